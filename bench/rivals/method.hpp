@@ -1,0 +1,446 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The one method by which every system here is measured. A rival is a Channel between two
+// processes:
+//
+//     void send(const void* data, std::size_t size);      // until the buffer may be reused
+//     void receive(void* data, std::size_t size);         // spins where the system allows it
+//
+// and, only where the system has something better than the default made of these two:
+//
+//     void post_send(const void*, std::size_t); void finish_sends();   // several sends in flight
+//     void receive_view(std::size_t size, Consumer);                   // the message read in place
+//     void barrier();                                                  // default: send + receive
+//     void share(void* data, std::size_t size);                        // leader's data to the rest
+//
+// Rank 0 is the leader: it alone reads the clock and prints one JSON object per figure.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <new>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <sched.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include <csignal>
+#include <ctime>
+
+namespace rivals {
+
+inline constexpr std::size_t cache_line = 64;
+inline constexpr std::size_t batch_length = 100;
+inline constexpr std::size_t stream_bytes = std::size_t{1} << 20;
+inline constexpr std::size_t stream_window = 32;
+
+struct Options {
+    std::array<int, 2> cpus{0, 1};
+    std::uint64_t samples = 100'000;
+    std::uint64_t warmup = 10'000;
+    double seconds = 2.0;  // per figure: a slow system takes fewer samples rather than for ever
+    unsigned deadline = 120;
+    int ranks = 2;          // of systems that bring no launcher and have a barrier of more than two
+    std::size_t bytes = 8;  // of a ping-pong's message
+    std::vector<std::string> figures{"pingpong", "barrier", "stream"};
+
+    bool wants(const std::string& figure) const {
+        return std::find(figures.begin(), figures.end(), figure) != figures.end();
+    }
+};
+
+Options parse_options(int argc, char** argv, const char* about);
+
+struct System {
+    std::string name;
+    std::string version;
+};
+
+inline void require(bool condition, const std::string& complaint) {
+    if (!condition) throw std::runtime_error(complaint);
+}
+
+// --- processor and clock -----------------------------------------------------------------------
+
+inline void pin_to(int cpu) {
+    cpu_set_t set;
+    CPU_ZERO(&set);
+    CPU_SET(cpu, &set);
+    require(sched_setaffinity(0, sizeof set, &set) == 0,
+            "cannot pin to CPU " + std::to_string(cpu));
+}
+
+inline double now_ns() {
+    timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return static_cast<double>(t.tv_sec) * 1e9 + static_cast<double>(t.tv_nsec);
+}
+
+inline void relax() {
+#if defined(__x86_64__) || defined(__i386__)
+    __builtin_ia32_pause();
+#endif
+}
+
+// --- samples -----------------------------------------------------------------------------------
+
+using Series = std::vector<double>;
+
+/// The smallest sample that at least `quantile` of all samples do not exceed (nearest rank).
+inline double nearest_rank(const Series& sorted, double quantile) {
+    const auto rank = static_cast<std::size_t>(std::ceil(quantile * double(sorted.size())));
+    return sorted[std::clamp<std::size_t>(rank, 1, sorted.size()) - 1];
+}
+
+// --- report ------------------------------------------------------------------------------------
+
+struct Figure {
+    const char* name;
+    std::size_t bytes;
+    int ranks;
+    double share = 1.0;  // of an operation's time that is reported: half of a round trip
+};
+
+inline void print_figure(const System& system, const Figure& figure, const Series& singles,
+                         const Series& batches) {
+    const auto at = [&](const Series& series, double quantile) {
+        return nearest_rank(series, quantile) * figure.share;
+    };
+    std::printf(
+        "{\"system\":\"%s\",\"version\":\"%s\",\"figure\":\"%s\",\"bytes\":%zu,\"ranks\":%d,"
+        "\"samples\":%zu,\"p50_ns\":%.1f,\"p90_ns\":%.1f,\"p99_ns\":%.1f,\"p999_ns\":%.1f,"
+        "\"max_ns\":%.1f",
+        system.name.c_str(), system.version.c_str(), figure.name, figure.bytes, figure.ranks,
+        singles.size(), at(singles, 0.50), at(singles, 0.90), at(singles, 0.99), at(singles, 0.999),
+        at(singles, 1.0));
+    if (!batches.empty()) std::printf(",\"batch_p50_ns\":%.1f", at(batches, 0.50));
+    if (figure.name == std::string("stream"))
+        std::printf(",\"mb_per_s\":%.0f", double(figure.bytes) * 1e3 / at(singles, 0.50));
+    std::printf("}\n");
+    std::fflush(stdout);
+}
+
+// --- how often: the leader decides chunk by chunk and tells the others, so that a figure takes its
+// --- time and no more, however busy the machine -------------------------------------------------
+
+struct Budget {
+    std::uint64_t samples;
+    double ns;
+};
+
+/// What a figure's warm-up, its single and its batched samples may take.
+inline Budget budget(const Options& options, std::uint64_t samples, double share_of_time) {
+    return {samples, options.seconds * share_of_time * 1e9};
+}
+
+template <class Channel>
+void share(Channel& channel, bool leader, std::uint64_t& word) {
+    if constexpr (requires { channel.share(&word, sizeof word); })
+        channel.share(&word, sizeof word);
+    else if (leader)
+        channel.send(&word, sizeof word);
+    else
+        channel.receive(&word, sizeof word);
+}
+
+template <class Operation>
+void repeat(std::uint64_t count, Operation&& op) {
+    for (std::uint64_t i = 0; i < count; ++i) op();
+}
+
+template <class Channel, class Operation>
+void follow(Channel& channel, std::size_t length, Operation&& op) {
+    for (std::uint64_t count = 0; share(channel, false, count), count > 0;)
+        repeat(count * length, op);
+}
+
+/// Sorted times of one operation out of `length` at a time, within the budget. Chunks grow until
+/// agreeing on them costs nothing.
+template <class Channel, class Operation>
+Series lead(Channel& channel, Budget budget, std::size_t length, Operation&& op) {
+    Series series;
+    const double first = now_ns();
+    for (std::uint64_t chunk = 8;;) {
+        const double start = now_ns();
+        std::uint64_t count = std::min<std::uint64_t>(chunk, budget.samples - series.size());
+        if (start - first > budget.ns) count = 0;
+        share(channel, true, count);
+        if (count == 0) break;
+        for (std::uint64_t i = 0; i < count; ++i) {
+            const double before = now_ns();
+            repeat(length, op);
+            series.push_back((now_ns() - before) / double(length));
+        }
+        if (now_ns() - start < budget.ns / 32) chunk *= 2;
+    }
+    std::sort(series.begin(), series.end());
+    return series;
+}
+
+/// Warm-up, then singly timed operations, then batches; a follower has nothing to report.
+template <class Channel, class Operation>
+void measure_operation(const System& system, const Figure& figure, Channel& channel, bool leader,
+                       const Options& options, Operation&& op) {
+    if (!leader) {
+        for (const std::size_t length : {std::size_t{1}, std::size_t{1}, batch_length})
+            follow(channel, length, op);
+        return;
+    }
+    lead(channel, budget(options, options.warmup, 0.1), 1, op);
+    const Series singles = lead(channel, budget(options, options.samples, 0.45), 1, op);
+    const std::uint64_t batches = std::max<std::uint64_t>(options.samples / batch_length, 1);
+    print_figure(system, figure, singles,
+                 lead(channel, budget(options, batches, 0.45), batch_length, op));
+}
+
+// --- the three figures -------------------------------------------------------------------------
+
+/// One-way time: half of a round trip. The message's first word changes each time and is checked on
+/// its return.
+template <class Channel>
+void pingpong(const System& system, Channel& channel, bool leader, const Options& options) {
+    const std::size_t bytes = options.bytes;
+    std::vector<std::uint64_t> message((bytes + 7) / 8), arrived(message.size());
+    std::uint64_t& sent = message[0];
+    const auto ping = [&] {
+        ++sent;
+        channel.send(message.data(), bytes);
+        channel.receive(arrived.data(), bytes);
+        require(arrived[0] == sent, system.name + ": the echo differs from the ping");
+    };
+    const auto pong = [&] {
+        channel.receive(arrived.data(), bytes);
+        channel.send(arrived.data(), bytes);
+    };
+    const Figure figure{"pingpong", bytes, 2, 0.5};
+    if (leader)
+        measure_operation(system, figure, channel, true, options, ping);
+    else
+        measure_operation(system, figure, channel, false, options, pong);
+}
+
+template <class Channel>
+void enter_barrier(Channel& channel) {
+    if constexpr (requires { channel.barrier(); }) {
+        channel.barrier();
+    } else {
+        std::uint64_t word = 0;
+        channel.send(&word, sizeof word);
+        channel.receive(&word, sizeof word);
+    }
+}
+
+template <class Channel>
+void barrier(const System& system, Channel& channel, int ranks, bool leader,
+             const Options& options) {
+    measure_operation(system, {"barrier", 0, ranks}, channel, leader, options,
+                      [&] { enter_barrier(channel); });
+}
+
+/// Every receiver looks at one word of each line, so that a system which hands over a pointer also
+/// pays for moving the data; the sum shows that the message is the one that was sent.
+inline std::uint64_t look_at(const void* data, std::size_t size) {
+    std::uint64_t sum = 0;
+    for (std::size_t at = 0; at < size; at += cache_line) {
+        std::uint64_t word;
+        std::memcpy(&word, static_cast<const std::byte*>(data) + at, sizeof word);
+        sum += word;
+    }
+    return sum;
+}
+
+struct Message {
+    std::vector<std::byte> bytes = std::vector<std::byte>(stream_bytes);
+    std::uint64_t sum = 0;
+
+    Message() {
+        for (std::size_t i = 0; i < bytes.size(); ++i) bytes[i] = std::byte(i * 7 + i / 256);
+        sum = look_at(bytes.data(), bytes.size());
+    }
+};
+
+template <class Channel>
+void send_window(Channel& channel, const Message& message) {
+    for (std::size_t i = 0; i < stream_window; ++i) {
+        if constexpr (requires { channel.post_send(message.bytes.data(), stream_bytes); })
+            channel.post_send(message.bytes.data(), stream_bytes);
+        else
+            channel.send(message.bytes.data(), stream_bytes);
+    }
+    if constexpr (requires { channel.finish_sends(); }) channel.finish_sends();
+    std::uint64_t acknowledgement = 0;
+    channel.receive(&acknowledgement, sizeof acknowledgement);
+    require(acknowledgement == message.sum * stream_window, "the stream arrived damaged");
+}
+
+template <class Channel>
+void receive_window(Channel& channel, std::vector<std::byte>& buffer) {
+    std::uint64_t sum = 0;
+    for (std::size_t i = 0; i < stream_window; ++i) {
+        if constexpr (requires { channel.receive_view(stream_bytes, [](const void*) {}); }) {
+            channel.receive_view(stream_bytes,
+                                 [&](const void* data) { sum += look_at(data, stream_bytes); });
+        } else {
+            channel.receive(buffer.data(), stream_bytes);
+            sum += look_at(buffer.data(), stream_bytes);
+        }
+    }
+    channel.send(&sum, sizeof sum);
+}
+
+/// `out` moves a window of messages; a sample is the mean time of one message in a window.
+template <class Channel, class Operation>
+void lead_stream(const System& system, Channel& channel, int ranks, const Options& options,
+                 Operation&& out) {
+    lead(channel, budget(options, options.warmup, 0.1), 1, out);
+    const Figure figure{"stream", stream_bytes, ranks, 1.0 / double(stream_window)};
+    print_figure(system, figure, lead(channel, budget(options, options.samples, 0.9), 1, out), {});
+}
+
+template <class Channel>
+void stream(const System& system, Channel& channel, bool leader, const Options& options) {
+    if (leader) {
+        const Message message;
+        lead_stream(system, channel, 2, options, [&] { send_window(channel, message); });
+        return;
+    }
+    std::vector<std::byte> buffer(stream_bytes);
+    for (int phase = 0; phase < 2; ++phase)
+        follow(channel, 1, [&] { receive_window(channel, buffer); });
+}
+
+template <class Channel>
+void all_figures(const System& system, Channel& channel, int ranks, bool leader,
+                 const Options& options) {
+    if (ranks == 2 && options.wants("pingpong")) pingpong(system, channel, leader, options);
+    if (options.wants("barrier")) barrier(system, channel, ranks, leader, options);
+    if (ranks == 2 && options.wants("stream")) stream(system, channel, leader, options);
+}
+
+// --- two processes, for systems that bring no launcher -----------------------------------------
+
+/// Where the two processes meet before their channel exists and after it has gone: to exchange
+/// addresses, and to leave together.
+class Meeting {
+public:
+    static Meeting& create() {
+        void* place = mmap(nullptr, sizeof(Meeting), PROT_READ | PROT_WRITE,
+                           MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+        require(place != MAP_FAILED, "no shared page for the two processes to meet in");
+        return *new (place) Meeting;
+    }
+
+    void wait_for_other(int rank) {
+        const std::uint32_t mine = arrived_[rank].fetch_add(1) + 1;
+        while (arrived_[1 - rank].load() < mine) sched_yield();
+    }
+
+    /// Gives `mine` to the other process and returns what it gave.
+    std::string exchange(int rank, const std::string& mine) {
+        require(mine.size() <= letter_size, "an address too long for the meeting page");
+        std::memcpy(letter_[rank], mine.data(), mine.size());
+        length_[rank] = mine.size();
+        wait_for_other(rank);
+        std::string theirs(letter_[1 - rank], length_[1 - rank]);
+        wait_for_other(rank);
+        return theirs;
+    }
+
+private:
+    static constexpr std::size_t letter_size = 8192;
+    std::atomic<std::uint32_t> arrived_[2]{};
+    std::size_t length_[2]{};
+    char letter_[2][letter_size]{};
+};
+
+/// A directory for socket files, gone with its owner.
+class ScratchDirectory {
+public:
+    ScratchDirectory() {
+        const char* base = std::getenv("TMPDIR");
+        path_ = std::string(base && *base ? base : "/tmp") + "/rivals.XXXXXX";
+        require(mkdtemp(path_.data()) != nullptr, "cannot create " + path_);
+    }
+    ~ScratchDirectory() {
+        if (getpid() != owner_) return;
+        for (const std::string& file : files_) unlink(file.c_str());
+        rmdir(path_.c_str());
+    }
+    ScratchDirectory(const ScratchDirectory&) = delete;
+    ScratchDirectory& operator=(const ScratchDirectory&) = delete;
+
+    std::string file(const std::string& name) { return files_.emplace_back(path_ + "/" + name); }
+
+private:
+    pid_t owner_ = getpid();
+    std::string path_;
+    std::vector<std::string> files_;
+};
+
+inline volatile std::sig_atomic_t peer_may_leave = 0;
+
+/// A peer that dies in mid-measurement would leave the leader spinning.
+inline void end_with_peer() {
+    std::signal(SIGCHLD, [](int) {
+        constexpr char complaint[] = "the other process ended early\n";
+        if (peer_may_leave) return;
+        [[maybe_unused]] const ssize_t written = write(2, complaint, sizeof complaint - 1);
+        _exit(3);
+    });
+}
+
+/// Forks, pins, builds each side's channel with `make(rank, meeting)` and calls
+/// `measure(channel, leader)` in both processes. Returns the exit status.
+template <class Make, class Measure>
+int in_two_processes(const Options& options, Make&& make, Measure&& measure) {
+    Meeting& meeting = Meeting::create();
+    end_with_peer();
+    const pid_t child = fork();
+    require(child >= 0, "fork failed");
+    const int rank = child == 0 ? 1 : 0;
+    if (rank == 1) prctl(PR_SET_PDEATHSIG, SIGKILL);
+    alarm(options.deadline);
+    pin_to(options.cpus[std::size_t(rank)]);
+    {
+        auto channel = make(rank, meeting);
+        meeting.wait_for_other(rank);
+        measure(channel, rank == 0);
+        peer_may_leave = 1;
+        meeting.wait_for_other(rank);
+    }
+    if (rank == 1) return 0;
+    int status = 0;
+    return waitpid(child, &status, 0) == child && status == 0 ? 0 : 1;
+}
+
+template <class Make>
+int measure_pair(const System& system, const Options& options, Make&& make) {
+    return in_two_processes(options, make, [&](auto& channel, bool leader) {
+        all_figures(system, channel, 2, leader, options);
+    });
+}
+
+/// main() of every program: complaints become one line and a status.
+template <class Body>
+int guarded(const char* program, Body&& body) {
+    try {
+        return body();
+    } catch (const std::exception& error) {
+        std::fprintf(stderr, "%s: %s\n", program, error.what());
+        return 1;
+    }
+}
+
+}  // namespace rivals

@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// rmem itself, by the rivals' method: the billboard through its C library, on the direct link.
+#include "method.hpp"
+
+#include <billboard/bbp.h>
+
+#include <numeric>
+
+namespace {
+
+using namespace rivals;
+
+void check(int result) {
+    require(result >= 0, bbp_last_error());
+}
+
+class BillboardChannel {
+public:
+    BillboardChannel(int rank, const std::string& ring, int ranks)
+        : rank_(rank), other_(1 - rank), others_(std::size_t(ranks) - 1) {
+        std::iota(others_.begin(), others_.end(), 1);
+        setenv("RMEM_RING", ring.c_str(), 1);
+        setenv("RMEM_RANKS", std::to_string(ranks).c_str(), 1);
+        setenv("RMEM_RANK", std::to_string(rank).c_str(), 1);
+        check(bbp_init(nullptr, nullptr));
+    }
+    ~BillboardChannel() { bbp_finalize(); }
+    BillboardChannel(const BillboardChannel&) = delete;
+    BillboardChannel& operator=(const BillboardChannel&) = delete;
+
+    void send(const void* data, std::size_t size) { check(bbp_send(other_, data, size)); }
+
+    void receive(void* data, std::size_t size) {
+        std::size_t found = 0;
+        check(bbp_recv(other_, data, size, &found));
+    }
+
+    template <class Consumer>
+    void receive_view(std::size_t, Consumer consume) {
+        const void* data = nullptr;
+        std::size_t size = 0;
+        check(bbp_view(other_, &data, &size));
+        consume(data);
+        check(bbp_release(data));
+    }
+
+    void barrier() { check(bbp_barrier()); }
+
+    void share(void* data, std::size_t size) {
+        if (rank_ == 0)
+            check(bbp_mcast(others_.data(), int(others_.size()), data, size));
+        else
+            check(bbp_recv(0, data, size, nullptr));
+    }
+
+private:
+    int rank_, other_;
+    std::vector<int> others_;
+};
+
+/// One process of a barrier of more than two; they share the two CPUs.
+void be_one_of_many(int rank, const Options& options, const std::string& ring) {
+    alarm(options.deadline);
+    pin_to(options.cpus[std::size_t(rank % 2)]);
+    BillboardChannel channel(rank, ring, options.ranks);
+    all_figures(System{"rmem", "0.1.0"}, channel, options.ranks, rank == 0, options);
+    peer_may_leave = 1;
+    channel.barrier();
+}
+
+int measure_many(const Options& options, const std::string& ring) {
+    end_with_peer();
+    for (int rank = 1; rank < options.ranks; ++rank) {
+        const pid_t child = fork();
+        require(child >= 0, "fork failed");
+        if (child != 0) continue;
+        std::signal(SIGCHLD, SIG_DFL);
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        be_one_of_many(rank, options, ring);
+        return 0;
+    }
+    be_one_of_many(0, options, ring);
+    bool fine = true;
+    for (int status = 0; wait(&status) > 0;) fine = fine && status == 0;
+    return fine ? 0 : 1;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+    return guarded("rmem", [&] {
+        const Options options = parse_options(argc, argv, "rmem: the billboard on one host");
+        const std::string ring = "rivals-" + std::to_string(getpid());
+        if (options.ranks > 2) return measure_many(options, ring);
+        return measure_pair(System{"rmem", "0.1.0"}, options,
+                            [&](int rank, Meeting&) { return BillboardChannel(rank, ring, 2); });
+    });
+}

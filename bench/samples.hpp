@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+/// Samples of a figure and what is said of them. Percentiles are by nearest rank; nothing is averaged
+/// away and nothing is dropped.
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <vector>
+
+namespace bench {
+
+/// The smallest value that at least `share` (0…1) of the sorted samples do not exceed.
+inline double quantile(const std::vector<double>& sorted, double share) {
+    if (sorted.empty()) return 0;
+    const auto rank =
+        static_cast<std::size_t>(std::ceil(share * static_cast<double>(sorted.size())));
+    return sorted[std::clamp<std::size_t>(rank, 1, sorted.size()) - 1];
+}
+
+struct Percentiles {
+    std::size_t samples = 0;
+    double p50 = 0, p90 = 0, p99 = 0, p999 = 0, max = 0;
+
+    explicit Percentiles(std::vector<double> values) : samples(values.size()) {
+        if (values.empty()) return;
+        std::sort(values.begin(), values.end());
+        p50 = quantile(values, 0.50);
+        p90 = quantile(values, 0.90);
+        p99 = quantile(values, 0.99);
+        p999 = quantile(values, 0.999);
+        max = values.back();
+    }
+};
+
+inline double median(std::vector<double> values) {
+    std::sort(values.begin(), values.end());
+    return quantile(values, 0.5);
+}
+
+}  // namespace bench

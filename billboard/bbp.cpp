@@ -1,0 +1,245 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "billboard/bbp.h"
+
+#include "billboard/endpoint_core.hpp"
+#include "billboard/errors.hpp"
+#include "billboard/inline_board.hpp"
+#include "rmem/direct_memory.hpp"
+
+#include <new>
+
+namespace {
+
+using billboard::Deadline;
+using billboard::Endpoint;
+using billboard::fail;
+using Fastest = billboard::EndpointCore<rmem::DirectMemory, billboard::InlineBoard>;
+
+/// This process's endpoint: `any` always, `fastest` too when it is of the type whose calls are worth
+/// compiling in here. One predicted branch in each call tells them apart.
+struct Current {
+    std::unique_ptr<Endpoint> owner;
+    Endpoint* any = nullptr;
+    Fastest* fastest = nullptr;
+};
+Current current;
+
+[[gnu::cold]] int not_joined() {
+    return fail(BBP_EINVAL,
+                "this process is in no ring; call bbp_init first, and only once it "
+                "returned 0 anything else");
+}
+
+[[gnu::cold]] int no_list() {
+    return fail(BBP_EINVAL, "the list of ranks is a null pointer or has a negative length");
+}
+
+/// Calls `body` with this process's endpoint.
+template <class Body>
+inline int on_endpoint(Body&& body) noexcept {
+    if (current.fastest != nullptr) [[likely]]
+        return body(*current.fastest);
+    if (current.any == nullptr) [[unlikely]]
+        return not_joined();
+    return body(*current.any);
+}
+
+/// A call whose time-out had passed already tried once, and did not get there in time.
+int received_in_time(int result, int src) {
+    return result == BBP_EAGAIN ? billboard::receive_timed_out(src) : result;
+}
+int sent_in_time(int result, std::span<const int> dests) {
+    return result == BBP_EAGAIN ? billboard::send_timed_out(dests) : result;
+}
+int passed_in_time(int result) {
+    return result == BBP_EAGAIN ? billboard::barrier_timed_out({}) : result;
+}
+
+bool is_list(const int* ranks, int n) {
+    return n >= 0 && (ranks != nullptr || n == 0);
+}
+std::span<const int> list(const int* ranks, int n) {
+    return {ranks, static_cast<size_t>(n)};
+}
+
+}  // namespace
+
+extern "C" {
+
+int bbp_init(int* rank, int* nprocs) {
+    if (current.any != nullptr) {
+        return fail(BBP_EINVAL, "this process is in a ring already; call bbp_finalize first");
+    }
+    return billboard::guarded([&] {
+        current.owner = Endpoint::open();
+        current.any = current.owner.get();
+        current.fastest = dynamic_cast<Fastest*>(current.any);
+        if (rank != nullptr) *rank = static_cast<int>(current.any->rank());
+        if (nprocs != nullptr) *nprocs = static_cast<int>(current.any->ranks());
+        return static_cast<int>(BBP_OK);
+    });
+}
+
+int bbp_finalize(void) {
+    if (current.any == nullptr) return not_joined();
+    current.any = current.fastest = nullptr;
+    current.owner.reset();
+    return BBP_OK;
+}
+
+int bbp_send(int dest, const void* buf, size_t len) {
+    return on_endpoint([&](auto& e) { return e.send(dest, buf, len); });
+}
+int bbp_trysend(int dest, const void* buf, size_t len) {
+    return on_endpoint([&](auto& e) { return e.send(dest, buf, len, Deadline::now()); });
+}
+int bbp_send_for(int dest, const void* buf, size_t len, int64_t timeout_ns) {
+    return sent_in_time(
+        on_endpoint([&](auto& e) { return e.send(dest, buf, len, Deadline::in(timeout_ns)); }),
+        {&dest, 1});
+}
+
+int bbp_recv(int src, void* buf, size_t cap, size_t* len) {
+    return on_endpoint([&](auto& e) { return e.recv(src, buf, cap, len); });
+}
+int bbp_tryrecv(int src, void* buf, size_t cap, size_t* len) {
+    return on_endpoint([&](auto& e) { return e.recv(src, buf, cap, len, Deadline::now()); });
+}
+int bbp_recv_for(int src, void* buf, size_t cap, size_t* len, int64_t timeout_ns) {
+    return received_in_time(
+        on_endpoint([&](auto& e) { return e.recv(src, buf, cap, len, Deadline::in(timeout_ns)); }),
+        src);
+}
+
+int bbp_msgavail(int src) {
+    return on_endpoint([&](auto& e) { return e.available(src); });
+}
+int bbp_probe(int src, size_t* len) {
+    return on_endpoint([&](auto& e) { return e.probe(src, len); });
+}
+
+int bbp_mcast(const int* dests, int ndests, const void* buf, size_t len) {
+    if (!is_list(dests, ndests)) return no_list();
+    return on_endpoint([&](auto& e) { return e.mcast(list(dests, ndests), buf, len); });
+}
+int bbp_trymcast(const int* dests, int ndests, const void* buf, size_t len) {
+    if (!is_list(dests, ndests)) return no_list();
+    return on_endpoint(
+        [&](auto& e) { return e.mcast(list(dests, ndests), buf, len, Deadline::now()); });
+}
+int bbp_mcast_for(const int* dests, int ndests, const void* buf, size_t len, int64_t timeout_ns) {
+    if (!is_list(dests, ndests)) return no_list();
+    const auto send = [&](auto& e) {
+        return e.mcast(list(dests, ndests), buf, len, Deadline::in(timeout_ns));
+    };
+    return sent_in_time(on_endpoint(send), list(dests, ndests));
+}
+
+int bbp_compose(size_t len, void** buf) {
+    return on_endpoint([&](auto& e) { return e.compose(len, buf); });
+}
+int bbp_post(int dest, void* buf, size_t len) {
+    return on_endpoint([&](auto& e) { return e.post({&dest, 1}, buf, len); });
+}
+int bbp_trypost(int dest, void* buf, size_t len) {
+    return on_endpoint([&](auto& e) { return e.post({&dest, 1}, buf, len, Deadline::now()); });
+}
+int bbp_post_for(int dest, void* buf, size_t len, int64_t timeout_ns) {
+    const auto post = [&](auto& e) {
+        return e.post({&dest, 1}, buf, len, Deadline::in(timeout_ns));
+    };
+    return sent_in_time(on_endpoint(post), {&dest, 1});
+}
+int bbp_post_mcast(const int* dests, int ndests, void* buf, size_t len) {
+    if (!is_list(dests, ndests)) return no_list();
+    return on_endpoint([&](auto& e) { return e.post(list(dests, ndests), buf, len); });
+}
+int bbp_trypost_mcast(const int* dests, int ndests, void* buf, size_t len) {
+    if (!is_list(dests, ndests)) return no_list();
+    return on_endpoint(
+        [&](auto& e) { return e.post(list(dests, ndests), buf, len, Deadline::now()); });
+}
+int bbp_post_mcast_for(const int* dests, int ndests, void* buf, size_t len, int64_t timeout_ns) {
+    if (!is_list(dests, ndests)) return no_list();
+    const auto post = [&](auto& e) {
+        return e.post(list(dests, ndests), buf, len, Deadline::in(timeout_ns));
+    };
+    return sent_in_time(on_endpoint(post), list(dests, ndests));
+}
+int bbp_discard(void* buf) {
+    return on_endpoint([&](auto& e) { return e.discard(buf); });
+}
+int bbp_view(int src, const void** data, size_t* len) {
+    return on_endpoint([&](auto& e) { return e.view(src, data, len); });
+}
+int bbp_tryview(int src, const void** data, size_t* len) {
+    return on_endpoint([&](auto& e) { return e.view(src, data, len, Deadline::now()); });
+}
+int bbp_view_for(int src, const void** data, size_t* len, int64_t timeout_ns) {
+    return received_in_time(
+        on_endpoint([&](auto& e) { return e.view(src, data, len, Deadline::in(timeout_ns)); }),
+        src);
+}
+int bbp_release(const void* data) {
+    return on_endpoint([&](auto& e) { return e.release(data); });
+}
+
+int bbp_barrier(void) {
+    return on_endpoint([](auto& e) { return e.barrier(); });
+}
+int bbp_barrier_for(int64_t timeout_ns) {
+    return passed_in_time(
+        on_endpoint([&](auto& e) { return e.barrier(Deadline::in(timeout_ns)); }));
+}
+int bbp_barrier_group(const int* members, int n, unsigned id) {
+    if (!is_list(members, n)) return no_list();
+    return on_endpoint([&](auto& e) { return e.barrier_group(list(members, n), id); });
+}
+int bbp_barrier_group_for(const int* members, int n, unsigned id, int64_t timeout_ns) {
+    if (!is_list(members, n)) return no_list();
+    const auto wait = [&](auto& e) {
+        return e.barrier_group(list(members, n), id, Deadline::in(timeout_ns));
+    };
+    return passed_in_time(on_endpoint(wait));
+}
+
+int bbp_group_join(const char* name) {
+    if (name == nullptr) return fail(BBP_EINVAL, "the group's name is a null pointer");
+    return on_endpoint([&](auto& e) { return e.group_join(name); });
+}
+int bbp_group_leave(const char* name) {
+    if (name == nullptr) return fail(BBP_EINVAL, "the group's name is a null pointer");
+    return on_endpoint([&](auto& e) { return e.group_leave(name); });
+}
+int bbp_mcast_group(const char* name, const void* buf, size_t len) {
+    if (name == nullptr) return fail(BBP_EINVAL, "the group's name is a null pointer");
+    return on_endpoint([&](auto& e) { return e.mcast_group(name, buf, len); });
+}
+
+int bbp_fd(void) {
+    return on_endpoint([](auto& e) { return e.fd(); });
+}
+
+const char* bbp_strerror(int code) {
+    switch (code) {
+        case BBP_OK: return "success";
+        case BBP_EAGAIN: return "would have to wait";
+        case BBP_EINVAL: return "an argument or setting that cannot be right";
+        case BBP_ERANK: return "no such rank";
+        case BBP_ESIZE: return "larger than the buffer, or than can be sent";
+        case BBP_EPEER: return "a rank that the call needs is dead or has left";
+        case BBP_ETIMEDOUT: return "the deadline passed";
+        case BBP_ENOMEM: return "out of memory";
+        case BBP_ESYS: return "the system refused";
+        case BBP_ECORRUPT: return "shared memory holds what no rank of this library writes";
+        case BBP_EVERSION: return "a ring of another version or layout";
+        case BBP_EBUSY: return "another live process has claimed this rank";
+        default: return code > 0 ? "success" : "no code of this library";
+    }
+}
+
+const char* bbp_last_error(void) {
+    return billboard::last_error();
+}
+
+}  // extern "C"

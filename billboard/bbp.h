@@ -1,0 +1,186 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef BILLBOARD_BBP_H
+#define BILLBOARD_BBP_H
+
+/*
+ * The Billboard protocol: messages over reflective memory.
+ *
+ * Each process (a rank) owns an equal part of the memory. To send, it posts the message once, in
+ * its own part, and sets one flag word per receiver; a receiver reads the message where it was
+ * posted and acknowledges with one word. Every word has one writer, so nothing is ever locked.
+ *
+ *     int rank, ranks;
+ *     if (bbp_init(&rank, &ranks) < 0) { puts(bbp_last_error()); return 1; }
+ *     if (rank == 0) bbp_send(1, "hello", 6);
+ *     if (rank == 1) { char text[16]; size_t n; bbp_recv(0, text, sizeof text, &n); }
+ *     bbp_finalize();
+ *
+ * Order         Messages from one sender to one receiver arrive in the order sent, whatever their
+ *               sizes and whether sent alone or as a multicast. Nothing is promised between senders.
+ * Delivery      Each message once, intact. A message outlives its sender's bbp_finalize; what a
+ *               killed sender had posted is still delivered before BBP_EPEER is reported.
+ * Waiting       A blocking call spins while there are processors to spare, then yields, then sleeps.
+ *               A send waits while its receivers leave its buffers unread; two ranks that only send
+ *               can wait for each other: use the try calls in such programs.
+ * Dead peers    A call that needs a dead rank returns BBP_EPEER, never hangs. A stopped process is
+ *               alive: only deadlines help. A death is noticed by a call that waits, or by one in
+ *               64 tries to receive: what was sent in between is lost with the dead.
+ * Returns       A rank that died or left can be started again, and sees nothing that was sent to
+ *               its former self. Each other rank that has noticed is told by BBP_EPEER once, by the
+ *               next call that names the rank, before it can talk to it again: a receive gives all
+ *               that the former self had posted, then BBP_EPEER, then what the new one sends; a send
+ *               and a barrier say BBP_EPEER at once. BBP_ANY names nobody: it gives what the former
+ *               self had posted and then what the new one sends, and leaves BBP_EPEER to the next
+ *               call that does name it, such as an answer to it.
+ *               A returned rank's messages that do not fit beside their flag, and bbp_compose, wait
+ *               until every live rank has noticed its return and released what it viewed of the
+ *               former self: any call that waits or tries notices, but a rank that computes for
+ *               long without a bbp_ call holds them back. Sends with a deadline end with it.
+ * Threads       One thread at a time may be inside a bbp_ call of a process.
+ * Results       0 or a count on success, a negative BBP_E… code otherwise. bbp_last_error() gives
+ *               the sentence for the last failed call: the object, what was found, what to do.
+ * Source        V. Moorthy et al., "Low-Latency Message Passing on Workstation Clusters using
+ *               SCRAMNet": bbp_init, bbp_send, bbp_recv, bbp_mcast and bbp_msgavail are the paper's
+ *               five calls (it prints no prototypes: the arguments are a reconstruction); all the
+ *               others are additions.
+ */
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#if defined(__GNUC__)
+#define BBP_API __attribute__((visibility("default")))
+#else
+#define BBP_API
+#endif
+
+#define BBP_ANY (-1) /* receive from whoever has something */
+
+enum {
+    BBP_OK = 0,
+    BBP_EAGAIN = -1,    /* a try call that would have to wait                                  */
+    BBP_EINVAL = -2,    /* an argument, or a setting in the environment, that cannot be right   */
+    BBP_ERANK = -3,     /* no such rank                                                         */
+    BBP_ESIZE = -4,     /* larger than the buffer given, or than can be sent                    */
+    BBP_EPEER = -5,     /* a rank that this call needs is dead or has left                      */
+    BBP_ETIMEDOUT = -6, /* the deadline passed                                                  */
+    BBP_ENOMEM = -7,    /* no room: shared memory at the start, private memory later            */
+    BBP_ESYS = -8,      /* the system refused something; bbp_last_error() says what             */
+    BBP_ECORRUPT = -9,  /* shared memory holds what no rank of this library writes              */
+    BBP_EVERSION = -10, /* the ring was made by another version or with another layout          */
+    BBP_EBUSY = -11     /* another live process has claimed this rank                           */
+};
+
+/* ---- Life cycle ---------------------------------------------------------------------------- */
+
+/* Joins the ring that the environment names (RMEM_RING, RMEM_RANK, RMEM_RANKS, …; see
+ * bbp(7); ranks set by Hydra, PMI and Slurm are recognised too) and waits until every rank has
+ * joined, at most RMEM_JOIN_TIMEOUT (default 30 s). Either pointer may be null. */
+BBP_API int bbp_init(int* rank, int* nprocs);
+
+/* Leaves the ring. What was posted stays readable for the receivers. */
+BBP_API int bbp_finalize(void);
+
+/* ---- Messages ------------------------------------------------------------------------------ */
+
+/* Sends `len` bytes to `dest` (oneself is allowed); returns when `buf` may be used again. */
+BBP_API int bbp_send(int dest, const void* buf, size_t len);
+
+/* Receives the next message of `src` (or of anyone: BBP_ANY) into `buf`; returns the sender's rank
+ * and sets *len (if not null) to the message's size. A message larger than `cap` is BBP_ESIZE: *len
+ * tells its size and the message stays. */
+BBP_API int bbp_recv(int src, void* buf, size_t cap, size_t* len);
+
+/* Sends one message to several ranks, each named once, by posting it once. When some are dead the
+ * others still get it and the result is BBP_EPEER. */
+BBP_API int bbp_mcast(const int* dests, int ndests, const void* buf, size_t len);
+
+/* 1 when a message of `src` (or BBP_ANY) waits, 0 when none, negative on error. */
+BBP_API int bbp_msgavail(int src);
+
+/* The size and sender of the message that the next bbp_recv(src, …) would return; BBP_EAGAIN when
+ * none waits. *len may be null. Returns the sender's rank. */
+BBP_API int bbp_probe(int src, size_t* len);
+
+/* As the three above, but BBP_EAGAIN instead of waiting. trysend and trymcast of a message that is
+ * larger than a partition could never finish: BBP_ESIZE. */
+BBP_API int bbp_trysend(int dest, const void* buf, size_t len);
+BBP_API int bbp_trymcast(const int* dests, int ndests, const void* buf, size_t len);
+BBP_API int bbp_tryrecv(int src, void* buf, size_t cap, size_t* len);
+
+/* As the blocking calls, but BBP_ETIMEDOUT after `timeout_ns` nanoseconds (0 or less: now). A send
+ * whose deadline passes in the middle of a message larger than a partition takes it back: the
+ * receiver drops the half and counts it. */
+BBP_API int bbp_send_for(int dest, const void* buf, size_t len, int64_t timeout_ns);
+BBP_API int bbp_recv_for(int src, void* buf, size_t cap, size_t* len, int64_t timeout_ns);
+BBP_API int bbp_mcast_for(const int* dests, int ndests, const void* buf, size_t len,
+                          int64_t timeout_ns);
+
+/* ---- No copies ----------------------------------------------------------------------------- */
+
+/* Gives a buffer of `len` bytes in the own partition, to be filled in place and then posted with
+ * bbp_post or bbp_post_mcast (exactly one of them, which ends its use) or given back with
+ * bbp_discard. BBP_EAGAIN: no room until receivers have read; BBP_ESIZE: larger than a partition.
+ * Posting waits while its receivers have too many messages unread. A post that ends with BBP_EAGAIN
+ * (trypost) or BBP_ETIMEDOUT (post_for) has sent nothing: the buffer stays composed, as it was
+ * filled, and is the caller's to post again or to discard. So it is after a refused argument. */
+BBP_API int bbp_compose(size_t len, void** buf);
+BBP_API int bbp_post(int dest, void* buf, size_t len);
+BBP_API int bbp_post_mcast(const int* dests, int ndests, void* buf, size_t len);
+BBP_API int bbp_trypost(int dest, void* buf, size_t len);
+BBP_API int bbp_trypost_mcast(const int* dests, int ndests, void* buf, size_t len);
+BBP_API int bbp_post_for(int dest, void* buf, size_t len, int64_t timeout_ns);
+BBP_API int bbp_post_mcast_for(const int* dests, int ndests, void* buf, size_t len,
+                               int64_t timeout_ns);
+BBP_API int bbp_discard(void* buf);
+
+/* Receives without copying: *data points to the message where the sender posted it, until
+ * bbp_release(*data), which may come in any order. Returns the sender's rank. Messages larger than a
+ * partition cannot be viewed: BBP_ESIZE (use bbp_recv). */
+BBP_API int bbp_view(int src, const void** data, size_t* len);
+BBP_API int bbp_tryview(int src, const void** data, size_t* len);
+BBP_API int bbp_view_for(int src, const void** data, size_t* len, int64_t timeout_ns);
+BBP_API int bbp_release(const void* data);
+
+/* ---- Groups and barriers ------------------------------------------------------------------- */
+
+/* Waits until every rank has called it. */
+BBP_API int bbp_barrier(void);
+BBP_API int bbp_barrier_for(int64_t timeout_ns);
+
+/* The same among `members` (which must include the caller); `id` < BBP_MAX_BARRIERS keeps barriers
+ * of different groups apart, and an id always goes with one list of members. */
+#define BBP_MAX_BARRIERS 64
+BBP_API int bbp_barrier_group(const int* members, int n, unsigned id);
+BBP_API int bbp_barrier_group_for(const int* members, int n, unsigned id, int64_t timeout_ns);
+
+/* A rank joins and leaves groups by name (at most BBP_MAX_JOINED at a time); bbp_mcast_group sends
+ * to every other rank that is in the group as the sender sees it now, and returns their number. */
+#define BBP_MAX_JOINED 16
+BBP_API int bbp_group_join(const char* name);
+BBP_API int bbp_group_leave(const char* name);
+BBP_API int bbp_mcast_group(const char* name, const void* buf, size_t len);
+
+/* ---- Waiting elsewhere --------------------------------------------------------------------- */
+
+/* A descriptor for poll, select or epoll: readable when a message may wait. Receive with
+ * bbp_tryrecv until BBP_EAGAIN, which arms it again. Closed by bbp_finalize. */
+BBP_API int bbp_fd(void);
+
+/* ---- Errors -------------------------------------------------------------------------------- */
+
+/* A code's meaning. */
+BBP_API const char* bbp_strerror(int code);
+
+/* The sentence for this process's last failed call. */
+BBP_API const char* bbp_last_error(void);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* BILLBOARD_BBP_H */

@@ -1,0 +1,275 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+/// Who is there: joining, deaths and returns. Part of EndpointCore (billboard/endpoint_core.hpp).
+///
+/// Two ranks a and b connect by three kinds of words, each with one writer:
+///   incarnation(a)      a counts its lives
+///   departed(a)         the life in which a left in good order
+///   confirmed(a, b)     by b, in a's partition: the life of a that b has taken note of, or kFresh
+///                       while b, having just joined, posts nothing to a
+/// b confirms a once it has taken over what a's former life had posted, and only while a posts
+/// nothing to b's former life: confirmed(b, a) is kFresh or b's present life. a posts once confirmed.
+///
+/// Nobody talks to a new life by name before it was told of the former one's end: posting to it opens
+/// only then, and that end waits in private memory behind the former life's messages and before the
+/// new one's. BBP_ANY passes by it. Not confirming the new life until then would be simpler, but would
+/// leave it without buffers (I3) until the last rank has named it, perhaps for ever.
+
+#include "billboard/endpoint_core.hpp"
+#include "rmem/marks.hpp"
+
+#include <fmt/format.h>
+
+namespace billboard {
+
+inline constexpr std::uint32_t kFresh = 0xffffffff;
+inline constexpr unsigned kPeersPerCheck = 8;  ///< liveness costs a system call each
+
+template <class M, template <class> class BoardOf>
+EndpointCore<M, BoardOf>::EndpointCore(std::shared_ptr<rmem::Ring> ring, rmem::Member member,
+                                       const Settings& settings, Deadline deadline,
+                                       const typename M::Options& options)
+    : member_(std::move(ring), member),
+      geometry_(member_.ring().config(), settings.board),
+      memory_(member_, options),
+      settings_(settings),
+      me_(member.rank),
+      ranks_(member_.ring().config().ranks),
+      board_(memory_, geometry_, me_),
+      buffers_(geometry_.data_bytes()),
+      peers_(ranks_),
+      counters_(member_.slot().protocol),
+      barrier_counts_(1 + kBarrierIds, kFirstCount),
+      barrier_pending_(1 + kBarrierIds, false),
+      barrier_members_(kBarrierIds) {
+    for (unsigned r = 0; r < ranks_; ++r) everybody_.push_back(static_cast<int>(r));
+    join(deadline);
+}
+
+template <class M, template <class> class BoardOf>
+EndpointCore<M, BoardOf>::~EndpointCore() {
+    leave();
+}
+
+template <class M, template <class> class BoardOf>
+void EndpointCore<M, BoardOf>::join(Deadline deadline) {
+    const std::uint32_t life = member_.incarnation();
+    for (unsigned s = 0; s < ranks_; ++s) {
+        if (s != me_) memory_.post_word(geometry_.confirmed(s, me_), kFresh);
+    }
+    for (unsigned i = 0; i < kJoinedGroups; ++i) memory_.post_word(geometry_.group_hash(me_, i), 0);
+    // A returning rank goes on counting where the others are, lest they wait for it for ever.
+    for (std::size_t i = 0; i < barrier_counts_.size(); ++i) {
+        for (unsigned s = 0; life > 1 && s < ranks_; ++s) {
+            const std::uint32_t theirs = memory_.load(barrier_word(s, i));
+            if (static_cast<std::int32_t>(theirs - barrier_counts_[i]) > 0 && theirs != 0) {
+                barrier_counts_[i] = theirs;
+            }
+        }
+        memory_.post_word(barrier_word(me_, i), barrier_counts_[i]);
+    }
+    RMEM_MARK("join.words-written");
+    memory_.post_word(geometry_.incarnation(me_), life);
+    memory_.commit();
+    peers_[me_].incarnation = life;
+    connect(me_);
+    data_open_ = life == 1;
+    const int result = wait_for(deadline, [&]() -> int {
+        for (unsigned s = 0; s < ranks_; ++s) refresh(s);
+        return all_joined() ? BBP_OK : BBP_EAGAIN;
+    });
+    if (result == BBP_OK) return;
+    std::string missing;
+    for (unsigned s = 0; s < ranks_; ++s) {
+        if (!peers_[s].gone && !peers_[s].tx_open) missing += fmt::format(" {}", s);
+    }
+    throw rmem::Error(
+        rmem::Errc::timed_out,
+        fmt::format("rank {} of ring '{}' waited in vain for ranks{} of {}; start them "
+                    "too, with the same RMEM_RING, or allow more time "
+                    "(RMEM_JOIN_TIMEOUT)",
+                    me_, member_.ring().config().name, missing, ranks_));
+}
+
+/// All have been seen; and in a rank's first life, all have opened (later ones open as they notice).
+template <class M, template <class> class BoardOf>
+bool EndpointCore<M, BoardOf>::all_joined() const {
+    for (const Peer& p : peers_) {
+        if (p.gone) continue;
+        if (p.incarnation == 0) return false;
+        if (member_.incarnation() == 1 && !p.tx_open && !p.peer_due) return false;
+    }
+    return true;
+}
+
+/// Looks at what s says of itself and whether it lives, and takes the next step of the connection.
+template <class M, template <class> class BoardOf>
+void EndpointCore<M, BoardOf>::refresh(unsigned s) {
+    Peer& p = peers_[s];
+    if (s == me_) return;
+    const std::uint32_t life = memory_.load(geometry_.incarnation(s));
+    if (life == 0) return;
+    if (life != p.incarnation) return meet(s, life);
+    if (p.gone) return;
+    if (!p.rx_open || !p.tx_open) connect(s);
+    if (memory_.load(geometry_.departed(s)) == life) {
+        mark_gone(s, Counter::peers_left);
+    } else if (!memory_.is_alive(s)) {
+        // It may have left in good order between the two looks.
+        const bool left = memory_.load(geometry_.departed(s)) == life;
+        mark_gone(s, left ? Counter::peers_left : Counter::peers_dead);
+    }
+}
+
+/// s has a life that this rank has not seen yet.
+template <class M, template <class> class BoardOf>
+void EndpointCore<M, BoardOf>::meet(unsigned s, std::uint32_t life) {
+    Peer& p = peers_[s];
+    if (p.incarnation != 0) {
+        if (!p.gone) mark_gone(s, Counter::peers_dead);
+        if (p.views != 0) return;  // its former data is still being read: (I2) later
+        take_over(s);
+        count(Counter::peers_returned);
+        if (p.peer_due) aside_.push_end(s);
+    }
+    p.incarnation = life;
+    p.gone = p.rx_open = p.tx_open = false;
+    connect(s);
+}
+
+template <class M, template <class> class BoardOf>
+void EndpointCore<M, BoardOf>::connect(unsigned s) {
+    Peer& p = peers_[s];
+    const std::uint32_t mine = member_.incarnation();
+    const std::uint32_t epoch = mine + p.incarnation;
+    const std::uint32_t theirs = s == me_ ? mine : memory_.load(geometry_.confirmed(me_, s));
+    if (!p.rx_open && (theirs == kFresh || theirs == mine)) {
+        board_.open_rx(s, epoch);
+        RMEM_MARK("connect.receiving-open");
+        memory_.post_word(geometry_.confirmed(s, me_), p.incarnation);
+        memory_.commit();
+        memory_.notify(s);
+        p.rx_open = true;
+    }
+    if (!p.tx_open && p.rx_open && theirs == mine && !p.peer_due) {
+        board_.open_tx(s, epoch);
+        RMEM_MARK("connect.sending-open");
+        p.tx_open = true;
+        memory_.commit();
+    }
+}
+
+/// Nothing more comes from s's present life. What it has posted stays to be received.
+template <class M, template <class> class BoardOf>
+void EndpointCore<M, BoardOf>::mark_gone(unsigned s, Counter why) {
+    Peer& p = peers_[s];
+    p.gone = true;
+    p.peer_due = true;
+    p.tx_open = false;
+    set_abort_due(s, false);
+    board_.close(s);
+    count(why);
+}
+
+/// Moves what s's former life had posted to private memory, before its words mean something else.
+template <class M, template <class> class BoardOf>
+void EndpointCore<M, BoardOf>::take_over(unsigned s) {
+    Peer& p = peers_[s];
+    Arrival a;
+    while (p.rx_open && board_.peek(s, a)) {
+        if (a.corrupt) {
+            drop(s, a, Counter::corrupt);
+        } else if (!a.is_inline && a.descriptor.part == Part::filling && !is_filled(s, a)) {
+            drop(s, a, Counter::halves_dropped);
+        } else if (!set_aside(s, a)) {
+            drop(s, a, Counter::halves_dropped);
+        }
+        RMEM_MARK("return.one-taken-over");
+    }
+    board_.close_rx(s);
+    RMEM_MARK("return.taken-over");
+    p.rx_open = false;
+    if (p.gathering) count(Counter::halves_dropped);
+    stop_gathering(p);
+}
+
+template <class M, template <class> class BoardOf>
+void EndpointCore<M, BoardOf>::check_peers() {
+    count(Counter::peer_checks);
+    for (unsigned i = 0; i < std::min(ranks_, kPeersPerCheck); ++i) {
+        refresh(next_check_);
+        next_check_ = next_check_ + 1 == ranks_ ? 0 : next_check_ + 1;
+    }
+}
+
+/// Whether s is dead or has left, and has not come back since.
+template <class M, template <class> class BoardOf>
+bool EndpointCore<M, BoardOf>::is_gone(unsigned s) {
+    if (peers_[s].gone) refresh(s);
+    return peers_[s].gone;
+}
+
+template <class M, template <class> class BoardOf>
+bool EndpointCore<M, BoardOf>::others_gone() {
+    for (unsigned s = 0; s < ranks_; ++s) {
+        if (s != me_ && !is_gone(s)) return false;
+    }
+    return ranks_ > 1;
+}
+
+/// (I3): in a later life, buffers wait until nobody can still read the former life's.
+template <class M, template <class> class BoardOf>
+bool EndpointCore<M, BoardOf>::data_open() {
+    if (data_open_) [[likely]]
+        return true;
+    for (unsigned s = 0; s < ranks_; ++s) {
+        refresh(s);
+        const Peer& p = peers_[s];
+        if (s != me_ && !p.gone && p.incarnation != 0 && !has_confirmed(s)) return false;
+    }
+    return data_open_ = true;
+}
+
+template <class M, template <class> class BoardOf>
+bool EndpointCore<M, BoardOf>::has_confirmed(unsigned s) const {
+    return memory_.load(geometry_.confirmed(me_, s)) == member_.incarnation();
+}
+
+/// BBP_EPEER, after which nothing of it is due any more.
+template <class M, template <class> class BoardOf>
+int EndpointCore<M, BoardOf>::tell_gone(unsigned s) {
+    peers_[s].peer_due = false;
+    aside_.erase_end(s);
+    return gone_error(s);
+}
+
+/// BBP_EPEER, with the sentence for it.
+template <class M, template <class> class BoardOf>
+int EndpointCore<M, BoardOf>::gone_error(unsigned s) {
+    const bool left = memory_.load(geometry_.departed(s)) == peers_[s].incarnation;
+    return fail(BBP_EPEER,
+                fmt::format("rank {} of ring '{}' {}", s, member_.ring().config().name,
+                            !peers_[s].gone ? "was gone and has come back: what its former self "
+                                              "did not read is lost; go on with the new one"
+                            : left          ? "has left; start it again to go on with it"
+                                            : "has died; start it again to go on with it"));
+}
+
+template <class M, template <class> class BoardOf>
+void EndpointCore<M, BoardOf>::leave() noexcept {
+    if (left_) return;
+    left_ = true;
+    wake_fd_.reset();
+    // What has been taken must be told, or senders wait for a rank that has gone.
+    for (unsigned s = 0; s < ranks_; ++s) {
+        if (peers_[s].rx_open) board_.tell(s);
+    }
+    RMEM_MARK("leave.told");
+    memory_.post_word(geometry_.departed(me_), member_.incarnation());
+    memory_.commit();
+    RMEM_MARK("leave.departed");
+    for (unsigned s = 0; s < ranks_; ++s) memory_.notify(s);
+}
+
+}  // namespace billboard

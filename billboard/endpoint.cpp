@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "billboard/endpoint.hpp"
+
+#include "billboard/endpoint_core.hpp"
+#include "rmem/ring_memory.hpp"
+
+#include <fmt/format.h>
+
+namespace billboard {
+
+extern template class EndpointCore<rmem::RingMemory, InlineBoard>;
+extern template class EndpointCore<rmem::RingMemory, PaperBoard>;
+
+namespace {
+
+template <class M>
+std::unique_ptr<Endpoint> make(std::shared_ptr<rmem::Ring> ring, rmem::Member member,
+                               const Settings& settings, Deadline deadline,
+                               const typename M::Options& options) {
+    if (settings.board.layout == Layout::paper) {
+        return std::make_unique<EndpointCore<M, PaperBoard>>(std::move(ring), member, settings,
+                                                             deadline, options);
+    }
+    return std::make_unique<EndpointCore<M, InlineBoard>>(std::move(ring), member, settings,
+                                                          deadline, options);
+}
+
+/// What only links with a wire can do must not be asked for in vain.
+void refuse_wire_settings(const rmem::Environment& environment) {
+    for (const auto& [name, value] : {std::pair{"RMEM_FAULTS", &environment.faults},
+                                      std::pair{"RMEM_CHECK", &environment.check}}) {
+        if (!value->has_value()) continue;
+        throw rmem::Error(
+            rmem::Errc::bad_fault,
+            fmt::format("{}: link direct is one memory, without a wire to inject '{}' "
+                        "into or to check; give RMEM_LINK=ring, or unset it",
+                        name, **value));
+    }
+}
+
+}  // namespace
+
+std::unique_ptr<Endpoint> Endpoint::open() {
+    const rmem::Environment environment = rmem::Environment::read();
+    const Settings settings = Settings::read();
+    const rmem::RingConfig config = ring_config(environment, settings);
+    const rmem::Member member = environment.member(config);
+    const Deadline deadline =
+        Deadline::in(environment.join_timeout_ns.value_or(rmem::kDefaultJoinTimeoutNs));
+    return open(rmem::Ring::open(config, deadline), member, settings, deadline);
+}
+
+std::unique_ptr<Endpoint> Endpoint::open(std::shared_ptr<rmem::Ring> ring, rmem::Member member,
+                                         const Settings& settings, Deadline deadline) {
+    const rmem::RingConfig& config = ring->config();
+    if (config.system_hash != Geometry(config, settings.board).hash()) {
+        throw rmem::Error(rmem::Errc::version_mismatch,
+                          fmt::format("ring '{}' has no billboard of this layout; make it with "
+                                      "`rmem run`, or with the same RMEM_LAYOUT and RMEM_PARTITION",
+                                      config.name));
+    }
+    switch (config.link) {
+        case rmem::LinkKind::direct:
+            refuse_wire_settings(rmem::Environment::read());
+            return make<rmem::DirectMemory>(std::move(ring), member, settings, deadline, {});
+        case rmem::LinkKind::ring:
+            return make<rmem::RingMemory>(
+                std::move(ring), member, settings, deadline,
+                rmem::RingOptions::from(rmem::Environment::read(), config));
+        default: break;
+    }
+    throw rmem::Error(
+        rmem::Errc::unknown_link,
+        fmt::format("RMEM_LINK: the billboard of this program does not run on link '{}'; "
+                    "give direct or ring",
+                    rmem::name_of(config.link)));
+}
+
+}  // namespace billboard

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+/// The Billboard protocol in C++: one rank's end of it. billboard/bbp.h is the same in C.
+///
+///     auto endpoint = billboard::Endpoint::open();
+///     endpoint->send(1, "hello", 6);
+///
+/// Contract: that of bbp.h, including the codes returned. In addition
+///   - every call takes a deadline: `Deadline::now()` makes it a try call (BBP_EAGAIN instead of
+///     waiting), `Deadline::never()` lets it wait, others end with BBP_ETIMEDOUT;
+///   - every call takes the class of traffic it is about: classes never meet.
+/// Thread safety: one thread at a time per Endpoint; several Endpoints of one process (threads as
+///   ranks, on one shared mapping) are independent.
+/// Errors: opening throws `rmem::Error`; all other calls return codes (errors.hpp: last_error).
+
+#include "billboard/bbp.h"
+#include "billboard/environment.hpp"
+#include "billboard/layout.hpp"
+#include "rmem/clock.hpp"
+#include "rmem/ring.hpp"
+
+#include <cstddef>
+#include <memory>
+#include <span>
+#include <string_view>
+
+namespace billboard {
+
+using rmem::Deadline;
+
+class RMEM_API Endpoint {
+public:
+    /// Joins the ring of the environment and waits for the other ranks.
+    static std::unique_ptr<Endpoint> open();
+    /// Joins on a mapping that this process has already.
+    static std::unique_ptr<Endpoint> open(std::shared_ptr<rmem::Ring> ring, rmem::Member member,
+                                          const Settings& settings, Deadline deadline);
+    virtual ~Endpoint() = default;
+    Endpoint(const Endpoint&) = delete;
+    Endpoint& operator=(const Endpoint&) = delete;
+
+    virtual unsigned rank() const noexcept = 0;
+    virtual unsigned ranks() const noexcept = 0;
+
+    // ---- Messages
+    virtual int send(int dest, const void* buf, std::size_t len, Deadline deadline = {},
+                     Class cls = Class::user) = 0;
+    virtual int mcast(std::span<const int> dests, const void* buf, std::size_t len,
+                      Deadline deadline = {}, Class cls = Class::user) = 0;
+    virtual int recv(int src, void* buf, std::size_t cap, std::size_t* len, Deadline deadline = {},
+                     Class cls = Class::user) = 0;
+    virtual int available(int src, Class cls = Class::user) = 0;
+    virtual int probe(int src, std::size_t* len, Class cls = Class::user) = 0;
+
+    // ---- No copies
+    virtual int compose(std::size_t len, void** buf) = 0;
+    /// After BBP_EAGAIN or BBP_ETIMEDOUT the buffer is still composed.
+    virtual int post(std::span<const int> dests, void* buf, std::size_t len, Deadline deadline = {},
+                     Class cls = Class::user) = 0;
+    virtual int discard(void* buf) = 0;
+    virtual int view(int src, const void** data, std::size_t* len, Deadline deadline = {},
+                     Class cls = Class::user) = 0;
+    virtual int release(const void* data) = 0;
+
+    // ---- Barriers and groups
+    virtual int barrier(Deadline deadline = {}) = 0;
+    virtual int barrier_group(std::span<const int> members, unsigned id,
+                              Deadline deadline = {}) = 0;
+    virtual int group_join(std::string_view name) = 0;
+    virtual int group_leave(std::string_view name) = 0;
+    virtual int mcast_group(std::string_view name, const void* buf, std::size_t len,
+                            Deadline deadline = {}, Class cls = Class::user) = 0;
+
+    // ---- Waiting elsewhere
+    virtual int fd() = 0;
+
+    /// Lets peers know that this rank leaves; called by the destructor too.
+    virtual void leave() noexcept = 0;
+
+protected:
+    Endpoint() = default;
+};
+
+}  // namespace billboard

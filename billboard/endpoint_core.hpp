@@ -1,0 +1,336 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+/// The Billboard protocol itself, over any link and either posting board.
+///
+/// Contract: billboard/endpoint.hpp. The short, expected paths are here, so that they are compiled
+/// into the C functions; the others are in detail/:
+///   detail/peers.hpp      who is there: joining, deaths, returns
+///   detail/sending.hpp    buffers, multicast, messages larger than a partition
+///   detail/receiving.hpp  order, classes, parts, views
+///   detail/barriers.hpp   barriers and groups by name
+///
+/// Invariants
+///   (I1) A rank posts to s only while s's confirmation word for it holds its own incarnation.
+///   (I2) A rank confirms s only when s is fresh or has confirmed it, after it has taken over all that
+///        s's former incarnation had posted: so nothing is read by a slot number or a flag that meant
+///        another message.
+///   (I3) A restarted rank writes no buffer until every live peer has confirmed it.
+///   (I4) What is taken from the board is delivered, set aside or counted as dropped: never lost.
+///   (I5) While BBP_EPEER of a rank that is back is due, its former life's end stands among the
+///        messages set aside, before all of its new life, and nothing is posted to that.
+
+#include "billboard/arrival.hpp"
+#include "billboard/buffers.hpp"
+#include "billboard/counters.hpp"
+#include "billboard/endpoint.hpp"
+#include "billboard/errors.hpp"
+#include "billboard/inline_board.hpp"
+#include "billboard/paper_board.hpp"
+#include "billboard/set_aside.hpp"
+#include "billboard/wake_fd.hpp"
+#include "rmem/copy.hpp"
+#include "rmem/direct_memory.hpp"
+#include "rmem/marks.hpp"
+#include "rmem/memory.hpp"
+
+#include <boost/container/small_vector.hpp>
+
+#include <bitset>
+#include <deque>
+#include <memory>
+#include <vector>
+
+namespace billboard {
+
+inline constexpr std::size_t kTotalBytes = 8;  ///< the first part of a large message: its size
+inline constexpr std::uint64_t kImpossible = ~std::uint64_t{0};
+inline constexpr unsigned kEmptyPollsPerLook = 64;  ///< try calls between looks at the clock
+
+template <class M, template <class> class BoardOf>
+class EndpointCore final : public Endpoint {
+public:
+    using Board = BoardOf<M>;
+
+    EndpointCore(std::shared_ptr<rmem::Ring> ring, rmem::Member member, const Settings& settings,
+                 Deadline deadline, const typename M::Options& options = {});
+    ~EndpointCore() override;
+
+    unsigned rank() const noexcept override { return me_; }
+    unsigned ranks() const noexcept override { return ranks_; }
+
+    [[gnu::always_inline]] int send(int dest, const void* buf, std::size_t len,
+                                    Deadline deadline = {}, Class cls = Class::user) override {
+        if (Board::kInlineBytes != 0 && len <= Board::kInlineBytes &&
+            static_cast<unsigned>(dest) < ranks_ && (buf != nullptr || len == 0)) [[likely]] {
+            const auto d = static_cast<unsigned>(dest);
+            if ((board_.tx_room(d) || (!is_try(deadline) && await_room_briefly(d))) &&
+                aborts_due_ == 0 && memory_.room(rmem::kLineBytes)) [[likely]] {
+                board_.post_inline(d, cls, buf, len);
+                memory_.commit();
+                RMEM_MARK("send.before-wake");
+                memory_.notify(d);
+                return BBP_OK;
+            }
+        }
+        return send_slowly(dest, buf, len, deadline, cls);
+    }
+
+    [[gnu::always_inline]] int recv(int src, void* buf, std::size_t cap, std::size_t* len,
+                                    Deadline deadline = {}, Class cls = Class::user) override {
+        const bool any = src == BBP_ANY;
+        int from = recv_inline(any ? board_.find(next_any_) : src, any, buf, cap, len, cls);
+        if (from >= 0) [[likely]]
+            return from;
+        if (!is_try(deadline)) {
+            from = recv_inline(await_briefly(src), any, buf, cap, len, cls);
+            if (from >= 0) return from;
+        }
+        return recv_slowly(src, buf, cap, len, deadline, cls);
+    }
+
+    int available(int src, Class cls = Class::user) override {
+        if (!M::kReplicated && src == BBP_ANY && aside_.empty() && board_.find(next_any_) < 0 &&
+            ++empty_polls_ % kEmptyPollsPerLook != 0) [[likely]] {
+            return 0;
+        }
+        const int source = probe(src, nullptr, cls);
+        return source >= 0 ? 1 : source == BBP_EAGAIN ? 0 : source;
+    }
+
+    int mcast(std::span<const int> dests, const void* buf, std::size_t len, Deadline deadline = {},
+              Class cls = Class::user) override;
+    int probe(int src, std::size_t* len, Class cls = Class::user) override;
+    int compose(std::size_t len, void** buf) override;
+    int post(std::span<const int> dests, void* buf, std::size_t len, Deadline deadline = {},
+             Class cls = Class::user) override;
+    int discard(void* buf) override;
+    int view(int src, const void** data, std::size_t* len, Deadline deadline = {},
+             Class cls = Class::user) override;
+    int release(const void* data) override;
+    int barrier(Deadline deadline = {}) override;
+    int barrier_group(std::span<const int> members, unsigned id, Deadline deadline = {}) override;
+    int group_join(std::string_view name) override;
+    int group_leave(std::string_view name) override;
+    int mcast_group(std::string_view name, const void* buf, std::size_t len, Deadline deadline = {},
+                    Class cls = Class::user) override;
+    int fd() override;
+    void leave() noexcept override;
+
+private:
+    /// What this rank knows of another.
+    struct Peer {
+        std::uint32_t incarnation = 0;  ///< 0: never seen
+        bool rx_open = false;
+        bool tx_open = false;
+        bool gone = false;       ///< dead or left; what it had posted may still be there
+        bool peer_due = false;   ///< BBP_EPEER is still to be reported, once: gone or (I5)
+        bool abort_due = false;  ///< a half-sent message is still to be taken back
+        unsigned views = 0;      ///< views of its data that are out
+        bool gathering = false;  ///< a message in parts is being gathered
+        Class gathering_class = Class::user;
+        std::uint64_t gathering_total = 0;
+        std::uint64_t gathered_bytes = 0;
+        std::byte* sink = nullptr;  ///< where to; null: to `gathered`
+        bool sink_filled = false;
+        std::vector<std::byte> gathered;
+    };
+    struct View {
+        const std::byte* data;
+        unsigned source;
+        unsigned buffer;  ///< kPrivate: `copy` holds the bytes
+        std::vector<std::byte> copy;
+    };
+    static constexpr unsigned kPrivate = kBuffers;
+    static constexpr int kNobody = -2;  // neither a rank nor BBP_ANY
+    using RankSet = std::bitset<rmem::kMaxRanks>;
+
+    /// The receivers of one post that are still to be reached.
+    struct Post {
+        boost::container::small_vector<unsigned, 8> dests;  // no allocation for a few
+        boost::container::small_vector<unsigned, 1> gone;   ///< struck from it
+    };
+
+    // -- detail/peers.hpp
+    void join(Deadline deadline);
+    bool all_joined() const;
+    void refresh(unsigned s);
+    void meet(unsigned s, std::uint32_t incarnation);
+    void connect(unsigned s);
+    void mark_gone(unsigned s, Counter why);
+    void take_over(unsigned s);
+    void check_peers();
+    bool is_gone(unsigned s);
+    bool others_gone();
+    bool data_open();
+    int gone_error(unsigned s);
+    int tell_gone(unsigned s);
+    bool has_confirmed(unsigned s) const;
+
+    // -- detail/sending.hpp
+    bool await_room_briefly(unsigned d);
+    int send_slowly(int dest, const void* buf, std::size_t len, Deadline deadline, Class cls);
+    int check_message(std::span<const int> dests, const void* buf, std::size_t len) const;
+    int post_to(Post& post, const void* buf, std::size_t len, Deadline deadline, Class cls);
+    int try_post(Post& post, const void* buf, std::size_t len, Class cls);
+    int ready(Post& post, bool needs_data, std::size_t bytes);
+    bool self_room();
+    bool post_abort(unsigned d);
+    void set_abort_due(unsigned d, bool due);
+    std::optional<unsigned> allocate(std::size_t bytes);
+    std::optional<unsigned> allocate_for(const Post& post, std::size_t bytes);
+    void announce(const Post& post, unsigned buffer, const Descriptor& d);
+    void fill(unsigned buffer, const void* buf, std::size_t len);
+    void take_back(const Post& post);
+    int send_in_parts(Post& post, const void* buf, std::size_t len, Deadline deadline, Class cls);
+    int try_part(Post& post, const std::byte* from, std::size_t bytes, std::size_t total, Class cls,
+                 Part part);
+    int result_of(const Post& post);
+    int room_timed_out(const Post& post) const;
+    std::optional<unsigned> find_composed(const void* buf) const;
+    int try_post_composed(Post& post, unsigned buffer, std::size_t len, Class cls);
+
+    // -- detail/receiving.hpp
+    int await_briefly(int src);
+    [[gnu::always_inline]] int recv_inline(int from, bool any, void* buf, std::size_t cap,
+                                           std::size_t* len, Class cls);
+    int recv_slowly(int src, void* buf, std::size_t cap, std::size_t* len, Deadline deadline,
+                    Class cls);
+    int check_source(int src) const;
+    enum class Found { nothing, private_memory, board, in_parts };
+    int find(int src, Class cls, bool may_wait, Found& found, unsigned& s, Arrival& a);
+    int settle(unsigned s, Class cls, bool may_wait, Arrival& a);
+    bool gather(unsigned s, const Arrival& a);
+    std::uint64_t total_of(unsigned s, const Arrival& a) const;
+    bool set_aside(unsigned s, const Arrival& a);
+    bool is_filled(unsigned s, const Arrival& a) const;
+    void drop(unsigned s, const Arrival& a, Counter why);
+    int try_recv(int src, void* buf, std::size_t cap, std::size_t* len, Deadline deadline,
+                 Class cls);
+    int deliver(unsigned s, const Arrival& a, void* buf, std::size_t cap, std::size_t* len,
+                Deadline deadline);
+    int copy_filling(unsigned s, const Arrival& a, void* buf, Deadline deadline);
+    int recv_parts(unsigned s, bool any, void* buf, std::size_t cap, std::size_t* len,
+                   Deadline deadline);
+    bool has_next_beside(unsigned s) const;
+    int nothing_from(int src, Deadline deadline);
+    void look_around(int src);
+    void gather_all();
+    int find_in_parts(int src, Class cls) const;
+    int find_taken(int src, Class cls, Found& found, unsigned& s);
+    int find_unfinished(int src, Class cls, Found& found, unsigned& s) const;
+    int half_lost(unsigned s);
+    void stop_gathering(Peer& p);
+    void start_gathering(Peer& p, Class cls, std::size_t total);
+    void give_up_gathering(unsigned s, const Arrival& a, Part part);
+    int deliver_private(SetAside::Message* message, void* buf, std::size_t cap, std::size_t* len);
+    int try_view(int src, const void** data, std::size_t* len, Class cls, Deadline deadline);
+    const std::byte* bytes_of(unsigned s, const Arrival& a) const {
+        return a.is_inline ? a.payload : memory_.data(geometry_.data(s) + a.descriptor.offset);
+    }
+
+    // -- detail/barriers.hpp
+    int arrive_and_wait(std::span<const int> members, std::size_t index, Deadline deadline);
+    int barrier_by_messages(std::span<const int> members, unsigned id, Deadline deadline);
+    std::size_t barrier_word(unsigned r, std::size_t count_index) const {
+        return count_index == 0 ? geometry_.barrier(r)
+                                : geometry_.barrier(r, static_cast<unsigned>(count_index - 1));
+    }
+    bool is_in_group(unsigned r, std::uint64_t hash) const;
+
+    /// Tries until `attempt` gives something else than BBP_EAGAIN or the deadline passes: BBP_ETIMEDOUT,
+    /// to which the caller adds its sentence. Between
+    /// looks at the peers it tries only when `worth_trying` says so: that is the spinning loop.
+    template <class Attempt, class Worth>
+    int wait_for(Deadline deadline, Attempt&& attempt, Worth&& worth_trying) {
+        int result = attempt();
+        if (result != BBP_EAGAIN || is_try(deadline)) return result;
+        memory_.begin_wait();
+        while (result == BBP_EAGAIN) {
+            rmem::Step step;
+            do {
+                step = memory_.wait(deadline);
+            } while (step == rmem::Step::poll && !worth_trying());
+            if (step == rmem::Step::check_peers) [[unlikely]]
+                check_peers();
+            result = attempt();
+            if (step == rmem::Step::expired && result == BBP_EAGAIN) result = BBP_ETIMEDOUT;
+        }
+        memory_.end_wait();
+        return result;
+    }
+    template <class Attempt>
+    int wait_for(Deadline deadline, Attempt&& attempt) {
+        return wait_for(deadline, attempt, [] { return true; });
+    }
+    static bool is_try(Deadline deadline) noexcept {
+        return deadline.passed(std::numeric_limits<std::int64_t>::min());
+    }
+
+    void count(Counter id, std::uint64_t n = 1) noexcept { counters_.add(id, n); }
+
+    rmem::Membership member_;
+    Geometry geometry_;
+    M memory_;
+    Settings settings_;
+    unsigned me_;
+    unsigned ranks_;
+    unsigned next_any_ = 0;  ///< BBP_ANY looks here first, so that nobody starves
+    unsigned next_check_ = 0;
+    unsigned empty_polls_ = 0;
+    std::int64_t next_look_ns_ = 0;  ///< for dead peers, by a try call
+    std::size_t first_part_at_ = 0;  ///< of the message that is being sent in parts
+    unsigned aborts_due_ = 0;        ///< peers to whom a half-sent message is to be taken back
+    unsigned gathering_ = 0;         ///< peers of which a message in parts is being gathered
+    bool data_open_ = false;         ///< (I3)
+    bool left_ = false;
+    SetAside aside_;
+    Board board_;
+    Buffers buffers_;
+    std::vector<Peer> peers_;
+    std::vector<View> views_;
+    rmem::Counters& counters_;
+    std::vector<std::uint32_t> barrier_counts_;
+    std::vector<bool> barrier_pending_;
+    std::vector<std::vector<int>> barrier_members_;
+    std::vector<int> everybody_;
+    std::unique_ptr<WakeFd> wake_fd_;
+};
+
+/// Spins until something is there, but not for long. Whose it is; -1: nothing, or it takes longer.
+template <class M, template <class> class BoardOf>
+inline int EndpointCore<M, BoardOf>::await_briefly(int src) {
+    if (!aside_.empty() || gathering_ != 0) return kNobody;
+    unsigned polls = memory_.brief_polls();
+    if (static_cast<unsigned>(src) < ranks_) {
+        return board_.await_next(static_cast<unsigned>(src), polls) ? src : kNobody;
+    }
+    for (; src == BBP_ANY && polls > 0; --polls) {
+        rmem::cpu_relax();
+        if (const int from = board_.find(next_any_); from >= 0) return from;
+    }
+    return kNobody;
+}
+
+/// The expected case, from whom something seems to be there; `any`: he was not asked for by name.
+/// kNobody: nothing is there, or something that takes longer to say.
+template <class M, template <class> class BoardOf>
+inline int EndpointCore<M, BoardOf>::recv_inline(int from, bool any, void* buf, std::size_t cap,
+                                                 std::size_t* len, Class cls) {
+    if constexpr (Board::kInlineBytes != 0) {
+        const auto s = static_cast<unsigned>(from);
+        if (s >= ranks_ || buf == nullptr || !aside_.empty()) [[unlikely]]
+            return kNobody;
+        const int length = board_.receive_head(s, cls, buf, cap);
+        if (length < 0) return kNobody;
+        if (len != nullptr) *len = static_cast<std::size_t>(length);
+        if (any) next_any_ = s + 1 == ranks_ ? 0 : s + 1;
+        return from;
+    }
+    return kNobody;
+}
+
+extern template class EndpointCore<rmem::DirectMemory, InlineBoard>;
+extern template class EndpointCore<rmem::DirectMemory, PaperBoard>;
+
+}  // namespace billboard

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+/// The billboard's part of the environment, and a ring configuration that has room for it.
+///
+///   RMEM_LAYOUT     inline (default) or paper
+///   RMEM_PARTITION  bytes of data partition per rank, e.g. 64K
+///   RMEM_BARRIER    arrival (default) or paper: how bbp_barrier works (billboard/barrier.hpp)
+///
+/// Errors: `rmem::Error` (bad_environment, bad_size).
+
+#include "billboard/layout.hpp"
+#include "rmem/config.hpp"
+
+namespace billboard {
+
+enum class BarrierKind : std::uint32_t { arrival = 1, paper = 2 };
+
+struct Settings {
+    BoardConfig board;
+    BarrierKind barrier = BarrierKind::arrival;
+
+    RMEM_API static Settings read();
+};
+
+/// The ring that the environment asks for, with the billboard's region in it.
+RMEM_API rmem::RingConfig ring_config(const rmem::Environment& environment,
+                                      const Settings& settings);
+
+/// As above, with RMEM_LAYOUT and RMEM_PARTITION read from the environment.
+RMEM_API rmem::RingConfig ring_config(const rmem::Environment& environment);
+
+}  // namespace billboard

@@ -1,0 +1,41 @@
+# SPDX-License-Identifier: Apache-2.0
+# How everything here is compiled. Targets link `rmem_flags` privately, so users inherit nothing.
+
+set(CMAKE_CXX_STANDARD 20)
+set(CMAKE_CXX_STANDARD_REQUIRED ON)
+set(CMAKE_CXX_EXTENSIONS OFF)
+set(CMAKE_C_STANDARD 11)
+set(CMAKE_C_STANDARD_REQUIRED ON)
+set(CMAKE_C_EXTENSIONS OFF)
+set(CMAKE_C_VISIBILITY_PRESET hidden)
+set(CMAKE_CXX_VISIBILITY_PRESET hidden)
+set(CMAKE_VISIBILITY_INLINES_HIDDEN ON)
+set(CMAKE_POSITION_INDEPENDENT_CODE ON)
+
+if(PROJECT_IS_TOP_LEVEL)
+    set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
+    find_program(CCACHE ccache)
+    if(CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
+        set(CMAKE_C_COMPILER_LAUNCHER ${CCACHE})
+        set(CMAKE_CXX_COMPILER_LAUNCHER ${CCACHE})
+    endif()
+endif()
+
+add_library(rmem_flags INTERFACE)
+target_compile_options(rmem_flags INTERFACE
+    -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wsign-conversion -Wdouble-promotion
+    -Wcast-align -Wcast-qual -Wformat=2 -Wimplicit-fallthrough -Wundef -Wvla
+    "$<$<COMPILE_LANGUAGE:CXX>:-Wnon-virtual-dtor;-Wold-style-cast;-Woverloaded-virtual;-Wextra-semi>"
+    $<$<BOOL:${RMEM_WERROR}>:-Werror>
+    # A call between the libraries goes straight through the GOT, and one inside a library is direct.
+    -fno-plt -fno-semantic-interposition)
+
+if(RMEM_SANITIZE)
+    # Everywhere, because a half-instrumented program reports what is not there.
+    add_compile_options(-fsanitize=${RMEM_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer)
+    add_link_options(-fsanitize=${RMEM_SANITIZE})
+    if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+        # The instrumentation makes GCC 12 see uninitialized members in the standard library.
+        add_compile_options(-Wno-maybe-uninitialized)
+    endif()
+endif()

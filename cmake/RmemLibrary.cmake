@@ -1,0 +1,54 @@
+# SPDX-License-Identifier: Apache-2.0
+
+# rmem_library(<name> <define> [LIBRARIES <library>...] [PRIVATE_LIBRARIES <library>...])
+#
+# Makes the shared library <name> (alias rmem::<name>) of the sources in the current folder, and
+# <name>_marked, the same sources as a static library with the kill marks compiled in, for the
+# tests that stop a process at a named place. <define> is set while the library itself compiles.
+# LIBRARIES are other libraries of this project that its headers need. Its headers are found from
+# the root of the tree and installed below the folder's name.
+function(rmem_library name define)
+    cmake_parse_arguments(PARSE_ARGV 2 arg "" "" "LIBRARIES;PRIVATE_LIBRARIES")
+    file(GLOB sources CONFIGURE_DEPENDS *.cpp detail/*.cpp)
+
+    if(sources)
+        add_library(${name} SHARED ${sources})
+        set_target_properties(${name} PROPERTIES
+            VERSION ${PROJECT_VERSION}
+            SOVERSION ${PROJECT_VERSION_MAJOR}
+            INSTALL_RPATH "$ORIGIN")
+        target_link_libraries(${name} PUBLIC ${arg_LIBRARIES})
+
+        add_library(${name}_marked STATIC EXCLUDE_FROM_ALL ${sources})
+        # Public, because a mark may stand in a template of a header.
+        target_compile_definitions(${name}_marked PUBLIC RMEM_MARKS=1)
+        list(TRANSFORM arg_LIBRARIES APPEND _marked)
+        target_link_libraries(${name}_marked PUBLIC ${arg_LIBRARIES})
+
+        foreach(variant IN ITEMS ${name} ${name}_marked)
+            target_compile_definitions(${variant} PRIVATE ${define})
+            target_link_libraries(${variant} PRIVATE rmem_flags ${arg_PRIVATE_LIBRARIES})
+        endforeach()
+        set(scope PUBLIC)
+    else()
+        add_library(${name} INTERFACE)
+        target_link_libraries(${name} INTERFACE ${arg_LIBRARIES})
+        add_library(${name}_marked INTERFACE)
+        list(TRANSFORM arg_LIBRARIES APPEND _marked)
+        target_link_libraries(${name}_marked INTERFACE ${arg_LIBRARIES})
+        set(scope INTERFACE)
+    endif()
+
+    foreach(variant IN ITEMS ${name} ${name}_marked)
+        target_include_directories(${variant} ${scope}
+            $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}>
+            $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
+    endforeach()
+    add_library(rmem::${name} ALIAS ${name})
+
+    install(TARGETS ${name} EXPORT rmemTargets)
+    # detail/ too, because templates in the headers include it.
+    install(DIRECTORY ${CMAKE_CURRENT_SOURCE_DIR}/
+        DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/${name}
+        FILES_MATCHING PATTERN "*.hpp" PATTERN "*.h")
+endfunction()

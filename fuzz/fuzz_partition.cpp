@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// libFuzzer target: what a peer's partition may hold, and when it changes (tests/support/hostile_bank.hpp).
+///
+///     cmake --preset fuzz && cmake --build --preset fuzz
+///     build/fuzz/fuzz/fuzz_partition -max_len=4096 my-corpus fuzz/corpus
+///
+/// The first byte chooses link and layout, the others all the rest.
+
+#include "tests/support/hostile_run.hpp"
+
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <memory>
+#include <string>
+
+namespace {
+
+using rmem::test::Choices;
+using rmem::test::run_among_hostile_peers;
+
+constexpr unsigned kMostSteps = 10'000;  // an input is used up long before
+
+std::string run(unsigned kind, Choices choices) {
+    using billboard::InlineBoard, billboard::Layout, billboard::PaperBoard;
+    static const auto ring = rmem::test::hostile_ring("fuzz-" + std::to_string(::getpid()));
+    constexpr Layout kInline = Layout::inline_slots;
+    switch (kind % 4) {
+        case 0:
+            return run_among_hostile_peers<false, InlineBoard>(ring, kInline, choices, kMostSteps);
+        case 1:
+            return run_among_hostile_peers<false, PaperBoard>(ring, Layout::paper, choices,
+                                                              kMostSteps);
+        case 2:
+            return run_among_hostile_peers<true, InlineBoard>(ring, kInline, choices, kMostSteps);
+        default:
+            return run_among_hostile_peers<true, PaperBoard>(ring, Layout::paper, choices,
+                                                             kMostSteps);
+    }
+}
+
+}  // namespace
+
+// libFuzzer knows it by this name.
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size);  // NOLINT
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {  // NOLINT
+    if (size == 0) return 0;
+    const std::string violation = run(data[0], Choices(std::span(data + 1, size - 1)));
+    if (violation.empty()) return 0;
+    std::fprintf(stderr, "%s\n", violation.c_str());
+    std::abort();
+}

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+/// The host's clock, at the edges only: protocol cores take the time as an argument.
+/// Units: nanoseconds of CLOCK_MONOTONIC, which all processes of a host share.
+
+#include <cstdint>
+#include <ctime>
+#include <limits>
+
+namespace rmem {
+
+inline std::int64_t now_ns() noexcept {
+    timespec t;
+    ::clock_gettime(CLOCK_MONOTONIC, &t);
+    return std::int64_t{t.tv_sec} * 1'000'000'000 + t.tv_nsec;
+}
+
+/// A point in time after which a call gives up.
+struct Deadline {
+    std::int64_t at_ns = std::numeric_limits<std::int64_t>::max();
+
+    static Deadline never() noexcept { return {}; }
+    static Deadline now() noexcept { return {std::numeric_limits<std::int64_t>::min()}; }
+    static Deadline in(std::int64_t ns) noexcept {
+        if (ns <= 0) return now();
+        const std::int64_t start = now_ns();
+        return ns > std::numeric_limits<std::int64_t>::max() - start ? never()
+                                                                     : Deadline{start + ns};
+    }
+    bool is_never() const noexcept { return at_ns == std::numeric_limits<std::int64_t>::max(); }
+    bool passed(std::int64_t now) const noexcept { return now >= at_ns; }
+};
+
+}  // namespace rmem

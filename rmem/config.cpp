@@ -1,0 +1,345 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "rmem/config.hpp"
+
+#include "rmem/process.hpp"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <charconv>
+#include <cstdlib>
+#include <cstring>
+#include <limits>
+#include <span>
+#include <string_view>
+
+namespace rmem {
+
+namespace {
+
+struct LinkName {
+    LinkKind link;
+    const char* name;
+};
+
+constexpr std::array<LinkName, 4> kLinkNames = {{
+    {LinkKind::direct, "direct"},
+    {LinkKind::ring, "ring"},
+    {LinkKind::udp, "udp"},
+    {LinkKind::sim, "sim"},
+}};
+
+struct Unit {
+    std::string_view suffix;
+    std::uint64_t factor;
+};
+
+constexpr std::array<Unit, 4> kSizeUnits = {{
+    {"", 1},
+    {"K", 1ULL << 10},
+    {"M", 1ULL << 20},
+    {"G", 1ULL << 30},
+}};
+
+constexpr std::array<Unit, 4> kTimeUnits = {{
+    {"ns", 1},
+    {"us", 1'000},
+    {"ms", 1'000'000},
+    {"s", 1'000'000'000},
+}};
+
+Error malformed(const std::string& what, const std::string& text, const std::string& wanted) {
+    return {Errc::bad_environment, fmt::format("{} is '{}'; give {}", what, text, wanted)};
+}
+
+/// A number and one of `units`, at most `max`.
+std::uint64_t parse_with_unit(const std::string& what, const std::string& text,
+                              std::span<const Unit> units, std::uint64_t max,
+                              const std::string& wanted) {
+    std::uint64_t number = 0;
+    const char* end = text.data() + text.size();
+    const auto [rest, error] = std::from_chars(text.data(), end, number);
+    if (error != std::errc{}) throw malformed(what, text, wanted);
+    const std::string_view suffix(rest, static_cast<std::size_t>(end - rest));
+    const auto unit =
+        std::find_if(units.begin(), units.end(), [&](const Unit& u) { return u.suffix == suffix; });
+    if (unit == units.end() || number > max / unit->factor) throw malformed(what, text, wanted);
+    return number * unit->factor;
+}
+
+/// An environment variable; an empty one counts as unset.
+std::optional<std::string> variable(const char* name) {
+    const char* value = std::getenv(name);  // NOLINT(concurrency-mt-unsafe): read at start-up
+    if (value == nullptr || *value == '\0') return std::nullopt;
+    return value;
+}
+
+std::optional<unsigned> unsigned_variable(const char* name, unsigned max) {
+    const auto text = variable(name);
+    if (!text) return std::nullopt;
+    return parse_unsigned(name, *text, max);
+}
+
+// ---- Launchers ----------------------------------------------------------------------------------
+
+/// How a launcher tells a process its rank, and which job it belongs to.
+struct Launcher {
+    const char* rank;
+    const char* count;
+    std::array<const char*, 2> job;  ///< variables that together name the job
+};
+
+// PMIx comes last but one: Open MPI sets its variables beside its own, but no count.
+constexpr std::array<Launcher, 4> kLaunchers = {{
+    {"PMI_RANK", "PMI_SIZE", {"PMI_JOBID", nullptr}},
+    {"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", {"OMPI_MCA_ess_base_jobid", nullptr}},
+    {"PMIX_RANK", nullptr, {"PMIX_NAMESPACE", nullptr}},
+    {"SLURM_PROCID", "SLURM_NTASKS", {"SLURM_JOB_ID", "SLURM_STEP_ID"}},
+}};
+
+/// The parent of the process that leads this one's session. Hydra tells its ranks no job id, but
+/// makes each lead a session of its own below one proxy: what they start stays in that session.
+unsigned parent_of_session() {
+    return process_parent(static_cast<unsigned>(::getsid(0)));
+}
+
+/// A ring name of this user that only this job has.
+std::string job_ring_name(const Launcher& launcher) {
+    std::string job;
+    for (const char* name : launcher.job) {
+        if (name == nullptr) continue;
+        if (const auto part = variable(name)) job += (job.empty() ? "" : "-") + *part;
+    }
+    if (job.empty()) job = fmt::format("session-{}", parent_of_session());
+    std::replace_if(
+        job.begin(), job.end(), [](unsigned char c) { return std::isalnum(c) == 0 && c != '-'; },
+        '-');
+    std::string name = fmt::format("job-{}-{}", ::getuid(), job);
+    if (name.size() > kMaxNameBytes) name.erase(0, name.size() - kMaxNameBytes);
+    return name;
+}
+
+void read_launcher(Environment& environment) {
+    for (const Launcher& launcher : kLaunchers) {
+        const auto rank = unsigned_variable(launcher.rank, kMaxRanks - 1);
+        if (!rank) continue;
+        environment.rank = rank;
+        if (!environment.ranks && launcher.count != nullptr) {
+            environment.ranks = unsigned_variable(launcher.count, kMaxRanks);
+        }
+        if (!environment.ranks && !environment.nodes) {
+            throw Error(
+                Errc::bad_environment,
+                fmt::format("{} is set, but no variable says how many ranks there are{}; set "
+                            "RMEM_RANKS",
+                            launcher.rank,
+                            launcher.count == nullptr
+                                ? std::string{}
+                                : fmt::format(" ({} is not set)", launcher.count)));
+        }
+        if (!environment.ring) environment.ring = job_ring_name(launcher);
+        return;
+    }
+}
+
+// ---- Hash ---------------------------------------------------------------------------------------
+
+/// FNV-1a, 64 bits: the same on every host and in every version of the standard library.
+class Fnv {
+public:
+    void add(std::uint64_t value) noexcept {
+        for (unsigned byte = 0; byte < sizeof value; ++byte) {
+            hash_ = (hash_ ^ ((value >> (8 * byte)) & 0xff)) * 0x100000001b3;
+        }
+    }
+    std::uint64_t get() const noexcept { return hash_; }
+
+private:
+    std::uint64_t hash_ = 0xcbf29ce484222325;
+};
+
+bool is_name_character(unsigned char c) {
+    return std::isalnum(c) != 0 || c == '.' || c == '_' || c == '-';
+}
+
+void check_name(const std::string& name) {
+    if (!name.empty() && name.size() <= kMaxNameBytes && name != "." && name != ".." &&
+        std::all_of(name.begin(), name.end(), is_name_character)) {
+        return;
+    }
+    throw Error(
+        Errc::invalid_argument,
+        fmt::format("'{}' cannot name a ring (RMEM_RING); give 1 to {} letters, digits, dots, "
+                    "dashes or underscores, not dots alone",
+                    name, kMaxNameBytes));
+}
+
+void check_count(const char* what, const char* variable, unsigned count, unsigned max) {
+    if (count >= 1 && count <= max) return;
+    throw Error(Errc::bad_node_count, fmt::format("a ring of {} {} cannot be ({}); give 1 to {}",
+                                                  count, what, variable, max));
+}
+
+void check_bytes(const char* what, std::size_t bytes, std::size_t min, std::size_t max) {
+    if (bytes >= min && bytes <= max && bytes % kWordBytes == 0) return;
+    throw Error(Errc::bad_size,
+                fmt::format("{} cannot be {} bytes; give a multiple of {} from {} to {}", what,
+                            bytes, kWordBytes, min, max));
+}
+
+/// What no parsing gives may come from a segment; its numbers must not reach the wire model.
+void check_timing(const TimingProfile& timing) {
+    const bool terminated = std::memchr(timing.name, 0, sizeof timing.name) != nullptr;
+    if (terminated && parse_timing(to_string(timing)) == timing) return;
+    throw Error(
+        Errc::bad_profile,
+        fmt::format("the timing profile '{}' has numbers that no RMEM_TIMING gives; take one "
+                    "that parse_timing() made",
+                    std::string_view(timing.name, terminated ? std::strlen(timing.name) : 0)));
+}
+
+}  // namespace
+
+const char* name_of(LinkKind link) noexcept {
+    for (const auto& entry : kLinkNames) {
+        if (entry.link == link) return entry.name;
+    }
+    return "unknown";
+}
+
+LinkKind parse_link(const std::string& text) {
+    for (const auto& entry : kLinkNames) {
+        if (text == entry.name) return entry.link;
+    }
+    throw Error(
+        Errc::unknown_link,
+        fmt::format("there is no link '{}' (RMEM_LINK); give direct, ring, udp or sim", text));
+}
+
+std::size_t parse_size(const std::string& what, const std::string& text) {
+    return parse_with_unit(what, text, kSizeUnits, std::numeric_limits<std::size_t>::max(),
+                           "a number of bytes such as 4096, 64K, 8M or 1G");
+}
+
+std::int64_t parse_duration_ns(const std::string& what, const std::string& text) {
+    return static_cast<std::int64_t>(
+        parse_with_unit(what, text, kTimeUnits, std::numeric_limits<std::int64_t>::max(),
+                        "a time with its unit such as 250ns, 10us, 5ms or 2s"));
+}
+
+unsigned parse_unsigned(const std::string& what, const std::string& text, unsigned max) {
+    constexpr std::array<Unit, 1> kNone = {{{"", 1}}};
+    return static_cast<unsigned>(
+        parse_with_unit(what, text, kNone, max, fmt::format("a whole number from 0 to {}", max)));
+}
+
+void RingConfig::check() const {
+    check_name(name);
+    check_count("ranks", "RMEM_RANKS", ranks, kMaxRanks);
+    check_count("nodes", "RMEM_NODES", nodes, kMaxNodes);
+    if (std::none_of(kLinkNames.begin(), kLinkNames.end(),
+                     [this](const LinkName& entry) { return entry.link == link; })) {
+        throw Error(Errc::unknown_link,
+                    fmt::format("there is no link of number {}; give direct, ring, "
+                                "udp or sim (RMEM_LINK)",
+                                static_cast<unsigned>(link)));
+    }
+    check_bytes("the memory of a ring (RMEM_SIZE)", user_bytes, kWordBytes, kMaxUserBytes);
+    check_bytes("the system regions of a ring", system_bytes, 0, kMaxSystemBytes);
+    if (bound_ns < 0) {
+        throw Error(
+            Errc::invalid_argument,
+            fmt::format("a bound of {} ns cannot be (RMEM_BOUND); give a time, or 0 for the "
+                        "timing profile's own",
+                        bound_ns));
+    }
+    check_timing(timing);
+}
+
+std::uint64_t RingConfig::hash() const noexcept {
+    Fnv fnv;
+    for (const std::uint64_t value :
+         {std::uint64_t{nodes}, std::uint64_t{ranks}, static_cast<std::uint64_t>(link),
+          std::uint64_t{user_bytes}, static_cast<std::uint64_t>(bound_ns),
+          std::uint64_t{system_bytes}, system_hash}) {
+        fnv.add(value);
+    }
+    fnv.add(hash_of(timing));
+    return fnv.get();
+}
+
+Environment Environment::read() {
+    Environment environment;
+    environment.ring = variable("RMEM_RING");
+    environment.unix_group = variable("RMEM_UNIX_GROUP");
+    environment.timing = variable("RMEM_TIMING");
+    environment.faults = variable("RMEM_FAULTS");
+    environment.check = variable("RMEM_CHECK");
+    environment.node = unsigned_variable("RMEM_NODE", kMaxNodes - 1);
+    environment.nodes = unsigned_variable("RMEM_NODES", kMaxNodes);
+    environment.rank = unsigned_variable("RMEM_RANK", kMaxRanks - 1);
+    environment.ranks = unsigned_variable("RMEM_RANKS", kMaxRanks);
+    if (const auto text = variable("RMEM_LINK")) environment.link = parse_link(*text);
+    if (const auto text = variable("RMEM_SIZE")) environment.size = parse_size("RMEM_SIZE", *text);
+    if (const auto text = variable("RMEM_BOUND")) {
+        environment.bound_ns = parse_duration_ns("RMEM_BOUND", *text);
+    }
+    if (const auto text = variable("RMEM_JOIN_TIMEOUT")) {
+        environment.join_timeout_ns = parse_duration_ns("RMEM_JOIN_TIMEOUT", *text);
+    }
+    if (!environment.rank) read_launcher(environment);
+    return environment;
+}
+
+static TimingProfile timing_variable(const std::string& text) {
+    try {
+        return parse_timing(text);
+    } catch (const Error& error) {
+        throw Error(error.code(), fmt::format("RMEM_TIMING: {}", error.sentence()));
+    }
+}
+
+RingConfig Environment::ring_config() const {
+    RingConfig config;
+    config.name = ring ? *ring : fmt::format("{}-{}", config.name, ::getuid());
+    config.nodes = nodes.value_or(ranks.value_or(config.nodes));
+    config.ranks = ranks.value_or(config.nodes);
+    config.link = link.value_or(config.link);
+    config.user_bytes = size.value_or(config.user_bytes);
+    if (timing) config.timing = timing_variable(*timing);
+    config.bound_ns = bound_ns.value_or(config.bound_ns);
+    config.unix_group = unix_group.value_or("");
+    config.check();
+    return config;
+}
+
+Member Environment::member(const RingConfig& config) const {
+    Member member;
+    if (rank) {
+        member.rank = *rank;
+        member.node = node.value_or(*rank * config.nodes / config.ranks);
+    } else if (node && config.nodes == config.ranks) {
+        member.rank = member.node = *node;
+    } else if (config.ranks != 1) {
+        throw Error(
+            Errc::bad_environment,
+            fmt::format("ring '{}' has {} ranks, and nothing says which one this process is; "
+                        "set RMEM_RANK, or start it with `rmem run` or mpiexec",
+                        config.name, config.ranks));
+    } else {
+        member.node = node.value_or(0);
+    }
+    if (member.rank >= config.ranks || member.node >= config.nodes) {
+        throw Error(
+            Errc::bad_rank,
+            fmt::format("rank {} on node {} is outside ring '{}', which has {} ranks and {} "
+                        "nodes; ranks and nodes count from 0 (RMEM_RANK, RMEM_NODE)",
+                        member.rank, member.node, config.name, config.ranks, config.nodes));
+    }
+    return member;
+}
+
+}  // namespace rmem

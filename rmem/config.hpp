@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+/// What a ring is made of, and who in it this process is. The one home of every default and limit.
+///
+/// `RingConfig` is the same for all members of a ring; a joiner's must hash to the ring's. `Member`
+/// is this process's place. Both can be read from the environment, which `rmem run` sets.
+///
+/// Units: sizes in bytes, times in nanoseconds. Errors: `rmem::Error` from the parsing functions.
+
+#include "rmem/error.hpp"
+#include "rmem/timing.hpp"
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+
+namespace rmem {
+
+inline constexpr std::size_t kWordBytes = 4;
+inline constexpr std::size_t kLineBytes = 64;
+inline constexpr unsigned kMaxNodes = 256;
+inline constexpr unsigned kMaxRanks = 256;
+inline constexpr std::size_t kMaxNameBytes = 63;
+inline constexpr std::size_t kMaxUserBytes = std::size_t{1} << 32;
+inline constexpr std::size_t kDefaultUserBytes = std::size_t{1} << 20;
+inline constexpr std::size_t kMaxSystemBytes = std::size_t{1} << 34;
+inline constexpr std::int64_t kDefaultJoinTimeoutNs = 30'000'000'000;
+inline constexpr unsigned kInterruptQueueEntries = 1024;
+inline constexpr std::size_t kLogBytes = std::size_t{1} << 20;  ///< per rank, on links that log
+
+/// How writes travel between banks.
+enum class LinkKind : std::uint32_t { direct = 1, ring = 2, udp = 3, sim = 4 };
+
+RMEM_API const char* name_of(LinkKind link) noexcept;
+RMEM_API LinkKind parse_link(const std::string& text);
+
+/// The configuration that all members of a ring share.
+struct RingConfig {
+    std::string name = "default";
+    unsigned nodes = 1;
+    unsigned ranks = 1;
+    LinkKind link = LinkKind::direct;
+    std::size_t user_bytes = kDefaultUserBytes;  ///< RMEM_SIZE: what card programs see, at offset 0
+    TimingProfile timing{};                      ///< RMEM_TIMING; what `ring` keeps
+    std::int64_t bound_ns = 0;                   ///< RMEM_BOUND; 0: derived from the timing profile
+    std::size_t system_bytes = 0;                ///< system regions above the user's memory
+    std::uint64_t system_hash = 0;               ///< hash of their layout; 0: none
+    std::string unix_group;  ///< RMEM_UNIX_GROUP: share with a group (mode 0660)
+
+    std::size_t bank_bytes() const noexcept { return user_bytes + system_bytes; }
+    unsigned banks() const noexcept { return link == LinkKind::direct ? 1 : nodes; }
+
+    /// Throws `Error` naming the first value that cannot be.
+    RMEM_API void check() const;
+
+    /// What joiners compare: everything that decides where things lie and how they behave.
+    RMEM_API std::uint64_t hash() const noexcept;
+};
+
+/// This process's place in a ring.
+struct Member {
+    unsigned rank = 0;
+    unsigned node = 0;
+};
+
+/// The settings of the environment, those of launchers included. Unset ones are empty.
+struct Environment {
+    std::optional<std::string> ring, unix_group, timing, faults, check;
+    std::optional<unsigned> node, nodes, rank, ranks;
+    std::optional<LinkKind> link;
+    std::optional<std::size_t> size;
+    std::optional<std::int64_t> bound_ns, join_timeout_ns;
+
+    /// Reads RMEM_*, and where RMEM_RANK is not set, the rank and count that a launcher gave:
+    /// PMI_RANK/PMI_SIZE (Hydra and others), OMPI_COMM_WORLD_RANK/_SIZE, PMIX_RANK, SLURM_PROCID/_NTASKS.
+    RMEM_API static Environment read();
+
+    /// Nodes default to one per rank and ranks to one per node.
+    RMEM_API RingConfig ring_config() const;
+    RMEM_API Member member(const RingConfig& config) const;
+};
+
+/// "4096", "64K", "8M", "1G"; "250ns", "10us", "5ms", "2s". `what` names the object in the error.
+RMEM_API std::size_t parse_size(const std::string& what, const std::string& text);
+RMEM_API std::int64_t parse_duration_ns(const std::string& what, const std::string& text);
+RMEM_API unsigned parse_unsigned(const std::string& what, const std::string& text, unsigned max);
+
+}  // namespace rmem

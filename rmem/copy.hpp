@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+/// Copying a few bytes without a call: at this size a library call costs as much as the copy.
+/// Thread safety and alignment: as memcpy. Reads and writes exactly `bytes` bytes.
+
+#include <cstddef>
+#include <cstring>
+
+namespace rmem {
+
+inline constexpr std::size_t kShortBytes = 64;
+
+/// Two overlapping blocks of `Block` bytes cover any size from Block to 2 * Block.
+template <std::size_t Block>
+inline void copy_ends(void* to, const void* from, std::size_t bytes) noexcept {
+    unsigned char head[Block];
+    unsigned char tail[Block];
+    std::memcpy(head, from, Block);
+    std::memcpy(tail, static_cast<const char*>(from) + bytes - Block, Block);
+    std::memcpy(to, head, Block);
+    std::memcpy(static_cast<char*>(to) + bytes - Block, tail, Block);
+}
+
+inline void copy_short(void* to, const void* from, std::size_t bytes) noexcept {
+    if (bytes >= 8) {
+        if (bytes <= 16) return copy_ends<8>(to, from, bytes);
+        if (bytes <= 32) return copy_ends<16>(to, from, bytes);
+        return copy_ends<32>(to, from, bytes);
+    }
+    if (bytes >= 4) return copy_ends<4>(to, from, bytes);
+    if (bytes >= 2) return copy_ends<2>(to, from, bytes);
+    if (bytes == 1) std::memcpy(to, from, 1);
+}
+
+inline void copy_bytes(void* to, const void* from, std::size_t bytes) noexcept {
+    if (bytes <= kShortBytes) return copy_short(to, from, bytes);
+    std::memcpy(to, from, bytes);
+}
+
+}  // namespace rmem

@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+/// Counters in shared memory: any process can read them while the owner computes, hangs or is dead.
+///
+/// Each block has one writer (the rank, or whoever runs the node's engine), so counting is a plain
+/// add, stored atomically only for the readers' sake. Counters start at zero when the ring is made
+/// and only grow (a restarted rank goes on where its former self stopped), except the `_max` ones.
+/// What the hot path would pay for is not counted here: messages per pair are the FIFOs' own
+/// positions (billboard/layout.hpp).
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+namespace rmem {
+
+/// X(identifier, unit, meaning)
+#define RMEM_LINK_COUNTERS(X)                                                                 \
+    X(writes_sent, "writes", "writes handed to the link")                                     \
+    X(bytes_sent, "bytes", "their bytes")                                                     \
+    X(writes_applied, "writes", "writes of others applied to this bank")                      \
+    X(bytes_applied, "bytes", "their bytes")                                                  \
+    X(writes_filtered, "words", "words not sent because they did not change (data filter)")   \
+    X(writes_lost_fifo, "writes", "writes lost to a full transmit FIFO (fifo=lose)")          \
+    X(held_off, "writes", "writes that waited for room in the transmit FIFO")                 \
+    X(back_pressure, "calls", "calls told that the outbound queue is full")                   \
+    X(flushes, "calls", "flush calls completed")                                              \
+    X(late_published, "writes", "writes seen over 0.2 us after the model had passed them")    \
+    X(late_by_host, "writes", "writes that fell due while the host had taken the processor")  \
+    X(late_max_ns, "ns", "largest lateness of a write that fell due while we ran")            \
+    X(bound_violations, "writes", "writes whose propagation exceeded the bound")              \
+    X(bound_missed_by_host, "writes", "writes in time on the wire, applied late by the host") \
+    X(interrupts_raised, "interrupts", "interrupts raised at this node")                      \
+    X(interrupts_lost, "interrupts", "interrupts lost to a full queue")                       \
+    X(races_found, "writes", "concurrent writes of two nodes to one word (RMEM_CHECK)")       \
+    X(ring_switches, "events", "times a cut cable was healed over the second ring")           \
+    X(ring_breaks, "events", "times both cables of a segment were cut")                       \
+    X(nodes_bypassed, "events", "dead nodes taken out of the ring")                           \
+    X(aged_out, "writes", "strays removed by age")                                            \
+    X(lost_on_wire, "writes", "writes lost on a cut cable")                                   \
+    X(engine_takeovers, "events", "times the helper thread ran the engine for a busy rank")   \
+    X(faults_injected, "events", "faults injected by RMEM_FAULTS")                            \
+    X(records_refused, "records", "records in a log that cannot be; skipped")
+
+enum class LinkCounter : unsigned {
+#define X(id, unit, meaning) id,
+    RMEM_LINK_COUNTERS(X)
+#undef X
+        count_
+};
+
+struct CounterName {
+    const char* name;
+    const char* unit;
+    const char* meaning;
+};
+
+inline constexpr std::array<CounterName, static_cast<std::size_t>(LinkCounter::count_)>
+    kLinkCounterNames = {{
+#define X(id, unit, meaning) {#id, unit, meaning},
+        RMEM_LINK_COUNTERS(X)
+#undef X
+    }};
+
+/// A line-aligned block of counters with one writer.
+template <std::size_t Size>
+struct alignas(64) CounterBlock {
+    std::array<std::atomic<std::uint64_t>, Size> values;
+
+    template <class Id>
+    void add(Id id, std::uint64_t n = 1) noexcept {
+        auto& value = values[static_cast<std::size_t>(id)];
+        // relaxed is enough: one writer, and readers want a number, not an order
+        value.store(value.load(std::memory_order_relaxed) + n, std::memory_order_relaxed);
+    }
+    /// For the few values that several processes count (interrupts raised by writers on `direct`).
+    template <class Id>
+    void add_shared(Id id, std::uint64_t n = 1) noexcept {
+        // relaxed is enough: a number, not an order
+        values[static_cast<std::size_t>(id)].fetch_add(n, std::memory_order_relaxed);
+    }
+    template <class Id>
+    void raise_to(Id id, std::uint64_t n) noexcept {
+        auto& value = values[static_cast<std::size_t>(id)];
+        // relaxed is enough: as in add()
+        if (n > value.load(std::memory_order_relaxed)) value.store(n, std::memory_order_relaxed);
+    }
+    template <class Id>
+    std::uint64_t get(Id id) const noexcept {
+        // relaxed is enough: a number for people
+        return values[static_cast<std::size_t>(id)].load(std::memory_order_relaxed);
+    }
+};
+
+inline constexpr std::size_t kCountersPerBlock = 32;
+using Counters = CounterBlock<kCountersPerBlock>;
+static_assert(static_cast<std::size_t>(LinkCounter::count_) <= kCountersPerBlock);
+
+}  // namespace rmem

@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "rmem/engine_helper.hpp"
+
+#include "rmem/waiting.hpp"
+
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+
+#include <chrono>
+
+namespace rmem {
+
+namespace {
+
+constexpr int kRunsPerLook = 1'000;  // between looks at what else there is to do
+
+/// Keeps the program's signals away from a thread that is about to be started.
+class SignalsBlocked {
+public:
+    SignalsBlocked() noexcept {
+        sigset_t all;
+        sigfillset(&all);
+        pthread_sigmask(SIG_SETMASK, &all, &before_);
+    }
+    ~SignalsBlocked() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+    SignalsBlocked(const SignalsBlocked&) = delete;
+    SignalsBlocked& operator=(const SignalsBlocked&) = delete;
+
+private:
+    sigset_t before_;
+};
+
+}  // namespace
+
+EngineHelper::EngineHelper(Ring& ring, RingEngine& engine)
+    : ring_(ring), engine_(engine), processors_(allowed_processors()) {
+    const SignalsBlocked blocked;
+    thread_ = std::thread([this] { work(); });
+}
+
+EngineHelper::~EngineHelper() {
+    {
+        const std::lock_guard lock(mutex_);
+        stop_ = true;
+        always_.store(false, std::memory_order_relaxed);  // relaxed is enough: the mutex orders it
+    }
+    changed_.notify_one();
+    thread_.join();
+}
+
+void EngineHelper::set_always(bool always) {
+    {
+        const std::lock_guard lock(mutex_);
+        always_.store(always, std::memory_order_relaxed);  // relaxed is enough: the mutex orders it
+    }
+    changed_.notify_one();
+}
+
+void EngineHelper::work() {
+    std::unique_lock lock(mutex_);
+    std::uint64_t runs = engine_.runs();
+    while (!stop_) {
+        // relaxed is enough: the mutex orders it
+        if (always_.load(std::memory_order_relaxed)) {
+            run_always(lock);
+            continue;
+        }
+        changed_.wait_for(lock, std::chrono::nanoseconds(kLookNs));
+        lock.unlock();
+        engine_.look_at_members();
+        if (engine_.runs() == runs) engine_.run(RingEngine::Caller::helper);
+        lock.lock();
+        runs = engine_.runs();
+    }
+}
+
+void EngineHelper::run_always(std::unique_lock<std::mutex>& lock) {
+    // Each process has a thread that computes and this one.
+    const bool spare = 2 * ring_.joined_ranks() <= processors_;
+    lock.unlock();
+    engine_.look_at_members();
+    bool moved = false;
+    for (int i = 0; i < kRunsPerLook; ++i) {
+        engine_.run(RingEngine::Caller::helper);
+        moved = moved || engine_.busy();
+        if (spare) {
+            cpu_relax();
+        } else {
+            ::sched_yield();
+        }
+        // relaxed is enough: a late answer costs a few runs
+        if (!always_.load(std::memory_order_relaxed)) break;
+    }
+    lock.lock();
+    if (!moved && !spare && !stop_) changed_.wait_for(lock, std::chrono::nanoseconds(kNapNs));
+}
+
+}  // namespace rmem

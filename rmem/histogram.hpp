@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+/// A histogram of times that lies in shared memory: one writer, any number of readers.
+///
+/// Buckets are logarithmic with 16 steps per power of two, so a percentile read from it is within
+/// 1/16 of the true value, from 1 ns to 2^40 ns (18 minutes); larger values go to the last bucket.
+/// Thread safety: one writer; readers see each bucket whole, the sum of them about right.
+/// Debian has no package for an HDR histogram that can lie in shared memory: hence these lines.
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+
+namespace rmem {
+
+class Histogram {
+public:
+    static constexpr unsigned kStepBits = 4;
+    static constexpr unsigned kMaxBits = 40;
+    static constexpr std::size_t kBuckets = (kMaxBits - kStepBits + 1) << kStepBits;
+
+    void record(std::uint64_t value) noexcept {
+        auto& bucket = buckets_[index_of(value)];
+        // relaxed is enough: one writer, and readers want numbers, not an order
+        bucket.store(bucket.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+        if (value > max_.load(std::memory_order_relaxed)) {  // relaxed is enough: as above
+            max_.store(value, std::memory_order_relaxed);    // relaxed is enough: as above
+        }
+    }
+
+    std::uint64_t count() const noexcept {
+        std::uint64_t sum = 0;
+        for (const auto& bucket : buckets_)
+            sum += bucket.load(std::memory_order_relaxed);  // enough
+        return sum;
+    }
+
+    /// The smallest bucket bound that at least `share` (0…1) of the values do not exceed; 0 if empty.
+    std::uint64_t quantile(double share) const noexcept {
+        const std::uint64_t total = count();
+        if (total == 0) return 0;
+        const double wanted = share * static_cast<double>(total);
+        std::uint64_t seen = 0;
+        for (std::size_t i = 0; i + 1 < kBuckets; ++i) {
+            seen += buckets_[i].load(std::memory_order_relaxed);  // relaxed is enough: a number
+            if (seen > 0 && static_cast<double>(seen) >= wanted) {
+                return std::min(upper_bound_of(i), max());
+            }
+        }
+        return max();
+    }
+
+    std::uint64_t max() const noexcept {
+        return max_.load(std::memory_order_relaxed);  // relaxed is enough: a number
+    }
+
+    static constexpr std::size_t index_of(std::uint64_t value) noexcept {
+        constexpr std::uint64_t kSteps = 1U << kStepBits;
+        if (value < kSteps) return static_cast<std::size_t>(value);
+        const auto bits = static_cast<unsigned>(std::bit_width(value));
+        if (bits > kMaxBits) return kBuckets - 1;
+        const unsigned shift = bits - 1 - kStepBits;
+        return ((std::size_t{bits} - kStepBits) << kStepBits) + ((value >> shift) & (kSteps - 1));
+    }
+
+    static constexpr std::uint64_t upper_bound_of(std::size_t index) noexcept {
+        constexpr std::size_t kSteps = std::size_t{1} << kStepBits;
+        if (index < kSteps) return index;
+        const auto shift = static_cast<unsigned>((index >> kStepBits) - 1);
+        return (((index & (kSteps - 1)) + kSteps + 1) << shift) - 1;
+    }
+
+private:
+    std::array<std::atomic<std::uint64_t>, kBuckets> buckets_;
+    std::atomic<std::uint64_t> max_;
+};
+
+}  // namespace rmem

@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+/// Interrupts: being told that a word was written.
+///
+/// As on the card, each node marks words one by one: TIE (transmit) makes its own writes to the word
+/// carry an interrupt, RIE (receive) makes such writes of others to the word raise one here.
+/// `Trigger::any_write` is the card's override: every write of another node to the word raises,
+/// marked or not. A write of several words raises once for each word that is watched.
+/// A raised interrupt carries the address, the writing node and the value that the word held when it
+/// was raised: what was written, as long as one node writes the word. It is queued (1024 entries);
+/// what does not fit is counted and reported with the next interrupt taken.
+///
+/// The ranks of a node share its marks and its queue, as programs share a card. The marks of ranks
+/// that died go when a rank joins the node and none of those that watched lives any more.
+///
+/// Thread safety: `raise` paths (`written`, `applied`) from any process; `take` from one thread of
+///   the node at a time; `watch` … `unmark` from one thread of the rank; the rest from any.
+/// Progress: raising and taking are lock-free. A process killed while it raises costs its own
+///   interrupt (counted as missed) and no other; one stopped there (SIGSTOP) holds back what was
+///   raised after it until it goes on or dies. Watching waits for other ranks of its own node.
+/// Nobody pays who does not use it: writers look at one word that is zero while nobody watches.
+/// Errors: `rmem::Error` (invalid_argument) for a range outside the user's memory.
+/// Source: SCRAMNet+ auxiliary control RAM (ACR), CSR0 and the interrupt FIFO.
+
+#include "rmem/config.hpp"
+#include "rmem/ring.hpp"
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+
+namespace rmem {
+
+struct Interrupt {
+    std::uint64_t offset = 0;  ///< of the word
+    std::uint32_t value = 0;   ///< what was written
+    std::uint32_t origin = 0;  ///< the node that wrote
+    std::uint64_t missed = 0;  ///< interrupts lost since the last one taken
+};
+
+/// Which writes of others raise an interrupt at a watched word.
+enum class Trigger { marked, any_write };
+
+/// Bytes of one node's interrupt area in the segment.
+RMEM_API std::size_t interrupt_area_bytes(const RingConfig& config) noexcept;
+
+/// All nodes' interrupt areas, as seen by one rank, which must have joined (rmem::Membership).
+class RMEM_API InterruptBoard {
+public:
+    InterruptBoard(Ring& ring, unsigned node, unsigned rank);
+    /// For a tool that writes as `node` without being a rank: raises in the name of `rank`, which
+    /// must be alive; leaves that rank's marks alone. Only `written` may be called.
+    static InterruptBoard in_the_name_of(Ring& ring, unsigned node, unsigned rank);
+
+    /// RIE: watch [offset, offset + bytes) of the user's memory at this node; whole words.
+    /// Watching a word again with another trigger replaces the trigger.
+    void watch(std::size_t offset, std::size_t bytes, Trigger trigger);
+    void unwatch(std::size_t offset, std::size_t bytes);
+    /// TIE: this node's writes to the range carry an interrupt.
+    void mark(std::size_t offset, std::size_t bytes);
+    void unmark(std::size_t offset, std::size_t bytes);
+
+    /// Whether any node of this host watches anything: the writers' one predicted branch.
+    bool anyone_watches() const noexcept {
+        // relaxed is enough: who was told of the watching by its watcher sees it
+        return watched_anywhere_->load(std::memory_order_relaxed) != 0;
+    }
+    /// On `direct`, by the writer, after the store: raises at every other node that watches.
+    void written(std::size_t offset, std::size_t bytes) noexcept;
+    /// On links with a bank per node, by the engine, after applying a write of `origin` here.
+    void applied(unsigned origin, std::size_t offset, std::size_t bytes, bool marked) noexcept;
+    /// Whether a write of this node to the range carries the interrupt bit.
+    bool is_marked(std::size_t offset, std::size_t bytes) const noexcept;
+
+    /// The oldest interrupt of this node, if any.
+    std::optional<Interrupt> take() noexcept;
+    bool pending() const noexcept;
+
+private:
+    friend std::size_t interrupt_area_bytes(const RingConfig& config) noexcept;
+    struct Area;
+    class Guard;
+    enum class Map : unsigned { receive = 0, any = 1, transmit = 2 };
+    using Bits = std::atomic<std::uint32_t>;
+
+    enum class As { member, bystander };
+    InterruptBoard(Ring& ring, unsigned node, unsigned rank, As as);
+    static std::size_t area_bytes(const RingConfig& config) noexcept;
+    Area& area(unsigned node) const noexcept;
+    Bits* bits(unsigned node, Map map) const noexcept;
+    void forget_the_dead();
+    void check_range(std::size_t offset, std::size_t bytes) const;
+    void change(Map map, bool set, std::size_t offset, std::size_t bytes);
+    template <class Raises>
+    void raise_words(unsigned node, unsigned origin, std::size_t offset, std::size_t bytes,
+                     Raises raises) noexcept;
+    void push(unsigned node, std::size_t offset, unsigned origin) noexcept;
+    void wake_watchers(const Area& to) const noexcept;
+    bool claimer_lives(std::uint64_t state) const noexcept;
+
+    Ring& ring_;
+    std::atomic<std::uint64_t>* watched_anywhere_;
+    unsigned node_;
+    unsigned rank_;
+    std::uint32_t incarnation_;
+};
+
+}  // namespace rmem

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+/// What a protocol needs of a link: the Memory concept.
+///
+/// Protocol code is a template on it, instantiated once per link, so that `direct` pays nothing for
+/// the links that log, send or simulate. All offsets are into the bank and multiples of a word.
+///
+/// Order
+///   Between writes of one node there is order, inside one write there is none. A flag is therefore
+///   a write of its own: post_word. Who has seen a flag (load with acquire) may read what its writer
+///   wrote before it with plain loads (`data`).
+/// Room
+///   Before a group of writes a protocol asks `room(bytes)` for the sum of their bytes; once granted,
+///   the writes of the group cannot fail. No room is back-pressure: wait and ask again.
+/// Batches
+///   What is written between two commits may travel together. `write_lazy` may wait for the next
+///   commit, or for a short timer: it is for acknowledgements.
+/// Waiting
+///   `begin_wait`, then `wait` between polls, then `end_wait`, as in rmem/waiting.hpp. `wait` makes
+///   progress on the link; until then a caller may poll `brief_polls()` times by itself, on links
+///   where nothing needs progress to arrive. `notify(rank)` follows a post that `rank` may be sleeping for.
+/// Propagation
+///   A link that does not time each write by itself (kReplicated is false) is given samples: `stamp`
+///   just before a post_word, with what it will write, and `seen` by who awaited that word.
+/// Bytes
+///   Only whole words travel. A write may end inside a word: what follows it in that word is then
+///   unspecified in every bank, so protocols give each message whole words.
+
+#include "rmem/clock.hpp"
+#include "rmem/waiting.hpp"
+
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+
+namespace rmem {
+
+template <class M>
+concept Memory = requires(M m, const M c, std::size_t offset, const void* from, std::uint32_t value,
+                          Deadline deadline, unsigned rank) {
+    {
+        M::kReplicated
+        } -> std::convertible_to<bool>;  // a bank per node: payload is worth sending once
+    { c.load(offset) } -> std::same_as<std::uint32_t>;     // acquire
+    { c.data(offset) } -> std::same_as<const std::byte*>;  // plain reads
+    { c.own(offset) } -> std::same_as<std::byte*>;         // compose here, then publish
+    { m.room(offset) } -> std::same_as<bool>;
+    m.write(offset, from, offset);  // (offset, from, bytes)
+    m.publish(offset, offset);      // (offset, bytes): what `own` was filled with
+    m.post_word(offset, value);     // release
+    m.write_lazy(offset, value);
+    m.commit();
+    m.notify(rank);
+    m.stamp(offset, value);
+    m.seen(offset, value, std::int64_t{});       // (offset, value, waited since)
+    { c.is_alive(rank) } -> std::same_as<bool>;  // may cost a system call
+    m.progress();                                // once, without waiting
+    { c.in_flight() } -> std::same_as<bool>;     // something is known to be on its way to this bank
+    { c.brief_polls() } -> std::same_as<unsigned>;
+    m.begin_wait();
+    { m.wait(deadline) } -> std::same_as<Step>;
+    m.end_wait();
+};
+
+}  // namespace rmem

@@ -1,0 +1,273 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "rmem/node.hpp"
+
+#include "rmem/card.hpp"
+#include "rmem/interrupt_helper.hpp"
+#include "rmem/node_slot.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cstring>
+#include <optional>
+#include <utility>
+
+namespace rmem {
+
+class Node::Impl {
+public:
+    Impl(std::shared_ptr<Ring> ring, Member member)
+        : member_(std::move(ring), member),
+          bank_(member_.ring().bank(member_.node())),
+          size_(member_.ring().config().user_bytes),
+          card_(Card::make(member_)) {}
+
+    Ring& ring() const noexcept { return member_.ring(); }
+    const Membership& member() const noexcept { return member_; }
+    const std::byte* bank() const noexcept { return bank_; }
+    std::size_t size() const noexcept { return size_; }
+    Card& card() noexcept { return *card_; }
+    NodeSlot& slot() const noexcept { return ring().node(member_.node()); }
+
+    std::uint32_t word(std::size_t offset) const noexcept {
+        // (1) - this acquire-load synchronizes-with the release-stores direct_card.cpp (1) and
+        // write_log.cpp (5)
+        return reinterpret_cast<const std::atomic<std::uint32_t>*>(bank_ + offset)
+            ->load(std::memory_order_acquire);
+    }
+
+    void check_range(std::size_t offset, std::size_t bytes) const;
+    void check_word(std::size_t offset) const;
+    void read(std::size_t offset, std::byte* to, std::size_t bytes) const noexcept;
+    WriteResult write(std::size_t offset, const std::byte* from, std::size_t bytes);
+
+    InterruptHelper& helper();
+    std::optional<Interrupt> take_interrupt();
+
+private:
+    void write_part(std::size_t offset, const std::byte* from, std::size_t bytes);
+
+    Membership member_;
+    std::byte* bank_;
+    std::size_t size_;
+    std::unique_ptr<Card> card_;
+    std::unique_ptr<InterruptHelper> helper_;  // last: it uses the card
+};
+
+void Node::Impl::check_range(std::size_t offset, std::size_t bytes) const {
+    if (offset <= size_ && bytes <= size_ - offset) return;
+    throw Error(
+        Errc::invalid_argument,
+        fmt::format("{} bytes at {:#x} are not within the memory of ring '{}', which has {} "
+                    "bytes; give a range inside it",
+                    bytes, offset, ring().config().name, size_));
+}
+
+void Node::Impl::check_word(std::size_t offset) const {
+    check_range(offset, kWordBytes);
+    if (offset % kWordBytes == 0) return;
+    throw Error(Errc::invalid_argument,
+                fmt::format("{:#x} is not the offset of a word of ring '{}'; give a multiple of {}",
+                            offset, ring().config().name, kWordBytes));
+}
+
+void Node::Impl::read(std::size_t offset, std::byte* to, std::size_t bytes) const noexcept {
+    while (bytes > 0) {
+        const std::size_t inside = offset % kWordBytes;
+        const std::size_t part = std::min(bytes, kWordBytes - inside);
+        const std::uint32_t value = word(offset - inside);
+        std::memcpy(to, reinterpret_cast<const std::byte*>(&value) + inside, part);
+        offset += part;
+        to += part;
+        bytes -= part;
+    }
+}
+
+/// A part of one word: the word as the own bank has it, with this part new.
+void Node::Impl::write_part(std::size_t offset, const std::byte* from, std::size_t bytes) {
+    const std::size_t inside = offset % kWordBytes;
+    std::uint32_t value = word(offset - inside);
+    std::memcpy(reinterpret_cast<std::byte*>(&value) + inside, from, bytes);
+    card_->write(offset - inside, &value, kWordBytes);
+}
+
+WriteResult Node::Impl::write(std::size_t offset, const std::byte* from, std::size_t bytes) {
+    check_range(offset, bytes);
+    if (bytes == 0) return WriteResult::ok;
+    if (!card_->room(bytes + 2 * kWordBytes)) return WriteResult::again;
+    const std::size_t head = std::min(bytes, (kWordBytes - offset % kWordBytes) % kWordBytes);
+    const std::size_t middle = (bytes - head) / kWordBytes * kWordBytes;
+    const std::size_t tail = bytes - head - middle;
+    if (head != 0) write_part(offset, from, head);
+    if (middle != 0) card_->write(offset + head, from + head, middle);
+    if (tail != 0) write_part(offset + head + middle, from + head + middle, tail);
+    card_->commit();
+    return WriteResult::ok;
+}
+
+InterruptHelper& Node::Impl::helper() {
+    if (!helper_) {
+        helper_ = std::make_unique<InterruptHelper>(ring(), member_.rank(), card_->interrupts());
+    }
+    return *helper_;
+}
+
+std::optional<Interrupt> Node::Impl::take_interrupt() {
+    return helper_ ? helper_->take() : card_->interrupts().take();
+}
+
+// ---- Joining ------------------------------------------------------------------------------------
+
+Node Node::open() {
+    const Environment environment = Environment::read();
+    const RingConfig config = environment.ring_config();
+    const auto timeout = environment.join_timeout_ns.value_or(kDefaultJoinTimeoutNs);
+    return {Ring::open(config, Deadline::in(timeout)), environment.member(config)};
+}
+
+Node::Node(const RingConfig& config, Member member)
+    : Node(Ring::open(config, Deadline::in(kDefaultJoinTimeoutNs)), member) {}
+
+Node::Node(std::shared_ptr<Ring> ring, Member member)
+    : impl_(std::make_unique<Impl>(std::move(ring), member)) {}
+
+Node::Node(Node&&) noexcept = default;
+Node::~Node() = default;
+
+unsigned Node::id() const noexcept {
+    return impl_->member().node();
+}
+unsigned Node::rank() const noexcept {
+    return impl_->member().rank();
+}
+const Ring& Node::ring() const noexcept {
+    return impl_->ring();
+}
+
+// ---- Memory -------------------------------------------------------------------------------------
+
+std::size_t Node::size() const noexcept {
+    return impl_->size();
+}
+
+const std::byte* Node::bank() {
+    impl_->card().keep_applying();
+    return impl_->bank();
+}
+
+std::uint32_t Node::load(std::size_t offset) {
+    impl_->check_word(offset);
+    impl_->card().poll();
+    return impl_->word(offset);
+}
+
+void Node::read(std::size_t offset, void* to, std::size_t bytes) {
+    impl_->check_range(offset, bytes);
+    impl_->card().poll();
+    impl_->read(offset, static_cast<std::byte*>(to), bytes);
+}
+
+WriteResult Node::write(std::size_t offset, const void* from, std::size_t bytes) {
+    return impl_->write(offset, static_cast<const std::byte*>(from), bytes);
+}
+
+WriteResult Node::write_word(std::size_t offset, std::uint32_t value) {
+    impl_->check_word(offset);
+    Card& card = impl_->card();
+    if (!card.room(kWordBytes)) return WriteResult::again;
+    card.write(offset, &value, kWordBytes);
+    card.commit();
+    return WriteResult::ok;
+}
+
+bool Node::flush(Deadline deadline) {
+    return impl_->card().flush(deadline);
+}
+
+void Node::poll() {
+    impl_->card().poll();
+}
+
+std::uint32_t Node::wait_change(std::size_t offset, std::uint32_t old, Deadline deadline) {
+    impl_->check_word(offset);
+    Card& card = impl_->card();
+    card.poll();
+    std::uint32_t value = impl_->word(offset);
+    if (value != old) return value;
+    const std::int64_t since = now_ns();
+    card.begin_wait();
+    bool expired = false;
+    while (value == old && !expired) {
+        expired = card.wait(deadline) == Step::expired;
+        value = impl_->word(offset);
+    }
+    if (value != old) card.has_seen(offset, value, since);
+    card.end_wait();
+    return value;
+}
+
+void Node::set_write_me_last(bool on) {
+    impl_->card().set_write_me_last(on);
+}
+void Node::set_data_filter(bool on) {
+    impl_->card().set_data_filter(on);
+}
+
+// ---- Interrupts ---------------------------------------------------------------------------------
+
+void Node::watch(std::size_t offset, std::size_t bytes, Trigger trigger) {
+    impl_->card().interrupts().watch(offset, bytes, trigger);
+}
+void Node::unwatch(std::size_t offset, std::size_t bytes) {
+    impl_->card().interrupts().unwatch(offset, bytes);
+}
+void Node::mark(std::size_t offset, std::size_t bytes) {
+    impl_->card().interrupts().mark(offset, bytes);
+}
+void Node::unmark(std::size_t offset, std::size_t bytes) {
+    impl_->card().interrupts().unmark(offset, bytes);
+}
+
+std::optional<Interrupt> Node::next_interrupt(Deadline deadline) {
+    Card& card = impl_->card();
+    card.poll();
+    auto taken = impl_->take_interrupt();
+    if (taken || deadline.passed(now_ns())) return taken;
+    card.begin_wait();
+    bool expired = false;
+    while (!taken && !expired) {
+        expired = card.wait(deadline) == Step::expired;
+        taken = impl_->take_interrupt();
+    }
+    card.end_wait();
+    return taken;
+}
+
+int Node::interrupt_fd() {
+    return impl_->helper().fd();
+}
+
+void Node::on_interrupt(std::function<void(const Interrupt&)> callback) {
+    impl_->helper().on_interrupt(std::move(callback));
+}
+
+// ---- The bound ----------------------------------------------------------------------------------
+
+std::int64_t Node::bound_ns() const noexcept {
+    return impl_->card().bound_ns();
+}
+
+const Histogram& Node::propagation() const noexcept {
+    return impl_->slot().propagation;
+}
+
+void Node::on_bound_violation(std::function<void(const BoundViolation&)> callback) {
+    impl_->card().on_bound_violation(std::move(callback));
+}
+
+std::uint64_t Node::counter(LinkCounter id) const noexcept {
+    return impl_->member().slot().link.get(id) + impl_->slot().link.get(id);
+}
+
+}  // namespace rmem

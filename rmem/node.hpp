@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+/// A node: one card in the ring, as its programs see it.
+///
+///     auto node = rmem::Node::open();                      // from RMEM_RING, RMEM_NODE, …
+///     node.write_word(0x100, 42);                          // appears at 0x100 of every other bank
+///     std::uint32_t altitude = node.load(0x200);           // a load from the own bank
+///
+/// Contract
+///   Reads are loads from the own bank. `write` stores into the own bank and hands the write to the
+///   link. Every other node sees one node's writes in program order; writes of different nodes may
+///   arrive in different orders at different nodes, and two writers of one word may leave banks that
+///   differ: that is the hardware. Inside one write there is no order: a flag is a write of its own.
+///   Only whole words travel: a write of part of a word sends the word as the own bank has it, as the
+///   card does, so neighbours in one word belong to one writer.
+///   (On replicated links with write-me-last, flush between two writes to parts of one word.)
+///   `write` never blocks for ever: a full outbound queue is `WriteResult::again`, nothing written.
+///   Each write leaves by itself and wakes who sleeps for it. A write of nothing does nothing.
+/// Progress
+///   Waiting calls run the engine; when nobody has called for about a millisecond a helper thread
+///   does, and all the time once `bank()` was called, since raw loads make no progress.
+/// The bound
+///   On replicated links each write's propagation is measured. On `direct` one of kStampEvery
+///   one-word writes of a rank is, and only for readers that are in wait_change for that word already
+///   (rmem/write_stamps.hpp); what is late there is late by the host.
+/// Thread safety: one thread at a time, but `load`, `read`, `poll` and what `bank()` points at: any.
+/// Errors: `rmem::Error` from constructors, and (invalid_argument) for ranges outside the user's
+///   memory and for words that are not at a multiple of the word.
+
+#include "rmem/bound_violation.hpp"
+#include "rmem/clock.hpp"
+#include "rmem/config.hpp"
+#include "rmem/histogram.hpp"
+#include "rmem/interrupts.hpp"
+#include "rmem/ring.hpp"
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+
+namespace rmem {
+
+enum class WriteResult { ok, again };
+
+class RMEM_API Node {
+public:
+    /// Joins the ring that the environment names.
+    static Node open();
+    Node(const RingConfig& config, Member member);
+    /// Joins on a mapping that this process has already (several nodes as threads).
+    Node(std::shared_ptr<Ring> ring, Member member);
+    Node(Node&&) noexcept;
+    ~Node();
+
+    unsigned id() const noexcept;
+    unsigned rank() const noexcept;
+    const Ring& ring() const noexcept;
+
+    // ---- Memory
+    std::size_t size() const noexcept;       ///< bytes of the user's memory
+    const std::byte* bank();                 ///< for raw loads from now on
+    std::uint32_t load(std::size_t offset);  ///< one word, acquire; applies what is due first
+    void read(std::size_t offset, void* to, std::size_t bytes);  ///< the same, each word of it
+    WriteResult write(std::size_t offset, const void* from, std::size_t bytes);
+    WriteResult write_word(std::size_t offset, std::uint32_t value);
+    /// True when every live node has applied all own writes; false when the deadline passed.
+    bool flush(Deadline deadline);
+    void poll();  ///< applies what is due
+    /// Waits until the word differs from `old` (or the deadline); returns what it holds then.
+    std::uint32_t wait_change(std::size_t offset, std::uint32_t old, Deadline deadline);
+
+    // ---- Card options
+    /// The own bank shows an own write only when it has come round the ring. No-op on `direct`.
+    void set_write_me_last(bool on);
+    /// Words that a write does not change are not sent (interrupt-marked ones always are).
+    void set_data_filter(bool on);
+
+    // ---- Interrupts (rmem/interrupts.hpp)
+    void watch(std::size_t offset, std::size_t bytes, Trigger trigger = Trigger::any_write);
+    void unwatch(std::size_t offset, std::size_t bytes);
+    void mark(std::size_t offset, std::size_t bytes);
+    void unmark(std::size_t offset, std::size_t bytes);
+    std::optional<Interrupt> next_interrupt(Deadline deadline);
+    /// For poll and epoll: readable while interrupts wait. Take them with
+    /// next_interrupt(Deadline::now()) until there is none; do not read or close the descriptor.
+    int interrupt_fd();
+    /// Called on a helper thread for each interrupt; next_interrupt then finds none. An empty one
+    /// ends that.
+    void on_interrupt(std::function<void(const Interrupt&)> callback);
+
+    // ---- The bound
+    std::int64_t bound_ns() const noexcept;  ///< 0: nothing is promised
+    const Histogram& propagation() const noexcept;
+    /// Called by the thread that applied or saw the late write: inside a call of this node, or on
+    /// the helper's.
+    void on_bound_violation(std::function<void(const BoundViolation&)> callback);
+
+    /// What this rank sent and what happened at its node's bank.
+    std::uint64_t counter(LinkCounter id) const noexcept;
+
+private:
+    class Impl;
+    std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace rmem

@@ -1,0 +1,391 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "rmem/ring.hpp"
+
+#include "rmem/interrupts.hpp"
+#include "rmem/marks.hpp"
+#include "rmem/node_slot.hpp"
+#include "rmem/write_stamps.hpp"
+
+#include <fmt/format.h>
+#include <sched.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+#include <thread>
+#include <utility>
+
+namespace rmem {
+
+namespace {
+
+// Which byte of the segment says what by being locked.
+constexpr std::uint64_t kLifeCycleByte = 0;  // held while the segment is made, joined or removed
+constexpr std::uint64_t kPresenceByte = 1;   // shared by everybody who takes part
+constexpr std::uint64_t kFirstRankByte = 16;
+
+constexpr std::size_t kHeaderBytes = 4096;
+static_assert(sizeof(SegmentHeader) <= kHeaderBytes);
+constexpr auto kRetryPause = std::chrono::milliseconds(1);
+constexpr int kLeaveTries = 1000;  // others hold the life-cycle byte for microseconds
+
+constexpr std::size_t round_up(std::size_t value, std::size_t step) {
+    return (value + step - 1) / step * step;
+}
+
+SegmentHeader& header_of(const Segment& segment) {
+    return *reinterpret_cast<SegmentHeader*>(segment.data());
+}
+
+std::string member_hint(const std::string& name) {
+    return fmt::format("use another RMEM_RING, or `rmem clean {}` once nobody needs it", name);
+}
+
+ConfigRecord record_of(const RingConfig& config) {
+    ConfigRecord record{};
+    record.nodes = config.nodes;
+    record.ranks = config.ranks;
+    record.link = config.link;
+    record.user_bytes = config.user_bytes;
+    record.system_bytes = config.system_bytes;
+    record.system_hash = config.system_hash;
+    record.bound_ns = config.bound_ns;
+    record.timing = config.timing;
+    return record;
+}
+
+RingConfig config_of(const std::string& name, const ConfigRecord& record) {
+    RingConfig config;
+    config.name = name;
+    config.nodes = record.nodes;
+    config.ranks = record.ranks;
+    config.link = record.link;
+    config.user_bytes = record.user_bytes;
+    config.system_bytes = record.system_bytes;
+    config.system_hash = record.system_hash;
+    config.bound_ns = record.bound_ns;
+    config.timing = record.timing;
+    return config;
+}
+
+/// What stands in a segment, checked before any of it is used. `expected` null: take it as it is.
+RingConfig checked_config(const Segment& segment, const std::string& name,
+                          const RingConfig* expected) {
+    const std::string object = Segment::object_name(name);
+    const auto foreign = [&](const std::string& found) {
+        return Error(Errc::foreign_segment,
+                     fmt::format("{} {}; {}", object, found, member_hint(name)));
+    };
+    if (segment.size() < kHeaderBytes) throw foreign("is too small to be a ring");
+    const SegmentHeader& header = header_of(segment);
+    if (header.magic != kSegmentMagic)
+        throw foreign("is not a ring (its first bytes are another's)");
+    if (header.endian_mark != kEndianMark || header.version != kSegmentVersion) {
+        throw Error(Errc::version_mismatch,
+                    fmt::format("{} was made by version {} of the segment layout, this is version "
+                                "{}; {}",
+                                object, header.version, kSegmentVersion, member_hint(name)));
+    }
+    // (1) - this acquire-load synchronizes-with the release-store (2)
+    if (header.state.load(std::memory_order_acquire) !=
+        static_cast<std::uint32_t>(SegmentState::ready)) {
+        throw foreign(fmt::format("was left half-written by process {}", header.creator_pid));
+    }
+    const RingConfig found = config_of(name, header.config);
+    try {
+        found.check();
+    } catch (const Error& e) {
+        throw foreign(fmt::format("has an impossible configuration ({})", e.what()));
+    }
+    RingConfig wanted = expected != nullptr ? *expected : found;
+    // Who uses no system regions joins whatever stands there: a card's program beside the billboard.
+    if (wanted.system_bytes == 0 && wanted.system_hash == 0) {
+        wanted.system_bytes = found.system_bytes;
+        wanted.system_hash = found.system_hash;
+    }
+    if (wanted.hash() != found.hash()) {
+        if (wanted.system_hash != found.system_hash && wanted.ranks == found.ranks) {
+            throw Error(
+                Errc::version_mismatch,
+                fmt::format("ring '{}' has another layout of its system regions ({:#x}, this "
+                            "process computes {:#x}): another version, RMEM_LAYOUT or "
+                            "RMEM_PARTITION; {}",
+                            name, found.system_hash, wanted.system_hash, member_hint(name)));
+        }
+        throw Error(
+            Errc::config_mismatch,
+            fmt::format("ring '{}' has {} nodes, {} ranks, link {}, {} bytes, timing {}; this "
+                        "process was told {} nodes, {} ranks, link {}, {} bytes, timing {}; "
+                        "give all members the same settings, or {}",
+                        name, found.nodes, found.ranks, name_of(found.link), found.user_bytes,
+                        to_string(found.timing), wanted.nodes, wanted.ranks, name_of(wanted.link),
+                        wanted.user_bytes, to_string(wanted.timing), member_hint(name)));
+    }
+    if (header.config_hash != found.hash() || header.segment_bytes != segment.size() ||
+        SegmentLayout(found).total != segment.size()) {
+        throw foreign("has a size or hash that does not go with its configuration");
+    }
+    return found;
+}
+
+/// The lock under which a ring is made, joined and removed.
+ByteLock life_cycle_lock(const Segment& segment, const std::string& name, Deadline deadline) {
+    for (;;) {
+        if (auto lock = segment.try_lock(kLifeCycleByte)) return std::move(*lock);
+        if (deadline.passed(now_ns())) {
+            throw Error(
+                Errc::timed_out,
+                fmt::format("ring '{}' stayed locked by a process that makes or removes it; "
+                            "is that process stopped?",
+                            name));
+        }
+        std::this_thread::sleep_for(kRetryPause);
+    }
+}
+
+/// Whether only the dead have to do with a segment, seen with its life-cycle lock held: a ring whose
+/// members died, of whatever version, or one whose maker died before it was one. What is neither
+/// belongs to somebody else.
+bool is_left_behind(const Segment& segment) {
+    if (segment.is_locked(kPresenceByte)) return false;
+    const std::size_t looked_at = std::min(segment.size(), kHeaderBytes);
+    if (std::all_of(segment.data(), segment.data() + looked_at,
+                    [](std::byte b) { return b == std::byte{0}; })) {
+        return true;
+    }
+    return segment.size() >= kHeaderBytes && header_of(segment).magic == kSegmentMagic;
+}
+
+}  // namespace
+
+SegmentLayout::SegmentLayout(const RingConfig& config) {
+    constexpr std::size_t kPage = 4096;
+    const bool logs_kept = config.link == LinkKind::ring;
+    attention = kHeaderBytes;
+    stamps = attention + kMaxRanks * sizeof(std::uint32_t);
+    ranks = round_up(stamps + WriteStamps::kBytes, kPage);
+    nodes = round_up(ranks + config.ranks * sizeof(RankSlot), kPage);
+    interrupts = round_up(nodes + config.nodes * sizeof(NodeSlot), kPage);
+    interrupt_stride = round_up(interrupt_area_bytes(config), kPage);
+    logs = interrupts + config.nodes * interrupt_stride;
+    log_stride = logs_kept ? kLogBytes : 0;
+    banks = logs + config.ranks * log_stride;
+    bank_stride = round_up(config.bank_bytes(), kPage);
+    total = banks + config.banks() * bank_stride;
+}
+
+Ring::Ring(RingConfig config, Segment segment, std::optional<ByteLock> presence)
+    : config_(std::move(config)),
+      layout_(config_),
+      segment_(std::move(segment)),
+      presence_(std::move(presence)) {}
+
+std::shared_ptr<Ring> Ring::make(const RingConfig& config) {
+    const SegmentLayout layout(config);
+    auto made = Segment::create(config.name, layout.total, config.unix_group, kLifeCycleByte);
+    if (!made) return nullptr;
+    RMEM_MARK("ring.mapped");
+    SegmentHeader& header = header_of(made->segment);
+    header.magic = kSegmentMagic;
+    header.endian_mark = kEndianMark;
+    header.version = kSegmentVersion;
+    header.creator_pid = static_cast<std::uint32_t>(::getpid());
+    header.creator_start_time = process_start_time(header.creator_pid);
+    header.config = record_of(config);
+    header.config_hash = config.hash();
+    header.segment_bytes = layout.total;
+    header.made_ns = now_ns();
+    auto presence = made->segment.try_lock_shared(kPresenceByte);
+    RMEM_MARK("ring.present");
+    // (2) - this release-store synchronizes-with the acquire-load (1)
+    header.state.store(static_cast<std::uint32_t>(SegmentState::ready), std::memory_order_release);
+    RMEM_MARK("ring.ready");
+    return std::shared_ptr<Ring>(new Ring(config, std::move(made->segment), std::move(presence)));
+}
+
+std::shared_ptr<Ring> Ring::join(const RingConfig* expected, const std::string& name,
+                                 Deadline deadline) {
+    while (auto segment = Segment::open(name)) {
+        const ByteLock joining = life_cycle_lock(*segment, name, deadline);
+        if (!segment->is_linked() || !segment->is_whole()) continue;  // since we opened it
+        if (expected != nullptr && is_left_behind(*segment)) {
+            Segment::remove(name);
+            return nullptr;
+        }
+        RingConfig config = checked_config(*segment, name, expected);
+        auto presence = segment->try_lock_shared(kPresenceByte);
+        RMEM_MARK("ring.joined");
+        return std::shared_ptr<Ring>(
+            new Ring(std::move(config), std::move(*segment), std::move(presence)));
+    }
+    return nullptr;
+}
+
+std::shared_ptr<Ring> Ring::open(const RingConfig& config, Deadline deadline) {
+    config.check();
+    for (;;) {
+        if (auto ring = join(&config, config.name, deadline)) return ring;
+        if (auto ring = make(config)) return ring;
+    }
+}
+
+std::shared_ptr<Ring> Ring::attach(const std::string& name) {
+    if (auto ring = join(nullptr, name, Deadline::in(kDefaultJoinTimeoutNs))) return ring;
+    throw Error(
+        Errc::no_such_ring,
+        fmt::format("no ring '{}' on this host ({} does not exist); start one with `rmem run "
+                    "--ring {} …`",
+                    name, Segment::object_name(name), name));
+}
+
+std::shared_ptr<Ring> Ring::observe(const std::string& name) {
+    auto segment = Segment::open(name);
+    if (!segment) return attach(name);  // for its error
+    RingConfig config = checked_config(*segment, name, nullptr);
+    return std::shared_ptr<Ring>(new Ring(std::move(config), std::move(*segment), std::nullopt));
+}
+
+Ring::~Ring() {
+    if (!presence_ || !presence_->held()) return;  // an observer's, or inherited by a forked child
+    try {
+        auto leaving = segment_.try_lock(kLifeCycleByte);
+        for (int tries = 0; !leaving && tries < kLeaveTries; ++tries) {
+            std::this_thread::sleep_for(kRetryPause);
+            leaving = segment_.try_lock(kLifeCycleByte);
+        }
+        presence_->release();
+        if (leaving && !segment_.is_locked(kPresenceByte) && segment_.is_linked()) {
+            RMEM_MARK("ring.leaving");
+            Segment::remove(config_.name);
+        }
+    } catch (const Error&) {  // NOLINT: a destructor; `rmem clean` removes what stays
+    }
+}
+
+const SegmentHeader& Ring::header() const noexcept {
+    return header_of(segment_);
+}
+
+RankSlot& Ring::rank(unsigned r) const noexcept {
+    return reinterpret_cast<RankSlot*>(segment_.data() + layout_.ranks)[r];
+}
+
+NodeSlot& Ring::node(unsigned n) const noexcept {
+    return reinterpret_cast<NodeSlot*>(segment_.data() + layout_.nodes)[n];
+}
+
+std::byte* Ring::interrupt_area(unsigned node) const noexcept {
+    return segment_.data() + layout_.interrupts + node * layout_.interrupt_stride;
+}
+
+std::byte* Ring::log(unsigned rank) const noexcept {
+    return segment_.data() + layout_.logs + rank * layout_.log_stride;
+}
+
+std::atomic<std::uint32_t>* Ring::attention() const noexcept {
+    return reinterpret_cast<std::atomic<std::uint32_t>*>(segment_.data() + layout_.attention);
+}
+
+std::atomic<std::uint64_t>* Ring::stamps() const noexcept {
+    return reinterpret_cast<std::atomic<std::uint64_t>*>(segment_.data() + layout_.stamps);
+}
+
+bool Ring::is_alive(unsigned rank) const noexcept {
+    return segment_.is_locked(kFirstRankByte + rank);
+}
+
+bool Ring::has_members() const noexcept {
+    return segment_.is_locked(kPresenceByte);
+}
+
+unsigned Ring::joined_ranks() const noexcept {
+    unsigned joined = 0;
+    for (unsigned r = 0; r < config_.ranks; ++r) {
+        // (6) - this acquire-load synchronizes-with the release-stores (4) and (5): who counts a rank
+        // may read its slot
+        const auto state = rank(r).state.load(std::memory_order_acquire);
+        joined += state == static_cast<std::uint32_t>(RankState::joined) ? 1 : 0;
+    }
+    return joined;
+}
+
+unsigned Ring::shared_processors() const noexcept {
+    std::array<std::uint64_t, 4> all{};
+    for (unsigned r = 0; r < config_.ranks; ++r) {
+        // (7) - this acquire-load synchronizes-with the release-store (4), for the set below
+        const auto state = rank(r).state.load(std::memory_order_acquire);
+        if (state != static_cast<std::uint32_t>(RankState::joined)) continue;
+        for (std::size_t i = 0; i < all.size(); ++i) {
+            all[i] |= rank(r).processors[i].load(std::memory_order_relaxed);  // enough: (7)
+        }
+    }
+    unsigned count = 0;
+    for (const std::uint64_t part : all) count += static_cast<unsigned>(std::popcount(part));
+    return count;
+}
+
+namespace {
+
+/// The own affinity mask, as RankSlot::processors holds it.
+std::array<std::uint64_t, 4> own_processors() {
+    std::array<std::uint64_t, 4> set{};
+    cpu_set_t mask;
+    CPU_ZERO(&mask);
+    if (::sched_getaffinity(0, sizeof mask, &mask) != 0) return set;
+    for (unsigned p = 0; p < CPU_SETSIZE; ++p) {
+        if (CPU_ISSET(p, &mask)) set[p / 64 % set.size()] |= std::uint64_t{1} << (p % 64);
+    }
+    return set;
+}
+
+}  // namespace
+
+Membership::Membership(std::shared_ptr<Ring> ring, Member member)
+    : ring_(std::move(ring)), member_(member) {
+    const RingConfig& config = ring_->config();
+    if (member.rank >= config.ranks || member.node >= config.nodes) {
+        throw Error(
+            Errc::bad_rank,
+            fmt::format("rank {} on node {} is outside ring '{}', which has {} ranks and {} "
+                        "nodes; ranks and nodes count from 0",
+                        member.rank, member.node, config.name, config.ranks, config.nodes));
+    }
+    auto lock = ring_->segment_.try_lock(kFirstRankByte + member.rank);
+    if (!lock) {
+        throw Error(Errc::rank_taken,
+                    fmt::format("rank {} of ring '{}' is already claimed by process {}; give each "
+                                "process its own RMEM_RANK",
+                                member.rank, config.name,
+                                // relaxed is enough: for people
+                                slot().pid.load(std::memory_order_relaxed)));
+    }
+    lock_ = std::move(*lock);
+    RankSlot& mine = slot();
+    const auto pid = static_cast<std::uint32_t>(::getpid());
+    // relaxed is enough for these four: the byte lock orders the incarnations of a rank, and the
+    // release-store (4) orders the rest for readers
+    incarnation_ = mine.incarnation.load(std::memory_order_relaxed) + 1;
+    mine.pid.store(pid, std::memory_order_relaxed);                             // enough: (4)
+    mine.start_time.store(process_start_time(pid), std::memory_order_relaxed);  // enough: (4)
+    mine.node.store(member.node, std::memory_order_relaxed);                    // enough: (4)
+    mine.incarnation.store(incarnation_, std::memory_order_relaxed);            // enough: (4)
+    // relaxed is enough: a sleeping former self needs no wake-up any more
+    ring_->attention()[member.rank].store(0, std::memory_order_relaxed);
+    const auto processors = own_processors();
+    for (std::size_t i = 0; i < processors.size(); ++i) {
+        mine.processors[i].store(processors[i], std::memory_order_relaxed);  // enough: (4)
+    }
+    // (4) - this release-store synchronizes-with the acquire-loads (6) and (7)
+    mine.state.store(static_cast<std::uint32_t>(RankState::joined), std::memory_order_release);
+}
+
+Membership::~Membership() {
+    if (!lock_.held()) return;
+    // (5) - this release-store synchronizes-with the acquire-load (6)
+    slot().state.store(static_cast<std::uint32_t>(RankState::left), std::memory_order_release);
+    // relaxed is enough: nobody needs to wake this rank any more
+    ring_->attention()[member_.rank].store(0, std::memory_order_relaxed);
+}
+
+}  // namespace rmem

@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+/// A ring on this host: the segment that holds its banks, and who takes part.
+///
+/// Segment   header | attention words, write stamps | rank slots | node slots | interrupt areas | logs | banks
+///           All places follow from the configuration (`SegmentLayout`); nothing is trusted that the
+///           segment says about itself before the header's hash agrees with that computation.
+/// Life      The first to come makes the segment, the last to leave removes it. Presence and ranks
+///           are byte locks (rmem/segment.hpp), so a killed process leaves both by dying. A segment
+///           that only the dead have left behind is replaced by the next ring of that name.
+/// Thread safety: a Ring may be shared by threads; a Membership belongs to one.
+/// Errors: `rmem::Error` while opening and joining; nothing later.
+
+#include "rmem/clock.hpp"
+#include "rmem/config.hpp"
+#include "rmem/counters.hpp"
+#include "rmem/process.hpp"
+#include "rmem/segment.hpp"
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <type_traits>
+
+namespace rmem {
+
+inline constexpr std::uint64_t kSegmentMagic = 0x31474e49524d4d52;  // "RMMRING1", little-endian
+inline constexpr std::uint32_t kSegmentVersion = 1;
+inline constexpr std::uint32_t kEndianMark = 0x01020304;
+
+enum class SegmentState : std::uint32_t { empty = 0, making = 1, ready = 2 };
+
+/// The part of the configuration that is stored, so that tools can open a ring by its name.
+struct ConfigRecord {
+    std::uint32_t nodes, ranks;
+    LinkKind link;
+    std::uint32_t reserved;
+    std::uint64_t user_bytes, system_bytes, system_hash;
+    std::int64_t bound_ns;
+    TimingProfile timing;
+};
+static_assert(std::is_trivially_copyable_v<ConfigRecord>);
+
+struct SegmentHeader {
+    std::uint64_t magic;
+    std::uint32_t endian_mark;
+    std::uint32_t version;
+    std::atomic<std::uint32_t> state;  ///< SegmentState
+    std::uint32_t creator_pid;
+    std::uint64_t creator_start_time;  ///< clock ticks since boot, as in /proc/<pid>/stat
+    std::uint64_t config_hash;
+    std::uint64_t segment_bytes;
+    std::int64_t made_ns;  ///< CLOCK_MONOTONIC: from when injected faults count
+    ConfigRecord config;
+};
+
+enum class RankState : std::uint32_t { absent = 0, joined = 1, left = 2 };
+
+/// What a rank shows of itself on this host. Written by the rank's process, except `wake`.
+struct alignas(kLineBytes) RankSlot {
+    std::atomic<std::uint32_t> state;        ///< RankState
+    std::atomic<std::uint32_t> incarnation;  ///< counts the processes that have been this rank
+    std::atomic<std::uint32_t> node;
+    std::atomic<std::uint32_t> pid;
+    std::atomic<std::uint64_t> start_time;
+    /// The processors it may run on when it joins, a bit each; numbers from 256 on are folded.
+    std::array<std::atomic<std::uint64_t>, 4> processors;
+    alignas(kLineBytes) std::atomic<std::uint32_t> wake;  ///< futex word; whoever wakes adds one
+    Counters link;                                        ///< LinkCounter
+    Counters protocol;                                    ///< billboard/counters.hpp
+};
+
+/// What happens at a node's bank (rmem/node_slot.hpp).
+struct NodeSlot;
+
+/// Where things lie in the segment of a configuration.
+struct SegmentLayout {
+    std::size_t attention = 0, stamps = 0, ranks = 0, nodes = 0, interrupts = 0, logs = 0,
+                banks = 0;
+    std::size_t interrupt_stride = 0, log_stride = 0, bank_stride = 0;
+    std::size_t total = 0;
+
+    RMEM_API explicit SegmentLayout(const RingConfig& config);
+};
+
+class RMEM_API Ring {
+public:
+    /// Joins the ring, making it when it is not there (or only left behind by the dead).
+    /// A configuration without system regions joins a ring that has some, and leaves them alone.
+    static std::shared_ptr<Ring> open(const RingConfig& config, Deadline deadline);
+    /// Joins an existing ring with whatever configuration it has.
+    static std::shared_ptr<Ring> attach(const std::string& name);
+    /// Looks at a ring, even a dead one, without keeping it alive or removing it.
+    static std::shared_ptr<Ring> observe(const std::string& name);
+
+    ~Ring();
+    Ring(const Ring&) = delete;
+    Ring& operator=(const Ring&) = delete;
+
+    const RingConfig& config() const noexcept { return config_; }
+    const SegmentHeader& header() const noexcept;
+
+    /// The bank of a node (on `direct` all nodes share one).
+    std::byte* bank(unsigned node) const noexcept {
+        const unsigned index = config_.link == LinkKind::direct ? 0 : node;
+        return segment_.data() + layout_.banks + index * layout_.bank_stride;
+    }
+    RankSlot& rank(unsigned r) const noexcept;
+    NodeSlot& node(unsigned n) const noexcept;
+    std::byte* interrupt_area(unsigned node) const noexcept;
+    std::byte* log(unsigned rank) const noexcept;
+
+    /// One word per rank, non-zero while the rank sleeps or wants to be told (rmem/waiting.hpp).
+    /// Dense, so that a sender to many looks at few lines.
+    std::atomic<std::uint32_t>* attention() const noexcept;
+
+    /// When sampled writes on `direct` were made (rmem/write_stamps.hpp).
+    std::atomic<std::uint64_t>* stamps() const noexcept;
+
+    /// Whether a live process holds the rank. One system call.
+    bool is_alive(unsigned rank) const noexcept;
+    /// Whether anybody takes part.
+    bool has_members() const noexcept;
+    /// The ranks of this host that are joined and alive, as counted by their slots (no system call:
+    /// a killed one counts until somebody notices).
+    unsigned joined_ranks() const noexcept;
+    /// The processors that the joined ranks may run on, all together: each may be bound to its own.
+    unsigned shared_processors() const noexcept;
+
+private:
+    friend class Membership;
+    Ring(RingConfig config, Segment segment, std::optional<ByteLock> presence);
+    static std::shared_ptr<Ring> make(const RingConfig& config);
+    static std::shared_ptr<Ring> join(const RingConfig* expected, const std::string& name,
+                                      Deadline deadline);
+
+    RingConfig config_;
+    SegmentLayout layout_;
+    Segment segment_;
+    std::optional<ByteLock> presence_;
+};
+
+/// A process's hold on one rank of a ring, from construction to destruction (or death).
+class RMEM_API Membership {
+public:
+    /// Throws rank_taken when a live process has the rank, bad_rank when the ring has no such rank.
+    Membership(std::shared_ptr<Ring> ring, Member member);
+    ~Membership();
+    Membership(const Membership&) = delete;
+    Membership& operator=(const Membership&) = delete;
+
+    Ring& ring() const noexcept { return *ring_; }
+    const std::shared_ptr<Ring>& shared_ring() const noexcept { return ring_; }
+    unsigned rank() const noexcept { return member_.rank; }
+    unsigned node() const noexcept { return member_.node; }
+    /// 1 for the first process that has been this rank, 2 for the next…
+    std::uint32_t incarnation() const noexcept { return incarnation_; }
+    RankSlot& slot() const noexcept { return ring_->rank(member_.rank); }
+
+private:
+    std::shared_ptr<Ring> ring_;
+    Member member_;
+    ByteLock lock_;
+    std::uint32_t incarnation_ = 0;
+};
+
+}  // namespace rmem

@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+/// The log of one rank's writes: what the `ring` link has instead of a wire.
+///
+/// Layout    two lines (head | reclaimed), then a circular array of 32-byte units. A record is one
+///           unit, which holds the value of a one-word write, and for longer writes the words in
+///           the units behind it. A record never wraps: a pad record fills the end of the array.
+/// Positions count units since the ring was made, so they only grow; `position % capacity` is a
+///           place. They survive the writer: a restarted rank goes on where its former self stopped.
+/// Thread safety: one LogWriter per log; any number of LogReaders, each with one user at a time.
+/// Invariants: what lies at or above `reclaimed` and below `head` is whole. The writer moves `reclaimed`
+///           before it reuses anything, so a reader that looks at it after reading knows whether
+///           it has read a record or what overwrote it.
+/// Progress: neither side waits. append() needs room, which the writer is told by reclaim().
+/// Trust:    a reader bounds everything it finds by the log's size; see LogReader::Found.
+
+#include "rmem/config.hpp"
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+namespace rmem {
+
+/// A write without its words.
+struct LogRecord {
+    static constexpr std::uint32_t kInterrupt = 1;  ///< carries the interrupt mark
+    static constexpr std::uint32_t kMeLast = 2;     ///< the own bank gets it when it has come round
+    static constexpr std::uint32_t kLazy = 4;       ///< nobody was woken for it
+
+    std::int64_t written_ns = 0;
+    std::uint64_t offset = 0;  ///< bytes, a multiple of the word
+    std::uint32_t words = 0;
+    std::uint32_t flags = 0;
+    std::uint32_t delay_ns = 0;      ///< injected: the card gets it later by this
+    std::uint32_t queued_words = 0;  ///< in the transmit FIFO before it, at most
+};
+
+inline constexpr std::size_t kLogUnitBytes = 32;
+inline constexpr std::uint32_t kMaxRecordWords = 256;  ///< longer writes are several records
+
+/// One unit; parts 1 and 2 are packed by LogWriter and unpacked by LogReader.
+struct LogUnit {
+    std::atomic<std::uint64_t> part[4];
+};
+static_assert(sizeof(LogUnit) == kLogUnitBytes);
+
+struct LogHeader {
+    alignas(kLineBytes) std::atomic<std::uint64_t> head;  ///< position behind the newest record
+    alignas(
+        kLineBytes) std::atomic<std::uint64_t> reclaimed;  ///< what lies below may be overwritten
+};
+static_assert(std::atomic<std::uint64_t>::is_always_lock_free);
+
+/// Where a log's parts lie.
+class LogArea {
+public:
+    LogArea(std::byte* log, std::size_t bytes) noexcept
+        : header_(reinterpret_cast<LogHeader*>(log)),
+          units_(reinterpret_cast<LogUnit*>(log + sizeof(LogHeader))),
+          capacity_((bytes - sizeof(LogHeader)) / kLogUnitBytes) {}
+
+    LogHeader& header() const noexcept { return *header_; }
+    LogUnit& unit(std::uint64_t place) const noexcept { return units_[place]; }
+    std::uint64_t capacity() const noexcept { return capacity_; }
+    std::uint64_t place_of(std::uint64_t position) const noexcept { return position % capacity_; }
+
+    /// Units of a record with `words` words.
+    static constexpr std::uint64_t units_of(std::uint32_t words) noexcept {
+        return 1 + (words == 1 ? 0 : (words * kWordBytes + kLogUnitBytes - 1) / kLogUnitBytes);
+    }
+
+private:
+    LogHeader* header_;
+    LogUnit* units_;
+    std::uint64_t capacity_;
+};
+
+class RMEM_API LogWriter {
+public:
+    /// Goes on at the head that it finds.
+    LogWriter(std::byte* log, std::size_t bytes) noexcept;
+
+    std::uint64_t head() const noexcept { return head_; }
+    std::uint64_t capacity() const noexcept { return area_.capacity(); }
+    /// Whether records of `units` units in all fit, whatever the wrap costs.
+    bool fits(std::uint64_t units) const noexcept { return head_ + units + kMaxPad <= limit_; }
+    /// Everybody has read what lies below `position`.
+    void reclaim(std::uint64_t position) noexcept;
+
+    /// Adds a record and publishes it. `words` are `record.words` words at any alignment. The caller
+    /// has made sure that it fits.
+    void append(const LogRecord& record, const void* words) noexcept;
+
+private:
+    static constexpr std::uint64_t kMaxPad = LogArea::units_of(kMaxRecordWords);
+
+    void pad() noexcept;
+    void put_words(const void* words, std::uint32_t count) noexcept;
+
+    LogArea area_;
+    std::uint64_t head_;
+    std::uint64_t place_;
+    std::uint64_t limit_;
+};
+
+class RMEM_API LogReader {
+public:
+    enum class Found {
+        none,    ///< everything has been read
+        record,  ///< a record, which stays until the position is reclaimed
+        lapped,  ///< overwritten before it was read: seek() to where others are
+        corrupt  ///< nothing that a LogWriter writes; skip_all() goes on with what comes
+    };
+    /// A record, and where it lies.
+    struct Entry {
+        LogRecord record;
+        std::uint64_t position = 0;
+        std::uint64_t next = 0;  ///< position behind it
+    };
+
+    LogReader(std::byte* log, std::size_t bytes) noexcept;
+
+    /// Whether there is more to read; looks at the log when all it knew of is read.
+    bool refresh() noexcept {
+        // (1) - this acquire-load synchronizes-with the release-store write_log.cpp (2)
+        if (position_ == head_) head_ = area_.header().head.load(std::memory_order_acquire);
+        return position_ != head_;
+    }
+    /// The oldest record that has not been read.
+    Found peek(Entry& entry) noexcept;
+    /// Goes behind an entry that peek() gave.
+    void pass(const Entry& entry) noexcept { position_ = entry.next; }
+    void seek(std::uint64_t position) noexcept { position_ = head_ = position; }
+    void skip_all() noexcept;
+
+    std::uint64_t position() const noexcept { return position_; }
+    /// The oldest position that can be read.
+    std::uint64_t oldest() const noexcept;
+
+    /// Stores an entry's words at `to`, each as one 4-byte release-store. False if it was overwritten
+    /// meanwhile (then some words may be wrong).
+    bool copy_words(const Entry& entry, std::byte* to) const noexcept;
+
+private:
+    LogArea area_;
+    std::uint64_t position_ = 0;
+    std::uint64_t head_ = 0;
+};
+
+}  // namespace rmem

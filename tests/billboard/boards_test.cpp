@@ -1,0 +1,233 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// Both posting boards alone, over plain memory, against a model: a queue per pair of ranks.
+///
+/// Everything runs in one thread, so that any interleaving can be told and millions of steps are few
+/// seconds. What a rank writes is seen by the others at once, or late but in its order.
+
+#include "tests/support/boards_model.hpp"
+
+#include <gtest/gtest.h>
+
+#include <array>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace billboard {
+namespace {
+
+using namespace test;
+
+template <class K>
+struct Boards : ::testing::Test {};
+
+struct KindNames {
+    template <class K>
+    static std::string GetName(int) {
+        return K::kName;
+    }
+};
+using Inline = Kind<InlineBoard, false>;
+using Kinds = ::testing::Types<Inline, Kind<InlineBoard, true>, Kind<PaperBoard, false>,
+                               Kind<PaperBoard, true>>;
+TYPED_TEST_SUITE(Boards, Kinds, KindNames);
+
+constexpr unsigned kSteps = 400'000;
+
+TYPED_TEST(Boards, do_what_a_queue_does) {
+    for (const unsigned ranks : {2U, 3U}) {
+        Walk<TypeParam>(ranks, Seen::at_once, ranks).run(kSteps, kSteps);
+    }
+}
+
+TYPED_TEST(Boards, do_what_a_queue_does_when_stores_are_seen_late_but_in_order) {
+    for (const unsigned ranks : {2U, 3U}) {
+        Walk<TypeParam>(ranks, Seen::when_delivered, 10 + ranks).run(kSteps, kSteps);
+    }
+}
+
+TYPED_TEST(Boards, begin_anew_with_ranks_that_come_back) {
+    for (const Seen seen : {Seen::at_once, Seen::when_delivered}) {
+        for (const unsigned steps_per_life : {50U, 700U, 9'000U}) {
+            Walk<TypeParam>(3, seen, steps_per_life).run(100'000, steps_per_life);
+        }
+    }
+}
+
+TYPED_TEST(Boards, ring_bells_rightly_for_many_ranks) {
+    for (const Seen seen : {Seen::at_once, Seen::when_delivered}) {
+        Walk<TypeParam>(kBellRanks + 1, seen, 17).run(kSteps / 4, 20'000);
+    }
+}
+
+TYPED_TEST(Boards, show_a_burst_of_any_length_after_silence_of_any_length) {
+    Ranks<TypeParam> all(2);
+    for (unsigned silence = 0; silence < 200; ++silence) {
+        for (unsigned burst = 1; burst <= kSlots; ++burst) {
+            for (unsigned i = 0; i < silence; ++i) {
+                ASSERT_TRUE(all.post_inline(0, 1, 4) && all.take(1, 0));
+                ASSERT_TRUE(all.post_inline(1, 0, 4) && all.take(0, 1));
+                Arrival none;
+                ASSERT_FALSE(all.look(1, 0, none) || all.look(0, 1, none));
+            }
+            for (unsigned i = 0; i < burst; ++i) ASSERT_TRUE(all.post_inline(0, 1, 8));
+            EXPECT_EQ(all.room(0, 1), !TypeParam::kIsInline || burst < kSlots);
+            for (unsigned i = 0; i < burst; ++i) ASSERT_TRUE(all.take(1, 0));
+            ASSERT_TRUE(all.room(0, 1));
+            ASSERT_TRUE(all.post_inline(1, 0, 4) && all.take(0, 1));  // tells of them all
+        }
+    }
+}
+
+TYPED_TEST(Boards, take_messages_of_others_while_their_own_are_left_unread) {
+    // 0 is silent, or has said something that 1 does not read, while 1 sends to it.
+    for (unsigned said = 0; said <= kSlots; ++said) {
+        Ranks<TypeParam> all(2);
+        for (unsigned round = 0; round < 300; ++round) {
+            for (unsigned i = 0; i < said && all.post_inline(0, 1, 4); ++i) {
+            }
+            for (unsigned i = 0; i < 7 * round; ++i) {
+                ASSERT_TRUE(all.post_inline(1, 0, 4));
+                if (all.room(1, 0) && i % 3 == 0) continue;
+                while (all.take(0, 1)) {
+                }
+            }
+            while (all.take(0, 1)) {
+            }
+            // Now the old counts come.
+            while (all.post_inline(1, 0, 4) && all.waiting(1, 0) < kSlots - 1) {
+            }
+            while (all.take(1, 0)) all.room(1, 0);
+            while (all.take(0, 1)) {
+            }
+        }
+    }
+}
+
+TYPED_TEST(Boards, have_no_room_for_who_is_gone_but_show_what_it_sent) {
+    Ranks<TypeParam> all(2);
+    for (unsigned i = 0; i < 5; ++i) {
+        ASSERT_TRUE(all.post_inline(0, 1, 8) && all.post_alone(0, 1, 20) && all.take(1, 0));
+    }
+    for (unsigned i = 0; i < kSlots; ++i) ASSERT_TRUE(all.post_inline(1, 0, 8));
+    all.end(0, 1);
+    EXPECT_EQ(all.board(0).busy(), 0U);
+    for (unsigned i = 0; i < kSlots; ++i) {
+        EXPECT_FALSE(all.board(0).tx_room(1));
+        ASSERT_TRUE(all.take(0, 1));
+    }
+    EXPECT_FALSE(all.board(0).tx_room(1));
+    EXPECT_FALSE(all.take(0, 1));
+}
+
+TYPED_TEST(Boards, give_room_to_a_sender_to_whom_nothing_is_said) {
+    Ranks<TypeParam> all(2);
+    const std::uint64_t before = all.banks().stores(1);
+    constexpr unsigned kMessages = 10'000;
+    for (unsigned i = 0; i < kMessages; ++i) {
+        ASSERT_TRUE(all.post_inline(0, 1, 4)) << "message " << i;
+        ASSERT_TRUE(all.take(1, 0));
+    }
+    const std::uint64_t answers = all.banks().stores(1) - before;
+    EXPECT_EQ(answers, TypeParam::kIsInline ? kMessages / 4 : kMessages);
+}
+
+/// What is the inline board's alone.
+template <class K>
+struct InlineBoards : ::testing::Test {};
+using InlineKinds = ::testing::Types<Inline, Kind<InlineBoard, true>>;
+TYPED_TEST_SUITE(InlineBoards, InlineKinds, KindNames);
+
+TYPED_TEST(InlineBoards, keep_two_ranks_that_answer_each_other_on_the_first_slot) {
+    Ranks<TypeParam> all(2);
+    const std::uint64_t before = all.banks().stores(0) + all.banks().stores(1);
+    constexpr unsigned kRounds = 1000;
+    for (unsigned i = 0; i < kRounds; ++i) {
+        ASSERT_TRUE(all.post_inline(0, 1, 4) && all.take(1, 0));
+        ASSERT_EQ(all.last_place(), 0U);
+        ASSERT_TRUE(all.post_inline(1, 0, 4) && all.take(0, 1));
+        ASSERT_EQ(all.last_place(), 0U);
+    }
+    // Payload and flag, and nothing for acknowledgements.
+    EXPECT_EQ(all.banks().stores(0) + all.banks().stores(1) - before, 2 * 2 * kRounds);
+}
+
+TYPED_TEST(InlineBoards, begin_at_the_first_slot_after_any_burst_that_was_answered) {
+    Ranks<TypeParam> all(2);
+    for (unsigned burst = 1; burst <= kSlots; ++burst) {
+        for (unsigned i = 0; i < burst; ++i) {
+            ASSERT_TRUE(all.post_inline(0, 1, 4));
+        }
+        for (unsigned i = 0; i < burst; ++i) {
+            ASSERT_TRUE(all.take(1, 0));
+            ASSERT_EQ(all.last_place(), i);
+        }
+        ASSERT_TRUE(all.post_inline(1, 0, 4) && all.take(0, 1));
+    }
+}
+
+TYPED_TEST(InlineBoards, do_not_take_a_count_for_news_that_is_sixteen_messages_old) {
+    // 1 says how much it has taken; 0 leaves that unread while it sends on and is told by the word.
+    for (unsigned after = 0; after < 64; ++after) {
+        for (unsigned unread = 0; unread < kSlots; ++unread) {
+            Ranks<TypeParam> all(2);
+            for (unsigned i = 0; i < 3; ++i) {
+                ASSERT_TRUE(all.post_inline(0, 1, 4) && all.take(1, 0));
+            }
+            for (unsigned i = 0; i <= unread; ++i) ASSERT_TRUE(all.post_inline(1, 0, 4));
+            for (unsigned i = 0; i < after; ++i) {
+                ASSERT_TRUE(all.post_inline(0, 1, 4) && all.take(1, 0));
+            }
+            all.board(1).tell(0);
+            while (all.post_inline(0, 1, 4)) {
+            }
+            ASSERT_EQ(all.waiting(0, 1), kSlots);
+            for (unsigned i = 0; i <= unread; ++i) {
+                ASSERT_TRUE(all.take(0, 1));
+                ASSERT_FALSE(all.room(0, 1)) << after << " messages after the count";
+            }
+        }
+    }
+}
+
+TYPED_TEST(InlineBoards, show_nothing_of_flags_that_no_rank_writes_but_corrupt_messages) {
+    Ranks<TypeParam> all(3);
+    std::mt19937 rng(7);
+    auto& victim = all.board(1);
+    const std::size_t slots = all.geometry().slots(1, 0);
+    const std::size_t told = all.geometry().consumed(1, 0);
+    for (unsigned i = 0; i < kSteps; ++i) {
+        const std::size_t slot = slots + rng() % kSlots * rmem::kLineBytes;
+        // Half of them one bit from what stands there, so that many look new.
+        const std::uint32_t now = all.banks().load(0, slot);
+        const auto flag =
+            static_cast<std::uint32_t>(rng() % 2 == 0 ? rng() : now ^ 1U << rng() % 32);
+        all.banks().store(0, slot, flag);
+        for (unsigned w = 1; w < 4; ++w) {
+            all.banks().store(0, slot + w * 4, static_cast<std::uint32_t>(rng()));
+        }
+        all.banks().store(0, told, static_cast<std::uint32_t>(rng()));
+        Arrival a;
+        if (victim.peek(0, a)) {
+            ASSERT_TRUE(a.corrupt ||
+                        (a.is_inline ? a.length <= kInlineBytes
+                                     : a.buffer < kBuffers && a.descriptor.offset + a.length <=
+                                                                  all.geometry().data_bytes()));
+            if (a.is_inline && !a.corrupt) {
+                std::array<std::byte, kInlineBytes> copy;
+                std::memcpy(copy.data(), a.payload, a.length);
+            }
+            victim.take(0, a);
+        }
+        if (victim.tx_room(0)) victim.post_inline(0, Class::user, &flag, sizeof flag);
+        // The third rank notices nothing.
+        if (i % 16 == 0) {
+            ASSERT_TRUE(all.post_inline(2, 1, 8) && all.take(1, 2));
+            ASSERT_TRUE(all.post_inline(1, 2, 8) && all.take(2, 1));
+        }
+    }
+}
+
+}  // namespace
+}  // namespace billboard

@@ -1,0 +1,241 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// Conformance: calls with arguments that cannot be right, or at the wrong time, return their code
+/// and one sentence, lose nothing and never crash. (billboard/bbp.h: codes, bbp_strerror,
+/// bbp_last_error; what bbp_init refuses: joining_test.cpp.)
+
+#include "tests/support/conformance.hpp"
+
+#include <climits>
+#include <set>
+
+namespace rmem::test {
+namespace {
+
+class Errors : public Conformance {};
+RMEM_ON_ALL_RINGS(Errors);
+
+constexpr int kCodes[] = {BBP_EAGAIN,   BBP_EINVAL,    BBP_ERANK,  BBP_ESIZE,
+                          BBP_EPEER,    BBP_ETIMEDOUT, BBP_ENOMEM, BBP_ESYS,
+                          BBP_ECORRUPT, BBP_EVERSION,  BBP_EBUSY};
+
+/// Every call is refused with `code` and a sentence.
+void check_all_refused(int code) {
+    std::byte buffer[16] = {};
+    std::size_t size = 0;
+    void* composed = nullptr;
+    const void* viewed = nullptr;
+    const int rank = 0;
+    const auto refused = [code](int found, const char* call) {
+        check_code(found, code, call);
+        check_refused(found, call);
+    };
+    refused(bbp_send(0, buffer, 8), "bbp_send");
+    refused(bbp_recv(0, buffer, 16, &size), "bbp_recv");
+    refused(bbp_recv(BBP_ANY, buffer, 16, &size), "bbp_recv of anyone");
+    refused(bbp_mcast(&rank, 1, buffer, 8), "bbp_mcast");
+    refused(bbp_msgavail(BBP_ANY), "bbp_msgavail");
+    refused(bbp_probe(BBP_ANY, &size), "bbp_probe");
+    refused(bbp_trysend(0, buffer, 8), "bbp_trysend");
+    refused(bbp_trymcast(&rank, 1, buffer, 8), "bbp_trymcast");
+    refused(bbp_tryrecv(0, buffer, 16, &size), "bbp_tryrecv");
+    refused(bbp_send_for(0, buffer, 8, 1), "bbp_send_for");
+    refused(bbp_recv_for(0, buffer, 16, &size, 1), "bbp_recv_for");
+    refused(bbp_mcast_for(&rank, 1, buffer, 8, 1), "bbp_mcast_for");
+    refused(bbp_compose(8, &composed), "bbp_compose");
+    refused(bbp_post(0, buffer, 8), "bbp_post");
+    refused(bbp_post_mcast(&rank, 1, buffer, 8), "bbp_post_mcast");
+    refused(bbp_trypost(0, buffer, 8), "bbp_trypost");
+    refused(bbp_trypost_mcast(&rank, 1, buffer, 8), "bbp_trypost_mcast");
+    refused(bbp_post_for(0, buffer, 8, 1), "bbp_post_for");
+    refused(bbp_post_mcast_for(&rank, 1, buffer, 8, 1), "bbp_post_mcast_for");
+    refused(bbp_discard(buffer), "bbp_discard");
+    refused(bbp_view(0, &viewed, &size), "bbp_view");
+    refused(bbp_tryview(0, &viewed, &size), "bbp_tryview");
+    refused(bbp_view_for(0, &viewed, &size, 1), "bbp_view_for");
+    refused(bbp_release(buffer), "bbp_release");
+    refused(bbp_barrier(), "bbp_barrier");
+    refused(bbp_barrier_for(1), "bbp_barrier_for");
+    refused(bbp_barrier_group(&rank, 1, 0), "bbp_barrier_group");
+    refused(bbp_barrier_group_for(&rank, 1, 0, 1), "bbp_barrier_group_for");
+    refused(bbp_group_join("g"), "bbp_group_join");
+    refused(bbp_group_leave("g"), "bbp_group_leave");
+    refused(bbp_mcast_group("g", buffer, 8), "bbp_mcast_group");
+    refused(bbp_fd(), "bbp_fd");
+    refused(bbp_finalize(), "bbp_finalize");
+}
+
+TEST_P(Errors, tell_of_calls_before_init) {
+    RankProcesses ring(setup(1));
+    ring.start_bare(0, [](Rank&) { check_all_refused(BBP_EINVAL); });
+    ring.finish();
+}
+
+TEST_P(Errors, tell_of_calls_after_finalize) {
+    run(2, [](Rank& me) {
+        check_ok(bbp_barrier());
+        me.leave();
+        check_all_refused(BBP_EINVAL);
+    });
+}
+
+TEST_P(Errors, tell_of_a_second_init_and_leave_the_first_alone) {
+    run(2, [](Rank& me) {
+        int rank = 77;
+        int ranks = 77;
+        check_code(bbp_init(&rank, &ranks), BBP_EINVAL);
+        check_code(bbp_init(nullptr, nullptr), BBP_EINVAL);
+        if (me.rank == 0) send(1, 5, 5);
+        if (me.rank == 1) receive(0, 5, 5);
+        check_ok(bbp_barrier());
+    });
+}
+
+TEST_P(Errors, tell_of_ranks_that_do_not_exist) {
+    run(3, [](Rank&) {
+        std::byte buffer[16] = {};
+        std::size_t size = 0;
+        void* composed = nullptr;
+        const void* viewed = nullptr;
+        for (const int rank : {3, 4, 255, 256, 1 << 20, INT_MAX, -2, -100, INT_MIN}) {
+            check_code(bbp_send(rank, buffer, 8), BBP_ERANK, "bbp_send");
+            check_code(bbp_trysend(rank, buffer, 8), BBP_ERANK, "bbp_trysend");
+            check_code(bbp_send_for(rank, buffer, 8, kLong), BBP_ERANK, "bbp_send_for");
+            check_code(bbp_recv(rank, buffer, 16, &size), BBP_ERANK, "bbp_recv");
+            check_code(bbp_tryrecv(rank, buffer, 16, &size), BBP_ERANK, "bbp_tryrecv");
+            check_code(bbp_recv_for(rank, buffer, 16, &size, kLong), BBP_ERANK, "bbp_recv_for");
+            check_code(bbp_msgavail(rank), BBP_ERANK, "bbp_msgavail");
+            check_code(bbp_probe(rank, &size), BBP_ERANK, "bbp_probe");
+            check_code(bbp_mcast(&rank, 1, buffer, 8), BBP_ERANK, "bbp_mcast");
+            check_code(bbp_view(rank, &viewed, &size), BBP_ERANK, "bbp_view");
+            check_code(bbp_tryview(rank, &viewed, &size), BBP_ERANK, "bbp_tryview");
+            check_ok(bbp_compose(8, &composed));
+            check_code(bbp_post(rank, composed, 8), BBP_ERANK, "bbp_post");
+            check_ok(bbp_discard(composed));
+        }
+        // Anyone is no receiver.
+        check_code(bbp_send(BBP_ANY, buffer, 8), BBP_ERANK, "bbp_send to anyone");
+        check_code(bbp_trysend(BBP_ANY, buffer, 8), BBP_ERANK, "bbp_trysend to anyone");
+        check_ok(bbp_barrier());
+        nothing_waits(BBP_ANY);
+    });
+}
+
+TEST_P(Errors, tell_of_null_pointers) {
+    run(2, [](Rank& me) {
+        const int other = 1 - me.rank;
+        check_code(bbp_send(other, nullptr, 1), BBP_EINVAL, "bbp_send");
+        check_code(bbp_trysend(other, nullptr, 1), BBP_EINVAL, "bbp_trysend");
+        check_code(bbp_send_for(other, nullptr, 1, kLong), BBP_EINVAL, "bbp_send_for");
+        check_code(bbp_recv(other, nullptr, 1, nullptr), BBP_EINVAL, "bbp_recv");
+        check_code(bbp_tryrecv(other, nullptr, 1, nullptr), BBP_EINVAL, "bbp_tryrecv");
+        check_code(bbp_recv_for(other, nullptr, 1, nullptr, kLong), BBP_EINVAL, "bbp_recv_for");
+        check_ok(bbp_barrier());
+        nothing_waits(BBP_ANY);
+    });
+}
+
+TEST_P(Errors, tell_of_messages_larger_than_can_be_sent) {
+    run(2, [](Rank& me) {
+        // Nothing of such a size exists, so nobody may look at the bytes.
+        const int other = 1 - me.rank;
+        std::byte buffer[16] = {};
+        check_code(bbp_send(other, buffer, SIZE_MAX), BBP_ESIZE, "bbp_send");
+        check_code(bbp_trysend(other, buffer, SIZE_MAX), BBP_ESIZE, "bbp_trysend");
+        check_code(bbp_mcast(&other, 1, buffer, SIZE_MAX), BBP_ESIZE, "bbp_mcast");
+        check_ok(bbp_barrier());
+        nothing_waits(BBP_ANY);
+    });
+}
+
+TEST_P(Errors, of_a_receive_leave_nothing_changed) {
+    run(2, [](Rank& me) {
+        if (me.rank == 0) {
+            send(1, 30, 1);
+            check_ok(bbp_barrier());
+        } else {
+            check_ok(bbp_barrier());
+            std::byte buffer[64] = {};
+            check_code(bbp_recv(0, nullptr, 64, nullptr), BBP_EINVAL);
+            check_code(bbp_recv(2, buffer, 64, nullptr), BBP_ERANK);
+            check_code(bbp_recv(0, buffer, 3, nullptr), BBP_ESIZE);
+            receive(0, 30, 1);
+        }
+    });
+}
+
+bool says(const std::string& text, const std::string& word) {
+    return text.find(word) != std::string::npos;
+}
+
+TEST_P(Errors, come_with_a_sentence_that_names_what_was_found) {
+    run(3, [](Rank&) {
+        const auto sentence_of = [](int code) {
+            check(code < 0, "the call succeeded");
+            return std::string(bbp_last_error());
+        };
+        std::byte buffer[16] = {};
+        const std::string wrong_rank = sentence_of(bbp_send(17, buffer, 1));
+        check(says(wrong_rank, "17"), "does not name the rank: " + wrong_rank);
+        check(says(wrong_rank, "3") || says(wrong_rank, "2"),
+              "does not name what there is: " + wrong_rank);
+
+        const int twice[] = {1, 2, 1};
+        const std::string duplicate = sentence_of(bbp_mcast(twice, 3, buffer, 1));
+        check(says(duplicate, "1"), "does not name the rank: " + duplicate);
+
+        const auto large = pattern(kPartition + 1, 0);
+        const std::string size = sentence_of(bbp_trysend(1, large.data(), large.size()));
+        check(says(size, std::to_string(kPartition + 1)), "does not name the size: " + size);
+        check(says(size, std::to_string(kPartition)), "does not name the partition: " + size);
+
+        const int members[] = {0, 1, 2};
+        const std::string id = sentence_of(bbp_barrier_group(members, 3, 1000));
+        check(says(id, "1000"), "does not name the id: " + id);
+        check_ok(bbp_barrier());
+    });
+}
+
+TEST_P(Errors, of_size_name_the_message_and_the_room) {
+    run(2, [](Rank& me) {
+        if (me.rank == 0) return send(1, 345, 1);
+        std::byte buffer[400];
+        check_code(bbp_recv(0, buffer, 123, nullptr), BBP_ESIZE);
+        const std::string said = bbp_last_error();
+        check(says(said, "345") && says(said, "123"), "does not name the sizes: " + said);
+        receive(0, 345, 1);
+    });
+}
+
+TEST(ErrorCodes, each_have_a_text_of_their_own) {
+    std::set<std::string> texts;
+    for (const int code : kCodes) {
+        const char* text = bbp_strerror(code);
+        ASSERT_NE(text, nullptr);
+        EXPECT_GT(std::string(text).size(), 3U) << code;
+        EXPECT_TRUE(texts.insert(text).second) << code << " shares its text: " << text;
+    }
+    ASSERT_NE(bbp_strerror(BBP_OK), nullptr);
+    EXPECT_FALSE(texts.contains(bbp_strerror(BBP_OK)));
+}
+
+TEST(ErrorCodes, that_do_not_exist_have_a_text_too) {
+    for (const int code : {1, 1000, -12, -13, -1000, INT_MAX, INT_MIN}) {
+        const char* text = bbp_strerror(code);
+        ASSERT_NE(text, nullptr) << code;
+        EXPECT_FALSE(std::string(text).empty()) << code;
+    }
+}
+
+TEST(ErrorCodes, are_negative_and_distinct) {
+    const std::set<int> codes(std::begin(kCodes), std::end(kCodes));
+    EXPECT_EQ(codes.size(), std::size(kCodes));
+    for (const int code : codes) EXPECT_LT(code, 0);
+}
+
+TEST(ErrorCodes, leave_a_sentence_even_before_the_first_call) {
+    EXPECT_NE(bbp_last_error(), nullptr);
+}
+
+}  // namespace
+}  // namespace rmem::test

@@ -1,0 +1,347 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// Conformance: nobody leaves a barrier before the last has entered, groups have their own barriers
+/// at the same time, messages and barriers never meet, and groups by name know who is in them.
+/// (billboard/bbp.h: Groups and barriers; dead members: peers_test.cpp.)
+
+#include "tests/support/conformance.hpp"
+
+#include <algorithm>
+#include <climits>
+
+namespace rmem::test {
+namespace {
+
+class Barriers : public Conformance {};
+RMEM_ON_ALL_RINGS(Barriers);
+class Groups : public Conformance {};
+RMEM_ON_ALL_RINGS(Groups);
+
+enum Word : std::size_t { kPosted, kGo, kDone, kEntered = 100 };
+
+/// Enters a barrier of `members` many times; the shared word `entered` counts the entries, so
+/// whoever leaves round r must see at least r × members of them.
+void check_rounds(Rank& me, std::size_t entered, int members, int rounds,
+                  const std::function<int()>& barrier) {
+    std::uint64_t state = static_cast<std::uint64_t>(me.rank) + 1;
+    for (int round = 1; round <= rounds; ++round) {
+        // Not all at the same time, and not always the same one last.
+        for (std::uint64_t i = next_random(state) % 64 * (next_random(state) % 16); i > 0; --i) {
+            asm volatile("");
+        }
+        ++me.shared[entered];
+        check_ok(barrier());
+        const std::uint32_t seen = me.shared[entered];
+        check(seen >= static_cast<std::uint32_t>(round * members),
+              fmt::format("left barrier {} when {} entries had been made, {} were due", round, seen,
+                          round * members));
+    }
+}
+
+TEST_P(Barriers, let_nobody_leave_before_the_last_has_entered) {
+    for (const int ranks : {1, 2, 3, 4, 8}) {
+        SCOPED_TRACE(ranks);
+        run(static_cast<unsigned>(ranks),
+            [&](Rank& me) { check_rounds(me, kEntered, me.ranks, thrifty(2000), bbp_barrier); });
+    }
+}
+
+TEST_P(Barriers, of_the_papers_kind_let_nobody_leave_before_the_last_has_entered) {
+    for (const unsigned ranks : {2U, 5U}) {
+        RingSetup with_paper = setup(ranks);
+        with_paper.extra["RMEM_BARRIER"] = "paper";
+        RankProcesses ring(with_paper);
+        ring.start_all([&](Rank& me) {
+            check_rounds(me, kEntered, me.ranks, thrifty(1000), bbp_barrier);
+            nothing_waits(BBP_ANY);
+            check_ok(bbp_barrier());
+        });
+        ring.finish();
+    }
+}
+
+TEST_P(Barriers, among_many_ranks_hold) {
+    run(24, [](Rank& me) { check_rounds(me, kEntered, me.ranks, thrifty(50), bbp_barrier); });
+}
+
+TEST_P(Barriers, do_not_let_the_last_wait_for_others) {
+    // Whoever enters last may leave at once and end: nobody has to answer it.
+    run(3, [](Rank& me) {
+        if (me.rank == 0) me.await_word(kPosted, 2);
+        if (me.rank != 0) me.raise(kPosted);
+        check_ok(bbp_barrier());
+        me.leave();
+    });
+}
+
+TEST_P(Barriers, neither_take_nor_disturb_messages) {
+    run(4, [](Rank& me) {
+        const int rounds = thrifty(200);
+        const int next = (me.rank + 1) % me.ranks;
+        const int before = (me.rank + me.ranks - 1) % me.ranks;
+        const auto seed = [](int round, int from) {
+            return static_cast<std::uint64_t>(round * 8 + from);
+        };
+        for (int round = 0; round < rounds; ++round) {
+            const auto size = static_cast<std::size_t>(round * 5);
+            send(next, size, seed(round, me.rank));
+            check_ok(bbp_barrier());
+            // Null messages of a barrier must not be what anyone's next message is.
+            check_equal(receive(BBP_ANY, size, seed(round, before)), before, "sender");
+            nothing_waits(BBP_ANY);
+            check_ok(bbp_barrier());
+        }
+    });
+}
+
+TEST_P(Barriers, show_what_was_sent_before_them) {
+    run(3, [](Rank& me) {
+        for (int round = 0; round < thrifty(200); ++round) {
+            const auto size = static_cast<std::size_t>(round % 3 == 0 ? 900 : 30);
+            if (me.rank == 0) multicast({1, 2}, size, 1);
+            check_ok(bbp_barrier());
+            if (me.rank != 0) {
+                check_code(bbp_msgavail(0), 1, "bbp_msgavail after the barrier");
+                receive(0, size, 1);
+            }
+            check_ok(bbp_barrier());
+        }
+    });
+}
+
+TEST_P(Barriers, pass_while_messages_fill_every_queue) {
+    run(2, [](Rank& me) {
+        const int other = 1 - me.rank;
+        const int queued = send_until_full(other, 4, 0);
+        me.shared[kEntered + static_cast<std::size_t>(me.rank)] =
+            static_cast<std::uint32_t>(queued);
+        for (int i = 0; i < 10; ++i) check_ok(bbp_barrier());
+        const std::uint64_t theirs = me.shared[kEntered + static_cast<std::size_t>(other)];
+        for (std::uint64_t i = 0; i < theirs; ++i) receive(other, 4, i);
+        nothing_waits(BBP_ANY);
+        check_ok(bbp_barrier());
+    });
+}
+
+TEST_P(Barriers, of_disjoint_groups_go_on_independently) {
+    run(6, [](Rank& me) {
+        const int group = me.rank % 2;
+        const int members[] = {group, group + 2, group + 4};
+        // The groups need not be at the same barrier: one makes twice as many.
+        check_rounds(
+            me, kEntered + static_cast<std::size_t>(group), 3, thrifty(500 * (group + 1)),
+            [&] { return bbp_barrier_group(members, 3, 10 + static_cast<unsigned>(group)); });
+    });
+}
+
+TEST_P(Barriers, of_overlapping_groups_do_not_meet) {
+    run(4, [](Rank& me) {
+        const std::vector<std::vector<int>> groups = {{0, 1, 2}, {1, 2, 3}, {0, 3}, {0, 1, 2, 3}};
+        for (int round = 1; round <= thrifty(300); ++round) {
+            for (std::size_t g = 0; g < groups.size(); ++g) {
+                const auto& members = groups[g];
+                if (std::find(members.begin(), members.end(), me.rank) == members.end()) continue;
+                ++me.shared[kEntered + g];
+                check_ok(bbp_barrier_group(members.data(), static_cast<int>(members.size()),
+                                           static_cast<unsigned>(g)));
+                check(me.shared[kEntered + g] >= static_cast<std::uint32_t>(round) * members.size(),
+                      fmt::format("left barrier {} of group {} before the last had entered", round,
+                                  g));
+            }
+            if (round % 10 == 0) check_ok(bbp_barrier());
+        }
+    });
+}
+
+TEST_P(Barriers, of_groups_use_every_id) {
+    run(3, [](Rank& me) {
+        const int members[] = {0, 2};
+        for (unsigned id = 0; id < BBP_MAX_BARRIERS; ++id) {
+            if (me.rank != 1) check_ok(bbp_barrier_group(members, 2, id));
+        }
+        check_ok(bbp_barrier());
+    });
+}
+
+TEST_P(Barriers, of_the_caller_alone_never_wait) {
+    run(2, [](Rank& me) {
+        for (int i = 0; i < 5; ++i) {
+            check_ok(bbp_barrier_group(&me.rank, 1, static_cast<unsigned>(me.rank)));
+        }
+    });
+}
+
+TEST_P(Barriers, with_arguments_that_cannot_be_right_are_refused) {
+    run(3, [](Rank& me) {
+        if (me.rank == 0) {
+            const auto refused = [](std::vector<int> members, unsigned id, int code,
+                                    const char* what) {
+                check_code(bbp_barrier_group(members.data(), static_cast<int>(members.size()), id),
+                           code, what);
+            };
+            refused({0, 1}, BBP_MAX_BARRIERS, BBP_EINVAL, "an id that is too large");
+            refused({0, 1}, UINT_MAX, BBP_EINVAL, "the largest id");
+            refused({1, 2}, 1, BBP_EINVAL, "a group without the caller");
+            refused({0, 1, 1}, 1, BBP_EINVAL, "a member named twice");
+            refused({0, 0}, 1, BBP_EINVAL, "the caller named twice");
+            refused({0, 3}, 1, BBP_ERANK, "a rank that does not exist");
+            refused({0, -1}, 1, BBP_ERANK, "a negative rank");
+            check_code(bbp_barrier_group(nullptr, 2, 1), BBP_EINVAL, "null list");
+            const int members[] = {0, 1};
+            check_code(bbp_barrier_group(members, 0, 1), BBP_EINVAL, "no members");
+            check_code(bbp_barrier_group(members, -1, 1), BBP_EINVAL, "negative number");
+        }
+        check_ok(bbp_barrier());
+    });
+}
+
+TEST_P(Barriers, of_groups_with_a_deadline_time_out_and_can_be_entered_again) {
+    run(3, [](Rank& me) {
+        const int members[] = {0, 1, 2};
+        if (me.rank == 0) {
+            check_code(bbp_barrier_group_for(members, 3, 4, kMillisecond), BBP_ETIMEDOUT);
+            const std::string said = bbp_last_error();
+            check(said.find("ranks 1, 2") != std::string::npos, "does not say for whom: " + said);
+            check_code(bbp_barrier_group_for(members, 3, 4, 0), BBP_ETIMEDOUT);
+            check_code(bbp_barrier_group_for(nullptr, 3, 4, 0), BBP_EINVAL);
+            me.raise(kPosted);
+        } else {
+            me.await_word(kPosted);
+        }
+        for (int i = 0; i < 3; ++i) check_ok(bbp_barrier_group_for(members, 3, 4, kLong));
+    });
+}
+
+TEST_P(Barriers, of_an_id_always_go_with_one_list) {
+    run(3, [](Rank& me) {
+        const int pair[] = {0, 1};
+        const int all[] = {0, 1, 2};
+        if (me.rank != 2) {
+            check_ok(bbp_barrier_group(pair, 2, 7));
+            check_code(bbp_barrier_group(all, 3, 7), BBP_EINVAL, "the id with another list");
+            check_ok(bbp_barrier_group(pair, 2, 7), "the id with its own list again");
+        }
+        check_ok(bbp_barrier_group(all, 3, 8));
+    });
+}
+
+// ---- Groups by name
+
+void expect_text(int from, const std::string& text, Place place = Place::here()) {
+    char buffer[64] = {};
+    std::size_t size = 0;
+    check_code(bbp_recv(from, buffer, sizeof buffer, &size), from, "bbp_recv", place);
+    check_equal(std::string(buffer, size), text, "text", place);
+}
+
+TEST_P(Groups, get_what_is_sent_to_their_name) {
+    run(5, [](Rank& me) {
+        if (me.rank == 1 || me.rank == 3 || me.rank == 4) check_ok(bbp_group_join("displays"));
+        if (me.rank == 2 || me.rank == 3) check_ok(bbp_group_join("sound"));
+        check_ok(bbp_barrier());
+        if (me.rank == 0) {
+            check_code(bbp_mcast_group("displays", "picture", 7), 3);
+            check_code(bbp_mcast_group("sound", "tone", 4), 2);
+            check_code(bbp_mcast_group("nobody", "lost", 4), 0);
+        }
+        if (me.rank == 1 || me.rank == 3 || me.rank == 4) expect_text(0, "picture");
+        if (me.rank == 2 || me.rank == 3) expect_text(0, "tone");
+        check_ok(bbp_barrier());
+        nothing_waits(BBP_ANY);
+    });
+}
+
+TEST_P(Groups, do_not_send_to_the_sender_itself) {
+    run(3, [](Rank& me) {
+        check_ok(bbp_group_join("all"));
+        check_ok(bbp_barrier());
+        check_code(bbp_mcast_group("all", &"abc"[me.rank], 1), 2);
+        for (const int other : everyone_but(me.rank, 3)) {
+            expect_text(other, std::string(1, static_cast<char>('a' + other)));
+        }
+        check_ok(bbp_barrier());
+        nothing_waits(BBP_ANY);
+    });
+}
+
+TEST_P(Groups, carry_messages_of_all_sizes_in_order_with_others) {
+    run(3, [](Rank& me) {
+        if (me.rank != 0) check_ok(bbp_group_join("g"));
+        check_ok(bbp_barrier());
+        for (const std::size_t size : {std::size_t{0}, std::size_t{60}, std::size_t{61},
+                                       std::size_t{4000}, kPartition + 7}) {
+            if (me.rank == 0) {
+                const auto bytes = pattern(size, size);
+                check_code(bbp_mcast_group("g", bytes.data(), size), 2);
+                multicast({1, 2}, 10, size);
+            } else {
+                receive(0, size, size);
+                receive(0, 10, size);
+            }
+        }
+    });
+}
+
+TEST_P(Groups, can_be_left_and_joined_again) {
+    run(2, [](Rank& me) {
+        for (int round = 0; round < 20; ++round) {
+            if (me.rank == 1) check_ok(bbp_group_join("guests"));
+            check_ok(bbp_barrier());
+            if (me.rank == 0) check_code(bbp_mcast_group("guests", "in", 2), 1);
+            if (me.rank == 1) expect_text(0, "in");
+            check_ok(bbp_barrier());
+            if (me.rank == 1) check_ok(bbp_group_leave("guests"));
+            check_ok(bbp_barrier());
+            if (me.rank == 0) check_code(bbp_mcast_group("guests", "out", 3), 0);
+            check_ok(bbp_barrier());
+            nothing_waits(BBP_ANY);
+        }
+    });
+}
+
+TEST_P(Groups, can_be_as_many_as_the_header_says) {
+    run(2, [](Rank& me) {
+        const auto name = [](int i) { return "group-" + std::to_string(i); };
+        if (me.rank == 1) {
+            for (int i = 0; i < BBP_MAX_JOINED; ++i) check_ok(bbp_group_join(name(i).c_str()));
+            check_code(bbp_group_join("one too many"), BBP_ENOMEM, "one group more");
+            check_ok(bbp_group_join(name(BBP_MAX_JOINED - 1).c_str()), "a group that it is in");
+        }
+        check_ok(bbp_barrier());
+        if (me.rank == 0) {
+            for (int i = 0; i < BBP_MAX_JOINED; ++i) {
+                check_code(bbp_mcast_group(name(i).c_str(), "x", 1), 1);
+            }
+            check_code(bbp_mcast_group("one too many", "x", 1), 0);
+        } else {
+            for (int i = 0; i < BBP_MAX_JOINED; ++i) expect_text(0, "x");
+            nothing_waits(BBP_ANY);
+            check_ok(bbp_group_leave(name(3).c_str()));
+            check_ok(bbp_group_join("one too many"));
+        }
+        check_ok(bbp_barrier());
+        if (me.rank == 0) {
+            check_code(bbp_mcast_group("one too many", "y", 1), 1);
+            check_code(bbp_mcast_group(name(3).c_str(), "y", 1), 0);
+        } else {
+            expect_text(0, "y");
+        }
+        check_ok(bbp_barrier());
+        nothing_waits(BBP_ANY);
+    });
+}
+
+TEST_P(Groups, with_names_that_cannot_be_right_are_refused) {
+    run(2, [](Rank&) {
+        check_code(bbp_group_join(nullptr), BBP_EINVAL, "join null");
+        check_code(bbp_group_join(""), BBP_EINVAL, "join the empty name");
+        check_code(bbp_group_leave(nullptr), BBP_EINVAL, "leave null");
+        check_code(bbp_group_leave("never joined"), BBP_EINVAL, "leave what was not joined");
+        check_code(bbp_mcast_group(nullptr, "x", 1), BBP_EINVAL, "send to null");
+        check_code(bbp_mcast_group("g", nullptr, 1), BBP_EINVAL, "send from null");
+        check_ok(bbp_barrier());
+    });
+}
+
+}  // namespace
+}  // namespace rmem::test

@@ -1,0 +1,528 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// Conformance: messages composed and read where they lie are messages like all others: in order,
+/// intact until released, in any order of release; what is released is free again. (billboard/bbp.h:
+/// No copies; views of the dead's messages: peers_test.cpp.)
+
+#include "tests/support/conformance.hpp"
+
+#include <algorithm>
+
+namespace rmem::test {
+namespace {
+
+class InPlace : public Conformance {};
+RMEM_ON_ALL_RINGS(InPlace);
+
+enum Word : std::size_t { kPosted, kGo, kDone, kCount };
+
+const std::vector<std::size_t> kSizes = {0, 1, 8, 59, 60, 61, 64, 333, 4096, kPartition};
+
+void* compose(std::size_t size, Place place = Place::here()) {
+    void* buffer = nullptr;
+    await(
+        [&] {
+            const int code = bbp_compose(size, &buffer);
+            if (code != BBP_EAGAIN) check_code(code, BBP_OK, "bbp_compose", place);
+            return code == BBP_OK;
+        },
+        "room to compose", place);
+    check(buffer != nullptr, "bbp_compose gave no buffer", place);
+    return buffer;
+}
+
+void* compose_filled(std::size_t size, std::uint64_t seed, Place place = Place::here()) {
+    void* buffer = compose(size, place);
+    fill({static_cast<std::byte*>(buffer), size}, seed);
+    return buffer;
+}
+
+struct View {
+    const void* data = nullptr;
+    std::size_t size = 0;
+    std::uint64_t seed = 0;
+};
+
+View view(int source, std::size_t size, std::uint64_t seed, Place place = Place::here()) {
+    View view{nullptr, ~std::size_t{0}, seed};
+    const int sender = bbp_view(source, &view.data, &view.size);
+    if (source != BBP_ANY) check_code(sender, source, "bbp_view", place);
+    if (source == BBP_ANY && sender < 0) check_code(sender, 0, "bbp_view of anyone", place);
+    check_equal(view.size, size, "size viewed", place);
+    check_bytes(view.data, size, seed, place);
+    return view;
+}
+
+void release(const View& view, Place place = Place::here()) {
+    check_bytes(view.data, view.size, view.seed, place);
+    check_code(bbp_release(view.data), BBP_OK, "bbp_release", place);
+}
+
+TEST_P(InPlace, composed_messages_arrive) {
+    run(2, [](Rank& me) {
+        for (const std::size_t size : kSizes) {
+            if (me.rank == 0) check_ok(bbp_post(1, compose_filled(size, size), size));
+            if (me.rank == 1) receive(0, size, size);
+        }
+    });
+}
+
+TEST_P(InPlace, viewed_messages_are_what_was_sent) {
+    run(2, [](Rank& me) {
+        for (const std::size_t size : kSizes) {
+            if (me.rank == 0) send(1, size, size);
+            if (me.rank == 1) release(view(0, size, size));
+            if (me.rank == 0) send(1, size, size + 1);
+            if (me.rank == 1) release(view(BBP_ANY, size, size + 1));
+        }
+    });
+}
+
+TEST_P(InPlace, composed_multicasts_are_viewed_by_all) {
+    run(4, [](Rank& me) {
+        for (const std::size_t size : kSizes) {
+            if (me.rank == 0) {
+                const int dests[] = {1, 2, 3};
+                check_ok(bbp_post_mcast(dests, 3, compose_filled(size, size), size));
+            } else if (me.rank == 2) {
+                receive(0, size, size);
+            } else {
+                release(view(0, size, size));
+            }
+        }
+    });
+}
+
+TEST_P(InPlace, composed_messages_may_be_for_oneself) {
+    run(2, [](Rank& me) {
+        for (const std::size_t size : {0U, 20U, 61U, 2000U}) {
+            check_ok(bbp_post(me.rank, compose_filled(size, size), size));
+            release(view(me.rank, size, size));
+            send(me.rank, size, size);
+            release(view(BBP_ANY, size, size));
+        }
+    });
+}
+
+TEST_P(InPlace, composed_messages_may_be_shortened) {
+    run(2, [](Rank& me) {
+        for (const std::size_t size : {0U, 5U, 60U, 61U, 99U, 100U}) {
+            if (me.rank == 0) {
+                void* buffer = compose(100);
+                fill({static_cast<std::byte*>(buffer), size}, size);
+                check_ok(bbp_post(1, buffer, size));
+            } else {
+                receive(0, size, size);
+            }
+        }
+    });
+}
+
+TEST_P(InPlace, composed_messages_arrive_in_the_order_of_their_posts) {
+    run(2, [](Rank& me) {
+        const int rounds = thrifty(100);
+        for (int round = 0; round < rounds; ++round) {
+            const auto base = static_cast<std::uint64_t>(round * 10);
+            if (me.rank == 0) {
+                void* first = compose_filled(700, base);
+                void* second = compose_filled(20, base + 1);
+                void* third = compose_filled(300, base + 2);
+                check_ok(bbp_post(1, third, 300));
+                send(1, 40, base + 3);
+                check_ok(bbp_post(1, first, 700));
+                send(1, 900, base + 4);
+                check_ok(bbp_post(1, second, 20));
+            } else {
+                receive(0, 300, base + 2);
+                release(view(0, 40, base + 3));
+                release(view(0, 700, base));
+                receive(0, 900, base + 4);
+                receive(0, 20, base + 1);
+            }
+        }
+    });
+}
+
+TEST_P(InPlace, nothing_arrives_before_the_post) {
+    run(2, [](Rank& me) {
+        if (me.rank == 0) {
+            void* buffer = compose_filled(500, 1);
+            check_ok(bbp_barrier());
+            me.await_word(kGo);
+            check_ok(bbp_post(1, buffer, 500));
+        } else {
+            check_ok(bbp_barrier());
+            nothing_waits(0);
+            me.raise(kGo);
+            receive(0, 500, 1);
+        }
+    });
+}
+
+TEST_P(InPlace, discarded_messages_never_arrive_and_their_room_is_free) {
+    run(2, [](Rank& me) {
+        if (me.rank == 0) {
+            for (int i = 0; i < 500; ++i) {
+                void* buffer = nullptr;
+                check_ok(bbp_compose(kPartition / 2, &buffer), "bbp_compose after bbp_discard");
+                check_ok(bbp_discard(buffer));
+            }
+            void* kept = compose_filled(1000, 1);
+            for (int i = 0; i < 100; ++i) check_ok(bbp_discard(compose(1000)));
+            check_ok(bbp_post(1, kept, 1000));
+        } else {
+            receive(0, 1000, 1);
+        }
+        check_ok(bbp_barrier());
+        nothing_waits(BBP_ANY);
+    });
+}
+
+TEST_P(InPlace, a_compose_without_room_says_again_until_something_is_released) {
+    run(2, [](Rank& me) {
+        if (me.rank == 0) {
+            const std::size_t size = kPartition / 4;
+            std::uint64_t posted = 0;
+            void* buffer = nullptr;
+            int code = BBP_OK;
+            while ((code = bbp_compose(size, &buffer)) == BBP_OK) {
+                check(posted < 4, "more was composed than the partition holds");
+                fill({static_cast<std::byte*>(buffer), size}, posted++);
+                check_ok(bbp_post(1, buffer, size));
+            }
+            check_code(code, BBP_EAGAIN);
+            check(posted >= 3, "less than three quarters of the partition could be used");
+            check_code(bbp_compose(size, &buffer), BBP_EAGAIN);
+            me.shared[kCount] = static_cast<std::uint32_t>(posted);
+            me.raise(kGo);
+            check_ok(bbp_post(1, compose_filled(size, 99), size));
+        } else {
+            me.await_word(kGo);
+            const std::uint64_t posted = me.shared[kCount];
+            std::vector<View> views;
+            for (std::uint64_t i = 0; i < posted; ++i) views.push_back(view(0, kPartition / 4, i));
+            for (const View& v : views) release(v);
+            receive(0, kPartition / 4, 99);
+        }
+    });
+}
+
+TEST_P(InPlace, what_is_composed_and_not_posted_is_bounded_by_the_partition) {
+    run(1, [](Rank&) {
+        std::vector<void*> buffers;
+        void* buffer = nullptr;
+        int code = BBP_OK;
+        while ((code = bbp_compose(100, &buffer)) == BBP_OK) {
+            check(buffers.size() < kPartition / 100, "more was composed than the partition holds");
+            for (void* other : buffers) {
+                const auto distance =
+                    static_cast<std::byte*>(buffer) - static_cast<std::byte*>(other);
+                check(distance >= 100 || distance <= -100, "two composed messages overlap");
+            }
+            buffers.push_back(buffer);
+        }
+        check_code(code, BBP_EAGAIN);
+        for (void* each : buffers) check_ok(bbp_discard(each));
+        check_ok(bbp_discard(compose(kPartition)));
+    });
+}
+
+TEST_P(InPlace, views_stay_as_they_are_while_other_messages_come_and_go) {
+    run(2, [](Rank& me) {
+        const std::vector<std::size_t> held = {0, 8, 60, 61, 1000};
+        const auto others = static_cast<std::uint64_t>(thrifty(1000));
+        if (me.rank == 0) {
+            for (const std::size_t size : held) send(1, size, size);
+            for (std::uint64_t i = 0; i < others; ++i) send(1, i * 17 % 500, i);
+        } else {
+            std::vector<View> views;
+            for (const std::size_t size : held) views.push_back(view(0, size, size));
+            for (std::uint64_t i = 0; i < others; ++i) {
+                receive(0, i * 17 % 500, i);
+                if (i % 100 == 0) {
+                    for (const View& v : views) check_bytes(v.data, v.size, v.seed);
+                }
+            }
+            for (const View& v : views) release(v);
+        }
+    });
+}
+
+/// Holds up to `most` views and releases them in an order that `next_random` chooses.
+void view_and_release_at_random(int source, std::uint64_t messages, std::size_t most,
+                                const std::function<std::size_t(std::uint64_t)>& size) {
+    std::vector<View> held;
+    std::uint64_t state = 42;
+    for (std::uint64_t i = 0; i < messages; ++i) {
+        held.push_back(view(source, size(i), i));
+        while (held.size() >= most || (!held.empty() && next_random(state) % 3 == 0)) {
+            const auto which = static_cast<std::ptrdiff_t>(next_random(state) % held.size());
+            release(held[static_cast<std::size_t>(which)]);
+            held.erase(held.begin() + which);
+        }
+    }
+    for (const View& v : held) release(v);
+}
+
+TEST_P(InPlace, views_may_be_released_in_any_order) {
+    run(2, [](Rank& me) {
+        const auto messages = static_cast<std::uint64_t>(thrifty(3000));
+        const auto size = [](std::uint64_t i) {
+            std::uint64_t state = i;
+            return next_random(state) % 2 == 0 ? i % 61 : next_random(state) % 900;
+        };
+        if (me.rank == 0) {
+            for (std::uint64_t i = 0; i < messages; ++i) send(1, size(i), i);
+        } else {
+            view_and_release_at_random(0, messages, 6, size);
+        }
+    });
+}
+
+TEST_P(InPlace, views_of_multicasts_may_be_released_in_any_order_by_each_receiver) {
+    run(4, [](Rank& me) {
+        const auto messages = static_cast<std::uint64_t>(thrifty(1000));
+        const auto size = [](std::uint64_t i) { return static_cast<std::size_t>(i * 31 % 800); };
+        if (me.rank == 0) {
+            for (std::uint64_t i = 0; i < messages; ++i) multicast({1, 2, 3}, size(i), i);
+        } else {
+            view_and_release_at_random(0, messages, 2 + static_cast<std::size_t>(me.rank), size);
+        }
+    });
+}
+
+TEST_P(InPlace, releases_out_of_order_free_the_senders_room) {
+    run(2, [](Rank& me) {
+        constexpr std::size_t kSize = kPartition / 5;
+        if (me.rank == 0) {
+            for (std::uint64_t i = 0; i < 4; ++i) send(1, kSize, i);
+            for (std::uint64_t i = 4; i < 40; ++i) send(1, kSize, i);
+        } else {
+            // The first stays viewed; what is released behind it must be enough to go on.
+            const View first = view(0, kSize, 0);
+            for (std::uint64_t i = 1; i < 40; ++i) release(view(0, kSize, i));
+            release(first);
+        }
+    });
+}
+
+TEST_P(InPlace, views_and_receives_may_be_mixed) {
+    run(2, [](Rank& me) {
+        const auto messages = static_cast<std::uint64_t>(thrifty(1000));
+        for (std::uint64_t i = 0; i < messages; ++i) {
+            const std::size_t size = i * 23 % 400;
+            if (me.rank == 0) {
+                send(1, size, i);
+            } else if (i % 2 == 0) {
+                receive(0, size, i);
+            } else {
+                const View outer = view(0, size, i);
+                release(outer);
+            }
+        }
+    });
+}
+
+TEST_P(InPlace, a_view_of_a_message_larger_than_a_partition_is_refused_and_loses_nothing) {
+    run(2, [](Rank& me) {
+        const std::size_t size = 2 * kPartition + 9;
+        if (me.rank == 0) {
+            send(1, size, 1);
+            send(1, 20, 2);
+        } else {
+            const void* data = nullptr;
+            std::size_t found = 0;
+            check_code(bbp_view(0, &data, &found), BBP_ESIZE);
+            check_code(bbp_tryview(0, &data, &found), BBP_ESIZE);
+            receive(0, size, 1);
+            release(view(0, 20, 2));
+        }
+    });
+}
+
+TEST_P(InPlace, try_views_take_what_is_there) {
+    run(2, [](Rank& me) {
+        if (me.rank == 0) {
+            send(1, 44, 1);
+            send(1, 444, 2);
+            me.raise(kPosted);
+            return me.await_word(kDone);
+        }
+        me.await_word(kPosted);
+        View v;
+        for (const std::size_t size : {std::size_t{44}, std::size_t{444}}) {
+            await([&] { return bbp_tryview(BBP_ANY, &v.data, &v.size) == 0; }, "the message");
+            check_equal(v.size, size, "size");
+            v.seed = size == 44 ? 1 : 2;
+            release(v);
+        }
+        check_code(bbp_tryview(0, &v.data, &v.size), BBP_EAGAIN);
+        me.raise(kDone);
+    });
+}
+
+TEST_P(InPlace, calls_that_cannot_be_right_are_refused_and_do_no_harm) {
+    run(2, [](Rank& me) {
+        void* buffer = nullptr;
+        check_code(bbp_compose(kPartition + 1, &buffer), BBP_ESIZE,
+                   "compose more than a partition");
+        check_code(bbp_compose(SIZE_MAX, &buffer), BBP_ESIZE, "compose the largest size");
+        check_code(bbp_compose(8, nullptr), BBP_EINVAL, "compose into null");
+        std::byte mine[8] = {};
+        check_code(bbp_post(1 - me.rank, mine, 8), BBP_EINVAL, "post what was not composed");
+        check_code(bbp_post(1 - me.rank, nullptr, 8), BBP_EINVAL, "post null");
+        check_code(bbp_discard(mine), BBP_EINVAL, "discard what was not composed");
+        check_code(bbp_discard(nullptr), BBP_EINVAL, "discard null");
+        check_code(bbp_release(mine), BBP_EINVAL, "release what was not viewed");
+        check_code(bbp_release(nullptr), BBP_EINVAL, "release null");
+        const void* data = nullptr;
+        std::size_t size = 0;
+        check_code(bbp_view(7, &data, &size), BBP_ERANK, "view of a rank that does not exist");
+        check_code(bbp_tryview(1 - me.rank, nullptr, &size), BBP_EINVAL, "view into null");
+
+        // A buffer that was not taken is still there to be posted.
+        buffer = compose_filled(30, 1);
+        check_code(bbp_post(2, buffer, 30), BBP_ERANK, "post to a rank that does not exist");
+        check_refused(bbp_post(1 - me.rank, buffer, kPartition), "post more than was composed");
+        const int twice[] = {1 - me.rank, 1 - me.rank};
+        check_code(bbp_post_mcast(twice, 2, buffer, 30), BBP_EINVAL, "post to one rank twice");
+        check_ok(bbp_post(1 - me.rank, buffer, 30));
+        check_code(bbp_post(1 - me.rank, buffer, 30), BBP_EINVAL, "post again");
+        check_code(bbp_discard(buffer), BBP_EINVAL, "discard what was posted");
+        const View v = view(1 - me.rank, 30, 1);
+        release(v);
+        check_code(bbp_release(v.data), BBP_EINVAL, "release again");
+        check_ok(bbp_barrier());
+        nothing_waits(BBP_ANY);
+    });
+}
+
+// ---- Posting without waiting for ever
+
+/// Posts composed messages with the seeds first, first + 1, … until nobody makes room for the next,
+/// which is discarded; returns how many have been posted.
+std::uint64_t post_until_full(int dest, std::size_t size, std::uint64_t first) {
+    for (std::uint64_t posted = 0; posted < 1000; ++posted) {
+        void* buffer = nullptr;
+        if (bbp_compose(size, &buffer) != BBP_OK) return posted;
+        fill({static_cast<std::byte*>(buffer), size}, first + posted);
+        const int code = bbp_post_for(dest, buffer, size, 20 * kMillisecond);
+        if (code == BBP_OK) continue;
+        check_code(code, BBP_ETIMEDOUT, "bbp_post_for");
+        check_ok(bbp_discard(buffer), "discarding what could not be posted");
+        return posted;
+    }
+    fail("a thousand messages were posted, though nobody read");
+}
+
+/// Where a composed buffer always has its flag, room is what bbp_compose gives, and no post waits.
+bool posts_may_wait(const Variant& ring) {
+    return std::string(ring.layout) != "paper";
+}
+
+TEST_P(InPlace, composed_messages_that_find_no_room_stay_the_callers) {
+    if (!posts_may_wait(GetParam())) GTEST_SKIP() << "in this layout no post has to wait";
+    for (const std::size_t size : {20U, 300U}) {
+        SCOPED_TRACE(size);
+        run(2, [size](Rank& me) {
+            if (me.rank == 0) {
+                // Composed first, so that only the way to the receiver can be full.
+                void* buffer = compose_filled(size, 999);
+                const std::uint64_t posted = post_until_full(1, size, 0);
+                check(posted > 0, "nothing could be posted though nothing was unread");
+                const int dest = 1;
+                for (int i = 0; i < 3; ++i) {
+                    check_code(bbp_trypost(1, buffer, size), BBP_EAGAIN);
+                    check_code(bbp_trypost_mcast(&dest, 1, buffer, size), BBP_EAGAIN);
+                    for (const std::int64_t timeout : {kMillisecond, std::int64_t{0}, INT64_MIN}) {
+                        check_code(bbp_post_for(1, buffer, size, timeout), BBP_ETIMEDOUT);
+                        check_code(bbp_post_mcast_for(&dest, 1, buffer, size, timeout),
+                                   BBP_ETIMEDOUT);
+                    }
+                }
+                check_bytes(buffer, size, 999);
+                me.shared[kCount] = static_cast<std::uint32_t>(posted);
+                me.raise(kGo);
+                await([&] { return bbp_trypost(1, buffer, size) == BBP_OK; }, "room");
+                check_code(bbp_discard(buffer), BBP_EINVAL, "discard what was posted");
+                check_ok(bbp_post_for(1, compose_filled(size, 1000), size, kLong));
+                check_ok(bbp_post_mcast_for(&dest, 1, compose_filled(size, 1001), size, kLong));
+            } else {
+                me.await_word(kGo);
+                const std::uint64_t posted = me.shared[kCount];
+                for (std::uint64_t i = 0; i < posted; ++i) receive(0, size, i);
+                for (const std::uint64_t seed : {999U, 1000U, 1001U}) receive(0, size, seed);
+            }
+            check_ok(bbp_barrier());
+            nothing_waits(BBP_ANY);
+        });
+    }
+}
+
+TEST_P(InPlace, two_ranks_that_both_only_post_are_freed_by_their_deadlines) {
+    run(2, [](Rank& me) {
+        const int other = 1 - me.rank;
+        const auto posted = post_until_full(other, 100, 0);
+        me.shared[kCount + static_cast<std::size_t>(me.rank)] = static_cast<std::uint32_t>(posted);
+        me.raise(kDone);
+        me.await_word(kDone, 2);
+        const std::uint64_t theirs = me.shared[kCount + static_cast<std::size_t>(other)];
+        for (std::uint64_t i = 0; i < theirs; ++i) receive(other, 100, i);
+        nothing_waits(BBP_ANY);
+    });
+}
+
+TEST_P(InPlace, composed_multicasts_reach_all_or_nobody_in_time) {
+    if (!posts_may_wait(GetParam())) GTEST_SKIP() << "in this layout no post has to wait";
+    run(3, [](Rank& me) {
+        const int dests[] = {1, 2};
+        if (me.rank == 0) {
+            void* buffer = compose_filled(80, 999);
+            const std::uint64_t posted = post_until_full(1, 80, 0);
+            check_code(bbp_trypost_mcast(dests, 2, buffer, 80), BBP_EAGAIN);
+            check_code(bbp_post_mcast_for(dests, 2, buffer, 80, kMillisecond), BBP_ETIMEDOUT);
+            me.shared[kCount] = static_cast<std::uint32_t>(posted);
+            me.raise(kGo);
+            me.await_word(kPosted, 2);
+            check_ok(bbp_post_mcast_for(dests, 2, buffer, 80, kLong));
+        } else if (me.rank == 1) {
+            me.await_word(kGo);
+            const std::uint64_t posted = me.shared[kCount];
+            for (std::uint64_t i = 0; i < posted; ++i) receive(0, 80, i);
+            me.raise(kPosted);
+            receive(0, 80, 999);
+        } else {
+            me.await_word(kGo);
+            nothing_waits(BBP_ANY);
+            me.raise(kPosted);
+            receive(0, 80, 999);
+        }
+        check_ok(bbp_barrier());
+        nothing_waits(BBP_ANY);
+    });
+}
+
+TEST_P(InPlace, views_with_a_deadline_time_out_and_lose_nothing) {
+    run(2, [](Rank& me) {
+        if (me.rank == 0) {
+            me.await_word(kGo);
+            send(1, 300, 1);
+            return;
+        }
+        const void* data = nullptr;
+        std::size_t size = 0;
+        for (const int source : {0, 1, BBP_ANY}) {
+            for (const std::int64_t timeout : {kMillisecond, std::int64_t{0}, INT64_MIN}) {
+                check_code(bbp_view_for(source, &data, &size, timeout), BBP_ETIMEDOUT);
+            }
+        }
+        me.raise(kGo);
+        check_code(bbp_view_for(0, &data, &size, kLong), 0);
+        check_equal(size, 300, "size");
+        check_bytes(data, size, 1);
+        check_ok(bbp_release(data));
+    });
+}
+
+}  // namespace
+}  // namespace rmem::test

@@ -1,0 +1,443 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// Conformance: bbp_init joins the ring of the environment (or of a launcher) once all ranks have
+/// come, and refuses what cannot be with a code and a sentence of its own. (billboard/bbp.h: Life
+/// cycle, codes; design §5: environment; issue "what bad input gets".)
+
+#include "tests/support/conformance.hpp"
+
+#include <chrono>
+#include <filesystem>
+#include <fstream>
+#include <thread>
+
+namespace rmem::test {
+namespace {
+
+class Joining : public Conformance {
+protected:
+    using Changes = std::map<std::string, std::string>;
+
+    /// A ring of one rank whose environment has these changes is refused with `code`, and the
+    /// sentence holds `words`. Then the process corrects its environment and gets in.
+    static void refused(const Changes& changes, int code, const std::vector<std::string>& words) {
+        RankProcesses ring(setup(1));
+        ring.start_bare(
+            0,
+            [&](Rank&) {
+                int rank = -7;
+                int ranks = -7;
+                check_code(bbp_init(&rank, &ranks), code, "bbp_init");
+                const std::string said = bbp_last_error();
+                for (const std::string& word : words) {
+                    check(said.find(word) != std::string::npos,
+                          fmt::format("\"{}\" does not say \"{}\"", said, word));
+                }
+                correct(ring.setup(), changes);
+                check_ok(bbp_init(&rank, &ranks), "bbp_init after the correction");
+                check_equal(rank, 0, "rank");
+                check_equal(ranks, 1, "ranks");
+                check_ok(bbp_finalize());
+            },
+            changes);
+        ring.finish();
+    }
+
+    /// Sets the variables of `changes` to what the ring's setup says.
+    static void correct(const RingSetup& setup, const Changes& changes) {
+        const Changes right = {{"RMEM_RANK", "0"},
+                               {"RMEM_RANKS", std::to_string(setup.ranks)},
+                               {"RMEM_LINK", setup.link},
+                               {"RMEM_TIMING", setup.timing},
+                               {"RMEM_LAYOUT", setup.layout},
+                               {"RMEM_PARTITION", std::to_string(setup.partition)},
+                               {"RMEM_JOIN_TIMEOUT", setup.join_timeout}};
+        for (const auto& change : changes) {
+            const auto found = right.find(change.first);
+            if (found == right.end()) {
+                ::unsetenv(change.first.c_str());
+            } else {
+                ::setenv(found->first.c_str(), found->second.c_str(), 1);
+            }
+        }
+    }
+};
+RMEM_ON_ALL_RINGS(Joining);
+
+enum Word : std::size_t { kPosted, kGo, kDone };
+
+/// A body that joins, meets the others and leaves.
+void come_and_go(Rank& me) {
+    int rank = -1;
+    int ranks = -1;
+    check_ok(bbp_init(&rank, &ranks), "bbp_init");
+    check_equal(rank, me.rank, "rank");
+    check_equal(ranks, me.ranks, "ranks");
+    check_ok(bbp_barrier());
+    check_ok(bbp_finalize());
+}
+
+// ---- What works
+
+TEST_P(Joining, waits_for_the_last_rank) {
+    RankProcesses ring(setup(3));
+    for (const unsigned rank : {2U, 0U}) {
+        ring.start_bare(rank, [](Rank& me) {
+            check_ok(bbp_init(nullptr, nullptr));
+            check_equal(me.shared[kGo].load(), 1U, "whether the last rank had been started");
+            check_ok(bbp_barrier());
+            check_ok(bbp_finalize());
+        });
+    }
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    ++ring.shared()[kGo];
+    ring.start_bare(1, come_and_go);
+    ring.finish();
+}
+
+TEST_P(Joining, does_not_ask_for_the_pointers) {
+    RankProcesses ring(setup(2));
+    for (const unsigned rank : {0U, 1U}) {
+        ring.start_bare(rank, [](Rank& me) {
+            int number = -1;
+            check_ok(me.rank == 0 ? bbp_init(nullptr, &number) : bbp_init(&number, nullptr));
+            check_equal(number, me.rank == 0 ? 2 : 1, "what bbp_init told");
+            check_ok(bbp_finalize());
+        });
+    }
+    ring.finish();
+}
+
+TEST_P(Joining, works_for_ranks_that_leave_at_once) {
+    for (int i = 0; i < 10; ++i) {
+        RankProcesses ring(setup(3));
+        for (const unsigned rank : {0U, 1U, 2U}) {
+            ring.start_bare(rank, [](Rank&) {
+                check_ok(bbp_init(nullptr, nullptr), "bbp_init");
+                check_ok(bbp_finalize(), "bbp_finalize");
+            });
+        }
+        ring.finish();
+    }
+}
+
+TEST_P(Joining, keeps_what_was_sent_to_a_rank_that_is_slow_to_come_out_of_init) {
+    for (int i = 0; i < 10; ++i) {
+        RankProcesses ring(setup(2));
+        ring.start_bare(0, [](Rank&) {
+            check_ok(bbp_init(nullptr, nullptr));
+            send(1, 30, 1);
+            send(1, 3000, 2);
+            check_ok(bbp_finalize());
+        });
+        ring.start_bare(1, [](Rank&) {
+            check_ok(bbp_init(nullptr, nullptr));
+            receive(0, 30, 1);
+            receive(0, 3000, 2);
+            check_ok(bbp_finalize());
+        });
+        ring.finish();
+    }
+}
+
+TEST_P(Joining, understands_launchers) {
+    const std::vector<std::pair<std::string, std::string>> launchers = {
+        {"PMI_RANK", "PMI_SIZE"},
+        {"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"},
+        {"SLURM_PROCID", "SLURM_NTASKS"}};
+    for (const auto& [rank_variable, size_variable] : launchers) {
+        SCOPED_TRACE(rank_variable);
+        RankProcesses ring(setup(3));
+        for (const unsigned rank : {0U, 1U, 2U}) {
+            ring.start_bare(rank, come_and_go,
+                            {{"RMEM_RANK", ""},
+                             {"RMEM_RANKS", ""},
+                             {rank_variable, std::to_string(rank)},
+                             {size_variable, "3"}});
+        }
+        ring.finish();
+    }
+}
+
+TEST_P(Joining, understands_pmix_with_a_count_of_ones_own) {
+    // PMIx puts the rank into the environment, but not how many there are.
+    RankProcesses ring(setup(3));
+    for (const unsigned rank : {0U, 1U, 2U}) {
+        ring.start_bare(rank, come_and_go,
+                        {{"RMEM_RANK", ""}, {"PMIX_RANK", std::to_string(rank)}});
+    }
+    ring.finish();
+    refused({{"RMEM_RANK", ""}, {"RMEM_RANKS", ""}, {"PMIX_RANK", "0"}}, BBP_EINVAL,
+            {"PMIX_RANK", "RMEM_RANKS"});
+}
+
+TEST_P(Joining, takes_empty_settings_for_unset_ones) {
+    RankProcesses ring(setup(2));
+    for (const unsigned rank : {0U, 1U}) {
+        ring.start_bare(rank, [&](Rank& me) {
+            // "" unsets what the harness is told to change, so they are set here.
+            for (const char* name : {"RMEM_LAYOUT", "RMEM_PARTITION", "RMEM_BARRIER"}) {
+                ::setenv(name, "", 1);
+            }
+            come_and_go(me);
+        });
+    }
+    ring.finish();
+}
+
+TEST_P(Joining, believes_its_own_variables_before_a_launchers) {
+    RankProcesses ring(setup(2));
+    for (const unsigned rank : {0U, 1U}) {
+        ring.start_bare(rank, come_and_go, {{"PMI_RANK", "5"}, {"PMI_SIZE", "9"}});
+    }
+    ring.finish();
+}
+
+TEST_P(Joining, keeps_rings_of_different_names_apart) {
+    RankProcesses one(setup(2));
+    RankProcesses other(setup(2));
+    const auto body = [](std::uint64_t seed) {
+        return [seed](Rank& me) {
+            for (std::uint64_t i = 0; i < 50; ++i) {
+                send(1 - me.rank, 100, seed + i);
+                receive(BBP_ANY, 100, seed + i);
+            }
+        };
+    };
+    one.start_all(body(1000));
+    other.start_all(body(2000));
+    one.finish();
+    other.finish();
+}
+
+TEST_P(Joining, can_be_done_again_after_finalize) {
+    RankProcesses ring(setup(1));
+    ring.start_bare(0, [](Rank& me) {
+        for (int i = 0; i < 5; ++i) {
+            come_and_go(me);
+        }
+    });
+    ring.finish();
+}
+
+/// Joins, talks with everybody in all sizes, and leaves.
+void come_and_talk(Rank& me) {
+    check_ok(bbp_init(nullptr, nullptr), "bbp_init");
+    for (const std::size_t size :
+         {std::size_t{0}, std::size_t{20}, std::size_t{700}, 2 * kPartition}) {
+        for (int from = 0; from < me.ranks; ++from) {
+            if (me.rank == from) {
+                for (const int to : everyone_but(from, me.ranks)) send(to, size, size);
+                multicast(everyone_but(from, me.ranks), size, size + 1);
+            } else {
+                receive(from, size, size);
+                receive(from, size, size + 1);
+            }
+        }
+        check_ok(bbp_barrier());
+    }
+    check_ok(bbp_finalize());
+}
+
+TEST_P(Joining, works_for_several_ranks_on_a_node) {
+    for (const unsigned nodes : {1U, 2U, 3U}) {
+        SCOPED_TRACE(nodes);
+        RankProcesses ring(setup(4));
+        for (const unsigned rank : {0U, 1U, 2U, 3U}) {
+            ring.start_bare(rank, come_and_talk,
+                            {{"RMEM_NODES", std::to_string(nodes)},
+                             {"RMEM_NODE", std::to_string(rank * nodes / 4)}});
+        }
+        ring.finish();
+    }
+}
+
+TEST_P(Joining, works_with_more_nodes_than_ranks) {
+    RankProcesses ring(setup(2));
+    for (const unsigned rank : {0U, 1U}) {
+        ring.start_bare(rank, come_and_talk,
+                        {{"RMEM_NODES", "5"}, {"RMEM_NODE", std::to_string(3 * rank + 1)}});
+    }
+    ring.finish();
+}
+
+// ---- What is refused
+
+TEST_P(Joining, is_refused_without_ranks) {
+    refused({{"RMEM_RANKS", "0"}}, BBP_EINVAL, {"RMEM_RANKS", "0"});
+}
+
+TEST_P(Joining, is_refused_with_more_ranks_than_a_ring_holds) {
+    refused({{"RMEM_RANKS", "257"}}, BBP_EINVAL, {"RMEM_RANKS", "257", "256"});
+}
+
+TEST_P(Joining, is_refused_for_a_rank_outside_the_ring) {
+    refused({{"RMEM_RANK", "1"}}, BBP_ERANK, {"1"});
+    refused({{"RMEM_RANK", "255"}}, BBP_ERANK, {"255"});
+}
+
+TEST_P(Joining, is_refused_for_numbers_that_are_none) {
+    refused({{"RMEM_RANK", "first"}}, BBP_EINVAL, {"RMEM_RANK", "first"});
+    refused({{"RMEM_RANK", "-1"}}, BBP_EINVAL, {"RMEM_RANK", "-1"});
+    refused({{"RMEM_RANKS", "1x"}}, BBP_EINVAL, {"RMEM_RANKS", "1x"});
+    refused({{"RMEM_RANKS", "99999999999999999999"}}, BBP_EINVAL, {"RMEM_RANKS"});
+    refused({{"RMEM_PARTITION", "big"}}, BBP_EINVAL, {"RMEM_PARTITION", "big"});
+    refused({{"RMEM_SIZE", "1Q"}}, BBP_EINVAL, {"RMEM_SIZE", "1Q"});
+    refused({{"RMEM_JOIN_TIMEOUT", "soon"}}, BBP_EINVAL, {"RMEM_JOIN_TIMEOUT", "soon"});
+}
+
+TEST_P(Joining, is_refused_for_a_size_that_is_no_multiple_of_the_word) {
+    refused({{"RMEM_SIZE", "10"}}, BBP_EINVAL, {"RMEM_SIZE", "10", "4"});
+}
+
+TEST_P(Joining, is_refused_for_a_partition_of_nothing) {
+    refused({{"RMEM_PARTITION", "0"}}, BBP_EINVAL, {"RMEM_PARTITION", "0"});
+}
+
+TEST_P(Joining, is_refused_on_a_link_that_does_not_exist) {
+    refused({{"RMEM_LINK", "ethernet"}}, BBP_EINVAL, {"RMEM_LINK", "ethernet", "direct"});
+}
+
+TEST_P(Joining, is_refused_with_a_timing_profile_that_does_not_exist) {
+    refused({{"RMEM_TIMING", "warp-speed"}}, BBP_EINVAL, {"RMEM_TIMING", "warp-speed"});
+}
+
+TEST_P(Joining, is_refused_with_a_layout_that_does_not_exist) {
+    refused({{"RMEM_LAYOUT", "glossy"}}, BBP_EINVAL, {"RMEM_LAYOUT", "glossy", "paper"});
+}
+
+TEST_P(Joining, is_refused_with_faults_that_cannot_be_meant) {
+    refused({{"RMEM_FAULTS", "gremlins"}}, BBP_EINVAL, {"RMEM_FAULTS", "gremlins"});
+}
+
+TEST_P(Joining, is_refused_for_names_that_are_none) {
+    for (const std::string bad : {"a/b", "../escape", "a b/", "/", ".", ".."}) {
+        SCOPED_TRACE(bad);
+        RankProcesses ring(setup(1));
+        ring.start_bare(0,
+                        [&](Rank&) {
+                            check_code(bbp_init(nullptr, nullptr), BBP_EINVAL);
+                            const std::string said = bbp_last_error();
+                            check(said.find("'" + bad + "'") != std::string::npos &&
+                                      said.find("RMEM_RING") != std::string::npos,
+                                  "does not say which name is wrong: " + said);
+                        },
+                        {{"RMEM_RING", bad}});
+        ring.finish();
+    }
+    RankProcesses ring(setup(1));
+    ring.start_bare(0, [](Rank&) { check_code(bbp_init(nullptr, nullptr), BBP_EINVAL); },
+                    {{"RMEM_RING", std::string(300, 'x')}});
+    ring.finish();
+}
+
+TEST_P(Joining, ends_when_a_rank_never_comes) {
+    RingSetup patient = setup(3);
+    patient.join_timeout = "300ms";
+    RankProcesses ring(patient);
+    for (const unsigned rank : {0U, 1U}) {
+        ring.start_bare(rank, [](Rank&) {
+            check_code(bbp_init(nullptr, nullptr), BBP_ETIMEDOUT);
+            const std::string said = bbp_last_error();
+            check(said.find('2') != std::string::npos, "does not name the missing rank: " + said);
+        });
+    }
+    ring.finish();
+}
+
+TEST_P(Joining, that_timed_out_leaves_the_ring_to_those_who_come_later) {
+    RingSetup patient = setup(2);
+    patient.join_timeout = "200ms";
+    RankProcesses ring(patient);
+    ring.start_bare(0, [](Rank&) { check_code(bbp_init(nullptr, nullptr), BBP_ETIMEDOUT); });
+    ring.wait(0);
+    for (const unsigned rank : {0U, 1U}) {
+        ring.start_bare(rank, come_and_go, {{"RMEM_JOIN_TIMEOUT", "20s"}});
+    }
+    ring.finish();
+}
+
+/// A full ring of two meets a third process with these changes, which must be refused with `code`;
+/// the two must not notice.
+void refused_at_a_running_ring(const RingSetup& setup, unsigned rank,
+                               const std::map<std::string, std::string>& changes, int code,
+                               const std::vector<std::string>& words) {
+    RankProcesses ring(setup);
+    ring.start_all([](Rank& me) {
+        me.await_word(kGo);
+        send(1 - me.rank, 800, 1);
+        receive(1 - me.rank, 800, 1);
+        check_ok(bbp_barrier());
+    });
+    ring.await_all_joined();
+    ring.start_bare(
+        rank,
+        [&](Rank& me) {
+            check_code(bbp_init(nullptr, nullptr), code);
+            const std::string said = bbp_last_error();
+            for (const std::string& word : words) {
+                check(said.find(word) != std::string::npos,
+                      fmt::format("\"{}\" does not say \"{}\"", said, word));
+            }
+            me.raise(kDone);
+        },
+        changes);
+    ring.await_word(kDone);
+    ++ring.shared()[kGo];
+    ring.finish();
+}
+
+TEST_P(Joining, is_refused_for_a_rank_that_is_taken) {
+    refused_at_a_running_ring(setup(2), 1, {}, BBP_EBUSY, {"1"});
+}
+
+TEST_P(Joining, is_refused_with_another_layout_than_the_ring_has) {
+    const std::string other = setup(2).layout == "paper" ? "inline" : "paper";
+    refused_at_a_running_ring(setup(2), 0, {{"RMEM_LAYOUT", other}}, BBP_EVERSION, {"RMEM_LAYOUT"});
+}
+
+TEST_P(Joining, is_refused_with_another_partition_than_the_ring_has) {
+    refused_at_a_running_ring(setup(2), 0, {{"RMEM_PARTITION", "32768"}}, BBP_EVERSION,
+                              {"RMEM_PARTITION"});
+}
+
+TEST_P(Joining, of_two_processes_as_one_rank_lets_exactly_one_in) {
+    RankProcesses ring(setup(2));
+    const auto rival = [](Rank& me) {
+        const int code = bbp_init(nullptr, nullptr);
+        if (code == BBP_EBUSY) return me.raise(kDone);
+        check_ok(code);
+        me.raise(kPosted);
+        me.await_word(kDone);
+        check_ok(bbp_barrier());
+        check_ok(bbp_finalize());
+    };
+    ring.start_bare(0, rival);
+    ring.start_bare(0, rival);
+    ring.start_bare(1, [](Rank&) {
+        check_ok(bbp_init(nullptr, nullptr));
+        check_ok(bbp_barrier());
+        check_ok(bbp_finalize());
+    });
+    ring.finish();
+    EXPECT_EQ(ring.shared()[kPosted], 1U);
+    EXPECT_EQ(ring.shared()[kDone], 1U);
+}
+
+TEST_P(Joining, does_not_trust_a_foreign_object_of_the_rings_name) {
+    RankProcesses ring(setup(1));
+    const std::filesystem::path object = "/dev/shm/rmem." + ring.name();
+    std::ofstream(object) << "somebody's notes" << std::string(100'000, '.');
+    ring.start_bare(0, [](Rank&) {
+        check_refused(bbp_init(nullptr, nullptr), "bbp_init on a foreign object");
+        const std::string said = bbp_last_error();
+        check(said.find("rmem.test-") != std::string::npos, "does not name the object: " + said);
+    });
+    ring.wait(0);
+    EXPECT_TRUE(std::filesystem::exists(object)) << "what was somebody else's was removed";
+    std::filesystem::remove(object);
+    ring.finish();
+}
+
+}  // namespace
+}  // namespace rmem::test

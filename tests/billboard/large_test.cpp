@@ -1,0 +1,368 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// Conformance: messages of about a partition, and larger than one, arrive intact and in order; one
+/// that is taken back in its middle disappears and the next ones arrive. (billboard/bbp.h: bbp_send,
+/// bbp_trysend, bbp_send_for; design: messages larger than a partition stream through it.)
+
+#include "tests/support/conformance.hpp"
+
+#include <chrono>
+#include <thread>
+
+namespace rmem::test {
+namespace {
+
+class Large : public Conformance {};
+RMEM_ON_ALL_RINGS(Large);
+
+enum Word : std::size_t { kPosted, kGo, kDone, kResult };
+
+const std::vector<std::size_t> kSizes = {
+    kPartition - 65,    kPartition - 64, kPartition - 9, kPartition - 8,     kPartition - 4,
+    kPartition - 1,     kPartition,      kPartition + 1, kPartition + 7,     kPartition + 64,
+    2 * kPartition - 9, 2 * kPartition,  3 * kPartition, 10 * kPartition + 3};
+
+TEST_P(Large, messages_arrive_intact) {
+    run(2, [](Rank& me) {
+        for (const std::size_t size : kSizes) {
+            if (me.rank == 0) send(1, size, size);
+            if (me.rank == 1) receive(0, size, size);
+            if (me.rank == 1) send(0, size, size + 1);
+            if (me.rank == 0) receive(BBP_ANY, size, size + 1);
+        }
+    });
+}
+
+TEST_P(Large, messages_of_a_partition_can_be_tried) {
+    run(2, [](Rank& me) {
+        if (me.rank == 0) {
+            for (const std::size_t size : {kPartition - 1, kPartition}) {
+                check_ok(try_send(1, size, size), "bbp_trysend with nothing unread");
+                receive(1, 0, 0);
+            }
+            const auto bytes = pattern(kPartition + 1, 1);
+            check_code(bbp_trysend(1, bytes.data(), kPartition + 1), BBP_ESIZE);
+            check_code(bbp_trysend(1, bytes.data(), SIZE_MAX), BBP_ESIZE);
+            send(1, 1, 1);
+        } else {
+            for (const std::size_t size : {kPartition - 1, kPartition}) {
+                receive(0, size, size);
+                send(0, 0, 0);
+            }
+            receive(0, 1, 1);
+            nothing_waits(0);
+        }
+    });
+}
+
+TEST_P(Large, messages_follow_each_other_and_short_ones_in_order) {
+    run(2, [](Rank& me) {
+        const auto messages = static_cast<std::uint64_t>(thrifty(60));
+        for (std::uint64_t i = 0; i < messages; ++i) {
+            const std::size_t size = i % 3 == 0   ? i
+                                     : i % 3 == 1 ? kPartition + i
+                                                  : 5 * kPartition - i;
+            if (me.rank == 0) send(1, size, i);
+            if (me.rank == 1) receive(0, size, i);
+        }
+    });
+}
+
+TEST_P(Large, messages_of_several_senders_to_one_receiver_do_not_mix) {
+    run(4, [](Rank& me) {
+        const int messages = thrifty(20);
+        if (me.rank != 0) {
+            for (int i = 0; i < messages; ++i) {
+                send(0, 3 * kPartition, static_cast<std::uint64_t>(me.rank));
+            }
+            return;
+        }
+        std::vector<std::byte> buffer(3 * kPartition);
+        for (int i = 0; i < 3 * messages; ++i) {
+            std::size_t size = 0;
+            const int sender = bbp_recv(BBP_ANY, buffer.data(), buffer.size(), &size);
+            check(sender >= 1 && sender <= 3, "bbp_recv told sender " + code_name(sender));
+            check_equal(size, 3 * kPartition, "size");
+            check_bytes(buffer.data(), size, static_cast<std::uint64_t>(sender));
+        }
+    });
+}
+
+TEST_P(Large, messages_to_a_late_receiver_wait_for_it) {
+    run(2, [](Rank& me) {
+        if (me.rank == 0) return send(1, 6 * kPartition, 1);
+        std::this_thread::sleep_for(std::chrono::milliseconds(30));
+        receive(0, 6 * kPartition, 1);
+    });
+}
+
+TEST_P(Large, messages_fit_through_the_smallest_partition) {
+    RingSetup small = setup(2);
+    small.partition = 1024;
+    RankProcesses ring(small);
+    ring.start_all([](Rank& me) {
+        for (const std::size_t size : {1000U, 1023U, 1024U, 1025U, 5000U, 100'001U}) {
+            if (me.rank == 0) send(1, size, size);
+            if (me.rank == 1) receive(0, size, size);
+        }
+    });
+    ring.finish();
+}
+
+TEST_P(Large, messages_to_oneself_arrive_or_are_refused_but_never_hang) {
+    run(1, [](Rank&) {
+        const std::size_t size = 3 * kPartition;
+        const auto bytes = pattern(size, 1);
+        const int code = bbp_send(0, bytes.data(), size);
+        if (code == BBP_OK) {
+            receive(0, size, 1);
+        } else {
+            check_code(code, BBP_ESIZE);
+        }
+        send(0, 10, 2);
+        receive(0, 10, 2);
+        nothing_waits(0);
+    });
+}
+
+TEST_P(Large, messages_that_do_not_fit_the_buffer_stay) {
+    run(2, [](Rank& me) {
+        const std::size_t size = 4 * kPartition;
+        if (me.rank == 0) return send(1, size, 1);
+        std::vector<std::byte> small(kPartition);
+        for (int i = 0; i < 3; ++i) {
+            std::size_t found = 0;
+            check_code(bbp_recv(0, small.data(), small.size(), &found), BBP_ESIZE);
+            check_equal(found, size, "size told with BBP_ESIZE");
+            found = 0;
+            check_code(bbp_probe(0, &found), 0);
+            check_equal(found, size, "size probed");
+        }
+        receive(0, size, 1);
+    });
+}
+
+TEST_P(Large, messages_can_be_received_by_trying_again_and_again) {
+    run(2, [](Rank& me) {
+        const std::size_t size = 8 * kPartition + 3;
+        if (me.rank == 0) {
+            send(1, size, 1);
+            send(1, 9, 9);
+            return;
+        }
+        std::vector<std::byte> buffer(size);
+        std::size_t found = 0;
+        await(
+            [&] {
+                const int code = bbp_tryrecv(0, buffer.data(), buffer.size(), &found);
+                if (code != BBP_EAGAIN) check_code(code, 0);
+                return code == 0;
+            },
+            "the message");
+        check_equal(found, size, "size");
+        check_bytes(buffer.data(), size, 1);
+        receive(0, 9, 9);
+    });
+}
+
+TEST_P(Large, messages_that_came_too_late_for_a_deadline_can_still_be_received) {
+    run(2, [](Rank& me) {
+        const std::size_t size = 8 * kPartition + 3;
+        if (me.rank == 0) {
+            send(1, size, 1);
+            send(1, 9, 9);
+            return;
+        }
+        std::vector<std::byte> buffer(size);
+        std::size_t found = 0;
+        await(
+            [&] {
+                const int code = bbp_recv_for(0, buffer.data(), buffer.size(), &found, 10'000);
+                if (code != BBP_ETIMEDOUT) check_code(code, 0);
+                return code == 0;
+            },
+            "the message");
+        check_equal(found, size, "size");
+        check_bytes(buffer.data(), size, 1);
+        receive(0, 9, 9);
+    });
+}
+
+TEST_P(Large, messages_taken_back_before_anything_was_read_never_arrive) {
+    run(2, [](Rank& me) {
+        const auto messages = static_cast<std::uint64_t>(4);
+        for (std::uint64_t i = 0; i < messages; ++i) {
+            if (me.rank == 0) {
+                const auto lost = pattern(3 * kPartition, 99);
+                check_code(bbp_send_for(1, lost.data(), lost.size(), 20 * kMillisecond),
+                           BBP_ETIMEDOUT);
+                me.shared[kGo] = static_cast<std::uint32_t>(i + 1);
+                send(1, 77, i);
+                send(1, 2 * kPartition, i);
+            } else {
+                me.await_word(kGo, static_cast<std::uint32_t>(i + 1));
+                receive(i % 2 == 0 ? 0 : BBP_ANY, 77, i);
+                receive(0, 2 * kPartition, i);
+            }
+            check_ok(bbp_barrier());
+        }
+        nothing_waits(BBP_ANY);
+    });
+}
+
+TEST_P(Large, messages_taken_back_while_they_are_received_never_arrive) {
+    run(2, [](Rank& me) {
+        const int rounds = thrifty(40);
+        for (int round = 0; round < rounds; ++round) {
+            // Deadlines from "at once" to "never reached"; the sender tells which it was.
+            const std::int64_t timeout = 2'000LL << (round % 14);
+            const std::size_t size = 30 * kPartition + static_cast<std::size_t>(round);
+            const auto seed = static_cast<std::uint64_t>(round);
+            if (me.rank == 0) {
+                const auto bytes = pattern(size, seed);
+                const int code = bbp_send_for(1, bytes.data(), size, timeout);
+                if (code != BBP_ETIMEDOUT) check_ok(code);
+                me.shared[kResult] = code == BBP_OK ? 1 : 0;
+                send(1, 50, seed + 1000);
+                check_ok(bbp_barrier());
+                continue;
+            }
+            std::vector<std::byte> buffer(size);
+            std::size_t found = 0;
+            check_code(bbp_recv(0, buffer.data(), buffer.size(), &found), 0);
+            if (found == size) {
+                check_bytes(buffer.data(), size, seed);
+                receive(0, 50, seed + 1000);
+                check_equal(me.shared[kResult].load(), 1U,
+                            "whether the sender knows it was received");
+            } else {
+                check_equal(found, 50, "size of the message behind the one taken back");
+                check_bytes(buffer.data(), 50, seed + 1000);
+                check_equal(me.shared[kResult].load(), 0U, "whether the sender knows it was lost");
+            }
+            nothing_waits(0);
+            check_ok(bbp_barrier());
+        }
+    });
+}
+
+TEST_P(Large, multicasts_taken_back_reach_nobody_in_part) {
+    run(3, [](Rank& me) {
+        const std::size_t size = 5 * kPartition;
+        if (me.rank == 0) {
+            const auto bytes = pattern(size, 1);
+            const int dests[] = {1, 2};
+            // Rank 1 receives, rank 2 does not.
+            check_code(bbp_mcast_for(dests, 2, bytes.data(), size, 50 * kMillisecond),
+                       BBP_ETIMEDOUT);
+            me.raise(kGo);
+            multicast({1, 2}, 33, 2);
+        } else {
+            if (me.rank == 2) me.await_word(kGo);
+            // Room for the message that is taken back: else it would be refused while it is under way.
+            std::vector<std::byte> buffer(size);
+            std::size_t len = 0;
+            check_code(bbp_recv(0, buffer.data(), buffer.size(), &len), 0);
+            check_equal(len, std::size_t{33}, "size of the message that follows");
+        }
+        check_ok(bbp_barrier());
+        nothing_waits(BBP_ANY);
+    });
+}
+
+TEST_P(Large, messages_that_stop_in_their_middle_leave_the_receiver_its_deadline) {
+    RankProcesses ring(setup(2));
+    const std::size_t size = 20 * kPartition;
+    ring.start(0, [&](Rank& me) {
+        me.raise(kPosted);
+        send(1, size, 1);
+        send(1, 10, 2);
+        check_ok(bbp_barrier());
+    });
+    ring.start(1, [&](Rank& me) {
+        me.await_word(kGo);
+        // The sender has stopped: nothing more comes, so only the deadline ends this.
+        std::vector<std::byte> buffer(size);
+        check_code(bbp_recv_for(0, buffer.data(), size, nullptr, 30 * kMillisecond), BBP_ETIMEDOUT);
+        me.raise(kDone);
+        check_code(bbp_recv(0, buffer.data(), size, nullptr), 0);
+        check_bytes(buffer.data(), size, 1);
+        receive(0, 10, 2);
+        check_ok(bbp_barrier());
+    });
+    ring.await_word(kPosted);
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    ring.stop(0);
+    ++ring.shared()[kGo];
+    ring.await_word(kDone);
+    ring.resume(0);
+    ring.finish();
+}
+
+TEST_P(Large, messages_may_be_sent_again_to_a_receiver_that_restarts) {
+    RankProcesses ring(setup(2));
+    ring.start(0, [](Rank& me) {
+        const auto bytes = pattern(20 * kPartition, 1);
+        me.raise(kPosted);
+        check_code(bbp_send(1, bytes.data(), bytes.size()), BBP_EPEER);
+        me.raise(kDone);
+        me.await_word(kGo);
+        // Missed once already, by the send; dead it stays until word of its return has come here.
+        const auto again = pattern(3 * kPartition, 2);
+        int code = BBP_EPEER;
+        const auto is_back = [&] {
+            return (code = bbp_send(1, again.data(), again.size())) != BBP_EPEER;
+        };
+        await(is_back, "word of its return");
+        check_ok(code);
+        receive(1, 3 * kPartition, 3);
+    });
+    ring.start(1, [](Rank& me) { me.await_word(kGo); });
+    ring.await_word(kPosted);
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    ring.kill(1);
+    ring.await_word(kDone);
+    ring.start(1, [](Rank& me) {
+        nothing_waits(0);
+        me.raise(kGo);
+        receive(0, 3 * kPartition, 2);
+        send(0, 3 * kPartition, 3);
+    });
+    ring.finish();
+}
+
+TEST_P(Large, of_a_stopped_sender_do_not_keep_others_from_who_receives_from_anybody) {
+    enum Step : std::size_t { kSends, kReceive, kSendToo, kGot };
+    RankProcesses ring(setup(3));
+    ring.start_all([](Rank& me) {
+        if (me.rank == 1) {
+            me.raise(kSends);
+            send(0, 3 * kPartition, 7);
+        } else if (me.rank == 2) {
+            me.await_word(kSendToo);
+            send(0, 8, 9);
+        } else {
+            me.await_word(kReceive);
+            std::vector<std::byte> buffer(3 * kPartition);
+            std::size_t size = 0;
+            check_code(bbp_recv(BBP_ANY, buffer.data(), buffer.size(), &size), 2);
+            check_bytes(buffer.data(), 8, 9);
+            me.raise(kGot);
+            receive(BBP_ANY, 3 * kPartition, 7);
+        }
+    });
+    // Long enough that the one is full and the other waits for more; the test holds if they are not.
+    const auto a_while = std::chrono::milliseconds(50);
+    ring.await_word(kSends);
+    std::this_thread::sleep_for(a_while);
+    ring.stop(1);
+    ++ring.shared()[kReceive];
+    std::this_thread::sleep_for(a_while);
+    ++ring.shared()[kSendToo];
+    ring.await_word(kGot);
+    ring.resume(1);
+    ring.finish();
+}
+
+}  // namespace
+}  // namespace rmem::test

@@ -1,0 +1,333 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// Conformance: a message arrives once, intact, whatever its size, and a receiver that has no room
+/// for it, or only looks, loses nothing. (billboard/bbp.h: Delivery, bbp_recv, bbp_probe,
+/// bbp_msgavail; sizes beyond a partition are in large_test.cpp.)
+
+#include "tests/support/conformance.hpp"
+
+#include <algorithm>
+
+namespace rmem::test {
+namespace {
+
+class Messages : public Conformance {};
+RMEM_ON_ALL_RINGS(Messages);
+
+enum Word : std::size_t { kPosted, kGo, kDone };
+
+void exchange(Rank& me, std::size_t size, std::uint64_t seed) {
+    const int other = 1 - me.rank;
+    if (me.rank == 0) {
+        send(other, size, seed);
+        receive(other, size, seed + 1);
+    } else {
+        receive(other, size, seed);
+        send(other, size, seed + 1);
+    }
+}
+
+TEST_P(Messages, of_every_size_up_to_200_bytes_arrive_intact) {
+    run(2, [](Rank& me) {
+        for (std::size_t size = 0; size <= 200; ++size) exchange(me, size, 1000 * size);
+    });
+}
+
+TEST_P(Messages, of_sizes_around_lines_pages_and_fractions_of_the_partition_arrive_intact) {
+    run(2, [](Rank& me) {
+        for (const std::size_t middle : {256U, 512U, 1000U, 1024U, 2048U, 4096U, 8192U, 12288U}) {
+            for (std::size_t size = middle - 5; size <= middle + 5; ++size) {
+                exchange(me, size, 77 * size);
+            }
+        }
+    });
+}
+
+TEST_P(Messages, of_zero_bytes_arrive_with_null_buffers) {
+    run(2, [](Rank& me) {
+        for (int i = 0; i < 100; ++i) {
+            if (me.rank == 0) {
+                check_ok(bbp_send(1, nullptr, 0));
+            } else {
+                std::size_t size = 99;
+                check_code(bbp_recv(0, nullptr, 0, &size), 0);
+                check_equal(size, 0, "size");
+            }
+        }
+    });
+}
+
+TEST_P(Messages, can_be_received_without_asking_for_the_size) {
+    run(2, [](Rank& me) {
+        if (me.rank == 0) return send(1, 24, 5);
+        std::byte buffer[24];
+        check_code(bbp_recv(0, buffer, sizeof buffer, nullptr), 0);
+        check_bytes(buffer, 24, 5);
+    });
+}
+
+TEST_P(Messages, leave_what_lies_behind_them_in_the_buffer_alone) {
+    run(2, [](Rank& me) {
+        const std::vector<std::size_t> sizes = {0, 1, 2, 3, 5, 13, 59, 60, 61, 63, 65, 127, 1001};
+        for (const std::size_t size : sizes) {
+            if (me.rank == 0) {
+                send(1, size, size);
+                continue;
+            }
+            std::vector<std::byte> buffer(size + 128, std::byte{0xa5});
+            check_code(bbp_recv(0, buffer.data(), buffer.size(), nullptr), 0);
+            check_bytes(buffer.data(), size, size);
+            for (std::size_t i = size; i < buffer.size(); ++i) {
+                check(buffer[i] == std::byte{0xa5},
+                      fmt::format("byte {} after {} changed", i, size));
+            }
+        }
+    });
+}
+
+TEST_P(Messages, may_start_anywhere_in_memory) {
+    run(2, [](Rank& me) {
+        for (std::size_t shift = 0; shift < 8; ++shift) {
+            for (const std::size_t size : {7U, 60U, 333U}) {
+                std::vector<std::byte> buffer(size + 8);
+                if (me.rank == 0) {
+                    fill({buffer.data() + shift, size}, size);
+                    check_ok(bbp_send(1, buffer.data() + shift, size));
+                } else {
+                    check_code(bbp_recv(0, buffer.data() + shift, size, nullptr), 0);
+                    check_bytes(buffer.data() + shift, size, size);
+                }
+            }
+        }
+    });
+}
+
+TEST_P(Messages, are_safe_from_changes_to_the_buffer_after_the_send) {
+    run(2, [](Rank& me) {
+        const std::vector<std::size_t> sizes = {8, 60, 61, 500, 4000};
+        if (me.rank == 0) {
+            std::vector<std::byte> buffer;
+            for (const std::size_t size : sizes) {
+                buffer = pattern(size, size);
+                check_ok(bbp_send(1, buffer.data(), size));
+                std::fill(buffer.begin(), buffer.end(), std::byte{0});
+            }
+            return me.raise(kPosted);
+        }
+        me.await_word(kPosted);
+        for (const std::size_t size : sizes) receive(0, size, size);
+    });
+}
+
+TEST_P(Messages, to_oneself_arrive) {
+    run(2, [](Rank& me) {
+        for (const std::size_t size : {0U, 8U, 60U, 61U, 1000U, 9000U}) {
+            send(me.rank, size, size);
+            check_code(bbp_msgavail(me.rank), 1);
+            receive(me.rank, size, size);
+            send(me.rank, size, size + 1);
+            check_equal(receive(BBP_ANY, size, size + 1), me.rank, "sender");
+        }
+        nothing_waits(BBP_ANY);
+    });
+}
+
+TEST_P(Messages, to_oneself_may_be_more_than_any_queue_holds) {
+    // A rank that waits for itself would wait for ever: what is sent to oneself must find room, or
+    // the call must say that it cannot.
+    run(1, [](Rank& me) {
+        constexpr int kMessages = 200;
+        int sent = 0;
+        int code = BBP_OK;
+        while (sent < kMessages) {
+            const auto size = static_cast<std::size_t>(sent % 90);
+            const auto bytes = pattern(size, static_cast<std::uint64_t>(sent));
+            code = bbp_send_for(me.rank, bytes.data(), size, 100 * kMillisecond);
+            if (code != BBP_OK) break;
+            ++sent;
+        }
+        check_equal(sent, kMessages, "messages sent to oneself before " + code_name(code));
+        for (int i = 0; i < sent; ++i) {
+            receive(0, static_cast<std::size_t>(i % 90), static_cast<std::uint64_t>(i));
+        }
+        nothing_waits(0);
+    });
+}
+
+TEST_P(Messages, to_oneself_and_try_calls_never_lose_one) {
+    run(1, [](Rank&) {
+        std::uint64_t sent = 0;
+        std::uint64_t received = 0;
+        for (int round = 0; round < 50; ++round) {
+            await([&] { return try_send(0, sent % 300, sent) == BBP_OK; }, "room for one message");
+            for (++sent; sent < received + 1000; ++sent) {
+                if (try_send(0, sent % 300, sent) == BBP_EAGAIN) break;
+            }
+            for (; received < sent; ++received) receive(0, received % 300, received);
+        }
+    });
+}
+
+TEST_P(Messages, in_a_ring_of_one_rank_never_wait_for_others) {
+    run(1, [](Rank&) {
+        nothing_waits(0);
+        nothing_waits(BBP_ANY);
+        check_ok(bbp_barrier());
+        send(0, 12, 1);
+        receive(BBP_ANY, 12, 1);
+    });
+}
+
+TEST_P(Messages, larger_than_the_buffer_tell_their_size_and_stay) {
+    run(2, [](Rank& me) {
+        const std::vector<std::size_t> sizes = {1, 8, 60, 61, 100, 5000, 3 * kPartition};
+        for (const std::size_t size : sizes) {
+            if (me.rank == 0) {
+                send(1, size, size);
+                send(1, 4, 4);
+                continue;
+            }
+            std::vector<std::byte> small(size, std::byte{0x5a});
+            for (const std::size_t room : {size - 1, size / 2, std::size_t{0}}) {
+                std::size_t found = 0;
+                check_code(bbp_recv(0, small.data(), room, &found), BBP_ESIZE);
+                check_equal(found, size, "size told with BBP_ESIZE");
+                found = 0;
+                check_code(bbp_recv(BBP_ANY, small.data(), room, &found), BBP_ESIZE);
+                check_equal(found, size, "size told with BBP_ESIZE, from anyone");
+                found = 0;
+                check_code(bbp_tryrecv(0, small.data(), room, &found), BBP_ESIZE);
+                check_equal(found, size, "size told with BBP_ESIZE, by bbp_tryrecv");
+                check_code(bbp_recv(0, small.data(), room, nullptr), BBP_ESIZE);
+                check(small.at(room) == std::byte{0x5a}, "a byte beyond the room was written");
+            }
+            receive(0, size, size);
+            receive(0, 4, 4);
+        }
+    });
+}
+
+TEST_P(Messages, that_do_not_fit_into_a_null_buffer_tell_their_size) {
+    run(2, [](Rank& me) {
+        if (me.rank == 0) return send(1, 77, 3);
+        std::size_t size = 0;
+        check_code(bbp_recv(0, nullptr, 0, &size), BBP_ESIZE);
+        check_equal(size, 77, "size");
+        receive(0, 77, 3);
+    });
+}
+
+TEST_P(Messages, can_be_probed_without_taking_them) {
+    run(2, [](Rank& me) {
+        const std::vector<std::size_t> sizes = {0, 33, 60, 61, 4000};
+        if (me.rank == 0) {
+            me.await_word(kGo);
+            for (const std::size_t size : sizes) send(1, size, size);
+            return me.raise(kPosted);
+        }
+        std::size_t found = 0;
+        check_code(bbp_probe(0, &found), BBP_EAGAIN);
+        check_code(bbp_probe(BBP_ANY, nullptr), BBP_EAGAIN);
+        me.raise(kGo);
+        me.await_word(kPosted);
+        await([] { return bbp_msgavail(0) == 1; }, "the first message");
+        for (const std::size_t size : sizes) {
+            await([] { return bbp_msgavail(0) == 1; }, "the next message");
+            for (int twice = 0; twice < 2; ++twice) {
+                found = 99;
+                check_code(bbp_probe(0, &found), 0);
+                check_equal(found, size, "size probed");
+                check_code(bbp_probe(BBP_ANY, nullptr), 0);
+            }
+            receive(0, size, size);
+        }
+        nothing_waits(0);
+    });
+}
+
+TEST_P(Messages, probed_from_anyone_are_those_that_come_next) {
+    run(4, [](Rank& me) {
+        if (me.rank != 0) {
+            const auto size = static_cast<std::size_t>(10 * me.rank);
+            me.await_word(kGo, static_cast<std::uint32_t>(me.rank));
+            for (int i = 0; i < 3; ++i) send(0, size, size);
+            me.raise(kPosted);
+            return me.await_word(kDone);
+        }
+        // The others' messages come between a probe and its receive, in both orders of ranks.
+        for (int i = 0; i < 9; ++i) {
+            if (i < 3) {
+                me.shared[kGo] = static_cast<std::uint32_t>(i + 1);
+                me.await_word(kPosted, static_cast<std::uint32_t>(i + 1));
+            }
+            await([] { return bbp_msgavail(BBP_ANY) == 1; }, "a message of anyone");
+            std::size_t size = 0;
+            const int sender = bbp_probe(BBP_ANY, &size);
+            check(sender >= 1 && sender <= 3, "bbp_probe told sender " + code_name(sender));
+            check_equal(size, 10 * sender, "size probed");
+            if (i < 2) {
+                me.shared[kGo] = static_cast<std::uint32_t>(i + 2);
+                me.await_word(kPosted, static_cast<std::uint32_t>(i + 2));
+                await([&] { return bbp_msgavail(i + 2) == 1; }, "the next sender's message");
+            }
+            check_equal(receive(BBP_ANY, size, size), sender, "sender, after the probe told it");
+        }
+        nothing_waits(BBP_ANY);
+        me.raise(kDone);
+    });
+}
+
+TEST_P(Messages, available_are_told_by_source_until_received) {
+    run(3, [](Rank& me) {
+        if (me.rank == 1) {
+            send(0, 10, 1);
+            send(0, 2000, 2);
+            me.raise(kPosted);
+        }
+        if (me.rank != 0) return me.await_word(kDone);
+        me.await_word(kPosted);
+        await([] { return bbp_msgavail(1) == 1; }, "the message of rank 1");
+        for (int twice = 0; twice < 2; ++twice) {
+            check_code(bbp_msgavail(1), 1);
+            check_code(bbp_msgavail(BBP_ANY), 1);
+            check_code(bbp_msgavail(2), 0);
+            check_code(bbp_msgavail(0), 0);
+        }
+        receive(1, 10, 1);
+        await([] { return bbp_msgavail(1) == 1; }, "the second message of rank 1");
+        receive(1, 2000, 2);
+        nothing_waits(1);
+        nothing_waits(BBP_ANY);
+        me.raise(kDone);
+    });
+}
+
+TEST_P(Messages, between_all_pairs_at_once_arrive_intact) {
+    run(5, [](Rank& me) {
+        const int rounds = thrifty(200);
+        for (int round = 0; round < rounds; ++round) {
+            const auto size = static_cast<std::size_t>(round * 7 % 400);
+            const auto seed = [&](int from, int to) {
+                return static_cast<std::uint64_t>((round * 10 + from) * 10 + to);
+            };
+            for (int to = 0; to < me.ranks; ++to) send(to, size, seed(me.rank, to));
+            for (int from = 0; from < me.ranks; ++from) receive(from, size, seed(from, me.rank));
+        }
+    });
+}
+
+TEST_P(Messages, among_more_ranks_than_share_a_processor_arrive_intact) {
+    run(20, [](Rank& me) {
+        const int rounds = thrifty(20);
+        const int next = (me.rank + 1) % me.ranks;
+        const int before = (me.rank + me.ranks - 1) % me.ranks;
+        for (int round = 0; round < rounds; ++round) {
+            const auto size = static_cast<std::size_t>(round * 13);
+            send(next, size, static_cast<std::uint64_t>(me.rank));
+            receive(round % 2 == 0 ? before : BBP_ANY, size, static_cast<std::uint64_t>(before));
+        }
+    });
+}
+
+}  // namespace
+}  // namespace rmem::test

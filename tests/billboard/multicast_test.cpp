@@ -1,0 +1,322 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// Conformance: a multicast reaches each rank that it names once, nobody else, in order, even when
+/// others that it names are dead. (billboard/bbp.h: bbp_mcast, bbp_trymcast, bbp_mcast_for; dead
+/// ranks in more depth: peers_test.cpp; groups by name: groups_and_barriers_test.cpp.)
+
+#include "tests/support/conformance.hpp"
+
+#include <chrono>
+#include <climits>
+#include <thread>
+
+namespace rmem::test {
+namespace {
+
+class Multicast : public Conformance {};
+RMEM_ON_ALL_RINGS(Multicast);
+
+enum Word : std::size_t { kPosted, kGo, kDone, kCounted };
+
+const std::vector<std::size_t> kSizes = {0,  1,  8,    59,   60,         61,
+                                         64, 65, 1000, 4096, kPartition, 2 * kPartition + 3};
+
+TEST_P(Multicast, reaches_each_named_rank_once_and_nobody_else) {
+    run(5, [](Rank& me) {
+        for (std::uint64_t i = 0; i < kSizes.size(); ++i) {
+            if (me.rank == 0) multicast({1, 3, 4}, kSizes[i], i);
+            if (me.rank == 1 || me.rank == 3 || me.rank == 4) receive(0, kSizes[i], i);
+        }
+        check_ok(bbp_barrier());
+        nothing_waits(BBP_ANY);
+    });
+}
+
+TEST_P(Multicast, may_come_from_every_rank_at_once) {
+    run(4, [](Rank& me) {
+        const int rounds = thrifty(300);
+        for (int round = 0; round < rounds; ++round) {
+            const auto size = static_cast<std::size_t>(round % 300);
+            const auto seed = [&](int from) {
+                return static_cast<std::uint64_t>(round * 4 + from);
+            };
+            multicast(everyone_but(me.rank, me.ranks), size, seed(me.rank));
+            for (const int from : everyone_but(me.rank, me.ranks)) receive(from, size, seed(from));
+        }
+        check_ok(bbp_barrier());
+        nothing_waits(BBP_ANY);
+    });
+}
+
+TEST_P(Multicast, may_name_oneself) {
+    run(3, [](Rank& me) {
+        for (const std::size_t size : {0U, 20U, 60U, 61U, 5000U}) {
+            if (me.rank == 1) multicast({0, 1, 2}, size, size);
+            receive(1, size, size);
+        }
+        check_ok(bbp_barrier());
+        nothing_waits(BBP_ANY);
+    });
+}
+
+TEST_P(Multicast, to_one_rank_is_a_message) {
+    run(2, [](Rank& me) {
+        for (const std::size_t size : kSizes) {
+            if (me.rank == 0) multicast({1}, size, size);
+            if (me.rank == 1) receive(BBP_ANY, size, size);
+        }
+    });
+}
+
+TEST_P(Multicast, does_not_depend_on_the_order_of_the_list) {
+    run(4, [](Rank& me) {
+        const std::vector<std::vector<int>> lists = {{1, 2, 3}, {3, 2, 1}, {2, 3, 1}};
+        for (std::uint64_t i = 0; i < lists.size(); ++i) {
+            if (me.rank == 0) multicast(lists[i], 200, i);
+            if (me.rank != 0) receive(0, 200, i);
+        }
+    });
+}
+
+TEST_P(Multicast, to_many_ranks_reaches_them_all) {
+    run(12, [](Rank& me) {
+        const int rounds = thrifty(60);
+        for (int i = 0; i < rounds; ++i) {
+            const auto size = static_cast<std::size_t>(i * 11);
+            const int root = i % me.ranks;
+            if (me.rank == root) multicast(everyone_but(root, me.ranks), size, size);
+            if (me.rank != root) receive(root, size, size);
+        }
+        check_ok(bbp_barrier());
+        nothing_waits(BBP_ANY);
+    });
+}
+
+TEST_P(Multicast, is_safe_from_changes_to_the_buffer_afterwards) {
+    run(3, [](Rank& me) {
+        if (me.rank == 0) {
+            std::vector<std::byte> buffer;
+            for (const std::size_t size : {8U, 60U, 61U, 3000U}) {
+                buffer = pattern(size, size);
+                const int dests[] = {1, 2};
+                check_ok(bbp_mcast(dests, 2, buffer.data(), size));
+                std::fill(buffer.begin(), buffer.end(), std::byte{0});
+            }
+            return me.raise(kPosted);
+        }
+        me.await_word(kPosted);
+        for (const std::size_t size : {8U, 60U, 61U, 3000U}) receive(0, size, size);
+    });
+}
+
+TEST_P(Multicast, with_a_list_that_cannot_be_right_reaches_nobody) {
+    run(3, [](Rank& me) {
+        if (me.rank == 0) {
+            const auto refused = [](std::vector<int> dests, int code) {
+                check_code(bbp_mcast(dests.data(), static_cast<int>(dests.size()), "x", 1), code,
+                           "bbp_mcast");
+                check_code(bbp_trymcast(dests.data(), static_cast<int>(dests.size()), "x", 1), code,
+                           "bbp_trymcast");
+                check_code(
+                    bbp_mcast_for(dests.data(), static_cast<int>(dests.size()), "x", 1, kLong),
+                    code, "bbp_mcast_for");
+            };
+            refused({1, 1}, BBP_EINVAL);
+            refused({1, 2, 1}, BBP_EINVAL);
+            refused({0, 1, 2, 0}, BBP_EINVAL);
+            refused({1, 3}, BBP_ERANK);
+            refused({1, -1}, BBP_ERANK);
+            refused({-2, 1}, BBP_ERANK);
+            refused({INT_MAX}, BBP_ERANK);
+            refused({1, INT_MIN}, BBP_ERANK);
+            check_code(bbp_mcast(nullptr, 2, "x", 1), BBP_EINVAL, "null list");
+            const int dests[] = {1, 2};
+            check_code(bbp_mcast(dests, -1, "x", 1), BBP_EINVAL, "negative count");
+            check_code(bbp_mcast(dests, INT_MIN, "x", 1), BBP_EINVAL, "most negative count");
+            check_code(bbp_mcast(dests, 2, nullptr, 1), BBP_EINVAL, "null buffer");
+        }
+        check_ok(bbp_barrier());
+        nothing_waits(BBP_ANY);
+        check_ok(bbp_barrier());
+        if (me.rank == 0) multicast({1, 2}, 9, 1);
+        if (me.rank != 0) receive(0, 9, 1);
+    });
+}
+
+TEST_P(Multicast, that_finds_one_receiver_full_reaches_none_and_can_be_tried_again) {
+    run(3, [](Rank& me) {
+        for (const std::size_t size : {8U, 500U}) {
+            const auto round = static_cast<std::uint32_t>(size == 8 ? 1 : 2);
+            if (me.rank == 0) {
+                const int queued = send_until_full(1, size, 0);
+                const auto bytes = pattern(size, 999);
+                const int dests[] = {2, 1};
+                check_code(bbp_trymcast(dests, 2, bytes.data(), size), BBP_EAGAIN);
+                check_code(bbp_trymcast(dests, 2, bytes.data(), size), BBP_EAGAIN);
+                me.shared[kPosted] = static_cast<std::uint32_t>(queued);
+                me.shared[kGo] = round;
+                await([&] { return bbp_trymcast(dests, 2, bytes.data(), size) == BBP_OK; }, "room");
+                for (int i = 0; i < 2; ++i) check_ok(bbp_barrier());
+                continue;
+            }
+            me.await_word(kGo, round);
+            if (me.rank == 1) {
+                const std::uint64_t queued = me.shared[kPosted];
+                for (std::uint64_t i = 0; i < queued; ++i) receive(0, size, i);
+            }
+            receive(0, size, 999);
+            check_ok(bbp_barrier());
+            nothing_waits(BBP_ANY);
+            check_ok(bbp_barrier());
+        }
+    });
+}
+
+TEST_P(Multicast, waits_for_a_receiver_that_is_full) {
+    run(3, [](Rank& me) {
+        if (me.rank == 0) {
+            const int queued = send_until_full(1, 8, 0);
+            me.shared[kPosted] = static_cast<std::uint32_t>(queued);
+            me.raise(kGo);
+            multicast({1, 2}, 8, 999);
+        } else {
+            me.await_word(kGo);
+            if (me.rank == 1) {
+                const std::uint64_t queued = me.shared[kPosted];
+                for (std::uint64_t i = 0; i < queued; ++i) receive(0, 8, i);
+            }
+            receive(0, 8, 999);
+        }
+    });
+}
+
+TEST_P(Multicast, that_waits_too_long_times_out_and_the_next_one_arrives) {
+    run(3, [](Rank& me) {
+        if (me.rank == 0) {
+            const int queued = send_until_full(1, 8, 0);
+            me.shared[kPosted] = static_cast<std::uint32_t>(queued);
+            const int dests[] = {1, 2};
+            const auto bytes = pattern(8, 999);
+            check_code(bbp_mcast_for(dests, 2, bytes.data(), 8, 20 * kMillisecond), BBP_ETIMEDOUT);
+            check_code(bbp_mcast_for(dests, 2, bytes.data(), 8, 0), BBP_ETIMEDOUT);
+            check_code(bbp_mcast_for(dests, 2, bytes.data(), 8, -5), BBP_ETIMEDOUT);
+            me.raise(kGo);
+            const auto late = pattern(8, 1000);
+            check_ok(bbp_mcast_for(dests, 2, late.data(), 8, kLong));
+        } else {
+            me.await_word(kGo);
+            if (me.rank == 1) {
+                const std::uint64_t queued = me.shared[kPosted];
+                for (std::uint64_t i = 0; i < queued; ++i) receive(0, 8, i);
+            }
+            receive(0, 8, 1000);
+        }
+        check_ok(bbp_barrier());
+        nothing_waits(BBP_ANY);
+    });
+}
+
+TEST_P(Multicast, leaves_a_fast_receiver_and_a_slow_one_with_the_same_messages) {
+    run(3, [](Rank& me) {
+        const auto messages = static_cast<std::uint64_t>(thrifty(1000));
+        const auto size = [](std::uint64_t i) { return static_cast<std::size_t>(i * 37 % 700); };
+        for (std::uint64_t i = 0; i < messages; ++i) {
+            if (me.rank == 0) {
+                multicast({1, 2}, size(i), i);
+                continue;
+            }
+            if (me.rank == 2 && i % 100 == 0) {
+                // Until the fast one cannot go on without it.
+                std::this_thread::sleep_for(std::chrono::milliseconds(5));
+            }
+            receive(0, size(i), i);
+        }
+    });
+}
+
+TEST_P(Multicast, larger_than_a_partition_streams_to_all) {
+    run(4, [](Rank& me) {
+        for (const std::size_t size : {kPartition + 1, 3 * kPartition, 7 * kPartition + 5}) {
+            if (me.rank == 0) multicast({1, 2, 3}, size, size);
+            if (me.rank != 0) receive(0, size, size);
+            if (me.rank == 0) multicast({3, 2, 1}, 12, 12);
+            if (me.rank != 0) receive(0, 12, 12);
+        }
+    });
+}
+
+TEST_P(Multicast, larger_than_a_partition_is_nothing_to_try) {
+    run(3, [](Rank& me) {
+        if (me.rank == 0) {
+            const auto bytes = pattern(kPartition + 1, 1);
+            const int dests[] = {1, 2};
+            check_code(bbp_trymcast(dests, 2, bytes.data(), bytes.size()), BBP_ESIZE);
+        }
+        check_ok(bbp_barrier());
+        nothing_waits(BBP_ANY);
+    });
+}
+
+TEST_P(Multicast, tells_of_a_dead_member_and_reaches_the_others) {
+    RankProcesses ring(setup(4));
+    for (const unsigned rank : {0U, 1U, 3U}) {
+        ring.start(rank, [](Rank& me) {
+            if (me.rank == 0) {
+                me.await_word(kGo);
+                const int dests[] = {1, 2, 3};
+                // A death is noticed when it stands in the way, at the latest when a queue is full.
+                std::uint32_t unnoticed = 0;
+                while (bbp_mcast(dests, 3, "x", 1) == BBP_OK) {
+                    check(++unnoticed < 10'000, "multicasts to a dead rank never tell");
+                }
+                me.shared[kPosted] = unnoticed + 1;
+                me.raise(kCounted);
+                for (const std::size_t size : kSizes) {
+                    const auto bytes = pattern(size, size);
+                    check_code(bbp_mcast(dests, 3, bytes.data(), size), BBP_EPEER,
+                               fmt::format("bbp_mcast of {} bytes", size));
+                }
+                send(1, 5, 5);
+                send(3, 5, 5);
+            } else {
+                char text = 0;
+                for (std::uint32_t i = 0; me.shared[kCounted] == 0 || i < me.shared[kPosted]; ++i) {
+                    await([&] { return bbp_msgavail(0) == 1 || me.shared[kCounted] != 0; }, "one");
+                    if (me.shared[kCounted] != 0 && i == me.shared[kPosted]) break;
+                    check_code(bbp_recv(0, &text, 1, nullptr), 0);
+                }
+                for (const std::size_t size : kSizes) receive(0, size, size);
+                receive(0, 5, 5);
+            }
+        });
+    }
+    ring.start(2, [](Rank& me) {
+        me.raise(kPosted);
+        me.await_word(kDone);
+    });
+    ring.await_word(kPosted);
+    ring.kill(2);
+    ++ring.shared()[kGo];
+    ring.finish();
+}
+
+TEST_P(Multicast, that_waits_for_a_member_ends_when_that_one_dies) {
+    RankProcesses ring(setup(3));
+    ring.start(0, [](Rank& me) {
+        const int queued = send_until_full(1, 8, 0);
+        check(queued > 0, "nothing could be sent");
+        me.raise(kGo);
+        const auto bytes = pattern(8, 999);
+        const int dests[] = {1, 2};
+        check_code(bbp_mcast(dests, 2, bytes.data(), 8), BBP_EPEER);
+    });
+    ring.start(1, [](Rank& me) { me.await_word(kDone); });
+    ring.start(2, [](Rank&) { receive(0, 8, 999); });
+    ring.await_word(kGo);
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    ring.kill(1);
+    ring.finish();
+}
+
+}  // namespace
+}  // namespace rmem::test

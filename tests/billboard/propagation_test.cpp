@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+// ctest: tsan
+
+/// On `direct` one message in kStampEvery of a pair of ranks is a sample of propagation, if its
+/// receiver was waiting for it already.
+
+#include "billboard/arrival.hpp"
+#include "billboard/endpoint.hpp"
+#include "billboard/errors.hpp"
+#include "rmem/node_slot.hpp"
+#include "rmem/write_stamps.hpp"
+#include "tests/support/child.hpp"
+
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <thread>
+
+namespace billboard {
+namespace {
+
+using rmem::test::eventually;
+
+/// Numbers start below the wrap, so the first sample comes soon.
+constexpr unsigned kBeforeSample = 0U - kFirstCount;
+
+Deadline patience() {
+    return Deadline::in(100'000'000'000);
+}
+
+class Propagation : public ::testing::TestWithParam<int> {
+protected:
+    void open(std::int64_t bound_ns) {
+        Settings settings;
+        settings.board = {Layout::inline_slots, 4096};
+        rmem::RingConfig config;
+        config.name = name_.get();
+        config.nodes = config.ranks = 2;
+        config.user_bytes = 4096;
+        config.bound_ns = bound_ns;
+        const Geometry geometry(config, settings.board);
+        config.system_bytes = geometry.region_bytes();
+        config.system_hash = geometry.hash();
+        ring_ = rmem::Ring::open(config, patience());
+        std::thread other([&] { receiver_ = Endpoint::open(ring_, {1, 1}, settings, patience()); });
+        sender_ = Endpoint::open(ring_, {0, 0}, settings, patience());
+        other.join();
+    }
+    void send() { EXPECT_EQ(sender_->send(1, "reflect", 8, patience()), BBP_OK) << last_error(); }
+    void receive() {
+        char text[8];
+        EXPECT_EQ(receiver_->recv(GetParam(), text, sizeof text, nullptr, patience()), 0)
+            << last_error();
+    }
+    void send_to_one_who_sleeps() {
+        std::thread waiting([&] { receive(); });
+        EXPECT_TRUE(eventually([&] { return ring_->attention()[1] != 0; }));
+        send();
+        waiting.join();
+    }
+    std::uint64_t samples() const { return ring_->node(1).propagation.count(); }
+
+    rmem::test::RingName name_;
+    std::shared_ptr<rmem::Ring> ring_;
+    std::unique_ptr<Endpoint> sender_, receiver_;
+};
+INSTANTIATE_TEST_SUITE_P(From, Propagation, ::testing::Values(0, BBP_ANY),
+                         [](const auto& source) { return source.param == 0 ? "one" : "anybody"; });
+
+TEST_P(Propagation, of_an_awaited_message_is_sampled_once_in_many) {
+    open(0);
+    for (unsigned i = 0; i < kBeforeSample; ++i) send_to_one_who_sleeps();
+    EXPECT_EQ(samples(), 0U);
+    send_to_one_who_sleeps();
+    EXPECT_EQ(samples(), 1U);
+    send_to_one_who_sleeps();
+    EXPECT_EQ(samples(), 1U);
+    EXPECT_GT(ring_->node(1).propagation.max(), 0U);
+}
+
+TEST_P(Propagation, of_a_message_that_nobody_awaited_is_no_sample) {
+    open(0);
+    for (unsigned i = 0; i <= kBeforeSample + rmem::kStampEvery; ++i) {
+        send();
+        receive();
+    }
+    EXPECT_EQ(samples(), 0U);
+}
+
+TEST_P(Propagation, of_a_message_awaited_in_vain_before_is_no_sample) {
+    open(0);
+    for (unsigned i = 0; i < kBeforeSample; ++i) {
+        send();
+        receive();
+    }
+    char text[8];
+    EXPECT_EQ(receiver_->recv(GetParam(), text, sizeof text, nullptr, Deadline::in(1000)),
+              BBP_ETIMEDOUT);
+    send();
+    receive();
+    EXPECT_EQ(samples(), 0U);
+}
+
+TEST_P(Propagation, beyond_the_bound_is_counted_as_the_hosts) {
+    open(1);  // nothing is that fast
+    for (unsigned i = 0; i <= kBeforeSample; ++i) send_to_one_who_sleeps();
+    EXPECT_EQ(samples(), 1U);
+    const auto& link = ring_->node(1).link;
+    EXPECT_EQ(link.get(rmem::LinkCounter::bound_missed_by_host), 1U);
+    EXPECT_EQ(link.get(rmem::LinkCounter::bound_violations), 0U);
+}
+
+}  // namespace
+}  // namespace billboard

@@ -1,0 +1,41 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# ctest: full
+#
+# Installs the build, moves the installed tree (packagers do) and builds a C and a C++ user of it, once
+# with CMake and once with pkg-config.
+set -euo pipefail
+
+here=$RMEM_SOURCE_DIR/tests/consumer
+if [[ ! -f $RMEM_SOURCE_DIR/billboard/bbp.h ]]; then
+    echo "skipped: billboard/bbp.h does not exist"
+    exit 77
+fi
+
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+cmake --install "$RMEM_BUILD_DIR" --prefix "$work/staged" >"$work/install.log" || {
+    cat "$work/install.log"
+    echo "the install failed: build everything in $RMEM_BUILD_DIR first"
+    exit 1
+}
+prefix=$work/moved
+mv "$work/staged" "$prefix"
+libdir=$(dirname "$(find "$prefix" -name librmem.so)")
+export LD_LIBRARY_PATH=$libdir
+
+echo "--- with CMake"
+cmake -S "$here" -B "$work/build" -DCMAKE_PREFIX_PATH="$prefix" \
+    -DCMAKE_C_COMPILER="${CC:-cc}" -DCMAKE_CXX_COMPILER="${CXX:-c++}"
+cmake --build "$work/build"
+"$work/build/c_user"
+"$work/build/cpp_user"
+
+echo "--- with pkg-config"
+export PKG_CONFIG_PATH=$libdir/pkgconfig
+read -ra c_flags < <(pkg-config --cflags --libs billboard)
+read -ra cpp_flags < <(pkg-config --cflags --libs billboard rmem)
+"${CC:-cc}" -std=c11 -o "$work/c_user" "$here/c_user.c" "${c_flags[@]}"
+"${CXX:-c++}" -std=c++20 -o "$work/cpp_user" "$here/cpp_user.cpp" "${cpp_flags[@]}"
+"$work/c_user"
+"$work/cpp_user"

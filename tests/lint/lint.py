@@ -1,0 +1,332 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""The rules of the house that a program can check.
+
+    lint.py            checks every rule
+    lint.py RULE...    checks these
+    lint.py --list     prints the rules' names
+
+Each rule is one function that yields a complaint per offence: file, line, what to do. Exit code 0:
+nothing to complain about, 1: complaints, 77: every rule asked for was skipped.
+"""
+
+import concurrent.futures
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+MAX_LINES = 600
+HEADERS = {".hpp", ".h"}
+CODE = {".cpp", ".c"} | HEADERS
+SCRIPTS = {".py", ".sh", ".cmake"}
+
+
+class Skip(Exception):
+    """The rule cannot be checked here; the text says why."""
+
+
+def all_files():
+    """Every file of the tree, without what is built or hidden (but with the CI's files)."""
+    for folder, subfolders, names in os.walk(ROOT):
+        subfolders[:] = sorted(
+            s for s in subfolders if s == ".ci" or not s.startswith(".") and s != "build"
+        )
+        for name in sorted(names):
+            yield pathlib.Path(folder, name)
+
+
+def files(*suffixes):
+    return [f for f in all_files() if f.suffix in suffixes]
+
+
+def short(file):
+    return file.relative_to(ROOT).as_posix()
+
+
+def text(file):
+    return file.read_text(encoding="utf-8", errors="replace")
+
+
+def is_script(file):
+    return file.suffix in SCRIPTS or not file.suffix and text(file).startswith("#!")
+
+
+def run(command):
+    """Runs a tool from the root of the tree; returns whether it was content, and what it said."""
+    result = subprocess.run(
+        command, cwd=ROOT, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False
+    )
+    return result.returncode == 0, result.stdout + result.stderr
+
+
+# ---- Atomics ------------------------------------------------------------------------------------
+
+ORDER = r"(?:memory_order(?:_|::)|__ATOMIC_)"
+ORDERED = re.compile(ORDER + r"(acquire|release|acq_rel|seq_cst)\b", re.IGNORECASE)
+RELAXED = re.compile(ORDER + r"relaxed\b", re.IGNORECASE)
+NUMBER = re.compile(r"(?:(?P<file>[\w./]+\.(?:hpp|cpp|h)) )?(?<!\w)\((?P<number>\d+)\)")
+
+
+def split_comment(line):
+    """The code of a line, and its comment."""
+    if line.lstrip().startswith(("//", "/*", "* ")):
+        return "", line
+    code, _, comment = line.partition("//")
+    return code, comment
+
+
+class Operations:
+    """The statements of a file that name a memory order, with the comments that belong to them.
+
+    A statement's comment is what stands on its own lines and in the comment directly above it.
+    """
+
+    def __init__(self, file):
+        self.lines = [split_comment(line) for line in text(file).splitlines()]
+
+    def statements(self):
+        """(line number, code, comment, comment of the paragraph) of each."""
+        at = 0
+        while at < len(self.lines):
+            first, last = at, at
+            while last + 1 < len(self.lines) and self._goes_on(last):
+                last += 1
+            code = " ".join(c for c, _ in self.lines[first : last + 1])
+            if ORDERED.search(code) or RELAXED.search(code):
+                line = next(
+                    n
+                    for n in range(first, last + 1)
+                    if ORDERED.search(self.lines[n][0]) or RELAXED.search(self.lines[n][0])
+                )
+                own = " ".join(c for _, c in self.lines[first : last + 1])
+                above = self._comment_above(first)
+                yield line + 1, code, f"{above} {own}", f"{self._paragraph_above(first)} {own}"
+            at = last + 1
+
+    def _goes_on(self, at):
+        code = self.lines[at][0].strip()
+        return code != "" and not code.startswith("#") and code[-1] not in ";{}:"
+
+    def _comment_above(self, first):
+        at = first - 1
+        while at >= 0 and self.lines[at][0] == "" and self.lines[at][1].strip():
+            at -= 1
+        return " ".join(c for _, c in self.lines[at + 1 : first])
+
+    def _paragraph_above(self, first):
+        """The nearest comment above that no empty line divides from the statement."""
+        at = first - 1
+        while at >= 0 and self.lines[at][0].strip():
+            at -= 1
+        return self._comment_above(at + 1)
+
+
+def shared_memory_code():
+    return [f for f in files(*CODE) if short(f).split("/")[0] in ("rmem", "billboard")]
+
+
+def directions(code):
+    """What the operation's orders do: publish, observe, or both."""
+    orders = {order.lower() for order in ORDERED.findall(code)}
+    publishes = {"release", "acq_rel", "seq_cst"} & orders
+    observes = {"acquire", "acq_rel", "seq_cst"} & orders
+    return ({"publish"} if publishes else set()) | ({"observe"} if observes else set())
+
+
+def ordered_atomics_name_their_partner():
+    """Each acquire, release, acq_rel and seq_cst has a number and names the one it pairs with."""
+    operations = {}  # (file, number) -> (line, directions, the (file, number)s named)
+    for file in shared_memory_code():
+        for line, code, comment, _ in Operations(file).statements():
+            if not ORDERED.search(code):
+                continue
+            place = f"{short(file)}:{line}"
+            numbers = list(NUMBER.finditer(comment))
+            own = next((m for m in numbers if not m["file"]), None)
+            if own is None:
+                yield f"{place}: number it and name its partner, `// (1) pairs with (2): …`"
+                continue
+            key = (short(file), own["number"])
+            if key in operations:
+                yield f"{place}: ({own['number']}) is taken by line {operations[key][0]}: renumber"
+                continue
+            named = {(find_file(m["file"], file), m["number"]) for m in numbers if m is not own}
+            operations[key] = (line, directions(code), named)
+
+    for (file, number), (line, own_directions, named) in operations.items():
+        place = f"{file}:{line}"
+        if not named:
+            yield f"{place}: say which operation ({number}) pairs with, as (2) or `file.hpp (2)`"
+        for other in named - set(operations):
+            yield f"{place}: ({number}) names {other[0]} ({other[1]}), which is not there"
+        partners = [operations[other][1] for other in named & set(operations)]
+        if partners and not any(fits(own_directions, partner) for partner in partners):
+            yield f"{place}: ({number}) needs a partner to acquire what it releases, or the reverse"
+
+
+def fits(one, other):
+    return "publish" in one and "observe" in other or "observe" in one and "publish" in other
+
+
+def find_file(name, near):
+    """The file a comment means: its own, a path from the root, or a name in its own folder."""
+    if not name:
+        return short(near)
+    return name if "/" in name else short(near.with_name(name))
+
+
+def relaxed_atomics_say_why_that_is_enough():
+    """Each operation that is only relaxed says "enough" in the comment of its paragraph."""
+    for file in shared_memory_code():
+        for line, code, comment, paragraph in Operations(file).statements():
+            said = f"{comment} {paragraph}".lower()
+            if not ORDERED.search(code) and "enough" not in said:
+                yield f"{short(file)}:{line}: say why it may be, `// relaxed is enough: …`"
+
+
+# ---- Files --------------------------------------------------------------------------------------
+
+
+def headers_compile_alone():
+    """A header includes what it needs; a .h does as C and as C++."""
+    cpp = [os.environ.get("CXX", "c++"), "-std=c++20", "-x", "c++"]
+    c = [os.environ.get("CC", "cc"), "-std=c11", "-x", "c"]
+    options = ["-fsyntax-only", "-Wall", "-Wextra", "-Wpedantic", "-Werror", f"-I{ROOT}"]
+
+    def compile_alone(command, header):
+        # Through an including file, because `#pragma once` in a main file is a warning.
+        source = f'#include "{short(header)}"\n'
+        result = subprocess.run(
+            [*command, *options, "-"], input=source, capture_output=True, text=True, check=False
+        )
+        return header, result.stderr if result.returncode else ""
+
+    jobs = [(cpp, h) for h in files(*HEADERS)] + [(c, h) for h in files(".h")]
+    with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+        for header, errors in pool.map(lambda job: compile_alone(*job), jobs):
+            if errors:
+                yield f"{short(header)}:1: include what it needs to compile alone:\n{errors}"
+
+
+def files_start_with_their_licence():
+    """One SPDX line at the top, in place of a page of text."""
+    for file in all_files():
+        if file.suffix in CODE or is_script(file) or file.name == "CMakeLists.txt":
+            if "SPDX-License-Identifier: Apache-2.0" not in "".join(text(file).splitlines()[:3]):
+                yield f"{short(file)}:1: begin with `SPDX-License-Identifier: Apache-2.0`"
+
+
+def files_hold_no_machine_paths():
+    """What lies below somebody's own folders exists on no other machine."""
+    machine_path = re.compile(r"(?<![\w.}/])/(?:work|root|home)/")
+    for file in all_files():
+        for number, line in enumerate(text(file).splitlines(), 1):
+            if machine_path.search(line):
+                yield f"{short(file)}:{number}: use a path relative to the tree"
+
+
+def open_ends_name_an_issue():
+    """A TO DO without an issue is forgotten."""
+    open_end = re.compile(r"\b(?:TO" r"DO|FIX" r"ME|XX" r"X)\b(?!\(#\d+\))")
+    for file in all_files():
+        if file.suffix in CODE or is_script(file):
+            for number, line in enumerate(text(file).splitlines(), 1):
+                if match := open_end.search(line):
+                    yield f"{short(file)}:{number}: do it, or write {match[0]}(#<issue>)"
+
+
+def tests_mirror_the_tree():
+    """tests/<folder>/ tests <folder>/, so that one finds the tests of a file and the reverse."""
+    exempt = {"lint", "consumer", "support"}
+    for file in files(".cpp", ".c", ".py", ".sh"):
+        parts = file.relative_to(ROOT).parts
+        if parts[0] != "tests" or parts[1] in exempt:
+            continue
+        folder = ROOT.joinpath(*parts[1:-1])
+        if len(parts) == 2 or not folder.is_dir():
+            yield f"{short(file)}:1: move it to where it mirrors a folder of the tree"
+        elif "_test." not in file.name:
+            yield f"{short(file)}:1: name it <what>_test{file.suffix}, or move it to tests/support/"
+
+
+def no_file_is_longer_than_600_lines():
+    """A longer one has more than one subject."""
+    for file in all_files():
+        if file.suffix in CODE or is_script(file):
+            lines = len(text(file).splitlines())
+            if lines > MAX_LINES:
+                yield f"{short(file)}:{lines}: divide it, {MAX_LINES} lines are the limit"
+
+
+# ---- Tools --------------------------------------------------------------------------------------
+
+
+def code_is_formatted():
+    """As .clang-format says; version 14, because others format differently."""
+    for name in ("clang-format-14", "clang-format"):
+        if shutil.which(name) and "version 14." in run([name, "--version"])[1]:
+            break
+    else:
+        raise Skip("there is no clang-format 14 here")
+    for file in files(*CODE):
+        content, said = run([name, "--dry-run", "-Werror", short(file)])
+        if not content:
+            first = said.splitlines()[0] if said else f"{short(file)}:1:"
+            place = re.match(r"[^:]*:\d+", first)
+            yield f"{place[0] if place else short(file)}: run `{name} -i {short(file)}`"
+
+
+def scripts_pass_shellcheck():
+    """Shell scripts break in ways that only a tool sees."""
+    if not shutil.which("shellcheck"):
+        raise Skip("there is no shellcheck here")
+    for file in all_files():
+        if file.suffix == ".sh" or is_script(file) and "bash" in text(file).splitlines()[0]:
+            content, said = run(["shellcheck", "--external-sources", "--format=gcc", short(file)])
+            if not content:
+                yield said.strip()
+
+
+RULES = [
+    headers_compile_alone,
+    ordered_atomics_name_their_partner,
+    relaxed_atomics_say_why_that_is_enough,
+    files_start_with_their_licence,
+    files_hold_no_machine_paths,
+    open_ends_name_an_issue,
+    tests_mirror_the_tree,
+    no_file_is_longer_than_600_lines,
+    code_is_formatted,
+    scripts_pass_shellcheck,
+]
+
+
+def main(names):
+    rules = {rule.__name__: rule for rule in RULES}
+    if names == ["--list"]:
+        print("\n".join(rules))
+        return 0
+    if unknown := [n for n in names if n not in rules]:
+        print(f"no such rule: {', '.join(unknown)}; --list shows them all", file=sys.stderr)
+        return 1
+
+    complaints, checked = 0, 0
+    for name in names or rules:
+        try:
+            for complaint in rules[name]():
+                print(f"{complaint}  [{name}]")
+                complaints += 1
+            checked += 1
+        except Skip as why:
+            print(f"skipped: {name}: {why}")
+    if complaints:
+        return 1
+    return 0 if checked else 77
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,78 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""The rules about atomics read code; here is what they must understand."""
+
+import pathlib
+import tempfile
+import unittest
+
+import lint
+
+
+class Atomics(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.addCleanup(setattr, lint, "ROOT", lint.ROOT)
+        lint.ROOT = pathlib.Path(folder.name)
+        (lint.ROOT / "rmem").mkdir()
+
+    def write(self, code, name="a.cpp"):
+        (lint.ROOT / "rmem" / name).write_text(code)
+
+    def ordered(self, code):
+        self.write(code)
+        return list(lint.ordered_atomics_name_their_partner())
+
+    def relaxed(self, code):
+        self.write(code)
+        return list(lint.relaxed_atomics_say_why_that_is_enough())
+
+    RELEASE = "// (1) pairs with (2)\na.store(1, std::memory_order_release);\n"
+    ACQUIRE = "// (2) pairs with (1)\na.load(std::memory_order_acquire);\n"
+
+    def test_a_pair_is_content(self):
+        self.assertEqual(self.ordered(self.RELEASE + self.ACQUIRE), [])
+
+    def test_a_pair_may_lie_in_two_files(self):
+        self.write("// (1) with b.hpp (1)\na.store(1, std::memory_order_release);\n")
+        self.write("a.load(std::memory_order_acquire);  // (1) with rmem/a.cpp (1)\n", "b.hpp")
+        self.assertEqual(list(lint.ordered_atomics_name_their_partner()), [])
+
+    def test_an_operation_without_a_number_is_named_with_its_line(self):
+        (complaint,) = self.ordered("\na.load(std::memory_order_acquire);\n")
+        self.assertTrue(complaint.startswith("rmem/a.cpp:2: number it"), complaint)
+
+    def test_a_partner_must_exist(self):
+        (complaint,) = self.ordered(self.RELEASE)
+        self.assertIn("(1) names rmem/a.cpp (2), which is not there", complaint)
+
+    def test_a_release_does_not_pair_with_a_release(self):
+        another = self.ACQUIRE.replace("acquire", "release")
+        self.assertEqual(len(self.ordered(self.RELEASE + another)), 2)
+
+    def test_a_number_is_given_once(self):
+        complaints = self.ordered(self.RELEASE + self.ACQUIRE + self.ACQUIRE)
+        self.assertEqual(len(complaints), 1)
+        self.assertIn("(2) is taken by line 4", complaints[0])
+
+    def test_the_complexity_of_an_algorithm_is_no_number(self):
+        self.assertEqual(len(self.ordered("// O(1)\na.load(std::memory_order_acquire);\n")), 1)
+
+    def test_a_comment_belongs_to_the_whole_statement(self):
+        spread = "// (2) pairs with (1)\nif (x &&\n    a.load(\n    std::memory_order_acquire)) {\n"
+        self.assertEqual(self.ordered(self.RELEASE + spread), [])
+
+    def test_relaxed_needs_a_reason(self):
+        (complaint,) = self.relaxed("a.load(std::memory_order_relaxed);\n")
+        self.assertTrue(complaint.startswith("rmem/a.cpp:1: say why"), complaint)
+
+    def test_a_reason_covers_its_paragraph_and_no_more(self):
+        line = "a.load(std::memory_order_relaxed);\n"
+        reason = "// relaxed is enough: a hint\n"
+        self.assertEqual(self.relaxed(reason + line + line), [])
+        self.assertEqual(len(self.relaxed(reason + line + "\n" + line)), 1)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,337 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "rmem/config.hpp"
+
+#include <gmock/gmock.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <functional>
+#include <limits>
+#include <set>
+#include <string>
+
+namespace rmem {
+namespace {
+
+using ::testing::HasSubstr;
+
+/// The code of the error that `call` throws; its sentence goes to `sentence`.
+Errc code_of(const std::function<void()>& call, std::string* sentence = nullptr) {
+    try {
+        call();
+    } catch (const Error& error) {
+        if (sentence != nullptr) *sentence = error.what();
+        return error.code();
+    }
+    ADD_FAILURE() << "nothing was thrown";
+    return Errc::system;
+}
+
+/// An environment without any variable that rmem reads.
+class EnvironmentTest : public ::testing::Test {
+protected:
+    EnvironmentTest() {
+        for (const char* name : {"RMEM_RING",
+                                 "RMEM_NODE",
+                                 "RMEM_NODES",
+                                 "RMEM_RANK",
+                                 "RMEM_RANKS",
+                                 "RMEM_LINK",
+                                 "RMEM_SIZE",
+                                 "RMEM_TIMING",
+                                 "RMEM_BOUND",
+                                 "RMEM_FAULTS",
+                                 "RMEM_CHECK",
+                                 "RMEM_UNIX_GROUP",
+                                 "RMEM_JOIN_TIMEOUT",
+                                 "PMI_RANK",
+                                 "PMI_SIZE",
+                                 "PMI_JOBID",
+                                 "OMPI_COMM_WORLD_RANK",
+                                 "OMPI_COMM_WORLD_SIZE",
+                                 "OMPI_MCA_ess_base_jobid",
+                                 "PMIX_RANK",
+                                 "PMIX_NAMESPACE",
+                                 "SLURM_PROCID",
+                                 "SLURM_NTASKS",
+                                 "SLURM_JOB_ID",
+                                 "SLURM_STEP_ID"}) {
+            ::unsetenv(name);
+        }
+    }
+    static void set(const char* name, const std::string& value) {
+        ::setenv(name, value.c_str(), 1);
+    }
+    static RingConfig config() { return Environment::read().ring_config(); }
+    static Member member() {
+        const Environment environment = Environment::read();
+        return environment.member(environment.ring_config());
+    }
+};
+
+TEST_F(EnvironmentTest, nothing_set_is_one_rank_on_one_node_of_this_users_default_ring) {
+    const RingConfig found = config();
+    EXPECT_EQ(found.name, "default-" + std::to_string(::getuid()));
+    EXPECT_EQ(found.nodes, 1U);
+    EXPECT_EQ(found.ranks, 1U);
+    EXPECT_EQ(found.link, LinkKind::direct);
+    EXPECT_EQ(found.user_bytes, kDefaultUserBytes);
+    EXPECT_EQ(member().rank, 0U);
+    EXPECT_EQ(member().node, 0U);
+}
+
+TEST_F(EnvironmentTest, an_empty_variable_counts_as_unset) {
+    set("RMEM_NODES", "");
+    set("RMEM_LINK", "");
+    EXPECT_EQ(config().nodes, 1U);
+    EXPECT_EQ(config().link, LinkKind::direct);
+}
+
+TEST_F(EnvironmentTest, every_setting_reaches_the_configuration) {
+    set("RMEM_RING", "rig");
+    set("RMEM_NODES", "3");
+    set("RMEM_RANKS", "6");
+    set("RMEM_RANK", "5");
+    set("RMEM_LINK", "ring");
+    set("RMEM_SIZE", "64K");
+    set("RMEM_TIMING", "scramnet-burst");
+    set("RMEM_BOUND", "10us");
+    set("RMEM_UNIX_GROUP", "rigs");
+    set("RMEM_JOIN_TIMEOUT", "2s");
+    const RingConfig found = config();
+    EXPECT_EQ(found.name, "rig");
+    EXPECT_EQ(found.nodes, 3U);
+    EXPECT_EQ(found.ranks, 6U);
+    EXPECT_EQ(found.link, LinkKind::ring);
+    EXPECT_EQ(found.user_bytes, 64U * 1024);
+    EXPECT_EQ(found.timing, parse_timing("scramnet-burst"));
+    EXPECT_EQ(found.bound_ns, 10'000);
+    EXPECT_EQ(found.unix_group, "rigs");
+    EXPECT_EQ(Environment::read().join_timeout_ns, 2'000'000'000);
+    EXPECT_EQ(member().rank, 5U);
+    EXPECT_EQ(member().node, 2U);
+}
+
+TEST_F(EnvironmentTest, ranks_default_to_nodes_and_nodes_to_ranks) {
+    set("RMEM_NODES", "4");
+    EXPECT_EQ(config().ranks, 4U);
+    ::unsetenv("RMEM_NODES");
+    set("RMEM_RANKS", "7");
+    EXPECT_EQ(config().nodes, 7U);
+}
+
+TEST_F(EnvironmentTest, ranks_lie_on_nodes_in_blocks_unless_a_node_is_named) {
+    set("RMEM_NODES", "2");
+    set("RMEM_RANKS", "5");
+    const unsigned nodes_of_ranks[] = {0, 0, 0, 1, 1};
+    for (unsigned rank = 0; rank < 5; ++rank) {
+        set("RMEM_RANK", std::to_string(rank));
+        EXPECT_EQ(member().node, nodes_of_ranks[rank]) << rank;
+    }
+    set("RMEM_NODE", "0");
+    EXPECT_EQ(member().node, 0U);
+}
+
+TEST_F(EnvironmentTest, a_node_alone_is_a_rank_where_each_node_has_one) {
+    set("RMEM_NODES", "4");
+    set("RMEM_NODE", "2");
+    EXPECT_EQ(member().rank, 2U);
+    EXPECT_EQ(member().node, 2U);
+    set("RMEM_RANKS", "8");
+    EXPECT_EQ(code_of([] { member(); }), Errc::bad_environment);
+}
+
+TEST_F(EnvironmentTest, a_ring_of_many_does_not_guess_who_this_process_is) {
+    set("RMEM_NODES", "4");
+    std::string sentence;
+    EXPECT_EQ(code_of([] { member(); }, &sentence), Errc::bad_environment);
+    EXPECT_THAT(sentence, HasSubstr("RMEM_RANK"));
+}
+
+TEST_F(EnvironmentTest, each_malformed_variable_is_named_with_what_was_found) {
+    const struct {
+        const char* variable;
+        const char* value;
+        Errc code;
+    } kCases[] = {
+        {"RMEM_NODES", "four", Errc::bad_environment},
+        {"RMEM_NODES", "-1", Errc::bad_environment},
+        {"RMEM_NODES", "257", Errc::bad_environment},
+        {"RMEM_NODES", "4 ", Errc::bad_environment},
+        {"RMEM_NODES", "0", Errc::bad_node_count},
+        {"RMEM_RANKS", "0", Errc::bad_node_count},
+        {"RMEM_RANKS", "1e3", Errc::bad_environment},
+        {"RMEM_NODE", "256", Errc::bad_environment},
+        {"RMEM_RANK", "0x1", Errc::bad_environment},
+        {"RMEM_LINK", "carrier-pigeon", Errc::unknown_link},
+        {"RMEM_SIZE", "10", Errc::bad_size},
+        {"RMEM_SIZE", "0", Errc::bad_size},
+        {"RMEM_SIZE", "5G", Errc::bad_size},
+        {"RMEM_SIZE", "1T", Errc::bad_environment},
+        {"RMEM_SIZE", "18446744073709551615G", Errc::bad_environment},
+        {"RMEM_TIMING", "warp-9", Errc::bad_profile},
+        {"RMEM_BOUND", "10", Errc::bad_environment},
+        {"RMEM_BOUND", "-5us", Errc::bad_environment},
+        {"RMEM_JOIN_TIMEOUT", "soon", Errc::bad_environment},
+        {"RMEM_RING", "a/b", Errc::invalid_argument},
+        {"RMEM_RING", "0123456789012345678901234567890123456789012345678901234567890123",
+         Errc::invalid_argument},
+        {"PMI_RANK", "first", Errc::bad_environment},
+        {"OMPI_COMM_WORLD_RANK", "1.0", Errc::bad_environment},
+    };
+    for (const auto& bad : kCases) {
+        set(bad.variable, bad.value);
+        std::string sentence;
+        EXPECT_EQ(code_of([] { config(); }, &sentence), bad.code)
+            << bad.variable << "=" << bad.value;
+        const bool names_variable = sentence.find(bad.variable) != std::string::npos;
+        const bool shows_value = sentence.find(bad.value) != std::string::npos;
+        EXPECT_TRUE(names_variable || shows_value) << sentence;
+        ::unsetenv(bad.variable);
+    }
+}
+
+TEST_F(EnvironmentTest, a_rank_outside_the_ring_is_refused) {
+    set("RMEM_RANKS", "4");
+    set("RMEM_RANK", "4");
+    EXPECT_EQ(code_of([] { member(); }), Errc::bad_rank);
+}
+
+// ---- Launchers
+
+TEST_F(EnvironmentTest, pmi_gives_rank_and_count) {
+    set("PMI_RANK", "2");
+    set("PMI_SIZE", "4");
+    EXPECT_EQ(config().ranks, 4U);
+    EXPECT_EQ(config().nodes, 4U);
+    EXPECT_EQ(member().rank, 2U);
+}
+
+TEST_F(EnvironmentTest, open_mpi_gives_rank_and_count) {
+    set("OMPI_COMM_WORLD_RANK", "1");
+    set("OMPI_COMM_WORLD_SIZE", "2");
+    set("PMIX_RANK", "1");
+    EXPECT_EQ(config().ranks, 2U);
+    EXPECT_EQ(member().rank, 1U);
+}
+
+TEST_F(EnvironmentTest, slurm_gives_rank_and_count) {
+    set("SLURM_PROCID", "3");
+    set("SLURM_NTASKS", "8");
+    EXPECT_EQ(config().ranks, 8U);
+    EXPECT_EQ(member().rank, 3U);
+}
+
+TEST_F(EnvironmentTest, a_launcher_without_a_count_needs_one) {
+    set("PMIX_RANK", "1");
+    std::string sentence;
+    EXPECT_EQ(code_of([] { config(); }, &sentence), Errc::bad_environment);
+    EXPECT_THAT(sentence, HasSubstr("RMEM_RANKS"));
+    set("RMEM_RANKS", "2");
+    EXPECT_EQ(member().rank, 1U);
+}
+
+TEST_F(EnvironmentTest, own_variables_win_over_a_launchers) {
+    set("PMI_RANK", "2");
+    set("PMI_SIZE", "4");
+    set("RMEM_RANK", "0");
+    set("RMEM_RANKS", "2");
+    EXPECT_EQ(config().ranks, 2U);
+    EXPECT_EQ(member().rank, 0U);
+}
+
+TEST_F(EnvironmentTest, two_jobs_of_a_launcher_do_not_meet) {
+    set("SLURM_PROCID", "0");
+    set("SLURM_NTASKS", "2");
+    set("SLURM_JOB_ID", "71");
+    const std::string one = config().name;
+    set("SLURM_JOB_ID", "72");
+    EXPECT_NE(config().name, one);
+    set("SLURM_STEP_ID", "1");
+    const std::string step = config().name;
+    set("SLURM_STEP_ID", "2");
+    EXPECT_NE(config().name, step);
+    EXPECT_THAT(step, HasSubstr(std::to_string(::getuid())));
+}
+
+TEST_F(EnvironmentTest, the_ranks_of_one_job_meet_even_where_the_launcher_names_no_job) {
+    set("PMI_RANK", "0");
+    set("PMI_SIZE", "2");
+    const std::string first = config().name;
+    set("PMI_RANK", "1");
+    EXPECT_EQ(config().name, first);
+}
+
+TEST_F(EnvironmentTest, a_jobs_name_always_makes_a_ring_name) {
+    set("PMIX_RANK", "0");
+    set("RMEM_RANKS", "1");
+    set("PMIX_NAMESPACE", std::string(200, '/') + "job@host.1");
+    EXPECT_NO_THROW(config());
+}
+
+// ---- Numbers
+
+TEST(ParseTest, sizes_have_binary_units) {
+    EXPECT_EQ(parse_size("x", "4096"), 4096U);
+    EXPECT_EQ(parse_size("x", "64K"), 65536U);
+    EXPECT_EQ(parse_size("x", "8M"), 8U << 20);
+    EXPECT_EQ(parse_size("x", "1G"), 1U << 30);
+}
+
+TEST(ParseTest, times_need_a_unit) {
+    EXPECT_EQ(parse_duration_ns("x", "250ns"), 250);
+    EXPECT_EQ(parse_duration_ns("x", "10us"), 10'000);
+    EXPECT_EQ(parse_duration_ns("x", "5ms"), 5'000'000);
+    EXPECT_EQ(parse_duration_ns("x", "2s"), 2'000'000'000);
+    EXPECT_EQ(code_of([] { parse_duration_ns("x", "5"); }), Errc::bad_environment);
+    EXPECT_EQ(code_of([] { parse_duration_ns("x", "9999999999999s"); }), Errc::bad_environment);
+}
+
+TEST(ParseTest, link_names_read_back) {
+    for (const LinkKind link : {LinkKind::direct, LinkKind::ring, LinkKind::udp, LinkKind::sim}) {
+        EXPECT_EQ(parse_link(name_of(link)), link);
+    }
+}
+
+// ---- Check and hash
+
+TEST(RingConfigTest, a_profile_that_nobody_could_have_parsed_is_refused) {
+    RingConfig config;
+    config.timing = parse_timing("scramnet-burst");
+    EXPECT_NO_THROW(config.check());
+    config.timing.pitch_ps = 0;
+    EXPECT_EQ(code_of([&] { config.check(); }), Errc::bad_profile);
+    for (char& c : config.timing.name) c = 'x';
+    EXPECT_EQ(code_of([&] { config.check(); }), Errc::bad_profile);
+}
+
+TEST(RingConfigTest, a_link_of_no_name_is_refused) {
+    RingConfig config;
+    config.link = static_cast<LinkKind>(9);
+    EXPECT_EQ(code_of([&] { config.check(); }), Errc::unknown_link);
+}
+
+TEST(RingConfigTest, the_hash_tells_every_setting_apart_but_the_name) {
+    RingConfig plain;
+    std::set<std::uint64_t> hashes = {plain.hash()};
+    const auto differs = [&](const std::function<void(RingConfig&)>& change) {
+        RingConfig changed;
+        change(changed);
+        return hashes.insert(changed.hash()).second;
+    };
+    EXPECT_TRUE(differs([](RingConfig& c) { c.nodes = 2; }));
+    EXPECT_TRUE(differs([](RingConfig& c) { c.ranks = 2; }));
+    EXPECT_TRUE(differs([](RingConfig& c) { c.link = LinkKind::ring; }));
+    EXPECT_TRUE(differs([](RingConfig& c) { c.user_bytes *= 2; }));
+    EXPECT_TRUE(differs([](RingConfig& c) { c.timing = parse_timing("scramnet-burst"); }));
+    EXPECT_TRUE(
+        differs([](RingConfig& c) { c.timing = parse_timing("scramnet-burst,fifo=lose"); }));
+    EXPECT_TRUE(differs([](RingConfig& c) { c.bound_ns = 1; }));
+    EXPECT_TRUE(differs([](RingConfig& c) { c.system_bytes = 4096; }));
+    EXPECT_TRUE(differs([](RingConfig& c) { c.system_hash = 1; }));
+    EXPECT_FALSE(differs([](RingConfig& c) { c.name = "another"; }));
+    EXPECT_FALSE(differs([](RingConfig& c) { c.unix_group = "another"; }));
+}
+
+}  // namespace
+}  // namespace rmem

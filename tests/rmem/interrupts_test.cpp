@@ -1,0 +1,314 @@
+// SPDX-License-Identifier: Apache-2.0
+// ctest: tsan
+#include "rmem/interrupts.hpp"
+
+#include "rmem/node_slot.hpp"
+#include "tests/support/child.hpp"
+
+#include <gmock/gmock.h>
+
+#include <atomic>
+#include <memory>
+#include <thread>
+#include <vector>
+
+namespace rmem {
+namespace {
+
+using test::RingName;
+
+constexpr unsigned kNodes = 4;
+constexpr std::size_t kBytes = 4096;
+
+/// A ring of four nodes, one rank each, all of them threads of this process.
+struct InterruptsTest : ::testing::Test {
+    RingName name;
+    std::shared_ptr<Ring> ring = [this] {
+        RingConfig config;
+        config.name = name.get();
+        config.nodes = config.ranks = kNodes;
+        config.user_bytes = kBytes;
+        return Ring::open(config, Deadline::never());
+    }();
+    std::vector<std::unique_ptr<Membership>> members;
+    std::vector<std::unique_ptr<InterruptBoard>> boards;
+
+    InterruptsTest() {
+        for (unsigned n = 0; n < kNodes; ++n) join(n);
+    }
+    void join(unsigned n) {
+        members.push_back(std::make_unique<Membership>(ring, Member{n, n}));
+        boards.push_back(std::make_unique<InterruptBoard>(*ring, n, n));
+    }
+    InterruptBoard& node(unsigned n) { return *boards[n]; }
+
+    void write_word(unsigned n, std::size_t offset, std::uint32_t value) {
+        reinterpret_cast<std::atomic<std::uint32_t>*>(ring->bank(n) + offset)->store(value);
+        if (node(n).anyone_watches()) node(n).written(offset, kWordBytes);
+    }
+    std::uint64_t raised_at(unsigned n) {
+        return ring->node(n).link.get(LinkCounter::interrupts_raised);
+    }
+};
+
+TEST_F(InterruptsTest, nobody_watches_at_first) {
+    EXPECT_FALSE(node(0).anyone_watches());
+    write_word(0, 0x40, 1);
+    EXPECT_FALSE(node(1).pending());
+    EXPECT_FALSE(node(1).take());
+}
+
+TEST_F(InterruptsTest, an_interrupt_tells_address_origin_and_value) {
+    node(1).watch(0x40, 4, Trigger::any_write);
+    EXPECT_TRUE(node(3).anyone_watches());
+    write_word(2, 0x40, 77);
+    EXPECT_TRUE(node(1).pending());
+    const auto interrupt = node(1).take();
+    ASSERT_TRUE(interrupt);
+    EXPECT_EQ(interrupt->offset, 0x40U);
+    EXPECT_EQ(interrupt->origin, 2U);
+    EXPECT_EQ(interrupt->value, 77U);
+    EXPECT_EQ(interrupt->missed, 0U);
+    EXPECT_FALSE(node(1).pending());
+    EXPECT_FALSE(node(1).take());
+    EXPECT_EQ(raised_at(1), 1U);
+}
+
+TEST_F(InterruptsTest, words_are_watched_one_by_one) {
+    node(1).watch(0x40, 4, Trigger::any_write);
+    write_word(0, 0x3c, 1);
+    write_word(0, 0x44, 1);
+    EXPECT_FALSE(node(1).take());
+}
+
+TEST_F(InterruptsTest, a_range_that_begins_or_ends_inside_a_word_watches_the_whole_word) {
+    node(1).watch(0x42, 4, Trigger::any_write);
+    write_word(0, 0x40, 1);
+    write_word(0, 0x44, 2);
+    write_word(0, 0x48, 3);
+    EXPECT_EQ(node(1).take()->offset, 0x40U);
+    EXPECT_EQ(node(1).take()->offset, 0x44U);
+    EXPECT_FALSE(node(1).take());
+}
+
+TEST_F(InterruptsTest, a_long_write_raises_once_for_each_watched_word) {
+    node(1).watch(0x100, 4, Trigger::any_write);
+    node(1).watch(0x1fc, 8, Trigger::any_write);
+    auto* words = reinterpret_cast<std::uint32_t*>(ring->bank(0));
+    for (std::uint32_t i = 0; i < kBytes / 4; ++i) words[i] = i;
+    node(0).written(0, kBytes);
+    for (const std::size_t offset : {0x100U, 0x1fcU, 0x200U}) {
+        const auto interrupt = node(1).take();
+        ASSERT_TRUE(interrupt);
+        EXPECT_EQ(interrupt->offset, offset);
+        EXPECT_EQ(interrupt->value, offset / 4);
+    }
+    EXPECT_FALSE(node(1).take());
+}
+
+TEST_F(InterruptsTest, every_word_of_the_memory_can_be_watched) {
+    node(1).watch(0, kBytes, Trigger::any_write);
+    for (std::size_t offset = 0; offset < kBytes; offset += 4) {
+        write_word(0, offset, static_cast<std::uint32_t>(offset));
+        const auto interrupt = node(1).take();
+        ASSERT_TRUE(interrupt);
+        ASSERT_EQ(interrupt->offset, offset);
+    }
+}
+
+TEST_F(InterruptsTest, own_writes_raise_nothing) {
+    node(1).watch(0x40, 4, Trigger::any_write);
+    write_word(1, 0x40, 1);
+    EXPECT_FALSE(node(1).take());
+}
+
+TEST_F(InterruptsTest, every_watching_node_gets_its_own) {
+    for (const unsigned n : {0U, 1U, 3U}) node(n).watch(0x40, 4, Trigger::any_write);
+    write_word(2, 0x40, 5);
+    for (const unsigned n : {0U, 1U, 3U}) EXPECT_TRUE(node(n).take()) << n;
+    EXPECT_FALSE(node(2).take());
+}
+
+TEST_F(InterruptsTest, a_marked_watch_needs_the_writers_mark) {
+    node(1).watch(0x40, 8, Trigger::marked);
+    node(0).mark(0x40, 4);
+    write_word(0, 0x44, 1);
+    EXPECT_FALSE(node(1).take()) << "the writer has not marked this word";
+    write_word(2, 0x40, 1);
+    EXPECT_FALSE(node(1).take()) << "this writer has marked nothing";
+    write_word(0, 0x40, 1);
+    EXPECT_TRUE(node(1).take());
+    node(0).unmark(0x40, 4);
+    write_word(0, 0x40, 2);
+    EXPECT_FALSE(node(1).take());
+}
+
+TEST_F(InterruptsTest, a_mark_is_asked_for_by_range) {
+    node(0).mark(0x80, 4);
+    EXPECT_TRUE(node(0).is_marked(0x80, 4));
+    EXPECT_TRUE(node(0).is_marked(0, kBytes));
+    EXPECT_TRUE(node(0).is_marked(0x83, 1));
+    EXPECT_FALSE(node(0).is_marked(0x84, kBytes - 0x84));
+    EXPECT_FALSE(node(0).is_marked(0, 0x80));
+    EXPECT_FALSE(node(1).is_marked(0x80, 4)) << "marks are each node's own";
+}
+
+TEST_F(InterruptsTest, watching_again_replaces_the_trigger) {
+    node(1).watch(0x40, 4, Trigger::any_write);
+    node(1).watch(0x40, 4, Trigger::marked);
+    write_word(0, 0x40, 1);
+    EXPECT_FALSE(node(1).take());
+    node(1).watch(0x40, 4, Trigger::any_write);
+    write_word(0, 0x40, 1);
+    EXPECT_TRUE(node(1).take());
+}
+
+TEST_F(InterruptsTest, who_has_stopped_watching_costs_writers_nothing) {
+    node(1).watch(0x40, 400, Trigger::any_write);
+    node(2).watch(0x80, 4, Trigger::marked);
+    node(1).unwatch(0, kBytes);
+    EXPECT_TRUE(node(0).anyone_watches());
+    node(2).unwatch(0x80, 4);
+    EXPECT_FALSE(node(0).anyone_watches());
+    write_word(0, 0x40, 1);
+    EXPECT_FALSE(node(1).take());
+}
+
+TEST_F(InterruptsTest, a_range_outside_the_memory_is_refused) {
+    const auto refused = [](const std::function<void()>& call) {
+        try {
+            call();
+        } catch (const Error& error) {
+            return error.code() == Errc::invalid_argument;
+        }
+        return false;
+    };
+    EXPECT_TRUE(refused([&] { node(0).watch(kBytes, 4, Trigger::any_write); }));
+    EXPECT_TRUE(refused([&] { node(0).watch(kBytes - 4, 8, Trigger::any_write); }));
+    EXPECT_TRUE(refused([&] { node(0).watch(4, ~std::size_t{0}, Trigger::any_write); }));
+    EXPECT_TRUE(refused([&] { node(0).watch(0, 0, Trigger::any_write); }));
+    EXPECT_TRUE(refused([&] { node(0).unwatch(kBytes, 4); }));
+    EXPECT_TRUE(refused([&] { node(0).mark(kBytes, 4); }));
+    EXPECT_TRUE(refused([&] { node(0).unmark(kBytes, 4); }));
+    EXPECT_FALSE(node(0).is_marked(kBytes, 4));
+    EXPECT_FALSE(node(0).anyone_watches());
+    node(1).watch(0, kBytes, Trigger::any_write);
+    node(0).written(kBytes, 64);  // a system region
+    EXPECT_FALSE(node(1).take());
+}
+
+TEST_F(InterruptsTest, what_is_applied_raises_as_its_mark_says) {
+    node(1).watch(0x40, 4, Trigger::any_write);
+    node(1).watch(0x80, 4, Trigger::marked);
+    node(1).applied(3, 0x40, 4, false);
+    node(1).applied(3, 0x80, 4, false);
+    node(1).applied(3, 0x80, 4, true);
+    node(1).applied(1, 0x40, 4, true);
+    EXPECT_EQ(node(1).take()->offset, 0x40U);
+    const auto marked = node(1).take();
+    ASSERT_TRUE(marked);
+    EXPECT_EQ(marked->offset, 0x80U);
+    EXPECT_EQ(marked->origin, 3U);
+    EXPECT_FALSE(node(1).take()) << "own writes raise nothing";
+}
+
+// ---- The queue
+
+TEST_F(InterruptsTest, interrupts_come_in_the_order_in_which_one_node_wrote) {
+    node(1).watch(0, kBytes, Trigger::any_write);
+    for (std::uint32_t i = 0; i < 3'000; ++i) {
+        write_word(0, i % 7 * 4, i);
+        if (i % 3 != 2) continue;
+        for (std::uint32_t j = i - 2; j <= i; ++j) ASSERT_EQ(node(1).take()->value, j);
+    }
+}
+
+TEST_F(InterruptsTest, what_does_not_fit_is_counted_and_reported_with_the_next_one) {
+    node(1).watch(0x40, 4, Trigger::any_write);
+    for (std::uint32_t i = 0; i < kInterruptQueueEntries + 100; ++i) write_word(0, 0x40, i);
+    EXPECT_EQ(ring->node(1).link.get(LinkCounter::interrupts_lost), 100U);
+    EXPECT_EQ(raised_at(1), kInterruptQueueEntries);
+    const auto first = node(1).take();
+    ASSERT_TRUE(first);
+    EXPECT_EQ(first->missed, 100U);
+    EXPECT_EQ(first->value, 0U) << "the oldest are kept";
+    for (std::uint32_t i = 1; i < kInterruptQueueEntries; ++i) {
+        const auto next = node(1).take();
+        ASSERT_TRUE(next);
+        ASSERT_EQ(next->value, i);
+        ASSERT_EQ(next->missed, 0U);
+    }
+    EXPECT_FALSE(node(1).take());
+    write_word(0, 0x40, 1);
+    EXPECT_EQ(node(1).take()->missed, 0U);
+}
+
+TEST_F(InterruptsTest, writers_that_raise_at_once_lose_nothing_that_is_not_counted) {
+    constexpr std::uint32_t kWrites = 20'000;
+    node(0).watch(0, 64, Trigger::any_write);
+    std::vector<std::thread> writers;
+    std::atomic<int> running = kNodes - 1;
+    for (unsigned n = 1; n < kNodes; ++n) {
+        writers.emplace_back([&, n] {
+            for (std::uint32_t i = 0; i < kWrites; ++i) write_word(n, n * 4, i);
+            --running;
+        });
+    }
+    std::uint64_t taken = 0;
+    std::uint64_t missed = 0;
+    std::int64_t last[kNodes] = {-1, -1, -1, -1};
+    for (;;) {
+        const bool over = running == 0;
+        const auto interrupt = node(0).take();
+        if (!interrupt) {
+            if (over) break;
+            std::this_thread::yield();
+            continue;
+        }
+        ++taken;
+        missed += interrupt->missed;
+        ASSERT_LT(interrupt->origin, kNodes);
+        ASSERT_EQ(interrupt->offset, interrupt->origin * 4);
+        ASSERT_GT(std::int64_t{interrupt->value}, last[interrupt->origin]);
+        last[interrupt->origin] = interrupt->value;
+    }
+    for (auto& writer : writers) writer.join();
+    const std::uint64_t lost = ring->node(0).link.get(LinkCounter::interrupts_lost);
+    EXPECT_EQ(taken + lost, std::uint64_t{kWrites} * (kNodes - 1));
+    EXPECT_EQ(raised_at(0), taken);
+    EXPECT_LE(missed, lost);
+}
+
+TEST_F(InterruptsTest, a_sleeping_watcher_is_woken) {
+    node(1).watch(0x40, 4, Trigger::any_write);
+    const std::uint32_t before = ring->rank(1).wake.load();
+    write_word(0, 0x40, 1);
+    EXPECT_EQ(ring->rank(1).wake.load(), before) << "it does not sleep";
+    ring->attention()[1].store(1);
+    ring->attention()[2].store(1);
+    write_word(0, 0x40, 1);
+    EXPECT_EQ(ring->rank(1).wake.load(), before + 1);
+    EXPECT_EQ(ring->rank(2).wake.load(), 0U) << "this one watches nothing";
+}
+
+// ---- The dead
+
+TEST_F(InterruptsTest, a_node_that_comes_again_has_forgotten_what_its_former_self_watched) {
+    node(1).watch(0, kBytes, Trigger::any_write);
+    node(1).mark(0x10, 4);
+    write_word(0, 0x40, 1);
+    boards[1].reset();
+    members[1].reset();
+    EXPECT_TRUE(node(0).anyone_watches()) << "nobody has cleared it yet";
+    members[1] = std::make_unique<Membership>(ring, Member{1, 1});
+    boards[1] = std::make_unique<InterruptBoard>(*ring, 1, 1);
+    EXPECT_FALSE(node(0).anyone_watches());
+    EXPECT_FALSE(node(1).is_marked(0x10, 4));
+    EXPECT_FALSE(node(1).take());
+    node(1).watch(0x40, 4, Trigger::any_write);
+    write_word(0, 0x40, 2);
+    EXPECT_EQ(node(1).take()->value, 2U);
+}
+
+}  // namespace
+}  // namespace rmem

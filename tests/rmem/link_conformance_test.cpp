@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+// ctest: tsan
+#include "tests/support/link_conformance.hpp"
+
+namespace rmem::test {
+namespace {
+
+INSTANTIATE_TEST_SUITE_P(Direct, LinkConformance, conformance_cases(LinkKind::direct, {"none"}),
+                         conformance_case_name);
+INSTANTIATE_TEST_SUITE_P(Ring, LinkConformance,
+                         conformance_cases(LinkKind::ring,
+                                           {"none", "scramnet-burst", "scramnet-burst-plus"}),
+                         conformance_case_name);
+
+}  // namespace
+}  // namespace rmem::test

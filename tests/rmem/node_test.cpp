@@ -1,0 +1,293 @@
+// SPDX-License-Identifier: Apache-2.0
+// ctest: tsan
+#include "rmem/node.hpp"
+
+#include "rmem/node_slot.hpp"
+#include "rmem/write_stamps.hpp"
+#include "tests/support/child.hpp"
+
+#include <gmock/gmock.h>
+#include <poll.h>
+#include <sched.h>
+
+#include <atomic>
+#include <cstdlib>
+#include <memory>
+#include <optional>
+#include <thread>
+#include <utility>
+#include <vector>
+
+namespace rmem {
+namespace {
+
+using test::eventually;
+using test::RingName;
+
+constexpr std::int64_t kPatience = 30'000'000'000;
+
+struct NodeTest : ::testing::Test {
+    RingName name;
+
+    RingConfig config(LinkKind link = LinkKind::direct) const {
+        RingConfig config;
+        config.name = name.get();
+        config.nodes = config.ranks = 2;
+        config.user_bytes = 4096;
+        config.link = link;
+        return config;
+    }
+    static bool readable(int fd) {
+        pollfd one{fd, POLLIN, 0};
+        return ::poll(&one, 1, 0) == 1 && (one.revents & POLLIN) != 0;
+    }
+    static bool becomes_readable(int fd) {
+        pollfd one{fd, POLLIN, 0};
+        return ::poll(&one, 1, 30'000) == 1;
+    }
+};
+
+// ---- Joining
+
+TEST_F(NodeTest, it_joins_the_ring_that_the_environment_names) {
+    ::setenv("RMEM_RING", name.get().c_str(), 1);
+    ::setenv("RMEM_NODES", "2", 1);
+    ::setenv("RMEM_NODE", "1", 1);
+    ::setenv("RMEM_SIZE", "4K", 1);
+    {
+        Node node = Node::open();
+        EXPECT_EQ(node.id(), 1U);
+        EXPECT_EQ(node.rank(), 1U);
+        EXPECT_EQ(node.size(), 4096U);
+        EXPECT_EQ(node.ring().config().name, name.get());
+    }
+    for (const char* variable : {"RMEM_RING", "RMEM_NODES", "RMEM_NODE", "RMEM_SIZE"}) {
+        ::unsetenv(variable);
+    }
+}
+
+TEST_F(NodeTest, a_link_that_is_not_for_one_host_is_refused_and_nothing_left) {
+    for (const LinkKind link : {LinkKind::udp, LinkKind::sim}) {
+        try {
+            Node(config(link), {0, 0});
+            FAIL() << "was not refused";
+        } catch (const Error& error) {
+            EXPECT_EQ(error.code(), Errc::unknown_link);
+            EXPECT_THAT(error.what(), ::testing::HasSubstr(name_of(link)));
+        }
+        EXPECT_FALSE(name.exists());
+    }
+}
+
+TEST_F(NodeTest, a_moved_node_goes_on) {
+    Node first(config(), {0, 0});
+    Node moved(std::move(first));
+    EXPECT_EQ(moved.write_word(0, 5), WriteResult::ok);
+    EXPECT_EQ(moved.load(0), 5U);
+}
+
+TEST_F(NodeTest, ranks_of_one_node_share_its_bank_on_every_link) {
+    for (const LinkKind link : {LinkKind::direct, LinkKind::ring}) {
+        RingConfig shared = config(link);
+        shared.ranks = 3;
+        const auto ring = Ring::open(shared, Deadline::in(kPatience));
+        Node a(ring, {0, 0});
+        Node b(ring, {1, 0});
+        Node other(ring, {2, 1});
+        EXPECT_EQ(a.write_word(0, 5), WriteResult::ok);
+        EXPECT_EQ(b.load(0), 5U) << name_of(link);
+        EXPECT_EQ(b.write_word(4, 6), WriteResult::ok);
+        EXPECT_EQ(other.wait_change(4, 0, Deadline::in(kPatience)), 6U);
+        EXPECT_EQ(other.wait_change(0, 0, Deadline::in(kPatience)), 5U);
+    }
+}
+
+TEST_F(NodeTest, a_bank_pointer_shows_what_others_write_without_any_call) {
+    for (const LinkKind link : {LinkKind::direct, LinkKind::ring}) {
+        const auto ring = Ring::open(config(link), Deadline::in(kPatience));
+        Node writer(ring, {0, 0});
+        Node reader(ring, {1, 1});
+        const auto* word = reinterpret_cast<const std::atomic<std::uint32_t>*>(reader.bank() + 64);
+        EXPECT_EQ(writer.write_word(64, 7), WriteResult::ok);
+        EXPECT_TRUE(eventually([&] { return word->load() == 7; })) << name_of(link);
+    }
+}
+
+// ---- The interrupt descriptor and callback
+
+struct NodeInterruptTest : NodeTest, ::testing::WithParamInterface<LinkKind> {
+    std::shared_ptr<Ring> ring = Ring::open(config(GetParam()), Deadline::in(kPatience));
+    Node writer{ring, {0, 0}};
+    std::optional<Node> watcher{std::in_place, ring, Member{1, 1}};
+};
+
+INSTANTIATE_TEST_SUITE_P(EachLink, NodeInterruptTest,
+                         ::testing::Values(LinkKind::direct, LinkKind::ring),
+                         [](const auto& link) { return std::string(name_of(link.param)); });
+
+TEST_P(NodeInterruptTest, the_descriptor_is_readable_exactly_while_interrupts_wait) {
+    const int fd = watcher->interrupt_fd();
+    EXPECT_EQ(watcher->interrupt_fd(), fd);
+    watcher->watch(0x40, 4);
+    EXPECT_FALSE(readable(fd));
+    for (std::uint32_t round = 1; round <= 20; ++round) {
+        writer.write_word(0x40, round);
+        writer.write_word(0x40, round);
+        ASSERT_TRUE(becomes_readable(fd));
+        ASSERT_TRUE(writer.flush(Deadline::in(kPatience)));
+        ASSERT_TRUE(watcher->next_interrupt(Deadline::now()));
+        ASSERT_TRUE(readable(fd)) << "one more waits";
+        ASSERT_TRUE(watcher->next_interrupt(Deadline::now()));
+        ASSERT_FALSE(readable(fd)) << "all are taken";
+        ASSERT_FALSE(watcher->next_interrupt(Deadline::now()));
+    }
+}
+
+TEST_P(NodeInterruptTest, one_that_waits_already_makes_a_new_descriptor_readable) {
+    watcher->watch(0x40, 4);
+    writer.write_word(0x40, 1);
+    ASSERT_TRUE(writer.flush(Deadline::in(kPatience)));
+    EXPECT_TRUE(becomes_readable(watcher->interrupt_fd()));
+}
+
+TEST_P(NodeInterruptTest, a_callback_gets_each_interrupt_in_order) {
+    std::atomic<std::uint32_t> calls = 0;
+    std::vector<std::uint32_t> values(100);
+    watcher->on_interrupt([&](const Interrupt& interrupt) {
+        EXPECT_EQ(interrupt.origin, 0U);
+        values[calls.load()] = interrupt.value;
+        ++calls;
+    });
+    watcher->watch(0x40, 4);
+    for (std::uint32_t i = 0; i < 100; ++i) {
+        while (writer.write_word(0x40, i) != WriteResult::ok) writer.poll();
+    }
+    ASSERT_TRUE(eventually([&] { return calls == 100; }));
+    EXPECT_FALSE(watcher->next_interrupt(Deadline::now()));
+    for (std::uint32_t i = 0; i < 100; ++i) EXPECT_EQ(values[i], i);
+}
+
+TEST_P(NodeInterruptTest, an_empty_callback_gives_the_interrupts_back) {
+    std::atomic<int> calls = 0;
+    watcher->on_interrupt([&](const Interrupt&) { ++calls; });
+    watcher->watch(0x40, 4);
+    writer.write_word(0x40, 1);
+    ASSERT_TRUE(eventually([&] { return calls == 1; }));
+    watcher->on_interrupt(nullptr);
+    writer.write_word(0x40, 2);
+    const auto interrupt = watcher->next_interrupt(Deadline::in(kPatience));
+    ASSERT_TRUE(interrupt);
+    EXPECT_EQ(interrupt->value, 2U);
+    EXPECT_EQ(calls, 1);
+}
+
+TEST_P(NodeInterruptTest, a_node_with_a_helper_can_leave_at_any_time) {
+    watcher->watch(0x40, 4);
+    for (int i = 0; i < 20; ++i) {
+        (void)watcher->interrupt_fd();
+        writer.write_word(0x40, 1);
+        watcher.reset();
+        watcher.emplace(ring, Member{1, 1});
+        watcher->watch(0x40, 4);
+    }
+}
+
+// ---- The bound
+
+TEST_F(NodeTest, on_direct_a_sampled_write_is_measured_by_who_waits_for_it) {
+    const auto ring = Ring::open(config(), Deadline::in(kPatience));
+    Node writer(ring, {0, 0});
+    for (unsigned i = 1; i < kStampEvery; ++i) writer.write_word(4, i);
+    std::thread reader([&] {
+        Node node(ring, {1, 1});
+        EXPECT_EQ(node.wait_change(0, 0, Deadline::in(kPatience)), 1U);
+        EXPECT_EQ(node.propagation().count(), 1U);
+        EXPECT_EQ(node.wait_change(0, 1, Deadline::in(kPatience)), 2U);
+        EXPECT_EQ(node.propagation().count(), 1U) << "the next one is not sampled";
+    });
+    // Asleep, so it has begun to wait.
+    ASSERT_TRUE(eventually([&] { return ring->attention()[1] != 0; }));
+    writer.write_word(0, 1);
+    ASSERT_TRUE(eventually([&] { return ring->node(1).propagation.count() == 1; }));
+    writer.write_word(0, 2);
+    reader.join();
+}
+
+TEST_F(NodeTest, on_direct_what_was_written_before_the_wait_is_not_measured) {
+    const auto ring = Ring::open(config(), Deadline::in(kPatience));
+    Node writer(ring, {0, 0});
+    Node reader(ring, {1, 1});
+    for (unsigned i = 1; i <= kStampEvery; ++i) writer.write_word(0, i);
+    EXPECT_EQ(reader.wait_change(0, 0, Deadline::in(kPatience)), kStampEvery);
+    EXPECT_EQ(reader.propagation().count(), 0U);
+}
+
+TEST_F(NodeTest, on_direct_a_sample_beyond_the_bound_is_reported_as_the_hosts) {
+    RingConfig bounded = config();
+    bounded.bound_ns = 1;  // nothing is that fast
+    const auto ring = Ring::open(bounded, Deadline::in(kPatience));
+    Node writer(ring, {0, 0});
+    EXPECT_EQ(writer.bound_ns(), 1);
+    for (unsigned i = 1; i < kStampEvery; ++i) writer.write_word(4, i);
+    std::thread reader([&] {
+        Node node(ring, {1, 1});
+        std::optional<BoundViolation> seen;
+        node.on_bound_violation([&](const BoundViolation& violation) { seen = violation; });
+        EXPECT_EQ(node.wait_change(0, 0, Deadline::in(kPatience)), 1U);
+        ASSERT_TRUE(seen);
+        EXPECT_EQ(seen->origin, 0U);
+        EXPECT_EQ(seen->offset, 0U);
+        EXPECT_TRUE(seen->by_host);
+        EXPECT_GT(seen->propagation_ns, 1);
+        EXPECT_EQ(node.counter(LinkCounter::bound_missed_by_host), 1U);
+        EXPECT_EQ(node.counter(LinkCounter::bound_violations), 0U);
+    });
+    ASSERT_TRUE(eventually([&] { return ring->attention()[1] != 0; }));
+    writer.write_word(0, 1);
+    reader.join();
+}
+
+TEST_F(NodeTest, on_ring_every_write_is_measured_and_those_delayed_past_the_bound_are_reported) {
+    constexpr std::uint32_t kWrites = 40;
+    constexpr std::uint32_t kDelayed = 7;
+    ::setenv("RMEM_FAULTS", "delay:node=0,by=20ms,count=7,after=10", 1);
+    RingConfig bounded = config(LinkKind::ring);
+    bounded.bound_ns = 10'000'000;
+    std::atomic<std::uint32_t> reported = 0;
+    {
+        const auto ring = Ring::open(bounded, Deadline::in(kPatience));
+        Node writer(ring, {0, 0});
+        Node reader(ring, {1, 1});
+        ::unsetenv("RMEM_FAULTS");
+        EXPECT_EQ(reader.bound_ns(), 10'000'000);
+        reader.on_bound_violation([&](const BoundViolation& violation) {
+            if (!violation.by_host) ++reported;
+        });
+        for (std::uint32_t i = 0; i < kWrites; ++i) {
+            while (writer.write_word(0, i + 1) != WriteResult::ok) writer.poll();
+        }
+        ASSERT_TRUE(writer.flush(Deadline::in(kPatience)));
+        EXPECT_EQ(reader.load(0), kWrites);
+        EXPECT_EQ(reader.propagation().count(), kWrites);
+        EXPECT_GE(reader.counter(LinkCounter::bound_violations), kDelayed);
+        EXPECT_TRUE(eventually([&] { return reported >= kDelayed; }));
+    }
+}
+
+// ---- Counters
+
+TEST_F(NodeTest, what_it_sent_is_counted_where_others_can_read_it) {
+    const auto ring = Ring::open(config(), Deadline::in(kPatience));
+    Node node(ring, {1, 1});
+    node.write_word(0, 1);
+    const char text[] = "reflective memory";
+    node.write(64, text, 16);
+    node.flush(Deadline::now());
+    EXPECT_EQ(node.counter(LinkCounter::writes_sent), 2U);
+    EXPECT_EQ(node.counter(LinkCounter::bytes_sent), 20U);
+    EXPECT_EQ(node.counter(LinkCounter::flushes), 1U);
+    EXPECT_EQ(Ring::observe(name.get())->rank(1).link.get(LinkCounter::writes_sent), 2U);
+}
+
+}  // namespace
+}  // namespace rmem

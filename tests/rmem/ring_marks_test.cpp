@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+// ctest: marked
+#include "rmem/ring.hpp"
+
+#include "tests/support/child.hpp"
+#include "tests/support/marks.hpp"
+
+#include <atomic>
+#include <cstdlib>
+#include <string>
+
+namespace rmem {
+namespace {
+
+using test::Child;
+using test::eventually;
+using test::RingName;
+using test::SharedValue;
+
+/// The marks of making, joining and leaving a ring.
+class RingMarksTest : public ::testing::TestWithParam<std::string> {};
+
+TEST_P(RingMarksTest, a_process_killed_there_leaves_nothing_that_stops_the_next) {
+    RingName name;
+    RingConfig config;
+    config.name = name.get();
+    config.user_bytes = 4096;
+    const auto come_and_go = [&] {
+        Membership(Ring::open(config, Deadline::in(30'000'000'000)), {});
+    };
+    // In a process of its own, since what is to be killed at is read when the first mark is passed.
+    SharedValue<std::atomic<bool>> joined;
+    Child first([&] {
+        if (GetParam() != "ring.joined") return;
+        const auto ring = Ring::open(config, Deadline::never());
+        *joined = true;
+        ::pause();
+    });
+    if (GetParam() == "ring.joined") {
+        ASSERT_TRUE(eventually([&] { return joined->load(); }));
+    }
+    Child killed([&] {
+        ::setenv("RMEM_KILL_AT", GetParam().c_str(), 1);
+        come_and_go();
+    });
+    EXPECT_EQ(killed.wait(), -SIGKILL) << "the mark was not reached";
+    Child next(come_and_go);
+    EXPECT_EQ(next.wait(), 0);
+    first.kill();
+    Child last(come_and_go);
+    EXPECT_EQ(last.wait(), 0);
+}
+
+INSTANTIATE_TEST_SUITE_P(EachMark, RingMarksTest,
+                         ::testing::ValuesIn(test::marks_in(RMEM_SOURCE_DIR,
+                                                            {"rmem/ring.cpp", "rmem/segment.cpp"})),
+                         [](const auto& mark) { return test::test_name_of_mark(mark.param); });
+
+}  // namespace
+}  // namespace rmem

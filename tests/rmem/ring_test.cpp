@@ -1,0 +1,459 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "rmem/ring.hpp"
+
+#include "tests/support/child.hpp"
+
+#include <fcntl.h>
+#include <gmock/gmock.h>
+#include <sched.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+
+#include <atomic>
+#include <cstring>
+#include <fstream>
+#include <memory>
+#include <vector>
+
+namespace rmem {
+namespace {
+
+using test::Child;
+using test::eventually;
+using test::RingName;
+using test::SharedValue;
+using ::testing::HasSubstr;
+
+constexpr std::int64_t kPatience = 30'000'000'000;
+
+struct RingTest : ::testing::Test {
+    RingName name;
+
+    RingConfig config(unsigned ranks = 2) const {
+        RingConfig config;
+        config.name = name.get();
+        config.nodes = config.ranks = ranks;
+        config.user_bytes = 4096;
+        return config;
+    }
+    std::shared_ptr<Ring> open() const { return Ring::open(config(), Deadline::in(kPatience)); }
+
+    /// Opens and expects to be refused with this code; returns the sentence.
+    static std::string refused(Errc code, const std::function<void()>& call) {
+        try {
+            call();
+            ADD_FAILURE() << "was not refused";
+        } catch (const Error& error) {
+            EXPECT_EQ(error.code(), code) << error.what();
+            return error.what();
+        }
+        return "";
+    }
+    std::string refused(Errc code) const {
+        return refused(code, [this] { open(); });
+    }
+    void write_object(const std::string& bytes) const {
+        std::ofstream(Segment::object_name(name.get()), std::ios::binary) << bytes;
+    }
+    static SegmentHeader& writable_header(const Segment& segment) {
+        return *reinterpret_cast<SegmentHeader*>(segment.data());
+    }
+};
+
+// ---- First and last
+
+TEST_F(RingTest, the_first_makes_it_and_the_last_removes_it) {
+    auto first = open();
+    EXPECT_TRUE(name.exists());
+    auto second = open();
+    first.reset();
+    EXPECT_TRUE(name.exists()) << "one is still there";
+    EXPECT_TRUE(second->has_members());
+    second.reset();
+    EXPECT_FALSE(name.exists());
+}
+
+TEST_F(RingTest, all_who_joined_share_one_bank_on_direct) {
+    const auto ring = open();
+    Child other([&] {
+        const auto joined = open();
+        std::strcpy(reinterpret_cast<char*>(joined->bank(1)), "hello");
+    });
+    EXPECT_EQ(other.wait(), 0);
+    EXPECT_STREQ(reinterpret_cast<const char*>(ring->bank(0)), "hello");
+}
+
+TEST_F(RingTest, each_node_has_a_bank_of_its_own_on_ring) {
+    RingConfig replicated = config();
+    replicated.link = LinkKind::ring;
+    const auto ring = Ring::open(replicated, Deadline::in(kPatience));
+    EXPECT_NE(ring->bank(0), ring->bank(1));
+    EXPECT_GE(ring->bank(1) - ring->bank(0), 4096);
+    EXPECT_NE(ring->log(0), ring->log(1));
+}
+
+TEST_F(RingTest, the_parts_of_a_segment_do_not_overlap) {
+    for (const LinkKind link : {LinkKind::direct, LinkKind::ring}) {
+        RingConfig large = config(kMaxRanks);
+        large.link = link;
+        const SegmentLayout layout(large);
+        EXPECT_LE(layout.attention + kMaxRanks * 4, layout.ranks);
+        EXPECT_LE(layout.ranks + large.ranks * sizeof(RankSlot), layout.nodes);
+        EXPECT_LT(layout.nodes, layout.interrupts);
+        EXPECT_LE(layout.interrupts + large.nodes * layout.interrupt_stride, layout.logs);
+        EXPECT_LE(layout.logs + large.ranks * layout.log_stride, layout.banks);
+        EXPECT_LE(layout.banks + large.banks() * layout.bank_stride, layout.total);
+        EXPECT_GE(layout.bank_stride, large.bank_bytes());
+    }
+}
+
+TEST_F(RingTest, sixteen_processes_that_start_at_once_all_meet) {
+    constexpr unsigned kProcesses = 16;
+    constexpr int kRounds = 20;
+    struct Gates {
+        std::atomic<int> open[kRounds];
+        std::atomic<unsigned> joined[kRounds];
+        std::atomic<unsigned> left[kRounds];
+    };
+    SharedValue<Gates> gates;
+    std::vector<Child> children;
+    for (unsigned p = 0; p < kProcesses; ++p) {
+        children.emplace_back([&, p] {
+            for (int round = 0; round < kRounds; ++round) {
+                while (gates->open[round] == 0) ::sched_yield();
+                {
+                    Membership me(Ring::open(config(kProcesses), Deadline::in(kPatience)), {p, p});
+                    ++gates->joined[round];
+                    ASSERT_TRUE(eventually([&] { return gates->joined[round] == kProcesses; }));
+                    // If two rings had been made, somebody would miss somebody.
+                    for (unsigned r = 0; r < kProcesses; ++r)
+                        ASSERT_TRUE(me.ring().is_alive(r)) << r;
+                    ++gates->left[round];
+                    ASSERT_TRUE(eventually([&] { return gates->left[round] == kProcesses; }));
+                }
+            }
+        });
+    }
+    for (int round = 0; round < kRounds; ++round) gates->open[round] = 1;
+    for (auto& child : children) EXPECT_EQ(child.wait(), 0);
+}
+
+TEST_F(RingTest, coming_and_going_at_random_never_fails_and_leaves_nothing) {
+    std::vector<Child> children;
+    for (int p = 0; p < 8; ++p) {
+        children.emplace_back([&] {
+            for (int i = 0; i < 200; ++i) {
+                const auto ring = open();
+                ASSERT_TRUE(ring->has_members());
+            }
+        });
+    }
+    for (auto& child : children) EXPECT_EQ(child.wait(), 0);
+}
+
+// ---- Attach and observe
+
+TEST_F(RingTest, who_attaches_takes_the_rings_configuration) {
+    RingConfig made = config(3);
+    made.system_bytes = 8192;
+    made.system_hash = 77;
+    made.timing = parse_timing("scramnet-burst");
+    made.bound_ns = 12345;
+    const auto ring = Ring::open(made, Deadline::in(kPatience));
+    const auto attached = Ring::attach(name.get());
+    EXPECT_EQ(attached->config().hash(), made.hash());
+    EXPECT_EQ(attached->config().ranks, 3U);
+    EXPECT_EQ(attached->config().bound_ns, 12345);
+}
+
+TEST_F(RingTest, what_does_not_exist_cannot_be_attached_or_observed) {
+    EXPECT_THAT(refused(Errc::no_such_ring, [&] { Ring::attach(name.get()); }),
+                HasSubstr("rmem run"));
+    refused(Errc::no_such_ring, [&] { Ring::observe(name.get()); });
+}
+
+TEST_F(RingTest, an_observer_neither_keeps_nor_removes_a_ring) {
+    auto ring = open();
+    const auto observer = Ring::observe(name.get());
+    ring.reset();
+    EXPECT_FALSE(name.exists());
+    EXPECT_FALSE(observer->has_members());
+}
+
+// ---- What is there already
+
+TEST_F(RingTest, another_configuration_is_refused_and_both_are_named) {
+    const auto ring = open();
+    RingConfig other = config();
+    other.user_bytes = 8192;
+    const auto sentence =
+        refused(Errc::config_mismatch, [&] { Ring::open(other, Deadline::in(kPatience)); });
+    EXPECT_THAT(sentence, HasSubstr("4096"));
+    EXPECT_THAT(sentence, HasSubstr("8192"));
+}
+
+TEST_F(RingTest, another_layout_of_the_system_regions_is_a_version) {
+    const auto ring = open();
+    RingConfig other = config();
+    other.system_hash = 5;
+    refused(Errc::version_mismatch, [&] { Ring::open(other, Deadline::in(kPatience)); });
+}
+
+TEST_F(RingTest, a_ring_of_another_version_is_refused) {
+    const auto ring = open();
+    auto segment = Segment::open(name.get());
+    writable_header(*segment).version = 99;
+    EXPECT_THAT(refused(Errc::version_mismatch), HasSubstr("99"));
+    refused(Errc::version_mismatch, [&] { Ring::observe(name.get()); });
+}
+
+TEST_F(RingTest, a_foreign_object_is_refused_and_left_alone) {
+    name.may_be_left();
+    for (const std::string& bytes : {std::string("x"), std::string(100'000, 'x')}) {
+        write_object(bytes);
+        EXPECT_THAT(refused(Errc::foreign_segment), HasSubstr(name.get()));
+        refused(Errc::foreign_segment, [&] { Ring::attach(name.get()); });
+        refused(Errc::foreign_segment, [&] { Ring::observe(name.get()); });
+        EXPECT_TRUE(name.exists());
+    }
+}
+
+TEST_F(RingTest, a_half_written_one_is_named_to_those_who_attach_and_replaced_by_those_who_open) {
+    write_object(std::string(8192, '\0'));
+    refused(Errc::foreign_segment, [&] { Ring::attach(name.get()); });
+    EXPECT_NE(open(), nullptr);
+}
+
+TEST_F(RingTest, a_header_that_contradicts_itself_is_not_believed) {
+    const auto ring = open();
+    auto segment = Segment::open(name.get());
+    SegmentHeader& header = writable_header(*segment);
+    const SegmentHeader* const good = &ring->header();
+    const ConfigRecord config = good->config;
+    const auto refuses_after = [&](const char* what, const std::function<void()>& damage) {
+        SCOPED_TRACE(what);
+        damage();
+        const auto sentence = refused(Errc::foreign_segment, [&] { Ring::observe(name.get()); });
+        header.config = config;
+        header.segment_bytes = segment->size();
+        EXPECT_NO_THROW(Ring::observe(name.get()));
+    };
+    refuses_after("header.segment_bytes = 1;", [&] { header.segment_bytes = 1; });
+    refuses_after("header.config.nodes = 0;", [&] { header.config.nodes = 0; });
+    refuses_after("header.config.ranks = 1'000'000;", [&] { header.config.ranks = 1'000'000; });
+    refuses_after("header.config.link = static_cast<LinkKind>(77);",
+                  [&] { header.config.link = static_cast<LinkKind>(77); });
+    refuses_after("header.config.user_bytes = std::uint64_t{1} << 60;",
+                  [&] { header.config.user_bytes = std::uint64_t{1} << 60; });
+    refuses_after("header.config.user_bytes = 1 << 20;",
+                  [&] { header.config.user_bytes = 1 << 20; });
+    refuses_after("header.config.system_bytes = ~std::uint64_t{0};",
+                  [&] { header.config.system_bytes = ~std::uint64_t{0}; });
+    refuses_after("header.config.timing.pitch_ps = 1;", [&] { header.config.timing.pitch_ps = 1; });
+    refuses_after("std::memset(header.config.timing.name, 'x', sizeof config.timing.name);",
+                  [&] { std::memset(header.config.timing.name, 'x', sizeof config.timing.name); });
+}
+
+TEST_F(RingTest, random_headers_never_crash_who_looks_at_them) {
+    const auto ring = open();
+    auto segment = Segment::open(name.get());
+    SegmentHeader& header = writable_header(*segment);
+    SegmentHeader* const raw = &header;
+    std::vector<std::byte> good(sizeof(SegmentHeader));
+    std::memcpy(good.data(), static_cast<void*>(raw), good.size());
+    std::uint32_t random = 12345;
+    for (int i = 0; i < 20'000; ++i) {
+        random = random * 1664525 + 1013904223;
+        segment->data()[(random >> 8) % sizeof(SegmentHeader)] =
+            static_cast<std::byte>(random >> 24);
+        try {
+            Ring::observe(name.get());
+        } catch (const Error&) {  // the expected answer
+        }
+        if (i % 3 == 0) std::memcpy(static_cast<void*>(raw), good.data(), good.size());
+    }
+    std::memcpy(static_cast<void*>(raw), good.data(), good.size());
+}
+
+TEST_F(RingTest, another_users_ring_is_not_permitted) {
+    if (::geteuid() != 0) GTEST_SKIP() << "only root can become another user";
+    const auto ring = open();
+    Child other([&] {
+        ASSERT_EQ(::setuid(65534), 0);
+        refused(Errc::not_permitted);
+    });
+    EXPECT_EQ(other.wait(), 0);
+}
+
+TEST_F(RingTest, too_little_shared_memory_is_said_and_leaves_nothing) {
+    if (::geteuid() != 0) GTEST_SKIP() << "only root can mount a small /dev/shm of its own";
+    SharedValue<std::atomic<bool>> mounted;
+    Child other([&] {
+        if (::unshare(CLONE_NEWNS) != 0) return;
+        if (::mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0) return;
+        if (::mount("none", "/dev/shm", "tmpfs", 0, "size=64k") != 0) return;
+        *mounted = true;
+        EXPECT_THAT(refused(Errc::no_space), HasSubstr("RMEM_SIZE"));
+        EXPECT_FALSE(name.exists());
+    });
+    EXPECT_EQ(other.wait(), 0);
+    if (!*mounted) GTEST_SKIP() << "this host does not allow a mount namespace";
+}
+
+TEST_F(RingTest, a_maker_that_is_stopped_costs_a_joiner_its_deadline_only) {
+    name.may_be_left();
+    const auto made = Segment::create(name.get(), 4096, "", 0);  // holds the lock, does not go on
+    EXPECT_THAT(refused(Errc::timed_out, [&] { Ring::open(config(), Deadline::in(1'000'000)); }),
+                HasSubstr("stopped"));
+}
+
+// ---- The dead
+
+TEST_F(RingTest, what_only_the_dead_have_left_behind_is_replaced) {
+    SharedValue<std::atomic<bool>> joined;
+    Child dead([&] {
+        Membership me(open(), {0, 0});
+        me.ring().bank(0)[0] = std::byte{42};
+        *joined = true;
+        ::pause();
+    });
+    ASSERT_TRUE(eventually([&] { return joined->load(); }));
+    dead.kill();
+    EXPECT_TRUE(name.exists());
+    EXPECT_FALSE(Ring::observe(name.get())->has_members());
+    RingConfig other = config();
+    other.user_bytes = 8192;  // nothing of the dead one's configuration matters
+    const auto ring = Ring::open(other, Deadline::in(kPatience));
+    EXPECT_EQ(ring->bank(0)[0], std::byte{0});
+}
+
+TEST_F(RingTest, a_dead_ring_of_another_version_is_replaced_too) {
+    SharedValue<std::atomic<bool>> joined;
+    Child dead([&] {
+        const auto ring = open();
+        writable_header(*Segment::open(name.get())).version = 99;
+        *joined = true;
+        ::pause();
+    });
+    ASSERT_TRUE(eventually([&] { return joined->load(); }));
+    dead.kill();
+    EXPECT_NE(open(), nullptr);
+}
+
+TEST_F(RingTest, a_killed_rank_is_seen_as_dead_and_a_live_one_as_alive) {
+    const auto ring = open();
+    SharedValue<std::atomic<bool>> joined;
+    Child other([&] {
+        Membership me(open(), {1, 1});
+        *joined = true;
+        ::pause();
+    });
+    ASSERT_TRUE(eventually([&] { return joined->load(); }));
+    EXPECT_TRUE(ring->is_alive(1));
+    EXPECT_FALSE(ring->is_alive(0));
+    ::kill(other.pid(), SIGSTOP);
+    EXPECT_TRUE(ring->is_alive(1)) << "a stopped one is alive";
+    other.kill();
+    EXPECT_FALSE(ring->is_alive(1));
+}
+
+TEST_F(RingTest, a_forked_child_does_not_keep_a_dead_rank_alive) {
+    const auto ring = open();
+    SharedValue<std::atomic<pid_t>> grandchild;
+    Child parent([&] {
+        Membership me(open(), {1, 1});
+        const pid_t pid = ::fork();
+        if (pid == 0) {
+            ::prctl(PR_SET_PDEATHSIG, 0);
+            ::pause();
+        }
+        *grandchild = pid;
+        ::pause();
+    });
+    ASSERT_TRUE(eventually([&] { return grandchild->load() != 0; }));
+    parent.kill();
+    EXPECT_FALSE(ring->is_alive(1));
+    ::kill(*grandchild, SIGKILL);
+}
+
+TEST_F(RingTest, a_forked_child_that_tears_down_does_not_leave_for_its_parent) {
+    auto membership = std::make_unique<Membership>(open(), Member{0, 0});
+    Child child([&] { membership.reset(); });
+    EXPECT_EQ(child.wait(), 0);
+    EXPECT_TRUE(name.exists());
+    EXPECT_TRUE(membership->ring().is_alive(0));
+    EXPECT_EQ(membership->ring().joined_ranks(), 1U);
+}
+
+// ---- Membership
+
+TEST_F(RingTest, two_claims_of_one_rank_are_refused_with_the_others_process) {
+    const Membership first(open(), {1, 1});
+    EXPECT_THAT(refused(Errc::rank_taken,
+                        [&] {
+                            Membership(first.shared_ring(), {1, 1});
+                        }),
+                HasSubstr(std::to_string(::getpid())));
+    Child other([&] { refused(Errc::rank_taken, [&] { Membership(open(), {1, 0}); }); });
+    EXPECT_EQ(other.wait(), 0);
+}
+
+TEST_F(RingTest, a_rank_or_node_outside_the_ring_is_refused) {
+    const auto ring = open();
+    refused(Errc::bad_rank, [&] { Membership(ring, {2, 0}); });
+    refused(Errc::bad_rank, [&] { Membership(ring, {0, 2}); });
+}
+
+TEST_F(RingTest, a_rank_that_comes_again_has_the_next_incarnation) {
+    const auto ring = open();
+    { EXPECT_EQ(Membership(ring, {1, 1}).incarnation(), 1U); }
+    SharedValue<std::atomic<bool>> joined;
+    Child killed([&] {
+        const Membership me(open(), {1, 1});
+        EXPECT_EQ(me.incarnation(), 2U);
+        *joined = true;
+        ::pause();
+    });
+    ASSERT_TRUE(eventually([&] { return joined->load(); }));
+    killed.kill();
+    EXPECT_EQ(Membership(ring, {1, 1}).incarnation(), 3U);
+}
+
+TEST_F(RingTest, a_slot_shows_who_is_there) {
+    const auto ring = open();
+    EXPECT_EQ(ring->joined_ranks(), 0U);
+    {
+        const Membership me(ring, {1, 0});
+        EXPECT_EQ(ring->joined_ranks(), 1U);
+        EXPECT_EQ(ring->rank(1).pid, static_cast<std::uint32_t>(::getpid()));
+        EXPECT_EQ(ring->rank(1).node, 0U);
+        EXPECT_EQ(ring->rank(1).start_time, process_start_time(static_cast<unsigned>(::getpid())));
+    }
+    EXPECT_EQ(ring->joined_ranks(), 0U);
+}
+
+TEST_F(RingTest, ranks_that_are_bound_to_processors_of_their_own_share_all_of_them) {
+    cpu_set_t before;
+    CPU_ZERO(&before);
+    ASSERT_EQ(::sched_getaffinity(0, sizeof before, &before), 0);
+    if (CPU_COUNT(&before) < 2) GTEST_SKIP() << "needs two processors, this process has one";
+    const auto ring = open();
+    const auto join_bound = [&](unsigned rank, int which) {
+        cpu_set_t one;
+        CPU_ZERO(&one);
+        for (std::size_t cpu = 0; cpu < CPU_SETSIZE; ++cpu) {
+            if (CPU_ISSET(cpu, &before) && which-- == 0) CPU_SET(cpu, &one);
+        }
+        EXPECT_EQ(::sched_setaffinity(0, sizeof one, &one), 0);
+        auto member = std::make_unique<Membership>(ring, Member{rank, rank});
+        EXPECT_EQ(::sched_setaffinity(0, sizeof before, &before), 0);
+        return member;
+    };
+    const auto first = join_bound(0, 0);
+    EXPECT_EQ(ring->shared_processors(), 1U);
+    const auto second = join_bound(1, 1);
+    EXPECT_EQ(ring->shared_processors(), 2U);
+}
+
+}  // namespace
+}  // namespace rmem

@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+/// A forked process that runs one function, and a ring name that leaves nothing behind.
+///
+///     Child other([&] { EXPECT_TRUE(ring->is_alive(0)); });
+///     EXPECT_EQ(other.wait(), 0);
+///
+/// The child's exit code is 0 unless a gtest check failed in it (1) or it threw (2); both are printed.
+/// It is killed when the Child goes out of scope or the test dies. Fork only from one thread.
+
+#include "rmem/segment.hpp"
+#include "tests/support/leftovers.hpp"
+
+#include <gtest/gtest.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <cstdio>
+#include <exception>
+#include <functional>
+#include <new>
+#include <string>
+#include <utility>
+
+namespace rmem::test {
+
+#if defined(__SANITIZE_THREAD__)
+inline constexpr bool kThreadSanitizer = true;
+#elif defined(__has_feature)
+inline constexpr bool kThreadSanitizer = __has_feature(thread_sanitizer);
+#else
+inline constexpr bool kThreadSanitizer = false;
+#endif
+
+class Child {
+public:
+    explicit Child(const std::function<void()>& body) {
+        std::fflush(nullptr);
+        pid_ = ::fork();
+        if (pid_ == 0) run(body);
+    }
+    Child(Child&& other) noexcept : pid_(std::exchange(other.pid_, -1)) {}
+    Child& operator=(Child&&) = delete;
+    ~Child() { kill(); }
+
+    pid_t pid() const { return pid_; }
+
+    /// The exit code, or minus the signal that ended it.
+    int wait() {
+        int status = 0;
+        if (pid_ <= 0 || ::waitpid(std::exchange(pid_, -1), &status, 0) < 0) return -1000;
+        return WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
+    }
+    void kill() {
+        if (pid_ <= 0) return;
+        ::kill(pid_, SIGKILL);
+        wait();
+    }
+
+private:
+    [[noreturn]] static void run(const std::function<void()>& body) {
+        ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+        int code = 0;
+        try {
+            body();
+            if (::testing::Test::HasFailure()) code = 1;
+        } catch (const std::exception& e) {
+            std::fprintf(stderr, "in a child: %s\n", e.what());
+            code = 2;
+        }
+        std::fflush(nullptr);
+        ::_exit(code);
+    }
+
+    pid_t pid_ = -1;
+};
+
+/// A value that a test shares with its children.
+template <class T>
+class SharedValue {
+public:
+    SharedValue()
+        : value_(new (::mmap(nullptr, sizeof(T), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS,
+                             -1, 0)) T{}) {}
+    ~SharedValue() { ::munmap(value_, sizeof(T)); }
+    SharedValue(const SharedValue&) = delete;
+    SharedValue& operator=(const SharedValue&) = delete;
+
+    T& operator*() const { return *value_; }
+    T* operator->() const { return value_; }
+
+private:
+    T* value_;
+};
+
+/// A ring name of this test's own. At the end the ring must be gone, or the test fails.
+class RingName {
+public:
+    RingName() : name_("unit-" + std::to_string(::getpid()) + "-" + std::to_string(next_++)) {
+        remove_leftovers();
+    }
+    ~RingName() {
+        if (expect_gone_) {
+            EXPECT_FALSE(exists()) << Segment::object_name(name_) << " was left behind";
+        }
+        if (exists()) Segment::remove(name_);
+    }
+    RingName(const RingName&) = delete;
+    RingName& operator=(const RingName&) = delete;
+
+    const std::string& get() const { return name_; }
+    bool exists() const { return ::access(Segment::object_name(name_).c_str(), F_OK) == 0; }
+    /// For tests that leave something behind on purpose.
+    void may_be_left() { expect_gone_ = false; }
+
+private:
+    inline static int next_ = 0;
+    std::string name_;
+    bool expect_gone_ = true;
+};
+
+/// Polls until `holds`; false after 30 s.
+inline bool eventually(const std::function<bool()>& holds) {
+    for (int i = 0; i < 30'000; ++i) {
+        if (holds()) return true;
+        ::usleep(1000);
+    }
+    return false;
+}
+
+}  // namespace rmem::test

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+/// What the files of the billboard's conformance suite share: the rings they run on, and the calls
+/// of billboard/bbp.h with a message's bytes filled in and checked.
+///
+/// The suite is written from billboard/bbp.h and the design alone. It knows nothing of how the
+/// protocol works, so that it holds for every link and layout alike.
+
+#include "billboard/bbp.h"
+#include "tests/support/checks.hpp"
+#include "tests/support/patterns.hpp"
+#include "tests/support/rank_processes.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <initializer_list>
+#include <ostream>
+#include <string>
+#include <vector>
+
+namespace rmem::test {
+
+/// Whether the tests run on the `ring` link too.
+inline constexpr bool kRingLinkIsBuilt = true;
+
+/// A kind of ring that must behave as all the others.
+struct Variant {
+    const char* name;
+    const char* link;
+    const char* timing;
+    const char* layout;
+    unsigned thrift;  ///< what loops are divided by: keeping 1990s time takes time
+};
+
+inline std::ostream& operator<<(std::ostream& out, const Variant& v) {
+    return out << v.name;
+}
+
+std::vector<Variant> variants();
+std::string variant_name(const ::testing::TestParamInfo<Variant>& info);
+
+inline constexpr std::size_t kPartition = 16384;
+inline constexpr std::int64_t kMillisecond = 1'000'000;
+inline constexpr std::int64_t kLong = 20'000 * kMillisecond;  ///< for what must not take as long
+
+/// A test on a ring of the variant's kind.
+class Conformance : public ::testing::TestWithParam<Variant> {
+protected:
+    static RingSetup setup(unsigned ranks);
+
+    /// Starts the ranks (all with one body, or each with its own), and waits until they have ended.
+    static void run(unsigned ranks, const Body& body);
+    static void run(std::initializer_list<Body> bodies);
+
+    /// `loops`, or fewer on rings that keep time.
+    static int thrifty(int loops);
+};
+
+#define RMEM_ON_ALL_RINGS(suite)                                                       \
+    INSTANTIATE_TEST_SUITE_P(On, suite, ::testing::ValuesIn(::rmem::test::variants()), \
+                             ::rmem::test::variant_name)
+
+// ---- Messages whose bytes follow from a seed
+
+void send(int dest, std::size_t size, std::uint64_t seed, Place place = Place::here());
+void multicast(const std::vector<int>& dests, std::size_t size, std::uint64_t seed,
+               Place place = Place::here());
+/// The code of bbp_trysend of such a message; anything but success and BBP_EAGAIN fails.
+int try_send(int dest, std::size_t size, std::uint64_t seed, Place place = Place::here());
+/// How many such messages, with the seeds first, first + 1, …, fit until nobody reads.
+int send_until_full(int dest, std::size_t size, std::uint64_t first, int limit = 100'000,
+                    Place place = Place::here());
+
+/// Receives the next message of `source` and checks its sender (unless `source` is BBP_ANY), size
+/// and bytes. Returns the sender.
+int receive(int source, std::size_t size, std::uint64_t seed, Place place = Place::here());
+
+/// Fails when a message of `source` (or BBP_ANY) waits. Whether it may still come is not looked at.
+void nothing_waits(int source, Place place = Place::here());
+
+/// The bytes of `found` are those of the seed.
+void check_bytes(const void* found, std::size_t size, std::uint64_t seed,
+                 Place place = Place::here());
+
+/// Calls bbp_tryrecv(source) until it fails with something other than BBP_EAGAIN, which it must;
+/// returns that code. Messages that arrive before are counted in *messages.
+int drain_until_error(int source, int* messages = nullptr, Place place = Place::here());
+
+/// {0, 1, … ranks - 1} without `except`.
+std::vector<int> everyone_but(int except, int ranks);
+
+}  // namespace rmem::test

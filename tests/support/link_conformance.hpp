@@ -1,0 +1,566 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+/// What every link owes its nodes, as tests that run on each of them.
+///
+///     INSTANTIATE_TEST_SUITE_P(Direct, LinkConformance, conformance_cases(LinkKind::direct, {"none"}),
+///                              conformance_case_name);
+///
+/// A case is a link, its timing, and whether the nodes are threads on one mapping (which the thread
+/// sanitizer can look into) or processes. Bodies run once per node and meet at gates outside the ring, so
+/// that no check of the ring depends on the ring.
+/// Include it in one source of a test.
+
+#include "rmem/node.hpp"
+#include "tests/support/child.hpp"
+
+#include <gtest/gtest.h>
+#include <sched.h>
+
+#include <array>
+#include <atomic>
+#include <csignal>
+#include <cstring>
+#include <functional>
+#include <map>
+#include <memory>
+#include <numeric>
+#include <string>
+#include <thread>
+#include <vector>
+
+namespace rmem::test {
+
+struct LinkCase {
+    LinkKind link = LinkKind::direct;
+    std::string timing = "none";
+    bool processes = false;
+};
+
+inline std::string conformance_case_name(const ::testing::TestParamInfo<LinkCase>& info) {
+    std::string name = std::string(name_of(info.param.link)) + "_" + info.param.timing +
+                       (info.param.processes ? "_processes" : "_threads");
+    for (char& c : name) c = std::isalnum(static_cast<unsigned char>(c)) != 0 ? c : '_';
+    return name;
+}
+
+inline auto conformance_cases(LinkKind link, const std::vector<std::string>& timings) {
+    std::vector<LinkCase> cases;
+    for (const auto& timing : timings) {
+        cases.push_back({link, timing, false});
+        if (!kThreadSanitizer) cases.push_back({link, timing, true});
+    }
+    return ::testing::ValuesIn(cases);
+}
+
+class LinkConformance : public ::testing::TestWithParam<LinkCase> {
+protected:
+    static constexpr std::size_t kBytes = 8192;
+    static constexpr std::int64_t kPatienceNs = 60'000'000'000;
+
+    /// What the nodes of a test share besides the ring.
+    struct Shared {
+        std::array<std::atomic<unsigned>, 64> gates;
+        std::array<std::atomic<std::uint32_t>, 64> words;
+        std::array<std::atomic<pid_t>, 16> pids;
+    };
+
+    /// One node, as a test's body sees it.
+    struct Self {
+        Node& node;
+        unsigned id;
+        unsigned nodes;
+        Shared& shared;
+
+        /// Waits until all nodes are there.
+        void meet(unsigned gate) { meet(gate, nodes); }
+        void meet(unsigned gate, unsigned of) {
+            ++shared.gates[gate];
+            await([&] { return shared.gates[gate] >= of; });
+        }
+        /// Waits while the node goes on applying.
+        void await(const std::function<bool()>& holds) {
+            const Deadline deadline = Deadline::in(kPatienceNs);
+            while (!holds()) {
+                if (deadline.passed(now_ns())) throw std::runtime_error("waited too long");
+                node.poll();
+                ::sched_yield();
+            }
+        }
+        /// Writes, however often there is no room at first.
+        void write(std::size_t offset, const void* from, std::size_t bytes) {
+            await([&] { return node.write(offset, from, bytes) == WriteResult::ok; });
+        }
+        void write_word(std::size_t offset, std::uint32_t value) { write(offset, &value, 4); }
+        /// The word in the own bank as it is, nothing applied first.
+        std::uint32_t raw(std::size_t offset) const {
+            return reinterpret_cast<const std::atomic<std::uint32_t>*>(node.ring().bank(id) +
+                                                                       offset)
+                ->load(std::memory_order_acquire);
+        }
+    };
+    using Body = std::function<void(Self&)>;
+
+    bool replicated() const { return GetParam().link != LinkKind::direct; }
+    RingConfig config(unsigned nodes) const {
+        RingConfig config;
+        config.name = name_.get();
+        config.nodes = config.ranks = nodes;
+        config.user_bytes = kBytes;
+        config.link = GetParam().link;
+        config.timing = parse_timing(GetParam().timing);
+        return config;
+    }
+
+    /// Runs the body as each of `nodes` nodes, which all have joined when it begins. A process may
+    /// end by SIGKILL if `may_die` is its node.
+    void run(unsigned nodes, const Body& body, unsigned may_die = ~0U) {
+        if (GetParam().processes) {
+            run_processes(nodes, body, may_die);
+        } else {
+            run_threads(nodes, body);
+        }
+    }
+
+    RingName name_;
+    SharedValue<Shared> shared_;
+
+private:
+    static constexpr unsigned kStartGate = 63;
+    static constexpr unsigned kEndGate = 62;
+
+    void run_one(const std::shared_ptr<Ring>& ring, unsigned id, unsigned nodes, const Body& body,
+                 unsigned may_die) {
+        Node node(ring, {id, id});
+        Self self{
+            node,
+            id,
+            nodes,
+            *shared_,
+        };
+        shared_->pids[id] = ::getpid();
+        self.meet(kStartGate);
+        body(self);
+        // Nobody leaves before all have seen what they want to see.
+        self.meet(kEndGate, may_die < nodes ? nodes - 1 : nodes);
+    }
+    void run_threads(unsigned nodes, const Body& body) {
+        const auto ring = Ring::open(config(nodes), Deadline::in(kPatienceNs));
+        std::vector<std::thread> threads;
+        for (unsigned id = 0; id < nodes; ++id) {
+            threads.emplace_back([&, id] {
+                try {
+                    run_one(ring, id, nodes, body, ~0U);
+                } catch (const std::exception& e) {
+                    ADD_FAILURE() << "node " << id << ": " << e.what();
+                    shared_->gates[kEndGate] += nodes;
+                }
+            });
+        }
+        for (auto& thread : threads) thread.join();
+    }
+    void run_processes(unsigned nodes, const Body& body, unsigned may_die) {
+        std::vector<Child> children;
+        for (unsigned id = 0; id < nodes; ++id) {
+            children.emplace_back([&, id] {
+                run_one(Ring::open(config(nodes), Deadline::in(kPatienceNs)), id, nodes, body,
+                        may_die);
+            });
+        }
+        for (unsigned id = 0; id < nodes; ++id) {
+            EXPECT_EQ(children[id].wait(), id == may_die ? -SIGKILL : 0) << "node " << id;
+        }
+    }
+};
+
+// ---- Order --------------------------------------------------------------------------------------
+
+TEST_P(LinkConformance, what_one_writes_all_read) {
+    run(3, [](Self& self) {
+        self.write_word(self.id * 4, 100 + self.id);
+        for (unsigned n = 0; n < self.nodes; ++n) {
+            const auto seen = self.node.wait_change(n * 4, 0, Deadline::in(kPatienceNs));
+            EXPECT_EQ(seen, 100 + n) << "at node " << self.id;
+        }
+    });
+}
+
+TEST_P(LinkConformance, each_nodes_writes_arrive_in_order_while_all_write) {
+    constexpr std::uint32_t kWrites = 2'000;
+    run(4, [](Self& self) {
+        std::array<std::uint32_t, 4> seen{};
+        const auto look = [&] {
+            for (unsigned n = 0; n < self.nodes; ++n) {
+                const std::uint32_t value = self.node.load(n * 64);
+                ASSERT_GE(value, seen[n]) << "node " << n << " seen at node " << self.id;
+                seen[n] = value;
+            }
+        };
+        for (std::uint32_t i = 1; i <= kWrites; ++i) {
+            self.write_word(self.id * 64, i);
+            if (i % 16 == 0) look();
+        }
+        self.await([&] {
+            look();
+            return std::accumulate(seen.begin(), seen.end(), 0U) == 4 * kWrites;
+        });
+    });
+}
+
+TEST_P(LinkConformance, a_flag_is_never_seen_before_the_data_written_ahead_of_it) {
+    constexpr std::uint32_t kRounds = 500;
+    constexpr std::size_t kWords = 16;
+    run(4, [](Self& self) {
+        const auto data_of = [](unsigned n) { return 1024 * (n + 1); };
+        const auto flag_of = [](unsigned n) { return 512 + 64 * n; };
+        bool all_done = false;
+        for (std::uint32_t round = 1; round <= kRounds || !all_done; ++round) {
+            if (round <= kRounds) {
+                std::array<std::uint32_t, kWords> data;
+                data.fill(round);
+                self.write(data_of(self.id), data.data(), sizeof data);
+                self.write_word(flag_of(self.id), round);
+            }
+            all_done = true;
+            for (unsigned n = 0; n < self.nodes; ++n) {
+                const std::uint32_t flag = self.node.load(flag_of(n));
+                for (std::size_t w = 0; w < kWords; ++w) {
+                    const std::uint32_t word = self.raw(data_of(n) + w * 4);
+                    ASSERT_GE(word, flag) << "of node " << n << " at node " << self.id;
+                }
+                all_done = all_done && flag == kRounds;
+            }
+            if (!all_done) ::sched_yield();
+        }
+    });
+}
+
+TEST_P(LinkConformance, words_written_to_and_fro_are_all_seen) {
+    constexpr std::uint32_t kRounds = 500;
+    run(2, [](Self& self) {
+        const std::size_t mine = self.id * 4;
+        const std::size_t others = 4 - mine;
+        for (std::uint32_t round = 1; round <= kRounds; ++round) {
+            if (self.id == 0) self.write_word(mine, round);
+            ASSERT_EQ(self.node.wait_change(others, round - 1, Deadline::in(kPatienceNs)), round);
+            if (self.id == 1) self.write_word(mine, round);
+        }
+    });
+}
+
+TEST_P(LinkConformance, where_two_wrote_one_word_banks_may_differ_but_only_if_there_are_several) {
+    constexpr unsigned kRounds = 15;
+    const bool one_bank = !replicated();
+    run(2, [&](Self& self) {
+        for (unsigned round = 0; round < kRounds; ++round) {
+            const unsigned gate = 4 * round;
+            self.meet(gate);
+            self.write_word(0, 2 * round + self.id + 1);
+            self.write_word(64 + 4 * self.id, round + 1);
+            EXPECT_TRUE(self.node.flush(Deadline::in(kPatienceNs)));
+            self.meet(gate + 1);
+            const std::uint32_t contested = self.node.load(0);
+            self.shared.words[self.id] = contested;
+            EXPECT_TRUE(contested == 2 * round + 1 || contested == 2 * round + 2) << contested;
+            EXPECT_EQ(self.node.load(64), round + 1) << "what one alone writes differs nowhere";
+            EXPECT_EQ(self.node.load(68), round + 1) << "what one alone writes differs nowhere";
+            self.meet(gate + 2);
+            EXPECT_TRUE(!one_bank || self.shared.words[0] == self.shared.words[1]);
+            self.meet(gate + 3);
+        }
+    });
+}
+
+// ---- Room and flush -----------------------------------------------------------------------------
+
+TEST_P(LinkConformance, flushed_means_applied_everywhere) {
+    constexpr std::uint32_t kRounds = 50;
+    run(3, [](Self& self) {
+        for (std::uint32_t round = 1; round <= kRounds; ++round) {
+            if (self.id == 0) {
+                for (std::uint32_t w = 0; w < 8; ++w) self.write_word(w * 4, round);
+                ASSERT_TRUE(self.node.flush(Deadline::in(kPatienceNs)));
+                self.shared.words[0] = round;
+                self.await(
+                    [&] { return self.shared.words[1] == round && self.shared.words[2] == round; });
+            } else {
+                self.await([&] { return self.shared.words[0] == round; });
+                for (std::uint32_t w = 0; w < 8; ++w) EXPECT_EQ(self.raw(w * 4), round);
+                self.shared.words[self.id] = round;
+            }
+        }
+    });
+}
+
+TEST_P(LinkConformance, a_full_queue_says_so_and_recovers_when_the_slowest_goes_on) {
+    if (!replicated()) GTEST_SKIP() << "a store into the shared bank always has room";
+    if (!GetParam().processes) GTEST_SKIP() << "only a process can be stopped";
+    static constexpr std::uint32_t kFarTooMany = 2'000'000;
+    run(2, [](Self& self) {
+        if (self.id == 1) {
+            ::raise(SIGSTOP);
+            self.await([&] { return self.node.load(0) == self.shared.words[0]; });
+            return;
+        }
+        std::uint32_t written = 0;
+        while (written < kFarTooMany && self.node.write_word(0, written + 1) == WriteResult::ok) {
+            ++written;
+        }
+        EXPECT_LT(written, kFarTooMany);
+        ::kill(self.shared.pids[1], SIGCONT);
+        self.write_word(0, ++written);
+        self.shared.words[0] = written;
+        EXPECT_TRUE(self.node.flush(Deadline::in(kPatienceNs)));
+        EXPECT_GT(self.node.counter(LinkCounter::back_pressure), 0U);
+    });
+}
+
+TEST_P(LinkConformance, a_flush_that_a_stopped_node_holds_up_ends_at_its_deadline) {
+    if (!replicated()) GTEST_SKIP() << "a store into the shared bank is everywhere at once";
+    if (!GetParam().processes) GTEST_SKIP() << "only a process can be stopped";
+    run(2, [](Self& self) {
+        if (self.id == 1) {
+            ::raise(SIGSTOP);
+            return;
+        }
+        // Until the stop has taken hold, the other's helper may still apply.
+        self.await([&] {
+            self.write_word(0, 1);
+            return !self.node.flush(Deadline::in(20'000'000));
+        });
+        ::kill(self.shared.pids[1], SIGCONT);
+        EXPECT_TRUE(self.node.flush(Deadline::in(kPatienceNs)));
+    });
+}
+
+TEST_P(LinkConformance, a_killed_node_blocks_nobody) {
+    if (!GetParam().processes) GTEST_SKIP() << "only a process can be killed";
+    constexpr std::uint32_t kWrites = 3'000;
+    run(
+        3,
+        [](Self& self) {
+            if (self.id == 2) ::raise(SIGKILL);
+            for (std::uint32_t i = 1; i <= kWrites; ++i) self.write_word(self.id * 4, i);
+            EXPECT_TRUE(self.node.flush(Deadline::in(kPatienceNs)));
+            self.await([&] { return self.node.load((1 - self.id) * 4) == kWrites; });
+            // A process is dying for some milliseconds, in which it still counts as a member. Who
+            // leaves in that time is not the last one and must let the segment stand.
+            self.await([&] { return !self.node.ring().is_alive(2); });
+        },
+        2);
+}
+
+TEST_P(LinkConformance, who_comes_late_finds_what_was_written_before) {
+    const auto ring = Ring::open(config(2), Deadline::in(kPatienceNs));
+    Node first(ring, {0, 0});
+    for (std::uint32_t i = 0; i < 100; ++i) {
+        while (first.write_word(i * 4, i + 1) != WriteResult::ok) first.poll();
+    }
+    ASSERT_TRUE(first.flush(Deadline::in(kPatienceNs)));
+    Node second(ring, {1, 1});
+    for (std::uint32_t i = 0; i < 100; ++i) {
+        EXPECT_EQ(second.wait_change(i * 4, 0, Deadline::in(kPatienceNs)), i + 1);
+    }
+}
+
+// ---- Ranges -------------------------------------------------------------------------------------
+
+TEST_P(LinkConformance, what_lies_outside_the_memory_is_refused_and_nothing_written) {
+    run(1, [](Self& self) {
+        Node& node = self.node;
+        std::array<std::uint32_t, 4> four{1, 2, 3, 4};
+        const auto refused = [](const std::function<void()>& call) {
+            try {
+                call();
+            } catch (const Error& error) {
+                return error.code() == Errc::invalid_argument;
+            }
+            return false;
+        };
+        EXPECT_TRUE(refused([&] { node.write(kBytes - 8, four.data(), 16); }));
+        EXPECT_TRUE(refused([&] { node.write(~std::size_t{3}, four.data(), 8); }));
+        EXPECT_TRUE(refused([&] { node.write_word(kBytes, 1); }));
+        EXPECT_TRUE(refused([&] { node.write_word(2, 1); }));
+        EXPECT_TRUE(refused([&] { node.load(kBytes); }));
+        EXPECT_TRUE(refused([&] { node.load(1); }));
+        EXPECT_TRUE(refused([&] { node.read(kBytes - 8, four.data(), 16); }));
+        EXPECT_TRUE(refused([&] { node.wait_change(kBytes, 0, Deadline::now()); }));
+        EXPECT_TRUE(refused([&] { node.watch(kBytes - 4, 8); }));
+        EXPECT_TRUE(refused([&] { node.mark(kBytes, 4); }));
+        EXPECT_EQ(node.load(kBytes - 8), 0U);
+        EXPECT_EQ(node.write(kBytes, four.data(), 0), WriteResult::ok);
+        EXPECT_EQ(node.write(kBytes - 16, four.data(), 16), WriteResult::ok);
+        EXPECT_EQ(node.load(kBytes - 4), 4U);
+    });
+}
+
+TEST_P(LinkConformance, parts_of_words_travel_with_the_rest_of_their_words) {
+    run(2, [](Self& self) {
+        std::array<std::uint8_t, 32> expected{};
+        for (std::size_t i = 0; i < expected.size(); ++i)
+            expected[i] = static_cast<std::uint8_t>(i);
+        if (self.id == 0) {
+            self.write(64, expected.data(), expected.size());
+            for (std::size_t begin = 0; begin < 8; ++begin) {
+                for (std::size_t bytes = 1; bytes <= 9; ++bytes) {
+                    std::array<std::uint8_t, 9> part;
+                    part.fill(static_cast<std::uint8_t>(10 * begin + bytes));
+                    self.write(64 + begin, part.data(), bytes);
+                }
+            }
+            self.write_word(0, 1);
+        }
+        for (std::size_t begin = 0; begin < 8; ++begin) {
+            for (std::size_t bytes = 1; bytes <= 9; ++bytes) {
+                std::memset(expected.data() + begin, static_cast<int>(10 * begin + bytes), bytes);
+            }
+        }
+        EXPECT_EQ(self.node.wait_change(0, 0, Deadline::in(kPatienceNs)), 1U);
+        std::array<std::uint8_t, 32> found{};
+        self.node.read(64, found.data(), found.size());
+        EXPECT_EQ(found, expected) << "at node " << self.id;
+        self.node.read(67, found.data(), 5);
+        EXPECT_EQ(std::memcmp(found.data(), expected.data() + 3, 5), 0);
+    });
+}
+
+TEST_P(LinkConformance, the_data_filter_sends_only_what_changes) {
+    run(2, [](Self& self) {
+        if (self.id == 0) {
+            self.node.set_data_filter(true);
+            std::array<std::uint32_t, 8> data{1, 2, 3, 4, 5, 6, 7, 8};
+            self.write(64, data.data(), sizeof data);
+            const auto before = self.node.counter(LinkCounter::bytes_sent);
+            data[5] = 66;
+            self.write(64, data.data(), sizeof data);
+            EXPECT_EQ(self.node.counter(LinkCounter::writes_filtered), 7U);
+            EXPECT_EQ(self.node.counter(LinkCounter::bytes_sent), before + 4);
+            self.write_word(0, 1);
+        }
+        EXPECT_EQ(self.node.wait_change(0, 0, Deadline::in(kPatienceNs)), 1U);
+        EXPECT_EQ(self.node.load(64 + 5 * 4), 66U);
+        EXPECT_EQ(self.node.load(64 + 7 * 4), 8U);
+    });
+}
+
+// ---- Waiting ------------------------------------------------------------------------------------
+
+TEST_P(LinkConformance, a_wait_that_nothing_ends_ends_at_its_deadline) {
+    run(2, [](Self& self) {
+        EXPECT_EQ(self.node.wait_change(0, 0, Deadline::in(5'000'000)), 0U);
+        EXPECT_EQ(self.node.wait_change(0, 7, Deadline::in(kPatienceNs)), 0U) << "differs already";
+        EXPECT_FALSE(self.node.next_interrupt(Deadline::in(5'000'000)));
+        EXPECT_FALSE(self.node.next_interrupt(Deadline::now()));
+    });
+}
+
+TEST_P(LinkConformance, a_sleeping_node_sees_a_write) {
+    run(2, [](Self& self) {
+        if (self.id == 1) {
+            EXPECT_EQ(self.node.wait_change(0, 0, Deadline::in(kPatienceNs)), 5U);
+            return;
+        }
+        self.await([&] { return self.node.ring().attention()[1].load() != 0; });
+        self.write_word(0, 5);
+    });
+}
+
+// ---- Interrupts ---------------------------------------------------------------------------------
+
+TEST_P(LinkConformance, an_interrupt_tells_address_origin_and_value_of_watched_words_only) {
+    run(3, [](Self& self) {
+        if (self.id == 1) self.node.watch(0x104, 4);
+        self.meet(0);
+        if (self.id == 2) {
+            std::array<std::uint32_t, 4> data{10, 11, 12, 13};
+            self.write(0x100, data.data(), sizeof data);
+            self.write_word(0x104, 77);
+        }
+        if (self.id == 1) {
+            for (const std::uint32_t value : {11U, 77U}) {
+                const auto interrupt = self.node.next_interrupt(Deadline::in(kPatienceNs));
+                ASSERT_TRUE(interrupt);
+                EXPECT_EQ(interrupt->offset, 0x104U);
+                EXPECT_EQ(interrupt->origin, 2U);
+                EXPECT_EQ(interrupt->value, value);
+                EXPECT_EQ(interrupt->missed, 0U);
+            }
+        }
+        self.meet(1);
+        EXPECT_FALSE(self.node.next_interrupt(Deadline::now()));
+    });
+}
+
+TEST_P(LinkConformance, a_marked_watch_needs_the_writers_mark) {
+    run(2, [](Self& self) {
+        if (self.id == 0) {
+            self.node.watch(0x40, 8, Trigger::marked);
+        } else {
+            self.node.mark(0x44, 4);
+        }
+        self.meet(0);
+        if (self.id == 1) {
+            self.write_word(0x40, 1);
+            self.write_word(0x44, 2);
+            self.write_word(0, 1);
+            return;
+        }
+        EXPECT_EQ(self.node.wait_change(0, 0, Deadline::in(kPatienceNs)), 1U);
+        const auto interrupt = self.node.next_interrupt(Deadline::in(kPatienceNs));
+        ASSERT_TRUE(interrupt);
+        EXPECT_EQ(interrupt->offset, 0x44U);
+        EXPECT_FALSE(self.node.next_interrupt(Deadline::now()));
+    });
+}
+
+TEST_P(LinkConformance, the_data_seen_after_an_interrupt_is_that_written_before_it) {
+    constexpr std::uint32_t kRounds = 100;
+    run(2, [](Self& self) {
+        if (self.id == 1) self.node.watch(0, 4);
+        self.meet(0);
+        for (std::uint32_t round = 1; round <= kRounds; ++round) {
+            if (self.id == 0) {
+                std::array<std::uint32_t, 16> data;
+                data.fill(round);
+                self.write(256, data.data(), sizeof data);
+                self.write_word(0, round);
+                self.await([&] { return self.shared.words[0] == round; });
+                continue;
+            }
+            const auto interrupt = self.node.next_interrupt(Deadline::in(kPatienceNs));
+            ASSERT_TRUE(interrupt);
+            ASSERT_EQ(interrupt->value, round);
+            for (std::size_t w = 0; w < 16; ++w) ASSERT_EQ(self.raw(256 + 4 * w), round);
+            self.shared.words[0] = round;
+        }
+    });
+}
+
+TEST_P(LinkConformance, interrupts_beyond_the_queue_are_counted_and_reported) {
+    static constexpr std::uint32_t kTooMany = 50;
+    run(2, [](Self& self) {
+        if (self.id == 1) self.node.watch(0x40, 4);
+        self.meet(0);
+        if (self.id == 0) {
+            for (std::uint32_t i = 0; i < kInterruptQueueEntries + kTooMany; ++i) {
+                self.write_word(0x40, i);
+            }
+            EXPECT_TRUE(self.node.flush(Deadline::in(kPatienceNs)));
+        }
+        self.meet(1);
+        if (self.id == 0) return;
+        std::uint64_t missed = 0;
+        std::uint64_t taken = 0;
+        while (const auto interrupt = self.node.next_interrupt(Deadline::now())) {
+            EXPECT_EQ(interrupt->value, taken);
+            ++taken;
+            missed += interrupt->missed;
+        }
+        EXPECT_EQ(taken, kInterruptQueueEntries);
+        EXPECT_EQ(missed, kTooMany);
+        EXPECT_EQ(self.node.counter(LinkCounter::interrupts_lost), kTooMany);
+        EXPECT_EQ(self.node.counter(LinkCounter::interrupts_raised), kInterruptQueueEntries);
+    });
+}
+
+}  // namespace rmem::test

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+/// The kill marks (rmem/marks.hpp) as they stand in the sources, so that a test that kills at each of
+/// them meets a new one without being changed, and fails if it does not pass it.
+
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <regex>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+namespace rmem::test {
+
+/// The marks of these files below `root` (RMEM_SOURCE_DIR), those in comments left out.
+inline std::vector<std::string> marks_in(const std::string& root,
+                                         const std::vector<std::string>& files) {
+    static const std::regex pattern(R"re(\n[^/\n]*RMEM_MARK\("([^"]+)"\))re");
+    std::vector<std::string> marks;
+    for (const auto& file : files) {
+        std::ifstream source(std::filesystem::path(root) / file);
+        if (!source) throw std::runtime_error("there is no " + file + " to read the marks from");
+        const std::string text{std::istreambuf_iterator<char>(source), {}};
+        for (std::sregex_iterator it(text.begin(), text.end(), pattern), end; it != end; ++it) {
+            marks.push_back((*it)[1]);
+        }
+    }
+    return marks;
+}
+
+/// A mark as part of a test's name.
+inline std::string test_name_of_mark(std::string mark) {
+    for (char& c : mark) c = c == '.' || c == '-' ? '_' : c;
+    return mark;
+}
+
+}  // namespace rmem::test

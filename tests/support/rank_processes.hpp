@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+/// The ranks of one ring, each a forked process with its own environment.
+///
+///     RankProcesses ring({.ranks = 2});
+///     ring.start_all([](Rank& me) {
+///         if (me.rank == 0) check_ok(bbp_send(1, "hello", 6));
+///         if (me.rank == 1) check_code(bbp_recv(0, text, sizeof text, &size), 0);
+///     });
+///     ring.finish();
+///
+/// A body runs between bbp_init and bbp_finalize, both checked, once all ranks have come out of
+/// bbp_init (`start_bare`: only in the ring's environment, without any of that). A check that fails in it, an exception, a crash and a rank that does
+/// not end before the deadline fail the test with one sentence each. Once a rank has failed, the
+/// others have a short grace, so that one fault does not cost the whole deadline.
+/// Ring names hold the test's pid; `finish` fails if the ring has left anything in /dev/shm.
+///
+/// Ranks and test coordinate through `Shared`, words in a mapping of their own, so that a check of
+/// the ring never depends on the ring. Fork only from a test without threads.
+/// Thread safety: one thread. Errors: gtest failures; `CheckFailed` from `await`.
+
+#include "tests/support/checks.hpp"
+
+#include <sys/types.h>
+
+#include <array>
+#include <atomic>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <string>
+#include <vector>
+
+namespace rmem::test {
+
+inline constexpr std::chrono::seconds kTestDeadline{60};
+inline constexpr std::chrono::seconds kAwaitDeadline{30};
+inline constexpr std::chrono::seconds kGrace{3};
+inline constexpr unsigned kMaxTestRanks = 64;
+
+/// What the ranks of a ring find in their environment.
+struct RingSetup {
+    unsigned ranks = 2;
+    std::string link = "direct";
+    std::string timing = "none";
+    std::string layout = "inline";
+    std::size_t partition = 16384;
+    std::string join_timeout = "20s";
+    std::map<std::string, std::string> extra;  ///< further variables
+    std::chrono::seconds deadline = kTestDeadline;
+};
+
+/// Memory that the test and all its ranks share, apart from the ring's.
+struct Shared {
+    std::array<std::atomic<std::uint32_t>, 1024> words;
+    std::array<Place, kMaxTestRanks> places;  ///< the last check that each rank came to
+    std::atomic<std::uint32_t> joined;        ///< processes that have come out of bbp_init
+
+    std::atomic<std::uint32_t>& operator[](std::size_t i) { return words.at(i); }
+};
+
+/// Waits until `holds`; fails when it does not within kAwaitDeadline.
+void await(const std::function<bool()>& holds, std::string_view what, Place place = Place::here());
+
+/// A rank, as its body sees it.
+struct Rank {
+    int rank = 0;
+    int ranks = 0;
+    std::size_t partition = 0;
+    Shared& shared;
+
+    /// Raises a word by one, or waits until it has at least this value.
+    void raise(std::size_t word) { ++shared[word]; }
+    void await_word(std::size_t word, std::uint32_t value = 1, Place place = Place::here());
+
+    /// bbp_finalize now instead of after the body.
+    void leave(Place place = Place::here());
+
+    bool joined = false;
+};
+
+using Body = std::function<void(Rank&)>;
+
+class RankProcesses {
+public:
+    explicit RankProcesses(RingSetup setup);
+    /// Kills what still runs and removes what is left of the ring.
+    ~RankProcesses();
+    RankProcesses(const RankProcesses&) = delete;
+    RankProcesses& operator=(const RankProcesses&) = delete;
+
+    const RingSetup& setup() const { return setup_; }
+    const std::string& name() const { return name_; }
+    Shared& shared() { return *shared_; }
+
+    void start_all(const Body& body);
+    /// Also starts a rank again that has ended or was killed.
+    void start(unsigned rank, const Body& body);
+    /// Another process of the environment, with changes ("": unset), that calls bbp_init itself.
+    void start_bare(unsigned rank, const Body& body,
+                    const std::map<std::string, std::string>& changes = {});
+
+    /// As start_bare, of a process that must die at this RMEM_MARK ("<mark>[:<n>]"); only for tests
+    /// that are `marked`.
+    void start_doomed(unsigned rank, const Body& body, const std::string& mark);
+
+    void kill(unsigned rank);  ///< SIGKILL, and waits until it has ended
+    void stop(unsigned rank);  ///< SIGSTOP, and waits until it has stopped
+    void resume(unsigned rank);
+
+    /// Waits until every rank has come out of bbp_init.
+    void await_all_joined(Place place = Place::here());
+    /// Waits until a shared word has at least this value; fails early when a rank has failed.
+    void await_word(std::size_t word, std::uint32_t value = 1, Place place = Place::here());
+    /// Waits until the latest process of this rank has ended.
+    void wait(unsigned rank);
+
+    /// Waits for every rank, reports what failed and what the ring has left behind.
+    void finish();
+
+private:
+    struct Process {
+        unsigned rank = 0;
+        pid_t pid = -1;
+        int pipe = -1;  ///< read end of what it has to say
+        bool ended = false;
+        bool killed = false;  ///< by the test, so its end is no failure
+        std::string doomed;   ///< the mark at which it must be killed
+        std::string said;
+    };
+
+    void spawn(unsigned rank, const Body& body, bool join,
+               const std::map<std::string, std::string>& changes);
+    [[noreturn]] void run_child(unsigned rank, const Body& body, bool join, int pipe,
+                                const std::map<std::string, std::string>& changes);
+    void set_environment(unsigned rank, const std::map<std::string, std::string>& changes) const;
+    Process& latest(unsigned rank);
+    void await_value(const std::atomic<std::uint32_t>& word, std::uint32_t value,
+                     std::string_view name, Place place);
+    bool collect();  ///< takes what the processes have said; false when all have ended
+    void report(Process& process, int status);
+    void end_all(std::string_view why);
+    std::vector<std::string> left_behind() const;
+
+    RingSetup setup_;
+    std::string name_;
+    Shared* shared_ = nullptr;
+    std::vector<Process> processes_;
+    std::chrono::steady_clock::time_point deadline_;
+    bool failed_ = false;
+    bool finished_ = false;
+};
+
+}  // namespace rmem::test

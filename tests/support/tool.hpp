@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+/// Runs the `rmem` command of this build and keeps what it says.
+///
+///     const Ran ran = run_tool({"peek", "a-ring", "0"});
+///     Tool job({"run", "-n", "2", "--", "sleep", "60"});   // in the background
+///
+/// RMEM_ variables of the test do not reach it. A Tool that goes out of scope is told to
+/// end, so that it tidies up.
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <cstdlib>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "tests/support/child.hpp"
+
+#ifndef RMEM_TOOL  // tests/CMakeLists.txt gives the one of this build
+#define RMEM_TOOL "rmem"
+#endif
+
+namespace rmem::test {
+
+/// How a command ended, and what it said.
+struct Ran {
+    int code = 0;  ///< 128 + signal if it died of one
+    std::string out, err;
+
+    nlohmann::json json() const { return nlohmann::json::parse(out); }
+    bool says(const std::string& text) const {
+        return out.find(text) != std::string::npos || err.find(text) != std::string::npos;
+    }
+};
+
+class Tool {
+public:
+    /// `input` is all that stands on its stdin.
+    explicit Tool(std::vector<std::string> arguments, const std::string& input = "")
+        : in_(new_file(input)), out_(new_file("")), err_(new_file("")) {
+        arguments.insert(arguments.begin(), RMEM_TOOL);
+        std::vector<char*> words;
+        for (auto& argument : arguments) words.push_back(argument.data());
+        words.push_back(nullptr);
+        pid_ = ::fork();
+        if (pid_ == 0) become(words);
+    }
+    ~Tool() {
+        if (pid_ > 0 && !ends_when_told()) ::kill(pid_, SIGKILL);
+        if (pid_ > 0) wait();
+        for (const int fd : {in_, out_, err_}) ::close(fd);
+    }
+    Tool(const Tool&) = delete;
+    Tool& operator=(const Tool&) = delete;
+
+    pid_t pid() const { return pid_; }
+    void signal(int number) const { ::kill(pid_, number); }
+    std::string out() const { return text_of(out_); }
+    std::string err() const { return text_of(err_); }
+
+    /// Waits until it has printed the text; false after 30 s.
+    bool prints(const std::string& text) const {
+        return eventually([&] {
+            return out().find(text) != std::string::npos || err().find(text) != std::string::npos;
+        });
+    }
+    Ran wait() {
+        int status = 0;
+        ::waitpid(std::exchange(pid_, -1), &status, 0);
+        const int code = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+        return {code, out(), err()};
+    }
+
+private:
+    bool ends_when_told() const {
+        ::kill(pid_, SIGTERM);
+        return eventually([&] {
+            siginfo_t info{};
+            ::waitid(P_PID, static_cast<id_t>(pid_), &info, WEXITED | WNOHANG | WNOWAIT);
+            return info.si_pid == pid_;
+        });
+    }
+    static int new_file(const std::string& content) {
+        const int fd = ::memfd_create("tool", MFD_CLOEXEC);
+        EXPECT_EQ(::write(fd, content.data(), content.size()),
+                  static_cast<ssize_t>(content.size()));
+        ::lseek(fd, 0, SEEK_SET);
+        return fd;
+    }
+    static std::string text_of(int fd) {
+        std::string text;
+        char buffer[4096];
+        ssize_t got = 0;
+        while ((got = ::pread(fd, buffer, sizeof buffer, static_cast<off_t>(text.size()))) > 0) {
+            text.append(buffer, static_cast<std::size_t>(got));
+        }
+        return text;
+    }
+    [[noreturn]] void become(const std::vector<char*>& words) const {
+        ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+        ::dup2(in_, STDIN_FILENO);
+        // Several processes write there: each at the end of it.
+        ::fcntl(out_, F_SETFL, O_APPEND);
+        ::fcntl(err_, F_SETFL, O_APPEND);
+        ::dup2(out_, STDOUT_FILENO);
+        ::dup2(err_, STDERR_FILENO);
+        std::vector<std::string> names;
+        for (char** entry = environ; *entry != nullptr; ++entry) {
+            const std::string assignment = *entry;
+            if (assignment.starts_with("RMEM_"))
+                names.push_back(assignment.substr(0, assignment.find('=')));
+        }
+        for (const auto& name : names) ::unsetenv(name.c_str());
+        ::execv(words[0], words.data());
+        ::_exit(127);
+    }
+
+    int in_, out_, err_;
+    pid_t pid_ = -1;
+};
+
+inline Ran run_tool(std::vector<std::string> arguments, const std::string& input = "") {
+    return Tool(std::move(arguments), input).wait();
+}
+
+/// "rmem run" of a shell script in each rank; options come before.
+inline std::vector<std::string> run_script(std::vector<std::string> options,
+                                           const std::string& script) {
+    options.insert(options.begin(), "run");
+    for (const char* word : {"--", "sh", "-c"}) options.emplace_back(word);
+    options.push_back(script);
+    return options;
+}
+
+}  // namespace rmem::test

@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: Apache-2.0
+// `rmem clean`: removes what the dead have left, and nothing else.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <memory>
+#include <string>
+
+#include "rmem/ring.hpp"
+#include "tests/support/tool.hpp"
+
+namespace rmem::test {
+namespace {
+
+using ::testing::HasSubstr;
+
+RingConfig config_of(const RingName& name) {
+    RingConfig config;
+    config.name = name.get();
+    config.nodes = config.ranks = 2;
+    config.user_bytes = 4096;
+    return config;
+}
+
+void leave_dead(const RingName& name) {
+    Child maker([&] {
+        const auto ring = Ring::open(config_of(name), Deadline::in(kDefaultJoinTimeoutNs));
+        const Membership member(ring, {0, 0});
+        ::kill(::getpid(), SIGKILL);
+    });
+    ASSERT_EQ(maker.wait(), -SIGKILL);
+    ASSERT_TRUE(name.exists());
+}
+
+TEST(Clean, removes_a_ring_that_nobody_is_left_in) {
+    const RingName name;
+    leave_dead(name);
+    const Ran ran = run_tool({"clean", name.get()});
+    EXPECT_EQ(ran.code, 0);
+    EXPECT_THAT(ran.out, HasSubstr("removed " + name.get()));
+    EXPECT_FALSE(name.exists());
+}
+
+TEST(Clean, keeps_a_ring_with_a_live_member_and_says_why) {
+    const RingName name;
+    const auto ring = Ring::open(config_of(name), Deadline::in(kDefaultJoinTimeoutNs));
+    const Membership member(ring, {1, 1});
+    for (const bool forced : {false, true}) {
+        std::vector<std::string> words = {"clean", name.get()};
+        if (forced) words.emplace_back("--force");
+        const Ran ran = run_tool(words);
+        EXPECT_EQ(ran.code, 1);
+        EXPECT_THAT(ran.out, HasSubstr("kept " + name.get() + ": 1 of its 2 ranks is alive"));
+        EXPECT_TRUE(name.exists());
+    }
+}
+
+TEST(Clean, keeps_a_ring_that_somebody_holds_without_a_rank) {
+    const RingName name;
+    const auto ring = Ring::open(config_of(name), Deadline::in(kDefaultJoinTimeoutNs));
+    EXPECT_EQ(run_tool({"clean", name.get()}).code, 1);
+    EXPECT_TRUE(name.exists());
+}
+
+TEST(Clean, of_all_rings_removes_the_dead_only) {
+    const RingName live, dead;
+    const auto ring = Ring::open(config_of(live), Deadline::in(kDefaultJoinTimeoutNs));
+    leave_dead(dead);
+    // A dry run, because dead rings of other tests lie there as well.
+    const auto report = run_tool({"clean", "--all", "--dry-run", "--json"}).json();
+    for (const auto& found : report) {
+        EXPECT_EQ(found["removed"], false);
+        if (found["ring"] == live.get()) {
+            EXPECT_EQ(found["removable"], false);
+        } else if (found["ring"] == dead.get()) {
+            EXPECT_EQ(found["removable"], true);
+        }
+    }
+    EXPECT_TRUE(dead.exists()) << "a dry run removes nothing";
+    const Ran ran = run_tool({"clean", live.get(), dead.get()});
+    EXPECT_EQ(ran.code, 1) << "one was kept";
+    EXPECT_FALSE(dead.exists());
+    EXPECT_TRUE(live.exists());
+}
+
+TEST(Clean, removes_what_a_killed_maker_left_half_written) {
+    for (const std::size_t bytes : {std::size_t{0}, std::size_t{8192}}) {
+        const RingName name;
+        std::ofstream(Segment::object_name(name.get())) << std::string(bytes, '\0');
+        EXPECT_EQ(run_tool({"clean", name.get()}).code, 0) << bytes;
+        EXPECT_FALSE(name.exists());
+    }
+}
+
+TEST(Clean, keeps_what_its_maker_is_still_at) {
+    const RingName name;
+    std::ofstream(Segment::object_name(name.get())) << std::string(8192, '\0');
+    const auto segment = Segment::open(name.get());
+    const auto making = segment->try_lock(0);
+    ASSERT_TRUE(making.has_value());
+    EXPECT_EQ(run_tool({"clean", name.get(), "--force"}).code, 1);
+    EXPECT_TRUE(name.exists());
+    Segment::remove(name.get());
+}
+
+TEST(Clean, removes_a_dead_ring_of_another_version) {
+    const RingName name;
+    leave_dead(name);
+    {
+        const auto segment = Segment::open(name.get());
+        reinterpret_cast<SegmentHeader*>(segment->data())->version = kSegmentVersion + 1;
+    }
+    EXPECT_EQ(run_tool({"clean", name.get()}).code, 0);
+    EXPECT_FALSE(name.exists());
+}
+
+TEST(Clean, keeps_what_is_no_ring_unless_forced) {
+    const RingName name;
+    std::ofstream(Segment::object_name(name.get())) << std::string(8192, 'x');
+    const Ran kept = run_tool({"clean", name.get()});
+    EXPECT_EQ(kept.code, 1);
+    EXPECT_THAT(kept.out, HasSubstr("[foreign-segment]"));
+    EXPECT_TRUE(name.exists());
+    EXPECT_EQ(run_tool({"clean", name.get(), "--force"}).code, 0);
+    EXPECT_FALSE(name.exists());
+}
+
+TEST(Clean, says_that_there_is_no_such_ring) {
+    const Ran ran = run_tool({"clean", "no-such-ring"});
+    EXPECT_EQ(ran.code, 1);
+    EXPECT_THAT(ran.out, HasSubstr("[no-such-ring]"));
+}
+
+}  // namespace
+}  // namespace rmem::test

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+// What every subcommand has in common.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "tests/support/tool.hpp"
+
+namespace rmem::test {
+namespace {
+
+using ::testing::Contains;
+using ::testing::HasSubstr;
+
+/// As the command itself lists them.
+std::vector<std::string> subcommands() {
+    std::vector<std::string> names;
+    std::istringstream help(run_tool({"--help"}).out);
+    bool listed = false;
+    for (std::string line; std::getline(help, line);) {
+        if (line == "Subcommands:") {
+            listed = true;
+        } else if (listed && line.empty()) {
+            break;
+        } else if (listed && line.size() > 2 && line[2] != ' ') {
+            names.push_back(line.substr(2, line.find(' ', 2) - 2));
+        }
+    }
+    return names;
+}
+
+TEST(Help, lists_the_subcommands) {
+    for (const char* name :
+         {"run", "list", "info", "peek", "poke", "dump", "watch", "doctor", "clean"}) {
+        EXPECT_THAT(subcommands(), Contains(name));
+    }
+}
+
+TEST(Help, of_every_subcommand_has_examples_and_exit_codes) {
+    for (const auto& name : subcommands()) {
+        const Ran ran = run_tool({name, "--help"});
+        EXPECT_EQ(ran.code, 0) << name;
+        EXPECT_THAT(ran.out, HasSubstr("Examples:")) << name;
+        EXPECT_THAT(ran.out, HasSubstr("  rmem " + name)) << name;
+        EXPECT_THAT(ran.out, HasSubstr("Exit codes:")) << name;
+    }
+}
+
+TEST(Help, is_where_a_wrong_command_line_points_to) {
+    for (const std::vector<std::string>& words :
+         {std::vector<std::string>{}, {"bogus"}, {"peek"}, {"peek", "ring", "0", "--bogus"}}) {
+        const Ran ran = run_tool(words);
+        EXPECT_EQ(ran.code, 2);
+        EXPECT_TRUE(ran.says("--help"));
+    }
+}
+
+TEST(Help, tells_the_version) {
+    EXPECT_THAT(run_tool({"--version"}).out, ::testing::MatchesRegex("[0-9]+\\.[0-9]+\\.[0-9]+\n"));
+}
+
+}  // namespace
+}  // namespace rmem::test

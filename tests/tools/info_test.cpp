@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: Apache-2.0
+// `rmem info` and `rmem list`.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <memory>
+#include <string>
+
+#include "rmem/node_slot.hpp"
+#include "rmem/ring.hpp"
+#include "tests/support/tool.hpp"
+
+namespace rmem::test {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+RingConfig config_of(const RingName& name) {
+    RingConfig config;
+    config.name = name.get();
+    config.nodes = config.ranks = 4;
+    config.user_bytes = 4096;
+    return config;
+}
+
+nlohmann::json ring_in(const nlohmann::json& list, const std::string& name) {
+    for (const auto& ring : list) {
+        if (ring["name"] == name) return ring;
+    }
+    return {};
+}
+
+TEST(Info, tells_the_living_from_the_dead_and_the_departed) {
+    const RingName name;
+    const auto ring = Ring::open(config_of(name), Deadline::in(kDefaultJoinTimeoutNs));
+    const Membership alive(ring, {0, 0});
+    Child killed([&] {
+        const Membership member(Ring::attach(name.get()), {1, 1});
+        ::kill(::getpid(), SIGKILL);
+    });
+    EXPECT_EQ(killed.wait(), -SIGKILL);
+    { const Membership left(ring, {2, 2}); }
+
+    const auto report = run_tool({"info", name.get(), "--json"}).json();
+    EXPECT_EQ(report["members"][0]["state"], "alive");
+    EXPECT_EQ(report["members"][0]["pid"], ::getpid());
+    EXPECT_EQ(report["members"][0]["incarnation"], 1);
+    EXPECT_EQ(report["members"][1]["state"], "dead");
+    EXPECT_EQ(report["members"][2]["state"], "left");
+    EXPECT_EQ(report["members"][3]["state"], "absent");
+    EXPECT_EQ(report["live_ranks"], 1);
+    EXPECT_EQ(report["state"], "alive");
+
+    const Ran text = run_tool({"info", name.get()});
+    EXPECT_THAT(text.out, HasSubstr("1 of 4 ranks alive"));
+    EXPECT_THAT(text.out, HasSubstr("dead"));
+}
+
+TEST(Info, tells_the_stopped_from_the_running) {
+    const RingName name;
+    const auto ring = Ring::open(config_of(name), Deadline::in(kDefaultJoinTimeoutNs));
+    Child other([&] {
+        const Membership member(Ring::attach(name.get()), {0, 0});
+        ::raise(SIGSTOP);
+    });
+    EXPECT_TRUE(eventually([&] {
+        return run_tool({"info", name.get(), "--json"}).json()["members"][0]["state"] == "stopped";
+    }));
+    ::kill(other.pid(), SIGCONT);
+    EXPECT_EQ(other.wait(), 0);
+}
+
+TEST(Info, shows_counters_with_unit_and_meaning) {
+    const RingName name;
+    const auto ring = Ring::open(config_of(name), Deadline::in(kDefaultJoinTimeoutNs));
+    const Membership member(ring, {0, 0});
+    ring->rank(0).link.add(LinkCounter::writes_sent, 17);
+    ring->node(2).link.add(LinkCounter::bound_violations, 3);
+
+    const auto report = run_tool({"info", name.get(), "--json"}).json();
+    EXPECT_EQ(report["members"][0]["link_counters"]["writes_sent"], 17);
+    EXPECT_EQ(report["nodes_seen"][2]["link_counters"]["bound_violations"], 3);
+    EXPECT_EQ(report["counters"]["writes_sent"]["unit"], "writes");
+    EXPECT_TRUE(report["members"][0]["protocol_counters"].contains("multicasts"));
+
+    const Ran text = run_tool({"info", name.get()});
+    EXPECT_THAT(text.out,
+                HasSubstr("rank 0     17  writes  writes_sent       writes handed to the link"));
+    EXPECT_THAT(text.out, HasSubstr("bound_violations"));
+    EXPECT_THAT(text.out, Not(HasSubstr("flushes"))) << "zeros are left out";
+}
+
+TEST(Info, shows_percentiles_of_propagation_and_lateness) {
+    const RingName name;
+    const auto ring = Ring::open(config_of(name), Deadline::in(kDefaultJoinTimeoutNs));
+    for (int i = 0; i < 99; ++i) ring->node(1).propagation.record(800);
+    ring->node(1).propagation.record(1'000'000);
+
+    const auto times =
+        run_tool({"info", name.get(), "--json"}).json()["nodes_seen"][1]["propagation_ns"];
+    EXPECT_EQ(times["count"], 100);
+    EXPECT_NEAR(times["p50"].get<double>(), 800, 50);
+    EXPECT_EQ(times["max"], 1'000'000);
+    EXPECT_THAT(run_tool({"info", name.get()}).out, HasSubstr("propagation"));
+}
+
+TEST(Info, shows_a_ring_that_only_the_dead_have_left) {
+    RingName name;
+    name.may_be_left();
+    Child maker([&] {
+        const auto ring = Ring::open(config_of(name), Deadline::in(kDefaultJoinTimeoutNs));
+        const Membership member(ring, {3, 3});
+        ::kill(::getpid(), SIGKILL);
+    });
+    maker.wait();
+    const auto report = run_tool({"info", name.get(), "--json"}).json();
+    EXPECT_EQ(report["state"], "dead");
+    EXPECT_EQ(report["members"][3]["state"], "dead");
+    EXPECT_EQ(ring_in(run_tool({"list", "--json"}).json(), name.get())["state"], "dead");
+    EXPECT_TRUE(name.exists()) << "looking removes nothing";
+}
+
+TEST(Info, says_that_there_is_no_such_ring) {
+    const Ran ran = run_tool({"info", "no-such-ring"});
+    EXPECT_EQ(ran.code, 1);
+    EXPECT_THAT(ran.err, HasSubstr("[no-such-ring]"));
+}
+
+TEST(List, lists_rings_and_what_is_none) {
+    const RingName good;
+    RingName broken;
+    broken.may_be_left();
+    const auto ring = Ring::open(config_of(good), Deadline::in(kDefaultJoinTimeoutNs));
+    std::ofstream(Segment::object_name(broken.get())) << std::string(8192, 'x');
+
+    const auto list = run_tool({"list", "--json"}).json();
+    EXPECT_EQ(ring_in(list, good.get())["state"], "alive");
+    EXPECT_EQ(ring_in(list, good.get())["ranks"], 4);
+    EXPECT_EQ(ring_in(list, broken.get())["state"], "broken");
+    EXPECT_THAT(ring_in(list, broken.get())["problem"].get<std::string>(),
+                HasSubstr("[foreign-segment]"));
+    EXPECT_THAT(run_tool({"list"}).out, HasSubstr(good.get()));
+}
+
+}  // namespace
+}  // namespace rmem::test

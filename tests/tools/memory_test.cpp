@@ -1,0 +1,246 @@
+// SPDX-License-Identifier: Apache-2.0
+// `rmem peek`, `poke`, `dump` and `watch`.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "rmem/interrupts.hpp"
+#include "rmem/ring.hpp"
+#include "tests/support/tool.hpp"
+
+namespace rmem::test {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
+
+constexpr std::size_t kBytes = 4096;
+
+std::shared_ptr<Ring> make(const RingName& name, LinkKind link = LinkKind::direct) {
+    RingConfig config;
+    config.name = name.get();
+    config.nodes = config.ranks = 2;
+    config.link = link;
+    config.user_bytes = kBytes;
+    config.system_bytes = 64;
+    return Ring::open(config, Deadline::in(kDefaultJoinTimeoutNs));
+}
+
+class Memory : public ::testing::Test {
+protected:
+    Ran poke(const std::string& offset, const std::vector<std::string>& more) {
+        std::vector<std::string> words = {"poke", name_.get(), offset};
+        words.insert(words.end(), more.begin(), more.end());
+        return run_tool(words);
+    }
+    Ran peek(const std::string& offset, const std::vector<std::string>& more = {}) {
+        std::vector<std::string> words = {"peek", name_.get(), offset};
+        words.insert(words.end(), more.begin(), more.end());
+        return run_tool(words);
+    }
+
+    RingName name_;
+    std::shared_ptr<Ring> ring_ = make(name_);
+};
+
+TEST_F(Memory, gives_back_what_was_poked_in_every_type) {
+    const std::vector<std::vector<std::string>> cases = {
+        {"u32", "4294967295"}, {"i32", "-2147483648"}, {"x32", "0xdeadbeef"}, {"f32", "1.5"},
+        {"f64", "-1e+300"},    {"u8", "255"},          {"text", "good day"}};
+    for (const auto& c : cases) {
+        EXPECT_EQ(poke("0x80", {c[1], "--as", c[0]}).code, 0) << c[0];
+        const std::string count = c[0] == "text" ? "32" : "1";
+        EXPECT_EQ(peek("0x80", {count, "--as", c[0]}).out, c[1] + "\n") << c[0];
+    }
+}
+
+TEST_F(Memory, pokes_several_values_one_after_the_other) {
+    EXPECT_EQ(poke("16", {"1", "2", "3"}).code, 0);
+    EXPECT_EQ(peek("0x10", {"4"}).out, "1\n2\n3\n0\n");
+    const auto json = peek("16", {"3", "--json"}).json();
+    EXPECT_EQ(json["values"], nlohmann::json({1, 2, 3}));
+    EXPECT_EQ(json["offset"], 16);
+    EXPECT_EQ(poke("16", {"9", "--json"}).json()["bytes"], 4);
+}
+
+TEST_F(Memory, pokes_into_the_bank_that_programs_see) {
+    poke("0x40", {"77"});
+    std::uint32_t word = 0;
+    std::memcpy(&word, ring_->bank(0) + 0x40, sizeof word);
+    EXPECT_EQ(word, 77U);
+}
+
+TEST_F(Memory, refuses_values_and_places_that_cannot_be) {
+    const std::vector<std::vector<std::string>> cases = {
+        {"0", "nonsense"},         {"0", "4294967296"}, {"0", "256", "--as", "u8"},
+        {"0", "1", "--as", "u64"}, {"2", "1"},          {"4096", "1"},
+        {"4092", "1", "2"},        {"somewhere", "1"},  {"0", "1", "--node", "2"}};
+    for (auto c : cases) {
+        const std::string offset = c.front();
+        c.erase(c.begin());
+        const Ran ran = poke(offset, c);
+        EXPECT_EQ(ran.code, 1) << offset << " " << c[0];
+        EXPECT_THAT(ran.err, StartsWith("rmem poke: "));
+        EXPECT_THAT(ran.err, HasSubstr("]\n")) << "names the error";
+    }
+    EXPECT_EQ(peek("0", {"18446744073709551615"}).code, 1);
+    EXPECT_EQ(peek("4160").code, 1) << "behind the system regions";
+    EXPECT_EQ(peek("4156").code, 0) << "the system regions may be looked at";
+    EXPECT_EQ(peek("0", {"1", "--node", "2"}).code, 1);
+    EXPECT_EQ(run_tool({"peek", "no-such-ring", "0"}).code, 1);
+}
+
+TEST_F(Memory, raises_interrupts_as_a_write_of_a_node) {
+    const Membership member(ring_, {1, 1});
+    InterruptBoard board(*ring_, 1, 1);
+    board.watch(0x100, 8, Trigger::any_write);
+    ASSERT_EQ(poke("0x100", {"5", "6", "--node", "0"}).code, 0);
+    const auto first = board.take();
+    ASSERT_TRUE(first.has_value());
+    EXPECT_EQ(first->offset, 0x100U);
+    EXPECT_EQ(first->value, 5U);
+    EXPECT_EQ(first->origin, 0U);
+    const auto second = board.take();
+    ASSERT_TRUE(second.has_value());
+    EXPECT_EQ(second->value, 6U);
+    EXPECT_FALSE(board.take().has_value());
+
+    poke("0x200", {"1", "--node", "0"});
+    EXPECT_FALSE(board.take().has_value()) << "nobody watches that word";
+    poke("0x100", {"1", "--node", "1"});
+    EXPECT_FALSE(board.take().has_value()) << "a node is not told of its own writes";
+    poke("0x100", {"2", "--node", "0"});
+    EXPECT_TRUE(board.take().has_value()) << "poking has not disturbed the marks";
+}
+
+TEST_F(Memory, wakes_ranks_that_sleep) {
+    const Membership member(ring_, {1, 1});
+    // relaxed is enough: another process looks at it, after this one has started it
+    ring_->attention()[1].store(1, std::memory_order_relaxed);
+    const auto before = ring_->rank(1).wake.load(std::memory_order_relaxed);  // enough: as above
+    poke("0", {"1"});
+    EXPECT_NE(ring_->rank(1).wake.load(std::memory_order_relaxed), before);  // enough: it has ended
+}
+
+TEST_F(Memory, dumps_with_repeated_lines_folded) {
+    poke("0x100", {"hello", "--as", "text"});
+    const Ran ran = run_tool({"dump", name_.get()});
+    EXPECT_EQ(ran.out,
+              "00000000  00 00 00 00  00 00 00 00  00 00 00 00  00 00 00 00  |................|\n"
+              "*\n"
+              "00000100  68 65 6c 6c  6f 00 00 00  00 00 00 00  00 00 00 00  |hello...........|\n"
+              "00000110  00 00 00 00  00 00 00 00  00 00 00 00  00 00 00 00  |................|\n"
+              "*\n"
+              "00001000\n");
+}
+
+TEST_F(Memory, dumps_a_part_of_a_line) {
+    poke("4", {"abc", "--as", "text"});
+    const Ran ran = run_tool({"dump", name_.get(), "--from", "4", "--to", "7"});
+    EXPECT_THAT(ran.out, StartsWith("00000004  61 62 63 "));
+    EXPECT_THAT(ran.out, HasSubstr("|abc|\n00000007\n"));
+}
+
+TEST_F(Memory, dumps_the_bytes_themselves) {
+    poke("0x10", {"1", "2"});
+    const Ran ran = run_tool({"dump", name_.get(), "--format", "raw"});
+    ASSERT_EQ(ran.out.size(), kBytes);
+    EXPECT_EQ(std::memcmp(ran.out.data(), ring_->bank(0), kBytes), 0);
+    EXPECT_EQ(run_tool({"dump", name_.get(), "--format", "raw", "--system"}).out.size(),
+              kBytes + 64);
+}
+
+TEST_F(Memory, dumps_json_that_tells_every_byte) {
+    poke("0x20", {"0x01020304", "--as", "x32"});
+    const auto json = run_tool({"dump", name_.get(), "--json"}).json();
+    std::size_t bytes = 0;
+    std::string at_0x20;
+    for (const auto& line : json["lines"]) {
+        const std::size_t times =
+            1 + (line.contains("repeats") ? line["repeats"].get<std::size_t>() : 0);
+        bytes += times * line["hex"].get<std::string>().size() / 2;
+        if (line["offset"] == 0x20) at_0x20 = line["hex"];
+    }
+    EXPECT_EQ(bytes, kBytes);
+    EXPECT_EQ(at_0x20, "04030201000000000000000000000000");
+}
+
+TEST_F(Memory, refuses_to_dump_backwards) {
+    EXPECT_EQ(run_tool({"dump", name_.get(), "--from", "8", "--to", "4"}).code, 1);
+}
+
+TEST_F(Memory, watches_changes_until_there_were_enough) {
+    poke("0", {"1"});
+    Tool watch({"watch", name_.get(), "0", "2", "--count", "2", "--interval", "1ms"});
+    ASSERT_TRUE(watch.prints("0x00000000  1\n"));
+    poke("0", {"2"});
+    EXPECT_TRUE(watch.prints("0x00000000  1 -> 2\n"));
+    poke("4", {"3"});
+    const Ran ran = watch.wait();
+    EXPECT_EQ(ran.code, 0);
+    EXPECT_THAT(ran.out, HasSubstr("0x00000004  0 -> 3\n"));
+}
+
+TEST_F(Memory, watches_as_json_lines) {
+    Tool watch({"watch", name_.get(), "0", "--as", "f32", "--count", "1", "--json"});
+    ASSERT_TRUE(watch.prints("\n"));
+    poke("0", {"2.5", "--as", "f32"});
+    const Ran ran = watch.wait();
+    const auto end_of_first = ran.out.find('\n');
+    const auto change = nlohmann::json::parse(ran.out.substr(end_of_first));
+    EXPECT_EQ(change["before"], 0.0);
+    EXPECT_EQ(change["value"], 2.5);
+    EXPECT_GT(change["time_ns"].get<std::int64_t>(), 0);
+}
+
+TEST_F(Memory, stops_watching_when_the_last_member_has_left) {
+    Tool watch({"watch", name_.get(), "0"});
+    ASSERT_TRUE(watch.prints("0x00000000"));
+    ring_.reset();
+    const Ran ran = watch.wait();
+    EXPECT_EQ(ran.code, 0);
+    EXPECT_THAT(ran.err, HasSubstr("no members left"));
+}
+
+TEST_F(Memory, stops_watching_after_the_time_given) {
+    EXPECT_EQ(run_tool({"watch", name_.get(), "0", "--for", "1ms"}).code, 0);
+}
+
+TEST(MemoryOfReplicas, shows_each_nodes_own_bank) {
+    const RingName name;
+    const auto ring = make(name, LinkKind::ring);
+    const std::uint32_t value = 42;
+    std::memcpy(ring->bank(1) + 8, &value, sizeof value);
+    EXPECT_EQ(run_tool({"peek", name.get(), "8"}).out, "0\n");
+    EXPECT_EQ(run_tool({"peek", name.get(), "8", "--node", "1"}).out, "42\n");
+}
+
+TEST(MemoryOfReplicas, refuses_to_poke_without_a_rank_and_says_how) {
+    const RingName name;
+    const auto ring = make(name, LinkKind::ring);
+    const Ran ran = run_tool({"poke", name.get(), "8", "1"});
+    EXPECT_EQ(ran.code, 1);
+    EXPECT_THAT(ran.err, HasSubstr("--as-rank"));
+}
+
+TEST(MemoryOfReplicas, pokes_as_a_rank_that_is_free) {
+    const RingName name;
+    const auto ring = make(name, LinkKind::ring);
+    const Ran ran = run_tool({"poke", name.get(), "8", "43", "--node", "1", "--as-rank", "1"});
+    EXPECT_EQ(ran.code, 0) << ran.err;
+    EXPECT_EQ(run_tool({"peek", name.get(), "8", "--node", "1"}).out, "43\n");
+
+    const Membership member(ring, {1, 1});
+    const Ran refused = run_tool({"poke", name.get(), "8", "44", "--node", "1", "--as-rank", "1"});
+    EXPECT_EQ(refused.code, 1);
+    EXPECT_THAT(refused.err, HasSubstr("rank-taken"));
+}
+
+}  // namespace
+}  // namespace rmem::test

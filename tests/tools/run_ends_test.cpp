@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: Apache-2.0
+// `rmem run`: deaths, signals, and what is left behind.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <string>
+
+#include "tests/support/tool.hpp"
+
+namespace rmem::test {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+/// The process's state letter as in /proc; 0 when there is none.
+char state_of(pid_t pid) {
+    std::ifstream file("/proc/" + std::to_string(pid) + "/stat");
+    std::string line;
+    if (!std::getline(file, line)) return 0;
+    return line[line.rfind(')') + 2];
+}
+
+bool is_running(pid_t pid) {
+    const char state = state_of(pid);
+    return state != 0 && state != 'Z' && state != 'X';
+}
+
+/// The number in the line "<rank>: <word> <number>" that a rank has printed.
+pid_t printed_pid(const std::string& out, const std::string& word) {
+    const auto at = out.find(word + " ");
+    return at == std::string::npos ? -1 : std::stoi(out.substr(at + word.size() + 1));
+}
+
+TEST(RunEnds, says_which_rank_died_of_which_signal) {
+    const Ran ran =
+        run_tool(run_script({"-n", "3", "--grace", "10ms"},
+                            "if [ $RMEM_RANK = 1 ]; then kill -SEGV $$; fi; exec sleep 60"));
+    EXPECT_EQ(ran.code, 128 + SIGSEGV);
+    EXPECT_THAT(ran.err, HasSubstr("rank 1 (process"));
+    EXPECT_THAT(ran.err, HasSubstr("died of SIGSEGV"));
+    EXPECT_THAT(ran.err, HasSubstr("ranks 0, 2 did not end"));
+}
+
+TEST(RunEnds, takes_the_exit_code_of_the_rank_that_failed_first) {
+    const Ran ran =
+        run_tool(run_script({"-n", "2", "--grace", "60s"},
+                            "if [ $RMEM_RANK = 0 ]; then exit 7; fi; sleep 0.3; exit 9"));
+    EXPECT_EQ(ran.code, 7);
+    EXPECT_THAT(ran.err, HasSubstr("rank 0"));
+    EXPECT_THAT(ran.err, HasSubstr("exit code 7"));
+    EXPECT_THAT(ran.err, HasSubstr("exit code 9"));
+}
+
+TEST(RunEnds, kills_ranks_that_do_not_mind_being_told) {
+    const Ran ran = run_tool(run_script(
+        {"-n", "2", "--grace", "50ms"},
+        "if [ $RMEM_RANK = 0 ]; then exit 3; fi; trap '' TERM; while :; do sleep 1; done"));
+    EXPECT_EQ(ran.code, 3);
+    EXPECT_THAT(ran.err, HasSubstr("told to end (SIGTERM)"));
+    EXPECT_THAT(ran.err, HasSubstr("killed"));
+}
+
+TEST(RunEnds, lets_the_others_run_on_when_told_to) {
+    const Ran ran =
+        run_tool(run_script({"-n", "2", "--grace", "1ms", "--keep-going"},
+                            "if [ $RMEM_RANK = 0 ]; then exit 3; fi; sleep 0.5; echo survived"));
+    EXPECT_EQ(ran.code, 3);
+    EXPECT_THAT(ran.out, HasSubstr("[1] survived"));
+}
+
+TEST(RunEnds, starts_a_killed_rank_again) {
+    const RingName ring;  // for a folder name that nobody else has
+    const std::string marker = "/tmp/" + ring.get();
+    const Ran ran = run_tool(run_script({"-n", "1", "--restart", "1"},
+                                        "if [ ! -e " + marker + " ]; then touch " + marker +
+                                            "; kill -KILL $$; fi; rm " + marker + "; echo again"));
+    EXPECT_EQ(ran.code, 0) << ran.err;
+    EXPECT_THAT(ran.out, HasSubstr("[0] again"));
+    EXPECT_THAT(ran.err, HasSubstr("died of SIGKILL"));
+}
+
+TEST(RunEnds, gives_up_on_a_rank_that_dies_too_often) {
+    const Ran ran = run_tool(run_script({"-n", "1", "--restart", "2"}, "echo try; kill -KILL $$"));
+    EXPECT_EQ(ran.code, 128 + SIGKILL);
+    EXPECT_EQ(ran.out, "[0] try\n[0] try\n[0] try\n");
+}
+
+TEST(RunEnds, passes_signals_on) {
+    Tool job(run_script({"-n", "2"},
+                        "trap 'echo got usr1' USR1; trap 'echo got term; exit 5' TERM; echo ready; "
+                        "while :; do sleep 0.05; done"));
+    ASSERT_TRUE(job.prints("[0] ready"));
+    ASSERT_TRUE(job.prints("[1] ready"));
+    job.signal(SIGUSR1);
+    EXPECT_TRUE(job.prints("[0] got usr1"));
+    EXPECT_TRUE(job.prints("[1] got usr1"));
+    job.signal(SIGTERM);
+    const Ran ran = job.wait();
+    EXPECT_EQ(ran.code, 5);
+    EXPECT_THAT(ran.out, HasSubstr("[0] got term"));
+    EXPECT_THAT(ran.out, HasSubstr("[1] got term"));
+}
+
+TEST(RunEnds, ends_as_its_ranks_do_at_an_interrupt) {
+    Tool job(run_script({"-n", "2"}, "echo ready; exec sleep 60"));
+    ASSERT_TRUE(job.prints("[0] ready"));
+    ASSERT_TRUE(job.prints("[1] ready"));
+    job.signal(SIGINT);
+    const Ran ran = job.wait();
+    EXPECT_EQ(ran.code, 128 + SIGINT);
+    EXPECT_THAT(ran.err, HasSubstr("SIGINT passed on to ranks 0-1"));
+    EXPECT_THAT(ran.err, Not(HasSubstr("died"))) << "nobody is surprised by that";
+}
+
+TEST(RunEnds, kills_at_the_second_interrupt) {
+    Tool job(run_script({"-n", "2"}, "trap '' INT; echo ready; while :; do sleep 1; done"));
+    ASSERT_TRUE(job.prints("[0] ready"));
+    ASSERT_TRUE(job.prints("[1] ready"));
+    job.signal(SIGINT);
+    ASSERT_TRUE(job.prints("once more kills them"));
+    job.signal(SIGINT);
+    EXPECT_EQ(job.wait().code, 128 + SIGKILL);
+}
+
+TEST(RunEnds, stops_and_goes_on_with_its_ranks) {
+    Tool job(run_script({"-n", "1"}, "echo pid $$; while :; do sleep 0.05; done"));
+    ASSERT_TRUE(job.prints("pid "));
+    const pid_t rank = printed_pid(job.out(), "pid");
+    job.signal(SIGTSTP);
+    EXPECT_TRUE(eventually([&] { return state_of(rank) == 'T' && state_of(job.pid()) == 'T'; }));
+    job.signal(SIGCONT);
+    EXPECT_TRUE(eventually([&] { return state_of(rank) != 'T' && state_of(job.pid()) != 'T'; }));
+}
+
+TEST(RunEnds, ends_what_a_rank_has_left_running) {
+    const Ran ran = run_tool(run_script({"-n", "1"}, "sleep 60 & echo pid $!"));
+    EXPECT_EQ(ran.code, 0);
+    const pid_t left = printed_pid(ran.out, "pid");
+    EXPECT_TRUE(eventually([&] { return !is_running(left); }));
+}
+
+TEST(RunEnds, leaves_no_ring_when_a_rank_dies) {
+    const RingName ring;  // checks it at its end
+    run_tool(run_script({"-n", "2", "--ring", ring.get(), "--grace", "1ms"}, "kill -KILL $$"));
+    EXPECT_FALSE(ring.exists());
+}
+
+TEST(RunEnds, leaves_nothing_when_it_is_killed_itself) {
+    const RingName ring;
+    Tool job(run_script({"-n", "2", "--ring", ring.get()},
+                        "sleep 60 & echo child $!; echo rank $$; echo ready; wait"));
+    ASSERT_TRUE(job.prints("[0] ready"));
+    ASSERT_TRUE(job.prints("[1] ready"));
+    const pid_t rank = printed_pid(job.out(), "rank");
+    const pid_t child = printed_pid(job.out(), "child");
+    ASSERT_TRUE(is_running(rank));
+    ASSERT_TRUE(is_running(child));
+    job.signal(SIGKILL);
+    EXPECT_EQ(job.wait().code, 128 + SIGKILL);
+    EXPECT_TRUE(eventually([&] { return !is_running(rank) && !is_running(child); }));
+    EXPECT_TRUE(eventually([&] { return !ring.exists(); }));
+}
+
+}  // namespace
+}  // namespace rmem::test

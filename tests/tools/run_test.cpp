@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: Apache-2.0
+// `rmem run`: what it gives the ranks, and what it does with what they print.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "rmem/ring.hpp"
+#include "tests/support/tool.hpp"
+
+namespace rmem::test {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Not;
+using ::testing::UnorderedElementsAre;
+
+std::vector<std::string> lines_of(const std::string& text) {
+    std::vector<std::string> lines;
+    std::istringstream stream(text);
+    for (std::string line; std::getline(stream, line);) lines.push_back(line);
+    return lines;
+}
+
+TEST(Run, labels_each_line_with_its_rank) {
+    const Ran ran = run_tool(run_script({"-n", "3"}, "echo hello; echo trouble >&2"));
+    EXPECT_EQ(ran.code, 0) << ran.err;
+    EXPECT_THAT(lines_of(ran.out), UnorderedElementsAre("[0] hello", "[1] hello", "[2] hello"));
+    EXPECT_THAT(lines_of(ran.err),
+                UnorderedElementsAre("[0] trouble", "[1] trouble", "[2] trouble"));
+}
+
+TEST(Run, never_mixes_lines_of_different_ranks) {
+    const Ran ran = run_tool(
+        run_script({"-n", "4"}, "for i in $(seq 300); do printf half-; printf 'line\\n'; done"));
+    const auto lines = lines_of(ran.out);
+    EXPECT_EQ(lines.size(), 1200U);
+    for (const auto& line : lines) EXPECT_EQ(line.substr(3), " half-line");
+}
+
+TEST(Run, shows_a_prompt_that_has_no_line_end) {
+    Tool job(run_script({"-n", "1"}, "printf 'name? '; sleep 60"));
+    EXPECT_TRUE(job.prints("[0] name? "));
+}
+
+TEST(Run, shows_output_as_it_is_when_told_to) {
+    const Ran ran = run_tool(run_script({"-n", "1", "--no-label"}, "printf plain"));
+    EXPECT_EQ(ran.out, "plain");
+}
+
+TEST(Run, gives_its_input_to_rank_0_only) {
+    const Ran ran = run_tool(run_script({"-n", "2"}, "cat; echo end"), "a\nb\n");
+    EXPECT_THAT(lines_of(ran.out), UnorderedElementsAre("[0] a", "[0] b", "[0] end", "[1] end"));
+}
+
+TEST(Run, leaves_the_programs_options_to_the_program) {
+    const Ran ran = run_tool({"run", "-n", "1", "echo", "-n", "--", "--keep-going", "--help"});
+    EXPECT_EQ(ran.code, 0) << ran.err;
+    EXPECT_EQ(ran.out, "[0] -- --keep-going --help\n");
+}
+
+TEST(Run, tells_each_rank_its_place_in_the_environment) {
+    const Ran ran =
+        run_tool(run_script({"-n", "4", "--nodes", "2", "--ring", "place-of-ranks"},
+                            "echo $RMEM_RANK/$RMEM_RANKS $RMEM_NODE/$RMEM_NODES $RMEM_RING"));
+    EXPECT_THAT(lines_of(ran.out),
+                UnorderedElementsAre("[0] 0/4 0/2 place-of-ranks", "[1] 1/4 0/2 place-of-ranks",
+                                     "[2] 2/4 1/2 place-of-ranks", "[3] 3/4 1/2 place-of-ranks"));
+}
+
+TEST(Run, passes_its_settings_on_as_variables) {
+    const Ran ran = run_tool(run_script(
+        {"-n", "1", "--size", "64K", "--bound", "9us", "--layout", "paper", "--partition", "16K",
+         "--link", "ring", "--timing", "gt200", "--faults", "seed=3"},
+        "echo $RMEM_SIZE $RMEM_BOUND $RMEM_LAYOUT $RMEM_PARTITION $RMEM_LINK $RMEM_TIMING "
+        "$RMEM_FAULTS"));
+    EXPECT_EQ(ran.out, "[0] 64K 9us paper 16K ring gt200 seed=3\n") << ran.err;
+}
+
+TEST(Run, keeps_the_ring_while_the_ranks_run_and_removes_it_then) {
+    const RingName ring;
+    Tool job(run_script({"-n", "2", "--ring", ring.get()}, "echo up; sleep 60"));
+    ASSERT_TRUE(job.prints("[1] up"));
+    EXPECT_TRUE(ring.exists());
+    job.signal(SIGTERM);
+    job.wait();
+    EXPECT_FALSE(ring.exists());
+}
+
+TEST(Run, names_the_ring_so_that_two_jobs_never_meet) {
+    const auto command = run_script({"-n", "1"}, "echo $RMEM_RING");
+    EXPECT_NE(run_tool(command).out, run_tool(command).out);
+}
+
+TEST(Run, refuses_a_ring_that_is_in_use_and_names_the_process) {
+    const RingName name;
+    Tool first(run_script({"-n", "1", "--ring", name.get()}, "echo up; exec sleep 60"));
+    ASSERT_TRUE(first.prints("[0] up"));
+    const auto ring = Ring::attach(name.get());
+    const Membership member(ring, {0, 0});
+    const Ran second = run_tool({"run", "-n", "1", "--ring", name.get(), "--", "true"});
+    EXPECT_EQ(second.code, 125);
+    EXPECT_THAT(second.err, HasSubstr("rank 0 is process " + std::to_string(::getpid())));
+}
+
+TEST(Run, says_that_a_program_cannot_be_executed) {
+    const Ran missing = run_tool({"run", "-n", "1", "--", "./no-such-program"});
+    EXPECT_EQ(missing.code, 127);
+    EXPECT_THAT(missing.err, HasSubstr("no-such-program"));
+    EXPECT_EQ(run_tool({"run", "-n", "1", "--", "/dev/null"}).code, 126);
+}
+
+TEST(Run, tells_a_bad_command_line_from_a_bad_setting) {
+    EXPECT_EQ(run_tool({"run", "-n", "2"}).code, 2) << "no program";
+    EXPECT_EQ(run_tool({"run", "-n", "0", "--", "true"}).code, 2);
+    EXPECT_EQ(run_tool({"run", "-n", "2", "--bogus", "--", "true"}).code, 2);
+    for (const std::vector<std::string>& setting : {std::vector<std::string>{"--timing", "bogus"},
+                                                    {"--link", "bogus"},
+                                                    {"--link", "udp"},
+                                                    {"--size", "3"},
+                                                    {"--nodes", "3"},
+                                                    {"--faults", "bogus"},
+                                                    {"--layout", "bogus"},
+                                                    {"--ring", "a/b"}}) {
+        std::vector<std::string> words = {"run", "-n", "2"};
+        words.insert(words.end(), setting.begin(), setting.end());
+        words.insert(words.end(), {"--", "true"});
+        const Ran ran = run_tool(words);
+        EXPECT_EQ(ran.code, 125) << setting[0];
+        EXPECT_THAT(ran.err, HasSubstr(setting[1])) << "names what was found";
+        EXPECT_THAT(ran.err, HasSubstr("[")) << "names the error";
+    }
+}
+
+TEST(Run, binds_each_rank_to_one_processor) {
+    const Ran ran = run_tool(run_script({"-n", "3", "--bind-to-core"}, "nproc"));
+    EXPECT_THAT(lines_of(ran.out), UnorderedElementsAre("[0] 1", "[1] 1", "[2] 1"));
+}
+
+TEST(Run, lets_bound_ranks_spin_only_while_each_has_a_processor) {
+    const auto spin = [](const std::string& ranks) {
+        return run_tool(run_script({"-n", ranks, "--bind-to-core"}, "echo spin=$RMEM_SPIN")).out;
+    };
+    EXPECT_THAT(spin("1"), ::testing::MatchesRegex("\\[0\\] spin=[1-9][0-9]*\n"));
+    EXPECT_THAT(spin("256"), Not(HasSubstr("spin=2")));
+}
+
+TEST(Run, makes_a_ring_that_programs_without_the_billboard_join) {
+    const RingName name;
+    Tool job(run_script({"-n", "2", "--ring", name.get()}, "echo up; exec sleep 60"));
+    ASSERT_TRUE(job.prints("[1] up"));
+    RingConfig config;
+    config.name = name.get();
+    config.nodes = config.ranks = 2;
+    const auto ring = Ring::open(config, Deadline::in(kDefaultJoinTimeoutNs));
+    EXPECT_GT(ring->config().system_bytes, 0U);
+}
+
+TEST(Run, tells_programs_all_of_it_as_json) {
+    const Ran ran =
+        run_tool(run_script({"-n", "2", "--json"}, "echo out; echo err >&2; exit $RMEM_RANK"));
+    EXPECT_EQ(ran.code, 1);
+    EXPECT_THAT(ran.err, IsEmpty());
+    std::vector<std::string> events;
+    nlohmann::json last;
+    for (const auto& line : lines_of(ran.out)) {
+        last = nlohmann::json::parse(line);
+        events.push_back(last["event"].get<std::string>());
+    }
+    EXPECT_EQ(std::count(events.begin(), events.end(), "started"), 2);
+    EXPECT_EQ(std::count(events.begin(), events.end(), "output"), 4);
+    EXPECT_EQ(std::count(events.begin(), events.end(), "ended"), 2);
+    EXPECT_EQ(last["event"], "summary");
+    EXPECT_EQ(last["exit_code"], 1);
+}
+
+TEST(Run, ends_the_ranks_when_nobody_reads_their_output) {
+    const std::string command = std::string(RMEM_TOOL) + " run -n 2 -- yes | head -1";
+    FILE* pipe = ::popen(command.c_str(), "r");  // NOLINT(cert-env33-c): our own words
+    char line[16] = "";
+    EXPECT_NE(std::fgets(line, sizeof line, pipe), nullptr);
+    EXPECT_EQ(::pclose(pipe), 0);  // that is head's; what counts is that it comes back
+    EXPECT_THAT(line, HasSubstr("] y"));
+}
+
+}  // namespace
+}  // namespace rmem::test

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/cleaning.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+#include <span>
+
+#include "rmem/ring.hpp"
+#include "tools/ring_report.hpp"
+
+namespace tools {
+
+namespace {
+
+constexpr std::uint64_t kLifeCycleByte = 0;  // as in rmem/ring.cpp
+constexpr std::uint64_t kAllBytes = std::uint64_t{1} << 40;
+constexpr std::size_t kHeaderBytes = 4096;
+
+/// Ours in any version, or begun and never written because its maker was killed.
+bool is_ours(const rmem::Segment& segment) {
+    const std::span<const std::byte> start(segment.data(), std::min(segment.size(), kHeaderBytes));
+    if (std::all_of(start.begin(), start.end(), [](std::byte b) { return b == std::byte{0}; })) {
+        return true;
+    }
+    std::uint64_t magic = 0;
+    if (start.size() < sizeof magic) return false;
+    std::memcpy(&magic, start.data(), sizeof magic);
+    return magic == rmem::kSegmentMagic;
+}
+
+/// What no ring of this version is. A maker holds the life-cycle lock from before the name can be
+/// found until the ring is whole, so what nobody has locked is nobody's.
+Cleaned clean_broken(const std::string& name, const rmem::Error& problem, bool force,
+                     bool dry_run) {
+    const auto segment = rmem::Segment::open(name);
+    if (!segment) return {name, true, "it is gone already"};
+    if (segment->is_locked(0, kAllBytes)) return {name, false, "a live process holds a lock on it"};
+    if (!is_ours(*segment) && !force) {
+        return {name, false, fmt::format("{}; --force removes it all the same", problem.what())};
+    }
+    // Held while we remove it, so that nobody replaces it by a new ring of that name meanwhile.
+    const auto lock = segment->try_lock(kLifeCycleByte);
+    if (!lock || !segment->is_linked()) return {name, false, "somebody has just come to use it"};
+    if (!dry_run) rmem::Segment::remove(name);
+    return {name, true, problem.what()};
+}
+
+std::string members_of(const rmem::Ring& ring) {
+    const unsigned alive = live_ranks(ring);
+    if (alive == 0) return "a live process has joined it (such as the `rmem run` that made it)";
+    return fmt::format("{} of its {} ranks {} alive", alive, ring.config().ranks,
+                       alive == 1 ? "is" : "are");
+}
+
+}  // namespace
+
+Cleaned clean_ring(const std::string& name, bool force, bool dry_run) {
+    try {
+        {
+            const auto ring = rmem::Ring::observe(name);
+            if (ring->has_members()) return {name, false, members_of(*ring)};
+        }
+        if (!dry_run)
+            rmem::Ring::attach(name).reset();  // joins; leaves as the last; that removes it
+        // Somebody may have joined it in between, or made a new one of that name.
+        if (!dry_run && rmem::Segment::open(name))
+            return {name, false, "somebody has just joined it"};
+        return {name, true, "nobody is left in it"};
+    } catch (const rmem::Error& problem) {
+        switch (problem.code()) {
+            case rmem::Errc::foreign_segment:
+            case rmem::Errc::version_mismatch: return clean_broken(name, problem, force, dry_run);
+            default: return {name, false, problem.what()};
+        }
+    }
+}
+
+}  // namespace tools

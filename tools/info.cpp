@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+// `rmem info` and `rmem list`: the rings of this host, and who is in them.
+
+#include <fmt/format.h>
+
+#include <memory>
+#include <string>
+
+#include "tools/commands.hpp"
+#include "tools/output.hpp"
+#include "tools/ring_report.hpp"
+
+namespace tools {
+
+namespace {
+
+constexpr const char* kInfoExamples = R"(
+Examples:
+  rmem info my-ring                     members, times and counters that are not zero
+  rmem info my-ring --json | jq '.members[] | select(.state == "dead")'
+
+States: alive, stopped (alive, but not running), dead (died without leaving), left, absent (not yet
+come). Exit codes: 0 done, 1 failed, 2 wrong command line.)";
+
+constexpr const char* kListExamples = R"(
+Examples:
+  rmem list
+  rmem list --json | jq -r '.[] | select(.state == "dead") | .name'
+
+States: alive, dead (nobody is left: `rmem clean` removes it), broken (no ring of this version).
+Exit codes: 0 done, 1 failed, 2 wrong command line.)";
+
+std::string problem_of(const nlohmann::json& ring) {
+    return ring.contains("problem") ? printable(ring["problem"].get<std::string>()) : "";
+}
+
+void list(bool as_json) {
+    nlohmann::json rings = nlohmann::json::array();
+    for (const auto& name : rmem::Segment::list()) {
+        auto summary = ring_summary(name);
+        // Its last member may have gone since, and the ring with it.
+        if (summary["state"] != "broken" || rmem::Segment::open(name)) rings.push_back(summary);
+    }
+    if (as_json) return show_json(rings);
+    if (rings.empty()) return show("No rings on this host.\n");
+    Table table({"ring", "state", ">ranks alive", "link", "timing", ">segment", ""});
+    for (const auto& ring : rings) {
+        const std::string name = printable(ring["name"].get<std::string>());
+        const std::string state = ring["state"].get<std::string>();
+        if (state == "broken") {
+            table.add({name, state, "-", "-", "-", "-", problem_of(ring)});
+            continue;
+        }
+        table.add({name, state,
+                   fmt::format("{} of {}", ring["live_ranks"].get<unsigned>(),
+                               ring["ranks"].get<unsigned>()),
+                   ring["link"].get<std::string>(), ring["timing"].get<std::string>(),
+                   size_text(ring["segment_bytes"].get<std::uint64_t>()), ""});
+    }
+    show(table.text());
+}
+
+}  // namespace
+
+void add_info(CLI::App& app) {
+    struct Options {
+        std::string ring;
+        bool json = false;
+    };
+    auto options = std::make_shared<Options>();
+    CLI::App* command = app.add_subcommand("info", "Show a ring: members, times, counters");
+    command->add_option("RING", options->ring, "Name of the ring")->required();
+    command->add_flag("--json", options->json, "Print JSON, zeros and meanings included");
+    command->footer(kInfoExamples);
+    command->callback([options] {
+        const auto report = ring_report(*rmem::Ring::observe(options->ring));
+        options->json ? show_json(report) : show(report_text(report));
+    });
+}
+
+void add_list(CLI::App& app) {
+    auto json = std::make_shared<bool>(false);
+    CLI::App* command = app.add_subcommand("list", "List the rings of this host");
+    command->add_flag("--json", *json, "Print JSON");
+    command->footer(kListExamples);
+    command->callback([json] { list(*json); });
+}
+
+}  // namespace tools

@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/output.hpp"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <csignal>
+#include <cstdlib>
+
+#include "tools/commands.hpp"
+
+namespace tools {
+
+namespace {
+
+/// Characters of UTF-8 text: what aligns in a terminal, for the little we print.
+std::size_t width(std::string_view text) {
+    return static_cast<std::size_t>(
+        std::count_if(text.begin(), text.end(), [](char c) { return (c & 0xc0) != 0x80; }));
+}
+
+std::string padded(const std::string& cell, std::size_t to, bool right) {
+    const std::string space(to - std::min(to, width(cell)), ' ');
+    return right ? space + cell : cell + space;
+}
+
+}  // namespace
+
+void show(std::string_view text) {
+    while (!text.empty()) {
+        const ssize_t written = ::write(STDOUT_FILENO, text.data(), text.size());
+        if (written < 0 && errno == EINTR) continue;
+        if (written < 0) end_with(128 + SIGPIPE);
+        text.remove_prefix(static_cast<std::size_t>(written));
+    }
+}
+
+void show_json(const nlohmann::json& value) {
+    show(value.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n");
+}
+
+void show_json_line(const nlohmann::json& value) {
+    show(value.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n");
+}
+
+std::string size_text(std::uint64_t bytes) {
+    constexpr std::array<const char*, 5> kUnits = {"B", "KiB", "MiB", "GiB", "TiB"};
+    auto value = static_cast<double>(bytes);
+    std::size_t unit = 0;
+    for (; value >= 1024 && unit + 1 < kUnits.size(); ++unit) value /= 1024;
+    const bool whole = value == static_cast<double>(static_cast<std::uint64_t>(value));
+    return whole ? fmt::format("{:.0f} {}", value, kUnits[unit])
+                 : fmt::format("{:.1f} {}", value, kUnits[unit]);
+}
+
+std::string duration_text(std::uint64_t ns) {
+    const auto value = static_cast<double>(ns);
+    if (ns < 1'000) return fmt::format("{} ns", ns);
+    if (ns < 1'000'000) return fmt::format("{:.3g} µs", value / 1e3);
+    if (ns < 1'000'000'000) return fmt::format("{:.3g} ms", value / 1e6);
+    return fmt::format("{:.4g} s", value / 1e9);
+}
+
+std::string offset_text(std::uint64_t offset) {
+    return fmt::format("0x{:08x}", offset);
+}
+
+std::string printable(std::string_view text) {
+    std::string result;
+    for (const char c : text) {
+        const auto byte = static_cast<unsigned char>(c);
+        if (byte < 0x20 || byte == 0x7f) {
+            result += fmt::format("\\x{:02x}", byte);
+        } else {
+            result += c;
+        }
+    }
+    return result;
+}
+
+bool is_colourful(int fd) {
+    return ::isatty(fd) == 1 && std::getenv("NO_COLOR") == nullptr;  // NOLINT: one thread
+}
+
+Table::Table(std::vector<std::string> heading) : heading_(std::move(heading)) {
+    for (auto& cell : heading_) {
+        right_.push_back(cell.starts_with('>'));
+        if (right_.back()) cell.erase(0, 1);
+    }
+}
+
+void Table::add(std::vector<std::string> row) {
+    rows_.push_back(std::move(row));
+}
+
+std::string Table::text(std::size_t indent) const {
+    std::vector<std::size_t> widths;
+    for (const auto& cell : heading_) widths.push_back(width(cell));
+    for (const auto& row : rows_) {
+        for (std::size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], width(row[i]));
+    }
+    std::string result;
+    const auto add_row = [&](const std::vector<std::string>& row) {
+        std::string line(indent, ' ');
+        for (std::size_t i = 0; i < row.size(); ++i) {
+            line += (i == 0 ? "" : "  ") + padded(row[i], widths[i], right_[i]);
+        }
+        line.erase(line.find_last_not_of(' ') + 1);
+        result += line + "\n";
+    };
+    add_row(heading_);
+    for (const auto& row : rows_) add_row(row);
+    return result;
+}
+
+}  // namespace tools

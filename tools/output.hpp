@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+/// How the commands show things: to people as text, to programs as JSON.
+///
+/// All text goes to stdout at once, so that a closed pipe is one failed write: `show` then ends the
+/// command as SIGPIPE would have.
+
+#include <cstdint>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace tools {
+
+void show(std::string_view text);
+void show_json(const nlohmann::json& value);
+/// One line, for a stream of values.
+void show_json_line(const nlohmann::json& value);
+
+/// "60 B", "64 KiB", "1.5 GiB"
+std::string size_text(std::uint64_t bytes);
+/// "247 ns", "6.50 µs", "30 s"; `ns` may come from shared memory, so any value is fine.
+std::string duration_text(std::uint64_t ns);
+/// "0x00000100"
+std::string offset_text(std::uint64_t offset);
+/// The text without bytes that a terminal would obey.
+std::string printable(std::string_view text);
+
+/// Whether people look at the descriptor in colour (a terminal, and NO_COLOR is not set).
+bool is_colourful(int fd);
+
+/// Rows in aligned columns; a column of which the first row's cell starts with '>' is right-aligned.
+class Table {
+public:
+    explicit Table(std::vector<std::string> heading);
+    void add(std::vector<std::string> row);
+    bool empty() const { return rows_.empty(); }
+    std::string text(std::size_t indent = 0) const;
+
+private:
+    std::vector<std::string> heading_;
+    std::vector<bool> right_;
+    std::vector<std::vector<std::string>> rows_;
+};
+
+}  // namespace tools

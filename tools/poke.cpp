@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: Apache-2.0
+// `rmem poke`: writes values into a ring.
+//
+// On `direct` all nodes share one bank, so a store is the write of whichever node one likes. On links
+// with a bank per node only a member's writes travel, so poking needs a rank that nobody holds.
+
+#include <fmt/format.h>
+
+#include <atomic>
+#include <cstring>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "rmem/interrupts.hpp"
+#include "rmem/node.hpp"
+#include "rmem/waiting.hpp"
+#include "tools/bank_view.hpp"
+#include "tools/cells.hpp"
+#include "tools/commands.hpp"
+#include "tools/output.hpp"
+
+namespace tools {
+
+namespace {
+
+constexpr const char* kExamples = R"(
+Examples:
+  rmem poke my-ring 0x100 42                        one word
+  rmem poke my-ring 0x100 1.5 -2 --as f32           two numbers, one after the other
+  rmem poke my-ring 4K "hello" --as text            a text and the zero that ends it
+  rmem poke my-ring 0x100 7 --node 3                raises interrupts as a write of node 3
+  rmem poke my-ring 0x100 7 --node 3 --as-rank 3    on link `ring`: as rank 3, which is not running
+
+Exit codes: 0 done, 1 failed, 2 wrong command line.)";
+
+constexpr std::int64_t kTravelNs = 10'000'000'000;  // the slowest profile needs microseconds
+
+struct PokeOptions {
+    std::string ring, offset, as = "u32";
+    std::vector<std::string> values;
+    unsigned node = 0;
+    int as_rank = -1;
+    bool json = false;
+};
+
+using Bytes = std::vector<std::byte>;
+
+/// Stores as the card would: words, each whole.
+void store(std::byte* bank, std::uint64_t offset, const Bytes& bytes) {
+    std::uint64_t done = 0;
+    for (; bytes.size() - done >= rmem::kWordBytes && (offset + done) % rmem::kWordBytes == 0;
+         done += rmem::kWordBytes) {
+        std::uint32_t value;
+        std::memcpy(&value, bytes.data() + done, sizeof value);
+        auto& word = *reinterpret_cast<std::uint32_t*>(bank + offset + done);
+        std::atomic_ref(word).store(value, std::memory_order_release);
+    }
+    for (; done < bytes.size(); ++done) {
+        auto& byte = *reinterpret_cast<unsigned char*>(bank + offset + done);
+        std::atomic_ref(byte).store(std::to_integer<unsigned char>(bytes[done]),
+                                    std::memory_order_release);
+    }
+}
+
+void poke_direct(const std::shared_ptr<rmem::Ring>& ring, unsigned node, std::uint64_t offset,
+                 const Bytes& bytes) {
+    // Makes this process one that sleepers' membarriers reach (rmem/waiting.hpp).
+    const rmem::Waiter waiter(*ring, 0);
+    store(ring->bank(node), offset, bytes);
+    const unsigned ranks = ring->config().ranks;
+    unsigned alive = 0;
+    while (alive < ranks && !ring->is_alive(alive)) ++alive;
+    if (alive == ranks) return;  // nobody is there to be told
+    rmem::InterruptBoard::in_the_name_of(*ring, node, alive).written(offset, bytes.size());
+    for (unsigned rank = 0; rank < ranks; ++rank) waiter.notify(rank);
+}
+
+void poke_as_member(const std::shared_ptr<rmem::Ring>& ring, rmem::Member member,
+                    std::uint64_t offset, const Bytes& bytes) {
+    rmem::Node node(ring, member);
+    const rmem::Deadline deadline = rmem::Deadline::in(kTravelNs);
+    while (node.write(offset, bytes.data(), bytes.size()) == rmem::WriteResult::again) {
+        if (deadline.passed(rmem::now_ns())) {
+            throw rmem::Error(
+                rmem::Errc::timed_out,
+                fmt::format("ring '{}' took no write for {}: the outbound queue of "
+                            "rank {} stays full; is a member stopped?",
+                            ring->config().name, duration_text(kTravelNs), member.rank));
+        }
+        node.poll();
+    }
+    if (node.flush(deadline)) return;
+    throw rmem::Error(
+        rmem::Errc::timed_out,
+        fmt::format("not every live node of ring '{}' applied the write within {}; "
+                    "`rmem info {}` shows who is stopped",
+                    ring->config().name, duration_text(kTravelNs), ring->config().name));
+}
+
+[[noreturn]] void refuse(const rmem::RingConfig& config, unsigned node) {
+    const unsigned rank = node * config.ranks / config.nodes;
+    throw rmem::Error(
+        rmem::Errc::not_permitted,
+        fmt::format(
+            "ring '{}' has a bank per node (link {}), and only a member's writes reach the "
+            "others; give --as-rank with a rank that is not running (node {} is that of rank "
+            "{}), which poke then is for a moment",
+            config.name, name_of(config.link), node, rank));
+}
+
+void poke(const PokeOptions& options) {
+    // A member of no rank, so that the ring stays while we write.
+    const auto ring = rmem::Ring::attach(options.ring);
+    const rmem::RingConfig& config = ring->config();
+    check_node(config, options.node);
+    const CellType type = parse_cell_type(options.as);
+    const std::uint64_t offset = parse_offset("OFFSET", options.offset);
+    Bytes bytes;
+    for (const auto& value : options.values) {
+        const Bytes cell = parse_cell(type, value);
+        bytes.insert(bytes.end(), cell.begin(), cell.end());
+    }
+    if (cell_bytes(type) >= rmem::kWordBytes && offset % rmem::kWordBytes != 0) {
+        throw rmem::Error(rmem::Errc::invalid_argument,
+                          fmt::format("{} is no multiple of the word ({} bytes), as type {} needs; "
+                                      "use --as u8 or text for single bytes",
+                                      offset_text(offset), rmem::kWordBytes, options.as));
+    }
+    if (offset > config.user_bytes || bytes.size() > config.user_bytes - offset) {
+        throw rmem::Error(rmem::Errc::invalid_argument,
+                          fmt::format("{} bytes at {} are outside the user's memory of ring '{}', "
+                                      "which ends at {}; what lies above belongs to its protocols",
+                                      bytes.size(), offset_text(offset), config.name,
+                                      offset_text(config.user_bytes)));
+    }
+    if (config.link == rmem::LinkKind::direct) {
+        poke_direct(ring, options.node, offset, bytes);
+    } else if (options.as_rank < 0) {
+        refuse(config, options.node);
+    } else {
+        const auto rank = static_cast<unsigned>(options.as_rank);
+        poke_as_member(ring, {rank, options.node}, offset, bytes);
+    }
+    if (!options.json) return;
+    show_json({{"ring", config.name},
+               {"node", options.node},
+               {"offset", offset},
+               {"bytes", bytes.size()},
+               {"link", name_of(config.link)}});
+}
+
+}  // namespace
+
+void add_poke(CLI::App& app) {
+    auto options = std::make_shared<PokeOptions>();
+    CLI::App* command = app.add_subcommand("poke", "Write values into a ring");
+    command->add_option("RING", options->ring, "Name of the ring")->required();
+    command->add_option("OFFSET", options->offset, "Where, in bytes: 256, 0x100 or 4K")->required();
+    command->add_option("VALUE", options->values, "What, one after the other")->required();
+    command->add_option("--as", options->as, fmt::format("Type: {}", kCellTypes))
+        ->capture_default_str();
+    command->add_option("--node", options->node, "Which node writes")->capture_default_str();
+    command->add_option("--as-rank", options->as_rank,
+                        "Links with a bank per node: join as this rank, which nobody holds");
+    command->add_flag("--json", options->json, "Print what was done as JSON");
+    command->footer(kExamples);
+    command->callback([options] { poke(*options); });
+}
+
+}  // namespace tools

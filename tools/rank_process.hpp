@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+/// One process that is a rank: how it is started, signalled and buried.
+///
+/// Each rank leads a process group of its own, so that what it starts (a shell's commands, a debugger's
+/// program) gets the same signals and ends with it. It dies by SIGKILL when the launcher dies.
+/// Thread safety: the process must have one thread while it starts ranks.
+/// Errors: `rmem::Error` (system) when the host refuses a process or a pipe; a program that cannot be
+///   executed is a rank that ends with kExitCannotExecute or kExitNotFound and says so on its stderr.
+
+#include <sys/types.h>
+
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "rmem/segment.hpp"
+
+namespace tools {
+
+inline constexpr int kExitCannotExecute = 126;  ///< as in shells
+inline constexpr int kExitNotFound = 127;
+
+struct RankStart {
+    unsigned rank = 0;
+    std::vector<std::string> command;
+    std::vector<std::pair<std::string, std::string>> environment;  ///< besides the launcher's own
+    bool piped_output = true;                                      ///< else: the launcher's own
+    int input = -1;                     ///< descriptor to read from; -1: /dev/null
+    std::optional<unsigned> processor;  ///< to be bound to
+};
+
+class RankProcess {
+public:
+    static RankProcess start(const RankStart& how);
+
+    pid_t pid() const { return pid_; }
+    /// The ends to read from; negative when not piped.
+    int output() const { return output_.get(); }
+    int errors() const { return errors_.get(); }
+
+    /// To the rank and all that it has started. Does nothing to one that is buried.
+    void signal(int number) const;
+
+    /// Whether the process has ended, without burying it: its number stays its own.
+    bool has_ended() const;
+    /// Kills what it has left running and takes its status, as of wait(2).
+    int bury();
+
+private:
+    pid_t pid_ = -1;
+    rmem::Descriptor output_, errors_;
+};
+
+/// A pipe, closed on exec: the end to read from, the end to write to.
+std::pair<rmem::Descriptor, rmem::Descriptor> make_pipe();
+
+/// Processors that this process may use, by number.
+std::vector<unsigned> usable_processors();
+
+}  // namespace tools

@@ -1,0 +1,225 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/ring_report.hpp"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <fstream>
+#include <span>
+
+#include "billboard/counters.hpp"
+#include "rmem/node_slot.hpp"
+#include "rmem/timing.hpp"
+#include "tools/output.hpp"
+
+namespace tools {
+
+using nlohmann::json;
+
+namespace {
+
+struct Process {
+    std::string command;  ///< empty: not to be seen from here
+    char state = '?';     ///< as in /proc/<pid>/stat
+};
+
+/// What the system says of the process in a slot, unless its number is another's by now.
+Process process_of(const rmem::RankSlot& slot) {
+    const std::uint32_t pid = slot.pid.load(std::memory_order_relaxed);
+    const std::uint64_t start = slot.start_time.load(std::memory_order_relaxed);
+    if (pid == 0 || start == 0 || rmem::process_start_time(pid) != start) return {};
+    Process process;
+    std::getline(std::ifstream(fmt::format("/proc/{}/comm", pid)), process.command);
+    std::string stat;
+    std::getline(std::ifstream(fmt::format("/proc/{}/stat", pid)), stat);
+    const auto bracket = stat.rfind(')');
+    if (bracket != std::string::npos && bracket + 2 < stat.size())
+        process.state = stat[bracket + 2];
+    return process;
+}
+
+json counters_json(const rmem::Counters& counters, std::span<const rmem::CounterName> names) {
+    json result = json::object();
+    for (std::size_t i = 0; i < names.size(); ++i) {
+        result[names[i].name] = counters.values[i].load(std::memory_order_relaxed);
+    }
+    return result;
+}
+
+json names_json(std::span<const rmem::CounterName> names) {
+    json result = json::object();
+    for (const auto& name : names) {
+        result[name.name] = {{"unit", name.unit}, {"meaning", name.meaning}};
+    }
+    return result;
+}
+
+json histogram_json(const rmem::Histogram& histogram) {
+    return {{"count", histogram.count()},         {"p50", histogram.quantile(0.5)},
+            {"p90", histogram.quantile(0.9)},     {"p99", histogram.quantile(0.99)},
+            {"p99.9", histogram.quantile(0.999)}, {"max", histogram.max()}};
+}
+
+json rank_json(const rmem::Ring& ring, unsigned rank) {
+    const rmem::RankSlot& slot = ring.rank(rank);
+    return {{"rank", rank},
+            {"node", slot.node.load(std::memory_order_relaxed)},
+            {"state", rank_state(ring, rank)},
+            {"pid", slot.pid.load(std::memory_order_relaxed)},
+            {"command", process_of(slot).command},
+            {"incarnation", slot.incarnation.load(std::memory_order_relaxed)},
+            {"link_counters", counters_json(slot.link, rmem::kLinkCounterNames)},
+            {"protocol_counters", counters_json(slot.protocol, billboard::kCounterNames)}};
+}
+
+json node_json(const rmem::Ring& ring, unsigned node) {
+    const rmem::NodeSlot& slot = ring.node(node);
+    return {{"node", node},
+            {"present", slot.present.load(std::memory_order_relaxed) != 0},
+            {"link_counters", counters_json(slot.link, rmem::kLinkCounterNames)},
+            {"propagation_ns", histogram_json(slot.propagation)},
+            {"lateness_ns", histogram_json(slot.lateness)}};
+}
+
+json config_json(const rmem::Ring& ring) {
+    const rmem::RingConfig& config = ring.config();
+    const std::int64_t bound =
+        config.bound_ns != 0 ? config.bound_ns : rmem::bound_ns(config.timing, config.nodes);
+    return {{"name", config.name},
+            {"state", ring.has_members() ? "alive" : "dead"},
+            {"live_ranks", live_ranks(ring)},
+            {"ranks", config.ranks},
+            {"nodes", config.nodes},
+            {"link", name_of(config.link)},
+            {"timing", rmem::to_string(config.timing)},
+            {"bound_ns", bound},
+            {"user_bytes", config.user_bytes},
+            {"system_bytes", config.system_bytes},
+            {"segment_bytes", ring.header().segment_bytes},
+            {"creator_pid", ring.header().creator_pid}};
+}
+
+// ---- Text ---------------------------------------------------------------------------------------
+
+std::string heading(const json& r) {
+    const auto bound = r["bound_ns"].get<std::int64_t>();
+    return fmt::format(
+        "ring {}: {}, {} of {} ranks alive\n"
+        "  link {}, timing {}, bound {}\n"
+        "  {} of user's memory, {} of system regions per bank; {} in {}\n",
+        r["name"].get<std::string>(), r["state"].get<std::string>(),
+        r["live_ranks"].get<unsigned>(), r["ranks"].get<unsigned>(), r["link"].get<std::string>(),
+        r["timing"].get<std::string>(),
+        bound == 0 ? "none" : duration_text(static_cast<std::uint64_t>(bound)),
+        size_text(r["user_bytes"].get<std::uint64_t>()),
+        size_text(r["system_bytes"].get<std::uint64_t>()),
+        size_text(r["segment_bytes"].get<std::uint64_t>()),
+        rmem::Segment::object_name(r["name"].get<std::string>()));
+}
+
+std::string members_text(const json& members) {
+    Table table({">rank", ">node", "state", ">process", "command", ">incarnation"});
+    for (const json& m : members) {
+        const bool never = m["incarnation"] == 0;
+        table.add({fmt::format("{}", m["rank"].get<unsigned>()),
+                   never ? "-" : fmt::format("{}", m["node"].get<unsigned>()),
+                   m["state"].get<std::string>(),
+                   never ? "-" : fmt::format("{}", m["pid"].get<unsigned>()),
+                   printable(m["command"].get<std::string>()),
+                   fmt::format("{}", m["incarnation"].get<unsigned>())});
+    }
+    return table.text();
+}
+
+std::string times_text(const json& nodes) {
+    Table table({"", "measured", ">count", ">p50", ">p90", ">p99", ">p99.9", ">max"});
+    for (const json& node : nodes) {
+        for (const auto* what : {"propagation_ns", "lateness_ns"}) {
+            const json& h = node[what];
+            if (h["count"] == 0) continue;
+            std::vector<std::string> row = {fmt::format("node {}", node["node"].get<unsigned>()),
+                                            std::string(what, std::string_view(what).find('_')),
+                                            fmt::format("{}", h["count"].get<std::uint64_t>())};
+            for (const auto* q : {"p50", "p90", "p99", "p99.9", "max"}) {
+                row.push_back(duration_text(h[q].get<std::uint64_t>()));
+            }
+            table.add(std::move(row));
+        }
+    }
+    return table.empty() ? "" : "\n" + table.text();
+}
+
+void add_counters(Table& table, const std::string& where, const json& counters, const json& names) {
+    for (const auto& [name, value] : counters.items()) {
+        if (value == 0) continue;
+        table.add({where, fmt::format("{}", value.get<std::uint64_t>()),
+                   names[name]["unit"].get<std::string>(), name,
+                   names[name]["meaning"].get<std::string>()});
+    }
+}
+
+std::string counters_text(const json& report) {
+    Table table({"", ">value", "unit", "counter", "meaning"});
+    for (const json& m : report["members"]) {
+        const std::string where = fmt::format("rank {}", m["rank"].get<unsigned>());
+        add_counters(table, where, m["link_counters"], report["counters"]);
+        add_counters(table, where, m["protocol_counters"], report["counters"]);
+    }
+    for (const json& n : report["nodes_seen"]) {
+        const std::string where = fmt::format("node {}", n["node"].get<unsigned>());
+        add_counters(table, where, n["link_counters"], report["counters"]);
+    }
+    return table.empty() ? "\nAll counters are zero.\n" : "\n" + table.text();
+}
+
+}  // namespace
+
+unsigned live_ranks(const rmem::Ring& ring) {
+    unsigned alive = 0;
+    for (unsigned rank = 0; rank < ring.config().ranks; ++rank) {
+        if (ring.is_alive(rank)) ++alive;
+    }
+    return alive;
+}
+
+std::string rank_state(const rmem::Ring& ring, unsigned rank) {
+    const rmem::RankSlot& slot = ring.rank(rank);
+    if (ring.is_alive(rank)) return process_of(slot).state == 'T' ? "stopped" : "alive";
+    switch (static_cast<rmem::RankState>(slot.state.load(std::memory_order_acquire))) {
+        case rmem::RankState::joined: return "dead";
+        case rmem::RankState::left: return "left";
+        case rmem::RankState::absent: break;
+    }
+    return "absent";
+}
+
+json ring_summary(const std::string& name) {
+    try {
+        return config_json(*rmem::Ring::observe(name));
+    } catch (const rmem::Error& error) {
+        return {{"name", name}, {"state", "broken"}, {"problem", error.what()}};
+    }
+}
+
+json ring_report(const rmem::Ring& ring) {
+    json report = config_json(ring);
+    report["members"] = json::array();
+    for (unsigned rank = 0; rank < ring.config().ranks; ++rank) {
+        report["members"].push_back(rank_json(ring, rank));
+    }
+    // On `direct` there is no engine, and all nodes are one.
+    report["nodes_seen"] = json::array();
+    for (unsigned node = 0; node < ring.config().nodes; ++node) {
+        report["nodes_seen"].push_back(node_json(ring, node));
+    }
+    report["counters"] = names_json(rmem::kLinkCounterNames);
+    report["counters"].update(names_json(billboard::kCounterNames));
+    return report;
+}
+
+std::string report_text(const json& report) {
+    return heading(report) + "\n" + members_text(report["members"]) +
+           times_text(report["nodes_seen"]) + counters_text(report);
+}
+
+}  // namespace tools

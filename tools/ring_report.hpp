@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+/// What a ring shows of itself to a bystander: members, counters, percentiles; as JSON, from which
+/// the text is made, so that both say the same.
+///
+/// Everything comes out of shared memory that others write, and is read once. Nothing is changed.
+
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "rmem/ring.hpp"
+
+namespace tools {
+
+/// "alive", "stopped", "dead", "left" or "absent". Alive and dead are told by the rank's lock.
+std::string rank_state(const rmem::Ring& ring, unsigned rank);
+
+/// Ranks held by a live process.
+unsigned live_ranks(const rmem::Ring& ring);
+
+/// One line's worth: name, state (alive, dead, broken), members, link, sizes. Never throws for what
+/// the object holds: a broken one has "problem".
+nlohmann::json ring_summary(const std::string& name);
+
+/// All of it.
+nlohmann::json ring_report(const rmem::Ring& ring);
+
+/// The report for people. Counters that are zero are left out.
+std::string report_text(const nlohmann::json& report);
+
+}  // namespace tools

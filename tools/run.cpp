@@ -1,0 +1,239 @@
+// SPDX-License-Identifier: Apache-2.0
+// `rmem run`: makes a ring and runs a program's ranks in it.
+//
+// The options become RMEM_ variables of this process; the ring is made from them by the same code by
+// which the ranks, who inherit them, compute theirs.
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <memory>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "billboard/environment.hpp"
+#include "rmem/clock.hpp"
+#include "rmem/faults.hpp"
+#include "rmem/ring.hpp"
+#include "rmem/waiting.hpp"
+#include "tools/commands.hpp"
+#include "tools/launcher.hpp"
+#include "tools/output.hpp"
+
+namespace tools {
+
+namespace {
+
+constexpr const char* kExamples = R"(
+Examples:
+  rmem run -n 4 -- ./program --its=options
+  rmem run -n 2 --link ring --timing scramnet-burst -- ./program
+  rmem run -n 4 --ring rig --size 8M -- ./program    under a name, for `rmem watch rig 0x100`
+  rmem run -n 8 --nodes 4 --layout paper -- ./program
+  rmem run -n 3 --link ring --faults 'cut:cable=1,at=5ms,until=20ms' -- ./program
+  rmem run -n 3 --link ring --bound 5us --faults 'delay:node=1,by=200us,count=5' -- ./program
+  rmem run -n 4 --restart 1 -- ./program             a killed rank comes back once
+
+Faults: items divided by `;`, each one of (rmem(7) says more)
+  seed=N                        delay:by=TIME[,node=N][,after=N][,count=N][,share=N%]
+  lose:[node=N][,after=N][,count=N][,share=N%]
+  cut:cable=N[,ring=0|1|both][,at=TIME][,until=TIME]
+  bypass:node=N[,at=TIME][,until=TIME]
+
+Programs whose output comes late keep it in a buffer because it goes through a pipe: start them with
+`stdbuf -oL`, or use --no-label.
+
+Exit codes: 0 every rank ended with 0; otherwise that of the rank that failed first (128 + signal if
+it died of one); 125 rmem run itself failed; 126 the program cannot be executed; 127 it is not there.)";
+
+constexpr int kExitRunFailed = 125;
+constexpr std::int64_t kMakeNs = 10'000'000'000;
+
+/// An option that is a variable in disguise.
+struct Setting {
+    const char* option;
+    const char* variable;
+    const char* meaning;
+};
+
+constexpr Setting kSettings[] = {
+    {"--ring", "RMEM_RING", "Name of the ring (default: one that nobody else has)"},
+    {"--nodes", "RMEM_NODES", "Nodes; ranks are dealt out in order (default: one per rank)"},
+    {"--link", "RMEM_LINK", "direct or ring"},
+    {"--size", "RMEM_SIZE", "Bytes of user's memory, such as 64K or 8M"},
+    {"--timing", "RMEM_TIMING", "Timing profile of link `ring`; `rmem profiles` lists them"},
+    {"--layout", "RMEM_LAYOUT", "Layout of the billboard: inline or paper"},
+    {"--partition", "RMEM_PARTITION", "Bytes of each rank's data partition, such as 64K"},
+    {"--barrier", "RMEM_BARRIER", "How bbp_barrier works: arrival or paper"},
+    {"--bound", "RMEM_BOUND", "Promised propagation, such as 10us"},
+    {"--faults", "RMEM_FAULTS", "Faults to inject, see below"},
+    {"--spin", "RMEM_SPIN", "Polls before a waiting rank yields (default: as processors allow)"},
+    {"--check", "RMEM_CHECK", "writers: report writes of two nodes to one word"},
+    {"--join-timeout", "RMEM_JOIN_TIMEOUT", "How long ranks wait for each other, such as 30s"},
+    {"--unix-group", "RMEM_UNIX_GROUP", "Share the ring with this group of users"},
+};
+constexpr std::size_t kSettingCount = std::size(kSettings);
+
+struct RunOptions {
+    unsigned ranks = 1;
+    std::array<std::string, kSettingCount> settings;
+    std::vector<std::string> program;
+    std::string grace = "2s";
+    unsigned restarts = 0;
+    bool label = true, keep_going = false, bind = false, json = false;
+};
+
+void set_variable(const char* name, const std::string& value) {
+    ::setenv(name, value.c_str(), 1);  // NOLINT(concurrency-mt-unsafe): one thread
+}
+
+std::string unused_name() {
+    return fmt::format("run-{}-{:04x}", ::getpid(), std::random_device{}() & 0xffffU);
+}
+
+/// What the ranks inherit, and what this process reads.
+void set_environment(const RunOptions& options) {
+    for (std::size_t i = 0; i < kSettingCount; ++i) {
+        if (!options.settings[i].empty()) set_variable(kSettings[i].variable, options.settings[i]);
+    }
+    const std::string ranks = fmt::format("{}", options.ranks);
+    set_variable("RMEM_RANKS", ranks);
+    if (std::getenv("RMEM_RING") == nullptr) set_variable("RMEM_RING", unused_name());  // NOLINT
+    if (std::getenv("RMEM_NODES") == nullptr) set_variable("RMEM_NODES", ranks);        // NOLINT
+    for (const char* name : {"RMEM_RANK", "RMEM_NODE"}) ::unsetenv(name);  // NOLINT: one thread
+}
+
+/// A bound rank sees one processor, and would think that it has to share it.
+void let_bound_ranks_spin(const RunOptions& options) {
+    const bool have_their_own = options.ranks <= usable_processors().size();
+    if (options.bind && have_their_own &&
+        std::getenv("RMEM_SPIN") == nullptr) {  // NOLINT: one thread
+        set_variable("RMEM_SPIN", fmt::format("{}", rmem::kSpinPolls));
+    }
+}
+
+void check_settings(const rmem::Environment& environment, const rmem::RingConfig& config) {
+    if (config.link != rmem::LinkKind::direct && config.link != rmem::LinkKind::ring) {
+        throw rmem::Error(rmem::Errc::unknown_link,
+                          fmt::format("link '{}' does not join processes of one host; give --link "
+                                      "direct or ring",
+                                      name_of(config.link)));
+    }
+    if (config.nodes > config.ranks) {
+        throw rmem::Error(
+            rmem::Errc::bad_node_count,
+            fmt::format("{} nodes are more than {} ranks, and a node without a rank is "
+                        "nobody; give --nodes at most -n",
+                        config.nodes, config.ranks));
+    }
+    if (environment.faults) rmem::FaultPlan::parse(*environment.faults, config.nodes);
+}
+
+std::shared_ptr<rmem::Ring> make_ring(const rmem::RingConfig& config) {
+    auto ring = rmem::Ring::open(config, rmem::Deadline::in(kMakeNs));
+    for (unsigned rank = 0; rank < config.ranks; ++rank) {
+        if (!ring->is_alive(rank)) continue;
+        throw rmem::Error(
+            rmem::Errc::rank_taken,
+            fmt::format("ring '{}' is in use: its rank {} is process {}; choose another --ring, or "
+                        "end that job",
+                        config.name, rank, ring->rank(rank).pid.load(std::memory_order_relaxed)));
+    }
+    return ring;
+}
+
+Job job_of(const RunOptions& options, const rmem::Environment& environment,
+           const rmem::RingConfig& config) {
+    Job job;
+    job.ranks = config.ranks;
+    job.command = options.program;
+    job.label = options.label || options.json;
+    job.keep_going = options.keep_going;
+    job.bind = options.bind;
+    job.restarts = options.restarts;
+    job.grace_ns = rmem::parse_duration_ns("--grace", options.grace);
+    job.environment = [environment = rmem::Environment(environment),
+                       config](unsigned rank) mutable {
+        environment.rank = rank;
+        environment.node.reset();
+        const rmem::Member member = environment.member(config);
+        return std::vector<std::pair<std::string, std::string>>{
+            {"RMEM_RANK", fmt::format("{}", member.rank)},
+            {"RMEM_NODE", fmt::format("{}", member.node)}};
+    };
+    return job;
+}
+
+int run(const RunOptions& options) {
+    set_environment(options);
+    let_bound_ranks_spin(options);
+    const rmem::Environment environment = rmem::Environment::read();
+    const rmem::RingConfig config = billboard::ring_config(environment);
+    check_settings(environment, config);
+    const Job job = job_of(options, environment, config);
+
+    const std::int64_t start = rmem::now_ns();
+    Janitor janitor(config.name);
+    auto ring = make_ring(config);
+    RunReport report(options.json, config.ranks);
+    report.ring(config);
+    const int exit_code = Launcher(job, report, janitor).run();
+    // The last member's leaving removes the ring.
+    ring.reset();
+    const bool kept = rmem::Segment::open(config.name).has_value();
+    report.summary(exit_code, rmem::now_ns() - start,
+                   kept
+                       ? fmt::format("ring '{}' stays, because other processes are in it; the last "
+                                     "to leave removes it",
+                                     config.name)
+                       : "");
+    return exit_code;
+}
+
+int run_or_say_why(const RunOptions& options) {
+    try {
+        return run(options);
+    } catch (const rmem::Error& error) {
+        fmt::print(stderr, "rmem run: {}\n", error.what());
+        return kExitRunFailed;
+    }
+}
+
+void add_behaviour(CLI::App& command, RunOptions& options) {
+    command.add_flag("--label,!--no-label", options.label,
+                     "[rank] before each line of output (--no-label: output as it is)");
+    command.add_flag("--keep-going", options.keep_going,
+                     "Let the others run on when a rank has failed");
+    command
+        .add_option("--grace", options.grace,
+                    "How long the others may go on after a failure, then until they are killed")
+        ->capture_default_str();
+    command.add_option("--restart", options.restarts,
+                       "Start a rank that dies of a signal again, at most so many times");
+    command.add_flag("--bind-to-core", options.bind, "Bind each rank to one processor, in order");
+    command.add_flag("--json", options.json, "Print everything as JSON, one event per line");
+}
+
+}  // namespace
+
+void add_run(CLI::App& app) {
+    auto options = std::make_shared<RunOptions>();
+    CLI::App* command = app.add_subcommand("run", "Run a program's ranks in a ring on this host");
+    command->add_option("-n,--ranks", options->ranks, "How many ranks")
+        ->check(CLI::Range(1U, rmem::kMaxRanks))
+        ->required()
+        ->envname("RMEM_RANKS");
+    for (std::size_t i = 0; i < kSettingCount; ++i) {
+        command->add_option(kSettings[i].option, options->settings[i],
+                            fmt::format("{} [{}]", kSettings[i].meaning, kSettings[i].variable));
+    }
+    add_behaviour(*command, *options);
+    command->add_option("PROGRAM", options->program, "Program and its arguments, after --")
+        ->required();
+    command->footer(kExamples);
+    command->callback([options] { end_with(run_or_say_why(*options)); });
+}
+
+}  // namespace tools
