@@ -6,7 +6,8 @@
 ///
 /// Both arrays hold whole blocks of 16 words, one cache line; `bells` starts at one. Other processes
 /// write it meanwhile: an answer is a hint, to be checked by an acquire-load of what the bell stands for.
-/// Thread safety: any thread. Cost: 256 words in about 8 ns where the processor has AVX2.
+/// Thread safety: any thread. Cost of 256 equal words where the processor has AVX2: 12 ns to find none,
+/// 9 ns to say that there is none, which is what loading them costs.
 
 #include "rmem/error.hpp"
 
@@ -19,5 +20,9 @@ inline constexpr unsigned kScanBlock = 16;
 /// The first index in [from, to) at which they differ; `to` if there is none.
 RMEM_API unsigned next_difference(const std::uint32_t* bells, const std::uint32_t* seen,
                                   unsigned from, unsigned to) noexcept;
+
+/// Whether they differ anywhere in the first `words`, a whole number of blocks.
+RMEM_API bool any_difference(const std::uint32_t* bells, const std::uint32_t* seen,
+                             unsigned words) noexcept;
 
 }  // namespace billboard

@@ -90,7 +90,7 @@ public:
     }
 
     int available(int src, Class cls = Class::user) override {
-        if (!M::kReplicated && src == BBP_ANY && aside_.empty() && board_.find(next_any_) < 0 &&
+        if (!M::kReplicated && src == BBP_ANY && aside_.empty() && !board_.may_have_any() &&
             ++empty_polls_ % kEmptyPollsPerLook != 0) [[likely]] {
             return 0;
         }

@@ -99,7 +99,10 @@ public:
         p.tx_open = false;
         p.acknowledged = p.tail - kClosed;  // looks full; tx_room asks tx_open then
     }
-    void close_rx(unsigned s) { next_[s].if_first = next_[s].if_next = kNever; }
+    void close_rx(unsigned s) {
+        next_[s].if_first = next_[s].if_next = kNever;
+        if (rings_bells_) heads_[s] = memory_.load(geometry_.bell(me_, s));  // who died may owe one
+    }
 
     // ---- Sending
     bool tx_room(unsigned s) {
@@ -208,6 +211,11 @@ public:
         memory_.write_lazy(geometry_.consumed(s, me_), head);
         RMEM_MARK("tell.before-wake");
         memory_.notify(s);
+    }
+    /// Whether somebody's message may be there. False only if there is none.
+    bool may_have_any() const {
+        if (!rings_bells_) return find(0) >= 0;
+        return any_difference(bells(), heads_.data(), static_cast<unsigned>(heads_.size()));
     }
     int find(unsigned first) const {
         if (rings_bells_) return find_bell(first);
@@ -420,12 +428,13 @@ private:
     }
     /// The first in [from, to) whose bell differs from what was taken.
     int find_bell(unsigned from, unsigned to) const {
-        const auto* bells =
-            reinterpret_cast<const std::uint32_t*>(memory_.data(geometry_.bell(me_, 0)));
-        for (unsigned s = from; (s = next_difference(bells, heads_.data(), s, to)) < to; ++s) {
+        for (unsigned s = from; (s = next_difference(bells(), heads_.data(), s, to)) < to; ++s) {
             if (has_next(s)) return static_cast<int>(s);
         }
         return -1;
+    }
+    const std::uint32_t* bells() const {
+        return reinterpret_cast<const std::uint32_t*>(memory_.data(geometry_.bell(me_, 0)));
     }
 
     M& memory_;

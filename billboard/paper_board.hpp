@@ -125,6 +125,7 @@ public:
         memory_.notify(s);
     }
     void tell(unsigned) {}
+    bool may_have_any() const { return find(0) >= 0; }
     int find(unsigned first) const {
         const auto ranks = static_cast<unsigned>(peers_.size());
         unsigned s = first;

@@ -21,6 +21,7 @@ struct BellScan : ::testing::Test {
 
 TEST_F(BellScan, of_equal_words_finds_none) {
     for (unsigned from = 0; from <= kWords; ++from) EXPECT_EQ(find(from, kWords), kWords);
+    EXPECT_FALSE(any_difference(bells, seen, kWords));
 }
 
 TEST_F(BellScan, finds_each_single_word_that_differs_in_any_bit) {
@@ -31,6 +32,8 @@ TEST_F(BellScan, finds_each_single_word_that_differs_in_any_bit) {
             EXPECT_EQ(find(i, kWords), i);
             EXPECT_EQ(find(i + 1, kWords), kWords);
             EXPECT_EQ(find(0, i), i);
+            EXPECT_TRUE(any_difference(bells, seen, kWords));
+            EXPECT_EQ(any_difference(bells, seen, kWords / 2), i < kWords / 2);
             bells[i] = 0;
         }
     }
