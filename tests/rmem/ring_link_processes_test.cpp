@@ -210,7 +210,7 @@ TEST_P(RingLinkProcesses, a_stopped_node_gives_back_pressure_and_then_catches_up
     });
     RingRank a(ring, 0);
     gather(*signs, 2);
-    ASSERT_EQ(::kill(stopped.pid(), SIGSTOP), 0);
+    stopped.stop();
     const std::vector<std::byte> block(1024);
     const auto room_in_time = [&] {
         const std::int64_t end = now_ns() + 20'000'000;
@@ -226,7 +226,7 @@ TEST_P(RingLinkProcesses, a_stopped_node_gives_back_pressure_and_then_catches_up
         ++sent;
     }
     EXPECT_LT(sent, 2000) << "a stopped node is alive: its log is not reused";
-    ASSERT_EQ(::kill(stopped.pid(), SIGCONT), 0);
+    stopped.resume();
     a.wait_for_room(1024);
     a.memory.post_word(0, 1);
     EXPECT_EQ(stopped.wait(), 0);
@@ -248,10 +248,9 @@ TEST_P(RingLinkProcesses, a_process_that_slept_through_a_lap_of_the_log_goes_on)
     gather(*signs, 2);
     // Stopped outside the engine: else the whole node would stand still.
     const auto stopped_outside = [&] {
-        ::kill(sleeper.pid(), SIGSTOP);
-        ::usleep(1000);
+        sleeper.stop();
         if ((ring.node(1).engine_holder.load() & 0xffffU) != 1 + 1) return true;
-        ::kill(sleeper.pid(), SIGCONT);
+        sleeper.resume();
         return false;
     };
     ASSERT_TRUE(eventually(stopped_outside));
@@ -263,7 +262,7 @@ TEST_P(RingLinkProcesses, a_process_that_slept_through_a_lap_of_the_log_goes_on)
     }
     a.flush();
     const auto applied = ring.count(1, LinkCounter::writes_applied);
-    ASSERT_EQ(::kill(sleeper.pid(), SIGCONT), 0);
+    sleeper.resume();
     a.memory.post_word(4, 1);
     a.await(8, 1);
     EXPECT_EQ(sleeper.wait(), 0);

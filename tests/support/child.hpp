@@ -18,13 +18,18 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <csignal>
 #include <cstdio>
 #include <exception>
+#include <filesystem>
+#include <fstream>
 #include <functional>
 #include <new>
 #include <string>
+#include <system_error>
 #include <utility>
+#include <vector>
 
 namespace rmem::test {
 
@@ -55,6 +60,15 @@ public:
         if (pid_ <= 0 || ::waitpid(std::exchange(pid_, -1), &status, 0) < 0) return -1000;
         return WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
     }
+    /// SIGSTOP, and waits until all its threads have stopped: kill(2) returns before, and until then
+    /// they go on.
+    void stop() {
+        ::kill(pid_, SIGSTOP);
+        int status = 0;
+        ::waitpid(pid_, &status, WUNTRACED);
+        EXPECT_TRUE(WIFSTOPPED(status)) << "ended instead of stopping";
+    }
+    void resume() { ::kill(pid_, SIGCONT); }
     void kill() {
         if (pid_ <= 0) return;
         ::kill(pid_, SIGKILL);
@@ -78,6 +92,34 @@ private:
 
     pid_t pid_ = -1;
 };
+
+/// The states of a process's threads as in /proc, a letter each; empty when there is none.
+inline std::vector<char> thread_states(pid_t pid) {
+    std::vector<char> states;
+    std::error_code ignored;
+    const std::string tasks = "/proc/" + std::to_string(pid) + "/task";
+    for (const auto& task : std::filesystem::directory_iterator(tasks, ignored)) {
+        std::ifstream file(task.path() / "stat");
+        std::string line;
+        if (std::getline(file, line)) states.push_back(line[line.rfind(')') + 2]);
+    }
+    return states;
+}
+
+/// Whether all its threads are stopped; for who is not its parent, which could wait for it.
+inline bool is_stopped(pid_t pid) {
+    const auto states = thread_states(pid);
+    return !states.empty() &&
+           std::all_of(states.begin(), states.end(), [](char state) { return state == 'T'; });
+}
+
+/// Whether a process holds nothing any more, waited for or not. One that is dying still may, though
+/// some of its locks are free already.
+inline bool has_ended(pid_t pid) {
+    const auto states = thread_states(pid);
+    return std::all_of(states.begin(), states.end(),
+                       [](char state) { return state == 'Z' || state == 'X'; });
+}
 
 /// A value that a test shares with its children.
 template <class T>

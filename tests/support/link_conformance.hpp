@@ -302,6 +302,8 @@ TEST_P(LinkConformance, a_full_queue_says_so_and_recovers_when_the_slowest_goes_
             self.await([&] { return self.node.load(0) == self.shared.words[0]; });
             return;
         }
+        // Going on would come too early for who has not yet stopped.
+        self.await([&] { return is_stopped(self.shared.pids[1]); });
         std::uint32_t written = 0;
         while (written < kFarTooMany && self.node.write_word(0, written + 1) == WriteResult::ok) {
             ++written;
@@ -323,11 +325,10 @@ TEST_P(LinkConformance, a_flush_that_a_stopped_node_holds_up_ends_at_its_deadlin
             ::raise(SIGSTOP);
             return;
         }
-        // Until the stop has taken hold, the other's helper may still apply.
-        self.await([&] {
-            self.write_word(0, 1);
-            return !self.node.flush(Deadline::in(20'000'000));
-        });
+        // Until all of it has stopped, its helper may still apply; and going on would come too early.
+        self.await([&] { return is_stopped(self.shared.pids[1]); });
+        self.write_word(0, 1);
+        EXPECT_FALSE(self.node.flush(Deadline::in(20'000'000)));
         ::kill(self.shared.pids[1], SIGCONT);
         EXPECT_TRUE(self.node.flush(Deadline::in(kPatienceNs)));
     });
@@ -343,9 +344,10 @@ TEST_P(LinkConformance, a_killed_node_blocks_nobody) {
             for (std::uint32_t i = 1; i <= kWrites; ++i) self.write_word(self.id * 4, i);
             EXPECT_TRUE(self.node.flush(Deadline::in(kPatienceNs)));
             self.await([&] { return self.node.load((1 - self.id) * 4) == kWrites; });
-            // A process is dying for some milliseconds, in which it still counts as a member. Who
-            // leaves in that time is not the last one and must let the segment stand.
             self.await([&] { return !self.node.ring().is_alive(2); });
+            // A process is dying for some milliseconds, in which it may still count as a member. Who
+            // leaves in that time is not the last one and must let the segment stand.
+            self.await([&] { return has_ended(self.shared.pids[2]); });
         },
         2);
 }
