@@ -77,6 +77,7 @@ void Rank::await_word(std::size_t word, std::uint32_t value, Place place) {
 }
 
 void Rank::leave(Place place) {
+    await([&] { return shared.dying == 0; }, "the killed to be gone", place);
     joined = false;
     check_code(bbp_finalize(), BBP_OK, "bbp_finalize", place);
 }
@@ -211,11 +212,13 @@ RankProcesses::Process& RankProcesses::latest(unsigned rank) {
 void RankProcesses::kill(unsigned rank) {
     Process& process = latest(rank);
     process.killed = true;
+    ++shared_->dying;
     ::kill(process.pid, SIGKILL);
     while (!process.ended) {
         collect();
         std::this_thread::sleep_for(kPause);
     }
+    --shared_->dying;
 }
 
 void RankProcesses::stop(unsigned rank) {

@@ -58,6 +58,7 @@ struct Shared {
     std::array<std::atomic<std::uint32_t>, 1024> words;
     std::array<Place, kMaxTestRanks> places;  ///< the last check that each rank came to
     std::atomic<std::uint32_t> joined;        ///< processes that have come out of bbp_init
+    std::atomic<std::uint32_t> dying;         ///< processes that RankProcesses::kill is ending
 
     std::atomic<std::uint32_t>& operator[](std::size_t i) { return words.at(i); }
 };
@@ -76,7 +77,9 @@ struct Rank {
     void raise(std::size_t word) { ++shared[word]; }
     void await_word(std::size_t word, std::uint32_t value = 1, Place place = Place::here());
 
-    /// bbp_finalize now instead of after the body.
+    /// bbp_finalize now instead of after the body. Waits first until nobody is dying at the test's
+    /// hands: a killed process lets go of its locks one after the other, so it may be known as dead
+    /// and still count as a member. Who leaves in between must let the segment stand.
     void leave(Place place = Place::here());
 
     bool joined = false;
