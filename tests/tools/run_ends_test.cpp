@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <filesystem>
 #include <fstream>
 #include <string>
 
@@ -34,6 +35,23 @@ pid_t printed_pid(const std::string& out, const std::string& word) {
     return at == std::string::npos ? -1 : std::stoi(out.substr(at + word.size() + 1));
 }
 
+/// A file by which ranks and test tell each other that something is done; gone at the end.
+class Sign {
+public:
+    Sign() : path_("/tmp/" + RingName().get()) { std::filesystem::remove(path_); }
+    ~Sign() { std::filesystem::remove(path_); }
+    Sign(const Sign&) = delete;
+    Sign& operator=(const Sign&) = delete;
+
+    void set() const { std::ofstream file(path_); }
+    /// For scripts: sets it, and waits for it.
+    std::string setting() const { return ": >" + path_; }
+    std::string awaiting() const { return "while [ ! -e " + path_ + " ]; do sleep 0.02; done"; }
+
+private:
+    std::string path_;
+};
+
 TEST(RunEnds, says_which_rank_died_of_which_signal) {
     const Ran ran =
         run_tool(run_script({"-n", "3", "--grace", "10ms"},
@@ -45,9 +63,12 @@ TEST(RunEnds, says_which_rank_died_of_which_signal) {
 }
 
 TEST(RunEnds, takes_the_exit_code_of_the_rank_that_failed_first) {
-    const Ran ran =
-        run_tool(run_script({"-n", "2", "--grace", "60s"},
-                            "if [ $RMEM_RANK = 0 ]; then exit 7; fi; sleep 0.3; exit 9"));
+    const Sign first_is_seen;
+    Tool job(run_script({"-n", "2", "--grace", "60s"}, "if [ $RMEM_RANK = 0 ]; then exit 7; fi; " +
+                                                           first_is_seen.awaiting() + "; exit 9"));
+    ASSERT_TRUE(job.prints("exit code 7"));
+    first_is_seen.set();
+    const Ran ran = job.wait();
     EXPECT_EQ(ran.code, 7);
     EXPECT_THAT(ran.err, HasSubstr("rank 0"));
     EXPECT_THAT(ran.err, HasSubstr("exit code 7"));
@@ -55,9 +76,11 @@ TEST(RunEnds, takes_the_exit_code_of_the_rank_that_failed_first) {
 }
 
 TEST(RunEnds, kills_ranks_that_do_not_mind_being_told) {
-    const Ran ran = run_tool(run_script(
-        {"-n", "2", "--grace", "50ms"},
-        "if [ $RMEM_RANK = 0 ]; then exit 3; fi; trap '' TERM; while :; do sleep 1; done"));
+    const Sign trapped;
+    const Ran ran = run_tool(run_script({"-n", "2", "--grace", "50ms"},
+                                        "if [ $RMEM_RANK = 0 ]; then " + trapped.awaiting() +
+                                            "; exit 3; fi; trap '' TERM; " + trapped.setting() +
+                                            "; while :; do sleep 1; done"));
     EXPECT_EQ(ran.code, 3);
     EXPECT_THAT(ran.err, HasSubstr("told to end (SIGTERM)"));
     EXPECT_THAT(ran.err, HasSubstr("killed"));
