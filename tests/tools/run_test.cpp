@@ -65,12 +65,14 @@ TEST(Run, leaves_the_programs_options_to_the_program) {
 }
 
 TEST(Run, tells_each_rank_its_place_in_the_environment) {
+    const RingName ring;  // that no other build's test of this name has
     const Ran ran =
-        run_tool(run_script({"-n", "4", "--nodes", "2", "--ring", "place-of-ranks"},
+        run_tool(run_script({"-n", "4", "--nodes", "2", "--ring", ring.get()},
                             "echo $RMEM_RANK/$RMEM_RANKS $RMEM_NODE/$RMEM_NODES $RMEM_RING"));
+    const std::string& name = ring.get();
     EXPECT_THAT(lines_of(ran.out),
-                UnorderedElementsAre("[0] 0/4 0/2 place-of-ranks", "[1] 1/4 0/2 place-of-ranks",
-                                     "[2] 2/4 1/2 place-of-ranks", "[3] 3/4 1/2 place-of-ranks"));
+                UnorderedElementsAre("[0] 0/4 0/2 " + name, "[1] 1/4 0/2 " + name,
+                                     "[2] 2/4 1/2 " + name, "[3] 3/4 1/2 " + name));
 }
 
 TEST(Run, passes_its_settings_on_as_variables) {
