@@ -144,6 +144,14 @@ ByteLock life_cycle_lock(const Segment& segment, const std::string& name, Deadli
     }
 }
 
+Error no_such_ring(const std::string& name) {
+    return Error(
+        Errc::no_such_ring,
+        fmt::format("no ring '{}' on this host ({} does not exist); start one with `rmem run "
+                    "--ring {} …`",
+                    name, Segment::object_name(name), name));
+}
+
 /// Whether only the dead have to do with a segment, seen with its life-cycle lock held: a ring whose
 /// members died, of whatever version, or one whose maker died before it was one. What is neither
 /// belongs to somebody else.
@@ -232,16 +240,12 @@ std::shared_ptr<Ring> Ring::open(const RingConfig& config, Deadline deadline) {
 
 std::shared_ptr<Ring> Ring::attach(const std::string& name) {
     if (auto ring = join(nullptr, name, Deadline::in(kDefaultJoinTimeoutNs))) return ring;
-    throw Error(
-        Errc::no_such_ring,
-        fmt::format("no ring '{}' on this host ({} does not exist); start one with `rmem run "
-                    "--ring {} …`",
-                    name, Segment::object_name(name), name));
+    throw no_such_ring(name);
 }
 
 std::shared_ptr<Ring> Ring::observe(const std::string& name) {
     auto segment = Segment::open(name);
-    if (!segment) return attach(name);  // for its error
+    if (!segment) throw no_such_ring(name);
     RingConfig config = checked_config(*segment, name, nullptr);
     return std::shared_ptr<Ring>(new Ring(std::move(config), std::move(*segment), std::nullopt));
 }

@@ -40,10 +40,12 @@ Cleaned clean_broken(const std::string& name, const rmem::Error& problem, bool f
     if (!is_ours(*segment) && !force) {
         return {name, false, fmt::format("{}; --force removes it all the same", problem.what())};
     }
+    // Who only looks takes no lock, lest somebody who cleans at the same time takes it for a live process.
+    if (dry_run) return {name, true, problem.what()};
     // Held while we remove it, so that nobody replaces it by a new ring of that name meanwhile.
     const auto lock = segment->try_lock(kLifeCycleByte);
     if (!lock || !segment->is_linked()) return {name, false, "somebody has just come to use it"};
-    if (!dry_run) rmem::Segment::remove(name);
+    rmem::Segment::remove(name);
     return {name, true, problem.what()};
 }
 
