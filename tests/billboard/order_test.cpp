@@ -63,9 +63,10 @@ TEST_P(Order, of_messages_that_waited_for_a_late_receiver_is_kept) {
         for (int round = 0; round < 5; ++round) {
             const auto go = static_cast<std::uint32_t>(round + 1);
             if (me.rank == 0) {
-                std::uint64_t sent = 0;
+                // A link that is busy for the moment says BBP_EAGAIN too.
+                await([] { return try_send(1, mixed_size(0) % 3000, 0) == BBP_OK; }, "room");
+                std::uint64_t sent = 1;
                 while (sent < 500 && try_send(1, mixed_size(sent) % 3000, sent) == BBP_OK) ++sent;
-                check(sent > 0, "nothing could be sent though all was read");
                 me.shared[kPosted] = static_cast<std::uint32_t>(sent);
                 me.shared[kGo] = go;
                 me.await_word(kDone, go);
