@@ -59,11 +59,13 @@ void EndpointCore<M, BoardOf>::join(Deadline deadline) {
         if (s != me_) memory_.post_word(geometry_.confirmed(s, me_), kFresh);
     }
     for (unsigned i = 0; i < kJoinedGroups; ++i) memory_.post_word(geometry_.group_hash(me_, i), 0);
-    // A returning rank goes on counting where the others are, lest they wait for it for ever.
+    // A returning rank goes on counting where the others are, lest they wait for it for ever. Who
+    // never joined has no count: its words are 0, which is also what counts come to by wrapping.
     for (std::size_t i = 0; i < barrier_counts_.size(); ++i) {
         for (unsigned s = 0; life > 1 && s < ranks_; ++s) {
+            if (memory_.load(geometry_.incarnation(s)) == 0) continue;
             const std::uint32_t theirs = memory_.load(barrier_word(s, i));
-            if (static_cast<std::int32_t>(theirs - barrier_counts_[i]) > 0 && theirs != 0) {
+            if (static_cast<std::int32_t>(theirs - barrier_counts_[i]) > 0) {
                 barrier_counts_[i] = theirs;
             }
         }

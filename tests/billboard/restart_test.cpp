@@ -469,6 +469,42 @@ TEST_P(Restart, is_told_to_a_barrier) {
     });
 }
 
+TEST_P(Restart, falls_in_with_barriers_whatever_their_count) {
+    // Counts wrap after 32 barriers.
+    for (const int before : {31, 32, 33}) {
+        SCOPED_TRACE(before);
+        RankProcesses ring(setup(2));
+        const auto meet = [](Rank& me, int barriers) {
+            for (int i = 1; i <= barriers; ++i) {
+                me.raise(kCount);
+                check_ok(bbp_barrier_for(kLong));
+                check(me.shared[kCount] >= static_cast<std::uint32_t>(2 * i), "left too early");
+            }
+        };
+        ring.start(0, [&](Rank& me) {
+            meet(me, before);
+            me.raise(kPosted);
+            me.await_word(kGo);
+            miss_once(1);
+            me.shared[kCount] = 0;
+            me.raise(kAgain);
+            meet(me, 3);
+        });
+        ring.start(1, [&](Rank& me) {
+            meet(me, before);
+            linger(me);
+        });
+        ring.await_word(kPosted);
+        ring.kill(1);
+        ring.start(1, [&](Rank& me) {
+            me.raise(kGo);
+            me.await_word(kAgain);
+            meet(me, 3);
+        });
+        ring.finish();
+    }
+}
+
 TEST_P(Restart, is_not_held_up_by_a_rank_that_never_names_it) {
     RankProcesses ring(setup(3));
     ring.start(0, [](Rank& me) { look_on_until(me, kDone); });
