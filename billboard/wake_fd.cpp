@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "billboard/wake_fd.hpp"
 
+#include "rmem/signals_blocked.hpp"
 #include "rmem/waiting.hpp"
 
 #include <sys/eventfd.h>
@@ -24,14 +25,17 @@ rmem::Descriptor make_eventfd() {
 
 }  // namespace
 
-WakeFd::WakeFd(rmem::Ring& ring, unsigned rank)
-    : ring_(ring),
-      rank_(rank),
-      fd_(make_eventfd()),
-      // Before the thread: what wakes us while it starts must not be taken for seen.
-      thread_([this, seen = rmem::wake_count(ring, rank)] { run(seen); }) {}
+WakeFd::WakeFd(rmem::Ring& ring, unsigned rank) : ring_(ring), rank_(rank), fd_(make_eventfd()) {
+    const rmem::SignalsBlocked blocked;
+    // Before the thread: what wakes us while it starts must not be taken for seen.
+    thread_ = std::thread([this, seen = rmem::wake_count(ring, rank)] { run(seen); });
+}
 
 WakeFd::~WakeFd() {
+    if (fd_.get() < 0) {  // a forked child has the object without the thread
+        thread_.detach();
+        return;
+    }
     // relaxed is enough: the wake-up that follows orders it
     stop_.store(true, std::memory_order_relaxed);
     rmem::wake_rank(ring_, rank_);

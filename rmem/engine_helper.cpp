@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "rmem/engine_helper.hpp"
 
+#include "rmem/signals_blocked.hpp"
 #include "rmem/waiting.hpp"
 
-#include <pthread.h>
 #include <sched.h>
-#include <signal.h>
 
 #include <chrono>
 
@@ -14,22 +13,6 @@ namespace rmem {
 namespace {
 
 constexpr int kRunsPerLook = 1'000;  // between looks at what else there is to do
-
-/// Keeps the program's signals away from a thread that is about to be started.
-class SignalsBlocked {
-public:
-    SignalsBlocked() noexcept {
-        sigset_t all;
-        sigfillset(&all);
-        pthread_sigmask(SIG_SETMASK, &all, &before_);
-    }
-    ~SignalsBlocked() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
-    SignalsBlocked(const SignalsBlocked&) = delete;
-    SignalsBlocked& operator=(const SignalsBlocked&) = delete;
-
-private:
-    sigset_t before_;
-};
 
 }  // namespace
 

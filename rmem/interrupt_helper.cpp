@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "rmem/interrupt_helper.hpp"
 
+#include "rmem/signals_blocked.hpp"
 #include "rmem/waiting.hpp"
 
 #include <fmt/format.h>
@@ -14,20 +15,17 @@
 namespace rmem {
 
 InterruptHelper::InterruptHelper(Ring& ring, unsigned rank, InterruptBoard& board)
-    : ring_(ring),
-      rank_(rank),
-      board_(board),
-      fd_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)),
-      process_(::getpid()) {
+    : ring_(ring), rank_(rank), board_(board), fd_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
     if (fd_.get() < 0) {
         throw Error(Errc::system, fmt::format("the interrupt descriptor of rank {}: {}", rank,
                                               std::strerror(errno)));
     }
+    const SignalsBlocked blocked;
     thread_ = std::thread([this] { work(); });
 }
 
 InterruptHelper::~InterruptHelper() {
-    if (process_ != ::getpid()) {  // a forked child has the object without the thread
+    if (fd_.get() < 0) {  // a forked child has the object without the thread
         thread_.detach();
         return;
     }

@@ -52,7 +52,6 @@ private:
     std::mutex mutex_;  ///< the callback, who takes, and the descriptor's level
     Callback callback_;
     std::atomic<bool> stop_{false};
-    const int process_;
     std::thread thread_;
 };
 

@@ -385,7 +385,7 @@ Membership::Membership(std::shared_ptr<Ring> ring, Member member)
 }
 
 Membership::~Membership() {
-    if (!lock_.held()) return;
+    if (!held()) return;
     // (5) - this release-store synchronizes-with the acquire-load (6)
     slot().state.store(static_cast<std::uint32_t>(RankState::left), std::memory_order_release);
     // relaxed is enough: nobody needs to wake this rank any more

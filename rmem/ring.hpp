@@ -160,6 +160,8 @@ public:
     /// 1 for the first process that has been this rank, 2 for the next…
     std::uint32_t incarnation() const noexcept { return incarnation_; }
     RankSlot& slot() const noexcept { return ring_->rank(member_.rank); }
+    /// False in a process forked since: the rank is its parent's, and must be left alone.
+    bool held() const noexcept { return lock_.held(); }
 
 private:
     std::shared_ptr<Ring> ring_;

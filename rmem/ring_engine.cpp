@@ -39,7 +39,8 @@ bool lies_behind(unsigned node, unsigned last, unsigned origin, unsigned nodes) 
 // ---- Joining and leaving ------------------------------------------------------------------------
 
 RingEngine::RingEngine(Membership& member, const FaultPlan& faults, bool check_writers)
-    : ring_(member.ring()),
+    : member_(member),
+      ring_(member.ring()),
       node_(member.node()),
       rank_(member.rank()),
       slot_(ring_.node(node_)),
@@ -73,7 +74,7 @@ RingEngine::RingEngine(Membership& member, const FaultPlan& faults, bool check_w
 }
 
 RingEngine::~RingEngine() {
-    if (!lock_.lock(Deadline::in(kLeaveNs))) return;
+    if (!member_.held() || !lock_.lock(Deadline::in(kLeaveNs))) return;
     take_out(ring_, node_, rank_);
     lock_.unlock();
 }

@@ -133,6 +133,7 @@ private:
     void note_wire_faults(std::int64_t now);
     std::int64_t fault_time(const WireFault& fault) const noexcept;
 
+    const Membership& member_;
     Ring& ring_;
     const unsigned node_;
     const unsigned rank_;

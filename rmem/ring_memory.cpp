@@ -45,7 +45,8 @@ RingMemory::RingMemory(Membership& member)
     : RingMemory(member, RingOptions::from(Environment::read(), member.ring().config())) {}
 
 RingMemory::RingMemory(Membership& member, const RingOptions& options)
-    : ring_(member.ring()),
+    : member_(member),
+      ring_(member.ring()),
       node_(member.node()),
       rank_(member.rank()),
       bank_(ring_.bank(node_)),
@@ -58,11 +59,16 @@ RingMemory::RingMemory(Membership& member, const RingOptions& options)
       fifo_loses_(ring_.config().timing.overflow == FifoPolicy::lose),
       dead_epoch_(ring_.config().nodes),
       engine_(member, options.faults, options.check_writers) {
-    if (options.helper) helper_.emplace(ring_, engine_);
+    if (options.helper) helper_ = std::make_unique<EngineHelper>(ring_, engine_);
 }
 
 RingMemory::~RingMemory() {
-    flush(Deadline::in(kLeaveNs));
+    if (member_.held()) {
+        flush(Deadline::in(kLeaveNs));
+    } else {
+        // A condition that a thread of the parent waits for can be neither used nor destroyed here.
+        static_cast<void>(helper_.release());
+    }
 }
 
 void RingMemory::keep_applying(bool on) {

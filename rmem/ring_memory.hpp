@@ -13,7 +13,8 @@
 ///          max_group_bytes() is granted when the log is empty, and may wait for the slowest node.
 /// Loss     with fifo=lose a write that finds the FIFO full is lost to all other banks, and counted.
 /// Threads  one thread, and the helper inside (rmem/engine_helper.hpp); `load` and `data` from any.
-/// Leaving  the destructor waits up to kLeaveNs until the others have the own writes.
+/// Leaving  the destructor waits up to kLeaveNs until the others have the own writes. In a process forked
+///          since it only forgets: rank, log and helper are the parent's.
 /// Errors   the constructor throws Error (bad_fault, bad_environment, timed_out).
 
 #include "rmem/engine_helper.hpp"
@@ -23,6 +24,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <string_view>
 #include <vector>
 
@@ -132,6 +134,7 @@ private:
     /// Its holder may want this processor.
     static void yield_to_holder() noexcept;
 
+    const Membership& member_;
     Ring& ring_;
     const unsigned node_;
     const unsigned rank_;
@@ -155,7 +158,7 @@ private:
     std::int64_t next_liveness_ns_ = 0;
 
     RingEngine engine_;
-    std::optional<EngineHelper> helper_;  // last: it uses the engine
+    std::unique_ptr<EngineHelper> helper_;  // last: it uses the engine
 };
 
 static_assert(Memory<RingMemory>);

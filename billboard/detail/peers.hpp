@@ -260,7 +260,7 @@ int EndpointCore<M, BoardOf>::gone_error(unsigned s) {
 
 template <class M, template <class> class BoardOf>
 void EndpointCore<M, BoardOf>::leave() noexcept {
-    if (left_) return;
+    if (left_ || !member_.held()) return;  // a forked child leaves for nobody
     left_ = true;
     wake_fd_.reset();
     // What has been taken must be told, or senders wait for a rank that has gone.

@@ -6,6 +6,10 @@
 
 #include "tests/support/conformance.hpp"
 
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
 #include <chrono>
 #include <filesystem>
 #include <fstream>
@@ -218,6 +222,62 @@ TEST_P(Joining, can_be_done_again_after_finalize) {
         }
     });
     ring.finish();
+}
+
+TEST_P(Joining, is_not_undone_by_a_forked_child_that_finalizes) {
+    run(2, [](Rank& me) {
+        if (me.rank == 0) {
+            check(bbp_fd() >= 0, "bbp_fd");
+            const pid_t child = ::fork();
+            if (child == 0) {
+                ::alarm(10);
+                ::_exit(bbp_finalize() == BBP_OK ? 0 : 1);
+            }
+            int status = -1;
+            ::waitpid(child, &status, 0);
+            check_equal(status, 0, "the child's end");
+            me.raise(kGo);
+        }
+        me.await_word(kGo);
+        for (const std::size_t size : {std::size_t{20}, 2 * kPartition}) {
+            if (me.rank == 0) send(1, size, 1);
+            if (me.rank == 1) receive(0, size, 1);
+            if (me.rank == 1) send(0, size, 2);
+            if (me.rank == 0) receive(1, size, 2);
+        }
+    });
+}
+
+/// Which signals a thread of this process has blocked, a bit each.
+std::uint64_t blocked_signals(const std::filesystem::path& task) {
+    std::ifstream status(task / "status");
+    for (std::string word; status >> word;) {
+        if (word != "SigBlk:") continue;
+        std::uint64_t mask = 0;
+        status >> std::hex >> mask;
+        return mask;
+    }
+    fail("no signal mask in " + task.string());
+}
+
+TEST_P(Joining, starts_threads_that_take_no_signals_but_those_of_their_own_faults) {
+    run(1, [](Rank&) {
+        check(bbp_fd() >= 0, "bbp_fd");
+        int helpers = 0;
+        for (const auto& task : std::filesystem::directory_iterator("/proc/self/task")) {
+            if (task.path().filename() == std::to_string(::getpid())) continue;
+            ++helpers;
+            const auto is_blocked = [&](int signal) {
+                return (blocked_signals(task.path()) >> (signal - 1) & 1) != 0;
+            };
+            // While a thread starts, the system keeps all away from it.
+            for (const int fault : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT})
+                await([&] { return !is_blocked(fault); }, fmt::format("signal {} to open", fault));
+            for (const int of_the_program : {SIGTERM, SIGINT, SIGALRM, SIGUSR1})
+                check(is_blocked(of_the_program), fmt::format("open: {}", of_the_program));
+        }
+        check(helpers >= 1, "bbp_fd without a thread");
+    });
 }
 
 /// Joins, talks with everybody in all sizes, and leaves.
