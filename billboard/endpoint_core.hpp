@@ -46,6 +46,9 @@ namespace billboard {
 inline constexpr std::size_t kTotalBytes = 8;  ///< the first part of a large message: its size
 inline constexpr std::uint64_t kImpossible = ~std::uint64_t{0};
 inline constexpr unsigned kEmptyPollsPerLook = 64;  ///< try calls between looks at the clock
+/// At one sender's messages in one go: all that it can have posted, each seen twice where it ends a
+/// message in parts.
+inline constexpr unsigned kMostLooks = 2 * kBuffers;
 
 template <class M, template <class> class BoardOf>
 class EndpointCore final : public Endpoint {

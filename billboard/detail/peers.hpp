@@ -174,12 +174,13 @@ void EndpointCore<M, BoardOf>::mark_gone(unsigned s, Counter why) {
     count(why);
 }
 
-/// Moves what s's former life had posted to private memory, before its words mean something else.
+/// Moves what s's former life had posted to private memory, before its words mean something else. The
+/// dead post no more than they have buffers or slots; who goes on posting is not what it says it is.
 template <class M, template <class> class BoardOf>
 void EndpointCore<M, BoardOf>::take_over(unsigned s) {
     Peer& p = peers_[s];
     Arrival a;
-    while (p.rx_open && board_.peek(s, a)) {
+    for (unsigned looks = kMostLooks; looks > 0 && p.rx_open && board_.peek(s, a); --looks) {
         if (a.corrupt) {
             drop(s, a, Counter::corrupt);
         } else if (!a.is_inline && a.descriptor.part == Part::filling && !is_filled(s, a)) {

@@ -138,10 +138,11 @@ inline int corrupt_error(unsigned s) {
 }
 
 /// Makes s's next message one of class `cls` that can be delivered now: BBP_OK and `a`, or
-/// BBP_EAGAIN. `may_wait`: one that is still being filled or sent in parts will do.
+/// BBP_EAGAIN. `may_wait`: one that is still being filled or sent in parts will do. Who posts messages of
+/// other classes without end must not keep the caller from its deadline.
 template <class M, template <class> class BoardOf>
 int EndpointCore<M, BoardOf>::settle(unsigned s, Class cls, bool may_wait, Arrival& a) {
-    while (board_.peek(s, a)) {
+    for (unsigned looks = kMostLooks; looks > 0 && board_.peek(s, a); --looks) {
         if (a.corrupt) {
             drop(s, a, Counter::corrupt);
             return corrupt_error(s);

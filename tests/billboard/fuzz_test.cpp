@@ -9,6 +9,7 @@
 #include <gtest/gtest.h>
 
 #include <cstdlib>
+#include <memory>
 #include <string>
 
 namespace rmem::test {
@@ -43,6 +44,41 @@ TEST(HostilePeers, harm_nobody_on_replicated_inline) {
 }
 TEST(HostilePeers, harm_nobody_on_replicated_paper) {
     run_seeds<true, billboard::PaperBoard>(billboard::Layout::paper);
+}
+
+/// Rank 0 among peers of which rank 1 only posts, at each look one more.
+struct BesideATirelessPoster {
+    using Core = billboard::EndpointCore<HostileMemory<false>, billboard::PaperBoard>;
+
+    RingName name;
+    std::shared_ptr<Ring> ring = hostile_ring(name.get());
+    billboard::Settings settings{{billboard::Layout::paper, kHostilePlace}};
+    billboard::Geometry geometry{ring->config(), settings.board};
+    Choices choices{std::uint64_t{1}};
+    HostileBank bank{geometry, ring->config().user_bytes + geometry.region_bytes(), choices};
+    std::unique_ptr<Core> endpoint;
+
+    BesideATirelessPoster() {
+        bank.post_without_end(1, billboard::Class::mpi);
+        endpoint = std::make_unique<Core>(ring, Member{0, 0}, settings, Deadline{0},
+                                          HostileMemory<false>::Options{&bank});
+        bank.begin_call();
+    }
+};
+
+TEST(HostilePeers, that_post_without_end_do_not_keep_a_receiver_from_its_deadline) {
+    BesideATirelessPoster me;
+    std::byte buffer[64];
+    EXPECT_EQ(me.endpoint->recv(1, buffer, sizeof buffer, nullptr, Deadline{0}), BBP_ETIMEDOUT);
+    EXPECT_EQ(me.bank.violation(), "");
+}
+
+TEST(HostilePeers, that_post_without_end_do_not_keep_who_takes_over_from_them) {
+    BesideATirelessPoster me;
+    me.bank.begin_life(1, 2);
+    std::byte buffer[64];
+    EXPECT_EQ(me.endpoint->recv(2, buffer, sizeof buffer, nullptr, Deadline{0}), BBP_ETIMEDOUT);
+    EXPECT_EQ(me.bank.violation(), "");
 }
 
 /// A reader that believes what it reads.

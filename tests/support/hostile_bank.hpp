@@ -114,11 +114,16 @@ public:
             violate("a call looks without end");
             return 0;
         }
-        maybe_act();
+        if (tireless_ == 0) {
+            maybe_act();
+        } else if (offset == geometry_.message_flags(kMe, tireless_)) {
+            put(offset, get(offset) ^ 1U);
+        }
         return get(offset);
     }
     const std::byte* data(std::size_t offset) {
-        if (looks_ <= kLooksPerCall && choices_.below(4) == 0) disturb_data(offset);
+        if (tireless_ == 0 && looks_ <= kLooksPerCall && choices_.below(4) == 0)
+            disturb_data(offset);
         return bank_ + offset;
     }
     std::byte* own(std::size_t offset) const { return bank_ + offset; }
@@ -133,12 +138,23 @@ public:
         }
         if (bytes != 0) std::memcpy(bank_ + offset, from, bytes);
     }
-    bool is_alive(unsigned) { return choices_.below(16) != 0; }
+    bool is_alive(unsigned) { return tireless_ != 0 || choices_.below(16) != 0; }
     bool often() { return choices_.below(16) != 0; }
     Step wait() {
-        maybe_act();
+        if (tireless_ == 0) maybe_act();
         if (++waits_ > kWaitsPerCall) return Step::expired;
         return choices_.below(3) == 0 ? Step::check_peers : Step::poll;
+    }
+
+    /// From now on s does nothing but post (layout paper): at each look there is one more.
+    void post_without_end(unsigned s, billboard::Class cls) {
+        put_descriptor(geometry_.descriptor(s, 0), {0, 8, 1, cls, billboard::Part::whole});
+        tireless_ = s;
+    }
+    /// And it says that it has begun another life.
+    void begin_life(unsigned s, std::uint32_t life) {
+        put(geometry_.incarnation(s), life);
+        put(geometry_.confirmed(kMe, s), kMyLife);
     }
 
     /// One thing that a hostile peer does.
@@ -308,6 +324,7 @@ private:
     std::vector<bool> mine_;
     std::string violation_;
     unsigned waits_ = 0, looks_ = 0;
+    unsigned tireless_ = 0;  ///< who posts at each look; 0: nobody does
 };
 
 /// The Memory concept over a hostile bank, as seen by rank 0.
