@@ -42,30 +42,29 @@ std::string member_hint(const std::string& name) {
     return fmt::format("use another RMEM_RING, or `rmem clean {}` once nobody needs it", name);
 }
 
+/// The settings that both a configuration and its record have.
+template <class From, class To>
+void copy_settings(const From& from, To& to) {
+    to.nodes = from.nodes;
+    to.ranks = from.ranks;
+    to.link = from.link;
+    to.user_bytes = from.user_bytes;
+    to.system_bytes = from.system_bytes;
+    to.system_hash = from.system_hash;
+    to.bound_ns = from.bound_ns;
+    to.timing = from.timing;
+}
+
 ConfigRecord record_of(const RingConfig& config) {
     ConfigRecord record{};
-    record.nodes = config.nodes;
-    record.ranks = config.ranks;
-    record.link = config.link;
-    record.user_bytes = config.user_bytes;
-    record.system_bytes = config.system_bytes;
-    record.system_hash = config.system_hash;
-    record.bound_ns = config.bound_ns;
-    record.timing = config.timing;
+    copy_settings(config, record);
     return record;
 }
 
 RingConfig config_of(const std::string& name, const ConfigRecord& record) {
     RingConfig config;
     config.name = name;
-    config.nodes = record.nodes;
-    config.ranks = record.ranks;
-    config.link = record.link;
-    config.user_bytes = record.user_bytes;
-    config.system_bytes = record.system_bytes;
-    config.system_hash = record.system_hash;
-    config.bound_ns = record.bound_ns;
-    config.timing = record.timing;
+    copy_settings(record, config);
     return config;
 }
 
