@@ -135,7 +135,7 @@ void RingMemory::post_word(std::size_t offset, std::uint32_t value) {
 void RingMemory::write_lazy(std::size_t offset, std::uint32_t value) {
     if (filter_) return write_changed(offset, &value, 1);
     if (!me_last_) store_words(offset, &value, 1);
-    send(offset, &value, 1, flags_of(offset, kWordBytes) | LogRecord::kLazy);
+    send(offset, &value, 1, flags_of(offset, kWordBytes));
 }
 
 void RingMemory::commit() noexcept {

@@ -27,7 +27,6 @@ namespace rmem {
 struct LogRecord {
     static constexpr std::uint32_t kInterrupt = 1;  ///< carries the interrupt mark
     static constexpr std::uint32_t kMeLast = 2;     ///< the own bank gets it when it has come round
-    static constexpr std::uint32_t kLazy = 4;       ///< nobody was woken for it
 
     std::int64_t written_ns = 0;
     std::uint64_t offset = 0;  ///< bytes, a multiple of the word
