@@ -242,8 +242,8 @@ private:
     bool is_in_group(unsigned r, std::uint64_t hash) const;
 
     /// Tries until `attempt` gives something else than BBP_EAGAIN or the deadline passes: BBP_ETIMEDOUT,
-    /// to which the caller adds its sentence. Between
-    /// looks at the peers it tries only when `worth_trying` says so: that is the spinning loop.
+    /// to which the caller adds its sentence. Between looks at the peers it tries only when
+    /// `worth_trying` says so: that is the spinning loop.
     template <class Attempt, class Worth>
     int wait_for(Deadline deadline, Attempt&& attempt, Worth&& worth_trying) {
         int result = attempt();
@@ -300,7 +300,7 @@ private:
     std::unique_ptr<WakeFd> wake_fd_;
 };
 
-/// Spins until something is there, but not for long. Whose it is; -1: nothing, or it takes longer.
+/// Spins until something is there, but not for long. Whose it is; kNobody: nothing, or it takes longer.
 template <class M, template <class> class BoardOf>
 inline int EndpointCore<M, BoardOf>::await_briefly(int src) {
     if (!aside_.empty() || gathering_ != 0) return kNobody;

@@ -328,7 +328,6 @@ private:
             stamp += kNextInSequence;
             place = following(place);
         }
-        p.credit_from = number;
         // Anything else is not a count that s can have told, or an old one.
         if (p.tail - told < p.tail - p.acknowledged) p.acknowledged = told;
     }

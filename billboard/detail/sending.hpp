@@ -54,9 +54,10 @@ int EndpointCore<M, BoardOf>::check_message(std::span<const int> dests, const vo
     return BBP_OK;
 }
 
-/// Spins until d has room for one more message, but not for long.
+/// Spins until d has room for one more message, but not for long: a rank never makes it for itself so.
 template <class M, template <class> class BoardOf>
 bool EndpointCore<M, BoardOf>::await_room_briefly(unsigned d) {
+    if (d == me_) return false;
     for (unsigned polls = memory_.brief_polls(); polls > 0; --polls) {
         rmem::cpu_relax();
         if (board_.tx_room(d)) return true;
