@@ -462,14 +462,7 @@ TEST_P(InPlace, composed_messages_that_find_no_room_stay_the_callers) {
 
 TEST_P(InPlace, two_ranks_that_both_only_post_are_freed_by_their_deadlines) {
     run(2, [](Rank& me) {
-        const int other = 1 - me.rank;
-        const auto posted = post_until_full(other, 100, 0);
-        me.shared[kCount + static_cast<std::size_t>(me.rank)] = static_cast<std::uint32_t>(posted);
-        me.raise(kDone);
-        me.await_word(kDone, 2);
-        const std::uint64_t theirs = me.shared[kCount + static_cast<std::size_t>(other)];
-        for (std::uint64_t i = 0; i < theirs; ++i) receive(other, 100, i);
-        nothing_waits(BBP_ANY);
+        receive_what_both_posted(me, 100, post_until_full(1 - me.rank, 100, 0), kCount);
     });
 }
 

@@ -225,22 +225,8 @@ TEST_P(Waiting, a_barrier_with_a_deadline_times_out_and_can_be_entered_again) {
 
 TEST_P(Waiting, two_ranks_that_both_only_send_are_freed_by_their_deadlines) {
     run(2, [](Rank& me) {
-        const int other = 1 - me.rank;
-        int sent = 0;
-        int code = BBP_OK;
-        while (sent < 100'000) {
-            const auto bytes = pattern(100, static_cast<std::uint64_t>(sent));
-            code = bbp_send_for(other, bytes.data(), bytes.size(), 50 * kMillisecond);
-            if (code != BBP_OK) break;
-            ++sent;
-        }
-        check_code(code, BBP_ETIMEDOUT);
-        me.shared[kCount + static_cast<std::size_t>(me.rank)] = static_cast<std::uint32_t>(sent);
-        me.raise(kDone);
-        me.await_word(kDone, 2);
-        const std::uint64_t theirs = me.shared[kCount + static_cast<std::size_t>(other)];
-        for (std::uint64_t i = 0; i < theirs; ++i) receive(other, 100, i);
-        nothing_waits(BBP_ANY);
+        const int sent = send_until_full(1 - me.rank, 100, 0);
+        receive_what_both_posted(me, 100, static_cast<std::uint64_t>(sent), kCount);
     });
 }
 

@@ -104,6 +104,17 @@ int receive(int source, std::size_t size, std::uint64_t seed, Place place) {
     return sender;
 }
 
+void receive_what_both_posted(Rank& me, std::size_t size, std::uint64_t posted, std::size_t words,
+                              Place place) {
+    const int other = 1 - me.rank;
+    me.shared[words + static_cast<std::size_t>(me.rank)] = static_cast<std::uint32_t>(posted);
+    me.raise(words + 2);
+    me.await_word(words + 2, 2, place);
+    const std::uint64_t theirs = me.shared[words + static_cast<std::size_t>(other)];
+    for (std::uint64_t i = 0; i < theirs; ++i) receive(other, size, i, place);
+    nothing_waits(BBP_ANY, place);
+}
+
 void nothing_waits(int source, Place place) {
     // The others may have left by now, which is no message either.
     const auto is_nothing = [](int code) { return code == BBP_EAGAIN || code == BBP_EPEER; };
