@@ -37,11 +37,13 @@ Current current;
 /// Calls `body` with this process's endpoint.
 template <class Body>
 inline int on_endpoint(Body&& body) noexcept {
-    if (current.fastest != nullptr) [[likely]]
-        return body(*current.fastest);
-    if (current.any == nullptr) [[unlikely]]
-        return not_joined();
-    return body(*current.any);
+    return billboard::guarded([&]() -> int {
+        if (current.fastest != nullptr) [[likely]]
+            return body(*current.fastest);
+        if (current.any == nullptr) [[unlikely]]
+            return not_joined();
+        return body(*current.any);
+    });
 }
 
 /// A call whose time-out had passed already tried once, and did not get there in time.

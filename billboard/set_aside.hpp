@@ -40,8 +40,9 @@ public:
         push(Message{cls, source, {bytes.begin(), bytes.end()}});
     }
     void push(Message message) {
-        held_ += message.bytes.size();
+        const std::size_t cost = cost_of(message);
         queue_.push_back(std::move(message));
+        held_ += cost;
     }
     /// What `source` sends from now on is of another life than all before. At most one for each source.
     void push_end(unsigned source) {
@@ -76,7 +77,7 @@ public:
         for (auto it = queue_.begin(); it != queue_.end(); ++it) {
             if (&*it != which) continue;
             Message message = std::move(*it);
-            held_ -= message.bytes.size();
+            held_ -= cost_of(message);
             queue_.erase(it);
             return message;
         }
@@ -84,6 +85,8 @@ public:
     }
 
 private:
+    /// Empty messages take memory too.
+    static std::size_t cost_of(const Message& m) noexcept { return sizeof m + m.bytes.size(); }
     static bool is_end_of(const Message& m, unsigned source) noexcept {
         return m.is_end && m.source == source;
     }

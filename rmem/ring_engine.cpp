@@ -160,7 +160,7 @@ bool RingEngine::run_and_report(Caller caller, bool for_fifo) {
     return true;
 }
 
-void RingEngine::step(bool for_fifo) {
+void RingEngine::step(bool for_fifo) noexcept {
     const std::int64_t now = now_ns();
     punctuality_.begin(now);
     work_ns_ = 0;

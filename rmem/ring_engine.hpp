@@ -16,7 +16,8 @@
 /// Invariants: each log is applied in its order. A write is applied at or after the model's time.
 /// Progress: run() never waits. Idle it costs a compare-and-swap, a clock and a load for each rank.
 ///   It allocates only while its queues grow to the load's size.
-/// Errors: the constructor throws Error(timed_out) when the engine's holder is stopped.
+/// Errors: the constructor throws Error(timed_out) when the engine's holder is stopped. Without memory for its
+///   queues run() ends the process: what it had begun could neither be kept nor undone.
 
 #include "rmem/bound_violation.hpp"
 #include "rmem/detail/wire_queue.hpp"
@@ -97,7 +98,7 @@ private:
     using Flights = detail::NumberedRing<Flight>;
 
     bool run_and_report(Caller caller, bool for_fifo);
-    void step(bool for_fifo);
+    void step(bool for_fifo) noexcept;
     void restart(std::int64_t now);
     void make_model(std::int64_t start_ns);
 

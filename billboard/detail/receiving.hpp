@@ -69,12 +69,16 @@ bool EndpointCore<M, BoardOf>::gather(unsigned s, const Arrival& a) {
         if (!aside_.has_room(total)) return false;
         from += sizeof total;
         bytes -= sizeof total;
+        // Before anything changes: without memory the message stays.
+        if (p.sink == nullptr) p.gathered.reserve(bytes);
         start_gathering(p, a.cls, total);
     } else if (a.corrupt || !p.gathering || (part != Part::more && part != Part::last)) {
         give_up_gathering(s, a, part);
         return true;
     }
-    if (bytes > p.gathering_total - p.gathered_bytes || a.cls != p.gathering_class) {
+    // An empty part is none that brings the message nearer to its end.
+    if (bytes > p.gathering_total - p.gathered_bytes || a.cls != p.gathering_class ||
+        (bytes == 0 && part != Part::first)) {
         give_up_gathering(s, a, part);
         return true;
     }
@@ -391,7 +395,7 @@ int EndpointCore<M, BoardOf>::recv_parts(unsigned s, bool any, void* buf, std::s
     p.sink_filled = false;
     std::copy(p.gathered.begin(), p.gathered.end(), p.sink);
     bool others_turn = false;
-    int result = wait_for(deadline, [&]() -> int {
+    const auto attempt = [&]() -> int {
         Arrival a;
         while (p.gathering && board_.peek(s, a)) {
             gather(s, a);
@@ -399,7 +403,16 @@ int EndpointCore<M, BoardOf>::recv_parts(unsigned s, bool any, void* buf, std::s
         }
         others_turn = any && p.gathering && has_next_beside(s);
         return !p.gathering || others_turn ? BBP_OK : p.gone ? BBP_EPEER : BBP_EAGAIN;
-    });
+    };
+    int result = BBP_OK;
+    try {
+        result = wait_for(deadline, attempt);
+    } catch (...) {
+        // No private memory, perhaps for another rank's message: nobody may write to `buf` later.
+        stop_gathering(p);
+        count(Counter::halves_dropped);
+        throw;
+    }
     p.sink = nullptr;
     if (others_turn && result == BBP_OK) result = BBP_EAGAIN;
     if (result == BBP_OK && p.sink_filled) {
