@@ -29,6 +29,7 @@ constexpr std::size_t kHeaderBytes = 4096;
 static_assert(sizeof(SegmentHeader) <= kHeaderBytes);
 constexpr auto kRetryPause = std::chrono::milliseconds(1);
 constexpr int kLeaveTries = 1000;  // others hold the life-cycle byte for microseconds
+constexpr int kDyingTries = 100;   // the kernel takes a killed process down in microseconds
 
 constexpr std::size_t round_up(std::size_t value, std::size_t step) {
     return (value + step - 1) / step * step;
@@ -258,12 +259,27 @@ Ring::~Ring() {
             leaving = segment_.try_lock(kLifeCycleByte);
         }
         presence_->release();
+        for (int tries = 0; leaving && someone_is_dying() && tries < kDyingTries; ++tries) {
+            std::this_thread::sleep_for(kRetryPause);
+        }
         if (leaving && !segment_.is_locked(kPresenceByte) && segment_.is_linked()) {
             RMEM_MARK("ring.leaving");
             Segment::remove(config_.name);
         }
     } catch (const Error&) {  // NOLINT: a destructor; `rmem clean` removes what stays
     }
+}
+
+/// A killed process lets go of its locks one after the other. Who has lost its rank but is still present
+/// removes nothing any more, so the last one alive waits for it.
+bool Ring::someone_is_dying() const noexcept {
+    if (!has_members()) return false;
+    for (unsigned r = 0; r < config_.ranks; ++r) {
+        // relaxed is enough: the lock decides
+        const auto state = rank(r).state.load(std::memory_order_relaxed);
+        if (state == static_cast<std::uint32_t>(RankState::joined) && !is_alive(r)) return true;
+    }
+    return false;
 }
 
 const SegmentHeader& Ring::header() const noexcept {

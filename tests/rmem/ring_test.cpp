@@ -384,6 +384,31 @@ TEST_F(RingTest, a_forked_child_that_tears_down_does_not_leave_for_its_parent) {
     EXPECT_EQ(membership->ring().joined_ranks(), 1U);
 }
 
+TEST_F(RingTest, is_removed_by_who_leaves_beside_a_process_that_is_still_dying) {
+    bool removed = false;
+    for (int tries = 0; tries < 20 && !removed;
+         ++tries) {  // a try in which the host stops us does not count
+        SharedValue<std::atomic<int>> step;
+        auto ring = open();
+        // It is present without its rank, as a killed process is between the one lock and the other.
+        Child dying([&] {
+            const auto present = open();
+            *step = 1;
+            eventually([&] { return step->load() == 2; });
+            ::usleep(20'000);
+            ::_exit(0);
+        });
+        ASSERT_TRUE(eventually([&] { return step->load() == 1; }));
+        ring->rank(1).state = static_cast<std::uint32_t>(RankState::joined);
+        *step = 2;
+        ring.reset();
+        removed = !name.exists();
+        dying.wait();
+        if (!removed) Segment::remove(name.get());
+    }
+    EXPECT_TRUE(removed);
+}
+
 // ---- Membership
 
 TEST_F(RingTest, two_claims_of_one_rank_are_refused_with_the_others_process) {
