@@ -11,6 +11,7 @@
 #include <cstdlib>
 #include <memory>
 #include <string>
+#include <vector>
 
 namespace rmem::test {
 namespace {
@@ -58,8 +59,8 @@ struct BesideATirelessPoster {
     HostileBank bank{geometry, ring->config().user_bytes + geometry.region_bytes(), choices};
     std::unique_ptr<Core> endpoint;
 
-    BesideATirelessPoster() {
-        bank.post_without_end(1, billboard::Class::mpi);
+    explicit BesideATirelessPoster(billboard::Class cls, bool in_parts = false) {
+        bank.post_without_end(1, cls, in_parts);
         endpoint = std::make_unique<Core>(ring, Member{0, 0}, settings, Deadline{0},
                                           HostileMemory<false>::Options{&bank});
         bank.begin_call();
@@ -67,14 +68,22 @@ struct BesideATirelessPoster {
 };
 
 TEST(HostilePeers, that_post_without_end_do_not_keep_a_receiver_from_its_deadline) {
-    BesideATirelessPoster me;
+    BesideATirelessPoster me(billboard::Class::mpi);
     std::byte buffer[64];
     EXPECT_EQ(me.endpoint->recv(1, buffer, sizeof buffer, nullptr, Deadline{0}), BBP_ETIMEDOUT);
     EXPECT_EQ(me.bank.violation(), "");
 }
 
+TEST(HostilePeers, that_post_empty_parts_without_end_do_not_keep_a_receiver) {
+    BesideATirelessPoster me(billboard::Class::user, true);
+    std::vector<std::byte> buffer(1000);
+    EXPECT_EQ(me.endpoint->recv(1, buffer.data(), buffer.size(), nullptr, Deadline{0}),
+              BBP_ETIMEDOUT);
+    EXPECT_EQ(me.bank.violation(), "");
+}
+
 TEST(HostilePeers, that_post_without_end_do_not_keep_who_takes_over_from_them) {
-    BesideATirelessPoster me;
+    BesideATirelessPoster me(billboard::Class::mpi);
     me.bank.begin_life(1, 2);
     std::byte buffer[64];
     EXPECT_EQ(me.endpoint->recv(2, buffer, sizeof buffer, nullptr, Deadline{0}), BBP_ETIMEDOUT);

@@ -25,6 +25,7 @@
 #include <span>
 #include <stdexcept>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace rmem::test {
@@ -105,7 +106,10 @@ public:
     void violate(std::string what) {
         if (violation_.empty()) violation_ = std::move(what);
     }
-    void begin_call() { waits_ = looks_ = 0; }
+    void begin_call() {
+        waits_ = looks_ = 0;
+        posts_ = true;  // what it posted before may have been passed over
+    }
 
     // ---- What the memory is made of
     std::uint32_t load(std::size_t offset) {
@@ -116,10 +120,15 @@ public:
         }
         if (tireless_ == 0) {
             maybe_act();
-        } else if (offset == geometry_.message_flags(kMe, tireless_)) {
-            put(offset, get(offset) ^ 1U);
+            return get(offset);
         }
-        return get(offset);
+        if (offset == geometry_.message_flags(kMe, tireless_) && std::exchange(posts_, false))
+            put(offset, get(offset) ^ 1U);
+        const std::uint32_t value = get(offset);
+        const std::size_t descriptor = geometry_.descriptor(tireless_, 0);
+        const std::size_t last = descriptor + (billboard::Descriptor::kWords - 1) * kWordBytes;
+        if (offset >= descriptor && offset <= last && --words_unread_ == 0) describe(later_);
+        return value;
     }
     const std::byte* data(std::size_t offset) {
         if (tireless_ == 0 && looks_ <= kLooksPerCall && choices_.below(4) == 0)
@@ -146,10 +155,15 @@ public:
         return choices_.below(3) == 0 ? Step::check_peers : Step::poll;
     }
 
-    /// From now on s does nothing but post (layout paper): at each look there is one more.
-    void post_without_end(unsigned s, billboard::Class cls) {
-        put_descriptor(geometry_.descriptor(s, 0), {0, 8, 1, cls, billboard::Part::whole});
+    /// From now on s does nothing but post (layout paper): whenever a message was read there is one more, of
+    /// this class. `in_parts`: the parts of a large one, and all but the first are empty.
+    void post_without_end(unsigned s, billboard::Class cls, bool in_parts) {
+        using billboard::Part;
         tireless_ = s;
+        later_ = {0, 8, 1, cls, Part::whole};
+        if (in_parts) later_ = {0, 0, 1, cls, Part::more};
+        put(geometry_.data(s), 1000);  // the size of the large one
+        describe(in_parts ? billboard::Descriptor{0, 8, 1, cls, Part::first} : later_);
     }
     /// And it says that it has begun another life.
     void begin_life(unsigned s, std::uint32_t life) {
@@ -316,6 +330,12 @@ private:
         }
     }
 
+    void describe(const billboard::Descriptor& d) {
+        put_descriptor(geometry_.descriptor(tireless_, 0), d);
+        words_unread_ = billboard::Descriptor::kWords;
+        posts_ = true;
+    }
+
     const billboard::Geometry& geometry_;
     Choices& choices_;
     std::size_t bytes_;
@@ -324,7 +344,10 @@ private:
     std::vector<bool> mine_;
     std::string violation_;
     unsigned waits_ = 0, looks_ = 0;
-    unsigned tireless_ = 0;  ///< who posts at each look; 0: nobody does
+    unsigned tireless_ = 0;          ///< who posts without end; 0: nobody does
+    billboard::Descriptor later_{};  ///< of all its messages but the first
+    unsigned words_unread_ = 0;      ///< of its descriptor
+    bool posts_ = false;             ///< at the next look
 };
 
 /// The Memory concept over a hostile bank, as seen by rank 0.
