@@ -16,12 +16,20 @@ constexpr std::size_t round_to_line(std::size_t bytes) {
 
 }  // namespace
 
+std::size_t Buffers::end() const noexcept {
+    if (count_ == 0) return 0;
+    const Extent& last = extents_[in_order_[count_ - 1]];
+    return last.offset + round_to_line(last.bytes);
+}
+
 std::optional<unsigned> Buffers::allocate(std::size_t bytes) noexcept {
     if (allocated_ == ~std::uint32_t{0}) return std::nullopt;
     bytes = std::max<std::size_t>(bytes, 1);  // so that no two buffers have the same address
     if (bytes > data_bytes_) return std::nullopt;
-    std::size_t start = 0;
-    unsigned place = 0;
+    std::size_t start = end();
+    unsigned place = count_;
+    const bool fits_behind = start <= data_bytes_ && data_bytes_ - start >= bytes;
+    if (bytes > kSmallBytes || !fits_behind) start = place = 0;
     for (; place < count_; ++place) {
         const Extent& next = extents_[in_order_[place]];
         if (start <= next.offset && next.offset - start >= bytes) break;

@@ -5,9 +5,10 @@
 ///
 /// A buffer is allocated, filled, posted to one or more receivers, and free again when all of them
 /// have acknowledged it. Acknowledgements are not looked at until room is short; then the caller
-/// collects (the paper's garbage collection) and tries again. Extents are kept in address order and
-/// given out first fit: receivers acknowledge out of order, so a circular allocator would stall
-/// behind the slowest receiver of one multicast.
+/// collects (the paper's garbage collection) and tries again. Extents are kept in address order. Small
+/// ones are given out behind the last one while there is room, which is found at once; others first
+/// fit: receivers acknowledge out of order, so a circular allocator would stall behind the slowest
+/// receiver of one multicast, and large ones had better use memory again that is in the cache.
 ///
 /// Thread safety: one thread. Progress: every call is O(32). No allocation after construction.
 
@@ -24,6 +25,8 @@ class RMEM_API Buffers {
 public:
     explicit Buffers(std::size_t data_bytes) noexcept : data_bytes_(data_bytes) {}
 
+    static constexpr std::size_t kSmallBytes = 4096;
+
     /// A buffer of `bytes` (0 is fine); nothing when no index or no extent is free.
     std::optional<unsigned> allocate(std::size_t bytes) noexcept;
     /// Frees every allocated buffer whose bit is clear in `busy`; those held stay.
@@ -37,6 +40,8 @@ public:
 
     std::size_t offset(unsigned index) const noexcept { return extents_[index].offset; }
     std::size_t size(unsigned index) const noexcept { return extents_[index].bytes; }
+    /// Behind all that is allocated: where the next small buffer will probably be.
+    std::size_t end() const noexcept;
     std::uint32_t allocated() const noexcept { return allocated_; }
     std::size_t data_bytes() const noexcept { return data_bytes_; }
 

@@ -36,6 +36,7 @@
 #include "rmem/memory.hpp"
 #include "rmem/write_stamps.hpp"
 
+#include <algorithm>
 #include <array>
 #include <cstring>
 #include <vector>
@@ -188,8 +189,10 @@ public:
         if (!look(s, seen)) return -1;
         const std::uint32_t length =
             (seen.flag & kDetailsMask) - details(kWhole, cls, 0);  // or huge
-        if (length > kHeadBytes || length > cap) [[unlikely]]
+        if (length > kHeadBytes || length > cap) [[unlikely]] {
+            fetch_payload(s, seen);
             return -1;
+        }
         rmem::copy_short(buf, memory_.data(seen.slot + rmem::kWordBytes), length);
         RMEM_MARK("receive.inline-copied");
         credit(peers_[s], next_[s].head, seen.flag);
@@ -237,7 +240,8 @@ private:
     static constexpr std::uint32_t kToggle = 1U << 25;
     static constexpr std::uint32_t kNextInSequence = 1U << kSequenceShift;
     static constexpr std::uint32_t kStampMask = ~(kDetailsMask | (kCountMask << kCountShift));
-    static constexpr std::uint32_t kNever = 1;  // no flag's stamp
+    static constexpr std::uint32_t kNever = 1;         // no flag's stamp
+    static constexpr std::size_t kFetchedBytes = 256;  // the rest comes by its order of reading
     /// Not acknowledged while posting is closed: so many that no counts of the peer make room.
     static constexpr std::uint32_t kClosed = 0x80000000;
     static_assert(kCountMask > kSlots, "a count tells an empty FIFO from a full one");
@@ -383,6 +387,18 @@ private:
         if (!rings_bells_) return;
         RMEM_MARK("post.before-bell");
         memory_.post_word(geometry_.bell(s, me_), p.tail - kFirstCount);
+    }
+
+    /// Sends for what lies outside the slot, to have it when the longer way has come there.
+    [[gnu::noinline]] void fetch_payload(unsigned s, const Seen& seen) const {
+        if constexpr (M::kReplicated) return;  // nobody else has the bank's lines
+        Arrival a;
+        read(s, seen.slot, seen.flag, a);
+        if (a.corrupt) return;
+        const std::byte* at = a.is_inline ? memory_.data(tail_of(peers_[s].rx_tails, seen.place))
+                                          : memory_.data(geometry_.data(s) + a.descriptor.offset);
+        const std::byte* end = at + std::min<std::size_t>(a.length, kFetchedBytes);
+        for (; at < end; at += rmem::kLineBytes) __builtin_prefetch(at);
     }
 
     [[gnu::noinline]] void write_tail(unsigned s, const std::byte* from, std::size_t bytes) {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-/// Copying a few bytes without a call: at this size a library call costs as much as the copy.
+/// Copying a few bytes without a call: at this size a library call costs as much as the copy. And asking
+/// for a line before it is needed.
 /// Thread safety and alignment: as memcpy. Reads and writes exactly `bytes` bytes.
 
 #include <cstddef>
@@ -36,6 +37,15 @@ inline void copy_short(void* to, const void* from, std::size_t bytes) noexcept {
 inline void copy_bytes(void* to, const void* from, std::size_t bytes) noexcept {
     if (bytes <= kShortBytes) return copy_short(to, from, bytes);
     std::memcpy(to, from, bytes);
+}
+
+/// Asks for a line that will be written soon, from whoever has read it last. Only a hint.
+inline void take_line(const std::byte* at) noexcept {
+#if defined(__x86_64__)
+    asm volatile("prefetchw %0" ::"m"(*at));  // the builtin would only read it here
+#else
+    __builtin_prefetch(at, 1);
+#endif
 }
 
 }  // namespace rmem

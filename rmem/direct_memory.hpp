@@ -19,6 +19,7 @@ class DirectMemory {
 public:
     struct Options {};
     static constexpr bool kReplicated = false;
+    static constexpr std::size_t kExpectedBytes = 256;  ///< stores of more overlap anyway
 
     explicit DirectMemory(Membership& member, const Options& = {})
         : ring_(member.ring()),
@@ -43,6 +44,11 @@ public:
         word(offset).store(value, std::memory_order_release);
     }
     void write_lazy(std::size_t offset, std::uint32_t value) noexcept { post_word(offset, value); }
+    void expect_write(std::size_t offset, std::size_t bytes) const noexcept {
+        const std::byte* at = bank_ + offset;
+        const std::byte* end = at + (bytes < kExpectedBytes ? bytes : kExpectedBytes);
+        for (; at < end; at += kLineBytes) take_line(at);
+    }
     static void commit() noexcept {}
     static void progress() noexcept {}
     static constexpr bool in_flight() noexcept { return false; }

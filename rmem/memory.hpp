@@ -20,6 +20,9 @@
 ///   `begin_wait`, then `wait` between polls, then `end_wait`, as in rmem/waiting.hpp. `wait` makes
 ///   progress on the link; until then a caller may poll `brief_polls()` times by itself, on links
 ///   where nothing needs progress to arrive. `notify(rank)` follows a post that `rank` may be sleeping for.
+/// Hints
+///   `expect_write(offset, bytes)`: this is probably written next. Where a store is the transfer, its
+///   lines are taken from whoever read them last, so that the store need not wait for them.
 /// Propagation
 ///   A link that does not time each write by itself (kReplicated is false) is given samples: `stamp`
 ///   just before a post_word, with what it will write, and `seen` by who awaited that word.
@@ -52,6 +55,7 @@ concept Memory = requires(M m, const M c, std::size_t offset, const void* from, 
     m.write_lazy(offset, value);
     m.commit();
     m.notify(rank);
+    m.expect_write(offset, offset);  // (offset, bytes)
     m.stamp(offset, value);
     m.seen(offset, value, std::int64_t{});       // (offset, value, waited since)
     { c.is_alive(rank) } -> std::same_as<bool>;  // may cost a system call

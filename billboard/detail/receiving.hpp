@@ -249,13 +249,14 @@ int EndpointCore<M, BoardOf>::recv_slowly(int src, void* buf, std::size_t cap, s
         return fail(BBP_EINVAL, fmt::format("the buffer is a null pointer with capacity {}", cap));
     }
     memory_.progress();
+    const auto attempt = [&] { return try_recv(src, buf, cap, len, deadline, cls); };
+    int result = attempt();  // before a clock is read
+    if (result != BBP_EAGAIN || is_try(deadline)) return result;
     board_.wait_begins();
-    const int result = wait_for(
-        deadline, [&] { return try_recv(src, buf, cap, len, deadline, cls); },
-        [&] {
-            return src == BBP_ANY ? board_.find(next_any_) >= 0
-                                  : board_.has_next(static_cast<unsigned>(src));
-        });
+    result = wait_for(deadline, attempt, [&] {
+        return src == BBP_ANY ? board_.find(next_any_) >= 0
+                              : board_.has_next(static_cast<unsigned>(src));
+    });
     board_.wait_ends();
     return result == BBP_ETIMEDOUT ? receive_timed_out(src) : result;
 }

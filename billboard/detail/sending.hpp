@@ -190,7 +190,15 @@ int EndpointCore<M, BoardOf>::try_post(Post& post, const void* buf, std::size_t 
     }
     memory_.commit();
     for (const unsigned d : post.dests) memory_.notify(d);
+    if (!is_inline) expect_another(len);
     return result_of(post);
+}
+
+/// Who sends a message in a buffer often sends another of that size.
+template <class M, template <class> class BoardOf>
+void EndpointCore<M, BoardOf>::expect_another(std::size_t len) {
+    const std::size_t at = buffers_.end();
+    if (at + len <= buffers_.data_bytes()) memory_.expect_write(geometry_.data(me_) + at, len);
 }
 
 template <class M, template <class> class BoardOf>

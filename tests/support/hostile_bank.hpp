@@ -380,6 +380,7 @@ public:
     bool in_flight() const { return false; }
     void stamp(std::size_t, std::uint32_t) {}
     void seen(std::size_t, std::uint32_t, std::int64_t) {}
+    static void expect_write(std::size_t, std::size_t) {}
     unsigned brief_polls() const { return 3; }
     void begin_wait() {}
     Step wait(Deadline) { return bank_.wait(); }

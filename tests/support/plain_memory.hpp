@@ -137,6 +137,7 @@ public:
     bool is_alive(unsigned) const { return true; }
     void progress() {}
     bool in_flight() const { return false; }
+    static void expect_write(std::size_t, std::size_t) {}
     unsigned brief_polls() const { return 0; }
     void begin_wait() {}
     rmem::Step wait(rmem::Deadline) { return rmem::Step::expired; }
