@@ -76,8 +76,8 @@ struct Block {
 
 [[gnu::target("avx2")]] bool any_by_vectors(const std::uint32_t* bells, const std::uint32_t* seen,
                                             unsigned words) noexcept {
-    __m256i low = _mm256_setzero_si256(),
-            high = low;  // one branch at the end: faster than to stop early
+    __m256i low = _mm256_setzero_si256(), high = low;
+    // One branch, at the end: faster than to stop early.
     for (unsigned at = 0; at < words; at += kScanBlock) {
         const Block block = differing(bells, seen, at);
         low = _mm256_or_si256(low, block.low);

@@ -259,7 +259,7 @@ Ring::~Ring() {
             leaving = segment_.try_lock(kLifeCycleByte);
         }
         presence_->release();
-        for (int tries = 0; leaving && someone_is_dying() && tries < kDyingTries; ++tries) {
+        for (int tries = 0; leaving && only_the_dying_remain() && tries < kDyingTries; ++tries) {
             std::this_thread::sleep_for(kRetryPause);
         }
         if (leaving && !segment_.is_locked(kPresenceByte) && segment_.is_linked()) {
@@ -271,15 +271,18 @@ Ring::~Ring() {
 }
 
 /// A killed process lets go of its locks one after the other. Who has lost its rank but is still present
-/// removes nothing any more, so the last one alive waits for it.
-bool Ring::someone_is_dying() const noexcept {
+/// removes nothing any more, so the last rank alive waits for it; others need not.
+bool Ring::only_the_dying_remain() const noexcept {
     if (!has_members()) return false;
+    bool any = false;
     for (unsigned r = 0; r < config_.ranks; ++r) {
         // relaxed is enough: the lock decides
         const auto state = rank(r).state.load(std::memory_order_relaxed);
-        if (state == static_cast<std::uint32_t>(RankState::joined) && !is_alive(r)) return true;
+        if (state != static_cast<std::uint32_t>(RankState::joined)) continue;
+        if (is_alive(r)) return false;
+        any = true;
     }
-    return false;
+    return any;
 }
 
 const SegmentHeader& Ring::header() const noexcept {

@@ -134,7 +134,7 @@ public:
 private:
     friend class Membership;
     Ring(RingConfig config, Segment segment, std::optional<ByteLock> presence);
-    bool someone_is_dying() const noexcept;
+    bool only_the_dying_remain() const noexcept;
     static std::shared_ptr<Ring> make(const RingConfig& config);
     static std::shared_ptr<Ring> join(const RingConfig* expected, const std::string& name,
                                       Deadline deadline);

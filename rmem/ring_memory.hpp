@@ -79,9 +79,8 @@ public:
     }
     void progress() { engine_.run(); }
 
-    static void expect_write(std::size_t, std::size_t) noexcept {
-    }                                                          // nobody else has the bank's lines
-    static void stamp(std::size_t, std::uint32_t) noexcept {}  // each record has its time
+    static void expect_write(std::size_t, std::size_t) noexcept {}  // no other has the bank's lines
+    static void stamp(std::size_t, std::uint32_t) noexcept {}       // each record has its time
     static void seen(std::size_t, std::uint32_t, std::int64_t) noexcept {}
     static constexpr unsigned brief_polls() noexcept { return 0; }  // nothing arrives by itself
     void begin_wait() noexcept { waiter_.begin(); }

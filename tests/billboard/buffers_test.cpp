@@ -19,6 +19,16 @@ TEST(Buffers, of_no_bytes_have_addresses_of_their_own) {
     EXPECT_EQ(places.size(), 8U);
 }
 
+TEST(Buffers, that_are_small_go_behind_the_last_and_large_ones_into_the_first_gap) {
+    Buffers buffers(std::size_t{1} << 20);
+    const unsigned gap = *buffers.allocate(64 * 1024);
+    EXPECT_EQ(buffers.offset(*buffers.allocate(100)), std::size_t{64} * 1024);
+    buffers.free(gap);
+    EXPECT_EQ(buffers.end(), 64U * 1024 + 128);
+    EXPECT_EQ(buffers.offset(*buffers.allocate(100)), 64U * 1024 + 128);
+    EXPECT_EQ(buffers.offset(*buffers.allocate(32 * 1024)), 0U);
+}
+
 TEST(Buffers, never_overlap_whatever_is_freed_in_between) {
     Buffers buffers(8192);
     std::uint32_t random = 1;

@@ -47,7 +47,7 @@ TEST(HostilePeers, harm_nobody_on_replicated_paper) {
     run_seeds<true, billboard::PaperBoard>(billboard::Layout::paper);
 }
 
-/// Rank 0 among peers of which rank 1 only posts, at each look one more.
+/// Rank 0 among peers of which rank 1 only posts: whenever a message was read, one more.
 struct BesideATirelessPoster {
     using Core = billboard::EndpointCore<HostileMemory<false>, billboard::PaperBoard>;
 

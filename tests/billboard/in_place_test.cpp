@@ -402,11 +402,11 @@ TEST_P(InPlace, calls_that_cannot_be_right_are_refused_and_do_no_harm) {
 /// Posts composed messages with the seeds first, first + 1, … until nobody makes room for the next,
 /// which is discarded; returns how many have been posted.
 std::uint64_t post_until_full(int dest, std::size_t size, std::uint64_t first) {
-    // Long enough that a link which is busy for the moment is not taken for full.
     for (std::uint64_t posted = 0; posted < 1000; ++posted) {
         void* buffer = nullptr;
         if (bbp_compose(size, &buffer) != BBP_OK) return posted;
         fill({static_cast<std::byte*>(buffer), size}, first + posted);
+        // Long enough that a link which is busy for the moment is not taken for full.
         const int code = bbp_post_for(dest, buffer, size, 100 * kMillisecond);
         if (code == BBP_OK) continue;
         check_code(code, BBP_ETIMEDOUT, "bbp_post_for");

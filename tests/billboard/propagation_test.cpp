@@ -10,6 +10,7 @@
 #include "rmem/node_slot.hpp"
 #include "rmem/write_stamps.hpp"
 #include "tests/support/child.hpp"
+#include "tests/support/endpoint_pair.hpp"
 
 #include <gtest/gtest.h>
 
@@ -19,32 +20,20 @@
 namespace billboard {
 namespace {
 
+using test::patience;
+
 using rmem::test::eventually;
 
 /// Numbers start below the wrap, so the first sample comes soon.
 constexpr unsigned kBeforeSample = 0U - kFirstCount;
 
-Deadline patience() {
-    return Deadline::in(100'000'000'000);
-}
-
 class Propagation : public ::testing::TestWithParam<int> {
 protected:
     void open(std::int64_t bound_ns) {
-        Settings settings;
-        settings.board = {Layout::inline_slots, 4096};
-        rmem::RingConfig config;
-        config.name = name_.get();
-        config.nodes = config.ranks = 2;
-        config.user_bytes = 4096;
-        config.bound_ns = bound_ns;
-        const Geometry geometry(config, settings.board);
-        config.system_bytes = geometry.region_bytes();
-        config.system_hash = geometry.hash();
-        ring_ = rmem::Ring::open(config, patience());
-        std::thread other([&] { receiver_ = Endpoint::open(ring_, {1, 1}, settings, patience()); });
-        sender_ = Endpoint::open(ring_, {0, 0}, settings, patience());
-        other.join();
+        auto pair = test::open_pair(name_.get(), 4096, bound_ns);
+        ring_ = std::move(pair.ring);
+        sender_ = std::move(pair.sender);
+        receiver_ = std::move(pair.receiver);
     }
     void send() { EXPECT_EQ(sender_->send(1, "reflect", 8, patience()), BBP_OK) << last_error(); }
     void receive() {

@@ -7,6 +7,7 @@
 #include "billboard/endpoint.hpp"
 #include "billboard/errors.hpp"
 #include "tests/support/child.hpp"
+#include "tests/support/endpoint_pair.hpp"
 #include "tests/support/patterns.hpp"
 
 #include <gtest/gtest.h>
@@ -18,28 +19,17 @@
 namespace billboard {
 namespace {
 
-constexpr std::size_t kPlace = 4096;  // a data partition; four parts fill it
+using test::patience;
 
-Deadline patience() {
-    return Deadline::in(100'000'000'000);
-}
+constexpr std::size_t kPlace = 4096;  // a data partition; four parts fill it
 
 class TakenBack : public ::testing::Test {
 protected:
     TakenBack() {
-        Settings settings;
-        settings.board = {Layout::inline_slots, kPlace};
-        rmem::RingConfig config;
-        config.name = name_.get();
-        config.nodes = config.ranks = 2;
-        config.user_bytes = 4096;
-        const Geometry geometry(config, settings.board);
-        config.system_bytes = geometry.region_bytes();
-        config.system_hash = geometry.hash();
-        ring_ = rmem::Ring::open(config, patience());
-        std::thread other([&] { receiver_ = Endpoint::open(ring_, {1, 1}, settings, patience()); });
-        sender_ = Endpoint::open(ring_, {0, 0}, settings, patience());
-        other.join();
+        auto pair = test::open_pair(name_.get(), kPlace);
+        ring_ = std::move(pair.ring);
+        sender_ = std::move(pair.sender);
+        receiver_ = std::move(pair.receiver);
     }
 
     /// The receiver has begun with a message, and parts of it fill the sender's partition for good.

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+/// Both ranks of a ring as endpoints of this process, for tests that look at what one of them does alone.
+
+#include "billboard/endpoint.hpp"
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <thread>
+
+namespace billboard::test {
+
+inline Deadline patience() {
+    return Deadline::in(100'000'000'000);
+}
+
+struct EndpointPair {
+    std::shared_ptr<rmem::Ring> ring;
+    std::unique_ptr<Endpoint> sender, receiver;  ///< ranks 0 and 1
+};
+
+/// Link direct, layout inline, so many bytes of data partition. Each waits for the other to join.
+inline EndpointPair open_pair(const std::string& name, std::size_t data_bytes,
+                              std::int64_t bound_ns = 0) {
+    Settings settings;
+    settings.board = {Layout::inline_slots, data_bytes};
+    rmem::RingConfig config;
+    config.name = name;
+    config.nodes = config.ranks = 2;
+    config.user_bytes = 4096;
+    config.bound_ns = bound_ns;
+    const Geometry geometry(config, settings.board);
+    config.system_bytes = geometry.region_bytes();
+    config.system_hash = geometry.hash();
+    EndpointPair pair;
+    pair.ring = rmem::Ring::open(config, patience());
+    std::thread other([&] {
+        pair.receiver = Endpoint::open(pair.ring, {1, 1}, settings, patience());
+    });
+    pair.sender = Endpoint::open(pair.ring, {0, 0}, settings, patience());
+    other.join();
+    return pair;
+}
+
+}  // namespace billboard::test
