@@ -346,7 +346,8 @@ void RingEngine::on_outcome(const WireOutcome& outcome) {
             settle_gone(rank);
             return;
         }
-        case WireOutcomeKind::stray: return;
+        case WireOutcomeKind::stray:
+        case WireOutcomeKind::sent: return;
     }
     flights.pop_front();
     --in_flight_;

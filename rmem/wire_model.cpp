@@ -272,6 +272,8 @@ void WireModel::State::append(Node& node, Packet& packet) {
     node.own_words = packet.words;
     node.counters.sent_words += words;
     ++record.packets;
+    if (report_sent_)
+        emit(WireOutcomeKind::sent, WireLoss::none, packet.origin, packet.origin, record);
     if (node.started_words == record.end_word) ++node.next_record;
 }
 
@@ -461,6 +463,28 @@ void WireModel::State::drop_finished(Node& node) {
 
 // ---- The public face ----
 
+WireCounters& WireCounters::operator+=(const WireCounters& c) noexcept {
+    submitted += c.submitted;
+    clamped += c.clamped;
+    sent += c.sent;
+    sent_words += c.sent_words;
+    passed += c.passed;
+    received += c.received;
+    returned += c.returned;
+    removed_by_source += c.removed_by_source;
+    aged_out += c.aged_out;
+    lost_fifo_full += c.lost_fifo_full;
+    lost_cable += c.lost_cable;
+    lost_dead_node += c.lost_dead_node;
+    held_off += c.held_off;
+    retransmitted += c.retransmitted;
+    switch_overs += c.switch_overs;
+    bypasses += c.bypasses;
+    max_fifo_words = std::max(max_fifo_words, c.max_fifo_words);
+    max_insertion_wait_ns = std::max(max_insertion_wait_ns, c.max_insertion_wait_ns);
+    return *this;
+}
+
 WireModel::WireModel(const TimingProfile& profile, std::uint32_t nodes, std::int64_t start_ns) {
     if (nodes < 1 || nodes > kMaxWireNodes) {
         throw Error(Errc::bad_node_count, "a modelled ring has 1 to " +
@@ -480,6 +504,10 @@ WireSubmit WireModel::submit(const WireWrite& write) {
 
 void WireModel::run(std::int64_t until_ns, Call call, void* target) {
     state_->run(until_ns, call, target);
+}
+
+void WireModel::report_sent(bool on) noexcept {
+    state_->report_sent(on);
 }
 
 std::int64_t WireModel::now_ns() const noexcept {
@@ -522,27 +550,7 @@ WireCounters WireModel::counters(std::uint32_t node) const noexcept {
 
 WireCounters WireModel::totals() const noexcept {
     WireCounters sum;
-    for (const detail::WireNode& node : state_->nodes()) {
-        const WireCounters& c = node.counters;
-        sum.submitted += c.submitted;
-        sum.clamped += c.clamped;
-        sum.sent += c.sent;
-        sum.sent_words += c.sent_words;
-        sum.passed += c.passed;
-        sum.received += c.received;
-        sum.returned += c.returned;
-        sum.removed_by_source += c.removed_by_source;
-        sum.aged_out += c.aged_out;
-        sum.lost_fifo_full += c.lost_fifo_full;
-        sum.lost_cable += c.lost_cable;
-        sum.lost_dead_node += c.lost_dead_node;
-        sum.held_off += c.held_off;
-        sum.retransmitted += c.retransmitted;
-        sum.switch_overs += c.switch_overs;
-        sum.bypasses += c.bypasses;
-        sum.max_fifo_words = std::max(sum.max_fifo_words, c.max_fifo_words);
-        sum.max_insertion_wait_ns = std::max(sum.max_insertion_wait_ns, c.max_insertion_wait_ns);
-    }
+    for (const detail::WireNode& node : state_->nodes()) sum += node.counters;
     return sum;
 }
 

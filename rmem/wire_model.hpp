@@ -44,7 +44,8 @@ enum class WireOutcomeKind : std::uint8_t {
     arrived = 0,  ///< the write's last word is in `node`'s memory
     returned,     ///< the source has it back and removed it: `flush` counts these
     stray,        ///< again in `node`: its source was bypassed when it came round
-    lost          ///< `node` is the last one that can have it; those behind it do not
+    lost,         ///< `node` is the last one that can have it; those behind it do not
+    sent  ///< a packet with its first word, or with more of it, goes on the wire (if asked for)
 };
 
 enum class WireLoss : std::uint8_t { none = 0, fifo_full, cable, dead_node };
@@ -79,6 +80,9 @@ struct WireCounters {
     std::uint64_t bypasses = 0;
     std::uint64_t max_fifo_words = 0;
     std::uint64_t max_insertion_wait_ns = 0;  ///< an own packet, for passing ones
+
+    /// Sums; of the max_ fields, the larger.
+    RMEM_API WireCounters& operator+=(const WireCounters& c) noexcept;
 };
 
 class RMEM_API WireModel {
@@ -107,6 +111,9 @@ public:
             },
             const_cast<void*>(static_cast<const void*>(std::addressof(sink))));
     }
+
+    /// From now on outcomes say, too, when writes leave their source.
+    void report_sent(bool on) noexcept;
 
     std::int64_t now_ns() const noexcept;
     /// The earliest time at which advance() has something to do; kNever when idle.

@@ -131,6 +131,7 @@ public:
         return next == WireEventQueue::kNever ? kNever : to_ns(next);
     }
     std::int64_t now_ns() const noexcept { return to_ns(now_); }
+    void report_sent(bool on) noexcept { report_sent_ = on; }
     std::uint32_t occupancy(const Node& node) const noexcept;
     std::int64_t room_at(const Node& node, std::uint32_t words) const noexcept;
     const std::vector<Node>& nodes() const noexcept { return nodes_; }
@@ -242,6 +243,7 @@ private:
     WireEventQueue queue_;
     Call call_ = nullptr;
     void* target_ = nullptr;
+    bool report_sent_ = false;
 };
 
 }  // namespace rmem

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+/// A function with a stack of its own, which runs until it suspends itself.
+///
+/// A fiber that is destroyed before it has ended is abandoned: its stack is released and nothing of it
+/// runs any more, no destructor either, as when a process is killed. What its frames own is lost.
+///
+/// Thread safety: a fiber belongs to the thread that made it. Stacks are pooled for each thread.
+/// Errors: what leaves the body leaves `resume`; the constructor throws Error(no_space) without memory
+///   for a stack. Overflowing a stack is a fault (SIGSEGV at a guard page).
+
+#include "rmem/error.hpp"
+
+#include <cstddef>
+#include <exception>
+#include <functional>
+
+namespace rmem::sim {
+
+class RMEM_API Fiber {
+public:
+    static constexpr std::size_t kDefaultStackBytes = std::size_t{256} * 1024;
+
+    /// Does not start it. The stack has this size or a little more.
+    explicit Fiber(std::function<void()> body, std::size_t stack_bytes = kDefaultStackBytes);
+    ~Fiber();
+    Fiber(const Fiber&) = delete;
+    Fiber& operator=(const Fiber&) = delete;
+
+    /// Runs it until it suspends itself or ends. Not from inside of it.
+    void resume();
+    /// Back to who resumed it. Only from inside of it.
+    void suspend();
+    bool ended() const noexcept { return ended_; }
+
+private:
+    struct Switch;
+
+    std::function<void()> body_;
+    std::byte* stack_ = nullptr;  ///< its lowest address, above the guard page
+    std::size_t stack_bytes_;
+    void* inside_ = nullptr;   ///< where it goes on
+    void* outside_ = nullptr;  ///< who resumed it
+    bool ended_ = false;
+    std::exception_ptr thrown_;
+    // For sanitizers, which must be told of each switch.
+    const void* outside_stack_ = nullptr;
+    std::size_t outside_stack_bytes_ = 0;
+    void* shadow_ = nullptr;
+    void* outside_shadow_ = nullptr;
+};
+
+}  // namespace rmem::sim

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "rmem/sim/process.hpp"
+
+#include "rmem/sim/world.hpp"
+
+#include <fmt/format.h>
+
+namespace rmem::sim {
+
+Process::Process(World& world, unsigned rank, unsigned node, unsigned life, std::size_t stack_bytes,
+                 Program program)
+    : world_(world),
+      rank_(rank),
+      node_(node),
+      life_(life),
+      program_(std::move(program)),
+      states_(make_process_states()),
+      fiber_([this] { run(); }, stack_bytes) {
+    variables_ = {
+        {"RMEM_RING", world.ring().name},       {"RMEM_LINK", "sim"},
+        {"RMEM_NODE", fmt::format("{}", node)}, {"RMEM_NODES", fmt::format("{}", world.nodes())},
+        {"RMEM_RANK", fmt::format("{}", rank)}, {"RMEM_RANKS", fmt::format("{}", world.ranks())}};
+}
+
+void Process::exchange_states() noexcept {
+    for (const auto& state : states_) state->exchange();
+}
+
+void Process::run() {
+    program_(*this);
+    // As when a process ends: the libraries' own variables are destroyed, while it still runs.
+    exchange_states();
+    const auto states = std::move(states_);
+    states_.clear();
+}
+
+void Process::sleep(std::int64_t ns) {
+    clock_ns_ += std::max<std::int64_t>(ns, 1);
+    world_.settle(*this);
+}
+
+}  // namespace rmem::sim

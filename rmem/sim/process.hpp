@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+/// A simulated process: one life of a rank, with a clock of its own.
+///
+/// Its program is a function that runs as a fiber. What it does to its card and what it calls takes
+/// virtual time, as the host profile says; what it computes by itself takes none, but for `sleep`.
+/// Inside it, the C interfaces of the libraries (bbp_init …) work as in a process of its own, and
+/// rmem::environment_variable finds the world's variables and its own rank.
+///
+/// Killed, it stops between two accesses and nothing of it runs any more: no destructor does.
+/// Thread safety: the simulation's thread only.
+
+#include "rmem/sim/fiber.hpp"
+#include "rmem/sim/process_state.hpp"
+#include "rmem/sim/watch.hpp"
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace rmem::sim {
+
+class World;
+class Process;
+
+using Program = std::function<void(Process&)>;
+
+class RMEM_API Process {
+public:
+    World& world() const noexcept { return world_; }
+    unsigned rank() const noexcept { return rank_; }
+    unsigned node() const noexcept { return node_; }
+    unsigned life() const noexcept { return life_; }  ///< 1 for the rank's first process
+    std::int64_t now_ns() const noexcept { return clock_ns_; }
+
+    /// Lets virtual time pass; from its own program only.
+    void sleep(std::int64_t ns);
+
+private:
+    friend class World;
+    friend class SimMemory;
+    friend class Membership;
+
+    enum class State : std::uint8_t { ready, running, parked, ended, dead };
+
+    Process(World& world, unsigned rank, unsigned node, unsigned life, std::size_t stack_bytes,
+            Program program);
+    void exchange_states() noexcept;
+    void run();
+
+    World& world_;
+    const unsigned rank_;
+    const unsigned node_;
+    const unsigned life_;
+    std::int64_t clock_ns_ = 0;
+    State state_ = State::ready;
+    bool stopped_ = false;
+    std::uint64_t queued_as_ = 0;  ///< its valid entry in the queue of ready processes; 0: none
+    std::int64_t queued_for_ns_ = 0;
+    std::uint64_t accesses_ = 0;
+    std::uint64_t fault_at_access_ = UINT64_MAX;
+    std::int64_t next_check_ns_ = 0;  ///< for dead peers
+    unsigned checks_due_ = 0;
+    unsigned changes_seen_ = 0;    ///< words of its watch that changed since it was parked
+    std::int64_t room_at_ns_ = 0;  ///< the poll was refused room; not before then
+    bool no_room_ = false;
+    Watch watch_;
+    Program program_;
+    std::vector<std::unique_ptr<ProcessState>> states_;
+    std::vector<std::pair<std::string, std::string>> variables_;
+    Fiber fiber_;
+};
+
+/// The simulated process that runs just now on this thread; null outside of a simulation.
+RMEM_API Process* current_process() noexcept;
+
+}  // namespace rmem::sim

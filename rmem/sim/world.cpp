@@ -1,0 +1,366 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "rmem/sim/world.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+namespace rmem::sim {
+
+namespace {
+
+thread_local Process* current = nullptr;
+
+/// For heaps whose top is the least time, and of equal ones the first that was put in.
+constexpr auto kLater = [](const auto& a, const auto& b) {
+    return a.time_ns != b.time_ns ? a.time_ns > b.time_ns : a.order > b.order;
+};
+
+RingConfig simulated(RingConfig ring, const Topology& topology) {
+    ring.link = LinkKind::sim;
+    if (topology.rings > 1) ring.nodes = topology.nodes();
+    return ring;
+}
+
+Topology topology_of(const WorldConfig& config) {
+    return config.topology.rings > 1 ? config.topology
+                                     : Topology{1, config.ring.nodes, config.topology.bridge_ns};
+}
+
+}  // namespace
+
+Process* current_process() noexcept {
+    return current;
+}
+
+World::World(WorldConfig config)
+    : config_(std::move(config)),
+      wire_(config_.ring.timing, topology_of(config_)),
+      bound_ns_(config_.ring.bound_ns),
+      flight_(topology_of(config_).nodes()) {
+    config_.ring = simulated(config_.ring, config_.topology);
+    if (config_.topology.rings <= 1) config_.ring.check();
+    if (bound_ns_ == 0) bound_ns_ = wire_.bound_ns();
+    nodes_.resize(config_.ring.nodes);
+    for (Node& node : nodes_) {
+        node.bank.resize(config_.ring.bank_bytes());
+        if (nodes_.size() <= kMaxNodes) node.applied.resize(nodes_.size());
+        node.link = std::make_unique<Counters>();
+        node.propagation = std::make_unique<Histogram>();
+    }
+    ranks_.resize(config_.ring.ranks);
+    for (unsigned r = 0; r < ranks(); ++r) {
+        ranks_[r].node = static_cast<unsigned>(std::uint64_t{r} * nodes() / ranks());
+        ranks_[r].protocol = std::make_unique<Counters>();
+        if (!config_.faults.writes.empty()) {
+            ranks_[r].faults = std::make_unique<WriteFaults>(config_.faults, ranks_[r].node, r);
+        }
+    }
+    schedule_wire_faults();
+}
+
+World::~World() {
+    // What the processes own says good-bye to the world: it must still be there, and they be dead.
+    for (Rank& rank : ranks_) {
+        if (rank.process) rank.process->state_ = Process::State::dead;
+        rank.process.reset();
+    }
+}
+
+void World::check_rank(unsigned rank) const {
+    if (rank < ranks()) return;
+    throw Error(Errc::bad_rank,
+                fmt::format("there is no rank {} in a simulation of {}; give 0 to {}", rank,
+                            ranks(), ranks() - 1));
+}
+
+void World::check_node(unsigned node) const {
+    if (node < nodes()) return;
+    throw Error(Errc::bad_rank,
+                fmt::format("there is no node {} in a simulation of {}; give 0 to {}", node,
+                            nodes(), nodes() - 1));
+}
+
+// ---- Processes ----------------------------------------------------------------------------------
+
+void World::start(unsigned r, Program program, std::int64_t at_ns) {
+    check_rank(r);
+    Rank& rank = ranks_[r];
+    if (!has_ended(r)) {
+        throw Error(
+            Errc::rank_taken,
+            fmt::format("rank {} of the simulation has a process already; kill it first, or "
+                        "wait until it has ended",
+                        r));
+    }
+    rank.process.reset(
+        new Process(*this, r, rank.node, ++rank.lives, config_.stack_bytes, std::move(program)));
+    Process& process = *rank.process;
+    process.clock_ns_ = std::max(at_ns, now_ns_);
+    tell(EventKind::started, static_cast<std::uint16_t>(rank.node), nullptr, process.clock_ns_, r,
+         rank.lives);
+    queue(process, process.clock_ns_);
+    horizon_ns_ = std::min(horizon_ns_, process.clock_ns_);
+}
+
+bool World::has_ended(unsigned rank) const noexcept {
+    const auto& process = ranks_[rank].process;
+    return !process || process->state_ == Process::State::ended ||
+           process->state_ == Process::State::dead;
+}
+
+void World::kill(unsigned r) {
+    check_rank(r);
+    if (has_ended(r)) return;
+    Rank& rank = ranks_[r];
+    if (rank.process.get() != running_) return end_process(rank, EventKind::killed);
+    rank.process->state_ = Process::State::dead;
+    rank.process->fiber_.suspend();  // for ever
+}
+
+/// Whose program has returned, or will not go on.
+void World::end_process(Rank& rank, EventKind how) {
+    Process& process = *rank.process;
+    if (process.state_ == Process::State::parked) unpark(process);
+    const bool ended = how == EventKind::ended;
+    process.state_ = ended ? Process::State::ended : Process::State::dead;
+    tell(how, static_cast<std::uint16_t>(rank.node), nullptr, now_ns_, process.rank_);
+    if (rank.held) let_go(process.rank_);
+    rank.at_access = nullptr;
+    rank.process.reset();
+}
+
+void World::let_go(unsigned r) {
+    Rank& rank = ranks_[r];
+    rank.held = false;
+    rank.last_write = flight_.count_of(static_cast<std::uint16_t>(rank.node));
+    note_liveness();
+}
+
+void World::stop(unsigned r) {
+    check_rank(r);
+    if (has_ended(r) || ranks_[r].process->stopped_) return;
+    ranks_[r].process->stopped_ = true;
+    tell(EventKind::stopped, static_cast<std::uint16_t>(ranks_[r].node), nullptr, now_ns_, r);
+}
+
+void World::resume(unsigned r) {
+    check_rank(r);
+    if (has_ended(r) || !ranks_[r].process->stopped_) return;
+    Process& process = *ranks_[r].process;
+    process.stopped_ = false;
+    tell(EventKind::continued, static_cast<std::uint16_t>(ranks_[r].node), nullptr, now_ns_, r);
+    if (process.state_ != Process::State::running) {
+        process.changes_seen_ = 2;  // its clock, too, goes on from now
+        queue(process, std::max(process.clock_ns_, now_ns_));
+    }
+}
+
+void World::stall(unsigned r, std::int64_t ns) {
+    check_rank(r);
+    if (has_ended(r)) return;
+    Process& process = *ranks_[r].process;
+    if (process.state_ == Process::State::running) return process.sleep(ns);
+    stop(r);
+    at(now_ns_ + ns, [this, r, life = process.life_] {
+        if (!has_ended(r) && ranks_[r].process->life_ == life) resume(r);
+    });
+}
+
+void World::at_access(unsigned r, std::uint64_t accesses, std::function<void()> action) {
+    check_rank(r);
+    Rank& rank = ranks_[r];
+    if (has_ended(r)) return;
+    rank.at_access = std::move(action);
+    rank.process->fault_at_access_ =
+        rank.at_access ? rank.process->accesses_ + std::max<std::uint64_t>(accesses, 1)
+                       : UINT64_MAX;
+}
+
+/// Outside of the process, which the action may kill.
+void World::run_access_action(Process& process) {
+    process.fault_at_access_ = UINT64_MAX;
+    at(process.clock_ns_, std::exchange(ranks_[process.rank_].at_access, nullptr));
+    settle(process);
+}
+
+// ---- Time ---------------------------------------------------------------------------------------
+
+void World::at(std::int64_t time_ns, std::function<void()> action) {
+    if (!action) return;
+    timers_.push_back({std::max(time_ns, now_ns_), ++order_, std::move(action)});
+    std::push_heap(timers_.begin(), timers_.end(), kLater);
+    horizon_ns_ = std::min(horizon_ns_, timers_.front().time_ns);
+}
+
+/// Replaces the entry that it has in the queue.
+void World::queue(Process& process, std::int64_t time_ns) {
+    process.queued_as_ = ++order_;
+    process.queued_for_ns_ = time_ns;
+    ready_.push_back({time_ns, process.queued_as_, process.rank_});
+    std::push_heap(ready_.begin(), ready_.end(), kLater);
+}
+
+std::int64_t World::next_ready_ns() {
+    while (!ready_.empty()) {
+        const Ready& first = ready_.front();
+        Process* process = ranks_[first.rank].process.get();
+        const bool is_valid = process != nullptr && process->queued_as_ == first.order;
+        if (is_valid && !process->stopped_) return first.time_ns;
+        if (is_valid) process->queued_as_ = 0;
+        std::pop_heap(ready_.begin(), ready_.end(), kLater);
+        ready_.pop_back();
+    }
+    return kNever;
+}
+
+std::int64_t World::next_timer_ns() const noexcept {
+    return timers_.empty() ? kNever : timers_.front().time_ns;
+}
+
+std::int64_t World::next_ns() {
+    return std::min({next_ready_ns(), next_timer_ns(), wire_.next_time_ns()});
+}
+
+/// Lets happen what is due before the running process, or at its time: timers and arrivals here or
+/// with the scheduler, other processes after a switch.
+void World::settle(Process& process) {
+    for (;;) {
+        const std::int64_t clock = process.clock_ns_;
+        const std::int64_t others = next_ready_ns();
+        const std::int64_t timers = next_timer_ns();
+        const std::int64_t wire = wire_.next_time_ns();
+        if (others < clock || timers <= clock) {
+            if (wire <= clock && wire <= others && wire < timers) {
+                advance_wire(wire);
+                continue;
+            }
+            queue(process, clock);
+            process.state_ = Process::State::ready;
+            suspend(process);
+        } else if (wire <= clock) {
+            advance_wire(wire);
+        } else if (process.stopped_) {
+            process.state_ = Process::State::ready;
+            process.queued_as_ = 0;
+            suspend(process);
+        } else {
+            horizon_ns_ = std::min({wire, timers, others == kNever ? kNever : others + 1});
+            now_ns_ = std::max(now_ns_, clock);
+            return;
+        }
+    }
+}
+
+void World::suspend(Process& process) {
+    process.fiber_.suspend();
+}
+
+void World::park(Process& process, std::int64_t until_ns) {
+    nodes_[process.node_].parked.push_back(&process);
+    process.state_ = Process::State::parked;
+    process.changes_seen_ = 0;
+    process.queued_as_ = 0;
+    process.queued_for_ns_ = kNever;
+    if (until_ns != kNever) queue(process, std::max(until_ns, process.clock_ns_));
+    suspend(process);
+    settle(process);
+}
+
+void World::unpark(Process& process) {
+    auto& parked = nodes_[process.node_].parked;
+    parked.erase(std::find(parked.begin(), parked.end(), &process));
+}
+
+bool World::step() {
+    const std::int64_t ready = next_ready_ns();
+    const std::int64_t timer = next_timer_ns();
+    const std::int64_t wire = wire_.next_time_ns();
+    if (timer != kNever && timer <= std::min(wire, ready)) {
+        run_timer();
+    } else if (wire != kNever && wire <= ready) {
+        advance_wire(wire);
+    } else if (ready != kNever) {
+        run_process();
+    } else {
+        return false;
+    }
+    return true;
+}
+
+void World::run_timer() {
+    now_ns_ = std::max(now_ns_, timers_.front().time_ns);
+    std::pop_heap(timers_.begin(), timers_.end(), kLater);
+    const Timer timer = std::move(timers_.back());
+    timers_.pop_back();
+    timer.action();
+}
+
+void World::advance_wire(std::int64_t time_ns) {
+    now_ns_ = std::max(now_ns_, time_ns);
+    wire_.advance(time_ns, [this](const WireOutcome& outcome) { on_outcome(outcome); });
+}
+
+void World::run_process() {
+    const Ready first = ready_.front();
+    std::pop_heap(ready_.begin(), ready_.end(), kLater);
+    ready_.pop_back();
+    Rank& rank = ranks_[first.rank];
+    Process& process = *rank.process;
+    if (process.state_ == Process::State::parked) unpark(process);
+    process.clock_ns_ = std::max(process.clock_ns_, first.time_ns);
+    // What changed meanwhile is seen by later loads of the same poll; no load may be before it.
+    if (process.changes_seen_ > 1) process.clock_ns_ = std::max(process.clock_ns_, now_ns_);
+    process.changes_seen_ = 0;
+    process.queued_as_ = 0;
+    process.state_ = Process::State::running;
+    now_ns_ = std::max(now_ns_, process.clock_ns_);
+    horizon_ns_ = process.clock_ns_;  // its first access looks who is next
+
+    const auto enter = [&](Process* now_running) {
+        process.exchange_states();
+        current = running_ = now_running;
+    };
+    enter(&process);
+    try {
+        process.fiber_.resume();
+    } catch (...) {
+        enter(nullptr);
+        end_process(rank, EventKind::killed);
+        throw;
+    }
+    enter(nullptr);
+    if (process.state_ == Process::State::dead) {
+        end_process(rank, EventKind::killed);
+    } else if (process.fiber_.ended()) {
+        end_process(rank, EventKind::ended);
+    }
+}
+
+RunEnd World::run(std::int64_t until_ns) {
+    for (;;) {
+        const std::int64_t next = next_ns();
+        if (next == kNever) break;
+        if (next > until_ns) return RunEnd::out_of_time;
+        step();
+    }
+    for (unsigned r = 0; r < ranks(); ++r) {
+        if (!has_ended(r)) return RunEnd::stuck;
+    }
+    return RunEnd::all_ended;
+}
+
+bool World::is_quiet() const noexcept {
+    return wire_.next_time_ns() == kNever;
+}
+
+const char* World::variable(const Process& process, const char* name) const noexcept {
+    for (const auto& [key, value] : process.variables_) {
+        if (key == name) return value.c_str();
+    }
+    const auto it = config_.environment.find(name);
+    return it == config_.environment.end() ? nullptr : it->second.c_str();
+}
+
+}  // namespace rmem::sim

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+/// The writes that are on the wire, with their bytes: a pool that is reused.
+///
+/// A write stays until it has come round, or until a later one of its origin has: writes of one origin
+/// keep their order, so then no node waits for it any more. Those of an origin that died on the way stay.
+/// Thread safety: none. It allocates only while it grows to the load's size.
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <deque>
+#include <vector>
+
+namespace rmem::sim {
+
+struct WriteInFlight {
+    std::uint64_t number = 0;  ///< the origin's own count, from 1
+    std::uint64_t offset = 0;
+    std::int64_t stored_ns = 0;
+    std::uint32_t bytes = 0;
+    std::uint32_t rank = 0;
+    std::uint16_t origin = 0;
+    bool repeats = false;  ///< a fault: it comes by again
+    std::vector<std::byte> data;
+};
+
+class WritesInFlight {
+public:
+    explicit WritesInFlight(std::size_t nodes) : of_origin_(nodes) {}
+
+    /// A place for the next write of `origin`; its fields are to be filled in.
+    std::uint32_t add(std::uint16_t origin) {
+        if (free_.empty()) {
+            free_.push_back(static_cast<std::uint32_t>(all_.size()));
+            all_.emplace_back();
+        }
+        const std::uint32_t index = free_.back();
+        free_.pop_back();
+        Origin& from = of_origin_[origin];
+        all_[index].origin = origin;
+        all_[index].number = ++from.count;
+        from.out.push_back(index);
+        return index;
+    }
+    WriteInFlight& operator[](std::uint64_t index) { return all_[index]; }
+
+    /// This write of its origin has come round: it and all before it are forgotten.
+    void forget_through(std::uint32_t index) {
+        Origin& from = of_origin_[all_[index].origin];
+        while (!from.out.empty()) {
+            const std::uint32_t first = from.out.front();
+            from.out.pop_front();
+            free_.push_back(first);
+            if (first == index) return;
+        }
+    }
+    /// How many writes of the origin there have been.
+    std::uint64_t count_of(std::uint16_t origin) const { return of_origin_[origin].count; }
+
+private:
+    struct Origin {
+        std::uint64_t count = 0;
+        std::deque<std::uint32_t> out;  ///< not yet forgotten, oldest first
+    };
+    std::deque<WriteInFlight> all_;  // a deque: places stay where they are
+    std::vector<std::uint32_t> free_;
+    std::vector<Origin> of_origin_;
+};
+
+}  // namespace rmem::sim
