@@ -5,8 +5,11 @@
 #include "billboard/errors.hpp"
 #include "billboard/inline_board.hpp"
 #include "rmem/direct_memory.hpp"
+#include "rmem/sim/process_state.hpp"
 
 #include <new>
+#include <string>
+#include <utility>
 
 namespace {
 
@@ -23,6 +26,23 @@ struct Current {
     Fastest* fastest = nullptr;
 };
 Current current;
+
+/// One simulated process's.
+class SimulatedState final : public rmem::sim::ProcessState {
+public:
+    void exchange() noexcept override {
+        std::swap(current, mine_);
+        billboard::exchange_last_error(sentence_);
+    }
+
+private:
+    Current mine_;
+    std::string sentence_;
+};
+[[maybe_unused]] const bool registered =
+    rmem::sim::register_process_state([]() -> std::unique_ptr<rmem::sim::ProcessState> {
+        return std::make_unique<SimulatedState>();
+    });
 
 [[gnu::cold]] int not_joined() {
     return fail(BBP_EINVAL,
@@ -97,7 +117,7 @@ int bbp_trysend(int dest, const void* buf, size_t len) {
 }
 int bbp_send_for(int dest, const void* buf, size_t len, int64_t timeout_ns) {
     return sent_in_time(
-        on_endpoint([&](auto& e) { return e.send(dest, buf, len, Deadline::in(timeout_ns)); }),
+        on_endpoint([&](auto& e) { return e.send(dest, buf, len, e.deadline_in(timeout_ns)); }),
         {&dest, 1});
 }
 
@@ -109,7 +129,7 @@ int bbp_tryrecv(int src, void* buf, size_t cap, size_t* len) {
 }
 int bbp_recv_for(int src, void* buf, size_t cap, size_t* len, int64_t timeout_ns) {
     return received_in_time(
-        on_endpoint([&](auto& e) { return e.recv(src, buf, cap, len, Deadline::in(timeout_ns)); }),
+        on_endpoint([&](auto& e) { return e.recv(src, buf, cap, len, e.deadline_in(timeout_ns)); }),
         src);
 }
 
@@ -132,7 +152,7 @@ int bbp_trymcast(const int* dests, int ndests, const void* buf, size_t len) {
 int bbp_mcast_for(const int* dests, int ndests, const void* buf, size_t len, int64_t timeout_ns) {
     if (!is_list(dests, ndests)) return no_list();
     const auto send = [&](auto& e) {
-        return e.mcast(list(dests, ndests), buf, len, Deadline::in(timeout_ns));
+        return e.mcast(list(dests, ndests), buf, len, e.deadline_in(timeout_ns));
     };
     return sent_in_time(on_endpoint(send), list(dests, ndests));
 }
@@ -148,7 +168,7 @@ int bbp_trypost(int dest, void* buf, size_t len) {
 }
 int bbp_post_for(int dest, void* buf, size_t len, int64_t timeout_ns) {
     const auto post = [&](auto& e) {
-        return e.post({&dest, 1}, buf, len, Deadline::in(timeout_ns));
+        return e.post({&dest, 1}, buf, len, e.deadline_in(timeout_ns));
     };
     return sent_in_time(on_endpoint(post), {&dest, 1});
 }
@@ -164,7 +184,7 @@ int bbp_trypost_mcast(const int* dests, int ndests, void* buf, size_t len) {
 int bbp_post_mcast_for(const int* dests, int ndests, void* buf, size_t len, int64_t timeout_ns) {
     if (!is_list(dests, ndests)) return no_list();
     const auto post = [&](auto& e) {
-        return e.post(list(dests, ndests), buf, len, Deadline::in(timeout_ns));
+        return e.post(list(dests, ndests), buf, len, e.deadline_in(timeout_ns));
     };
     return sent_in_time(on_endpoint(post), list(dests, ndests));
 }
@@ -179,7 +199,7 @@ int bbp_tryview(int src, const void** data, size_t* len) {
 }
 int bbp_view_for(int src, const void** data, size_t* len, int64_t timeout_ns) {
     return received_in_time(
-        on_endpoint([&](auto& e) { return e.view(src, data, len, Deadline::in(timeout_ns)); }),
+        on_endpoint([&](auto& e) { return e.view(src, data, len, e.deadline_in(timeout_ns)); }),
         src);
 }
 int bbp_release(const void* data) {
@@ -191,7 +211,7 @@ int bbp_barrier(void) {
 }
 int bbp_barrier_for(int64_t timeout_ns) {
     return passed_in_time(
-        on_endpoint([&](auto& e) { return e.barrier(Deadline::in(timeout_ns)); }));
+        on_endpoint([&](auto& e) { return e.barrier(e.deadline_in(timeout_ns)); }));
 }
 int bbp_barrier_group(const int* members, int n, unsigned id) {
     if (!is_list(members, n)) return no_list();
@@ -200,7 +220,7 @@ int bbp_barrier_group(const int* members, int n, unsigned id) {
 int bbp_barrier_group_for(const int* members, int n, unsigned id, int64_t timeout_ns) {
     if (!is_list(members, n)) return no_list();
     const auto wait = [&](auto& e) {
-        return e.barrier_group(list(members, n), id, Deadline::in(timeout_ns));
+        return e.barrier_group(list(members, n), id, e.deadline_in(timeout_ns));
     };
     return passed_in_time(on_endpoint(wait));
 }

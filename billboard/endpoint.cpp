@@ -3,6 +3,7 @@
 
 #include "billboard/endpoint_core.hpp"
 #include "rmem/ring_memory.hpp"
+#include "rmem/sim/sim_memory.hpp"
 
 #include <fmt/format.h>
 
@@ -10,11 +11,13 @@ namespace billboard {
 
 extern template class EndpointCore<rmem::RingMemory, InlineBoard>;
 extern template class EndpointCore<rmem::RingMemory, PaperBoard>;
+extern template class EndpointCore<rmem::sim::SimMemory, InlineBoard>;
+extern template class EndpointCore<rmem::sim::SimMemory, PaperBoard>;
 
 namespace {
 
 template <class M>
-std::unique_ptr<Endpoint> make(std::shared_ptr<rmem::Ring> ring, rmem::Member member,
+std::unique_ptr<Endpoint> make(std::shared_ptr<typename M::Ring> ring, rmem::Member member,
                                const Settings& settings, Deadline deadline,
                                const typename M::Options& options) {
     if (settings.board.layout == Layout::paper) {
@@ -38,9 +41,29 @@ void refuse_wire_settings(const rmem::Environment& environment) {
     }
 }
 
+void check_region(const rmem::RingConfig& config, const Settings& settings) {
+    if (config.system_hash == Geometry(config, settings.board).hash()) return;
+    throw rmem::Error(rmem::Errc::version_mismatch,
+                      fmt::format("ring '{}' has no billboard of this layout; make it with "
+                                  "`rmem run`, or with the same RMEM_LAYOUT and RMEM_PARTITION",
+                                  config.name));
+}
+
+/// In a simulated process the ring is its world's.
+std::unique_ptr<Endpoint> open_simulated(rmem::sim::Process& process) {
+    const Settings settings = Settings::read();
+    check_region(process.world().ring(), settings);
+    const std::int64_t patience =
+        rmem::Environment::read().join_timeout_ns.value_or(rmem::kDefaultJoinTimeoutNs);
+    return make<rmem::sim::SimMemory>(std::make_shared<rmem::sim::Ring>(process.world()),
+                                      {process.rank(), process.node()}, settings,
+                                      Deadline::after(process.now_ns(), patience), {});
+}
+
 }  // namespace
 
 std::unique_ptr<Endpoint> Endpoint::open() {
+    if (rmem::sim::Process* process = rmem::sim::current_process()) return open_simulated(*process);
     const rmem::Environment environment = rmem::Environment::read();
     const Settings settings = Settings::read();
     const rmem::RingConfig config = ring_config(environment, settings);
@@ -53,12 +76,7 @@ std::unique_ptr<Endpoint> Endpoint::open() {
 std::unique_ptr<Endpoint> Endpoint::open(std::shared_ptr<rmem::Ring> ring, rmem::Member member,
                                          const Settings& settings, Deadline deadline) {
     const rmem::RingConfig& config = ring->config();
-    if (config.system_hash != Geometry(config, settings.board).hash()) {
-        throw rmem::Error(rmem::Errc::version_mismatch,
-                          fmt::format("ring '{}' has no billboard of this layout; make it with "
-                                      "`rmem run`, or with the same RMEM_LAYOUT and RMEM_PARTITION",
-                                      config.name));
-    }
+    check_region(config, settings);
     switch (config.link) {
         case rmem::LinkKind::direct:
             refuse_wire_settings(rmem::Environment::read());
@@ -67,6 +85,11 @@ std::unique_ptr<Endpoint> Endpoint::open(std::shared_ptr<rmem::Ring> ring, rmem:
             return make<rmem::RingMemory>(
                 std::move(ring), member, settings, deadline,
                 rmem::RingOptions::from(rmem::Environment::read(), config));
+        case rmem::LinkKind::sim:
+            throw rmem::Error(rmem::Errc::unknown_link,
+                              "RMEM_LINK: link sim has no processes of its own, its programs are "
+                              "functions in one process (`rmem sim`, billboard/simulation.hpp); "
+                              "give direct or ring");
         default: break;
     }
     throw rmem::Error(

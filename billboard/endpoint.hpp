@@ -74,6 +74,8 @@ public:
 
     // ---- Waiting elsewhere
     virtual int fd() = 0;
+    /// So long from now, on the link's clock; a time that has passed for 0 and less.
+    virtual Deadline deadline_in(std::int64_t ns) const = 0;
 
     /// Lets peers know that this rank leaves; called by the destructor too.
     virtual void leave() noexcept = 0;

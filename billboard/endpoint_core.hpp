@@ -3,7 +3,8 @@
 
 /// The Billboard protocol itself, over any link and either posting board.
 ///
-/// Contract: billboard/endpoint.hpp. The short, expected paths are here, so that they are compiled
+/// Contract: billboard/endpoint.hpp. Of the link it uses the Memory M, and of a membership in its ring what
+/// rmem/memory.hpp lists. The short, expected paths are here, so that they are compiled
 /// into the C functions; the others are in detail/:
 ///   detail/peers.hpp      who is there: joining, deaths, returns
 ///   detail/sending.hpp    buffers, multicast, messages larger than a partition
@@ -55,8 +56,9 @@ class EndpointCore final : public Endpoint {
 public:
     using Board = BoardOf<M>;
 
-    EndpointCore(std::shared_ptr<rmem::Ring> ring, rmem::Member member, const Settings& settings,
-                 Deadline deadline, const typename M::Options& options = {});
+    EndpointCore(std::shared_ptr<typename M::Ring> ring, rmem::Member member,
+                 const Settings& settings, Deadline deadline,
+                 const typename M::Options& options = {});
     ~EndpointCore() override;
 
     unsigned rank() const noexcept override { return me_; }
@@ -118,6 +120,9 @@ public:
     int mcast_group(std::string_view name, const void* buf, std::size_t len, Deadline deadline = {},
                     Class cls = Class::user) override;
     int fd() override;
+    Deadline deadline_in(std::int64_t ns) const override {
+        return ns <= 0 ? Deadline::now() : Deadline::after(memory_.now_ns(), ns);
+    }
     void leave() noexcept override;
 
 private:
@@ -230,7 +235,8 @@ private:
     int deliver_private(SetAside::Message* message, void* buf, std::size_t cap, std::size_t* len);
     int try_view(int src, const void** data, std::size_t* len, Class cls, Deadline deadline);
     const std::byte* bytes_of(unsigned s, const Arrival& a) const {
-        return a.is_inline ? a.payload : memory_.data(geometry_.data(s) + a.descriptor.offset);
+        return a.is_inline ? a.payload
+                           : memory_.data(geometry_.data(s) + a.descriptor.offset, a.length);
     }
 
     // -- detail/barriers.hpp
@@ -273,7 +279,7 @@ private:
 
     void count(Counter id, std::uint64_t n = 1) noexcept { counters_.add(id, n); }
 
-    rmem::Membership member_;
+    typename M::Membership member_;
     Geometry geometry_;
     M memory_;
     Settings settings_;

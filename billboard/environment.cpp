@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "billboard/environment.hpp"
 
+#include "rmem/environment_variable.hpp"
+
 #include <fmt/format.h>
 
-#include <cstdlib>
 #include <string>
 
 namespace billboard {
@@ -20,7 +21,7 @@ BarrierKind parse_barrier(const std::string& text) {
 
 /// An environment variable; an empty one counts as unset.
 const char* variable(const char* name) {
-    const char* text = std::getenv(name);
+    const char* text = rmem::environment_variable(name);
     return text == nullptr || *text == '\0' ? nullptr : text;
 }
 

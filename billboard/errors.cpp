@@ -22,6 +22,10 @@ int fail(int code, std::string sentence) {
     return code;
 }
 
+void exchange_last_error(std::string& sentence) noexcept {
+    sentence_of_last_failure.swap(sentence);
+}
+
 const char* last_error() noexcept {
     return sentence_of_last_failure.c_str();
 }

@@ -17,6 +17,8 @@ namespace billboard {
 
 [[gnu::cold]] RMEM_API int fail(int code, std::string sentence);
 RMEM_API const char* last_error() noexcept;
+/// For who keeps the sentences of several processes in one thread: the simulator.
+void exchange_last_error(std::string& sentence) noexcept;
 
 /// BBP_ETIMEDOUT, with what was awaited: a message of `src`, room that `dests` must make, the arrival
 /// of `missing` (none: not known).

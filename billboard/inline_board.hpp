@@ -166,7 +166,7 @@ public:
     }
     /// For the samples of propagation: only what was awaited when it came is one.
     void wait_begins() {
-        if (waiting_since_ns_ == 0) waiting_since_ns_ = rmem::now_ns();
+        if (waiting_since_ns_ == 0) waiting_since_ns_ = memory_.now_ns();
     }
     void wait_ends() { waiting_since_ns_ = 0; }
 
@@ -193,7 +193,7 @@ public:
             fetch_payload(s, seen);
             return -1;
         }
-        rmem::copy_short(buf, memory_.data(seen.slot + rmem::kWordBytes), length);
+        rmem::copy_short(buf, memory_.data(seen.slot + rmem::kWordBytes, length), length);
         RMEM_MARK("receive.inline-copied");
         credit(peers_[s], next_[s].head, seen.flag);
         take(s, seen.place);
@@ -395,8 +395,9 @@ private:
         Arrival a;
         read(s, seen.slot, seen.flag, a);
         if (a.corrupt) return;
-        const std::byte* at = a.is_inline ? memory_.data(tail_of(peers_[s].rx_tails, seen.place))
-                                          : memory_.data(geometry_.data(s) + a.descriptor.offset);
+        const std::byte* at = a.is_inline
+                                  ? memory_.data(tail_of(peers_[s].rx_tails, seen.place), 0)
+                                  : memory_.data(geometry_.data(s) + a.descriptor.offset, 0);
         const std::byte* end = at + std::min<std::size_t>(a.length, kFetchedBytes);
         for (; at < end; at += rmem::kLineBytes) __builtin_prefetch(at);
     }
@@ -408,7 +409,8 @@ private:
     void join_tail(unsigned s, Arrival& a) {
         if (a.corrupt) return;
         std::memcpy(joined_.data(), a.payload, kHeadBytes);
-        std::memcpy(joined_.data() + kHeadBytes, memory_.data(tail_of(peers_[s].rx_tails, a.place)),
+        std::memcpy(joined_.data() + kHeadBytes,
+                    memory_.data(tail_of(peers_[s].rx_tails, a.place), kInlineBytes - kHeadBytes),
                     kInlineBytes - kHeadBytes);
         a.payload = joined_.data();
     }
@@ -419,8 +421,9 @@ private:
         a.cls = static_cast<Class>((flag >> 9) & 0xfU);
         a.is_inline = kind == kWhole;
         if (a.is_inline) [[likely]] {
-            a.payload = memory_.data(slot + rmem::kWordBytes);
             a.length = low;
+            a.payload =
+                memory_.data(slot + rmem::kWordBytes, std::min<std::size_t>(low, kHeadBytes));
             a.corrupt = low > kInlineBytes;
             return;
         }
@@ -449,7 +452,8 @@ private:
         return -1;
     }
     const std::uint32_t* bells() const {
-        return reinterpret_cast<const std::uint32_t*>(memory_.data(geometry_.bell(me_, 0)));
+        return reinterpret_cast<const std::uint32_t*>(
+            memory_.data(geometry_.bell(me_, 0), peers_.size() * rmem::kWordBytes));
     }
 
     M& memory_;

@@ -22,11 +22,11 @@ struct Deadline {
 
     static Deadline never() noexcept { return {}; }
     static Deadline now() noexcept { return {std::numeric_limits<std::int64_t>::min()}; }
-    static Deadline in(std::int64_t ns) noexcept {
-        if (ns <= 0) return now();
-        const std::int64_t start = now_ns();
-        return ns > std::numeric_limits<std::int64_t>::max() - start ? never()
-                                                                     : Deadline{start + ns};
+    static Deadline in(std::int64_t ns) noexcept { return ns <= 0 ? now() : after(now_ns(), ns); }
+    /// `ns` after `start_ns`, which is not negative.
+    static Deadline after(std::int64_t start_ns, std::int64_t ns) noexcept {
+        return ns > std::numeric_limits<std::int64_t>::max() - start_ns ? never()
+                                                                        : Deadline{start_ns + ns};
     }
     bool is_never() const noexcept { return at_ns == std::numeric_limits<std::int64_t>::max(); }
     bool passed(std::int64_t now) const noexcept { return now >= at_ns; }

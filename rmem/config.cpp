@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "rmem/config.hpp"
 
+#include "rmem/environment_variable.hpp"
+
 #include "rmem/process.hpp"
 
 #include <fmt/format.h>
@@ -72,7 +74,7 @@ std::uint64_t parse_with_unit(const std::string& what, const std::string& text,
 
 /// An environment variable; an empty one counts as unset.
 std::optional<std::string> variable(const char* name) {
-    const char* value = std::getenv(name);  // NOLINT(concurrency-mt-unsafe): read at start-up
+    const char* value = environment_variable(name);
     if (value == nullptr || *value == '\0') return std::nullopt;
     return value;
 }

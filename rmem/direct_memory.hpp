@@ -18,7 +18,10 @@ namespace rmem {
 class DirectMemory {
 public:
     struct Options {};
+    using Ring = rmem::Ring;
+    using Membership = rmem::Membership;
     static constexpr bool kReplicated = false;
+    static constexpr bool kHasDescriptors = true;
     static constexpr std::size_t kExpectedBytes = 256;  ///< stores of more overlap anyway
 
     explicit DirectMemory(Membership& member, const Options& = {})
@@ -31,7 +34,7 @@ public:
         // (1) - this acquire-load synchronizes-with the release-store (2) of the word's writer
         return word(offset).load(std::memory_order_acquire);
     }
-    const std::byte* data(std::size_t offset) const noexcept { return bank_ + offset; }
+    const std::byte* data(std::size_t offset, std::size_t) const noexcept { return bank_ + offset; }
     std::byte* own(std::size_t offset) const noexcept { return bank_ + offset; }
 
     static constexpr bool room(std::size_t) noexcept { return true; }
@@ -65,6 +68,7 @@ public:
     void begin_wait() noexcept { waiter_.begin(); }
     Step wait(Deadline deadline) noexcept { return waiter_.step(deadline); }
     void end_wait() noexcept { waiter_.end(); }
+    static std::int64_t now_ns() noexcept { return rmem::now_ns(); }
 
 private:
     std::atomic<std::uint32_t>& word(std::size_t offset) const noexcept {

@@ -26,6 +26,10 @@
 /// Propagation
 ///   A link that does not time each write by itself (kReplicated is false) is given samples: `stamp`
 ///   just before a post_word, with what it will write, and `seen` by who awaited that word.
+/// Membership
+///   `M::Ring` and `M::Membership` are the ring's types, rmem/ring.hpp's where processes are real. Protocols
+///   use of a Membership, made of (shared_ptr<Ring>, Member): ring().config(), incarnation(), held() and
+///   slot().protocol.
 /// Bytes
 ///   Only whole words travel. A write may end inside a word: what follows it in that word is then
 ///   unspecified in every bank, so protocols give each message whole words.
@@ -45,9 +49,10 @@ concept Memory = requires(M m, const M c, std::size_t offset, const void* from, 
     {
         M::kReplicated
         } -> std::convertible_to<bool>;  // a bank per node: payload is worth sending once
-    { c.load(offset) } -> std::same_as<std::uint32_t>;     // acquire
-    { c.data(offset) } -> std::same_as<const std::byte*>;  // plain reads
-    { c.own(offset) } -> std::same_as<std::byte*>;         // compose here, then publish
+    { M::kHasDescriptors } -> std::convertible_to<bool>;           // a waiting process can poll one
+    { c.load(offset) } -> std::same_as<std::uint32_t>;             // acquire
+    { c.data(offset, offset) } -> std::same_as<const std::byte*>;  // (offset, bytes): plain reads
+    { c.own(offset) } -> std::same_as<std::byte*>;                 // compose here, then publish
     { m.room(offset) } -> std::same_as<bool>;
     m.write(offset, from, offset);  // (offset, from, bytes)
     m.publish(offset, offset);      // (offset, bytes): what `own` was filled with
@@ -65,6 +70,7 @@ concept Memory = requires(M m, const M c, std::size_t offset, const void* from, 
     m.begin_wait();
     { m.wait(deadline) } -> std::same_as<Step>;
     m.end_wait();
+    { c.now_ns() } -> std::same_as<std::int64_t>;  // the clock of deadlines
 };
 
 }  // namespace rmem

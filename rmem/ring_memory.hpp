@@ -43,7 +43,10 @@ struct RingOptions {
 class RMEM_API RingMemory {
 public:
     using Options = RingOptions;
+    using Ring = rmem::Ring;
+    using Membership = rmem::Membership;
     static constexpr bool kReplicated = true;
+    static constexpr bool kHasDescriptors = true;
     static constexpr std::size_t kMaxGroupWrites = 64;
     static constexpr std::int64_t kLeaveNs = 1'000'000'000;
     static constexpr unsigned kRefusalsPerYield = 64;
@@ -61,7 +64,7 @@ public:
         // write_log.cpp (5)
         return word(offset).load(std::memory_order_acquire);
     }
-    const std::byte* data(std::size_t offset) const noexcept { return bank_ + offset; }
+    const std::byte* data(std::size_t offset, std::size_t) const noexcept { return bank_ + offset; }
     std::byte* own(std::size_t offset) const noexcept { return bank_ + offset; }
 
     bool room(std::size_t bytes);
@@ -94,6 +97,7 @@ public:
         return waiter_.step(deadline);
     }
     void end_wait() noexcept { waiter_.end(); }
+    static std::int64_t now_ns() noexcept { return rmem::now_ns(); }
 
     // ---- The card's options
     /// True when every live node has applied the own writes and they have come round; false when the

@@ -27,7 +27,7 @@ inline constexpr std::uint32_t kFresh = 0xffffffff;
 inline constexpr unsigned kPeersPerCheck = 8;  ///< liveness costs a system call each
 
 template <class M, template <class> class BoardOf>
-EndpointCore<M, BoardOf>::EndpointCore(std::shared_ptr<rmem::Ring> ring, rmem::Member member,
+EndpointCore<M, BoardOf>::EndpointCore(std::shared_ptr<typename M::Ring> ring, rmem::Member member,
                                        const Settings& settings, Deadline deadline,
                                        const typename M::Options& options)
     : member_(std::move(ring), member),

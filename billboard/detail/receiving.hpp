@@ -303,7 +303,7 @@ int EndpointCore<M, BoardOf>::nothing_from(int src, Deadline deadline) {
 template <class M, template <class> class BoardOf>
 void EndpointCore<M, BoardOf>::look_around(int src) {
     if (empty_polls_++ % kEmptyPollsPerLook == 0) {
-        if (const std::int64_t now = rmem::now_ns(); now >= next_look_ns_) {
+        if (const std::int64_t now = memory_.now_ns(); now >= next_look_ns_) {
             next_look_ns_ = now + rmem::kCheckNs;
             check_peers();
             if (src >= 0) refresh(static_cast<unsigned>(src));
@@ -549,13 +549,20 @@ int EndpointCore<M, BoardOf>::release(const void* data) {
 
 template <class M, template <class> class BoardOf>
 int EndpointCore<M, BoardOf>::fd() {
-    return guarded([&] {
-        if (!wake_fd_) {
-            wake_fd_ = std::make_unique<WakeFd>(member_.ring(), me_);
-            wake_fd_->signal();  // something may have come before: the first look finds out
-        }
-        return wake_fd_->get();
-    });
+    if constexpr (!M::kHasDescriptors) {
+        return fail(BBP_EINVAL,
+                    fmt::format("ring '{}' is simulated: no descriptor can be polled in "
+                                "virtual time; wait with bbp_recv_for",
+                                member_.ring().config().name));
+    } else {
+        return guarded([&] {
+            if (!wake_fd_) {
+                wake_fd_ = std::make_unique<WakeFd>(member_.ring(), me_);
+                wake_fd_->signal();  // something may have come before: the first look finds out
+            }
+            return wake_fd_->get();
+        });
+    }
 }
 
 }  // namespace billboard

@@ -16,10 +16,13 @@ Process::Process(World& world, unsigned rank, unsigned node, unsigned life, std:
       program_(std::move(program)),
       states_(make_process_states()),
       fiber_([this] { run(); }, stack_bytes) {
-    variables_ = {
-        {"RMEM_RING", world.ring().name},       {"RMEM_LINK", "sim"},
-        {"RMEM_NODE", fmt::format("{}", node)}, {"RMEM_NODES", fmt::format("{}", world.nodes())},
-        {"RMEM_RANK", fmt::format("{}", rank)}, {"RMEM_RANKS", fmt::format("{}", world.ranks())}};
+    variables_ = {{"RMEM_RING", world.ring().name},
+                  {"RMEM_LINK", "sim"},
+                  {"RMEM_RANK", fmt::format("{}", rank)},
+                  {"RMEM_RANKS", fmt::format("{}", world.ranks())}};
+    if (world.nodes() > kMaxNodes) return;  // more than these variables can say
+    variables_.emplace_back("RMEM_NODE", fmt::format("{}", node));
+    variables_.emplace_back("RMEM_NODES", fmt::format("{}", world.nodes()));
 }
 
 void Process::exchange_states() noexcept {

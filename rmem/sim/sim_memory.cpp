@@ -40,10 +40,16 @@ SimMemory::SimMemory(Process& process)
       process_(process),
       bank_(process.world().nodes_[process.node()].bank.data()) {}
 
-void SimMemory::read(void* to, std::size_t offset, std::size_t bytes) const {
-    const auto words = static_cast<std::int64_t>((bytes + kWordBytes - 1) / kWordBytes);
-    pay(words * world_.config_.host.load_ns);
-    if (bytes != 0) std::memcpy(to, bank_ + offset, bytes);
+const std::byte* SimMemory::data(std::size_t offset, std::size_t bytes) const {
+    const std::size_t words = (bytes + kWordBytes - 1) / kWordBytes;
+    pay(static_cast<std::int64_t>(words) * world_.config_.host.load_ns);
+    for (std::size_t i = 0; process_.watch_.is_on() && i < words; ++i) {
+        const std::size_t at = offset + i * kWordBytes;
+        std::uint32_t value;
+        std::memcpy(&value, bank_ + at, sizeof value);
+        process_.watch_.loaded(at, value, process_.clock_ns_);
+    }
+    return bank_ + offset;
 }
 
 bool SimMemory::room(std::size_t bytes) {

@@ -40,12 +40,8 @@ public:
         if (process_.watch_.is_on()) process_.watch_.loaded(offset, value, process_.clock_ns_);
         return value;
     }
-    const std::byte* data(std::size_t offset) const {
-        pay(0);
-        return bank_ + offset;
-    }
+    const std::byte* data(std::size_t offset, std::size_t bytes) const;
     std::byte* own(std::size_t offset) const noexcept { return bank_ + offset; }
-    void read(void* to, std::size_t offset, std::size_t bytes) const;
 
     bool room(std::size_t bytes);
     void write(std::size_t offset, const void* from, std::size_t bytes);

@@ -150,11 +150,12 @@ void World::apply(const WireOutcome& outcome, WriteInFlight& write) {
 /// A packet that its source did not remove comes by again, a round later.
 void World::repeat_later(const WireOutcome& outcome, const WriteInFlight& write) {
     const std::int64_t round = std::max<std::int64_t>(outcome.time_ns - write.stored_ns, 1);
-    at(outcome.time_ns + round, [this, outcome, again = write, round]() mutable {
-        outcome.time_ns += round;
-        again.repeats = false;
-        apply(outcome, again);
-    });
+    at(outcome.time_ns + round,
+       [this, second = WireOutcome(outcome), again = write, round]() mutable {
+           second.time_ns += round;
+           again.repeats = false;
+           apply(second, again);
+       });
 }
 
 void World::measure(Node& node, unsigned id, const WriteInFlight& write, std::int64_t now) {

@@ -187,7 +187,7 @@ TEST(RingEngine, with_hold_off_nothing_is_lost_to_a_full_fifo) {
     const auto words = numbered_words();
     a.memory.write(0, words.data(), kBlockWords * 4);
     a.flush();
-    EXPECT_EQ(std::memcmp(b.memory.data(0), words.data(), kBlockWords * 4), 0);
+    EXPECT_EQ(std::memcmp(b.memory.data(0, kBlockWords * 4), words.data(), kBlockWords * 4), 0);
     EXPECT_GT(ring.rank_count(0, LinkCounter::held_off), 0U);
     EXPECT_EQ(ring.rank_count(0, LinkCounter::writes_lost_fifo), 0U);
 }

@@ -54,7 +54,7 @@ TEST_P(RingMemoryTest, writes_of_any_size_arrive_whole) {
         a.memory.post_word(0, ++flag);
         a.memory.commit();
         b.await(0, flag);
-        EXPECT_EQ(test::first_difference({b.memory.data(256), size}, size), size);
+        EXPECT_EQ(test::first_difference({b.memory.data(256, size), size}, size), size);
     }
 }
 
@@ -66,7 +66,7 @@ TEST_P(RingMemoryTest, what_was_composed_in_the_own_bank_is_published) {
     a.memory.publish(512, 200);
     a.memory.post_word(0, 1);
     b.await(0, 1);
-    EXPECT_EQ(test::first_difference({b.memory.data(512), 200}, 1), 200U);
+    EXPECT_EQ(test::first_difference({b.memory.data(512, 200), 200}, 1), 200U);
 }
 
 TEST_P(RingMemoryTest, a_lazy_write_arrives_without_a_commit) {
@@ -202,7 +202,7 @@ TEST_P(RingMemoryTest, a_write_larger_than_the_log_arrives) {
     a.memory.write(4096, bytes.data(), bytes.size());
     a.memory.post_word(0, 1);
     b.await(0, 1);
-    EXPECT_EQ(test::first_difference({b.memory.data(4096), bytes.size()}, 3), bytes.size());
+    EXPECT_EQ(test::first_difference({b.memory.data(4096, bytes.size()), bytes.size()}, 3), bytes.size());
 }
 
 TEST_P(RingMemoryTest, a_sleeping_rank_is_woken_by_a_write) {
@@ -272,7 +272,7 @@ TEST_P(RingMemoryTest, the_data_filter_sends_only_words_that_change) {
     EXPECT_EQ(ring.rank_count(0, LinkCounter::bytes_sent), sent + 8);
     EXPECT_EQ(ring.rank_count(0, LinkCounter::writes_filtered), 7U);
     a.flush();
-    EXPECT_EQ(std::memcmp(b.memory.data(64), words, sizeof words), 0);
+    EXPECT_EQ(std::memcmp(b.memory.data(64, sizeof words), words, sizeof words), 0);
 }
 
 TEST_P(RingMemoryTest, the_data_filter_lets_marked_words_pass) {

@@ -319,8 +319,9 @@ private:
         require(a.is_inline == sent.is_inline && (a.is_inline || a.buffer == sent.buffer),
                 "it came the way it was sent");
         require_payload(
-            sent, a.is_inline ? a.payload
-                              : memories_[to]->data(geometry_.data(from) + a.descriptor.offset));
+            sent, a.is_inline
+                      ? a.payload
+                      : memories_[to]->data(geometry_.data(from) + a.descriptor.offset, a.length));
     }
     void taken(unsigned to, unsigned from, bool keeps_buffer) {
         Pair& p = pair(from, to);

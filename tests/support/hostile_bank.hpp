@@ -357,12 +357,15 @@ public:
     struct Options {
         HostileBank* bank = nullptr;
     };
+    using Ring = rmem::Ring;
+    using Membership = rmem::Membership;
     static constexpr bool kReplicated = Replicated;
+    static constexpr bool kHasDescriptors = true;
 
     HostileMemory(Membership&, const Options& options) : bank_(*options.bank) {}
 
     std::uint32_t load(std::size_t offset) const { return bank_.load(offset); }
-    const std::byte* data(std::size_t offset) const { return bank_.data(offset); }
+    const std::byte* data(std::size_t offset, std::size_t) const { return bank_.data(offset); }
     std::byte* own(std::size_t offset) const { return bank_.own(offset); }
     bool room(std::size_t) { return !Replicated || bank_.often(); }
     void write(std::size_t offset, const void* from, std::size_t bytes) {
@@ -385,6 +388,7 @@ public:
     void begin_wait() {}
     Step wait(Deadline) { return bank_.wait(); }
     void end_wait() {}
+    static std::int64_t now_ns() { return rmem::now_ns(); }
 
 private:
     HostileBank& bank_;

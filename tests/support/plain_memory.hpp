@@ -115,11 +115,14 @@ template <bool Replicated>
 class PlainMemory {
 public:
     static constexpr bool kReplicated = Replicated;
+    static constexpr bool kHasDescriptors = false;
 
     PlainMemory(PlainBanks& banks, unsigned rank) : banks_(&banks), rank_(rank) {}
 
     std::uint32_t load(std::size_t offset) const { return banks_->load(rank_, offset); }
-    const std::byte* data(std::size_t offset) const { return banks_->at(rank_, offset); }
+    const std::byte* data(std::size_t offset, std::size_t) const {
+        return banks_->at(rank_, offset);
+    }
     std::byte* own(std::size_t offset) const { return banks_->at(rank_, offset); }
     bool room(std::size_t) { return true; }
     void write(std::size_t offset, const void* from, std::size_t bytes) {
@@ -142,6 +145,7 @@ public:
     void begin_wait() {}
     rmem::Step wait(rmem::Deadline) { return rmem::Step::expired; }
     void end_wait() {}
+    static std::int64_t now_ns() { return 0; }
 
 private:
     PlainBanks* banks_;

@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "billboard/detail/barriers.hpp"
+#include "billboard/detail/peers.hpp"
+#include "billboard/detail/receiving.hpp"
+#include "billboard/detail/sending.hpp"
+#include "billboard/endpoint_core.hpp"
+#include "rmem/sim/sim_memory.hpp"
+
+namespace billboard {
+
+template class EndpointCore<rmem::sim::SimMemory, InlineBoard>;
+template class EndpointCore<rmem::sim::SimMemory, PaperBoard>;
+
+}  // namespace billboard
