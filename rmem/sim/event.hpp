@@ -11,7 +11,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <initializer_list>
 #include <span>
 #include <string>
 #include <vector>
@@ -80,7 +79,7 @@ private:
 /// Passes each event to several observers, in order.
 class RMEM_API Observers final : public Observer {
 public:
-    Observers(std::initializer_list<Observer*> all) : all_(all) {}
+    explicit Observers(std::vector<Observer*> all) : all_(std::move(all)) {}
     void on_event(const Event& event) override {
         for (Observer* one : all_) one->on_event(event);
     }

@@ -31,6 +31,10 @@ void Process::exchange_states() noexcept {
 
 void Process::run() {
     program_(*this);
+    while (!kept_.empty()) {
+        const auto last = std::move(kept_.back());
+        kept_.pop_back();
+    }
     // As when a process ends: the libraries' own variables are destroyed, while it still runs.
     exchange_states();
     const auto states = std::move(states_);

@@ -39,6 +39,14 @@ public:
     /// Lets virtual time pass; from its own program only.
     void sleep(std::int64_t ns);
 
+    /// Keeps an object as long as the process: destroyed by it when its program has returned, and
+    /// when it is killed by the world, whose memory it then cannot reach any more.
+    template <class T>
+    T& keep(std::unique_ptr<T> object) {
+        kept_.push_back(std::move(object));
+        return *static_cast<T*>(kept_.back().get());
+    }
+
 private:
     friend class World;
     friend class SimMemory;
@@ -69,6 +77,7 @@ private:
     bool no_room_ = false;
     Watch watch_;
     Program program_;
+    std::vector<std::shared_ptr<void>> kept_;
     std::vector<std::unique_ptr<ProcessState>> states_;
     std::vector<std::pair<std::string, std::string>> variables_;
     Fiber fiber_;

@@ -61,8 +61,9 @@ bool SimMemory::room(std::size_t bytes) {
     const std::uint32_t taken = world_.wire_.fifo_occupancy(process_.node());
     if (taken + words <= depth) return true;
     process_.no_room_ = true;
-    process_.room_at_ns_ =
-        std::max(world_.wire_.room_at(process_.node(), words), process_.clock_ns_ + 1);
+    // Only what happens on the wire makes room.
+    process_.room_at_ns_ = std::max(world_.wire_.room_at(process_.node(), words),
+                                    world_.wire_.next_time_ns());
     world_.nodes_[process_.node()].link->add(LinkCounter::back_pressure);
     return false;
 }

@@ -1,0 +1,238 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "simulator/hunt/hunt.hpp"
+
+#include "billboard/counters.hpp"
+#include "billboard/simulation.hpp"
+#include "simulator/hunt/link_checker.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <memory>
+#include <numeric>
+
+namespace simulator {
+
+using rmem::sim::RunEnd;
+using rmem::sim::World;
+
+namespace {
+
+constexpr std::int64_t kMostVirtualNs = 20'000'000'000;
+
+rmem::sim::WorldConfig world_config(const Scenario& scenario) {
+    rmem::sim::WorldConfig config;
+    config.ring.name = fmt::format("hunt-{}", scenario.seed);
+    config.ring.nodes = config.ring.ranks = Scenario::kRanks;
+    config.ring.user_bytes = 64;
+    config.ring.timing = scenario.timing;
+    config.host = scenario.host;
+    return billboard::simulated(config, scenario.settings);
+}
+
+/// A scenario on its way: injects the faults when their messages have been posted.
+class Run {
+public:
+    Run(const Scenario& scenario, const HuntOptions& options)
+        : scenario_(scenario),
+          world_(world_config(scenario)),
+          link_(world_, findings_),
+          ledger_(scenario, findings_, link_),
+          traffic_(
+              scenario, ledger_, findings_,
+              options.open ? options.open : [] { return billboard::Endpoint::open(); }),
+          hash_(options.hash ? std::make_unique<rmem::sim::TraceHash>() : nullptr) {
+        std::vector<rmem::sim::Observer*> all{&link_};
+        if (hash_) all.push_back(hash_.get());
+        if (options.trace != nullptr) all.push_back(options.trace);
+        observers_ = std::make_unique<rmem::sim::Observers>(std::move(all));
+        world_.observe(observers_.get());
+        traffic_.on_posted = [this] { inject_due(); };
+        traffic_.more_to_come = [this] {
+            return next_fault_ < scenario_.faults.size() || absent_ != 0;
+        };
+    }
+
+    Findings to_end() {
+        for (unsigned r = 0; r < Scenario::kRanks; ++r) start(r);
+        try {
+            finish(world_.run(kMostVirtualNs));
+        } catch (const std::exception& e) {
+            findings_.violate(fmt::format("a program threw: {}", e.what()));
+        }
+        if (hash_) findings_.hash = hash_->value();
+        return std::move(findings_);
+    }
+
+private:
+    void start(unsigned rank) {
+        world_.start(
+            rank, [this](rmem::sim::Process& process) { traffic_.run(process); }, world_.now_ns());
+    }
+    void inject_due() {
+        while (next_fault_ < scenario_.faults.size() &&
+               ledger_.posted() >= due_at(scenario_.faults[next_fault_])) {
+            inject(scenario_.faults[next_fault_++]);
+        }
+    }
+    /// With fewer messages, as much earlier.
+    std::uint64_t due_at(const Fault& fault) const {
+        return std::uint64_t{fault.at_message} * scenario_.messages / Scenario::kMessages;
+    }
+
+    void inject(const Fault& fault);
+    void end_process(const Fault& fault, bool with_node);
+    void bring_back(unsigned rank, bool with_node);
+    void cut(const Fault& fault, bool both);
+    void finish(RunEnd end);
+    void collect_sights();
+
+    const Scenario& scenario_;
+    Findings findings_;
+    World world_;
+    LinkChecker link_;
+    Ledger ledger_;
+    Traffic traffic_;
+    std::unique_ptr<rmem::sim::TraceHash> hash_;
+    std::unique_ptr<rmem::sim::Observers> observers_;
+    std::size_t next_fault_ = 0;
+    unsigned absent_ = 0;  ///< ranks that will be started again
+};
+
+void Run::inject(const Fault& fault) {
+    const unsigned target = fault.target;
+    switch (fault.kind) {
+        case FaultKind::delay: return world_.delay_writes(target, fault.writes, fault.time_ns);
+        case FaultKind::clog:
+            findings_.met(FaultKind::clog);
+            return world_.delay_writes(target, fault.writes, fault.time_ns);
+        case FaultKind::duplicate: return world_.repeat_writes(target, fault.writes);
+        case FaultKind::lose:
+            findings_.met(FaultKind::lose);
+            return world_.lose_writes(target, fault.writes);
+        case FaultKind::cut_cable: return cut(fault, false);
+        case FaultKind::cut_link: return cut(fault, true);
+        case FaultKind::kill: return end_process(fault, false);
+        case FaultKind::fail_node: return end_process(fault, true);
+        case FaultKind::stop:
+            if (world_.has_ended(target)) return;
+            findings_.met(FaultKind::stop);
+            world_.stop(target);
+            return world_.at(world_.now_ns() + fault.time_ns,
+                             [this, target] { world_.resume(target); });
+        case FaultKind::stall:
+            return world_.at_access(target, fault.accesses, [this, fault] {
+                findings_.met(FaultKind::stall);
+                world_.stall(fault.target, fault.time_ns);
+            });
+        case FaultKind::slow_reader:
+            findings_.met(FaultKind::slow_reader);
+            return traffic_.starve(target, world_.now_ns() + fault.time_ns);
+        default: return;
+    }
+}
+
+/// At an access of the target; not the last two, so that there is traffic.
+void Run::end_process(const Fault& fault, bool with_node) {
+    world_.at_access(fault.target, fault.accesses, [this, fault, with_node] {
+        unsigned alive = 0;
+        for (unsigned r = 0; r < Scenario::kRanks; ++r) alive += ledger_.is_alive(r) ? 1 : 0;
+        if (alive <= 2 || !ledger_.is_alive(fault.target)) return;
+        ledger_.dies(fault.target, with_node);
+        findings_.met(with_node ? FaultKind::fail_node : FaultKind::kill);
+        if (with_node) {
+            world_.fail_node(fault.target);
+        } else {
+            world_.kill(fault.target);
+        }
+        if (!fault.comes_back) return;
+        ++absent_;
+        world_.at(world_.now_ns() + fault.time_ns,
+                  [this, rank = fault.target, with_node] { bring_back(rank, with_node); });
+    });
+}
+
+void Run::bring_back(unsigned rank, bool with_node) {
+    const auto restart = [this, rank] {
+        --absent_;
+        findings_.met(FaultKind::restart);
+        start(rank);
+    };
+    if (with_node) {
+        world_.join_node(rank, restart);
+    } else {
+        restart();
+    }
+}
+
+void Run::cut(const Fault& fault, bool both) {
+    findings_.met(fault.kind);
+    const auto set = [this, node = fault.target, both](bool up) {
+        world_.set_cable(0, node, up);
+        if (both) world_.set_cable(1, node, up);
+    };
+    set(false);
+    world_.at(world_.now_ns() + fault.time_ns, [set] { set(true); });
+}
+
+void Run::finish(RunEnd end) {
+    if (end != RunEnd::all_ended) {
+        findings_.violate(end == RunEnd::stuck
+                              ? "all programs wait for each other, and nothing can happen any more"
+                              : "the programs did not come to an end");
+    }
+    ledger_.check_settled();
+    if (end == RunEnd::all_ended) link_.check_quiet();
+    collect_sights();
+}
+
+void Run::collect_sights() {
+    using billboard::Counter;
+    for (unsigned r = 0; r < Scenario::kRanks; ++r) {
+        const auto& counters = world_.protocol_counters(r);
+        findings_.saw(Sight::collected, counters.get(Counter::collections));
+        findings_.saw(Sight::fifo_full, world_.counter(r, rmem::LinkCounter::back_pressure));
+        findings_.saw(Sight::barrier_passed, counters.get(Counter::barriers));
+        // They start 32 below zero.
+        if (counters.get(Counter::buffers_posted) > 32) findings_.saw(Sight::numbers_wrapped);
+        if (counters.get(Counter::corrupt) != 0) {
+            ledger_.complain_of(r, "something corrupt was found on the board");
+        }
+    }
+}
+
+}  // namespace
+
+Findings run_scenario(const Scenario& scenario, const HuntOptions& options) {
+    return Run(scenario, options).to_end();
+}
+
+Scenario shrink(const Scenario& failing, const HuntOptions& options,
+                const std::function<void(const Scenario&)>& progress) {
+    const auto fails = [&](const Scenario& scenario) {
+        if (progress) progress(scenario);
+        return !run_scenario(scenario, options).violations.empty();
+    };
+    Scenario best = failing;
+    for (unsigned count = best.messages / 2; count > 0; count /= 2) {
+        if (const Scenario less = best.with_messages(best.messages - count); fails(less))
+            best = less;
+    }
+    std::vector<unsigned> places(best.faults.size());
+    if (best.kept) {
+        places = *best.kept;
+    } else {
+        std::iota(places.begin(), places.end(), 0U);
+    }
+    for (std::size_t i = places.size(); i-- > 0;) {
+        std::vector<unsigned> fewer = places;
+        fewer.erase(fewer.begin() + static_cast<std::ptrdiff_t>(i));
+        if (const Scenario less = best.with_faults(fewer); fails(less)) {
+            best = less;
+            places = fewer;
+        }
+    }
+    return best;
+}
+
+}  // namespace simulator

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+/// One seed, run; and what a failing one is shrunk to.
+///
+/// Thread safety: a run uses the thread's one simulated world at a time.
+/// Equal scenarios give equal findings, trace hash included, with every compiler.
+
+#include "simulator/hunt/findings.hpp"
+#include "simulator/hunt/traffic.hpp"
+
+#include <cstdint>
+#include <functional>
+
+namespace simulator {
+
+struct HuntOptions {
+    bool hash = false;                     ///< of the trace, into the findings
+    rmem::sim::Observer* trace = nullptr;  ///< gets every event, too
+    OpenEndpoint open;                     ///< null: as every program
+};
+
+/// Runs a scenario to its end, and checks it all the way.
+Findings run_scenario(const Scenario& scenario, const HuntOptions& options = {});
+
+/// The same failure with less: fewer messages and faults, found by leaving out. `progress` is told after
+/// each try how many messages and faults are left.
+Scenario shrink(const Scenario& failing, const HuntOptions& options = {},
+                const std::function<void(const Scenario&)>& progress = {});
+
+}  // namespace simulator

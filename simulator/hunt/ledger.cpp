@@ -1,0 +1,214 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "simulator/hunt/ledger.hpp"
+
+#include "billboard/bbp.h"
+#include "simulator/hunt/random.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+
+namespace simulator {
+
+Ledger::Ledger(const Scenario& scenario, Findings& findings, LinkChecker& link)
+    : findings_(findings),
+      link_(link),
+      ranks_(Scenario::kRanks),
+      pairs_(std::size_t{Scenario::kRanks} * Scenario::kRanks) {
+    for (Pair& pair : pairs_) pair.entries.reserve(scenario.messages / 4);
+}
+
+// ---- Lives --------------------------------------------------------------------------------------
+
+void Ledger::starts(unsigned rank) {
+    RankState& r = ranks_[rank];
+    r.alive = true;
+    ++r.life;
+    r.node_died.resize(r.life + 1);
+    if (r.node_died[r.life - 1]) link_.forget_losses(rank);
+    for (unsigned peer = 0; peer < Scenario::kRanks; ++peer) {
+        pair(rank, peer).told = ranks_[peer].deaths;
+        pair(rank, peer).met = 0;
+    }
+}
+
+void Ledger::dies(unsigned rank, bool with_node) {
+    RankState& r = ranks_[rank];
+    if (!r.alive) return;
+    r.alive = false;
+    ++r.deaths;
+    r.node_died[r.life] = with_node;
+    for (unsigned to = 0; to < Scenario::kRanks; ++to) {
+        for (Entry& entry : pair(rank, to).entries) {
+            if (entry.life == r.life && entry.status == Status::open)
+                entry.status = Status::perhaps;
+        }
+    }
+}
+
+// ---- Sending ------------------------------------------------------------------------------------
+
+void Ledger::fill(std::span<std::byte> bytes, unsigned rank, unsigned life, std::uint64_t number) {
+    Random random(number << 16 ^ life << 8 ^ rank);
+    while (!bytes.empty()) {
+        const std::uint64_t word = random.next();
+        const std::size_t part = std::min(bytes.size(), sizeof word);
+        std::memcpy(bytes.data(), &word, part);
+        bytes = bytes.subspan(part);
+    }
+}
+
+void Ledger::begins(unsigned rank, std::span<const int> dests, std::uint64_t number,
+                    std::size_t bytes) {
+    for (const int dest : dests) {
+        const auto to = static_cast<unsigned>(dest);
+        const bool is_known = pair(rank, to).told == ranks_[to].deaths && ranks_[to].alive;
+        pair(rank, to).entries.push_back({number, bytes, ranks_[rank].life,
+                                          is_known ? ranks_[to].life : 0, Status::open, false});
+    }
+}
+
+void Ledger::ends(unsigned rank, std::span<const int> dests, std::uint64_t number, int code) {
+    for (const int dest : dests) {
+        const auto to = static_cast<unsigned>(dest);
+        auto& entries = pair(rank, to).entries;
+        const auto entry = std::find_if(entries.rbegin(), entries.rend(),
+                                        [&](const Entry& e) { return e.number == number; });
+        if (entry == entries.rend()) continue;
+        const bool still = entry->to_life == ranks_[to].life && ranks_[to].alive;
+        entry->status = code == BBP_EPEER ? Status::perhaps
+                        : code < 0        ? Status::not_sent
+                        : still           ? Status::sent
+                                          : Status::perhaps;
+        if (entry->status == Status::not_sent && entry->received) {
+            complain(rank, to,
+                     fmt::format("message {} was received, though sending it failed with {}",
+                                 number, code));
+        }
+    }
+    if (code == BBP_OK) ++posted_;
+}
+
+// ---- Receiving ----------------------------------------------------------------------------------
+
+bool Ledger::matches(const Entry& entry, unsigned from, std::span<const std::byte> bytes) const {
+    if (entry.bytes != bytes.size()) return false;
+    Random random(entry.number << 16 ^ entry.life << 8 ^ from);
+    for (std::size_t at = 0; at < bytes.size(); at += sizeof(std::uint64_t)) {
+        const std::uint64_t word = random.next();
+        if (std::memcmp(bytes.data() + at, &word, std::min(bytes.size() - at, sizeof word)) != 0) {
+            return false;
+        }
+    }
+    return true;
+}
+
+void Ledger::receives(unsigned rank, unsigned from, std::span<const std::byte> bytes) {
+    Pair& p = pair(from, rank);
+    ++findings_.messages;
+    for (std::size_t i = p.next; i < p.entries.size(); ++i) {
+        Entry& entry = p.entries[i];
+        if (entry.received || entry.status == Status::not_sent) continue;
+        if (matches(entry, from, bytes)) {
+            if (entry.to_life != 0 && entry.to_life != ranks_[rank].life) {
+                complain(from, rank, fmt::format("message {} was for a former life", entry.number));
+            }
+            if (entry.life != ranks_[from].life || !ranks_[from].alive) {
+                findings_.saw(Sight::drained);
+            }
+            entry.received = true;
+            pair(rank, from).met = std::max(pair(rank, from).met, entry.life);
+            p.next = i + 1;
+            return;
+        }
+        if (!may_be_missing(entry, from, rank)) break;
+    }
+    complain(from, rank,
+             fmt::format("a message of {} bytes was received that is not the next one; "
+                         "that is number {}, of {} bytes",
+                         bytes.size(), p.next < p.entries.size() ? p.entries[p.next].number : 0,
+                         p.next < p.entries.size() ? p.entries[p.next].bytes : 0));
+}
+
+bool Ledger::has_losses(unsigned from, unsigned to) const {
+    return link_.has_lost(from) || link_.has_lost(to);
+}
+
+/// Passed over, or never received.
+bool Ledger::may_be_missing(const Entry& entry, unsigned from, unsigned to) const {
+    if (entry.status != Status::sent) return true;
+    if (entry.to_life != ranks_[to].life || !ranks_[to].alive) return true;
+    if (entry.life == ranks_[from].life && ranks_[from].alive) return false;
+    return ranks_[from].node_died[entry.life];  // with what its card had not sent
+}
+
+void Ledger::complain(unsigned from, unsigned to, std::string sentence) {
+    if (has_losses(from, to)) return findings_.saw(Sight::forgiven);
+    findings_.violate(fmt::format("from rank {} to rank {}: {}", from, to, sentence));
+}
+
+void Ledger::is_told(unsigned rank, unsigned peer) {
+    findings_.saw(Sight::peer_error);
+    Pair& p = pair(rank, peer);
+    // It says so again while it does not know better.
+    const bool knows = p.met == ranks_[peer].life && ranks_[peer].alive;
+    if (p.told >= ranks_[peer].deaths && knows) {
+        complain(peer, rank, "BBP_EPEER, though it has not died since the last one");
+    }
+    p.told = ranks_[peer].deaths;
+}
+
+void Ledger::may_be_told(unsigned rank, unsigned peer) {
+    Pair& p = pair(rank, peer);
+    p.told = std::max(p.told, ranks_[peer].deaths);
+}
+
+void Ledger::complain_of(unsigned rank, std::string sentence) {
+    complain(rank, rank, std::move(sentence));
+}
+
+bool Ledger::any_losses() const {
+    for (unsigned r = 0; r < Scenario::kRanks; ++r) {
+        if (link_.has_lost(r)) return true;
+    }
+    return false;
+}
+
+bool Ledger::any_deaths() const {
+    return std::any_of(ranks_.begin(), ranks_.end(),
+                       [](const RankState& r) { return r.deaths != 0; });
+}
+
+bool Ledger::is_settled() const {
+    for (unsigned from = 0; from < Scenario::kRanks; ++from) {
+        for (unsigned to = 0; to < Scenario::kRanks; ++to) {
+            if (has_losses(from, to)) continue;
+            const Pair& p = pair(from, to);
+            for (std::size_t i = p.next; i < p.entries.size(); ++i) {
+                const Entry& entry = p.entries[i];
+                if (!entry.received && !may_be_missing(entry, from, to)) return false;
+            }
+        }
+    }
+    return true;
+}
+
+void Ledger::check_settled() {
+    for (unsigned from = 0; from < Scenario::kRanks; ++from) {
+        for (unsigned to = 0; to < Scenario::kRanks; ++to) {
+            const Pair& p = pair(from, to);
+            for (std::size_t i = p.next; i < p.entries.size(); ++i) {
+                const Entry& entry = p.entries[i];
+                if (entry.received || may_be_missing(entry, from, to)) continue;
+                complain(from, to,
+                         fmt::format("message {} of {} bytes was sent, and never received",
+                                     entry.number, entry.bytes));
+                break;
+            }
+        }
+    }
+}
+
+}  // namespace simulator

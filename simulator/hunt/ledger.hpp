@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+/// Who has sent what to whom, and what of it was received: checks what the billboard promises.
+///
+///   * a message received is one that was sent to this rank, intact, and the next one of its sender: those
+///     passed over were not sent after all, or were for a former life of the receiver
+///   * a message whose sending failed is not received
+///   * at the end, all that was sent between two lives that both lasted has been received, and what a dead
+///     process had sent, too (unless the link had reported a loss, which is then counted as forgiven)
+///   * BBP_EPEER comes only for who has died
+///
+/// A message's bytes follow from (sender, its life, number), so that no header is needed: a message of no
+/// bytes is one, too.
+/// Thread safety: none; programs of one world.
+
+#include "simulator/hunt/findings.hpp"
+#include "simulator/hunt/link_checker.hpp"
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+namespace simulator {
+
+class Ledger {
+public:
+    Ledger(const Scenario& scenario, Findings& findings, LinkChecker& link);
+
+    // ---- Lives
+    /// The rank's next life begins.
+    void starts(unsigned rank);
+    void dies(unsigned rank, bool with_node);
+    /// It left in good order; nobody need receive anything of it any more, but may.
+    bool is_alive(unsigned rank) const { return ranks_[rank].alive; }
+    unsigned life(unsigned rank) const { return ranks_[rank].life; }
+
+    // ---- Sending
+    static void fill(std::span<std::byte> bytes, unsigned rank, unsigned life,
+                     std::uint64_t number);
+    /// The next message of `rank`, about to be posted; `number` makes its bytes.
+    std::uint64_t next_number(unsigned rank) { return ++ranks_[rank].numbers; }
+    void begins(unsigned rank, std::span<const int> dests, std::uint64_t number, std::size_t bytes);
+    /// What the call said of it.
+    void ends(unsigned rank, std::span<const int> dests, std::uint64_t number, int code);
+
+    // ---- Receiving
+    void receives(unsigned rank, unsigned from, std::span<const std::byte> bytes);
+    /// A call of `rank` said BBP_EPEER about `peer`.
+    void is_told(unsigned rank, unsigned peer);
+    /// A multicast of `rank` said so, of some of those it named.
+    void may_be_told(unsigned rank, unsigned peer);
+    /// Something else that no call should say.
+    void complain_of(unsigned rank, std::string sentence);
+    bool any_losses() const;
+    bool any_deaths() const;
+
+    std::uint64_t posted() const { return posted_; }
+    /// Nothing is missing that must still come.
+    bool is_settled() const;
+    /// Says what is.
+    void check_settled();
+
+private:
+    enum class Status : std::uint8_t {
+        open,      ///< the call has not returned
+        sent,      ///< must be received
+        not_sent,  ///< must not
+        perhaps    ///< may
+    };
+    struct Entry {
+        std::uint64_t number;
+        std::size_t bytes;
+        unsigned life;     ///< of the sender
+        unsigned to_life;  ///< of the receiver
+        Status status;
+        bool received;
+    };
+    /// From one rank to another.
+    struct Pair {
+        std::vector<Entry> entries;
+        std::size_t next = 0;  ///< all before it are received or passed over
+        unsigned told = 0;     ///< deaths of the receiver that the sender knows of
+        unsigned met = 0;      ///< the receiver's last life that the sender has heard of
+    };
+    struct RankState {
+        bool alive = false;
+        unsigned life = 0;
+        unsigned deaths = 0;
+        std::uint64_t numbers = 0;
+        std::vector<bool> node_died;  ///< by life: its card failed with it
+    };
+
+    Pair& pair(unsigned from, unsigned to) { return pairs_[from * Scenario::kRanks + to]; }
+    const Pair& pair(unsigned from, unsigned to) const {
+        return pairs_[from * Scenario::kRanks + to];
+    }
+    bool matches(const Entry& entry, unsigned from, std::span<const std::byte> bytes) const;
+    bool may_be_missing(const Entry& entry, unsigned from, unsigned to) const;
+    bool has_losses(unsigned from, unsigned to) const;
+    void complain(unsigned from, unsigned to, std::string sentence);
+
+    Findings& findings_;
+    LinkChecker& link_;
+    std::vector<RankState> ranks_;
+    std::vector<Pair> pairs_;
+    std::uint64_t posted_ = 0;
+};
+
+}  // namespace simulator
