@@ -277,12 +277,18 @@ void WireModel::State::append(Node& node, Packet& packet) {
     if (node.started_words == record.end_word) ++node.next_record;
 }
 
+/// Not when another waits behind it, whose time is fixed; not when what it holds is lost already, for
+/// it will not be carried on where that was.
+bool WireModel::State::may_grow(const Node& node, std::uint32_t index) const noexcept {
+    return node.open_packet == index && !node.records[packets_[index].last_record].lost;
+}
+
 void WireModel::State::on_extend(const WireEvent& event) {
     Node& node = nodes_[event.node];
     Packet& packet = packets_[event.packet];
     note_entered(node);
     const std::uint32_t words_before = packet.words;
-    if (node.alive && packet.open) {
+    if (node.alive && packet.open && may_grow(node, event.packet)) {
         while (may_append(node, packet)) append(node, packet);
     }
     if (packet.words == words_before) {

@@ -158,6 +158,7 @@ private:
     void start_packet(std::uint16_t id);
     bool may_append(const Node& node, const Packet& packet) const noexcept;
     void append(Node& node, Packet& packet);
+    bool may_grow(const Node& node, std::uint32_t index) const noexcept;
     void on_extend(const WireEvent& event);
     void close(Node& node, std::uint32_t index);
 

@@ -31,6 +31,8 @@ void Ledger::starts(unsigned rank) {
     for (unsigned peer = 0; peer < Scenario::kRanks; ++peer) {
         pair(rank, peer).told = ranks_[peer].deaths;
         pair(rank, peer).met = 0;
+        // Who is dead now may be found dead, or be back before it is looked for.
+        pair(rank, peer).unsure = peer != rank && !ranks_[peer].alive;
     }
 }
 
@@ -64,7 +66,8 @@ void Ledger::begins(unsigned rank, std::span<const int> dests, std::uint64_t num
                     std::size_t bytes) {
     for (const int dest : dests) {
         const auto to = static_cast<unsigned>(dest);
-        const bool is_known = pair(rank, to).told == ranks_[to].deaths && ranks_[to].alive;
+        const Pair& p = pair(rank, to);
+        const bool is_known = p.told == ranks_[to].deaths && ranks_[to].alive && !p.unsure;
         pair(rank, to).entries.push_back({number, bytes, ranks_[rank].life,
                                           is_known ? ranks_[to].life : 0, Status::open, false});
     }
@@ -105,23 +108,19 @@ bool Ledger::matches(const Entry& entry, unsigned from, std::span<const std::byt
     return true;
 }
 
-void Ledger::receives(unsigned rank, unsigned from, std::span<const std::byte> bytes) {
+void Ledger::receives(unsigned rank, unsigned from, bool by_name,
+                      std::span<const std::byte> bytes) {
     Pair& p = pair(from, rank);
     ++findings_.messages;
     for (std::size_t i = p.next; i < p.entries.size(); ++i) {
-        Entry& entry = p.entries[i];
+        const Entry& entry = p.entries[i];
         if (entry.received || entry.status == Status::not_sent) continue;
+        const bool is_former = entry.to_life != 0 && entry.to_life != ranks_[rank].life;
         if (matches(entry, from, bytes)) {
-            if (entry.to_life != 0 && entry.to_life != ranks_[rank].life) {
+            if (is_former) {
                 complain(from, rank, fmt::format("message {} was for a former life", entry.number));
             }
-            if (entry.life != ranks_[from].life || !ranks_[from].alive) {
-                findings_.saw(Sight::drained);
-            }
-            entry.received = true;
-            pair(rank, from).met = std::max(pair(rank, from).met, entry.life);
-            p.next = i + 1;
-            return;
+            return note_received(i, from, rank, by_name);
         }
         if (!may_be_missing(entry, from, rank)) break;
     }
@@ -130,6 +129,18 @@ void Ledger::receives(unsigned rank, unsigned from, std::span<const std::byte> b
                          "that is number {}, of {} bytes",
                          bytes.size(), p.next < p.entries.size() ? p.entries[p.next].number : 0,
                          p.next < p.entries.size() ? p.entries[p.next].bytes : 0));
+}
+
+void Ledger::note_received(std::size_t place, unsigned from, unsigned rank, bool by_name) {
+    Pair& p = pair(from, rank);
+    Entry& entry = p.entries[place];
+    if (entry.life != ranks_[from].life || !ranks_[from].alive) findings_.saw(Sight::drained);
+    entry.received = true;
+    p.next = place + 1;
+    Pair& back = pair(rank, from);
+    back.met = std::max(back.met, entry.life);
+    // Of a former life's end it would have been told before.
+    if (by_name && entry.life == ranks_[from].life) back.unsure = false;
 }
 
 bool Ledger::has_losses(unsigned from, unsigned to) const {
@@ -154,18 +165,31 @@ void Ledger::is_told(unsigned rank, unsigned peer) {
     Pair& p = pair(rank, peer);
     // It says so again while it does not know better.
     const bool knows = p.met == ranks_[peer].life && ranks_[peer].alive;
-    if (p.told >= ranks_[peer].deaths && knows) {
+    if (p.told >= ranks_[peer].deaths && knows && !p.unsure) {
         complain(peer, rank, "BBP_EPEER, though it has not died since the last one");
     }
     p.told = ranks_[peer].deaths;
+    p.unsure = false;
 }
 
-void Ledger::may_be_told(unsigned rank, unsigned peer) {
-    Pair& p = pair(rank, peer);
-    p.told = std::max(p.told, ranks_[peer].deaths);
+void Ledger::is_told_of_some(unsigned rank, std::span<const int> dests) {
+    findings_.saw(Sight::peer_error);
+    const auto may_be_meant = [&](int dest) {
+        const auto peer = static_cast<unsigned>(dest);
+        return pair(rank, peer).told < ranks_[peer].deaths || !ranks_[peer].alive;
+    };
+    const auto meant = std::count_if(dests.begin(), dests.end(), may_be_meant);
+    for (const int dest : dests) {
+        Pair& p = pair(rank, static_cast<unsigned>(dest));
+        const unsigned deaths = ranks_[static_cast<unsigned>(dest)].deaths;
+        if (p.told == deaths) continue;
+        if (meant == 1) p.told = deaths;
+        if (meant > 1) p.unsure = true;
+    }
 }
 
 void Ledger::complain_of(unsigned rank, std::string sentence) {
+    if (any_losses()) return findings_.saw(Sight::forgiven);
     complain(rank, rank, std::move(sentence));
 }
 

@@ -46,11 +46,12 @@ public:
     void ends(unsigned rank, std::span<const int> dests, std::uint64_t number, int code);
 
     // ---- Receiving
-    void receives(unsigned rank, unsigned from, std::span<const std::byte> bytes);
+    /// `by_name`: it had asked for messages of that sender only.
+    void receives(unsigned rank, unsigned from, bool by_name, std::span<const std::byte> bytes);
     /// A call of `rank` said BBP_EPEER about `peer`.
     void is_told(unsigned rank, unsigned peer);
-    /// A multicast of `rank` said so, of some of those it named.
-    void may_be_told(unsigned rank, unsigned peer);
+    /// A multicast of `rank` said so, of one or more of these.
+    void is_told_of_some(unsigned rank, std::span<const int> dests);
     /// Something else that no call should say.
     void complain_of(unsigned rank, std::string sentence);
     bool any_losses() const;
@@ -83,6 +84,7 @@ private:
         std::size_t next = 0;  ///< all before it are received or passed over
         unsigned told = 0;     ///< deaths of the receiver that the sender knows of
         unsigned met = 0;      ///< the receiver's last life that the sender has heard of
+        bool unsure = false;   ///< whether it knows of all of them
     };
     struct RankState {
         bool alive = false;
@@ -97,6 +99,7 @@ private:
         return pairs_[from * Scenario::kRanks + to];
     }
     bool matches(const Entry& entry, unsigned from, std::span<const std::byte> bytes) const;
+    void note_received(std::size_t place, unsigned from, unsigned rank, bool by_name);
     bool may_be_missing(const Entry& entry, unsigned from, unsigned to) const;
     bool has_losses(unsigned from, unsigned to) const;
     void complain(unsigned from, unsigned to, std::string sentence);

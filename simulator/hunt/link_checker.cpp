@@ -58,7 +58,7 @@ void LinkChecker::on_event(const Event& e) {
             nodes_[e.node].joining = false;
             // It has now what its neighbour had; what it missed, it will not get.
             for (unsigned o = 0; o < world_.nodes(); ++o) nodes_[e.node].last[o] = 0;
-            return;
+            return except_composed(e.node);
         default: return;
     }
 }
@@ -135,6 +135,15 @@ void LinkChecker::on_returned(const Event& e) {
     while (!from.stored.empty() && from.first <= e.number) {
         from.stored.pop_front();
         ++from.first;
+    }
+}
+
+/// The memory that a joining node takes over holds its owner's messages under composition, too.
+void LinkChecker::except_composed(unsigned n) {
+    for (std::size_t i = 0; i < value_.size(); ++i) {
+        const std::uint32_t word = world_.word(n, i * kWordBytes);
+        if (writer_[i] == 0 || word == value_[i]) continue;
+        if (word == world_.word(world_.node_of(writer_[i] - 1U), i * kWordBytes)) unequal_[i] = 1;
     }
 }
 

@@ -53,6 +53,7 @@ private:
     void on_arrived(const rmem::sim::Event& e);
     void on_lost(const rmem::sim::Event& e);
     void on_returned(const rmem::sim::Event& e);
+    void except_composed(unsigned node);
     void check_bank(unsigned node);
     void check_missing(const rmem::sim::Event& e, std::uint64_t from);
     Stored* find(unsigned origin, std::uint64_t number);

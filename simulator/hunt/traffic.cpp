@@ -17,6 +17,7 @@ using billboard::Endpoint;
 namespace {
 
 constexpr std::int64_t kMicrosecond = 1000;
+constexpr std::size_t kTellingBytes = 8;
 
 /// The codes that any call may give at any time; others say that something is broken.
 bool is_expected(int code) {
@@ -93,15 +94,18 @@ void Traffic::act(Me& me) {
 
 // ---- Sending ------------------------------------------------------------------------------------
 
-/// Mostly short; sometimes as large as a partition, or larger.
+/// Mostly short; sometimes as large as a partition, or larger. Where messages may end with their sender or
+/// receiver, they are long enough to tell them apart.
 std::size_t Traffic::some_size(Me& me) const {
+    std::size_t size = 0;
     switch (me.random.below(16)) {
-        case 0: return 0;
-        case 1: return me.random.below(partition_ / 2);
-        case 2: return me.random.below(partition_) + 1;
-        case 3: return me.random.one_in(8) ? me.random.below(3 * partition_) : 4;
-        default: return me.random.below(100);
+        case 0: break;
+        case 1: size = me.random.below(partition_ / 2); break;
+        case 2: size = me.random.below(partition_) + 1; break;
+        case 3: size = me.random.one_in(8) ? me.random.below(3 * partition_) : 4; break;
+        default: size = me.random.below(100);
     }
+    return scenario_.ends ? std::max(size, kTellingBytes) : size;
 }
 
 void Traffic::posted(Me& me, std::span<const int> dests, std::uint64_t number, int code) {
@@ -133,7 +137,7 @@ void Traffic::multicast(Me& me) {
     }
     const std::span<const int> list(dests.data(), count);
     const Deadline deadline = me.soon();
-    const std::size_t size = me.random.below(me.random.one_in(4) ? partition_ : 64);
+    const std::size_t size = std::min(some_size(me), partition_);
     const std::uint64_t number = ledger_.next_number(me.rank);
     const std::span bytes(out_[me.rank].data(), size);
     Ledger::fill(bytes, me.rank, me.life, number);
@@ -142,15 +146,14 @@ void Traffic::multicast(Me& me) {
     posted(me, list, number, code);
     if (code == BBP_OK && count > 1) findings_.saw(Sight::multicast);
     if (code == BBP_EPEER) {
-        findings_.saw(Sight::peer_error);
-        for (const int dest : list) ledger_.may_be_told(me.rank, static_cast<unsigned>(dest));
+        ledger_.is_told_of_some(me.rank, list);
     } else {
         note_error(me, -1, code, "multicast");
     }
 }
 
 void Traffic::compose(Me& me) {
-    const std::size_t size = me.random.below(partition_ / 2);
+    const std::size_t size = std::min(some_size(me), partition_ / 2);
     void* place = nullptr;
     if (me.endpoint.compose(size, &place) != BBP_OK) return;
     if (me.random.one_in(8)) {
@@ -177,7 +180,8 @@ void Traffic::receive(Me& me, bool patient) {
     std::size_t length = 0;
     const int from = me.endpoint.recv(source, buffer.data(), buffer.size(), &length, deadline);
     if (from >= 0) {
-        ledger_.receives(me.rank, static_cast<unsigned>(from), {buffer.data(), length});
+        ledger_.receives(me.rank, static_cast<unsigned>(from), source != BBP_ANY,
+                         {buffer.data(), length});
     } else {
         note_error(me, source, from, "receive");
         if (patient && from == BBP_EPEER) me.process.sleep(10 * kMicrosecond);
@@ -192,7 +196,7 @@ void Traffic::view(Me& me) {
     if (from == BBP_ESIZE) return;  // in parts: to be received
     if (from < 0) return note_error(me, source, from, "view");
     if (me.random.one_in(4)) me.process.sleep(me.random.between(1, 5 * kMicrosecond));
-    ledger_.receives(me.rank, static_cast<unsigned>(from),
+    ledger_.receives(me.rank, static_cast<unsigned>(from), source != BBP_ANY,
                      {static_cast<const std::byte*>(data), length});
     me.endpoint.release(data);
 }
