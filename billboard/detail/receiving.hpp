@@ -58,8 +58,7 @@ template <class M, template <class> class BoardOf>
 bool EndpointCore<M, BoardOf>::gather(unsigned s, const Arrival& a) {
     Peer& p = peers_[s];
     const Part part = a.is_inline ? Part::whole : a.descriptor.part;
-    const std::byte* from = bytes_of(s, a);
-    std::size_t bytes = a.length;
+    std::size_t skipped = 0, bytes = a.length;
     if (!a.corrupt && part == Part::first && !p.gathering) {
         const std::uint64_t total = total_of(s, a);
         if (total == 0 || total == kImpossible) {
@@ -67,8 +66,8 @@ bool EndpointCore<M, BoardOf>::gather(unsigned s, const Arrival& a) {
             return true;
         }
         if (!aside_.has_room(total)) return false;
-        from += sizeof total;
-        bytes -= sizeof total;
+        skipped = sizeof total;
+        bytes -= skipped;
         // Before anything changes: without memory the message stays.
         if (p.sink == nullptr) p.gathered.reserve(bytes);
         start_gathering(p, a.cls, total);
@@ -82,6 +81,8 @@ bool EndpointCore<M, BoardOf>::gather(unsigned s, const Arrival& a) {
         give_up_gathering(s, a, part);
         return true;
     }
+    const std::byte* from =
+        bytes_of(s, a) + skipped;  // only now that it is known to be in the bank
     if (p.sink != nullptr) {
         std::memcpy(p.sink + p.gathered_bytes, from, bytes);
     } else {

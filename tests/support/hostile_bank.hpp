@@ -130,7 +130,8 @@ public:
         if (offset >= descriptor && offset <= last && --words_unread_ == 0) describe(later_);
         return value;
     }
-    const std::byte* data(std::size_t offset) {
+    const std::byte* data(std::size_t offset, std::size_t bytes) {
+        is_inside(offset, bytes, "read");
         if (tireless_ == 0 && looks_ <= kLooksPerCall && choices_.below(4) == 0)
             disturb_data(offset);
         return bank_ + offset;
@@ -365,7 +366,9 @@ public:
     HostileMemory(Membership&, const Options& options) : bank_(*options.bank) {}
 
     std::uint32_t load(std::size_t offset) const { return bank_.load(offset); }
-    const std::byte* data(std::size_t offset, std::size_t) const { return bank_.data(offset); }
+    const std::byte* data(std::size_t offset, std::size_t bytes) const {
+        return bank_.data(offset, bytes);
+    }
     std::byte* own(std::size_t offset) const { return bank_.own(offset); }
     bool room(std::size_t) { return !Replicated || bank_.often(); }
     void write(std::size_t offset, const void* from, std::size_t bytes) {
