@@ -2,7 +2,6 @@
 #include "rmem/config.hpp"
 
 #include "rmem/environment_variable.hpp"
-
 #include "rmem/process.hpp"
 
 #include <fmt/format.h>

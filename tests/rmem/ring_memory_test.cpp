@@ -202,7 +202,8 @@ TEST_P(RingMemoryTest, a_write_larger_than_the_log_arrives) {
     a.memory.write(4096, bytes.data(), bytes.size());
     a.memory.post_word(0, 1);
     b.await(0, 1);
-    EXPECT_EQ(test::first_difference({b.memory.data(4096, bytes.size()), bytes.size()}, 3), bytes.size());
+    EXPECT_EQ(test::first_difference({b.memory.data(4096, bytes.size()), bytes.size()}, 3),
+              bytes.size());
 }
 
 TEST_P(RingMemoryTest, a_sleeping_rank_is_woken_by_a_write) {
