@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// What an endpoint does with time and descriptors, which each link has of its own or not at all.
+
+#include "billboard/endpoint.hpp"
+#include "billboard/bbp.h"
+#include "billboard/simulation.hpp"
+#include "rmem/clock.hpp"
+#include "tests/support/child.hpp"
+#include "tests/support/endpoint_pair.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <limits>
+#include <memory>
+
+namespace billboard {
+namespace {
+
+constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max();
+
+/// Runs a program as the only process of a simulated world.
+void simulate(const rmem::sim::Program& program) {
+    rmem::RingConfig ring;
+    ring.name = "simulated";
+    ring.user_bytes = 4096;
+    Settings settings = paper_settings();
+    settings.board.data_bytes = 4096;
+    rmem::sim::WorldConfig config;
+    config.ring = ring;
+    rmem::sim::World world(simulated(config, settings));
+    world.start(0, program, 1000);
+    ASSERT_EQ(world.run(), rmem::sim::RunEnd::all_ended);
+}
+
+TEST(Deadline, lies_so_long_after_its_start_or_never) {
+    EXPECT_EQ(Deadline::after(100, 20).at_ns, 120);
+    EXPECT_EQ(Deadline::after(100, kMost - 101).at_ns, kMost - 1);
+    EXPECT_TRUE(Deadline::after(100, kMost - 99).is_never());
+    EXPECT_TRUE(Deadline::after(0, kMost).is_never());
+}
+
+TEST(Endpoint, on_a_real_link_counts_from_the_hosts_clock) {
+    const rmem::test::RingName name;
+    const auto pair = test::open_pair(name.get(), 4096);
+    const std::int64_t before = rmem::now_ns();
+    const std::int64_t at = pair.sender->deadline_in(5'000'000'000).at_ns;
+    EXPECT_GE(at, before + 5'000'000'000);
+    EXPECT_LE(at, rmem::now_ns() + 5'000'000'000);
+}
+
+TEST(Endpoint, takes_no_time_and_less_as_passed_and_too_much_as_never) {
+    const rmem::test::RingName name;
+    const auto pair = test::open_pair(name.get(), 4096);
+    for (const std::int64_t ns : {std::int64_t{0}, std::int64_t{-1}, -kMost}) {
+        EXPECT_EQ(pair.sender->deadline_in(ns).at_ns, Deadline::now().at_ns);
+    }
+    EXPECT_TRUE(pair.sender->deadline_in(kMost).is_never());
+}
+
+TEST(Endpoint, on_a_simulated_link_counts_from_its_process_own_clock) {
+    simulate([](rmem::sim::Process& process) {
+        const auto endpoint = Endpoint::open();
+        process.sleep(70'000);
+        EXPECT_GE(process.now_ns(), 71'000);
+        EXPECT_EQ(endpoint->deadline_in(500).at_ns, process.now_ns() + 500);
+        EXPECT_EQ(endpoint->deadline_in(0).at_ns, Deadline::now().at_ns);
+        EXPECT_TRUE(endpoint->deadline_in(kMost).is_never());
+    });
+}
+
+TEST(Endpoint, in_a_simulated_process_times_out_in_virtual_time) {
+    simulate([](rmem::sim::Process& process) {
+        ASSERT_EQ(bbp_init(nullptr, nullptr), BBP_OK) << bbp_last_error();
+        const std::int64_t begin = process.now_ns();
+        char text[4];
+        EXPECT_EQ(bbp_recv_for(0, text, sizeof text, nullptr, 3'600'000'000'000), BBP_ETIMEDOUT);
+        EXPECT_GE(process.now_ns(), begin + 3'600'000'000'000);
+        EXPECT_LT(process.now_ns(), begin + 3'600'001'000'000);
+        EXPECT_EQ(bbp_finalize(), BBP_OK);
+    });
+}
+
+TEST(Endpoint, of_a_simulated_link_has_no_descriptor_and_says_what_to_do) {
+    simulate([](rmem::sim::Process&) {
+        ASSERT_EQ(bbp_init(nullptr, nullptr), BBP_OK) << bbp_last_error();
+        EXPECT_EQ(bbp_fd(), BBP_EINVAL);
+        EXPECT_THAT(bbp_last_error(), ::testing::HasSubstr("ring 'simulated'"));
+        EXPECT_THAT(bbp_last_error(), ::testing::HasSubstr("bbp_recv_for"));
+        EXPECT_EQ(bbp_finalize(), BBP_OK);
+    });
+}
+
+}  // namespace
+}  // namespace billboard

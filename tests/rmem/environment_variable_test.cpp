@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "rmem/environment_variable.hpp"
+
+#include "rmem/config.hpp"
+#include "rmem/sim/world.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <string>
+
+namespace rmem {
+namespace {
+
+constexpr const char* kName = "RMEM_JOIN_TIMEOUT";
+
+/// The value of the variable, or "(unset)".
+std::string value_of(const char* name) {
+    const char* value = environment_variable(name);
+    return value == nullptr ? "(unset)" : value;
+}
+
+sim::WorldConfig world_of(unsigned ranks) {
+    sim::WorldConfig config;
+    config.ring.name = "simulated";
+    config.ring.nodes = config.ring.ranks = ranks;
+    config.ring.user_bytes = 4096;
+    return config;
+}
+
+TEST(EnvironmentVariable, is_the_process_own_outside_of_a_simulation) {
+    ::setenv(kName, "7s", 1);
+    EXPECT_EQ(value_of(kName), "7s");
+    ::unsetenv(kName);
+    EXPECT_EQ(value_of(kName), "(unset)");
+}
+
+TEST(EnvironmentVariable, is_the_worlds_in_a_simulated_process_and_the_hosts_never) {
+    ::setenv(kName, "7s", 1);
+    ::setenv("RMEM_BOUND", "1ms", 1);
+    auto config = world_of(1);
+    config.environment[kName] = "3s";
+    sim::World world(config);
+    world.start(0, [](sim::Process& process) {
+        EXPECT_EQ(value_of(kName), "3s");
+        EXPECT_EQ(value_of("RMEM_BOUND"), "(unset)");
+        process.sleep(1000);
+        EXPECT_EQ(Environment::read().join_timeout_ns, 3'000'000'000);
+        EXPECT_FALSE(Environment::read().bound_ns);
+    });
+    EXPECT_EQ(value_of(kName), "7s");
+    EXPECT_EQ(world.run(), sim::RunEnd::all_ended);
+    EXPECT_EQ(value_of(kName), "7s");
+}
+
+TEST(EnvironmentVariable, tells_each_simulated_process_which_rank_of_which_ring_it_is) {
+    sim::World world(world_of(3));
+    unsigned ended = 0;
+    for (unsigned rank = 0; rank < 3; ++rank) {
+        world.start(rank, [rank, &ended](sim::Process& process) {
+            process.sleep(100);  // the others run meanwhile
+            EXPECT_EQ(value_of("RMEM_RANK"), std::to_string(rank));
+            const Environment environment = Environment::read();
+            EXPECT_EQ(environment.ring, "simulated");
+            EXPECT_EQ(environment.node, rank);
+            EXPECT_EQ(environment.ranks, 3U);
+            EXPECT_EQ(environment.link, LinkKind::sim);
+            ++ended;
+        });
+    }
+    EXPECT_EQ(world.run(), sim::RunEnd::all_ended);
+    EXPECT_EQ(ended, 3U);
+}
+
+}  // namespace
+}  // namespace rmem
