@@ -58,12 +58,13 @@ public:
         }
         void* const memory = ::mmap(nullptr, page_bytes() + bytes, PROT_READ | PROT_WRITE,
                                     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-        if (memory == MAP_FAILED || ::mprotect(memory, page_bytes(), PROT_NONE) != 0) {
-            throw Error(Errc::no_space,
-                        "no memory for the stack of a simulated process; run fewer, or "
-                        "with smaller stacks");
+        if (memory == MAP_FAILED) refuse();
+        const Stack stack{static_cast<std::byte*>(memory) + page_bytes(), bytes};
+        if (::mprotect(memory, page_bytes(), PROT_NONE) != 0) {
+            unmap(stack);
+            refuse();
         }
-        return static_cast<std::byte*>(memory) + page_bytes();
+        return stack.bottom;
     }
     void give_back(std::byte* bottom, std::size_t bytes) {
 #if RMEM_ASAN
@@ -77,6 +78,11 @@ private:
         std::byte* bottom;
         std::size_t bytes;
     };
+    [[noreturn]] static void refuse() {
+        throw Error(Errc::no_space,
+                    "no memory for the stack of a simulated process; run fewer, or "
+                    "with smaller stacks");
+    }
     static void unmap(const Stack& stack) {
         ::munmap(stack.bottom - page_bytes(), page_bytes() + stack.bytes);
     }
@@ -103,6 +109,10 @@ private:
 }  // namespace
 
 /// The switches themselves, and what sanitizers want to know of them.
+///
+/// The bare switch of Boost.Context, not its class `fiber`: that one's destructor resumes what has not
+/// ended and unwinds it by force, and would have to be kept from running. Here a stack is given back, and
+/// that is all.
 struct Fiber::Switch {
     /// Into the fiber; returns when it suspends or ends.
     static void enter(Fiber& f) {

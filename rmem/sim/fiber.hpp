@@ -9,6 +9,8 @@
 /// Thread safety: a fiber belongs to the thread that made it. Stacks are pooled for each thread.
 /// Errors: what leaves the body leaves `resume`; the constructor throws Error(no_space) without memory
 ///   for a stack. Overflowing a stack is a fault (SIGSEGV at a guard page).
+/// Cost: a switch below 20 ns; a fiber on a stack that was used before well below 1 us.
+/// Sanitizers: know of each switch. What a fiber allocates is never called a leak, as it may be abandoned.
 
 #include "rmem/error.hpp"
 
@@ -28,7 +30,7 @@ public:
     Fiber(const Fiber&) = delete;
     Fiber& operator=(const Fiber&) = delete;
 
-    /// Runs it until it suspends itself or ends. Not from inside of it.
+    /// Runs it until it suspends itself or ends. Not from inside of it, and not once it has ended.
     void resume();
     /// Back to who resumed it. Only from inside of it.
     void suspend();
