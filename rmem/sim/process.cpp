@@ -21,8 +21,8 @@ Process::Process(World& world, unsigned rank, unsigned node, unsigned life, std:
                   {"RMEM_RANK", fmt::format("{}", rank)},
                   {"RMEM_RANKS", fmt::format("{}", world.ranks())}};
     if (world.nodes() > kMaxNodes) return;  // more than these variables can say
-    variables_.emplace_back("RMEM_NODE", fmt::format("{}", node));
-    variables_.emplace_back("RMEM_NODES", fmt::format("{}", world.nodes()));
+    variables_["RMEM_NODE"] = fmt::format("{}", node);
+    variables_["RMEM_NODES"] = fmt::format("{}", world.nodes());
 }
 
 void Process::exchange_states() noexcept {
@@ -39,6 +39,10 @@ void Process::run() {
     exchange_states();
     const auto states = std::move(states_);
     states_.clear();
+}
+
+void Process::set_variable(const std::string& name, std::optional<std::string> value) {
+    variables_[name] = std::move(value);
 }
 
 void Process::sleep(std::int64_t ns) {

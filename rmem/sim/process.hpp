@@ -17,7 +17,9 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -38,6 +40,9 @@ public:
 
     /// Lets virtual time pass; from its own program only.
     void sleep(std::int64_t ns);
+
+    /// What it finds from now on as an environment variable; nullopt: nothing.
+    void set_variable(const std::string& name, std::optional<std::string> value);
 
     /// Keeps an object as long as the process: destroyed by it when its program has returned, and
     /// when it is killed by the world, whose memory it then cannot reach any more.
@@ -79,7 +84,7 @@ private:
     Program program_;
     std::vector<std::shared_ptr<void>> kept_;
     std::vector<std::unique_ptr<ProcessState>> states_;
-    std::vector<std::pair<std::string, std::string>> variables_;
+    std::map<std::string, std::optional<std::string>, std::less<>> variables_;  ///< its own
     Fiber fiber_;
 };
 

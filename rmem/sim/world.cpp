@@ -356,8 +356,8 @@ bool World::is_quiet() const noexcept {
 }
 
 const char* World::variable(const Process& process, const char* name) const noexcept {
-    for (const auto& [key, value] : process.variables_) {
-        if (key == name) return value.c_str();
+    if (const auto own = process.variables_.find(name); own != process.variables_.end()) {
+        return own->second ? own->second->c_str() : nullptr;
     }
     const auto it = config_.environment.find(name);
     return it == config_.environment.end() ? nullptr : it->second.c_str();

@@ -106,7 +106,9 @@ public:
     std::int64_t now_ns() const noexcept { return now_ns_; }
     /// Calls it at that time, or now; before all else that is due then.
     void at(std::int64_t time_ns, std::function<void()> action);
-    /// One event. False when there is none: everything has ended or is stuck.
+    /// When the next thing is due; kNever when there is none: everything has ended or is stuck.
+    std::int64_t next_ns();
+    /// One event. False when there is none.
     bool step();
     RunEnd run(std::int64_t until_ns = kNever);
     /// Neither writes on the wire nor anything due before that time.
@@ -177,7 +179,6 @@ private:
     void unpark(Process& process);
     std::int64_t next_ready_ns();
     std::int64_t next_timer_ns() const noexcept;
-    std::int64_t next_ns();
     void run_timer();
     void run_process();
     void advance_wire(std::int64_t time_ns);

@@ -13,7 +13,6 @@
 #include <chrono>
 #include <filesystem>
 #include <fstream>
-#include <thread>
 
 namespace rmem::test {
 namespace {
@@ -93,7 +92,7 @@ TEST_P(Joining, waits_for_the_last_rank) {
             check_ok(bbp_finalize());
         });
     }
-    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    ring.let_pass(std::chrono::milliseconds(50));
     ++ring.shared()[kGo];
     ring.start_bare(1, come_and_go);
     ring.finish();

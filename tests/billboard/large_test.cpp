@@ -7,7 +7,6 @@
 #include "tests/support/conformance.hpp"
 
 #include <chrono>
-#include <thread>
 
 namespace rmem::test {
 namespace {
@@ -91,7 +90,7 @@ TEST_P(Large, messages_of_several_senders_to_one_receiver_do_not_mix) {
 TEST_P(Large, messages_to_a_late_receiver_wait_for_it) {
     run(2, [](Rank& me) {
         if (me.rank == 0) return send(1, 6 * kPartition, 1);
-        std::this_thread::sleep_for(std::chrono::milliseconds(30));
+        rest(std::chrono::milliseconds(30));
         receive(0, 6 * kPartition, 1);
     });
 }
@@ -291,7 +290,7 @@ TEST_P(Large, messages_that_stop_in_their_middle_leave_the_receiver_its_deadline
         check_ok(bbp_barrier());
     });
     ring.await_word(kPosted);
-    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    ring.let_pass(std::chrono::milliseconds(20));
     ring.stop(0);
     ++ring.shared()[kGo];
     ring.await_word(kDone);
@@ -319,7 +318,7 @@ TEST_P(Large, messages_may_be_sent_again_to_a_receiver_that_restarts) {
     });
     ring.start(1, [](Rank& me) { me.await_word(kGo); });
     ring.await_word(kPosted);
-    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    ring.let_pass(std::chrono::milliseconds(20));
     ring.kill(1);
     ring.await_word(kDone);
     ring.start(1, [](Rank& me) {
@@ -354,10 +353,10 @@ TEST_P(Large, of_a_stopped_sender_do_not_keep_others_from_who_receives_from_anyb
     // Long enough that the one is full and the other waits for more; the test holds if they are not.
     const auto a_while = std::chrono::milliseconds(50);
     ring.await_word(kSends);
-    std::this_thread::sleep_for(a_while);
+    ring.let_pass(a_while);
     ring.stop(1);
     ++ring.shared()[kReceive];
-    std::this_thread::sleep_for(a_while);
+    ring.let_pass(a_while);
     ++ring.shared()[kSendToo];
     ring.await_word(kGot);
     ring.resume(1);

@@ -8,7 +8,6 @@
 
 #include <chrono>
 #include <climits>
-#include <thread>
 
 namespace rmem::test {
 namespace {
@@ -227,7 +226,7 @@ TEST_P(Multicast, leaves_a_fast_receiver_and_a_slow_one_with_the_same_messages) 
             }
             if (me.rank == 2 && i % 100 == 0) {
                 // Until the fast one cannot go on without it.
-                std::this_thread::sleep_for(std::chrono::milliseconds(5));
+                rest(std::chrono::milliseconds(5));
             }
             receive(0, size(i), i);
         }
@@ -313,7 +312,7 @@ TEST_P(Multicast, that_waits_for_a_member_ends_when_that_one_dies) {
     ring.start(1, [](Rank& me) { me.await_word(kDone); });
     ring.start(2, [](Rank&) { receive(0, 8, 999); });
     ring.await_word(kGo);
-    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    ring.let_pass(std::chrono::milliseconds(20));
     ring.kill(1);
     ring.finish();
 }

@@ -7,7 +7,6 @@
 #include "tests/support/conformance.hpp"
 
 #include <chrono>
-#include <thread>
 
 namespace rmem::test {
 namespace {
@@ -24,8 +23,8 @@ void linger(Rank& me) {
 }
 
 /// Time for others to go to sleep in a call; no check depends on whether they do.
-void a_while() {
-    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+void a_while(RankProcesses& ring) {
+    ring.let_pass(std::chrono::milliseconds(20));
 }
 
 /// Every call that needs `gone`, which has left nothing unread, tells so.
@@ -206,7 +205,7 @@ void kill_what_is_waited_for(const RingSetup& setup, const std::function<int()>&
         check_code(call(), BBP_EPEER);
     });
     ring.await_word(kGo);
-    a_while();
+    a_while(ring);
     ring.kill(0);
     ring.finish();
 }
@@ -278,7 +277,7 @@ TEST_P(Peers, that_die_end_everybodys_barrier) {
     }
     ring.start(2, linger);
     ring.await_word(kGo, 3);
-    a_while();
+    a_while(ring);
     ring.kill(2);
     ring.finish();
 }
@@ -303,7 +302,7 @@ TEST_P(Peers, that_die_in_the_middle_of_a_large_message_end_its_receive) {
         send(1, 10, 10);
     });
     ring.await_word(kPosted);
-    a_while();
+    a_while(ring);
     ring.kill(0);
     ++ring.shared()[kGo];
     ring.finish();
@@ -322,9 +321,9 @@ TEST_P(Peers, that_die_do_not_end_a_receive_from_anyone_while_others_live) {
         send(0, 33, 3);
     });
     ring.await_word(kPosted);
-    a_while();
+    a_while(ring);
     ring.kill(1);
-    a_while();
+    a_while(ring);
     ++ring.shared()[kGo];
     ring.finish();
 }
@@ -339,7 +338,7 @@ TEST_P(Peers, that_die_one_after_the_other_end_a_receive_from_anyone) {
     for (const unsigned rank : {1U, 2U, 3U}) ring.start(rank, linger);
     ring.await_word(kPosted);
     for (const unsigned rank : {2U, 1U, 3U}) {
-        a_while();
+        a_while(ring);
         ring.kill(rank);
     }
     ring.finish();

@@ -11,7 +11,6 @@
 
 #include <cerrno>
 #include <chrono>
-#include <thread>
 
 namespace rmem::test {
 namespace {
@@ -23,7 +22,7 @@ enum Word : std::size_t { kPosted, kGo, kDone, kCount };
 
 /// Long enough that a waiter which is going to sleep sleeps; no check depends on whether it does.
 void let_others_fall_asleep() {
-    std::this_thread::sleep_for(std::chrono::milliseconds(30));
+    rest(std::chrono::milliseconds(30));
 }
 
 TEST_P(Waiting, a_try_to_receive_nothing_says_again) {
@@ -268,6 +267,8 @@ TEST_P(Waiting, a_deadline_that_passed_names_what_was_awaited) {
 
 // ---- bbp_fd
 
+constexpr const char* kNoDescriptor = "poll(2) waits in the host's time";
+
 bool readable(int fd, int milliseconds) {
     pollfd entry{fd, POLLIN, 0};
     const int ready = ::poll(&entry, 1, milliseconds);
@@ -290,6 +291,7 @@ int drain(std::uint64_t& next) {
 }
 
 TEST_P(Waiting, a_descriptor_is_readable_when_a_message_waits) {
+    RMEM_SKIP_IF_SIMULATED(kNoDescriptor);
     run(2, [](Rank& me) {
         constexpr int kRounds = 20;
         if (me.rank == 0) {
@@ -321,6 +323,7 @@ TEST_P(Waiting, a_descriptor_is_readable_when_a_message_waits) {
 }
 
 TEST_P(Waiting, a_descriptor_tells_of_what_came_before_it_was_made) {
+    RMEM_SKIP_IF_SIMULATED(kNoDescriptor);
     run(2, [](Rank& me) {
         if (me.rank == 0) {
             send(1, 20, 0);
@@ -338,6 +341,7 @@ TEST_P(Waiting, a_descriptor_tells_of_what_came_before_it_was_made) {
 }
 
 TEST_P(Waiting, a_descriptor_stays_readable_while_messages_are_left) {
+    RMEM_SKIP_IF_SIMULATED(kNoDescriptor);
     run(2, [](Rank& me) {
         if (me.rank == 0) {
             for (std::uint64_t i = 0; i < 3; ++i) send(1, 20, i);
@@ -355,6 +359,7 @@ TEST_P(Waiting, a_descriptor_stays_readable_while_messages_are_left) {
 }
 
 TEST_P(Waiting, a_descriptor_falls_quiet_when_nothing_waits) {
+    RMEM_SKIP_IF_SIMULATED(kNoDescriptor);
     run(2, [](Rank& me) {
         if (me.rank == 0) {
             send(1, 20, 0);
@@ -377,6 +382,7 @@ TEST_P(Waiting, a_descriptor_falls_quiet_when_nothing_waits) {
 }
 
 TEST_P(Waiting, a_descriptor_wakes_for_a_message_to_oneself) {
+    RMEM_SKIP_IF_SIMULATED(kNoDescriptor);
     run(2, [](Rank& me) {
         if (me.rank == 0) {
             const int fd = bbp_fd();
@@ -391,6 +397,7 @@ TEST_P(Waiting, a_descriptor_wakes_for_a_message_to_oneself) {
 }
 
 TEST_P(Waiting, a_descriptor_is_closed_by_finalize) {
+    RMEM_SKIP_IF_SIMULATED(kNoDescriptor);
     run(2, [](Rank& me) {
         const int fd = bbp_fd();
         check(fd >= 0, "bbp_fd: " + code_name(fd));

@@ -2,6 +2,7 @@
 #include "tests/support/conformance.hpp"
 
 #include <algorithm>
+#include <utility>
 
 namespace rmem::test {
 
@@ -21,6 +22,11 @@ std::vector<Variant> variants() {
         all.push_back({"ring_paper", "ring", "none", "paper", 4});
         all.push_back({"scramnet_inline", "ring", "scramnet-burst-plus-1k", "inline", 20});
         all.push_back({"scramnet_paper", "ring", "scramnet-burst-plus-1k", "paper", 20});
+    }
+    for (const auto& [timing, name] :
+         {std::pair{"none", "sim"}, std::pair{"scramnet-burst-plus-1k", "sim_scramnet"}}) {
+        all.push_back({std::string(name) + "_inline", "sim", timing, "inline", 20});
+        all.push_back({std::string(name) + "_paper", "sim", timing, "paper", 20});
     }
     return all;
 }
@@ -50,6 +56,10 @@ void Conformance::run(std::initializer_list<Body> bodies) {
     unsigned rank = 0;
     for (const Body& body : bodies) ring.start(rank++, body);
     ring.finish();
+}
+
+bool Conformance::is_simulated() {
+    return std::string_view(GetParam().link) == "sim";
 }
 
 int Conformance::thrifty(int loops) {

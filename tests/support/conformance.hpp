@@ -28,7 +28,7 @@ inline constexpr bool kRingLinkIsBuilt = true;
 
 /// A kind of ring that must behave as all the others.
 struct Variant {
-    const char* name;
+    std::string name;
     const char* link;
     const char* timing;
     const char* layout;
@@ -55,9 +55,15 @@ protected:
     static void run(unsigned ranks, const Body& body);
     static void run(std::initializer_list<Body> bodies);
 
+    static bool is_simulated();
+
     /// `loops`, or fewer on rings that keep time.
     static int thrifty(int loops);
 };
+
+/// Skips a test that cannot mean anything where ranks are no processes of the system.
+#define RMEM_SKIP_IF_SIMULATED(reason) \
+    if (is_simulated()) GTEST_SKIP() << "simulated: " << (reason)
 
 #define RMEM_ON_ALL_RINGS(suite)                                                       \
     INSTANTIATE_TEST_SUITE_P(On, suite, ::testing::ValuesIn(::rmem::test::variants()), \

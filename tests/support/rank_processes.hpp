@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-/// The ranks of one ring, each a forked process with its own environment.
+/// The ranks of one ring, each a process with its own environment: a forked one, or on link `sim` one
+/// of a simulated world.
 ///
 ///     RankProcesses ring({.ranks = 2});
 ///     ring.start_all([](Rank& me) {
@@ -11,18 +12,21 @@
 ///     ring.finish();
 ///
 /// A body runs between bbp_init and bbp_finalize, both checked, once all ranks have come out of
-/// bbp_init (`start_bare`: only in the ring's environment, without any of that). A check that fails in it, an exception, a crash and a rank that does
-/// not end before the deadline fail the test with one sentence each. Once a rank has failed, the
-/// others have a short grace, so that one fault does not cost the whole deadline.
-/// Ring names hold the test's pid; `finish` fails if the ring has left anything in /dev/shm.
+/// bbp_init (`start_bare`: only in the ring's environment, without any of that). A check that fails in
+/// it, an exception, a crash and a rank that does not end before the deadline fail the test with one
+/// sentence each. Once a rank has failed, the others have a short grace, so that one fault does not
+/// cost the whole deadline. Ring names hold the test's pid; `finish` fails if the ring has left anything
+/// in /dev/shm, and on `sim` if the banks differ once all is quiet.
 ///
 /// Ranks and test coordinate through `Shared`, words in a mapping of their own, so that a check of
 /// the ring never depends on the ring. Fork only from a test without threads.
+///
+/// Time is the host's, and on `sim` virtual: ranks wait with `await` and `rest` and tests with the
+/// members of RankProcesses, never by themselves, and a simulated world goes on only in these members.
+/// Tests that need real processes are skipped there.
 /// Thread safety: one thread. Errors: gtest failures; `CheckFailed` from `await`.
 
 #include "tests/support/checks.hpp"
-
-#include <sys/types.h>
 
 #include <array>
 #include <atomic>
@@ -31,6 +35,8 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -66,6 +72,15 @@ struct Shared {
 /// Waits until `holds`; fails when it does not within kAwaitDeadline.
 void await(const std::function<bool()>& holds, std::string_view what, Place place = Place::here());
 
+/// The clock that deadlines of this rank run by, from an unspecified beginning.
+std::int64_t clock_ns();
+
+/// Does nothing for so long.
+void rest(std::chrono::nanoseconds time);
+
+/// Sets an environment variable of this rank, or unsets it.
+void set_variable(const std::string& name, const std::optional<std::string>& value);
+
 /// A rank, as its body sees it.
 struct Rank {
     int rank = 0;
@@ -87,6 +102,8 @@ struct Rank {
 
 using Body = std::function<void(Rank&)>;
 
+class RankHost;
+
 class RankProcesses {
 public:
     explicit RankProcesses(RingSetup setup);
@@ -97,7 +114,7 @@ public:
 
     const RingSetup& setup() const { return setup_; }
     const std::string& name() const { return name_; }
-    Shared& shared() { return *shared_; }
+    Shared& shared();
 
     void start_all(const Body& body);
     /// Also starts a rank again that has ended or was killed.
@@ -121,40 +138,16 @@ public:
     /// Waits until the latest process of this rank has ended.
     void wait(unsigned rank);
 
+    /// Time for the ranks.
+    void let_pass(std::chrono::nanoseconds time);
+
     /// Waits for every rank, reports what failed and what the ring has left behind.
     void finish();
 
 private:
-    struct Process {
-        unsigned rank = 0;
-        pid_t pid = -1;
-        int pipe = -1;  ///< read end of what it has to say
-        bool ended = false;
-        bool killed = false;  ///< by the test, so its end is no failure
-        std::string doomed;   ///< the mark at which it must be killed
-        std::string said;
-    };
-
-    void spawn(unsigned rank, const Body& body, bool join,
-               const std::map<std::string, std::string>& changes);
-    [[noreturn]] void run_child(unsigned rank, const Body& body, bool join, int pipe,
-                                const std::map<std::string, std::string>& changes);
-    void set_environment(unsigned rank, const std::map<std::string, std::string>& changes) const;
-    Process& latest(unsigned rank);
-    void await_value(const std::atomic<std::uint32_t>& word, std::uint32_t value,
-                     std::string_view name, Place place);
-    bool collect();  ///< takes what the processes have said; false when all have ended
-    void report(Process& process, int status);
-    void end_all(std::string_view why);
-    std::vector<std::string> left_behind() const;
-
     RingSetup setup_;
     std::string name_;
-    Shared* shared_ = nullptr;
-    std::vector<Process> processes_;
-    std::chrono::steady_clock::time_point deadline_;
-    bool failed_ = false;
-    bool finished_ = false;
+    std::unique_ptr<RankHost> host_;
 };
 
 }  // namespace rmem::test

@@ -2,7 +2,6 @@
 #include "tests/support/soak.hpp"
 
 #include "billboard/bbp.h"
-#include "rmem/clock.hpp"
 #include "tests/support/patterns.hpp"
 
 #include <gtest/gtest.h>
@@ -87,7 +86,7 @@ private:
     }
     /// What its receivers have got of it by the deadline they must drop, or there is one too many.
     bool sent_in_parts(const PlannedMessage& message) {
-        if (now_ns() < only_receiving_until_) return false;
+        if (clock_ns() < only_receiving_until_) return false;
         outgoing_.resize(message.size);
         fill(outgoing_, message.seed);
         const int code = bbp_mcast_for(message.dests.data(), static_cast<int>(message.dests.size()),
@@ -100,7 +99,7 @@ private:
         // Others may be sending as well: whoever receives for long enough lets them through.
         patience_ns_ = std::min(2 * patience_ns_, kMostPatienceNs);
         const auto longest = static_cast<std::uint64_t>(8 * patience_ns_);
-        only_receiving_until_ = now_ns() + static_cast<std::int64_t>(next_random(state_) % longest);
+        only_receiving_until_ = clock_ns() + static_cast<std::int64_t>(next_random(state_) % longest);
         return false;
     }
     bool posted(const PlannedMessage& message) {

@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tests/support/simulated_ranks.hpp"
+
+#include "billboard/simulation.hpp"
+#include "rmem/sim/process_state.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <stdexcept>
+#include <utility>
+
+namespace rmem::test {
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr std::int64_t kLookEachNs = 1'000'000;
+
+/// `last_place` is each process's own.
+class LastPlace final : public sim::ProcessState {
+public:
+    void exchange() noexcept override { std::swap(last_place, mine_); }
+
+private:
+    Place* mine_ = nullptr;
+};
+[[maybe_unused]] const bool registered =
+    sim::register_process_state([]() -> std::unique_ptr<sim::ProcessState> {
+        return std::make_unique<LastPlace>();
+    });
+
+std::int64_t in_ns(std::chrono::nanoseconds time) {
+    return time.count();
+}
+
+sim::WorldConfig world_of(const RingSetup& setup, const std::string& ring) {
+    sim::WorldConfig world;
+    world.environment = environment_of(setup, ring, {});
+    world.ring.name = ring;
+    world.ring.nodes = world.ring.ranks = setup.ranks;
+    world.ring.user_bytes = 4096;
+    world.ring.timing = parse_timing(setup.timing);
+    world.stack_bytes = std::size_t{1} << 20;  // sanitizers make frames large
+    const auto& extra = setup.extra;
+    if (const auto nodes = extra.find("RMEM_NODES"); nodes != extra.end()) {
+        world.ring.nodes = parse_unsigned(nodes->first, nodes->second, kMaxNodes);
+    }
+    billboard::Settings settings;
+    settings.board = {billboard::parse_layout(setup.layout), setup.partition};
+    if (const auto barrier = extra.find("RMEM_BARRIER"); barrier != extra.end()) {
+        settings.barrier = barrier->second == "paper" ? billboard::BarrierKind::paper
+                                                      : billboard::BarrierKind::arrival;
+    }
+    return billboard::simulated(world, settings);
+}
+
+}  // namespace
+
+SimulatedRanks::SimulatedRanks(const RingSetup& setup, const std::string& ring)
+    : setup_(setup),
+      shared_(std::make_unique<Shared>()),
+      host_deadline_(Clock::now() + setup.deadline),
+      deadline_ns_(in_ns(setup.deadline)),
+      world_(world_of(setup, ring)) {}
+
+void SimulatedRanks::start(RankLife what) {
+    if (!what.doomed.empty()) throw std::invalid_argument("only real processes die at marks");
+    lives_.push_back({std::move(what), {}});
+    Life& life = lives_.back();
+    world_.start(life.what.rank, [this, &life](sim::Process& process) { run(process, life); });
+}
+
+/// The program of a process.
+void SimulatedRanks::run(sim::Process& process, Life& life) {
+    last_place = &shared_->places[process.rank()];
+    for (const auto& [name, value] : life.what.changes) {
+        process.set_variable(name, value.empty() ? std::nullopt : std::optional(value));
+    }
+    try {
+        return live(life.what, setup_, *shared_);
+    } catch (const std::exception& error) {
+        life.said = error.what();
+    }
+    world_.kill(process.rank());  // it must not leave in good order
+}
+
+void SimulatedRanks::kill(unsigned rank) {
+    world_.kill(rank);
+}
+
+void SimulatedRanks::stop(unsigned rank) {
+    if (world_.has_ended(rank)) ADD_FAILURE() << "rank " << rank << " ended instead of stopping";
+    world_.stop(rank);
+}
+
+void SimulatedRanks::resume(unsigned rank) {
+    world_.resume(rank);
+}
+
+void SimulatedRanks::await_value(const std::atomic<std::uint32_t>& word, std::uint32_t value,
+                                 std::string_view name, Place place) {
+    if (go_on_until([&] { return word >= value || failed_; }) && !failed_) return;
+    throw CheckFailed(place, fmt::format("{} stayed at {} instead of {}{}{}", name, word.load(),
+                                         value, over_.empty() ? "" : ": ", over_));
+}
+
+void SimulatedRanks::wait(unsigned rank) {
+    go_on_until([&] { return world_.has_ended(rank); });
+}
+
+void SimulatedRanks::let_pass(std::chrono::nanoseconds time) {
+    bool passed = false;
+    world_.at(world_.now_ns() + in_ns(time), [&] { passed = true; });
+    while (!passed) world_.step();
+    report_failures();
+}
+
+void SimulatedRanks::finish() {
+    if (!go_on_until([&] { return !anyone_runs(); })) end_all();
+    if (failed_) return;
+    go_on_until([&] { return world_.is_quiet(); });
+    compare_banks();
+}
+
+// ---- The world's course
+
+/// False when the world is over before it holds.
+bool SimulatedRanks::go_on_until(const std::function<bool()>& holds) {
+    while (!holds()) {
+        if (!go_on()) return false;
+    }
+    return true;
+}
+
+bool SimulatedRanks::go_on() {
+    if (!looks_at_the_time_) {
+        look_at_the_time();
+        if (!over_.empty()) return false;
+        // A process that never waits for others comes to an end of its turn then.
+        world_.at(world_.now_ns() + kLookEachNs, [this] { looks_at_the_time_ = false; });
+        looks_at_the_time_ = true;
+    }
+    world_.step();
+    report_failures();
+    return true;
+}
+
+void SimulatedRanks::look_at_the_time() {
+    if (world_.next_ns() == sim::World::kNever) {
+        over_ = "the simulated world is stuck, nothing can happen in it any more";
+    } else if (world_.now_ns() > deadline_ns_) {
+        over_ = failed_ ? "another rank had failed" : "the test's deadline passed in virtual time";
+    } else if (Clock::now() > host_deadline_) {
+        over_ = fmt::format("the test's deadline passed, at {} ns of virtual time",
+                            world_.now_ns());
+    }
+}
+
+// ---- How it ends
+
+void SimulatedRanks::report_failures() {
+    for (Life& life : lives_) {
+        if (life.said.empty() || life.told) continue;
+        ADD_FAILURE() << "rank " << life.what.rank << ": " << life.said;
+        life.told = true;
+        if (!failed_) deadline_ns_ = std::min(deadline_ns_, world_.now_ns() + in_ns(kGrace));
+        failed_ = true;
+    }
+}
+
+bool SimulatedRanks::anyone_runs() const {
+    for (unsigned rank = 0; rank < world_.ranks(); ++rank) {
+        if (world_.runs(rank)) return true;
+    }
+    return false;
+}
+
+void SimulatedRanks::end_all() {
+    for (unsigned rank = 0; rank < world_.ranks(); ++rank) {
+        if (world_.has_ended(rank)) continue;
+        ADD_FAILURE() << "rank " << rank << " did not end: " << over_ << "; last seen "
+                      << describe(shared_->places[rank]);
+        world_.kill(rank);
+    }
+    failed_ = true;
+}
+
+/// Nothing was lost, so every node has what every other has.
+void SimulatedRanks::compare_banks() {
+    const auto first = world_.bank(0);
+    for (unsigned node = 1; node < world_.nodes(); ++node) {
+        const auto other = world_.bank(node);
+        const auto [here, there] = std::mismatch(first.begin(), first.end(), other.begin());
+        if (here == first.end()) continue;
+        ADD_FAILURE() << "the banks of nodes 0 and " << node << " differ at byte "
+                      << here - first.begin();
+    }
+}
+
+}  // namespace rmem::test
