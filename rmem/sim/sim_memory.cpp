@@ -81,8 +81,12 @@ Step SimMemory::wait(Deadline deadline) {
         park(deadline.at_ns);
         if (deadline.passed(p.clock_ns_)) step = Step::expired;
     }
+    if (p.checks_due_ == 0 && world_.liveness_changes_ != 0 && p.clock_ns_ >= p.next_check_ns_) {
+        p.checks_due_ = 1;
+    }
     if (p.checks_due_ != 0) {
         --p.checks_due_;
+        p.next_check_ns_ = p.clock_ns_ + kCheckNs;
         step = Step::check_peers;
     }
     p.no_room_ = false;
@@ -100,8 +104,7 @@ void SimMemory::park(std::int64_t until_ns) {
     if (changed_already) return;
     p.watch_.park(p.clock_ns_);
     if (world_.liveness_changes_ != 0) {
-        p.next_check_ns_ = std::max(p.next_check_ns_, p.clock_ns_ + kCheckNs);
-        until_ns = std::min(until_ns, p.next_check_ns_);
+        until_ns = std::min(until_ns, p.watch_.poll_from(p.next_check_ns_));
     }
     if (p.no_room_) until_ns = std::min(until_ns, p.watch_.poll_from(p.room_at_ns_));
     world_.park(p, until_ns);

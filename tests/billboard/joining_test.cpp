@@ -57,11 +57,8 @@ protected:
                                {"RMEM_JOIN_TIMEOUT", setup.join_timeout}};
         for (const auto& change : changes) {
             const auto found = right.find(change.first);
-            if (found == right.end()) {
-                ::unsetenv(change.first.c_str());
-            } else {
-                ::setenv(found->first.c_str(), found->second.c_str(), 1);
-            }
+            set_variable(change.first,
+                         found == right.end() ? std::nullopt : std::optional(found->second));
         }
     }
 };
@@ -180,7 +177,7 @@ TEST_P(Joining, takes_empty_settings_for_unset_ones) {
         ring.start_bare(rank, [&](Rank& me) {
             // "" unsets what the harness is told to change, so they are set here.
             for (const char* name : {"RMEM_LAYOUT", "RMEM_PARTITION", "RMEM_BARRIER"}) {
-                ::setenv(name, "", 1);
+                set_variable(name, "");
             }
             come_and_go(me);
         });

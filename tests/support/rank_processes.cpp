@@ -19,6 +19,8 @@ namespace rmem::test {
 
 namespace {
 
+constexpr std::chrono::microseconds kPause(200);
+
 std::string unique_ring_name() {
     static unsigned count = 0;
     remove_leftovers();
@@ -34,6 +36,10 @@ std::unique_ptr<RankHost> make_host(const RingSetup& setup, const std::string& r
 }  // namespace
 
 // ---- In a rank, or in the test
+
+bool is_simulated() {
+    return sim::current_process() != nullptr;
+}
 
 std::int64_t clock_ns() {
     const sim::Process* process = sim::current_process();
@@ -57,13 +63,10 @@ void set_variable(const std::string& name, const std::optional<std::string>& val
 
 void await(const std::function<bool()>& holds, std::string_view what, Place place) {
     passing(place);
-    // A simulated rank's look costs nothing while others compute, and its time is not the host's.
-    const bool is_simulated = sim::current_process() != nullptr;
-    const std::chrono::microseconds pause(is_simulated ? 10 : 200);
     const std::int64_t deadline = clock_ns() + std::chrono::nanoseconds(kAwaitDeadline).count();
     while (!holds()) {
         if (clock_ns() > deadline) fail(fmt::format("waited in vain for {}", what), place);
-        rest(pause);
+        rest(kPause);
     }
 }
 
@@ -71,6 +74,7 @@ void Rank::await_word(std::size_t word, std::uint32_t value, Place place) {
     await([&] { return shared[word] >= value; },
           fmt::format("shared word {} to reach {}, it is {}", word, value, shared[word].load()),
           place);
+    if (is_simulated()) rest(kPause);
 }
 
 void Rank::leave(Place place) {

@@ -16,14 +16,15 @@
 /// it, an exception, a crash and a rank that does not end before the deadline fail the test with one
 /// sentence each. Once a rank has failed, the others have a short grace, so that one fault does not
 /// cost the whole deadline. Ring names hold the test's pid; `finish` fails if the ring has left anything
-/// in /dev/shm, and on `sim` if the banks differ once all is quiet.
+/// in /dev/shm.
 ///
 /// Ranks and test coordinate through `Shared`, words in a mapping of their own, so that a check of
 /// the ring never depends on the ring. Fork only from a test without threads.
 ///
 /// Time is the host's, and on `sim` virtual: ranks wait with `await` and `rest` and tests with the
 /// members of RankProcesses, never by themselves, and a simulated world goes on only in these members.
-/// Tests that need real processes are skipped there.
+/// There, too, word from process to process takes a while, in which the ring brings what was sent
+/// before. Tests that need real processes are skipped there.
 /// Thread safety: one thread. Errors: gtest failures; `CheckFailed` from `await`.
 
 #include "tests/support/checks.hpp"
@@ -71,6 +72,9 @@ struct Shared {
 
 /// Waits until `holds`; fails when it does not within kAwaitDeadline.
 void await(const std::function<bool()>& holds, std::string_view what, Place place = Place::here());
+
+/// Whether it is a simulated rank that asks.
+bool is_simulated();
 
 /// The clock that deadlines of this rank run by, from an unspecified beginning.
 std::int64_t clock_ns();

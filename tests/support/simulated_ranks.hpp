@@ -47,7 +47,6 @@ private:
     void report_failures();
     bool anyone_runs() const;
     void end_all();
-    void compare_banks();
 
     const RingSetup& setup_;
     std::unique_ptr<Shared> shared_;

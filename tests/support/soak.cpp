@@ -186,7 +186,11 @@ private:
         return false;
     }
 
-    static void pause() { ::sched_yield(); }
+    /// Lets the others go on: on a processor that is shared, or in virtual time.
+    static void pause() {
+        if (is_simulated()) return rest(std::chrono::microseconds(1));
+        ::sched_yield();
+    }
 
     Rank& me_;
     SoakPlan own_;
