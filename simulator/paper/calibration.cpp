@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "simulator/paper/calibration.hpp"
+
+#include "simulator/paper/experiments.hpp"
+
+#include <cstdlib>
+
+namespace simulator {
+
+namespace {
+
+constexpr std::int64_t kMostNs = 2047;  // neither can be as much: both latencies are below 8 µs
+
+/// The first of 1 to kMostNs that is no longer below, whatever that means; kMostNs if none is.
+template <class IsBelow>
+std::int64_t first_not_below(IsBelow&& is_below) {
+    std::int64_t low = 1, high = kMostNs;
+    while (low < high) {
+        const std::int64_t middle = (low + high) / 2;
+        if (is_below(middle)) {
+            low = middle + 1;
+        } else {
+            high = middle;
+        }
+    }
+    return low;
+}
+
+HostFit try_out(Setup setup, std::int64_t load_ns, std::int64_t call_ns) {
+    setup.host.load_ns = load_ns;
+    setup.host.call_ns = call_ns;
+    return {load_ns, call_ns, one_way_ps(setup, 0), one_way_ps(setup, 4)};
+}
+
+std::int64_t excess_ps(const HostFit& fit) {
+    return fit.zero_bytes_ps + fit.four_bytes_ps - kPaperZeroBytesPs - kPaperFourBytesPs;
+}
+
+}  // namespace
+
+bool HostFit::fits() const noexcept {
+    return std::abs(zero_bytes_ps - kPaperZeroBytesPs) <= kFitTolerancePs &&
+           std::abs(four_bytes_ps - kPaperFourBytesPs) <= kFitTolerancePs;
+}
+
+HostFit fit_load(const Setup& setup, std::int64_t call_ns) {
+    const std::int64_t load_ns = first_not_below(
+        [&](std::int64_t load) { return excess_ps(try_out(setup, load, call_ns)) < 0; });
+    const HostFit above = try_out(setup, load_ns, call_ns);
+    if (load_ns == 1) return above;
+    const HostFit below = try_out(setup, load_ns - 1, call_ns);
+    return -excess_ps(below) < excess_ps(above) ? below : above;
+}
+
+HostFit fit_host(const Setup& setup) {
+    const std::int64_t too_long =
+        first_not_below([&](std::int64_t call_ns) { return fit_load(setup, call_ns).fits(); });
+    return fit_load(setup, too_long - 1 > 0 ? too_long - 1 : 1);
+}
+
+}  // namespace simulator

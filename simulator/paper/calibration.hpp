@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+/// Where the two fitted constants of the host profile "pentium-ii" come from.
+///
+/// Of the paper's hosts the bus is known; what a load across it and the software of a call cost is not. Two
+/// measurements speak of them, the one-way latencies of 0 and 4 bytes: one word more through everything
+/// tells the load, what is left the call. All else (the store, the ring) is given and stays what it is.
+///
+/// They tell the load well, and of the call only the most that it can be: a rank that answers has just
+/// acknowledged, its card sends the next word no earlier than one pitch later, and software up to
+/// that time costs nothing. So the fit takes the longest call for which both latencies come to a tenth of
+/// the last digit that the paper prints; every shorter one fits as well, with a load a few ns longer.
+///
+/// Units: nanoseconds, whole; picoseconds where means are compared. The search is over integers and
+/// deterministic. Errors: simulator/paper/worlds.hpp.
+
+#include "simulator/paper/worlds.hpp"
+
+#include <cstdint>
+
+namespace simulator {
+
+inline constexpr std::int64_t kPaperZeroBytesPs = 6'500'000;
+inline constexpr std::int64_t kPaperFourBytesPs = 7'800'000;
+inline constexpr std::int64_t kFitTolerancePs = 10'000;
+
+struct HostFit {
+    std::int64_t load_ns = 0, call_ns = 0;              ///< what fits
+    std::int64_t zero_bytes_ps = 0, four_bytes_ps = 0;  ///< the latencies that it gives
+
+    bool fits() const noexcept;
+};
+
+/// The longest call that fits, and its load. The setup's host keeps its store; its load and call do not
+/// matter. What comes back does not fit if nothing does.
+HostFit fit_host(const Setup& setup);
+
+/// The load with which that call fits best: one latency is then as much too long as the other too short.
+HostFit fit_load(const Setup& setup, std::int64_t call_ns);
+
+}  // namespace simulator
