@@ -31,5 +31,6 @@ void add_doctor(CLI::App& app);
 void add_profiles(CLI::App& app);
 void add_bench(CLI::App& app);
 void add_demo(CLI::App& app);
+void add_sim(CLI::App& app);
 
 }  // namespace tools

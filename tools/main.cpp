@@ -21,6 +21,7 @@ Examples:
   rmem watch my-ring 0x100 4            what changes at an address
   rmem doctor                           is this host fit for it?
   rmem bench pingpong                   how fast is it here, beside the machine's own limit?
+  rmem sim paper                        how fast was it on the cards of 1999? In virtual time
 
 Exit codes: 0 done, 1 failed (the sentence says why), 2 wrong command line; `rmem run` has its own.
 Manual: rmem(1), rmem(7) for the environment, bbp(7) for programming.)";
@@ -72,7 +73,7 @@ int main(int argc, char** argv) {
     for (const auto add :
          {tools::add_run, tools::add_list, tools::add_info, tools::add_peek, tools::add_poke,
           tools::add_dump, tools::add_watch, tools::add_doctor, tools::add_clean,
-          tools::add_profiles, tools::add_bench, tools::add_demo}) {
+          tools::add_profiles, tools::add_bench, tools::add_demo, tools::add_sim}) {
         add(app);
     }
     try {

@@ -26,10 +26,10 @@ std::int64_t first_not_below(IsBelow&& is_below) {
     return low;
 }
 
-HostFit try_out(Setup setup, std::int64_t load_ns, std::int64_t call_ns) {
-    setup.host.load_ns = load_ns;
-    setup.host.call_ns = call_ns;
-    return {load_ns, call_ns, one_way_ps(setup, 0), one_way_ps(setup, 4)};
+HostFit try_out(Testbed testbed, std::int64_t load_ns, std::int64_t call_ns) {
+    testbed.host.load_ns = load_ns;
+    testbed.host.call_ns = call_ns;
+    return {load_ns, call_ns, one_way_ps(testbed, 0), one_way_ps(testbed, 4)};
 }
 
 std::int64_t excess_ps(const HostFit& fit) {
@@ -43,19 +43,19 @@ bool HostFit::fits() const noexcept {
            std::abs(four_bytes_ps - kPaperFourBytesPs) <= kFitTolerancePs;
 }
 
-HostFit fit_load(const Setup& setup, std::int64_t call_ns) {
+HostFit fit_load(const Testbed& testbed, std::int64_t call_ns) {
     const std::int64_t load_ns = first_not_below(
-        [&](std::int64_t load) { return excess_ps(try_out(setup, load, call_ns)) < 0; });
-    const HostFit above = try_out(setup, load_ns, call_ns);
+        [&](std::int64_t load) { return excess_ps(try_out(testbed, load, call_ns)) < 0; });
+    const HostFit above = try_out(testbed, load_ns, call_ns);
     if (load_ns == 1) return above;
-    const HostFit below = try_out(setup, load_ns - 1, call_ns);
+    const HostFit below = try_out(testbed, load_ns - 1, call_ns);
     return -excess_ps(below) < excess_ps(above) ? below : above;
 }
 
-HostFit fit_host(const Setup& setup) {
+HostFit fit_host(const Testbed& testbed) {
     const std::int64_t too_long =
-        first_not_below([&](std::int64_t call_ns) { return fit_load(setup, call_ns).fits(); });
-    return fit_load(setup, too_long - 1 > 0 ? too_long - 1 : 1);
+        first_not_below([&](std::int64_t call_ns) { return fit_load(testbed, call_ns).fits(); });
+    return fit_load(testbed, too_long - 1 > 0 ? too_long - 1 : 1);
 }
 
 }  // namespace simulator

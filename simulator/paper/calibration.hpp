@@ -32,11 +32,11 @@ struct HostFit {
     bool fits() const noexcept;
 };
 
-/// The longest call that fits, and its load. The setup's host keeps its store; its load and call do not
+/// The longest call that fits, and its load. The testbed's host keeps its store; its load and call do not
 /// matter. What comes back does not fit if nothing does.
-HostFit fit_host(const Setup& setup);
+HostFit fit_host(const Testbed& testbed);
 
 /// The load with which that call fits best: one latency is then as much too long as the other too short.
-HostFit fit_load(const Setup& setup, std::int64_t call_ns);
+HostFit fit_load(const Testbed& testbed, std::int64_t call_ns);
 
 }  // namespace simulator

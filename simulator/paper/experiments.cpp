@@ -21,10 +21,10 @@ constexpr std::int64_t kWarmUp = 4;  // rounds until everything repeats itself
 struct Phases {
     std::int64_t rounds, step_ns;
 
-    Phases(const Setup& setup, std::size_t bytes) {
+    Phases(const Testbed& testbed, std::size_t bytes) {
         constexpr std::int64_t kFew = 16;
-        const std::int64_t poll_ns = setup.host.load_ns;
-        const bool all = bytes <= 64 && setup.ranks <= 16;
+        const std::int64_t poll_ns = testbed.host.load_ns;
+        const bool all = bytes <= 64 && testbed.ranks <= 16;
         step_ns = all ? 1 : std::max<std::int64_t>(poll_ns / kFew, 1);
         rounds = all ? poll_ns : kFew;
     }
@@ -59,10 +59,10 @@ void repeat(const Phases& phases, Round&& round) {
 
 }  // namespace
 
-std::int64_t one_way_ps(const Setup& setup, std::size_t bytes) {
-    const Phases phases(setup, bytes);
+std::int64_t one_way_ps(const Testbed& testbed, std::size_t bytes) {
+    const Phases phases(testbed, bytes);
     std::int64_t round_ps = 0;
-    run_billboard(setup, [&](Process& me) {
+    run_billboard(testbed, [&](Process& me) {
         std::vector<std::byte> message(bytes);
         if (me.rank() == 0) {
             round_ps = mean_round_ps(me, phases, [&] {
@@ -79,14 +79,14 @@ std::int64_t one_way_ps(const Setup& setup, std::size_t bytes) {
     return round_ps / 2;
 }
 
-std::int64_t multicast_ps(const Setup& setup, std::size_t bytes, unsigned receivers) {
-    const Phases phases(setup, bytes);
-    const std::int64_t poll_ns = setup.host.load_ns;
+std::int64_t multicast_ps(const Testbed& testbed, std::size_t bytes, unsigned receivers) {
+    const Phases phases(testbed, bytes);
+    const std::int64_t poll_ns = testbed.host.load_ns;
     // Long enough that every round begins on an idle ring; idle time costs nothing.
     const std::int64_t period_ns =
-        1'000'000 + static_cast<std::int64_t>(bytes) * 5000 + setup.ranks * 50'000;
+        1'000'000 + static_cast<std::int64_t>(bytes) * 5000 + testbed.ranks * 50'000;
     std::int64_t first_ns = 0, last_ns = 0, sum_ns = 0;
-    run_billboard(setup, [&](Process& me) {
+    run_billboard(testbed, [&](Process& me) {
         std::vector<std::byte> message(bytes);
         const std::vector<int> all = first_receivers(receivers);
         if (me.rank() == 0) first_ns = me.now_ns() + period_ns;
@@ -111,10 +111,10 @@ std::int64_t multicast_ps(const Setup& setup, std::size_t bytes, unsigned receiv
     return sum_ns * kPsPerNs / phases.rounds;
 }
 
-std::int64_t multicast_by_answer_ps(const Setup& setup, std::size_t bytes, unsigned receivers) {
-    const Phases phases(setup, bytes);
+std::int64_t multicast_by_answer_ps(const Testbed& testbed, std::size_t bytes, unsigned receivers) {
+    const Phases phases(testbed, bytes);
     std::int64_t round_ps = 0;
-    run_billboard(setup, [&](Process& me) {
+    run_billboard(testbed, [&](Process& me) {
         std::vector<std::byte> message(bytes);
         const std::vector<int> all = first_receivers(receivers);
         const auto last = static_cast<int>(receivers);
@@ -130,13 +130,13 @@ std::int64_t multicast_by_answer_ps(const Setup& setup, std::size_t bytes, unsig
             });
         }
     });
-    return round_ps - one_way_ps(setup, bytes);
+    return round_ps - one_way_ps(testbed, bytes);
 }
 
-std::int64_t barrier_ps(const Setup& setup) {
-    const Phases phases(setup, 0);
+std::int64_t barrier_ps(const Testbed& testbed) {
+    const Phases phases(testbed, 0);
     std::int64_t begun_ns = 0, ended_ns = 0;
-    run_billboard(setup, [&](Process& me) {
+    run_billboard(testbed, [&](Process& me) {
         for (std::int64_t i = 0; i < kWarmUp + phases.rounds; ++i) {
             if (me.rank() == 0 && i == kWarmUp) begun_ns = me.now_ns();
             // Some think a few nanoseconds longer than others, too little to be taken off: the phases

@@ -30,12 +30,12 @@ private:
     std::function<void(const Event&)> on_arrival_;
 };
 
-Setup ring_of(const std::string& timing, unsigned nodes, const char* host) {
-    Setup setup;
-    setup.timing = timing;
-    setup.nodes = setup.ranks = nodes;
-    setup.host = rmem::sim::parse_host(host);
-    return setup;
+Testbed ring_of(const std::string& timing, unsigned nodes, const char* host) {
+    Testbed testbed;
+    testbed.timing = timing;
+    testbed.nodes = testbed.ranks = nodes;
+    testbed.host = rmem::sim::parse_host(host);
+    return testbed;
 }
 
 }  // namespace
@@ -44,7 +44,7 @@ HopTimes hop_times(const std::string& timing, std::size_t own_bytes) {
     // Node 0's word passes node 1, which begins an own packet a nanosecond earlier each round, from one
     // that is too late to one that is through.
     constexpr std::int64_t kRounds = 2000, kPeriodNs = 500'000;
-    const Setup setup = ring_of(timing, 4, "none");
+    const Testbed testbed = ring_of(timing, 4, "none");
     HopTimes times{INT64_MAX, 0};
     std::int64_t at_node_1 = 0;
     Arrivals arrivals([&](const Event& event) {
@@ -57,25 +57,25 @@ HopTimes hop_times(const std::string& timing, std::size_t own_bytes) {
     const auto program = [&](Process& me) {
         SimMemory memory(me);
         const std::vector<std::byte> own(me.rank() == 0 ? rmem::kWordBytes : own_bytes);
-        const std::size_t place = me.rank() == 0 ? 0 : setup.user_bytes / 2;
+        const std::size_t place = me.rank() == 0 ? 0 : testbed.user_bytes / 2;
         for (std::int64_t i = 1; me.rank() <= 1 && i <= kRounds; ++i) {
             sleep_until(me, i * kPeriodNs + (me.rank() == 0 ? i - kRounds / 2 : 0));
             memory.write(place, own.data(), own.size());
         }
     };
-    run_bare(setup, program, &arrivals);
+    run_bare(testbed, program, &arrivals);
     return times;
 }
 
 std::int64_t throughput(const std::string& timing, unsigned transmitters) {
     // A single one streams; of several, each what its FIFO holds, so that all are sending till the end.
     const std::size_t own_bytes = transmitters == 1 ? 65536 : 4096;
-    Setup setup = ring_of(timing, std::max(transmitters, 2U), "pentium-ii");
-    setup.user_bytes = own_bytes * setup.nodes;
-    std::vector<std::int64_t> first(setup.nodes), last(setup.nodes);
-    std::vector<std::int64_t> bytes(setup.nodes);  // behind the first write
+    Testbed testbed = ring_of(timing, std::max(transmitters, 2U), "pentium-ii");
+    testbed.user_bytes = own_bytes * testbed.nodes;
+    std::vector<std::int64_t> first(testbed.nodes), last(testbed.nodes);
+    std::vector<std::int64_t> bytes(testbed.nodes);  // behind the first write
     Arrivals arrivals([&](const Event& event) {
-        if (event.node != (event.origin + 1U) % setup.nodes) return;
+        if (event.node != (event.origin + 1U) % testbed.nodes) return;
         if (first[event.origin] == 0) {
             first[event.origin] = event.time_ns;
         } else {
@@ -89,7 +89,7 @@ std::int64_t throughput(const std::string& timing, unsigned transmitters) {
         const std::vector<std::byte> own(own_bytes);
         memory.write(me.rank() * own_bytes, own.data(), own.size());
     };
-    run_bare(setup, program, &arrivals);
+    run_bare(testbed, program, &arrivals);
     std::int64_t sum = 0;
     for (unsigned node = 0; node < transmitters; ++node) {
         sum += bytes[node] * 1'000'000'000 / (last[node] - first[node]);
@@ -98,7 +98,7 @@ std::int64_t throughput(const std::string& timing, unsigned transmitters) {
 }
 
 std::int64_t farthest_ns(const std::string& timing, unsigned nodes, bool all_send) {
-    const Setup setup = ring_of(timing, nodes, "none");
+    const Testbed testbed = ring_of(timing, nodes, "none");
     std::int64_t longest = 0;
     Arrivals arrivals(
         [&](const Event& event) { longest = std::max(longest, event.time_ns - event.stored_ns); });
@@ -106,20 +106,20 @@ std::int64_t farthest_ns(const std::string& timing, unsigned nodes, bool all_sen
         if (me.rank() != 0 && !all_send) return;
         SimMemory(me).post_word(me.rank() * rmem::kWordBytes, 1);
     };
-    run_bare(setup, program, &arrivals);
+    run_bare(testbed, program, &arrivals);
     return longest;
 }
 
 unsigned largest_ring(const std::string& timing) {
     const auto is_possible = [&](unsigned nodes) {
         try {
-            Setup setup = ring_of(timing, nodes, "none");
+            Testbed testbed = ring_of(timing, nodes, "none");
             unsigned reached = 0;
             Arrivals arrivals([&](const Event&) { ++reached; });
             const auto program = [](Process& me) {
                 if (me.rank() == 0) SimMemory(me).post_word(0, 1);
             };
-            run_bare(setup, program, &arrivals);
+            run_bare(testbed, program, &arrivals);
             return reached == nodes - 1;
         } catch (const rmem::Error&) {
             return false;

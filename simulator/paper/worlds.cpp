@@ -16,15 +16,15 @@ using rmem::sim::WorldConfig;
 
 constexpr std::size_t kFiberBytes = std::size_t{64} * 1024;  // thousands of them fit
 
-WorldConfig config_of(const Setup& setup) {
+WorldConfig config_of(const Testbed& testbed) {
     WorldConfig config;
     config.ring.name = "experiment";
-    config.ring.nodes = setup.nodes;
-    config.ring.ranks = setup.ranks;
-    config.ring.user_bytes = setup.user_bytes;
-    config.ring.timing = rmem::parse_timing(setup.timing);
-    config.topology = setup.topology;
-    config.host = setup.host;
+    config.ring.nodes = testbed.nodes;
+    config.ring.ranks = testbed.ranks;
+    config.ring.user_bytes = testbed.user_bytes;
+    config.ring.timing = rmem::parse_timing(testbed.timing);
+    config.topology = testbed.topology;
+    config.host = testbed.host;
     config.stack_bytes = kFiberBytes;
     return config;
 }
@@ -49,11 +49,11 @@ void sleep_until(Process& process, std::int64_t time_ns) {
     if (time_ns > process.now_ns()) process.sleep(time_ns - process.now_ns());
 }
 
-void run_billboard(const Setup& setup, const RankProgram& program) {
+void run_billboard(const Testbed& testbed, const RankProgram& program) {
     billboard::Settings settings = billboard::paper_settings();
-    settings.board.data_bytes = setup.partition_bytes;
-    settings.barrier = setup.barrier;
-    World world(billboard::simulated(config_of(setup), settings));
+    settings.board.data_bytes = testbed.partition_bytes;
+    settings.barrier = testbed.barrier;
+    World world(billboard::simulated(config_of(testbed), settings));
     run_to_the_end(world, [&program](Process& me) {
         checked(bbp_init(nullptr, nullptr));
         checked(bbp_barrier());
@@ -63,8 +63,8 @@ void run_billboard(const Setup& setup, const RankProgram& program) {
     });
 }
 
-void run_bare(const Setup& setup, const RankProgram& program, rmem::sim::Observer* observer) {
-    World world(config_of(setup));
+void run_bare(const Testbed& testbed, const RankProgram& program, rmem::sim::Observer* observer) {
+    World world(config_of(testbed));
     world.observe(observer);
     run_to_the_end(world, program);
 }

@@ -3,7 +3,7 @@
 
 /// Worlds for measurements: the paper's hosts on a ring, all ranks running one program.
 ///
-/// Equal setups give equal times, in whole nanoseconds of virtual time.
+/// Equal testbeds give equal times, in whole nanoseconds of virtual time.
 /// Errors: rmem::Error when a world cannot be made, a bbp_ call fails, or the ranks wait for each other.
 /// Thread safety: the calling thread's; one at a time (rmem/sim/world.hpp).
 
@@ -17,7 +17,7 @@
 namespace simulator {
 
 /// The machines of an experiment: by default the paper's four, on a ring with fixed packets.
-struct Setup {
+struct Testbed {
     rmem::sim::HostProfile host = rmem::sim::parse_host("pentium-ii");
     std::string timing = "scramnet-burst";
     unsigned nodes = 4;
@@ -33,10 +33,10 @@ using RankProgram = std::function<void(rmem::sim::Process&)>;
 
 /// Runs the program between bbp_init and bbp_finalize on every rank. All begin together, behind a barrier,
 /// and nobody leaves before all are through: who is idle does not disturb.
-void run_billboard(const Setup& setup, const RankProgram& program);
+void run_billboard(const Testbed& testbed, const RankProgram& program);
 
 /// Runs it on every rank of a world that has no billboard: bare memory (rmem/sim/sim_memory.hpp).
-void run_bare(const Setup& setup, const RankProgram& program,
+void run_bare(const Testbed& testbed, const RankProgram& program,
               rmem::sim::Observer* observer = nullptr);
 
 /// Throws what bbp_last_error says when `result` is a failure; gives it back otherwise.

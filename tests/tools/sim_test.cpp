@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+// `rmem sim`.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <sstream>
+#include <string>
+
+#include "tests/support/tool.hpp"
+
+namespace rmem::test {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
+
+TEST(Sim, explains_each_of_its_commands) {
+    for (const std::string name : {"paper"}) {
+        const Ran ran = run_tool({"sim", name, "--help"});
+        EXPECT_EQ(ran.code, 0);
+        EXPECT_THAT(ran.out, HasSubstr("Examples:\n  rmem sim " + name));
+        EXPECT_THAT(ran.out, HasSubstr("Exit codes:"));
+    }
+}
+
+TEST(Sim, wants_to_know_what_to_simulate) {
+    EXPECT_EQ(run_tool({"sim"}).code, 2);
+    EXPECT_EQ(run_tool({"sim", "bogus"}).code, 2);
+}
+
+TEST(SimPaper, shows_the_papers_numbers_beside_its_own) {
+    const Ran ran = run_tool({"sim", "paper"});
+    EXPECT_EQ(ran.code, 0);
+    for (const char* word : {"B1 ", "B21 ", "fitted", "predicted", "not yet modelled"}) {
+        EXPECT_THAT(ran.out, HasSubstr(word));
+    }
+}
+
+TEST(SimPaper, tells_programs_the_same) {
+    const auto rows = run_tool({"sim", "paper", "--json"}).json();
+    bool found = false;
+    for (const auto& row : rows) {
+        if (row["id"] != "B1") continue;
+        found = true;
+        EXPECT_EQ(row["paper_value"], 7.8);
+        EXPECT_NEAR(row["simulated"].get<double>(), 7.8, 0.078);
+        EXPECT_TRUE(row["here"].is_null());
+        EXPECT_EQ(row["standing"], "fitted");
+    }
+    EXPECT_TRUE(found);
+}
+
+TEST(SimPaper, gives_a_figure_as_a_table_as_data_and_as_json) {
+    EXPECT_THAT(run_tool({"sim", "paper", "--figure", "4"}).out, HasSubstr("to the last of three"));
+    std::istringstream data(run_tool({"sim", "paper", "--figure", "4", "--data"}).out);
+    std::string line;
+    std::getline(data, line);
+    EXPECT_THAT(line, StartsWith("# "));
+    std::getline(data, line);
+    EXPECT_THAT(line, StartsWith("# bytes |"));
+    double bytes = -1, one = 0, all = 0;
+    data >> bytes >> one >> all;
+    EXPECT_EQ(bytes, 0);
+    EXPECT_NEAR(one, 6.5, 0.07);
+    EXPECT_GT(all, one);
+    const auto json = run_tool({"sim", "paper", "--figure", "4", "--json"}).json();
+    EXPECT_EQ(json["rows_ps"][0][0], 0);
+}
+
+TEST(SimPaper, refuses_what_it_cannot_draw) {
+    const Ran other = run_tool({"sim", "paper", "--figure", "3"});
+    EXPECT_EQ(other.code, 2);
+    EXPECT_TRUE(other.says("--figure"));
+    EXPECT_EQ(run_tool({"sim", "paper", "--data"}).code, 2);
+}
+
+}  // namespace
+}  // namespace rmem::test

@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+/// The subcommands of `rmem sim`, each in a file of its own name.
+
+#include "tools/commands.hpp"
+
+namespace tools {
+
+void add_sim_paper(CLI::App& sim);
+
+}  // namespace tools
