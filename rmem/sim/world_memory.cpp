@@ -32,7 +32,9 @@ void World::await_fifo(Process& process) {
     const TimingProfile& timing = config_.ring.timing;
     if (timing.fifo_words == 0 || timing.overflow == FifoPolicy::lose) return;
     while (wire_.fifo_occupancy(process.node_) >= timing.fifo_words) {
-        process.clock_ns_ = std::max(process.clock_ns_ + 1, wire_.room_at(process.node_, 1));
+        // Only what happens on the wire makes room.
+        process.clock_ns_ = std::max({process.clock_ns_ + 1, wire_.room_at(process.node_, 1),
+                                      wire_.next_time_ns()});
         settle(process);
     }
 }
