@@ -31,8 +31,8 @@ void Ledger::starts(unsigned rank) {
     for (unsigned peer = 0; peer < Scenario::kRanks; ++peer) {
         pair(rank, peer).told = ranks_[peer].deaths;
         pair(rank, peer).met = 0;
-        // Who is dead now may be found dead, or be back before it is looked for.
-        pair(rank, peer).unsure = peer != rank && !ranks_[peer].alive;
+        // Who has died may be found dead, or in its new life already.
+        pair(rank, peer).unsure = peer != rank && ranks_[peer].deaths != 0;
     }
 }
 
@@ -152,7 +152,10 @@ bool Ledger::may_be_missing(const Entry& entry, unsigned from, unsigned to) cons
     if (entry.status != Status::sent) return true;
     if (entry.to_life != ranks_[to].life || !ranks_[to].alive) return true;
     if (entry.life == ranks_[from].life && ranks_[from].alive) return false;
-    return ranks_[from].node_died[entry.life];  // with what its card had not sent
+    // With a card goes what it had not sent yet, of processes that died before, too.
+    const auto& died = ranks_[from].node_died;
+    return std::find(died.begin() + static_cast<std::ptrdiff_t>(entry.life), died.end(), true) !=
+           died.end();
 }
 
 void Ledger::complain(unsigned from, unsigned to, std::string sentence) {
@@ -168,23 +171,22 @@ void Ledger::is_told(unsigned rank, unsigned peer) {
     if (p.told >= ranks_[peer].deaths && knows && !p.unsure) {
         complain(peer, rank, "BBP_EPEER, though it has not died since the last one");
     }
-    p.told = ranks_[peer].deaths;
-    p.unsure = false;
+    // Of another death during the call it may still be told.
+    p.told = p.deaths_before;
+    p.unsure = p.deaths_before != ranks_[peer].deaths;
 }
 
 void Ledger::is_told_of_some(unsigned rank, std::span<const int> dests) {
     findings_.saw(Sight::peer_error);
-    const auto may_be_meant = [&](int dest) {
-        const auto peer = static_cast<unsigned>(dest);
-        return pair(rank, peer).told < ranks_[peer].deaths || !ranks_[peer].alive;
-    };
-    const auto meant = std::count_if(dests.begin(), dests.end(), may_be_meant);
     for (const int dest : dests) {
-        Pair& p = pair(rank, static_cast<unsigned>(dest));
-        const unsigned deaths = ranks_[static_cast<unsigned>(dest)].deaths;
-        if (p.told == deaths) continue;
-        if (meant == 1) p.told = deaths;
-        if (meant > 1) p.unsure = true;
+        const auto peer = static_cast<unsigned>(dest);
+        if (ranks_[peer].deaths != 0) pair(rank, peer).unsure = true;
+    }
+}
+
+void Ledger::calls(unsigned rank) {
+    for (unsigned peer = 0; peer < Scenario::kRanks; ++peer) {
+        pair(rank, peer).deaths_before = ranks_[peer].deaths;
     }
 }
 

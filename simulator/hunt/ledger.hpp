@@ -36,6 +36,9 @@ public:
     bool is_alive(unsigned rank) const { return ranks_[rank].alive; }
     unsigned life(unsigned rank) const { return ranks_[rank].life; }
 
+    /// A call of `rank` begins.
+    void calls(unsigned rank);
+
     // ---- Sending
     static void fill(std::span<std::byte> bytes, unsigned rank, unsigned life,
                      std::uint64_t number);
@@ -81,10 +84,11 @@ private:
     /// From one rank to another.
     struct Pair {
         std::vector<Entry> entries;
-        std::size_t next = 0;  ///< all before it are received or passed over
-        unsigned told = 0;     ///< deaths of the receiver that the sender knows of
-        unsigned met = 0;      ///< the receiver's last life that the sender has heard of
-        bool unsure = false;   ///< whether it knows of all of them
+        std::size_t next = 0;        ///< all before it are received or passed over
+        unsigned told = 0;           ///< deaths of the receiver that the sender knows of
+        unsigned met = 0;            ///< the receiver's last life that the sender has heard of
+        unsigned deaths_before = 0;  ///< of the receiver, when the sender's call began
+        bool unsure = false;         ///< whether it knows of all of them
     };
     struct RankState {
         bool alive = false;

@@ -60,6 +60,7 @@ void Traffic::run(rmem::sim::Process& process) {
           process.life()};
     const std::size_t buffers = free_buffers(me);
     while (!enough()) act(me);
+    while (ranks_[rank].barriers < barriers_due()) barrier(me);
     settle(me);
     check_buffers(me, buffers);
     ++finished_;
@@ -76,7 +77,28 @@ bool Traffic::enough() const {
     return ledger_.posted() >= scenario_.messages && !more_to_come();
 }
 
+/// Where nobody dies and nothing is lost, all meet after each so many messages. Not by messages, for
+/// which there may be no buffer while nobody reads.
+unsigned Traffic::barriers_due() const {
+    if (scenario_.ends || scenario_.loses) return 0;
+    if (scenario_.settings.barrier != billboard::BarrierKind::arrival) return 0;
+    return static_cast<unsigned>(std::min<std::uint64_t>(ledger_.posted(), scenario_.messages)) /
+           kMessagesABarrier;
+}
+
+void Traffic::barrier(Me& me) {
+    const unsigned number = ++ranks_[me.rank].barriers;
+    if (const int code = me.endpoint.barrier(); code != BBP_OK) note_error(me, -1, code, "barrier");
+    for (unsigned r = 0; r < Scenario::kRanks; ++r) {
+        if (ranks_.at(r).barriers >= number) continue;
+        findings_.violate(fmt::format("rank {} passed barrier {} before rank {} had come to it",
+                                      me.rank, number, r));
+    }
+}
+
 void Traffic::act(Me& me) {
+    ledger_.calls(me.rank);
+    if (ranks_[me.rank].barriers < barriers_due()) return barrier(me);
     const bool starved = me.process.now_ns() < ranks_[me.rank].starved_until_ns;
     switch (me.random.below(12)) {
         case 0:
@@ -173,6 +195,7 @@ void Traffic::compose(Me& me) {
 // ---- Receiving ----------------------------------------------------------------------------------
 
 void Traffic::receive(Me& me, bool patient) {
+    ledger_.calls(me.rank);
     const bool any = patient || me.random.one_in(2);
     const int source = any ? BBP_ANY : me.somebody();
     const Deadline deadline = patient ? me.endpoint.deadline_in(50 * kMicrosecond) : me.soon();

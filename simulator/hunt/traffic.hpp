@@ -25,6 +25,7 @@ using OpenEndpoint = std::function<std::unique_ptr<billboard::Endpoint>()>;
 
 class Traffic {
 public:
+    static constexpr unsigned kMessagesABarrier = 400;
     static constexpr std::int64_t kSettleNs =
         400'000'000;  ///< virtual; then messages count as lost
 
@@ -45,8 +46,7 @@ public:
 private:
     struct RankState {
         std::int64_t starved_until_ns = 0;
-        bool finished = false;
-        unsigned barriers = 0;
+        unsigned barriers = 0;  ///< that it has come to
     };
     struct Me;
 
@@ -57,6 +57,8 @@ private:
     void look(Me& me);
     void view(Me& me);
     void act(Me& me);
+    void barrier(Me& me);
+    unsigned barriers_due() const;
     void settle(Me& me);
     static std::size_t free_buffers(Me& me);
     void check_buffers(Me& me, std::size_t buffers);
