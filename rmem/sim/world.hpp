@@ -140,6 +140,7 @@ private:
         std::vector<std::uint64_t> applied;  ///< of each origin, the last write's number
         std::vector<Process*> parked;        ///< its processes that watch words
         bool alive = true;
+        bool complete = true;  ///< not joining: its bank has all that it must have
         unsigned joins = 0;        ///< how often it was told to
         std::int64_t gone_ns = 0;  ///< when the last of its writes was through, if it is off
         std::uint64_t delays_due = 0, losses_due = 0, repeats_due = 0;  ///< writes to be hit
@@ -204,7 +205,7 @@ private:
     // -- faults (world_faults.cpp)
     void schedule_wire_faults();
     void complete_join(unsigned node, unsigned joins, const std::function<void()>& joined);
-    std::optional<unsigned> live_node_before(unsigned node) const;
+    std::optional<unsigned> complete_node_before(unsigned node) const;
     bool take_memory_of(unsigned source, unsigned node);
     std::int64_t settling_ns() const noexcept;
 

@@ -50,7 +50,7 @@ void World::fail_node(unsigned id) {
     check_node(id);
     Node& node = nodes_[id];
     if (!node.alive) return;
-    node.alive = false;
+    node.alive = node.complete = false;
     ++node.joins;  // a join under way is void
     node.gone_ns = now_ns_ + settling_ns();
     wire_.set_alive(id, false, now_ns_);
@@ -77,12 +77,13 @@ void World::join_node(unsigned id, std::function<void()> joined) {
 void World::complete_join(unsigned id, unsigned joins, const std::function<void()>& joined) {
     Node& node = nodes_[id];
     if (node.joins != joins) return;  // it has failed again
-    const auto source = live_node_before(id);
+    const auto source = complete_node_before(id);
     if (source && !take_memory_of(*source, id)) {
         at(now_ns_ + settling_ns(),
            [this, id, joins, joined] { complete_join(id, joins, joined); });
         return;
     }
+    node.complete = true;
     node.finished = flight_.count_of(static_cast<std::uint16_t>(id));
     tell(EventKind::node_joined, static_cast<std::uint16_t>(id), nullptr, now_ns_);
     note_liveness();
@@ -103,11 +104,11 @@ bool World::take_memory_of(unsigned source, unsigned id) {
     return true;
 }
 
-/// The nearest one upstream: what it has not got yet comes past the node later.
-std::optional<unsigned> World::live_node_before(unsigned id) const {
+/// The nearest one upstream with all its memory: what it has not got yet comes past the node later.
+std::optional<unsigned> World::complete_node_before(unsigned id) const {
     for (unsigned steps = 1; steps < nodes(); ++steps) {
         const unsigned candidate = (id + nodes() - steps) % nodes();
-        if (nodes_[candidate].alive) return candidate;
+        if (nodes_[candidate].complete) return candidate;
     }
     return std::nullopt;
 }
