@@ -118,15 +118,15 @@ struct Fiber::Switch {
     static void enter(Fiber& f) {
         const Handled handled;
 #if RMEM_TSAN
-        f.outside_shadow_ = __tsan_get_current_fiber();
-        __tsan_switch_to_fiber(f.shadow_, 0);
+        f.outside_.shadow = __tsan_get_current_fiber();
+        __tsan_switch_to_fiber(f.inside_.shadow, 0);
 #endif
 #if RMEM_ASAN
         void* frames = nullptr;
         __lsan_disable();  // what an abandoned fiber owns is lost on purpose
         __sanitizer_start_switch_fiber(&frames, f.stack_, f.stack_bytes_);
 #endif
-        f.inside_ = context::jump_fcontext(f.inside_, &f).fctx;
+        f.inside_.context = context::jump_fcontext(f.inside_.context, &f).fctx;
 #if RMEM_ASAN
         __sanitizer_finish_switch_fiber(frames, nullptr, nullptr);
         __lsan_enable();
@@ -136,29 +136,25 @@ struct Fiber::Switch {
     static void leave(Fiber& f) {
         const Handled handled;
 #if RMEM_TSAN
-        __tsan_switch_to_fiber(f.outside_shadow_, 0);
+        __tsan_switch_to_fiber(f.outside_.shadow, 0);
 #endif
 #if RMEM_ASAN
         void* frames = nullptr;
-        __sanitizer_start_switch_fiber(f.ended_ ? nullptr : &frames, f.outside_stack_,
-                                       f.outside_stack_bytes_);
+        __sanitizer_start_switch_fiber(f.ended_ ? nullptr : &frames, f.outside_.stack,
+                                       f.outside_.stack_bytes);
 #endif
-        const context::transfer_t back = context::jump_fcontext(f.outside_, nullptr);
-        arrived(f, back.fctx);
+        f.outside_.context = context::jump_fcontext(f.outside_.context, nullptr).fctx;
 #if RMEM_ASAN
-        __sanitizer_finish_switch_fiber(frames, &f.outside_stack_, &f.outside_stack_bytes_);
+        __sanitizer_finish_switch_fiber(frames, &f.outside_.stack, &f.outside_.stack_bytes);
 #endif
-    }
-    static void arrived(Fiber& f, void* outside) {
-        f.outside_ = outside;
     }
 
     /// The first frame of a fiber.
     static void start(context::transfer_t from) {
         Fiber& f = *static_cast<Fiber*>(from.data);
-        arrived(f, from.fctx);
+        f.outside_.context = from.fctx;
 #if RMEM_ASAN
-        __sanitizer_finish_switch_fiber(nullptr, &f.outside_stack_, &f.outside_stack_bytes_);
+        __sanitizer_finish_switch_fiber(nullptr, &f.outside_.stack, &f.outside_.stack_bytes);
 #endif
         std::memset(static_cast<void*>(abi::__cxa_get_globals()), 0,
                     sizeof(void*) + sizeof(unsigned));  // it handles none
@@ -176,15 +172,15 @@ Fiber::Fiber(std::function<void()> body, std::size_t stack_bytes)
     : body_(std::move(body)),
       stack_bytes_((stack_bytes + page_bytes() - 1) / page_bytes() * page_bytes()) {
     stack_ = stacks.take(stack_bytes_);
-    inside_ = context::make_fcontext(stack_ + stack_bytes_, stack_bytes_, Switch::start);
+    inside_.context = context::make_fcontext(stack_ + stack_bytes_, stack_bytes_, Switch::start);
 #if RMEM_TSAN
-    shadow_ = __tsan_create_fiber(0);
+    inside_.shadow = __tsan_create_fiber(0);
 #endif
 }
 
 Fiber::~Fiber() {
 #if RMEM_TSAN
-    __tsan_destroy_fiber(shadow_);
+    __tsan_destroy_fiber(inside_.shadow);
 #endif
     stacks.give_back(stack_, stack_bytes_);
 }

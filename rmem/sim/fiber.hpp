@@ -39,18 +39,21 @@ public:
 private:
     struct Switch;
 
+    /// One side of a switch: where it goes on; the rest is for sanitizers.
+    struct Side {
+        void* context = nullptr;
+        const void* stack = nullptr;
+        std::size_t stack_bytes = 0;
+        void* shadow = nullptr;
+    };
+
     std::function<void()> body_;
     std::byte* stack_ = nullptr;  ///< its lowest address, above the guard page
     std::size_t stack_bytes_;
-    void* inside_ = nullptr;   ///< where it goes on
-    void* outside_ = nullptr;  ///< who resumed it
+    Side inside_;
+    Side outside_;  ///< who resumed it
     bool ended_ = false;
     std::exception_ptr thrown_;
-    // For sanitizers, which must be told of each switch.
-    const void* outside_stack_ = nullptr;
-    std::size_t outside_stack_bytes_ = 0;
-    void* shadow_ = nullptr;
-    void* outside_shadow_ = nullptr;
 };
 
 }  // namespace rmem::sim
