@@ -7,7 +7,25 @@ namespace rmem::sim {
 
 namespace {
 
-/// A bridge's FIFO loses nothing, whatever cards do.
+constexpr std::uint32_t kMost = 256;  // members of a ring
+
+void check(const Topology& t) {
+    const std::uint32_t bridges = t.rings > 1 ? 1 : 0;
+    if (t.rings < 1 || t.rings > kMost || t.nodes_per_ring < 1 ||
+        t.nodes_per_ring > kMost - bridges) {
+        throw Error(
+            Errc::bad_node_count,
+            fmt::format("a wire has one ring of 1 to {} nodes, or up to {} rings of 1 to {} "
+                        "nodes and a bridge each, not {} of {}",
+                        kMost, kMost, kMost - 1, t.rings, t.nodes_per_ring));
+    }
+    if (t.bridge_ns < 0) {
+        throw Error(Errc::bad_profile,
+                    fmt::format("a bridge takes 0 ns or more, not {} ns", t.bridge_ns));
+    }
+}
+
+/// A bridge's FIFO loses nothing; a ring has one policy.
 TimingProfile held_off(TimingProfile profile) {
     profile.overflow = FifoPolicy::hold_off;
     return profile;
@@ -15,34 +33,34 @@ TimingProfile held_off(TimingProfile profile) {
 
 }  // namespace
 
-Wire::Wire(const TimingProfile& profile, const Topology& topology) : topology_(topology) {
-    if (topology.rings <= 1) {
-        rings_.emplace_back(WireModel(profile, topology.nodes_per_ring));
+Wire::Wire(const TimingProfile& profile, const Topology& topology, std::int64_t start_ns)
+    : topology_(topology), now_ns_(start_ns) {
+    check(topology);
+    if (topology.rings == 1) {
+        rings_.emplace_back(profile, topology.nodes_per_ring, start_ns);
         return;
     }
-    if (topology.rings > UINT16_MAX / topology.nodes_per_ring) {
-        throw Error(Errc::bad_node_count,
-                    fmt::format("a hierarchy of {} rings of {} nodes has more than {} nodes",
-                                topology.rings, topology.nodes_per_ring, UINT16_MAX));
-    }
     for (std::uint32_t r = 0; r < topology.rings; ++r) {
-        rings_.emplace_back(WireModel(held_off(profile), topology.nodes_per_ring + 1));
+        rings_.emplace_back(held_off(profile), topology.nodes_per_ring + 1, start_ns);
     }
-    rings_.emplace_back(WireModel(held_off(profile), topology.rings));
+    rings_.emplace_back(held_off(profile), topology.rings, start_ns);
+    next_ns_.assign(rings_.size(), kNever);
 }
 
 WireSubmit Wire::submit(const WireWrite& write) {
     if (rings_.size() == 1) [[likely]]
-        return rings_.front().model.submit(write);
+        return rings_.front().submit(write);
+    if (write.origin >= topology_.nodes()) return WireSubmit::refused;
     if (free_.empty()) {
         free_.push_back(static_cast<std::uint32_t>(carried_.size()));
         carried_.emplace_back();
     }
     const std::uint32_t index = free_.back();
     WireWrite inner = write;
-    inner.origin = static_cast<std::uint16_t>(write.origin % topology_.nodes_per_ring);
+    inner.origin = static_cast<std::uint16_t>(place_of(write.origin));
     inner.tag = index;
-    const WireSubmit result = rings_[write.origin / topology_.nodes_per_ring].model.submit(inner);
+    at_now(ring_of(write.origin));  // which counts what is late
+    const WireSubmit result = submit_on(ring_of(write.origin), inner);
     if (result == WireSubmit::refused) return result;
     free_.pop_back();
     carried_[index] = {write.tag,           write.offset, write.bytes,
@@ -50,50 +68,51 @@ WireSubmit Wire::submit(const WireWrite& write) {
     return result;
 }
 
-std::size_t Wire::next_ring() const noexcept {
-    std::size_t next = 0;
-    std::int64_t least = kNever;
-    for (std::size_t r = 0; r < rings_.size(); ++r) {
-        const std::int64_t time = rings_[r].model.next_time_ns();
-        if (time < least) {
-            least = time;
-            next = r;
-        }
-    }
-    return next;
+/// The ring, brought to the present. Only between two advance(): then it has no event that is due.
+WireModel& Wire::at_now(std::size_t ring) {
+    if (rings_.size() != 1) rings_[ring].advance(now_ns_, [](const WireOutcome&) {});
+    return rings_[ring];
+}
+
+WireSubmit Wire::submit_on(std::size_t ring, const WireWrite& write) {
+    const WireSubmit result = rings_[ring].submit(write);
+    next_ns_[ring] = rings_[ring].next_time_ns();
+    const bool sooner = next_ns_[ring] < next_ns_[next_];
+    if (sooner || (next_ns_[ring] == next_ns_[next_] && ring < next_)) next_ = ring;
+    return result;
 }
 
 /// The ring with the least time does what it has to do then. What crosses a bridge is submitted to its
 /// next ring no earlier, so no ring gets a write of its past.
 void Wire::advance_one() {
-    const std::size_t ring = next_ring();
+    const std::size_t ring = next_;
+    now_ns_ = next_ns_[ring];
     inner_.clear();
     outcomes_.clear();
-    WireModel& model = rings_[ring].model;
-    model.advance(model.next_time_ns(), [this](const WireOutcome& o) { inner_.push_back(o); });
+    rings_[ring].advance(now_ns_, [this](const WireOutcome& o) { inner_.push_back(o); });
+    next_ns_[ring] = rings_[ring].next_time_ns();
     for (const WireOutcome& outcome : inner_) on_outcome(ring, outcome);
+    next_ = static_cast<std::size_t>(std::min_element(next_ns_.begin(), next_ns_.end()) -
+                                     next_ns_.begin());
 }
 
 void Wire::on_outcome(std::size_t ring, const WireOutcome& outcome) {
+    if (outcome.kind == WireOutcomeKind::returned) return finish(outcome);
     const bool at_bridge = !is_leaf(ring) || outcome.node == topology_.nodes_per_ring;
-    if (outcome.kind == WireOutcomeKind::returned) return finish(outcome.tag, outcome);
-    if (outcome.kind == WireOutcomeKind::arrived && at_bridge) {
+    if (!at_bridge) {
+        const Carried& write = carried_[outcome.tag];
+        WireOutcome seen = outcome;
+        seen.tag = write.tag;
+        seen.origin = write.origin;
+        seen.node = static_cast<std::uint16_t>(ring * topology_.nodes_per_ring + outcome.node);
+        outcomes_.push_back(seen);
+    } else if (outcome.kind == WireOutcomeKind::arrived) {
         // On the backbone to the leaf of that bridge, on a leaf to the backbone, from its own bridge.
         const std::size_t to = is_leaf(ring) ? topology_.rings : outcome.node;
         const auto from =
             static_cast<std::uint16_t>(is_leaf(ring) ? ring : topology_.nodes_per_ring);
-        return forward(to, from, outcome.tag, outcome.time_ns + topology_.bridge_ns);
+        forward(to, from, outcome.tag, outcome.time_ns + topology_.bridge_ns);
     }
-    const Carried& write = carried_[outcome.tag];
-    if (at_bridge || (outcome.kind == WireOutcomeKind::sent &&
-                      ring != write.origin / topology_.nodes_per_ring)) {
-        return;  // what bridges do is no node's doing
-    }
-    WireOutcome seen = outcome;
-    seen.tag = write.tag;
-    seen.origin = write.origin;
-    seen.node = static_cast<std::uint16_t>(ring * topology_.nodes_per_ring + outcome.node);
-    outcomes_.push_back(seen);
 }
 
 void Wire::forward(std::size_t ring, std::uint16_t from, std::uint64_t carried,
@@ -106,32 +125,30 @@ void Wire::forward(std::size_t ring, std::uint16_t from, std::uint64_t carried,
     out.offset = write.offset;
     out.time_ns = time_ns;
     out.tag = carried;
-    rings_[ring].model.submit(out);
+    submit_on(ring, out);
 }
 
 /// It has come round on one more ring; on the last, it is back as a whole.
-void Wire::finish(std::uint64_t index, const WireOutcome& outcome) {
-    Carried& write = carried_[index];
+void Wire::finish(const WireOutcome& outcome) {
+    Carried& write = carried_[outcome.tag];
     if (--write.rings_left != 0) return;
     WireOutcome seen = outcome;
     seen.tag = write.tag;
     seen.node = seen.origin = write.origin;
     outcomes_.push_back(seen);
-    free_.push_back(static_cast<std::uint32_t>(index));
+    free_.push_back(static_cast<std::uint32_t>(outcome.tag));
 }
 
-std::uint32_t Wire::fifo_occupancy(std::uint32_t node) const noexcept {
-    return rings_[node / topology_.nodes_per_ring].model.fifo_occupancy(node %
-                                                                        topology_.nodes_per_ring);
+std::uint32_t Wire::fifo_occupancy(std::uint32_t node) {
+    return at_now(ring_of(node)).fifo_occupancy(place_of(node));
 }
 
-std::int64_t Wire::room_at(std::uint32_t node, std::uint32_t words) const noexcept {
-    return rings_[node / topology_.nodes_per_ring].model.room_at(node % topology_.nodes_per_ring,
-                                                                 words);
+std::int64_t Wire::room_at(std::uint32_t node, std::uint32_t words) {
+    return at_now(ring_of(node)).room_at(place_of(node), words);
 }
 
 void Wire::report_sent(bool on) noexcept {
-    for (LeafRing& ring : rings_) ring.model.report_sent(on);
+    for (WireModel& ring : rings_) ring.report_sent(on);
 }
 
 void Wire::refuse_faults() const {
@@ -142,30 +159,30 @@ void Wire::refuse_faults() const {
 
 void Wire::set_alive(std::uint32_t node, bool alive, std::int64_t time_ns) {
     refuse_faults();
-    rings_.front().model.set_alive(node, alive, time_ns);
+    rings_.front().set_alive(node, alive, time_ns);
 }
 
 void Wire::set_cable(std::uint32_t ring, std::uint32_t from_node, bool up, std::int64_t time_ns) {
     refuse_faults();
-    rings_.front().model.set_cable(ring, from_node, up, time_ns);
+    rings_.front().set_cable(ring, from_node, up, time_ns);
 }
 
 WireCounters Wire::counters(std::uint32_t node) const noexcept {
-    return rings_[node / topology_.nodes_per_ring].model.counters(node % topology_.nodes_per_ring);
+    return rings_[ring_of(node)].counters(place_of(node));
 }
 
 WireCounters Wire::totals() const noexcept {
     WireCounters sum;
-    for (const LeafRing& ring : rings_) sum += ring.model.totals();
+    for (const WireModel& ring : rings_) sum += ring.totals();
     return sum;
 }
 
-std::int64_t Wire::bound_ns() const noexcept {
-    const TimingProfile& profile = rings_.front().model.profile();
-    if (rings_.size() == 1) return rmem::bound_ns(profile, topology_.nodes_per_ring);
-    const std::int64_t leaf = rmem::bound_ns(profile, topology_.nodes_per_ring + 1);
-    if (leaf == 0) return 0;
-    return 2 * leaf + rmem::bound_ns(profile, topology_.rings) + 2 * topology_.bridge_ns;
+std::int64_t Wire::bound_ns(std::uint32_t words) const noexcept {
+    const TimingProfile& profile = rings_.front().profile();
+    const std::int64_t leaf = rmem::bound_ns(profile, rings_.front().nodes(), words);
+    if (rings_.size() == 1 || profile.promised_ns != 0 || leaf == 0) return leaf;
+    // Its leaf to the bridge, the backbone, the other leaf: each from its first word to its last.
+    return 2 * leaf + rmem::bound_ns(profile, topology_.rings, words) + 2 * topology_.bridge_ns;
 }
 
 }  // namespace rmem::sim
