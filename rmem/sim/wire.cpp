@@ -44,7 +44,7 @@ Wire::Wire(const TimingProfile& profile, const Topology& topology, std::int64_t 
         rings_.emplace_back(held_off(profile), topology.nodes_per_ring + 1, start_ns);
     }
     rings_.emplace_back(held_off(profile), topology.rings, start_ns);
-    next_ns_.assign(rings_.size(), kNever);
+    next_ = FirstTime(rings_.size());
 }
 
 WireSubmit Wire::submit(const WireWrite& write) {
@@ -76,24 +76,20 @@ WireModel& Wire::at_now(std::size_t ring) {
 
 WireSubmit Wire::submit_on(std::size_t ring, const WireWrite& write) {
     const WireSubmit result = rings_[ring].submit(write);
-    next_ns_[ring] = rings_[ring].next_time_ns();
-    const bool sooner = next_ns_[ring] < next_ns_[next_];
-    if (sooner || (next_ns_[ring] == next_ns_[next_] && ring < next_)) next_ = ring;
+    next_.set(ring, rings_[ring].next_time_ns());
     return result;
 }
 
 /// The ring with the least time does what it has to do then. What crosses a bridge is submitted to its
 /// next ring no earlier, so no ring gets a write of its past.
 void Wire::advance_one() {
-    const std::size_t ring = next_;
-    now_ns_ = next_ns_[ring];
+    const std::size_t ring = next_.index();
+    now_ns_ = next_.time_ns();
     inner_.clear();
     outcomes_.clear();
     rings_[ring].advance(now_ns_, [this](const WireOutcome& o) { inner_.push_back(o); });
-    next_ns_[ring] = rings_[ring].next_time_ns();
+    next_.set(ring, rings_[ring].next_time_ns());
     for (const WireOutcome& outcome : inner_) on_outcome(ring, outcome);
-    next_ = static_cast<std::size_t>(std::min_element(next_ns_.begin(), next_ns_.end()) -
-                                     next_ns_.begin());
 }
 
 void Wire::on_outcome(std::size_t ring, const WireOutcome& outcome) {

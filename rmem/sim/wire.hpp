@@ -21,6 +21,7 @@
 /// Source:        the hierarchy is in the manual only as a fact ("256 nodes, more with a hierarchy of
 ///                rings"); how a bridge works, and its delay, are reconstruction.
 
+#include "rmem/sim/first_time.hpp"
 #include "rmem/timing.hpp"
 #include "rmem/wire_model.hpp"
 
@@ -65,7 +66,7 @@ public:
         return rings_.size() == 1 ? rings_.front().now_ns() : now_ns_;
     }
     std::int64_t next_time_ns() const noexcept {
-        return rings_.size() == 1 ? rings_.front().next_time_ns() : next_ns_[next_];
+        return rings_.size() == 1 ? rings_.front().next_time_ns() : next_.time_ns();
     }
     std::uint32_t fifo_occupancy(std::uint32_t node);
     std::int64_t room_at(std::uint32_t node, std::uint32_t words = 1);
@@ -112,8 +113,7 @@ private:
     std::vector<WireModel> rings_;  ///< the leaves, and last the backbone if there is more than one
     // Of hierarchies only. A ring's own time may lie behind: it is that of its last event.
     std::int64_t now_ns_;
-    std::vector<std::int64_t> next_ns_;  ///< of each ring
-    std::size_t next_ = 0;               ///< the first ring with the least of them
+    FirstTime next_;  ///< of each ring
     std::vector<Carried> carried_;
     std::vector<std::uint32_t> free_;    ///< of carried_
     std::vector<WireOutcome> inner_;     ///< of the ring that advances

@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -64,7 +65,6 @@ public:
         : nodes_(wire.topology().nodes()),
           writes_(writes),
           arrivals_(writes.size() + 1),
-          last_(std::size_t{nodes_} * nodes_),
           returned_(writes.size() + 1) {}
 
     void check(const std::vector<WireOutcome>& outcomes) {
@@ -88,7 +88,9 @@ private:
         const WireWrite& w = writes_[o.tag - 1];
         tags_are_their_origins_ =
             tags_are_their_origins_ && o.origin == w.origin && o.interrupt == w.interrupt;
-        std::uint64_t& last = last_[std::size_t{o.node} * nodes_ + o.origin];
+        std::vector<std::uint64_t>& of_origin = last_[o.origin];
+        of_origin.resize(nodes_);
+        std::uint64_t& last = of_origin[o.node];
         in_origin_order_ = in_origin_order_ && o.tag > last;
         last = o.tag;
         if (o.kind == Kind::arrived) {
@@ -104,8 +106,8 @@ private:
 
     std::uint32_t nodes_;
     const std::vector<WireWrite>& writes_;
-    std::vector<std::uint32_t> arrivals_;  ///< of each tag
-    std::vector<std::uint64_t> last_;      ///< tag of each origin at each node
+    std::vector<std::uint32_t> arrivals_;                       ///< of each tag
+    std::map<std::uint16_t, std::vector<std::uint64_t>> last_;  ///< tag of an origin at each node
     std::vector<std::uint32_t> returned_;
     std::int64_t last_time_ = std::numeric_limits<std::int64_t>::min();
     bool in_time_order_ = true;
