@@ -58,12 +58,9 @@ bool SimMemory::room(std::size_t bytes) {
     if (depth == 0 || world_.config_.ring.timing.overflow == FifoPolicy::lose) return true;
     const auto words = static_cast<std::uint32_t>(
         std::min<std::size_t>((bytes + kWordBytes - 1) / kWordBytes, depth));
-    const std::uint32_t taken = world_.wire_.fifo_occupancy(process_.node());
-    if (taken + words <= depth) return true;
+    if (world_.fifo_words(process_) + words <= depth) return true;
     process_.no_room_ = true;
-    // Only what happens on the wire makes room.
-    process_.room_at_ns_ = std::max(world_.wire_.room_at(process_.node(), words),
-                                    world_.wire_.next_time_ns());
+    process_.room_at_ns_ = world_.room_at(process_, words);
     world_.nodes_[process_.node()].link->add(LinkCounter::back_pressure);
     return false;
 }

@@ -68,6 +68,11 @@ public:
     std::int64_t next_time_ns() const noexcept {
         return rings_.size() == 1 ? rings_.front().next_time_ns() : next_.time_ns();
     }
+    /// Lets time pass on the node's ring, on which nothing happens until then. Its FIFO is to be asked at
+    /// that time: what was submitted for later is not in it, and words leave it one by one.
+    void bring_to(std::uint32_t node, std::int64_t time_ns) {
+        rings_[node / topology_.nodes_per_ring].advance(time_ns, [](const WireOutcome&) {});
+    }
     std::uint32_t fifo_occupancy(std::uint32_t node);
     std::int64_t room_at(std::uint32_t node, std::uint32_t words = 1);
     void report_sent(bool on) noexcept;

@@ -189,6 +189,8 @@ private:
     // -- memory (world_memory.cpp)
     void store(Process& process, std::size_t offset, const void* from, std::size_t bytes);
     void await_fifo(Process& process);
+    std::uint32_t fifo_words(const Process& process);
+    std::int64_t room_at(const Process& process, std::uint32_t words);
     void send(Process& process, std::size_t offset, std::size_t bytes);
     bool spoil(Process& process, WriteInFlight& write, WireWrite& out);
     void note_lost(Node& origin, const WriteInFlight& write, LinkCounter why);

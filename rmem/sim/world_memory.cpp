@@ -31,12 +31,24 @@ void World::store(Process& process, std::size_t offset, const void* from, std::s
 void World::await_fifo(Process& process) {
     const TimingProfile& timing = config_.ring.timing;
     if (timing.fifo_words == 0 || timing.overflow == FifoPolicy::lose) return;
-    while (wire_.fifo_occupancy(process.node_) >= timing.fifo_words) {
-        // Only what happens on the wire makes room.
-        process.clock_ns_ = std::max({process.clock_ns_ + 1, wire_.room_at(process.node_, 1),
-                                      wire_.next_time_ns()});
+    while (fifo_words(process) >= timing.fifo_words) {
+        process.clock_ns_ = room_at(process, 1);
         settle(process);
     }
+}
+
+/// Of the process's node, at its time; what was due before has happened.
+std::uint32_t World::fifo_words(const Process& process) {
+    wire_.bring_to(process.node_, process.clock_ns_);
+    return wire_.fifo_occupancy(process.node_);
+}
+
+/// When to look again whether a full FIFO has room for as many words: never too late.
+std::int64_t World::room_at(const Process& process, std::uint32_t words) {
+    const std::int64_t room = wire_.room_at(process.node_, words);
+    if (room > process.clock_ns_) return room;
+    // A lower bound, and it has passed: something must happen on the wire first.
+    return std::max(wire_.next_time_ns(), process.clock_ns_ + 1);
 }
 
 /// Hands the words in which these bytes lie to the wire, as the own bank has them.

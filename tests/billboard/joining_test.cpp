@@ -17,6 +17,9 @@
 namespace rmem::test {
 namespace {
 
+constexpr const char* kOfTheWorld = "ring and place are the world's, not the environment's";
+constexpr const char* kNoProcesses = "ranks are no processes of the system";
+
 class Joining : public Conformance {
 protected:
     using Changes = std::map<std::string, std::string>;
@@ -24,6 +27,9 @@ protected:
     /// A ring of one rank whose environment has these changes is refused with `code`, and the
     /// sentence holds `words`. Then the process corrects its environment and gets in.
     static void refused(const Changes& changes, int code, const std::vector<std::string>& words) {
+        if (!changes.contains("RMEM_LAYOUT") && !changes.contains("RMEM_PARTITION")) {
+            RMEM_SKIP_IF_SIMULATED(kOfTheWorld);
+        }
         RankProcesses ring(setup(1));
         ring.start_bare(
             0,
@@ -141,6 +147,7 @@ TEST_P(Joining, keeps_what_was_sent_to_a_rank_that_is_slow_to_come_out_of_init) 
 }
 
 TEST_P(Joining, understands_launchers) {
+    RMEM_SKIP_IF_SIMULATED(kOfTheWorld);
     const std::vector<std::pair<std::string, std::string>> launchers = {
         {"PMI_RANK", "PMI_SIZE"},
         {"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"},
@@ -160,6 +167,7 @@ TEST_P(Joining, understands_launchers) {
 }
 
 TEST_P(Joining, understands_pmix_with_a_count_of_ones_own) {
+    RMEM_SKIP_IF_SIMULATED(kOfTheWorld);
     // PMIx puts the rank into the environment, but not how many there are.
     RankProcesses ring(setup(3));
     for (const unsigned rank : {0U, 1U, 2U}) {
@@ -172,6 +180,7 @@ TEST_P(Joining, understands_pmix_with_a_count_of_ones_own) {
 }
 
 TEST_P(Joining, takes_empty_settings_for_unset_ones) {
+    RMEM_SKIP_IF_SIMULATED("the world has settings already");
     RankProcesses ring(setup(2));
     for (const unsigned rank : {0U, 1U}) {
         ring.start_bare(rank, [&](Rank& me) {
@@ -186,6 +195,7 @@ TEST_P(Joining, takes_empty_settings_for_unset_ones) {
 }
 
 TEST_P(Joining, believes_its_own_variables_before_a_launchers) {
+    RMEM_SKIP_IF_SIMULATED(kOfTheWorld);
     RankProcesses ring(setup(2));
     for (const unsigned rank : {0U, 1U}) {
         ring.start_bare(rank, come_and_go, {{"PMI_RANK", "5"}, {"PMI_SIZE", "9"}});
@@ -221,6 +231,7 @@ TEST_P(Joining, can_be_done_again_after_finalize) {
 }
 
 TEST_P(Joining, is_not_undone_by_a_forked_child_that_finalizes) {
+    RMEM_SKIP_IF_SIMULATED(kNoProcesses);
     run(2, [](Rank& me) {
         if (me.rank == 0) {
             check(bbp_fd() >= 0, "bbp_fd");
@@ -257,6 +268,7 @@ std::uint64_t blocked_signals(const std::filesystem::path& task) {
 }
 
 TEST_P(Joining, starts_threads_that_take_no_signals_but_those_of_their_own_faults) {
+    RMEM_SKIP_IF_SIMULATED(kNoProcesses);
     run(1, [](Rank&) {
         check(bbp_fd() >= 0, "bbp_fd");
         int helpers = 0;
@@ -298,21 +310,23 @@ void come_and_talk(Rank& me) {
 TEST_P(Joining, works_for_several_ranks_on_a_node) {
     for (const unsigned nodes : {1U, 2U, 3U}) {
         SCOPED_TRACE(nodes);
-        RankProcesses ring(setup(4));
+        RingSetup shared = setup(4);
+        shared.extra["RMEM_NODES"] = std::to_string(nodes);
+        RankProcesses ring(shared);
         for (const unsigned rank : {0U, 1U, 2U, 3U}) {
-            ring.start_bare(rank, come_and_talk,
-                            {{"RMEM_NODES", std::to_string(nodes)},
-                             {"RMEM_NODE", std::to_string(rank * nodes / 4)}});
+            ring.start_bare(rank, come_and_talk, {{"RMEM_NODE", std::to_string(rank * nodes / 4)}});
         }
         ring.finish();
     }
 }
 
 TEST_P(Joining, works_with_more_nodes_than_ranks) {
-    RankProcesses ring(setup(2));
+    RingSetup wide = setup(2);
+    wide.extra["RMEM_NODES"] = "5";
+    RankProcesses ring(wide);
     for (const unsigned rank : {0U, 1U}) {
-        ring.start_bare(rank, come_and_talk,
-                        {{"RMEM_NODES", "5"}, {"RMEM_NODE", std::to_string(3 * rank + 1)}});
+        // A simulated world places them itself.
+        ring.start_bare(rank, come_and_talk, {{"RMEM_NODE", std::to_string(3 * rank + 1)}});
     }
     ring.finish();
 }
@@ -367,6 +381,7 @@ TEST_P(Joining, is_refused_with_faults_that_cannot_be_meant) {
 }
 
 TEST_P(Joining, is_refused_for_names_that_are_none) {
+    RMEM_SKIP_IF_SIMULATED(kOfTheWorld);
     for (const std::string bad : {"a/b", "../escape", "a b/", "/", ".", ".."}) {
         SCOPED_TRACE(bad);
         RankProcesses ring(setup(1));
@@ -402,6 +417,7 @@ TEST_P(Joining, ends_when_a_rank_never_comes) {
 }
 
 TEST_P(Joining, that_timed_out_leaves_the_ring_to_those_who_come_later) {
+    RMEM_SKIP_IF_SIMULATED("the memory of a world outlives its processes");
     RingSetup patient = setup(2);
     patient.join_timeout = "200ms";
     RankProcesses ring(patient);
@@ -444,20 +460,24 @@ void refused_at_a_running_ring(const RingSetup& setup, unsigned rank,
 }
 
 TEST_P(Joining, is_refused_for_a_rank_that_is_taken) {
+    RMEM_SKIP_IF_SIMULATED("a rank is one process of its world");
     refused_at_a_running_ring(setup(2), 1, {}, BBP_EBUSY, {"1"});
 }
 
 TEST_P(Joining, is_refused_with_another_layout_than_the_ring_has) {
+    RMEM_SKIP_IF_SIMULATED("a rank is one process of its world");
     const std::string other = setup(2).layout == "paper" ? "inline" : "paper";
     refused_at_a_running_ring(setup(2), 0, {{"RMEM_LAYOUT", other}}, BBP_EVERSION, {"RMEM_LAYOUT"});
 }
 
 TEST_P(Joining, is_refused_with_another_partition_than_the_ring_has) {
+    RMEM_SKIP_IF_SIMULATED("a rank is one process of its world");
     refused_at_a_running_ring(setup(2), 0, {{"RMEM_PARTITION", "32768"}}, BBP_EVERSION,
                               {"RMEM_PARTITION"});
 }
 
 TEST_P(Joining, of_two_processes_as_one_rank_lets_exactly_one_in) {
+    RMEM_SKIP_IF_SIMULATED("a rank is one process of its world");
     RankProcesses ring(setup(2));
     const auto rival = [](Rank& me) {
         const int code = bbp_init(nullptr, nullptr);
@@ -481,6 +501,7 @@ TEST_P(Joining, of_two_processes_as_one_rank_lets_exactly_one_in) {
 }
 
 TEST_P(Joining, does_not_trust_a_foreign_object_of_the_rings_name) {
+    RMEM_SKIP_IF_SIMULATED(kOfTheWorld);
     RankProcesses ring(setup(1));
     const std::filesystem::path object = "/dev/shm/rmem." + ring.name();
     std::ofstream(object) << "somebody's notes" << std::string(100'000, '.');

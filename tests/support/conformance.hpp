@@ -28,7 +28,7 @@ inline constexpr bool kRingLinkIsBuilt = true;
 
 /// A kind of ring that must behave as all the others.
 struct Variant {
-    std::string name;
+    const char* name;
     const char* link;
     const char* timing;
     const char* layout;

@@ -151,7 +151,7 @@ void ForkedRanks::resume(unsigned rank) {
 }
 
 void ForkedRanks::await_value(const std::atomic<std::uint32_t>& word, std::uint32_t value,
-                                std::string_view name, Place place) {
+                              std::string_view name, Place place) {
     while (word < value) {
         collect();
         if (failed_ || Clock::now() > deadline_) {

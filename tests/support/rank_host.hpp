@@ -19,7 +19,7 @@ namespace rmem::test {
 struct RankLife {
     unsigned rank = 0;
     Body body;
-    bool joins = false;                          ///< the body runs between bbp_init and bbp_finalize
+    bool joins = false;  ///< the body runs between bbp_init and bbp_finalize
     std::map<std::string, std::string> changes;  ///< of its environment; "": unset
     std::string doomed;                          ///< the mark at which it must be killed
 };

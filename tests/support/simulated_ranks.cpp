@@ -28,10 +28,8 @@ public:
 private:
     Place* mine_ = nullptr;
 };
-[[maybe_unused]] const bool registered =
-    sim::register_process_state([]() -> std::unique_ptr<sim::ProcessState> {
-        return std::make_unique<LastPlace>();
-    });
+[[maybe_unused]] const bool registered = sim::register_process_state(
+    []() -> std::unique_ptr<sim::ProcessState> { return std::make_unique<LastPlace>(); });
 
 std::int64_t in_ns(std::chrono::nanoseconds time) {
     return time.count();
@@ -153,8 +151,8 @@ void SimulatedRanks::look_at_the_time() {
     } else if (world_.now_ns() > deadline_ns_) {
         over_ = failed_ ? "another rank had failed" : "the test's deadline passed in virtual time";
     } else if (Clock::now() > host_deadline_) {
-        over_ = fmt::format("the test's deadline passed, at {} ns of virtual time",
-                            world_.now_ns());
+        over_ =
+            fmt::format("the test's deadline passed, at {} ns of virtual time", world_.now_ns());
     }
 }
 

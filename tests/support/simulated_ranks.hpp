@@ -55,7 +55,7 @@ private:
     std::int64_t deadline_ns_;
     bool looks_at_the_time_ = false;  ///< it is going to, after some virtual time
     bool failed_ = false;
-    std::string over_;   ///< why the world does not go on
+    std::string over_;  ///< why the world does not go on
     sim::World world_;  // last: what it runs uses the others
 };
 

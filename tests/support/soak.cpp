@@ -99,7 +99,8 @@ private:
         // Others may be sending as well: whoever receives for long enough lets them through.
         patience_ns_ = std::min(2 * patience_ns_, kMostPatienceNs);
         const auto longest = static_cast<std::uint64_t>(8 * patience_ns_);
-        only_receiving_until_ = clock_ns() + static_cast<std::int64_t>(next_random(state_) % longest);
+        only_receiving_until_ =
+            clock_ns() + static_cast<std::int64_t>(next_random(state_) % longest);
         return false;
     }
     bool posted(const PlannedMessage& message) {
@@ -188,7 +189,7 @@ private:
 
     /// Lets the others go on: on a processor that is shared, or in virtual time.
     static void pause() {
-        if (is_simulated()) return rest(std::chrono::microseconds(1));
+        if (is_simulated()) return rest(std::chrono::microseconds(10));
         ::sched_yield();
     }
 
