@@ -17,6 +17,25 @@ constexpr auto kLater = [](const auto& a, const auto& b) {
     return a.time_ns != b.time_ns ? a.time_ns > b.time_ns : a.order > b.order;
 };
 
+/// A nanosecond later, if ever.
+std::int64_t after(std::int64_t time_ns) {
+    return time_ns == World::kNever ? time_ns : time_ns + 1;
+}
+
+/// How far processes may run, for as long as it exists.
+class Limit {
+public:
+    Limit(std::int64_t& limit_ns, std::int64_t until_ns) : limit_ns_(limit_ns) {
+        limit_ns_ = until_ns;
+    }
+    ~Limit() { limit_ns_ = World::kNever; }
+    Limit(const Limit&) = delete;
+    Limit& operator=(const Limit&) = delete;
+
+private:
+    std::int64_t& limit_ns_;
+};
+
 RingConfig simulated(RingConfig ring, const Topology& topology) {
     ring.link = LinkKind::sim;
     if (topology.rings > 1) ring.nodes = topology.nodes();
@@ -228,6 +247,12 @@ std::int64_t World::next_ns() {
 void World::settle(Process& process) {
     for (;;) {
         const std::int64_t clock = process.clock_ns_;
+        if (clock > limit_ns_) {
+            queue(process, clock);
+            process.state_ = Process::State::ready;
+            suspend(process);
+            continue;
+        }
         const std::int64_t others = next_ready_ns();
         const std::int64_t timers = next_timer_ns();
         const std::int64_t wire = wire_.next_time_ns();
@@ -246,7 +271,7 @@ void World::settle(Process& process) {
             process.queued_as_ = 0;
             suspend(process);
         } else {
-            horizon_ns_ = std::min({wire, timers, others == kNever ? kNever : others + 1});
+            horizon_ns_ = std::min({wire, timers, after(others), after(limit_ns_)});
             now_ns_ = std::max(now_ns_, clock);
             return;
         }
@@ -339,6 +364,7 @@ void World::run_process() {
 }
 
 RunEnd World::run(std::int64_t until_ns) {
+    const Limit limit(limit_ns_, until_ns);
     for (;;) {
         const std::int64_t next = next_ns();
         if (next == kNever) break;

@@ -110,6 +110,7 @@ public:
     std::int64_t next_ns();
     /// One event. False when there is none.
     bool step();
+    /// All that is due until then.
     RunEnd run(std::int64_t until_ns = kNever);
     /// Neither writes on the wire nor anything due before that time.
     bool is_quiet() const noexcept;
@@ -218,7 +219,8 @@ private:
     Wire wire_;
     std::int64_t bound_ns_;
     std::int64_t now_ns_ = 0;
-    std::int64_t horizon_ns_ = 0;  ///< from here on the running process must look who is next
+    std::int64_t horizon_ns_ = 0;     ///< from here on the running process must look who is next
+    std::int64_t limit_ns_ = kNever;  ///< nobody runs on beyond it
     std::uint64_t order_ = 0;
     std::vector<Node> nodes_;
     std::vector<Rank> ranks_;

@@ -17,8 +17,8 @@ void World::store(Process& process, std::size_t offset, const void* from, std::s
     const auto* source = static_cast<const std::byte*>(from);
     for (std::size_t done = 0; done < bytes; done += piece) {
         const std::size_t part = std::min(piece, bytes - done);
-        ++process.accesses_;
         process.clock_ns_ += cost;
+        if (++process.accesses_ >= process.fault_at_access_) run_access_action(process);
         settle(process);
         await_fifo(process);
         std::byte* const to = nodes_[process.node_].bank.data() + offset + done;

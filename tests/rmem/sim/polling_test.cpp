@@ -1,0 +1,239 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// A waiting process is parked (rmem/sim/watch.hpp), and yet sees what it would see if each of its polls
+/// were simulated.
+
+#include "tests/rmem/sim/world_fixture.hpp"
+#include "tests/rmem/wire_model_fixture.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <vector>
+
+namespace rmem::sim {
+namespace {
+
+constexpr const char* kHost = "none,load=685ns,store=150ns,call=800ns";
+
+/// When node 0 sees a word change that node 2 posts at that time: polling by itself, or parked.
+struct Seen {
+    std::int64_t at_ns = 0;       ///< the process's clock, behind the poll that saw it
+    std::int64_t arrived_ns = 0;  ///< of the write
+};
+Seen one_word_seen(std::int64_t posted_ns, bool parked) {
+    World world(small_world(3, "scramnet-burst", kHost));
+    Events events;
+    world.observe(&events);
+    Seen seen;
+    world.start(0, [&](Process& me) {
+        SimMemory memory(me);
+        if (parked) {
+            await_word(memory, 64, 1);
+        } else {
+            while (memory.load(64) != 1) {
+            }
+        }
+        seen.at_ns = me.now_ns();
+    });
+    world.start(
+        2, [](Process& me) { SimMemory(me).post_word(64, 1); }, posted_ns);
+    EXPECT_EQ(world.run(), RunEnd::all_ended);
+    seen.arrived_ns = events.of(EventKind::arrived, 0).at(0).time_ns;
+    return seen;
+}
+
+TEST(Polling, of_one_word_sees_it_at_the_first_poll_that_is_not_before_its_arrival) {
+    for (std::int64_t posted = 5000; posted < 5000 + 2 * 685; posted += 13) {
+        const Seen parked = one_word_seen(posted, true);
+        EXPECT_EQ(parked.at_ns % 685, 0) << "a poll is a load, and polls stay on their grid";
+        EXPECT_GE(parked.at_ns, parked.arrived_ns);
+        EXPECT_LT(parked.at_ns - 685, parked.arrived_ns);
+        EXPECT_EQ(parked.at_ns, one_word_seen(posted, false).at_ns);
+    }
+}
+
+/// Three words are polled in turn; one of them changes.
+std::int64_t one_of_three_seen(std::int64_t posted_ns, std::size_t which, bool parked) {
+    World world(small_world(3, "scramnet-burst", kHost));
+    std::int64_t seen_ns = 0;
+    world.start(0, [&](Process& me) {
+        SimMemory memory(me);
+        const auto poll = [&] {
+            for (const std::size_t offset : {40U, 4U, 400U}) {
+                if (memory.load(offset) != 0) return true;
+            }
+            return false;
+        };
+        memory.begin_wait();
+        while (!poll()) {
+            if (parked) memory.wait(Deadline::never());
+        }
+        memory.end_wait();
+        seen_ns = me.now_ns();
+    });
+    world.start(
+        2, [which](Process& me) { SimMemory(me).post_word(which, 1); }, posted_ns);
+    EXPECT_EQ(world.run(), RunEnd::all_ended);
+    return seen_ns;
+}
+
+TEST(Polling, of_several_words_sees_each_when_simulated_polls_would) {
+    for (const std::size_t which : {40U, 4U, 400U}) {
+        for (std::int64_t posted = 5000; posted < 5000 + 3 * 685; posted += 31) {
+            EXPECT_EQ(one_of_three_seen(posted, which, true),
+                      one_of_three_seen(posted, which, false))
+                << which << " posted at " << posted;
+        }
+    }
+}
+
+TEST(Polling, sees_no_word_before_it_arrives_nor_later_than_a_poll_when_several_change) {
+    SplitMix64 random(3);
+    for (int round = 0; round < 200; ++round) {
+        World world(small_world(4, "scramnet-burst", kHost));
+        Events events;
+        world.observe(&events);
+        const auto posted = static_cast<std::int64_t>(5000 + random.below(3000));
+        const auto apart = static_cast<std::int64_t>(random.below(4000));
+        std::int64_t seen_ns = 0;
+        world.start(0, [&](Process& me) {
+            SimMemory memory(me);
+            memory.begin_wait();
+            while (memory.load(0) == 0 && memory.load(4) == 0) memory.wait(Deadline::never());
+            seen_ns = me.now_ns();
+        });
+        world.start(
+            1, [](Process& me) { SimMemory(me).post_word(0, 1); }, posted);
+        world.start(
+            3, [](Process& me) { SimMemory(me).post_word(4, 1); }, posted + apart);
+        ASSERT_EQ(world.run(), RunEnd::all_ended);
+        const std::int64_t first = events.of(EventKind::arrived, 0).at(0).time_ns;
+        EXPECT_GE(seen_ns, first);
+        EXPECT_LE(seen_ns, first + 4 * 685);
+    }
+}
+
+TEST(Polling, is_woken_by_what_another_process_of_the_node_stores) {
+    WorldConfig config = small_world(2, "scramnet-burst", kHost);
+    config.ring.ranks = 4;
+    World world(config);
+    std::int64_t seen_ns = 0;
+    world.start(0, [&](Process& me) {
+        SimMemory memory(me);
+        await_word(memory, 8, 5);
+        seen_ns = me.now_ns();
+    });
+    world.start(
+        1, [](Process& me) { SimMemory(me).post_word(8, 5); }, 10'000);
+    EXPECT_EQ(world.run(), RunEnd::all_ended);
+    EXPECT_GE(seen_ns, 10'150);
+    EXPECT_LT(seen_ns, 10'150 + 2 * 685) << "the own card's memory needs no wire";
+}
+
+TEST(Polling, is_not_ended_by_words_that_nobody_watches_or_that_stay_the_same) {
+    World world(small_world(3, "scramnet-burst", kHost));
+    int polls = 0;
+    world.start(0, [&](Process& me) {
+        SimMemory memory(me);
+        memory.begin_wait();
+        while (memory.load(100) != 1) {
+            ++polls;
+            memory.wait(Deadline::never());
+        }
+    });
+    world.start(1, [](Process& me) {
+        SimMemory memory(me);
+        for (std::uint32_t i = 0; i < 100; ++i) {
+            memory.post_word(96, i);
+            memory.post_word(104, i);
+            memory.post_word(100, 0);
+            me.sleep(5000);
+        }
+        memory.post_word(100, 1);
+    });
+    EXPECT_EQ(world.run(), RunEnd::all_ended);
+    EXPECT_LE(polls, 3) << "it was not parked";
+}
+
+TEST(Polling, ends_at_its_deadline_at_a_poll) {
+    World world(small_world(2, "scramnet-burst", kHost));
+    world.start(0, [](Process& me) {
+        SimMemory memory(me);
+        const Deadline deadline = Deadline::after(me.now_ns(), 100'000);
+        memory.begin_wait();
+        Step step = Step::poll;
+        while (memory.load(0) == 0 && step != Step::expired) step = memory.wait(deadline);
+        EXPECT_EQ(step, Step::expired);
+        EXPECT_GE(me.now_ns(), 100'000);
+        EXPECT_LT(me.now_ns(), 100'000 + 2 * 685);
+    });
+    EXPECT_EQ(world.run(), RunEnd::all_ended);
+}
+
+TEST(Polling, with_a_deadline_that_has_passed_looks_once_and_does_not_wait) {
+    World world(small_world(2, "scramnet-burst", kHost));
+    world.start(0, [](Process& me) {
+        SimMemory memory(me);
+        int polls = 0;
+        memory.begin_wait();
+        for (Step step = Step::poll; step != Step::expired; ++polls) {
+            memory.load(0);
+            step = memory.wait(Deadline::now());
+        }
+        EXPECT_LE(polls, 2);
+        EXPECT_LE(me.now_ns(), 2 * 685);
+    });
+    EXPECT_EQ(world.run(), RunEnd::all_ended);
+}
+
+TEST(Polling, of_a_stopped_process_goes_on_when_it_does) {
+    World world(small_world(2, "scramnet-burst", kHost));
+    std::int64_t seen_ns = 0;
+    world.start(0, [&](Process& me) {
+        SimMemory memory(me);
+        await_word(memory, 0, 1);
+        seen_ns = me.now_ns();
+    });
+    world.at(10'000, [&] { world.stop(0); });
+    world.start(
+        1, [](Process& me) { SimMemory(me).post_word(0, 1); }, 20'000);
+    world.at(500'000, [&] { world.resume(0); });
+    EXPECT_EQ(world.run(), RunEnd::all_ended);
+    EXPECT_GE(seen_ns, 500'000);
+    EXPECT_LT(seen_ns, 500'000 + 2 * 685);
+}
+
+TEST(Polling, looks_at_its_peers_soon_after_one_has_gone_and_each_millisecond_from_then_on) {
+    World world(small_world(2, "scramnet-burst", kHost));
+    const auto join = [](Process& me) -> Membership& {
+        return me.keep(std::make_unique<Membership>(std::make_shared<Ring>(me.world()),
+                                                    Member{me.rank(), me.node()}));
+    };
+    std::vector<std::int64_t> checks;
+    world.start(0, [&](Process& me) {
+        SimMemory memory(join(me));
+        memory.begin_wait();
+        const Deadline deadline = Deadline::after(0, 10'000'000);
+        for (Step step = Step::poll; step != Step::expired;) {
+            memory.load(0);
+            step = memory.wait(deadline);
+            if (step == Step::check_peers) checks.push_back(me.now_ns());
+        }
+    });
+    world.start(1, [&](Process& me) {
+        join(me);
+        me.sleep(5'000'000);
+    });
+    EXPECT_EQ(world.run(), RunEnd::all_ended);
+    ASSERT_GE(checks.size(), 5U);
+    EXPECT_GE(checks[0], 5'000'000);
+    EXPECT_LE(checks[0], 5'002'000);
+    for (std::size_t i = 1; i < checks.size(); ++i) {
+        EXPECT_GE(checks[i] - checks[i - 1], 1'000'000);
+        EXPECT_LE(checks[i] - checks[i - 1], 1'002'000);
+    }
+}
+
+}  // namespace
+}  // namespace rmem::sim

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+/// Small worlds for tests, whose programs load and store words by themselves, and their events kept.
+
+#include "rmem/sim/sim_memory.hpp"
+#include "rmem/sim/world.hpp"
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace rmem::sim {
+
+inline WorldConfig small_world(unsigned nodes, const std::string& timing = "scramnet-burst",
+                               const std::string& host = "none") {
+    WorldConfig config;
+    config.ring.name = "small";
+    config.ring.nodes = config.ring.ranks = nodes;
+    config.ring.user_bytes = 4096;
+    config.ring.timing = parse_timing(timing);
+    config.host = parse_host(host);
+    return config;
+}
+
+/// Keeps all events, without the writes' bytes.
+class Events final : public Observer {
+public:
+    void on_event(const Event& event) override {
+        all.push_back(event);
+        all.back().data = {};
+    }
+    std::size_t count(EventKind kind) const {
+        std::size_t n = 0;
+        for (const Event& event : all) n += event.kind == kind ? 1 : 0;
+        return n;
+    }
+    /// Those of a kind at a node.
+    std::vector<Event> of(EventKind kind, unsigned node) const {
+        std::vector<Event> found;
+        for (const Event& event : all) {
+            if (event.kind == kind && event.node == node) found.push_back(event);
+        }
+        return found;
+    }
+
+    std::vector<Event> all;
+};
+
+/// Waits as protocols do until the word has this value.
+inline void await_word(SimMemory& memory, std::size_t offset, std::uint32_t value) {
+    memory.begin_wait();
+    while (memory.load(offset) != value) memory.wait(Deadline::never());
+    memory.end_wait();
+}
+
+inline bool banks_are_equal(const World& world) {
+    for (unsigned node = 1; node < world.nodes(); ++node) {
+        const auto first = world.bank(0);
+        const auto other = world.bank(node);
+        for (std::size_t i = 0; i < first.size(); ++i) {
+            if (first[i] != other[i]) return false;
+        }
+    }
+    return true;
+}
+
+}  // namespace rmem::sim
