@@ -11,6 +11,7 @@ constexpr const char* kExamples = R"(
 Examples:
   rmem sim paper                        the 1999 paper's numbers beside the simulation's
   rmem sim paper --figure 4 --data      one of its figures as columns
+  rmem sim scale                        multicast and barrier on more and more nodes
 
 Each has its own --help. Equal command lines give equal output, on every machine.
 Exit codes: 0 done, 1 failed, 2 wrong command line.)";
@@ -21,7 +22,7 @@ void add_sim(CLI::App& app) {
     CLI::App* sim = app.add_subcommand("sim", "Simulate: the library in virtual time");
     sim->footer(kExamples);
     sim->require_subcommand(1);
-    for (const auto add : {add_sim_paper}) add(*sim);
+    for (const auto add : {add_sim_paper, add_sim_scale}) add(*sim);
 }
 
 }  // namespace tools

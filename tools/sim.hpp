@@ -8,5 +8,6 @@
 namespace tools {
 
 void add_sim_paper(CLI::App& sim);
+void add_sim_scale(CLI::App& sim);
 
 }  // namespace tools

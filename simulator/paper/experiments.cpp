@@ -57,6 +57,77 @@ void repeat(const Phases& phases, Round&& round) {
     for (std::int64_t i = 0; i < kWarmUp + phases.rounds; ++i) round();
 }
 
+/// Multicasts from rank 0, each on an idle ring and to ranks that are waiting.
+class Multicasts {
+public:
+    Multicasts(const Testbed& testbed, std::size_t bytes, unsigned receivers)
+        : phases_(testbed, bytes),
+          poll_ns_(testbed.host.load_ns),
+          period_ns_(1'000'000 + static_cast<std::int64_t>(bytes) * 5000 + testbed.ranks * 50'000),
+          message_bytes_(bytes),
+          receivers_(receivers) {}
+
+    void run(Process& me) {
+        std::vector<std::byte> message(message_bytes_);
+        const std::vector<int> all = first_receivers(receivers_);
+        if (me.rank() == 0) first_ns_ = me.now_ns() + period_ns_;
+        checked(bbp_barrier());  // behind it, everybody knows when
+        for (std::int64_t i = 0; me.rank() <= receivers_ && i < phases_.rounds; ++i) {
+            const std::int64_t begin_ns = first_ns_ + i * period_ns_;
+            if (me.rank() == 0) {
+                sleep_until(me, begin_ns);
+                last_ns_ = 0;
+                checked(bbp_mcast(all.data(), static_cast<int>(receivers_), message.data(),
+                                  message.size()));
+            } else {
+                sleep_until(me, begin_ns - period_ns_ / 4 + phase_ns(me.rank(), i));
+                receive(0, message);
+                note(me.now_ns() - begin_ns);
+            }
+        }
+    }
+    std::int64_t mean_ps() const { return sum_ns_ * kPsPerNs / phases_.rounds; }
+
+private:
+    /// Strides without a common pattern: each receiver meets all phases, each in its own order.
+    std::int64_t phase_ns(unsigned rank, std::int64_t round) const {
+        return round * (1 + 36 * (rank - 1)) * phases_.step_ns % poll_ns_;
+    }
+    void note(std::int64_t took_ns) {  // together, the rounds' latest
+        sum_ns_ += std::max<std::int64_t>(took_ns - last_ns_, 0);
+        last_ns_ = std::max(last_ns_, took_ns);
+    }
+
+    const Phases phases_;
+    const std::int64_t poll_ns_;
+    const std::int64_t period_ns_;  // long enough for any; idle time costs nothing
+    const std::size_t message_bytes_;
+    const unsigned receivers_;
+    std::int64_t first_ns_ = 0, last_ns_ = 0, sum_ns_ = 0;
+};
+
+/// Barriers of all ranks, one after the other.
+class Barriers {
+public:
+    explicit Barriers(const Testbed& testbed) : phases_(testbed, 0) {}
+
+    void run(Process& me) {
+        for (std::int64_t i = 0; i < kWarmUp + phases_.rounds; ++i) {
+            if (me.rank() == 0 && i == kWarmUp) begun_ns_ = me.now_ns();
+            // Some think a few nanoseconds longer than others, too little to be taken off: the phases
+            // between them wander from round to round.
+            me.sleep(me.rank() % 4 * phases_.step_ns);
+            checked(bbp_barrier());
+        }
+        if (me.rank() == 0) ended_ns_ = me.now_ns();
+    }
+    std::int64_t mean_ps() const { return (ended_ns_ - begun_ns_) * kPsPerNs / phases_.rounds; }
+
+private:
+    const Phases phases_;
+    std::int64_t begun_ns_ = 0, ended_ns_ = 0;
+};
+
 }  // namespace
 
 std::int64_t one_way_ps(const Testbed& testbed, std::size_t bytes) {
@@ -80,35 +151,9 @@ std::int64_t one_way_ps(const Testbed& testbed, std::size_t bytes) {
 }
 
 std::int64_t multicast_ps(const Testbed& testbed, std::size_t bytes, unsigned receivers) {
-    const Phases phases(testbed, bytes);
-    const std::int64_t poll_ns = testbed.host.load_ns;
-    // Long enough that every round begins on an idle ring; idle time costs nothing.
-    const std::int64_t period_ns =
-        1'000'000 + static_cast<std::int64_t>(bytes) * 5000 + testbed.ranks * 50'000;
-    std::int64_t first_ns = 0, last_ns = 0, sum_ns = 0;
-    run_billboard(testbed, [&](Process& me) {
-        std::vector<std::byte> message(bytes);
-        const std::vector<int> all = first_receivers(receivers);
-        if (me.rank() == 0) first_ns = me.now_ns() + period_ns;
-        checked(bbp_barrier());  // behind it, everybody knows when
-        for (std::int64_t i = 0; me.rank() <= receivers && i < phases.rounds; ++i) {
-            const std::int64_t begin_ns = first_ns + i * period_ns;
-            if (me.rank() == 0) {
-                sleep_until(me, begin_ns);
-                last_ns = 0;
-                checked(bbp_mcast(all.data(), static_cast<int>(receivers), message.data(), bytes));
-            } else {
-                // Strides without a common pattern: each receiver meets all phases, each in its own order.
-                const std::int64_t stride = (1 + 36 * (me.rank() - 1)) * phases.step_ns;
-                sleep_until(me, begin_ns - period_ns / 4 + i * stride % poll_ns);
-                receive(0, message);
-                const std::int64_t took_ns = me.now_ns() - begin_ns;
-                sum_ns += std::max<std::int64_t>(took_ns - last_ns, 0);
-                last_ns = std::max(last_ns, took_ns);
-            }
-        }
-    });
-    return sum_ns * kPsPerNs / phases.rounds;
+    Multicasts multicasts(testbed, bytes, receivers);
+    run_billboard(testbed, [&](Process& me) { multicasts.run(me); });
+    return multicasts.mean_ps();
 }
 
 std::int64_t multicast_by_answer_ps(const Testbed& testbed, std::size_t bytes, unsigned receivers) {
@@ -134,19 +179,19 @@ std::int64_t multicast_by_answer_ps(const Testbed& testbed, std::size_t bytes, u
 }
 
 std::int64_t barrier_ps(const Testbed& testbed) {
-    const Phases phases(testbed, 0);
-    std::int64_t begun_ns = 0, ended_ns = 0;
+    Barriers barriers(testbed);
+    run_billboard(testbed, [&](Process& me) { barriers.run(me); });
+    return barriers.mean_ps();
+}
+
+Collectives collectives(const Testbed& testbed, std::size_t bytes) {
+    Multicasts multicasts(testbed, bytes, testbed.ranks - 1);
+    Barriers barriers(testbed);
     run_billboard(testbed, [&](Process& me) {
-        for (std::int64_t i = 0; i < kWarmUp + phases.rounds; ++i) {
-            if (me.rank() == 0 && i == kWarmUp) begun_ns = me.now_ns();
-            // Some think a few nanoseconds longer than others, too little to be taken off: the phases
-            // between them wander from round to round.
-            me.sleep(me.rank() % 4 * phases.step_ns);
-            checked(bbp_barrier());
-        }
-        if (me.rank() == 0) ended_ns = me.now_ns();
+        multicasts.run(me);
+        barriers.run(me);
     });
-    return (ended_ns - begun_ns) * kPsPerNs / phases.rounds;
+    return {multicasts.mean_ps(), barriers.mean_ps()};
 }
 
 }  // namespace simulator

@@ -32,4 +32,11 @@ std::int64_t multicast_by_answer_ps(const Testbed& testbed, std::size_t bytes, u
 /// One of many bbp_barriers of all ranks, one after the other; how they work: testbed.barrier.
 std::int64_t barrier_ps(const Testbed& testbed);
 
+/// A multicast to all other ranks, and a barrier, in one world: with many ranks, most time goes into
+/// their joining.
+struct Collectives {
+    std::int64_t multicast_ps = 0, barrier_ps = 0;
+};
+Collectives collectives(const Testbed& testbed, std::size_t bytes);
+
 }  // namespace simulator

@@ -16,7 +16,7 @@ using ::testing::HasSubstr;
 using ::testing::StartsWith;
 
 TEST(Sim, explains_each_of_its_commands) {
-    for (const std::string name : {"paper"}) {
+    for (const std::string name : {"paper", "scale"}) {
         const Ran ran = run_tool({"sim", name, "--help"});
         EXPECT_EQ(ran.code, 0);
         EXPECT_THAT(ran.out, HasSubstr("Examples:\n  rmem sim " + name));
@@ -73,6 +73,20 @@ TEST(SimPaper, refuses_what_it_cannot_draw) {
     EXPECT_EQ(other.code, 2);
     EXPECT_TRUE(other.says("--figure"));
     EXPECT_EQ(run_tool({"sim", "paper", "--data"}).code, 2);
+}
+
+TEST(SimScale, shows_more_and_more_nodes) {
+    const auto points = run_tool({"sim", "scale", "--most", "8", "--json"}).json();
+    ASSERT_EQ(points.size(), 3U);
+    EXPECT_EQ(points[2]["nodes"], 8);
+    EXPECT_GT(points[2]["barrier_ps"], points[1]["barrier_ps"]);
+    EXPECT_THAT(run_tool({"sim", "scale", "--most", "4"}).out, HasSubstr("word barrier"));
+    EXPECT_THAT(run_tool({"sim", "scale", "--most", "4", "--data"}).out,
+                StartsWith("# nodes | rings"));
+}
+
+TEST(SimScale, refuses_more_nodes_than_it_can_place) {
+    EXPECT_EQ(run_tool({"sim", "scale", "--most", "5000"}).code, 2);
 }
 
 }  // namespace
