@@ -9,5 +9,7 @@ namespace tools {
 
 void add_sim_paper(CLI::App& sim);
 void add_sim_scale(CLI::App& sim);
+void add_sim_hunt(CLI::App& sim);
+void add_sim_replay(CLI::App& sim);
 
 }  // namespace tools

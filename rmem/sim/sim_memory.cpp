@@ -43,12 +43,6 @@ SimMemory::SimMemory(Process& process)
 const std::byte* SimMemory::data(std::size_t offset, std::size_t bytes) const {
     const std::size_t words = (bytes + kWordBytes - 1) / kWordBytes;
     pay(static_cast<std::int64_t>(words) * world_.config_.host.load_ns);
-    for (std::size_t i = 0; process_.watch_.is_on() && i < words; ++i) {
-        const std::size_t at = offset + i * kWordBytes;
-        std::uint32_t value;
-        std::memcpy(&value, bank_ + at, sizeof value);
-        process_.watch_.loaded(at, value, process_.clock_ns_);
-    }
     return bank_ + offset;
 }
 

@@ -141,7 +141,7 @@ private:
         std::vector<std::uint64_t> applied;  ///< of each origin, the last write's number
         std::vector<Process*> parked;        ///< its processes that watch words
         bool alive = true;
-        bool complete = true;  ///< not joining: its bank has all that it must have
+        bool complete = true;      ///< not joining: its bank has all that it must have
         unsigned joins = 0;        ///< how often it was told to
         std::int64_t gone_ns = 0;  ///< when the last of its writes was through, if it is off
         std::uint64_t delays_due = 0, losses_due = 0, repeats_due = 0;  ///< writes to be hit

@@ -136,7 +136,7 @@ void Run::inject(const Fault& fault) {
 void Run::end_process(const Fault& fault, bool with_node) {
     world_.at_access(fault.target, fault.accesses, [this, fault, with_node] {
         unsigned alive = 0;
-        for (unsigned r = 0; r < Scenario::kRanks; ++r) alive += ledger_.is_alive(r) ? 1 : 0;
+        for (unsigned r = 0; r < Scenario::kRanks; ++r) alive += ledger_.is_alive(r) ? 1U : 0U;
         if (alive <= 2 || !ledger_.is_alive(fault.target)) return;
         ledger_.dies(fault.target, with_node);
         findings_.met(with_node ? FaultKind::fail_node : FaultKind::kill);

@@ -67,7 +67,7 @@ void Traffic::run(rmem::sim::Process& process) {
     // Nobody leaves while others may still need an answer.
     while (!enough() || finished_ < Scenario::kRanks) {
         unsigned alive = 0;
-        for (unsigned r = 0; r < Scenario::kRanks; ++r) alive += ledger_.is_alive(r) ? 1 : 0;
+        for (unsigned r = 0; r < Scenario::kRanks; ++r) alive += ledger_.is_alive(r) ? 1U : 0U;
         if (enough() && finished_ >= alive) break;
         receive(me, true);
     }

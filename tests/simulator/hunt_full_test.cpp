@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+// ctest: full
+
+#include "rmem/waiting.hpp"
+#include "simulator/hunt/jobs.hpp"
+
+#include <gtest/gtest.h>
+
+namespace simulator {
+namespace {
+
+#if defined(__SANITIZE_ADDRESS__)
+constexpr std::uint64_t kSeeds = 60;  // each takes ten times as long
+#else
+constexpr std::uint64_t kSeeds = 1000;
+#endif
+
+TEST(Hunt, of_a_thousand_seeds_meets_every_kind_of_fault_and_finds_nothing) {
+    HuntPlan plan;
+    plan.seeds = kSeeds;
+    plan.jobs = rmem::allowed_processors();
+    const HuntResult result = hunt(plan);
+    for (const FailedSeed& failed : result.failed) {
+        ADD_FAILURE() << "seed " << failed.seed << ": " << failed.sentence;
+    }
+    EXPECT_EQ(result.seeds, kSeeds);
+    for (const std::string& name : result.never_met()) ADD_FAILURE() << "never met: " << name;
+    EXPECT_GE(result.all.messages, kSeeds * Scenario::kMessages);
+}
+
+}  // namespace
+}  // namespace simulator

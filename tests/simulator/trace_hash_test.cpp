@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+// ctest: tsan
+
+/// Equal seeds are equal runs: again and again, and with both compilers (the thread sanitizer's build is
+/// Clang's). The hashes change with every change of what the protocols write or of what a seed means.
+
+#include "simulator/hunt/hunt.hpp"
+
+#include <gtest/gtest.h>
+
+namespace simulator {
+namespace {
+
+std::uint64_t hash_of(const Scenario& scenario) {
+    HuntOptions options;
+    options.hash = true;
+    const Findings findings = run_scenario(scenario, options);
+    EXPECT_TRUE(findings.violations.empty()) << findings.violations.front();
+    EXPECT_NE(findings.hash, 0U);
+    return findings.hash;
+}
+
+TEST(TraceHash, of_a_seed_is_the_same_in_a_hundred_runs) {
+    const Scenario scenario = Scenario::of_seed(11).with_messages(150);
+    const std::uint64_t first = hash_of(scenario);
+    for (int run = 1; run < 100; ++run) ASSERT_EQ(hash_of(scenario), first) << "run " << run;
+}
+
+TEST(TraceHash, of_seeds_is_the_same_with_every_compiler) {
+    std::uint64_t all = 0;
+    for (std::uint64_t seed = 1; seed <= 30; ++seed) {
+        const std::uint64_t hash = hash_of(Scenario::of_seed(seed).with_messages(300));
+        all = (all ^ hash) * 0x9e3779b97f4a7c15;
+    }
+    EXPECT_EQ(all, 0U);
+}
+
+TEST(TraceHash, differs_from_seed_to_seed) {
+    EXPECT_NE(hash_of(Scenario::of_seed(1).with_messages(100)),
+              hash_of(Scenario::of_seed(2).with_messages(100)));
+}
+
+}  // namespace
+}  // namespace simulator

@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: Apache-2.0
+// `rmem sim hunt`: seeds of faults and traffic, until something breaks.
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <memory>
+#include <string>
+
+#include "rmem/waiting.hpp"
+#include "simulator/hunt/jobs.hpp"
+#include "tools/output.hpp"
+#include "tools/sim.hpp"
+
+namespace tools {
+
+namespace {
+
+constexpr const char* kExamples = R"(
+A seed is four simulated ranks that exchange at least 2000 messages while at least 20 faults meet them:
+writes delayed, lost or repeated, cables cut, links clogged, processes stopped and killed, cards failing
+and coming back. Every event is checked; equal seeds are equal runs. The table says how often each fault
+was met; one that was never met fails the hunt, for it was not tested.
+
+Examples:
+  rmem sim hunt --seeds 1000            seeds 1 to 1000, on all processors
+  rmem sim hunt --seeds 100 --first 7   seeds 7 to 106
+  rmem sim replay 42                    what happened in seed 42
+
+Exit codes: 0 nothing found, 1 something was found (or never met), 2 wrong command line.)";
+
+struct HuntCommand {
+    std::uint64_t seeds = 1000;
+    std::uint64_t first = 1;
+    unsigned jobs = 0;
+    bool no_shrink = false;
+    bool hash = false;
+    bool json = false;
+};
+
+using Clock = std::chrono::steady_clock;
+
+double seconds_since(Clock::time_point start) {
+    return std::chrono::duration<double>(Clock::now() - start).count();
+}
+
+/// One line on a terminal, written over and over.
+class Progress {
+public:
+    explicit Progress(std::uint64_t seeds) : seeds_(seeds), is_on_(::isatty(2) == 1) {}
+    ~Progress() { clear(); }
+
+    void operator()(std::uint64_t done, std::size_t failed) {
+        if (!is_on_ || seconds_since(last_) < 0.5) return;
+        last_ = Clock::now();
+        const double elapsed = seconds_since(start_);
+        const double left =
+            done == 0 ? 0
+                      : elapsed * static_cast<double>(seeds_ - done) / static_cast<double>(done);
+        fmt::print(stderr, "\r{} of {} seeds, {} failed, {:.0f} s left \x1b[K", done, seeds_,
+                   failed, left);
+        std::fflush(stderr);
+    }
+    void clear() {
+        if (is_on_) fmt::print(stderr, "\r\x1b[K");
+    }
+
+private:
+    std::uint64_t seeds_;
+    bool is_on_;
+    Clock::time_point start_ = Clock::now(), last_ = start_;
+};
+
+std::string met_text(const simulator::HuntResult& result) {
+    Table table({"fault or sight", ">met"});
+    for (std::size_t i = 0; i < simulator::kFaultKinds; ++i) {
+        table.add({simulator::name_of(static_cast<simulator::FaultKind>(i)),
+                   fmt::format("{}", result.all.faults[i])});
+    }
+    for (std::size_t i = 0; i < simulator::kSights; ++i) {
+        table.add({simulator::name_of(static_cast<simulator::Sight>(i)),
+                   fmt::format("{}", result.all.sights[i])});
+    }
+    return table.text();
+}
+
+/// The failing seeds, and of the first one what is left when all is left out that it does not need.
+std::string failures_text(const simulator::HuntResult& result, bool may_shrink) {
+    std::string text;
+    for (const simulator::FailedSeed& failed : result.failed) {
+        text += fmt::format("seed {} (version {}, commit {}): {}\n", failed.seed, RMEM_VERSION,
+                            RMEM_COMMIT, failed.sentence);
+    }
+    const auto first = std::find_if(result.failed.begin(), result.failed.end(),
+                                    [](const simulator::FailedSeed& f) { return !f.crashed; });
+    if (first == result.failed.end() || !may_shrink) return text;
+    const auto small = simulator::shrink(simulator::Scenario::of_seed(first->seed));
+    return text + fmt::format(
+                      "\nThe smallest form of the first one; a line for "
+                      "tests/simulator/seeds.txt once it is mended:\n"
+                      "  rmem sim replay {} --trace\n",
+                      small.text());
+}
+
+nlohmann::json json_of(const simulator::HuntResult& result, double seconds) {
+    nlohmann::json json = {{"seeds", result.seeds},           {"seconds", seconds},
+                           {"messages", result.all.messages}, {"events", result.all.events},
+                           {"commit", RMEM_COMMIT},           {"failed", nlohmann::json::array()},
+                           {"never_met", result.never_met()}};
+    for (const auto& failed : result.failed) {
+        json["failed"].push_back({{"seed", failed.seed}, {"sentence", failed.sentence}});
+    }
+    for (std::size_t i = 0; i < simulator::kFaultKinds; ++i) {
+        json["faults"][simulator::name_of(static_cast<simulator::FaultKind>(i))] =
+            result.all.faults[i];
+    }
+    for (std::size_t i = 0; i < simulator::kSights; ++i) {
+        json["sights"][simulator::name_of(static_cast<simulator::Sight>(i))] = result.all.sights[i];
+    }
+    if (result.all.hash != 0) json["hash"] = fmt::format("{:016x}", result.all.hash);
+    return json;
+}
+
+void hunt(const HuntCommand& command) {
+    simulator::HuntPlan plan;
+    plan.first = command.first;
+    plan.seeds = command.seeds;
+    plan.jobs = command.jobs != 0 ? command.jobs : rmem::allowed_processors();
+    plan.hash = command.hash;
+    const auto start = Clock::now();
+    Progress progress(plan.seeds);
+    const simulator::HuntResult result = simulator::hunt(plan, std::ref(progress));
+    progress.clear();
+    const double seconds = seconds_since(start);
+    const auto never_met = result.never_met();
+    if (command.json) {
+        show_json(json_of(result, seconds));
+    } else {
+        std::string text = met_text(result) + "\n" + failures_text(result, !command.no_shrink);
+        for (const std::string& name : never_met) {
+            text += fmt::format("never met: {}; run more seeds\n", name);
+        }
+        text += fmt::format(
+            "{} seeds, {} failed; {} messages, {} events; {:.1f} s, {:.0f} seeds an "
+            "hour\n",
+            result.seeds, result.failed.size(), result.all.messages, result.all.events, seconds,
+            static_cast<double>(result.seeds) / seconds * 3600);
+        if (command.hash) text += fmt::format("trace hash {:016x}\n", result.all.hash);
+        show(text);
+    }
+    if (!result.failed.empty() || !never_met.empty()) end_with(kExitFailed);
+}
+
+}  // namespace
+
+void add_sim_hunt(CLI::App& sim) {
+    auto options = std::make_shared<HuntCommand>();
+    CLI::App* command =
+        sim.add_subcommand("hunt", "Look for faults: random traffic under random trouble");
+    command->footer(kExamples);
+    command->add_option("--seeds", options->seeds, "How many")
+        ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{1} << 40));
+    command->add_option("--first", options->first, "The first one");
+    command->add_option("--jobs", options->jobs, "Processes at once (default: the processors)")
+        ->check(CLI::Range(1U, 256U));
+    command->add_flag("--no-shrink", options->no_shrink, "Leave a failing seed as large as it is");
+    command->add_flag("--hash", options->hash, "Print a hash of all that happened");
+    command->add_flag("--json", options->json, "For programs");
+    command->callback([options] { hunt(*options); });
+}
+
+}  // namespace tools
