@@ -15,10 +15,11 @@ namespace {
 using billboard::BarrierKind;
 using Sizes = std::vector<std::size_t>;
 
+/// From 0 on, closer at the beginning.
 Sizes steps(std::size_t step, std::size_t last) {
     Sizes sizes;
     for (std::size_t size = 0; size <= last; size += step) sizes.push_back(size);
-    sizes.insert(sizes.begin() + 1, 4);
+    sizes.insert(sizes.begin() + 1, {4, 8, 16, 32});
     return sizes;
 }
 
