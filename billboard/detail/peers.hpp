@@ -146,6 +146,9 @@ void EndpointCore<M, BoardOf>::connect(unsigned s) {
     const std::uint32_t mine = member_.incarnation();
     const std::uint32_t epoch = mine + p.incarnation;
     const std::uint32_t theirs = s == me_ ? mine : memory_.load(geometry_.confirmed(me_, s));
+    // It may be the word of a life that began since s's was read, and must not count as the former's. Each
+    // life writes its number first, so if it is, the number has changed.
+    if (s != me_ && memory_.load(geometry_.incarnation(s)) != p.incarnation) return;
     if (!p.rx_open && (theirs == kFresh || theirs == mine)) {
         board_.open_rx(s, epoch);
         RMEM_MARK("connect.receiving-open");
