@@ -6,10 +6,12 @@
 /// Two ranks a and b connect by three kinds of words, each with one writer:
 ///   incarnation(a)      a counts its lives
 ///   departed(a)         the life in which a left in good order
-///   confirmed(a, b)     by b, in a's partition: the life of a that b has taken note of, or kFresh
-///                       while b, having just joined, posts nothing to a
-/// b confirms a once it has taken over what a's former life had posted, and only while a posts
-/// nothing to b's former life: confirmed(b, a) is kFresh or b's present life. a posts once confirmed.
+///   confirmed(a, b)     by b, in a's partition: the life of a that b receives from; or while b posts
+///                       nothing to a, kFresh (b has just joined) or noticed(life of a)
+/// b confirms a once it has taken over what a's former life had posted, and only when nothing can come
+/// any more that a posted to b's former life: confirmed(b, a) is b's present life or says that a has
+/// noticed it, and whatever a wrote before is there, too. To a first life nothing else was posted, so
+/// kFresh will do; to a later one it may be older than what is on its way. a posts once confirmed.
 ///
 /// Nobody talks to a new life by name before it was told of the former one's end: posting to it opens
 /// only then, and that end waits in private memory behind the former life's messages and before the
@@ -24,6 +26,9 @@
 namespace billboard {
 
 inline constexpr std::uint32_t kFresh = 0xffffffff;
+constexpr std::uint32_t noticed(std::uint32_t life) {
+    return life | 0x80000000;
+}
 inline constexpr unsigned kPeersPerCheck = 8;  ///< liveness costs a system call each
 
 template <class M, template <class> class BoardOf>
@@ -138,6 +143,10 @@ void EndpointCore<M, BoardOf>::meet(unsigned s, std::uint32_t life) {
     p.incarnation = life;
     p.gone = p.rx_open = p.tx_open = false;
     connect(s);
+    if (p.rx_open || life == 1) return;
+    memory_.post_word(geometry_.confirmed(s, me_), noticed(life));
+    memory_.commit();
+    memory_.notify(s);
 }
 
 template <class M, template <class> class BoardOf>
@@ -149,7 +158,9 @@ void EndpointCore<M, BoardOf>::connect(unsigned s) {
     // It may be the word of a life that began since s's was read, and must not count as the former's. Each
     // life writes its number first, so if it is, the number has changed.
     if (s != me_ && memory_.load(geometry_.incarnation(s)) != p.incarnation) return;
-    if (!p.rx_open && (theirs == kFresh || theirs == mine)) {
+    const bool is_quiet =
+        theirs == mine || theirs == noticed(mine) || (theirs == kFresh && mine == 1);
+    if (!p.rx_open && is_quiet) {
         board_.open_rx(s, epoch);
         RMEM_MARK("connect.receiving-open");
         memory_.post_word(geometry_.confirmed(s, me_), p.incarnation);
