@@ -25,16 +25,25 @@ Process::Process(World& world, unsigned rank, unsigned node, unsigned life, std:
     variables_["RMEM_NODES"] = fmt::format("{}", world.nodes());
 }
 
+Process::~Process() {
+    release_kept();  // of one that was killed
+}
+
+/// What was kept last may use what was kept before.
+void Process::release_kept() noexcept {
+    while (!kept_.empty()) {
+        const auto last = std::move(kept_.back());
+        kept_.pop_back();
+    }
+}
+
 void Process::exchange_states() noexcept {
     for (const auto& state : states_) state->exchange();
 }
 
 void Process::run() {
     program_(*this);
-    while (!kept_.empty()) {
-        const auto last = std::move(kept_.back());
-        kept_.pop_back();
-    }
+    release_kept();
     // As when a process ends: the libraries' own variables are destroyed, while it still runs.
     exchange_states();
     const auto states = std::move(states_);

@@ -32,6 +32,10 @@ using Program = std::function<void(Process&)>;
 
 class RMEM_API Process {
 public:
+    ~Process();
+    Process(const Process&) = delete;
+    Process& operator=(const Process&) = delete;
+
     World& world() const noexcept { return world_; }
     unsigned rank() const noexcept { return rank_; }
     unsigned node() const noexcept { return node_; }
@@ -45,7 +49,7 @@ public:
     void set_variable(const std::string& name, std::optional<std::string> value);
 
     /// Keeps an object as long as the process: destroyed by it when its program has returned, and
-    /// when it is killed by the world, whose memory it then cannot reach any more.
+    /// when it is killed by the world, whose memory it then cannot reach any more. The last goes first.
     template <class T>
     T& keep(std::unique_ptr<T> object) {
         kept_.push_back(std::move(object));
@@ -61,6 +65,7 @@ private:
 
     Process(World& world, unsigned rank, unsigned node, unsigned life, std::size_t stack_bytes,
             Program program);
+    void release_kept() noexcept;
     void exchange_states() noexcept;
     void run();
 

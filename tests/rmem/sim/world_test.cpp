@@ -323,6 +323,29 @@ TEST(World, keeps_what_a_process_asks_it_to_keep_until_it_ends_or_is_killed) {
     world.run();
 }
 
+TEST(World, lets_go_first_of_what_a_process_kept_last) {
+    struct Letter {
+        Letter(std::string& text, char letter) : text_(text), letter_(letter) {}
+        ~Letter() { text_ += letter_; }
+        Letter(const Letter&) = delete;
+        Letter& operator=(const Letter&) = delete;
+        std::string& text_;
+        char letter_;
+    };
+    for (const bool is_killed : {false, true}) {
+        World world(small_world(1));
+        std::string text;
+        world.start(0, [&](Process& me) {
+            for (const char letter : {'a', 'b', 'c'})
+                me.keep(std::make_unique<Letter>(text, letter));
+            me.sleep(1000);
+        });
+        if (is_killed) world.at(500, [&] { world.kill(0); });
+        world.run();
+        EXPECT_EQ(text, "cba");
+    }
+}
+
 // ---- Stopped, killed, stuck
 
 /// Posts a word every 100 ns.
