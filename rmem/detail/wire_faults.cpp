@@ -84,8 +84,9 @@ void WireModel::State::bypass(std::uint16_t id) {
         if (event.kind() == WireEventKind::hop) {
             Packet& packet = packets_[event.packet];
             if (packet.origin == id) packet.circled = true;
-            const std::uint64_t ready =
-                forward(event.packet, id, event.time - profile_.node_delay_ps);
+            // At once is not before now; who follows it in the register stays behind it.
+            const std::uint64_t leave = std::max(now_, event.time - profile_.node_delay_ps);
+            const std::uint64_t ready = forward(event.packet, id, leave);
             next.input_floor = std::max(next.input_floor, ready + tail_[packet.words]);
         }
         release(event.packet);

@@ -171,9 +171,12 @@ void Ledger::is_told(unsigned rank, unsigned peer) {
     if (p.told >= ranks_[peer].deaths && knows && !p.unsure) {
         complain(peer, rank, "BBP_EPEER, though it has not died since the last one");
     }
-    // Of another death during the call it may still be told.
+    // It does not say of which death: certain only where it knew the life that ended last, and no other
+    // ended during the call.
+    const unsigned ended = ranks_[peer].alive ? ranks_[peer].life - 1 : ranks_[peer].life;
+    const bool knew = p.met >= ended || (ended == 1 && ranks_[rank].life == 1);
     p.told = p.deaths_before;
-    p.unsure = p.deaths_before != ranks_[peer].deaths;
+    p.unsure = !knew || p.deaths_before != ranks_[peer].deaths;
 }
 
 void Ledger::is_told_of_some(unsigned rank, std::span<const int> dests) {
