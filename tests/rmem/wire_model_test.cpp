@@ -374,8 +374,8 @@ TEST(WireModel, what_is_in_a_dying_nodes_register_goes_on) {
     b.model.set_alive(1, false, 100);
     b.drain();
     EXPECT_EQ(b.arrival(1, tag), -1);
-    EXPECT_EQ(b.arrival(2, tag), 547);
-    EXPECT_EQ(b.time_of(Kind::returned, 0, tag), 794);
+    EXPECT_EQ(b.arrival(2, tag), 647);
+    EXPECT_EQ(b.time_of(Kind::returned, 0, tag), 894);
 }
 
 TEST(WireModel, a_stray_is_removed_by_its_age) {
