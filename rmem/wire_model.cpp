@@ -168,6 +168,13 @@ void WireModel::State::drop_queue(std::uint16_t id) {
 
 std::uint32_t WireModel::State::occupancy(const Node& node) const noexcept {
     std::uint64_t words = unstarted_of_packet(node);
+    const bool all_entered =
+        node.next_record < node.records.end() && node.records[node.records.end() - 1].entry <= now_;
+    if (all_entered) {  // the usual case, without looking at each
+        words += node.submitted_words - node.started_words;
+        return static_cast<std::uint32_t>(
+            profile_.fifo_words != 0 ? std::min<std::uint64_t>(words, profile_.fifo_words) : words);
+    }
     for (std::uint64_t n = node.next_record; n < node.records.end(); ++n) {
         const Record& record = node.records[n];
         if (record.entry > now_) break;
@@ -192,7 +199,8 @@ std::int64_t WireModel::State::room_at(const Node& node, std::uint32_t words) co
     }
     const std::uint64_t limit = tail_.size() - 1;
     const std::uint64_t packets = (wait_for - unstarted + limit - 1) / limit;
-    return to_ns(std::max(now_, node.pace) + (packets - 1) * (tail_[1] + gap_));
+    const std::uint64_t start = std::max({now_, node.pace, own_turn(node), free_at(node)});
+    return to_ns(start + (packets - 1) * (tail_[1] + gap_));
 }
 
 // ---- Own packets ----
