@@ -106,26 +106,35 @@ private:
     std::int64_t first_ns_ = 0, last_ns_ = 0, sum_ns_ = 0;
 };
 
-/// Barriers of all ranks, one after the other.
+/// Barriers of all ranks, one after the other, in batches. Each batch begins in other phases between the
+/// ranks; within it everybody's polls go on where they left off, as in a program's loop.
 class Barriers {
 public:
-    explicit Barriers(const Testbed& testbed) : phases_(testbed, 0) {}
+    explicit Barriers(const Testbed& testbed)
+        : poll_ns_(testbed.host.load_ns),
+          batches_(testbed.ranks <= 16 ? 128 : 4),
+          rounds_(testbed.ranks <= 16 ? 8 : 4) {}
 
     void run(Process& me) {
-        for (std::int64_t i = 0; i < kWarmUp + phases_.rounds; ++i) {
-            if (me.rank() == 0 && i == kWarmUp) begun_ns_ = me.now_ns();
-            // Some think a few nanoseconds longer than others, too little to be taken off: the phases
-            // between them wander from round to round.
-            me.sleep(me.rank() % 4 * phases_.step_ns);
-            checked(bbp_barrier());
+        for (std::int64_t batch = 0; batch < batches_; ++batch) {
+            me.sleep(phase_ns(me.rank(), batch));
+            for (std::int64_t i = 0; i < kWarmUp / 2; ++i) checked(bbp_barrier());
+            const std::int64_t begun_ns = me.now_ns();
+            for (std::int64_t i = 0; i < rounds_; ++i) checked(bbp_barrier());
+            if (me.rank() == 0) sum_ns_ += me.now_ns() - begun_ns;
         }
-        if (me.rank() == 0) ended_ns_ = me.now_ns();
     }
-    std::int64_t mean_ps() const { return (ended_ns_ - begun_ns_) * kPsPerNs / phases_.rounds; }
+    std::int64_t mean_ps() const { return sum_ns_ * kPsPerNs / (batches_ * rounds_); }
 
 private:
-    const Phases phases_;
-    std::int64_t begun_ns_ = 0, ended_ns_ = 0;
+    std::int64_t phase_ns(unsigned rank, std::int64_t batch) const {
+        const std::int64_t mixed = (batch + 1) * 7919 * (rank + 1) + rank * rank * 104'729;
+        return mixed % poll_ns_;
+    }
+
+    const std::int64_t poll_ns_;
+    const std::int64_t batches_, rounds_;
+    std::int64_t sum_ns_ = 0;
 };
 
 }  // namespace

@@ -5,7 +5,8 @@
 ///
 /// A waiting rank polls, so what it waits for is seen up to a poll late, and two ranks that answer each
 /// other at equal intervals meet the same delay each time. So every figure here is a mean over the phases
-/// between sender and poll: ranks think for some nanoseconds more each round, which is taken off again.
+/// between sender and poll: ranks think for some nanoseconds more each round, which is taken off again, or
+/// wait a while before they begin.
 ///
 /// Units: picoseconds of virtual time, since means of nanoseconds are not whole. Equal testbeds give equal
 /// results. Errors and thread safety: simulator/paper/worlds.hpp.
