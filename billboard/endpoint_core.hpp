@@ -293,6 +293,7 @@ private:
     unsigned aborts_due_ = 0;        ///< peers to whom a half-sent message is to be taken back
     unsigned gathering_ = 0;         ///< peers of which a message in parts is being gathered
     bool data_open_ = false;         ///< (I3)
+    bool is_first_ = false;          ///< no life of this rank was announced before
     bool left_ = false;
     SetAside aside_;
     Board board_;

@@ -10,8 +10,9 @@
 ///                       nothing to a, kFresh (b has just joined) or noticed(life of a)
 /// b confirms a once it has taken over what a's former life had posted, and only when nothing can come
 /// any more that a posted to b's former life: confirmed(b, a) is b's present life or says that a has
-/// noticed it, and whatever a wrote before is there, too. To a first life nothing else was posted, so
-/// kFresh will do; to a later one it may be older than what is on its way. a posts once confirmed.
+/// noticed it, and whatever a wrote before is there, too. To a life before which
+/// none was announced nothing was posted, so kFresh will do; to a later one kFresh may be older than
+/// what is on its way. a posts once confirmed.
 ///
 /// Nobody talks to a new life by name before it was told of the former one's end: posting to it opens
 /// only then, and that end waits in private memory behind the former life's messages and before the
@@ -60,6 +61,7 @@ EndpointCore<M, BoardOf>::~EndpointCore() {
 template <class M, template <class> class BoardOf>
 void EndpointCore<M, BoardOf>::join(Deadline deadline) {
     const std::uint32_t life = member_.incarnation();
+    is_first_ = memory_.load(geometry_.incarnation(me_)) == 0;
     for (unsigned s = 0; s < ranks_; ++s) {
         if (s != me_) memory_.post_word(geometry_.confirmed(s, me_), kFresh);
     }
@@ -159,7 +161,7 @@ void EndpointCore<M, BoardOf>::connect(unsigned s) {
     // life writes its number first, so if it is, the number has changed.
     if (s != me_ && memory_.load(geometry_.incarnation(s)) != p.incarnation) return;
     const bool is_quiet =
-        theirs == mine || theirs == noticed(mine) || (theirs == kFresh && mine == 1);
+        theirs == mine || theirs == noticed(mine) || (theirs == kFresh && is_first_);
     if (!p.rx_open && is_quiet) {
         board_.open_rx(s, epoch);
         RMEM_MARK("connect.receiving-open");
