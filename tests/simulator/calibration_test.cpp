@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// ctest: full
 // Where the two fitted constants come from.
 
 #include <gtest/gtest.h>
