@@ -141,9 +141,10 @@ private:
         std::vector<std::uint64_t> applied;  ///< of each origin, the last write's number
         std::vector<Process*> parked;        ///< its processes that watch words
         bool alive = true;
-        bool complete = true;      ///< not joining: its bank has all that it must have
-        unsigned joins = 0;        ///< how often it was told to
-        std::int64_t gone_ns = 0;  ///< when the last of its writes was through, if it is off
+        bool complete = true;            ///< not joining: its bank has all that it must have
+        std::uint64_t void_through = 0;  ///< own writes up to it went with the card that failed
+        unsigned joins = 0;              ///< how often it was told to
+        std::int64_t gone_ns = 0;        ///< when the last of its writes was through, if it is off
         std::uint64_t delays_due = 0, losses_due = 0, repeats_due = 0;  ///< writes to be hit
         std::int64_t delay_ns = 0;
         std::uint64_t finished = 0;  ///< the last own write that came round or was lost
@@ -197,6 +198,7 @@ private:
     void note_lost(Node& origin, const WriteInFlight& write, LinkCounter why);
     void on_outcome(const WireOutcome& outcome);
     void apply(const WireOutcome& outcome, WriteInFlight& write);
+    void drop_void(const WireOutcome& outcome, WriteInFlight& write);
     void repeat_later(const WireOutcome& outcome, const WriteInFlight& write);
     void measure(Node& node, unsigned id, const WriteInFlight& write, std::int64_t now);
     void wake_watchers(Node& node, std::size_t offset, std::size_t bytes, std::int64_t now);

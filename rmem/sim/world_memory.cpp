@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 namespace rmem::sim {
 
@@ -62,7 +63,7 @@ void World::send(Process& process, std::size_t offset, std::size_t bytes) {
     write.bytes = static_cast<std::uint32_t>(words * kWordBytes);
     write.rank = process.rank_;
     write.stored_ns = std::max(process.clock_ns_, now_ns_);
-    write.repeats = false;
+    write.repeats = write.is_void = false;
     const std::byte* const from = node.bank.data() + offset;
     write.data.assign(from, from + write.bytes);
     ++writes_;
@@ -144,6 +145,7 @@ void World::on_outcome(const WireOutcome& outcome) {
 
 void World::apply(const WireOutcome& outcome, WriteInFlight& write) {
     Node& node = nodes_[outcome.node];
+    if (write.number <= nodes_[outcome.origin].void_through) return drop_void(outcome, write);
     if (!node.applied.empty()) {
         std::uint64_t& last = node.applied[outcome.origin];
         if (write.number <= last) {
@@ -159,6 +161,13 @@ void World::apply(const WireOutcome& outcome, WriteInFlight& write) {
     measure(node, outcome.node, write, outcome.time_ns);
     if (!node.parked.empty()) wake_watchers(node, write.offset, write.bytes, outcome.time_ns);
     if (write.repeats) repeat_later(outcome, write);
+}
+
+/// What a fault held back in a card went with it when it failed, whatever the model of the wire says.
+void World::drop_void(const WireOutcome& outcome, WriteInFlight& write) {
+    if (std::exchange(write.is_void, true)) return;
+    note_lost(nodes_[outcome.origin], write, LinkCounter::lost_on_wire);
+    tell(EventKind::lost, outcome.origin, &write, outcome.time_ns);
 }
 
 /// A packet that its source did not remove comes by again, a round later.
