@@ -163,8 +163,6 @@ void LinkChecker::check_bank(unsigned n) {
 void LinkChecker::check_quiet() {
     for (unsigned n = 0; n < world_.nodes(); ++n) {
         if (world_.node_lives(n) && !nodes_[n].joining) check_bank(n);
-    }
-    for (unsigned n = 0; n < world_.nodes(); ++n) {
         const std::uint64_t counted = world_.counter(n, rmem::LinkCounter::bound_violations);
         if (counted == late_[n]) continue;
         findings_.violate(fmt::format("node {} counted {} writes beyond the bound; there were {}",

@@ -43,6 +43,10 @@ private:
 
 template <template <class> class Board>
 std::unique_ptr<billboard::Endpoint> open_planted() {
+    // Where the layout is the other one, nothing is planted: what fails must fail for the canary.
+    if (billboard::Settings::read().board.layout != billboard::Layout::paper) {
+        return billboard::Endpoint::open();
+    }
     rmem::sim::Process& process = *rmem::sim::current_process();
     return std::make_unique<billboard::EndpointCore<SimMemory, Board>>(
         std::make_shared<rmem::sim::Ring>(process.world()),
@@ -100,10 +104,13 @@ TEST(Canary, is_found_by_a_hunt_in_several_processes) {
     HuntPlan plan;
     plan.seeds = 20;
     plan.jobs = 2;
-    // Seeds of the other layout find that the ring has no such board, and fail for that.
     plan.open = open_planted<HastyBoard>;
     const HuntResult result = hunt(plan);
     EXPECT_FALSE(result.failed.empty());
+    for (const FailedSeed& failed : result.failed) {
+        const auto layout = Scenario::of_seed(failed.seed).settings.board.layout;
+        EXPECT_EQ(layout, billboard::Layout::paper) << failed.seed << ": " << failed.sentence;
+    }
 }
 
 }  // namespace
