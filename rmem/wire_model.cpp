@@ -36,30 +36,25 @@ WireSubmit WireModel::State::submit(const WireWrite& write) {
     const std::int64_t delay = std::max<std::int64_t>(write.extra_delay_ns, 0);
 
     Record record;
-    record.entry =
-        std::max(node.last_time + static_cast<std::uint64_t>(delay) * kPsPerNs, node.last_entry);
+    record.stored = node.last_time;
+    record.held_back = static_cast<std::uint64_t>(delay) * kPsPerNs;
     record.tag = write.tag;
     record.word_address = write.offset / kWireWordBytes;
     record.words = static_cast<std::uint32_t>(
         (write.offset % kWireWordBytes + write.bytes + kWireWordBytes - 1) / kWireWordBytes);
     record.interrupt = write.interrupt;
-    node.last_entry = record.entry;
     node.records.push_back(record);
     node.submitted_words += record.words;
     ++node.counters.submitted;
     if (late) ++node.counters.clamped;
 
-    if (profile_.instant != 0) {
-        push(WireEventKind::instant, record.entry, write.origin);
-    } else if (node.unadmitted + 1 != node.records.end() ||
-               (profile_.fifo_words != 0 &&
-                node.submitted_words - node.started_words + tail_.size() > profile_.fifo_words)) {
-        // Whether it fits is known when it gets there.
-        push(WireEventKind::entry, record.entry, write.origin);
-    } else {
-        admit(node, node.records.back());
-        arm(write.origin);
-    }
+    const bool fits =
+        node.unadmitted + 1 == node.records.end() &&
+        (profile_.fifo_words == 0 ||
+         node.submitted_words - node.started_words + tail_.size() <= profile_.fifo_words);
+    if (profile_.instant == 0 && fits) admit(node, node.records.back());
+    enter(write.origin, node.records.end() - 1);
+    arm(write.origin);
     return late ? WireSubmit::clamped : WireSubmit::accepted;
 }
 
@@ -95,114 +90,6 @@ void WireModel::State::handle(const WireEvent& event) {
     }
 }
 
-// ---- The TX FIFO ----
-
-void WireModel::State::admit(Node& node, Record& record) {
-    node.admitted_words += record.words;
-    record.end_word = node.admitted_words;
-    ++node.unadmitted;
-}
-
-void WireModel::State::on_entry(std::uint16_t id) {
-    Node& node = nodes_[id];
-    Record& record = node.records[node.unadmitted];
-    const std::uint64_t waiting =
-        node.admitted_words - node.started_words + unstarted_of_packet(node);
-    const bool full = waiting + record.words > profile_.fifo_words;
-    if (full && profile_.overflow == FifoPolicy::lose) {
-        lose(node, node.unadmitted, id, WireLoss::fifo_full);
-        node.submitted_words -= record.words;
-        record.words = 0;
-    } else if (full) {
-        ++node.counters.held_off;
-    }
-    admit(node, record);
-    arm(id);
-    drop_finished(node);
-}
-
-// Words of the packet under way that have not reached the wire are still in the FIFO.
-std::uint64_t WireModel::State::unstarted_of_packet(const Node& node) const noexcept {
-    if (now_ >= node.own_end || node.own_words < 2) return 0;
-    const std::uint64_t elapsed = now_ - node.own_start;
-    const auto end = tail_.begin() + node.own_words;
-    return static_cast<std::uint64_t>(end - std::upper_bound(tail_.begin() + 1, end, elapsed));
-}
-
-// The mark is exact because the FIFO only fills between two insertions.
-void WireModel::State::note_entered(Node& node) {
-    node.entered_record = std::max(node.entered_record, node.next_record);
-    while (node.entered_record < node.unadmitted &&
-           node.records[node.entered_record].entry <= now_) {
-        const Record& record = node.records[node.entered_record++];
-        std::uint64_t words = record.end_word - node.started_words;
-        if (profile_.fifo_words != 0) {
-            words = std::min<std::uint64_t>(words, profile_.fifo_words);
-        }
-        node.counters.max_fifo_words = std::max(node.counters.max_fifo_words, words);
-    }
-}
-
-void WireModel::State::skip_lost(Node& node) {
-    while (node.next_record < node.unadmitted && node.records[node.next_record].words == 0) {
-        ++node.next_record;
-    }
-}
-
-bool WireModel::State::sendable(const Node& node) const noexcept {
-    return node.next_record < node.unadmitted &&
-           node.records[node.next_record].entry + profile_.insertion_ps <= now_;
-}
-
-// A bypassed node's queue is gone; a write that is half on the wire is lost as a whole.
-void WireModel::State::drop_queue(std::uint16_t id) {
-    Node& node = nodes_[id];
-    while (node.next_record < node.unadmitted && node.records[node.next_record].entry <= now_) {
-        Record& record = node.records[node.next_record];
-        if (record.words != 0) lose(node, node.next_record, id, WireLoss::dead_node);
-        node.started_words = record.end_word;
-        ++node.next_record;
-    }
-    drop_finished(node);
-}
-
-std::uint32_t WireModel::State::occupancy(const Node& node) const noexcept {
-    std::uint64_t words = unstarted_of_packet(node);
-    const bool all_entered =
-        node.next_record < node.records.end() && node.records[node.records.end() - 1].entry <= now_;
-    if (all_entered) {  // the usual case, without looking at each
-        words += node.submitted_words - node.started_words;
-        return static_cast<std::uint32_t>(
-            profile_.fifo_words != 0 ? std::min<std::uint64_t>(words, profile_.fifo_words) : words);
-    }
-    for (std::uint64_t n = node.next_record; n < node.records.end(); ++n) {
-        const Record& record = node.records[n];
-        if (record.entry > now_) break;
-        words += n == node.next_record && n < node.unadmitted ? record.end_word - node.started_words
-                                                              : record.words;
-        if (profile_.fifo_words != 0 && words >= profile_.fifo_words) return profile_.fifo_words;
-    }
-    return static_cast<std::uint32_t>(words);
-}
-
-std::int64_t WireModel::State::room_at(const Node& node, std::uint32_t words) const noexcept {
-    const std::uint64_t depth = profile_.fifo_words;
-    const std::uint64_t wanted = std::min<std::uint64_t>(words, depth);
-    const std::uint64_t taken =
-        node.submitted_words - node.started_words + unstarted_of_packet(node);
-    if (depth == 0 || taken + wanted <= depth) return now_ns();
-    // Words make room as they start; others' packets can only make it later.
-    const std::uint64_t wait_for = taken + wanted - depth;
-    const std::uint64_t unstarted = unstarted_of_packet(node);
-    if (wait_for <= unstarted) {
-        return to_ns(node.own_start + tail_[node.own_words - unstarted + wait_for - 1]);
-    }
-    const std::uint64_t limit = tail_.size() - 1;
-    const std::uint64_t packets = (wait_for - unstarted + limit - 1) / limit;
-    const std::uint64_t start = std::max({now_, node.pace, own_turn(node), free_at(node)});
-    return to_ns(start + (packets - 1) * (tail_[1] + gap_));
-}
-
 // ---- Own packets ----
 
 void WireModel::State::arm(std::uint16_t id) {
@@ -219,10 +106,7 @@ void WireModel::State::on_insertion(std::uint16_t id) {
     Node& node = nodes_[id];
     node.armed = false;
     note_entered(node);
-    if (!node.alive) {
-        drop_queue(id);
-        return arm(id);
-    }
+    if (!node.alive) return drop_queue(id);
     skip_lost(node);
     if (!sendable(node) || now_ < own_turn(node) || now_ < free_at(node)) return arm(id);
     start_packet(id);
@@ -318,6 +202,10 @@ void WireModel::State::close(Node& node, std::uint32_t index) {
     packet.open = false;
     if (node.own_packet == index) node.own_packet = kNoPacket;
     for (Node& other : nodes_) {
+        if (other.floor_packet == index) {
+            other.input_floor = input_floor(other);
+            other.floor_packet = kNoPacket;
+        }
         if (other.open_packet != index) continue;
         const std::uint64_t end = other.open_start + tail_[packet.words];
         if (&other != &node) other.paid_at += end - other.free_at;
@@ -338,6 +226,19 @@ void WireModel::State::occupy(Node& node, std::uint32_t index, std::uint64_t lea
     node.free_at = leave + tail_[packet.words];
     node.open_packet = packet.open ? index : kNoPacket;
     node.open_start = leave;
+}
+
+std::uint64_t WireModel::State::input_floor(const Node& node) const noexcept {
+    if (node.floor_packet == kNoPacket) return node.input_floor;
+    return std::max(node.input_floor, node.floor_start + tail_[packets_[node.floor_packet].words]);
+}
+
+/// What comes to `next` from now on stays behind this packet, whose head is through it then.
+void WireModel::State::follow(Node& next, std::uint32_t index, std::uint64_t head) {
+    const Packet& packet = packets_[index];
+    next.input_floor = std::max(input_floor(next), head + tail_[packet.words]);
+    next.floor_packet = packet.open ? index : kNoPacket;
+    next.floor_start = head;
 }
 
 void WireModel::State::on_hop(const WireEvent& event) {
@@ -400,9 +301,9 @@ std::uint64_t WireModel::State::forward(std::uint32_t index, std::uint16_t from,
         packet.circled = true;
     }
     std::uint64_t ready = leave + node.path_ps + profile_.node_delay_ps;
-    if (ready < next.input_floor) {
-        ready = next.input_floor;
-        next.input_floor = ready + tail_[packet.words];
+    if (const std::uint64_t floor = input_floor(next); ready < floor) {
+        ready = floor;
+        follow(next, index, ready);
     }
     ++packet.events;
     push(WireEventKind::hop, ready, node.next, index);

@@ -106,9 +106,13 @@ std::string failures_text(const simulator::HuntResult& result, bool may_shrink) 
 }
 
 nlohmann::json json_of(const simulator::HuntResult& result, double seconds) {
-    nlohmann::json json = {{"seeds", result.seeds},           {"seconds", seconds},
-                           {"messages", result.all.messages}, {"events", result.all.events},
-                           {"commit", RMEM_COMMIT},           {"failed", nlohmann::json::array()},
+    nlohmann::json json = {{"seeds", result.seeds},
+                           {"seconds", seconds},
+                           {"messages", result.all.messages},
+                           {"faults_injected", result.all.injected},
+                           {"events", result.all.events},
+                           {"commit", RMEM_COMMIT},
+                           {"failed", nlohmann::json::array()},
                            {"never_met", result.never_met()}};
     for (const auto& failed : result.failed) {
         json["failed"].push_back({{"seed", failed.seed}, {"sentence", failed.sentence}});
@@ -144,10 +148,10 @@ void hunt(const HuntCommand& command) {
             text += fmt::format("never met: {}; run more seeds\n", name);
         }
         text += fmt::format(
-            "{} seeds, {} failed; {} messages, {} events; {:.1f} s, {:.0f} seeds an "
+            "{} seeds, {} failed; {} messages, {} faults, {} events; {:.1f} s, {:.0f} seeds an "
             "hour\n",
-            result.seeds, result.failed.size(), result.all.messages, result.all.events, seconds,
-            static_cast<double>(result.seeds) / seconds * 3600);
+            result.seeds, result.failed.size(), result.all.messages, result.all.injected,
+            result.all.events, seconds, static_cast<double>(result.seeds) / seconds * 3600);
         if (command.hash) text += fmt::format("trace hash {:016x}\n", result.all.hash);
         show(text);
     }

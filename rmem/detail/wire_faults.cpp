@@ -74,7 +74,11 @@ void WireModel::State::bypass(std::uint16_t id) {
     if (node.own_packet != kNoPacket) close(node, node.own_packet);
     Node& next = nodes_[node.next];
     const std::uint64_t least_stay = node.path_ps + profile_.node_delay_ps;
-    next.input_floor = std::max(next.input_floor, free_at(node) + least_stay);
+    if (node.open_packet != kNoPacket) {
+        follow(next, node.open_packet, node.open_start + least_stay);
+    } else {
+        next.input_floor = std::max(input_floor(next), node.free_at + least_stay);
+    }
 
     const auto to_node = [id](const WireEvent& event) {
         return event.node == id &&
@@ -86,8 +90,7 @@ void WireModel::State::bypass(std::uint16_t id) {
             if (packet.origin == id) packet.circled = true;
             // At once is not before now; who follows it in the register stays behind it.
             const std::uint64_t leave = std::max(now_, event.time - profile_.node_delay_ps);
-            const std::uint64_t ready = forward(event.packet, id, leave);
-            next.input_floor = std::max(next.input_floor, ready + tail_[packet.words]);
+            follow(next, event.packet, forward(event.packet, id, leave));
         }
         release(event.packet);
     }
@@ -96,6 +99,7 @@ void WireModel::State::bypass(std::uint16_t id) {
 /// A node that comes in again finds the previous one's packet still passing.
 void WireModel::State::rejoin(std::uint16_t id) {
     Node& node = nodes_[id];
+    drop_queue(id);
     const std::uint16_t before = live_before(id);
     const Node& previous = nodes_[before];
     node.pace = node.paid_at = node.turn_at = now_;
@@ -268,11 +272,13 @@ void WireModel::State::rebase() {
     for (Packet& packet : packets_) shift(&packet.start);
     for (Node& node : nodes_) {
         for (std::uint64_t* time :
-             {&node.free_at, &node.open_start, &node.input_floor, &node.last_time, &node.last_entry,
-              &node.own_start, &node.own_end, &node.pace, &node.paid_at, &node.turn_at}) {
+             {&node.free_at, &node.open_start, &node.input_floor, &node.floor_start,
+              &node.last_time, &node.last_entry, &node.own_start, &node.own_end, &node.pace,
+              &node.paid_at, &node.turn_at}) {
             shift(time);
         }
         for (std::uint64_t n = node.records.first(); n != node.records.end(); ++n) {
+            shift(&node.records[n].stored);
             shift(&node.records[n].entry);
         }
     }

@@ -33,7 +33,9 @@ inline constexpr std::uint16_t kCursorBits = 0x7fff;
 
 /// A write on its way: in the TX FIFO, in packets, or both.
 struct WireRecord {
-    std::uint64_t entry = 0;  ///< into the TX FIFO
+    std::uint64_t stored = 0;     ///< by the host
+    std::uint64_t held_back = 0;  ///< by a fault: so much later into the TX FIFO
+    std::uint64_t entry = 0;      ///< into the TX FIFO
     std::uint64_t tag = 0;
     std::uint64_t end_word = 0;  ///< of the origin's stream of words, once admitted
     std::uint64_t word_address = 0;
@@ -73,7 +75,11 @@ struct WireNode {
     std::uint64_t free_at = 0;
     std::uint32_t open_packet = kNoPacket;  ///< sends this one, which may still grow
     std::uint64_t open_start = 0;
-    std::uint64_t input_floor = 0;  ///< after a change: no head is through earlier
+
+    // The input, after a change: no head is through earlier than the one before it has passed.
+    std::uint64_t input_floor = 0;
+    std::uint32_t floor_packet = kNoPacket;  ///< the one before, while it may grow
+    std::uint64_t floor_start = 0;           ///< when its head is through
 
     // The own TX FIFO, a stream of words.
     NumberedRing<WireRecord> records;
@@ -144,13 +150,16 @@ private:
     void handle(const WireEvent& event);
 
     // The TX FIFO.
+    void enter(std::uint16_t id, std::uint64_t number);
     void admit(Node& node, Record& record);
     void on_entry(std::uint16_t id);
     void note_entered(Node& node);
     void skip_lost(Node& node);
     bool sendable(const Node& node) const noexcept;
     std::uint64_t unstarted_of_packet(const Node& node) const noexcept;
+    void refuse(Node& node, std::uint64_t number, WireLoss cause);
     void drop_queue(std::uint16_t id);
+    void cancel_turns(std::uint16_t id);
 
     // Own packets.
     void arm(std::uint16_t id);
@@ -165,6 +174,8 @@ private:
     // Passing packets.
     std::uint64_t free_at(const Node& node) const noexcept;
     void occupy(Node& node, std::uint32_t index, std::uint64_t leave);
+    std::uint64_t input_floor(const Node& node) const noexcept;
+    void follow(Node& next, std::uint32_t index, std::uint64_t head);
     void on_hop(const WireEvent& event);
     void give_way(Node& node, const Packet& packet, std::uint64_t leave);
     void take_turn(Node& node);

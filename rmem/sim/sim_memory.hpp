@@ -70,7 +70,7 @@ private:
     void pay(std::int64_t ns) const {
         process_.clock_ns_ += ns;
         if (++process_.accesses_ >= process_.fault_at_access_) [[unlikely]]
-            world_.run_access_action(process_);
+            world_.run_access_actions(process_);
         if (process_.clock_ns_ >= world_.horizon_ns_) [[unlikely]]
             world_.settle(process_);
     }

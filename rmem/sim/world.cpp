@@ -146,7 +146,7 @@ void World::end_process(Rank& rank, EventKind how) {
     process.state_ = ended ? Process::State::ended : Process::State::dead;
     tell(how, static_cast<std::uint16_t>(rank.node), nullptr, now_ns_, process.rank_);
     if (rank.held) let_go(process.rank_);
-    rank.at_access = nullptr;
+    rank.at_access.clear();
     rank.process.reset();
 }
 
@@ -191,16 +191,20 @@ void World::at_access(unsigned r, std::uint64_t accesses, std::function<void()> 
     check_rank(r);
     Rank& rank = ranks_[r];
     if (has_ended(r)) return;
-    rank.at_access = std::move(action);
-    rank.process->fault_at_access_ =
-        rank.at_access ? rank.process->accesses_ + std::max<std::uint64_t>(accesses, 1)
-                       : UINT64_MAX;
+    Process& process = *rank.process;
+    rank.at_access.emplace(process.accesses_ + std::max<std::uint64_t>(accesses, 1),
+                           std::move(action));
+    process.fault_at_access_ = rank.at_access.begin()->first;
 }
 
 /// Outside of the process, which the action may kill.
-void World::run_access_action(Process& process) {
-    process.fault_at_access_ = UINT64_MAX;
-    at(process.clock_ns_, std::exchange(ranks_[process.rank_].at_access, nullptr));
+void World::run_access_actions(Process& process) {
+    auto& actions = ranks_[process.rank_].at_access;
+    while (!actions.empty() && actions.begin()->first <= process.accesses_) {
+        at(process.clock_ns_, std::move(actions.begin()->second));
+        actions.erase(actions.begin());
+    }
+    process.fault_at_access_ = actions.empty() ? UINT64_MAX : actions.begin()->first;
     settle(process);
 }
 

@@ -83,7 +83,7 @@ public:
     void resume(unsigned rank);
     /// It loses the processor for so long.
     void stall(unsigned rank, std::int64_t ns);
-    /// Calls once, in place of the process's access after so many more; null: never.
+    /// Calls once, before the process's access after so many more. Ends with the process.
     void at_access(unsigned rank, std::uint64_t accesses, std::function<void()> action);
     bool has_ended(unsigned rank) const noexcept;  ///< returned or killed
     bool runs(unsigned rank) const noexcept { return !has_ended(rank); }
@@ -141,10 +141,9 @@ private:
         std::vector<std::uint64_t> applied;  ///< of each origin, the last write's number
         std::vector<Process*> parked;        ///< its processes that watch words
         bool alive = true;
-        bool complete = true;            ///< not joining: its bank has all that it must have
-        std::uint64_t void_through = 0;  ///< own writes up to it went with the card that failed
-        unsigned joins = 0;              ///< how often it was told to
-        std::int64_t gone_ns = 0;        ///< when the last of its writes was through, if it is off
+        bool complete = true;      ///< not joining: its bank has all that it must have
+        unsigned joins = 0;        ///< how often it was told to
+        std::int64_t gone_ns = 0;  ///< when the last of its writes was through, if it is off
         std::uint64_t delays_due = 0, losses_due = 0, repeats_due = 0;  ///< writes to be hit
         std::int64_t delay_ns = 0;
         std::uint64_t finished = 0;  ///< the last own write that came round or was lost
@@ -160,7 +159,7 @@ private:
         std::unique_ptr<Process> process;
         std::unique_ptr<Counters> protocol;
         std::unique_ptr<WriteFaults> faults;
-        std::function<void()> at_access;
+        std::multimap<std::uint64_t, std::function<void()>> at_access;  ///< by its accesses
     };
     struct Ready {
         std::int64_t time_ns;
@@ -186,7 +185,7 @@ private:
     void run_process();
     void advance_wire(std::int64_t time_ns);
     void end_process(Rank& rank, EventKind how);
-    void run_access_action(Process& process);
+    void run_access_actions(Process& process);
 
     // -- memory (world_memory.cpp)
     void store(Process& process, std::size_t offset, const void* from, std::size_t bytes);
@@ -198,7 +197,6 @@ private:
     void note_lost(Node& origin, const WriteInFlight& write, LinkCounter why);
     void on_outcome(const WireOutcome& outcome);
     void apply(const WireOutcome& outcome, WriteInFlight& write);
-    void drop_void(const WireOutcome& outcome, WriteInFlight& write);
     void repeat_later(const WireOutcome& outcome, const WriteInFlight& write);
     void measure(Node& node, unsigned id, const WriteInFlight& write, std::int64_t now);
     void wake_watchers(Node& node, std::size_t offset, std::size_t bytes, std::int64_t now);

@@ -84,7 +84,7 @@ void World::complete_join(unsigned id, unsigned joins, const std::function<void(
         return;
     }
     node.complete = true;
-    node.finished = node.void_through = flight_.count_of(static_cast<std::uint16_t>(id));
+    node.finished = flight_.count_of(static_cast<std::uint16_t>(id));
     tell(EventKind::node_joined, static_cast<std::uint16_t>(id), nullptr, now_ns_);
     note_liveness();
     joined();

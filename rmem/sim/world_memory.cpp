@@ -19,7 +19,7 @@ void World::store(Process& process, std::size_t offset, const void* from, std::s
     for (std::size_t done = 0; done < bytes; done += piece) {
         const std::size_t part = std::min(piece, bytes - done);
         process.clock_ns_ += cost;
-        if (++process.accesses_ >= process.fault_at_access_) run_access_action(process);
+        if (++process.accesses_ >= process.fault_at_access_) run_access_actions(process);
         settle(process);
         await_fifo(process);
         std::byte* const to = nodes_[process.node_].bank.data() + offset + done;
@@ -63,7 +63,7 @@ void World::send(Process& process, std::size_t offset, std::size_t bytes) {
     write.bytes = static_cast<std::uint32_t>(words * kWordBytes);
     write.rank = process.rank_;
     write.stored_ns = std::max(process.clock_ns_, now_ns_);
-    write.repeats = write.is_void = false;
+    write.repeats = false;
     const std::byte* const from = node.bank.data() + offset;
     write.data.assign(from, from + write.bytes);
     ++writes_;
@@ -145,7 +145,6 @@ void World::on_outcome(const WireOutcome& outcome) {
 
 void World::apply(const WireOutcome& outcome, WriteInFlight& write) {
     Node& node = nodes_[outcome.node];
-    if (write.number <= nodes_[outcome.origin].void_through) return drop_void(outcome, write);
     if (!node.applied.empty()) {
         std::uint64_t& last = node.applied[outcome.origin];
         if (write.number <= last) {
@@ -161,13 +160,6 @@ void World::apply(const WireOutcome& outcome, WriteInFlight& write) {
     measure(node, outcome.node, write, outcome.time_ns);
     if (!node.parked.empty()) wake_watchers(node, write.offset, write.bytes, outcome.time_ns);
     if (write.repeats) repeat_later(outcome, write);
-}
-
-/// What a fault held back in a card went with it when it failed, whatever the model of the wire says.
-void World::drop_void(const WireOutcome& outcome, WriteInFlight& write) {
-    if (std::exchange(write.is_void, true)) return;
-    note_lost(nodes_[outcome.origin], write, LinkCounter::lost_on_wire);
-    tell(EventKind::lost, outcome.origin, &write, outcome.time_ns);
 }
 
 /// A packet that its source did not remove comes by again, a round later.

@@ -23,7 +23,6 @@ struct WriteInFlight {
     std::uint32_t rank = 0;
     std::uint16_t origin = 0;
     bool repeats = false;  ///< a fault: it comes by again
-    bool is_void = false;  ///< a fault held it back in a card that failed
     std::vector<std::byte> data;
 };
 

@@ -21,6 +21,7 @@ Findings& Findings::operator+=(const Findings& other) {
     for (std::size_t i = 0; i < kFaultKinds; ++i) faults[i] += other.faults[i];
     for (std::size_t i = 0; i < kSights; ++i) sights[i] += other.sights[i];
     messages += other.messages;
+    injected += other.injected;
     events += other.events;
     hash = (hash ^ other.hash) * 0x9e3779b97f4a7c15;
     return *this;

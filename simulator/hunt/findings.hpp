@@ -42,6 +42,7 @@ struct Findings {
     std::array<std::uint64_t, kFaultKinds> faults{};
     std::array<std::uint64_t, kSights> sights{};
     std::uint64_t messages = 0;  ///< received whole
+    std::uint64_t injected = 0;  ///< of the scenario's faults
     std::uint64_t events = 0;
     std::uint64_t hash = 0;  ///< of the trace, if it was asked for
 

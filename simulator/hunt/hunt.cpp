@@ -8,6 +8,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
+#include <list>
 #include <memory>
 #include <numeric>
 
@@ -49,7 +51,7 @@ public:
         world_.observe(observers_.get());
         traffic_.on_posted = [this] { inject_due(); };
         traffic_.more_to_come = [this] {
-            return next_fault_ < scenario_.faults.size() || absent_ != 0;
+            return findings_.injected < scenario_.faults.size() || absent_ != 0;
         };
     }
 
@@ -80,8 +82,15 @@ private:
         return std::uint64_t{fault.at_message} * scenario_.messages / Scenario::kMessages;
     }
 
-    void inject(const Fault& fault);
-    void end_process(const Fault& fault, bool with_node);
+    void inject(Fault fault);
+    void take_effect(const Fault& fault);
+    bool waits_for_access(FaultKind kind) const {
+        return kind == FaultKind::stall || kind == FaultKind::kill || kind == FaultKind::fail_node;
+    }
+    unsigned alive_from(unsigned rank) const;
+    void await_access(const Fault& fault);
+    void end_process(const Fault& fault);
+    void pass_on(unsigned dead);
     void bring_back(unsigned rank, bool with_node);
     void cut(const Fault& fault, bool both);
     void finish(RunEnd end);
@@ -96,60 +105,94 @@ private:
     std::unique_ptr<rmem::sim::TraceHash> hash_;
     std::unique_ptr<rmem::sim::Observers> observers_;
     std::size_t next_fault_ = 0;
-    unsigned absent_ = 0;  ///< ranks that will be started again
+    std::list<Fault> waiting_;  ///< for an access of their targets
+    unsigned absent_ = 0;       ///< ranks that will be started again
 };
 
-void Run::inject(const Fault& fault) {
+/// What would meet a dead rank meets the next one that lives.
+void Run::inject(Fault fault) {
+    fault.target = alive_from(fault.target);
+    if (waits_for_access(fault.kind)) return await_access(fault);
+    ++findings_.injected;
+    take_effect(fault);
+}
+
+unsigned Run::alive_from(unsigned rank) const {
+    unsigned r = rank;
+    for (unsigned i = 0; i < Scenario::kRanks && !ledger_.is_alive(r); ++i) {
+        r = (r + 1) % Scenario::kRanks;
+    }
+    return r;
+}
+
+void Run::await_access(const Fault& fault) {
+    waiting_.push_back(fault);
+    const auto place = std::prev(waiting_.end());
+    world_.at_access(fault.target, fault.accesses, [this, place] {
+        const Fault due = *place;
+        waiting_.erase(place);
+        ++findings_.injected;
+        take_effect(due);
+    });
+}
+
+void Run::take_effect(const Fault& fault) {
     const unsigned target = fault.target;
     switch (fault.kind) {
+        case FaultKind::kill:
+        case FaultKind::fail_node: return end_process(fault);
         case FaultKind::delay: return world_.delay_writes(target, fault.writes, fault.time_ns);
-        case FaultKind::clog:
-            findings_.met(FaultKind::clog);
-            return world_.delay_writes(target, fault.writes, fault.time_ns);
         case FaultKind::duplicate: return world_.repeat_writes(target, fault.writes);
-        case FaultKind::lose:
-            findings_.met(FaultKind::lose);
-            return world_.lose_writes(target, fault.writes);
         case FaultKind::cut_cable: return cut(fault, false);
         case FaultKind::cut_link: return cut(fault, true);
-        case FaultKind::kill: return end_process(fault, false);
-        case FaultKind::fail_node: return end_process(fault, true);
+        default: findings_.met(fault.kind);
+    }
+    switch (fault.kind) {
+        case FaultKind::clog: return world_.delay_writes(target, fault.writes, fault.time_ns);
+        case FaultKind::lose: return world_.lose_writes(target, fault.writes);
+        case FaultKind::stall: return world_.stall(target, fault.time_ns);
+        case FaultKind::slow_reader:
+            return traffic_.starve(target, world_.now_ns() + fault.time_ns);
         case FaultKind::stop:
-            if (world_.has_ended(target)) return;
-            findings_.met(FaultKind::stop);
             world_.stop(target);
             return world_.at(world_.now_ns() + fault.time_ns,
                              [this, target] { world_.resume(target); });
-        case FaultKind::stall:
-            return world_.at_access(target, fault.accesses, [this, fault] {
-                findings_.met(FaultKind::stall);
-                world_.stall(fault.target, fault.time_ns);
-            });
-        case FaultKind::slow_reader:
-            findings_.met(FaultKind::slow_reader);
-            return traffic_.starve(target, world_.now_ns() + fault.time_ns);
         default: return;
     }
 }
 
-/// At an access of the target; not the last two, so that there is traffic.
-void Run::end_process(const Fault& fault, bool with_node) {
-    world_.at_access(fault.target, fault.accesses, [this, fault, with_node] {
-        unsigned alive = 0;
-        for (unsigned r = 0; r < Scenario::kRanks; ++r) alive += ledger_.is_alive(r) ? 1U : 0U;
-        if (alive <= 2 || !ledger_.is_alive(fault.target)) return;
-        ledger_.dies(fault.target, with_node);
-        findings_.met(with_node ? FaultKind::fail_node : FaultKind::kill);
-        if (with_node) {
-            world_.fail_node(fault.target);
-        } else {
-            world_.kill(fault.target);
-        }
-        if (!fault.comes_back) return;
-        ++absent_;
-        world_.at(world_.now_ns() + fault.time_ns,
-                  [this, rank = fault.target, with_node] { bring_back(rank, with_node); });
-    });
+/// Not the last two, so that there is traffic: they only lose the processor for a while.
+void Run::end_process(const Fault& fault) {
+    unsigned alive = 0;
+    for (unsigned r = 0; r < Scenario::kRanks; ++r) alive += ledger_.is_alive(r) ? 1U : 0U;
+    if (alive <= 2) {
+        findings_.met(FaultKind::stall);
+        return world_.stall(fault.target, fault.time_ns);
+    }
+    const bool with_node = fault.kind == FaultKind::fail_node;
+    ledger_.dies(fault.target, with_node);
+    findings_.met(fault.kind);
+    if (with_node) {
+        world_.fail_node(fault.target);
+    } else {
+        world_.kill(fault.target);
+    }
+    pass_on(fault.target);
+    if (!fault.comes_back) return;
+    ++absent_;
+    world_.at(world_.now_ns() + fault.time_ns,
+              [this, rank = fault.target, with_node] { bring_back(rank, with_node); });
+}
+
+/// What waited for an access of a process that is dead now.
+void Run::pass_on(unsigned dead) {
+    std::list<Fault> left;
+    for (auto it = waiting_.begin(); it != waiting_.end();) {
+        const auto next = std::next(it);
+        if (it->target == dead) left.splice(left.end(), waiting_, it);
+        it = next;
+    }
+    for (const Fault& fault : left) inject(fault);
 }
 
 void Run::bring_back(unsigned rank, bool with_node) {
@@ -180,6 +223,10 @@ void Run::finish(RunEnd end) {
         findings_.violate(end == RunEnd::stuck
                               ? "all programs wait for each other, and nothing can happen any more"
                               : "the programs did not come to an end");
+    }
+    if (findings_.injected < scenario_.faults.size()) {
+        findings_.violate(fmt::format("{} of {} faults took effect", findings_.injected,
+                                      scenario_.faults.size()));
     }
     ledger_.check_settled();
     if (end == RunEnd::all_ended) link_.check_quiet();

@@ -32,7 +32,9 @@ private:
 
 struct Bench {
     Bench(const std::string& profile, std::uint32_t nodes, std::int64_t start_ns = 0)
-        : model(parse_timing(profile), nodes, start_ns) {}
+        : Bench(parse_timing(profile), nodes, start_ns) {}
+    Bench(const TimingProfile& profile, std::uint32_t nodes, std::int64_t start_ns = 0)
+        : model(profile, nodes, start_ns) {}
 
     /// Returns the tag. Without an offset, no write follows another's address.
     std::uint64_t write(std::uint16_t origin, std::int64_t time_ns, std::uint32_t bytes = 4) {

@@ -378,6 +378,51 @@ TEST(WireModel, what_is_in_a_dying_nodes_register_goes_on) {
     EXPECT_EQ(b.time_of(Kind::returned, 0, tag), 894);
 }
 
+TEST(WireModel, what_follows_a_growing_packet_around_a_bypassed_node_stays_behind_all_of_it) {
+    Bench b("gt200", 4);
+    // Node 1 fails while it is sending, so what comes through its place must wait for the rest.
+    std::vector<std::uint64_t> tags;
+    for (int n = 0; n < 16; ++n) b.write_at(1, 4, 4096 + 4 * static_cast<std::uint64_t>(n));
+    b.model.set_alive(1, false, 400);
+    // One packet that grows word by word, then another.
+    for (int n = 0; n < 24; ++n) {
+        tags.push_back(b.write_at(0, 16 * n, 512 + 4 * static_cast<std::uint64_t>(n)));
+    }
+    tags.push_back(b.write(0, 16 * 24));
+    tags.push_back(b.write(0, 16 * 25));
+    b.drain();
+    for (std::size_t n = 1; n < tags.size(); ++n) {
+        EXPECT_GT(b.arrival(2, tags[n]), b.arrival(2, tags[n - 1])) << "write " << n;
+    }
+}
+
+TEST(WireModel, what_a_fault_holds_back_in_a_card_is_lost_with_it) {
+    TimingProfile small = parse_timing("scramnet-burst");
+    small.fifo_words = 1;
+    for (const TimingProfile& profile :
+         {parse_timing("scramnet-burst"), small, parse_timing("gt200"), parse_timing("none")}) {
+        Bench b(profile, 3);
+        const std::uint64_t held = b.write_at(0, 0, 64, 4, false, 100'000);
+        const std::uint64_t behind = b.write(0, 10);
+        b.model.set_alive(0, false, 1000);
+        b.model.set_alive(0, true, 50'000);
+        const std::uint64_t fresh = b.write(0, 60'000);
+        b.drain();
+        EXPECT_EQ(b.arrival(1, held), -1)
+            << to_string(profile) << " with a FIFO of " << profile.fifo_words;
+        EXPECT_EQ(b.arrival(1, behind), -1)
+            << to_string(profile) << " with a FIFO of " << profile.fifo_words;
+        EXPECT_EQ(b.time_of(Kind::lost, 0, held), 1000)
+            << to_string(profile) << " with a FIFO of " << profile.fifo_words;
+        EXPECT_EQ(b.time_of(Kind::lost, 0, behind), 1000)
+            << to_string(profile) << " with a FIFO of " << profile.fifo_words;
+        EXPECT_LE(b.arrival(1, fresh), 62'000)
+            << to_string(profile) << " with a FIFO of " << profile.fifo_words;
+        EXPECT_GE(b.arrival(1, fresh), 60'000)
+            << to_string(profile) << " with a FIFO of " << profile.fifo_words;
+    }
+}
+
 TEST(WireModel, a_stray_is_removed_by_its_age) {
     Bench b("scramnet-burst", 3);
     const std::uint64_t tag = b.write(0, 0);

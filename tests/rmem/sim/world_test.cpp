@@ -420,6 +420,21 @@ TEST(World, kills_a_process_at_each_of_its_accesses_and_what_it_had_stored_arriv
     EXPECT_EQ(prefixes.size(), kWords + 1) << "it died before each store once, and after the last";
 }
 
+TEST(World, calls_at_each_access_that_was_named_in_their_order) {
+    World world(small_world(2));
+    std::vector<std::uint32_t> seen;
+    world.start(0, [&](Process& process) {
+        SimMemory memory(process);
+        for (std::uint32_t i = 0; i < 8; ++i) memory.post_word(0, i + 1);
+    });
+    for (const std::uint64_t access : {6U, 2U, 2U, 4U}) {
+        world.at_access(0, access, [&] { seen.push_back(world.word(0, 0)); });
+    }
+    world.at_access(0, 100, [&] { seen.push_back(100); });
+    EXPECT_EQ(world.run(), RunEnd::all_ended);
+    EXPECT_EQ(seen, (std::vector<std::uint32_t>{1, 1, 3, 5}));
+}
+
 TEST(World, lets_a_process_kill_itself) {
     World world(small_world(2));
     bool went_on = false;
