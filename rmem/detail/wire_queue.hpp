@@ -24,32 +24,33 @@ namespace rmem::detail {
 template <class T>
 class NumberedRing {
 public:
-    explicit NumberedRing(std::size_t capacity = 16) : slots_(capacity) {}
+    explicit NumberedRing(std::size_t capacity = 16) : slots_(capacity), mask_(capacity - 1) {}
 
     bool empty() const noexcept { return first_ == end_; }
     std::uint64_t first() const noexcept { return first_; }
     std::uint64_t end() const noexcept { return end_; }
-    T& operator[](std::uint64_t number) noexcept { return slots_[number & (slots_.size() - 1)]; }
-    const T& operator[](std::uint64_t number) const noexcept {
-        return slots_[number & (slots_.size() - 1)];
-    }
+    T& operator[](std::uint64_t number) noexcept { return slots_[number & mask_]; }
+    const T& operator[](std::uint64_t number) const noexcept { return slots_[number & mask_]; }
     T& front() noexcept { return (*this)[first_]; }
     const T& front() const noexcept { return (*this)[first_]; }
     T& back() noexcept { return (*this)[end_ - 1]; }
     void pop_front() noexcept { ++first_; }
     void push_back(const T& value) {
-        if (end_ - first_ == slots_.size()) grow();
-        slots_[end_++ & (slots_.size() - 1)] = value;
+        if (end_ - first_ > mask_) grow();
+        slots_[end_++ & mask_] = value;
     }
 
 private:
     void grow() {
         std::vector<T> larger(slots_.size() * 2);
-        for (std::uint64_t n = first_; n != end_; ++n) larger[n & (larger.size() - 1)] = (*this)[n];
+        const std::uint64_t mask = larger.size() - 1;
+        for (std::uint64_t n = first_; n != end_; ++n) larger[n & mask] = (*this)[n];
         slots_.swap(larger);
+        mask_ = mask;
     }
 
     std::vector<T> slots_;
+    std::uint64_t mask_;
     std::uint64_t first_ = 0;
     std::uint64_t end_ = 0;
 };
@@ -89,13 +90,9 @@ public:
 
     WireEventQueue() { heap_.reserve(256); }
 
-    bool empty() const noexcept { return next_time() == kNever; }
-
     std::uint64_t next_time() const noexcept {
-        std::uint64_t time = heap_.empty() ? kNever : heap_.front().time;
-        for (const Lane& lane : lanes_) {
-            if (!lane.empty()) time = std::min(time, lane.front().time);
-        }
+        std::uint64_t time = firsts_[0].time;
+        for (const First& first : firsts_) time = std::min(time, first.time);
         return time;
     }
 
@@ -110,28 +107,22 @@ public:
 
     /// Takes out the first event, when there is one up to and including `limit`.
     bool pop(std::uint64_t limit, WireEvent* event) {
-        constexpr std::size_t kHeap = kLanes;
-        std::size_t best = kLanes + 1;
-        WireEvent first;
-        first.time = kNever;
-        first.order = kNever;
-        for (std::size_t i = 0; i < kLanes; ++i) {
-            if (!lanes_[i].empty() && lanes_[i].front().before(first)) {
-                first = lanes_[i].front();
-                best = i;
-            }
+        std::size_t best = 0;
+        for (std::size_t i = 1; i < firsts_.size(); ++i) {
+            if (firsts_[i].before(firsts_[best])) best = i;
         }
-        if (!heap_.empty() && heap_.front().before(first)) {
-            first = heap_.front();
-            best = kHeap;
-        }
-        if (best > kHeap || first.time > limit) return false;
+        const std::uint64_t time = firsts_[best].time;
+        if (time > limit || time == kNever) return false;
         if (best == kHeap) {
+            *event = heap_.front();
             pop_heap();
+            firsts_[kHeap] = heap_.empty() ? First() : First(heap_.front());
         } else {
-            lanes_[best].pop_front();
+            Lane& lane = lanes_[best];
+            *event = lane.front();
+            lane.pop_front();
+            firsts_[best] = lane.empty() ? First() : First(lane.front());
         }
-        *event = first;
         return true;
     }
 
@@ -161,24 +152,38 @@ public:
 private:
     using Lane = NumberedRing<WireEvent>;
     static constexpr std::size_t kLanes = 3;
+    static constexpr std::size_t kHeap = kLanes;
+
+    /// When a lane's, or the heap's, first event is: what every look at the queue asks for.
+    struct First {
+        std::uint64_t time = kNever;
+        std::uint64_t order = kNever;
+
+        First() = default;
+        explicit First(const WireEvent& event) : time(event.time), order(event.order) {}
+        bool before(const First& other) const noexcept {
+            return time != other.time ? time < other.time : order < other.order;
+        }
+    };
     static constexpr std::uint64_t kFirstLaneKind =
         static_cast<std::uint64_t>(WireEventKind::delivery);
 
     void insert(const WireEvent& event) {
         const std::uint64_t rank = event.order >> WireEvent::kKindShift;
         if (rank >= kFirstLaneKind) {
-            Lane& lane = lanes_[rank - kFirstLaneKind];
-            if (lane.empty() || lane.back().before(event)) {
-                lane.push_back(event);
-                return;
-            }
+            const std::size_t i = rank - kFirstLaneKind;
+            Lane& lane = lanes_[i];
+            if (lane.empty()) firsts_[i] = First(event);
+            if (lane.empty() || lane.back().before(event)) return lane.push_back(event);
         }
         push_heap(event);
+        firsts_[kHeap] = First(heap_.front());
     }
 
     std::vector<WireEvent> drain() {
         std::vector<WireEvent> all;
         all.swap(heap_);
+        firsts_.fill(First());
         for (Lane& lane : lanes_) {
             for (; !lane.empty(); lane.pop_front()) all.push_back(lane.front());
         }
@@ -218,6 +223,7 @@ private:
         heap_[hole] = last;
     }
 
+    std::array<First, kLanes + 1> firsts_;
     std::array<Lane, kLanes> lanes_{Lane(64), Lane(64), Lane(64)};
     std::vector<WireEvent> heap_;
     std::uint64_t next_order_ = 0;
