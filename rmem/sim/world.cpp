@@ -303,17 +303,22 @@ void World::unpark(Process& process) {
 }
 
 bool World::step() {
+    return step_until(kNever);
+}
+
+/// One event, when there is one until then.
+bool World::step_until(std::int64_t until_ns) {
     const std::int64_t ready = next_ready_ns();
     const std::int64_t timer = next_timer_ns();
     const std::int64_t wire = wire_.next_time_ns();
-    if (timer != kNever && timer <= std::min(wire, ready)) {
+    const std::int64_t next = std::min({ready, timer, wire});
+    if (next > until_ns || next == kNever) return false;
+    if (timer == next) {
         run_timer();
-    } else if (wire != kNever && wire <= ready) {
+    } else if (wire == next) {
         advance_wire(wire);
-    } else if (ready != kNever) {
-        run_process();
     } else {
-        return false;
+        run_process();
     }
     return true;
 }
@@ -369,12 +374,9 @@ void World::run_process() {
 
 RunEnd World::run(std::int64_t until_ns) {
     const Limit limit(limit_ns_, until_ns);
-    for (;;) {
-        const std::int64_t next = next_ns();
-        if (next == kNever) break;
-        if (next > until_ns) return RunEnd::out_of_time;
-        step();
+    while (step_until(until_ns)) {
     }
+    if (next_ns() != kNever) return RunEnd::out_of_time;
     for (unsigned r = 0; r < ranks(); ++r) {
         if (!has_ended(r)) return RunEnd::stuck;
     }

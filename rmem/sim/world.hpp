@@ -173,6 +173,7 @@ private:
     };
 
     // -- time (world.cpp)
+    bool step_until(std::int64_t until_ns);
     void settle(Process& process);
     void suspend(Process& process);
     void park(Process& process, std::int64_t until_ns);
