@@ -85,6 +85,7 @@ private:
     unsigned changes_seen_ = 0;    ///< words of its watch that changed since it was parked
     std::int64_t room_at_ns_ = 0;  ///< the poll was refused room; not before then
     bool no_room_ = false;
+    bool awaits_room_ = false;  ///< a store is stalled by the card's full FIFO
     Watch watch_;
     Program program_;
     std::vector<std::shared_ptr<void>> kept_;

@@ -249,37 +249,38 @@ std::int64_t World::next_ns() {
 /// Lets happen what is due before the running process, or at its time: timers and arrivals here or
 /// with the scheduler, other processes after a switch.
 void World::settle(Process& process) {
+    while (!catch_up(process)) suspend(process);
+}
+
+/// As settle, but false when the scheduler must go on first; it comes back to the process in time.
+bool World::catch_up(Process& process) {
+    const std::int64_t clock = process.clock_ns_;
+    if (clock > limit_ns_) return put_off(process);
     for (;;) {
-        const std::int64_t clock = process.clock_ns_;
-        if (clock > limit_ns_) {
-            queue(process, clock);
-            process.state_ = Process::State::ready;
-            suspend(process);
-            continue;
-        }
         const std::int64_t others = next_ready_ns();
         const std::int64_t timers = next_timer_ns();
         const std::int64_t wire = wire_.next_time_ns();
-        if (others < clock || timers <= clock) {
-            if (wire <= clock && wire <= others && wire < timers) {
-                advance_wire(wire);
-                continue;
-            }
-            queue(process, clock);
-            process.state_ = Process::State::ready;
-            suspend(process);
-        } else if (wire <= clock) {
+        if (wire <= std::min(clock, others) && wire < timers) {
             advance_wire(wire);
+        } else if (others < clock || timers <= clock) {
+            return put_off(process);
         } else if (process.stopped_) {
             process.state_ = Process::State::ready;
             process.queued_as_ = 0;
-            suspend(process);
+            return false;
         } else {
             horizon_ns_ = std::min({wire, timers, after(others), after(limit_ns_)});
             now_ns_ = std::max(now_ns_, clock);
-            return;
+            return true;
         }
     }
+}
+
+/// It goes on when nothing is due before it.
+bool World::put_off(Process& process) {
+    queue(process, process.clock_ns_);
+    process.state_ = Process::State::ready;
+    return false;
 }
 
 void World::suspend(Process& process) {
@@ -351,6 +352,8 @@ void World::run_process() {
     process.state_ = Process::State::running;
     now_ns_ = std::max(now_ns_, process.clock_ns_);
     horizon_ns_ = process.clock_ns_;  // its first access looks who is next
+    // Mostly there is still none when it was to look; that takes no switch.
+    if (process.awaits_room_ && !(catch_up(process) && has_room(process))) return;
 
     const auto enter = [&](Process* now_running) {
         process.exchange_states();

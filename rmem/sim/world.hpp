@@ -175,6 +175,8 @@ private:
     // -- time (world.cpp)
     bool step_until(std::int64_t until_ns);
     void settle(Process& process);
+    bool catch_up(Process& process);
+    bool put_off(Process& process);
     void suspend(Process& process);
     void park(Process& process, std::int64_t until_ns);
     void let_go(unsigned rank);
@@ -191,6 +193,7 @@ private:
     // -- memory (world_memory.cpp)
     void store(Process& process, std::size_t offset, const void* from, std::size_t bytes);
     void await_fifo(Process& process);
+    bool has_room(Process& process);
     std::uint32_t fifo_words(const Process& process);
     std::int64_t room_at(const Process& process, std::uint32_t words);
     void send(Process& process, std::size_t offset, std::size_t bytes);

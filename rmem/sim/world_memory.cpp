@@ -32,10 +32,20 @@ void World::store(Process& process, std::size_t offset, const void* from, std::s
 void World::await_fifo(Process& process) {
     const TimingProfile& timing = config_.ring.timing;
     if (timing.fifo_words == 0 || timing.overflow == FifoPolicy::lose) return;
-    while (fifo_words(process) >= timing.fifo_words) {
+    if (has_room(process)) return;
+    process.awaits_room_ = true;
+    suspend(process);  // until the scheduler has seen that there is room
+    process.awaits_room_ = false;
+}
+
+/// Room for a word, at the process's time or once it has waited; false when the scheduler must go on
+/// first, and then ask again.
+bool World::has_room(Process& process) {
+    while (fifo_words(process) >= config_.ring.timing.fifo_words) {
         process.clock_ns_ = room_at(process, 1);
-        settle(process);
+        if (!catch_up(process)) return false;
     }
+    return true;
 }
 
 /// Of the process's node, at its time; what was due before has happened.
