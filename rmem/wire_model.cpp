@@ -69,7 +69,7 @@ void WireModel::State::run(std::int64_t until_ns, Call call, void* target) {
         handle(event);
     }
     now_ = std::max(now_, until);
-    rebase();
+    if (now_ > kRebaseAfter) rebase();
 }
 
 void WireModel::State::schedule_fault(std::uint32_t node, std::uint16_t detail,

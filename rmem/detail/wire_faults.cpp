@@ -8,15 +8,6 @@ namespace rmem {
 
 using detail::kCursorBits;
 
-namespace {
-
-// 64 bits of picoseconds last for 213 days; long before that the origin of time moves on. What is
-// still under way began less than the margin ago.
-constexpr std::uint64_t kRebaseAfter = std::uint64_t{1} << 61;
-constexpr std::uint64_t kRebaseMargin = 1'000'000'000'000;
-
-}  // namespace
-
 void WireModel::State::on_fault(const WireEvent& event) {
     if (event.detail >= kCable) {
         const int which = event.detail - kCable;
@@ -263,7 +254,6 @@ void WireModel::State::on_instant(std::uint16_t origin) {
 // ---- Time ----
 
 void WireModel::State::rebase() {
-    if (now_ <= kRebaseAfter) return;
     const std::uint64_t ps = (now_ - kRebaseMargin) / kPsPerNs * kPsPerNs;
     const auto shift = [ps](std::uint64_t* time) { *time -= std::min(*time, ps); };
     base_ns_ += static_cast<std::int64_t>(ps / kPsPerNs);

@@ -91,9 +91,8 @@ public:
     WireEventQueue() { heap_.reserve(256); }
 
     std::uint64_t next_time() const noexcept {
-        std::uint64_t time = firsts_[0].time;
-        for (const First& first : firsts_) time = std::min(time, first.time);
-        return time;
+        return std::min(std::min(firsts_[0].time, firsts_[1].time),
+                        std::min(firsts_[2].time, firsts_[3].time));
     }
 
     void push(WireEventKind kind, WireEvent event) {
@@ -107,10 +106,9 @@ public:
 
     /// Takes out the first event, when there is one up to and including `limit`.
     bool pop(std::uint64_t limit, WireEvent* event) {
-        std::size_t best = 0;
-        for (std::size_t i = 1; i < firsts_.size(); ++i) {
-            if (firsts_[i].before(firsts_[best])) best = i;
-        }
+        const std::size_t low = earlier(0, 1);
+        const std::size_t high = earlier(2, 3);
+        const std::size_t best = earlier(low, high);
         const std::uint64_t time = firsts_[best].time;
         if (time > limit || time == kNever) return false;
         if (best == kHeap) {
@@ -168,6 +166,10 @@ private:
     static constexpr std::uint64_t kFirstLaneKind =
         static_cast<std::uint64_t>(WireEventKind::delivery);
 
+    std::size_t earlier(std::size_t a, std::size_t b) const noexcept {
+        return firsts_[b].before(firsts_[a]) ? b : a;
+    }
+
     void insert(const WireEvent& event) {
         const std::uint64_t rank = event.order >> WireEvent::kKindShift;
         if (rank >= kFirstLaneKind) {
@@ -223,7 +225,7 @@ private:
         heap_[hole] = last;
     }
 
-    std::array<First, kLanes + 1> firsts_;
+    std::array<First, 4> firsts_;  ///< of the lanes and, last, of the heap
     std::array<Lane, kLanes> lanes_{Lane(64), Lane(64), Lane(64)};
     std::vector<WireEvent> heap_;
     std::uint64_t next_order_ = 0;

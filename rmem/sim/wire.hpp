@@ -71,7 +71,7 @@ public:
     /// Lets time pass on the node's ring, on which nothing happens until then. Its FIFO is to be asked at
     /// that time: what was submitted for later is not in it, and words leave it one by one.
     void bring_to(std::uint32_t node, std::int64_t time_ns) {
-        rings_[node / topology_.nodes_per_ring].advance(time_ns, [](const WireOutcome&) {});
+        rings_[ring_of(node)].advance(time_ns, [](const WireOutcome&) {});
     }
     std::uint32_t fifo_occupancy(std::uint32_t node);
     std::int64_t room_at(std::uint32_t node, std::uint32_t words = 1);

@@ -226,16 +226,23 @@ void World::queue(Process& process, std::int64_t time_ns) {
 }
 
 std::int64_t World::next_ready_ns() {
-    while (!ready_.empty()) {
-        const Ready& first = ready_.front();
-        Process* process = ranks_[first.rank].process.get();
-        const bool is_valid = process != nullptr && process->queued_as_ == first.order;
-        if (is_valid && !process->stopped_) return first.time_ns;
-        if (is_valid) process->queued_as_ = 0;
-        std::pop_heap(ready_.begin(), ready_.end(), kLater);
-        ready_.pop_back();
-    }
-    return kNever;
+    while (!ready_.empty() && !is_due(ready_.front())) drop_first_ready();
+    return ready_.empty() ? kNever : ready_.front().time_ns;
+}
+
+/// Not when its process has died, is queued otherwise by now, or has been stopped.
+bool World::is_due(const Ready& entry) const noexcept {
+    const Process* process = ranks_[entry.rank].process.get();
+    return process != nullptr && process->queued_as_ == entry.order && !process->stopped_;
+}
+
+World::Ready World::drop_first_ready() {
+    const Ready first = ready_.front();
+    std::pop_heap(ready_.begin(), ready_.end(), kLater);
+    ready_.pop_back();
+    Process* process = ranks_[first.rank].process.get();
+    if (process != nullptr && process->queued_as_ == first.order) process->queued_as_ = 0;
+    return first;
 }
 
 std::int64_t World::next_timer_ns() const noexcept {
@@ -338,9 +345,7 @@ void World::advance_wire(std::int64_t time_ns) {
 }
 
 void World::run_process() {
-    const Ready first = ready_.front();
-    std::pop_heap(ready_.begin(), ready_.end(), kLater);
-    ready_.pop_back();
+    const Ready first = drop_first_ready();
     Rank& rank = ranks_[first.rank];
     Process& process = *rank.process;
     if (process.state_ == Process::State::parked) unpark(process);
@@ -348,7 +353,6 @@ void World::run_process() {
     // What changed meanwhile is seen by later loads of the same poll; no load may be before it.
     if (process.changes_seen_ > 1) process.clock_ns_ = std::max(process.clock_ns_, now_ns_);
     process.changes_seen_ = 0;
-    process.queued_as_ = 0;
     process.state_ = Process::State::running;
     now_ns_ = std::max(now_ns_, process.clock_ns_);
     horizon_ns_ = process.clock_ns_;  // its first access looks who is next

@@ -183,6 +183,8 @@ private:
     void queue(Process& process, std::int64_t time_ns);
     void unpark(Process& process);
     std::int64_t next_ready_ns();
+    bool is_due(const Ready& entry) const noexcept;
+    Ready drop_first_ready();
     std::int64_t next_timer_ns() const noexcept;
     void run_timer();
     void run_process();

@@ -7,10 +7,11 @@
 /// keep their order, so then no node waits for it any more. Those of an origin that died on the way stay.
 /// Thread safety: none. It allocates only while it grows to the load's size.
 
+#include "rmem/detail/wire_queue.hpp"
+
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
-#include <deque>
 #include <vector>
 
 namespace rmem::sim {
@@ -44,6 +45,7 @@ public:
         from.out.push_back(index);
         return index;
     }
+    /// It stays where it is until the next add().
     WriteInFlight& operator[](std::uint64_t index) { return all_[index]; }
 
     /// This write of its origin has come round: it and all before it are forgotten.
@@ -62,9 +64,9 @@ public:
 private:
     struct Origin {
         std::uint64_t count = 0;
-        std::deque<std::uint32_t> out;  ///< not yet forgotten, oldest first
+        rmem::detail::NumberedRing<std::uint32_t> out;  ///< not yet forgotten, oldest first
     };
-    std::deque<WriteInFlight> all_;  // a deque: places stay where they are
+    std::vector<WriteInFlight> all_;
     std::vector<std::uint32_t> free_;
     std::vector<Origin> of_origin_;
 };
