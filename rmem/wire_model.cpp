@@ -63,8 +63,8 @@ void WireModel::State::run(std::int64_t until_ns, Call call, void* target) {
     call_ = call;
     target_ = target;
     const std::uint64_t until = to_ps(until_ns);
-    WireEvent event;
-    while (queue_.pop(until, &event)) {
+    while (queue_.next_time() <= until) {
+        const WireEvent event = queue_.pop();
         now_ = event.time;
         handle(event);
     }

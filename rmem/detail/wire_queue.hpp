@@ -104,24 +104,21 @@ public:
     /// Returns an event that extract() took out to its place.
     void put_back(const WireEvent& event) { insert(event); }
 
-    /// Takes out the first event, when there is one up to and including `limit`.
-    bool pop(std::uint64_t limit, WireEvent* event) {
-        const std::size_t low = earlier(0, 1);
-        const std::size_t high = earlier(2, 3);
-        const std::size_t best = earlier(low, high);
-        const std::uint64_t time = firsts_[best].time;
-        if (time > limit || time == kNever) return false;
-        if (best == kHeap) {
-            *event = heap_.front();
+    /// Takes out the first event; there must be one.
+    WireEvent pop() {
+        const std::size_t first = earlier(earlier(0, 1), earlier(2, 3));
+        WireEvent event;
+        if (first == kHeap) {
+            event = heap_.front();
             pop_heap();
             firsts_[kHeap] = heap_.empty() ? First() : First(heap_.front());
         } else {
-            Lane& lane = lanes_[best];
-            *event = lane.front();
+            Lane& lane = lanes_[first];
+            event = lane.front();
             lane.pop_front();
-            firsts_[best] = lane.empty() ? First() : First(lane.front());
+            firsts_[first] = lane.empty() ? First() : First(lane.front());
         }
-        return true;
+        return event;
     }
 
     /// Takes out, in order, all events that `match`. Walks everything: for faults only.
