@@ -167,7 +167,7 @@ private:
         return firsts_[b].before(firsts_[a]) ? b : a;
     }
 
-    void insert(const WireEvent& event) {
+    void insert(WireEvent event) {
         const std::uint64_t rank = event.order >> WireEvent::kKindShift;
         if (rank >= kFirstLaneKind) {
             const std::size_t i = rank - kFirstLaneKind;
@@ -176,7 +176,6 @@ private:
             if (lane.empty() || lane.back().before(event)) return lane.push_back(event);
         }
         push_heap(event);
-        firsts_[kHeap] = First(heap_.front());
     }
 
     std::vector<WireEvent> drain() {
@@ -191,7 +190,7 @@ private:
         return all;
     }
 
-    void push_heap(const WireEvent& event) {
+    [[gnu::noinline]] void push_heap(WireEvent event) {
         std::size_t hole = heap_.size();
         heap_.push_back(event);
         while (hole > 0) {
@@ -201,6 +200,7 @@ private:
             hole = parent;
         }
         heap_[hole] = event;
+        firsts_[kHeap] = First(heap_.front());
     }
 
     void pop_heap() {
