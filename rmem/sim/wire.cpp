@@ -68,12 +68,6 @@ WireSubmit Wire::submit(const WireWrite& write) {
     return result;
 }
 
-/// The ring, brought to the present. Only between two advance(): then it has no event that is due.
-WireModel& Wire::at_now(std::size_t ring) {
-    if (rings_.size() != 1) rings_[ring].advance(now_ns_, [](const WireOutcome&) {});
-    return rings_[ring];
-}
-
 WireSubmit Wire::submit_on(std::size_t ring, const WireWrite& write) {
     const WireSubmit result = rings_[ring].submit(write);
     next_.set(ring, rings_[ring].next_time_ns());
@@ -133,14 +127,6 @@ void Wire::finish(const WireOutcome& outcome) {
     seen.node = seen.origin = write.origin;
     outcomes_.push_back(seen);
     free_.push_back(static_cast<std::uint32_t>(outcome.tag));
-}
-
-std::uint32_t Wire::fifo_occupancy(std::uint32_t node) {
-    return at_now(ring_of(node)).fifo_occupancy(place_of(node));
-}
-
-std::int64_t Wire::room_at(std::uint32_t node, std::uint32_t words) {
-    return at_now(ring_of(node)).room_at(place_of(node), words);
 }
 
 void Wire::report_sent(bool on) noexcept {

@@ -73,8 +73,12 @@ public:
     void bring_to(std::uint32_t node, std::int64_t time_ns) {
         rings_[ring_of(node)].advance(time_ns, [](const WireOutcome&) {});
     }
-    std::uint32_t fifo_occupancy(std::uint32_t node);
-    std::int64_t room_at(std::uint32_t node, std::uint32_t words = 1);
+    std::uint32_t fifo_occupancy(std::uint32_t node) {
+        return at_now(ring_of(node)).fifo_occupancy(place_of(node));
+    }
+    std::int64_t room_at(std::uint32_t node, std::uint32_t words = 1) {
+        return at_now(ring_of(node)).room_at(place_of(node), words);
+    }
     void report_sent(bool on) noexcept;
 
     void set_alive(std::uint32_t node, bool alive, std::int64_t time_ns);
@@ -106,7 +110,11 @@ private:
     std::uint32_t place_of(std::uint32_t node) const noexcept {
         return rings_.size() == 1 ? node : node % topology_.nodes_per_ring;
     }
-    WireModel& at_now(std::size_t ring);
+    /// The ring, brought to the present. Only between two advance(): then it has no event that is due.
+    WireModel& at_now(std::size_t ring) {
+        if (rings_.size() != 1) rings_[ring].advance(now_ns_, [](const WireOutcome&) {});
+        return rings_[ring];
+    }
     WireSubmit submit_on(std::size_t ring, const WireWrite& write);
     void advance_one();
     void on_outcome(std::size_t ring, const WireOutcome& outcome);

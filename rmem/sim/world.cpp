@@ -356,8 +356,11 @@ void World::run_process() {
     process.state_ = Process::State::running;
     now_ns_ = std::max(now_ns_, process.clock_ns_);
     horizon_ns_ = process.clock_ns_;  // its first access looks who is next
-    // Mostly there is still none when it was to look; that takes no switch.
-    if (process.awaits_room_ && !(catch_up(process) && has_room(process))) return;
+    if (process.awaits_room_) {
+        // Mostly there is still none when it was to look; that takes no switch.
+        const bool is_next = process.clock_ns_ == first.time_ns || catch_up(process);
+        if (!is_next || !has_room(process)) return;
+    }
 
     const auto enter = [&](Process* now_running) {
         process.exchange_states();

@@ -209,7 +209,11 @@ private:
     bool is_alive(unsigned rank) const noexcept;
     void note_liveness();
     void tell(EventKind kind, std::uint16_t node, const WriteInFlight* write, std::int64_t time,
-              std::uint32_t rank = kNoRank, std::uint32_t value = 0);
+              std::uint32_t rank = kNoRank, std::uint32_t value = 0) {
+        if (observer_ != nullptr) tell_observer(kind, node, write, time, rank, value);
+    }
+    void tell_observer(EventKind kind, std::uint16_t node, const WriteInFlight* write,
+                       std::int64_t time, std::uint32_t rank, std::uint32_t value);
 
     // -- faults (world_faults.cpp)
     void schedule_wire_faults();

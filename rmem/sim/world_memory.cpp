@@ -254,9 +254,8 @@ const Histogram& World::propagation(unsigned node) const noexcept {
     return *nodes_[node].propagation;
 }
 
-void World::tell(EventKind kind, std::uint16_t node, const WriteInFlight* write, std::int64_t time,
-                 std::uint32_t rank, std::uint32_t value) {
-    if (observer_ == nullptr) return;
+void World::tell_observer(EventKind kind, std::uint16_t node, const WriteInFlight* write,
+                          std::int64_t time, std::uint32_t rank, std::uint32_t value) {
     Event event;
     event.time_ns = time;
     event.kind = kind;
