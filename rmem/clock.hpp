@@ -4,6 +4,8 @@
 /// The host's clock, at the edges only: protocol cores take the time as an argument.
 /// Units: nanoseconds of CLOCK_MONOTONIC, which all processes of a host share.
 
+#include "rmem/error.hpp"
+
 #include <cstdint>
 #include <ctime>
 #include <limits>
@@ -16,13 +18,19 @@ inline std::int64_t now_ns() noexcept {
     return std::int64_t{t.tv_sec} * 1'000'000'000 + t.tv_nsec;
 }
 
+/// The clock of the program that asks: the host's, but in a simulated process (rmem/sim/process.hpp) its
+/// own. Deadlines of programs are times of this clock.
+RMEM_API std::int64_t program_now_ns() noexcept;
+
 /// A point in time after which a call gives up.
 struct Deadline {
     std::int64_t at_ns = std::numeric_limits<std::int64_t>::max();
 
     static Deadline never() noexcept { return {}; }
     static Deadline now() noexcept { return {std::numeric_limits<std::int64_t>::min()}; }
-    static Deadline in(std::int64_t ns) noexcept { return ns <= 0 ? now() : after(now_ns(), ns); }
+    static Deadline in(std::int64_t ns) noexcept {
+        return ns <= 0 ? now() : after(program_now_ns(), ns);
+    }
     /// `ns` after `start_ns`, which is not negative.
     static Deadline after(std::int64_t start_ns, std::int64_t ns) noexcept {
         return ns > std::numeric_limits<std::int64_t>::max() - start_ns ? never()
