@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "rmem/ring_memory.hpp"
 
+#include "rmem/changed_runs.hpp"
 #include "rmem/ring_join.hpp"
 
 #include <fmt/format.h>
@@ -105,20 +106,14 @@ void RingMemory::write_changed(std::size_t offset, const void* from, std::size_t
         const std::size_t at = offset + i * kWordBytes;
         return value != load(at) || (flags_of(at, kWordBytes) & LogRecord::kInterrupt) != 0;
     };
-    for (std::size_t i = 0; i < words;) {
-        if (!is_sent(i)) {
-            counters_.add(LinkCounter::writes_filtered);
-            ++i;
-            continue;
-        }
-        std::size_t end = i + 1;
-        while (end < words && is_sent(end)) ++end;
-        const std::size_t at = offset + i * kWordBytes;
-        if (!me_last_) store_words(at, bytes + i * kWordBytes, end - i);
-        send(at, bytes + i * kWordBytes, end - i, flags_of(at, (end - i) * kWordBytes));
+    const auto send_run = [&](std::size_t first, std::size_t count) {
+        const std::size_t at = offset + first * kWordBytes;
+        const std::byte* const run = bytes + first * kWordBytes;
+        if (!me_last_) store_words(at, run, count);
+        send(at, run, count, flags_of(at, count * kWordBytes));
         unannounced_ = true;
-        i = end;
-    }
+    };
+    counters_.add(LinkCounter::writes_filtered, send_runs(words, is_sent, send_run));
 }
 
 void RingMemory::publish(std::size_t offset, std::size_t bytes) {
