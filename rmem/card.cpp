@@ -3,6 +3,7 @@
 
 #include "rmem/direct_card.hpp"
 #include "rmem/ring_memory.hpp"
+#include "rmem/sim/sim_card.hpp"
 
 #include <fmt/format.h>
 
@@ -12,9 +13,14 @@ namespace rmem {
 
 namespace {
 
-class RingCard final : public Card {
+class RingCard final : public HostCard {
 public:
-    explicit RingCard(Membership& member) : memory_(member) {}
+    RingCard(std::shared_ptr<Ring> ring, Member member)
+        : HostCard(std::move(ring), member),
+          memory_(member_),
+          interrupts_(member_.ring(), member.rank, memory_.interrupts()) {}
+
+    bool is_alive(unsigned rank) const override { return memory_.is_alive(rank); }
 
     bool room(std::size_t bytes) override { return memory_.room(bytes); }
     void write(std::size_t offset, const void* from, std::size_t bytes) override {
@@ -23,16 +29,17 @@ public:
     void commit() override { memory_.commit(); }
     bool flush(Deadline deadline) override { return memory_.flush(deadline); }
     void poll() override { memory_.progress(); }
+    void before_load(std::size_t) override { memory_.progress(); }
     void keep_applying() override { memory_.keep_applying(true); }
 
-    void begin_wait() override { memory_.begin_wait(); }
+    void begin_wait(std::optional<std::size_t>) override { memory_.begin_wait(); }
     Step wait(Deadline deadline) override { return memory_.wait(deadline); }
     void end_wait() override { memory_.end_wait(); }
     void has_seen(std::size_t, std::uint32_t, std::int64_t) override {}  // the engine measures
 
     void set_write_me_last(bool on) override { memory_.set_write_me_last(on); }
     void set_data_filter(bool on) override { memory_.set_data_filter(on); }
-    InterruptBoard& interrupts() override { return memory_.interrupts(); }
+    CardInterrupts& interrupts() override { return interrupts_; }
     std::int64_t bound_ns() const override { return memory_.bound_ns(); }
     void on_bound_violation(std::function<void(const BoundViolation&)> callback) override {
         memory_.engine().on_bound_violation(std::move(callback));
@@ -40,14 +47,31 @@ public:
 
 private:
     RingMemory memory_;
+    HostInterrupts interrupts_;  // last: it uses the memory's
 };
 
 }  // namespace
 
-std::unique_ptr<Card> Card::make(Membership& member) {
-    const LinkKind link = member.ring().config().link;
-    if (link == LinkKind::direct) return std::make_unique<DirectCard>(member);
-    if (link == LinkKind::ring) return std::make_unique<RingCard>(member);
+std::unique_ptr<Card> Card::open() {
+    if (sim::Process* process = sim::current_process()) {
+        return std::make_unique<sim::SimCard>(*process);
+    }
+    const Environment environment = Environment::read();
+    const RingConfig config = environment.ring_config();
+    const auto timeout = environment.join_timeout_ns.value_or(kDefaultJoinTimeoutNs);
+    return make(Ring::open(config, Deadline::in(timeout)), environment.member(config));
+}
+
+std::unique_ptr<Card> Card::make(std::shared_ptr<Ring> ring, Member member) {
+    const LinkKind link = ring->config().link;
+    if (link == LinkKind::direct) return std::make_unique<DirectCard>(std::move(ring), member);
+    if (link == LinkKind::ring) return std::make_unique<RingCard>(std::move(ring), member);
+    if (link == LinkKind::sim) {
+        throw Error(Errc::unknown_link,
+                    "link sim has no processes of its own (RMEM_LINK), its programs are functions "
+                    "in one process (rmem/sim/world.hpp), which use Node::open(); give direct or "
+                    "ring");
+    }
     throw Error(
         Errc::unknown_link,
         fmt::format("link '{}' is not for a process on one host (RMEM_LINK); give direct or ring",

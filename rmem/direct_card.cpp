@@ -15,16 +15,18 @@ std::uint32_t word_at(const std::byte* from) {
 
 }  // namespace
 
-DirectCard::DirectCard(Membership& member)
-    : ring_(member.ring()),
-      node_(member.node()),
-      rank_(member.rank()),
+DirectCard::DirectCard(std::shared_ptr<Ring> ring, Member member)
+    : HostCard(std::move(ring), member),
+      ring_(member_.ring()),
+      node_(member.node),
+      rank_(member.rank),
       bank_(ring_.bank(node_)),
-      sent_(member.slot().link),
+      sent_(member_.slot().link),
       attention_(ring_.attention()),
       waiter_(ring_, rank_),
-      interrupts_(ring_, node_, rank_),
-      samples_(member) {}
+      board_(ring_, node_, rank_),
+      samples_(member_),
+      interrupts_(ring_, rank_, board_) {}
 
 void DirectCard::write(std::size_t offset, const void* from, std::size_t bytes) {
     const auto* data = static_cast<const std::byte*>(from);
@@ -43,8 +45,8 @@ void DirectCard::store(std::size_t offset, const std::byte* from, std::size_t by
     }
     sent_.add(LinkCounter::writes_sent);
     sent_.add(LinkCounter::bytes_sent, bytes);
-    if (interrupts_.anyone_watches()) [[unlikely]] {
-        interrupts_.written(offset, bytes);
+    if (board_.anyone_watches()) [[unlikely]] {
+        board_.written(offset, bytes);
     }
 }
 
@@ -53,7 +55,7 @@ void DirectCard::store_changed(std::size_t offset, const std::byte* from, std::s
         const std::size_t place = offset + at;
         // relaxed is enough: it is only compared
         const bool is_same = word(place).load(std::memory_order_relaxed) == word_at(from + at);
-        if (is_same && !interrupts_.is_marked(place, kWordBytes)) {
+        if (is_same && !board_.is_marked(place, kWordBytes)) {
             sent_.add(LinkCounter::writes_filtered);
         } else {
             store(place, from + at, kWordBytes);

@@ -8,30 +8,33 @@
 /// Propagation is sampled (rmem/propagation_samples.hpp).
 /// Contract and thread safety: rmem/card.hpp.
 
-#include "rmem/card.hpp"
+#include "rmem/host_card.hpp"
 #include "rmem/propagation_samples.hpp"
 
 namespace rmem {
 
-class DirectCard final : public Card {
+class DirectCard final : public HostCard {
 public:
-    explicit DirectCard(Membership& member);
+    DirectCard(std::shared_ptr<Ring> ring, Member member);
+
+    bool is_alive(unsigned rank) const override { return ring_.is_alive(rank); }
 
     bool room(std::size_t) override { return true; }
     void write(std::size_t offset, const void* from, std::size_t bytes) override;
     void commit() override;
     bool flush(Deadline deadline) override;
     void poll() override {}
+    void before_load(std::size_t) override {}
     void keep_applying() override {}
 
-    void begin_wait() override { waiter_.begin(); }
+    void begin_wait(std::optional<std::size_t>) override { waiter_.begin(); }
     Step wait(Deadline deadline) override { return waiter_.step(deadline); }
     void end_wait() override { waiter_.end(); }
     void has_seen(std::size_t offset, std::uint32_t value, std::int64_t waited_since_ns) override;
 
     void set_write_me_last(bool) override {}
     void set_data_filter(bool on) override { filter_ = on; }
-    InterruptBoard& interrupts() override { return interrupts_; }
+    CardInterrupts& interrupts() override { return interrupts_; }
     std::int64_t bound_ns() const override { return samples_.bound_ns(); }
     void on_bound_violation(std::function<void(const BoundViolation&)> callback) override {
         on_violation_ = std::move(callback);
@@ -51,11 +54,12 @@ private:
     Counters& sent_;
     std::atomic<std::uint32_t>* const attention_;
     Waiter waiter_;
-    InterruptBoard interrupts_;
+    InterruptBoard board_;
     PropagationSamples samples_;
     unsigned until_stamp_ = kStampEvery;
     bool filter_ = false;
     std::function<void(const BoundViolation&)> on_violation_;
+    HostInterrupts interrupts_;  // last: it uses the board
 };
 
 }  // namespace rmem

@@ -121,6 +121,16 @@ private:
     std::uint64_t mine_;
 };
 
+void check_watchable(const RingConfig& config, std::size_t offset, std::size_t bytes) {
+    const std::size_t size = config.user_bytes;
+    if (bytes > 0 && offset < size && bytes <= size - offset) return;
+    throw Error(
+        Errc::invalid_argument,
+        fmt::format("{} bytes at {:#x} are not within the memory of ring '{}', which has {} "
+                    "bytes; give a range inside it",
+                    bytes, offset, config.name, size));
+}
+
 std::size_t interrupt_area_bytes(const RingConfig& config) noexcept {
     return InterruptBoard::area_bytes(config);
 }
@@ -185,16 +195,6 @@ void InterruptBoard::forget_the_dead() {
     }
 }
 
-void InterruptBoard::check_range(std::size_t offset, std::size_t bytes) const {
-    const std::size_t size = ring_.config().user_bytes;
-    if (bytes > 0 && offset < size && bytes <= size - offset) return;
-    throw Error(
-        Errc::invalid_argument,
-        fmt::format("{} bytes at {:#x} are not within the memory of ring '{}', which has {} "
-                    "bytes; give a range inside it",
-                    bytes, offset, ring_.config().name, size));
-}
-
 void InterruptBoard::change(Map map, bool set, std::size_t offset, std::size_t bytes) {
     const std::size_t first = offset / kWordBytes;
     const std::size_t last = (offset + bytes - 1) / kWordBytes;
@@ -225,7 +225,7 @@ void InterruptBoard::change(Map map, bool set, std::size_t offset, std::size_t b
 }
 
 void InterruptBoard::watch(std::size_t offset, std::size_t bytes, Trigger trigger) {
-    check_range(offset, bytes);
+    check_watchable(ring_.config(), offset, bytes);
     Guard guard(*this);
     // relaxed is enough: as in change()
     area(node_).watchers[rank_ / kRanksPerChunk].fetch_or(
@@ -237,14 +237,14 @@ void InterruptBoard::watch(std::size_t offset, std::size_t bytes, Trigger trigge
 }
 
 void InterruptBoard::unwatch(std::size_t offset, std::size_t bytes) {
-    check_range(offset, bytes);
+    check_watchable(ring_.config(), offset, bytes);
     Guard guard(*this);
     change(Map::any, false, offset, bytes);
     change(Map::receive, false, offset, bytes);
 }
 
 void InterruptBoard::mark(std::size_t offset, std::size_t bytes) {
-    check_range(offset, bytes);
+    check_watchable(ring_.config(), offset, bytes);
     Guard guard(*this);
     // relaxed is enough: as in change(); a rank that only marks also has something to forget
     area(node_).watchers[rank_ / kRanksPerChunk].fetch_or(
@@ -253,7 +253,7 @@ void InterruptBoard::mark(std::size_t offset, std::size_t bytes) {
 }
 
 void InterruptBoard::unmark(std::size_t offset, std::size_t bytes) {
-    check_range(offset, bytes);
+    check_watchable(ring_.config(), offset, bytes);
     Guard guard(*this);
     change(Map::transmit, false, offset, bytes);
 }

@@ -43,6 +43,9 @@ struct Interrupt {
 /// Which writes of others raise an interrupt at a watched word.
 enum class Trigger { marked, any_write };
 
+/// Throws Error(invalid_argument) unless the range is in the user's memory and not empty.
+void check_watchable(const RingConfig& config, std::size_t offset, std::size_t bytes);
+
 /// Bytes of one node's interrupt area in the segment.
 RMEM_API std::size_t interrupt_area_bytes(const RingConfig& config) noexcept;
 
@@ -91,7 +94,6 @@ private:
     Area& area(unsigned node) const noexcept;
     Bits* bits(unsigned node, Map map) const noexcept;
     void forget_the_dead();
-    void check_range(std::size_t offset, std::size_t bytes) const;
     void change(Map map, bool set, std::size_t offset, std::size_t bytes);
     template <class Raises>
     void raise_words(unsigned node, unsigned origin, std::size_t offset, std::size_t bytes,

@@ -2,8 +2,6 @@
 #include "rmem/node.hpp"
 
 #include "rmem/card.hpp"
-#include "rmem/interrupt_helper.hpp"
-#include "rmem/node_slot.hpp"
 
 #include <fmt/format.h>
 
@@ -17,22 +15,16 @@ namespace rmem {
 
 class Node::Impl {
 public:
-    Impl(std::shared_ptr<Ring> ring, Member member)
-        : member_(std::move(ring), member),
-          bank_(member_.ring().bank(member_.node())),
-          size_(member_.ring().config().user_bytes),
-          card_(Card::make(member_)) {}
+    explicit Impl(std::unique_ptr<Card> card)
+        : card_(std::move(card)), bank_(card_->bank()), size_(card_->config().user_bytes) {}
 
-    Ring& ring() const noexcept { return member_.ring(); }
-    const Membership& member() const noexcept { return member_; }
     const std::byte* bank() const noexcept { return bank_; }
     std::size_t size() const noexcept { return size_; }
-    Card& card() noexcept { return *card_; }
-    NodeSlot& slot() const noexcept { return ring().node(member_.node()); }
+    Card& card() const noexcept { return *card_; }
 
     std::uint32_t word(std::size_t offset) const noexcept {
         // (1) - this acquire-load synchronizes-with the release-stores direct_card.cpp (1) and
-        // write_log.cpp (5)
+        // write_log.cpp (5); in a simulated world there is one thread
         return reinterpret_cast<const std::atomic<std::uint32_t>*>(bank_ + offset)
             ->load(std::memory_order_acquire);
     }
@@ -42,17 +34,12 @@ public:
     void read(std::size_t offset, std::byte* to, std::size_t bytes) const noexcept;
     WriteResult write(std::size_t offset, const std::byte* from, std::size_t bytes);
 
-    InterruptHelper& helper();
-    std::optional<Interrupt> take_interrupt();
-
 private:
     void write_part(std::size_t offset, const std::byte* from, std::size_t bytes);
 
-    Membership member_;
+    std::unique_ptr<Card> card_;
     std::byte* bank_;
     std::size_t size_;
-    std::unique_ptr<Card> card_;
-    std::unique_ptr<InterruptHelper> helper_;  // last: it uses the card
 };
 
 void Node::Impl::check_range(std::size_t offset, std::size_t bytes) const {
@@ -61,7 +48,7 @@ void Node::Impl::check_range(std::size_t offset, std::size_t bytes) const {
         Errc::invalid_argument,
         fmt::format("{} bytes at {:#x} are not within the memory of ring '{}', which has {} "
                     "bytes; give a range inside it",
-                    bytes, offset, ring().config().name, size_));
+                    bytes, offset, card_->config().name, size_));
 }
 
 void Node::Impl::check_word(std::size_t offset) const {
@@ -69,7 +56,7 @@ void Node::Impl::check_word(std::size_t offset) const {
     if (offset % kWordBytes == 0) return;
     throw Error(Errc::invalid_argument,
                 fmt::format("{:#x} is not the offset of a word of ring '{}'; give a multiple of {}",
-                            offset, ring().config().name, kWordBytes));
+                            offset, card_->config().name, kWordBytes));
 }
 
 void Node::Impl::read(std::size_t offset, std::byte* to, std::size_t bytes) const noexcept {
@@ -106,43 +93,40 @@ WriteResult Node::Impl::write(std::size_t offset, const std::byte* from, std::si
     return WriteResult::ok;
 }
 
-InterruptHelper& Node::Impl::helper() {
-    if (!helper_) {
-        helper_ = std::make_unique<InterruptHelper>(ring(), member_.rank(), card_->interrupts());
-    }
-    return *helper_;
-}
-
-std::optional<Interrupt> Node::Impl::take_interrupt() {
-    return helper_ ? helper_->take() : card_->interrupts().take();
-}
-
 // ---- Joining ------------------------------------------------------------------------------------
 
 Node Node::open() {
-    const Environment environment = Environment::read();
-    const RingConfig config = environment.ring_config();
-    const auto timeout = environment.join_timeout_ns.value_or(kDefaultJoinTimeoutNs);
-    return {Ring::open(config, Deadline::in(timeout)), environment.member(config)};
+    return Node(std::make_unique<Impl>(Card::open()));
 }
 
 Node::Node(const RingConfig& config, Member member)
     : Node(Ring::open(config, Deadline::in(kDefaultJoinTimeoutNs)), member) {}
 
 Node::Node(std::shared_ptr<Ring> ring, Member member)
-    : impl_(std::make_unique<Impl>(std::move(ring), member)) {}
+    : Node(std::make_unique<Impl>(Card::make(std::move(ring), member))) {}
 
+Node::Node(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 Node::Node(Node&&) noexcept = default;
 Node::~Node() = default;
 
 unsigned Node::id() const noexcept {
-    return impl_->member().node();
+    return impl_->card().member().node;
 }
 unsigned Node::rank() const noexcept {
-    return impl_->member().rank();
+    return impl_->card().member().rank;
 }
-const Ring& Node::ring() const noexcept {
-    return impl_->ring();
+const RingConfig& Node::config() const noexcept {
+    return impl_->card().config();
+}
+bool Node::is_alive(unsigned rank) const noexcept {
+    return impl_->card().is_alive(rank);
+}
+const Ring& Node::ring() const {
+    if (const Ring* ring = impl_->card().ring()) return *ring;
+    throw Error(Errc::unknown_link,
+                fmt::format("the ring '{}' of a simulated process is no shared memory; what is "
+                            "known of it say Node::config and rmem/sim/world.hpp",
+                            config().name));
 }
 
 // ---- Memory -------------------------------------------------------------------------------------
@@ -158,13 +142,13 @@ const std::byte* Node::bank() {
 
 std::uint32_t Node::load(std::size_t offset) {
     impl_->check_word(offset);
-    impl_->card().poll();
+    impl_->card().before_load(1);
     return impl_->word(offset);
 }
 
 void Node::read(std::size_t offset, void* to, std::size_t bytes) {
     impl_->check_range(offset, bytes);
-    impl_->card().poll();
+    impl_->card().before_load((offset % kWordBytes + bytes + kWordBytes - 1) / kWordBytes);
     impl_->read(offset, static_cast<std::byte*>(to), bytes);
 }
 
@@ -192,11 +176,11 @@ void Node::poll() {
 std::uint32_t Node::wait_change(std::size_t offset, std::uint32_t old, Deadline deadline) {
     impl_->check_word(offset);
     Card& card = impl_->card();
-    card.poll();
+    card.before_load(1);
     std::uint32_t value = impl_->word(offset);
     if (value != old) return value;
     const std::int64_t since = now_ns();
-    card.begin_wait();
+    card.begin_wait(offset);
     bool expired = false;
     while (value == old && !expired) {
         expired = card.wait(deadline) == Step::expired;
@@ -232,24 +216,25 @@ void Node::unmark(std::size_t offset, std::size_t bytes) {
 std::optional<Interrupt> Node::next_interrupt(Deadline deadline) {
     Card& card = impl_->card();
     card.poll();
-    auto taken = impl_->take_interrupt();
-    if (taken || deadline.passed(now_ns())) return taken;
-    card.begin_wait();
+    CardInterrupts& interrupts = card.interrupts();
+    auto taken = interrupts.take();
+    if (taken || deadline.passed(program_now_ns())) return taken;
+    card.begin_wait(std::nullopt);
     bool expired = false;
     while (!taken && !expired) {
         expired = card.wait(deadline) == Step::expired;
-        taken = impl_->take_interrupt();
+        taken = interrupts.take();
     }
     card.end_wait();
     return taken;
 }
 
 int Node::interrupt_fd() {
-    return impl_->helper().fd();
+    return impl_->card().interrupts().fd();
 }
 
 void Node::on_interrupt(std::function<void(const Interrupt&)> callback) {
-    impl_->helper().on_interrupt(std::move(callback));
+    impl_->card().interrupts().on_interrupt(std::move(callback));
 }
 
 // ---- The bound ----------------------------------------------------------------------------------
@@ -259,7 +244,7 @@ std::int64_t Node::bound_ns() const noexcept {
 }
 
 const Histogram& Node::propagation() const noexcept {
-    return impl_->slot().propagation;
+    return impl_->card().propagation();
 }
 
 void Node::on_bound_violation(std::function<void(const BoundViolation&)> callback) {
@@ -267,7 +252,7 @@ void Node::on_bound_violation(std::function<void(const BoundViolation&)> callbac
 }
 
 std::uint64_t Node::counter(LinkCounter id) const noexcept {
-    return impl_->member().slot().link.get(id) + impl_->slot().link.get(id);
+    return impl_->card().counter(id);
 }
 
 }  // namespace rmem

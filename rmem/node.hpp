@@ -47,7 +47,7 @@ enum class WriteResult { ok, again };
 
 class RMEM_API Node {
 public:
-    /// Joins the ring that the environment names.
+    /// Joins the ring that the environment names; in a simulated process, its world's.
     static Node open();
     Node(const RingConfig& config, Member member);
     /// Joins on a mapping that this process has already (several nodes as threads).
@@ -57,7 +57,11 @@ public:
 
     unsigned id() const noexcept;
     unsigned rank() const noexcept;
-    const Ring& ring() const noexcept;
+    const RingConfig& config() const noexcept;
+    /// Whether a live process is that rank. On replicated links what a dead one wrote comes first.
+    bool is_alive(unsigned rank) const noexcept;
+    /// Throws Error(unknown_link) in a simulated process, whose ring is no shared memory.
+    const Ring& ring() const;
 
     // ---- Memory
     std::size_t size() const noexcept;       ///< bytes of the user's memory
@@ -103,6 +107,8 @@ public:
 
 private:
     class Impl;
+    explicit Node(std::unique_ptr<Impl> impl);
+
     std::unique_ptr<Impl> impl_;
 };
 

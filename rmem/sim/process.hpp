@@ -11,11 +11,14 @@
 /// Killed, it stops between two accesses and nothing of it runs any more: no destructor does.
 /// Thread safety: the simulation's thread only.
 
+#include "rmem/bound_violation.hpp"
+#include "rmem/interrupts.hpp"
 #include "rmem/sim/fiber.hpp"
 #include "rmem/sim/process_state.hpp"
 #include "rmem/sim/watch.hpp"
 
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <map>
 #include <memory>
@@ -59,6 +62,7 @@ public:
 private:
     friend class World;
     friend class SimMemory;
+    friend class SimCard;
     friend class Membership;
 
     enum class State : std::uint8_t { ready, running, parked, ended, dead };
@@ -86,7 +90,11 @@ private:
     std::int64_t room_at_ns_ = 0;  ///< the poll was refused room; not before then
     bool no_room_ = false;
     bool awaits_room_ = false;  ///< a store is stalled by the card's full FIFO
+    bool awaits_interrupt_ = false;
     Watch watch_;
+    std::function<void(const Interrupt&)> on_interrupt_;
+    std::function<void(const BoundViolation&)> on_violation_;
+    std::deque<std::function<void()>> calls_;  ///< to be made in its name, unless it is stopped
     Program program_;
     std::vector<std::shared_ptr<void>> kept_;
     std::vector<std::unique_ptr<ProcessState>> states_;

@@ -55,7 +55,7 @@ bool SimMemory::room(std::size_t bytes) {
     if (world_.fifo_words(process_) + words <= depth) return true;
     process_.no_room_ = true;
     process_.room_at_ns_ = world_.room_at(process_, words);
-    world_.nodes_[process_.node()].link->add(LinkCounter::back_pressure);
+    world_.ranks_[process_.rank()].link->add(LinkCounter::back_pressure);
     return false;
 }
 
@@ -92,13 +92,19 @@ void SimMemory::park(std::int64_t until_ns) {
         std::any_of(p.watch_.words().begin(), p.watch_.words().end(), [&](const Watch::Word& word) {
             return std::memcmp(bank_ + word.offset, &word.value, sizeof word.value) != 0;
         });
-    if (changed_already) return;
+    if (changed_already || has_awaited_interrupt()) return;
     p.watch_.park(p.clock_ns_);
     if (world_.liveness_changes_ != 0) {
         until_ns = std::min(until_ns, p.watch_.poll_from(p.next_check_ns_));
     }
     if (p.no_room_) until_ns = std::min(until_ns, p.watch_.poll_from(p.room_at_ns_));
     world_.park(p, until_ns);
+}
+
+bool SimMemory::has_awaited_interrupt() const noexcept {
+    const auto& interrupts = world_.nodes_[process_.node()].interrupts;
+    return process_.awaits_interrupt_ && !process_.on_interrupt_ && interrupts &&
+           interrupts->pending();
 }
 
 bool SimMemory::flush(Deadline deadline) {
@@ -111,6 +117,7 @@ bool SimMemory::flush(Deadline deadline) {
         process_.clock_ns_ = std::max(process_.clock_ns_ + 1, std::min(next, deadline.at_ns));
         pay(0);
     }
+    world_.ranks_[process_.rank()].link->add(LinkCounter::flushes);
     return true;
 }
 

@@ -75,6 +75,7 @@ private:
             world_.settle(process_);
     }
     void park(std::int64_t until_ns);
+    bool has_awaited_interrupt() const noexcept;
 
     World& world_;
     Process& process_;

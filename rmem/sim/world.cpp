@@ -71,6 +71,7 @@ World::World(WorldConfig config)
     ranks_.resize(config_.ring.ranks);
     for (unsigned r = 0; r < ranks(); ++r) {
         ranks_[r].node = static_cast<unsigned>(std::uint64_t{r} * nodes() / ranks());
+        ranks_[r].link = std::make_unique<Counters>();
         ranks_[r].protocol = std::make_unique<Counters>();
         if (!config_.faults.writes.empty()) {
             ranks_[r].faults = std::make_unique<WriteFaults>(config_.faults, ranks_[r].node, r);
@@ -170,6 +171,7 @@ void World::resume(unsigned r) {
     Process& process = *ranks_[r].process;
     process.stopped_ = false;
     tell(EventKind::continued, static_cast<std::uint16_t>(ranks_[r].node), nullptr, now_ns_, r);
+    if (!process.calls_.empty()) run_calls_soon(process);
     if (process.state_ != Process::State::running) {
         process.changes_seen_ = 2;  // its clock, too, goes on from now
         queue(process, std::max(process.clock_ns_, now_ns_));

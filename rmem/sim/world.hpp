@@ -27,6 +27,7 @@
 #include "rmem/histogram.hpp"
 #include "rmem/sim/event.hpp"
 #include "rmem/sim/host_profile.hpp"
+#include "rmem/sim/node_interrupts.hpp"
 #include "rmem/sim/process.hpp"
 #include "rmem/sim/wire.hpp"
 #include "rmem/sim/writes_in_flight.hpp"
@@ -52,6 +53,9 @@ struct WorldConfig {
     std::map<std::string, std::string> environment;
     std::size_t stack_bytes = Fiber::kDefaultStackBytes;
 };
+
+/// When a node's own bank shows what one of its processes stores.
+enum class OwnBank : std::uint8_t { at_once, at_return };
 
 enum class RunEnd : std::uint8_t {
     all_ended = 0,  ///< every program has returned or was killed, and the wire is empty
@@ -134,6 +138,7 @@ public:
 private:
     friend class Process;
     friend class SimMemory;
+    friend class SimCard;
     friend class Membership;
 
     struct Node {
@@ -146,9 +151,10 @@ private:
         std::int64_t gone_ns = 0;  ///< when the last of its writes was through, if it is off
         std::uint64_t delays_due = 0, losses_due = 0, repeats_due = 0;  ///< writes to be hit
         std::int64_t delay_ns = 0;
-        std::uint64_t finished = 0;  ///< the last own write that came round or was lost
-        std::unique_ptr<Counters> link;
+        std::uint64_t finished = 0;      ///< the last own write that came round or was lost
+        std::unique_ptr<Counters> link;  ///< what happens at the bank
         std::unique_ptr<Histogram> propagation;
+        std::unique_ptr<NodeInterrupts> interrupts;  ///< once somebody has asked for some
     };
     struct Rank {
         unsigned node = 0;
@@ -157,6 +163,7 @@ private:
         bool held = false;             ///< a process has joined as it
         std::uint64_t last_write = 0;  ///< its node's count when it was let go
         std::unique_ptr<Process> process;
+        std::unique_ptr<Counters> link;  ///< what it sent, in all its lives
         std::unique_ptr<Counters> protocol;
         std::unique_ptr<WriteFaults> faults;
         std::multimap<std::uint64_t, std::function<void()>> at_access;  ///< by its accesses
@@ -193,15 +200,18 @@ private:
     void run_access_actions(Process& process);
 
     // -- memory (world_memory.cpp)
-    void store(Process& process, std::size_t offset, const void* from, std::size_t bytes);
+    void store(Process& process, std::size_t offset, const void* from, std::size_t bytes,
+               OwnBank own = OwnBank::at_once);
     void await_fifo(Process& process);
     bool has_room(Process& process);
     std::uint32_t fifo_words(const Process& process);
     std::int64_t room_at(const Process& process, std::uint32_t words);
-    void send(Process& process, std::size_t offset, std::size_t bytes);
+    void send(Process& process, std::size_t offset, const std::byte* from, std::size_t bytes,
+              OwnBank own);
     bool spoil(Process& process, WriteInFlight& write, WireWrite& out);
     void note_lost(Node& origin, const WriteInFlight& write, LinkCounter why);
     void on_outcome(const WireOutcome& outcome);
+    void finish_returned(const WireOutcome& outcome, const WriteInFlight& write);
     void apply(const WireOutcome& outcome, WriteInFlight& write);
     void repeat_later(const WireOutcome& outcome, const WriteInFlight& write);
     void measure(Node& node, unsigned id, const WriteInFlight& write, std::int64_t now);
@@ -214,6 +224,14 @@ private:
     }
     void tell_observer(EventKind kind, std::uint16_t node, const WriteInFlight* write,
                        std::int64_t time, std::uint32_t rank, std::uint32_t value);
+
+    // -- calls (world_calls.cpp)
+    void call(Process& process, std::function<void()> action);
+    void run_calls_soon(const Process& process);
+    void run_calls(unsigned rank, unsigned life);
+    void raise_interrupts(Node& node, unsigned id, const WriteInFlight& write, std::int64_t now);
+    void call_on_interrupt(Process& process);
+    void call_on_violation(unsigned id, const WriteInFlight& write, std::int64_t propagation);
 
     // -- faults (world_faults.cpp)
     void schedule_wire_faults();

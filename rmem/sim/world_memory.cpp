@@ -12,7 +12,8 @@ namespace rmem::sim {
 
 // ---- Stores -------------------------------------------------------------------------------------
 
-void World::store(Process& process, std::size_t offset, const void* from, std::size_t bytes) {
+void World::store(Process& process, std::size_t offset, const void* from, std::size_t bytes,
+                  OwnBank own) {
     const std::int64_t cost = config_.host.store_ns;
     const std::size_t piece = cost == 0 ? bytes : kWordBytes;
     const auto* source = static_cast<const std::byte*>(from);
@@ -22,9 +23,13 @@ void World::store(Process& process, std::size_t offset, const void* from, std::s
         if (++process.accesses_ >= process.fault_at_access_) run_access_actions(process);
         settle(process);
         await_fifo(process);
+        if (own == OwnBank::at_return) {
+            send(process, offset + done, source + done, part, own);
+            continue;
+        }
         std::byte* const to = nodes_[process.node_].bank.data() + offset + done;
         if (to != source + done) std::memcpy(to, source + done, part);
-        send(process, offset + done, part);
+        send(process, offset + done, to, part, own);
     }
 }
 
@@ -62,8 +67,9 @@ std::int64_t World::room_at(const Process& process, std::uint32_t words) {
     return std::max(wire_.next_time_ns(), process.clock_ns_ + 1);
 }
 
-/// Hands the words in which these bytes lie to the wire, as the own bank has them.
-void World::send(Process& process, std::size_t offset, std::size_t bytes) {
+/// Hands the words in which these bytes lie to the wire, whole, as they are from there on.
+void World::send(Process& process, std::size_t offset, const std::byte* from, std::size_t bytes,
+                 OwnBank own) {
     const auto origin = static_cast<std::uint16_t>(process.node_);
     Node& node = nodes_[origin];
     const std::size_t words = (bytes + kWordBytes - 1) / kWordBytes;
@@ -74,17 +80,20 @@ void World::send(Process& process, std::size_t offset, std::size_t bytes) {
     write.rank = process.rank_;
     write.stored_ns = std::max(process.clock_ns_, now_ns_);
     write.repeats = false;
-    const std::byte* const from = node.bank.data() + offset;
+    write.interrupts = node.interrupts && node.interrupts->is_marked(offset, write.bytes);
+    write.shows_at_return = own == OwnBank::at_return;
     write.data.assign(from, from + write.bytes);
     ++writes_;
-    node.link->add(LinkCounter::writes_sent);
-    node.link->add(LinkCounter::bytes_sent, write.bytes);
+    Counters& counters = *ranks_[process.rank_].link;
+    counters.add(LinkCounter::writes_sent);
+    counters.add(LinkCounter::bytes_sent, write.bytes);
     if (!node.applied.empty()) node.applied[origin] = write.number;
     tell(EventKind::stored, origin, &write, write.stored_ns, process.rank_);
     wake_watchers(node, offset, write.bytes, write.stored_ns);
 
     WireWrite out;
     out.origin = origin;
+    out.interrupt = write.interrupts;
     out.bytes = write.bytes;
     out.offset = offset;
     out.time_ns = write.stored_ns;
@@ -109,7 +118,7 @@ bool World::spoil(Process& process, WriteInFlight& write, WireWrite& out) {
     if (is_due(node.delays_due)) delay += node.delay_ns;
     if (is_due(node.losses_due)) verdict.lose = true;
     if (verdict.injected == 0) return false;
-    node.link->add(LinkCounter::faults_injected, verdict.injected);
+    ranks_[process.rank_].link->add(LinkCounter::faults_injected, verdict.injected);
     if (verdict.lose) {
         note_lost(node, write, LinkCounter::lost_on_wire);
         tell(EventKind::lost, out.origin, &write, out.time_ns, process.rank_);
@@ -147,10 +156,18 @@ void World::on_outcome(const WireOutcome& outcome) {
                                                            : LinkCounter::lost_on_wire);
             return tell(EventKind::lost, outcome.node, &write, outcome.time_ns);
         case WireOutcomeKind::returned:
-            origin.finished = std::max(origin.finished, write.number);
-            tell(EventKind::returned, outcome.node, &write, outcome.time_ns);
+            finish_returned(outcome, write);
             return flight_.forget_through(index);
     }
+}
+
+void World::finish_returned(const WireOutcome& outcome, const WriteInFlight& write) {
+    Node& origin = nodes_[outcome.origin];
+    origin.finished = std::max(origin.finished, write.number);
+    tell(EventKind::returned, outcome.node, &write, outcome.time_ns);
+    if (!write.shows_at_return) return;
+    std::memcpy(origin.bank.data() + write.offset, write.data.data(), write.bytes);
+    wake_watchers(origin, write.offset, write.bytes, outcome.time_ns);
 }
 
 void World::apply(const WireOutcome& outcome, WriteInFlight& write) {
@@ -169,6 +186,7 @@ void World::apply(const WireOutcome& outcome, WriteInFlight& write) {
     tell(EventKind::arrived, outcome.node, &write, outcome.time_ns);
     measure(node, outcome.node, write, outcome.time_ns);
     if (!node.parked.empty()) wake_watchers(node, write.offset, write.bytes, outcome.time_ns);
+    if (node.interrupts) raise_interrupts(node, outcome.node, write, outcome.time_ns);
     if (write.repeats) repeat_later(outcome, write);
 }
 
@@ -189,6 +207,7 @@ void World::measure(Node& node, unsigned id, const WriteInFlight& write, std::in
     if (bound_ns_ == 0 || propagation <= bound_ns_) return;
     node.link->add(LinkCounter::bound_violations);
     tell(EventKind::late, static_cast<std::uint16_t>(id), &write, now);
+    call_on_violation(id, write, propagation);
 }
 
 /// A watched word changed: its watchers go on with the poll that sees it.
@@ -243,7 +262,9 @@ std::uint32_t World::word(unsigned node, std::size_t offset) const noexcept {
 }
 
 std::uint64_t World::counter(unsigned node, LinkCounter id) const noexcept {
-    return nodes_[node].link->get(id);
+    std::uint64_t sum = nodes_[node].link->get(id);
+    for (const Rank& rank : ranks_) sum += rank.node == node ? rank.link->get(id) : 0;
+    return sum;
 }
 
 const Counters& World::protocol_counters(unsigned rank) const noexcept {

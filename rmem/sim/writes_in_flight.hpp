@@ -23,7 +23,9 @@ struct WriteInFlight {
     std::uint32_t bytes = 0;
     std::uint32_t rank = 0;
     std::uint16_t origin = 0;
-    bool repeats = false;  ///< a fault: it comes by again
+    bool interrupts = false;       ///< it carries the interrupt bit
+    bool shows_at_return = false;  ///< the own bank has it only then: write-me-last
+    bool repeats = false;          ///< a fault: it comes by again
     std::vector<std::byte> data;
 };
 
