@@ -6,172 +6,17 @@
 ///     INSTANTIATE_TEST_SUITE_P(Direct, LinkConformance, conformance_cases(LinkKind::direct, {"none"}),
 ///                              conformance_case_name);
 ///
-/// A case is a link, its timing, and whether the nodes are threads on one mapping (which the thread
-/// sanitizer can look into) or processes. Bodies run once per node and meet at gates outside the ring, so
-/// that no check of the ring depends on the ring.
+/// Bodies run once per node (tests/support/link_nodes.hpp).
 /// Include it in one source of a test.
 
-#include "rmem/node.hpp"
-#include "tests/support/child.hpp"
-
-#include <gtest/gtest.h>
-#include <sched.h>
+#include "tests/support/link_nodes.hpp"
 
 #include <array>
-#include <atomic>
-#include <csignal>
 #include <cstring>
 #include <functional>
-#include <map>
-#include <memory>
 #include <numeric>
-#include <string>
-#include <thread>
-#include <vector>
 
 namespace rmem::test {
-
-struct LinkCase {
-    LinkKind link = LinkKind::direct;
-    std::string timing = "none";
-    bool processes = false;
-};
-
-inline std::string conformance_case_name(const ::testing::TestParamInfo<LinkCase>& info) {
-    std::string name = std::string(name_of(info.param.link)) + "_" + info.param.timing +
-                       (info.param.processes ? "_processes" : "_threads");
-    for (char& c : name) c = std::isalnum(static_cast<unsigned char>(c)) != 0 ? c : '_';
-    return name;
-}
-
-inline auto conformance_cases(LinkKind link, const std::vector<std::string>& timings) {
-    std::vector<LinkCase> cases;
-    for (const auto& timing : timings) {
-        cases.push_back({link, timing, false});
-        if (!kThreadSanitizer) cases.push_back({link, timing, true});
-    }
-    return ::testing::ValuesIn(cases);
-}
-
-class LinkConformance : public ::testing::TestWithParam<LinkCase> {
-protected:
-    static constexpr std::size_t kBytes = 8192;
-    static constexpr std::int64_t kPatienceNs = 60'000'000'000;
-
-    /// What the nodes of a test share besides the ring.
-    struct Shared {
-        std::array<std::atomic<unsigned>, 64> gates;
-        std::array<std::atomic<std::uint32_t>, 64> words;
-        std::array<std::atomic<pid_t>, 16> pids;
-    };
-
-    /// One node, as a test's body sees it.
-    struct Self {
-        Node& node;
-        unsigned id;
-        unsigned nodes;
-        Shared& shared;
-
-        /// Waits until all nodes are there.
-        void meet(unsigned gate) { meet(gate, nodes); }
-        void meet(unsigned gate, unsigned of) {
-            ++shared.gates[gate];
-            await([&] { return shared.gates[gate] >= of; });
-        }
-        /// Waits while the node goes on applying.
-        void await(const std::function<bool()>& holds) {
-            const Deadline deadline = Deadline::in(kPatienceNs);
-            while (!holds()) {
-                if (deadline.passed(now_ns())) throw std::runtime_error("waited too long");
-                node.poll();
-                ::sched_yield();
-            }
-        }
-        /// Writes, however often there is no room at first.
-        void write(std::size_t offset, const void* from, std::size_t bytes) {
-            await([&] { return node.write(offset, from, bytes) == WriteResult::ok; });
-        }
-        void write_word(std::size_t offset, std::uint32_t value) { write(offset, &value, 4); }
-        /// The word in the own bank as it is, nothing applied first.
-        std::uint32_t raw(std::size_t offset) const {
-            return reinterpret_cast<const std::atomic<std::uint32_t>*>(node.ring().bank(id) +
-                                                                       offset)
-                ->load(std::memory_order_acquire);
-        }
-    };
-    using Body = std::function<void(Self&)>;
-
-    bool replicated() const { return GetParam().link != LinkKind::direct; }
-    RingConfig config(unsigned nodes) const {
-        RingConfig config;
-        config.name = name_.get();
-        config.nodes = config.ranks = nodes;
-        config.user_bytes = kBytes;
-        config.link = GetParam().link;
-        config.timing = parse_timing(GetParam().timing);
-        return config;
-    }
-
-    /// Runs the body as each of `nodes` nodes, which all have joined when it begins. A process may
-    /// end by SIGKILL if `may_die` is its node.
-    void run(unsigned nodes, const Body& body, unsigned may_die = ~0U) {
-        if (GetParam().processes) {
-            run_processes(nodes, body, may_die);
-        } else {
-            run_threads(nodes, body);
-        }
-    }
-
-    RingName name_;
-    SharedValue<Shared> shared_;
-
-private:
-    static constexpr unsigned kStartGate = 63;
-    static constexpr unsigned kEndGate = 62;
-
-    void run_one(const std::shared_ptr<Ring>& ring, unsigned id, unsigned nodes, const Body& body,
-                 unsigned may_die) {
-        Node node(ring, {id, id});
-        Self self{
-            node,
-            id,
-            nodes,
-            *shared_,
-        };
-        shared_->pids[id] = ::getpid();
-        self.meet(kStartGate);
-        body(self);
-        // Nobody leaves before all have seen what they want to see.
-        self.meet(kEndGate, may_die < nodes ? nodes - 1 : nodes);
-    }
-    void run_threads(unsigned nodes, const Body& body) {
-        const auto ring = Ring::open(config(nodes), Deadline::in(kPatienceNs));
-        std::vector<std::thread> threads;
-        for (unsigned id = 0; id < nodes; ++id) {
-            threads.emplace_back([&, id] {
-                try {
-                    run_one(ring, id, nodes, body, ~0U);
-                } catch (const std::exception& e) {
-                    ADD_FAILURE() << "node " << id << ": " << e.what();
-                    shared_->gates[kEndGate] += nodes;
-                }
-            });
-        }
-        for (auto& thread : threads) thread.join();
-    }
-    void run_processes(unsigned nodes, const Body& body, unsigned may_die) {
-        std::vector<Child> children;
-        for (unsigned id = 0; id < nodes; ++id) {
-            children.emplace_back([&, id] {
-                run_one(Ring::open(config(nodes), Deadline::in(kPatienceNs)), id, nodes, body,
-                        may_die);
-            });
-        }
-        for (unsigned id = 0; id < nodes; ++id) {
-            EXPECT_EQ(children[id].wait(), id == may_die ? -SIGKILL : 0) << "node " << id;
-        }
-    }
-};
 
 // ---- Order --------------------------------------------------------------------------------------
 
@@ -230,7 +75,7 @@ TEST_P(LinkConformance, a_flag_is_never_seen_before_the_data_written_ahead_of_it
                 }
                 all_done = all_done && flag == kRounds;
             }
-            if (!all_done) ::sched_yield();
+            if (!all_done) self.rest();
         }
     });
 }
@@ -294,22 +139,25 @@ TEST_P(LinkConformance, flushed_means_applied_everywhere) {
 
 TEST_P(LinkConformance, a_full_queue_says_so_and_recovers_when_the_slowest_goes_on) {
     if (!replicated()) GTEST_SKIP() << "a store into the shared bank always has room";
-    if (!GetParam().processes) GTEST_SKIP() << "only a process can be stopped";
+    if (!processes()) GTEST_SKIP() << "only a process can be stopped";
+    if (simulated() && config(2).timing.fifo_words == 0) {
+        GTEST_SKIP() << "a wire without delay whose cards go on by themselves has no queue";
+    }
     static constexpr std::uint32_t kFarTooMany = 2'000'000;
     run(2, [](Self& self) {
         if (self.id == 1) {
-            ::raise(SIGSTOP);
+            self.stop_here();
             self.await([&] { return self.node.load(0) == self.shared.words[0]; });
             return;
         }
         // Going on would come too early for who has not yet stopped.
-        self.await([&] { return is_stopped(self.shared.pids[1]); });
+        self.await([&] { return self.is_stopped(1); });
         std::uint32_t written = 0;
         while (written < kFarTooMany && self.node.write_word(0, written + 1) == WriteResult::ok) {
             ++written;
         }
         EXPECT_LT(written, kFarTooMany);
-        ::kill(self.shared.pids[1], SIGCONT);
+        self.resume(1);
         self.write_word(0, ++written);
         self.shared.words[0] = written;
         EXPECT_TRUE(self.node.flush(Deadline::in(kPatienceNs)));
@@ -319,50 +167,53 @@ TEST_P(LinkConformance, a_full_queue_says_so_and_recovers_when_the_slowest_goes_
 
 TEST_P(LinkConformance, a_flush_that_a_stopped_node_holds_up_ends_at_its_deadline) {
     if (!replicated()) GTEST_SKIP() << "a store into the shared bank is everywhere at once";
-    if (!GetParam().processes) GTEST_SKIP() << "only a process can be stopped";
+    if (!processes()) GTEST_SKIP() << "only a process can be stopped";
+    if (simulated()) GTEST_SKIP() << "a simulated card goes on while its process is stopped";
     run(2, [](Self& self) {
         if (self.id == 1) {
-            ::raise(SIGSTOP);
+            self.stop_here();
             return;
         }
         // Until all of it has stopped, its helper may still apply; and going on would come too early.
-        self.await([&] { return is_stopped(self.shared.pids[1]); });
+        self.await([&] { return self.is_stopped(1); });
         self.write_word(0, 1);
         EXPECT_FALSE(self.node.flush(Deadline::in(20'000'000)));
-        ::kill(self.shared.pids[1], SIGCONT);
+        self.resume(1);
         EXPECT_TRUE(self.node.flush(Deadline::in(kPatienceNs)));
     });
 }
 
 TEST_P(LinkConformance, a_killed_node_blocks_nobody) {
-    if (!GetParam().processes) GTEST_SKIP() << "only a process can be killed";
+    if (!processes()) GTEST_SKIP() << "only a process can be killed";
     constexpr std::uint32_t kWrites = 3'000;
-    run(
-        3,
+    run(3,
         [](Self& self) {
-            if (self.id == 2) ::raise(SIGKILL);
+            if (self.id == 2) self.die_here();
             for (std::uint32_t i = 1; i <= kWrites; ++i) self.write_word(self.id * 4, i);
             EXPECT_TRUE(self.node.flush(Deadline::in(kPatienceNs)));
             self.await([&] { return self.node.load((1 - self.id) * 4) == kWrites; });
-            self.await([&] { return !self.node.ring().is_alive(2); });
+            self.await([&] { return !self.node.is_alive(2); });
             // A process is dying for some milliseconds, in which it may still count as a member. Who
             // leaves in that time is not the last one and must let the segment stand.
-            self.await([&] { return has_ended(self.shared.pids[2]); });
+            self.await([&] { return self.has_died(2); });
         },
-        2);
+        {.dies = 2});
 }
 
 TEST_P(LinkConformance, who_comes_late_finds_what_was_written_before) {
-    const auto ring = Ring::open(config(2), Deadline::in(kPatienceNs));
-    Node first(ring, {0, 0});
-    for (std::uint32_t i = 0; i < 100; ++i) {
-        while (first.write_word(i * 4, i + 1) != WriteResult::ok) first.poll();
-    }
-    ASSERT_TRUE(first.flush(Deadline::in(kPatienceNs)));
-    Node second(ring, {1, 1});
-    for (std::uint32_t i = 0; i < 100; ++i) {
-        EXPECT_EQ(second.wait_change(i * 4, 0, Deadline::in(kPatienceNs)), i + 1);
-    }
+    run(2,
+        [](Self& self) {
+            if (self.id == 0) {
+                for (std::uint32_t i = 0; i < 100; ++i) self.write_word(i * 4, i + 1);
+                ASSERT_TRUE(self.node.flush(Deadline::in(kPatienceNs)));
+                self.let_late_come();
+                return;
+            }
+            for (std::uint32_t i = 0; i < 100; ++i) {
+                EXPECT_EQ(self.node.wait_change(i * 4, 0, Deadline::in(kPatienceNs)), i + 1);
+            }
+        },
+        {.late = 1});
 }
 
 // ---- Ranges -------------------------------------------------------------------------------------
@@ -462,7 +313,7 @@ TEST_P(LinkConformance, a_sleeping_node_sees_a_write) {
             EXPECT_EQ(self.node.wait_change(0, 0, Deadline::in(kPatienceNs)), 5U);
             return;
         }
-        self.await([&] { return self.node.ring().attention()[1].load() != 0; });
+        self.await([&] { return self.sleeps(1); });
         self.write_word(0, 5);
     });
 }
