@@ -1,0 +1,395 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// What rmem::Node does in a simulated world beyond the suite of all links (tests/support/
+/// link_conformance.hpp): its costs in virtual time, callbacks, options, and how it ends.
+
+#include "rmem/node.hpp"
+#include "tests/rmem/sim/world_fixture.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace rmem::sim {
+namespace {
+
+constexpr std::int64_t kPatienceNs = 10'000'000;
+
+Deadline soon() {
+    return Deadline::in(kPatienceNs);
+}
+
+/// The error that a call ends with, if any.
+template <class Call>
+std::optional<Errc> error_of(Call call) {
+    try {
+        call();
+    } catch (const Error& error) {
+        return error.code();
+    }
+    return std::nullopt;
+}
+
+// ---- Joining
+
+TEST(SimCard, opens_the_ring_of_its_world_as_its_own_rank) {
+    WorldConfig config = small_world(2);
+    config.ring.ranks = 4;
+    World world(config);
+    for (unsigned r = 0; r < 4; ++r) {
+        world.start(r, [r](Process& me) {
+            Node node = Node::open();
+            EXPECT_EQ(node.rank(), r);
+            EXPECT_EQ(node.id(), r / 2);
+            EXPECT_EQ(node.size(), 4096U);
+            EXPECT_EQ(node.config().name, "small");
+            EXPECT_EQ(node.config().link, LinkKind::sim);
+            EXPECT_EQ(node.bound_ns(), me.world().bound_ns());
+            EXPECT_TRUE(node.is_alive(r));
+            EXPECT_EQ(error_of([&] { static_cast<void>(node.ring()); }), Errc::unknown_link);
+        });
+    }
+    EXPECT_EQ(world.run(), RunEnd::all_ended);
+}
+
+TEST(SimCard, is_one_per_process_at_a_time) {
+    World world(small_world(1));
+    world.start(0, [](Process&) {
+        {
+            const Node node = Node::open();
+            EXPECT_EQ(error_of([] { Node::open(); }), Errc::rank_taken);
+        }
+        Node::open().write_word(0, 1);
+    });
+    EXPECT_EQ(world.run(), RunEnd::all_ended);
+}
+
+TEST(SimCard, of_a_node_is_shared_by_its_ranks) {
+    WorldConfig config = small_world(1);
+    config.ring.ranks = 2;
+    World world(config);
+    world.start(0, [](Process&) {
+        Node node = Node::open();
+        node.write_word(0, 1);
+        EXPECT_EQ(node.wait_change(4, 0, soon()), 2U);
+        EXPECT_EQ(node.counter(LinkCounter::writes_sent), 1U) << "its own, not its neighbour's";
+    });
+    world.start(1, [](Process&) {
+        Node node = Node::open();
+        EXPECT_EQ(node.wait_change(0, 0, soon()), 1U);
+        node.write_word(4, 2);
+    });
+    EXPECT_EQ(world.run(), RunEnd::all_ended);
+    EXPECT_EQ(world.counter(0, LinkCounter::writes_sent), 2U);
+}
+
+// ---- Time
+
+TEST(SimCard, takes_the_time_of_its_host_for_each_word) {
+    World world(small_world(2, "scramnet-burst", "pentium-ii"));
+    const HostProfile host = world.host();
+    world.start(0, [&](Process& me) {
+        Node node = Node::open();
+        const auto cost = [&](auto call) {
+            const std::int64_t begin = me.now_ns();
+            call();
+            return me.now_ns() - begin;
+        };
+        std::byte data[10] = {};
+        EXPECT_EQ(cost([&] { node.write_word(0, 1); }), host.store_ns);
+        EXPECT_EQ(cost([&] { node.write(0, data, 8); }), 2 * host.store_ns);
+        EXPECT_EQ(cost([&] { node.load(0); }), host.load_ns);
+        EXPECT_EQ(cost([&] { node.read(2, data, 10); }), 3 * host.load_ns);
+        EXPECT_EQ(cost([&] { node.poll(); }), host.call_ns);
+        EXPECT_EQ(cost([&] { static_cast<void>(node.bank()[8]); }), 0);
+    });
+    EXPECT_EQ(world.run(), RunEnd::all_ended);
+}
+
+TEST(SimCard, counts_deadlines_in_virtual_time) {
+    World world(small_world(2));
+    world.start(0, [](Process& me) {
+        Node node = Node::open();
+        me.sleep(3'000'000);
+        EXPECT_EQ(node.wait_change(0, 0, Deadline::in(5'000'000)), 0U);
+        EXPECT_NEAR(static_cast<double>(me.now_ns()), 8e6, 1e3);
+        EXPECT_FALSE(node.next_interrupt(Deadline::in(2'000'000)));
+        EXPECT_NEAR(static_cast<double>(me.now_ns()), 10e6, 1e3);
+        EXPECT_EQ(program_now_ns(), me.now_ns());
+    });
+    EXPECT_EQ(world.run(), RunEnd::all_ended);
+}
+
+TEST(SimCard, flushes_when_its_writes_have_come_round_and_not_before) {
+    World world(small_world(4));
+    world.start(0, [](Process& me) {
+        Node node = Node::open();
+        node.write_word(0, 7);
+        EXPECT_FALSE(node.flush(Deadline::in(100)));
+        EXPECT_NE(me.world().word(3, 0), 7U);
+        EXPECT_TRUE(node.flush(soon()));
+        EXPECT_EQ(me.world().word(3, 0), 7U);
+        EXPECT_EQ(node.counter(LinkCounter::flushes), 1U);
+    });
+    EXPECT_EQ(world.run(), RunEnd::all_ended);
+}
+
+TEST(SimCard, lets_time_pass_for_who_tries_to_write_again_and_again) {
+    World world(small_world(2));
+    world.start(0, [](Process&) {
+        Node node = Node::open();
+        std::uint32_t refused = 0;
+        for (std::uint32_t i = 0; i < 1100; ++i) {
+            while (node.write_word(0, i) == WriteResult::again) ++refused;
+        }
+        EXPECT_GT(refused, 0U);
+        EXPECT_EQ(node.counter(LinkCounter::back_pressure), refused);
+    });
+    EXPECT_EQ(world.run(), RunEnd::all_ended);
+    EXPECT_EQ(world.word(1, 0), 1099U);
+}
+
+TEST(SimCard, is_late_by_a_fault_and_says_so_to_the_reader) {
+    WorldConfig config = small_world(2);
+    World world(config);
+    std::vector<BoundViolation> seen;
+    world.start(1, [&](Process& me) {
+        Node node = Node::open();
+        node.on_bound_violation([&](const BoundViolation& violation) {
+            EXPECT_EQ(current_process(), nullptr);
+            EXPECT_EQ(node.load(8), 5U) << "a callback may load";
+            seen.push_back(violation);
+        });
+        me.sleep(1'000'000);
+        EXPECT_EQ(node.counter(LinkCounter::bound_violations), 1U);
+        EXPECT_EQ(node.propagation().count(), 2U);
+    });
+    world.start(0, [&](Process& me) {
+        Node node = Node::open();
+        node.write_word(4, 1);
+        me.sleep(10'000);
+        world.delay_writes(0, 1, world.bound_ns() + 50'000);
+        node.write_word(8, 5);
+    });
+    EXPECT_EQ(world.run(), RunEnd::all_ended);
+    ASSERT_EQ(seen.size(), 1U);
+    EXPECT_EQ(seen[0].origin, 0U);
+    EXPECT_EQ(seen[0].offset, 8U);
+    EXPECT_EQ(seen[0].written_ns, 10'000);
+    EXPECT_GT(seen[0].propagation_ns, world.bound_ns());
+    EXPECT_FALSE(seen[0].by_host);
+}
+
+// ---- Options
+
+TEST(SimCard, shows_an_own_write_at_once_or_when_it_has_come_round) {
+    World world(small_world(3));
+    world.start(0, [](Process& me) {
+        Node node = Node::open();
+        node.write_word(0, 1);
+        EXPECT_EQ(node.load(0), 1U);
+        EXPECT_TRUE(node.flush(soon()));
+        node.set_write_me_last(true);
+        node.write_word(0, 2);
+        EXPECT_EQ(node.load(0), 1U);
+        const std::int64_t begin = me.now_ns();
+        EXPECT_EQ(node.wait_change(0, 1, soon()), 2U);
+        EXPECT_GT(me.now_ns(), begin + 500) << "a round takes that";
+        EXPECT_EQ(me.world().word(2, 0), 2U) << "who writes sees it last";
+        node.set_write_me_last(false);
+        node.write_word(0, 3);
+        EXPECT_EQ(node.load(0), 3U);
+    });
+    EXPECT_EQ(world.run(), RunEnd::all_ended);
+}
+
+TEST(SimCard, sends_marked_words_although_they_do_not_change) {
+    World world(small_world(2));
+    world.start(0, [](Process&) {
+        Node node = Node::open();
+        node.set_data_filter(true);
+        node.mark(4, 4);
+        const std::uint32_t zeros[3] = {};
+        node.write(0, zeros, sizeof zeros);
+        EXPECT_EQ(node.counter(LinkCounter::writes_filtered), 2U);
+        EXPECT_EQ(node.counter(LinkCounter::bytes_sent), 4U);
+    });
+    EXPECT_EQ(world.run(), RunEnd::all_ended);
+}
+
+// ---- Interrupts
+
+/// Rank 0 writes `count` words, a microsecond apart.
+Program writer(std::uint32_t count) {
+    return [count](Process& me) {
+        Node node = Node::open();
+        for (std::uint32_t i = 1; i <= count; ++i) {
+            me.sleep(1000);
+            node.write_word(0, i);
+        }
+    };
+}
+
+TEST(SimCard, wakes_who_waits_for_an_interrupt_when_the_word_arrives) {
+    World world(small_world(2));
+    Events events;
+    world.observe(&events);
+    std::int64_t woken = 0;
+    world.start(0, writer(1));
+    world.start(1, [&](Process& me) {
+        Node node = Node::open();
+        node.watch(0, 4);
+        const auto interrupt = node.next_interrupt(Deadline::never());
+        woken = me.now_ns();
+        ASSERT_TRUE(interrupt);
+        EXPECT_EQ(interrupt->value, 1U);
+    });
+    EXPECT_EQ(world.run(), RunEnd::all_ended);
+    const auto arrivals = events.of(EventKind::arrived, 1);
+    ASSERT_EQ(arrivals.size(), 1U);
+    EXPECT_EQ(woken, arrivals[0].time_ns);
+}
+
+TEST(SimCard, calls_back_at_each_interrupt_in_order_while_its_process_sleeps) {
+    World world(small_world(2));
+    std::vector<std::uint32_t> values;
+    std::vector<std::int64_t> times;
+    world.start(0, writer(5));
+    world.start(1, [&](Process& me) {
+        Node node = Node::open();
+        node.watch(0, 4);
+        node.on_interrupt([&](const Interrupt& interrupt) {
+            values.push_back(interrupt.value);
+            times.push_back(world.now_ns());
+            EXPECT_EQ(node.load(0), interrupt.value);
+        });
+        me.sleep(100'000);
+        EXPECT_FALSE(node.next_interrupt(Deadline::now())) << "the callback has had them";
+        EXPECT_FALSE(node.next_interrupt(Deadline::in(1000)));
+    });
+    EXPECT_EQ(world.run(), RunEnd::all_ended);
+    EXPECT_THAT(values, ::testing::ElementsAre(1, 2, 3, 4, 5));
+    for (std::size_t i = 1; i < times.size(); ++i) EXPECT_EQ(times[i] - times[i - 1], 1000);
+}
+
+TEST(SimCard, hands_a_callback_what_was_raised_before_it_came_and_ends_that_when_it_goes) {
+    World world(small_world(2));
+    std::vector<std::uint32_t> values;
+    world.start(0, writer(6));
+    world.start(1, [&](Process& me) {
+        Node node = Node::open();
+        node.watch(0, 4);
+        while (node.load(0) != 2) me.sleep(100);
+        node.on_interrupt([&](const Interrupt& interrupt) { values.push_back(interrupt.value); });
+        while (node.load(0) != 4) me.sleep(100);
+        node.on_interrupt(nullptr);
+        for (const std::uint32_t value : {5U, 6U}) {
+            const auto interrupt = node.next_interrupt(soon());
+            ASSERT_TRUE(interrupt);
+            EXPECT_EQ(interrupt->value, value);
+        }
+    });
+    EXPECT_EQ(world.run(), RunEnd::all_ended);
+    EXPECT_THAT(values, ::testing::ElementsAre(1, 2, 3, 4));
+}
+
+TEST(SimCard, calls_a_stopped_process_back_when_it_goes_on) {
+    World world(small_world(2));
+    std::vector<std::int64_t> times;
+    world.start(0, writer(3));
+    world.start(1, [&](Process& me) {
+        Node node = Node::open();
+        node.watch(0, 4);
+        node.on_interrupt([&](const Interrupt&) { times.push_back(world.now_ns()); });
+        me.sleep(200'000);
+    });
+    world.at(500, [&] { world.stop(1); });
+    world.at(50'000, [&] { world.resume(1); });
+    EXPECT_EQ(world.run(), RunEnd::all_ended);
+    EXPECT_THAT(times, ::testing::ElementsAre(50'000, 50'000, 50'000));
+}
+
+TEST(SimCard, lets_a_callback_kill_its_own_process) {
+    World world(small_world(2));
+    int calls = 0;
+    world.start(0, writer(3));
+    world.start(1, [&](Process& me) {
+        Node& node = me.keep(std::make_unique<Node>(Node::open()));
+        node.watch(0, 4);
+        node.on_interrupt([&](const Interrupt&) {
+            ++calls;
+            world.kill(1);
+        });
+        me.sleep(200'000);
+    });
+    EXPECT_EQ(world.run(), RunEnd::all_ended);
+    EXPECT_EQ(calls, 1);
+}
+
+TEST(SimCard, forgets_the_marks_of_the_dead_when_a_rank_joins_again) {
+    World world(small_world(2));
+    world.start(1, [](Process& me) {
+        Node& node = me.keep(std::make_unique<Node>(Node::open()));
+        node.watch(0, 4);
+        me.sleep(1'000'000);
+    });
+    world.start(0, writer(10));
+    world.at(5'500, [&] {
+        world.kill(1);
+        world.start(1, [&](Process& me) {
+            Node node = Node::open();
+            me.sleep(100'000);
+            EXPECT_FALSE(node.next_interrupt(Deadline::now()));
+        });
+    });
+    EXPECT_EQ(world.run(), RunEnd::all_ended);
+    const auto raised = world.counter(1, LinkCounter::interrupts_raised);
+    EXPECT_GE(raised, 3U);
+    EXPECT_LE(raised, 5U);
+}
+
+TEST(SimCard, has_no_descriptor_and_says_so) {
+    World world(small_world(1));
+    world.start(0, [](Process&) {
+        Node node = Node::open();
+        EXPECT_EQ(error_of([&] { node.interrupt_fd(); }), Errc::unknown_link);
+    });
+    EXPECT_EQ(world.run(), RunEnd::all_ended);
+}
+
+// ---- Equal runs
+
+TEST(SimCard, gives_equal_events_for_equal_programs) {
+    const auto hash_of_a_run = [] {
+        World world(small_world(4, "scramnet-burst-plus", "pentium-ii"));
+        TraceHash hash;
+        world.observe(&hash);
+        for (unsigned r = 0; r < 4; ++r) {
+            world.start(r, [r](Process& me) {
+                Node node = Node::open();
+                node.watch(64 * ((r + 1) % 4), 4);
+                if (r == 2) node.set_write_me_last(true);
+                for (std::uint32_t i = 1; i <= 50; ++i) {
+                    std::uint32_t data[8];
+                    for (std::uint32_t& word : data) word = i;
+                    while (node.write(1024 * (r % 3) + 256, data, 29) != WriteResult::ok)
+                        node.poll();
+                    node.write_word(64 * r, i);
+                    const auto interrupt = node.next_interrupt(soon());
+                    me.sleep(interrupt ? interrupt->value : 1);
+                }
+            });
+        }
+        EXPECT_EQ(world.run(), RunEnd::all_ended);
+        return hash.value();
+    };
+    const std::uint64_t first = hash_of_a_run();
+    for (int i = 0; i < 20; ++i) ASSERT_EQ(hash_of_a_run(), first);
+}
+
+}  // namespace
+}  // namespace rmem::sim
