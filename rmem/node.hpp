@@ -24,6 +24,11 @@
 ///   On replicated links each write's propagation is measured. On `direct` one of kStampEvery
 ///   one-word writes of a rank is, and only for readers that are in wait_change for that word already
 ///   (rmem/write_stamps.hpp); what is late there is late by the host.
+/// In a simulated process (rmem/sim/world.hpp)
+///   `open` gives its world's ring, and accesses take virtual time; raw loads from `bank()` take none, so
+///   who waits by them alone never ends. Callbacks are the world's calls, at the time of the arrival: they
+///   may load and read, but not write, wait or flush. There is no descriptor and no `ring()`. Who may
+///   be killed gives the node to sim::Process::keep.
 /// Thread safety: one thread at a time, but `load`, `read`, `poll` and what `bank()` points at: any.
 /// Errors: `rmem::Error` from constructors, and (invalid_argument) for ranges outside the user's
 ///   memory and for words that are not at a multiple of the word.
@@ -90,16 +95,17 @@ public:
     std::optional<Interrupt> next_interrupt(Deadline deadline);
     /// For poll and epoll: readable while interrupts wait. Take them with
     /// next_interrupt(Deadline::now()) until there is none; do not read or close the descriptor.
+    /// Throws Error(unknown_link) in a simulated process.
     int interrupt_fd();
-    /// Called on a helper thread for each interrupt; next_interrupt then finds none. An empty one
-    /// ends that.
+    /// Called on a helper thread (simulated: by the world) for each interrupt; next_interrupt then
+    /// finds none. An empty one ends that.
     void on_interrupt(std::function<void(const Interrupt&)> callback);
 
     // ---- The bound
     std::int64_t bound_ns() const noexcept;  ///< 0: nothing is promised
     const Histogram& propagation() const noexcept;
     /// Called by the thread that applied or saw the late write: inside a call of this node, or on
-    /// the helper's.
+    /// the helper's; simulated: by the world.
     void on_bound_violation(std::function<void(const BoundViolation&)> callback);
 
     /// What this rank sent and what happened at its node's bank.

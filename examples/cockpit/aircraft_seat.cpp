@@ -108,7 +108,7 @@ int fly_aircraft(rmem::Node& node, const Options& options) {
     const Recording recording(options.controls);
     const Flight flight = fly_recording(node, options, recording);
     summarise(flight);
-    for (unsigned seat = 1; seat < node.ring().config().nodes; ++seat) {
+    for (unsigned seat = 1; seat < node.config().nodes; ++seat) {
         fmt::print("aircraft: seat {} missed {} frames\n", seat,
                    node.load(place(seat, SeatWord::missed)));
     }

@@ -20,9 +20,9 @@ int take_seat(const cockpit::Options& options) {
                                           cockpit::show_panel, cockpit::monitor_limits};
     static_assert(kSeats.size() == cockpit::seats);
     auto node = rmem::Node::open();
-    if (node.ring().config().nodes > cockpit::seats) {
+    if (node.config().nodes > cockpit::seats) {
         throw std::runtime_error(fmt::format("the cockpit has {} seats, not {}", kSeats.size(),
-                                             node.ring().config().nodes));
+                                             node.config().nodes));
     }
     return kSeats[node.id()](node, options);
 }

@@ -31,7 +31,7 @@ void put(rmem::Node& node, std::size_t offset, std::uint32_t value) {
 
 FrameWriter::FrameWriter(rmem::Node& node, std::uint32_t frames) : node_(node) {
     const auto deadline = rmem::Deadline::in(kBoardingNs);
-    for (unsigned seat = 1; seat < node_.ring().config().nodes; ++seat) {
+    for (unsigned seat = 1; seat < node_.config().nodes; ++seat) {
         const auto word = place(seat, SeatWord::present);
         if (node_.wait_change(word, 0, deadline) == 0) give_up(seat, "did not board in 30 s");
     }
@@ -46,7 +46,7 @@ void FrameWriter::write(const Frame& frame) {
 }
 
 void FrameWriter::wait_for_readers(std::uint32_t frame) {
-    for (unsigned seat = 1; seat < node_.ring().config().nodes; ++seat) {
+    for (unsigned seat = 1; seat < node_.config().nodes; ++seat) {
         const auto deadline = rmem::Deadline::in(kSilenceNs);
         const auto word = place(seat, SeatWord::seen);
         for (auto seen = node_.load(word); seen != frame;) {

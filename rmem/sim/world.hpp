@@ -5,7 +5,7 @@
 ///
 ///     World world({.ring = config});
 ///     world.start(0, [](Process&) { … bbp_init … bbp_send … });
-///     world.start(1, …);
+///     world.start(1, [](Process&) { auto node = rmem::Node::open(); … });
 ///     world.run();
 ///
 /// The wire is rmem/wire_model.hpp's, each node has a bank, each process is a fiber with a clock of its
