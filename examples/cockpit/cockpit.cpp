@@ -21,8 +21,8 @@ int take_seat(const cockpit::Options& options) {
     static_assert(kSeats.size() == cockpit::seats);
     auto node = rmem::Node::open();
     if (node.config().nodes > cockpit::seats) {
-        throw std::runtime_error(fmt::format("the cockpit has {} seats, not {}", kSeats.size(),
-                                             node.config().nodes));
+        throw std::runtime_error(
+            fmt::format("the cockpit has {} seats, not {}", kSeats.size(), node.config().nodes));
     }
     return kSeats[node.id()](node, options);
 }
