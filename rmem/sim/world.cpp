@@ -72,6 +72,7 @@ World::World(WorldConfig config)
     for (unsigned r = 0; r < ranks(); ++r) {
         ranks_[r].node = static_cast<unsigned>(std::uint64_t{r} * nodes() / ranks());
         ranks_[r].link = std::make_unique<Counters>();
+        ranks_[r].incarnation = config_.lives_before;
         ranks_[r].protocol = std::make_unique<Counters>();
         if (!config_.faults.writes.empty()) {
             ranks_[r].faults = std::make_unique<WriteFaults>(config_.faults, ranks_[r].node, r);

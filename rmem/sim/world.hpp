@@ -51,6 +51,7 @@ struct WorldConfig {
     FaultPlan faults;  ///< of writes and of the wire, as RMEM_FAULTS has them
     /// What programs find in their environment, beside what follows from `ring` and the rank.
     std::map<std::string, std::string> environment;
+    std::uint32_t lives_before = 0;  ///< of each rank: incarnations count from here
     std::size_t stack_bytes = Fiber::kDefaultStackBytes;
 };
 

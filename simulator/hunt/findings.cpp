@@ -8,7 +8,8 @@ namespace {
 constexpr std::array<const char*, kSights> kNames = {
     "overtaken writes",      "FIFO full",           "sends that waited", "garbage collections",
     "messages in parts",     "multicasts",          "bound broken",      "BBP_EPEER",
-    "drained from the dead", "forgiven for a loss", "barriers",          "numbers wrapped"};
+    "drained from the dead", "forgiven for a loss", "barriers",          "numbers wrapped",
+    "epochs wrapped"};
 
 }  // namespace
 

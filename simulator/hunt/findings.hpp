@@ -29,6 +29,7 @@ enum class Sight : std::uint8_t {
     forgiven,       ///< a message suffered from a loss that the link had reported
     barrier_passed,
     numbers_wrapped,  ///< a sequence number went through zero
+    epochs_wrapped,   ///< the 8 bits of a rank's lives that messages carry
     count_
 };
 inline constexpr std::size_t kSights = static_cast<std::size_t>(Sight::count_);

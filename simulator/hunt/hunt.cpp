@@ -29,6 +29,7 @@ rmem::sim::WorldConfig world_config(const Scenario& scenario) {
     config.ring.user_bytes = 64;
     config.ring.timing = scenario.timing;
     config.host = scenario.host;
+    config.lives_before = scenario.lives_before;
     return billboard::simulated(config, scenario.settings);
 }
 
@@ -242,6 +243,8 @@ void Run::collect_sights() {
         findings_.saw(Sight::barrier_passed, counters.get(Counter::barriers));
         // They start 32 below zero.
         if (counters.get(Counter::buffers_posted) > 32) findings_.saw(Sight::numbers_wrapped);
+        const std::uint32_t life = scenario_.lives_before + ledger_.life(r);
+        if (life / 256 != (scenario_.lives_before + 1) / 256) findings_.saw(Sight::epochs_wrapped);
         if (counters.get(Counter::corrupt) != 0) {
             ledger_.complain_of(r, "something corrupt was found on the board");
         }

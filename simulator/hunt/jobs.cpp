@@ -25,7 +25,7 @@ struct Report {
     std::uint64_t seed = 0;
     std::array<std::uint64_t, kFaultKinds> faults{};
     std::array<std::uint64_t, kSights> sights{};
-    std::uint64_t messages = 0, events = 0, hash = 0;
+    std::uint64_t messages = 0, injected = 0, events = 0, hash = 0;
     std::uint32_t failed = 0;
     std::array<char, kSentenceBytes> sentence{};
 };
@@ -48,6 +48,7 @@ Report report_of(const Scenario& scenario, const HuntPlan& plan) {
     report.faults = findings.faults;
     report.sights = findings.sights;
     report.messages = findings.messages;
+    report.injected = findings.injected;
     report.events = findings.events;
     report.hash = findings.hash;
     if (findings.violations.empty()) return report;
@@ -131,6 +132,7 @@ private:
         findings.faults = report.faults;
         findings.sights = report.sights;
         findings.messages = report.messages;
+        findings.injected = report.injected;
         findings.events = report.events;
         result_.all += findings;
         ++result_.seeds;

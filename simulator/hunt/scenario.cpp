@@ -101,6 +101,10 @@ Scenario Scenario::of_seed(std::uint64_t seed) {
     s.loses = kind == 0 && s.timing.instant == 0;
     s.ends = kind >= 3;
     for (unsigned i = 0; i < kFaults; ++i) s.faults.push_back(fault_for(s, random));
+    if (s.ends && random.one_in(4)) {
+        s.lives_before = 256 * static_cast<std::uint32_t>(random.below(3)) + 250 +
+                         static_cast<std::uint32_t>(random.below(6));
+    }
     std::sort(s.faults.begin(), s.faults.end(), [](const Fault& a, const Fault& b) {
         return a.at_message != b.at_message ? a.at_message < b.at_message : a.accesses < b.accesses;
     });

@@ -60,6 +60,7 @@ struct Scenario {
     billboard::Settings settings;
     rmem::TimingProfile timing;
     rmem::sim::HostProfile host;
+    std::uint32_t lives_before = 0;             ///< of each rank; its epochs wrap at 256
     bool loses = false;                         ///< faults that lose writes are among them
     bool ends = false;                          ///< processes or nodes die
     std::vector<Fault> faults;                  ///< in the order of at_message
