@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <string>
+#include <utility>
 
 #include "rmem/detail/wire_state.hpp"
 
@@ -164,7 +165,7 @@ void WireModel::State::append(Node& node, Packet& packet) {
     node.own_words = packet.words;
     node.counters.sent_words += words;
     ++record.packets;
-    if (report_sent_)
+    if (report_sent_ || std::exchange(node.report_next_sent, false))
         emit(WireOutcomeKind::sent, WireLoss::none, packet.origin, packet.origin, record);
     if (node.started_words == record.end_word) ++node.next_record;
 }
@@ -419,6 +420,14 @@ WireSubmit WireModel::submit(const WireWrite& write) {
 
 void WireModel::run(std::int64_t until_ns, Call call, void* target) {
     state_->run(until_ns, call, target);
+}
+
+std::int64_t WireModel::next_word_ns(std::uint32_t node) const noexcept {
+    return node < nodes() ? state_->next_word_ns(state_->nodes()[node]) : kNever;
+}
+
+void WireModel::report_next_sent(std::uint32_t node) noexcept {
+    if (node < nodes()) state_->report_next_sent(node);
 }
 
 void WireModel::report_sent(bool on) noexcept {

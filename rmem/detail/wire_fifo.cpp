@@ -131,6 +131,12 @@ std::uint32_t WireModel::State::occupancy(const Node& node) const noexcept {
     return static_cast<std::uint32_t>(words);
 }
 
+/// When the next word of the packet under way leaves the FIFO.
+std::int64_t WireModel::State::next_word_ns(const Node& node) const noexcept {
+    const std::uint64_t unstarted = unstarted_of_packet(node);
+    return unstarted == 0 ? kNever : to_ns(node.own_start + tail_[node.own_words - unstarted]);
+}
+
 std::int64_t WireModel::State::room_at(const Node& node, std::uint32_t words) const noexcept {
     const std::uint64_t depth = profile_.fifo_words;
     const std::uint64_t wanted = std::min<std::uint64_t>(words, depth);

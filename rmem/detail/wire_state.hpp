@@ -62,7 +62,8 @@ struct WirePacket {
 
 struct WireNode {
     bool alive = true;
-    bool armed = false;  ///< an insertion event is pending
+    bool armed = false;             ///< an insertion event is pending
+    bool report_next_sent = false;  ///< once, to who waits for room
     std::array<bool, 2> cable_up{true, true};
     std::uint8_t cable = 0;  ///< the ring that the segment behind this node uses
 
@@ -144,6 +145,8 @@ public:
     void report_sent(bool on) noexcept { report_sent_ = on; }
     std::uint32_t occupancy(const Node& node) const noexcept;
     std::int64_t room_at(const Node& node, std::uint32_t words) const noexcept;
+    std::int64_t next_word_ns(const Node& node) const noexcept;
+    void report_next_sent(std::uint32_t node) noexcept { nodes_[node].report_next_sent = true; }
     const std::vector<Node>& nodes() const noexcept { return nodes_; }
     const TimingProfile& profile() const noexcept { return profile_; }
 

@@ -79,6 +79,12 @@ public:
     std::int64_t room_at(std::uint32_t node, std::uint32_t words = 1) {
         return at_now(ring_of(node)).room_at(place_of(node), words);
     }
+    std::int64_t next_word_ns(std::uint32_t node) {
+        return at_now(ring_of(node)).next_word_ns(place_of(node));
+    }
+    void report_next_sent(std::uint32_t node) {
+        rings_[ring_of(node)].report_next_sent(place_of(node));
+    }
     void report_sent(bool on) noexcept;
 
     void set_alive(std::uint32_t node, bool alive, std::int64_t time_ns);

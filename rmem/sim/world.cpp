@@ -144,6 +144,7 @@ void World::kill(unsigned r) {
 void World::end_process(Rank& rank, EventKind how) {
     Process& process = *rank.process;
     if (process.state_ == Process::State::parked) unpark(process);
+    if (process.awaits_room_) std::erase(nodes_[rank.node].stalled, &process);
     const bool ended = how == EventKind::ended;
     process.state_ = ended ? Process::State::ended : Process::State::dead;
     tell(how, static_cast<std::uint16_t>(rank.node), nullptr, now_ns_, process.rank_);

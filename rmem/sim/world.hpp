@@ -146,6 +146,7 @@ private:
         std::vector<std::byte> bank;
         std::vector<std::uint64_t> applied;  ///< of each origin, the last write's number
         std::vector<Process*> parked;        ///< its processes that watch words
+        std::vector<Process*> stalled;       ///< its processes in a store that finds the FIFO full
         bool alive = true;
         bool complete = true;      ///< not joining: its bank has all that it must have
         unsigned joins = 0;        ///< how often it was told to
@@ -205,6 +206,8 @@ private:
                OwnBank own = OwnBank::at_once);
     void await_fifo(Process& process);
     bool has_room(Process& process);
+    void await_start(Process& process);
+    void wake_stalled(Node& node);
     std::uint32_t fifo_words(const Process& process);
     std::int64_t room_at(const Process& process, std::uint32_t words);
     void send(Process& process, std::size_t offset, const std::byte* from, std::size_t bytes,

@@ -47,10 +47,31 @@ void World::await_fifo(Process& process) {
 /// first, and then ask again.
 bool World::has_room(Process& process) {
     while (fifo_words(process) >= config_.ring.timing.fifo_words) {
-        process.clock_ns_ = room_at(process, 1);
+        const std::int64_t leaves = wire_.next_word_ns(process.node_);
+        if (leaves == kNever) {
+            await_start(process);
+            return false;
+        }
+        process.clock_ns_ = leaves;
         if (!catch_up(process)) return false;
     }
     return true;
+}
+
+/// Until words of its node leave the FIFO.
+void World::await_start(Process& process) {
+    process.state_ = Process::State::ready;
+    process.queued_as_ = 0;
+    auto& stalled = nodes_[process.node_].stalled;
+    if (std::find(stalled.begin(), stalled.end(), &process) == stalled.end()) {
+        stalled.push_back(&process);
+    }
+    wire_.report_next_sent(process.node_);
+}
+
+void World::wake_stalled(Node& node) {
+    for (Process* process : node.stalled) queue(*process, std::max(process->clock_ns_, now_ns_));
+    node.stalled.clear();
 }
 
 /// Of the process's node, at its time; what was due before has happened.
@@ -147,10 +168,12 @@ void World::on_outcome(const WireOutcome& outcome) {
     switch (outcome.kind) {
         case WireOutcomeKind::arrived: return apply(outcome, write);
         case WireOutcomeKind::sent:
+            if (!origin.stalled.empty()) wake_stalled(origin);
             return tell(EventKind::sent, outcome.node, &write, outcome.time_ns);
         case WireOutcomeKind::stray:  // its place in the pool may be another write's by now
             return tell(EventKind::stray, outcome.node, nullptr, outcome.time_ns);
         case WireOutcomeKind::lost:
+            if (!origin.stalled.empty()) wake_stalled(origin);
             note_lost(origin, write,
                       outcome.cause == WireLoss::fifo_full ? LinkCounter::writes_lost_fifo
                                                            : LinkCounter::lost_on_wire);
