@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+/// Reads a datagram as a node would and uses all that it gets: every byte of every view is looked at, so
+/// that a sanitizer sees one outside, and what rmem/udp/datagram.hpp promises is checked.
+
+#include "rmem/udp/datagram.hpp"
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <stdexcept>
+#include <vector>
+
+namespace rmem::test {
+
+class DatagramWalk {
+public:
+    struct Result {
+        udp::Refusal refusal = udp::Refusal::none;
+        std::size_t sections = 0;
+        std::size_t words = 0;  ///< of batches and chunks
+    };
+
+    /// Of a copy as long as the datagram, so that what is behind it is not the program's to read.
+    /// Throws std::logic_error when a promise is broken.
+    static Result run(std::span<const std::byte> bytes, std::uint64_t ring, std::size_t limit) {
+        const std::vector<std::byte> copy(bytes.begin(), bytes.end());
+        DatagramWalk walk;
+        walk.read(copy, ring, limit);
+        kept_sum = walk.sum_;
+        return walk.result_;
+    }
+
+private:
+    static void owe(bool promise, const char* what) {
+        if (!promise) throw std::logic_error(what);
+    }
+    void look(std::span<const std::byte> bytes) {
+        for (const std::byte byte : bytes) sum_ += std::to_integer<unsigned>(byte);
+    }
+
+    void read(std::span<const std::byte> bytes, std::uint64_t ring, std::size_t limit) {
+        udp::Datagram datagram;
+        result_.refusal = udp::read_datagram(bytes, ring, limit, datagram);
+        if (result_.refusal != udp::Refusal::none) return;
+        owe(datagram.covered().size() + datagram.tag().size() == bytes.size(), "size");
+        owe(datagram.header().origin < kMaxNodes, "origin");
+        look(datagram.covered());
+        look(datagram.tag());
+        udp::Sections sections;
+        result_.refusal = udp::read_sections(datagram, sections);
+        if (result_.refusal != udp::Refusal::none) {
+            owe(sections.begin() == sections.end(), "a refused datagram shows no sections");
+            return;
+        }
+        for (const udp::Section& section : sections) {
+            ++result_.sections;
+            look(section.body());
+            use(section);
+        }
+    }
+
+    void use(const udp::Section& section) {
+        using udp::SectionType;
+        switch (section.type()) {
+            case SectionType::batch: return use(udp::Batch(section));
+            case SectionType::given:
+                use_node(udp::Given(section).origin().node);
+                return use(udp::Given(section).batch());
+            case SectionType::acks:
+                for (const auto& ack : udp::list_of<udp::Ack>(section)) use_node(ack.origin.node);
+                return;
+            case SectionType::missing:
+                for (const auto& missing : udp::list_of<udp::Missing>(section)) {
+                    use_node(missing.origin.node);
+                    owe(missing.count > 0, "count");
+                }
+                return;
+            case SectionType::echo:
+                for (const auto& echo : udp::list_of<udp::Echo>(section)) use_node(echo.node.node);
+                return;
+            case SectionType::status:
+                sum_ += udp::entry_of<udp::Status>(section).view.size();
+                return;
+            case SectionType::join: sum_ += udp::entry_of<udp::Join>(section).attempt; return;
+            case SectionType::welcome: return use(udp::Welcome(section));
+            case SectionType::admit:
+                owe(udp::entry_of<udp::Admit>(section).first > 0, "sequence");
+                return use_node(udp::entry_of<udp::Admit>(section).joiner.node);
+            case SectionType::ask: return use(udp::Ask(section));
+            case SectionType::vector: return use(udp::Vector(section));
+            case SectionType::chunk: return use(udp::Chunk(section));
+        }
+    }
+
+    void use(const udp::Batch& batch) {
+        owe(batch.sequence() > 0, "sequence");
+        sum_ += static_cast<std::uint64_t>(batch.first_store_ns());
+        for (const udp::Record& record : batch.records()) {
+            use(record.place);
+            owe(record.words.size() == record.place.words, "words of a record");
+            use(record.words);
+        }
+    }
+    void use(const udp::Welcome& welcome) {
+        use_node(welcome.joiner().node);
+        sum_ += welcome.cookie() + welcome.ring_life() + welcome.view().size();
+        for (const auto& member : welcome.lives()) use_node(member.node);
+    }
+    void use(const udp::Ask& ask) {
+        use_node(ask.question().to.node);
+        for (const udp::Place& place : ask.parts()) use(place);
+    }
+    void use(const udp::Vector& vector) {
+        use_node(vector.question().to.node);
+        vector.for_each([this](unsigned origin, std::uint32_t low) {
+            use_node(origin);
+            sum_ += low;
+        });
+    }
+    void use(const udp::Chunk& chunk) {
+        use_node(chunk.question().to.node);
+        use(chunk.place());
+        owe(chunk.words().size() == (chunk.is_zeros() ? 0 : chunk.place().words),
+            "words of a chunk");
+        use(chunk.words());
+    }
+    void use(const udp::Place& place) {
+        owe(place.words > 0, "a place has words");
+        owe(place.index < udp::kPlaceIndices && place.index + place.words <= udp::kPlaceIndices,
+            "a place does not wrap");
+        const std::uint64_t behind = (place.index + place.words) * kWordBytes;
+        owe(place.is_inside(behind) && !place.is_inside(behind - 1), "is_inside");
+    }
+    void use(const udp::Words& words) {
+        for (std::size_t i = 0; i < words.size(); ++i) sum_ += words[i];
+        result_.words += words.size();
+    }
+    static void use_node(unsigned node) { owe(node < kMaxNodes, "a node's id"); }
+
+    Result result_;
+    std::uint64_t sum_ = 0;
+    static inline volatile std::uint64_t kept_sum = 0;  // so that no look is left out
+};
+
+}  // namespace rmem::test
