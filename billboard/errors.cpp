@@ -67,6 +67,7 @@ int code_of(rmem::Errc error) noexcept {
         case Errc::bad_node_count:
         case Errc::bad_profile:
         case Errc::bad_fault:
+        case Errc::bad_key:
         case Errc::unknown_link:
         case Errc::config_mismatch: return BBP_EINVAL;
     }

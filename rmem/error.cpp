@@ -12,6 +12,7 @@ const char* name_of(Errc code) noexcept {
         case Errc::bad_size: return "bad-size";
         case Errc::bad_profile: return "bad-profile";
         case Errc::bad_fault: return "bad-fault";
+        case Errc::bad_key: return "bad-key";
         case Errc::unknown_link: return "unknown-link";
         case Errc::version_mismatch: return "version-mismatch";
         case Errc::config_mismatch: return "config-mismatch";

@@ -28,6 +28,7 @@ enum class Errc : int {
     bad_size,              ///< a memory size that is zero, too large or no multiple of the word
     bad_profile,           ///< a timing profile that does not exist
     bad_fault,             ///< a fault that RMEM_FAULTS cannot mean
+    bad_key,               ///< a key file that is missing, open to others, or holds no key
     unknown_link,          ///< a link that does not exist or is not for this use
     version_mismatch,      ///< a ring made by another version or with another layout
     config_mismatch,       ///< a ring that exists with another configuration
