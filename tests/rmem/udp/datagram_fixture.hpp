@@ -36,6 +36,7 @@ struct UdpDatagram : ::testing::Test {
     DatagramWriter writer{buffer};
     Datagram datagram;
     Sections sections;
+    Bytes made;  // by refusal_of(): `sections` points into them
 
     void SetUp() override { writer.begin(some_header()); }
 
@@ -59,15 +60,15 @@ struct UdpDatagram : ::testing::Test {
     /// What a datagram with this one section would be refused for; the body is as given.
     Refusal refusal_of(SectionType type, const Bytes& body, std::uint8_t flags = 0) {
         writer.begin(some_header());
-        Bytes bytes = finished();
+        made = finished();
         Bytes section{static_cast<std::byte>(type), static_cast<std::byte>(flags),
                       static_cast<std::byte>(body.size() & 0xffU),
                       static_cast<std::byte>(body.size() >> 8U)};
         section.insert(section.end(), body.begin(), body.end());
-        bytes.insert(bytes.begin() + kHeaderBytes, section.begin(), section.end());
-        store(bytes.data() + kLengthAt, static_cast<std::uint16_t>(section.size()));
-        EXPECT_NO_THROW(test::DatagramWalk::run(bytes, kRing, kDefaultPayload));
-        return refusal(bytes);
+        made.insert(made.begin() + kHeaderBytes, section.begin(), section.end());
+        store(made.data() + kLengthAt, static_cast<std::uint16_t>(section.size()));
+        EXPECT_NO_THROW(test::DatagramWalk::run(made, kRing, kDefaultPayload));
+        return refusal(made);
     }
     static std::vector<std::uint32_t> numbers(std::size_t count, std::uint32_t first) {
         std::vector<std::uint32_t> made(count);
