@@ -72,7 +72,7 @@ crypto_aead_aes256gcm_state* aes_state(std::byte* state) {
 }
 
 TagKind best_kind() {
-    return is_available(TagKind::aes256_gcm) ? TagKind::aes256_gcm : TagKind::chacha20_poly1305;
+    return is_available(TagKind::aes_256_gcm) ? TagKind::aes_256_gcm : TagKind::chacha20_poly1305;
 }
 
 }  // namespace
@@ -83,8 +83,9 @@ bool is_available(TagKind kind) noexcept {
     static const bool aes = sodium && crypto_aead_aes256gcm_is_available() != 0;
     switch (kind) {
         case TagKind::none: return true;
-        case TagKind::aes256_gcm: return aes;
+        case TagKind::aes_256_gcm: return aes;
         case TagKind::chacha20_poly1305: return sodium;
+        case TagKind::kCount: break;
     }
     return false;
 }
@@ -98,8 +99,9 @@ void LifeKey::sign(std::uint64_t number, std::span<const std::byte> covered,
     const Nonce nonce = nonce_of(origin_, number);
     unsigned char nothing = 0;  // the cipher text, of no bytes, must have an address
     switch (kind_) {
-        case TagKind::none: std::fill(tag.begin(), tag.end(), std::byte{0}); return;
-        case TagKind::aes256_gcm:
+        case TagKind::none:
+        case TagKind::kCount: std::fill(tag.begin(), tag.end(), std::byte{0}); return;
+        case TagKind::aes_256_gcm:
             crypto_aead_aes256gcm_encrypt_detached_afternm(
                 &nothing, raw(tag.data()), nullptr, nullptr, 0, raw(covered.data()), covered.size(),
                 nullptr, nonce.data(), aes_state(state_.data()));
@@ -118,7 +120,7 @@ bool LifeKey::verify(std::uint64_t number, std::span<const std::byte> covered,
     const unsigned char nothing = 0;
     switch (kind_) {
         case TagKind::none: return sodium_is_zero(raw(tag.data()), tag.size()) == 1;
-        case TagKind::aes256_gcm:
+        case TagKind::aes_256_gcm:
             return crypto_aead_aes256gcm_decrypt_detached_afternm(
                        nullptr, nullptr, &nothing, 0, raw(tag.data()), raw(covered.data()),
                        covered.size(), nonce.data(), aes_state(state_.data())) == 0;
@@ -126,6 +128,7 @@ bool LifeKey::verify(std::uint64_t number, std::span<const std::byte> covered,
             return crypto_aead_chacha20poly1305_ietf_decrypt_detached(
                        nullptr, nullptr, &nothing, 0, raw(tag.data()), raw(covered.data()),
                        covered.size(), nonce.data(), raw(state_.data())) == 0;
+        case TagKind::kCount: break;
     }
     return false;
 }
@@ -144,7 +147,7 @@ Authenticator::Authenticator(MasterKey key, TagKind kind) : key_(std::move(key))
 }
 
 Authenticator::Kind Authenticator::check(std::uint8_t kind) const noexcept {
-    if (kind > static_cast<std::uint8_t>(TagKind::chacha20_poly1305)) return Kind::unknown;
+    if (kind >= static_cast<std::uint8_t>(TagKind::kCount)) return Kind::unknown;
     if (kind == static_cast<std::uint8_t>(TagKind::none))
         return key_ ? Kind::unsigned_ : Kind::fine;
     if (!key_) return Kind::signed_;
@@ -159,7 +162,7 @@ LifeKey Authenticator::life_key(const Life& life, TagKind kind) const noexcept {
     static_assert(alignof(LifeKey) >= alignof(crypto_aead_aes256gcm_state));
     if (kind == TagKind::none) return made;
     Key key = derive(*key_, life, kind);
-    if (kind == TagKind::aes256_gcm) {
+    if (kind == TagKind::aes_256_gcm) {
         crypto_aead_aes256gcm_beforenm(aes_state(made.state_.data()), key.data());
     } else {
         std::memcpy(made.state_.data(), key.data(), key.size());

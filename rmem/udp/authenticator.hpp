@@ -23,6 +23,7 @@
 /// `Error(invalid_argument)` for a kind that cannot be had here; the others never throw.
 
 #include "rmem/error.hpp"
+#include "rmem/udp/format.hpp"
 #include "rmem/udp/key_file.hpp"
 
 #include <array>
@@ -32,11 +33,6 @@
 #include <span>
 
 namespace rmem::udp {
-
-/// What the header's kind byte says of the tag. Numbers are part of the wire format.
-enum class TagKind : std::uint8_t { none = 0, aes256_gcm = 1, chacha20_poly1305 = 2 };
-
-inline constexpr std::size_t kTagBytes = 16;
 
 /// Whether this processor can make and check such tags (`none`: always).
 RMEM_API bool is_available(TagKind kind) noexcept;
