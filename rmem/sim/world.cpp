@@ -205,7 +205,10 @@ void World::at_access(unsigned r, std::uint64_t accesses, std::function<void()> 
 void World::run_access_actions(Process& process) {
     auto& actions = ranks_[process.rank_].at_access;
     while (!actions.empty() && actions.begin()->first <= process.accesses_) {
-        at(process.clock_ns_, std::move(actions.begin()->second));
+        at(process.clock_ns_, [this, r = process.rank_, life = process.life_,
+                               action = std::move(actions.begin()->second)] {
+            if (!has_ended(r) && ranks_[r].process->life_ == life) action();
+        });
         actions.erase(actions.begin());
     }
     process.fault_at_access_ = actions.empty() ? UINT64_MAX : actions.begin()->first;

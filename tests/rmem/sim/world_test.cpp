@@ -435,6 +435,16 @@ TEST(World, calls_at_each_access_that_was_named_in_their_order) {
     EXPECT_EQ(seen, (std::vector<std::uint32_t>{1, 1, 3, 5}));
 }
 
+TEST(World, calls_nothing_more_at_an_access_at_which_the_process_was_killed) {
+    World world(small_world(2));
+    unsigned calls = 0;
+    world.start(0, [&](Process& process) { SimMemory(process).post_word(0, 1); });
+    world.at_access(0, 1, [&] { world.kill(0); });
+    world.at_access(0, 1, [&] { ++calls; });
+    EXPECT_EQ(world.run(), RunEnd::all_ended);
+    EXPECT_EQ(calls, 0U);
+}
+
 TEST(World, lets_a_process_kill_itself) {
     World world(small_world(2));
     bool went_on = false;
