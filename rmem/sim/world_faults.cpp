@@ -90,12 +90,14 @@ void World::complete_join(unsigned id, unsigned joins, const std::function<void(
     joined();
 }
 
-/// False while the source lacks something that the node has already: it comes to it later.
+/// False while the source lacks something that the node has already: it comes to it later. What it lacks of
+/// a node that is gone, and of which nothing can be on its way any more, is lost.
 bool World::take_memory_of(unsigned source, unsigned id) {
     const Node& from = nodes_[source];
     Node& node = nodes_[id];
     for (unsigned o = 0; o < nodes(); ++o) {
-        if (o != id && o != source && node.applied[o] > from.applied[o]) return false;
+        const bool may_come = nodes_[o].complete || now_ns_ < nodes_[o].gone_ns;
+        if (o != id && o != source && may_come && node.applied[o] > from.applied[o]) return false;
     }
     const std::uint64_t own = node.applied[id];
     node.bank = from.bank;

@@ -139,8 +139,9 @@ void Ledger::note_received(std::size_t place, unsigned from, unsigned rank, bool
     p.next = place + 1;
     Pair& back = pair(rank, from);
     back.met = std::max(back.met, entry.life);
-    // Of a former life's end it would have been told before.
-    if (by_name && entry.life == ranks_[from].life) back.unsure = false;
+    // Of a former life's end it would have been told before; of this one's perhaps not yet.
+    const bool is_present = entry.life == ranks_[from].life && ranks_[from].alive;
+    if (by_name && is_present) back.unsure = false;
 }
 
 bool Ledger::has_losses(unsigned from, unsigned to) const {

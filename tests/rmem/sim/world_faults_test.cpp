@@ -204,6 +204,22 @@ TEST(WorldFaults, on_a_quiet_ring_end_with_equal_banks) {
     EXPECT_EQ(world.word(2, 4 * 59), 60U) << "what was written while it was out";
 }
 
+TEST(WorldFaults, that_take_with_a_card_what_only_one_other_had_do_not_keep_that_one_from_joining) {
+    World world(small_world(4));
+    int joined = 0;
+    world.start(1, posts(10, 0, 256));
+    world.delay_writes(1, 10, 100'000);
+    world.at(1000, [&] { world.fail_node(2); });
+    // Its memory is node 1's, with writes that have not left node 1's card, and never will.
+    world.at(2000, [&] { world.join_node(2, [&] { ++joined; }); });
+    world.at(60'000, [&] { world.fail_node(1); });
+    world.at(61'000, [&] { world.fail_node(2); });
+    world.at(62'000, [&] { world.join_node(2, [&] { ++joined; }); });
+    EXPECT_EQ(world.run(10'000'000), RunEnd::all_ended);
+    EXPECT_EQ(joined, 2);
+    EXPECT_EQ(world.word(2, 256), world.word(3, 256));
+}
+
 TEST(WorldFaults, that_come_again_before_a_card_has_joined_void_the_join) {
     World world(small_world(3));
     int first = 0, second = 0;
