@@ -60,6 +60,7 @@ int code_of(rmem::Errc error) noexcept {
         case Errc::timed_out: return BBP_ETIMEDOUT;
         case Errc::not_permitted:
         case Errc::no_such_ring:
+        case Errc::bad_recording:  // no call of the billboard reads one
         case Errc::system: return BBP_ESYS;
         case Errc::invalid_argument:
         case Errc::bad_environment:

@@ -9,7 +9,7 @@
 # the root of the tree and installed below the folder's name.
 function(rmem_library name define)
     cmake_parse_arguments(PARSE_ARGV 2 arg "" "" "LIBRARIES;PRIVATE_LIBRARIES")
-    file(GLOB sources CONFIGURE_DEPENDS *.cpp detail/*.cpp sim/*.cpp udp/*.cpp)
+    file(GLOB sources CONFIGURE_DEPENDS *.cpp detail/*.cpp recording/*.cpp sim/*.cpp udp/*.cpp)
 
     if(sources)
         add_library(${name} SHARED ${sources})

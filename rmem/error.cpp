@@ -22,6 +22,7 @@ const char* name_of(Errc code) noexcept {
         case Errc::rank_taken: return "rank-taken";
         case Errc::not_permitted: return "not-permitted";
         case Errc::timed_out: return "timed-out";
+        case Errc::bad_recording: return "bad-recording";
         case Errc::system: return "system";
     }
     return "unknown";

@@ -38,6 +38,7 @@ enum class Errc : int {
     rank_taken,            ///< another live process has claimed that rank
     not_permitted,         ///< the host refuses access to the ring
     timed_out,             ///< others did not come in time
+    bad_recording,         ///< a file that is no recording, or whose header is damaged
     system                 ///< a system call failed in a way that has no name here
 };
 

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+/// What a recording consists of: its ring, and writes with their times. docs/design/recording.md is the format.
+///
+/// Thread safety: values. Units: bytes, nanoseconds; times of writes are of the recording host's CLOCK_MONOTONIC.
+
+#include "rmem/config.hpp"
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+namespace rmem {
+
+/// What was recorded, and when the recording began, in both clocks at the same instant.
+struct RecordingInfo {
+    RingConfig config;               ///< without the unix group, which is the host's matter
+    std::int64_t start_wall_ns = 0;  ///< since 1970, UTC
+    std::int64_t start_ns = 0;
+
+    /// The wall clock at a write's time, as if nobody had set that clock since the start. No sum
+    /// of a damaged file's times overflows.
+    std::int64_t wall_ns(std::int64_t time_ns) const noexcept;
+};
+
+/// A write with its words, which lie with who made it: a reader's until its next call.
+struct RecordedWrite {
+    static constexpr std::uint16_t kInterrupt = 1;  ///< carried the interrupt mark
+    static constexpr std::uint16_t kMeLast = 2;     ///< its own bank got it when it had come round
+    static constexpr std::uint16_t kAtStart = 4;    ///< stood in the bank when the recording began
+    static constexpr std::uint16_t kMissed = 8;  ///< no write: some of the rank's were missed here
+
+    std::int64_t time_ns = 0;
+    unsigned node = 0;
+    unsigned rank = 0;
+    std::uint64_t offset = 0;  ///< bytes, a multiple of the word
+    std::uint16_t flags = 0;
+    std::span<const std::byte> words;  ///< whole words, as they lie in the bank; none with kMissed
+};
+
+/// Longer writes are several records.
+inline constexpr std::size_t kMaxRecordedBytes = std::size_t{1} << 14;
+
+/// Times of a recording lie between this and its negative: two never overflow together.
+inline constexpr std::int64_t kMaxRecordedTimeNs = std::int64_t{1} << 62;
+
+inline std::int64_t RecordingInfo::wall_ns(std::int64_t time_ns) const noexcept {
+    std::int64_t wall = 0;
+    if (!__builtin_add_overflow(start_wall_ns, time_ns - start_ns, &wall)) return wall;
+    return time_ns > start_ns ? kMaxRecordedTimeNs : -kMaxRecordedTimeNs;
+}
+
+}  // namespace rmem
