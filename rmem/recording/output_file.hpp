@@ -18,8 +18,8 @@ namespace rmem {
 
 class RMEM_API OutputFile {
 public:
-    /// Makes the file, readable by its owner alone, as the ring is. Replaces one that is there only if
-    /// `replace`.
+    /// Makes the file, readable by its owner alone, as the ring is. One that is there is replaced only if
+    /// `replace`, and keeps its mode.
     OutputFile(std::string path, bool replace);
     ~OutputFile();
     OutputFile(const OutputFile&) = delete;
