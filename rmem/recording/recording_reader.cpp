@@ -63,9 +63,8 @@ void RecordingReader::open_header() {
                     fmt::format("'{}' is no regular file; give a recording in one", name_));
     }
     size_ = static_cast<std::uint64_t>(status.st_size);
-    buffer_.resize(kMaxPayloadBytes);
-    info_ = recording_format::get_file_header(buffer_.data(), read_at(0, kFileHeaderBytes), name_,
-                                              key_);
+    const std::size_t got = read_at(0, kFileHeaderBytes);
+    info_ = recording_format::get_file_header(buffer_.data(), got, name_, key_);
     seek(kFromTheStart);
 }
 
@@ -168,7 +167,7 @@ std::optional<RecordingReader::BlockHeader> RecordingReader::header_in(
     return header;
 }
 
-/// Into buffer_; less only at the file's end.
+/// Into buffer_, which grows to the largest block. Less only at the file's end.
 std::size_t RecordingReader::read_at(std::uint64_t place, std::size_t bytes) {
     if (place >= size_) return 0;
     const std::size_t wanted = std::min<std::uint64_t>(bytes, size_ - place);

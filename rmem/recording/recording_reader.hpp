@@ -3,7 +3,7 @@
 
 /// Reads a recording: docs/design/recording.md.
 ///
-/// Memory        one block, however long the file; each block is copied, checked, then given out.
+/// Memory        the largest block, at most 1 MiB, however long the file; each is copied, checked, given out.
 /// Trust         none in the file: whatever it holds, next() gives only writes that the header's ring can
 ///               have had, and the work is in proportion to the file's size.
 /// Damage        a damaged block is left out and counted; what follows is given. What lies behind the last
