@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+/// The timers of repair, all of them derived from the measured round trip. The one home of their limits.
+///
+/// Units: nanoseconds.
+
+#include <algorithm>
+#include <cstdint>
+
+namespace rmem::udp {
+
+inline constexpr std::int64_t kFirstRoundTripNs = 1'000'000;  ///< until one is measured
+inline constexpr std::int64_t kLeastRepairNs =
+    50'000;  ///< below, a host that looks away is taken for a loss
+inline constexpr std::int64_t kMostRetryNs = 20'000'000;  ///< to which intervals double
+
+struct RepairTimes {
+    std::int64_t round_trip_ns = kFirstRoundTripNs;  ///< smoothed
+    std::int64_t deviation_ns = kFirstRoundTripNs / 2;
+
+    /// Between asking for the same batch: the answer takes a round trip.
+    constexpr std::int64_t ask_again_ns() const noexcept {
+        return std::clamp(2 * round_trip_ns, kLeastRepairNs, kMostRetryNs);
+    }
+    /// From sending the newest batch to sending it again when nobody has acknowledged it.
+    constexpr std::int64_t probe_ns() const noexcept {
+        return std::clamp(round_trip_ns + 4 * deviation_ns, kLeastRepairNs, kMostRetryNs);
+    }
+    /// Who asks for the same within this is answered by what is on its way already.
+    constexpr std::int64_t answer_once_ns() const noexcept { return round_trip_ns / 2; }
+    /// How long the node that comes `steps` behind the origin in ring order leaves asking to others.
+    constexpr std::int64_t ask_after_ns(unsigned steps) const noexcept {
+        return std::min<std::int64_t>(steps, 4) * (std::min(round_trip_ns, kMostRetryNs) / 4);
+    }
+};
+
+/// An interval that has doubled so many times.
+constexpr std::int64_t doubled(std::int64_t interval_ns, unsigned times) noexcept {
+    for (; times > 0 && interval_ns < kMostRetryNs; --times) interval_ns *= 2;
+    return std::min(interval_ns, kMostRetryNs);
+}
+
+}  // namespace rmem::udp
