@@ -114,8 +114,8 @@ void read_file(const std::vector<std::byte>& bytes, std::int64_t seek_ns) {
         const std::uint64_t writes = read_all(reader, -rmem::kMaxRecordedTimeNs);
         reader.seek(seek_ns);
         demand(read_all(reader, seek_ns) <= writes, "more writes after seeking than before");
-    } catch (const rmem::Error&) {
-        // a header that is refused
+    } catch (const rmem::Error& error) {
+        demand(error.code() != rmem::Errc::system, error.what());  // refused for what it holds
     }
 }
 

@@ -171,6 +171,7 @@ std::optional<RecordingReader::BlockHeader> RecordingReader::header_in(
 std::size_t RecordingReader::read_at(std::uint64_t place, std::size_t bytes) {
     if (place >= size_) return 0;
     const std::size_t wanted = std::min<std::uint64_t>(bytes, size_ - place);
+    if (buffer_.size() < wanted) buffer_.resize(wanted);
     std::size_t done = 0;
     while (done < wanted) {
         const ssize_t count =
