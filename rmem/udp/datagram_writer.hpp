@@ -41,6 +41,8 @@ public:
 
     /// Starts it anew.
     void begin(const Header& header) noexcept;
+    /// Another header for what has been written: its number and send time are those at which it leaves.
+    void restamp(const Header& header) noexcept { header.write(data_); }
     /// Bytes for sections, their heads included, that are left.
     std::size_t room() const noexcept { return end_ - used_; }
     bool is_empty() const noexcept { return used_ == kHeaderBytes; }

@@ -1,0 +1,409 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "rmem/udp/exchange.hpp"
+
+#include <algorithm>
+
+namespace rmem::udp {
+
+Exchange::Exchange(const ExchangeConfig& config, const Authenticator& authenticator,
+                   ExchangeEdge& edge)
+    : config_(config),
+      authenticator_(authenticator),
+      edge_(edge),
+      key_(authenticator.life_key(Life{config.ring, config.node, config.incarnation, config.salt})),
+      peers_(config.nodes),
+      out_(config.most_batches, config.payload),
+      batch_buffer_(config.payload),
+      other_buffer_(config.payload),
+      batch_(batch_buffer_, config.payload),
+      other_(other_buffer_, config.payload) {}
+
+Exchange::~Exchange() = default;
+
+// ---- Members ------------------------------------------------------------------------------------
+
+void Exchange::begin(unsigned node, std::uint64_t incarnation, std::uint64_t first) {
+    Peer& peer = peers_[node];
+    peer.incarnation = incarnation;
+    peer.in = std::make_unique<InStream>(first, config_.most_batches, config_.payload);
+    peer.acked = first - 1;
+    peer.round_trip = RoundTrip();
+    count_askers();
+}
+
+void Exchange::end(unsigned node) {
+    peers_[node].in.reset();
+    out_.drop(node);
+    acks_due_.erase(node);
+    if (echo_to_ == static_cast<int>(node)) echo_to_ = -1;
+    count_askers();
+}
+
+std::uint64_t Exchange::applied(unsigned node) const noexcept {
+    return peers_[node].in ? peers_[node].in->applied() : 0;
+}
+
+/// The member that is named, if it is this life of it.
+Exchange::Peer* Exchange::member(const NodeLife& named) noexcept {
+    if (named.node >= peers_.size()) return nullptr;
+    Peer& peer = peers_[named.node];
+    return peer.in && NodeLife::of(named.node, peer.incarnation) == named ? &peer : nullptr;
+}
+
+// ---- Timers follow round trips, and who asks first the order of the ring
+
+RepairTimes Exchange::times_of(const Peer& peer) const noexcept {
+    if (peer.round_trip.empty()) return {};
+    return {peer.round_trip.smoothed_ns(), peer.round_trip.deviation_ns()};
+}
+
+void Exchange::note_round_trip(unsigned node) {
+    const Peer& peer = peers_[node];
+    const RepairTimes times = times_of(peer);
+    peer.in->set_times(times, peer.asks_after);
+    if (node == slowest_) return find_slowest();
+    if (times.probe_ns() <= times_of(peers_[slowest_]).probe_ns()) return;
+    slowest_ = node;
+    out_.set_times(times);
+}
+
+void Exchange::find_slowest() {
+    std::int64_t longest = -1;
+    for (unsigned node = 0; node < peers_.size(); ++node) {
+        const std::int64_t probe = times_of(peers_[node]).probe_ns();
+        if (!peers_[node].in || probe <= longest) continue;
+        longest = probe;
+        slowest_ = node;
+    }
+    out_.set_times(times_of(peers_[slowest_]));
+}
+
+void Exchange::count_askers() {
+    for (unsigned node = 0; node < peers_.size(); ++node) {
+        Peer& peer = peers_[node];
+        if (!peer.in) continue;
+        peer.asks_after = 0;
+        for (unsigned n = (node + 1) % config_.nodes; n != config_.node;
+             n = (n + 1) % config_.nodes) {
+            if (peers_[n].in) ++peer.asks_after;
+        }
+        peer.in->set_times(times_of(peer), peer.asks_after);
+    }
+    find_slowest();
+}
+
+// ---- Sending ------------------------------------------------------------------------------------
+
+Header Exchange::header(std::int64_t now) {
+    Header header;
+    header.tag_kind = key_.kind();
+    header.origin = config_.node;
+    header.ring = config_.ring;
+    header.incarnation = config_.incarnation;
+    header.salt = config_.salt;
+    header.number = number_;
+    header.sent_ns = now;
+    header.newest = static_cast<std::uint32_t>(out_.newest());
+    return header;
+}
+
+void Exchange::send(DatagramWriter& writer, std::int64_t now) {
+    add_acks(writer);
+    add_echo(writer, now);
+    ++number_;
+    writer.restamp(header(now));
+    const std::span<std::byte> datagram = writer.finish();
+    key_.sign(number_, writer.covered(), LifeKey::Tag(writer.tag().data(), kTagBytes));
+    ++counters_.datagrams_sent;
+    edge_.send(datagram);
+}
+
+bool Exchange::has_room(std::size_t words) const noexcept {
+    const std::size_t full = most_batch_words(config_.payload);
+    // What is begun may have to leave first.
+    return out_.has_room(static_cast<std::uint32_t>((words + full - 1) / full) + 1);
+}
+
+void Exchange::write(std::uint64_t index, std::size_t words, const void* from, std::int64_t now,
+                     std::uint8_t flags) {
+    const auto* data = static_cast<const std::byte*>(from);
+    while (words > 0) {
+        if (!composing_) {
+            batch_.begin(header(now));
+            composing_ = batch_.begin_batch(out_.next_sequence(), now);
+        }
+        const std::size_t part = std::min(words, batch_.record_room());
+        if (part == 0) {
+            commit(now);
+            continue;
+        }
+        batch_.add_record({index, static_cast<std::uint16_t>(part), flags}, data);
+        index += part;
+        data += part * kWordBytes;
+        words -= part;
+    }
+}
+
+void Exchange::commit(std::int64_t now) {
+    if (!composing_) return;
+    composing_ = false;
+    out_.add(batch_.end_batch(), now);
+    ++counters_.batches_sent;
+    send(batch_, now);
+}
+
+void Exchange::send_batch_again(std::uint64_t sequence, std::uint8_t flags, std::int64_t now) {
+    const auto body = out_.body(sequence);
+    if (body.empty()) return;
+    other_.begin(header(now));
+    other_.add_batch(body, flags);
+    send(other_, now);
+}
+
+void Exchange::send_repairs(std::int64_t now) {
+    while (const auto sequence = out_.next_repair(now)) {
+        ++counters_.repairs_sent;
+        send_batch_again(*sequence, 0, now);
+    }
+}
+
+DatagramWriter& Exchange::begin_other(std::int64_t now) {
+    other_.begin(header(now));
+    return other_;
+}
+
+void Exchange::send_other(std::int64_t now) {
+    send(other_, now);
+}
+
+// ---- Acknowledging ------------------------------------------------------------------------------
+
+void Exchange::owe_ack(Peer& peer, bool at_once, std::int64_t now) {
+    const auto node = static_cast<unsigned>(&peer - peers_.data());
+    acks_due_.insert(node);
+    const std::uint64_t open = peer.in->applied() - peer.acked;
+    const bool is_much = open >= config_.most_batches / kAcksAWindow;
+    ack_due_ns_ = std::min(ack_due_ns_, at_once || is_much ? now : now + kAckNs);
+}
+
+void Exchange::add_acks(DatagramWriter& writer) {
+    NodeSet left;
+    acks_due_.for_each([&](unsigned node) {
+        Peer& peer = peers_[node];
+        const std::uint64_t up_to = peer.in->applied();
+        const Ack ack{NodeLife::of(static_cast<std::uint16_t>(node), peer.incarnation),
+                      static_cast<std::uint32_t>(up_to)};
+        if (writer.add_ack(ack)) {
+            peer.acked = up_to;
+        } else {
+            left.insert(node);
+        }
+    });
+    acks_due_ = left;
+    if (left.empty()) ack_due_ns_ = kNever;
+}
+
+void Exchange::add_echo(DatagramWriter& writer, std::int64_t now) {
+    if (echo_to_ < 0) return;
+    const Peer& peer = peers_[static_cast<std::size_t>(echo_to_)];
+    const Echo echo{NodeLife::of(static_cast<std::uint16_t>(echo_to_), peer.incarnation),
+                    peer.heard_sent_ns, now - peer.heard_ns};
+    if (writer.add_echo(echo)) echo_to_ = -1;
+}
+
+// ---- What comes ---------------------------------------------------------------------------------
+
+void Exchange::on_datagram(std::span<const std::byte> bytes, std::int64_t now) {
+    Datagram datagram;
+    Refusal refusal = read_datagram(bytes, config_.ring, config_.payload, datagram);
+    const Header& header = datagram.header();
+    if (refusal == Refusal::none && header.origin >= config_.nodes) refusal = Refusal::node;
+    if (refusal != Refusal::none) {
+        ++counters_.refused[static_cast<std::size_t>(refusal)];
+        return;
+    }
+    if (header.origin == config_.node) return;  // multicast comes back to its sender
+    if (!is_authentic(datagram)) return;
+    Sections sections;
+    if (refusal = read_sections(datagram, sections); refusal != Refusal::none) {
+        ++counters_.refused[static_cast<std::size_t>(refusal)];
+        return;
+    }
+    ++counters_.datagrams_taken;
+    Peer& peer = peers_[header.origin];
+    if (peer.in && peer.incarnation == header.incarnation) {
+        peer.heard_ns = now;
+        peer.heard_sent_ns = header.sent_ns;
+        echo_to_ = header.origin;
+    }
+    for (const Section& section : sections) take_section(header, section, now);
+    if (peer.in && peer.incarnation == header.incarnation) {
+        peer.in->note_newest(widened(header.newest, peer.in->applied()), now);
+        ask(header.origin, now);
+    }
+    send_repairs(now);
+    if (now >= ack_due_ns_) on_tick(now);
+}
+
+/// Tag, then replays: a number from a stranger must not move the window.
+bool Exchange::is_authentic(const Datagram& datagram) {
+    const Header& header = datagram.header();
+    switch (authenticator_.check(static_cast<std::uint8_t>(header.tag_kind))) {
+        case Authenticator::Kind::fine: break;
+        case Authenticator::Kind::unsigned_: ++counters_.unsigned_; return false;
+        case Authenticator::Kind::signed_: ++counters_.signed_; return false;
+        default: ++counters_.wrong_tag; return false;
+    }
+    Peer& peer = peers_[header.origin];
+    std::optional<LifeKey> fresh;
+    const LifeKey& key = key_of(peer, header, fresh);
+    if (!key.verify(header.number, datagram.covered(),
+                    LifeKey::ConstTag(datagram.tag().data(), kTagBytes))) {
+        ++counters_.wrong_tag;
+        return false;
+    }
+    if (fresh) {  // a life that is heard for the first time, or a former one that speaks again
+        if (peer.life && header.incarnation < peer.life->incarnation) {
+            ++counters_.replayed;
+            return false;
+        }
+        peer.life = Life{header.ring, header.origin, header.incarnation, header.salt};
+        peer.key.emplace(*fresh);
+        peer.replays = ReplayWindow();
+    }
+    if (peer.replays.accept(header.number)) return true;
+    ++counters_.replayed;
+    return false;
+}
+
+/// The key for the life that the header names: the peer's, or a fresh one that is to be believed only when
+/// the tag is right.
+const LifeKey& Exchange::key_of(Peer& peer, const Header& header, std::optional<LifeKey>& fresh) {
+    const Life life{header.ring, header.origin, header.incarnation, header.salt};
+    if (peer.life == life && peer.key && peer.key->kind() == header.tag_kind) return *peer.key;
+    fresh.emplace(authenticator_.life_key(life, header.tag_kind));
+    return *fresh;
+}
+
+void Exchange::take_section(const Header& header, const Section& section, std::int64_t now) {
+    const Peer& peer = peers_[header.origin];
+    const bool is_member = peer.in && peer.incarnation == header.incarnation;
+    switch (section.type()) {
+        case SectionType::batch:
+            if (!is_member) {
+                ++counters_.no_member;
+                return;
+            }
+            return take_batch(header.origin, Batch(section),
+                              (section.flags() & Section::kAckAtOnce) != 0, now);
+        case SectionType::given: return take_given(Given(section), now);
+        case SectionType::acks:
+            if (is_member) take_acks(header.origin, section, now);
+            return;
+        case SectionType::missing:
+            if (is_member) take_missing(section, now);
+            return;
+        case SectionType::echo:
+            if (is_member) take_echoes(header, section, now);
+            return;
+        default: return edge_.on_section(header, section, now);
+    }
+}
+
+void Exchange::take_batch(unsigned origin, const Batch& batch, bool ack_at_once, std::int64_t now) {
+    Peer& peer = peers_[origin];
+    if (!batch.is_inside(config_.bank_bytes)) {
+        ++counters_.outside;
+        return;
+    }
+    switch (peer.in->offer(batch.sequence(), batch.body(), now)) {
+        case InStream::Offer::taken: break;
+        case InStream::Offer::known:
+            ++counters_.repeated;
+            return owe_ack(peer, ack_at_once, now);  // the last one may have been lost
+        default: ++counters_.outside; return;
+    }
+    while (const auto body = peer.in->take()) {
+        ++counters_.batches_applied;
+        edge_.apply(origin, Batch(*body), now);
+    }
+    owe_ack(peer, ack_at_once, now);
+}
+
+void Exchange::take_given(const Given& given, std::int64_t now) {
+    const MemberLife origin = given.origin();
+    if (origin.node >= peers_.size() || origin.node == config_.node) return;
+    const Peer& peer = peers_[origin.node];
+    if (peer.in && peer.incarnation == origin.incarnation) {
+        take_batch(origin.node, given.batch(), false, now);
+    } else {
+        ++counters_.no_member;
+    }
+}
+
+void Exchange::take_acks(unsigned from, const Section& section, std::int64_t now) {
+    for (const Ack& ack : list_of<Ack>(section)) {
+        if (is_me(ack.origin)) out_.on_ack(from, widened(ack.up_to, out_.acked_by(from)), now);
+    }
+}
+
+void Exchange::take_missing(const Section& section, std::int64_t now) {
+    for (const Missing& missing : list_of<Missing>(section)) {
+        if (is_me(missing.origin)) {
+            out_.on_missing(widened(missing.first, out_.newest()), missing.count, now);
+        } else if (Peer* peer = member(missing.origin)) {
+            peer->in->on_asked(widened(missing.first, peer->in->applied()), missing.count, now);
+        }
+    }
+}
+
+void Exchange::take_echoes(const Header& header, const Section& section, std::int64_t now) {
+    for (const Echo& echo : list_of<Echo>(section)) {
+        if (!is_me(echo.node)) continue;
+        RoundTrip& round_trip = peers_[header.origin].round_trip;
+        if (round_trip.add({echo.sent_ns, echo.held_ns, header.sent_ns, now})) {
+            note_round_trip(header.origin);
+        }
+    }
+}
+
+// ---- Timers -------------------------------------------------------------------------------------
+
+void Exchange::ask(unsigned node, std::int64_t now) {
+    Peer& peer = peers_[node];
+    if (now < peer.in->ask_due_ns()) return;
+    other_.begin(header(now));
+    const NodeLife origin = NodeLife::of(static_cast<std::uint16_t>(node), peer.incarnation);
+    peer.in->ask(now, [&](std::uint64_t first, std::uint64_t count) {
+        ++counters_.asked;
+        other_.add_missing(
+            {origin, static_cast<std::uint32_t>(first), static_cast<std::uint32_t>(count)});
+    });
+    if (!other_.is_empty()) send(other_, now);
+}
+
+std::int64_t Exchange::due_ns() const noexcept {
+    std::int64_t due = std::min(out_.probe_due_ns(), ack_due_ns_);
+    for (const Peer& peer : peers_) {
+        if (peer.in) due = std::min(due, peer.in->ask_due_ns());
+    }
+    return due;
+}
+
+void Exchange::on_tick(std::int64_t now) {
+    for (unsigned node = 0; node < peers_.size(); ++node) {
+        if (peers_[node].in) ask(node, now);
+    }
+    if (const auto sequence = out_.probe(now)) {
+        ++counters_.probes_sent;
+        send_batch_again(*sequence, Section::kAckAtOnce, now);
+    }
+    send_repairs(now);
+    if (now >= ack_due_ns_ && !acks_due_.empty()) {
+        ++counters_.acks_alone;
+        other_.begin(header(now));
+        send(other_, now);
+    }
+}
+
+}  // namespace rmem::udp

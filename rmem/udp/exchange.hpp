@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+/// What members exchange: each one's stream of writes, brought to all others in order, repaired and acknowledged.
+///
+/// The data plane of the udp link's core (docs/design/udp-link.md). It has neither socket nor clock: times and
+/// datagrams come in, datagrams and writes go out through an ExchangeEdge. Who is a member it is told; what it does not
+/// know itself in a datagram, of joining and views, it passes on.
+///
+///     exchange.write(index, words, from, now); … exchange.commit(now);   // the own writes
+///     exchange.on_datagram(bytes, now);                                  // what came
+///     if (now >= exchange.due_ns()) exchange.on_tick(now);               // timers
+///
+/// Invariants
+///   apply() is called once for each batch of a member, in the order of its stream.
+///   Nobody's stream is ahead of what its slowest receiver has acknowledged by more than the window.
+///   Equal calls give equal calls of the edge.
+/// Threads: one user at a time; the edge does not call back into it.
+/// Progress: no call waits; memory is taken when a member's stream begins.
+/// Trust: a datagram counts when all of it is well-formed, of this ring, tagged by a life that is known or
+///   believed, and new. What a member names that it cannot mean is bounded and counted, never followed.
+/// Units: nanoseconds of one clock that does not go backwards, from 0.
+
+#include "rmem/udp/authenticator.hpp"
+#include "rmem/udp/datagram.hpp"
+#include "rmem/udp/datagram_writer.hpp"
+#include "rmem/udp/in_stream.hpp"
+#include "rmem/udp/out_stream.hpp"
+#include "rmem/udp/replay_window.hpp"
+#include "rmem/udp/round_trip.hpp"
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <vector>
+
+namespace rmem::udp {
+
+inline constexpr std::uint32_t kMostWindow = 1024;  ///< batches; a power of two
+inline constexpr std::int64_t kAckNs = 20'000;  ///< an ack waits so long for a datagram to ride on
+inline constexpr std::uint32_t kAcksAWindow =
+    4;  ///< or until so much of a window is unacknowledged: a quarter
+
+struct ExchangeConfig {
+    std::uint16_t node = 0;
+    unsigned nodes = 1;
+    std::uint64_t ring = 0;         ///< hash of name, configuration and payload limit
+    std::uint64_t incarnation = 1;  ///< of this life
+    std::uint64_t salt = 0;         ///< random, of this life
+    std::uint64_t bank_bytes = 0;
+    std::size_t payload = kDefaultPayload;
+    std::uint32_t most_batches = kMostWindow;  ///< the largest window; a power of two
+};
+
+/// What happened, each a count.
+struct ExchangeCounters {
+    std::uint64_t datagrams_sent = 0, datagrams_taken = 0;
+    std::uint64_t batches_sent = 0, batches_applied = 0;
+    std::uint64_t repairs_sent = 0;  ///< because somebody asked
+    std::uint64_t probes_sent = 0;   ///< because nobody answered
+    std::uint64_t asked = 0;         ///< ranges that this node lacked
+    std::uint64_t repeated = 0;      ///< batches that came again
+    std::uint64_t acks_alone = 0;    ///< datagrams with nothing but acknowledgements
+    std::array<std::uint64_t, kRefusals> refused{};  ///< as datagram.hpp says why
+    std::uint64_t unsigned_ = 0, signed_ = 0, wrong_tag = 0, replayed = 0;
+    std::uint64_t no_member = 0;  ///< of a node or a life that is no member here
+    std::uint64_t outside = 0;    ///< batches beyond the bank, the window or the size
+};
+
+class ExchangeEdge {
+public:
+    ExchangeEdge() = default;
+    virtual ~ExchangeEdge() = default;
+    ExchangeEdge(const ExchangeEdge&) = delete;
+    ExchangeEdge& operator=(const ExchangeEdge&) = delete;
+
+    /// To all nodes of the ring. May be lost; the bytes are valid during the call.
+    virtual void send(std::span<const std::byte> datagram) = 0;
+    /// The next batch of a member; all of it lies inside the bank.
+    virtual void apply(unsigned origin, const Batch& batch, std::int64_t now) = 0;
+    /// A section that is not the exchange's, of a node whose datagram is authentic, member or not.
+    virtual void on_section(const Header& header, const Section& section, std::int64_t now) = 0;
+};
+
+class RMEM_API Exchange {
+public:
+    static constexpr std::int64_t kNever = INT64_MAX;
+
+    /// The authenticator and the edge outlive it.
+    Exchange(const ExchangeConfig& config, const Authenticator& authenticator, ExchangeEdge& edge);
+    ~Exchange();
+    Exchange(const Exchange&) = delete;
+    Exchange& operator=(const Exchange&) = delete;
+
+    // ---- Members
+    /// From the next own batch on the node is a receiver; returns that batch's sequence.
+    std::uint64_t admit(unsigned node) { return out_.admit(node); }
+    /// This life's stream is taken from that sequence on. A former life of the node ends.
+    void begin(unsigned node, std::uint64_t incarnation, std::uint64_t first);
+    /// It receives and sends no more.
+    void end(unsigned node);
+    bool takes(unsigned node) const noexcept { return peers_[node].in != nullptr; }
+
+    // ---- Own writes
+    /// Whether so many words, in one write, would not go beyond the window.
+    bool has_room(std::size_t words) const noexcept;
+    /// Adds a write to the batch that the next commit sends; one that is full is sent at once.
+    void write(std::uint64_t index, std::size_t words, const void* from, std::int64_t now,
+               std::uint8_t flags = 0);
+    void commit(std::int64_t now);
+    bool is_idle() const noexcept { return out_.is_idle() && !composing_; }
+
+    // ---- What comes
+    void on_datagram(std::span<const std::byte> bytes, std::int64_t now);
+    /// When on_tick() has something to do; kNever when nothing is open.
+    std::int64_t due_ns() const noexcept;
+    void on_tick(std::int64_t now);
+
+    // ---- Sending what is not the exchange's
+    /// A datagram of others' sections: begun, filled by the caller, and sent with acks in what is left.
+    DatagramWriter& begin_other(std::int64_t now);
+    void send_other(std::int64_t now);
+
+    // ---- What is known
+    const OutStream& out() const noexcept { return out_; }
+    std::uint64_t applied(unsigned node) const noexcept;
+    const RoundTrip& round_trip(unsigned node) const noexcept { return peers_[node].round_trip; }
+    /// When the last authentic datagram of the member came; the time of begin() before the first.
+    std::int64_t heard_ns(unsigned node) const noexcept { return peers_[node].heard_ns; }
+    const ExchangeCounters& counters() const noexcept { return counters_; }
+
+private:
+    /// Another node, as far as this one knows it.
+    struct Peer {
+        std::uint64_t incarnation = 0;  ///< of the life whose stream is taken
+        std::optional<Life> life;       ///< the key is that life's
+        std::optional<LifeKey> key;
+        ReplayWindow replays;
+        RoundTrip round_trip;
+        std::unique_ptr<InStream> in;  ///< null: no member
+        std::uint64_t acked = 0;       ///< what it was told that we have
+        std::int64_t heard_ns = 0;
+        std::int64_t heard_sent_ns = 0;  ///< the send time of its newest datagram
+        unsigned asks_after = 0;  ///< so many members come before this node behind it in the ring
+    };
+
+    Header header(std::int64_t now);
+    void send(DatagramWriter& writer, std::int64_t now);
+    void send_batch_again(std::uint64_t sequence, std::uint8_t flags, std::int64_t now);
+    void send_repairs(std::int64_t now);
+    void ask(unsigned node, std::int64_t now);
+    void add_acks(DatagramWriter& writer);
+    void add_echo(DatagramWriter& writer, std::int64_t now);
+
+    bool is_authentic(const Datagram& datagram);
+    const LifeKey& key_of(Peer& peer, const Header& header, std::optional<LifeKey>& fresh);
+    void take_section(const Header& header, const Section& section, std::int64_t now);
+    void take_batch(unsigned origin, const Batch& batch, bool ack_at_once, std::int64_t now);
+    void take_given(const Given& given, std::int64_t now);
+    void take_acks(unsigned from, const Section& section, std::int64_t now);
+    void take_missing(const Section& section, std::int64_t now);
+    void take_echoes(const Header& header, const Section& section, std::int64_t now);
+    void owe_ack(Peer& peer, bool at_once, std::int64_t now);
+    void note_round_trip(unsigned node);
+    void find_slowest();
+    void count_askers();
+    RepairTimes times_of(const Peer& peer) const noexcept;
+    bool is_me(const NodeLife& named) const noexcept {
+        return named == NodeLife::of(config_.node, config_.incarnation);
+    }
+    Peer* member(const NodeLife& named) noexcept;
+
+    const ExchangeConfig config_;
+    const Authenticator& authenticator_;
+    ExchangeEdge& edge_;
+    const LifeKey key_;
+    std::vector<Peer> peers_;
+    OutStream out_;
+
+    std::vector<std::byte> batch_buffer_, other_buffer_;
+    DatagramWriter batch_, other_;  ///< under composition: the next batch; anything else
+    bool composing_ = false;        ///< a batch has begun
+    std::uint64_t number_ = 0;      ///< of the last datagram
+    NodeSet acks_due_;
+    int echo_to_ = -1;  ///< who was heard last, and not told so
+    std::int64_t ack_due_ns_ = kNever;
+    unsigned slowest_ = 0;  ///< member with the longest round trip: the own stream's timers are its
+    ExchangeCounters counters_;
+};
+
+}  // namespace rmem::udp

@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "rmem/udp/exchange.hpp"
+#include "tests/rmem/udp/exchange_fixture.hpp"
+
+#include <gtest/gtest.h>
+
+namespace rmem::udp {
+namespace {
+
+/// Each node writes to words of its own, so many times, whenever there is room.
+void write_much(Hosts& hosts, unsigned commits) {
+    const auto nodes = static_cast<unsigned>(hosts.all.size());
+    const std::size_t share = kBankWords / nodes;
+    std::vector<unsigned> done(nodes);
+    while (*std::min_element(done.begin(), done.end()) < commits) {
+        ASSERT_LT(hosts.now, 600'000'000'000) << "it takes for ever";
+        for (unsigned n = 0; n < nodes; ++n) {
+            if (done[n] == commits || !hosts[n].has_room(3 * 20)) continue;
+            auto& bank = hosts.all[n]->bank;
+            for (std::uint64_t records = hosts.random.below(3) + 1; records > 0; --records) {
+                const std::size_t words = hosts.random.below(20) + 1;
+                const std::size_t at = n * share + hosts.random.below(share - words);
+                for (std::size_t i = 0; i < words; ++i) {
+                    bank[at + i] = static_cast<std::uint32_t>(hosts.random.below(UINT32_MAX));
+                }
+                hosts[n].write(at, words, &bank[at], hosts.now);
+            }
+            hosts[n].commit(hosts.now);
+            ++done[n];
+        }
+        hosts.run(hosts.now + static_cast<std::int64_t>(hosts.random.below(3000)) + 1);
+    }
+}
+
+void expect_equal_banks(const Hosts& hosts) {
+    for (const auto& host : hosts.all) EXPECT_EQ(host->bank, hosts.all.front()->bank);
+}
+
+TEST(Exchange, brings_a_write_to_all_others_in_one_datagram) {
+    Hosts hosts(3);
+    const std::uint32_t words[2] = {42, 43};
+    hosts[1].write(10, 2, words, hosts.now);
+    hosts[1].write(20, 1, words, hosts.now);
+    EXPECT_TRUE(hosts.sent.empty()) << "not before the commit";
+    hosts[1].commit(hosts.now);
+    ASSERT_EQ(hosts.sent.size(), 1U);
+    hosts.run(hosts.now + 6000);
+    for (const unsigned n : {0U, 2U}) {
+        EXPECT_EQ(hosts.all[n]->bank[10], 42U);
+        EXPECT_EQ(hosts.all[n]->bank[11], 43U);
+        EXPECT_EQ(hosts.all[n]->bank[20], 42U);
+    }
+    ASSERT_TRUE(hosts.settle(1'000'000));
+    EXPECT_EQ(hosts[1].counters().probes_sent, 0U);
+    EXPECT_EQ(hosts.sent.size(), 3U) << "the others' acknowledgements";
+}
+
+TEST(Exchange, of_two_that_answer_each_other_needs_no_datagram_but_the_messages) {
+    Hosts hosts(2);
+    for (std::uint32_t i = 1; i <= 100; ++i) {
+        const unsigned n = i % 2;
+        hosts[n].write(n, 1, &i, hosts.now);
+        hosts[n].commit(hosts.now);
+        hosts.run(hosts.now + 5001);
+        EXPECT_EQ(hosts.all[1 - n]->bank[n], i);
+    }
+    EXPECT_EQ(hosts.sent.size(), 100U);
+    EXPECT_GE(hosts[0].round_trip(1).smoothed_ns(), 10'000);
+    EXPECT_LE(hosts[0].round_trip(1).smoothed_ns(), 10'100);
+}
+
+TEST(Exchange, of_many_keeps_order_and_loses_nothing_in_any_weather) {
+    for (std::uint64_t seed = 1; seed <= 12; ++seed) {
+        SplitMix64 random(seed);
+        Weather weather;
+        weather.lost_percent = static_cast<unsigned>(random.below(21));
+        weather.repeated_percent = static_cast<unsigned>(random.below(21));
+        weather.corrupted_percent = static_cast<unsigned>(random.below(11));
+        weather.jitter_ns = static_cast<std::int64_t>(random.below(20'000));
+        Hosts hosts(static_cast<unsigned>(random.below(4)) + 2, weather, seed);
+        write_much(hosts, 300);
+        ASSERT_TRUE(hosts.settle(60'000'000'000)) << "seed " << seed;
+        expect_equal_banks(hosts);
+    }
+}
+
+TEST(Exchange, goes_on_where_it_was_when_a_cut_heals_that_went_one_way) {
+    Hosts hosts(3);
+    hosts.is_cut = [&](unsigned from, unsigned to) {
+        return from == 0 && to == 2 && hosts.now > 100'000 && hosts.now < 40'000'000;
+    };
+    write_much(hosts, 500);
+    ASSERT_TRUE(hosts.settle(1'000'000'000));
+    expect_equal_banks(hosts);
+    EXPECT_EQ(hosts.all[2]->applied[0], 500U);
+}
+
+TEST(Exchange, cuts_a_write_that_is_larger_than_a_datagram) {
+    Hosts hosts(2);
+    auto& bank = hosts.all[0]->bank;
+    for (std::size_t i = 0; i < bank.size(); ++i) bank[i] = static_cast<std::uint32_t>(i * 7 + 1);
+    ASSERT_TRUE(hosts[0].has_room(bank.size()));
+    hosts[0].write(0, bank.size(), bank.data(), hosts.now);
+    hosts[0].commit(hosts.now);
+    ASSERT_TRUE(hosts.settle(10'000'000));
+    expect_equal_banks(hosts);
+    EXPECT_EQ(hosts[0].counters().batches_sent, 4U);
+}
+
+TEST(Exchange, has_no_room_while_a_receiver_is_silent_and_room_again_without_it) {
+    Hosts hosts(3, {}, 1, 8);
+    hosts.is_cut = [](unsigned from, unsigned) { return from == 2; };
+    std::uint32_t value = 0;
+    while (hosts[0].has_room(1)) {
+        ASSERT_LT(++value, 100U);
+        hosts[0].write(0, 1, &value, hosts.now);
+        hosts[0].commit(hosts.now);
+        hosts.run(hosts.now + 100'000);
+    }
+    hosts.run(hosts.now + 50'000'000);
+    EXPECT_FALSE(hosts[0].has_room(1));
+    hosts[0].end(2);
+    EXPECT_TRUE(hosts[0].has_room(1));
+    EXPECT_EQ(hosts.all[1]->bank[0], value);
+}
+
+// ---- Who may speak
+
+TEST(Exchange, takes_no_datagram_twice_nor_one_of_a_former_life) {
+    Hosts hosts(2);
+    std::uint32_t value = 1;
+    hosts[0].write(0, 1, &value, hosts.now);
+    hosts[0].commit(hosts.now);
+    ASSERT_TRUE(hosts.settle(1'000'000));
+    const std::uint64_t taken = hosts[1].counters().datagrams_taken;
+    hosts[1].on_datagram(hosts.sent.front(), hosts.now);
+    EXPECT_EQ(hosts[1].counters().replayed, 1U);
+    EXPECT_EQ(hosts[1].counters().datagrams_taken, taken);
+
+    ExchangeConfig config = Hosts::config_of(0, 2, 64);
+    config.incarnation = 99;
+    Hosts::Host former(hosts, config);
+    former.exchange.begin(1, 101, 1);
+    former.exchange.write(0, 1, &(value = 666), hosts.now);
+    former.exchange.commit(hosts.now);
+    hosts.run(hosts.now + 1'000'000);
+    EXPECT_GE(hosts[1].counters().replayed, 2U);
+    EXPECT_EQ(hosts.all[1]->bank[0], 1U);
+}
+
+TEST(Exchange, takes_nothing_from_who_has_another_key_or_none) {
+    Hosts hosts(2), strangers(2), open(2, {}, 1, 64, false);
+    strangers.authenticator = Authenticator(key_of_bytes(8));
+    Hosts::Host stranger(strangers, Hosts::config_of(0, 2, 64));
+    const std::uint32_t value = 666;
+    stranger.exchange.write(0, 1, &value, 1);
+    stranger.exchange.commit(1);
+    hosts[1].on_datagram(strangers.sent.back(), hosts.now);
+    EXPECT_EQ(hosts[1].counters().wrong_tag, 1U);
+    open[0].write(0, 1, &value, 1);
+    open[0].commit(1);
+    hosts[1].on_datagram(open.sent.back(), hosts.now);
+    EXPECT_EQ(hosts[1].counters().unsigned_, 1U);
+    open[1].on_datagram(strangers.sent.back(), open.now);
+    EXPECT_EQ(open[1].counters().signed_, 1U);
+    EXPECT_EQ(hosts.all[1]->bank[0], 0U);
+    EXPECT_EQ(hosts[1].counters().datagrams_taken, 0U);
+}
+
+TEST(Exchange, takes_no_datagram_with_a_changed_bit_or_a_missing_end) {
+    Hosts hosts(2);
+    const std::uint32_t value = 5;
+    hosts[0].write(0, 1, &value, hosts.now);
+    hosts[0].commit(hosts.now);
+    const std::vector<std::byte> good = hosts.sent.front();
+    for (std::size_t bit = 0; bit < 8 * good.size(); ++bit) {
+        std::vector<std::byte> bytes = good;
+        bytes[bit / 8] ^= static_cast<std::byte>(1U << bit % 8);
+        hosts[1].on_datagram(bytes, hosts.now);
+    }
+    for (std::size_t size = 0; size < good.size(); ++size) {
+        hosts[1].on_datagram(std::span(good).first(size), hosts.now);
+    }
+    EXPECT_EQ(hosts[1].counters().datagrams_taken, 0U);
+    EXPECT_EQ(hosts.all[1]->bank[0], 0U);
+    hosts[1].on_datagram(good, hosts.now);
+    EXPECT_EQ(hosts.all[1]->bank[0], 5U);
+}
+
+TEST(Exchange, applies_no_write_beyond_the_bank) {
+    Hosts hosts(2);
+    const std::uint32_t value = 5;
+    ExchangeConfig config = Hosts::config_of(0, 2, 64);
+    config.bank_bytes = 2 * kBankWords * kWordBytes;
+    Hosts::Host other(hosts, config);
+    other.exchange.write(kBankWords, 1, &value, hosts.now);
+    other.exchange.commit(hosts.now);
+    hosts.run(hosts.now + 10'000);
+    EXPECT_EQ(hosts[1].counters().outside, 1U);
+    EXPECT_TRUE(hosts.all[1]->applied.empty());
+}
+
+}  // namespace
+}  // namespace rmem::udp
