@@ -87,11 +87,22 @@ SnapshotTaker::Question* SnapshotTaker::find(const rmem::udp::Question& named) n
 void SnapshotTaker::on_vector(const Vector& vector, const Applied& applied) {
     Question* question = find(vector.question());
     if (question == nullptr || question->has_vector) return;
-    question->has_vector = true;
     question->origins = vector.origins();
     vector.for_each([&](unsigned origin, std::uint32_t low) {
         question->positions[origin] = widened(low, applied(origin));
     });
+    question->has_vector = covers_admissions(*question);
+}
+
+/// What was written before this node was admitted comes with the bank or not at all.
+bool SnapshotTaker::covers_admissions(const Question& question) const {
+    bool covers = true;
+    admitted_.for_each([&](unsigned origin) {
+        if (!question.origins.contains(origin) || question.positions[origin] + 1 < first_[origin]) {
+            covers = false;
+        }
+    });
+    return covers;
 }
 
 bool SnapshotTaker::is_newer(std::uint64_t word, const Question& question) const noexcept {

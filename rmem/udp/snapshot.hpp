@@ -51,6 +51,11 @@ public:
 
     explicit SnapshotTaker(std::uint64_t bank_words);
 
+    /// The origin's stream is taken from there on: answers must cover all before it.
+    void note_admission(unsigned origin, std::uint64_t first) noexcept {
+        admitted_.insert(origin);
+        first_[origin] = first;
+    }
     /// This place was set by that batch of the origin.
     void note_write(unsigned origin, std::uint64_t sequence, const Place& place) noexcept;
 
@@ -87,6 +92,7 @@ private:
     Question* find(const rmem::udp::Question& named) noexcept;
     void drop_lost(std::int64_t now);
     bool is_newer(std::uint64_t word, const Question& question) const noexcept;
+    bool covers_admissions(const Question& question) const;
     bool is_all_here(const Question& question) const noexcept;
 
     std::uint64_t words_;
@@ -96,6 +102,8 @@ private:
     std::uint32_t next_part_ = 0;  ///< where the search for one to ask for begins
     std::uint32_t numbers_ = 0;
     std::deque<Question> questions_;
+    NodeSet admitted_;
+    std::array<std::uint64_t, kMaxNodes> first_{};  ///< of each of these: it is taken from there on
     std::array<std::uint64_t, kMaxNodes> needed_{};  ///< of each stream
     RepairTimes times_;
 };

@@ -148,13 +148,14 @@ TEST(Snapshot, gives_a_joiner_the_bank_of_its_streams_positions_whatever_goes_on
         Streams streams(origins, words, seed);
         Replica sponsor(words), joiner(words);
         for (int i = 0; i < 200; ++i) streams.extend(static_cast<unsigned>(dice.below(origins)));
-        // Admitted here; the sponsor has applied all up to it.
-        for (unsigned o = 0; o < origins; ++o) {
-            while (streams.apply_next(sponsor, o)) {
-            }
-            joiner.applied[o] = sponsor.applied[o];
-        }
         SnapshotTaker taker(words);
+        // Admitted here; the sponsor may not have come that far yet.
+        for (unsigned o = 0; o < origins; ++o) {
+            const std::uint64_t some = dice.below(streams.batches[o].size() + 1);
+            while (sponsor.applied[o] < some) streams.apply_next(sponsor, o);
+            joiner.applied[o] = some + dice.below(streams.batches[o].size() - some + 1);
+            taker.note_admission(o, joiner.applied[o] + 1);
+        }
         Joining joining(sponsor, joiner, taker, origins);
         std::int64_t now = 0;
         for (unsigned steps = 0; !taker.is_complete(joining.applied()); ++steps) {
