@@ -22,11 +22,13 @@ Exchange::~Exchange() = default;
 
 // ---- Members ------------------------------------------------------------------------------------
 
-void Exchange::begin(unsigned node, std::uint64_t incarnation, std::uint64_t first) {
+void Exchange::begin(unsigned node, std::uint64_t incarnation, std::uint64_t first,
+                     std::int64_t now) {
     Peer& peer = peers_[node];
     peer.incarnation = incarnation;
     peer.in = std::make_unique<InStream>(first, config_.most_batches, config_.payload);
     peer.acked = first - 1;
+    peer.heard_ns = now;
     peer.round_trip = RoundTrip();
     count_askers();
 }

@@ -99,10 +99,13 @@ public:
     /// From the next own batch on the node is a receiver; returns that batch's sequence.
     std::uint64_t admit(unsigned node) { return out_.admit(node); }
     /// This life's stream is taken from that sequence on. A former life of the node ends.
-    void begin(unsigned node, std::uint64_t incarnation, std::uint64_t first);
+    void begin(unsigned node, std::uint64_t incarnation, std::uint64_t first, std::int64_t now);
     /// It receives and sends no more.
     void end(unsigned node);
     bool takes(unsigned node) const noexcept { return peers_[node].in != nullptr; }
+
+    /// Batches under way at most, if that is less than the largest window.
+    void set_window(std::uint32_t batches) noexcept { out_.set_window(batches); }
 
     // ---- Own writes
     /// Whether so many words, in one write, would not go beyond the window.
@@ -122,6 +125,7 @@ public:
     // ---- Sending what is not the exchange's
     /// A datagram of others' sections: begun, filled by the caller, and sent with acks in what is left.
     DatagramWriter& begin_other(std::int64_t now);
+    DatagramWriter& other() noexcept { return other_; }
     void send_other(std::int64_t now);
 
     // ---- What is known

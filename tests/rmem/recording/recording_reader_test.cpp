@@ -137,7 +137,7 @@ TEST_F(RecordingReaderTest, blocks_of_another_recording_are_not_taken_for_its_ow
     ++info.start_wall_ns;
     const auto made = record(kPerBlock, kPerBlock);
     Bytes mixed = read_file(path);
-    mixed.resize(mixed.size() - kBlockHeaderBytes);  // its end
+    mixed.erase(mixed.end() - std::ptrdiff_t{kBlockHeaderBytes}, mixed.end());  // its end
     mixed.insert(mixed.end(), other.begin() + kFileHeaderBytes, other.end());
     write_file(path, mixed);
     RecordingReader reader(path);

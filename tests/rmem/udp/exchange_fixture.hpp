@@ -76,7 +76,7 @@ public:
         for (unsigned n = 0; n < count; ++n) {
             for (unsigned other = 0; other < count; ++other) {
                 if (other != n)
-                    all[n]->exchange.begin(other, 100 + other, all[other]->exchange.admit(n));
+                    all[n]->exchange.begin(other, 100 + other, all[other]->exchange.admit(n), now);
             }
         }
     }

@@ -140,7 +140,7 @@ TEST(Exchange, takes_no_datagram_twice_nor_one_of_a_former_life) {
     ExchangeConfig config = Hosts::config_of(0, 2, 64);
     config.incarnation = 99;
     Hosts::Host former(hosts, config);
-    former.exchange.begin(1, 101, 1);
+    former.exchange.begin(1, 101, 1, hosts.now);
     former.exchange.write(0, 1, &(value = 666), hosts.now);
     former.exchange.commit(hosts.now);
     hosts.run(hosts.now + 1'000'000);
