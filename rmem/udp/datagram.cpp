@@ -88,7 +88,7 @@ Refusal check_admit(Bytes body) noexcept {
 
 Refusal check_vector(Bytes body) noexcept {
     if (body.size() < Vector::kHeadBytes) return Refusal::section_size;
-    const std::size_t origins = NodeSet::read(body.data() + Question::kBytes).size();
+    const std::size_t origins = NodeSet::read(body.data() + Question::kBytes + 8).size();
     if (body.size() != Vector::kHeadBytes + origins * sizeof(std::uint32_t)) {
         return Refusal::section_size;
     }

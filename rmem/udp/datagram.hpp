@@ -245,12 +245,16 @@ private:
 /// enough: the position is not below what was admitted, and no window is that large.
 class Vector {
 public:
-    static constexpr std::size_t kHeadBytes = Question::kBytes + NodeSet::kBytes;
+    static constexpr std::size_t kHeadBytes = Question::kBytes + 8 + NodeSet::kBytes;
 
     explicit Vector(const Section& section) noexcept : body_(section.body()) {}
 
     Question question() const noexcept { return Question::read(body_.data()); }
-    NodeSet origins() const noexcept { return NodeSet::read(body_.data() + Question::kBytes); }
+    /// A sum over the lives of the origins (sum_of_lives): both must mean the same ones.
+    std::uint64_t lives() const noexcept {
+        return load<std::uint64_t>(body_.data() + Question::kBytes);
+    }
+    NodeSet origins() const noexcept { return NodeSet::read(body_.data() + Question::kBytes + 8); }
     /// Calls visit(origin, low bits of the position) for each origin, the lowest first.
     template <class Visit>
     void for_each(Visit visit) const {

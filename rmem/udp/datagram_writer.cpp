@@ -196,13 +196,15 @@ bool DatagramWriter::add_part(const Place& place) noexcept {
     return true;
 }
 
-bool DatagramWriter::add_vector(const Question& question, const NodeSet& origins,
+bool DatagramWriter::add_vector(const Question& question, std::uint64_t lives,
+                                const NodeSet& origins,
                                 std::span<const std::uint64_t, kMaxNodes> positions) noexcept {
     const std::size_t bytes = Vector::kHeadBytes + origins.size() * sizeof(std::uint32_t);
     std::byte* at = open(SectionType::vector, 0, bytes);
     if (at == nullptr) return false;
     question.write(at);
-    origins.write(at + Question::kBytes);
+    store(at + Question::kBytes, lives);
+    origins.write(at + Question::kBytes + 8);
     at += Vector::kHeadBytes;
     origins.for_each([&](unsigned origin) {
         store(at, static_cast<std::uint32_t>(positions[origin]));

@@ -88,7 +88,7 @@ public:
     bool begin_ask(const Question& question) noexcept;
     bool add_part(const Place& place) noexcept;
     /// `positions` has one for each node; those of `origins` are sent.
-    bool add_vector(const Question& question, const NodeSet& origins,
+    bool add_vector(const Question& question, std::uint64_t lives, const NodeSet& origins,
                     std::span<const std::uint64_t, kMaxNodes> positions) noexcept;
     /// Where the chunk's words go, little-endian, at a multiple of 4 of the buffer; nullptr: no room.
     std::byte* add_chunk(const Question& question, const Place& place) noexcept;

@@ -127,6 +127,13 @@ struct Place {
     friend bool operator==(const Place&, const Place&) = default;
 };
 
+/// A number for the lives of some nodes: of one, to be added to that of others.
+constexpr std::uint64_t sum_of_lives(unsigned node, std::uint64_t incarnation) noexcept {
+    std::uint64_t sum = (incarnation ^ std::uint64_t{node} << 56) * 0x9e3779b97f4a7c15;
+    sum = (sum ^ sum >> 32) * 0xd6e8feb86659fd93;
+    return sum ^ sum >> 32;
+}
+
 enum class SectionType : std::uint8_t {
     batch = 1,  ///< writes of the datagram's origin: Batch
     given,      ///< a batch of another node, whose life has ended: Given

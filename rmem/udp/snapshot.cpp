@@ -30,6 +30,15 @@ void SnapshotTaker::note_write(unsigned origin, std::uint64_t sequence,
     std::fill(first, first + place.words, by);
 }
 
+void SnapshotTaker::note_departure(unsigned origin) noexcept {
+    admitted_.erase(origin);
+    needed_[origin] = 0;
+    for (std::uint64_t& by : set_by_) {
+        if (by >> kSequenceBits == origin) by = 0;
+    }
+    for (Question& question : questions_) question.origins.erase(origin);
+}
+
 Place SnapshotTaker::place_of(std::uint32_t part) const noexcept {
     const std::uint64_t first = std::uint64_t{part} * kPartWords;
     return {first, static_cast<std::uint16_t>(std::min<std::uint64_t>(kPartWords, words_ - first)),
@@ -84,9 +93,9 @@ SnapshotTaker::Question* SnapshotTaker::find(const rmem::udp::Question& named) n
     return found == questions_.end() ? nullptr : &*found;
 }
 
-void SnapshotTaker::on_vector(const Vector& vector, const Applied& applied) {
+void SnapshotTaker::on_vector(const Vector& vector, std::uint64_t lives, const Applied& applied) {
     Question* question = find(vector.question());
-    if (question == nullptr || question->has_vector) return;
+    if (question == nullptr || question->has_vector || vector.lives() != lives) return;
     question->origins = vector.origins();
     vector.for_each([&](unsigned origin, std::uint32_t low) {
         question->positions[origin] = widened(low, applied(origin));
@@ -177,7 +186,7 @@ void answer(const NodeLife& joiner, const Ask& ask, const SponsorView& view,
             const std::function<DatagramWriter&()>& begin, const std::function<void()>& send) {
     const Question question{joiner, ask.question().number};
     DatagramWriter* writer = &begin();
-    writer->add_vector(question, view.origins, view.positions);
+    writer->add_vector(question, view.lives, view.origins, view.positions);
     for (const Place& place : ask.parts()) {
         if (!place.is_inside(view.bank.size()) || place.words > kPartWords) continue;
         if (add_part(*writer, question, place, view.bank)) continue;

@@ -56,6 +56,8 @@ public:
         admitted_.insert(origin);
         first_[origin] = first;
     }
+    /// Its life has ended: nothing is awaited of it any more. Takes the time of a look at each word.
+    void note_departure(unsigned origin) noexcept;
     /// This place was set by that batch of the origin.
     void note_write(unsigned origin, std::uint64_t sequence, const Place& place) noexcept;
 
@@ -69,7 +71,8 @@ public:
     void forget_questions() noexcept { questions_.clear(); }
 
     // ---- Answers
-    void on_vector(const Vector& vector, const Applied& applied);
+    /// `lives`: of the origins that it names, as the joiner knows them; a sponsor that means others has not answered.
+    void on_vector(const Vector& vector, std::uint64_t lives, const Applied& applied);
     /// Before its vector a chunk says nothing, and is asked for again.
     void on_chunk(const Chunk& chunk, const Store& store);
 
@@ -111,6 +114,7 @@ private:
 /// What a sponsor needs to answer a question.
 struct SponsorView {
     NodeSet origins;
+    std::uint64_t lives = 0;                           ///< sum_of_lives() of them
     std::array<std::uint64_t, kMaxNodes> positions{};  ///< applied here, of each origin
     std::span<const std::byte> bank;
 };

@@ -194,7 +194,7 @@ TEST_F(UdpDatagramWriter, the_vector_of_256_streams_fits_the_least_datagram) {
         origins.insert(node);
         positions[node] = (std::uint64_t{node} << 32U) + 1000 + node;
     }
-    ASSERT_TRUE(least.add_vector({{1, 2}, 3}, origins, positions));
+    ASSERT_TRUE(least.add_vector({{1, 2}, 3}, 4, origins, positions));
     ASSERT_EQ(refusal(least.finish()), Refusal::none);
     const Vector vector(*sections.begin());
     EXPECT_EQ(vector.question(), (Question{{1, 2}, 3}));

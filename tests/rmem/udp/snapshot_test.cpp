@@ -103,7 +103,7 @@ public:
         to_joiner.erase(to_joiner.begin() + static_cast<std::ptrdiff_t>(which));
         each_section(bytes, [&](const Section& section) {
             if (section.type() == SectionType::vector) {
-                taker_.on_vector(Vector(section), applied());
+                taker_.on_vector(Vector(section), 0, applied());
             } else {
                 ASSERT_EQ(section.type(), SectionType::chunk);
                 taker_.on_chunk(Chunk(section), [this](std::uint64_t index, std::uint32_t value) {

@@ -1,0 +1,444 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "rmem/udp/core.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace rmem::udp {
+
+namespace {
+
+/// The lowest node of a set, or none at all behind all of them.
+unsigned lowest(const NodeSet& set) noexcept {
+    unsigned first = kMaxNodes;
+    set.for_each([&](unsigned node) { first = std::min(first, node); });
+    return first;
+}
+
+}  // namespace
+
+Core::Core(const CoreConfig& config, const Authenticator& authenticator, CoreEdge& edge,
+           std::int64_t now)
+    : config_(config),
+      authenticator_(authenticator),
+      edge_(edge),
+      others_(config.exchange.nodes),
+      random_state_(config.seed) {
+    begin_life(now);
+}
+
+/// SplitMix64: what it makes need not be secret, only different each time.
+std::uint64_t Core::random() noexcept {
+    std::uint64_t z = random_state_ += 0x9e3779b97f4a7c15;
+    z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9;
+    z = (z ^ z >> 27) * 0x94d049bb133111eb;
+    return z ^ z >> 31;
+}
+
+// ---- Lives --------------------------------------------------------------------------------------
+
+void Core::begin_life(std::int64_t now) {
+    ExchangeEdge& edge = *this;
+    exchange_ = std::make_unique<Exchange>(config_.exchange, authenticator_, edge);
+    pending_.clear();
+    is_member_ = false;
+    view_ = NodeSet();
+    ring_life_ = 0;
+    heard_member_ns_ = -1;
+    cookie_ = random();
+    attempt_ = 0;
+    joining_since_ns_ = now;
+    welcomed_.reset();
+    taker_.emplace(config_.exchange.bank_bytes / kWordBytes);
+    join_due_ns_ = now;
+    status_due_ns_ = now + kStatusNs;
+    look_due_ns_ = now + kJoinNs;
+}
+
+/// Others have dropped this node: what it is to them is a new life.
+void Core::drop_out(std::int64_t now) {
+    ++counters_.dropped;
+    edge_.was_dropped(now);
+    next_life(now);
+}
+
+void Core::next_life(std::int64_t now) {
+    ++config_.exchange.incarnation;
+    config_.exchange.salt = random();
+    // Lives that it has ended itself may well be what stands: they are met as if for the first time.
+    for (Other& other : others_) other = Other{};
+    begin_life(now);
+}
+
+void Core::become_member(const NodeSet& view, std::uint64_t ring_life, std::int64_t now) {
+    is_member_ = true;
+    view_ = view;
+    view_.insert(me());
+    ring_life_ = ring_life;
+    welcomed_.reset();
+    taker_.reset();
+    join_due_ns_ = kNever;
+    ++counters_.joined;
+    update_window();
+    edge_.has_joined(now);
+    view_.for_each([&](unsigned node) {
+        if (node == me()) return;
+        ++counters_.members_came;
+        edge_.member_came(node, now);
+    });
+    send_status(now);
+}
+
+// ---- Joining ------------------------------------------------------------------------------------
+
+bool Core::is_connected(unsigned node, std::uint64_t incarnation) const noexcept {
+    return exchange_->takes(node) && others_[node].incarnation == incarnation;
+}
+
+/// This life of the node is a receiver from the next own batch on, if it is not one already. False for a
+/// former life.
+bool Core::admit(unsigned node, std::uint64_t incarnation, std::int64_t now) {
+    Other& other = others_[node];
+    if (incarnation < other.incarnation) return false;
+    if (incarnation != other.incarnation) {
+        leave(node, now);
+        other = Other{.incarnation = incarnation, .heard_joining_ns = other.heard_joining_ns};
+    }
+    if (!exchange_->out().receivers().contains(node)) other.admitted_from = exchange_->admit(node);
+    return true;
+}
+
+/// From now on each of the two takes the other's stream.
+void Core::connect(unsigned node, std::uint64_t incarnation, std::uint64_t first,
+                   std::int64_t now) {
+    if (is_connected(node, incarnation) || !admit(node, incarnation, now)) return;
+    exchange_->begin(node, incarnation, first, now);
+    if (taker_) taker_->note_admission(node, first);
+}
+
+/// In turn, so that not all answer at once, and one that does not is passed by.
+bool Core::is_my_turn(const Join& join) const noexcept {
+    unsigned place = 0;
+    view_.for_each([&](unsigned node) { place += node < me() ? 1U : 0U; });
+    return is_member_ && join.attempt % view_.size() == place;
+}
+
+void Core::on_join(const Header& header, const Join& join, std::int64_t now) {
+    const unsigned node = header.origin;
+    others_[node].heard_joining_ns = now;
+    if (!admit(node, header.incarnation, now)) return;
+    // Who has written already says itself from where on its stream is to be taken.
+    if (header.newest == 0) connect(node, header.incarnation, 1, now);
+    if (is_my_turn(join)) send_welcome(node, join, now);
+    send_admit(node, join.cookie, now);
+}
+
+void Core::on_welcome(const Header& header, const Welcome& welcome) {
+    if (is_member_ || welcome.joiner() != my_life() || welcome.cookie() != cookie_) return;
+    const bool is_same = welcomed_ && welcomed_->sponsor == header.origin &&
+                         welcomed_->sponsor_life == header.incarnation;
+    if (welcomed_ && !is_same && exchange_->takes(welcomed_->sponsor)) return;  // one will do
+    if (!is_same) {
+        welcomed_.emplace();
+        welcomed_->sponsor = header.origin;
+        welcomed_->sponsor_life = header.incarnation;
+        taker_->forget_questions();
+    }
+    welcomed_->ring_life = welcome.ring_life();
+    welcomed_->view = welcome.view();
+    for (const MemberLife& member : welcome.lives()) {
+        if (member.node < others_.size()) welcomed_->lives[member.node] = member.incarnation;
+    }
+}
+
+void Core::on_admit(const Header& header, const Admit& admit, std::int64_t now) {
+    if (admit.joiner != my_life() || admit.first == 0) return;
+    const unsigned node = header.origin;
+    if (is_connected(node, header.incarnation)) {
+        // It had ended this node meanwhile, and does not keep what is still missing.
+        if (!is_member_ && admit.first > exchange_->applied(node) + 1) next_life(now);
+        return;
+    }
+    connect(node, header.incarnation, admit.first, now);
+    // A member that comes to know another so late may have missed what it wrote before.
+    if (is_member_ && admit.first > 1) return drop_out(now);
+    if (exchange_->out().newest() != 0) send_admit(node, admit.cookie, now);
+}
+
+bool Core::all_have_admitted() const noexcept {
+    if (!welcomed_) return false;
+    bool all = true;
+    welcomed_->view.for_each([&](unsigned node) {
+        if (node == me()) return;
+        const bool has = node < others_.size() && welcomed_->lives[node] != 0 &&
+                         is_connected(node, welcomed_->lives[node]);
+        all = all && has;
+    });
+    return all;
+}
+
+void Core::advance_joining(std::int64_t now) {
+    if (may_form(now)) return form(now);
+    if (!all_have_admitted()) return;
+    const auto applied = [this](unsigned node) { return exchange_->applied(node); };
+    if (taker_->is_complete(applied)) {
+        NodeSet view;
+        welcomed_->view.for_each([&](unsigned node) {
+            if (node < others_.size() && exchange_->takes(node)) view.insert(node);
+        });
+        return become_member(view, welcomed_->ring_life, now);
+    }
+    if (now >= taker_->ask_due_ns()) ask(now);
+}
+
+bool Core::may_form(std::int64_t now) const noexcept {
+    if (welcomed_ || now - joining_since_ns_ < kFormNs) return false;
+    if (heard_member_ns_ >= 0 && now - heard_member_ns_ < kFormNs) return false;
+    for (unsigned node = 0; node < me(); ++node) {
+        const std::int64_t heard = others_[node].heard_joining_ns;
+        if (heard >= 0 && now - heard < kFormNs / 2) return false;
+    }
+    return true;
+}
+
+void Core::form(std::int64_t now) {
+    ++counters_.rings_formed;
+    edge_.clear_bank();
+    become_member(NodeSet(), random() | 1, now);
+}
+
+void Core::ask(std::int64_t now) {
+    taker_->set_times({exchange_->round_trip(welcomed_->sponsor).empty()
+                           ? kFirstRoundTripNs
+                           : exchange_->round_trip(welcomed_->sponsor).smoothed_ns(),
+                       0});
+    const NodeLife sponsor =
+        NodeLife::of(static_cast<std::uint16_t>(welcomed_->sponsor), welcomed_->sponsor_life);
+    while (taker_->ask(exchange_->begin_other(now), sponsor, now)) exchange_->send_other(now);
+}
+
+std::uint64_t Core::lives_of(const NodeSet& nodes) const noexcept {
+    std::uint64_t sum = 0;
+    nodes.for_each([&](unsigned node) {
+        if (node >= others_.size()) return;
+        sum += sum_of_lives(
+            node, node == me() ? config_.exchange.incarnation : others_[node].incarnation);
+    });
+    return sum;
+}
+
+void Core::on_ask(const Header& header, const Ask& ask, std::int64_t now) {
+    if (!is_member_ || ask.question().to != my_life()) return;
+    if (!is_connected(header.origin, header.incarnation)) return;
+    // What is begun leaves first: the own position then covers what the bank holds.
+    exchange_->commit(now);
+    ++counters_.questions_answered;
+    SponsorView view;
+    view.bank = edge_.bank();
+    for (unsigned node = 0; node < others_.size(); ++node) {
+        if (node != me() && !exchange_->takes(node)) continue;
+        view.origins.insert(node);
+        view.positions[node] = node == me() ? exchange_->out().newest() : exchange_->applied(node);
+    }
+    view.lives = lives_of(view.origins);
+    answer(
+        NodeLife::of(header.origin, header.incarnation), ask, view,
+        [&]() -> DatagramWriter& { return exchange_->begin_other(now); },
+        [&] { exchange_->send_other(now); });
+}
+
+// ---- Members ------------------------------------------------------------------------------------
+
+void Core::leave(unsigned node, std::int64_t now) {
+    if (!exchange_->takes(node) && !exchange_->out().receivers().contains(node)) return;
+    exchange_->end(node);
+    if (taker_) taker_->note_departure(node);
+    if (welcomed_) {
+        welcomed_->view.erase(node);
+        if (welcomed_->sponsor == node) welcomed_.reset();
+    }
+    if (!view_.contains(node)) return;
+    view_.erase(node);
+    ++counters_.members_left;
+    update_window();
+    edge_.member_left(node, now);
+    status_due_ns_ = now;  // so that it learns of it, should it live
+}
+
+void Core::look_for_the_dead(std::int64_t now) {
+    look_due_ns_ = now + std::max<std::int64_t>(config_.dead_ns / 16, 1);
+    for (unsigned node = 0; node < others_.size(); ++node) {
+        const std::int64_t heard =
+            exchange_->takes(node) ? exchange_->heard_ns(node) : others_[node].heard_joining_ns;
+        if (now - heard > config_.dead_ns) leave(node, now);
+    }
+}
+
+void Core::on_status(const Header& header, const Status& status, std::int64_t now) {
+    const unsigned node = header.origin;
+    const bool is_member = status.state == Status::State::member;
+    if (is_member) heard_member_ns_ = now;
+    if (!is_connected(node, header.incarnation)) {
+        // A life that it has not met; one that it has ended learns that from its view.
+        if (header.incarnation > others_[node].incarnation) {
+            join_due_ns_ = std::min(join_due_ns_, now);
+        } else if (is_member && is_member_) {
+            check_view(header, status, now);
+        }
+        return;
+    }
+    if (!is_member || !is_member_) return;
+    others_[node].socket_room = status.socket_room;
+    if (status.ring_life == ring_life_ && !view_.contains(node)) {
+        view_.insert(node);
+        ++counters_.members_came;
+        edge_.member_came(node, now);
+    }
+    update_window();
+    check_view(header, status, now);
+}
+
+/// Whether the other's view, or its ring, means that this node is none any more. Of two that disagree one goes,
+/// and both come to the same answer, whichever of them has ended the other.
+void Core::check_view(const Header& header, const Status& status, std::int64_t now) {
+    const unsigned node = header.origin;
+    const bool is_other_ring = status.ring_life != ring_life_;
+    const bool has_me = !is_other_ring && status.view.contains(me());
+    const bool ended_it = !exchange_->takes(node);
+    if (has_me && !ended_it) others_[node].had_me = true;
+    // Whose view has not had this node yet just has not heard of it.
+    if (!is_other_ring && !ended_it && (has_me || !others_[node].had_me)) return;
+    const unsigned theirs = lowest(status.view), mine = lowest(view_);
+    bool stands = mine < theirs;
+    if (mine == theirs && is_other_ring) stands = ring_life_ < status.ring_life;
+    if (mine == theirs && !is_other_ring) stands = ended_it && (has_me || me() < node);
+    if (!stands) drop_out(now);
+}
+
+/// What the smallest socket holds is shared by all who may send to it at once.
+void Core::update_window() noexcept {
+    std::uint32_t least = config_.socket_room;
+    view_.for_each([&](unsigned node) {
+        const std::uint32_t room = others_[node].socket_room;
+        if (node != me() && room != 0) least = std::min(least, room);
+    });
+    const unsigned senders = std::max(view_.size(), 2U) - 1;
+    exchange_->set_window(std::max(least / senders, 4U));
+}
+
+// ---- What comes ---------------------------------------------------------------------------------
+
+void Core::apply(unsigned origin, const Batch& batch, std::int64_t now) {
+    edge_.apply(origin, batch, now);
+    if (!taker_) return;
+    for (const Record& record : batch.records()) {
+        taker_->note_write(origin, batch.sequence(), record.place);
+    }
+}
+
+void Core::on_section(const Header& header, const Section& section, std::int64_t) {
+    if (section.type() == SectionType::vector || section.type() == SectionType::chunk) {
+        if (!taker_) return;
+        if (section.type() == SectionType::vector) {
+            const Vector vector(section);
+            if (vector.question().to != my_life()) return;
+            return taker_->on_vector(vector, lives_of(vector.origins()),
+                                     [this](unsigned node) { return exchange_->applied(node); });
+        }
+        const Chunk chunk(section);
+        if (chunk.question().to != my_life()) return;
+        return taker_->on_chunk(
+            chunk, [this](std::uint64_t index, std::uint32_t value) { edge_.store(index, value); });
+    }
+    const std::byte* const from = section.body().data() - kSectionHeadBytes;
+    pending_.push_back({header, {from, from + Section::extent(from)}});
+}
+
+void Core::deal_with(const Header& header, const Section& section, std::int64_t now) {
+    switch (section.type()) {
+        case SectionType::status: return on_status(header, entry_of<Status>(section), now);
+        case SectionType::join: return on_join(header, entry_of<Join>(section), now);
+        case SectionType::welcome: return on_welcome(header, Welcome(section));
+        case SectionType::admit: return on_admit(header, entry_of<Admit>(section), now);
+        case SectionType::ask: return on_ask(header, Ask(section), now);
+        default: return;  // of a later version
+    }
+}
+
+void Core::on_datagram(std::span<const std::byte> bytes, std::int64_t now) {
+    exchange_->on_datagram(bytes, now);
+    if (pending_.empty() && is_member_) [[likely]]
+        return;
+    for (const Pending& pending : std::exchange(pending_, {})) {
+        deal_with(pending.header, Section::read(pending.bytes.data()), now);
+    }
+    if (!is_member_) advance_joining(now);
+}
+
+// ---- Timers -------------------------------------------------------------------------------------
+
+std::int64_t Core::due_ns() const noexcept {
+    std::int64_t due = std::min({exchange_->due_ns(), join_due_ns_, status_due_ns_, look_due_ns_});
+    if (!is_member_ && all_have_admitted()) due = std::min(due, taker_->ask_due_ns());
+    return due;
+}
+
+void Core::on_tick(std::int64_t now) {
+    exchange_->on_tick(now);
+    if (now >= look_due_ns_) look_for_the_dead(now);
+    if (now >= join_due_ns_) send_join(now);
+    if (now >= status_due_ns_) send_status(now);
+    if (!is_member_) advance_joining(now);
+}
+
+// ---- Sending ------------------------------------------------------------------------------------
+
+void Core::send_join(std::int64_t now) {
+    join_due_ns_ = is_member_ ? kNever : now + kJoinNs;
+    ++counters_.joins_sent;
+    exchange_->begin_other(now).add_join({cookie_, attempt_++});
+    exchange_->send_other(now);
+}
+
+void Core::send_status(std::int64_t now) {
+    status_due_ns_ = now + kStatusNs;
+    Status status;
+    status.ring_life = ring_life_;
+    status.socket_room = config_.socket_room;
+    status.state = is_member_ ? Status::State::member : Status::State::joining;
+    status.view = view_;
+    exchange_->begin_other(now).add_status(status);
+    exchange_->send_other(now);
+}
+
+void Core::send_welcome(unsigned node, const Join& join, std::int64_t now) {
+    ++counters_.welcomes_sent;
+    const NodeLife joiner =
+        NodeLife::of(static_cast<std::uint16_t>(node), others_[node].incarnation);
+    NodeSet view = view_;
+    view.erase(node);
+    const auto begin = [&] {
+        exchange_->begin_other(now).begin_welcome(joiner, join.cookie, ring_life_, view);
+    };
+    begin();
+    view.for_each([&](unsigned member) {
+        const std::uint64_t life =
+            member == me() ? config_.exchange.incarnation : others_[member].incarnation;
+        const MemberLife entry{static_cast<std::uint16_t>(member), life};
+        if (exchange_->other().add_life(entry)) return;
+        exchange_->send_other(now);
+        begin();
+        exchange_->other().add_life(entry);
+    });
+    exchange_->send_other(now);
+}
+
+void Core::send_admit(unsigned node, std::uint64_t cookie, std::int64_t now) {
+    const Other& other = others_[node];
+    exchange_->begin_other(now).add_admit(
+        {NodeLife::of(static_cast<std::uint16_t>(node), other.incarnation), cookie,
+         other.admitted_from});
+    exchange_->send_other(now);
+}
+
+}  // namespace rmem::udp

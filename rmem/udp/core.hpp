@@ -1,0 +1,208 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+/// A node of the udp link as a state machine: it joins, exchanges writes with the other members, notices their deaths, and learns
+/// of its own. docs/design/udp-link.md tells the whole story.
+///
+///     core.on_datagram(bytes, now);                 // what came
+///     if (now >= core.due_ns()) core.on_tick(now);  // timers
+///     if (core.has_room(words)) core.write(index, words, from, now);
+///     core.commit(now);
+///
+/// Terms: rmem/udp/*.hpp and the design page. States: joining (in no ring), member.
+/// Invariants
+///   Equal configurations and calls give equal calls of the edge.
+///   While it is a member, its bank is what all members' streams up to where it has applied them make.
+///   Nothing of a node is applied whose life is not known from a join or an admission.
+/// Not yet: when a node dies, what it sent last and only some members have is not passed on by these (`given`, on the
+///   design page), so their banks may differ in its words until its next life writes them.
+/// Threads: one user at a time; the edge does not call back into it. Progress: no call waits.
+/// Trust: rmem/udp/exchange.hpp's.
+/// Units: nanoseconds of one clock that does not go backwards, from 0.
+
+#include "rmem/udp/exchange.hpp"
+#include "rmem/udp/snapshot.hpp"
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <vector>
+
+namespace rmem::udp {
+
+inline constexpr std::int64_t kJoinNs = 10'000'000;    ///< between two joins
+inline constexpr std::int64_t kFormNs = 150'000'000;   ///< without a member heard: a ring is formed
+inline constexpr std::int64_t kStatusNs = 50'000'000;  ///< between two statuses
+inline constexpr std::int64_t kDeadNs = 2'000'000'000;  ///< of silence: a node counts as dead
+
+struct CoreConfig {
+    ExchangeConfig exchange;
+    std::int64_t dead_ns = kDeadNs;
+    std::uint32_t socket_room = 256;  ///< datagrams that the own socket holds
+    std::uint64_t seed =
+        1;  ///< from a true source of random numbers: cookies and later lives' salts
+};
+
+class CoreEdge {
+public:
+    CoreEdge() = default;
+    virtual ~CoreEdge() = default;
+    CoreEdge(const CoreEdge&) = delete;
+    CoreEdge& operator=(const CoreEdge&) = delete;
+
+    virtual void send(std::span<const std::byte> datagram) = 0;
+    virtual void apply(unsigned origin, const Batch& batch, std::int64_t now) = 0;
+    /// A word of the sponsor's bank.
+    virtual void store(std::uint64_t index, std::uint32_t value) = 0;
+    virtual std::span<const std::byte> bank() const = 0;
+    /// The bank is a new ring's: zeros.
+    virtual void clear_bank() = 0;
+    /// This node is a member from now on, with this bank.
+    virtual void has_joined(std::int64_t now) = 0;
+    /// It is none any more, and joins again as a new life.
+    virtual void was_dropped(std::int64_t now) = 0;
+    /// Another node is a member, or not any more.
+    virtual void member_came(unsigned node, std::int64_t now) = 0;
+    virtual void member_left(unsigned node, std::int64_t now) = 0;
+};
+
+/// What happened, each a count.
+struct CoreCounters {
+    std::uint64_t rings_formed = 0, joined = 0, dropped = 0;
+    std::uint64_t members_came = 0, members_left = 0;
+    std::uint64_t joins_sent = 0, welcomes_sent = 0, questions_answered = 0;
+};
+
+class RMEM_API Core final : private ExchangeEdge {
+public:
+    static constexpr std::int64_t kNever = INT64_MAX;
+
+    /// Begins to join. The authenticator and the edge outlive it.
+    Core(const CoreConfig& config, const Authenticator& authenticator, CoreEdge& edge,
+         std::int64_t now);
+
+    // ---- Own writes, of a member
+    bool has_room(std::size_t words) const noexcept {
+        return is_member_ && exchange_->has_room(words);
+    }
+    void write(std::uint64_t index, std::size_t words, const void* from, std::int64_t now,
+               std::uint8_t flags = 0) {
+        exchange_->write(index, words, from, now, flags);
+    }
+    void commit(std::int64_t now) { exchange_->commit(now); }
+    /// All receivers have all own batches.
+    bool is_idle() const noexcept { return exchange_->is_idle(); }
+
+    // ---- What comes, and timers
+    void on_datagram(std::span<const std::byte> bytes, std::int64_t now);
+    std::int64_t due_ns() const noexcept;
+    void on_tick(std::int64_t now);
+
+    // ---- What is known
+    bool is_member() const noexcept { return is_member_; }
+    /// The members, this node among them when it is one.
+    const NodeSet& view() const noexcept { return view_; }
+    std::uint64_t incarnation() const noexcept { return config_.exchange.incarnation; }
+    std::uint64_t ring_life() const noexcept { return ring_life_; }
+    const Exchange& exchange() const noexcept { return *exchange_; }
+    const CoreCounters& counters() const noexcept { return counters_; }
+
+private:
+    /// Another node.
+    struct Other {
+        std::uint64_t incarnation = 0;    ///< of the newest life that was connected; 0: none yet
+        std::uint64_t admitted_from = 0;  ///< of the own stream, it counts as a receiver
+        std::int64_t heard_joining_ns = -1;
+        std::uint32_t socket_room = 0;
+        bool had_me = false;  ///< its view once had this node's life
+    };
+    /// What a joining node was told by who welcomed it.
+    struct Welcomed {
+        unsigned sponsor = 0;
+        std::uint64_t sponsor_life = 0;
+        std::uint64_t ring_life = 0;
+        NodeSet view;
+        std::array<std::uint64_t, kMaxNodes> lives{};
+    };
+    /// A section that is dealt with once the exchange is through with its datagram.
+    struct Pending {
+        Header header;
+        std::vector<std::byte> bytes;
+    };
+
+    // The exchange's edge
+    void send(std::span<const std::byte> datagram) override { edge_.send(datagram); }
+    void apply(unsigned origin, const Batch& batch, std::int64_t now) override;
+    void on_section(const Header& header, const Section& section, std::int64_t now) override;
+
+    // Sections
+    void deal_with(const Header& header, const Section& section, std::int64_t now);
+    void on_status(const Header& header, const Status& status, std::int64_t now);
+    void on_join(const Header& header, const Join& join, std::int64_t now);
+    void on_welcome(const Header& header, const Welcome& welcome);
+    void on_admit(const Header& header, const Admit& admit, std::int64_t now);
+    void on_ask(const Header& header, const Ask& ask, std::int64_t now);
+
+    // Joining
+    void begin_life(std::int64_t now);
+    void next_life(std::int64_t now);
+    bool admit(unsigned node, std::uint64_t incarnation, std::int64_t now);
+    void connect(unsigned node, std::uint64_t incarnation, std::uint64_t first, std::int64_t now);
+    bool is_connected(unsigned node, std::uint64_t incarnation) const noexcept;
+    bool all_have_admitted() const noexcept;
+    bool may_form(std::int64_t now) const noexcept;
+    void form(std::int64_t now);
+    void become_member(const NodeSet& view, std::uint64_t ring_life, std::int64_t now);
+    void advance_joining(std::int64_t now);
+    bool is_my_turn(const Join& join) const noexcept;
+
+    // Members
+    void leave(unsigned node, std::int64_t now);
+    void look_for_the_dead(std::int64_t now);
+    void check_view(const Header& header, const Status& status, std::int64_t now);
+    void drop_out(std::int64_t now);
+    void update_window() noexcept;
+
+    // Sending
+    void send_join(std::int64_t now);
+    void send_status(std::int64_t now);
+    void send_welcome(unsigned node, const Join& join, std::int64_t now);
+    void send_admit(unsigned node, std::uint64_t cookie, std::int64_t now);
+    void ask(std::int64_t now);
+    std::uint64_t lives_of(const NodeSet& nodes) const noexcept;
+    std::uint64_t random() noexcept;
+
+    unsigned me() const noexcept { return config_.exchange.node; }
+    NodeLife my_life() const noexcept {
+        return NodeLife::of(config_.exchange.node, config_.exchange.incarnation);
+    }
+
+    CoreConfig config_;
+    const Authenticator& authenticator_;
+    CoreEdge& edge_;
+    std::unique_ptr<Exchange> exchange_;
+    std::vector<Other> others_;
+    std::vector<Pending> pending_;
+    std::uint64_t random_state_;
+
+    bool is_member_ = false;
+    NodeSet view_;
+    std::uint64_t ring_life_ = 0;
+    std::int64_t heard_member_ns_ = -1;
+
+    // While joining
+    std::uint64_t cookie_ = 0;
+    std::uint32_t attempt_ = 0;
+    std::int64_t joining_since_ns_ = 0;
+    std::optional<Welcomed> welcomed_;
+    std::optional<SnapshotTaker> taker_;
+
+    std::int64_t join_due_ns_ = kNever;
+    std::int64_t status_due_ns_ = 0;
+    std::int64_t look_due_ns_ = 0;
+    CoreCounters counters_;
+};
+
+}  // namespace rmem::udp

@@ -1,0 +1,338 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "rmem/udp/core.hpp"
+#include "tests/rmem/udp/exchange_fixture.hpp"
+
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <utility>
+#include <vector>
+
+namespace rmem::udp {
+namespace {
+
+constexpr std::int64_t kMillisecond = 1'000'000;
+constexpr std::size_t kShare = 128;  // words of each node's own
+
+/// Nodes that come and go.
+class Ring {
+public:
+    struct Node final : CoreEdge {
+        Node(Ring& all, unsigned number, std::uint64_t life)
+            : ring(all),
+              id(number),
+              words(kBankWords),
+              core(config_of(number, all.nodes, life), all.authenticator, *this, all.now) {}
+
+        void send(std::span<const std::byte> datagram) override { ring.post(id, datagram); }
+        void apply(unsigned, const Batch& batch, std::int64_t) override {
+            for (const Record& record : batch.records()) {
+                for (std::size_t i = 0; i < record.place.words; ++i) {
+                    words.at(record.place.index + i) = record.words[i];
+                }
+            }
+        }
+        void store(std::uint64_t index, std::uint32_t value) override { words.at(index) = value; }
+        std::span<const std::byte> bank() const override { return std::as_bytes(std::span(words)); }
+        void clear_bank() override { std::fill(words.begin(), words.end(), 0); }
+        void has_joined(std::int64_t) override { ++joined; }
+        void was_dropped(std::int64_t) override { ++dropped; }
+        void member_came(unsigned node, std::int64_t) override { came.push_back(node); }
+        void member_left(unsigned node, std::int64_t) override { left.push_back(node); }
+
+        static CoreConfig config_of(unsigned number, unsigned nodes, std::uint64_t life) {
+            CoreConfig config;
+            config.exchange = Hosts::config_of(number, nodes, 64);
+            config.exchange.incarnation = life;
+            config.exchange.salt = life * 77 + number;
+            config.seed = life * 1000 + number;
+            config.dead_ns = 100 * kMillisecond;
+            return config;
+        }
+
+        Ring& ring;
+        const unsigned id;
+        std::vector<std::uint32_t> words;
+        unsigned joined = 0, dropped = 0;
+        std::vector<unsigned> came, left;
+        Core core;
+    };
+
+    explicit Ring(unsigned count, const Weather& w = {}, std::uint64_t seed = 1)
+        : nodes(count), weather(w), random(seed), authenticator(key_of_bytes(7)), all(count) {}
+
+    Node& start(unsigned node) {
+        all[node] = std::make_unique<Node>(*this, node, ++lives);
+        return *all[node];
+    }
+    void kill(unsigned node) { all[node].reset(); }
+    Node& operator[](unsigned node) { return *all[node]; }
+
+    void post(unsigned from, std::span<const std::byte> datagram) {
+        for (unsigned to = 0; to < nodes; ++to) {
+            if (to == from || random.below(100) < weather.lost_percent || is_cut(from, to))
+                continue;
+            const unsigned copies = random.below(100) < weather.repeated_percent ? 2 : 1;
+            for (unsigned i = 0; i < copies; ++i) {
+                const auto jitter = static_cast<std::int64_t>(
+                    random.below(static_cast<std::uint64_t>(weather.jitter_ns) + 1));
+                under_way.emplace(
+                    now + weather.delay_ns + jitter,
+                    std::make_pair(to, std::vector<std::byte>(datagram.begin(), datagram.end())));
+            }
+        }
+    }
+
+    void run(std::int64_t for_ns) {
+        const std::int64_t until = now + for_ns;
+        while (now < until) {
+            std::int64_t next = until;
+            for (const auto& node : all) {
+                if (node) next = std::min(next, node->core.due_ns());
+            }
+            if (!under_way.empty()) next = std::min(next, under_way.begin()->first);
+            now = std::max(now, next);
+            if (now >= until) return;
+            while (!under_way.empty() && under_way.begin()->first <= now) {
+                const auto [to, bytes] = std::move(under_way.begin()->second);
+                under_way.erase(under_way.begin());
+                if (all[to]) all[to]->core.on_datagram(bytes, now);
+            }
+            for (const auto& node : all) {
+                if (node && node->core.due_ns() <= now) node->core.on_tick(now);
+            }
+        }
+    }
+    bool run_until(const std::function<bool()>& is_so, std::int64_t within) {
+        for (const std::int64_t end = now + within; now < end;) {
+            if (is_so()) return true;
+            run(100'000);
+        }
+        return is_so();
+    }
+
+    /// All that run are members of one ring, with the same view, and have all of each other.
+    bool is_whole() const {
+        NodeSet running;
+        for (const auto& node : all) {
+            if (node) running.insert(node->id);
+        }
+        std::uint64_t life = 0;
+        for (const auto& node : all) {
+            if (!node) continue;
+            if (life == 0) life = node->core.ring_life();
+            const bool fits = node->core.is_member() && node->core.view() == running &&
+                              node->core.ring_life() == life && node->core.is_idle();
+            if (!fits) return false;
+        }
+        return true;
+    }
+    /// A member writes somewhere in its own share, if it has room.
+    void write_something(unsigned node) {
+        if (!all[node] || !all[node]->core.has_room(8)) return;
+        const std::size_t at = node * kShare + random.below(kShare - 8);
+        const std::size_t words = random.below(8) + 1;
+        for (std::size_t i = 0; i < words; ++i) all[node]->words[at + i] = ++value;
+        all[node]->core.write(at, words, &all[node]->words[at], now);
+        all[node]->core.commit(now);
+    }
+    std::string describe() const {
+        std::string text;
+        for (const auto& node : all) {
+            if (!node) continue;
+            const Core& core = node->core;
+            text += "\nnode " + std::to_string(node->id) + " life " +
+                    std::to_string(core.incarnation()) +
+                    (core.is_member() ? " member of " : " joining ") +
+                    std::to_string(core.ring_life()) + (core.is_idle() ? " idle" : " busy") +
+                    ", view";
+            core.view().for_each([&](unsigned n) { text += " " + std::to_string(n); });
+            text += ", takes";
+            for (unsigned n = 0; n < nodes; ++n) {
+                if (core.exchange().takes(n))
+                    text +=
+                        " " + std::to_string(n) + "@" + std::to_string(core.exchange().applied(n));
+            }
+            text += ", sent " + std::to_string(core.exchange().out().newest()) + " acknowledged " +
+                    std::to_string(core.exchange().out().acknowledged()) + ", receivers";
+            core.exchange().out().receivers().for_each([&](unsigned n) {
+                text += " " + std::to_string(n) + "@" +
+                        std::to_string(core.exchange().out().acked_by(n));
+            });
+        }
+        return text;
+    }
+    void expect_equal_banks() const {
+        const Node* first = nullptr;
+        for (const auto& node : all) {
+            if (!node) continue;
+            if (first == nullptr) first = node.get();
+            EXPECT_EQ(node->words, first->words) << "nodes " << node->id << " and " << first->id;
+        }
+    }
+
+    const unsigned nodes;
+    std::function<bool(unsigned, unsigned)> is_cut = [](unsigned, unsigned) { return false; };
+    Weather weather;
+    SplitMix64 random;
+    Authenticator authenticator;
+    std::int64_t now = 1;
+    std::uint64_t lives = 100;
+    std::uint32_t value = 0;
+    std::multimap<std::int64_t, std::pair<unsigned, std::vector<std::byte>>> under_way;
+    std::vector<std::unique_ptr<Node>> all;
+};
+
+TEST(Core, alone_forms_a_ring) {
+    Ring ring(3);
+    Ring::Node& node = ring.start(1);
+    EXPECT_FALSE(node.core.has_room(1)) << "nobody writes before it is a member";
+    ASSERT_TRUE(ring.run_until([&] { return node.core.is_member(); }, 2 * kFormNs));
+    EXPECT_GE(ring.now, kFormNs);
+    EXPECT_EQ(node.joined, 1U);
+    EXPECT_TRUE(node.core.has_room(1));
+}
+
+TEST(Core, started_together_with_others_is_in_one_ring_with_them) {
+    for (const unsigned count : {2U, 3U, 6U, 8U}) {
+        Ring ring(count);
+        for (unsigned n = 0; n < count; ++n) ring.start(n);
+        ASSERT_TRUE(ring.run_until([&] { return ring.is_whole(); }, 1000 * kMillisecond)) << count;
+        std::uint64_t formed = 0;
+        for (unsigned n = 0; n < count; ++n) {
+            formed += ring[n].core.counters().rings_formed;
+            EXPECT_EQ(ring[n].joined, 1U);
+            EXPECT_EQ(ring[n].came.size(), count - 1);
+            EXPECT_EQ(ring[n].dropped, 0U);
+        }
+        EXPECT_EQ(formed, 1U);
+    }
+}
+
+TEST(Core, that_comes_late_gets_the_bank_while_others_go_on_writing) {
+    Ring ring(4, {.lost_percent = 3, .jitter_ns = 3000});
+    for (unsigned n = 0; n < 3; ++n) ring.start(n);
+    ASSERT_TRUE(ring.run_until([&] { return ring.is_whole(); }, 1000 * kMillisecond));
+    const auto write = [&](unsigned times) {
+        for (; times > 0; --times) {
+            ring.write_something(static_cast<unsigned>(ring.random.below(3)));
+            ring.run(5000);
+        }
+    };
+    write(2000);
+    Ring::Node& late = ring.start(3);
+    std::uint64_t written = 0;
+    while (!late.core.is_member()) {
+        write(10);
+        ASSERT_LT(written += 10, 20'000U);
+    }
+    EXPECT_GE(written, 10U);
+    write(200);
+    ASSERT_TRUE(ring.run_until([&] { return ring.is_whole(); }, 1000 * kMillisecond));
+    ring.expect_equal_banks();
+}
+
+TEST(Core, notices_that_another_is_dead_and_takes_it_in_again_as_a_new_life) {
+    Ring ring(3);
+    for (unsigned n = 0; n < 3; ++n) ring.start(n);
+    ASSERT_TRUE(ring.run_until([&] { return ring.is_whole(); }, 1000 * kMillisecond));
+    for (int i = 0; i < 50; ++i) {
+        ring.write_something(2);
+        ring.run(20'000);
+    }
+    ASSERT_TRUE(ring.run_until([&] { return ring.is_whole(); }, 100 * kMillisecond));
+    ring.kill(2);
+    while (ring[0].core.has_room(8)) ring.write_something(0);
+    ASSERT_TRUE(ring.run_until([&] { return ring.is_whole(); }, 200 * kMillisecond));
+    EXPECT_EQ(ring[0].left, std::vector<unsigned>{2});
+    EXPECT_TRUE(ring[0].core.has_room(8)) << "the dead hold nobody up";
+    Ring::Node& again = ring.start(2);
+    ASSERT_TRUE(ring.run_until([&] { return ring.is_whole(); }, 1000 * kMillisecond));
+    EXPECT_EQ(again.words, ring[0].words);
+    EXPECT_NE(again.words[2 * kShare + 1] | again.words[2 * kShare + 60], 0U) << "its own, too";
+}
+
+TEST(Core, that_comes_back_at_once_is_known_to_have_been_away) {
+    Ring ring(3);
+    for (unsigned n = 0; n < 3; ++n) ring.start(n);
+    ASSERT_TRUE(ring.run_until([&] { return ring.is_whole(); }, 1000 * kMillisecond));
+    ring.kill(1);
+    ring.start(1);
+    ASSERT_TRUE(ring.run_until([&] { return ring.is_whole(); }, 1000 * kMillisecond));
+    EXPECT_EQ(ring[0].left, std::vector<unsigned>{1});
+    EXPECT_EQ(ring[0].came, (std::vector<unsigned>{1, 2, 1}));
+}
+
+TEST(Core, on_the_higher_side_of_a_cut_that_was_too_long_joins_again) {
+    Ring ring(4);
+    for (unsigned n = 0; n < 4; ++n) ring.start(n);
+    ASSERT_TRUE(ring.run_until([&] { return ring.is_whole(); }, 1000 * kMillisecond));
+    bool is_cut = true;
+    ring.is_cut = [&](unsigned from, unsigned to) { return is_cut && from / 2 != to / 2; };
+    for (int i = 0; i < 400; ++i) {
+        ring.write_something(static_cast<unsigned>(i % 4));
+        ring.run(kMillisecond);
+    }
+    EXPECT_EQ(ring[0].core.view().size(), 2U);
+    EXPECT_EQ(ring[3].core.view().size(), 2U);
+    is_cut = false;
+    ASSERT_TRUE(ring.run_until([&] { return ring.is_whole(); }, 2000 * kMillisecond));
+    EXPECT_EQ(ring[0].dropped + ring[1].dropped, 0U);
+    EXPECT_EQ(ring[2].dropped, 1U);
+    EXPECT_EQ(ring[3].dropped, 1U);
+    ring.expect_equal_banks();
+}
+
+TEST(Core, that_nobody_hears_any_more_learns_that_it_was_dropped) {
+    Ring ring(3);
+    for (unsigned n = 0; n < 3; ++n) ring.start(n);
+    ASSERT_TRUE(ring.run_until([&] { return ring.is_whole(); }, 1000 * kMillisecond));
+    bool is_cut = true;
+    ring.is_cut = [&](unsigned from, unsigned) { return is_cut && from == 1; };
+    ring.run(300 * kMillisecond);
+    EXPECT_EQ(ring[1].dropped, 1U);
+    EXPECT_FALSE(ring[1].core.is_member());
+    is_cut = false;
+    ASSERT_TRUE(ring.run_until([&] { return ring.is_whole(); }, 2000 * kMillisecond));
+    ring.expect_equal_banks();
+}
+
+TEST(Core, with_others_ends_whole_whatever_happened) {
+    for (std::uint64_t seed = 1; seed <= 25; ++seed) {
+        SplitMix64 dice(seed * 7919);
+        Weather weather;
+        weather.lost_percent = static_cast<unsigned>(dice.below(16));
+        weather.repeated_percent = static_cast<unsigned>(dice.below(16));
+        weather.jitter_ns = static_cast<std::int64_t>(dice.below(20'000));
+        const auto count = static_cast<unsigned>(dice.below(4)) + 2;
+        Ring ring(count, weather, seed);
+        unsigned cut_from = count, cut_to = count;
+        ring.is_cut = [&](unsigned from, unsigned to) { return from == cut_from && to == cut_to; };
+        for (unsigned n = 0; n < count; ++n) ring.start(n);
+        for (int step = 0; step < 600; ++step) {
+            const auto node = static_cast<unsigned>(dice.below(count));
+            switch (dice.below(60)) {
+                case 0: ring.kill(node); break;
+                case 1:
+                case 2:
+                    if (!ring.all[node]) ring.start(node);
+                    break;
+                case 3: cut_from = node, cut_to = static_cast<unsigned>(dice.below(count)); break;
+                case 4: cut_from = count; break;
+                default: ring.write_something(node);
+            }
+            ring.run(static_cast<std::int64_t>(dice.below(4'000'000)));
+        }
+        cut_from = count;
+        for (unsigned n = 0; n < count; ++n) {
+            if (!ring.all[n]) ring.start(n);
+        }
+        ASSERT_TRUE(ring.run_until([&] { return ring.is_whole(); }, 20'000 * kMillisecond))
+            << "seed " << seed << ring.describe();
+    }
+}
+
+}  // namespace
+}  // namespace rmem::udp
