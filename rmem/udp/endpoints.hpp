@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+/// Where the nodes of a ring hear each other: RMEM_GROUP and RMEM_INTERFACE.
+///
+/// RMEM_GROUP      "239.1.2.3:7400", a multicast group and port that all nodes share; or, where multicast is
+///                 not available, an address for each node in order, "10.0.0.1:7400,10.0.0.2:7400": each
+///                 datagram is then sent to each other node by itself (fan-out). Host names will do.
+/// RMEM_INTERFACE  where multicast leaves and enters: an interface's name ("eth0") or its address; unset: the
+///                 one that the host's routes name. Fan-out ignores it, as addresses say enough.
+///
+/// All of it is IPv4. Nodes of several rings may share a group: their datagrams name their ring.
+///
+/// Thread safety: plain values; reading them asks the host, and its name server where names are given.
+/// Errors: `Error(bad_environment)` with a sentence that names the variable, what was found, what to do.
+
+#include "rmem/error.hpp"
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace rmem::udp {
+
+/// Of the range that networks keep to themselves (239/8).
+inline constexpr const char* kDefaultGroup = "239.1.2.3:7482";
+
+/// An IPv4 address, the first byte the highest.
+using Ip = std::uint32_t;
+
+struct Address {
+    Ip ip = 0;
+    std::uint16_t port = 0;
+    friend bool operator==(const Address&, const Address&) = default;
+};
+
+constexpr bool is_multicast(Ip ip) noexcept {
+    return ip >> 28 == 0xe;
+}
+constexpr bool is_loop_back(Ip ip) noexcept {
+    return ip >> 24 == 127;
+}
+
+/// "127.0.0.1"; "127.0.0.1:7401".
+RMEM_API std::string to_text(Ip ip);
+RMEM_API std::string to_text(const Address& address);
+
+/// An interface of this host.
+struct Interface {
+    std::string name;
+    Ip ip = 0;
+    bool is_loop_back = false;
+    friend bool operator==(const Interface&, const Interface&) = default;
+};
+
+/// Those that are up and have an address.
+RMEM_API std::vector<Interface> interfaces();
+
+struct Endpoints {
+    Address group;                           ///< multicast; no address: fan-out
+    std::optional<Interface> own_interface;  ///< multicast only; none: as the host's routes say
+    std::vector<Address> nodes;              ///< fan-out: the address of each node
+
+    bool is_fan_out() const noexcept { return group.ip == 0; }
+
+    /// Whether other hosts may hear these nodes, and speak to them: not where all is loop-back. Where
+    /// the host's routes decide, they may.
+    RMEM_API bool leave_host() const noexcept;
+
+    /// For people: "group 239.1.2.3:7400 on lo (127.0.0.1)", "fan-out to 3 nodes".
+    RMEM_API std::string text() const;
+
+    /// From the environment, for a ring of so many nodes.
+    RMEM_API static Endpoints read(unsigned nodes);
+    /// The same from values given; empty: unset.
+    RMEM_API static Endpoints parse(const std::string& group, const std::string& interface,
+                                    unsigned nodes);
+};
+
+}  // namespace rmem::udp
