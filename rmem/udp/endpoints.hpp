@@ -62,6 +62,7 @@ struct Endpoints {
     std::optional<Interface> own_interface;  ///< multicast only; none: as the host's routes say
     std::vector<Address> nodes;              ///< fan-out: the address of each node
 
+    friend bool operator==(const Endpoints&, const Endpoints&) = default;
     bool is_fan_out() const noexcept { return group.ip == 0; }
 
     /// Whether other hosts may hear these nodes, and speak to them: not where all is loop-back. Where

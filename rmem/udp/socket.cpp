@@ -1,0 +1,360 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "rmem/udp/socket.hpp"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <linux/sock_diag.h>
+#include <poll.h>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/ip/multicast.hpp>
+#include <boost/asio/ip/udp.hpp>
+
+#include <algorithm>
+#include <bit>
+#include <cerrno>
+#include <climits>
+#include <cstring>
+
+namespace rmem::udp {
+
+namespace {
+
+namespace asio = boost::asio;
+namespace multicast = asio::ip::multicast;
+
+using AsioSocket = asio::ip::udp::socket;
+
+constexpr std::size_t kLineStride = 64;
+constexpr unsigned kInARowForMany = 2;
+constexpr unsigned kMostHops = 255;
+
+// What the host's kernel keeps beside a datagram's bytes (x86-64).
+constexpr std::size_t kDescriptorBytes = 256;
+constexpr std::size_t kBesideBytes = 384;  ///< in the same piece of memory: headers, list of parts
+constexpr std::size_t kPageBytes = 4096;
+
+// ---- Making it
+
+[[noreturn]] void fail(Errc code, const std::string& doing, int error, const std::string& advice) {
+    throw Error(code, fmt::format("{}: {}{}{}", doing, std::strerror(error),
+                                  advice.empty() ? "" : "; ", advice));
+}
+
+void need(const boost::system::error_code& error, const std::string& doing,
+          const std::string& advice = "") {
+    if (error) fail(Errc::system, doing, error.value(), advice);
+}
+
+asio::ip::udp::endpoint endpoint_of(const Address& address) {
+    return {asio::ip::address_v4(address.ip), address.port};
+}
+
+sockaddr_in to_socket_address(const Address& address) {
+    sockaddr_in to{};
+    to.sin_family = AF_INET;
+    to.sin_port = htons(address.port);
+    to.sin_addr.s_addr = htonl(address.ip);
+    return to;
+}
+
+void check(const SocketSettings& settings) {
+    if (settings.payload_limit < kLeastPayload || settings.payload_limit > kMostPayload) {
+        throw Error(Errc::invalid_argument,
+                    fmt::format("datagrams of {} bytes cannot be; give a payload limit of {} to {}",
+                                settings.payload_limit, kLeastPayload, kMostPayload));
+    }
+    if (settings.hops > kMostHops) {
+        throw Error(Errc::invalid_argument, fmt::format("{} multicast hops cannot be; give 0 to {}",
+                                                        settings.hops, kMostHops));
+    }
+    if (settings.endpoints.is_fan_out() && settings.node >= settings.endpoints.nodes.size()) {
+        throw Error(Errc::bad_rank,
+                    fmt::format("node {} has no address: RMEM_GROUP gives them for nodes 0 to {}",
+                                settings.node, settings.endpoints.nodes.size() - 1));
+    }
+}
+
+/// Two that share a port and group are two nodes on one host. Bound to the group, not to any address,
+/// the socket hears no other group of that port.
+void bind_group(AsioSocket& socket, const Endpoints& endpoints) {
+    boost::system::error_code error;
+    socket.set_option(AsioSocket::reuse_address(true), error);
+    need(error, "sharing the port of the group");
+    socket.bind(endpoint_of(endpoints.group), error);
+    need(error, fmt::format("binding {}", endpoints.text()),
+         "another program has the port for itself; give another one in RMEM_GROUP on all nodes");
+}
+
+/// Without this a socket also hears what other programs of the host have joined on other interfaces.
+void hear_own_interface_only(AsioSocket& socket) {
+    const int off = 0;
+    if (::setsockopt(socket.native_handle(), IPPROTO_IP, IP_MULTICAST_ALL, &off, sizeof off) != 0) {
+        fail(Errc::system, "leaving out other programs' groups", errno, "");
+    }
+}
+
+void join_group(AsioSocket& socket, const Endpoints& endpoints, unsigned hops) {
+    const asio::ip::address_v4 group(endpoints.group.ip);
+    const asio::ip::address_v4 own(endpoints.own_interface ? endpoints.own_interface->ip : 0);
+    boost::system::error_code error;
+    socket.set_option(multicast::join_group(group, own), error);
+    need(error, fmt::format("joining {}", endpoints.text()),
+         endpoints.own_interface
+             ? "see `rmem doctor`"
+             : "the host has no route for it; name an interface in RMEM_INTERFACE");
+    socket.set_option(multicast::outbound_interface(own), error);
+    need(error, fmt::format("choosing the interface of {}", endpoints.text()));
+    // So that nodes on one host hear each other.
+    socket.set_option(multicast::enable_loopback(true), error);
+    need(error, "turning multicast loop-back on");
+    socket.set_option(multicast::hops(static_cast<int>(hops)), error);
+    need(error, fmt::format("setting the multicast hops to {}", hops));
+    hear_own_interface_only(socket);
+}
+
+void bind_own_address(AsioSocket& socket, const Endpoints& endpoints, unsigned node) {
+    const Address& own = endpoints.nodes[node];
+    boost::system::error_code error;
+    socket.bind(endpoint_of(own), error);
+    if (error.value() == EADDRNOTAVAIL) {
+        fail(Errc::bad_environment,
+             fmt::format("RMEM_GROUP gives node {} the address {}", node, to_text(own)),
+             EADDRNOTAVAIL, "this host has another one: correct RMEM_NODE or RMEM_GROUP");
+    }
+    need(error, fmt::format("binding node {}'s address {}", node, to_text(own)),
+         error.value() == EADDRINUSE
+             ? "is the node running already? Otherwise give it another port in RMEM_GROUP"
+             : "");
+}
+
+void close_on_exec(int fd) {
+    if (::fcntl(fd, F_SETFD, FD_CLOEXEC) != 0) {
+        fail(Errc::system, "keeping the socket from programs that are started", errno, "");
+    }
+}
+
+/// The reactor that Boost.Asio gives each socket would be called for each datagram, so the socket leaves
+/// it once it is made.
+Descriptor make_socket(const SocketSettings& settings) {
+    check(settings);
+    asio::io_context context;
+    AsioSocket socket(context);
+    boost::system::error_code error;
+    socket.open(asio::ip::udp::v4(), error);
+    need(error, "making a UDP socket");
+    close_on_exec(socket.native_handle());
+    socket.native_non_blocking(true, error);
+    need(error, "making the socket non-blocking");
+    const auto bytes = std::min<std::size_t>(settings.receive_buffer_bytes, INT_MAX / 2);
+    socket.set_option(AsioSocket::receive_buffer_size(static_cast<int>(bytes)), error);
+    need(error, "asking for a receive buffer");
+    if (settings.endpoints.is_fan_out()) {
+        bind_own_address(socket, settings.endpoints, settings.node);
+    } else {
+        bind_group(socket, settings.endpoints);
+        join_group(socket, settings.endpoints, settings.hops);
+    }
+    return Descriptor(socket.release());
+}
+
+std::size_t granted_buffer(int fd) {
+    int bytes = 0;
+    socklen_t size = sizeof bytes;
+    if (::getsockopt(fd, SOL_SOCKET, SO_RCVBUF, &bytes, &size) != 0) {
+        fail(Errc::system, "asking for the size of the receive buffer", errno, "");
+    }
+    return static_cast<std::size_t>(bytes);
+}
+
+/// A quarter of the buffer may be charged for what has been read already: the kernel gives it back in
+/// such pieces.
+std::uint32_t datagrams_in(std::size_t buffer, std::size_t payload) {
+    return static_cast<std::uint32_t>(buffer / 4 * 3 / Socket::bytes_charged(payload));
+}
+
+void* writable(const void* bytes) {
+    return const_cast<void*>(bytes);  // the system's structures serve both directions
+}
+
+}  // namespace
+
+Socket::Socket(const SocketSettings& settings)
+    : payload_limit_(settings.payload_limit),
+      buffer_asked_(settings.receive_buffer_bytes),
+      socket_(make_socket(settings)),
+      buffer_granted_(granted_buffer(socket_.get())),
+      datagrams_held_(datagrams_in(buffer_granted_, payload_limit_)),
+      stride_((payload_limit_ + kLineStride) / kLineStride * kLineStride) {
+    const Endpoints& endpoints = settings.endpoints;
+    for (const Address& node : endpoints.nodes) nodes_.push_back(to_socket_address(node));
+    others_ = nodes_;
+    if (endpoints.is_fan_out()) {
+        others_.erase(others_.begin() + settings.node);
+    } else {
+        others_.push_back(to_socket_address(endpoints.group));
+    }
+    prepare_batches();
+}
+
+void Socket::prepare_batches() {
+    out_bytes_.resize(kMostInBatch * stride_);
+    in_bytes_.resize(kMostInBatch * stride_);
+    out_.resize(kMostInBatch * others_.size());
+    auto next = out_.begin();
+    for (std::size_t i = 0; i < kMostInBatch; ++i) {
+        out_parts_[i] = {&out_bytes_[i * stride_], 0};
+        for (sockaddr_in& to : others_) {
+            msghdr& message = (next++)->msg_hdr;
+            message.msg_name = &to;
+            message.msg_namelen = sizeof to;
+            message.msg_iov = &out_parts_[i];
+            message.msg_iovlen = 1;
+        }
+        in_parts_[i] = {&in_bytes_[i * stride_], payload_limit_ + 1};
+        in_[i].msg_hdr.msg_iov = &in_parts_[i];
+        in_[i].msg_hdr.msg_iovlen = 1;
+    }
+}
+
+// ---- Sending
+
+bool Socket::send(std::span<const std::byte> datagram) noexcept {
+    if (queued_ != 0) flush();
+    if (others_.size() == 1) return send_one(others_.front(), datagram);
+    queue(datagram);
+    return flush() == 0;
+}
+
+bool Socket::send_to(unsigned node, std::span<const std::byte> datagram) noexcept {
+    if (queued_ != 0) flush();
+    return send_one(nodes_.empty() ? others_.front() : nodes_[node], datagram);
+}
+
+bool Socket::send_one(const sockaddr_in& to, std::span<const std::byte> datagram) noexcept {
+    for (;;) {
+        if (::sendto(handle(), datagram.data(), datagram.size(), MSG_DONTWAIT,
+                     static_cast<const sockaddr*>(writable(&to)), sizeof to) >= 0) {
+            ++counters_.sent;
+            return true;
+        }
+        if (errno == EINTR) continue;
+        note_not_sent(1);
+        return false;
+    }
+}
+
+/// True if the host has no room, so that trying others is in vain.
+bool Socket::note_not_sent(std::size_t datagrams) noexcept {
+    const bool no_room = errno == EAGAIN || errno == EWOULDBLOCK || errno == ENOBUFS;
+    if (no_room) {
+        counters_.no_room += datagrams;
+    } else {
+        ++counters_.refused;
+        counters_.last_error = errno;
+    }
+    return no_room;
+}
+
+void Socket::queue(std::span<const std::byte> datagram) noexcept {
+    iovec& part = out_parts_[queued_];
+    part.iov_len = std::min(datagram.size(), payload_limit_);
+    if (part.iov_len != 0) std::memcpy(part.iov_base, datagram.data(), part.iov_len);
+    if (++queued_ == kMostInBatch) flush();
+}
+
+std::size_t Socket::flush() noexcept {
+    const std::size_t end = queued_ * others_.size();
+    const std::uint64_t sent_before = counters_.sent;
+    queued_ = 0;
+    for (std::size_t at = 0; at < end;) {
+        const int sent =
+            ::sendmmsg(handle(), &out_[at], static_cast<unsigned>(end - at), MSG_DONTWAIT);
+        if (sent > 0) {
+            counters_.sent += static_cast<unsigned>(sent);
+            at += static_cast<std::size_t>(sent);
+        } else if (errno != EINTR) {
+            if (note_not_sent(end - at)) break;
+            ++at;
+        }
+    }
+    return end - static_cast<std::size_t>(counters_.sent - sent_before);
+}
+
+// ---- Receiving
+
+Socket::Datagrams Socket::receive() noexcept {
+    const std::size_t count = in_a_row_ < kInARowForMany ? receive_one() : receive_many();
+    if (count == 0) {
+        in_a_row_ = 0;
+    } else if (count == 1 && in_a_row_ >= kInARowForMany) {
+        in_a_row_ = 1;  // few have come: the next one is worth a plain call
+    } else {
+        in_a_row_ = std::min(in_a_row_ + 1, kInARowForMany);
+    }
+    counters_.received += count;
+    for (std::size_t i = 0; i < count; ++i) {
+        if (received_[i].size() > payload_limit_) ++counters_.oversized;
+    }
+    return {received_.data(), count};
+}
+
+std::size_t Socket::receive_one() noexcept {
+    const ssize_t size = ::recv(handle(), in_bytes_.data(), payload_limit_ + 1, MSG_DONTWAIT);
+    if (size < 0) {
+        note_receive_error();
+        return 0;
+    }
+    received_[0] = {in_bytes_.data(), static_cast<std::size_t>(size)};
+    return 1;
+}
+
+std::size_t Socket::receive_many() noexcept {
+    const int count = ::recvmmsg(handle(), in_.data(), kMostInBatch, MSG_DONTWAIT, nullptr);
+    if (count < 0) {
+        note_receive_error();
+        return 0;
+    }
+    for (std::size_t i = 0; i < static_cast<std::size_t>(count); ++i) {
+        received_[i] = {&in_bytes_[i * stride_], in_[i].msg_len};
+    }
+    return static_cast<std::size_t>(count);
+}
+
+void Socket::note_receive_error() noexcept {
+    if (errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR) return;
+    ++counters_.receive_errors;
+    counters_.last_error = errno;
+}
+
+bool Socket::wait(Deadline deadline) const noexcept {
+    pollfd polled{handle(), POLLIN, 0};
+    if (deadline.is_never()) return ::ppoll(&polled, 1, nullptr, nullptr) > 0;
+    const std::int64_t now = now_ns();
+    const std::int64_t left = deadline.passed(now) ? 0 : deadline.at_ns - now;
+    const timespec timeout{left / 1'000'000'000, left % 1'000'000'000};
+    return ::ppoll(&polled, 1, &timeout, nullptr) > 0;
+}
+
+// ---- What the host makes of it
+
+std::size_t Socket::bytes_charged(std::size_t payload) noexcept {
+    return kDescriptorBytes + std::max(kPageBytes, std::bit_ceil(payload + kBesideBytes));
+}
+
+std::uint64_t Socket::overflowed() const noexcept {
+    std::array<std::uint32_t, SK_MEMINFO_VARS> facts{};
+    socklen_t size = sizeof facts;
+    if (::getsockopt(handle(), SOL_SOCKET, SO_MEMINFO, facts.data(), &size) != 0) return 0;
+    return facts[SK_MEMINFO_DROPS];
+}
+
+std::string Socket::buffer_advice() const {
+    if (buffer_granted_ >= 2 * buffer_asked_) return "";
+    return fmt::format(
+        "the receive buffer holds {} datagrams of {} bytes instead of {}, so nodes send fewer at a "
+        "time; allow more with `sysctl -w net.core.rmem_max={}`, for good in /etc/sysctl.d",
+        datagrams_held_, payload_limit_, datagrams_in(2 * buffer_asked_, payload_limit_),
+        buffer_asked_);
+}
+
+}  // namespace rmem::udp

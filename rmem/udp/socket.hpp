@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+/// A node's socket: datagrams to all other nodes of the ring, and from them.
+///
+/// With a multicast group a datagram is sent once, to the group; own ones come back and take room in the
+/// own receive buffer. With an address for each node (fan-out) it is sent to each other node by itself.
+///
+/// Sending never waits: what the host has no room for, or refuses, is not sent, and counted; the protocol
+/// repairs it as any loss. Nodes that are absent do not disturb: the socket is not connected and asks for
+/// no reports, so the host keeps their ICMP errors to itself.
+/// Receiving takes one datagram with a plain call, and as soon as several in a row were waiting, up to
+/// kMostInBatch with one call.
+///
+/// Threads: one user at a time; wait() and handle() may be called by any thread at any time. A process
+/// forked off has no socket. Progress: no call but wait() waits; after construction nothing is allocated.
+/// Errors: the constructor throws `Error`, whose sentence names the variable to change; later nothing throws.
+/// Trust: what is received is anybody's bytes; where they came from is not looked at.
+
+#include "rmem/clock.hpp"
+#include "rmem/error.hpp"
+#include "rmem/segment.hpp"
+#include "rmem/udp/endpoints.hpp"
+#include "rmem/udp/format.hpp"
+
+#include <netinet/in.h>
+#include <sys/socket.h>
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace rmem::udp {
+
+/// Multicast datagrams stay on the own network.
+inline constexpr unsigned kDefaultHops = 1;
+/// What is asked for. The host grants at most net.core.rmem_max, and doubles it.
+inline constexpr std::size_t kReceiveBufferBytes = std::size_t{8} << 20;
+
+struct SocketSettings {
+    Endpoints endpoints;
+    unsigned node = 0;                            ///< this node
+    std::size_t payload_limit = kDefaultPayload;  ///< of a datagram, in bytes
+    unsigned hops = kDefaultHops;                 ///< routers that pass multicast on, plus one
+    std::size_t receive_buffer_bytes = kReceiveBufferBytes;
+};
+
+/// In datagrams; one to several nodes by fan-out counts for each.
+struct SocketCounters {
+    std::uint64_t sent = 0;
+    std::uint64_t no_room = 0;  ///< not sent: the host's buffers were full
+    std::uint64_t refused = 0;  ///< not sent: a firewall, no route, the interface down
+    std::uint64_t received = 0;
+    std::uint64_t oversized = 0;       ///< of those received: longer than the limit
+    std::uint64_t receive_errors = 0;  ///< calls that failed
+    int last_error = 0;                ///< errno of the last that was refused or failed
+};
+
+class RMEM_API Socket {
+public:
+    static constexpr std::size_t kMostInBatch = 32;
+
+    /// Joins the group, or binds the node's own address.
+    explicit Socket(const SocketSettings& settings);
+    Socket(const Socket&) = delete;
+    Socket& operator=(const Socket&) = delete;
+
+    // ---- Sending. Datagrams have at most the payload limit. What is queued leaves before what is sent.
+    /// To all other nodes, now. False if it was not sent to each.
+    bool send(std::span<const std::byte> datagram) noexcept;
+    /// To one other node, now; in a group all hear it.
+    bool send_to(unsigned node, std::span<const std::byte> datagram) noexcept;
+    /// To all other nodes with the next flush(), or when kMostInBatch are queued. The bytes are copied.
+    void queue(std::span<const std::byte> datagram) noexcept;
+    /// Returns how many of those still queued were not sent, by fan-out counted for each node.
+    std::size_t flush() noexcept;
+
+    // ---- Receiving
+    using Datagrams = std::span<const std::span<const std::byte>>;
+    /// Those that are here, at most kMostInBatch, in the order in which they came; none: nothing is here.
+    /// One that is longer than the payload limit has limit + 1 bytes. They are good until the next call.
+    Datagrams receive() noexcept;
+    /// Waits until something can be received; false if the deadline comes first, or a signal. The host may
+    /// wake a thread later than asked by its timer slack, usually 50 us.
+    bool wait(Deadline deadline) const noexcept;
+    /// To be polled together with others.
+    int handle() const noexcept { return socket_.get(); }
+
+    // ---- What the host makes of it
+    const SocketCounters& counters() const noexcept { return counters_; }
+    /// Datagrams that the host threw away because the receive buffer was full. Asks the host.
+    std::uint64_t overflowed() const noexcept;
+    /// So many datagrams of any size up to the limit fit the receive buffer, whatever the network card.
+    std::uint32_t datagrams_held() const noexcept { return datagrams_held_; }
+    /// What to do about a receive buffer that is smaller than was asked for; empty: nothing.
+    std::string buffer_advice() const;
+
+    /// What the host takes of a receive buffer for a datagram: its descriptor, and the memory that the
+    /// card or the loop-back interface puts it in, which is at least a page with some cards, and a power of two.
+    static std::size_t bytes_charged(std::size_t payload) noexcept;
+
+private:
+    bool send_one(const sockaddr_in& to, std::span<const std::byte> datagram) noexcept;
+    bool note_not_sent(std::size_t datagrams) noexcept;
+    std::size_t receive_one() noexcept;
+    std::size_t receive_many() noexcept;
+    void note_receive_error() noexcept;
+    void prepare_batches();
+
+    std::size_t payload_limit_;
+    std::size_t buffer_asked_;
+    Descriptor socket_;
+    std::size_t buffer_granted_ = 0;
+    std::uint32_t datagrams_held_ = 0;
+    std::vector<sockaddr_in> nodes_;   ///< fan-out: of each node; else empty
+    std::vector<sockaddr_in> others_;  ///< where a datagram to all is sent
+    SocketCounters counters_;
+
+    // What sendmmsg and recvmmsg read, made once; only lengths change.
+    std::size_t stride_;  ///< of the buffers below
+    std::vector<std::byte> out_bytes_, in_bytes_;
+    std::array<iovec, kMostInBatch> out_parts_{}, in_parts_{};
+    std::vector<mmsghdr> out_;  ///< for each datagram queued each of others_
+    std::array<mmsghdr, kMostInBatch> in_{};
+    std::array<std::span<const std::byte>, kMostInBatch> received_{};
+    std::size_t queued_ = 0;
+    unsigned in_a_row_ = 0;  ///< calls that found a datagram waiting
+};
+
+}  // namespace rmem::udp

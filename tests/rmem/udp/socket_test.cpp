@@ -1,0 +1,416 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "rmem/udp/socket.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <cstring>
+#include <deque>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace rmem::udp {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+constexpr std::int64_t kPatienceNs = 2'000'000'000;
+constexpr std::int64_t kQuietNs = 20'000'000;
+
+/// A UDP port that nobody has on the loop-back interface just now.
+std::uint16_t free_port() {
+    const Descriptor probe(::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0));
+    sockaddr_in own{};
+    own.sin_family = AF_INET;
+    own.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    socklen_t size = sizeof own;
+    auto* address = reinterpret_cast<sockaddr*>(&own);
+    EXPECT_EQ(::bind(probe.get(), address, size), 0);
+    EXPECT_EQ(::getsockname(probe.get(), address, &size), 0);
+    return ntohs(own.sin_port);
+}
+
+std::span<const std::byte> bytes_of(const std::string& text) {
+    return std::as_bytes(std::span(text));
+}
+
+/// A socket, and what came to it that nobody has taken yet.
+class Station {
+public:
+    explicit Station(const SocketSettings& settings) : socket_(settings) {}
+
+    Socket& socket() { return socket_; }
+    bool send(const std::string& text) { return socket_.send(bytes_of(text)); }
+    void queue(const std::string& text) { socket_.queue(bytes_of(text)); }
+
+    /// The next datagram; nothing if none comes in time.
+    std::optional<std::string> next(std::int64_t patience_ns = kPatienceNs) {
+        const Deadline deadline = Deadline::in(patience_ns);
+        while (here_.empty() && take() == 0) {
+            if (!socket_.wait(deadline)) return std::nullopt;
+        }
+        std::string text = here_.front();
+        here_.pop_front();
+        return text;
+    }
+    bool hears_nothing() { return !next(kQuietNs); }
+
+private:
+    std::size_t take() {
+        const auto datagrams = socket_.receive();
+        for (const auto& datagram : datagrams) {
+            here_.emplace_back(reinterpret_cast<const char*>(datagram.data()), datagram.size());
+        }
+        return datagrams.size();
+    }
+
+    Socket socket_;
+    std::deque<std::string> here_;
+};
+
+std::string numbered(unsigned number) {
+    return "datagram " + std::to_string(number);
+}
+
+SocketSettings fan_out(unsigned nodes) {
+    SocketSettings settings;
+    std::string group;
+    for (unsigned i = 0; i < nodes; ++i) {
+        group += (i == 0 ? "127.0.0.1:" : ",127.0.0.1:") + std::to_string(free_port());
+    }
+    settings.endpoints = Endpoints::parse(group, "", nodes);
+    return settings;
+}
+
+SocketSettings at_node(SocketSettings settings, unsigned node) {
+    settings.node = node;
+    return settings;
+}
+
+/// A group of this process alone.
+SocketSettings in_group(unsigned last_byte, std::uint16_t port) {
+    const auto process = static_cast<unsigned>(::getpid());
+    SocketSettings settings;
+    settings.endpoints =
+        Endpoints::parse("239.255." + std::to_string(process % 251) + "." +
+                             std::to_string(last_byte) + ":" + std::to_string(port),
+                         "127.0.0.1", 2);
+    return settings;
+}
+
+/// Why multicast does not work here; empty if it does.
+std::string no_multicast() {
+    try {
+        Station probe(in_group(1, free_port()));
+        if (!probe.send("probe")) return "the loop-back interface has no route for multicast";
+        if (!probe.next()) return "multicast on the loop-back interface does not come back";
+        return "";
+    } catch (const Error& error) {
+        return error.sentence();
+    }
+}
+
+#define NEED_MULTICAST() \
+    if (const std::string why = no_multicast(); !why.empty()) GTEST_SKIP() << why
+
+std::string refusal(const SocketSettings& settings, Errc code) {
+    try {
+        const Socket socket(settings);
+    } catch (const Error& error) {
+        EXPECT_EQ(error.code(), code) << error.what();
+        return error.sentence();
+    }
+    return "it was made";
+}
+
+// ---- Fan-out
+
+TEST(Socket, fan_out_reaches_each_other_node_and_not_oneself) {
+    const SocketSettings ring = fan_out(3);
+    Station a(at_node(ring, 0)), b(at_node(ring, 1)), c(at_node(ring, 2));
+    EXPECT_TRUE(b.send("from b"));
+    EXPECT_EQ(a.next(), "from b");
+    EXPECT_EQ(c.next(), "from b");
+    EXPECT_TRUE(b.hears_nothing());
+    EXPECT_EQ(b.socket().counters().sent, 2U);
+    EXPECT_EQ(a.socket().counters().received, 1U);
+}
+
+TEST(Socket, fan_out_can_send_to_one_node) {
+    const SocketSettings ring = fan_out(3);
+    Station a(at_node(ring, 0)), b(at_node(ring, 1)), c(at_node(ring, 2));
+    EXPECT_TRUE(a.socket().send_to(2, bytes_of("to c")));
+    EXPECT_EQ(c.next(), "to c");
+    EXPECT_TRUE(b.hears_nothing());
+}
+
+TEST(Socket, a_node_alone_has_nobody_to_send_to) {
+    Station a(fan_out(1));
+    EXPECT_TRUE(a.send("anybody?"));
+    EXPECT_EQ(a.socket().counters().sent, 0U);
+}
+
+TEST(Socket, absent_nodes_do_not_disturb) {
+    const SocketSettings ring = fan_out(3);
+    Station a(at_node(ring, 0)), b(at_node(ring, 1));
+    for (unsigned i = 0; i < 100; ++i) {
+        EXPECT_TRUE(a.send(numbered(i)));
+        EXPECT_EQ(b.next(), numbered(i));
+    }
+    EXPECT_TRUE(a.hears_nothing());
+    EXPECT_EQ(a.socket().counters().refused, 0U);
+    EXPECT_EQ(a.socket().counters().receive_errors, 0U);
+    Station c(at_node(ring, 2));
+    EXPECT_TRUE(a.send("now all are here"));
+    EXPECT_EQ(c.next(), "now all are here");
+}
+
+// ---- Multicast
+
+TEST(Socket, a_group_hears_each_datagram_the_sender_included) {
+    NEED_MULTICAST();
+    const SocketSettings ring = in_group(1, free_port());
+    Station a(ring), b(ring), c(ring);
+    EXPECT_TRUE(a.send("from a"));
+    for (Station* station : {&a, &b, &c}) EXPECT_EQ(station->next(), "from a");
+    EXPECT_EQ(a.socket().counters().sent, 1U);
+    EXPECT_TRUE(a.socket().send_to(1, bytes_of("to b")));
+    for (Station* station : {&a, &b, &c}) EXPECT_EQ(station->next(), "to b");
+}
+
+TEST(Socket, two_groups_do_not_hear_each_other_on_one_port) {
+    NEED_MULTICAST();
+    const std::uint16_t port = free_port();
+    Station a(in_group(1, port)), b(in_group(2, port));
+    EXPECT_TRUE(a.send("for the first group"));
+    EXPECT_EQ(a.next(), "for the first group");
+    EXPECT_TRUE(b.hears_nothing());
+}
+
+TEST(Socket, two_ports_of_a_group_do_not_hear_each_other) {
+    NEED_MULTICAST();
+    Station a(in_group(1, free_port())), b(in_group(1, free_port()));
+    EXPECT_TRUE(a.send("for the first port"));
+    EXPECT_EQ(a.next(), "for the first port");
+    EXPECT_TRUE(b.hears_nothing());
+}
+
+TEST(Socket, a_group_on_another_interface_is_not_heard) {
+    NEED_MULTICAST();
+    const SocketSettings here = in_group(1, free_port());
+    SocketSettings there = here;
+    for (const Interface& one : interfaces()) {
+        if (!one.is_loop_back) there.endpoints.own_interface = one;
+    }
+    if (there.endpoints == here.endpoints) GTEST_SKIP() << "there is only the loop-back interface";
+    Station a(here), b(there);
+    EXPECT_TRUE(a.send("on the loop-back interface"));
+    EXPECT_EQ(a.next(), "on the loop-back interface");
+    EXPECT_TRUE(b.hears_nothing());
+}
+
+// ---- Batches
+
+/// Both ways of addressing.
+class SocketBatches : public testing::TestWithParam<bool> {
+protected:
+    void SetUp() override {
+        if (GetParam()) NEED_MULTICAST();
+        const SocketSettings ring = GetParam() ? in_group(1, free_port()) : fan_out(2);
+        a_.emplace(at_node(ring, 0));
+        b_.emplace(at_node(ring, 1));
+    }
+    std::optional<Station> a_, b_;
+};
+
+TEST_P(SocketBatches, leave_with_the_flush_and_arrive_in_order) {
+    for (unsigned i = 0; i < 20; ++i) a_->queue(numbered(i));
+    EXPECT_TRUE(b_->hears_nothing());
+    EXPECT_EQ(a_->socket().flush(), 0U);
+    for (unsigned i = 0; i < 20; ++i) EXPECT_EQ(b_->next(), numbered(i));
+    EXPECT_EQ(a_->socket().flush(), 0U) << "they leave once";
+    EXPECT_TRUE(b_->hears_nothing());
+}
+
+TEST_P(SocketBatches, leave_by_themselves_when_full) {
+    for (unsigned i = 0; i < Socket::kMostInBatch; ++i) a_->queue(numbered(i));
+    EXPECT_EQ(b_->next(), numbered(0));
+    EXPECT_EQ(a_->socket().counters().sent, Socket::kMostInBatch);
+}
+
+TEST_P(SocketBatches, what_is_queued_leaves_before_what_is_sent) {
+    a_->queue("first");
+    EXPECT_TRUE(a_->send("second"));
+    a_->queue("third");
+    EXPECT_TRUE(a_->socket().send_to(1, bytes_of("fourth")));
+    for (const char* text : {"first", "second", "third", "fourth"}) EXPECT_EQ(b_->next(), text);
+}
+
+TEST_P(SocketBatches, many_waiting_are_taken_with_few_calls) {
+    for (unsigned i = 0; i < 64; ++i) a_->queue(numbered(i));
+    ASSERT_TRUE(b_->socket().wait(Deadline::in(kPatienceNs)));
+    unsigned calls = 0;
+    for (std::size_t taken = 0; taken < 64 && calls < 64; ++calls) {
+        for (const auto& datagram : b_->socket().receive()) {
+            const auto expected = numbered(static_cast<unsigned>(taken++));
+            EXPECT_EQ(std::string(reinterpret_cast<const char*>(datagram.data()), datagram.size()),
+                      expected);
+        }
+    }
+    EXPECT_LE(calls, 5U);
+    EXPECT_THAT(b_->socket().receive(), IsEmpty());
+}
+
+TEST_P(SocketBatches, a_copy_is_sent) {
+    std::string text = "as it was when queued";
+    a_->queue(text);
+    text.assign(text.size(), '?');
+    a_->socket().flush();
+    EXPECT_EQ(b_->next(), "as it was when queued");
+}
+
+INSTANTIATE_TEST_SUITE_P(, SocketBatches, testing::Bool(),
+                         [](const auto& way) { return way.param ? "group" : "fan_out"; });
+
+// ---- Sizes
+
+TEST(Socket, carries_datagrams_of_each_size_and_shows_those_that_are_too_long) {
+    const SocketSettings ring = fan_out(2);
+    SocketSettings longer = at_node(ring, 1);
+    longer.payload_limit = kMostPayload;
+    Station a(at_node(ring, 0)), b(longer);
+    for (const std::size_t size : {std::size_t{0}, std::size_t{1}, kDefaultPayload}) {
+        EXPECT_TRUE(b.send(std::string(size, 'x')));
+        EXPECT_EQ(a.next(), std::string(size, 'x'));
+    }
+    EXPECT_EQ(a.socket().counters().oversized, 0U);
+    for (unsigned i = 0; i < 6; ++i) EXPECT_TRUE(b.send(std::string(kDefaultPayload + 1 + i, 'x')));
+    for (unsigned i = 0; i < 6; ++i) EXPECT_EQ(a.next(), std::string(kDefaultPayload + 1, 'x'));
+    EXPECT_EQ(a.socket().counters().oversized, 6U);
+}
+
+TEST(Socket, what_the_host_refuses_is_counted) {
+    const SocketSettings ring = fan_out(3);
+    Station a(at_node(ring, 0)), b(at_node(ring, 1));
+    EXPECT_FALSE(a.socket().send_to(1, bytes_of(std::string(70'000, 'x'))));
+    EXPECT_EQ(a.socket().counters().refused, 1U);
+    EXPECT_EQ(a.socket().counters().last_error, EMSGSIZE);
+    EXPECT_TRUE(b.hears_nothing());
+}
+
+// ---- The receive buffer
+
+/// How many of `sent` datagrams a socket keeps that does not read.
+std::uint64_t kept(const SocketSettings& ring, std::size_t size, unsigned sent) {
+    Station a(at_node(ring, 0)), b(at_node(ring, 1));
+    for (unsigned i = 0; i < sent; ++i) EXPECT_TRUE(a.send(std::string(size, 'x')));
+    unsigned received = 0;
+    while (b.next(kQuietNs)) ++received;
+    EXPECT_EQ(b.socket().overflowed(), sent - received) << "each is kept or counted as lost";
+    return received;
+}
+
+TEST(Socket, holds_as_many_datagrams_as_it_says) {
+    for (const std::size_t limit : {kDefaultPayload, kMostPayload}) {
+        SocketSettings ring = fan_out(2);
+        ring.payload_limit = limit;
+        ring.receive_buffer_bytes = std::size_t{1} << 18;
+        const std::uint32_t held = Socket(ring).datagrams_held();
+        EXPECT_GT(held, 4U);
+        for (const std::size_t size : {std::size_t{1}, std::size_t{100}, limit / 2, limit}) {
+            EXPECT_EQ(kept(ring, size, held), held) << size;
+        }
+    }
+}
+
+TEST(Socket, counts_what_overflows_the_receive_buffer) {
+    SocketSettings ring = fan_out(2);
+    ring.receive_buffer_bytes = std::size_t{1} << 14;
+    EXPECT_LT(kept(ring, kDefaultPayload, 200), 200U);
+}
+
+TEST(Socket, says_what_to_do_about_a_small_receive_buffer) {
+    SocketSettings ring = fan_out(2);
+    ring.receive_buffer_bytes = std::size_t{1} << 14;
+    EXPECT_EQ(Socket(ring).buffer_advice(), "") << "it has what was asked for";
+    ring.receive_buffer_bytes = std::size_t{1} << 30;
+    const Socket socket(ring);
+    if (socket.buffer_advice().empty()) GTEST_SKIP() << "this host grants 1 GiB";
+    EXPECT_THAT(socket.buffer_advice(),
+                AllOf(HasSubstr(std::to_string(socket.datagrams_held()) + " datagrams"),
+                      HasSubstr("net.core.rmem_max=1073741824")));
+}
+
+// ---- Waiting
+
+TEST(Socket, waits_until_the_deadline) {
+    const Socket socket(fan_out(1));
+    EXPECT_FALSE(socket.wait(Deadline::now()));
+    const std::int64_t start = now_ns();
+    EXPECT_FALSE(socket.wait(Deadline::in(3'000'000)));
+    EXPECT_GE(now_ns() - start, 3'000'000);
+}
+
+TEST(Socket, a_datagram_ends_the_wait) {
+    const SocketSettings ring = fan_out(2);
+    Station a(at_node(ring, 0)), b(at_node(ring, 1));
+    a.send("here");
+    EXPECT_TRUE(b.socket().wait(Deadline::never()));
+    EXPECT_TRUE(b.socket().wait(Deadline::now())) << "it waits for what is still here";
+}
+
+TEST(Socket, is_not_inherited_by_a_process_forked_off) {
+    const Socket socket(fan_out(1));
+    const pid_t child = ::fork();
+    if (child == 0) ::_exit(socket.handle() == -1 ? 0 : 1);
+    int status = 0;
+    ASSERT_EQ(::waitpid(child, &status, 0), child);
+    EXPECT_EQ(status, 0);
+}
+
+// ---- Errors
+
+TEST(Socket, says_when_the_node_s_address_is_taken) {
+    const SocketSettings ring = fan_out(2);
+    const Socket first(ring);
+    EXPECT_THAT(refusal(ring, Errc::system),
+                AllOf(HasSubstr("node 0's address 127.0.0.1:"), HasSubstr("running already")));
+}
+
+TEST(Socket, says_when_the_node_s_address_is_another_host_s) {
+    SocketSettings ring;
+    ring.endpoints = Endpoints::parse("192.0.2.254:7401,192.0.2.253:7401", "", 2);
+    EXPECT_THAT(refusal(at_node(ring, 1), Errc::bad_environment),
+                AllOf(HasSubstr("RMEM_GROUP gives node 1 the address 192.0.2.253:7401"),
+                      HasSubstr("RMEM_NODE")));
+}
+
+TEST(Socket, says_when_a_program_keeps_the_group_s_port_for_itself) {
+    const SocketSettings ring = in_group(1, free_port());
+    const Descriptor greedy(::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0));
+    sockaddr_in any{};
+    any.sin_family = AF_INET;
+    any.sin_port = htons(ring.endpoints.group.port);
+    ASSERT_EQ(::bind(greedy.get(), reinterpret_cast<const sockaddr*>(&any), sizeof any), 0);
+    EXPECT_THAT(refusal(ring, Errc::system),
+                AllOf(HasSubstr("binding group 239.255."), HasSubstr("another one in RMEM_GROUP")));
+}
+
+TEST(Socket, refuses_settings_that_cannot_be) {
+    SocketSettings ring = fan_out(2);
+    EXPECT_THAT(refusal(at_node(ring, 2), Errc::bad_rank), HasSubstr("node 2 has no address"));
+    ring.payload_limit = kLeastPayload - 1;
+    EXPECT_THAT(refusal(ring, Errc::invalid_argument), HasSubstr("1232 to 8972"));
+    SocketSettings far = in_group(1, free_port());
+    far.hops = 256;
+    EXPECT_THAT(refusal(far, Errc::invalid_argument), HasSubstr("0 to 255"));
+}
+
+}  // namespace
+}  // namespace rmem::udp
