@@ -349,7 +349,7 @@ std::uint64_t Socket::overflowed() const noexcept {
 }
 
 std::string Socket::buffer_advice() const {
-    if (buffer_granted_ >= 2 * buffer_asked_) return "";
+    if (buffer_granted_ >= 2 * buffer_asked_ || datagrams_held_ >= kEnoughDatagrams) return "";
     return fmt::format(
         "the receive buffer holds {} datagrams of {} bytes instead of {}, so nodes send fewer at a "
         "time; allow more with `sysctl -w net.core.rmem_max={}`, for good in /etc/sysctl.d",

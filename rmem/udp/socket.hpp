@@ -39,6 +39,9 @@ namespace rmem::udp {
 inline constexpr unsigned kDefaultHops = 1;
 /// What is asked for. The host grants at most net.core.rmem_max, and doubles it.
 inline constexpr std::size_t kReceiveBufferBytes = std::size_t{8} << 20;
+/// A buffer that holds so many is not called small: of 1472 bytes they fill a gigabit's line for 12 ms, and
+/// so long a receiver may be away.
+inline constexpr std::uint32_t kEnoughDatagrams = 1024;
 
 struct SocketSettings {
     Endpoints endpoints;
@@ -95,7 +98,7 @@ public:
     std::uint64_t overflowed() const noexcept;
     /// So many datagrams of any size up to the limit fit the receive buffer, whatever the network card.
     std::uint32_t datagrams_held() const noexcept { return datagrams_held_; }
-    /// What to do about a receive buffer that is smaller than was asked for; empty: nothing.
+    /// What to do about a small receive buffer; empty: it is large enough, or as large as was asked for.
     std::string buffer_advice() const;
 
     /// What the host takes of a receive buffer for a datagram: its descriptor, and the memory that the

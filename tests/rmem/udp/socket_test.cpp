@@ -337,14 +337,15 @@ TEST(Socket, counts_what_overflows_the_receive_buffer) {
 
 TEST(Socket, says_what_to_do_about_a_small_receive_buffer) {
     SocketSettings ring = fan_out(2);
+    ring.payload_limit = kMostPayload;
     ring.receive_buffer_bytes = std::size_t{1} << 14;
     EXPECT_EQ(Socket(ring).buffer_advice(), "") << "it has what was asked for";
-    ring.receive_buffer_bytes = std::size_t{1} << 30;
+    ring.receive_buffer_bytes = std::size_t{1} << 29;
     const Socket socket(ring);
-    if (socket.buffer_advice().empty()) GTEST_SKIP() << "this host grants 1 GiB";
+    if (socket.datagrams_held() >= kEnoughDatagrams) GTEST_SKIP() << "this host grants enough";
     EXPECT_THAT(socket.buffer_advice(),
                 AllOf(HasSubstr(std::to_string(socket.datagrams_held()) + " datagrams"),
-                      HasSubstr("net.core.rmem_max=1073741824")));
+                      HasSubstr("net.core.rmem_max=536870912")));
 }
 
 // ---- Waiting
