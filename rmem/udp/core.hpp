@@ -75,6 +75,15 @@ struct CoreCounters {
     std::uint64_t joins_sent = 0, welcomes_sent = 0, questions_answered = 0;
 };
 
+/// What a joining node was told by who welcomed it.
+struct Welcomed {
+    unsigned sponsor = 0;
+    std::uint64_t sponsor_life = 0;
+    std::uint64_t ring_life = 0;
+    NodeSet view;
+    std::array<std::uint64_t, kMaxNodes> lives{};
+};
+
 class RMEM_API Core final : private ExchangeEdge {
 public:
     static constexpr std::int64_t kNever = INT64_MAX;
@@ -117,14 +126,6 @@ private:
         std::int64_t heard_joining_ns = -1;
         std::uint32_t socket_room = 0;
         bool had_me = false;  ///< its view once had this node's life
-    };
-    /// What a joining node was told by who welcomed it.
-    struct Welcomed {
-        unsigned sponsor = 0;
-        std::uint64_t sponsor_life = 0;
-        std::uint64_t ring_life = 0;
-        NodeSet view;
-        std::array<std::uint64_t, kMaxNodes> lives{};
     };
     /// A section that is dealt with once the exchange is through with its datagram.
     struct Pending {

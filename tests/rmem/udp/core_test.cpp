@@ -42,9 +42,9 @@ public:
         void member_came(unsigned node, std::int64_t) override { came.push_back(node); }
         void member_left(unsigned node, std::int64_t) override { left.push_back(node); }
 
-        static CoreConfig config_of(unsigned number, unsigned nodes, std::uint64_t life) {
+        static CoreConfig config_of(unsigned number, unsigned count, std::uint64_t life) {
             CoreConfig config;
-            config.exchange = Hosts::config_of(number, nodes, 64);
+            config.exchange = Hosts::config_of(number, count, 64);
             config.exchange.incarnation = life;
             config.exchange.salt = life * 77 + number;
             config.seed = life * 1000 + number;
