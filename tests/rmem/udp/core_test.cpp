@@ -134,7 +134,7 @@ public:
         if (!all[node] || !all[node]->core.has_room(8)) return;
         const std::size_t at = node * kShare + random.below(kShare - 8);
         const std::size_t words = random.below(8) + 1;
-        for (std::size_t i = 0; i < words; ++i) all[node]->words[at + i] = ++value;
+        for (std::size_t i = 0; i < words; ++i) all[node]->words[at + i] = ++values;
         all[node]->core.write(at, words, &all[node]->words[at], now);
         all[node]->core.commit(now);
     }
@@ -180,7 +180,7 @@ public:
     Authenticator authenticator;
     std::int64_t now = 1;
     std::uint64_t lives = 100;
-    std::uint32_t value = 0;
+    std::uint32_t values = 0;
     std::multimap<std::int64_t, std::pair<unsigned, std::vector<std::byte>>> under_way;
     std::vector<std::unique_ptr<Node>> all;
 };
