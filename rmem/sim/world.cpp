@@ -89,6 +89,13 @@ World::~World() {
     }
 }
 
+std::span<const World::Rank> World::ranks_of(unsigned node) const noexcept {
+    const auto first_of = [this](std::uint64_t n) {
+        return static_cast<std::size_t>((n * ranks() + nodes() - 1) / nodes());
+    };
+    return std::span(ranks_).subspan(first_of(node), first_of(node + 1ULL) - first_of(node));
+}
+
 void World::check_rank(unsigned rank) const {
     if (rank < ranks()) return;
     throw Error(Errc::bad_rank,

@@ -244,6 +244,8 @@ private:
     bool take_memory_of(unsigned source, unsigned node);
     std::int64_t settling_ns() const noexcept;
 
+    /// Of a node: they follow each other.
+    std::span<const Rank> ranks_of(unsigned node) const noexcept;
     void check_rank(unsigned rank) const;
     void check_node(unsigned node) const;
 

@@ -45,10 +45,8 @@ void World::raise_interrupts(Node& node, unsigned id, const WriteInFlight& write
         if (!process->awaits_interrupt_ || process->stopped_) continue;
         if (now < process->queued_for_ns_) queue(*process, now);
     }
-    for (const Rank& rank : ranks_) {
-        if (rank.node == id && rank.process && rank.process->on_interrupt_) {
-            call_on_interrupt(*rank.process);
-        }
+    for (const Rank& rank : ranks_of(id)) {
+        if (rank.process && rank.process->on_interrupt_) call_on_interrupt(*rank.process);
     }
 }
 
@@ -67,9 +65,9 @@ void World::call_on_interrupt(Process& process) {
 // ---- The bound
 
 void World::call_on_violation(unsigned id, const WriteInFlight& write, std::int64_t propagation) {
-    for (const Rank& rank : ranks_) {
+    for (const Rank& rank : ranks_of(id)) {
         Process* process = rank.process.get();
-        if (rank.node != id || process == nullptr || !process->on_violation_) continue;
+        if (process == nullptr || !process->on_violation_) continue;
         const BoundViolation violation{write.origin, write.offset, write.stored_ns, propagation,
                                        false};
         call(*process, [process, violation] {
