@@ -35,6 +35,7 @@ const Histogram& SimCard::propagation() const {
 
 void SimCard::on_bound_violation(std::function<void(const BoundViolation&)> callback) {
     process_.on_violation_ = std::move(callback);
+    world_.violations_awaited_ = true;
 }
 
 // ---- Memory -------------------------------------------------------------------------------------

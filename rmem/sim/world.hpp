@@ -261,6 +261,7 @@ private:
     std::vector<Ready> ready_;   // a heap
     std::vector<Timer> timers_;  // a heap
     WritesInFlight flight_;
+    bool violations_awaited_ = false;  ///< some process has asked to be called
     Process* running_ = nullptr;
     unsigned liveness_changes_ = 0;
     Observer* observer_ = nullptr;

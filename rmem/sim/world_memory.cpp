@@ -230,7 +230,7 @@ void World::measure(Node& node, unsigned id, const WriteInFlight& write, std::in
     if (bound_ns_ == 0 || propagation <= bound_ns_) return;
     node.link->add(LinkCounter::bound_violations);
     tell(EventKind::late, static_cast<std::uint16_t>(id), &write, now);
-    call_on_violation(id, write, propagation);
+    if (violations_awaited_) call_on_violation(id, write, propagation);
 }
 
 /// A watched word changed: its watchers go on with the poll that sees it.
