@@ -24,6 +24,7 @@ Core::Core(const CoreConfig& config, const Authenticator& authenticator, CoreEdg
       edge_(edge),
       others_(config.exchange.nodes),
       random_state_(config.seed) {
+    config_.exchange.hear_ns = config.dead_ns + 2 * kStatusNs;
     begin_life(now);
 }
 
@@ -72,6 +73,7 @@ void Core::next_life(std::int64_t now) {
 
 void Core::become_member(const NodeSet& view, std::uint64_t ring_life, std::int64_t now) {
     is_member_ = true;
+    member_since_ns_ = now;
     view_ = view;
     view_.insert(me());
     ring_life_ = ring_life;
@@ -102,6 +104,8 @@ bool Core::admit(unsigned node, std::uint64_t incarnation, std::int64_t now) {
     if (incarnation < other.incarnation) return false;
     if (incarnation != other.incarnation) {
         leave(node, now);
+        // First the survivors agree on what there is of the former life.
+        if (!exchange_->is_settled(node, now)) return false;
         other = Other{.incarnation = incarnation, .heard_joining_ns = other.heard_joining_ns};
     }
     if (!exchange_->out().receivers().contains(node)) other.admitted_from = exchange_->admit(node);
@@ -159,9 +163,10 @@ void Core::on_admit(const Header& header, const Admit& admit, std::int64_t now) 
         if (!is_member_ && admit.first > exchange_->applied(node) + 1) next_life(now);
         return;
     }
+    // What it wrote before that may be missing in what is here of the bank already.
+    if (admit.first > 1 && is_member_) return drop_out(now);
+    if (admit.first > 1 && taker_->parts_here() != 0) return next_life(now);
     connect(node, header.incarnation, admit.first, now);
-    // A member that comes to know another so late may have missed what it wrote before.
-    if (is_member_ && admit.first > 1) return drop_out(now);
     if (exchange_->out().newest() != 0) send_admit(node, admit.cookie, now);
 }
 
@@ -230,6 +235,8 @@ std::uint64_t Core::lives_of(const NodeSet& nodes) const noexcept {
 void Core::on_ask(const Header& header, const Ask& ask, std::int64_t now) {
     if (!is_member_ || ask.question().to != my_life()) return;
     if (!is_connected(header.origin, header.incarnation)) return;
+    // Who comes after a death gets nothing more of that node: the bank must have all that any survivor has.
+    if (!exchange_->all_settled(now)) return;
     // What is begun leaves first: the own position then covers what the bank holds.
     exchange_->commit(now);
     ++counters_.questions_answered;
@@ -251,7 +258,7 @@ void Core::on_ask(const Header& header, const Ask& ask, std::int64_t now) {
 
 void Core::leave(unsigned node, std::int64_t now) {
     if (!exchange_->takes(node) && !exchange_->out().receivers().contains(node)) return;
-    exchange_->end(node);
+    exchange_->end(node, now);
     if (taker_) taker_->note_departure(node);
     if (welcomed_) {
         welcomed_->view.erase(node);
@@ -306,8 +313,9 @@ void Core::check_view(const Header& header, const Status& status, std::int64_t n
     const bool has_me = !is_other_ring && status.view.contains(me());
     const bool ended_it = !exchange_->takes(node);
     if (has_me && !ended_it) others_[node].had_me = true;
-    // Whose view has not had this node yet just has not heard of it.
-    if (!is_other_ring && !ended_it && (has_me || !others_[node].had_me)) return;
+    // Whose view has not had this node yet may just not have heard of it.
+    const bool has_heard = others_[node].had_me || now - member_since_ns_ > config_.dead_ns;
+    if (!is_other_ring && !ended_it && (has_me || !has_heard)) return;
     const unsigned theirs = lowest(status.view), mine = lowest(view_);
     bool stands = mine < theirs;
     if (mine == theirs && is_other_ring) stands = ring_life_ < status.ring_life;
@@ -407,7 +415,9 @@ void Core::send_status(std::int64_t now) {
     status.socket_room = config_.socket_room;
     status.state = is_member_ ? Status::State::member : Status::State::joining;
     status.view = view_;
-    exchange_->begin_other(now).add_status(status);
+    DatagramWriter& writer = exchange_->begin_other(now);
+    writer.add_status(status);
+    exchange_->add_ended(writer);
     exchange_->send_other(now);
 }
 

@@ -14,8 +14,6 @@
 ///   Equal configurations and calls give equal calls of the edge.
 ///   While it is a member, its bank is what all members' streams up to where it has applied them make.
 ///   Nothing of a node is applied whose life is not known from a join or an admission.
-/// Not yet: when a node dies, what it sent last and only some members have is not passed on by these (`given`, on the
-///   design page), so their banks may differ in its words until its next life writes them.
 /// Threads: one user at a time; the edge does not call back into it. Progress: no call waits.
 /// Trust: rmem/udp/exchange.hpp's.
 /// Units: nanoseconds of one clock that does not go backwards, from 0.
@@ -192,6 +190,7 @@ private:
     NodeSet view_;
     std::uint64_t ring_life_ = 0;
     std::int64_t heard_member_ns_ = -1;
+    std::int64_t member_since_ns_ = 0;
 
     // While joining
     std::uint64_t cookie_ = 0;

@@ -87,16 +87,16 @@ std::byte* DatagramWriter::extend(SectionType type, std::size_t bytes) noexcept 
 }
 
 template <class T>
-bool DatagramWriter::add_to_list(const T& entry) noexcept {
+bool DatagramWriter::add_to_list(const T& entry, std::uint8_t flags) noexcept {
     std::byte* at = extend(T::kType, T::kBytes);
-    if (at == nullptr) at = open(T::kType, 0, T::kBytes);
+    if (at == nullptr) at = open(T::kType, flags, T::kBytes);
     if (at == nullptr) return false;
     entry.write(at);
     return true;
 }
-template bool DatagramWriter::add_to_list(const Ack&) noexcept;
-template bool DatagramWriter::add_to_list(const Missing&) noexcept;
-template bool DatagramWriter::add_to_list(const Echo&) noexcept;
+template bool DatagramWriter::add_to_list(const Ack&, std::uint8_t) noexcept;
+template bool DatagramWriter::add_to_list(const Missing&, std::uint8_t) noexcept;
+template bool DatagramWriter::add_to_list(const Echo&, std::uint8_t) noexcept;
 
 template <class T>
 bool DatagramWriter::add_alone(const T& entry) noexcept {

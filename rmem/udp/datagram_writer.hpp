@@ -72,7 +72,10 @@ public:
     // ---- Entries
 
     bool add_ack(const Ack& ack) noexcept { return add_to_list(ack); }
-    bool add_missing(const Missing& missing) noexcept { return add_to_list(missing); }
+    /// `flags`: Section::kFromAnybody; the same for all in a row.
+    bool add_missing(const Missing& missing, std::uint8_t flags = 0) noexcept {
+        return add_to_list(missing, flags);
+    }
     bool add_echo(const Echo& echo) noexcept { return add_to_list(echo); }
     bool add_status(const Status& status) noexcept { return add_alone(status); }
     bool add_join(const Join& join) noexcept { return add_alone(join); }
@@ -104,7 +107,7 @@ private:
     std::byte* open(SectionType type, std::uint8_t flags, std::size_t bytes) noexcept;
     std::byte* extend(SectionType type, std::size_t bytes) noexcept;
     template <class T>
-    bool add_to_list(const T& entry) noexcept;
+    bool add_to_list(const T& entry, std::uint8_t flags = 0) noexcept;
     template <class T>
     bool add_alone(const T& entry) noexcept;
 

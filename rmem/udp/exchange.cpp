@@ -27,18 +27,54 @@ void Exchange::begin(unsigned node, std::uint64_t incarnation, std::uint64_t fir
     Peer& peer = peers_[node];
     peer.incarnation = incarnation;
     peer.in = std::make_unique<InStream>(first, config_.most_batches, config_.payload);
+    peer.ended.reset();
     peer.acked = first - 1;
     peer.heard_ns = now;
     peer.round_trip = RoundTrip();
     count_askers();
 }
 
-void Exchange::end(unsigned node) {
-    peers_[node].in.reset();
+void Exchange::end(unsigned node, std::int64_t now) {
+    Peer& peer = peers_[node];
+    if (peer.in) {
+        peer.ended = std::move(peer.in);
+        peer.ended_life = peer.incarnation;
+        peer.ended_ns = now;
+        peer.others_have.assign(peers_.size(), 0);
+    }
     out_.drop(node);
     acks_due_.erase(node);
     if (echo_to_ == static_cast<int>(node)) echo_to_ = -1;
     count_askers();
+}
+
+bool Exchange::is_settled(unsigned node, std::int64_t now) const noexcept {
+    const Peer& peer = peers_[node];
+    if (!peer.ended || now - peer.ended_ns >= 2 * config_.hear_ns) return true;
+    for (unsigned other = 0; other < peers_.size(); ++other) {
+        if (other == node || !peers_[other].in) continue;
+        const std::uint64_t has = peer.others_have[other];
+        if (has == 0 && now - peer.ended_ns >= config_.hear_ns)
+            continue;  // it never took that stream
+        if (has != peer.ended->applied()) return false;
+    }
+    return true;
+}
+
+bool Exchange::all_settled(std::int64_t now) const noexcept {
+    for (unsigned node = 0; node < peers_.size(); ++node) {
+        if (!is_settled(node, now)) return false;
+    }
+    return true;
+}
+
+void Exchange::add_ended(DatagramWriter& writer) {
+    for (unsigned node = 0; node < peers_.size(); ++node) {
+        const Peer& peer = peers_[node];
+        if (!peer.ended) continue;
+        writer.add_ack({NodeLife::of(static_cast<std::uint16_t>(node), peer.ended_life),
+                        static_cast<std::uint32_t>(peer.ended->applied())});
+    }
 }
 
 std::uint64_t Exchange::applied(unsigned node) const noexcept {
@@ -241,7 +277,7 @@ void Exchange::on_datagram(std::span<const std::byte> bytes, std::int64_t now) {
     for (const Section& section : sections) take_section(header, section, now);
     if (peer.in && peer.incarnation == header.incarnation) {
         peer.in->note_newest(widened(header.newest, peer.in->applied()), now);
-        ask(header.origin, now);
+        ask(header.origin, *peer.in, peer.incarnation, 0, now);
     }
     send_repairs(now);
     if (now >= ack_due_ns_) on_tick(now);
@@ -312,32 +348,42 @@ void Exchange::take_section(const Header& header, const Section& section, std::i
     }
 }
 
-void Exchange::take_batch(unsigned origin, const Batch& batch, bool ack_at_once, std::int64_t now) {
-    Peer& peer = peers_[origin];
+/// False in `is_new` for what was here already.
+void Exchange::take_batch_of(unsigned origin, InStream& stream, const Batch& batch,
+                             std::int64_t now, bool& is_new) {
+    is_new = false;
     if (!batch.is_inside(config_.bank_bytes)) {
         ++counters_.outside;
         return;
     }
-    switch (peer.in->offer(batch.sequence(), batch.body(), now)) {
+    switch (stream.offer(batch.sequence(), batch.body(), now)) {
         case InStream::Offer::taken: break;
-        case InStream::Offer::known:
-            ++counters_.repeated;
-            return owe_ack(peer, ack_at_once, now);  // the last one may have been lost
+        case InStream::Offer::known: ++counters_.repeated; return;
         default: ++counters_.outside; return;
     }
-    while (const auto body = peer.in->take()) {
+    is_new = true;
+    while (const auto body = stream.take()) {
         ++counters_.batches_applied;
         edge_.apply(origin, Batch(*body), now);
     }
-    owe_ack(peer, ack_at_once, now);
+}
+
+void Exchange::take_batch(unsigned origin, const Batch& batch, bool ack_at_once, std::int64_t now) {
+    Peer& peer = peers_[origin];
+    bool is_new = false;
+    take_batch_of(origin, *peer.in, batch, now, is_new);
+    owe_ack(peer, ack_at_once, now);  // of a repeated one, too: the last ack may have been lost
 }
 
 void Exchange::take_given(const Given& given, std::int64_t now) {
     const MemberLife origin = given.origin();
     if (origin.node >= peers_.size() || origin.node == config_.node) return;
-    const Peer& peer = peers_[origin.node];
+    Peer& peer = peers_[origin.node];
+    bool is_new = false;
     if (peer.in && peer.incarnation == origin.incarnation) {
         take_batch(origin.node, given.batch(), false, now);
+    } else if (peer.ended && peer.ended_life == origin.incarnation) {
+        take_batch_of(origin.node, *peer.ended, given.batch(), now, is_new);
     } else {
         ++counters_.no_member;
     }
@@ -345,17 +391,53 @@ void Exchange::take_given(const Given& given, std::int64_t now) {
 
 void Exchange::take_acks(unsigned from, const Section& section, std::int64_t now) {
     for (const Ack& ack : list_of<Ack>(section)) {
-        if (is_me(ack.origin)) out_.on_ack(from, widened(ack.up_to, out_.acked_by(from)), now);
+        if (is_me(ack.origin)) {
+            out_.on_ack(from, widened(ack.up_to, out_.acked_by(from)), now);
+        } else {
+            take_position(from, ack, now);
+        }
     }
 }
 
+/// How far another survivor has the stream of a node that is dead here.
+void Exchange::take_position(unsigned from, const Ack& ack, std::int64_t now) {
+    if (ack.origin.node >= peers_.size()) return;
+    Peer& peer = peers_[ack.origin.node];
+    if (!peer.ended || NodeLife::of(ack.origin.node, peer.ended_life) != ack.origin) return;
+    const std::uint64_t position = widened(ack.up_to, peer.ended->applied());
+    peer.others_have[from] = position;
+    peer.ended->note_newest(position, now);
+}
+
 void Exchange::take_missing(const Section& section, std::int64_t now) {
+    const bool from_anybody = (section.flags() & Section::kFromAnybody) != 0;
     for (const Missing& missing : list_of<Missing>(section)) {
         if (is_me(missing.origin)) {
             out_.on_missing(widened(missing.first, out_.newest()), missing.count, now);
+        } else if (from_anybody && missing.origin.node < peers_.size()) {
+            give(missing.origin.node, missing, now);
         } else if (Peer* peer = member(missing.origin)) {
             peer->in->on_asked(widened(missing.first, peer->in->applied()), missing.count, now);
         }
+    }
+}
+
+/// What is here of a stream whose node the asker holds for dead.
+void Exchange::give(unsigned node, const Missing& missing, std::int64_t now) {
+    const Peer& peer = peers_[node];
+    const bool is_here = member(missing.origin) != nullptr;
+    const InStream* stream = is_here ? peer.in.get() : peer.ended.get();
+    const std::uint64_t life = is_here ? peer.incarnation : peer.ended_life;
+    const auto origin = static_cast<std::uint16_t>(node);
+    if (stream == nullptr || NodeLife::of(origin, life) != missing.origin) return;
+    const std::uint64_t first = widened(missing.first, stream->applied());
+    for (std::uint64_t n = 0; n < std::min<std::uint64_t>(missing.count, kMostGiven); ++n) {
+        const auto body = stream->body(first + n);
+        if (body.empty() || first + n > stream->applied()) continue;
+        ++counters_.given;
+        other_.begin(header(now));
+        other_.add_given({origin, life}, body);
+        send(other_, now);
     }
 }
 
@@ -371,15 +453,15 @@ void Exchange::take_echoes(const Header& header, const Section& section, std::in
 
 // ---- Timers -------------------------------------------------------------------------------------
 
-void Exchange::ask(unsigned node, std::int64_t now) {
-    Peer& peer = peers_[node];
-    if (now < peer.in->ask_due_ns()) return;
+void Exchange::ask(unsigned node, InStream& stream, std::uint64_t life, std::uint8_t flags,
+                   std::int64_t now) {
+    if (now < stream.ask_due_ns()) return;
     other_.begin(header(now));
-    const NodeLife origin = NodeLife::of(static_cast<std::uint16_t>(node), peer.incarnation);
-    peer.in->ask(now, [&](std::uint64_t first, std::uint64_t count) {
+    const NodeLife origin = NodeLife::of(static_cast<std::uint16_t>(node), life);
+    stream.ask(now, [&](std::uint64_t first, std::uint64_t count) {
         ++counters_.asked;
         other_.add_missing(
-            {origin, static_cast<std::uint32_t>(first), static_cast<std::uint32_t>(count)});
+            {origin, static_cast<std::uint32_t>(first), static_cast<std::uint32_t>(count)}, flags);
     });
     if (!other_.is_empty()) send(other_, now);
 }
@@ -388,13 +470,16 @@ std::int64_t Exchange::due_ns() const noexcept {
     std::int64_t due = std::min(out_.probe_due_ns(), ack_due_ns_);
     for (const Peer& peer : peers_) {
         if (peer.in) due = std::min(due, peer.in->ask_due_ns());
+        if (peer.ended) due = std::min(due, peer.ended->ask_due_ns());
     }
     return due;
 }
 
 void Exchange::on_tick(std::int64_t now) {
     for (unsigned node = 0; node < peers_.size(); ++node) {
-        if (peers_[node].in) ask(node, now);
+        Peer& peer = peers_[node];
+        if (peer.in) ask(node, *peer.in, peer.incarnation, 0, now);
+        if (peer.ended) ask(node, *peer.ended, peer.ended_life, Section::kFromAnybody, now);
     }
     if (const auto sequence = out_.probe(now)) {
         ++counters_.probes_sent;

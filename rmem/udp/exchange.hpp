@@ -43,6 +43,7 @@ inline constexpr std::uint32_t kMostWindow = 1024;  ///< batches; a power of two
 inline constexpr std::int64_t kAckNs = 20'000;  ///< an ack waits so long for a datagram to ride on
 inline constexpr std::uint32_t kAcksAWindow =
     4;  ///< or until so much of a window is unacknowledged: a quarter
+inline constexpr std::uint64_t kMostGiven = 32;  ///< batches for one question
 
 struct ExchangeConfig {
     std::uint16_t node = 0;
@@ -53,6 +54,8 @@ struct ExchangeConfig {
     std::uint64_t bank_bytes = 0;
     std::size_t payload = kDefaultPayload;
     std::uint32_t most_batches = kMostWindow;  ///< the largest window; a power of two
+    /// By then a survivor has said what it has of a node that is dead here; in twice that what they have is left as it is.
+    std::int64_t hear_ns = 200'000'000;
 };
 
 /// What happened, each a count.
@@ -66,6 +69,7 @@ struct ExchangeCounters {
     std::uint64_t acks_alone = 0;    ///< datagrams with nothing but acknowledgements
     std::array<std::uint64_t, kRefusals> refused{};  ///< as datagram.hpp says why
     std::uint64_t unsigned_ = 0, signed_ = 0, wrong_tag = 0, replayed = 0;
+    std::uint64_t given = 0;      ///< batches of the dead, to who lacked them
     std::uint64_t no_member = 0;  ///< of a node or a life that is no member here
     std::uint64_t outside = 0;    ///< batches beyond the bank, the window or the size
 };
@@ -100,8 +104,14 @@ public:
     std::uint64_t admit(unsigned node) { return out_.admit(node); }
     /// This life's stream is taken from that sequence on. A former life of the node ends.
     void begin(unsigned node, std::uint64_t incarnation, std::uint64_t first, std::int64_t now);
-    /// It receives and sends no more.
-    void end(unsigned node);
+    /// It receives and sends no more. What others have of its stream beyond what is here is still taken from them, until a new
+    /// life of it begins.
+    void end(unsigned node, std::int64_t now);
+    /// Whether all members that said how far they have an ended stream have as much as is here, or time is up.
+    bool is_settled(unsigned node, std::int64_t now) const noexcept;
+    bool all_settled(std::int64_t now) const noexcept;
+    /// Says in the datagram under composition how far ended streams are here.
+    void add_ended(DatagramWriter& writer);
     bool takes(unsigned node) const noexcept { return peers_[node].in != nullptr; }
 
     /// Batches under way at most, if that is less than the largest window.
@@ -144,8 +154,12 @@ private:
         std::optional<LifeKey> key;
         ReplayWindow replays;
         RoundTrip round_trip;
-        std::unique_ptr<InStream> in;  ///< null: no member
-        std::uint64_t acked = 0;       ///< what it was told that we have
+        std::unique_ptr<InStream> in;     ///< null: no member
+        std::uint64_t acked = 0;          ///< what it was told that we have
+        std::unique_ptr<InStream> ended;  ///< of its former life, till the next begins
+        std::uint64_t ended_life = 0;
+        std::int64_t ended_ns = 0;
+        std::vector<std::uint64_t> others_have;  ///< of the ended stream, each node as it said
         std::int64_t heard_ns = 0;
         std::int64_t heard_sent_ns = 0;  ///< the send time of its newest datagram
         unsigned asks_after = 0;  ///< so many members come before this node behind it in the ring
@@ -155,7 +169,6 @@ private:
     void send(DatagramWriter& writer, std::int64_t now);
     void send_batch_again(std::uint64_t sequence, std::uint8_t flags, std::int64_t now);
     void send_repairs(std::int64_t now);
-    void ask(unsigned node, std::int64_t now);
     void add_acks(DatagramWriter& writer);
     void add_echo(DatagramWriter& writer, std::int64_t now);
 
@@ -166,6 +179,12 @@ private:
     void take_given(const Given& given, std::int64_t now);
     void take_acks(unsigned from, const Section& section, std::int64_t now);
     void take_missing(const Section& section, std::int64_t now);
+    void take_position(unsigned from, const Ack& ack, std::int64_t now);
+    void give(unsigned node, const Missing& missing, std::int64_t now);
+    void ask(unsigned node, InStream& stream, std::uint64_t life, std::uint8_t flags,
+             std::int64_t now);
+    void take_batch_of(unsigned origin, InStream& stream, const Batch& batch, std::int64_t now,
+                       bool& is_new);
     void take_echoes(const Header& header, const Section& section, std::int64_t now);
     void owe_ack(Peer& peer, bool at_once, std::int64_t now);
     void note_round_trip(unsigned node);

@@ -30,12 +30,18 @@ void SnapshotTaker::note_write(unsigned origin, std::uint64_t sequence,
     std::fill(first, first + place.words, by);
 }
 
-void SnapshotTaker::note_departure(unsigned origin) noexcept {
-    admitted_.erase(origin);
+void SnapshotTaker::note_admission(unsigned origin, std::uint64_t first) noexcept {
+    admitted_.insert(origin);
+    first_[origin] = first;
     needed_[origin] = 0;
     for (std::uint64_t& by : set_by_) {
         if (by >> kSequenceBits == origin) by = 0;
     }
+}
+
+void SnapshotTaker::note_departure(unsigned origin) noexcept {
+    admitted_.erase(origin);
+    needed_[origin] = 0;
     for (Question& question : questions_) question.origins.erase(origin);
 }
 

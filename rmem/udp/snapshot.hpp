@@ -51,12 +51,10 @@ public:
 
     explicit SnapshotTaker(std::uint64_t bank_words);
 
-    /// The origin's stream is taken from there on: answers must cover all before it.
-    void note_admission(unsigned origin, std::uint64_t first) noexcept {
-        admitted_.insert(origin);
-        first_[origin] = first;
-    }
-    /// Its life has ended: nothing is awaited of it any more. Takes the time of a look at each word.
+    /// A life of the origin: its stream is taken from there on, answers must cover all before it. Takes the time of a look
+    /// at each word.
+    void note_admission(unsigned origin, std::uint64_t first) noexcept;
+    /// Its life has ended: nothing is awaited of it any more. What was set by it stays newer.
     void note_departure(unsigned origin) noexcept;
     /// This place was set by that batch of the origin.
     void note_write(unsigned origin, std::uint64_t sequence, const Place& place) noexcept;

@@ -169,7 +169,11 @@ public:
         for (const auto& node : all) {
             if (!node) continue;
             if (first == nullptr) first = node.get();
-            EXPECT_EQ(node->words, first->words) << "nodes " << node->id << " and " << first->id;
+            const auto [here, there] =
+                std::mismatch(node->words.begin(), node->words.end(), first->words.begin());
+            EXPECT_EQ(here, node->words.end())
+                << "nodes " << node->id << " and " << first->id << " at word "
+                << here - node->words.begin() << ": " << *here << " and " << *there;
         }
     }
 
@@ -299,8 +303,9 @@ TEST(Core, that_nobody_hears_any_more_learns_that_it_was_dropped) {
     ring.expect_equal_banks();
 }
 
-TEST(Core, with_others_ends_whole_whatever_happened) {
-    for (std::uint64_t seed = 1; seed <= 25; ++seed) {
+TEST(Core, with_others_ends_whole_and_with_equal_banks_whatever_happened) {
+    for (std::uint64_t seed = 1; seed <= 60; ++seed) {
+        SCOPED_TRACE("seed " + std::to_string(seed));
         SplitMix64 dice(seed * 7919);
         Weather weather;
         weather.lost_percent = static_cast<unsigned>(dice.below(16));
@@ -331,6 +336,7 @@ TEST(Core, with_others_ends_whole_whatever_happened) {
         }
         ASSERT_TRUE(ring.run_until([&] { return ring.is_whole(); }, 20'000 * kMillisecond))
             << "seed " << seed << ring.describe();
+        ring.expect_equal_banks();
     }
 }
 

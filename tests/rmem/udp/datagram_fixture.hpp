@@ -92,7 +92,8 @@ struct UdpDatagram : ::testing::Test {
         ASSERT_TRUE(writer.begin_ask(question) && writer.add_part({5, 6}));
         NodeSet origins;
         origins.insert(200);
-        ASSERT_TRUE(writer.add_vector(question, 5, origins, std::array<std::uint64_t, kMaxNodes>{}));
+        ASSERT_TRUE(
+            writer.add_vector(question, 5, origins, std::array<std::uint64_t, kMaxNodes>{}));
         ASSERT_NE(writer.add_chunk(question, {30, 1}), nullptr);
         ASSERT_TRUE(writer.add_zeros(question, {40, 1000}));
     }

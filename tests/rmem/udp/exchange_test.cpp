@@ -119,7 +119,7 @@ TEST(Exchange, has_no_room_while_a_receiver_is_silent_and_room_again_without_it)
     }
     hosts.run(hosts.now + 50'000'000);
     EXPECT_FALSE(hosts[0].has_room(1));
-    hosts[0].end(2);
+    hosts[0].end(2, hosts.now);
     EXPECT_TRUE(hosts[0].has_room(1));
     EXPECT_EQ(hosts.all[1]->bank[0], value);
 }
