@@ -286,7 +286,7 @@ std::uint32_t World::word(unsigned node, std::size_t offset) const noexcept {
 
 std::uint64_t World::counter(unsigned node, LinkCounter id) const noexcept {
     std::uint64_t sum = nodes_[node].link->get(id);
-    for (const Rank& rank : ranks_) sum += rank.node == node ? rank.link->get(id) : 0;
+    for (const Rank& rank : ranks_of(node)) sum += rank.link->get(id);
     return sum;
 }
 

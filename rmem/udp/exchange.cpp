@@ -220,7 +220,7 @@ void Exchange::owe_ack(Peer& peer, bool at_once, std::int64_t now) {
     const auto node = static_cast<unsigned>(&peer - peers_.data());
     acks_due_.insert(node);
     const std::uint64_t open = peer.in->applied() - peer.acked;
-    const bool is_much = open >= config_.most_batches / kAcksAWindow;
+    const bool is_much = open >= out_.window() / kAcksAWindow;
     ack_due_ns_ = std::min(ack_due_ns_, at_once || is_much ? now : now + kAckNs);
 }
 
@@ -348,10 +348,8 @@ void Exchange::take_section(const Header& header, const Section& section, std::i
     }
 }
 
-/// False in `is_new` for what was here already.
-void Exchange::take_batch_of(unsigned origin, InStream& stream, const Batch& batch,
-                             std::int64_t now, bool& is_new) {
-    is_new = false;
+void Exchange::apply_in_order(unsigned origin, InStream& stream, const Batch& batch,
+                              std::int64_t now) {
     if (!batch.is_inside(config_.bank_bytes)) {
         ++counters_.outside;
         return;
@@ -361,7 +359,6 @@ void Exchange::take_batch_of(unsigned origin, InStream& stream, const Batch& bat
         case InStream::Offer::known: ++counters_.repeated; return;
         default: ++counters_.outside; return;
     }
-    is_new = true;
     while (const auto body = stream.take()) {
         ++counters_.batches_applied;
         edge_.apply(origin, Batch(*body), now);
@@ -370,8 +367,7 @@ void Exchange::take_batch_of(unsigned origin, InStream& stream, const Batch& bat
 
 void Exchange::take_batch(unsigned origin, const Batch& batch, bool ack_at_once, std::int64_t now) {
     Peer& peer = peers_[origin];
-    bool is_new = false;
-    take_batch_of(origin, *peer.in, batch, now, is_new);
+    apply_in_order(origin, *peer.in, batch, now);
     owe_ack(peer, ack_at_once, now);  // of a repeated one, too: the last ack may have been lost
 }
 
@@ -379,11 +375,10 @@ void Exchange::take_given(const Given& given, std::int64_t now) {
     const MemberLife origin = given.origin();
     if (origin.node >= peers_.size() || origin.node == config_.node) return;
     Peer& peer = peers_[origin.node];
-    bool is_new = false;
     if (peer.in && peer.incarnation == origin.incarnation) {
         take_batch(origin.node, given.batch(), false, now);
     } else if (peer.ended && peer.ended_life == origin.incarnation) {
-        take_batch_of(origin.node, *peer.ended, given.batch(), now, is_new);
+        apply_in_order(origin.node, *peer.ended, given.batch(), now);
     } else {
         ++counters_.no_member;
     }
@@ -479,7 +474,12 @@ void Exchange::on_tick(std::int64_t now) {
     for (unsigned node = 0; node < peers_.size(); ++node) {
         Peer& peer = peers_[node];
         if (peer.in) ask(node, *peer.in, peer.incarnation, 0, now);
-        if (peer.ended) ask(node, *peer.ended, peer.ended_life, Section::kFromAnybody, now);
+        if (!peer.ended) continue;
+        if (now - peer.ended_ns >= 2 * config_.hear_ns) {
+            peer.ended.reset();  // what nobody has given by now nobody has
+        } else {
+            ask(node, *peer.ended, peer.ended_life, Section::kFromAnybody, now);
+        }
     }
     if (const auto sequence = out_.probe(now)) {
         ++counters_.probes_sent;

@@ -183,8 +183,7 @@ private:
     void give(unsigned node, const Missing& missing, std::int64_t now);
     void ask(unsigned node, InStream& stream, std::uint64_t life, std::uint8_t flags,
              std::int64_t now);
-    void take_batch_of(unsigned origin, InStream& stream, const Batch& batch, std::int64_t now,
-                       bool& is_new);
+    void apply_in_order(unsigned origin, InStream& stream, const Batch& batch, std::int64_t now);
     void take_echoes(const Header& header, const Section& section, std::int64_t now);
     void owe_ack(Peer& peer, bool at_once, std::int64_t now);
     void note_round_trip(unsigned node);

@@ -40,6 +40,7 @@ public:
     const NodeSet& receivers() const noexcept { return receivers_; }
     /// At least 1, at most what was given to the constructor. What is under way stays so.
     void set_window(std::uint32_t batches) noexcept;
+    std::uint32_t window() const noexcept { return window_; }
 
     // ---- Sending
     bool has_room(std::uint32_t batches = 1) const noexcept {
