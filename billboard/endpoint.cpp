@@ -4,6 +4,7 @@
 #include "billboard/endpoint_core.hpp"
 #include "rmem/ring_memory.hpp"
 #include "rmem/sim/sim_memory.hpp"
+#include "rmem/udp_memory.hpp"
 
 #include <fmt/format.h>
 
@@ -11,6 +12,8 @@ namespace billboard {
 
 extern template class EndpointCore<rmem::RingMemory, InlineBoard>;
 extern template class EndpointCore<rmem::RingMemory, PaperBoard>;
+extern template class EndpointCore<rmem::UdpMemory, InlineBoard>;
+extern template class EndpointCore<rmem::UdpMemory, PaperBoard>;
 extern template class EndpointCore<rmem::sim::SimMemory, InlineBoard>;
 extern template class EndpointCore<rmem::sim::SimMemory, PaperBoard>;
 
@@ -70,7 +73,7 @@ std::unique_ptr<Endpoint> Endpoint::open() {
     const rmem::Member member = environment.member(config);
     const Deadline deadline =
         Deadline::in(environment.join_timeout_ns.value_or(rmem::kDefaultJoinTimeoutNs));
-    return open(rmem::Ring::open(config, deadline), member, settings, deadline);
+    return open(rmem::Ring::open(config, deadline, member.node), member, settings, deadline);
 }
 
 std::unique_ptr<Endpoint> Endpoint::open(std::shared_ptr<rmem::Ring> ring, rmem::Member member,
@@ -85,17 +88,20 @@ std::unique_ptr<Endpoint> Endpoint::open(std::shared_ptr<rmem::Ring> ring, rmem:
             return make<rmem::RingMemory>(
                 std::move(ring), member, settings, deadline,
                 rmem::RingOptions::from(rmem::Environment::read(), config));
+        case rmem::LinkKind::udp:
+            return make<rmem::UdpMemory>(std::move(ring), member, settings, deadline,
+                                         rmem::UdpOptions::from(rmem::Environment::read()));
         case rmem::LinkKind::sim:
             throw rmem::Error(rmem::Errc::unknown_link,
                               "RMEM_LINK: link sim has no processes of its own, its programs are "
                               "functions in one process (`rmem sim`, billboard/simulation.hpp); "
-                              "give direct or ring");
+                              "give direct, ring or udp");
         default: break;
     }
     throw rmem::Error(
         rmem::Errc::unknown_link,
         fmt::format("RMEM_LINK: the billboard of this program does not run on link '{}'; "
-                    "give direct or ring",
+                    "give direct, ring or udp",
                     rmem::name_of(config.link)));
 }
 

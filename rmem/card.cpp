@@ -4,6 +4,7 @@
 #include "rmem/direct_card.hpp"
 #include "rmem/ring_memory.hpp"
 #include "rmem/sim/sim_card.hpp"
+#include "rmem/udp_memory.hpp"
 
 #include <fmt/format.h>
 
@@ -13,9 +14,11 @@ namespace rmem {
 
 namespace {
 
-class RingCard final : public HostCard {
+/// A card of a link with a bank per node.
+template <class M>
+class ReplicaCard final : public HostCard {
 public:
-    RingCard(std::shared_ptr<Ring> ring, Member member)
+    ReplicaCard(std::shared_ptr<Ring> ring, Member member)
         : HostCard(std::move(ring), member),
           memory_(member_),
           interrupts_(member_.ring(), member.rank, memory_.interrupts()) {}
@@ -42,11 +45,11 @@ public:
     CardInterrupts& interrupts() override { return interrupts_; }
     std::int64_t bound_ns() const override { return memory_.bound_ns(); }
     void on_bound_violation(std::function<void(const BoundViolation&)> callback) override {
-        memory_.engine().on_bound_violation(std::move(callback));
+        memory_.on_bound_violation(std::move(callback));
     }
 
 private:
-    RingMemory memory_;
+    M memory_;
     HostInterrupts interrupts_;  // last: it uses the memory's
 };
 
@@ -59,23 +62,28 @@ std::unique_ptr<Card> Card::open() {
     const Environment environment = Environment::read();
     const RingConfig config = environment.ring_config();
     const auto timeout = environment.join_timeout_ns.value_or(kDefaultJoinTimeoutNs);
-    return make(Ring::open(config, Deadline::in(timeout)), environment.member(config));
+    const Member member = environment.member(config);
+    return make(Ring::open(config, Deadline::in(timeout), member.node), member);
 }
 
 std::unique_ptr<Card> Card::make(std::shared_ptr<Ring> ring, Member member) {
     const LinkKind link = ring->config().link;
     if (link == LinkKind::direct) return std::make_unique<DirectCard>(std::move(ring), member);
-    if (link == LinkKind::ring) return std::make_unique<RingCard>(std::move(ring), member);
+    if (link == LinkKind::ring) {
+        return std::make_unique<ReplicaCard<RingMemory>>(std::move(ring), member);
+    }
+    if (link == LinkKind::udp) {
+        return std::make_unique<ReplicaCard<UdpMemory>>(std::move(ring), member);
+    }
     if (link == LinkKind::sim) {
         throw Error(Errc::unknown_link,
                     "link sim has no processes of its own (RMEM_LINK), its programs are functions "
-                    "in one process (rmem/sim/world.hpp), which use Node::open(); give direct or "
-                    "ring");
+                    "in one process (rmem/sim/world.hpp), which use Node::open(); give direct, "
+                    "ring or udp");
     }
     throw Error(
         Errc::unknown_link,
-        fmt::format("link '{}' is not for a process on one host (RMEM_LINK); give direct or ring",
-                    name_of(link)));
+        fmt::format("there is no link '{}' (RMEM_LINK); give direct, ring or udp", name_of(link)));
 }
 
 }  // namespace rmem

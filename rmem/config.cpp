@@ -260,6 +260,10 @@ void RingConfig::check() const {
     check_timing(timing);
 }
 
+std::string RingConfig::segment_name(unsigned node) const {
+    return is_remote() ? fmt::format("{}@{}", name, node) : name;
+}
+
 std::uint64_t RingConfig::hash() const noexcept {
     Fnv fnv;
     for (const std::uint64_t value :

@@ -28,7 +28,9 @@ inline constexpr std::size_t kDefaultUserBytes = std::size_t{1} << 20;
 inline constexpr std::size_t kMaxSystemBytes = std::size_t{1} << 34;
 inline constexpr std::int64_t kDefaultJoinTimeoutNs = 30'000'000'000;
 inline constexpr unsigned kInterruptQueueEntries = 1024;
-inline constexpr std::size_t kLogBytes = std::size_t{1} << 20;  ///< per rank, on links that log
+inline constexpr std::size_t kLogBytes = std::size_t{1} << 20;        ///< per rank, on link ring
+inline constexpr std::size_t kClientLogBytes = std::size_t{1} << 17;  ///< per rank, on link udp
+inline constexpr std::size_t kRosterBytes = kMaxRanks * kWordBytes;   ///< on link udp
 
 /// How writes travel between banks.
 enum class LinkKind : std::uint32_t { direct = 1, ring = 2, udp = 3, sim = 4 };
@@ -49,8 +51,16 @@ struct RingConfig {
     std::uint64_t system_hash = 0;               ///< hash of their layout; 0: none
     std::string unix_group;  ///< RMEM_UNIX_GROUP: share with a group (mode 0660)
 
-    std::size_t bank_bytes() const noexcept { return user_bytes + system_bytes; }
-    unsigned banks() const noexcept { return link == LinkKind::direct ? 1 : nodes; }
+    /// Whether the other nodes are elsewhere: a segment then holds one node's bank.
+    bool is_remote() const noexcept { return link == LinkKind::udp; }
+    /// Where a word per rank says who is there, on links whose nodes are elsewhere.
+    std::size_t roster_offset() const noexcept { return user_bytes + system_bytes; }
+    std::size_t bank_bytes() const noexcept {
+        return roster_offset() + (is_remote() ? kRosterBytes : 0);
+    }
+    unsigned banks() const noexcept { return link == LinkKind::direct || is_remote() ? 1 : nodes; }
+    /// The segment that a node of it uses on this host: by name, with `@<node>` where nodes are elsewhere.
+    RMEM_API std::string segment_name(unsigned node) const;
 
     /// Throws `Error` naming the first value that cannot be.
     RMEM_API void check() const;

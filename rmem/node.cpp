@@ -100,7 +100,7 @@ Node Node::open() {
 }
 
 Node::Node(const RingConfig& config, Member member)
-    : Node(Ring::open(config, Deadline::in(kDefaultJoinTimeoutNs)), member) {}
+    : Node(Ring::open(config, Deadline::in(kDefaultJoinTimeoutNs), member.node), member) {}
 
 Node::Node(std::shared_ptr<Ring> ring, Member member)
     : Node(std::make_unique<Impl>(Card::make(std::move(ring), member))) {}

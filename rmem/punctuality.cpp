@@ -28,9 +28,10 @@ std::optional<BoundViolation> Punctuality::arrived(const Arrival& arrival) noexc
         slot_.lateness.record(lateness);
         slot_.link.raise_to(LinkCounter::late_max_ns, lateness);
     }
-    if (bound_ns_ == 0 || propagation <= bound_ns_) return std::nullopt;
+    const std::int64_t certain = propagation - arrival.doubt_ns;
+    if (bound_ns_ == 0 || certain <= bound_ns_) return std::nullopt;
     const std::int64_t bound = bound_of(arrival);
-    if (propagation <= bound) return std::nullopt;
+    if (certain <= bound) return std::nullopt;
     BoundViolation violation{arrival.origin, arrival.offset, arrival.written_ns, propagation,
                              false};
     violation.by_host = arrival.due_ns - arrival.written_ns - arrival.unseen_ns <= bound;

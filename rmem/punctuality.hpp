@@ -15,6 +15,8 @@
 /// The bound is for a write that finds its transmit FIFO empty; a derived one grows by what was queued
 /// before it (LogRecord::queued_words), a configured one is what it is.
 ///
+/// Where the origin's clock is known with an error, only what breaks the bound for certain counts as a violation.
+///
 /// Thread safety: whoever runs the node's engine. Units: nanoseconds.
 
 #include "rmem/bound_violation.hpp"
@@ -37,6 +39,7 @@ public:
         std::uint32_t words = 0;
         std::uint32_t queued_words = 0;
         std::int64_t written_ns = 0;
+        std::int64_t doubt_ns = 0;   ///< it may have been written so much earlier or later
         std::int64_t unseen_ns = 0;  ///< of the propagation: before the writer had published it
         std::int64_t due_ns = 0;
         std::int64_t applied_ns = 0;

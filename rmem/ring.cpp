@@ -4,6 +4,7 @@
 #include "rmem/interrupts.hpp"
 #include "rmem/marks.hpp"
 #include "rmem/node_slot.hpp"
+#include "rmem/udp/node_board.hpp"
 #include "rmem/write_stamps.hpp"
 
 #include <fmt/format.h>
@@ -23,6 +24,7 @@ namespace {
 // Which byte of the segment says what by being locked.
 constexpr std::uint64_t kLifeCycleByte = 0;  // held while the segment is made, joined or removed
 constexpr std::uint64_t kPresenceByte = 1;   // shared by everybody who takes part
+constexpr std::uint64_t kEngineByte = 2;     // whoever runs the engine of the segment's node
 constexpr std::uint64_t kFirstRankByte = 16;
 
 constexpr std::size_t kHeaderBytes = 4096;
@@ -56,16 +58,17 @@ void copy_settings(const From& from, To& to) {
     to.timing = from.timing;
 }
 
-ConfigRecord record_of(const RingConfig& config) {
+ConfigRecord record_of(const RingConfig& config, unsigned node) {
     ConfigRecord record{};
     copy_settings(config, record);
+    record.own_node = config.is_remote() ? node : 0;
     return record;
 }
 
 RingConfig config_of(const std::string& name, const ConfigRecord& record) {
     RingConfig config;
-    config.name = name;
     copy_settings(record, config);
+    config.name = config.is_remote() ? name.substr(0, name.rfind('@')) : name;
     return config;
 }
 
@@ -95,6 +98,10 @@ RingConfig checked_config(const Segment& segment, const std::string& name,
     const RingConfig found = config_of(name, header.config);
     try {
         found.check();
+        if (found.segment_name(header.config.own_node) != name ||
+            header.config.own_node >= found.nodes) {
+            throw Error(Errc::foreign_segment, "it is another node's");
+        }
     } catch (const Error& e) {
         throw foreign(fmt::format("has an impossible configuration ({})", e.what()));
     }
@@ -152,6 +159,21 @@ Error no_such_ring(const std::string& name) {
                     name, Segment::object_name(name), name));
 }
 
+/// The segment that a name means: its own, or that of the only node of a ring over several hosts.
+std::string segment_named(const std::string& name) {
+    std::vector<std::string> nodes;
+    for (const std::string& found : Segment::list()) {
+        if (found == name) return name;
+        if (found.substr(0, found.rfind('@')) == name) nodes.push_back(found);
+    }
+    if (nodes.size() > 1) {
+        throw Error(Errc::bad_rank,
+                    fmt::format("this host has {} nodes of ring '{}'; say which one, as in '{}'",
+                                nodes.size(), name, nodes.front()));
+    }
+    return nodes.empty() ? name : nodes.front();
+}
+
 /// Whether only the dead have to do with a segment, seen with its life-cycle lock held: a ring whose
 /// members died, of whatever version, or one whose maker died before it was one. What is neither
 /// belongs to somebody else.
@@ -169,15 +191,18 @@ bool is_left_behind(const Segment& segment) {
 
 SegmentLayout::SegmentLayout(const RingConfig& config) {
     constexpr std::size_t kPage = 4096;
-    const bool logs_kept = config.link == LinkKind::ring;
+    const unsigned areas = config.is_remote() ? 1 : config.nodes;
     attention = kHeaderBytes;
     stamps = attention + kMaxRanks * sizeof(std::uint32_t);
     ranks = round_up(stamps + WriteStamps::kBytes, kPage);
     nodes = round_up(ranks + config.ranks * sizeof(RankSlot), kPage);
-    interrupts = round_up(nodes + config.nodes * sizeof(NodeSlot), kPage);
+    board = round_up(nodes + config.nodes * sizeof(NodeSlot), kPage);
+    interrupts = round_up(board + (config.is_remote() ? sizeof(udp::NodeBoard) : 0), kPage);
     interrupt_stride = round_up(interrupt_area_bytes(config), kPage);
-    logs = interrupts + config.nodes * interrupt_stride;
-    log_stride = logs_kept ? kLogBytes : 0;
+    logs = interrupts + areas * interrupt_stride;
+    log_stride = config.link == LinkKind::ring ? kLogBytes
+                 : config.is_remote()          ? kClientLogBytes
+                                               : 0;
     banks = logs + config.ranks * log_stride;
     bank_stride = round_up(config.bank_bytes(), kPage);
     total = banks + config.banks() * bank_stride;
@@ -189,9 +214,10 @@ Ring::Ring(RingConfig config, Segment segment, std::optional<ByteLock> presence)
       segment_(std::move(segment)),
       presence_(std::move(presence)) {}
 
-std::shared_ptr<Ring> Ring::make(const RingConfig& config) {
+std::shared_ptr<Ring> Ring::make(const RingConfig& config, unsigned node) {
     const SegmentLayout layout(config);
-    auto made = Segment::create(config.name, layout.total, config.unix_group, kLifeCycleByte);
+    auto made =
+        Segment::create(config.segment_name(node), layout.total, config.unix_group, kLifeCycleByte);
     if (!made) return nullptr;
     RMEM_MARK("ring.mapped");
     SegmentHeader& header = header_of(made->segment);
@@ -200,7 +226,7 @@ std::shared_ptr<Ring> Ring::make(const RingConfig& config) {
     header.version = kSegmentVersion;
     header.creator_pid = static_cast<std::uint32_t>(::getpid());
     header.creator_start_time = process_start_time(header.creator_pid);
-    header.config = record_of(config);
+    header.config = record_of(config, node);
     header.config_hash = config.hash();
     header.segment_bytes = layout.total;
     header.made_ns = now_ns();
@@ -230,20 +256,22 @@ std::shared_ptr<Ring> Ring::join(const RingConfig* expected, const std::string& 
     return nullptr;
 }
 
-std::shared_ptr<Ring> Ring::open(const RingConfig& config, Deadline deadline) {
+std::shared_ptr<Ring> Ring::open(const RingConfig& config, Deadline deadline, unsigned node) {
     config.check();
     for (;;) {
-        if (auto ring = join(&config, config.name, deadline)) return ring;
-        if (auto ring = make(config)) return ring;
+        if (auto ring = join(&config, config.segment_name(node), deadline)) return ring;
+        if (auto ring = make(config, node)) return ring;
     }
 }
 
-std::shared_ptr<Ring> Ring::attach(const std::string& name) {
+std::shared_ptr<Ring> Ring::attach(const std::string& given) {
+    const std::string name = segment_named(given);
     if (auto ring = join(nullptr, name, Deadline::in(kDefaultJoinTimeoutNs))) return ring;
     throw no_such_ring(name);
 }
 
-std::shared_ptr<Ring> Ring::observe(const std::string& name) {
+std::shared_ptr<Ring> Ring::observe(const std::string& given) {
+    const std::string name = segment_named(given);
     auto segment = Segment::open(name);
     if (!segment) throw no_such_ring(name);
     RingConfig config = checked_config(*segment, name, nullptr);
@@ -264,7 +292,7 @@ Ring::~Ring() {
         }
         if (leaving && !segment_.is_locked(kPresenceByte) && segment_.is_linked()) {
             RMEM_MARK("ring.leaving");
-            Segment::remove(config_.name);
+            Segment::remove(segment_name());
         }
     } catch (const Error&) {  // NOLINT: a destructor; `rmem clean` removes what stays
     }
@@ -298,7 +326,12 @@ NodeSlot& Ring::node(unsigned n) const noexcept {
 }
 
 std::byte* Ring::interrupt_area(unsigned node) const noexcept {
-    return segment_.data() + layout_.interrupts + node * layout_.interrupt_stride;
+    const unsigned index = config_.is_remote() ? 0 : node;
+    return segment_.data() + layout_.interrupts + index * layout_.interrupt_stride;
+}
+
+udp::NodeBoard& Ring::board() const noexcept {
+    return *reinterpret_cast<udp::NodeBoard*>(segment_.data() + layout_.board);
 }
 
 std::byte* Ring::log(unsigned rank) const noexcept {
@@ -319,6 +352,14 @@ bool Ring::is_alive(unsigned rank) const noexcept {
 
 bool Ring::has_members() const noexcept {
     return segment_.is_locked(kPresenceByte);
+}
+
+std::optional<ByteLock> Ring::try_lock_engine() const {
+    return segment_.try_lock(kEngineByte);
+}
+
+bool Ring::has_engine() const noexcept {
+    return segment_.is_locked(kEngineByte);
 }
 
 unsigned Ring::joined_ranks() const noexcept {
@@ -400,6 +441,13 @@ Membership::Membership(std::shared_ptr<Ring> ring, Member member)
     }
     // (4) - this release-store synchronizes-with the acquire-loads (6) and (7)
     mine.state.store(static_cast<std::uint32_t>(RankState::joined), std::memory_order_release);
+}
+
+void Membership::follow(std::uint32_t former) noexcept {
+    if (former < incarnation_) return;
+    incarnation_ = former + 1;
+    slot().incarnation.store(incarnation_,
+                             std::memory_order_relaxed);  // relaxed is enough: for people
 }
 
 Membership::~Membership() {

@@ -3,12 +3,15 @@
 
 /// A ring on this host: the segment that holds its banks, and who takes part.
 ///
-/// Segment   header | attention words, write stamps | rank slots | node slots | interrupt areas | logs | banks
+/// Segment   header | attention words, write stamps | rank slots | node slots | node board | interrupt areas | logs |
+///           banks. On link udp it is one node's, with one bank and one interrupt area, and a board on which its
+///           engine shows itself (rmem/udp/node_board.hpp).
 ///           All places follow from the configuration (`SegmentLayout`); nothing is trusted that the
 ///           segment says about itself before the header's hash agrees with that computation.
 /// Life      The first to come makes the segment, the last to leave removes it. Presence and ranks
 ///           are byte locks (rmem/segment.hpp), so a killed process leaves both by dying. A segment
 ///           that only the dead have left behind is replaced by the next ring of that name.
+/// Engine    on link udp one process runs the node's engine, a rank or a daemon: who holds the engine's byte.
 /// Thread safety: a Ring may be shared by threads; a Membership belongs to one.
 /// Errors: `rmem::Error` while opening and joining; nothing later.
 
@@ -29,7 +32,7 @@
 namespace rmem {
 
 inline constexpr std::uint64_t kSegmentMagic = 0x31474e49524d4d52;  // "RMMRING1", little-endian
-inline constexpr std::uint32_t kSegmentVersion = 1;
+inline constexpr std::uint32_t kSegmentVersion = 2;
 inline constexpr std::uint32_t kEndianMark = 0x01020304;
 
 enum class SegmentState : std::uint32_t { empty = 0, making = 1, ready = 2 };
@@ -38,7 +41,7 @@ enum class SegmentState : std::uint32_t { empty = 0, making = 1, ready = 2 };
 struct ConfigRecord {
     std::uint32_t nodes, ranks;
     LinkKind link;
-    std::uint32_t reserved;
+    std::uint32_t own_node;  ///< whose segment it is, on link udp
     std::uint64_t user_bytes, system_bytes, system_hash;
     std::int64_t bound_ns;
     TimingProfile timing;
@@ -58,7 +61,13 @@ struct SegmentHeader {
     ConfigRecord config;
 };
 
-enum class RankState : std::uint32_t { absent = 0, joined = 1, left = 2 };
+enum class RankState : std::uint32_t {
+    absent = 0,
+    joined = 1,
+    left = 2,
+    elsewhere = 3,  ///< joined on another host
+    lost = 4        ///< died on another host, or that host is out of reach
+};
 
 /// What a rank shows of itself on this host. Written by the rank's process, except `wake`.
 struct alignas(kLineBytes) RankSlot {
@@ -79,20 +88,27 @@ struct NodeSlot;
 
 /// Where things lie in the segment of a configuration.
 struct SegmentLayout {
-    std::size_t attention = 0, stamps = 0, ranks = 0, nodes = 0, interrupts = 0, logs = 0,
-                banks = 0;
+    std::size_t attention = 0, stamps = 0, ranks = 0, nodes = 0, board = 0, interrupts = 0,
+                logs = 0, banks = 0;
     std::size_t interrupt_stride = 0, log_stride = 0, bank_stride = 0;
     std::size_t total = 0;
 
     RMEM_API explicit SegmentLayout(const RingConfig& config);
 };
 
+namespace udp {
+struct NodeBoard;
+}
+
 class RMEM_API Ring {
 public:
     /// Joins the ring, making it when it is not there (or only left behind by the dead).
     /// A configuration without system regions joins a ring that has some, and leaves them alone.
-    static std::shared_ptr<Ring> open(const RingConfig& config, Deadline deadline);
-    /// Joins an existing ring with whatever configuration it has.
+    /// `node`: whose segment, on link udp.
+    static std::shared_ptr<Ring> open(const RingConfig& config, Deadline deadline,
+                                      unsigned node = 0);
+    /// Joins an existing ring with whatever configuration it has. Of a ring over several hosts the name may
+    /// say the node (`name@3`); it must where this host has several of it.
     static std::shared_ptr<Ring> attach(const std::string& name);
     /// Looks at a ring, even a dead one, without keeping it alive or removing it.
     static std::shared_ptr<Ring> observe(const std::string& name);
@@ -104,15 +120,22 @@ public:
     const RingConfig& config() const noexcept { return config_; }
     const SegmentHeader& header() const noexcept;
 
-    /// The bank of a node (on `direct` all nodes share one).
+    /// Whose segment it is, on link udp.
+    unsigned own_node() const noexcept { return header().config.own_node; }
+    /// Its name on this host, for tools.
+    std::string segment_name() const { return config_.segment_name(own_node()); }
+
+    /// The bank of a node (on `direct` all nodes share one; on `udp` it is the own one).
     std::byte* bank(unsigned node) const noexcept {
-        const unsigned index = config_.link == LinkKind::direct ? 0 : node;
+        const unsigned index = config_.banks() == 1 ? 0 : node;
         return segment_.data() + layout_.banks + index * layout_.bank_stride;
     }
     RankSlot& rank(unsigned r) const noexcept;
     NodeSlot& node(unsigned n) const noexcept;
     std::byte* interrupt_area(unsigned node) const noexcept;
     std::byte* log(unsigned rank) const noexcept;
+    std::size_t log_bytes() const noexcept { return layout_.log_stride; }
+    udp::NodeBoard& board() const noexcept;  ///< on link udp
 
     /// One word per rank, non-zero while the rank sleeps or wants to be told (rmem/waiting.hpp).
     /// Dense, so that a sender to many looks at few lines.
@@ -125,6 +148,10 @@ public:
     bool is_alive(unsigned rank) const noexcept;
     /// Whether anybody takes part.
     bool has_members() const noexcept;
+    /// Makes the caller the one who runs the node's engine, until the lock is released; nothing when another does.
+    std::optional<ByteLock> try_lock_engine() const;
+    /// Whether a live process runs the node's engine. One system call.
+    bool has_engine() const noexcept;
     /// The ranks of this host that are joined and alive, as counted by their slots (no system call:
     /// a killed one counts until somebody notices).
     unsigned joined_ranks() const noexcept;
@@ -135,7 +162,7 @@ private:
     friend class Membership;
     Ring(RingConfig config, Segment segment, std::optional<ByteLock> presence);
     bool only_the_dying_remain() const noexcept;
-    static std::shared_ptr<Ring> make(const RingConfig& config);
+    static std::shared_ptr<Ring> make(const RingConfig& config, unsigned node);
     static std::shared_ptr<Ring> join(const RingConfig* expected, const std::string& name,
                                       Deadline deadline);
 
@@ -158,6 +185,8 @@ public:
     const std::shared_ptr<Ring>& shared_ring() const noexcept { return ring_; }
     unsigned rank() const noexcept { return member_.rank; }
     unsigned node() const noexcept { return member_.node; }
+    /// Others remember a former life of this rank that was not on this host: this one comes after it.
+    void follow(std::uint32_t former) noexcept;
     /// 1 for the first process that has been this rank, 2 for the next…
     std::uint32_t incarnation() const noexcept { return incarnation_; }
     RankSlot& slot() const noexcept { return ring_->rank(member_.rank); }

@@ -1,15 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "rmem/ring_memory.hpp"
 
-#include "rmem/changed_runs.hpp"
 #include "rmem/ring_join.hpp"
 
 #include <fmt/format.h>
 #include <sched.h>
 
 #include <algorithm>
-#include <array>
-#include <cstring>
 
 namespace rmem {
 
@@ -46,16 +43,11 @@ RingMemory::RingMemory(Membership& member)
     : RingMemory(member, RingOptions::from(Environment::read(), member.ring().config())) {}
 
 RingMemory::RingMemory(Membership& member, const RingOptions& options)
-    : member_(member),
-      ring_(member.ring()),
+    : BankWriter(member.ring(), member.node(), member.rank()),
+      member_(member),
       node_(member.node()),
-      rank_(member.rank()),
-      bank_(ring_.bank(node_)),
-      counters_(member.slot().link),
-      attention_(ring_.attention()),
       log_(ring_.log(rank_), kLogBytes),
       faults_(options.faults, node_, rank_),
-      waiter_(ring_, rank_),
       fifo_depth_(ring_.config().timing.fifo_words),
       fifo_loses_(ring_.config().timing.overflow == FifoPolicy::lose),
       dead_epoch_(ring_.config().nodes),
@@ -78,61 +70,6 @@ void RingMemory::keep_applying(bool on) {
 
 // ---- Writing ------------------------------------------------------------------------------------
 
-void RingMemory::write(std::size_t offset, const void* from, std::size_t bytes) {
-    const std::size_t words = bytes / kWordBytes;
-    const std::size_t rest = bytes % kWordBytes;
-    if (rest == 0) return write_words(offset, from, words);
-    // The word in which it ends travels whole, with what the own bank has in the rest of it.
-    if (words != 0) write_words(offset, from, words);
-    const std::size_t last = offset + words * kWordBytes;
-    std::uint32_t value = load(last);
-    std::memcpy(&value, static_cast<const std::byte*>(from) + words * kWordBytes, rest);
-    write_words(last, &value, 1);
-}
-
-void RingMemory::write_words(std::size_t offset, const void* from, std::size_t words) {
-    if (filter_) return write_changed(offset, from, words);
-    if (!me_last_) store_words(offset, from, words);
-    send(offset, from, words, flags_of(offset, words * kWordBytes));
-    unannounced_ = true;
-}
-
-/// The data filter: sends the runs of words that change.
-void RingMemory::write_changed(std::size_t offset, const void* from, std::size_t words) {
-    const auto* bytes = static_cast<const std::byte*>(from);
-    const auto is_sent = [&](std::size_t i) {
-        std::uint32_t value = 0;
-        std::memcpy(&value, bytes + i * kWordBytes, kWordBytes);
-        const std::size_t at = offset + i * kWordBytes;
-        return value != load(at) || (flags_of(at, kWordBytes) & LogRecord::kInterrupt) != 0;
-    };
-    const auto send_run = [&](std::size_t first, std::size_t count) {
-        const std::size_t at = offset + first * kWordBytes;
-        const std::byte* const run = bytes + first * kWordBytes;
-        if (!me_last_) store_words(at, run, count);
-        send(at, run, count, flags_of(at, count * kWordBytes));
-        unannounced_ = true;
-    };
-    counters_.add(LinkCounter::writes_filtered, send_runs(words, is_sent, send_run));
-}
-
-void RingMemory::publish(std::size_t offset, std::size_t bytes) {
-    const std::size_t words = (bytes + kWordBytes - 1) / kWordBytes;
-    send(offset, bank_ + offset, words, flags_of(offset, words * kWordBytes) & ~LogRecord::kMeLast);
-    unannounced_ = true;
-}
-
-void RingMemory::post_word(std::size_t offset, std::uint32_t value) {
-    write_words(offset, &value, 1);
-    if (unannounced_) announce();
-}
-
-void RingMemory::write_lazy(std::size_t offset, std::uint32_t value) {
-    if (filter_) return write_changed(offset, &value, 1);
-    if (!me_last_) store_words(offset, &value, 1);
-    send(offset, &value, 1, flags_of(offset, kWordBytes));
-}
-
 void RingMemory::commit() noexcept {
     if (unannounced_) announce();
 }
@@ -141,32 +78,9 @@ void RingMemory::yield_to_holder() noexcept {
     ::sched_yield();
 }
 
-void RingMemory::announce() noexcept {
-    unannounced_ = false;
-    for (unsigned r = 0; r < ring_.config().ranks; ++r) {
-        // relaxed is enough: the sleeper's membarrier orders this load after the post before it
-        if (attention_[r].load(std::memory_order_relaxed) != 0 && r != rank_) [[unlikely]] {
-            wake_rank(ring_, r);
-        }
-    }
-}
-
-void RingMemory::store_words(std::size_t offset, const void* from, std::size_t words) noexcept {
-    const auto* bytes = static_cast<const std::byte*>(from);
-    for (std::size_t i = 0; i < words; ++i) {
-        std::uint32_t value = 0;
-        std::memcpy(&value, bytes + i * kWordBytes, kWordBytes);
-        // (3) - this release-store synchronizes-with the acquire-load ring_memory.hpp (1) of another
-        // rank of this node
-        word(offset + i * kWordBytes).store(value, std::memory_order_release);
-    }
-}
-
-std::uint32_t RingMemory::flags_of(std::size_t offset, std::size_t bytes) const noexcept {
-    std::uint32_t flags = me_last_ ? LogRecord::kMeLast : 0;
+std::uint32_t RingMemory::mark_of(std::size_t offset, std::size_t bytes) const noexcept {
     const InterruptBoard& board = engine_.interrupts();
-    if (board.anyone_watches() && board.is_marked(offset, bytes)) flags |= LogRecord::kInterrupt;
-    return flags;
+    return board.anyone_watches() && board.is_marked(offset, bytes) ? LogRecord::kInterrupt : 0;
 }
 
 void RingMemory::send(std::size_t offset, const void* from, std::size_t words,

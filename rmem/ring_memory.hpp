@@ -17,6 +17,7 @@
 ///          since it only forgets: rank, log and helper are the parent's.
 /// Errors   the constructor throws Error (bad_fault, bad_environment, timed_out).
 
+#include "rmem/bank_writer.hpp"
 #include "rmem/engine_helper.hpp"
 #include "rmem/memory.hpp"
 #include "rmem/ring_engine.hpp"
@@ -40,13 +41,11 @@ struct RingOptions {
     RMEM_API static RingOptions from(const Environment& environment, const RingConfig& config);
 };
 
-class RMEM_API RingMemory {
+class RMEM_API RingMemory : public BankWriter<RingMemory> {
 public:
     using Options = RingOptions;
     using Ring = rmem::Ring;
     using Membership = rmem::Membership;
-    static constexpr bool kReplicated = true;
-    static constexpr bool kHasDescriptors = true;
     static constexpr std::size_t kMaxGroupWrites = 64;
     static constexpr std::int64_t kLeaveNs = 1'000'000'000;
     static constexpr unsigned kRefusalsPerYield = 64;
@@ -58,23 +57,10 @@ public:
     RingMemory(const RingMemory&) = delete;
     RingMemory& operator=(const RingMemory&) = delete;
 
-    // ---- The Memory concept
-    std::uint32_t load(std::size_t offset) const noexcept {
-        // (1) - this acquire-load synchronizes-with the release-stores ring_memory.cpp (3) and
-        // write_log.cpp (5)
-        return word(offset).load(std::memory_order_acquire);
-    }
-    const std::byte* data(std::size_t offset, std::size_t) const noexcept { return bank_ + offset; }
-    std::byte* own(std::size_t offset) const noexcept { return bank_ + offset; }
-
+    // ---- The Memory concept, besides BankWriter's part
     bool room(std::size_t bytes);
-    void write(std::size_t offset, const void* from, std::size_t bytes);
-    void publish(std::size_t offset, std::size_t bytes);
-    void post_word(std::size_t offset, std::uint32_t value);
-    void write_lazy(std::size_t offset, std::uint32_t value);
     /// Wakes who sleeps and may want what was written.
     void commit() noexcept;
-    void notify(unsigned rank) const noexcept { waiter_.notify(rank); }
     bool in_flight() const noexcept { return engine_.busy(); }
     /// What a dead rank wrote is still on its way for a while: till then it counts as alive.
     bool is_alive(unsigned rank) const noexcept {
@@ -82,11 +68,6 @@ public:
     }
     void progress() { engine_.run(); }
 
-    static void expect_write(std::size_t, std::size_t) noexcept {}  // no other has the bank's lines
-    static void stamp(std::size_t, std::uint32_t) noexcept {}       // each record has its time
-    static void seen(std::size_t, std::uint32_t, std::int64_t) noexcept {}
-    static constexpr unsigned brief_polls() noexcept { return 0; }  // nothing arrives by itself
-    void begin_wait() noexcept { waiter_.begin(); }
     Step wait(Deadline deadline) {
         if (engine_.run()) {
             refused_ = 0;
@@ -96,37 +77,31 @@ public:
         if (engine_.busy()) waiter_.stay_awake();
         return waiter_.step(deadline);
     }
-    void end_wait() noexcept { waiter_.end(); }
-    static std::int64_t now_ns() noexcept { return rmem::now_ns(); }
 
     // ---- The card's options
     /// True when every live node has applied the own writes and they have come round; false when the
     /// deadline passed.
     bool flush(Deadline deadline);
-    /// The own bank gets an own write when it has come round. What `own` composed is there already.
-    void set_write_me_last(bool on) noexcept { me_last_ = on; }
-    /// Words that a write does not change are not sent, unless marked for an interrupt.
-    void set_data_filter(bool on) noexcept { filter_ = on; }
     /// The helper runs the engine all the time, for programs that read the bank by plain loads.
     void keep_applying(bool on);
 
     RingEngine& engine() noexcept { return engine_; }
     InterruptBoard& interrupts() noexcept { return engine_.interrupts(); }
+    void on_bound_violation(RingEngine::ViolationHook hook) {
+        engine_.on_bound_violation(std::move(hook));
+    }
     std::int64_t bound_ns() const noexcept { return engine_.punctuality().bound(); }
     /// Whatever is asked of room() beyond this has to wait for an empty log.
     std::size_t max_group_bytes() const noexcept;
 
 private:
-    std::atomic<std::uint32_t>& word(std::size_t offset) const noexcept {
-        return *reinterpret_cast<std::atomic<std::uint32_t>*>(bank_ + offset);
-    }
+    friend class BankWriter<RingMemory>;
+
+    // What BankWriter needs
+    void send(std::size_t offset, const void* from, std::size_t words, std::uint32_t flags);
+    std::uint32_t mark_of(std::size_t offset, std::size_t bytes) const noexcept;
 
     bool has_applied_all(unsigned rank) const noexcept;
-    void write_words(std::size_t offset, const void* from, std::size_t words);
-    void write_changed(std::size_t offset, const void* from, std::size_t words);
-    void store_words(std::size_t offset, const void* from, std::size_t words) noexcept;
-    std::uint32_t flags_of(std::size_t offset, std::size_t bytes) const noexcept;
-    void send(std::size_t offset, const void* from, std::size_t words, std::uint32_t flags);
     void send_record(std::size_t offset, const void* from, std::uint32_t words,
                      std::uint32_t flags);
     void wait_for_log(std::uint64_t units);
@@ -135,29 +110,19 @@ private:
     void reclaim();
     bool counts(unsigned node, std::uint32_t epoch) const noexcept;
     void check_slow_node(unsigned node, std::uint32_t epoch, std::int64_t now);
-    void announce() noexcept;
     /// Its holder may want this processor.
     static void yield_to_holder() noexcept;
 
     const Membership& member_;
-    Ring& ring_;
     const unsigned node_;
-    const unsigned rank_;
-    std::byte* const bank_;
-    Counters& counters_;
-    std::atomic<std::uint32_t>* const attention_;
     LogWriter log_;
     WriteFaults faults_;
-    Waiter waiter_;
 
     const std::uint32_t fifo_depth_;  ///< words; 0: no limit
     const bool fifo_loses_;
     std::uint32_t queued_ = 0;       ///< words in the FIFO, at most
     std::int64_t queued_at_ns_ = 0;  ///< when that was looked up
-    bool me_last_ = false;
-    bool filter_ = false;
-    unsigned refused_ = 0;      ///< how often in turn the engine was held by somebody else
-    bool unannounced_ = false;  ///< written since sleepers were looked for
+    unsigned refused_ = 0;           ///< how often in turn the engine was held by somebody else
 
     std::vector<std::uint32_t> dead_epoch_;  ///< of each node: its `present` when it was found dead
     std::int64_t next_liveness_ns_ = 0;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "rmem/segment.hpp"
 
+#include "rmem/bell.hpp"
 #include "rmem/marks.hpp"
 
 #include <fcntl.h>
@@ -204,6 +205,7 @@ std::optional<Segment> Segment::open(const std::string& ring) {
 }
 
 bool Segment::remove(const std::string& ring) {
+    Bell::remove(ring);
     if (::unlink(object_name(ring).c_str()) == 0) return true;
     if (errno == ENOENT) return false;
     fail(ring, "removing", errno);

@@ -79,7 +79,8 @@ Waiter::Waiter(Ring& ring, unsigned rank)
 
 void Waiter::refresh_spin_limit() noexcept {
     const unsigned processors = std::min(quota_, ring_.shared_processors());
-    spin_limit_ = spin_setting_.value_or(ring_.joined_ranks() > processors ? 0 : kSpinPolls);
+    const bool are_many = ring_.joined_ranks() + others_ > processors;
+    spin_limit_ = spin_setting_.value_or(are_many ? 0 : most_polls_);
 }
 
 Step Waiter::slow_step(Deadline deadline) noexcept {
@@ -123,8 +124,13 @@ void Waiter::disarm() noexcept {
 }
 
 void Waiter::sleep(std::int64_t ns) noexcept {
+    if (sleeper_ != nullptr) return sleeper_->sleep(ns);
     sleep_until_woken(ring_, rank_, wake_seen_, ns);
     wake_seen_ = wake_count(ring_, rank_);
+}
+
+void order_against_posters() noexcept {
+    membarrier(MEMBARRIER_CMD_GLOBAL_EXPEDITED);
 }
 
 std::uint32_t wake_count(const Ring& ring, unsigned rank) noexcept {
@@ -136,7 +142,7 @@ std::uint32_t wake_count(const Ring& ring, unsigned rank) noexcept {
 void ask_attention(const Ring& ring, unsigned rank, std::uint32_t bit) noexcept {
     // relaxed is enough: membarrier orders it against the posters' loads, and before the poll after it
     ring.attention()[rank].fetch_or(bit, std::memory_order_relaxed);
-    membarrier(MEMBARRIER_CMD_GLOBAL_EXPEDITED);
+    order_against_posters();
 }
 
 void clear_attention(const Ring& ring, unsigned rank, std::uint32_t bit) noexcept {

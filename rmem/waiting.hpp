@@ -63,10 +63,33 @@ RMEM_API void clear_attention(const Ring& ring, unsigned rank, std::uint32_t bit
 RMEM_API void sleep_until_woken(const Ring& ring, unsigned rank, std::uint32_t count_read,
                                 std::int64_t longest_ns) noexcept;
 
+/// Makes what this process stored come before what it loads next, as seen by every running poster: after a store that
+/// says that it sleeps, before a last look. Where the kernel refuses membarrier it does not: sleep briefly.
+RMEM_API void order_against_posters() noexcept;
+
+/// How a rank sleeps that is woken by other things than its wake word, as by a network's datagrams.
+class Sleeper {
+public:
+    virtual void sleep(std::int64_t longest_ns) noexcept = 0;
+
+protected:
+    ~Sleeper() = default;
+};
+
 /// One rank's way of waiting.
 class RMEM_API Waiter {
 public:
     Waiter(Ring& ring, unsigned rank);
+
+    /// Sleeps by that from now on; null: on the wake word.
+    void sleep_by(Sleeper* sleeper) noexcept { sleeper_ = sleeper; }
+    /// So many polls at most before it yields, where a poll is dear; and so many others on this host, whose ranks the
+    /// ring does not count, poll too.
+    void set_company(unsigned most_polls, unsigned others) noexcept {
+        most_polls_ = most_polls;
+        others_ = others;
+        refresh_spin_limit();
+    }
 
     /// Polls that a caller may make by itself, each after a cpu_relax, before it begins a wait: a
     /// shorter way from one poll to the next is a shorter way from a message to its receiver.
@@ -123,6 +146,9 @@ private:
     std::uint32_t wake_seen_ = 0;
     std::int64_t yield_start_ns_ = 0;
     std::int64_t next_check_ns_ = 0;
+    Sleeper* sleeper_ = nullptr;
+    unsigned most_polls_ = kSpinPolls;
+    unsigned others_ = 0;
     unsigned rank_;
     unsigned quota_;  ///< processors that a cgroup leaves to this process
     Ring& ring_;

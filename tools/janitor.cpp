@@ -6,6 +6,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <chrono>
 #include <csignal>
@@ -52,30 +53,41 @@ void withdraw() {
     for (const int fd : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) ::dup2(null, fd);
 }
 
-[[noreturn]] void watch_over(const std::string& ring, int pipe) {
+bool remove_dead(const std::vector<std::string>& rings) {
+    bool gone = true;
+    for (const std::string& ring : rings) {
+        gone = (!rmem::Segment::open(ring) || clean_ring(ring, true, false).removed) && gone;
+    }
+    return gone;
+}
+
+[[noreturn]] void watch_over(const std::vector<std::string>& rings, int pipe) {
     withdraw();
     std::set<pid_t> ranks;
     if (follow(pipe, ranks)) ::_exit(0);
     for (const pid_t rank : ranks) ::kill(-rank, SIGKILL);
     for (int tries = 0; tries < kTries; ++tries) {
         // Twice in a row, because a rank may die while it makes the ring.
-        const bool gone = !rmem::Segment::open(ring) || clean_ring(ring, true, false).removed;
+        const bool gone = remove_dead(rings);
         std::this_thread::sleep_for(kTryEvery);
-        if (gone && !rmem::Segment::open(ring)) break;
+        const auto is_there = [](const std::string& ring) {
+            return rmem::Segment::open(ring).has_value();
+        };
+        if (gone && std::none_of(rings.begin(), rings.end(), is_there)) break;
     }
     ::_exit(0);
 }
 
 }  // namespace
 
-Janitor::Janitor(const std::string& ring) {
+Janitor::Janitor(const std::vector<std::string>& rings) {
     auto [from, to] = make_pipe();
     // Descriptors of rmem are closed in forked children; this one the child needs.
     const int kept = ::fcntl(from.get(), F_DUPFD_CLOEXEC, 3);
     pid_ = ::fork();
     if (pid_ == 0) {
         try {
-            watch_over(ring, kept);
+            watch_over(rings, kept);
         } catch (...) {
             ::_exit(1);  // /dev/null hears what it would say
         }

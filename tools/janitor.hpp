@@ -5,13 +5,14 @@
 ///
 /// It waits on a pipe that only the launcher holds. The launcher tells it the ranks it starts; when
 /// the pipe ends without a good-bye, the launcher was killed: the janitor kills the ranks' process
-/// groups (what they had started does not get the kernel's death signal) and removes the ring once
-/// nobody is in it. It sits in a session of its own, so that signals to the job do not meet it.
+/// groups (what they had started does not get the kernel's death signal) and removes the rings once
+/// nobody is in them. It sits in a session of its own, so that signals to the job do not meet it.
 /// Thread safety: one thread, which must be the only one of the process when it is made.
 
 #include <sys/types.h>
 
 #include <string>
+#include <vector>
 
 #include "rmem/segment.hpp"
 
@@ -19,7 +20,8 @@ namespace tools {
 
 class Janitor {
 public:
-    explicit Janitor(const std::string& ring);
+    /// `rings`: by the names of their segments.
+    explicit Janitor(const std::vector<std::string>& rings);
     /// Says good-bye: nothing is left to tidy up.
     ~Janitor();
     Janitor(const Janitor&) = delete;

@@ -188,6 +188,8 @@ std::string rank_state(const rmem::Ring& ring, unsigned rank) {
     switch (static_cast<rmem::RankState>(slot.state.load(std::memory_order_acquire))) {
         case rmem::RankState::joined: return "dead";
         case rmem::RankState::left: return "left";
+        case rmem::RankState::elsewhere: return "elsewhere";
+        case rmem::RankState::lost: return "lost";
         case rmem::RankState::absent: break;
     }
     return "absent";

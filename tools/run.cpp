@@ -7,10 +7,12 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <memory>
 #include <random>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "billboard/environment.hpp"
@@ -61,7 +63,7 @@ struct Setting {
 constexpr Setting kSettings[] = {
     {"--ring", "RMEM_RING", "Name of the ring (default: one that nobody else has)"},
     {"--nodes", "RMEM_NODES", "Nodes; ranks are dealt out in order (default: one per rank)"},
-    {"--link", "RMEM_LINK", "direct or ring"},
+    {"--link", "RMEM_LINK", "direct, ring or udp"},
     {"--size", "RMEM_SIZE", "Bytes of user's memory, such as 64K or 8M"},
     {"--timing", "RMEM_TIMING", "Timing profile of link `ring`; `rmem profiles` lists them"},
     {"--layout", "RMEM_LAYOUT", "Layout of the billboard: inline or paper"},
@@ -102,6 +104,12 @@ void set_environment(const RunOptions& options) {
     set_variable("RMEM_RANKS", ranks);
     if (std::getenv("RMEM_RING") == nullptr) set_variable("RMEM_RING", unused_name());  // NOLINT
     if (std::getenv("RMEM_NODES") == nullptr) set_variable("RMEM_NODES", ranks);        // NOLINT
+    // All of a ring that is started here is here: nobody else need hear it.
+    const char* link = std::getenv("RMEM_LINK");                  // NOLINT: one thread
+    const bool stays = std::getenv("RMEM_GROUP") == nullptr &&    // NOLINT: as above
+                       std::getenv("RMEM_INTERFACE") == nullptr;  // NOLINT: as above
+    if (link != nullptr && link == std::string_view("udp") && stays)
+        set_variable("RMEM_INTERFACE", "lo");
     for (const char* name : {"RMEM_RANK", "RMEM_NODE"}) ::unsetenv(name);  // NOLINT: one thread
 }
 
@@ -115,11 +123,11 @@ void let_bound_ranks_spin(const RunOptions& options) {
 }
 
 void check_settings(const rmem::Environment& environment, const rmem::RingConfig& config) {
-    if (config.link != rmem::LinkKind::direct && config.link != rmem::LinkKind::ring) {
-        throw rmem::Error(rmem::Errc::unknown_link,
-                          fmt::format("link '{}' does not join processes of one host; give --link "
-                                      "direct or ring",
-                                      name_of(config.link)));
+    if (config.link == rmem::LinkKind::sim) {
+        throw rmem::Error(
+            rmem::Errc::unknown_link,
+            "link sim does not join processes, its programs are functions in one (`rmem "
+            "sim`); give --link direct, ring or udp");
     }
     if (config.nodes > config.ranks) {
         throw rmem::Error(
@@ -131,8 +139,17 @@ void check_settings(const rmem::Environment& environment, const rmem::RingConfig
     if (environment.faults) rmem::FaultPlan::parse(*environment.faults, config.nodes);
 }
 
-std::shared_ptr<rmem::Ring> make_ring(const rmem::RingConfig& config) {
-    auto ring = rmem::Ring::open(config, rmem::Deadline::in(kMakeNs));
+/// The ring's segments on this host: one, or one for each node.
+std::vector<std::string> segments_of(const rmem::RingConfig& config) {
+    std::vector<std::string> names;
+    for (unsigned node = 0; node < (config.is_remote() ? config.nodes : 1); ++node) {
+        names.push_back(config.segment_name(node));
+    }
+    return names;
+}
+
+std::shared_ptr<rmem::Ring> make_ring(const rmem::RingConfig& config, unsigned node) {
+    auto ring = rmem::Ring::open(config, rmem::Deadline::in(kMakeNs), node);
     for (unsigned rank = 0; rank < config.ranks; ++rank) {
         if (!ring->is_alive(rank)) continue;
         throw rmem::Error(
@@ -175,14 +192,19 @@ int run(const RunOptions& options) {
     const Job job = job_of(options, environment, config);
 
     const std::int64_t start = rmem::now_ns();
-    Janitor janitor(config.name);
-    auto ring = make_ring(config);
+    const auto segments = segments_of(config);
+    Janitor janitor(segments);
+    std::vector<std::shared_ptr<rmem::Ring>> rings;
+    for (unsigned node = 0; node < segments.size(); ++node)
+        rings.push_back(make_ring(config, node));
     RunReport report(options.json, config.ranks);
     report.ring(config);
     const int exit_code = Launcher(job, report, janitor).run();
     // The last member's leaving removes the ring.
-    ring.reset();
-    const bool kept = rmem::Segment::open(config.name).has_value();
+    rings.clear();
+    const bool kept = std::any_of(segments.begin(), segments.end(), [](const std::string& segment) {
+        return rmem::Segment::open(segment).has_value();
+    });
     report.summary(exit_code, rmem::now_ns() - start,
                    kept
                        ? fmt::format("ring '{}' stays, because other processes are in it; the last "

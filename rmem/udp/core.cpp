@@ -64,6 +64,7 @@ void Core::drop_out(std::int64_t now) {
 }
 
 void Core::next_life(std::int64_t now) {
+    former_ = exchange_counters();
     ++config_.exchange.incarnation;
     config_.exchange.salt = random();
     // Lives that it has ended itself may well be what stands: they are met as if for the first time.
@@ -294,6 +295,7 @@ void Core::on_status(const Header& header, const Status& status, std::int64_t no
         }
         return;
     }
+    if (status.state == Status::State::leaving) return leave(node, now);
     if (!is_member || !is_member_) return;
     others_[node].socket_room = status.socket_room;
     if (status.ring_life == ring_life_ && !view_.contains(node)) {
@@ -408,12 +410,20 @@ void Core::send_join(std::int64_t now) {
     exchange_->send_other(now);
 }
 
+void Core::depart(std::int64_t now) {
+    if (is_member_) send_status(Status::State::leaving, now);
+}
+
 void Core::send_status(std::int64_t now) {
+    send_status(is_member_ ? Status::State::member : Status::State::joining, now);
+}
+
+void Core::send_status(Status::State state, std::int64_t now) {
     status_due_ns_ = now + kStatusNs;
     Status status;
     status.ring_life = ring_life_;
     status.socket_room = config_.socket_room;
-    status.state = is_member_ ? Status::State::member : Status::State::joining;
+    status.state = state;
     status.view = view_;
     DatagramWriter& writer = exchange_->begin_other(now);
     writer.add_status(status);

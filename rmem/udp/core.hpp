@@ -107,6 +107,9 @@ public:
     std::int64_t due_ns() const noexcept;
     void on_tick(std::int64_t now);
 
+    /// Tells the others that this node goes: they need not wait for it. What was written has to be acknowledged before.
+    void depart(std::int64_t now);
+
     // ---- What is known
     bool is_member() const noexcept { return is_member_; }
     /// The members, this node among them when it is one.
@@ -114,6 +117,10 @@ public:
     std::uint64_t incarnation() const noexcept { return config_.exchange.incarnation; }
     std::uint64_t ring_life() const noexcept { return ring_life_; }
     const Exchange& exchange() const noexcept { return *exchange_; }
+    /// Of the newest life of another node that was met; 0: of none.
+    std::uint64_t incarnation_of(unsigned node) const noexcept { return others_[node].incarnation; }
+    /// Over all lives.
+    ExchangeCounters exchange_counters() const noexcept { return former_ + exchange_->counters(); }
     const CoreCounters& counters() const noexcept { return counters_; }
 
 private:
@@ -167,6 +174,7 @@ private:
     // Sending
     void send_join(std::int64_t now);
     void send_status(std::int64_t now);
+    void send_status(Status::State state, std::int64_t now);
     void send_welcome(unsigned node, const Join& join, std::int64_t now);
     void send_admit(unsigned node, std::uint64_t cookie, std::int64_t now);
     void ask(std::int64_t now);
@@ -203,6 +211,7 @@ private:
     std::int64_t status_due_ns_ = 0;
     std::int64_t look_due_ns_ = 0;
     CoreCounters counters_;
+    ExchangeCounters former_;  ///< of former lives
 };
 
 }  // namespace rmem::udp

@@ -5,6 +5,19 @@
 
 namespace rmem::udp {
 
+ExchangeCounters operator+(const ExchangeCounters& a, const ExchangeCounters& b) noexcept {
+    using C = ExchangeCounters;
+    ExchangeCounters sum = a;
+    for (std::uint64_t C::*count :
+         {&C::datagrams_sent, &C::datagrams_taken, &C::batches_sent, &C::batches_applied,
+          &C::repairs_sent, &C::probes_sent, &C::asked, &C::repeated, &C::acks_alone, &C::unsigned_,
+          &C::signed_, &C::wrong_tag, &C::replayed, &C::given, &C::no_member, &C::outside}) {
+        sum.*count += b.*count;
+    }
+    for (std::size_t i = 0; i < kRefusals; ++i) sum.refused[i] += b.refused[i];
+    return sum;
+}
+
 Exchange::Exchange(const ExchangeConfig& config, const Authenticator& authenticator,
                    ExchangeEdge& edge)
     : config_(config),

@@ -72,6 +72,9 @@ struct ExchangeCounters {
     std::uint64_t given = 0;      ///< batches of the dead, to who lacked them
     std::uint64_t no_member = 0;  ///< of a node or a life that is no member here
     std::uint64_t outside = 0;    ///< batches beyond the bank, the window or the size
+
+    friend RMEM_API ExchangeCounters operator+(const ExchangeCounters& a,
+                                               const ExchangeCounters& b) noexcept;
 };
 
 class ExchangeEdge {

@@ -1,0 +1,412 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "rmem/udp/engine.hpp"
+
+#include <fmt/format.h>
+#include <poll.h>
+#include <sodium.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+
+namespace rmem::udp {
+
+namespace {
+
+constexpr std::int64_t kRestNs = 1'000'000;
+constexpr std::int64_t kLeaveNs = 1'000'000'000;
+constexpr unsigned kMostReceives = 4;  // calls in one run
+
+/// Nobody's life before may have the same: the wall clock, in nanoseconds.
+std::uint64_t new_incarnation() {
+    timespec now{};
+    ::clock_gettime(CLOCK_REALTIME, &now);
+    return static_cast<std::uint64_t>(now.tv_sec) * 1'000'000'000 +
+           static_cast<std::uint64_t>(now.tv_nsec);
+}
+
+std::uint64_t true_random() {
+    std::uint64_t value = 0;
+    ::randombytes_buf(&value, sizeof value);
+    return value;
+}
+
+SocketSettings socket_settings(const Ring& ring, const EngineSettings& settings) {
+    SocketSettings socket;
+    socket.endpoints = settings.endpoints;
+    socket.node = ring.own_node();
+    socket.payload_limit = settings.payload;
+    return socket;
+}
+
+CoreConfig core_config(const Ring& ring, const EngineSettings& settings, const Socket& socket) {
+    CoreConfig config;
+    config.exchange.node = static_cast<std::uint16_t>(ring.own_node());
+    config.exchange.nodes = ring.config().nodes;
+    config.exchange.ring = ring_id(ring.config(), settings.payload);
+    config.exchange.incarnation = new_incarnation();
+    config.exchange.salt = true_random();
+    config.exchange.bank_bytes = ring.config().bank_bytes();
+    config.exchange.payload = settings.payload;
+    config.dead_ns = settings.dead_ns;
+    config.socket_room = socket.datagrams_held();
+    config.seed = true_random();
+    return config;
+}
+
+}  // namespace
+
+Engine::Engine(Ring& ring, EngineSettings settings, EngineKind kind,
+               std::optional<unsigned> own_rank)
+    : ring_(ring),
+      node_(ring.own_node()),
+      own_rank_(own_rank),
+      board_(ring.board()),
+      socket_(socket_settings(ring, settings)),
+      bell_(Bell::make(ring.segment_name())),
+      authenticator_(settings.key ? Authenticator(std::move(*settings.key)) : Authenticator()),
+      interrupts_(ring, node_, own_rank.value_or(0)),
+      roster_(ring, node_),
+      arrivals_(ring, node_, interrupts_, roster_),
+      core_(core_config(ring, settings, socket_), authenticator_, *this, now_ns()),
+      outbox_(ring, node_, core_) {
+    board_.kind = static_cast<std::uint32_t>(kind);
+    board_.pid = static_cast<std::uint32_t>(::getpid());
+    board_.started_ns = now_ns();
+    board_.socket_room = socket_.datagrams_held();
+    for (std::size_t i = 0; i < former_.size(); ++i) {
+        former_[i] = board_.counters.get(static_cast<UdpCounter>(i));
+    }
+    outbox_.find_clients(own_rank_);
+}
+
+Engine::~Engine() {
+    const std::lock_guard lock(mutex_);
+    was_dropped(now_ns());
+    core_.depart(now_ns());
+    show_counters();
+}
+
+void Engine::join(Deadline deadline) {
+    while (!is_member()) {
+        run();
+        if (is_member()) return;
+        if (deadline.passed(now_ns())) {
+            throw Error(
+                Errc::timed_out,
+                fmt::format(
+                    "node {} found no way into ring '{}' ({}); `rmem doctor` looks for what "
+                    "is wrong with the network",
+                    node_, ring_.config().name,
+                    socket_.counters().last_error != 0
+                        ? std::strerror(socket_.counters().last_error)
+                        : "no member answered"));
+        }
+        rest(kRestNs);
+    }
+}
+
+bool Engine::is_member() const noexcept {
+    // (1) - this acquire-load synchronizes-with the release-stores (2)
+    return is_member_.load(std::memory_order_acquire);
+}
+
+// ---- Running ------------------------------------------------------------------------------------
+
+bool Engine::run() {
+    {
+        const std::unique_lock lock(mutex_, std::try_to_lock);
+        if (!lock.owns_lock()) return false;
+        run_locked(now_ns());
+    }
+    if (hook_) report_violations();
+    return true;
+}
+
+void Engine::run_locked(std::int64_t now) {
+    arrivals_.punctuality().begin(now);
+    receive(now);
+    arrivals_.apply_due(now);
+    // relaxed is enough: who is not seen now rings the bell, or is seen by keep()
+    if (board_.roll.load(std::memory_order_relaxed) != roll_seen_) keep_roster(now);
+    if (!outbox_.clients().empty()) outbox_.take_logs(false, now);
+    if (now >= outbox_.due_ns()) outbox_.on_time(now);
+    if (now >= core_.due_ns()) core_.on_tick(now);
+    const bool own_changed = outbox_.settle();
+    if (arrivals_.take_news() || own_changed) wake_programs();
+    if (now >= next_keep_ns_) keep(now);
+    arrivals_.punctuality().end();
+}
+
+void Engine::receive(std::int64_t now) {
+    for (unsigned i = 0; i < kMostReceives; ++i) {
+        const auto datagrams = socket_.receive();
+        if (datagrams.empty()) return;
+        for (const auto datagram : datagrams) core_.on_datagram(datagram, now);
+        if (datagrams.size() > 1) now = now_ns();
+    }
+}
+
+std::int64_t Engine::due_ns() const noexcept {
+    return std::min({core_.due_ns(), outbox_.due_ns(), arrivals_.due_ns(), next_keep_ns_});
+}
+
+void Engine::rest(std::int64_t longest_ns) noexcept {
+    std::int64_t wait = 0;
+    {
+        const std::lock_guard lock(mutex_);
+        // relaxed is enough: order_against_posters() puts it before the look at the logs
+        board_.asleep.store(1, std::memory_order_relaxed);
+        if (!outbox_.clients().empty()) order_against_posters();
+        if (!outbox_.has_news()) wait = std::min(longest_ns, due_ns() - now_ns());
+    }
+    if (wait > 0) {
+        std::array<pollfd, 2> fds = {{{socket_.handle(), POLLIN, 0}, {bell_.handle(), POLLIN, 0}}};
+        const timespec timeout = {wait / 1'000'000'000, wait % 1'000'000'000};
+        ::ppoll(fds.data(), fds.size(), &timeout, nullptr);
+        if (fds[1].revents != 0) bell_.clear();
+    }
+    board_.asleep.store(0, std::memory_order_relaxed);  // relaxed is enough: a bell too many
+}
+
+void Engine::sleep(std::int64_t longest_ns) noexcept {
+    sleeps_.store(true, std::memory_order_relaxed);  // relaxed is enough, twice: a hint
+    rest(longest_ns);
+    sleeps_.store(false, std::memory_order_relaxed);
+}
+
+void Engine::report_violations() {
+    std::vector<BoundViolation> violations;
+    ViolationHook hook;
+    {
+        const std::lock_guard lock(mutex_);
+        violations = arrivals_.take_violations();
+        hook = hook_;
+    }
+    for (const BoundViolation& violation : violations) hook(violation);
+}
+
+void Engine::on_bound_violation(ViolationHook hook) {
+    const std::lock_guard lock(mutex_);
+    hook_ = std::move(hook);
+}
+
+/// Whoever of this node sleeps may be waiting for what was applied.
+void Engine::wake_programs() noexcept {
+    for (unsigned r = 0; r < ring_.config().ranks; ++r) {
+        // relaxed is enough: the sleeper's membarrier orders this load after the stores before it
+        if (ring_.attention()[r].load(std::memory_order_relaxed) != 0) wake_rank(ring_, r);
+    }
+}
+
+// ---- Own writes ---------------------------------------------------------------------------------
+
+bool Engine::has_room(std::size_t bytes) {
+    const std::lock_guard lock(mutex_);
+    return outbox_.has_room(bytes);
+}
+
+std::size_t Engine::most_group_bytes() {
+    const std::lock_guard lock(mutex_);
+    return outbox_.most_group_bytes();
+}
+
+bool Engine::put(const LogRecord& record, const void* words) {
+    const std::lock_guard lock(mutex_);
+    return outbox_.put(record, words, record.written_ns);
+}
+
+void Engine::commit() {
+    const std::lock_guard lock(mutex_);
+    outbox_.commit(now_ns());
+}
+
+bool Engine::is_settled() {
+    const std::lock_guard lock(mutex_);
+    return outbox_.is_settled();
+}
+
+// ---- The core's edge ----------------------------------------------------------------------------
+
+void Engine::apply(unsigned origin, const Batch& batch, std::int64_t now) {
+    arrivals_.take(origin, batch,
+                   core_.exchange().round_trip(origin).own_time(batch.first_store_ns(), now), now);
+}
+
+std::atomic<std::uint32_t>* Engine::words() const noexcept {
+    return reinterpret_cast<std::atomic<std::uint32_t>*>(ring_.bank(node_));
+}
+
+void Engine::store(std::uint64_t index, std::uint32_t value) {
+    // (3) - this release-store synchronizes-with the acquire-load bank_writer.hpp (1)
+    words()[index].store(value, std::memory_order_release);
+}
+
+std::span<const std::byte> Engine::bank() const {
+    return {ring_.bank(node_), ring_.config().bank_bytes()};
+}
+
+void Engine::clear_bank() {
+    for (std::size_t i = 0; i < ring_.config().bank_bytes() / kWordBytes; ++i) store(i, 0);
+}
+
+void Engine::has_joined(std::int64_t now) {
+    arrivals_.apply_all(now);
+    outbox_.begin_life();
+    roster_.read_all([this](unsigned node) { return core_.view().contains(node); });
+    // relaxed is enough for these: for people
+    board_.incarnation.store(core_.incarnation(), std::memory_order_relaxed);
+    board_.ring_life.store(core_.ring_life(), std::memory_order_relaxed);
+    show_members();
+    // (4) - this acq_rel add synchronizes-with the acquire-loads udp_memory.cpp (6): who sees the new life sees its bank
+    board_.life.fetch_add(1, std::memory_order_acq_rel);
+    is_member_.store(true, std::memory_order_release);  // (2)
+}
+
+void Engine::was_dropped(std::int64_t now) {
+    arrivals_.apply_all(now);
+    if (!is_member()) return;
+    is_member_.store(false, std::memory_order_release);  // (2)
+    // (4) again
+    board_.life.fetch_add(1, std::memory_order_acq_rel);
+    roster_.lose_unless([](unsigned) { return false; });
+    wake_programs();
+}
+
+void Engine::member_came(unsigned, std::int64_t) {
+    show_members();
+}
+
+void Engine::member_left(unsigned, std::int64_t) {
+    show_members();
+}
+
+// ---- Now and then -------------------------------------------------------------------------------
+
+void Engine::enroll(unsigned rank, std::uint32_t incarnation, bool joined) {
+    const std::lock_guard lock(mutex_);
+    write_roster(rank, incarnation, joined, now_ns());
+}
+
+void Engine::write_roster(unsigned rank, std::uint32_t incarnation, bool joined, std::int64_t now) {
+    const std::uint32_t word = RosterEntry{joined, node_, incarnation}.word();
+    LogRecord record;
+    record.written_ns = now;
+    record.offset = roster_.offset_of(rank);
+    record.words = 1;
+    if (!outbox_.put(record, &word, now)) return;  // tried again by keep()
+    store(record.offset / kWordBytes, word);
+    outbox_.commit(now);
+}
+
+/// The roster's words of this host's ranks follow their slots: of one that has come, before what it writes; of one
+/// that has gone, after.
+void Engine::keep_roster(std::int64_t now) {
+    // (6) - this acquire-load synchronizes-with the acq_rel add udp_memory.cpp (7)
+    roll_seen_ = board_.roll.load(std::memory_order_acquire);
+    outbox_.find_clients(own_rank_);
+    if (!core_.is_member()) return;
+    for (unsigned r = 0; r < ring_.config().ranks; ++r) {
+        if (r == own_rank_) continue;
+        const RosterEntry entry = roster_.entry(r);
+        // relaxed is enough: (6)
+        const std::uint32_t incarnation = ring_.rank(r).incarnation.load(std::memory_order_relaxed);
+        if (roster_.is_here(r)) {
+            const bool is_said =
+                entry.joined && entry.node == node_ && entry.incarnation == incarnation;
+            if (!is_said) write_roster(r, incarnation, true, now);
+        } else if (entry.joined && entry.node == node_) {
+            outbox_.take_logs(true, now);
+            write_roster(r, entry.incarnation, false, now);
+        }
+    }
+}
+
+void Engine::keep(std::int64_t now) {
+    next_keep_ns_ = now + kKeepNs;
+    if (!outbox_.clients().empty()) outbox_.take_logs(true, now);
+    keep_roster(now);
+    roster_.lose_unless([&](unsigned node) {
+        return core_.exchange().takes(node) || !core_.exchange().is_settled(node, now);
+    });
+    show_counters();
+    show_nodes(now);
+}
+
+// relaxed is enough for all that is shown here: for people
+
+void Engine::show_members() noexcept {
+    std::array<std::uint64_t, kMaxNodes / 64> bits{};
+    core_.view().for_each([&](unsigned n) { bits[n / 64] |= std::uint64_t{1} << n % 64; });
+    for (std::size_t i = 0; i < bits.size(); ++i) {
+        board_.members[i].store(bits[i], std::memory_order_relaxed);  // enough: as said above
+    }
+}
+
+void Engine::show_nodes(std::int64_t now) noexcept {
+    const Exchange& exchange = core_.exchange();
+    for (unsigned n = 0; n < ring_.config().nodes; ++n) {
+        if (!exchange.takes(n)) continue;
+        NodeView& view = board_.nodes[n];
+        const auto offset = exchange.round_trip(n).offset(now);
+        // relaxed is enough: as said above, four times
+        view.incarnation.store(core_.incarnation_of(n), std::memory_order_relaxed);
+        view.round_trip_ns.store(exchange.round_trip(n).smoothed_ns(), std::memory_order_relaxed);
+        view.clock_error_ns.store(offset ? offset->error_ns : -1, std::memory_order_relaxed);
+        view.batches_applied.store(exchange.applied(n), std::memory_order_relaxed);
+    }
+    board_.window.store(exchange.out().window(),
+                        std::memory_order_relaxed);  // enough: as said above
+}
+
+void Engine::show_counters() noexcept {
+    const auto show = [this](UdpCounter id, std::uint64_t value) {
+        board_.counters.raise_to(id, former_[static_cast<std::size_t>(id)] + value);
+    };
+    const SocketCounters& socket = socket_.counters();
+    show(UdpCounter::datagrams_sent, socket.sent);
+    show(UdpCounter::datagrams_received, socket.received);
+    show(UdpCounter::send_no_room, socket.no_room);
+    show(UdpCounter::send_refused, socket.refused);
+    show(UdpCounter::receive_errors, socket.receive_errors);
+    show(UdpCounter::overflowed, socket_.overflowed());
+    const CoreCounters& core = core_.counters();
+    show(UdpCounter::joined, core.joined);
+    show(UdpCounter::formed, core.rings_formed);
+    show(UdpCounter::dropped, core.dropped);
+    show(UdpCounter::members_came, core.members_came);
+    show(UdpCounter::members_left, core.members_left);
+    show(UdpCounter::questions_answered, core.questions_answered);
+    const ExchangeCounters exchange = core_.exchange_counters();
+    show(UdpCounter::datagrams_taken, exchange.datagrams_taken);
+    show(UdpCounter::batches_sent, exchange.batches_sent);
+    show(UdpCounter::batches_applied, exchange.batches_applied);
+    show(UdpCounter::repairs_sent, exchange.repairs_sent);
+    show(UdpCounter::probes_sent, exchange.probes_sent);
+    show(UdpCounter::asked, exchange.asked);
+    show(UdpCounter::repeated, exchange.repeated);
+    show(UdpCounter::given, exchange.given);
+    show(UdpCounter::acks_alone, exchange.acks_alone);
+    show(UdpCounter::refused_unsigned, exchange.unsigned_ + exchange.signed_);
+    show(UdpCounter::refused_tag, exchange.wrong_tag);
+    show(UdpCounter::refused_replayed, exchange.replayed);
+    show(UdpCounter::refused_life, exchange.no_member);
+    show(UdpCounter::refused_outside, exchange.outside);
+    show(UdpCounter::held_back, arrivals_.held_back());
+    std::array<std::uint64_t, kRefusals> refused = exchange.refused;
+    const auto take = [&](Refusal why) {
+        return std::exchange(refused[static_cast<std::size_t>(why)], 0);
+    };
+    show(UdpCounter::refused_truncated, take(Refusal::too_short) + take(Refusal::length));
+    show(UdpCounter::refused_oversized, take(Refusal::too_long));
+    show(UdpCounter::refused_random, take(Refusal::magic));
+    show(UdpCounter::refused_version, take(Refusal::version));
+    show(UdpCounter::refused_ring, take(Refusal::other_ring));
+    std::uint64_t malformed = 0;
+    for (const std::uint64_t count : refused) malformed += count;
+    show(UdpCounter::refused_malformed, malformed);
+}
+
+}  // namespace rmem::udp

@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+/// The engine of a node on the udp link: what its card does. It joins the ring, sends what the node's programs write, applies
+/// what others wrote to the node's bank, repairs, answers, and shows itself on the node's board.
+///
+/// It is the core (rmem/udp/core.hpp) with a clock, a socket and a segment. One process of this host runs it: the only
+/// program of the node, in its own calls and by a helper thread while it computes (rmem/udp/udp_memory.hpp), or the
+/// daemon `rmem node`, for any number of programs. Who holds the segment's engine lock is the one.
+///
+/// Terms: rmem/udp/outbox.hpp. Life: from becoming a member to being dropped or ending; NodeBoard::life counts them.
+/// Thread safety: all of it from any thread; one runs at a time, others wait some microseconds (run: do not).
+/// Progress: run() does what is due and returns; no other process can make it wait. rest() waits for news.
+/// Errors: the constructor throws `Error` (bad_environment, bad_key, rank_taken, system…), join() timed_out.
+/// Units: nanoseconds of the monotonic clock; offsets in bytes.
+
+#include "rmem/bell.hpp"
+#include "rmem/interrupts.hpp"
+#include "rmem/ring.hpp"
+#include "rmem/udp/arrivals.hpp"
+#include "rmem/udp/core.hpp"
+#include "rmem/udp/engine_settings.hpp"
+#include "rmem/udp/node_board.hpp"
+#include "rmem/udp/outbox.hpp"
+#include "rmem/udp/roster.hpp"
+#include "rmem/udp/socket.hpp"
+#include "rmem/waiting.hpp"
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+
+namespace rmem::udp {
+
+class RMEM_API Engine final : public Sleeper, private CoreEdge {
+public:
+    using ViolationHook = std::function<void(const BoundViolation&)>;
+    static constexpr std::int64_t kKeepNs =
+        10'000'000;  ///< between looks at who of this host lives
+
+    /// Begins to join. The ring outlives it; `own_rank`: the program's that runs it, none for a daemon.
+    Engine(Ring& ring, EngineSettings settings, EngineKind kind, std::optional<unsigned> own_rank);
+    /// Leaves the ring in good order: nobody waits for this node.
+    ~Engine() override;
+
+    /// Runs until this node is a member.
+    void join(Deadline deadline);
+    bool is_member() const noexcept;
+
+    /// Does what is due. False when another thread is at it.
+    bool run();
+    /// Waits for a datagram, a bell or a timer, so long at most; does nothing about it.
+    void rest(std::int64_t longest_ns) noexcept;
+    /// The same, for the rank that runs the engine.
+    void sleep(std::int64_t longest_ns) noexcept override;
+    bool sleeps() const noexcept {
+        return sleeps_.load(std::memory_order_relaxed);  // relaxed is enough: a hint
+    }
+    /// Ends a rest().
+    void interrupt() const noexcept { bell_.ring(); }
+
+    // ---- Writes of the rank that runs it (rmem/udp/outbox.hpp)
+    bool has_room(std::size_t bytes);
+    std::size_t most_group_bytes();
+    bool put(const LogRecord& record, const void* words);
+    void commit();
+    bool is_settled();
+
+    /// The rank's word in the roster: it is there from now on, or not any more.
+    void enroll(unsigned rank, std::uint32_t incarnation, bool joined);
+
+    InterruptBoard& interrupts() noexcept { return interrupts_; }
+    std::int64_t bound_ns() const noexcept { return arrivals_.punctuality().bound(); }
+    /// Called after a run, by whoever ran.
+    void on_bound_violation(ViolationHook hook);
+    /// What to do about a small receive buffer; empty: it is fine.
+    std::string buffer_advice() const { return socket_.buffer_advice(); }
+    const Socket& socket() const noexcept { return socket_; }
+
+private:
+    // The core's edge
+    void send(std::span<const std::byte> datagram) override { socket_.send(datagram); }
+    void apply(unsigned origin, const Batch& batch, std::int64_t now) override;
+    void store(std::uint64_t index, std::uint32_t value) override;
+    std::span<const std::byte> bank() const override;
+    void clear_bank() override;
+    void has_joined(std::int64_t now) override;
+    void was_dropped(std::int64_t now) override;
+    void member_came(unsigned node, std::int64_t now) override;
+    void member_left(unsigned node, std::int64_t now) override;
+
+    void run_locked(std::int64_t now);
+    void receive(std::int64_t now);
+    void keep(std::int64_t now);
+    void keep_roster(std::int64_t now);
+    void write_roster(unsigned rank, std::uint32_t incarnation, bool joined, std::int64_t now);
+    void report_violations();
+    void wake_programs() noexcept;
+    void show_members() noexcept;
+    void show_counters() noexcept;
+    void show_nodes(std::int64_t now) noexcept;
+    std::int64_t due_ns() const noexcept;
+    std::atomic<std::uint32_t>* words() const noexcept;
+
+    Ring& ring_;
+    const unsigned node_;
+    const std::optional<unsigned> own_rank_;
+    NodeBoard& board_;
+    Socket socket_;
+    Bell bell_;
+    Authenticator authenticator_;
+    InterruptBoard interrupts_;
+    Roster roster_;
+    Arrivals arrivals_;
+
+    std::mutex mutex_;
+    Core core_;
+    Outbox outbox_;
+    std::uint32_t roll_seen_ = 0;
+    std::int64_t next_keep_ns_ = 0;
+    std::atomic<bool> is_member_{false};
+    std::atomic<bool> sleeps_{false};
+    ViolationHook hook_;
+    /// What former engines of this segment had counted.
+    std::array<std::uint64_t, static_cast<std::size_t>(UdpCounter::count_)> former_{};
+};
+
+}  // namespace rmem::udp

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "rmem/udp/engine_helper.hpp"
+
+#include "rmem/signals_blocked.hpp"
+
+#include <sys/prctl.h>
+
+#include <chrono>
+
+namespace rmem::udp {
+
+EngineHelper::EngineHelper(Engine& engine) : engine_(engine) {
+    const SignalsBlocked blocked;
+    thread_ = std::thread([this] { work(); });
+}
+
+EngineHelper::~EngineHelper() {
+    {
+        const std::lock_guard lock(mutex_);
+        stop_.store(true, std::memory_order_relaxed);  // relaxed is enough: the mutex orders it
+    }
+    changed_.notify_one();
+    engine_.interrupt();
+    thread_.join();
+}
+
+void EngineHelper::set_always(bool always) {
+    {
+        const std::lock_guard lock(mutex_);
+        always_.store(always, std::memory_order_relaxed);  // relaxed is enough: the mutex orders it
+    }
+    changed_.notify_one();
+}
+
+void EngineHelper::work() {
+    ::prctl(PR_SET_TIMERSLACK, 1'000UL);  // of this thread: repairs are due in tens of microseconds
+    std::unique_lock lock(mutex_);
+    // relaxed is enough here and below: the mutex orders the flags, the rest are hints
+    while (!stop_.load(std::memory_order_relaxed)) {
+        const std::uint64_t before = attended_.load(std::memory_order_relaxed);
+        if (!always_.load(std::memory_order_relaxed)) {
+            changed_.wait_for(lock, std::chrono::nanoseconds(kLookNs));
+        }
+        const bool idle = !is_attended_since(before);
+        lock.unlock();
+        if (idle || always_.load(std::memory_order_relaxed))
+            run_until_attended();  // relaxed: a hint
+        lock.lock();
+    }
+}
+
+void EngineHelper::run_until_attended() {
+    // relaxed is enough for all of these: one writer, and hints
+    takeovers_.store(takeovers_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+    const std::uint64_t before = attended_.load(std::memory_order_relaxed);
+    do {
+        engine_.run();
+        engine_.rest(kLookNs);
+        if (stop_.load(std::memory_order_relaxed)) return;  // enough: as said above
+    } while (always_.load(std::memory_order_relaxed) || !is_attended_since(before));
+}
+
+}  // namespace rmem::udp

@@ -1,0 +1,213 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "rmem/udp/outbox.hpp"
+
+#include "rmem/node_slot.hpp"
+
+#include <algorithm>
+
+namespace rmem::udp {
+
+namespace {
+
+constexpr std::size_t kMostGroupWrites = 64;
+constexpr std::size_t kPlaceWords = 2;  // a record's place takes as much of a datagram
+
+}  // namespace
+
+Outbox::Outbox(Ring& ring, unsigned node, Core& core)
+    : ring_(ring),
+      board_(ring.board()),
+      slot_(ring.node(node)),
+      bank_(ring.bank(node)),
+      bank_bytes_(ring.config().bank_bytes()),
+      core_(core),
+      words_(kMaxRecordWords * kWordBytes) {
+    for (unsigned r = 0; r < ring.config().ranks; ++r) {
+        logs_.emplace_back(ring.log(r), ring.log_bytes());
+    }
+    begin_life();
+}
+
+bool Outbox::has_room(std::size_t bytes) const noexcept {
+    return core_.has_room(bytes / kWordBytes + kPlaceWords * kMostGroupWrites) &&
+           delayed_.size() + kMostGroupWrites <= kMostDelayed;
+}
+
+std::size_t Outbox::most_group_bytes() const noexcept {
+    const std::size_t batches = std::max(core_.exchange().out().window() / 2, 1U);
+    return batches * kLeastPayload / 2;
+}
+
+bool Outbox::put(const LogRecord& record, const void* words, std::int64_t now) {
+    if (!delayed_.empty() || record.delay_ns != 0) {
+        if (delayed_.size() >= kMostDelayed) return false;
+        const auto* bytes = static_cast<const std::byte*>(words);
+        const std::int64_t due = delayed_.empty() ? 0 : delayed_.back().due_ns;
+        delayed_.push_back({record,
+                            {bytes, bytes + record.words * kWordBytes},
+                            std::max(due, record.written_ns + record.delay_ns)});
+        return true;
+    }
+    if (!core_.has_room(record.words)) return false;
+    write(record, words, now);
+    return true;
+}
+
+void Outbox::write(const LogRecord& record, const void* words, std::int64_t now) {
+    std::uint8_t flags = 0;
+    if ((record.flags & LogRecord::kInterrupt) != 0) flags = Place::kInterrupt;
+    core_.write(record.offset / kWordBytes, record.words, words, record.written_ns, flags);
+    if ((record.flags & LogRecord::kMeLast) != 0) {
+        const auto* bytes = static_cast<const std::byte*>(words);
+        own_later_.push_back({core_.exchange().out().next_sequence(),
+                              record.offset,
+                              {bytes, bytes + record.words * kWordBytes}});
+    }
+    commit_due_ns_ = std::min(commit_due_ns_, now + kLazyNs);
+}
+
+void Outbox::commit(std::int64_t now) {
+    commit_due_ns_ = kNever;
+    core_.commit(now);
+}
+
+// ---- Logs of others -----------------------------------------------------------------------------
+
+void Outbox::find_clients(std::optional<unsigned> own_rank) {
+    clients_.clear();
+    for (unsigned r = 0; r < ring_.config().ranks; ++r) {
+        // (1) - this acquire-load synchronizes-with the release-store ring.cpp (4)
+        const auto state = ring_.rank(r).state.load(std::memory_order_acquire);
+        if (r == own_rank || state == static_cast<std::uint32_t>(RankState::elsewhere)) continue;
+        const LogArea log(ring_.log(r), ring_.log_bytes());
+        // relaxed is enough: what a rank wrote that has left or died is looked at next time, too
+        const bool has_more =
+            log.header().head.load(std::memory_order_relaxed) != logs_[r].position();
+        if (state == static_cast<std::uint32_t>(RankState::joined) || has_more)
+            clients_.push_back(r);
+    }
+}
+
+bool Outbox::has_news() const noexcept {
+    return std::any_of(clients_.begin(), clients_.end(), [this](unsigned r) {
+        // (2) - this acquire-load synchronizes-with the release-store udp_memory.cpp (2)
+        return board_.committed[r].load(std::memory_order_acquire) > logs_[r].position();
+    });
+}
+
+void Outbox::take_logs(bool all, std::int64_t now) {
+    bool any = false;
+    for (const unsigned r : clients_) {
+        // (3) - as (2)
+        const std::uint64_t committed = board_.committed[r].load(std::memory_order_acquire);
+        const std::uint64_t until = all ? UINT64_MAX : committed;
+        if (logs_[r].position() < until) any = take_log(r, until, now) || any;
+    }
+    if (any) commit(now);
+}
+
+/// True if anything was taken.
+bool Outbox::take_log(unsigned rank, std::uint64_t until, std::int64_t now) {
+    LogReader& log = logs_[rank];
+    const std::uint64_t before = log.position();
+    LogReader::Entry entry;
+    while (log.position() < until && log.refresh()) {
+        const LogReader::Found found = log.peek(entry);
+        if (found == LogReader::Found::none) break;
+        if (found != LogReader::Found::record || !is_possible(entry.record) ||
+            !log.copy_words(entry, words_.data())) {
+            slot_.link.add(LinkCounter::records_refused);
+            log.skip_all();
+            break;
+        }
+        if (!put(entry.record, words_.data(), now)) break;
+        log.pass(entry);
+    }
+    if (log.position() == before) return false;
+    const bool in_stream = delayed_.empty();
+    taken_.push_back(
+        {in_stream ? core_.exchange().out().next_sequence() : kLater, rank, log.position()});
+    // (4) - this release-store synchronizes-with the acquire-load udp_memory.cpp (3)
+    board_.taken[rank].store(log.position(), std::memory_order_release);
+    return true;
+}
+
+bool Outbox::is_possible(const LogRecord& record) const noexcept {
+    const std::size_t bytes = record.words * kWordBytes;
+    return record.words != 0 && record.words <= kMaxRecordWords &&
+           record.offset % kWordBytes == 0 && record.offset <= bank_bytes_ &&
+           bytes <= bank_bytes_ - record.offset;
+}
+
+// ---- Later --------------------------------------------------------------------------------------
+
+std::int64_t Outbox::due_ns() const noexcept {
+    return std::min(commit_due_ns_, delayed_.empty() ? kNever : delayed_.front().due_ns);
+}
+
+void Outbox::on_time(std::int64_t now) {
+    while (!delayed_.empty() && delayed_.front().due_ns <= now) {
+        const Delayed& next = delayed_.front();
+        if (!core_.has_room(next.record.words)) break;
+        // By itself, so that it says when it was stored.
+        commit(now);
+        write(next.record, next.words.data(), now);
+        commit(now);
+        delayed_.pop_front();
+        if (delayed_.empty()) place_taken();
+    }
+    if (now >= commit_due_ns_) commit(now);
+}
+
+/// What was taken behind delayed writes is in the stream by now.
+void Outbox::place_taken() noexcept {
+    for (Taken& taken : taken_) {
+        if (taken.sequence == kLater) taken.sequence = core_.exchange().out().newest();
+    }
+}
+
+bool Outbox::settle() noexcept {
+    const std::uint64_t acknowledged = core_.exchange().out().acknowledged();
+    if (acknowledged == settled_) return false;
+    settled_ = acknowledged;
+    bool changed = false;
+    while (!own_later_.empty() && own_later_.front().sequence <= settled_) {
+        const OwnLater& write = own_later_.front();
+        auto* const to = reinterpret_cast<std::atomic<std::uint32_t>*>(bank_ + write.offset);
+        const Words words(write.words);
+        for (std::size_t i = 0; i < words.size(); ++i) {
+            // (5) - this release-store synchronizes-with the acquire-load bank_writer.hpp (1)
+            to[i].store(words[i], std::memory_order_release);
+        }
+        own_later_.pop_front();
+        changed = true;
+    }
+    while (!taken_.empty() && taken_.front().sequence <= settled_) {
+        const Taken& next = taken_.front();
+        // (6) - this release-store synchronizes-with the acquire-load udp_memory.cpp (4)
+        board_.settled[next.rank].store(next.position, std::memory_order_release);
+        taken_.pop_front();
+    }
+    return changed;
+}
+
+bool Outbox::is_settled() const noexcept {
+    return delayed_.empty() && core_.is_idle() && own_later_.empty();
+}
+
+void Outbox::begin_life() {
+    delayed_.clear();
+    own_later_.clear();
+    taken_.clear();
+    commit_due_ns_ = kNever;
+    settled_ = 0;
+    for (unsigned r = 0; r < logs_.size(); ++r) {
+        logs_[r].refresh();
+        logs_[r].skip_all();
+        // (7), (8) - as (4) and (6)
+        board_.taken[r].store(logs_[r].position(), std::memory_order_release);
+        board_.settled[r].store(logs_[r].position(), std::memory_order_release);
+    }
+}
+
+}  // namespace rmem::udp

@@ -1,0 +1,295 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "rmem/udp_memory.hpp"
+
+#include <fmt/format.h>
+#include <sched.h>
+
+#include <algorithm>
+#include <thread>
+
+namespace rmem {
+
+namespace {
+
+constexpr std::int64_t kRestNs = 1'000'000;
+constexpr std::size_t kMostGroupWrites = 64;
+constexpr std::uint64_t kMostUnits = LogArea::units_of(kMaxRecordWords);
+
+/// Units that a group of writes takes in the log, at most.
+constexpr std::uint64_t units_of_group(std::size_t bytes) {
+    return bytes / kLogUnitBytes + 2 * (kMostGroupWrites + bytes / (kMaxRecordWords * kWordBytes));
+}
+
+/// Other nodes of the ring that this host has, all of which poll.
+unsigned other_nodes_here(const Ring& ring) {
+    unsigned nodes = 0;
+    for (const std::string& name : Segment::list()) {
+        nodes += name.substr(0, name.rfind('@')) == ring.config().name ? 1U : 0U;
+    }
+    return std::max(nodes, 1U) - 1;
+}
+
+FaultPlan fault_plan(const RingConfig& config) {
+    const Environment environment = Environment::read();
+    return environment.faults ? FaultPlan::parse(*environment.faults, config.nodes) : FaultPlan{};
+}
+
+}  // namespace
+
+UdpOptions UdpOptions::from(const Environment& environment) {
+    UdpOptions options;
+    options.join_timeout_ns = environment.join_timeout_ns.value_or(kDefaultJoinTimeoutNs);
+    return options;
+}
+
+UdpMemory::UdpMemory(Membership& member)
+    : UdpMemory(member, UdpOptions::from(Environment::read())) {}
+
+UdpMemory::UdpMemory(Membership& member, const UdpOptions& options)
+    : BankWriter(member.ring(), member.node(), member.rank()),
+      member_(member),
+      board_(member.ring().board()),
+      log_(ring_.log(rank_), ring_.log_bytes()),
+      faults_(fault_plan(ring_.config()), member.node(), rank_),
+      interrupts_(ring_, member.node(), rank_) {
+    const Deadline deadline = Deadline::in(options.join_timeout_ns);
+    start_engine(options, deadline);
+    if (!engine_) await_engine(deadline);
+    bound_ns_ = Punctuality(ring_.config(), ring_.node(member.node())).bound();
+    take_rank(member);
+    if (engine_ && options.helper) helper_ = std::make_unique<udp::EngineHelper>(*engine_);
+    if (engine_) waiter_.sleep_by(engine_.get());
+    waiter_.set_company(engine_ ? kSpinPollsHere : kSpinPolls, other_nodes_here(ring_));
+}
+
+/// Runs the engine in this process, if no other does and a daemon is not expected back.
+void UdpMemory::start_engine(const UdpOptions&, Deadline deadline) {
+    // relaxed is enough: who has the lock is the only one
+    const auto kind = static_cast<udp::EngineKind>(board_.kind.load(std::memory_order_relaxed));
+    if (kind == udp::EngineKind::daemon) return;
+    auto lock = ring_.try_lock_engine();
+    if (!lock) return;
+    engine_lock_ = std::move(*lock);
+    engine_ = std::make_unique<udp::Engine>(ring_, udp::EngineSettings::read(ring_.config()),
+                                            udp::EngineKind::program, rank_);
+    engine_->join(deadline);
+    // relaxed is enough: this process has joined itself
+    life_ = board_.life.load(std::memory_order_relaxed);
+}
+
+void UdpMemory::await_engine(Deadline deadline) {
+    for (;;) {
+        // (6) - this acquire-load synchronizes-with the acq_rel adds engine.cpp (4)
+        life_ = board_.life.load(std::memory_order_acquire);
+        if (life_ % 2 == 1 && ring_.has_engine()) break;
+        if (deadline.passed(rmem::now_ns())) {
+            throw Error(
+                Errc::timed_out,
+                fmt::format(
+                    "node {} of ring '{}' has no engine that is in the ring; start `rmem node`, "
+                    "or look at what it says",
+                    member_.node(), ring_.config().name));
+        }
+        std::this_thread::sleep_for(std::chrono::nanoseconds(kRestNs));
+    }
+    bell_ = Bell::open(ring_.segment_name());
+}
+
+/// Says in the roster that this program has the rank, unless another host has it.
+void UdpMemory::take_rank(Membership& member) {
+    const udp::RosterEntry entry = udp::Roster(ring_, member.node()).entry(rank_);
+    // relaxed is enough: a member that has come or gone just now is not known for certain anyway
+    const std::uint64_t members = board_.members[entry.node / 64].load(std::memory_order_relaxed);
+    const bool is_elsewhere = entry.node != member.node() && (members >> entry.node % 64 & 1) != 0;
+    if (entry.joined && is_elsewhere) {
+        throw Error(
+            Errc::rank_taken,
+            fmt::format("rank {} of ring '{}' is a program of node {}; give each program its own "
+                        "RMEM_RANK",
+                        rank_, ring_.config().name, entry.node));
+    }
+    member.follow(entry.incarnation);
+    if (engine_) return engine_->enroll(rank_, member.incarnation(), true);
+    // (2) - this release-store synchronizes-with the acquire-load outbox.cpp (2)
+    board_.committed[rank_].store(log_.head(), std::memory_order_release);
+    // (7) - this acq_rel add synchronizes-with the acquire-load engine.cpp (6)
+    board_.roll.fetch_add(1, std::memory_order_acq_rel);
+    bell_->ring();
+}
+
+UdpMemory::~UdpMemory() {
+    if (!member_.held()) {
+        // A thread of the parent's can be neither waited for nor told here.
+        static_cast<void>(helper_.release());
+        static_cast<void>(engine_.release());
+        return;
+    }
+    const Deadline deadline = Deadline::in(kLeaveNs);
+    flush(deadline);
+    if (!engine_) {
+        board_.roll.fetch_add(1, std::memory_order_acq_rel);  // (7)
+        return;
+    }
+    engine_->enroll(rank_, member_.incarnation(), false);
+    flush(deadline);
+}
+
+bool UdpMemory::is_over() const noexcept {
+    // (1) - this acquire-load synchronizes-with the acq_rel adds engine.cpp (4)
+    return board_.life.load(std::memory_order_acquire) != life_ ||
+           (!engine_ && !ring_.has_engine());
+}
+
+bool UdpMemory::is_alive(unsigned rank) const noexcept {
+    if (is_over()) return rank == rank_;
+    // (8) - this acquire-load synchronizes-with the release-stores roster.cpp (1) and (2)
+    const auto state =
+        static_cast<RankState>(ring_.rank(rank).state.load(std::memory_order_acquire));
+    return state == RankState::elsewhere || ring_.is_alive(rank);
+}
+
+// ---- Writing ------------------------------------------------------------------------------------
+
+std::uint32_t UdpMemory::mark_of(std::size_t offset, std::size_t bytes) const noexcept {
+    if (offset >= ring_.config().user_bytes) return 0;
+    return interrupts_.is_marked(offset, bytes) ? LogRecord::kInterrupt : 0;
+}
+
+void UdpMemory::send(std::size_t offset, const void* from, std::size_t words, std::uint32_t flags) {
+    const auto* bytes = static_cast<const std::byte*>(from);
+    LogRecord record;
+    record.flags = flags;
+    while (words != 0) {
+        record.offset = offset;
+        record.words = static_cast<std::uint32_t>(std::min<std::size_t>(words, kMaxRecordWords));
+        record.written_ns = rmem::now_ns();
+        put(record, bytes);
+        offset += record.words * kWordBytes;
+        bytes += record.words * kWordBytes;
+        words -= record.words;
+    }
+}
+
+void UdpMemory::put(LogRecord& record, const void* words) {
+    if (!faults_.empty()) {
+        const WriteFaults::Verdict verdict = faults_.next();
+        counters_.add(LinkCounter::faults_injected, verdict.injected);
+        if (verdict.lose) return;
+        record.delay_ns = verdict.delay_ns;
+    }
+    std::int64_t pause_ns = 0;
+    if (engine_) {
+        while (!engine_->put(record, words)) {
+            if (is_over()) return;
+            await_room(pause_ns);
+        }
+    } else {
+        for (reclaim(); !log_.fits(kMostUnits); reclaim()) {
+            if (is_over()) return;
+            await_room(pause_ns);
+        }
+        log_.append(record, words);
+        lazy_due_ns_ = std::min(lazy_due_ns_, record.written_ns + udp::kLazyNs);
+    }
+    counters_.add(LinkCounter::writes_sent);
+    counters_.add(LinkCounter::bytes_sent, record.words * kWordBytes);
+}
+
+/// For writes that nobody asked room for.
+void UdpMemory::await_room(std::int64_t& pause_ns) {
+    commit();
+    if (engine_) engine_->run();
+    if (pause_ns == 0) {
+        pause_ns = 1;
+        ::sched_yield();
+    } else if (engine_) {
+        engine_->rest(kRestNs);
+    } else {
+        std::this_thread::sleep_for(std::chrono::microseconds(20));
+    }
+}
+
+void UdpMemory::commit() {
+    if (engine_) {
+        engine_->commit();
+    } else {
+        lazy_due_ns_ = INT64_MAX;
+        board_.committed[rank_].store(log_.head(), std::memory_order_release);  // (2)
+        // relaxed is enough: the engine's membarrier orders this load after the store before it
+        if (board_.asleep.load(std::memory_order_relaxed) != 0) [[unlikely]]
+            bell_->ring();
+    }
+    if (unannounced_) announce();
+}
+
+void UdpMemory::reclaim() noexcept {
+    // (3) - this acquire-load synchronizes-with the release-stores outbox.cpp (4) and (7)
+    log_.reclaim(board_.taken[rank_].load(std::memory_order_acquire));
+}
+
+std::size_t UdpMemory::max_group_bytes() {
+    if (engine_) return engine_->most_group_bytes();
+    return (log_.capacity() - kMostUnits - units_of_group(0)) / 2 * kLogUnitBytes;
+}
+
+bool UdpMemory::room(std::size_t bytes) {
+    bool granted = false;
+    if (engine_) {
+        granted =
+            bytes <= engine_->most_group_bytes() ? engine_->has_room(bytes) : engine_->is_settled();
+    } else {
+        const std::uint64_t units = std::min(units_of_group(bytes), log_.capacity() - kMostUnits);
+        if (!log_.fits(units)) reclaim();
+        granted = log_.fits(units);
+    }
+    if (!granted) counters_.add(LinkCounter::back_pressure);
+    return granted;
+}
+
+bool UdpMemory::is_settled(std::uint64_t log_position) {
+    if (engine_) return engine_->is_settled();
+    // (4) - this acquire-load synchronizes-with the release-stores outbox.cpp (6) and (8)
+    return board_.settled[rank_].load(std::memory_order_acquire) >= log_position;
+}
+
+bool UdpMemory::flush(Deadline deadline) {
+    commit();
+    const std::uint64_t target = log_.head();
+    for (std::int64_t pause_ns = 0; !is_settled(target);) {
+        if (is_over() || deadline.passed(rmem::now_ns())) return false;
+        if (helper_) helper_->attend();
+        await_room(pause_ns);
+    }
+    counters_.add(LinkCounter::flushes);
+    return true;
+}
+
+// ---- Waiting ------------------------------------------------------------------------------------
+
+void UdpMemory::progress() {
+    if (engine_) {
+        if (helper_) helper_->attend();
+        engine_->run();
+    } else if (lazy_due_ns_ <= rmem::now_ns()) {
+        commit();
+    }
+}
+
+void UdpMemory::begin_wait() noexcept {
+    BankWriter::begin_wait();
+}
+
+Step UdpMemory::wait(Deadline deadline) {
+    progress();
+    return waiter_.step(deadline);
+}
+
+void UdpMemory::keep_applying(bool on) {
+    if (helper_) helper_->set_always(on);
+}
+
+void UdpMemory::on_bound_violation(std::function<void(const BoundViolation&)> callback) {
+    if (engine_) engine_->on_bound_violation(std::move(callback));
+}
+
+}  // namespace rmem

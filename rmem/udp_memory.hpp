@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+/// The `udp` link as one program sees it: its node's bank, kept by the node's engine.
+///
+/// Contract: rmem/memory.hpp. The first program of a node runs the engine itself (rmem/udp/engine.hpp): its writes leave in
+/// its own calls. Where another process runs it, the daemon `rmem node` or an earlier program, the program is a client: its
+/// writes go into the own bank and into its log, from where the engine takes them.
+///
+/// Room     room(bytes) grants a group of writes. No room: the slowest member has not acknowledged what is under way, or the
+///          log is full of what the engine could not send. A group of more than max_group_bytes() is granted when
+///          nothing is under way, and may wait in between.
+/// Life     All that a program knows of others holds for one life of its node. When the node was dropped, or the process ended
+///          that runs its engine, all others are dead to the program (is_alive), until it opens anew.
+/// Threads  one thread, and the helper inside; `load` and `data` from any.
+/// Leaving  the destructor waits up to kLeaveNs until the others have the own writes. In a process forked since it only
+///          forgets: rank, engine and log are the parent's.
+/// Errors   the constructor throws Error: what Engine throws; rank_taken, also by another host; timed_out.
+
+#include "rmem/bank_writer.hpp"
+#include "rmem/memory.hpp"
+#include "rmem/udp/engine_helper.hpp"
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+
+namespace rmem {
+
+struct UdpOptions {
+    std::int64_t join_timeout_ns = kDefaultJoinTimeoutNs;
+    bool helper = true;  ///< off: only for tests that want to be the only ones to move anything
+
+    /// What the environment says.
+    RMEM_API static UdpOptions from(const Environment& environment);
+};
+
+class RMEM_API UdpMemory : public BankWriter<UdpMemory> {
+public:
+    using Options = UdpOptions;
+    using Ring = rmem::Ring;
+    using Membership = rmem::Membership;
+    static constexpr std::int64_t kLeaveNs = 1'000'000'000;
+    static constexpr unsigned kSpinPollsHere =
+        500;  ///< each asks the host for datagrams: about 0.3 ms
+
+    /// With the options that the environment names.
+    explicit UdpMemory(Membership& member);
+    UdpMemory(Membership& member, const UdpOptions& options);
+    ~UdpMemory();
+    UdpMemory(const UdpMemory&) = delete;
+    UdpMemory& operator=(const UdpMemory&) = delete;
+
+    // ---- The Memory concept, besides BankWriter's part
+    bool room(std::size_t bytes);
+    /// What was written leaves.
+    void commit();
+    bool in_flight() const noexcept { return false; }
+    bool is_alive(unsigned rank) const noexcept;
+    void progress();
+    void begin_wait() noexcept;
+    Step wait(Deadline deadline);
+
+    // ---- The card's options
+    /// True when every live node has the own writes; false when the deadline passed, or the node's life is over.
+    bool flush(Deadline deadline);
+    /// The engine runs all the time, for programs that read the bank by plain loads.
+    void keep_applying(bool on);
+
+    InterruptBoard& interrupts() noexcept { return interrupts_; }
+    std::int64_t bound_ns() const noexcept { return bound_ns_; }
+    /// Of a client's node its engine's process hears of it, and the counters.
+    void on_bound_violation(std::function<void(const BoundViolation&)> callback);
+    std::size_t max_group_bytes();
+    /// Whether this program runs the engine.
+    bool runs_engine() const noexcept { return engine_ != nullptr; }
+
+private:
+    friend class BankWriter<UdpMemory>;
+
+    // What BankWriter needs
+    void send(std::size_t offset, const void* from, std::size_t words, std::uint32_t flags);
+    std::uint32_t mark_of(std::size_t offset, std::size_t bytes) const noexcept;
+
+    void start_engine(const UdpOptions& options, Deadline deadline);
+    void await_engine(Deadline deadline);
+    void take_rank(Membership& member);
+    bool is_over() const noexcept;
+    void put(LogRecord& record, const void* words);
+    void await_room(std::int64_t& pause_ns);
+    void reclaim() noexcept;
+    bool is_settled(std::uint64_t log_position);
+
+    const Membership& member_;
+    udp::NodeBoard& board_;
+    LogWriter log_;
+    WriteFaults faults_;
+    InterruptBoard interrupts_;
+    std::int64_t bound_ns_ = 0;
+    std::uint32_t life_ = 0;                ///< of the node, NodeBoard::life
+    std::int64_t lazy_due_ns_ = INT64_MAX;  ///< of a client
+    std::optional<Bell> bell_;              ///< of a client: the engine's
+    ByteLock engine_lock_;
+    std::unique_ptr<udp::Engine> engine_;
+    std::unique_ptr<udp::EngineHelper> helper_;  // last: it uses the engine
+};
+
+static_assert(Memory<UdpMemory>);
+
+}  // namespace rmem
