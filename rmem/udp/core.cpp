@@ -197,8 +197,18 @@ void Core::advance_joining(std::int64_t now) {
     if (now >= taker_->ask_due_ns()) ask(now);
 }
 
+bool Core::all_are_joining(std::int64_t now) const noexcept {
+    for (unsigned node = 0; node < others_.size(); ++node) {
+        const std::int64_t heard = others_[node].heard_joining_ns;
+        if (node != me() && (heard < 0 || now - heard >= kFormNs / 2)) return false;
+    }
+    return heard_member_ns_ < 0;
+}
+
 bool Core::may_form(std::int64_t now) const noexcept {
-    if (welcomed_ || now - joining_since_ns_ < kFormNs) return false;
+    if (welcomed_) return false;
+    if (me() == 0 && all_are_joining(now)) return true;  // nobody is left who might be a member
+    if (now - joining_since_ns_ < kFormNs) return false;
     if (heard_member_ns_ >= 0 && now - heard_member_ns_ < kFormNs) return false;
     for (unsigned node = 0; node < me(); ++node) {
         const std::int64_t heard = others_[node].heard_joining_ns;

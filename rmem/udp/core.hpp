@@ -158,6 +158,7 @@ private:
     void connect(unsigned node, std::uint64_t incarnation, std::uint64_t first, std::int64_t now);
     bool is_connected(unsigned node, std::uint64_t incarnation) const noexcept;
     bool all_have_admitted() const noexcept;
+    bool all_are_joining(std::int64_t now) const noexcept;
     bool may_form(std::int64_t now) const noexcept;
     void form(std::int64_t now);
     void become_member(const NodeSet& view, std::uint64_t ring_life, std::int64_t now);

@@ -255,7 +255,8 @@ void Engine::clear_bank() {
 void Engine::has_joined(std::int64_t now) {
     arrivals_.apply_all(now);
     outbox_.begin_life();
-    roster_.read_all([this](unsigned node) { return core_.view().contains(node); });
+    // Who joins at the same time may have said so already, and be in the view only later.
+    roster_.read_all([this](unsigned node) { return core_.exchange().takes(node); });
     // relaxed is enough for these: for people
     board_.incarnation.store(core_.incarnation(), std::memory_order_relaxed);
     board_.ring_life.store(core_.ring_life(), std::memory_order_relaxed);

@@ -46,13 +46,13 @@ void Roster::applied(std::size_t offset, std::size_t words) noexcept {
     }
 }
 
-void Roster::read_all(const std::function<bool(unsigned)>& is_member) noexcept {
+void Roster::read_all(const std::function<bool(unsigned)>& is_there) noexcept {
     for (unsigned rank = 0; rank < ring_.config().ranks; ++rank) {
         const RosterEntry entry = this->entry(rank);
         if (is_here(rank) || entry.incarnation == 0) continue;
-        const bool is_there = entry.node != node_ && is_member(entry.node);
+        const bool is_reached = entry.node != node_ && is_there(entry.node);
         show(rank, !entry.joined ? RankState::left
-                   : is_there    ? RankState::elsewhere
+                   : is_reached  ? RankState::elsewhere
                                  : RankState::lost);
     }
 }

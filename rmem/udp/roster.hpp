@@ -48,8 +48,8 @@ public:
 
     /// Another node has written so many words there; those of the roster count.
     void applied(std::size_t offset, std::size_t words) noexcept;
-    /// The bank is a new one: all of it counts. Ranks of nodes that are none of the members are lost.
-    void read_all(const std::function<bool(unsigned node)>& is_member) noexcept;
+    /// The bank is a new one: all of it counts. Ranks of nodes for which that is false are lost.
+    void read_all(const std::function<bool(unsigned node)>& is_there) noexcept;
     /// Ranks of nodes for which that is false are lost.
     void lose_unless(const std::function<bool(unsigned node)>& is_there) noexcept;
 

@@ -11,6 +11,8 @@ INSTANTIATE_TEST_SUITE_P(Ring, LinkConformance,
                          conformance_cases(LinkKind::ring,
                                            {"none", "scramnet-burst", "scramnet-burst-plus"}),
                          conformance_case_name);
+INSTANTIATE_TEST_SUITE_P(Udp, LinkConformance, conformance_cases(LinkKind::udp, {"none"}),
+                         conformance_case_name);
 INSTANTIATE_TEST_SUITE_P(Sim, LinkConformance,
                          conformance_cases(LinkKind::sim,
                                            {"none", "scramnet-burst", "scramnet-burst-plus",

@@ -150,6 +150,9 @@ public:
             EXPECT_FALSE(exists()) << Segment::object_name(name_) << " was left behind";
         }
         if (exists()) Segment::remove(name_);
+        for (const std::string& node : Segment::list()) {  // of killed ones, each its own segment
+            if (node.starts_with(name_ + "@")) Segment::remove(node);
+        }
     }
     RingName(const RingName&) = delete;
     RingName& operator=(const RingName&) = delete;

@@ -23,6 +23,8 @@ std::vector<Variant> variants() {
         all.push_back({"scramnet_inline", "ring", "scramnet-burst-plus-1k", "inline", 20});
         all.push_back({"scramnet_paper", "ring", "scramnet-burst-plus-1k", "paper", 20});
     }
+    all.push_back({"udp_inline", "udp", "none", "inline", 8});
+    all.push_back({"udp_paper", "udp", "none", "paper", 8});
     all.push_back({"sim_inline", "sim", "none", "inline", 4});
     all.push_back({"sim_paper", "sim", "none", "paper", 4});
     all.push_back({"sim_scramnet_inline", "sim", "scramnet-burst-plus-1k", "inline", 20});

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tests/support/forked_ranks.hpp"
 
+#include "rmem/segment.hpp"
+
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <signal.h>
@@ -239,8 +241,20 @@ void ForkedRanks::finish() {
         std::this_thread::sleep_for(kPause);
     }
     if (failed_) return;  // what a failed rank leaves behind says nothing
+    remove_nodes_of_the_killed();
     for (const std::string& file : left_behind()) {
         ADD_FAILURE() << kSharedMemory << "/" << file << " was left behind";
+    }
+}
+
+/// A killed program that was alone on its node leaves that node's segment, until it is started again.
+void ForkedRanks::remove_nodes_of_the_killed() {
+    if (setup_.link != "udp") return;
+    for (const Process& process : processes_) {
+        if (!process.killed && process.doomed.empty()) continue;
+        const std::string segment = ring_ + "@" + std::to_string(process.rank);
+        const auto left = Segment::open(segment);
+        if (left && !left->is_locked(0, 4096)) Segment::remove(segment);
     }
 }
 

@@ -47,6 +47,7 @@ private:
     bool collect();  ///< takes what the processes have said; false when all have ended
     void report(Process& process, int status);
     void end_all(std::string_view why);
+    void remove_nodes_of_the_killed();
     std::vector<std::string> left_behind() const;
 
     const RingSetup& setup_;

@@ -13,6 +13,7 @@
 #include "rmem/node.hpp"
 #include "rmem/sim/world.hpp"
 #include "tests/support/child.hpp"
+#include "tests/support/own_network.hpp"
 
 #include <gtest/gtest.h>
 #include <sched.h>
@@ -151,7 +152,9 @@ protected:
                 process->sleep(1'000'000);  // by then all have come to where they wait
                 return true;
             }
-            return node.ring().attention()[other].load() != 0;
+            if (!node.config().is_remote()) return node.ring().attention()[other].load() != 0;
+            const auto its_own = Ring::observe(node.config().segment_name(other));
+            return its_own->attention()[other].load() != 0;
         }
         /// Once, in tests with a late one.
         void let_late_come() const { shared.late_may_come = true; }
@@ -163,6 +166,8 @@ protected:
         unsigned dies = kNobody;  ///< its process may end by SIGKILL
         unsigned late = kNobody;  ///< joins when another one says so
     };
+
+    void SetUp() override { stay_on_this_host(name_.get()); }
 
     bool replicated() const { return GetParam().link != LinkKind::direct; }
     bool processes() const { return GetParam().host != LinkHost::threads; }
@@ -226,6 +231,9 @@ private:
         Node node(ring, {id, id});
         run_one(plan, node, ring->bank(id), id);
     }
+    std::shared_ptr<Ring> open_ring(const Run& plan, unsigned id) const {
+        return Ring::open(config(plan.nodes), Deadline::in(kPatienceNs), id);
+    }
     void report(unsigned id, const std::exception& error, unsigned nodes) {
         ADD_FAILURE() << "node " << id << ": " << error.what();
         shared_->gates[kEndGate] += nodes;
@@ -237,7 +245,7 @@ private:
         for (unsigned id = 0; id < plan.nodes; ++id) {
             threads.emplace_back([&, id] {
                 try {
-                    run_one(plan, ring, id);
+                    run_one(plan, ring->config().is_remote() ? open_ring(plan, id) : ring, id);
                 } catch (const std::exception& e) {
                     report(id, e, plan.nodes);
                 }
@@ -248,9 +256,7 @@ private:
     void run_processes(const Run& plan) {
         std::vector<Child> children;
         for (unsigned id = 0; id < plan.nodes; ++id) {
-            children.emplace_back([&, id] {
-                run_one(plan, Ring::open(config(plan.nodes), Deadline::in(kPatienceNs)), id);
-            });
+            children.emplace_back([&, id] { run_one(plan, open_ring(plan, id), id); });
         }
         for (unsigned id = 0; id < plan.nodes; ++id) {
             EXPECT_EQ(children[id].wait(), id == plan.roles.dies ? -SIGKILL : 0) << "node " << id;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tests/support/rank_processes.hpp"
 
+#include "tests/support/own_network.hpp"
+
 #include "billboard/bbp.h"
 #include "rmem/clock.hpp"
 #include "rmem/sim/process.hpp"
@@ -97,6 +99,11 @@ std::map<std::string, std::string> environment_of(const RingSetup& setup, const 
         {"RMEM_PARTITION", std::to_string(setup.partition)},
         {"RMEM_JOIN_TIMEOUT", setup.join_timeout},
     };
+    if (setup.link == "udp") {
+        variables["RMEM_GROUP"] = own_group(ring);
+        variables["RMEM_INTERFACE"] = "lo";
+        variables["RMEM_DEAD_TIMEOUT"] = "1s";
+    }
     for (const auto& [variable, value] : setup.extra) variables[variable] = value;
     for (const auto& [variable, value] : life.changes) variables[variable] = value;
     if (!life.doomed.empty()) variables["RMEM_KILL_AT"] = life.doomed;
