@@ -23,7 +23,9 @@ Core::Core(const CoreConfig& config, const Authenticator& authenticator, CoreEdg
       authenticator_(authenticator),
       edge_(edge),
       others_(config.exchange.nodes),
-      random_state_(config.seed) {
+      random_state_(config.seed),
+      first_ns_(now),
+      first_wall_ns_(config.exchange.incarnation) {
     config_.exchange.hear_ns = config.dead_ns + 2 * kStatusNs;
     begin_life(now);
 }
@@ -118,37 +120,48 @@ void Core::connect(unsigned node, std::uint64_t incarnation, std::uint64_t first
                    std::int64_t now) {
     if (is_connected(node, incarnation) || !admit(node, incarnation, now)) return;
     exchange_->begin(node, incarnation, first, now);
+    others_[node].ended = false;
     if (taker_) taker_->note_admission(node, first);
 }
 
-/// In turn, so that not all answer at once, and one that does not is passed by.
-bool Core::is_my_turn(const Join& join) const noexcept {
-    unsigned place = 0;
-    view_.for_each([&](unsigned node) { place += node < me() ? 1U : 0U; });
-    return is_member_ && join.attempt % view_.size() == place;
+/// The lowest member's bank is the one that stands where members differ.
+bool Core::is_sponsor() const noexcept {
+    return is_member_ && lowest(view_) == me();
 }
 
 void Core::on_join(const Header& header, const Join& join, std::int64_t now) {
     const unsigned node = header.origin;
     others_[node].heard_joining_ns = now;
+    if (is_member_ && others_[node].ended && others_[node].incarnation == header.incarnation) {
+        return send_refusal(node, join.cookie, now);
+    }
     if (!admit(node, header.incarnation, now)) return;
     // Who has written already says itself from where on its stream is to be taken.
     if (header.newest == 0) connect(node, header.incarnation, 1, now);
-    if (is_my_turn(join)) send_welcome(node, join, now);
+    if (is_sponsor()) send_welcome(node, join, now);
     send_admit(node, join.cookie, now);
 }
 
-void Core::on_welcome(const Header& header, const Welcome& welcome) {
+void Core::on_welcome(const Header& header, const Welcome& welcome, std::int64_t now) {
     if (is_member_ || welcome.joiner() != my_life() || welcome.cookie() != cookie_) return;
     const bool is_same = welcomed_ && welcomed_->sponsor == header.origin &&
                          welcomed_->sponsor_life == header.incarnation;
-    if (welcomed_ && !is_same && exchange_->takes(welcomed_->sponsor)) return;  // one will do
+    // One will do; of two that disagree the lower one stands.
+    if (welcomed_ && !is_same && welcomed_->sponsor < header.origin &&
+        is_connected(welcomed_->sponsor, welcomed_->sponsor_life)) {
+        return;
+    }
+    // Parts from two sponsors make no bank: a node that came and went between is in neither's stream.
+    const MemberLife sponsor{header.origin, header.incarnation};
+    if (taker_->parts_here() != 0 && sponsor != parts_from_) return next_life(now);
+    parts_from_ = sponsor;
     if (!is_same) {
         welcomed_.emplace();
         welcomed_->sponsor = header.origin;
         welcomed_->sponsor_life = header.incarnation;
         taker_->forget_questions();
     }
+    welcomed_->heard_ns = now;
     welcomed_->ring_life = welcome.ring_life();
     welcomed_->view = welcome.view();
     for (const MemberLife& member : welcome.lives()) {
@@ -157,11 +170,17 @@ void Core::on_welcome(const Header& header, const Welcome& welcome) {
 }
 
 void Core::on_admit(const Header& header, const Admit& admit, std::int64_t now) {
-    if (admit.joiner != my_life() || admit.first == 0) return;
+    if (admit.joiner != my_life()) return;
+    if (admit.first == 0) return is_member_ ? drop_out(now) : next_life(now);
     const unsigned node = header.origin;
     if (is_connected(node, header.incarnation)) {
         // It had ended this node meanwhile, and does not keep what is still missing.
         if (!is_member_ && admit.first > exchange_->applied(node) + 1) next_life(now);
+        return;
+    }
+    // What it wrote while it counted as dead here is not kept for this life. Of two members the views say who goes.
+    if (others_[node].ended && others_[node].incarnation == header.incarnation) {
+        if (!is_member_) next_life(now);
         return;
     }
     // What it wrote before that may be missing in what is here of the bank already.
@@ -184,10 +203,16 @@ bool Core::all_have_admitted() const noexcept {
 }
 
 void Core::advance_joining(std::int64_t now) {
+    // A sponsor that died before the two were connected is missed by nobody.
+    if (welcomed_ && now - welcomed_->heard_ns > kFormNs &&
+        !is_connected(welcomed_->sponsor, welcomed_->sponsor_life)) {
+        welcomed_.reset();
+    }
     if (may_form(now)) return form(now);
     if (!all_have_admitted()) return;
+    if (exchange_->differs_from().contains(welcomed_->sponsor)) return next_life(now);
     const auto applied = [this](unsigned node) { return exchange_->applied(node); };
-    if (taker_->is_complete(applied)) {
+    if (taker_->is_complete(applied) && exchange_->all_settled(now)) {
         NodeSet view;
         welcomed_->view.for_each([&](unsigned node) {
             if (node < others_.size() && exchange_->takes(node)) view.insert(node);
@@ -218,9 +243,13 @@ bool Core::may_form(std::int64_t now) const noexcept {
 }
 
 void Core::form(std::int64_t now) {
+    // Members that have heard this life may take what it writes for their own ring's.
+    if (heard_member_ns_ >= 0) next_life(now);
     ++counters_.rings_formed;
     edge_.clear_bank();
-    become_member(NodeSet(), random() | 1, now);
+    // Of two rings the older one stands; no two nodes form one with the same number.
+    const std::uint64_t wall_ns = first_wall_ns_ + static_cast<std::uint64_t>(now - first_ns_);
+    become_member(NodeSet(), (wall_ns & ~std::uint64_t{kMaxNodes - 1}) | me(), now);
 }
 
 void Core::ask(std::int64_t now) {
@@ -251,6 +280,7 @@ void Core::on_ask(const Header& header, const Ask& ask, std::int64_t now) {
     // What is begun leaves first: the own position then covers what the bank holds.
     exchange_->commit(now);
     ++counters_.questions_answered;
+    others_[header.origin].served = !view_.contains(header.origin);
     SponsorView view;
     view.bank = edge_.bank();
     for (unsigned node = 0; node < others_.size(); ++node) {
@@ -269,18 +299,44 @@ void Core::on_ask(const Header& header, const Ask& ask, std::int64_t now) {
 
 void Core::leave(unsigned node, std::int64_t now) {
     if (!exchange_->takes(node) && !exchange_->out().receivers().contains(node)) return;
-    exchange_->end(node, now);
+    others_[node].ended = true;
+    others_[node].served = false;
+    const bool has_written = exchange_->takes(node) && exchange_->applied(node) != 0;
+    const bool was_member = view_.contains(node);
+    exchange_->end(node, was_member ? view_ : NodeSet(), now);
     if (taker_) taker_->note_departure(node);
     if (welcomed_) {
         welcomed_->view.erase(node);
         if (welcomed_->sponsor == node) welcomed_.reset();
     }
-    if (!view_.contains(node)) return;
+    if (was_member || has_written) end_served(now);
+    if (!was_member) return;
     view_.erase(node);
     ++counters_.members_left;
     update_window();
     edge_.member_left(node, now);
     status_due_ns_ = now;  // so that it learns of it, should it live
+}
+
+/// Who joins has parts of the bank from before, and may never have had the stream that ended: it begins anew.
+void Core::end_served(std::int64_t now) {
+    for (unsigned node = 0; node < others_.size(); ++node) {
+        if (others_[node].served && !view_.contains(node)) leave(node, now);
+    }
+}
+
+/// Of two that have different banks, since nobody could give what one of them lacks of a node that is dead, the lower one
+/// stands. True when this node goes.
+bool Core::resolve_differences(std::int64_t now) {
+    const NodeSet differs = exchange_->differs_from();
+    bool goes = false;
+    differs.for_each([&](unsigned node) { goes = goes || (node < me() && view_.contains(node)); });
+    if (goes) {
+        drop_out(now);
+    } else {
+        differs.for_each([&](unsigned node) { leave(node, now); });
+    }
+    return goes;
 }
 
 void Core::look_for_the_dead(std::int64_t now) {
@@ -330,9 +386,10 @@ void Core::check_view(const Header& header, const Status& status, std::int64_t n
     if (!is_other_ring && !ended_it && (has_me || !has_heard)) return;
     const unsigned theirs = lowest(status.view), mine = lowest(view_);
     bool stands = mine < theirs;
-    if (mine == theirs && is_other_ring) stands = ring_life_ < status.ring_life;
-    if (mine == theirs && !is_other_ring) stands = ended_it && (has_me || me() < node);
-    if (!stands) drop_out(now);
+    if (mine == theirs) stands = ended_it && (has_me || me() < node);
+    if (is_other_ring) stands = ring_life_ < status.ring_life;
+    if (!stands) return drop_out(now);
+    leave(node, now);
 }
 
 /// What the smallest socket holds is shared by all who may send to it at once.
@@ -378,7 +435,7 @@ void Core::deal_with(const Header& header, const Section& section, std::int64_t 
     switch (section.type()) {
         case SectionType::status: return on_status(header, entry_of<Status>(section), now);
         case SectionType::join: return on_join(header, entry_of<Join>(section), now);
-        case SectionType::welcome: return on_welcome(header, Welcome(section));
+        case SectionType::welcome: return on_welcome(header, Welcome(section), now);
         case SectionType::admit: return on_admit(header, entry_of<Admit>(section), now);
         case SectionType::ask: return on_ask(header, Ask(section), now);
         default: return;  // of a later version
@@ -405,6 +462,7 @@ std::int64_t Core::due_ns() const noexcept {
 
 void Core::on_tick(std::int64_t now) {
     exchange_->on_tick(now);
+    if (is_member_ && !exchange_->differs_from().empty() && resolve_differences(now)) return;
     if (now >= look_due_ns_) look_for_the_dead(now);
     if (now >= join_due_ns_) send_join(now);
     if (now >= status_due_ns_) send_status(now);
@@ -437,7 +495,7 @@ void Core::send_status(Status::State state, std::int64_t now) {
     status.view = view_;
     DatagramWriter& writer = exchange_->begin_other(now);
     writer.add_status(status);
-    exchange_->add_ended(writer);
+    exchange_->add_ended(writer, now);
     exchange_->send_other(now);
 }
 
@@ -460,6 +518,14 @@ void Core::send_welcome(unsigned node, const Join& join, std::int64_t now) {
         begin();
         exchange_->other().add_life(entry);
     });
+    exchange_->send_other(now);
+}
+
+/// That life of the node is over here.
+void Core::send_refusal(unsigned node, std::uint64_t cookie, std::int64_t now) {
+    const NodeLife joiner =
+        NodeLife::of(static_cast<std::uint16_t>(node), others_[node].incarnation);
+    exchange_->begin_other(now).add_admit({joiner, cookie, 0});
     exchange_->send_other(now);
 }
 

@@ -78,6 +78,7 @@ struct Welcomed {
     unsigned sponsor = 0;
     std::uint64_t sponsor_life = 0;
     std::uint64_t ring_life = 0;
+    std::int64_t heard_ns = 0;
     NodeSet view;
     std::array<std::uint64_t, kMaxNodes> lives{};
 };
@@ -131,6 +132,8 @@ private:
         std::int64_t heard_joining_ns = -1;
         std::uint32_t socket_room = 0;
         bool had_me = false;  ///< its view once had this node's life
+        bool ended = false;   ///< that life is over here
+        bool served = false;  ///< it joins, and has parts of the bank from this node
     };
     /// A section that is dealt with once the exchange is through with its datagram.
     struct Pending {
@@ -147,7 +150,7 @@ private:
     void deal_with(const Header& header, const Section& section, std::int64_t now);
     void on_status(const Header& header, const Status& status, std::int64_t now);
     void on_join(const Header& header, const Join& join, std::int64_t now);
-    void on_welcome(const Header& header, const Welcome& welcome);
+    void on_welcome(const Header& header, const Welcome& welcome, std::int64_t now);
     void on_admit(const Header& header, const Admit& admit, std::int64_t now);
     void on_ask(const Header& header, const Ask& ask, std::int64_t now);
 
@@ -163,11 +166,13 @@ private:
     void form(std::int64_t now);
     void become_member(const NodeSet& view, std::uint64_t ring_life, std::int64_t now);
     void advance_joining(std::int64_t now);
-    bool is_my_turn(const Join& join) const noexcept;
+    bool is_sponsor() const noexcept;
 
     // Members
     void leave(unsigned node, std::int64_t now);
     void look_for_the_dead(std::int64_t now);
+    void end_served(std::int64_t now);
+    bool resolve_differences(std::int64_t now);
     void check_view(const Header& header, const Status& status, std::int64_t now);
     void drop_out(std::int64_t now);
     void update_window() noexcept;
@@ -177,6 +182,7 @@ private:
     void send_status(std::int64_t now);
     void send_status(Status::State state, std::int64_t now);
     void send_welcome(unsigned node, const Join& join, std::int64_t now);
+    void send_refusal(unsigned node, std::uint64_t cookie, std::int64_t now);
     void send_admit(unsigned node, std::uint64_t cookie, std::int64_t now);
     void ask(std::int64_t now);
     std::uint64_t lives_of(const NodeSet& nodes) const noexcept;
@@ -200,12 +206,15 @@ private:
     std::uint64_t ring_life_ = 0;
     std::int64_t heard_member_ns_ = -1;
     std::int64_t member_since_ns_ = 0;
+    std::int64_t first_ns_ = 0;        ///< when the first life began, in the caller's clock
+    std::uint64_t first_wall_ns_ = 0;  ///< and on the wall
 
     // While joining
     std::uint64_t cookie_ = 0;
     std::uint32_t attempt_ = 0;
     std::int64_t joining_since_ns_ = 0;
     std::optional<Welcomed> welcomed_;
+    MemberLife parts_from_;  ///< whose bank the parts are of that are here
     std::optional<SnapshotTaker> taker_;
 
     std::int64_t join_due_ns_ = kNever;

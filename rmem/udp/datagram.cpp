@@ -82,8 +82,7 @@ Refusal check_size(Bytes body, std::size_t bytes) noexcept {
 
 Refusal check_admit(Bytes body) noexcept {
     if (body.size() != Admit::kBytes) return Refusal::section_size;
-    const Admit admit = Admit::read(body.data());
-    return admit.first == 0 ? Refusal::sequence : check_node(admit.joiner.node);
+    return check_node(Admit::read(body.data()).joiner.node);
 }
 
 Refusal check_vector(Bytes body) noexcept {

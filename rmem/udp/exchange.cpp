@@ -38,38 +38,60 @@ Exchange::~Exchange() = default;
 void Exchange::begin(unsigned node, std::uint64_t incarnation, std::uint64_t first,
                      std::int64_t now) {
     Peer& peer = peers_[node];
+    close(peer.ended, now);
+    if (peer.ended.life == incarnation) peer.ended = Ended();  // it was not over
     peer.incarnation = incarnation;
     peer.in = std::make_unique<InStream>(first, config_.most_batches, config_.payload);
-    peer.ended.reset();
     peer.acked = first - 1;
     peer.heard_ns = now;
     peer.round_trip = RoundTrip();
     count_askers();
 }
 
-void Exchange::end(unsigned node, std::int64_t now) {
+void Exchange::end(unsigned node, const NodeSet& heirs, std::int64_t now) {
     Peer& peer = peers_[node];
     if (peer.in) {
-        peer.ended = std::move(peer.in);
-        peer.ended_life = peer.incarnation;
-        peer.ended_ns = now;
-        peer.others_have.assign(peers_.size(), 0);
+        peer.ended = Ended();
+        peer.ended.life = peer.incarnation;
+        peer.ended.stream = std::move(peer.in);
+        peer.ended.since_ns = now;
+        peer.ended.heirs = heirs;
+        peer.ended.others_have.assign(peers_.size(), Ended::kUnsaid);
     }
     out_.drop(node);
     acks_due_.erase(node);
+    if (acks_due_.empty()) ack_due_ns_ = kNever;
+    differs_from_.erase(node);
     if (echo_to_ == static_cast<int>(node)) echo_to_ = -1;
     count_askers();
 }
 
+/// Nothing more of it is awaited; who has more or less of it than this node is known by now.
+void Exchange::close(Ended& ended, std::int64_t now) {
+    if (!ended.stream) return;
+    ended.position = ended.stream->applied();
+    ended.stream.reset();
+    for (unsigned other = 0; other < peers_.size(); ++other) {
+        if (!peers_[other].in) continue;
+        const std::uint64_t has = ended.others_have[other];
+        const bool owes = has == Ended::kUnsaid && !ended.heirs.contains(other);
+        if (has != ended.position && !owes) differs_from_.insert(other);
+    }
+    ended.told_until_ns = now + config_.hear_ns;
+}
+
 bool Exchange::is_settled(unsigned node, std::int64_t now) const noexcept {
-    const Peer& peer = peers_[node];
-    if (!peer.ended || now - peer.ended_ns >= 2 * config_.hear_ns) return true;
+    const Ended& ended = peers_[node].ended;
+    const std::int64_t since = now - ended.since_ns;
+    if (!ended.stream || since >= 2 * config_.hear_ns) return true;
     for (unsigned other = 0; other < peers_.size(); ++other) {
         if (other == node || !peers_[other].in) continue;
-        const std::uint64_t has = peer.others_have[other];
-        if (has == 0 && now - peer.ended_ns >= config_.hear_ns)
-            continue;  // it never took that stream
-        if (has != peer.ended->applied()) return false;
+        const std::uint64_t has = ended.others_have[other];
+        if (has == ended.applied()) continue;
+        if (has != Ended::kUnsaid || ended.heirs.contains(other)) return false;
+        // It may never have taken that stream; it has not if there was none.
+        const bool was_none = ended.heirs.empty() && ended.applied() == 0;
+        if (!was_none && since < config_.hear_ns) return false;
     }
     return true;
 }
@@ -81,12 +103,12 @@ bool Exchange::all_settled(std::int64_t now) const noexcept {
     return true;
 }
 
-void Exchange::add_ended(DatagramWriter& writer) {
+void Exchange::add_ended(DatagramWriter& writer, std::int64_t now) {
     for (unsigned node = 0; node < peers_.size(); ++node) {
-        const Peer& peer = peers_[node];
-        if (!peer.ended) continue;
-        writer.add_ack({NodeLife::of(static_cast<std::uint16_t>(node), peer.ended_life),
-                        static_cast<std::uint32_t>(peer.ended->applied())});
+        const Ended& ended = peers_[node].ended;
+        if (!ended.stream && now >= ended.told_until_ns) continue;
+        writer.add_ack({NodeLife::of(static_cast<std::uint16_t>(node), ended.life),
+                        static_cast<std::uint32_t>(ended.applied())});
     }
 }
 
@@ -390,8 +412,8 @@ void Exchange::take_given(const Given& given, std::int64_t now) {
     Peer& peer = peers_[origin.node];
     if (peer.in && peer.incarnation == origin.incarnation) {
         take_batch(origin.node, given.batch(), false, now);
-    } else if (peer.ended && peer.ended_life == origin.incarnation) {
-        apply_in_order(origin.node, *peer.ended, given.batch(), now);
+    } else if (peer.ended.stream && peer.ended.life == origin.incarnation) {
+        apply_in_order(origin.node, *peer.ended.stream, given.batch(), now);
     } else {
         ++counters_.no_member;
     }
@@ -410,11 +432,16 @@ void Exchange::take_acks(unsigned from, const Section& section, std::int64_t now
 /// How far another survivor has the stream of a node that is dead here.
 void Exchange::take_position(unsigned from, const Ack& ack, std::int64_t now) {
     if (ack.origin.node >= peers_.size()) return;
-    Peer& peer = peers_[ack.origin.node];
-    if (!peer.ended || NodeLife::of(ack.origin.node, peer.ended_life) != ack.origin) return;
-    const std::uint64_t position = widened(ack.up_to, peer.ended->applied());
-    peer.others_have[from] = position;
-    peer.ended->note_newest(position, now);
+    Ended& ended = peers_[ack.origin.node].ended;
+    if (ended.life == 0 || NodeLife::of(ack.origin.node, ended.life) != ack.origin) return;
+    const std::uint64_t position = widened(ack.up_to, ended.applied());
+    if (ended.stream) {
+        ended.others_have[from] = position;
+        ended.stream->note_newest(position, now);
+    } else {
+        if (position != ended.position && peers_[from].in) differs_from_.insert(from);
+        ended.told_until_ns = std::max(ended.told_until_ns, now + config_.hear_ns / 2);
+    }
 }
 
 void Exchange::take_missing(const Section& section, std::int64_t now) {
@@ -434,8 +461,8 @@ void Exchange::take_missing(const Section& section, std::int64_t now) {
 void Exchange::give(unsigned node, const Missing& missing, std::int64_t now) {
     const Peer& peer = peers_[node];
     const bool is_here = member(missing.origin) != nullptr;
-    const InStream* stream = is_here ? peer.in.get() : peer.ended.get();
-    const std::uint64_t life = is_here ? peer.incarnation : peer.ended_life;
+    const InStream* stream = is_here ? peer.in.get() : peer.ended.stream.get();
+    const std::uint64_t life = is_here ? peer.incarnation : peer.ended.life;
     const auto origin = static_cast<std::uint16_t>(node);
     if (stream == nullptr || NodeLife::of(origin, life) != missing.origin) return;
     const std::uint64_t first = widened(missing.first, stream->applied());
@@ -478,7 +505,7 @@ std::int64_t Exchange::due_ns() const noexcept {
     std::int64_t due = std::min(out_.probe_due_ns(), ack_due_ns_);
     for (const Peer& peer : peers_) {
         if (peer.in) due = std::min(due, peer.in->ask_due_ns());
-        if (peer.ended) due = std::min(due, peer.ended->ask_due_ns());
+        if (peer.ended.stream) due = std::min(due, peer.ended.stream->ask_due_ns());
     }
     return due;
 }
@@ -487,11 +514,11 @@ void Exchange::on_tick(std::int64_t now) {
     for (unsigned node = 0; node < peers_.size(); ++node) {
         Peer& peer = peers_[node];
         if (peer.in) ask(node, *peer.in, peer.incarnation, 0, now);
-        if (!peer.ended) continue;
-        if (now - peer.ended_ns >= 2 * config_.hear_ns) {
-            peer.ended.reset();  // what nobody has given by now nobody has
+        if (!peer.ended.stream) continue;
+        if (now - peer.ended.since_ns >= 2 * config_.hear_ns) {
+            close(peer.ended, now);
         } else {
-            ask(node, *peer.ended, peer.ended_life, Section::kFromAnybody, now);
+            ask(node, *peer.ended.stream, peer.ended.life, Section::kFromAnybody, now);
         }
     }
     if (const auto sequence = out_.probe(now)) {

@@ -108,13 +108,15 @@ public:
     /// This life's stream is taken from that sequence on. A former life of the node ends.
     void begin(unsigned node, std::uint64_t incarnation, std::uint64_t first, std::int64_t now);
     /// It receives and sends no more. What others have of its stream beyond what is here is still taken from them, until a new
-    /// life of it begins.
-    void end(unsigned node, std::int64_t now);
+    /// life of it begins. `heirs`: the members that have that stream, too; empty when it was no member.
+    void end(unsigned node, const NodeSet& heirs, std::int64_t now);
     /// Whether all members that said how far they have an ended stream have as much as is here, or time is up.
     bool is_settled(unsigned node, std::int64_t now) const noexcept;
     bool all_settled(std::int64_t now) const noexcept;
     /// Says in the datagram under composition how far ended streams are here.
-    void add_ended(DatagramWriter& writer);
+    void add_ended(DatagramWriter& writer, std::int64_t now);
+    /// Who has another length of an ended stream than this node, or has none that should, and nobody gave what lacks in time.
+    const NodeSet& differs_from() const noexcept { return differs_from_; }
     bool takes(unsigned node) const noexcept { return peers_[node].in != nullptr; }
 
     /// Batches under way at most, if that is less than the largest window.
@@ -150,6 +152,19 @@ public:
     const ExchangeCounters& counters() const noexcept { return counters_; }
 
 private:
+    /// The stream of a life that is over, as far as it was brought here.
+    struct Ended {
+        static constexpr std::uint64_t kUnsaid = UINT64_MAX;
+
+        std::uint64_t life = 0;            ///< 0: none has ended
+        std::unique_ptr<InStream> stream;  ///< till nothing of it is awaited any more
+        std::uint64_t position = 0;        ///< without the stream: how far it was brought
+        std::int64_t since_ns = 0;
+        std::int64_t told_until_ns = 0;  ///< without the stream: others are told the position
+        NodeSet heirs;                   ///< who must have it, too
+        std::vector<std::uint64_t> others_have;  ///< each node as it said
+        std::uint64_t applied() const noexcept { return stream ? stream->applied() : position; }
+    };
     /// Another node, as far as this one knows it.
     struct Peer {
         std::uint64_t incarnation = 0;  ///< of the life whose stream is taken
@@ -157,12 +172,9 @@ private:
         std::optional<LifeKey> key;
         ReplayWindow replays;
         RoundTrip round_trip;
-        std::unique_ptr<InStream> in;     ///< null: no member
-        std::uint64_t acked = 0;          ///< what it was told that we have
-        std::unique_ptr<InStream> ended;  ///< of its former life, till the next begins
-        std::uint64_t ended_life = 0;
-        std::int64_t ended_ns = 0;
-        std::vector<std::uint64_t> others_have;  ///< of the ended stream, each node as it said
+        std::unique_ptr<InStream> in;  ///< null: no member
+        std::uint64_t acked = 0;       ///< what it was told that we have
+        Ended ended;                   ///< its former life
         std::int64_t heard_ns = 0;
         std::int64_t heard_sent_ns = 0;  ///< the send time of its newest datagram
         unsigned asks_after = 0;  ///< so many members come before this node behind it in the ring
@@ -183,6 +195,7 @@ private:
     void take_acks(unsigned from, const Section& section, std::int64_t now);
     void take_missing(const Section& section, std::int64_t now);
     void take_position(unsigned from, const Ack& ack, std::int64_t now);
+    void close(Ended& ended, std::int64_t now);
     void give(unsigned node, const Missing& missing, std::int64_t now);
     void ask(unsigned node, InStream& stream, std::uint64_t life, std::uint8_t flags,
              std::int64_t now);
@@ -210,6 +223,7 @@ private:
     bool composing_ = false;        ///< a batch has begun
     std::uint64_t number_ = 0;      ///< of the last datagram
     NodeSet acks_due_;
+    NodeSet differs_from_;
     int echo_to_ = -1;  ///< who was heard last, and not told so
     std::int64_t ack_due_ns_ = kNever;
     unsigned slowest_ = 0;  ///< member with the longest round trip: the own stream's timers are its

@@ -252,6 +252,7 @@ struct MemberLife {
     static MemberLife read(const std::byte* from) noexcept {
         return {load<std::uint16_t>(from), load<std::uint64_t>(from + 4)};
     }
+    friend bool operator==(const MemberLife&, const MemberLife&) = default;
     void write(std::byte* to) const noexcept {
         store(to, node);
         store(to + 2, std::uint16_t{0});
@@ -259,7 +260,7 @@ struct MemberLife {
     }
 };
 
-/// From which batch of the datagram's origin on the joiner counts as a receiver.
+/// From which batch of the datagram's origin on the joiner counts as a receiver; 0: that life of it is over.
 struct Admit {
     NodeLife joiner;
     std::uint64_t cookie = 0;

@@ -32,17 +32,24 @@ void SnapshotTaker::note_write(unsigned origin, std::uint64_t sequence,
 
 void SnapshotTaker::note_admission(unsigned origin, std::uint64_t first) noexcept {
     admitted_.insert(origin);
+    departed_.erase(origin);
     first_[origin] = first;
     needed_[origin] = 0;
-    for (std::uint64_t& by : set_by_) {
-        if (by >> kSequenceBits == origin) by = 0;
-    }
+    forget_writes(origin);
 }
 
 void SnapshotTaker::note_departure(unsigned origin) noexcept {
     admitted_.erase(origin);
+    departed_.insert(origin);
     needed_[origin] = 0;
-    for (Question& question : questions_) question.origins.erase(origin);
+    questions_.clear();
+    forget_writes(origin);
+}
+
+void SnapshotTaker::forget_writes(unsigned origin) noexcept {
+    for (std::uint64_t& by : set_by_) {
+        if (by >> kSequenceBits == origin) by = 0;
+    }
 }
 
 Place SnapshotTaker::place_of(std::uint32_t part) const noexcept {
@@ -109,9 +116,13 @@ void SnapshotTaker::on_vector(const Vector& vector, std::uint64_t lives, const A
     question->has_vector = covers_admissions(*question);
 }
 
-/// What was written before this node was admitted comes with the bank or not at all.
+/// What was written before this node was admitted comes with the bank or not at all; and a sponsor that still
+/// takes a stream that has ended here does not have all of it that there is.
 bool SnapshotTaker::covers_admissions(const Question& question) const {
     bool covers = true;
+    departed_.for_each([&](unsigned origin) {
+        if (question.origins.contains(origin)) covers = false;
+    });
     admitted_.for_each([&](unsigned origin) {
         if (!question.origins.contains(origin) || question.positions[origin] + 1 < first_[origin]) {
             covers = false;

@@ -54,7 +54,8 @@ public:
     /// A life of the origin: its stream is taken from there on, answers must cover all before it. Takes the time of a look
     /// at each word.
     void note_admission(unsigned origin, std::uint64_t first) noexcept;
-    /// Its life has ended: nothing is awaited of it any more. What was set by it stays newer.
+    /// Its life has ended: nothing is awaited of it any more. A sponsor that knows that, too, has all that any survivor has
+    /// of it; what was asked before is to be asked again.
     void note_departure(unsigned origin) noexcept;
     /// This place was set by that batch of the origin.
     void note_write(unsigned origin, std::uint64_t sequence, const Place& place) noexcept;
@@ -92,6 +93,7 @@ private:
     Place place_of(std::uint32_t part) const noexcept;
     Question* find(const rmem::udp::Question& named) noexcept;
     void drop_lost(std::int64_t now);
+    void forget_writes(unsigned origin) noexcept;
     bool is_newer(std::uint64_t word, const Question& question) const noexcept;
     bool covers_admissions(const Question& question) const;
     bool is_all_here(const Question& question) const noexcept;
@@ -103,7 +105,7 @@ private:
     std::uint32_t next_part_ = 0;  ///< where the search for one to ask for begins
     std::uint32_t numbers_ = 0;
     std::deque<Question> questions_;
-    NodeSet admitted_;
+    NodeSet admitted_, departed_;
     std::array<std::uint64_t, kMaxNodes> first_{};  ///< of each of these: it is taken from there on
     std::array<std::uint64_t, kMaxNodes> needed_{};  ///< of each stream
     RepairTimes times_;

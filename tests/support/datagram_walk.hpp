@@ -86,7 +86,6 @@ private:
             case SectionType::join: sum_ += udp::entry_of<udp::Join>(section).attempt; return;
             case SectionType::welcome: return use(udp::Welcome(section));
             case SectionType::admit:
-                owe(udp::entry_of<udp::Admit>(section).first > 0, "sequence");
                 return use_node(udp::entry_of<udp::Admit>(section).joiner.node);
             case SectionType::ask: return use(udp::Ask(section));
             case SectionType::vector: return use(udp::Vector(section));

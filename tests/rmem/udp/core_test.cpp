@@ -64,7 +64,9 @@ public:
         : nodes(count), weather(w), random(seed), authenticator(key_of_bytes(7)), all(count) {}
 
     Node& start(unsigned node) {
-        all[node] = std::make_unique<Node>(*this, node, ++lives);
+        // The clock on the wall; no two are equal.
+        lives = std::max(lives + 1, static_cast<std::uint64_t>(now));
+        all[node] = std::make_unique<Node>(*this, node, lives);
         return *all[node];
     }
     void kill(unsigned node) { all[node].reset(); }
@@ -303,8 +305,96 @@ TEST(Core, that_nobody_hears_any_more_learns_that_it_was_dropped) {
     ring.expect_equal_banks();
 }
 
+TEST(Core, that_formed_a_ring_because_it_heard_nobody_joins_the_older_one) {
+    Ring ring(3);
+    for (unsigned n = 1; n < 3; ++n) ring.start(n);
+    ASSERT_TRUE(ring.run_until([&] { return ring.is_whole(); }, 1000 * kMillisecond));
+    ring.write_something(1);
+    const std::vector<std::uint32_t> written = ring[1].words;
+    bool is_cut = true;
+    ring.is_cut = [&](unsigned from, unsigned to) { return is_cut && (from == 0 || to == 0); };
+    ring.start(0);
+    ASSERT_TRUE(ring.run_until([&] { return ring[0].core.is_member(); }, 2 * kFormNs));
+    is_cut = false;
+    ASSERT_TRUE(ring.run_until([&] { return ring.is_whole(); }, 2000 * kMillisecond));
+    EXPECT_EQ(ring[0].words, written);
+    EXPECT_EQ(ring[0].dropped, 1U);
+    EXPECT_EQ(ring[1].dropped + ring[2].dropped, 0U);
+}
+
+TEST(Core, that_hears_a_member_again_that_it_gave_up_while_joining_begins_anew) {
+    Ring ring(3);
+    for (unsigned n = 0; n < 2; ++n) ring.start(n);
+    ASSERT_TRUE(ring.run_until([&] { return ring.is_whole(); }, 1000 * kMillisecond));
+    // The sponsor is not heard, so it goes on joining; then the other member is not heard, either.
+    bool hears_0 = false, hears_1 = true;
+    ring.is_cut = [&](unsigned from, unsigned to) {
+        return to == 2 && (from == 0 ? !hears_0 : !hears_1);
+    };
+    ring.start(2);
+    const auto write_for = [&](unsigned milliseconds) {
+        for (; milliseconds > 0; --milliseconds) {
+            ring.write_something(1);
+            ring.run(kMillisecond);
+        }
+    };
+    write_for(30);
+    EXPECT_TRUE(ring[2].core.exchange().takes(1));
+    hears_1 = false;
+    write_for(150);
+    EXPECT_FALSE(ring[2].core.exchange().takes(1));
+    hears_0 = hears_1 = true;
+    ASSERT_TRUE(ring.run_until([&] { return ring.is_whole(); }, 2000 * kMillisecond))
+        << ring.describe();
+    ring.expect_equal_banks();
+}
+
+TEST(Core, that_has_writes_of_a_ring_that_is_gone_takes_the_new_ones_bank) {
+    Ring ring(3);
+    for (unsigned n = 0; n < 2; ++n) ring.start(n);
+    ASSERT_TRUE(ring.run_until([&] { return ring.is_whole(); }, 1000 * kMillisecond));
+    bool is_cut = true;
+    ring.is_cut = [&](unsigned from, unsigned to) { return is_cut && from == 0 && to == 2; };
+    ring.start(2);
+    ring.run(20 * kMillisecond);
+    for (int i = 0; i < 20; ++i) {
+        ring.write_something(1);
+        ring.run(kMillisecond);
+    }
+    EXPECT_FALSE(ring[2].core.is_member());
+    EXPECT_NE(ring[2].words, std::vector<std::uint32_t>(kBankWords));
+    ring.kill(0);
+    ring.kill(1);
+    is_cut = false;
+    ring.start(0);
+    ASSERT_TRUE(ring.run_until([&] { return ring.is_whole(); }, 2000 * kMillisecond));
+    ring.expect_equal_banks();
+}
+
+TEST(Core, that_has_given_up_a_member_is_given_what_another_goes_on_hearing) {
+    Ring ring(3);
+    for (unsigned n = 0; n < 3; ++n) ring.start(n);
+    ASSERT_TRUE(ring.run_until([&] { return ring.is_whole(); }, 1000 * kMillisecond));
+    ring.is_cut = [&](unsigned from, unsigned to) { return from + to == 3; };
+    const auto write_for = [&](unsigned milliseconds) {
+        for (; milliseconds > 0; --milliseconds) {
+            ring.write_something(2);
+            ring.run(kMillisecond);
+        }
+    };
+    write_for(400);
+    EXPECT_FALSE(ring[1].core.view().contains(2));
+    EXPECT_TRUE(ring[0].core.view().contains(2));
+    EXPECT_EQ(ring[1].words, ring[0].words) << "it is given what the other hears";
+    EXPECT_EQ(ring[1].dropped, 0U);
+    ring.kill(2);
+    ASSERT_TRUE(ring.run_until([&] { return ring.is_whole(); }, 2000 * kMillisecond));
+    EXPECT_EQ(ring[0].dropped, 0U);
+    ring.expect_equal_banks();
+}
+
 TEST(Core, with_others_ends_whole_and_with_equal_banks_whatever_happened) {
-    for (std::uint64_t seed = 1; seed <= 60; ++seed) {
+    for (std::uint64_t seed = 1; seed <= 200; ++seed) {
         SCOPED_TRACE("seed " + std::to_string(seed));
         SplitMix64 dice(seed * 7919);
         Weather weather;
@@ -313,8 +403,11 @@ TEST(Core, with_others_ends_whole_and_with_equal_banks_whatever_happened) {
         weather.jitter_ns = static_cast<std::int64_t>(dice.below(20'000));
         const auto count = static_cast<unsigned>(dice.below(4)) + 2;
         Ring ring(count, weather, seed);
-        unsigned cut_from = count, cut_to = count;
-        ring.is_cut = [&](unsigned from, unsigned to) { return from == cut_from && to == cut_to; };
+        unsigned cut_from = count, cut_to = count;  // one way
+        std::uint64_t side = 0;                     // these nodes and the others are apart
+        ring.is_cut = [&](unsigned from, unsigned to) {
+            return (from == cut_from && to == cut_to) || ((side >> from ^ side >> to) & 1U) != 0;
+        };
         for (unsigned n = 0; n < count; ++n) ring.start(n);
         for (int step = 0; step < 600; ++step) {
             const auto node = static_cast<unsigned>(dice.below(count));
@@ -326,11 +419,15 @@ TEST(Core, with_others_ends_whole_and_with_equal_banks_whatever_happened) {
                     break;
                 case 3: cut_from = node, cut_to = static_cast<unsigned>(dice.below(count)); break;
                 case 4: cut_from = count; break;
+                case 5: side = dice.below(1U << count); break;
+                case 6:
+                case 7: side = 0; break;
                 default: ring.write_something(node);
             }
             ring.run(static_cast<std::int64_t>(dice.below(4'000'000)));
         }
         cut_from = count;
+        side = 0;
         for (unsigned n = 0; n < count; ++n) {
             if (!ring.all[n]) ring.start(n);
         }

@@ -187,11 +187,10 @@ TEST_F(UdpDatagram, nodes_that_no_ring_has_are_refused_wherever_they_are_named) 
     EXPECT_EQ(refusal_with(SectionType::chunk, 0, chunk), Refusal::node);
 }
 
-TEST_F(UdpDatagram, what_asks_for_nothing_or_admits_from_nothing_is_refused) {
+TEST_F(UdpDatagram, what_asks_for_nothing_is_refused) {
     EXPECT_EQ(refusal_of(SectionType::missing, Bytes(Missing::kBytes)), Refusal::record_empty);
     EXPECT_EQ(refusal_of(SectionType::ask, Bytes(Question::kBytes + Place::kBytes)),
               Refusal::record_empty);
-    EXPECT_EQ(refusal_of(SectionType::admit, Bytes(Admit::kBytes)), Refusal::sequence);
 }
 
 TEST_F(UdpDatagram, a_chunk_has_exactly_the_words_that_it_says) {

@@ -119,9 +119,72 @@ TEST(Exchange, has_no_room_while_a_receiver_is_silent_and_room_again_without_it)
     }
     hosts.run(hosts.now + 50'000'000);
     EXPECT_FALSE(hosts[0].has_room(1));
-    hosts[0].end(2, hosts.now);
+    hosts[0].end(2, {}, hosts.now);
     EXPECT_TRUE(hosts[0].has_room(1));
     EXPECT_EQ(hosts.all[1]->bank[0], value);
+}
+
+TEST(Exchange, owes_no_acknowledgement_to_who_has_left) {
+    Hosts hosts(2);
+    const std::uint32_t value = 5;
+    hosts[0].write(0, 1, &value, hosts.now);
+    hosts[0].commit(hosts.now);
+    hosts.run(hosts.now + 6000);
+    EXPECT_NE(hosts[1].due_ns(), Exchange::kNever);
+    hosts[1].end(0, {}, hosts.now);
+    EXPECT_EQ(hosts[1].due_ns(), Exchange::kNever);
+}
+
+// ---- What a dead node leaves
+
+/// Each says what it has of the dead, as its statuses do.
+void say_what_has_ended(Hosts& hosts, std::initializer_list<unsigned> nodes) {
+    for (const unsigned n : nodes) {
+        hosts[n].add_ended(hosts[n].begin_other(hosts.now), hosts.now);
+        hosts[n].send_other(hosts.now);
+    }
+    hosts.run(hosts.now + 50'000'000);
+}
+
+TEST(Exchange, gets_from_the_other_survivor_what_a_dead_node_could_tell_only_that_one) {
+    Hosts hosts(3);
+    hosts.is_cut = [](unsigned from, unsigned to) { return from == 0 && to == 2; };
+    const std::uint32_t value = 7;
+    hosts[0].write(3, 1, &value, hosts.now);
+    hosts[0].commit(hosts.now);
+    hosts.run(hosts.now + 6000);
+    hosts.is_cut = [](unsigned from, unsigned to) { return from == 0 || to == 0; };
+    NodeSet survivors;
+    survivors.insert(1);
+    survivors.insert(2);
+    for (const unsigned n : {1U, 2U}) hosts[n].end(0, survivors, hosts.now);
+    EXPECT_EQ(hosts.all[2]->bank[3], 0U);
+    EXPECT_FALSE(hosts[1].is_settled(0, hosts.now));
+    say_what_has_ended(hosts, {1, 2});
+    EXPECT_EQ(hosts.all[2]->bank[3], 7U);
+    EXPECT_EQ(hosts[1].counters().given, 1U);
+    say_what_has_ended(hosts, {1, 2});
+    for (const unsigned n : {1U, 2U}) EXPECT_TRUE(hosts[n].is_settled(0, hosts.now));
+}
+
+TEST(Exchange, knows_who_has_more_of_a_dead_node_than_it_could_get) {
+    Hosts hosts(3);
+    hosts.is_cut = [](unsigned from, unsigned to) { return from == 0 && to == 2; };
+    const std::uint32_t value = 7;
+    hosts[0].write(3, 1, &value, hosts.now);
+    hosts[0].commit(hosts.now);
+    hosts.run(hosts.now + 6000);
+    hosts.is_cut = [](unsigned, unsigned) { return true; };
+    hosts[2].end(0, {}, hosts.now);
+    hosts.run(hosts.now + 500'000'000);
+    hosts.is_cut = [](unsigned from, unsigned to) { return from == 0 || to == 0; };
+    hosts[1].end(0, {}, hosts.now);
+    EXPECT_TRUE(hosts[2].differs_from().empty());
+    say_what_has_ended(hosts, {1});
+    EXPECT_TRUE(hosts[2].differs_from().contains(1));
+    EXPECT_EQ(hosts.all[2]->bank[3], 0U);
+    hosts[2].end(1, {}, hosts.now);
+    EXPECT_TRUE(hosts[2].differs_from().empty());
 }
 
 // ---- Who may speak
