@@ -91,11 +91,22 @@ void LogWriter::put_words(const void* words, std::uint32_t count) noexcept {
 
 // ---- Reader
 
-LogReader::LogReader(std::byte* log, std::size_t bytes) noexcept : area_(log, bytes) {}
+LogReader::LogReader(std::byte* log, std::size_t bytes, Role role) noexcept
+    : area_(log, bytes), role_(role) {}
 
 std::uint64_t LogReader::oldest() const noexcept {
     // (10) - this acquire-load synchronizes-with the release-store (3) of what overwrote
     return area_.header().reclaimed.load(std::memory_order_acquire);
+}
+
+/// Whether what was just read at the position may be of a later record.
+bool LogReader::is_overwritten(std::uint64_t position) const noexcept {
+    if (oldest() <= position) return false;
+    if (role_ == Role::member) return true;
+    // Who has read a part of a later record sees the head where that record, or the pad before it, begins.
+    // (13) - this acquire-load synchronizes-with the release-store (2)
+    const std::uint64_t head = area_.header().head.load(std::memory_order_acquire);
+    return head + 2 * LogArea::units_of(kMaxRecordWords) > position + area_.capacity();
 }
 
 void LogReader::skip_all() noexcept {
@@ -114,7 +125,7 @@ LogReader::Found LogReader::peek(Entry& entry) noexcept {
             // (4) - this acquire-load synchronizes-with the release-stores (3), (6) and (7)
             parts[i] = area_.unit(place).part[i].load(std::memory_order_acquire);
         }
-        if (oldest() > position_) return Found::lapped;
+        if (is_overwritten(position_)) return Found::lapped;
         entry.record.flags = static_cast<std::uint32_t>(parts[2]);
         if ((entry.record.flags & kPad) != 0) {
             position_ += area_.capacity() - place;
@@ -141,7 +152,7 @@ bool LogReader::copy_words(const Entry& entry, std::byte* to) const noexcept {
     if (words == 1) {
         // (12) - this acquire-load synchronizes-with the release-store (3)
         const std::uint64_t value = area_.unit(place).part[3].load(std::memory_order_acquire);
-        if (oldest() > entry.position) return false;
+        if (is_overwritten(entry.position)) return false;
         store_word(to, static_cast<std::uint32_t>(value));
         return true;
     }
@@ -155,7 +166,7 @@ bool LogReader::copy_words(const Entry& entry, std::byte* to) const noexcept {
         store_word(to + word * kWordBytes, value[0]);
         if (word + 1 < words) store_word(to + (word + 1) * kWordBytes, value[1]);
     }
-    return oldest() <= entry.position;
+    return !is_overwritten(entry.position);
 }
 
 }  // namespace rmem

@@ -119,7 +119,11 @@ public:
         std::uint64_t next = 0;  ///< position behind it
     };
 
-    LogReader(std::byte* log, std::size_t bytes) noexcept;
+    /// Who reads. The writer reclaims nothing that a member lacks, but it does not know of bystanders:
+    /// they may still read what is reclaimed, until it is overwritten.
+    enum class Role { member, bystander };
+
+    LogReader(std::byte* log, std::size_t bytes, Role role = Role::member) noexcept;
 
     /// Whether there is more to read; looks at the log when all it knew of is read.
     bool refresh() noexcept {
@@ -135,15 +139,20 @@ public:
     void skip_all() noexcept;
 
     std::uint64_t position() const noexcept { return position_; }
-    /// The oldest position that can be read.
+    /// The oldest position that a member can read; a record, or its pad, begins there.
     std::uint64_t oldest() const noexcept;
+    /// Units of the log.
+    std::uint64_t capacity() const noexcept { return area_.capacity(); }
 
     /// Stores an entry's words at `to`, each as one 4-byte release-store. False if it was overwritten
     /// meanwhile (then some words may be wrong).
     bool copy_words(const Entry& entry, std::byte* to) const noexcept;
 
 private:
+    bool is_overwritten(std::uint64_t position) const noexcept;
+
     LogArea area_;
+    Role role_;
     std::uint64_t position_ = 0;
     std::uint64_t head_ = 0;
 };
