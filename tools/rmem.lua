@@ -17,6 +17,7 @@ local f = {
     me_last = ProtoField.bool("rmem.flags.me_last", "Write me last", 16, nil, 0x2),
     at_start = ProtoField.bool("rmem.flags.at_start", "Stood there at the start", 16, nil, 0x4),
     missed = ProtoField.bool("rmem.flags.missed", "Writes were missed here", 16, nil, 0x8),
+    sampled = ProtoField.bool("rmem.flags.sampled", "Seen by looking, writer unknown", 16, nil, 0x10),
     node = ProtoField.uint16("rmem.node", "Node"),
     rank = ProtoField.uint16("rmem.rank", "Rank"),
     time = ProtoField.int64("rmem.time", "Time since the start (ns)"),
@@ -32,7 +33,7 @@ rmem.experts = { malformed }
 
 local function add_flags(tree, range)
     local flags = tree:add_le(f.flags, range)
-    for _, field in ipairs({ f.interrupt, f.me_last, f.at_start, f.missed }) do
+    for _, field in ipairs({ f.interrupt, f.me_last, f.at_start, f.missed, f.sampled }) do
         flags:add_le(field, range)
     end
 end

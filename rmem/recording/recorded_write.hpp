@@ -30,6 +30,8 @@ struct RecordedWrite {
     static constexpr std::uint16_t kMeLast = 2;     ///< its own bank got it when it had come round
     static constexpr std::uint16_t kAtStart = 4;    ///< stood in the bank when the recording began
     static constexpr std::uint16_t kMissed = 8;  ///< no write: some of the rank's were missed here
+    static constexpr std::uint16_t kSampled =
+        16;  ///< seen by a look at that time: the writer is unknown
 
     std::int64_t time_ns = 0;
     unsigned node = 0;

@@ -126,6 +126,10 @@ bool RecordingReader::read_payload(const BlockHeader& header) {
 
 /// Counts a whole block, and what was lost before it.
 void RecordingReader::pass(const BlockHeader& header) noexcept {
+    if (report_.lost_blocks == 0 && report_.damaged_bytes == 0) {
+        report_.damaged_block = next_number_;
+        report_.damaged_at = good_end_;
+    }
     ++report_.blocks;
     report_.lost_blocks += header.number - next_number_;
     report_.damaged_bytes += place_ - good_end_;
@@ -189,6 +193,9 @@ std::string to_string(const RecordingReport& report) {
     if (report.lost_blocks != 0 || report.damaged_bytes != 0) {
         text += fmt::format("; {} blocks are lost by damage ({} bytes)", report.lost_blocks,
                             report.damaged_bytes);
+        text += report.lost_blocks == 0 ? fmt::format(", at byte {}", report.damaged_at)
+                                        : fmt::format(", the first is block {} at byte {}",
+                                                      report.damaged_block, report.damaged_at);
     }
     if (report.tail_bytes != 0) {
         text += fmt::format("; {} bytes behind the last whole block are torn off or damaged",

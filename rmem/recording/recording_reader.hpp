@@ -28,6 +28,8 @@ struct RecordingReport {
     std::uint64_t blocks = 0;
     std::uint64_t lost_blocks = 0;    ///< before the last whole one
     std::uint64_t damaged_bytes = 0;  ///< before the last whole one
+    std::uint64_t damaged_block = 0;  ///< the first that is lost; of use if there are any
+    std::uint64_t damaged_at = 0;     ///< where in the file the first damage begins
     std::uint64_t tail_bytes = 0;     ///< behind the last whole block
     bool closed = false;              ///< its recorder ended it; else it died, or is still at it
 
