@@ -32,5 +32,8 @@ void add_profiles(CLI::App& app);
 void add_bench(CLI::App& app);
 void add_demo(CLI::App& app);
 void add_sim(CLI::App& app);
+void add_record(CLI::App& app);
+void add_replay(CLI::App& app);
+void add_key(CLI::App& app);
 
 }  // namespace tools

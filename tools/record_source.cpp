@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/record_source.hpp"
+
+#include <fmt/format.h>
+
+#include <atomic>
+#include <cstring>
+#include <vector>
+
+#include "rmem/ring_join.hpp"
+#include "tools/bank_view.hpp"
+
+namespace tools {
+
+namespace {
+
+/// What holds the memory as the ring has it: a node that nobody runs has fallen behind.
+unsigned first_live_node(const rmem::Ring& ring) {
+    for (unsigned node = 0; node < ring.config().nodes; ++node) {
+        if (rmem::node_lives(ring, node)) return node;
+    }
+    return 0;
+}
+
+[[noreturn]] void refuse(const rmem::RingConfig& config) {
+    throw rmem::Error(
+        rmem::Errc::not_permitted,
+        fmt::format(
+            "ring '{}' is on link direct, where a store is the transfer and nobody can see "
+            "single writes: look at its memory every so often with --sample 1ms, or run its "
+            "program on --link ring",
+            config.name));
+}
+
+}  // namespace
+
+std::unique_ptr<RecordSource> open_source(const std::string& name, const SourceOptions& options) {
+    auto ring = rmem::Ring::observe(name);
+    const rmem::RingConfig& config = ring->config();
+    if (options.node) check_node(config, *options.node);
+    const bool has_one_bank = config.link == rmem::LinkKind::direct;
+    const unsigned node = options.node ? *options.node : has_one_bank ? 0 : first_live_node(*ring);
+    if (options.sample_ns > 0) {
+        return make_sampled_source(std::move(ring), node, options.sample_ns);
+    }
+    if (config.link == rmem::LinkKind::ring) return make_ring_source(std::move(ring), node);
+    if (has_one_bank) refuse(config);
+    throw rmem::Error(
+        rmem::Errc::unknown_link,
+        fmt::format("the writes of ring '{}' on link {} cannot be recorded; its memory "
+                    "can be looked at every so often with --sample 1ms",
+                    config.name, name_of(config.link)));
+}
+
+std::uint32_t load_word(const std::byte* bank, std::size_t offset) noexcept {
+    auto& word = *reinterpret_cast<std::uint32_t*>(const_cast<std::byte*>(bank + offset));
+    // (1) - this acquire-load synchronizes-with the release-stores rmem/write_log.cpp (5) and
+    // rmem/direct_card.cpp (1)
+    return std::atomic_ref(word).load(std::memory_order_acquire);
+}
+
+void give_memory(const std::byte* bank, std::size_t bytes, rmem::RecordedWrite write,
+                 const RecordSource::Sink& sink) {
+    std::vector<std::byte> run;
+    const auto give = [&](std::size_t end) {
+        if (run.empty()) return;
+        write.offset = end - run.size();
+        write.words = run;
+        sink(write);
+        run.clear();
+    };
+    for (std::size_t at = 0; at < bytes; at += rmem::kWordBytes) {
+        const std::uint32_t value = load_word(bank, at);
+        if (value == 0 || run.size() == rmem::kMaxRecordedBytes) give(at);
+        if (value == 0) continue;
+        run.resize(run.size() + sizeof value);
+        std::memcpy(run.data() + run.size() - sizeof value, &value, sizeof value);
+    }
+    give(bytes);
+}
+
+}  // namespace tools

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/stop_signals.hpp"
+
+#include <poll.h>
+
+#include <algorithm>
+#include <array>
+#include <ctime>
+
+#include "rmem/clock.hpp"
+
+namespace tools {
+
+namespace {
+
+constexpr std::array<int, 3> kSignals = {SIGINT, SIGTERM, SIGHUP};
+volatile std::sig_atomic_t g_signal = 0;
+
+void note(int number) {
+    g_signal = number;
+}
+
+}  // namespace
+
+// The signals are blocked but while the command waits, so that none comes between a look at signal() and the
+// waiting. Threads that are started later have them blocked as well.
+
+StopSignals::StopSignals() {
+    g_signal = 0;
+    sigset_t stopping;
+    ::sigemptyset(&stopping);
+    for (std::size_t i = 0; i < kSignals.size(); ++i) {
+        struct sigaction action {};
+        action.sa_handler = note;
+        action.sa_flags = static_cast<int>(SA_RESETHAND);
+        ::sigaction(kSignals[i], &action, &before_[i]);
+        ::sigaddset(&stopping, kSignals[i]);
+    }
+    ::pthread_sigmask(SIG_BLOCK, &stopping, &mask_);
+}
+
+StopSignals::~StopSignals() {
+    for (std::size_t i = 0; i < kSignals.size(); ++i) {
+        ::sigaction(kSignals[i], &before_[i], nullptr);
+    }
+    ::pthread_sigmask(SIG_SETMASK, &mask_, nullptr);
+}
+
+int StopSignals::signal() const noexcept {
+    return g_signal;
+}
+
+void StopSignals::sleep_until(std::int64_t at_ns) const noexcept {
+    const std::int64_t left = std::max<std::int64_t>(at_ns - rmem::now_ns(), 0);
+    const timespec time = {left / 1'000'000'000, left % 1'000'000'000};
+    ::ppoll(nullptr, 0, &time, &mask_);
+}
+
+bool StopSignals::wait_readable(int fd) const noexcept {
+    pollfd wanted = {fd, POLLIN, 0};
+    return ::ppoll(&wanted, 1, nullptr, &mask_) > 0;
+}
+
+}  // namespace tools

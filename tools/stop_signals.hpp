@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+/// Lets a command that runs until it is told to end finish properly: SIGINT, SIGTERM and SIGHUP only note that
+/// it shall, and interrupt what it waits in. The second one ends the process as usual.
+/// Thread safety: one object at a time in a process.
+
+#include <array>
+#include <csignal>
+#include <cstdint>
+
+namespace tools {
+
+class StopSignals {
+public:
+    StopSignals();
+    ~StopSignals();
+    StopSignals(const StopSignals&) = delete;
+    StopSignals& operator=(const StopSignals&) = delete;
+
+    /// The signal that came, or 0.
+    int signal() const noexcept;
+    /// Sleeps until that time of CLOCK_MONOTONIC, or until a signal comes.
+    void sleep_until(std::int64_t at_ns) const noexcept;
+    /// Sleeps until the descriptor can be read (or has ended). False if a signal came instead.
+    bool wait_readable(int fd) const noexcept;
+
+private:
+    std::array<struct sigaction, 3> before_{};
+    sigset_t mask_{};  ///< of this thread, outside of waiting
+};
+
+}  // namespace tools
