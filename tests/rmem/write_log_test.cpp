@@ -126,6 +126,73 @@ TEST_F(WriteLog, a_reader_that_was_overtaken_notices) {
     EXPECT_EQ(reader.peek(entry), LogReader::Found::record);
 }
 
+TEST_F(WriteLog, a_bystander_reads_what_is_reclaimed_until_it_is_overwritten) {
+    LogReader bystander(log, size, LogReader::Role::bystander);
+    LogReader::Entry entry;
+    for (std::uint32_t i = 0; i < 30; ++i) ASSERT_TRUE(append(0, 1, i));
+    writer.reclaim(writer.head());
+    EXPECT_EQ(reader.peek(entry), LogReader::Found::lapped);
+    for (std::uint32_t i = 0; i < 30; ++i) {
+        ASSERT_EQ(bystander.peek(entry), LogReader::Found::record);
+        std::uint32_t word = 0;
+        ASSERT_TRUE(bystander.copy_words(entry, reinterpret_cast<std::byte*>(&word)));
+        EXPECT_EQ(word, i);
+        bystander.pass(entry);
+    }
+}
+
+TEST_F(WriteLog, a_bystander_that_was_overtaken_notices_and_goes_on_with_what_is_whole) {
+    LogReader bystander(log, size, LogReader::Role::bystander);
+    std::uint32_t written = 0;
+    for (int round = 0; round < 20; ++round) {
+        while (append(0, 1 + written % 20, written)) ++written;
+        writer.reclaim(writer.head());
+    }
+    ASSERT_TRUE(append(0, 1, written));
+    LogReader::Entry entry;
+    ASSERT_EQ(bystander.peek(entry), LogReader::Found::lapped);
+    bystander.seek(bystander.oldest());
+    ASSERT_EQ(bystander.peek(entry), LogReader::Found::record);
+    std::uint32_t word = 0;
+    ASSERT_TRUE(bystander.copy_words(entry, reinterpret_cast<std::byte*>(&word)));
+    EXPECT_EQ(word, written);
+}
+
+TEST_F(WriteLog,
+       a_bystander_takes_no_overwritten_words_for_a_record_beside_a_writer_that_never_waits) {
+    // Each word of a record is the record's number, its first one in the offset, too.
+    constexpr std::uint32_t kRecords = 200'000;
+    std::thread writing([this] {
+        for (std::uint32_t i = 0; i < kRecords; ++i) {
+            const std::uint32_t words = 1 + i % 40;
+            writer.reclaim(writer.head());
+            writer.append(record(std::uint64_t{i} * kWordBytes, words),
+                          std::vector<std::uint32_t>(words, i).data());
+        }
+    });
+    LogReader bystander(log, size, LogReader::Role::bystander);
+    std::uint64_t next = 0;
+    while (next < kRecords) {
+        LogReader::Entry entry;
+        const LogReader::Found found = bystander.peek(entry);
+        ASSERT_NE(found, LogReader::Found::corrupt);
+        if (found == LogReader::Found::lapped) bystander.seek(bystander.oldest());
+        if (found == LogReader::Found::none) std::this_thread::yield();
+        if (found != LogReader::Found::record) continue;
+        const std::uint64_t number = entry.record.offset / kWordBytes;
+        ASSERT_GE(number, next);
+        ASSERT_EQ(entry.record.words, 1 + number % 40);
+        std::vector<std::uint32_t> words(entry.record.words);
+        if (bystander.copy_words(entry, reinterpret_cast<std::byte*>(words.data()))) {
+            ASSERT_EQ(words,
+                      std::vector<std::uint32_t>(words.size(), static_cast<std::uint32_t>(number)));
+        }
+        bystander.pass(entry);
+        next = number + 1;
+    }
+    writing.join();
+}
+
 TEST_F(WriteLog, a_restarted_writer_goes_on_where_its_former_self_stopped) {
     ASSERT_TRUE(append(0, 1, 1));
     LogWriter next(log, size);

@@ -121,6 +121,8 @@ TEST_F(RecordingReaderTest, bytes_taken_out_or_put_in_cost_only_the_blocks_they_
     RecordingReader with_more(path);
     EXPECT_EQ(read_all(with_more), made);
     EXPECT_EQ(with_more.report().damaged_bytes, 1000u);
+    EXPECT_EQ(with_more.report().damaged_at, static_cast<std::uint64_t>(third));
+    EXPECT_THAT(to_string(with_more.report()), HasSubstr("at byte " + std::to_string(third)));
     EXPECT_FALSE(with_more.report().whole());
 
     Bytes less = whole;
@@ -129,6 +131,10 @@ TEST_F(RecordingReaderTest, bytes_taken_out_or_put_in_cost_only_the_blocks_they_
     RecordingReader with_less(path);
     EXPECT_EQ(read_all(with_less).size(), kWrites - kPerBlock);
     EXPECT_EQ(with_less.report().lost_blocks, 1u);
+    EXPECT_EQ(with_less.report().damaged_block, 2u);
+    EXPECT_EQ(with_less.report().damaged_at, static_cast<std::uint64_t>(third));
+    EXPECT_THAT(to_string(with_less.report()),
+                HasSubstr("the first is block 2 at byte " + std::to_string(third)));
 }
 
 TEST_F(RecordingReaderTest, blocks_of_another_recording_are_not_taken_for_its_own) {
