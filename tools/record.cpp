@@ -10,6 +10,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 
 #include "rmem/clock.hpp"
 #include "rmem/recording/pcap_writer.hpp"
@@ -158,14 +159,14 @@ public:
           end_(rmem::Deadline::after(info_.start_ns, duration_ns)) {}
 
     void run() {
-        if (!options_.json) {
-            fmt::print(stderr, "rmem record: ring '{}' to '{}'\n", info_.config.name,
-                       recording_.name());
-        }
         const RecordSource::Sink sink = [this](const RecordedWrite& write) {
             if (!enough()) recording_.add(write);
         };
         source_.begin(info_.start_ns, sink);
+        if (!options_.json) {
+            fmt::print(stderr, "rmem record: ring '{}' to '{}'\n", info_.config.name,
+                       recording_.name());
+        }
         for (;;) {
             const std::int64_t now = rmem::now_ns();
             // Both before the look, so that it finds what was written until then.
