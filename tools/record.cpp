@@ -30,7 +30,7 @@ constexpr const char* kExamples = R"(
 Examples:
   rmem record --ring rig                            rig-<date>-<time>.rmemrec, until Ctrl-C or the ring's end
   rmem record --ring rig -o flight.rmemrec --for 10s
-  rmem record --ring rig --wait 1m                  started before the ring is there
+  rmem record --ring rig --wait 60s                 started before the ring is there
   rmem record --ring rig --pcap flight.pcap         for Wireshark
   rmem record --ring desk --sample 1ms              link direct: what a look at the memory finds changed
 
