@@ -160,9 +160,9 @@ TEST_F(WriteLog, a_bystander_that_was_overtaken_notices_and_goes_on_with_what_is
 
 TEST_F(WriteLog,
        a_bystander_takes_no_overwritten_words_for_a_record_beside_a_writer_that_never_waits) {
-    // Each word of a record is the record's number, its first one in the offset, too.
+    // Each word of a record is the record's number, and its offset tells the same.
     constexpr std::uint32_t kRecords = 200'000;
-    std::thread writing([this] {
+    const std::jthread writing([this] {
         for (std::uint32_t i = 0; i < kRecords; ++i) {
             const std::uint32_t words = 1 + i % 40;
             writer.reclaim(writer.head());
@@ -190,7 +190,6 @@ TEST_F(WriteLog,
         bystander.pass(entry);
         next = number + 1;
     }
-    writing.join();
 }
 
 TEST_F(WriteLog, a_restarted_writer_goes_on_where_its_former_self_stopped) {
