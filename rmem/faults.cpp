@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "rmem/faults.hpp"
 
-#include "rmem/config.hpp"
-
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <cmath>
 #include <limits>
 #include <optional>
 #include <string>
+#include <utility>
 
 namespace rmem {
 
@@ -113,6 +113,33 @@ private:
     std::vector<Setting> settings_;
 };
 
+void take_choice(Settings& settings, FaultChoice& choice) {
+    constexpr std::uint64_t kAny = std::numeric_limits<std::uint64_t>::max();
+    if (const auto text = settings.take("after"))
+        choice.after = settings.number("after", *text, kAny);
+    if (const auto text = settings.take("count"))
+        choice.count = settings.number("count", *text, kAny);
+    if (const auto text = settings.take("share")) choice.share = settings.share(*text);
+}
+
+/// When a fault begins and, unless it is for ever, ends.
+struct Span {
+    std::int64_t at_ns = 0;
+    std::optional<std::int64_t> until_ns;
+};
+
+Span take_span(Settings& settings, std::string_view since) {
+    Span span;
+    if (const auto text = settings.take("at")) span.at_ns = settings.time("at", *text);
+    if (const auto text = settings.take("until")) span.until_ns = settings.time("until", *text);
+    if (span.until_ns && *span.until_ns <= span.at_ns) {
+        refuse(settings.name(), fmt::format("until ({} ns) is not after at ({} ns); at and until "
+                                            "count from {}",
+                                            *span.until_ns, span.at_ns, since));
+    }
+    return span;
+}
+
 WriteFault parse_write_fault(Settings& settings, std::uint32_t nodes) {
     WriteFault fault;
     fault.lose = settings.name() == "lose";
@@ -124,15 +151,10 @@ WriteFault parse_write_fault(Settings& settings, std::uint32_t nodes) {
         }
         fault.delay_ns = static_cast<std::uint32_t>(by);
     }
-    constexpr std::uint64_t kAny = std::numeric_limits<std::uint64_t>::max();
     if (const auto text = settings.take("node")) {
         fault.node = static_cast<std::uint32_t>(settings.number("node", *text, nodes - 1));
     }
-    if (const auto text = settings.take("after"))
-        fault.after = settings.number("after", *text, kAny);
-    if (const auto text = settings.take("count"))
-        fault.count = settings.number("count", *text, kAny);
-    if (const auto text = settings.take("share")) fault.share = settings.share(*text);
+    take_choice(settings, fault);
     settings.finish(fault.lose ? "node, after, count, share" : "by, node, after, count, share");
     return fault;
 }
@@ -152,38 +174,165 @@ void parse_wire_fault(Settings& settings, std::uint32_t nodes, std::vector<WireF
             first = last = static_cast<std::uint32_t>(settings.number("ring", ring, 1));
         }
     }
-    if (const auto text = settings.take("at")) fault.at_ns = settings.time("at", *text);
-    std::optional<std::int64_t> until;
-    if (const auto text = settings.take("until")) until = settings.time("until", *text);
+    const Span span = take_span(settings, "the making of the ring");
     settings.finish(cut ? "cable, ring, at, until" : "node, at, until");
-    if (until && *until <= fault.at_ns) {
-        refuse(settings.name(),
-               fmt::format("until ({} ns) is not after at ({} ns); at and until count "
-                           "from the making of the ring",
-                           *until, fault.at_ns));
-    }
+    fault.at_ns = span.at_ns;
     for (fault.ring = first; fault.ring <= last; ++fault.ring) {
         fault.up = false;
         faults.push_back(fault);
-        if (!until) continue;
+        if (!span.until_ns) continue;
         WireFault end = fault;
         end.up = true;
-        end.at_ns = *until;
+        end.at_ns = *span.until_ns;
         faults.push_back(end);
     }
 }
 
-std::uint64_t next_random(std::uint64_t& state) noexcept {  // splitmix64
-    state += 0x9e3779b97f4a7c15U;
-    std::uint64_t z = state;
-    z = (z ^ (z >> 30U)) * 0xbf58476d1ce4e5b9U;
-    z = (z ^ (z >> 27U)) * 0x94d049bb133111ebU;
-    return z ^ (z >> 31U);
+udp::NodeSet nodes_up_to(std::uint32_t nodes) {
+    udp::NodeSet all;
+    for (std::uint32_t node = 0; node < nodes; ++node) all.insert(node);
+    return all;
+}
+
+/// Reads `3`, `0-2` or `0-2+5`.
+udp::NodeSet parse_nodes(const Settings& settings, std::string_view key, std::string_view text,
+                         std::uint32_t nodes) {
+    udp::NodeSet set;
+    do {
+        std::string_view range = cut_off(text, '+');
+        const bool one = range.find('-') == std::string_view::npos;
+        const auto first = settings.number(key, std::string(cut_off(range, '-')), nodes - 1);
+        const auto last =
+            one ? first : settings.number(key, std::string(trimmed(range)), nodes - 1);
+        if (last < first) {
+            refuse(settings.name(),
+                   fmt::format("{} is '{}-{}'; give the lower node first", key, first, last));
+        }
+        for (auto node = first; node <= last; ++node) set.insert(static_cast<unsigned>(node));
+    } while (!text.empty());
+    return set;
+}
+
+constexpr std::string_view kOwnStart = "the node's start";
+
+void set_span(DatagramFault& fault, const Span& span) {
+    fault.at_ns = span.at_ns;
+    if (span.until_ns) fault.until_ns = *span.until_ns;
+}
+
+DatagramFault parse_datagram_fault(DatagramFault::Kind kind, Settings& settings,
+                                   std::uint32_t nodes) {
+    using Kind = DatagramFault::Kind;
+    DatagramFault fault;
+    fault.kind = kind;
+    fault.from = fault.to = nodes_up_to(kMaxNodes);
+    if (const auto text = settings.take("from"))
+        fault.from = parse_nodes(settings, "from", *text, nodes);
+    if (const auto text = settings.take("to")) fault.to = parse_nodes(settings, "to", *text, nodes);
+    const bool later = kind == Kind::hold || kind == Kind::duplicate;
+    if (kind == Kind::hold) {
+        fault.by_ns = settings.time("by", settings.need("by"));
+    } else if (kind == Kind::duplicate) {
+        if (const auto text = settings.take("by")) fault.by_ns = settings.time("by", *text);
+    }
+    take_choice(settings, fault);
+    set_span(fault, take_span(settings, kOwnStart));
+    settings.finish(later ? "by, from, to, after, count, share, at, until"
+                          : "from, to, after, count, share, at, until");
+    return fault;
+}
+
+/// Two faults: what one side sends the other does not get.
+void parse_part(Settings& settings, std::uint32_t nodes, std::vector<DatagramFault>& faults) {
+    DatagramFault fault;
+    fault.kind = DatagramFault::Kind::part;
+    fault.from = parse_nodes(settings, "nodes", settings.need("nodes"), nodes);
+    fault.to = nodes_up_to(nodes);
+    fault.from.for_each([&](unsigned node) { fault.to.erase(node); });
+    set_span(fault, take_span(settings, kOwnStart));
+    settings.finish("nodes, at, until");
+    if (fault.to.empty()) {
+        refuse(settings.name(), fmt::format("these are all {} nodes; leave out those on the other "
+                                            "side",
+                                            nodes));
+    }
+    faults.push_back(fault);
+    std::swap(fault.from, fault.to);
+    faults.push_back(fault);
+}
+
+// ---- Which item there is on which link
+
+using Parse = void (*)(Settings& settings, std::uint32_t nodes, FaultPlan& plan);
+
+template <DatagramFault::Kind kind>
+void add_datagram_fault(Settings& settings, std::uint32_t nodes, FaultPlan& plan) {
+    plan.datagrams.push_back(parse_datagram_fault(kind, settings, nodes));
+}
+void add_write_fault(Settings& settings, std::uint32_t nodes, FaultPlan& plan) {
+    plan.writes.push_back(parse_write_fault(settings, nodes));
+}
+void add_wire_fault(Settings& settings, std::uint32_t nodes, FaultPlan& plan) {
+    parse_wire_fault(settings, nodes, plan.wire);
+}
+void add_part(Settings& settings, std::uint32_t nodes, FaultPlan& plan) {
+    parse_part(settings, nodes, plan.datagrams);
+}
+
+struct Item {
+    std::string_view name;
+    bool on_ring, on_udp;  ///< a simulated ring is a ring
+    Parse parse;
+};
+
+constexpr std::array kItems{
+    Item{"delay", true, true, add_write_fault},
+    Item{"lose", true, false, add_write_fault},
+    Item{"cut", true, false, add_wire_fault},
+    Item{"bypass", true, false, add_wire_fault},
+    Item{"drop", false, true, add_datagram_fault<DatagramFault::Kind::drop>},
+    Item{"duplicate", false, true, add_datagram_fault<DatagramFault::Kind::duplicate>},
+    Item{"hold", false, true, add_datagram_fault<DatagramFault::Kind::hold>},
+    Item{"corrupt", false, true, add_datagram_fault<DatagramFault::Kind::corrupt>},
+    Item{"part", false, true, add_part},
+};
+
+bool is_on(const Item& item, LinkKind link) {
+    if (link == LinkKind::direct) return false;
+    return link == LinkKind::udp ? item.on_udp : item.on_ring;
+}
+
+/// "seed=<n>, delay:, lose:": all that a link takes.
+std::string items_on(LinkKind link) {
+    std::string list = "seed=<n>";
+    for (const Item& item : kItems) {
+        if (is_on(item, link)) list += fmt::format(", {}:", item.name);
+    }
+    return list;
+}
+
+const Item& item_named(std::string_view text, std::string_view name, LinkKind link) {
+    if (link == LinkKind::direct) {
+        refuse(text,
+               "link direct is one memory, without a wire to inject it into; give another "
+               "link, or unset RMEM_FAULTS");
+    }
+    const auto* const found = std::find_if(kItems.begin(), kItems.end(),
+                                           [&](const Item& item) { return item.name == name; });
+    if (found == kItems.end()) {
+        refuse(text, fmt::format("there is no fault '{}'; on link {} there are {}", name,
+                                 name_of(link), items_on(link)));
+    }
+    if (!is_on(*found, link)) {
+        refuse(text,
+               fmt::format("link {} cannot {}; there are {}", name_of(link), name, items_on(link)));
+    }
+    return *found;
 }
 
 }  // namespace
 
-FaultPlan FaultPlan::parse(std::string_view spec, std::uint32_t nodes) {
+FaultPlan FaultPlan::parse(std::string_view spec, std::uint32_t nodes, LinkKind link) {
     FaultPlan plan;
     while (!trimmed(spec).empty()) {
         const std::string_view item = cut_off(spec, ';');
@@ -195,26 +344,28 @@ FaultPlan FaultPlan::parse(std::string_view spec, std::uint32_t nodes) {
             continue;
         }
         Settings settings(item);
-        if (settings.name() == "delay" || settings.name() == "lose") {
-            plan.writes.push_back(parse_write_fault(settings, nodes));
-        } else if (settings.name() == "cut" || settings.name() == "bypass") {
-            parse_wire_fault(settings, nodes, plan.wire);
-        } else {
-            refuse(item,
-                   fmt::format("there is no fault '{}'; there are seed=<n>, delay:, lose:, cut: "
-                               "and bypass:",
-                               settings.name()));
-        }
+        item_named(item, settings.name(), link).parse(settings, nodes, plan);
     }
     std::stable_sort(plan.wire.begin(), plan.wire.end(),
                      [](const WireFault& a, const WireFault& b) { return a.at_ns < b.at_ns; });
     return plan;
 }
 
+bool FaultChooser::hits(std::uint64_t& random) noexcept {
+    if (seen_++ < choice_.after || hit_ >= choice_.count) return false;
+    if (choice_.share != std::numeric_limits<std::uint64_t>::max() &&
+        next_random(random) > choice_.share) {
+        return false;
+    }
+    ++hit_;
+    return true;
+}
+
 WriteFaults::WriteFaults(const FaultPlan& plan, std::uint32_t node, std::uint32_t rank)
     : random_(plan.seed + (std::uint64_t{rank} << 32U)) {
     for (const WriteFault& fault : plan.writes) {
-        if (fault.node == WriteFault::kAllNodes || fault.node == node) faults_.push_back({fault});
+        if (fault.node == WriteFault::kAllNodes || fault.node == node)
+            faults_.push_back({fault, FaultChooser(fault)});
     }
 }
 
@@ -222,23 +373,13 @@ WriteFaults::Verdict WriteFaults::next() noexcept {
     Verdict verdict;
     std::uint64_t delay = 0;
     for (Active& active : faults_) {
-        if (!hits(active)) continue;
+        if (!active.chooser.hits(random_)) continue;
         ++verdict.injected;
         verdict.lose = verdict.lose || active.fault.lose;
         delay += active.fault.delay_ns;
     }
     verdict.delay_ns = static_cast<std::uint32_t>(std::min<std::uint64_t>(delay, kMaxDelayNs));
     return verdict;
-}
-
-bool WriteFaults::hits(Active& active) noexcept {
-    if (active.seen++ < active.fault.after || active.hit >= active.fault.count) return false;
-    if (active.fault.share != std::numeric_limits<std::uint64_t>::max() &&
-        next_random(random_) > active.fault.share) {
-        return false;
-    }
-    ++active.hit;
-    return true;
 }
 
 }  // namespace rmem

@@ -28,7 +28,8 @@ constexpr std::uint64_t units_of_group(std::size_t bytes) {
 
 RingOptions RingOptions::from(const Environment& environment, const RingConfig& config) {
     RingOptions options;
-    if (environment.faults) options.faults = FaultPlan::parse(*environment.faults, config.nodes);
+    if (environment.faults)
+        options.faults = FaultPlan::parse(*environment.faults, config.nodes, config.link);
     if (!environment.check || environment.check->empty()) return options;
     if (*environment.check != "writers") {
         throw Error(

@@ -31,7 +31,8 @@ unsigned other_nodes_here(const Ring& ring) {
 
 FaultPlan fault_plan(const RingConfig& config) {
     const Environment environment = Environment::read();
-    return environment.faults ? FaultPlan::parse(*environment.faults, config.nodes) : FaultPlan{};
+    return environment.faults ? FaultPlan::parse(*environment.faults, config.nodes, config.link)
+                              : FaultPlan{};
 }
 
 }  // namespace

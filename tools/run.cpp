@@ -136,7 +136,7 @@ void check_settings(const rmem::Environment& environment, const rmem::RingConfig
                         "nobody; give --nodes at most -n",
                         config.nodes, config.ranks));
     }
-    if (environment.faults) rmem::FaultPlan::parse(*environment.faults, config.nodes);
+    if (environment.faults) rmem::FaultPlan::parse(*environment.faults, config.nodes, config.link);
 }
 
 /// The ring's segments on this host: one, or one for each node.

@@ -73,7 +73,7 @@ EngineSettings EngineSettings::read(const RingConfig& config) {
     settings.payload = read_payload();
     settings.dead_ns = read_dead_timeout();
     if (const std::string faults = variable("RMEM_FAULTS"); !faults.empty()) {
-        settings.faults = FaultPlan::parse(faults, config.nodes);
+        settings.faults = FaultPlan::parse(faults, config.nodes, config.link);
     }
     return settings;
 }

@@ -111,7 +111,7 @@ struct RingRank {
 /// Options with faults.
 inline RingOptions faulty(const std::string& faults, unsigned nodes = 2) {
     RingOptions options;
-    options.faults = FaultPlan::parse(faults, nodes);
+    options.faults = FaultPlan::parse(faults, nodes, LinkKind::ring);
     return options;
 }
 

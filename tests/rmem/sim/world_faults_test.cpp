@@ -99,7 +99,7 @@ TEST(WorldFaults, of_a_plan_hit_the_writes_and_the_wire_that_it_names) {
     WorldConfig config = small_world(4);
     config.faults = FaultPlan::parse(
         "lose:node=1,after=2,count=1;delay:node=2,by=30us,count=1;cut:cable=0,at=500us,until=2ms",
-        4);
+        4, LinkKind::sim);
     World world(config);
     Events events;
     world.observe(&events);
