@@ -1,0 +1,128 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# scripts/lab: hosts that reach each other, lose what they are told to, run programs, and are gone
+# afterwards. What needs no namespaces is tested without root as well.
+set -euo pipefail
+cd "$RMEM_SOURCE_DIR"
+
+output=$(mktemp)
+name=test_$$
+trap 'rm -f "$output"; ((EUID != 0)) || scripts/lab down --name "$name" || true' EXIT
+
+fail() {
+    cat "$output"
+    echo "failed: $1"
+    exit 1
+}
+lab() { scripts/lab "$1" --name "$name" "${@:2}" >"$output" 2>&1; }
+# refused <sentence> <argument>...: the lab refuses it, with a sentence that has these words.
+refused() {
+    local sentence=$1
+    shift
+    ! lab "$@" || fail "lab $* is refused"
+    grep -q "$sentence" "$output" || fail "lab $* is refused with '$sentence'"
+}
+left() {
+    ip netns list | grep "rmem-$name-" || true
+    ls -d "/run/rmem-lab-$name" 2>/dev/null || true
+}
+
+scripts/lab --help | grep -q "^examples:" || fail "--help has examples"
+if ((EUID != 0)); then
+    refused "only root may make network namespaces" up 2
+    echo "skipped: only root may make network namespaces"
+    exit 77
+fi
+for tool in ip nft ping; do
+    if ! command -v $tool >/dev/null; then
+        echo "skipped: there is no '$tool'"
+        exit 77
+    fi
+done
+if ! ip netns add "rmem-$name-net" 2>"$output"; then
+    echo "skipped: this host makes no network namespaces: $(cat "$output")"
+    exit 77
+fi
+
+# ---- Up, also over what is left of one that was made by half
+
+refused "is there already" up 2
+lab down || fail "down takes half a lab away"
+[[ -z $(left) ]] || fail "down leaves nothing of half a lab"
+refused "there is no lab" status
+refused "give 1 to 200" up many
+refused "'5' is no loss" up 2 --loss 5
+[[ -z $(left) ]] || fail "what was refused leaves nothing"
+lab up 3 || fail "up makes three hosts"
+refused "is there already" up 3
+
+# ---- The network
+
+# hears <host> <host>: how many of 60 echoes come back.
+hears() {
+    lab exec "$1" -- ping -q -n -c 60 -i 0.005 -W 1 "10.0.0.$(($2 + 1))" || true
+    sed -nE 's/.* ([0-9]+) received.*/\1/p' "$output"
+}
+(($(hears 0 1) == 60)) || fail "without loss everything comes"
+lab loss 40% 1 || fail "loss is set"
+some=$(hears 0 1)
+((some > 0 && some < 60)) || fail "with loss some of it comes"
+(($(hears 0 2) == 60)) || fail "the others lose nothing"
+lab loss 100% 1
+(($(hears 0 1) == 0)) || fail "with 100% nothing comes"
+lab status
+grep -q "loses 100%: 60 lost" "$output" || fail "status counts what was lost"
+lab loss 0%
+lab cut 0-1 2
+(($(hears 0 2) == 0 && $(hears 1 2) == 0)) || fail "a cut separates both sides"
+(($(hears 0 1) == 60)) || fail "who is on one side goes on"
+lab heal
+lab cut 0 2 --one-way
+lab exec 0 -- ping -q -c 3 -i 0.005 -W 1 10.0.0.3 || true
+lab status
+grep -A2 "^host 2 " "$output" | grep -q "does not hear host 0: 3 lost" ||
+    fail "one way, what 0 sends is lost at 2"
+! grep -A1 "^host 0 " "$output" | grep -q "does not hear" || fail "0 still hears 2"
+lab heal
+(($(hears 0 2) == 60)) || fail "a cut heals"
+refused "no hosts of lab" cut 0 3
+refused "on both sides" cut 0-1 1-2
+
+# ---- Programs
+
+# shellcheck disable=SC2016  # expanded on the host
+lab run -- sh -c 'echo "$RMEM_LINK $RMEM_NODE of $RMEM_NODES"; wc -c <"$RMEM_KEY_FILE"; exit "$RMEM_NODE"' &&
+    fail "run ends with the worst status"
+(($? == 2)) || fail "run ends with 2, the worst status"
+for host in 0 1 2; do
+    grep -qx "\[$host\] udp $host of 3" "$output" || fail "host $host knows its place"
+done
+grep -qx "\[0\] 32" "$output" || fail "there is a key"
+lab run --hosts 1 -- sh -c 'echo only; echo error >&2' || fail "run on one host"
+[[ $(sort "$output") == "[1] error"$'\n'"[1] only" ]] || fail "both outputs have the host in front"
+
+# Ends when it is told to, and so do its programs.
+scripts/lab run --name "$name" -- sh -c 'echo up; sleep 1000; echo on' >"$output" 2>&1 &
+job=$!
+for ((i = 0; i < 500; ++i)); do
+    (($(grep -c up "$output" || true) < 3)) || break
+    sleep 0.02
+done
+kill "$job"
+code=0
+wait "$job" || code=$?
+((code == 143)) || fail "run ends with 143 after SIGTERM, not $code"
+lab status
+(($(grep -c " 0 programs" "$output") == 3)) || fail "no program is left"
+
+# ---- Down
+
+lab exec 0 -- sh -c 'trap "" TERM; sleep 1000 & sleep 1000' &
+for ((i = 0; i < 500; ++i)); do
+    [[ -z $(ip netns pids "rmem-$name-0") ]] || break
+    sleep 0.02
+done
+scripts/lab down --name "$name" || fail "down"
+[[ -z $(left) ]] || fail "down leaves nothing"
+lab down || fail "down a second time has nothing to do"
