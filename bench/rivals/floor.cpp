@@ -78,7 +78,7 @@ struct Alone {
 };
 
 void copy_stream(const System& system, const Options& options) {
-    const Message message;
+    const Message message(stream_bytes);
     std::vector<std::byte> target(stream_bytes);
     const auto window = [&] {
         std::uint64_t sum = 0;

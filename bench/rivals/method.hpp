@@ -31,11 +31,13 @@
 #include <utility>
 #include <vector>
 
+#include <fcntl.h>
 #include <sched.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
+#include <cerrno>
 #include <csignal>
 #include <ctime>
 
@@ -55,6 +57,12 @@ struct Options {
     int ranks = 2;          // of systems that bring no launcher and have a barrier of more than two
     std::size_t bytes = 8;  // of a ping-pong's message
     std::vector<std::string> figures{"pingpong", "barrier", "stream"};
+    std::size_t message_bytes = stream_bytes;  // of a stream's message, at most stream_bytes
+    std::size_t window = stream_window;        // messages of a stream per acknowledgement
+    // Of systems that use the network: where rank 0 and rank 1 are.
+    std::array<std::string, 2> spaces;  // network namespaces; empty: this one
+    std::array<std::string, 2> addresses{"127.0.0.1", "127.0.0.1"};
+    std::string interface = "lo";
 
     bool wants(const std::string& figure) const {
         return std::find(figures.begin(), figures.end(), figure) != figures.end();
@@ -80,6 +88,21 @@ inline void pin_to(int cpu) {
     CPU_SET(cpu, &set);
     require(sched_setaffinity(0, sizeof set, &set) == 0,
             "cannot pin to CPU " + std::to_string(cpu));
+}
+
+/// Puts this process on the host of the rank, which is a network namespace.
+inline void enter_host(const Options& options, int rank) {
+    const std::string& space = options.spaces[std::size_t(rank % 2)];
+    if (space.empty()) return;
+    const int file = open(("/run/netns/" + space).c_str(), O_RDONLY | O_CLOEXEC);
+    require(file >= 0 && setns(file, CLONE_NEWNET) == 0,
+            "cannot enter network namespace " + space + ": " + std::strerror(errno));
+    close(file);
+}
+
+/// To be called before the processes part: the same in both, hardly another program's.
+inline std::uint16_t some_port() {
+    return std::uint16_t(10'000 + getpid() % 20'000);
 }
 
 inline double now_ns() {
@@ -254,47 +277,49 @@ void barrier(const System& system, Channel& channel, int ranks, bool leader,
 inline std::uint64_t look_at(const void* data, std::size_t size) {
     std::uint64_t sum = 0;
     for (std::size_t at = 0; at < size; at += cache_line) {
-        std::uint64_t word;
-        std::memcpy(&word, static_cast<const std::byte*>(data) + at, sizeof word);
+        std::uint64_t word = 0;
+        std::memcpy(&word, static_cast<const std::byte*>(data) + at,
+                    std::min(sizeof word, size - at));
         sum += word;
     }
     return sum;
 }
 
 struct Message {
-    std::vector<std::byte> bytes = std::vector<std::byte>(stream_bytes);
+    std::vector<std::byte> bytes;
     std::uint64_t sum = 0;
 
-    Message() {
+    explicit Message(std::size_t size) : bytes(size) {
         for (std::size_t i = 0; i < bytes.size(); ++i) bytes[i] = std::byte(i * 7 + i / 256);
         sum = look_at(bytes.data(), bytes.size());
     }
 };
 
 template <class Channel>
-void send_window(Channel& channel, const Message& message) {
-    for (std::size_t i = 0; i < stream_window; ++i) {
-        if constexpr (requires { channel.post_send(message.bytes.data(), stream_bytes); })
-            channel.post_send(message.bytes.data(), stream_bytes);
+void send_window(Channel& channel, const Message& message, std::size_t window) {
+    const std::size_t size = message.bytes.size();
+    for (std::size_t i = 0; i < window; ++i) {
+        if constexpr (requires { channel.post_send(message.bytes.data(), size); })
+            channel.post_send(message.bytes.data(), size);
         else
-            channel.send(message.bytes.data(), stream_bytes);
+            channel.send(message.bytes.data(), size);
     }
     if constexpr (requires { channel.finish_sends(); }) channel.finish_sends();
     std::uint64_t acknowledgement = 0;
     channel.receive(&acknowledgement, sizeof acknowledgement);
-    require(acknowledgement == message.sum * stream_window, "the stream arrived damaged");
+    require(acknowledgement == message.sum * window, "the stream arrived damaged");
 }
 
 template <class Channel>
-void receive_window(Channel& channel, std::vector<std::byte>& buffer) {
+void receive_window(Channel& channel, std::vector<std::byte>& buffer, std::size_t window) {
+    const std::size_t size = buffer.size();
     std::uint64_t sum = 0;
-    for (std::size_t i = 0; i < stream_window; ++i) {
-        if constexpr (requires { channel.receive_view(stream_bytes, [](const void*) {}); }) {
-            channel.receive_view(stream_bytes,
-                                 [&](const void* data) { sum += look_at(data, stream_bytes); });
+    for (std::size_t i = 0; i < window; ++i) {
+        if constexpr (requires { channel.receive_view(size, [](const void*) {}); }) {
+            channel.receive_view(size, [&](const void* data) { sum += look_at(data, size); });
         } else {
-            channel.receive(buffer.data(), stream_bytes);
-            sum += look_at(buffer.data(), stream_bytes);
+            channel.receive(buffer.data(), size);
+            sum += look_at(buffer.data(), size);
         }
     }
     channel.send(&sum, sizeof sum);
@@ -305,20 +330,21 @@ template <class Channel, class Operation>
 void lead_stream(const System& system, Channel& channel, int ranks, const Options& options,
                  Operation&& out) {
     lead(channel, budget(options, options.warmup, 0.1), 1, out);
-    const Figure figure{"stream", stream_bytes, ranks, 1.0 / double(stream_window)};
+    const Figure figure{"stream", options.message_bytes, ranks, 1.0 / double(options.window)};
     print_figure(system, figure, lead(channel, budget(options, options.samples, 0.9), 1, out), {});
 }
 
 template <class Channel>
 void stream(const System& system, Channel& channel, bool leader, const Options& options) {
     if (leader) {
-        const Message message;
-        lead_stream(system, channel, 2, options, [&] { send_window(channel, message); });
+        const Message message(options.message_bytes);
+        lead_stream(system, channel, 2, options,
+                    [&] { send_window(channel, message, options.window); });
         return;
     }
-    std::vector<std::byte> buffer(stream_bytes);
+    std::vector<std::byte> buffer(options.message_bytes);
     for (int phase = 0; phase < 2; ++phase)
-        follow(channel, 1, [&] { receive_window(channel, buffer); });
+        follow(channel, 1, [&] { receive_window(channel, buffer, options.window); });
 }
 
 template <class Channel>
@@ -413,6 +439,7 @@ int in_two_processes(const Options& options, Make&& make, Measure&& measure) {
     if (rank == 1) prctl(PR_SET_PDEATHSIG, SIGKILL);
     alarm(options.deadline);
     pin_to(options.cpus[std::size_t(rank)]);
+    enter_host(options, rank);
     {
         auto channel = make(rank, meeting);
         meeting.wait_for_other(rank);
@@ -432,11 +459,20 @@ int measure_pair(const System& system, const Options& options, Make&& make) {
     });
 }
 
+/// A system that this host cannot have at all: said by a status of its own.
+struct Unavailable : std::runtime_error {
+    using std::runtime_error::runtime_error;
+};
+inline constexpr int unavailable = 77;
+
 /// main() of every program: complaints become one line and a status.
 template <class Body>
 int guarded(const char* program, Body&& body) {
     try {
         return body();
+    } catch (const Unavailable& reason) {
+        std::fprintf(stderr, "%s: %s\n", program, reason.what());
+        return unavailable;
     } catch (const std::exception& error) {
         std::fprintf(stderr, "%s: %s\n", program, error.what());
         return 1;

@@ -52,6 +52,7 @@ int rank_before_init() {
 int measure(const Options& options, int& argc, char**& argv) {
     alarm(options.deadline);
     pin_to(options.cpus[std::size_t(rank_before_init() % 2)]);
+    enter_host(options, rank_before_init());
     MPI_Init(&argc, &argv);
     const int rank = of_world(MPI_Comm_rank);
     const int ranks = of_world(MPI_Comm_size);

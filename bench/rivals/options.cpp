@@ -38,12 +38,23 @@ Options parse_options(int argc, char** argv, const char* about) {
     app.add_option("--figures", options.figures, "of pingpong,barrier,stream")
         ->delimiter(',')
         ->check(CLI::IsMember({"pingpong", "barrier", "stream"}));
+    app.add_option("--message-bytes", options.message_bytes, "of a stream's message")
+        ->check(CLI::Range(std::size_t{8}, stream_bytes));
+    app.add_option("--window", options.window, "messages of a stream per acknowledgement");
+    std::vector<std::string> spaces, addresses{options.addresses[0], options.addresses[1]};
+    app.add_option("--spaces", spaces, "the network namespaces of the two ranks")
+        ->delimiter(',')
+        ->expected(2);
+    app.add_option("--addresses", addresses, "the ranks' addresses")->delimiter(',')->expected(2);
+    app.add_option("--interface", options.interface, "the network interface of both");
     try {
         app.parse(argc, argv);
     } catch (const CLI::ParseError& error) {
         std::exit(app.exit(error));
     }
     options.cpus = {cpus[0], cpus[1]};
+    if (spaces.size() == 2) options.spaces = {spaces[0], spaces[1]};
+    options.addresses = {addresses[0], addresses[1]};
     return options;
 }
 

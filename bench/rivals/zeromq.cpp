@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// ZeroMQ: a PAIR over ipc (a Unix-domain socket, served by an I/O thread in each process).
+// ZeroMQ: a PAIR over ipc (a Unix-domain socket, served by an I/O thread in each process), or over tcp.
 #include "method.hpp"
 
 #include <zmq.h>
@@ -83,14 +83,17 @@ std::string version() {
 
 int measure(const Options& options) {
     ScratchDirectory scratch;
+#ifdef RIVAL_OVER_TCP
+    const std::string url = "tcp://" + options.addresses[0] + ":" + std::to_string(some_port());
+#else
     const std::string url = "ipc://" + scratch.file("pair");
-    return measure_pair({"zeromq_ipc", version()}, options,
+#endif
+    return measure_pair({RIVAL_NAME, version()}, options,
                         [&](int rank, Meeting&) { return ZeroMqChannel(rank, url); });
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
-    return guarded("zeromq_ipc",
-                   [&] { return measure(parse_options(argc, argv, "ZeroMQ: PAIR over ipc")); });
+    return guarded(RIVAL_NAME, [&] { return measure(parse_options(argc, argv, "ZeroMQ: PAIR")); });
 }

@@ -1,0 +1,188 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The systems that `run` compares: how each is started, and its settings."""
+import grp
+import os
+import shutil
+import subprocess
+
+
+class Absent(Exception):
+    """A rival that cannot be measured here, and why."""
+
+
+class Rival:
+    """A program that measures one system: its environment and how it is started."""
+
+    def __init__(self, name, env=None, launchers=None, daemon=None, traces=(), program=None):
+        self.name, self.env, self.launchers, self.daemon = name, env or {}, launchers or {}, daemon
+        self.program = f"rival_{program or name}"
+        self.traces = traces  # what it leaves behind when it is killed, as glob patterns
+
+    def environment(self, setup):
+        return self.env
+
+    def commands(self, setup):
+        program = setup.build / self.program
+        if not program.exists():
+            raise Absent(f"not built: no {program.name} in {setup.build}")
+        measure = [str(program), *setup.program_options]
+        if not self.launchers:
+            return [measure]
+        return [
+            launcher() + measure + BARRIER_ALONE[ranks]
+            for ranks, launcher in self.launchers.items()
+            if ranks in setup.ranks and (ranks == 2 or "barrier" in setup.figures)
+        ]
+
+
+BARRIER_ALONE = {2: [], 4: ["--figures", "barrier", "--ranks", "4"]}
+
+
+def by_itself():
+    """A program that starts its ranks without a launcher."""
+    return []
+
+
+def launcher(family, programs, arguments):
+    """The first of `programs` that is of this MPI family, called when it is needed."""
+
+    def find():
+        for program in filter(None, map(shutil.which, programs)):
+            told = subprocess.run([program, "--version"], capture_output=True, text=True).stdout
+            if family.lower() in told.lower():
+                return [program, *arguments]
+        raise Absent(f"no launcher: none of {', '.join(programs)} is of {family}")
+
+    return find
+
+
+def mpich(ranks):
+    return launcher("hydra", ["mpiexec.mpich", "mpiexec.hydra", "mpiexec"], ["-n", str(ranks)])
+
+
+def openmpi(ranks):
+    settings = ["--mca", "pml", "ob1", "--mca", "btl", "vader,self", "--bind-to", "none",
+                "--mca", "btl_vader_single_copy_mechanism", "none"]
+    crowded = ["--oversubscribe"] if ranks > 2 else []
+    return launcher("open", ["mpirun.openmpi", "mpirun"], [*settings, *crowded, "-n", str(ranks)])
+
+
+ROUDI_POOLS = """[general]
+version = 1
+[[segment]]
+[[segment.mempool]]
+size = 128
+count = 256
+[[segment.mempool]]
+size = 1048640
+count = 24
+"""
+
+
+def roudi(setup):
+    """iceoryx's daemon with pools that fit the figures; it removes its segments when it ends."""
+    program = shutil.which("iox-roudi")
+    if not program:
+        raise Absent("no iox-roudi (package iceoryx)")
+    pools = setup.scratch / "roudi.toml"
+    pools.write_text(ROUDI_POOLS)
+    return [program, "-c", str(pools), "-l", "error"], "ready for clients"
+
+
+ICEORYX_TRACES = ("/tmp/rivals-iceoryx-*", "/tmp/roudi", "/tmp/roudi.lock",
+                  "/tmp/iox-unique-roudi.lock", "/dev/shm/iceoryx_mgmt",
+                  "/dev/shm/" + grp.getgrgid(os.getgid()).gr_name)
+AS_ROOT = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
+OVER_UCX = {"MPIR_CVAR_NOLOCAL": "1", "UCX_TLS": "posix,self"}
+OURS = Rival("rmem", launchers={n: by_itself for n in (2, 4)})
+RIVALS = [
+    OURS,
+    Rival("openmpi", AS_ROOT, {n: openmpi(n) for n in (2, 4)}),
+    Rival("mpich", OVER_UCX, {n: mpich(n) for n in (2, 4)}),
+    Rival("ucx", {"UCX_TLS": "posix,self"}),
+    Rival("libfabric_shm", {"FI_SHM_DISABLE_CMA": "1"}, traces=["/dev/shm/*rivals-fabric-*"]),
+    Rival("iceoryx", daemon=roudi, traces=ICEORYX_TRACES),
+    Rival("boost_mq"),
+    Rival("zeromq_ipc"),
+    Rival("nanomsg_ipc"),
+]
+FLOOR = Rival("floor")
+
+
+# --- over the network -----------------------------------------------------------------------------
+
+
+def with_key(setup):
+    """A key for our datagrams, which only its owner may read."""
+    key = setup.scratch / "key"
+    if not key.exists():
+        key.touch(mode=0o600)
+        key.write_text(os.urandom(32).hex())
+    return {"RMEM_KEY_FILE": str(key)}
+
+
+class Networked(Rival):
+    """One whose environment depends on where the two ranks are."""
+
+    def __init__(self, name, settings, **more):
+        super().__init__(name, **more)
+        self.settings = settings
+
+    def environment(self, setup):
+        return self.settings(setup)
+
+
+def ours(setup):
+    port = 30_000 + os.getpid() % 20_000
+    return {"RMEM_LINK": "udp", "RMEM_GROUP": f"239.1.2.3:{port}",
+            "RMEM_INTERFACE": setup.interface}
+
+
+def ours_without_key(setup):
+    if setup.lab:
+        raise Absent("between hosts a key is required")
+    return {**ours(setup), "RMEM_KEY_FILE": ""}
+
+
+def mpich_over_tcp(setup):
+    """No shared memory, and libfabric's tcp; its host name must not decide on the interface."""
+    return {"MPIR_CVAR_NOLOCAL": "1", "MPIR_CVAR_CH4_NETMOD": "ofi", "FI_PROVIDER": "tcp",
+            "FI_TCP_IFACE": setup.interface, "UCX_TLS": "tcp,self",
+            "UCX_NET_DEVICES": setup.interface}
+
+
+CYCLONE = """<CycloneDDS><Domain>
+<General><Interfaces><NetworkInterface name="{interface}" multicast="true"/></Interfaces>
+<AllowMulticast>true</AllowMulticast></General>
+<Internal><NackDelay>0 ms</NackDelay><PreEmptiveAckDelay>0 ms</PreEmptiveAckDelay>
+<HeartbeatInterval min="1 ms" minsched="1 ms" max="10 ms">1 ms</HeartbeatInterval></Internal>
+<Tracing><Verbosity>none</Verbosity></Tracing>
+</Domain></CycloneDDS>"""
+
+
+def cyclone(setup):
+    return {"CYCLONEDDS_URI": CYCLONE.format(interface=setup.interface)}
+
+
+class Family:
+    """Systems that compare: the floor of all, and ours, which is one of the others."""
+
+    def __init__(self, floor, ours, rivals, figures):
+        self.floor, self.ours, self.rivals, self.figures = floor, ours, rivals, figures
+
+
+OVER_UDP = Networked("rmem_udp", lambda setup: {**ours(setup), **with_key(setup)}, program="rmem",
+                     traces=["/dev/shm/rmem.rivals-*"])
+FAMILIES = {
+    "memory": Family(FLOOR, OURS, RIVALS, "pingpong,barrier,stream"),
+    "udp": Family(Rival("udp_floor"), OVER_UDP, [
+        OVER_UDP,
+        Networked("rmem_udp_no_key", ours_without_key, program="rmem",
+                  traces=["/dev/shm/rmem.rivals-*"]),
+        Rival("norm"),
+        Rival("openpgm"),
+        Networked("cyclone", cyclone),
+        Rival("zeromq_tcp"),
+        Networked("mpich_tcp", mpich_over_tcp, launchers={2: mpich(2)}, program="mpich"),
+    ], "pingpong,stream"),
+}
