@@ -66,6 +66,7 @@ Engine::Engine(Ring& ring, EngineSettings settings, EngineKind kind,
       board_(ring.board()),
       socket_(socket_settings(ring, settings)),
       bell_(Bell::make(ring.segment_name())),
+      faults_(settings.faults, node_, now_ns()),
       authenticator_(settings.key ? Authenticator(std::move(*settings.key)) : Authenticator()),
       interrupts_(ring, node_, own_rank.value_or(0)),
       roster_(ring, node_),
@@ -141,16 +142,22 @@ void Engine::run_locked(std::int64_t now) {
 }
 
 void Engine::receive(std::int64_t now) {
+    for (auto held = faults_.next(now); !held.empty(); held = faults_.next(now)) {
+        core_.on_datagram(held, now);
+    }
     for (unsigned i = 0; i < kMostReceives; ++i) {
         const auto datagrams = socket_.receive();
         if (datagrams.empty()) return;
-        for (const auto datagram : datagrams) core_.on_datagram(datagram, now);
+        for (const auto datagram : datagrams) {
+            if (faults_.empty() || faults_.pass(datagram, now)) core_.on_datagram(datagram, now);
+        }
         if (datagrams.size() > 1) now = now_ns();
     }
 }
 
 std::int64_t Engine::due_ns() const noexcept {
-    return std::min({core_.due_ns(), outbox_.due_ns(), arrivals_.due_ns(), next_keep_ns_});
+    return std::min({core_.due_ns(), outbox_.due_ns(), arrivals_.due_ns(), faults_.due_ns(),
+                     next_keep_ns_});
 }
 
 void Engine::rest(std::int64_t longest_ns) noexcept {
@@ -395,6 +402,7 @@ void Engine::show_counters() noexcept {
     show(UdpCounter::refused_replayed, exchange.replayed);
     show(UdpCounter::refused_life, exchange.no_member);
     show(UdpCounter::refused_outside, exchange.outside);
+    show(UdpCounter::faults_injected, faults_.counts().injected());
     show(UdpCounter::held_back, arrivals_.held_back());
     std::array<std::uint64_t, kRefusals> refused = exchange.refused;
     const auto take = [&](Refusal why) {

@@ -19,6 +19,7 @@
 #include "rmem/ring.hpp"
 #include "rmem/udp/arrivals.hpp"
 #include "rmem/udp/core.hpp"
+#include "rmem/udp/datagram_faults.hpp"
 #include "rmem/udp/engine_settings.hpp"
 #include "rmem/udp/node_board.hpp"
 #include "rmem/udp/outbox.hpp"
@@ -113,6 +114,7 @@ private:
     NodeBoard& board_;
     Socket socket_;
     Bell bell_;
+    DatagramFaults faults_;
     Authenticator authenticator_;
     InterruptBoard interrupts_;
     Roster roster_;

@@ -82,9 +82,9 @@ public:
     std::size_t flush() noexcept;
 
     // ---- Receiving
-    using Datagrams = std::span<const std::span<const std::byte>>;
+    using Datagrams = std::span<const std::span<std::byte>>;
     /// Those that are here, at most kMostInBatch, in the order in which they came; none: nothing is here.
-    /// One that is longer than the payload limit has limit + 1 bytes. They are good until the next call.
+    /// One that is longer than the payload limit has limit + 1 bytes. They are the caller's until the next call.
     Datagrams receive() noexcept;
     /// Waits until something can be received; false if the deadline comes first, or a signal. The host may
     /// wake a thread later than asked by its timer slack, usually 50 us.
@@ -128,7 +128,7 @@ private:
     std::array<iovec, kMostInBatch> out_parts_{}, in_parts_{};
     std::vector<mmsghdr> out_;  ///< for each datagram queued each of others_
     std::array<mmsghdr, kMostInBatch> in_{};
-    std::array<std::span<const std::byte>, kMostInBatch> received_{};
+    std::array<std::span<std::byte>, kMostInBatch> received_{};
     std::size_t queued_ = 0;
     unsigned in_a_row_ = 0;  ///< calls that found a datagram waiting
 };
