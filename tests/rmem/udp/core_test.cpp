@@ -387,6 +387,8 @@ TEST(Core, that_has_given_up_a_member_is_given_what_another_goes_on_hearing) {
     EXPECT_TRUE(ring[0].core.view().contains(2));
     EXPECT_EQ(ring[1].words, ring[0].words) << "it is given what the other hears";
     EXPECT_EQ(ring[1].dropped, 0U);
+    write_for(400);
+    EXPECT_EQ(ring[2].dropped, 1U) << "of two that do not hear each other the lower one stands";
     ring.kill(2);
     ASSERT_TRUE(ring.run_until([&] { return ring.is_whole(); }, 2000 * kMillisecond));
     EXPECT_EQ(ring[0].dropped, 0U);

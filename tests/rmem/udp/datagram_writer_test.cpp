@@ -198,6 +198,7 @@ TEST_F(UdpDatagramWriter, the_vector_of_256_streams_fits_the_least_datagram) {
     ASSERT_EQ(refusal(least.finish()), Refusal::none);
     const Vector vector(*sections.begin());
     EXPECT_EQ(vector.question(), (Question{{1, 2}, 3}));
+    EXPECT_EQ(vector.lives(), 4U);
     unsigned visited = 0;
     vector.for_each([&](unsigned origin, std::uint32_t low) {
         EXPECT_EQ(origin, visited++);
