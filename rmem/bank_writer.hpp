@@ -33,8 +33,8 @@ public:
     static constexpr bool kHasDescriptors = true;
 
     std::uint32_t load(std::size_t offset) const noexcept {
-        // (1) - this acquire-load synchronizes-with the release-stores (2), write_log.cpp (5) and
-        // engine.cpp (1)
+        // (1) - this acquire-load synchronizes-with the release-stores (2), rmem/write_log.cpp (5),
+        // rmem/udp/arrivals.cpp (1), rmem/udp/engine.cpp (3) and rmem/udp/outbox.cpp (5)
         return word(offset).load(std::memory_order_acquire);
     }
     const std::byte* data(std::size_t offset, std::size_t) const noexcept { return bank_ + offset; }

@@ -80,8 +80,7 @@ void UdpMemory::start_engine(const UdpOptions&, Deadline deadline) {
 
 void UdpMemory::await_engine(Deadline deadline) {
     for (;;) {
-        // (6) - this acquire-load synchronizes-with the acq_rel adds engine.cpp (4)
-        life_ = board_.life.load(std::memory_order_acquire);
+        life_ = node_life();
         if (life_ % 2 == 1 && ring_.has_engine()) break;
         if (deadline.passed(rmem::now_ns())) {
             throw Error(
@@ -111,11 +110,8 @@ void UdpMemory::take_rank(Membership& member) {
     }
     member.follow(entry.incarnation);
     if (engine_) return engine_->enroll(rank_, member.incarnation(), true);
-    // (2) - this release-store synchronizes-with the acquire-load outbox.cpp (2)
-    board_.committed[rank_].store(log_.head(), std::memory_order_release);
-    // (7) - this acq_rel add synchronizes-with the acquire-load engine.cpp (6)
-    board_.roll.fetch_add(1, std::memory_order_acq_rel);
-    bell_->ring();
+    commit_log();
+    call_roll();
 }
 
 UdpMemory::~UdpMemory() {
@@ -128,22 +124,38 @@ UdpMemory::~UdpMemory() {
     const Deadline deadline = Deadline::in(kLeaveNs);
     flush(deadline);
     if (!engine_) {
-        board_.roll.fetch_add(1, std::memory_order_acq_rel);  // (7)
-        return;
+        return call_roll();
     }
     engine_->enroll(rank_, member_.incarnation(), false);
     flush(deadline);
 }
 
+/// The engine is to look who has come or gone.
+void UdpMemory::call_roll() noexcept {
+    // (5) - this release-add synchronizes-with the acquire-load rmem/udp/engine.cpp (6)
+    board_.roll.fetch_add(1, std::memory_order_release);
+    bell_->ring();
+}
+
+/// All of the own log may leave.
+void UdpMemory::commit_log() noexcept {
+    // (6) - this release-store synchronizes-with the acquire-load rmem/udp/outbox.cpp (2)
+    board_.committed[rank_].store(log_.head(), std::memory_order_release);
+}
+
+std::uint32_t UdpMemory::node_life() const noexcept {
+    // (1) - this acquire-load synchronizes-with the release-add rmem/udp/engine.cpp (4)
+    return board_.life.load(std::memory_order_acquire);
+}
+
 bool UdpMemory::is_over() const noexcept {
-    // (1) - this acquire-load synchronizes-with the acq_rel adds engine.cpp (4)
-    return board_.life.load(std::memory_order_acquire) != life_ ||
-           (!engine_ && !ring_.has_engine());
+    return node_life() != life_ || (!engine_ && !ring_.has_engine());
 }
 
 bool UdpMemory::is_alive(unsigned rank) const noexcept {
     if (is_over()) return rank == rank_;
-    // (8) - this acquire-load synchronizes-with the release-stores roster.cpp (1) and (2)
+    // (2) - this acquire-load synchronizes-with the release-stores rmem/udp/roster.cpp (1) and
+    // rmem/udp/roster.cpp (2)
     const auto state =
         static_cast<RankState>(ring_.rank(rank).state.load(std::memory_order_acquire));
     return state == RankState::elsewhere || ring_.is_alive(rank);
@@ -215,7 +227,7 @@ void UdpMemory::commit() {
         engine_->commit();
     } else {
         lazy_due_ns_ = INT64_MAX;
-        board_.committed[rank_].store(log_.head(), std::memory_order_release);  // (2)
+        commit_log();
         // relaxed is enough: the engine's membarrier orders this load after the store before it
         if (board_.asleep.load(std::memory_order_relaxed) != 0) [[unlikely]]
             bell_->ring();
@@ -224,7 +236,7 @@ void UdpMemory::commit() {
 }
 
 void UdpMemory::reclaim() noexcept {
-    // (3) - this acquire-load synchronizes-with the release-stores outbox.cpp (4) and (7)
+    // (3) - this acquire-load synchronizes-with the release-store rmem/udp/outbox.cpp (4)
     log_.reclaim(board_.taken[rank_].load(std::memory_order_acquire));
 }
 
@@ -249,7 +261,7 @@ bool UdpMemory::room(std::size_t bytes) {
 
 bool UdpMemory::is_settled(std::uint64_t log_position) {
     if (engine_) return engine_->is_settled();
-    // (4) - this acquire-load synchronizes-with the release-stores outbox.cpp (6) and (8)
+    // (4) - this acquire-load synchronizes-with the release-store rmem/udp/outbox.cpp (6)
     return board_.settled[rank_].load(std::memory_order_acquire) >= log_position;
 }
 

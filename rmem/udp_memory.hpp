@@ -86,6 +86,9 @@ private:
     void start_engine(const UdpOptions& options, Deadline deadline);
     void await_engine(Deadline deadline);
     void take_rank(Membership& member);
+    void call_roll() noexcept;
+    void commit_log() noexcept;
+    std::uint32_t node_life() const noexcept;
     bool is_over() const noexcept;
     void put(LogRecord& record, const void* words);
     void await_room(std::int64_t& pause_ns);

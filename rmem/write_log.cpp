@@ -20,7 +20,7 @@ std::uint64_t load_pair(const std::byte* from, std::size_t bytes) noexcept {
 }
 
 void store_word(std::byte* to, std::uint32_t value) noexcept {
-    // (5) - this release-store synchronizes-with the acquire-load ring_memory.hpp (1)
+    // (5) - this release-store synchronizes-with the acquire-load bank_writer.hpp (1)
     reinterpret_cast<std::atomic<std::uint32_t>*>(to)->store(value, std::memory_order_release);
 }
 

@@ -49,7 +49,7 @@ void Core::begin_life(std::int64_t now) {
     ring_life_ = 0;
     heard_member_ns_ = -1;
     cookie_ = random();
-    attempt_ = 0;
+    joins_ = 0;
     joining_since_ns_ = now;
     welcomed_.reset();
     taker_.emplace(config_.exchange.bank_bytes / kWordBytes);
@@ -135,11 +135,13 @@ void Core::on_join(const Header& header, const Join& join, std::int64_t now) {
     if (is_member_ && others_[node].ended && others_[node].incarnation == header.incarnation) {
         return send_refusal(node, join.cookie, now);
     }
+    // Where many join at a time, answers to each join of each would be more than anybody can read.
+    const bool knows = join.admitted_by.contains(me()) && is_connected(node, header.incarnation);
     if (!admit(node, header.incarnation, now)) return;
     // Who has written already says itself from where on its stream is to be taken.
     if (header.newest == 0) connect(node, header.incarnation, 1, now);
     if (is_sponsor()) send_welcome(node, join, now);
-    send_admit(node, join.cookie, now);
+    if (!knows) send_admit(node, join.cookie, now);
 }
 
 void Core::on_welcome(const Header& header, const Welcome& welcome, std::int64_t now) {
@@ -355,7 +357,7 @@ void Core::on_status(const Header& header, const Status& status, std::int64_t no
     if (!is_connected(node, header.incarnation)) {
         // A life that it has not met; one that it has ended learns that from its view.
         if (header.incarnation > others_[node].incarnation) {
-            join_due_ns_ = std::min(join_due_ns_, now);
+            join_due_ns_ = std::min(join_due_ns_, std::max(now, joined_at_ns_ + kJoinNs));
         } else if (is_member && is_member_) {
             check_view(header, status, now);
         }
@@ -472,9 +474,14 @@ void Core::on_tick(std::int64_t now) {
 // ---- Sending ------------------------------------------------------------------------------------
 
 void Core::send_join(std::int64_t now) {
-    join_due_ns_ = is_member_ ? kNever : now + kJoinNs;
+    join_due_ns_ = is_member_ ? kNever : now + (kJoinNs << std::min(joins_++, 2U));
+    joined_at_ns_ = now;
     ++counters_.joins_sent;
-    exchange_->begin_other(now).add_join({cookie_, attempt_++});
+    Join join{cookie_, {}};
+    for (unsigned node = 0; node < others_.size(); ++node) {
+        if (exchange_->takes(node)) join.admitted_by.insert(node);
+    }
+    exchange_->begin_other(now).add_join(join);
     exchange_->send_other(now);
 }
 

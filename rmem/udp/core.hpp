@@ -30,7 +30,8 @@
 
 namespace rmem::udp {
 
-inline constexpr std::int64_t kJoinNs = 10'000'000;    ///< between two joins
+inline constexpr std::int64_t kJoinNs =
+    10'000'000;  ///< between two joins; later four times as long
 inline constexpr std::int64_t kFormNs = 150'000'000;   ///< without a member heard: a ring is formed
 inline constexpr std::int64_t kStatusNs = 50'000'000;  ///< between two statuses
 inline constexpr std::int64_t kDeadNs = 2'000'000'000;  ///< of silence: a node counts as dead
@@ -86,6 +87,7 @@ struct Welcomed {
 class RMEM_API Core final : private ExchangeEdge {
 public:
     static constexpr std::int64_t kNever = INT64_MAX;
+    static constexpr std::int64_t kLongAgo = INT64_MIN / 2;
 
     /// Begins to join. The authenticator and the edge outlive it.
     Core(const CoreConfig& config, const Authenticator& authenticator, CoreEdge& edge,
@@ -211,7 +213,8 @@ private:
 
     // While joining
     std::uint64_t cookie_ = 0;
-    std::uint32_t attempt_ = 0;
+    unsigned joins_ = 0;                    ///< sent in this life
+    std::int64_t joined_at_ns_ = kLongAgo;  ///< when the last was sent
     std::int64_t joining_since_ns_ = 0;
     std::optional<Welcomed> welcomed_;
     MemberLife parts_from_;  ///< whose bank the parts are of that are here

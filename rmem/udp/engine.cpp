@@ -110,7 +110,7 @@ void Engine::join(Deadline deadline) {
 }
 
 bool Engine::is_member() const noexcept {
-    // (1) - this acquire-load synchronizes-with the release-stores (2)
+    // (1) - this acquire-load synchronizes-with the release-store (2)
     return is_member_.load(std::memory_order_acquire);
 }
 
@@ -156,8 +156,8 @@ void Engine::receive(std::int64_t now) {
 }
 
 std::int64_t Engine::due_ns() const noexcept {
-    return std::min({core_.due_ns(), outbox_.due_ns(), arrivals_.due_ns(), faults_.due_ns(),
-                     next_keep_ns_});
+    return std::min(
+        {core_.due_ns(), outbox_.due_ns(), arrivals_.due_ns(), faults_.due_ns(), next_keep_ns_});
 }
 
 void Engine::rest(std::int64_t longest_ns) noexcept {
@@ -179,9 +179,9 @@ void Engine::rest(std::int64_t longest_ns) noexcept {
 }
 
 void Engine::sleep(std::int64_t longest_ns) noexcept {
-    sleeps_.store(true, std::memory_order_relaxed);  // relaxed is enough, twice: a hint
+    sleeps_.store(true, std::memory_order_relaxed);  // relaxed is enough: a hint
     rest(longest_ns);
-    sleeps_.store(false, std::memory_order_relaxed);
+    sleeps_.store(false, std::memory_order_relaxed);  // relaxed is enough: a hint
 }
 
 void Engine::report_violations() {
@@ -247,7 +247,7 @@ std::atomic<std::uint32_t>* Engine::words() const noexcept {
 }
 
 void Engine::store(std::uint64_t index, std::uint32_t value) {
-    // (3) - this release-store synchronizes-with the acquire-load bank_writer.hpp (1)
+    // (3) - this release-store synchronizes-with the acquire-load rmem/bank_writer.hpp (1)
     words()[index].store(value, std::memory_order_release);
 }
 
@@ -268,19 +268,23 @@ void Engine::has_joined(std::int64_t now) {
     board_.incarnation.store(core_.incarnation(), std::memory_order_relaxed);
     board_.ring_life.store(core_.ring_life(), std::memory_order_relaxed);
     show_members();
-    // (4) - this acq_rel add synchronizes-with the acquire-loads udp_memory.cpp (6): who sees the new life sees its bank
-    board_.life.fetch_add(1, std::memory_order_acq_rel);
-    is_member_.store(true, std::memory_order_release);  // (2)
+    begin_or_end_life(true);
 }
 
 void Engine::was_dropped(std::int64_t now) {
     arrivals_.apply_all(now);
     if (!is_member()) return;
-    is_member_.store(false, std::memory_order_release);  // (2)
-    // (4) again
-    board_.life.fetch_add(1, std::memory_order_acq_rel);
+    begin_or_end_life(false);
     roster_.lose_unless([](unsigned) { return false; });
     wake_programs();
+}
+
+void Engine::begin_or_end_life(bool member) noexcept {
+    // (4) - this release-add synchronizes-with the acquire-load rmem/udp_memory.cpp (1): who sees the new life
+    // sees its bank
+    board_.life.fetch_add(1, std::memory_order_release);
+    // (2) - this release-store synchronizes-with the acquire-load (1)
+    is_member_.store(member, std::memory_order_release);
 }
 
 void Engine::member_came(unsigned, std::int64_t) {
@@ -312,7 +316,7 @@ void Engine::write_roster(unsigned rank, std::uint32_t incarnation, bool joined,
 /// The roster's words of this host's ranks follow their slots: of one that has come, before what it writes; of one
 /// that has gone, after.
 void Engine::keep_roster(std::int64_t now) {
-    // (6) - this acquire-load synchronizes-with the acq_rel add udp_memory.cpp (7)
+    // (6) - this acquire-load synchronizes-with the release-add rmem/udp_memory.cpp (5)
     roll_seen_ = board_.roll.load(std::memory_order_acquire);
     outbox_.find_clients(own_rank_);
     if (!core_.is_member()) return;
@@ -343,13 +347,12 @@ void Engine::keep(std::int64_t now) {
     show_nodes(now);
 }
 
-// relaxed is enough for all that is shown here: for people
-
 void Engine::show_members() noexcept {
     std::array<std::uint64_t, kMaxNodes / 64> bits{};
     core_.view().for_each([&](unsigned n) { bits[n / 64] |= std::uint64_t{1} << n % 64; });
     for (std::size_t i = 0; i < bits.size(); ++i) {
-        board_.members[i].store(bits[i], std::memory_order_relaxed);  // enough: as said above
+        board_.members[i].store(bits[i],
+                                std::memory_order_relaxed);  // relaxed is enough: for people
     }
 }
 
@@ -359,14 +362,14 @@ void Engine::show_nodes(std::int64_t now) noexcept {
         if (!exchange.takes(n)) continue;
         NodeView& view = board_.nodes[n];
         const auto offset = exchange.round_trip(n).offset(now);
-        // relaxed is enough: as said above, four times
+        // relaxed is enough for these: for people
         view.incarnation.store(core_.incarnation_of(n), std::memory_order_relaxed);
         view.round_trip_ns.store(exchange.round_trip(n).smoothed_ns(), std::memory_order_relaxed);
         view.clock_error_ns.store(offset ? offset->error_ns : -1, std::memory_order_relaxed);
         view.batches_applied.store(exchange.applied(n), std::memory_order_relaxed);
     }
     board_.window.store(exchange.out().window(),
-                        std::memory_order_relaxed);  // enough: as said above
+                        std::memory_order_relaxed);  // relaxed is enough: for people
 }
 
 void Engine::show_counters() noexcept {

@@ -105,6 +105,7 @@ private:
     void show_members() noexcept;
     void show_counters() noexcept;
     void show_nodes(std::int64_t now) noexcept;
+    void begin_or_end_life(bool member) noexcept;
     std::int64_t due_ns() const noexcept;
     std::atomic<std::uint32_t>* words() const noexcept;
 

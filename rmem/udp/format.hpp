@@ -229,17 +229,17 @@ struct Status {
 
 /// The datagram's origin wants to become a member.
 struct Join {
-    std::uint64_t cookie = 0;   ///< random; an answer repeats it
-    std::uint32_t attempt = 0;  ///< chooses who answers
+    std::uint64_t cookie = 0;  ///< random; an answer repeats it
+    NodeSet admitted_by;  ///< these need not say again that they count the joiner as a receiver
 
     static constexpr SectionType kType = SectionType::join;
-    static constexpr std::size_t kBytes = 12;
+    static constexpr std::size_t kBytes = 8 + NodeSet::kBytes;
     static Join read(const std::byte* from) noexcept {
-        return {load<std::uint64_t>(from), load<std::uint32_t>(from + 8)};
+        return {load<std::uint64_t>(from), NodeSet::read(from + 8)};
     }
     void write(std::byte* to) const noexcept {
         store(to, cookie);
-        store(to + 8, attempt);
+        admitted_by.write(to + 8);
     }
 };
 

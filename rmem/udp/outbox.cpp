@@ -76,7 +76,7 @@ void Outbox::commit(std::int64_t now) {
 void Outbox::find_clients(std::optional<unsigned> own_rank) {
     clients_.clear();
     for (unsigned r = 0; r < ring_.config().ranks; ++r) {
-        // (1) - this acquire-load synchronizes-with the release-store ring.cpp (4)
+        // (1) - this acquire-load synchronizes-with the release-store rmem/ring.cpp (4)
         const auto state = ring_.rank(r).state.load(std::memory_order_acquire);
         if (r == own_rank || state == static_cast<std::uint32_t>(RankState::elsewhere)) continue;
         const LogArea log(ring_.log(r), ring_.log_bytes());
@@ -88,19 +88,30 @@ void Outbox::find_clients(std::optional<unsigned> own_rank) {
     }
 }
 
+std::uint64_t Outbox::committed(unsigned rank) const noexcept {
+    // (2) - this acquire-load synchronizes-with the release-store rmem/udp_memory.cpp (6)
+    return board_.committed[rank].load(std::memory_order_acquire);
+}
+
+void Outbox::show_taken(unsigned rank, std::uint64_t position) noexcept {
+    // (4) - this release-store synchronizes-with the acquire-load rmem/udp_memory.cpp (3)
+    board_.taken[rank].store(position, std::memory_order_release);
+}
+
+void Outbox::show_settled(unsigned rank, std::uint64_t position) noexcept {
+    // (6) - this release-store synchronizes-with the acquire-load rmem/udp_memory.cpp (4)
+    board_.settled[rank].store(position, std::memory_order_release);
+}
+
 bool Outbox::has_news() const noexcept {
-    return std::any_of(clients_.begin(), clients_.end(), [this](unsigned r) {
-        // (2) - this acquire-load synchronizes-with the release-store udp_memory.cpp (2)
-        return board_.committed[r].load(std::memory_order_acquire) > logs_[r].position();
-    });
+    return std::any_of(clients_.begin(), clients_.end(),
+                       [this](unsigned r) { return committed(r) > logs_[r].position(); });
 }
 
 void Outbox::take_logs(bool all, std::int64_t now) {
     bool any = false;
     for (const unsigned r : clients_) {
-        // (3) - as (2)
-        const std::uint64_t committed = board_.committed[r].load(std::memory_order_acquire);
-        const std::uint64_t until = all ? UINT64_MAX : committed;
+        const std::uint64_t until = all ? UINT64_MAX : committed(r);
         if (logs_[r].position() < until) any = take_log(r, until, now) || any;
     }
     if (any) commit(now);
@@ -127,8 +138,7 @@ bool Outbox::take_log(unsigned rank, std::uint64_t until, std::int64_t now) {
     const bool in_stream = delayed_.empty();
     taken_.push_back(
         {in_stream ? core_.exchange().out().next_sequence() : kLater, rank, log.position()});
-    // (4) - this release-store synchronizes-with the acquire-load udp_memory.cpp (3)
-    board_.taken[rank].store(log.position(), std::memory_order_release);
+    show_taken(rank, log.position());
     return true;
 }
 
@@ -176,7 +186,7 @@ bool Outbox::settle() noexcept {
         auto* const to = reinterpret_cast<std::atomic<std::uint32_t>*>(bank_ + write.offset);
         const Words words(write.words);
         for (std::size_t i = 0; i < words.size(); ++i) {
-            // (5) - this release-store synchronizes-with the acquire-load bank_writer.hpp (1)
+            // (5) - this release-store synchronizes-with the acquire-load rmem/bank_writer.hpp (1)
             to[i].store(words[i], std::memory_order_release);
         }
         own_later_.pop_front();
@@ -184,8 +194,7 @@ bool Outbox::settle() noexcept {
     }
     while (!taken_.empty() && taken_.front().sequence <= settled_) {
         const Taken& next = taken_.front();
-        // (6) - this release-store synchronizes-with the acquire-load udp_memory.cpp (4)
-        board_.settled[next.rank].store(next.position, std::memory_order_release);
+        show_settled(next.rank, next.position);
         taken_.pop_front();
     }
     return changed;
@@ -204,9 +213,8 @@ void Outbox::begin_life() {
     for (unsigned r = 0; r < logs_.size(); ++r) {
         logs_[r].refresh();
         logs_[r].skip_all();
-        // (7), (8) - as (4) and (6)
-        board_.taken[r].store(logs_[r].position(), std::memory_order_release);
-        board_.settled[r].store(logs_[r].position(), std::memory_order_release);
+        show_taken(r, logs_[r].position());
+        show_settled(r, logs_[r].position());
     }
 }
 

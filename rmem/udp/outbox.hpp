@@ -81,6 +81,9 @@ private:
         std::uint64_t position = 0;
     };
 
+    std::uint64_t committed(unsigned rank) const noexcept;
+    void show_taken(unsigned rank, std::uint64_t position) noexcept;
+    void show_settled(unsigned rank, std::uint64_t position) noexcept;
     void write(const LogRecord& record, const void* words, std::int64_t now);
     bool take_log(unsigned rank, std::uint64_t until, std::int64_t now);
     void place_taken() noexcept;

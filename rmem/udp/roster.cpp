@@ -30,7 +30,7 @@ void Roster::show(unsigned rank, RankState as) noexcept {
     RankSlot& slot = ring_.rank(rank);
     slot.node.store(entry.node, std::memory_order_relaxed);                // enough: (1)
     slot.incarnation.store(entry.incarnation, std::memory_order_relaxed);  // enough: (1)
-    // (1) - this release-store synchronizes-with the acquire-loads ring.cpp (6) and udp_memory.cpp (1)
+    // (1) - this release-store synchronizes-with the acquire-loads rmem/ring.cpp (6) and rmem/udp_memory.cpp (2)
     slot.state.store(static_cast<std::uint32_t>(as), std::memory_order_release);
 }
 
@@ -62,7 +62,7 @@ void Roster::lose_unless(const std::function<bool(unsigned)>& is_there) noexcept
         if (state_of(ring_.rank(rank)) != RankState::elsewhere) continue;
         // relaxed is enough: as in state_of()
         if (is_there(ring_.rank(rank).node.load(std::memory_order_relaxed))) continue;
-        // (2) - this release-store synchronizes-with the acquire-load udp_memory.cpp (1)
+        // (2) - this release-store synchronizes-with the acquire-load rmem/udp_memory.cpp (2)
         ring_.rank(rank).state.store(static_cast<std::uint32_t>(RankState::lost),
                                      std::memory_order_release);
     }

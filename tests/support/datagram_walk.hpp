@@ -83,7 +83,9 @@ private:
             case SectionType::status:
                 sum_ += udp::entry_of<udp::Status>(section).view.size();
                 return;
-            case SectionType::join: sum_ += udp::entry_of<udp::Join>(section).attempt; return;
+            case SectionType::join:
+                sum_ += udp::entry_of<udp::Join>(section).admitted_by.size();
+                return;
             case SectionType::welcome: return use(udp::Welcome(section));
             case SectionType::admit:
                 return use_node(udp::entry_of<udp::Admit>(section).joiner.node);

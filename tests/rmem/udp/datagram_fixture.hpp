@@ -86,7 +86,7 @@ struct UdpDatagram : ::testing::Test {
         ASSERT_TRUE(writer.add_ack({{1, 2}, 3}) && writer.add_ack({{2, 2}, 4}));
         ASSERT_TRUE(writer.add_missing({{1, 2}, 3, 4}));
         ASSERT_TRUE(writer.add_echo({{1, 2}, 3, 4}));
-        ASSERT_TRUE(writer.add_status({}) && writer.add_join({8, 9}));
+        ASSERT_TRUE(writer.add_status({}) && writer.add_join({8, {}}));
         ASSERT_TRUE(writer.begin_welcome({1, 2}, 3, 4, {}) && writer.add_life({5, 6}));
         ASSERT_TRUE(writer.add_admit({{1, 2}, 3, 4}));
         ASSERT_TRUE(writer.begin_ask(question) && writer.add_part({5, 6}));

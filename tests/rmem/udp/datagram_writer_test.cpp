@@ -139,13 +139,15 @@ TEST_F(UdpDatagramWriter, a_status_is_read_as_it_was_written) {
 }
 
 TEST_F(UdpDatagramWriter, join_and_admit_are_read_as_they_were_written) {
-    ASSERT_TRUE(writer.add_join({0xfedcba9876543210, 3}));
+    Join sent{0xfedcba9876543210, {}};
+    for (const unsigned node : {0U, 65U, 255U}) sent.admitted_by.insert(node);
+    ASSERT_TRUE(writer.add_join(sent));
     ASSERT_TRUE(writer.add_admit({{9, 8}, 0xfedcba9876543210, 1ULL << 40U}));
     ASSERT_EQ(refusal(writer.finish()), Refusal::none);
     auto at = sections.begin();
     const Join join = entry_of<Join>(*at++);
     EXPECT_EQ(join.cookie, 0xfedcba9876543210U);
-    EXPECT_EQ(join.attempt, 3U);
+    EXPECT_EQ(join.admitted_by, sent.admitted_by);
     const Admit admit = entry_of<Admit>(*at);
     EXPECT_EQ(admit.joiner, (NodeLife{9, 8}));
     EXPECT_EQ(admit.cookie, join.cookie);
