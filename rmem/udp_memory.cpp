@@ -124,7 +124,8 @@ UdpMemory::~UdpMemory() {
     const Deadline deadline = Deadline::in(kLeaveNs);
     flush(deadline);
     if (!engine_) {
-        return call_roll();
+        call_roll();
+        return;
     }
     engine_->enroll(rank_, member_.incarnation(), false);
     flush(deadline);
