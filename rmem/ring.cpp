@@ -12,7 +12,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <bit>
 #include <cstring>
 #include <thread>
 #include <utility>
@@ -373,8 +372,8 @@ unsigned Ring::joined_ranks() const noexcept {
     return joined;
 }
 
-unsigned Ring::shared_processors() const noexcept {
-    std::array<std::uint64_t, 4> all{};
+ProcessorSet Ring::shared_processors() const noexcept {
+    ProcessorSet all{};
     for (unsigned r = 0; r < config_.ranks; ++r) {
         // (7) - this acquire-load synchronizes-with the release-store (4), for the set below
         const auto state = rank(r).state.load(std::memory_order_acquire);
@@ -383,16 +382,14 @@ unsigned Ring::shared_processors() const noexcept {
             all[i] |= rank(r).processors[i].load(std::memory_order_relaxed);  // enough: (7)
         }
     }
-    unsigned count = 0;
-    for (const std::uint64_t part : all) count += static_cast<unsigned>(std::popcount(part));
-    return count;
+    return all;
 }
 
 namespace {
 
 /// The own affinity mask, as RankSlot::processors holds it.
-std::array<std::uint64_t, 4> own_processors() {
-    std::array<std::uint64_t, 4> set{};
+ProcessorSet own_processors() {
+    ProcessorSet set{};
     cpu_set_t mask;
     CPU_ZERO(&mask);
     if (::sched_getaffinity(0, sizeof mask, &mask) != 0) return set;

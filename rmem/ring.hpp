@@ -69,6 +69,9 @@ enum class RankState : std::uint32_t {
     lost = 4        ///< died on another host, or that host is out of reach
 };
 
+/// Processors that may be used, a bit each; numbers from 256 on are folded.
+using ProcessorSet = std::array<std::uint64_t, 4>;
+
 /// What a rank shows of itself on this host. Written by the rank's process, except `wake`.
 struct alignas(kLineBytes) RankSlot {
     std::atomic<std::uint32_t> state;        ///< RankState
@@ -76,7 +79,7 @@ struct alignas(kLineBytes) RankSlot {
     std::atomic<std::uint32_t> node;
     std::atomic<std::uint32_t> pid;
     std::atomic<std::uint64_t> start_time;
-    /// The processors it may run on when it joins, a bit each; numbers from 256 on are folded.
+    /// The processors it may run on when it joins, as in a ProcessorSet.
     std::array<std::atomic<std::uint64_t>, 4> processors;
     alignas(kLineBytes) std::atomic<std::uint32_t> wake;  ///< futex word; whoever wakes adds one
     Counters link;                                        ///< LinkCounter
@@ -156,7 +159,7 @@ public:
     /// a killed one counts until somebody notices).
     unsigned joined_ranks() const noexcept;
     /// The processors that the joined ranks may run on, all together: each may be bound to its own.
-    unsigned shared_processors() const noexcept;
+    ProcessorSet shared_processors() const noexcept;
 
 private:
     friend class Membership;

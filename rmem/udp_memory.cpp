@@ -20,13 +20,26 @@ constexpr std::uint64_t units_of_group(std::size_t bytes) {
     return bytes / kLogUnitBytes + 2 * (kMostGroupWrites + bytes / (kMaxRecordWords * kWordBytes));
 }
 
-/// Other nodes of the ring that this host has, all of which poll.
-unsigned other_nodes_here(const Ring& ring) {
-    unsigned nodes = 0;
+/// Ranks of the ring's other nodes on this host, all of which poll, and where they may run.
+struct Company {
+    unsigned ranks = 0;
+    ProcessorSet processors{};
+};
+Company company_of(const Ring& ring) {
+    Company company;
     for (const std::string& name : Segment::list()) {
-        nodes += name.substr(0, name.rfind('@')) == ring.config().name ? 1U : 0U;
+        const bool is_ours = name.substr(0, name.rfind('@')) == ring.config().name;
+        if (!is_ours || name == ring.segment_name()) continue;
+        try {
+            const auto other = Ring::observe(name);
+            company.ranks += other->joined_ranks();
+            const ProcessorSet theirs = other->shared_processors();
+            for (std::size_t i = 0; i < theirs.size(); ++i) company.processors[i] |= theirs[i];
+        } catch (const Error&) {  // it has just gone, or is just being made
+            continue;
+        }
     }
-    return std::max(nodes, 1U) - 1;
+    return company;
 }
 
 FaultPlan fault_plan(const RingConfig& config) {
@@ -60,7 +73,20 @@ UdpMemory::UdpMemory(Membership& member, const UdpOptions& options)
     take_rank(member);
     if (engine_ && options.helper) helper_ = std::make_unique<udp::EngineHelper>(*engine_);
     if (engine_) waiter_.sleep_by(engine_.get());
-    waiter_.set_company(engine_ ? kSpinPollsHere : kSpinPolls, other_nodes_here(ring_));
+    if (engine_) waiter_.set_most_polls(kSpinPollsHere);
+    look_for_company();
+}
+
+/// When members have come or gone: whether there are more ranks here than processors.
+void UdpMemory::look_for_company() {
+    std::uint64_t members = 0;
+    for (const auto& part : board_.members) {
+        members = members * 31 + part.load(std::memory_order_relaxed);  // relaxed is enough: a hint
+    }
+    if (members == members_seen_) return;
+    members_seen_ = members;
+    const Company company = company_of(ring_);
+    waiter_.set_company(company.ranks, company.processors);
 }
 
 /// Runs the engine in this process, if no other does and a daemon is not expected back.
@@ -295,7 +321,9 @@ void UdpMemory::begin_wait() noexcept {
 
 Step UdpMemory::wait(Deadline deadline) {
     progress();
-    return waiter_.step(deadline);
+    const Step step = waiter_.step(deadline);
+    if (step == Step::check_peers) look_for_company();
+    return step;
 }
 
 void UdpMemory::keep_applying(bool on) {

@@ -86,6 +86,7 @@ private:
     void start_engine(const UdpOptions& options, Deadline deadline);
     void await_engine(Deadline deadline);
     void take_rank(Membership& member);
+    void look_for_company();
     void call_roll() noexcept;
     void commit_log() noexcept;
     std::uint32_t node_life() const noexcept;
@@ -101,7 +102,8 @@ private:
     WriteFaults faults_;
     InterruptBoard interrupts_;
     std::int64_t bound_ns_ = 0;
-    std::uint32_t life_ = 0;                ///< of the node, NodeBoard::life
+    std::uint32_t life_ = 0;  ///< of the node, NodeBoard::life
+    std::uint64_t members_seen_ = 0;
     std::int64_t lazy_due_ns_ = INT64_MAX;  ///< of a client
     std::optional<Bell> bell_;              ///< of a client: the engine's
     ByteLock engine_lock_;

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <bit>
 #include <climits>
 #include <cmath>
 #include <cstdlib>
@@ -78,7 +79,12 @@ Waiter::Waiter(Ring& ring, unsigned rank)
 }
 
 void Waiter::refresh_spin_limit() noexcept {
-    const unsigned processors = std::min(quota_, ring_.shared_processors());
+    ProcessorSet all = ring_.shared_processors();
+    unsigned count = 0;
+    for (std::size_t i = 0; i < all.size(); ++i) {
+        count += static_cast<unsigned>(std::popcount(all[i] | their_processors_[i]));
+    }
+    const unsigned processors = std::min(quota_, count);
     const bool are_many = ring_.joined_ranks() + others_ > processors;
     spin_limit_ = spin_setting_.value_or(are_many ? 0 : most_polls_);
 }

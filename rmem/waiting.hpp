@@ -83,11 +83,15 @@ public:
 
     /// Sleeps by that from now on; null: on the wake word.
     void sleep_by(Sleeper* sleeper) noexcept { sleeper_ = sleeper; }
-    /// So many polls at most before it yields, where a poll is dear; and so many others on this host, whose ranks the
-    /// ring does not count, poll too.
-    void set_company(unsigned most_polls, unsigned others) noexcept {
-        most_polls_ = most_polls;
-        others_ = others;
+    /// So many polls at most before it yields, where a poll is dear.
+    void set_most_polls(unsigned polls) noexcept {
+        most_polls_ = polls;
+        refresh_spin_limit();
+    }
+    /// So many ranks of this host that the ring does not count poll too, and may run on these processors.
+    void set_company(unsigned ranks, const ProcessorSet& processors) noexcept {
+        others_ = ranks;
+        their_processors_ = processors;
         refresh_spin_limit();
     }
 
@@ -149,6 +153,7 @@ private:
     Sleeper* sleeper_ = nullptr;
     unsigned most_polls_ = kSpinPolls;
     unsigned others_ = 0;
+    ProcessorSet their_processors_{};
     unsigned rank_;
     unsigned quota_;  ///< processors that a cgroup leaves to this process
     Ring& ring_;

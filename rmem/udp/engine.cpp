@@ -151,7 +151,9 @@ void Engine::receive(std::int64_t now) {
         for (const auto datagram : datagrams) {
             if (faults_.empty() || faults_.pass(datagram, now)) core_.on_datagram(datagram, now);
         }
-        if (datagrams.size() > 1) now = now_ns();
+        // One that came alone may be what the program waits for: to ask for more would make it wait longer.
+        if (datagrams.size() == 1) return;
+        now = now_ns();
     }
 }
 

@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 
 #include <atomic>
+#include <bit>
 #include <cstring>
 #include <fstream>
 #include <memory>
@@ -456,6 +457,12 @@ TEST_F(RingTest, a_slot_shows_who_is_there) {
     EXPECT_EQ(ring->joined_ranks(), 0U);
 }
 
+int count_of(const ProcessorSet& processors) {
+    int count = 0;
+    for (const std::uint64_t part : processors) count += std::popcount(part);
+    return count;
+}
+
 TEST_F(RingTest, ranks_that_are_bound_to_processors_of_their_own_share_all_of_them) {
     cpu_set_t before;
     CPU_ZERO(&before);
@@ -474,9 +481,9 @@ TEST_F(RingTest, ranks_that_are_bound_to_processors_of_their_own_share_all_of_th
         return member;
     };
     const auto first = join_bound(0, 0);
-    EXPECT_EQ(ring->shared_processors(), 1U);
+    EXPECT_EQ(count_of(ring->shared_processors()), 1);
     const auto second = join_bound(1, 1);
-    EXPECT_EQ(ring->shared_processors(), 2U);
+    EXPECT_EQ(count_of(ring->shared_processors()), 2);
 }
 
 }  // namespace
