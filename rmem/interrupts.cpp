@@ -3,6 +3,7 @@
 
 #include "rmem/marks.hpp"
 #include "rmem/node_slot.hpp"
+#include "rmem/udp/node_board.hpp"
 #include "rmem/waiting.hpp"
 
 #include <fmt/format.h>
@@ -26,6 +27,7 @@ constexpr unsigned kMaxPushTries = 1U << 20;
 
 // ---- The state word of a queue entry: lap | phase | rank | incarnation
 // The lap comes first so that an entry tells which round it is for; a zeroed entry is free in lap 0.
+// On link udp rank and incarnation are one number: which of the segment's engines.
 
 enum class Phase : unsigned { free = 0, claimed = 1, full = 2 };
 
@@ -103,7 +105,7 @@ public:
         // (1) - this acquire-exchange synchronizes-with the release-store (2) of the last holder
         while (!word_.compare_exchange_strong(seen, mine_, std::memory_order_acquire,
                                               std::memory_order_relaxed)) {
-            if (seen != 0 && board.claimer_lives(seen)) {
+            if (seen != 0 && board.rank_lives(who_of(seen))) {
                 std::this_thread::sleep_for(kGuardPause);
                 seen = 0;
             }  // else: take it over from the dead holder that we saw
@@ -146,13 +148,20 @@ InterruptBoard InterruptBoard::in_the_name_of(Ring& ring, unsigned node, unsigne
     return {ring, node, rank, As::bystander};
 }
 
+InterruptBoard InterruptBoard::of_engine(Ring& ring, unsigned node) {
+    return {ring, node, 0, As::engine};
+}
+
 InterruptBoard::InterruptBoard(Ring& ring, unsigned node, unsigned rank, As as)
     : ring_(ring),
       watched_anywhere_(&area(0).watched_anywhere),
       node_(node),
       rank_(rank),
       // relaxed is enough: it is this rank's own
-      incarnation_(ring.rank(rank).incarnation.load(std::memory_order_relaxed)) {
+      incarnation_(ring.rank(rank).incarnation.load(std::memory_order_relaxed)),
+      // relaxed is enough: the engine has counted itself
+      claimer_(as == As::engine ? who_of(ring.board().engines.load(std::memory_order_relaxed))
+                                : who_is(rank, incarnation_)) {
     register_membarrier();  // whoever sleeps for an interrupt relies on it: rmem/waiting.hpp
     if (as == As::member) forget_the_dead();
 }
@@ -320,7 +329,6 @@ void InterruptBoard::applied(unsigned origin, std::size_t offset, std::size_t by
 void InterruptBoard::push(unsigned node, std::size_t offset, unsigned origin) noexcept {
     Area& to = area(node);
     Counters& counters = ring_.node(node).link;
-    const std::uint32_t me = who_is(rank_, incarnation_);
     for (unsigned tries = 0; tries < kMaxPushTries; ++tries) {
         // relaxed is enough: a stale tail is found out by the entry's lap
         std::uint64_t tail = to.tail.load(std::memory_order_relaxed);
@@ -329,12 +337,13 @@ void InterruptBoard::push(unsigned node, std::size_t offset, unsigned origin) no
         std::uint64_t state = entry.state.load(std::memory_order_relaxed);
         const std::int32_t ahead = laps_ahead(state, tail);
         if (ahead < 0) break;  // the reader has not been here since the last lap: full
-        const std::uint64_t claimed = state_of(lap_at(tail), Phase::claimed, me);
+        const std::uint64_t claimed = state_of(lap_at(tail), Phase::claimed, claimer_);
         const bool is_free = ahead == 0 && phase_of(state) == Phase::free;
-        // (3) - this acquire-exchange synchronizes-with the release-store (6) or (7) that freed it
+        // (3) - this acq_rel exchange synchronizes-with the release-store (6) or (7) that freed it, and the
+        // acquire-load (5): who sees the claim knows of its engine
         const bool is_mine =
             is_free && entry.state.compare_exchange_strong(
-                           state, claimed, std::memory_order_acquire, std::memory_order_relaxed);
+                           state, claimed, std::memory_order_acq_rel, std::memory_order_relaxed);
         if (is_mine) RMEM_MARK("interrupt.tail-behind");
         // Whoever finds the entry claimed moves the tail on: its claimer may be dead.
         // relaxed is enough: as the load of the tail
@@ -379,6 +388,13 @@ void InterruptBoard::wake_watchers(const Area& to) const noexcept {
 
 bool InterruptBoard::claimer_lives(std::uint64_t state) const noexcept {
     const std::uint32_t who = who_of(state);
+    if (!ring_.config().is_remote()) return rank_lives(who);
+    // relaxed is enough: (5)
+    return who == who_of(ring_.board().engines.load(std::memory_order_relaxed)) &&
+           ring_.has_engine();
+}
+
+bool InterruptBoard::rank_lives(std::uint32_t who) const noexcept {
     const unsigned rank = who >> kIncarnationBits;
     if (rank >= ring_.config().ranks) return false;  // nonsense, so nobody who could go on
     // relaxed is enough: a claimer's incarnation was there before its claim
@@ -392,7 +408,7 @@ std::optional<Interrupt> InterruptBoard::take() noexcept {
         // relaxed is enough for the head: only the one reader moves it
         const std::uint64_t head = mine.head.load(std::memory_order_relaxed);
         Entry& entry = mine.entries[head % kInterruptQueueEntries];
-        // (5) - this acquire-load synchronizes-with the release-store (4) of the writer
+        // (5) - this acquire-load synchronizes-with the release-store (4) of the writer, and its claim (3)
         const std::uint64_t state = entry.state.load(std::memory_order_acquire);
         const std::int32_t ahead = laps_ahead(state, head);
         if (ahead < 0 || (ahead == 0 && phase_of(state) == Phase::free)) return std::nullopt;
@@ -404,13 +420,13 @@ std::optional<Interrupt> InterruptBoard::take() noexcept {
             if (claimer_lives(state)) return std::nullopt;
             // relaxed is enough for the reader's own counts
             mine.skipped.fetch_add(1, std::memory_order_relaxed);
-            // (6) - this release-store synchronizes-with the acquire-exchange (3) of the next claimer
+            // (6) - this release-store synchronizes-with the acq_rel exchange (3) of the next claimer
             entry.state.store(state_of(lap_at(head) + 1, Phase::free), std::memory_order_release);
             mine.head.store(head + 1, std::memory_order_relaxed);  // enough: as above
             continue;
         }
         Interrupt taken{entry.offset, entry.value, entry.origin, 0};
-        // (7) - this release-store synchronizes-with the acquire-exchange (3) of the next claimer
+        // (7) - this release-store synchronizes-with the acq_rel exchange (3) of the next claimer
         entry.state.store(state_of(lap_at(head) + 1, Phase::free), std::memory_order_release);
         RMEM_MARK("interrupt.freed");
         mine.head.store(head + 1, std::memory_order_relaxed);  // enough: as above

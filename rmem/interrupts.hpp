@@ -56,6 +56,9 @@ public:
     /// For a tool that writes as `node` without being a rank: raises in the name of `rank`, which
     /// must be alive; leaves that rank's marks alone. Only `written` may be called.
     static InterruptBoard in_the_name_of(Ring& ring, unsigned node, unsigned rank);
+    /// For the engine of the ring's own node, on link udp, where nobody else raises; it need be no
+    /// rank. Only `applied` and `anyone_watches` may be called.
+    static InterruptBoard of_engine(Ring& ring, unsigned node);
 
     /// RIE: watch [offset, offset + bytes) of the user's memory at this node; whole words.
     /// Watching a word again with another trigger replaces the trigger.
@@ -88,7 +91,7 @@ private:
     enum class Map : unsigned { receive = 0, any = 1, transmit = 2 };
     using Bits = std::atomic<std::uint32_t>;
 
-    enum class As { member, bystander };
+    enum class As { member, bystander, engine };
     InterruptBoard(Ring& ring, unsigned node, unsigned rank, As as);
     static std::size_t area_bytes(const RingConfig& config) noexcept;
     Area& area(unsigned node) const noexcept;
@@ -101,12 +104,14 @@ private:
     void push(unsigned node, std::size_t offset, unsigned origin) noexcept;
     void wake_watchers(const Area& to) const noexcept;
     bool claimer_lives(std::uint64_t state) const noexcept;
+    bool rank_lives(std::uint32_t who) const noexcept;
 
     Ring& ring_;
     std::atomic<std::uint64_t>* watched_anywhere_;
     unsigned node_;
     unsigned rank_;
     std::uint32_t incarnation_;
+    std::uint32_t claimer_;  ///< who claims entries of queues
 };
 
 }  // namespace rmem

@@ -137,6 +137,10 @@ void UdpMemory::take_rank(Membership& member) {
     member.follow(entry.incarnation);
     if (engine_) return engine_->enroll(rank_, member.incarnation(), true);
     commit_log();
+    // relaxed is enough: (7)
+    board_.begun[rank_].store(log_.head(), std::memory_order_relaxed);
+    // (7) - this release-store synchronizes-with the acquire-load rmem/udp/outbox.cpp (3)
+    board_.opened[rank_].store(life_, std::memory_order_release);
     call_roll();
 }
 
@@ -224,6 +228,7 @@ void UdpMemory::put(LogRecord& record, const void* words) {
             await_room(pause_ns);
         }
     } else {
+        if (node_life() != life_) return;
         for (reclaim(); !log_.fits(kMostUnits); reclaim()) {
             if (is_over()) return;
             await_room(pause_ns);

@@ -11,7 +11,8 @@
 ///          log is full of what the engine could not send. A group of more than max_group_bytes() is granted when
 ///          nothing is under way, and may wait in between.
 /// Life     All that a program knows of others holds for one life of its node. When the node was dropped, or the process ended
-///          that runs its engine, all others are dead to the program (is_alive), until it opens anew.
+///          that runs its engine, all others are dead to the program (is_alive), and of a client nobody hears what it
+///          writes, until it opens anew.
 /// Threads  one thread, and the helper inside; `load` and `data` from any.
 /// Leaving  the destructor waits up to kLeaveNs until the others have the own writes. In a process forked since it only
 ///          forgets: rank, engine and log are the parent's.

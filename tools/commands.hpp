@@ -35,5 +35,6 @@ void add_sim(CLI::App& app);
 void add_record(CLI::App& app);
 void add_replay(CLI::App& app);
 void add_key(CLI::App& app);
+void add_node(CLI::App& app);
 
 }  // namespace tools

@@ -64,6 +64,19 @@ std::string duration_text(std::uint64_t ns) {
     return fmt::format("{:.4g} s", value / 1e9);
 }
 
+std::string numbers_text(const std::vector<unsigned>& ascending) {
+    std::string text;
+    for (std::size_t i = 0; i < ascending.size();) {
+        std::size_t last = i;
+        while (last + 1 < ascending.size() && ascending[last + 1] == ascending[last] + 1) ++last;
+        text += text.empty() ? "" : ", ";
+        text += last == i ? fmt::format("{}", ascending[i])
+                          : fmt::format("{}-{}", ascending[i], ascending[last]);
+        i = last + 1;
+    }
+    return text;
+}
+
 std::string offset_text(std::uint64_t offset) {
     return fmt::format("0x{:08x}", offset);
 }

@@ -23,6 +23,8 @@ void show_json_line(const nlohmann::json& value);
 std::string size_text(std::uint64_t bytes);
 /// "247 ns", "6.50 µs", "30 s"; `ns` may come from shared memory, so any value is fine.
 std::string duration_text(std::uint64_t ns);
+/// "0-3, 5"
+std::string numbers_text(const std::vector<unsigned>& ascending);
 /// "0x00000100"
 std::string offset_text(std::uint64_t offset);
 /// The text without bytes that a terminal would obey.

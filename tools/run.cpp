@@ -23,6 +23,7 @@
 #include "tools/commands.hpp"
 #include "tools/launcher.hpp"
 #include "tools/output.hpp"
+#include "tools/settings.hpp"
 
 namespace tools {
 
@@ -53,43 +54,23 @@ it died of one); 125 rmem run itself failed; 126 the program cannot be executed;
 constexpr int kExitRunFailed = 125;
 constexpr std::int64_t kMakeNs = 10'000'000'000;
 
-/// An option that is a variable in disguise.
-struct Setting {
-    const char* option;
-    const char* variable;
-    const char* meaning;
-};
-
 constexpr Setting kSettings[] = {
     {"--ring", "RMEM_RING", "Name of the ring (default: one that nobody else has)"},
     {"--nodes", "RMEM_NODES", "Nodes; ranks are dealt out in order (default: one per rank)"},
     {"--link", "RMEM_LINK", "direct, ring or udp"},
-    {"--size", "RMEM_SIZE", "Bytes of user's memory, such as 64K or 8M"},
-    {"--timing", "RMEM_TIMING", "Timing profile of link `ring`; `rmem profiles` lists them"},
-    {"--layout", "RMEM_LAYOUT", "Layout of the billboard: inline or paper"},
-    {"--partition", "RMEM_PARTITION", "Bytes of each rank's data partition, such as 64K"},
     {"--barrier", "RMEM_BARRIER", "How bbp_barrier works: arrival or paper"},
-    {"--bound", "RMEM_BOUND", "Promised propagation, such as 10us"},
-    {"--faults", "RMEM_FAULTS", "Faults to inject, see below"},
     {"--spin", "RMEM_SPIN", "Polls before a waiting rank yields (default: as processors allow)"},
     {"--check", "RMEM_CHECK", "writers: report writes of two nodes to one word"},
-    {"--join-timeout", "RMEM_JOIN_TIMEOUT", "How long ranks wait for each other, such as 30s"},
-    {"--unix-group", "RMEM_UNIX_GROUP", "Share the ring with this group of users"},
 };
-constexpr std::size_t kSettingCount = std::size(kSettings);
 
 struct RunOptions {
     unsigned ranks = 1;
-    std::array<std::string, kSettingCount> settings;
+    Settings settings;
     std::vector<std::string> program;
     std::string grace = "2s";
     unsigned restarts = 0;
     bool label = true, keep_going = false, bind = false, json = false;
 };
-
-void set_variable(const char* name, const std::string& value) {
-    ::setenv(name, value.c_str(), 1);  // NOLINT(concurrency-mt-unsafe): one thread
-}
 
 std::string unused_name() {
     return fmt::format("run-{}-{:04x}", ::getpid(), std::random_device{}() & 0xffffU);
@@ -97,9 +78,7 @@ std::string unused_name() {
 
 /// What the ranks inherit, and what this process reads.
 void set_environment(const RunOptions& options) {
-    for (std::size_t i = 0; i < kSettingCount; ++i) {
-        if (!options.settings[i].empty()) set_variable(kSettings[i].variable, options.settings[i]);
-    }
+    options.settings.apply();
     const std::string ranks = fmt::format("{}", options.ranks);
     set_variable("RMEM_RANKS", ranks);
     if (std::getenv("RMEM_RING") == nullptr) set_variable("RMEM_RING", unused_name());  // NOLINT
@@ -110,7 +89,7 @@ void set_environment(const RunOptions& options) {
                        std::getenv("RMEM_INTERFACE") == nullptr;  // NOLINT: as above
     if (link != nullptr && link == std::string_view("udp") && stays)
         set_variable("RMEM_INTERFACE", "lo");
-    for (const char* name : {"RMEM_RANK", "RMEM_NODE"}) ::unsetenv(name);  // NOLINT: one thread
+    for (const char* name : {"RMEM_RANK", "RMEM_NODE"}) unset_variable(name);
 }
 
 /// A bound rank sees one processor, and would think that it has to share it.
@@ -247,10 +226,8 @@ void add_run(CLI::App& app) {
         ->check(CLI::Range(1U, rmem::kMaxRanks))
         ->required()
         ->envname("RMEM_RANKS");
-    for (std::size_t i = 0; i < kSettingCount; ++i) {
-        command->add_option(kSettings[i].option, options->settings[i],
-                            fmt::format("{} [{}]", kSettings[i].meaning, kSettings[i].variable));
-    }
+    options->settings.add_to(*command, kSettings);
+    options->settings.add_to(*command, kRingSettings);
     add_behaviour(*command, *options);
     command->add_option("PROGRAM", options->program, "Program and its arguments, after --")
         ->required();

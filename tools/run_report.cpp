@@ -16,18 +16,8 @@ using nlohmann::json;
 
 namespace {
 
-/// "0-3", "0, 2-5"
 std::string ranks_text(const std::vector<unsigned>& ranks) {
-    std::string text;
-    for (std::size_t i = 0; i < ranks.size();) {
-        std::size_t last = i;
-        while (last + 1 < ranks.size() && ranks[last + 1] == ranks[last] + 1) ++last;
-        text += text.empty() ? "" : ", ";
-        text +=
-            last == i ? fmt::format("{}", ranks[i]) : fmt::format("{}-{}", ranks[i], ranks[last]);
-        i = last + 1;
-    }
-    return (ranks.size() == 1 ? "rank " : "ranks ") + text;
+    return (ranks.size() == 1 ? "rank " : "ranks ") + numbers_text(ranks);
 }
 
 std::string cause_of(const RankEnd& end) {

@@ -33,6 +33,13 @@ std::uint64_t true_random() {
     return value;
 }
 
+/// This engine comes after all others of the segment.
+NodeBoard& counted(NodeBoard& board) {
+    // relaxed is enough: rmem/interrupts.cpp (3) publishes it to who needs it
+    board.engines.fetch_add(1, std::memory_order_relaxed);
+    return board;
+}
+
 SocketSettings socket_settings(const Ring& ring, const EngineSettings& settings) {
     SocketSettings socket;
     socket.endpoints = settings.endpoints;
@@ -63,12 +70,12 @@ Engine::Engine(Ring& ring, EngineSettings settings, EngineKind kind,
     : ring_(ring),
       node_(ring.own_node()),
       own_rank_(own_rank),
-      board_(ring.board()),
+      board_(counted(ring.board())),
       socket_(socket_settings(ring, settings)),
       bell_(Bell::make(ring.segment_name())),
       faults_(settings.faults, node_, now_ns()),
       authenticator_(settings.key ? Authenticator(std::move(*settings.key)) : Authenticator()),
-      interrupts_(ring, node_, own_rank.value_or(0)),
+      interrupts_(InterruptBoard::of_engine(ring, node_)),
       roster_(ring, node_),
       arrivals_(ring, node_, interrupts_, roster_),
       core_(core_config(ring, settings, socket_), authenticator_, *this, now_ns()),
@@ -80,6 +87,9 @@ Engine::Engine(Ring& ring, EngineSettings settings, EngineKind kind,
     for (std::size_t i = 0; i < former_.size(); ++i) {
         former_[i] = board_.counters.get(static_cast<UdpCounter>(i));
     }
+    // relaxed is enough: only engines change it, one at a time. The life of one that was killed is over.
+    if (board_.life.load(std::memory_order_relaxed) % 2 == 1) begin_or_end_life(false);
+    roster_.lose_unless([](unsigned) { return false; });
     outbox_.find_clients(own_rank_);
 }
 
@@ -327,7 +337,7 @@ void Engine::keep_roster(std::int64_t now) {
         const RosterEntry entry = roster_.entry(r);
         // relaxed is enough: (6)
         const std::uint32_t incarnation = ring_.rank(r).incarnation.load(std::memory_order_relaxed);
-        if (roster_.is_here(r)) {
+        if (outbox_.has_opened(r) && roster_.is_here(r)) {
             const bool is_said =
                 entry.joined && entry.node == node_ && entry.incarnation == incarnation;
             if (!is_said) write_roster(r, incarnation, true, now);

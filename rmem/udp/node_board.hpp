@@ -39,12 +39,17 @@ struct NodeBoard {
     std::atomic<std::uint64_t> incarnation, ring_life;
     std::atomic<std::uint32_t> window;  ///< batches that may be under way
     std::atomic<std::uint32_t> socket_room;
+    std::atomic<std::uint32_t> engines;  ///< counts the engines that there were
     std::atomic<std::int64_t> started_ns;
     alignas(kLineBytes) CounterBlock<kUdpCounters> counters;
     /// Counts programs that have come or gone; theirs.
     alignas(kLineBytes) std::atomic<std::uint32_t> roll;
     /// Of each rank's log: up to where its program wants it to leave now. The program's.
     alignas(kLineBytes) std::array<std::atomic<std::uint64_t>, kMaxRanks> committed;
+    /// Of each rank: in which of the node's lives its program has opened, and where its log began then. Programs of
+    /// a former life are not heard any more. The program's.
+    std::array<std::atomic<std::uint64_t>, kMaxRanks> begun;
+    std::array<std::atomic<std::uint32_t>, kMaxRanks> opened;
     /// Up to where it is in the node's stream, and up to where all members have it.
     alignas(kLineBytes) std::array<std::atomic<std::uint64_t>, kMaxRanks> taken;
     std::array<std::atomic<std::uint64_t>, kMaxRanks> settled;

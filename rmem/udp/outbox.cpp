@@ -73,9 +73,27 @@ void Outbox::commit(std::int64_t now) {
 
 // ---- Logs of others -----------------------------------------------------------------------------
 
+bool Outbox::has_opened(unsigned rank) const noexcept {
+    // (3) - this acquire-load synchronizes-with the release-store rmem/udp_memory.cpp (7); relaxed is enough for
+    // the life, which only engines change
+    return board_.opened[rank].load(std::memory_order_acquire) ==
+           board_.life.load(std::memory_order_relaxed);
+}
+
+/// What a log holds below that position is of a former life.
+void Outbox::pass_over(unsigned rank, std::uint64_t position) noexcept {
+    logs_[rank].seek(position);
+    show_taken(rank, position);
+    show_settled(rank, position);
+}
+
 void Outbox::find_clients(std::optional<unsigned> own_rank) {
     clients_.clear();
     for (unsigned r = 0; r < ring_.config().ranks; ++r) {
+        if (!has_opened(r)) continue;
+        // relaxed is enough: (3)
+        const std::uint64_t begun = board_.begun[r].load(std::memory_order_relaxed);
+        if (begun > logs_[r].position()) pass_over(r, begun);
         // (1) - this acquire-load synchronizes-with the release-store rmem/ring.cpp (4)
         const auto state = ring_.rank(r).state.load(std::memory_order_acquire);
         if (r == own_rank || state == static_cast<std::uint32_t>(RankState::elsewhere)) continue;
@@ -208,6 +226,7 @@ void Outbox::begin_life() {
     delayed_.clear();
     own_later_.clear();
     taken_.clear();
+    clients_.clear();
     commit_due_ns_ = kNever;
     settled_ = 0;
     for (unsigned r = 0; r < logs_.size(); ++r) {

@@ -44,8 +44,10 @@ public:
     void commit(std::int64_t now);
 
     // ---- The others
-    /// Who of this host writes by a log: ranks that have joined, but for that one.
+    /// Who of this host writes by a log: ranks that have joined in the node's present life, but for that one.
     void find_clients(std::optional<unsigned> own_rank);
+    /// Whether a program has opened as that rank in the node's present life.
+    bool has_opened(unsigned rank) const noexcept;
     const std::vector<unsigned>& clients() const noexcept { return clients_; }
     /// Puts what they have committed, and with `all` also what they have not; commits it.
     void take_logs(bool all, std::int64_t now);
@@ -88,6 +90,7 @@ private:
     bool take_log(unsigned rank, std::uint64_t until, std::int64_t now);
     void place_taken() noexcept;
     bool is_possible(const LogRecord& record) const noexcept;
+    void pass_over(unsigned rank, std::uint64_t position) noexcept;
 
     Ring& ring_;
     NodeBoard& board_;

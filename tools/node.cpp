@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: Apache-2.0
+// `rmem node`: the engine of a node on the udp link, as a process of its own, for any number of programs.
+//
+// The options become RMEM_ variables of this process; what they say is read by the same code by which
+// the node's programs read theirs.
+
+#include <fmt/format.h>
+
+#include <cstdio>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "billboard/environment.hpp"
+#include "rmem/clock.hpp"
+#include "rmem/ring.hpp"
+#include "rmem/udp/engine.hpp"
+#include "rmem/udp/engine_settings.hpp"
+#include "rmem/udp/node_board.hpp"
+#include "tools/commands.hpp"
+#include "tools/node_events.hpp"
+#include "tools/run_report.hpp"
+#include "tools/service.hpp"
+#include "tools/settings.hpp"
+#include "tools/stop_signals.hpp"
+
+namespace tools {
+
+namespace {
+
+constexpr const char* kExamples = R"(
+Examples:
+  rmem node --ring rig --node 0 --nodes 2 --key-file rig.key       on the first host
+  rmem node --ring rig --node 1 --nodes 2 --key-file rig.key       on the second
+  rmem node --ring rig --node 0 --nodes 2 --ranks 8                four programs at each node
+  rmem node --ring try --node 0 --nodes 2 --interface lo           all nodes on this host
+  systemctl start rmem-node@rig                                    settings: /etc/rmem/rig.conf
+
+Programs find the node by RMEM_RING, RMEM_NODE and the same settings, with RMEM_LINK=udp. Start the node first: a
+program that comes before it runs the node itself.
+
+Exit codes: 0 told to end by SIGTERM, SIGINT or SIGHUP; 1 failed (the sentence says why); 2 wrong command
+line.)";
+
+constexpr std::int64_t kOpenNs = 10'000'000'000;
+constexpr std::int64_t kLookNs = 100'000'000;  ///< between looks at what has happened
+constexpr std::int64_t kSignalNs = 1'000'000;  ///< between looks for signals
+constexpr std::int64_t kRestNs = 10'000'000;
+
+constexpr Setting kSettings[] = {
+    {"--ring", "RMEM_RING", "Name of the ring"},
+    {"--node", "RMEM_NODE", "Which node this is, from 0"},
+    {"--nodes", "RMEM_NODES", "How many nodes the ring has"},
+    {"--ranks", "RMEM_RANKS", "How many ranks the ring has (default: one per node)"},
+};
+
+constexpr Setting kNetworkSettings[] = {
+    {"--group", "RMEM_GROUP", "Where the nodes meet: a multicast address:port, or each node's"},
+    {"--interface", "RMEM_INTERFACE", "Interface for that, by name or address"},
+    {"--key-file", "RMEM_KEY_FILE", "The key that all nodes share; `rmem key` makes one"},
+    {"--dead-timeout", "RMEM_DEAD_TIMEOUT", "A node that is silent for so long counts as dead"},
+};
+
+struct NodeOptions {
+    Settings settings;
+    bool insecure = false, spin = false, quiet = false;
+};
+
+unsigned node_of(const rmem::Environment& environment, const rmem::RingConfig& config) {
+    if (!environment.node) {
+        throw rmem::Error(rmem::Errc::bad_environment,
+                          fmt::format("ring '{}' has {} nodes, and nothing says which one this is; "
+                                      "give --node, or set RMEM_NODE",
+                                      config.name, config.nodes));
+    }
+    if (*environment.node < config.nodes) return *environment.node;
+    throw rmem::Error(rmem::Errc::bad_rank,
+                      fmt::format("node {} is outside ring '{}', which has {} nodes; they count "
+                                  "from 0 (--node, --nodes)",
+                                  *environment.node, config.name, config.nodes));
+}
+
+rmem::ByteLock lock_engine(const rmem::Ring& ring) {
+    if (auto lock = ring.try_lock_engine()) return std::move(*lock);
+    // relaxed is enough, twice: for people
+    const auto kind =
+        static_cast<rmem::udp::EngineKind>(ring.board().kind.load(std::memory_order_relaxed));
+    const unsigned pid = ring.board().pid.load(std::memory_order_relaxed);
+    throw rmem::Error(
+        rmem::Errc::rank_taken,
+        fmt::format("node {} of ring '{}' is run by process {}, {}", ring.own_node(),
+                    ring.config().name, pid,
+                    kind == rmem::udp::EngineKind::program
+                        ? "a program that was there first; end it, start this, then programs"
+                        : "another `rmem node`; end it, or give this one its own --node"));
+}
+
+/// The node, from joining to being told to end.
+class NodeDaemon {
+public:
+    NodeDaemon(const NodeOptions& options, rmem::Ring& ring, rmem::udp::EngineSettings settings)
+        : options_(options),
+          events_(ring, [this](const std::string& sentence) { say(sentence); }),
+          where_(settings.endpoints.text()),
+          engine_(ring, std::move(settings), rmem::udp::EngineKind::daemon, std::nullopt) {
+        engine_.on_bound_violation(
+            [this](const rmem::BoundViolation& violation) { events_.note(violation); });
+    }
+
+    void run(rmem::Deadline joined) {
+        say("joining by " + where_);
+        if (const std::string advice = engine_.buffer_advice(); !advice.empty()) say(advice);
+        bool is_ready = false;
+        while (!is_stopped()) {
+            engine_.run();
+            const std::int64_t now = rmem::now_ns();
+            if (now >= next_look_ns_) look(now);
+            if (!is_ready && engine_.is_member()) {
+                is_ready = true;
+                look(now);
+                service_.ready();
+            }
+            if (!is_ready && joined.passed(now)) engine_.join(joined);  // says what is wrong
+            if (!options_.spin) engine_.rest(kRestNs);
+        }
+        service_.stopping();
+        say(fmt::format("stopped by {}", signal_name(stop_.signal())));
+    }
+
+private:
+    bool is_stopped() {
+        const std::int64_t now = rmem::now_ns();
+        if (now < next_signal_ns_) return false;
+        next_signal_ns_ = now + kSignalNs;
+        stop_.sleep_until(now);  // lets those in that have come
+        return stop_.signal() != 0;
+    }
+
+    void look(std::int64_t now) {
+        next_look_ns_ = now + kLookNs;
+        events_.look(now);
+        service_.status(events_.status());
+        service_.tick(now);
+    }
+
+    void say(const std::string& sentence) const {
+        if (!options_.quiet) fmt::print(stderr, "rmem node: {}\n", sentence);
+    }
+
+    const NodeOptions& options_;
+    StopSignals stop_;
+    Service service_;
+    NodeEvents events_;
+    std::string where_;
+    rmem::udp::Engine engine_;
+    std::int64_t next_look_ns_ = 0, next_signal_ns_ = 0;
+};
+
+void run_node(const NodeOptions& options) {
+    options.settings.apply();
+    set_variable("RMEM_LINK", "udp");
+    if (options.insecure) set_variable("RMEM_INSECURE", "1");
+    unset_variable("RMEM_RANK");  // a launcher's: this process is none
+    const rmem::Environment environment = rmem::Environment::read();
+    const rmem::RingConfig config = billboard::ring_config(environment);
+    const unsigned node = node_of(environment, config);
+    auto settings = rmem::udp::EngineSettings::read(config);  // before anything is made
+
+    const auto ring = rmem::Ring::open(config, rmem::Deadline::in(kOpenNs), node);
+    const rmem::ByteLock lock = lock_engine(*ring);
+    NodeDaemon(options, *ring, std::move(settings))
+        .run(rmem::Deadline::in(environment.join_timeout_ns.value_or(rmem::kDefaultJoinTimeoutNs)));
+}
+
+}  // namespace
+
+void add_node(CLI::App& app) {
+    auto options = std::make_shared<NodeOptions>();
+    CLI::App* command =
+        app.add_subcommand("node", "Run a node of link udp for all its programs on this host");
+    options->settings.add_to(*command, kSettings);
+    options->settings.add_to(*command, kRingSettings);
+    options->settings.add_to(*command, kNetworkSettings);
+    command->add_flag("--insecure", options->insecure,
+                      "Without a key where others may hear it [RMEM_INSECURE=1]");
+    command->add_flag("--spin", options->spin,
+                      "Never sleep: takes a processor for itself, for the lowest latency");
+    command->add_flag("-q,--quiet", options->quiet, "Say nothing but why it failed");
+    command->footer(kExamples);
+    command->callback([options] { run_node(*options); });
+}
+
+}  // namespace tools

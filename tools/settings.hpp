@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+/// Options that are RMEM_ variables in disguise: what a command is told by one, it and the processes that it
+/// starts find in the environment, where the same code reads it that reads a user's.
+/// Thread safety: one thread, since environments have no more.
+
+#include <CLI/CLI.hpp>
+#include <map>
+#include <span>
+#include <string>
+
+namespace tools {
+
+struct Setting {
+    const char* option;
+    const char* variable;
+    const char* meaning;
+};
+
+/// Of a ring, for every command that makes one.
+inline constexpr Setting kRingSettings[] = {
+    {"--size", "RMEM_SIZE", "Bytes of user's memory, such as 64K or 8M"},
+    {"--timing", "RMEM_TIMING", "Timing profile (not link direct); `rmem profiles` lists them"},
+    {"--layout", "RMEM_LAYOUT", "Layout of the billboard: inline or paper"},
+    {"--partition", "RMEM_PARTITION", "Bytes of each rank's data partition, such as 64K"},
+    {"--bound", "RMEM_BOUND", "Promised propagation, such as 10us"},
+    {"--faults", "RMEM_FAULTS", "Faults to inject; rmem(7) has them all"},
+    {"--join-timeout", "RMEM_JOIN_TIMEOUT", "How long to wait for the others, such as 30s"},
+    {"--unix-group", "RMEM_UNIX_GROUP", "Share the ring with this group of users"},
+};
+
+class Settings {
+public:
+    /// Adds an option for each. The command line outlives this object no longer than it is parsed.
+    void add_to(CLI::App& command, std::span<const Setting> settings);
+    /// What was given, into this process's environment.
+    void apply() const;
+
+private:
+    std::map<std::string, std::string> values_;  ///< by variable
+};
+
+void set_variable(const std::string& name, const std::string& value);
+void unset_variable(const std::string& name);
+
+}  // namespace tools
