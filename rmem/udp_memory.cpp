@@ -137,8 +137,11 @@ void UdpMemory::take_rank(Membership& member) {
     member.follow(entry.incarnation);
     if (engine_) return engine_->enroll(rank_, member.incarnation(), true);
     commit_log();
-    // relaxed is enough: (7)
-    board_.begun[rank_].store(log_.head(), std::memory_order_relaxed);
+    // relaxed is enough, twice: (7), and the former program of this rank had the byte lock. What that one wrote in
+    // this life still counts.
+    if (board_.opened[rank_].load(std::memory_order_relaxed) != life_) {
+        board_.begun[rank_].store(log_.head(), std::memory_order_relaxed);
+    }
     // (7) - this release-store synchronizes-with the acquire-load rmem/udp/outbox.cpp (3)
     board_.opened[rank_].store(life_, std::memory_order_release);
     call_roll();

@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <memory>
+#include <optional>
 #include <random>
 #include <string>
 #include <string_view>
@@ -22,6 +23,7 @@
 #include "rmem/waiting.hpp"
 #include "tools/commands.hpp"
 #include "tools/launcher.hpp"
+#include "tools/node_processes.hpp"
 #include "tools/output.hpp"
 #include "tools/settings.hpp"
 
@@ -35,6 +37,7 @@ Examples:
   rmem run -n 2 --link ring --timing scramnet-burst -- ./program
   rmem run -n 4 --ring rig --size 8M -- ./program    under a name, for `rmem watch rig 0x100`
   rmem run -n 8 --nodes 4 --layout paper -- ./program
+  rmem run -n 4 --nodes 2 --link udp -- ./program    two nodes, each run by an `rmem node`
   rmem run -n 3 --link ring --faults 'cut:cable=1,at=5ms,until=20ms' -- ./program
   rmem run -n 3 --link ring --bound 5us --faults 'delay:node=1,by=200us,count=5' -- ./program
   rmem run -n 4 --restart 1 -- ./program             a killed rank comes back once
@@ -178,7 +181,10 @@ int run(const RunOptions& options) {
         rings.push_back(make_ring(config, node));
     RunReport report(options.json, config.ranks);
     report.ring(config);
+    std::optional<NodeProcesses> nodes;
+    if (config.is_remote() && config.nodes < config.ranks) nodes.emplace(rings, report, janitor);
     const int exit_code = Launcher(job, report, janitor).run();
+    nodes.reset();
     // The last member's leaving removes the ring.
     rings.clear();
     const bool kept = std::any_of(segments.begin(), segments.end(), [](const std::string& segment) {

@@ -82,6 +82,11 @@ void RunReport::restarting(unsigned rank, unsigned left) {
                     left == 1 ? "" : "s"));
 }
 
+void RunReport::node_died(unsigned node, pid_t pid) {
+    emit({{"event", "node-died"}, {"node", node}, {"pid", pid}});
+    say(fmt::format("the process of node {} ({}) ended before its ranks did", node, pid));
+}
+
 void RunReport::ending(const std::vector<unsigned>& ranks, int signal, std::int64_t grace_ns) {
     emit({{"event", "ending"}, {"ranks", ranks}, {"signal", signal_name(signal)}});
     const std::string grace = duration_text(static_cast<std::uint64_t>(grace_ns));

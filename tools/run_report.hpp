@@ -5,7 +5,7 @@
 ///
 /// Text: labelled lines to the stream they came on; its own sentences go to stderr.
 /// JSON: one object per line on stdout, with "event": ring, started, output, ended, ending, signal,
-/// restarted, summary. Every `false` returned says that nobody reads stdout any more.
+/// restarted, node-died, summary. Every `false` returned says that nobody reads stdout any more.
 
 #include <sys/types.h>
 
@@ -41,6 +41,8 @@ public:
     bool output(unsigned rank, int fd, std::string_view line, bool whole);
     void ended(const RankEnd& end);
     void restarting(unsigned rank, unsigned left);
+    /// The process of a node with several ranks has ended before them.
+    void node_died(unsigned node, pid_t pid);
     /// The others are told to end, because one has failed.
     void ending(const std::vector<unsigned>& ranks, int signal, std::int64_t grace_ns);
     void passed_on(int signal, const std::vector<unsigned>& ranks, bool again_kills);
