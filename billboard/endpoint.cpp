@@ -52,6 +52,20 @@ void check_region(const rmem::RingConfig& config, const Settings& settings) {
                                   config.name));
 }
 
+/// Where many nodes start at a time on hosts that have little time for each, the others may have dropped this one before
+/// its program has begun: that is no reason to fail.
+std::unique_ptr<Endpoint> open_remote(const std::shared_ptr<rmem::Ring>& ring, rmem::Member member,
+                                      const Settings& settings, Deadline deadline) {
+    for (;;) {
+        try {
+            return make<rmem::UdpMemory>(ring, member, settings, deadline,
+                                         rmem::UdpOptions::from(rmem::Environment::read()));
+        } catch (const rmem::LifeOver&) {
+            if (deadline.passed(rmem::now_ns())) throw;
+        }
+    }
+}
+
 /// In a simulated process the ring is its world's.
 std::unique_ptr<Endpoint> open_simulated(rmem::sim::Process& process) {
     const Settings settings = Settings::read();
@@ -88,9 +102,7 @@ std::unique_ptr<Endpoint> Endpoint::open(std::shared_ptr<rmem::Ring> ring, rmem:
             return make<rmem::RingMemory>(
                 std::move(ring), member, settings, deadline,
                 rmem::RingOptions::from(rmem::Environment::read(), config));
-        case rmem::LinkKind::udp:
-            return make<rmem::UdpMemory>(std::move(ring), member, settings, deadline,
-                                         rmem::UdpOptions::from(rmem::Environment::read()));
+        case rmem::LinkKind::udp: return open_remote(ring, member, settings, deadline);
         case rmem::LinkKind::sim:
             throw rmem::Error(rmem::Errc::unknown_link,
                               "RMEM_LINK: link sim has no processes of its own, its programs are "

@@ -186,6 +186,16 @@ bool UdpMemory::is_over() const noexcept {
     return node_life() != life_ || (!engine_ && !ring_.has_engine());
 }
 
+void UdpMemory::check_life() const {
+    if (!is_over()) return;
+    throw LifeOver(
+        Errc::timed_out,
+        fmt::format(
+            "node {} of ring '{}' was dropped by the others, or its engine ended, while this "
+            "program joined; start it again",
+            member_.node(), ring_.config().name));
+}
+
 bool UdpMemory::is_alive(unsigned rank) const noexcept {
     if (is_over()) return rank == rank_;
     // (2) - this acquire-load synchronizes-with the release-stores rmem/udp/roster.cpp (1) and

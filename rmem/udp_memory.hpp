@@ -37,6 +37,12 @@ struct UdpOptions {
     RMEM_API static UdpOptions from(const Environment& environment);
 };
 
+/// The node's life has ended while a program was about to begin: worth trying again.
+class LifeOver : public Error {
+public:
+    using Error::Error;
+};
+
 class RMEM_API UdpMemory : public BankWriter<UdpMemory> {
 public:
     using Options = UdpOptions;
@@ -62,6 +68,9 @@ public:
     void progress();
     void begin_wait() noexcept;
     Step wait(Deadline deadline);
+
+    /// Throws LifeOver when the node's life that this program opened in has ended.
+    void check_life() const;
 
     // ---- The card's options
     /// True when every live node has the own writes; false when the deadline passed, or the node's life is over.

@@ -85,6 +85,7 @@ void EndpointCore<M, BoardOf>::join(Deadline deadline) {
     connect(me_);
     data_open_ = life == 1;
     const int result = wait_for(deadline, [&]() -> int {
+        if constexpr (requires { memory_.check_life(); }) memory_.check_life();
         for (unsigned s = 0; s < ranks_; ++s) refresh(s);
         return all_joined() ? BBP_OK : BBP_EAGAIN;
     });

@@ -236,10 +236,11 @@ bool Core::may_form(std::int64_t now) const noexcept {
     if (welcomed_) return false;
     if (me() == 0 && all_are_joining(now)) return true;  // nobody is left who might be a member
     if (now - joining_since_ns_ < kFormNs) return false;
-    if (heard_member_ns_ >= 0 && now - heard_member_ns_ < kFormNs) return false;
+    // Who was heard may only be waiting for its processor: two rings formed at a time cost one of them its life.
+    if (heard_member_ns_ >= 0 && now - heard_member_ns_ < kGiveWayNs) return false;
     for (unsigned node = 0; node < me(); ++node) {
         const std::int64_t heard = others_[node].heard_joining_ns;
-        if (heard >= 0 && now - heard < kFormNs / 2) return false;
+        if (heard >= 0 && now - heard < kGiveWayNs) return false;
     }
     return true;
 }

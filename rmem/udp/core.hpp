@@ -32,8 +32,10 @@ namespace rmem::udp {
 
 inline constexpr std::int64_t kJoinNs =
     10'000'000;  ///< between two joins; later four times as long
-inline constexpr std::int64_t kFormNs = 150'000'000;   ///< without a member heard: a ring is formed
-inline constexpr std::int64_t kStatusNs = 50'000'000;  ///< between two statuses
+inline constexpr std::int64_t kFormNs = 150'000'000;  ///< of silence: a ring is formed
+inline constexpr std::int64_t kGiveWayNs =
+    1'000'000'000;                                      ///< to a member, or a lower node that joins
+inline constexpr std::int64_t kStatusNs = 50'000'000;   ///< between two statuses
 inline constexpr std::int64_t kDeadNs = 2'000'000'000;  ///< of silence: a node counts as dead
 
 struct CoreConfig {

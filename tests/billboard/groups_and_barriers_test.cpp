@@ -61,7 +61,7 @@ TEST_P(Barriers, of_the_papers_kind_let_nobody_leave_before_the_last_has_entered
 }
 
 TEST_P(Barriers, among_many_ranks_hold) {
-    run(24, [](Rank& me) { check_rounds(me, kEntered, me.ranks, thrifty(50), bbp_barrier); });
+    run(many(24), [](Rank& me) { check_rounds(me, kEntered, me.ranks, thrifty(50), bbp_barrier); });
 }
 
 TEST_P(Barriers, do_not_let_the_last_wait_for_others) {

@@ -503,7 +503,8 @@ TEST_P(Joining, of_two_processes_as_one_rank_lets_exactly_one_in) {
 TEST_P(Joining, does_not_trust_a_foreign_object_of_the_rings_name) {
     RMEM_SKIP_IF_SIMULATED(kOfTheWorld);
     RankProcesses ring(setup(1));
-    const std::filesystem::path object = "/dev/shm/rmem." + ring.name();
+    const bool is_remote = std::string_view(GetParam().link) == "udp";
+    const std::filesystem::path object = "/dev/shm/rmem." + ring.name() + (is_remote ? "@0" : "");
     std::ofstream(object) << "somebody's notes" << std::string(100'000, '.');
     ring.start_bare(0, [](Rank&) {
         check_refused(bbp_init(nullptr, nullptr), "bbp_init on a foreign object");

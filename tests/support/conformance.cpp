@@ -46,6 +46,10 @@ RingSetup Conformance::setup(unsigned ranks) {
     return setup;
 }
 
+unsigned Conformance::many(unsigned ranks) {
+    return std::string_view(GetParam().link) == "udp" ? std::min(ranks, 8U) : ranks;
+}
+
 void Conformance::run(unsigned ranks, const Body& body) {
     RankProcesses ring(setup(ranks));
     ring.start_all(body);

@@ -57,6 +57,9 @@ protected:
 
     static bool is_simulated();
 
+    /// `ranks`, or fewer where each is a node of its own, to which all datagrams of all others go.
+    static unsigned many(unsigned ranks);
+
     /// `loops`, or fewer on rings that keep time.
     static int thrifty(int loops);
 };

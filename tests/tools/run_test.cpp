@@ -123,7 +123,7 @@ TEST(Run, tells_a_bad_command_line_from_a_bad_setting) {
     EXPECT_EQ(run_tool({"run", "-n", "2", "--bogus", "--", "true"}).code, 2);
     for (const std::vector<std::string>& setting : {std::vector<std::string>{"--timing", "bogus"},
                                                     {"--link", "bogus"},
-                                                    {"--link", "udp"},
+                                                    {"--link", "sim"},
                                                     {"--size", "3"},
                                                     {"--nodes", "3"},
                                                     {"--faults", "bogus"},
