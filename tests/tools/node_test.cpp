@@ -192,13 +192,17 @@ void check_new_node(const std::function<Child(int, std::function<void()>)>& prog
         check_ok(bbp_finalize());
         EXPECT_TRUE(eventually([&] { return (*seen)[0] == 2; }));
         check_ok(bbp_init(nullptr, nullptr));
+        ++(*seen)[0];
         talk_with(0, {2});
     });
     Child elsewhere = program(2, [&] {
         talk_with(2, {0});
         std::size_t size = 0;
         EXPECT_EQ(bbp_recv_for(0, nullptr, 0, &size, kLongNs), BBP_EPEER);
-        talk_with(2, {0});
+        EXPECT_TRUE(eventually([&] { return (*seen)[0] == 3; }));
+        const int value = 200;
+        EXPECT_TRUE(eventually([&] { return bbp_send(0, &value, sizeof value) == BBP_OK; }));
+        EXPECT_EQ(receive(0), 2);
     });
     Child neighbour = program(1, [&] {
         EXPECT_TRUE(eventually([&] { return (*seen)[1] == 1; }));  // says nothing, and stays
@@ -286,12 +290,17 @@ TEST_F(NodeCommand, is_refused_where_a_program_runs_the_node) {
     SharedValue<std::atomic<int>> state;
     Child first([&] {
         enter(0);
-        const Node me = Node::open();
+        for (const char* variable : {"RMEM_NODES", "RMEM_RANKS"}) {
+            ::setenv(variable, "1", 1);  // NOLINT(concurrency-mt-unsafe): one thread
+        }
+        check_ok(bbp_init(nullptr, nullptr));
         *state = 1;
         EXPECT_TRUE(eventually([&] { return *state == 2; }));
+        check_ok(bbp_finalize());
     });
     ASSERT_TRUE(eventually([&] { return *state == 1; }));
-    const Ran ran = run_tool(words(0));
+    const Ran ran = run_tool({"node", "--ring", name_.get(), "--node", "0", "--nodes", "1",
+                              "--size", "64K", "--interface", "lo"});
     EXPECT_EQ(ran.code, 1);
     EXPECT_THAT(ran.err, HasSubstr("process " + std::to_string(first.pid()) + ", a program"));
     *state = 2;
