@@ -17,6 +17,7 @@ namespace {
 constexpr const char* kOverview = R"(
 Examples:
   rmem run -n 4 -- ./program            four ranks of a program on this host
+  rmem node --ring rig --node 0 --nodes 2   a node of a ring over several hosts
   rmem list                             the rings of this host
   rmem watch my-ring 0x100 4            what changes at an address
   rmem record --ring my-ring -o a.rec   every write, with its time, in a file
