@@ -16,7 +16,6 @@ namespace rmem::udp {
 namespace {
 
 constexpr std::int64_t kRestNs = 1'000'000;
-constexpr std::int64_t kLeaveNs = 1'000'000'000;
 constexpr unsigned kMostReceives = 4;  // calls in one run
 
 /// Nobody's life before may have the same: the wall clock, in nanoseconds.

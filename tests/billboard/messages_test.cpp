@@ -317,7 +317,7 @@ TEST_P(Messages, between_all_pairs_at_once_arrive_intact) {
 }
 
 TEST_P(Messages, among_more_ranks_than_share_a_processor_arrive_intact) {
-    run(20, [](Rank& me) {
+    run(many(20), [](Rank& me) {
         const int rounds = thrifty(20);
         const int next = (me.rank + 1) % me.ranks;
         const int before = (me.rank + me.ranks - 1) % me.ranks;

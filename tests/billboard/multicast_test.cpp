@@ -78,7 +78,7 @@ TEST_P(Multicast, does_not_depend_on_the_order_of_the_list) {
 }
 
 TEST_P(Multicast, to_many_ranks_reaches_them_all) {
-    run(12, [](Rank& me) {
+    run(many(12), [](Rank& me) {
         const int rounds = thrifty(60);
         for (int i = 0; i < rounds; ++i) {
             const auto size = static_cast<std::size_t>(i * 11);
