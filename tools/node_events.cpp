@@ -126,13 +126,16 @@ void NodeEvents::look_at_bound(std::int64_t now) {
     const auto more_by_host = late_by_host - std::exchange(late_by_host_, late_by_host);
     const rmem::BoundViolation worst = std::exchange(worst_, {});
     if (more + more_by_host == 0) return;
-    say_(fmt::format(
-        "bound broken by {} writes, and by {} because this host was away{}", more, more_by_host,
-        worst.propagation_ns == 0
-            ? ""
-            : fmt::format("; the longest took {}, of node {} at {}",
-                          duration_text(static_cast<std::uint64_t>(worst.propagation_ns)),
-                          worst.origin, offset_text(worst.offset))));
+    std::string sentence = fmt::format("{} writes took longer than the bound", more + more_by_host);
+    if (more_by_host != 0) {
+        sentence += fmt::format(", {} of them because this host was away", more_by_host);
+    }
+    if (worst.propagation_ns != 0) {
+        sentence += fmt::format("; the longest {}, of node {} at {}",
+                                duration_text(static_cast<std::uint64_t>(worst.propagation_ns)),
+                                worst.origin, offset_text(worst.offset));
+    }
+    say_(sentence);
 }
 
 std::string NodeEvents::status() const {
