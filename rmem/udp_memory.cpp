@@ -67,7 +67,7 @@ UdpMemory::UdpMemory(Membership& member, const UdpOptions& options)
       faults_(fault_plan(ring_.config()), member.node(), rank_),
       interrupts_(ring_, member.node(), rank_) {
     const Deadline deadline = Deadline::in(options.join_timeout_ns);
-    start_engine(options, deadline);
+    start_engine(deadline);
     if (!engine_) await_engine(deadline);
     bound_ns_ = Punctuality(ring_.config(), ring_.node(member.node())).bound();
     take_rank(member);
@@ -90,7 +90,7 @@ void UdpMemory::look_for_company() {
 }
 
 /// Runs the engine in this process, if no other does and a daemon is not expected back.
-void UdpMemory::start_engine(const UdpOptions&, Deadline deadline) {
+void UdpMemory::start_engine(Deadline deadline) {
     // relaxed is enough: who has the lock is the only one
     const auto kind = static_cast<udp::EngineKind>(board_.kind.load(std::memory_order_relaxed));
     if (kind == udp::EngineKind::daemon) return;
@@ -293,8 +293,7 @@ std::size_t UdpMemory::max_group_bytes() {
 bool UdpMemory::room(std::size_t bytes) {
     bool granted = false;
     if (engine_) {
-        granted =
-            bytes <= engine_->most_group_bytes() ? engine_->has_room(bytes) : engine_->is_settled();
+        granted = engine_->has_room(bytes);
     } else {
         const std::uint64_t units = std::min(units_of_group(bytes), log_.capacity() - kMostUnits);
         if (!log_.fits(units)) reclaim();
@@ -331,10 +330,6 @@ void UdpMemory::progress() {
     } else if (lazy_due_ns_ <= rmem::now_ns()) {
         commit();
     }
-}
-
-void UdpMemory::begin_wait() noexcept {
-    BankWriter::begin_wait();
 }
 
 Step UdpMemory::wait(Deadline deadline) {

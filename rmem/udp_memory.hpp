@@ -66,7 +66,6 @@ public:
     bool in_flight() const noexcept { return false; }
     bool is_alive(unsigned rank) const noexcept;
     void progress();
-    void begin_wait() noexcept;
     Step wait(Deadline deadline);
 
     /// Throws LifeOver when the node's life that this program opened in has ended.
@@ -93,7 +92,7 @@ private:
     void send(std::size_t offset, const void* from, std::size_t words, std::uint32_t flags);
     std::uint32_t mark_of(std::size_t offset, std::size_t bytes) const noexcept;
 
-    void start_engine(const UdpOptions& options, Deadline deadline);
+    void start_engine(Deadline deadline);
     void await_engine(Deadline deadline);
     void take_rank(Membership& member);
     void look_for_company();

@@ -126,12 +126,17 @@ bool Engine::is_member() const noexcept {
 // ---- Running ------------------------------------------------------------------------------------
 
 bool Engine::run() {
+    std::vector<BoundViolation> violations;
+    ViolationHook hook;
     {
         const std::unique_lock lock(mutex_, std::try_to_lock);
         if (!lock.owns_lock()) return false;
         run_locked(now_ns());
+        violations = arrivals_.take_violations();
+        if (!violations.empty()) hook = hook_;
     }
-    if (hook_) report_violations();
+    if (!hook) return true;
+    for (const BoundViolation& violation : violations) hook(violation);
     return true;
 }
 
@@ -195,27 +200,19 @@ void Engine::sleep(std::int64_t longest_ns) noexcept {
     sleeps_.store(false, std::memory_order_relaxed);  // relaxed is enough: a hint
 }
 
-void Engine::report_violations() {
-    std::vector<BoundViolation> violations;
-    ViolationHook hook;
-    {
-        const std::lock_guard lock(mutex_);
-        violations = arrivals_.take_violations();
-        hook = hook_;
-    }
-    for (const BoundViolation& violation : violations) hook(violation);
-}
-
 void Engine::on_bound_violation(ViolationHook hook) {
     const std::lock_guard lock(mutex_);
     hook_ = std::move(hook);
 }
 
-/// Whoever of this node sleeps may be waiting for what was applied.
+/// Whoever of this node sleeps may be waiting for what was applied. The rank that runs the engine sleeps here, not
+/// on its wake word.
 void Engine::wake_programs() noexcept {
     for (unsigned r = 0; r < ring_.config().ranks; ++r) {
         // relaxed is enough: the sleeper's membarrier orders this load after the stores before it
-        if (ring_.attention()[r].load(std::memory_order_relaxed) != 0) wake_rank(ring_, r);
+        std::uint32_t attention = ring_.attention()[r].load(std::memory_order_relaxed);
+        if (r == own_rank_) attention &= ~kAttentionSleeping;
+        if (attention != 0) wake_rank(ring_, r);
     }
 }
 
@@ -223,7 +220,7 @@ void Engine::wake_programs() noexcept {
 
 bool Engine::has_room(std::size_t bytes) {
     const std::lock_guard lock(mutex_);
-    return outbox_.has_room(bytes);
+    return bytes <= outbox_.most_group_bytes() ? outbox_.has_room(bytes) : outbox_.is_settled();
 }
 
 std::size_t Engine::most_group_bytes() {
@@ -310,6 +307,8 @@ void Engine::member_left(unsigned, std::int64_t) {
 
 void Engine::enroll(unsigned rank, std::uint32_t incarnation, bool joined) {
     const std::lock_guard lock(mutex_);
+    // relaxed is enough: this process alone changes it
+    own_life_ = joined ? board_.life.load(std::memory_order_relaxed) : 0;
     write_roster(rank, incarnation, joined, now_ns());
 }
 
@@ -332,11 +331,10 @@ void Engine::keep_roster(std::int64_t now) {
     outbox_.find_clients(own_rank_);
     if (!core_.is_member()) return;
     for (unsigned r = 0; r < ring_.config().ranks; ++r) {
-        if (r == own_rank_) continue;
         const RosterEntry entry = roster_.entry(r);
         // relaxed is enough: (6)
         const std::uint32_t incarnation = ring_.rank(r).incarnation.load(std::memory_order_relaxed);
-        if (outbox_.has_opened(r) && roster_.is_here(r)) {
+        if (has_program(r)) {
             const bool is_said =
                 entry.joined && entry.node == node_ && entry.incarnation == incarnation;
             if (!is_said) write_roster(r, incarnation, true, now);
@@ -345,6 +343,13 @@ void Engine::keep_roster(std::int64_t now) {
             write_roster(r, entry.incarnation, false, now);
         }
     }
+}
+
+/// Whether a live program of this host has the rank, and opened it in this life of the node.
+bool Engine::has_program(unsigned rank) const noexcept {
+    // relaxed is enough: this process alone changes it
+    if (rank == own_rank_) return own_life_ == board_.life.load(std::memory_order_relaxed);
+    return outbox_.has_opened(rank) && roster_.is_here(rank);
 }
 
 void Engine::keep(std::int64_t now) {

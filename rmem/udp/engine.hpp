@@ -66,13 +66,14 @@ public:
     void interrupt() const noexcept { bell_.ring(); }
 
     // ---- Writes of the rank that runs it (rmem/udp/outbox.hpp)
+    /// A group of more than most_group_bytes() has room when nothing is under way.
     bool has_room(std::size_t bytes);
     std::size_t most_group_bytes();
     bool put(const LogRecord& record, const void* words);
     void commit();
     bool is_settled();
 
-    /// The rank's word in the roster: it is there from now on, or not any more.
+    /// The word in the roster of the rank that runs it: it is there from now on, or not any more.
     void enroll(unsigned rank, std::uint32_t incarnation, bool joined);
 
     InterruptBoard& interrupts() noexcept { return interrupts_; }
@@ -100,7 +101,7 @@ private:
     void keep(std::int64_t now);
     void keep_roster(std::int64_t now);
     void write_roster(unsigned rank, std::uint32_t incarnation, bool joined, std::int64_t now);
-    void report_violations();
+    bool has_program(unsigned rank) const noexcept;
     void wake_programs() noexcept;
     void show_members() noexcept;
     void show_counters() noexcept;
@@ -125,6 +126,8 @@ private:
     Core core_;
     Outbox outbox_;
     std::uint32_t roll_seen_ = 0;
+    std::uint32_t own_life_ =
+        0;  ///< of the node, in which the rank that runs it has opened; 0: none
     std::int64_t next_keep_ns_ = 0;
     std::atomic<bool> is_member_{false};
     std::atomic<bool> sleeps_{false};

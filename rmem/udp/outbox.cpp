@@ -170,7 +170,9 @@ bool Outbox::is_possible(const LogRecord& record) const noexcept {
 // ---- Later --------------------------------------------------------------------------------------
 
 std::int64_t Outbox::due_ns() const noexcept {
-    return std::min(commit_due_ns_, delayed_.empty() ? kNever : delayed_.front().due_ns);
+    // Without room there is nothing to do until a datagram makes some.
+    const bool waits = delayed_.empty() || !core_.has_room(delayed_.front().record.words);
+    return std::min(commit_due_ns_, waits ? kNever : delayed_.front().due_ns);
 }
 
 void Outbox::on_time(std::int64_t now) {
