@@ -2,6 +2,7 @@
 // ctest: tsan
 #include "rmem/ring.hpp"
 #include "tests/support/child.hpp"
+#include "tests/support/sanitizers.hpp"
 
 #include <atomic>
 #include <cstdlib>

@@ -33,14 +33,6 @@
 
 namespace rmem::test {
 
-#if defined(__SANITIZE_THREAD__)
-inline constexpr bool kThreadSanitizer = true;
-#elif defined(__has_feature)
-inline constexpr bool kThreadSanitizer = __has_feature(thread_sanitizer);
-#else
-inline constexpr bool kThreadSanitizer = false;
-#endif
-
 class Child {
 public:
     explicit Child(const std::function<void()>& body) {

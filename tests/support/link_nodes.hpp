@@ -14,6 +14,7 @@
 #include "rmem/sim/world.hpp"
 #include "tests/support/child.hpp"
 #include "tests/support/own_network.hpp"
+#include "tests/support/sanitizers.hpp"
 
 #include <gtest/gtest.h>
 #include <sched.h>
@@ -23,6 +24,7 @@
 #include <csignal>
 #include <functional>
 #include <memory>
+#include <ostream>
 #include <stdexcept>
 #include <string>
 #include <thread>
@@ -38,10 +40,14 @@ struct LinkCase {
     LinkHost host = LinkHost::threads;
 };
 
-inline std::string conformance_case_name(const ::testing::TestParamInfo<LinkCase>& info) {
+inline std::ostream& operator<<(std::ostream& out, const LinkCase& c) {
     constexpr std::array<const char*, 3> kHosts = {"threads", "processes", "world"};
-    std::string name = std::string(name_of(info.param.link)) + "_" + info.param.timing + "_" +
-                       kHosts.at(static_cast<std::size_t>(info.param.host));
+    return out << name_of(c.link) << '_' << c.timing << '_'
+               << kHosts.at(static_cast<std::size_t>(c.host));
+}
+
+inline std::string conformance_case_name(const ::testing::TestParamInfo<LinkCase>& info) {
+    std::string name = ::testing::PrintToString(info.param);
     for (char& c : name) c = std::isalnum(static_cast<unsigned char>(c)) != 0 ? c : '_';
     return name;
 }

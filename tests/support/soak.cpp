@@ -3,6 +3,7 @@
 
 #include "billboard/bbp.h"
 #include "tests/support/patterns.hpp"
+#include "tests/support/sanitizers.hpp"
 
 #include <gtest/gtest.h>
 
@@ -265,7 +266,7 @@ void run_soak(const RingSetup& setup, std::uint64_t messages, std::uint64_t seed
 }
 
 std::uint64_t soak_messages(std::uint64_t by_default) {
-    return number_from("RMEM_SOAK_MESSAGES", by_default);
+    return number_from("RMEM_SOAK_MESSAGES", kSanitized ? by_default / 10 : by_default);
 }
 
 std::uint64_t soak_seed() {

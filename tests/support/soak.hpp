@@ -57,7 +57,8 @@ private:
 void run_soak(const RingSetup& setup, std::uint64_t messages, std::uint64_t seed,
               std::size_t largest = 0);
 
-/// RMEM_SOAK_MESSAGES and RMEM_SOAK_SEED, or what is given here.
+/// RMEM_SOAK_MESSAGES and RMEM_SOAK_SEED, or what is given here: of the messages a tenth in a sanitized
+/// build, whose messages take ten times as long.
 std::uint64_t soak_messages(std::uint64_t by_default);
 std::uint64_t soak_seed();
 

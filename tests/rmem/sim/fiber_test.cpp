@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // ctest: tsan
 #include "rmem/sim/fiber.hpp"
+#include "tests/support/sanitizers.hpp"
 
 #include <gtest/gtest.h>
 
@@ -17,14 +18,6 @@
 
 namespace rmem::sim {
 namespace {
-
-#if defined(__SANITIZE_THREAD__)
-constexpr bool kThreadSanitizer = true;
-#elif defined(__has_feature)
-constexpr bool kThreadSanitizer = __has_feature(thread_sanitizer);
-#else
-constexpr bool kThreadSanitizer = false;
-#endif
 
 /// Counts its destructions.
 struct Leaving {
@@ -334,7 +327,7 @@ TEST(Fiber, nearly_all_of_the_stack_can_be_used) {
 }
 
 TEST(FiberDeathTest, a_stack_that_overflows_is_a_fault) {
-    if (kThreadSanitizer) GTEST_SKIP() << "its runtime does not survive the fault";
+    if (test::kThreadSanitizer) GTEST_SKIP() << "its runtime does not survive the fault";
     EXPECT_DEATH(
         {
             Fiber fiber([] {
@@ -346,7 +339,7 @@ TEST(FiberDeathTest, a_stack_that_overflows_is_a_fault) {
 }
 
 TEST(Fiber, thousands_are_alive_at_once) {
-    const std::size_t many = kThreadSanitizer ? 256 : 4096;
+    const std::size_t many = test::kThreadSanitizer ? 256 : 4096;
     std::vector<std::unique_ptr<Fiber>> fibers;
     std::vector<std::size_t> found(many);
     for (std::size_t f = 0; f < many; ++f) {
