@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-/// The `inline` posting board: per pair of ranks and direction a FIFO of eight slots.
+/// The `inline` posting board: per pair of ranks and direction a FIFO of eight slots, or of 32 where answers take long.
 ///
 /// A slot is half a cache line, a flag word and 28 bytes; the other half is the same slot of the other
 /// direction. A message of up to 28 bytes lies there whole, so that it costs one cache-line transfer;
@@ -20,11 +20,12 @@
 ///             that only receives writes its count to a word each kTellEvery messages; a sender reads
 ///             that word, and what has come to it unread, only when the FIFO looks full. Telling more
 ///             often costs cache-line transfers, and is not needed: a full FIFO holds more than
-///             kTellEvery messages not yet taken.
+///             kTellEvery messages not yet taken. The count of a flag word has too few bits for the
+///             long FIFO: there the word alone tells, and rides on what else its writer sends.
 /// Bells       with more than 16 ranks on one bank the sender also adds to a dense word per pair, so
 ///             that a receiver of BBP_ANY looks at few lines.
 ///
-/// Invariants: tail - consumed <= 8; one writer per word. Thread safety: one thread.
+/// Invariants: tail - consumed <= kSlots; one writer per word. Thread safety: one thread.
 /// Progress: every call is wait-free; the loops are bounded by the number of ranks.
 /// Source: the MESSAGE flag and descriptor of the paper, put into one line.
 
@@ -39,6 +40,7 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <type_traits>
 #include <vector>
 
 namespace billboard {
@@ -50,6 +52,7 @@ class InlineBoard {
 public:
     static constexpr std::size_t kInlineBytes = billboard::kInlineBytes;
     static constexpr bool kFills = !M::kReplicated;  ///< large messages are posted before filled
+    static constexpr unsigned kSlots = M::kFar ? kFarSlots : kNearSlots;
     static constexpr std::uint32_t kTellEvery = kSlots / 2;
 
     InlineBoard(M& memory, const Geometry& geometry, unsigned me)
@@ -77,7 +80,7 @@ public:
         heads_[s] = 0;
         const std::uint32_t first = stamp(kFirstCount, epoch & kEpochMask);
         next_[s] = {p.rx_slots,  p.rx_slots, first | kToggle, first | kToggle,
-                    kFirstCount, 0xff,       kSlots - 1};
+                    kFirstCount, kAllToggles, kSlots - 1};
         p.ack_flags = 0;
         memory_.post_word(geometry_.ack_flags(s, me_), 0);
         memory_.post_word(geometry_.consumed(s, me_), kFirstCount);
@@ -244,7 +247,10 @@ private:
     static constexpr std::size_t kFetchedBytes = 256;  // the rest comes by its order of reading
     /// Not acknowledged while posting is closed: so many that no counts of the peer make room.
     static constexpr std::uint32_t kClosed = 0x80000000;
-    static_assert(kCountMask > kSlots, "a count tells an empty FIFO from a full one");
+    /// Whether the counts of flag words tell an empty FIFO from a full one.
+    static constexpr bool kCounts = kCountMask > kSlots;
+    using Toggles = std::conditional_t<(kSlots > 16), std::uint32_t, std::uint16_t>;  ///< of all slots
+    static constexpr Toggles kAllToggles = static_cast<Toggles>(~Toggles{0});
     enum Kind : std::uint32_t { kWhole = 0, kInSlot = 1, kOnBoard = 2 };
 
     /// Where s's next message may be, and the stamp that its flag word will have there. Dense, since
@@ -253,7 +259,7 @@ private:
         std::size_t first = 0, next = 0;  ///< the first slot, and the one after the last
         std::uint32_t if_first = kNever, if_next = kNever;
         std::uint32_t head = kFirstCount;  ///< messages taken from s
-        std::uint16_t toggles = 0;         ///< of all slots, as they will be next
+        Toggles toggles = 0;               ///< as they will be next
         std::uint16_t place = 0;           ///< slot of the message taken last
     };
     struct alignas(rmem::kLineBytes) Peer {
@@ -265,7 +271,7 @@ private:
         std::uint32_t credit_from = kFirstCount;  ///< first message of s whose count is still news
         std::uint32_t tx_stamp = 0;               ///< of the next message, without its toggle
         std::uint16_t tx_place = 0;               ///< slot of the message posted last
-        std::uint16_t tx_toggles = 0;             ///< of all slots, as posted last
+        Toggles tx_toggles = 0;                   ///< as posted last
         std::size_t tx_slots = 0, tx_tails = 0;
         std::size_t rx_count = 0;  ///< where s tells what it has consumed
         bool tx_open = false;
@@ -301,7 +307,7 @@ private:
         next.next = slot_of(next.first, after);
         next.if_first = stamp | toggle_of(toggles, 0);
         next.if_next = stamp | toggle_of(toggles, after);
-        next.toggles = static_cast<std::uint16_t>(toggles);
+        next.toggles = static_cast<Toggles>(toggles);
         next.place = static_cast<std::uint16_t>(place);
         ++next.head;
         if (rings_bells_) ++heads_[s];
@@ -320,8 +326,14 @@ private:
     /// all that is not there yet was posted after it, and counts at least as much.
     void look_for_room(unsigned s) {
         Peer& p = peers_[s];
-        const Next& next = next_[s];
         const std::uint32_t told = memory_.load(p.rx_count);
+        if constexpr (kCounts) look_at_counts(s);
+        // Anything else is not a count that s can have told, or an old one.
+        if (p.tail - told < p.tail - p.acknowledged) p.acknowledged = told;
+    }
+    void look_at_counts(unsigned s) {
+        Peer& p = peers_[s];
+        const Next& next = next_[s];
         const bool restarts = (memory_.load(next.first) & kStampMask) == next.if_first;
         unsigned place = restarts ? 0 : following(next.place);
         std::uint32_t stamp = next.if_first & ~kToggle, number = next.head;
@@ -332,12 +344,11 @@ private:
             stamp += kNextInSequence;
             place = following(place);
         }
-        // Anything else is not a count that s can have told, or an old one.
-        if (p.tail - told < p.tail - p.acknowledged) p.acknowledged = told;
     }
     /// Takes s's count out of its message of this number. A count has few bits, so it must not be
     /// older than what is known; each message's is not older than that of the one before.
     static void credit(Peer& p, std::uint32_t number, std::uint32_t flag) {
+        if constexpr (!kCounts) return;
         if (static_cast<std::int32_t>(number - p.credit_from) < 0) return;
         p.credit_from = number + 1;
         const std::uint32_t more = ((flag >> kCountShift) - p.acknowledged) & kCountMask;
@@ -376,9 +387,9 @@ private:
         const unsigned toggles = p.tx_toggles ^ (1U << p.tx_place);
         const std::uint32_t flag = p.tx_stamp | toggle_of(toggles, p.tx_place) |
                                    ((taken & kCountMask) << kCountShift) | details(kind, cls, low);
-        p.tx_toggles = static_cast<std::uint16_t>(toggles);
+        p.tx_toggles = static_cast<Toggles>(toggles);
         p.tx_stamp += kNextInSequence;
-        p.told = taken;
+        if constexpr (kCounts) p.told = taken;
         RMEM_MARK("post.slot-written");
         if (is_sampled(p.tail)) [[unlikely]]
             memory_.stamp(slot, flag);

@@ -50,6 +50,7 @@ Layout parse_layout(const std::string& text) {
 Geometry::Geometry(const rmem::RingConfig& config, BoardConfig board)
     : layout_(board.layout),
       ranks_(config.ranks),
+      fifo_slots_(config.link == rmem::LinkKind::udp ? kFarSlots : kNearSlots),
       base_(round_up(config.user_bytes, kLineBytes)),
       data_bytes_(checked_data_bytes(config, board.data_bytes)) {
     const bool paper = layout_ == Layout::paper;
@@ -67,8 +68,8 @@ Geometry::Geometry(const rmem::RingConfig& config, BoardConfig board)
     if (paper) {
         messages_ = take(ranks_ * 4);
     } else {
-        slots_ = take((ranks_ / 2 + 1) * kSlots * kLine);
-        tails_ = take(ranks_ * kSlots * kLine / 2);
+        slots_ = take((ranks_ / 2 + 1) * fifo_slots_ * kLine);
+        tails_ = take(ranks_ * fifo_slots_ * kLine / 2);
         bells_ = take(ranks_ * 4);
         filled_ = take(kBuffers * kLine);
     }
@@ -88,7 +89,7 @@ std::uint64_t Geometry::hash() const noexcept {
     mix(base_);
     mix(data_bytes_);
     mix(partition_bytes_);
-    mix(kSlots);
+    mix(fifo_slots_);
     return hash;
 }
 

@@ -37,7 +37,8 @@
 namespace billboard {
 
 inline constexpr unsigned kBuffers = 32;         ///< per rank: one bit each in a flag word
-inline constexpr unsigned kSlots = 8;            ///< inline: FIFO slots per pair of ranks
+inline constexpr unsigned kNearSlots = 8;        ///< inline: FIFO slots per pair of ranks
+inline constexpr unsigned kFarSlots = 32;        ///< the same where answers take long (Memory::kFar)
 inline constexpr std::size_t kInlineBytes = 60;  ///< inline: payload of a slot
 inline constexpr std::size_t kHeadBytes = 28;    ///< inline: as much of it beside the flag word
 inline constexpr unsigned kBellRanks = 16;       ///< more ranks than this on one bank ring bells
@@ -116,6 +117,8 @@ public:
     Layout layout() const noexcept { return layout_; }
     unsigned ranks() const noexcept { return ranks_; }
     std::size_t data_bytes() const noexcept { return data_bytes_; }
+    /// inline: per pair of ranks and direction.
+    unsigned fifo_slots() const noexcept { return fifo_slots_; }
 
     std::size_t incarnation(unsigned r) const noexcept { return partition(r); }
     std::size_t departed(unsigned r) const noexcept { return partition(r) + 4; }
@@ -142,13 +145,13 @@ public:
         // The pair's lines lie with the rank from which the other is nearer, counting upwards.
         const unsigned up = (s + ranks_ - r) % ranks_, down = ranks_ - up;
         const bool here = up == 0 || up < down || (up == down && r < s);
-        const std::size_t lines = here ? partition(r) + slots_ + up * (kSlots * kLine)
-                                       : partition(s) + slots_ + down * (kSlots * kLine);
+        const std::size_t lines = here ? partition(r) + slots_ + up * (fifo_slots_ * kLine)
+                                       : partition(s) + slots_ + down * (fifo_slots_ * kLine);
         return lines + (s <= r ? 0 : kLine / 2);
     }
     /// inline: where the first slot from s to r goes on; the next ones are half a line apart each.
     std::size_t tails(unsigned r, unsigned s) const noexcept {
-        return partition(r) + tails_ + s * (kSlots * kLine / 2);
+        return partition(r) + tails_ + s * (fifo_slots_ * kLine / 2);
     }
     std::size_t bell(unsigned r, unsigned s) const noexcept {
         return partition(r) + bells_ + s * 4;
@@ -168,7 +171,7 @@ private:
     }
 
     Layout layout_;
-    unsigned ranks_;
+    unsigned ranks_, fifo_slots_;
     std::size_t base_, data_bytes_, partition_bytes_ = 0, region_bytes_ = 0;
     std::size_t descriptors_ = 0, acks_ = 0, ack_stride_ = 0, ack_step_ = 0, messages_ = 0;
     std::size_t slots_ = 0, tails_ = 0, bells_ = 0, filled_ = 0, data_ = 0;

@@ -21,6 +21,7 @@ public:
     using Ring = rmem::Ring;
     using Membership = rmem::Membership;
     static constexpr bool kReplicated = false;
+    static constexpr bool kFar = false;
     static constexpr bool kHasDescriptors = true;
     static constexpr std::size_t kExpectedBytes = 256;  ///< stores of more overlap anyway
 

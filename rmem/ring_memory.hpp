@@ -46,6 +46,7 @@ public:
     using Options = RingOptions;
     using Ring = rmem::Ring;
     using Membership = rmem::Membership;
+    static constexpr bool kFar = false;
     static constexpr std::size_t kMaxGroupWrites = 64;
     static constexpr std::int64_t kLeaveNs = 1'000'000'000;
     static constexpr unsigned kRefusalsPerYield = 64;

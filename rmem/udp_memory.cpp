@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <thread>
+#include <utility>
 
 namespace rmem {
 
@@ -256,7 +257,7 @@ void UdpMemory::put(LogRecord& record, const void* words) {
 /// For writes that nobody asked room for.
 void UdpMemory::await_room(std::int64_t& pause_ns) {
     commit();
-    if (engine_) engine_->run();
+    if (engine_) engine_->run(udp::Engine::Leaving::all);
     if (pause_ns == 0) {
         pause_ns = 1;
         ::sched_yield();
@@ -269,7 +270,10 @@ void UdpMemory::await_room(std::int64_t& pause_ns) {
 
 void UdpMemory::commit() {
     if (engine_) {
-        engine_->commit();
+        has_committed_ = true;
+        gathers_ = engine_->commit();
+        // The program may compute for long before it calls again.
+        if (gathers_ && helper_) helper_->watch_closely();
     } else {
         lazy_due_ns_ = INT64_MAX;
         commit_log();
@@ -325,14 +329,28 @@ bool UdpMemory::flush(Deadline deadline) {
 
 void UdpMemory::progress() {
     if (engine_) {
-        if (helper_) helper_->attend();
-        engine_->run();
+        if (std::exchange(has_committed_, false)) return run_between_sends();
+        run_engine(udp::Engine::Leaving::all);
     } else if (lazy_due_ns_ <= rmem::now_ns()) {
         commit();
     }
 }
 
+/// A program that sends on and on need not ask for datagrams between any two of its messages. That it waits for one shows
+/// when it asks twice.
+void UdpMemory::run_between_sends() {
+    if (gathers_ && rmem::now_ns() - ran_ns_ < udp::kLazyNs) return;
+    run_engine(udp::Engine::Leaving::what_is_due);
+}
+
+void UdpMemory::run_engine(udp::Engine::Leaving leaving) {
+    if (helper_) helper_->attend();
+    engine_->run(leaving);
+    ran_ns_ = rmem::now_ns();
+}
+
 Step UdpMemory::wait(Deadline deadline) {
+    has_committed_ = false;
     progress();
     const Step step = waiter_.step(deadline);
     if (step == Step::check_peers) look_for_company();

@@ -48,6 +48,7 @@ public:
     using Options = UdpOptions;
     using Ring = rmem::Ring;
     using Membership = rmem::Membership;
+    static constexpr bool kFar = true;
     static constexpr std::int64_t kLeaveNs = 1'000'000'000;
     static constexpr unsigned kSpinPollsHere =
         500;  ///< each asks the host for datagrams: about 0.3 ms
@@ -104,6 +105,8 @@ private:
     void await_room(std::int64_t& pause_ns);
     void reclaim() noexcept;
     bool is_settled(std::uint64_t log_position);
+    void run_between_sends();
+    void run_engine(udp::Engine::Leaving leaving);
 
     const Membership& member_;
     udp::NodeBoard& board_;
@@ -117,6 +120,9 @@ private:
     std::optional<Bell> bell_;              ///< of a client: the engine's
     ByteLock engine_lock_;
     std::unique_ptr<udp::Engine> engine_;
+    bool has_committed_ = false;  ///< since progress()
+    bool gathers_ = false;        ///< the last commit has left a datagram open (rmem/udp/outbox.hpp)
+    std::int64_t ran_ns_ = 0;  ///< when this program ran the engine last
     std::unique_ptr<udp::EngineHelper> helper_;  // last: it uses the engine
 };
 

@@ -112,7 +112,7 @@ public:
         if (const std::string advice = engine_.buffer_advice(); !advice.empty()) say(advice);
         bool is_ready = false;
         while (!is_stopped()) {
-            engine_.run();
+            engine_.run(rmem::udp::Engine::Leaving::all);
             const std::int64_t now = rmem::now_ns();
             if (now >= next_look_ns_) look(now);
             if (!is_ready && engine_.is_member()) {

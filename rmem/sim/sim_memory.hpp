@@ -28,6 +28,7 @@ public:
     using Ring = sim::Ring;
     using Membership = sim::Membership;
     static constexpr bool kReplicated = true;
+    static constexpr bool kFar = false;
     static constexpr bool kHasDescriptors = false;
 
     explicit SimMemory(Process& process);

@@ -120,6 +120,7 @@ Refusal check(const Section& section) noexcept {
         case SectionType::ask: return check_addressed_list<Place>(body, Question::kBytes);
         case SectionType::vector: return check_vector(body);
         case SectionType::chunk: return check_chunk(body, (section.flags() & Section::kZeros) != 0);
+        case SectionType::padding: return Refusal::none;
     }
     return Refusal::none;  // a type that this version does not know
 }
@@ -163,6 +164,12 @@ bool Batch::is_inside(std::uint64_t bank_bytes) const noexcept {
     return std::all_of(all.begin(), all.end(), [bank_bytes](const Record& record) {
         return record.place.is_inside(bank_bytes);
     });
+}
+
+std::size_t length_of_first(Bytes bytes) noexcept {
+    if (bytes.size() < kEnvelopeBytes) return bytes.size();
+    const std::size_t length = kEnvelopeBytes + load<std::uint16_t>(bytes.data() + kLengthAt);
+    return std::min(length, bytes.size());
 }
 
 Refusal read_datagram(Bytes bytes, std::uint64_t ring, std::size_t limit,

@@ -58,6 +58,12 @@ void DatagramWriter::begin(const Header& header) noexcept {
     last_ = 0;
 }
 
+void DatagramWriter::pad() noexcept {
+    if (room() < kSectionHeadBytes) return;
+    const std::size_t bytes = (room() - kSectionHeadBytes) / kWordBytes * kWordBytes;
+    std::memset(open(SectionType::padding, 0, bytes), 0, bytes);
+}
+
 std::span<std::byte> DatagramWriter::finish() noexcept {
     store(data_ + kLengthAt, static_cast<std::uint16_t>(used_ - kHeaderBytes));
     std::memset(data_ + used_, 0, kTagBytes);

@@ -46,6 +46,8 @@ public:
     /// Bytes for sections, their heads included, that are left.
     std::size_t room() const noexcept { return end_ - used_; }
     bool is_empty() const noexcept { return used_ == kHeaderBytes; }
+    /// Makes it as long as the limit.
+    void pad() noexcept;
     /// Sets its length, makes the tag zero. All of it; valid until the next begin().
     std::span<std::byte> finish() noexcept;
     /// After finish(): what the tag covers, and the tag.

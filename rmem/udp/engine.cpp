@@ -96,6 +96,7 @@ Engine::~Engine() {
     const std::lock_guard lock(mutex_);
     was_dropped(now_ns());
     core_.depart(now_ns());
+    socket_.flush();
     show_counters();
 }
 
@@ -125,13 +126,13 @@ bool Engine::is_member() const noexcept {
 
 // ---- Running ------------------------------------------------------------------------------------
 
-bool Engine::run() {
+bool Engine::run(Leaving leaving) {
     std::vector<BoundViolation> violations;
     ViolationHook hook;
     {
         const std::unique_lock lock(mutex_, std::try_to_lock);
         if (!lock.owns_lock()) return false;
-        run_locked(now_ns());
+        run_locked(leaving, now_ns());
         violations = arrivals_.take_violations();
         if (!violations.empty()) hook = hook_;
     }
@@ -140,8 +141,9 @@ bool Engine::run() {
     return true;
 }
 
-void Engine::run_locked(std::int64_t now) {
+void Engine::run_locked(Leaving leaving, std::int64_t now) {
     arrivals_.punctuality().begin(now);
+    leave(leaving, now);  // before anything is waited for
     receive(now);
     arrivals_.apply_due(now);
     // relaxed is enough: who is not seen now rings the bell, or is seen by keep()
@@ -149,10 +151,16 @@ void Engine::run_locked(std::int64_t now) {
     if (!outbox_.clients().empty()) outbox_.take_logs(false, now);
     if (now >= outbox_.due_ns()) outbox_.on_time(now);
     if (now >= core_.due_ns()) core_.on_tick(now);
+    leave(leaving, now);
     const bool own_changed = outbox_.settle();
     if (arrivals_.take_news() || own_changed) wake_programs();
     if (now >= next_keep_ns_) keep(now);
     arrivals_.punctuality().end();
+}
+
+void Engine::leave(Leaving leaving, std::int64_t now) {
+    if (leaving == Leaving::all) outbox_.send_gathered(now);
+    socket_.flush();
 }
 
 void Engine::receive(std::int64_t now) {
@@ -233,9 +241,17 @@ bool Engine::put(const LogRecord& record, const void* words) {
     return outbox_.put(record, words, record.written_ns);
 }
 
-void Engine::commit() {
+bool Engine::commit() {
     const std::lock_guard lock(mutex_);
     outbox_.commit(now_ns());
+    if (outbox_.gathers()) return true;
+    socket_.flush();
+    return false;
+}
+
+bool Engine::gathers() {
+    const std::lock_guard lock(mutex_);
+    return outbox_.gathers();
 }
 
 bool Engine::is_settled() {
@@ -244,6 +260,15 @@ bool Engine::is_settled() {
 }
 
 // ---- The core's edge ----------------------------------------------------------------------------
+
+/// Under load many datagrams leave with one call.
+void Engine::send(std::span<const std::byte> datagram) {
+    if (outbox_.is_loaded()) {
+        socket_.queue(datagram);
+    } else {
+        socket_.send(datagram);
+    }
+}
 
 void Engine::apply(unsigned origin, const Batch& batch, std::int64_t now) {
     arrivals_.take(origin, batch,

@@ -53,8 +53,10 @@ public:
     void join(Deadline deadline);
     bool is_member() const noexcept;
 
+    /// What leaves in a run of what waits for more to share a datagram with (rmem/udp/outbox.hpp).
+    enum class Leaving : bool { what_is_due, all };
     /// Does what is due. False when another thread is at it.
-    bool run();
+    bool run(Leaving leaving = Leaving::what_is_due);
     /// Waits for a datagram, a bell or a timer, so long at most; does nothing about it.
     void rest(std::int64_t longest_ns) noexcept;
     /// The same, for the rank that runs the engine.
@@ -70,7 +72,9 @@ public:
     bool has_room(std::size_t bytes);
     std::size_t most_group_bytes();
     bool put(const LogRecord& record, const void* words);
-    void commit();
+    /// True if some of it waits for more.
+    bool commit();
+    bool gathers();
     bool is_settled();
 
     /// The word in the roster of the rank that runs it: it is there from now on, or not any more.
@@ -86,7 +90,7 @@ public:
 
 private:
     // The core's edge
-    void send(std::span<const std::byte> datagram) override { socket_.send(datagram); }
+    void send(std::span<const std::byte> datagram) override;
     void apply(unsigned origin, const Batch& batch, std::int64_t now) override;
     void store(std::uint64_t index, std::uint32_t value) override;
     std::span<const std::byte> bank() const override;
@@ -96,7 +100,8 @@ private:
     void member_came(unsigned node, std::int64_t now) override;
     void member_left(unsigned node, std::int64_t now) override;
 
-    void run_locked(std::int64_t now);
+    void run_locked(Leaving leaving, std::int64_t now);
+    void leave(Leaving leaving, std::int64_t now);
     void receive(std::int64_t now);
     void keep(std::int64_t now);
     void keep_roster(std::int64_t now);

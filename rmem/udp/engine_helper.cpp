@@ -9,6 +9,12 @@
 
 namespace rmem::udp {
 
+namespace {
+
+constexpr unsigned kLooksInVain = 4;
+
+}  // namespace
+
 EngineHelper::EngineHelper(Engine& engine) : engine_(engine) {
     const SignalsBlocked blocked;
     thread_ = std::thread([this] { work(); });
@@ -32,6 +38,27 @@ void EngineHelper::set_always(bool always) {
     changed_.notify_one();
 }
 
+void EngineHelper::begin_watching() {
+    {
+        const std::lock_guard lock(mutex_);
+        closely_.store(true, std::memory_order_relaxed);  // relaxed is enough: the mutex orders it
+    }
+    changed_.notify_one();
+    engine_.interrupt();
+}
+
+/// Sends what is due. Ends when there has been nothing for some time.
+void EngineHelper::look_closely() {
+    if (engine_.gathers()) {
+        looks_in_vain_ = 0;
+        engine_.run();
+    } else if (++looks_in_vain_ == kLooksInVain) {
+        looks_in_vain_ = 0;
+        closely_.store(false, std::memory_order_relaxed);  // relaxed is enough: the mutex of gathers()
+        if (engine_.gathers()) closely_.store(true, std::memory_order_relaxed);  // enough: likewise
+    }
+}
+
 void EngineHelper::work() {
     ::prctl(PR_SET_TIMERSLACK, 1'000UL);  // of this thread: repairs are due in tens of microseconds
     std::unique_lock lock(mutex_);
@@ -39,10 +66,12 @@ void EngineHelper::work() {
     while (!stop_.load(std::memory_order_relaxed)) {
         const std::uint64_t before = attended_.load(std::memory_order_relaxed);
         if (!always_.load(std::memory_order_relaxed)) {
-            changed_.wait_for(lock, std::chrono::nanoseconds(kLookNs));
+            changed_.wait_for(lock, std::chrono::nanoseconds(interval_ns()));
         }
-        const bool idle = !is_attended_since(before);
+        const bool is_close = closely_.load(std::memory_order_relaxed);
+        const bool idle = !is_close && !is_attended_since(before);
         lock.unlock();
+        if (is_close) look_closely();
         if (idle || always_.load(std::memory_order_relaxed))
             run_until_attended();  // relaxed: a hint
         lock.lock();
@@ -55,7 +84,7 @@ void EngineHelper::run_until_attended() {
     const std::uint64_t before = attended_.load(std::memory_order_relaxed);
     do {
         engine_.run();
-        engine_.rest(kLookNs);
+        engine_.rest(interval_ns());
         if (stop_.load(std::memory_order_relaxed)) return;  // enough: as said above
     } while (always_.load(std::memory_order_relaxed) || !is_attended_since(before));
 }

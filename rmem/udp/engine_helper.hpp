@@ -6,6 +6,8 @@
 /// A program that computes neither repairs nor answers, and would soon be dead to the others. The helper looks each
 /// kLookNs whether anybody has run the engine since; if not it does, waiting for datagrams in between, until the program
 /// calls again. While the program reads its bank by plain loads (`set_always(true)`) it does so all the time.
+/// While a program under load leaves datagrams open for more (rmem/udp/outbox.hpp), it looks each kCloselyNs, and sends what the
+/// program has left behind.
 ///
 /// Thread safety: set_always() and attend() from any thread; the rest from the owner's.
 /// Errors: std::system_error when there can be no thread.
@@ -22,6 +24,7 @@ namespace rmem::udp {
 class RMEM_API EngineHelper {
 public:
     static constexpr std::int64_t kLookNs = 1'000'000;
+    static constexpr std::int64_t kCloselyNs = 250'000;
 
     explicit EngineHelper(Engine& engine);
     ~EngineHelper();
@@ -34,6 +37,12 @@ public:
         // relaxed is enough, both: a hint
         attended_.store(attended_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
     }
+    /// The program has left a datagram open. After the engine's commit().
+    void watch_closely() {
+        // relaxed is enough: who clears it looks at the engine, under its mutex, afterwards
+        if (!closely_.load(std::memory_order_relaxed)) [[unlikely]]
+            begin_watching();
+    }
     /// The times that the helper began because nobody else did.
     std::uint64_t takeovers() const noexcept {
         return takeovers_.load(std::memory_order_relaxed);  // relaxed is enough: a number
@@ -44,6 +53,11 @@ private:
         // relaxed is enough: a hint
         return attended_.load(std::memory_order_relaxed) != count || engine_.sleeps();
     }
+    void begin_watching();
+    void look_closely();
+    std::int64_t interval_ns() const noexcept {
+        return closely_.load(std::memory_order_relaxed) ? kCloselyNs : kLookNs;  // relaxed: a hint
+    }
     void work();
     void run_until_attended();
 
@@ -52,6 +66,8 @@ private:
     std::condition_variable changed_;
     std::atomic<bool> stop_{false};
     std::atomic<bool> always_{false};
+    std::atomic<bool> closely_{false};
+    unsigned looks_in_vain_ = 0;
     std::atomic<std::uint64_t> attended_{0};
     std::atomic<std::uint64_t> takeovers_{0};
     std::thread thread_;

@@ -180,9 +180,10 @@ Header Exchange::header(std::int64_t now) {
     return header;
 }
 
-void Exchange::send(DatagramWriter& writer, std::int64_t now) {
+void Exchange::send(DatagramWriter& writer, std::int64_t now, Length length) {
     add_acks(writer);
     add_echo(writer, now);
+    if (length == Length::full) writer.pad();
     ++number_;
     writer.restamp(header(now));
     const std::span<std::byte> datagram = writer.finish();
@@ -207,7 +208,7 @@ void Exchange::write(std::uint64_t index, std::size_t words, const void* from, s
         }
         const std::size_t part = std::min(words, batch_.record_room());
         if (part == 0) {
-            commit(now);
+            send_batch(Length::full, now);
             continue;
         }
         batch_.add_record({index, static_cast<std::uint16_t>(part), flags}, data);
@@ -218,11 +219,15 @@ void Exchange::write(std::uint64_t index, std::size_t words, const void* from, s
 }
 
 void Exchange::commit(std::int64_t now) {
-    if (!composing_) return;
+    if (composing_) send_batch(Length::as_needed, now);
+}
+
+/// Full ones are all of one length, whatever they carry besides: so the host takes many of them in one piece.
+void Exchange::send_batch(Length length, std::int64_t now) {
     composing_ = false;
     out_.add(batch_.end_batch(), now);
     ++counters_.batches_sent;
-    send(batch_, now);
+    send(batch_, now, length);
 }
 
 void Exchange::send_batch_again(std::uint64_t sequence, std::uint8_t flags, std::int64_t now) {

@@ -181,7 +181,9 @@ private:
     };
 
     Header header(std::int64_t now);
-    void send(DatagramWriter& writer, std::int64_t now);
+    enum class Length : bool { as_needed, full };
+    void send(DatagramWriter& writer, std::int64_t now, Length length = Length::as_needed);
+    void send_batch(Length length, std::int64_t now);
     void send_batch_again(std::uint64_t sequence, std::uint8_t flags, std::int64_t now);
     void send_repairs(std::int64_t now);
     void add_acks(DatagramWriter& writer);

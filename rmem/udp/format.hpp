@@ -146,7 +146,8 @@ enum class SectionType : std::uint8_t {
     admit,      ///< Admit
     ask,        ///< Ask
     vector,     ///< Vector
-    chunk       ///< Chunk
+    chunk,      ///< Chunk
+    padding     ///< nothing: makes a datagram as long as others (rmem/udp/socket.hpp says what for)
 };
 
 /// Of a node's stream all up to this is here.

@@ -4,6 +4,7 @@
 #include "rmem/node_slot.hpp"
 
 #include <algorithm>
+#include <utility>
 
 namespace rmem::udp {
 
@@ -67,7 +68,21 @@ void Outbox::write(const LogRecord& record, const void* words, std::int64_t now)
 }
 
 void Outbox::commit(std::int64_t now) {
+    note_load(now);
+    if (now >= commit_due_ns_ || !is_loaded_) return send_open(now);
+    gathers_ = commit_due_ns_ != kNever;
+}
+
+void Outbox::note_load(std::int64_t now) noexcept {
+    if (std::exchange(has_waited_, false)) load_ /= 2;
+    if (now - std::exchange(loaded_ns_, now) > kQuietNs) load_ = 0;
+    load_ = std::min(load_ + 1, 2 * kLoad);
+    is_loaded_ = load_ >= kLoad;
+}
+
+void Outbox::send_open(std::int64_t now) {
     commit_due_ns_ = kNever;
+    gathers_ = false;
     core_.commit(now);
 }
 
@@ -180,13 +195,13 @@ void Outbox::on_time(std::int64_t now) {
         const Delayed& next = delayed_.front();
         if (!core_.has_room(next.record.words)) break;
         // By itself, so that it says when it was stored.
-        commit(now);
+        send_open(now);
         write(next.record, next.words.data(), now);
-        commit(now);
+        send_open(now);
         delayed_.pop_front();
         if (delayed_.empty()) place_taken();
     }
-    if (now >= commit_due_ns_) commit(now);
+    if (now >= commit_due_ns_) send_open(now);
 }
 
 /// What was taken behind delayed writes is in the stream by now.
@@ -230,6 +245,8 @@ void Outbox::begin_life() {
     taken_.clear();
     clients_.clear();
     commit_due_ns_ = kNever;
+    gathers_ = is_loaded_ = false;
+    load_ = 0;
     settled_ = 0;
     for (unsigned r = 0; r < logs_.size(); ++r) {
         logs_[r].refresh();

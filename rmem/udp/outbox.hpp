@@ -7,6 +7,10 @@
 /// their logs (rmem/write_log.hpp), each log in its order. What injected faults delay (rmem/faults.hpp) waits here, and
 /// everything behind it, as in a card's FIFO.
 ///
+/// Under load, when the program has committed kLoad times and waited for nothing, what is committed does not leave by itself, but
+/// when it fills a datagram, when the program waits, or after kLazyNs: a datagram for each would cost more than it could bring
+/// forward. Load is remembered over waits, half of it over each, and forgotten in kQuietNs.
+///
 /// Terms: a log's position is *taken* when its writes are in the stream, *settled* when all members have them. A client is
 ///   a program of this host that writes by its log. Write-me-last: the own bank gets a write when it is settled.
 /// Thread safety: the engine's user. Progress: nothing waits: what finds no room in the stream stays where it is.
@@ -25,6 +29,8 @@
 namespace rmem::udp {
 
 inline constexpr std::int64_t kLazyNs = 20'000;  ///< lazy writes wait so long for others to ride on
+inline constexpr unsigned kLoad = 8;             ///< commits
+inline constexpr std::int64_t kQuietNs = 1'000'000;
 
 class RMEM_API Outbox {
 public:
@@ -40,8 +46,16 @@ public:
     std::size_t most_group_bytes() const noexcept;
     /// A write, stored in the own bank already (but for write-me-last). False: no room.
     bool put(const LogRecord& record, const void* words, std::int64_t now);
-    /// What was put leaves.
+    /// What was put leaves, now or, under load, with more.
     void commit(std::int64_t now);
+    bool is_loaded() const noexcept { return is_loaded_; }
+    /// Whether something committed has not left yet.
+    bool gathers() const noexcept { return gathers_; }
+    /// The program waits: it leaves now.
+    void send_gathered(std::int64_t now) {
+        has_waited_ = true;
+        if (gathers_) send_open(now);
+    }
 
     // ---- The others
     /// Who of this host writes by a log: ranks that have joined in the node's present life, but for that one.
@@ -83,6 +97,8 @@ private:
         std::uint64_t position = 0;
     };
 
+    void send_open(std::int64_t now);
+    void note_load(std::int64_t now) noexcept;
     std::uint64_t committed(unsigned rank) const noexcept;
     void show_taken(unsigned rank, std::uint64_t position) noexcept;
     void show_settled(unsigned rank, std::uint64_t position) noexcept;
@@ -104,7 +120,10 @@ private:
     std::deque<Delayed> delayed_;
     std::deque<OwnLater> own_later_;
     std::deque<Taken> taken_;
-    std::int64_t commit_due_ns_ = kNever;
+    std::int64_t commit_due_ns_ = kNever;  ///< of what is in no datagram yet
+    bool gathers_ = false, is_loaded_ = false, has_waited_ = false;
+    unsigned load_ = 0;  ///< commits
+    std::int64_t loaded_ns_ = 0;  ///< the last one's time
     std::uint64_t settled_ = 0;
 };
 

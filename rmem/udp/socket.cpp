@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "rmem/udp/socket.hpp"
 
+#include "rmem/udp/datagram.hpp"
+
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <linux/sock_diag.h>
+#include <netinet/udp.h>
 #include <poll.h>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/ip/multicast.hpp>
@@ -14,6 +17,7 @@
 #include <cerrno>
 #include <climits>
 #include <cstring>
+#include <utility>
 
 namespace rmem::udp {
 
@@ -25,8 +29,9 @@ namespace multicast = asio::ip::multicast;
 using AsioSocket = asio::ip::udp::socket;
 
 constexpr std::size_t kLineStride = 64;
-constexpr unsigned kInARowForMany = 2;
+constexpr unsigned kInARowForMany = 4;
 constexpr unsigned kMostHops = 255;
+constexpr std::size_t kMostReceived = 65'536;  // in one piece: more than a length in IPv4 can say
 
 // What the host's kernel keeps beside a datagram's bytes (x86-64).
 constexpr std::size_t kDescriptorBytes = 256;
@@ -133,6 +138,13 @@ void close_on_exec(int fd) {
     }
 }
 
+/// Whether the host gives what came as a train in one piece; if not, it cuts them by itself.
+void take_trains(AsioSocket& socket) {
+    const int on = 1;
+    static_cast<void>(
+        ::setsockopt(socket.native_handle(), IPPROTO_UDP, UDP_GRO, &on, sizeof on));
+}
+
 /// The reactor that Boost.Asio gives each socket would be called for each datagram, so the socket leaves
 /// it once it is made.
 Descriptor make_socket(const SocketSettings& settings) {
@@ -154,6 +166,7 @@ Descriptor make_socket(const SocketSettings& settings) {
         bind_group(socket, settings.endpoints);
         join_group(socket, settings.endpoints, settings.hops);
     }
+    if (settings.trains) take_trains(socket);
     return Descriptor(socket.release());
 }
 
@@ -164,6 +177,21 @@ std::size_t granted_buffer(int fd) {
         fail(Errc::system, "asking for the size of the receive buffer", errno, "");
     }
     return static_cast<std::size_t>(bytes);
+}
+
+/// Into the control part of a message: each so many bytes are a datagram.
+void say_length(msghdr& message, std::uint16_t length) noexcept {
+    cmsghdr* const header = CMSG_FIRSTHDR(&message);
+    header->cmsg_level = IPPROTO_UDP;
+    header->cmsg_type = UDP_SEGMENT;
+    header->cmsg_len = CMSG_LEN(sizeof length);
+    std::memcpy(CMSG_DATA(header), &length, sizeof length);
+}
+
+/// What hosts and network cards say that cannot cut trains.
+bool is_refusal_of_trains(int error) noexcept {
+    return error == EINVAL || error == EIO || error == EMSGSIZE || error == EOPNOTSUPP ||
+           error == ENOPROTOOPT;
 }
 
 /// A quarter of the buffer may be charged for what has been read already: the kernel gives it back in
@@ -184,6 +212,7 @@ Socket::Socket(const SocketSettings& settings)
       socket_(make_socket(settings)),
       buffer_granted_(granted_buffer(socket_.get())),
       datagrams_held_(datagrams_in(buffer_granted_, payload_limit_)),
+      trains_(settings.trains),
       stride_((payload_limit_ + kLineStride) / kLineStride * kLineStride) {
     const Endpoints& endpoints = settings.endpoints;
     for (const Address& node : endpoints.nodes) nodes_.push_back(to_socket_address(node));
@@ -198,7 +227,8 @@ Socket::Socket(const SocketSettings& settings)
 
 void Socket::prepare_batches() {
     out_bytes_.resize(kMostInBatch * stride_);
-    in_bytes_.resize(kMostInBatch * stride_);
+    in_bytes_ = std::make_unique_for_overwrite<std::byte[]>(kMostInBatch * kMostReceived);
+    received_.reserve(kMostInBatch * kMostInTrain);
     out_.resize(kMostInBatch * others_.size());
     auto next = out_.begin();
     for (std::size_t i = 0; i < kMostInBatch; ++i) {
@@ -210,7 +240,7 @@ void Socket::prepare_batches() {
             message.msg_iov = &out_parts_[i];
             message.msg_iovlen = 1;
         }
-        in_parts_[i] = {&in_bytes_[i * stride_], payload_limit_ + 1};
+        in_parts_[i] = {&in_bytes_[i * kMostReceived], kMostReceived};
         in_[i].msg_hdr.msg_iov = &in_parts_[i];
         in_[i].msg_hdr.msg_iovlen = 1;
     }
@@ -219,14 +249,14 @@ void Socket::prepare_batches() {
 // ---- Sending
 
 bool Socket::send(std::span<const std::byte> datagram) noexcept {
-    if (queued_ != 0) flush();
+    flush();
     if (others_.size() == 1) return send_one(others_.front(), datagram);
     queue(datagram);
     return flush() == 0;
 }
 
 bool Socket::send_to(unsigned node, std::span<const std::byte> datagram) noexcept {
-    if (queued_ != 0) flush();
+    flush();
     return send_one(nodes_.empty() ? others_.front() : nodes_[node], datagram);
 }
 
@@ -262,10 +292,19 @@ void Socket::queue(std::span<const std::byte> datagram) noexcept {
     if (++queued_ == kMostInBatch) flush();
 }
 
-std::size_t Socket::flush() noexcept {
-    const std::size_t end = queued_ * others_.size();
+std::size_t Socket::send_queued() noexcept {
+    const std::size_t count = std::exchange(queued_, 0);
     const std::uint64_t sent_before = counters_.sent;
-    queued_ = 0;
+    if (trains_ && count > 1) {
+        flush_in_trains(count);
+    } else {
+        flush_singly(count);
+    }
+    return count * others_.size() - static_cast<std::size_t>(counters_.sent - sent_before);
+}
+
+void Socket::flush_singly(std::size_t count) noexcept {
+    const std::size_t end = count * others_.size();
     for (std::size_t at = 0; at < end;) {
         const int sent =
             ::sendmmsg(handle(), &out_[at], static_cast<unsigned>(end - at), MSG_DONTWAIT);
@@ -273,16 +312,67 @@ std::size_t Socket::flush() noexcept {
             counters_.sent += static_cast<unsigned>(sent);
             at += static_cast<std::size_t>(sent);
         } else if (errno != EINTR) {
-            if (note_not_sent(end - at)) break;
+            if (note_not_sent(end - at)) return;
             ++at;
         }
     }
-    return end - static_cast<std::size_t>(counters_.sent - sent_before);
+}
+
+/// How many of those queued can leave in one piece: of one length but the last, which may be shorter.
+std::size_t Socket::train_from(std::size_t first, std::size_t end) const noexcept {
+    const std::size_t length = out_parts_[first].iov_len;
+    end = std::min(end, first + kMostReceived / std::max<std::size_t>(length, 1));
+    std::size_t next = first + 1;
+    while (next < end && out_parts_[next].iov_len == length) ++next;
+    if (next < end && out_parts_[next].iov_len < length && out_parts_[next].iov_len != 0) ++next;
+    return next - first;
+}
+
+void Socket::flush_in_trains(std::size_t count) noexcept {
+    for (std::size_t at = 0; at < count;) {
+        const std::size_t length = train_from(at, count);
+        for (const sockaddr_in& to : others_) send_train(to, at, length);
+        at += length;
+    }
+}
+
+/// What the host refuses in one piece goes singly, now and later.
+void Socket::send_train(const sockaddr_in& to, std::size_t first, std::size_t count) noexcept {
+    if (trains_ && count > 1) {
+        if (send_in_one_piece(to, first, count)) return;
+        trains_ = false;
+    }
+    for (std::size_t i = first; i < first + count; ++i) {
+        send_one(to, {static_cast<const std::byte*>(out_parts_[i].iov_base), out_parts_[i].iov_len});
+    }
+}
+
+/// False if the host cannot do that.
+bool Socket::send_in_one_piece(const sockaddr_in& to, std::size_t first,
+                               std::size_t count) noexcept {
+    alignas(cmsghdr) std::array<std::byte, CMSG_SPACE(sizeof(std::uint16_t))> control{};
+    msghdr message{};
+    message.msg_name = writable(&to);
+    message.msg_namelen = sizeof to;
+    message.msg_iov = &out_parts_[first];
+    message.msg_iovlen = count;
+    message.msg_control = control.data();
+    message.msg_controllen = control.size();
+    say_length(message, static_cast<std::uint16_t>(out_parts_[first].iov_len));
+    while (::sendmsg(handle(), &message, MSG_DONTWAIT) < 0) {
+        if (errno == EINTR) continue;
+        if (is_refusal_of_trains(errno)) return false;
+        note_not_sent(count);
+        return true;
+    }
+    counters_.sent += count;
+    return true;
 }
 
 // ---- Receiving
 
 Socket::Datagrams Socket::receive() noexcept {
+    received_.clear();
     const std::size_t count = in_a_row_ < kInARowForMany ? receive_one() : receive_many();
     if (count == 0) {
         in_a_row_ = 0;
@@ -291,20 +381,17 @@ Socket::Datagrams Socket::receive() noexcept {
     } else {
         in_a_row_ = std::min(in_a_row_ + 1, kInARowForMany);
     }
-    counters_.received += count;
-    for (std::size_t i = 0; i < count; ++i) {
-        if (received_[i].size() > payload_limit_) ++counters_.oversized;
-    }
-    return {received_.data(), count};
+    counters_.received += received_.size();
+    return received_;
 }
 
 std::size_t Socket::receive_one() noexcept {
-    const ssize_t size = ::recv(handle(), in_bytes_.data(), payload_limit_ + 1, MSG_DONTWAIT);
+    const ssize_t size = ::recv(handle(), in_bytes_.get(), kMostReceived, MSG_DONTWAIT);
     if (size < 0) {
         note_receive_error();
         return 0;
     }
-    received_[0] = {in_bytes_.data(), static_cast<std::size_t>(size)};
+    cut({in_bytes_.get(), static_cast<std::size_t>(size)});
     return 1;
 }
 
@@ -315,9 +402,21 @@ std::size_t Socket::receive_many() noexcept {
         return 0;
     }
     for (std::size_t i = 0; i < static_cast<std::size_t>(count); ++i) {
-        received_[i] = {&in_bytes_[i * stride_], in_[i].msg_len};
+        cut({&in_bytes_[i * kMostReceived], in_[i].msg_len});
     }
     return static_cast<std::size_t>(count);
+}
+
+/// The datagrams that the host gave in one piece, each as long as it says. What follows the last of a train
+/// is nobody's, and goes to the reader as it is.
+void Socket::cut(std::span<std::byte> bytes) noexcept {
+    for (std::size_t i = 1;; ++i) {
+        const std::size_t length = i < kMostInTrain ? length_of_first(bytes) : bytes.size();
+        received_.push_back(bytes.first(length));
+        if (length > payload_limit_) ++counters_.oversized;
+        bytes = bytes.subspan(length);
+        if (bytes.empty()) return;
+    }
 }
 
 void Socket::note_receive_error() noexcept {

@@ -33,19 +33,25 @@ inline void require(bool right, const char* what) {
     if (!right) throw std::logic_error(what);
 }
 
-template <template <class> class BoardOf, bool Replicated>
+template <template <class> class BoardOf, bool Replicated, bool Far = false>
 struct Kind {
-    using Memory = PlainMemory<Replicated>;
+    using Memory = PlainMemory<Replicated, Far>;
     using Board = BoardOf<Memory>;
     static constexpr bool kIsInline = Board::kInlineBytes != 0;
+    static constexpr bool kIsFar = Far;
+    static constexpr unsigned kSlots = Far ? kFarSlots : kNearSlots;
+    /// Messages for which there is room when all before were taken, and no answer came.
+    static constexpr unsigned kCertain = Far ? kFarSlots / 2 + 1 : kNearSlots;
     static constexpr Layout kLayout = kIsInline ? Layout::inline_slots : Layout::paper;
-    static constexpr const char* kName = kIsInline    ? Replicated ? "inline_replicated" : "inline"
+    static constexpr const char* kName = Far          ? "inline_far"
+                                         : kIsInline  ? Replicated ? "inline_replicated" : "inline"
                                          : Replicated ? "paper_replicated"
                                                       : "paper";
 };
 
-inline Geometry geometry_of(Layout layout, unsigned ranks) {
+inline Geometry geometry_of(Layout layout, unsigned ranks, bool is_far = false) {
     rmem::RingConfig config;
+    config.link = is_far ? rmem::LinkKind::udp : rmem::LinkKind::direct;
     config.ranks = config.nodes = ranks;
     config.user_bytes = 0;
     return {config, {layout, kMinDataBytes}};
@@ -61,7 +67,7 @@ public:
     explicit Ranks(unsigned ranks, Seen seen = Seen::at_once)
         : ranks_(ranks),
           seen_(seen),
-          geometry_(geometry_of(K::kLayout, ranks)),
+          geometry_(geometry_of(K::kLayout, ranks, K::kIsFar)),
           banks_(ranks, geometry_.region_bytes(), seen),
           life_(ranks, 1),
           pairs_(std::size_t{ranks} * ranks),
@@ -96,9 +102,9 @@ public:
         const Pair& p = pair(from, to);
         require(!room || p.tx_open, "there is no room at who has not opened");
         if (!K::kIsInline || !p.tx_open) return room;
-        require(!room || p.sent.size() < kSlots, "there is no room for a ninth message");
+        require(!room || p.sent.size() < K::kSlots, "there is no room beyond the last slot");
         // Whoever has taken so many has told, without being asked.
-        const bool told = p.sent.size() + told_every() <= kSlots && saw_all;
+        const bool told = p.sent.size() + told_every() <= K::kSlots && saw_all;
         require(room || !told, "there is room after the receiver has taken what it was sent");
         return room;
     }

@@ -92,6 +92,7 @@ private:
             case SectionType::ask: return use(udp::Ask(section));
             case SectionType::vector: return use(udp::Vector(section));
             case SectionType::chunk: return use(udp::Chunk(section));
+            case SectionType::padding: return;
         }
     }
 

@@ -215,7 +215,7 @@ private:
                             : geometry_.bell(owner, writer)}) {
                     mark(word, kWordBytes, is_mine);
                 }
-                for (unsigned i = 0; !paper && i < billboard::kSlots; ++i) {
+                for (unsigned i = 0; !paper && i < geometry_.fifo_slots(); ++i) {
                     mark(geometry_.slots(owner, writer) + i * kLineBytes, kHalf, is_mine);
                     mark(geometry_.tails(owner, writer) + i * kHalf, kHalf, is_mine);
                 }
@@ -295,7 +295,7 @@ private:
         put(geometry_.filled(s, buffer), some_length());
         // The next that rank 0 takes is one of those that it has not told to have consumed.
         const std::uint32_t count = get(geometry_.consumed(s, kMe)) + choices_.below(5);
-        const unsigned place = choices_.below(2) == 0 ? 0 : choices_.below(billboard::kSlots);
+        const unsigned place = choices_.below(2) == 0 ? 0 : choices_.below(geometry_.fifo_slots());
         const std::size_t slot = geometry_.slots(kMe, s) + place * kLineBytes;
         const unsigned kind = choices_.below(16) == 0 ? choices_.below(8) : choices_.below(3);
         std::uint32_t low = buffer;
@@ -361,6 +361,7 @@ public:
     using Ring = rmem::Ring;
     using Membership = rmem::Membership;
     static constexpr bool kReplicated = Replicated;
+    static constexpr bool kFar = false;
     static constexpr bool kHasDescriptors = true;
 
     HostileMemory(Membership&, const Options& options) : bank_(*options.bank) {}

@@ -111,10 +111,11 @@ private:
     std::minstd_rand chance_;
 };
 
-template <bool Replicated>
+template <bool Replicated, bool Far = false>
 class PlainMemory {
 public:
     static constexpr bool kReplicated = Replicated;
+    static constexpr bool kFar = Far;
     static constexpr bool kHasDescriptors = false;
 
     PlainMemory(PlainBanks& banks, unsigned rank) : banks_(&banks), rank_(rank) {}
