@@ -339,14 +339,17 @@ void UdpMemory::progress() {
 /// A program that sends on and on need not ask for datagrams between any two of its messages. That it waits for one shows
 /// when it asks twice.
 void UdpMemory::run_between_sends() {
-    if (gathers_ && rmem::now_ns() - ran_ns_ < udp::kLazyNs) return;
+    if (gathers_) {
+        const std::int64_t now = rmem::now_ns();
+        if (now - ran_ns_ < udp::kLazyNs) return;
+        ran_ns_ = now;
+    }
     run_engine(udp::Engine::Leaving::what_is_due);
 }
 
 void UdpMemory::run_engine(udp::Engine::Leaving leaving) {
     if (helper_) helper_->attend();
     engine_->run(leaving);
-    ran_ns_ = rmem::now_ns();
 }
 
 Step UdpMemory::wait(Deadline deadline) {

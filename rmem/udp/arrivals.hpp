@@ -46,6 +46,7 @@ public:
     Punctuality& punctuality() noexcept { return punctuality_; }
     const Punctuality& punctuality() const noexcept { return punctuality_; }
     /// Bounds that were broken since this was asked last; few are kept.
+    bool has_violations() const noexcept { return !violations_.empty(); }
     std::vector<BoundViolation> take_violations() { return std::exchange(violations_, {}); }
     /// Whether anything was applied since this was asked last.
     bool take_news() noexcept { return std::exchange(any_, false); }

@@ -127,15 +127,13 @@ bool Engine::is_member() const noexcept {
 // ---- Running ------------------------------------------------------------------------------------
 
 bool Engine::run(Leaving leaving) {
-    std::vector<BoundViolation> violations;
-    ViolationHook hook;
-    {
-        const std::unique_lock lock(mutex_, std::try_to_lock);
-        if (!lock.owns_lock()) return false;
-        run_locked(leaving, now_ns());
-        violations = arrivals_.take_violations();
-        if (!violations.empty()) hook = hook_;
-    }
+    std::unique_lock lock(mutex_, std::try_to_lock);
+    if (!lock.owns_lock()) return false;
+    run_locked(leaving, now_ns());
+    if (!arrivals_.has_violations()) return true;
+    const std::vector<BoundViolation> violations = arrivals_.take_violations();
+    const ViolationHook hook = hook_;
+    lock.unlock();
     if (!hook) return true;
     for (const BoundViolation& violation : violations) hook(violation);
     return true;
@@ -144,18 +142,30 @@ bool Engine::run(Leaving leaving) {
 void Engine::run_locked(Leaving leaving, std::int64_t now) {
     arrivals_.punctuality().begin(now);
     leave(leaving, now);  // before anything is waited for
-    receive(now);
-    arrivals_.apply_due(now);
+    if (receive(now) || now >= idle_until_ns_ || has_calls()) {
+        do_what_is_due(now);
+        leave(leaving, now);
+        idle_until_ns_ = due_ns();
+    }
+    arrivals_.punctuality().end();
+}
+
+/// Whether other programs of this host want something.
+bool Engine::has_calls() const noexcept {
     // relaxed is enough: who is not seen now rings the bell, or is seen by keep()
+    return board_.roll.load(std::memory_order_relaxed) != roll_seen_ || !outbox_.clients().empty();
+}
+
+void Engine::do_what_is_due(std::int64_t now) {
+    arrivals_.apply_due(now);
+    // relaxed is enough: as said in has_calls()
     if (board_.roll.load(std::memory_order_relaxed) != roll_seen_) keep_roster(now);
     if (!outbox_.clients().empty()) outbox_.take_logs(false, now);
     if (now >= outbox_.due_ns()) outbox_.on_time(now);
     if (now >= core_.due_ns()) core_.on_tick(now);
-    leave(leaving, now);
     const bool own_changed = outbox_.settle();
     if (arrivals_.take_news() || own_changed) wake_programs();
     if (now >= next_keep_ns_) keep(now);
-    arrivals_.punctuality().end();
 }
 
 void Engine::leave(Leaving leaving, std::int64_t now) {
@@ -163,20 +173,25 @@ void Engine::leave(Leaving leaving, std::int64_t now) {
     socket_.flush();
 }
 
-void Engine::receive(std::int64_t now) {
+/// True if anything came.
+bool Engine::receive(std::int64_t now) {
+    bool any = false;
     for (auto held = faults_.next(now); !held.empty(); held = faults_.next(now)) {
         core_.on_datagram(held, now);
+        any = true;
     }
     for (unsigned i = 0; i < kMostReceives; ++i) {
         const auto datagrams = socket_.receive();
-        if (datagrams.empty()) return;
+        if (datagrams.empty()) return any;
+        any = true;
         for (const auto datagram : datagrams) {
             if (faults_.empty() || faults_.pass(datagram, now)) core_.on_datagram(datagram, now);
         }
         // One that came alone may be what the program waits for: to ask for more would make it wait longer.
-        if (datagrams.size() == 1) return;
+        if (datagrams.size() == 1) return true;
         now = now_ns();
     }
+    return any;
 }
 
 std::int64_t Engine::due_ns() const noexcept {
@@ -238,11 +253,13 @@ std::size_t Engine::most_group_bytes() {
 
 bool Engine::put(const LogRecord& record, const void* words) {
     const std::lock_guard lock(mutex_);
+    idle_until_ns_ = 0;
     return outbox_.put(record, words, record.written_ns);
 }
 
 bool Engine::commit() {
     const std::lock_guard lock(mutex_);
+    idle_until_ns_ = 0;
     outbox_.commit(now_ns());
     if (outbox_.gathers()) return true;
     socket_.flush();
@@ -334,6 +351,7 @@ void Engine::enroll(unsigned rank, std::uint32_t incarnation, bool joined) {
     const std::lock_guard lock(mutex_);
     // relaxed is enough: this process alone changes it
     own_life_ = joined ? board_.life.load(std::memory_order_relaxed) : 0;
+    idle_until_ns_ = 0;
     write_roster(rank, incarnation, joined, now_ns());
 }
 

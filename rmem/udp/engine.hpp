@@ -102,7 +102,9 @@ private:
 
     void run_locked(Leaving leaving, std::int64_t now);
     void leave(Leaving leaving, std::int64_t now);
-    void receive(std::int64_t now);
+    bool receive(std::int64_t now);
+    bool has_calls() const noexcept;
+    void do_what_is_due(std::int64_t now);
     void keep(std::int64_t now);
     void keep_roster(std::int64_t now);
     void write_roster(unsigned rank, std::uint32_t incarnation, bool joined, std::int64_t now);
@@ -134,6 +136,7 @@ private:
     std::uint32_t own_life_ =
         0;  ///< of the node, in which the rank that runs it has opened; 0: none
     std::int64_t next_keep_ns_ = 0;
+    std::int64_t idle_until_ns_ = 0;  ///< nothing is due before, if nothing comes and nothing is written
     std::atomic<bool> is_member_{false};
     std::atomic<bool> sleeps_{false};
     ViolationHook hook_;
