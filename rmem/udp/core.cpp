@@ -177,7 +177,8 @@ void Core::on_admit(const Header& header, const Admit& admit, std::int64_t now) 
     const unsigned node = header.origin;
     if (is_connected(node, header.incarnation)) {
         // It had ended this node meanwhile, and does not keep what is still missing.
-        if (!is_member_ && admit.first > exchange_->applied(node) + 1) next_life(now);
+        if (!is_member_ && admit.first > exchange_->applied(node) + 1) return next_life(now);
+        others_[node].has_admitted = true;
         return;
     }
     // What it wrote while it counted as dead here is not kept for this life. Of two members the views say who goes.
@@ -189,6 +190,7 @@ void Core::on_admit(const Header& header, const Admit& admit, std::int64_t now) 
     if (admit.first > 1 && is_member_) return drop_out(now);
     if (admit.first > 1 && taker_->parts_here() != 0) return next_life(now);
     connect(node, header.incarnation, admit.first, now);
+    others_[node].has_admitted = is_connected(node, header.incarnation);
     if (exchange_->out().newest() != 0) send_admit(node, admit.cookie, now);
 }
 
@@ -479,8 +481,9 @@ void Core::send_join(std::int64_t now) {
     joined_at_ns_ = now;
     ++counters_.joins_sent;
     Join join{cookie_, {}};
+    // Who takes a stream because it heard the other's join may not have been heard itself: that counts for nothing.
     for (unsigned node = 0; node < others_.size(); ++node) {
-        if (exchange_->takes(node)) join.admitted_by.insert(node);
+        if (exchange_->takes(node) && others_[node].has_admitted) join.admitted_by.insert(node);
     }
     exchange_->begin_other(now).add_join(join);
     exchange_->send_other(now);

@@ -135,9 +135,10 @@ private:
         std::uint64_t admitted_from = 0;  ///< of the own stream, it counts as a receiver
         std::int64_t heard_joining_ns = -1;
         std::uint32_t socket_room = 0;
-        bool had_me = false;  ///< its view once had this node's life
-        bool ended = false;   ///< that life is over here
-        bool served = false;  ///< it joins, and has parts of the bank from this node
+        bool has_admitted = false;  ///< it has said from where on this node's life gets its stream
+        bool had_me = false;        ///< its view once had this node's life
+        bool ended = false;         ///< that life is over here
+        bool served = false;        ///< it joins, and has parts of the bank from this node
     };
     /// A section that is dealt with once the exchange is through with its datagram.
     struct Pending {
