@@ -184,8 +184,10 @@ void Core::on_admit(const Header& header, const Admit& admit, std::int64_t now) 
     if (admit.first == 0) return is_member_ ? drop_out(now) : next_life(now);
     const unsigned node = header.origin;
     if (is_connected(node, header.incarnation)) {
-        // It had ended this node meanwhile, and does not keep what is still missing.
-        if (!is_member_ && admit.first > exchange_->applied(node) + 1) return next_life(now);
+        // It had ended this node meanwhile, or not met it before, and does not keep what is still missing.
+        if (admit.first > exchange_->applied(node) + 1) {
+            return is_member_ ? drop_out(now) : next_life(now);
+        }
         others_[node].has_admitted = true;
         return;
     }

@@ -100,7 +100,8 @@ bool Exchange::is_settled(unsigned node, std::int64_t now) const noexcept {
         if (has == ended.applied()) continue;
         if (has != Ended::kUnsaid || ended.heirs.contains(other)) return false;
         // It may never have taken that stream; it has not if there was none.
-        const bool was_none = ended.heirs.empty() && ended.applied() < config_.first_sequence;
+        const bool was_none =
+            ended.heirs.empty() && ended.stream->newest() < config_.first_sequence;
         if (!was_none && since < config_.hear_ns) return false;
     }
     return true;

@@ -15,6 +15,8 @@
 /// Thread safety: none; programs of one world.
 
 #include "simulator/hunt/findings.hpp"
+#include "simulator/hunt/scenario.hpp"
+#include "simulator/hunt/sights.hpp"
 #include "simulator/hunt/link_checker.hpp"
 
 #include <cstddef>
