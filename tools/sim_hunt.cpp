@@ -147,8 +147,8 @@ void hunt(const HuntCommand& command) {
     if (command.json) {
         show_json(json_of(result, seconds));
     } else {
-        std::string text = met_text(result) + "\n" +
-                           failures_text(result, plan.subject, !command.no_shrink);
+        std::string text =
+            met_text(result) + "\n" + failures_text(result, plan.subject, !command.no_shrink);
         for (const std::string& name : never_met) {
             text += fmt::format("never met: {}; run more seeds\n", name);
         }

@@ -97,8 +97,10 @@ std::string scenario_text(const simulator::Scenario& s) {
 std::string scenario_text(const simulator::udp::Scenario& s) {
     const simulator::Weather& weather = s.weather;
     std::string text = fmt::format(
-        "seed {}: {} nodes, {} messages, {} key; history {} batches, socket {} datagrams of {} B, first "
-        "sequence {}; network: {} to {} us, of a thousand datagrams {} lost, {} doubled, {} damaged\n",
+        "seed {}: {} nodes, {} messages, {} key; history {} batches, socket {} datagrams of {} B, "
+        "first "
+        "sequence {}; network: {} to {} us, of a thousand datagrams {} lost, {} doubled, {} "
+        "damaged\n",
         s.text(), s.nodes, s.messages, s.has_key ? "with a" : "no", s.most_batches, s.socket_room,
         s.payload, s.first_sequence, weather.delay_ns / 1000,
         (weather.delay_ns + weather.jitter_ns) / 1000, weather.lost, weather.doubled,

@@ -224,7 +224,7 @@ private:
     std::int64_t joined_at_ns_ = kLongAgo;  ///< when the last was sent
     std::int64_t joining_since_ns_ = 0;
     std::optional<Welcomed> welcomed_;
-    MemberLife parts_from_;    ///< whose bank the parts are of that are here
+    MemberLife parts_from_;      ///< whose bank the parts are of that are here
     bool must_restart_ = false;  ///< among them are words that may be another ring's
     std::optional<SnapshotTaker> taker_;
 

@@ -184,8 +184,8 @@ private:
         RoundTrip round_trip;
         std::unique_ptr<InStream> in;  ///< null: no member
         bool is_held = false;
-        std::uint64_t acked = 0;       ///< what it was told that we have
-        Ended ended;                   ///< its former life
+        std::uint64_t acked = 0;  ///< what it was told that we have
+        Ended ended;              ///< its former life
         std::int64_t heard_ns = 0;
         std::int64_t heard_sent_ns = 0;  ///< the send time of its newest datagram
         unsigned asks_after = 0;  ///< so many members come before this node behind it in the ring

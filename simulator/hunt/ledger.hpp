@@ -15,9 +15,9 @@
 /// Thread safety: none; programs of one world.
 
 #include "simulator/hunt/findings.hpp"
+#include "simulator/hunt/link_checker.hpp"
 #include "simulator/hunt/scenario.hpp"
 #include "simulator/hunt/sights.hpp"
-#include "simulator/hunt/link_checker.hpp"
 
 #include <cstddef>
 #include <cstdint>

@@ -16,7 +16,7 @@ namespace simulator {
 
 struct SeedText {
     std::uint64_t seed = 0;
-    std::optional<unsigned> messages;            ///< if not as many as the seed has
+    std::optional<unsigned> messages;             ///< if not as many as the seed has
     std::optional<std::vector<unsigned>> faults;  ///< places, if not all
 
     /// `most_faults`: that a seed has.

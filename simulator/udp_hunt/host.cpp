@@ -48,8 +48,7 @@ rmem::udp::CoreConfig Host::config(std::int64_t now) const {
     config.exchange.node = static_cast<std::uint16_t>(node_);
     config.exchange.nodes = scenario_.nodes;
     config.exchange.ring = 0x1234;
-    config.exchange.incarnation =
-        static_cast<std::uint64_t>(kWallNs + clock_.wall_offset_ns + now);
+    config.exchange.incarnation = static_cast<std::uint64_t>(kWallNs + clock_.wall_offset_ns + now);
     config.exchange.salt = config.exchange.incarnation * 77 + node_;
     config.exchange.bank_bytes = kBankWords * rmem::kWordBytes;
     config.exchange.payload = scenario_.payload;

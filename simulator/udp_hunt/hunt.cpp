@@ -21,8 +21,9 @@ namespace simulator::udp {
 namespace {
 
 constexpr std::int64_t kMillisecond = 1'000'000;
-constexpr std::uint64_t kMostActsAtOnce = 100'000;  // without time going on: it goes round and round
-constexpr unsigned kMostDatagramsASecond = 200;     // of a node when all is quiet
+constexpr std::uint64_t kMostActsAtOnce =
+    100'000;                                     // without time going on: it goes round and round
+constexpr unsigned kMostDatagramsASecond = 200;  // of a node when all is quiet
 
 rmem::udp::Authenticator authenticator_for(const Scenario& scenario) {
     if (!scenario.has_key) return {};
@@ -184,7 +185,8 @@ void Run::run_for(std::int64_t span_ns) {
         }
         check_windows();
     }
-    if (acts_ >= kMostActsAtOnce) findings_.violate("a core is due again and again, at one instant");
+    if (acts_ >= kMostActsAtOnce)
+        findings_.violate("a core is due again and again, at one instant");
     now_ = std::max(now_, until);
 }
 
@@ -198,7 +200,8 @@ void Run::deliver() {
             continue;
         }
         const bool fits = to.receive(std::move(arrival->bytes));
-        trace_.note(now_, arrival->to, fits ? "arrived" : "overflowed", arrival->from, arrival->number);
+        trace_.note(now_, arrival->to, fits ? "arrived" : "overflowed", arrival->from,
+                    arrival->number);
         if (!fits) findings_.saw(Sight::socket_overflow);
     }
 }
@@ -335,10 +338,9 @@ void Run::cut(const Fault& fault) {
         for (unsigned to = 0; to < scenario_.nodes; ++to) {
             const bool apart = (fault.other >> from & 1U) != (fault.other >> to & 1U);
             const bool is_hit =
-                fault.kind == FaultKind::cut_one_way
-                    ? from == fault.target && to == fault.other
-                    : fault.kind == FaultKind::cut_off ? (from == fault.target) != (to == fault.target)
-                                                       : apart;
+                fault.kind == FaultKind::cut_one_way ? from == fault.target && to == fault.other
+                : fault.kind == FaultKind::cut_off ? (from == fault.target) != (to == fault.target)
+                                                   : apart;
             if (from != to && is_hit) links.emplace_back(from, to);
         }
     }

@@ -70,16 +70,17 @@ void Ledger::check_quiet(const std::vector<std::span<const std::uint32_t>>& bank
         for (std::size_t word = 0; word < last_.size(); ++word) {
             const std::uint32_t value = banks[node][word];
             if (value != banks[0][word]) {
-                return findings_.violate(fmt::format("at quiet, word {} is {} at node {} and {} at node 0",
-                                                     word, value, node, banks[0][word]));
+                return findings_.violate(
+                    fmt::format("at quiet, word {} is {} at node {} and {} at node 0", word, value,
+                                node, banks[0][word]));
             }
             const bool is_written =
                 value == 0 || (value < written_.size() && written_[value].place == word);
             if (!is_written || (nothing_ended && value != last_[word])) {
-                return findings_.violate(
-                    fmt::format("at quiet, word {} is {} at node {}, {} {}", word, value, node,
-                                is_written ? "the last written was" : "which nobody wrote there; the last was",
-                                last_[word]));
+                return findings_.violate(fmt::format(
+                    "at quiet, word {} is {} at node {}, {} {}", word, value, node,
+                    is_written ? "the last written was" : "which nobody wrote there; the last was",
+                    last_[word]));
             }
         }
     }

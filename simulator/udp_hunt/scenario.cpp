@@ -11,8 +11,8 @@ namespace simulator::udp {
 namespace {
 
 constexpr std::array<const char*, kFaultKinds> kNames = {
-    "lose",      "duplicate", "delay", "corrupt", "clog", "cut-one-way", "cut-off", "partition",
-    "kill",      "leave",     "restart", "late",  "slow-reader", "stall", "flood"};
+    "lose", "duplicate", "delay",   "corrupt", "clog",        "cut-one-way", "cut-off", "partition",
+    "kill", "leave",     "restart", "late",    "slow-reader", "stall",       "flood"};
 
 constexpr std::int64_t kMicrosecond = 1'000;
 constexpr std::int64_t kMillisecond = 1'000'000;
@@ -111,9 +111,8 @@ Scenario Scenario::of_seed(std::uint64_t seed) {
     mixture.cuts = random.below(4) != 0;
     mixture.ends = random.below(4) != 0;
     for (unsigned i = 0; i < kFaults; ++i) s.faults.push_back(fault_for(s, mixture, random));
-    std::stable_sort(s.faults.begin(), s.faults.end(), [](const Fault& a, const Fault& b) {
-        return a.at_message < b.at_message;
-    });
+    std::stable_sort(s.faults.begin(), s.faults.end(),
+                     [](const Fault& a, const Fault& b) { return a.at_message < b.at_message; });
     return s;
 }
 

@@ -43,12 +43,13 @@ const char* name_of(FaultKind kind) noexcept;
 
 struct Fault {
     FaultKind kind = FaultKind::lose;
-    unsigned target = 0;        ///< node
-    unsigned other = 0;         ///< cut_one_way, clog: the node that hears nothing; partition: nodes as bits
-    unsigned at_message = 0;    ///< once so many have been written, or tried
-    unsigned chance = 0;        ///< of a thousand datagrams
-    std::int64_t time_ns = 0;   ///< how long
-    bool comes_back = true;     ///< kill, leave: started again, after time_ns; else at the end
+    unsigned target = 0;  ///< node
+    unsigned other =
+        0;  ///< cut_one_way, clog: the node that hears nothing; partition: nodes as bits
+    unsigned at_message = 0;   ///< once so many have been written, or tried
+    unsigned chance = 0;       ///< of a thousand datagrams
+    std::int64_t time_ns = 0;  ///< how long
+    bool comes_back = true;    ///< kill, leave: started again, after time_ns; else at the end
 };
 
 /// Of a node: no two clocks agree.
@@ -67,14 +68,14 @@ struct Scenario {
     unsigned messages = kMessages;
     unsigned nodes = 2;
     bool has_key = true;
-    std::uint32_t most_batches = 64;   ///< of a history and window
-    std::uint32_t socket_room = 256;   ///< datagrams
+    std::uint32_t most_batches = 64;  ///< of a history and window
+    std::uint32_t socket_room = 256;  ///< datagrams
     std::size_t payload = 1472;
     std::uint64_t first_sequence = 1;  ///< of every stream
     std::int64_t pause_ns = 0;         ///< between two messages, at most
     Weather weather;
     std::array<HostClock, kMostNodes> clocks{};
-    std::vector<Fault> faults;  ///< in the order of at_message
+    std::vector<Fault> faults;                  ///< in the order of at_message
     std::optional<std::vector<unsigned>> kept;  ///< of the seed's faults, if not all
 
     static Scenario of_seed(std::uint64_t seed);

@@ -9,12 +9,23 @@ namespace simulator::udp {
 
 namespace {
 
-constexpr std::array<const char*, kSights> kNames = {
-    "overtaken datagrams", "socket overflows",  "back-pressure",       "gaps asked for",
-    "repairs",             "probes",            "given of the dead",   "messages in parts",
-    "joined in traffic",   "members given up",  "dropped nodes",       "two rings",
-    "refused datagrams",   "replayed datagrams", "numbers wrapped",    "runs with a key",
-    "runs without a key"};
+constexpr std::array<const char*, kSights> kNames = {"overtaken datagrams",
+                                                     "socket overflows",
+                                                     "back-pressure",
+                                                     "gaps asked for",
+                                                     "repairs",
+                                                     "probes",
+                                                     "given of the dead",
+                                                     "messages in parts",
+                                                     "joined in traffic",
+                                                     "members given up",
+                                                     "dropped nodes",
+                                                     "two rings",
+                                                     "refused datagrams",
+                                                     "replayed datagrams",
+                                                     "numbers wrapped",
+                                                     "runs with a key",
+                                                     "runs without a key"};
 
 }  // namespace
 

@@ -17,8 +17,8 @@ enum class Sight : std::uint8_t {
     asked,            ///< a node asked for batches that it lacked
     repaired,
     probed,
-    given,           ///< batches of the dead went from one survivor to another
-    in_parts,        ///< a message went in several batches
+    given,              ///< batches of the dead went from one survivor to another
+    in_parts,           ///< a message went in several batches
     joined_in_traffic,  ///< a bank was taken while others wrote
     died,               ///< a member was given up
     dropped,            ///< a node learnt that it was, and began a new life

@@ -16,14 +16,16 @@ using rmem::udp::SectionType;
 
 std::string nodes_of(const rmem::udp::NodeSet& set) {
     std::string text;
-    set.for_each([&](unsigned node) { text += fmt::format("{}{}", text.empty() ? "" : ".", node); });
+    set.for_each(
+        [&](unsigned node) { text += fmt::format("{}{}", text.empty() ? "" : ".", node); });
     return text.empty() ? "none" : text;
 }
 
 std::string describe_status(const Section& section) {
     const auto status = rmem::udp::entry_of<rmem::udp::Status>(section);
     constexpr std::array<const char*, 4> kStates = {"nothing", "joining", "member", "leaving"};
-    return fmt::format("status({} ring {} view {})", kStates.at(static_cast<std::size_t>(status.state)),
+    return fmt::format("status({} ring {} view {})",
+                       kStates.at(static_cast<std::size_t>(status.state)),
                        status.ring_life % 1'000'000'000'000, nodes_of(status.view));
 }
 
@@ -54,9 +56,8 @@ std::string describe(const Section& section) {
         case SectionType::echo: return "echo";
         case SectionType::status: return describe_status(section);
         case SectionType::join:
-            return fmt::format(
-                "join(admitted by {})",
-                nodes_of(rmem::udp::entry_of<rmem::udp::Join>(section).admitted_by));
+            return fmt::format("join(admitted by {})",
+                               nodes_of(rmem::udp::entry_of<rmem::udp::Join>(section).admitted_by));
         case SectionType::welcome: {
             const rmem::udp::Welcome welcome(section);
             return fmt::format("welcome({} ring {} view {})", welcome.joiner().node,
@@ -79,7 +80,8 @@ std::string describe(const Section& section) {
 }  // namespace
 
 std::string trace_header() {
-    return fmt::format("{:>14} {:>4} {:<12} {:>5} {}\n", "time_us", "node", "event", "other", "detail");
+    return fmt::format("{:>14} {:>4} {:<12} {:>5} {}\n", "time_us", "node", "event", "other",
+                       "detail");
 }
 
 std::string describe(std::span<const std::byte> bytes, std::size_t payload) {
@@ -107,8 +109,8 @@ void Trace::note(std::int64_t now, unsigned node, const char* what, std::uint64_
     mix(other);
     mix(detail);
     if (!line_) return;
-    line_(fmt::format("{:>10}.{:03} {:>4} {:<12} {:>5} {}\n", now / 1000, now % 1000, node, what, other,
-                      detail));
+    line_(fmt::format("{:>10}.{:03} {:>4} {:<12} {:>5} {}\n", now / 1000, now % 1000, node, what,
+                      other, detail));
 }
 
 void Trace::note(std::int64_t now, unsigned node, const char* what, unsigned other,
@@ -118,8 +120,8 @@ void Trace::note(std::int64_t now, unsigned node, const char* what, unsigned oth
     mix(std::uint64_t{node} << 32 | other);
     for (const std::byte byte : datagram) mix(std::to_integer<std::uint64_t>(byte));
     if (!line_) return;
-    line_(fmt::format("{:>10}.{:03} {:>4} {:<12} {:>5} {}\n", now / 1000, now % 1000, node, what, other,
-                      describe(datagram, payload_)));
+    line_(fmt::format("{:>10}.{:03} {:>4} {:<12} {:>5} {}\n", now / 1000, now % 1000, node, what,
+                      other, describe(datagram, payload_)));
 }
 
 }  // namespace simulator::udp

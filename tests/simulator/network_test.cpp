@@ -36,8 +36,8 @@ TEST(Networks, bring_each_datagram_to_every_other_node_in_order) {
 }
 
 TEST(Networks, lose_double_damage_and_hold_up_as_many_as_told) {
-    Network network(2, 7,
-                    {.lost = 100, .doubled = 200, .corrupted = 50, .jitter_ns = 50'000, .late_ns = 100});
+    Network network(
+        2, 7, {.lost = 100, .doubled = 200, .corrupted = 50, .jitter_ns = 50'000, .late_ns = 100});
     for (unsigned i = 0; i < 10'000; ++i) network.post(0, datagram(1), i);
     const auto all = all_of(network, 1'000'000'000);
     const Network::Counts& counts = network.counts();

@@ -433,8 +433,7 @@ TEST(Core, that_took_a_stream_without_being_heard_is_told_again_from_where_it_co
     for (int i = 0; i < 5; ++i) ring.write_something(0);
     // Now it is heard, but does not hear that it was admitted behind what was written.
     hears_1 = true;
-    ASSERT_TRUE(ring.run_until([&] { return ring[0].core.exchange().takes(1); },
-                               8 * kJoinNs));
+    ASSERT_TRUE(ring.run_until([&] { return ring[0].core.exchange().takes(1); }, 8 * kJoinNs));
     hears_0 = true;
     ASSERT_TRUE(ring.run_until([&] { return ring.is_whole(); }, 2000 * kMillisecond))
         << ring.describe();
