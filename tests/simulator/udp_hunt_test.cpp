@@ -125,7 +125,8 @@ TEST(UdpScenarios, have_every_kind_of_fault_and_are_read_back_from_their_text) {
     }
     for (std::size_t i = 0; i < kFaultKinds; ++i) {
         const auto kind = static_cast<FaultKind>(i);
-        if (kind != FaultKind::restart) EXPECT_NE(met.at(i), 0U) << name_of(kind);
+        if (kind == FaultKind::restart) continue;  // follows from others
+        EXPECT_NE(met.at(i), 0U) << name_of(kind);
     }
     const Scenario less = Scenario::of_seed(77).with_messages(300).with_faults({2, 5, 19});
     EXPECT_EQ(less.text(), "77:messages=300,faults=2.5.19");
