@@ -137,9 +137,10 @@ bool Core::is_sponsor() const noexcept {
 void Core::on_join(const Header& header, const Join& join, std::int64_t now) {
     const unsigned node = header.origin;
     others_[node].heard_joining_ns = now;
-    if (is_member_ && others_[node].ended && others_[node].incarnation == header.incarnation) {
-        return send_refusal(node, join.cookie, now);
-    }
+    const bool is_over = others_[node].ended && others_[node].incarnation == header.incarnation;
+    if (is_over && is_member_) return send_refusal(node, join.cookie, now);
+    // An old join: what was applied of that life is not to be applied again.
+    if (is_over && others_[node].was_applied) return next_life(now);
     // Where many join at a time, answers to each join of each would be more than anybody can read.
     const bool knows = join.admitted_by.contains(me()) && is_connected(node, header.incarnation);
     if (!admit(node, header.incarnation, now)) return;
@@ -349,6 +350,7 @@ void Core::leave(unsigned node, std::int64_t now) {
     const bool has_written =
         exchange_->takes(node) && exchange_->applied(node) >= config_.exchange.first_sequence;
     const bool has_begun = exchange_->has_applied(node);
+    others_[node].was_applied |= has_begun;
     const bool was_member = view_.contains(node);
     exchange_->end(node, was_member ? view_ : NodeSet(), now);
     if (taker_) {
