@@ -146,9 +146,8 @@ void Core::on_join(const Header& header, const Join& join, std::int64_t now) {
     if (!admit(node, header.incarnation, now)) return;
     // Who has written already says itself from where on its stream is to be taken.
     const std::uint64_t first = config_.exchange.first_sequence;
-    if (header.newest == static_cast<std::uint32_t>(first - 1)) {
-        connect(node, header.incarnation, first, now);
-    }
+    const bool has_written = header.newest != static_cast<std::uint32_t>(first - 1);
+    if (!has_written) connect(node, header.incarnation, first, now);
     if (is_sponsor()) send_welcome(node, join, now);
     if (!knows) send_admit(node, join.cookie, now);
 }
@@ -227,7 +226,7 @@ void Core::advance_joining(std::int64_t now) {
         welcomed_.reset();
     }
     if (may_form(now)) return form(now);
-    if (welcomed_) leave_other_rings(now);
+    leave_other_rings(now);
     if (must_restart_) return next_life(now);
     if (!all_have_admitted()) return;
     if (exchange_->differs_from().contains(welcomed_->sponsor)) return next_life(now);
@@ -252,10 +251,9 @@ bool Core::is_of_ring(unsigned node) const noexcept {
 }
 
 void Core::leave_other_rings(std::int64_t now) {
-    for (unsigned node = 0; node < others_.size(); ++node) {
+    for (unsigned node = 0; welcomed_ && node < others_.size(); ++node) {
         const bool is_other = others_[node].ring_life != 0 && !is_of_ring(node);
         if (is_other && exchange_->takes(node)) leave(node, now);
-        if (!welcomed_) return;
     }
 }
 
