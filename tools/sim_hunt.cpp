@@ -11,7 +11,9 @@
 #include <string>
 
 #include "rmem/waiting.hpp"
+#include "simulator/hunt/hunt.hpp"
 #include "simulator/hunt/jobs.hpp"
+#include "simulator/udp_hunt/hunt.hpp"
 #include "tools/output.hpp"
 #include "tools/sim.hpp"
 
@@ -22,17 +24,21 @@ namespace {
 constexpr const char* kExamples = R"(
 A seed is four simulated ranks that exchange at least 2000 messages while at least 20 faults meet them:
 writes delayed, lost or repeated, cables cut, links clogged, processes stopped and killed, cards failing
-and coming back. Every event is checked; equal seeds are equal runs. The table says how often each fault
+and coming back. Every event is checked; equal seeds are equal runs. With --link udp a seed is two to five
+nodes of the udp link that write while datagrams are lost, doubled, overtaken, damaged and held up, links
+are cut one way or both, and nodes die, leave, come late and come back. The table says how often each fault
 was met; one that was never met fails the hunt, for it was not tested.
 
 Examples:
   rmem sim hunt --seeds 1000            seeds 1 to 1000, on all processors
   rmem sim hunt --seeds 100 --first 7   seeds 7 to 106
+  rmem sim hunt --link udp --seeds 1000 the protocol of the udp link
   rmem sim replay 42                    what happened in seed 42
 
 Exit codes: 0 nothing found, 1 something was found (or never met), 2 wrong command line.)";
 
 struct HuntCommand {
+    std::string link = "ring";
     std::uint64_t seeds = 1000;
     std::uint64_t first = 1;
     unsigned jobs = 0;
@@ -76,19 +82,18 @@ private:
 
 std::string met_text(const simulator::HuntResult& result) {
     Table table({"fault or sight", ">met"});
-    for (std::size_t i = 0; i < simulator::kFaultKinds; ++i) {
-        table.add({simulator::name_of(static_cast<simulator::FaultKind>(i)),
-                   fmt::format("{}", result.all.faults[i])});
+    for (std::size_t i = 0; i < result.kinds.faults.size(); ++i) {
+        table.add({result.kinds.faults[i], fmt::format("{}", result.all.faults.at(i))});
     }
-    for (std::size_t i = 0; i < simulator::kSights; ++i) {
-        table.add({simulator::name_of(static_cast<simulator::Sight>(i)),
-                   fmt::format("{}", result.all.sights[i])});
+    for (std::size_t i = 0; i < result.kinds.sights.size(); ++i) {
+        table.add({result.kinds.sights[i], fmt::format("{}", result.all.sights.at(i))});
     }
     return table.text();
 }
 
 /// The failing seeds, and of the first one what is left when all is left out that it does not need.
-std::string failures_text(const simulator::HuntResult& result, bool may_shrink) {
+std::string failures_text(const simulator::HuntResult& result, const simulator::Subject& subject,
+                          bool may_shrink) {
     std::string text;
     for (const simulator::FailedSeed& failed : result.failed) {
         text += fmt::format("seed {} (version {}, commit {}): {}\n", failed.seed, RMEM_VERSION,
@@ -97,12 +102,10 @@ std::string failures_text(const simulator::HuntResult& result, bool may_shrink) 
     const auto first = std::find_if(result.failed.begin(), result.failed.end(),
                                     [](const simulator::FailedSeed& f) { return !f.crashed; });
     if (first == result.failed.end() || !may_shrink) return text;
-    const auto small = simulator::shrink(simulator::Scenario::of_seed(first->seed));
     return text + fmt::format(
-                      "\nThe smallest form of the first one; a line for "
-                      "tests/simulator/seeds.txt once it is mended:\n"
-                      "  rmem sim replay {} --trace\n",
-                      small.text());
+                      "\nThe smallest form of the first one; a line for {} once it is mended:\n"
+                      "  rmem sim replay {} --link {} --trace\n",
+                      subject.seeds_file, subject.shrink(first->seed), subject.link);
 }
 
 nlohmann::json json_of(const simulator::HuntResult& result, double seconds) {
@@ -117,12 +120,11 @@ nlohmann::json json_of(const simulator::HuntResult& result, double seconds) {
     for (const auto& failed : result.failed) {
         json["failed"].push_back({{"seed", failed.seed}, {"sentence", failed.sentence}});
     }
-    for (std::size_t i = 0; i < simulator::kFaultKinds; ++i) {
-        json["faults"][simulator::name_of(static_cast<simulator::FaultKind>(i))] =
-            result.all.faults[i];
+    for (std::size_t i = 0; i < result.kinds.faults.size(); ++i) {
+        json["faults"][result.kinds.faults[i]] = result.all.faults.at(i);
     }
-    for (std::size_t i = 0; i < simulator::kSights; ++i) {
-        json["sights"][simulator::name_of(static_cast<simulator::Sight>(i))] = result.all.sights[i];
+    for (std::size_t i = 0; i < result.kinds.sights.size(); ++i) {
+        json["sights"][result.kinds.sights[i]] = result.all.sights.at(i);
     }
     if (result.all.hash != 0) json["hash"] = fmt::format("{:016x}", result.all.hash);
     return json;
@@ -130,6 +132,8 @@ nlohmann::json json_of(const simulator::HuntResult& result, double seconds) {
 
 void hunt(const HuntCommand& command) {
     simulator::HuntPlan plan;
+    plan.subject =
+        command.link == "udp" ? simulator::udp::subject() : simulator::billboard_subject();
     plan.first = command.first;
     plan.seeds = command.seeds;
     plan.jobs = command.jobs != 0 ? command.jobs : rmem::allowed_processors();
@@ -143,7 +147,8 @@ void hunt(const HuntCommand& command) {
     if (command.json) {
         show_json(json_of(result, seconds));
     } else {
-        std::string text = met_text(result) + "\n" + failures_text(result, !command.no_shrink);
+        std::string text =
+            met_text(result) + "\n" + failures_text(result, plan.subject, !command.no_shrink);
         for (const std::string& name : never_met) {
             text += fmt::format("never met: {}; run more seeds\n", name);
         }
@@ -165,6 +170,8 @@ void add_sim_hunt(CLI::App& sim) {
     CLI::App* command =
         sim.add_subcommand("hunt", "Look for faults: random traffic under random trouble");
     command->footer(kExamples);
+    command->add_option("--link", options->link, "ring: the billboard on it; udp: its protocol")
+        ->check(CLI::IsMember({"ring", "udp"}));
     command->add_option("--seeds", options->seeds, "How many")
         ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{1} << 40));
     command->add_option("--first", options->first, "The first one");

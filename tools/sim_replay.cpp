@@ -8,6 +8,8 @@
 #include <string>
 
 #include "simulator/hunt/hunt.hpp"
+#include "simulator/udp_hunt/hunt.hpp"
+#include "simulator/udp_hunt/trace.hpp"
 #include "tools/output.hpp"
 #include "tools/sim.hpp"
 
@@ -25,36 +27,50 @@ Events of a write: stored (by the process, into its card), sent (its bits go on 
 node's memory), returned (come round, removed), lost (nodes behind this one do not get it), repeated and
 stray (came by again, dropped), late (beyond the bound), delayed (by a fault). Others: started, ended,
 killed, stopped, continued, failed, joined (nodes), cut, mended (cables; value: ring 0 or 1).
+Of the udp link: time_us, node, event (sent, arrived, overflowed: its socket was full; wrote, applied; joined,
+dropped, came, left; a fault's name), the other node, and a number or what the datagram says.
 
 Examples:
   rmem sim replay 42                    its ring, its faults, and what it broke
   rmem sim replay 42 --trace            and every event
   rmem sim replay 42:messages=300,faults=2.5 --trace     as a failing hunt has printed it
+  rmem sim replay 42 --link udp --trace  a seed of rmem sim hunt --link udp
 
 Exit codes: 0 nothing broken, 1 something was, 2 wrong command line.)";
 
 struct ReplayCommand {
     std::string seed;
+    std::string link = "ring";
     bool trace = false;
 };
 
 /// Writes as it goes: a trace may have a million lines.
-class TraceWriter final : public rmem::sim::Observer {
+class LineWriter {
 public:
-    TraceWriter() { show(rmem::sim::trace_header()); }
-    ~TraceWriter() override { flush(); }
-    void on_event(const rmem::sim::Event& event) override {
-        text_ += rmem::sim::trace_line(event);
+    void add(const std::string& line) {
+        text_ += line;
         if (text_.size() > kBytes) flush();
     }
-
-private:
-    static constexpr std::size_t kBytes = 64 * 1024;
     void flush() {
         show(text_);
         text_.clear();
     }
+
+private:
+    static constexpr std::size_t kBytes = 64 * 1024;
     std::string text_;
+};
+
+class TraceWriter final : public rmem::sim::Observer {
+public:
+    TraceWriter() { lines_.add(rmem::sim::trace_header()); }
+    ~TraceWriter() override { lines_.flush(); }
+    void on_event(const rmem::sim::Event& event) override {
+        lines_.add(rmem::sim::trace_line(event));
+    }
+
+private:
+    LineWriter lines_;
 };
 
 std::string scenario_text(const simulator::Scenario& s) {
@@ -78,7 +94,55 @@ std::string scenario_text(const simulator::Scenario& s) {
     return text + table.text();
 }
 
+std::string scenario_text(const simulator::udp::Scenario& s) {
+    const simulator::Weather& weather = s.weather;
+    std::string text = fmt::format(
+        "seed {}: {} nodes, {} messages, {} key; history {} batches, socket {} datagrams of {} B, "
+        "first "
+        "sequence {}; network: {} to {} us, of a thousand datagrams {} lost, {} doubled, {} "
+        "damaged\n",
+        s.text(), s.nodes, s.messages, s.has_key ? "with a" : "no", s.most_batches, s.socket_room,
+        s.payload, s.first_sequence, weather.delay_ns / 1000,
+        (weather.delay_ns + weather.jitter_ns) / 1000, weather.lost, weather.doubled,
+        weather.corrupted);
+    Table table(
+        {"fault", ">target", ">other", ">at message", ">of 1000", ">time us", "comes back"});
+    for (const simulator::udp::Fault& f : s.faults) {
+        table.add({simulator::udp::name_of(f.kind), fmt::format("{}", f.target),
+                   fmt::format("{}", f.other), fmt::format("{}", f.at_message),
+                   fmt::format("{}", f.chance),
+                   fmt::format("{}.{:03}", f.time_ns / 1000, f.time_ns % 1000),
+                   f.comes_back ? "yes" : "no"});
+    }
+    return text + table.text();
+}
+
+void show_end(const simulator::Findings& findings) {
+    std::string text;
+    for (const std::string& sentence : findings.violations) text += "broken: " + sentence + "\n";
+    show(text + fmt::format("{} messages, {} events, trace hash {:016x}: {}\n", findings.messages,
+                            findings.events, findings.hash,
+                            findings.violations.empty() ? "nothing broken" : "broken"));
+    if (!findings.violations.empty()) end_with(kExitFailed);
+}
+
+void replay_udp(const ReplayCommand& command) {
+    const auto scenario = simulator::udp::Scenario::parse(command.seed);
+    show(scenario_text(scenario) + "\n");
+    simulator::udp::HuntOptions options;
+    options.hash = true;
+    LineWriter lines;
+    if (command.trace) {
+        lines.add(simulator::udp::trace_header());
+        options.trace = [&lines](const std::string& line) { lines.add(line); };
+    }
+    const simulator::Findings findings = simulator::udp::run_scenario(scenario, options);
+    lines.flush();
+    show_end(findings);
+}
+
 void replay(const ReplayCommand& command) {
+    if (command.link == "udp") return replay_udp(command);
     const simulator::Scenario scenario = simulator::Scenario::parse(command.seed);
     show(scenario_text(scenario) + "\n");
     simulator::HuntOptions options;
@@ -88,12 +152,7 @@ void replay(const ReplayCommand& command) {
     options.trace = trace.get();
     const simulator::Findings findings = simulator::run_scenario(scenario, options);
     trace.reset();
-    std::string text;
-    for (const std::string& sentence : findings.violations) text += "broken: " + sentence + "\n";
-    show(text + fmt::format("{} messages, {} events, trace hash {:016x}: {}\n", findings.messages,
-                            findings.events, findings.hash,
-                            findings.violations.empty() ? "nothing broken" : "broken"));
-    if (!findings.violations.empty()) end_with(kExitFailed);
+    show_end(findings);
 }
 
 }  // namespace
@@ -104,6 +163,8 @@ void add_sim_replay(CLI::App& sim) {
     command->footer(kExamples);
     command->add_option("seed", options->seed, "The seed, as a number or as a hunt has printed it")
         ->required();
+    command->add_option("--link", options->link, "Of which hunt it is a seed: ring or udp")
+        ->check(CLI::IsMember({"ring", "udp"}));
     command->add_flag("--trace", options->trace, "Every event");
     command->callback([options] { replay(*options); });
 }

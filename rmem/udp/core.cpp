@@ -52,6 +52,7 @@ void Core::begin_life(std::int64_t now) {
     joins_ = 0;
     joining_since_ns_ = now;
     welcomed_.reset();
+    must_restart_ = false;
     taker_.emplace(config_.exchange.bank_bytes / kWordBytes);
     join_due_ns_ = now;
     status_due_ns_ = now + kStatusNs;
@@ -84,6 +85,9 @@ void Core::become_member(const NodeSet& view, std::uint64_t ring_life, std::int6
     taker_.reset();
     join_due_ns_ = kNever;
     ++counters_.joined;
+    for (unsigned node = 0; node < others_.size(); ++node) {
+        if (!view_.contains(node)) exchange_->hold(node);
+    }
     update_window();
     edge_.has_joined(now);
     view_.for_each([&](unsigned node) {
@@ -120,6 +124,7 @@ void Core::connect(unsigned node, std::uint64_t incarnation, std::uint64_t first
                    std::int64_t now) {
     if (is_connected(node, incarnation) || !admit(node, incarnation, now)) return;
     exchange_->begin(node, incarnation, first, now);
+    if (is_member_) exchange_->hold(node);  // until it says that it is a member of this ring
     others_[node].ended = false;
     if (taker_) taker_->note_admission(node, first);
 }
@@ -132,14 +137,17 @@ bool Core::is_sponsor() const noexcept {
 void Core::on_join(const Header& header, const Join& join, std::int64_t now) {
     const unsigned node = header.origin;
     others_[node].heard_joining_ns = now;
-    if (is_member_ && others_[node].ended && others_[node].incarnation == header.incarnation) {
-        return send_refusal(node, join.cookie, now);
-    }
+    const bool is_over = others_[node].ended && others_[node].incarnation == header.incarnation;
+    if (is_over && is_member_) return send_refusal(node, join.cookie, now);
+    // An old join: what was applied of that life is not to be applied again.
+    if (is_over && others_[node].was_applied) return next_life(now);
     // Where many join at a time, answers to each join of each would be more than anybody can read.
     const bool knows = join.admitted_by.contains(me()) && is_connected(node, header.incarnation);
     if (!admit(node, header.incarnation, now)) return;
     // Who has written already says itself from where on its stream is to be taken.
-    if (header.newest == 0) connect(node, header.incarnation, 1, now);
+    const std::uint64_t first = config_.exchange.first_sequence;
+    const bool has_written = header.newest != static_cast<std::uint32_t>(first - 1);
+    if (!has_written) connect(node, header.incarnation, first, now);
     if (is_sponsor()) send_welcome(node, join, now);
     if (!knows) send_admit(node, join.cookie, now);
 }
@@ -176,8 +184,11 @@ void Core::on_admit(const Header& header, const Admit& admit, std::int64_t now) 
     if (admit.first == 0) return is_member_ ? drop_out(now) : next_life(now);
     const unsigned node = header.origin;
     if (is_connected(node, header.incarnation)) {
-        // It had ended this node meanwhile, and does not keep what is still missing.
-        if (!is_member_ && admit.first > exchange_->applied(node) + 1) next_life(now);
+        // It had ended this node meanwhile, or not met it before, and does not keep what is still missing.
+        if (admit.first > exchange_->applied(node) + 1) {
+            return is_member_ ? drop_out(now) : next_life(now);
+        }
+        others_[node].has_admitted = true;
         return;
     }
     // What it wrote while it counted as dead here is not kept for this life. Of two members the views say who goes.
@@ -186,10 +197,14 @@ void Core::on_admit(const Header& header, const Admit& admit, std::int64_t now) 
         return;
     }
     // What it wrote before that may be missing in what is here of the bank already.
-    if (admit.first > 1 && is_member_) return drop_out(now);
-    if (admit.first > 1 && taker_->parts_here() != 0) return next_life(now);
+    const bool is_late = admit.first > config_.exchange.first_sequence;
+    if (is_late && is_member_) return drop_out(now);
+    if (is_late && taker_->parts_here() != 0) return next_life(now);
     connect(node, header.incarnation, admit.first, now);
-    if (exchange_->out().newest() != 0) send_admit(node, admit.cookie, now);
+    others_[node].has_admitted = is_connected(node, header.incarnation);
+    if (exchange_->out().next_sequence() != config_.exchange.first_sequence) {
+        send_admit(node, admit.cookie, now);
+    }
 }
 
 bool Core::all_have_admitted() const noexcept {
@@ -211,17 +226,43 @@ void Core::advance_joining(std::int64_t now) {
         welcomed_.reset();
     }
     if (may_form(now)) return form(now);
+    leave_other_rings(now);
+    if (must_restart_) return next_life(now);
     if (!all_have_admitted()) return;
     if (exchange_->differs_from().contains(welcomed_->sponsor)) return next_life(now);
     const auto applied = [this](unsigned node) { return exchange_->applied(node); };
-    if (taker_->is_complete(applied) && exchange_->all_settled(now)) {
+    if (taker_->is_complete(applied) && exchange_->all_settled(now) && knows_rings()) {
         NodeSet view;
-        welcomed_->view.for_each([&](unsigned node) {
-            if (node < others_.size() && exchange_->takes(node)) view.insert(node);
-        });
+        for (unsigned node = 0; node < others_.size(); ++node) {
+            if (exchange_->takes(node) && is_of_ring(node)) view.insert(node);
+        }
         return become_member(view, welcomed_->ring_life, now);
     }
     if (now >= taker_->ask_due_ns()) ask(now);
+}
+
+/// It is a member of the ring that this node joins: so said who welcomed it, or itself.
+bool Core::is_of_ring(unsigned node) const noexcept {
+    if (!welcomed_) return false;
+    const Other& other = others_[node];
+    const bool is_named =
+        welcomed_->view.contains(node) && welcomed_->lives[node] == other.incarnation;
+    return is_named || other.ring_life == welcomed_->ring_life;
+}
+
+void Core::leave_other_rings(std::int64_t now) {
+    for (unsigned node = 0; welcomed_ && node < others_.size(); ++node) {
+        const bool is_other = others_[node].ring_life != 0 && !is_of_ring(node);
+        if (is_other && exchange_->takes(node)) leave(node, now);
+    }
+}
+
+/// Of whom something was applied here is known to be of this ring.
+bool Core::knows_rings() const noexcept {
+    for (unsigned node = 0; node < others_.size(); ++node) {
+        if (exchange_->has_applied(node) && !is_of_ring(node)) return false;
+    }
+    return true;
 }
 
 bool Core::all_are_joining(std::int64_t now) const noexcept {
@@ -304,10 +345,17 @@ void Core::leave(unsigned node, std::int64_t now) {
     if (!exchange_->takes(node) && !exchange_->out().receivers().contains(node)) return;
     others_[node].ended = true;
     others_[node].served = false;
-    const bool has_written = exchange_->takes(node) && exchange_->applied(node) != 0;
+    const bool has_written =
+        exchange_->takes(node) && exchange_->applied(node) >= config_.exchange.first_sequence;
+    const bool has_begun = exchange_->has_applied(node);
+    others_[node].was_applied |= has_begun;
     const bool was_member = view_.contains(node);
     exchange_->end(node, was_member ? view_ : NodeSet(), now);
-    if (taker_) taker_->note_departure(node);
+    if (taker_) {
+        taker_->note_departure(node);
+        // What is here of its writes does not go away with parts that are here already.
+        must_restart_ |= has_begun && !is_of_ring(node) && taker_->parts_here() != 0;
+    }
     if (welcomed_) {
         welcomed_->view.erase(node);
         if (welcomed_->sponsor == node) welcomed_.reset();
@@ -365,12 +413,14 @@ void Core::on_status(const Header& header, const Status& status, std::int64_t no
         return;
     }
     if (status.state == Status::State::leaving) return leave(node, now);
+    if (is_member) others_[node].ring_life = status.ring_life;
     if (!is_member || !is_member_) return;
     others_[node].socket_room = status.socket_room;
     if (status.ring_life == ring_life_ && !view_.contains(node)) {
         view_.insert(node);
         ++counters_.members_came;
         edge_.member_came(node, now);
+        exchange_->release(node, now);
     }
     update_window();
     check_view(header, status, now);
@@ -479,8 +529,9 @@ void Core::send_join(std::int64_t now) {
     joined_at_ns_ = now;
     ++counters_.joins_sent;
     Join join{cookie_, {}};
+    // Who takes a stream because it heard the other's join may not have been heard itself: that counts for nothing.
     for (unsigned node = 0; node < others_.size(); ++node) {
-        if (exchange_->takes(node)) join.admitted_by.insert(node);
+        if (exchange_->takes(node) && others_[node].has_admitted) join.admitted_by.insert(node);
     }
     exchange_->begin_other(now).add_join(join);
     exchange_->send_other(now);

@@ -133,11 +133,14 @@ private:
     struct Other {
         std::uint64_t incarnation = 0;    ///< of the newest life that was connected; 0: none yet
         std::uint64_t admitted_from = 0;  ///< of the own stream, it counts as a receiver
+        std::uint64_t ring_life = 0;      ///< in which it is a member, as it said; 0: it has not
         std::int64_t heard_joining_ns = -1;
         std::uint32_t socket_room = 0;
-        bool had_me = false;  ///< its view once had this node's life
-        bool ended = false;   ///< that life is over here
-        bool served = false;  ///< it joins, and has parts of the bank from this node
+        bool has_admitted = false;  ///< it has said from where on this node's life gets its stream
+        bool had_me = false;        ///< its view once had this node's life
+        bool ended = false;         ///< that life is over here
+        bool was_applied = false;   ///< some of its stream, before it was over
+        bool served = false;        ///< it joins, and has parts of the bank from this node
     };
     /// A section that is dealt with once the exchange is through with its datagram.
     struct Pending {
@@ -165,6 +168,9 @@ private:
     void connect(unsigned node, std::uint64_t incarnation, std::uint64_t first, std::int64_t now);
     bool is_connected(unsigned node, std::uint64_t incarnation) const noexcept;
     bool all_have_admitted() const noexcept;
+    bool is_of_ring(unsigned node) const noexcept;
+    void leave_other_rings(std::int64_t now);
+    bool knows_rings() const noexcept;
     bool all_are_joining(std::int64_t now) const noexcept;
     bool may_form(std::int64_t now) const noexcept;
     void form(std::int64_t now);
@@ -219,7 +225,8 @@ private:
     std::int64_t joined_at_ns_ = kLongAgo;  ///< when the last was sent
     std::int64_t joining_since_ns_ = 0;
     std::optional<Welcomed> welcomed_;
-    MemberLife parts_from_;  ///< whose bank the parts are of that are here
+    MemberLife parts_from_;      ///< whose bank the parts are of that are here
+    bool must_restart_ = false;  ///< among them are words that may be another ring's
     std::optional<SnapshotTaker> taker_;
 
     std::int64_t join_due_ns_ = kNever;

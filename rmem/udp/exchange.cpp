@@ -2,6 +2,7 @@
 #include "rmem/udp/exchange.hpp"
 
 #include <algorithm>
+#include <utility>
 
 namespace rmem::udp {
 
@@ -25,7 +26,7 @@ Exchange::Exchange(const ExchangeConfig& config, const Authenticator& authentica
       edge_(edge),
       key_(authenticator.life_key(Life{config.ring, config.node, config.incarnation, config.salt})),
       peers_(config.nodes),
-      out_(config.most_batches, config.payload),
+      out_(config.most_batches, config.payload, config.first_sequence),
       batch_buffer_(config.payload),
       other_buffer_(config.payload),
       batch_(batch_buffer_, config.payload),
@@ -42,6 +43,7 @@ void Exchange::begin(unsigned node, std::uint64_t incarnation, std::uint64_t fir
     if (peer.ended.life == incarnation) peer.ended = Ended();  // it was not over
     peer.incarnation = incarnation;
     peer.in = std::make_unique<InStream>(first, config_.most_batches, config_.payload);
+    peer.is_held = false;
     peer.acked = first - 1;
     peer.heard_ns = now;
     peer.round_trip = RoundTrip();
@@ -54,6 +56,7 @@ void Exchange::end(unsigned node, const NodeSet& heirs, std::int64_t now) {
         peer.ended = Ended();
         peer.ended.life = peer.incarnation;
         peer.ended.stream = std::move(peer.in);
+        peer.ended.is_held = peer.is_held;
         peer.ended.since_ns = now;
         peer.ended.heirs = heirs;
         peer.ended.others_have.assign(peers_.size(), Ended::kUnsaid);
@@ -64,6 +67,13 @@ void Exchange::end(unsigned node, const NodeSet& heirs, std::int64_t now) {
     differs_from_.erase(node);
     if (echo_to_ == static_cast<int>(node)) echo_to_ = -1;
     count_askers();
+}
+
+void Exchange::release(unsigned node, std::int64_t now) {
+    Peer& peer = peers_[node];
+    if (!peer.in || !std::exchange(peer.is_held, false)) return;
+    apply_in_order(node, *peer.in, now);
+    owe_ack(peer, true, now);
 }
 
 /// Nothing more of it is awaited; who has more or less of it than this node is known by now.
@@ -90,7 +100,8 @@ bool Exchange::is_settled(unsigned node, std::int64_t now) const noexcept {
         if (has == ended.applied()) continue;
         if (has != Ended::kUnsaid || ended.heirs.contains(other)) return false;
         // It may never have taken that stream; it has not if there was none.
-        const bool was_none = ended.heirs.empty() && ended.applied() == 0;
+        const bool was_none =
+            ended.heirs.empty() && ended.stream->newest() < config_.first_sequence;
         if (!was_none && since < config_.hear_ns) return false;
     }
     return true;
@@ -113,7 +124,7 @@ void Exchange::add_ended(DatagramWriter& writer, std::int64_t now) {
 }
 
 std::uint64_t Exchange::applied(unsigned node) const noexcept {
-    return peers_[node].in ? peers_[node].in->applied() : 0;
+    return peers_[node].in ? peers_[node].in->applied() : config_.first_sequence - 1;
 }
 
 /// The member that is named, if it is this life of it.
@@ -388,8 +399,8 @@ void Exchange::take_section(const Header& header, const Section& section, std::i
     }
 }
 
-void Exchange::apply_in_order(unsigned origin, InStream& stream, const Batch& batch,
-                              std::int64_t now) {
+void Exchange::take_in(unsigned origin, InStream& stream, bool is_held, const Batch& batch,
+                       std::int64_t now) {
     if (!batch.is_inside(config_.bank_bytes)) {
         ++counters_.outside;
         return;
@@ -399,6 +410,10 @@ void Exchange::apply_in_order(unsigned origin, InStream& stream, const Batch& ba
         case InStream::Offer::known: ++counters_.repeated; return;
         default: ++counters_.outside; return;
     }
+    if (!is_held) apply_in_order(origin, stream, now);
+}
+
+void Exchange::apply_in_order(unsigned origin, InStream& stream, std::int64_t now) {
     while (const auto body = stream.take()) {
         ++counters_.batches_applied;
         edge_.apply(origin, Batch(*body), now);
@@ -407,7 +422,7 @@ void Exchange::apply_in_order(unsigned origin, InStream& stream, const Batch& ba
 
 void Exchange::take_batch(unsigned origin, const Batch& batch, bool ack_at_once, std::int64_t now) {
     Peer& peer = peers_[origin];
-    apply_in_order(origin, *peer.in, batch, now);
+    take_in(origin, *peer.in, peer.is_held, batch, now);
     owe_ack(peer, ack_at_once, now);  // of a repeated one, too: the last ack may have been lost
 }
 
@@ -418,7 +433,7 @@ void Exchange::take_given(const Given& given, std::int64_t now) {
     if (peer.in && peer.incarnation == origin.incarnation) {
         take_batch(origin.node, given.batch(), false, now);
     } else if (peer.ended.stream && peer.ended.life == origin.incarnation) {
-        apply_in_order(origin.node, *peer.ended.stream, given.batch(), now);
+        take_in(origin.node, *peer.ended.stream, peer.ended.is_held, given.batch(), now);
     } else {
         ++counters_.no_member;
     }
@@ -441,6 +456,13 @@ void Exchange::take_position(unsigned from, const Ack& ack, std::int64_t now) {
     if (ended.life == 0 || NodeLife::of(ack.origin.node, ended.life) != ack.origin) return;
     const std::uint64_t position = widened(ack.up_to, ended.applied());
     if (ended.stream) {
+        // Who is of this ring has some of it: so it was.
+        const bool is_of_ring = peers_[from].in && !peers_[from].is_held;
+        if (ended.is_held && is_of_ring && position > ended.applied()) {
+            ended.is_held = false;
+            apply_in_order(ack.origin.node, *ended.stream, now);
+        }
+        if (ended.is_held && !is_of_ring) return;
         ended.others_have[from] = position;
         ended.stream->note_newest(position, now);
     } else {

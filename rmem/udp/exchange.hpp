@@ -54,6 +54,8 @@ struct ExchangeConfig {
     std::uint64_t bank_bytes = 0;
     std::size_t payload = kDefaultPayload;
     std::uint32_t most_batches = kMostWindow;  ///< the largest window; a power of two
+    /// Of each life's stream, the same at all nodes: tests begin where the 32 bits that datagrams carry wrap.
+    std::uint64_t first_sequence = 1;
     /// By then a survivor has said what it has of a node that is dead here; in twice that what they have is left as it is.
     std::int64_t hear_ns = 200'000'000;
 };
@@ -118,6 +120,13 @@ public:
     /// Who has another length of an ended stream than this node, or has none that should, and nobody gave what lacks in time.
     const NodeSet& differs_from() const noexcept { return differs_from_; }
     bool takes(unsigned node) const noexcept { return peers_[node].in != nullptr; }
+    /// Its batches are kept, but neither applied nor acknowledged, until it is released: it may be another ring that it writes in.
+    void hold(unsigned node) noexcept { peers_[node].is_held = true; }
+    void release(unsigned node, std::int64_t now);
+    /// Something of its stream was applied here.
+    bool has_applied(unsigned node) const noexcept {
+        return takes(node) && peers_[node].in->has_begun();
+    }
 
     /// Batches under way at most, if that is less than the largest window.
     void set_window(std::uint32_t batches) noexcept { out_.set_window(batches); }
@@ -158,6 +167,7 @@ private:
 
         std::uint64_t life = 0;            ///< 0: none has ended
         std::unique_ptr<InStream> stream;  ///< till nothing of it is awaited any more
+        bool is_held = false;              ///< it was
         std::uint64_t position = 0;        ///< without the stream: how far it was brought
         std::int64_t since_ns = 0;
         std::int64_t told_until_ns = 0;  ///< without the stream: others are told the position
@@ -173,8 +183,9 @@ private:
         ReplayWindow replays;
         RoundTrip round_trip;
         std::unique_ptr<InStream> in;  ///< null: no member
-        std::uint64_t acked = 0;       ///< what it was told that we have
-        Ended ended;                   ///< its former life
+        bool is_held = false;
+        std::uint64_t acked = 0;  ///< what it was told that we have
+        Ended ended;              ///< its former life
         std::int64_t heard_ns = 0;
         std::int64_t heard_sent_ns = 0;  ///< the send time of its newest datagram
         unsigned asks_after = 0;  ///< so many members come before this node behind it in the ring
@@ -201,7 +212,9 @@ private:
     void give(unsigned node, const Missing& missing, std::int64_t now);
     void ask(unsigned node, InStream& stream, std::uint64_t life, std::uint8_t flags,
              std::int64_t now);
-    void apply_in_order(unsigned origin, InStream& stream, const Batch& batch, std::int64_t now);
+    void take_in(unsigned origin, InStream& stream, bool is_held, const Batch& batch,
+                 std::int64_t now);
+    void apply_in_order(unsigned origin, InStream& stream, std::int64_t now);
     void take_echoes(const Header& header, const Section& section, std::int64_t now);
     void owe_ack(Peer& peer, bool at_once, std::int64_t now);
     void note_round_trip(unsigned node);

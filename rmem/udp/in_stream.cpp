@@ -5,7 +5,11 @@ namespace rmem::udp {
 
 /// Twice the window: what waits for its turn, and behind it what was applied last.
 InStream::InStream(std::uint64_t first, std::uint32_t most_batches, std::size_t most_bytes)
-    : history_(2 * most_batches, most_bytes), next_(first), newest_(first - 1), asked_end_(first) {}
+    : history_(2 * most_batches, most_bytes),
+      first_(first),
+      next_(first),
+      newest_(first - 1),
+      asked_end_(first) {}
 
 InStream::Offer InStream::offer(std::uint64_t sequence, std::span<const std::byte> body,
                                 std::int64_t now) noexcept {

@@ -47,6 +47,8 @@ public:
     InStream(std::uint64_t first, std::uint32_t most_batches, std::size_t most_bytes);
 
     std::uint64_t applied() const noexcept { return next_ - 1; }
+    /// Something was taken.
+    bool has_begun() const noexcept { return next_ != first_; }
     std::uint64_t newest() const noexcept { return newest_; }
     bool has_gap() const noexcept { return newest_ >= next_; }
 
@@ -84,6 +86,7 @@ private:
     void asked_up_to(std::uint64_t end, std::int64_t now) noexcept;
 
     BatchHistory history_;
+    std::uint64_t first_;
     std::uint64_t next_;
     std::uint64_t newest_;
     std::uint64_t asked_end_;  ///< what is missing before it was asked for already

@@ -5,8 +5,12 @@
 
 namespace rmem::udp {
 
-OutStream::OutStream(std::uint32_t most_batches, std::size_t most_bytes)
-    : history_(most_batches, most_bytes), again_(history_.places()), window_(history_.places()) {}
+OutStream::OutStream(std::uint32_t most_batches, std::size_t most_bytes, std::uint64_t first)
+    : history_(most_batches, most_bytes),
+      again_(history_.places()),
+      newest_(first - 1),
+      least_(first - 1),
+      window_(history_.places()) {}
 
 // ---- Receivers ----------------------------------------------------------------------------------
 

@@ -8,7 +8,7 @@
 ///   window     so many batches may be under way to the slowest receiver
 ///   probe      the newest batch once more, because nobody has said that it arrived: who has it
 ///              acknowledges at once, who lacks something asks for it
-/// Invariants: what a receiver lacks is in the history. Sequences count from 1.
+/// Invariants: what a receiver lacks is in the history. Sequences count from the first, by default 1.
 /// Threads: one user at a time. Progress: no call waits or allocates; acknowledging takes the time of a look
 ///   at each receiver at most.
 /// Trust: sequences that a receiver names are bounded by what was sent.
@@ -29,8 +29,8 @@ class RMEM_API OutStream {
 public:
     static constexpr std::int64_t kNever = INT64_MAX;
 
-    /// `most_batches`: the largest window; a power of two. `most_bytes`: of a batch's body.
-    OutStream(std::uint32_t most_batches, std::size_t most_bytes);
+    /// `most_batches`: the largest window; a power of two. `most_bytes`: of a batch's body. `first`: the first one's sequence.
+    OutStream(std::uint32_t most_batches, std::size_t most_bytes, std::uint64_t first = 1);
 
     // ---- Receivers
     /// From the next batch on the node is a receiver; returns that one's sequence.
@@ -88,8 +88,8 @@ private:
     std::uint64_t wanted_first_ = 0, wanted_end_ = 0;  ///< among these are those to be sent again
     NodeSet receivers_;
     std::array<std::uint64_t, kMaxNodes> acked_{};
-    std::uint64_t newest_ = 0;
-    std::uint64_t least_ = 0;
+    std::uint64_t newest_;
+    std::uint64_t least_;
     std::uint32_t window_;
     RepairTimes times_;
     unsigned probes_ = 0;  ///< without an answer

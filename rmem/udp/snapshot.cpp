@@ -13,6 +13,11 @@ namespace {
 constexpr unsigned kSequenceBits = 48;
 constexpr std::uint64_t kSequenceMask = (std::uint64_t{1} << kSequenceBits) - 1;
 
+static_assert(kHeaderBytes + kSectionHeadBytes + Chunk::kHeadBytes + kPartWords * kWordBytes +
+                      kTagBytes <=
+                  kLeastPayload,
+              "a part that fits no datagram would be asked for again for ever");
+
 }  // namespace
 
 // ---- The joiner -----------------------------------------------------------------------------------

@@ -37,7 +37,7 @@
 namespace rmem::udp {
 
 inline constexpr std::uint32_t kPartWords =
-    320;  ///< of one chunk: it fits the smallest payload limit's datagram
+    256;  ///< of one chunk: it fits the smallest payload limit's datagram
 inline constexpr unsigned kPartsAQuestion =
     32;  ///< answered by so many datagrams at once, and a vector
 inline constexpr unsigned kMostQuestions = 4;  ///< under way

@@ -3,24 +3,12 @@
 
 namespace simulator {
 
-namespace {
-
-constexpr std::array<const char*, kSights> kNames = {
-    "overtaken writes",      "FIFO full",           "sends that waited", "garbage collections",
-    "messages in parts",     "multicasts",          "bound broken",      "BBP_EPEER",
-    "drained from the dead", "forgiven for a loss", "barriers",          "numbers wrapped",
-    "epochs wrapped"};
-
-}  // namespace
-
-const char* name_of(Sight sight) noexcept {
-    return kNames.at(static_cast<std::size_t>(sight));
-}
-
 Findings& Findings::operator+=(const Findings& other) {
     for (const std::string& sentence : other.violations) violate(sentence);
-    for (std::size_t i = 0; i < kFaultKinds; ++i) faults[i] += other.faults[i];
-    for (std::size_t i = 0; i < kSights; ++i) sights[i] += other.sights[i];
+    for (std::size_t i = 0; i < kMostKinds; ++i) {
+        faults[i] += other.faults[i];
+        sights[i] += other.sights[i];
+    }
     messages += other.messages;
     injected += other.injected;
     events += other.events;

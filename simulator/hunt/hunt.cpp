@@ -4,6 +4,7 @@
 #include "billboard/counters.hpp"
 #include "billboard/simulation.hpp"
 #include "simulator/hunt/link_checker.hpp"
+#include "simulator/hunt/shrink.hpp"
 
 #include <fmt/format.h>
 
@@ -11,7 +12,7 @@
 #include <iterator>
 #include <list>
 #include <memory>
-#include <numeric>
+#include <utility>
 
 namespace simulator {
 
@@ -259,30 +260,28 @@ Findings run_scenario(const Scenario& scenario, const HuntOptions& options) {
 
 Scenario shrink(const Scenario& failing, const HuntOptions& options,
                 const std::function<void(const Scenario&)>& progress) {
-    const auto fails = [&](const Scenario& scenario) {
+    return shrunk(failing, [&](const Scenario& scenario) {
         if (progress) progress(scenario);
         return !run_scenario(scenario, options).violations.empty();
+    });
+}
+
+Subject billboard_subject(OpenEndpoint open) {
+    HuntOptions options;
+    options.open = std::move(open);
+    Subject subject;
+    subject.link = "ring";
+    subject.kinds = Kinds::of<FaultKind, Sight>();
+    subject.run = [options](std::uint64_t seed, bool hash) {
+        HuntOptions with_hash = options;
+        with_hash.hash = hash;
+        return run_scenario(Scenario::of_seed(seed), with_hash);
     };
-    Scenario best = failing;
-    for (unsigned count = best.messages / 2; count > 0; count /= 2) {
-        if (const Scenario less = best.with_messages(best.messages - count); fails(less))
-            best = less;
-    }
-    std::vector<unsigned> places(best.faults.size());
-    if (best.kept) {
-        places = *best.kept;
-    } else {
-        std::iota(places.begin(), places.end(), 0U);
-    }
-    for (std::size_t i = places.size(); i-- > 0;) {
-        std::vector<unsigned> fewer = places;
-        fewer.erase(fewer.begin() + static_cast<std::ptrdiff_t>(i));
-        if (const Scenario less = best.with_faults(fewer); fails(less)) {
-            best = less;
-            places = fewer;
-        }
-    }
-    return best;
+    subject.shrink = [options](std::uint64_t seed) {
+        return shrink(Scenario::of_seed(seed), options).text();
+    };
+    subject.seeds_file = "tests/simulator/seeds.txt";
+    return subject;
 }
 
 }  // namespace simulator

@@ -7,6 +7,9 @@
 /// Equal scenarios give equal findings, trace hash included, with every compiler.
 
 #include "simulator/hunt/findings.hpp"
+#include "simulator/hunt/scenario.hpp"
+#include "simulator/hunt/sights.hpp"
+#include "simulator/hunt/subject.hpp"
 #include "simulator/hunt/traffic.hpp"
 
 #include <cstdint>
@@ -27,5 +30,8 @@ Findings run_scenario(const Scenario& scenario, const HuntOptions& options = {})
 /// each try how many messages and faults are left.
 Scenario shrink(const Scenario& failing, const HuntOptions& options = {},
                 const std::function<void(const Scenario&)>& progress = {});
+
+/// The billboard on the ring's wire model. `open`: null: as every program.
+Subject billboard_subject(OpenEndpoint open = {});
 
 }  // namespace simulator

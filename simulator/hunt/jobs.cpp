@@ -23,8 +23,7 @@ constexpr std::size_t kSentenceBytes = 400;
 /// What a job says of one seed, through its pipe.
 struct Report {
     std::uint64_t seed = 0;
-    std::array<std::uint64_t, kFaultKinds> faults{};
-    std::array<std::uint64_t, kSights> sights{};
+    Findings::Counts faults{}, sights{};
     std::uint64_t messages = 0, injected = 0, events = 0, hash = 0;
     std::uint32_t failed = 0;
     std::array<char, kSentenceBytes> sentence{};
@@ -38,13 +37,10 @@ struct Job {
     std::size_t have = 0;
 };
 
-Report report_of(const Scenario& scenario, const HuntPlan& plan) {
-    HuntOptions options;
-    options.hash = plan.hash;
-    options.open = plan.open;
-    const Findings findings = run_scenario(scenario, options);
+Report report_of(std::uint64_t seed, const HuntPlan& plan) {
+    const Findings findings = plan.subject.run(seed, plan.hash);
     Report report;
-    report.seed = scenario.seed;
+    report.seed = seed;
     report.faults = findings.faults;
     report.sights = findings.sights;
     report.messages = findings.messages;
@@ -61,7 +57,7 @@ Report report_of(const Scenario& scenario, const HuntPlan& plan) {
 [[noreturn]] void run_job(const HuntPlan& plan, std::uint64_t first, std::uint64_t end, int pipe) {
     for (std::uint64_t seed = first; seed < end; seed += plan.jobs) {
         ::alarm(HuntPlan::kMostSecondsASeed);  // an endless loop ends here
-        const Report report = report_of(Scenario::of_seed(seed), plan);
+        const Report report = report_of(seed, plan);
         if (::write(pipe, &report, sizeof report) != sizeof report) break;
     }
     ::_exit(0);
@@ -176,11 +172,11 @@ private:
 
 std::vector<std::string> HuntResult::never_met() const {
     std::vector<std::string> names;
-    for (std::size_t i = 0; i < kFaultKinds; ++i) {
-        if (all.faults[i] == 0) names.emplace_back(name_of(static_cast<FaultKind>(i)));
+    for (std::size_t i = 0; i < kinds.faults.size(); ++i) {
+        if (all.faults.at(i) == 0) names.emplace_back(kinds.faults[i]);
     }
-    for (std::size_t i = 0; i < kSights; ++i) {
-        if (all.sights[i] == 0) names.emplace_back(name_of(static_cast<Sight>(i)));
+    for (std::size_t i = 0; i < kinds.sights.size(); ++i) {
+        if (all.sights.at(i) == 0) names.emplace_back(kinds.sights[i]);
     }
     return names;
 }
@@ -188,6 +184,7 @@ std::vector<std::string> HuntResult::never_met() const {
 HuntResult hunt(const HuntPlan& plan,
                 const std::function<void(std::uint64_t, std::size_t)>& progress) {
     HuntResult result;
+    result.kinds = plan.subject.kinds;
     Jobs jobs(plan, result);
     for (unsigned j = 0; j < plan.jobs; ++j) jobs.start(plan.first + j);
     while (jobs.any() && result.failed.size() < plan.most_failures) {

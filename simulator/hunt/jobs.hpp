@@ -10,7 +10,7 @@
 /// Thread safety: call it without other threads running. Errors: rmem::Error(system) when a process
 ///   cannot be started.
 
-#include "simulator/hunt/hunt.hpp"
+#include "simulator/hunt/subject.hpp"
 
 #include <cstdint>
 #include <functional>
@@ -27,7 +27,7 @@ struct HuntPlan {
     unsigned jobs = 1;
     bool hash = false;
     unsigned most_failures = 10;  ///< then it ends early
-    OpenEndpoint open;
+    Subject subject;
 };
 
 struct FailedSeed {
@@ -38,6 +38,7 @@ struct FailedSeed {
 
 struct HuntResult {
     Findings all;  ///< its hash is of all seeds', in order of the seeds
+    Kinds kinds;
     std::uint64_t seeds = 0;
     std::vector<FailedSeed> failed;
 

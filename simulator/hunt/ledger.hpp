@@ -16,6 +16,8 @@
 
 #include "simulator/hunt/findings.hpp"
 #include "simulator/hunt/link_checker.hpp"
+#include "simulator/hunt/scenario.hpp"
+#include "simulator/hunt/sights.hpp"
 
 #include <cstddef>
 #include <cstdint>

@@ -13,6 +13,8 @@
 
 #include "rmem/sim/world.hpp"
 #include "simulator/hunt/findings.hpp"
+#include "simulator/hunt/scenario.hpp"
+#include "simulator/hunt/sights.hpp"
 
 #include <cstdint>
 #include <deque>

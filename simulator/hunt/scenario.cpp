@@ -1,11 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "simulator/hunt/scenario.hpp"
 
-#include "rmem/config.hpp"
 #include "simulator/hunt/random.hpp"
-
-#include <fmt/format.h>
-#include <fmt/ranges.h>
+#include "simulator/hunt/seed_text.hpp"
 
 #include <algorithm>
 
@@ -59,25 +56,6 @@ Fault fault_for(const Scenario& scenario, Random& random) {
     return fault;
 }
 
-rmem::Error bad(std::string_view text) {
-    return rmem::Error(
-        rmem::Errc::invalid_argument,
-        fmt::format("'{}' is no seed of the hunt; give a number, or what a failing hunt "
-                    "has printed: <seed>:messages=<n>,faults=<i>.<j>",
-                    text));
-}
-
-std::vector<unsigned> parse_places(std::string_view list, unsigned most) {
-    std::vector<unsigned> places;
-    while (!list.empty() && list != "none") {
-        const std::size_t dot = std::min(list.find('.'), list.size());
-        places.push_back(
-            rmem::parse_unsigned("a fault's place", std::string(list.substr(0, dot)), most));
-        list.remove_prefix(std::min(dot + 1, list.size()));
-    }
-    return places;
-}
-
 }  // namespace
 
 const char* name_of(FaultKind kind) noexcept {
@@ -127,37 +105,16 @@ Scenario Scenario::with_faults(const std::vector<unsigned>& places) const {
 }
 
 Scenario Scenario::parse(std::string_view text) {
-    const std::size_t colon = std::min(text.find(':'), text.size());
-    std::uint64_t seed = 0;
-    for (const char c : text.substr(0, colon)) {
-        if (c < '0' || c > '9' || seed > (UINT64_MAX - 9) / 10) throw bad(text);
-        seed = seed * 10 + static_cast<unsigned>(c - '0');
-    }
-    if (colon == 0) throw bad(text);
-    Scenario scenario = of_seed(seed);
-    for (std::string_view rest = text.substr(colon); !rest.empty();) {
-        rest.remove_prefix(1);
-        const std::size_t end = std::min(rest.find(','), rest.size());
-        const std::string_view item = rest.substr(0, end);
-        rest.remove_prefix(end);
-        if (item.starts_with("messages=")) {
-            scenario.messages =
-                rmem::parse_unsigned("messages", std::string(item.substr(9)), 1'000'000);
-        } else if (item.starts_with("faults=")) {
-            scenario = scenario.with_faults(parse_places(item.substr(7), kFaults - 1));
-        } else {
-            throw bad(text);
-        }
-    }
-    return scenario;
+    const SeedText part = SeedText::parse(text, kFaults);
+    Scenario scenario = of_seed(part.seed);
+    if (part.messages) scenario.messages = *part.messages;
+    return part.faults ? scenario.with_faults(*part.faults) : scenario;
 }
 
 std::string Scenario::text() const {
-    std::string text = fmt::format("{}", seed);
-    if (messages != kMessages) text += fmt::format(":messages={}", messages);
-    if (!kept) return text;
-    text += messages != kMessages ? "," : ":";
-    return text + (kept->empty() ? "faults=none" : fmt::format("faults={}", fmt::join(*kept, ".")));
+    SeedText part{seed, std::nullopt, kept};
+    if (messages != kMessages) part.messages = messages;
+    return part.text();
 }
 
 }  // namespace simulator

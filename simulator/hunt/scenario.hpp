@@ -4,8 +4,7 @@
 /// What one seed of the hunt is: a small ring, traffic, and the faults that meet it.
 ///
 /// Everything follows from the seed; `messages` and `kept` only make it smaller, for a failing seed that is
-/// shrunk. Its text form, which replays it: "<seed>" or "<seed>:messages=<n>,faults=<i>.<j>…" (places in
-/// the seed's list of faults; "none").
+/// shrunk. Its text form, which replays it, is simulator/hunt/seed_text.hpp's.
 ///
 /// Thread safety: values. Errors: `parse` throws rmem::Error(invalid_argument).
 

@@ -10,6 +10,7 @@
 #include "billboard/endpoint_core.hpp"
 #include "billboard/simulation.hpp"
 #include "rmem/sim/sim_memory.hpp"
+#include "simulator/hunt/hunt.hpp"
 #include "simulator/hunt/jobs.hpp"
 
 #include <gtest/gtest.h>
@@ -104,7 +105,7 @@ TEST(Canary, is_found_by_a_hunt_in_several_processes) {
     HuntPlan plan;
     plan.seeds = 20;
     plan.jobs = 2;
-    plan.open = open_planted<HastyBoard>;
+    plan.subject = billboard_subject(open_planted<HastyBoard>);
     const HuntResult result = hunt(plan);
     EXPECT_FALSE(result.failed.empty());
     for (const FailedSeed& failed : result.failed) {

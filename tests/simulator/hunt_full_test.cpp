@@ -2,6 +2,7 @@
 // ctest: full
 
 #include "rmem/waiting.hpp"
+#include "simulator/hunt/hunt.hpp"
 #include "simulator/hunt/jobs.hpp"
 
 #include <gtest/gtest.h>
@@ -17,6 +18,7 @@ constexpr std::uint64_t kSeeds = 1000;
 
 TEST(Hunt, of_a_thousand_seeds_meets_every_kind_of_fault_and_finds_nothing) {
     HuntPlan plan;
+    plan.subject = billboard_subject();
     plan.seeds = kSeeds;
     plan.jobs = rmem::allowed_processors();
     const HuntResult result = hunt(plan);

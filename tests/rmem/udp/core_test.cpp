@@ -395,6 +395,51 @@ TEST(Core, that_has_given_up_a_member_is_given_what_another_goes_on_hearing) {
     ring.expect_equal_banks();
 }
 
+TEST(Core, applies_nothing_of_a_node_of_another_ring_that_it_met_while_that_joined) {
+    Ring ring(3);
+    for (unsigned n = 0; n < 2; ++n) ring.start(n);
+    ASSERT_TRUE(ring.run_until([&] { return ring.is_whole(); }, 1000 * kMillisecond));
+    ring.write_something(0);
+    // Its joins are heard by one member, it hears nobody; and it is not heard while it forms a ring.
+    bool is_heard = true;
+    ring.is_cut = [&](unsigned from, unsigned to) {
+        return from + to != 1 && !(is_heard && from == 2 && to == 1);
+    };
+    ring.start(2);
+    ring.run(kFormNs - 5 * kMillisecond);
+    EXPECT_TRUE(ring[1].core.exchange().takes(2));
+    is_heard = false;
+    ASSERT_TRUE(ring.run_until([&] { return ring[2].core.is_member(); }, 10 * kMillisecond));
+    is_heard = true;
+    for (int i = 0; i < 5; ++i) ring.write_something(2);
+    ring.run(5 * kMillisecond);
+    EXPECT_EQ(ring[1].words, ring[0].words);
+    ring.run(2 * kStatusNs);
+    EXPECT_FALSE(ring[1].core.exchange().takes(2)) << "the older ring stands";
+    ring.is_cut = [](unsigned, unsigned) { return false; };
+    ASSERT_TRUE(ring.run_until([&] { return ring.is_whole(); }, 2000 * kMillisecond));
+    EXPECT_EQ(ring[0].dropped + ring[1].dropped, 0U);
+    ring.expect_equal_banks();
+}
+
+TEST(Core, that_took_a_stream_without_being_heard_is_told_again_from_where_it_counts) {
+    Ring ring(2);
+    bool hears_0 = true, hears_1 = false;
+    ring.is_cut = [&](unsigned, unsigned to) { return to == 0 ? !hears_1 : !hears_0; };
+    for (unsigned n = 0; n < 2; ++n) ring.start(n);
+    ASSERT_TRUE(ring.run_until([&] { return ring[0].core.is_member(); }, 2 * kFormNs));
+    EXPECT_TRUE(ring[1].core.exchange().takes(0)) << "it has heard the other's join";
+    hears_0 = false;
+    for (int i = 0; i < 5; ++i) ring.write_something(0);
+    // Now it is heard, but does not hear that it was admitted behind what was written.
+    hears_1 = true;
+    ASSERT_TRUE(ring.run_until([&] { return ring[0].core.exchange().takes(1); }, 8 * kJoinNs));
+    hears_0 = true;
+    ASSERT_TRUE(ring.run_until([&] { return ring.is_whole(); }, 2000 * kMillisecond))
+        << ring.describe();
+    ring.expect_equal_banks();
+}
+
 TEST(Core, with_others_ends_whole_and_with_equal_banks_whatever_happened) {
     for (std::uint64_t seed = 1; seed <= 200; ++seed) {
         SCOPED_TRACE("seed " + std::to_string(seed));

@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "simulator/hunt/sights.hpp"
+
+#include <array>
+
+namespace simulator {
+
+namespace {
+
+constexpr std::array<const char*, kSights> kNames = {
+    "overtaken writes",      "FIFO full",           "sends that waited", "garbage collections",
+    "messages in parts",     "multicasts",          "bound broken",      "BBP_EPEER",
+    "drained from the dead", "forgiven for a loss", "barriers",          "numbers wrapped",
+    "epochs wrapped"};
+
+}  // namespace
+
+const char* name_of(Sight sight) noexcept {
+    return kNames.at(static_cast<std::size_t>(sight));
+}
+
+}  // namespace simulator

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+/// One seed of the hunt on the udp link, run; and what a failing one is shrunk to.
+///
+/// Cores of 2 to 5 nodes write, on a simulated network, in virtual time, while the scenario's faults meet them. Then
+/// all faults end, who is gone is started again, and within kSettleNs all must be in one ring with equal banks, with
+/// room to write and nothing under way; ledger.hpp says what is checked before that.
+///
+/// Thread safety: none. Equal scenarios give equal findings, trace hash included, with every compiler.
+
+#include "rmem/udp/datagram.hpp"
+#include "simulator/hunt/subject.hpp"
+#include "simulator/udp_hunt/scenario.hpp"
+#include "simulator/udp_hunt/sights.hpp"
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <string>
+
+namespace simulator::udp {
+
+/// When the faults have ended: until all is well.
+inline constexpr std::int64_t kSettleNs = 10'000'000'000;
+
+struct HuntOptions {
+    bool hash = false;                              ///< of all that happens, into the findings
+    std::function<void(const std::string&)> trace;  ///< gets a line for all that happens
+    // Tests of the hunt plant bugs:
+    /// Sees each datagram before it leaves; what it changes is not signed again.
+    std::function<void(unsigned from, std::span<std::byte>)> alter;
+    /// False: this batch is not stored.
+    std::function<bool(unsigned node, unsigned origin, const rmem::udp::Batch&)> may_store;
+};
+
+Findings run_scenario(const Scenario& scenario, const HuntOptions& options = {});
+
+/// The same failure with less. `progress` is told before each try what it is.
+Scenario shrink(const Scenario& failing, const HuntOptions& options = {},
+                const std::function<void(const Scenario&)>& progress = {});
+
+Subject subject(const HuntOptions& options = {});
+
+}  // namespace simulator::udp

@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "simulator/udp_hunt/scenario.hpp"
+
+#include "simulator/hunt/random.hpp"
+#include "simulator/hunt/seed_text.hpp"
+
+#include <algorithm>
+
+namespace simulator::udp {
+
+namespace {
+
+constexpr std::array<const char*, kFaultKinds> kNames = {
+    "lose", "duplicate", "delay",   "corrupt", "clog",        "cut-one-way", "cut-off", "partition",
+    "kill", "leave",     "restart", "late",    "slow-reader", "stall",       "flood"};
+
+constexpr std::int64_t kMicrosecond = 1'000;
+constexpr std::int64_t kMillisecond = 1'000'000;
+constexpr std::int64_t kSecond = 1'000'000'000;
+
+constexpr std::array<std::uint32_t, 4> kHistories = {8, 16, 64, 256};
+constexpr std::array<std::uint32_t, 4> kRooms = {8, 32, 64, 256};
+constexpr std::array<std::size_t, 3> kPayloads = {1232, 1472, 4000};
+constexpr std::array<std::int64_t, 4> kDelays = {2 * kMicrosecond, 10 * kMicrosecond,
+                                                 100 * kMicrosecond, kMillisecond};
+constexpr std::array<std::int64_t, 4> kPauses = {50 * kMicrosecond, 500 * kMicrosecond,
+                                                 2 * kMillisecond, 4 * kMillisecond};
+constexpr std::array<FaultKind, 8> kAlways = {
+    FaultKind::lose, FaultKind::duplicate,   FaultKind::delay, FaultKind::corrupt,
+    FaultKind::clog, FaultKind::slow_reader, FaultKind::stall, FaultKind::flood};
+constexpr std::array<FaultKind, 3> kCuts = {FaultKind::cut_one_way, FaultKind::cut_off,
+                                            FaultKind::partition};
+
+/// What a seed's faults may be: some have all, some only what nobody need die of.
+struct Mixture {
+    bool cuts = false;
+    bool ends = false;
+};
+
+FaultKind kind_for(const Mixture& mixture, Random& random) {
+    const std::uint64_t dice = random.below(10);
+    if (mixture.ends && dice < 3) {
+        const std::uint64_t how = random.below(5);
+        return how == 0 ? FaultKind::leave : how == 1 ? FaultKind::late : FaultKind::kill;
+    }
+    if (mixture.cuts && dice < 6) return kCuts.at(random.below(kCuts.size()));
+    return kAlways.at(random.below(kAlways.size()));
+}
+
+/// Some are over before anybody counts as dead, some are not.
+std::int64_t time_for(Random& random) {
+    switch (random.below(4)) {
+        case 0: return random.between(kMicrosecond, kMillisecond);
+        case 1: return random.between(kMillisecond, 60 * kMillisecond);
+        case 2: return random.between(60 * kMillisecond, 200 * kMillisecond);
+        default: return random.between(200 * kMillisecond, 700 * kMillisecond);
+    }
+}
+
+Fault fault_for(const Scenario& scenario, const Mixture& mixture, Random& random) {
+    Fault fault;
+    fault.kind = kind_for(mixture, random);
+    fault.target = static_cast<unsigned>(random.below(scenario.nodes));
+    fault.other = static_cast<unsigned>(random.below(scenario.nodes));
+    if (fault.kind == FaultKind::partition) {
+        fault.other = static_cast<unsigned>(random.below(1U << scenario.nodes));
+    }
+    fault.at_message = static_cast<unsigned>(random.below(Scenario::kMessages)) + 1;
+    fault.chance = static_cast<unsigned>(random.between(20, 600));
+    fault.time_ns = time_for(random);
+    fault.comes_back = !random.one_in(4);
+    // Where nobody is to be given up, silence is shorter than what counts as death.
+    if (!mixture.cuts) fault.time_ns = std::min(fault.time_ns, 20 * kMillisecond);
+    return fault;
+}
+
+void draw_network(Scenario& s, Random& random) {
+    s.weather.delay_ns = kDelays.at(random.below(kDelays.size()));
+    s.weather.jitter_ns = random.one_in(2) ? 0 : random.between(0, 4 * s.weather.delay_ns);
+    s.weather.late_ns = random.between(0, kSecond / 2);
+    if (random.one_in(2)) s.weather.lost = static_cast<unsigned>(random.below(150));
+    if (random.one_in(2)) s.weather.doubled = static_cast<unsigned>(random.below(150));
+    if (random.one_in(4)) s.weather.corrupted = static_cast<unsigned>(random.below(50));
+    for (HostClock& clock : s.clocks) {
+        clock.offset_ns = random.between(0, 1000 * kSecond);
+        clock.drift_ppm = random.between(-100, 100);
+        clock.wall_offset_ns = random.between(0, 2 * kSecond);
+    }
+}
+
+}  // namespace
+
+const char* name_of(FaultKind kind) noexcept {
+    return kNames.at(static_cast<std::size_t>(kind));
+}
+
+Scenario Scenario::of_seed(std::uint64_t seed) {
+    Random random(seed);
+    Scenario s;
+    s.seed = seed;
+    s.nodes = static_cast<unsigned>(random.between(2, kMostNodes));
+    s.has_key = random.one_in(2);
+    s.most_batches = kHistories.at(random.below(kHistories.size()));
+    s.socket_room = kRooms.at(random.below(kRooms.size()));
+    s.payload = kPayloads.at(random.below(kPayloads.size()));
+    s.pause_ns = kPauses.at(random.below(kPauses.size()));
+    // Of the 32 bits that datagrams carry.
+    if (random.one_in(3)) s.first_sequence = (std::uint64_t{1} << 32) - random.below(100);
+    draw_network(s, random);
+    Mixture mixture;
+    mixture.cuts = random.below(4) != 0;
+    mixture.ends = random.below(4) != 0;
+    for (unsigned i = 0; i < kFaults; ++i) s.faults.push_back(fault_for(s, mixture, random));
+    std::stable_sort(s.faults.begin(), s.faults.end(),
+                     [](const Fault& a, const Fault& b) { return a.at_message < b.at_message; });
+    return s;
+}
+
+Scenario Scenario::with_messages(unsigned count) const {
+    Scenario less = *this;
+    less.messages = count;
+    return less;
+}
+
+Scenario Scenario::with_faults(const std::vector<unsigned>& places) const {
+    Scenario less = of_seed(seed).with_messages(messages);
+    std::vector<Fault> all;
+    all.swap(less.faults);
+    for (const unsigned place : places) less.faults.push_back(all.at(place));
+    less.kept = places;
+    return less;
+}
+
+Scenario Scenario::parse(std::string_view text) {
+    const SeedText part = SeedText::parse(text, kFaults);
+    Scenario scenario = of_seed(part.seed);
+    if (part.messages) scenario.messages = *part.messages;
+    return part.faults ? scenario.with_faults(*part.faults) : scenario;
+}
+
+std::string Scenario::text() const {
+    SeedText part{seed, std::nullopt, kept};
+    if (messages != kMessages) part.messages = messages;
+    return part.text();
+}
+
+}  // namespace simulator::udp

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+/// What one seed of the hunt on the udp link is: a few nodes, their writes, a network, and the faults that meet them.
+///
+/// Everything follows from the seed; `messages` and `kept` only make it smaller, for a failing seed that is shrunk.
+/// Its text form is simulator/hunt/seed_text.hpp's.
+///
+/// Thread safety: values. Errors: `parse` throws rmem::Error(invalid_argument).
+
+#include "simulator/udp_hunt/network.hpp"
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace simulator::udp {
+
+enum class FaultKind : std::uint8_t {
+    lose = 0,     ///< many of a node's datagrams are lost, for a while
+    duplicate,    ///< they come twice, the second time perhaps much later
+    delay,        ///< they are held up at random, and so come in another order
+    corrupt,      ///< with flipped bits, or without their ends
+    clog,         ///< a link lets nothing through for a while, and then all at once
+    cut_one_way,  ///< one direction between two nodes, for a while
+    cut_off,      ///< a node hears nobody and nobody hears it, for a while
+    partition,    ///< some nodes and the others do not hear each other, for a while
+    kill,         ///< a node dies, at once
+    leave,        ///< it tells the others that it goes
+    restart,      ///< one that is gone is started again (follows from kill and leave)
+    late,         ///< a node is not there at the beginning, and joins now
+    slow_reader,  ///< a node reads nothing for a while: its socket fills up
+    stall,        ///< it does nothing at all for a while
+    flood,        ///< it writes as much as there is room for
+    count_
+};
+inline constexpr std::size_t kFaultKinds = static_cast<std::size_t>(FaultKind::count_);
+
+const char* name_of(FaultKind kind) noexcept;
+
+struct Fault {
+    FaultKind kind = FaultKind::lose;
+    unsigned target = 0;  ///< node
+    unsigned other =
+        0;  ///< cut_one_way, clog: the node that hears nothing; partition: nodes as bits
+    unsigned at_message = 0;   ///< once so many have been written, or tried
+    unsigned chance = 0;       ///< of a thousand datagrams
+    std::int64_t time_ns = 0;  ///< how long
+    bool comes_back = true;    ///< kill, leave: started again, after time_ns; else at the end
+};
+
+/// Of a node: no two clocks agree.
+struct HostClock {
+    std::int64_t offset_ns = 0;
+    std::int64_t drift_ppm = 0;
+    std::int64_t wall_offset_ns = 0;  ///< from which incarnations come
+};
+
+struct Scenario {
+    static constexpr unsigned kMostNodes = 5;
+    static constexpr unsigned kMessages = 1000;
+    static constexpr unsigned kFaults = 24;
+
+    std::uint64_t seed = 1;
+    unsigned messages = kMessages;
+    unsigned nodes = 2;
+    bool has_key = true;
+    std::uint32_t most_batches = 64;  ///< of a history and window
+    std::uint32_t socket_room = 256;  ///< datagrams
+    std::size_t payload = 1472;
+    std::uint64_t first_sequence = 1;  ///< of every stream
+    std::int64_t pause_ns = 0;         ///< between two messages, at most
+    Weather weather;
+    std::array<HostClock, kMostNodes> clocks{};
+    std::vector<Fault> faults;                  ///< in the order of at_message
+    std::optional<std::vector<unsigned>> kept;  ///< of the seed's faults, if not all
+
+    static Scenario of_seed(std::uint64_t seed);
+    static Scenario parse(std::string_view text);
+    std::string text() const;
+    /// The same with less.
+    Scenario with_messages(unsigned count) const;
+    Scenario with_faults(const std::vector<unsigned>& places) const;
+};
+
+}  // namespace simulator::udp

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "simulator/udp_hunt/sights.hpp"
+
+#include "simulator/udp_hunt/scenario.hpp"
+
+#include <array>
+
+namespace simulator::udp {
+
+namespace {
+
+constexpr std::array<const char*, kSights> kNames = {"overtaken datagrams",
+                                                     "socket overflows",
+                                                     "back-pressure",
+                                                     "gaps asked for",
+                                                     "repairs",
+                                                     "probes",
+                                                     "given of the dead",
+                                                     "messages in parts",
+                                                     "joined in traffic",
+                                                     "members given up",
+                                                     "dropped nodes",
+                                                     "two rings",
+                                                     "refused datagrams",
+                                                     "replayed datagrams",
+                                                     "numbers wrapped",
+                                                     "runs with a key",
+                                                     "runs without a key"};
+
+}  // namespace
+
+const char* name_of(Sight sight) noexcept {
+    return kNames.at(static_cast<std::size_t>(sight));
+}
+
+const Kinds& kinds() noexcept {
+    static const Kinds all = Kinds::of<FaultKind, Sight>();
+    return all;
+}
+
+}  // namespace simulator::udp

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+/// What the hunt on the udp link must have met beside the faults themselves.
+
+#include "simulator/hunt/findings.hpp"
+
+#include <cstddef>
+#include <cstdint>
+
+namespace simulator::udp {
+
+enum class Sight : std::uint8_t {
+    overtaken = 0,    ///< a datagram came after one that was sent later
+    socket_overflow,  ///< datagrams were lost because a node did not read
+    back_pressure,    ///< a member had no room to write
+    asked,            ///< a node asked for batches that it lacked
+    repaired,
+    probed,
+    given,              ///< batches of the dead went from one survivor to another
+    in_parts,           ///< a message went in several batches
+    joined_in_traffic,  ///< a bank was taken while others wrote
+    died,               ///< a member was given up
+    dropped,            ///< a node learnt that it was, and began a new life
+    two_rings,          ///< there were two at a time
+    refused,            ///< a damaged datagram was seen for what it was
+    replayed,           ///< one that had been there before was
+    wrapped,            ///< a stream's numbers went through zero
+    signed_run,
+    unsigned_run,
+    count_
+};
+inline constexpr std::size_t kSights = static_cast<std::size_t>(Sight::count_);
+
+const char* name_of(Sight sight) noexcept;
+/// The names of all faults and sights.
+const Kinds& kinds() noexcept;
+
+}  // namespace simulator::udp

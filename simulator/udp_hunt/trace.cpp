@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "simulator/udp_hunt/trace.hpp"
+
+#include "rmem/udp/datagram.hpp"
+
+#include <fmt/format.h>
+
+#include <array>
+
+namespace simulator::udp {
+
+namespace {
+
+using rmem::udp::Section;
+using rmem::udp::SectionType;
+
+std::string nodes_of(const rmem::udp::NodeSet& set) {
+    std::string text;
+    set.for_each(
+        [&](unsigned node) { text += fmt::format("{}{}", text.empty() ? "" : ".", node); });
+    return text.empty() ? "none" : text;
+}
+
+std::string describe_status(const Section& section) {
+    const auto status = rmem::udp::entry_of<rmem::udp::Status>(section);
+    constexpr std::array<const char*, 4> kStates = {"nothing", "joining", "member", "leaving"};
+    return fmt::format("status({} ring {} view {})",
+                       kStates.at(static_cast<std::size_t>(status.state)),
+                       status.ring_life % 1'000'000'000'000, nodes_of(status.view));
+}
+
+std::string describe_list(const Section& section) {
+    std::string text;
+    if (section.type() == SectionType::acks) {
+        for (const auto& ack : rmem::udp::list_of<rmem::udp::Ack>(section)) {
+            text += fmt::format(" {}@{}", ack.origin.node, ack.up_to);
+        }
+        return "acks(" + text.substr(text.empty() ? 0 : 1) + ")";
+    }
+    for (const auto& missing : rmem::udp::list_of<rmem::udp::Missing>(section)) {
+        text += fmt::format(" {}@{}+{}", missing.origin.node, missing.first, missing.count);
+    }
+    return "missing(" + text.substr(text.empty() ? 0 : 1) + ")";
+}
+
+std::string describe(const Section& section) {
+    switch (section.type()) {
+        case SectionType::batch:
+            return fmt::format("batch({})", rmem::udp::Batch(section).sequence());
+        case SectionType::given: {
+            const rmem::udp::Given given(section);
+            return fmt::format("given({}@{})", given.origin().node, given.batch().sequence());
+        }
+        case SectionType::acks:
+        case SectionType::missing: return describe_list(section);
+        case SectionType::echo: return "echo";
+        case SectionType::status: return describe_status(section);
+        case SectionType::join:
+            return fmt::format("join(admitted by {})",
+                               nodes_of(rmem::udp::entry_of<rmem::udp::Join>(section).admitted_by));
+        case SectionType::welcome: {
+            const rmem::udp::Welcome welcome(section);
+            return fmt::format("welcome({} ring {} view {})", welcome.joiner().node,
+                               welcome.ring_life() % 1'000'000'000'000, nodes_of(welcome.view()));
+        }
+        case SectionType::admit: {
+            const auto admit = rmem::udp::entry_of<rmem::udp::Admit>(section);
+            return fmt::format("admit({} from {})", admit.joiner.node, admit.first);
+        }
+        case SectionType::ask:
+            return fmt::format("ask({})", rmem::udp::Ask(section).question().to.node);
+        case SectionType::vector:
+            return fmt::format("vector({})", rmem::udp::Vector(section).question().to.node);
+        case SectionType::chunk:
+            return fmt::format("chunk({})", rmem::udp::Chunk(section).question().to.node);
+    }
+    return "?";
+}
+
+}  // namespace
+
+std::string trace_header() {
+    return fmt::format("{:>14} {:>4} {:<12} {:>5} {}\n", "time_us", "node", "event", "other",
+                       "detail");
+}
+
+std::string describe(std::span<const std::byte> bytes, std::size_t payload) {
+    rmem::udp::Datagram datagram;
+    rmem::udp::Sections sections;
+    if (bytes.size() < rmem::udp::kHeaderBytes) return "too short";
+    const auto ring = rmem::udp::load<std::uint64_t>(bytes.data() + 8);
+    if (rmem::udp::read_datagram(bytes, ring, payload, datagram) != rmem::udp::Refusal::none ||
+        rmem::udp::read_sections(datagram, sections) != rmem::udp::Refusal::none) {
+        return "damaged";
+    }
+    const rmem::udp::Header& header = datagram.header();
+    std::string text = fmt::format("#{} life {} newest {}", header.number,
+                                   header.incarnation % 1'000'000'000'000, header.newest);
+    for (const Section& section : sections) text += " " + describe(section);
+    return text;
+}
+
+void Trace::note(std::int64_t now, unsigned node, const char* what, std::uint64_t other,
+                 std::uint64_t detail) {
+    ++events_;
+    mix(static_cast<std::uint64_t>(now));
+    mix(node);
+    for (const char* c = what; *c != '\0'; ++c) mix(static_cast<unsigned char>(*c));
+    mix(other);
+    mix(detail);
+    if (!line_) return;
+    line_(fmt::format("{:>10}.{:03} {:>4} {:<12} {:>5} {}\n", now / 1000, now % 1000, node, what,
+                      other, detail));
+}
+
+void Trace::note(std::int64_t now, unsigned node, const char* what, unsigned other,
+                 std::span<const std::byte> datagram) {
+    ++events_;
+    mix(static_cast<std::uint64_t>(now));
+    mix(std::uint64_t{node} << 32 | other);
+    for (const std::byte byte : datagram) mix(std::to_integer<std::uint64_t>(byte));
+    if (!line_) return;
+    line_(fmt::format("{:>10}.{:03} {:>4} {:<12} {:>5} {}\n", now / 1000, now % 1000, node, what,
+                      other, describe(datagram, payload_)));
+}
+
+}  // namespace simulator::udp

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+/// All that happens in a run of the hunt on the udp link, as lines and as a hash.
+///
+/// Thread safety: none. Cost: none of the lines when nobody takes them.
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <string>
+
+namespace simulator::udp {
+
+/// The columns of a line.
+std::string trace_header();
+/// What a datagram says, in short.
+std::string describe(std::span<const std::byte> datagram, std::size_t payload);
+
+class Trace {
+public:
+    Trace(std::function<void(const std::string&)> line, std::size_t payload)
+        : line_(std::move(line)), payload_(payload) {}
+
+    /// `what` happened at the node; `other` and `detail` are numbers that go with it.
+    void note(std::int64_t now, unsigned node, const char* what, std::uint64_t other = 0,
+              std::uint64_t detail = 0);
+    void note(std::int64_t now, unsigned node, const char* what, unsigned other,
+              std::span<const std::byte> datagram);
+    std::uint64_t hash() const noexcept { return hash_; }
+    std::uint64_t events() const noexcept { return events_; }
+
+private:
+    void mix(std::uint64_t value) noexcept { hash_ = (hash_ ^ value) * 0x100000001b3; }
+
+    std::function<void(const std::string&)> line_;
+    std::size_t payload_;
+    std::uint64_t hash_ = 0xcbf29ce484222325;
+    std::uint64_t events_ = 0;
+};
+
+}  // namespace simulator::udp
