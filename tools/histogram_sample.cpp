@@ -20,7 +20,7 @@ void HistogramSample::add(const HistogramSample& other) {
 }
 
 HistogramSample HistogramSample::since(const HistogramSample& earlier) const {
-    if (earlier.counts_.size() != counts_.size()) return *this;
+    if (counts_.empty() || earlier.counts_.size() != counts_.size()) return *this;
     HistogramSample difference = *this;
     difference.max_ = 0;
     for (std::size_t i = 0; i < counts_.size(); ++i) {

@@ -22,10 +22,11 @@ using Source = std::pair<Labels, const CounterValues*>;
 void add_counters(MetricsText& text, const std::string& prefix, Names names,
                   const std::vector<Source>& sources) {
     for (std::size_t i = 0; i < names.size(); ++i) {
-        const std::string help = fmt::format("{}: {}", names[i].unit, names[i].meaning);
         const std::string_view name = names[i].name;
         const bool is_max = name.ends_with("_max_ns");  // the only ones that are no sums
         const std::string_view base = name.substr(0, name.size() - (is_max ? 3 : 0));
+        const std::string help =
+            is_max ? names[i].meaning : fmt::format("{}: {}", names[i].unit, names[i].meaning);
         text.family(fmt::format("rmem_{}_{}_{}", prefix, base, is_max ? "seconds" : "total"),
                     is_max ? MetricType::gauge : MetricType::counter, help);
         for (const auto& [labels, values] : sources) {

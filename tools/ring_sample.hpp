@@ -28,9 +28,6 @@ struct RankSample {
     unsigned node = 0;
     std::string state = "absent";  ///< as of rank_state()
     CounterValues link, protocol;
-    /// Messages of this rank that each other one has taken so far, as counted on 32 bits. Empty where
-    /// the ring has no billboard that is known here.
-    std::vector<std::uint32_t> taken_by;
 
     bool is_alive() const { return state == "alive" || state == "stopped" || state == "elsewhere"; }
 };

@@ -5,10 +5,8 @@
 
 #include <algorithm>
 #include <array>
-#include <atomic>
 
 #include "billboard/counters.hpp"
-#include "billboard/layout.hpp"
 #include "rmem/node_slot.hpp"
 #include "rmem/timing.hpp"
 #include "tools/ring_report.hpp"
@@ -37,43 +35,6 @@ CounterValues values_of(const rmem::CounterBlock<Size>& block, std::size_t count
 }
 
 // ---- Ranks --------------------------------------------------------------------------------------
-
-/// Where the billboard lies, if it is one of this version.
-std::optional<billboard::Geometry> geometry_of(const rmem::RingConfig& config) {
-    for (const auto layout : {billboard::Layout::inline_slots, billboard::Layout::paper}) {
-        if (config.system_bytes == 0) break;
-        const std::size_t control =
-            billboard::Geometry(config, {layout, billboard::kMinDataBytes}).control_bytes();
-        const std::size_t partition = config.system_bytes / config.ranks;
-        const std::size_t data = partition - std::min(partition, control);
-        if (data < billboard::kMinDataBytes || data > billboard::kMaxDataBytes) continue;
-        if (data % rmem::kWordBytes != 0) continue;
-        const billboard::Geometry geometry(config, {layout, data});
-        if (geometry.region_bytes() == config.system_bytes && geometry.hash() == config.system_hash)
-            return geometry;
-    }
-    return std::nullopt;
-}
-
-std::uint32_t word_at(std::span<const std::byte> bank, std::size_t offset) {
-    auto& word = *reinterpret_cast<std::uint32_t*>(const_cast<std::byte*>(bank.data()) + offset);
-    return std::atomic_ref(word).load(std::memory_order_relaxed);  // enough: a number for people
-}
-
-/// On links with several banks here, each taker's count is read where it is written: in its own bank.
-void count_messages(RingSample& sample, const RingSampler& sampler) {
-    const auto geometry = geometry_of(sample.config);
-    if (!geometry) return;
-    for (unsigned from = 0; from < sample.ranks.size(); ++from) {
-        auto& taken = sample.ranks[from].taken_by;
-        taken.resize(sample.ranks.size());
-        for (unsigned to = 0; to < taken.size(); ++to) {
-            auto bank = sampler.bank(sample.ranks[to].node);
-            if (bank.empty()) bank = sampler.bank(sample.ranks[from].node);
-            if (!bank.empty()) taken[to] = word_at(bank, geometry->consumed(from, to));
-        }
-    }
-}
 
 /// What a segment says of a rank. Of a ring over several hosts its own node's segment says most.
 RankSample rank_of(const Ring& ring, unsigned rank) {
@@ -233,7 +194,6 @@ RingSample RingSampler::sample(std::int64_t now) {
     for (unsigned n = 0; n < sample.config.nodes; ++n) {
         if (!sample.nodes[n].is_here) sample.nodes[n].state = state_by_others(sample, n);
     }
-    count_messages(sample, *this);
     return sample;
 }
 

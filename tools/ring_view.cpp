@@ -134,6 +134,12 @@ private:
         return view;
     }
 
+    /// On `direct` a message is made of plain stores, which nobody counts; a card's writes are counted.
+    bool is_counted(const CounterValues& link) const {
+        return now_.config.link != rmem::LinkKind::direct ||
+               value(link, static_cast<std::size_t>(LinkCounter::writes_sent)) != 0;
+    }
+
     void add_rank(NodeView& view, unsigned r) const {
         const RankSample& now = now_.ranks[r];
         if (now.node != view.node || now.state == "absent") return;
@@ -141,12 +147,8 @@ private:
         view.ranks += 1;
         view.ranks_alive += now.is_alive() ? 1U : 0U;
         view.writes += rate(more(before.link, now.link, LinkCounter::writes_sent));
+        view.has_traffic = view.has_traffic || is_counted(now.link);
         view.bytes += rate(more(before.link, now.link, LinkCounter::bytes_sent));
-        for (std::size_t to = 0; to < now.taken_by.size() && to < before.taken_by.size(); ++to) {
-            const std::uint32_t taken = now.taken_by[to] - before.taken_by[to];
-            const bool is_new = taken > UINT32_MAX / 2;  // a new rank counts from zero
-            view.messages += rate(is_new ? now.taken_by[to] : taken);
-        }
     }
 
     void add_engine(NodeView& view, const std::optional<EngineSample>& before,

@@ -36,8 +36,9 @@ struct NodeView {
     NodeState state = NodeState::absent;
     bool is_here = false;
     unsigned ranks_alive = 0, ranks = 0;
-    /// Of its programs, if it is on this host.
-    double messages = 0, writes = 0, bytes = 0;
+    /// Of its programs, if they are on this host and their writes are counted.
+    bool has_traffic = false;
+    double writes = 0, bytes = 0;
     /// Others' writes that reached its bank; of a node elsewhere: its batches that reached banks here.
     double applied = 0, batches = 0;
     double datagrams_sent = 0, datagrams_received = 0;  ///< link udp

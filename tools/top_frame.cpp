@@ -87,7 +87,7 @@ struct Column {
     const char* head;
     std::string (*cell)(const NodeView& node);
     int drop;  ///< the greater, the sooner it goes when there is little room; 0: stays
-    bool is_udp = false;
+    enum Of { all, apart, udp } of = all;  ///< links; apart: whose nodes have a bank each
 };
 
 template <double NodeView::*Rate>
@@ -98,6 +98,10 @@ std::string rate_cell(const NodeView& node) {
 template <double NodeView::*Rate>
 std::string own_rate_cell(const NodeView& node) {
     return node.is_here ? rate_text(node.*Rate) : "-";
+}
+template <double NodeView::*Rate>
+std::string program_rate_cell(const NodeView& node) {
+    return node.has_traffic ? rate_text(node.*Rate) : "-";
 }
 template <std::uint64_t TimesView::*Time>
 std::string time_cell(const NodeView& node) {
@@ -124,26 +128,25 @@ constexpr std::array kColumns = {
     Column{">node", number_cell, 0},
     Column{"state", state_cell, 0},
     Column{">ranks", ranks_cell, 1},
-    Column{">messages/s", own_rate_cell<&NodeView::messages>, 3},
-    Column{">writes/s", own_rate_cell<&NodeView::writes>, 0},
-    Column{">bytes/s", own_rate_cell<&NodeView::bytes>, 2},
-    Column{">applied/s", own_rate_cell<&NodeView::applied>, 4},
-    Column{">batches/s", rate_cell<&NodeView::batches>, 7, true},
-    Column{">sent/s", own_rate_cell<&NodeView::datagrams_sent>, 5, true},
-    Column{">received/s", own_rate_cell<&NodeView::datagrams_received>, 6, true},
-    Column{">round trip", round_trip_cell, 8, true},
+    Column{">writes/s", program_rate_cell<&NodeView::writes>, 0},
+    Column{">bytes/s", program_rate_cell<&NodeView::bytes>, 2},
+    Column{">applied/s", own_rate_cell<&NodeView::applied>, 4, Column::apart},
+    Column{">batches/s", rate_cell<&NodeView::batches>, 7, Column::udp},
+    Column{">sent/s", own_rate_cell<&NodeView::datagrams_sent>, 5, Column::udp},
+    Column{">received/s", own_rate_cell<&NodeView::datagrams_received>, 6, Column::udp},
+    Column{">round trip", round_trip_cell, 8, Column::udp},
     Column{">p50", time_cell<&TimesView::p50_ns>, 0},
     Column{">p99", time_cell<&TimesView::p99_ns>, 0},
     Column{">max", time_cell<&TimesView::max_ns>, 0},
     Column{">broken", broken_cell, 0}};
 
 /// The columns that are dropped least, up to `most_drop`.
-std::vector<Line> node_table(const std::vector<const NodeView*>& nodes, bool is_udp,
+std::vector<Line> node_table(const std::vector<const NodeView*>& nodes, Column::Of link,
                              int most_drop) {
     std::vector<std::string> head;
     std::vector<std::vector<std::string>> rows(nodes.size());
     for (const Column& column : kColumns) {
-        if (column.drop > most_drop || (column.is_udp && !is_udp)) continue;
+        if (column.drop > most_drop || column.of > link) continue;
         head.emplace_back(column.head);
         for (std::size_t i = 0; i < nodes.size(); ++i) rows[i].push_back(column.cell(*nodes[i]));
     }
@@ -166,7 +169,7 @@ std::vector<const NodeView*> chosen_nodes(const RingView& view, std::size_t most
     const auto weight = [](const NodeView* node) {
         const int trouble =
             is_alarming(*node) ? 2 : static_cast<int>(node->state == NodeState::joining);
-        return std::pair(trouble, node->writes + node->applied + node->batches + node->messages);
+        return std::pair(trouble, node->writes + node->applied + node->batches);
     };
     std::stable_sort(nodes.begin(), nodes.end(), [&](const NodeView* one, const NodeView* other) {
         return weight(one) > weight(other);
@@ -180,9 +183,12 @@ std::vector<const NodeView*> chosen_nodes(const RingView& view, std::size_t most
 std::vector<Line> node_lines(const RingView& view, std::size_t most, std::size_t width) {
     const auto nodes = chosen_nodes(view, most);
     int drop = static_cast<int>(kColumns.size());
-    auto lines = node_table(nodes, view.link == "udp", drop);
+    const Column::Of link = view.link == "udp" ? Column::udp
+                            : view.has_wire    ? Column::apart
+                                               : Column::all;
+    auto lines = node_table(nodes, link, drop);
     while (drop > 0 && width_of(lines) > width) {
-        lines = node_table(nodes, view.link == "udp", --drop);
+        lines = node_table(nodes, link, --drop);
     }
     lines[0].style = LineStyle::heading;
     for (std::size_t i = 0; i < nodes.size(); ++i) {
@@ -280,7 +286,7 @@ json node_json(const NodeView& node) {
             {"here", node.is_here},
             {"ranks", node.ranks},
             {"live_ranks", node.ranks_alive},
-            {"messages_per_s", node.messages},
+            {"counts_writes", node.has_traffic},
             {"writes_per_s", node.writes},
             {"bytes_per_s", node.bytes},
             {"applied_per_s", node.applied},
