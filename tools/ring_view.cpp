@@ -147,7 +147,8 @@ private:
         view.ranks += 1;
         view.ranks_alive += now.is_alive() ? 1U : 0U;
         view.writes += rate(more(before.link, now.link, LinkCounter::writes_sent));
-        view.has_traffic = view.has_traffic || is_counted(now.link);
+        view.has_traffic =
+            view.has_traffic || (now_.nodes[view.node].is_here && is_counted(now.link));
         view.bytes += rate(more(before.link, now.link, LinkCounter::bytes_sent));
     }
 
