@@ -142,11 +142,6 @@ void add_all_nodes(RingSample& sample, const Ring& ring) {
 
 }  // namespace
 
-const char* name_of(NodeState state) {
-    constexpr std::array kNames = {"absent", "joining", "up", "stopped", "down", "left"};
-    return kNames.at(static_cast<std::size_t>(state));
-}
-
 void RingSampler::find_segments() {
     std::vector<std::string> names;
     for (const std::string& found : rmem::Segment::list()) {

@@ -153,7 +153,7 @@ TEST(TopFrame, says_the_same_in_json) {
     const auto frame = frame_json(view, {});
     EXPECT_EQ(frame["nodes"][0]["writes_per_s"], 10.0);
     EXPECT_EQ(frame["nodes"][1]["state"], "down");
-    EXPECT_EQ(frame["order"], nlohmann::json({0}));
+    EXPECT_EQ(frame["order"], nlohmann::json::parse("[0]"));
     EXPECT_EQ(frame["events"][0]["counter"], "asked");
     EXPECT_EQ(frame["events"][0]["total"], 7);
 }
