@@ -54,6 +54,11 @@ public:
         return max();
     }
 
+    /// How many values are in a bucket, for who wants all of them. `bucket` < kBuckets.
+    std::uint64_t values_in(std::size_t bucket) const noexcept {
+        return buckets_[bucket].load(std::memory_order_relaxed);  // relaxed is enough: a number
+    }
+
     std::uint64_t max() const noexcept {
         return max_.load(std::memory_order_relaxed);  // relaxed is enough: a number
     }

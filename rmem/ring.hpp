@@ -149,6 +149,8 @@ public:
 
     /// Whether a live process holds the rank. One system call.
     bool is_alive(unsigned rank) const noexcept;
+    /// False once its name stands for nothing, or for another ring.
+    bool is_linked() const { return segment_.is_linked(); }
     /// Whether anybody takes part.
     bool has_members() const noexcept;
     /// Makes the caller the one who runs the node's engine, until the lock is released; nothing when another does.

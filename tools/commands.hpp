@@ -36,5 +36,7 @@ void add_record(CLI::App& app);
 void add_replay(CLI::App& app);
 void add_key(CLI::App& app);
 void add_node(CLI::App& app);
+void add_top(CLI::App& app);
+void add_metrics(CLI::App& app);
 
 }  // namespace tools

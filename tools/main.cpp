@@ -20,6 +20,7 @@ Examples:
   rmem node --ring rig --node 0 --nodes 2   a node of a ring over several hosts
   rmem list                             the rings of this host
   rmem watch my-ring 0x100 4            what changes at an address
+  rmem top my-ring                      who is there, traffic, losses, times: live
   rmem record --ring my-ring -o a.rec   every write, with its time, in a file
   rmem doctor                           is this host fit for it?
   rmem bench pingpong                   how fast is it here, beside the machine's own limit?
@@ -74,9 +75,9 @@ int main(int argc, char** argv) {
     app.get_formatter()->column_width(34);
     for (const auto add :
          {tools::add_run, tools::add_node, tools::add_list, tools::add_info, tools::add_peek,
-          tools::add_poke, tools::add_dump, tools::add_watch, tools::add_record, tools::add_replay,
-          tools::add_key, tools::add_doctor, tools::add_clean, tools::add_profiles,
-          tools::add_bench, tools::add_demo, tools::add_sim}) {
+          tools::add_poke, tools::add_dump, tools::add_watch, tools::add_top, tools::add_metrics,
+          tools::add_record, tools::add_replay, tools::add_key, tools::add_doctor, tools::add_clean,
+          tools::add_profiles, tools::add_bench, tools::add_demo, tools::add_sim}) {
         add(app);
     }
     try {

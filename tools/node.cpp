@@ -18,7 +18,10 @@
 #include "rmem/udp/engine_settings.hpp"
 #include "rmem/udp/node_board.hpp"
 #include "tools/commands.hpp"
+#include "tools/metrics_server.hpp"
 #include "tools/node_events.hpp"
+#include "tools/ring_metrics.hpp"
+#include "tools/ring_sampler.hpp"
 #include "tools/run_report.hpp"
 #include "tools/service.hpp"
 #include "tools/settings.hpp"
@@ -34,6 +37,7 @@ Examples:
   rmem node --ring rig --node 1 --nodes 2 --key-file rig.key       on the second
   rmem node --ring rig --node 0 --nodes 2 --ranks 8                four programs at each node
   rmem node --ring try --node 0 --nodes 2 --interface lo           all nodes on this host
+  rmem node --ring rig --node 0 --nodes 2 --metrics 9464           http://127.0.0.1:9464/metrics
   systemctl start rmem-node@rig                                    settings: /etc/rmem/rig.conf
 
 Programs find the node by RMEM_RING, RMEM_NODE and the same settings, with RMEM_LINK=udp. Start the node first: a
@@ -63,6 +67,8 @@ constexpr Setting kNetworkSettings[] = {
 
 struct NodeOptions {
     Settings settings;
+    std::optional<std::uint16_t> metrics;
+    std::string metrics_address = "127.0.0.1";
     bool insecure = false, spin = false, quiet = false;
 };
 
@@ -156,6 +162,19 @@ private:
     std::int64_t next_look_ns_ = 0, next_signal_ns_ = 0;
 };
 
+/// Serves the node's counters from now on, if that is wanted. As any bystander: the engine knows nothing of it.
+std::unique_ptr<MetricsServer> serve_metrics(const NodeOptions& options,
+                                             const std::string& segment) {
+    if (!options.metrics) return nullptr;
+    auto server = std::make_unique<MetricsServer>(
+        options.metrics_address, *options.metrics,
+        [segment, sampler = std::make_shared<RingSampler>(segment)] {
+            return metrics_of(segment, sampler->sample(rmem::now_ns()));
+        });
+    if (!options.quiet) fmt::print(stderr, "rmem node: metrics at {}\n", server->url());
+    return server;
+}
+
 void run_node(const NodeOptions& options) {
     options.settings.apply();
     set_variable("RMEM_LINK", "udp");
@@ -166,6 +185,7 @@ void run_node(const NodeOptions& options) {
     const unsigned node = node_of(environment, config);
     auto settings = rmem::udp::EngineSettings::read(config);  // before anything is made
 
+    const auto metrics = serve_metrics(options, config.segment_name(node));
     const auto ring = rmem::Ring::open(config, rmem::Deadline::in(kOpenNs), node);
     const rmem::ByteLock lock = lock_engine(*ring);
     NodeDaemon(options, *ring, std::move(settings))
@@ -185,6 +205,12 @@ void add_node(CLI::App& app) {
                       "Without a key where others may hear it [RMEM_INSECURE=1]");
     command->add_flag("--spin", options->spin,
                       "Never sleep: takes a processor for itself, for the lowest latency");
+    command->add_option("--metrics", options->metrics,
+                        "Serve its counters to Prometheus at this port; 0: any free one");
+    command
+        ->add_option("--metrics-address", options->metrics_address,
+                     "And at this address of the host")
+        ->capture_default_str();
     command->add_flag("-q,--quiet", options->quiet, "Say nothing but why it failed");
     command->footer(kExamples);
     command->callback([options] { run_node(*options); });

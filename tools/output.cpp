@@ -16,14 +16,13 @@ namespace tools {
 
 namespace {
 
-/// Characters of UTF-8 text: what aligns in a terminal, for the little we print.
-std::size_t width(std::string_view text) {
-    return static_cast<std::size_t>(
-        std::count_if(text.begin(), text.end(), [](char c) { return (c & 0xc0) != 0x80; }));
+/// Whether a character of UTF-8 text begins here.
+bool begins_character(char c) {
+    return (c & 0xc0) != 0x80;
 }
 
 std::string padded(const std::string& cell, std::size_t to, bool right) {
-    const std::string space(to - std::min(to, width(cell)), ' ');
+    const std::string space(to - std::min(to, text_width(cell)), ' ');
     return right ? space + cell : cell + space;
 }
 
@@ -94,6 +93,19 @@ std::string printable(std::string_view text) {
     return result;
 }
 
+std::size_t text_width(std::string_view text) {
+    return static_cast<std::size_t>(std::count_if(text.begin(), text.end(), begins_character));
+}
+
+std::string fitted(std::string_view text, std::size_t width) {
+    if (text_width(text) <= width) return std::string(text);
+    std::size_t characters = 0, end = 0;
+    for (; end < text.size(); ++end) {
+        if (begins_character(text[end]) && ++characters >= width) break;
+    }
+    return width == 0 ? "" : std::string(text.substr(0, end)) + "…";
+}
+
 bool is_colourful(int fd) {
     return ::isatty(fd) == 1 && std::getenv("NO_COLOR") == nullptr;  // NOLINT: one thread
 }
@@ -111,9 +123,10 @@ void Table::add(std::vector<std::string> row) {
 
 std::string Table::text(std::size_t indent) const {
     std::vector<std::size_t> widths;
-    for (const auto& cell : heading_) widths.push_back(width(cell));
+    for (const auto& cell : heading_) widths.push_back(text_width(cell));
     for (const auto& row : rows_) {
-        for (std::size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], width(row[i]));
+        for (std::size_t i = 0; i < row.size(); ++i)
+            widths[i] = std::max(widths[i], text_width(row[i]));
     }
     std::string result;
     const auto add_row = [&](const std::vector<std::string>& row) {

@@ -23,11 +23,8 @@ struct Process {
     char state = '?';     ///< as in /proc/<pid>/stat
 };
 
-/// What the system says of the process in a slot, unless its number is another's by now.
-Process process_of(const rmem::RankSlot& slot) {
-    const std::uint32_t pid = slot.pid.load(std::memory_order_relaxed);
-    const std::uint64_t start = slot.start_time.load(std::memory_order_relaxed);
-    if (pid == 0 || start == 0 || rmem::process_start_time(pid) != start) return {};
+/// What the system says of a process.
+Process process_of(unsigned pid) {
     Process process;
     std::getline(std::ifstream(fmt::format("/proc/{}/comm", pid)), process.command);
     std::string stat;
@@ -36,6 +33,14 @@ Process process_of(const rmem::RankSlot& slot) {
     if (bracket != std::string::npos && bracket + 2 < stat.size())
         process.state = stat[bracket + 2];
     return process;
+}
+
+/// What it says of the process in a slot, unless its number is another's by now.
+Process process_of(const rmem::RankSlot& slot) {
+    const std::uint32_t pid = slot.pid.load(std::memory_order_relaxed);
+    const std::uint64_t start = slot.start_time.load(std::memory_order_relaxed);
+    if (pid == 0 || start == 0 || rmem::process_start_time(pid) != start) return {};
+    return process_of(pid);
 }
 
 json counters_json(const rmem::Counters& counters, std::span<const rmem::CounterName> names) {
@@ -173,6 +178,10 @@ std::string counters_text(const json& report) {
 }
 
 }  // namespace
+
+bool is_stopped(unsigned pid) {
+    return pid != 0 && process_of(pid).state == 'T';
+}
 
 unsigned live_ranks(const rmem::Ring& ring) {
     unsigned alive = 0;

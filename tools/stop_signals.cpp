@@ -20,6 +20,11 @@ void note(int number) {
     g_signal = number;
 }
 
+timespec left_until(std::int64_t at_ns) {
+    const std::int64_t left = std::max<std::int64_t>(at_ns - rmem::now_ns(), 0);
+    return {left / 1'000'000'000, left % 1'000'000'000};
+}
+
 }  // namespace
 
 // The signals are blocked but while the command waits, so that none comes between a look at signal() and the
@@ -51,14 +56,19 @@ int StopSignals::signal() const noexcept {
 }
 
 void StopSignals::sleep_until(std::int64_t at_ns) const noexcept {
-    const std::int64_t left = std::max<std::int64_t>(at_ns - rmem::now_ns(), 0);
-    const timespec time = {left / 1'000'000'000, left % 1'000'000'000};
+    const timespec time = left_until(at_ns);
     ::ppoll(nullptr, 0, &time, &mask_);
 }
 
 bool StopSignals::wait_readable(int fd) const noexcept {
     pollfd wanted = {fd, POLLIN, 0};
     return ::ppoll(&wanted, 1, nullptr, &mask_) > 0;
+}
+
+bool StopSignals::wait_readable_until(int fd, std::int64_t at_ns) const noexcept {
+    pollfd wanted = {fd, POLLIN, 0};
+    const timespec time = left_until(at_ns);
+    return ::ppoll(&wanted, 1, &time, &mask_) > 0;
 }
 
 }  // namespace tools

@@ -24,6 +24,8 @@ public:
     void sleep_until(std::int64_t at_ns) const noexcept;
     /// Sleeps until the descriptor can be read (or has ended). False if a signal came instead.
     bool wait_readable(int fd) const noexcept;
+    /// The same until that time of CLOCK_MONOTONIC at the latest; false if it has come.
+    bool wait_readable_until(int fd, std::int64_t at_ns) const noexcept;
 
 private:
     std::array<struct sigaction, 3> before_{};

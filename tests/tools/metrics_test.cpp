@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+// `rmem metrics`, and `rmem node --metrics`.
+
+#include <arpa/inet.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <memory>
+#include <string>
+
+#include "rmem/ring.hpp"
+#include "tests/support/own_network.hpp"
+#include "tests/support/tool.hpp"
+
+namespace rmem::test {
+namespace {
+
+using ::testing::HasSubstr;
+
+/// The port of the first "http://127.0.0.1:PORT/metrics" in a text.
+std::uint16_t port_in(const std::string& text) {
+    const std::string before = "http://127.0.0.1:";
+    const auto at = text.find(before);
+    return at == std::string::npos
+               ? std::uint16_t{0}
+               : static_cast<std::uint16_t>(std::stoul(text.substr(at + before.size())));
+}
+
+std::string get_metrics(std::uint16_t port) {
+    const int fd = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    sockaddr_in to{};
+    to.sin_family = AF_INET;
+    to.sin_port = htons(port);
+    to.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    EXPECT_EQ(::connect(fd, reinterpret_cast<sockaddr*>(&to), sizeof to), 0);
+    const std::string request = "GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n";
+    EXPECT_EQ(::send(fd, request.data(), request.size(), MSG_NOSIGNAL),
+              static_cast<ssize_t>(request.size()));
+    std::string answer;
+    char buffer[4096];
+    ssize_t got = 0;
+    while ((got = ::recv(fd, buffer, sizeof buffer, 0)) > 0) {
+        answer.append(buffer, static_cast<std::size_t>(got));
+    }
+    ::close(fd);
+    return answer;
+}
+
+std::shared_ptr<Ring> ring_of(const RingName& name) {
+    RingConfig config;
+    config.name = name.get();
+    config.nodes = config.ranks = 2;
+    config.user_bytes = 4096;
+    return Ring::open(config, Deadline::in(kDefaultJoinTimeoutNs));
+}
+
+TEST(Metrics, are_served_at_the_port_that_the_first_line_says) {
+    const RingName name;
+    auto ring = ring_of(name);
+    auto member = std::make_unique<Membership>(ring, Member{1, 1});
+    ring->rank(1).link.add(LinkCounter::writes_sent, 42);
+    Tool metrics({"metrics", name.get(), "--port", "0"});
+    ASSERT_TRUE(metrics.prints("/metrics\n")) << metrics.err();
+    const std::uint16_t port = port_in(metrics.out());
+    EXPECT_THAT(get_metrics(port), HasSubstr("rmem_link_writes_sent_total{ring=\"" + name.get() +
+                                             "\",node=\"1\",rank=\"1\"} 42\n"));
+    member.reset();
+    ring.reset();
+    EXPECT_THAT(get_metrics(port), HasSubstr("rmem_ring_up{ring=\"" + name.get() + "\"} 0\n"));
+    metrics.signal(SIGTERM);
+    EXPECT_EQ(metrics.wait().code, 0);
+}
+
+TEST(Metrics, are_printed_where_no_port_is_given) {
+    const RingName name;
+    const auto ring = ring_of(name);
+    const Ran ran = run_tool({"metrics", name.get()});
+    EXPECT_EQ(ran.code, 0);
+    EXPECT_THAT(ran.out, HasSubstr("rmem_ring_up{ring=\"" + name.get() + "\"} 1\n"));
+}
+
+TEST(Metrics, say_what_is_wrong_with_a_ring_port_or_address) {
+    EXPECT_THAT(run_tool({"metrics", "no-such-ring", "--port", "0"}).err,
+                HasSubstr("[no-such-ring]"));
+    const RingName name;
+    const auto ring = ring_of(name);
+    EXPECT_THAT(
+        run_tool({"metrics", name.get(), "--port", "0", "--metrics-address", "nowhere"}).err,
+        HasSubstr("'nowhere' is no address"));
+    EXPECT_EQ(run_tool({"metrics", name.get(), "--port", "65536"}).code, 2);
+}
+
+TEST(Metrics, of_a_node_are_served_by_its_daemon) {
+    const RingName name;
+    Tool node({"node", "--ring", name.get(), "--node", "0", "--nodes", "2", "--size", "64K",
+               "--group", own_group(name.get()), "--interface", "lo", "--metrics", "0"});
+    ASSERT_TRUE(node.prints("in ring '")) << node.err();
+    const std::string answer = get_metrics(port_in(node.err()));
+    EXPECT_THAT(answer, HasSubstr("rmem_udp_engine_up{ring=\"" + name.get() + "\",node=\"0\"} 1"));
+    EXPECT_THAT(answer,
+                HasSubstr("rmem_udp_lives_total{ring=\"" + name.get() + "\",node=\"0\"} 1"));
+    node.signal(SIGTERM);
+    EXPECT_EQ(node.wait().code, 0);
+}
+
+TEST(Metrics, of_a_node_that_cannot_have_the_port_keep_it_from_starting) {
+    const RingName name;
+    const Ran ran =
+        run_tool({"node", "--ring", name.get(), "--node", "0", "--nodes", "2", "--interface", "lo",
+                  "--metrics", "0", "--metrics-address", "192.0.2.1"});
+    EXPECT_EQ(ran.code, 1);
+    EXPECT_THAT(ran.err, HasSubstr("metrics cannot be served at 192.0.2.1"));
+    EXPECT_FALSE(Segment::open(name.get() + "@0"));
+}
+
+}  // namespace
+}  // namespace rmem::test

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+/// Which parts of a bank change: the bank as up to 256 cells, each with how much of it has changed of late.
+///
+/// A look makes a digest of each of a cell's 16 parts and compares it with the last look's; the heat of a cell
+/// is the share of its parts that have changed, or half of what it was if that is more. A value that changes
+/// and changes back between two looks is not seen. Of a bank above kMostBytes only every n-th line is looked at.
+/// Thread safety: one thread. Reading a bank disturbs its writers as any other reader would.
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+namespace tools {
+
+class HeatMap {
+public:
+    static constexpr std::size_t kCells = 256, kParts = 16;
+    static constexpr std::size_t kMostBytes = std::size_t{1} << 25;  ///< that a look reads
+
+    struct Cell {
+        double heat = 0;    ///< 0 to 1
+        bool ever = false;  ///< has changed since the first look
+    };
+
+    /// The first look at a bank, or at one of another size, has nothing to compare with.
+    void look(std::span<const std::byte> bank);
+
+    const std::vector<Cell>& cells() const { return cells_; }
+    std::size_t cell_bytes() const { return cell_bytes_; }
+    /// 1: every line of 64 bytes is looked at, 3: every third…
+    std::size_t line_step() const { return line_step_; }
+    std::uint64_t looks() const { return looks_; }
+
+private:
+    void begin(std::size_t bytes);
+
+    std::size_t bank_bytes_ = 0, cell_bytes_ = 0, line_step_ = 1;
+    std::uint64_t looks_ = 0;
+    std::vector<Cell> cells_;
+    std::vector<std::uint64_t> digests_;  ///< of each part
+};
+
+}  // namespace tools
