@@ -7,6 +7,7 @@
 #include <array>
 #include <atomic>
 #include <chrono>
+#include <limits>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -50,7 +51,7 @@ public:
     }
 
     bool look(std::int64_t now_ns, const Sink& sink) override {
-        listen(now_ns);
+        rmem::udp::listen(*ring_, now_ns);
         const std::uint64_t before = log_.position();
         std::size_t given = 0;
         while (given < kMostAtOnce && find(sink)) {
@@ -61,19 +62,11 @@ public:
     }
 
 private:
-    void listen(std::int64_t now_ns) noexcept {
-        // relaxed is enough: a time by itself
-        ring_->board().tap_until_ns.store(now_ns + rmem::udp::Tap::kLeaseNs,
-                                          std::memory_order_relaxed);
-    }
-
     void await_open() {
         const rmem::Deadline deadline = rmem::Deadline::in(kOpenNs);
         for (;;) {
             const std::int64_t now = rmem::now_ns();
-            listen(now);
-            // (1) - this acquire-load synchronizes-with the release-store rmem/udp/tap.cpp (1)
-            if (ring_->board().tap_open.load(std::memory_order_acquire) != 0) return;
+            if (rmem::udp::listen(*ring_, now)) return;
             if (deadline.passed(now) || !ring_->has_members()) break;
             std::this_thread::sleep_for(std::chrono::milliseconds(1));
         }
@@ -115,7 +108,9 @@ private:
         std::int64_t& last_ns = last_ns_[write_.origin];
         // Estimates of one clock differ a little; an origin's times go forward all the same.
         last_ns = std::max(last_ns, write_.written_ns);
-        RecordedWrite write = mark_of(write_.origin, 0);
+        RecordedWrite write = mark_of(write_.origin, RecordedWrite::kApplied);
+        write.delay_ns = static_cast<std::uint32_t>(std::clamp<std::int64_t>(
+            write_.applied_ns - write.time_ns, 0, std::numeric_limits<std::uint32_t>::max()));
         write.offset = write_.offset;
         if (write_.is_interrupt) write.flags |= RecordedWrite::kInterrupt;
         if (write_.is_me_last) write.flags |= RecordedWrite::kMeLast;

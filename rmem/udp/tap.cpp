@@ -43,6 +43,13 @@ TappedWrite unpacked(const LogRecord& record) noexcept {
     return write;
 }
 
+bool listen(Ring& ring, std::int64_t now) noexcept {
+    // relaxed is enough: a time by itself
+    ring.board().tap_until_ns.store(now + Tap::kLeaseNs, std::memory_order_relaxed);
+    // (2) - this acquire-load synchronizes-with the release-store (1)
+    return ring.board().tap_open.load(std::memory_order_acquire) != 0;
+}
+
 Tap::Tap(Ring& ring) : board_(ring.board()), log_(ring.tap(), kTapBytes) {
     // relaxed is enough: who listens waits until this engine opens it anew
     board_.tap_open.store(0, std::memory_order_relaxed);
@@ -54,8 +61,7 @@ void Tap::keep(std::int64_t now) noexcept {
     if (is_wanted == is_open_) return;
     is_open_ = is_wanted;
     if (is_open_) show_gap(now);
-    // (1) - this release-store synchronizes-with the acquire-load tools/udp_record_source.cpp (1): what is not shown
-    // is in the bank
+    // (1) - this release-store synchronizes-with the acquire-load (2): what is not shown is in the bank
     board_.tap_open.store(is_open_ ? 1 : 0, std::memory_order_release);
 }
 

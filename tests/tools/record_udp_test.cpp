@@ -211,6 +211,7 @@ TEST_F(RecordUdp, makes_captures_and_is_played_into_a_ring) {
     EXPECT_GT(std::filesystem::file_size(capture), 2 * PcapWriter::kPacketHeaderBytes);
     const Ran shown = run_tool({"replay", path, "--print"});
     EXPECT_THAT(shown.out, HasSubstr("node 1 rank 1"));
+    EXPECT_THAT(shown.out, HasSubstr("applied after"));
 
     const RecordedRing target(LinkKind::ring);
     Node node = target.node(0);
