@@ -30,6 +30,7 @@ inline constexpr std::int64_t kDefaultJoinTimeoutNs = 30'000'000'000;
 inline constexpr unsigned kInterruptQueueEntries = 1024;
 inline constexpr std::size_t kLogBytes = std::size_t{1} << 20;        ///< per rank, on link ring
 inline constexpr std::size_t kClientLogBytes = std::size_t{1} << 17;  ///< per rank, on link udp
+inline constexpr std::size_t kTapBytes = std::size_t{1} << 20;        ///< per node, on link udp
 inline constexpr std::size_t kRosterBytes = kMaxRanks * kWordBytes;   ///< on link udp
 
 /// How writes travel between banks.

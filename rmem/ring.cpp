@@ -8,6 +8,7 @@
 #include "rmem/write_stamps.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <sched.h>
 #include <unistd.h>
 
@@ -167,8 +168,8 @@ std::string segment_named(const std::string& name) {
     }
     if (nodes.size() > 1) {
         throw Error(Errc::bad_rank,
-                    fmt::format("this host has {} nodes of ring '{}'; say which one, as in '{}'",
-                                nodes.size(), name, nodes.front()));
+                    fmt::format("this host has {} nodes of ring '{}'; say which one: {}",
+                                nodes.size(), name, fmt::join(nodes, ", ")));
     }
     return nodes.empty() ? name : nodes.front();
 }
@@ -202,7 +203,8 @@ SegmentLayout::SegmentLayout(const RingConfig& config) {
     log_stride = config.link == LinkKind::ring ? kLogBytes
                  : config.is_remote()          ? kClientLogBytes
                                                : 0;
-    banks = logs + config.ranks * log_stride;
+    tap = logs + config.ranks * log_stride;
+    banks = tap + (config.is_remote() ? kTapBytes : 0);
     bank_stride = round_up(config.bank_bytes(), kPage);
     total = banks + config.banks() * bank_stride;
 }
@@ -335,6 +337,10 @@ udp::NodeBoard& Ring::board() const noexcept {
 
 std::byte* Ring::log(unsigned rank) const noexcept {
     return segment_.data() + layout_.logs + rank * layout_.log_stride;
+}
+
+std::byte* Ring::tap() const noexcept {
+    return segment_.data() + layout_.tap;
 }
 
 std::atomic<std::uint32_t>* Ring::attention() const noexcept {

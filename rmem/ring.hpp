@@ -4,8 +4,8 @@
 /// A ring on this host: the segment that holds its banks, and who takes part.
 ///
 /// Segment   header | attention words, write stamps | rank slots | node slots | node board | interrupt areas | logs |
-///           banks. On link udp it is one node's, with one bank and one interrupt area, and a board on which its
-///           engine shows itself (rmem/udp/node_board.hpp).
+///           tap | banks. On link udp it is one node's, with one bank and one interrupt area, a board on which its
+///           engine shows itself (rmem/udp/node_board.hpp), and a tap where it shows writes (rmem/udp/tap.hpp).
 ///           All places follow from the configuration (`SegmentLayout`); nothing is trusted that the
 ///           segment says about itself before the header's hash agrees with that computation.
 /// Life      The first to come makes the segment, the last to leave removes it. Presence and ranks
@@ -32,7 +32,7 @@
 namespace rmem {
 
 inline constexpr std::uint64_t kSegmentMagic = 0x31474e49524d4d52;  // "RMMRING1", little-endian
-inline constexpr std::uint32_t kSegmentVersion = 2;
+inline constexpr std::uint32_t kSegmentVersion = 3;
 inline constexpr std::uint32_t kEndianMark = 0x01020304;
 
 enum class SegmentState : std::uint32_t { empty = 0, making = 1, ready = 2 };
@@ -92,7 +92,7 @@ struct NodeSlot;
 /// Where things lie in the segment of a configuration.
 struct SegmentLayout {
     std::size_t attention = 0, stamps = 0, ranks = 0, nodes = 0, board = 0, interrupts = 0,
-                logs = 0, banks = 0;
+                logs = 0, tap = 0, banks = 0;
     std::size_t interrupt_stride = 0, log_stride = 0, bank_stride = 0;
     std::size_t total = 0;
 
@@ -139,6 +139,7 @@ public:
     std::byte* log(unsigned rank) const noexcept;
     std::size_t log_bytes() const noexcept { return layout_.log_stride; }
     udp::NodeBoard& board() const noexcept;  ///< on link udp
+    std::byte* tap() const noexcept;         ///< on link udp: kTapBytes
 
     /// One word per rank, non-zero while the rank sleeps or wants to be told (rmem/waiting.hpp).
     /// Dense, so that a sender to many looks at few lines.

@@ -2,6 +2,7 @@
 #include "tools/bank_view.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <atomic>
@@ -11,10 +12,44 @@
 
 namespace tools {
 
-BankView::BankView(const std::string& ring, unsigned node)
-    : ring_(rmem::Ring::observe(ring)), node_(node) {
-    check_node(ring_->config(), node);
+namespace {
+
+[[noreturn]] void refuse_other_host(const std::string& ring, unsigned node,
+                                    const std::string& here) {
+    throw rmem::Error(
+        rmem::Errc::bad_rank,
+        fmt::format("node {} of ring '{}' has its bank on another host; here is {}: look "
+                    "there, or at this one",
+                    node, ring, here));
 }
+
+}  // namespace
+
+std::string named_segment(const std::string& ring, std::optional<unsigned> node) {
+    if (!node) return ring;
+    const std::string wanted = fmt::format("{}@{}", ring, *node);
+    std::vector<std::string> here;
+    for (const std::string& found : rmem::Segment::list()) {
+        if (found == ring) return ring;
+        if (found == wanted) return wanted;
+        if (found.substr(0, found.rfind('@')) == ring) here.push_back(found);
+    }
+    if (!here.empty()) refuse_other_host(ring, *node, fmt::format("{}", fmt::join(here, ", ")));
+    return ring;
+}
+
+unsigned chosen_node(const rmem::Ring& ring, std::optional<unsigned> node) {
+    const bool is_remote = ring.config().is_remote();
+    if (!node) return is_remote ? ring.own_node() : 0;
+    check_node(ring.config(), *node);
+    if (is_remote && *node != ring.own_node()) {
+        refuse_other_host(ring.config().name, *node, ring.segment_name());
+    }
+    return *node;
+}
+
+BankView::BankView(const std::string& ring, std::optional<unsigned> node)
+    : ring_(rmem::Ring::observe(named_segment(ring, node))), node_(chosen_node(*ring_, node)) {}
 
 void BankView::check(std::uint64_t offset, std::uint64_t bytes) const {
     const std::uint64_t size = bank_bytes();

@@ -10,6 +10,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -19,7 +20,8 @@ namespace tools {
 
 class BankView {
 public:
-    BankView(const std::string& ring, unsigned node);
+    /// A ring and node as users name them: see named_segment() and chosen_node().
+    BankView(const std::string& ring, std::optional<unsigned> node);
 
     const rmem::Ring& ring() const { return *ring_; }
     unsigned node() const { return node_; }
@@ -36,6 +38,15 @@ private:
     std::shared_ptr<rmem::Ring> ring_;
     unsigned node_;
 };
+
+/// What a user means by a ring's name and --node. Of a ring over several hosts each node that is on this host has a
+/// segment: `rig@1`, or `rig` and --node 1, or `rig` alone where it is the only one.
+/// Throws bad_rank for a node that is on another host.
+std::string named_segment(const std::string& ring, std::optional<unsigned> node);
+
+/// Whose bank: the given node's, checked; without one the first, or the one whose segment it is. Throws bad_rank for
+/// a node that the ring does not have, or whose bank is not here.
+unsigned chosen_node(const rmem::Ring& ring, std::optional<unsigned> node);
 
 /// Throws when the ring has no such node.
 void check_node(const rmem::RingConfig& config, unsigned node);

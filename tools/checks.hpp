@@ -33,6 +33,9 @@ std::vector<Finding> check_memory(const CheckedJob& job);
 /// Processors: processors, spinning, wake-ups, clock, frequency, host-gaps, open-files.
 std::vector<Finding> check_processors(const CheckedJob& job);
 
+/// The network, as the settings of link udp have it: tools/network_checks.hpp lists the names.
+std::vector<Finding> check_network();
+
 /// Files of one line below /proc and /sys; empty when there is none.
 std::string first_line(const std::string& path);
 

@@ -21,9 +21,12 @@ constexpr const char* kExamples = R"(
 Examples:
   rmem doctor                           for jobs of four ranks
   rmem doctor -n 16                     for jobs of sixteen
+  RMEM_LINK=udp RMEM_INTERFACE=eth0 rmem doctor
+                                        for a ring over several hosts
   rmem doctor --json | jq '.findings[] | select(.verdict != "ok")'
 
-The settings of the environment (RMEM_LINK, RMEM_SIZE, …) count for what a ring needs.
+The settings of the environment (RMEM_LINK, RMEM_SIZE, …) count for what a ring needs; without
+RMEM_LINK=udp what is wrong with the network is a warning.
 Exit codes: 0 no check failed (warnings cost speed, not function), 1 one did, 2 wrong command line.)";
 
 const char* text_of(Verdict verdict) {
@@ -58,8 +61,9 @@ CheckedJob job_of(unsigned ranks) {
 void doctor(unsigned ranks, bool as_json) {
     const CheckedJob job = job_of(ranks);
     auto findings = check_memory(job);
-    const auto more = check_processors(job);
-    findings.insert(findings.end(), more.begin(), more.end());
+    for (const auto& more : {check_processors(job), check_network()}) {
+        findings.insert(findings.end(), more.begin(), more.end());
+    }
 
     nlohmann::json report = nlohmann::json::array();
     std::string text;

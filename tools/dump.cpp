@@ -33,7 +33,7 @@ constexpr std::uint64_t kChunkBytes = std::uint64_t{1} << 20;  // read and print
 
 struct DumpOptions {
     std::string ring, from = "0", to, format = "hex";
-    unsigned node = 0;
+    std::optional<unsigned> node;
     bool system = false, json = false;
 };
 
@@ -144,7 +144,8 @@ void add_dump(CLI::App& app) {
     command->add_option("RING", options->ring, "Name of the ring")->required();
     command->add_option("--from", options->from, "First byte")->capture_default_str();
     command->add_option("--to", options->to, "End (default: of the user's memory)");
-    command->add_option("--node", options->node, "Whose bank")->capture_default_str();
+    command->add_option("--node", options->node,
+                        "Whose bank (default: the first; on link udp the one that is here)");
     command->add_option("--format", options->format, "hex, raw or json")
         ->check(CLI::IsMember({"hex", "raw", "json"}))
         ->capture_default_str();

@@ -45,7 +45,7 @@ void list(bool as_json) {
     if (rings.empty()) return show("No rings on this host.\n");
     Table table({"ring", "state", ">ranks alive", "link", "timing", ">segment", ""});
     for (const auto& ring : rings) {
-        const std::string name = printable(ring["name"].get<std::string>());
+        const std::string name = printable(ring["segment"].get<std::string>());
         const std::string state = ring["state"].get<std::string>();
         if (state == "broken") {
             table.add({name, state, "-", "-", "-", "-", problem_of(ring)});

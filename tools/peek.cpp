@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "tools/bank_view.hpp"
@@ -21,13 +22,14 @@ Examples:
   rmem peek my-ring 0x100 8 --as f32    eight numbers, one on each line
   rmem peek my-ring 4K 80 --as text     a text of at most 80 bytes
   rmem peek my-ring 0 16 --node 2       as node 2 sees it (links with a bank per node)
+  rmem peek my-ring@2 0 16              the same, on link udp
 
 Exit codes: 0 done, 1 failed, 2 wrong command line.)";
 
 struct PeekOptions {
     std::string ring, offset, as = "u32";
     std::uint64_t count = 1;
-    unsigned node = 0;
+    std::optional<unsigned> node;
     bool json = false;
 };
 
@@ -50,7 +52,7 @@ void peek(const PeekOptions& options) {
     }
     if (!options.json) return show(lines);
     show_json({{"ring", options.ring},
-               {"node", options.node},
+               {"node", bank.node()},
                {"offset", offset},
                {"type", options.as},
                {"values", values}});
@@ -67,7 +69,8 @@ void add_peek(CLI::App& app) {
         ->capture_default_str();
     command->add_option("--as", options->as, fmt::format("Type: {}", kCellTypes))
         ->capture_default_str();
-    command->add_option("--node", options->node, "Whose bank")->capture_default_str();
+    command->add_option("--node", options->node,
+                        "Whose bank (default: the first; on link udp the one that is here)");
     command->add_flag("--json", options->json, "Print JSON");
     command->footer(kExamples);
     command->callback([options] { peek(*options); });

@@ -9,6 +9,7 @@
 #include <atomic>
 #include <cstring>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -31,6 +32,7 @@ Examples:
   rmem poke my-ring 4K "hello" --as text            a text and the zero that ends it
   rmem poke my-ring 0x100 7 --node 3                raises interrupts as a write of node 3
   rmem poke my-ring 0x100 7 --node 3 --as-rank 3    on link `ring`: as rank 3, which is not running
+  rmem poke my-ring@3 0x100 7 --as-rank 3           the same on link `udp`, on node 3's host
 
 Exit codes: 0 done, 1 failed, 2 wrong command line.)";
 
@@ -39,7 +41,7 @@ constexpr std::int64_t kTravelNs = 10'000'000'000;  // the slowest profile needs
 struct PokeOptions {
     std::string ring, offset, as = "u32";
     std::vector<std::string> values;
-    unsigned node = 0;
+    std::optional<unsigned> node;
     int as_rank = -1;
     bool json = false;
 };
@@ -111,9 +113,9 @@ void poke_as_member(const std::shared_ptr<rmem::Ring>& ring, rmem::Member member
 
 void poke(const PokeOptions& options) {
     // A member of no rank, so that the ring stays while we write.
-    const auto ring = rmem::Ring::attach(options.ring);
+    const auto ring = rmem::Ring::attach(named_segment(options.ring, options.node));
     const rmem::RingConfig& config = ring->config();
-    check_node(config, options.node);
+    const unsigned node = chosen_node(*ring, options.node);
     const CellType type = parse_cell_type(options.as);
     const std::uint64_t offset = parse_offset("OFFSET", options.offset);
     Bytes bytes;
@@ -135,16 +137,16 @@ void poke(const PokeOptions& options) {
                                       offset_text(config.user_bytes)));
     }
     if (config.link == rmem::LinkKind::direct) {
-        poke_direct(ring, options.node, offset, bytes);
+        poke_direct(ring, node, offset, bytes);
     } else if (options.as_rank < 0) {
-        refuse(config, options.node);
+        refuse(config, node);
     } else {
         const auto rank = static_cast<unsigned>(options.as_rank);
-        poke_as_member(ring, {rank, options.node}, offset, bytes);
+        poke_as_member(ring, {rank, node}, offset, bytes);
     }
     if (!options.json) return;
     show_json({{"ring", config.name},
-               {"node", options.node},
+               {"node", node},
                {"offset", offset},
                {"bytes", bytes.size()},
                {"link", name_of(config.link)}});
@@ -160,7 +162,8 @@ void add_poke(CLI::App& app) {
     command->add_option("VALUE", options->values, "What, one after the other")->required();
     command->add_option("--as", options->as, fmt::format("Type: {}", kCellTypes))
         ->capture_default_str();
-    command->add_option("--node", options->node, "Which node writes")->capture_default_str();
+    command->add_option("--node", options->node,
+                        "Which node writes (default: the first; on link udp the one that is here)");
     command->add_option("--as-rank", options->as_rank,
                         "Links with a bank per node: join as this rank, which nobody holds");
     command->add_flag("--json", options->json, "Print what was done as JSON");

@@ -35,21 +35,17 @@ unsigned first_live_node(const rmem::Ring& ring) {
 }  // namespace
 
 std::unique_ptr<RecordSource> open_source(const std::string& name, const SourceOptions& options) {
-    auto ring = rmem::Ring::observe(name);
+    auto ring = rmem::Ring::observe(named_segment(name, options.node));
     const rmem::RingConfig& config = ring->config();
-    if (options.node) check_node(config, *options.node);
-    const bool has_one_bank = config.link == rmem::LinkKind::direct;
-    const unsigned node = options.node ? *options.node : has_one_bank ? 0 : first_live_node(*ring);
+    const bool is_on_ring = config.link == rmem::LinkKind::ring;
+    const unsigned node =
+        is_on_ring && !options.node ? first_live_node(*ring) : chosen_node(*ring, options.node);
     if (options.sample_ns > 0) {
         return make_sampled_source(std::move(ring), node, options.sample_ns);
     }
-    if (config.link == rmem::LinkKind::ring) return make_ring_source(std::move(ring), node);
-    if (has_one_bank) refuse(config);
-    throw rmem::Error(
-        rmem::Errc::unknown_link,
-        fmt::format("the writes of ring '{}' on link {} cannot be recorded; its memory "
-                    "can be looked at every so often with --sample 1ms",
-                    config.name, name_of(config.link)));
+    if (is_on_ring) return make_ring_source(std::move(ring), node);
+    if (config.is_remote()) return make_udp_source(std::move(ring));
+    refuse(config);
 }
 
 std::uint32_t load_word(const std::byte* bank, std::size_t offset) noexcept {

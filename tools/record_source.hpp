@@ -55,6 +55,8 @@ std::unique_ptr<RecordSource> open_source(const std::string& ring, const SourceO
 
 /// The logs of all ranks of a ring on link `ring`.
 std::unique_ptr<RecordSource> make_ring_source(std::shared_ptr<rmem::Ring> ring, unsigned node);
+/// What the engine of one of this host's nodes of a ring on link `udp` sends and applies.
+std::unique_ptr<RecordSource> make_udp_source(std::shared_ptr<rmem::Ring> ring);
 /// The user's memory of any ring, looked at every so often: a change that is undone between two looks is not
 /// seen, nor who made it (RecordedWrite::kSampled).
 std::unique_ptr<RecordSource> make_sampled_source(std::shared_ptr<rmem::Ring> ring, unsigned node,

@@ -24,11 +24,10 @@ struct FlagName {
     std::uint16_t flag;
     const char* name;
 };
-constexpr FlagName kFlags[] = {{RecordedWrite::kInterrupt, "interrupt"},
-                               {RecordedWrite::kMeLast, "me-last"},
-                               {RecordedWrite::kAtStart, "at-start"},
-                               {RecordedWrite::kMissed, "missed"},
-                               {RecordedWrite::kSampled, "sampled"}};
+constexpr FlagName kFlags[] = {
+    {RecordedWrite::kInterrupt, "interrupt"}, {RecordedWrite::kMeLast, "me-last"},
+    {RecordedWrite::kAtStart, "at-start"},    {RecordedWrite::kMissed, "missed"},
+    {RecordedWrite::kSampled, "sampled"},     {RecordedWrite::kApplied, "applied"}};
 
 std::vector<std::string> flag_names(std::uint16_t flags) {
     std::vector<std::string> names;
@@ -107,6 +106,9 @@ std::string write_text(const RecordedWrite& write, const rmem::RecordingInfo& in
     if ((write.flags & RecordedWrite::kMissed) != 0) return text + "  writes were missed here\n";
     text += fmt::format("  {}  {}", offset_text(write.offset), words_text(write));
     for (const std::string& name : flag_names(write.flags)) text += "  " + name;
+    if ((write.flags & RecordedWrite::kApplied) != 0) {
+        text += fmt::format(" after {}", duration_text(write.delay_ns));
+    }
     return text + "\n";
 }
 
@@ -115,13 +117,15 @@ json write_json(const RecordedWrite& write, const rmem::RecordingInfo& info) {
     for (std::size_t i = 0; i < write.words.size() / rmem::kWordBytes; ++i) {
         words.push_back(word_of(write, i));
     }
-    return {{"time_ns", write.time_ns - info.start_ns},
-            {"wall_ns", info.wall_ns(write.time_ns)},
-            {"node", write.node},
-            {"rank", write.rank},
-            {"offset", write.offset},
-            {"flags", flag_names(write.flags)},
-            {"words", words}};
+    json result = {{"time_ns", write.time_ns - info.start_ns},
+                   {"wall_ns", info.wall_ns(write.time_ns)},
+                   {"node", write.node},
+                   {"rank", write.rank},
+                   {"offset", write.offset},
+                   {"flags", flag_names(write.flags)},
+                   {"words", words}};
+    if ((write.flags & RecordedWrite::kApplied) != 0) result["delay_ns"] = write.delay_ns;
+    return result;
 }
 
 json summary_json(rmem::RecordingReader& reader) {

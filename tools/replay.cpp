@@ -111,7 +111,8 @@ void show_summary(RecordingReader& reader, bool json) {
 std::shared_ptr<rmem::Ring> open_ring(const ReplayOptions& options, rmem::RingConfig config) {
     if (!options.make) return rmem::Ring::attach(options.ring);
     config.name = options.ring;
-    return rmem::Ring::open(config, rmem::Deadline::in(rmem::kDefaultJoinTimeoutNs));
+    return rmem::Ring::open(config, rmem::Deadline::in(rmem::kDefaultJoinTimeoutNs),
+                            options.node.value_or(0));
 }
 
 unsigned node_of(unsigned rank, const rmem::RingConfig& config) {
@@ -224,8 +225,11 @@ void play(RecordingReader& reader, const Selection& selection, const ReplayOptio
           const StopSignals& stop) {
     const rmem::PlaySpeed speed = speed_of(options);
     const auto ring = open_ring(options, reader.info().config);
-    const unsigned rank = options.as_rank ? *options.as_rank : free_rank(*ring, options.node);
-    rmem::Node node(ring, {rank, node_of(rank, ring->config())});
+    // On link udp a segment is one node's.
+    const bool is_remote = ring->config().is_remote();
+    const auto own = is_remote ? std::optional(ring->own_node()) : options.node;
+    const unsigned rank = options.as_rank ? *options.as_rank : free_rank(*ring, own);
+    rmem::Node node(ring, {rank, is_remote ? *own : node_of(rank, ring->config())});
     const std::int64_t start = rmem::now_ns();
     RingReplay replay(node, reader, selection, stop);
     Steps steps(reader.info(), stop, options.json);

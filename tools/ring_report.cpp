@@ -10,6 +10,7 @@
 #include "billboard/counters.hpp"
 #include "rmem/node_slot.hpp"
 #include "rmem/timing.hpp"
+#include "rmem/udp/node_board.hpp"
 #include "tools/output.hpp"
 
 namespace tools {
@@ -51,6 +52,15 @@ json counters_json(const rmem::Counters& counters, std::span<const rmem::Counter
     return result;
 }
 
+json udp_counters_json(const rmem::CounterBlock<rmem::udp::kUdpCounters>& counters) {
+    json result = json::object();
+    for (std::size_t i = 0; i < rmem::udp::kUdpCounterNames.size(); ++i) {
+        result[rmem::udp::kUdpCounterNames[i].name] =
+            counters.get(static_cast<rmem::udp::UdpCounter>(i));
+    }
+    return result;
+}
+
 json names_json(std::span<const rmem::CounterName> names) {
     json result = json::object();
     for (const auto& name : names) {
@@ -86,11 +96,44 @@ json node_json(const rmem::Ring& ring, unsigned node) {
             {"lateness_ns", histogram_json(slot.lateness)}};
 }
 
+const char* kind_text(std::uint32_t kind) {
+    switch (static_cast<rmem::udp::EngineKind>(kind)) {
+        case rmem::udp::EngineKind::program: return "program";
+        case rmem::udp::EngineKind::daemon: return "daemon";
+        case rmem::udp::EngineKind::none: break;
+    }
+    return "none";
+}
+
+/// The node's engine on link udp, as its board shows it.
+json engine_json(const rmem::Ring& ring) {
+    const rmem::udp::NodeBoard& board = ring.board();
+    json members = json::array(), peers = json::array();
+    for (unsigned n = 0; n < ring.config().nodes; ++n) {
+        if ((board.members[n / 64].load(std::memory_order_relaxed) >> n % 64 & 1) == 0) continue;
+        members.push_back(n);
+        const rmem::udp::NodeView& view = board.nodes[n];
+        if (n == ring.own_node()) continue;
+        peers.push_back({{"node", n},
+                         {"round_trip_ns", view.round_trip_ns.load(std::memory_order_relaxed)},
+                         {"clock_error_ns", view.clock_error_ns.load(std::memory_order_relaxed)}});
+    }
+    return {{"node", ring.own_node()},
+            {"runs", ring.has_engine()},
+            {"kind", kind_text(board.kind.load(std::memory_order_relaxed))},
+            {"pid", board.pid.load(std::memory_order_relaxed)},
+            {"in_ring", ring.has_engine() && board.life.load(std::memory_order_relaxed) % 2 == 1},
+            {"members", members},
+            {"peers", peers},
+            {"counters", udp_counters_json(board.counters)}};
+}
+
 json config_json(const rmem::Ring& ring) {
     const rmem::RingConfig& config = ring.config();
     const std::int64_t bound =
         config.bound_ns != 0 ? config.bound_ns : rmem::bound_ns(config.timing, config.nodes);
     return {{"name", config.name},
+            {"segment", ring.segment_name()},
             {"state", ring.has_members() ? "alive" : "dead"},
             {"live_ranks", live_ranks(ring)},
             {"ranks", config.ranks},
@@ -119,7 +162,30 @@ std::string heading(const json& r) {
         size_text(r["user_bytes"].get<std::uint64_t>()),
         size_text(r["system_bytes"].get<std::uint64_t>()),
         size_text(r["segment_bytes"].get<std::uint64_t>()),
-        rmem::Segment::object_name(r["name"].get<std::string>()));
+        rmem::Segment::object_name(r["segment"].get<std::string>()));
+}
+
+/// Of link udp; else nothing.
+std::string engine_text(const json& report) {
+    if (!report.contains("engine")) return "";
+    const json& engine = report["engine"];
+    const bool runs = engine["runs"].get<bool>();
+    std::string text =
+        fmt::format("  node {}: {}, {}; members: {}\n", engine["node"].get<unsigned>(),
+                    runs ? fmt::format("engine in {} {}", engine["kind"].get<std::string>(),
+                                       engine["pid"].get<unsigned>())
+                         : "no engine runs",
+                    engine["in_ring"].get<bool>() ? "in the ring" : "not in the ring",
+                    numbers_text(engine["members"].get<std::vector<unsigned>>()));
+    for (const json& peer : engine["peers"]) {
+        const auto trip = peer["round_trip_ns"].get<std::int64_t>();
+        const auto error = peer["clock_error_ns"].get<std::int64_t>();
+        text += fmt::format(
+            "  to node {}: round trip {}, its clock known to {}\n", peer["node"].get<unsigned>(),
+            trip <= 0 ? "not known" : duration_text(static_cast<std::uint64_t>(trip)),
+            error < 0 ? "nothing" : duration_text(static_cast<std::uint64_t>(error)));
+    }
+    return text;
 }
 
 std::string members_text(const json& members) {
@@ -174,6 +240,9 @@ std::string counters_text(const json& report) {
         const std::string where = fmt::format("node {}", n["node"].get<unsigned>());
         add_counters(table, where, n["link_counters"], report["counters"]);
     }
+    if (report.contains("engine")) {
+        add_counters(table, "engine", report["engine"]["counters"], report["engine_counters"]);
+    }
     return table.empty() ? "\nAll counters are zero.\n" : "\n" + table.text();
 }
 
@@ -208,7 +277,7 @@ json ring_summary(const std::string& name) {
     try {
         return config_json(*rmem::Ring::observe(name));
     } catch (const rmem::Error& error) {
-        return {{"name", name}, {"state", "broken"}, {"problem", error.what()}};
+        return {{"name", name}, {"segment", name}, {"state", "broken"}, {"problem", error.what()}};
     }
 }
 
@@ -223,13 +292,17 @@ json ring_report(const rmem::Ring& ring) {
     for (unsigned node = 0; node < ring.config().nodes; ++node) {
         report["nodes_seen"].push_back(node_json(ring, node));
     }
+    if (ring.config().is_remote()) report["engine"] = engine_json(ring);
     report["counters"] = names_json(rmem::kLinkCounterNames);
     report["counters"].update(names_json(billboard::kCounterNames));
+    if (ring.config().is_remote()) {
+        report["engine_counters"] = names_json(rmem::udp::kUdpCounterNames);
+    }
     return report;
 }
 
 std::string report_text(const json& report) {
-    return heading(report) + "\n" + members_text(report["members"]) +
+    return heading(report) + engine_text(report) + "\n" + members_text(report["members"]) +
            times_text(report["nodes_seen"]) + counters_text(report);
 }
 

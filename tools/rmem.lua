@@ -18,6 +18,8 @@ local f = {
     at_start = ProtoField.bool("rmem.flags.at_start", "Stood there at the start", 16, nil, 0x4),
     missed = ProtoField.bool("rmem.flags.missed", "Writes were missed here", 16, nil, 0x8),
     sampled = ProtoField.bool("rmem.flags.sampled", "Seen by looking, writer unknown", 16, nil, 0x10),
+    applied = ProtoField.bool("rmem.flags.applied", "Says when it was applied", 16, nil, 0x20),
+    delay = ProtoField.uint32("rmem.delay", "Applied after (ns)"),
     node = ProtoField.uint16("rmem.node", "Node"),
     rank = ProtoField.uint16("rmem.rank", "Rank"),
     time = ProtoField.int64("rmem.time", "Time since the start (ns)"),
@@ -33,7 +35,7 @@ rmem.experts = { malformed }
 
 local function add_flags(tree, range)
     local flags = tree:add_le(f.flags, range)
-    for _, field in ipairs({ f.interrupt, f.me_last, f.at_start, f.missed, f.sampled }) do
+    for _, field in ipairs({ f.interrupt, f.me_last, f.at_start, f.missed, f.sampled, f.applied }) do
         flags:add_le(field, range)
     end
 end
@@ -77,6 +79,10 @@ function rmem.dissector(buffer, packet, root)
         return length
     end
     add_words(tree, buffer, offset, count)
+    local behind = HEADER_BYTES + count * WORD_BYTES
+    if bit.band(buffer(2, 2):le_uint(), 0x20) ~= 0 and length >= behind + 4 then
+        tree:add_le(f.delay, buffer(behind, 4))
+    end
     packet.cols.src = "node " .. buffer(4, 2):le_uint() .. " rank " .. buffer(6, 2):le_uint()
     packet.cols.info = summary(buffer, offset, count)
     return length

@@ -10,6 +10,7 @@
 
 #include <chrono>
 #include <memory>
+#include <optional>
 #include <string>
 #include <thread>
 #include <vector>
@@ -41,7 +42,7 @@ constexpr std::int64_t kMembersEveryNs = 200'000'000;  // looks for members that
 struct WatchOptions {
     std::string ring, offset, as = "u32", interval = "10ms", duration;
     std::uint64_t cells = 1, changes = 0;
-    unsigned node = 0;
+    std::optional<unsigned> node;
     bool lines = false, json = false;
 };
 
@@ -183,7 +184,8 @@ void add_watch(CLI::App& app) {
         ->capture_default_str();
     command->add_option("--as", options->as, fmt::format("Type: {}", kCellTypes))
         ->capture_default_str();
-    command->add_option("--node", options->node, "Whose bank")->capture_default_str();
+    command->add_option("--node", options->node,
+                        "Whose bank (default: the first; on link udp the one that is here)");
     command->add_option("--interval", options->interval, "Time between two looks")
         ->capture_default_str();
     command->add_flag("--changes", options->lines, "One line for each change, on a terminal too");

@@ -129,11 +129,13 @@ RecordingInfo get_file_header(const std::byte* from, std::size_t size, const std
         throw bad(name, fmt::format("it ends in its header, after {} bytes of {}; nothing was kept",
                                     size, kFileHeaderBytes));
     }
-    if (const auto version = get<std::uint32_t>(from, kVersionAt); version != kVersion) {
-        throw Error(Errc::version_mismatch,
-                    fmt::format("the recording '{}' has version {} of the format (or is damaged), "
-                                "and this library reads version {}; use the one that wrote it",
-                                name, version, kVersion));
+    if (const auto version = get<std::uint32_t>(from, kVersionAt);
+        version < kOldestVersion || version > kVersion) {
+        throw Error(
+            Errc::version_mismatch,
+            fmt::format("the recording '{}' has version {} of the format (or is damaged), "
+                        "and this library reads versions {} to {}; use the one that wrote it",
+                        name, version, kOldestVersion, kVersion));
     }
     key = get<Key>(from, kFileChecksumAt);
     if (checksum(from, kFileChecksumAt) != key) {
@@ -212,6 +214,9 @@ void put_record(std::byte* to, const RecordedWrite& write, std::int32_t time) no
     if (!write.words.empty()) {
         std::memcpy(to + kRecordHeaderBytes, write.words.data(), write.words.size());
     }
+    if ((write.flags & RecordedWrite::kApplied) != 0) {
+        put(to, kRecordHeaderBytes + write.words.size(), write.delay_ns);
+    }
 }
 
 bool is_whole(const std::byte* payload, const BlockHeader& header,
@@ -219,8 +224,8 @@ bool is_whole(const std::byte* payload, const BlockHeader& header,
     std::size_t left = header.payload_bytes;
     for (std::uint32_t record = 0; record < header.records; ++record) {
         if (left < kRecordHeaderBytes) return false;
-        const std::size_t bytes =
-            kRecordHeaderBytes + get<std::uint16_t>(payload, kWordsAt) * kWordBytes;
+        const std::size_t bytes = record_bytes(get<std::uint16_t>(payload, kWordsAt) * kWordBytes,
+                                               get<std::uint16_t>(payload, kFlagsAt));
         if (left < bytes) return false;
         const RecordedWrite write = get_record(payload, header.base_ns);
         if (!can_be(write, config)) return false;
@@ -239,6 +244,9 @@ RecordedWrite get_record(const std::byte* from, std::int64_t base_ns) noexcept {
     write.offset = get<std::uint64_t>(from, kOffsetAt);
     write.flags = get<std::uint16_t>(from, kFlagsAt);
     write.words = {from + kRecordHeaderBytes, get<std::uint16_t>(from, kWordsAt) * kWordBytes};
+    if ((write.flags & RecordedWrite::kApplied) != 0) {
+        write.delay_ns = get<std::uint32_t>(from, kRecordHeaderBytes + write.words.size());
+    }
     return write;
 }
 

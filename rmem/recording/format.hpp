@@ -16,10 +16,12 @@
 
 namespace rmem::recording_format {
 
-inline constexpr std::uint32_t kVersion = 1;
+inline constexpr std::uint32_t kVersion = 2;        ///< which is written
+inline constexpr std::uint32_t kOldestVersion = 1;  ///< which is read
 inline constexpr std::size_t kFileHeaderBytes = 320;
 inline constexpr std::size_t kBlockHeaderBytes = 48;
 inline constexpr std::size_t kRecordHeaderBytes = 20;
+inline constexpr std::size_t kDelayBytes = 4;  ///< behind the words, with RecordedWrite::kApplied
 inline constexpr std::size_t kMaxPayloadBytes = std::size_t{1} << 20;
 inline constexpr std::uint64_t kMaxBlocks = std::uint64_t{1} << 48;
 
@@ -72,8 +74,12 @@ inline std::optional<std::int32_t> time_in_block(std::int64_t base_ns,
     return static_cast<std::int32_t>(apart);
 }
 
+inline std::size_t record_bytes(std::size_t words_bytes, std::uint16_t flags) noexcept {
+    const bool has_delay = (flags & RecordedWrite::kApplied) != 0;
+    return kRecordHeaderBytes + words_bytes + (has_delay ? kDelayBytes : 0);
+}
 inline std::size_t record_bytes(const RecordedWrite& write) noexcept {
-    return kRecordHeaderBytes + write.words.size();
+    return record_bytes(write.words.size(), write.flags);
 }
 
 RMEM_API void put_record(std::byte* to, const RecordedWrite& write, std::int32_t time) noexcept;

@@ -13,7 +13,8 @@ namespace {
 
 constexpr std::size_t kFileHeaderBytes = 24;
 constexpr std::size_t kFrameBytes = 16;  // before each packet
-constexpr std::size_t kMostBytes = kFrameBytes + PcapWriter::kPacketHeaderBytes + kMaxRecordedBytes;
+constexpr std::size_t kMostBytes =
+    kFrameBytes + PcapWriter::kPacketHeaderBytes + kMaxRecordedBytes + PcapWriter::kDelayBytes;
 constexpr std::size_t kBufferBytes = std::size_t{1} << 16;
 static_assert(kMostBytes <= kBufferBytes && kFileHeaderBytes <= kBufferBytes);
 
@@ -51,7 +52,9 @@ PcapWriter::~PcapWriter() {
 }
 
 bool PcapWriter::add(const RecordedWrite& write) {
-    const std::size_t packet = kPacketHeaderBytes + write.words.size();
+    const bool has_delay = (write.flags & RecordedWrite::kApplied) != 0;
+    const std::size_t packet =
+        kPacketHeaderBytes + write.words.size() + (has_delay ? kDelayBytes : 0);
     if (packet > kMostBytes - kFrameBytes) return false;
     if (used_ + kFrameBytes + packet > buffer_.size() && !flush()) return false;
 
@@ -67,6 +70,7 @@ bool PcapWriter::add(const RecordedWrite& write) {
            << write.time_ns - info_.start_ns << write.offset
            << static_cast<std::uint16_t>(write.words.size() / kWordBytes) << std::uint16_t{0};
     if (!write.words.empty()) std::memcpy(values.end(), write.words.data(), write.words.size());
+    if (has_delay) Values(values.end() + write.words.size()) << write.delay_ns;
     used_ += kFrameBytes + packet;
     ++buffered_;
     return true;

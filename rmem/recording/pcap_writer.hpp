@@ -7,7 +7,7 @@
 ///               on no network, so they claim no addresses.
 /// Packet        little-endian, at 0: version 1 (1 byte), zero (1), flags (2, of RecordedWrite), node (2),
 ///               rank (2), at 8: nanoseconds since the recording began (8), offset (8), words (2), zero (2),
-///               at 28: the words, as they lie in the bank.
+///               at 28: the words, as they lie in the bank, then with RecordedWrite::kApplied its delay (4).
 /// Thread safety one thread at a time. Errors: as RecordingWriter's.
 
 #include "rmem/recording/output_file.hpp"
@@ -23,6 +23,7 @@ class RMEM_API PcapWriter {
 public:
     static constexpr std::uint32_t kLinkType = 147;
     static constexpr std::size_t kPacketHeaderBytes = 28;
+    static constexpr std::size_t kDelayBytes = 4;
 
     PcapWriter(const std::string& path, const RecordingInfo& info, bool replace = false);
     /// As close(), whose result is nobody's then.

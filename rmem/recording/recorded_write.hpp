@@ -32,6 +32,7 @@ struct RecordedWrite {
     static constexpr std::uint16_t kMissed = 8;  ///< no write: some of the rank's were missed here
     static constexpr std::uint16_t kSampled =
         16;  ///< seen by a look at that time: the writer is unknown
+    static constexpr std::uint16_t kApplied = 32;  ///< delay_ns says when it was in the bank
 
     std::int64_t time_ns = 0;
     unsigned node = 0;
@@ -39,6 +40,8 @@ struct RecordedWrite {
     std::uint64_t offset = 0;  ///< bytes, a multiple of the word
     std::uint16_t flags = 0;
     std::span<const std::byte> words;  ///< whole words, as they lie in the bank; none with kMissed
+    std::uint32_t delay_ns =
+        0;  ///< with kApplied: from time_ns until it was in the recording node's bank, or sent
 };
 
 /// Longer writes are several records.

@@ -12,7 +12,8 @@ using recording_format::kFileHeaderBytes;
 using recording_format::kMaxPayloadBytes;
 using recording_format::kRecordHeaderBytes;
 
-static_assert(RecordingWriter::kMinBlockBytes >= kRecordHeaderBytes + kMaxRecordedBytes);
+static_assert(RecordingWriter::kMinBlockBytes >=
+              kRecordHeaderBytes + kMaxRecordedBytes + recording_format::kDelayBytes);
 
 static const RecordingWriter::Options& checked(const RecordingWriter::Options& options) {
     if (options.block_bytes < RecordingWriter::kMinBlockBytes ||

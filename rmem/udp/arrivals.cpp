@@ -18,13 +18,14 @@ constexpr std::int64_t up_to_ns(std::uint64_t ps) noexcept {
 
 }  // namespace
 
-Arrivals::Arrivals(Ring& ring, unsigned node, InterruptBoard& interrupts, Roster& roster)
+Arrivals::Arrivals(Ring& ring, unsigned node, InterruptBoard& interrupts, Roster& roster, Tap& tap)
     : ring_(ring),
       node_(node),
       slot_(ring.node(node)),
       bank_(ring.bank(node)),
       interrupts_(interrupts),
       roster_(roster),
+      tap_(tap),
       punctuality_(ring.config(), slot_),
       keeps_time_(ring.config().timing.instant == 0),
       wire_free_ns_(ring.config().nodes),
@@ -80,10 +81,22 @@ void Arrivals::apply(const Write& write, const Words& words, std::int64_t now) {
     slot_.link.add(LinkCounter::writes_applied);
     slot_.link.add(LinkCounter::bytes_applied, write.place.words * kWordBytes);
     measure(write, now);
+    if (tap_.is_open()) [[unlikely]]
+        show(write, words, now);
     if (interrupts_.anyone_watches()) {
         interrupts_.applied(write.origin, offset, write.place.words * kWordBytes,
                             (write.place.flags & Place::kInterrupt) != 0);
     }
+}
+
+void Arrivals::show(const Write& write, const Words& words, std::int64_t now) noexcept {
+    TappedWrite shown;
+    shown.origin = write.origin;
+    shown.written_ns = write.written ? std::min(write.written->value_ns, now) : now;
+    shown.applied_ns = now;
+    shown.offset = write.place.index * kWordBytes;
+    shown.is_interrupt = (write.place.flags & Place::kInterrupt) != 0;
+    tap_.show(shown, words.bytes());
 }
 
 void Arrivals::measure(const Write& write, std::int64_t now) {

@@ -19,6 +19,7 @@
 #include "rmem/udp/datagram.hpp"
 #include "rmem/udp/roster.hpp"
 #include "rmem/udp/round_trip.hpp"
+#include "rmem/udp/tap.hpp"
 
 #include <cstdint>
 #include <deque>
@@ -32,7 +33,7 @@ class RMEM_API Arrivals {
 public:
     static constexpr std::int64_t kNever = INT64_MAX;
 
-    Arrivals(Ring& ring, unsigned node, InterruptBoard& interrupts, Roster& roster);
+    Arrivals(Ring& ring, unsigned node, InterruptBoard& interrupts, Roster& roster, Tap& tap);
 
     /// The next batch of an origin; `written`: when its first write was stored, as far as the origin's clock is known.
     void take(unsigned origin, const Batch& batch, std::optional<RoundTrip::Estimate> written,
@@ -66,6 +67,7 @@ private:
 
     std::int64_t card_time(unsigned origin, std::size_t words, std::int64_t written) noexcept;
     void apply(const Write& write, const Words& words, std::int64_t now);
+    void show(const Write& write, const Words& words, std::int64_t now) noexcept;
     void measure(const Write& write, std::int64_t now);
     void apply_until(std::int64_t due, std::int64_t now);
 
@@ -75,6 +77,7 @@ private:
     std::byte* const bank_;
     InterruptBoard& interrupts_;
     Roster& roster_;
+    Tap& tap_;
     Punctuality punctuality_;
     const bool keeps_time_;  ///< a profile's
     std::vector<std::int64_t>

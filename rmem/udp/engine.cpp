@@ -76,9 +76,10 @@ Engine::Engine(Ring& ring, EngineSettings settings, EngineKind kind,
       authenticator_(settings.key ? Authenticator(std::move(*settings.key)) : Authenticator()),
       interrupts_(InterruptBoard::of_engine(ring, node_)),
       roster_(ring, node_),
-      arrivals_(ring, node_, interrupts_, roster_),
+      tap_(ring),
+      arrivals_(ring, node_, interrupts_, roster_, tap_),
       core_(core_config(ring, settings, socket_), authenticator_, *this, now_ns()),
-      outbox_(ring, node_, core_) {
+      outbox_(ring, node_, core_, tap_) {
     board_.kind = static_cast<std::uint32_t>(kind);
     board_.pid = static_cast<std::uint32_t>(::getpid());
     board_.started_ns = now_ns();
@@ -312,6 +313,7 @@ void Engine::clear_bank() {
 void Engine::has_joined(std::int64_t now) {
     arrivals_.apply_all(now);
     outbox_.begin_life();
+    tap_.show_gap(now);
     // Who joins at the same time may have said so already, and be in the view only later.
     roster_.read_all([this](unsigned node) { return core_.exchange().takes(node); });
     // relaxed is enough for these: for people
@@ -397,6 +399,7 @@ bool Engine::has_program(unsigned rank) const noexcept {
 
 void Engine::keep(std::int64_t now) {
     next_keep_ns_ = now + kKeepNs;
+    tap_.keep(now);
     if (!outbox_.clients().empty()) outbox_.take_logs(true, now);
     keep_roster(now);
     roster_.lose_unless([&](unsigned node) {

@@ -25,6 +25,7 @@
 #include "rmem/udp/outbox.hpp"
 #include "rmem/udp/roster.hpp"
 #include "rmem/udp/socket.hpp"
+#include "rmem/udp/tap.hpp"
 #include "rmem/waiting.hpp"
 
 #include <array>
@@ -127,6 +128,7 @@ private:
     Authenticator authenticator_;
     InterruptBoard interrupts_;
     Roster roster_;
+    Tap tap_;
     Arrivals arrivals_;
 
     std::mutex mutex_;

@@ -19,6 +19,8 @@ std::string variable(const char* name) {
     return text == nullptr ? "" : text;
 }
 
+}  // namespace
+
 std::size_t read_payload() {
     const std::string text = variable("RMEM_PAYLOAD");
     if (text.empty()) return kDefaultPayload;
@@ -31,6 +33,8 @@ std::size_t read_payload() {
             "{}, the same on all nodes",
             bytes, kWordBytes, kLeastPayload, kMostPayload));
 }
+
+namespace {
 
 std::int64_t read_dead_timeout() {
     const std::string text = variable("RMEM_DEAD_TIMEOUT");

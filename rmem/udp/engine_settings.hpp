@@ -33,6 +33,9 @@ struct EngineSettings {
     RMEM_API static EngineSettings read(const RingConfig& config);
 };
 
+/// RMEM_PAYLOAD, or the default.
+RMEM_API std::size_t read_payload();
+
 /// What datagrams of a ring are told by from those of others: its name and all that its nodes must agree on.
 RMEM_API std::uint64_t ring_id(const RingConfig& config, std::size_t payload) noexcept;
 

@@ -42,6 +42,9 @@ struct NodeBoard {
     std::atomic<std::uint32_t> engines;  ///< counts the engines that there were
     std::atomic<std::int64_t> started_ns;
     alignas(kLineBytes) CounterBlock<kUdpCounters> counters;
+    /// Until when recorders listen to the tap (rmem/udp/tap.hpp), theirs; and whether it is open.
+    alignas(kLineBytes) std::atomic<std::int64_t> tap_until_ns;
+    std::atomic<std::uint32_t> tap_open;
     /// Counts programs that have come or gone; theirs.
     alignas(kLineBytes) std::atomic<std::uint32_t> roll;
     /// Of each rank's log: up to where its program wants it to leave now. The program's.

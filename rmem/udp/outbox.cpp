@@ -15,13 +15,15 @@ constexpr std::size_t kPlaceWords = 2;  // a record's place takes as much of a d
 
 }  // namespace
 
-Outbox::Outbox(Ring& ring, unsigned node, Core& core)
+Outbox::Outbox(Ring& ring, unsigned node, Core& core, Tap& tap)
     : ring_(ring),
       board_(ring.board()),
       slot_(ring.node(node)),
       bank_(ring.bank(node)),
       bank_bytes_(ring.config().bank_bytes()),
       core_(core),
+      tap_(tap),
+      node_(node),
       words_(kMaxRecordWords * kWordBytes) {
     for (unsigned r = 0; r < ring.config().ranks; ++r) {
         logs_.emplace_back(ring.log(r), ring.log_bytes());
@@ -65,6 +67,19 @@ void Outbox::write(const LogRecord& record, const void* words, std::int64_t now)
                               {bytes, bytes + record.words * kWordBytes}});
     }
     commit_due_ns_ = std::min(commit_due_ns_, now + kLazyNs);
+    if (tap_.is_open()) [[unlikely]]
+        show(record, words, now);
+}
+
+void Outbox::show(const LogRecord& record, const void* words, std::int64_t now) noexcept {
+    TappedWrite shown;
+    shown.origin = node_;
+    shown.written_ns = record.written_ns;
+    shown.applied_ns = now;
+    shown.offset = record.offset;
+    shown.is_interrupt = (record.flags & LogRecord::kInterrupt) != 0;
+    shown.is_me_last = (record.flags & LogRecord::kMeLast) != 0;
+    tap_.show(shown, {static_cast<const std::byte*>(words), record.words * kWordBytes});
 }
 
 void Outbox::commit(std::int64_t now) {

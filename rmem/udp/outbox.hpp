@@ -19,6 +19,7 @@
 #include "rmem/ring.hpp"
 #include "rmem/udp/core.hpp"
 #include "rmem/udp/node_board.hpp"
+#include "rmem/udp/tap.hpp"
 #include "rmem/write_log.hpp"
 
 #include <cstdint>
@@ -37,7 +38,7 @@ public:
     static constexpr std::int64_t kNever = INT64_MAX;
     static constexpr std::size_t kMostDelayed = 4096;  ///< writes
 
-    Outbox(Ring& ring, unsigned node, Core& core);
+    Outbox(Ring& ring, unsigned node, Core& core, Tap& tap);
 
     // ---- The program that runs the engine
     /// Whether a group of writes of so many bytes in all can be taken now.
@@ -103,6 +104,7 @@ private:
     void show_taken(unsigned rank, std::uint64_t position) noexcept;
     void show_settled(unsigned rank, std::uint64_t position) noexcept;
     void write(const LogRecord& record, const void* words, std::int64_t now);
+    void show(const LogRecord& record, const void* words, std::int64_t now) noexcept;
     bool take_log(unsigned rank, std::uint64_t until, std::int64_t now);
     void place_taken() noexcept;
     bool is_possible(const LogRecord& record) const noexcept;
@@ -114,6 +116,8 @@ private:
     std::byte* const bank_;
     const std::size_t bank_bytes_;
     Core& core_;
+    Tap& tap_;
+    const unsigned node_;
     std::vector<LogReader> logs_;  // of each rank
     std::vector<unsigned> clients_;
     std::vector<std::byte> words_;  ///< of one record

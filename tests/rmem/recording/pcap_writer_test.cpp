@@ -132,8 +132,14 @@ TEST_F(PcapWriterTest, wireshark_shows_and_finds_a_write_by_its_fields) {
     }
     OwnedWrite missed{info.start_ns + 9000, 1, 5, 0, RecordedWrite::kMissed, {}};
     EXPECT_TRUE(writer.add(missed.view()));
+    const OwnedWrite late = numbered(8, info.start_ns + 10'000, 3);
+    RecordedWrite applied = late.view();
+    applied.flags = RecordedWrite::kApplied;
+    applied.delay_ns = 77;
+    EXPECT_TRUE(writer.add(applied));
     EXPECT_TRUE(writer.close());
 
+    EXPECT_THAT(tshark(path, "-Y 'rmem.delay == 77' -T fields -e rmem.words"), HasSubstr("3"));
     EXPECT_THAT(tshark(path,
                        "-Y 'rmem.node == 2 && rmem.rank == 6 && rmem.word == 7' -T fields "
                        "-e frame.time_epoch -e rmem.time -e rmem.offset -e rmem.words"),

@@ -59,6 +59,46 @@ TEST_F(RecordingReaderTest, a_file_cut_at_any_byte_loses_the_block_that_is_cut_a
     }
 }
 
+TEST_F(RecordingReaderTest, keeps_how_long_after_its_time_a_write_was_applied) {
+    RecordingWriter writer(path, an_info());
+    for (const std::uint32_t i : {0U, 1U, 2U}) {
+        const OwnedWrite made = numbered(i, 5'000'000'000 + i, 3);
+        RecordedWrite write = made.view();
+        if (i == 1) write.flags = RecordedWrite::kApplied;
+        write.delay_ns = 77;
+        ASSERT_TRUE(writer.add(write));
+    }
+    ASSERT_TRUE(writer.close());
+    RecordingReader reader(path);
+    RecordedWrite write;
+    for (const std::uint32_t i : {0U, 1U, 2U}) {
+        ASSERT_TRUE(reader.next(write));
+        EXPECT_EQ(write.delay_ns, i == 1 ? 77U : 0U);
+        EXPECT_EQ(write.words.size(), 12U);
+    }
+    EXPECT_FALSE(reader.next(write));
+    EXPECT_TRUE(reader.report().whole());
+}
+
+TEST_F(RecordingReaderTest, reads_versions_1_and_2) {
+    std::vector<std::byte> header(kFileHeaderBytes);
+    recording_format::put_file_header(header.data(), an_info());
+    for (const std::uint32_t version : {0U, 1U, 2U, 3U}) {
+        std::memcpy(header.data() + 8, &version, sizeof version);
+        const std::uint32_t sum = recording_format::checksum(header.data(), 316);
+        std::memcpy(header.data() + 316, &sum, sizeof sum);
+        recording_format::Key key = 0;
+        const auto read = [&] {
+            return recording_format::get_file_header(header.data(), header.size(), "a", key);
+        };
+        if (version == 1 || version == 2) {
+            EXPECT_EQ(read().config.name, an_info().config.name);
+        } else {
+            EXPECT_THROW(read(), Error);
+        }
+    }
+}
+
 TEST_F(RecordingReaderTest, a_file_cut_in_its_header_is_an_error_with_a_sentence) {
     record(1, 1);
     const Bytes whole = read_file(path);
