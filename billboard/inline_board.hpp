@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-/// The `inline` posting board: per pair of ranks and direction a FIFO of eight slots, or of 32 where answers take long.
+/// The `inline` posting board: per pair of ranks and direction a FIFO of eight slots, or of 24 where answers take long.
 ///
 /// A slot is half a cache line, a flag word and 28 bytes; the other half is the same slot of the other
 /// direction. A message of up to 28 bytes lies there whole, so that it costs one cache-line transfer;

@@ -31,6 +31,7 @@ namespace rmem {
 class RMEM_API Punctuality {
 public:
     static constexpr std::int64_t kAwayNs = 1'500;
+    static constexpr std::int64_t kWhenItComes = INT64_MIN;  ///< a due time: no profile is kept
 
     /// A write that was applied.
     struct Arrival {
@@ -75,6 +76,7 @@ public:
 
 private:
     std::int64_t bound_of(const Arrival& arrival) const noexcept;
+    void note_lateness(const Arrival& arrival) noexcept;
 
     const RingConfig& config_;
     NodeSlot& slot_;

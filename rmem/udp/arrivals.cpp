@@ -107,7 +107,7 @@ void Arrivals::measure(const Write& write, std::int64_t now) {
     arrival.words = write.place.words;
     arrival.written_ns = write.written->value_ns;
     arrival.doubt_ns = write.written->error_ns;
-    arrival.due_ns = write.due_ns;
+    arrival.due_ns = keeps_time_ ? write.due_ns : Punctuality::kWhenItComes;
     arrival.applied_ns = now;
     const auto violation = punctuality_.arrived(arrival);
     if (violation && violations_.size() < kMaxViolations) violations_.push_back(*violation);

@@ -167,7 +167,9 @@ bool Batch::is_inside(std::uint64_t bank_bytes) const noexcept {
 }
 
 std::size_t length_of_first(Bytes bytes) noexcept {
-    if (bytes.size() < kEnvelopeBytes) return bytes.size();
+    if (bytes.size() < kEnvelopeBytes || load<std::uint32_t>(bytes.data()) != kMagic) {
+        return bytes.size();
+    }
     const std::size_t length = kEnvelopeBytes + load<std::uint16_t>(bytes.data() + kLengthAt);
     return std::min(length, bytes.size());
 }

@@ -292,7 +292,8 @@ private:
 
 // ---- Reading
 
-/// Bytes of the first datagram where several may stand in a row, as it says itself; all, when that cannot be.
+/// Bytes of the first datagram where several may stand in a row, as it says itself; all, when that cannot be or it
+/// is none of ours.
 RMEM_API std::size_t length_of_first(std::span<const std::byte> bytes) noexcept;
 
 /// A datagram whose header and size are as they must be; its sections have not been looked at.

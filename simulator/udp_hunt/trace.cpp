@@ -73,6 +73,7 @@ std::string describe(const Section& section) {
             return fmt::format("vector({})", rmem::udp::Vector(section).question().to.node);
         case SectionType::chunk:
             return fmt::format("chunk({})", rmem::udp::Chunk(section).question().to.node);
+        case SectionType::padding: return "padding";
     }
     return "?";
 }

@@ -55,6 +55,18 @@ TEST_F(PunctualityTest, what_fell_due_before_a_gap_ended_is_the_hosts) {
     EXPECT_EQ(slot->propagation.count(), 1U);
 }
 
+TEST_F(PunctualityTest, what_is_due_when_it_comes_is_never_late_and_breaks_a_bound_by_itself) {
+    auto gauge = made(1'000);
+    gauge.begin(10'000 + Punctuality::kAwayNs + 1);
+    EXPECT_FALSE(gauge.arrived(arrival(11'000, Punctuality::kWhenItComes, 12'000)));
+    const auto violation = gauge.arrived(arrival(11'000, Punctuality::kWhenItComes, 12'001));
+    ASSERT_TRUE(violation);
+    EXPECT_FALSE(violation->by_host);
+    EXPECT_EQ(count(LinkCounter::bound_violations), 1U);
+    EXPECT_EQ(count(LinkCounter::late_by_host), 0U);
+    EXPECT_EQ(slot->lateness.count(), 0U);
+}
+
 TEST_F(PunctualityTest, the_engines_own_work_is_no_gap) {
     auto gauge = made(0);
     gauge.begin(10'000);
