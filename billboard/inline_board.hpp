@@ -79,7 +79,7 @@ public:
         p.told = p.credit_from = kFirstCount;
         heads_[s] = 0;
         const std::uint32_t first = stamp(kFirstCount, epoch & kEpochMask);
-        next_[s] = {p.rx_slots,  p.rx_slots, first | kToggle, first | kToggle,
+        next_[s] = {p.rx_slots,  p.rx_slots,  first | kToggle, first | kToggle,
                     kFirstCount, kAllToggles, kSlots - 1};
         p.ack_flags = 0;
         memory_.post_word(geometry_.ack_flags(s, me_), 0);
@@ -249,7 +249,8 @@ private:
     static constexpr std::uint32_t kClosed = 0x80000000;
     /// Whether the counts of flag words tell an empty FIFO from a full one.
     static constexpr bool kCounts = kCountMask > kSlots;
-    using Toggles = std::conditional_t<(kSlots > 16), std::uint32_t, std::uint16_t>;  ///< of all slots
+    using Toggles =
+        std::conditional_t<(kSlots > 16), std::uint32_t, std::uint16_t>;  ///< of all slots
     static constexpr Toggles kAllToggles = static_cast<Toggles>(~Toggles{0});
     enum Kind : std::uint32_t { kWhole = 0, kInSlot = 1, kOnBoard = 2 };
 

@@ -36,9 +36,9 @@
 
 namespace billboard {
 
-inline constexpr unsigned kBuffers = 32;         ///< per rank: one bit each in a flag word
-inline constexpr unsigned kNearSlots = 8;        ///< inline: FIFO slots per pair of ranks
-inline constexpr unsigned kFarSlots = 24;        ///< the same where answers take long (Memory::kFar)
+inline constexpr unsigned kBuffers = 32;   ///< per rank: one bit each in a flag word
+inline constexpr unsigned kNearSlots = 8;  ///< inline: FIFO slots per pair of ranks
+inline constexpr unsigned kFarSlots = 24;  ///< the same where answers take long (Memory::kFar)
 inline constexpr std::size_t kInlineBytes = 60;  ///< inline: payload of a slot
 inline constexpr std::size_t kHeadBytes = 28;    ///< inline: as much of it beside the flag word
 inline constexpr unsigned kBellRanks = 16;       ///< more ranks than this on one bank ring bells

@@ -49,7 +49,9 @@ concept Memory = requires(M m, const M c, std::size_t offset, const void* from, 
     {
         M::kReplicated
         } -> std::convertible_to<bool>;  // a bank per node: payload is worth sending once
-    { M::kFar } -> std::convertible_to<bool>;  // an answer takes so long that many messages are under way
+    {
+        M::kFar
+        } -> std::convertible_to<bool>;  // an answer takes so long that many messages are under way
     { M::kHasDescriptors } -> std::convertible_to<bool>;           // a waiting process can poll one
     { c.load(offset) } -> std::same_as<std::uint32_t>;             // acquire
     { c.data(offset, offset) } -> std::same_as<const std::byte*>;  // (offset, bytes): plain reads

@@ -121,8 +121,8 @@ private:
     ByteLock engine_lock_;
     std::unique_ptr<udp::Engine> engine_;
     bool has_committed_ = false;  ///< since progress()
-    bool gathers_ = false;        ///< the last commit has left a datagram open (rmem/udp/outbox.hpp)
-    std::int64_t ran_ns_ = 0;     ///< when it was run between two messages under load
+    bool gathers_ = false;     ///< the last commit has left a datagram open (rmem/udp/outbox.hpp)
+    std::int64_t ran_ns_ = 0;  ///< when it was run between two messages under load
     std::unique_ptr<udp::EngineHelper> helper_;  // last: it uses the engine
 };
 

@@ -138,7 +138,8 @@ private:
     std::uint32_t own_life_ =
         0;  ///< of the node, in which the rank that runs it has opened; 0: none
     std::int64_t next_keep_ns_ = 0;
-    std::int64_t idle_until_ns_ = 0;  ///< nothing is due before, if nothing comes and nothing is written
+    std::int64_t idle_until_ns_ =
+        0;  ///< nothing is due before, if nothing comes and nothing is written
     std::atomic<bool> is_member_{false};
     std::atomic<bool> sleeps_{false};
     ViolationHook hook_;

@@ -54,7 +54,8 @@ void EngineHelper::look_closely() {
         engine_.run();
     } else if (++looks_in_vain_ == kLooksInVain) {
         looks_in_vain_ = 0;
-        closely_.store(false, std::memory_order_relaxed);  // relaxed is enough: the mutex of gathers()
+        closely_.store(false,
+                       std::memory_order_relaxed);  // relaxed is enough: the mutex of gathers()
         if (engine_.gathers()) closely_.store(true, std::memory_order_relaxed);  // enough: likewise
     }
 }

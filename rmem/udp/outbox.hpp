@@ -126,7 +126,7 @@ private:
     std::deque<Taken> taken_;
     std::int64_t commit_due_ns_ = kNever;  ///< of what is in no datagram yet
     bool gathers_ = false, is_loaded_ = false, has_waited_ = false;
-    unsigned load_ = 0;  ///< commits
+    unsigned load_ = 0;           ///< commits
     std::int64_t loaded_ns_ = 0;  ///< the last one's time
     std::uint64_t settled_ = 0;
 };

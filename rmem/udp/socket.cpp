@@ -141,8 +141,7 @@ void close_on_exec(int fd) {
 /// Whether the host gives what came as a train in one piece; if not, it cuts them by itself.
 void take_trains(AsioSocket& socket) {
     const int on = 1;
-    static_cast<void>(
-        ::setsockopt(socket.native_handle(), IPPROTO_UDP, UDP_GRO, &on, sizeof on));
+    static_cast<void>(::setsockopt(socket.native_handle(), IPPROTO_UDP, UDP_GRO, &on, sizeof on));
 }
 
 /// The reactor that Boost.Asio gives each socket would be called for each datagram, so the socket leaves
@@ -343,7 +342,8 @@ void Socket::send_train(const sockaddr_in& to, std::size_t first, std::size_t co
         trains_ = false;
     }
     for (std::size_t i = first; i < first + count; ++i) {
-        send_one(to, {static_cast<const std::byte*>(out_parts_[i].iov_base), out_parts_[i].iov_len});
+        send_one(to,
+                 {static_cast<const std::byte*>(out_parts_[i].iov_base), out_parts_[i].iov_len});
     }
 }
 

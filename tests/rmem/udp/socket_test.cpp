@@ -317,10 +317,12 @@ TEST_P(SocketBatches, of_any_lengths_arrive_one_by_one_in_order) {
 
 TEST_P(SocketBatches, of_the_longest_payload_arrive) {
     for (unsigned i = 0; i < 3 * Socket::kMostInBatch; ++i) {
-        a_->queue(framed(std::string(kDefaultPayload - kEnvelopeBytes, static_cast<char>('a' + i))));
+        a_->queue(
+            framed(std::string(kDefaultPayload - kEnvelopeBytes, static_cast<char>('a' + i))));
     }
     for (unsigned i = 0; i < 3 * Socket::kMostInBatch; ++i) {
-        EXPECT_EQ(b_->next(), framed(std::string(kDefaultPayload - kEnvelopeBytes, static_cast<char>('a' + i))));
+        EXPECT_EQ(b_->next(), framed(std::string(kDefaultPayload - kEnvelopeBytes,
+                                                 static_cast<char>('a' + i))));
     }
 }
 
