@@ -256,12 +256,16 @@ const PlannedMessage* SoakPlan::next_for(int receiver) {
     return nullptr;
 }
 
+void soak(Rank& me, std::uint64_t messages_each, std::uint64_t seed, std::size_t largest) {
+    SoakRank(me, messages_each, seed, largest).run();
+}
+
 void run_soak(const RingSetup& setup, std::uint64_t messages, std::uint64_t seed,
               std::size_t largest) {
     if (largest == 0) largest = setup.partition;
     SCOPED_TRACE(fmt::format("RMEM_SOAK_SEED={} RMEM_SOAK_MESSAGES={}", seed, messages));
     RankProcesses ring(setup);
-    ring.start_all([&](Rank& me) { SoakRank(me, messages / setup.ranks, seed, largest).run(); });
+    ring.start_all([&](Rank& me) { soak(me, messages / setup.ranks, seed, largest); });
     ring.finish();
 }
 

@@ -52,6 +52,9 @@ private:
     PlannedMessage message_;
 };
 
+/// One rank's part of such a run, with so many messages of each rank; ends when all have had theirs.
+void soak(Rank& me, std::uint64_t messages_each, std::uint64_t seed, std::size_t largest);
+
 /// Runs `messages` (in all) of up to `largest` bytes (0: a partition) among the ranks of `setup`;
 /// failures are gtest's.
 void run_soak(const RingSetup& setup, std::uint64_t messages, std::uint64_t seed,
