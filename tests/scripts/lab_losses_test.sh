@@ -5,7 +5,7 @@
 # Hosts of the lab send each other messages while the kernel loses 1, 5 and 20 % of all datagrams, while others come twice, late or
 # damaged, and while cables are cut and heal. Each message comes once, in order, intact.
 #
-#     RMEM_LAB_MESSAGES=1000000 RMEM_LAB_HOSTS=6 ctest -R lab/losses     the long run
+#     RMEM_LAB_MESSAGES=1000000 RMEM_LAB_HOSTS=6 ctest -R lab_losses     the long run
 set -euo pipefail
 cd "$RMEM_SOURCE_DIR"
 
