@@ -224,6 +224,7 @@ private:
     bool has_next_beside(unsigned s) const;
     int nothing_from(int src, Deadline deadline);
     void look_around(int src);
+    void gather_from(unsigned s);
     void gather_all();
     int find_in_parts(int src, Class cls) const;
     int find_taken(int src, Class cls, Found& found, unsigned& s);

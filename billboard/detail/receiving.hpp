@@ -166,14 +166,23 @@ int EndpointCore<M, BoardOf>::settle(unsigned s, Class cls, bool may_wait, Arriv
     return BBP_EAGAIN;
 }
 
+/// Takes what has come of s's message in parts: all that is on the board now. A sender that keeps up
+/// with the caller must not keep it from its deadline for the length of the message.
+template <class M, template <class> class BoardOf>
+void EndpointCore<M, BoardOf>::gather_from(unsigned s) {
+    Arrival a;
+    for (unsigned looks = kMostLooks; looks > 0 && peers_[s].gathering && board_.peek(s, a);
+         --looks) {
+        gather(s, a);
+        RMEM_MARK("receive.part-taken");
+    }
+}
+
 /// Takes what has come of messages in parts. The whole ones are in private memory then, those taken
 /// back are nowhere.
 template <class M, template <class> class BoardOf>
 void EndpointCore<M, BoardOf>::gather_all() {
-    Arrival a;
-    for (unsigned r = 0; gathering_ != 0 && r < ranks_; ++r) {
-        while (peers_[r].gathering && board_.peek(r, a)) gather(r, a);
-    }
+    for (unsigned r = 0; gathering_ != 0 && r < ranks_; ++r) gather_from(r);
 }
 
 /// A sender of whose message in parts more is to come; -1 if none.
@@ -398,11 +407,7 @@ int EndpointCore<M, BoardOf>::recv_parts(unsigned s, bool any, void* buf, std::s
     std::copy(p.gathered.begin(), p.gathered.end(), p.sink);
     bool others_turn = false;
     const auto attempt = [&]() -> int {
-        Arrival a;
-        while (p.gathering && board_.peek(s, a)) {
-            gather(s, a);
-            RMEM_MARK("receive.part-taken");
-        }
+        gather_from(s);
         others_turn = any && p.gathering && has_next_beside(s);
         return !p.gathering || others_turn ? BBP_OK : p.gone ? BBP_EPEER : BBP_EAGAIN;
     };
