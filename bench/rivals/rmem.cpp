@@ -3,6 +3,7 @@
 // rmem itself, by the rivals' method: the billboard through its C library, on the direct link or on the
 // one that RMEM_LINK names.
 #include "method.hpp"
+#include "node_process.hpp"
 
 #include <billboard/bbp.h>
 
@@ -19,7 +20,7 @@ void check(int result) {
 class BillboardChannel {
 public:
     BillboardChannel(int rank, const std::string& ring, int ranks)
-        : rank_(rank), other_(1 - rank), others_(std::size_t(ranks) - 1) {
+        : node_(ring, rank), rank_(rank), other_(1 - rank), others_(std::size_t(ranks) - 1) {
         std::iota(others_.begin(), others_.end(), 1);
         setenv("RMEM_RING", ring.c_str(), 1);
         setenv("RMEM_RANKS", std::to_string(ranks).c_str(), 1);
@@ -56,6 +57,7 @@ public:
     }
 
 private:
+    NodeProcess node_;  // first: it is there until the rank has left
     int rank_, other_;
     std::vector<int> others_;
 };

@@ -144,6 +144,23 @@ def ours_without_key(setup):
     return {**ours(setup), "RMEM_KEY_FILE": ""}
 
 
+def through_nodes(setup):
+    """Each rank's node is the daemon `rmem node`, on the rank's own processor."""
+    tool = setup.build / "../../tools/rmem"
+    if not tool.exists():
+        raise Absent(f"not built: no {tool}")
+    return {**ours(setup), **with_key(setup), "RIVALS_NODE": str(tool)}
+
+
+def through_nodes_on_other_cpus(setup):
+    """The same, each daemon with a processor to itself, on which it never sleeps."""
+    ranks = {int(n) for n in setup.cpus.split(",")}
+    others = sorted(os.sched_getaffinity(0) - ranks)
+    if len(others) < 2:
+        raise Absent("two processors beside the ranks' are needed")
+    return {**through_nodes(setup), "RIVALS_NODE_CPUS": f"{others[0]},{others[1]}"}
+
+
 def mpich_over_tcp(setup):
     """No shared memory, and libfabric's tcp; its host name must not decide on the interface."""
     return {"MPIR_CVAR_NOLOCAL": "1", "MPIR_CVAR_CH4_NETMOD": "ofi", "FI_PROVIDER": "tcp",
@@ -178,6 +195,10 @@ FAMILIES = {
     "udp": Family(Rival("udp_floor"), OVER_UDP, [
         OVER_UDP,
         Networked("rmem_udp_no_key", ours_without_key, program="rmem",
+                  traces=["/dev/shm/rmem.rivals-*"]),
+        Networked("rmem_udp_node", through_nodes, program="rmem",
+                  traces=["/dev/shm/rmem.rivals-*"]),
+        Networked("rmem_udp_node_cpu", through_nodes_on_other_cpus, program="rmem",
                   traces=["/dev/shm/rmem.rivals-*"]),
         Rival("norm"),
         Rival("openpgm"),
