@@ -52,6 +52,7 @@ class InlineBoard {
 public:
     static constexpr std::size_t kInlineBytes = billboard::kInlineBytes;
     static constexpr bool kFills = !M::kReplicated;  ///< large messages are posted before filled
+    static constexpr bool kPostsWhole = rmem::PostsWhole<M>;
     static constexpr unsigned kSlots = M::kFar ? kFarSlots : kNearSlots;
     static constexpr std::uint32_t kTellEvery = kSlots / 2;
 
@@ -125,8 +126,8 @@ public:
             write_tail(s, static_cast<const std::byte*>(from) + kHeadBytes, bytes - kHeadBytes);
             head = kHeadBytes;
         }
-        if (head != 0) memory_.write(slot + rmem::kWordBytes, from, head);
-        announce(s, slot, kWhole, cls, static_cast<std::uint32_t>(bytes));
+        if (head != 0 && !kPostsWhole) memory_.write(slot + rmem::kWordBytes, from, head);
+        announce(s, slot, kWhole, cls, static_cast<std::uint32_t>(bytes), from, head);
     }
     void describe(unsigned buffer, const Descriptor& d) {
         const std::array<std::uint32_t, Descriptor::kWords> words{d.place_word(), d.length, 0};
@@ -135,14 +136,14 @@ public:
     }
     void post(unsigned s, unsigned buffer) {
         posted_[s] ^= bit(buffer);
-        announce(s, next_slot(s), kOnBoard, described_class_, buffer);
+        announce(s, next_slot(s), kOnBoard, described_class_, buffer, nullptr, 0);
     }
     void post_alone(unsigned s, unsigned buffer, const Descriptor& d) {
         const std::array<std::uint32_t, Descriptor::kWords> words{d.place_word(), d.length, 0};
         const std::size_t slot = next_slot(s);
-        memory_.write(slot + rmem::kWordBytes, words.data(), sizeof words);
+        if (!kPostsWhole) memory_.write(slot + rmem::kWordBytes, words.data(), sizeof words);
         posted_[s] ^= bit(buffer);
-        announce(s, slot, kInSlot, d.cls, buffer);
+        announce(s, slot, kInSlot, d.cls, buffer, words.data(), sizeof words);
     }
     bool may_describe() const { return true; }
     std::uint32_t busy() const {
@@ -381,8 +382,9 @@ private:
         return slot_of(p.tx_slots, place);
     }
 
+    /// `from`, `bytes`: what lies in the slot behind the flag; it is there already, unless kPostsWhole.
     [[gnu::always_inline]] void announce(unsigned s, std::size_t slot, Kind kind, Class cls,
-                                         std::uint32_t low) {
+                                         std::uint32_t low, const void* from, std::size_t bytes) {
         Peer& p = peers_[s];
         const std::uint32_t taken = next_[s].head;
         const unsigned toggles = p.tx_toggles ^ (1U << p.tx_place);
@@ -394,7 +396,11 @@ private:
         RMEM_MARK("post.slot-written");
         if (is_sampled(p.tail)) [[unlikely]]
             memory_.stamp(slot, flag);
-        memory_.post_word(slot, flag);
+        if constexpr (kPostsWhole) {
+            memory_.post(slot, flag, from, bytes);
+        } else {
+            memory_.post_word(slot, flag);
+        }
         ++p.tail;
         if (!rings_bells_) return;
         RMEM_MARK("post.before-bell");

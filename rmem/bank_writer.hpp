@@ -16,9 +16,11 @@
 
 #include "rmem/changed_runs.hpp"
 #include "rmem/counters.hpp"
+#include "rmem/memory.hpp"
 #include "rmem/waiting.hpp"
 #include "rmem/write_log.hpp"
 
+#include <array>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -82,6 +84,9 @@ protected:
     std::atomic<std::uint32_t>& word(std::size_t offset) const noexcept {
         return *reinterpret_cast<std::atomic<std::uint32_t>*>(bank_ + offset);
     }
+    /// A flag and what lies behind it, of kMaxPostBytes at most, as one write. For links that store a write's first
+    /// word last in all banks.
+    void post(std::size_t offset, std::uint32_t flag, const void* from, std::size_t bytes);
     /// Wakes the ranks of this host that sleep and may want what was written.
     void announce() noexcept;
 
@@ -128,6 +133,19 @@ void BankWriter<Link>::write_words(std::size_t offset, const void* from, std::si
     unannounced_ = true;
 }
 
+template <class Link>
+void BankWriter<Link>::post(std::size_t offset, std::uint32_t flag, const void* from,
+                            std::size_t bytes) {
+    if (filter_) {
+        write(offset + kWordBytes, from, bytes);
+        return post_word(offset, flag);
+    }
+    std::array<std::uint32_t, 1 + kMaxPostBytes / kWordBytes> words{flag};
+    if (bytes != 0) std::memcpy(&words[1], from, bytes);
+    write_words(offset, words.data(), 1 + (bytes + kWordBytes - 1) / kWordBytes);
+    announce();
+}
+
 /// The data filter: sends the runs of words that change.
 template <class Link>
 void BankWriter<Link>::write_changed(std::size_t offset, const void* from, std::size_t words) {
@@ -152,7 +170,7 @@ template <class Link>
 void BankWriter<Link>::store_words(std::size_t offset, const void* from,
                                    std::size_t words) noexcept {
     const auto* bytes = static_cast<const std::byte*>(from);
-    for (std::size_t i = 0; i < words; ++i) {
+    for (std::size_t i = words; i-- > 0;) {  // the first one last: see post()
         std::uint32_t value = 0;
         std::memcpy(&value, bytes + i * kWordBytes, kWordBytes);
         // (2) - this release-store synchronizes-with the acquire-load (1) of another rank of this node

@@ -20,6 +20,9 @@
 ///   `begin_wait`, then `wait` between polls, then `end_wait`, as in rmem/waiting.hpp. `wait` makes
 ///   progress on the link; until then a caller may poll `brief_polls()` times by itself, on links
 ///   where nothing needs progress to arrive. `notify(rank)` follows a post that `rank` may be sleeping for.
+/// Posts
+///   A message that lies behind its flag's word is a write and a post_word. Where each write has its price, a link may offer
+///   both in one (PostsWhole): `post(offset, flag, from, bytes)`, of up to kMaxPostBytes behind the flag.
 /// Hints
 ///   `expect_write(offset, bytes)`: this is probably written next. Where a store is the transfer, its
 ///   lines are taken from whoever read them last, so that the store need not wait for them.
@@ -74,6 +77,13 @@ concept Memory = requires(M m, const M c, std::size_t offset, const void* from, 
     { m.wait(deadline) } -> std::same_as<Step>;
     m.end_wait();
     { c.now_ns() } -> std::same_as<std::int64_t>;  // the clock of deadlines
+};
+
+inline constexpr std::size_t kMaxPostBytes = 28;
+
+template <class M>
+concept PostsWhole = requires(M m, std::size_t offset, std::uint32_t flag, const void* from) {
+    m.post(offset, flag, from, offset);  // (offset, flag, from, bytes)
 };
 
 }  // namespace rmem

@@ -62,6 +62,7 @@ public:
 
     // ---- The Memory concept, besides BankWriter's part
     bool room(std::size_t bytes);
+    using BankWriter::post;
     /// What was written leaves.
     void commit();
     bool in_flight() const noexcept { return false; }

@@ -47,6 +47,7 @@ void Exchange::begin(unsigned node, std::uint64_t incarnation, std::uint64_t fir
     peer.acked = first - 1;
     peer.heard_ns = now;
     peer.round_trip = RoundTrip();
+    peer.echo_next_ns = now;
     count_askers();
 }
 
@@ -294,10 +295,12 @@ void Exchange::add_acks(DatagramWriter& writer) {
 
 void Exchange::add_echo(DatagramWriter& writer, std::int64_t now) {
     if (echo_to_ < 0) return;
-    const Peer& peer = peers_[static_cast<std::size_t>(echo_to_)];
+    Peer& peer = peers_[static_cast<std::size_t>(echo_to_)];
     const Echo echo{NodeLife::of(static_cast<std::uint16_t>(echo_to_), peer.incarnation),
                     peer.heard_sent_ns, now - peer.heard_ns};
-    if (writer.add_echo(echo)) echo_to_ = -1;
+    if (!writer.add_echo(echo)) return;
+    echo_to_ = -1;
+    peer.echo_next_ns = now + kEchoNs;
 }
 
 // ---- What comes ---------------------------------------------------------------------------------
@@ -323,7 +326,7 @@ void Exchange::on_datagram(std::span<const std::byte> bytes, std::int64_t now) {
     if (peer.in && peer.incarnation == header.incarnation) {
         peer.heard_ns = now;
         peer.heard_sent_ns = header.sent_ns;
-        echo_to_ = header.origin;
+        if (now >= peer.echo_next_ns) echo_to_ = header.origin;
     }
     for (const Section& section : sections) take_section(header, section, now);
     if (peer.in && peer.incarnation == header.incarnation) {

@@ -235,7 +235,7 @@ bool Outbox::settle() noexcept {
         const OwnLater& write = own_later_.front();
         auto* const to = reinterpret_cast<std::atomic<std::uint32_t>*>(bank_ + write.offset);
         const Words words(write.words);
-        for (std::size_t i = 0; i < words.size(); ++i) {
+        for (std::size_t i = words.size(); i-- > 0;) {  // as in BankWriter::post
             // (5) - this release-store synchronizes-with the acquire-load rmem/bank_writer.hpp (1)
             to[i].store(words[i], std::memory_order_release);
         }
