@@ -124,6 +124,31 @@ TEST(Exchange, has_no_room_while_a_receiver_is_silent_and_room_again_without_it)
     EXPECT_EQ(hosts.all[1]->bank[0], value);
 }
 
+TEST(Exchange, acknowledges_what_the_bank_has_and_not_what_is_held_back) {
+    Hosts hosts(2, {}, 1, 8);
+    Hosts::Host& slow = *hosts.all[1];
+    std::uint32_t value = 0;
+    while (hosts[0].has_room(1)) {
+        ASSERT_LT(++value, 100U);
+        hosts[0].write(0, 1, &value, hosts.now);
+        hosts[0].commit(hosts.now);
+        ++slow.not_shown;
+        hosts.run(hosts.now + 100'000);
+    }
+    EXPECT_EQ(hosts[1].applied(0), slow.not_shown);
+    EXPECT_EQ(hosts[1].shown(0), 0U);
+    EXPECT_EQ(hosts[0].out().acknowledged(), 0U) << "all came, nothing is in the bank";
+    EXPECT_EQ(hosts[1].counters().acks_alone, 0U) << "it has nothing to say";
+    slow.not_shown = 3;
+    hosts[1].has_shown(0, hosts.now);
+    hosts.run(hosts.now + 100'000);
+    EXPECT_EQ(hosts[0].out().acknowledged(), hosts[0].out().newest() - 3);
+    EXPECT_TRUE(hosts[0].has_room(1));
+    slow.not_shown = 0;
+    hosts[1].has_shown(0, hosts.now);
+    EXPECT_TRUE(hosts.settle(100'000));
+}
+
 TEST(Exchange, owes_no_acknowledgement_to_who_has_left) {
     Hosts hosts(2);
     const std::uint32_t value = 5;
