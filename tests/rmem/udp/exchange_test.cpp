@@ -107,6 +107,22 @@ TEST(Exchange, cuts_a_write_that_is_larger_than_a_datagram) {
     EXPECT_EQ(hosts[0].counters().batches_sent, 4U);
 }
 
+/// So that they can leave as a train, though one carries acknowledgements and the next does not.
+TEST(Exchange, makes_all_full_batches_equally_long) {
+    Hosts hosts(3);
+    const std::uint32_t value = 1;
+    hosts[1].write(0, 1, &value, hosts.now);
+    hosts[1].commit(hosts.now);
+    hosts.run(hosts.now + 6000);
+    hosts.sent.clear();
+    const auto& bank = hosts.all[0]->bank;
+    hosts[0].write(0, bank.size(), bank.data(), hosts.now);
+    ASSERT_GE(hosts.sent.size(), 2U);
+    for (const auto& datagram : hosts.sent) EXPECT_EQ(datagram.size(), kDefaultPayload);
+    hosts[0].commit(hosts.now);
+    EXPECT_LT(hosts.sent.back().size(), kDefaultPayload) << "the last one is as long as needed";
+}
+
 TEST(Exchange, has_no_room_while_a_receiver_is_silent_and_room_again_without_it) {
     Hosts hosts(3, {}, 1, 8);
     hosts.is_cut = [](unsigned from, unsigned) { return from == 2; };
