@@ -8,6 +8,8 @@
 
 namespace billboard {
 
+static_assert(InlineBoard<rmem::DirectMemory>::kSlots == fifo_slots_on(rmem::LinkKind::direct));
+
 template class EndpointCore<rmem::DirectMemory, InlineBoard>;
 template class EndpointCore<rmem::DirectMemory, PaperBoard>;
 

@@ -8,6 +8,8 @@
 
 namespace billboard {
 
+static_assert(InlineBoard<rmem::RingMemory>::kSlots == fifo_slots_on(rmem::LinkKind::ring));
+
 template class EndpointCore<rmem::RingMemory, InlineBoard>;
 template class EndpointCore<rmem::RingMemory, PaperBoard>;
 

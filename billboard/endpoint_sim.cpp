@@ -8,6 +8,8 @@
 
 namespace billboard {
 
+static_assert(InlineBoard<rmem::sim::SimMemory>::kSlots == fifo_slots_on(rmem::LinkKind::sim));
+
 template class EndpointCore<rmem::sim::SimMemory, InlineBoard>;
 template class EndpointCore<rmem::sim::SimMemory, PaperBoard>;
 

@@ -8,6 +8,8 @@
 
 namespace billboard {
 
+static_assert(InlineBoard<rmem::UdpMemory>::kSlots == fifo_slots_on(rmem::LinkKind::udp));
+
 template class EndpointCore<rmem::UdpMemory, InlineBoard>;
 template class EndpointCore<rmem::UdpMemory, PaperBoard>;
 

@@ -50,7 +50,7 @@ Layout parse_layout(const std::string& text) {
 Geometry::Geometry(const rmem::RingConfig& config, BoardConfig board)
     : layout_(board.layout),
       ranks_(config.ranks),
-      fifo_slots_(config.link == rmem::LinkKind::udp ? kFarSlots : kNearSlots),
+      fifo_slots_(fifo_slots_on(config.link)),
       base_(round_up(config.user_bytes, kLineBytes)),
       data_bytes_(checked_data_bytes(config, board.data_bytes)) {
     const bool paper = layout_ == Layout::paper;

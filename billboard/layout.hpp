@@ -39,6 +39,10 @@ namespace billboard {
 inline constexpr unsigned kBuffers = 32;   ///< per rank: one bit each in a flag word
 inline constexpr unsigned kNearSlots = 8;  ///< inline: FIFO slots per pair of ranks
 inline constexpr unsigned kFarSlots = 24;  ///< the same where answers take long (Memory::kFar)
+/// What ranks on that link lay out; each link's endpoint checks that its Memory says the same.
+constexpr unsigned fifo_slots_on(rmem::LinkKind link) noexcept {
+    return link == rmem::LinkKind::udp ? kFarSlots : kNearSlots;
+}
 inline constexpr std::size_t kInlineBytes = 60;  ///< inline: payload of a slot
 inline constexpr std::size_t kHeadBytes = 28;    ///< inline: as much of it beside the flag word
 inline constexpr unsigned kBellRanks = 16;       ///< more ranks than this on one bank ring bells

@@ -29,7 +29,8 @@ Arrivals::Arrivals(Ring& ring, unsigned node, InterruptBoard& interrupts, Roster
       punctuality_(ring.config(), slot_),
       keeps_time_(ring.config().timing.instant == 0),
       wire_free_ns_(ring.config().nodes),
-      held_(ring.config().nodes) {}
+      held_(ring.config().nodes),
+      taken_(ring.config().nodes) {}
 
 /// When the card here would have the last word of a write.
 std::int64_t Arrivals::card_time(unsigned origin, std::size_t words,
@@ -49,12 +50,14 @@ std::int64_t Arrivals::card_time(unsigned origin, std::size_t words,
 }
 
 void Arrivals::take(unsigned origin, const Batch& batch, std::optional<RoundTrip::Estimate> written,
-                    std::int64_t now) {
+                    std::int64_t now, Showing showing) {
+    taken_[origin] = batch.sequence();
     for (const Record& record : batch.records()) {
-        Write write{record.place, origin, written, now};
-        if (keeps_time_ && written) {
-            write.due_ns = std::max(
-                now, card_time(origin, record.place.words, written->value_ns + written->error_ns));
+        Write write{record.place, origin, written, now, batch.sequence()};
+        if (keeps_time_ && written && showing == Showing::in_time) {
+            // What is here was written before now, whatever its origin says.
+            const std::int64_t latest = std::min(written->value_ns + written->error_ns, now);
+            write.due_ns = std::max(now, card_time(origin, record.place.words, latest));
         }
         if (write.due_ns <= now && held_[origin].empty()) {
             apply(write, record.words, now);
@@ -120,14 +123,34 @@ void Arrivals::apply_due(std::int64_t now) {
 }
 
 void Arrivals::apply_until(std::int64_t due, std::int64_t now) {
+    for (unsigned origin = 0; origin < held_.size(); ++origin) apply_until(origin, due, now);
+    find_due();
+}
+
+void Arrivals::find_due() noexcept {
     due_ns_ = kNever;
-    for (auto& held : held_) {
-        while (!held.empty() && held.front().write.due_ns <= due) {
-            apply(held.front().write, Words(held.front().words), now);
-            held.pop_front();
-        }
+    for (const auto& held : held_) {
         if (!held.empty()) due_ns_ = std::min(due_ns_, held.front().write.due_ns);
     }
+}
+
+void Arrivals::apply_until(unsigned origin, std::int64_t due, std::int64_t now) {
+    for (auto& held = held_[origin]; !held.empty() && held.front().write.due_ns <= due;) {
+        apply(held.front().write, Words(held.front().words), now);
+        held.pop_front();
+        shown_.insert(origin);
+    }
+}
+
+void Arrivals::apply_all_of(unsigned origin, std::int64_t now) {
+    apply_until(origin, kNever, now);
+    find_due();
+    wire_free_ns_[origin] = 0;
+}
+
+std::uint64_t Arrivals::behind(unsigned origin) const noexcept {
+    if (held_[origin].empty()) return 0;
+    return taken_[origin] - held_[origin].front().write.sequence + 1;
 }
 
 }  // namespace rmem::udp

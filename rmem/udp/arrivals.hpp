@@ -7,6 +7,7 @@
 /// The card's time of a write is that of an otherwise idle ring: from the store, the insertion, the packets of this and
 /// of the origin's writes before it one behind the other, and the nodes and cables in between. A network that is
 /// slower than the card is late, which the histogram, the lateness and the bound show (rmem/punctuality.hpp).
+/// A write is *shown* when it is in the bank. Others wait for it then, so no more is held back than a window.
 ///
 /// Invariant: each origin's writes are applied in the order in which they come.
 /// Thread safety: the engine's user; words are stored one by one with release, for readers of any process.
@@ -17,6 +18,7 @@
 #include "rmem/punctuality.hpp"
 #include "rmem/ring.hpp"
 #include "rmem/udp/datagram.hpp"
+#include "rmem/udp/node_set.hpp"
 #include "rmem/udp/roster.hpp"
 #include "rmem/udp/round_trip.hpp"
 #include "rmem/udp/tap.hpp"
@@ -35,14 +37,19 @@ public:
 
     Arrivals(Ring& ring, unsigned node, InterruptBoard& interrupts, Roster& roster, Tap& tap);
 
+    enum class Showing : bool { in_time, at_once };
     /// The next batch of an origin; `written`: when its first write was stored, as far as the origin's clock is known.
     void take(unsigned origin, const Batch& batch, std::optional<RoundTrip::Estimate> written,
-              std::int64_t now);
+              std::int64_t now, Showing showing = Showing::in_time);
     /// When something that is held back is due.
     std::int64_t due_ns() const noexcept { return due_ns_; }
     void apply_due(std::int64_t now);
     /// All that is held back, now: its origins' clocks or rings are gone.
     void apply_all(std::int64_t now) { apply_until(kNever, now); }
+    /// All that is held back of one, which has gone.
+    void apply_all_of(unsigned origin, std::int64_t now);
+    /// So many of the batches taken from an origin are not wholly in the bank yet.
+    std::uint64_t behind(unsigned origin) const noexcept;
 
     Punctuality& punctuality() noexcept { return punctuality_; }
     const Punctuality& punctuality() const noexcept { return punctuality_; }
@@ -51,6 +58,8 @@ public:
     std::vector<BoundViolation> take_violations() { return std::exchange(violations_, {}); }
     /// Whether anything was applied since this was asked last.
     bool take_news() noexcept { return std::exchange(any_, false); }
+    /// Of whom something was applied that had been held back, since this was asked last.
+    NodeSet take_shown() noexcept { return std::exchange(shown_, NodeSet()); }
     std::uint64_t held_back() const noexcept { return held_back_; }
 
 private:
@@ -59,6 +68,7 @@ private:
         unsigned origin = 0;
         std::optional<RoundTrip::Estimate> written;
         std::int64_t due_ns = 0;
+        std::uint64_t sequence = 0;  ///< the batch's
     };
     struct Held {
         Write write;
@@ -70,6 +80,8 @@ private:
     void show(const Write& write, const Words& words, std::int64_t now) noexcept;
     void measure(const Write& write, std::int64_t now);
     void apply_until(std::int64_t due, std::int64_t now);
+    void apply_until(unsigned origin, std::int64_t due, std::int64_t now);
+    void find_due() noexcept;
 
     Ring& ring_;
     const unsigned node_;
@@ -83,6 +95,8 @@ private:
     std::vector<std::int64_t>
         wire_free_ns_;  ///< of each origin: when its card could insert the next packet
     std::vector<std::deque<Held>> held_;  ///< of each origin
+    std::vector<std::uint64_t> taken_;    ///< of each origin: the newest batch
+    NodeSet shown_;
     std::int64_t due_ns_ = kNever;
     std::vector<BoundViolation> violations_;
     bool any_ = false;

@@ -330,7 +330,7 @@ void Core::on_ask(const Header& header, const Ask& ask, std::int64_t now) {
     for (unsigned node = 0; node < others_.size(); ++node) {
         if (node != me() && !exchange_->takes(node)) continue;
         view.origins.insert(node);
-        view.positions[node] = node == me() ? exchange_->out().newest() : exchange_->applied(node);
+        view.positions[node] = node == me() ? exchange_->out().newest() : exchange_->shown(node);
     }
     view.lives = lives_of(view.origins);
     answer(

@@ -55,6 +55,8 @@ public:
 
     virtual void send(std::span<const std::byte> datagram) = 0;
     virtual void apply(unsigned origin, const Batch& batch, std::int64_t now) = 0;
+    /// As ExchangeEdge's. Only of members the bank may be behind, and not when one has left.
+    virtual std::uint64_t behind(unsigned) const { return 0; }
     /// A word of the sponsor's bank.
     virtual void store(std::uint64_t index, std::uint32_t value) = 0;
     virtual std::span<const std::byte> bank() const = 0;
@@ -108,6 +110,8 @@ public:
     bool is_idle() const noexcept { return exchange_->is_idle(); }
 
     // ---- What comes, and timers
+    /// Some of what the bank was behind is in it now.
+    void has_shown(unsigned node, std::int64_t now) { exchange_->has_shown(node, now); }
     void on_datagram(std::span<const std::byte> bytes, std::int64_t now);
     std::int64_t due_ns() const noexcept;
     void on_tick(std::int64_t now);
@@ -151,6 +155,7 @@ private:
     // The exchange's edge
     void send(std::span<const std::byte> datagram) override { edge_.send(datagram); }
     void apply(unsigned origin, const Batch& batch, std::int64_t now) override;
+    std::uint64_t behind(unsigned origin) const override { return edge_.behind(origin); }
     void on_section(const Header& header, const Section& section, std::int64_t now) override;
 
     // Sections

@@ -157,8 +157,15 @@ bool Engine::has_calls() const noexcept {
     return board_.roll.load(std::memory_order_relaxed) != roll_seen_ || !outbox_.clients().empty();
 }
 
-void Engine::do_what_is_due(std::int64_t now) {
+/// What a timing profile held back, and is acknowledged only now.
+void Engine::apply_due(std::int64_t now) {
+    if (now < arrivals_.due_ns()) return;
     arrivals_.apply_due(now);
+    arrivals_.take_shown().for_each([&](unsigned node) { core_.has_shown(node, now); });
+}
+
+void Engine::do_what_is_due(std::int64_t now) {
+    apply_due(now);
     // relaxed is enough: as said in has_calls()
     if (board_.roll.load(std::memory_order_relaxed) != roll_seen_) keep_roster(now);
     if (!outbox_.clients().empty()) outbox_.take_logs(false, now);
@@ -288,9 +295,12 @@ void Engine::send(std::span<const std::byte> datagram) {
     }
 }
 
+/// A joining node's bank is nobody's yet, and who has left the ring holds up no one.
 void Engine::apply(unsigned origin, const Batch& batch, std::int64_t now) {
+    const bool is_member = core_.view().contains(origin);
     arrivals_.take(origin, batch,
-                   core_.exchange().round_trip(origin).own_time(batch.first_store_ns(), now), now);
+                   core_.exchange().round_trip(origin).own_time(batch.first_store_ns(), now), now,
+                   is_member ? Arrivals::Showing::in_time : Arrivals::Showing::at_once);
 }
 
 std::atomic<std::uint32_t>* Engine::words() const noexcept {
@@ -343,7 +353,8 @@ void Engine::member_came(unsigned, std::int64_t) {
     show_members();
 }
 
-void Engine::member_left(unsigned, std::int64_t) {
+void Engine::member_left(unsigned node, std::int64_t now) {
+    arrivals_.apply_all_of(node, now);
     show_members();
 }
 

@@ -93,6 +93,7 @@ private:
     // The core's edge
     void send(std::span<const std::byte> datagram) override;
     void apply(unsigned origin, const Batch& batch, std::int64_t now) override;
+    std::uint64_t behind(unsigned origin) const override { return arrivals_.behind(origin); }
     void store(std::uint64_t index, std::uint32_t value) override;
     std::span<const std::byte> bank() const override;
     void clear_bank() override;
@@ -106,6 +107,7 @@ private:
     bool receive(std::int64_t now);
     bool has_calls() const noexcept;
     void do_what_is_due(std::int64_t now);
+    void apply_due(std::int64_t now);
     void keep(std::int64_t now);
     void keep_roster(std::int64_t now);
     void write_roster(unsigned rank, std::uint32_t incarnation, bool joined, std::int64_t now);

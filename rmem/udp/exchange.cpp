@@ -271,7 +271,7 @@ void Exchange::send_other(std::int64_t now) {
 void Exchange::owe_ack(Peer& peer, bool at_once, std::int64_t now) {
     const auto node = static_cast<unsigned>(&peer - peers_.data());
     acks_due_.insert(node);
-    const std::uint64_t open = peer.in->applied() - peer.acked;
+    const std::uint64_t open = shown(node) - peer.acked;
     const bool is_much = open >= out_.window() / kAcksAWindow;
     ack_due_ns_ = std::min(ack_due_ns_, at_once || is_much ? now : now + kAckNs);
 }
@@ -280,7 +280,7 @@ void Exchange::add_acks(DatagramWriter& writer) {
     NodeSet left;
     acks_due_.for_each([&](unsigned node) {
         Peer& peer = peers_[node];
-        const std::uint64_t up_to = peer.in->applied();
+        const std::uint64_t up_to = shown(node);
         const Ack ack{NodeLife::of(static_cast<std::uint16_t>(node), peer.incarnation),
                       static_cast<std::uint32_t>(up_to)};
         if (writer.add_ack(ack)) {
@@ -426,7 +426,12 @@ void Exchange::apply_in_order(unsigned origin, InStream& stream, std::int64_t no
 void Exchange::take_batch(unsigned origin, const Batch& batch, bool ack_at_once, std::int64_t now) {
     Peer& peer = peers_[origin];
     take_in(origin, *peer.in, peer.is_held, batch, now);
-    owe_ack(peer, ack_at_once, now);  // of a repeated one, too: the last ack may have been lost
+    // Of a repeated one, too: the last ack may have been lost.
+    if (edge_.behind(origin) == 0) owe_ack(peer, ack_at_once, now);
+}
+
+void Exchange::has_shown(unsigned node, std::int64_t now) {
+    if (peers_[node].in) owe_ack(peers_[node], false, now);
 }
 
 void Exchange::take_given(const Given& given, std::int64_t now) {

@@ -91,6 +91,8 @@ public:
     virtual void send(std::span<const std::byte> datagram) = 0;
     /// The next batch of a member; all of it lies inside the bank.
     virtual void apply(unsigned origin, const Batch& batch, std::int64_t now) = 0;
+    /// By so many batches of the node the bank is behind what apply() was given. None when its life is over.
+    virtual std::uint64_t behind(unsigned) const { return 0; }
     /// A section that is not the exchange's, of a node whose datagram is authentic, member or not.
     virtual void on_section(const Header& header, const Section& section, std::int64_t now) = 0;
 };
@@ -142,6 +144,8 @@ public:
     bool is_idle() const noexcept { return out_.is_idle() && !composing_; }
 
     // ---- What comes
+    /// Some of what the bank was behind is in it now, and is to be acknowledged.
+    void has_shown(unsigned node, std::int64_t now);
     void on_datagram(std::span<const std::byte> bytes, std::int64_t now);
     /// When on_tick() has something to do; kNever when nothing is open.
     std::int64_t due_ns() const noexcept;
@@ -156,6 +160,8 @@ public:
     // ---- What is known
     const OutStream& out() const noexcept { return out_; }
     std::uint64_t applied(unsigned node) const noexcept;
+    /// Up to where the bank has its stream: so far it is acknowledged.
+    std::uint64_t shown(unsigned node) const noexcept { return applied(node) - edge_.behind(node); }
     const RoundTrip& round_trip(unsigned node) const noexcept { return peers_[node].round_trip; }
     /// When the last authentic datagram of the member came; the time of begin() before the first.
     std::int64_t heard_ns(unsigned node) const noexcept { return peers_[node].heard_ns; }

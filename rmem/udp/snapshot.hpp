@@ -115,7 +115,7 @@ private:
 struct SponsorView {
     NodeSet origins;
     std::uint64_t lives = 0;                           ///< sum_of_lives() of them
-    std::array<std::uint64_t, kMaxNodes> positions{};  ///< applied here, of each origin
+    std::array<std::uint64_t, kMaxNodes> positions{};  ///< in the bank, of each origin
     std::span<const std::byte> bank;
 };
 

@@ -11,7 +11,9 @@ INSTANTIATE_TEST_SUITE_P(Ring, LinkConformance,
                          conformance_cases(LinkKind::ring,
                                            {"none", "scramnet-burst", "scramnet-burst-plus"}),
                          conformance_case_name);
-INSTANTIATE_TEST_SUITE_P(Udp, LinkConformance, conformance_cases(LinkKind::udp, {"none"}),
+INSTANTIATE_TEST_SUITE_P(Udp, LinkConformance,
+                         conformance_cases(LinkKind::udp,
+                                           {"none", "scramnet-burst", "scramnet-burst-plus"}),
                          conformance_case_name);
 INSTANTIATE_TEST_SUITE_P(Sim, LinkConformance,
                          conformance_cases(LinkKind::sim,

@@ -23,12 +23,13 @@ public:
     static constexpr std::size_t kBytes = 16384;
 
     /// With `ranks` of them, of which the first of each node is the test's.
-    explicit UdpRing(unsigned ranks = 2) {
+    explicit UdpRing(unsigned ranks = 2, const std::string& timing = "none") {
         config_.name = name_.get();
         config_.link = LinkKind::udp;
         config_.nodes = 2;
         config_.ranks = ranks;
         config_.user_bytes = kBytes;
+        config_.timing = parse_timing(timing);
         stay_on_this_host(name_.get());
         for (unsigned n = 0; n < 2; ++n) {
             rings_[n] = Ring::open(config_, Deadline::in(kDefaultJoinTimeoutNs), n);

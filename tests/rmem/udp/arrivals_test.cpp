@@ -6,6 +6,7 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
 #include <atomic>
 #include <memory>
 #include <optional>
@@ -37,14 +38,22 @@ protected:
     /// One write of so many words with this value, stored at that time by the origin's clock, which is known so well.
     void take(unsigned origin, std::uint32_t value, std::int64_t written, std::int64_t now,
               std::int64_t error_ns = 0, std::size_t words = 1) {
+        give(origin, value, written, now, error_ns, words);
+    }
+    void take_at_once(unsigned origin, std::uint32_t value, std::int64_t now) {
+        give(origin, value, now, now, 0, 1, Arrivals::Showing::at_once);
+    }
+    void give(unsigned origin, std::uint32_t value, std::int64_t written, std::int64_t now,
+              std::int64_t error_ns, std::size_t words,
+              Arrivals::Showing showing = Arrivals::Showing::in_time) {
         const std::vector<std::uint32_t> all(words, value);
         std::vector<std::byte> buffer(kDefaultPayload);
         DatagramWriter writer(buffer);
         writer.begin({});
-        ASSERT_TRUE(writer.begin_batch(1, written));
+        ASSERT_TRUE(writer.begin_batch(++sequences_.at(origin), written));
         ASSERT_TRUE(writer.add_record({origin, static_cast<std::uint16_t>(words), 0}, all.data()));
         const auto body = writer.end_batch();
-        arrivals_->take(origin, Batch(body), RoundTrip::Estimate{written, error_ns}, now);
+        arrivals_->take(origin, Batch(body), RoundTrip::Estimate{written, error_ns}, now, showing);
     }
     std::uint32_t word(std::size_t index) const {
         return reinterpret_cast<const std::atomic<std::uint32_t>*>(ring_->bank(0))[index].load();
@@ -57,6 +66,7 @@ protected:
     std::optional<Roster> roster_;
     std::optional<Tap> tap_;
     std::optional<Arrivals> arrivals_;
+    std::array<std::uint64_t, 4> sequences_{};
 };
 
 TEST_F(ArrivalsTest, are_in_the_bank_when_they_come) {
@@ -108,11 +118,11 @@ TEST_F(ArrivalsTest, of_a_profile_are_held_back_until_the_card_would_have_had_th
 
 TEST_F(ArrivalsTest, are_never_earlier_than_the_card_however_wrong_the_clock_may_be) {
     open("scramnet-burst");
-    take(1, 7, kNow, kNow + 10, 3'000);
+    take(1, 7, kNow, kNow + 700, 600);
     const std::int64_t due = arrivals_->due_ns();
-    arrivals_->apply_all(kNow + 10);
-    take(2, 7, kNow, kNow + 10, 0);
-    EXPECT_LT(arrivals_->due_ns(), due - 2'000) << "node 2 is one hop nearer";
+    arrivals_->apply_all(kNow + 700);
+    take(2, 7, kNow, kNow + 700, 0);
+    EXPECT_LT(arrivals_->due_ns(), due - 600) << "node 2 is one hop nearer, too";
 }
 
 TEST_F(ArrivalsTest, of_one_transmitter_come_at_its_rate_and_of_two_at_both) {
@@ -138,6 +148,48 @@ TEST_F(ArrivalsTest, that_come_late_do_not_overtake_what_is_held_back) {
     EXPECT_EQ(word(1), 1U);
     arrivals_->apply_due(arrivals_->due_ns());
     EXPECT_EQ(word(1), 2U);
+}
+
+TEST_F(ArrivalsTest, say_by_how_many_batches_the_bank_is_behind) {
+    open("scramnet-burst");
+    EXPECT_EQ(arrivals_->behind(1), 0U);
+    for (std::uint32_t i = 1; i <= 5; ++i) take(1, i, kNow, kNow + 10);
+    take(2, 1, kNow, kNow + 10);
+    EXPECT_EQ(arrivals_->behind(1), 5U);
+    EXPECT_EQ(arrivals_->behind(2), 1U);
+    EXPECT_TRUE(arrivals_->take_shown().empty());
+    while (arrivals_->behind(1) > 2) arrivals_->apply_due(arrivals_->due_ns());
+    EXPECT_EQ(word(1), 3U);
+    EXPECT_TRUE(arrivals_->take_shown().contains(1));
+    EXPECT_TRUE(arrivals_->take_shown().empty()) << "it says so once";
+    arrivals_->apply_all(kNow);
+    EXPECT_EQ(arrivals_->behind(1), 0U);
+    EXPECT_EQ(arrivals_->behind(2), 0U);
+}
+
+TEST_F(ArrivalsTest, of_who_has_gone_are_shown_at_once_and_hold_up_nobody_else) {
+    open("scramnet-burst");
+    for (std::uint32_t i = 1; i <= 100; ++i) take(1, i, kNow, kNow + 10);
+    take(2, 1, kNow, kNow + 10);
+    arrivals_->apply_all_of(1, kNow + 10);
+    EXPECT_EQ(word(1), 100U);
+    EXPECT_EQ(word(2), 0U);
+    take_at_once(1, 101, kNow + 10);
+    EXPECT_EQ(word(1), 101U);
+    take(1, 102, kNow + 10, kNow + 20);
+    EXPECT_LT(arrivals_->due_ns(), kNow + 10'000) << "a new life's card is idle";
+    arrivals_->apply_due(arrivals_->due_ns());
+    EXPECT_EQ(word(2), 1U);
+}
+
+TEST_F(ArrivalsTest,
+       that_say_they_were_written_later_than_now_are_held_back_no_longer_than_others) {
+    open("scramnet-burst");
+    take(1, 1, kNow, kNow);
+    const std::int64_t due = arrivals_->due_ns();
+    arrivals_->apply_all_of(1, kNow);
+    take(1, 2, kNow + 1'000'000'000'000, kNow);
+    EXPECT_EQ(arrivals_->due_ns(), due);
 }
 
 }  // namespace

@@ -27,12 +27,31 @@ public:
               core(config_of(number, all.nodes, life), all.authenticator, *this, all.now) {}
 
         void send(std::span<const std::byte> datagram) override { ring.post(id, datagram); }
-        void apply(unsigned, const Batch& batch, std::int64_t) override {
+        void apply(unsigned origin, const Batch& batch, std::int64_t) override {
+            if (holds_back && core.view().contains(origin)) {
+                const auto body = batch.body();
+                held[origin].emplace_back(body.begin(), body.end());
+            } else {
+                show(batch);
+            }
+        }
+        void show(const Batch& batch) {
             for (const Record& record : batch.records()) {
                 for (std::size_t i = 0; i < record.place.words; ++i) {
                     words.at(record.place.index + i) = record.words[i];
                 }
             }
+        }
+        void show_held(std::int64_t now) {
+            for (auto& [origin, batches] : held) {
+                for (const auto& body : batches) show(Batch(body));
+                batches.clear();
+                core.has_shown(origin, now);
+            }
+        }
+        std::uint64_t behind(unsigned origin) const override {
+            const auto found = held.find(origin);
+            return found == held.end() ? 0 : found->second.size();
         }
         void store(std::uint64_t index, std::uint32_t value) override { words.at(index) = value; }
         std::span<const std::byte> bank() const override { return std::as_bytes(std::span(words)); }
@@ -55,6 +74,8 @@ public:
         Ring& ring;
         const unsigned id;
         std::vector<std::uint32_t> words;
+        bool holds_back = false;
+        std::map<unsigned, std::vector<std::vector<std::byte>>> held;  ///< of each origin
         unsigned joined = 0, dropped = 0;
         std::vector<unsigned> came, left;
         Core core;
@@ -236,6 +257,24 @@ TEST(Core, that_comes_late_gets_the_bank_while_others_go_on_writing) {
     }
     EXPECT_GE(written, 10U);
     write(200);
+    ASSERT_TRUE(ring.run_until([&] { return ring.is_whole(); }, 1000 * kMillisecond));
+    ring.expect_equal_banks();
+}
+
+TEST(Core, gives_a_bank_that_is_behind_the_streams_as_what_it_is) {
+    Ring ring(3);
+    ring.start(0);
+    ring.start(1);
+    ASSERT_TRUE(ring.run_until([&] { return ring.is_whole(); }, 1000 * kMillisecond));
+    ring[0].holds_back = true;
+    for (int i = 0; i < 20; ++i) ring.write_something(1);
+    ring.run(kMillisecond);
+    ASSERT_EQ(ring[0].behind(1), 20U);
+    Ring::Node& late = ring.start(2);
+    ring.run(50 * kMillisecond);
+    EXPECT_FALSE(late.core.is_member()) << "the bank given lacks what came before the admission";
+    ring[0].holds_back = false;
+    ring[0].show_held(ring.now);
     ASSERT_TRUE(ring.run_until([&] { return ring.is_whole(); }, 1000 * kMillisecond));
     ring.expect_equal_banks();
 }

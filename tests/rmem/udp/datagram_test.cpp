@@ -209,6 +209,33 @@ TEST_F(UdpDatagram, a_chunk_has_exactly_the_words_that_it_says) {
     EXPECT_EQ(refusal_with({kPlaceIndices - 1, 2}, 0, Section::kZeros), Refusal::record_wraps);
 }
 
+TEST_F(UdpDatagram, the_first_of_several_is_as_long_as_it_says) {
+    ASSERT_TRUE(writer.add_ack({{1, 2}, 3}));
+    const Bytes first = finished();
+    Bytes row = first;
+    EXPECT_EQ(length_of_first(row), first.size());
+    row.insert(row.end(), first.begin(), first.end());
+    EXPECT_EQ(length_of_first(row), first.size());
+}
+
+TEST_F(UdpDatagram, the_first_of_several_is_at_least_an_envelope_and_at_most_what_is_here) {
+    ASSERT_TRUE(writer.add_ack({{1, 2}, 3}));
+    const Bytes first = finished();
+    for (unsigned said = 0; said <= 0xffff; ++said) {
+        Bytes row = first;
+        row.insert(row.end(), first.begin(), first.end());
+        store(row.data() + kLengthAt, static_cast<std::uint16_t>(said));
+        ASSERT_EQ(length_of_first(row), std::min(kEnvelopeBytes + said, row.size())) << said;
+    }
+    for (std::size_t size = 0; size < kEnvelopeBytes; ++size) {
+        EXPECT_EQ(length_of_first({first.data(), size}), size) << "too short to be one";
+    }
+    Bytes strange = first;
+    strange[0] ^= std::byte{1};
+    strange.resize(3 * first.size());
+    EXPECT_EQ(length_of_first(strange), strange.size()) << "of another program";
+}
+
 TEST_F(UdpDatagram, a_place_is_inside_of_a_bank_or_not) {
     EXPECT_TRUE((Place{1023, 1}).is_inside(4096));
     EXPECT_FALSE((Place{1024, 1}).is_inside(4096));

@@ -269,6 +269,42 @@ TEST_F(UdpDatagramWriter, a_datagram_is_filled_to_its_limit_and_not_beyond) {
     }
 }
 
+TEST_F(UdpDatagramWriter, a_padded_datagram_has_the_full_length_and_says_nothing_more) {
+    for (unsigned words = 0; words < 60; ++words) {
+        Bytes exact(kDefaultPayload, std::byte{0x5a});
+        DatagramWriter padded(exact, kDefaultPayload);
+        padded.begin(some_header());
+        ASSERT_TRUE(padded.begin_batch(1, 2));
+        const auto most = static_cast<std::uint16_t>(padded.record_room());
+        const auto count = static_cast<std::uint16_t>(most - words);
+        ASSERT_TRUE(padded.add_record({0, count}, numbers(count, 1).data()));
+        padded.end_batch();
+        const unsigned acks = words % 4;
+        for (unsigned i = 0; i < acks; ++i) padded.add_ack({{1, 2}, i});
+        padded.pad();
+        const auto bytes = padded.finish();
+        EXPECT_EQ(bytes.size(), kDefaultPayload) << words;
+        ASSERT_EQ(read_datagram(bytes, kRing, kDefaultPayload, datagram), Refusal::none);
+        ASSERT_EQ(read_sections(datagram, sections), Refusal::none);
+        const Section first = *sections.begin();
+        EXPECT_EQ(first.type(), SectionType::batch);
+        EXPECT_EQ((*Batch(first).records().begin()).words[0], 1U);
+        for (const Section& section : sections) {
+            if (section.type() != SectionType::padding) continue;
+            for (const std::byte byte : section.body()) EXPECT_EQ(byte, std::byte{0});
+        }
+    }
+}
+
+TEST_F(UdpDatagramWriter, a_full_datagram_is_not_padded) {
+    while (writer.add_ack({{1, 2}, 3})) {
+    }
+    while (writer.room() >= kSectionHeadBytes) writer.pad();
+    const Bytes before = finished();
+    writer.pad();
+    EXPECT_EQ(finished(), before);
+}
+
 TEST_F(UdpDatagramWriter, the_largest_batch_can_be_given_on) {
     for (const std::size_t limit : {kLeastPayload, kDefaultPayload, kMostPayload}) {
         DatagramWriter filled(buffer, limit);

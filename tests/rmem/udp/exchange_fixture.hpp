@@ -57,12 +57,14 @@ public:
             }
         }
         void on_section(const Header&, const Section&, std::int64_t) override { ++others; }
+        std::uint64_t behind(unsigned) const override { return not_shown; }
 
         Hosts& hosts;
         const unsigned id;
         std::vector<std::uint32_t> bank;
         std::map<unsigned, std::uint64_t> applied;
         unsigned others = 0;
+        std::uint64_t not_shown = 0;  ///< batches of each other node
         Exchange exchange;
     };
 

@@ -107,6 +107,22 @@ TEST(Exchange, cuts_a_write_that_is_larger_than_a_datagram) {
     EXPECT_EQ(hosts[0].counters().batches_sent, 4U);
 }
 
+/// So that they can leave as a train, though one carries acknowledgements and the next does not.
+TEST(Exchange, makes_all_full_batches_equally_long) {
+    Hosts hosts(3);
+    const std::uint32_t value = 1;
+    hosts[1].write(0, 1, &value, hosts.now);
+    hosts[1].commit(hosts.now);
+    hosts.run(hosts.now + 6000);
+    hosts.sent.clear();
+    const auto& bank = hosts.all[0]->bank;
+    hosts[0].write(0, bank.size(), bank.data(), hosts.now);
+    ASSERT_GE(hosts.sent.size(), 2U);
+    for (const auto& datagram : hosts.sent) EXPECT_EQ(datagram.size(), kDefaultPayload);
+    hosts[0].commit(hosts.now);
+    EXPECT_LT(hosts.sent.back().size(), kDefaultPayload) << "the last one is as long as needed";
+}
+
 TEST(Exchange, has_no_room_while_a_receiver_is_silent_and_room_again_without_it) {
     Hosts hosts(3, {}, 1, 8);
     hosts.is_cut = [](unsigned from, unsigned) { return from == 2; };
@@ -122,6 +138,31 @@ TEST(Exchange, has_no_room_while_a_receiver_is_silent_and_room_again_without_it)
     hosts[0].end(2, {}, hosts.now);
     EXPECT_TRUE(hosts[0].has_room(1));
     EXPECT_EQ(hosts.all[1]->bank[0], value);
+}
+
+TEST(Exchange, acknowledges_what_the_bank_has_and_not_what_is_held_back) {
+    Hosts hosts(2, {}, 1, 8);
+    Hosts::Host& slow = *hosts.all[1];
+    std::uint32_t value = 0;
+    while (hosts[0].has_room(1)) {
+        ASSERT_LT(++value, 100U);
+        hosts[0].write(0, 1, &value, hosts.now);
+        hosts[0].commit(hosts.now);
+        ++slow.not_shown;
+        hosts.run(hosts.now + 100'000);
+    }
+    EXPECT_EQ(hosts[1].applied(0), slow.not_shown);
+    EXPECT_EQ(hosts[1].shown(0), 0U);
+    EXPECT_EQ(hosts[0].out().acknowledged(), 0U) << "all came, nothing is in the bank";
+    EXPECT_EQ(hosts[1].counters().acks_alone, 0U) << "it has nothing to say";
+    slow.not_shown = 3;
+    hosts[1].has_shown(0, hosts.now);
+    hosts.run(hosts.now + 100'000);
+    EXPECT_EQ(hosts[0].out().acknowledged(), hosts[0].out().newest() - 3);
+    EXPECT_TRUE(hosts[0].has_room(1));
+    slow.not_shown = 0;
+    hosts[1].has_shown(0, hosts.now);
+    EXPECT_TRUE(hosts.settle(100'000));
 }
 
 TEST(Exchange, owes_no_acknowledgement_to_who_has_left) {

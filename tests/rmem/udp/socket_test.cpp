@@ -3,6 +3,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <netinet/udp.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -125,6 +126,19 @@ std::string no_multicast() {
     } catch (const Error& error) {
         return error.sentence();
     }
+}
+
+/// Why this host knows no trains; empty if it does.
+std::string no_trains() {
+    const Descriptor probe(::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0));
+    const int length = 100, on = 1;
+    if (::setsockopt(probe.get(), IPPROTO_UDP, UDP_SEGMENT, &length, sizeof length) != 0) {
+        return std::string("the host refuses UDP_SEGMENT: ") + std::strerror(errno);
+    }
+    if (::setsockopt(probe.get(), IPPROTO_UDP, UDP_GRO, &on, sizeof on) != 0) {
+        return std::string("the host refuses UDP_GRO: ") + std::strerror(errno);
+    }
+    return "";
 }
 
 #define NEED_MULTICAST() \
@@ -290,6 +304,71 @@ TEST_P(SocketBatches, many_waiting_are_taken_with_few_calls) {
     }
     EXPECT_LE(calls, 6 + 64 / Socket::kMostInBatch) << "four by themselves, then many with each";
     EXPECT_THAT(b_->socket().receive(), IsEmpty());
+}
+
+TEST_P(SocketBatches, of_one_length_are_one_piece_if_both_hosts_know_trains) {
+    if (const std::string why = no_trains(); !why.empty()) GTEST_SKIP() << why;
+    const std::string text(300, 'x');
+    for (unsigned i = 0; i < 12; ++i) a_->queue(framed(text));
+    EXPECT_EQ(a_->socket().flush(), 0U);
+    EXPECT_EQ(a_->socket().counters().sent, 12U);
+    ASSERT_TRUE(b_->socket().wait(Deadline::in(kPatienceNs)));
+    const bool in_one_piece = GetParam().sends_trains && GetParam().takes_trains;
+    EXPECT_EQ(b_->socket().receive().size(), in_one_piece ? 12U : 1U);
+    EXPECT_EQ(b_->socket().counters().received, in_one_piece ? 12U : 1U);
+}
+
+/// Of those that fill a train, one says that it is longer than it is, or shorter.
+TEST_P(SocketBatches, of_which_one_lies_about_its_length_lose_no_others_than_of_that_train) {
+    for (const int lie : {-300, -4, -1, 1, 4, 300, 65'000}) {
+        std::string liar = framed(std::string(300, 'x'));
+        store(reinterpret_cast<std::byte*>(liar.data()) + kLengthAt,
+              static_cast<std::uint16_t>(300 + lie));
+        for (unsigned i = 0; i < 12; ++i) {
+            a_->queue(i == 5 ? liar : framed(std::string(300, 'x')));
+        }
+        a_->socket().flush();
+        EXPECT_TRUE(a_->send(framed("the next one")));
+        const std::string whole = framed(std::string(300, 'x'));
+        unsigned unharmed = 0;
+        std::size_t bytes = 0;
+        for (;;) {
+            const auto text = b_->next();
+            ASSERT_TRUE(text) << lie;
+            if (*text == framed("the next one")) break;
+            bytes += text->size();
+            if (*text == whole) ++unharmed;
+        }
+        EXPECT_EQ(bytes, 12 * whole.size()) << "each byte once: " << lie;
+        EXPECT_GE(unharmed, 5U) << "those before it: " << lie;
+        EXPECT_LE(unharmed, 11U) << lie;
+        EXPECT_TRUE(b_->hears_nothing());
+    }
+}
+
+TEST_P(SocketBatches, whose_last_is_torn_lose_only_that_one) {
+    const std::string text(300, 'x');
+    for (unsigned i = 0; i < 7; ++i) a_->queue(framed(text));
+    a_->queue(framed(text).substr(0, 200));
+    a_->socket().flush();
+    for (unsigned i = 0; i < 7; ++i) EXPECT_EQ(b_->next(), framed(text));
+    EXPECT_EQ(b_->next(), framed(text).substr(0, 200)) << "its reader refuses it";
+    EXPECT_TRUE(b_->hears_nothing());
+}
+
+TEST_P(SocketBatches, that_claim_to_be_many_fill_no_memory) {
+    std::string tiny;  // in one datagram more of them than a train has
+    while (tiny.size() + kEnvelopeBytes <= kMostPayload) tiny += framed("");
+    ASSERT_GT(tiny.size() / kEnvelopeBytes, Socket::kMostInTrain);
+    EXPECT_TRUE(a_->socket().send_to(1, bytes_of(tiny)));
+    std::size_t bytes = 0, pieces = 0;
+    for (; bytes < tiny.size(); ++pieces) {
+        const auto piece = b_->next();
+        ASSERT_TRUE(piece);
+        bytes += piece->size();
+    }
+    EXPECT_EQ(pieces, Socket::kMostInTrain);
+    EXPECT_EQ(b_->socket().counters().oversized, 1U) << "what is behind the last one";
 }
 
 TEST_P(SocketBatches, a_copy_is_sent) {

@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "rmem/udp/engine.hpp"
+
+#include "rmem/udp/engine_helper.hpp"
+#include "tests/support/child.hpp"
+#include "tests/support/own_network.hpp"
+
+#include <gtest/gtest.h>
+
+#include <array>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <thread>
+
+namespace rmem::udp {
+namespace {
+
+constexpr std::int64_t kPatienceNs = 30'000'000'000;
+
+/// Engines of a ring of two nodes with two ranks each.
+class EngineTest : public ::testing::Test {
+protected:
+    EngineTest() {
+        config.name = name.get();
+        config.link = LinkKind::udp;
+        config.nodes = 2;
+        config.ranks = 4;
+        config.user_bytes = 4096;
+        test::stay_on_this_host(name.get());
+        for (unsigned n = 0; n < 2; ++n) {
+            rings[n] = Ring::open(config, Deadline::in(kPatienceNs), n);
+        }
+    }
+
+    std::unique_ptr<Engine> start(unsigned node, std::optional<unsigned> rank) {
+        const auto kind = rank ? EngineKind::program : EngineKind::daemon;
+        auto engine =
+            std::make_unique<Engine>(*rings[node], EngineSettings::read(config), kind, rank);
+        engine->join(Deadline::in(kPatienceNs));
+        return engine;
+    }
+    static bool post(Engine& engine, std::uint32_t value) {
+        LogRecord record;
+        record.words = 1;
+        record.written_ns = now_ns();
+        return engine.put(record, &value) && engine.commit();
+    }
+    /// What is posted leaves no more by itself.
+    static void post_until_gathering(Engine& engine) {
+        for (std::uint32_t i = 1; !post(engine, i); ++i) ASSERT_LT(i, 1'000'000U);
+    }
+    RosterEntry entry(unsigned at, unsigned rank) const {
+        return Roster(*rings[at], at).entry(rank);
+    }
+    RankState state(unsigned at, unsigned rank) const {
+        return static_cast<RankState>(rings[at]->rank(rank).state.load());
+    }
+    static bool eventually(Engine& runs, const std::function<bool()>& holds) {
+        const Deadline deadline = Deadline::in(kPatienceNs);
+        while (!holds()) {
+            if (deadline.passed(now_ns())) return false;
+            runs.run();
+            runs.rest(1'000'000);
+        }
+        return true;
+    }
+
+    test::RingName name;
+    RingConfig config;
+    std::array<std::shared_ptr<Ring>, 2> rings;
+};
+
+// ---- The roster
+
+TEST_F(EngineTest, takes_ranks_of_its_nodes_former_life_off_the_roster) {
+    const auto first = start(0, 0);
+    EngineHelper helper(*first);
+    helper.set_always(true);
+    auto former = start(1, 2);
+    former->enroll(2, 7, true);
+    ASSERT_TRUE(eventually(*former, [&] { return state(0, 2) == RankState::elsewhere; }));
+    former.reset();  // without a word of its rank: so ends who is killed
+    ASSERT_TRUE(test::eventually([&] { return state(0, 2) == RankState::lost; }));
+    EXPECT_TRUE(entry(0, 2).joined) << "its word stands in all banks";
+
+    const auto next = start(1, 3);
+    EXPECT_TRUE(eventually(*next, [&] { return !entry(0, 2).joined; }));
+    EXPECT_EQ(entry(0, 2).incarnation, 7U) << "the next one comes after it";
+    EXPECT_TRUE(test::eventually([&] { return state(0, 2) == RankState::left; }));
+}
+
+TEST_F(EngineTest, says_at_once_who_has_come_and_who_has_gone) {
+    const auto first = start(0, 0);
+    EngineHelper helper(*first);
+    helper.set_always(true);
+    const auto second = start(1, 2);
+    second->enroll(2, 1, true);
+    EXPECT_TRUE(eventually(*second, [&] { return state(0, 2) == RankState::elsewhere; }));
+    second->enroll(2, 1, false);
+    EXPECT_TRUE(eventually(*second, [&] { return state(0, 2) == RankState::left; }));
+    EXPECT_FALSE(entry(0, 2).joined);
+}
+
+// ---- Load
+
+TEST_F(EngineTest, under_load_lets_several_commits_share_a_datagram) {
+    const auto engine = start(0, 0);
+    constexpr std::uint64_t kCommits = 5'000;
+    const std::uint64_t before = engine->socket().counters().sent;
+    for (std::uint32_t i = 0; i < kCommits; ++i) {
+        if (!engine->has_room(4)) engine->run();
+        post(*engine, i);
+    }
+    engine->run(Engine::Leaving::all);
+    EXPECT_LT(engine->socket().counters().sent - before, kCommits / 2);
+    EXPECT_TRUE(engine->is_settled());
+}
+
+TEST_F(EngineTest, in_a_run_for_who_waits_leaves_nothing_open) {
+    const auto engine = start(0, 0);
+    bool has_left_some = false;
+    for (int round = 0; round < 50; ++round) {
+        post_until_gathering(*engine);
+        engine->run(Engine::Leaving::what_is_due);
+        has_left_some = has_left_some || engine->gathers();
+        post_until_gathering(*engine);
+        engine->run(Engine::Leaving::all);
+        EXPECT_FALSE(engine->gathers());
+    }
+    EXPECT_TRUE(has_left_some) << "for who goes on sending it waits for more";
+}
+
+/// The program is not away, so the helper takes nothing over; but it may compute before it calls again.
+TEST_F(EngineTest, is_looked_at_closely_by_its_helper_while_something_is_open) {
+    const auto engine = start(0, 0);
+    EngineHelper helper(*engine);
+    for (int round = 0; round < 5; ++round) {
+        post_until_gathering(*engine);
+        helper.watch_closely();
+        const Deadline deadline = Deadline::in(kPatienceNs / 5);
+        while (engine->gathers()) {
+            helper.attend();
+            ASSERT_FALSE(deadline.passed(now_ns())) << "nobody has sent it";
+            std::this_thread::yield();
+        }
+    }
+}
+
+}  // namespace
+}  // namespace rmem::udp

@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "rmem/udp_memory.hpp"
+
+#include "tests/support/child.hpp"
+#include "tests/support/own_network.hpp"
+#include "tests/support/udp_ring.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <vector>
+
+namespace rmem {
+namespace {
+
+using test::UdpRing;
+
+std::uint32_t word_of(const std::byte* bank, std::size_t offset) {
+    return reinterpret_cast<const std::atomic<std::uint32_t>*>(bank + offset)->load();
+}
+
+// ---- Flush
+
+/// So much takes the card milliseconds, and the network much less.
+TEST(UdpMemory, flushed_means_shown_also_where_a_profile_holds_back_what_has_come) {
+    const UdpRing ring(2, "scramnet-burst");
+    const std::byte* const others = ring.node(1).bank();  // its helper applies from now on
+    for (std::uint32_t round = 1; round <= 5; ++round) {
+        const std::vector<std::uint32_t> words(UdpRing::kBytes / 4, round);
+        ring.write(0, 0, words.data(), UdpRing::kBytes);
+        ASSERT_TRUE(ring.node(0).flush(Deadline::in(kDefaultJoinTimeoutNs)));
+        EXPECT_EQ(word_of(others, UdpRing::kBytes - 4), round);
+    }
+}
+
+// ---- Under load
+
+/// Node 0's memory as a program has it; node 1 applies all the time.
+class UdpMemoryUnderLoad : public ::testing::Test {
+protected:
+    static constexpr std::uint32_t kMany = 5'000;
+
+    UdpMemoryUnderLoad() {
+        config.name = name.get();
+        config.link = LinkKind::udp;
+        config.nodes = config.ranks = 2;
+        config.user_bytes = 4096;
+        test::stay_on_this_host(name.get());
+        other.emplace(Ring::open(config, soon(), 1), Member{1, 1});
+        others_bank = other->bank();
+        ring = Ring::open(config, soon(), 0);
+        member.emplace(ring, Member{0, 0});
+    }
+    void open(bool helper) {
+        UdpOptions options;
+        options.helper = helper;
+        memory.emplace(*member, options);
+    }
+    /// A message after the other, as a protocol sends them.
+    void send(std::uint32_t count, bool looks_in_between) {
+        for (; count > 0; --count) {
+            while (!memory->room(4)) memory->progress();
+            memory->post_word(0, ++value);
+            memory->commit();
+            if (looks_in_between) memory->progress();
+        }
+    }
+    bool arrives() {
+        return test::eventually([this] { return word_of(others_bank, 0) == value; });
+    }
+    /// Of the memory's whole life.
+    std::uint64_t batches_sent() {
+        memory.reset();
+        return ring->board().counters.get(udp::UdpCounter::batches_sent);
+    }
+    static Deadline soon() { return Deadline::in(kDefaultJoinTimeoutNs); }
+
+    test::RingName name;
+    RingConfig config;
+    std::optional<Node> other;
+    const std::byte* others_bank = nullptr;
+    std::shared_ptr<Ring> ring;
+    std::optional<Membership> member;
+    std::optional<UdpMemory> memory;
+    std::uint32_t value = 0;
+};
+
+TEST_F(UdpMemoryUnderLoad, many_messages_share_a_datagram) {
+    open(false);
+    send(kMany, false);
+    EXPECT_LT(batches_sent(), kMany / 2);
+    EXPECT_TRUE(arrives());
+}
+
+/// To look for messages between two of its own is not to wait for one.
+TEST_F(UdpMemoryUnderLoad, they_do_so_also_when_the_sender_looks_for_messages_in_between) {
+    open(false);
+    send(kMany, true);
+    EXPECT_LT(batches_sent(), kMany / 2);
+    EXPECT_TRUE(arrives());
+}
+
+TEST_F(UdpMemoryUnderLoad, messages_that_are_waited_for_never_share_one) {
+    open(false);
+    for (int i = 0; i < 100; ++i) {
+        send(1, false);
+        memory->wait(Deadline::now());
+    }
+    EXPECT_GE(batches_sent(), 100U);
+}
+
+TEST_F(UdpMemoryUnderLoad, what_is_open_leaves_when_the_program_waits) {
+    open(false);
+    for (int round = 0; round < 20; ++round) {
+        send(50, true);
+        memory->wait(Deadline::now());
+        ASSERT_TRUE(arrives()) << round;
+    }
+}
+
+TEST_F(UdpMemoryUnderLoad, what_is_open_leaves_when_the_program_asks_twice_for_messages) {
+    open(false);
+    for (int round = 0; round < 20; ++round) {
+        send(50, true);
+        memory->progress();
+        ASSERT_TRUE(arrives()) << round;
+    }
+}
+
+TEST_F(UdpMemoryUnderLoad, what_is_open_leaves_without_another_call_of_the_program) {
+    open(true);
+    for (int round = 0; round < 20; ++round) {
+        send(50, round % 2 == 0);
+        ASSERT_TRUE(arrives()) << round;
+    }
+}
+
+TEST_F(UdpMemoryUnderLoad, what_is_open_leaves_before_the_program_ends) {
+    open(false);
+    send(50, false);
+    memory.reset();
+    EXPECT_EQ(word_of(others_bank, 0), value);
+}
+
+}  // namespace
+}  // namespace rmem
