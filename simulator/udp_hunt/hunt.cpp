@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "simulator/udp_hunt/hunt.hpp"
 
-#include "simulator/hunt/shrink.hpp"
 #include "simulator/udp_hunt/host.hpp"
 #include "simulator/udp_hunt/ledger.hpp"
 #include "simulator/udp_hunt/trace.hpp"
@@ -482,28 +481,9 @@ Findings run_scenario(const Scenario& scenario, const HuntOptions& options) {
     return Run(scenario, options).to_end();
 }
 
-Scenario shrink(const Scenario& failing, const HuntOptions& options,
-                const std::function<void(const Scenario&)>& progress) {
-    return shrunk(failing, [&](const Scenario& scenario) {
-        if (progress) progress(scenario);
-        return !run_scenario(scenario, options).violations.empty();
-    });
-}
-
 Subject subject(const HuntOptions& options) {
-    Subject subject;
-    subject.link = "udp";
-    subject.kinds = kinds();
-    subject.run = [options](std::uint64_t seed, bool hash) {
-        HuntOptions with_hash = options;
-        with_hash.hash = hash;
-        return run_scenario(Scenario::of_seed(seed), with_hash);
-    };
-    subject.shrink = [options](std::uint64_t seed) {
-        return shrink(Scenario::of_seed(seed), options).text();
-    };
-    subject.seeds_file = "tests/simulator/udp_seeds.txt";
-    return subject;
+    return subject_of<Scenario>("udp", Kinds::of<FaultKind, Sight>(),
+                                "tests/simulator/udp_seeds.txt", options);
 }
 
 }  // namespace simulator::udp
