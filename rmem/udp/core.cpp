@@ -140,7 +140,7 @@ void Core::on_join(const Header& header, const Join& join, std::int64_t now) {
     const bool is_over = others_[node].ended && others_[node].incarnation == header.incarnation;
     if (is_over && is_member_) return send_refusal(node, join.cookie, now);
     // An old join: what was applied of that life is not to be applied again.
-    if (is_over && others_[node].was_applied) return next_life(now);
+    if (is_over && exchange_->has_applied_ended(node, header.incarnation)) return next_life(now);
     // Where many join at a time, answers to each join of each would be more than anybody can read.
     const bool knows = join.admitted_by.contains(me()) && is_connected(node, header.incarnation);
     if (!admit(node, header.incarnation, now)) return;
@@ -348,7 +348,6 @@ void Core::leave(unsigned node, std::int64_t now) {
     const bool has_written =
         exchange_->takes(node) && exchange_->applied(node) >= config_.exchange.first_sequence;
     const bool has_begun = exchange_->has_applied(node);
-    others_[node].was_applied |= has_begun;
     const bool was_member = view_.contains(node);
     exchange_->end(node, was_member ? view_ : NodeSet(), now);
     if (taker_) {
@@ -461,6 +460,12 @@ void Core::update_window() noexcept {
 void Core::apply(unsigned origin, const Batch& batch, std::int64_t now) {
     edge_.apply(origin, batch, now);
     if (!taker_) return;
+    // What others give of a node that is gone is in each part that comes from now on. Those here already lack it, and
+    // are right so if it is another ring's.
+    if (!exchange_->takes(origin)) {
+        must_restart_ |= !is_of_ring(origin) && taker_->parts_here() != 0;
+        return;
+    }
     for (const Record& record : batch.records()) {
         taker_->note_write(origin, batch.sequence(), record.place);
     }

@@ -143,7 +143,6 @@ private:
         bool has_admitted = false;  ///< it has said from where on this node's life gets its stream
         bool had_me = false;        ///< its view once had this node's life
         bool ended = false;         ///< that life is over here
-        bool was_applied = false;   ///< some of its stream, before it was over
         bool served = false;        ///< it joins, and has parts of the bank from this node
     };
     /// A section that is dealt with once the exchange is through with its datagram.

@@ -94,8 +94,8 @@ std::byte* DatagramWriter::extend(SectionType type, std::size_t bytes) noexcept 
 
 template <class T>
 bool DatagramWriter::add_to_list(const T& entry, std::uint8_t flags) noexcept {
-    std::byte* at = extend(T::kType, T::kBytes);
-    if (at == nullptr) at = open(T::kType, flags, T::kBytes);
+    const bool is_more = is_last(T::kType) && data_[last_ + 1] == std::byte{flags};
+    std::byte* at = is_more ? extend(T::kType, T::kBytes) : open(T::kType, flags, T::kBytes);
     if (at == nullptr) return false;
     entry.write(at);
     return true;

@@ -73,8 +73,11 @@ public:
 
     // ---- Entries
 
-    bool add_ack(const Ack& ack) noexcept { return add_to_list(ack); }
-    /// `flags`: Section::kFromAnybody; the same for all in a row.
+    /// `flags`: Section::kEnded.
+    bool add_ack(const Ack& ack, std::uint8_t flags = 0) noexcept {
+        return add_to_list(ack, flags);
+    }
+    /// `flags`: Section::kFromAnybody.
     bool add_missing(const Missing& missing, std::uint8_t flags = 0) noexcept {
         return add_to_list(missing, flags);
     }

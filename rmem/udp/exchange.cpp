@@ -81,6 +81,7 @@ void Exchange::release(unsigned node, std::int64_t now) {
 void Exchange::close(Ended& ended, std::int64_t now) {
     if (!ended.stream) return;
     ended.position = ended.stream->applied();
+    ended.had_begun = ended.stream->has_begun();
     ended.stream.reset();
     for (unsigned other = 0; other < peers_.size(); ++other) {
         if (!peers_[other].in) continue;
@@ -98,7 +99,7 @@ bool Exchange::is_settled(unsigned node, std::int64_t now) const noexcept {
     for (unsigned other = 0; other < peers_.size(); ++other) {
         if (other == node || !peers_[other].in) continue;
         const std::uint64_t has = ended.others_have[other];
-        if (has == ended.applied()) continue;
+        if (has == ended.applied() && ended.ended_at.contains(other)) continue;
         if (has != Ended::kUnsaid || ended.heirs.contains(other)) return false;
         // It may never have taken that stream; it has not if there was none.
         const bool was_none =
@@ -120,7 +121,8 @@ void Exchange::add_ended(DatagramWriter& writer, std::int64_t now) {
         const Ended& ended = peers_[node].ended;
         if (!ended.stream && now >= ended.told_until_ns) continue;
         writer.add_ack({NodeLife::of(static_cast<std::uint16_t>(node), ended.life),
-                        static_cast<std::uint32_t>(ended.applied())});
+                        static_cast<std::uint32_t>(ended.applied())},
+                       Section::kEnded);
     }
 }
 
@@ -448,17 +450,18 @@ void Exchange::take_given(const Given& given, std::int64_t now) {
 }
 
 void Exchange::take_acks(unsigned from, const Section& section, std::int64_t now) {
+    const bool has_ended = (section.flags() & Section::kEnded) != 0;
     for (const Ack& ack : list_of<Ack>(section)) {
         if (is_me(ack.origin)) {
             out_.on_ack(from, widened(ack.up_to, out_.acked_by(from)), now);
         } else {
-            take_position(from, ack, now);
+            take_position(from, ack, has_ended, now);
         }
     }
 }
 
 /// How far another survivor has the stream of a node that is dead here.
-void Exchange::take_position(unsigned from, const Ack& ack, std::int64_t now) {
+void Exchange::take_position(unsigned from, const Ack& ack, bool has_ended, std::int64_t now) {
     if (ack.origin.node >= peers_.size()) return;
     Ended& ended = peers_[ack.origin.node].ended;
     if (ended.life == 0 || NodeLife::of(ack.origin.node, ended.life) != ack.origin) return;
@@ -472,6 +475,7 @@ void Exchange::take_position(unsigned from, const Ack& ack, std::int64_t now) {
         }
         if (ended.is_held && !is_of_ring) return;
         ended.others_have[from] = position;
+        if (has_ended) ended.ended_at.insert(from);
         ended.stream->note_newest(position, now);
     } else {
         if (position != ended.position && peers_[from].in) differs_from_.insert(from);

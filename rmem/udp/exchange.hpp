@@ -130,6 +130,10 @@ public:
     bool has_applied(unsigned node) const noexcept {
         return takes(node) && peers_[node].in->has_begun();
     }
+    /// The same of the stream that ended last, if it was that life's: some of it may have come from others since.
+    bool has_applied_ended(unsigned node, std::uint64_t incarnation) const noexcept {
+        return peers_[node].ended.life == incarnation && peers_[node].ended.has_begun();
+    }
 
     /// Batches under way at most, if that is less than the largest window.
     void set_window(std::uint32_t batches) noexcept { out_.set_window(batches); }
@@ -175,12 +179,16 @@ private:
         std::uint64_t life = 0;            ///< 0: none has ended
         std::unique_ptr<InStream> stream;  ///< till nothing of it is awaited any more
         bool is_held = false;              ///< it was
+        bool had_begun = false;            ///< without the stream: something of it was applied
         std::uint64_t position = 0;        ///< without the stream: how far it was brought
         std::int64_t since_ns = 0;
         std::int64_t told_until_ns = 0;  ///< without the stream: others are told the position
         NodeSet heirs;                   ///< who must have it, too
         std::vector<std::uint64_t> others_have;  ///< each node as it said
+        NodeSet
+            ended_at;  ///< with these it is over, too: they will not have more but by being given it
         std::uint64_t applied() const noexcept { return stream ? stream->applied() : position; }
+        bool has_begun() const noexcept { return stream ? stream->has_begun() : had_begun; }
     };
     /// Another node, as far as this one knows it.
     struct Peer {
@@ -215,7 +223,7 @@ private:
     void take_given(const Given& given, std::int64_t now);
     void take_acks(unsigned from, const Section& section, std::int64_t now);
     void take_missing(const Section& section, std::int64_t now);
-    void take_position(unsigned from, const Ack& ack, std::int64_t now);
+    void take_position(unsigned from, const Ack& ack, bool has_ended, std::int64_t now);
     void close(Ended& ended, std::int64_t now);
     void give(unsigned node, const Missing& missing, std::int64_t now);
     void ask(unsigned node, InStream& stream, std::uint64_t life, std::uint8_t flags,

@@ -4,7 +4,6 @@
 #include "billboard/counters.hpp"
 #include "billboard/simulation.hpp"
 #include "simulator/hunt/link_checker.hpp"
-#include "simulator/hunt/shrink.hpp"
 
 #include <fmt/format.h>
 
@@ -258,30 +257,11 @@ Findings run_scenario(const Scenario& scenario, const HuntOptions& options) {
     return Run(scenario, options).to_end();
 }
 
-Scenario shrink(const Scenario& failing, const HuntOptions& options,
-                const std::function<void(const Scenario&)>& progress) {
-    return shrunk(failing, [&](const Scenario& scenario) {
-        if (progress) progress(scenario);
-        return !run_scenario(scenario, options).violations.empty();
-    });
-}
-
 Subject billboard_subject(OpenEndpoint open) {
     HuntOptions options;
     options.open = std::move(open);
-    Subject subject;
-    subject.link = "ring";
-    subject.kinds = Kinds::of<FaultKind, Sight>();
-    subject.run = [options](std::uint64_t seed, bool hash) {
-        HuntOptions with_hash = options;
-        with_hash.hash = hash;
-        return run_scenario(Scenario::of_seed(seed), with_hash);
-    };
-    subject.shrink = [options](std::uint64_t seed) {
-        return shrink(Scenario::of_seed(seed), options).text();
-    };
-    subject.seeds_file = "tests/simulator/seeds.txt";
-    return subject;
+    return subject_of<Scenario>("ring", Kinds::of<FaultKind, Sight>(), "tests/simulator/seeds.txt",
+                                options);
 }
 
 }  // namespace simulator

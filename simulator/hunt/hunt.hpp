@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-/// One seed, run; and what a failing one is shrunk to.
+/// One seed, run.
 ///
 /// Thread safety: a run uses the thread's one simulated world at a time.
 /// Equal scenarios give equal findings, trace hash included, with every compiler.
@@ -13,7 +13,6 @@
 #include "simulator/hunt/traffic.hpp"
 
 #include <cstdint>
-#include <functional>
 
 namespace simulator {
 
@@ -25,11 +24,6 @@ struct HuntOptions {
 
 /// Runs a scenario to its end, and checks it all the way.
 Findings run_scenario(const Scenario& scenario, const HuntOptions& options = {});
-
-/// The same failure with less: fewer messages and faults, found by leaving out. `progress` is told after
-/// each try how many messages and faults are left.
-Scenario shrink(const Scenario& failing, const HuntOptions& options = {},
-                const std::function<void(const Scenario&)>& progress = {});
 
 /// The billboard on the ring's wire model. `open`: null: as every program.
 Subject billboard_subject(OpenEndpoint open = {});

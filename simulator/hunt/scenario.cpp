@@ -2,9 +2,9 @@
 #include "simulator/hunt/scenario.hpp"
 
 #include "simulator/hunt/random.hpp"
-#include "simulator/hunt/seed_text.hpp"
 
 #include <algorithm>
+#include <array>
 
 namespace simulator {
 
@@ -87,34 +87,6 @@ Scenario Scenario::of_seed(std::uint64_t seed) {
         return a.at_message != b.at_message ? a.at_message < b.at_message : a.accesses < b.accesses;
     });
     return s;
-}
-
-Scenario Scenario::with_messages(unsigned count) const {
-    Scenario less = *this;
-    less.messages = count;
-    return less;
-}
-
-Scenario Scenario::with_faults(const std::vector<unsigned>& places) const {
-    Scenario less = of_seed(seed).with_messages(messages);
-    std::vector<Fault> all;
-    all.swap(less.faults);
-    for (const unsigned place : places) less.faults.push_back(all.at(place));
-    less.kept = places;
-    return less;
-}
-
-Scenario Scenario::parse(std::string_view text) {
-    const SeedText part = SeedText::parse(text, kFaults);
-    Scenario scenario = of_seed(part.seed);
-    if (part.messages) scenario.messages = *part.messages;
-    return part.faults ? scenario.with_faults(*part.faults) : scenario;
-}
-
-std::string Scenario::text() const {
-    SeedText part{seed, std::nullopt, kept};
-    if (messages != kMessages) part.messages = messages;
-    return part.text();
 }
 
 }  // namespace simulator

@@ -3,20 +3,14 @@
 
 /// What one seed of the hunt is: a small ring, traffic, and the faults that meet it.
 ///
-/// Everything follows from the seed; `messages` and `kept` only make it smaller, for a failing seed that is
-/// shrunk. Its text form, which replays it, is simulator/hunt/seed_text.hpp's.
-///
-/// Thread safety: values. Errors: `parse` throws rmem::Error(invalid_argument).
+/// Thread safety: values. Errors: simulator/hunt/seeded.hpp's.
 
 #include "billboard/environment.hpp"
 #include "rmem/sim/host_profile.hpp"
+#include "simulator/hunt/seeded.hpp"
 
-#include <array>
+#include <cstddef>
 #include <cstdint>
-#include <optional>
-#include <string>
-#include <string_view>
-#include <vector>
 
 namespace simulator {
 
@@ -49,28 +43,17 @@ struct Fault {
     bool comes_back = true;      ///< kill, fail_node: started again, after time_ns
 };
 
-struct Scenario {
+struct Scenario : Seeded<Scenario, Fault, 2000, 20> {
     static constexpr unsigned kRanks = 4;
-    static constexpr unsigned kMessages = 2000;
-    static constexpr unsigned kFaults = 20;
 
-    std::uint64_t seed = 1;
-    unsigned messages = kMessages;
     billboard::Settings settings;
     rmem::TimingProfile timing;
     rmem::sim::HostProfile host;
-    std::uint32_t lives_before = 0;             ///< of each rank; its epochs wrap at 256
-    bool loses = false;                         ///< faults that lose writes are among them
-    bool ends = false;                          ///< processes or nodes die
-    std::vector<Fault> faults;                  ///< in the order of at_message
-    std::optional<std::vector<unsigned>> kept;  ///< of the seed's faults, if not all
+    std::uint32_t lives_before = 0;  ///< of each rank; its epochs wrap at 256
+    bool loses = false;              ///< faults that lose writes are among them
+    bool ends = false;               ///< processes or nodes die
 
     static Scenario of_seed(std::uint64_t seed);
-    static Scenario parse(std::string_view text);
-    std::string text() const;
-    /// The same with less.
-    Scenario with_messages(unsigned count) const;
-    Scenario with_faults(const std::vector<unsigned>& places) const;
 };
 
 }  // namespace simulator

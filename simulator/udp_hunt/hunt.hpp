@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-/// One seed of the hunt on the udp link, run; and what a failing one is shrunk to.
+/// One seed of the hunt on the udp link, run.
 ///
 /// Cores of 2 to 5 nodes write, on a simulated network, in virtual time, while the scenario's faults meet them. Then
 /// all faults end, who is gone is started again, and within kSettleNs all must be in one ring with equal banks, with
@@ -36,10 +36,6 @@ struct HuntOptions {
 };
 
 Findings run_scenario(const Scenario& scenario, const HuntOptions& options = {});
-
-/// The same failure with less. `progress` is told before each try what it is.
-Scenario shrink(const Scenario& failing, const HuntOptions& options = {},
-                const std::function<void(const Scenario&)>& progress = {});
 
 Subject subject(const HuntOptions& options = {});
 

@@ -3,19 +3,14 @@
 
 /// What one seed of the hunt on the udp link is: a few nodes, their writes, a network, and the faults that meet them.
 ///
-/// Everything follows from the seed; `messages` and `kept` only make it smaller, for a failing seed that is shrunk.
-/// Its text form is simulator/hunt/seed_text.hpp's.
-///
-/// Thread safety: values. Errors: `parse` throws rmem::Error(invalid_argument).
+/// Thread safety: values. Errors: simulator/hunt/seeded.hpp's.
 
+#include "simulator/hunt/seeded.hpp"
 #include "simulator/udp_hunt/network.hpp"
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
-#include <optional>
-#include <string>
-#include <string_view>
-#include <vector>
 
 namespace simulator::udp {
 
@@ -59,13 +54,9 @@ struct HostClock {
     std::int64_t wall_offset_ns = 0;  ///< from which incarnations come
 };
 
-struct Scenario {
+struct Scenario : Seeded<Scenario, Fault, 1000, 24> {
     static constexpr unsigned kMostNodes = 5;
-    static constexpr unsigned kMessages = 1000;
-    static constexpr unsigned kFaults = 24;
 
-    std::uint64_t seed = 1;
-    unsigned messages = kMessages;
     unsigned nodes = 2;
     bool has_key = true;
     std::uint32_t most_batches = 64;  ///< of a history and window
@@ -75,15 +66,8 @@ struct Scenario {
     std::int64_t pause_ns = 0;         ///< between two messages, at most
     Weather weather;
     std::array<HostClock, kMostNodes> clocks{};
-    std::vector<Fault> faults;                  ///< in the order of at_message
-    std::optional<std::vector<unsigned>> kept;  ///< of the seed's faults, if not all
 
     static Scenario of_seed(std::uint64_t seed);
-    static Scenario parse(std::string_view text);
-    std::string text() const;
-    /// The same with less.
-    Scenario with_messages(unsigned count) const;
-    Scenario with_faults(const std::vector<unsigned>& places) const;
 };
 
 }  // namespace simulator::udp

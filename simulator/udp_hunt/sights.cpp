@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "simulator/udp_hunt/sights.hpp"
 
-#include "simulator/udp_hunt/scenario.hpp"
-
 #include <array>
 
 namespace simulator::udp {
@@ -31,11 +29,6 @@ constexpr std::array<const char*, kSights> kNames = {"overtaken datagrams",
 
 const char* name_of(Sight sight) noexcept {
     return kNames.at(static_cast<std::size_t>(sight));
-}
-
-const Kinds& kinds() noexcept {
-    static const Kinds all = Kinds::of<FaultKind, Sight>();
-    return all;
 }
 
 }  // namespace simulator::udp

@@ -33,7 +33,5 @@ enum class Sight : std::uint8_t {
 inline constexpr std::size_t kSights = static_cast<std::size_t>(Sight::count_);
 
 const char* name_of(Sight sight) noexcept;
-/// The names of all faults and sights.
-const Kinds& kinds() noexcept;
 
 }  // namespace simulator::udp

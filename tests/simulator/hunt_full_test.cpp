@@ -4,30 +4,44 @@
 #include "rmem/waiting.hpp"
 #include "simulator/hunt/hunt.hpp"
 #include "simulator/hunt/jobs.hpp"
+#include "simulator/udp_hunt/hunt.hpp"
+#include "tests/support/sanitizers.hpp"
 
 #include <gtest/gtest.h>
 
 namespace simulator {
 namespace {
 
-#if defined(__SANITIZE_ADDRESS__)
-constexpr std::uint64_t kSeeds = 60;  // each takes ten times as long
-#else
-constexpr std::uint64_t kSeeds = 1000;
-#endif
+/// Under a sanitizer each takes ten times as long.
+constexpr std::uint64_t seeds(std::uint64_t by_default) {
+    return rmem::test::kSanitized ? by_default / 15 : by_default;
+}
 
-TEST(Hunt, of_a_thousand_seeds_meets_every_kind_of_fault_and_finds_nothing) {
+/// Seeds of a hunt that has found nothing, with every kind of fault and sight met.
+Findings hunt_for_nothing(const Subject& subject, std::uint64_t seeds) {
     HuntPlan plan;
-    plan.subject = billboard_subject();
-    plan.seeds = kSeeds;
+    plan.subject = subject;
+    plan.seeds = seeds;
     plan.jobs = rmem::allowed_processors();
     const HuntResult result = hunt(plan);
     for (const FailedSeed& failed : result.failed) {
         ADD_FAILURE() << "seed " << failed.seed << ": " << failed.sentence;
     }
-    EXPECT_EQ(result.seeds, kSeeds);
+    EXPECT_EQ(result.seeds, seeds);
     for (const std::string& name : result.never_met()) ADD_FAILURE() << "never met: " << name;
-    EXPECT_GE(result.all.messages, kSeeds * Scenario::kMessages);
+    return result.all;
+}
+
+TEST(Hunt, of_a_thousand_seeds_meets_every_kind_of_fault_and_finds_nothing) {
+    constexpr std::uint64_t kSeeds = seeds(1000);
+    const Findings all = hunt_for_nothing(billboard_subject(), kSeeds);
+    EXPECT_GE(all.messages, kSeeds * Scenario::kMessages);
+}
+
+TEST(UdpHunt, of_two_thousand_seeds_meets_every_kind_of_fault_and_finds_nothing) {
+    constexpr std::uint64_t kSeeds = seeds(2000);
+    const Findings all = hunt_for_nothing(udp::subject(), kSeeds);
+    EXPECT_EQ(all.injected, kSeeds * udp::Scenario::kFaults);
 }
 
 }  // namespace

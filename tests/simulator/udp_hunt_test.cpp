@@ -5,7 +5,6 @@
 
 #include "simulator/udp_hunt/hunt.hpp"
 
-#include "rmem/error.hpp"
 #include "simulator/hunt/jobs.hpp"
 
 #include <gtest/gtest.h>
@@ -114,24 +113,6 @@ TEST(UdpHunt, of_equal_seeds_is_equal_runs) {
     EXPECT_NE(hash, 0U);
     for (int run = 0; run < 10; ++run) ASSERT_EQ(run_scenario(scenario, options).hash, hash);
     EXPECT_NE(run_scenario(Scenario::of_seed(12).with_messages(200), options).hash, hash);
-}
-
-TEST(UdpScenarios, have_every_kind_of_fault_and_are_read_back_from_their_text) {
-    std::array<unsigned, kFaultKinds> met{};
-    for (std::uint64_t seed = 1; seed <= 200; ++seed) {
-        for (const Fault& fault : Scenario::of_seed(seed).faults) {
-            ++met.at(static_cast<std::size_t>(fault.kind));
-        }
-    }
-    for (std::size_t i = 0; i < kFaultKinds; ++i) {
-        const auto kind = static_cast<FaultKind>(i);
-        if (kind == FaultKind::restart) continue;  // follows from others
-        EXPECT_NE(met.at(i), 0U) << name_of(kind);
-    }
-    const Scenario less = Scenario::of_seed(77).with_messages(300).with_faults({2, 5, 19});
-    EXPECT_EQ(less.text(), "77:messages=300,faults=2.5.19");
-    EXPECT_EQ(Scenario::parse(less.text()).text(), less.text());
-    EXPECT_THROW(Scenario::parse("77:faults=99"), rmem::Error);
 }
 
 }  // namespace

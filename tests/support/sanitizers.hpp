@@ -5,22 +5,15 @@
 
 namespace rmem::test {
 
-#if defined(__SANITIZE_THREAD__)
-inline constexpr bool kThreadSanitizer = true;
-#elif defined(__has_feature)
+#if defined(__has_feature)
 inline constexpr bool kThreadSanitizer = __has_feature(thread_sanitizer);
+inline constexpr bool kSanitized = kThreadSanitizer || __has_feature(address_sanitizer);
+#elif defined(__SANITIZE_THREAD__)
+inline constexpr bool kThreadSanitizer = true, kSanitized = true;
+#elif defined(__SANITIZE_ADDRESS__)
+inline constexpr bool kThreadSanitizer = false, kSanitized = true;
 #else
-inline constexpr bool kThreadSanitizer = false;
+inline constexpr bool kThreadSanitizer = false, kSanitized = false;
 #endif
-
-#if defined(__SANITIZE_ADDRESS__)
-inline constexpr bool kAddressSanitizer = true;
-#elif defined(__has_feature)
-inline constexpr bool kAddressSanitizer = __has_feature(address_sanitizer);
-#else
-inline constexpr bool kAddressSanitizer = false;
-#endif
-
-inline constexpr bool kSanitized = kThreadSanitizer || kAddressSanitizer;
 
 }  // namespace rmem::test

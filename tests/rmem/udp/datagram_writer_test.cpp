@@ -101,6 +101,19 @@ TEST_F(UdpDatagramWriter, a_kept_batch_is_sent_again_and_given_on_as_it_was) {
     EXPECT_TRUE(std::equal(passed.begin(), passed.end(), body.begin(), body.end()));
 }
 
+TEST_F(UdpDatagramWriter, acks_with_other_flags_make_a_section_of_their_own) {
+    ASSERT_TRUE(writer.add_ack({{1, 5}, 7}, Section::kEnded));
+    ASSERT_TRUE(writer.add_ack({{2, 5}, 8}));
+    ASSERT_TRUE(writer.add_ack({{3, 5}, 9}));
+    ASSERT_EQ(refusal(writer.finish()), Refusal::none);
+    ASSERT_EQ(std::distance(sections.begin(), sections.end()), 2);
+    auto at = sections.begin();
+    EXPECT_EQ((*at).flags(), Section::kEnded);
+    EXPECT_EQ(list_of<Ack>(*at++).size(), 1U);
+    EXPECT_EQ((*at).flags(), 0);
+    EXPECT_EQ(list_of<Ack>(*at).size(), 2U);
+}
+
 TEST_F(UdpDatagramWriter, acks_missing_and_echoes_in_a_row_make_one_section_each) {
     for (std::uint16_t node = 0; node < 3; ++node) {
         ASSERT_TRUE(writer.add_ack({{node, 5}, node + 100U}));

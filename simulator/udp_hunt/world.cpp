@@ -1,0 +1,210 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "simulator/udp_hunt/world.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <string_view>
+#include <utility>
+
+namespace simulator::udp {
+
+namespace {
+
+/// Without time going on: it goes round and round.
+constexpr std::uint64_t kMostActsAtOnce = 100'000;
+
+rmem::udp::Authenticator authenticator_for(const Scenario& scenario) {
+    if (!scenario.has_key) return {};
+    std::array<std::byte, rmem::udp::MasterKey::kBytes> key{};
+    key.fill(std::byte{7});
+    return rmem::udp::Authenticator(rmem::udp::MasterKey(key));
+}
+
+}  // namespace
+
+World::World(const Scenario& scenario, const HuntOptions& options, Findings& findings)
+    : scenario_(scenario),
+      options_(options),
+      findings_(findings),
+      trace_(options.trace, scenario.payload),
+      ledger_(scenario.nodes, kBankWords, findings),
+      network_(scenario.nodes, scenario.seed * 2 + 1, scenario.weather),
+      authenticator_(authenticator_for(scenario)) {
+    events_.sent = [this](unsigned node, std::span<const std::byte> d) { on_sent(node, d); };
+    events_.applied = [this](unsigned node, unsigned origin, const rmem::udp::Batch& batch) {
+        return on_applied(node, origin, batch);
+    };
+    events_.changed = [this](unsigned node, const char* what, unsigned other) {
+        on_changed(node, what, other);
+    };
+    for (unsigned n = 0; n < scenario.nodes; ++n) {
+        hosts_.push_back(std::make_unique<Host>(n, scenario, authenticator_, events_));
+    }
+}
+
+void World::start(unsigned node) {
+    if (!host(node).is_up()) host(node).start(now_);
+}
+
+// ---- What the hosts say -------------------------------------------------------------------------
+
+void World::on_sent(unsigned node, std::span<const std::byte> datagram) {
+    if (options_.alter) {
+        altered_.assign(datagram.begin(), datagram.end());
+        options_.alter(node, altered_);
+        datagram = altered_;
+    }
+    trace_.note(now_, node, "sent", node, datagram);
+    network_.post(node, datagram, now_);
+}
+
+bool World::on_applied(unsigned node, unsigned origin, const rmem::udp::Batch& batch) {
+    trace_.note(now_, node, "applied", origin, batch.sequence());
+    if (options_.may_store && !options_.may_store(node, origin, batch)) return false;
+    ledger_.applies(node, hosts_[node]->core().incarnation(), origin, batch);
+    return true;
+}
+
+void World::on_changed(unsigned node, const char* what, unsigned other) {
+    const std::string_view event = what;
+    trace_.note(now_, node, what, other);
+    if (event == "left") ++members_left_;
+    if (event == "dropped") ++dropped_;
+    if (event != "joined") return;
+    if (in_trouble) findings_.saw(Sight::joined_in_traffic);
+    for (const auto& host : hosts_) {
+        if (!host->is_up() || !host->core().is_member()) continue;
+        if (host->core().ring_life() == hosts_[node]->core().ring_life()) continue;
+        findings_.saw(Sight::two_rings);
+    }
+}
+
+// ---- Time ---------------------------------------------------------------------------------------
+
+void World::run_for(std::int64_t span_ns) {
+    const std::int64_t until = now_ + span_ns;
+    while (acts_ < kMostActsAtOnce) {
+        const std::int64_t next = due_ns();
+        if (next > until) break;
+        if (next > now_) acts_ = 0;
+        now_ = std::max(now_, next);
+        act();
+        check_windows();
+    }
+    if (acts_ >= kMostActsAtOnce)
+        findings_.violate("a core is due again and again, at one instant");
+    now_ = std::max(now_, until);
+}
+
+std::int64_t World::due_ns() const {
+    std::int64_t next = network_.due_ns();
+    if (!timers_.empty()) next = std::min(next, timers_.begin()->first);
+    for (const auto& host : hosts_) next = std::min(next, host->due_ns());
+    return next;
+}
+
+void World::act() {
+    while (!timers_.empty() && timers_.begin()->first <= now_) {
+        const auto what = std::move(timers_.begin()->second);
+        timers_.erase(timers_.begin());
+        what();
+    }
+    deliver();
+    for (const auto& host : hosts_) {
+        if (host->due_ns() > now_) continue;
+        host->act(now_);
+        ++acts_;
+    }
+}
+
+void World::hurry() {
+    for (auto timers = std::exchange(timers_, {}); auto& [time, what] : timers) what();
+}
+
+void World::deliver() {
+    while (auto arrival = network_.take(now_)) {
+        Host& to = *hosts_[arrival->to];
+        if (!to.is_up()) continue;
+        // Without a key, the sum that every datagram has is all there is.
+        if (arrival->corrupted && !scenario_.has_key) {
+            findings_.saw(Sight::refused);
+            continue;
+        }
+        const bool fits = to.receive(std::move(arrival->bytes));
+        trace_.note(now_, arrival->to, fits ? "arrived" : "overflowed", arrival->from,
+                    arrival->number);
+        if (!fits) findings_.saw(Sight::socket_overflow);
+    }
+}
+
+/// Nobody's stream is ahead of what its slowest receiver has by more than its history.
+void World::check_windows() {
+    for (const auto& host : hosts_) {
+        if (!host->is_up()) continue;
+        const auto& out = host->core().exchange().out();
+        if (out.newest() - out.acknowledged() <= scenario_.most_batches) continue;
+        findings_.violate(fmt::format("a writer is {} batches ahead, with a history of {}",
+                                      out.newest() - out.acknowledged(), scenario_.most_batches));
+    }
+}
+
+// ---- The end ------------------------------------------------------------------------------------
+
+/// All are members of one ring, with the same view, and have all of each other.
+bool World::is_whole() const {
+    rmem::udp::NodeSet all;
+    for (unsigned n = 0; n < scenario_.nodes; ++n) all.insert(n);
+    const std::uint64_t ring = hosts_.front()->core().ring_life();
+    return std::all_of(hosts_.begin(), hosts_.end(), [&](const auto& host) {
+        const rmem::udp::Core& core = host->core();
+        return core.is_member() && core.view() == all && core.ring_life() == ring && core.is_idle();
+    });
+}
+
+std::string World::describe() const {
+    std::string text;
+    for (unsigned n = 0; n < scenario_.nodes; ++n) {
+        const rmem::udp::Core& core = hosts_[n]->core();
+        text += fmt::format(" node {} {} ring {}, has", n, core.is_member() ? "in" : "joins, no",
+                            core.ring_life() % 1'000'000'000'000);
+        for (unsigned other = 0; other < scenario_.nodes; ++other) {
+            if (core.view().contains(other)) text += fmt::format(" {}", other);
+            if (core.exchange().takes(other)) {
+                text += fmt::format("@{}", core.exchange().applied(other));
+            }
+        }
+        text += fmt::format(", sent {} acked {};", core.exchange().out().newest(),
+                            core.exchange().out().acknowledged());
+    }
+    return text;
+}
+
+void World::check_banks(bool nothing_stopped) {
+    std::vector<std::span<const std::uint32_t>> banks;
+    for (const auto& host : hosts_) banks.emplace_back(host->words());
+    ledger_.check_quiet(banks, nothing_stopped && members_left_ + dropped_ == 0);
+}
+
+void World::collect_sights() {
+    const Network::Counts& counts = network_.counts();
+    findings_.saw(Sight::overtaken, counts.overtaken);
+    findings_.saw(scenario_.has_key ? Sight::signed_run : Sight::unsigned_run);
+    findings_.saw(Sight::died, members_left_);
+    findings_.saw(Sight::dropped, dropped_);
+    for (const auto& host : hosts_) {
+        const rmem::udp::ExchangeCounters sum =
+            host->is_up() ? host->former() + host->core().exchange_counters() : host->former();
+        findings_.saw(Sight::asked, sum.asked);
+        findings_.saw(Sight::repaired, sum.repairs_sent);
+        findings_.saw(Sight::probed, sum.probes_sent);
+        findings_.saw(Sight::given, sum.given);
+        findings_.saw(Sight::replayed, sum.replayed);
+        findings_.saw(Sight::refused, sum.wrong_tag);
+    }
+    findings_.events = trace_.events();
+    if (options_.hash) findings_.hash = trace_.hash();
+}
+
+}  // namespace simulator::udp

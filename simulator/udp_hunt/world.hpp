@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+/// The hosts of a scenario, the network between them, and virtual time: what they do is told to the trace and held
+/// against the ledger. What is done to them is the hunt's (simulator/udp_hunt/hunt.cpp).
+///
+///     world.start(node); world.run_for(ns); …
+///
+/// Thread safety: none. Equal scenarios and calls give equal traces. Units: nanoseconds of virtual time.
+
+#include "simulator/udp_hunt/host.hpp"
+#include "simulator/udp_hunt/hunt.hpp"
+#include "simulator/udp_hunt/ledger.hpp"
+#include "simulator/udp_hunt/trace.hpp"
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace simulator::udp {
+
+class World {
+public:
+    /// All three outlive it. No host is up.
+    World(const Scenario& scenario, const HuntOptions& options, Findings& findings);
+
+    std::int64_t now() const noexcept { return now_; }
+    void run_for(std::int64_t span_ns);
+    void at(std::int64_t time_ns, std::function<void()> what) {
+        timers_.emplace(time_ns, std::move(what));
+    }
+    /// What at() was told and is not due yet happens now.
+    void hurry();
+
+    Host& host(unsigned node) { return *hosts_[node]; }
+    Network& network() noexcept { return network_; }
+    Ledger& ledger() noexcept { return ledger_; }
+    Trace& trace() noexcept { return trace_; }
+    /// If it is not up.
+    void start(unsigned node);
+
+    /// All are members of one ring, with the same view, and have all of each other. All are up.
+    bool is_whole() const;
+    /// All banks are as they have to be then. `nothing_stopped`: no host has.
+    void check_banks(bool nothing_stopped);
+    std::string describe() const;
+    void collect_sights();
+
+    bool in_trouble = false;  ///< faults are met: who joins now joins in traffic
+
+private:
+    // What the hosts say
+    void on_sent(unsigned node, std::span<const std::byte> datagram);
+    bool on_applied(unsigned node, unsigned origin, const rmem::udp::Batch& batch);
+    void on_changed(unsigned node, const char* what, unsigned other);
+
+    std::int64_t due_ns() const;
+    void act();
+    void deliver();
+    void check_windows();
+
+    const Scenario& scenario_;
+    const HuntOptions& options_;
+    Findings& findings_;
+    Trace trace_;
+    Ledger ledger_;
+    Network network_;
+    rmem::udp::Authenticator authenticator_;
+    HostEvents events_;
+    std::vector<std::unique_ptr<Host>> hosts_;
+    std::multimap<std::int64_t, std::function<void()>> timers_;
+    std::int64_t now_ = 1;
+    std::uint64_t acts_ = 0;  ///< since time last went on
+    std::uint64_t members_left_ = 0, dropped_ = 0;
+    std::vector<std::byte> altered_;
+};
+
+}  // namespace simulator::udp
