@@ -241,6 +241,7 @@ void UdpMemory::put(LogRecord& record, const void* words) {
             if (is_over()) return;
             await_room(pause_ns);
         }
+        put_ns_ = record.written_ns;
     } else {
         if (node_life() != life_) return;
         for (reclaim(); !log_.fits(kMostUnits); reclaim()) {
@@ -271,7 +272,10 @@ void UdpMemory::await_room(std::int64_t& pause_ns) {
 void UdpMemory::commit() {
     if (engine_) {
         has_committed_ = true;
-        gathers_ = engine_->commit();
+        const std::int64_t put_ns = std::exchange(put_ns_, 0);
+        const auto done = engine_->commit(put_ns != 0 ? put_ns : rmem::now_ns());
+        gathers_ = done.gathers;
+        room_bytes_ = done.room_bytes;
         // The program may compute for long before it calls again.
         if (gathers_ && helper_) helper_->watch_closely();
     } else {
@@ -296,7 +300,10 @@ std::size_t UdpMemory::max_group_bytes() {
 
 bool UdpMemory::room(std::size_t bytes) {
     bool granted = false;
-    if (engine_) {
+    if (bytes <= room_bytes_) {
+        room_bytes_ = 0;
+        granted = true;
+    } else if (engine_) {
         granted = engine_->has_room(bytes);
     } else {
         const std::uint64_t units = std::min(units_of_group(bytes), log_.capacity() - kMostUnits);

@@ -121,6 +121,8 @@ private:
     std::optional<Bell> bell_;              ///< of a client: the engine's
     ByteLock engine_lock_;
     std::unique_ptr<udp::Engine> engine_;
+    std::int64_t put_ns_ = 0;     ///< the newest write's time, not committed yet; 0: none
+    std::size_t room_bytes_ = 0;  ///< for one group there is so much
     bool has_committed_ = false;  ///< since progress()
     bool gathers_ = false;     ///< the last commit has left a datagram open (rmem/udp/outbox.hpp)
     std::int64_t ran_ns_ = 0;  ///< when it was run between two messages under load

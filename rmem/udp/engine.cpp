@@ -16,7 +16,8 @@ namespace rmem::udp {
 namespace {
 
 constexpr std::int64_t kRestNs = 1'000'000;
-constexpr unsigned kMostReceives = 4;  // calls in one run
+constexpr unsigned kMostReceives = 4;    // calls in one run
+constexpr std::size_t kNextBytes = 256;  // of a group that is likely to come next
 
 /// Nobody's life before may have the same: the wall clock, in nanoseconds.
 std::uint64_t new_incarnation() {
@@ -141,11 +142,18 @@ bool Engine::run(Leaving leaving) {
 }
 
 void Engine::run_locked(Leaving leaving, std::int64_t now) {
+    ran_ns_ = now;
     arrivals_.punctuality().begin(now);
     leave(leaving, now);  // before anything is waited for
-    if (receive(now) || now >= idle_until_ns_ || has_calls()) {
+    const bool has_come = receive(now);
+    const bool is_due = has_chores_ || now >= idle_until_ns_ || has_calls();
+    if (has_come && !is_due) {  // who waits for it gets it first
+        has_chores_ = true;
+        tell_programs();
+    } else if (has_come || is_due) {
         do_what_is_due(now);
         leave(leaving, now);
+        has_chores_ = false;
         idle_until_ns_ = due_ns();
     }
     arrivals_.punctuality().end();
@@ -171,8 +179,8 @@ void Engine::do_what_is_due(std::int64_t now) {
     if (!outbox_.clients().empty()) outbox_.take_logs(false, now);
     if (now >= outbox_.due_ns()) outbox_.on_time(now);
     if (now >= core_.due_ns()) core_.on_tick(now);
-    const bool own_changed = outbox_.settle();
-    if (arrivals_.take_news() || own_changed) wake_programs();
+    if (outbox_.settle()) wake_programs();
+    tell_programs();
     if (now >= next_keep_ns_) keep(now);
 }
 
@@ -236,6 +244,10 @@ void Engine::on_bound_violation(ViolationHook hook) {
     hook_ = std::move(hook);
 }
 
+void Engine::tell_programs() noexcept {
+    if (arrivals_.take_news()) wake_programs();
+}
+
 /// Whoever of this node sleeps may be waiting for what was applied. The rank that runs the engine sleeps here, not
 /// on its wake word.
 void Engine::wake_programs() noexcept {
@@ -265,13 +277,12 @@ bool Engine::put(const LogRecord& record, const void* words) {
     return outbox_.put(record, words, record.written_ns);
 }
 
-bool Engine::commit() {
+Engine::Committed Engine::commit(std::int64_t now) {
     const std::lock_guard lock(mutex_);
     idle_until_ns_ = 0;
-    outbox_.commit(now_ns());
-    if (outbox_.gathers()) return true;
-    socket_.flush();
-    return false;
+    outbox_.commit(std::max(now, ran_ns_));  // the helper may have run since
+    if (!outbox_.gathers()) socket_.flush();
+    return {outbox_.gathers(), outbox_.has_room(kNextBytes) ? kNextBytes : 0};
 }
 
 bool Engine::gathers() {

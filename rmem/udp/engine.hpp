@@ -73,8 +73,12 @@ public:
     bool has_room(std::size_t bytes);
     std::size_t most_group_bytes();
     bool put(const LogRecord& record, const void* words);
-    /// True if some of it waits for more.
-    bool commit();
+    struct Committed {
+        bool gathers = false;        ///< some of it waits for more
+        std::size_t room_bytes = 0;  ///< for one group of so many bytes nobody need ask
+    };
+    /// `now`: the newest put's time will do.
+    Committed commit(std::int64_t now);
     bool gathers();
     bool is_settled();
 
@@ -112,6 +116,7 @@ private:
     void keep_roster(std::int64_t now);
     void write_roster(unsigned rank, std::uint32_t incarnation, bool joined, std::int64_t now);
     bool has_program(unsigned rank) const noexcept;
+    void tell_programs() noexcept;
     void wake_programs() noexcept;
     void show_members() noexcept;
     void show_counters() noexcept;
@@ -142,6 +147,8 @@ private:
     std::int64_t next_keep_ns_ = 0;
     std::int64_t idle_until_ns_ =
         0;  ///< nothing is due before, if nothing comes and nothing is written
+    std::int64_t ran_ns_ = 0;
+    bool has_chores_ = false;  ///< what has come may make something due
     std::atomic<bool> is_member_{false};
     std::atomic<bool> sleeps_{false};
     ViolationHook hook_;

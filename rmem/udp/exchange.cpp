@@ -208,8 +208,9 @@ void Exchange::send(DatagramWriter& writer, std::int64_t now, Length length) {
 
 bool Exchange::has_room(std::size_t words) const noexcept {
     const std::size_t full = most_batch_words(config_.payload);
+    const std::size_t batches = words <= full ? 1 : (words + full - 1) / full;
     // What is begun may have to leave first.
-    return out_.has_room(static_cast<std::uint32_t>((words + full - 1) / full) + 1);
+    return out_.has_room(static_cast<std::uint32_t>(batches) + 1);
 }
 
 void Exchange::write(std::uint64_t index, std::size_t words, const void* from, std::int64_t now,

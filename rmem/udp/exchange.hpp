@@ -41,7 +41,8 @@ namespace rmem::udp {
 
 inline constexpr std::uint32_t kMostWindow = 1024;  ///< batches; a power of two
 inline constexpr std::int64_t kAckNs = 20'000;  ///< an ack waits so long for a datagram to ride on
-inline constexpr std::int64_t kEchoNs = 100'000;  ///< between echoes to one node: round trips change slowly
+inline constexpr std::int64_t kEchoNs =
+    100'000;  ///< between echoes to one node: round trips change slowly
 inline constexpr std::uint32_t kAcksAWindow =
     4;  ///< or until so much of a window is unacknowledged: a quarter
 inline constexpr std::uint64_t kMostGiven = 32;  ///< batches for one question

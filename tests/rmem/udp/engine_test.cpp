@@ -44,7 +44,7 @@ protected:
         LogRecord record;
         record.words = 1;
         record.written_ns = now_ns();
-        return engine.put(record, &value) && engine.commit();
+        return engine.put(record, &value) && engine.commit(now_ns()).gathers;
     }
     /// What is posted leaves no more by itself.
     static void post_until_gathering(Engine& engine) {
