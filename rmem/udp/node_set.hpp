@@ -6,6 +6,7 @@
 #include "rmem/config.hpp"
 #include "rmem/udp/little_endian.hpp"
 
+#include <algorithm>
 #include <array>
 #include <bit>
 #include <cstddef>
@@ -30,6 +31,12 @@ public:
         return static_cast<unsigned>(count);
     }
     bool empty() const noexcept { return *this == NodeSet{}; }
+    /// kMaxNodes, behind all of them, when it is empty.
+    unsigned lowest() const noexcept {
+        unsigned first = kMaxNodes;
+        for_each([&](unsigned node) { first = std::min(first, node); });
+        return first;
+    }
 
     /// Calls visit(node) for each, the lowest first.
     template <class Visit>
