@@ -268,6 +268,8 @@ void RingEngine::depart(unsigned rank, const LogReader::Entry& entry) {
     write.bytes = record.words * static_cast<std::uint32_t>(kWordBytes);
     write.offset = record.offset;
     write.time_ns = std::clamp(publication_of(record), step_ns_ - kOldestNs, step_ns_ + kNewestNs);
+    // The model loses what a node has in its FIFO when it comes in, and this is not of before.
+    if (told_ns_[origin] != 0) write.time_ns = std::max(write.time_ns, told_ns_[origin] + 1);
     write.extra_delay_ns = record.delay_ns;
     write.tag = std::uint64_t{rank} << kTagShift | flights_[rank].end();
     flights_[rank].push_back(

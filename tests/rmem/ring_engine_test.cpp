@@ -421,6 +421,26 @@ TEST(RingEngine, a_rank_that_writes_again_before_anybody_acts_on_its_death_is_he
     for (std::uint32_t i = 1; i <= 8; ++i) a.await(i * 4, 2);
 }
 
+TEST(RingEngine, what_a_rank_wrote_before_it_was_noticed_and_published_after_that_is_heard) {
+    RingRanks ring({.timing = "scramnet-burst"});
+    RingRank a(ring, 0, still()), b(ring, 1, still());
+    LogWriter raw(ring.ring()->log(1), kLogBytes);
+    LogRecord record;
+    record.words = 1;
+    record.offset = 4;
+    record.written_ns = now_ns();
+    await_tick();
+    a.memory.engine().run_for_fifo();  // takes the model to this time
+    const std::uint32_t value = 1;
+    raw.append(record, &value);
+    record.offset = 8;
+    record.written_ns = now_ns();
+    raw.append(record, &value);
+    a.await(8, 1);
+    EXPECT_EQ(a.memory.load(4), 1U);
+    EXPECT_EQ(ring.count(0, LinkCounter::lost_on_wire), 0U);
+}
+
 // ---- What others wrote is not trusted
 
 TEST(RingEngine, a_record_that_cannot_be_is_refused_and_what_follows_is_applied) {
