@@ -170,7 +170,9 @@ private:
         Other& other = others_[static_cast<std::size_t>(rank)];
         other.heard = life;
         other.next_in = 0;
-        other.told = other.end_received = other.has_last = false;
+        // A send tells of the end of a life whose first messages may still wait to be received.
+        if (other.end_received) other.told = false;
+        other.end_received = other.has_last = false;
         me().heard[static_cast<std::size_t>(rank)] = life;
     }
 

@@ -6,12 +6,14 @@
 /// each message; there is a barrier, and banks are equal.
 /// Thread safety: one thread. Errors: `CheckFailed`, which says who did not do what.
 
+#include "rmem/ring.hpp"
 #include "tests/support/programs/growth.hpp"
 #include "tests/support/programs/lives_processes.hpp"
 #include "tests/support/programs/lives_record.hpp"
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <set>
 #include <string>
 #include <vector>
@@ -71,7 +73,10 @@ private:
     LivesProcesses processes_;
     Growth growth_;
     std::uint64_t state_;
+    /// Of daemons: where all of a node are dead or have left, its next program would not wait for the daemon.
+    std::vector<std::shared_ptr<Ring>> held_;
     std::int64_t next_sample_ns_ = 0;
+    bool settled_ = true;  ///< all were in the ring after the last kill
     unsigned starts_ = 0, ranks_killed_ = 0, daemons_killed_ = 0;
 };
 

@@ -67,7 +67,7 @@ void prepare_environment(const Course& course) {
     set("RMEM_SIZE", "64K");
     set("RMEM_PARTITION", "16K");
     set("RMEM_JOIN_TIMEOUT", "5s", false);
-    set("RMEM_DEAD_TIMEOUT", "1s", false);
+    set("RMEM_DEAD_TIMEOUT", "1500ms", false);
     if (course.lives.before.empty()) stay_on_this_host(course.ring);
 }
 
