@@ -56,7 +56,7 @@ class EndpointCore final : public Endpoint {
 public:
     using Board = BoardOf<M>;
     /// Its calls are to be guarded (billboard/node_guard.hpp).
-    static constexpr bool kMayLoseNode = requires(const M& memory) { memory.is_heard(); };
+    static constexpr bool kMayLoseNode = requires(const M& memory) { memory.has_bank(); };
 
     EndpointCore(std::shared_ptr<typename M::Ring> ring, rmem::Member member,
                  const Settings& settings, Deadline deadline,
@@ -127,8 +127,8 @@ public:
     }
     void leave() noexcept override;
 
-    /// Whether the node's life is still the one that this rank has opened in.
-    bool has_node() const noexcept requires kMayLoseNode { return memory_.is_heard(); }
+    /// Whether the bank is still that of the node's life that this rank has opened in.
+    bool has_bank() const noexcept requires kMayLoseNode { return memory_.has_bank(); }
     /// Whether s has given this rank up, though it lives: then s may have used the buffers of its messages again.
     bool is_given_up_by(unsigned s) const noexcept;
     /// Takes it for dead in turn: BBP_EPEER.

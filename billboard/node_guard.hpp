@@ -3,9 +3,9 @@
 
 /// An endpoint on link udp, whose node may be dropped by the others, or lose its engine, at any moment.
 ///
-/// From then on the bank is another life's: what the program reads there was not written for it, and may change under its
-/// eyes. So each call asks afterwards whether the node's life is still the one that it was opened in, and if it is
-/// not, what it found does not count: BBP_EPEER, as for all calls to come, until the program opens the ring again. A
+/// Soon the bank is another life's then: what the program reads there was not written for it, and may change under its
+/// eyes. So each call asks afterwards whether the bank is still that of the node's life that it was opened in, and if
+/// it is not, what it found does not count: BBP_EPEER, as for all calls to come, until the program opens the ring again. A
 /// view that is out may show anything then.
 /// The same holds for a message of a rank that has meanwhile given this one up.
 /// Contract: billboard/endpoint.hpp. Thread safety, errors: as there.
@@ -73,7 +73,7 @@ private:
     template <class Call>
     [[gnu::always_inline]] int guarded(Call&& call) {
         const int result = call();
-        return core_.has_node() ? result : lost();
+        return core_.has_bank() ? result : lost();
     }
     template <class Call>
     [[gnu::always_inline]] int received(Call&& call) {

@@ -203,6 +203,10 @@ void UdpMemory::commit_log() noexcept {
     board_.committed[rank_].store(log_.head(), std::memory_order_release);
 }
 
+bool UdpMemory::is_left_alone() const noexcept {
+    return !engine_ && node_life() == life_ + 1 && !ring_.has_engine();
+}
+
 bool UdpMemory::is_over() const noexcept {
     return node_life() != life_ || (!engine_ && !ring_.has_engine());
 }

@@ -70,10 +70,11 @@ public:
     void progress();
     Step wait(Deadline deadline);
 
-    /// Whether the bank is still that of the node's life that this program opened in. A later life's is left as its
-    /// members know it.
+    /// Whether the node's life that this program opened in goes on. A later life's bank is left as its members know it.
     bool is_heard() const noexcept { return node_life() == life_; }
-    /// Whether that life has ended. What others write from then on is not for it.
+    /// Whether the bank is still that of that life: it stays when nothing runs the node any more.
+    bool has_bank() const noexcept { return is_heard() || is_left_alone(); }
+    /// Whether that life has ended, or nothing runs the node. What others write from then on is not for it.
     bool is_over() const noexcept;
     /// Throws LifeOver when it has.
     void check_life() const;
@@ -104,6 +105,7 @@ private:
     void send(std::size_t offset, const void* from, std::size_t words, std::uint32_t flags);
     std::uint32_t mark_of(std::size_t offset, std::size_t bytes) const noexcept;
 
+    bool is_left_alone() const noexcept;
     void start_engine(Deadline deadline);
     void await_engine(Deadline deadline);
     void take_rank(Membership& member, Deadline deadline);
