@@ -2,6 +2,7 @@
 #include "billboard/endpoint.hpp"
 
 #include "billboard/endpoint_core.hpp"
+#include "billboard/node_guard.hpp"
 #include "rmem/ring_memory.hpp"
 #include "rmem/sim/sim_memory.hpp"
 #include "rmem/udp_memory.hpp"
@@ -19,16 +20,21 @@ extern template class EndpointCore<rmem::sim::SimMemory, PaperBoard>;
 
 namespace {
 
+template <class EndpointOf>
+std::unique_ptr<Endpoint> make_one(auto&&... arguments) {
+    if constexpr (EndpointOf::kMayLoseNode)
+        return std::make_unique<NodeGuard<EndpointOf>>(arguments...);
+    return std::make_unique<EndpointOf>(arguments...);
+}
+
 template <class M>
-std::unique_ptr<Endpoint> make(std::shared_ptr<typename M::Ring> ring, rmem::Member member,
+std::unique_ptr<Endpoint> make(const std::shared_ptr<typename M::Ring>& ring, rmem::Member member,
                                const Settings& settings, Deadline deadline,
                                const typename M::Options& options) {
     if (settings.board.layout == Layout::paper) {
-        return std::make_unique<EndpointCore<M, PaperBoard>>(std::move(ring), member, settings,
-                                                             deadline, options);
+        return make_one<EndpointCore<M, PaperBoard>>(ring, member, settings, deadline, options);
     }
-    return std::make_unique<EndpointCore<M, InlineBoard>>(std::move(ring), member, settings,
-                                                          deadline, options);
+    return make_one<EndpointCore<M, InlineBoard>>(ring, member, settings, deadline, options);
 }
 
 /// What only links with a wire can do must not be asked for in vain.
@@ -97,10 +103,10 @@ std::unique_ptr<Endpoint> Endpoint::open(std::shared_ptr<rmem::Ring> ring, rmem:
     switch (config.link) {
         case rmem::LinkKind::direct:
             refuse_wire_settings(rmem::Environment::read());
-            return make<rmem::DirectMemory>(std::move(ring), member, settings, deadline, {});
+            return make<rmem::DirectMemory>(ring, member, settings, deadline, {});
         case rmem::LinkKind::ring:
             return make<rmem::RingMemory>(
-                std::move(ring), member, settings, deadline,
+                ring, member, settings, deadline,
                 rmem::RingOptions::from(rmem::Environment::read(), config));
         case rmem::LinkKind::udp: return open_remote(ring, member, settings, deadline);
         case rmem::LinkKind::sim:

@@ -55,6 +55,8 @@ template <class M, template <class> class BoardOf>
 class EndpointCore final : public Endpoint {
 public:
     using Board = BoardOf<M>;
+    /// Its calls are to be guarded (billboard/node_guard.hpp).
+    static constexpr bool kMayLoseNode = requires(const M& memory) { memory.has_bank(); };
 
     EndpointCore(std::shared_ptr<typename M::Ring> ring, rmem::Member member,
                  const Settings& settings, Deadline deadline,
@@ -125,6 +127,13 @@ public:
     }
     void leave() noexcept override;
 
+    /// Whether the bank is still that of the node's life that this rank has opened in.
+    bool has_bank() const noexcept requires kMayLoseNode { return memory_.has_bank(); }
+    /// Whether s has given this rank up, though it lives: then s may have used the buffers of its messages again.
+    bool is_given_up_by(unsigned s) const noexcept;
+    /// Takes it for dead in turn: BBP_EPEER.
+    int give_up(unsigned s);
+
 private:
     /// What this rank knows of another.
     struct Peer {
@@ -168,11 +177,13 @@ private:
     void mark_gone(unsigned s, Counter why);
     void take_over(unsigned s);
     void check_peers();
+    bool life_is_over() const;
     bool is_gone(unsigned s);
     bool others_gone();
     bool data_open();
     int gone_error(unsigned s);
     int tell_gone(unsigned s);
+    int end_life(unsigned s);
     bool has_confirmed(unsigned s) const;
 
     // -- detail/sending.hpp

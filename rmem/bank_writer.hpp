@@ -8,8 +8,9 @@
 ///
 ///     void send(std::size_t offset, const void* from, std::size_t words, std::uint32_t flags);
 ///     std::uint32_t mark_of(std::size_t offset, std::size_t bytes) const noexcept;
+///     bool is_heard() const noexcept;
 ///
-/// send() takes the words on their way, with the flags of LogRecord; mark_of() is LogRecord::kInterrupt where the node's
+/// is_heard() is false when nobody hears the rank any more: then it leaves the bank alone, too. send() takes the words on their way, with the flags of LogRecord; mark_of() is LogRecord::kInterrupt where the node's
 /// writes to that range carry it.
 ///
 /// Threads: one; `load` and `data` from any.
@@ -53,6 +54,7 @@ public:
         if (unannounced_) announce();
     }
     void write_lazy(std::size_t offset, std::uint32_t value) {
+        if (!link().is_heard()) return;
         if (filter_) return write_changed(offset, &value, 1);
         if (!me_last_) store_words(offset, &value, 1);
         link().send(offset, &value, 1, flags_of(offset, kWordBytes));
@@ -127,6 +129,7 @@ void BankWriter<Link>::write(std::size_t offset, const void* from, std::size_t b
 
 template <class Link>
 void BankWriter<Link>::write_words(std::size_t offset, const void* from, std::size_t words) {
+    if (!link().is_heard()) return;
     if (filter_) return write_changed(offset, from, words);
     if (!me_last_) store_words(offset, from, words);
     link().send(offset, from, words, flags_of(offset, words * kWordBytes));

@@ -101,6 +101,7 @@ private:
     // What BankWriter needs
     void send(std::size_t offset, const void* from, std::size_t words, std::uint32_t flags);
     std::uint32_t mark_of(std::size_t offset, std::size_t bytes) const noexcept;
+    static constexpr bool is_heard() noexcept { return true; }
 
     bool has_applied_all(unsigned rank) const noexcept;
     void send_record(std::size_t offset, const void* from, std::uint32_t words,

@@ -13,6 +13,7 @@ namespace rmem {
 namespace {
 
 constexpr std::int64_t kRestNs = 1'000'000;
+constexpr unsigned kRosterYields = 1000;
 constexpr std::size_t kMostGroupWrites = 64;
 constexpr std::uint64_t kMostUnits = LogArea::units_of(kMaxRecordWords);
 
@@ -71,7 +72,7 @@ UdpMemory::UdpMemory(Membership& member, const UdpOptions& options)
     start_engine(deadline);
     if (!engine_) await_engine(deadline);
     bound_ns_ = Punctuality(ring_.config(), ring_.node(member.node())).bound();
-    take_rank(member);
+    take_rank(member, deadline);
     if (engine_ && options.helper) helper_ = std::make_unique<udp::EngineHelper>(*engine_);
     if (engine_) waiter_.sleep_by(engine_.get());
     if (engine_) waiter_.set_most_polls(kSpinPollsHere);
@@ -123,7 +124,7 @@ void UdpMemory::await_engine(Deadline deadline) {
 }
 
 /// Says in the roster that this program has the rank, unless another host has it.
-void UdpMemory::take_rank(Membership& member) {
+void UdpMemory::take_rank(Membership& member, Deadline deadline) {
     const udp::RosterEntry entry = udp::Roster(ring_, member.node()).entry(rank_);
     // relaxed is enough: a member that has come or gone just now is not known for certain anyway
     const std::uint64_t members = board_.members[entry.node / 64].load(std::memory_order_relaxed);
@@ -146,6 +147,30 @@ void UdpMemory::take_rank(Membership& member) {
     // (7) - this release-store synchronizes-with the acquire-load rmem/udp/outbox.cpp (3)
     board_.opened[rank_].store(life_, std::memory_order_release);
     call_roll();
+    await_roster(deadline);
+}
+
+/// The engine must say that this program is there before anything that it writes leaves: who saw the writes first would
+/// take it for dead already.
+void UdpMemory::await_roster(Deadline deadline) const {
+    const udp::RosterEntry said{true, member_.node(), member_.incarnation()};
+    const udp::Roster roster(ring_, member_.node());
+    for (unsigned polls = 0; roster.entry(rank_).word() != said.word(); ++polls) {
+        check_life();
+        if (deadline.passed(rmem::now_ns())) {
+            throw Error(
+                Errc::timed_out,
+                fmt::format(
+                    "the engine of node {} of ring '{}' takes no notice of this program; look at "
+                    "what `rmem node` says",
+                    member_.node(), ring_.config().name));
+        }
+        if (polls < kRosterYields) {
+            ::sched_yield();
+        } else {
+            std::this_thread::sleep_for(std::chrono::nanoseconds(kRestNs));
+        }
+    }
 }
 
 UdpMemory::~UdpMemory() {
@@ -178,9 +203,8 @@ void UdpMemory::commit_log() noexcept {
     board_.committed[rank_].store(log_.head(), std::memory_order_release);
 }
 
-std::uint32_t UdpMemory::node_life() const noexcept {
-    // (1) - this acquire-load synchronizes-with the release-add rmem/udp/engine.cpp (4)
-    return board_.life.load(std::memory_order_acquire);
+bool UdpMemory::is_left_alone() const noexcept {
+    return !engine_ && node_life() == life_ + 1 && !ring_.has_engine();
 }
 
 bool UdpMemory::is_over() const noexcept {

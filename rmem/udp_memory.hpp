@@ -70,7 +70,13 @@ public:
     void progress();
     Step wait(Deadline deadline);
 
-    /// Throws LifeOver when the node's life that this program opened in has ended.
+    /// Whether the node's life that this program opened in goes on. A later life's bank is left as its members know it.
+    bool is_heard() const noexcept { return node_life() == life_; }
+    /// Whether the bank is still that of that life: it stays when nothing runs the node any more.
+    bool has_bank() const noexcept { return is_heard() || is_left_alone(); }
+    /// Whether that life has ended, or nothing runs the node. What others write from then on is not for it.
+    bool is_over() const noexcept;
+    /// Throws LifeOver when it has.
     void check_life() const;
 
     // ---- The card's options
@@ -90,18 +96,23 @@ public:
 private:
     friend class BankWriter<UdpMemory>;
 
+    std::uint32_t node_life() const noexcept {
+        // (1) - this acquire-load synchronizes-with the release-add rmem/udp/engine.cpp (4)
+        return board_.life.load(std::memory_order_acquire);
+    }
+
     // What BankWriter needs
     void send(std::size_t offset, const void* from, std::size_t words, std::uint32_t flags);
     std::uint32_t mark_of(std::size_t offset, std::size_t bytes) const noexcept;
 
+    bool is_left_alone() const noexcept;
     void start_engine(Deadline deadline);
     void await_engine(Deadline deadline);
-    void take_rank(Membership& member);
+    void take_rank(Membership& member, Deadline deadline);
+    void await_roster(Deadline deadline) const;
     void look_for_company();
     void call_roll() noexcept;
     void commit_log() noexcept;
-    std::uint32_t node_life() const noexcept;
-    bool is_over() const noexcept;
     void put(LogRecord& record, const void* words);
     void await_room(std::int64_t& pause_ns);
     void reclaim() noexcept;

@@ -7,7 +7,8 @@
 ///   incarnation(a)      a counts its lives
 ///   departed(a)         the life in which a left in good order
 ///   confirmed(a, b)     by b, in a's partition: the life of a that b receives from; or while b posts
-///                       nothing to a, kFresh (b has just joined) or noticed(life of a)
+///                       nothing to a, kFresh (b has just joined) or noticed(life of a), the life that b has
+///                       just met, or whose end it has seen
 /// b confirms a once it has taken over what a's former life had posted, and only when nothing can come
 /// any more that a posted to b's former life: confirmed(b, a) is b's present life or says that a has
 /// noticed it, and whatever a wrote before is there, too. To a life before which
@@ -118,6 +119,10 @@ template <class M, template <class> class BoardOf>
 void EndpointCore<M, BoardOf>::refresh(unsigned s) {
     Peer& p = peers_[s];
     if (s == me_) return;
+    if (life_is_over()) {
+        if (!p.gone) mark_gone(s, Counter::peers_dead);
+        return;
+    }
     const std::uint32_t life = memory_.load(geometry_.incarnation(s));
     if (life == 0) return;
     if (life != p.incarnation) return meet(s, life);
@@ -130,6 +135,14 @@ void EndpointCore<M, BoardOf>::refresh(unsigned s) {
         const bool left = memory_.load(geometry_.departed(s)) == life;
         mark_gone(s, left ? Counter::peers_left : Counter::peers_dead);
     }
+}
+
+/// Whether this rank has lost its node. The bank may be a later life's, in which nobody knows of it: all are dead to
+/// it, and come back to whoever opens anew.
+template <class M, template <class> class BoardOf>
+bool EndpointCore<M, BoardOf>::life_is_over() const {
+    if constexpr (requires { memory_.is_over(); }) return memory_.is_over();
+    return false;
 }
 
 /// s has a life that this rank has not seen yet.
@@ -189,6 +202,32 @@ void EndpointCore<M, BoardOf>::mark_gone(unsigned s, Counter why) {
     set_abort_due(s, false);
     board_.close(s);
     count(why);
+    // It may live, where the network is cut: this word comes to it before anything else that is put where its
+    // messages are.
+    if constexpr (kMayLoseNode)
+        memory_.post_word(geometry_.confirmed(s, me_), noticed(p.incarnation));
+}
+
+template <class M, template <class> class BoardOf>
+bool EndpointCore<M, BoardOf>::is_given_up_by(unsigned s) const noexcept {
+    // While it is not open, the word may be of a new life that has met this rank, and has posted nothing yet.
+    return s != me_ && peers_[s].tx_open &&
+           memory_.load(geometry_.confirmed(me_, s)) == noticed(member_.incarnation());
+}
+
+template <class M, template <class> class BoardOf>
+int EndpointCore<M, BoardOf>::give_up(unsigned s) {
+    if (!peers_[s].gone) mark_gone(s, Counter::peers_dead);
+    stop_gathering(peers_[s]);
+    return end_life(s);
+}
+
+/// Tells that s has gone, and takes nothing of that life any more: where the network was cut, something may still come.
+template <class M, template <class> class BoardOf>
+int EndpointCore<M, BoardOf>::end_life(unsigned s) {
+    board_.close_rx(s);
+    peers_[s].rx_open = false;
+    return tell_gone(s);
 }
 
 /// Moves what s's former life had posted to private memory, before its words mean something else. The

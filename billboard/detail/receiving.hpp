@@ -303,7 +303,7 @@ int EndpointCore<M, BoardOf>::nothing_from(int src, Deadline deadline) {
                                                member_.ring().config().name));
         }
     } else if (is_gone(static_cast<unsigned>(src))) {
-        return tell_gone(static_cast<unsigned>(src));
+        return end_life(static_cast<unsigned>(src));
     }
     if (is_try(deadline)) look_around(src);
     return BBP_EAGAIN;

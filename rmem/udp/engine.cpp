@@ -353,7 +353,7 @@ void Engine::was_dropped(std::int64_t now) {
 }
 
 void Engine::begin_or_end_life(bool member) noexcept {
-    // (4) - this release-add synchronizes-with the acquire-load rmem/udp_memory.cpp (1): who sees the new life
+    // (4) - this release-add synchronizes-with the acquire-load rmem/udp_memory.hpp (1): who sees the new life
     // sees its bank
     board_.life.fetch_add(1, std::memory_order_release);
     // (2) - this release-store synchronizes-with the acquire-load (1)

@@ -6,35 +6,11 @@
 # damaged, and while cables are cut and heal. Each message comes once, in order, intact.
 #
 #     RMEM_LAB_MESSAGES=1000000 RMEM_LAB_HOSTS=6 ctest -R lab_losses     the long run
-set -euo pipefail
-cd "$RMEM_SOURCE_DIR"
+source "$RMEM_SOURCE_DIR/tests/support/lab.sh"
 
 readonly messages=${RMEM_LAB_MESSAGES:-2000} hosts=${RMEM_LAB_HOSTS:-3}
-output=$(mktemp)
-name=losses_$$
-trap 'rm -f "$output"; ((EUID != 0)) || scripts/lab down --name "$name" || true' EXIT
 
-if ((EUID != 0)); then
-    echo "skipped: only root may make network namespaces"
-    exit 77
-fi
-for tool in ip nft; do
-    if ! command -v $tool >/dev/null; then
-        echo "skipped: there is no '$tool'"
-        exit 77
-    fi
-done
-if ! ip netns add "rmem-$name-net" 2>"$output"; then
-    echo "skipped: this host makes no network namespaces: $(cat "$output")"
-    exit 77
-fi
-scripts/lab down --name "$name" >"$output" 2>&1
-
-fail() {
-    cat "$output"
-    echo "failed: $1"
-    exit 1
-}
+need_namespaces ip nft
 lab() { scripts/lab "$1" --name "$name" "${@:2}"; }
 
 # traffic <seed> [times]: all hosts send and receive, so many times the messages; the ring's name is new each time.

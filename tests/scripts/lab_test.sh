@@ -3,18 +3,8 @@
 #
 # scripts/lab: hosts that reach each other, lose what they are told to, run programs, and are gone
 # afterwards. What needs no namespaces is tested without root as well.
-set -euo pipefail
-cd "$RMEM_SOURCE_DIR"
+source "$RMEM_SOURCE_DIR/tests/support/lab.sh"
 
-output=$(mktemp)
-name=test_$$
-trap 'rm -f "$output"; ((EUID != 0)) || scripts/lab down --name "$name" || true' EXIT
-
-fail() {
-    cat "$output"
-    echo "failed: $1"
-    exit 1
-}
 lab() { scripts/lab "$1" --name "$name" "${@:2}" >"$output" 2>&1; }
 # refused <sentence> <argument>...: the lab refuses it, with a sentence that has these words.
 refused() {
@@ -31,22 +21,12 @@ left() {
 scripts/lab --help | grep -q "^examples:" || fail "--help has examples"
 if ((EUID != 0)); then
     refused "only root may make network namespaces" up 2
-    echo "skipped: only root may make network namespaces"
-    exit 77
 fi
-for tool in ip nft ping; do
-    if ! command -v $tool >/dev/null; then
-        echo "skipped: there is no '$tool'"
-        exit 77
-    fi
-done
-if ! ip netns add "rmem-$name-net" 2>"$output"; then
-    echo "skipped: this host makes no network namespaces: $(cat "$output")"
-    exit 77
-fi
+need_namespaces ip nft ping
 
 # ---- Up, also over what is left of one that was made by half
 
+ip netns add "rmem-$name-net"
 refused "is there already" up 2
 lab down || fail "down takes half a lab away"
 [[ -z $(left) ]] || fail "down leaves nothing of half a lab"

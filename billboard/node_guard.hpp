@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+/// An endpoint on link udp, whose node may be dropped by the others, or lose its engine, at any moment.
+///
+/// Soon the bank is another life's then: what the program reads there was not written for it, and may change under its
+/// eyes. So each call asks afterwards whether the bank is still that of the node's life that it was opened in, and if
+/// it is not, what it found does not count: BBP_EPEER, as for all calls to come, until the program opens the ring again. A
+/// view that is out may show anything then.
+/// The same holds for a message of a rank that has meanwhile given this one up.
+/// Contract: billboard/endpoint.hpp. Thread safety, errors: as there.
+
+#include "billboard/endpoint.hpp"
+#include "billboard/errors.hpp"
+
+#include <utility>
+
+namespace billboard {
+
+template <class Core>
+class NodeGuard final : public Endpoint {
+public:
+    template <class... Arguments>
+    explicit NodeGuard(Arguments&&... arguments) : core_(std::forward<Arguments>(arguments)...) {}
+
+    unsigned rank() const noexcept override { return core_.rank(); }
+    unsigned ranks() const noexcept override { return core_.ranks(); }
+
+    int send(int dest, const void* buf, std::size_t len, Deadline deadline, Class cls) override {
+        return guarded([&] { return core_.send(dest, buf, len, deadline, cls); });
+    }
+    int mcast(std::span<const int> dests, const void* buf, std::size_t len, Deadline deadline,
+              Class cls) override {
+        return guarded([&] { return core_.mcast(dests, buf, len, deadline, cls); });
+    }
+    int recv(int src, void* buf, std::size_t cap, std::size_t* len, Deadline deadline,
+             Class cls) override {
+        return received([&] { return core_.recv(src, buf, cap, len, deadline, cls); });
+    }
+    int available(int src, Class cls) override {
+        return guarded([&] { return core_.available(src, cls); });
+    }
+    int probe(int src, std::size_t* len, Class cls) override {
+        return received([&] { return core_.probe(src, len, cls); });
+    }
+    int compose(std::size_t len, void** buf) override { return core_.compose(len, buf); }
+    int post(std::span<const int> dests, void* buf, std::size_t len, Deadline deadline,
+             Class cls) override {
+        return guarded([&] { return core_.post(dests, buf, len, deadline, cls); });
+    }
+    int discard(void* buf) override { return core_.discard(buf); }
+    int view(int src, const void** data, std::size_t* len, Deadline deadline, Class cls) override {
+        return received([&] { return core_.view(src, data, len, deadline, cls); });
+    }
+    int release(const void* data) override { return core_.release(data); }
+    int barrier(Deadline deadline) override {
+        return guarded([&] { return core_.barrier(deadline); });
+    }
+    int barrier_group(std::span<const int> members, unsigned id, Deadline deadline) override {
+        return guarded([&] { return core_.barrier_group(members, id, deadline); });
+    }
+    int group_join(std::string_view name) override { return core_.group_join(name); }
+    int group_leave(std::string_view name) override { return core_.group_leave(name); }
+    int mcast_group(std::string_view name, const void* buf, std::size_t len, Deadline deadline,
+                    Class cls) override {
+        return guarded([&] { return core_.mcast_group(name, buf, len, deadline, cls); });
+    }
+    int fd() override { return core_.fd(); }
+    Deadline deadline_in(std::int64_t ns) const override { return core_.deadline_in(ns); }
+    void leave() noexcept override { core_.leave(); }
+
+private:
+    template <class Call>
+    [[gnu::always_inline]] int guarded(Call&& call) {
+        const int result = call();
+        return core_.has_bank() ? result : lost();
+    }
+    template <class Call>
+    [[gnu::always_inline]] int received(Call&& call) {
+        const int from = guarded(call);
+        if (from >= 0 && core_.is_given_up_by(static_cast<unsigned>(from))) [[unlikely]]
+            return core_.give_up(static_cast<unsigned>(from));
+        return from;
+    }
+    static int lost() {
+        return fail(BBP_EPEER,
+                    "this rank's node was dropped by the others, or what ran it has ended: all "
+                    "others are dead "
+                    "to it, and it to them; open the ring again (bbp_finalize, bbp_init)");
+    }
+
+    Core core_;
+};
+
+}  // namespace billboard

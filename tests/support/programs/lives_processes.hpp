@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+/// The processes of ring-lives: a rank each, and where it is asked for a daemon (`rmem node`) for each node.
+///
+/// A process is started by `before`, its words with the node's number for {}, followed by `env`, what the
+/// environment does not say of the ring yet, and the program; on the hosts of a lab `before` is
+/// `scripts/lab exec {} --`. All are killed with this one.
+/// Thread safety: one thread. Errors: std::system_error; `CheckFailed` when one ends by itself that should not.
+
+#include <sys/types.h>
+
+#include <map>
+#include <string>
+#include <vector>
+
+namespace rmem::test {
+
+struct Lives {
+    unsigned ranks = 4, nodes = 4;
+    bool daemons = false;
+    std::string link = "udp";
+    std::string rmem = "rmem";  ///< the command, for daemons
+    std::vector<std::string> before;
+
+    /// As bbp_init deals ranks out.
+    unsigned node_of(unsigned rank) const { return rank * nodes / ranks; }
+    bool is_several_hosts() const { return link == "udp"; }
+};
+
+class LivesProcesses {
+public:
+    /// `record`: the file of the LivesRecord, which each rank is given.
+    LivesProcesses(const Lives& lives, std::string ring, std::string record);
+    ~LivesProcesses();
+    LivesProcesses(const LivesProcesses&) = delete;
+    LivesProcesses& operator=(const LivesProcesses&) = delete;
+
+    void start_rank(unsigned rank, std::uint64_t seed);
+    void start_daemon(unsigned node);
+    void kill_rank(unsigned rank) { kill(rank_name(rank)); }
+    void kill_daemon(unsigned node) { kill(daemon_name(node)); }
+    bool runs_rank(unsigned rank) const { return running_.contains(rank_name(rank)); }
+
+    /// Fails when one has ended.
+    void check_running();
+    /// Waits until all ranks have ended well; then ends the daemons, and waits.
+    void finish();
+
+    /// Those that run, by process id.
+    std::map<pid_t, std::string> names() const;
+
+private:
+    static std::string rank_name(unsigned rank) { return "rank " + std::to_string(rank); }
+    static std::string daemon_name(unsigned node) { return "daemon " + std::to_string(node); }
+    void start(const std::string& name, unsigned node, const std::vector<std::string>& variables,
+               const std::vector<std::string>& program);
+    void kill(const std::string& name);
+    void await_end(const std::string& name);
+
+    Lives lives_;
+    std::string ring_, record_;
+    std::map<std::string, pid_t> running_;
+};
+
+}  // namespace rmem::test

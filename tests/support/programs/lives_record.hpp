@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+/// What the ranks of ring-lives (ring_lives.cpp) and the program that starts them tell each other, in a
+/// mapping that is no part of the ring: the network may be cut, this is not.
+///
+/// Lives are numbered over all ranks, in the order in which they begin; 0: none.
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+
+namespace rmem::test {
+
+inline constexpr unsigned kMostRanks = 16;
+
+/// What they all do, one phase after the other.
+enum class Phase : std::uint32_t {
+    talking,  ///< messages without end
+    ending,   ///< a last one to everybody
+    meeting,  ///< a barrier; then nobody writes any more
+    leaving
+};
+
+/// Written by the rank alone.
+struct LivesOfRank {
+    std::atomic<std::uint32_t> life;     ///< the present one, once it is in the ring
+    std::atomic<std::uint32_t> reopens;  ///< times it has lost its node and opened again
+    std::atomic<std::uint32_t> done;     ///< the life that has sent and received all last messages
+    std::atomic<std::uint32_t> met;      ///< the life that has come out of the barrier
+    std::array<std::atomic<std::uint32_t>, kMostRanks>
+        heard;  ///< by its present life: whose life of each
+    std::array<std::atomic<std::uint32_t>, kMostRanks> told;  ///< how often that each one has ended
+    std::array<std::atomic<std::uint64_t>, kMostRanks>
+        received;  ///< messages of each, by all its lives
+
+    std::uint64_t received_in_all() const {
+        std::uint64_t sum = 0;
+        for (const auto& of : received) sum += of;
+        return sum;
+    }
+};
+
+struct LivesRecord {
+    std::atomic<std::uint32_t> lives;
+    std::atomic<Phase> phase;
+    std::array<LivesOfRank, kMostRanks> ranks;
+};
+
+}  // namespace rmem::test

@@ -1,0 +1,315 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tests/support/programs/lives_scenario.hpp"
+
+#include "rmem/clock.hpp"
+#include "rmem/ring.hpp"
+#include "rmem/udp/node_board.hpp"
+#include "tests/support/checks.hpp"
+#include "tests/support/patterns.hpp"
+
+#include <atomic>
+#include <chrono>
+#include <cstdio>
+#include <memory>
+#include <thread>
+#include <vector>
+
+namespace rmem::test {
+
+namespace {
+
+constexpr std::int64_t kSecondNs = 1'000'000'000;
+constexpr std::int64_t kLongestNs = 40 * kSecondNs;
+constexpr auto kPause = std::chrono::milliseconds(1);
+constexpr std::uint64_t kMoreMessages = 20;  // after a kill, of each survivor to each
+
+std::uint32_t word_at(const std::byte* bank, std::size_t offset) {
+    const auto* word = reinterpret_cast<const std::uint32_t*>(bank + offset);
+    return std::atomic_ref(*const_cast<std::uint32_t*>(word)).load(std::memory_order_acquire);
+}
+
+}  // namespace
+
+LivesScenario::LivesScenario(Course course, LivesRecord& record, const std::string& record_file)
+    : course_(std::move(course)),
+      record_(record),
+      processes_(course_.lives, course_.ring, record_file),
+      growth_(course_.ring),
+      state_(course_.seed) {}
+
+void LivesScenario::run() {
+    if (course_.lives.daemons) {
+        for (unsigned node = 0; node < course_.lives.nodes; ++node) start_daemon(node);
+    }
+    for (unsigned r = 0; r < course_.lives.ranks; ++r) start_rank(r);
+    await_settled();
+    talk();
+    await_settled();
+    end();
+    report();
+}
+
+void LivesScenario::start_rank(unsigned r) {
+    processes_.start_rank(r, course_.seed + ++starts_);
+}
+
+/// Its programs must not come first: they would run the node themselves. Where it was run by a daemon before,
+/// they wait.
+void LivesScenario::start_daemon(unsigned node) {
+    processes_.start_daemon(node);
+    if (daemons_killed_ != 0) return;
+    const std::string segment = fmt::format("{}@{}", course_.ring, node);
+    await(
+        [&] {
+            try {
+                return Ring::observe(segment)->has_engine();
+            } catch (const std::exception&) {
+                return false;  // not there yet
+            }
+        },
+        fmt::format("daemon {} to run its node", node));
+    held_.push_back(Ring::attach(segment));
+}
+
+// ---- Talking and dying
+
+void LivesScenario::talk() {
+    const std::int64_t begin = now_ns();
+    const std::int64_t time = course_.seconds * kSecondNs;
+    for (unsigned done = 0; done < course_.kills || now_ns() < begin + time;) {
+        if (done < course_.kills && now_ns() >= begin + time * done / course_.kills) {
+            kill_some();
+            ++done;
+        } else {
+            look_after();
+        }
+    }
+    for (unsigned r = 0; r < course_.lives.ranks; ++r) {
+        for (unsigned from = 0; from < course_.lives.ranks; ++from) {
+            if (from == r) continue;
+            await([&] { return rank(r).received[from] >= course_.messages; },
+                  fmt::format("rank {} to have {} messages of rank {}", r, course_.messages, from));
+        }
+    }
+}
+
+/// Ranks; and of the daemons, into `daemons`. At least two ranks live on.
+std::set<unsigned> LivesScenario::choose_victims(std::set<unsigned>& daemons) {
+    const Lives& lives = course_.lives;
+    std::set<unsigned> ranks;
+    if (lives.daemons && random(2) == 0) daemons.insert(static_cast<unsigned>(random(lives.nodes)));
+    if (daemons.empty() || random(3) == 0) ranks.insert(static_cast<unsigned>(random(lives.ranks)));
+    if (lives.ranks > 3 && random(3) == 0) ranks.insert(static_cast<unsigned>(random(lives.ranks)));
+    return ranks;
+}
+
+void LivesScenario::kill_some() {
+    std::set<unsigned> daemons;
+    const Ranks victims = choose_victims(daemons);
+    Ranks survivors;
+    for (unsigned r = 0; r < course_.lives.ranks; ++r) {
+        if (!victims.contains(r) && !daemons.contains(course_.lives.node_of(r)))
+            survivors.insert(r);
+    }
+    // The moment: after so many more messages of one of them, or while it is not yet in the ring.
+    if (!victims.empty() && random(4) != 0) {
+        LivesOfRank& victim = rank(*victims.begin());
+        const std::uint64_t enough = victim.received_in_all() + random(2000);
+        passes_within(kSecondNs, [&] { return victim.received_in_all() >= enough; });
+    }
+    const std::vector<Witness> witnesses = witnesses_of(victims, survivors);
+    for (const unsigned node : daemons) processes_.kill_daemon(node);
+    for (const unsigned r : victims) {
+        processes_.kill_rank(r);
+        rank(r).life = 0;
+    }
+    daemons_killed_ += static_cast<unsigned>(daemons.size());
+    ranks_killed_ += static_cast<unsigned>(victims.size());
+    // Who is not yet in the ring may need all others for that.
+    const std::uint64_t when = settled_ ? random(3) : 0;
+    if (when == 0) restart(victims, daemons);
+    expect_others_go_on(survivors);
+    if (when == 1) restart(victims, daemons);
+    expect_told(witnesses);
+    if (when == 2) restart(victims, daemons);
+    settled_ = random(3) != 0;  // else some may be killed while they join
+    if (settled_) await_settled();
+}
+
+void LivesScenario::restart(const Ranks& ranks, const std::set<unsigned>& daemons) {
+    const bool ranks_first = random(2) == 0;
+    for (const unsigned r : ranks) {
+        if (ranks_first) start_rank(r);
+    }
+    for (const unsigned node : daemons) start_daemon(node);
+    for (const unsigned r : ranks) {
+        if (!ranks_first) start_rank(r);
+    }
+}
+
+/// But who loses its node meanwhile.
+void LivesScenario::expect_others_go_on(const Ranks& survivors) {
+    for (const unsigned r : survivors) {
+        for (const unsigned from : survivors) {
+            if (from == r) continue;
+            const std::uint64_t enough = rank(r).received[from] + kMoreMessages;
+            const std::uint32_t reopens = rank(r).reopens + rank(from).reopens;
+            await(
+                [&] {
+                    return rank(r).received[from] >= enough ||
+                           rank(r).reopens + rank(from).reopens != reopens;
+                },
+                fmt::format("rank {} to go on with rank {}, which both survive", r, from));
+        }
+    }
+}
+
+std::vector<LivesScenario::Witness> LivesScenario::witnesses_of(const Ranks& victims,
+                                                                const Ranks& survivors) {
+    std::vector<Witness> witnesses;
+    for (const unsigned victim : victims) {
+        for (const unsigned r : survivors) {
+            const std::uint32_t life = rank(victim).life;
+            if (life == 0 || rank(r).life == 0 || rank(r).heard[victim] != life) continue;
+            witnesses.push_back({r, victim, rank(r).told[victim]});
+        }
+    }
+    return witnesses;
+}
+
+void LivesScenario::expect_told(const std::vector<Witness>& witnesses) {
+    for (const auto& [r, victim, before] : witnesses) {
+        await([&, who = r, of = victim,
+               than = before] { return rank(who).life == 0 || rank(who).told[of] > than; },
+              fmt::format("rank {} to be told that rank {} has died", r, victim));
+    }
+}
+
+// ---- The end
+
+/// All are in the ring, and each has heard the present life of each.
+void LivesScenario::await_settled() {
+    const unsigned ranks = course_.lives.ranks;
+    await(
+        [&] {
+            for (unsigned r = 0; r < ranks; ++r) {
+                for (unsigned from = 0; from < ranks; ++from) {
+                    const std::uint32_t life = rank(from).life;
+                    if (life == 0 || (from != r && rank(r).heard[from] != life)) return false;
+                }
+            }
+            return true;
+        },
+        "all to hear all");
+}
+
+void LivesScenario::end() {
+    const auto all = [this](const std::function<bool(const LivesOfRank&)>& holds) {
+        for (unsigned r = 0; r < course_.lives.ranks; ++r) {
+            if (rank(r).life == 0 || !holds(rank(r))) return false;
+        }
+        return true;
+    };
+    record_.phase = Phase::ending;
+    await([&] { return all([](const LivesOfRank& r) { return r.done == r.life; }); },
+          "all to have the last message of all");
+    record_.phase = Phase::meeting;
+    await([&] { return all([](const LivesOfRank& r) { return r.met == r.life; }); },
+          "all to come out of the barrier");
+    expect_equal_banks();
+    record_.phase = Phase::leaving;
+    held_.clear();
+    processes_.finish();
+}
+
+/// Where each has its own. Each word has one writer. Of a program that shares its node with others, its death may leave
+/// words in that node's bank that had not left.
+void LivesScenario::expect_equal_banks() {
+    const Lives& lives = course_.lives;
+    if (lives.link == "direct" || (lives.daemons && ranks_killed_ != 0)) return;
+    std::vector<std::shared_ptr<Ring>> rings;
+    for (unsigned node = 0; node < lives.nodes; ++node) {
+        rings.push_back(Ring::observe(
+            lives.is_several_hosts() ? fmt::format("{}@{}", course_.ring, node) : course_.ring));
+    }
+    const std::size_t bytes = rings[0]->config().bank_bytes();
+    for (unsigned node = 1; node < lives.nodes; ++node) {
+        std::size_t at = 0;  // all before it is equal, or was
+        const auto are_equal = [&] {
+            for (at = 0; at < bytes; at += 4) {
+                if (word_at(rings[0]->bank(0), at) != word_at(rings[node]->bank(node), at))
+                    return false;
+            }
+            return true;
+        };
+        if (passes_within(kLongestNs / 4, are_equal)) continue;
+        fail(fmt::format("banks 0 and {} differ at {:#x} of {:#x}: {:#x} and {:#x}", node, at,
+                         bytes, word_at(rings[0]->bank(0), at),
+                         word_at(rings[node]->bank(node), at)));
+    }
+}
+
+void LivesScenario::report() const {
+    std::uint64_t messages = 0;
+    unsigned reopens = 0;
+    for (const LivesOfRank& r : record_.ranks) {
+        messages += r.received_in_all();
+        reopens += r.reopens;
+    }
+    fmt::print(
+        "{} messages in order; {} ranks and {} daemons were killed, {} ranks had lost their node\n",
+        messages, ranks_killed_, daemons_killed_, reopens);
+    if (course_.no_life_may_end) check_equal(reopens, 0, "ranks that had lost their node");
+    if (!course_.watches_growth) return;
+    for (const std::string& line : growth_.summary()) fmt::print("{}\n", line);
+    const auto complaints = growth_.complaints();
+    for (const std::string& line : complaints) fmt::print("{}\n", line);
+    check(complaints.empty(), "something grew");
+}
+
+// ---- Waiting
+
+void LivesScenario::await(const std::function<bool()>& holds, const std::string& what) {
+    if (passes_within(kLongestNs, holds)) return;
+    fail(fmt::format("waited in vain for {}\n{}", what, state()));
+}
+
+bool LivesScenario::passes_within(std::int64_t ns, const std::function<bool()>& holds) {
+    const std::int64_t deadline = now_ns() + ns;
+    while (!holds()) {
+        if (now_ns() > deadline) return false;
+        look_after();
+    }
+    return true;
+}
+
+void LivesScenario::look_after() {
+    processes_.check_running();
+    if (course_.watches_growth && now_ns() >= next_sample_ns_) {
+        next_sample_ns_ = now_ns() + kSecondNs;
+        growth_.sample(processes_.names());
+    }
+    std::this_thread::sleep_for(kPause);
+}
+
+/// For who wants to know what went wrong.
+std::string LivesScenario::state() const {
+    std::string text;
+    for (unsigned r = 0; r < course_.lives.ranks; ++r) {
+        const LivesOfRank& of = record_.ranks.at(r);
+        text += fmt::format("rank {}: life {}, done {}, met {}; of each: heard", r, of.life.load(),
+                            of.done.load(), of.met.load());
+        for (unsigned s = 0; s < course_.lives.ranks; ++s) {
+            text += fmt::format(" {} ({} messages, told {})", of.heard[s].load(),
+                                of.received[s].load(), of.told[s].load());
+        }
+        text += "\n";
+    }
+    return text;
+}
+
+std::uint64_t LivesScenario::random(std::uint64_t below) {
+    return next_random(state_) % below;
+}
+
+}  // namespace rmem::test
