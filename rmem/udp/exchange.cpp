@@ -208,9 +208,12 @@ void Exchange::send(DatagramWriter& writer, std::int64_t now, Length length) {
 
 bool Exchange::has_room(std::size_t words) const noexcept {
     const std::size_t full = most_batch_words(config_.payload);
-    const std::size_t batches = words <= full ? 1 : (words + full - 1) / full;
-    // What is begun may have to leave first.
-    return out_.has_room(static_cast<std::uint32_t>(batches) + 1);
+    const std::size_t begun = composing_ ? 1 : 0;
+    const std::size_t fits = composing_ ? batch_.record_room() : 0;
+    const std::size_t left = words - std::min(words, fits);
+    const std::size_t more = left <= full ? (left != 0 ? 1 : 0) : (left + full - 1) / full;
+    // One place stays free: who gives this node up must still find the oldest batch with others when the next one comes.
+    return out_.has_room(static_cast<std::uint32_t>(begun + more + 1));
 }
 
 void Exchange::write(std::uint64_t index, std::size_t words, const void* from, std::int64_t now,

@@ -164,6 +164,7 @@ public:
 
     // ---- What is known
     const OutStream& out() const noexcept { return out_; }
+    std::size_t payload() const noexcept { return config_.payload; }
     std::uint64_t applied(unsigned node) const noexcept;
     /// Up to where the bank has its stream: so far it is acknowledged.
     std::uint64_t shown(unsigned node) const noexcept { return applied(node) - edge_.behind(node); }

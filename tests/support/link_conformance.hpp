@@ -144,6 +144,7 @@ TEST_P(LinkConformance, a_full_queue_says_so_and_recovers_when_the_slowest_goes_
         GTEST_SKIP() << "a wire without delay whose cards go on by themselves has no queue";
     }
     static constexpr std::uint32_t kFarTooMany = 2'000'000;
+    keep_the_silent();
     run(2, [](Self& self) {
         if (self.id == 1) {
             self.stop_here();
@@ -169,6 +170,7 @@ TEST_P(LinkConformance, a_flush_that_a_stopped_node_holds_up_ends_at_its_deadlin
     if (!replicated()) GTEST_SKIP() << "a store into the shared bank is everywhere at once";
     if (!processes()) GTEST_SKIP() << "only a process can be stopped";
     if (simulated()) GTEST_SKIP() << "a simulated card goes on while its process is stopped";
+    keep_the_silent();
     run(2, [](Self& self) {
         if (self.id == 1) {
             self.stop_here();

@@ -42,11 +42,11 @@ public:
                 }
             }
         }
-        void show_held(std::int64_t now) {
+        void show_held() {
             for (auto& [origin, batches] : held) {
                 for (const auto& body : batches) show(Batch(body));
                 batches.clear();
-                core.has_shown(origin, now);
+                core.has_shown(origin, ring.now);
             }
         }
         std::uint64_t behind(unsigned origin) const override {
@@ -274,7 +274,7 @@ TEST(Core, gives_a_bank_that_is_behind_the_streams_as_what_it_is) {
     ring.run(50 * kMillisecond);
     EXPECT_FALSE(late.core.is_member()) << "the bank given lacks what came before the admission";
     ring[0].holds_back = false;
-    ring[0].show_held(ring.now);
+    ring[0].show_held();
     ASSERT_TRUE(ring.run_until([&] { return ring.is_whole(); }, 1000 * kMillisecond));
     ring.expect_equal_banks();
 }

@@ -8,6 +8,8 @@
 #include <gtest/gtest.h>
 
 #include <array>
+#include <chrono>
+#include <cstdlib>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -131,20 +133,51 @@ TEST_F(EngineTest, in_a_run_for_who_waits_leaves_nothing_open) {
     EXPECT_TRUE(has_left_some) << "for who goes on sending it waits for more";
 }
 
+/// The helper may send what is open at any time between the question and the write.
+TEST_F(EngineTest, has_the_room_that_it_granted_also_when_what_was_open_has_left) {
+    ::setenv("RMEM_DEAD_TIMEOUT", "60s", 1);
+    const auto engine = start(0, 0);
+    std::unique_ptr<Engine> silent;  // from when it has joined, so nothing is acknowledged
+    {
+        EngineHelper helper(*engine);
+        helper.set_always(true);
+        silent = start(1, 2);
+    }
+    ::unsetenv("RMEM_DEAD_TIMEOUT");
+    std::uint32_t posted = 0;
+    while (engine->has_room(4)) {
+        ASSERT_LT(++posted, 10'000'000U) << "nobody has anything of it";
+        if (posted % 40 == 0) engine->run(Engine::Leaving::all);
+        LogRecord record;
+        record.words = 1;
+        record.written_ns = now_ns();
+        ASSERT_TRUE(engine->put(record, &posted)) << "after " << posted;
+        engine->commit(now_ns());
+    }
+}
+
 /// The program is not away, so the helper takes nothing over; but it may compute before it calls again.
 TEST_F(EngineTest, is_looked_at_closely_by_its_helper_while_something_is_open) {
     const auto engine = start(0, 0);
     EngineHelper helper(*engine);
-    for (int round = 0; round < 5; ++round) {
+    unsigned rounds_without_takeover = 0;
+    for (int round = 0; round < 20; ++round) {
+        for (int i = 0; i < 10; ++i) {
+            helper.attend();
+            std::this_thread::sleep_for(std::chrono::milliseconds(1));
+        }
+        const std::uint64_t before = helper.takeovers();
         post_until_gathering(*engine);
         helper.watch_closely();
-        const Deadline deadline = Deadline::in(kPatienceNs / 5);
+        const Deadline deadline = Deadline::in(kPatienceNs);
         while (engine->gathers()) {
             helper.attend();
             ASSERT_FALSE(deadline.passed(now_ns())) << "nobody has sent it";
             std::this_thread::yield();
         }
+        if (helper.takeovers() == before) ++rounds_without_takeover;
     }
+    EXPECT_GT(rounds_without_takeover, 0U) << "more are none when the test is itself kept waiting";
 }
 
 }  // namespace
