@@ -1,10 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "rmem/udp/exchange.hpp"
 
+#include "rmem/memory.hpp"
+
 #include <algorithm>
 #include <utility>
 
 namespace rmem::udp {
+
+namespace {
+
+constexpr std::size_t kMostPostWords = 1 + kMaxPostBytes / kWordBytes;
+
+}  // namespace
 
 ExchangeCounters operator+(const ExchangeCounters& a, const ExchangeCounters& b) noexcept {
     using C = ExchangeCounters;
@@ -225,7 +233,8 @@ void Exchange::write(std::uint64_t index, std::size_t words, const void* from, s
             composing_ = batch_.begin_batch(out_.next_sequence(), now);
         }
         const std::size_t part = std::min(words, batch_.record_room());
-        if (part == 0) {
+        // A flag and what lies behind it (rmem/memory.hpp: Posts) come together, or the flag would come first.
+        if (part == 0 || (part < words && words <= kMostPostWords)) {
             send_batch(Length::full, now);
             continue;
         }

@@ -51,6 +51,7 @@ public:
             EXPECT_EQ(batch.sequence(), ++applied[origin])
                 << "node " << origin << " at node " << id;
             for (const Record& record : batch.records()) {
+                places.push_back(record.place);
                 for (std::size_t i = 0; i < record.place.words; ++i) {
                     bank.at(record.place.index + i) = record.words[i];
                 }
@@ -63,6 +64,7 @@ public:
         const unsigned id;
         std::vector<std::uint32_t> bank;
         std::map<unsigned, std::uint64_t> applied;
+        std::vector<Place> places;  ///< of all that was applied
         unsigned others = 0;
         std::uint64_t not_shown = 0;  ///< batches of each other node
         Exchange exchange;

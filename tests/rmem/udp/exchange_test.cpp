@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "rmem/udp/exchange.hpp"
+#include "rmem/memory.hpp"
 #include "tests/rmem/udp/exchange_fixture.hpp"
 
 #include <gtest/gtest.h>
@@ -105,6 +106,20 @@ TEST(Exchange, cuts_a_write_that_is_larger_than_a_datagram) {
     ASSERT_TRUE(hosts.settle(10'000'000));
     expect_equal_banks(hosts);
     EXPECT_EQ(hosts[0].counters().batches_sent, 4U);
+}
+
+/// Its words would come after the flag in front of them.
+TEST(Exchange, cuts_no_write_as_short_as_a_flag_with_what_lies_behind_it) {
+    constexpr std::size_t kWords = 1 + kMaxPostBytes / kWordBytes;
+    for (std::size_t room = 0; room < 2 * kWords; ++room) {
+        Hosts hosts(2);
+        const auto& bank = hosts.all[0]->bank;
+        hosts[0].write(0, most_batch_words(kDefaultPayload) - room, bank.data(), hosts.now);
+        hosts[0].write(kBankWords - kWords, kWords, bank.data(), hosts.now);
+        hosts[0].commit(hosts.now);
+        ASSERT_TRUE(hosts.settle(10'000'000));
+        EXPECT_EQ(hosts.all[1]->places.back().words, kWords) << "with room for " << room;
+    }
 }
 
 /// So that they can leave as a train, though one carries acknowledgements and the next does not.
