@@ -22,19 +22,28 @@ constexpr std::uint64_t units_of_group(std::size_t bytes) {
     return bytes / kLogUnitBytes + 2 * (kMostGroupWrites + bytes / (kMaxRecordWords * kWordBytes));
 }
 
-/// Ranks of the ring's other nodes on this host, all of which poll, and where they may run.
+/// A daemon needs a processor as a rank does.
+unsigned daemons_of(const Ring& ring) {
+    // relaxed is enough: a hint
+    const auto kind =
+        static_cast<udp::EngineKind>(ring.board().kind.load(std::memory_order_relaxed));
+    return kind == udp::EngineKind::daemon && ring.has_engine() ? 1 : 0;
+}
+
+/// Ranks of the ring's other nodes on this host, all of which poll, the nodes' daemons, and where they may run.
 struct Company {
     unsigned ranks = 0;
     ProcessorSet processors{};
 };
 Company company_of(const Ring& ring) {
     Company company;
+    company.ranks = daemons_of(ring);
     for (const std::string& name : Segment::list()) {
         const bool is_ours = name.substr(0, name.rfind('@')) == ring.config().name;
         if (!is_ours || name == ring.segment_name()) continue;
         try {
             const auto other = Ring::observe(name);
-            company.ranks += other->joined_ranks();
+            company.ranks += other->joined_ranks() + daemons_of(*other);
             const ProcessorSet theirs = other->shared_processors();
             for (std::size_t i = 0; i < theirs.size(); ++i) company.processors[i] |= theirs[i];
         } catch (const Error&) {  // it has just gone, or is just being made
