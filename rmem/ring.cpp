@@ -187,6 +187,20 @@ bool is_left_behind(const Segment& segment) {
     return segment.size() >= kHeaderBytes && header_of(segment).magic == kSegmentMagic;
 }
 
+/// Whether a node's daemon has ended while programs were here, or was killed: it is expected back. The last program to
+/// leave keeps the segment then, and who comes waits for the daemon.
+bool awaits_daemon(const Segment& segment, const RingConfig& config) {
+    if (!config.is_remote() || segment.is_locked(kEngineByte)) return false;
+    const SegmentLayout layout(config);
+    if (segment.size() != layout.total || header_of(segment).config_hash != config.hash()) {
+        return false;
+    }
+    const auto& board = *reinterpret_cast<const udp::NodeBoard*>(segment.data() + layout.board);
+    // relaxed is enough: only who has the engine's lock changes it
+    return board.kind.load(std::memory_order_relaxed) ==
+           static_cast<std::uint32_t>(udp::EngineKind::daemon);
+}
+
 }  // namespace
 
 SegmentLayout::SegmentLayout(const RingConfig& config) {
@@ -244,7 +258,8 @@ std::shared_ptr<Ring> Ring::join(const RingConfig* expected, const std::string& 
     while (auto segment = Segment::open(name)) {
         const ByteLock joining = life_cycle_lock(*segment, name, deadline);
         if (!segment->is_linked() || !segment->is_whole()) continue;  // since we opened it
-        if (expected != nullptr && is_left_behind(*segment)) {
+        if (expected != nullptr && is_left_behind(*segment) &&
+            !awaits_daemon(*segment, *expected)) {
             Segment::remove(name);
             return nullptr;
         }
@@ -291,7 +306,8 @@ Ring::~Ring() {
         for (int tries = 0; leaving && only_the_dying_remain() && tries < kDyingTries; ++tries) {
             std::this_thread::sleep_for(kRetryPause);
         }
-        if (leaving && !segment_.is_locked(kPresenceByte) && segment_.is_linked()) {
+        if (leaving && !segment_.is_locked(kPresenceByte) && segment_.is_linked() &&
+            !awaits_daemon(segment_, config_)) {
             RMEM_MARK("ring.leaving");
             Segment::remove(segment_name());
         }

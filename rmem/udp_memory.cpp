@@ -124,7 +124,8 @@ void UdpMemory::await_engine(Deadline deadline) {
                 Errc::timed_out,
                 fmt::format(
                     "node {} of ring '{}' has no engine that is in the ring; start `rmem node`, "
-                    "or look at what it says",
+                    "or look at what it says; if it is not to come back, `rmem clean` gives the "
+                    "node up",
                     member_.node(), ring_.config().name));
         }
         std::this_thread::sleep_for(std::chrono::nanoseconds(kRestNs));

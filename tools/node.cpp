@@ -175,6 +175,26 @@ std::unique_ptr<MetricsServer> serve_metrics(const NodeOptions& options,
     return server;
 }
 
+/// At its end: where no program is left that could wait for a daemon to come back, nobody is to. Made with the
+/// engine's lock held.
+class LastWord {
+public:
+    explicit LastWord(const rmem::Ring& ring) : ring_(ring) {}
+    ~LastWord() {
+        for (unsigned r = 0; r < ring_.config().ranks; ++r) {
+            if (ring_.is_alive(r)) return;
+        }
+        // relaxed is enough: the lock orders it
+        ring_.board().kind.store(static_cast<std::uint32_t>(rmem::udp::EngineKind::none),
+                                 std::memory_order_relaxed);
+    }
+    LastWord(const LastWord&) = delete;
+    LastWord& operator=(const LastWord&) = delete;
+
+private:
+    const rmem::Ring& ring_;
+};
+
 void run_node(const NodeOptions& options) {
     options.settings.apply();
     set_variable("RMEM_LINK", "udp");
@@ -188,6 +208,7 @@ void run_node(const NodeOptions& options) {
     const auto metrics = serve_metrics(options, config.segment_name(node));
     const auto ring = rmem::Ring::open(config, rmem::Deadline::in(kOpenNs), node);
     const rmem::ByteLock lock = lock_engine(*ring);
+    const LastWord last_word(*ring);
     NodeDaemon(options, *ring, std::move(settings))
         .run(rmem::Deadline::in(environment.join_timeout_ns.value_or(rmem::kDefaultJoinTimeoutNs)));
 }

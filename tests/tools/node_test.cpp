@@ -255,6 +255,46 @@ TEST_F(NodeCommand, that_was_stopped_is_missed_and_its_programs_open_again_when_
                    });
 }
 
+TEST_F(NodeCommand, that_was_killed_gets_its_node_back_though_the_only_program_has_left_meanwhile) {
+    auto node = start_node(0);
+    const auto other = start_node(1);
+    SharedValue<std::atomic<int>> state;
+    Child only = program(0, [&] {
+        talk_with(0, {2});
+        *state = 1;
+        std::size_t size = 0;
+        EXPECT_EQ(bbp_recv_for(2, nullptr, 0, &size, kLongNs), BBP_EPEER);
+        check_ok(bbp_finalize());
+        *state = 2;
+        check_ok(bbp_init(nullptr, nullptr));  // waits for the daemon
+        talk_with(0, {2});
+    });
+    Child elsewhere = program(2, [&] {
+        talk_with(2, {0});
+        std::size_t size = 0;
+        EXPECT_EQ(bbp_recv_for(0, nullptr, 0, &size, kLongNs), BBP_EPEER);
+        const int value = 200;
+        EXPECT_TRUE(eventually([&] { return bbp_send(0, &value, sizeof value) == BBP_OK; }));
+        EXPECT_EQ(receive(0), 2);
+    });
+    std::vector<Child> idle;
+    idle.push_back(program(3, [] {}));
+    Child second([&] {  // leaves before the daemon is killed
+        enter(1);
+        check_ok(bbp_init(nullptr, nullptr));
+        check_ok(bbp_finalize());
+    });
+    EXPECT_EQ(second.wait(), 0);
+    EXPECT_TRUE(eventually([&] { return *state == 1; }));
+    node->signal(SIGKILL);
+    node->wait();
+    EXPECT_TRUE(eventually([&] { return *state == 2; }));
+    node = start_node(0);
+    EXPECT_EQ(only.wait(), 0);
+    EXPECT_EQ(elsewhere.wait(), 0);
+    expect_done(idle);
+}
+
 TEST_F(NodeCommand, raises_interrupts_for_programs_of_which_none_has_its_own_rank) {
     const auto nodes = std::array{start_node(0), start_node(1)};
     SharedValue<std::atomic<bool>> watching;
