@@ -263,7 +263,8 @@ void Engine::wake_programs() noexcept {
 
 bool Engine::has_room(std::size_t bytes) {
     const std::lock_guard lock(mutex_);
-    return bytes <= outbox_.most_group_bytes() ? outbox_.has_room(bytes) : outbox_.is_settled();
+    if (bytes <= outbox_.most_group_bytes() && outbox_.has_room(bytes)) return true;
+    return outbox_.is_settled();  // more room than now there will never be
 }
 
 std::size_t Engine::most_group_bytes() {
