@@ -237,6 +237,7 @@ private:
     void look_around(int src);
     void gather_from(unsigned s);
     void gather_all();
+    void gather_latest();
     int find_in_parts(int src, Class cls) const;
     int find_taken(int src, Class cls, Found& found, unsigned& s);
     int find_unfinished(int src, Class cls, Found& found, unsigned& s) const;

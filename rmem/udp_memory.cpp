@@ -213,8 +213,11 @@ void UdpMemory::commit_log() noexcept {
     board_.committed[rank_].store(log_.head(), std::memory_order_release);
 }
 
+/// What ended the life leaves the bank as it is, if it runs the node no more.
 bool UdpMemory::is_left_alone() const noexcept {
-    return !engine_ && node_life() == life_ + 1 && !ring_.has_engine();
+    if (engine_ || node_life() != life_ + 1) return false;
+    // relaxed is enough: (1); the next engine comes after its process is named
+    return board_.pid.load(std::memory_order_relaxed) == 0 || !ring_.has_engine();
 }
 
 bool UdpMemory::is_over() const noexcept {

@@ -185,6 +185,13 @@ void EndpointCore<M, BoardOf>::gather_all() {
     for (unsigned r = 0; gathering_ != 0 && r < ranks_; ++r) gather_from(r);
 }
 
+/// Before somebody is told of a message in parts: it may have been taken back already.
+template <class M, template <class> class BoardOf>
+void EndpointCore<M, BoardOf>::gather_latest() {
+    memory_.progress();
+    gather_all();
+}
+
 /// A sender of whose message in parts more is to come; -1 if none.
 template <class M, template <class> class BoardOf>
 int EndpointCore<M, BoardOf>::find_in_parts(int src, Class cls) const {
@@ -397,7 +404,7 @@ int EndpointCore<M, BoardOf>::recv_parts(unsigned s, bool any, void* buf, std::s
     Peer& p = peers_[s];
     const std::uint64_t total = p.gathering_total;
     if (total > cap) {
-        gather_all();  // it may have been taken back already
+        gather_latest();
         return p.gathering ? too_small(s, total, cap, len) : BBP_EAGAIN;
     }
     if (is_try(deadline))
@@ -466,7 +473,7 @@ int EndpointCore<M, BoardOf>::probe(int src, std::size_t* len, Class cls) {
     Arrival a;
     int result = find(src, cls, true, found, s, a);
     if (result == BBP_OK && found == Found::in_parts) {
-        gather_all();  // it may have been taken back already
+        gather_latest();
         result = find(src, cls, true, found, s, a);
     }
     if (result == BBP_EAGAIN) return nothing_from(src, Deadline::now());

@@ -56,6 +56,7 @@ public:
     /// Bounds that were broken since this was asked last; few are kept.
     bool has_violations() const noexcept { return !violations_.empty(); }
     std::vector<BoundViolation> take_violations() { return std::exchange(violations_, {}); }
+    bool has_news() const noexcept { return any_; }
     /// Whether anything was applied since this was asked last.
     bool take_news() noexcept { return std::exchange(any_, false); }
     /// Of whom something was applied that had been held back, since this was asked last.

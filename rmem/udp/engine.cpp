@@ -96,6 +96,8 @@ Engine::Engine(Ring& ring, EngineSettings settings, EngineKind kind,
 
 Engine::~Engine() {
     const std::lock_guard lock(mutex_);
+    // relaxed is enough: (4) publishes it
+    board_.pid.store(0, std::memory_order_relaxed);
     was_dropped(now_ns());
     core_.depart(now_ns());
     socket_.flush();
@@ -204,7 +206,7 @@ bool Engine::receive(std::int64_t now) {
             if (faults_.empty() || faults_.pass(datagram, now)) core_.on_datagram(datagram, now);
         }
         // One that came alone may be what the program waits for: to ask for more would make it wait longer.
-        if (datagrams.size() == 1) return true;
+        if (datagrams.size() == 1 && arrivals_.has_news()) return true;
         now = now_ns();
     }
     return any;

@@ -31,7 +31,7 @@ struct NodeBoard {
     /// The engine sleeps: who gives it something to do rings its bell.
     alignas(kLineBytes) std::atomic<std::uint32_t> asleep;
     std::atomic<std::uint32_t> kind;  ///< EngineKind
-    std::atomic<std::uint32_t> pid;
+    std::atomic<std::uint32_t> pid;   ///< 0: it has ended, or nobody has run it
     /// Counts the node's lives in the ring, over all engines; 0 in the lower bit while it is in none. A program
     /// that has opened in one life sees all others as dead in the next.
     std::atomic<std::uint32_t> life;
