@@ -130,17 +130,15 @@ bool Engine::is_member() const noexcept {
 
 // ---- Running ------------------------------------------------------------------------------------
 
-bool Engine::run(Leaving leaving) {
-    std::unique_lock lock(mutex_, std::try_to_lock);
-    if (!lock.owns_lock()) return false;
+void Engine::run(Leaving leaving) {
+    std::unique_lock lock(mutex_);
     run_locked(leaving, now_ns());
-    if (!arrivals_.has_violations()) return true;
+    if (!arrivals_.has_violations()) return;
     const std::vector<BoundViolation> violations = arrivals_.take_violations();
     const ViolationHook hook = hook_;
     lock.unlock();
-    if (!hook) return true;
+    if (!hook) return;
     for (const BoundViolation& violation : violations) hook(violation);
-    return true;
 }
 
 void Engine::run_locked(Leaving leaving, std::int64_t now) {

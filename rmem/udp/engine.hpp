@@ -9,7 +9,7 @@
 /// daemon `rmem node`, for any number of programs. Who holds the segment's engine lock is the one.
 ///
 /// Terms: rmem/udp/outbox.hpp. Life: from becoming a member to being dropped or ending; NodeBoard::life counts them.
-/// Thread safety: all of it from any thread; one runs at a time, others wait some microseconds (run: do not).
+/// Thread safety: all of it from any thread; one runs at a time, others wait some microseconds.
 /// Progress: run() does what is due and returns; no other process can make it wait. rest() waits for news.
 /// Errors: the constructor throws `Error` (bad_environment, bad_key, rank_taken, system…), join() timed_out.
 /// Units: nanoseconds of the monotonic clock; offsets in bytes.
@@ -56,8 +56,8 @@ public:
 
     /// What leaves in a run of what waits for more to share a datagram with (rmem/udp/outbox.hpp).
     enum class Leaving : bool { what_is_due, all };
-    /// Does what is due. False when another thread is at it.
-    bool run(Leaving leaving = Leaving::what_is_due);
+    /// Takes what has come, and does what is due. Also when another thread was at it: who waits must not miss what that one left.
+    void run(Leaving leaving = Leaving::what_is_due);
     /// Waits for a datagram, a bell or a timer, so long at most; does nothing about it.
     void rest(std::int64_t longest_ns) noexcept;
     /// The same, for the rank that runs the engine.
