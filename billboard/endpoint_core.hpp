@@ -128,7 +128,10 @@ public:
     void leave() noexcept override;
 
     /// Whether the bank is still that of the node's life that this rank has opened in.
-    bool has_bank() const noexcept requires kMayLoseNode { return memory_.has_bank(); }
+    bool has_bank() const noexcept {
+        if constexpr (kMayLoseNode) return memory_.has_bank();
+        return true;
+    }
     /// Whether s has given this rank up, though it lives: then s may have used the buffers of its messages again.
     bool is_given_up_by(unsigned s) const noexcept;
     /// Takes it for dead in turn: BBP_EPEER.
