@@ -10,8 +10,9 @@
 ///     std::uint32_t mark_of(std::size_t offset, std::size_t bytes) const noexcept;
 ///     bool is_heard() const noexcept;
 ///
-/// is_heard() is false when nobody hears the rank any more: then it leaves the bank alone, too. send() takes the words on their way, with the flags of LogRecord; mark_of() is LogRecord::kInterrupt where the node's
-/// writes to that range carry it.
+/// send() takes the words on their way, with the flags of LogRecord; mark_of() is LogRecord::kInterrupt where the node's
+/// writes to that range carry it. is_heard() is false when nobody hears the rank any more: then it leaves the bank alone,
+/// too.
 ///
 /// Threads: one; `load` and `data` from any.
 
@@ -146,7 +147,7 @@ void BankWriter<Link>::post(std::size_t offset, std::uint32_t flag, const void* 
     std::array<std::uint32_t, 1 + kMaxPostBytes / kWordBytes> words{flag};
     if (bytes != 0) std::memcpy(&words[1], from, bytes);
     write_words(offset, words.data(), 1 + (bytes + kWordBytes - 1) / kWordBytes);
-    announce();
+    if (unannounced_) announce();
 }
 
 /// The data filter: sends the runs of words that change.

@@ -337,7 +337,7 @@ std::size_t UdpMemory::max_group_bytes() {
 
 bool UdpMemory::room(std::size_t bytes) {
     bool granted = false;
-    if (bytes <= room_bytes_) {
+    if (room_bytes_ != 0 && bytes <= room_bytes_) {
         room_bytes_ = 0;
         granted = true;
     } else if (engine_) {

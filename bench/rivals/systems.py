@@ -188,18 +188,18 @@ class Family:
         self.floor, self.ours, self.rivals, self.figures = floor, ours, rivals, figures
 
 
-OVER_UDP = Networked("rmem_udp", lambda setup: {**ours(setup), **with_key(setup)}, program="rmem",
-                     traces=["/dev/shm/rmem.rivals-*"])
+def ours_over_udp(name, settings):
+    return Networked(name, settings, program="rmem", traces=["/dev/shm/rmem*.rivals-*"])
+
+
+OVER_UDP = ours_over_udp("rmem_udp", lambda setup: {**ours(setup), **with_key(setup)})
 FAMILIES = {
     "memory": Family(FLOOR, OURS, RIVALS, "pingpong,barrier,stream"),
     "udp": Family(Rival("udp_floor"), OVER_UDP, [
         OVER_UDP,
-        Networked("rmem_udp_no_key", ours_without_key, program="rmem",
-                  traces=["/dev/shm/rmem.rivals-*"]),
-        Networked("rmem_udp_node", through_nodes, program="rmem",
-                  traces=["/dev/shm/rmem.rivals-*"]),
-        Networked("rmem_udp_node_cpu", through_nodes_on_other_cpus, program="rmem",
-                  traces=["/dev/shm/rmem.rivals-*"]),
+        ours_over_udp("rmem_udp_no_key", ours_without_key),
+        ours_over_udp("rmem_udp_node", through_nodes),
+        ours_over_udp("rmem_udp_node_cpu", through_nodes_on_other_cpus),
         Rival("norm"),
         Rival("openpgm"),
         Networked("cyclone", cyclone),

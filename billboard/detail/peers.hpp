@@ -141,7 +141,7 @@ void EndpointCore<M, BoardOf>::refresh(unsigned s) {
 /// it, and come back to whoever opens anew.
 template <class M, template <class> class BoardOf>
 bool EndpointCore<M, BoardOf>::life_is_over() const {
-    if constexpr (requires { memory_.is_over(); }) return memory_.is_over();
+    if constexpr (kMayLoseNode) return memory_.is_over();
     return false;
 }
 

@@ -11,6 +11,7 @@ namespace rmem::udp {
 namespace {
 
 constexpr std::size_t kMostPostWords = 1 + kMaxPostBytes / kWordBytes;
+static_assert(kMostPostWords <= most_batch_words(kLeastPayload));
 
 }  // namespace
 
@@ -214,14 +215,14 @@ void Exchange::send(DatagramWriter& writer, std::int64_t now, Length length) {
     edge_.send(datagram);
 }
 
-bool Exchange::has_room(std::size_t words) const noexcept {
+bool Exchange::has_room(std::size_t words, unsigned spare) const noexcept {
     const std::size_t full = most_batch_words(config_.payload);
     const std::size_t begun = composing_ ? 1 : 0;
     const std::size_t fits = composing_ ? batch_.record_room() : 0;
     const std::size_t left = words - std::min(words, fits);
     const std::size_t more = left <= full ? (left != 0 ? 1 : 0) : (left + full - 1) / full;
     // One place stays free: who gives this node up must still find the oldest batch with others when the next one comes.
-    return out_.has_room(static_cast<std::uint32_t>(begun + more + 1));
+    return out_.has_room(static_cast<std::uint32_t>(begun + more + spare + 1));
 }
 
 void Exchange::write(std::uint64_t index, std::size_t words, const void* from, std::int64_t now,

@@ -141,7 +141,7 @@ public:
 
     // ---- Own writes
     /// Whether so many words, in one write, would not go beyond the window.
-    bool has_room(std::size_t words) const noexcept;
+    bool has_room(std::size_t words, unsigned spare = 0) const noexcept;
     /// Adds a write to the batch that the next commit sends; one that is full is sent at once.
     void write(std::uint64_t index, std::size_t words, const void* from, std::int64_t now,
                std::uint8_t flags = 0);
@@ -164,7 +164,6 @@ public:
 
     // ---- What is known
     const OutStream& out() const noexcept { return out_; }
-    std::size_t payload() const noexcept { return config_.payload; }
     std::uint64_t applied(unsigned node) const noexcept;
     /// Up to where the bank has its stream: so far it is acknowledged.
     std::uint64_t shown(unsigned node) const noexcept { return applied(node) - edge_.behind(node); }

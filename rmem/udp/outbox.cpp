@@ -33,8 +33,8 @@ Outbox::Outbox(Ring& ring, unsigned node, Core& core, Tap& tap)
 
 bool Outbox::has_room(std::size_t bytes) const noexcept {
     // A batch to spare: what is begun may leave before the group comes, and the engine itself writes a word at times.
-    const std::size_t words = bytes / kWordBytes + kPlaceWords * kMostGroupWrites;
-    return core_.has_room(words + most_batch_words(core_.exchange().payload())) &&
+    constexpr unsigned kSpare = 1;
+    return core_.has_room(bytes / kWordBytes + kPlaceWords * kMostGroupWrites, kSpare) &&
            delayed_.size() + kMostGroupWrites <= kMostDelayed;
 }
 

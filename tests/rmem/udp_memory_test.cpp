@@ -8,10 +8,12 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <thread>
 #include <vector>
 
 namespace rmem {
@@ -37,7 +39,7 @@ TEST(UdpMemory, flushed_means_shown_also_where_a_profile_holds_back_what_has_com
     }
 }
 
-// ---- Under load
+// ---- Posts
 
 /// Node 0's memory as a program has it; node 1 applies all the time.
 class UdpMemoryUnderLoad : public ::testing::Test {
@@ -88,6 +90,43 @@ protected:
     std::optional<UdpMemory> memory;
     std::uint32_t value = 0;
 };
+
+using UdpMemoryPosts = UdpMemoryUnderLoad;
+
+TEST_F(UdpMemoryPosts, a_flag_and_what_lies_behind_it_are_one_write) {
+    open(true);
+    const std::array<std::uint32_t, 2> message{7, 8};
+    const std::uint64_t before = ring->rank(0).link.get(LinkCounter::writes_sent);
+    memory->post(0, ++value, message.data(), sizeof message);
+    memory->commit();
+    EXPECT_EQ(ring->rank(0).link.get(LinkCounter::writes_sent), before + 1);
+    EXPECT_TRUE(arrives());
+    EXPECT_EQ(word_of(others_bank, 4), 7U);
+    EXPECT_EQ(word_of(others_bank, 8), 8U);
+}
+
+/// The other node's bank is filled by another thread than this one, which reads it.
+TEST_F(UdpMemoryPosts, who_sees_the_flag_sees_what_lies_behind_it) {
+    open(true);
+    std::array<std::uint32_t, kMaxPostBytes / 4> message{};
+    std::jthread posting([&] {
+        for (std::uint32_t i = 1; i <= kMany; ++i) {
+            message.fill(i);
+            while (!memory->room(64)) memory->progress();
+            memory->post(0, i, message.data(), sizeof message);
+            memory->commit();
+        }
+        memory->flush(soon());
+    });
+    for (std::uint32_t flag = 0; flag < kMany;) {
+        flag = word_of(others_bank, 0);
+        for (std::size_t at = 4; at <= kMaxPostBytes; at += 4) {
+            ASSERT_GE(word_of(others_bank, at), flag);
+        }
+    }
+}
+
+// ---- Under load
 
 TEST_F(UdpMemoryUnderLoad, many_messages_share_a_datagram) {
     open(false);

@@ -108,6 +108,41 @@ TEST(Exchange, cuts_a_write_that_is_larger_than_a_datagram) {
     EXPECT_EQ(hosts[0].counters().batches_sent, 4U);
 }
 
+/// Until all have it, and before anybody must acknowledge it.
+void send_word(Hosts& hosts, unsigned node) {
+    const std::uint32_t value = 1;
+    hosts[node].write(node, 1, &value, hosts.now);
+    hosts[node].commit(hosts.now);
+    hosts.run(hosts.now + 6000);
+}
+
+unsigned echoes_in(const std::vector<std::byte>& bytes) {
+    Datagram datagram;
+    Sections sections;
+    EXPECT_EQ(read_datagram(bytes, kRing, kDefaultPayload, datagram), Refusal::none);
+    EXPECT_EQ(read_sections(datagram, sections), Refusal::none);
+    return static_cast<unsigned>(
+        std::count_if(sections.begin(), sections.end(),
+                      [](const Section& section) { return section.type() == SectionType::echo; }));
+}
+
+/// Each costs its reader more than a short message does.
+TEST(Exchange, echoes_another_node_now_and_then_and_not_in_each_datagram) {
+    Hosts hosts(2);
+    const std::int64_t begun = hosts.now;
+    for (int round = 0; round < 50; ++round) {
+        send_word(hosts, 0);
+        send_word(hosts, 1);
+    }
+    const std::int64_t intervals = (hosts.now - begun) / kEchoNs;
+    unsigned echoes = 0;
+    for (const auto& datagram : hosts.sent) echoes += echoes_in(datagram);
+    EXPECT_LE(echoes, 2 * (intervals + 1));
+    EXPECT_GE(echoes, intervals);
+    EXPECT_FALSE(hosts[0].round_trip(1).empty());
+    EXPECT_FALSE(hosts[1].round_trip(0).empty());
+}
+
 /// Its words would come after the flag in front of them.
 TEST(Exchange, cuts_no_write_as_short_as_a_flag_with_what_lies_behind_it) {
     constexpr std::size_t kWords = 1 + kMaxPostBytes / kWordBytes;
@@ -125,10 +160,7 @@ TEST(Exchange, cuts_no_write_as_short_as_a_flag_with_what_lies_behind_it) {
 /// So that they can leave as a train, though one carries acknowledgements and the next does not.
 TEST(Exchange, makes_all_full_batches_equally_long) {
     Hosts hosts(3);
-    const std::uint32_t value = 1;
-    hosts[1].write(0, 1, &value, hosts.now);
-    hosts[1].commit(hosts.now);
-    hosts.run(hosts.now + 6000);
+    send_word(hosts, 1);
     hosts.sent.clear();
     const auto& bank = hosts.all[0]->bank;
     hosts[0].write(0, bank.size(), bank.data(), hosts.now);
@@ -182,10 +214,7 @@ TEST(Exchange, acknowledges_what_the_bank_has_and_not_what_is_held_back) {
 
 TEST(Exchange, owes_no_acknowledgement_to_who_has_left) {
     Hosts hosts(2);
-    const std::uint32_t value = 5;
-    hosts[0].write(0, 1, &value, hosts.now);
-    hosts[0].commit(hosts.now);
-    hosts.run(hosts.now + 6000);
+    send_word(hosts, 0);
     EXPECT_NE(hosts[1].due_ns(), Exchange::kNever);
     hosts[1].end(0, {}, hosts.now);
     EXPECT_EQ(hosts[1].due_ns(), Exchange::kNever);
