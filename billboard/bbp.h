@@ -92,7 +92,8 @@ BBP_API int bbp_send(int dest, const void* buf, size_t len);
 
 /* Receives the next message of `src` (or of anyone: BBP_ANY) into `buf`; returns the sender's rank
  * and sets *len (if not null) to the message's size. A message larger than `cap` is BBP_ESIZE: *len
- * tells its size and the message stays. */
+ * tells its size and the message stays. It is the next one of BBP_ANY, too, except that one in several
+ * parts or set aside may come first: ask again until the buffer is large enough. */
 BBP_API int bbp_recv(int src, void* buf, size_t cap, size_t* len);
 
 /* Sends one message to several ranks, each named once, by posting it once. When some are dead the
@@ -103,7 +104,8 @@ BBP_API int bbp_mcast(const int* dests, int ndests, const void* buf, size_t len)
 BBP_API int bbp_msgavail(int src);
 
 /* The size and sender of the message that the next bbp_recv(src, …) would return; BBP_EAGAIN when
- * none waits. *len may be null. Returns the sender's rank. */
+ * none waits. *len may be null. Returns the sender's rank: receive from it by name where it must be this
+ * message, for of BBP_ANY one in several parts that is whole meanwhile comes first. */
 BBP_API int bbp_probe(int src, size_t* len);
 
 /* As the three above, but BBP_EAGAIN instead of waiting. trysend and trymcast of a message that is

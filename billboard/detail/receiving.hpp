@@ -296,8 +296,9 @@ int EndpointCore<M, BoardOf>::try_recv(int src, void* buf, std::size_t cap, std:
                               ? deliver_private(aside_.find(cls, src), buf, cap, len)
                           : found == Found::in_parts ? recv_parts(s, any, buf, cap, len, deadline)
                                                      : deliver(s, a, buf, cap, len, deadline);
+    if (any && delivered == BBP_ESIZE) next_any_ = s;  // the caller comes back for this one
     if (delivered < 0) return delivered;
-    if (src == BBP_ANY) next_any_ = s + 1 == ranks_ ? 0 : s + 1;
+    if (any) next_any_ = s + 1 == ranks_ ? 0 : s + 1;
     return static_cast<int>(s);
 }
 
@@ -478,6 +479,7 @@ int EndpointCore<M, BoardOf>::probe(int src, std::size_t* len, Class cls) {
     }
     if (result == BBP_EAGAIN) return nothing_from(src, Deadline::now());
     if (result != BBP_OK) return result;
+    if (src == BBP_ANY) next_any_ = s;  // the caller comes back for this one
     if (len != nullptr) {
         *len = found == Found::board      ? a.length
                : found == Found::in_parts ? peers_[s].gathering_total

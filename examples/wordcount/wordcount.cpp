@@ -55,11 +55,12 @@ public:
         const int count = static_cast<int>(workers_.size());
         check(bbp_mcast(workers_.data(), count, text.data(), text.size()), "bbp_mcast");
     }
-    /// The next message; the buffer grows to what it needs, for a message that is too large stays.
+    /// The next message; the buffer grows to what it needs, for a message that is too large stays. (Of
+    /// anybody another may come first, and be larger still.)
     std::string_view receive(int from) {
         std::size_t size = 0;
         int result = bbp_recv(from, buffer_.data(), buffer_.size(), &size);
-        if (result == BBP_ESIZE) {
+        while (result == BBP_ESIZE) {
             buffer_.resize(size);
             result = bbp_recv(from, buffer_.data(), buffer_.size(), &size);
         }

@@ -207,6 +207,33 @@ TEST_P(Messages, larger_than_the_buffer_tell_their_size_and_stay) {
     });
 }
 
+// Rank 0 is told of the message of one sender, then another's comes.
+TEST_P(Messages, told_of_are_the_next_ones_of_anybody_though_others_come_in_between) {
+    run(3, [](Rank& me) {
+        for (const std::size_t size : {std::size_t{8}, std::size_t{60}, std::size_t{5000}}) {
+            for (const int first : {1, 2}) {
+                for (const bool is_probed : {false, true}) {
+                    const int second = 3 - first;
+                    if (me.rank == first) send(0, size, 1);
+                    if (me.rank == second) receive(0, 1, 7);
+                    if (me.rank == second) send(0, size + 100, 2);
+                    if (me.rank == 0) {
+                        std::byte small{};
+                        await([&] { return bbp_msgavail(first) == 1; }, "the first message");
+                        check_code(is_probed ? bbp_probe(BBP_ANY, nullptr)
+                                             : bbp_recv(BBP_ANY, &small, 1, nullptr),
+                                   is_probed ? first : BBP_ESIZE);
+                        send(second, 1, 7);
+                        await([&] { return bbp_msgavail(second) == 1; }, "the second message");
+                        check_equal(receive(BBP_ANY, size, 1), first, "sender");
+                        receive(second, size + 100, 2);
+                    }
+                }
+            }
+        }
+    });
+}
+
 TEST_P(Messages, that_do_not_fit_into_a_null_buffer_tell_their_size) {
     run(2, [](Rank& me) {
         if (me.rank == 0) return send(1, 77, 3);

@@ -33,7 +33,7 @@ expect() {
 
 on_every_link() {
     local link
-    for link in direct ring; do
+    for link in direct ring udp; do
         echo "--- $1 on $link"
         "$1" "$link"
     done
