@@ -198,11 +198,14 @@ Hearing test_hearing(udp::Ip group, const std::optional<udp::Interface>& interfa
                      std::size_t payload) {
     Hearing result;
     udp::SocketSettings settings;
+    settings.nodes = 2;
     settings.endpoints.group = {group, free_port()};
     settings.endpoints.own_interface = interface;
     settings.payload_limit = payload;
     try {
-        udp::Socket mouth(settings), ear(settings);
+        udp::Socket mouth(settings);
+        settings.node = 1;
+        udp::Socket ear(settings);
         result.held = ear.datagrams_held();
         result.buffer_advice = ear.buffer_advice();
         result.is_member = is_listed(group, interface ? interface->name : "");

@@ -13,7 +13,7 @@
 /// order, and each of them draws for it: lost if one of them drops it; else times by which it is held add
 /// up, and each duplicate is one more copy. The sender is the origin that the header names; what has no
 /// header of this link, or names no node, meets only the faults that are from all nodes. The
-/// node's own datagrams, which multicast brings back, meet none, and empty ones neither.
+/// node's own datagrams, where multicast brings them back, meet none, and empty ones neither.
 ///
 /// Invariants: held datagrams come in the order of their times, then in that of their arrival; in all
 ///   they are at most kMostHeld, and one more is dropped and counted (`overflowed`).

@@ -3,13 +3,17 @@
 
 /// Where the nodes of a ring hear each other: RMEM_GROUP and RMEM_INTERFACE.
 ///
-/// RMEM_GROUP      "239.1.2.3:7400", a multicast group and port that all nodes share; or, where multicast is
+/// RMEM_GROUP      "239.1.2.3:7400", a multicast group and port that all nodes are given; or, where multicast is
 ///                 not available, an address for each node in order, "10.0.0.1:7400,10.0.0.2:7400": each
 ///                 datagram is then sent to each other node by itself (fan-out). Host names will do.
 /// RMEM_INTERFACE  where multicast leaves and enters: an interface's name ("eth0") or its address; unset: the
 ///                 one that the host's routes name. Fan-out ignores it, as addresses say enough.
 ///
-/// All of it is IPv4. Nodes of several rings may share a group: their datagrams name their ring.
+/// A node speaks in a group of its own and joins those of the others, so that the host does not give it its own datagrams
+/// back. With the group given these are the kGroups groups of one block, 239.1.2.0/28 here: node 0 speaks in the one given, node 1 in
+/// the next one, and so on in a circle. Nodes further than kGroups apart share one. (Linux lets a socket join 20.)
+///
+/// All of it is IPv4. Nodes of several rings may share groups: their datagrams name their ring.
 ///
 /// Thread safety: plain values; reading them asks the host, and its name server where names are given.
 /// Errors: `Error(bad_environment)` with a sentence that names the variable, what was found, what to do.
@@ -25,6 +29,9 @@ namespace rmem::udp {
 
 /// Of the range that networks keep to themselves (239/8).
 inline constexpr const char* kDefaultGroup = "239.1.2.3:7482";
+
+/// That the nodes of a ring speak in. A power of two.
+inline constexpr unsigned kGroups = 16;
 
 /// An IPv4 address, the first byte the highest.
 using Ip = std::uint32_t;
@@ -64,6 +71,12 @@ struct Endpoints {
 
     friend bool operator==(const Endpoints&, const Endpoints&) = default;
     bool is_fan_out() const noexcept { return group.ip == 0; }
+
+    /// Multicast only: where the node speaks.
+    Address group_of(unsigned node) const noexcept {
+        constexpr Ip kInBlock = kGroups - 1;
+        return {(group.ip & ~kInBlock) | ((group.ip + node) & kInBlock), group.port};
+    }
 
     /// Whether other hosts may hear these nodes, and speak to them: not where all is loop-back. Where
     /// the host's routes decide, they may.

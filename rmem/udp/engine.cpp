@@ -44,6 +44,7 @@ SocketSettings socket_settings(const Ring& ring, const EngineSettings& settings)
     SocketSettings socket;
     socket.endpoints = settings.endpoints;
     socket.node = ring.own_node();
+    socket.nodes = ring.config().nodes;
     socket.payload_limit = settings.payload;
     return socket;
 }

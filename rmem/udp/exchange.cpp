@@ -330,7 +330,7 @@ void Exchange::on_datagram(std::span<const std::byte> bytes, std::int64_t now) {
         ++counters_.refused[static_cast<std::size_t>(refusal)];
         return;
     }
-    if (header.origin == config_.node) return;  // multicast comes back to its sender
+    if (header.origin == config_.node) return;  // it comes back where groups are shared
     if (!is_authentic(datagram)) return;
     Sections sections;
     if (refusal = read_sections(datagram, sections); refusal != Refusal::none) {

@@ -79,42 +79,59 @@ void check(const SocketSettings& settings) {
     }
 }
 
-/// Two that share a port and group are two nodes on one host. Bound to the group, not to any address,
-/// the socket hears no other group of that port.
-void bind_group(AsioSocket& socket, const Endpoints& endpoints) {
+/// Two that share a port are two nodes on one host. What is sent to the port comes by the groups joined alone
+/// (hear_joined_only()), or to an address of this host.
+void bind_port(AsioSocket& socket, const Endpoints& endpoints) {
     boost::system::error_code error;
     socket.set_option(AsioSocket::reuse_address(true), error);
     need(error, "sharing the port of the group");
-    socket.bind(endpoint_of(endpoints.group), error);
-    need(error, fmt::format("binding {}", endpoints.text()),
+    socket.bind(endpoint_of({INADDR_ANY, endpoints.group.port}), error);
+    need(error, fmt::format("binding the port of {}", endpoints.text()),
          "another program has the port for itself; give another one in RMEM_GROUP on all nodes");
 }
 
-/// Without this a socket also hears what other programs of the host have joined on other interfaces.
-void hear_own_interface_only(AsioSocket& socket) {
+/// Without this a socket also hears what other programs of the host have joined.
+void hear_joined_only(AsioSocket& socket) {
     const int off = 0;
     if (::setsockopt(socket.native_handle(), IPPROTO_IP, IP_MULTICAST_ALL, &off, sizeof off) != 0) {
         fail(Errc::system, "leaving out other programs' groups", errno, "");
     }
 }
 
-void join_group(AsioSocket& socket, const Endpoints& endpoints, unsigned hops) {
-    const asio::ip::address_v4 group(endpoints.group.ip);
-    const asio::ip::address_v4 own(endpoints.own_interface ? endpoints.own_interface->ip : 0);
+void join_group(AsioSocket& socket, const Endpoints& endpoints, asio::ip::address_v4 own,
+                unsigned speaker) {
     boost::system::error_code error;
-    socket.set_option(multicast::join_group(group, own), error);
-    need(error, fmt::format("joining {}", endpoints.text()),
-         endpoints.own_interface
+    socket.set_option(
+        multicast::join_group(asio::ip::address_v4(endpoints.group_of(speaker).ip), own), error);
+    need(error, fmt::format("joining {}", to_text(endpoints.group_of(speaker).ip)),
+         error.value() == ENOBUFS
+             ? "allow more groups with `sysctl -w net.ipv4.igmp_max_memberships=20`"
+         : endpoints.own_interface
              ? "see `rmem doctor`"
              : "the host has no route for it; name an interface in RMEM_INTERFACE");
+}
+
+bool others_speak_in(unsigned group, const SocketSettings& settings) {
+    for (unsigned n = group; n < settings.nodes; n += kGroups) {
+        if (n != settings.node) return true;
+    }
+    return false;
+}
+
+void use_groups(AsioSocket& socket, const SocketSettings& settings) {
+    const Endpoints& endpoints = settings.endpoints;
+    const asio::ip::address_v4 own(endpoints.own_interface ? endpoints.own_interface->ip : 0);
+    for (unsigned group = 0; group < kGroups; ++group) {
+        if (others_speak_in(group, settings)) join_group(socket, endpoints, own, group);
+    }
+    boost::system::error_code error;
     socket.set_option(multicast::outbound_interface(own), error);
     need(error, fmt::format("choosing the interface of {}", endpoints.text()));
     // So that nodes on one host hear each other.
     socket.set_option(multicast::enable_loopback(true), error);
     need(error, "turning multicast loop-back on");
-    socket.set_option(multicast::hops(static_cast<int>(hops)), error);
-    need(error, fmt::format("setting the multicast hops to {}", hops));
-    hear_own_interface_only(socket);
+    socket.set_option(multicast::hops(static_cast<int>(settings.hops)), error);
+    need(error, fmt::format("setting the multicast hops to {}", settings.hops));
 }
 
 void bind_own_address(AsioSocket& socket, const Endpoints& endpoints, unsigned node) {
@@ -162,8 +179,9 @@ Descriptor make_socket(const SocketSettings& settings) {
     if (settings.endpoints.is_fan_out()) {
         bind_own_address(socket, settings.endpoints, settings.node);
     } else {
-        bind_group(socket, settings.endpoints);
-        join_group(socket, settings.endpoints, settings.hops);
+        hear_joined_only(socket);
+        bind_port(socket, settings.endpoints);
+        use_groups(socket, settings);
     }
     if (settings.trains) take_trains(socket);
     return Descriptor(socket.release());
@@ -219,7 +237,7 @@ Socket::Socket(const SocketSettings& settings)
     if (endpoints.is_fan_out()) {
         others_.erase(others_.begin() + settings.node);
     } else {
-        others_.push_back(to_socket_address(endpoints.group));
+        others_.push_back(to_socket_address(endpoints.group_of(settings.node)));
     }
     prepare_batches();
 }

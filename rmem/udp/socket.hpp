@@ -3,8 +3,8 @@
 
 /// A node's socket: datagrams to all other nodes of the ring, and from them.
 ///
-/// With a multicast group a datagram is sent once, to the group; own ones come back and take room in the
-/// own receive buffer. With an address for each node (fan-out) it is sent to each other node by itself.
+/// With multicast a datagram is sent once, to the node's group (rmem/udp/endpoints.hpp). Own ones come back, and take time and
+/// room in the own receive buffer, only where another node speaks in the same group. With an address for each node (fan-out) it is sent to each other node by itself.
 ///
 /// Sending never waits: what the host has no room for, or refuses, is not sent, and counted; the protocol
 /// repairs it as any loss. Nodes that are absent do not disturb: the socket is not connected and asks for
@@ -52,6 +52,7 @@ inline constexpr std::uint32_t kEnoughDatagrams = 1024;
 struct SocketSettings {
     Endpoints endpoints;
     unsigned node = 0;                            ///< this node
+    unsigned nodes = 1;                           ///< of the ring
     std::size_t payload_limit = kDefaultPayload;  ///< of a datagram, in bytes
     unsigned hops = kDefaultHops;                 ///< routers that pass multicast on, plus one
     std::size_t receive_buffer_bytes = kReceiveBufferBytes;
@@ -74,7 +75,7 @@ public:
     static constexpr std::size_t kMostInBatch = 16;
     static constexpr std::size_t kMostInTrain = 64;  ///< that the host hands out in one piece
 
-    /// Joins the group, or binds the node's own address.
+    /// Joins the others' groups, or binds the node's own address.
     explicit Socket(const SocketSettings& settings);
     Socket(const Socket&) = delete;
     Socket& operator=(const Socket&) = delete;

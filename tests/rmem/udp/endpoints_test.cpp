@@ -53,6 +53,18 @@ TEST(Endpoints, come_from_the_environment) {
     EXPECT_EQ(to_text(Endpoints::read(2).group), kDefaultGroup);
 }
 
+TEST(Endpoints, each_node_speaks_in_a_group_of_the_block_in_a_circle) {
+    const auto group = [](const char* given, unsigned node) {
+        return to_text(Endpoints::parse(given, "", 256).group_of(node));
+    };
+    EXPECT_EQ(group("239.1.2.3:7400", 0), "239.1.2.3:7400");
+    EXPECT_EQ(group("239.1.2.3:7400", 12), "239.1.2.15:7400");
+    EXPECT_EQ(group("239.1.2.3:7400", 13), "239.1.2.0:7400");
+    EXPECT_EQ(group("239.1.2.3:7400", 15), "239.1.2.2:7400");
+    EXPECT_EQ(group("239.1.2.3:7400", 16), "239.1.2.3:7400");
+    EXPECT_EQ(group("239.255.255.255:7400", 1), "239.255.255.240:7400");
+}
+
 TEST(Endpoints, a_multicast_address_is_a_group) {
     const auto endpoints = Endpoints::parse("239.1.2.3:7400", "", 2);
     EXPECT_EQ(endpoints.group, (Address{0xef010203, 7400}));

@@ -105,23 +105,25 @@ SocketSettings at_node(SocketSettings settings, unsigned node) {
     return settings;
 }
 
-/// A group of this process alone.
-SocketSettings in_group(unsigned last_byte, std::uint16_t port) {
+/// Groups of this process alone, for a ring of so many nodes.
+SocketSettings in_group(unsigned last_byte, std::uint16_t port, unsigned nodes = 2) {
     const auto process = static_cast<unsigned>(::getpid());
     SocketSettings settings;
+    settings.nodes = nodes;
     settings.endpoints =
         Endpoints::parse("239.255." + std::to_string(process % 251) + "." +
                              std::to_string(last_byte) + ":" + std::to_string(port),
-                         "127.0.0.1", 2);
+                         "127.0.0.1", nodes);
     return settings;
 }
 
 /// Why multicast does not work here; empty if it does.
 std::string no_multicast() {
     try {
-        Station probe(in_group(1, free_port()));
+        const SocketSettings ring = in_group(1, free_port());
+        Station probe(ring), hearer(at_node(ring, 1));
         if (!probe.send("probe")) return "the loop-back interface has no route for multicast";
-        if (!probe.next()) return "multicast on the loop-back interface does not come back";
+        if (!hearer.next()) return "multicast on the loop-back interface does not come back";
         return "";
     } catch (const Error& error) {
         return error.sentence();
@@ -198,32 +200,50 @@ TEST(Socket, absent_nodes_do_not_disturb) {
 
 // ---- Multicast
 
-TEST(Socket, a_group_hears_each_datagram_the_sender_included) {
+TEST(Socket, a_datagram_by_multicast_reaches_each_other_node_and_not_oneself) {
     NEED_MULTICAST();
-    const SocketSettings ring = in_group(1, free_port());
-    Station a(ring), b(ring), c(ring);
+    const SocketSettings ring = in_group(1, free_port(), 3);
+    Station a(ring), b(at_node(ring, 1)), c(at_node(ring, 2));
     EXPECT_TRUE(a.send("from a"));
-    for (Station* station : {&a, &b, &c}) EXPECT_EQ(station->next(), "from a");
+    for (Station* station : {&b, &c}) EXPECT_EQ(station->next(), "from a");
     EXPECT_EQ(a.socket().counters().sent, 1U);
     EXPECT_TRUE(a.socket().send_to(1, bytes_of("to b")));
-    for (Station* station : {&a, &b, &c}) EXPECT_EQ(station->next(), "to b");
+    for (Station* station : {&b, &c}) EXPECT_EQ(station->next(), "to b");
+    EXPECT_TRUE(c.send("from c"));
+    for (Station* station : {&a, &b}) EXPECT_EQ(station->next(), "from c");
+    for (Station* station : {&a, &b, &c}) EXPECT_TRUE(station->hears_nothing());
 }
 
-TEST(Socket, two_groups_do_not_hear_each_other_on_one_port) {
+TEST(Socket, nodes_that_share_a_group_hear_each_other_and_themselves) {
+    NEED_MULTICAST();
+    const SocketSettings ring = in_group(1, free_port(), kGroups + 2);
+    Station a(at_node(ring, 1)), b(at_node(ring, kGroups + 1)), c(at_node(ring, kGroups - 1));
+    EXPECT_TRUE(a.send("from a"));
+    for (Station* station : {&a, &b, &c}) EXPECT_EQ(station->next(), "from a");
+    EXPECT_TRUE(b.send("from b"));
+    for (Station* station : {&a, &b, &c}) EXPECT_EQ(station->next(), "from b");
+    EXPECT_TRUE(c.send("from c"));
+    for (Station* station : {&a, &b}) EXPECT_EQ(station->next(), "from c");
+    EXPECT_TRUE(c.hears_nothing());
+}
+
+TEST(Socket, two_blocks_of_groups_do_not_hear_each_other_on_one_port) {
     NEED_MULTICAST();
     const std::uint16_t port = free_port();
-    Station a(in_group(1, port)), b(in_group(2, port));
-    EXPECT_TRUE(a.send("for the first group"));
-    EXPECT_EQ(a.next(), "for the first group");
-    EXPECT_TRUE(b.hears_nothing());
+    const SocketSettings here = in_group(1, port), there = in_group(1 + kGroups, port);
+    Station a(here), b(at_node(here, 1)), c(at_node(there, 1));
+    EXPECT_TRUE(a.send("for the first block"));
+    EXPECT_EQ(b.next(), "for the first block");
+    EXPECT_TRUE(c.hears_nothing());
 }
 
 TEST(Socket, two_ports_of_a_group_do_not_hear_each_other) {
     NEED_MULTICAST();
-    Station a(in_group(1, free_port())), b(in_group(1, free_port()));
+    const SocketSettings here = in_group(1, free_port()), there = in_group(1, free_port());
+    Station a(here), b(at_node(here, 1)), c(at_node(there, 1));
     EXPECT_TRUE(a.send("for the first port"));
-    EXPECT_EQ(a.next(), "for the first port");
-    EXPECT_TRUE(b.hears_nothing());
+    EXPECT_EQ(b.next(), "for the first port");
+    EXPECT_TRUE(c.hears_nothing());
 }
 
 TEST(Socket, a_group_on_another_interface_is_not_heard) {
@@ -234,10 +254,10 @@ TEST(Socket, a_group_on_another_interface_is_not_heard) {
         if (!one.is_loop_back) there.endpoints.own_interface = one;
     }
     if (there.endpoints == here.endpoints) GTEST_SKIP() << "there is only the loop-back interface";
-    Station a(here), b(there);
+    Station a(here), b(at_node(here, 1)), c(at_node(there, 1));
     EXPECT_TRUE(a.send("on the loop-back interface"));
-    EXPECT_EQ(a.next(), "on the loop-back interface");
-    EXPECT_TRUE(b.hears_nothing());
+    EXPECT_EQ(b.next(), "on the loop-back interface");
+    EXPECT_TRUE(c.hears_nothing());
 }
 
 // ---- Batches
@@ -533,8 +553,8 @@ TEST(Socket, says_when_a_program_keeps_the_group_s_port_for_itself) {
     any.sin_family = AF_INET;
     any.sin_port = htons(ring.endpoints.group.port);
     ASSERT_EQ(::bind(greedy.get(), reinterpret_cast<const sockaddr*>(&any), sizeof any), 0);
-    EXPECT_THAT(refusal(ring, Errc::system),
-                AllOf(HasSubstr("binding group 239.255."), HasSubstr("another one in RMEM_GROUP")));
+    EXPECT_THAT(refusal(ring, Errc::system), AllOf(HasSubstr("binding the port of group 239.255."),
+                                                   HasSubstr("another one in RMEM_GROUP")));
 }
 
 TEST(Socket, refuses_settings_that_cannot_be) {
