@@ -12,6 +12,12 @@ namespace rmem::udp {
 namespace {
 
 constexpr unsigned kLooksInVain = 4;
+constexpr std::int64_t kExactNs = 1'000;  // repairs are due in tens of microseconds
+
+/// By how much this thread's timers may be late.
+void set_slack(std::int64_t ns) noexcept {
+    ::prctl(PR_SET_TIMERSLACK, static_cast<unsigned long>(ns));
+}
 
 }  // namespace
 
@@ -60,15 +66,21 @@ void EngineHelper::look_closely() {
     }
 }
 
+/// Until the next look, or until something has changed.
+void EngineHelper::pause(std::unique_lock<std::mutex>& lock) {
+    const std::int64_t interval = interval_ns();
+    if (interval == kLookNs) set_slack(kLateNs);
+    changed_.wait_for(lock, std::chrono::nanoseconds(interval));
+    set_slack(kExactNs);
+}
+
 void EngineHelper::work() {
-    ::prctl(PR_SET_TIMERSLACK, 1'000UL);  // of this thread: repairs are due in tens of microseconds
+    set_slack(kExactNs);
     std::unique_lock lock(mutex_);
     // relaxed is enough here and below: the mutex orders the flags, the rest are hints
     while (!stop_.load(std::memory_order_relaxed)) {
         const std::uint64_t before = attended_.load(std::memory_order_relaxed);
-        if (!always_.load(std::memory_order_relaxed)) {
-            changed_.wait_for(lock, std::chrono::nanoseconds(interval_ns()));
-        }
+        if (!always_.load(std::memory_order_relaxed)) pause(lock);
         const bool is_close = closely_.load(std::memory_order_relaxed);
         const bool idle = !is_close && !is_attended_since(before);
         lock.unlock();
