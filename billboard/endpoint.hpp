@@ -42,6 +42,8 @@ public:
 
     virtual unsigned rank() const noexcept = 0;
     virtual unsigned ranks() const noexcept = 0;
+    /// A message of so many bytes at most can be sent by a try call, composed and viewed.
+    virtual std::size_t partition_bytes() const noexcept = 0;
 
     // ---- Messages
     virtual int send(int dest, const void* buf, std::size_t len, Deadline deadline = {},
