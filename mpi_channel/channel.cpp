@@ -73,6 +73,11 @@ bool Channel::control_msg_avail() {
     return endpoint_.available(BBP_ANY, Class::mpi) == 1;
 }
 
+int Channel::ask_for(unsigned from) {
+    const int result = endpoint_.probe(static_cast<int>(from), nullptr, Class::mpi);
+    return result >= 0 ? BBP_OK : result;
+}
+
 // ---- Bulk
 
 int Channel::send_channel(Bytes bulk, unsigned to, std::size_t* sent) {

@@ -58,6 +58,8 @@ public:
     /// It stays the caller's until the next call; BBP_EAGAIN: there is none.
     int recv_any_control(Bytes* packet, unsigned* from);
     bool control_msg_avail();
+    /// What a rank's next call would meet: BBP_OK, BBP_EAGAIN: nothing waits, BBP_EPEER: nothing waits, and it is dead or has left.
+    int ask_for(unsigned from);
 
     // ---- Bulk
     /// Some of it, from its beginning: how many bytes have left. The caller comes again with the rest.
