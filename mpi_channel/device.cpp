@@ -2,7 +2,6 @@
 #include "mpi_channel/device.hpp"
 
 #include "mpi_channel/channel.hpp"
-#include "mpi_channel/detail/device.hpp"
 
 namespace mpi_channel {
 

@@ -21,10 +21,8 @@
 
 #include "mpi_channel/matching.hpp"
 #include "mpi_channel/packets.hpp"
+#include "mpi_channel/parts.hpp"
 #include "mpi_channel/pool.hpp"
-
-#include <sys/uio.h>
-#include <boost/container/small_vector.hpp>
 
 #include <array>
 #include <deque>
@@ -40,6 +38,7 @@ inline constexpr std::size_t kCredit = std::size_t{1} << 20;
 inline constexpr std::size_t kCostBytes = 64;
 /// A message up to here leaves without a question, if there is credit.
 inline constexpr std::size_t kEagerMost = 64 * 1024;
+inline constexpr std::size_t kScratchBytes = 16 * 1024;
 
 enum class Status : std::uint8_t {
     ok,
@@ -47,9 +46,6 @@ enum class Status : std::uint8_t {
     gone,       ///< the other rank
     cancelled,  ///< by cancel()
 };
-
-/// Memory in parts, one behind the other.
-using Parts = boost::container::small_vector<iovec, 2>;
 
 struct SendOrder {
     unsigned to = 0;
@@ -256,4 +252,17 @@ private:
     DeviceCounters counters_;
 };
 
+template <class T>
+Device<T>::Device(T& transport, Completions& completions)
+    : transport_(transport),
+      completions_(completions),
+      tagged_(transport.ranks()),
+      untagged_(transport.ranks()),
+      others_(transport.ranks()),
+      scratch_(std::max(kScratchBytes, transport.packet_most())) {}
+
 }  // namespace mpi_channel
+
+#include "mpi_channel/detail/progress.hpp"
+#include "mpi_channel/detail/receiving.hpp"
+#include "mpi_channel/detail/sending.hpp"
