@@ -36,6 +36,8 @@ public:
     /// Joins on a mapping that this process has already.
     static std::unique_ptr<Endpoint> open(std::shared_ptr<rmem::Ring> ring, rmem::Member member,
                                           const Settings& settings, Deadline deadline);
+    /// The one that bbp_init has opened in this process, or simulated program; null: none is open.
+    static Endpoint* of_bbp_init() noexcept;
     virtual ~Endpoint() = default;
     Endpoint(const Endpoint&) = delete;
     Endpoint& operator=(const Endpoint&) = delete;
