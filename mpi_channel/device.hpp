@@ -207,7 +207,9 @@ private:
     Packet packet_of(const SendOrder& order, PacketType type) const;
 
     // -- Receiving
+    bool is_hopeless(Source from) const noexcept;
     void end_receive(WaitingReceive& receive, Status status);
+    void end_receives_from(Source from);
     Delivery& deliver(WaitingReceive& receive, const Placement& placement, const Envelope& envelope,
                       std::optional<std::uint32_t> data);
     void hand_over(Unexpected& message, WaitingReceive& receive, const Placement& placement);
@@ -247,6 +249,7 @@ private:
     Pool<Delivery> deliveries_;
     Pool<Unexpected> messages_;
     std::vector<std::byte> scratch_;
+    unsigned gone_ = 0;  ///< ranks
     unsigned empty_polls_ = 0;
     unsigned next_look_ = 0;
     DeviceCounters counters_;

@@ -45,12 +45,12 @@ Receive* Matcher::first_fit(Receives& receives, const Envelope& envelope) noexce
 /// The bytes of the receive's buffer that its next message takes.
 Placement Matcher::place(Receive& receive, std::size_t size) noexcept {
     Placement placement;
-    const std::size_t room = receive.capacity - receive.used;
+    const std::size_t room = receive.capacity - std::min(receive.used, receive.capacity);
     placement.at = receive.used;
     placement.bytes = std::min(size, room);
     placement.cut = size > room;
     receive.used += placement.bytes;
-    placement.last = receive.least == 0 || receive.capacity - receive.used < receive.least;
+    placement.last = receive.least == 0 || room - placement.bytes < receive.least;
     return placement;
 }
 
@@ -88,9 +88,9 @@ Matcher::Receives& Matcher::receives_of(Source source) noexcept {
 }
 
 Receive* Matcher::take_hopeless(Source source) {
-    assert(source < of_.size());
-    if (of_[source].empty()) return nullptr;
-    Receive& receive = of_[source].front();
+    Receives& receives = receives_of(source);
+    if (receives.empty()) return nullptr;
+    Receive& receive = receives.front();
     take(receive);
     return &receive;
 }

@@ -6,7 +6,10 @@
 ///     if (auto match = matcher.arrive(envelope)) …copy to match->placement in match->receive…
 ///     else matcher.keep(message);                    // its bytes in private memory, at once
 ///
-///     while (Message* message = matcher.post(receive)) …deliver it; again while the receive is still open…
+///     while (Message* message = matcher.post(receive, placement)) {
+///         …copy from the message…
+///         if (placement.last) break;
+///     }
 ///
 /// Terms
 ///   receive     a buffer that waits for a message; *posted* while it is in the matcher
@@ -18,12 +21,12 @@
 ///   - A message goes to the receive posted first among those that it fits; a receive gets the message that came first
 ///     among those that fit it. So messages of one source that fit the same receive are received in the order in which they came.
 ///   - A receive of several messages (`least` > 0) takes them one behind the other into one buffer, until fewer than `least`
-///     bytes are free; one with `least` 0 takes one.
+///     bytes are free (1: until all is full); one with `least` 0 takes one.
 ///   - A message that is longer than the room that a receive has is cut; what does not fit is lost (MPI_ERR_TRUNCATE).
 ///   - What was claimed belongs to who has claimed it, and fits no receive any more.
 ///
-/// Receives and messages are the caller's: they stay where they are while they are in a matcher. Nothing is allocated after
-/// construction, and nothing throws.
+/// Receives and messages are the caller's: they stay where they are, and as they are, while they are in a matcher. Nothing is allocated
+/// after construction, and nothing throws. Sources that are named are below `sources`: the caller has checked them.
 /// Cost: a receive that names its source, and a message, look at what is posted for that source and for any, or has come from it.
 /// Thread safety: one thread at a time.
 
@@ -70,7 +73,8 @@ struct Receive : Link<BySource> {
     Wanted wanted;
     std::size_t capacity = 0;
     std::size_t least = 0;  ///< 0: one message; else it is over when fewer bytes are free
-    std::size_t used = 0;   ///< by the messages taken so far
+    std::size_t used =
+        0;  ///< by the messages taken so far; 0 again when it is used for another buffer
 
     // The matcher's own
     std::uint64_t turn = 0;
@@ -127,8 +131,12 @@ public:
     /// Takes out one that peek() has given.
     void claim(Message& message);
 
+    /// Where a message claimed goes in a receive that was not posted.
+    static Placement place(Receive& receive, std::size_t size) noexcept;
+
     // ---- When a source is gone for good
-    /// The receive posted first that names it, no longer posted; null: none is left. Those of any source stay.
+    /// The receive posted first that names it, no longer posted; null: none is left. Those of any source stay, unless kAnySource is
+    /// given: then they are meant.
     Receive* take_hopeless(Source source);
 
     std::size_t posted() const noexcept { return posted_; }
@@ -139,7 +147,6 @@ private:
     using Messages = intrusive::list<Message, intrusive::base_hook<Link<InOrder>>>;
     using MessagesOfOne = intrusive::list<Message, intrusive::base_hook<Link<BySource>>>;
 
-    static Placement place(Receive& receive, std::size_t size) noexcept;
     static Receive* first_fit(Receives& receives, const Envelope& envelope) noexcept;
     Receives& receives_of(Source source) noexcept;
     void take(Receive& receive) noexcept;

@@ -254,15 +254,13 @@ template <class T>
 void Device<T>::lose(unsigned rank) {
     Other& other = others_[rank];
     other.gone = true;
+    ++gone_;
     stop_sending(rank);
     if (other.kept != nullptr) other.kept->is_hopeless = true;
     other.delivery = nullptr;
     other.kept = nullptr;
-    for (Matcher* matcher : {&tagged_, &untagged_}) {
-        while (Receive* receive = matcher->take_hopeless(rank)) {
-            end_receive(static_cast<WaitingReceive&>(*receive), Status::gone);
-        }
-    }
+    end_receives_from(rank);
+    if (is_hopeless(kAnySource)) end_receives_from(kAnySource);
     // What was on its way, and what only asked to be sent, will not come.
     messages_.for_each([&](Unexpected& message) {
         if (message.envelope.source != rank) return;
@@ -275,6 +273,15 @@ void Device<T>::lose(unsigned rank) {
     });
 }
 
+template <class T>
+void Device<T>::end_receives_from(Source from) {
+    for (Matcher* matcher : {&tagged_, &untagged_}) {
+        while (Receive* receive = matcher->take_hopeless(from)) {
+            end_receive(static_cast<WaitingReceive&>(*receive), Status::gone);
+        }
+    }
+}
+
 /// It sends what no device sends: whatever else comes of it is nobody's.
 template <class T>
 void Device<T>::break_off(unsigned rank) {
@@ -282,7 +289,7 @@ void Device<T>::break_off(unsigned rank) {
     if (other.broken) return;
     other.broken = true;
     ++counters_.broken;
-    lose(rank);
+    if (!other.gone) lose(rank);
     other.bulk_left = std::numeric_limits<std::size_t>::max() / 2;
     transport_.expect_bulk(rank, other.bulk_left);
 }

@@ -23,10 +23,16 @@ void Device<T>::receive(const ReceiveOrder& order) {
         hand_over(*message, receive, placement);  // the receive may be gone afterwards
         if (is_last) return;
     }
-    const bool is_hopeless = order.from != kAnySource && others_[order.from].gone;
-    if (is_hopeless && matcher(order.untagged).cancel(receive)) {
+    if (is_hopeless(order.from) && matcher(order.untagged).cancel(receive)) {
         end_receive(receive, Status::gone);
     }
+}
+
+/// Whether nobody is left who could send it. Oneself does not count: who waits here does not send.
+template <class T>
+bool Device<T>::is_hopeless(Source from) const noexcept {
+    if (from != kAnySource) return others_[from].gone;
+    return others_.size() > 1 && gone_ + 1 == others_.size();
 }
 
 template <class T>
@@ -77,10 +83,8 @@ template <class T>
 void Device<T>::receive_claimed(Unexpected& message, const ReceiveOrder& order) {
     WaitingReceive& receive = receives_.take();
     receive.order = order;
-    Placement placement;
-    placement.bytes = std::min(message.envelope.size, size_of(order.parts));
-    placement.cut = placement.bytes < message.envelope.size;
-    placement.last = true;
+    receive.capacity = size_of(order.parts);
+    const Placement placement = Matcher::place(receive, message.envelope.size);
     hand_over(message, receive, placement);
 }
 

@@ -145,6 +145,7 @@ TEST_P(ChannelOn, bulk_follows_its_packet_whatever_the_room) {
                 station.send(bytes_of(20, rank), 0);
                 station.send_bulk(bytes_of(size, rank), 0);
                 station.send(bytes_of(21, rank), 0);
+                check_ok(bbp_barrier());
                 continue;
             }
             std::vector<std::byte> packet;
@@ -157,6 +158,7 @@ TEST_P(ChannelOn, bulk_follows_its_packet_whatever_the_room) {
                 check(station.receive_bulk(size, from, size / 3 + 1) == bytes_of(size, from),
                       "bulk");
             }
+            check_ok(bbp_barrier());
         }
     });
 }

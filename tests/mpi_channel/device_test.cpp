@@ -394,6 +394,19 @@ TEST_F(ThreeDevices, requests_with_a_dead_rank_end_as_gone_and_others_go_on) {
     EXPECT_EQ(rank(0).told[0].context, &any);
 }
 
+TEST_F(ThreeDevices, receives_from_anybody_end_when_nobody_is_left) {
+    auto in = bytes_of(8, 1), late = bytes_of(8, 2);
+    rank(0).receive(kAnySource, 1, in);
+    kill(1);
+    run();
+    EXPECT_THAT(rank(0).told, IsEmpty());
+    kill(2);
+    run();
+    rank(0).receive(kAnySource, 1, late);
+    ASSERT_EQ(rank(0).told.size(), 2U);
+    for (const auto& told : rank(0).told) EXPECT_EQ(told.status, Status::gone);
+}
+
 TEST_F(ThreeDevices, who_sends_what_no_device_sends_is_given_up_and_others_go_on) {
     std::mt19937 random(5);
     for (unsigned i = 0; i < 2000; ++i) {
