@@ -56,6 +56,7 @@ struct SendOrder {
     bool copy = false;         ///< the bytes are the caller's again at once
     bool after_match = false;  ///< over when its receive has been found, not before
     bool silent = false;       ///< no completion, unless it fails
+    std::uint32_t mark = 0;    ///< the caller's: it comes back with the completion, as `context`
     void* context = nullptr;
 };
 
@@ -66,6 +67,7 @@ struct ReceiveOrder {
     bool untagged = false;
     Parts parts;
     std::size_t least = 0;  ///< of several messages: mpi_channel/matching.hpp
+    std::uint32_t mark = 0;
     void* context = nullptr;
 };
 
@@ -73,14 +75,17 @@ struct Completion {
     enum class Of : std::uint8_t { send, receive };
     Of of = Of::send;
     Status status = Status::ok;
+    bool untagged = false;
+    std::uint32_t mark = 0;
     void* context = nullptr;
     // Of a receive
     Envelope envelope;  ///< the message's own length in `size`
-    bool untagged = false;
     std::optional<std::uint32_t> data;
     std::size_t at = 0;  ///< where in the parts it begins
     std::size_t bytes = 0;
     bool last = true;  ///< the parts are the caller's again
+    bool of_several = false;
+    std::byte* buffer = nullptr;  ///< the first byte of the first part
 };
 
 class Completions {
@@ -136,6 +141,7 @@ public:
     bool progress();
     /// Whether something is still to leave: who ends goes on until not.
     bool has_backlog() const noexcept { return waiting_.size() != 0; }
+    std::size_t backlog(unsigned to) const noexcept { return others_[to].backlog.size(); }
     bool is_gone(unsigned rank) const noexcept { return others_[rank].gone; }
 
     const DeviceCounters& counters() const noexcept { return counters_; }
@@ -208,6 +214,7 @@ private:
 
     // -- Receiving
     bool is_hopeless(Source from) const noexcept;
+    Completion completion_of(const WaitingReceive& receive, Status status) const;
     void end_receive(WaitingReceive& receive, Status status);
     void end_receives_from(Source from);
     Delivery& deliver(WaitingReceive& receive, const Placement& placement, const Envelope& envelope,

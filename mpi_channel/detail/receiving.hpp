@@ -50,19 +50,27 @@ bool Device<T>::cancel(void* context) {
     return true;
 }
 
+template <class T>
+Completion Device<T>::completion_of(const WaitingReceive& receive, Status status) const {
+    Completion completion;
+    completion.of = Completion::Of::receive;
+    completion.status = status;
+    completion.untagged = receive.order.untagged;
+    completion.mark = receive.order.mark;
+    completion.context = receive.order.context;
+    completion.of_several = receive.order.least != 0;
+    if (!receive.order.parts.empty()) {
+        completion.buffer = static_cast<std::byte*>(receive.order.parts[0].iov_base);
+    }
+    return completion;
+}
+
 /// One that was posted, and is no longer. What is on its way to it goes on; the last of that ends it.
 template <class T>
 void Device<T>::end_receive(WaitingReceive& receive, Status status) {
     receive.over = true;
-    if (receive.on_their_way != 0) {
-        receive.order.least = 0;
-        return;
-    }
-    Completion completion;
-    completion.of = Completion::Of::receive;
-    completion.status = status;
-    completion.context = receive.order.context;
-    completion.untagged = receive.order.untagged;
+    if (receive.on_their_way != 0) return;
+    Completion completion = completion_of(receive, status);
     completion.envelope.source = receive.order.from;
     completion.envelope.tag = receive.order.tag;
     completions_.completed(completion);
@@ -154,11 +162,8 @@ template <class T>
 void Device<T>::end_delivery(Delivery& delivery, Status status) {
     WaitingReceive& receive = *delivery.receive;
     const bool is_last = --receive.on_their_way == 0 && receive.over;
-    Completion completion;
-    completion.of = Completion::Of::receive;
-    completion.status = status == Status::ok && delivery.placement.cut ? Status::cut : status;
-    completion.context = receive.order.context;
-    completion.untagged = receive.order.untagged;
+    Completion completion = completion_of(
+        receive, status == Status::ok && delivery.placement.cut ? Status::cut : status);
     completion.envelope = delivery.envelope;
     completion.data = delivery.data;
     completion.at = delivery.placement.at;

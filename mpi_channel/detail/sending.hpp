@@ -191,6 +191,8 @@ void Device<T>::tell_sent(const SendOrder& order, Status status) {
     Completion completion;
     completion.of = Completion::Of::send;
     completion.status = status;
+    completion.untagged = order.untagged;
+    completion.mark = order.mark;
     completion.context = order.context;
     completions_.completed(completion);
 }
