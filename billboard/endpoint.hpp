@@ -33,6 +33,8 @@ class RMEM_API Endpoint {
 public:
     /// Joins the ring of the environment and waits for the other ranks.
     static std::unique_ptr<Endpoint> open();
+    /// The same, with these instead of the environment's settings of the billboard.
+    static std::unique_ptr<Endpoint> open(const Settings& settings);
     /// Joins on a mapping that this process has already.
     static std::unique_ptr<Endpoint> open(std::shared_ptr<rmem::Ring> ring, rmem::Member member,
                                           const Settings& settings, Deadline deadline);

@@ -95,7 +95,8 @@ EndpointObject::EndpointObject(Domain& its_domain, const fi_info& info, void* co
              &tagged_calls(),
              nullptr,
              nullptr},
-      domain(its_domain) {
+      domain(its_domain),
+      is_directed_((info.caps & FI_DIRECTED_RECV) != 0) {
     if (info.tx_attr != nullptr) sends_.flags = info.tx_attr->op_flags;
     if (info.rx_attr != nullptr) receives_.flags = info.rx_attr->op_flags;
     ++domain.users;
@@ -147,7 +148,10 @@ int EndpointObject::bind(struct fid* other, std::uint64_t flags) {
 int EndpointObject::enable() {
     if (device_ != nullptr) return 0;
     if (addresses_ == nullptr) return -FI_ENOAV;
-    endpoint_ = billboard::Endpoint::open();
+    // Some programs want this one's name before the others start.
+    auto settings = billboard::Settings::read();
+    settings.awaits_others = false;
+    endpoint_ = billboard::Endpoint::open(settings);
     ring_ = std::hash<std::string>()(rmem::Environment::read().ring_config().name);
     channel_ = std::make_unique<Channel>(*endpoint_);
     Completions& own = *this;
@@ -224,7 +228,7 @@ ReceiveOrder EndpointObject::order_of(const Call& call, Source from) const {
 ssize_t EndpointObject::receive(const Call& call) {
     if (device_ == nullptr) return -FI_EOPBADSTATE;
     Source from = kAnySource;
-    if (call.address != FI_ADDR_UNSPEC) {
+    if (is_directed_ && call.address != FI_ADDR_UNSPEC) {
         const auto rank = addresses_->rank_of(call.address);
         if (!rank || *rank >= channel_->ranks()) return -FI_EINVAL;
         from = *rank;

@@ -211,6 +211,7 @@ private:
     ReceiveOrder order_of(const Call& call, Source from) const;
     void drain();
 
+    const bool is_directed_;  ///< a receive names whom it is from
     AddressVector* addresses_ = nullptr;
     Told sends_, receives_;
     std::uint64_t ring_ = 0;
