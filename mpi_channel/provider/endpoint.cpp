@@ -7,6 +7,8 @@
 #include "rmem/clock.hpp"
 #include "rmem/config.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cstring>
 #include <functional>
@@ -105,6 +107,7 @@ EndpointObject::EndpointObject(Domain& its_domain, const fi_info& info, void* co
 EndpointObject::~EndpointObject() {
     const auto lock = domain.lock();
     drain();
+    show_counters();
     for (Told* told : {&sends_, &receives_}) {
         if (told->queue != nullptr) told->queue->detach(*this);
         if (told->counter != nullptr) told->counter->detach(*this);
@@ -117,6 +120,21 @@ void EndpointObject::drain() {
     const std::int64_t end = rmem::now_ns() + kDrainNs;
     while (device_ != nullptr && device_->has_backlog() && rmem::now_ns() < end)
         device_->progress();
+}
+
+/// That traffic has gone over the ring: FI_LOG_LEVEL=info.
+void EndpointObject::show_counters() const {
+    if (channel_ == nullptr) return;
+    const ChannelCounters& sent = channel_->counters();
+    const DeviceCounters& device = device_->counters();
+    const std::string text = fmt::format(
+        "rank {}: {} packets sent, {} received, {} and {} pieces of bulk, {} multicasts; {} short, "
+        "{} eager, {} "
+        "rendezvous messages sent, {} unexpected",
+        endpoint_->rank(), sent.packets_sent, sent.packets_received, sent.bulk_sent,
+        sent.bulk_received, sent.multicasts, device.short_sent, device.eager_sent,
+        device.rendezvous_sent, device.unexpected);
+    FI_INFO(&provider, FI_LOG_EP_DATA, "%s\n", text.c_str());
 }
 
 int EndpointObject::bind(struct fid* other, std::uint64_t flags) {

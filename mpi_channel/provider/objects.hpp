@@ -210,6 +210,7 @@ private:
     ssize_t answer_peek(const Call& call, const Unexpected* message);
     ReceiveOrder order_of(const Call& call, Source from) const;
     void drain();
+    void show_counters() const;
 
     const bool is_directed_;  ///< a receive names whom it is from
     AddressVector* addresses_ = nullptr;
