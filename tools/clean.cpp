@@ -19,7 +19,7 @@ namespace {
 constexpr const char* kExamples = R"(
 Examples:
   rmem clean                            all rings of this host that nobody is left in
-  rmem clean my-ring                    this one, if nobody is left in it
+  rmem clean my-ring                    this one, if nobody is left in it, with all its nodes that are here
   rmem clean --dry-run                  only says what would be removed
 
 A ring with a live member is never removed; end its processes first (`rmem info RING` names them).
@@ -35,8 +35,22 @@ std::string line_of(const Cleaned& ring, bool dry_run) {
     return fmt::format("{} {}: {}\n", what, printable(ring.ring), printable(ring.why));
 }
 
+/// What this host has of each ring: its segment, or those of its nodes; of one that is not here, its name.
+std::vector<std::string> segments_of(const std::vector<std::string>& rings) {
+    std::vector<std::string> segments;
+    for (const auto& ring : rings) {
+        const std::size_t before = segments.size();
+        for (const auto& found : rmem::Segment::list()) {
+            if (found == ring || found.substr(0, found.rfind('@')) == ring)
+                segments.push_back(found);
+        }
+        if (segments.size() == before) segments.push_back(ring);
+    }
+    return segments;
+}
+
 void clean(const CleanOptions& options) {
-    const auto names = options.rings.empty() ? rmem::Segment::list() : options.rings;
+    const auto names = options.rings.empty() ? rmem::Segment::list() : segments_of(options.rings);
     nlohmann::json report = nlohmann::json::array();
     std::string text;
     bool all_removed = true;

@@ -43,6 +43,33 @@ TEST(Clean, removes_a_ring_that_nobody_is_left_in) {
     EXPECT_FALSE(name.exists());
 }
 
+TEST(Clean, removes_all_nodes_that_this_host_has_of_a_ring) {
+    const RingName name, another;
+    RingConfig config = config_of(name);
+    config.link = LinkKind::udp;
+    for (const RingName* ring : {&name, &another}) {
+        config.name = ring->get();
+        Child maker([&] {
+            const auto first = Ring::open(config, Deadline::in(kDefaultJoinTimeoutNs), 0);
+            const auto second = Ring::open(config, Deadline::in(kDefaultJoinTimeoutNs), 1);
+            ::kill(::getpid(), SIGKILL);
+        });
+        ASSERT_EQ(maker.wait(), -SIGKILL);
+    }
+    ASSERT_TRUE(Segment::open(config.segment_name(1)));
+    const Ran ran = run_tool({"clean", name.get()});
+    EXPECT_EQ(ran.code, 0) << ran.out;
+    EXPECT_THAT(ran.out, HasSubstr("removed " + name.get() + "@0"));
+    EXPECT_THAT(ran.out, HasSubstr("removed " + name.get() + "@1"));
+    for (const unsigned node : {0U, 1U}) {
+        EXPECT_TRUE(Segment::open(config.segment_name(node))) << "another ring's";
+        config.name = name.get();
+        EXPECT_FALSE(Segment::open(config.segment_name(node)));
+        config.name = another.get();
+    }
+    EXPECT_EQ(run_tool({"clean", another.get()}).code, 0);
+}
+
 TEST(Clean, keeps_a_ring_with_a_live_member_and_says_why) {
     const RingName name;
     const auto ring = Ring::open(config_of(name), Deadline::in(kDefaultJoinTimeoutNs));
