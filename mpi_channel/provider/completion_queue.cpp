@@ -88,10 +88,9 @@ int control_queue(fid* fid, int command, void* argument) {
     return guarded([&] {
         CompletionQueue& queue = queue_of(reinterpret_cast<fid_cq*>(fid));
         const auto lock = queue.domain.lock();
-        const int descriptor = queue.wait_descriptor();
-        if (descriptor < 0) return -FI_ENOSYS;
-        *static_cast<int*>(argument) = descriptor;
-        return 0;
+        const auto descriptor = queue.descriptor();
+        if (descriptor) *static_cast<int*>(argument) = *descriptor;
+        return descriptor ? 0 : -FI_ENODATA;
     });
 }
 
@@ -260,6 +259,16 @@ ssize_t CompletionQueue::wait_and_read(void* buffer, std::size_t count, fi_addr_
         const timespec timeout{0, wait};
         ::ppoll(&polled, 1, &timeout, nullptr);
     }
+}
+
+std::optional<int> CompletionQueue::descriptor() {
+    const int own = wait_object_ == FI_WAIT_FD ? wait_descriptor() : -1;
+    return own < 0 ? std::nullopt : std::optional(own);
+}
+
+bool CompletionQueue::is_empty() {
+    progress();
+    return entries_.empty() && errors_.empty();
 }
 
 int CompletionQueue::wait_descriptor() {

@@ -84,6 +84,8 @@ int open_vector(fid_domain* domain, fi_av_attr* attributes, fid_av** vector, voi
 }
 
 int open_queue(fid_domain* domain, fi_cq_attr* attributes, fid_cq** queue, void* context) {
+    if (attributes->wait_obj == FI_WAIT_SET || attributes->wait_obj == FI_WAIT_MUTEX_COND)
+        return -FI_ENOSYS;
     return guarded([&] {
         *queue = new CompletionQueue(domain_of(domain), *attributes, context);
         return 0;

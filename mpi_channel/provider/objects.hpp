@@ -125,13 +125,17 @@ public:
     ssize_t read_error(fi_cq_err_entry& error);
     /// `timeout_ms` < 0: for ever.
     ssize_t wait_and_read(void* buffer, std::size_t count, fi_addr_t* sources, int timeout_ms);
-    int wait_descriptor();
+    /// To be polled, if it was asked for: readable when something may have come since the last look found nothing.
+    std::optional<int> descriptor();
+    /// Makes progress first.
+    bool is_empty();
     void wake() { woken_ = true; }
 
     Domain& domain;
 
 private:
     void* write(const Entry& entry, void* to) const;
+    int wait_descriptor();
 
     fi_cq_format format_;
     fi_wait_obj wait_object_;

@@ -159,6 +159,19 @@ int open_domain(fid_fabric*, fi_info* info, fid_domain** domain, void* context) 
     });
 }
 
+/// Before a program sleeps on a queue's descriptor: whether there is nothing to read yet.
+int try_wait(fid_fabric*, fid** objects, int count) {
+    return guarded([&] {
+        for (int i = 0; i < count; ++i) {
+            if (objects[i]->fclass != FI_CLASS_CQ) continue;
+            auto& queue = *static_cast<CompletionQueue*>(reinterpret_cast<fid_cq*>(objects[i]));
+            const auto lock = queue.domain.lock();
+            if (!queue.is_empty()) return -FI_EAGAIN;
+        }
+        return 0;
+    });
+}
+
 fi_ops fabric_fid_ops = [] {
     auto ops = unsupported<fi_ops>();
     ops.close = close_fabric;
@@ -168,6 +181,7 @@ fi_ops_fabric fabric_ops = [] {
     auto ops = unsupported<fi_ops_fabric>();
     ops.domain = open_domain;
     ops.eq_open = open_events;
+    ops.trywait = try_wait;
     return ops;
 }();
 
