@@ -265,3 +265,7 @@ const char* bbp_last_error(void) {
 }
 
 }  // extern "C"
+
+billboard::Endpoint* billboard::Endpoint::of_bbp_init() noexcept {
+    return current.any;
+}

@@ -73,8 +73,7 @@ std::unique_ptr<Endpoint> open_remote(const std::shared_ptr<rmem::Ring>& ring, r
 }
 
 /// In a simulated process the ring is its world's.
-std::unique_ptr<Endpoint> open_simulated(rmem::sim::Process& process) {
-    const Settings settings = Settings::read();
+std::unique_ptr<Endpoint> open_simulated(rmem::sim::Process& process, const Settings& settings) {
     check_region(process.world().ring(), settings);
     const std::int64_t patience =
         rmem::Environment::read().join_timeout_ns.value_or(rmem::kDefaultJoinTimeoutNs);
@@ -86,9 +85,13 @@ std::unique_ptr<Endpoint> open_simulated(rmem::sim::Process& process) {
 }  // namespace
 
 std::unique_ptr<Endpoint> Endpoint::open() {
-    if (rmem::sim::Process* process = rmem::sim::current_process()) return open_simulated(*process);
+    return open(Settings::read());
+}
+
+std::unique_ptr<Endpoint> Endpoint::open(const Settings& settings) {
+    if (rmem::sim::Process* process = rmem::sim::current_process())
+        return open_simulated(*process, settings);
     const rmem::Environment environment = rmem::Environment::read();
-    const Settings settings = Settings::read();
     const rmem::RingConfig config = ring_config(environment, settings);
     const rmem::Member member = environment.member(config);
     const Deadline deadline =

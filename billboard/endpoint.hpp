@@ -33,15 +33,21 @@ class RMEM_API Endpoint {
 public:
     /// Joins the ring of the environment and waits for the other ranks.
     static std::unique_ptr<Endpoint> open();
+    /// The same, with these instead of the environment's settings of the billboard.
+    static std::unique_ptr<Endpoint> open(const Settings& settings);
     /// Joins on a mapping that this process has already.
     static std::unique_ptr<Endpoint> open(std::shared_ptr<rmem::Ring> ring, rmem::Member member,
                                           const Settings& settings, Deadline deadline);
+    /// The one that bbp_init has opened in this process, or simulated program; null: none is open.
+    static Endpoint* of_bbp_init() noexcept;
     virtual ~Endpoint() = default;
     Endpoint(const Endpoint&) = delete;
     Endpoint& operator=(const Endpoint&) = delete;
 
     virtual unsigned rank() const noexcept = 0;
     virtual unsigned ranks() const noexcept = 0;
+    /// A message of so many bytes at most can be sent by a try call, composed and viewed.
+    virtual std::size_t partition_bytes() const noexcept = 0;
 
     // ---- Messages
     virtual int send(int dest, const void* buf, std::size_t len, Deadline deadline = {},

@@ -65,6 +65,7 @@ public:
 
     unsigned rank() const noexcept override { return me_; }
     unsigned ranks() const noexcept override { return ranks_; }
+    std::size_t partition_bytes() const noexcept override { return buffers_.data_bytes(); }
 
     [[gnu::always_inline]] int send(int dest, const void* buf, std::size_t len,
                                     Deadline deadline = {}, Class cls = Class::user) override {

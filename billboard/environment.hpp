@@ -19,6 +19,9 @@ enum class BarrierKind : std::uint32_t { arrival = 1, paper = 2 };
 struct Settings {
     BoardConfig board;
     BarrierKind barrier = BarrierKind::arrival;
+    /// Whether opening waits for the other ranks. If not, those that have not come yet are there and silent: what is
+    /// sent to them waits (BBP_EAGAIN).
+    bool awaits_others = true;
 
     RMEM_API static Settings read();
 };

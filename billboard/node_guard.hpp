@@ -25,6 +25,7 @@ public:
 
     unsigned rank() const noexcept override { return core_.rank(); }
     unsigned ranks() const noexcept override { return core_.ranks(); }
+    std::size_t partition_bytes() const noexcept override { return core_.partition_bytes(); }
 
     int send(int dest, const void* buf, std::size_t len, Deadline deadline, Class cls) override {
         return guarded([&] { return core_.send(dest, buf, len, deadline, cls); });

@@ -88,7 +88,7 @@ void EndpointCore<M, BoardOf>::join(Deadline deadline) {
     const int result = wait_for(deadline, [&]() -> int {
         if constexpr (requires { memory_.check_life(); }) memory_.check_life();
         for (unsigned s = 0; s < ranks_; ++s) refresh(s);
-        return all_joined() ? BBP_OK : BBP_EAGAIN;
+        return !settings_.awaits_others || all_joined() ? BBP_OK : BBP_EAGAIN;
     });
     if (result == BBP_OK) return;
     std::string missing;

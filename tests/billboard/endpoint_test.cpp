@@ -60,6 +60,26 @@ TEST(Endpoint, takes_no_time_and_less_as_passed_and_too_much_as_never) {
     EXPECT_TRUE(pair.sender->deadline_in(kMost).is_never());
 }
 
+TEST(Endpoint, that_does_not_await_the_others_sends_to_them_once_they_have_come) {
+    const rmem::test::RingName name;
+    const auto [ring, settings] = test::ring_of_two(name.get(), 4096);
+    Settings alone = settings;
+    alone.awaits_others = false;
+    const auto first = Endpoint::open(ring, {0, 0}, alone, test::patience());
+    EXPECT_EQ(first->send(1, "early", 6, Deadline::now()), BBP_EAGAIN);
+    EXPECT_EQ(first->probe(BBP_ANY, nullptr), BBP_EAGAIN);
+    EXPECT_EQ(first->probe(1, nullptr), BBP_EAGAIN) << "not yet here is not gone";
+    const auto second = Endpoint::open(ring, {1, 1}, alone, test::patience());
+    const Deadline end = test::patience();
+    while (first->send(1, "late", 5, Deadline::now()) == BBP_EAGAIN) {
+        second->available(BBP_ANY);
+        ASSERT_FALSE(end.passed(rmem::now_ns()));
+    }
+    char text[8] = {};
+    EXPECT_EQ(second->recv(0, text, sizeof text, nullptr, end), 0);
+    EXPECT_STREQ(text, "late");
+}
+
 TEST(Endpoint, on_a_simulated_link_counts_from_its_process_own_clock) {
     simulate([](rmem::sim::Process& process) {
         const auto endpoint = Endpoint::open();

@@ -22,22 +22,35 @@ struct EndpointPair {
     std::unique_ptr<Endpoint> sender, receiver;  ///< ranks 0 and 1
 };
 
-/// Link direct, layout inline, so many bytes of data partition. Each waits for the other to join.
-inline EndpointPair open_pair(const std::string& name, std::size_t data_bytes,
-                              std::int64_t bound_ns = 0) {
+struct RingOfTwo {
+    std::shared_ptr<rmem::Ring> ring;
     Settings settings;
-    settings.board = {Layout::inline_slots, data_bytes};
+};
+
+/// Link direct, layout inline, so many bytes of data partition.
+inline RingOfTwo ring_of_two(const std::string& name, std::size_t data_bytes,
+                             std::int64_t bound_ns = 0) {
+    RingOfTwo two;
+    two.settings.board = {Layout::inline_slots, data_bytes};
     rmem::RingConfig config;
     config.name = name;
     config.nodes = config.ranks = 2;
     config.user_bytes = 4096;
     config.bound_ns = bound_ns;
-    const Geometry geometry(config, settings.board);
+    const Geometry geometry(config, two.settings.board);
     config.system_bytes = geometry.region_bytes();
     config.system_hash = geometry.hash();
+    two.ring = rmem::Ring::open(config, patience());
+    return two;
+}
+
+/// Each waits for the other to join.
+inline EndpointPair open_pair(const std::string& name, std::size_t data_bytes,
+                              std::int64_t bound_ns = 0) {
+    const auto [ring, settings] = ring_of_two(name, data_bytes, bound_ns);
     EndpointPair pair;
-    pair.ring = rmem::Ring::open(config, patience());
-    std::thread other([&] {
+    pair.ring = ring;
+    std::thread other([&pair, settings = settings] {
         pair.receiver = Endpoint::open(pair.ring, {1, 1}, settings, patience());
     });
     pair.sender = Endpoint::open(pair.ring, {0, 0}, settings, patience());

@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+/// The channel interface: the seam between MPI and the billboard, as in the paper (§4) and in MPICH-1.
+///
+///     MPID_SendControl       send_control         a packet to a rank
+///     MPID_SendControlBlock  send_control_block   the same, of two parts: header and message
+///     MPID_RecvAnyControl    recv_any_control     the next packet of anybody
+///     MPID_ControlMsgAvail   control_msg_avail    whether there is one
+///     MPID_SendChannel       send_channel         bulk to a rank: bytes that a packet has announced
+///     MPID_RecvFromChannel   recv_from_channel    bulk of a rank
+///
+/// and what the paper added: mcast_control, a packet to several ranks by one post.
+///
+/// No call waits, unlike in 1999, where two ranks that sent to each other could wait for each other: what finds no room is
+/// BBP_EAGAIN, and nothing of it has been sent. What one rank sends to another comes in its order, packets and bulk alike: so
+/// after a packet that announces bulk the receiver takes that, with recv_from_channel, before anything else of that rank;
+/// recv_any_control says so (kBulk) when it meets it.
+///
+/// Errors: the billboard's codes; BBP_EPEER with `*from`'s or the receiver's death.
+/// Progress, thread safety: billboard/endpoint.hpp. The endpoint outlives the channel.
+
+#include "billboard/endpoint.hpp"
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+namespace mpi_channel {
+
+struct ChannelCounters {
+    std::uint64_t packets_sent = 0;
+    std::uint64_t packets_received = 0;
+    std::uint64_t bulk_sent = 0;      ///< pieces
+    std::uint64_t bulk_received = 0;  ///< pieces
+    std::uint64_t multicasts = 0;
+};
+
+class Channel {
+public:
+    using Bytes = std::span<const std::byte>;
+    /// recv_any_control: what comes next of `*from` is bulk.
+    static constexpr int kBulk = 1;
+
+    explicit Channel(billboard::Endpoint& endpoint);
+
+    unsigned rank() const noexcept { return endpoint_.rank(); }
+    unsigned ranks() const noexcept { return endpoint_.ranks(); }
+    /// The longest packet, header and message together.
+    std::size_t packet_most() const noexcept { return packet_most_; }
+
+    // ---- Packets
+    int send_control(Bytes packet, unsigned to) { return send_control_block(packet, {}, to); }
+    int send_control_block(Bytes header, Bytes message, unsigned to);
+    int mcast_control(Bytes header, Bytes message, std::span<const int> to);
+    /// It stays the caller's until the next call; BBP_EAGAIN: there is none.
+    int recv_any_control(Bytes* packet, unsigned* from);
+    bool control_msg_avail();
+    /// What a rank's next call would meet: BBP_OK, BBP_EAGAIN: nothing waits, BBP_EPEER: nothing waits, and it is dead or has left.
+    int ask_for(unsigned from);
+
+    // ---- Bulk
+    /// Some of it, from its beginning: how many bytes have left. The caller comes again with the rest.
+    int send_channel(Bytes bulk, unsigned to, std::size_t* sent);
+    /// Of so many bytes that `from` has announced. What comes of them is bulk.
+    void expect_bulk(unsigned from, std::size_t bytes) noexcept { bulk_due_[from] += bytes; }
+    /// The next piece, in the order in which it was sent; BBP_EAGAIN: nothing more has come yet. The rest of a piece that is
+    /// larger than the room comes with the next call.
+    int recv_from_channel(std::span<std::byte> room, unsigned from, std::size_t* size);
+
+    const ChannelCounters& counters() const noexcept { return counters_; }
+
+private:
+    Bytes joined(Bytes header, Bytes message);
+
+    /// A piece that has come and is not all taken.
+    struct Piece {
+        Bytes bytes;
+        const void* view = nullptr;
+    };
+
+    billboard::Endpoint& endpoint_;
+    std::size_t packet_most_;
+    std::size_t piece_most_;
+    std::vector<std::byte> out_;         ///< header and message, while they are sent
+    std::vector<std::byte> in_;          ///< a packet that has come
+    std::vector<std::size_t> bulk_due_;  ///< of each rank
+    std::vector<Piece> pieces_;          ///< of each rank
+    ChannelCounters counters_;
+};
+
+}  // namespace mpi_channel

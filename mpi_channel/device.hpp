@@ -1,0 +1,278 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+/// The MPI device: messages with tags between ranks, by packets over a transport (docs/design/mpi-channel.md has the protocols).
+///
+///     Device<Channel> device(channel, completions);
+///     device.receive({.from = 1, .tag = 7, .parts = {…}, .context = this});
+///     device.send({.to = 1, .tag = 7, .parts = {…}, .context = this});
+///     while (…not complete…) device.progress();
+///
+/// A request is over when its completion has been told: once, by Completions::completed(), from within any call; it calls no device. Until then
+/// its bytes are the device's. A send is over when its bytes have left the caller's memory (`after_match`: when their receive has been
+/// found). What is sent to one rank, tagged or not, is received in the order in which it was sent.
+///
+/// Progress: only in calls; no call waits. progress() takes what has come, whoever it is for, so that two ranks that send to each other
+/// never wait for each other; it also finds out who has died.
+/// Memory: unexpected messages of one sender take at most kCredit bytes, and one line for each that asks to be sent.
+/// Errors: Status. Requests end with `gone` when the other rank has died, left, or sent what no device sends. std::bad_alloc.
+/// Trust: packets are others' bytes. Thread safety: one thread at a time.
+/// Transport: see mpi_channel/channel.hpp for what it has and what it promises.
+
+#include "mpi_channel/matching.hpp"
+#include "mpi_channel/packets.hpp"
+#include "mpi_channel/parts.hpp"
+#include "mpi_channel/pool.hpp"
+
+#include <array>
+#include <deque>
+#include <memory>
+#include <optional>
+#include <span>
+#include <vector>
+
+namespace mpi_channel {
+
+/// Of one sender's messages, short and eager, that a receiver has not received yet; kCostBytes are added for each.
+inline constexpr std::size_t kCredit = std::size_t{1} << 20;
+inline constexpr std::size_t kCostBytes = 64;
+/// A message up to here leaves without a question, if there is credit.
+inline constexpr std::size_t kEagerMost = 64 * 1024;
+inline constexpr std::size_t kScratchBytes = 16 * 1024;
+
+enum class Status : std::uint8_t {
+    ok,
+    cut,        ///< the message was longer than the receive
+    gone,       ///< the other rank
+    cancelled,  ///< by cancel()
+};
+
+struct SendOrder {
+    unsigned to = 0;
+    std::uint64_t tag = 0;
+    bool untagged = false;
+    std::optional<std::uint32_t> data;  ///< a word for the receiver's completion
+    Parts parts;
+    bool copy = false;         ///< the bytes are the caller's again at once
+    bool after_match = false;  ///< over when its receive has been found, not before
+    bool silent = false;       ///< no completion, unless it fails
+    std::uint32_t mark = 0;    ///< the caller's: it comes back with the completion, as `context`
+    void* context = nullptr;
+};
+
+struct ReceiveOrder {
+    Source from = kAnySource;
+    std::uint64_t tag = 0;
+    std::uint64_t ignore = 0;
+    bool untagged = false;
+    Parts parts;
+    std::size_t least = 0;  ///< of several messages: mpi_channel/matching.hpp
+    std::uint32_t mark = 0;
+    void* context = nullptr;
+};
+
+struct Completion {
+    enum class Of : std::uint8_t { send, receive };
+    Of of = Of::send;
+    Status status = Status::ok;
+    bool untagged = false;
+    std::uint32_t mark = 0;
+    void* context = nullptr;
+    // Of a receive
+    Envelope envelope;  ///< the message's own length in `size`
+    std::optional<std::uint32_t> data;
+    std::size_t at = 0;  ///< where in the parts it begins
+    std::size_t bytes = 0;
+    bool last = true;  ///< the parts are the caller's again
+    bool of_several = false;
+    std::byte* buffer = nullptr;  ///< the first byte of the first part
+};
+
+class Completions {
+public:
+    virtual void completed(const Completion& completion) = 0;
+
+protected:
+    ~Completions() = default;
+};
+
+struct DeviceCounters {
+    std::uint64_t short_sent = 0, eager_sent = 0, rendezvous_sent = 0;
+    std::uint64_t unexpected = 0;     ///< messages that came before their receive
+    std::uint64_t out_of_credit = 0;  ///< of rendezvous_sent: shorter than kEagerMost
+    std::uint64_t broken = 0;         ///< ranks given up for what they sent
+};
+
+/// An unexpected message: what has come of it is in private memory.
+struct Unexpected : Message {
+    std::uint32_t number = 0;
+    bool untagged = false;
+    std::optional<std::uint32_t> data;
+    std::uint32_t send = 0;  ///< rendezvous: the sender's number
+    bool is_rendezvous = false;
+    std::vector<std::byte> bytes;
+    std::size_t come = 0;
+    void* delivery = nullptr;  ///< its receive was found while it was on its way
+    bool is_hopeless = false;  ///< the rest of it will never come
+};
+
+template <class Transport>
+class Device {
+public:
+    Device(Transport& transport, Completions& completions);
+    Device(const Device&) = delete;
+    Device& operator=(const Device&) = delete;
+
+    void send(const SendOrder& order);
+    void receive(const ReceiveOrder& order);
+    /// Of the first receive with this context that waits: it ends as `cancelled`. False: none waits.
+    bool cancel(void* context);
+
+    // ---- Messages that have come
+    /// The one that a receive would get; null: none.
+    Unexpected* peek(const Wanted& wanted, bool untagged);
+    Unexpected* claim(const Wanted& wanted, bool untagged);
+    /// A message claimed: into the order's parts, whatever else that asks for.
+    void receive_claimed(Unexpected& message, const ReceiveOrder& order);
+    /// The same, to nowhere, and nobody is told.
+    void discard(Unexpected& message);
+
+    /// False if nothing has come, left or ended.
+    bool progress();
+    /// Whether something is still to leave: who ends goes on until not.
+    bool has_backlog() const noexcept { return waiting_.size() != 0; }
+    std::size_t backlog(unsigned to) const noexcept { return others_[to].backlog.size(); }
+    bool is_gone(unsigned rank) const noexcept { return others_[rank].gone; }
+
+    const DeviceCounters& counters() const noexcept { return counters_; }
+
+private:
+    using Bytes = std::span<const std::byte>;
+
+    /// A send that has not left at once.
+    struct Send {
+        std::uint32_t number = 0;
+        SendOrder order;
+        std::size_t size = 0;
+        std::vector<std::byte> copy;
+        bool asked = false;  ///< REQUEST_SEND has left, or waits to
+    };
+    struct WaitingReceive : Receive {
+        std::uint32_t number = 0;
+        ReceiveOrder order;
+        unsigned on_their_way = 0;  ///< messages
+        bool over = false;          ///< takes no more
+        bool is_silent = false;
+    };
+    /// A message on its way into a receive.
+    struct Delivery {
+        std::uint32_t number = 0;
+        WaitingReceive* receive = nullptr;
+        Placement placement;
+        Envelope envelope;
+        std::optional<std::uint32_t> data;
+        std::size_t come = 0;
+        std::size_t cost = 0;     ///< of its credit
+        bool is_awaited = false;  ///< OK_TO_SEND has left, DATA not come
+    };
+    /// What is to leave, in the order of its rank: a packet, bulk of a send, or both.
+    struct Leaving {
+        Packet packet;
+        bool has_packet = false;  ///< it has not left yet
+        Send* send = nullptr;     ///< without a packet: it is still to choose its protocol
+        bool asks = false;        ///< the send is not over when this has left
+        std::size_t left = 0;     ///< bytes of the bulk
+    };
+    struct Other {
+        std::deque<Leaving> backlog;
+        std::size_t credit = kCredit;
+        std::size_t held = 0;  ///< of ours by its messages: received or not, and not yet given back
+        std::size_t owed = 0;  ///< the received ones of these
+        bool unreachable = false;
+        bool gone = false;
+        bool broken = false;
+        // Its bulk that is on its way
+        Delivery* delivery = nullptr;
+        Unexpected* kept = nullptr;
+        std::size_t bulk_left = 0;
+    };
+
+    Matcher& matcher(bool untagged) noexcept { return untagged ? untagged_ : tagged_; }
+
+    // -- Sending
+    bool send_at_once(const SendOrder& order, std::size_t size);
+    int put_packet(unsigned to, Packet& packet, Bytes message);
+    void enqueue(unsigned to, Leaving leaving);
+    void enqueue_packet(unsigned to, const Packet& packet, Send* bulk_of);
+    bool pump(unsigned to);
+    int leave(unsigned to, Leaving& leaving);
+    void begin(unsigned to, Leaving& leaving);
+    int leave_bulk(unsigned to, Leaving& leaving);
+    void end_send(Send& send, Status status);
+    void tell_sent(const SendOrder& order, Status status);
+    Packet packet_of(const SendOrder& order, PacketType type) const;
+
+    // -- Receiving
+    bool is_hopeless(Source from) const noexcept;
+    Completion completion_of(const WaitingReceive& receive, Status status) const;
+    void end_receive(WaitingReceive& receive, Status status);
+    void end_receives_from(Source from);
+    Delivery& deliver(WaitingReceive& receive, const Placement& placement, const Envelope& envelope,
+                      std::optional<std::uint32_t> data);
+    void hand_over(Unexpected& message, WaitingReceive& receive, const Placement& placement);
+    void accept(unsigned from, std::uint32_t send, Delivery& delivery);
+    void end_kept(Unexpected& message, Delivery& delivery);
+    void end_delivery(Delivery& delivery, Status status);
+    void give_back(unsigned to, std::size_t bytes);
+
+    // -- What comes
+    bool take_one();
+    void take_packet(unsigned from, Bytes bytes);
+    void on_packet(unsigned from, Bytes bytes);
+    bool on_message(unsigned from, const Packet& packet, Bytes bytes);
+    Unexpected& keep(unsigned from, const Packet& packet);
+    void on_request(unsigned from, const Packet& packet);
+    bool on_ok_to_send(unsigned from, const Packet& packet);
+    bool on_data(unsigned from, const Packet& packet);
+    void begin_bulk(unsigned from, Delivery* delivery, Unexpected* kept, std::size_t size);
+    void on_bulk(unsigned from);
+    std::span<std::byte> room_for_bulk(Other& other);
+    void end_bulk(Other& other);
+    static std::size_t cost_of(std::size_t size) noexcept { return size + kCostBytes; }
+
+    // -- Deaths
+    void look_for_the_dead();
+    void stop_sending(unsigned to);
+    void lose(unsigned rank);
+    void break_off(unsigned rank);
+
+    Transport& transport_;
+    Completions& completions_;
+    Matcher tagged_, untagged_;
+    std::vector<Other> others_;
+    std::vector<unsigned> waiting_;  ///< ranks with a backlog
+    Pool<Send> sends_;
+    Pool<WaitingReceive> receives_;
+    Pool<Delivery> deliveries_;
+    Pool<Unexpected> messages_;
+    std::vector<std::byte> scratch_;
+    unsigned gone_ = 0;  ///< ranks
+    unsigned empty_polls_ = 0;
+    unsigned next_look_ = 0;
+    DeviceCounters counters_;
+};
+
+template <class T>
+Device<T>::Device(T& transport, Completions& completions)
+    : transport_(transport),
+      completions_(completions),
+      tagged_(transport.ranks()),
+      untagged_(transport.ranks()),
+      others_(transport.ranks()),
+      scratch_(std::max(kScratchBytes, transport.packet_most())) {}
+
+}  // namespace mpi_channel
+
+#include "mpi_channel/detail/progress.hpp"
+#include "mpi_channel/detail/receiving.hpp"
+#include "mpi_channel/detail/sending.hpp"

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+/// Objects that are taken and given back, with numbers that others may name them by.
+///
+/// An object stays where it is. Its number is told to another rank, which sends it back: find() takes any number, and knows one
+/// whose object has been given back. In the steady state nothing is allocated.
+/// T has a member `std::uint32_t number`, the pool's own.
+/// Thread safety: one thread at a time. Errors: take() throws std::bad_alloc, and std::length_error beyond kMost.
+
+#include <cstdint>
+#include <deque>
+#include <stdexcept>
+#include <vector>
+
+namespace mpi_channel {
+
+template <class T>
+class Pool {
+public:
+    static constexpr std::uint32_t kMost = std::uint32_t{1} << 20;
+
+    /// As a new one.
+    T& take() {
+        if (free_.empty()) {
+            if (all_.size() == kMost) throw std::length_error("too many requests are under way");
+            free_.reserve(all_.size() + 1);  // so that give() allocates nothing
+            all_.emplace_back();
+            all_.back().object.number = static_cast<std::uint32_t>(all_.size() - 1);
+            free_.push_back(&all_.back());
+        }
+        Place& place = *free_.back();
+        free_.pop_back();
+        const std::uint32_t number = place.object.number + kMost;  // the next life of this place
+        place.object = T();
+        place.object.number = number;
+        place.taken = true;
+        return place.object;
+    }
+    void give(T& object) {
+        Place& place = all_[object.number % kMost];
+        place.taken = false;
+        free_.push_back(&place);
+    }
+    T* find(std::uint32_t number) {
+        const std::uint32_t index = number % kMost;
+        if (index >= all_.size()) return nullptr;
+        Place& place = all_[index];
+        return place.taken && place.object.number == number ? &place.object : nullptr;
+    }
+    template <class Look>
+    void for_each(Look&& look) {
+        for (Place& place : all_) {
+            if (place.taken) look(place.object);
+        }
+    }
+    std::size_t taken() const noexcept { return all_.size() - free_.size(); }
+
+private:
+    struct Place {
+        T object;
+        bool taken = false;
+    };
+    std::deque<Place> all_;
+    std::vector<Place*> free_;
+};
+
+}  // namespace mpi_channel

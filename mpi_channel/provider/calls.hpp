@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+/// libfabric's many ways to put a send or a receive, as one EndpointObject::Call each.
+
+#include <rdma/fi_endpoint.h>
+#include <rdma/fi_tagged.h>
+
+#include <cstdint>
+
+namespace mpi_channel::provider {
+
+/// Of a call: fi_inject, whose success nobody hears of. (A bit that libfabric keeps for its own.)
+inline constexpr std::uint64_t kNeverTold = std::uint64_t{1} << 63;
+
+fi_ops_msg& message_calls();
+fi_ops_tagged& tagged_calls();
+
+}  // namespace mpi_channel::provider

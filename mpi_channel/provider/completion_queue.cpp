@@ -1,0 +1,311 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Completion queues and counters: what is read of an endpoint, and what makes it go on.
+#include "mpi_channel/provider/objects.hpp"
+#include "mpi_channel/provider/unsupported.hpp"
+#include "rmem/clock.hpp"
+
+#include <poll.h>
+#include <sched.h>
+
+#include <algorithm>
+#include <cstring>
+
+namespace mpi_channel::provider {
+
+namespace {
+
+/// MPI reads queues without end: where ranks share a processor another one gets it after so many reads in vain.
+constexpr unsigned kEmptyReads = 64;
+/// Who waits looks so often, and then sleeps until something comes, or so long.
+constexpr unsigned kLooks = 1000;
+constexpr std::int64_t kSleepNs = 1'000'000;
+
+CompletionQueue& queue_of(fid_cq* queue) {
+    return *static_cast<CompletionQueue*>(queue);
+}
+Counter& counter_of(fid_cntr* counter) {
+    return *static_cast<Counter*>(counter);
+}
+
+std::int64_t end_of(int timeout_ms) {
+    return timeout_ms < 0 ? std::numeric_limits<std::int64_t>::max()
+                          : rmem::now_ns() + std::int64_t{timeout_ms} * 1'000'000;
+}
+
+// ---- Queues
+
+ssize_t read(fid_cq* queue, void* buffer, std::size_t count) {
+    return guarded([&] {
+        const auto lock = queue_of(queue).domain.lock();
+        return queue_of(queue).read(buffer, count, nullptr);
+    });
+}
+
+ssize_t read_from(fid_cq* queue, void* buffer, std::size_t count, fi_addr_t* sources) {
+    return guarded([&] {
+        const auto lock = queue_of(queue).domain.lock();
+        return queue_of(queue).read(buffer, count, sources);
+    });
+}
+
+ssize_t read_error(fid_cq* queue, fi_cq_err_entry* error, std::uint64_t) {
+    const auto lock = queue_of(queue).domain.lock();
+    return queue_of(queue).read_error(*error);
+}
+
+ssize_t wait_read(fid_cq* queue, void* buffer, std::size_t count, const void*, int timeout) {
+    return guarded([&] { return queue_of(queue).wait_and_read(buffer, count, nullptr, timeout); });
+}
+
+ssize_t wait_read_from(fid_cq* queue, void* buffer, std::size_t count, fi_addr_t* sources,
+                       const void*, int timeout) {
+    return guarded([&] { return queue_of(queue).wait_and_read(buffer, count, sources, timeout); });
+}
+
+int signal(fid_cq* queue) {
+    const auto lock = queue_of(queue).domain.lock();
+    queue_of(queue).wake();
+    return 0;
+}
+
+const char* describe_error(fid_cq*, int error, const void*, char* to, std::size_t size) {
+    const char* text = ::fi_strerror(error);
+    if (to != nullptr && size != 0) {
+        std::strncpy(to, text, size - 1);
+        to[size - 1] = '\0';
+    }
+    return text;
+}
+
+int close_queue(fid* fid) {
+    delete &queue_of(reinterpret_cast<fid_cq*>(fid));
+    return 0;
+}
+
+int control_queue(fid* fid, int command, void* argument) {
+    if (command != FI_GETWAIT) return -FI_ENOSYS;
+    return guarded([&] {
+        CompletionQueue& queue = queue_of(reinterpret_cast<fid_cq*>(fid));
+        const auto lock = queue.domain.lock();
+        const auto descriptor = queue.descriptor();
+        if (descriptor) *static_cast<int*>(argument) = *descriptor;
+        return descriptor ? 0 : -FI_ENODATA;
+    });
+}
+
+fi_ops queue_fid_ops = [] {
+    auto ops = unsupported<fi_ops>();
+    ops.close = close_queue;
+    ops.control = control_queue;
+    return ops;
+}();
+fi_ops_cq queue_ops = [] {
+    auto ops = unsupported<fi_ops_cq>();
+    ops.read = read;
+    ops.readfrom = read_from;
+    ops.readerr = read_error;
+    ops.sread = wait_read;
+    ops.sreadfrom = wait_read_from;
+    ops.signal = signal;
+    ops.strerror = describe_error;
+    return ops;
+}();
+
+// ---- Counters
+
+std::uint64_t counted(fid_cntr* counter) {
+    return guarded([&] {
+        const auto lock = counter_of(counter).domain.lock();
+        counter_of(counter).progress();
+        return counter_of(counter).value;
+    });
+}
+
+std::uint64_t counted_errors(fid_cntr* counter) {
+    const auto lock = counter_of(counter).domain.lock();
+    return counter_of(counter).errors;
+}
+
+template <std::uint64_t Counter::*Which>
+int add(fid_cntr* counter, std::uint64_t value) {
+    const auto lock = counter_of(counter).domain.lock();
+    counter_of(counter).*Which += value;
+    return 0;
+}
+
+template <std::uint64_t Counter::*Which>
+int set(fid_cntr* counter, std::uint64_t value) {
+    const auto lock = counter_of(counter).domain.lock();
+    counter_of(counter).*Which = value;
+    return 0;
+}
+
+int wait_counter(fid_cntr* counter, std::uint64_t threshold, int timeout) {
+    return guarded([&] { return counter_of(counter).wait(threshold, timeout); });
+}
+
+int close_counter(fid* fid) {
+    delete &counter_of(reinterpret_cast<fid_cntr*>(fid));
+    return 0;
+}
+
+fi_ops counter_fid_ops = [] {
+    auto ops = unsupported<fi_ops>();
+    ops.close = close_counter;
+    return ops;
+}();
+fi_ops_cntr counter_ops = [] {
+    auto ops = unsupported<fi_ops_cntr>();
+    ops.read = counted;
+    ops.readerr = counted_errors;
+    ops.add = add<&Counter::value>;
+    ops.set = set<&Counter::value>;
+    ops.wait = wait_counter;
+    ops.adderr = add<&Counter::errors>;
+    ops.seterr = set<&Counter::errors>;
+    return ops;
+}();
+
+bool progress_all(const std::vector<EndpointObject*>& endpoints) {
+    bool any = false;
+    for (EndpointObject* endpoint : endpoints) any |= endpoint->progress();
+    return any;
+}
+
+void attach_to(std::vector<EndpointObject*>& endpoints, EndpointObject& endpoint) {
+    if (std::find(endpoints.begin(), endpoints.end(), &endpoint) == endpoints.end())
+        endpoints.push_back(&endpoint);
+}
+
+std::size_t size_of(fi_cq_format format) {
+    switch (format) {
+        case FI_CQ_FORMAT_MSG: return sizeof(fi_cq_msg_entry);
+        case FI_CQ_FORMAT_DATA: return sizeof(fi_cq_data_entry);
+        case FI_CQ_FORMAT_TAGGED: return sizeof(fi_cq_tagged_entry);
+        default: return sizeof(fi_cq_entry);
+    }
+}
+
+}  // namespace
+
+// ---- CompletionQueue
+
+CompletionQueue::CompletionQueue(Domain& its_domain, const fi_cq_attr& attributes, void* context)
+    : fid_cq{{FI_CLASS_CQ, context, &queue_fid_ops}, &queue_ops},
+      domain(its_domain),
+      format_(attributes.format),
+      wait_object_(attributes.wait_obj) {
+    ++domain.users;
+}
+
+void CompletionQueue::attach(EndpointObject& endpoint) {
+    attach_to(endpoints_, endpoint);
+}
+void CompletionQueue::detach(EndpointObject& endpoint) {
+    std::erase(endpoints_, &endpoint);
+}
+
+void CompletionQueue::progress() {
+    if (progress_all(endpoints_)) {
+        empty_reads_ = 0;
+    } else if (++empty_reads_ % kEmptyReads == 0) {
+        ::sched_yield();
+    }
+}
+
+/// The structures of the formats begin alike.
+void* CompletionQueue::write(const Entry& entry, void* to) const {
+    std::memcpy(to, &entry.entry, size_of(format_));
+    return static_cast<std::byte*>(to) + size_of(format_);
+}
+
+ssize_t CompletionQueue::read(void* buffer, std::size_t count, fi_addr_t* sources) {
+    if (entries_.empty()) progress();
+    if (entries_.empty()) return errors_.empty() ? -FI_EAGAIN : -FI_EAVAIL;
+    std::size_t taken = 0;
+    for (; taken < count && !entries_.empty(); ++taken) {
+        buffer = write(entries_.front(), buffer);
+        if (sources != nullptr) sources[taken] = entries_.front().source;
+        entries_.pop_front();
+    }
+    return static_cast<ssize_t>(taken);
+}
+
+ssize_t CompletionQueue::read_error(fi_cq_err_entry& error) {
+    if (errors_.empty()) return -FI_EAGAIN;
+    error = errors_.front();
+    errors_.pop_front();
+    return 1;
+}
+
+ssize_t CompletionQueue::wait_and_read(void* buffer, std::size_t count, fi_addr_t* sources,
+                                       int timeout_ms) {
+    const std::int64_t end = end_of(timeout_ms);
+    for (unsigned looks = 0;; ++looks) {
+        int descriptor = -1;
+        {
+            const auto lock = domain.lock();
+            const ssize_t result = read(buffer, count, sources);
+            if (result != -FI_EAGAIN) return result;
+            if (std::exchange(woken_, false)) return -FI_EAGAIN;
+            if (looks % kLooks == kLooks - 1) descriptor = wait_descriptor();
+        }
+        const std::int64_t now = rmem::now_ns();
+        if (now >= end) return -FI_EAGAIN;
+        if (descriptor < 0) continue;
+        pollfd polled{descriptor, POLLIN, 0};
+        const std::int64_t wait = std::min(kSleepNs, end - now);
+        const timespec timeout{0, wait};
+        ::ppoll(&polled, 1, &timeout, nullptr);
+    }
+}
+
+std::optional<int> CompletionQueue::descriptor() {
+    const int own = wait_object_ == FI_WAIT_FD ? wait_descriptor() : -1;
+    return own < 0 ? std::nullopt : std::optional(own);
+}
+
+bool CompletionQueue::is_empty() {
+    progress();
+    return entries_.empty() && errors_.empty();
+}
+
+int CompletionQueue::wait_descriptor() {
+    return endpoints_.empty() ? -1 : endpoints_.front()->wait_descriptor();
+}
+
+// ---- Counter
+
+Counter::Counter(Domain& its_domain, void* context)
+    : fid_cntr{{FI_CLASS_CNTR, context, &counter_fid_ops}, &counter_ops}, domain(its_domain) {
+    ++domain.users;
+}
+
+void Counter::attach(EndpointObject& endpoint) {
+    attach_to(endpoints_, endpoint);
+}
+void Counter::detach(EndpointObject& endpoint) {
+    std::erase(endpoints_, &endpoint);
+}
+
+void Counter::progress() {
+    progress_all(endpoints_);
+}
+
+int Counter::wait(std::uint64_t threshold, int timeout_ms) {
+    const std::int64_t end = end_of(timeout_ms);
+    const std::uint64_t errors_before = errors;
+    for (;;) {
+        {
+            const auto lock = domain.lock();
+            progress();
+            if (value >= threshold) return 0;
+            if (errors != errors_before) return -FI_EAVAIL;
+        }
+        if (rmem::now_ns() >= end) return -FI_ETIMEDOUT;
+        ::sched_yield();
+    }
+}
+
+}  // namespace mpi_channel::provider

@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A domain, and its address vectors.
+#include "mpi_channel/provider/objects.hpp"
+#include "mpi_channel/provider/unsupported.hpp"
+
+#include <fmt/format.h>
+
+#include <cstring>
+
+namespace mpi_channel::provider {
+
+namespace {
+
+Domain& domain_of(fid_domain* domain) {
+    return *static_cast<Domain*>(domain);
+}
+AddressVector& vector_of(fid_av* vector) {
+    return *static_cast<AddressVector*>(vector);
+}
+
+// ---- Address vectors
+
+int insert(fid_av* vector, const void* addresses, std::size_t count, fi_addr_t* indices,
+           std::uint64_t, void*) {
+    return guarded([&] {
+        const auto lock = vector_of(vector).domain.lock();
+        return vector_of(vector).insert(addresses, count, indices);
+    });
+}
+
+/// Indices stay what they are; a removed one cannot be told from others, and is not used again.
+int remove(fid_av*, fi_addr_t*, std::size_t, std::uint64_t) {
+    return 0;
+}
+
+int lookup(fid_av* vector, fi_addr_t address, void* to, std::size_t* size) {
+    const auto lock = vector_of(vector).domain.lock();
+    const RankAddress* found = vector_of(vector).find(address);
+    if (found == nullptr) return -FI_EINVAL;
+    std::memcpy(to, found, std::min(*size, sizeof *found));
+    *size = sizeof *found;
+    return 0;
+}
+
+const char* describe(fid_av*, const void* address, char* to, std::size_t* size) {
+    RankAddress rank;
+    std::memcpy(&rank, address, sizeof rank);
+    const auto result =
+        fmt::format_to_n(to, *size == 0 ? 0 : *size - 1, "bbp://{:016x}/{}", rank.ring, rank.rank);
+    if (*size != 0) *result.out = '\0';
+    *size = result.size + 1;
+    return to;
+}
+
+int close_vector(fid* fid) {
+    delete &vector_of(reinterpret_cast<fid_av*>(fid));
+    return 0;
+}
+
+fi_ops vector_fid_ops = [] {
+    auto ops = unsupported<fi_ops>();
+    ops.close = close_vector;
+    return ops;
+}();
+fi_ops_av vector_ops = [] {
+    auto ops = unsupported<fi_ops_av>();
+    ops.insert = insert;
+    ops.remove = remove;
+    ops.lookup = lookup;
+    ops.straddr = describe;
+    return ops;
+}();
+
+// ---- Domains
+
+/// One that others share by its name is not offered.
+int open_vector(fid_domain* domain, fi_av_attr* attributes, fid_av** vector, void* context) {
+    if (attributes != nullptr && attributes->name != nullptr) return -FI_ENOSYS;
+    return guarded([&] {
+        *vector = new AddressVector(domain_of(domain), context);
+        return 0;
+    });
+}
+
+int open_queue(fid_domain* domain, fi_cq_attr* attributes, fid_cq** queue, void* context) {
+    if (attributes->wait_obj == FI_WAIT_SET || attributes->wait_obj == FI_WAIT_MUTEX_COND)
+        return -FI_ENOSYS;
+    return guarded([&] {
+        *queue = new CompletionQueue(domain_of(domain), *attributes, context);
+        return 0;
+    });
+}
+
+int open_counter(fid_domain* domain, fi_cntr_attr*, fid_cntr** counter, void* context) {
+    return guarded([&] {
+        *counter = new Counter(domain_of(domain), context);
+        return 0;
+    });
+}
+
+int open_endpoint(fid_domain* domain, fi_info* info, fid_ep** endpoint, void* context) {
+    return guarded([&] {
+        *endpoint = new EndpointObject(domain_of(domain), *info, context);
+        return 0;
+    });
+}
+
+int close_domain(fid* fid) {
+    Domain& domain = domain_of(reinterpret_cast<fid_domain*>(fid));
+    if (domain.users != 0) return -FI_EBUSY;
+    delete &domain;
+    return 0;
+}
+
+fi_ops domain_fid_ops = [] {
+    auto ops = unsupported<fi_ops>();
+    ops.close = close_domain;
+    return ops;
+}();
+fi_ops_domain domain_ops = [] {
+    auto ops = unsupported<fi_ops_domain>();
+    ops.av_open = open_vector;
+    ops.cq_open = open_queue;
+    ops.cntr_open = open_counter;
+    ops.endpoint = open_endpoint;
+    return ops;
+}();
+fi_ops_mr memory_ops = unsupported<fi_ops_mr>();
+
+}  // namespace
+
+Domain::Domain(fi_info& info, void* context)
+    : fid_domain{{FI_CLASS_DOMAIN, context, &domain_fid_ops}, &domain_ops, &memory_ops},
+      is_shared_(info.domain_attr != nullptr && info.domain_attr->threading == FI_THREAD_SAFE) {}
+
+AddressVector::AddressVector(Domain& its_domain, void* context)
+    : fid_av{{FI_CLASS_AV, context, &vector_fid_ops}, &vector_ops}, domain(its_domain) {
+    ++domain.users;
+}
+
+int AddressVector::insert(const void* addresses, std::size_t count, fi_addr_t* indices) {
+    int inserted = 0;
+    for (std::size_t i = 0; i < count; ++i) {
+        RankAddress address;
+        std::memcpy(&address, static_cast<const std::byte*>(addresses) + i * sizeof address,
+                    sizeof address);
+        const bool is_good = address.rank < rmem::kMaxRanks && address.zero == 0;
+        const fi_addr_t index = ranks_.size();
+        if (is_good) {
+            ranks_.push_back(address);
+            if (address.rank >= addresses_.size())
+                addresses_.resize(address.rank + 1, FI_ADDR_NOTAVAIL);
+            addresses_[address.rank] = index;
+            ++inserted;
+        }
+        if (indices != nullptr) indices[i] = is_good ? index : FI_ADDR_NOTAVAIL;
+    }
+    return inserted;
+}
+
+}  // namespace mpi_channel::provider

@@ -1,0 +1,366 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// An endpoint: a rank's device below, completion queues and counters above.
+#include "mpi_channel/provider/calls.hpp"
+#include "mpi_channel/provider/objects.hpp"
+#include "mpi_channel/provider/unsupported.hpp"
+#include "rmem/clock.hpp"
+#include "rmem/config.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+#include <functional>
+
+namespace mpi_channel::provider {
+
+namespace {
+
+/// What has not left when the endpoint is closed has so long.
+constexpr std::int64_t kDrainNs = 10'000'000'000;
+
+/// What a request carries to its completion.
+constexpr std::uint32_t kTold = 1;  ///< in a queue, even without an error
+constexpr std::uint32_t kCounted = 2;
+
+EndpointObject& endpoint_of(struct fid* fid) {
+    return *static_cast<EndpointObject*>(reinterpret_cast<fid_ep*>(fid));
+}
+
+int close_endpoint(struct fid* fid) {
+    delete &endpoint_of(fid);
+    return 0;
+}
+
+int bind_endpoint(struct fid* fid, struct fid* other, std::uint64_t flags) {
+    return endpoint_of(fid).bind(other, flags);
+}
+
+int control_endpoint(struct fid* fid, int command, void*) {
+    if (command != FI_ENABLE) return -FI_ENOSYS;
+    return guarded([&] { return endpoint_of(fid).enable(); });
+}
+
+ssize_t cancel_call(struct fid* fid, void* context) {
+    return guarded([&] {
+        const auto lock = endpoint_of(fid).domain.lock();
+        return endpoint_of(fid).cancel(context);
+    });
+}
+
+int get_option(struct fid* fid, int level, int name, void* value, std::size_t* size) {
+    return level == FI_OPT_ENDPOINT ? endpoint_of(fid).option(name, value, size) : -FI_ENOPROTOOPT;
+}
+
+int set_option(struct fid* fid, int level, int name, const void* value, std::size_t size) {
+    return level == FI_OPT_ENDPOINT ? endpoint_of(fid).set_option(name, value, size)
+                                    : -FI_ENOPROTOOPT;
+}
+
+int get_name(struct fid* fid, void* address, std::size_t* size) {
+    return guarded([&] { return endpoint_of(fid).name(address, size); });
+}
+
+fi_ops endpoint_fid_ops = [] {
+    auto ops = unsupported<fi_ops>();
+    ops.close = close_endpoint;
+    ops.bind = bind_endpoint;
+    ops.control = control_endpoint;
+    return ops;
+}();
+fi_ops_ep endpoint_ops = [] {
+    auto ops = unsupported<fi_ops_ep>();
+    ops.cancel = cancel_call;
+    ops.getopt = get_option;
+    ops.setopt = set_option;
+    return ops;
+}();
+fi_ops_cm name_ops = [] {
+    auto ops = unsupported<fi_ops_cm>();
+    ops.getname = get_name;
+    return ops;
+}();
+
+Parts parts_of(const iovec* iov, std::size_t count) {
+    return {iov, iov + count};
+}
+
+}  // namespace
+
+EndpointObject::EndpointObject(Domain& its_domain, const fi_info& info, void* context)
+    : fid_ep{{FI_CLASS_EP, context, &endpoint_fid_ops},
+             &endpoint_ops,
+             &name_ops,
+             &message_calls(),
+             nullptr,
+             &tagged_calls(),
+             nullptr,
+             nullptr},
+      domain(its_domain),
+      is_directed_((info.caps & FI_DIRECTED_RECV) != 0) {
+    if (info.tx_attr != nullptr) sends_.flags = info.tx_attr->op_flags;
+    if (info.rx_attr != nullptr) receives_.flags = info.rx_attr->op_flags;
+    ++domain.users;
+}
+
+EndpointObject::~EndpointObject() {
+    const auto lock = domain.lock();
+    drain();
+    show_counters();
+    for (Told* told : {&sends_, &receives_}) {
+        if (told->queue != nullptr) told->queue->detach(*this);
+        if (told->counter != nullptr) told->counter->detach(*this);
+    }
+    --domain.users;
+}
+
+/// Else what was sent last would be lost.
+void EndpointObject::drain() {
+    const std::int64_t end = rmem::now_ns() + kDrainNs;
+    while (device_ != nullptr && device_->has_backlog() && rmem::now_ns() < end)
+        device_->progress();
+}
+
+/// That traffic has gone over the ring: FI_LOG_LEVEL=info.
+void EndpointObject::show_counters() const {
+    if (channel_ == nullptr) return;
+    const ChannelCounters& sent = channel_->counters();
+    const DeviceCounters& device = device_->counters();
+    const std::string text = fmt::format(
+        "rank {}: {} packets sent, {} received, {} and {} pieces of bulk, {} multicasts; {} short, "
+        "{} eager, {} "
+        "rendezvous messages sent, {} unexpected",
+        endpoint_->rank(), sent.packets_sent, sent.packets_received, sent.bulk_sent,
+        sent.bulk_received, sent.multicasts, device.short_sent, device.eager_sent,
+        device.rendezvous_sent, device.unexpected);
+    FI_INFO(&provider, FI_LOG_EP_DATA, "%s\n", text.c_str());
+}
+
+int EndpointObject::bind(struct fid* other, std::uint64_t flags) {
+    if (other->fclass == FI_CLASS_AV) {
+        addresses_ = static_cast<AddressVector*>(reinterpret_cast<fid_av*>(other));
+        return 0;
+    }
+    const auto each_told = [&](auto&& bind_one) {
+        if ((flags & (FI_TRANSMIT | FI_SEND)) != 0) bind_one(sends_);
+        if ((flags & FI_RECV) != 0) bind_one(receives_);
+        return 0;
+    };
+    if (other->fclass == FI_CLASS_CQ) {
+        auto* queue = static_cast<CompletionQueue*>(reinterpret_cast<fid_cq*>(other));
+        queue->attach(*this);
+        return each_told([&](Told& told) {
+            told.queue = queue;
+            told.selective = (flags & FI_SELECTIVE_COMPLETION) != 0;
+        });
+    }
+    if (other->fclass == FI_CLASS_CNTR) {
+        auto* counter = static_cast<Counter*>(reinterpret_cast<fid_cntr*>(other));
+        counter->attach(*this);
+        return each_told([&](Told& told) { told.counter = counter; });
+    }
+    return other->fclass == FI_CLASS_EQ ? 0 : -FI_EINVAL;
+}
+
+int EndpointObject::enable() {
+    if (device_ != nullptr) return 0;
+    if (addresses_ == nullptr) return -FI_ENOAV;
+    // Some programs want this one's name before the others start.
+    auto settings = billboard::Settings::read();
+    settings.awaits_others = false;
+    endpoint_ = billboard::Endpoint::open(settings);
+    ring_ = std::hash<std::string>()(rmem::Environment::read().ring_config().name);
+    channel_ = std::make_unique<Channel>(*endpoint_);
+    Completions& own = *this;
+    device_ = std::make_unique<Device<Channel>>(*channel_, own);
+    return 0;
+}
+
+int EndpointObject::name(void* address, std::size_t* size) const {
+    if (endpoint_ == nullptr) return -FI_EOPBADSTATE;
+    const RankAddress own{ring_, endpoint_->rank(), 0};
+    const std::size_t room = std::exchange(*size, sizeof own);
+    if (room < sizeof own) return -FI_ETOOSMALL;
+    std::memcpy(address, &own, sizeof own);
+    return 0;
+}
+
+int EndpointObject::set_option(int option_name, const void* value, std::size_t size) {
+    if (option_name != FI_OPT_MIN_MULTI_RECV) return -FI_ENOPROTOOPT;
+    if (size != sizeof least_) return -FI_EINVAL;
+    std::memcpy(&least_, value, sizeof least_);
+    least_ = std::max<std::size_t>(least_, 1);
+    return 0;
+}
+
+int EndpointObject::option(int option_name, void* value, std::size_t* size) const {
+    if (option_name != FI_OPT_MIN_MULTI_RECV) return -FI_ENOPROTOOPT;
+    if (*size < sizeof least_) return -FI_ETOOSMALL;
+    std::memcpy(value, &least_, sizeof least_);
+    *size = sizeof least_;
+    return 0;
+}
+
+// ---- Calls
+
+ssize_t EndpointObject::send(const Call& call) {
+    const auto to = addresses_->rank_of(call.address);
+    if (device_ == nullptr || !to || *to >= channel_->ranks()) return -FI_EINVAL;
+    if (device_->backlog(*to) >= kBacklogMost) {
+        device_->progress();
+        return -FI_EAGAIN;
+    }
+    const bool is_inject = (call.flags & FI_INJECT) != 0;
+    SendOrder order;
+    order.to = *to;
+    order.tag = call.tag;
+    order.untagged = call.untagged;
+    if (call.data) order.data = static_cast<std::uint32_t>(*call.data);
+    order.parts = parts_of(call.iov, call.count);
+    order.copy = is_inject;
+    order.after_match = (call.flags & FI_MATCH_COMPLETE) != 0;
+    order.context = call.context;
+    order.mark = !sends_.selective || (call.flags & FI_COMPLETION) != 0 ? kTold : 0;
+    if ((call.flags & kNeverTold) != 0) order.mark = 0;
+    if (sends_.counter != nullptr) order.mark |= kCounted;
+    order.silent = order.mark == 0;
+    device_->send(order);
+    return 0;
+}
+
+ReceiveOrder EndpointObject::order_of(const Call& call, Source from) const {
+    ReceiveOrder order;
+    order.from = from;
+    order.tag = call.tag;
+    order.ignore = call.ignore;
+    order.untagged = call.untagged;
+    order.parts = parts_of(call.iov, call.count);
+    if ((call.flags & FI_MULTI_RECV) != 0) order.least = least_;
+    order.context = call.context;
+    order.mark = kCounted;
+    if (!receives_.selective || (call.flags & FI_COMPLETION) != 0) order.mark |= kTold;
+    return order;
+}
+
+ssize_t EndpointObject::receive(const Call& call) {
+    if (device_ == nullptr) return -FI_EOPBADSTATE;
+    Source from = kAnySource;
+    if (is_directed_ && call.address != FI_ADDR_UNSPEC) {
+        const auto rank = addresses_->rank_of(call.address);
+        if (!rank || *rank >= channel_->ranks()) return -FI_EINVAL;
+        from = *rank;
+    }
+    if ((call.flags & FI_PEEK) != 0) return peek(call, from);
+    if ((call.flags & FI_CLAIM) != 0) return receive_claimed(call);
+    device_->receive(order_of(call, from));
+    return 0;
+}
+
+ssize_t EndpointObject::peek(const Call& call, Source from) {
+    device_->progress();
+    const Wanted wanted{from, call.tag, call.ignore};
+    Unexpected* message = device_->peek(wanted, call.untagged);
+    const ssize_t result = answer_peek(call, message);
+    if (message == nullptr) return result;
+    if ((call.flags & FI_DISCARD) != 0) {
+        device_->discard(*device_->claim(wanted, call.untagged));
+    } else if ((call.flags & FI_CLAIM) != 0) {
+        claimed_[call.context] = device_->claim(wanted, call.untagged);
+    }
+    return result;
+}
+
+ssize_t EndpointObject::answer_peek(const Call& call, const Unexpected* message) {
+    CompletionQueue& queue = *receives_.queue;
+    const std::uint64_t flags = FI_RECV | (call.untagged ? FI_MSG : FI_TAGGED);
+    if (message == nullptr) {
+        fi_cq_err_entry error{};
+        error.op_context = call.context;
+        error.flags = flags;
+        error.tag = call.tag;
+        error.err = FI_ENOMSG;
+        queue.add_error(error);
+        return 0;
+    }
+    CompletionQueue::Entry entry;
+    entry.entry.op_context = call.context;
+    entry.entry.flags = flags | (message->data ? FI_REMOTE_CQ_DATA : 0);
+    entry.entry.len = message->envelope.size;
+    entry.entry.buf = nullptr;
+    entry.entry.data = message->data.value_or(0);
+    entry.entry.tag = message->envelope.tag;
+    entry.source = addresses_->address_of(message->envelope.source);
+    queue.add(entry);
+    return 0;
+}
+
+ssize_t EndpointObject::receive_claimed(const Call& call) {
+    const auto it = claimed_.find(call.context);
+    if (it == claimed_.end()) return -FI_EINVAL;
+    Unexpected& message = *it->second;
+    claimed_.erase(it);
+    if ((call.flags & FI_DISCARD) != 0) {
+        device_->discard(message);
+    } else {
+        device_->receive_claimed(message, order_of(call, message.envelope.source));
+    }
+    return 0;
+}
+
+ssize_t EndpointObject::cancel(void* context) {
+    if (device_ == nullptr) return -FI_EOPBADSTATE;
+    return device_->cancel(context) ? 0 : -FI_ENOENT;
+}
+
+// ---- Completions
+
+void EndpointObject::completed(const Completion& completion) {
+    const bool is_send = completion.of == Completion::Of::send;
+    Told& told = is_send ? sends_ : receives_;
+    const std::uint64_t flags =
+        (is_send ? FI_SEND : FI_RECV) | (completion.untagged ? FI_MSG : FI_TAGGED);
+    if (completion.status != Status::ok) {
+        if (told.counter != nullptr) ++told.counter->errors;
+        if (told.queue != nullptr) fail(completion, *told.queue, flags);
+        return;
+    }
+    if (told.counter != nullptr) ++told.counter->value;
+    const bool releases = completion.of_several && completion.last;
+    if (told.queue == nullptr || ((completion.mark & kTold) == 0 && !releases)) return;
+    CompletionQueue::Entry entry;
+    entry.entry.op_context = completion.context;
+    entry.entry.flags =
+        flags | (completion.data ? FI_REMOTE_CQ_DATA : 0) | (releases ? FI_MULTI_RECV : 0);
+    entry.entry.len = completion.bytes;
+    entry.entry.buf = completion.of_several ? completion.buffer + completion.at : completion.buffer;
+    entry.entry.data = completion.data.value_or(0);
+    entry.entry.tag = completion.envelope.tag;
+    if (!is_send) entry.source = addresses_->address_of(completion.envelope.source);
+    told.queue->add(entry);
+}
+
+void EndpointObject::fail(const Completion& completion, CompletionQueue& queue,
+                          std::uint64_t flags) {
+    fi_cq_err_entry error{};
+    error.op_context = completion.context;
+    error.flags = flags | (completion.data ? FI_REMOTE_CQ_DATA : 0) |
+                  (completion.of_several && completion.last ? FI_MULTI_RECV : 0);
+    error.tag = completion.envelope.tag;
+    error.data = completion.data.value_or(0);
+    error.buf = completion.of_several ? completion.buffer + completion.at : completion.buffer;
+    switch (completion.status) {
+        case Status::cut:
+            error.err = FI_ETRUNC;
+            error.len = completion.bytes;
+            error.olen = completion.envelope.size - completion.bytes;
+            break;
+        case Status::cancelled: error.err = FI_ECANCELED; break;
+        case Status::gone:
+        case Status::ok: error.err = FI_ECONNABORTED; break;
+    }
+    error.prov_errno = error.err;
+    queue.add_error(error);
+}
+
+}  // namespace mpi_channel::provider

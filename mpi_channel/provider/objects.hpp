@@ -1,0 +1,230 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+/// libfabric's objects as the provider has them. Each derives from libfabric's own structure, through which it is called.
+///
+///     Fabric ← Domain ← Endpoint, AddressVector, CompletionQueue, Counter
+///
+/// An endpoint is one rank of a ring: it joins when it is enabled, as the ring's environment says (docs/man/rmem.7), and
+/// waits there for the others.
+/// Thread safety: none, unless the domain was asked for FI_THREAD_SAFE: then each call holds its lock.
+/// Progress: in calls that read a queue or a counter, and in FI_PEEK.
+/// Errors: libfabric's numbers; the sentence goes to its log (FI_LOG_LEVEL=warn).
+
+#include "billboard/endpoint.hpp"
+#include "mpi_channel/channel.hpp"
+#include "mpi_channel/device.hpp"
+
+#include <rdma/fabric.h>
+#include <rdma/fi_cm.h>
+#include <rdma/fi_domain.h>
+#include <rdma/fi_endpoint.h>
+#include <rdma/fi_eq.h>
+#include <rdma/fi_errno.h>
+#include <rdma/fi_tagged.h>
+#include <rdma/providers/fi_log.h>
+#include <rdma/providers/fi_prov.h>
+
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <unordered_map>
+#include <vector>
+
+namespace mpi_channel::provider {
+
+extern fi_provider provider;
+
+inline constexpr std::size_t kInjectMost = 4096;
+inline constexpr std::size_t kPartsMost = 8;
+/// So many sends may wait for room before the caller is to make progress first.
+inline constexpr std::size_t kBacklogMost = 1024;
+
+/// What fi_getname gives: who has it can send to this rank.
+struct RankAddress {
+    std::uint64_t ring = 0;  ///< a hash of its name
+    std::uint32_t rank = 0;
+    std::uint32_t zero = 0;
+    friend bool operator==(const RankAddress&, const RankAddress&) = default;
+};
+
+/// fi_getinfo; fabric, for fi_provider.
+int get_info(std::uint32_t version, const char* node, const char* service, std::uint64_t flags,
+             const fi_info* hints, fi_info** info);
+int open_fabric(fi_fabric_attr* attributes, fid_fabric** fabric, void* context);
+
+/// Calls `body`; what it throws is logged and becomes an error number.
+int report_exception() noexcept;
+template <class Body>
+auto guarded(Body&& body) noexcept -> decltype(body()) {
+    try {
+        return body();
+    } catch (...) {
+        return static_cast<decltype(body())>(report_exception());
+    }
+}
+
+class Domain final : public fid_domain {
+public:
+    Domain(fi_info& info, void* context);
+
+    /// Held by every call, if anybody asked for it.
+    std::unique_lock<std::mutex> lock() {
+        return is_shared_ ? std::unique_lock(mutex_) : std::unique_lock<std::mutex>();
+    }
+    unsigned users = 0;  ///< objects of the domain that are open
+
+private:
+    bool is_shared_;
+    std::mutex mutex_;
+};
+
+class AddressVector final : public fid_av {
+public:
+    AddressVector(Domain& domain, void* context);
+    ~AddressVector() { --domain.users; }
+
+    int insert(const void* addresses, std::size_t count, fi_addr_t* indices);
+    std::optional<unsigned> rank_of(fi_addr_t address) const noexcept {
+        return address < ranks_.size() ? std::optional(ranks_[address].rank) : std::nullopt;
+    }
+    fi_addr_t address_of(Source rank) const noexcept {
+        return rank < addresses_.size() ? addresses_[rank] : FI_ADDR_NOTAVAIL;
+    }
+    const RankAddress* find(fi_addr_t address) const noexcept {
+        return address < ranks_.size() ? &ranks_[address] : nullptr;
+    }
+
+    Domain& domain;
+
+private:
+    std::vector<RankAddress> ranks_;
+    std::vector<fi_addr_t> addresses_;  ///< by rank
+};
+
+class EndpointObject;
+
+class CompletionQueue final : public fid_cq {
+public:
+    struct Entry {
+        fi_cq_tagged_entry entry;
+        fi_addr_t source = FI_ADDR_NOTAVAIL;
+    };
+    CompletionQueue(Domain& domain, const fi_cq_attr& attributes, void* context);
+    ~CompletionQueue() { --domain.users; }
+
+    void add(const Entry& entry) { entries_.push_back(entry); }
+    void add_error(const fi_cq_err_entry& error) { errors_.push_back(error); }
+    void attach(EndpointObject& endpoint);
+    void detach(EndpointObject& endpoint);
+    void progress();
+
+    ssize_t read(void* buffer, std::size_t count, fi_addr_t* sources);
+    ssize_t read_error(fi_cq_err_entry& error);
+    /// `timeout_ms` < 0: for ever.
+    ssize_t wait_and_read(void* buffer, std::size_t count, fi_addr_t* sources, int timeout_ms);
+    /// To be polled, if it was asked for: readable when something may have come since the last look found nothing.
+    std::optional<int> descriptor();
+    /// Makes progress first.
+    bool is_empty();
+    void wake() { woken_ = true; }
+
+    Domain& domain;
+
+private:
+    void* write(const Entry& entry, void* to) const;
+    int wait_descriptor();
+
+    fi_cq_format format_;
+    fi_wait_obj wait_object_;
+    std::deque<Entry> entries_;
+    std::deque<fi_cq_err_entry> errors_;
+    std::vector<EndpointObject*> endpoints_;
+    unsigned empty_reads_ = 0;
+    bool woken_ = false;
+};
+
+class Counter final : public fid_cntr {
+public:
+    Counter(Domain& domain, void* context);
+    ~Counter() { --domain.users; }
+
+    void attach(EndpointObject& endpoint);
+    void detach(EndpointObject& endpoint);
+    void progress();
+    int wait(std::uint64_t threshold, int timeout_ms);
+
+    std::uint64_t value = 0;
+    std::uint64_t errors = 0;
+    Domain& domain;
+
+private:
+    std::vector<EndpointObject*> endpoints_;
+};
+
+/// Where completions of one kind go.
+struct Told {
+    CompletionQueue* queue = nullptr;
+    Counter* counter = nullptr;
+    bool selective = false;   ///< only what asks for it
+    std::uint64_t flags = 0;  ///< of calls that have none of their own
+};
+
+class EndpointObject final : public fid_ep, private Completions {
+public:
+    EndpointObject(Domain& domain, const fi_info& info, void* context);
+    ~EndpointObject();
+
+    int bind(struct fid* other, std::uint64_t flags);
+    int enable();
+    int name(void* address, std::size_t* size) const;
+    int set_option(int name, const void* value, std::size_t size);
+    int option(int name, void* value, std::size_t* size) const;
+    ssize_t cancel(void* context);
+
+    /// A send or receive, tagged or not, as all the calls put it. The messages' parts are `iov`.
+    struct Call {
+        const iovec* iov = nullptr;
+        std::size_t count = 0;
+        fi_addr_t address = FI_ADDR_UNSPEC;
+        std::uint64_t tag = 0;
+        std::uint64_t ignore = 0;
+        bool untagged = false;
+        std::optional<std::uint64_t> data;
+        void* context = nullptr;
+        std::uint64_t flags = 0;
+    };
+    ssize_t send(const Call& call);
+    ssize_t receive(const Call& call);
+
+    std::uint64_t sending_flags() const noexcept { return sends_.flags; }
+    std::uint64_t receiving_flags() const noexcept { return receives_.flags; }
+    bool progress() { return device_ != nullptr && device_->progress(); }
+    int wait_descriptor() { return endpoint_ == nullptr ? -1 : endpoint_->fd(); }
+
+    Domain& domain;
+
+private:
+    void completed(const Completion& completion) override;
+    void fail(const Completion& completion, CompletionQueue& queue, std::uint64_t flags);
+    ssize_t peek(const Call& call, Source from);
+    ssize_t receive_claimed(const Call& call);
+    ssize_t answer_peek(const Call& call, const Unexpected* message);
+    ReceiveOrder order_of(const Call& call, Source from) const;
+    void drain();
+    void show_counters() const;
+
+    const bool is_directed_;  ///< a receive names whom it is from
+    AddressVector* addresses_ = nullptr;
+    Told sends_, receives_;
+    std::uint64_t ring_ = 0;
+    std::size_t least_ = 1;  ///< FI_OPT_MIN_MULTI_RECV
+    std::unique_ptr<billboard::Endpoint> endpoint_;
+    std::unique_ptr<Channel> channel_;
+    std::unique_ptr<Device<Channel>> device_;
+    std::unordered_map<void*, Unexpected*> claimed_;  ///< by their contexts
+};
+
+}  // namespace mpi_channel::provider
