@@ -289,7 +289,11 @@ int EndpointCore<M, BoardOf>::try_recv(int src, void* buf, std::size_t cap, std:
     Found found = Found::nothing;
     unsigned s = 0;
     Arrival a;
-    const int result = find(src, cls, may_wait, found, s, a);
+    int result = find(src, cls, may_wait, found, s, a);
+    if (result == BBP_OK && found == Found::in_parts && peers_[s].gathering_total > cap) {
+        gather_latest();  // it may be whole by now, or nowhere
+        result = find(src, cls, may_wait, found, s, a);
+    }
     if (result == BBP_EAGAIN) return nothing_from(src, deadline);
     if (result != BBP_OK) return result;
     const int delivered = found == Found::private_memory
@@ -404,10 +408,7 @@ int EndpointCore<M, BoardOf>::recv_parts(unsigned s, bool any, void* buf, std::s
                                          std::size_t* len, Deadline deadline) {
     Peer& p = peers_[s];
     const std::uint64_t total = p.gathering_total;
-    if (total > cap) {
-        gather_latest();
-        return p.gathering ? too_small(s, total, cap, len) : BBP_EAGAIN;
-    }
+    if (total > cap) return too_small(s, total, cap, len);
     if (is_try(deadline))
         return is_gone(s) ? half_lost(s) : nothing_from(static_cast<int>(s), deadline);
     p.sink = static_cast<std::byte*>(buf);
