@@ -265,6 +265,8 @@ void Device<T>::lose(unsigned rank) {
     messages_.for_each([&](Unexpected& message) {
         if (message.envelope.source != rank) return;
         if (!message.is_rendezvous && !message.is_hopeless) return;
+        // One that was claimed is its claimer's until it is received or discarded.
+        if (!message.unexpected && message.delivery == nullptr) return;
         if (message.unexpected) matcher(message.untagged).claim(message);
         messages_.give(message);
     });

@@ -127,7 +127,10 @@ void Device<T>::hand_over(Unexpected& message, WaitingReceive& receive,
                           const Placement& placement) {
     Delivery& delivery = deliver(receive, placement, message.envelope, message.data);
     const unsigned from = message.envelope.source;
-    if (message.is_rendezvous) {
+    if (message.is_hopeless) {
+        messages_.give(message);
+        end_delivery(delivery, Status::gone);
+    } else if (message.is_rendezvous) {
         accept(from, message.send, delivery);
         messages_.give(message);
     } else if (message.come < message.envelope.size) {

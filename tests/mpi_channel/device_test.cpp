@@ -394,6 +394,35 @@ TEST_F(ThreeDevices, requests_with_a_dead_rank_end_as_gone_and_others_go_on) {
     EXPECT_EQ(rank(0).told[0].context, &any);
 }
 
+TEST_F(ThreeDevices, what_was_claimed_of_a_rank_that_then_dies_ends_as_gone_once) {
+    auto large = bytes_of(1'000'000, 1), eager = bytes_of(kEagerMost, 2), in = bytes_of(8, 3);
+    rank(1).send(0, 1, large);  // asks
+    run();
+    rank(1).send(0, 2, eager);  // the pipe holds its beginning
+    rank(0).device.progress();
+    Unexpected* asked = rank(0).device.claim({1, 1, 0}, false);
+    Unexpected* begun = rank(0).device.claim({1, 2, 0}, false);
+    ASSERT_NE(asked, nullptr);
+    ASSERT_NE(begun, nullptr);
+    ASSERT_LT(begun->come, kEagerMost);
+    kill(1);
+    run();
+    EXPECT_TRUE(rank(0).device.is_gone(1));
+    auto out = bytes_of(8, 4);
+    rank(2).send(0, 1, out);  // takes a place of its own
+    run();
+    for (Unexpected* message : {asked, begun}) {
+        ReceiveOrder order;
+        order.parts = parts_of(in, 1);
+        rank(0).device.receive_claimed(*message, order);
+        ASSERT_EQ(rank(0).told.size(), 1U);
+        EXPECT_EQ(rank(0).take()[0].status, Status::gone);
+    }
+    rank(0).receive(2, 1, in);
+    ASSERT_EQ(rank(0).told.size(), 1U);
+    EXPECT_TRUE(in == out);
+}
+
 TEST_F(ThreeDevices, receives_from_anybody_end_when_nobody_is_left) {
     auto in = bytes_of(8, 1), late = bytes_of(8, 2);
     rank(0).receive(kAnySource, 1, in);
