@@ -35,13 +35,18 @@ public:
 
     std::size_t count() const noexcept { return count_; }
     bool empty() const noexcept { return count_ == 0; }
+    iovec& operator[](std::size_t i) noexcept { return parts_[i]; }
     const iovec& operator[](std::size_t i) const noexcept { return parts_[i]; }
+    void push_back(const iovec& part) {
+        if (count_ == kPartsMost) throw_too_many();
+        parts_[count_++] = part;
+    }
     const iovec* begin() const noexcept { return parts_.data(); }
     const iovec* end() const noexcept { return parts_.data() + count_; }
 
 private:
     void assign(const iovec* first, std::size_t count) {
-        if (count > kPartsMost) throw std::length_error("a message in too many parts");
+        if (count > kPartsMost) throw_too_many();
         copy(first, count);
     }
     void copy(const iovec* first, std::size_t count) noexcept {
@@ -51,6 +56,10 @@ private:
         } else {
             std::copy_n(first, count, parts_.begin());
         }
+    }
+
+    [[noreturn]] static void throw_too_many() {
+        throw std::length_error("a message in too many parts");
     }
 
     std::size_t count_ = 0;
