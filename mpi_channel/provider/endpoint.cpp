@@ -102,8 +102,8 @@ EndpointObject::EndpointObject(Domain& its_domain, const fi_info& info, void* co
 }
 
 EndpointObject::~EndpointObject() {
-    withdraw_collectives(this);
     const auto lock = domain.lock();
+    withdraw_collectives(this);
     drain();
     show_counters();
     for (Told* told : {&sends_, &receives_}) {
