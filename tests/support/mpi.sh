@@ -15,7 +15,7 @@
 #   good_run <ranks> <what> <program>...  run, and all of that
 #   bad_end <what> <program>... the launcher must tell that a rank of three did not end well, and nothing is left
 #   traffic_on_every_link <compiler>...   what any MPI is to do: builds the programs for it, and runs them with 2, 3, 4 and once 8
-#                               ranks; one rank aborts, one is killed
+#                               ranks, also where datagrams are lost; one rank aborts, one is killed
 set -euo pipefail
 
 export RMEM_PROVIDER_PATH=$RMEM_BUILD_DIR/mpi_channel RMEM_MPICH=${RMEM_MPICH:-$RMEM_SOURCE_DIR/build/mpich}
@@ -107,4 +107,5 @@ traffic_on_every_link() {
         done
     done
     RMEM_LINK=direct good_run 8 "8 ranks" "$work/traffic"
+    RMEM_LINK=udp RMEM_FAULTS='drop:share=5%' good_run 3 "3 ranks on udp, of whose datagrams 5 % are lost" "$work/traffic"
 }
