@@ -102,6 +102,7 @@ EndpointObject::EndpointObject(Domain& its_domain, const fi_info& info, void* co
 }
 
 EndpointObject::~EndpointObject() {
+    withdraw_collectives(this);
     const auto lock = domain.lock();
     drain();
     show_counters();
@@ -176,6 +177,8 @@ int EndpointObject::enable() {
         direct_ = std::make_unique<BillboardTransport>(*endpoint_);
         device_ = std::make_unique<Device<BillboardTransport>>(*direct_, own);
     }
+    collectives_ = std::make_unique<Collectives>(*device_);
+    offer_collectives(this);
     return 0;
 }
 
