@@ -12,6 +12,9 @@
 /// its bytes are the device's. A send is over when its bytes have left the caller's memory (`after_match`: when their receive has been
 /// found). What is sent to one rank, tagged or not, is received in the order in which it was sent.
 ///
+/// Long messages may be read by their receiver from the sender's memory (use()); and memory that is registered (serve()) may be read and
+/// written by others (access()): what has been asked of one rank is done there in its order, but what goes from memory to memory.
+///
 /// Progress: only in calls; no call waits. progress() takes what has come, whoever it is for, so that two ranks that send to each other
 /// never wait for each other; it also finds out who has died.
 /// Memory: unexpected messages of one sender take at most kCredit bytes, and one line for each that asks to be sent.
@@ -22,7 +25,9 @@
 #include "mpi_channel/matching.hpp"
 #include "mpi_channel/packets.hpp"
 #include "mpi_channel/parts.hpp"
+#include "mpi_channel/peer_memory.hpp"
 #include "mpi_channel/pool.hpp"
+#include "mpi_channel/remote_packets.hpp"
 
 #include <array>
 #include <deque>
@@ -39,6 +44,11 @@ inline constexpr std::size_t kCostBytes = 64;
 /// A message up to here leaves without a question, if there is credit.
 inline constexpr std::size_t kEagerMost = 64 * 1024;
 inline constexpr std::size_t kScratchBytes = 16 * 1024;
+/// So much of a message is read from its sender's memory before others get their turn; so much of an access is one piece.
+inline constexpr std::size_t kGetSlice = std::size_t{1} << 20;
+/// Of an access whose bytes go over the ring: a target keeps so many bytes of a piece that is read, and so many pieces of each rank.
+inline constexpr std::size_t kRemotePiece = 64 * 1024;
+inline constexpr unsigned kRemoteWindow = 16;
 
 enum class Status : std::uint8_t {
     ok,
@@ -96,10 +106,54 @@ protected:
     ~Completions() = default;
 };
 
+/// A read or write of another rank's memory: of `places`, one behind the other, as many bytes as the parts have.
+struct RemoteOrder {
+    bool writes = false;
+    unsigned to = 0;
+    Parts parts;
+    boost::container::small_vector<RemotePlace, 1> places;
+    std::optional<std::uint32_t> data;  ///< a word for the target
+    bool copy = false;                  ///< the bytes are the caller's again at once
+    std::uint32_t mark = 0;             ///< the caller's, as of SendOrder
+    void* context = nullptr;
+};
+
+/// A read or write of this rank's that is over: the bytes lie where they belong.
+struct RemoteCompletion {
+    bool writes = false;
+    RemoteStatus status = RemoteStatus::ok;
+    std::uint32_t mark = 0;
+    void* context = nullptr;
+};
+
+/// One that another rank has made here.
+struct RemoteTouch {
+    bool writes = false;
+    unsigned from = 0;
+    std::size_t size = 0;  ///< of its last place
+    std::optional<std::uint32_t> data;
+    void* owner = nullptr;  ///< of the region
+};
+
+class RemoteEvents {
+public:
+    virtual void over(const RemoteCompletion& completion) = 0;
+    virtual void touched(const RemoteTouch& touch) = 0;
+
+protected:
+    ~RemoteEvents() = default;
+};
+
 struct DeviceCounters {
     std::uint64_t short_sent = 0, eager_sent = 0, rendezvous_sent = 0;
     std::uint64_t unexpected = 0;     ///< messages that came before their receive
     std::uint64_t out_of_credit = 0;  ///< of rendezvous_sent: shorter than kEagerMost
+    std::uint64_t gets_sent = 0;      ///< of rendezvous_sent: read by the receiver
+    std::uint64_t gets_received = 0;  ///< messages read from their sender's memory
+    std::uint64_t gets_refused = 0;   ///< of rendezvous_sent: offered, and not read
+    std::uint64_t accesses = 0;       ///< to others' memory
+    std::uint64_t served = 0;         ///< pieces of others' accesses
+    std::uint64_t denied = 0;         ///< of these, because of their key or bounds
     std::uint64_t broken = 0;         ///< ranks given up for what they sent
 };
 
@@ -110,6 +164,7 @@ struct Unexpected : Message {
     std::optional<std::uint32_t> data;
     std::uint32_t send = 0;  ///< rendezvous: the sender's number
     bool is_rendezvous = false;
+    std::optional<std::uint64_t> address;  ///< rendezvous: in the sender's memory
     std::vector<std::byte> bytes;
     std::size_t come = 0;
     void* delivery = nullptr;  ///< its receive was found while it was on its way
@@ -123,8 +178,15 @@ public:
     Device(const Device&) = delete;
     Device& operator=(const Device&) = delete;
 
+    /// Before anything is sent: messages of `least` bytes or more are read from their sender's memory, where it is within reach.
+    void use(PeerMemory& peers, std::size_t least) noexcept;
+    /// Before anything is sent: what others may access, and who hears of accesses, here and there.
+    void serve(const Regions& regions, RemoteEvents& events) noexcept;
+
     void send(const SendOrder& order);
     void receive(const ReceiveOrder& order);
+    /// The places have as many bytes as the parts. A write with `copy` takes its bytes at once.
+    void access(const RemoteOrder& order);
     /// Of the first receive with this context that waits: it ends as `cancelled`. False: none waits.
     bool cancel(void* context);
 
@@ -140,8 +202,10 @@ public:
     /// False if nothing has come, left or ended.
     bool progress();
     /// Whether something is still to leave: who ends goes on until not.
-    bool has_backlog() const noexcept { return waiting_.size() != 0; }
-    std::size_t backlog(unsigned to) const noexcept { return others_[to].backlog.size(); }
+    bool has_backlog() const noexcept { return waiting_.size() != 0 || accesses_waiting_ != 0; }
+    std::size_t backlog(unsigned to) const noexcept {
+        return others_[to].backlog.size() + others_[to].accesses.size();
+    }
     bool is_gone(unsigned rank) const noexcept { return others_[rank].gone; }
 
     const DeviceCounters& counters() const noexcept { return counters_; }
@@ -155,7 +219,8 @@ private:
         SendOrder order;
         std::size_t size = 0;
         std::vector<std::byte> copy;
-        bool asked = false;  ///< REQUEST_SEND has left, or waits to
+        bool asked = false;    ///< it has asked, and is not answered yet
+        bool offered = false;  ///< to be read where it lies
     };
     struct WaitingReceive : Receive {
         std::uint32_t number = 0;
@@ -172,8 +237,47 @@ private:
         Envelope envelope;
         std::optional<std::uint32_t> data;
         std::size_t come = 0;
-        std::size_t cost = 0;     ///< of its credit
-        bool is_awaited = false;  ///< OK_TO_SEND has left, DATA not come
+        std::size_t cost = 0;       ///< of its credit
+        bool is_awaited = false;    ///< OK_TO_SEND has left, DATA not come
+        std::uint64_t address = 0;  ///< of one that is read from the sender's memory
+        std::uint32_t send = 0;     ///< the sender's number of that
+    };
+    /// What of an access has not been asked for yet.
+    struct Range {
+        std::size_t place = 0;   ///< which one
+        std::size_t at = 0;      ///< in that
+        std::size_t before = 0;  ///< bytes of the places before it
+        std::size_t size = 0;
+        bool by_get = false;   ///< from memory to memory
+        bool is_last = false;  ///< with it the access is whole
+    };
+    struct Access {
+        std::uint32_t number = 0;
+        RemoteOrder order;
+        std::vector<std::byte> copy;
+        std::deque<Range> left;
+        unsigned asked = 0;  ///< pieces that are not answered yet
+        RemoteStatus status = RemoteStatus::ok;
+    };
+    struct Piece {
+        Access* access = nullptr;
+        Range range;
+        RemoteKind kind = RemoteKind::read;
+    };
+    /// A REMOTE packet that is to leave, and the bytes that go with it: of an access, or copied.
+    struct Remote {
+        RemotePacket packet;
+        Access* access = nullptr;
+        std::size_t at = 0;  ///< in the parts
+        std::size_t bytes = 0;
+        std::vector<std::byte> copy;
+    };
+    /// A REMOTE packet whose bytes come as bulk.
+    struct RemoteBulk {
+        RemotePacket packet;
+        std::optional<std::uint32_t> data;
+        std::size_t come = 0;
+        RemoteStatus status = RemoteStatus::ok;
     };
     /// What is to leave, in the order of its rank: a packet, bulk of a send, or both.
     struct Leaving {
@@ -182,6 +286,7 @@ private:
         Send* send = nullptr;     ///< without a packet: it is still to choose its protocol
         bool asks = false;        ///< the send is not over when this has left
         std::size_t left = 0;     ///< bytes of the bulk
+        std::unique_ptr<Remote> remote;
     };
     struct Other {
         std::deque<Leaving> backlog;
@@ -191,9 +296,15 @@ private:
         bool unreachable = false;
         bool gone = false;
         bool broken = false;
+        bool unreadable = false;       ///< its memory
+        bool cannot_read = false;      ///< ours
+        std::deque<Access*> accesses;  ///< of which something is left to be asked
+        std::deque<Piece> asked;       ///< of it, in the order in which it answers
+        unsigned answers = 0;          ///< to it, that wait to leave
         // Its bulk that is on its way
         Delivery* delivery = nullptr;
         Unexpected* kept = nullptr;
+        std::optional<RemoteBulk> remote;
         std::size_t bulk_left = 0;
     };
 
@@ -207,7 +318,7 @@ private:
     bool pump(unsigned to);
     int leave(unsigned to, Leaving& leaving);
     void begin(unsigned to, Leaving& leaving);
-    int leave_bulk(unsigned to, Leaving& leaving);
+    int leave_bulk(unsigned to, const Parts& parts, std::size_t at, std::size_t& left);
     void end_send(Send& send, Status status);
     void tell_sent(const SendOrder& order, Status status);
     Packet packet_of(const SendOrder& order, PacketType type) const;
@@ -220,7 +331,9 @@ private:
     Delivery& deliver(WaitingReceive& receive, const Placement& placement, const Envelope& envelope,
                       std::optional<std::uint32_t> data);
     void hand_over(Unexpected& message, WaitingReceive& receive, const Placement& placement);
-    void accept(unsigned from, std::uint32_t send, Delivery& delivery);
+    void accept(unsigned from, std::uint32_t send, std::optional<std::uint64_t> address,
+                Delivery& delivery);
+    void ask_for_bytes(unsigned from, std::uint32_t send, Delivery& delivery);
     void end_kept(Unexpected& message, Delivery& delivery);
     void end_delivery(Delivery& delivery, Status status);
     void give_back(unsigned to, std::size_t bytes);
@@ -236,9 +349,47 @@ private:
     bool on_data(unsigned from, const Packet& packet);
     void begin_bulk(unsigned from, Delivery* delivery, Unexpected* kept, std::size_t size);
     void on_bulk(unsigned from);
-    std::span<std::byte> room_for_bulk(Other& other);
-    void end_bulk(Other& other);
+    std::span<std::byte> room_for_bulk(unsigned from);
+    void end_bulk(unsigned from);
     static std::size_t cost_of(std::size_t size) noexcept { return size + kCostBytes; }
+
+    // -- Memory to memory
+    bool may_be_read(unsigned to, std::size_t size);
+    bool may_read(unsigned from);
+    bool read_some();
+    bool read_slice(Delivery& delivery, std::size_t size);
+    bool on_done_get(unsigned from, const Packet& packet);
+
+    // -- Access
+    void divide(Access& access);
+    bool is_within_reach(const RemoteOrder& order, std::size_t size);
+    void ask(unsigned to);
+    Range next_piece(Access& access);
+    void ask_for(unsigned to, Access& access, const Range& range);
+    void enqueue_remote(unsigned to, Remote remote, std::optional<std::uint32_t> data,
+                        std::size_t bytes);
+    int leave_remote(unsigned to, Leaving& leaving);
+    bool on_remote(unsigned from, const Packet& packet, Bytes bytes);
+    bool on_write(unsigned from, const RemotePacket& packet, std::optional<std::uint32_t> data,
+                  Bytes bytes);
+    bool on_write_get(unsigned from, const RemotePacket& packet, std::optional<std::uint32_t> data);
+    bool on_read(unsigned from, const RemotePacket& packet);
+    Regions::Found find(const RemotePacket& packet) const;
+    void tell_touched(unsigned from, const RemotePacket& packet, std::optional<std::uint32_t> data);
+    void end_write(unsigned from, const RemotePacket& packet, std::optional<std::uint32_t> data,
+                   RemoteStatus status);
+    void refuse_or_done(unsigned to, RemoteStatus status);
+    void answer(unsigned to, const RemotePacket& packet, Bytes bytes = {});
+    bool on_answer(unsigned from, const RemotePacket& packet, Bytes bytes);
+    RemoteStatus take_granted(unsigned from, const Piece& piece, std::uint64_t address);
+    void end_piece(unsigned from, RemoteStatus status);
+    void ask_again(unsigned to, const Piece& piece);
+    void end_access(Access& access);
+    void begin_remote_bulk(unsigned from, const RemotePacket& packet,
+                           std::optional<std::uint32_t> data, std::size_t size);
+    std::span<std::byte> room_for_remote(unsigned from);
+    void end_remote_bulk(unsigned from);
+    void stop_access(unsigned to);
 
     // -- Deaths
     void look_for_the_dead();
@@ -255,6 +406,13 @@ private:
     Pool<WaitingReceive> receives_;
     Pool<Delivery> deliveries_;
     Pool<Unexpected> messages_;
+    Pool<Access> accesses_;
+    std::deque<std::uint32_t> reads_;  ///< deliveries from others' memory, by number
+    PeerMemory* peers_ = nullptr;
+    std::size_t get_least_ = kNoGets;
+    const Regions* regions_ = nullptr;
+    RemoteEvents* events_ = nullptr;
+    unsigned accesses_waiting_ = 0;  ///< of which something is left to be asked
     std::vector<std::byte> scratch_;
     unsigned gone_ = 0;  ///< ranks
     unsigned empty_polls_ = 0;
@@ -273,6 +431,9 @@ Device<T>::Device(T& transport, Completions& completions)
 
 }  // namespace mpi_channel
 
+#include "mpi_channel/detail/access.hpp"
+#include "mpi_channel/detail/getting.hpp"
 #include "mpi_channel/detail/progress.hpp"
 #include "mpi_channel/detail/receiving.hpp"
 #include "mpi_channel/detail/sending.hpp"
+#include "mpi_channel/detail/serving.hpp"

@@ -13,6 +13,9 @@
 ///   OK_TO_SEND    send 4, receive 4                             DATA
 ///   DATA          receive 4                                     bulk: the message
 ///   FLOW          -                                             -
+///   REQUEST_GET   size 8, send 4, address 8                     DONE_GET, or OK_TO_SEND
+///   DONE_GET      send 4                                        -
+///   REMOTE        what mpi_channel/remote_packets.hpp says
 ///
 /// Trust: read() bounds what it gives; whether numbers mean anything is the device's to check.
 /// Source: the packets of MPICH-1's channel device (facts in docs/design/mpi-channel.md).
@@ -30,7 +33,10 @@ enum class PacketType : std::uint8_t {
     request_send,
     ok_to_send,
     data,
-    flow
+    flow,
+    request_get,
+    done_get,
+    remote
 };
 
 struct PacketHeader {
@@ -44,18 +50,21 @@ struct PacketHeader {
 
 struct Packet {
     PacketHeader header;
-    std::uint64_t size = 0;     ///< of the message: LONG, REQUEST_SEND; of the payload: SHORT
+    std::uint64_t size =
+        0;  ///< of the message: LONG, the requests; of what follows the header: SHORT, REMOTE
     std::uint32_t send = 0;     ///< the sender's number for the request
     std::uint32_t receive = 0;  ///< the receiver's
+    std::uint64_t address = 0;  ///< of the message, in the sender's memory
 };
 
 inline constexpr std::size_t kHeaderBytes = 20;
-inline constexpr std::size_t kMostPacketBytes = kHeaderBytes + 12;  ///< without a SHORT's message
+inline constexpr std::size_t kMostPacketBytes =
+    kHeaderBytes + 20;  ///< without what follows the header of a SHORT or REMOTE
 
-/// Into `to`, which has kMostPacketBytes; returns how many. The message of a SHORT goes behind them.
+/// Into `to`, which has kMostPacketBytes; returns how many. The message of a SHORT, and the rest of a REMOTE, go behind them.
 std::size_t write(const Packet& packet, std::byte* to) noexcept;
 
-/// Nothing if it is none. A SHORT's message are the last `size` bytes.
+/// Nothing if it is none. A SHORT's message, and a REMOTE's rest, are the last `size` bytes.
 std::optional<Packet> read(std::span<const std::byte> bytes) noexcept;
 
 }  // namespace mpi_channel
