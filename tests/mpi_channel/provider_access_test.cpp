@@ -140,7 +140,7 @@ TEST(ProviderAccess, what_may_not_be_touched_is_an_error_and_stays_as_it_is) {
 }
 
 TEST(ProviderAccess, the_initiator_s_word_comes_when_its_bytes_are_there) {
-    run_ranks({}, [](Rank& me) {
+    run_ranks(2, [](Rank& me) {
         ProviderRank fabric(me);
         fabric.enable();
         Target target(me, fabric);
@@ -171,7 +171,7 @@ TEST(ProviderAccess, the_initiator_s_word_comes_when_its_bytes_are_there) {
 }
 
 TEST(ProviderAccess, counters_count_at_both_ends) {
-    run_ranks({}, [](Rank& me) {
+    run_ranks(2, [](Rank& me) {
         ProviderRank fabric(me, {.caps = FI_MSG | FI_RMA | FI_RMA_EVENT});
         fid_cntr* own = fabric.counter(FI_READ | FI_WRITE);
         fid_cntr* others = fabric.counter(FI_REMOTE_WRITE);
@@ -242,7 +242,7 @@ TEST(ProviderAccess, parts_and_places_need_not_agree_but_their_sum_must) {
 }
 
 TEST(ProviderAccess, a_key_is_one_region_s_until_that_is_closed) {
-    run_ranks({}, [](Rank& me) {
+    run_ranks(2, [](Rank& me) {
         ProviderRank fabric(me);
         fabric.enable();
         char memory[64] = {};
@@ -272,7 +272,7 @@ TEST(ProviderAccess, a_key_is_one_region_s_until_that_is_closed) {
 }
 
 TEST(ProviderAccess, a_region_has_counters_of_its_own) {
-    run_ranks({}, [](Rank& me) {
+    run_ranks(2, [](Rank& me) {
         ProviderRank fabric(me, {.caps = FI_MSG | FI_RMA | FI_RMA_EVENT});
         fabric.enable();
         char memory[64] = {};

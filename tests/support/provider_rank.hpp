@@ -3,7 +3,7 @@
 
 /// A rank of a test that uses libfabric's own interface, over the provider that was built.
 ///
-///     run_ranks({.ranks = 2}, [](Rank& me) {
+///     run_ranks(2, [](Rank& me) {
 ///         ProviderRank fabric(me, {.caps = FI_TAGGED});
 ///         if (me.rank == 0) check_call(fi_tsend(fabric.ep, …, fabric.of[1], …), "fi_tsend");
 ///         …fabric.next(fabric.queue)…
@@ -200,6 +200,12 @@ inline void run_ranks(RingSetup setup, const Body& body) {
     RankProcesses ring(setup);
     for (unsigned r = 0; r < setup.ranks; ++r) ring.start_bare(r, body);
     ring.finish();
+}
+
+inline void run_ranks(unsigned ranks, const Body& body) {
+    RingSetup setup;
+    setup.ranks = ranks;
+    run_ranks(setup, body);
 }
 
 inline std::vector<char> some_bytes(std::size_t size, unsigned seed) {
