@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "mpi_channel/peer_memory.hpp"
 
-#include "rmem/environment_variable.hpp"
 #include "rmem/process.hpp"
 
 #include <sys/uio.h>
 
+#include <algorithm>
 #include <cerrno>
-#include <string>
 #include <utility>
 
 namespace mpi_channel {
@@ -18,13 +17,6 @@ namespace {
 constexpr std::size_t kMostAtOnce = std::size_t{1} << 30;
 
 }  // namespace
-
-std::size_t get_least_setting() {
-    const char* text = rmem::environment_variable("RMEM_MPI_GET");
-    if (text == nullptr || *text == '\0') return kGetLeast;
-    if (std::string(text) == "off") return kNoGets;
-    return rmem::parse_size("RMEM_MPI_GET", text);
-}
 
 HostMemory::HostMemory(std::shared_ptr<const rmem::Ring> ring, Refused refused)
     : ring_(std::move(ring)), refused_(std::move(refused)), processes_(ring_->config().ranks) {}

@@ -12,27 +12,18 @@
 /// user, another name space, ptrace's scope; then the rank is out of reach from there on, and `refused` is told why, once.
 ///
 /// Trust: addresses are others' words. They are read from, never written to, and into no more room than the caller gives.
-/// Thread safety: one thread at a time. Errors: results; rmem::Error of a bad setting.
+/// Thread safety: one thread at a time. Errors: results.
 
 #include "rmem/ring.hpp"
 
 #include <cstddef>
 #include <cstdint>
 #include <functional>
-#include <limits>
 #include <memory>
 #include <span>
 #include <vector>
 
 namespace mpi_channel {
-
-/// RMEM_MPI_GET, unless it is set: messages from here on are read from their sender's memory
-/// (docs/measurements/mpi-2026-11-22.md).
-inline constexpr std::size_t kGetLeast = 256 * 1024;
-inline constexpr std::size_t kNoGets = std::numeric_limits<std::size_t>::max();
-
-/// RMEM_MPI_GET: `off` (kNoGets), or from how many bytes on.
-std::size_t get_least_setting();
 
 class PeerMemory {
 public:

@@ -49,7 +49,7 @@ void Device<T>::divide(Access& access) {
 /// Of who would have to read the other's memory.
 template <class T>
 bool Device<T>::is_within_reach(const RemoteOrder& order, std::size_t size) {
-    if (order.writes) return order.parts.size() == 1 && may_be_read(order.to, size);
+    if (order.writes) return order.parts.count() == 1 && may_be_read(order.to, size);
     return size >= get_least_ && may_read(order.to);
 }
 

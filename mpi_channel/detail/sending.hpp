@@ -48,7 +48,7 @@ bool Device<T>::send_at_once(const SendOrder& order, std::size_t size) {
         return false;
     Packet packet = packet_of(order, PacketType::short_message);
     Bytes message;
-    if (order.parts.size() == 1) {
+    if (order.parts.count() == 1) {
         message = {static_cast<const std::byte*>(order.parts[0].iov_base), size};
     } else {
         copy_out(order.parts, scratch_.data());
@@ -144,7 +144,7 @@ template <class T>
 void Device<T>::begin(unsigned to, Leaving& leaving) {
     Send& send = *leaving.send;
     Other& other = others_[to];
-    send.offered = send.order.parts.size() == 1 && may_be_read(to, send.size);
+    send.offered = send.order.parts.count() == 1 && may_be_read(to, send.size);
     const bool is_small = send.size <= kEagerMost && !send.order.after_match && !send.offered;
     const bool has_credit = cost_of(send.size) <= other.credit;
     leaving.has_packet = true;

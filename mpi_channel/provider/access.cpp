@@ -136,13 +136,13 @@ fi_ops_rma& access_calls() {
 ssize_t EndpointObject::access(const AccessCall& call) {
     if (device_ == nullptr) return -FI_EOPBADSTATE;
     const auto to = addresses_->rank_of(call.address);
-    if (!to || *to >= channel_->ranks() || call.count > kPartsMost || call.place_count == 0 ||
+    if (!to || *to >= endpoint_->ranks() || call.count > kPartsMost || call.place_count == 0 ||
         call.place_count > kPartsMost)
         return -FI_EINVAL;
     RemoteOrder order;
     order.writes = call.writes;
     order.to = *to;
-    order.parts = {call.iov, call.iov + call.count};
+    order.parts = Parts(call.iov, call.count);
     std::size_t size = 0;
     for (std::size_t i = 0; i < call.place_count; ++i) {
         const fi_rma_iov& place = call.places[i];

@@ -16,7 +16,10 @@ namespace mpi_channel::provider {
 namespace {
 
 /// MPI reads queues without end: where ranks share a processor another one gets it after so many reads in vain.
-constexpr unsigned kEmptyReads = 64;
+constexpr unsigned kCrowdedReads = 8;
+/// Reads in vain between looks whether they do.
+constexpr unsigned kReadsPerLook = 1024;
+constexpr std::size_t kFirstEntries = 1024;
 /// Who waits looks so often, and then sleeps until something comes, or so long.
 constexpr unsigned kLooks = 1000;
 constexpr std::int64_t kSleepNs = 1'000'000;
@@ -209,7 +212,9 @@ std::size_t size_of(fi_cq_format format) {
 CompletionQueue::CompletionQueue(Domain& its_domain, const fi_cq_attr& attributes, void* context)
     : fid_cq{{FI_CLASS_CQ, context, &queue_fid_ops}, &queue_ops},
       domain(its_domain),
-      format_(attributes.format) {
+      format_(attributes.format),
+      entry_bytes_(size_of(attributes.format)),
+      entries_(kFirstEntries) {
     if (attributes.wait_obj == FI_WAIT_FD) wait_.emplace();
     ++domain.users;
 }
@@ -228,20 +233,17 @@ void CompletionQueue::watch(EndpointObject& endpoint) {
 void CompletionQueue::progress() {
     if (progress_all(endpoints_)) {
         empty_reads_ = 0;
-    } else if (++empty_reads_ % kEmptyReads == 0) {
-        ::sched_yield();
+        return;
     }
-}
-
-/// The structures of the formats begin alike.
-void* CompletionQueue::write(const Entry& entry, void* to) const {
-    std::memcpy(to, &entry.entry, size_of(format_));
-    return static_cast<std::byte*>(to) + size_of(format_);
+    if (looks_++ % kReadsPerLook == 0) {
+        is_crowded_ = std::any_of(endpoints_.begin(), endpoints_.end(),
+                                  [](EndpointObject* endpoint) { return endpoint->is_crowded(); });
+    }
+    if (++empty_reads_ % kCrowdedReads == 0 && is_crowded_) ::sched_yield();
 }
 
 ssize_t CompletionQueue::read(void* buffer, std::size_t count, fi_addr_t* sources) {
-    if (entries_.empty()) progress();
-    if (entries_.empty()) return errors_.empty() ? -FI_EAGAIN : -FI_EAVAIL;
+    if (entries_.empty()) return progress_into(buffer, count, sources);
     std::size_t taken = 0;
     for (; taken < count && !entries_.empty(); ++taken) {
         buffer = write(entries_.front(), buffer);
@@ -249,6 +251,22 @@ ssize_t CompletionQueue::read(void* buffer, std::size_t count, fi_addr_t* source
         entries_.pop_front();
     }
     return static_cast<ssize_t>(taken);
+}
+
+/// What is completed by that goes to the reader at once.
+ssize_t CompletionQueue::progress_into(void* buffer, std::size_t count, fi_addr_t* sources) {
+    next_ = buffer;
+    sources_ = sources;
+    room_ = count;
+    try {
+        progress();
+    } catch (...) {
+        room_ = 0;
+        throw;
+    }
+    const std::size_t taken = count - std::exchange(room_, 0);
+    if (taken != 0) return static_cast<ssize_t>(taken);
+    return errors_.empty() ? -FI_EAGAIN : -FI_EAVAIL;
 }
 
 ssize_t CompletionQueue::read_error(fi_cq_err_entry& error) {

@@ -5,6 +5,7 @@
 #include "mpi_channel/provider/marks.hpp"
 #include "mpi_channel/provider/objects.hpp"
 #include "mpi_channel/provider/unsupported.hpp"
+#include "mpi_channel/settings.hpp"
 #include "rmem/clock.hpp"
 #include "rmem/config.hpp"
 
@@ -79,10 +80,6 @@ fi_ops_cm name_ops = [] {
     return ops;
 }();
 
-Parts parts_of(const iovec* iov, std::size_t count) {
-    return {iov, iov + count};
-}
-
 }  // namespace
 
 EndpointObject::EndpointObject(Domain& its_domain, const fi_info& info, void* context)
@@ -125,8 +122,8 @@ void EndpointObject::drain() {
 
 /// That traffic has gone over the ring: FI_LOG_LEVEL=info.
 void EndpointObject::show_counters() const {
-    if (channel_ == nullptr) return;
-    const ChannelCounters& sent = channel_->counters();
+    if (device_ == nullptr) return;
+    const TransportCounters sent = device_->transport_counters();
     const DeviceCounters& device = device_->counters();
     const std::string text = fmt::format(
         "rank {}: {} packets sent, {} received, {} and {} pieces of bulk, {} multicasts; {} short, "
@@ -197,12 +194,19 @@ int EndpointObject::enable() {
     const auto environment = rmem::Environment::read();
     endpoint_ = billboard::Endpoint::open(settings);
     ring_ = std::hash<std::string>()(environment.ring_config().name);
-    channel_ = std::make_unique<Channel>(*endpoint_);
+    const auto own_settings = mpi_channel::Settings::read();
     Completions& own = *this;
     RemoteEvents& events = *this;
-    device_ = std::make_unique<Device<Channel>>(*channel_, own);
+    if (own_settings.transport == TransportKind::channel) {
+        channel_ = std::make_unique<Channel>(*endpoint_);
+        device_ = std::make_unique<Device<Channel>>(*channel_, own);
+    } else {
+        direct_ = std::make_unique<BillboardTransport>(*endpoint_);
+        device_ = std::make_unique<Device<BillboardTransport>>(*direct_, own);
+    }
     device_->serve(domain.regions, events);
-    use_peers_memory(environment, settings);
+    use_peers_memory(billboard::ring_config(environment, settings), environment,
+                     own_settings.get_least);
     for (Told* told : {&sends_, &receives_}) {
         if (told->queue != nullptr) told->queue->watch(*this);
     }
@@ -210,14 +214,12 @@ int EndpointObject::enable() {
 }
 
 /// Of ranks whose processes the own segment names: on link udp those of the own node.
-void EndpointObject::use_peers_memory(const rmem::Environment& environment,
-                                      const billboard::Settings& settings) {
-    const std::size_t least = get_least_setting();
+void EndpointObject::use_peers_memory(const rmem::RingConfig& config,
+                                      const rmem::Environment& environment, std::size_t least) {
     if (least == kNoGets) return;
-    const rmem::RingConfig config = billboard::ring_config(environment, settings);
-    const unsigned node = environment.member(config).node;
-    peers_ = std::make_unique<HostMemory>(
-        rmem::Ring::observe(config.segment_name(node)), [](unsigned rank, int error) {
+    const std::string segment = config.segment_name(environment.member(config).node);
+    peers_ =
+        std::make_unique<HostMemory>(rmem::Ring::observe(segment), [](unsigned rank, int error) {
             FI_WARN(&provider, FI_LOG_EP_DATA,
                     "the memory of rank %u cannot be read (%s): its long messages come over the "
                     "ring\n",
@@ -256,7 +258,7 @@ int EndpointObject::option(int option_name, void* value, std::size_t* size) cons
 ssize_t EndpointObject::send(const Call& call) {
     if (device_ == nullptr) return -FI_EOPBADSTATE;
     const auto to = addresses_->rank_of(call.address);
-    if (!to || *to >= channel_->ranks() || call.count > kPartsMost) return -FI_EINVAL;
+    if (!to || *to >= endpoint_->ranks() || call.count > kPartsMost) return -FI_EINVAL;
     if (device_->backlog(*to) >= kBacklogMost) {
         device_->progress();
         return -FI_EAGAIN;
@@ -267,7 +269,7 @@ ssize_t EndpointObject::send(const Call& call) {
     order.tag = call.tag;
     order.untagged = call.untagged;
     if (call.data) order.data = static_cast<std::uint32_t>(*call.data);
-    order.parts = parts_of(call.iov, call.count);
+    order.parts = Parts(call.iov, call.count);
     if (is_inject && size_of(order.parts) > kInjectMost) return -FI_EMSGSIZE;
     order.copy = is_inject;
     order.after_match = (call.flags & FI_MATCH_COMPLETE) != 0;
@@ -290,7 +292,7 @@ ReceiveOrder EndpointObject::order_of(const Call& call, Source from) const {
     order.tag = call.tag;
     order.ignore = call.ignore;
     order.untagged = call.untagged;
-    order.parts = parts_of(call.iov, call.count);
+    order.parts = Parts(call.iov, call.count);
     if ((call.flags & FI_MULTI_RECV) != 0) order.least = least_;
     order.context = call.context;
     order.mark = kCounted;
@@ -304,7 +306,7 @@ ssize_t EndpointObject::receive(const Call& call) {
     Source from = kAnySource;
     if (is_directed_ && call.address != FI_ADDR_UNSPEC) {
         const auto rank = addresses_->rank_of(call.address);
-        if (!rank || *rank >= channel_->ranks()) return -FI_EINVAL;
+        if (!rank || *rank >= endpoint_->ranks()) return -FI_EINVAL;
         from = *rank;
     }
     if ((call.flags & FI_PEEK) != 0) return peek(call, from);

@@ -15,6 +15,7 @@
 /// Errors: libfabric's numbers; the sentence goes to its log (FI_LOG_LEVEL=warn).
 
 #include "billboard/endpoint.hpp"
+#include "mpi_channel/billboard_transport.hpp"
 #include "mpi_channel/channel.hpp"
 #include "mpi_channel/device.hpp"
 #include "mpi_channel/peer_memory.hpp"
@@ -32,7 +33,10 @@
 #include <rdma/providers/fi_log.h>
 #include <rdma/providers/fi_prov.h>
 
+#include <boost/circular_buffer.hpp>
+
 #include <cstdint>
+#include <cstring>
 #include <deque>
 #include <memory>
 #include <mutex>
@@ -45,7 +49,6 @@ namespace mpi_channel::provider {
 extern fi_provider provider;
 
 inline constexpr std::size_t kInjectMost = 4096;
-inline constexpr std::size_t kPartsMost = 8;
 /// So many sends may wait for room before the caller is to make progress first.
 inline constexpr std::size_t kBacklogMost = 1024;
 
@@ -145,6 +148,14 @@ public:
     ~CompletionQueue() { --domain.users; }
 
     void add(const Entry& entry) {
+        if (room_ != 0) {  // a reader waits: not by way of the queue
+            next_ = write(entry, next_);
+            if (sources_ != nullptr) *sources_++ = entry.source;
+            --room_;
+            return;
+        }
+        if (entries_.full()) [[unlikely]]
+            entries_.set_capacity(2 * entries_.capacity());
         entries_.push_back(entry);
         if (wait_) wait_->raise();
     }
@@ -175,15 +186,32 @@ public:
     Domain& domain;
 
 private:
-    void* write(const Entry& entry, void* to) const;
+    /// The structures of the formats begin alike. Returns where the next one goes.
+    void* write(const Entry& entry, void* to) const {
+        if (format_ == FI_CQ_FORMAT_TAGGED) [[likely]] {
+            auto* const tagged = static_cast<fi_cq_tagged_entry*>(to);
+            *tagged = entry.entry;
+            return tagged + 1;
+        }
+        std::memcpy(to, &entry.entry, entry_bytes_);
+        return static_cast<std::byte*>(to) + entry_bytes_;
+    }
+    ssize_t progress_into(void* buffer, std::size_t count, fi_addr_t* sources);
     WaitObject& wait_object();
 
     fi_cq_format format_;
+    std::size_t entry_bytes_;
     std::optional<WaitObject> wait_;
-    std::deque<Entry> entries_;
+    boost::circular_buffer<Entry> entries_;  ///< larger when it is full
     std::deque<fi_cq_err_entry> errors_;
+    // Of who reads just now and found nothing
+    void* next_ = nullptr;
+    fi_addr_t* sources_ = nullptr;
+    std::size_t room_ = 0;
     std::vector<EndpointObject*> endpoints_;
-    unsigned empty_reads_ = 0;
+    unsigned empty_reads_ = 0;  ///< since something has come
+    unsigned looks_ = 0;
+    bool is_crowded_ = false;
     bool woken_ = false;
 };
 
@@ -277,6 +305,7 @@ public:
     std::uint64_t sending_flags() const noexcept { return sends_.flags; }
     std::uint64_t receiving_flags() const noexcept { return receives_.flags; }
     bool progress() { return device_ != nullptr && device_->progress(); }
+    bool is_crowded() { return endpoint_ != nullptr && endpoint_->is_crowded(); }
     int wait_descriptor() { return endpoint_ == nullptr ? -1 : endpoint_->fd(); }
     bool has_backlog() const noexcept { return device_ != nullptr && device_->has_backlog(); }
 
@@ -288,8 +317,8 @@ private:
     void touched(const RemoteTouch& touch) override;
     int bind_queue(CompletionQueue& queue, std::uint64_t flags);
     int bind_counter(Counter& counter, std::uint64_t flags);
-    void use_peers_memory(const rmem::Environment& environment,
-                          const billboard::Settings& settings);
+    void use_peers_memory(const rmem::RingConfig& config, const rmem::Environment& environment,
+                          std::size_t least);
     std::uint32_t mark_of(std::uint64_t flags) const noexcept;
     void fail(const Completion& completion, CompletionQueue& queue, std::uint64_t flags);
     ssize_t peek(const Call& call, Source from);
@@ -310,9 +339,10 @@ private:
     std::uint64_t ring_ = 0;
     std::size_t least_ = 1;  ///< FI_OPT_MIN_MULTI_RECV
     std::unique_ptr<billboard::Endpoint> endpoint_;
-    std::unique_ptr<Channel> channel_;
+    std::unique_ptr<Channel> channel_;  ///< one of the two
+    std::unique_ptr<BillboardTransport> direct_;
     std::unique_ptr<HostMemory> peers_;
-    std::unique_ptr<Device<Channel>> device_;
+    std::unique_ptr<DeviceInterface> device_;
     std::unordered_map<void*, Unexpected*> claimed_;  ///< by their contexts
 };
 

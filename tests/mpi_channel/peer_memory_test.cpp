@@ -3,7 +3,6 @@
 // The memory of other processes: read while they are ranks of the ring, refused otherwise.
 #include "mpi_channel/peer_memory.hpp"
 
-#include "rmem/error.hpp"
 #include "tests/support/child.hpp"
 
 #include <gtest/gtest.h>
@@ -151,17 +150,6 @@ TEST_F(PeerMemoryTest, where_the_system_forbids_it_it_says_so_and_stays_away) {
     EXPECT_EQ(reader.wait(), 0);
     told_->over = true;
     rank.wait();
-}
-
-TEST(PeerMemorySetting, is_off_a_size_or_the_default) {
-    ::setenv("RMEM_MPI_GET", "off", 1);
-    EXPECT_EQ(get_least_setting(), kNoGets);
-    ::setenv("RMEM_MPI_GET", "1M", 1);
-    EXPECT_EQ(get_least_setting(), std::size_t{1} << 20);
-    ::setenv("RMEM_MPI_GET", "often", 1);
-    EXPECT_THROW(get_least_setting(), rmem::Error);
-    ::unsetenv("RMEM_MPI_GET");
-    EXPECT_EQ(get_least_setting(), kGetLeast);
 }
 
 }  // namespace

@@ -138,7 +138,7 @@ TEST(ProviderQueue, its_descriptor_tells_of_what_comes) {
             int descriptor = -1;
             check_call(fi_control(&fabric.queue->fid, FI_GETWAIT, &descriptor), "FI_GETWAIT");
             fabric.enable();
-            std::vector<char> bytes(100'000);
+            std::vector<char> bytes(1'500'000);
             for (int i = 0; i < 20; ++i) {
                 const std::size_t size = i % 2 == 0 ? 8 : bytes.size();
                 if ((i + me.rank) % 2 == 0) {
