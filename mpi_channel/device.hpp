@@ -180,8 +180,9 @@ class DeviceInterface {
 public:
     virtual ~DeviceInterface() = default;
 
-    /// Before anything is sent: messages of `least` bytes or more are read from their sender's memory, where it is within reach.
-    virtual void use(PeerMemory& peers, std::size_t least) noexcept = 0;
+    /// Before anything is sent: messages of `least` to `most` bytes are read from their sender's memory, where it is within reach;
+    /// so are accesses of `least` bytes or more.
+    virtual void use(PeerMemory& peers, std::size_t least, std::size_t most) noexcept = 0;
     /// Before anything is sent: what others may access, and who hears of accesses, here and there.
     virtual void serve(const Regions& regions, RemoteEvents& events) noexcept = 0;
 
@@ -219,7 +220,7 @@ public:
     Device(const Device&) = delete;
     Device& operator=(const Device&) = delete;
 
-    void use(PeerMemory& peers, std::size_t least) noexcept override;
+    void use(PeerMemory& peers, std::size_t least, std::size_t most) noexcept override;
     void serve(const Regions& regions, RemoteEvents& events) noexcept override;
     void send(const SendOrder& order) override;
     void receive(const ReceiveOrder& order) override;
@@ -449,7 +450,7 @@ private:
     Pool<Access> accesses_;
     std::deque<std::uint32_t> reads_;  ///< deliveries from others' memory, by number
     PeerMemory* peers_ = nullptr;
-    std::size_t get_least_ = kNoGets;
+    std::size_t get_least_ = kNoGets, get_most_ = kNoGets;
     const Regions* regions_ = nullptr;
     RemoteEvents* events_ = nullptr;
     unsigned accesses_waiting_ = 0;  ///< of which something is left to be asked

@@ -22,8 +22,13 @@ TransportKind parse_transport(const std::string& text) {
                     text));
 }
 
-std::size_t parse_get(const std::string& text) {
-    return text == "off" ? kNoGets : rmem::parse_size("RMEM_MPI_GET", text);
+void parse_get(const std::string& text, Settings& settings) {
+    const auto parse = [](const std::string& size) {
+        return rmem::parse_size("RMEM_MPI_GET", size);
+    };
+    const auto dash = text.find('-');
+    settings.get_least = text == "off" ? kNoGets : parse(text.substr(0, dash));
+    settings.get_most = dash == std::string::npos ? kNoGets : parse(text.substr(dash + 1));
 }
 
 }  // namespace
@@ -33,7 +38,7 @@ Settings Settings::read() {
     const char* transport = rmem::environment_variable("RMEM_MPI_TRANSPORT");
     if (transport != nullptr && *transport != '\0') settings.transport = parse_transport(transport);
     const char* get = rmem::environment_variable("RMEM_MPI_GET");
-    if (get != nullptr && *get != '\0') settings.get_least = parse_get(get);
+    if (get != nullptr && *get != '\0') parse_get(get, settings);
     return settings;
 }
 

@@ -10,9 +10,10 @@
 namespace mpi_channel {
 
 template <class T>
-void Device<T>::use(PeerMemory& peers, std::size_t least) noexcept {
+void Device<T>::use(PeerMemory& peers, std::size_t least, std::size_t most) noexcept {
     peers_ = &peers;
     get_least_ = least;
+    get_most_ = most;
 }
 
 /// Whether the other may read from here, as far as is known.

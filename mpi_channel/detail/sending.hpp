@@ -144,7 +144,8 @@ template <class T>
 void Device<T>::begin(unsigned to, Leaving& leaving) {
     Send& send = *leaving.send;
     Other& other = others_[to];
-    send.offered = send.order.parts.count() == 1 && may_be_read(to, send.size);
+    send.offered =
+        send.order.parts.count() == 1 && send.size <= get_most_ && may_be_read(to, send.size);
     const bool is_small = send.size <= kEagerMost && !send.order.after_match && !send.offered;
     const bool has_credit = cost_of(send.size) <= other.credit;
     leaving.has_packet = true;

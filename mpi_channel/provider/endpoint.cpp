@@ -205,8 +205,7 @@ int EndpointObject::enable() {
         device_ = std::make_unique<Device<BillboardTransport>>(*direct_, own);
     }
     device_->serve(domain.regions, events);
-    use_peers_memory(billboard::ring_config(environment, settings), environment,
-                     own_settings.get_least);
+    use_peers_memory(billboard::ring_config(environment, settings), environment, own_settings);
     for (Told* told : {&sends_, &receives_}) {
         if (told->queue != nullptr) told->queue->watch(*this);
     }
@@ -215,8 +214,9 @@ int EndpointObject::enable() {
 
 /// Of ranks whose processes the own segment names: on link udp those of the own node.
 void EndpointObject::use_peers_memory(const rmem::RingConfig& config,
-                                      const rmem::Environment& environment, std::size_t least) {
-    if (least == kNoGets) return;
+                                      const rmem::Environment& environment,
+                                      const mpi_channel::Settings& settings) {
+    if (settings.get_least == kNoGets) return;
     const std::string segment = config.segment_name(environment.member(config).node);
     peers_ =
         std::make_unique<HostMemory>(rmem::Ring::observe(segment), [](unsigned rank, int error) {
@@ -225,7 +225,7 @@ void EndpointObject::use_peers_memory(const rmem::RingConfig& config,
                     "ring\n",
                     rank, ::strerror(error));
         });
-    device_->use(*peers_, least);
+    device_->use(*peers_, settings.get_least, settings.get_most);
 }
 
 int EndpointObject::name(void* address, std::size_t* size) const {

@@ -21,6 +21,7 @@
 #include "mpi_channel/peer_memory.hpp"
 #include "mpi_channel/provider/wait_object.hpp"
 #include "mpi_channel/regions.hpp"
+#include "mpi_channel/settings.hpp"
 
 #include <rdma/fabric.h>
 #include <rdma/fi_cm.h>
@@ -318,7 +319,7 @@ private:
     int bind_queue(CompletionQueue& queue, std::uint64_t flags);
     int bind_counter(Counter& counter, std::uint64_t flags);
     void use_peers_memory(const rmem::RingConfig& config, const rmem::Environment& environment,
-                          std::size_t least);
+                          const mpi_channel::Settings& settings);
     std::uint32_t mark_of(std::uint64_t flags) const noexcept;
     void fail(const Completion& completion, CompletionQueue& queue, std::uint64_t flags);
     ssize_t peek(const Call& call, Source from);

@@ -67,6 +67,14 @@ TEST_F(Getting, messages_from_the_threshold_on_are_read_whether_their_receive_wa
     EXPECT_EQ(counters(0).gets_refused, 0U);
 }
 
+TEST_F(Getting, larger_ones_than_is_worth_it_go_over_the_ring) {
+    ranks.use_memory(kLeast, 100'000);
+    expect_arrives(100'000);
+    EXPECT_EQ(counters(0).gets_sent, 1U);
+    expect_arrives(100'001);
+    EXPECT_EQ(counters(0).gets_sent, 1U);
+}
+
 TEST_F(Getting, a_message_in_parts_goes_over_the_ring) {
     expect_arrives(100'000, 2);
     EXPECT_EQ(counters(0).gets_sent, 0U);
@@ -99,7 +107,7 @@ TEST_F(Getting, a_rank_that_is_known_to_be_far_is_offered_nothing) {
 
 TEST_F(Getting, a_receiver_that_does_not_read_is_sent_the_bytes) {
     DeviceRanks two(2);
-    two[0].device.use(two[0].memory, kLeast);
+    two[0].device.use(two[0].memory, kLeast, kNoGets);
     auto out = bytes_of(100'000, 1), in = bytes_of(100'000, 2);
     SendOrder order;
     order.to = 1;

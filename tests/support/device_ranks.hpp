@@ -63,9 +63,9 @@ public:
     DeviceRank& operator[](unsigned rank) { return *all_[rank]; }
     unsigned size() const { return static_cast<unsigned>(all_.size()); }
 
-    /// Each reads messages and accesses of `least` bytes or more from the others' memory.
-    void use_memory(std::size_t least) {
-        for (auto& rank : all_) rank->device.use(rank->memory, least);
+    /// Each reads messages of `least` to `most` bytes, and accesses from `least` on, from the others' memory.
+    void use_memory(std::size_t least, std::size_t most = kNoGets) {
+        for (auto& rank : all_) rank->device.use(rank->memory, least, most);
     }
     /// Until nothing moves any more.
     void run() {
