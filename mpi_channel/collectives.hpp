@@ -83,7 +83,7 @@ private:
 
 class Group {
 public:
-    static constexpr unsigned kWindow = 16;
+    static constexpr unsigned kWindow = 64;
 
     ~Group();
     Group(const Group&) = delete;

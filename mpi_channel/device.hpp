@@ -70,6 +70,7 @@ struct SendOrder {
     bool copy = false;         ///< the bytes are the caller's again at once
     bool after_match = false;  ///< over when its receive has been found, not before
     bool silent = false;       ///< no completion, unless it fails
+    bool untold = false;       ///< no completion at all
     std::uint32_t mark = 0;    ///< the caller's: it comes back with the completion, as `context`
     void* context = nullptr;
 };
@@ -225,7 +226,7 @@ public:
     // ---- Groups
     /// Who is told of what comes for groups; null: nobody, it is dropped.
     virtual void set_group_traffic(GroupTraffic* traffic) noexcept = 0;
-    /// To several ranks by one post: BBP_OK, BBP_EAGAIN: to nobody yet, BBP_EPEER: to those that live. At most packet_most() with its header.
+    /// To several ranks by one post: BBP_OK, BBP_EAGAIN: to nobody yet, BBP_EPEER: to those that live. To one rank it is never too early. At most packet_most() with its header.
     virtual int post_to_group(std::span<const int> to, std::uint32_t group, std::uint64_t number,
                               std::span<const std::byte> bytes) = 0;
     virtual void tell_group_flow(unsigned to, std::uint32_t group, std::uint64_t taken) = 0;
@@ -390,6 +391,17 @@ private:
     void enqueue_packet(unsigned to, const Packet& packet, Send* bulk_of);
     bool pump(unsigned to);
     int leave(unsigned to, Leaving& leaving);
+    void keep_for_group(unsigned to, const Packet& packet, Bytes bytes);
+    std::size_t bundled_bytes(unsigned to, Leaving& leaving);
+    int leave_bundle(unsigned to, std::size_t* count);
+    void end_bundled(Leaving& leaving);
+    bool on_bundle(unsigned from, Bytes bytes);
+    /// Behind its packet's header: of those two alone.
+    static std::size_t message_bytes(const Leaving& leaving) noexcept {
+        const PacketType type = leaving.packet.header.type;
+        const bool has = type == PacketType::short_message || type == PacketType::group_message;
+        return has ? leaving.send->size : 0;
+    }
     void begin(unsigned to, Leaving& leaving);
     int leave_bulk(unsigned to, const Parts& parts, std::size_t at, std::size_t& left);
     void end_send(Send& send, Status status);
@@ -513,6 +525,7 @@ Device<T>::Device(T& transport, Completions& completions)
 }  // namespace mpi_channel
 
 #include "mpi_channel/detail/access.hpp"
+#include "mpi_channel/detail/bundles.hpp"
 #include "mpi_channel/detail/getting.hpp"
 #include "mpi_channel/detail/progress.hpp"
 #include "mpi_channel/detail/receiving.hpp"

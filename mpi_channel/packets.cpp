@@ -95,6 +95,7 @@ std::size_t write(const Packet& packet, std::byte* to) noexcept {
         case PacketType::data: put(next, packet.receive); break;
         case PacketType::short_message:
         case PacketType::flow:
+        case PacketType::bundle:
         case PacketType::group_message:
         case PacketType::group_flow:
         case PacketType::remote: break;
@@ -109,7 +110,7 @@ std::optional<Packet> read(std::span<const std::byte> bytes) noexcept {
     packet.header = *header;
     std::span<const std::byte> tail = bytes.subspan(kHeaderBytes);
     if (header->type == PacketType::short_message || header->type == PacketType::group_message ||
-        header->type == PacketType::remote) {
+        header->type == PacketType::bundle || header->type == PacketType::remote) {
         packet.size = tail.size();
         return packet;
     }
@@ -133,6 +134,7 @@ std::optional<Packet> read(std::span<const std::byte> bytes) noexcept {
         case PacketType::data: packet.receive = get<std::uint32_t>(tail); break;
         case PacketType::short_message:
         case PacketType::flow:
+        case PacketType::bundle:
         case PacketType::group_message:
         case PacketType::group_flow:
         case PacketType::remote: break;

@@ -13,6 +13,7 @@
 ///   OK_TO_SEND    send 4, receive 4                             DATA
 ///   DATA          receive 4                                     bulk: the message
 ///   FLOW          -                                             -
+///   BUNDLE        packets, each with its length 4 before it; none that announces bulk
 ///   GROUP         the message; data: the group, tag: the step   -
 ///   GROUP_FLOW    data: the group, tag: messages taken          -
 ///   REQUEST_GET   size 8, send 4, address 8                     DONE_GET, or OK_TO_SEND
@@ -36,6 +37,7 @@ enum class PacketType : std::uint8_t {
     ok_to_send,
     data,
     flow,
+    bundle,
     group_message,
     group_flow,
     request_get,
@@ -54,7 +56,7 @@ struct PacketHeader {
 
 struct Packet {
     PacketHeader header;
-    /// Of the message: LONG, the requests; of what follows the header: SHORT, GROUP, REMOTE.
+    /// Of the message: LONG, the requests; of what follows the header: SHORT, GROUP, BUNDLE, REMOTE.
     std::uint64_t size = 0;
     std::uint32_t send = 0;     ///< the sender's number for the request
     std::uint32_t receive = 0;  ///< the receiver's
@@ -68,7 +70,7 @@ inline constexpr std::size_t kMostPacketBytes =
 /// Into `to`, which has kMostPacketBytes; returns how many. The message of a SHORT, and the rest of a REMOTE, go behind them.
 std::size_t write(const Packet& packet, std::byte* to) noexcept;
 
-/// Nothing if it is none. What follows the header of a SHORT, GROUP or REMOTE are the last `size` bytes.
+/// Nothing if it is none. What follows the header of a SHORT, GROUP, BUNDLE or REMOTE are the last `size` bytes.
 std::optional<Packet> read(std::span<const std::byte> bytes) noexcept;
 
 }  // namespace mpi_channel

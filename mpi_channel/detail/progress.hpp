@@ -83,6 +83,7 @@ void Device<T>::on_packet(unsigned from, Bytes bytes) {
         case PacketType::ok_to_send: is_sound = on_ok_to_send(from, *packet); break;
         case PacketType::data: is_sound = on_data(from, *packet); break;
         case PacketType::flow: break;
+        case PacketType::bundle: is_sound = on_bundle(from, bytes.last(packet->size)); break;
         case PacketType::group_message:
         case PacketType::group_flow: is_sound = on_group(from, *packet, bytes); break;
         case PacketType::request_get: on_request(from, *packet); break;

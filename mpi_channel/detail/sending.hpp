@@ -103,12 +103,20 @@ template <class T>
 bool Device<T>::pump(unsigned to) {
     Other& other = others_[to];
     while (!other.backlog.empty()) {
-        const int result = leave(to, other.backlog.front());
+        std::size_t bundled = 0;
+        int result = BBP_OK;
+        if (other.backlog.size() > 1) result = leave_bundle(to, &bundled);
+        if (result == BBP_OK && bundled == 0) result = leave(to, other.backlog.front());
         if (result == BBP_EAGAIN) return false;
         if (result != BBP_OK) {
             stop_sending(to);
             return true;
         }
+        for (; bundled > 1; --bundled) {
+            end_bundled(other.backlog.front());
+            other.backlog.pop_front();
+        }
+        if (bundled == 1) end_bundled(other.backlog.front());
         other.backlog.pop_front();
     }
     return true;
@@ -120,9 +128,9 @@ int Device<T>::leave(unsigned to, Leaving& leaving) {
     if (!leaving.has_packet && leaving.left == 0 && leaving.send != nullptr) begin(to, leaving);
     if (leaving.has_packet) {
         Bytes message;
-        if (leaving.packet.header.type == PacketType::short_message) {
+        if (const std::size_t bytes = message_bytes(leaving); bytes != 0) {
             copy_out(leaving.send->order.parts, scratch_.data());
-            message = Bytes(scratch_).first(leaving.send->size);
+            message = Bytes(scratch_).first(bytes);
         }
         if (const int result = put_packet(to, leaving.packet, message); result != BBP_OK)
             return result;
@@ -188,22 +196,44 @@ int Device<T>::leave_bulk(unsigned to, const Parts& parts, std::size_t at, std::
 
 // ---- Groups
 
-/// Past what waits to be sent: a group's messages have no order with others. But bulk that has begun is not broken.
+/// Behind what waits to be sent to any of them: a group's messages keep their order, and bulk is not broken.
 template <class T>
 int Device<T>::post_to_group(std::span<const int> to, std::uint32_t group, std::uint64_t number,
                              Bytes bytes) {
-    for (const int rank : to) {
-        const auto& backlog = others_[static_cast<unsigned>(rank)].backlog;
-        if (!backlog.empty() && !backlog.front().has_packet && backlog.front().left != 0)
-            return BBP_EAGAIN;
-    }
     Packet packet;
     packet.header.type = PacketType::group_message;
     packet.header.data = group;
     packet.header.tag = number;
-    std::array<std::byte, kMostPacketBytes> header;
-    const std::size_t size = write(packet, header.data());
-    return transport_.mcast_control(Bytes(header).first(size), bytes, to);
+    int result = BBP_EAGAIN;
+    const auto has_backlog_to = [&](int rank) {
+        return !others_[static_cast<unsigned>(rank)].backlog.empty();
+    };
+    if (std::none_of(to.begin(), to.end(), has_backlog_to)) {
+        std::array<std::byte, kMostPacketBytes> header;
+        const std::size_t size = write(packet, header.data());
+        result = transport_.mcast_control(Bytes(header).first(size), bytes, to);
+    }
+    if (result != BBP_EAGAIN || to.size() != 1) return result;
+    const auto rank = static_cast<unsigned>(to[0]);
+    if (others_[rank].unreachable) return BBP_EPEER;
+    keep_for_group(rank, packet, bytes);
+    return BBP_OK;
+}
+
+/// To one rank alone it waits in the backlog, as other messages; several get it by one post, or not yet.
+template <class T>
+void Device<T>::keep_for_group(unsigned to, const Packet& packet, Bytes bytes) {
+    Send& send = sends_.take();
+    send.order.to = to;
+    send.order.untold = true;
+    send.size = bytes.size();
+    send.copy.assign(bytes.begin(), bytes.end());
+    send.order.parts = {{send.copy.data(), send.copy.size()}};
+    Leaving leaving;
+    leaving.packet = packet;
+    leaving.has_packet = true;
+    leaving.send = &send;
+    enqueue(to, std::move(leaving));
 }
 
 template <class T>
@@ -224,7 +254,7 @@ void Device<T>::end_send(Send& send, Status status) {
 
 template <class T>
 void Device<T>::tell_sent(const SendOrder& order, Status status) {
-    if (order.silent && status == Status::ok) return;
+    if (order.untold || (order.silent && status == Status::ok)) return;
     Completion completion;
     completion.of = Completion::Of::send;
     completion.status = status;

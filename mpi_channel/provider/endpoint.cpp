@@ -280,6 +280,7 @@ ssize_t EndpointObject::send(const Call& call) {
     order.mark = mark_of(call.flags);
     if (sends_.counter != nullptr) order.mark |= kCounted;
     order.silent = order.mark == 0;
+    order.untold = (call.flags & kNeverTold) != 0 && sends_.counter == nullptr;
     device_->send(order);
     return 0;
 }
