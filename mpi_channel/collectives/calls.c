@@ -205,6 +205,12 @@ static int unpack(struct bbp_comm* self, const char* from, size_t bytes, void* t
     return PMPI_Unpack(from, (int)bytes, &position, to, count, type, self->comm);
 }
 
+/* Else it is the MPI's to say what is wrong. */
+static int is_sound(struct bbp_comm* self, int count, MPI_Datatype type, int root) {
+    if (count < 0 || type == MPI_DATATYPE_NULL || root < 0) return 0;
+    return self->state != BBP_OPEN || root < self->size;
+}
+
 /* ---- Calls ----------------------------------------------------------------------------------- */
 
 static int finish(struct bbp_comm* self, int result) {
@@ -222,7 +228,7 @@ int bbp_barrier_call(struct bbp_comm* self) {
 }
 
 int bbp_bcast_call(struct bbp_comm* self, void* buffer, int count, MPI_Datatype type, int root) {
-    if (!is_used(USE_BCAST)) return BBP_PLAIN;
+    if (!is_used(USE_BCAST) || !is_sound(self, count, type, root)) return BBP_PLAIN;
     const struct type its = type_of(type);
     const size_t bytes = its.size * (size_t)count;
     if (bytes == 0 || bytes > BCAST_MOST) return BBP_PLAIN;
@@ -252,9 +258,9 @@ static int combine(struct bbp_comm* self, const char* all, size_t bytes, void* r
 }
 
 /* BBP_PLAIN, or 0 and the vector's bytes. */
-static int reducible(struct bbp_comm* self, unsigned use, int count, MPI_Datatype type,
+static int reducible(struct bbp_comm* self, unsigned use, int count, MPI_Datatype type, int root,
                      size_t* bytes) {
-    if (!is_used(use)) return BBP_PLAIN;
+    if (!is_used(use) || !is_sound(self, count, type, root)) return BBP_PLAIN;
     const struct type its = type_of(type);
     *bytes = its.size * (size_t)count;
     if (!its.is_plain || *bytes == 0 || *bytes > REDUCE_MOST) return BBP_PLAIN;
@@ -266,7 +272,7 @@ static int reducible(struct bbp_comm* self, unsigned use, int count, MPI_Datatyp
 int bbp_reduce_call(struct bbp_comm* self, const void* send, void* receive, int count,
                     MPI_Datatype type, MPI_Op op, int root) {
     size_t bytes = 0;
-    int result = reducible(self, USE_REDUCE, count, type, &bytes);
+    int result = reducible(self, USE_REDUCE, count, type, root, &bytes);
     if (result != MPI_SUCCESS) return result;
     const int is_root = self->rank == root;
     char* const all = is_root ? scratch(self, bytes * (size_t)self->size) : NULL;
@@ -280,7 +286,7 @@ int bbp_reduce_call(struct bbp_comm* self, const void* send, void* receive, int 
 int bbp_allreduce_call(struct bbp_comm* self, const void* send, void* receive, int count,
                        MPI_Datatype type, MPI_Op op) {
     size_t bytes = 0;
-    int result = reducible(self, USE_ALLREDUCE, count, type, &bytes);
+    int result = reducible(self, USE_ALLREDUCE, count, type, 0, &bytes);
     if (result != MPI_SUCCESS) return result;
     char* const all = scratch(self, bytes * (size_t)self->size);
     if (all == NULL) return MPI_ERR_NO_MEM;
@@ -293,7 +299,7 @@ int bbp_allreduce_call(struct bbp_comm* self, const void* send, void* receive, i
 int bbp_allgather_call(struct bbp_comm* self, const void* send, int send_count,
                        MPI_Datatype send_type, void* receive, int receive_count,
                        MPI_Datatype receive_type) {
-    if (!is_used(USE_ALLGATHER)) return BBP_PLAIN;
+    if (!is_used(USE_ALLGATHER) || !is_sound(self, receive_count, receive_type, 0)) return BBP_PLAIN;
     const struct type to = type_of(receive_type);
     const size_t bytes = to.size * (size_t)receive_count;
     if (bytes == 0 || bytes > GATHER_MOST) return BBP_PLAIN;

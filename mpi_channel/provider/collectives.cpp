@@ -9,10 +9,12 @@
 #include <sched.h>
 
 #include <atomic>
+#include <mutex>
+#include <vector>
 
 /// What the table calls a group.
 struct bbp_group {
-    mpi_channel::provider::EndpointObject& endpoint;
+    mpi_channel::provider::EndpointObject* endpoint;  ///< null: it was closed first
     std::unique_ptr<mpi_channel::Group> group;
 };
 
@@ -24,6 +26,9 @@ namespace {
 constexpr unsigned kTries = 64;
 // (A1) release, pairs with (A2): who finds the endpoint finds what enabling it has made.
 std::atomic<EndpointObject*> current{nullptr};
+
+std::mutex groups_mutex;  ///< of open_groups; taken after a domain's
+std::vector<std::unique_ptr<bbp_group>> open_groups;
 
 EndpointObject* found() noexcept {
     return current.load(std::memory_order_acquire);  // (A2) pairs with (A1)
@@ -48,35 +53,40 @@ int result_of(int result) noexcept {
     return result == BBP_EAGAIN ? BBP_COLLECTIVES_AGAIN : result;
 }
 
-/// Begins the operation and tries it once: what can be sent at once is.
-template <class Begin>
-int begin(bbp_group* group, Begin&& begin_it) noexcept {
+/// `call` with the group and its endpoint.
+template <class Call>
+int with(bbp_group* group, Call&& call) noexcept {
+    if (group->endpoint == nullptr) return BBP_EPEER;
     try {
-        const auto lock = group->endpoint.domain.lock();
-        begin_it(*group->group);
-        return result_of(group->group->go_on());
+        const auto lock = group->endpoint->domain.lock();
+        return call(*group->endpoint, *group->group);
     } catch (...) {
         report_exception();
         return BBP_ENOMEM;
     }
 }
 
+/// Begins the operation and tries it once: what can be sent at once is.
+template <class Begin>
+int begin(bbp_group* group, Begin&& begin_it) noexcept {
+    return result_of(with(group, [&](EndpointObject&, Group& its) {
+        begin_it(its);
+        return its.go_on();
+    }));
+}
+
 int try_once(bbp_group* group) noexcept {
-    try {
-        const auto lock = group->endpoint.domain.lock();
-        group->endpoint.progress();
-        return group->group->go_on();
-    } catch (...) {
-        report_exception();
-        return BBP_ENOMEM;
-    }
+    return with(group, [](EndpointObject& endpoint, Group& its) {
+        endpoint.progress();
+        return its.go_on();
+    });
 }
 
 int go_on(bbp_group* group) {
     for (unsigned tries = 1; tries <= kTries; ++tries) {
         if (const int result = try_once(group); result != BBP_EAGAIN) return result;
         // Where ranks share a processor those that are awaited may need this one's.
-        if (group->endpoint.is_crowded()) ::sched_yield();
+        if (group->endpoint->is_crowded()) ::sched_yield();
     }
     return BBP_COLLECTIVES_AGAIN;
 }
@@ -87,13 +97,19 @@ bbp_group* open(std::uint32_t id, const int* members, int count, int barrier) {
             id, {members, members + count},
             barrier == BBP_NO_BARRIER ? std::nullopt
                                       : std::optional(static_cast<unsigned>(barrier)));
-        return new bbp_group{endpoint, std::move(group)};
+        const std::lock_guard lock(groups_mutex);
+        return open_groups.emplace_back(new bbp_group{&endpoint, std::move(group)}).get();
     });
 }
 
 void close(bbp_group* group) {
-    const auto lock = group->endpoint.domain.lock();
-    delete group;
+    const auto forget = [&] {
+        const std::lock_guard its_lock(groups_mutex);
+        std::erase_if(open_groups, [&](const auto& open) { return open.get() == group; });
+    };
+    if (group->endpoint == nullptr) return forget();
+    const auto lock = group->endpoint->domain.lock();
+    forget();
 }
 
 int broadcast(bbp_group* group, void* bytes, std::size_t size, int root) {
@@ -156,6 +172,12 @@ void offer_collectives(EndpointObject* endpoint) noexcept {
 }
 
 void withdraw_collectives(EndpointObject* endpoint) noexcept {
+    const std::lock_guard lock(groups_mutex);
+    for (const auto& group : open_groups) {
+        if (group->endpoint != endpoint) continue;
+        group->group.reset();
+        group->endpoint = nullptr;
+    }
     // relaxed is enough: only a pointer to what is being closed is exchanged, and nothing is read through it
     current.compare_exchange_strong(endpoint, nullptr, std::memory_order_relaxed);
 }
