@@ -21,7 +21,7 @@ export RMEM_RING=${RMEM_RING:-mpi-$$}
 unset RMEM_RANK RMEM_RANKS
 
 launch() {
-    local launcher rmem
+    local launcher rmem said
     "$@" <&0 &
     launcher=$!
     # What it left is removed after it has ended, also when it was told to end. The terminal's interrupt reaches it by itself.
@@ -36,8 +36,8 @@ launch() {
     rmem=$(dirname "$(readlink -f "$0")")/rmem
     [[ -x $rmem ]] || rmem=$(command -v rmem || true)
     for _ in {1..20}; do
-        if [[ -z $rmem ]] || "$rmem" clean "$RMEM_RING" || ! "$rmem" info "$RMEM_RING"; then break; fi
+        if [[ -z $rmem ]] || said=$("$rmem" clean "$RMEM_RING" 2>&1) || [[ $said == *no-such-ring* ]]; then break; fi
         sleep 0.1
-    done >/dev/null 2>&1
+    done
     exit "$status"
 }
