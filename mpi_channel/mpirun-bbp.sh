@@ -21,20 +21,23 @@ export RMEM_RING=${RMEM_RING:-mpi-$$}
 unset RMEM_RANK RMEM_RANKS
 
 launch() {
-    local launcher rmem
+    local launcher rmem said
     "$@" <&0 &
     launcher=$!
     # What it left is removed after it has ended, also when it was told to end. The terminal's interrupt reaches it by itself.
-    trap 'kill -s TERM "$launcher"' TERM
+    trap 'kill -s TERM "$launcher" 2>/dev/null || true' TERM
     trap : INT
     local status=1
     while kill -s 0 "$launcher" 2>/dev/null; do
         status=0
         wait "$launcher" || status=$?
     done
-    # Ranks that were all killed at once leave their ring to nobody.
+    # Ranks that were all killed at once leave their ring to nobody; some end a moment after their launcher.
     rmem=$(dirname "$(readlink -f "$0")")/rmem
     [[ -x $rmem ]] || rmem=$(command -v rmem || true)
-    [[ -z $rmem ]] || "$rmem" clean "$RMEM_RING" >/dev/null 2>&1 || true
+    for _ in {1..20}; do
+        if [[ -z $rmem ]] || said=$("$rmem" clean "$RMEM_RING" 2>&1) || [[ $said == *no-such-ring* ]]; then break; fi
+        sleep 0.1
+    done
     exit "$status"
 }

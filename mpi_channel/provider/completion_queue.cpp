@@ -17,6 +17,9 @@ namespace {
 
 /// MPI reads queues without end: where ranks share a processor another one gets it after so many reads in vain.
 constexpr unsigned kCrowdedReads = 8;
+/// After so many in vain, some tens of microseconds, other programs may want the processor, too, and what is waited for may be late
+/// because they have that of its sender.
+constexpr unsigned kLongReads = 2048;
 constexpr std::size_t kFirstEntries = 1024;
 /// Who waits looks so often, and then sleeps until something comes, or so long.
 constexpr unsigned kLooks = 1000;
@@ -235,7 +238,10 @@ void CompletionQueue::progress() {
     }
     if (++empty_reads_ % kCrowdedReads != 0) return;
     const auto is_crowded = [](EndpointObject* endpoint) { return endpoint->is_crowded(); };
-    if (std::any_of(endpoints_.begin(), endpoints_.end(), is_crowded)) ::sched_yield();
+    if (empty_reads_ >= kLongReads ||
+        std::any_of(endpoints_.begin(), endpoints_.end(), is_crowded)) {
+        ::sched_yield();
+    }
 }
 
 ssize_t CompletionQueue::read(void* buffer, std::size_t count, fi_addr_t* sources) {
