@@ -95,7 +95,9 @@ std::size_t write(const Packet& packet, std::byte* to) noexcept {
         case PacketType::data: put(next, packet.receive); break;
         case PacketType::short_message:
         case PacketType::remote:
-        case PacketType::flow: break;
+        case PacketType::flow:
+        case PacketType::group_message:
+        case PacketType::group_flow: break;
     }
     return static_cast<std::size_t>(next - to);
 }
@@ -106,7 +108,8 @@ std::optional<Packet> read(std::span<const std::byte> bytes) noexcept {
     Packet packet;
     packet.header = *header;
     std::span<const std::byte> tail = bytes.subspan(kHeaderBytes);
-    if (header->type == PacketType::short_message || header->type == PacketType::remote) {
+    if (header->type == PacketType::short_message || header->type == PacketType::group_message ||
+        header->type == PacketType::remote) {
         packet.size = tail.size();
         return packet;
     }
@@ -130,7 +133,9 @@ std::optional<Packet> read(std::span<const std::byte> bytes) noexcept {
         case PacketType::data: packet.receive = get<std::uint32_t>(tail); break;
         case PacketType::short_message:
         case PacketType::remote:
-        case PacketType::flow: break;
+        case PacketType::flow:
+        case PacketType::group_message:
+        case PacketType::group_flow: break;
     }
     return packet;
 }

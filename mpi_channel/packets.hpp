@@ -16,6 +16,8 @@
 ///   REQUEST_GET   size 8, send 4, address 8                     DONE_GET, or OK_TO_SEND
 ///   DONE_GET      send 4                                        -
 ///   REMOTE        what mpi_channel/remote_packets.hpp says
+///   GROUP         the message; data: the group, tag: the step   -
+///   GROUP_FLOW    data: the group, tag: messages taken          -
 ///
 /// Trust: read() bounds what it gives; whether numbers mean anything is the device's to check.
 /// Source: the packets of MPICH-1's channel device (facts in docs/design/mpi-channel.md).
@@ -34,6 +36,8 @@ enum class PacketType : std::uint8_t {
     ok_to_send,
     data,
     flow,
+    group_message,
+    group_flow,
     request_get,
     done_get,
     remote
@@ -51,7 +55,7 @@ struct PacketHeader {
 struct Packet {
     PacketHeader header;
     std::uint64_t size =
-        0;  ///< of the message: LONG, the requests; of what follows the header: SHORT, REMOTE
+        0;  ///< of the message: LONG, the requests; of what follows: SHORT, GROUP, REMOTE
     std::uint32_t send = 0;     ///< the sender's number for the request
     std::uint32_t receive = 0;  ///< the receiver's
     std::uint64_t address = 0;  ///< of the message, in the sender's memory
@@ -64,7 +68,7 @@ inline constexpr std::size_t kMostPacketBytes =
 /// Into `to`, which has kMostPacketBytes; returns how many. The message of a SHORT, and the rest of a REMOTE, go behind them.
 std::size_t write(const Packet& packet, std::byte* to) noexcept;
 
-/// Nothing if it is none. A SHORT's message, and a REMOTE's rest, are the last `size` bytes.
+/// Nothing if it is none. What follows the header of a SHORT, GROUP or REMOTE are the last `size` bytes.
 std::optional<Packet> read(std::span<const std::byte> bytes) noexcept;
 
 }  // namespace mpi_channel

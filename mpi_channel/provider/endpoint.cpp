@@ -100,6 +100,7 @@ EndpointObject::EndpointObject(Domain& its_domain, const fi_info& info, void* co
 
 EndpointObject::~EndpointObject() {
     const auto lock = domain.lock();
+    withdraw_collectives(this);
     drain();
     show_counters();
     for (Told* told : {&sends_, &receives_}) {
@@ -209,6 +210,8 @@ int EndpointObject::enable() {
     for (Told* told : {&sends_, &receives_}) {
         if (told->queue != nullptr) told->queue->watch(*this);
     }
+    collectives_ = std::make_unique<Collectives>(*device_);
+    offer_collectives(this);
     return 0;
 }
 
