@@ -110,6 +110,19 @@ protected:
     ~Completions() = default;
 };
 
+/// What groups of ranks tell each other (mpi_channel/collectives.hpp), past matching.
+class GroupTraffic {
+public:
+    using Bytes = std::span<const std::byte>;
+    /// False: no rank sends that.
+    virtual bool on_group_message(unsigned from, std::uint32_t group, std::uint64_t number,
+                                  Bytes bytes) = 0;
+    virtual void on_group_flow(unsigned from, std::uint32_t group, std::uint64_t taken) = 0;
+
+protected:
+    ~GroupTraffic() = default;
+};
+
 /// A read or write of another rank's memory: of `places`, one behind the other, as many bytes as the parts have.
 struct RemoteOrder {
     bool writes = false;
@@ -146,19 +159,6 @@ public:
 
 protected:
     ~RemoteEvents() = default;
-};
-
-/// What groups of ranks tell each other (mpi_channel/collectives.hpp), past matching.
-class GroupTraffic {
-public:
-    using Bytes = std::span<const std::byte>;
-    /// False: no rank sends that.
-    virtual bool on_group_message(unsigned from, std::uint32_t group, std::uint64_t number,
-                                  Bytes bytes) = 0;
-    virtual void on_group_flow(unsigned from, std::uint32_t group, std::uint64_t taken) = 0;
-
-protected:
-    ~GroupTraffic() = default;
 };
 
 struct DeviceCounters {

@@ -94,10 +94,10 @@ std::size_t write(const Packet& packet, std::byte* to) noexcept {
             break;
         case PacketType::data: put(next, packet.receive); break;
         case PacketType::short_message:
-        case PacketType::remote:
         case PacketType::flow:
         case PacketType::group_message:
-        case PacketType::group_flow: break;
+        case PacketType::group_flow:
+        case PacketType::remote: break;
     }
     return static_cast<std::size_t>(next - to);
 }
@@ -132,10 +132,10 @@ std::optional<Packet> read(std::span<const std::byte> bytes) noexcept {
             break;
         case PacketType::data: packet.receive = get<std::uint32_t>(tail); break;
         case PacketType::short_message:
-        case PacketType::remote:
         case PacketType::flow:
         case PacketType::group_message:
-        case PacketType::group_flow: break;
+        case PacketType::group_flow:
+        case PacketType::remote: break;
     }
     return packet;
 }

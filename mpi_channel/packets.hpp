@@ -13,11 +13,11 @@
 ///   OK_TO_SEND    send 4, receive 4                             DATA
 ///   DATA          receive 4                                     bulk: the message
 ///   FLOW          -                                             -
+///   GROUP         the message; data: the group, tag: the step   -
+///   GROUP_FLOW    data: the group, tag: messages taken          -
 ///   REQUEST_GET   size 8, send 4, address 8                     DONE_GET, or OK_TO_SEND
 ///   DONE_GET      send 4                                        -
 ///   REMOTE        what mpi_channel/remote_packets.hpp says
-///   GROUP         the message; data: the group, tag: the step   -
-///   GROUP_FLOW    data: the group, tag: messages taken          -
 ///
 /// Trust: read() bounds what it gives; whether numbers mean anything is the device's to check.
 /// Source: the packets of MPICH-1's channel device (facts in docs/design/mpi-channel.md).
@@ -54,8 +54,8 @@ struct PacketHeader {
 
 struct Packet {
     PacketHeader header;
-    std::uint64_t size =
-        0;  ///< of the message: LONG, the requests; of what follows: SHORT, GROUP, REMOTE
+    /// Of the message: LONG, the requests; of what follows the header: SHORT, GROUP, REMOTE.
+    std::uint64_t size = 0;
     std::uint32_t send = 0;     ///< the sender's number for the request
     std::uint32_t receive = 0;  ///< the receiver's
     std::uint64_t address = 0;  ///< of the message, in the sender's memory

@@ -83,13 +83,13 @@ void Device<T>::on_packet(unsigned from, Bytes bytes) {
         case PacketType::ok_to_send: is_sound = on_ok_to_send(from, *packet); break;
         case PacketType::data: is_sound = on_data(from, *packet); break;
         case PacketType::flow: break;
+        case PacketType::group_message:
+        case PacketType::group_flow: is_sound = on_group(from, *packet, bytes); break;
         case PacketType::request_get: on_request(from, *packet); break;
         case PacketType::done_get: is_sound = on_done_get(from, *packet); break;
         case PacketType::remote:
             is_sound = on_remote(from, *packet, bytes.last(packet->size));
             break;
-        case PacketType::group_message:
-        case PacketType::group_flow: is_sound = on_group(from, *packet, bytes); break;
     }
     if (!is_sound) break_off(from);
 }

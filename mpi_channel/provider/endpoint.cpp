@@ -205,13 +205,13 @@ int EndpointObject::enable() {
         direct_ = std::make_unique<BillboardTransport>(*endpoint_);
         device_ = std::make_unique<Device<BillboardTransport>>(*direct_, own);
     }
+    collectives_ = std::make_unique<Collectives>(*device_);
+    offer_collectives(this);
     device_->serve(domain.regions, events);
     use_peers_memory(billboard::ring_config(environment, settings), environment, own_settings);
     for (Told* told : {&sends_, &receives_}) {
         if (told->queue != nullptr) told->queue->watch(*this);
     }
-    collectives_ = std::make_unique<Collectives>(*device_);
-    offer_collectives(this);
     return 0;
 }
 

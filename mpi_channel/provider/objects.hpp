@@ -80,6 +80,10 @@ auto guarded(Body&& body) noexcept -> decltype(body()) {
     }
 }
 
+/// The endpoint whose ranks bbp_get_collectives() is about; and not any more.
+void offer_collectives(EndpointObject* endpoint) noexcept;
+void withdraw_collectives(EndpointObject* endpoint) noexcept;
+
 /// How memory is registered: of fi_mr_mode those three that make a difference here, or a former name of all or none.
 inline constexpr int kRegistrationModes =
     FI_MR_BASIC | FI_MR_SCALABLE | FI_MR_VIRT_ADDR | FI_MR_ALLOCATED | FI_MR_PROV_KEY;
@@ -87,9 +91,6 @@ inline constexpr int kRegistrationModes =
 struct Fabric final : fid_fabric {
     unsigned users = 0;  ///< domains and event queues that are open
 };
-/// The endpoint whose ranks bbp_get_collectives() is about; and not any more.
-void offer_collectives(EndpointObject* endpoint) noexcept;
-void withdraw_collectives(EndpointObject* endpoint) noexcept;
 
 class Domain final : public fid_domain {
 public:
