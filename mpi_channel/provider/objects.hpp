@@ -11,7 +11,7 @@
 /// An endpoint is one rank of a ring: it joins when it is enabled, as the ring's environment says (docs/man/rmem.7), and
 /// waits there for the others.
 /// Thread safety: each call holds its domain's lock, unless that was asked for FI_THREAD_DOMAIN: then its caller sees to it.
-/// Progress: in calls that read a queue or a counter, and in FI_PEEK.
+/// Progress: in calls that read a queue or a counter, in FI_PEEK, and before a caller sleeps (fi_trywait).
 /// Errors: libfabric's numbers; the sentence goes to its log (FI_LOG_LEVEL=warn).
 
 #include "billboard/endpoint.hpp"
