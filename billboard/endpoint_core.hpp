@@ -116,6 +116,21 @@ public:
     int view(int src, const void** data, std::size_t* len, Deadline deadline = {},
              Class cls = Class::user) override;
     int release(const void* data) override;
+    int take(std::byte* small, const void** data, std::size_t* len,
+             Class cls = Class::user) override {
+        const int candidate = board_.find(next_any_);
+        const int from = recv_inline(candidate, true, small, kInlineBytes, len, cls);
+        if (from >= 0) [[likely]] {
+            *data = small;
+            return from;
+        }
+        if (!M::kReplicated && candidate < 0 && aside_.empty() && gathering_ == 0 &&
+            ++empty_polls_ % kEmptyPollsPerLook != 0) [[likely]] {
+            return BBP_EAGAIN;
+        }
+        memory_.progress();
+        return try_view(BBP_ANY, data, len, cls, Deadline::now(), small);
+    }
     int barrier(Deadline deadline = {}) override;
     int barrier_group(std::span<const int> members, unsigned id, Deadline deadline = {}) override;
     int group_join(std::string_view name) override;
@@ -123,6 +138,7 @@ public:
     int mcast_group(std::string_view name, const void* buf, std::size_t len, Deadline deadline = {},
                     Class cls = Class::user) override;
     int fd() override;
+    bool is_crowded() override { return memory_.is_crowded(); }
     Deadline deadline_in(std::int64_t ns) const override {
         return ns <= 0 ? Deadline::now() : Deadline::after(memory_.now_ns(), ns);
     }
@@ -250,7 +266,8 @@ private:
     void start_gathering(Peer& p, Class cls, std::size_t total);
     void give_up_gathering(unsigned s, const Arrival& a, Part part);
     int deliver_private(SetAside::Message* message, void* buf, std::size_t cap, std::size_t* len);
-    int try_view(int src, const void** data, std::size_t* len, Class cls, Deadline deadline);
+    int try_view(int src, const void** data, std::size_t* len, Class cls, Deadline deadline,
+                 std::byte* small = nullptr);
     const std::byte* bytes_of(unsigned s, const Arrival& a) const {
         return a.is_inline ? a.payload
                            : memory_.data(geometry_.data(s) + a.descriptor.offset, a.length);

@@ -16,7 +16,9 @@ namespace mpi_channel::provider {
 namespace {
 
 /// MPI reads queues without end: where ranks share a processor another one gets it after so many reads in vain.
-constexpr unsigned kEmptyReads = 64;
+constexpr unsigned kCrowdedReads = 8;
+/// Reads in vain between looks whether they do.
+constexpr unsigned kReadsPerLook = 1024;
 /// Who waits looks so often, and then sleeps until something comes, or so long.
 constexpr unsigned kLooks = 1000;
 constexpr std::int64_t kSleepNs = 1'000'000;
@@ -209,9 +211,13 @@ void CompletionQueue::detach(EndpointObject& endpoint) {
 void CompletionQueue::progress() {
     if (progress_all(endpoints_)) {
         empty_reads_ = 0;
-    } else if (++empty_reads_ % kEmptyReads == 0) {
-        ::sched_yield();
+        return;
     }
+    if (looks_++ % kReadsPerLook == 0) {
+        is_crowded_ = std::any_of(endpoints_.begin(), endpoints_.end(),
+                                  [](EndpointObject* endpoint) { return endpoint->is_crowded(); });
+    }
+    if (++empty_reads_ % kCrowdedReads == 0 && is_crowded_) ::sched_yield();
 }
 
 /// The structures of the formats begin alike.

@@ -4,6 +4,7 @@
 #include "mpi_channel/provider/calls.hpp"
 #include "mpi_channel/provider/objects.hpp"
 #include "mpi_channel/provider/unsupported.hpp"
+#include "mpi_channel/settings.hpp"
 #include "rmem/clock.hpp"
 #include "rmem/config.hpp"
 
@@ -124,8 +125,8 @@ void EndpointObject::drain() {
 
 /// That traffic has gone over the ring: FI_LOG_LEVEL=info.
 void EndpointObject::show_counters() const {
-    if (channel_ == nullptr) return;
-    const ChannelCounters& sent = channel_->counters();
+    if (device_ == nullptr) return;
+    const TransportCounters sent = device_->transport_counters();
     const DeviceCounters& device = device_->counters();
     const std::string text = fmt::format(
         "rank {}: {} packets sent, {} received, {} and {} pieces of bulk, {} multicasts; {} short, "
@@ -171,9 +172,14 @@ int EndpointObject::enable() {
     settings.awaits_others = false;
     endpoint_ = billboard::Endpoint::open(settings);
     ring_ = std::hash<std::string>()(rmem::Environment::read().ring_config().name);
-    channel_ = std::make_unique<Channel>(*endpoint_);
     Completions& own = *this;
-    device_ = std::make_unique<Device<Channel>>(*channel_, own);
+    if (mpi_channel::Settings::read().transport == TransportKind::channel) {
+        channel_ = std::make_unique<Channel>(*endpoint_);
+        device_ = std::make_unique<Device<Channel>>(*channel_, own);
+    } else {
+        direct_ = std::make_unique<BillboardTransport>(*endpoint_);
+        device_ = std::make_unique<Device<BillboardTransport>>(*direct_, own);
+    }
     return 0;
 }
 
@@ -206,7 +212,7 @@ int EndpointObject::option(int option_name, void* value, std::size_t* size) cons
 
 ssize_t EndpointObject::send(const Call& call) {
     const auto to = addresses_->rank_of(call.address);
-    if (device_ == nullptr || !to || *to >= channel_->ranks()) return -FI_EINVAL;
+    if (device_ == nullptr || !to || *to >= endpoint_->ranks()) return -FI_EINVAL;
     if (device_->backlog(*to) >= kBacklogMost) {
         device_->progress();
         return -FI_EAGAIN;
@@ -248,7 +254,7 @@ ssize_t EndpointObject::receive(const Call& call) {
     Source from = kAnySource;
     if (is_directed_ && call.address != FI_ADDR_UNSPEC) {
         const auto rank = addresses_->rank_of(call.address);
-        if (!rank || *rank >= channel_->ranks()) return -FI_EINVAL;
+        if (!rank || *rank >= endpoint_->ranks()) return -FI_EINVAL;
         from = *rank;
     }
     if ((call.flags & FI_PEEK) != 0) return peek(call, from);

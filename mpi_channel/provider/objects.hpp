@@ -12,6 +12,7 @@
 /// Errors: libfabric's numbers; the sentence goes to its log (FI_LOG_LEVEL=warn).
 
 #include "billboard/endpoint.hpp"
+#include "mpi_channel/billboard_transport.hpp"
 #include "mpi_channel/channel.hpp"
 #include "mpi_channel/device.hpp"
 
@@ -142,7 +143,9 @@ private:
     std::deque<Entry> entries_;
     std::deque<fi_cq_err_entry> errors_;
     std::vector<EndpointObject*> endpoints_;
-    unsigned empty_reads_ = 0;
+    unsigned empty_reads_ = 0;  ///< since something has come
+    unsigned looks_ = 0;
+    bool is_crowded_ = false;
     bool woken_ = false;
 };
 
@@ -202,6 +205,7 @@ public:
     std::uint64_t sending_flags() const noexcept { return sends_.flags; }
     std::uint64_t receiving_flags() const noexcept { return receives_.flags; }
     bool progress() { return device_ != nullptr && device_->progress(); }
+    bool is_crowded() { return endpoint_ != nullptr && endpoint_->is_crowded(); }
     int wait_descriptor() { return endpoint_ == nullptr ? -1 : endpoint_->fd(); }
 
     Domain& domain;
@@ -222,8 +226,9 @@ private:
     std::uint64_t ring_ = 0;
     std::size_t least_ = 1;  ///< FI_OPT_MIN_MULTI_RECV
     std::unique_ptr<billboard::Endpoint> endpoint_;
-    std::unique_ptr<Channel> channel_;
-    std::unique_ptr<Device<Channel>> device_;
+    std::unique_ptr<Channel> channel_;  ///< one of the two
+    std::unique_ptr<BillboardTransport> direct_;
+    std::unique_ptr<DeviceInterface> device_;
     std::unordered_map<void*, Unexpected*> claimed_;  ///< by their contexts
 };
 
