@@ -13,7 +13,6 @@
 #include "method.h"
 
 #include <mpi.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -22,7 +21,7 @@ static const int kSizeCount = sizeof kSizes / sizeof *kSizes;
 
 struct call {
     const struct world* world;
-    size_t size;  /* of one rank's part */
+    size_t size; /* of one rank's part */
     double *in, *out;
     double round;
 };
@@ -111,11 +110,13 @@ static void answered_reduce(void* with) {
     struct call* call = with;
     call->in[0] = ++call->round;
     MPI_Reduce(call->in, call->out, doubles_of(call), MPI_DOUBLE, MPI_SUM, 0, MPI_COMM_WORLD);
-    if (is_root(call)) require(call->out[0] == call->round * call->world->ranks, "the sum is wrong");
+    if (is_root(call))
+        require(call->out[0] == call->round * call->world->ranks, "the sum is wrong");
     question(with);
 }
 
-static void measure_answered(const struct world* world, const char* name, size_t size, operation* op) {
+static void measure_answered(const struct world* world, const char* name, size_t size,
+                             operation* op) {
     struct call call = new_call(world, size);
     const struct figure round_trip = {NULL, 8, 0.5, 0};
     const double ack = measure(world, &round_trip, question_and_answer, &call);
@@ -146,11 +147,14 @@ static void timed_broadcast(void* with) {
     own->spent += now_ns() - before;
 }
 
+/* Few, because after the slowest barriers this takes a second. */
+#define OWN_BATCH 20
+
 /* A batch, and what it took at each rank: the mean and the most, at rank 0. */
 static void one_batch(const struct world* world, struct own_time* own, double* mean, double* most) {
     own->spent = 0;
-    for (int i = 0; i < BATCH; ++i) timed_broadcast(own);
-    own->spent /= BATCH;
+    for (int i = 0; i < OWN_BATCH; ++i) timed_broadcast(own);
+    own->spent /= OWN_BATCH;
     MPI_Reduce(&own->spent, mean, 1, MPI_DOUBLE, MPI_SUM, 0, MPI_COMM_WORLD);
     MPI_Reduce(&own->spent, most, 1, MPI_DOUBLE, MPI_MAX, 0, MPI_COMM_WORLD);
     *mean /= world->ranks;
@@ -207,7 +211,7 @@ void collectives(const struct world* world) {
     if (wants(options, "barrier")) measure(world, &figure, barrier, NULL);
     if (wants(options, "bcast")) {
         for_sizes(world, kSizes, kSizeCount, bcast_of);
-        for_sizes(world, kSizes, kSizeCount, osu_of);
+        if (options->rounds == 0) for_sizes(world, kSizes, kSizeCount, osu_of);
     }
     if (wants(options, "allreduce")) for_sizes(world, kSizes, kSizeCount, allreduce_of);
     if (wants(options, "reduce")) for_sizes(world, kSizes, kSizeCount, reduce_of);
@@ -221,7 +225,8 @@ static void reduce_loop(void* with) {
     struct call* call = with;
     call->in[0] = ++call->round;
     MPI_Reduce(call->in, call->out, doubles_of(call), MPI_DOUBLE, MPI_SUM, 0, MPI_COMM_WORLD);
-    if (is_root(call)) require(call->out[0] == call->round * call->world->ranks, "the sum is wrong");
+    if (is_root(call))
+        require(call->out[0] == call->round * call->world->ranks, "the sum is wrong");
 }
 
 void reduce_loops(const struct world* world) {

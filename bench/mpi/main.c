@@ -13,15 +13,17 @@
 #include <unistd.h>
 
 static const char kUsage[] =
-    "usage: mpi-figures-<MPI> [--figures A,B] [--bytes N,N] [--cpus 0,1] [--seconds S] [--deadline S]\n"
+    "usage: mpi-figures-<MPI> [--figures A,B] [--bytes N,N] [--cpus 0,1] [--seconds S] [--deadline "
+    "S]\n"
     "                         [--rounds N]\n"
-    "  --figures   of latency, self, stream, transfer, barrier, bcast, allreduce, reduce, allgather,\n"
+    "  --figures   of latency, self, stream, transfer, barrier, bcast, allreduce, reduce, "
+    "allgather,\n"
     "              reduce_loop (all that the number of ranks allows)\n"
     "  --bytes     sizes, instead of each figure's own\n"
     "  --cpus      rank r runs on number r modulo their count (0,1)\n"
     "  --seconds   for each figure and size (1)\n"
     "  --deadline  the program ends after so many seconds, whatever it does (300)\n"
-    "  --rounds    each operation so often, and nothing is timed: for a profiler\n";
+    "  --rounds    so many operations of each figure but bandwidths, untimed: for a profiler\n";
 
 static void refuse(const char* argument) {
     fprintf(stderr, "mpi bench: '%s' means nothing here\n%s", argument, kUsage);
@@ -69,25 +71,15 @@ void parse_options(int argc, char** argv, struct options* options) {
     }
 }
 
-/* The launcher tells it before MPI_Init, whose memory should lie near the right processor already. */
-static int rank_before_init(void) {
-    static const char* const names[] = {"PMI_RANK", "PMIX_RANK", "OMPI_COMM_WORLD_RANK"};
-    for (size_t i = 0; i < sizeof names / sizeof *names; ++i) {
-        const char* value = getenv(names[i]);
-        if (value != NULL) return atoi(value);
-    }
-    return 0;
-}
-
 int main(int argc, char** argv) {
     struct options options;
     parse_options(argc, argv, &options);
     alarm(options.deadline);
-    pin_to_cpu_of(&options, rank_before_init());
     MPI_Init(&argc, &argv);
     struct world world = {.options = &options};
     MPI_Comm_rank(MPI_COMM_WORLD, &world.rank);
     MPI_Comm_size(MPI_COMM_WORLD, &world.ranks);
+    /* Only now: threads that the MPI has started are to run where there is room. */
     pin_to_cpu_of(&options, world.rank);
     latency(&world);
     bandwidth(&world);

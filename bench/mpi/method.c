@@ -13,6 +13,7 @@
 static const double kWarmUp = 0.1, kSingles = 0.4, kBatches = 0.5;
 /* Chunks grow until agreeing on them costs nothing. */
 static const double kChunkShare = 1.0 / 32;
+static const double kFewBatches = 8;
 
 void require(bool holds, const char* complaint) {
     if (holds) return;
@@ -41,7 +42,8 @@ bool wants(const struct options* options, const char* figure) {
     const size_t length = strlen(figure);
     for (const char* at = options->figures; at != NULL; at = strchr(at, ',')) {
         if (*at == ',') ++at;
-        if (strncmp(at, figure, length) == 0 && (at[length] == ',' || at[length] == '\0')) return true;
+        if (strncmp(at, figure, length) == 0 && (at[length] == ',' || at[length] == '\0'))
+            return true;
     }
     return false;
 }
@@ -77,7 +79,7 @@ struct series lead(double ns, size_t batch, operation* op, void* with) {
     struct series series = {malloc(MOST_SAMPLES * sizeof(double)), 0};
     require(series.values != NULL, "no memory for the samples");
     const double first = now_ns();
-    for (long chunk = 4;;) {
+    for (long chunk = 1;;) {
         const double start = now_ns();
         const long room = MOST_SAMPLES - (long)series.count;
         long count = chunk < room ? chunk : room;
@@ -104,7 +106,8 @@ void follow(size_t batch, operation* op, void* with) {
 /* ---- What is printed */
 
 void print_begin(const struct world* world, const struct figure* figure) {
-    printf("{\"figure\":\"%s\",\"bytes\":%zu,\"ranks\":%d", figure->name, figure->bytes, world->ranks);
+    printf("{\"figure\":\"%s\",\"bytes\":%zu,\"ranks\":%d", figure->name, figure->bytes,
+           world->ranks);
 }
 
 void print_number(const char* name, double value) {
@@ -115,7 +118,8 @@ void print_series(const struct figure* figure, const struct series* series) {
     static const struct {
         const char* name;
         double share;
-    } told[] = {{"p50_ns", 0.5}, {"p90_ns", 0.9}, {"p99_ns", 0.99}, {"p999_ns", 0.999}, {"max_ns", 1}};
+    } told[] = {
+        {"p50_ns", 0.5}, {"p90_ns", 0.9}, {"p99_ns", 0.99}, {"p999_ns", 0.999}, {"max_ns", 1}};
     printf(",\"samples\":%zu", series->count);
     for (size_t i = 0; i < sizeof told / sizeof *told; ++i)
         print_number(told[i].name, quantile(series, told[i].share) * figure->share);
@@ -132,28 +136,41 @@ static double repeat(const struct world* world, operation* op, void* with) {
     return 0;
 }
 
+/* Less than BATCH operations where these are so slow that few batches would fit the time. */
+static long batch_for(double ns, double of_one) {
+    const double fit = ns / kFewBatches / of_one;
+    return fit < 1 ? 1 : fit < BATCH ? (long)fit : BATCH;
+}
+
 double measure(const struct world* world, const struct figure* figure, operation* op, void* with) {
-    static const size_t batches[] = {1, 1, BATCH};
     if (world->options->rounds != 0) return repeat(world, op, with);
+    long batch = BATCH;
     if (world->rank != 0) {
-        for (int i = 0; i < 3; ++i) follow(batches[i], op, with);
+        follow(1, op, with);
+        follow(1, op, with);
+        agree_on(&batch);
+        follow((size_t)batch, op, with);
         return 0;
     }
     const double ns = world->options->seconds * 1e9;
-    struct series warm_up = lead(ns * kWarmUp, batches[0], op, with);
-    struct series singles = lead(ns * kSingles, batches[1], op, with);
-    struct series means = lead(ns * kBatches, batches[2], op, with);
+    struct series warm_up = lead(ns * kWarmUp, 1, op, with);
+    struct series singles = lead(ns * kSingles, 1, op, with);
+    batch = batch_for(ns * kBatches, quantile(&singles, 0.5));
+    agree_on(&batch);
+    struct series means = lead(ns * kBatches, (size_t)batch, op, with);
     const double share = figure->share, mean = quantile(&means, 0.5) * share;
     if (figure->name != NULL) {
         print_begin(world, figure);
         print_series(figure, &singles);
+        printf(",\"batch\":%ld", batch);
         print_number("batch_p50_ns", mean);
         print_number("batch_p99_ns", quantile(&means, 0.99) * share);
         if (figure->ack != 0) print_number("ack_ns", figure->ack);
         print_end();
     }
+    const double single = quantile(&singles, 0.5) * share;
     free(warm_up.values);
     free(singles.values);
     free(means.values);
-    return mean;
+    return single < mean ? single : mean;
 }

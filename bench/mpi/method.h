@@ -3,8 +3,8 @@
 
 /* How every MPI is measured: the parts that the figures of bench/mpi/ share.
  *
- *     lead(series, budget, batch, op, with)   rank 0: times `op` until the time given is over
- *     follow(batch, op, with)                 the other ranks: as often as rank 0 says
+ *     series = lead(ns, batch, op, with)   rank 0: times `batch` calls of `op` at a time until `ns` are over; sorted
+ *     follow(batch, op, with)              the other ranks: as often as rank 0 says
  *
  * Rank 0 alone decides how often; it tells the others chunk by chunk by MPI_Bcast, outside of what is timed, so that a figure takes
  * its time and no more, however slow the MPI is. Rank 0 prints one JSON object per figure, on a line of its own.
@@ -23,12 +23,12 @@
 struct options {
     int cpus[MOST_CPUS]; /* rank r runs on number r modulo `cpu_count` */
     int cpu_count;
-    const char* figures;  /* names, with commas; null: all */
+    const char* figures; /* names, with commas; null: all */
     size_t sizes[MOST_SIZES];
-    int size_count;       /* 0: each figure's own */
-    double seconds;       /* for a figure of one size */
-    unsigned deadline;    /* s, for the whole program */
-    long rounds;          /* 0: by the time; else so often, untimed: for a profiler */
+    int size_count;    /* 0: each figure's own */
+    double seconds;    /* for a figure of one size */
+    unsigned deadline; /* s, for the whole program */
+    long rounds;       /* 0: by the time; else so often, untimed: for a profiler */
 };
 
 struct world {
@@ -45,8 +45,8 @@ struct series {
 struct figure {
     const char* name;
     size_t bytes;
-    double share;   /* of an operation's time: half of a round trip */
-    double ack;     /* ns of it that are the way back; 0: none */
+    double share; /* of an operation's time: half of a round trip */
+    double ack;   /* ns of it that are the way back; 0: none */
 };
 
 typedef void operation(void* with);
@@ -57,8 +57,8 @@ bool wants(const struct options* options, const char* figure);
 void require(bool holds, const char* complaint);
 double now_ns(void);
 
-/* Warm-up, then single operations, then batches; rank 0 prints, unless `figure` is null. `leads` and `follows` may differ; what the
- * median of the batches is comes back, at rank 0. */
+/* Warm-up, then single operations, then batches; rank 0 prints, unless the figure has no name. Returns at rank 0 the lower of the two
+ * medians, which other jobs have disturbed less. */
 double measure(const struct world* world, const struct figure* figure, operation* op, void* with);
 
 struct series lead(double ns, size_t batch, operation* op, void* with);

@@ -136,7 +136,8 @@ ssize_t Endpoint::send(const void* bytes, std::size_t size, std::uint32_t data, 
     if (size > kMessageMost) return -FI_EMSGSIZE;
     Peer& peer = peers[to % kRanks];
     // (1) pairs with (4): the other has read what was there before it is written again
-    if (peer.in->taken.load(std::memory_order_acquire) != peer.sent || (is_told && queue->is_full()))
+    if (peer.in->taken.load(std::memory_order_acquire) != peer.sent ||
+        (is_told && queue->is_full()))
         return -FI_EAGAIN;
     Half& half = *peer.out;
     half.length = static_cast<std::uint32_t>(size);

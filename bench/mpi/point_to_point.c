@@ -54,7 +54,8 @@ static void ping_pong(void* with) {
         send_to(1, e->out, e->size);
         receive_from(1, e->in, e->size);
         if (e->size >= sizeof e->number)
-            require(memcmp(e->in, &e->number, sizeof e->number) == 0, "the echo differs from the ping");
+            require(memcmp(e->in, &e->number, sizeof e->number) == 0,
+                    "the echo differs from the ping");
     } else if (e->rank == 1) {
         receive_from(0, e->in, e->size);
         send_to(0, e->in, e->size);
@@ -160,7 +161,7 @@ static void transfer_of(const struct world* world, size_t size) {
 }
 
 void bandwidth(const struct world* world) {
-    if (world->ranks != 2) return;
+    if (world->ranks != 2 || world->options->rounds != 0) return;
     if (wants(world->options, "stream"))
         for_sizes(world, kBandwidthSizes, COUNT_OF(kBandwidthSizes), stream_of);
     if (wants(world->options, "transfer"))
