@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "mpi_channel/billboard_transport.hpp"
 
+#include "rmem/copy.hpp"
+
 #include <cstring>
 
 namespace mpi_channel {
@@ -10,9 +12,14 @@ namespace {
 using billboard::Class;
 using billboard::Deadline;
 
-void join(std::byte* to, std::span<const std::byte> header, std::span<const std::byte> message) {
-    std::memcpy(to, header.data(), header.size());
-    if (!message.empty()) std::memcpy(to + header.size(), message.data(), message.size());
+using Packet = std::array<std::byte, billboard::kInlineBytes>;
+
+/// Of both together no more than that.
+Packet join(std::span<const std::byte> header, std::span<const std::byte> message) {
+    Packet packet;
+    rmem::copy_short(packet.data(), header.data(), header.size());
+    rmem::copy_short(packet.data() + header.size(), message.data(), message.size());
+    return packet;
 }
 
 }  // namespace
@@ -25,8 +32,7 @@ int BillboardTransport::send_control_block(Bytes header, Bytes message, unsigned
     const int dest = static_cast<int>(to);
     int result = BBP_OK;
     if (size <= billboard::kInlineBytes) {
-        std::array<std::byte, billboard::kInlineBytes> packet;
-        join(packet.data(), header, message);
+        const Packet packet = join(header, message);
         result = endpoint_.send(dest, packet.data(), size, Deadline::now(), Class::mpi);
     } else {
         result = post(header, message, {&dest, 1});
@@ -39,8 +45,7 @@ int BillboardTransport::mcast_control(Bytes header, Bytes message, std::span<con
     const std::size_t size = header.size() + message.size();
     int result = BBP_OK;
     if (size <= billboard::kInlineBytes) {
-        std::array<std::byte, billboard::kInlineBytes> packet;
-        join(packet.data(), header, message);
+        const Packet packet = join(header, message);
         result = endpoint_.mcast(to, packet.data(), size, Deadline::now(), Class::mpi);
     } else {
         result = post(header, message, to);
@@ -53,7 +58,9 @@ int BillboardTransport::post(Bytes header, Bytes message, std::span<const int> t
     const std::size_t size = header.size() + message.size();
     void* room = nullptr;
     if (const int result = endpoint_.compose(size, &room); result != BBP_OK) return result;
-    join(static_cast<std::byte*>(room), header, message);
+    std::memcpy(room, header.data(), header.size());
+    if (!message.empty())
+        std::memcpy(static_cast<std::byte*>(room) + header.size(), message.data(), message.size());
     const int result = endpoint_.post(to, room, size, Deadline::now(), Class::mpi);
     if (result == BBP_EAGAIN) endpoint_.discard(room);
     return result;

@@ -44,8 +44,8 @@ void Bulk::put(unsigned from, Bytes piece, const void* view) {
     ++received_;
 }
 
-std::optional<unsigned> Bulk::unread() const noexcept {
-    for (unsigned r = 0; unread_ != 0 && r < pieces_.size(); ++r) {
+std::optional<unsigned> Bulk::first_unread() const noexcept {
+    for (unsigned r = 0; r < pieces_.size(); ++r) {
         if (pieces_[r].is_here) return r;
     }
     return std::nullopt;

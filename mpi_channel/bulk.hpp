@@ -30,7 +30,9 @@ public:
     /// A piece that was met among packets; `view`: what is to be released after it, or null.
     void put(unsigned from, Bytes piece, const void* view);
     /// A rank of which a piece has come and is not all received.
-    std::optional<unsigned> unread() const noexcept;
+    std::optional<unsigned> unread() const noexcept {
+        return unread_ == 0 ? std::nullopt : first_unread();
+    }
     /// The next piece, in the order in which it was sent; BBP_EAGAIN: nothing more has come yet. The rest of a piece that is
     /// larger than the room comes with the next call.
     int receive(std::span<std::byte> room, unsigned from, std::size_t* size);
@@ -45,6 +47,7 @@ private:
         bool is_here = false;
     };
     void release(Piece& piece);
+    std::optional<unsigned> first_unread() const noexcept;
 
     billboard::Endpoint& endpoint_;
     std::size_t piece_most_;

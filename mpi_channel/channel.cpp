@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "mpi_channel/channel.hpp"
 
+#include "rmem/copy.hpp"
+
 #include <algorithm>
 #include <cassert>
 #include <cstring>
@@ -41,8 +43,8 @@ int Channel::mcast_control(Bytes header, Bytes message, std::span<const int> to)
 Channel::Bytes Channel::joined(Bytes header, Bytes message) {
     if (message.empty()) return header;
     assert(header.size() + message.size() <= out_.size());
-    std::memcpy(out_.data(), header.data(), header.size());
-    std::memcpy(out_.data() + header.size(), message.data(), message.size());
+    rmem::copy_short(out_.data(), header.data(), header.size());
+    rmem::copy_bytes(out_.data() + header.size(), message.data(), message.size());
     return Bytes(out_).first(header.size() + message.size());
 }
 

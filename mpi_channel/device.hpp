@@ -180,6 +180,12 @@ private:
         bool asked = false;  ///< REQUEST_SEND has left, or waits to
     };
     struct WaitingReceive : Receive {
+        WaitingReceive() = default;
+        explicit WaitingReceive(const ReceiveOrder& its_order) noexcept : order(its_order) {
+            wanted = {order.from, order.tag, order.ignore};
+            capacity = size_of(order.parts);
+            least = order.least;
+        }
         std::uint32_t number = 0;
         ReceiveOrder order;
         unsigned on_their_way = 0;  ///< messages

@@ -11,11 +11,7 @@ namespace mpi_channel {
 
 template <class T>
 void Device<T>::receive(const ReceiveOrder& order) {
-    WaitingReceive& receive = receives_.take();
-    receive.order = order;
-    receive.wanted = {order.from, order.tag, order.ignore};
-    receive.capacity = size_of(order.parts);
-    receive.least = order.least;
+    WaitingReceive& receive = receives_.take(order);
     Placement placement;
     while (Unexpected* message =
                static_cast<Unexpected*>(matcher(order.untagged).post(receive, placement))) {
@@ -89,9 +85,7 @@ Unexpected* Device<T>::claim(const Wanted& wanted, bool untagged) {
 
 template <class T>
 void Device<T>::receive_claimed(Unexpected& message, const ReceiveOrder& order) {
-    WaitingReceive& receive = receives_.take();
-    receive.order = order;
-    receive.capacity = size_of(order.parts);
+    WaitingReceive& receive = receives_.take(order);
     const Placement placement = Matcher::place(receive, message.envelope.size);
     hand_over(message, receive, placement);
 }

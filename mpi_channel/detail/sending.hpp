@@ -48,7 +48,7 @@ bool Device<T>::send_at_once(const SendOrder& order, std::size_t size) {
         return false;
     Packet packet = packet_of(order, PacketType::short_message);
     Bytes message;
-    if (order.parts.size() == 1) {
+    if (order.parts.count() == 1) {
         message = {static_cast<const std::byte*>(order.parts[0].iov_base), size};
     } else {
         copy_out(order.parts, scratch_.data());

@@ -83,10 +83,6 @@ fi_ops_cm name_ops = [] {
     return ops;
 }();
 
-Parts parts_of(const iovec* iov, std::size_t count) {
-    return {iov, iov + count};
-}
-
 }  // namespace
 
 EndpointObject::EndpointObject(Domain& its_domain, const fi_info& info, void* context)
@@ -212,7 +208,8 @@ int EndpointObject::option(int option_name, void* value, std::size_t* size) cons
 
 ssize_t EndpointObject::send(const Call& call) {
     const auto to = addresses_->rank_of(call.address);
-    if (device_ == nullptr || !to || *to >= endpoint_->ranks()) return -FI_EINVAL;
+    if (device_ == nullptr || !to || *to >= endpoint_->ranks() || call.count > kPartsMost)
+        return -FI_EINVAL;
     if (device_->backlog(*to) >= kBacklogMost) {
         device_->progress();
         return -FI_EAGAIN;
@@ -223,7 +220,7 @@ ssize_t EndpointObject::send(const Call& call) {
     order.tag = call.tag;
     order.untagged = call.untagged;
     if (call.data) order.data = static_cast<std::uint32_t>(*call.data);
-    order.parts = parts_of(call.iov, call.count);
+    order.parts = Parts(call.iov, call.count);
     order.copy = is_inject;
     order.after_match = (call.flags & FI_MATCH_COMPLETE) != 0;
     order.context = call.context;
@@ -241,7 +238,7 @@ ReceiveOrder EndpointObject::order_of(const Call& call, Source from) const {
     order.tag = call.tag;
     order.ignore = call.ignore;
     order.untagged = call.untagged;
-    order.parts = parts_of(call.iov, call.count);
+    order.parts = Parts(call.iov, call.count);
     if ((call.flags & FI_MULTI_RECV) != 0) order.least = least_;
     order.context = call.context;
     order.mark = kCounted;
@@ -251,6 +248,7 @@ ReceiveOrder EndpointObject::order_of(const Call& call, Source from) const {
 
 ssize_t EndpointObject::receive(const Call& call) {
     if (device_ == nullptr) return -FI_EOPBADSTATE;
+    if (call.count > kPartsMost) return -FI_EINVAL;
     Source from = kAnySource;
     if (is_directed_ && call.address != FI_ADDR_UNSPEC) {
         const auto rank = addresses_->rank_of(call.address);

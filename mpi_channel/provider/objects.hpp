@@ -26,7 +26,10 @@
 #include <rdma/providers/fi_log.h>
 #include <rdma/providers/fi_prov.h>
 
+#include <boost/circular_buffer.hpp>
+
 #include <cstdint>
+#include <cstring>
 #include <deque>
 #include <memory>
 #include <mutex>
@@ -39,7 +42,6 @@ namespace mpi_channel::provider {
 extern fi_provider provider;
 
 inline constexpr std::size_t kInjectMost = 4096;
-inline constexpr std::size_t kPartsMost = 8;
 /// So many sends may wait for room before the caller is to make progress first.
 inline constexpr std::size_t kBacklogMost = 1024;
 
@@ -116,7 +118,17 @@ public:
     CompletionQueue(Domain& domain, const fi_cq_attr& attributes, void* context);
     ~CompletionQueue() { --domain.users; }
 
-    void add(const Entry& entry) { entries_.push_back(entry); }
+    void add(const Entry& entry) {
+        if (room_ != 0) {  // a reader waits: not by way of the queue
+            next_ = write(entry, next_);
+            if (sources_ != nullptr) *sources_++ = entry.source;
+            --room_;
+            return;
+        }
+        if (entries_.full()) [[unlikely]]
+            entries_.set_capacity(2 * entries_.capacity());
+        entries_.push_back(entry);
+    }
     void add_error(const fi_cq_err_entry& error) { errors_.push_back(error); }
     void attach(EndpointObject& endpoint);
     void detach(EndpointObject& endpoint);
@@ -135,13 +147,28 @@ public:
     Domain& domain;
 
 private:
-    void* write(const Entry& entry, void* to) const;
+    /// The structures of the formats begin alike. Returns where the next one goes.
+    void* write(const Entry& entry, void* to) const {
+        if (format_ == FI_CQ_FORMAT_TAGGED) [[likely]] {
+            auto* const tagged = static_cast<fi_cq_tagged_entry*>(to);
+            *tagged = entry.entry;
+            return tagged + 1;
+        }
+        std::memcpy(to, &entry.entry, entry_bytes_);
+        return static_cast<std::byte*>(to) + entry_bytes_;
+    }
+    ssize_t progress_into(void* buffer, std::size_t count, fi_addr_t* sources);
     int wait_descriptor();
 
     fi_cq_format format_;
+    std::size_t entry_bytes_;
     fi_wait_obj wait_object_;
-    std::deque<Entry> entries_;
+    boost::circular_buffer<Entry> entries_;  ///< larger when it is full
     std::deque<fi_cq_err_entry> errors_;
+    // Of who reads just now and found nothing
+    void* next_ = nullptr;
+    fi_addr_t* sources_ = nullptr;
+    std::size_t room_ = 0;
     std::vector<EndpointObject*> endpoints_;
     unsigned empty_reads_ = 0;  ///< since something has come
     unsigned looks_ = 0;
