@@ -185,6 +185,7 @@ static void osu_of(const struct world* world, size_t size) {
         print_begin(world, &figure);
         print_series(&figure, &means);
         print_number("batch_p50_ns", quantile(&means, 0.5));
+        print_number("batch_p10_ns", quantile(&means, 0.1));
         print_number("slowest_ns", quantile(&most, 0.5));
         print_end();
     }

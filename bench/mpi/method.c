@@ -118,8 +118,8 @@ void print_series(const struct figure* figure, const struct series* series) {
     static const struct {
         const char* name;
         double share;
-    } told[] = {
-        {"p50_ns", 0.5}, {"p90_ns", 0.9}, {"p99_ns", 0.99}, {"p999_ns", 0.999}, {"max_ns", 1}};
+    } told[] = {{"p10_ns", 0.1},  {"p50_ns", 0.5},    {"p90_ns", 0.9},
+                {"p99_ns", 0.99}, {"p999_ns", 0.999}, {"max_ns", 1}};
     printf(",\"samples\":%zu", series->count);
     for (size_t i = 0; i < sizeof told / sizeof *told; ++i)
         print_number(told[i].name, quantile(series, told[i].share) * figure->share);
@@ -164,6 +164,7 @@ double measure(const struct world* world, const struct figure* figure, operation
         print_series(figure, &singles);
         printf(",\"batch\":%ld", batch);
         print_number("batch_p50_ns", mean);
+        print_number("batch_p10_ns", quantile(&means, 0.1) * share);
         print_number("batch_p99_ns", quantile(&means, 0.99) * share);
         if (figure->ack != 0) print_number("ack_ns", figure->ack);
         print_end();

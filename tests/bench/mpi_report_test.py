@@ -51,6 +51,10 @@ class ATarget(unittest.TestCase):
         figures = report.Figures([figure("a", 1, 99, batch_p50_ns=50), figure("b", 1, 99, batch_p50_ns=100)])
         self.assertEqual(target().measured(figures)[0], 0.5)
 
+    def test_of_p10_takes_the_samples_disturbed_least(self):
+        figures = [figure("a", 1, 99, p10_ns=10), figure("b", 1, 100, p10_ns=20), figure("c", 1, 1)]
+        self.assertEqual(target().measured(report.Figures(figures, "p10"))[0], 0.5)
+
     def test_is_nothing_where_one_side_is_missing(self):
         self.assertIsNone(target().measured(report.Figures([figure("a", 1, 1)])))
 
