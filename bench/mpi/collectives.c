@@ -160,11 +160,6 @@ static void one_batch(const struct world* world, struct own_time* own, double* m
     *mean /= world->ranks;
 }
 
-static int compare(const void* a, const void* b) {
-    const double x = *(const double*)a, y = *(const double*)b;
-    return (x > y) - (x < y);
-}
-
 static void osu_of(const struct world* world, size_t size) {
     struct own_time own = {new_call(world, size), 0};
     static double mean_values[MOST_SAMPLES], most_values[MOST_SAMPLES];
@@ -178,8 +173,8 @@ static void osu_of(const struct world* world, size_t size) {
         goes_on = now_ns() < end && means.count < MOST_SAMPLES;
         MPI_Bcast(&goes_on, 1, MPI_INT, 0, MPI_COMM_WORLD);
     }
-    qsort(means.values, means.count, sizeof(double), compare);
-    qsort(most.values, most.count, sizeof(double), compare);
+    sort(&means);
+    sort(&most);
     if (world->rank == 0) {
         const struct figure figure = {"bcast_osu", size, 1, 0};
         print_begin(world, &figure);

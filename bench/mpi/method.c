@@ -63,6 +63,10 @@ static int compare(const void* a, const void* b) {
     return (x > y) - (x < y);
 }
 
+void sort(struct series* series) {
+    qsort(series->values, series->count, sizeof(double), compare);
+}
+
 double quantile(const struct series* series, double share) {
     const double place = share * (double)series->count;
     size_t rank = (size_t)place;
@@ -93,7 +97,7 @@ struct series lead(double ns, size_t batch, operation* op, void* with) {
         }
         if (now_ns() - start < ns * kChunkShare) chunk *= 2;
     }
-    qsort(series.values, series.count, sizeof(double), compare);
+    sort(&series);
     return series;
 }
 

@@ -63,6 +63,8 @@ double measure(const struct world* world, const struct figure* figure, operation
 
 struct series lead(double ns, size_t batch, operation* op, void* with);
 void follow(size_t batch, operation* op, void* with);
+void sort(struct series* series);
+/* Of a sorted one. */
 double quantile(const struct series* series, double share);
 
 void print_begin(const struct world* world, const struct figure* figure);
