@@ -208,6 +208,7 @@ private:
 
     // -- detail/sending.hpp
     bool await_room_briefly(unsigned d);
+    bool can_post_inline(std::span<const int> dests);
     int send_slowly(int dest, const void* buf, std::size_t len, Deadline deadline, Class cls);
     int check_message(std::span<const int> dests, const void* buf, std::size_t len) const;
     int post_to(Post& post, const void* buf, std::size_t len, Deadline deadline, Class cls);
@@ -274,6 +275,7 @@ private:
     }
 
     // -- detail/barriers.hpp
+    int check_members(std::span<const int> members, unsigned id);
     int arrive_and_wait(std::span<const int> members, std::size_t index, Deadline deadline);
     int barrier_by_messages(std::span<const int> members, unsigned id, Deadline deadline);
     std::size_t barrier_word(unsigned r, std::size_t count_index) const {

@@ -42,6 +42,11 @@ public:
         return bulk_.receive(room, from, size);
     }
 
+    /// The billboard's: BBP_EAGAIN until all of these ranks have come; call again.
+    int barrier(std::span<const int> members, unsigned id) {
+        return endpoint_.barrier_group(members, id, billboard::Deadline::now());
+    }
+
     TransportCounters counters() const noexcept;
 
 private:

@@ -97,6 +97,19 @@ protected:
     ~Completions() = default;
 };
 
+/// What groups of ranks tell each other (mpi_channel/collectives.hpp), past matching.
+class GroupTraffic {
+public:
+    using Bytes = std::span<const std::byte>;
+    /// False: no rank sends that.
+    virtual bool on_group_message(unsigned from, std::uint32_t group, std::uint64_t number,
+                                  Bytes bytes) = 0;
+    virtual void on_group_flow(unsigned from, std::uint32_t group, std::uint64_t taken) = 0;
+
+protected:
+    ~GroupTraffic() = default;
+};
+
 struct DeviceCounters {
     std::uint64_t short_sent = 0, eager_sent = 0, rendezvous_sent = 0;
     std::uint64_t unexpected = 0;     ///< messages that came before their receive
@@ -143,6 +156,19 @@ public:
     virtual std::size_t backlog(unsigned to) const noexcept = 0;
     virtual bool is_gone(unsigned rank) const noexcept = 0;
 
+    // ---- Groups
+    /// Who is told of what comes for groups; null: nobody, it is dropped.
+    virtual void set_group_traffic(GroupTraffic* traffic) noexcept = 0;
+    /// To several ranks by one post: BBP_OK, BBP_EAGAIN: to nobody yet, BBP_EPEER: to those that live. At most packet_most() with its header.
+    virtual int post_to_group(std::span<const int> to, std::uint32_t group, std::uint64_t number,
+                              std::span<const std::byte> bytes) = 0;
+    virtual void tell_group_flow(unsigned to, std::uint32_t group, std::uint64_t taken) = 0;
+    /// The billboard's, of these ranks in rising order: BBP_OK, BBP_EAGAIN: not all have come yet, BBP_EPEER.
+    virtual int barrier(std::span<const int> members, unsigned id) = 0;
+
+    virtual unsigned rank() const noexcept = 0;
+    virtual unsigned ranks() const noexcept = 0;
+    virtual std::size_t packet_most() const noexcept = 0;
     virtual const DeviceCounters& counters() const noexcept = 0;
     virtual TransportCounters transport_counters() const noexcept = 0;
 };
@@ -165,6 +191,16 @@ public:
     bool has_backlog() const noexcept override { return !waiting_.empty(); }
     std::size_t backlog(unsigned to) const noexcept override { return others_[to].backlog.size(); }
     bool is_gone(unsigned rank) const noexcept override { return others_[rank].gone; }
+    void set_group_traffic(GroupTraffic* traffic) noexcept override { groups_ = traffic; }
+    int post_to_group(std::span<const int> to, std::uint32_t group, std::uint64_t number,
+                      std::span<const std::byte> bytes) override;
+    void tell_group_flow(unsigned to, std::uint32_t group, std::uint64_t taken) override;
+    int barrier(std::span<const int> members, unsigned id) override {
+        return transport_.barrier(members, id);
+    }
+    unsigned rank() const noexcept override { return transport_.rank(); }
+    unsigned ranks() const noexcept override { return transport_.ranks(); }
+    std::size_t packet_most() const noexcept override { return transport_.packet_most(); }
     const DeviceCounters& counters() const noexcept override { return counters_; }
     TransportCounters transport_counters() const noexcept override { return transport_.counters(); }
 
@@ -259,6 +295,7 @@ private:
     bool take_one();
     void take_packet(unsigned from, Bytes bytes);
     void on_packet(unsigned from, Bytes bytes);
+    bool on_group(unsigned from, const Packet& packet, Bytes bytes);
     bool on_message(unsigned from, const Packet& packet, Bytes bytes);
     Unexpected& keep(unsigned from, const Packet& packet);
     void on_request(unsigned from, const Packet& packet);
@@ -280,6 +317,7 @@ private:
 
     T& transport_;
     Completions& completions_;
+    GroupTraffic* groups_ = nullptr;
     Matcher tagged_, untagged_;
     std::vector<Other> others_;
     std::vector<unsigned> waiting_;  ///< ranks with a backlog

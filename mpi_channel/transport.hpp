@@ -43,6 +43,7 @@ concept Transport = requires(T t, const T c, std::span<const std::byte> bytes, u
     { t.send_channel(bytes, rank, sizes) } -> std::same_as<int>;  // (bulk, to, &sent)
     t.expect_bulk(rank, size);
     { t.recv_from_channel(room, rank, sizes) } -> std::same_as<int>;
+    { t.barrier(ranks, rank) } -> std::same_as<int>;  // (members in rising order, id)
     { c.counters() } -> std::same_as<TransportCounters>;
 };
 

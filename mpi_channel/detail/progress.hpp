@@ -82,8 +82,20 @@ void Device<T>::on_packet(unsigned from, Bytes bytes) {
         case PacketType::ok_to_send: is_sound = on_ok_to_send(from, *packet); break;
         case PacketType::data: is_sound = on_data(from, *packet); break;
         case PacketType::flow: break;
+        case PacketType::group_message:
+        case PacketType::group_flow: is_sound = on_group(from, *packet, bytes); break;
     }
     if (!is_sound) break_off(from);
+}
+
+template <class T>
+bool Device<T>::on_group(unsigned from, const Packet& packet, Bytes bytes) {
+    if (groups_ == nullptr) return true;
+    const PacketHeader& header = packet.header;
+    if (header.type == PacketType::group_message)
+        return groups_->on_group_message(from, header.data, header.tag, bytes.last(packet.size));
+    groups_->on_group_flow(from, header.data, header.tag);
+    return true;
 }
 
 /// A short message, or the beginning of an eager one.

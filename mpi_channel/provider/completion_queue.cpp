@@ -17,8 +17,6 @@ namespace {
 
 /// MPI reads queues without end: where ranks share a processor another one gets it after so many reads in vain.
 constexpr unsigned kCrowdedReads = 8;
-/// Reads in vain between looks whether they do.
-constexpr unsigned kReadsPerLook = 1024;
 constexpr std::size_t kFirstEntries = 1024;
 /// Who waits looks so often, and then sleeps until something comes, or so long.
 constexpr unsigned kLooks = 1000;
@@ -216,11 +214,9 @@ void CompletionQueue::progress() {
         empty_reads_ = 0;
         return;
     }
-    if (looks_++ % kReadsPerLook == 0) {
-        is_crowded_ = std::any_of(endpoints_.begin(), endpoints_.end(),
-                                  [](EndpointObject* endpoint) { return endpoint->is_crowded(); });
-    }
-    if (++empty_reads_ % kCrowdedReads == 0 && is_crowded_) ::sched_yield();
+    if (++empty_reads_ % kCrowdedReads != 0) return;
+    const auto is_crowded = [](EndpointObject* endpoint) { return endpoint->is_crowded(); };
+    if (std::any_of(endpoints_.begin(), endpoints_.end(), is_crowded)) ::sched_yield();
 }
 
 ssize_t CompletionQueue::read(void* buffer, std::size_t count, fi_addr_t* sources) {

@@ -103,6 +103,7 @@ EndpointObject::EndpointObject(Domain& its_domain, const fi_info& info, void* co
 
 EndpointObject::~EndpointObject() {
     const auto lock = domain.lock();
+    withdraw_collectives(this);
     drain();
     show_counters();
     for (Told* told : {&sends_, &receives_}) {
@@ -176,6 +177,8 @@ int EndpointObject::enable() {
         direct_ = std::make_unique<BillboardTransport>(*endpoint_);
         device_ = std::make_unique<Device<BillboardTransport>>(*direct_, own);
     }
+    collectives_ = std::make_unique<Collectives>(*device_);
+    offer_collectives(this);
     return 0;
 }
 

@@ -14,6 +14,7 @@
 #include "billboard/endpoint.hpp"
 #include "mpi_channel/billboard_transport.hpp"
 #include "mpi_channel/channel.hpp"
+#include "mpi_channel/collectives.hpp"
 #include "mpi_channel/device.hpp"
 
 #include <rdma/fabric.h>
@@ -53,6 +54,8 @@ struct RankAddress {
     friend bool operator==(const RankAddress&, const RankAddress&) = default;
 };
 
+class EndpointObject;
+
 /// fi_getinfo; fabric, for fi_provider.
 int get_info(std::uint32_t version, const char* node, const char* service, std::uint64_t flags,
              const fi_info* hints, fi_info** info);
@@ -68,6 +71,10 @@ auto guarded(Body&& body) noexcept -> decltype(body()) {
         return static_cast<decltype(body())>(report_exception());
     }
 }
+
+/// The endpoint whose ranks bbp_get_collectives() is about; and not any more.
+void offer_collectives(EndpointObject* endpoint) noexcept;
+void withdraw_collectives(EndpointObject* endpoint) noexcept;
 
 class Domain final : public fid_domain {
 public:
@@ -106,8 +113,6 @@ private:
     std::vector<RankAddress> ranks_;
     std::vector<fi_addr_t> addresses_;  ///< by rank
 };
-
-class EndpointObject;
 
 class CompletionQueue final : public fid_cq {
 public:
@@ -171,8 +176,6 @@ private:
     std::size_t room_ = 0;
     std::vector<EndpointObject*> endpoints_;
     unsigned empty_reads_ = 0;  ///< since something has come
-    unsigned looks_ = 0;
-    bool is_crowded_ = false;
     bool woken_ = false;
 };
 
@@ -232,7 +235,16 @@ public:
     std::uint64_t sending_flags() const noexcept { return sends_.flags; }
     std::uint64_t receiving_flags() const noexcept { return receives_.flags; }
     bool progress() { return device_ != nullptr && device_->progress(); }
-    bool is_crowded() { return endpoint_ != nullptr && endpoint_->is_crowded(); }
+    unsigned rank() const noexcept { return endpoint_->rank(); }
+    unsigned ranks() const noexcept { return endpoint_->ranks(); }
+    Collectives& collectives() noexcept { return *collectives_; }
+    std::uint64_t multicasts() const noexcept { return device_->transport_counters().multicasts; }
+    /// Whether ranks share processors, as it was found a while ago.
+    bool is_crowded() {
+        if (endpoint_ != nullptr && crowd_asked_++ % kAsksPerLook == 0)
+            is_crowded_ = endpoint_->is_crowded();
+        return is_crowded_;
+    }
     int wait_descriptor() { return endpoint_ == nullptr ? -1 : endpoint_->fd(); }
 
     Domain& domain;
@@ -247,6 +259,8 @@ private:
     void drain();
     void show_counters() const;
 
+    static constexpr unsigned kAsksPerLook = 128;
+
     const bool is_directed_;  ///< a receive names whom it is from
     AddressVector* addresses_ = nullptr;
     Told sends_, receives_;
@@ -256,6 +270,9 @@ private:
     std::unique_ptr<Channel> channel_;  ///< one of the two
     std::unique_ptr<BillboardTransport> direct_;
     std::unique_ptr<DeviceInterface> device_;
+    std::unique_ptr<Collectives> collectives_;
+    unsigned crowd_asked_ = 0;
+    bool is_crowded_ = false;
     std::unordered_map<void*, Unexpected*> claimed_;  ///< by their contexts
 };
 

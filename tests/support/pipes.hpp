@@ -15,6 +15,7 @@
 #include <cstddef>
 #include <cstring>
 #include <deque>
+#include <map>
 #include <random>
 #include <span>
 #include <vector>
@@ -37,12 +38,14 @@ public:
     void expect_bulk(unsigned from, std::size_t bytes);
     int recv_from_channel(std::span<std::byte> room, unsigned from, std::size_t* size);
     int ask_for(unsigned from);
+    int barrier(std::span<const int> members, unsigned id);
     mpi_channel::TransportCounters counters() const { return counters_; }
 
 private:
     Pipes* pipes_;
     unsigned rank_;
     std::vector<std::byte> in_;
+    bool waits_ = false;  ///< in a barrier
     mpi_channel::TransportCounters counters_;
 };
 
@@ -76,6 +79,7 @@ private:
     std::vector<Queue> queues_;
     std::vector<std::size_t> due_;  ///< bulk that was announced
     std::vector<bool> dead_;
+    std::map<unsigned, std::vector<unsigned>> arrivals_;  ///< of each barrier
     std::size_t most_;
     unsigned refuse_ = 0;
     std::mt19937 random_;
@@ -94,6 +98,23 @@ inline int Pipe::send_control_block(Bytes header, Bytes message, unsigned to) {
     packet.insert(packet.end(), message.begin(), message.end());
     queue.push_back(std::move(packet));
     ++counters_.packets_sent;
+    return BBP_OK;
+}
+
+/// As the billboard's: who comes first finds the others missing, and calls again.
+inline int Pipe::barrier(std::span<const int> members, unsigned id) {
+    auto& counts = pipes_->arrivals_[id];
+    counts.resize(ranks());
+    auto& mine = pipes_->arrivals_[id][rank_];
+    if (!waits_) ++mine;
+    waits_ = true;
+    for (const int m : members) {
+        const auto member = static_cast<unsigned>(m);
+        if (counts[member] >= mine) continue;
+        if (pipes_->dead_[member]) return BBP_EPEER;
+        return BBP_EAGAIN;
+    }
+    waits_ = false;
     return BBP_OK;
 }
 
