@@ -6,11 +6,8 @@ import re
 import shutil
 from dataclasses import dataclass
 
-# What makes the collectives of the same device plain ones, point to point: the switch of the component of each MPI, as
-# environment. Where there is none, the variant is skipped.
-PLAIN_COLLECTIVES = {"openmpi": {}, "mpich": {}}
-
 OVER_RING = re.compile(r"rank \d+: [1-9]\d* packets sent")
+PLAIN_COLLECTIVES = {"RMEM_MPI_COLLECTIVES": "off"}  # of the same device, point to point
 AS_ROOT = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
 
 
@@ -84,14 +81,6 @@ def on_ring(**more):
     return environment
 
 
-def plain_on_ring(mpi):
-    def environment(setup):
-        if not PLAIN_COLLECTIVES[mpi]:
-            raise Absent("the collectives are plain ones, by point to point, anyway: there is no component yet")
-        return on_ring(**PLAIN_COLLECTIVES[mpi])(setup)
-    return environment
-
-
 def over_udp(setup):
     return on_ring(RMEM_LINK="udp", RMEM_INTERFACE="lo", RMEM_GROUP=f"239.1.2.3:{setup.port}")(setup)
 
@@ -144,7 +133,7 @@ VARIANTS = [
     Variant("openmpi-bbp", "openmpi", ring_openmpi, on_ring(), OVER_RING),
     Variant("openmpi-bbp-nochannel", "openmpi", ring_openmpi, on_ring(RMEM_MPI_TRANSPORT="billboard"),
             OVER_RING),
-    Variant("openmpi-bbp-plain", "openmpi", ring_openmpi, plain_on_ring("openmpi"), OVER_RING),
+    Variant("openmpi-bbp-plain", "openmpi", ring_openmpi, on_ring(**PLAIN_COLLECTIVES), OVER_RING),
     Variant("openmpi-vader", "openmpi", through_openmpi(*VADER)),
     Variant("openmpi-tcp", "openmpi", through_fabric("tcp;ofi_rxm"), environment(**LOOPBACK)),
     Variant("openmpi-net", "openmpi", through_fabric("net"), environment(**LOOPBACK)),
@@ -153,7 +142,7 @@ VARIANTS = [
             through_fabric("sockets", "--mca", "mtl_ofi_data_progress", "manual")),
     Variant("mpich-null", "mpich", fabric_mpich, on_fabric(without_provider, "null")),
     Variant("mpich-bbp", "mpich", ring_mpich, on_ring(), OVER_RING),
-    Variant("mpich-bbp-plain", "mpich", ring_mpich, plain_on_ring("mpich"), OVER_RING),
+    Variant("mpich-bbp-plain", "mpich", ring_mpich, on_ring(**PLAIN_COLLECTIVES), OVER_RING),
     Variant("mpich-shm", "mpich", through_mpich),
     Variant("mpich-ucx", "mpich", through_mpich,
             environment(MPIR_CVAR_NOLOCAL="1", UCX_TLS="posix,self")),
