@@ -12,6 +12,9 @@
 /// its bytes are the device's. A send is over when its bytes have left the caller's memory (`after_match`: when their receive has been
 /// found). What is sent to one rank, tagged or not, is received in the order in which it was sent.
 ///
+/// Long messages may be read by their receiver from the sender's memory (use()); and memory that is registered (serve()) may be read and
+/// written by others (access()): what has been asked of one rank is done there in its order, but what goes from memory to memory.
+///
 /// Progress: only in calls; no call waits. progress() takes what has come, whoever it is for, so that two ranks that send to each other
 /// never wait for each other; it also finds out who has died.
 /// Memory: unexpected messages of one sender take at most kCredit bytes, and one line for each that asks to be sent.
@@ -22,8 +25,13 @@
 #include "mpi_channel/matching.hpp"
 #include "mpi_channel/packets.hpp"
 #include "mpi_channel/parts.hpp"
+#include "mpi_channel/peer_memory.hpp"
 #include "mpi_channel/pool.hpp"
+#include "mpi_channel/remote_packets.hpp"
+#include "mpi_channel/settings.hpp"
 #include "mpi_channel/transport.hpp"
+
+#include <boost/container/small_vector.hpp>
 
 #include <array>
 #include <deque>
@@ -40,6 +48,11 @@ inline constexpr std::size_t kCostBytes = 64;
 /// A message up to here leaves without a question, if there is credit.
 inline constexpr std::size_t kEagerMost = 64 * 1024;
 inline constexpr std::size_t kScratchBytes = 16 * 1024;
+/// So much of a message is read from its sender's memory before others get their turn; so much of an access is one piece.
+inline constexpr std::size_t kGetSlice = std::size_t{1} << 20;
+/// Of an access whose bytes go over the ring: a target keeps so many bytes of a piece that is read, and so many pieces of each rank.
+inline constexpr std::size_t kRemotePiece = 64 * 1024;
+inline constexpr unsigned kRemoteWindow = 16;
 
 enum class Status : std::uint8_t {
     ok,
@@ -110,10 +123,54 @@ protected:
     ~GroupTraffic() = default;
 };
 
+/// A read or write of another rank's memory: of `places`, one behind the other, as many bytes as the parts have.
+struct RemoteOrder {
+    bool writes = false;
+    unsigned to = 0;
+    Parts parts;
+    boost::container::small_vector<RemotePlace, 1> places;
+    std::optional<std::uint32_t> data;  ///< a word for the target
+    bool copy = false;                  ///< the bytes are the caller's again at once
+    std::uint32_t mark = 0;             ///< the caller's, as of SendOrder
+    void* context = nullptr;
+};
+
+/// A read or write of this rank's that is over: the bytes lie where they belong.
+struct RemoteCompletion {
+    bool writes = false;
+    RemoteStatus status = RemoteStatus::ok;
+    std::uint32_t mark = 0;
+    void* context = nullptr;
+};
+
+/// One that another rank has made here.
+struct RemoteTouch {
+    bool writes = false;
+    unsigned from = 0;
+    std::size_t size = 0;  ///< of its last place
+    std::optional<std::uint32_t> data;
+    void* owner = nullptr;  ///< of the region
+};
+
+class RemoteEvents {
+public:
+    virtual void over(const RemoteCompletion& completion) = 0;
+    virtual void touched(const RemoteTouch& touch) = 0;
+
+protected:
+    ~RemoteEvents() = default;
+};
+
 struct DeviceCounters {
     std::uint64_t short_sent = 0, eager_sent = 0, rendezvous_sent = 0;
     std::uint64_t unexpected = 0;     ///< messages that came before their receive
     std::uint64_t out_of_credit = 0;  ///< of rendezvous_sent: shorter than kEagerMost
+    std::uint64_t gets_sent = 0;      ///< of rendezvous_sent: read by the receiver
+    std::uint64_t gets_received = 0;  ///< messages read from their sender's memory
+    std::uint64_t gets_refused = 0;   ///< of rendezvous_sent: offered, and not read
+    std::uint64_t accesses = 0;       ///< to others' memory
+    std::uint64_t served = 0;         ///< pieces of others' accesses
+    std::uint64_t denied = 0;         ///< of these, because of their key or bounds
     std::uint64_t broken = 0;         ///< ranks given up for what they sent
 };
 
@@ -124,6 +181,7 @@ struct Unexpected : Message {
     std::optional<std::uint32_t> data;
     std::uint32_t send = 0;  ///< rendezvous: the sender's number
     bool is_rendezvous = false;
+    std::optional<std::uint64_t> address;  ///< rendezvous: in the sender's memory
     std::vector<std::byte> bytes;
     std::size_t come = 0;
     void* delivery = nullptr;  ///< its receive was found while it was on its way
@@ -135,8 +193,16 @@ class DeviceInterface {
 public:
     virtual ~DeviceInterface() = default;
 
+    /// Before anything is sent: messages of `least` to `most` bytes are read from their sender's memory, where it is within reach;
+    /// so are accesses of `least` bytes or more.
+    virtual void use(PeerMemory& peers, std::size_t least, std::size_t most) noexcept = 0;
+    /// Before anything is sent: what others may access, and who hears of accesses, here and there.
+    virtual void serve(const Regions& regions, RemoteEvents& events) noexcept = 0;
+
     virtual void send(const SendOrder& order) = 0;
     virtual void receive(const ReceiveOrder& order) = 0;
+    /// The places have as many bytes as the parts. A write with `copy` takes its bytes at once.
+    virtual void access(const RemoteOrder& order) = 0;
     /// Of the first receive with this context that waits: it ends as `cancelled`. False: none waits.
     virtual bool cancel(void* context) = 0;
 
@@ -151,7 +217,7 @@ public:
 
     /// False if nothing has come, left or ended.
     virtual bool progress() = 0;
-    /// Whether something is still to leave: who ends goes on until not.
+    /// Whether something is still to leave, or to be read: who ends goes on until not, and who sleeps would not see it go on.
     virtual bool has_backlog() const noexcept = 0;
     virtual std::size_t backlog(unsigned to) const noexcept = 0;
     virtual bool is_gone(unsigned rank) const noexcept = 0;
@@ -180,16 +246,23 @@ public:
     Device(const Device&) = delete;
     Device& operator=(const Device&) = delete;
 
+    void use(PeerMemory& peers, std::size_t least, std::size_t most) noexcept override;
+    void serve(const Regions& regions, RemoteEvents& events) noexcept override;
     void send(const SendOrder& order) override;
     void receive(const ReceiveOrder& order) override;
+    void access(const RemoteOrder& order) override;
     bool cancel(void* context) override;
     Unexpected* peek(const Wanted& wanted, bool untagged) override;
     Unexpected* claim(const Wanted& wanted, bool untagged) override;
     void receive_claimed(Unexpected& message, const ReceiveOrder& order) override;
     void discard(Unexpected& message) override;
     bool progress() override;
-    bool has_backlog() const noexcept override { return !waiting_.empty(); }
-    std::size_t backlog(unsigned to) const noexcept override { return others_[to].backlog.size(); }
+    bool has_backlog() const noexcept override {
+        return !waiting_.empty() || !reads_.empty() || accesses_waiting_ != 0;
+    }
+    std::size_t backlog(unsigned to) const noexcept override {
+        return others_[to].backlog.size() + others_[to].accesses.size();
+    }
     bool is_gone(unsigned rank) const noexcept override { return others_[rank].gone; }
     void set_group_traffic(GroupTraffic* traffic) noexcept override { groups_ = traffic; }
     int post_to_group(std::span<const int> to, std::uint32_t group, std::uint64_t number,
@@ -213,7 +286,8 @@ private:
         SendOrder order;
         std::size_t size = 0;
         std::vector<std::byte> copy;
-        bool asked = false;  ///< REQUEST_SEND has left, or waits to
+        bool asked = false;    ///< it has asked, and is not answered yet
+        bool offered = false;  ///< to be read where it lies
     };
     struct WaitingReceive : Receive {
         WaitingReceive() = default;
@@ -236,8 +310,47 @@ private:
         Envelope envelope;
         std::optional<std::uint32_t> data;
         std::size_t come = 0;
-        std::size_t cost = 0;     ///< of its credit
-        bool is_awaited = false;  ///< OK_TO_SEND has left, DATA not come
+        std::size_t cost = 0;       ///< of its credit
+        bool is_awaited = false;    ///< OK_TO_SEND has left, DATA not come
+        std::uint64_t address = 0;  ///< of one that is read from the sender's memory
+        std::uint32_t send = 0;     ///< the sender's number of that
+    };
+    /// What of an access has not been asked for yet.
+    struct Range {
+        std::size_t place = 0;   ///< which one
+        std::size_t at = 0;      ///< in that
+        std::size_t before = 0;  ///< bytes of the places before it
+        std::size_t size = 0;
+        bool by_get = false;   ///< from memory to memory
+        bool is_last = false;  ///< with it the access is whole
+    };
+    struct Access {
+        std::uint32_t number = 0;
+        RemoteOrder order;
+        std::vector<std::byte> copy;
+        std::deque<Range> left;
+        unsigned asked = 0;  ///< pieces that are not answered yet
+        RemoteStatus status = RemoteStatus::ok;
+    };
+    struct Piece {
+        Access* access = nullptr;
+        Range range;
+        RemoteKind kind = RemoteKind::read;
+    };
+    /// A REMOTE packet that is to leave, and the bytes that go with it: of an access, or copied.
+    struct Remote {
+        RemotePacket packet;
+        Access* access = nullptr;
+        std::size_t at = 0;  ///< in the parts
+        std::size_t bytes = 0;
+        std::vector<std::byte> copy;
+    };
+    /// A REMOTE packet whose bytes come as bulk.
+    struct RemoteBulk {
+        RemotePacket packet;
+        std::optional<std::uint32_t> data;
+        std::size_t come = 0;
+        RemoteStatus status = RemoteStatus::ok;
     };
     /// What is to leave, in the order of its rank: a packet, bulk of a send, or both.
     struct Leaving {
@@ -246,6 +359,7 @@ private:
         Send* send = nullptr;     ///< without a packet: it is still to choose its protocol
         bool asks = false;        ///< the send is not over when this has left
         std::size_t left = 0;     ///< bytes of the bulk
+        std::unique_ptr<Remote> remote;
     };
     struct Other {
         std::deque<Leaving> backlog;
@@ -255,9 +369,15 @@ private:
         bool unreachable = false;
         bool gone = false;
         bool broken = false;
+        bool unreadable = false;       ///< its memory
+        bool cannot_read = false;      ///< ours
+        std::deque<Access*> accesses;  ///< of which something is left to be asked
+        std::deque<Piece> asked;       ///< of it, in the order in which it answers
+        unsigned answers = 0;          ///< to it, that wait to leave
         // Its bulk that is on its way
         Delivery* delivery = nullptr;
         Unexpected* kept = nullptr;
+        std::optional<RemoteBulk> remote;
         std::size_t bulk_left = 0;
     };
 
@@ -271,7 +391,7 @@ private:
     bool pump(unsigned to);
     int leave(unsigned to, Leaving& leaving);
     void begin(unsigned to, Leaving& leaving);
-    int leave_bulk(unsigned to, Leaving& leaving);
+    int leave_bulk(unsigned to, const Parts& parts, std::size_t at, std::size_t& left);
     void end_send(Send& send, Status status);
     void tell_sent(const SendOrder& order, Status status);
     Packet packet_of(const SendOrder& order, PacketType type) const;
@@ -284,7 +404,9 @@ private:
     Delivery& deliver(WaitingReceive& receive, const Placement& placement, const Envelope& envelope,
                       std::optional<std::uint32_t> data);
     void hand_over(Unexpected& message, WaitingReceive& receive, const Placement& placement);
-    void accept(unsigned from, std::uint32_t send, Delivery& delivery);
+    void accept(unsigned from, std::uint32_t send, std::optional<std::uint64_t> address,
+                Delivery& delivery);
+    void ask_for_bytes(unsigned from, std::uint32_t send, Delivery& delivery);
     void end_kept(Unexpected& message, Delivery& delivery);
     void end_delivery(Delivery& delivery, Status status);
     void tell_received(WaitingReceive& receive, const Placement& placement,
@@ -305,9 +427,47 @@ private:
                     std::optional<std::uint32_t> data, Bytes bytes);
     void begin_bulk(unsigned from, Delivery* delivery, Unexpected* kept, std::size_t size);
     void on_bulk(unsigned from);
-    std::span<std::byte> room_for_bulk(Other& other);
-    void end_bulk(Other& other);
+    std::span<std::byte> room_for_bulk(unsigned from);
+    void end_bulk(unsigned from);
     static std::size_t cost_of(std::size_t size) noexcept { return size + kCostBytes; }
+
+    // -- Memory to memory
+    bool may_be_read(unsigned to, std::size_t size);
+    bool may_read(unsigned from);
+    bool read_some();
+    bool read_slice(Delivery& delivery, std::size_t size);
+    bool on_done_get(unsigned from, const Packet& packet);
+
+    // -- Access
+    void divide(Access& access);
+    bool is_within_reach(const RemoteOrder& order, std::size_t size);
+    void ask(unsigned to);
+    Range next_piece(Access& access);
+    void ask_for(unsigned to, Access& access, const Range& range);
+    void enqueue_remote(unsigned to, Remote remote, std::optional<std::uint32_t> data,
+                        std::size_t bytes);
+    int leave_remote(unsigned to, Leaving& leaving);
+    bool on_remote(unsigned from, const Packet& packet, Bytes bytes);
+    bool on_write(unsigned from, const RemotePacket& packet, std::optional<std::uint32_t> data,
+                  Bytes bytes);
+    bool on_write_get(unsigned from, const RemotePacket& packet, std::optional<std::uint32_t> data);
+    bool on_read(unsigned from, const RemotePacket& packet);
+    Regions::Found find(const RemotePacket& packet) const;
+    void tell_touched(unsigned from, const RemotePacket& packet, std::optional<std::uint32_t> data);
+    void end_write(unsigned from, const RemotePacket& packet, std::optional<std::uint32_t> data,
+                   RemoteStatus status);
+    void refuse_or_done(unsigned to, RemoteStatus status);
+    void answer(unsigned to, const RemotePacket& packet, Bytes bytes = {});
+    bool on_answer(unsigned from, const RemotePacket& packet, Bytes bytes);
+    RemoteStatus take_granted(unsigned from, const Piece& piece, std::uint64_t address);
+    void end_piece(unsigned from, RemoteStatus status);
+    void ask_again(unsigned to, const Piece& piece);
+    void end_access(Access& access);
+    void begin_remote_bulk(unsigned from, const RemotePacket& packet,
+                           std::optional<std::uint32_t> data, std::size_t size);
+    std::span<std::byte> room_for_remote(unsigned from);
+    void end_remote_bulk(unsigned from);
+    void stop_access(unsigned to);
 
     // -- Deaths
     void look_for_the_dead();
@@ -325,6 +485,13 @@ private:
     Pool<WaitingReceive> receives_;
     Pool<Delivery> deliveries_;
     Pool<Unexpected> messages_;
+    Pool<Access> accesses_;
+    std::deque<std::uint32_t> reads_;  ///< deliveries from others' memory, by number
+    PeerMemory* peers_ = nullptr;
+    std::size_t get_least_ = kNoGets, get_most_ = kNoGets;
+    const Regions* regions_ = nullptr;
+    RemoteEvents* events_ = nullptr;
+    unsigned accesses_waiting_ = 0;  ///< of which something is left to be asked
     std::vector<std::byte> scratch_;
     unsigned gone_ = 0;  ///< ranks
     unsigned empty_polls_ = 0;
@@ -345,6 +512,9 @@ Device<T>::Device(T& transport, Completions& completions)
 
 }  // namespace mpi_channel
 
+#include "mpi_channel/detail/access.hpp"
+#include "mpi_channel/detail/getting.hpp"
 #include "mpi_channel/detail/progress.hpp"
 #include "mpi_channel/detail/receiving.hpp"
 #include "mpi_channel/detail/sending.hpp"
+#include "mpi_channel/detail/serving.hpp"

@@ -39,7 +39,9 @@ std::size_t tail_bytes(PacketType type) noexcept {
         case PacketType::long_message:
         case PacketType::ok_to_send: return 8;
         case PacketType::request_send: return 12;
-        case PacketType::data: return 4;
+        case PacketType::request_get: return 20;
+        case PacketType::data:
+        case PacketType::done_get: return 4;
         default: return 0;
     }
 }
@@ -48,7 +50,7 @@ std::optional<PacketHeader> read_header(std::span<const std::byte> bytes) noexce
     if (bytes.size() < kHeaderBytes) return std::nullopt;
     const auto type = at<std::uint8_t>(bytes, kTypeAt);
     const auto flags = at<std::uint8_t>(bytes, kFlagsAt);
-    if (type > static_cast<std::uint8_t>(PacketType::group_flow) ||
+    if (type > static_cast<std::uint8_t>(PacketType::remote) ||
         (flags & ~(kUntagged | kHasData)) != 0 || at<std::uint16_t>(bytes, kZeroAt) != 0) {
         return std::nullopt;
     }
@@ -80,6 +82,12 @@ std::size_t write(const Packet& packet, std::byte* to) noexcept {
             put(next, packet.size);
             put(next, packet.send);
             break;
+        case PacketType::request_get:
+            put(next, packet.size);
+            put(next, packet.send);
+            put(next, packet.address);
+            break;
+        case PacketType::done_get: put(next, packet.send); break;
         case PacketType::ok_to_send:
             put(next, packet.send);
             put(next, packet.receive);
@@ -88,7 +96,8 @@ std::size_t write(const Packet& packet, std::byte* to) noexcept {
         case PacketType::short_message:
         case PacketType::flow:
         case PacketType::group_message:
-        case PacketType::group_flow: break;
+        case PacketType::group_flow:
+        case PacketType::remote: break;
     }
     return static_cast<std::size_t>(next - to);
 }
@@ -99,7 +108,8 @@ std::optional<Packet> read(std::span<const std::byte> bytes) noexcept {
     Packet packet;
     packet.header = *header;
     std::span<const std::byte> tail = bytes.subspan(kHeaderBytes);
-    if (header->type == PacketType::short_message || header->type == PacketType::group_message) {
+    if (header->type == PacketType::short_message || header->type == PacketType::group_message ||
+        header->type == PacketType::remote) {
         packet.size = tail.size();
         return packet;
     }
@@ -110,6 +120,12 @@ std::optional<Packet> read(std::span<const std::byte> bytes) noexcept {
             packet.size = get<std::uint64_t>(tail);
             packet.send = get<std::uint32_t>(tail);
             break;
+        case PacketType::request_get:
+            packet.size = get<std::uint64_t>(tail);
+            packet.send = get<std::uint32_t>(tail);
+            packet.address = get<std::uint64_t>(tail);
+            break;
+        case PacketType::done_get: packet.send = get<std::uint32_t>(tail); break;
         case PacketType::ok_to_send:
             packet.send = get<std::uint32_t>(tail);
             packet.receive = get<std::uint32_t>(tail);
@@ -118,7 +134,8 @@ std::optional<Packet> read(std::span<const std::byte> bytes) noexcept {
         case PacketType::short_message:
         case PacketType::flow:
         case PacketType::group_message:
-        case PacketType::group_flow: break;
+        case PacketType::group_flow:
+        case PacketType::remote: break;
     }
     return packet;
 }

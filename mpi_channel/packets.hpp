@@ -15,6 +15,9 @@
 ///   FLOW          -                                             -
 ///   GROUP         the message; data: the group, tag: the step   -
 ///   GROUP_FLOW    data: the group, tag: messages taken          -
+///   REQUEST_GET   size 8, send 4, address 8                     DONE_GET, or OK_TO_SEND
+///   DONE_GET      send 4                                        -
+///   REMOTE        what mpi_channel/remote_packets.hpp says
 ///
 /// Trust: read() bounds what it gives; whether numbers mean anything is the device's to check.
 /// Source: the packets of MPICH-1's channel device (facts in docs/design/mpi-channel.md).
@@ -34,7 +37,10 @@ enum class PacketType : std::uint8_t {
     data,
     flow,
     group_message,
-    group_flow
+    group_flow,
+    request_get,
+    done_get,
+    remote
 };
 
 struct PacketHeader {
@@ -48,18 +54,21 @@ struct PacketHeader {
 
 struct Packet {
     PacketHeader header;
-    std::uint64_t size = 0;  ///< of the message: LONG, REQUEST_SEND; of the payload: SHORT, GROUP
-    std::uint32_t send = 0;  ///< the sender's number for the request
+    /// Of the message: LONG, the requests; of what follows the header: SHORT, GROUP, REMOTE.
+    std::uint64_t size = 0;
+    std::uint32_t send = 0;     ///< the sender's number for the request
     std::uint32_t receive = 0;  ///< the receiver's
+    std::uint64_t address = 0;  ///< of the message, in the sender's memory
 };
 
 inline constexpr std::size_t kHeaderBytes = 20;
-inline constexpr std::size_t kMostPacketBytes = kHeaderBytes + 12;  ///< without a SHORT's message
+inline constexpr std::size_t kMostPacketBytes =
+    kHeaderBytes + 20;  ///< without what follows the header of a SHORT or REMOTE
 
-/// Into `to`, which has kMostPacketBytes; returns how many. The message of a SHORT goes behind them.
+/// Into `to`, which has kMostPacketBytes; returns how many. The message of a SHORT, and the rest of a REMOTE, go behind them.
 std::size_t write(const Packet& packet, std::byte* to) noexcept;
 
-/// Nothing if it is none. The message of a SHORT or GROUP are the last `size` bytes.
+/// Nothing if it is none. What follows the header of a SHORT, GROUP or REMOTE are the last `size` bytes.
 std::optional<Packet> read(std::span<const std::byte> bytes) noexcept;
 
 }  // namespace mpi_channel

@@ -4,17 +4,26 @@
 /// The MPI channel's part of the environment.
 ///
 ///   RMEM_MPI_TRANSPORT   channel (default): through the channel interface, as the paper; billboard: without it
+///   RMEM_MPI_GET         which messages are read from their sender's memory, where that is possible: of so many bytes or more
+///                        (16K), of so many to so many (16K-2M, the default), or off
 ///
-/// Errors: `rmem::Error` (bad_environment).
+/// Errors: `rmem::Error` (bad_environment, bad_size).
 
+#include <cstddef>
 #include <cstdint>
+#include <limits>
 
 namespace mpi_channel {
+
+/// RMEM_MPI_GET, unless it is set: between these it is faster than bulk (docs/measurements/mpi-2026-11-22.md).
+inline constexpr std::size_t kGetLeast = 16 * 1024, kGetMost = std::size_t{2} << 20;
+inline constexpr std::size_t kNoGets = std::numeric_limits<std::size_t>::max();
 
 enum class TransportKind : std::uint8_t { channel, billboard };
 
 struct Settings {
     TransportKind transport = TransportKind::channel;
+    std::size_t get_least = kGetLeast, get_most = kGetMost;
 
     static Settings read();
 };

@@ -29,6 +29,7 @@ bool Device<T>::progress() {
         waiting_.erase(std::find(waiting_.begin(), waiting_.end(), to));
         any = true;
     }
+    any |= read_some();
     if (any) {
         empty_polls_ = 0;
     } else if (++empty_polls_ % kPollsPerLook == 0) {
@@ -84,6 +85,11 @@ void Device<T>::on_packet(unsigned from, Bytes bytes) {
         case PacketType::flow: break;
         case PacketType::group_message:
         case PacketType::group_flow: is_sound = on_group(from, *packet, bytes); break;
+        case PacketType::request_get: on_request(from, *packet); break;
+        case PacketType::done_get: is_sound = on_done_get(from, *packet); break;
+        case PacketType::remote:
+            is_sound = on_remote(from, *packet, bytes.last(packet->size));
+            break;
     }
     if (!is_sound) break_off(from);
 }
@@ -140,14 +146,21 @@ void Device<T>::take_whole(WaitingReceive& receive, const Placement& placement,
     tell_received(receive, placement, envelope, data, Status::ok);
 }
 
+inline std::optional<std::uint64_t> address_in(const Packet& packet) noexcept {
+    return packet.header.type == PacketType::request_get ? std::optional(packet.address)
+                                                         : std::nullopt;
+}
+
 template <class T>
 Unexpected& Device<T>::keep(unsigned from, const Packet& packet) {
     Unexpected& message = messages_.take();
     message.envelope = {from, packet.header.tag, packet.size};
     message.untagged = packet.header.untagged;
     if (packet.header.has_data) message.data = packet.header.data;
-    message.is_rendezvous = packet.header.type == PacketType::request_send;
+    message.is_rendezvous = packet.header.type == PacketType::request_send ||
+                            packet.header.type == PacketType::request_get;
     message.send = packet.send;
+    message.address = address_in(packet);
     if (!message.is_rendezvous) message.bytes.resize(packet.size);
     matcher(message.untagged).keep(message);
     ++counters_.unexpected;
@@ -159,7 +172,7 @@ void Device<T>::on_request(unsigned from, const Packet& packet) {
     const Envelope envelope{from, packet.header.tag, packet.size};
     const auto data = packet.header.has_data ? std::optional(packet.header.data) : std::nullopt;
     if (const auto match = matcher(packet.header.untagged).arrive(envelope)) {
-        accept(from, packet.send,
+        accept(from, packet.send, address_in(packet),
                deliver(static_cast<WaitingReceive&>(*match->receive), match->placement, envelope,
                        data));
     } else {
@@ -172,6 +185,10 @@ bool Device<T>::on_ok_to_send(unsigned from, const Packet& packet) {
     Send* send = sends_.find(packet.send);
     if (send == nullptr || send->order.to != from || !send->asked) return false;
     send->asked = false;
+    if (send->offered) {
+        others_[from].cannot_read = true;
+        ++counters_.gets_refused;
+    }
     Packet answer;
     answer.header.type = PacketType::data;
     answer.receive = packet.receive;
@@ -208,20 +225,24 @@ void Device<T>::on_bulk(unsigned from) {
     Other& other = others_[from];
     while (other.bulk_left != 0) {
         std::size_t size = 0;
-        const int result = transport_.recv_from_channel(room_for_bulk(other), from, &size);
+        const int result = transport_.recv_from_channel(room_for_bulk(from), from, &size);
         if (result != BBP_OK || size == 0) return;
         other.bulk_left -= size;
         if (other.delivery != nullptr) other.delivery->come += size;
         if (other.kept != nullptr) other.kept->come += size;
+        if (other.remote) other.remote->come += size;
     }
-    if (!other.broken) end_bulk(other);
+    if (!other.broken) end_bulk(from);
 }
 
 /// Where the next bytes go; what is cut, or of a rank that was given up, goes nowhere.
 template <class T>
-std::span<std::byte> Device<T>::room_for_bulk(Other& other) {
+std::span<std::byte> Device<T>::room_for_bulk(unsigned from) {
+    const Other& other = others_[from];
     std::span<std::byte> room(scratch_);
-    if (other.kept != nullptr) {
+    if (other.remote) {
+        room = room_for_remote(from);
+    } else if (other.kept != nullptr) {
         room = std::span(other.kept->bytes).subspan(other.kept->come);
     } else if (const Delivery* delivery = other.delivery) {
         const std::size_t wanted = delivery->placement.bytes;
@@ -238,7 +259,9 @@ std::span<std::byte> Device<T>::room_for_bulk(Other& other) {
 }
 
 template <class T>
-void Device<T>::end_bulk(Other& other) {
+void Device<T>::end_bulk(unsigned from) {
+    Other& other = others_[from];
+    if (other.remote) return end_remote_bulk(from);
     Delivery* const delivery = std::exchange(other.delivery, nullptr);
     Unexpected* const kept = std::exchange(other.kept, nullptr);
     if (delivery != nullptr) {
@@ -270,6 +293,7 @@ void Device<T>::stop_sending(unsigned to) {
     sends_.for_each([&](Send& send) {
         if (send.order.to == to) end_send(send, Status::gone);
     });
+    stop_access(to);
 }
 
 template <class T>
@@ -281,6 +305,7 @@ void Device<T>::lose(unsigned rank) {
     if (other.kept != nullptr) other.kept->is_hopeless = true;
     other.delivery = nullptr;
     other.kept = nullptr;
+    other.remote.reset();
     end_receives_from(rank);
     if (is_hopeless(kAnySource)) end_receives_from(kAnySource);
     // What was on its way, and what only asked to be sent, will not come.

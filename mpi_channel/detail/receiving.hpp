@@ -125,7 +125,7 @@ void Device<T>::hand_over(Unexpected& message, WaitingReceive& receive,
         messages_.give(message);
         end_delivery(delivery, Status::gone);
     } else if (message.is_rendezvous) {
-        accept(from, message.send, delivery);
+        accept(from, message.send, message.address, delivery);
         messages_.give(message);
     } else if (message.come < message.envelope.size) {
         message.delivery = &delivery;  // when all of it is here
@@ -144,7 +144,19 @@ void Device<T>::end_kept(Unexpected& message, Delivery& delivery) {
 }
 
 template <class T>
-void Device<T>::accept(unsigned from, std::uint32_t send, Delivery& delivery) {
+void Device<T>::accept(unsigned from, std::uint32_t send, std::optional<std::uint64_t> address,
+                       Delivery& delivery) {
+    if (address && may_read(from)) {
+        delivery.address = *address;
+        delivery.send = send;
+        reads_.push_back(delivery.number);
+    } else {
+        ask_for_bytes(from, send, delivery);
+    }
+}
+
+template <class T>
+void Device<T>::ask_for_bytes(unsigned from, std::uint32_t send, Delivery& delivery) {
     if (others_[from].unreachable) return end_delivery(delivery, Status::gone);
     Packet packet;
     packet.header.type = PacketType::ok_to_send;

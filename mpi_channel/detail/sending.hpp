@@ -116,6 +116,7 @@ bool Device<T>::pump(unsigned to) {
 
 template <class T>
 int Device<T>::leave(unsigned to, Leaving& leaving) {
+    if (leaving.remote != nullptr) return leave_remote(to, leaving);
     if (!leaving.has_packet && leaving.left == 0 && leaving.send != nullptr) begin(to, leaving);
     if (leaving.has_packet) {
         Bytes message;
@@ -129,7 +130,10 @@ int Device<T>::leave(unsigned to, Leaving& leaving) {
         if (leaving.asks) leaving.send->asked = true;
     }
     if (leaving.left != 0) {
-        if (const int result = leave_bulk(to, leaving); result != BBP_OK) return result;
+        if (const int result = leave_bulk(to, leaving.send->order.parts,
+                                          leaving.send->size - leaving.left, leaving.left);
+            result != BBP_OK)
+            return result;
     }
     if (leaving.send != nullptr && !leaving.asks) end_send(*leaving.send, Status::ok);
     return BBP_OK;
@@ -140,11 +144,16 @@ template <class T>
 void Device<T>::begin(unsigned to, Leaving& leaving) {
     Send& send = *leaving.send;
     Other& other = others_[to];
-    const bool is_small = send.size <= kEagerMost && !send.order.after_match;
+    send.offered =
+        send.order.parts.count() == 1 && send.size <= get_most_ && may_be_read(to, send.size);
+    const bool is_small = send.size <= kEagerMost && !send.order.after_match && !send.offered;
     const bool has_credit = cost_of(send.size) <= other.credit;
     leaving.has_packet = true;
     if (!is_small || !has_credit) {
-        leaving.packet = packet_of(send.order, PacketType::request_send);
+        leaving.packet = packet_of(
+            send.order, send.offered ? PacketType::request_get : PacketType::request_send);
+        if (send.offered)
+            leaving.packet.address = reinterpret_cast<std::uintptr_t>(send.order.parts[0].iov_base);
         leaving.packet.size = send.size;
         leaving.packet.send = send.number;
         leaving.asks = true;
@@ -165,17 +174,15 @@ void Device<T>::begin(unsigned to, Leaving& leaving) {
 }
 
 template <class T>
-int Device<T>::leave_bulk(unsigned to, Leaving& leaving) {
-    const Send& send = *leaving.send;
+int Device<T>::leave_bulk(unsigned to, const Parts& parts, std::size_t at, std::size_t& left) {
     int result = BBP_OK;
-    for_each_stretch(send.order.parts, send.size - leaving.left, leaving.left,
-                     [&](const std::byte* from, std::size_t count) {
-                         std::size_t sent = 0;
-                         result = transport_.send_channel({from, count}, to, &sent);
-                         leaving.left -= sent;
-                         if (result == BBP_OK && sent < count) result = BBP_EAGAIN;
-                         return result == BBP_OK;
-                     });
+    for_each_stretch(parts, at, left, [&](const std::byte* from, std::size_t count) {
+        std::size_t sent = 0;
+        result = transport_.send_channel({from, count}, to, &sent);
+        left -= sent;
+        if (result == BBP_OK && sent < count) result = BBP_EAGAIN;
+        return result == BBP_OK;
+    });
     return result;
 }
 

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-/// libfabric's many ways to put a send or a receive, as one EndpointObject::Call each.
+/// libfabric's many ways to put a send, a receive or an access, as one EndpointObject::Call or AccessCall each.
 
 #include <rdma/fi_endpoint.h>
+#include <rdma/fi_rma.h>
 #include <rdma/fi_tagged.h>
 
 #include <cstdint>
@@ -15,5 +16,8 @@ inline constexpr std::uint64_t kNeverTold = std::uint64_t{1} << 63;
 
 fi_ops_msg& message_calls();
 fi_ops_tagged& tagged_calls();
+fi_ops_rma& access_calls();
+/// Of a domain: memory regions.
+fi_ops_mr& memory_calls();
 
 }  // namespace mpi_channel::provider

@@ -34,6 +34,17 @@ std::int64_t end_of(int timeout_ms) {
                           : rmem::now_ns() + std::int64_t{timeout_ms} * 1'000'000;
 }
 
+/// Until the descriptor tells something; without one the processor is only offered to others.
+void sleep(int descriptor, std::int64_t most_ns) {
+    if (descriptor < 0) {
+        ::sched_yield();
+        return;
+    }
+    pollfd polled{descriptor, POLLIN, 0};
+    const timespec timeout{0, std::min(kSleepNs, most_ns)};
+    ::ppoll(&polled, 1, &timeout, nullptr);
+}
+
 // ---- Queues
 
 ssize_t read(fid_cq* queue, void* buffer, std::size_t count) {
@@ -80,7 +91,9 @@ const char* describe_error(fid_cq*, int error, const void*, char* to, std::size_
 }
 
 int close_queue(fid* fid) {
-    delete &queue_of(reinterpret_cast<fid_cq*>(fid));
+    CompletionQueue& queue = queue_of(reinterpret_cast<fid_cq*>(fid));
+    if (queue.is_used()) return -FI_EBUSY;
+    delete &queue;
     return 0;
 }
 
@@ -147,7 +160,9 @@ int wait_counter(fid_cntr* counter, std::uint64_t threshold, int timeout) {
 }
 
 int close_counter(fid* fid) {
-    delete &counter_of(reinterpret_cast<fid_cntr*>(fid));
+    Counter& counter = counter_of(reinterpret_cast<fid_cntr*>(fid));
+    if (counter.is_used()) return -FI_EBUSY;
+    delete &counter;
     return 0;
 }
 
@@ -197,8 +212,8 @@ CompletionQueue::CompletionQueue(Domain& its_domain, const fi_cq_attr& attribute
       domain(its_domain),
       format_(attributes.format),
       entry_bytes_(size_of(attributes.format)),
-      wait_object_(attributes.wait_obj),
       entries_(kFirstEntries) {
+    if (attributes.wait_obj == FI_WAIT_FD) wait_.emplace();
     ++domain.users;
 }
 
@@ -206,7 +221,11 @@ void CompletionQueue::attach(EndpointObject& endpoint) {
     attach_to(endpoints_, endpoint);
 }
 void CompletionQueue::detach(EndpointObject& endpoint) {
+    if (wait_) wait_->remove(endpoint.wait_descriptor());
     std::erase(endpoints_, &endpoint);
+}
+void CompletionQueue::watch(EndpointObject& endpoint) {
+    if (wait_) wait_->add(endpoint.wait_descriptor());
 }
 
 void CompletionQueue::progress() {
@@ -248,7 +267,10 @@ ssize_t CompletionQueue::progress_into(void* buffer, std::size_t count, fi_addr_
 
 ssize_t CompletionQueue::read_error(fi_cq_err_entry& error) {
     if (errors_.empty()) return -FI_EAGAIN;
+    // What there is room for in `err_data` is the caller's, and stays; nothing is put there.
+    void* const data = error.err_data;
     error = errors_.front();
+    error.err_data = data;
     errors_.pop_front();
     return 1;
 }
@@ -263,30 +285,36 @@ ssize_t CompletionQueue::wait_and_read(void* buffer, std::size_t count, fi_addr_
             const ssize_t result = read(buffer, count, sources);
             if (result != -FI_EAGAIN) return result;
             if (std::exchange(woken_, false)) return -FI_EAGAIN;
-            if (looks % kLooks == kLooks - 1) descriptor = wait_descriptor();
+            if (looks % kLooks == kLooks - 1) {
+                descriptor = wait_object().descriptor();
+                wait_->lower();
+            }
         }
         const std::int64_t now = rmem::now_ns();
         if (now >= end) return -FI_EAGAIN;
-        if (descriptor < 0) continue;
-        pollfd polled{descriptor, POLLIN, 0};
-        const std::int64_t wait = std::min(kSleepNs, end - now);
-        const timespec timeout{0, wait};
-        ::ppoll(&polled, 1, &timeout, nullptr);
+        sleep(descriptor, end - now);
     }
 }
 
 std::optional<int> CompletionQueue::descriptor() {
-    const int own = wait_object_ == FI_WAIT_FD ? wait_descriptor() : -1;
-    return own < 0 ? std::nullopt : std::optional(own);
+    return wait_ ? std::optional(wait_->descriptor()) : std::nullopt;
 }
 
-bool CompletionQueue::is_empty() {
+bool CompletionQueue::may_sleep() {
+    if (wait_) wait_->lower();
     progress();
-    return entries_.empty() && errors_.empty();
+    const bool has_backlog =
+        std::any_of(endpoints_.begin(), endpoints_.end(),
+                    [](const EndpointObject* endpoint) { return endpoint->has_backlog(); });
+    return entries_.empty() && errors_.empty() && !has_backlog;
 }
 
-int CompletionQueue::wait_descriptor() {
-    return endpoints_.empty() ? -1 : endpoints_.front()->wait_descriptor();
+WaitObject& CompletionQueue::wait_object() {
+    if (!wait_) {
+        wait_.emplace();
+        for (EndpointObject* endpoint : endpoints_) watch(*endpoint);
+    }
+    return *wait_;
 }
 
 // ---- Counter
@@ -310,15 +338,19 @@ void Counter::progress() {
 int Counter::wait(std::uint64_t threshold, int timeout_ms) {
     const std::int64_t end = end_of(timeout_ms);
     const std::uint64_t errors_before = errors;
-    for (;;) {
+    for (unsigned looks = 0;; ++looks) {
+        int descriptor = -1;
         {
             const auto lock = domain.lock();
             progress();
             if (value >= threshold) return 0;
             if (errors != errors_before) return -FI_EAVAIL;
+            if (looks % kLooks == kLooks - 1 && !endpoints_.empty())
+                descriptor = endpoints_.front()->wait_descriptor();
         }
-        if (rmem::now_ns() >= end) return -FI_ETIMEDOUT;
-        ::sched_yield();
+        const std::int64_t now = rmem::now_ns();
+        if (now >= end) return -FI_ETIMEDOUT;
+        sleep(descriptor, end - now);
     }
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // A domain, and its address vectors.
+#include "mpi_channel/provider/calls.hpp"
 #include "mpi_channel/provider/objects.hpp"
 #include "mpi_channel/provider/unsupported.hpp"
 
@@ -22,16 +23,17 @@ AddressVector& vector_of(fid_av* vector) {
 // ---- Address vectors
 
 int insert(fid_av* vector, const void* addresses, std::size_t count, fi_addr_t* indices,
-           std::uint64_t, void*) {
+           std::uint64_t flags, void* context) {
     return guarded([&] {
         const auto lock = vector_of(vector).domain.lock();
-        return vector_of(vector).insert(addresses, count, indices);
+        auto* errors = (flags & FI_SYNC_ERR) != 0 ? static_cast<int*>(context) : nullptr;
+        return vector_of(vector).insert(addresses, count, indices, errors);
     });
 }
 
-/// Indices stay what they are; a removed one cannot be told from others, and is not used again.
-int remove(fid_av*, fi_addr_t*, std::size_t, std::uint64_t) {
-    return 0;
+int remove(fid_av* vector, fi_addr_t* indices, std::size_t count, std::uint64_t) {
+    const auto lock = vector_of(vector).domain.lock();
+    return vector_of(vector).remove(indices, count);
 }
 
 int lookup(fid_av* vector, fi_addr_t address, void* to, std::size_t* size) {
@@ -54,7 +56,9 @@ const char* describe(fid_av*, const void* address, char* to, std::size_t* size) 
 }
 
 int close_vector(fid* fid) {
-    delete &vector_of(reinterpret_cast<fid_av*>(fid));
+    AddressVector& vector = vector_of(reinterpret_cast<fid_av*>(fid));
+    if (vector.users != 0) return -FI_EBUSY;
+    delete &vector;
     return 0;
 }
 
@@ -84,7 +88,8 @@ int open_vector(fid_domain* domain, fi_av_attr* attributes, fid_av** vector, voi
 }
 
 int open_queue(fid_domain* domain, fi_cq_attr* attributes, fid_cq** queue, void* context) {
-    if (attributes->wait_obj == FI_WAIT_SET || attributes->wait_obj == FI_WAIT_MUTEX_COND)
+    const auto wait = attributes->wait_obj;
+    if (wait == FI_WAIT_SET || wait == FI_WAIT_MUTEX_COND || wait == FI_WAIT_POLLFD)
         return -FI_ENOSYS;
     return guarded([&] {
         *queue = new CompletionQueue(domain_of(domain), *attributes, context);
@@ -126,20 +131,24 @@ fi_ops_domain domain_ops = [] {
     ops.endpoint = open_endpoint;
     return ops;
 }();
-fi_ops_mr memory_ops = unsupported<fi_ops_mr>();
 
 }  // namespace
 
-Domain::Domain(fi_info& info, void* context)
-    : fid_domain{{FI_CLASS_DOMAIN, context, &domain_fid_ops}, &domain_ops, &memory_ops},
-      is_shared_(info.domain_attr != nullptr && info.domain_attr->threading == FI_THREAD_SAFE) {}
+Domain::Domain(Fabric& fabric, fi_info& info, void* context)
+    : fid_domain{{FI_CLASS_DOMAIN, context, &domain_fid_ops}, &domain_ops, &memory_calls()},
+      fabric_(fabric),
+      is_shared_(info.domain_attr == nullptr || info.domain_attr->threading != FI_THREAD_DOMAIN),
+      mode_(info.domain_attr == nullptr ? 0 : info.domain_attr->mr_mode) {
+    ++fabric_.users;
+}
 
 AddressVector::AddressVector(Domain& its_domain, void* context)
     : fid_av{{FI_CLASS_AV, context, &vector_fid_ops}, &vector_ops}, domain(its_domain) {
     ++domain.users;
 }
 
-int AddressVector::insert(const void* addresses, std::size_t count, fi_addr_t* indices) {
+int AddressVector::insert(const void* addresses, std::size_t count, fi_addr_t* indices,
+                          int* errors) {
     int inserted = 0;
     for (std::size_t i = 0; i < count; ++i) {
         RankAddress address;
@@ -148,15 +157,30 @@ int AddressVector::insert(const void* addresses, std::size_t count, fi_addr_t* i
         const bool is_good = address.rank < rmem::kMaxRanks && address.zero == 0;
         const fi_addr_t index = ranks_.size();
         if (is_good) {
-            ranks_.push_back(address);
+            ranks_.emplace_back(address);
             if (address.rank >= addresses_.size())
                 addresses_.resize(address.rank + 1, FI_ADDR_NOTAVAIL);
             addresses_[address.rank] = index;
             ++inserted;
         }
         if (indices != nullptr) indices[i] = is_good ? index : FI_ADDR_NOTAVAIL;
+        if (errors != nullptr) errors[i] = is_good ? 0 : FI_EINVAL;
     }
     return inserted;
+}
+
+int AddressVector::remove(const fi_addr_t* indices, std::size_t count) {
+    int result = 0;
+    for (std::size_t i = 0; i < count; ++i) {
+        const auto rank = rank_of(indices[i]);
+        if (!rank) {
+            result = -FI_EINVAL;
+            continue;
+        }
+        ranks_[indices[i]].reset();
+        if (addresses_[*rank] == indices[i]) addresses_[*rank] = FI_ADDR_NOTAVAIL;
+    }
+    return result;
 }
 
 }  // namespace mpi_channel::provider

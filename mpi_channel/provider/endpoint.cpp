@@ -2,6 +2,7 @@
 //
 // An endpoint: a rank's device below, completion queues and counters above.
 #include "mpi_channel/provider/calls.hpp"
+#include "mpi_channel/provider/marks.hpp"
 #include "mpi_channel/provider/objects.hpp"
 #include "mpi_channel/provider/unsupported.hpp"
 #include "mpi_channel/settings.hpp"
@@ -20,10 +21,6 @@ namespace {
 
 /// What has not left when the endpoint is closed has so long.
 constexpr std::int64_t kDrainNs = 10'000'000'000;
-
-/// What a request carries to its completion.
-constexpr std::uint32_t kTold = 1;  ///< in a queue, even without an error
-constexpr std::uint32_t kCounted = 2;
 
 EndpointObject& endpoint_of(struct fid* fid) {
     return *static_cast<EndpointObject*>(reinterpret_cast<fid_ep*>(fid));
@@ -90,7 +87,7 @@ EndpointObject::EndpointObject(Domain& its_domain, const fi_info& info, void* co
              &endpoint_ops,
              &name_ops,
              &message_calls(),
-             nullptr,
+             &access_calls(),
              &tagged_calls(),
              nullptr,
              nullptr},
@@ -110,6 +107,10 @@ EndpointObject::~EndpointObject() {
         if (told->queue != nullptr) told->queue->detach(*this);
         if (told->counter != nullptr) told->counter->detach(*this);
     }
+    for (Counter* counter : {reads_, writes_, others_reads_, others_writes_}) {
+        if (counter != nullptr) counter->detach(*this);
+    }
+    if (addresses_ != nullptr) --addresses_->users;
     --domain.users;
 }
 
@@ -128,37 +129,61 @@ void EndpointObject::show_counters() const {
     const std::string text = fmt::format(
         "rank {}: {} packets sent, {} received, {} and {} pieces of bulk, {} multicasts; {} short, "
         "{} eager, {} "
-        "rendezvous messages sent, {} unexpected",
+        "rendezvous messages sent, {} of them read by their receiver, {} unexpected; {} accesses "
+        "to others' memory, {} pieces of theirs served",
         endpoint_->rank(), sent.packets_sent, sent.packets_received, sent.bulk_sent,
         sent.bulk_received, sent.multicasts, device.short_sent, device.eager_sent,
-        device.rendezvous_sent, device.unexpected);
+        device.rendezvous_sent, device.gets_sent, device.unexpected, device.accesses,
+        device.served);
     FI_INFO(&provider, FI_LOG_EP_DATA, "%s\n", text.c_str());
 }
 
 int EndpointObject::bind(struct fid* other, std::uint64_t flags) {
     if (other->fclass == FI_CLASS_AV) {
+        if (addresses_ != nullptr) return -FI_EINVAL;
         addresses_ = static_cast<AddressVector*>(reinterpret_cast<fid_av*>(other));
+        ++addresses_->users;
         return 0;
     }
-    const auto each_told = [&](auto&& bind_one) {
-        if ((flags & (FI_TRANSMIT | FI_SEND)) != 0) bind_one(sends_);
-        if ((flags & FI_RECV) != 0) bind_one(receives_);
-        return 0;
-    };
-    if (other->fclass == FI_CLASS_CQ) {
-        auto* queue = static_cast<CompletionQueue*>(reinterpret_cast<fid_cq*>(other));
-        queue->attach(*this);
-        return each_told([&](Told& told) {
-            told.queue = queue;
-            told.selective = (flags & FI_SELECTIVE_COMPLETION) != 0;
-        });
-    }
-    if (other->fclass == FI_CLASS_CNTR) {
-        auto* counter = static_cast<Counter*>(reinterpret_cast<fid_cntr*>(other));
-        counter->attach(*this);
-        return each_told([&](Told& told) { told.counter = counter; });
-    }
+    if (other->fclass == FI_CLASS_CQ)
+        return bind_queue(*static_cast<CompletionQueue*>(reinterpret_cast<fid_cq*>(other)), flags);
+    if (other->fclass == FI_CLASS_CNTR)
+        return bind_counter(*static_cast<Counter*>(reinterpret_cast<fid_cntr*>(other)), flags);
     return other->fclass == FI_CLASS_EQ ? 0 : -FI_EINVAL;
+}
+
+int EndpointObject::bind_queue(CompletionQueue& queue, std::uint64_t flags) {
+    const std::pair<std::uint64_t, Told*> kinds[] = {{FI_TRANSMIT, &sends_}, {FI_RECV, &receives_}};
+    for (const auto& [kind, told] : kinds) {
+        if ((flags & kind) != 0 && told->queue != nullptr) return -FI_EINVAL;
+    }
+    for (const auto& [kind, told] : kinds) {
+        if ((flags & kind) == 0) continue;
+        told->queue = &queue;
+        told->selective = (flags & FI_SELECTIVE_COMPLETION) != 0;
+        queue.attach(*this);
+    }
+    return 0;
+}
+
+int EndpointObject::bind_counter(Counter& counter, std::uint64_t flags) {
+    const std::pair<std::uint64_t, Counter**> kinds[] = {
+        {FI_SEND, &sends_.counter},
+        {FI_RECV, &receives_.counter},
+        {FI_READ, &reads_},
+        {FI_WRITE, &writes_},
+        {FI_REMOTE_READ, &others_reads_},
+        {FI_REMOTE_WRITE, &others_writes_},
+    };
+    for (const auto& [kind, place] : kinds) {
+        if ((flags & kind) != 0 && *place != nullptr) return -FI_EINVAL;
+    }
+    for (const auto& [kind, place] : kinds) {
+        if ((flags & kind) == 0) continue;
+        *place = &counter;
+        counter.attach(*this);
+    }
+    return 0;
 }
 
 int EndpointObject::enable() {
@@ -167,10 +192,13 @@ int EndpointObject::enable() {
     // Some programs want this one's name before the others start.
     auto settings = billboard::Settings::read();
     settings.awaits_others = false;
+    const auto environment = rmem::Environment::read();
     endpoint_ = billboard::Endpoint::open(settings);
-    ring_ = std::hash<std::string>()(rmem::Environment::read().ring_config().name);
+    ring_ = std::hash<std::string>()(environment.ring_config().name);
+    const auto own_settings = mpi_channel::Settings::read();
     Completions& own = *this;
-    if (mpi_channel::Settings::read().transport == TransportKind::channel) {
+    RemoteEvents& events = *this;
+    if (own_settings.transport == TransportKind::channel) {
         channel_ = std::make_unique<Channel>(*endpoint_);
         device_ = std::make_unique<Device<Channel>>(*channel_, own);
     } else {
@@ -179,7 +207,28 @@ int EndpointObject::enable() {
     }
     collectives_ = std::make_unique<Collectives>(*device_);
     offer_collectives(this);
+    device_->serve(domain.regions, events);
+    use_peers_memory(billboard::ring_config(environment, settings), environment, own_settings);
+    for (Told* told : {&sends_, &receives_}) {
+        if (told->queue != nullptr) told->queue->watch(*this);
+    }
     return 0;
+}
+
+/// Of ranks whose processes the own segment names: on link udp those of the own node.
+void EndpointObject::use_peers_memory(const rmem::RingConfig& config,
+                                      const rmem::Environment& environment,
+                                      const mpi_channel::Settings& settings) {
+    if (settings.get_least == kNoGets) return;
+    const std::string segment = config.segment_name(environment.member(config).node);
+    peers_ =
+        std::make_unique<HostMemory>(rmem::Ring::observe(segment), [](unsigned rank, int error) {
+            FI_WARN(&provider, FI_LOG_EP_DATA,
+                    "the memory of rank %u cannot be read (%s): its long messages come over the "
+                    "ring\n",
+                    rank, ::strerror(error));
+        });
+    device_->use(*peers_, settings.get_least, settings.get_most);
 }
 
 int EndpointObject::name(void* address, std::size_t* size) const {
@@ -210,9 +259,9 @@ int EndpointObject::option(int option_name, void* value, std::size_t* size) cons
 // ---- Calls
 
 ssize_t EndpointObject::send(const Call& call) {
+    if (device_ == nullptr) return -FI_EOPBADSTATE;
     const auto to = addresses_->rank_of(call.address);
-    if (device_ == nullptr || !to || *to >= endpoint_->ranks() || call.count > kPartsMost)
-        return -FI_EINVAL;
+    if (!to || *to >= endpoint_->ranks() || call.count > kPartsMost) return -FI_EINVAL;
     if (device_->backlog(*to) >= kBacklogMost) {
         device_->progress();
         return -FI_EAGAIN;
@@ -224,15 +273,20 @@ ssize_t EndpointObject::send(const Call& call) {
     order.untagged = call.untagged;
     if (call.data) order.data = static_cast<std::uint32_t>(*call.data);
     order.parts = Parts(call.iov, call.count);
+    if (is_inject && size_of(order.parts) > kInjectMost) return -FI_EMSGSIZE;
     order.copy = is_inject;
     order.after_match = (call.flags & FI_MATCH_COMPLETE) != 0;
     order.context = call.context;
-    order.mark = !sends_.selective || (call.flags & FI_COMPLETION) != 0 ? kTold : 0;
-    if ((call.flags & kNeverTold) != 0) order.mark = 0;
+    order.mark = mark_of(call.flags);
     if (sends_.counter != nullptr) order.mark |= kCounted;
     order.silent = order.mark == 0;
     device_->send(order);
     return 0;
+}
+
+std::uint32_t EndpointObject::mark_of(std::uint64_t flags) const noexcept {
+    if ((flags & kNeverTold) != 0) return 0;
+    return !sends_.selective || (flags & FI_COMPLETION) != 0 ? kTold : 0;
 }
 
 ReceiveOrder EndpointObject::order_of(const Call& call, Source from) const {
@@ -265,6 +319,7 @@ ssize_t EndpointObject::receive(const Call& call) {
 }
 
 ssize_t EndpointObject::peek(const Call& call, Source from) {
+    if (receives_.queue == nullptr) return -FI_ENOCQ;
     device_->progress();
     const Wanted wanted{from, call.tag, call.ignore};
     Unexpected* message = device_->peek(wanted, call.untagged);
@@ -308,11 +363,24 @@ ssize_t EndpointObject::receive_claimed(const Call& call) {
     Unexpected& message = *it->second;
     claimed_.erase(it);
     if ((call.flags & FI_DISCARD) != 0) {
+        tell_discarded(call, message);
         device_->discard(message);
     } else {
         device_->receive_claimed(message, order_of(call, message.envelope.source));
     }
     return 0;
+}
+
+/// It ends as other receives do, with nothing received.
+void EndpointObject::tell_discarded(const Call& call, const Unexpected& message) {
+    Completion completion;
+    completion.of = Completion::Of::receive;
+    completion.untagged = call.untagged;
+    completion.mark = order_of(call, message.envelope.source).mark;
+    completion.context = call.context;
+    completion.envelope = message.envelope;
+    completion.data = message.data;
+    completed(completion);
 }
 
 ssize_t EndpointObject::cancel(void* context) {

@@ -3,11 +3,14 @@
 
 /// libfabric's objects as the provider has them. Each derives from libfabric's own structure, through which it is called.
 ///
-///     Fabric ← Domain ← Endpoint, AddressVector, CompletionQueue, Counter
+///     Fabric ← Domain ← Endpoint, AddressVector, CompletionQueue, Counter, MemoryRegion
+///
+/// One that another still uses is not closed (-FI_EBUSY): an endpoint's queues, counters and addresses, a domain's objects, a
+/// fabric's domains.
 ///
 /// An endpoint is one rank of a ring: it joins when it is enabled, as the ring's environment says (docs/man/rmem.7), and
 /// waits there for the others.
-/// Thread safety: none, unless the domain was asked for FI_THREAD_SAFE: then each call holds its lock.
+/// Thread safety: each call holds its domain's lock, unless that was asked for FI_THREAD_DOMAIN: then its caller sees to it.
 /// Progress: in calls that read a queue or a counter, and in FI_PEEK.
 /// Errors: libfabric's numbers; the sentence goes to its log (FI_LOG_LEVEL=warn).
 
@@ -16,6 +19,10 @@
 #include "mpi_channel/channel.hpp"
 #include "mpi_channel/collectives.hpp"
 #include "mpi_channel/device.hpp"
+#include "mpi_channel/peer_memory.hpp"
+#include "mpi_channel/provider/wait_object.hpp"
+#include "mpi_channel/regions.hpp"
+#include "mpi_channel/settings.hpp"
 
 #include <rdma/fabric.h>
 #include <rdma/fi_cm.h>
@@ -23,6 +30,7 @@
 #include <rdma/fi_endpoint.h>
 #include <rdma/fi_eq.h>
 #include <rdma/fi_errno.h>
+#include <rdma/fi_rma.h>
 #include <rdma/fi_tagged.h>
 #include <rdma/providers/fi_log.h>
 #include <rdma/providers/fi_prov.h>
@@ -76,9 +84,18 @@ auto guarded(Body&& body) noexcept -> decltype(body()) {
 void offer_collectives(EndpointObject* endpoint) noexcept;
 void withdraw_collectives(EndpointObject* endpoint) noexcept;
 
+/// How memory is registered: of fi_mr_mode those three that make a difference here, or a former name of all or none.
+inline constexpr int kRegistrationModes =
+    FI_MR_BASIC | FI_MR_SCALABLE | FI_MR_VIRT_ADDR | FI_MR_ALLOCATED | FI_MR_PROV_KEY;
+
+struct Fabric final : fid_fabric {
+    unsigned users = 0;  ///< domains and event queues that are open
+};
+
 class Domain final : public fid_domain {
 public:
-    Domain(fi_info& info, void* context);
+    Domain(Fabric& fabric, fi_info& info, void* context);
+    ~Domain() { --fabric_.users; }
 
     /// Held by every call, if anybody asked for it.
     std::unique_lock<std::mutex> lock() {
@@ -86,8 +103,16 @@ public:
     }
     unsigned users = 0;  ///< objects of the domain that are open
 
+    /// Whether keys are the provider's, and addresses the bytes' own.
+    bool chooses_keys() const noexcept { return (mode_ & (FI_MR_BASIC | FI_MR_PROV_KEY)) != 0; }
+    bool by_address() const noexcept { return (mode_ & (FI_MR_BASIC | FI_MR_VIRT_ADDR)) != 0; }
+    Regions regions;
+    std::uint64_t next_key = 1;
+
 private:
+    Fabric& fabric_;
     bool is_shared_;
+    int mode_ = 0;
     std::mutex mutex_;
 };
 
@@ -96,21 +121,26 @@ public:
     AddressVector(Domain& domain, void* context);
     ~AddressVector() { --domain.users; }
 
-    int insert(const void* addresses, std::size_t count, fi_addr_t* indices);
+    /// `errors`, if asked for: a number for each.
+    int insert(const void* addresses, std::size_t count, fi_addr_t* indices, int* errors);
+    /// Their indices are not used again.
+    int remove(const fi_addr_t* indices, std::size_t count);
     std::optional<unsigned> rank_of(fi_addr_t address) const noexcept {
-        return address < ranks_.size() ? std::optional(ranks_[address].rank) : std::nullopt;
+        const RankAddress* found = find(address);
+        return found == nullptr ? std::nullopt : std::optional(found->rank);
     }
     fi_addr_t address_of(Source rank) const noexcept {
         return rank < addresses_.size() ? addresses_[rank] : FI_ADDR_NOTAVAIL;
     }
     const RankAddress* find(fi_addr_t address) const noexcept {
-        return address < ranks_.size() ? &ranks_[address] : nullptr;
+        return address < ranks_.size() && ranks_[address] ? &*ranks_[address] : nullptr;
     }
 
     Domain& domain;
+    unsigned users = 0;  ///< endpoints
 
 private:
-    std::vector<RankAddress> ranks_;
+    std::vector<std::optional<RankAddress>> ranks_;
     std::vector<fi_addr_t> addresses_;  ///< by rank
 };
 
@@ -133,10 +163,17 @@ public:
         if (entries_.full()) [[unlikely]]
             entries_.set_capacity(2 * entries_.capacity());
         entries_.push_back(entry);
+        if (wait_) wait_->raise();
     }
-    void add_error(const fi_cq_err_entry& error) { errors_.push_back(error); }
+    void add_error(const fi_cq_err_entry& error) {
+        errors_.push_back(error);
+        if (wait_) wait_->raise();
+    }
     void attach(EndpointObject& endpoint);
     void detach(EndpointObject& endpoint);
+    bool is_used() const noexcept { return !endpoints_.empty(); }
+    /// It is enabled now.
+    void watch(EndpointObject& endpoint);
     void progress();
 
     ssize_t read(void* buffer, std::size_t count, fi_addr_t* sources);
@@ -145,9 +182,12 @@ public:
     ssize_t wait_and_read(void* buffer, std::size_t count, fi_addr_t* sources, int timeout_ms);
     /// To be polled, if it was asked for: readable when something may have come since the last look found nothing.
     std::optional<int> descriptor();
-    /// Makes progress first.
-    bool is_empty();
-    void wake() { woken_ = true; }
+    /// Whether one may sleep on the descriptor: nothing is here, and nothing waits to leave. Makes progress first.
+    bool may_sleep();
+    void wake() {
+        woken_ = true;
+        if (wait_) wait_->raise();
+    }
 
     Domain& domain;
 
@@ -163,11 +203,11 @@ private:
         return static_cast<std::byte*>(to) + entry_bytes_;
     }
     ssize_t progress_into(void* buffer, std::size_t count, fi_addr_t* sources);
-    int wait_descriptor();
+    WaitObject& wait_object();
 
     fi_cq_format format_;
     std::size_t entry_bytes_;
-    fi_wait_obj wait_object_;
+    std::optional<WaitObject> wait_;
     boost::circular_buffer<Entry> entries_;  ///< larger when it is full
     std::deque<fi_cq_err_entry> errors_;
     // Of who reads just now and found nothing
@@ -186,15 +226,35 @@ public:
 
     void attach(EndpointObject& endpoint);
     void detach(EndpointObject& endpoint);
+    bool is_used() const noexcept { return !endpoints_.empty() || regions != 0; }
     void progress();
     int wait(std::uint64_t threshold, int timeout_ms);
 
     std::uint64_t value = 0;
     std::uint64_t errors = 0;
+    unsigned regions = 0;  ///< that count here
     Domain& domain;
 
 private:
     std::vector<EndpointObject*> endpoints_;
+};
+
+/// Memory that others may access.
+class MemoryRegion final : public fid_mr {
+public:
+    MemoryRegion(Domain& domain, const fi_mr_attr& attributes);
+    ~MemoryRegion();
+
+    int bind(struct fid* other, std::uint64_t flags);
+    void count(bool writes) {
+        if (Counter* counter = writes ? writes_ : reads_) ++counter->value;
+    }
+
+    Domain& domain;
+
+private:
+    Counter* reads_ = nullptr;   ///< of others
+    Counter* writes_ = nullptr;  ///< of others
 };
 
 /// Where completions of one kind go.
@@ -205,7 +265,7 @@ struct Told {
     std::uint64_t flags = 0;  ///< of calls that have none of their own
 };
 
-class EndpointObject final : public fid_ep, private Completions {
+class EndpointObject final : public fid_ep, private Completions, private RemoteEvents {
 public:
     EndpointObject(Domain& domain, const fi_info& info, void* context);
     ~EndpointObject();
@@ -232,6 +292,20 @@ public:
     ssize_t send(const Call& call);
     ssize_t receive(const Call& call);
 
+    /// A read or write of another rank's memory, as all the calls put it.
+    struct AccessCall {
+        bool writes = false;
+        const iovec* iov = nullptr;
+        std::size_t count = 0;
+        const fi_rma_iov* places = nullptr;
+        std::size_t place_count = 0;
+        fi_addr_t address = FI_ADDR_UNSPEC;
+        std::optional<std::uint64_t> data;
+        void* context = nullptr;
+        std::uint64_t flags = 0;
+    };
+    ssize_t access(const AccessCall& call);
+
     std::uint64_t sending_flags() const noexcept { return sends_.flags; }
     std::uint64_t receiving_flags() const noexcept { return receives_.flags; }
     bool progress() { return device_ != nullptr && device_->progress(); }
@@ -246,14 +320,23 @@ public:
         return is_crowded_;
     }
     int wait_descriptor() { return endpoint_ == nullptr ? -1 : endpoint_->fd(); }
+    bool has_backlog() const noexcept { return device_ != nullptr && device_->has_backlog(); }
 
     Domain& domain;
 
 private:
     void completed(const Completion& completion) override;
+    void over(const RemoteCompletion& completion) override;
+    void touched(const RemoteTouch& touch) override;
+    int bind_queue(CompletionQueue& queue, std::uint64_t flags);
+    int bind_counter(Counter& counter, std::uint64_t flags);
+    void use_peers_memory(const rmem::RingConfig& config, const rmem::Environment& environment,
+                          const mpi_channel::Settings& settings);
+    std::uint32_t mark_of(std::uint64_t flags) const noexcept;
     void fail(const Completion& completion, CompletionQueue& queue, std::uint64_t flags);
     ssize_t peek(const Call& call, Source from);
     ssize_t receive_claimed(const Call& call);
+    void tell_discarded(const Call& call, const Unexpected& message);
     ssize_t answer_peek(const Call& call, const Unexpected* message);
     ReceiveOrder order_of(const Call& call, Source from) const;
     void drain();
@@ -264,11 +347,16 @@ private:
     const bool is_directed_;  ///< a receive names whom it is from
     AddressVector* addresses_ = nullptr;
     Told sends_, receives_;
+    Counter* reads_ = nullptr;
+    Counter* writes_ = nullptr;
+    Counter* others_reads_ = nullptr;
+    Counter* others_writes_ = nullptr;
     std::uint64_t ring_ = 0;
     std::size_t least_ = 1;  ///< FI_OPT_MIN_MULTI_RECV
     std::unique_ptr<billboard::Endpoint> endpoint_;
     std::unique_ptr<Channel> channel_;  ///< one of the two
     std::unique_ptr<BillboardTransport> direct_;
+    std::unique_ptr<HostMemory> peers_;
     std::unique_ptr<DeviceInterface> device_;
     std::unique_ptr<Collectives> collectives_;
     unsigned crowd_asked_ = 0;

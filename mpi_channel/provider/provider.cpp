@@ -15,14 +15,34 @@ namespace mpi_channel::provider {
 namespace {
 
 constexpr std::uint64_t kCapabilities = FI_MSG | FI_TAGGED | FI_SEND | FI_RECV | FI_DIRECTED_RECV |
-                                        FI_MULTI_RECV | FI_SOURCE | FI_LOCAL_COMM | FI_REMOTE_COMM;
-constexpr std::uint64_t kOrder = FI_ORDER_SAS;
+                                        FI_MULTI_RECV | FI_SOURCE | FI_LOCAL_COMM | FI_REMOTE_COMM |
+                                        FI_RMA | FI_READ | FI_WRITE | FI_REMOTE_READ |
+                                        FI_REMOTE_WRITE | FI_RMA_EVENT;
+constexpr std::uint64_t kAccess = FI_READ | FI_WRITE | FI_REMOTE_READ | FI_REMOTE_WRITE;
+/// What only who receives, or is accessed, has; and what only who begins has.
+constexpr std::uint64_t kOfReceiver = FI_RECV | FI_DIRECTED_RECV | FI_MULTI_RECV | FI_SOURCE |
+                                      FI_REMOTE_READ | FI_REMOTE_WRITE | FI_RMA_EVENT;
+constexpr std::uint64_t kOfSender = FI_SEND | FI_READ | FI_WRITE;
+/// What a target does for one rank it does in the order asked; up to kRemotePiece bytes, which are copied. What follows a read
+/// or write in time is no message: SAR and SAW are not kept.
+constexpr std::uint64_t kAccessOrder = FI_ORDER_RAR | FI_ORDER_RAW | FI_ORDER_RAS | FI_ORDER_WAR |
+                                       FI_ORDER_WAW | FI_ORDER_WAS | FI_ORDER_RMA_RAR |
+                                       FI_ORDER_RMA_RAW | FI_ORDER_RMA_WAR | FI_ORDER_RMA_WAW;
+/// Asked for by programs whatever the provider can: there are no atomic operations here.
+constexpr std::uint64_t kOrderOfNothing =
+    FI_ORDER_ATOMIC_RAR | FI_ORDER_ATOMIC_RAW | FI_ORDER_ATOMIC_WAR | FI_ORDER_ATOMIC_WAW;
+constexpr std::uint64_t kOrder = FI_ORDER_SAS | kAccessOrder;
 constexpr std::size_t kLongest = std::size_t{1} << 40;
 constexpr std::size_t kQueued = 1024;
+constexpr std::size_t kRegionsMost = 65536;
 constexpr const char* kName = "bbp";
 
 bool is_wanted(const char* asked, const char* name) {
     return asked == nullptr || std::strcmp(asked, name) == 0;
+}
+
+bool is_kept(std::uint64_t order) {
+    return (order & ~(kOrder | kOrderOfNothing)) == 0;
 }
 
 /// Whether it can be what the hints ask for.
@@ -46,11 +66,14 @@ bool suits(const fi_info& hints) {
     }
     if (const auto* tx = hints.tx_attr) {
         if (tx->inject_size > kInjectMost || tx->iov_limit > kPartsMost ||
-            (tx->caps & ~kCapabilities) != 0)
+            tx->rma_iov_limit > kPartsMost || (tx->caps & ~kCapabilities) != 0 ||
+            !is_kept(tx->msg_order))
             return false;
     }
     if (const auto* rx = hints.rx_attr) {
-        if (rx->iov_limit > kPartsMost || (rx->caps & ~kCapabilities) != 0) return false;
+        if (rx->iov_limit > kPartsMost || (rx->caps & ~kCapabilities) != 0 ||
+            !is_kept(rx->msg_order))
+            return false;
     }
     return true;
 }
@@ -62,12 +85,13 @@ void describe_endpoint(fi_info& info) {
     info.ep_attr->max_msg_size = kLongest;
     info.ep_attr->mem_tag_format = ~std::uint64_t{0} >> 1;
     info.ep_attr->tx_ctx_cnt = info.ep_attr->rx_ctx_cnt = 1;
-    info.tx_attr->caps = info.caps;
+    info.ep_attr->max_order_raw_size = info.ep_attr->max_order_war_size =
+        info.ep_attr->max_order_waw_size = kRemotePiece;
+    info.tx_attr->rma_iov_limit = kPartsMost;
     info.tx_attr->inject_size = kInjectMost;
     info.tx_attr->size = kQueued;
     info.tx_attr->iov_limit = kPartsMost;
     info.tx_attr->msg_order = kOrder;
-    info.rx_attr->caps = info.caps;
     info.rx_attr->size = kQueued;
     info.rx_attr->iov_limit = kPartsMost;
     info.rx_attr->msg_order = kOrder;
@@ -88,12 +112,32 @@ void describe_domain(fi_info& info) {
     info.domain_attr->max_ep_tx_ctx = info.domain_attr->max_ep_rx_ctx = 1;
     info.domain_attr->cntr_cnt = kQueued;
     info.domain_attr->max_err_data = 0;
+    info.domain_attr->mr_key_size = sizeof(std::uint64_t);
+    info.domain_attr->mr_iov_limit = 1;
+    info.domain_attr->mr_cnt = kRegionsMost;
     info.domain_attr->caps = FI_LOCAL_COMM | FI_REMOTE_COMM;
+}
+
+/// Who says nothing of directions means all of them.
+std::uint64_t whole(std::uint64_t caps) {
+    if ((caps & (FI_MSG | FI_TAGGED)) != 0 && (caps & (FI_SEND | FI_RECV)) == 0)
+        caps |= FI_SEND | FI_RECV;
+    if ((caps & FI_RMA) != 0 && (caps & kAccess) == 0) caps |= kAccess;
+    return caps;
+}
+
+/// As the program can: before version 1.5 there were two ways, since then there is a bit for each difference.
+int registration_mode(std::uint32_t version, const fi_domain_attr* domain) {
+    const int asked = domain == nullptr ? 0 : domain->mr_mode;
+    if ((asked & FI_MR_BASIC) != 0) return FI_MR_BASIC;
+    if ((asked & FI_MR_SCALABLE) != 0 || FI_VERSION_LT(version, FI_VERSION(1, 5)))
+        return FI_MR_SCALABLE;
+    return asked & kRegistrationModes;
 }
 
 /// What was asked for and makes no difference here comes back as it was.
 void follow_hints(fi_info& info, const fi_info& hints) {
-    if (hints.caps != 0) info.caps = info.tx_attr->caps = info.rx_attr->caps = hints.caps;
+    if (hints.caps != 0) info.caps = whole(hints.caps);
     info.mode = hints.mode & (FI_CONTEXT | FI_CONTEXT2);
     if (const auto* domain = hints.domain_attr) {
         if (domain->threading != FI_THREAD_UNSPEC) info.domain_attr->threading = domain->threading;
@@ -115,10 +159,18 @@ void follow_hints(fi_info& info, const fi_info& hints) {
 // ---- Event queues
 
 /// Programs ask for one before they know the endpoint's type; one that has no connections has no events.
-struct EventQueue final : fid_eq {};
+struct EventQueue final : fid_eq {
+    Fabric* fabric = nullptr;
+};
+
+Fabric& fabric_of(fid_fabric* fabric) {
+    return *static_cast<Fabric*>(fabric);
+}
 
 int close_events(fid* fid) {
-    delete static_cast<EventQueue*>(reinterpret_cast<fid_eq*>(fid));
+    auto* queue = static_cast<EventQueue*>(reinterpret_cast<fid_eq*>(fid));
+    --queue->fabric->users;
+    delete queue;
     return 0;
 }
 
@@ -136,25 +188,27 @@ fi_ops_eq event_ops = [] {
     return ops;
 }();
 
-int open_events(fid_fabric*, fi_eq_attr*, fid_eq** queue, void* context) {
+int open_events(fid_fabric* fabric, fi_eq_attr*, fid_eq** queue, void* context) {
     return guarded([&] {
-        *queue = new EventQueue{{{FI_CLASS_EQ, context, &event_fid_ops}, &event_ops}};
+        *queue = new EventQueue{{{FI_CLASS_EQ, context, &event_fid_ops}, &event_ops},
+                                &fabric_of(fabric)};
+        ++fabric_of(fabric).users;
         return 0;
     });
 }
 
 // ---- Fabric
 
-struct Fabric final : fid_fabric {};
-
 int close_fabric(fid* fid) {
-    delete static_cast<Fabric*>(reinterpret_cast<fid_fabric*>(fid));
+    Fabric& fabric = fabric_of(reinterpret_cast<fid_fabric*>(fid));
+    if (fabric.users != 0) return -FI_EBUSY;
+    delete &fabric;
     return 0;
 }
 
-int open_domain(fid_fabric*, fi_info* info, fid_domain** domain, void* context) {
+int open_domain(fid_fabric* fabric, fi_info* info, fid_domain** domain, void* context) {
     return guarded([&] {
-        *domain = new Domain(*info, context);
+        *domain = new Domain(fabric_of(fabric), *info, context);
         return 0;
     });
 }
@@ -166,7 +220,7 @@ int try_wait(fid_fabric*, fid** objects, int count) {
             if (objects[i]->fclass != FI_CLASS_CQ) continue;
             auto& queue = *static_cast<CompletionQueue*>(reinterpret_cast<fid_cq*>(objects[i]));
             const auto lock = queue.domain.lock();
-            if (!queue.is_empty()) return -FI_EAGAIN;
+            if (!queue.may_sleep()) return -FI_EAGAIN;
         }
         return 0;
     });
@@ -195,7 +249,7 @@ fi_provider provider = {.version = FI_VERSION(0, 1),
                         .fabric = open_fabric,
                         .cleanup = [] {}};
 
-int get_info(std::uint32_t, const char*, const char*, std::uint64_t, const fi_info* hints,
+int get_info(std::uint32_t version, const char*, const char*, std::uint64_t, const fi_info* hints,
              fi_info** info) {
     if (hints != nullptr && !suits(*hints)) return -FI_ENODATA;
     fi_info* made = ::fi_allocinfo();
@@ -205,6 +259,10 @@ int get_info(std::uint32_t, const char*, const char*, std::uint64_t, const fi_in
     describe_endpoint(*made);
     describe_domain(*made);
     if (hints != nullptr) follow_hints(*made, *hints);
+    made->domain_attr->mr_mode =
+        registration_mode(version, hints == nullptr ? nullptr : hints->domain_attr);
+    made->tx_attr->caps = made->caps & ~kOfReceiver;
+    made->rx_attr->caps = made->caps & ~kOfSender;
     *info = made;
     return 0;
 }

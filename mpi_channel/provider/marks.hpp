@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+/// What a request of the provider's carries to its completion (SendOrder::mark and its like).
+
+#include <cstdint>
+
+namespace mpi_channel::provider {
+
+inline constexpr std::uint32_t kTold = 1;  ///< in a queue, even without an error
+inline constexpr std::uint32_t kCounted = 2;
+
+}  // namespace mpi_channel::provider

@@ -1,0 +1,278 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Completion queues, counters and the ways to wait for them, through libfabric.
+#include <gtest/gtest.h>
+
+#ifdef BBP_PROVIDER_PATH
+
+#include "tests/support/provider_rank.hpp"
+
+#include <poll.h>
+
+#include <thread>
+
+namespace rmem::test {
+namespace {
+
+constexpr std::uint64_t kTag = 0x1234567;
+
+/// Rank 0 sends `text` to rank 1 with a word; both wait until the other is ready.
+void send_text(ProviderRank& fabric, int to, const char* text, void* context,
+               std::uint64_t data = 0xabc) {
+    const auto at = static_cast<std::size_t>(to);
+    check_call(fi_tsenddata(fabric.ep, text, std::strlen(text), nullptr, data, fabric.of[at], kTag,
+                            context),
+               "fi_tsenddata");
+}
+
+template <class Format>
+Format read_one(ProviderRank& fabric) {
+    Format entry{};
+    await([&] { return fi_cq_read(fabric.queue, &entry, 1) == 1; }, "a completion");
+    return entry;
+}
+
+TEST(ProviderQueue, an_entry_is_told_in_each_format) {
+    for (const fi_cq_format format :
+         {FI_CQ_FORMAT_CONTEXT, FI_CQ_FORMAT_MSG, FI_CQ_FORMAT_DATA, FI_CQ_FORMAT_TAGGED}) {
+        run_ranks(2, [format](Rank& me) {
+            ProviderRank fabric(me, {.format = format});
+            fabric.enable();
+            if (me.rank == 0) {
+                send_text(fabric, 1, "hello", &me);
+                // The beginning of all formats.
+                fi_cq_tagged_entry entry{};
+                await([&] { return fi_cq_read(fabric.queue, &entry, 1) == 1; }, "a completion");
+                check(entry.op_context == &me, "the context");
+            } else {
+                char text[16] = {};
+                check_call(
+                    fi_trecv(fabric.ep, text, sizeof text, nullptr, fabric.of[0], kTag, 0, &text),
+                    "fi_trecv");
+                if (format == FI_CQ_FORMAT_CONTEXT) {
+                    fi_cq_entry entries[2];
+                    std::memset(entries, 0x5a, sizeof entries);
+                    await([&] { return fi_cq_read(fabric.queue, entries, 2) == 1; }, "it");
+                    check(entries[0].op_context == text, "the context");
+                    check(entries[1].op_context != nullptr, "more than an entry was written");
+                }
+                if (format == FI_CQ_FORMAT_MSG) {
+                    const auto entry = read_one<fi_cq_msg_entry>(fabric);
+                    check(entry.op_context == text && entry.len == 5, "context and length");
+                    check_equal(entry.flags & (FI_TAGGED | FI_RECV), FI_TAGGED | FI_RECV, "flags");
+                }
+                if (format == FI_CQ_FORMAT_DATA) {
+                    const auto entry = read_one<fi_cq_data_entry>(fabric);
+                    check(entry.op_context == text && entry.len == 5, "context and length");
+                    check_equal(entry.data, 0xabcU, "the word");
+                }
+                if (format == FI_CQ_FORMAT_TAGGED) {
+                    const auto entry = read_one<fi_cq_tagged_entry>(fabric);
+                    check_equal(entry.flags & FI_REMOTE_CQ_DATA, FI_REMOTE_CQ_DATA, "flags");
+                    check_equal(entry.data, 0xabcU, "the word");
+                    check_equal(entry.tag, kTag, "the tag");
+                }
+                check(std::string(text) == "hello", "bytes");
+            }
+            fabric.meet_in_progress();
+            fabric.close();
+        });
+    }
+}
+
+TEST(ProviderQueue, a_wait_ends_with_a_completion_at_its_time_or_by_a_signal) {
+    run_ranks(2, [](Rank& me) {
+        ProviderRank fabric(me, {.threading = FI_THREAD_SAFE, .wait = FI_WAIT_UNSPEC});
+        fabric.enable();
+        fi_cq_tagged_entry entry{};
+        if (me.rank == 1) {
+            const std::int64_t begin = clock_ns();
+            check_call(fi_cq_sread(fabric.queue, &entry, 1, nullptr, 30), "in vain", -FI_EAGAIN);
+            check(clock_ns() - begin >= 30'000'000, "it did not wait");
+            check_call(fi_cq_sread(fabric.queue, &entry, 1, nullptr, 0), "not at all", -FI_EAGAIN);
+            std::thread other([&] {
+                rest(std::chrono::milliseconds(20));
+                fi_cq_signal(fabric.queue);
+            });
+            check_call(fi_cq_sread(fabric.queue, &entry, 1, nullptr, -1), "signalled", -FI_EAGAIN);
+            other.join();
+            char text[16] = {};
+            check_call(fi_trecv(fabric.ep, text, 16, nullptr, fabric.of[0], kTag, 0, text), "recv");
+            me.raise(0);
+            fi_addr_t source = 99;
+            check_call(fi_cq_sreadfrom(fabric.queue, &entry, 1, &source, nullptr, -1), "waiting",
+                       1);
+            check(entry.op_context == text, "the context");
+            check_equal(source, fabric.of[0], "the source");
+        } else {
+            me.await_word(0);
+            rest(std::chrono::milliseconds(20));
+            send_text(fabric, 1, "hello", &me);
+            fabric.expect(&me, FI_SEND);
+        }
+        fabric.meet_in_progress();
+        fabric.close();
+    });
+}
+
+/// Sleeps on the queue's descriptor until there is something to read.
+Entry poll_for_next(ProviderRank& fabric, int descriptor) {
+    fid* objects[] = {&fabric.queue->fid};
+    Entry entry;
+    for (;;) {
+        const ssize_t result = fi_cq_read(fabric.queue, &entry.told, 1);
+        if (result == 1) return entry;
+        check_call(result, "fi_cq_read", -FI_EAGAIN);
+        if (fi_trywait(fabric.fabric, objects, 1) != 0) continue;
+        pollfd polled{descriptor, POLLIN, 0};
+        check(::poll(&polled, 1, 20'000) == 1, "nothing wakes it");
+    }
+}
+
+TEST(ProviderQueue, its_descriptor_tells_of_what_comes) {
+    for (const char* link : {"direct", "ring", "udp"}) {
+        RingSetup setup;
+        setup.link = link;
+        // Of one slice and a bit, where messages are read from their sender's memory.
+        const std::size_t large = setup.link == "udp" ? 50'000 : 1'500'000;
+        run_ranks(setup, [large](Rank& me) {
+            ProviderRank fabric(me, {.wait = FI_WAIT_FD});
+            int descriptor = -1;
+            check_call(fi_control(&fabric.queue->fid, FI_GETWAIT, &descriptor), "FI_GETWAIT");
+            fabric.enable();
+            std::vector<char> bytes(large);
+            for (int i = 0; i < 20; ++i) {
+                const std::size_t size = i % 2 == 0 ? 8 : bytes.size();
+                if ((i + me.rank) % 2 == 0) {
+                    check_call(
+                        fi_tsend(fabric.ep, bytes.data(), size, nullptr,
+                                 fabric.of[static_cast<std::size_t>(1 - me.rank)], kTag, &me),
+                        "fi_tsend");
+                } else {
+                    check_call(fi_trecv(fabric.ep, bytes.data(), size, nullptr, FI_ADDR_UNSPEC,
+                                        kTag, 0, &me),
+                               "fi_trecv");
+                }
+                check(poll_for_next(fabric, descriptor).told.op_context == &me, "the context");
+            }
+            fabric.meet_in_progress();
+            fabric.close();
+        });
+    }
+}
+
+TEST(ProviderQueue, one_without_a_descriptor_has_none) {
+    run_ranks(1, [](Rank& me) {
+        ProviderRank fabric(me);
+        int descriptor = -1;
+        check_call(fi_control(&fabric.queue->fid, FI_GETWAIT, &descriptor), "", -FI_ENODATA);
+        fabric.close();
+    });
+}
+
+TEST(ProviderQueue, selective_ones_tell_what_asks_for_it_and_every_error) {
+    run_ranks(2, [](Rank& me) {
+        ProviderRank fabric(me, {.is_selective = true});
+        fid_cntr* sent = fabric.counter(FI_SEND);
+        fid_cntr* received = fabric.counter(FI_RECV);
+        fabric.enable();
+        char text[16] = {};
+        const iovec part{text, 5};
+        fi_msg_tagged message{};
+        message.msg_iov = &part;
+        message.iov_count = 1;
+        message.tag = kTag;
+        message.context = &me;
+        if (me.rank == 0) {
+            message.addr = fabric.of[1];
+            check_call(fi_tsendmsg(fabric.ep, &message, 0), "a silent one");
+            check_call(fi_tinject(fabric.ep, text, 5, fabric.of[1], kTag), "an injected one");
+            check_call(fi_tsendmsg(fabric.ep, &message, FI_COMPLETION), "one that is told");
+            fabric.expect(&me, FI_SEND);
+            fabric.expect_nothing();
+            check_call(fi_cntr_wait(sent, 3, 20'000), "all are counted");
+        } else {
+            message.addr = fabric.of[0];
+            check_call(fi_trecvmsg(fabric.ep, &message, 0), "a silent one");
+            check_call(fi_trecvmsg(fabric.ep, &message, FI_COMPLETION), "one that is told");
+            fabric.expect(&me, FI_RECV);
+            const iovec small{text, 2};
+            message.msg_iov = &small;
+            check_call(fi_trecvmsg(fabric.ep, &message, 0), "one that is too short");
+            fabric.expect_error(&me, FI_ETRUNC);
+            fabric.expect_nothing();
+            check_equal(fi_cntr_read(received), 2U, "received");
+            check_equal(fi_cntr_readerr(received), 1U, "failed");
+        }
+        fabric.meet_in_progress();
+        fabric.close();
+    });
+}
+
+TEST(ProviderQueue, counters_are_set_added_to_and_waited_for) {
+    run_ranks(2, [](Rank& me) {
+        ProviderRank fabric(me);
+        fid_cntr* count = fabric.counter(FI_SEND | FI_RECV);
+        fabric.enable();
+        check_call(fi_cntr_wait(count, 0, 0), "none is there at once");
+        check_call(fi_cntr_wait(count, 1, 0), "not one", -FI_ETIMEDOUT);
+        check_call(fi_cntr_add(count, 5), "fi_cntr_add");
+        check_equal(fi_cntr_read(count), 5U, "added");
+        check_call(fi_cntr_set(count, 10), "fi_cntr_set");
+        check_call(fi_cntr_seterr(count, 2), "fi_cntr_seterr");
+        check_equal(fi_cntr_readerr(count), 2U, "errors");
+        char text[8] = {};
+        if (me.rank == 0) {
+            rest(std::chrono::milliseconds(20));
+            check_call(fi_tinject(fabric.ep, text, 8, fabric.of[1], kTag), "fi_tinject");
+        } else {
+            check_call(fi_trecv(fabric.ep, text, 8, nullptr, fabric.of[0], kTag, 0, nullptr), "");
+        }
+        check_call(fi_cntr_wait(count, 11, -1), "fi_cntr_wait");
+        fabric.meet_in_progress();
+        fabric.close();
+    });
+}
+
+TEST(ProviderQueue, threads_may_share_an_endpoint_that_was_asked_to_be_safe) {
+    run_ranks(2, [](Rank& me) {
+        ProviderRank fabric(me, {.threading = FI_THREAD_SAFE});
+        fid_cntr* count = fabric.counter(FI_SEND | FI_RECV);
+        fabric.enable();
+        constexpr unsigned kThreads = 4, kMessages = 300;
+        const fi_addr_t other = fabric.of[static_cast<std::size_t>(1 - me.rank)];
+        std::atomic<unsigned> wrong{0};
+        std::vector<std::thread> threads;
+        for (unsigned t = 0; t < kThreads; ++t) {
+            threads.emplace_back([&, t] {
+                for (unsigned i = 0; i < kMessages; ++i) {
+                    std::uint32_t out = t * 1'000'000 + i, in = 0;
+                    fi_context contexts[2];
+                    if (fi_trecv(fabric.ep, &in, 4, nullptr, other, t, 0, &contexts[0]) != 0)
+                        ++wrong;
+                    while (fi_tinject(fabric.ep, &out, 4, other, t) == -FI_EAGAIN) {
+                    }
+                    fi_cq_tagged_entry entry;
+                    while (*static_cast<volatile std::uint32_t*>(&in) != out)
+                        fi_cq_read(fabric.queue, &entry, 1);
+                }
+            });
+        }
+        for (auto& thread : threads) thread.join();
+        check_equal(wrong.load(), 0U, "calls that failed");
+        check_call(fi_cntr_wait(count, std::uint64_t{2} * kThreads * kMessages, 20'000), "all");
+        fabric.meet_in_progress();
+        fabric.close();
+    });
+}
+
+}  // namespace
+}  // namespace rmem::test
+
+#else
+
+TEST(ProviderQueue, is_tested) {
+    GTEST_SKIP() << "built without libfabric";
+}
+
+#endif

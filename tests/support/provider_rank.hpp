@@ -1,0 +1,218 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+/// A rank of a test that uses libfabric's own interface, over the provider that was built.
+///
+///     run_ranks(2, [](Rank& me) {
+///         ProviderRank fabric(me, {.caps = FI_TAGGED});
+///         if (me.rank == 0) check_call(fi_tsend(fabric.ep, …, fabric.of[1], …), "fi_tsend");
+///         …fabric.next(fabric.queue)…
+///     });
+///
+/// All ranks are processes, each with one endpoint; opening waits until all have theirs. What cannot be done is a failed check
+/// (tests/support/checks.hpp). Closing checks that everything lets itself be closed.
+
+#include "tests/support/rank_processes.hpp"
+
+#include <rdma/fabric.h>
+#include <rdma/fi_cm.h>
+#include <rdma/fi_domain.h>
+#include <rdma/fi_endpoint.h>
+#include <rdma/fi_eq.h>
+#include <rdma/fi_errno.h>
+#include <rdma/fi_rma.h>
+#include <rdma/fi_tagged.h>
+
+#include <cstdint>
+#include <cstring>
+#include <string>
+#include <vector>
+
+namespace rmem::test {
+
+inline void check_call(std::int64_t found, std::string_view what, std::int64_t expected = 0,
+                       Place place = Place::here()) {
+    check_equal(found, expected, what, place);
+}
+
+struct ProviderSetup {
+    std::uint64_t caps = FI_MSG | FI_TAGGED | FI_RMA | FI_DIRECTED_RECV | FI_MULTI_RECV | FI_SOURCE;
+    int mr_mode = 0;
+    fi_threading threading = FI_THREAD_DOMAIN;
+    fi_av_type vector = FI_AV_TABLE;
+    fi_cq_format format = FI_CQ_FORMAT_TAGGED;
+    fi_wait_obj wait = FI_WAIT_NONE;
+    bool is_selective = false;
+};
+
+/// An entry of a queue, or of its errors.
+struct Entry {
+    fi_cq_tagged_entry told{};
+    fi_cq_err_entry error{};  ///< err 0: it is none
+    fi_addr_t source = FI_ADDR_NOTAVAIL;
+};
+
+class ProviderRank {
+public:
+    explicit ProviderRank(Rank& me, const ProviderSetup& setup = {}) : me_(me) {
+        fi_info* hints = fi_allocinfo();
+        hints->caps = setup.caps;
+        hints->mode = FI_CONTEXT | FI_CONTEXT2;
+        hints->ep_attr->type = FI_EP_RDM;
+        hints->domain_attr->mr_mode = setup.mr_mode;
+        hints->domain_attr->threading = setup.threading;
+        hints->domain_attr->av_type = setup.vector;
+        hints->fabric_attr->prov_name = ::strdup("bbp");
+        check_call(fi_getinfo(FI_VERSION(1, 17), nullptr, nullptr, 0, hints, &info), "fi_getinfo");
+        fi_freeinfo(hints);
+        check_call(fi_fabric(info->fabric_attr, &fabric, nullptr), "fi_fabric");
+        check_call(fi_domain(fabric, info, &domain, nullptr), "fi_domain");
+        fi_av_attr vector_attributes{};
+        vector_attributes.type = setup.vector;
+        check_call(fi_av_open(domain, &vector_attributes, &vector, nullptr), "fi_av_open");
+        fi_cq_attr queue_attributes{};
+        queue_attributes.format = setup.format;
+        queue_attributes.wait_obj = setup.wait;
+        check_call(fi_cq_open(domain, &queue_attributes, &queue, nullptr), "fi_cq_open");
+        check_call(fi_endpoint(domain, info, &ep, nullptr), "fi_endpoint");
+        check_call(fi_ep_bind(ep, &vector->fid, 0), "binding the vector");
+        const std::uint64_t selective = setup.is_selective ? FI_SELECTIVE_COMPLETION : 0;
+        check_call(fi_ep_bind(ep, &queue->fid, FI_TRANSMIT | FI_RECV | selective),
+                   "binding the queue");
+    }
+    /// Binds a counter that this closes.
+    fid_cntr* counter(std::uint64_t flags) {
+        fid_cntr* made = nullptr;
+        fi_cntr_attr attributes{};
+        check_call(fi_cntr_open(domain, &attributes, &made, nullptr), "fi_cntr_open");
+        check_call(fi_ep_bind(ep, &made->fid, flags), "binding a counter");
+        counters_.push_back(made);
+        return made;
+    }
+    /// Enables the endpoint, and tells all ranks' addresses to each other.
+    void enable() {
+        check_call(fi_enable(ep), "fi_enable");
+        Address own;
+        std::size_t size = sizeof own;
+        check_call(fi_getname(&ep->fid, own.words, &size), "fi_getname");
+        check_equal(size, sizeof own, "the length of a name");
+        for (std::size_t i = 0; i < 4; ++i) me_.shared[place(me_.rank) + i] = own.words[i];
+        meet();
+        for (int r = 0; r < me_.ranks; ++r) {
+            Address other;
+            for (std::size_t i = 0; i < 4; ++i) other.words[i] = me_.shared[place(r) + i];
+            of.push_back(FI_ADDR_NOTAVAIL);
+            check_call(fi_av_insert(vector, other.words, 1, &of.back(), 0, nullptr), "fi_av_insert",
+                       1);
+        }
+    }
+    /// Until all ranks have come here, by memory that is not the ring's; nothing of the endpoint goes on meanwhile.
+    void meet() {
+        ++meetings_;
+        me_.raise(kMeeting);
+        me_.await_word(kMeeting, meetings_ * static_cast<std::uint32_t>(me_.ranks));
+    }
+    /// The same, while this endpoint goes on.
+    void meet_in_progress() {
+        ++meetings_;
+        me_.raise(kMeeting);
+        await(
+            [&] {
+                fi_cq_read(queue, nullptr, 0);
+                return me_.shared[kMeeting] >= meetings_ * static_cast<std::uint32_t>(me_.ranks);
+            },
+            "the others");
+    }
+    /// Waits for the next entry, whatever it is.
+    Entry next(Place where = Place::here()) {
+        Entry entry;
+        const std::int64_t end = clock_ns() + std::chrono::nanoseconds(kAwaitDeadline).count();
+        for (;;) {
+            const ssize_t result = fi_cq_readfrom(queue, &entry.told, 1, &entry.source);
+            if (result == 1) return entry;
+            if (result == -FI_EAVAIL) {
+                check_call(fi_cq_readerr(queue, &entry.error, 0), "fi_cq_readerr", 1, where);
+                return entry;
+            }
+            check_call(result, "fi_cq_readfrom", -FI_EAGAIN, where);
+            if (clock_ns() > end) fail("waited in vain for a completion", where);
+        }
+    }
+    /// One without an error, of this call.
+    Entry expect(const void* context, std::uint64_t flags, Place where = Place::here()) {
+        const Entry entry = next(where);
+        check_equal(entry.error.err, 0, "an error", where);
+        check(entry.told.op_context == context, "the completion of another call", where);
+        check_equal(entry.told.flags & flags, flags, "its flags", where);
+        return entry;
+    }
+    /// One with an error, of this call.
+    fi_cq_err_entry expect_error(const void* context, int error, Place where = Place::here()) {
+        const Entry entry = next(where);
+        check_equal(entry.error.err, error, "the error", where);
+        check(entry.error.op_context == context, "the error of another call", where);
+        return entry.error;
+    }
+    void expect_nothing(Place where = Place::here()) {
+        Entry entry;
+        check_call(fi_cq_read(queue, &entry.told, 1), "fi_cq_read", -FI_EAGAIN, where);
+    }
+    fid_mr* region(void* memory, std::size_t size, std::uint64_t access, std::uint64_t key) {
+        fid_mr* made = nullptr;
+        check_call(fi_mr_reg(domain, memory, size, access, 0, key, 0, &made, nullptr), "fi_mr_reg");
+        return made;
+    }
+    /// In the order in which it must be.
+    void close() {
+        check_call(fi_close(&ep->fid), "closing the endpoint");
+        for (fid_cntr* each : counters_) check_call(fi_close(&each->fid), "closing a counter");
+        check_call(fi_close(&queue->fid), "closing the queue");
+        check_call(fi_close(&vector->fid), "closing the vector");
+        check_call(fi_close(&domain->fid), "closing the domain");
+        check_call(fi_close(&fabric->fid), "closing the fabric");
+        fi_freeinfo(info);
+    }
+
+    fi_info* info = nullptr;
+    fid_fabric* fabric = nullptr;
+    fid_domain* domain = nullptr;
+    fid_av* vector = nullptr;
+    fid_cq* queue = nullptr;
+    fid_ep* ep = nullptr;
+    std::vector<fi_addr_t> of;  ///< by rank
+
+private:
+    static constexpr std::size_t kMeeting = 1000, kAddresses = 800;
+    struct Address {
+        std::uint32_t words[4];
+    };
+    static std::size_t place(int rank) { return kAddresses + 4 * static_cast<std::size_t>(rank); }
+
+    Rank& me_;
+    std::vector<fid_cntr*> counters_;
+    std::uint32_t meetings_ = 0;
+};
+
+/// Runs `body` in each of the ranks.
+inline void run_ranks(RingSetup setup, const Body& body) {
+    setup.extra["FI_PROVIDER_PATH"] = BBP_PROVIDER_PATH;
+    setup.extra["FI_PROVIDER"] = "bbp";
+    RankProcesses ring(setup);
+    for (unsigned r = 0; r < setup.ranks; ++r) ring.start_bare(r, body);
+    ring.finish();
+}
+
+inline void run_ranks(unsigned ranks, const Body& body) {
+    RingSetup setup;
+    setup.ranks = ranks;
+    run_ranks(setup, body);
+}
+
+inline std::vector<char> some_bytes(std::size_t size, unsigned seed) {
+    std::vector<char> bytes(size);
+    for (std::size_t i = 0; i < size; ++i)
+        bytes[i] = static_cast<char>(seed * 31 + i * 7 + (i >> 9));
+    return bytes;
+}
+
+}  // namespace rmem::test
