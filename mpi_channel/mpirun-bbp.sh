@@ -27,7 +27,9 @@ launch() {
     # What it left is removed after it has ended, also when it was told to end. The terminal's interrupt reaches it by itself.
     trap 'kill -s TERM "$launcher" 2>/dev/null || true' TERM
     trap : INT
-    local status=1
+    local status=0
+    wait "$launcher" || status=$?
+    # A signal ends the waiting before the launcher has ended.
     while kill -s 0 "$launcher" 2>/dev/null; do
         status=0
         wait "$launcher" || status=$?
