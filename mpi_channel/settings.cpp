@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include <set>
 #include <string>
 
 namespace mpi_channel {
@@ -31,14 +32,38 @@ void parse_get(const std::string& text, Settings& settings) {
     settings.get_most = dash == std::string::npos ? kNoGets : parse(text.substr(dash + 1));
 }
 
+void check_collectives(std::string text) {
+    static const std::set<std::string> words = {"barrier",   "bcast",     "reduce",
+                                                "allreduce", "allgather", "all"};
+    for (std::size_t comma = 0; text != "off" && comma != std::string::npos;) {
+        comma = text.find(',');
+        const std::string word = text.substr(0, comma);
+        if (words.count(word) == 0) {
+            throw rmem::Error(
+                rmem::Errc::bad_environment,
+                fmt::format("RMEM_MPI_COLLECTIVES: there is no operation '{}'; give off, all, or a "
+                            "list of barrier,bcast,reduce,allreduce,allgather",
+                            word));
+        }
+        text.erase(0, comma == std::string::npos ? comma : comma + 1);
+    }
+}
+
+/// An environment variable; an empty one counts as unset.
+const char* variable(const char* name) {
+    const char* text = rmem::environment_variable(name);
+    return text == nullptr || *text == '\0' ? nullptr : text;
+}
+
 }  // namespace
 
 Settings Settings::read() {
     Settings settings;
-    const char* transport = rmem::environment_variable("RMEM_MPI_TRANSPORT");
-    if (transport != nullptr && *transport != '\0') settings.transport = parse_transport(transport);
-    const char* get = rmem::environment_variable("RMEM_MPI_GET");
-    if (get != nullptr && *get != '\0') parse_get(get, settings);
+    if (const char* text = variable("RMEM_MPI_TRANSPORT"))
+        settings.transport = parse_transport(text);
+    if (const char* text = variable("RMEM_MPI_GET")) parse_get(text, settings);
+    if (const char* text = variable("RMEM_MPI_COLLECTIVES")) check_collectives(text);
+    if (const char* text = variable("RMEM_MPI_LOCK")) settings.locks = std::string(text) == "1";
     return settings;
 }
 

@@ -6,6 +6,9 @@
 ///   RMEM_MPI_TRANSPORT   channel (default): through the channel interface, as the paper; billboard: without it
 ///   RMEM_MPI_GET         which messages are read from their sender's memory, where that is possible: of so many bytes or more
 ///                        (16K), of so many to so many (16K-2M, the default), or off
+///   RMEM_MPI_COLLECTIVES which collective operations are multicasts: a list of barrier, bcast, reduce, allreduce, allgather; all
+///                        (default); off (mpi_channel/collectives/calls.h reads it, here it is checked)
+///   RMEM_MPI_LOCK        1: calls of several threads may meet, whatever the MPI says (mpi_channel/collectives/mpich.c sets it)
 ///
 /// Errors: `rmem::Error` (bad_environment, bad_size).
 
@@ -24,6 +27,7 @@ enum class TransportKind : std::uint8_t { channel, billboard };
 struct Settings {
     TransportKind transport = TransportKind::channel;
     std::size_t get_least = kGetLeast, get_most = kGetMost;
+    bool locks = false;
 
     static Settings read();
 };

@@ -31,6 +31,8 @@ struct bbp_collectives {
     /* The caller's rank, and how many there are; -1 until an endpoint is enabled. */
     int (*rank)(void);
     int (*ranks)(void);
+    /* Whether calls of several threads may meet, the MPI's own calls of the provider among them. */
+    int (*is_shared)(void);
     /* The longest block of a gather. */
     size_t (*block_most)(void);
     /* An id for a group whose first member the caller is; a bit for each reserved barrier; 0, or -1: it is reserved already. */

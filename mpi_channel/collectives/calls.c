@@ -41,7 +41,8 @@ static int is_used(unsigned use) {
     static unsigned uses, is_read;
     if (!__atomic_load_n(&is_read, __ATOMIC_ACQUIRE)) { /* (C1) pairs with (C2) */
         uses = read_settings();
-        __atomic_store_n(&is_read, 1, __ATOMIC_RELEASE); /* (C2) pairs with (C1); others write the same */
+        __atomic_store_n(&is_read, 1,
+                         __ATOMIC_RELEASE); /* (C2) pairs with (C1); others write the same */
     }
     return (uses & use) != 0;
 }
@@ -66,7 +67,8 @@ static const struct bbp_collectives* provider(void) {
     const struct bbp_collectives* (*get)(void) = NULL;
     *(void**)&get = dlsym(library, BBP_COLLECTIVES_SYMBOL);
     const struct bbp_collectives* calls = get == NULL ? NULL : get();
-    if (calls == NULL || calls->version != BBP_COLLECTIVES_VERSION || calls->rank() < 0) return NULL;
+    if (calls == NULL || calls->version != BBP_COLLECTIVES_VERSION || calls->rank() < 0)
+        return NULL;
     return calls;
 }
 
@@ -110,10 +112,13 @@ static int* ring_ranks(MPI_Comm comm, int size) {
 /* What the members have to agree upon before the group is open at all of them. */
 static int open_group(struct bbp_comm* self) {
     enum { ID, RESERVED, CANNOT, FIRST_VALUES };
+    int threads = MPI_THREAD_SINGLE;
+    PMPI_Query_thread(&threads);
     self->calls = provider();
+    if (self->calls != NULL && threads == MPI_THREAD_MULTIPLE && !self->calls->is_shared())
+        self->calls = NULL;
     int* members = ring_ranks(self->comm, self->size);
-    int can = self->calls != NULL && members != NULL &&
-              members[self->rank] == self->calls->rank();
+    int can = self->calls != NULL && members != NULL && members[self->rank] == self->calls->rank();
     unsigned long long values[FIRST_VALUES] = {0};
     if (can && self->rank == 0) values[ID] = self->calls->new_id();
     values[RESERVED] = can ? self->calls->reserved_barriers() : 0;
@@ -196,7 +201,9 @@ static int pack(struct bbp_comm* self, const void* from, int count, MPI_Datatype
                 size_t bytes) {
     int position = 0;
     const int result = PMPI_Pack(from, count, type, to, (int)bytes, &position, self->comm);
-    return result != MPI_SUCCESS ? result : (size_t)position == bytes ? MPI_SUCCESS : MPI_ERR_INTERN;
+    return result != MPI_SUCCESS       ? result
+           : (size_t)position == bytes ? MPI_SUCCESS
+                                       : MPI_ERR_INTERN;
 }
 
 static int unpack(struct bbp_comm* self, const char* from, size_t bytes, void* to, int count,
@@ -234,8 +241,7 @@ int bbp_bcast_call(struct bbp_comm* self, void* buffer, int count, MPI_Datatype 
     if (bytes == 0 || bytes > BCAST_MOST) return BBP_PLAIN;
     const int is_ready = ready(self, USE_BCAST);
     if (is_ready != MPI_SUCCESS) return is_ready;
-    if (its.is_plain)
-        return finish(self, self->calls->broadcast(self->group, buffer, bytes, root));
+    if (its.is_plain) return finish(self, self->calls->broadcast(self->group, buffer, bytes, root));
     char* const packed = scratch(self, bytes);
     if (packed == NULL) return MPI_ERR_NO_MEM;
     int result = MPI_SUCCESS;
@@ -251,7 +257,8 @@ static int combine(struct bbp_comm* self, const char* all, size_t bytes, void* r
                    MPI_Datatype type, MPI_Op op) {
     memcpy(result, all + (size_t)(self->size - 1) * bytes, bytes);
     for (int i = self->size - 2; i >= 0; --i) {
-        const int error = PMPI_Reduce_local((void*)(all + (size_t)i * bytes), result, count, type, op);
+        const int error =
+            PMPI_Reduce_local((void*)(all + (size_t)i * bytes), result, count, type, op);
         if (error != MPI_SUCCESS) return error;
     }
     return MPI_SUCCESS;
@@ -266,7 +273,8 @@ static int reducible(struct bbp_comm* self, unsigned use, int count, MPI_Datatyp
     if (!its.is_plain || *bytes == 0 || *bytes > REDUCE_MOST) return BBP_PLAIN;
     const int is_ready = ready(self, use);
     if (is_ready != MPI_SUCCESS) return is_ready;
-    return self->size > MEMBERS_MOST || *bytes > self->calls->block_most() ? BBP_PLAIN : MPI_SUCCESS;
+    return self->size > MEMBERS_MOST || *bytes > self->calls->block_most() ? BBP_PLAIN
+                                                                           : MPI_SUCCESS;
 }
 
 int bbp_reduce_call(struct bbp_comm* self, const void* send, void* receive, int count,
@@ -299,7 +307,8 @@ int bbp_allreduce_call(struct bbp_comm* self, const void* send, void* receive, i
 int bbp_allgather_call(struct bbp_comm* self, const void* send, int send_count,
                        MPI_Datatype send_type, void* receive, int receive_count,
                        MPI_Datatype receive_type) {
-    if (!is_used(USE_ALLGATHER) || !is_sound(self, receive_count, receive_type, 0)) return BBP_PLAIN;
+    if (!is_used(USE_ALLGATHER) || !is_sound(self, receive_count, receive_type, 0))
+        return BBP_PLAIN;
     const struct type to = type_of(receive_type);
     const size_t bytes = to.size * (size_t)receive_count;
     if (bytes == 0 || bytes > GATHER_MOST) return BBP_PLAIN;

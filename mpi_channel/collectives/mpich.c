@@ -3,6 +3,7 @@
  * The shim for MPICH: preloaded (mpirun-bbp-mpich does so), it has the collective calls under their own names, and what it does not do
  * itself goes to MPICH by MPI's profiling interface. What it knows of a communicator is an attribute of that.
  */
+#define _DEFAULT_SOURCE
 #include "mpi_channel/collectives/calls.h"
 
 #include <pthread.h>
@@ -53,6 +54,12 @@ static struct bbp_comm* known(MPI_Comm comm) {
 static int report(MPI_Comm comm, int result) {
     if (result != MPI_SUCCESS) PMPI_Comm_call_errhandler(comm, result);
     return result;
+}
+
+/* MPICH keeps its own threads apart, before it calls the provider; these calls are beside it. */
+int MPI_Init_thread(int* argc, char*** argv, int required, int* provided) {
+    if (required == MPI_THREAD_MULTIPLE) setenv("RMEM_MPI_LOCK", "1", 1);
+    return PMPI_Init_thread(argc, argv, required, provided);
 }
 
 int MPI_Barrier(MPI_Comm comm) {

@@ -103,9 +103,9 @@ static int enable(mca_coll_base_module_t* base, struct ompi_communicator_t* comm
     bbp_comm_begin(&module->comm, comm);
     module->comm.with = module;
     module->comm.plain_or = plain_or;
-#define SAVE(name)                                                          \
-    if (comm->c_coll->coll_##name == NULL) return OMPI_ERR_NOT_AVAILABLE;   \
-    module->plain.coll_##name = comm->c_coll->coll_##name;                  \
+#define SAVE(name)                                                           \
+    if (comm->c_coll->coll_##name == NULL) return OMPI_ERR_NOT_AVAILABLE;    \
+    module->plain.coll_##name = comm->c_coll->coll_##name;                   \
     module->plain.coll_##name##_module = comm->c_coll->coll_##name##_module; \
     OBJ_RETAIN(module->plain.coll_##name##_module);
     EACH_CALL(SAVE)

@@ -134,6 +134,8 @@ constexpr bbp_collectives kTable = {
     .rank = [] { return locked(-1, [](EndpointObject& e) { return static_cast<int>(e.rank()); }); },
     .ranks =
         [] { return locked(-1, [](EndpointObject& e) { return static_cast<int>(e.ranks()); }); },
+    .is_shared =
+        [] { return locked(0, [](EndpointObject& e) { return e.domain.is_shared() ? 1 : 0; }); },
     .block_most =
         [] {
             return locked(std::size_t{0},

@@ -137,7 +137,8 @@ fi_ops_domain domain_ops = [] {
 Domain::Domain(Fabric& fabric, fi_info& info, void* context)
     : fid_domain{{FI_CLASS_DOMAIN, context, &domain_fid_ops}, &domain_ops, &memory_calls()},
       fabric_(fabric),
-      is_shared_(info.domain_attr == nullptr || info.domain_attr->threading != FI_THREAD_DOMAIN),
+      is_shared_(info.domain_attr == nullptr || info.domain_attr->threading != FI_THREAD_DOMAIN ||
+                 mpi_channel::Settings::read().locks),
       mode_(info.domain_attr == nullptr ? 0 : info.domain_attr->mr_mode) {
     ++fabric_.users;
 }

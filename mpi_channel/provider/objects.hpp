@@ -101,6 +101,8 @@ public:
     std::unique_lock<std::mutex> lock() {
         return is_shared_ ? std::unique_lock(mutex_) : std::unique_lock<std::mutex>();
     }
+    /// Whether calls of several threads may meet.
+    bool is_shared() const noexcept { return is_shared_; }
     unsigned users = 0;  ///< objects of the domain that are open
 
     /// Whether keys are the provider's, and addresses the bytes' own.

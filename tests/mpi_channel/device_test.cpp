@@ -441,7 +441,7 @@ TEST_F(ThreeDevices, who_sends_what_no_device_sends_is_given_up_and_others_go_on
     for (unsigned i = 0; i < 2000; ++i) {
         std::vector<std::byte> nonsense(random() % 60);
         for (auto& byte : nonsense) byte = static_cast<std::byte>(random() % 256);
-        if (!nonsense.empty()) nonsense[0] = static_cast<std::byte>(random() % 6);
+        if (!nonsense.empty()) nonsense[0] = static_cast<std::byte>(random() % 16);
         if (nonsense.size() > 8) std::fill(nonsense.begin() + 1, nonsense.begin() + 8, std::byte{});
         pipes.put(1, 0, nonsense);
     }
@@ -454,6 +454,62 @@ TEST_F(ThreeDevices, who_sends_what_no_device_sends_is_given_up_and_others_go_on
     EXPECT_EQ(rank(0).device.counters().broken, 1U);
     EXPECT_TRUE(in == out);
     EXPECT_TRUE(pipes.empty());
+}
+
+TEST_F(DeviceTest, what_waits_for_room_leaves_together_and_in_order) {
+    constexpr unsigned kMessages = 500;
+    std::vector<std::vector<std::byte>> out, in(kMessages);
+    for (unsigned i = 0; i < kMessages; ++i) {
+        out.push_back(bytes_of(i % 97 == 0 ? 700'000 : i % 60, i));
+        in[i].resize(out[i].size());
+    }
+    for (auto& bytes : out) rank(0).send(1, 1, bytes);
+    for (auto& bytes : in) rank(1).receive(0, 1, bytes);
+    run();
+    for (unsigned i = 0; i < kMessages; ++i) ASSERT_TRUE(in[i] == out[i]) << i;
+    EXPECT_EQ(rank(0).told.size(), kMessages);
+    EXPECT_LT(pipes.of(0).counters().packets_sent, kMessages / 3);
+}
+
+TEST_F(DeviceTest, what_is_no_bundle_ends_the_conversation) {
+    const auto packet = [](PacketType type, std::vector<std::byte> tail = {}) {
+        std::vector<std::byte> bytes(kMostPacketBytes);
+        Packet its;
+        its.header.type = type;
+        its.size = 1000;
+        bytes.resize(write(its, bytes.data()));
+        bytes.insert(bytes.end(), tail.begin(), tail.end());
+        return bytes;
+    };
+    const auto bundled = [](std::vector<std::byte> bytes, std::size_t length) {
+        const auto word = static_cast<std::uint32_t>(length);
+        std::vector<std::byte> whole(sizeof word);
+        std::memcpy(whole.data(), &word, sizeof word);
+        whole.insert(whole.end(), bytes.begin(), bytes.end());
+        return whole;
+    };
+    const auto sound = packet(PacketType::short_message, bytes_of(5, 1));
+    const auto nested = packet(PacketType::bundle, bundled(sound, sound.size()));
+    auto announcing = bundled(packet(PacketType::long_message), kHeaderBytes + 8);
+    const auto behind = bundled(sound, sound.size());
+    announcing.insert(announcing.end(), behind.begin(), behind.end());
+    const std::vector<std::vector<std::byte>> wrong = {
+        bytes_of(3, 1),                    // no length
+        bundled(sound, sound.size() + 1),  // longer than what is there
+        bundled(sound, kHeaderBytes - 1),  // no packet
+        bundled(nested, nested.size()),    // a bundle in it
+        announcing,                        // bulk would have to follow
+    };
+    for (const auto& bytes : wrong) {
+        Pipes their_pipes(2, 1);
+        Rank receiver(their_pipes.of(0));
+        their_pipes.put(1, 0, packet(PacketType::bundle, behind));
+        their_pipes.put(1, 0, packet(PacketType::bundle, bytes));
+        while (receiver.device.progress()) {
+        }
+        EXPECT_EQ(receiver.device.counters().unexpected, &bytes == &wrong.back() ? 2U : 1U);
+        EXPECT_EQ(receiver.device.counters().broken, 1U);
+    }
 }
 
 }  // namespace

@@ -28,5 +28,17 @@ TEST(MpiSettings, messages_are_read_from_a_size_on_between_two_by_default_or_nev
     EXPECT_EQ(Settings::read().get_least, kGetLeast);
 }
 
+TEST(MpiSettings, collectives_are_known_by_name) {
+    for (const char* good : {"off", "all", "bcast", "barrier,reduce", "allreduce,allgather"}) {
+        ::setenv("RMEM_MPI_COLLECTIVES", good, 1);
+        EXPECT_NO_THROW(Settings::read()) << good;
+    }
+    for (const char* bad : {"none", "bcast,", "bcast;reduce", ",bcast", "barrier off"}) {
+        ::setenv("RMEM_MPI_COLLECTIVES", bad, 1);
+        EXPECT_THROW(Settings::read(), rmem::Error) << bad;
+    }
+    ::unsetenv("RMEM_MPI_COLLECTIVES");
+}
+
 }  // namespace
 }  // namespace mpi_channel
