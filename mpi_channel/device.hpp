@@ -143,6 +143,9 @@ public:
     bool has_backlog() const noexcept { return waiting_.size() != 0; }
     std::size_t backlog(unsigned to) const noexcept { return others_[to].backlog.size(); }
     bool is_gone(unsigned rank) const noexcept { return others_[rank].gone; }
+    /// Between two that have nothing on its way, what one may still send and what the other holds of it is kCredit.
+    std::size_t credit(unsigned to) const noexcept { return others_[to].credit; }
+    std::size_t held(unsigned from) const noexcept { return others_[from].held; }
 
     const DeviceCounters& counters() const noexcept { return counters_; }
 
