@@ -68,6 +68,10 @@ public:
     virtual int view(int src, const void** data, std::size_t* len, Deadline deadline = {},
                      Class cls = Class::user) = 0;
     virtual int release(const void* data) = 0;
+    /// As view() of BBP_ANY by a try call, for who takes all that comes: a message that lies in no buffer is copied into
+    /// `small`, of kInlineBytes; `*data` is that then, and needs no release.
+    virtual int take(std::byte* small, const void** data, std::size_t* len,
+                     Class cls = Class::user) = 0;
 
     // ---- Barriers and groups
     virtual int barrier(Deadline deadline = {}) = 0;
@@ -80,6 +84,8 @@ public:
 
     // ---- Waiting elsewhere
     virtual int fd() = 0;
+    /// Whether more ranks than processors poll: who does, by try calls, yields its processor between them.
+    virtual bool is_crowded() = 0;
     /// So long from now, on the link's clock; a time that has passed for 0 and less.
     virtual Deadline deadline_in(std::int64_t ns) const = 0;
 

@@ -116,6 +116,21 @@ public:
     int view(int src, const void** data, std::size_t* len, Deadline deadline = {},
              Class cls = Class::user) override;
     int release(const void* data) override;
+    int take(std::byte* small, const void** data, std::size_t* len,
+             Class cls = Class::user) override {
+        const int candidate = board_.find(next_any_);
+        const int from = recv_inline(candidate, true, small, kInlineBytes, len, cls);
+        if (from >= 0) [[likely]] {
+            *data = small;
+            return from;
+        }
+        if (!M::kReplicated && candidate < 0 && aside_.empty() && gathering_ == 0 &&
+            ++empty_polls_ % kEmptyPollsPerLook != 0) [[likely]] {
+            return BBP_EAGAIN;
+        }
+        memory_.progress();
+        return try_view(BBP_ANY, data, len, cls, Deadline::now(), small);
+    }
     int barrier(Deadline deadline = {}) override;
     int barrier_group(std::span<const int> members, unsigned id, Deadline deadline = {}) override;
     int group_join(std::string_view name) override;
@@ -123,6 +138,7 @@ public:
     int mcast_group(std::string_view name, const void* buf, std::size_t len, Deadline deadline = {},
                     Class cls = Class::user) override;
     int fd() override;
+    bool is_crowded() override { return memory_.is_crowded(); }
     Deadline deadline_in(std::int64_t ns) const override {
         return ns <= 0 ? Deadline::now() : Deadline::after(memory_.now_ns(), ns);
     }
@@ -192,6 +208,7 @@ private:
 
     // -- detail/sending.hpp
     bool await_room_briefly(unsigned d);
+    bool can_post_inline(std::span<const int> dests);
     int send_slowly(int dest, const void* buf, std::size_t len, Deadline deadline, Class cls);
     int check_message(std::span<const int> dests, const void* buf, std::size_t len) const;
     int post_to(Post& post, const void* buf, std::size_t len, Deadline deadline, Class cls);
@@ -250,13 +267,15 @@ private:
     void start_gathering(Peer& p, Class cls, std::size_t total);
     void give_up_gathering(unsigned s, const Arrival& a, Part part);
     int deliver_private(SetAside::Message* message, void* buf, std::size_t cap, std::size_t* len);
-    int try_view(int src, const void** data, std::size_t* len, Class cls, Deadline deadline);
+    int try_view(int src, const void** data, std::size_t* len, Class cls, Deadline deadline,
+                 std::byte* small = nullptr);
     const std::byte* bytes_of(unsigned s, const Arrival& a) const {
         return a.is_inline ? a.payload
                            : memory_.data(geometry_.data(s) + a.descriptor.offset, a.length);
     }
 
     // -- detail/barriers.hpp
+    int check_members(std::span<const int> members, unsigned id);
     int arrive_and_wait(std::span<const int> members, std::size_t index, Deadline deadline);
     int barrier_by_messages(std::span<const int> members, unsigned id, Deadline deadline);
     std::size_t barrier_word(unsigned r, std::size_t count_index) const {

@@ -20,7 +20,8 @@
 /// Errors: the billboard's codes; BBP_EPEER with `*from`'s or the receiver's death.
 /// Progress, thread safety: billboard/endpoint.hpp. The endpoint outlives the channel.
 
-#include "billboard/endpoint.hpp"
+#include "mpi_channel/bulk.hpp"
+#include "mpi_channel/transport.hpp"
 
 #include <array>
 #include <cstddef>
@@ -30,65 +31,53 @@
 
 namespace mpi_channel {
 
-struct ChannelCounters {
-    std::uint64_t packets_sent = 0;
-    std::uint64_t packets_received = 0;
-    std::uint64_t bulk_sent = 0;      ///< pieces
-    std::uint64_t bulk_received = 0;  ///< pieces
-    std::uint64_t multicasts = 0;
-};
-
 class Channel {
 public:
     using Bytes = std::span<const std::byte>;
-    /// recv_any_control: what comes next of `*from` is bulk.
-    static constexpr int kBulk = 1;
 
     explicit Channel(billboard::Endpoint& endpoint);
 
     unsigned rank() const noexcept { return endpoint_.rank(); }
     unsigned ranks() const noexcept { return endpoint_.ranks(); }
     /// The longest packet, header and message together.
-    std::size_t packet_most() const noexcept { return packet_most_; }
+    std::size_t packet_most() const noexcept { return in_.size(); }
 
     // ---- Packets
     int send_control(Bytes packet, unsigned to) { return send_control_block(packet, {}, to); }
     int send_control_block(Bytes header, Bytes message, unsigned to);
     int mcast_control(Bytes header, Bytes message, std::span<const int> to);
-    /// It stays the caller's until the next call; BBP_EAGAIN: there is none.
+    /// It stays the caller's until the next call; BBP_EAGAIN: there is none; BBP_ESIZE: what `*from` has sent is longer than
+    /// packets are, and gone.
     int recv_any_control(Bytes* packet, unsigned* from);
     bool control_msg_avail();
     /// What a rank's next call would meet: BBP_OK, BBP_EAGAIN: nothing waits, BBP_EPEER: nothing waits, and it is dead or has left.
     int ask_for(unsigned from);
 
-    // ---- Bulk
-    /// Some of it, from its beginning: how many bytes have left. The caller comes again with the rest.
-    int send_channel(Bytes bulk, unsigned to, std::size_t* sent);
-    /// Of so many bytes that `from` has announced. What comes of them is bulk.
-    void expect_bulk(unsigned from, std::size_t bytes) noexcept { bulk_due_[from] += bytes; }
-    /// The next piece, in the order in which it was sent; BBP_EAGAIN: nothing more has come yet. The rest of a piece that is
-    /// larger than the room comes with the next call.
-    int recv_from_channel(std::span<std::byte> room, unsigned from, std::size_t* size);
+    // ---- Bulk (mpi_channel/bulk.hpp)
+    int send_channel(Bytes bulk, unsigned to, std::size_t* sent) {
+        return bulk_.send(bulk, to, sent);
+    }
+    void expect_bulk(unsigned from, std::size_t bytes) noexcept { bulk_.expect(from, bytes); }
+    int recv_from_channel(std::span<std::byte> room, unsigned from, std::size_t* size) {
+        return bulk_.receive(room, from, size);
+    }
 
-    const ChannelCounters& counters() const noexcept { return counters_; }
+    /// The billboard's: BBP_EAGAIN until all of these ranks have come; call again.
+    int barrier(std::span<const int> members, unsigned id) {
+        return endpoint_.barrier_group(members, id, billboard::Deadline::now());
+    }
+
+    TransportCounters counters() const noexcept;
 
 private:
     Bytes joined(Bytes header, Bytes message);
 
-    /// A piece that has come and is not all taken.
-    struct Piece {
-        Bytes bytes;
-        const void* view = nullptr;
-    };
-
     billboard::Endpoint& endpoint_;
-    std::size_t packet_most_;
-    std::size_t piece_most_;
-    std::vector<std::byte> out_;         ///< header and message, while they are sent
-    std::vector<std::byte> in_;          ///< a packet that has come
-    std::vector<std::size_t> bulk_due_;  ///< of each rank
-    std::vector<Piece> pieces_;          ///< of each rank
-    ChannelCounters counters_;
+    Bulk bulk_;
+    std::array<std::byte, billboard::kInlineBytes> short_in_{};  ///< a packet that has come
+    std::vector<std::byte> in_;                                  ///< the same, a longer one
+    std::vector<std::byte> out_;  ///< header and message, while they are sent
+    TransportCounters counters_;
 };
 
 }  // namespace mpi_channel

@@ -17,12 +17,13 @@
 /// Memory: unexpected messages of one sender take at most kCredit bytes, and one line for each that asks to be sent.
 /// Errors: Status. Requests end with `gone` when the other rank has died, left, or sent what no device sends. std::bad_alloc.
 /// Trust: packets are others' bytes. Thread safety: one thread at a time.
-/// Transport: see mpi_channel/channel.hpp for what it has and what it promises.
+/// Transport: see mpi_channel/transport.hpp for what it has and what it promises.
 
 #include "mpi_channel/matching.hpp"
 #include "mpi_channel/packets.hpp"
 #include "mpi_channel/parts.hpp"
 #include "mpi_channel/pool.hpp"
+#include "mpi_channel/transport.hpp"
 
 #include <array>
 #include <deque>
@@ -96,6 +97,19 @@ protected:
     ~Completions() = default;
 };
 
+/// What groups of ranks tell each other (mpi_channel/collectives.hpp), past matching.
+class GroupTraffic {
+public:
+    using Bytes = std::span<const std::byte>;
+    /// False: no rank sends that.
+    virtual bool on_group_message(unsigned from, std::uint32_t group, std::uint64_t number,
+                                  Bytes bytes) = 0;
+    virtual void on_group_flow(unsigned from, std::uint32_t group, std::uint64_t taken) = 0;
+
+protected:
+    ~GroupTraffic() = default;
+};
+
 struct DeviceCounters {
     std::uint64_t short_sent = 0, eager_sent = 0, rendezvous_sent = 0;
     std::uint64_t unexpected = 0;     ///< messages that came before their receive
@@ -116,38 +130,84 @@ struct Unexpected : Message {
     bool is_hopeless = false;  ///< the rest of it will never come
 };
 
-template <class Transport>
-class Device {
+/// A device, whatever its transport.
+class DeviceInterface {
 public:
-    Device(Transport& transport, Completions& completions);
-    Device(const Device&) = delete;
-    Device& operator=(const Device&) = delete;
+    virtual ~DeviceInterface() = default;
 
-    void send(const SendOrder& order);
-    void receive(const ReceiveOrder& order);
+    virtual void send(const SendOrder& order) = 0;
+    virtual void receive(const ReceiveOrder& order) = 0;
     /// Of the first receive with this context that waits: it ends as `cancelled`. False: none waits.
-    bool cancel(void* context);
+    virtual bool cancel(void* context) = 0;
 
     // ---- Messages that have come
     /// The one that a receive would get; null: none.
-    Unexpected* peek(const Wanted& wanted, bool untagged);
-    Unexpected* claim(const Wanted& wanted, bool untagged);
+    virtual Unexpected* peek(const Wanted& wanted, bool untagged) = 0;
+    virtual Unexpected* claim(const Wanted& wanted, bool untagged) = 0;
     /// A message claimed: into the order's parts, whatever else that asks for.
-    void receive_claimed(Unexpected& message, const ReceiveOrder& order);
+    virtual void receive_claimed(Unexpected& message, const ReceiveOrder& order) = 0;
     /// The same, to nowhere, and nobody is told.
-    void discard(Unexpected& message);
+    virtual void discard(Unexpected& message) = 0;
 
     /// False if nothing has come, left or ended.
-    bool progress();
+    virtual bool progress() = 0;
     /// Whether something is still to leave: who ends goes on until not.
-    bool has_backlog() const noexcept { return waiting_.size() != 0; }
-    std::size_t backlog(unsigned to) const noexcept { return others_[to].backlog.size(); }
-    bool is_gone(unsigned rank) const noexcept { return others_[rank].gone; }
+    virtual bool has_backlog() const noexcept = 0;
+    virtual std::size_t backlog(unsigned to) const noexcept = 0;
+    virtual bool is_gone(unsigned rank) const noexcept = 0;
     /// Between two that have nothing on its way, what one may still send and what the other holds of it is kCredit.
-    std::size_t credit(unsigned to) const noexcept { return others_[to].credit; }
-    std::size_t held(unsigned from) const noexcept { return others_[from].held; }
+    virtual std::size_t credit(unsigned to) const noexcept = 0;
+    virtual std::size_t held(unsigned from) const noexcept = 0;
 
-    const DeviceCounters& counters() const noexcept { return counters_; }
+    // ---- Groups
+    /// Who is told of what comes for groups; null: nobody, it is dropped.
+    virtual void set_group_traffic(GroupTraffic* traffic) noexcept = 0;
+    /// To several ranks by one post: BBP_OK, BBP_EAGAIN: to nobody yet, BBP_EPEER: to those that live. At most packet_most() with its header.
+    virtual int post_to_group(std::span<const int> to, std::uint32_t group, std::uint64_t number,
+                              std::span<const std::byte> bytes) = 0;
+    virtual void tell_group_flow(unsigned to, std::uint32_t group, std::uint64_t taken) = 0;
+    /// The billboard's, of these ranks in rising order: BBP_OK, BBP_EAGAIN: not all have come yet, BBP_EPEER.
+    virtual int barrier(std::span<const int> members, unsigned id) = 0;
+
+    virtual unsigned rank() const noexcept = 0;
+    virtual unsigned ranks() const noexcept = 0;
+    virtual std::size_t packet_most() const noexcept = 0;
+    virtual const DeviceCounters& counters() const noexcept = 0;
+    virtual TransportCounters transport_counters() const noexcept = 0;
+};
+
+template <class T>
+class Device final : public DeviceInterface {
+public:
+    Device(T& transport, Completions& completions);
+    Device(const Device&) = delete;
+    Device& operator=(const Device&) = delete;
+
+    void send(const SendOrder& order) override;
+    void receive(const ReceiveOrder& order) override;
+    bool cancel(void* context) override;
+    Unexpected* peek(const Wanted& wanted, bool untagged) override;
+    Unexpected* claim(const Wanted& wanted, bool untagged) override;
+    void receive_claimed(Unexpected& message, const ReceiveOrder& order) override;
+    void discard(Unexpected& message) override;
+    bool progress() override;
+    bool has_backlog() const noexcept override { return !waiting_.empty(); }
+    std::size_t backlog(unsigned to) const noexcept override { return others_[to].backlog.size(); }
+    bool is_gone(unsigned rank) const noexcept override { return others_[rank].gone; }
+    std::size_t credit(unsigned to) const noexcept override { return others_[to].credit; }
+    std::size_t held(unsigned from) const noexcept override { return others_[from].held; }
+    void set_group_traffic(GroupTraffic* traffic) noexcept override { groups_ = traffic; }
+    int post_to_group(std::span<const int> to, std::uint32_t group, std::uint64_t number,
+                      std::span<const std::byte> bytes) override;
+    void tell_group_flow(unsigned to, std::uint32_t group, std::uint64_t taken) override;
+    int barrier(std::span<const int> members, unsigned id) override {
+        return transport_.barrier(members, id);
+    }
+    unsigned rank() const noexcept override { return transport_.rank(); }
+    unsigned ranks() const noexcept override { return transport_.ranks(); }
+    std::size_t packet_most() const noexcept override { return transport_.packet_most(); }
+    const DeviceCounters& counters() const noexcept override { return counters_; }
+    TransportCounters transport_counters() const noexcept override { return transport_.counters(); }
 
 private:
     using Bytes = std::span<const std::byte>;
@@ -161,6 +221,12 @@ private:
         bool asked = false;  ///< REQUEST_SEND has left, or waits to
     };
     struct WaitingReceive : Receive {
+        WaitingReceive() = default;
+        explicit WaitingReceive(const ReceiveOrder& its_order) noexcept : order(its_order) {
+            wanted = {order.from, order.tag, order.ignore};
+            capacity = size_of(order.parts);
+            least = order.least;
+        }
         std::uint32_t number = 0;
         ReceiveOrder order;
         unsigned on_their_way = 0;  ///< messages
@@ -226,17 +292,22 @@ private:
     void accept(unsigned from, std::uint32_t send, Delivery& delivery);
     void end_kept(Unexpected& message, Delivery& delivery);
     void end_delivery(Delivery& delivery, Status status);
+    void tell_received(WaitingReceive& receive, const Placement& placement,
+                       const Envelope& envelope, std::optional<std::uint32_t> data, Status status);
     void give_back(unsigned to, std::size_t bytes);
 
     // -- What comes
     bool take_one();
     void take_packet(unsigned from, Bytes bytes);
     void on_packet(unsigned from, Bytes bytes);
+    bool on_group(unsigned from, const Packet& packet, Bytes bytes);
     bool on_message(unsigned from, const Packet& packet, Bytes bytes);
     Unexpected& keep(unsigned from, const Packet& packet);
     void on_request(unsigned from, const Packet& packet);
     bool on_ok_to_send(unsigned from, const Packet& packet);
     bool on_data(unsigned from, const Packet& packet);
+    void take_whole(WaitingReceive& receive, const Placement& placement, const Envelope& envelope,
+                    std::optional<std::uint32_t> data, Bytes bytes);
     void begin_bulk(unsigned from, Delivery* delivery, Unexpected* kept, std::size_t size);
     void on_bulk(unsigned from);
     std::span<std::byte> room_for_bulk(Other& other);
@@ -249,8 +320,9 @@ private:
     void lose(unsigned rank);
     void break_off(unsigned rank);
 
-    Transport& transport_;
+    T& transport_;
     Completions& completions_;
+    GroupTraffic* groups_ = nullptr;
     Matcher tagged_, untagged_;
     std::vector<Other> others_;
     std::vector<unsigned> waiting_;  ///< ranks with a backlog
@@ -272,7 +344,9 @@ Device<T>::Device(T& transport, Completions& completions)
       tagged_(transport.ranks()),
       untagged_(transport.ranks()),
       others_(transport.ranks()),
-      scratch_(std::max(kScratchBytes, transport.packet_most())) {}
+      scratch_(std::max(kScratchBytes, transport.packet_most())) {
+    static_assert(Transport<T>);
+}
 
 }  // namespace mpi_channel
 

@@ -48,7 +48,7 @@ std::optional<PacketHeader> read_header(std::span<const std::byte> bytes) noexce
     if (bytes.size() < kHeaderBytes) return std::nullopt;
     const auto type = at<std::uint8_t>(bytes, kTypeAt);
     const auto flags = at<std::uint8_t>(bytes, kFlagsAt);
-    if (type > static_cast<std::uint8_t>(PacketType::flow) ||
+    if (type > static_cast<std::uint8_t>(PacketType::group_flow) ||
         (flags & ~(kUntagged | kHasData)) != 0 || at<std::uint16_t>(bytes, kZeroAt) != 0) {
         return std::nullopt;
     }
@@ -86,7 +86,9 @@ std::size_t write(const Packet& packet, std::byte* to) noexcept {
             break;
         case PacketType::data: put(next, packet.receive); break;
         case PacketType::short_message:
-        case PacketType::flow: break;
+        case PacketType::flow:
+        case PacketType::group_message:
+        case PacketType::group_flow: break;
     }
     return static_cast<std::size_t>(next - to);
 }
@@ -97,7 +99,7 @@ std::optional<Packet> read(std::span<const std::byte> bytes) noexcept {
     Packet packet;
     packet.header = *header;
     std::span<const std::byte> tail = bytes.subspan(kHeaderBytes);
-    if (header->type == PacketType::short_message) {
+    if (header->type == PacketType::short_message || header->type == PacketType::group_message) {
         packet.size = tail.size();
         return packet;
     }
@@ -114,7 +116,9 @@ std::optional<Packet> read(std::span<const std::byte> bytes) noexcept {
             break;
         case PacketType::data: packet.receive = get<std::uint32_t>(tail); break;
         case PacketType::short_message:
-        case PacketType::flow: break;
+        case PacketType::flow:
+        case PacketType::group_message:
+        case PacketType::group_flow: break;
     }
     return packet;
 }

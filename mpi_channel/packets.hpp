@@ -13,6 +13,8 @@
 ///   OK_TO_SEND    send 4, receive 4                             DATA
 ///   DATA          receive 4                                     bulk: the message
 ///   FLOW          -                                             -
+///   GROUP         the message; data: the group, tag: the step   -
+///   GROUP_FLOW    data: the group, tag: messages taken          -
 ///
 /// Trust: read() bounds what it gives; whether numbers mean anything is the device's to check.
 /// Source: the packets of MPICH-1's channel device (facts in docs/design/mpi-channel.md).
@@ -30,7 +32,9 @@ enum class PacketType : std::uint8_t {
     request_send,
     ok_to_send,
     data,
-    flow
+    flow,
+    group_message,
+    group_flow
 };
 
 struct PacketHeader {
@@ -44,8 +48,8 @@ struct PacketHeader {
 
 struct Packet {
     PacketHeader header;
-    std::uint64_t size = 0;     ///< of the message: LONG, REQUEST_SEND; of the payload: SHORT
-    std::uint32_t send = 0;     ///< the sender's number for the request
+    std::uint64_t size = 0;  ///< of the message: LONG, REQUEST_SEND; of the payload: SHORT, GROUP
+    std::uint32_t send = 0;  ///< the sender's number for the request
     std::uint32_t receive = 0;  ///< the receiver's
 };
 
@@ -55,7 +59,7 @@ inline constexpr std::size_t kMostPacketBytes = kHeaderBytes + 12;  ///< without
 /// Into `to`, which has kMostPacketBytes; returns how many. The message of a SHORT goes behind them.
 std::size_t write(const Packet& packet, std::byte* to) noexcept;
 
-/// Nothing if it is none. A SHORT's message are the last `size` bytes.
+/// Nothing if it is none. The message of a SHORT or GROUP are the last `size` bytes.
 std::optional<Packet> read(std::span<const std::byte> bytes) noexcept;
 
 }  // namespace mpi_channel

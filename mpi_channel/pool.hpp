@@ -5,12 +5,14 @@
 ///
 /// An object stays where it is. Its number is told to another rank, which sends it back: find() takes any number, and knows one
 /// whose object has been given back. In the steady state nothing is allocated.
-/// T has a member `std::uint32_t number`, the pool's own.
+/// T has a member `std::uint32_t number`, the pool's own, and constructors that throw nothing.
 /// Thread safety: one thread at a time. Errors: take() throws std::bad_alloc, and std::length_error beyond kMost.
 
 #include <cstdint>
 #include <deque>
+#include <memory>
 #include <stdexcept>
+#include <utility>
 #include <vector>
 
 namespace mpi_channel {
@@ -20,8 +22,9 @@ class Pool {
 public:
     static constexpr std::uint32_t kMost = std::uint32_t{1} << 20;
 
-    /// As a new one.
-    T& take() {
+    /// A new one, made of these.
+    template <class... Arguments>
+    T& take(Arguments&&... arguments) {
         if (free_.empty()) {
             if (all_.size() == kMost) throw std::length_error("too many requests are under way");
             free_.reserve(all_.size() + 1);  // so that give() allocates nothing
@@ -30,9 +33,10 @@ public:
             free_.push_back(&all_.back());
         }
         Place& place = *free_.back();
-        free_.pop_back();
         const std::uint32_t number = place.object.number + kMost;  // the next life of this place
-        place.object = T();
+        std::destroy_at(&place.object);
+        std::construct_at(&place.object, std::forward<Arguments>(arguments)...);
+        free_.pop_back();
         place.object.number = number;
         place.taken = true;
         return place.object;

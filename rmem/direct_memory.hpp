@@ -66,6 +66,7 @@ public:
     bool is_alive(unsigned rank) const noexcept { return ring_.is_alive(rank); }
 
     unsigned brief_polls() const noexcept { return waiter_.brief_polls(); }
+    bool is_crowded() noexcept { return waiter_.is_crowded(); }
     void begin_wait() noexcept { waiter_.begin(); }
     Step wait(Deadline deadline) noexcept { return waiter_.step(deadline); }
     void end_wait() noexcept { waiter_.end(); }

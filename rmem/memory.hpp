@@ -19,7 +19,8 @@
 /// Waiting
 ///   `begin_wait`, then `wait` between polls, then `end_wait`, as in rmem/waiting.hpp. `wait` makes
 ///   progress on the link; until then a caller may poll `brief_polls()` times by itself, on links
-///   where nothing needs progress to arrive. `notify(rank)` follows a post that `rank` may be sleeping for.
+///   where nothing needs progress to arrive. Who polls without `wait` yields when `is_crowded()`. `notify(rank)` follows
+///   a post that `rank` may be sleeping for.
 /// Posts
 ///   A message that lies behind its flag's word is a write and a post_word. Where each write has its price, a link may offer
 ///   both in one (PostsWhole): `post(offset, flag, from, bytes)`, of up to kMaxPostBytes behind the flag.
@@ -73,6 +74,7 @@ concept Memory = requires(M m, const M c, std::size_t offset, const void* from, 
     m.progress();                                // once, without waiting
     { c.in_flight() } -> std::same_as<bool>;     // something is known to be on its way to this bank
     { c.brief_polls() } -> std::same_as<unsigned>;
+    { m.is_crowded() } -> std::same_as<bool>;
     m.begin_wait();
     { m.wait(deadline) } -> std::same_as<Step>;
     m.end_wait();

@@ -101,6 +101,12 @@ public:
         return spin_limit_ < kBriefPolls ? spin_limit_ : kBriefPolls;
     }
 
+    /// Whether who polls is to yield between two polls.
+    bool is_crowded() noexcept {
+        refresh_spin_limit();
+        return spin_limit_ == 0;
+    }
+
     /// Starts a wait; `step` is called between polls, `end` when it is over (either way).
     void begin() noexcept {
         polls_ = 0;

@@ -34,6 +34,18 @@ int EndpointCore<M, BoardOf>::barrier_group(std::span<const int> members, unsign
         return fail(BBP_EINVAL, fmt::format("there is no barrier {}; ids go from 0 to {}", id,
                                             kBarrierIds - 1));
     }
+    auto& known = barrier_members_[id];
+    if (known.empty() || !std::equal(members.begin(), members.end(), known.begin(), known.end())) {
+        if (const int bad = check_members(members, id); bad != BBP_OK) return bad;
+    }
+    if (settings_.barrier == BarrierKind::paper)
+        return barrier_by_messages(known, id + 1, deadline);
+    return arrive_and_wait(known, id + 1, deadline);
+}
+
+/// The list that the barrier was used with before, or is from now on.
+template <class M, template <class> class BoardOf>
+int EndpointCore<M, BoardOf>::check_members(std::span<const int> members, unsigned id) {
     if (const int bad = check_message(members, nullptr, 0); bad != BBP_OK) return bad;
     std::vector<int> sorted(members.begin(), members.end());
     std::sort(sorted.begin(), sorted.end());
@@ -49,9 +61,7 @@ int EndpointCore<M, BoardOf>::barrier_group(std::span<const int> members, unsign
                                 "each group an id of its own",
                                 id));
     }
-    if (settings_.barrier == BarrierKind::paper)
-        return barrier_by_messages(known, id + 1, deadline);
-    return arrive_and_wait(known, id + 1, deadline);
+    return BBP_OK;
 }
 
 template <class M, template <class> class BoardOf>

@@ -154,6 +154,11 @@ int EndpointCore<M, BoardOf>::settle(unsigned s, Class cls, bool may_wait, Arriv
         }
         const Part part = a.is_inline ? Part::whole : a.descriptor.part;
         const bool wanted = a.cls == cls && !peers_[s].gathering;
+        // What its sender has died over will not be filled any more.
+        if (part == Part::filling && peers_[s].gone && !is_filled(s, a)) {
+            drop(s, a, Counter::halves_dropped);
+            continue;
+        }
         if (wanted &&
             (part == Part::whole || (part == Part::filling && (may_wait || is_filled(s, a)))))
             return BBP_OK;
@@ -503,17 +508,26 @@ int EndpointCore<M, BoardOf>::view(int src, const void** data, std::size_t* len,
 
 template <class M, template <class> class BoardOf>
 int EndpointCore<M, BoardOf>::try_view(int src, const void** data, std::size_t* len, Class cls,
-                                       Deadline deadline) {
+                                       Deadline deadline, std::byte* small) {
     Found found = Found::nothing;
     unsigned s = 0;
     Arrival a;
-    if (const int result = find(src, cls, true, found, s, a); result != BBP_OK) {
+    const bool may_wait = small == nullptr;  // else whoever is ready comes first
+    if (const int result = find(src, cls, may_wait, found, s, a); result != BBP_OK) {
         return result == BBP_EAGAIN ? nothing_from(src, deadline) : result;
     }
     if (found == Found::in_parts) {
         return fail(BBP_ESIZE, fmt::format("the message of rank {} is larger than a partition and "
                                            "cannot be viewed; receive it with bbp_recv",
                                            s));
+    }
+    if (src == BBP_ANY) next_any_ = s + 1 == ranks_ ? 0 : s + 1;
+    if (small != nullptr && found == Found::board && a.is_inline) {
+        std::memcpy(small, a.payload, a.length);
+        *data = small;
+        *len = a.length;
+        board_.take(s, a);
+        return static_cast<int>(s);
     }
     View view{nullptr, s, kPrivate, {}};
     if (found == Found::private_memory) {
@@ -541,7 +555,6 @@ int EndpointCore<M, BoardOf>::try_view(int src, const void** data, std::size_t* 
     }
     *data = view.data;
     views_.push_back(std::move(view));
-    if (src == BBP_ANY) next_any_ = s + 1 == ranks_ ? 0 : s + 1;
     return static_cast<int>(s);
 }
 

@@ -74,9 +74,31 @@ int EndpointCore<M, BoardOf>::send_slowly(int dest, const void* buf, std::size_t
     return result == BBP_EPEER ? gone_error(static_cast<unsigned>(dest)) : result;
 }
 
+/// The expected case of a short multicast: to ranks that there are, each once, with room for all. Replicated banks get a
+/// multicast's payload once, whatever its size.
+template <class M, template <class> class BoardOf>
+bool EndpointCore<M, BoardOf>::can_post_inline(std::span<const int> dests) {
+    if ((M::kReplicated && dests.size() != 1) || dests.empty() || aborts_due_ != 0) return false;
+    RankSet seen;
+    for (const int dest : dests) {
+        const auto d = static_cast<unsigned>(dest);
+        if (d >= ranks_ || seen[d] || !board_.tx_room(d)) return false;
+        seen[d] = true;
+    }
+    return memory_.room(dests.size() * rmem::kLineBytes);
+}
+
 template <class M, template <class> class BoardOf>
 int EndpointCore<M, BoardOf>::mcast(std::span<const int> dests, const void* buf, std::size_t len,
                                     Deadline deadline, Class cls) {
+    if (Board::kInlineBytes != 0 && len <= Board::kInlineBytes && (buf != nullptr || len == 0) &&
+        can_post_inline(dests)) [[likely]] {
+        for (const int d : dests) board_.post_inline(static_cast<unsigned>(d), cls, buf, len);
+        memory_.commit();
+        for (const int d : dests) memory_.notify(static_cast<unsigned>(d));
+        count(Counter::multicasts);
+        return BBP_OK;
+    }
     if (const int bad = check_message(dests, buf, len); bad != BBP_OK) return bad;
     Post post{{dests.begin(), dests.end()}, {}};
     const int result = post_to(post, buf, len, deadline, cls);

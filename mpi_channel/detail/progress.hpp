@@ -46,7 +46,7 @@ bool Device<T>::take_one() {
         if (!others_[from].broken) take_packet(from, bytes);
         return true;
     }
-    if (result == T::kBulk) {
+    if (result == kBulk) {
         on_bulk(from);
         return true;
     }
@@ -82,8 +82,20 @@ void Device<T>::on_packet(unsigned from, Bytes bytes) {
         case PacketType::ok_to_send: is_sound = on_ok_to_send(from, *packet); break;
         case PacketType::data: is_sound = on_data(from, *packet); break;
         case PacketType::flow: break;
+        case PacketType::group_message:
+        case PacketType::group_flow: is_sound = on_group(from, *packet, bytes); break;
     }
     if (!is_sound) break_off(from);
+}
+
+template <class T>
+bool Device<T>::on_group(unsigned from, const Packet& packet, Bytes bytes) {
+    if (groups_ == nullptr) return true;
+    const PacketHeader& header = packet.header;
+    if (header.type == PacketType::group_message)
+        return groups_->on_group_message(from, header.data, header.tag, bytes.last(packet.size));
+    groups_->on_group_flow(from, header.data, header.tag);
+    return true;
 }
 
 /// A short message, or the beginning of an eager one.
@@ -98,24 +110,34 @@ bool Device<T>::on_message(unsigned from, const Packet& packet, Bytes bytes) {
     Delivery* delivery = nullptr;
     Unexpected* kept = nullptr;
     if (const auto match = matcher(packet.header.untagged).arrive(envelope)) {
-        delivery = &deliver(static_cast<WaitingReceive&>(*match->receive), match->placement,
-                            envelope, data);
+        auto& receive = static_cast<WaitingReceive&>(*match->receive);
+        if (bytes.size() == packet.size) {
+            take_whole(receive, match->placement, envelope, data, bytes);
+            return true;
+        }
+        delivery = &deliver(receive, match->placement, envelope, data);
         delivery->cost = cost_of(packet.size);
     } else {
         kept = &keep(from, packet);
     }
-    if (is_long && packet.size != 0) {
+    if (bytes.size() < packet.size) {
         begin_bulk(from, delivery, kept, packet.size);
-    } else if (delivery != nullptr) {
-        copy_in(delivery->receive->order.parts, delivery->placement.at,
-                bytes.first(delivery->placement.bytes));
-        give_back(from, delivery->cost);
-        end_delivery(*delivery, Status::ok);
     } else {
         std::copy(bytes.begin(), bytes.end(), kept->bytes.begin());
         kept->come = bytes.size();
     }
     return true;
+}
+
+/// The usual case, for which no delivery is noted down.
+template <class T>
+void Device<T>::take_whole(WaitingReceive& receive, const Placement& placement,
+                           const Envelope& envelope, std::optional<std::uint32_t> data,
+                           Bytes bytes) {
+    receive.over |= placement.last;
+    copy_in(receive.order.parts, placement.at, bytes.first(placement.bytes));
+    give_back(envelope.source, cost_of(envelope.size));
+    tell_received(receive, placement, envelope, data, Status::ok);
 }
 
 template <class T>

@@ -11,11 +11,7 @@ namespace mpi_channel {
 
 template <class T>
 void Device<T>::receive(const ReceiveOrder& order) {
-    WaitingReceive& receive = receives_.take();
-    receive.order = order;
-    receive.wanted = {order.from, order.tag, order.ignore};
-    receive.capacity = size_of(order.parts);
-    receive.least = order.least;
+    WaitingReceive& receive = receives_.take(order);
     Placement placement;
     while (Unexpected* message =
                static_cast<Unexpected*>(matcher(order.untagged).post(receive, placement))) {
@@ -89,9 +85,7 @@ Unexpected* Device<T>::claim(const Wanted& wanted, bool untagged) {
 
 template <class T>
 void Device<T>::receive_claimed(Unexpected& message, const ReceiveOrder& order) {
-    WaitingReceive& receive = receives_.take();
-    receive.order = order;
-    receive.capacity = size_of(order.parts);
+    WaitingReceive& receive = receives_.take(order);
     const Placement placement = Matcher::place(receive, message.envelope.size);
     hand_over(message, receive, placement);
 }
@@ -160,21 +154,28 @@ void Device<T>::accept(unsigned from, std::uint32_t send, Delivery& delivery) {
     enqueue_packet(from, packet, nullptr);
 }
 
-/// The delivery is given back, and its receive if that is over.
 template <class T>
 void Device<T>::end_delivery(Delivery& delivery, Status status) {
-    WaitingReceive& receive = *delivery.receive;
-    const bool is_last = --receive.on_their_way == 0 && receive.over;
-    Completion completion = completion_of(
-        receive, status == Status::ok && delivery.placement.cut ? Status::cut : status);
-    completion.envelope = delivery.envelope;
-    completion.data = delivery.data;
-    completion.at = delivery.placement.at;
-    completion.bytes = status == Status::ok ? delivery.placement.bytes : 0;
-    completion.last = is_last;
-    const bool is_silent = receive.is_silent;
+    const Delivery over = delivery;
     deliveries_.give(delivery);
-    if (is_last) receives_.give(receive);
+    --over.receive->on_their_way;
+    tell_received(*over.receive, over.placement, over.envelope, over.data, status);
+}
+
+/// Of one message. The receive is given back if it is over.
+template <class T>
+void Device<T>::tell_received(WaitingReceive& receive, const Placement& placement,
+                              const Envelope& envelope, std::optional<std::uint32_t> data,
+                              Status status) {
+    Completion completion =
+        completion_of(receive, status == Status::ok && placement.cut ? Status::cut : status);
+    completion.envelope = envelope;
+    completion.data = data;
+    completion.at = placement.at;
+    completion.bytes = status == Status::ok ? placement.bytes : 0;
+    completion.last = receive.on_their_way == 0 && receive.over;
+    const bool is_silent = receive.is_silent;
+    if (completion.last) receives_.give(receive);
     if (!is_silent) completions_.completed(completion);
 }
 

@@ -48,7 +48,7 @@ bool Device<T>::send_at_once(const SendOrder& order, std::size_t size) {
         return false;
     Packet packet = packet_of(order, PacketType::short_message);
     Bytes message;
-    if (order.parts.size() == 1) {
+    if (order.parts.count() == 1) {
         message = {static_cast<const std::byte*>(order.parts[0].iov_base), size};
     } else {
         copy_out(order.parts, scratch_.data());
@@ -177,6 +177,36 @@ int Device<T>::leave_bulk(unsigned to, Leaving& leaving) {
                          return result == BBP_OK;
                      });
     return result;
+}
+
+// ---- Groups
+
+/// Past what waits to be sent: a group's messages have no order with others. But bulk that has begun is not broken.
+template <class T>
+int Device<T>::post_to_group(std::span<const int> to, std::uint32_t group, std::uint64_t number,
+                             Bytes bytes) {
+    for (const int rank : to) {
+        const auto& backlog = others_[static_cast<unsigned>(rank)].backlog;
+        if (!backlog.empty() && !backlog.front().has_packet && backlog.front().left != 0)
+            return BBP_EAGAIN;
+    }
+    Packet packet;
+    packet.header.type = PacketType::group_message;
+    packet.header.data = group;
+    packet.header.tag = number;
+    std::array<std::byte, kMostPacketBytes> header;
+    const std::size_t size = write(packet, header.data());
+    return transport_.mcast_control(Bytes(header).first(size), bytes, to);
+}
+
+template <class T>
+void Device<T>::tell_group_flow(unsigned to, std::uint32_t group, std::uint64_t taken) {
+    if (others_[to].unreachable) return;
+    Packet packet;
+    packet.header.type = PacketType::group_flow;
+    packet.header.data = group;
+    packet.header.tag = taken;
+    enqueue_packet(to, packet, nullptr);
 }
 
 template <class T>

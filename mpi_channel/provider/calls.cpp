@@ -32,55 +32,32 @@ iovec part_of(const void* bytes, std::size_t size) {
     return {const_cast<void*>(bytes), size};
 }
 
-Call sending(fid_ep* endpoint, const iovec* iov, std::size_t count, fi_addr_t to, void* context) {
+/// What every call has; the rest is filled in where the call is, since a copy would cost more than all of it.
+Call call_of(const iovec* iov, std::size_t count, fi_addr_t address, void* context,
+             std::uint64_t flags) {
     Call call;
     call.iov = iov;
     call.count = count;
-    call.address = to;
+    call.address = address;
     call.context = context;
-    call.flags = endpoint_of(endpoint).sending_flags();
+    call.flags = flags;
     return call;
 }
-
-Call injecting(const iovec& part, fi_addr_t to) {
-    Call call;
-    call.iov = &part;
-    call.count = 1;
-    call.address = to;
-    call.flags = FI_INJECT | kNeverTold;
-    return call;
+Call sending(fid_ep* endpoint, const iovec* iov, std::size_t count, fi_addr_t to, void* context) {
+    return call_of(iov, count, to, context, endpoint_of(endpoint).sending_flags());
 }
-
 Call receiving(fid_ep* endpoint, const iovec* iov, std::size_t count, fi_addr_t from,
                void* context) {
-    Call call = sending(endpoint, iov, count, from, context);
-    call.flags = endpoint_of(endpoint).receiving_flags();
-    return call;
+    return call_of(iov, count, from, context, endpoint_of(endpoint).receiving_flags());
 }
-
-Call untagged(Call call) {
-    call.untagged = true;
-    return call;
-}
-Call tagged(Call call, std::uint64_t tag, std::uint64_t ignore = 0) {
-    call.tag = tag;
-    call.ignore = ignore;
-    return call;
-}
-Call with(Call call, std::uint64_t data) {
-    call.data = data;
-    return call;
+Call injecting(const iovec& part, fi_addr_t to) {
+    return call_of(&part, 1, to, nullptr, FI_INJECT | kNeverTold);
 }
 
 /// Of fi_msg and fi_msg_tagged.
 template <class Message>
 Call of_message(const Message& message, std::uint64_t flags) {
-    Call call;
-    call.iov = message.msg_iov;
-    call.count = message.iov_count;
-    call.address = message.addr;
-    call.context = message.context;
-    call.flags = flags;
+    Call call = call_of(message.msg_iov, message.iov_count, message.addr, message.context, flags);
     if ((flags & FI_REMOTE_CQ_DATA) != 0) call.data = message.data;
     return call;
 }
@@ -89,40 +66,60 @@ fi_ops_msg make_message_calls() {
     auto ops = unsupported<fi_ops_msg>();
     ops.recv = [](fid_ep* ep, void* buf, std::size_t len, void*, fi_addr_t from, void* context) {
         const iovec part = part_of(buf, len);
-        return receive(ep, untagged(receiving(ep, &part, 1, from, context)));
+        Call call = receiving(ep, &part, 1, from, context);
+        call.untagged = true;
+        return receive(ep, call);
     };
     ops.recvv = [](fid_ep* ep, const iovec* iov, void**, std::size_t count, fi_addr_t from,
                    void* context) {
-        return receive(ep, untagged(receiving(ep, iov, count, from, context)));
+        Call call = receiving(ep, iov, count, from, context);
+        call.untagged = true;
+        return receive(ep, call);
     };
     ops.recvmsg = [](fid_ep* ep, const fi_msg* message, std::uint64_t flags) {
-        return receive(ep, untagged(of_message(*message, flags)));
+        Call call = of_message(*message, flags);
+        call.untagged = true;
+        return receive(ep, call);
     };
     ops.send = [](fid_ep* ep, const void* buf, std::size_t len, void*, fi_addr_t to,
                   void* context) {
         const iovec part = part_of(buf, len);
-        return send(ep, untagged(sending(ep, &part, 1, to, context)));
+        Call call = sending(ep, &part, 1, to, context);
+        call.untagged = true;
+        return send(ep, call);
     };
     ops.sendv = [](fid_ep* ep, const iovec* iov, void**, std::size_t count, fi_addr_t to,
                    void* context) {
-        return send(ep, untagged(sending(ep, iov, count, to, context)));
+        Call call = sending(ep, iov, count, to, context);
+        call.untagged = true;
+        return send(ep, call);
     };
     ops.sendmsg = [](fid_ep* ep, const fi_msg* message, std::uint64_t flags) {
-        return send(ep, untagged(of_message(*message, flags)));
+        Call call = of_message(*message, flags);
+        call.untagged = true;
+        return send(ep, call);
     };
     ops.inject = [](fid_ep* ep, const void* buf, std::size_t len, fi_addr_t to) {
         const iovec part = part_of(buf, len);
-        return send(ep, untagged(injecting(part, to)));
+        Call call = injecting(part, to);
+        call.untagged = true;
+        return send(ep, call);
     };
     ops.senddata = [](fid_ep* ep, const void* buf, std::size_t len, void*, std::uint64_t data,
                       fi_addr_t to, void* context) {
         const iovec part = part_of(buf, len);
-        return send(ep, with(untagged(sending(ep, &part, 1, to, context)), data));
+        Call call = sending(ep, &part, 1, to, context);
+        call.data = data;
+        call.untagged = true;
+        return send(ep, call);
     };
     ops.injectdata = [](fid_ep* ep, const void* buf, std::size_t len, std::uint64_t data,
                         fi_addr_t to) {
         const iovec part = part_of(buf, len);
-        return send(ep, with(untagged(injecting(part, to)), data));
+        Call call = injecting(part, to);
+        call.data = data;
+        call.untagged = true;
+        return send(ep, call);
     };
     return ops;
 }
@@ -132,40 +129,63 @@ fi_ops_tagged make_tagged_calls() {
     ops.recv = [](fid_ep* ep, void* buf, std::size_t len, void*, fi_addr_t from, std::uint64_t tag,
                   std::uint64_t ignore, void* context) {
         const iovec part = part_of(buf, len);
-        return receive(ep, tagged(receiving(ep, &part, 1, from, context), tag, ignore));
+        Call call = receiving(ep, &part, 1, from, context);
+        call.tag = tag;
+        call.ignore = ignore;
+        return receive(ep, call);
     };
     ops.recvv = [](fid_ep* ep, const iovec* iov, void**, std::size_t count, fi_addr_t from,
                    std::uint64_t tag, std::uint64_t ignore, void* context) {
-        return receive(ep, tagged(receiving(ep, iov, count, from, context), tag, ignore));
+        Call call = receiving(ep, iov, count, from, context);
+        call.tag = tag;
+        call.ignore = ignore;
+        return receive(ep, call);
     };
     ops.recvmsg = [](fid_ep* ep, const fi_msg_tagged* message, std::uint64_t flags) {
-        return receive(ep, tagged(of_message(*message, flags), message->tag, message->ignore));
+        Call call = of_message(*message, flags);
+        call.tag = message->tag;
+        call.ignore = message->ignore;
+        return receive(ep, call);
     };
     ops.send = [](fid_ep* ep, const void* buf, std::size_t len, void*, fi_addr_t to,
                   std::uint64_t tag, void* context) {
         const iovec part = part_of(buf, len);
-        return send(ep, tagged(sending(ep, &part, 1, to, context), tag));
+        Call call = sending(ep, &part, 1, to, context);
+        call.tag = tag;
+        return send(ep, call);
     };
     ops.sendv = [](fid_ep* ep, const iovec* iov, void**, std::size_t count, fi_addr_t to,
                    std::uint64_t tag, void* context) {
-        return send(ep, tagged(sending(ep, iov, count, to, context), tag));
+        Call call = sending(ep, iov, count, to, context);
+        call.tag = tag;
+        return send(ep, call);
     };
     ops.sendmsg = [](fid_ep* ep, const fi_msg_tagged* message, std::uint64_t flags) {
-        return send(ep, tagged(of_message(*message, flags), message->tag));
+        Call call = of_message(*message, flags);
+        call.tag = message->tag;
+        return send(ep, call);
     };
     ops.inject = [](fid_ep* ep, const void* buf, std::size_t len, fi_addr_t to, std::uint64_t tag) {
         const iovec part = part_of(buf, len);
-        return send(ep, tagged(injecting(part, to), tag));
+        Call call = injecting(part, to);
+        call.tag = tag;
+        return send(ep, call);
     };
     ops.senddata = [](fid_ep* ep, const void* buf, std::size_t len, void*, std::uint64_t data,
                       fi_addr_t to, std::uint64_t tag, void* context) {
         const iovec part = part_of(buf, len);
-        return send(ep, with(tagged(sending(ep, &part, 1, to, context), tag), data));
+        Call call = sending(ep, &part, 1, to, context);
+        call.data = data;
+        call.tag = tag;
+        return send(ep, call);
     };
     ops.injectdata = [](fid_ep* ep, const void* buf, std::size_t len, std::uint64_t data,
                         fi_addr_t to, std::uint64_t tag) {
         const iovec part = part_of(buf, len);
-        return send(ep, with(tagged(injecting(part, to), tag), data));
+        Call call = injecting(part, to);
+        call.data = data;
+        call.tag = tag;
+        return send(ep, call);
     };
     return ops;
 }

@@ -16,7 +16,8 @@ namespace mpi_channel::provider {
 namespace {
 
 /// MPI reads queues without end: where ranks share a processor another one gets it after so many reads in vain.
-constexpr unsigned kEmptyReads = 64;
+constexpr unsigned kCrowdedReads = 8;
+constexpr std::size_t kFirstEntries = 1024;
 /// Who waits looks so often, and then sleeps until something comes, or so long.
 constexpr unsigned kLooks = 1000;
 constexpr std::int64_t kSleepNs = 1'000'000;
@@ -195,7 +196,9 @@ CompletionQueue::CompletionQueue(Domain& its_domain, const fi_cq_attr& attribute
     : fid_cq{{FI_CLASS_CQ, context, &queue_fid_ops}, &queue_ops},
       domain(its_domain),
       format_(attributes.format),
-      wait_object_(attributes.wait_obj) {
+      entry_bytes_(size_of(attributes.format)),
+      wait_object_(attributes.wait_obj),
+      entries_(kFirstEntries) {
     ++domain.users;
 }
 
@@ -209,20 +212,15 @@ void CompletionQueue::detach(EndpointObject& endpoint) {
 void CompletionQueue::progress() {
     if (progress_all(endpoints_)) {
         empty_reads_ = 0;
-    } else if (++empty_reads_ % kEmptyReads == 0) {
-        ::sched_yield();
+        return;
     }
-}
-
-/// The structures of the formats begin alike.
-void* CompletionQueue::write(const Entry& entry, void* to) const {
-    std::memcpy(to, &entry.entry, size_of(format_));
-    return static_cast<std::byte*>(to) + size_of(format_);
+    if (++empty_reads_ % kCrowdedReads != 0) return;
+    const auto is_crowded = [](EndpointObject* endpoint) { return endpoint->is_crowded(); };
+    if (std::any_of(endpoints_.begin(), endpoints_.end(), is_crowded)) ::sched_yield();
 }
 
 ssize_t CompletionQueue::read(void* buffer, std::size_t count, fi_addr_t* sources) {
-    if (entries_.empty()) progress();
-    if (entries_.empty()) return errors_.empty() ? -FI_EAGAIN : -FI_EAVAIL;
+    if (entries_.empty()) return progress_into(buffer, count, sources);
     std::size_t taken = 0;
     for (; taken < count && !entries_.empty(); ++taken) {
         buffer = write(entries_.front(), buffer);
@@ -230,6 +228,22 @@ ssize_t CompletionQueue::read(void* buffer, std::size_t count, fi_addr_t* source
         entries_.pop_front();
     }
     return static_cast<ssize_t>(taken);
+}
+
+/// What is completed by that goes to the reader at once.
+ssize_t CompletionQueue::progress_into(void* buffer, std::size_t count, fi_addr_t* sources) {
+    next_ = buffer;
+    sources_ = sources;
+    room_ = count;
+    try {
+        progress();
+    } catch (...) {
+        room_ = 0;
+        throw;
+    }
+    const std::size_t taken = count - std::exchange(room_, 0);
+    if (taken != 0) return static_cast<ssize_t>(taken);
+    return errors_.empty() ? -FI_EAGAIN : -FI_EAVAIL;
 }
 
 ssize_t CompletionQueue::read_error(fi_cq_err_entry& error) {

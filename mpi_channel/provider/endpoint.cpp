@@ -4,6 +4,7 @@
 #include "mpi_channel/provider/calls.hpp"
 #include "mpi_channel/provider/objects.hpp"
 #include "mpi_channel/provider/unsupported.hpp"
+#include "mpi_channel/settings.hpp"
 #include "rmem/clock.hpp"
 #include "rmem/config.hpp"
 
@@ -82,10 +83,6 @@ fi_ops_cm name_ops = [] {
     return ops;
 }();
 
-Parts parts_of(const iovec* iov, std::size_t count) {
-    return {iov, iov + count};
-}
-
 }  // namespace
 
 EndpointObject::EndpointObject(Domain& its_domain, const fi_info& info, void* context)
@@ -106,6 +103,7 @@ EndpointObject::EndpointObject(Domain& its_domain, const fi_info& info, void* co
 
 EndpointObject::~EndpointObject() {
     const auto lock = domain.lock();
+    withdraw_collectives(this);
     drain();
     show_counters();
     for (Told* told : {&sends_, &receives_}) {
@@ -124,8 +122,8 @@ void EndpointObject::drain() {
 
 /// That traffic has gone over the ring: FI_LOG_LEVEL=info.
 void EndpointObject::show_counters() const {
-    if (channel_ == nullptr) return;
-    const ChannelCounters& sent = channel_->counters();
+    if (device_ == nullptr) return;
+    const TransportCounters sent = device_->transport_counters();
     const DeviceCounters& device = device_->counters();
     const std::string text = fmt::format(
         "rank {}: {} packets sent, {} received, {} and {} pieces of bulk, {} multicasts; {} short, "
@@ -171,9 +169,16 @@ int EndpointObject::enable() {
     settings.awaits_others = false;
     endpoint_ = billboard::Endpoint::open(settings);
     ring_ = std::hash<std::string>()(rmem::Environment::read().ring_config().name);
-    channel_ = std::make_unique<Channel>(*endpoint_);
     Completions& own = *this;
-    device_ = std::make_unique<Device<Channel>>(*channel_, own);
+    if (mpi_channel::Settings::read().transport == TransportKind::channel) {
+        channel_ = std::make_unique<Channel>(*endpoint_);
+        device_ = std::make_unique<Device<Channel>>(*channel_, own);
+    } else {
+        direct_ = std::make_unique<BillboardTransport>(*endpoint_);
+        device_ = std::make_unique<Device<BillboardTransport>>(*direct_, own);
+    }
+    collectives_ = std::make_unique<Collectives>(*device_);
+    offer_collectives(this);
     return 0;
 }
 
@@ -206,7 +211,8 @@ int EndpointObject::option(int option_name, void* value, std::size_t* size) cons
 
 ssize_t EndpointObject::send(const Call& call) {
     const auto to = addresses_->rank_of(call.address);
-    if (device_ == nullptr || !to || *to >= channel_->ranks()) return -FI_EINVAL;
+    if (device_ == nullptr || !to || *to >= endpoint_->ranks() || call.count > kPartsMost)
+        return -FI_EINVAL;
     if (device_->backlog(*to) >= kBacklogMost) {
         device_->progress();
         return -FI_EAGAIN;
@@ -217,7 +223,7 @@ ssize_t EndpointObject::send(const Call& call) {
     order.tag = call.tag;
     order.untagged = call.untagged;
     if (call.data) order.data = static_cast<std::uint32_t>(*call.data);
-    order.parts = parts_of(call.iov, call.count);
+    order.parts = Parts(call.iov, call.count);
     order.copy = is_inject;
     order.after_match = (call.flags & FI_MATCH_COMPLETE) != 0;
     order.context = call.context;
@@ -235,7 +241,7 @@ ReceiveOrder EndpointObject::order_of(const Call& call, Source from) const {
     order.tag = call.tag;
     order.ignore = call.ignore;
     order.untagged = call.untagged;
-    order.parts = parts_of(call.iov, call.count);
+    order.parts = Parts(call.iov, call.count);
     if ((call.flags & FI_MULTI_RECV) != 0) order.least = least_;
     order.context = call.context;
     order.mark = kCounted;
@@ -245,10 +251,11 @@ ReceiveOrder EndpointObject::order_of(const Call& call, Source from) const {
 
 ssize_t EndpointObject::receive(const Call& call) {
     if (device_ == nullptr) return -FI_EOPBADSTATE;
+    if (call.count > kPartsMost) return -FI_EINVAL;
     Source from = kAnySource;
     if (is_directed_ && call.address != FI_ADDR_UNSPEC) {
         const auto rank = addresses_->rank_of(call.address);
-        if (!rank || *rank >= channel_->ranks()) return -FI_EINVAL;
+        if (!rank || *rank >= endpoint_->ranks()) return -FI_EINVAL;
         from = *rank;
     }
     if ((call.flags & FI_PEEK) != 0) return peek(call, from);

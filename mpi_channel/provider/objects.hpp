@@ -12,7 +12,9 @@
 /// Errors: libfabric's numbers; the sentence goes to its log (FI_LOG_LEVEL=warn).
 
 #include "billboard/endpoint.hpp"
+#include "mpi_channel/billboard_transport.hpp"
 #include "mpi_channel/channel.hpp"
+#include "mpi_channel/collectives.hpp"
 #include "mpi_channel/device.hpp"
 
 #include <rdma/fabric.h>
@@ -25,7 +27,10 @@
 #include <rdma/providers/fi_log.h>
 #include <rdma/providers/fi_prov.h>
 
+#include <boost/circular_buffer.hpp>
+
 #include <cstdint>
+#include <cstring>
 #include <deque>
 #include <memory>
 #include <mutex>
@@ -38,7 +43,6 @@ namespace mpi_channel::provider {
 extern fi_provider provider;
 
 inline constexpr std::size_t kInjectMost = 4096;
-inline constexpr std::size_t kPartsMost = 8;
 /// So many sends may wait for room before the caller is to make progress first.
 inline constexpr std::size_t kBacklogMost = 1024;
 
@@ -49,6 +53,8 @@ struct RankAddress {
     std::uint32_t zero = 0;
     friend bool operator==(const RankAddress&, const RankAddress&) = default;
 };
+
+class EndpointObject;
 
 /// fi_getinfo; fabric, for fi_provider.
 int get_info(std::uint32_t version, const char* node, const char* service, std::uint64_t flags,
@@ -65,6 +71,10 @@ auto guarded(Body&& body) noexcept -> decltype(body()) {
         return static_cast<decltype(body())>(report_exception());
     }
 }
+
+/// The endpoint whose ranks bbp_get_collectives() is about; and not any more.
+void offer_collectives(EndpointObject* endpoint) noexcept;
+void withdraw_collectives(EndpointObject* endpoint) noexcept;
 
 class Domain final : public fid_domain {
 public:
@@ -104,8 +114,6 @@ private:
     std::vector<fi_addr_t> addresses_;  ///< by rank
 };
 
-class EndpointObject;
-
 class CompletionQueue final : public fid_cq {
 public:
     struct Entry {
@@ -115,7 +123,17 @@ public:
     CompletionQueue(Domain& domain, const fi_cq_attr& attributes, void* context);
     ~CompletionQueue() { --domain.users; }
 
-    void add(const Entry& entry) { entries_.push_back(entry); }
+    void add(const Entry& entry) {
+        if (room_ != 0) {  // a reader waits: not by way of the queue
+            next_ = write(entry, next_);
+            if (sources_ != nullptr) *sources_++ = entry.source;
+            --room_;
+            return;
+        }
+        if (entries_.full()) [[unlikely]]
+            entries_.set_capacity(2 * entries_.capacity());
+        entries_.push_back(entry);
+    }
     void add_error(const fi_cq_err_entry& error) { errors_.push_back(error); }
     void attach(EndpointObject& endpoint);
     void detach(EndpointObject& endpoint);
@@ -134,15 +152,30 @@ public:
     Domain& domain;
 
 private:
-    void* write(const Entry& entry, void* to) const;
+    /// The structures of the formats begin alike. Returns where the next one goes.
+    void* write(const Entry& entry, void* to) const {
+        if (format_ == FI_CQ_FORMAT_TAGGED) [[likely]] {
+            auto* const tagged = static_cast<fi_cq_tagged_entry*>(to);
+            *tagged = entry.entry;
+            return tagged + 1;
+        }
+        std::memcpy(to, &entry.entry, entry_bytes_);
+        return static_cast<std::byte*>(to) + entry_bytes_;
+    }
+    ssize_t progress_into(void* buffer, std::size_t count, fi_addr_t* sources);
     int wait_descriptor();
 
     fi_cq_format format_;
+    std::size_t entry_bytes_;
     fi_wait_obj wait_object_;
-    std::deque<Entry> entries_;
+    boost::circular_buffer<Entry> entries_;  ///< larger when it is full
     std::deque<fi_cq_err_entry> errors_;
+    // Of who reads just now and found nothing
+    void* next_ = nullptr;
+    fi_addr_t* sources_ = nullptr;
+    std::size_t room_ = 0;
     std::vector<EndpointObject*> endpoints_;
-    unsigned empty_reads_ = 0;
+    unsigned empty_reads_ = 0;  ///< since something has come
     bool woken_ = false;
 };
 
@@ -202,6 +235,16 @@ public:
     std::uint64_t sending_flags() const noexcept { return sends_.flags; }
     std::uint64_t receiving_flags() const noexcept { return receives_.flags; }
     bool progress() { return device_ != nullptr && device_->progress(); }
+    unsigned rank() const noexcept { return endpoint_->rank(); }
+    unsigned ranks() const noexcept { return endpoint_->ranks(); }
+    Collectives& collectives() noexcept { return *collectives_; }
+    std::uint64_t multicasts() const noexcept { return device_->transport_counters().multicasts; }
+    /// Whether ranks share processors, as it was found a while ago.
+    bool is_crowded() {
+        if (endpoint_ != nullptr && crowd_asked_++ % kAsksPerLook == 0)
+            is_crowded_ = endpoint_->is_crowded();
+        return is_crowded_;
+    }
     int wait_descriptor() { return endpoint_ == nullptr ? -1 : endpoint_->fd(); }
 
     Domain& domain;
@@ -216,14 +259,20 @@ private:
     void drain();
     void show_counters() const;
 
+    static constexpr unsigned kAsksPerLook = 128;
+
     const bool is_directed_;  ///< a receive names whom it is from
     AddressVector* addresses_ = nullptr;
     Told sends_, receives_;
     std::uint64_t ring_ = 0;
     std::size_t least_ = 1;  ///< FI_OPT_MIN_MULTI_RECV
     std::unique_ptr<billboard::Endpoint> endpoint_;
-    std::unique_ptr<Channel> channel_;
-    std::unique_ptr<Device<Channel>> device_;
+    std::unique_ptr<Channel> channel_;  ///< one of the two
+    std::unique_ptr<BillboardTransport> direct_;
+    std::unique_ptr<DeviceInterface> device_;
+    std::unique_ptr<Collectives> collectives_;
+    unsigned crowd_asked_ = 0;
+    bool is_crowded_ = false;
     std::unordered_map<void*, Unexpected*> claimed_;  ///< by their contexts
 };
 

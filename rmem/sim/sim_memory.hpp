@@ -58,6 +58,7 @@ public:
     void progress() { pay(world_.config_.host.call_ns); }
     static constexpr bool in_flight() noexcept { return false; }  // only descriptors ask
     static constexpr unsigned brief_polls() noexcept { return 0; }
+    static constexpr bool is_crowded() noexcept { return false; }
 
     void begin_wait() noexcept { process_.watch_.end(); }
     Step wait(Deadline deadline);

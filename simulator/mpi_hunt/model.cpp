@@ -133,7 +133,7 @@ void Model::arrives(unsigned at, unsigned from, const mpi_channel::Packet& packe
     if (has_lost(at, from)) return complain(at, "a packet came of a rank that it has given up");
     if (type == PacketType::flow) findings_.saw(Sight::flow_packet);
     bulk_.at(at).at(from) = {};
-    if (type > PacketType::request_send) return;
+    if (type > PacketType::request_send) return;  // of no message
     auto& to_come = to_come_.at(from).at(at);
     if (to_come.empty()) return complain(at, "a message came that nobody has sent");
     Sent& sent = *to_come.front();

@@ -69,6 +69,7 @@ Scenario Scenario::of_seed(std::uint64_t seed) {
     s.host.load_ns = random.between(1, s.heavy ? 20 : 700);
     s.host.call_ns = random.between(1, 900);
     s.ends = random.one_in(2);
+    s.direct = static_cast<unsigned>(random.below(1U << kRanks));
     for (unsigned i = 0; i < kFaults; ++i) s.faults.push_back(fault_for(s, random));
     std::sort(s.faults.begin(), s.faults.end(), [](const Fault& a, const Fault& b) {
         return a.at_message != b.at_message ? a.at_message < b.at_message : a.accesses < b.accesses;

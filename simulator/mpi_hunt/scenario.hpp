@@ -46,6 +46,8 @@ struct Scenario : Seeded<Scenario, Fault, 300, 10> {
     rmem::TimingProfile timing;
     rmem::sim::HostProfile host;
     bool ends = false;  ///< processes die
+    /// Some ranks, by their bits, send and receive without the channel interface: mpi_channel/billboard_transport.hpp.
+    unsigned direct = 0;
 
     /// Messages long enough that unexpected ones take all their credit, on a link that takes no time. Rank 0 then
     /// sends nothing, so that credit comes back by itself, and receives seldom.

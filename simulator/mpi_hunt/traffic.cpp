@@ -2,6 +2,8 @@
 #include "simulator/mpi_hunt/traffic.hpp"
 
 #include "billboard/endpoint.hpp"
+#include "mpi_channel/billboard_transport.hpp"
+#include "mpi_channel/channel.hpp"
 #include "simulator/hunt/random.hpp"
 
 #include <fmt/format.h>
@@ -11,7 +13,7 @@
 
 namespace simulator::mpi {
 
-using mpi_channel::Device;
+using mpi_channel::DeviceInterface;
 using mpi_channel::kAnySource;
 using mpi_channel::kEagerMost;
 using mpi_channel::kHeaderBytes;
@@ -30,17 +32,38 @@ Parts parts_of(std::vector<std::byte>& bytes, std::size_t cut) {
 
 }  // namespace
 
+/// A device and its transport, which goes with it.
+template <class T>
+struct Tapped {
+    Tapped(billboard::Endpoint& endpoint, Model& model, const DoMischief& mischief,
+           mpi_channel::Completions& completions)
+        : tap(endpoint, model, mischief), device(tap, completions) {}
+
+    Tap<T> tap;
+    mpi_channel::Device<Tap<T>> device;
+};
+
 /// A rank's life, as its functions see it.
 struct Traffic::Life final : mpi_channel::Completions {
     Life(rmem::sim::Process& its_process, Model& its_model, const DoMischief& mischief,
-         std::uint64_t seed)
+         const Scenario& scenario)
         : process(its_process),
           rank(its_process.rank()),
-          random(seed * 1009 + rank * 31),
+          random(scenario.seed * 1009 + rank * 31),
           model(its_model),
-          endpoint(billboard::Endpoint::open()),
-          tap(*endpoint, its_model, mischief),
-          device(tap, *this) {}
+          endpoint(billboard::Endpoint::open()) {
+        if ((scenario.direct >> rank & 1U) != 0) {
+            open(direct, mischief);
+        } else {
+            open(by_channel, mischief);
+        }
+    }
+    template <class T>
+    void open(std::unique_ptr<Tapped<T>>& tapped, const DoMischief& mischief) {
+        tapped = std::make_unique<Tapped<T>>(*endpoint, model, mischief, *this);
+        tap = &tapped->tap;
+        device = &tapped->device;
+    }
 
     void completed(const Completion& completion) override {
         look_for_losses();
@@ -49,7 +72,7 @@ struct Traffic::Life final : mpi_channel::Completions {
     /// Whom the device has given up since, the model learns before anything else.
     void look_for_losses() {
         for (unsigned r = 0; r < Model::kRanks; ++r) {
-            if (device.is_gone(r) && !model.has_lost(rank, r)) model.loses(rank, r);
+            if (device->is_gone(r) && !model.has_lost(rank, r)) model.loses(rank, r);
         }
     }
     unsigned somebody() { return static_cast<unsigned>(random.below(Model::kRanks)); }
@@ -59,8 +82,10 @@ struct Traffic::Life final : mpi_channel::Completions {
     Random random;
     Model& model;
     std::unique_ptr<billboard::Endpoint> endpoint;
-    Tap tap;
-    Device<Tap> device;
+    std::unique_ptr<Tapped<mpi_channel::Channel>> by_channel;
+    std::unique_ptr<Tapped<mpi_channel::BillboardTransport>> direct;
+    Onlooker* tap = nullptr;
+    DeviceInterface* device = nullptr;
     Unexpected* claimed = nullptr;
     Sent* claimed_sent = nullptr;
 };
@@ -69,7 +94,7 @@ Traffic::Traffic(const Scenario& scenario, Model& model, Findings& findings, DoM
     : scenario_(scenario), model_(model), findings_(findings), mischief_(std::move(mischief)) {}
 
 void Traffic::run(rmem::sim::Process& process) {
-    Life& me = process.keep(std::make_unique<Life>(process, model_, mischief_, scenario_.seed));
+    Life& me = process.keep(std::make_unique<Life>(process, model_, mischief_, scenario_));
     lives_.at(me.rank) = &me;
     while (!enough()) act(me);
     settle(me);
@@ -98,7 +123,7 @@ void Traffic::act(Life& me) {
 }
 
 bool Traffic::progress(Life& me) {
-    const bool any = me.device.progress();
+    const bool any = me.device->progress();
     me.look_for_losses();
     return any;
 }
@@ -107,7 +132,7 @@ bool Traffic::progress(Life& me) {
 
 /// Around each limit of the device's protocols, and between.
 std::size_t Traffic::some_size(Life& me) const {
-    const std::size_t packet = me.tap.packet_most() - kHeaderBytes;
+    const std::size_t packet = me.device->packet_most() - kHeaderBytes;
     switch (me.random.below(16)) {
         case 0: return 0;
         case 1: return packet - me.random.below(2);
@@ -152,9 +177,9 @@ void Traffic::send(Life& me) {
     order.after_match = sent.after_match;
     order.silent = sent.silent;
     order.context = &sent;
-    me.device.send(order);
+    me.device->send(order);
     if (sent.copy) std::fill(sent.bytes.begin(), sent.bytes.end(), std::byte{0x55});
-    if (me.device.backlog(to) != 0) findings_.saw(Sight::waited);
+    if (me.device->backlog(to) != 0) findings_.saw(Sight::waited);
     me.look_for_losses();
     on_sent();
 }
@@ -190,7 +215,7 @@ void Traffic::post(Life& me, Waiting& waiting) {
     order.parts = parts_of(waiting.buffer, me.random.below(waiting.buffer.size() + 1));
     order.context = &waiting;
     model_.posts(waiting);
-    me.device.receive(order);
+    me.device->receive(order);
     me.look_for_losses();
 }
 
@@ -204,7 +229,7 @@ void Traffic::cancel(Life& me) {
     if (me.random.one_in(2)) progress(me);  // it may be over by now
     const bool was_posted = model_.cancels(waiting);
     if (!was_posted) findings_.saw(Sight::too_late);
-    if (me.device.cancel(&waiting) != was_posted) {
+    if (me.device->cancel(&waiting) != was_posted) {
         model_.complain(me.rank, "cancelling a receive said the opposite of what is so");
     }
     me.look_for_losses();
@@ -218,7 +243,7 @@ void Traffic::peek(Life& me) {
     wanted.ignore = me.random.one_in(2) ? kAllBits : 0;
     const bool claims = me.claimed == nullptr && me.random.one_in(2);
     Unexpected* found =
-        claims ? me.device.claim(wanted, untagged) : me.device.peek(wanted, untagged);
+        claims ? me.device->claim(wanted, untagged) : me.device->peek(wanted, untagged);
     Sent* const sent = model_.peeks(me.rank, wanted, untagged);
     if ((found == nullptr) != (sent == nullptr)) {
         return model_.complain(me.rank, "peeking saw another message than is there");
@@ -242,7 +267,7 @@ void Traffic::end_claim(Life& me) {
     if (me.random.one_in(3)) {
         findings_.saw(Sight::claimed_discarded);
         model_.discards(sent);
-        return me.device.discard(message);
+        return me.device->discard(message);
     }
     findings_.saw(Sight::claimed_received);
     Waiting& waiting = model_.receives(me.rank, me.random.below(2 * sent.size + 1));
@@ -252,7 +277,7 @@ void Traffic::end_claim(Life& me) {
     order.parts = parts_of(waiting.buffer, me.random.below(waiting.buffer.size() + 1));
     order.context = &waiting;
     model_.receives_claimed(sent, waiting);
-    me.device.receive_claimed(message, order);
+    me.device->receive_claimed(message, order);
     me.look_for_losses();
 }
 
@@ -272,7 +297,7 @@ void Traffic::settle(Life& me) {
     while (!model_.posted(me.rank).empty()) {
         Waiting& waiting = *model_.posted(me.rank).front();
         model_.cancels(waiting);
-        if (me.device.cancel(&waiting)) continue;
+        if (me.device->cancel(&waiting)) continue;
         return model_.complain(me.rank, "a receive that waits was not there to be cancelled");
     }
 }
@@ -291,8 +316,8 @@ bool Traffic::is_quiet() const {
     for (const Life* from : lives_) {
         for (const Life* to : lives_) {
             if (from == nullptr || to == nullptr) continue;
-            if (from->device.backlog(to->rank) != 0) return false;
-            if (from->tap.sent_to(to->rank) != to->tap.received_from(from->rank)) return false;
+            if (from->device->backlog(to->rank) != 0) return false;
+            if (from->tap->sent_to(to->rank) != to->tap->received_from(from->rank)) return false;
         }
     }
     return true;
@@ -304,7 +329,7 @@ void Traffic::leave(Life& me) {
     while (finished_ < model_.alive()) {
         if (!progress(me)) me.process.sleep(kMicrosecond);
     }
-    if (me.device.counters().broken != 0) {
+    if (me.device->counters().broken != 0) {
         model_.complain(me.rank, "it has given up a rank for what that sent");
     }
     note_sights(me);
@@ -316,7 +341,7 @@ void Traffic::check_credit() {
     for (const Life* from : lives_) {
         for (const Life* to : lives_) {
             if (from == nullptr || to == nullptr || !is_quiet()) continue;
-            const std::size_t all = from->device.credit(to->rank) + to->device.held(from->rank);
+            const std::size_t all = from->device->credit(to->rank) + to->device->held(from->rank);
             if (all == mpi_channel::kCredit) continue;
             model_.complain(from->rank, fmt::format("of its credit at rank {} {} bytes are left",
                                                     to->rank, all));
@@ -325,7 +350,7 @@ void Traffic::check_credit() {
 }
 
 void Traffic::note_sights(const Life& me) {
-    const mpi_channel::DeviceCounters& counters = me.device.counters();
+    const mpi_channel::DeviceCounters& counters = me.device->counters();
     findings_.saw(Sight::short_sent, counters.short_sent);
     findings_.saw(Sight::eager_sent, counters.eager_sent);
     findings_.saw(Sight::rendezvous_sent, counters.rendezvous_sent);

@@ -180,7 +180,7 @@ TEST_P(ChannelOn, who_announced_bulk_is_not_asked_for_packets) {
                 unsigned from = 9;
                 const int result = station.channel.recv_any_control(&bytes, &from);
                 if (result == BBP_EAGAIN) return false;
-                check_equal(result, Channel::kBulk, "what comes next");
+                check_equal(result, mpi_channel::kBulk, "what comes next");
                 check_equal(from, 1U, "of whom");
                 return true;
             },

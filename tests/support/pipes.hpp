@@ -6,14 +6,16 @@
 ///     Pipes pipes(3, seed);
 ///     Device<Pipe> device(pipes.of(0), completions);
 ///
-/// It has what mpi_channel/channel.hpp promises, and what a test does to ranks: they die, or say what no device says.
+/// It has what mpi_channel/transport.hpp promises, and what a test does to ranks: they die, or say what no device says.
 
 #include "billboard/bbp.h"
+#include "mpi_channel/transport.hpp"
 
 #include <algorithm>
 #include <cstddef>
 #include <cstring>
 #include <deque>
+#include <map>
 #include <random>
 #include <span>
 #include <vector>
@@ -23,7 +25,6 @@ class Pipes;
 class Pipe {
 public:
     using Bytes = std::span<const std::byte>;
-    static constexpr int kBulk = 1;
 
     Pipe(Pipes& pipes, unsigned rank) : pipes_(&pipes), rank_(rank) {}
 
@@ -31,16 +32,21 @@ public:
     unsigned ranks() const;
     std::size_t packet_most() const { return 512; }
     int send_control_block(Bytes header, Bytes message, unsigned to);
+    int mcast_control(Bytes header, Bytes message, std::span<const int> to);
     int recv_any_control(Bytes* packet, unsigned* from);
     int send_channel(Bytes bulk, unsigned to, std::size_t* sent);
     void expect_bulk(unsigned from, std::size_t bytes);
     int recv_from_channel(std::span<std::byte> room, unsigned from, std::size_t* size);
     int ask_for(unsigned from);
+    int barrier(std::span<const int> members, unsigned id);
+    mpi_channel::TransportCounters counters() const { return counters_; }
 
 private:
     Pipes* pipes_;
     unsigned rank_;
     std::vector<std::byte> in_;
+    bool waits_ = false;  ///< in a barrier
+    mpi_channel::TransportCounters counters_;
 };
 
 class Pipes {
@@ -73,6 +79,7 @@ private:
     std::vector<Queue> queues_;
     std::vector<std::size_t> due_;  ///< bulk that was announced
     std::vector<bool> dead_;
+    std::map<unsigned, std::vector<unsigned>> arrivals_;  ///< of each barrier
     std::size_t most_;
     unsigned refuse_ = 0;
     std::mt19937 random_;
@@ -90,7 +97,45 @@ inline int Pipe::send_control_block(Bytes header, Bytes message, unsigned to) {
     std::vector<std::byte> packet(header.begin(), header.end());
     packet.insert(packet.end(), message.begin(), message.end());
     queue.push_back(std::move(packet));
+    ++counters_.packets_sent;
     return BBP_OK;
+}
+
+/// As the billboard's: who comes first finds the others missing, and calls again.
+inline int Pipe::barrier(std::span<const int> members, unsigned id) {
+    auto& counts = pipes_->arrivals_[id];
+    counts.resize(ranks());
+    auto& mine = pipes_->arrivals_[id][rank_];
+    if (!waits_) ++mine;
+    waits_ = true;
+    for (const int m : members) {
+        const auto member = static_cast<unsigned>(m);
+        if (counts[member] >= mine) continue;
+        if (pipes_->dead_[member]) return BBP_EPEER;
+        return BBP_EAGAIN;
+    }
+    waits_ = false;
+    return BBP_OK;
+}
+
+inline int Pipe::mcast_control(Bytes header, Bytes message, std::span<const int> to) {
+    const auto is_full = [&](int r) {
+        return !pipes_->dead_[static_cast<unsigned>(r)] &&
+               pipes_->queue(rank_, static_cast<unsigned>(r)).size() >= pipes_->most_;
+    };
+    if (std::any_of(to.begin(), to.end(), is_full) || pipes_->refuses()) return BBP_EAGAIN;
+    std::vector<std::byte> packet(header.begin(), header.end());
+    packet.insert(packet.end(), message.begin(), message.end());
+    bool reaches_all = true;
+    for (const int r : to) {
+        const auto rank = static_cast<unsigned>(r);
+        if (pipes_->dead_[rank])
+            reaches_all = false;
+        else
+            pipes_->queue(rank_, rank).push_back(packet);
+    }
+    ++counters_.multicasts;
+    return reaches_all ? BBP_OK : BBP_EPEER;
 }
 
 inline int Pipe::recv_any_control(Bytes* packet, unsigned* from) {
@@ -100,11 +145,12 @@ inline int Pipe::recv_any_control(Bytes* packet, unsigned* from) {
         *from = (first + i) % ranks();
         auto& queue = pipes_->queue(*from, rank_);
         if (queue.empty()) continue;
-        if (pipes_->due(*from, rank_) != 0) return kBulk;
+        if (pipes_->due(*from, rank_) != 0) return mpi_channel::kBulk;
         if (queue.front().size() > packet_most()) return BBP_ESIZE;
         in_ = std::move(queue.front());
         queue.pop_front();
         *packet = in_;
+        ++counters_.packets_received;
         return BBP_OK;
     }
     return BBP_EAGAIN;

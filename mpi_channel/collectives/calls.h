@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef BBP_CALLS_H
+#define BBP_CALLS_H
+
+/*
+ * MPI's collective calls by the billboard's multicast: what Open MPI's component (openmpi.c) and the shim for MPICH (mpich.c) have in
+ * common. Compiled once for each MPI, against its mpi.h.
+ *
+ * Each call says BBP_PLAIN when it is one for the MPI's own algorithm; all members of the communicator come to the same answer, since
+ * it depends on what is the same at all: the bytes of a message or block, the operation, the settings.
+ *
+ *   MPI_Bcast                  up to BCAST_MOST bytes: one multicast, or one per piece
+ *   MPI_Barrier                the billboard's; beyond its 64 groups a multicast of each member to all
+ *   MPI_Reduce, MPI_Allreduce  up to REDUCE_MOST bytes: each member's vector to the root, or by a multicast to all, which then
+ *                              compute in the order of the ranks: the same result everywhere, also of operations that do not commute
+ *   MPI_Allgather              blocks up to GATHER_MOST bytes: a multicast of each member
+ *
+ * RMEM_MPI_COLLECTIVES: which of them, a list of barrier, bcast, reduce, allreduce, allgather; all (default); off.
+ *
+ * While a call waits it makes the MPI's progress, too: a member that is in it answers requests of others that are not yet.
+ * Thread safety: as MPI's: one call at a time on a communicator.
+ */
+
+#include "mpi_channel/collectives/bbp_collectives.h"
+
+#include <mpi.h>
+
+#define BBP_PLAIN (-1000)
+
+struct bbp_comm {
+    MPI_Comm comm;
+    /* An allreduce by MPI_BOR of numbers, by the MPI's own algorithm. */
+    int (*plain_or)(struct bbp_comm* self, unsigned long long* values, int count);
+    void* with; /* for plain_or */
+
+    /* Since the first call */
+    enum { BBP_FRESH, BBP_OPEN, BBP_NEVER } state;
+    const struct bbp_collectives* calls;
+    struct bbp_group* group;
+    int size, rank;
+    char* scratch;
+    size_t scratch_bytes;
+};
+
+void bbp_comm_begin(struct bbp_comm* self, MPI_Comm comm);
+void bbp_comm_end(struct bbp_comm* self);
+
+/* MPI_SUCCESS, an MPI error code, or BBP_PLAIN. */
+int bbp_barrier_call(struct bbp_comm* self);
+int bbp_bcast_call(struct bbp_comm* self, void* buffer, int count, MPI_Datatype type, int root);
+int bbp_reduce_call(struct bbp_comm* self, const void* send, void* receive, int count,
+                    MPI_Datatype type, MPI_Op op, int root);
+int bbp_allreduce_call(struct bbp_comm* self, const void* send, void* receive, int count,
+                       MPI_Datatype type, MPI_Op op);
+int bbp_allgather_call(struct bbp_comm* self, const void* send, int send_count,
+                       MPI_Datatype send_type, void* receive, int receive_count,
+                       MPI_Datatype receive_type);
+
+/* The MPI's own progress, once: openmpi.c and mpich.c have one each. */
+void bbp_mpi_progress(void);
+
+#endif

@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The shim for MPICH: preloaded (mpirun-bbp-mpich does so), it has the collective calls under their own names, and what it does not do
+ * itself goes to MPICH by MPI's profiling interface. What it knows of a communicator is an attribute of that.
+ */
+#include "mpi_channel/collectives/calls.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+static int keyval = MPI_KEYVAL_INVALID;
+static MPI_Comm probed = MPI_COMM_NULL; /* nobody sends on it: to make MPICH's progress */
+
+static int forget(MPI_Comm comm, int key, void* attribute, void* extra) {
+    (void)comm, (void)key, (void)extra;
+    bbp_comm_end(attribute);
+    free(attribute);
+    return MPI_SUCCESS;
+}
+
+static void begin(void) {
+    PMPI_Comm_dup(MPI_COMM_SELF, &probed);
+    PMPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, forget, &keyval, NULL);
+}
+
+void bbp_mpi_progress(void) {
+    int found = 0;
+    PMPI_Iprobe(MPI_ANY_SOURCE, 0, probed, &found, MPI_STATUS_IGNORE);
+}
+
+static int plain_or(struct bbp_comm* self, unsigned long long* values, int count) {
+    return PMPI_Allreduce(MPI_IN_PLACE, values, count, MPI_UNSIGNED_LONG_LONG, MPI_BOR, self->comm);
+}
+
+/* Null: not to be had, the call is a plain one; MPICH says why it is none, if so. */
+static struct bbp_comm* known(MPI_Comm comm) {
+    if (comm == MPI_COMM_NULL) return NULL;
+    pthread_once(&once, begin);
+    struct bbp_comm* its = NULL;
+    int is_known = 0;
+    PMPI_Comm_get_attr(comm, keyval, &its, &is_known);
+    if (is_known) return its;
+    its = malloc(sizeof *its);
+    if (its == NULL) return NULL;
+    bbp_comm_begin(its, comm);
+    its->plain_or = plain_or;
+    if (PMPI_Comm_set_attr(comm, keyval, its) == MPI_SUCCESS) return its;
+    free(its);
+    return NULL;
+}
+
+static int report(MPI_Comm comm, int result) {
+    if (result != MPI_SUCCESS) PMPI_Comm_call_errhandler(comm, result);
+    return result;
+}
+
+int MPI_Barrier(MPI_Comm comm) {
+    struct bbp_comm* const its = known(comm);
+    const int result = its == NULL ? BBP_PLAIN : bbp_barrier_call(its);
+    return result == BBP_PLAIN ? PMPI_Barrier(comm) : report(comm, result);
+}
+
+int MPI_Bcast(void* buffer, int count, MPI_Datatype type, int root, MPI_Comm comm) {
+    struct bbp_comm* const its = known(comm);
+    const int result = its == NULL ? BBP_PLAIN : bbp_bcast_call(its, buffer, count, type, root);
+    return result == BBP_PLAIN ? PMPI_Bcast(buffer, count, type, root, comm) : report(comm, result);
+}
+
+int MPI_Reduce(const void* send, void* receive, int count, MPI_Datatype type, MPI_Op op, int root,
+               MPI_Comm comm) {
+    struct bbp_comm* const its = known(comm);
+    const int result =
+        its == NULL ? BBP_PLAIN : bbp_reduce_call(its, send, receive, count, type, op, root);
+    return result == BBP_PLAIN ? PMPI_Reduce(send, receive, count, type, op, root, comm)
+                               : report(comm, result);
+}
+
+int MPI_Allreduce(const void* send, void* receive, int count, MPI_Datatype type, MPI_Op op,
+                  MPI_Comm comm) {
+    struct bbp_comm* const its = known(comm);
+    const int result =
+        its == NULL ? BBP_PLAIN : bbp_allreduce_call(its, send, receive, count, type, op);
+    return result == BBP_PLAIN ? PMPI_Allreduce(send, receive, count, type, op, comm)
+                               : report(comm, result);
+}
+
+int MPI_Allgather(const void* send, int send_count, MPI_Datatype send_type, void* receive,
+                  int receive_count, MPI_Datatype receive_type, MPI_Comm comm) {
+    struct bbp_comm* const its = known(comm);
+    const int result = its == NULL ? BBP_PLAIN
+                                   : bbp_allgather_call(its, send, send_count, send_type, receive,
+                                                        receive_count, receive_type);
+    return result == BBP_PLAIN ? PMPI_Allgather(send, send_count, send_type, receive, receive_count,
+                                                receive_type, comm)
+                               : report(comm, result);
+}

@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Open MPI's collective component `bbp`: built from the headers that Debian's libopenmpi-dev has, found by Open MPI through
+ * OMPI_MCA_mca_base_component_path. What it does not do itself goes to the components that would have done it without this one.
+ */
+#include "mpi_channel/collectives/calls.h"
+
+#include "ompi_config.h"
+
+#include "ompi/communicator/communicator.h"
+#include "ompi/mca/coll/base/base.h"
+#include "ompi/mca/coll/coll.h"
+#include "opal/runtime/opal_progress.h"
+
+static const int kPriority = 95; /* above those that Open MPI has */
+
+typedef struct module {
+    mca_coll_base_module_t super;
+    struct bbp_comm comm;
+    mca_coll_base_comm_coll_t plain; /* what was there before */
+} bbp_module;
+
+static void construct(struct module* module) {
+    bbp_comm_begin(&module->comm, MPI_COMM_NULL);
+    memset(&module->plain, 0, sizeof module->plain);
+}
+
+#define EACH_CALL(use) use(barrier) use(bcast) use(reduce) use(allreduce) use(allgather)
+
+static void destruct(struct module* module) {
+    bbp_comm_end(&module->comm);
+#define RELEASE(name) \
+    if (module->plain.coll_##name##_module != NULL) OBJ_RELEASE(module->plain.coll_##name##_module);
+    EACH_CALL(RELEASE)
+#undef RELEASE
+}
+
+static OBJ_CLASS_INSTANCE(bbp_module, mca_coll_base_module_t, construct, destruct);
+
+void bbp_mpi_progress(void) {
+    opal_progress();
+}
+
+static int plain_or(struct bbp_comm* self, unsigned long long* values, int count) {
+    struct module* module = self->with;
+    return module->plain.coll_allreduce(MPI_IN_PLACE, values, count, MPI_UNSIGNED_LONG_LONG,
+                                        MPI_BOR, self->comm, module->plain.coll_allreduce_module);
+}
+
+/* ---- Calls ----------------------------------------------------------------------------------- */
+
+static int barrier(struct ompi_communicator_t* comm, mca_coll_base_module_t* base) {
+    struct module* module = (struct module*)base;
+    const int result = bbp_barrier_call(&module->comm);
+    if (result != BBP_PLAIN) return result;
+    return module->plain.coll_barrier(comm, module->plain.coll_barrier_module);
+}
+
+static int bcast(void* buffer, int count, struct ompi_datatype_t* type, int root,
+                 struct ompi_communicator_t* comm, mca_coll_base_module_t* base) {
+    struct module* module = (struct module*)base;
+    const int result = bbp_bcast_call(&module->comm, buffer, count, type, root);
+    if (result != BBP_PLAIN) return result;
+    return module->plain.coll_bcast(buffer, count, type, root, comm,
+                                    module->plain.coll_bcast_module);
+}
+
+static int reduce(const void* send, void* receive, int count, struct ompi_datatype_t* type,
+                  struct ompi_op_t* op, int root, struct ompi_communicator_t* comm,
+                  mca_coll_base_module_t* base) {
+    struct module* module = (struct module*)base;
+    const int result = bbp_reduce_call(&module->comm, send, receive, count, type, op, root);
+    if (result != BBP_PLAIN) return result;
+    return module->plain.coll_reduce(send, receive, count, type, op, root, comm,
+                                     module->plain.coll_reduce_module);
+}
+
+static int allreduce(const void* send, void* receive, int count, struct ompi_datatype_t* type,
+                     struct ompi_op_t* op, struct ompi_communicator_t* comm,
+                     mca_coll_base_module_t* base) {
+    struct module* module = (struct module*)base;
+    const int result = bbp_allreduce_call(&module->comm, send, receive, count, type, op);
+    if (result != BBP_PLAIN) return result;
+    return module->plain.coll_allreduce(send, receive, count, type, op, comm,
+                                        module->plain.coll_allreduce_module);
+}
+
+static int allgather(const void* send, int send_count, struct ompi_datatype_t* send_type,
+                     void* receive, int receive_count, struct ompi_datatype_t* receive_type,
+                     struct ompi_communicator_t* comm, mca_coll_base_module_t* base) {
+    struct module* module = (struct module*)base;
+    const int result = bbp_allgather_call(&module->comm, send, send_count, send_type, receive,
+                                          receive_count, receive_type);
+    if (result != BBP_PLAIN) return result;
+    return module->plain.coll_allgather(send, send_count, send_type, receive, receive_count,
+                                        receive_type, comm, module->plain.coll_allgather_module);
+}
+
+/* ---- The component --------------------------------------------------------------------------- */
+
+static int enable(mca_coll_base_module_t* base, struct ompi_communicator_t* comm) {
+    struct module* module = (struct module*)base;
+    bbp_comm_begin(&module->comm, comm);
+    module->comm.with = module;
+    module->comm.plain_or = plain_or;
+#define SAVE(name)                                                          \
+    if (comm->c_coll->coll_##name == NULL) return OMPI_ERR_NOT_AVAILABLE;   \
+    module->plain.coll_##name = comm->c_coll->coll_##name;                  \
+    module->plain.coll_##name##_module = comm->c_coll->coll_##name##_module; \
+    OBJ_RETAIN(module->plain.coll_##name##_module);
+    EACH_CALL(SAVE)
+#undef SAVE
+    return OMPI_SUCCESS;
+}
+
+static int init_query(bool enable_progress_threads, bool enable_mpi_threads) {
+    (void)enable_progress_threads;
+    (void)enable_mpi_threads;
+    return OMPI_SUCCESS;
+}
+
+static mca_coll_base_module_t* comm_query(struct ompi_communicator_t* comm, int* priority) {
+    if (OMPI_COMM_IS_INTER(comm) || ompi_comm_size(comm) < 2) return NULL;
+    struct module* module = OBJ_NEW(bbp_module);
+    if (module == NULL) return NULL;
+    *priority = kPriority;
+    module->super.coll_module_enable = enable;
+    module->super.coll_barrier = barrier;
+    module->super.coll_bcast = bcast;
+    module->super.coll_reduce = reduce;
+    module->super.coll_allreduce = allreduce;
+    module->super.coll_allgather = allgather;
+    return &module->super;
+}
+
+static int open_component(void) {
+    return OMPI_SUCCESS;
+}
+
+const mca_coll_base_component_2_0_0_t mca_coll_bbp_component = {
+    .collm_version =
+        {
+            MCA_COLL_BASE_VERSION_2_0_0,
+            .mca_component_name = "bbp",
+            MCA_BASE_MAKE_VERSION(component, 0, 1, 0),
+            .mca_open_component = open_component,
+        },
+    .collm_data = {MCA_BASE_METADATA_PARAM_NONE},
+    .collm_init_query = init_query,
+    .collm_comm_query = comm_query,
+};

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+/// What carries the device's packets and bulk: the Transport concept. The historic interface is one (mpi_channel/channel.hpp),
+/// the billboard itself another (mpi_channel/billboard_transport.hpp); ranks of both understand each other.
+///
+/// No call waits: what finds no room is BBP_EAGAIN, and nothing of it has been sent. What one rank sends to another comes in its
+/// order, packets and bulk alike: so after a packet that announces bulk the receiver takes that before anything else of that rank.
+
+#include "billboard/endpoint.hpp"
+
+#include <algorithm>
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+namespace mpi_channel {
+
+struct TransportCounters {
+    std::uint64_t packets_sent = 0;
+    std::uint64_t packets_received = 0;
+    std::uint64_t bulk_sent = 0;      ///< pieces
+    std::uint64_t bulk_received = 0;  ///< pieces
+    std::uint64_t multicasts = 0;     ///< packets to several ranks, by one post each
+};
+
+/// recv_any_control: what comes next of that rank is bulk.
+inline constexpr int kBulk = 1;
+
+template <class T>
+concept Transport = requires(T t, const T c, std::span<const std::byte> bytes, unsigned rank,
+                             std::span<const int> ranks, std::span<const std::byte>* packet,
+                             unsigned* from, std::size_t size, std::size_t* sizes,
+                             std::span<std::byte> room) {
+    { c.rank() } -> std::same_as<unsigned>;
+    { c.ranks() } -> std::same_as<unsigned>;
+    { c.packet_most() } -> std::same_as<std::size_t>;  // header and message together
+    { t.send_control_block(bytes, bytes, rank) } -> std::same_as<int>;  // (header, message, to)
+    { t.mcast_control(bytes, bytes, ranks) } -> std::same_as<int>;      // (header, message, to)
+    { t.recv_any_control(packet, from) } -> std::same_as<int>;
+    { t.ask_for(rank) } -> std::same_as<int>;
+    { t.send_channel(bytes, rank, sizes) } -> std::same_as<int>;  // (bulk, to, &sent)
+    t.expect_bulk(rank, size);
+    { t.recv_from_channel(room, rank, sizes) } -> std::same_as<int>;
+    { t.barrier(ranks, rank) } -> std::same_as<int>;  // (members in rising order, id)
+    { c.counters() } -> std::same_as<TransportCounters>;
+};
+
+/// So many of the longest packets fit a partition while their receivers are away.
+inline constexpr std::size_t kPacketsInPartition = 16;
+inline constexpr std::size_t kMostPacket = 16 * 1024;
+inline std::size_t packet_most_in(const billboard::Endpoint& endpoint) noexcept {
+    return std::min(endpoint.partition_bytes() / kPacketsInPartition, kMostPacket);
+}
+
+}  // namespace mpi_channel

@@ -1,0 +1,12 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# ctest: full serial
+#
+# MPICH's own test programs of point-to-point messages and communicators: no line of their lists fails over bbp that passes over
+# tcp;ofi_rxm (mpi_channel/mpich/compare).
+# shellcheck source=tests/support/mpi.sh
+source "$RMEM_SOURCE_DIR/tests/support/mpi.sh"
+
+need_mpich
+unset FI_LOG_LEVEL
+"$RMEM_SOURCE_DIR/mpi_channel/mpich/compare" --quick --lists pt2pt,comm --mpich "$RMEM_MPICH" --build "$RMEM_BUILD_DIR"

@@ -1,0 +1,12 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# ctest: full serial
+#
+# The same programs as openmpi_test.sh, built with Debian's MPICH, run over the ring with the MPICH of mpi_channel/mpich/build.
+# shellcheck source=tests/support/mpi.sh
+source "$RMEM_SOURCE_DIR/tests/support/mpi.sh"
+
+need_mpich
+launcher=("$RMEM_SOURCE_DIR/mpi_channel/mpirun-bbp-mpich")
+# GCC takes MPICH's MPI_STATUSES_IGNORE for an array without elements.
+traffic_on_every_link mpicc.mpich -Wno-stringop-overflow

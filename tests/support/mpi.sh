@@ -1,0 +1,111 @@
+# shellcheck shell=bash
+# SPDX-License-Identifier: Apache-2.0
+# For the tests that run MPI programs over the ring: source it first, and set `launcher` to what starts ranks,
+# `"${launcher[@]}" -n 4 program`.
+#
+#   work, output                a folder of the test's own, gone when it ends; a file for what programs say
+#   skip <reason>               ends the test as skipped
+#   fail <sentence>             shows the end of `output`, and ends the test
+#   need <program>...           skips when one of them, or the provider, is missing
+#   need_open_mpi               the same for Open MPI's launcher, and becomes one that root may use
+#   need_mpich                  the same for the MPICH that mpi_channel/mpich/build has made
+#   run <ranks> <program>...    on a ring of its own, at most 100 s; true if it ended well
+#   went_over_the_ring <ranks> <what>     fails unless so many ranks have told that they have sent packets
+#   left_nothing <what>         fails if something of the last run is still in /dev/shm
+#   good_run <ranks> <what> <program>...  run, and all of that
+#   bad_end <what> <program>... the launcher must tell that a rank of three did not end well, and nothing is left
+#   traffic_on_every_link <compiler>...   what any MPI is to do: builds the programs for it, and runs them with 2, 3, 4 and once 8
+#                               ranks, also where datagrams are lost; one rank aborts, one is killed
+set -euo pipefail
+
+export RMEM_PROVIDER_PATH=$RMEM_BUILD_DIR/mpi_channel RMEM_MPICH=${RMEM_MPICH:-$RMEM_SOURCE_DIR/build/mpich}
+export PATH=$RMEM_BUILD_DIR/tools:$PATH
+export RMEM_INTERFACE=lo FI_LOG_LEVEL=info FI_LOG_PROV=bbp
+launcher=()
+work=$(mktemp -d)
+output=$work/output
+trap 'rm -rf "$work"' EXIT
+
+skip() {
+    echo "skipped: $1"
+    exit 77
+}
+
+fail() {
+    [[ ! -e $output ]] || grep -v '^libfabric:.*fi_getinfo\|ofi_layering_ok' "$output" | tail -n 30
+    echo "FAILED: $1"
+    exit 1
+}
+
+need() {
+    local program
+    for program in "$@"; do
+        command -v "$program" >/dev/null || skip "there is no $program"
+    done
+    [[ -e $RMEM_PROVIDER_PATH/libbbp-fi.so ]] || skip "built without libfabric"
+}
+
+need_open_mpi() {
+    need mpicc.openmpi mpirun.openmpi
+    export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
+    timeout 60 mpirun.openmpi -n 2 --oversubscribe true >"$output" 2>&1 ||
+        skip "mpirun starts nothing here: $(tail -n 1 "$output")"
+}
+
+need_mpich() {
+    need mpicc.mpich mpiexec.mpich
+    [[ -e $RMEM_MPICH/libmpich.so.12 ]] || skip "MPICH was not built; mpi_channel/mpich/build makes it"
+}
+
+run() {
+    local ranks=$1
+    shift
+    export RMEM_RING=mpi-test-$$
+    timeout 100 "${launcher[@]}" -n "$ranks" "$@" >"$output" 2>&1
+}
+
+went_over_the_ring() {
+    local counted
+    counted=$(grep -c 'rank [0-9]*: [1-9][0-9]* packets sent' "$output" || true)
+    [[ $counted == "$1" ]] || fail "$2: $counted of $1 ranks have sent packets"
+}
+
+left_nothing() {
+    if compgen -G "/dev/shm/*mpi-test-$$*" >/dev/null; then fail "$1 left something in /dev/shm"; fi
+}
+
+good_run() {
+    local ranks=$1 what=$2
+    shift 2
+    echo "--- $what"
+    run "$ranks" "$@" || fail "$what"
+    went_over_the_ring "$ranks" "$what"
+    left_nothing "$what"
+}
+
+bad_end() {
+    local what=$1
+    shift
+    echo "--- $what"
+    if run 3 "$@"; then fail "$what: the launcher hides that a rank did not end well"; fi
+    left_nothing "$what"
+}
+
+traffic_on_every_link() {
+    local program link ranks how
+    for program in traffic threads; do
+        "$@" -O1 -Wall -Wextra -Werror -pthread "$RMEM_SOURCE_DIR/tests/support/programs/mpi_$program.c" -o "$work/$program"
+    done
+    for link in direct ring udp; do
+        export RMEM_LINK=$link
+        for ranks in 2 3 4; do
+            good_run $ranks "$ranks ranks on $link" "$work/traffic"
+        done
+        good_run 3 "3 ranks of several threads on $link" "$work/threads"
+        for how in die kill; do
+            bad_end "a rank on $link: $how" "$work/traffic" $how
+        done
+    done
+    RMEM_LINK=direct good_run 8 "8 ranks" "$work/traffic"
+    RMEM_LINK=udp RMEM_FAULTS='drop:share=5%' good_run 3 "3 ranks on udp, of whose datagrams 5 % are lost" "$work/traffic"
+}
