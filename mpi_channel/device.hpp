@@ -222,6 +222,9 @@ public:
     virtual bool has_backlog() const noexcept = 0;
     virtual std::size_t backlog(unsigned to) const noexcept = 0;
     virtual bool is_gone(unsigned rank) const noexcept = 0;
+    /// Between two that have nothing on its way, what one may still send and what the other holds of it is kCredit.
+    virtual std::size_t credit(unsigned to) const noexcept = 0;
+    virtual std::size_t held(unsigned from) const noexcept = 0;
 
     // ---- Groups
     /// Who is told of what comes for groups; null: nobody, it is dropped.
@@ -265,6 +268,8 @@ public:
         return others_[to].backlog.size() + others_[to].accesses.size();
     }
     bool is_gone(unsigned rank) const noexcept override { return others_[rank].gone; }
+    std::size_t credit(unsigned to) const noexcept override { return others_[to].credit; }
+    std::size_t held(unsigned from) const noexcept override { return others_[from].held; }
     void set_group_traffic(GroupTraffic* traffic) noexcept override { groups_ = traffic; }
     int post_to_group(std::span<const int> to, std::uint32_t group, std::uint64_t number,
                       std::span<const std::byte> bytes) override;

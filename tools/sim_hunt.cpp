@@ -13,6 +13,7 @@
 #include "rmem/waiting.hpp"
 #include "simulator/hunt/hunt.hpp"
 #include "simulator/hunt/jobs.hpp"
+#include "simulator/mpi_hunt/hunt.hpp"
 #include "simulator/udp_hunt/hunt.hpp"
 #include "tools/output.hpp"
 #include "tools/sim.hpp"
@@ -26,19 +27,23 @@ A seed is four simulated ranks that exchange at least 2000 messages while at lea
 writes delayed, lost or repeated, cables cut, links clogged, processes stopped and killed, cards failing
 and coming back. Every event is checked; equal seeds are equal runs. With --link udp a seed is two to five
 nodes of the udp link that write while datagrams are lost, doubled, overtaken, damaged and held up, links
-are cut one way or both, and nodes die, leave, come late and come back. The table says how often each fault
-was met; one that was never met fails the hunt, for it was not tested.
+are cut one way or both, and nodes die, leave, come late and come back. With --mpi a seed is four ranks
+that send each other 300 messages by MPI's device over the billboard, with tags, from any source, short, eager and by
+rendezvous, and cancel, peek and claim, while 10 faults meet them; a plain model says which receive each must end in.
+The table says how often each fault was met; one that was never met fails the hunt, for it was not tested.
 
 Examples:
   rmem sim hunt --seeds 1000            seeds 1 to 1000, on all processors
   rmem sim hunt --seeds 100 --first 7   seeds 7 to 106
   rmem sim hunt --link udp --seeds 1000 the protocol of the udp link
+  rmem sim hunt --mpi --seeds 1000      MPI's messages over the billboard
   rmem sim replay 42                    what happened in seed 42
 
 Exit codes: 0 nothing found, 1 something was found (or never met), 2 wrong command line.)";
 
 struct HuntCommand {
     std::string link = "ring";
+    bool mpi = false;
     std::uint64_t seeds = 1000;
     std::uint64_t first = 1;
     unsigned jobs = 0;
@@ -104,8 +109,8 @@ std::string failures_text(const simulator::HuntResult& result, const simulator::
     if (first == result.failed.end() || !may_shrink) return text;
     return text + fmt::format(
                       "\nThe smallest form of the first one; a line for {} once it is mended:\n"
-                      "  rmem sim replay {} --link {} --trace\n",
-                      subject.seeds_file, subject.shrink(first->seed), subject.link);
+                      "  rmem sim replay {} {} --trace\n",
+                      subject.seeds_file, subject.shrink(first->seed), subject.option);
 }
 
 nlohmann::json json_of(const simulator::HuntResult& result, double seconds) {
@@ -132,8 +137,9 @@ nlohmann::json json_of(const simulator::HuntResult& result, double seconds) {
 
 void hunt(const HuntCommand& command) {
     simulator::HuntPlan plan;
-    plan.subject =
-        command.link == "udp" ? simulator::udp::subject() : simulator::billboard_subject();
+    plan.subject = command.mpi             ? simulator::mpi::subject()
+                   : command.link == "udp" ? simulator::udp::subject()
+                                           : simulator::billboard_subject();
     plan.first = command.first;
     plan.seeds = command.seeds;
     plan.jobs = command.jobs != 0 ? command.jobs : rmem::allowed_processors();
@@ -170,8 +176,10 @@ void add_sim_hunt(CLI::App& sim) {
     CLI::App* command =
         sim.add_subcommand("hunt", "Look for faults: random traffic under random trouble");
     command->footer(kExamples);
-    command->add_option("--link", options->link, "ring: the billboard on it; udp: its protocol")
-        ->check(CLI::IsMember({"ring", "udp"}));
+    CLI::Option* link =
+        command->add_option("--link", options->link, "ring: the billboard on it; udp: its protocol")
+            ->check(CLI::IsMember({"ring", "udp"}));
+    command->add_flag("--mpi", options->mpi, "MPI's messages over the billboard")->excludes(link);
     command->add_option("--seeds", options->seeds, "How many")
         ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{1} << 40));
     command->add_option("--first", options->first, "The first one");

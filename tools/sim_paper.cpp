@@ -21,13 +21,13 @@ namespace {
 constexpr const char* kExamples = R"(
 Columns: the paper's number (B1 to B21) or the ring's, what it is, the value printed, the value
 simulated, how much that is above it, and whether it is given (put into the model), fitted (a constant
-was chosen by it), predicted, or not yet modelled (needs an MPI or another network).
+was chosen by it), predicted, or not modelled (needs another network's curve).
 
 Examples:
   rmem sim paper                        the table, in a second or two
   rmem sim paper --here                 and what this library needs on this machine
   rmem sim paper --json                 for programs
-  rmem sim paper --figure 1             one of the paper's figures 1, 2, 4, 6 as a table
+  rmem sim paper --figure 1             one of the paper's figures 1 to 6 as a table
   rmem sim paper --figure 1 --data      the same as a data file
 
 Exit codes: 0 done, 1 failed, 2 wrong command line.)";
@@ -158,7 +158,7 @@ void add_sim_paper(CLI::App& sim) {
     CLI::App* command = sim.add_subcommand("paper", "The paper's numbers beside the simulation's");
     command->footer(kExamples);
     command->add_option("--figure", options->figure, "One of the paper's figures instead")
-        ->check(CLI::IsMember({1, 2, 4, 6}));
+        ->check(CLI::Range(1, 6));
     command->add_flag("--data", options->data, "The figure as a data file");
     command->add_flag("--here", options->here, "Measure on this machine, too (link direct)");
     command->add_flag("--json", options->json, "For programs");

@@ -8,6 +8,7 @@
 #include <string>
 
 #include "simulator/hunt/hunt.hpp"
+#include "simulator/mpi_hunt/hunt.hpp"
 #include "simulator/udp_hunt/hunt.hpp"
 #include "simulator/udp_hunt/trace.hpp"
 #include "tools/output.hpp"
@@ -35,12 +36,14 @@ Examples:
   rmem sim replay 42 --trace            and every event
   rmem sim replay 42:messages=300,faults=2.5 --trace     as a failing hunt has printed it
   rmem sim replay 42 --link udp --trace  a seed of rmem sim hunt --link udp
+  rmem sim replay 42 --mpi              a seed of rmem sim hunt --mpi
 
 Exit codes: 0 nothing broken, 1 something was, 2 wrong command line.)";
 
 struct ReplayCommand {
     std::string seed;
     std::string link = "ring";
+    bool mpi = false;
     bool trace = false;
 };
 
@@ -94,6 +97,23 @@ std::string scenario_text(const simulator::Scenario& s) {
     return text + table.text();
 }
 
+std::string scenario_text(const simulator::mpi::Scenario& s) {
+    std::string text = fmt::format(
+        "seed {}: {} ranks, {} messages{}, {}, layout {}, partitions of {} B; host: store {} ns, "
+        "load {} ns, call {} ns\n",
+        s.text(), simulator::mpi::Scenario::kRanks, s.messages, s.heavy ? ", many large" : "",
+        rmem::to_string(s.timing), billboard::name_of(s.settings.board.layout),
+        s.settings.board.data_bytes, s.host.store_ns, s.host.load_ns, s.host.call_ns);
+    Table table({"fault", ">target", ">at message", ">accesses", ">writes", ">time us"});
+    for (const simulator::mpi::Fault& f : s.faults) {
+        table.add({simulator::mpi::name_of(f.kind), fmt::format("{}", f.target),
+                   fmt::format("{}", f.at_message), fmt::format("{}", f.accesses),
+                   fmt::format("{}", f.writes),
+                   fmt::format("{}.{:03}", f.time_ns / 1000, f.time_ns % 1000)});
+    }
+    return text + table.text();
+}
+
 std::string scenario_text(const simulator::udp::Scenario& s) {
     const simulator::Weather& weather = s.weather;
     std::string text = fmt::format(
@@ -141,18 +161,27 @@ void replay_udp(const ReplayCommand& command) {
     show_end(findings);
 }
 
-void replay(const ReplayCommand& command) {
-    if (command.link == "udp") return replay_udp(command);
-    const simulator::Scenario scenario = simulator::Scenario::parse(command.seed);
+/// A hunt in a world.
+template <class Scenario, class HuntOptions>
+void replay_in_world(const ReplayCommand& command) {
+    const Scenario scenario = Scenario::parse(command.seed);
     show(scenario_text(scenario) + "\n");
-    simulator::HuntOptions options;
+    HuntOptions options;
     options.hash = true;
     std::unique_ptr<TraceWriter> trace;
     if (command.trace) trace = std::make_unique<TraceWriter>();
     options.trace = trace.get();
-    const simulator::Findings findings = simulator::run_scenario(scenario, options);
+    const simulator::Findings findings = run_scenario(scenario, options);
     trace.reset();
     show_end(findings);
+}
+
+void replay(const ReplayCommand& command) {
+    if (command.mpi) {
+        return replay_in_world<simulator::mpi::Scenario, simulator::mpi::HuntOptions>(command);
+    }
+    if (command.link == "udp") return replay_udp(command);
+    replay_in_world<simulator::Scenario, simulator::HuntOptions>(command);
 }
 
 }  // namespace
@@ -163,8 +192,10 @@ void add_sim_replay(CLI::App& sim) {
     command->footer(kExamples);
     command->add_option("seed", options->seed, "The seed, as a number or as a hunt has printed it")
         ->required();
-    command->add_option("--link", options->link, "Of which hunt it is a seed: ring or udp")
-        ->check(CLI::IsMember({"ring", "udp"}));
+    CLI::Option* link =
+        command->add_option("--link", options->link, "Of which hunt it is a seed: ring or udp")
+            ->check(CLI::IsMember({"ring", "udp"}));
+    command->add_flag("--mpi", options->mpi, "It is one of MPI's messages")->excludes(link);
     command->add_flag("--trace", options->trace, "Every event");
     command->callback([options] { replay(*options); });
 }

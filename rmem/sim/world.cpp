@@ -270,6 +270,7 @@ std::int64_t World::next_ns() {
 /// Lets happen what is due before the running process, or at its time: timers and arrivals here or
 /// with the scheduler, other processes after a switch.
 void World::settle(Process& process) {
+    if (is_left_over(process)) return;
     while (!catch_up(process)) suspend(process);
 }
 

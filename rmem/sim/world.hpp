@@ -221,6 +221,10 @@ private:
     void measure(Node& node, unsigned id, const WriteInFlight& write, std::int64_t now);
     void wake_watchers(Node& node, std::size_t offset, std::size_t bytes, std::int64_t now);
     bool is_alive(unsigned rank) const noexcept;
+    /// It was killed, and does not run: destructors of what it has kept do.
+    bool is_left_over(const Process& process) const noexcept {
+        return process.state_ == Process::State::dead && running_ != &process;
+    }
     void note_liveness();
     void tell(EventKind kind, std::uint16_t node, const WriteInFlight* write, std::int64_t time,
               std::uint32_t rank = kNoRank, std::uint32_t value = 0) {

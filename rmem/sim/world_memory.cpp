@@ -14,6 +14,7 @@ namespace rmem::sim {
 
 void World::store(Process& process, std::size_t offset, const void* from, std::size_t bytes,
                   OwnBank own) {
+    if (is_left_over(process)) return;
     const std::int64_t cost = config_.host.store_ns;
     const std::size_t piece = cost == 0 ? bytes : kWordBytes;
     const auto* source = static_cast<const std::byte*>(from);

@@ -260,8 +260,8 @@ Findings run_scenario(const Scenario& scenario, const HuntOptions& options) {
 Subject billboard_subject(OpenEndpoint open) {
     HuntOptions options;
     options.open = std::move(open);
-    return subject_of<Scenario>("ring", Kinds::of<FaultKind, Sight>(), "tests/simulator/seeds.txt",
-                                options);
+    return subject_of<Scenario>("--link ring", Kinds::of<FaultKind, Sight>(),
+                                "tests/simulator/seeds.txt", options);
 }
 
 }  // namespace simulator

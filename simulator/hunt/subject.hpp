@@ -20,7 +20,7 @@
 namespace simulator {
 
 struct Subject {
-    std::string link;  ///< as in RMEM_LINK
+    std::string option;  ///< of `rmem sim`, that means it
     Kinds kinds;
     const char* seeds_file = "";  ///< where a failing seed is kept once it is mended
     std::function<Findings(std::uint64_t seed, bool hash)> run;
@@ -57,7 +57,7 @@ Scenario shrink(const Scenario& failing, const Options& options) {
 }
 
 template <class Scenario, class Options>
-Subject subject_of(const char* link, const Kinds& kinds, const char* seeds_file,
+Subject subject_of(const char* option, const Kinds& kinds, const char* seeds_file,
                    const Options& options) {
     const auto run = [options](std::uint64_t seed, bool hash) {
         Options with_hash = options;
@@ -67,7 +67,7 @@ Subject subject_of(const char* link, const Kinds& kinds, const char* seeds_file,
     const auto smaller = [options](std::uint64_t seed) {
         return shrink(Scenario::of_seed(seed), options).text();
     };
-    return {link, kinds, seeds_file, run, smaller};
+    return {option, kinds, seeds_file, run, smaller};
 }
 
 }  // namespace simulator

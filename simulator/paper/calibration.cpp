@@ -2,6 +2,7 @@
 #include "simulator/paper/calibration.hpp"
 
 #include "simulator/paper/experiments.hpp"
+#include "simulator/paper/mpi_experiments.hpp"
 
 #include <cstdlib>
 
@@ -11,10 +12,10 @@ namespace {
 
 constexpr std::int64_t kMostNs = 2047;  // neither can be as much: both latencies are below 8 µs
 
-/// The first of 1 to kMostNs that is no longer below, whatever that means; kMostNs if none is.
+/// The first of 1 to `most_ns` that is no longer below, whatever that means; `most_ns` if none is.
 template <class IsBelow>
-std::int64_t first_not_below(IsBelow&& is_below) {
-    std::int64_t low = 1, high = kMostNs;
+std::int64_t first_not_below(IsBelow&& is_below, std::int64_t most_ns = kMostNs) {
+    std::int64_t low = 1, high = most_ns;
     while (low < high) {
         const std::int64_t middle = (low + high) / 2;
         if (is_below(middle)) {
@@ -56,6 +57,15 @@ HostFit fit_host(const Testbed& testbed) {
     const std::int64_t too_long =
         first_not_below([&](std::int64_t call_ns) { return fit_load(testbed, call_ns).fits(); });
     return fit_load(testbed, too_long - 1 > 0 ? too_long - 1 : 1);
+}
+
+MpiHost fit_mpi(const Testbed& testbed) {
+    const auto miss_ps = [&](std::int64_t message_ns) {
+        return mpi_one_way_ps(testbed, 0, {message_ns}) - kPaperMpiZeroBytesPs;
+    };
+    const std::int64_t above = first_not_below([&](std::int64_t ns) { return miss_ps(ns) < 0; },
+                                               kPaperMpiZeroBytesPs / 1000);
+    return {std::abs(miss_ps(above - 1)) < std::abs(miss_ps(above)) ? above - 1 : above};
 }
 
 }  // namespace simulator

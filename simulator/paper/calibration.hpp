@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-/// Where the two fitted constants of the host profile "pentium-ii" come from.
+/// Where the two fitted constants of the host profile "pentium-ii" come from, and the one of its MPI.
 ///
 /// Of the paper's hosts the bus is known; what a load across it and the software of a call cost is not. Two
 /// measurements speak of them, the one-way latencies of 0 and 4 bytes: one word more through everything
@@ -15,6 +15,7 @@
 /// Units: nanoseconds, whole; picoseconds where means are compared. The search is over integers and
 /// deterministic. Errors: simulator/paper/worlds.hpp.
 
+#include "simulator/paper/mpi.hpp"
 #include "simulator/paper/worlds.hpp"
 
 #include <cstdint>
@@ -38,5 +39,10 @@ HostFit fit_host(const Testbed& testbed);
 
 /// The load with which that call fits best: one latency is then as much too long as the other too short.
 HostFit fit_load(const Testbed& testbed, std::int64_t call_ns);
+
+/// The software of an MPI message, by the paper's 44 µs for an empty one; what else is measured of MPI follows from it. To a
+/// nanosecond, the best: one less would miss by more.
+inline constexpr std::int64_t kPaperMpiZeroBytesPs = 44'000'000;
+MpiHost fit_mpi(const Testbed& testbed);
 
 }  // namespace simulator

@@ -2,8 +2,8 @@
 #include "simulator/paper/experiments.hpp"
 
 #include "billboard/bbp.h"
+#include "simulator/paper/rounds.hpp"
 
-#include <algorithm>
 #include <numeric>
 #include <vector>
 
@@ -13,22 +13,12 @@ namespace {
 
 using rmem::sim::Process;
 
-constexpr std::int64_t kPsPerNs = 1000;
-constexpr std::int64_t kWarmUp = 4;  // rounds until everything repeats itself
-
-/// So many rounds, each by a step later within the poll of the one that waits: together all phases. A
-/// poll loads one word. For messages that take many polls' time a few phases will do.
-struct Phases {
-    std::int64_t rounds, step_ns;
-
-    Phases(const Testbed& testbed, std::size_t bytes) {
-        constexpr std::int64_t kFew = 16;
-        const std::int64_t poll_ns = testbed.host.load_ns;
-        const bool all = bytes <= 64 && testbed.ranks <= 16;
-        step_ns = all ? 1 : std::max<std::int64_t>(poll_ns / kFew, 1);
-        rounds = all ? poll_ns : kFew;
-    }
-};
+/// A poll loads one word. For messages that take many polls' time a few phases will do.
+Phases phases_of(const Testbed& testbed, std::size_t bytes) {
+    const std::int64_t poll_ns = testbed.host.load_ns;
+    const bool all = bytes <= 64 && testbed.ranks <= 16;
+    return Phases::of(poll_ns, all ? poll_ns : 16);
+}
 
 void receive(int from, std::vector<std::byte>& message) {
     checked(bbp_recv(from, message.data(), message.size(), nullptr));
@@ -40,107 +30,44 @@ std::vector<int> first_receivers(unsigned receivers) {
     return ranks;
 }
 
-/// The mean time of a round of rank 0, without its thinking.
-template <class Round>
-std::int64_t mean_round_ps(Process& me, const Phases& phases, Round&& round) {
-    for (std::int64_t i = 0; i < kWarmUp; ++i) round();
-    const std::int64_t begun = me.now_ns();
-    for (std::int64_t i = 0; i < phases.rounds; ++i) {
-        me.sleep(phases.step_ns);
-        round();
-    }
-    return (me.now_ns() - begun - phases.rounds * phases.step_ns) * kPsPerNs / phases.rounds;
+void meet() {
+    checked(bbp_barrier());
 }
 
-template <class Round>
-void repeat(const Phases& phases, Round&& round) {
-    for (std::int64_t i = 0; i < kWarmUp + phases.rounds; ++i) round();
-}
-
-/// Multicasts from rank 0, each on an idle ring and to ranks that are waiting.
+/// Multicasts from rank 0.
 class Multicasts {
 public:
     Multicasts(const Testbed& testbed, std::size_t bytes, unsigned receivers)
-        : phases_(testbed, bytes),
-          poll_ns_(testbed.host.load_ns),
-          period_ns_(1'000'000 + static_cast<std::int64_t>(bytes) * 5000 + testbed.ranks * 50'000),
+        : broadcasts_(testbed, phases_of(testbed, bytes), testbed.host.load_ns, bytes, receivers),
           message_bytes_(bytes),
           receivers_(receivers) {}
 
     void run(Process& me) {
         std::vector<std::byte> message(message_bytes_);
         const std::vector<int> all = first_receivers(receivers_);
-        if (me.rank() == 0) first_ns_ = me.now_ns() + period_ns_;
-        checked(bbp_barrier());  // behind it, everybody knows when
-        for (std::int64_t i = 0; me.rank() <= receivers_ && i < phases_.rounds; ++i) {
-            const std::int64_t begin_ns = first_ns_ + i * period_ns_;
-            if (me.rank() == 0) {
-                sleep_until(me, begin_ns);
-                last_ns_ = 0;
-                checked(bbp_mcast(all.data(), static_cast<int>(receivers_), message.data(),
-                                  message.size()));
-            } else {
-                sleep_until(me, begin_ns - period_ns_ / 4 + phase_ns(me.rank(), i));
-                receive(0, message);
-                note(me.now_ns() - begin_ns);
-            }
-        }
+        const auto send = [&] {
+            checked(bbp_mcast(all.data(), static_cast<int>(receivers_), message.data(),
+                              message.size()));
+        };
+        broadcasts_.run(me, meet, send, [&] { receive(0, message); });
     }
-    std::int64_t mean_ps() const { return sum_ns_ * kPsPerNs / phases_.rounds; }
+    std::int64_t mean_ps() const { return broadcasts_.mean_ps(); }
 
 private:
-    /// Strides without a common pattern: each receiver meets all phases, each in its own order.
-    std::int64_t phase_ns(unsigned rank, std::int64_t round) const {
-        return round * (1 + 36 * (rank - 1)) * phases_.step_ns % poll_ns_;
-    }
-    void note(std::int64_t took_ns) {  // together, the rounds' latest
-        sum_ns_ += std::max<std::int64_t>(took_ns - last_ns_, 0);
-        last_ns_ = std::max(last_ns_, took_ns);
-    }
-
-    const Phases phases_;
-    const std::int64_t poll_ns_;
-    const std::int64_t period_ns_;  // long enough for any; idle time costs nothing
+    Broadcasts broadcasts_;
     const std::size_t message_bytes_;
     const unsigned receivers_;
-    std::int64_t first_ns_ = 0, last_ns_ = 0, sum_ns_ = 0;
 };
 
-/// Barriers of all ranks, one after the other, in batches. Each batch begins in other phases between the
-/// ranks; within it everybody's polls go on where they left off, as in a program's loop.
-class Barriers {
-public:
-    explicit Barriers(const Testbed& testbed)
-        : poll_ns_(testbed.host.load_ns),
-          batches_(testbed.ranks <= 16 ? 128 : 4),
-          rounds_(testbed.ranks <= 16 ? 8 : 4) {}
-
-    void run(Process& me) {
-        for (std::int64_t batch = 0; batch < batches_; ++batch) {
-            me.sleep(phase_ns(me.rank(), batch));
-            for (std::int64_t i = 0; i < kWarmUp / 2; ++i) checked(bbp_barrier());
-            const std::int64_t begun_ns = me.now_ns();
-            for (std::int64_t i = 0; i < rounds_; ++i) checked(bbp_barrier());
-            if (me.rank() == 0) sum_ns_ += me.now_ns() - begun_ns;
-        }
-    }
-    std::int64_t mean_ps() const { return sum_ns_ * kPsPerNs / (batches_ * rounds_); }
-
-private:
-    std::int64_t phase_ns(unsigned rank, std::int64_t batch) const {
-        const std::int64_t mixed = (batch + 1) * 7919 * (rank + 1) + rank * rank * 104'729;
-        return mixed % poll_ns_;
-    }
-
-    const std::int64_t poll_ns_;
-    const std::int64_t batches_, rounds_;
-    std::int64_t sum_ns_ = 0;
-};
+Barriers barriers_of(const Testbed& testbed) {
+    const bool few = testbed.ranks <= 16;
+    return {testbed.host.load_ns, few ? 128 : 4, few ? 8 : 4};
+}
 
 }  // namespace
 
 std::int64_t one_way_ps(const Testbed& testbed, std::size_t bytes) {
-    const Phases phases(testbed, bytes);
+    const Phases phases = phases_of(testbed, bytes);
     std::int64_t round_ps = 0;
     run_billboard(testbed, [&](Process& me) {
         std::vector<std::byte> message(bytes);
@@ -166,7 +93,7 @@ std::int64_t multicast_ps(const Testbed& testbed, std::size_t bytes, unsigned re
 }
 
 std::int64_t multicast_by_answer_ps(const Testbed& testbed, std::size_t bytes, unsigned receivers) {
-    const Phases phases(testbed, bytes);
+    const Phases phases = phases_of(testbed, bytes);
     std::int64_t round_ps = 0;
     run_billboard(testbed, [&](Process& me) {
         std::vector<std::byte> message(bytes);
@@ -188,17 +115,17 @@ std::int64_t multicast_by_answer_ps(const Testbed& testbed, std::size_t bytes, u
 }
 
 std::int64_t barrier_ps(const Testbed& testbed) {
-    Barriers barriers(testbed);
-    run_billboard(testbed, [&](Process& me) { barriers.run(me); });
+    Barriers barriers = barriers_of(testbed);
+    run_billboard(testbed, [&](Process& me) { barriers.run(me, meet); });
     return barriers.mean_ps();
 }
 
 Collectives collectives(const Testbed& testbed, std::size_t bytes) {
     Multicasts multicasts(testbed, bytes, testbed.ranks - 1);
-    Barriers barriers(testbed);
+    Barriers barriers = barriers_of(testbed);
     run_billboard(testbed, [&](Process& me) {
         multicasts.run(me);
-        barriers.run(me);
+        barriers.run(me, meet);
     });
     return {multicasts.mean_ps(), barriers.mean_ps()};
 }

@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-/// The paper's figures as far as the billboard alone gives them, as columns of numbers.
+/// The paper's figures, as columns of numbers.
 ///
-///   1  one-way latency against size, small messages
+///   1  one-way latency against size, small messages, by the billboard and by MPI
 ///   2  the same up to 16 KiB, where the other networks cross it
+///   3  by MPI, beside Fast Ethernet and ATM (simulator/paper/mpi_experiments.hpp)
 ///   4  a message to one against a broadcast to all of four nodes
-///   6  a barrier against the number of nodes
+///   5  MPI_Bcast by messages and by multicast, beside Fast Ethernet
+///   6  a barrier against the number of nodes, by the billboard and by MPI's messages
 ///
-/// Units: times in picoseconds. Errors: Error(bad_size) for other numbers: 3 and 5 need an MPI.
+/// Units: times in picoseconds. Errors: Error(bad_size) for other numbers.
 
 #include <cstdint>
 #include <string>

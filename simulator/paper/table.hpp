@@ -4,8 +4,8 @@
 /// Every number of the paper and of the ring's hardware, beside what the simulation says.
 ///
 /// B1 to B21 are the numbers that the paper prints; "ring" rows are from the card's manual. A number that
-/// can be read in two ways has a row for each. What needs another network or an MPI is listed as not
-/// modelled: no constant stands in for it.
+/// can be read in two ways has a row for each. What needs the curve of a network of which the paper prints nothing is
+/// listed as not modelled: no constant stands in for it.
 ///
 /// Units: as the row says; the values are for people, the simulation itself is in whole nanoseconds.
 /// Errors: simulator/paper/worlds.hpp.
@@ -21,7 +21,7 @@ enum class Standing : std::uint8_t {
     given = 0,    ///< put into the model as it is
     fitted,       ///< a constant was chosen so that it comes out (simulator/paper/calibration.hpp)
     predicted,    ///< follows from the others
-    not_modelled  ///< not yet: it needs an MPI or another network
+    not_modelled  ///< it needs another network's curve
 };
 const char* name_of(Standing standing) noexcept;
 

@@ -284,7 +284,7 @@ Findings run_scenario(const Scenario& scenario, const HuntOptions& options) {
 }
 
 Subject subject(const HuntOptions& options) {
-    return subject_of<Scenario>("udp", Kinds::of<FaultKind, Sight>(),
+    return subject_of<Scenario>("--link udp", Kinds::of<FaultKind, Sight>(),
                                 "tests/simulator/udp_seeds.txt", options);
 }
 

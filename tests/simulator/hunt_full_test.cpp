@@ -4,6 +4,7 @@
 #include "rmem/waiting.hpp"
 #include "simulator/hunt/hunt.hpp"
 #include "simulator/hunt/jobs.hpp"
+#include "simulator/mpi_hunt/hunt.hpp"
 #include "simulator/udp_hunt/hunt.hpp"
 #include "tests/support/sanitizers.hpp"
 
@@ -42,6 +43,12 @@ TEST(UdpHunt, of_two_thousand_seeds_meets_every_kind_of_fault_and_finds_nothing)
     constexpr std::uint64_t kSeeds = seeds(2000);
     const Findings all = hunt_for_nothing(udp::subject(), kSeeds);
     EXPECT_EQ(all.injected, kSeeds * udp::Scenario::kFaults);
+}
+
+TEST(MpiHunt, of_a_thousand_seeds_meets_every_kind_of_fault_and_finds_nothing) {
+    constexpr std::uint64_t kSeeds = seeds(1000);
+    const Findings all = hunt_for_nothing(mpi::subject(), kSeeds);
+    EXPECT_EQ(all.injected, kSeeds * mpi::Scenario::kFaults);
 }
 
 }  // namespace

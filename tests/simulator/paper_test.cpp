@@ -35,7 +35,7 @@ TEST(PaperTable, has_every_number_that_the_paper_prints) {
 }
 
 TEST(PaperTable, comes_within_one_percent_where_constants_were_fitted) {
-    for (const char* id : {"B1", "B2"}) {
+    for (const char* id : {"B1", "B2", "B4"}) {
         for (const Row& row : rows_of(id)) {
             EXPECT_EQ(row.standing, Standing::fitted);
             EXPECT_LT(std::abs(row.error_percent().value()), 1) << row.what;
@@ -75,8 +75,20 @@ TEST(PaperTable, puts_nothing_in_the_place_of_what_is_not_modelled) {
         EXPECT_FALSE(row.note.empty()) << row.what;
         absent.insert(row.id);
     }
-    EXPECT_THAT(absent, ::testing::ElementsAre("B14", "B15", "B16", "B17", "B18", "B19", "B20",
-                                               "B3", "B4", "B7", "B8", "B9"));
+    EXPECT_THAT(absent, ::testing::ElementsAre("B14", "B15", "B16"));
+}
+
+TEST(PaperTable, predicts_mpi_from_its_empty_message) {
+    for (const char* id : {"B3", "B7", "B17", "B18", "B19", "B20"}) {
+        const std::vector<Row> rows = rows_of(id);
+        ASSERT_EQ(rows.size(), 1U) << id;
+        EXPECT_EQ(rows[0].standing, Standing::predicted) << id;
+        EXPECT_TRUE(rows[0].simulated.has_value()) << id;
+    }
+    EXPECT_LT(std::abs(rows_of("B3")[0].error_percent().value()), 10);
+    EXPECT_LT(std::abs(rows_of("B17")[0].error_percent().value()), 25);
+    EXPECT_LT(std::abs(rows_of("B18")[0].error_percent().value()), 25);
+    EXPECT_GE(rows_of("B20")[0].simulated.value(), 1024) << "as far as the paper measured";
 }
 
 TEST(PaperTable, is_the_same_every_time) {
@@ -134,12 +146,14 @@ TEST(Hardware, has_rings_of_up_to_256_nodes) {
 }
 
 TEST(Figures, grow_with_what_they_are_drawn_against) {
-    for (const unsigned number : {1U, 2U, 4U, 6U}) {
+    for (const unsigned number : {1U, 2U, 3U, 4U, 5U, 6U}) {
         const Figure drawn = figure(number);
         ASSERT_GE(drawn.rows.size(), 13U);
         for (std::size_t i = 1; i < drawn.rows.size(); ++i) {
             ASSERT_EQ(drawn.rows[i].size(), drawn.columns.size());
             for (std::size_t column = 0; column < drawn.columns.size(); ++column) {
+                // Who is above a power of two is folded in: MPI_Barrier of three takes longer than of four.
+                if (number == 6 && column == 3) continue;
                 EXPECT_GT(drawn.rows[i][column], drawn.rows[i - 1][column])
                     << number << ", row " << i;
             }
@@ -147,9 +161,9 @@ TEST(Figures, grow_with_what_they_are_drawn_against) {
     }
 }
 
-TEST(Figures, that_need_an_mpi_are_refused) {
-    EXPECT_THROW(figure(3), rmem::Error);
-    EXPECT_THROW(figure(5), rmem::Error);
+TEST(Figures, that_the_paper_does_not_have_are_refused) {
+    EXPECT_THROW(figure(0), rmem::Error);
+    EXPECT_THROW(figure(7), rmem::Error);
 }
 
 TEST(Figures, become_columns_of_microseconds) {

@@ -26,6 +26,29 @@ Program posts(std::uint32_t words, std::int64_t apart_ns, std::size_t from = 0) 
     };
 }
 
+/// Writes a word when it is destroyed.
+struct LastWord {
+    explicit LastWord(Process& me) : memory(me) {}
+    ~LastWord() { memory.post_word(0, 99); }
+    SimMemory memory;
+};
+
+TEST(WorldFaults, of_a_process_leave_objects_whose_destructors_write_nothing) {
+    World world(small_world(2));
+    Events events;
+    world.observe(&events);
+    world.start(0, [](Process& me) {
+        me.keep(std::make_unique<LastWord>(me));
+        me.sleep(1'000'000);
+    });
+    world.at(1000, [&] { world.kill(0); });
+    EXPECT_EQ(world.run(), RunEnd::all_ended);
+    world.start(0, posts(1, 1000, 4), 2000);  // what the first life kept is gone now
+    EXPECT_EQ(world.run(), RunEnd::all_ended);
+    EXPECT_EQ(events.count(EventKind::stored), 1U);
+    EXPECT_EQ(world.word(1, 0), 0U);
+}
+
 // ---- Writes
 
 TEST(WorldFaults, that_delay_a_write_delay_those_behind_it_and_no_others) {

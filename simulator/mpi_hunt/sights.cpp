@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "simulator/mpi_hunt/sights.hpp"
+
+#include <array>
+
+namespace simulator::mpi {
+
+namespace {
+
+constexpr std::array<const char*, kSights> kNames = {
+    "short messages",     "eager messages",       "rendezvous",           "out of credit",
+    "flow packets",       "sends that waited",    "unexpected messages",  "receives of any source",
+    "messages to itself", "messages cut",         "receives of several",  "cancelled receives",
+    "cancelled too late", "peeks that found",     "claimed and received", "claimed and discarded",
+    "sends to the dead",  "receives of the dead", "drained from the dead"};
+
+}  // namespace
+
+const char* name_of(Sight sight) noexcept {
+    return kNames.at(static_cast<std::size_t>(sight));
+}
+
+}  // namespace simulator::mpi

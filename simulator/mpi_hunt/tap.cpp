@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "simulator/mpi_hunt/tap.hpp"
+
+#include <utility>
+
+namespace simulator::mpi {
+
+using mpi_channel::PacketType;
+
+void Onlooker::show(Bytes packet, unsigned from) {
+    if (const auto what = mpi_channel::read(packet)) return model_.arrives(rank_, from, *what);
+    model_.complain(rank_, "a packet came that is none");
+}
+
+bool Onlooker::give_held(Bytes* packet, unsigned* from) {
+    if (!std::exchange(gives_held_, false)) return false;
+    held_.is_there = false;
+    *packet = held_.bytes;
+    *from = held_.from;
+    return true;
+}
+
+bool Onlooker::let_through(Bytes* packet, unsigned from) {
+    ++received_.at(from);
+    auto what = mpi_channel::read(*packet);
+    const Mischief mischief = what && mischief_ ? mischief_(rank_, from, *what) : Mischief::none;
+    const bool is_short = what && what->header.type == PacketType::short_message;
+    if (mischief == Mischief::forget) return false;
+    if (mischief == Mischief::swap && is_short && !held_.is_there) {
+        held_ = {{packet->begin(), packet->end()}, from, true};
+        return false;
+    }
+    gives_held_ = held_.is_there;
+    if (mischief != Mischief::no_credit && mischief != Mischief::damage) return true;
+    changed_.assign(packet->begin(), packet->end());
+    if (mischief == Mischief::no_credit) {
+        what->header.credit = 0;
+        mpi_channel::write(*what, changed_.data());
+    } else if (is_short && what->size != 0) {
+        changed_.back() ^= std::byte{1};
+    }
+    *packet = changed_;
+    return true;
+}
+
+}  // namespace simulator::mpi

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+/// The programs of the hunt on MPI's messages: each rank sends, receives, cancels, peeks, claims and makes progress at random until
+/// enough has been sent, then receives what is still unexpected until the model misses nothing, cancels what still
+/// waits, and leaves.
+///
+/// Nothing waits for ever: who gets nowhere for kSettleNs leaves, and the model says what is missing.
+/// Thread safety: none; one world's programs.
+
+#include "rmem/sim/process.hpp"
+#include "simulator/hunt/findings.hpp"
+#include "simulator/mpi_hunt/model.hpp"
+#include "simulator/mpi_hunt/tap.hpp"
+
+#include <array>
+#include <cstdint>
+#include <functional>
+
+namespace simulator::mpi {
+
+class Traffic {
+public:
+    static constexpr std::int64_t kSettleNs = 1'000'000'000;  ///< virtual
+
+    Traffic(const Scenario& scenario, Model& model, Findings& findings, DoMischief mischief);
+
+    /// What a process of the rank runs.
+    void run(rmem::sim::Process& process);
+    /// It has died.
+    void dies(unsigned rank) { lives_.at(rank) = nullptr; }
+    /// Lets a rank make no progress until that time.
+    void deafen(unsigned rank, std::int64_t until_ns) { deaf_until_ns_.at(rank) = until_ns; }
+
+    /// Called when another message was sent.
+    std::function<void()> on_sent;
+    /// While some faults are still to come, traffic goes on.
+    std::function<bool()> more_to_come;
+
+private:
+    struct Life;
+
+    void act(Life& me);
+    void send(Life& me);
+    void receive(Life& me);
+    void post(Life& me, Waiting& waiting);
+    void cancel(Life& me);
+    void peek(Life& me);
+    void end_claim(Life& me);
+    bool progress(Life& me);
+    void settle(Life& me);
+    void receive_unexpected(Life& me);
+    void leave(Life& me);
+    std::size_t some_size(Life& me) const;
+    std::uint64_t some_tag(Life& me, bool untagged) const;
+    bool enough() const;
+    bool is_quiet() const;
+    void check_credit();
+    void note_sights(const Life& me);
+
+    const Scenario& scenario_;
+    Model& model_;
+    Findings& findings_;
+    DoMischief mischief_;
+    std::array<Life*, Model::kRanks> lives_{};
+    std::array<std::int64_t, Model::kRanks> deaf_until_ns_{};
+    unsigned finished_ = 0;
+    std::int64_t settle_until_ns_ = 0;
+};
+
+}  // namespace simulator::mpi
