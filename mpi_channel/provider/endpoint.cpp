@@ -192,6 +192,8 @@ int EndpointObject::enable() {
     // Some programs want this one's name before the others start.
     auto settings = billboard::Settings::read();
     settings.awaits_others = false;
+    // The paper's barrier waits for messages in its middle, and no call here waits.
+    settings.barrier = billboard::BarrierKind::arrival;
     const auto environment = rmem::Environment::read();
     endpoint_ = billboard::Endpoint::open(settings);
     ring_ = std::hash<std::string>()(environment.ring_config().name);
