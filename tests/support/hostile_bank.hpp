@@ -389,6 +389,7 @@ public:
     void seen(std::size_t, std::uint32_t, std::int64_t) {}
     static void expect_write(std::size_t, std::size_t) {}
     unsigned brief_polls() const { return 3; }
+    bool is_crowded() { return false; }
     void begin_wait() {}
     Step wait(Deadline) { return bank_.wait(); }
     void end_wait() {}

@@ -143,6 +143,7 @@ public:
     bool in_flight() const { return false; }
     static void expect_write(std::size_t, std::size_t) {}
     unsigned brief_polls() const { return 0; }
+    bool is_crowded() { return false; }
     void begin_wait() {}
     rmem::Step wait(rmem::Deadline) { return rmem::Step::expired; }
     void end_wait() {}
