@@ -77,6 +77,7 @@ static const struct bbp_collectives* provider(void) {
 void bbp_comm_begin(struct bbp_comm* self, MPI_Comm comm) {
     self->comm = comm;
     self->state = BBP_FRESH;
+    self->is_apart = 0;
     self->calls = NULL;
     self->group = NULL;
     self->scratch = NULL;
@@ -114,7 +115,8 @@ static int open_group(struct bbp_comm* self) {
     enum { ID, RESERVED, CANNOT, FIRST_VALUES };
     self->calls = provider();
     int* members = ring_ranks(self->comm, self->size);
-    int can = self->calls != NULL && members != NULL && members[self->rank] == self->calls->rank();
+    int can = !self->is_apart && self->calls != NULL && members != NULL &&
+              members[self->rank] == self->calls->rank();
     unsigned long long values[FIRST_VALUES] = {0};
     if (can && self->rank == 0) values[ID] = self->calls->new_id();
     values[RESERVED] = can ? self->calls->reserved_barriers() : 0;

@@ -31,7 +31,8 @@ struct bbp_comm {
     MPI_Comm comm;
     /* An allreduce by MPI_BOR of numbers, by the MPI's own algorithm. */
     int (*plain_or)(struct bbp_comm* self, unsigned long long* values, int count);
-    void* with; /* for plain_or */
+    void* with;   /* for plain_or */
+    int is_apart; /* the MPI's other threads call the provider without its lock: plain calls only */
 
     /* Since the first call */
     enum { BBP_FRESH, BBP_OPEN, BBP_NEVER } state;

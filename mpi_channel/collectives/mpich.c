@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The shim for MPICH: preloaded (mpirun-bbp-mpich does so), it has the collective calls under their own names, and what it does not do
- * itself goes to MPICH by MPI's profiling interface. What it knows of a communicator is an attribute of that.
+ * itself goes to MPICH by MPI's profiling interface. What it knows of a communicator is an attribute of that. With MPI_THREAD_MULTIPLE
+ * all of them go to MPICH.
  */
 #include "mpi_channel/collectives/calls.h"
 
@@ -11,6 +12,8 @@
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static int keyval = MPI_KEYVAL_INVALID;
 static int own = 0; /* rank in MPI_COMM_WORLD */
+static int has_threads =
+    0; /* MPICH keeps them apart by a lock of its own, which a shim does not have */
 
 static int forget(MPI_Comm comm, int key, void* attribute, void* extra) {
     (void)comm, (void)key, (void)extra;
@@ -20,6 +23,9 @@ static int forget(MPI_Comm comm, int key, void* attribute, void* extra) {
 }
 
 static void begin(void) {
+    int level = MPI_THREAD_SINGLE;
+    PMPI_Query_thread(&level);
+    has_threads = level == MPI_THREAD_MULTIPLE;
     PMPI_Comm_rank(MPI_COMM_WORLD, &own);
     PMPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, forget, &keyval, NULL);
 }
@@ -46,6 +52,7 @@ static struct bbp_comm* known(MPI_Comm comm) {
     if (its == NULL) return NULL;
     bbp_comm_begin(its, comm);
     its->plain_or = plain_or;
+    its->is_apart = has_threads;
     if (PMPI_Comm_set_attr(comm, keyval, its) == MPI_SUCCESS) return its;
     free(its);
     return NULL;

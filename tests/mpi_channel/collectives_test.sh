@@ -32,7 +32,7 @@ outlives() {
 
 collectives_on_every_link() {
     local ranks link call few many
-    "$@" -O1 -Wall -Wextra -Werror "$RMEM_SOURCE_DIR/tests/support/programs/mpi_collectives.c" -o "$work/collectives"
+    "$@" -O1 -Wall -Wextra -Werror -pthread "$RMEM_SOURCE_DIR/tests/support/programs/mpi_collectives.c" -o "$work/collectives"
     export RMEM_MPI_COLLECTIVES
     for RMEM_MPI_COLLECTIVES in all off; do
         export RMEM_LINK=direct
@@ -43,6 +43,7 @@ collectives_on_every_link() {
     done
 
     RMEM_MPI_COLLECTIVES=all
+    good_run 3 "3 ranks of four threads" "$work/collectives" threads 200
     few=$(multicasts_of 10)
     many=$(multicasts_of 60)
     ((many - few == 50 * 3)) || fail "150 more broadcasts are $((many - few)) more multicasts"

@@ -4,8 +4,10 @@
 // communicators against what each rank computes by itself. It ends with 0 if all came out as computed.
 //   mpi_collectives                 all of it
 //   mpi_collectives bcasts <n>      n broadcasts of 8 bytes by each rank, and what MPI itself does
+//   mpi_collectives threads <n>     n rounds in each of four threads, with a communicator of its own each
 //   mpi_collectives kill <call>     rank 1 kills itself; at the others this call must fail in the end
 #include <mpi.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -518,6 +520,41 @@ static void broadcast_often(int count) {
     }
 }
 
+struct thread {
+    pthread_t id;
+    MPI_Comm comm;
+    int number, rounds, faults;
+};
+
+static void* talk(void* argument) {
+    struct thread* its = argument;
+    for (int i = 0; i < its->rounds; ++i) {
+        int sum = 0, word = me == i % all ? i * 4 + its->number : -1, next = -1;
+        MPI_Bcast(&word, 1, MPI_INT, i % all, its->comm);
+        MPI_Allreduce(&me, &sum, 1, MPI_INT, MPI_SUM, its->comm);
+        MPI_Sendrecv(&word, 1, MPI_INT, (me + 1) % all, 1, &next, 1, MPI_INT, (me + all - 1) % all,
+                     1, its->comm, MPI_STATUS_IGNORE);
+        its->faults += word != i * 4 + its->number || sum != all * (all - 1) / 2 || next != word;
+        MPI_Barrier(its->comm);
+    }
+    return NULL;
+}
+
+static void talk_at_once(int rounds) {
+    enum { THREADS = 4 };
+    struct thread threads[THREADS];
+    for (int i = 0; i < THREADS; ++i) {
+        threads[i] = (struct thread){.number = i, .rounds = rounds};
+        MPI_Comm_dup(MPI_COMM_WORLD, &threads[i].comm);
+    }
+    for (int i = 0; i < THREADS; ++i) pthread_create(&threads[i].id, NULL, talk, &threads[i]);
+    for (int i = 0; i < THREADS; ++i) {
+        pthread_join(threads[i].id, NULL);
+        expect(threads[i].faults == 0, "in one of several threads", i);
+        MPI_Comm_free(&threads[i].comm);
+    }
+}
+
 /* 0 if the call has failed in the end, as it must. */
 static int outlive(const char* call) {
     int word = 0, sum = 0, *words = malloc(sizeof(int) * (size_t)all);
@@ -541,11 +578,16 @@ static int outlive(const char* call) {
 }
 
 int main(int argc, char** argv) {
-    MPI_Init(&argc, &argv);
+    const int is_threaded = argc > 2 && strcmp(argv[1], "threads") == 0;
+    int level = MPI_THREAD_SINGLE;
+    MPI_Init_thread(&argc, &argv, is_threaded ? MPI_THREAD_MULTIPLE : MPI_THREAD_SINGLE, &level);
+    expect(!is_threaded || level == MPI_THREAD_MULTIPLE, "calls in several threads", level);
     MPI_Comm_rank(MPI_COMM_WORLD, &me);
     MPI_Comm_size(MPI_COMM_WORLD, &all);
     if (argc > 2 && strcmp(argv[1], "kill") == 0) _Exit(outlive(argv[2]));
-    if (argc > 2) {
+    if (is_threaded) {
+        talk_at_once(atoi(argv[2]));
+    } else if (argc > 2) {
         broadcast_often(atoi(argv[2]));
     } else {
         check_errors(1);
