@@ -48,8 +48,10 @@ static void check_bytes(MPI_Comm comm) {
     unsigned char *one = malloc(MOST), *many = malloc((size_t)MOST * (size_t)size);
     for (int i = 0; i < SIZES; ++i) {
         for (int root = 0; root < size; ++root) {
-            if (rank == root) fill(one, sizes[i], root + i);
-            else memset(one, 0xa5, (size_t)sizes[i]);
+            if (rank == root)
+                fill(one, sizes[i], root + i);
+            else
+                memset(one, 0xa5, (size_t)sizes[i]);
             MPI_Bcast(one, (int)sizes[i], MPI_BYTE, root, comm);
             expect(holds(one, sizes[i], root + i), "broadcast of so many bytes", sizes[i]);
         }
@@ -104,42 +106,42 @@ static double expected_of(MPI_Op op, int rank, int size, int i) {
 enum { ELEMENTS = 600 };
 
 /* All operations of a type whose elements can be computed with, by reduce to each root and by allreduce, in place and not. */
-#define CHECK_TYPE(name, c_type, mpi_type, has_bits, most_ranks_of_product)                        \
-    static void name(MPI_Comm comm) {                                                              \
-        static const int counts[] = {1, 3, 70, ELEMENTS};                                          \
-        const MPI_Op ops[] = {MPI_SUM, MPI_MIN, MPI_MAX, MPI_PROD, MPI_LAND,                       \
-                              MPI_LOR, MPI_LXOR, MPI_BAND, MPI_BOR, MPI_BXOR};                     \
-        static c_type own[ELEMENTS], result[ELEMENTS];                                             \
-        int rank, size;                                                                            \
-        MPI_Comm_rank(comm, &rank);                                                                \
-        MPI_Comm_size(comm, &size);                                                                \
-        for (int o = 0; o < (has_bits ? 10 : 4); ++o) {                                            \
-            if (ops[o] == MPI_PROD && size > most_ranks_of_product) continue;                      \
-            for (int c = 0; c < 4; ++c) {                                                          \
-                const int count = counts[c], root = (o + c) % size;                                \
-                for (int way = 0; way < 4; ++way) {                                                \
-                    const int in_place = way % 2, to_all = way / 2;                                \
-                    for (int i = 0; i < count; ++i) {                                              \
-                        own[i] = (c_type)value_of(rank, i);                                        \
-                        result[i] = in_place ? own[i] : (c_type)0;                                 \
-                    }                                                                              \
-                    if (to_all)                                                                    \
-                        MPI_Allreduce(in_place ? MPI_IN_PLACE : own, result, count, mpi_type,      \
-                                      ops[o], comm);                                               \
-                    else if (in_place && rank == root)                                             \
-                        MPI_Reduce(MPI_IN_PLACE, result, count, mpi_type, ops[o], root, comm);     \
-                    else                                                                           \
-                        MPI_Reduce(own, rank == root ? result : NULL, count, mpi_type, ops[o],     \
-                                   root, comm);                                                    \
-                    if (!to_all && rank != root) continue;                                         \
-                    for (int i = 0; i < count; ++i)                                                \
-                        if (result[i] != (c_type)expected_of(ops[o], rank, size, i)) {                   \
-                            expect(0, #mpi_type ", operation", o * 1000 + count);                  \
-                            break;                                                                 \
-                        }                                                                          \
-                }                                                                                  \
-            }                                                                                      \
-        }                                                                                          \
+#define CHECK_TYPE(name, c_type, mpi_type, has_bits, most_ranks_of_product)                    \
+    static void name(MPI_Comm comm) {                                                          \
+        static const int counts[] = {1, 3, 70, ELEMENTS};                                      \
+        const MPI_Op ops[] = {MPI_SUM, MPI_MIN,  MPI_MAX,  MPI_PROD, MPI_LAND,                 \
+                              MPI_LOR, MPI_LXOR, MPI_BAND, MPI_BOR,  MPI_BXOR};                \
+        static c_type own[ELEMENTS], result[ELEMENTS];                                         \
+        int rank, size;                                                                        \
+        MPI_Comm_rank(comm, &rank);                                                            \
+        MPI_Comm_size(comm, &size);                                                            \
+        for (int o = 0; o < (has_bits ? 10 : 4); ++o) {                                        \
+            if (ops[o] == MPI_PROD && size > most_ranks_of_product) continue;                  \
+            for (int c = 0; c < 4; ++c) {                                                      \
+                const int count = counts[c], root = (o + c) % size;                            \
+                for (int way = 0; way < 4; ++way) {                                            \
+                    const int in_place = way % 2, to_all = way / 2;                            \
+                    for (int i = 0; i < count; ++i) {                                          \
+                        own[i] = (c_type)value_of(rank, i);                                    \
+                        result[i] = in_place ? own[i] : (c_type)0;                             \
+                    }                                                                          \
+                    if (to_all)                                                                \
+                        MPI_Allreduce(in_place ? MPI_IN_PLACE : own, result, count, mpi_type,  \
+                                      ops[o], comm);                                           \
+                    else if (in_place && rank == root)                                         \
+                        MPI_Reduce(MPI_IN_PLACE, result, count, mpi_type, ops[o], root, comm); \
+                    else                                                                       \
+                        MPI_Reduce(own, rank == root ? result : NULL, count, mpi_type, ops[o], \
+                                   root, comm);                                                \
+                    if (!to_all && rank != root) continue;                                     \
+                    for (int i = 0; i < count; ++i)                                            \
+                        if (result[i] != (c_type)expected_of(ops[o], rank, size, i)) {         \
+                            expect(0, #mpi_type ", operation", o * 1000 + count);              \
+                            break;                                                             \
+                        }                                                                      \
+                }                                                                              \
+            }                                                                                  \
+        }                                                                                      \
     }
 
 CHECK_TYPE(check_signed_char, signed char, MPI_SIGNED_CHAR, 1, 3)
@@ -210,8 +212,10 @@ static void check_order(MPI_Comm comm) {
         for (int i = 0; i < count; ++i) own[i] = (struct line){rank + 2 + i, rank * 7 + i + 1};
         /* MPI_2INT is a predefined type of the same layout. */
         const MPI_Datatype type = is_derived ? pair : MPI_2INT;
-        if (to_all) MPI_Allreduce(own, result, count, type, op, comm);
-        else MPI_Reduce(own, result, count, type, op, root, comm);
+        if (to_all)
+            MPI_Allreduce(own, result, count, type, op, comm);
+        else
+            MPI_Reduce(own, result, count, type, op, root, comm);
         if (!to_all && rank != root) continue;
         for (int i = 0; i < count; ++i) {
             struct line f = {2 + i, i + 1};
@@ -294,7 +298,8 @@ static void check_derived(MPI_Comm comm) {
         if (rank != root) memset(three, 0, sizeof three);
         MPI_Bcast(three, rank == root ? 1 : 3, rank == root ? permuted : MPI_INT, root, comm);
         if (rank != root)
-            expect(three[0] == 12 && three[1] == 11 && three[2] == 10, "a permuted struct", three[0]);
+            expect(three[0] == 12 && three[1] == 11 && three[2] == 10, "a permuted struct",
+                   three[0]);
 
         int absolute = rank == root ? 4711 : 0, one = 1;
         MPI_Aint address;
@@ -314,7 +319,8 @@ static void check_derived(MPI_Comm comm) {
     for (int i = 0; i < 50; ++i) dense[i] = rank * 1000 + i;
     MPI_Allgather(dense, 50, MPI_INT, spread, 50, wide, comm);
     for (int i = 0; i < 3 * 50 * size; ++i)
-        expect(spread[i] == (i % 3 ? -1 : i / 150 * 1000 + i / 3 % 50), "allgather to spread ints", i);
+        expect(spread[i] == (i % 3 ? -1 : i / 150 * 1000 + i / 3 % 50), "allgather to spread ints",
+               i);
     for (int r = 0; r < size; ++r)
         for (int i = 0; i < 50; ++i)
             if (r != rank) spread[(r * 50 + i) * 3] = 0;
@@ -415,8 +421,10 @@ static void check_communicators(void) {
     MPI_Comm open[8];
     for (int i = 0; i < 160; ++i) {
         if (i >= 8) MPI_Comm_free(&open[i % 8]);
-        if (i % 3) MPI_Comm_dup(MPI_COMM_WORLD, &open[i % 8]);
-        else MPI_Comm_split(MPI_COMM_WORLD, me % 2, -me, &open[i % 8]);
+        if (i % 3)
+            MPI_Comm_dup(MPI_COMM_WORLD, &open[i % 8]);
+        else
+            MPI_Comm_split(MPI_COMM_WORLD, me % 2, -me, &open[i % 8]);
         check_sum(open[i % 8], "of many communicators");
         check_sum(open[i / 2 % 8 <= i % 8 ? i / 2 % 8 : i % 8], "of many communicators, again");
     }
