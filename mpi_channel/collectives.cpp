@@ -46,8 +46,9 @@ std::uint32_t Collectives::new_id() noexcept {
 }
 
 bool Collectives::reserve_barrier(unsigned barrier) noexcept {
+    if (barrier >= kBarriers) return false;
     const std::uint64_t bit = std::uint64_t{1} << barrier;
-    if (barrier >= kBarriers || (reserved_barriers_ & bit) != 0) return false;
+    if ((reserved_barriers_ & bit) != 0) return false;
     reserved_barriers_ |= bit;
     return true;
 }
@@ -113,6 +114,7 @@ void Group::broadcast(std::span<std::byte> bytes, unsigned root) {
 }
 
 void Group::gather(Bytes own, std::byte* all, std::optional<unsigned> to) {
+    if (failed_ != BBP_OK) return;
     operation_ = Operation::gather;
     block_ = own;
     all_ = all;
@@ -142,8 +144,15 @@ int Group::go_on() {
     if (result == BBP_EAGAIN && is_gone()) result = BBP_EPEER;
     if (result == BBP_EAGAIN) return result;
     operation_ = Operation::none;
-    if (result != BBP_OK) failed_ = result;
+    if (result != BBP_OK) fail(result);
     return result;
+}
+
+/// The operation's buffers are the caller's again, so what still comes goes nowhere.
+void Group::fail(int result) {
+    failed_ = result;
+    awaited_ = 0;
+    for (Member& member : members_) member.is_awaited = false;
 }
 
 /// What is sent, or awaited, next of a broadcast.
@@ -227,7 +236,7 @@ int Group::take_kept() {
 /// Into its place, if this is what the current step awaits; else it is kept. False: its sender has been told of no room for it.
 bool Group::take(unsigned from, std::uint64_t number, Bytes bytes) {
     const auto i = index_of(from);
-    if (!i) return true;
+    if (!i || failed_ != BBP_OK) return true;
     Member& member = members_[*i];
     if (member.is_awaited && member.count == 0 && number == number_) {
         use(*i, bytes);

@@ -127,6 +127,7 @@ private:
     int go_on_with_gather();
     int send(std::span<const int> to, Bytes bytes);
     bool has_window(std::span<const int> to) const;
+    void fail(int result);
     void await(unsigned member);
     int take_kept();
     bool take(unsigned from, std::uint64_t number, Bytes bytes);

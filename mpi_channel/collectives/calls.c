@@ -197,25 +197,77 @@ static struct type type_of(MPI_Datatype type) {
     return result;
 }
 
+/* MPICH packs nothing from MPI_BOTTOM, which is a null pointer: so the same elements as seen from another place. */
+static int seen_from(const void* place, int count, MPI_Datatype type, MPI_Datatype* moved) {
+    const MPI_Aint shift = 0 - (MPI_Aint)place;
+    const int result = PMPI_Type_create_hindexed(1, &count, &shift, type, moved);
+    return result != MPI_SUCCESS ? result : PMPI_Type_commit(moved);
+}
+
 static int pack(struct bbp_comm* self, const void* from, int count, MPI_Datatype type, char* to,
                 size_t bytes) {
     int position = 0;
+    if (from == NULL) {
+        MPI_Datatype moved;
+        int result = seen_from(to, count, type, &moved);
+        if (result != MPI_SUCCESS) return result;
+        result = pack(self, to, 1, moved, to, bytes);
+        PMPI_Type_free(&moved);
+        return result;
+    }
     const int result = PMPI_Pack(from, count, type, to, (int)bytes, &position, self->comm);
-    return result != MPI_SUCCESS       ? result
-           : (size_t)position == bytes ? MPI_SUCCESS
-                                       : MPI_ERR_INTERN;
+    if (result != MPI_SUCCESS) return result;
+    return (size_t)position == bytes ? MPI_SUCCESS : MPI_ERR_INTERN;
 }
 
-static int unpack(struct bbp_comm* self, const char* from, size_t bytes, void* to, int count,
+static int unpack(struct bbp_comm* self, char* from, size_t bytes, void* to, int count,
                   MPI_Datatype type) {
     int position = 0;
+    if (to == NULL) {
+        MPI_Datatype moved;
+        int result = seen_from(from, count, type, &moved);
+        if (result != MPI_SUCCESS) return result;
+        result = unpack(self, from, bytes, from, 1, moved);
+        PMPI_Type_free(&moved);
+        return result;
+    }
     return PMPI_Unpack(from, (int)bytes, &position, to, count, type, self->comm);
 }
 
 /* Else it is the MPI's to say what is wrong. */
 static int is_sound(struct bbp_comm* self, int count, MPI_Datatype type, int root) {
     if (count < 0 || type == MPI_DATATYPE_NULL || root < 0) return 0;
-    return self->state != BBP_OPEN || root < self->size;
+    if (self->state == BBP_FRESH) PMPI_Comm_size(self->comm, &self->size);
+    return root < self->size;
+}
+
+enum { ARITHMETIC = 1, LOGICAL = 2, BITS = 4, PLACES = 8, OF_THE_PROGRAM = 16 };
+
+static unsigned kind_of(MPI_Op op) {
+    if (op == MPI_SUM || op == MPI_MIN || op == MPI_MAX || op == MPI_PROD) return ARITHMETIC;
+    if (op == MPI_LAND || op == MPI_LOR || op == MPI_LXOR) return LOGICAL;
+    if (op == MPI_BAND || op == MPI_BOR || op == MPI_BXOR) return BITS;
+    if (op == MPI_MINLOC || op == MPI_MAXLOC) return PLACES;
+    if (op == MPI_OP_NULL || op == MPI_REPLACE || op == MPI_NO_OP) return 0;
+    return OF_THE_PROGRAM;
+}
+
+static unsigned kinds_for(MPI_Datatype type) {
+    if (type == MPI_DOUBLE || type == MPI_FLOAT || type == MPI_LONG_DOUBLE) return ARITHMETIC;
+    if (type == MPI_INT || type == MPI_UNSIGNED || type == MPI_LONG || type == MPI_UNSIGNED_LONG ||
+        type == MPI_LONG_LONG || type == MPI_UNSIGNED_LONG_LONG || type == MPI_SHORT ||
+        type == MPI_UNSIGNED_SHORT || type == MPI_SIGNED_CHAR || type == MPI_UNSIGNED_CHAR ||
+        type == MPI_INT8_T || type == MPI_INT16_T || type == MPI_INT32_T || type == MPI_INT64_T ||
+        type == MPI_UINT8_T || type == MPI_UINT16_T || type == MPI_UINT32_T || type == MPI_UINT64_T)
+        return ARITHMETIC | LOGICAL | BITS;
+    if (type == MPI_BYTE) return BITS;
+    return type == MPI_2INT ? PLACES : 0;
+}
+
+/* Else it is the MPI's to compute it, or to say what is wrong: at all members, before anything was sent. */
+static int can_combine(MPI_Datatype type, MPI_Op op) {
+    const unsigned kind = kind_of(op);
+    return kind == OF_THE_PROGRAM || (kind & kinds_for(type)) != 0;
 }
 
 /* ---- Calls ----------------------------------------------------------------------------------- */
@@ -265,9 +317,10 @@ static int combine(struct bbp_comm* self, const char* all, size_t bytes, void* r
 }
 
 /* BBP_PLAIN, or 0 and the vector's bytes. */
-static int reducible(struct bbp_comm* self, unsigned use, int count, MPI_Datatype type, int root,
-                     size_t* bytes) {
+static int reducible(struct bbp_comm* self, unsigned use, int count, MPI_Datatype type, MPI_Op op,
+                     int root, size_t* bytes) {
     if (!is_used(use) || !is_sound(self, count, type, root)) return BBP_PLAIN;
+    if (!can_combine(type, op)) return BBP_PLAIN;
     const struct type its = type_of(type);
     *bytes = its.size * (size_t)count;
     if (!its.is_plain || *bytes == 0 || *bytes > REDUCE_MOST) return BBP_PLAIN;
@@ -280,7 +333,7 @@ static int reducible(struct bbp_comm* self, unsigned use, int count, MPI_Datatyp
 int bbp_reduce_call(struct bbp_comm* self, const void* send, void* receive, int count,
                     MPI_Datatype type, MPI_Op op, int root) {
     size_t bytes = 0;
-    int result = reducible(self, USE_REDUCE, count, type, root, &bytes);
+    int result = reducible(self, USE_REDUCE, count, type, op, root, &bytes);
     if (result != MPI_SUCCESS) return result;
     const int is_root = self->rank == root;
     char* const all = is_root ? scratch(self, bytes * (size_t)self->size) : NULL;
@@ -294,7 +347,7 @@ int bbp_reduce_call(struct bbp_comm* self, const void* send, void* receive, int 
 int bbp_allreduce_call(struct bbp_comm* self, const void* send, void* receive, int count,
                        MPI_Datatype type, MPI_Op op) {
     size_t bytes = 0;
-    int result = reducible(self, USE_ALLREDUCE, count, type, 0, &bytes);
+    int result = reducible(self, USE_ALLREDUCE, count, type, op, 0, &bytes);
     if (result != MPI_SUCCESS) return result;
     char* const all = scratch(self, bytes * (size_t)self->size);
     if (all == NULL) return MPI_ERR_NO_MEM;
@@ -309,6 +362,7 @@ int bbp_allgather_call(struct bbp_comm* self, const void* send, int send_count,
                        MPI_Datatype receive_type) {
     if (!is_used(USE_ALLGATHER) || !is_sound(self, receive_count, receive_type, 0))
         return BBP_PLAIN;
+    if (send != MPI_IN_PLACE && !is_sound(self, send_count, send_type, 0)) return BBP_PLAIN;
     const struct type to = type_of(receive_type);
     const size_t bytes = to.size * (size_t)receive_count;
     if (bytes == 0 || bytes > GATHER_MOST) return BBP_PLAIN;

@@ -11,7 +11,7 @@
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static int keyval = MPI_KEYVAL_INVALID;
-static MPI_Comm probed = MPI_COMM_NULL; /* nobody sends on it: to make MPICH's progress */
+static int own = 0; /* rank in MPI_COMM_WORLD */
 
 static int forget(MPI_Comm comm, int key, void* attribute, void* extra) {
     (void)comm, (void)key, (void)extra;
@@ -21,13 +21,14 @@ static int forget(MPI_Comm comm, int key, void* attribute, void* extra) {
 }
 
 static void begin(void) {
-    PMPI_Comm_dup(MPI_COMM_SELF, &probed);
+    PMPI_Comm_rank(MPI_COMM_WORLD, &own);
     PMPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, forget, &keyval, NULL);
 }
 
+/* What a probe finds stays. On MPI_COMM_SELF, or a copy of that, it would look at no network. */
 void bbp_mpi_progress(void) {
     int found = 0;
-    PMPI_Iprobe(MPI_ANY_SOURCE, 0, probed, &found, MPI_STATUS_IGNORE);
+    PMPI_Iprobe(own, 0, MPI_COMM_WORLD, &found, MPI_STATUS_IGNORE);
 }
 
 static int plain_or(struct bbp_comm* self, unsigned long long* values, int count) {
@@ -56,7 +57,7 @@ static int report(MPI_Comm comm, int result) {
     return result;
 }
 
-/* MPICH keeps its own threads apart, before it calls the provider; these calls are beside it. */
+/* MPICH keeps threads apart by a lock of its own, which these calls do not have: the provider is to use its own. */
 int MPI_Init_thread(int* argc, char*** argv, int required, int* provided) {
     if (required == MPI_THREAD_MULTIPLE) setenv("RMEM_MPI_LOCK", "1", 1);
     return PMPI_Init_thread(argc, argv, required, provided);

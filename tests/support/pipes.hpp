@@ -45,7 +45,7 @@ private:
     Pipes* pipes_;
     unsigned rank_;
     std::vector<std::byte> in_;
-    bool waits_ = false;  ///< in a barrier
+    std::map<unsigned, bool> waits_;  ///< in a barrier
     mpi_channel::TransportCounters counters_;
 };
 
@@ -106,15 +106,15 @@ inline int Pipe::barrier(std::span<const int> members, unsigned id) {
     auto& counts = pipes_->arrivals_[id];
     counts.resize(ranks());
     auto& mine = pipes_->arrivals_[id][rank_];
-    if (!waits_) ++mine;
-    waits_ = true;
+    if (!waits_[id]) ++mine;
+    waits_[id] = true;
     for (const int m : members) {
         const auto member = static_cast<unsigned>(m);
         if (counts[member] >= mine) continue;
         if (pipes_->dead_[member]) return BBP_EPEER;
         return BBP_EAGAIN;
     }
-    waits_ = false;
+    waits_[id] = false;
     return BBP_OK;
 }
 

@@ -1,0 +1,64 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# ctest: full serial
+#
+# MPI's collective calls by multicast, and by the MPI's own algorithms: the results are the same, on every link; a broadcast is one
+# multicast, and none where they are off; a rank that is killed ends the others' calls with an error. With Open MPI, and with the
+# MPICH of mpi_channel/mpich/build.
+# shellcheck source=tests/support/mpi.sh
+source "$RMEM_SOURCE_DIR/tests/support/mpi.sh"
+
+# Of all ranks, as they have told at their end.
+multicasts() {
+    awk '{ for (i = 2; i <= NF; ++i) if ($i ~ /^multicasts;?$/) sum += $(i - 1) } END { print sum + 0 }' "$output"
+}
+
+# multicasts_of <broadcasts of each rank>: how many multicasts a run of three ranks posts
+multicasts_of() {
+    good_run 3 "$1 broadcasts of each rank" "$work/collectives" bcasts "$1" >&2
+    multicasts
+}
+
+# The launcher may end the others as soon as it hears of the death; else their calls fail, both.
+outlives() {
+    local call=$1 status=0
+    echo "--- a rank is killed: $call"
+    run 3 "$work/collectives" kill "$call" || status=$?
+    ((status != 124)) || fail "$call waits for a dead rank"
+    ((status != 0)) || [[ $(grep -c "^rank [02]: $call has failed" "$output") == 2 ]] || fail "$call ends well without one of its ranks"
+    left_nothing "$call"
+}
+
+collectives_on_every_link() {
+    local ranks link call few many
+    "$@" -O1 -Wall -Wextra -Werror -pthread "$RMEM_SOURCE_DIR/tests/support/programs/mpi_collectives.c" -o "$work/collectives"
+    export RMEM_MPI_COLLECTIVES
+    for RMEM_MPI_COLLECTIVES in all off; do
+        export RMEM_LINK=direct
+        for ranks in 2 3 4 8; do good_run $ranks "$ranks ranks, $RMEM_MPI_COLLECTIVES" "$work/collectives"; done
+        for link in ring udp; do
+            RMEM_LINK=$link good_run 3 "3 ranks on $link, $RMEM_MPI_COLLECTIVES" "$work/collectives"
+        done
+    done
+
+    RMEM_MPI_COLLECTIVES=all
+    good_run 3 "3 ranks of four threads" "$work/collectives" threads 200
+    few=$(multicasts_of 10)
+    many=$(multicasts_of 60)
+    ((many - few == 50 * 3)) || fail "150 more broadcasts are $((many - few)) more multicasts"
+    RMEM_MPI_COLLECTIVES=off
+    many=$(multicasts_of 60)
+    ((many == 0)) || fail "there are $many multicasts though they are off"
+
+    RMEM_MPI_COLLECTIVES=all
+    for call in barrier bcast allreduce allgather; do outlives "$call"; done
+}
+
+need_open_mpi
+launcher=("$RMEM_SOURCE_DIR/mpi_channel/mpirun-bbp-openmpi" --oversubscribe)
+collectives_on_every_link mpicc.openmpi
+
+need_mpich
+[[ -e $RMEM_PROVIDER_PATH/libbbp-mpich-coll.so ]] || skip "Open MPI's have run, but MPICH's were built without its headers"
+launcher=("$RMEM_SOURCE_DIR/mpi_channel/mpirun-bbp-mpich")
+collectives_on_every_link mpicc.mpich -Wno-stringop-overflow
