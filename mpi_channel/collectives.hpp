@@ -17,7 +17,7 @@
 /// Operations: one at a time per group, all members the same ones in the same order, begun by a call and then tried by go_on()
 /// until it says something else than BBP_EAGAIN. No call waits; what comes is noticed by the device's progress(). Buffers are the
 /// operation's until it is over.
-///   broadcast   one multicast per kPiece bytes
+///   broadcast   one multicast per block_most() bytes
 ///   gather      each member's block to one member, or by a multicast to all of them; at most block_most() bytes
 ///   barrier     the billboard's (an arrival word per member), if the group was opened with one; else a gather of nothing
 ///

@@ -2,10 +2,8 @@
 //
 // The channel interface, and the MPI device over it, on every kind of ring.
 #include "mpi_channel/channel.hpp"
-#include "mpi_channel/device.hpp"
 
-#include "billboard/endpoint.hpp"
-#include "tests/support/conformance.hpp"
+#include "tests/support/messenger.hpp"
 
 #include <algorithm>
 
@@ -13,18 +11,6 @@ namespace rmem::test {
 namespace {
 
 using mpi_channel::Channel;
-using mpi_channel::Completion;
-using mpi_channel::Device;
-using mpi_channel::kAnySource;
-using mpi_channel::Status;
-
-std::vector<std::byte> bytes_of(std::size_t size, std::size_t seed) {
-    std::vector<std::byte> bytes(size);
-    for (std::size_t i = 0; i < size; ++i) {
-        bytes[i] = static_cast<std::byte>(seed * 131 + i * 7 + (i >> 8));
-    }
-    return bytes;
-}
 
 /// A rank's channel, and calls that wait.
 class Station {
@@ -212,89 +198,16 @@ TEST_P(ChannelOn, messages_of_the_program_are_not_touched) {
 
 // ---- The device
 
-/// A device, and how many requests are still under way.
-class Messenger final : public mpi_channel::Completions {
-public:
-    Messenger() : channel_(*billboard::Endpoint::of_bbp_init()), device(channel_, *this) {}
-
-    void completed(const Completion& completion) override {
-        check(completion.status == Status::ok, "the status of a request");
-        --open_;
-    }
-    void send(unsigned to, std::vector<std::byte>& bytes) {
-        ++open_;
-        mpi_channel::SendOrder order;
-        order.to = to;
-        order.parts = {{bytes.data(), bytes.size()}};
-        device.send(order);
-    }
-    void receive(mpi_channel::Source from, std::vector<std::byte>& bytes) {
-        ++open_;
-        mpi_channel::ReceiveOrder order;
-        order.from = from;
-        order.parts = {{bytes.data(), bytes.size()}};
-        device.receive(order);
-    }
-    void finish() {
-        await(
-            [&] {
-                device.progress();
-                return open_ == 0 && !device.has_backlog();
-            },
-            "the end of all requests");
-    }
-
-private:
-    Channel channel_;
-    int open_ = 0;
-
-public:
-    Device<Channel> device;
-};
-
 TEST_P(ChannelOn, messages_of_all_sizes_cross_between_all_ranks) {
-    run(3, [](Rank& me) {
-        Messenger messenger;
-        const auto rank = static_cast<unsigned>(me.rank);
-        for (const std::size_t size :
-             std::initializer_list<std::size_t>{0, 8, 900, 1004, 1005, 40'000, 65'536, 150'000}) {
-            std::vector<std::vector<std::byte>> out, in;
-            for (unsigned other = 0; other < 3; ++other) {
-                out.push_back(bytes_of(size, rank * 3 + other));
-                in.emplace_back(size);
-            }
-            // In one half receives come first, in the other sends.
-            for (const bool sends : {size % 16 == 0, size % 16 != 0}) {
-                for (unsigned other = 0; other < 3; ++other) {
-                    if (sends)
-                        messenger.send(other, out[other]);
-                    else
-                        messenger.receive(other, in[other]);
-                }
-            }
-            messenger.finish();
-            for (unsigned other = 0; other < 3; ++other) {
-                check(in[other] == bytes_of(size, other * 3 + rank), "a message's bytes");
-            }
-        }
-        check_ok(bbp_barrier());
-        messenger.finish();
-    });
+    run(3, [](Rank& me) { messages_cross<Channel>(me); });
 }
 
 TEST_P(ChannelOn, many_messages_to_a_rank_that_does_not_receive_leave_room_for_its_own) {
-    run(2, [](Rank& me) {
-        Messenger messenger;
-        const int count = thrifty(400);
-        std::vector<std::byte> out = bytes_of(10'000, 1), in(10'000);
-        const auto other = static_cast<unsigned>(1 - me.rank);
-        for (int i = 0; i < count; ++i) messenger.send(other, out);
-        for (int i = 0; i < count; ++i) messenger.receive(kAnySource, in);
-        messenger.finish();
-        check(in == out, "the last message's bytes");
-        check_ok(bbp_barrier());
-        messenger.finish();
-    });
+    run(2, [](Rank& me) { many_messages_wait<Channel>(me, thrifty(400)); });
+}
+
+TEST_P(ChannelOn, groups_of_ranks_do_what_they_do_together) {
+    run(3, [](Rank&) { groups_work<Channel>(thrifty(50)); });
 }
 
 }  // namespace
