@@ -25,6 +25,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <optional>
 #include <span>
 
@@ -72,5 +73,22 @@ std::size_t write(const Packet& packet, std::byte* to) noexcept;
 
 /// Nothing if it is none. What follows the header of a SHORT, GROUP, BUNDLE or REMOTE are the last `size` bytes.
 std::optional<Packet> read(std::span<const std::byte> bytes) noexcept;
+
+/// What comes before each packet of a BUNDLE: its length.
+using BundledLength = std::uint32_t;
+
+/// Calls `use` with each packet of what follows a BUNDLE's header, until that answers false. False: or a length is none.
+template <class Use>
+bool for_each_bundled(std::span<const std::byte> bytes, Use&& use) {
+    while (!bytes.empty()) {
+        BundledLength length = 0;
+        if (bytes.size() < sizeof length) return false;
+        std::memcpy(&length, bytes.data(), sizeof length);
+        bytes = bytes.subspan(sizeof length);
+        if (length > bytes.size() || !use(bytes.first(length))) return false;
+        bytes = bytes.subspan(length);
+    }
+    return true;
+}
 
 }  // namespace mpi_channel

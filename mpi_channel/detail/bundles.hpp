@@ -12,9 +12,6 @@
 
 namespace mpi_channel {
 
-/// What comes before each packet of a bundle: its length.
-using BundledLength = std::uint32_t;
-
 /// Of one that is next to leave and no part of bulk: how long it is with its message; 0: it is none for a bundle.
 template <class T>
 std::size_t Device<T>::bundled_bytes(unsigned to, Leaving& leaving) {
@@ -68,22 +65,17 @@ void Device<T>::end_bundled(Leaving& leaving) {
     }
 }
 
+/// What announces bulk is the last: the rest of the bundle would be taken for that.
 template <class T>
 bool Device<T>::on_bundle(unsigned from, Bytes bytes) {
-    while (!bytes.empty() && !others_[from].broken) {
-        BundledLength length = 0;
-        if (bytes.size() < sizeof length) return false;
-        std::memcpy(&length, bytes.data(), sizeof length);
-        bytes = bytes.subspan(sizeof length);
-        if (length > bytes.size()) return false;
-        const auto packet = read(bytes.first(length));
-        if (!packet || packet->header.type == PacketType::bundle) return false;
-        on_packet(from, bytes.first(length));
-        bytes = bytes.subspan(length);
-        // What announces bulk would be followed by the rest of the bundle.
-        if (others_[from].bulk_left != 0 && !others_[from].broken) return bytes.empty();
-    }
-    return true;
+    const Other& other = others_[from];
+    return for_each_bundled(bytes, [&](Bytes packet) {
+        if (other.broken) return true;
+        const auto what = read(packet);
+        if (!what || what->header.type == PacketType::bundle || other.bulk_left != 0) return false;
+        on_packet(from, packet);
+        return true;
+    });
 }
 
 }  // namespace mpi_channel

@@ -132,6 +132,7 @@ void Model::arrives(unsigned at, unsigned from, const mpi_channel::Packet& packe
     const PacketType type = packet.header.type;
     if (has_lost(at, from)) return complain(at, "a packet came of a rank that it has given up");
     if (type == PacketType::flow) findings_.saw(Sight::flow_packet);
+    if (type == PacketType::bundle) findings_.saw(Sight::bundle);
     bulk_.at(at).at(from) = {};
     if (type > PacketType::request_send) return;  // of no message
     auto& to_come = to_come_.at(from).at(at);

@@ -8,11 +8,13 @@ namespace simulator::mpi {
 namespace {
 
 constexpr std::array<const char*, kSights> kNames = {
-    "short messages",     "eager messages",       "rendezvous",           "out of credit",
-    "flow packets",       "sends that waited",    "unexpected messages",  "receives of any source",
-    "messages to itself", "messages cut",         "receives of several",  "cancelled receives",
-    "cancelled too late", "peeks that found",     "claimed and received", "claimed and discarded",
-    "sends to the dead",  "receives of the dead", "drained from the dead"};
+    "short messages",       "eager messages",        "rendezvous",
+    "out of credit",        "flow packets",          "bundles",
+    "sends that waited",    "unexpected messages",   "receives of any source",
+    "messages to itself",   "messages cut",          "receives of several",
+    "cancelled receives",   "cancelled too late",    "peeks that found",
+    "claimed and received", "claimed and discarded", "sends to the dead",
+    "receives of the dead", "drained from the dead"};
 
 }  // namespace
 

@@ -4,12 +4,16 @@
 /// intact until released, in any order of release; what is released is free again. (billboard/bbp.h:
 /// No copies; views of the dead's messages: peers_test.cpp.)
 
+#include "billboard/endpoint.hpp"
 #include "tests/support/conformance.hpp"
 
 #include <algorithm>
+#include <array>
 
 namespace rmem::test {
 namespace {
+
+using billboard::kInlineBytes;
 
 class InPlace : public Conformance {};
 RMEM_ON_ALL_RINGS(InPlace);
@@ -515,6 +519,78 @@ TEST_P(InPlace, views_with_a_deadline_time_out_and_lose_nothing) {
         check_equal(size, 300, "size");
         check_bytes(data, size, 1);
         check_ok(bbp_release(data));
+    });
+}
+
+/// By Endpoint::take. Its source.
+int take(std::span<const std::byte>& message, std::array<std::byte, kInlineBytes>& room) {
+    const void* data = nullptr;
+    std::size_t size = 0;
+    const int source =
+        billboard::Endpoint::of_bbp_init()->take(room.data(), &data, &size, billboard::Class::user);
+    if (source >= 0) message = {static_cast<const std::byte*>(data), size};
+    return source;
+}
+
+TEST_P(InPlace, who_takes_all_that_comes_gets_it_in_each_senders_order_short_and_long) {
+    run(3, [](Rank& me) {
+        const int rounds = thrifty(20);
+        if (me.rank != 0) {
+            for (int i = 0; i < rounds; ++i) {
+                for (const std::size_t size : kSizes)
+                    send(0, size, size + 10000 * static_cast<std::uint64_t>(me.rank));
+            }
+            return;
+        }
+        std::array<std::byte, kInlineBytes> room{};
+        std::size_t next[3] = {};
+        for (std::size_t left = 2 * kSizes.size() * static_cast<std::size_t>(rounds); left > 0;
+             --left) {
+            std::span<const std::byte> message;
+            int source = BBP_EAGAIN;
+            await(
+                [&] {
+                    source = take(message, room);
+                    return source != BBP_EAGAIN;
+                },
+                "a message");
+            check(source == 1 || source == 2, "a sender");
+            const std::size_t size = kSizes[next[source]++ % kSizes.size()];
+            check_equal(message.size(), size, "size taken");
+            check_bytes(message.data(), size, size + 10000 * static_cast<std::uint64_t>(source));
+            // What lies in no buffer was copied, and needs no release.
+            if (message.data() != room.data())
+                check_code(billboard::Endpoint::of_bbp_init()->release(message.data()), BBP_OK);
+        }
+        std::span<const std::byte> none;
+        check_code(take(none, room), BBP_EAGAIN);
+    });
+}
+
+TEST_P(InPlace, who_takes_one_class_leaves_the_others) {
+    run(2, [](Rank& me) {
+        auto& endpoint = *billboard::Endpoint::of_bbp_init();
+        const std::uint64_t word = 7;
+        if (me.rank == 1) {
+            await(
+                [&] {
+                    return endpoint.send(0, &word, sizeof word, billboard::Deadline::now(),
+                                         billboard::Class::mpi) == BBP_OK;
+                },
+                "room");
+            send(0, 8, 5);
+            return;
+        }
+        std::array<std::byte, kInlineBytes> room{};
+        std::span<const std::byte> message;
+        await([&] { return take(message, room) == 1; }, "the user's message");
+        check_bytes(message.data(), 8, 5);
+        std::uint64_t come = 0;
+        std::size_t size = 0;
+        check_code(endpoint.recv(1, &come, sizeof come, &size, billboard::Deadline::now(),
+                                 billboard::Class::mpi),
+                   1);
+        check_equal(come, word, "the other class's word");
     });
 }
 
