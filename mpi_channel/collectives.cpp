@@ -141,7 +141,8 @@ int Group::go_on() {
         case Operation::gather: result = go_on_with_gather(); break;
         case Operation::barrier: result = device_.barrier(sorted_, *barrier_); break;
     }
-    if (result == BBP_EAGAIN && is_gone()) result = BBP_EPEER;
+    if (result == BBP_EAGAIN && operation_ != Operation::barrier && is_hopeless())
+        result = BBP_EPEER;
     if (result == BBP_EAGAIN) return result;
     operation_ = Operation::none;
     if (result != BBP_OK) fail(result);
@@ -265,9 +266,15 @@ bool Group::use(unsigned i, Bytes bytes) {
     return !is_wrong_;
 }
 
-bool Group::is_gone() const {
-    return std::any_of(members_.begin(), members_.end(),
-                       [&](const Member& member) { return device_.is_gone(member.rank); });
+/// Whether somebody has gone whom the operation still needs: who has done his part may leave, and does at a program's end.
+bool Group::is_hopeless() const {
+    const bool sends = operation_ == Operation::broadcast ? root_ == own_ : !is_sent_;
+    for (unsigned i = 0; i < members_.size(); ++i) {
+        const bool is_receiver = sends && (operation_ == Operation::broadcast || !to_ || *to_ == i);
+        if ((members_[i].is_awaited || is_receiver) && device_.is_gone(members_[i].rank))
+            return true;
+    }
+    return false;
 }
 
 std::optional<unsigned> Group::index_of(unsigned rank) const noexcept {

@@ -21,7 +21,7 @@
 ///   gather      each member's block to one member, or by a multicast to all of them; at most block_most() bytes
 ///   barrier     the billboard's (an arrival word per member), if the group was opened with one; else a gather of nothing
 ///
-/// Errors: BBP_EPEER: a member has died or left; the group cannot be used any more. BBP_ECORRUPT: a member has another size in mind.
+/// Errors: BBP_EPEER: a member that the operation still needed has died or left; the group cannot be used any more. BBP_ECORRUPT: a member has another size in mind.
 /// Memory: of each other member kWindow messages at most.
 /// Trust: what other ranks send is checked against the group; a rank that exceeds its window is given up by the device.
 /// Thread safety: one thread at a time, together with the device's calls.
@@ -132,7 +132,7 @@ private:
     int take_kept();
     bool take(unsigned from, std::uint64_t number, Bytes bytes);
     bool use(unsigned member, Bytes bytes);
-    bool is_gone() const;
+    bool is_hopeless() const;
     void on_flow(unsigned from, std::uint64_t taken);
     std::optional<unsigned> index_of(unsigned rank) const noexcept;
     Bytes piece() const noexcept;

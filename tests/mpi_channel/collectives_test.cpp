@@ -528,6 +528,23 @@ TEST(Collectives, what_a_member_had_sent_before_its_death_still_counts) {
     EXPECT_EQ(buffers[2], bytes_of(200, 1));
 }
 
+TEST(Collectives, who_has_done_its_part_may_leave_before_the_others_have) {
+    GroupRanks ranks(3);
+    const auto group = ranks.open(1, {0, 1, 2});
+    const auto own = bytes_of(10, 1);
+    auto received = untouched(30);
+    group[0]->gather(own, received.data(), 0);
+    group[1]->gather(own, nullptr, 0);
+    ASSERT_EQ(group[1]->go_on(), BBP_OK);
+    ranks.kill(1);
+    ranks.ranks.run();
+    ASSERT_EQ(group[0]->go_on(), BBP_EAGAIN);  // of member 2
+    group[2]->gather(own, nullptr, 0);
+    EXPECT_EQ(ranks.finish(std::vector<Group*>{group[0].get(), group[2].get()}),
+              everywhere(2, BBP_OK));
+    EXPECT_NE(received, untouched(30));
+}
+
 TEST(Collectives, what_comes_after_an_operation_has_failed_is_not_written_to_its_buffers) {
     for (const bool begins_again : {false, true}) {
         GroupRanks ranks(3);
