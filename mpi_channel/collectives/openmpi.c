@@ -145,7 +145,7 @@ const mca_coll_base_component_2_0_0_t mca_coll_bbp_component = {
             MCA_BASE_MAKE_VERSION(component, 0, 1, 0),
             .mca_open_component = open_component,
         },
-    .collm_data = {MCA_BASE_METADATA_PARAM_NONE},
+    .collm_data = {.param_field = MCA_BASE_METADATA_PARAM_NONE, .reserved = {0}},
     .collm_init_query = init_query,
     .collm_comm_query = comm_query,
 };
