@@ -191,17 +191,37 @@ def relaxed_atomics_say_why_that_is_enough():
 # ---- Files --------------------------------------------------------------------------------------
 
 
+def mpi_include_folders():
+    """None where no MPI is installed: what includes mpi.h is not built there."""
+    try:
+        result = subprocess.run(
+            ["pkg-config", "--cflags-only-I", "ompi-c"], capture_output=True, text=True, check=False
+        )
+    except FileNotFoundError:
+        return []
+    return [word[2:] for word in result.stdout.split()] if result.returncode == 0 else []
+
+
 def headers_compile_alone():
     """A header includes what it needs; a .h does as C and as C++."""
     cpp = [os.environ.get("CXX", "c++"), "-std=c++20", "-x", "c++"]
     c = [os.environ.get("CC", "cc"), "-std=c11", "-x", "c"]
     options = ["-fsyntax-only", "-Wall", "-Wextra", "-Wpedantic", "-Werror", f"-I{ROOT}"]
 
+    mpi = ["-isystem" + folder for folder in mpi_include_folders()]
+
     def compile_alone(command, header):
+        needs_mpi = "#include <mpi.h>" in text(header)
+        if needs_mpi and not mpi:
+            return header, ""
         # Through an including file, because `#pragma once` in a main file is a warning.
         source = f'#include "{short(header)}"\n'
         result = subprocess.run(
-            [*command, *options, "-"], input=source, capture_output=True, text=True, check=False
+            [*command, *options, *(mpi if needs_mpi else []), "-"],
+            input=source,
+            capture_output=True,
+            text=True,
+            check=False,
         )
         return header, result.stderr if result.returncode else ""
 

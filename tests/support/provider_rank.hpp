@@ -28,6 +28,10 @@
 #include <string>
 #include <vector>
 
+#ifndef BBP_PROVIDER_PATH  // tests/CMakeLists.txt gives the folder of this build's libbbp-fi.so
+#define BBP_PROVIDER_PATH "."
+#endif
+
 namespace rmem::test {
 
 inline void check_call(std::int64_t found, std::string_view what, std::int64_t expected = 0,
