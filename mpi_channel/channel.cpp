@@ -42,7 +42,7 @@ int Channel::mcast_control(Bytes header, Bytes message, std::span<const int> to)
 
 Channel::Bytes Channel::joined(Bytes header, Bytes message) {
     if (message.empty()) return header;
-    assert(header.size() + message.size() <= out_.size());
+    assert(header.size() <= rmem::kShortBytes && header.size() + message.size() <= out_.size());
     rmem::copy_short(out_.data(), header.data(), header.size());
     rmem::copy_bytes(out_.data() + header.size(), message.data(), message.size());
     return Bytes(out_).first(header.size() + message.size());

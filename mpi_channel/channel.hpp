@@ -44,6 +44,7 @@ public:
 
     // ---- Packets
     int send_control(Bytes packet, unsigned to) { return send_control_block(packet, {}, to); }
+    /// A header of at most rmem::kShortBytes, if there is a message behind it.
     int send_control_block(Bytes header, Bytes message, unsigned to);
     int mcast_control(Bytes header, Bytes message, std::span<const int> to);
     /// It stays the caller's until the next call; BBP_EAGAIN: there is none; BBP_ESIZE: what `*from` has sent is longer than

@@ -75,18 +75,21 @@ int begin(bbp_group* group, Begin&& begin_it) noexcept {
     }));
 }
 
-int try_once(bbp_group* group) noexcept {
-    return with(group, [](EndpointObject& endpoint, Group& its) {
+int try_once(bbp_group* group, bool& is_crowded) noexcept {
+    return with(group, [&](EndpointObject& endpoint, Group& its) {
         endpoint.progress();
-        return its.go_on();
+        const int result = its.go_on();
+        if (result == BBP_EAGAIN) is_crowded = endpoint.is_crowded();
+        return result;
     });
 }
 
 int go_on(bbp_group* group) {
     for (unsigned tries = 1; tries <= kTries; ++tries) {
-        if (const int result = try_once(group); result != BBP_EAGAIN) return result;
+        bool is_crowded = false;
+        if (const int result = try_once(group, is_crowded); result != BBP_EAGAIN) return result;
         // Where ranks share a processor those that are awaited may need this one's.
-        if (group->endpoint->is_crowded()) ::sched_yield();
+        if (is_crowded) ::sched_yield();
     }
     return BBP_COLLECTIVES_AGAIN;
 }
