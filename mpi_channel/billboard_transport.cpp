@@ -24,9 +24,6 @@ Packet join(std::span<const std::byte> header, std::span<const std::byte> messag
 
 }  // namespace
 
-BillboardTransport::BillboardTransport(billboard::Endpoint& endpoint)
-    : endpoint_(endpoint), bulk_(endpoint), packet_most_(packet_most_in(endpoint)) {}
-
 int BillboardTransport::send_control_block(Bytes header, Bytes message, unsigned to) {
     const std::size_t size = header.size() + message.size();
     const int dest = static_cast<int>(to);
@@ -68,42 +65,16 @@ int BillboardTransport::post(Bytes header, Bytes message, std::span<const int> t
 
 int BillboardTransport::recv_any_control(Bytes* packet, unsigned* from) {
     release();
-    if (const auto unread = bulk_.unread()) [[unlikely]] {
-        *from = *unread;
-        return kBulk;
-    }
-    const void* data = nullptr;
-    std::size_t size = 0;
-    const int source = endpoint_.take(short_.data(), &data, &size, Class::mpi);
-    if (source < 0) return source;
-    *from = static_cast<unsigned>(source);
-    const Bytes come{static_cast<const std::byte*>(data), size};
-    const void* const view = data == short_.data() ? nullptr : data;
-    if (bulk_.is_due(*from)) {
-        bulk_.put(*from, come, view);
-        return kBulk;
-    }
-    ++counters_.packets_received;
+    const void* view = nullptr;
+    const int result = take(packet, from, &view);
+    if (result != BBP_OK) return result;
     view_ = view;
-    *packet = come;
-    return size <= packet_most_ ? BBP_OK : BBP_ESIZE;
+    return packet->size() <= packet_most() ? BBP_OK : BBP_ESIZE;
 }
 
 void BillboardTransport::release() {
     if (view_ != nullptr) endpoint_.release(view_);
     view_ = nullptr;
-}
-
-int BillboardTransport::ask_for(unsigned from) {
-    const int result = endpoint_.probe(static_cast<int>(from), nullptr, Class::mpi);
-    return result >= 0 ? BBP_OK : result;
-}
-
-TransportCounters BillboardTransport::counters() const noexcept {
-    TransportCounters counters = counters_;
-    counters.bulk_sent = bulk_.pieces_sent();
-    counters.bulk_received = bulk_.pieces_received();
-    return counters;
 }
 
 }  // namespace mpi_channel

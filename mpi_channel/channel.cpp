@@ -17,10 +17,7 @@ using billboard::Deadline;
 }  // namespace
 
 Channel::Channel(billboard::Endpoint& endpoint)
-    : endpoint_(endpoint),
-      bulk_(endpoint),
-      in_(packet_most_in(endpoint)),
-      out_(packet_most_in(endpoint)) {}
+    : EndpointTransport(endpoint), in_(packet_most()), out_(packet_most()) {}
 
 // ---- Packets
 
@@ -49,46 +46,20 @@ Channel::Bytes Channel::joined(Bytes header, Bytes message) {
 }
 
 int Channel::recv_any_control(Bytes* packet, unsigned* from) {
-    if (const auto unread = bulk_.unread()) [[unlikely]] {
-        *from = *unread;
-        return kBulk;
+    const void* view = nullptr;
+    const int result = take(packet, from, &view);
+    if (result != BBP_OK || view == nullptr) return result;
+    const bool fits = packet->size() <= in_.size();
+    if (fits) {
+        std::memcpy(in_.data(), view, packet->size());
+        *packet = Bytes(in_).first(packet->size());
     }
-    const void* data = nullptr;
-    std::size_t size = 0;
-    const int source = endpoint_.take(short_in_.data(), &data, &size, Class::mpi);
-    if (source < 0) return source;
-    *from = static_cast<unsigned>(source);
-    const Bytes come{static_cast<const std::byte*>(data), size};
-    const bool is_short = data == short_in_.data();
-    if (bulk_.is_due(*from)) {
-        bulk_.put(*from, come, is_short ? nullptr : data);
-        return kBulk;
-    }
-    *packet = come;
-    ++counters_.packets_received;
-    if (is_short) return BBP_OK;
-    if (size <= in_.size()) {
-        std::memcpy(in_.data(), data, size);
-        *packet = Bytes(in_).first(size);
-    }
-    endpoint_.release(data);
-    return size <= in_.size() ? BBP_OK : BBP_ESIZE;
+    endpoint_.release(view);
+    return fits ? BBP_OK : BBP_ESIZE;
 }
 
 bool Channel::control_msg_avail() {
     return endpoint_.available(BBP_ANY, Class::mpi) == 1;
-}
-
-int Channel::ask_for(unsigned from) {
-    const int result = endpoint_.probe(static_cast<int>(from), nullptr, Class::mpi);
-    return result >= 0 ? BBP_OK : result;
-}
-
-TransportCounters Channel::counters() const noexcept {
-    TransportCounters counters = counters_;
-    counters.bulk_sent = bulk_.pieces_sent();
-    counters.bulk_received = bulk_.pieces_received();
-    return counters;
 }
 
 }  // namespace mpi_channel

@@ -20,10 +20,8 @@
 /// Errors: the billboard's codes; BBP_EPEER with `*from`'s or the receiver's death.
 /// Progress, thread safety: billboard/endpoint.hpp. The endpoint outlives the channel.
 
-#include "mpi_channel/bulk.hpp"
-#include "mpi_channel/transport.hpp"
+#include "mpi_channel/endpoint_transport.hpp"
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -31,18 +29,10 @@
 
 namespace mpi_channel {
 
-class Channel {
+class Channel : public EndpointTransport {
 public:
-    using Bytes = std::span<const std::byte>;
-
     explicit Channel(billboard::Endpoint& endpoint);
 
-    unsigned rank() const noexcept { return endpoint_.rank(); }
-    unsigned ranks() const noexcept { return endpoint_.ranks(); }
-    /// The longest packet, header and message together.
-    std::size_t packet_most() const noexcept { return in_.size(); }
-
-    // ---- Packets
     int send_control(Bytes packet, unsigned to) { return send_control_block(packet, {}, to); }
     /// A header of at most rmem::kShortBytes, if there is a message behind it.
     int send_control_block(Bytes header, Bytes message, unsigned to);
@@ -51,34 +41,12 @@ public:
     /// packets are, and gone.
     int recv_any_control(Bytes* packet, unsigned* from);
     bool control_msg_avail();
-    /// What a rank's next call would meet: BBP_OK, BBP_EAGAIN: nothing waits, BBP_EPEER: nothing waits, and it is dead or has left.
-    int ask_for(unsigned from);
-
-    // ---- Bulk (mpi_channel/bulk.hpp)
-    int send_channel(Bytes bulk, unsigned to, std::size_t* sent) {
-        return bulk_.send(bulk, to, sent);
-    }
-    void expect_bulk(unsigned from, std::size_t bytes) noexcept { bulk_.expect(from, bytes); }
-    int recv_from_channel(std::span<std::byte> room, unsigned from, std::size_t* size) {
-        return bulk_.receive(room, from, size);
-    }
-
-    /// The billboard's: BBP_EAGAIN until all of these ranks have come; call again.
-    int barrier(std::span<const int> members, unsigned id) {
-        return endpoint_.barrier_group(members, id, billboard::Deadline::now());
-    }
-
-    TransportCounters counters() const noexcept;
 
 private:
     Bytes joined(Bytes header, Bytes message);
 
-    billboard::Endpoint& endpoint_;
-    Bulk bulk_;
-    std::array<std::byte, billboard::kInlineBytes> short_in_{};  ///< a packet that has come
-    std::vector<std::byte> in_;                                  ///< the same, a longer one
+    std::vector<std::byte> in_;   ///< a packet that has come, a longer one
     std::vector<std::byte> out_;  ///< header and message, while they are sent
-    TransportCounters counters_;
 };
 
 }  // namespace mpi_channel

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "mpi_channel/packets.hpp"
 
+#include "mpi_channel/fields.hpp"
+
 #include <cstring>
 
 namespace mpi_channel {
@@ -12,20 +14,6 @@ constexpr std::uint8_t kUntagged = 1, kHasData = 2;
 // Where the header's fields stand.
 constexpr std::size_t kTypeAt = 0, kFlagsAt = 1, kZeroAt = 2, kCreditAt = 4, kDataAt = 8,
                       kTagAt = 12;
-
-template <class T>
-void put(std::byte*& to, T value) noexcept {
-    std::memcpy(to, &value, sizeof value);
-    to += sizeof value;
-}
-
-template <class T>
-T get(std::span<const std::byte>& from) noexcept {
-    T value{};
-    std::memcpy(&value, from.data(), sizeof value);
-    from = from.subspan(sizeof value);
-    return value;
-}
 
 template <class T>
 T at(std::span<const std::byte> bytes, std::size_t place) noexcept {

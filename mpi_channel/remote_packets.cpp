@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "mpi_channel/remote_packets.hpp"
 
+#include "mpi_channel/fields.hpp"
+
 #include <cstring>
 
 namespace mpi_channel {
@@ -11,20 +13,6 @@ constexpr std::uint8_t kLong = 1, kLast = 2;
 constexpr std::size_t kBeginning = 4, kRequestBytes = kBeginning + 48,
                       kAnswerBytes = kBeginning + 8;
 static_assert(kRequestBytes == kMostRemoteBytes);
-
-template <class T>
-void put(std::byte*& to, T value) noexcept {
-    std::memcpy(to, &value, sizeof value);
-    to += sizeof value;
-}
-
-template <class T>
-T get(std::span<const std::byte>& from) noexcept {
-    T value{};
-    std::memcpy(&value, from.data(), sizeof value);
-    from = from.subspan(sizeof value);
-    return value;
-}
 
 /// Whether the bytes that follow are as many as the packet says.
 bool is_whole(const RemotePacket& packet, std::size_t bytes) noexcept {
