@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "billboard/bbp.h"
 
+#include "billboard/bbp_shared.hpp"
 #include "billboard/endpoint_core.hpp"
 #include "billboard/errors.hpp"
 #include "billboard/inline_board.hpp"
+#include "billboard/process_endpoint.hpp"
 #include "rmem/direct_memory.hpp"
 #include "rmem/sim/process_state.hpp"
 
@@ -19,9 +21,9 @@ using billboard::fail;
 using Fastest = billboard::EndpointCore<rmem::DirectMemory, billboard::InlineBoard>;
 
 /// This process's endpoint: `any` always, `fastest` too when it is of the type whose calls are worth
-/// compiling in here. One predicted branch in each call tells them apart.
+/// compiling in here and no other thread uses it. One predicted branch in each call tells them apart.
 struct Current {
-    std::unique_ptr<Endpoint> owner;
+    std::shared_ptr<billboard::ProcessEndpoint> process;
     Endpoint* any = nullptr;
     Fastest* fastest = nullptr;
 };
@@ -93,8 +95,8 @@ int bbp_init(int* rank, int* nprocs) {
         return fail(BBP_EINVAL, "this process is in a ring already; call bbp_finalize first");
     }
     return billboard::guarded([&] {
-        current.owner = Endpoint::open();
-        current.any = current.owner.get();
+        current.process = billboard::ProcessEndpoint::open();
+        current.any = &current.process->guarded();
         current.fastest = dynamic_cast<Fastest*>(current.any);
         if (rank != nullptr) *rank = static_cast<int>(current.any->rank());
         if (nprocs != nullptr) *nprocs = static_cast<int>(current.any->ranks());
@@ -105,7 +107,7 @@ int bbp_init(int* rank, int* nprocs) {
 int bbp_finalize(void) {
     if (current.any == nullptr) return not_joined();
     current.any = current.fastest = nullptr;
-    current.owner.reset();
+    current.process.reset();
     return BBP_OK;
 }
 
@@ -265,6 +267,12 @@ const char* bbp_last_error(void) {
 }
 
 }  // extern "C"
+
+void billboard::bbp_goes_by(Endpoint& plain, Endpoint& guarded) noexcept {
+    if (current.any != &plain) return;
+    current.any = &guarded;
+    current.fastest = nullptr;
+}
 
 billboard::Endpoint* billboard::Endpoint::of_bbp_init() noexcept {
     return current.any;

@@ -68,9 +68,9 @@ public:
     virtual int view(int src, const void** data, std::size_t* len, Deadline deadline = {},
                      Class cls = Class::user) = 0;
     virtual int release(const void* data) = 0;
-    /// As view() of BBP_ANY by a try call, for who takes all that comes: a message that lies in no buffer is copied into
+    /// As view() of BBP_ANY, for who takes all that comes: a message that lies in no buffer is copied into
     /// `small`, of kInlineBytes; `*data` is that then, and needs no release.
-    virtual int take(std::byte* small, const void** data, std::size_t* len,
+    virtual int take(std::byte* small, const void** data, std::size_t* len, Deadline deadline = {},
                      Class cls = Class::user) = 0;
 
     // ---- Barriers and groups
@@ -84,6 +84,8 @@ public:
 
     // ---- Waiting elsewhere
     virtual int fd() = 0;
+    /// Where a thread may wait to be woken (rmem/waiting.hpp); null: simulated.
+    virtual rmem::Ring* ring() noexcept = 0;
     /// Whether more ranks than processors poll: who does, by try calls, yields its processor between them.
     virtual bool is_crowded() = 0;
     /// So long from now, on the link's clock; a time that has passed for 0 and less.

@@ -116,7 +116,7 @@ public:
     int view(int src, const void** data, std::size_t* len, Deadline deadline = {},
              Class cls = Class::user) override;
     int release(const void* data) override;
-    int take(std::byte* small, const void** data, std::size_t* len,
+    int take(std::byte* small, const void** data, std::size_t* len, Deadline deadline = {},
              Class cls = Class::user) override {
         const int candidate = board_.find(next_any_);
         const int from = recv_inline(candidate, true, small, kInlineBytes, len, cls);
@@ -124,12 +124,13 @@ public:
             *data = small;
             return from;
         }
+        if (!is_try(deadline)) return take_slowly(small, data, len, deadline, cls);
         if (!M::kReplicated && candidate < 0 && aside_.empty() && gathering_ == 0 &&
             ++empty_polls_ % kEmptyPollsPerLook != 0) [[likely]] {
             return BBP_EAGAIN;
         }
         memory_.progress();
-        return try_view(BBP_ANY, data, len, cls, Deadline::now(), small);
+        return try_view(BBP_ANY, data, len, cls, deadline, small);
     }
     int barrier(Deadline deadline = {}) override;
     int barrier_group(std::span<const int> members, unsigned id, Deadline deadline = {}) override;
@@ -138,6 +139,10 @@ public:
     int mcast_group(std::string_view name, const void* buf, std::size_t len, Deadline deadline = {},
                     Class cls = Class::user) override;
     int fd() override;
+    rmem::Ring* ring() noexcept override {
+        if constexpr (M::kHasDescriptors) return &member_.ring();
+        return nullptr;
+    }
     bool is_crowded() override { return memory_.is_crowded(); }
     Deadline deadline_in(std::int64_t ns) const override {
         return ns <= 0 ? Deadline::now() : Deadline::after(memory_.now_ns(), ns);
@@ -235,6 +240,8 @@ private:
     int await_briefly(int src);
     [[gnu::always_inline]] int recv_inline(int from, bool any, void* buf, std::size_t cap,
                                            std::size_t* len, Class cls);
+    int take_slowly(std::byte* small, const void** data, std::size_t* len, Deadline deadline,
+                    Class cls);
     int recv_slowly(int src, void* buf, std::size_t cap, std::size_t* len, Deadline deadline,
                     Class cls);
     int check_source(int src) const;

@@ -54,8 +54,9 @@ public:
         return received([&] { return core_.view(src, data, len, deadline, cls); });
     }
     int release(const void* data) override { return core_.release(data); }
-    int take(std::byte* small, const void** data, std::size_t* len, Class cls) override {
-        return received([&] { return core_.take(small, data, len, cls); });
+    int take(std::byte* small, const void** data, std::size_t* len, Deadline deadline,
+             Class cls) override {
+        return received([&] { return core_.take(small, data, len, deadline, cls); });
     }
     int barrier(Deadline deadline) override {
         return guarded([&] { return core_.barrier(deadline); });
@@ -70,6 +71,7 @@ public:
         return guarded([&] { return core_.mcast_group(name, buf, len, deadline, cls); });
     }
     int fd() override { return core_.fd(); }
+    rmem::Ring* ring() noexcept override { return core_.ring(); }
     bool is_crowded() override { return core_.is_crowded(); }
     Deadline deadline_in(std::int64_t ns) const override { return core_.deadline_in(ns); }
     void leave() noexcept override { core_.leave(); }

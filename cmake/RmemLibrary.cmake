@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 
-# rmem_library(<name> <define> [LIBRARIES <library>...] [PRIVATE_LIBRARIES <library>...])
+# rmem_library(<name> <define> [C_HEADERS_ONLY] [LIBRARIES <library>...] [PRIVATE_LIBRARIES <library>...])
 #
 # Makes the shared library <name> (alias rmem::<name>) of the sources in the current folder, and
 # <name>_marked, the same sources as a static library with the kill marks compiled in, for the
 # tests that stop a process at a named place. <define> is set while the library itself compiles.
 # LIBRARIES are other libraries of this project that its headers need. Its headers are found from
-# the root of the tree and installed below the folder's name.
+# the root of the tree and installed below the folder's name; with C_HEADERS_ONLY those for C alone.
 function(rmem_library name define)
-    cmake_parse_arguments(PARSE_ARGV 2 arg "" "" "LIBRARIES;PRIVATE_LIBRARIES")
+    cmake_parse_arguments(PARSE_ARGV 2 arg "C_HEADERS_ONLY" "" "LIBRARIES;PRIVATE_LIBRARIES")
     file(GLOB sources CONFIGURE_DEPENDS *.cpp detail/*.cpp recording/*.cpp sim/*.cpp udp/*.cpp)
 
     if(sources)
@@ -48,7 +48,11 @@ function(rmem_library name define)
 
     install(TARGETS ${name} EXPORT rmemTargets)
     # detail/ too, because templates in the headers include it.
+    set(patterns PATTERN "*.h")
+    if(NOT arg_C_HEADERS_ONLY)
+        list(APPEND patterns PATTERN "*.hpp")
+    endif()
     install(DIRECTORY ${CMAKE_CURRENT_SOURCE_DIR}/
         DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/${name}
-        FILES_MATCHING PATTERN "*.hpp" PATTERN "*.h")
+        FILES_MATCHING ${patterns})
 endfunction()

@@ -559,6 +559,21 @@ int EndpointCore<M, BoardOf>::try_view(int src, const void** data, std::size_t* 
 }
 
 template <class M, template <class> class BoardOf>
+int EndpointCore<M, BoardOf>::take_slowly(std::byte* small, const void** data, std::size_t* len,
+                                          Deadline deadline, Class cls) {
+    const int from = recv_inline(await_briefly(BBP_ANY), true, small, kInlineBytes, len, cls);
+    if (from >= 0) {
+        *data = small;
+        return from;
+    }
+    memory_.progress();
+    const int result = wait_for(
+        deadline, [&] { return try_view(BBP_ANY, data, len, cls, deadline, small); },
+        [&] { return board_.find(next_any_) >= 0; });
+    return result == BBP_ETIMEDOUT ? receive_timed_out(BBP_ANY) : result;
+}
+
+template <class M, template <class> class BoardOf>
 int EndpointCore<M, BoardOf>::release(const void* data) {
     const auto it =
         std::find_if(views_.begin(), views_.end(), [&](const View& v) { return v.data == data; });

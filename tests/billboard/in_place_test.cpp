@@ -527,7 +527,7 @@ int take(std::span<const std::byte>& message, std::array<std::byte, kInlineBytes
     const void* data = nullptr;
     std::size_t size = 0;
     const int source =
-        billboard::Endpoint::of_bbp_init()->take(room.data(), &data, &size, billboard::Class::user);
+        billboard::Endpoint::of_bbp_init()->take(room.data(), &data, &size, Deadline::now());
     if (source >= 0) message = {static_cast<const std::byte*>(data), size};
     return source;
 }

@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "billboard/process_endpoint.hpp"
+
+#include "billboard/bbp_shared.hpp"
+#include "billboard/progress_thread.hpp"
+#include "billboard/shared_endpoint.hpp"
+#include "rmem/sim/process_state.hpp"
+
+#include <sched.h>
+
+#include <algorithm>
+#include <utility>
+
+namespace billboard {
+
+namespace {
+
+constexpr int kYieldsToGiveWay = 100;  ///< a woken thread needs a while to come
+
+std::weak_ptr<ProcessEndpoint> opened;
+
+/// One simulated process's.
+class SimulatedState final : public rmem::sim::ProcessState {
+public:
+    void exchange() noexcept override { std::swap(opened, mine_); }
+
+private:
+    std::weak_ptr<ProcessEndpoint> mine_;
+};
+[[maybe_unused]] const bool registered =
+    rmem::sim::register_process_state([]() -> std::unique_ptr<rmem::sim::ProcessState> {
+        return std::make_unique<SimulatedState>();
+    });
+
+}  // namespace
+
+std::shared_ptr<ProcessEndpoint> ProcessEndpoint::open() {
+    auto process = opened.lock();
+    if (!process) {
+        process = std::make_shared<ProcessEndpoint>(Endpoint::open());
+        opened = process;
+    }
+    return process;
+}
+
+ProcessEndpoint::ProcessEndpoint(std::unique_ptr<Endpoint> endpoint)
+    : endpoint_(std::move(endpoint)) {}
+
+ProcessEndpoint::~ProcessEndpoint() = default;
+
+Endpoint& ProcessEndpoint::guarded() noexcept {
+    if (guarded_) return *guarded_;
+    return *endpoint_;
+}
+
+void ProcessEndpoint::share() {
+    if (shared_) return;
+    guarded_ = std::make_unique<SharedEndpoint>(*this);
+    shared_ = true;
+    bbp_goes_by(*endpoint_, *guarded_);
+}
+
+void ProcessEndpoint::attend(Attendant& attendant) {
+    if (endpoint_->ring() == nullptr) return;  // simulated
+    share();
+    {
+        const auto held = hold();
+        attended_.push_back({&attendant, attendant.polls()});
+    }
+    if (!progress_) progress_ = std::make_unique<ProgressThread>(*this);
+}
+
+void ProcessEndpoint::dismiss(Attendant& attendant) {
+    bool was_last = false;
+    {
+        const auto held = hold();
+        const auto gone =
+            std::erase_if(attended_, [&](const Attended& a) { return a.attendant == &attendant; });
+        was_last = gone != 0 && attended_.empty();
+    }
+    if (was_last) progress_.reset();
+}
+
+void ProcessEndpoint::lock() {
+    if (mutex_.try_lock()) return;
+    // relaxed is enough, twice: a hint for who gives way
+    waiting_.fetch_add(1, std::memory_order_relaxed);
+    mutex_.lock();
+    waiting_.fetch_sub(1, std::memory_order_relaxed);
+}
+
+bool ProcessEndpoint::give_way() {
+    // relaxed is enough, twice: a hint
+    const unsigned waiting = waiting_.load(std::memory_order_relaxed);
+    if (waiting == 0) return false;
+    mutex_.unlock();
+    for (int i = 0; i < kYieldsToGiveWay && waiting_.load(std::memory_order_relaxed) >= waiting;
+         ++i) {
+        ::sched_yield();
+    }
+    lock();
+    return true;
+}
+
+bool ProcessEndpoint::attend_all() {
+    bool something = false;
+    for (std::size_t i = 0; i < attended_.size(); ++i) {  // who attends may dismiss itself
+        something |= attended_[i].attendant->attend();
+    }
+    return something;
+}
+
+bool ProcessEndpoint::has_new_polls() {
+    bool all_polled = true;
+    for (Attended& a : attended_) {
+        const std::uint32_t polls = a.attendant->polls();
+        all_polled &= polls != a.polls_seen;
+        a.polls_seen = polls;
+    }
+    return all_polled;
+}
+
+}  // namespace billboard
