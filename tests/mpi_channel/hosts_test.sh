@@ -19,10 +19,15 @@ lab() { scripts/lab "$1" --name "$name" "${@:2}"; }
 address() { echo "10.0.0.$(($1 + 1))"; }
 addresses() { echo 10.0.0.{1..4} | cut -d ' ' -f "1-$1" | tr ' ' ,; }
 
+# Other hosts are cleaned as soon as their ranks have ended, which MPICH's launcher does not wait for.
 left_nothing() {
-    local left
-    left=$(find "/run/rmem-lab-$name" -path '*/shm-*/*')
-    [[ -z $left ]] || fail "$1 left $left"
+    local left turn
+    for ((turn = 0; turn < 100; ++turn)); do
+        left=$(find "/run/rmem-lab-$name" -path '*/shm-*/*')
+        [[ -n $left ]] || return 0
+        sleep 0.1
+    done
+    fail "$1 left $left"
 }
 
 count_arrivals() {
