@@ -21,9 +21,13 @@ provider=${RMEM_PROVIDER_PATH:-$parts}
 [[ -e $provider/libbbp-fi.so ]] || complain "there is no libbbp-fi.so in '$provider'; set RMEM_PROVIDER_PATH to its folder"
 export FI_PROVIDER_PATH=$provider
 # Two runs that were begun on different hosts may have the same process number.
-export RMEM_RING=${RMEM_RING:-$(printf 'mpi-%d-%08x' $$ "$SRANDOM")}
+[[ -n ${RMEM_RING:-} ]] || printf -v RMEM_RING "mpi-%d-%08x" $$ "$SRANDOM"
+export RMEM_RING
 # Ranks on other hosts may begin in another folder.
-[[ -z ${RMEM_KEY_FILE:-} ]] || export RMEM_KEY_FILE=$(realpath -sm "$RMEM_KEY_FILE")
+if [[ -n ${RMEM_KEY_FILE:-} ]]; then
+    RMEM_KEY_FILE=$(realpath -sm "$RMEM_KEY_FILE")
+    export RMEM_KEY_FILE
+fi
 # They are the launcher's to give.
 unset RMEM_RANK RMEM_RANKS RMEM_NODE RMEM_NODES
 
