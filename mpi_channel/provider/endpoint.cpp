@@ -12,6 +12,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstdio>
 #include <cstring>
 #include <functional>
 
@@ -35,9 +36,20 @@ int bind_endpoint(struct fid* fid, struct fid* other, std::uint64_t flags) {
     return endpoint_of(fid).bind(other, flags);
 }
 
+/// Why a rank cannot join is told once even where libfabric's log is off: no MPI tells it.
+int enable_or_say(EndpointObject& endpoint) {
+    try {
+        return endpoint.enable();
+    } catch (const std::exception& error) {
+        if (fi_log_enabled(&provider, FI_LOG_WARN, FI_LOG_CORE) == 0)
+            std::fprintf(stderr, "bbp: %s\n", error.what());
+        throw;
+    }
+}
+
 int control_endpoint(struct fid* fid, int command, void*) {
     if (command != FI_ENABLE) return -FI_ENOSYS;
-    return guarded([&] { return endpoint_of(fid).enable(); });
+    return guarded([&] { return enable_or_say(endpoint_of(fid)); });
 }
 
 ssize_t cancel_call(struct fid* fid, void* context) {
