@@ -25,7 +25,7 @@ random_collectives() {
         digests $ranks all
         ((ranks == 2)) || grep -q ' [1-9][0-9]* multicasts' "$output" || fail "there was no multicast"
         cmp -s "$work/all" "$work/off" || {
-            diff "$work/off" "$work/all" | head -n 4
+            diff "$work/off" "$work/all" | head -n 4 || true
             fail "seed $ranks with $ranks ranks: by multicast they have received something else"
         }
     done
