@@ -229,7 +229,7 @@ public:
     // ---- Groups
     /// Who is told of what comes for groups; null: nobody, it is dropped.
     virtual void set_group_traffic(GroupTraffic* traffic) noexcept = 0;
-    /// To several ranks by one post: BBP_OK, BBP_EAGAIN: to nobody yet, BBP_EPEER: to those that live. To one rank it is never too early. At most packet_most() with its header.
+    /// To several ranks by one multicast: BBP_OK, BBP_EAGAIN: to nobody yet, BBP_EPEER: to those that live. To one rank by a packet, and never too early. At most packet_most() with its header.
     virtual int post_to_group(std::span<const int> to, std::uint32_t group, std::uint64_t number,
                               std::span<const std::byte> bytes) = 0;
     virtual void tell_group_flow(unsigned to, std::uint32_t group, std::uint64_t taken) = 0;
@@ -396,7 +396,7 @@ private:
     void enqueue_packet(unsigned to, const Packet& packet, Send* bulk_of);
     bool pump(unsigned to);
     int leave(unsigned to, Leaving& leaving);
-    void keep_for_group(unsigned to, const Packet& packet, Bytes bytes);
+    int send_for_group(unsigned to, Packet& packet, Bytes bytes);
     std::size_t bundled_bytes(unsigned to, Leaving& leaving);
     int leave_bundle(unsigned to, std::size_t* count);
     void end_bundled(Leaving& leaving);

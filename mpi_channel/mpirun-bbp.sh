@@ -8,8 +8,8 @@
 #   complain <sentence>         ends the run with exit code 1
 #   launch <program> ...        becomes it; removes what was left of the ring, and ends with the program's exit code
 #
-# Exported: where libfabric finds the provider; a ring of this run's own, unless RMEM_RING is set. Each rank is a node of its own,
-# also where several share a host.
+# Exported: where libfabric finds the provider; a ring of this run's own, unless RMEM_RING is set; a longer RMEM_DEAD_TIMEOUT. Each
+# rank is a node of its own, also where several share a host.
 
 complain() {
     echo "${0##*/}: $1" >&2
@@ -28,6 +28,8 @@ if [[ -n ${RMEM_KEY_FILE:-} ]]; then
     RMEM_KEY_FILE=$(realpath -sm "$RMEM_KEY_FILE")
     export RMEM_KEY_FILE
 fi
+# The launcher hears of a killed rank at once; on udp silence is more often that of a rank which starves on a busy host.
+export RMEM_DEAD_TIMEOUT=${RMEM_DEAD_TIMEOUT:-10s}
 # They are the launcher's to give.
 unset RMEM_RANK RMEM_RANKS RMEM_NODE RMEM_NODES
 

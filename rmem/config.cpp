@@ -71,11 +71,9 @@ std::uint64_t parse_with_unit(const std::string& what, const std::string& text,
     return number * unit->factor;
 }
 
-/// An environment variable; an empty one counts as unset.
 std::optional<std::string> variable(const char* name) {
-    const char* value = environment_variable(name);
-    if (value == nullptr || *value == '\0') return std::nullopt;
-    return value;
+    const char* value = environment_setting(name);
+    return value == nullptr ? std::nullopt : std::optional<std::string>(value);
 }
 
 std::optional<unsigned> unsigned_variable(const char* name, unsigned max) {

@@ -292,9 +292,10 @@ ssize_t EndpointObject::send(const Call& call) {
     order.after_match = (call.flags & FI_MATCH_COMPLETE) != 0;
     order.context = call.context;
     order.mark = mark_of(call.flags);
-    if (sends_.counter != nullptr) order.mark |= kCounted;
+    const bool is_never_told = (call.flags & kNeverTold) != 0;
+    if (sends_.counter != nullptr) order.mark |= is_never_told ? kCounted | kInjected : kCounted;
     order.silent = order.mark == 0;
-    order.untold = (call.flags & kNeverTold) != 0 && sends_.counter == nullptr;
+    order.untold = is_never_told && sends_.counter == nullptr;
     device_->send(order);
     return 0;
 }
@@ -412,7 +413,8 @@ void EndpointObject::completed(const Completion& completion) {
         (is_send ? FI_SEND : FI_RECV) | (completion.untagged ? FI_MSG : FI_TAGGED);
     if (completion.status != Status::ok) {
         if (told.counter != nullptr) ++told.counter->errors;
-        if (told.queue != nullptr) fail(completion, *told.queue, flags);
+        if (told.queue != nullptr && (completion.mark & kInjected) == 0)
+            fail(completion, *told.queue, flags);
         return;
     }
     if (told.counter != nullptr) ++told.counter->value;
