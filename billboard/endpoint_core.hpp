@@ -221,7 +221,7 @@ private:
     std::optional<unsigned> allocate_for(const Post& post, std::size_t bytes);
     void announce(const Post& post, unsigned buffer, const Descriptor& d);
     void fill(unsigned buffer, const void* buf, std::size_t len);
-    void expect_another(std::size_t len);
+    void after_post(std::size_t at, std::size_t len);
     void take_back(const Post& post);
     int send_in_parts(Post& post, const void* buf, std::size_t len, Deadline deadline, Class cls);
     int try_part(Post& post, const std::byte* from, std::size_t bytes, std::size_t total, Class cls,

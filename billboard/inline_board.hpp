@@ -128,6 +128,9 @@ public:
         }
         if (head != 0 && !kPostsWhole) memory_.write(slot + rmem::kWordBytes, from, head);
         announce(s, slot, kWhole, cls, static_cast<std::uint32_t>(bytes), from, head);
+        if (bytes > kHeadBytes) [[unlikely]]
+            memory_.expect_read(tail_of(peers_[s].tx_tails, peers_[s].tx_place),
+                                bytes - kHeadBytes);
     }
     void describe(unsigned buffer, const Descriptor& d) {
         const std::array<std::uint32_t, Descriptor::kWords> words{d.place_word(), d.length, 0};

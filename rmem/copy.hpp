@@ -2,7 +2,7 @@
 #pragma once
 
 /// Copying a few bytes without a call: at this size a library call costs as much as the copy. And asking
-/// for a line before it is needed.
+/// for a line before it is needed, or handing it on.
 /// Thread safety and alignment: as memcpy. Reads and writes exactly `bytes` bytes.
 
 #include <cstddef>
@@ -45,6 +45,16 @@ inline void take_line(const std::byte* at) noexcept {
     asm volatile("prefetchw %0" ::"m"(*at));  // the builtin would only read it here
 #else
     __builtin_prefetch(at, 1);
+#endif
+}
+
+/// Sends a line that was just written on its way to whoever reads it: to the cache that all processors share. Only a hint, and none
+/// where a processor does not know it.
+inline void hand_line(const std::byte* at) noexcept {
+#if defined(__x86_64__)
+    asm volatile("cldemote %0" ::"m"(*at));
+#else
+    static_cast<void>(at);
 #endif
 }
 

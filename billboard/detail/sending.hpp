@@ -189,6 +189,7 @@ int EndpointCore<M, BoardOf>::try_post(Post& post, const void* buf, std::size_t 
                            (!M::kReplicated || post.dests.size() == 1);
     if (const int result = ready(post, !is_inline, len); result != BBP_OK) return result;
     if (post.dests.empty()) return result_of(post);
+    std::size_t at = 0;
     if (is_inline) {
         for (const unsigned d : post.dests) board_.post_inline(d, cls, buf, len);
     } else {
@@ -196,6 +197,7 @@ int EndpointCore<M, BoardOf>::try_post(Post& post, const void* buf, std::size_t 
         if (!buffer) return BBP_EAGAIN;
         Descriptor d{buffers_.offset(*buffer), static_cast<std::uint32_t>(len), 0, cls,
                      Part::whole};
+        at = geometry_.data(me_) + d.offset;
         if (Board::kFills && len >= kFillFromBytes && post.dests.size() == 1) {
             d.part = Part::filling;
             memory_.post_word(geometry_.filled(me_, *buffer), 0);
@@ -203,7 +205,7 @@ int EndpointCore<M, BoardOf>::try_post(Post& post, const void* buf, std::size_t 
             RMEM_MARK("send.announced-unfilled");
             fill(*buffer, buf, len);
         } else {
-            memory_.write(geometry_.data(me_) + d.offset, buf, len);
+            memory_.write(at, buf, len);
             RMEM_MARK("send.data-written");
             announce(post, *buffer, d);
         }
@@ -212,15 +214,16 @@ int EndpointCore<M, BoardOf>::try_post(Post& post, const void* buf, std::size_t 
     }
     memory_.commit();
     for (const unsigned d : post.dests) memory_.notify(d);
-    if (!is_inline) expect_another(len);
+    if (!is_inline) after_post(at, len);
     return result_of(post);
 }
 
-/// Who sends a message in a buffer often sends another of that size.
+/// What lies `at` is read now; and who sends a message in a buffer often sends another of that size.
 template <class M, template <class> class BoardOf>
-void EndpointCore<M, BoardOf>::expect_another(std::size_t len) {
-    const std::size_t at = buffers_.end();
-    if (at + len <= buffers_.data_bytes()) memory_.expect_write(geometry_.data(me_) + at, len);
+void EndpointCore<M, BoardOf>::after_post(std::size_t at, std::size_t len) {
+    memory_.expect_read(at, len);
+    const std::size_t next = buffers_.end();
+    if (next + len <= buffers_.data_bytes()) memory_.expect_write(geometry_.data(me_) + next, len);
 }
 
 template <class M, template <class> class BoardOf>
@@ -420,12 +423,14 @@ int EndpointCore<M, BoardOf>::try_post_composed(Post& post, unsigned buffer, std
     if (const int result = ready(post, true, len); result != BBP_OK) return result;
     buffers_.release_hold(buffer);
     if (post.dests.empty()) return result_of(post);
-    memory_.publish(geometry_.data(me_) + buffers_.offset(buffer), len);
+    const std::size_t at = geometry_.data(me_) + buffers_.offset(buffer);
+    memory_.publish(at, len);
     RMEM_MARK("post.published");
     announce(post, buffer,
              {buffers_.offset(buffer), static_cast<std::uint32_t>(len), 0, cls, Part::whole});
     memory_.commit();
     for (const unsigned d : post.dests) memory_.notify(d);
+    after_post(at, len);
     return result_of(post);
 }
 
