@@ -34,6 +34,14 @@ inline void copy_short(void* to, const void* from, std::size_t bytes) noexcept {
     if (bytes == 1) std::memcpy(to, from, 1);
 }
 
+/// What was just written by stores of words: wider loads would wait until these have left for the cache.
+inline void copy_words(void* to, const void* from, std::size_t bytes) noexcept {
+    auto* out = static_cast<char*>(to);
+    auto* in = static_cast<const char*>(from);
+    for (; bytes >= 8; bytes -= 8, in += 8, out += 8) std::memcpy(out, in, 8);
+    copy_short(out, in, bytes);
+}
+
 inline void copy_bytes(void* to, const void* from, std::size_t bytes) noexcept {
     if (bytes <= kShortBytes) return copy_short(to, from, bytes);
     std::memcpy(to, from, bytes);
