@@ -47,6 +47,7 @@ inline constexpr std::size_t kCredit = std::size_t{1} << 20;
 inline constexpr std::size_t kCostBytes = 64;
 /// A message up to here leaves without a question, if there is credit.
 inline constexpr std::size_t kEagerMost = 64 * 1024;
+inline constexpr unsigned kMostTaken = 32;  ///< packets in one progress()
 inline constexpr std::size_t kScratchBytes = 16 * 1024;
 /// So much of a message is read from its sender's memory before others get their turn; so much of an access is one piece.
 inline constexpr std::size_t kGetSlice = std::size_t{1} << 20;
@@ -216,8 +217,8 @@ public:
     /// The same, to nowhere, and nobody is told.
     virtual void discard(Unexpected& message) = 0;
 
-    /// False if nothing has come, left or ended.
-    virtual bool progress() = 0;
+    /// Takes so many packets at most. False if nothing has come, left or ended.
+    virtual bool progress(unsigned packets = kMostTaken) = 0;
     /// Whether something is still to leave, or to be read: who ends goes on until not, and who sleeps would not see it go on.
     virtual bool has_backlog() const noexcept = 0;
     virtual std::size_t backlog(unsigned to) const noexcept = 0;
@@ -260,7 +261,7 @@ public:
     Unexpected* claim(const Wanted& wanted, bool untagged) override;
     void receive_claimed(Unexpected& message, const ReceiveOrder& order) override;
     void discard(Unexpected& message) override;
-    bool progress() override;
+    bool progress(unsigned packets = kMostTaken) override;
     bool has_backlog() const noexcept override {
         return !waiting_.empty() || !reads_.empty() || accesses_waiting_ != 0;
     }

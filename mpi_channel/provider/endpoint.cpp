@@ -276,7 +276,7 @@ ssize_t EndpointObject::send(const Call& call) {
     if (device_ == nullptr) return -FI_EOPBADSTATE;
     const auto to = addresses_->rank_of(call.address);
     if (!to || *to >= endpoint_->ranks() || call.count > kPartsMost) return -FI_EINVAL;
-    if (device_->backlog(*to) >= kBacklogMost) {
+    if (device_->has_backlog() && device_->backlog(*to) >= kBacklogMost) {
         device_->progress();
         return -FI_EAGAIN;
     }
