@@ -28,6 +28,7 @@
 namespace billboard {
 
 using rmem::Deadline;
+using Bytes = std::span<const std::byte>;
 
 class RMEM_API Endpoint {
 public:
@@ -54,6 +55,9 @@ public:
                      Class cls = Class::user) = 0;
     virtual int mcast(std::span<const int> dests, const void* buf, std::size_t len,
                       Deadline deadline = {}, Class cls = Class::user) = 0;
+    /// A try call of send or mcast whose message is in two pieces: where a store is the transfer they are joined where it goes.
+    virtual int send_joined(std::span<const int> dests, Bytes head, Bytes body,
+                            Class cls = Class::user) = 0;
     virtual int recv(int src, void* buf, std::size_t cap, std::size_t* len, Deadline deadline = {},
                      Class cls = Class::user) = 0;
     virtual int available(int src, Class cls = Class::user) = 0;

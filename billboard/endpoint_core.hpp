@@ -108,6 +108,8 @@ public:
 
     int mcast(std::span<const int> dests, const void* buf, std::size_t len, Deadline deadline = {},
               Class cls = Class::user) override;
+    int send_joined(std::span<const int> dests, Bytes head, Bytes body,
+                    Class cls = Class::user) override;
     int probe(int src, std::size_t* len, Class cls = Class::user) override;
     int compose(std::size_t len, void** buf) override;
     int post(std::span<const int> dests, void* buf, std::size_t len, Deadline deadline = {},
@@ -187,6 +189,15 @@ private:
     static constexpr int kNobody = -2;  // neither a rank nor BBP_ANY
     using RankSet = std::bitset<rmem::kMaxRanks>;
 
+    /// A message, one piece behind the other. Only `body` may be larger than a partition.
+    struct Pieces {
+        Bytes head, body;
+        std::size_t size() const noexcept { return head.size() + body.size(); }
+    };
+    static Pieces whole(const void* buf, std::size_t len) noexcept {
+        return {{}, {static_cast<const std::byte*>(buf), len}};
+    }
+
     /// The receivers of one post that are still to be reached.
     struct Post {
         boost::container::small_vector<unsigned, 8> dests;  // no allocation for a few
@@ -216,8 +227,11 @@ private:
     bool can_post_inline(std::span<const int> dests);
     int send_slowly(int dest, const void* buf, std::size_t len, Deadline deadline, Class cls);
     int check_message(std::span<const int> dests, const void* buf, std::size_t len) const;
-    int post_to(Post& post, const void* buf, std::size_t len, Deadline deadline, Class cls);
-    int try_post(Post& post, const void* buf, std::size_t len, Class cls);
+    int send_joined_slowly(std::span<const int> dests, const Pieces& pieces, Class cls);
+    int mcast_slowly(std::span<const int> dests, const Pieces& pieces, Deadline deadline,
+                     Class cls);
+    int post_to(Post& post, const Pieces& pieces, Deadline deadline, Class cls);
+    int try_post(Post& post, const Pieces& pieces, Class cls);
     int ready(Post& post, bool needs_data, std::size_t bytes);
     bool self_room();
     bool post_abort(unsigned d);
@@ -226,9 +240,9 @@ private:
     std::optional<unsigned> allocate_for(const Post& post, std::size_t bytes);
     void announce(const Post& post, unsigned buffer, const Descriptor& d);
     void fill(unsigned buffer, const void* buf, std::size_t len);
-    void expect_another(std::size_t len);
+    void after_post(std::size_t at, std::size_t len);
     void take_back(const Post& post);
-    int send_in_parts(Post& post, const void* buf, std::size_t len, Deadline deadline, Class cls);
+    int send_in_parts(Post& post, Bytes bytes, Deadline deadline, Class cls);
     int try_part(Post& post, const std::byte* from, std::size_t bytes, std::size_t total, Class cls,
                  Part part);
     int result_of(const Post& post);
@@ -343,6 +357,8 @@ private:
     Buffers buffers_;
     std::vector<Peer> peers_;
     std::vector<View> views_;
+    std::vector<std::byte>
+        joined_;  ///< a message of two pieces, where they cannot be joined in place
     rmem::Counters& counters_;
     std::vector<std::uint32_t> barrier_counts_;
     std::vector<bool> barrier_pending_;

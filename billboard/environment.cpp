@@ -19,18 +19,13 @@ BarrierKind parse_barrier(const std::string& text) {
         fmt::format("RMEM_BARRIER: there is no barrier '{}'; give arrival or paper", text));
 }
 
-/// An environment variable; an empty one counts as unset.
-const char* variable(const char* name) {
-    const char* text = rmem::environment_variable(name);
-    return text == nullptr || *text == '\0' ? nullptr : text;
-}
-
 }  // namespace
 
 Settings Settings::read() {
     Settings settings;
-    if (const char* text = variable("RMEM_LAYOUT")) settings.board.layout = parse_layout(text);
-    if (const char* text = variable("RMEM_PARTITION")) {
+    if (const char* text = rmem::environment_setting("RMEM_LAYOUT"))
+        settings.board.layout = parse_layout(text);
+    if (const char* text = rmem::environment_setting("RMEM_PARTITION")) {
         settings.board.data_bytes = rmem::parse_size("RMEM_PARTITION", text);
         if (settings.board.data_bytes == 0) {
             throw rmem::Error(rmem::Errc::bad_size,
@@ -39,7 +34,8 @@ Settings Settings::read() {
                                           kMinDataBytes));
         }
     }
-    if (const char* text = variable("RMEM_BARRIER")) settings.barrier = parse_barrier(text);
+    if (const char* text = rmem::environment_setting("RMEM_BARRIER"))
+        settings.barrier = parse_barrier(text);
     return settings;
 }
 

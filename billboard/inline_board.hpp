@@ -40,6 +40,7 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <span>
 #include <type_traits>
 #include <vector>
 
@@ -128,6 +129,19 @@ public:
         }
         if (head != 0 && !kPostsWhole) memory_.write(slot + rmem::kWordBytes, from, head);
         announce(s, slot, kWhole, cls, static_cast<std::uint32_t>(bytes), from, head);
+        if (bytes > kHeadBytes) [[unlikely]]
+            memory_.expect_read(tail_of(peers_[s].tx_tails, peers_[s].tx_place),
+                                bytes - kHeadBytes);
+    }
+    /// The same of two pieces, of kHeadBytes together.
+    [[gnu::always_inline]] void post_joined(unsigned s, Class cls, std::span<const std::byte> head,
+                                            std::span<const std::byte> body) {
+        static_assert(!kPostsWhole);
+        const std::size_t slot = next_slot(s), bytes = head.size() + body.size();
+        std::byte* const to = memory_.own(slot + rmem::kWordBytes);
+        rmem::copy_words(to, head.data(), head.size());
+        rmem::copy_short(to + head.size(), body.data(), body.size());
+        announce(s, slot, kWhole, cls, static_cast<std::uint32_t>(bytes), nullptr, bytes);
     }
     void describe(unsigned buffer, const Descriptor& d) {
         const std::array<std::uint32_t, Descriptor::kWords> words{d.place_word(), d.length, 0};

@@ -34,6 +34,9 @@ public:
               Class cls) override {
         return guarded([&] { return core_.mcast(dests, buf, len, deadline, cls); });
     }
+    int send_joined(std::span<const int> dests, Bytes head, Bytes body, Class cls) override {
+        return guarded([&] { return core_.send_joined(dests, head, body, cls); });
+    }
     int recv(int src, void* buf, std::size_t cap, std::size_t* len, Deadline deadline,
              Class cls) override {
         return received([&] { return core_.recv(src, buf, cap, len, deadline, cls); });

@@ -1,14 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 
-# rmem_library(<name> <define> [C_HEADERS_ONLY] [LIBRARIES <library>...] [PRIVATE_LIBRARIES <library>...])
+# rmem_library(<name> <define> [C_HEADERS_ONLY] MARKED <source>... [LIBRARIES <library>...]
+#     [PRIVATE_LIBRARIES <library>...])
 #
 # Makes the shared library <name> (alias rmem::<name>) of the sources in the current folder, and
-# <name>_marked, the same sources as a static library with the kill marks compiled in, for the
-# tests that stop a process at a named place. <define> is set while the library itself compiles.
+# <name>_marked, a static library with the kill marks compiled in, for the tests that stop a process
+# at a named place. MARKED are the sources that include rmem/marks.hpp, perhaps by other headers; of
+# the others both have the same objects. <define> is set while the library itself compiles.
 # LIBRARIES are other libraries of this project that its headers need. Its headers are found from
 # the root of the tree and installed below the folder's name; with C_HEADERS_ONLY those for C alone.
 function(rmem_library name define)
-    cmake_parse_arguments(PARSE_ARGV 2 arg "C_HEADERS_ONLY" "" "LIBRARIES;PRIVATE_LIBRARIES")
+    cmake_parse_arguments(PARSE_ARGV 2 arg "C_HEADERS_ONLY" "" "MARKED;LIBRARIES;PRIVATE_LIBRARIES")
     file(GLOB sources CONFIGURE_DEPENDS *.cpp detail/*.cpp recording/*.cpp sim/*.cpp udp/*.cpp)
 
     if(sources)
@@ -19,7 +21,9 @@ function(rmem_library name define)
             INSTALL_RPATH "$ORIGIN")
         target_link_libraries(${name} PUBLIC ${arg_LIBRARIES})
 
-        add_library(${name}_marked STATIC EXCLUDE_FROM_ALL ${sources})
+        list(JOIN arg_MARKED "|" marked)
+        add_library(${name}_marked STATIC EXCLUDE_FROM_ALL ${arg_MARKED}
+            "$<FILTER:$<TARGET_OBJECTS:${name}>,EXCLUDE,[.]dir/([.]/)?(${marked})[.]o$>")
         # Public, because a mark may stand in a template of a header.
         target_compile_definitions(${name}_marked PUBLIC RMEM_MARKS=1)
         list(TRANSFORM arg_LIBRARIES APPEND _marked)

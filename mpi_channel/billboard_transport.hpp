@@ -3,8 +3,8 @@
 
 /// Packets and bulk directly on the billboard, without the channel interface between: the paper's first future direction (§6).
 ///
-/// What it saves: a packet that does not fit a slot is composed in the partition and read there, where the channel interface,
-/// whose callers own their packets' memory, copies it once more at either end.
+/// What it saves: a packet that does not fit a slot is read in the partition, where the channel interface, whose callers own
+/// their packets' memory, copies it once more.
 ///
 /// Contract: mpi_channel/transport.hpp. A packet stays where it is until the next call of recv_any_control.
 /// Progress, thread safety: billboard/endpoint.hpp. The endpoint outlives it.
@@ -20,12 +20,9 @@ public:
     BillboardTransport(const BillboardTransport&) = delete;
     BillboardTransport& operator=(const BillboardTransport&) = delete;
 
-    int send_control_block(Bytes header, Bytes message, unsigned to);
-    int mcast_control(Bytes header, Bytes message, std::span<const int> to);
     int recv_any_control(Bytes* packet, unsigned* from);
 
 private:
-    int post(Bytes header, Bytes message, std::span<const int> to);
     void release();
 
     const void* view_ = nullptr;  ///< the packet given last, a longer one

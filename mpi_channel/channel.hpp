@@ -34,19 +34,13 @@ public:
     explicit Channel(billboard::Endpoint& endpoint);
 
     int send_control(Bytes packet, unsigned to) { return send_control_block(packet, {}, to); }
-    /// A header of at most rmem::kShortBytes, if there is a message behind it.
-    int send_control_block(Bytes header, Bytes message, unsigned to);
-    int mcast_control(Bytes header, Bytes message, std::span<const int> to);
     /// It stays the caller's until the next call; BBP_EAGAIN: there is none; BBP_ESIZE: what `*from` has sent is longer than
     /// packets are, and gone.
     int recv_any_control(Bytes* packet, unsigned* from);
     bool control_msg_avail();
 
 private:
-    Bytes joined(Bytes header, Bytes message);
-
-    std::vector<std::byte> in_;   ///< a packet that has come, a longer one
-    std::vector<std::byte> out_;  ///< header and message, while they are sent
+    std::vector<std::byte> in_;  ///< a packet that has come, a longer one
 };
 
 }  // namespace mpi_channel

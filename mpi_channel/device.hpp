@@ -47,6 +47,7 @@ inline constexpr std::size_t kCredit = std::size_t{1} << 20;
 inline constexpr std::size_t kCostBytes = 64;
 /// A message up to here leaves without a question, if there is credit.
 inline constexpr std::size_t kEagerMost = 64 * 1024;
+inline constexpr unsigned kMostTaken = 32;  ///< packets in one progress()
 inline constexpr std::size_t kScratchBytes = 16 * 1024;
 /// So much of a message is read from its sender's memory before others get their turn; so much of an access is one piece.
 inline constexpr std::size_t kGetSlice = std::size_t{1} << 20;
@@ -216,8 +217,8 @@ public:
     /// The same, to nowhere, and nobody is told.
     virtual void discard(Unexpected& message) = 0;
 
-    /// False if nothing has come, left or ended.
-    virtual bool progress() = 0;
+    /// Takes so many packets at most. False if nothing has come, left or ended.
+    virtual bool progress(unsigned packets = kMostTaken) = 0;
     /// Whether something is still to leave, or to be read: who ends goes on until not, and who sleeps would not see it go on.
     virtual bool has_backlog() const noexcept = 0;
     virtual std::size_t backlog(unsigned to) const noexcept = 0;
@@ -229,7 +230,7 @@ public:
     // ---- Groups
     /// Who is told of what comes for groups; null: nobody, it is dropped.
     virtual void set_group_traffic(GroupTraffic* traffic) noexcept = 0;
-    /// To several ranks by one post: BBP_OK, BBP_EAGAIN: to nobody yet, BBP_EPEER: to those that live. To one rank it is never too early. At most packet_most() with its header.
+    /// To several ranks by one multicast: BBP_OK, BBP_EAGAIN: to nobody yet, BBP_EPEER: to those that live. To one rank by a packet, and never too early. At most packet_most() with its header.
     virtual int post_to_group(std::span<const int> to, std::uint32_t group, std::uint64_t number,
                               std::span<const std::byte> bytes) = 0;
     virtual void tell_group_flow(unsigned to, std::uint32_t group, std::uint64_t taken) = 0;
@@ -260,7 +261,7 @@ public:
     Unexpected* claim(const Wanted& wanted, bool untagged) override;
     void receive_claimed(Unexpected& message, const ReceiveOrder& order) override;
     void discard(Unexpected& message) override;
-    bool progress() override;
+    bool progress(unsigned packets = kMostTaken) override;
     bool has_backlog() const noexcept override {
         return !waiting_.empty() || !reads_.empty() || accesses_waiting_ != 0;
     }
@@ -396,7 +397,7 @@ private:
     void enqueue_packet(unsigned to, const Packet& packet, Send* bulk_of);
     bool pump(unsigned to);
     int leave(unsigned to, Leaving& leaving);
-    void keep_for_group(unsigned to, const Packet& packet, Bytes bytes);
+    int send_for_group(unsigned to, Packet& packet, Bytes bytes);
     std::size_t bundled_bytes(unsigned to, Leaving& leaving);
     int leave_bundle(unsigned to, std::size_t* count);
     void end_bundled(Leaving& leaving);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-/// What both transports on a billboard's endpoint have in common: all but how packets are sent and received.
+/// What both transports on a billboard's endpoint have in common: all but how packets are received.
 ///
 /// Contract: mpi_channel/transport.hpp. The endpoint outlives it.
 
@@ -25,6 +25,20 @@ public:
     int ask_for(unsigned from) {
         const int result = endpoint_.probe(static_cast<int>(from), nullptr, billboard::Class::mpi);
         return result >= 0 ? BBP_OK : result;
+    }
+
+    // ---- Packets: a header, and what is behind it
+    int send_control_block(Bytes header, Bytes message, unsigned to) {
+        const int dest = static_cast<int>(to);
+        const int result =
+            endpoint_.send_joined({&dest, 1}, header, message, billboard::Class::mpi);
+        if (result == BBP_OK) ++counters_.packets_sent;
+        return result;
+    }
+    int mcast_control(Bytes header, Bytes message, std::span<const int> to) {
+        const int result = endpoint_.send_joined(to, header, message, billboard::Class::mpi);
+        if (result == BBP_OK) ++counters_.multicasts;
+        return result;
     }
 
     // ---- Bulk (mpi_channel/bulk.hpp)

@@ -3,43 +3,40 @@
 #
 # What mpirun-bbp-openmpi and mpirun-bbp-mpich share. Sourced by them; installed beside libbbp-fi.so.
 #
-#   provider                    the folder of libbbp-fi.so: RMEM_PROVIDER_PATH, or where this file is. It is exported for libfabric,
-#                               and so is a ring of this run's own, unless RMEM_RING is set
+#   provider                    the folder of libbbp-fi.so: RMEM_PROVIDER_PATH, or where this file is
+#   on_host                     what the MPI's daemon is started with on another host, so that nothing of the ring is left there
 #   complain <sentence>         ends the run with exit code 1
-#   launch <program> ...        runs it, removes what was left of the ring, and ends with the program's exit code
+#   launch <program> ...        becomes it; removes what was left of the ring, and ends with the program's exit code
+#
+# Exported: where libfabric finds the provider; a ring of this run's own, unless RMEM_RING is set; a longer RMEM_DEAD_TIMEOUT. Each
+# rank is a node of its own, also where several share a host.
 
 complain() {
     echo "${0##*/}: $1" >&2
     exit 1
 }
 
-provider=${RMEM_PROVIDER_PATH:-$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")}
+parts=$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")
+provider=${RMEM_PROVIDER_PATH:-$parts}
 [[ -e $provider/libbbp-fi.so ]] || complain "there is no libbbp-fi.so in '$provider'; set RMEM_PROVIDER_PATH to its folder"
 export FI_PROVIDER_PATH=$provider
-export RMEM_RING=${RMEM_RING:-mpi-$$}
+# Two runs that were begun on different hosts may have the same process number.
+[[ -n ${RMEM_RING:-} ]] || printf -v RMEM_RING "mpi-%d-%08x" $$ "$SRANDOM"
+export RMEM_RING
+# Ranks on other hosts may begin in another folder.
+if [[ -n ${RMEM_KEY_FILE:-} ]]; then
+    RMEM_KEY_FILE=$(realpath -sm "$RMEM_KEY_FILE")
+    export RMEM_KEY_FILE
+fi
+# The launcher hears of a killed rank at once; on udp silence is more often that of a rank which starves on a busy host.
+export RMEM_DEAD_TIMEOUT=${RMEM_DEAD_TIMEOUT:-10s}
 # They are the launcher's to give.
-unset RMEM_RANK RMEM_RANKS
+unset RMEM_RANK RMEM_RANKS RMEM_NODE RMEM_NODES
+
+rmem=$(dirname "$(readlink -f "$0")")/rmem
+[[ -x $rmem ]] || rmem=$(command -v rmem || true)
+on_host=("$parts/mpirun-bbp-host" "$rmem" "$RMEM_RING")
 
 launch() {
-    local launcher rmem said
-    "$@" <&0 &
-    launcher=$!
-    # What it left is removed after it has ended, also when it was told to end. The terminal's interrupt reaches it by itself.
-    trap 'kill -s TERM "$launcher" 2>/dev/null || true' TERM
-    trap : INT
-    local status=0
-    wait "$launcher" || status=$?
-    # A signal ends the waiting before the launcher has ended.
-    while kill -s 0 "$launcher" 2>/dev/null; do
-        status=0
-        wait "$launcher" || status=$?
-    done
-    # Ranks that were all killed at once leave their ring to nobody; some end a moment after their launcher.
-    rmem=$(dirname "$(readlink -f "$0")")/rmem
-    [[ -x $rmem ]] || rmem=$(command -v rmem || true)
-    for _ in {1..20}; do
-        if [[ -z $rmem ]] || said=$("$rmem" clean "$RMEM_RING" 2>&1) || [[ $said == *no-such-ring* ]]; then break; fi
-        sleep 0.1
-    done
-    exit "$status"
+    exec "${on_host[@]}" "$@"
 }

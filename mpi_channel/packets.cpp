@@ -9,17 +9,9 @@ namespace mpi_channel {
 
 namespace {
 
-constexpr std::uint8_t kUntagged = 1, kHasData = 2;
-
-// Where the header's fields stand.
-constexpr std::size_t kTypeAt = 0, kFlagsAt = 1, kZeroAt = 2, kCreditAt = 4, kDataAt = 8,
-                      kTagAt = 12;
-
-template <class T>
-T at(std::span<const std::byte> bytes, std::size_t place) noexcept {
-    bytes = bytes.subspan(place);
-    return get<T>(bytes);
-}
+// The header's fields: type:8 | untagged:1 | has data:1 | 0:22 | credit:32 | data:32 | tag:64
+constexpr unsigned kUntaggedShift = 8, kHasDataShift = 9, kCreditShift = 32, kTagShift = 32;
+constexpr std::uint64_t kZeros = 0xfffffc00;
 
 /// What follows the header.
 std::size_t tail_bytes(PacketType type) noexcept {
@@ -36,19 +28,17 @@ std::size_t tail_bytes(PacketType type) noexcept {
 
 std::optional<PacketHeader> read_header(std::span<const std::byte> bytes) noexcept {
     if (bytes.size() < kHeaderBytes) return std::nullopt;
-    const auto type = at<std::uint8_t>(bytes, kTypeAt);
-    const auto flags = at<std::uint8_t>(bytes, kFlagsAt);
-    if (type > static_cast<std::uint8_t>(PacketType::remote) ||
-        (flags & ~(kUntagged | kHasData)) != 0 || at<std::uint16_t>(bytes, kZeroAt) != 0) {
+    const auto first = get<std::uint64_t>(bytes), second = get<std::uint64_t>(bytes);
+    const auto type = static_cast<std::uint8_t>(first);
+    if (type > static_cast<std::uint8_t>(PacketType::remote) || (first & kZeros) != 0)
         return std::nullopt;
-    }
     PacketHeader header;
     header.type = static_cast<PacketType>(type);
-    header.untagged = (flags & kUntagged) != 0;
-    header.has_data = (flags & kHasData) != 0;
-    header.credit = at<std::uint32_t>(bytes, kCreditAt);
-    header.data = at<std::uint32_t>(bytes, kDataAt);
-    header.tag = at<std::uint64_t>(bytes, kTagAt);
+    header.untagged = (first >> kUntaggedShift & 1) != 0;
+    header.has_data = (first >> kHasDataShift & 1) != 0;
+    header.credit = static_cast<std::uint32_t>(first >> kCreditShift);
+    header.data = static_cast<std::uint32_t>(second);
+    header.tag = std::uint64_t{get<std::uint32_t>(bytes)} << kTagShift | second >> kTagShift;
     return header;
 }
 
@@ -57,13 +47,13 @@ std::optional<PacketHeader> read_header(std::span<const std::byte> bytes) noexce
 std::size_t write(const Packet& packet, std::byte* to) noexcept {
     std::byte* next = to;
     const PacketHeader& header = packet.header;
-    put(next, static_cast<std::uint8_t>(header.type));
-    put(next, static_cast<std::uint8_t>((header.untagged ? kUntagged : 0) |
-                                        (header.has_data ? kHasData : 0)));
-    put(next, std::uint16_t{0});
-    put(next, header.credit);
-    put(next, header.data);
-    put(next, header.tag);
+    // By whole words, as they are read again where they are sent.
+    put(next, std::uint64_t{header.credit} << kCreditShift |
+                  std::uint64_t{header.has_data} << kHasDataShift |
+                  std::uint64_t{header.untagged} << kUntaggedShift |
+                  static_cast<std::uint64_t>(header.type));
+    put(next, header.tag << kTagShift | header.data);
+    put(next, static_cast<std::uint32_t>(header.tag >> kTagShift));
     switch (header.type) {
         case PacketType::long_message: put(next, packet.size); break;
         case PacketType::request_send:

@@ -49,21 +49,17 @@ void check_collectives(std::string text) {
     }
 }
 
-/// An environment variable; an empty one counts as unset.
-const char* variable(const char* name) {
-    const char* text = rmem::environment_variable(name);
-    return text == nullptr || *text == '\0' ? nullptr : text;
-}
-
 }  // namespace
 
 Settings Settings::read() {
     Settings settings;
-    if (const char* text = variable("RMEM_MPI_TRANSPORT"))
+    if (const char* text = rmem::environment_setting("RMEM_MPI_TRANSPORT"))
         settings.transport = parse_transport(text);
-    if (const char* text = variable("RMEM_MPI_GET")) parse_get(text, settings);
-    if (const char* text = variable("RMEM_MPI_COLLECTIVES")) check_collectives(text);
-    if (const char* text = variable("RMEM_MPI_LOCK")) settings.locks = std::string(text) == "1";
+    if (const char* text = rmem::environment_setting("RMEM_MPI_GET")) parse_get(text, settings);
+    if (const char* text = rmem::environment_setting("RMEM_MPI_COLLECTIVES"))
+        check_collectives(text);
+    if (const char* text = rmem::environment_setting("RMEM_MPI_LOCK"))
+        settings.locks = std::string(text) == "1";
     return settings;
 }
 

@@ -63,7 +63,8 @@ public:
     void notify(unsigned rank) const noexcept { waiter_.notify(rank); }
 
     static void expect_write(std::size_t, std::size_t) noexcept {}  // no other has the bank's lines
-    static void stamp(std::size_t, std::uint32_t) noexcept {}       // each record has its time
+    static void expect_read(std::size_t, std::size_t) noexcept {}
+    static void stamp(std::size_t, std::uint32_t) noexcept {}  // each record has its time
     static void seen(std::size_t, std::uint32_t, std::int64_t) noexcept {}
     static constexpr unsigned brief_polls() noexcept { return 0; }  // nothing arrives by itself
     bool is_crowded() noexcept { return waiter_.is_crowded(); }

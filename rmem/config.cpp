@@ -71,11 +71,9 @@ std::uint64_t parse_with_unit(const std::string& what, const std::string& text,
     return number * unit->factor;
 }
 
-/// An environment variable; an empty one counts as unset.
 std::optional<std::string> variable(const char* name) {
-    const char* value = environment_variable(name);
-    if (value == nullptr || *value == '\0') return std::nullopt;
-    return value;
+    const char* value = environment_setting(name);
+    return value == nullptr ? std::nullopt : std::optional<std::string>(value);
 }
 
 std::optional<unsigned> unsigned_variable(const char* name, unsigned max) {
@@ -90,16 +88,31 @@ std::optional<unsigned> unsigned_variable(const char* name, unsigned max) {
 struct Launcher {
     const char* rank;
     const char* count;
+    const char* here;                ///< how many of them are on this host
     std::array<const char*, 2> job;  ///< variables that together name the job
 };
 
 // PMIx comes last but one: Open MPI sets its variables beside its own, but no count.
 constexpr std::array<Launcher, 4> kLaunchers = {{
-    {"PMI_RANK", "PMI_SIZE", {"PMI_JOBID", nullptr}},
-    {"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", {"OMPI_MCA_ess_base_jobid", nullptr}},
-    {"PMIX_RANK", nullptr, {"PMIX_NAMESPACE", nullptr}},
-    {"SLURM_PROCID", "SLURM_NTASKS", {"SLURM_JOB_ID", "SLURM_STEP_ID"}},
+    {"PMI_RANK", "PMI_SIZE", "MPI_LOCALNRANKS", {"PMI_JOBID", nullptr}},
+    {"OMPI_COMM_WORLD_RANK",
+     "OMPI_COMM_WORLD_SIZE",
+     "OMPI_COMM_WORLD_LOCAL_SIZE",
+     {"OMPI_MCA_ess_base_jobid", nullptr}},
+    {"PMIX_RANK", nullptr, nullptr, {"PMIX_NAMESPACE", nullptr}},
+    {"SLURM_PROCID", "SLURM_NTASKS", nullptr, {"SLURM_JOB_ID", "SLURM_STEP_ID"}},
 }};
+
+/// Whether some of a job's ranks are elsewhere. All of its ranks find the same. Where the launcher does not tell how many are
+/// here, Slurm may tell on how many hosts its step is.
+bool leaves_host(const Launcher& launcher) {
+    if (launcher.count != nullptr && launcher.here != nullptr) {
+        const auto all = unsigned_variable(launcher.count, kMaxRanks);
+        const auto here = unsigned_variable(launcher.here, kMaxRanks);
+        if (all && here) return *here < *all;
+    }
+    return unsigned_variable("SLURM_STEP_NUM_NODES", kMaxNodes).value_or(1) > 1;
+}
 
 /// The parent of the process that leads this one's session. Hydra tells its ranks no job id, but
 /// makes each lead a session of its own below one proxy: what they start stays in that session.
@@ -142,6 +155,7 @@ void read_launcher(Environment& environment) {
                                 : fmt::format(" ({} is not set)", launcher.count)));
         }
         if (!environment.ring) environment.ring = job_ring_name(launcher);
+        environment.several_hosts = leaves_host(launcher);
         return;
     }
 }
@@ -312,7 +326,14 @@ RingConfig Environment::ring_config() const {
     config.name = ring ? *ring : fmt::format("{}-{}", config.name, ::getuid());
     config.nodes = nodes.value_or(ranks.value_or(config.nodes));
     config.ranks = ranks.value_or(config.nodes);
+    if (several_hosts) config.link = LinkKind::udp;
     config.link = link.value_or(config.link);
+    if (several_hosts && !config.is_remote()) {
+        throw Error(Errc::bad_environment,
+                    fmt::format("RMEM_LINK is {}, which joins programs of one host, but some ranks "
+                                "of this job are on another one; unset it, or give udp",
+                                name_of(config.link)));
+    }
     config.user_bytes = size.value_or(config.user_bytes);
     if (timing) config.timing = timing_variable(*timing);
     config.bound_ns = bound_ns.value_or(config.bound_ns);

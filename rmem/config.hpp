@@ -83,12 +83,13 @@ struct Environment {
     std::optional<LinkKind> link;
     std::optional<std::size_t> size;
     std::optional<std::int64_t> bound_ns, join_timeout_ns;
+    bool several_hosts = false;  ///< a launcher has ranks on other hosts, too
 
     /// Reads RMEM_*, and where RMEM_RANK is not set, the rank and count that a launcher gave:
     /// PMI_RANK/PMI_SIZE (Hydra and others), OMPI_COMM_WORLD_RANK/_SIZE, PMIX_RANK, SLURM_PROCID/_NTASKS.
     RMEM_API static Environment read();
 
-    /// Nodes default to one per rank and ranks to one per node.
+    /// Nodes default to one per rank, ranks to one per node, and the link of several hosts to udp.
     RMEM_API RingConfig ring_config() const;
     RMEM_API Member member(const RingConfig& config) const;
 };

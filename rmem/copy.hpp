@@ -2,7 +2,7 @@
 #pragma once
 
 /// Copying a few bytes without a call: at this size a library call costs as much as the copy. And asking
-/// for a line before it is needed.
+/// for a line before it is needed, or handing it on.
 /// Thread safety and alignment: as memcpy. Reads and writes exactly `bytes` bytes.
 
 #include <cstddef>
@@ -34,6 +34,14 @@ inline void copy_short(void* to, const void* from, std::size_t bytes) noexcept {
     if (bytes == 1) std::memcpy(to, from, 1);
 }
 
+/// What was just written by stores of words: wider loads would wait until these have left for the cache.
+inline void copy_words(void* to, const void* from, std::size_t bytes) noexcept {
+    auto* out = static_cast<char*>(to);
+    auto* in = static_cast<const char*>(from);
+    for (; bytes >= 8; bytes -= 8, in += 8, out += 8) std::memcpy(out, in, 8);
+    copy_short(out, in, bytes);
+}
+
 inline void copy_bytes(void* to, const void* from, std::size_t bytes) noexcept {
     if (bytes <= kShortBytes) return copy_short(to, from, bytes);
     std::memcpy(to, from, bytes);
@@ -45,6 +53,16 @@ inline void take_line(const std::byte* at) noexcept {
     asm volatile("prefetchw %0" ::"m"(*at));  // the builtin would only read it here
 #else
     __builtin_prefetch(at, 1);
+#endif
+}
+
+/// Sends a line that was just written on its way to whoever reads it: to the cache that all processors share. Only a hint, and none
+/// where a processor does not know it.
+inline void hand_line(const std::byte* at) noexcept {
+#if defined(__x86_64__)
+    asm volatile("cldemote %0" ::"m"(*at));
+#else
+    static_cast<void>(at);
 #endif
 }
 

@@ -23,7 +23,7 @@ public:
     static constexpr bool kReplicated = false;
     static constexpr bool kFar = false;
     static constexpr bool kHasDescriptors = true;
-    static constexpr std::size_t kExpectedBytes = 256;  ///< stores of more overlap anyway
+    static constexpr std::size_t kExpectedBytes = 4096;  ///< of hints
 
     explicit DirectMemory(Membership& member, const Options& = {})
         : ring_(member.ring()),
@@ -49,9 +49,10 @@ public:
     }
     void write_lazy(std::size_t offset, std::uint32_t value) noexcept { post_word(offset, value); }
     void expect_write(std::size_t offset, std::size_t bytes) const noexcept {
-        const std::byte* at = bank_ + offset;
-        const std::byte* end = at + (bytes < kExpectedBytes ? bytes : kExpectedBytes);
-        for (; at < end; at += kLineBytes) take_line(at);
+        for_lines(offset, bytes, take_line);
+    }
+    void expect_read(std::size_t offset, std::size_t bytes) const noexcept {
+        for_lines(offset, bytes, hand_line);
     }
     static void commit() noexcept {}
     static void progress() noexcept {}
@@ -75,6 +76,13 @@ public:
 private:
     std::atomic<std::uint32_t>& word(std::size_t offset) const noexcept {
         return *reinterpret_cast<std::atomic<std::uint32_t>*>(bank_ + offset);
+    }
+
+    template <class Hint>
+    void for_lines(std::size_t offset, std::size_t bytes, Hint hint) const noexcept {
+        const std::byte* at = bank_ + offset;
+        const std::byte* end = at + (bytes < kExpectedBytes ? bytes : kExpectedBytes);
+        for (; at < end; at += kLineBytes) hint(at);
     }
 
     Ring& ring_;

@@ -14,4 +14,9 @@ const char* environment_variable(const char* name) noexcept {
     return std::getenv(name);  // NOLINT(concurrency-mt-unsafe): read at start-up
 }
 
+const char* environment_setting(const char* name) noexcept {
+    const char* text = environment_variable(name);
+    return text == nullptr || *text == '\0' ? nullptr : text;
+}
+
 }  // namespace rmem

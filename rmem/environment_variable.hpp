@@ -13,4 +13,7 @@ namespace rmem {
 /// The value of a variable; null where it is unset.
 RMEM_API const char* environment_variable(const char* name) noexcept;
 
+/// The same of a setting: an empty one counts as unset.
+RMEM_API const char* environment_setting(const char* name) noexcept;
+
 }  // namespace rmem

@@ -27,6 +27,8 @@
 /// Hints
 ///   `expect_write(offset, bytes)`: this is probably written next. Where a store is the transfer, its
 ///   lines are taken from whoever read them last, so that the store need not wait for them.
+///   `expect_read(offset, bytes)`: this has been announced, and its reader comes for it. Where a load fetches lines from their
+///   writer's cache, they go to meet it.
 /// Propagation
 ///   A link that does not time each write by itself (kReplicated is false) is given samples: `stamp`
 ///   just before a post_word, with what it will write, and `seen` by who awaited that word.
@@ -68,6 +70,7 @@ concept Memory = requires(M m, const M c, std::size_t offset, const void* from, 
     m.commit();
     m.notify(rank);
     m.expect_write(offset, offset);  // (offset, bytes)
+    m.expect_read(offset, offset);   // (offset, bytes)
     m.stamp(offset, value);
     m.seen(offset, value, std::int64_t{});       // (offset, value, waited since)
     { c.is_alive(rank) } -> std::same_as<bool>;  // may cost a system call

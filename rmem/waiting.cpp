@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "rmem/waiting.hpp"
 
+#include "rmem/environment_variable.hpp"
+
 #include <linux/futex.h>
 #include <linux/membarrier.h>
 #include <sched.h>
@@ -11,7 +13,6 @@
 #include <bit>
 #include <climits>
 #include <cmath>
-#include <cstdlib>
 #include <fstream>
 #include <optional>
 #include <string>
@@ -61,8 +62,8 @@ namespace {
 
 /// RMEM_SPIN: polls before yielding, whatever the processors; nothing: as they allow.
 std::optional<unsigned> spin_setting() {
-    const char* text = std::getenv("RMEM_SPIN");
-    if (text == nullptr || *text == 0) return std::nullopt;
+    const char* text = environment_setting("RMEM_SPIN");
+    if (text == nullptr) return std::nullopt;
     return parse_unsigned("RMEM_SPIN", text, kMaxSpinPolls);
 }
 

@@ -108,7 +108,8 @@ Finding judge_interface(const NetworkFacts& facts) {
         if (used != nullptr) return judge_interface_is_usable(*used);
         return fail(
             "interface",
-            fmt::format("RMEM_INTERFACE is '{}', and no interface here has this name or address",
+            fmt::format("RMEM_INTERFACE is '{}', and no interface here has this name, address or "
+                        "network",
                         facts.interface_wanted),
             fmt::format("name one of these: {}", usable_interfaces(facts)));
     }
@@ -316,7 +317,7 @@ const HostInterface* used_interface(const NetworkFacts& facts) {
     const auto is_it = [&](const HostInterface& one) {
         if (is_named && one.name == facts.interface_wanted) return true;
         return std::any_of(one.addresses.begin(), one.addresses.end(), [&](auto ip) {
-            return is_named ? to_text(ip) == facts.interface_wanted
+            return is_named ? rmem::udp::is_named(one.name, ip, facts.interface_wanted)
                             : ip == facts.routes.front().source;
         });
     };

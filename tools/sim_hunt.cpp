@@ -11,7 +11,7 @@
 #include <string>
 
 #include "rmem/waiting.hpp"
-#include "simulator/hunt/hunt.hpp"
+#include "simulator/bbp_hunt/hunt.hpp"
 #include "simulator/hunt/jobs.hpp"
 #include "simulator/mpi_hunt/hunt.hpp"
 #include "simulator/udp_hunt/hunt.hpp"
@@ -87,11 +87,11 @@ private:
 
 std::string met_text(const simulator::HuntResult& result) {
     Table table({"fault or sight", ">met"});
-    for (std::size_t i = 0; i < result.kinds.faults.size(); ++i) {
-        table.add({result.kinds.faults[i], fmt::format("{}", result.all.faults.at(i))});
+    for (const auto& fault : result.kinds.faults) {
+        table.add({fault.name, fmt::format("{}", result.all.faults.at(fault.place))});
     }
-    for (std::size_t i = 0; i < result.kinds.sights.size(); ++i) {
-        table.add({result.kinds.sights[i], fmt::format("{}", result.all.sights.at(i))});
+    for (const auto& sight : result.kinds.sights) {
+        table.add({sight.name, fmt::format("{}", result.all.sights.at(sight.place))});
     }
     return table.text();
 }
@@ -125,11 +125,11 @@ nlohmann::json json_of(const simulator::HuntResult& result, double seconds) {
     for (const auto& failed : result.failed) {
         json["failed"].push_back({{"seed", failed.seed}, {"sentence", failed.sentence}});
     }
-    for (std::size_t i = 0; i < result.kinds.faults.size(); ++i) {
-        json["faults"][result.kinds.faults[i]] = result.all.faults.at(i);
+    for (const auto& fault : result.kinds.faults) {
+        json["faults"][fault.name] = result.all.faults.at(fault.place);
     }
-    for (std::size_t i = 0; i < result.kinds.sights.size(); ++i) {
-        json["sights"][result.kinds.sights[i]] = result.all.sights.at(i);
+    for (const auto& sight : result.kinds.sights) {
+        json["sights"][sight.name] = result.all.sights.at(sight.place);
     }
     if (result.all.hash != 0) json["hash"] = fmt::format("{:016x}", result.all.hash);
     return json;
@@ -139,7 +139,7 @@ void hunt(const HuntCommand& command) {
     simulator::HuntPlan plan;
     plan.subject = command.mpi             ? simulator::mpi::subject()
                    : command.link == "udp" ? simulator::udp::subject()
-                                           : simulator::billboard_subject();
+                                           : simulator::bbp::subject();
     plan.first = command.first;
     plan.seeds = command.seeds;
     plan.jobs = command.jobs != 0 ? command.jobs : rmem::allowed_processors();

@@ -7,7 +7,7 @@
 #include <memory>
 #include <string>
 
-#include "simulator/hunt/hunt.hpp"
+#include "simulator/bbp_hunt/hunt.hpp"
 #include "simulator/mpi_hunt/hunt.hpp"
 #include "simulator/udp_hunt/hunt.hpp"
 #include "simulator/udp_hunt/trace.hpp"
@@ -76,42 +76,33 @@ private:
     LineWriter lines_;
 };
 
-std::string scenario_text(const simulator::Scenario& s) {
+/// A seed of a hunt on the simulated ring; `what` it is beside that.
+template <class Scenario>
+std::string ring_scenario_text(const Scenario& s, const std::string& what) {
     std::string text = fmt::format(
-        "seed {}: {} ranks, {} messages; timing {}, layout {}, partition {} B, barrier {}; host: "
-        "store "
-        "{} ns, load {} ns, call {} ns\n",
-        s.text(), simulator::Scenario::kRanks, s.messages, rmem::to_string(s.timing),
-        billboard::name_of(s.settings.board.layout), s.settings.board.data_bytes,
-        s.settings.barrier == billboard::BarrierKind::paper ? "paper" : "arrival", s.host.store_ns,
-        s.host.load_ns, s.host.call_ns);
+        "seed {}: {} ranks, {} messages; timing {}, layout {}, partition {} B, {}; host: store {} "
+        "ns, load {} ns, call {} ns\n",
+        s.text(), Scenario::kRanks, s.messages, rmem::to_string(s.timing),
+        billboard::name_of(s.settings.board.layout), s.settings.board.data_bytes, what,
+        s.host.store_ns, s.host.load_ns, s.host.call_ns);
     Table table(
         {"fault", ">target", ">at message", ">accesses", ">writes", ">time us", "comes back"});
     for (const simulator::Fault& f : s.faults) {
-        table.add({simulator::name_of(f.kind), fmt::format("{}", f.target),
-                   fmt::format("{}", f.at_message), fmt::format("{}", f.accesses),
-                   fmt::format("{}", f.writes),
+        table.add({name_of(f.kind), fmt::format("{}", f.target), fmt::format("{}", f.at_message),
+                   fmt::format("{}", f.accesses), fmt::format("{}", f.writes),
                    fmt::format("{}.{:03}", f.time_ns / 1000, f.time_ns % 1000),
                    f.comes_back ? "yes" : "no"});
     }
     return text + table.text();
 }
 
+std::string scenario_text(const simulator::bbp::Scenario& s) {
+    const bool is_paper = s.settings.barrier == billboard::BarrierKind::paper;
+    return ring_scenario_text(s, is_paper ? "barrier paper" : "barrier arrival");
+}
+
 std::string scenario_text(const simulator::mpi::Scenario& s) {
-    std::string text = fmt::format(
-        "seed {}: {} ranks, {} messages{}, {}, layout {}, partitions of {} B; host: store {} ns, "
-        "load {} ns, call {} ns\n",
-        s.text(), simulator::mpi::Scenario::kRanks, s.messages, s.heavy ? ", many large" : "",
-        rmem::to_string(s.timing), billboard::name_of(s.settings.board.layout),
-        s.settings.board.data_bytes, s.host.store_ns, s.host.load_ns, s.host.call_ns);
-    Table table({"fault", ">target", ">at message", ">accesses", ">writes", ">time us"});
-    for (const simulator::mpi::Fault& f : s.faults) {
-        table.add({simulator::mpi::name_of(f.kind), fmt::format("{}", f.target),
-                   fmt::format("{}", f.at_message), fmt::format("{}", f.accesses),
-                   fmt::format("{}", f.writes),
-                   fmt::format("{}.{:03}", f.time_ns / 1000, f.time_ns % 1000)});
-    }
-    return text + table.text();
+    return ring_scenario_text(s, s.heavy ? "many large messages" : "mostly short messages");
 }
 
 std::string scenario_text(const simulator::udp::Scenario& s) {
@@ -181,7 +172,7 @@ void replay(const ReplayCommand& command) {
         return replay_in_world<simulator::mpi::Scenario, simulator::mpi::HuntOptions>(command);
     }
     if (command.link == "udp") return replay_udp(command);
-    replay_in_world<simulator::Scenario, simulator::HuntOptions>(command);
+    replay_in_world<simulator::bbp::Scenario, simulator::bbp::HuntOptions>(command);
 }
 
 }  // namespace

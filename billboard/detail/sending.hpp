@@ -70,7 +70,7 @@ int EndpointCore<M, BoardOf>::send_slowly(int dest, const void* buf, std::size_t
                                           Deadline deadline, Class cls) {
     if (const int bad = check_message({&dest, 1}, buf, len); bad != BBP_OK) return bad;
     Post post{{static_cast<unsigned>(dest)}, {}};
-    const int result = post_to(post, buf, len, deadline, cls);
+    const int result = post_to(post, whole(buf, len), deadline, cls);
     return result == BBP_EPEER ? gone_error(static_cast<unsigned>(dest)) : result;
 }
 
@@ -100,8 +100,14 @@ int EndpointCore<M, BoardOf>::mcast(std::span<const int> dests, const void* buf,
         return BBP_OK;
     }
     if (const int bad = check_message(dests, buf, len); bad != BBP_OK) return bad;
+    return mcast_slowly(dests, whole(buf, len), deadline, cls);
+}
+
+template <class M, template <class> class BoardOf>
+int EndpointCore<M, BoardOf>::mcast_slowly(std::span<const int> dests, const Pieces& pieces,
+                                           Deadline deadline, Class cls) {
     Post post{{dests.begin(), dests.end()}, {}};
-    const int result = post_to(post, buf, len, deadline, cls);
+    const int result = post_to(post, pieces, deadline, cls);
     if (result == BBP_OK) count(Counter::multicasts);
     if (result != BBP_EPEER) return result;
     return fail(BBP_EPEER,
@@ -110,14 +116,51 @@ int EndpointCore<M, BoardOf>::mcast(std::span<const int> dests, const void* buf,
                             dests.size() - post.dests.size(), dests.size()));
 }
 
+/// The expected case: a short one to one rank.
 template <class M, template <class> class BoardOf>
-int EndpointCore<M, BoardOf>::post_to(Post& post, const void* buf, std::size_t len,
-                                      Deadline deadline, Class cls) {
+int EndpointCore<M, BoardOf>::send_joined(std::span<const int> dests, Bytes head, Bytes body,
+                                          Class cls) {
+    if constexpr (Board::kInlineBytes != 0 && !M::kReplicated) {
+        if (dests.size() == 1 && head.size() + body.size() <= kHeadBytes) [[likely]] {
+            const auto d = static_cast<unsigned>(dests[0]);
+            if (d < ranks_ && board_.tx_room(d) && aborts_due_ == 0) [[likely]] {
+                board_.post_joined(d, cls, head, body);
+                memory_.notify(d);
+                return BBP_OK;
+            }
+        }
+    }
+    return send_joined_slowly(dests, {head, body}, cls);
+}
+
+/// What is short, or written once for all banks, is one piece on its way.
+template <class M, template <class> class BoardOf>
+int EndpointCore<M, BoardOf>::send_joined_slowly(std::span<const int> dests, const Pieces& pieces,
+                                                 Class cls) {
+    const auto& [head, body] = pieces;
+    const Deadline now = Deadline::now();
+    if (M::kReplicated || pieces.size() <= Board::kInlineBytes) {
+        joined_.resize(pieces.size());
+        std::copy(body.begin(), body.end(), std::copy(head.begin(), head.end(), joined_.begin()));
+        return dests.size() == 1 ? send(dests[0], joined_.data(), joined_.size(), now, cls)
+                                 : mcast(dests, joined_.data(), joined_.size(), now, cls);
+    }
+    if (const int bad = check_message(dests, head.data(), pieces.size()); bad != BBP_OK) return bad;
+    if (dests.size() != 1) return mcast_slowly(dests, pieces, now, cls);
+    Post post{{static_cast<unsigned>(dests[0])}, {}};
+    const int result = post_to(post, pieces, now, cls);
+    return result == BBP_EPEER ? gone_error(static_cast<unsigned>(dests[0])) : result;
+}
+
+template <class M, template <class> class BoardOf>
+int EndpointCore<M, BoardOf>::post_to(Post& post, const Pieces& pieces, Deadline deadline,
+                                      Class cls) {
     memory_.progress();
+    const std::size_t len = pieces.size();
     if (len <= buffers_.data_bytes()) {
         bool waited = false;
         const int result = wait_for(deadline, [&] {
-            const int tried = try_post(post, buf, len, cls);
+            const int tried = try_post(post, pieces, cls);
             if (tried == BBP_EAGAIN && !waited) count(Counter::send_waits);
             waited = true;
             return tried;
@@ -131,7 +174,7 @@ int EndpointCore<M, BoardOf>::post_to(Post& post, const void* buf, std::size_t l
                                 "bbp_send_for, or a larger RMEM_PARTITION",
                                 len, buffers_.data_bytes()));
     }
-    return send_in_parts(post, buf, len, deadline, cls);
+    return send_in_parts(post, pieces.body, deadline, cls);
 }
 
 /// What is told of a post that has reached all it can.
@@ -183,27 +226,32 @@ bool EndpointCore<M, BoardOf>::self_room() {
 }
 
 template <class M, template <class> class BoardOf>
-int EndpointCore<M, BoardOf>::try_post(Post& post, const void* buf, std::size_t len, Class cls) {
+int EndpointCore<M, BoardOf>::try_post(Post& post, const Pieces& pieces, Class cls) {
+    const auto& [head, body] = pieces;
+    const std::size_t len = pieces.size();
     // Replicated banks get a multicast's payload once, whatever its size.
     const bool is_inline = Board::kInlineBytes != 0 && len <= Board::kInlineBytes &&
-                           (!M::kReplicated || post.dests.size() == 1);
+                           (!M::kReplicated || post.dests.size() == 1) && head.empty();
     if (const int result = ready(post, !is_inline, len); result != BBP_OK) return result;
     if (post.dests.empty()) return result_of(post);
+    std::size_t at = 0;
     if (is_inline) {
-        for (const unsigned d : post.dests) board_.post_inline(d, cls, buf, len);
+        for (const unsigned d : post.dests) board_.post_inline(d, cls, body.data(), len);
     } else {
         const auto buffer = allocate_for(post, len);
         if (!buffer) return BBP_EAGAIN;
         Descriptor d{buffers_.offset(*buffer), static_cast<std::uint32_t>(len), 0, cls,
                      Part::whole};
-        if (Board::kFills && len >= kFillFromBytes && post.dests.size() == 1) {
+        at = geometry_.data(me_) + d.offset;
+        if (Board::kFills && len >= kFillFromBytes && post.dests.size() == 1 && head.empty()) {
             d.part = Part::filling;
             memory_.post_word(geometry_.filled(me_, *buffer), 0);
             announce(post, *buffer, d);
             RMEM_MARK("send.announced-unfilled");
-            fill(*buffer, buf, len);
+            fill(*buffer, body.data(), len);
         } else {
-            memory_.write(geometry_.data(me_) + d.offset, buf, len);
+            if (!head.empty()) memory_.write(at, head.data(), head.size());
+            memory_.write(at + head.size(), body.data(), body.size());
             RMEM_MARK("send.data-written");
             announce(post, *buffer, d);
         }
@@ -212,15 +260,16 @@ int EndpointCore<M, BoardOf>::try_post(Post& post, const void* buf, std::size_t 
     }
     memory_.commit();
     for (const unsigned d : post.dests) memory_.notify(d);
-    if (!is_inline) expect_another(len);
+    if (!is_inline) after_post(at, len);
     return result_of(post);
 }
 
-/// Who sends a message in a buffer often sends another of that size.
+/// What lies `at` is read now; and who sends a message in a buffer often sends another of that size.
 template <class M, template <class> class BoardOf>
-void EndpointCore<M, BoardOf>::expect_another(std::size_t len) {
-    const std::size_t at = buffers_.end();
-    if (at + len <= buffers_.data_bytes()) memory_.expect_write(geometry_.data(me_) + at, len);
+void EndpointCore<M, BoardOf>::after_post(std::size_t at, std::size_t len) {
+    memory_.expect_read(at, len);
+    const std::size_t next = buffers_.end();
+    if (next + len <= buffers_.data_bytes()) memory_.expect_write(geometry_.data(me_) + next, len);
 }
 
 template <class M, template <class> class BoardOf>
@@ -281,11 +330,11 @@ std::optional<unsigned> EndpointCore<M, BoardOf>::allocate_for(const Post& post,
 }
 
 template <class M, template <class> class BoardOf>
-int EndpointCore<M, BoardOf>::send_in_parts(Post& post, const void* buf, std::size_t len,
-                                            Deadline deadline, Class cls) {
+int EndpointCore<M, BoardOf>::send_in_parts(Post& post, Bytes bytes, Deadline deadline, Class cls) {
+    const std::size_t len = bytes.size();
     const std::size_t part_bytes =
         std::min(kMaxPartBytes, buffers_.data_bytes() / 4 / rmem::kWordBytes * rmem::kWordBytes);
-    const auto* from = static_cast<const std::byte*>(buf);
+    const std::byte* from = bytes.data();
     for (std::size_t done = 0; done < len;) {
         const std::size_t overhead = done == 0 ? kTotalBytes : 0;
         const std::size_t piece = std::min(part_bytes - overhead, len - done);
@@ -420,12 +469,14 @@ int EndpointCore<M, BoardOf>::try_post_composed(Post& post, unsigned buffer, std
     if (const int result = ready(post, true, len); result != BBP_OK) return result;
     buffers_.release_hold(buffer);
     if (post.dests.empty()) return result_of(post);
-    memory_.publish(geometry_.data(me_) + buffers_.offset(buffer), len);
+    const std::size_t at = geometry_.data(me_) + buffers_.offset(buffer);
+    memory_.publish(at, len);
     RMEM_MARK("post.published");
     announce(post, buffer,
              {buffers_.offset(buffer), static_cast<std::uint32_t>(len), 0, cls, Part::whole});
     memory_.commit();
     for (const unsigned d : post.dests) memory_.notify(d);
+    after_post(at, len);
     return result_of(post);
 }
 

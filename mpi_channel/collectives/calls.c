@@ -234,11 +234,19 @@ static int unpack(struct bbp_comm* self, char* from, size_t bytes, void* to, int
     return PMPI_Unpack(from, (int)bytes, &position, to, count, type, self->comm);
 }
 
-/* Else it is the MPI's to say what is wrong. */
+/* What these find unsound it is the MPI's to refuse, in its own words. */
 static int is_sound(struct bbp_comm* self, int count, MPI_Datatype type, int root) {
     if (count < 0 || type == MPI_DATATYPE_NULL || root < 0) return 0;
-    if (self->state == BBP_FRESH) PMPI_Comm_size(self->comm, &self->size);
+    if (self->state == BBP_FRESH) {
+        PMPI_Comm_size(self->comm, &self->size);
+        PMPI_Comm_rank(self->comm, &self->rank);
+    }
     return root < self->size;
+}
+
+static int is_sound_buffer(const void* buffer, MPI_Datatype type, struct type its) {
+    if (buffer == MPI_IN_PLACE) return 0;
+    return its.is_plain ? buffer != NULL : bbp_is_committed(type);
 }
 
 enum { ARITHMETIC = 1, LOGICAL = 2, BITS = 4, PLACES = 8, OF_THE_PROGRAM = 16 };
@@ -290,7 +298,7 @@ int bbp_bcast_call(struct bbp_comm* self, void* buffer, int count, MPI_Datatype 
     if (!is_used(USE_BCAST) || !is_sound(self, count, type, root)) return BBP_PLAIN;
     const struct type its = type_of(type);
     const size_t bytes = its.size * (size_t)count;
-    if (bytes == 0 || bytes > BCAST_MOST) return BBP_PLAIN;
+    if (bytes == 0 || bytes > BCAST_MOST || !is_sound_buffer(buffer, type, its)) return BBP_PLAIN;
     const int is_ready = ready(self, USE_BCAST);
     if (is_ready != MPI_SUCCESS) return is_ready;
     if (its.is_plain) return finish(self, self->calls->broadcast(self->group, buffer, bytes, root));
@@ -316,10 +324,15 @@ static int combine(struct bbp_comm* self, const char* all, size_t bytes, void* r
     return MPI_SUCCESS;
 }
 
+/* Of a reduction; `receives`: the result is for this rank. */
+static int are_sound_vectors(const void* send, const void* receive, int receives) {
+    if (!receives) return send != NULL && send != MPI_IN_PLACE;
+    return send != NULL && receive != NULL && receive != MPI_IN_PLACE && send != receive;
+}
+
 /* BBP_PLAIN, or 0 and the vector's bytes. */
 static int reducible(struct bbp_comm* self, unsigned use, int count, MPI_Datatype type, MPI_Op op,
-                     int root, size_t* bytes) {
-    if (!is_used(use) || !is_sound(self, count, type, root)) return BBP_PLAIN;
+                     size_t* bytes) {
     if (!can_combine(type, op)) return BBP_PLAIN;
     const struct type its = type_of(type);
     *bytes = its.size * (size_t)count;
@@ -333,9 +346,11 @@ static int reducible(struct bbp_comm* self, unsigned use, int count, MPI_Datatyp
 int bbp_reduce_call(struct bbp_comm* self, const void* send, void* receive, int count,
                     MPI_Datatype type, MPI_Op op, int root) {
     size_t bytes = 0;
-    int result = reducible(self, USE_REDUCE, count, type, op, root, &bytes);
-    if (result != MPI_SUCCESS) return result;
+    if (!is_used(USE_REDUCE) || !is_sound(self, count, type, root)) return BBP_PLAIN;
     const int is_root = self->rank == root;
+    if (!are_sound_vectors(send, receive, is_root)) return BBP_PLAIN;
+    int result = reducible(self, USE_REDUCE, count, type, op, &bytes);
+    if (result != MPI_SUCCESS) return result;
     char* const all = is_root ? scratch(self, bytes * (size_t)self->size) : NULL;
     if (is_root && all == NULL) return MPI_ERR_NO_MEM;
     const void* own = send == MPI_IN_PLACE ? receive : send;
@@ -347,7 +362,9 @@ int bbp_reduce_call(struct bbp_comm* self, const void* send, void* receive, int 
 int bbp_allreduce_call(struct bbp_comm* self, const void* send, void* receive, int count,
                        MPI_Datatype type, MPI_Op op) {
     size_t bytes = 0;
-    int result = reducible(self, USE_ALLREDUCE, count, type, op, 0, &bytes);
+    if (!is_used(USE_ALLREDUCE) || !is_sound(self, count, type, 0)) return BBP_PLAIN;
+    if (!are_sound_vectors(send, receive, 1)) return BBP_PLAIN;
+    int result = reducible(self, USE_ALLREDUCE, count, type, op, &bytes);
     if (result != MPI_SUCCESS) return result;
     char* const all = scratch(self, bytes * (size_t)self->size);
     if (all == NULL) return MPI_ERR_NO_MEM;
@@ -366,14 +383,18 @@ int bbp_allgather_call(struct bbp_comm* self, const void* send, int send_count,
     const struct type to = type_of(receive_type);
     const size_t bytes = to.size * (size_t)receive_count;
     if (bytes == 0 || bytes > GATHER_MOST) return BBP_PLAIN;
-    int result = ready(self, USE_ALLGATHER);
-    if (result != MPI_SUCCESS) return result;
-    if (self->size > MEMBERS_MOST || bytes > self->calls->block_most()) return BBP_PLAIN;
     MPI_Aint low = 0, extent = (MPI_Aint)to.size;
     if (!to.is_plain) PMPI_Type_get_extent(receive_type, &low, &extent);
     const int is_in_place = send == MPI_IN_PLACE;
     char* const its_own = (char*)receive + (MPI_Aint)self->rank * receive_count * extent;
     const struct type from = is_in_place ? to : type_of(send_type);
+    if (!is_sound_buffer(receive, receive_type, to)) return BBP_PLAIN;
+    if (!is_in_place && (from.size * (size_t)send_count != bytes || send == its_own ||
+                         !is_sound_buffer(send, send_type, from)))
+        return BBP_PLAIN;
+    int result = ready(self, USE_ALLGATHER);
+    if (result != MPI_SUCCESS) return result;
+    if (self->size > MEMBERS_MOST || bytes > self->calls->block_most()) return BBP_PLAIN;
     /* The own block packed, and all of them. */
     char* const packed = scratch(self, bytes * (size_t)(1 + self->size));
     if (packed == NULL) return MPI_ERR_NO_MEM;

@@ -56,7 +56,8 @@ int bbp_allgather_call(struct bbp_comm* self, const void* send, int send_count,
                        MPI_Datatype send_type, void* receive, int receive_count,
                        MPI_Datatype receive_type);
 
-/* The MPI's own progress, once: openmpi.c and mpich.c have one each. */
+/* What openmpi.c and mpich.c have one each of: the MPI's own progress, once; whether a type can be used in a call. */
 void bbp_mpi_progress(void);
+int bbp_is_committed(MPI_Datatype type);
 
 #endif

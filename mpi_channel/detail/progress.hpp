@@ -14,15 +14,14 @@
 
 namespace mpi_channel {
 
-inline constexpr unsigned kMostTaken = 32;       ///< packets in one progress()
 inline constexpr unsigned kPollsPerLook = 1024;  ///< empty ones between looks for the dead
 
 // ---- What comes ---------------------------------------------------------------------------------
 
 template <class T>
-bool Device<T>::progress() {
+bool Device<T>::progress(unsigned packets) {
     bool any = false;
-    for (unsigned i = 0; i < kMostTaken && take_one(); ++i) any = true;
+    for (; packets > 0 && take_one(); --packets) any = true;
     for (std::size_t i = waiting_.size(); i-- > 0;) {
         const unsigned to = waiting_[i];
         if (!pump(to)) continue;

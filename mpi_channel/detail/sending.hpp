@@ -204,25 +204,25 @@ int Device<T>::post_to_group(std::span<const int> to, std::uint32_t group, std::
     packet.header.type = PacketType::group_message;
     packet.header.data = group;
     packet.header.tag = number;
-    int result = BBP_EAGAIN;
+    if (to.size() == 1) return send_for_group(static_cast<unsigned>(to[0]), packet, bytes);
     const auto has_backlog_to = [&](int rank) {
         return !others_[static_cast<unsigned>(rank)].backlog.empty();
     };
-    if (std::none_of(to.begin(), to.end(), has_backlog_to)) {
-        std::array<std::byte, kMostPacketBytes> header;
-        const std::size_t size = write(packet, header.data());
-        result = transport_.mcast_control(Bytes(header).first(size), bytes, to);
-    }
-    if (result != BBP_EAGAIN || to.size() != 1) return result;
-    const auto rank = static_cast<unsigned>(to[0]);
-    if (others_[rank].unreachable) return BBP_EPEER;
-    keep_for_group(rank, packet, bytes);
-    return BBP_OK;
+    if (std::any_of(to.begin(), to.end(), has_backlog_to)) return BBP_EAGAIN;
+    std::array<std::byte, kMostPacketBytes> header;
+    const std::size_t size = write(packet, header.data());
+    return transport_.mcast_control(Bytes(header).first(size), bytes, to);
 }
 
 /// To one rank alone it waits in the backlog, as other messages; several get it by one post, or not yet.
 template <class T>
-void Device<T>::keep_for_group(unsigned to, const Packet& packet, Bytes bytes) {
+int Device<T>::send_for_group(unsigned to, Packet& packet, Bytes bytes) {
+    Other& other = others_[to];
+    if (other.unreachable) return BBP_EPEER;
+    if (other.backlog.empty()) {
+        const int result = put_packet(to, packet, bytes);
+        if (result != BBP_EAGAIN) return result;
+    }
     Send& send = sends_.take();
     send.order.to = to;
     send.order.untold = true;
@@ -234,6 +234,7 @@ void Device<T>::keep_for_group(unsigned to, const Packet& packet, Bytes bytes) {
     leaving.has_packet = true;
     leaving.send = &send;
     enqueue(to, std::move(leaving));
+    return BBP_OK;
 }
 
 template <class T>

@@ -188,7 +188,7 @@ fi_ops_cntr counter_ops = [] {
 
 bool progress_all(const std::vector<EndpointObject*>& endpoints) {
     bool any = false;
-    for (EndpointObject* endpoint : endpoints) any |= endpoint->progress();
+    for (EndpointObject* endpoint : endpoints) any |= endpoint->progress_once();
     return any;
 }
 
@@ -244,8 +244,14 @@ void CompletionQueue::progress() {
     }
 }
 
+/// MPI reads until nothing is there: what it has read then it would have sooner without another look at the ring.
 ssize_t CompletionQueue::read(void* buffer, std::size_t count, fi_addr_t* sources) {
-    if (entries_.empty()) return progress_into(buffer, count, sources);
+    if (entries_.empty()) {
+        if (std::exchange(was_read_, false) && errors_.empty()) return -FI_EAGAIN;
+        const ssize_t taken = progress_into(buffer, count, sources);
+        was_read_ = taken > 0;
+        return taken;
+    }
     std::size_t taken = 0;
     for (; taken < count && !entries_.empty(); ++taken) {
         buffer = write(entries_.front(), buffer);
@@ -253,6 +259,13 @@ ssize_t CompletionQueue::read(void* buffer, std::size_t count, fi_addr_t* source
         entries_.pop_front();
     }
     return static_cast<ssize_t>(taken);
+}
+
+void CompletionQueue::keep(const Entry& entry) {
+    if (entries_.full()) [[unlikely]]
+        entries_.set_capacity(2 * entries_.capacity());
+    entries_.push_back(entry);
+    if (wait_) wait_->raise();
 }
 
 /// What is completed by that goes to the reader at once.
@@ -291,7 +304,7 @@ ssize_t CompletionQueue::wait_and_read(void* buffer, std::size_t count, fi_addr_
             const ssize_t result = read(buffer, count, sources);
             if (result != -FI_EAGAIN) return result;
             if (std::exchange(woken_, false)) return -FI_EAGAIN;
-            if (looks % kLooks == kLooks - 1) {
+            if (looks % kLooks == kLooks - 1 && empty_reads_ != 0) {
                 descriptor = wait_object().descriptor();
                 wait_->lower();
             }
@@ -312,7 +325,7 @@ bool CompletionQueue::may_sleep() {
     const bool has_backlog =
         std::any_of(endpoints_.begin(), endpoints_.end(),
                     [](const EndpointObject* endpoint) { return endpoint->has_backlog(); });
-    return entries_.empty() && errors_.empty() && !has_backlog;
+    return empty_reads_ != 0 && entries_.empty() && errors_.empty() && !has_backlog;
 }
 
 WaitObject& CompletionQueue::wait_object() {
@@ -337,8 +350,8 @@ void Counter::detach(EndpointObject& endpoint) {
     std::erase(endpoints_, &endpoint);
 }
 
-void Counter::progress() {
-    progress_all(endpoints_);
+bool Counter::progress() {
+    return progress_all(endpoints_);
 }
 
 int Counter::wait(std::uint64_t threshold, int timeout_ms) {
@@ -348,10 +361,10 @@ int Counter::wait(std::uint64_t threshold, int timeout_ms) {
         int descriptor = -1;
         {
             const auto lock = domain.lock();
-            progress();
+            const bool any = progress();
             if (value >= threshold) return 0;
             if (errors != errors_before) return -FI_EAVAIL;
-            if (looks % kLooks == kLooks - 1 && !endpoints_.empty())
+            if (looks % kLooks == kLooks - 1 && !any && !endpoints_.empty())
                 descriptor = endpoints_.front()->wait_descriptor();
         }
         const std::int64_t now = rmem::now_ns();

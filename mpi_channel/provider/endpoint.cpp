@@ -12,6 +12,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstdio>
 #include <cstring>
 #include <functional>
 
@@ -35,9 +36,20 @@ int bind_endpoint(struct fid* fid, struct fid* other, std::uint64_t flags) {
     return endpoint_of(fid).bind(other, flags);
 }
 
+/// Why a rank cannot join is told once even where libfabric's log is off: no MPI tells it.
+int enable_or_say(EndpointObject& endpoint) {
+    try {
+        return endpoint.enable();
+    } catch (const std::exception& error) {
+        if (fi_log_enabled(&provider, FI_LOG_WARN, FI_LOG_CORE) == 0)
+            std::fprintf(stderr, "bbp: %s\n", error.what());
+        throw;
+    }
+}
+
 int control_endpoint(struct fid* fid, int command, void*) {
     if (command != FI_ENABLE) return -FI_ENOSYS;
-    return guarded([&] { return endpoint_of(fid).enable(); });
+    return guarded([&] { return enable_or_say(endpoint_of(fid)); });
 }
 
 ssize_t cancel_call(struct fid* fid, void* context) {
@@ -264,7 +276,7 @@ ssize_t EndpointObject::send(const Call& call) {
     if (device_ == nullptr) return -FI_EOPBADSTATE;
     const auto to = addresses_->rank_of(call.address);
     if (!to || *to >= endpoint_->ranks() || call.count > kPartsMost) return -FI_EINVAL;
-    if (device_->backlog(*to) >= kBacklogMost) {
+    if (device_->has_backlog() && device_->backlog(*to) >= kBacklogMost) {
         device_->progress();
         return -FI_EAGAIN;
     }
@@ -280,9 +292,10 @@ ssize_t EndpointObject::send(const Call& call) {
     order.after_match = (call.flags & FI_MATCH_COMPLETE) != 0;
     order.context = call.context;
     order.mark = mark_of(call.flags);
-    if (sends_.counter != nullptr) order.mark |= kCounted;
+    const bool is_never_told = (call.flags & kNeverTold) != 0;
+    if (sends_.counter != nullptr) order.mark |= is_never_told ? kCounted | kInjected : kCounted;
     order.silent = order.mark == 0;
-    order.untold = (call.flags & kNeverTold) != 0 && sends_.counter == nullptr;
+    order.untold = is_never_told && sends_.counter == nullptr;
     device_->send(order);
     return 0;
 }
@@ -400,7 +413,8 @@ void EndpointObject::completed(const Completion& completion) {
         (is_send ? FI_SEND : FI_RECV) | (completion.untagged ? FI_MSG : FI_TAGGED);
     if (completion.status != Status::ok) {
         if (told.counter != nullptr) ++told.counter->errors;
-        if (told.queue != nullptr) fail(completion, *told.queue, flags);
+        if (told.queue != nullptr && (completion.mark & kInjected) == 0)
+            fail(completion, *told.queue, flags);
         return;
     }
     if (told.counter != nullptr) ++told.counter->value;

@@ -9,5 +9,6 @@ namespace mpi_channel::provider {
 
 inline constexpr std::uint32_t kTold = 1;  ///< in a queue, even without an error
 inline constexpr std::uint32_t kCounted = 2;
+inline constexpr std::uint32_t kInjected = 4;  ///< in no queue: an entry would have no context
 
 }  // namespace mpi_channel::provider

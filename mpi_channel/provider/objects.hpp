@@ -155,17 +155,11 @@ public:
     CompletionQueue(Domain& domain, const fi_cq_attr& attributes, void* context);
     ~CompletionQueue() { --domain.users; }
 
-    void add(const Entry& entry) {
-        if (room_ != 0) {  // a reader waits: not by way of the queue
-            next_ = write(entry, next_);
-            if (sources_ != nullptr) *sources_++ = entry.source;
-            --room_;
-            return;
-        }
-        if (entries_.full()) [[unlikely]]
-            entries_.set_capacity(2 * entries_.capacity());
-        entries_.push_back(entry);
-        if (wait_) wait_->raise();
+    [[gnu::always_inline]] void add(const Entry& entry) {
+        if (room_ == 0) return keep(entry);
+        next_ = write(entry, next_);  // a reader waits: not by way of the queue
+        if (sources_ != nullptr) *sources_++ = entry.source;
+        --room_;
     }
     void add_error(const fi_cq_err_entry& error) {
         errors_.push_back(error);
@@ -204,6 +198,7 @@ private:
         std::memcpy(to, &entry.entry, entry_bytes_);
         return static_cast<std::byte*>(to) + entry_bytes_;
     }
+    void keep(const Entry& entry);
     ssize_t progress_into(void* buffer, std::size_t count, fi_addr_t* sources);
     WaitObject& wait_object();
 
@@ -218,6 +213,7 @@ private:
     std::size_t room_ = 0;
     std::vector<EndpointObject*> endpoints_;
     unsigned empty_reads_ = 0;  ///< since something has come
+    bool was_read_ = false;     ///< by the latest call something that had just come
     bool woken_ = false;
 };
 
@@ -229,7 +225,7 @@ public:
     void attach(EndpointObject& endpoint);
     void detach(EndpointObject& endpoint);
     bool is_used() const noexcept { return !endpoints_.empty() || regions != 0; }
-    void progress();
+    bool progress();
     int wait(std::uint64_t threshold, int timeout_ms);
 
     std::uint64_t value = 0;
@@ -311,6 +307,8 @@ public:
     std::uint64_t sending_flags() const noexcept { return sends_.flags; }
     std::uint64_t receiving_flags() const noexcept { return receives_.flags; }
     bool progress() { return device_ != nullptr && device_->progress(); }
+    /// For who waits for one completion: a packet at a time, since a look at what comes next would take longer.
+    bool progress_once() { return device_ != nullptr && device_->progress(1); }
     unsigned rank() const noexcept { return endpoint_->rank(); }
     unsigned ranks() const noexcept { return endpoint_->ranks(); }
     Collectives& collectives() noexcept { return *collectives_; }

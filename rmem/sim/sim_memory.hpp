@@ -52,6 +52,7 @@ public:
     static void commit() noexcept {}
     static void notify(unsigned) noexcept {}
     static void expect_write(std::size_t, std::size_t) noexcept {}
+    static void expect_read(std::size_t, std::size_t) noexcept {}
     static void stamp(std::size_t, std::uint32_t) noexcept {}
     static void seen(std::size_t, std::uint32_t, std::int64_t) noexcept {}
     bool is_alive(unsigned rank) const noexcept { return world_.is_alive(rank); }

@@ -10,6 +10,7 @@
 #include <netinet/in.h>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/ip/address_v4.hpp>
+#include <boost/asio/ip/network_v4.hpp>
 #include <boost/asio/ip/udp.hpp>
 
 #include <algorithm>
@@ -168,14 +169,14 @@ std::string list_of(const std::vector<Interface>& all) {
 Interface find_interface(const std::string& wanted) {
     const std::vector<Interface> all = interfaces();
     const auto found = std::find_if(all.begin(), all.end(), [&](const Interface& one) {
-        return one.name == wanted || to_text(one.ip) == wanted;
+        return is_named(one.name, one.ip, wanted);
     });
     if (found != all.end()) return *found;
     const bool exists = ::if_nametoindex(wanted.c_str()) != 0;
     refuse(kInterfaceVariable, wanted,
            fmt::format("{}; those that are up and have an IPv4 address: {}",
                        exists ? "this interface is down (`ip link set … up`) or has no IPv4 address"
-                              : "no interface here has this name or address",
+                              : "no interface here has this name, address or network",
                        list_of(all)));
 }
 
@@ -192,6 +193,14 @@ std::string to_text(Ip ip) {
 
 std::string to_text(const Address& address) {
     return fmt::format("{}:{}", to_text(address.ip), address.port);
+}
+
+bool is_named(const std::string& name, Ip ip, const std::string& wanted) {
+    boost::system::error_code error;
+    const auto network = asio::ip::make_network_v4(wanted, error);
+    if (error) return name == wanted || to_text(ip) == wanted;
+    return asio::ip::network_v4(asio::ip::address_v4(ip), network.prefix_length()).canonical() ==
+           network.canonical();
 }
 
 std::vector<Interface> interfaces() {

@@ -6,8 +6,9 @@
 /// RMEM_GROUP      "239.1.2.3:7400", a multicast group and port that all nodes are given; or, where multicast is
 ///                 not available, an address for each node in order, "10.0.0.1:7400,10.0.0.2:7400": each
 ///                 datagram is then sent to each other node by itself (fan-out). Host names will do.
-/// RMEM_INTERFACE  where multicast leaves and enters: an interface's name ("eth0") or its address; unset: the
-///                 one that the host's routes name. Fan-out ignores it, as addresses say enough.
+/// RMEM_INTERFACE  where multicast leaves and enters: an interface's name ("eth0"), its address, or the network
+///                 ("10.0.0.0/24") that this is of, which all hosts can be given; unset: the one that the host's
+///                 routes name. Fan-out ignores it, as addresses say enough.
 ///
 /// A node speaks in a group of its own and joins those of the others, so that the host does not give it its own datagrams
 /// back. With the group given these are the kGroups groups of one block, 239.1.2.0/28 here: node 0 speaks in the one given, node 1 in
@@ -63,6 +64,8 @@ struct Interface {
 
 /// Those that are up and have an address.
 RMEM_API std::vector<Interface> interfaces();
+/// Whether RMEM_INTERFACE means the one of this name and address: by either, or by its network.
+RMEM_API bool is_named(const std::string& name, Ip ip, const std::string& wanted);
 
 struct Endpoints {
     Address group;                           ///< multicast; no address: fan-out

@@ -15,23 +15,29 @@
 
 namespace simulator {
 
-/// The names of what a hunt counts, in the order of its enums.
+/// All values of an enum that ends with count_, in their order.
+template <class Kind>
+constexpr auto every() {
+    std::array<Kind, static_cast<std::size_t>(Kind::count_)> all{};
+    for (std::size_t i = 0; i < all.size(); ++i) all.at(i) = static_cast<Kind>(i);
+    return all;
+}
+
+/// The kinds that a hunt counts, in the order of its enums.
 struct Kinds {
-    std::vector<const char*> faults, sights;
+    struct Kind {
+        const char* name;
+        std::size_t place;  ///< among Findings' counts
+    };
+    std::vector<Kind> faults, sights;
 
-    template <class Fault, class Sight>
-    static Kinds of() {
-        return {names<Fault>(), names<Sight>()};
-    }
-
-private:
-    template <class Kind>
-    static std::vector<const char*> names() {
-        std::vector<const char*> all;
-        for (std::size_t i = 0; i < static_cast<std::size_t>(Kind::count_); ++i) {
-            all.push_back(name_of(static_cast<Kind>(i)));
-        }
-        return all;
+    /// `all`: values of one enum.
+    template <class Values>
+    static std::vector<Kind> of(const Values& all) {
+        std::vector<Kind> kinds;
+        for (const auto value : all)
+            kinds.push_back({name_of(value), static_cast<std::size_t>(value)});
+        return kinds;
     }
 };
 

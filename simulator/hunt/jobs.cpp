@@ -172,11 +172,11 @@ private:
 
 std::vector<std::string> HuntResult::never_met() const {
     std::vector<std::string> names;
-    for (std::size_t i = 0; i < kinds.faults.size(); ++i) {
-        if (all.faults.at(i) == 0) names.emplace_back(kinds.faults[i]);
+    for (const Kinds::Kind& fault : kinds.faults) {
+        if (all.faults.at(fault.place) == 0) names.emplace_back(fault.name);
     }
-    for (std::size_t i = 0; i < kinds.sights.size(); ++i) {
-        if (all.sights.at(i) == 0) names.emplace_back(kinds.sights[i]);
+    for (const Kinds::Kind& sight : kinds.sights) {
+        if (all.sights.at(sight.place) == 0) names.emplace_back(sight.name);
     }
     return names;
 }

@@ -4,6 +4,7 @@
 /// What the scenarios of all hunts have in common: everything follows from a seed, and can be made smaller.
 ///
 ///     struct Scenario : Seeded<Scenario, Fault, most messages, faults> {
+///         static constexpr std::array kFaultKinds = {…};  // that it may have
 ///         static Scenario of_seed(std::uint64_t seed);
 ///         …
 ///     };
@@ -44,6 +45,16 @@ struct Seeded {
         SeedText part{seed, std::nullopt, kept};
         if (messages != kMessages) part.messages = messages;
         return part.text();
+    }
+
+    /// The faults as they are due: with fewer messages, as much earlier.
+    std::vector<Fault> due_faults() const {
+        std::vector<Fault> due = faults;
+        for (Fault& fault : due) {
+            fault.at_message =
+                static_cast<unsigned>(std::uint64_t{fault.at_message} * messages / kMessages);
+        }
+        return due;
     }
 
     /// The same with less.

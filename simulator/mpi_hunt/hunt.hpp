@@ -7,7 +7,7 @@
 /// Thread safety: a run uses the thread's one simulated world at a time.
 /// Equal scenarios give equal findings, trace hash included, with every compiler.
 
-#include "rmem/sim/event.hpp"
+#include "simulator/hunt/ring_run.hpp"
 #include "simulator/hunt/subject.hpp"
 #include "simulator/mpi_hunt/scenario.hpp"
 #include "simulator/mpi_hunt/sights.hpp"
@@ -15,10 +15,8 @@
 
 namespace simulator::mpi {
 
-struct HuntOptions {
-    bool hash = false;                     ///< of the trace, into the findings
-    rmem::sim::Observer* trace = nullptr;  ///< gets every event, too
-    DoMischief mischief;                   ///< tests of the hunt plant bugs
+struct HuntOptions : RingOptions {
+    DoMischief mischief;  ///< tests of the hunt plant bugs
 };
 
 Findings run_scenario(const Scenario& scenario, const HuntOptions& options = {});

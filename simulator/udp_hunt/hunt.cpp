@@ -22,6 +22,7 @@ class Run {
 public:
     Run(const Scenario& scenario, const HuntOptions& options)
         : scenario_(scenario),
+          faults_(scenario.due_faults()),
           world_(scenario, options, findings_),
           random_(scenario.seed * 7919) {}
 
@@ -61,6 +62,7 @@ private:
     bool is_up(unsigned node) { return world_.host(node).is_up(); }
 
     const Scenario& scenario_;
+    const std::vector<Fault> faults_;
     Findings findings_;
     World world_;
     Random random_;
@@ -129,13 +131,8 @@ void Run::flood(unsigned node) {
 // ---- Faults -------------------------------------------------------------------------------------
 
 void Run::inject_due() {
-    while (next_fault_ < scenario_.faults.size()) {
-        const Fault& fault = scenario_.faults[next_fault_];
-        // With fewer messages, as much earlier.
-        const std::uint64_t due =
-            std::uint64_t{fault.at_message} * scenario_.messages / Scenario::kMessages;
-        if (posted_ < due) return;
-        ++next_fault_;
+    while (next_fault_ < faults_.size() && posted_ >= faults_[next_fault_].at_message) {
+        const Fault& fault = faults_[next_fault_++];
         world_.in_trouble = true;
         ++findings_.injected;
         world_.trace().note(world_.now(), fault.target, name_of(fault.kind), fault.other,
@@ -284,8 +281,7 @@ Findings run_scenario(const Scenario& scenario, const HuntOptions& options) {
 }
 
 Subject subject(const HuntOptions& options) {
-    return subject_of<Scenario>("--link udp", Kinds::of<FaultKind, Sight>(),
-                                "tests/simulator/udp_seeds.txt", options);
+    return subject_of<Scenario, Sight>("--link udp", "tests/simulator/udp_seeds.txt", options);
 }
 
 }  // namespace simulator::udp

@@ -9,7 +9,7 @@ namespace simulator::udp {
 
 namespace {
 
-constexpr std::array<const char*, kFaultKinds> kNames = {
+constexpr std::array<const char*, static_cast<std::size_t>(FaultKind::count_)> kNames = {
     "lose", "duplicate", "delay",   "corrupt", "clog",        "cut-one-way", "cut-off", "partition",
     "kill", "leave",     "restart", "late",    "slow-reader", "stall",       "flood"};
 

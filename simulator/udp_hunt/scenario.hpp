@@ -5,6 +5,7 @@
 ///
 /// Thread safety: values. Errors: simulator/hunt/seeded.hpp's.
 
+#include "simulator/hunt/findings.hpp"
 #include "simulator/hunt/seeded.hpp"
 #include "simulator/udp_hunt/network.hpp"
 
@@ -32,7 +33,6 @@ enum class FaultKind : std::uint8_t {
     flood,        ///< it writes as much as there is room for
     count_
 };
-inline constexpr std::size_t kFaultKinds = static_cast<std::size_t>(FaultKind::count_);
 
 const char* name_of(FaultKind kind) noexcept;
 
@@ -55,6 +55,7 @@ struct HostClock {
 };
 
 struct Scenario : Seeded<Scenario, Fault, 1000, 24> {
+    static constexpr auto kFaultKinds = every<FaultKind>();
     static constexpr unsigned kMostNodes = 5;
 
     unsigned nodes = 2;

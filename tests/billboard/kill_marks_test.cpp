@@ -8,12 +8,14 @@
 /// The marks are read from the sources when the test runs, so a new one is killed at without being
 /// named here; one that the traffic does not pass fails the suite.
 
+#include "billboard/endpoint.hpp"
 #include "rmem/ring.hpp"
 #include "tests/support/conformance.hpp"
 #include "tests/support/kill_traffic.hpp"
 #include "tests/support/marks.hpp"
 
 #include <algorithm>
+#include <array>
 #include <filesystem>
 #include <map>
 #include <set>
@@ -414,6 +416,40 @@ TEST(KillMarksAlone, a_sender_that_died_while_filling_and_is_back_already_is_mis
         Talker talker(me);
         talk_again(me, talker);
     });
+    ring.finish();
+}
+
+/// Neither taken nor found by a probe for ever: who waits by trying both, as the MPI device does, would never miss its sender.
+TEST(KillMarksAlone, a_sender_that_died_while_filling_is_missed_by_who_only_tries) {
+    RingSetup setup;
+    setup.partition = kPlace;
+    RankProcesses ring(setup);
+    ring.start_bare(0, [](Rank& me) {
+        init(me);
+        me.raise(kBorn);
+        me.await_word(kDead);
+        auto& endpoint = *billboard::Endpoint::of_bbp_init();
+        std::array<std::byte, billboard::kInlineBytes> small{};
+        await(
+            [&] {
+                const void* data = nullptr;
+                std::size_t size = 0;
+                check(endpoint.take(small.data(), &data, &size) < 0, "half a message is taken");
+                return endpoint.probe(kVictim, nullptr) == BBP_EPEER;
+            },
+            "the end of the sender");
+    });
+    ring.start_doomed(
+        kVictim,
+        [](Rank& me) {
+            init(me);
+            me.await_word(kBorn);
+            const auto bytes = pattern(70000, 1);
+            bbp_send(0, bytes.data(), bytes.size());
+        },
+        "send.piece-filled:1");
+    ring.wait(kVictim);
+    ++ring.shared()[kDead];
     ring.finish();
 }
 

@@ -2,8 +2,8 @@
 // ctest: full
 
 /// As soak_test.cpp, with ten million messages (RMEM_SOAK_MESSAGES: another number) on `direct` and
-/// on an instant `ring`, fewer where the ring keeps time or each message is a system call; and through
-/// a partition that is always full.
+/// on an instant `ring`, fewer where the ring keeps time, each message is a system call, or all ranks
+/// share one thread; and through a partition that is always full.
 
 #include "tests/support/conformance.hpp"
 #include "tests/support/soak.hpp"
@@ -21,8 +21,8 @@ RMEM_ON_ALL_RINGS(SoakFull);
 TEST_P(SoakFull, delivers_millions_of_messages_once_in_order_intact) {
     RingSetup ranks = setup(4);
     ranks.deadline = std::chrono::seconds(580);
-    const bool is_slow =
-        std::string_view(GetParam().timing) != "none" || std::string_view(GetParam().link) == "udp";
+    const bool is_slow = std::string_view(GetParam().timing) != "none" ||
+                         std::string_view(GetParam().link) == "udp" || is_simulated();
     run_soak(ranks, soak_messages(kMessages) / (is_slow ? GetParam().thrift : 1), soak_seed() + 1);
 }
 

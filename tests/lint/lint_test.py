@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""The rules about atomics read code; here is what they must understand."""
+"""The rules that read code; here is what they must understand."""
 
 import pathlib
 import tempfile
@@ -9,7 +9,9 @@ import unittest
 import lint
 
 
-class Atomics(unittest.TestCase):
+class Rules(unittest.TestCase):
+    """On a tree of their own."""
+
     def setUp(self):
         folder = tempfile.TemporaryDirectory()
         self.addCleanup(folder.cleanup)
@@ -20,6 +22,8 @@ class Atomics(unittest.TestCase):
     def write(self, code, name="a.cpp"):
         (lint.ROOT / "rmem" / name).write_text(code)
 
+
+class Atomics(Rules):
     def ordered(self, code):
         self.write(code)
         return list(lint.ordered_atomics_name_their_partner())
@@ -72,6 +76,24 @@ class Atomics(unittest.TestCase):
         reason = "// relaxed is enough: a hint\n"
         self.assertEqual(self.relaxed(reason + line + line), [])
         self.assertEqual(len(self.relaxed(reason + line + "\n" + line)), 1)
+
+
+class Headers(Rules):
+    def test_one_that_its_source_begins_with_is_compiled_there(self):
+        self.write("int f();\n", "a.hpp")
+        self.write('// what it is\n#include "rmem/a.hpp"\n#include <vector>\n')
+        self.assertTrue(lint.is_first_in_its_source(lint.ROOT / "rmem" / "a.hpp"))
+
+    def test_one_that_stands_behind_another_is_not(self):
+        self.write("int f();\n", "a.hpp")
+        self.write('#include <vector>\n#include "rmem/a.hpp"\n')
+        self.assertFalse(lint.is_first_in_its_source(lint.ROOT / "rmem" / "a.hpp"))
+
+    def test_one_that_lacks_something_is_named(self):
+        self.write("inline std::size_t f() { return 0; }\n", "alone.hpp")
+        self.write("#include <cstddef>\ninline std::size_t g() { return 0; }\n", "whole.hpp")
+        (complaint,) = lint.headers_compile_alone()
+        self.assertTrue(complaint.startswith("rmem/alone.hpp:1: include what it needs"), complaint)
 
 
 if __name__ == "__main__":

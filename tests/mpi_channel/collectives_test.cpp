@@ -227,6 +227,23 @@ TEST(Collectives, a_gather_to_all_is_one_multicast_of_each_member) {
     for (unsigned i = 0; i < 3; ++i) EXPECT_EQ(ranks.multicasts(i), 1U);
 }
 
+TEST(Collectives, what_goes_to_one_member_alone_is_a_packet_and_no_multicast) {
+    GroupRanks ranks(3);
+    const auto three = ranks.open(1, {0, 1, 2});
+    const auto pair = ranks.open(2, {0, 2});
+    const auto own = bytes_of(100, 1);
+    auto received = untouched(300);
+    for (unsigned i = 0; i < 3; ++i) three[i]->gather(own, received.data(), 1);
+    ASSERT_EQ(ranks.finish(three), everywhere(3, BBP_OK));
+    auto buffers = buffers_of(2, 100, 0, 3);
+    begin_broadcast(pair, buffers, 0);
+    ASSERT_EQ(ranks.finish(pair), everywhere(2, BBP_OK));
+    for (unsigned i = 0; i < 3; ++i) EXPECT_EQ(ranks.multicasts(i), 0U) << i;
+    const unsigned packets[] = {2, 0, 1};
+    for (unsigned i = 0; i < 3; ++i)
+        EXPECT_EQ(ranks.ranks[i].device.transport_counters().packets_sent, packets[i]) << i;
+}
+
 TEST(Collectives, a_barrier_of_the_billboards_sends_nothing) {
     GroupRanks ranks(3);
     const auto group = ranks.open(1, {0, 1, 2}, 0);

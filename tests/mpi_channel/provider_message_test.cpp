@@ -303,6 +303,54 @@ TEST(ProviderLife, what_was_injected_last_arrives_though_the_sender_closes) {
     });
 }
 
+/// Rank 0 injects until nothing more is taken, then rank 1 is killed, which rank 0 learns of by itself.
+void inject_to_a_rank_that_dies(bool counts) {
+    RingSetup setup;
+    setup.extra["FI_PROVIDER_PATH"] = BBP_PROVIDER_PATH;
+    setup.extra["FI_PROVIDER"] = "bbp";
+    RankProcesses ring(setup);
+    const auto body = [counts](Rank& me) {
+        ProviderRank fabric(me);
+        fid_cntr* const counter = counts ? fabric.counter(FI_SEND) : nullptr;
+        fabric.enable();
+        if (me.rank == 1) me.await_word(5);  // never
+        std::vector<char> bytes(2000);
+        ssize_t result = 0;
+        const auto inject = [&] {
+            result = fi_tinject(fabric.ep, bytes.data(), bytes.size(), fabric.of[1], kTag);
+            return result;
+        };
+        await([&] { return inject() != 0; }, "a backlog that is full");
+        check_call(result, "fi_tinject", -FI_EAGAIN);
+        me.raise(0);
+        me.await_word(1);
+        await([&] { return inject() == 0; }, "the end of what nobody will take");
+        check_call(inject(), "fi_tinject to a rank that is known as dead");
+        check_call(fi_inject(fabric.ep, bytes.data(), bytes.size(), fabric.of[1]), "fi_inject");
+        for (int i = 0; i < 1000; ++i) fabric.expect_nothing();
+        if (counts) check(fi_cntr_readerr(counter) > 2, "errors are counted");
+        check_call(fi_trecv(fabric.ep, bytes.data(), 8, nullptr, fabric.of[1], kTag, 0, &me),
+                   "fi_trecv");
+        fabric.expect_error(&me, FI_ECONNABORTED);
+        fabric.close();
+    };
+    ring.start_bare(0, body);
+    ring.start_bare(1, body);
+    ring.await_word(0);
+    ring.kill(1);
+    ++ring.shared()[1];
+    ring.finish();
+}
+
+/// MPIs that are told of an error look into its context, and what is injected has none.
+TEST(ProviderLife, what_is_injected_to_a_rank_that_dies_ends_without_an_entry) {
+    inject_to_a_rank_that_dies(false);
+}
+
+TEST(ProviderLife, what_is_injected_to_a_rank_that_dies_is_counted_as_an_error) {
+    inject_to_a_rank_that_dies(true);
+}
+
 TEST(ProviderInfo, is_what_was_asked_for_or_nothing) {
     run_ranks(1, [](Rank&) {
         const auto ask = [](const std::function<void(fi_info&)>& change,

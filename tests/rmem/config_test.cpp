@@ -47,15 +47,18 @@ protected:
                                  "PMI_RANK",
                                  "PMI_SIZE",
                                  "PMI_JOBID",
+                                 "MPI_LOCALNRANKS",
                                  "OMPI_COMM_WORLD_RANK",
                                  "OMPI_COMM_WORLD_SIZE",
+                                 "OMPI_COMM_WORLD_LOCAL_SIZE",
                                  "OMPI_MCA_ess_base_jobid",
                                  "PMIX_RANK",
                                  "PMIX_NAMESPACE",
                                  "SLURM_PROCID",
                                  "SLURM_NTASKS",
                                  "SLURM_JOB_ID",
-                                 "SLURM_STEP_ID"}) {
+                                 "SLURM_STEP_ID",
+                                 "SLURM_STEP_NUM_NODES"}) {
             ::unsetenv(name);
         }
     }
@@ -220,6 +223,40 @@ TEST_F(EnvironmentTest, slurm_gives_rank_and_count) {
     set("SLURM_NTASKS", "8");
     EXPECT_EQ(config().ranks, 8U);
     EXPECT_EQ(member().rank, 3U);
+}
+
+TEST_F(EnvironmentTest, ranks_on_several_hosts_meet_by_datagrams) {
+    set("PMI_RANK", "2");
+    set("PMI_SIZE", "4");
+    set("MPI_LOCALNRANKS", "4");
+    EXPECT_EQ(config().link, LinkKind::direct);
+    set("MPI_LOCALNRANKS", "2");
+    EXPECT_EQ(config().link, LinkKind::udp);
+    // Told by the launcher, whatever the step is in which it runs.
+    set("SLURM_STEP_NUM_NODES", "2");
+    set("MPI_LOCALNRANKS", "4");
+    EXPECT_EQ(config().link, LinkKind::direct);
+    ::unsetenv("MPI_LOCALNRANKS");
+    EXPECT_EQ(config().link, LinkKind::udp);
+    ::unsetenv("PMI_RANK");
+    set("OMPI_COMM_WORLD_RANK", "1");
+    set("OMPI_COMM_WORLD_SIZE", "2");
+    set("OMPI_COMM_WORLD_LOCAL_SIZE", "1");
+    EXPECT_EQ(config().link, LinkKind::udp);
+}
+
+TEST_F(EnvironmentTest, a_link_of_one_host_is_refused_where_ranks_are_on_several) {
+    set("SLURM_PROCID", "0");
+    set("SLURM_NTASKS", "2");
+    set("SLURM_STEP_NUM_NODES", "2");
+    for (const char* link : {"direct", "ring"}) {
+        set("RMEM_LINK", link);
+        std::string sentence;
+        EXPECT_EQ(code_of([] { config(); }, &sentence), Errc::bad_environment);
+        EXPECT_THAT(sentence, HasSubstr(std::string("RMEM_LINK is ") + link));
+    }
+    set("RMEM_LINK", "udp");
+    EXPECT_EQ(config().link, LinkKind::udp);
 }
 
 TEST_F(EnvironmentTest, a_launcher_without_a_count_needs_one) {

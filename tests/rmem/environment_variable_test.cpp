@@ -35,6 +35,25 @@ TEST(EnvironmentVariable, is_the_process_own_outside_of_a_simulation) {
     EXPECT_EQ(value_of(kName), "(unset)");
 }
 
+TEST(EnvironmentVariable, that_is_empty_counts_as_unset_where_it_is_a_setting) {
+    ::setenv(kName, "", 1);
+    EXPECT_EQ(value_of(kName), "");
+    EXPECT_EQ(environment_setting(kName), nullptr);
+    ::setenv(kName, "7s", 1);
+    EXPECT_STREQ(environment_setting(kName), "7s");
+    ::unsetenv(kName);
+    EXPECT_EQ(environment_setting(kName), nullptr);
+    auto config = world_of(1);
+    config.environment[kName] = "";
+    config.environment["RMEM_BOUND"] = "1ms";
+    sim::World world(config);
+    world.start(0, [](sim::Process&) {
+        EXPECT_EQ(environment_setting(kName), nullptr);
+        EXPECT_STREQ(environment_setting("RMEM_BOUND"), "1ms");
+    });
+    EXPECT_EQ(world.run(), sim::RunEnd::all_ended);
+}
+
 TEST(EnvironmentVariable, is_the_worlds_in_a_simulated_process_and_the_hosts_never) {
     ::setenv(kName, "7s", 1);
     ::setenv("RMEM_BOUND", "1ms", 1);

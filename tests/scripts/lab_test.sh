@@ -106,3 +106,23 @@ done
 scripts/lab down --name "$name" || fail "down"
 [[ -z $(left) ]] || fail "down leaves nothing"
 lab down || fail "down a second time has nothing to do"
+
+# ---- Hosts that stand apart, and are reached as by ssh
+
+lab up 2 --apart || fail "up makes two hosts that stand apart"
+# shellcheck disable=SC2016  # expanded on the host
+lab exec 0 -- sh -c 'echo mine >"/dev/shm/$RMEM_RING"' || fail "a host has a /dev/shm"
+[[ ! -e /dev/shm/lab-$name ]] || fail "what one host has in /dev/shm is not in this one's"
+lab exec 1 -- sh -c 'ls -A /dev/shm; hostname'
+[[ $(<"$output") == "rmem-${name//_/-}-1" ]] || fail "each host has a name, and sees nothing of the other's /dev/shm"
+# shellcheck disable=SC2016  # expanded on the other host
+lab exec 1 -- scripts/lab-ssh -x 10.0.0.1 'cat /dev/shm/*;' 'echo "$HOME ${RMEM_RING:-none}"; exit 7' && fail "the exit code is the command's"
+(($? == 7)) || fail "the exit code is the command's, 7"
+[[ $(<"$output") == mine$'\n'"$HOME none" ]] || fail "a command reaches another host, and nothing of the environment does"
+lab exec 1 -- scripts/lab-ssh 10.0.0.9 true && fail "there is no such host"
+grep -q "no hosts of lab" "$output" || fail "a host that is not there is named"
+! scripts/lab-ssh 10.0.0.1 true 2>"$output" || fail "outside of a lab there is nobody to reach"
+grep -q "this is no lab's host" "$output" || fail "who is outside of a lab is told so"
+lab down || fail "down"
+[[ -z $(left) ]] || fail "down leaves nothing of hosts that stood apart"
+! grep -q "rmem-lab-$name" /proc/mounts || fail "down leaves nothing mounted"

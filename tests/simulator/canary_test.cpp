@@ -10,12 +10,12 @@
 #include "billboard/endpoint_core.hpp"
 #include "billboard/simulation.hpp"
 #include "rmem/sim/sim_memory.hpp"
-#include "simulator/hunt/hunt.hpp"
+#include "simulator/bbp_hunt/hunt.hpp"
 #include "simulator/hunt/jobs.hpp"
 
 #include <gtest/gtest.h>
 
-namespace simulator {
+namespace simulator::bbp {
 namespace {
 
 using rmem::sim::SimMemory;
@@ -105,7 +105,9 @@ TEST(Canary, is_found_by_a_hunt_in_several_processes) {
     HuntPlan plan;
     plan.seeds = 20;
     plan.jobs = 2;
-    plan.subject = billboard_subject(open_planted<HastyBoard>);
+    HuntOptions options;
+    options.open = open_planted<HastyBoard>;
+    plan.subject = subject(options);
     const HuntResult result = hunt(plan);
     EXPECT_FALSE(result.failed.empty());
     for (const FailedSeed& failed : result.failed) {
@@ -115,4 +117,4 @@ TEST(Canary, is_found_by_a_hunt_in_several_processes) {
 }
 
 }  // namespace
-}  // namespace simulator
+}  // namespace simulator::bbp

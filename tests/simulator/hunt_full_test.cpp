@@ -2,7 +2,7 @@
 // ctest: full
 
 #include "rmem/waiting.hpp"
-#include "simulator/hunt/hunt.hpp"
+#include "simulator/bbp_hunt/hunt.hpp"
 #include "simulator/hunt/jobs.hpp"
 #include "simulator/mpi_hunt/hunt.hpp"
 #include "simulator/udp_hunt/hunt.hpp"
@@ -33,10 +33,10 @@ Findings hunt_for_nothing(const Subject& subject, std::uint64_t seeds) {
     return result.all;
 }
 
-TEST(Hunt, of_a_thousand_seeds_meets_every_kind_of_fault_and_finds_nothing) {
+TEST(BbpHunt, of_a_thousand_seeds_meets_every_kind_of_fault_and_finds_nothing) {
     constexpr std::uint64_t kSeeds = seeds(1000);
-    const Findings all = hunt_for_nothing(billboard_subject(), kSeeds);
-    EXPECT_GE(all.messages, kSeeds * Scenario::kMessages);
+    const Findings all = hunt_for_nothing(bbp::subject(), kSeeds);
+    EXPECT_GE(all.messages, kSeeds * bbp::Scenario::kMessages);
 }
 
 TEST(UdpHunt, of_two_thousand_seeds_meets_every_kind_of_fault_and_finds_nothing) {

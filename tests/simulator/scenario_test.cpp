@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The scenarios of both hunts.
+/// The scenarios of all hunts.
 
-#include "simulator/hunt/scenario.hpp"
+#include "simulator/bbp_hunt/scenario.hpp"
 #include "rmem/error.hpp"
+#include "simulator/mpi_hunt/scenario.hpp"
 #include "simulator/udp_hunt/scenario.hpp"
 
 #include <gtest/gtest.h>
@@ -17,11 +18,11 @@ namespace {
 template <class Scenario>
 class Scenarios : public testing::Test {};
 
-using All = testing::Types<Scenario, udp::Scenario>;
+using All = testing::Types<bbp::Scenario, mpi::Scenario, udp::Scenario>;
 TYPED_TEST_SUITE(Scenarios, All, );
 
-unsigned nodes_of(const Scenario&) {
-    return Scenario::kRanks;
+unsigned nodes_of(const RingScenario& scenario) {
+    return scenario.kRanks;
 }
 unsigned nodes_of(const udp::Scenario& scenario) {
     return scenario.nodes;
@@ -41,24 +42,32 @@ TYPED_TEST(Scenarios, have_as_many_messages_and_faults_as_promised) {
 
 TYPED_TEST(Scenarios, of_a_few_hundred_seeds_have_every_kind_of_fault) {
     std::set<std::string> met = {"restart"};  // follows from others
-    using Kind = decltype(TypeParam().faults.front().kind);
     for (std::uint64_t seed = 1; seed <= 300; ++seed) {
         for (const auto& fault : TypeParam::of_seed(seed).faults) met.insert(name_of(fault.kind));
     }
-    EXPECT_EQ(met.size(), static_cast<std::size_t>(Kind::count_));
+    for (const auto kind : TypeParam::kFaultKinds) EXPECT_EQ(met.count(name_of(kind)), 1U);
 }
 
 TYPED_TEST(Scenarios, are_read_back_from_their_text) {
     const TypeParam whole = TypeParam::of_seed(77);
     EXPECT_EQ(whole.text(), "77");
-    const TypeParam less = whole.with_messages(300).with_faults({2, 5, 19});
-    EXPECT_EQ(less.text(), "77:messages=300,faults=2.5.19");
+    const TypeParam less = whole.with_messages(200).with_faults({2, 5, 9});
+    EXPECT_EQ(less.text(), "77:messages=200,faults=2.5.9");
     const TypeParam again = TypeParam::parse(less.text());
     EXPECT_EQ(again.text(), less.text());
-    EXPECT_EQ(again.messages, 300U);
+    EXPECT_EQ(again.messages, 200U);
     ASSERT_EQ(again.faults.size(), 3U);
-    EXPECT_EQ(again.faults[2].at_message, whole.faults[19].at_message);
+    EXPECT_EQ(again.faults[2].at_message, whole.faults[9].at_message);
     EXPECT_TRUE(TypeParam::parse("77:faults=none").faults.empty());
+}
+
+TYPED_TEST(Scenarios, meet_their_faults_earlier_with_fewer_messages) {
+    const TypeParam whole = TypeParam::of_seed(77);
+    const auto faults = whole.with_messages(whole.kMessages / 2).due_faults();
+    ASSERT_EQ(faults.size(), whole.faults.size());
+    for (std::size_t i = 0; i < faults.size(); ++i) {
+        EXPECT_EQ(faults[i].at_message, whole.faults[i].at_message / 2);
+    }
 }
 
 TYPED_TEST(Scenarios, that_cannot_be_are_refused) {

@@ -2,14 +2,14 @@
 
 /// Seeds that once failed, and must not again: tests/simulator/seeds.txt.
 
-#include "simulator/hunt/hunt.hpp"
+#include "simulator/bbp_hunt/hunt.hpp"
 
 #include <gtest/gtest.h>
 
 #include <fstream>
 #include <string>
 
-namespace simulator {
+namespace simulator::bbp {
 namespace {
 
 TEST(Seeds, that_once_failed_find_nothing_any_more) {
@@ -27,4 +27,4 @@ TEST(Seeds, that_once_failed_find_nothing_any_more) {
 }
 
 }  // namespace
-}  // namespace simulator
+}  // namespace simulator::bbp

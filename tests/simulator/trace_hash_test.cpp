@@ -4,11 +4,11 @@
 /// Equal seeds are equal runs: again and again, and with both compilers (the thread sanitizer's build is
 /// Clang's). The hashes change with every change of what the protocols write or of what a seed means.
 
-#include "simulator/hunt/hunt.hpp"
+#include "simulator/bbp_hunt/hunt.hpp"
 
 #include <gtest/gtest.h>
 
-namespace simulator {
+namespace simulator::bbp {
 namespace {
 
 std::uint64_t hash_of(const Scenario& scenario) {
@@ -41,4 +41,4 @@ TEST(TraceHash, differs_from_seed_to_seed) {
 }
 
 }  // namespace
-}  // namespace simulator
+}  // namespace simulator::bbp

@@ -388,6 +388,7 @@ public:
     void stamp(std::size_t, std::uint32_t) {}
     void seen(std::size_t, std::uint32_t, std::int64_t) {}
     static void expect_write(std::size_t, std::size_t) {}
+    static void expect_read(std::size_t, std::size_t) {}
     unsigned brief_polls() const { return 3; }
     bool is_crowded() { return false; }
     void begin_wait() {}

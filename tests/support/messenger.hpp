@@ -148,6 +148,7 @@ void groups_work(int barriers) {
     check(large == bytes_of(50'000, 1), "what was broadcast in pieces");
     for (int round = 0; round < 3; ++round) {
         const auto mine = bytes_of(100, own);
+        const std::uint64_t posted = messenger.device.transport_counters().multicasts;
         std::vector<std::byte> all(300);
         if (round == 1) {
             group->gather(mine, own == 2 ? all.data() : nullptr, 2);
@@ -155,6 +156,8 @@ void groups_work(int barriers) {
             group->gather(mine, all.data(), std::nullopt);
         }
         messenger.finish(*group);
+        check_equal(messenger.device.transport_counters().multicasts - posted,
+                    std::uint64_t{round != 1}, "multicasts of a gather");
         for (unsigned i = 0; (round != 1 || own == 2) && i < 3; ++i) {
             const auto block = std::span(all).subspan(i * 100, 100);
             const auto expected = bytes_of(100, i);

@@ -142,6 +142,7 @@ public:
     void progress() {}
     bool in_flight() const { return false; }
     static void expect_write(std::size_t, std::size_t) {}
+    static void expect_read(std::size_t, std::size_t) {}
     unsigned brief_polls() const { return 0; }
     bool is_crowded() { return false; }
     void begin_wait() {}

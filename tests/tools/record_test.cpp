@@ -240,7 +240,7 @@ TEST_F(Record, makes_a_capture_that_wireshark_reads) {
     const auto tool = start(ring, {"--pcap", capture, "--count", "1"});
     RecordedRing::write(node, 0x40, 0xdeadbeef);
     EXPECT_EQ(tool->wait().code, 0);
-    const auto dissector = std::filesystem::path(__FILE__).parent_path() / "../../tools/rmem.lua";
+    const auto dissector = std::filesystem::path(RMEM_SOURCE_DIR) / "tools/rmem.lua";
     const std::string shown = folder / "shown";
     const std::string command =
         "tshark -X lua_script:" + dissector.string() + " -r " + capture +

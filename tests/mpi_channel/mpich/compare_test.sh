@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# ctest: full serial
+# ctest: full
 #
 # MPICH's own test programs of point-to-point messages and communicators: no line of their lists fails over bbp that passes over
 # tcp;ofi_rxm (mpi_channel/mpich/compare).

@@ -95,6 +95,19 @@ TEST(Endpoints, the_loop_back_interface_has_a_name_and_an_address) {
     }
 }
 
+TEST(Endpoints, an_interface_is_meant_by_its_name_its_address_or_its_network) {
+    constexpr Ip kIp = 0x0a000102;
+    for (const char* wanted : {"eth0", "10.0.1.2", "10.0.1.0/24", "10.0.1.7/24", "10.0.0.0/16"}) {
+        EXPECT_TRUE(is_named("eth0", kIp, wanted)) << wanted;
+    }
+    for (const char* wanted : {"eth1", "10.0.1.3", "10.0.2.0/24", "10.0.1.0", "10.0.1.0/33", ""}) {
+        EXPECT_FALSE(is_named("eth0", kIp, wanted)) << wanted;
+    }
+    const auto expected = loop_back();
+    if (!expected) GTEST_SKIP() << "the loop-back interface is down";
+    EXPECT_EQ(Endpoints::parse("239.1.2.3:7400", "127.0.0.0/8", 2).own_interface, expected);
+}
+
 TEST(Endpoints, another_interface_leaves_the_host) {
     for (const Interface& one : interfaces()) {
         if (one.is_loop_back) continue;

@@ -5,10 +5,8 @@
 //   mpi_collectives                 all of it
 //   mpi_collectives bcasts <n>      n broadcasts of 8 bytes by each rank, and what MPI itself does
 //   mpi_collectives threads <n>     n rounds in each of four threads, with a communicator of its own each
-//   mpi_collectives kill <call>     rank 1 kills itself; at the others this call must fail in the end
 #include <mpi.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -554,28 +552,6 @@ static void talk_at_once(int rounds) {
     }
 }
 
-/* 0 if the call has failed in the end, as it must. */
-static int outlive(const char* call) {
-    int word = 0, sum = 0, *words = malloc(sizeof(int) * (size_t)all);
-    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
-    for (int i = 0; i < 100; ++i) {
-        int result = MPI_SUCCESS;
-        if (me == 1 && i == 10) raise(SIGKILL);
-        if (strcmp(call, "barrier") == 0) result = MPI_Barrier(MPI_COMM_WORLD);
-        if (strcmp(call, "bcast") == 0)
-            result = MPI_Bcast(&word, 1, MPI_INT, i % all, MPI_COMM_WORLD);
-        if (strcmp(call, "allreduce") == 0)
-            result = MPI_Allreduce(&word, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
-        if (strcmp(call, "allgather") == 0)
-            result = MPI_Allgather(&word, 1, MPI_INT, words, 1, MPI_INT, MPI_COMM_WORLD);
-        if (result == MPI_SUCCESS) continue;
-        printf("rank %d: %s has failed\n", me, call);
-        fflush(stdout);
-        return 0;
-    }
-    return 1;
-}
-
 int main(int argc, char** argv) {
     const int is_threaded = argc > 2 && strcmp(argv[1], "threads") == 0;
     int level = MPI_THREAD_SINGLE;
@@ -583,7 +559,6 @@ int main(int argc, char** argv) {
     expect(!is_threaded || level == MPI_THREAD_MULTIPLE, "calls in several threads", level);
     MPI_Comm_rank(MPI_COMM_WORLD, &me);
     MPI_Comm_size(MPI_COMM_WORLD, &all);
-    if (argc > 2 && strcmp(argv[1], "kill") == 0) _Exit(outlive(argv[2]));
     if (is_threaded) {
         talk_at_once(atoi(argv[2]));
     } else if (argc > 2) {

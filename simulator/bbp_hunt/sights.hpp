@@ -8,7 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 
-namespace simulator {
+namespace simulator::bbp {
 
 enum class Sight : std::uint8_t {
     overtaken = 0,  ///< a write arrived before an older one of another origin
@@ -30,4 +30,4 @@ inline constexpr std::size_t kSights = static_cast<std::size_t>(Sight::count_);
 
 const char* name_of(Sight sight) noexcept;
 
-}  // namespace simulator
+}  // namespace simulator::bbp

@@ -1,26 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "simulator/hunt/scenario.hpp"
+#include "simulator/bbp_hunt/scenario.hpp"
 
-#include "simulator/hunt/random.hpp"
-
-#include <algorithm>
-#include <array>
-
-namespace simulator {
+namespace simulator::bbp {
 
 namespace {
-
-constexpr std::array<const char*, kFaultKinds> kNames = {
-    "delay", "clog",      "lose",    "duplicate", "cut-cable", "cut-link",
-    "kill",  "fail-node", "restart", "stop",      "stall",     "slow-reader"};
 
 constexpr std::array<FaultKind, 6> kAlways = {FaultKind::delay,     FaultKind::clog,
                                               FaultKind::duplicate, FaultKind::stop,
                                               FaultKind::stall,     FaultKind::slow_reader};
 constexpr std::array<const char*, 6> kTimings = {
     "scramnet-burst", "scramnet-burst-plus", "platinum", "platinum-plus", "gt200", "none"};
-constexpr std::array<std::size_t, 4> kPartitions = {1024, 2048, 4096, 16384};
-constexpr std::int64_t kMicrosecond = 1000;
 
 FaultKind kind_for(const Scenario& scenario, Random& random) {
     const std::uint64_t dice = random.below(10);
@@ -33,34 +22,7 @@ FaultKind kind_for(const Scenario& scenario, Random& random) {
     return kAlways.at(random.below(kAlways.size()));
 }
 
-Fault fault_for(const Scenario& scenario, Random& random) {
-    Fault fault;
-    fault.kind = kind_for(scenario, random);
-    fault.target = static_cast<unsigned>(random.below(Scenario::kRanks));
-    fault.at_message = static_cast<unsigned>(random.below(Scenario::kMessages * 9 / 10)) + 1;
-    fault.accesses = random.below(300) + 1;
-    fault.comes_back = !random.one_in(8);
-    switch (fault.kind) {
-        case FaultKind::delay:
-        case FaultKind::duplicate:
-        case FaultKind::lose:
-            fault.writes = random.below(4) + 1;
-            fault.time_ns = random.between(1, 60 * kMicrosecond);
-            break;
-        case FaultKind::clog:
-            fault.writes = random.below(200) + 20;
-            fault.time_ns = random.between(20 * kMicrosecond, 300 * kMicrosecond);
-            break;
-        default: fault.time_ns = random.between(1, 500 * kMicrosecond);
-    }
-    return fault;
-}
-
 }  // namespace
-
-const char* name_of(FaultKind kind) noexcept {
-    return kNames.at(static_cast<std::size_t>(kind));
-}
 
 Scenario Scenario::of_seed(std::uint64_t seed) {
     Random random(seed);
@@ -78,15 +40,16 @@ Scenario Scenario::of_seed(std::uint64_t seed) {
     const std::uint64_t kind = random.below(8);
     s.loses = kind == 0 && s.timing.instant == 0;
     s.ends = kind >= 3;
-    for (unsigned i = 0; i < kFaults; ++i) s.faults.push_back(fault_for(s, random));
+    for (unsigned i = 0; i < kFaults; ++i) {
+        const FaultKind fault = kind_for(s, random);
+        s.faults.push_back(draw_fault(fault, kMessages, true, random));
+    }
     if (s.ends && random.one_in(4)) {
         s.lives_before = 256 * static_cast<std::uint32_t>(random.below(3)) + 250 +
                          static_cast<std::uint32_t>(random.below(6));
     }
-    std::sort(s.faults.begin(), s.faults.end(), [](const Fault& a, const Fault& b) {
-        return a.at_message != b.at_message ? a.at_message < b.at_message : a.accesses < b.accesses;
-    });
+    put_in_order(s.faults);
     return s;
 }
 
-}  // namespace simulator
+}  // namespace simulator::bbp

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "simulator/hunt/link_checker.hpp"
+#include "simulator/bbp_hunt/link_checker.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cstring>
 
-namespace simulator {
+namespace simulator::bbp {
 
 using rmem::kWordBytes;
 using rmem::sim::Event;
@@ -170,4 +170,4 @@ void LinkChecker::check_quiet() {
     }
 }
 
-}  // namespace simulator
+}  // namespace simulator::bbp

@@ -1,16 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-/// What one seed of the hunt is: a small ring, traffic, and the faults that meet it.
+/// What the seeds of all hunts on the simulated ring have in common: four ranks on a small ring, and the faults that
+/// meet them. A hunt has those of the faults that it chooses, and traffic of its own.
 ///
-/// Thread safety: values. Errors: simulator/hunt/seeded.hpp's.
+/// Thread safety: values. What is drawn follows from the random numbers, one draw a statement.
 
 #include "billboard/environment.hpp"
 #include "rmem/sim/host_profile.hpp"
-#include "simulator/hunt/seeded.hpp"
+#include "rmem/timing.hpp"
+#include "simulator/hunt/random.hpp"
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
+#include <vector>
 
 namespace simulator {
 
@@ -27,9 +31,9 @@ enum class FaultKind : std::uint8_t {
     stop,         ///< a process is stopped for a while
     stall,        ///< the host takes the processor away at an access
     slow_reader,  ///< a rank reads nothing for a while, but goes on sending
+    deaf,         ///< a rank computes for a while, without any progress
     count_
 };
-inline constexpr std::size_t kFaultKinds = static_cast<std::size_t>(FaultKind::count_);
 
 const char* name_of(FaultKind kind) noexcept;
 
@@ -43,17 +47,24 @@ struct Fault {
     bool comes_back = true;      ///< kill, fail_node: started again, after time_ns
 };
 
-struct Scenario : Seeded<Scenario, Fault, 2000, 20> {
+/// What a hunt's Scenario is beside Seeded.
+struct RingScenario {
     static constexpr unsigned kRanks = 4;
 
     billboard::Settings settings;
     rmem::TimingProfile timing;
     rmem::sim::HostProfile host;
     std::uint32_t lives_before = 0;  ///< of each rank; its epochs wrap at 256
-    bool loses = false;              ///< faults that lose writes are among them
     bool ends = false;               ///< processes or nodes die
-
-    static Scenario of_seed(std::uint64_t seed);
 };
+
+/// Sizes of data partitions, from which a seed takes one.
+inline constexpr std::array<std::size_t, 4> kPartitions = {1024, 2048, 4096, 16384};
+
+/// A fault of that kind in a seed of so many messages. `may_return`: who dies may be started again.
+Fault draw_fault(FaultKind kind, unsigned messages, bool may_return, Random& random);
+
+/// In the order in which they are due.
+void put_in_order(std::vector<Fault>& faults);
 
 }  // namespace simulator

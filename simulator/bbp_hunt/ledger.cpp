@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "simulator/hunt/ledger.hpp"
+#include "simulator/bbp_hunt/ledger.hpp"
 
 #include "billboard/bbp.h"
 #include "simulator/hunt/random.hpp"
@@ -10,7 +10,7 @@
 #include <array>
 #include <cstring>
 
-namespace simulator {
+namespace simulator::bbp {
 
 Ledger::Ledger(const Scenario& scenario, Findings& findings, LinkChecker& link)
     : findings_(findings),
@@ -242,4 +242,4 @@ void Ledger::check_settled() {
     }
 }
 
-}  // namespace simulator
+}  // namespace simulator::bbp

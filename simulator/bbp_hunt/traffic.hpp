@@ -9,7 +9,7 @@
 /// Thread safety: none; one world's programs.
 
 #include "billboard/endpoint.hpp"
-#include "simulator/hunt/ledger.hpp"
+#include "simulator/bbp_hunt/ledger.hpp"
 #include "simulator/hunt/random.hpp"
 
 #include <array>
@@ -18,7 +18,7 @@
 #include <memory>
 #include <vector>
 
-namespace simulator {
+namespace simulator::bbp {
 
 /// How a rank gets its endpoint; tests of the hunt plant faulty ones.
 using OpenEndpoint = std::function<std::unique_ptr<billboard::Endpoint>()>;
@@ -78,4 +78,4 @@ private:
     std::int64_t settle_until_ns_ = 0;
 };
 
-}  // namespace simulator
+}  // namespace simulator::bbp

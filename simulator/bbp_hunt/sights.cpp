@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "simulator/hunt/sights.hpp"
+#include "simulator/bbp_hunt/sights.hpp"
 
 #include <array>
 
-namespace simulator {
+namespace simulator::bbp {
 
 namespace {
 
@@ -19,4 +19,4 @@ const char* name_of(Sight sight) noexcept {
     return kNames.at(static_cast<std::size_t>(sight));
 }
 
-}  // namespace simulator
+}  // namespace simulator::bbp

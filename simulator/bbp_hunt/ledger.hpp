@@ -14,17 +14,17 @@
 /// bytes is one, too.
 /// Thread safety: none; programs of one world.
 
+#include "simulator/bbp_hunt/link_checker.hpp"
+#include "simulator/bbp_hunt/scenario.hpp"
+#include "simulator/bbp_hunt/sights.hpp"
 #include "simulator/hunt/findings.hpp"
-#include "simulator/hunt/link_checker.hpp"
-#include "simulator/hunt/scenario.hpp"
-#include "simulator/hunt/sights.hpp"
 
 #include <cstddef>
 #include <cstdint>
 #include <span>
 #include <vector>
 
-namespace simulator {
+namespace simulator::bbp {
 
 class Ledger {
 public:
@@ -117,4 +117,4 @@ private:
     std::uint64_t posted_ = 0;
 };
 
-}  // namespace simulator
+}  // namespace simulator::bbp

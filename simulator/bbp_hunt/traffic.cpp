@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "simulator/hunt/traffic.hpp"
+#include "simulator/bbp_hunt/traffic.hpp"
 
 #include "billboard/bbp.h"
 #include "billboard/errors.hpp"
@@ -9,7 +9,7 @@
 
 #include <algorithm>
 
-namespace simulator {
+namespace simulator::bbp {
 
 using billboard::Deadline;
 using billboard::Endpoint;
@@ -272,4 +272,4 @@ void Traffic::check_buffers(Me& me, std::size_t buffers) {
                                   me.rank, free, buffers));
 }
 
-}  // namespace simulator
+}  // namespace simulator::bbp

@@ -12,15 +12,15 @@
 /// Thread safety: none. Cost: about 20 ns an event.
 
 #include "rmem/sim/world.hpp"
+#include "simulator/bbp_hunt/scenario.hpp"
+#include "simulator/bbp_hunt/sights.hpp"
 #include "simulator/hunt/findings.hpp"
-#include "simulator/hunt/scenario.hpp"
-#include "simulator/hunt/sights.hpp"
 
 #include <cstdint>
 #include <deque>
 #include <vector>
 
-namespace simulator {
+namespace simulator::bbp {
 
 class LinkChecker final : public rmem::sim::Observer {
 public:
@@ -69,4 +69,4 @@ private:
     std::vector<std::uint64_t> late_;    ///< arrivals behind the bound, per node
 };
 
-}  // namespace simulator
+}  // namespace simulator::bbp

@@ -1,0 +1,40 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# ctest: full serial
+#
+# A rank is killed, and no launcher ends the others: their collective calls by multicast fail by themselves, and nothing is left. On every
+# link, with Open MPI, and with the MPICH of mpi_channel/mpich/build.
+# shellcheck source=tests/support/mpi.sh
+source "$RMEM_SOURCE_DIR/tests/support/mpi.sh"
+
+# survive <call>: no launcher hears of the death before all ranks have ended, so the others' calls fail by themselves.
+survive() {
+    local call=$1
+    echo "--- a rank is killed, and the others go on: $call on $RMEM_LINK"
+    rm -rf "$work/ended"
+    mkdir "$work/ended"
+    # shellcheck disable=SC2016 # the inner shell's
+    run 3 bash -c '"$0" "$1"; : >"$2/$$"; while (($(ls "$2" | wc -l) < 3)); do sleep 0.02; done' \
+        "$work/survivors" "$call" "$work/ended" || true
+    [[ $(grep -c "^rank [02]: $call has failed" "$output") == 2 ]] || fail "$call of both others does not end with an error"
+    left_nothing "$call"
+}
+
+survivors_on_every_link() {
+    local call
+    "$@" -O1 -Wall -Wextra -Werror "$RMEM_SOURCE_DIR/tests/support/programs/mpi_survivors.c" -o "$work/survivors"
+    export RMEM_LINK
+    for RMEM_LINK in direct ring udp; do
+        for call in barrier bcast reduce allreduce allgather; do survive "$call"; done
+    done
+}
+
+export RMEM_MPI_COLLECTIVES=all
+need_open_mpi
+launcher=("$RMEM_SOURCE_DIR/mpi_channel/mpirun-bbp-openmpi" --oversubscribe)
+survivors_on_every_link mpicc.openmpi
+
+need_mpich
+[[ -e $RMEM_PROVIDER_PATH/libbbp-mpich-coll.so ]] || skip "Open MPI's have run, but MPICH's were built without its headers"
+launcher=("$RMEM_SOURCE_DIR/mpi_channel/mpirun-bbp-mpich")
+survivors_on_every_link mpicc.mpich

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A plain MPI program whose rank 1 is killed between two collective calls: at each of the others a call must end with an error then.
+// It is to be run where no launcher ends them.
+//   mpi_survivors <barrier, bcast, reduce, allreduce or allgather>
+// A survivor says `rank <r>: <call> has failed`. Who waits for the dead rank for ever is ended by its alarm.
+#include <mpi.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { ROUNDS = 100, KILLED_IN = 10, ALARM_SECONDS = 40, MOST_RANKS = 16 };
+
+static int me, all;
+
+static int call_once(const char* call, int round) {
+    static int word, sum, words[MOST_RANKS];
+    const MPI_Comm world = MPI_COMM_WORLD;
+    if (strcmp(call, "barrier") == 0) return MPI_Barrier(world);
+    if (strcmp(call, "bcast") == 0) return MPI_Bcast(&word, 1, MPI_INT, round % all, world);
+    if (strcmp(call, "reduce") == 0)
+        return MPI_Reduce(&word, &sum, 1, MPI_INT, MPI_SUM, round % all, world);
+    if (strcmp(call, "allreduce") == 0)
+        return MPI_Allreduce(&word, &sum, 1, MPI_INT, MPI_SUM, world);
+    return MPI_Allgather(&word, 1, MPI_INT, words, 1, MPI_INT, world);
+}
+
+int main(int argc, char** argv) {
+    alarm(ALARM_SECONDS);
+    MPI_Init(&argc, &argv);
+    MPI_Comm_rank(MPI_COMM_WORLD, &me);
+    MPI_Comm_size(MPI_COMM_WORLD, &all);
+    if (argc != 2 || all > MOST_RANKS) return 2;
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+    int result = MPI_SUCCESS;
+    for (int round = 0; result == MPI_SUCCESS && round < ROUNDS; ++round) {
+        if (me == 1 && round == KILLED_IN) raise(SIGKILL);
+        result = call_once(argv[1], round);
+    }
+    if (result != MPI_SUCCESS) printf("rank %d: %s has failed\n", me, argv[1]);
+    fflush(stdout);
+    /* Ending well needs all ranks. */
+    _Exit(0);
+}
