@@ -104,7 +104,7 @@ public:
         if (port <= kLastPort && message.size() <= kHeadPayload && detours_ == 0) [[likely]] {
             Port& p = ports_[port];
             if (p.out.dest >= 0 && message.second_bytes == 0 && !message.has_holes()) [[likely]] {
-                std::uint64_t frame[1 + (kHeadPayload + 7) / 8];
+                std::uint64_t frame[1 + rmem::kShortBytes / sizeof(std::uint64_t)];
                 frame[0] = both_words(p.out.header, *p.out.number);
                 rmem::copy_short(frame + 1, message.first, message.first_bytes);
                 const int result =
