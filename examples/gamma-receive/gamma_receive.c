@@ -116,31 +116,29 @@ static int by_value(const void* a, const void* b) {
     return (x > y) - (x < y);
 }
 
-/* One way, in microseconds: the median of batches, since others use the machine too. */
+/* One way in microseconds: half of the median round trip, since others use the machine too. A look at the clock is in it. */
 static double one_way_us(unsigned long size, unsigned long count) {
-    enum { kBatches = 20 };
-    double batches[kBatches];
     const unsigned long long budget = 64ULL << 20; /* bytes each way */
-    unsigned long rounds = count / kBatches;
-    if ((unsigned long long)rounds * kBatches * size > budget) {
-        rounds = (unsigned long)(budget / kBatches / size);
-    }
-    if (rounds == 0) rounds = 1;
-    for (int b = -1; b < kBatches; ++b) { /* the first is not counted */
-        check(gamma_sync(), "gamma_sync");
-        const gamma_time_t begin = gamma_time();
-        for (unsigned long i = 0; i < rounds; ++i) {
-            if (gamma_my_node() == 0) {
-                throw_and_catch(size, (unsigned char)(i + 1));
-            } else {
-                catch_and_throw(size);
-            }
+    unsigned long rounds = count;
+    if ((unsigned long long)rounds * size > budget) rounds = (unsigned long)(budget / size);
+    double* one_way = (double*)(void*)allocate(rounds * sizeof *one_way);
+    const unsigned long warm_up = rounds / 10;
+    check(gamma_sync(), "gamma_sync");
+    gamma_time_t last = gamma_time();
+    for (unsigned long i = 0; i < warm_up + rounds; ++i) {
+        if (gamma_my_node() == 0) {
+            throw_and_catch(size, (unsigned char)(i + 1));
+        } else {
+            catch_and_throw(size);
         }
-        const double us = gamma_time_diff(begin, gamma_time()) / 2 / (double)rounds;
-        if (b >= 0) batches[b] = us;
+        const gamma_time_t now = gamma_time();
+        if (i >= warm_up) one_way[i - warm_up] = gamma_time_diff(last, now) / 2;
+        last = now;
     }
-    qsort(batches, kBatches, sizeof batches[0], by_value);
-    return batches[kBatches / 2];
+    qsort(one_way, rounds, sizeof one_way[0], by_value);
+    const double median = one_way[rounds / 2];
+    free(one_way);
+    return median;
 }
 
 /* The size at which half of the largest throughput is reached, between those measured. */

@@ -210,22 +210,20 @@ void Process::place_buffer(unsigned port, void* buffer, std::size_t size) {
 
 // ---- Waiting ------------------------------------------------------------------------------------
 
-/// Takes in until done() gives a result; `check`, in between, may give one too. At first without a look at the clock.
+/// Takes in until done() gives a result; `check`, in between, may give one too. What is there already costs no look at the
+/// clock, and for what is not, the look is over before it comes.
 template <class Done, class Check>
 int Process::wait_until(Held& held, Done&& done, Check&& check) {
+    polled();
     for (std::int64_t slice = billboard::Slices::kShortestNs;;) {
-        polled();
-        int taken = 0;
-        for (unsigned polls = 0; polls < kBriefPolls; ++polls) {
-            if (const int result = done(); result != kPending) return result;
-            if (!may_take_in()) {
-                return fail(GAMMA_EAGAIN,
-                            "what is waited for is not there, and cannot come while "
-                            "messages are not taken in: in gamma_atomic, or too many "
-                            "handlers deep");
-            }
-            if (!take_one(Deadline::now(), taken)) rmem::cpu_relax();
+        if (const int result = done(); result != kPending) return result;
+        if (!may_take_in()) {
+            return fail(GAMMA_EAGAIN,
+                        "what is waited for is not there, and cannot come while messages are not "
+                        "taken in: in gamma_atomic, or too many handlers deep");
         }
+        int taken = 0;
+        if (take_one(Deadline::now(), taken)) continue;
         while (!take_one(endpoint_.deadline_in(slice), taken)) {
             pump();
             watch_sources();

@@ -146,7 +146,6 @@ private:
     static constexpr int kPending = 1;            ///< no result yet
     static constexpr unsigned kMostFrames = 64;   ///< taken in one go: then others come in
     static constexpr unsigned kMaxDepth = 16;     ///< handlers within handlers
-    static constexpr unsigned kBriefPolls = 256;  ///< before a clock is read
     static constexpr unsigned kMaxRounds = 8;     ///< of a barrier of 256 nodes
 
     /// Where a port's messages go.

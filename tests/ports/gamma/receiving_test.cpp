@@ -401,14 +401,11 @@ TEST_P(GammaReceiving, who_waits_for_the_dead_is_told_and_does_not_hang) {
             check_code(gamma_wait(5, 1), GAMMA_EPEER, "again");
             check_equal(seen().errors.load(), 1, "errors");
             bind_to(2);
-            check_ok(gamma_wait(5, 1));  // bound anew, it can be waited on
             me.raise(kRead);
+            check_ok(gamma_wait(5, 1));  // bound anew, it can be waited on
         } else {
-            while (me.shared[kRead] == 0) {
-                check_ok(send_pattern(5, 8, 1));
-                rest(std::chrono::milliseconds(5));
-                if (me.shared[kRead] == 0) me.shared[kDone] = 1;
-            }
+            me.await_word(kRead);
+            check_ok(send_pattern(5, 8, 1));
         }
         check_ok(gamma_exit());
     });
