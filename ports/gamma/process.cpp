@@ -102,6 +102,7 @@ void Process::form() {
         node_ = static_cast<unsigned>(own - groups_[pid].begin());
         others_[pid].erase(others_[pid].begin() + node_);
     }
+    own_messages_ = Header{Kind::message, 0, 0, par_pid_, 0}.word();
     to_group_.assign(groups_.size() * kPorts, settings_.first_number);
     is_formed_ = true;
 }
@@ -244,12 +245,7 @@ int Process::wait_until(Held& held, Done&& done, Check&& check) {
     }
 }
 
-int Process::take_signals(Semaphore& s, int n) {
-    if (s.count >= n) {
-        s.count -= n;
-        return BBP_OK;
-    }
-    if (s.error == 0) return kPending;
+int Process::take_error(Semaphore& s) {
     return fail(
         std::exchange(s.error, 0),
         "an error was told to the semaphore that is waited on, by gamma_sigerr or by a port "
@@ -301,8 +297,12 @@ int Process::await_stream(Held& held, const std::uint32_t* stream) {
 }
 
 int Process::signal(unsigned semaphore) {
-    const auto held = process_->hold();
     if (semaphore >= kPorts) return bad_semaphore(semaphore, 1);
+    if (is_in_handler()) {  // who runs it holds the endpoint
+        ++semaphores_[semaphore].count;
+        return BBP_OK;
+    }
+    const auto held = process_->hold();
     ++semaphores_[semaphore].count;
     return BBP_OK;
 }

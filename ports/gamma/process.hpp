@@ -143,10 +143,10 @@ private:
     using Held = ProcessEndpoint::Held;
     static constexpr int kToAll = -2;
     static constexpr int kUnbound = -1;
-    static constexpr int kPending = 1;            ///< no result yet
-    static constexpr unsigned kMostFrames = 64;   ///< taken in one go: then others come in
-    static constexpr unsigned kMaxDepth = 16;     ///< handlers within handlers
-    static constexpr unsigned kMaxRounds = 8;     ///< of a barrier of 256 nodes
+    static constexpr int kPending = 1;           ///< no result yet
+    static constexpr unsigned kMostFrames = 64;  ///< taken in one go: then others come in
+    static constexpr unsigned kMaxDepth = 16;    ///< handlers within handlers
+    static constexpr unsigned kMaxRounds = 8;    ///< of a barrier of 256 nodes
 
     /// Where a port's messages go.
     struct Out {
@@ -155,7 +155,7 @@ private:
         std::uint32_t* number = nullptr;  ///< of the next frame of the stream
         unsigned par_pid = 0;
     };
-    struct Port {
+    struct alignas(rmem::kLineBytes) Port {
         Out out;
         // what comes
         std::byte* buffer = nullptr;
@@ -220,7 +220,12 @@ private:
     }
     template <class Done, class Check>
     int wait_until(Held& held, Done&& done, Check&& check);
-    int take_signals(Semaphore& s, int n);
+    int take_signals(Semaphore& s, int n) {
+        if (s.count < n) return s.error == 0 ? kPending : take_error(s);
+        s.count -= n;
+        return BBP_OK;
+    }
+    static int take_error(Semaphore& s);
     int await_stream(Held& held, const std::uint32_t* stream);
     bool is_in_parts(const std::uint32_t* stream) const noexcept;
     int check_destinations(unsigned semaphore);
@@ -238,6 +243,8 @@ private:
     bool retry_stalled();
     void stall(Stalled stalled, int lost_port);
     Stalled* find_stalled(unsigned source);
+    [[gnu::always_inline]] bool short_message_arrived(unsigned source, const std::byte* data,
+                                                      std::size_t length);
     void arrived(unsigned source, const Frame& frame);
     bool process_frame(unsigned source, const Frame& frame, int& lost_port);
     bool message_arrived(unsigned source, const Header& h, const Frame& frame, int& lost_port);
@@ -248,10 +255,11 @@ private:
     void barrier_arrived(unsigned source, const Header& h, const Frame& frame);
     void refuse(const Frame& frame);
     void done_with(const Frame& frame);
-    void deliver(unsigned port, std::size_t bytes);
+    [[gnu::always_inline]] void deliver(unsigned port, std::size_t bytes);
     void break_message(unsigned port, int error);
     void raise_error(unsigned port, int error);
-    void run(Handler handler, unsigned port);
+    [[gnu::always_inline]] void run(Handler handler, unsigned port);
+    bool is_in_handler() const noexcept;  ///< the calling thread
     void watch_sources();
     void lose_sources(unsigned rank);
 
@@ -281,7 +289,8 @@ private:
     Visible visible_;
     rmem::PortCounters* counters_;
     std::unique_ptr<rmem::PortCounters> own_counters_;  ///< where no segment has a place for them
-    unsigned detours_ = 0;  ///< what a short message has to look at first
+    std::uint32_t own_messages_ = 0;  ///< word 0 of a short message for here, but for its ports
+    unsigned detours_ = 0;            ///< what a short message has to look at first
     unsigned atomic_ = 0, depth_ = 0;
     unsigned me_, ranks_;
     unsigned par_pid_ = 0, node_ = 0;
