@@ -62,6 +62,8 @@ class RMEM_API ProcessEndpoint {
 public:
     class Held {
     public:
+        /// For who knows that the calling thread holds it already: nothing more is held.
+        Held() noexcept : process_(nullptr) {}
         explicit Held(ProcessEndpoint& process) : process_(process.shared_ ? &process : nullptr) {
             if (process_ != nullptr) process_->lock();
         }

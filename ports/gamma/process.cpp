@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ports/gamma/process.hpp"
+#include "ports/gamma/handling.hpp"
 
 #include <fmt/format.h>
 #include <sched.h>
@@ -108,7 +108,7 @@ void Process::form() {
 }
 
 int Process::prepare_exit() {
-    auto held = process_->hold();
+    const Held held = hold();
     if (depth_ != 0 || atomic_ != 0) {
         return fail(GAMMA_EINVAL,
                     "gamma_exit was called by a handler, or in gamma_atomic; let the "
@@ -142,7 +142,7 @@ int Process::rank_of(unsigned par_pid, unsigned node) const noexcept {
 }
 
 int Process::bind(const Binding& b) {
-    const auto held = process_->hold();
+    const Held held = hold();
     if (b.port > kLastPort || b.dest_port > kLastPort || b.semaphore >= kPorts) {
         return fail(
             GAMMA_EPORT,
@@ -177,14 +177,14 @@ int Process::bind(const Binding& b) {
 }
 
 int Process::set_error_handler(unsigned port, Handler handler) {
-    const auto held = process_->hold();
+    const Held held = hold();
     if (!is_bound(port)) return fail(GAMMA_EPORT, fmt::format("port {} is not bound", port));
     ports_[port].on_error = handler;
     return BBP_OK;
 }
 
 int Process::post_recv(unsigned port, void* buffer, std::size_t size) {
-    const auto held = process_->hold();
+    const Held held = hold();
     if (!is_bound(port)) return fail(GAMMA_EPORT, fmt::format("port {} is not bound", port));
     if (buffer == nullptr && size != 0) {
         return fail(GAMMA_EINVAL, fmt::format("the buffer for port {} is a null pointer with {} "
@@ -264,7 +264,7 @@ int bad_semaphore(unsigned semaphore, int n) {
 }  // namespace
 
 int Process::wait(unsigned semaphore, int n) {
-    auto held = process_->hold();
+    Held held = hold();
     if (semaphore >= kPorts || n < 0) return bad_semaphore(semaphore, n);
     Semaphore& s = semaphores_[semaphore];
     return wait_until(
@@ -272,7 +272,7 @@ int Process::wait(unsigned semaphore, int n) {
 }
 
 int Process::test(unsigned semaphore, int n) {
-    const auto held = process_->hold();
+    const Held held = hold();
     if (semaphore >= kPorts || n < 0) return bad_semaphore(semaphore, n);
     polled();
     Semaphore& s = semaphores_[semaphore];
@@ -298,19 +298,23 @@ int Process::await_stream(Held& held, const std::uint32_t* stream) {
 
 int Process::signal(unsigned semaphore) {
     if (semaphore >= kPorts) return bad_semaphore(semaphore, 1);
-    if (is_in_handler()) {  // who runs it holds the endpoint
-        ++semaphores_[semaphore].count;
-        return BBP_OK;
-    }
-    const auto held = process_->hold();
+    const Held held = hold();
     ++semaphores_[semaphore].count;
     return BBP_OK;
 }
 
 int Process::signal_error(unsigned semaphore) {
-    const auto held = process_->hold();
+    const Held held = hold();
     if (semaphore >= kPorts) return bad_semaphore(semaphore, 1);
     semaphores_[semaphore].error = GAMMA_ESIGNAL;
+    return BBP_OK;
+}
+
+int Process::atomically(Handler function) {
+    const Held held = hold();
+    ++atomic_;
+    function();
+    --atomic_;
     return BBP_OK;
 }
 
@@ -351,7 +355,7 @@ bool Process::is_gone(int rank) {
 /// Dissemination: in round k each node tells the one 2^k above it that it, and all it knows of, have come. Who finds that one
 /// cannot come goes through the remaining rounds without waiting and says so, so that nobody is left.
 int Process::sync() {
-    auto held = process_->hold();
+    Held held = hold();
     if (depth_ != 0 || atomic_ != 0)
         return fail(GAMMA_EINVAL, "gamma_sync was called by a handler, or in gamma_atomic");
     const Group& group = own_group();

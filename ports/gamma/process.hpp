@@ -99,25 +99,7 @@ public:
     int set_error_handler(unsigned port, Handler handler);
     int post_recv(unsigned port, void* buffer, std::size_t size);
 
-    int send(unsigned port, const Pieces& message, Service service) {
-        auto held = process_->hold();
-        if (port <= kLastPort && message.size() <= kHeadPayload && detours_ == 0) [[likely]] {
-            Port& p = ports_[port];
-            if (p.out.dest >= 0 && message.second_bytes == 0 && !message.has_holes()) [[likely]] {
-                std::uint64_t frame[1 + rmem::kShortBytes / sizeof(std::uint64_t)];
-                frame[0] = both_words(p.out.header, *p.out.number);
-                rmem::copy_short(frame + 1, message.first, message.first_bytes);
-                const int result =
-                    endpoint_.send(p.out.dest, frame, kHeaderBytes + message.first_bytes,
-                                   Deadline::now(), billboard::Class::gamma);
-                if (result == BBP_OK) [[likely]] {
-                    ++*p.out.number;
-                    return BBP_OK;
-                }
-            }
-        }
-        return send_slowly(held, port, message, service);
-    }
+    int send(unsigned port, const Pieces& message, Service service);
 
     int wait(unsigned semaphore, int n);
     int test(unsigned semaphore, int n);
@@ -125,14 +107,7 @@ public:
     int signal_error(unsigned semaphore);
     int sync();
 
-    template <class Function>
-    int atomically(Function&& function) {
-        const auto held = process_->hold();
-        ++atomic_;
-        function();
-        --atomic_;
-        return BBP_OK;
-    }
+    int atomically(Handler function);
     /// GAMMA_EINVAL where it may not leave: in a handler, in gamma_atomic. Tells of what was lost first.
     int prepare_exit();
 
@@ -209,6 +184,9 @@ private:
     Process(std::shared_ptr<ProcessEndpoint> process, unsigned nodes, const Settings& settings,
             Visible visible);
 
+    /// A handler's thread holds the endpoint already.
+    Held hold();
+
     // -- process.cpp
     void join(unsigned nodes);
     void form();
@@ -259,7 +237,6 @@ private:
     void break_message(unsigned port, int error);
     void raise_error(unsigned port, int error);
     [[gnu::always_inline]] void run(Handler handler, unsigned port);
-    bool is_in_handler() const noexcept;  ///< the calling thread
     void watch_sources();
     void lose_sources(unsigned rank);
 

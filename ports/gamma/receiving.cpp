@@ -1,22 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Taking in: frames into buffers, handlers.
-#include "ports/gamma/process.hpp"
+#include "ports/gamma/handling.hpp"
 
 #include <algorithm>
 #include <utility>
 
 namespace ports::gamma {
 
-namespace {
-
-/// Whose handler the thread runs. Of the initial TLS, since it is looked at by each gamma_signal.
-[[gnu::tls_model("initial-exec")]] thread_local const Process* handling = nullptr;
-
-}  // namespace
-
-bool Process::is_in_handler() const noexcept {
-    return handling == this;
-}
+constinit thread_local const Process* handling = nullptr;
 
 bool Process::attend() noexcept {
     const bool something = take_in();

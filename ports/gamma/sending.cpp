@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Sending: frames, waiting for room, what is owed.
-#include "ports/gamma/process.hpp"
+#include "ports/gamma/handling.hpp"
 
 #include <fmt/format.h>
 #include <sched.h>
@@ -43,6 +43,25 @@ struct Process::Outgoing {
 
 std::span<const int> Process::members(const Out& out) const noexcept {
     return others_[out.par_pid];
+}
+
+int Process::send(unsigned port, const Pieces& message, Service service) {
+    Held held = hold();
+    if (port <= kLastPort && message.size() <= kHeadPayload && detours_ == 0) [[likely]] {
+        Port& p = ports_[port];
+        if (p.out.dest >= 0 && message.second_bytes == 0 && !message.has_holes()) [[likely]] {
+            std::uint64_t frame[1 + rmem::kShortBytes / sizeof(std::uint64_t)];
+            frame[0] = both_words(p.out.header, *p.out.number);
+            rmem::copy_short(frame + 1, message.first, message.first_bytes);
+            const int result = endpoint_.send(p.out.dest, frame, kHeaderBytes + message.first_bytes,
+                                              Deadline::now(), billboard::Class::gamma);
+            if (result == BBP_OK) [[likely]] {
+                ++*p.out.number;
+                return BBP_OK;
+            }
+        }
+    }
+    return send_slowly(held, port, message, service);
 }
 
 int Process::send_slowly(Held& held, unsigned port, const Pieces& message, Service service) {
