@@ -245,6 +245,7 @@ private:
     int send_parts(Held& held, Outgoing& out, const Pieces& message);
     int send_frame(Held& held, Outgoing& out, std::size_t header_bytes, const Pieces& message,
                    std::size_t offset, std::size_t bytes);
+    int compose(std::size_t bytes, void*& composed, Deadline deadline);
     int broadcast_to_each(Outgoing& out, const std::byte* frame, std::size_t bytes);
     template <class Attempt>
     int wait_for_room(Held& held, const Outgoing& out, Attempt&& attempt);

@@ -11,10 +11,8 @@ namespace ports::gamma {
 
 namespace {
 
-constexpr unsigned kPollsPerLook = 64;  ///< tries between looks at the clock
-constexpr unsigned kPollsBeforeSleep = 1024;
-constexpr std::int64_t kShortestSliceNs = billboard::Slices::kShortestNs;
-constexpr std::int64_t kLongestSliceNs = 16 * kShortestSliceNs;
+/// Of a wait for room: what comes meanwhile is to be taken in soon.
+constexpr std::int64_t kLongestSliceNs = 16 * billboard::Slices::kShortestNs;
 constexpr int kLifeOver =
     2;  ///< no code: the receiver has begun another life in the message's midst
 
@@ -189,7 +187,7 @@ int Process::send_frame(Held& held, Outgoing& out, std::size_t header_bytes, con
         result = wait_for_room(held, out, [&](Deadline deadline) {
             if (is_life_over()) return kLifeOver;
             if (composed == nullptr) {
-                const int made = endpoint_.compose(length, &composed);
+                const int made = compose(length, composed, deadline);
                 if (made != BBP_OK) return made;
                 message.copy(static_cast<std::byte*>(composed) + header_bytes, offset, bytes);
             }
@@ -213,6 +211,19 @@ int Process::send_frame(Held& held, Outgoing& out, std::size_t header_bytes, con
     }
     if (result == BBP_OK) ++*out.out.number;
     return result;
+}
+
+/// A buffer of the own partition; while there is none, what comes is taken in until the deadline.
+int Process::compose(std::size_t bytes, void*& composed, Deadline deadline) {
+    int result = endpoint_.compose(bytes, &composed);
+    if (result != BBP_EAGAIN) return result;
+    int taken = 0;
+    if (!may_take_in()) {
+        ::sched_yield();
+    } else if (deadline.at_ns != Deadline::now().at_ns) {
+        take_one(deadline, taken);
+    }
+    return endpoint_.compose(bytes, &composed);
 }
 
 /// Some of the group have room and some have not: these lose the frame.
@@ -252,21 +263,15 @@ int Process::wait_for_room(Held& held, const Outgoing& out, Attempt&& attempt) {
     } else if (!is_free) {
         end = endpoint_.deadline_in(settings_.deadlock_ns);
     }
-    const bool is_crowded = endpoint_.is_crowded();
-    std::int64_t slice = kShortestSliceNs;
-    for (unsigned polls = 1;; ++polls) {
+    for (std::int64_t slice = billboard::Slices::kShortestNs;;) {
         const bool took = take_in();
-        result = attempt(Deadline::now());
-        if (result != BBP_EAGAIN) return result;
-        if (!took) is_crowded ? static_cast<void>(::sched_yield()) : rmem::cpu_relax();
-        if (polls % kPollsPerLook != 0) continue;
+        result = attempt(took ? Deadline::now() : endpoint_.deadline_in(slice));
+        if (result != BBP_EAGAIN && result != BBP_ETIMEDOUT) return result;
         polled();
         if (end.passed(now_ns())) return BBP_EAGAIN;
-        if (took || polls < kPollsBeforeSleep) continue;
-        if (is_free) held.give_way();
-        result = attempt(endpoint_.deadline_in(slice));
-        if (result != BBP_EAGAIN && result != BBP_ETIMEDOUT) return result;
-        slice = std::min(slice * 2, kLongestSliceNs);
+        const bool gave_way = is_free && held.give_way();
+        slice = took || gave_way ? billboard::Slices::kShortestNs
+                                 : std::min(slice * 2, kLongestSliceNs);
     }
 }
 
