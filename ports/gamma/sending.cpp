@@ -170,12 +170,15 @@ int Process::send_frame(Held& held, Outgoing& out, std::size_t header_bytes, con
     const auto is_life_over = [&] {
         return !out.is_to_all() && peers_[static_cast<unsigned>(out.out.dest)].lives != out.lives;
     };
+    // Another thread may have begun a message in parts while this one gave way.
+    const auto is_barred = [&] { return !in_parts && is_in_parts(out.out.number); };
     int result = BBP_OK;
     if (length <= billboard::kInlineBytes) {
         alignas(8) std::byte frame[billboard::kInlineBytes];
         message.copy(frame + header_bytes, offset, bytes);
-        result = wait_for_room(held, out, [&](Deadline deadline) {
+        result = wait_for_room(held, out, [&](Deadline deadline) -> int {
             if (is_life_over()) return kLifeOver;
+            if (is_barred()) return BBP_EAGAIN;
             write_header(frame);
             if (!out.is_to_all())
                 return endpoint_.send(out.out.dest, frame, length, deadline,
@@ -184,8 +187,9 @@ int Process::send_frame(Held& held, Outgoing& out, std::size_t header_bytes, con
         });
     } else {
         void* composed = nullptr;
-        result = wait_for_room(held, out, [&](Deadline deadline) {
+        result = wait_for_room(held, out, [&](Deadline deadline) -> int {
             if (is_life_over()) return kLifeOver;
+            if (is_barred()) return BBP_EAGAIN;
             if (composed == nullptr) {
                 const int made = compose(length, composed, deadline);
                 if (made != BBP_OK) return made;
@@ -397,7 +401,7 @@ int Process::send_round(Held& held, int to, unsigned round, bool failed) {
     const std::uint64_t words = both_words(header.word(), barriers_);
     const Outgoing out{
         kBarrierPort, Service::flow_controlled, {header.word(), to, nullptr, par_pid_}};
-    const int result = wait_for_room(held, out, [&](Deadline deadline) {
+    const int result = wait_for_room(held, out, [&](Deadline deadline) -> int {
         return endpoint_.send(to, &words, sizeof words, deadline, billboard::Class::gamma);
     });
     if (result != BBP_EPEER) return result;
