@@ -4,6 +4,7 @@
 
 #include "tests/support/gamma_ranks.hpp"
 
+#include <csignal>
 #include <cstring>
 #include <string>
 
@@ -436,6 +437,10 @@ TEST(GammaMemory, is_locked_and_unlocked) {
     EXPECT_EQ(gamma_munlock(bytes.data(), bytes.size()), 0);
     EXPECT_EQ(gamma_munlockall(), 0);
     EXPECT_LT(gamma_mlock(reinterpret_cast<void*>(8), 4096), 0);
+}
+
+TEST(GammaAbort, ends_the_process_at_once) {
+    EXPECT_EXIT(gamma_abort(), ::testing::KilledBySignal(SIGABRT), "");
 }
 
 TEST(GammaErrors, have_a_name_each) {

@@ -237,6 +237,53 @@ TEST_P(GammaSending, a_broadcast_loses_at_who_does_not_read_and_comes_to_the_oth
     });
 }
 
+/// Sends to the others in turn, and takes in what they send.
+void exchange_with_all(Rank& me, int messages) {
+    start(me, 3);
+    static std::array<std::atomic<int>, 3> intact;
+    intact.at(static_cast<std::size_t>(me.rank)) = 0;
+    // Each source has a port of its own; a message's size is its seed.
+    const auto look = [] {
+        const auto node = static_cast<std::size_t>(gamma_my_node());
+        const auto size = static_cast<std::size_t>(gamma_msglen);
+        const std::byte* bytes = seen().buffer.data() + gamma_active_port * 10000;
+        if (first_difference({bytes, size}, size) == size) ++intact.at(node);
+        gamma_signal(100);
+    };
+    for (int other = 0; other < 3; ++other) {
+        check_ok(gamma_set_active_port(static_cast<unsigned short>(other),
+                                       static_cast<unsigned short>(other), 0,
+                                       static_cast<unsigned short>(me.rank), look, 100, GO_BACK,
+                                       seen().buffer.data() + other * 10000, 10000));
+    }
+    check_ok(gamma_sync());
+    for (int i = 0; i < messages; ++i) {
+        const int to = (me.rank + 1 + i % 2) % 3;
+        const auto size = static_cast<std::size_t>(i) * 977 % 9000;
+        check_ok(send_pattern(static_cast<unsigned short>(to), size, size));
+    }
+    check_ok(gamma_wait(100, messages));
+    check_equal(intact.at(static_cast<std::size_t>(me.rank)).load(), messages, "messages intact");
+    check_equal(counted("frames_lost") + counted("frames_refused"), 0, "lost or refused");
+    check_ok(gamma_sync());
+    check_ok(gamma_exit());
+}
+
+TEST_P(GammaSending, all_send_to_all_and_each_message_comes_intact) {
+    const int messages = thrifty(400) / 2 * 2;
+    run(3, [messages](Rank& me) { exchange_with_all(me, messages); });
+}
+
+TEST(GammaOverUdp, loses_no_message_where_datagrams_are_lost_or_late) {
+    RingSetup setup;
+    setup.ranks = 3;
+    setup.link = "udp";
+    setup.extra = {{"RMEM_FAULTS", "drop:share=3%; hold:by=200us,share=5%"}};
+    RankProcesses ring(setup);
+    ring.start_all([](Rank& me) { exchange_with_all(me, 200); });
+    ring.finish();
+}
+
 // ---- Dead peers
 
 TEST_P(GammaSending, to_the_dead_is_an_error_and_tells_the_error_handler) {
