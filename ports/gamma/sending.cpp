@@ -57,6 +57,8 @@ int Process::send(unsigned port, const Pieces& message, Service service) {
                 ++*p.out.number;
                 return BBP_OK;
             }
+            // Said once of a life that is over: trying again could reach the next one.
+            if (result == BBP_EPEER) return told_gone(port, p.out.dest);
         }
     }
     return send_slowly(held, port, message, service);
