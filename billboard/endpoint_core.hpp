@@ -123,6 +123,8 @@ public:
         const int candidate = board_.find(next_any_);
         const int from = recv_inline(candidate, true, small, kInlineBytes, len, cls);
         if (from >= 0) [[likely]] {
+            if constexpr (Board::kInlineBytes != 0)
+                board_.expect_answer(static_cast<unsigned>(from));
             *data = small;
             return from;
         }

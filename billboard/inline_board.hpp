@@ -217,6 +217,13 @@ public:
         take(s, seen.place);
         return static_cast<int>(length);
     }
+    /// Sends for the line that an answer to s is written to, while the caller works on it: s has read that line since.
+    void expect_answer(unsigned s) const {
+        if constexpr (M::kReplicated) return;  // nobody else has the bank's lines
+        const Peer& p = peers_[s];
+        const unsigned place = p.tail == p.acknowledged ? 0 : following(p.tx_place);
+        rmem::take_line(memory_.own(slot_of(p.tx_slots, place)));
+    }
     void acknowledge(unsigned s, unsigned buffer) {
         Peer& p = peers_[s];
         p.ack_flags ^= bit(buffer);

@@ -563,6 +563,7 @@ int EndpointCore<M, BoardOf>::take_slowly(std::byte* small, const void** data, s
                                           Deadline deadline, Class cls) {
     const int from = recv_inline(await_briefly(BBP_ANY), true, small, kInlineBytes, len, cls);
     if (from >= 0) {
+        if constexpr (Board::kInlineBytes != 0) board_.expect_answer(static_cast<unsigned>(from));
         *data = small;
         return from;
     }

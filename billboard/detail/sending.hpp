@@ -419,9 +419,13 @@ int EndpointCore<M, BoardOf>::compose(std::size_t len, void** buf) {
                                 "bbp_send, or a larger RMEM_PARTITION",
                                 len, buffers_.data_bytes()));
     }
-    memory_.progress();
-    if (!data_open()) return BBP_EAGAIN;
-    const auto buffer = allocate(len);
+    // The link is asked only where it is waited for: who composes posts next, which asks it, and a link that is asked twice
+    // between two messages gathers them no more.
+    auto buffer = data_open() ? allocate(len) : std::nullopt;
+    if (!buffer) {
+        memory_.progress();
+        if (data_open()) buffer = allocate(len);
+    }
     if (!buffer) return BBP_EAGAIN;
     buffers_.hold(*buffer);
     *buf = memory_.own(geometry_.data(me_) + buffers_.offset(*buffer));

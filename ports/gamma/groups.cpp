@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ports/gamma/groups.hpp"
+
+#include "ports/gamma/frame.hpp"
+
+#include <fmt/format.h>
+
+namespace ports::gamma {
+
+namespace {
+
+[[noreturn]] void refuse(const std::string& sentence) {
+    throw rmem::Error(rmem::Errc::bad_environment, sentence);
+}
+
+void check_named(unsigned par_pid, const Group& group, std::span<const Request> ranks) {
+    for (const int rank : group) {
+        const unsigned asked = ranks[static_cast<std::size_t>(rank)].nodes;
+        if (asked == group.size()) continue;
+        refuse(
+            fmt::format("rank {} asks for {} nodes of parallel PID {}, which {} ranks name in "
+                        "RMEM_GAMMA_PID; let as many name it as gamma_init asks for",
+                        rank, asked, par_pid, group.size()));
+    }
+}
+
+/// The ranks from `first` on that name no PID, as many as the first of them asks for.
+Group consecutive(std::span<const Request> ranks, std::size_t& first) {
+    Group group;
+    const std::size_t leader = first;
+    for (; first < ranks.size() && group.size() < ranks[leader].nodes; ++first) {
+        if (ranks[first].par_pid) continue;
+        if (ranks[first].nodes != ranks[leader].nodes) {
+            refuse(
+                fmt::format("rank {} asks for {} nodes, and rank {}, whose group it falls into, "
+                            "for {}; start programs of different sizes on consecutive ranks, or "
+                            "name their groups by RMEM_GAMMA_PID",
+                            first, ranks[first].nodes, leader, ranks[leader].nodes));
+        }
+        group.push_back(static_cast<int>(first));
+    }
+    if (group.size() != ranks[leader].nodes) {
+        refuse(
+            fmt::format("rank {} asks for {} nodes, and the ring has only {} ranks left for its "
+                        "group; start more ranks (rmem run -n), or ask gamma_init for fewer",
+                        leader, ranks[leader].nodes, group.size()));
+    }
+    return group;
+}
+
+}  // namespace
+
+std::vector<Group> form_groups(std::span<const Request> ranks) {
+    std::vector<Group> groups(kMaxGroups);
+    for (std::size_t r = 0; r < ranks.size(); ++r) {
+        if (ranks[r].nodes == 0)
+            refuse(fmt::format("rank {} asks for a group of 0 nodes; it has one at least", r));
+        if (ranks[r].par_pid) groups.at(*ranks[r].par_pid).push_back(static_cast<int>(r));
+    }
+    for (unsigned pid = 0; pid < kMaxGroups; ++pid) check_named(pid, groups[pid], ranks);
+    unsigned pid = 0;
+    for (std::size_t next = 0; next < ranks.size();) {
+        if (ranks[next].par_pid) {
+            ++next;
+            continue;
+        }
+        while (!groups[pid].empty()) ++pid;  // there are no more ranks than PIDs
+        groups[pid] = consecutive(ranks, next);
+    }
+    while (groups.back().empty()) groups.pop_back();
+    return groups;
+}
+
+}  // namespace ports::gamma

@@ -1,0 +1,293 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+/// One process of a virtual GAMMA: its ports, its semaphores, its group.
+///
+/// Contract: that of ports/gamma/libgamma.h, whose functions are these.
+///
+/// Invariants
+///   (G1) Frames of a stream are numbered without gaps from the first number of the last hello; what was not sent has used
+///        up its number, and the receiver is told of it by the next frame or by a notice that stays owed until it is sent.
+///   (G2) A sender whose next frame is for a port in use (a handler runs on its buffer, or another's message is coming in) is
+///        stalled: that frame waits, and nothing more is taken from that sender. So a process keeps one frame for each
+///        sender at most, and the order within each is kept.
+///   (G3) A handler runs when its frame is done with: copied, released, counted. It may call anything.
+///   (G4) One message at a time is in parts under way in a stream.
+///
+/// Thread safety: any thread, when the process endpoint is shared; else one.
+/// Progress: who waits takes in, in slices; else the progress thread, as an attendant.
+/// Errors: start() throws `rmem::Error`; the rest returns codes (codes.hpp).
+
+#include "billboard/process_endpoint.hpp"
+#include "ports/gamma/codes.hpp"
+#include "ports/gamma/counters.hpp"
+#include "ports/gamma/frame.hpp"
+#include "ports/gamma/groups.hpp"
+#include "rmem/copy.hpp"
+#include "rmem/waiting.hpp"
+
+#include <array>
+#include <memory>
+#include <span>
+#include <vector>
+
+namespace ports::gamma {
+
+using billboard::Deadline;
+using billboard::Endpoint;
+using billboard::ProcessEndpoint;
+using Handler = void (*)();
+
+struct Settings {
+    /// How long a frame waits for room at its receiver before it is lost: RMEM_GAMMA_PATIENCE.
+    std::int64_t patience_ns = 100'000'000;
+    /// The same of a flow-controlled one where nothing can be taken in meanwhile.
+    std::int64_t deadlock_ns = 2'000'000'000;
+    std::int64_t join_timeout_ns = rmem::kDefaultJoinTimeoutNs;
+    bool has_progress_thread = true;  ///< RMEM_GAMMA_PROGRESS
+    std::optional<unsigned> par_pid;  ///< RMEM_GAMMA_PID
+    std::uint32_t first_number = 0;   ///< of all streams
+
+    RMEM_API static Settings read();
+};
+
+/// The variables that handlers read.
+struct Visible {
+    unsigned short& active_port;
+    long& msglen;
+    int& error;
+};
+
+struct Binding {
+    unsigned port = 0, node = 0, par_pid = 0, dest_port = 0, semaphore = 0;
+    Handler on_message = nullptr;  ///< null: the port is passive
+    Handler on_error = nullptr;
+    void* buffer = nullptr;
+    std::size_t size = 0;
+};
+
+/// A message's bytes, in two pieces.
+struct Pieces {
+    const void* first = nullptr;
+    std::size_t first_bytes = 0;
+    const void* second = nullptr;
+    std::size_t second_bytes = 0;
+
+    std::size_t size() const noexcept { return first_bytes + second_bytes; }
+    bool has_holes() const noexcept {
+        return (first == nullptr && first_bytes != 0) || (second == nullptr && second_bytes != 0);
+    }
+    void copy(std::byte* to, std::size_t offset, std::size_t bytes) const noexcept;
+};
+
+enum class Service { best_effort, flow_controlled };
+
+class RMEM_API Process final : private billboard::Attendant {
+public:
+    /// Waits until all ranks of the ring have done so, and forms the groups.
+    static std::unique_ptr<Process> start(std::shared_ptr<ProcessEndpoint> process, unsigned nodes,
+                                          const Settings& settings, Visible visible);
+    ~Process();
+    Process(const Process&) = delete;
+    Process& operator=(const Process&) = delete;
+
+    unsigned par_pid() const noexcept { return par_pid_; }
+    unsigned node() const noexcept { return node_; }
+    unsigned nodes() const noexcept { return static_cast<unsigned>(own_group().size()); }
+
+    int bind(const Binding& binding);
+    int set_error_handler(unsigned port, Handler handler);
+    int post_recv(unsigned port, void* buffer, std::size_t size);
+
+    int send(unsigned port, const Pieces& message, Service service);
+
+    int wait(unsigned semaphore, int n);
+    int test(unsigned semaphore, int n);
+    int signal(unsigned semaphore);
+    int signal_error(unsigned semaphore);
+    int sync();
+
+    int atomically(Handler function);
+    /// GAMMA_EINVAL where it may not leave: in a handler, in gamma_atomic. Tells of what was lost first.
+    int prepare_exit();
+
+    /// -1: no such process, or not on this host.
+    std::int64_t counter(unsigned par_pid, unsigned node, unsigned counter);
+
+private:
+    using Held = ProcessEndpoint::Held;
+    static constexpr int kToAll = -2;
+    static constexpr int kUnbound = -1;
+    static constexpr int kPending = 1;           ///< no result yet
+    static constexpr unsigned kMostFrames = 64;  ///< taken in one go: then others come in
+    static constexpr unsigned kMaxDepth = 16;    ///< handlers within handlers
+    static constexpr unsigned kMaxRounds = 8;    ///< of a barrier of 256 nodes
+
+    /// Where a port's messages go.
+    struct Out {
+        std::uint32_t header = 0;
+        int dest = kUnbound;              ///< rank, or kToAll
+        std::uint32_t* number = nullptr;  ///< of the next frame of the stream
+        unsigned par_pid = 0;
+    };
+    struct alignas(rmem::kLineBytes) Port {
+        Out out;
+        // what comes
+        std::byte* buffer = nullptr;
+        std::size_t size = 0;
+        Handler on_message = nullptr, on_error = nullptr;
+        unsigned semaphore = 0;
+        bool is_in_use = false;    ///< a handler runs on its buffer
+        bool told_gone = false;    ///< the error handler knows that the destination is dead
+        bool is_in_error = false;  ///< its error handler runs
+        // the message in parts that is coming in
+        int source = -1;
+        std::size_t total = 0, received = 0;
+    };
+    struct Semaphore {
+        long long count = 0;
+        int error = 0;
+    };
+    struct Frame {
+        const std::byte* data;
+        std::size_t length;
+        bool is_view;
+    };
+    /// A sender's frame that waits for its port (G2).
+    struct Stalled {
+        unsigned source;
+        Frame frame;
+        std::vector<std::byte> copy;  ///< unless it is a view
+    };
+    /// A loss that its receiver does not know of yet.
+    struct Notice {
+        int dest;
+        std::uint32_t header, number;
+    };
+    struct Arrived {
+        std::uint32_t number = 0;
+        bool failed = false;
+    };
+    /// What is known of another rank.
+    struct Peer {
+        Request request;
+        bool has_greeted = false, is_greeted = false;
+        bool answer_due = false;   ///< it has asked
+        bool is_returned = false;  ///< with a new life, of which the program has not been told
+        bool is_gone = false;      ///< as last seen
+        std::uint32_t lives = 0;
+        std::array<Arrived, kMaxRounds> arrived{};
+    };
+    struct Outgoing;
+    class RoomWait;
+
+    Process(std::shared_ptr<ProcessEndpoint> process, unsigned nodes, const Settings& settings,
+            Visible visible);
+
+    /// A handler's thread holds the endpoint already.
+    Held hold();
+
+    // -- process.cpp
+    void join(unsigned nodes);
+    void form();
+    const Group& own_group() const noexcept { return groups_[par_pid_]; }
+    int rank_of(unsigned par_pid, unsigned node) const noexcept;
+    void place_buffer(unsigned port, void* buffer, std::size_t size);
+    bool is_bound(unsigned port) const noexcept {
+        return port <= kLastPort && ports_[port].out.dest != kUnbound;
+    }
+    template <class Done, class Check>
+    int wait_until(Held& held, Done&& done, Check&& check);
+    int take_signals(Semaphore& s, int n) {
+        if (s.count < n) return s.error == 0 ? kPending : take_error(s);
+        s.count -= n;
+        return BBP_OK;
+    }
+    static int take_error(Semaphore& s);
+    int await_stream(Held& held, const std::uint32_t* stream);
+    bool is_in_parts(const std::uint32_t* stream) const noexcept;
+    int check_destinations(unsigned semaphore);
+    bool is_gone(int rank);
+    bool all_gone(const Out& out);
+    int send_round(Held& held, int to, unsigned round, bool failed);
+    int await_round(Held& held, int from, unsigned round);
+
+    // -- receiving.cpp
+    bool attend() noexcept override;
+    bool may_take_in() const noexcept { return atomic_ == 0 && depth_ < kMaxDepth; }
+    bool take_in();
+    bool take_one(Deadline deadline, int& result);
+    bool take_from_each();
+    bool retry_stalled();
+    void stall(Stalled stalled, int lost_port);
+    Stalled* find_stalled(unsigned source);
+    [[gnu::always_inline]] bool short_message_arrived(unsigned source, const std::byte* data,
+                                                      std::size_t length);
+    void arrived(unsigned source, const Frame& frame);
+    bool process_frame(unsigned source, const Frame& frame, int& lost_port);
+    bool message_arrived(unsigned source, const Header& h, const Frame& frame, int& lost_port);
+    void single_arrived(unsigned port, const Frame& frame);
+    void part_arrived(unsigned source, unsigned port, const Frame& frame);
+    void notice_arrived(unsigned source, const Header& h, const Frame& frame);
+    void hello_arrived(unsigned source, const Header& h, const Frame& frame);
+    void barrier_arrived(unsigned source, const Header& h, const Frame& frame);
+    void refuse(const Frame& frame);
+    void done_with(const Frame& frame);
+    [[gnu::always_inline]] void deliver(unsigned port, std::size_t bytes);
+    void break_message(unsigned port, int error);
+    void raise_error(unsigned port, int error);
+    [[gnu::always_inline]] void run(Handler handler, unsigned port);
+    void watch_sources();
+    void lose_sources(unsigned rank);
+
+    // -- sending.cpp
+    int send_slowly(Held& held, unsigned port, const Pieces& message, Service service);
+    int send_parts(Held& held, Outgoing& out, const Pieces& message);
+    int send_frame(Held& held, Outgoing& out, std::size_t header_bytes, const Pieces& message,
+                   std::size_t offset, std::size_t bytes);
+    int compose(std::size_t bytes, void*& composed, Deadline deadline);
+    int broadcast_to_each(Outgoing& out, const std::byte* frame, std::size_t bytes);
+    template <class Attempt>
+    int wait_for_room(Held& held, const Outgoing& out, Attempt&& attempt);
+    void lose(const Outgoing& out, std::uint32_t frames);
+    void owe(int dest, const Out& out);
+    bool owes(int dest) const noexcept;
+    bool pump();
+    int say_hello(unsigned rank, bool is_answer);
+    int told_gone(unsigned port, int rank);
+    std::span<const int> members(const Out& out) const noexcept;
+    void count_detours() noexcept;
+
+    std::int64_t now_ns() const { return endpoint_.deadline_in(1).at_ns - 1; }
+    void count(Counter id, std::uint64_t n = 1) noexcept { counters_->add(id, n); }
+
+    std::shared_ptr<ProcessEndpoint> process_;
+    Endpoint& endpoint_;
+    Settings settings_;
+    Visible visible_;
+    rmem::PortCounters* counters_;
+    std::unique_ptr<rmem::PortCounters> own_counters_;  ///< where no segment has a place for them
+    std::uint32_t own_messages_ = 0;  ///< word 0 of a short message for here, but for its ports
+    unsigned detours_ = 0;            ///< what a short message has to look at first
+    unsigned atomic_ = 0, depth_ = 0;
+    unsigned me_, ranks_;
+    unsigned par_pid_ = 0, node_ = 0;
+    bool is_formed_ = false;
+    std::size_t frame_payload_;
+    std::uint32_t barriers_ = 0;  ///< begun
+    std::array<Port, kPorts> ports_{};
+    std::array<Semaphore, kPorts> semaphores_{};
+    std::vector<Group> groups_;
+    std::vector<std::vector<int>> others_;  ///< of each group, without this process
+    std::vector<Peer> peers_;
+    // Numbers of streams, 256 for each rank or group: by port.
+    std::vector<std::uint32_t> to_rank_, to_group_, from_rank_, from_rank_to_all_;
+    std::vector<Stalled> stalled_;
+    std::vector<Notice> notices_;
+    std::vector<const std::uint32_t*> in_parts_;  ///< streams with a message under way (G4)
+    std::vector<unsigned> coming_in_;             ///< ports with one that is coming in
+    unsigned answers_due_ = 0, returned_ = 0;
+    unsigned next_source_ = 0;
+};
+
+}  // namespace ports::gamma

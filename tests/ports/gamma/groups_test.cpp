@@ -1,0 +1,221 @@
+// SPDX-License-Identifier: Apache-2.0
+// Several virtual GAMMAs on one ring: who is in which, and messages across.
+#include "ports/gamma/groups.hpp"
+
+#include "tests/support/gamma_ranks.hpp"
+
+namespace rmem::test::gamma {
+namespace {
+
+using ports::gamma::form_groups;
+using ports::gamma::Group;
+using ports::gamma::Request;
+
+TEST(Groups, are_consecutive_ranks_in_the_order_of_ranks) {
+    const std::vector<Request> ranks = {{2, {}}, {2, {}}, {1, {}}, {3, {}}, {3, {}}, {3, {}}};
+    const std::vector<Group> expected = {{0, 1}, {2}, {3, 4, 5}};
+    EXPECT_EQ(form_groups(ranks), expected);
+}
+
+TEST(Groups, that_are_named_keep_their_number_and_the_others_go_round_them) {
+    const std::vector<Request> ranks = {{2, 0}, {2, {}}, {2, 2}, {2, {}}, {2, 2}, {2, 0}, {1, {}}};
+    const std::vector<Group> expected = {{0, 5}, {1, 3}, {2, 4}, {6}};
+    EXPECT_EQ(form_groups(ranks), expected);
+}
+
+TEST(Groups, may_be_256) {
+    const std::vector<Request> ranks(256, Request{1, {}});
+    EXPECT_EQ(form_groups(ranks).size(), 256U);
+    EXPECT_EQ(form_groups(ranks).back(), Group{255});
+}
+
+TEST(Groups, that_contradict_each_other_are_refused_by_name) {
+    const auto refused = [](const std::vector<Request>& ranks, const char* word) {
+        try {
+            form_groups(ranks);
+            ADD_FAILURE() << "accepted, but " << word;
+        } catch (const Error& e) {
+            EXPECT_NE(std::string(e.what()).find(word), std::string::npos) << e.what();
+        }
+    };
+    refused({{2, {}}, {3, {}}, {3, {}}}, "rank 1 asks for 3 nodes, and rank 0");
+    refused({{2, {}}, {2, {}}, {2, {}}}, "rank 2 asks for 2 nodes, and the ring has only 1");
+    refused({{2, 7}, {1, {}}}, "rank 0 asks for 2 nodes of parallel PID 7, which 1");
+    refused({{0, {}}}, "0 nodes");
+}
+
+class GammaGroups : public Conformance {};
+RMEM_ON_ALL_RINGS(GammaGroups);
+
+TEST_P(GammaGroups, share_one_ring_and_send_to_each_other) {
+    run(4, [](Rank& me) {
+        start(me, 2);
+        check_equal(gamma_my_par_pid(), me.rank / 2, "parallel PID");
+        check_equal(gamma_my_node(), me.rank % 2, "node");
+        check_equal(gamma_how_many_nodes(), 2, "nodes");
+        // Port 5 within the group, port 6 to the same node of the other.
+        bind_to(1 - gamma_my_node());
+        bind_to(gamma_my_node(), {.port = 6, .to_port = 6, .par_pid = 1 - gamma_my_par_pid()});
+        check_ok(bbp_barrier());
+        check_ok(send_pattern(5, 3000, static_cast<std::uint64_t>(me.rank)));
+        check_ok(gamma_wait(5, 1));
+        check_came(3000, static_cast<std::uint64_t>(me.rank ^ 1));
+        check_ok(bbp_barrier());
+        check_ok(send_pattern(6, 3000, static_cast<std::uint64_t>(me.rank)));
+        check_ok(gamma_wait(6, 1));
+        check_came(3000, static_cast<std::uint64_t>(me.rank ^ 2));
+        check_ok(bbp_barrier());
+        check_ok(gamma_exit());
+    });
+}
+
+TEST_P(GammaGroups, a_broadcast_to_another_group_reaches_all_of_it_and_none_of_the_own) {
+    run(4, [](Rank& me) {
+        start(me, 2);
+        bind_to(BROADCAST, {.par_pid = 1});
+        check_ok(bbp_barrier());
+        if (me.rank == 0) check_ok(send_pattern(5, 2000, 1));
+        if (gamma_my_par_pid() == 1) {
+            check_ok(gamma_wait(5, 1));
+            check_came(2000, 1);
+        }
+        check_ok(bbp_barrier());
+        check_equal(seen().messages.load(), gamma_my_par_pid(), "messages");
+        check_ok(bbp_barrier());
+        check_ok(gamma_exit());
+    });
+}
+
+TEST_P(GammaGroups, have_barriers_of_their_own) {
+    run(4, [](Rank& me) {
+        start(me, 2);
+        if (gamma_my_par_pid() == 0) {
+            check_ok(gamma_sync());
+            me.raise(0);
+        } else {
+            me.await_word(0, 2);  // the other group's is over before this one's begins
+            check_ok(gamma_sync());
+        }
+        check_ok(gamma_exit());
+    });
+}
+
+TEST_P(GammaGroups, may_be_named_in_the_environment) {
+    run(3, [](Rank& me) {
+        if (me.rank != 1) set_variable("RMEM_GAMMA_PID", "1");
+        start(me, me.rank == 1 ? 1 : 2);
+        check_equal(gamma_my_par_pid(), me.rank == 1 ? 0 : 1, "parallel PID");
+        check_equal(gamma_my_node(), me.rank == 2 ? 1 : 0, "node");
+        check_ok(gamma_sync());
+        check_ok(gamma_exit());
+    });
+}
+
+TEST_P(GammaGroups, that_cannot_be_are_refused_by_every_rank) {
+    run(3, [](Rank& me) {
+        check_code(gamma_init(static_cast<unsigned char>(me.rank == 0 ? 2 : 3), 0, nullptr),
+                   GAMMA_EINVAL);
+        check(std::strstr(gamma_last_error(), "rank 1 asks for 3 nodes") != nullptr,
+              gamma_last_error());
+        check_code(gamma_my_node(), GAMMA_EINVAL, "it is in none");
+    });
+}
+
+TEST_P(GammaGroups, settings_that_mean_nothing_are_refused_by_name) {
+    run(1, [](Rank&) {
+        const std::vector<std::pair<const char*, const char*>> wrong = {
+            {"RMEM_GAMMA_PID", "256"},
+            {"RMEM_GAMMA_PROGRESS", "maybe"},
+            {"RMEM_GAMMA_PATIENCE", "x"}};
+        for (const auto& [name, value] : wrong) {
+            set_variable(name, value);
+            check_code(gamma_init(1, 0, nullptr), GAMMA_EINVAL, name);
+            check(std::strstr(gamma_last_error(), name) != nullptr, gamma_last_error());
+            set_variable(name, std::nullopt);
+        }
+    });
+}
+
+TEST_P(GammaGroups, who_waits_in_vain_for_others_is_told_for_whom) {
+    run(2, [](Rank& me) {
+        if (me.rank == 1) {
+            me.await_word(0);
+            return;
+        }
+        set_variable("RMEM_JOIN_TIMEOUT", "50ms");
+        check_code(gamma_init(2, 0, nullptr), GAMMA_ETIMEDOUT);
+        check(std::strstr(gamma_last_error(), "rank 1 has not called gamma_init") != nullptr,
+              gamma_last_error());
+        me.raise(0);
+    });
+}
+
+// ---- Lives
+
+TEST_P(GammaGroups, a_killed_process_may_come_back_and_is_missed_once) {
+    RankProcesses ring(setup(3));
+    enum Word : std::size_t { kBound, kBack, kDone };
+    const Body survivor = [](Rank& me) {
+        start(me, 3);
+        bind_to(2, {.on_error = note_error});
+        bind_to(BROADCAST, {.port = 6, .to_port = 6});
+        check_ok(gamma_sync());
+        if (me.rank == 0) {
+            check_ok(send_pattern(5, 8, 1));  // so that numbers differ from a new life's
+            check_ok(send_pattern(6, 8, 1));
+        }
+        me.raise(kBound);
+        await(
+            [&] {
+                gamma_test(100, 1);
+                return me.shared[kBack] != 0;
+            },
+            "the process that comes back");
+        if (me.rank == 0) {
+            check_code(send_pattern(5, 8, 2), GAMMA_EPEER);
+            check_equal(seen().errors.load(), 1, "errors");
+            check_ok(send_pattern(5, 8, 3));
+            check_ok(send_pattern(6, 3000, 4));
+        } else {
+            check_ok(gamma_wait(6, 2));
+        }
+        await(
+            [&] {
+                gamma_test(100, 1);
+                return me.shared[kDone] != 0;
+            },
+            "the process that has come back");
+        check_ok(gamma_exit());
+    };
+    ring.start(0, survivor);
+    ring.start(1, survivor);
+    ring.start(2, [](Rank& me) {
+        start(me, 3);
+        bind_to(0);
+        bind_to(BROADCAST, {.port = 6, .to_port = 6});
+        check_ok(gamma_sync());
+        check_ok(gamma_wait(5, 1));
+        check_ok(gamma_wait(6, 1));
+        me.raise(kBound);
+        me.await_word(kDone);
+    });
+    ring.await_word(kBound, 3);
+    ring.kill(2);
+    ring.start(2, [](Rank& me) {
+        start(me, 3);
+        bind_to(0);
+        bind_to(BROADCAST, {.port = 6, .to_port = 6});
+        me.raise(kBack);
+        check_ok(gamma_wait(5, 1));
+        check_ok(gamma_wait(6, 1));
+        check_came(3000, 4);
+        check_equal(seen().errors.load(), 0, "errors");
+        check_equal(counted("frames_lost"), 0, "lost");
+        me.raise(kDone);
+        check_ok(gamma_exit());
+    });
+    ring.finish();
+}
+
+}  // namespace
+}  // namespace rmem::test::gamma

@@ -1,0 +1,375 @@
+// SPDX-License-Identifier: Apache-2.0
+// Best effort and flow control, broadcast, groups' ports, and what happens when nobody reads.
+#include "tests/support/gamma_ranks.hpp"
+
+#include "billboard/counters.hpp"
+#include "billboard/process_endpoint.hpp"
+
+namespace rmem::test::gamma {
+namespace {
+
+class GammaSending : public Conformance {};
+RMEM_ON_ALL_RINGS(GammaSending);
+
+enum Word : std::size_t { kSent, kRead, kDone };
+
+/// Sends best-effort messages to node 1, which does not read, until some were lost. How many in all.
+std::uint32_t send_until_overrun(std::size_t size) {
+    std::uint32_t sent = 0;
+    while (counted("frames_overrun") < 3) {
+        check(sent < 2000, "messages nobody reads are lost some time");
+        check_ok(send_pattern(5, size, sent++, false));
+    }
+    return sent;
+}
+
+TEST_P(GammaSending, who_does_not_read_for_too_long_is_overrun_and_told_of_each_loss) {
+    for (const std::size_t size : Sizes({8, 700})) {
+        RankProcesses ring(setup(2));
+        ring.start_all([size](Rank& me) {
+            set_variable("RMEM_GAMMA_PROGRESS", "off");
+            set_variable("RMEM_GAMMA_PATIENCE", "2ms");
+            start(me, 2);
+            bind_to(1 - gamma_my_node());
+            check_ok(gamma_sync());
+            if (me.rank == 0) {
+                me.shared[kSent] = send_until_overrun(size);
+                me.await_word(kRead);
+                check_ok(send_pattern(5, size, 7));  // and it goes on
+            } else {
+                me.await_word(kSent);
+                me.raise(kRead);
+                const int sent = static_cast<int>(me.shared[kSent]) + 1;
+                await(
+                    [&] {
+                        const int result = gamma_test(5, 1);
+                        if (result < 0) check_code(result, GAMMA_ESIGNAL);
+                        return seen().messages + counted("frames_lost") == sent;
+                    },
+                    "each message, or its loss");
+                check(seen().errors >= 1, "the error handler is told");
+                check_equal(seen().last_error.load(), GAMMA_ELOST, "the error");
+                check_came(size, 7);
+            }
+            me.raise(kDone);
+            me.await_word(kDone, 2);
+            check_ok(gamma_exit());
+        });
+        ring.finish();
+    }
+}
+
+TEST_P(GammaSending, a_loss_at_the_end_is_told_though_nothing_comes_after_it) {
+    run(2, [](Rank& me) {
+        set_variable("RMEM_GAMMA_PROGRESS", "off");
+        set_variable("RMEM_GAMMA_PATIENCE", "50ms");
+        start(me, 2);
+        bind_to(1 - gamma_my_node());
+        check_ok(gamma_sync());
+        if (me.rank == 0) {
+            me.shared[kSent] = send_until_overrun(700);
+            check_ok(gamma_exit());  // tells before it leaves
+            return;
+        }
+        me.await_word(kSent);
+        await(
+            [&] {
+                const int result = gamma_test(5, 1);
+                if (result < 0) check_code(result, GAMMA_ESIGNAL);
+                return seen().messages + counted("frames_lost") ==
+                       static_cast<int>(me.shared[kSent]);
+            },
+            "each message, or its loss");
+        check_ok(gamma_exit());
+    });
+}
+
+TEST_P(GammaSending, a_message_in_parts_that_loses_one_is_not_delivered) {
+    run(2, [](Rank& me) {
+        set_variable("RMEM_GAMMA_PROGRESS", "off");
+        set_variable("RMEM_GAMMA_PATIENCE", "2ms");
+        start(me, 2);
+        bind_to(1 - gamma_my_node());
+        check_ok(gamma_sync());
+        if (me.rank == 0) {
+            check_ok(send_pattern(5, 60000, 1, false));  // more than the partition
+            check(counted("frames_overrun") > 0, "frames are lost");
+            me.raise(kSent);
+            check_ok(send_pattern(5, 5000, 2, true));
+        } else {
+            me.await_word(kSent);
+            int result = 0;
+            while ((result = gamma_wait(5, 1)) == GAMMA_ESIGNAL) {
+            }
+            check_ok(result);
+            check_came(5000, 2);
+            check_equal(seen().messages.load(), 1, "messages");
+            check(counted("messages_broken") == 1, "the broken one is counted");
+        }
+        check_ok(gamma_sync());
+        check_ok(gamma_exit());
+    });
+}
+
+TEST_P(GammaSending, with_flow_control_nothing_is_lost_however_late_the_receiver_reads) {
+    run(2, [](Rank& me) {
+        set_variable("RMEM_GAMMA_PROGRESS", "off");
+        set_variable("RMEM_GAMMA_PATIENCE", "1ms");
+        start(me, 2);
+        bind_to(1 - gamma_my_node());
+        check_ok(gamma_sync());
+        const int messages = thrifty(400);
+        if (me.rank == 0) {
+            for (int i = 0; i < messages; ++i)
+                check_ok(send_pattern(5, i % 2 == 0 ? 8 : 3000, static_cast<std::uint64_t>(i)));
+            check(counted("send_waits") > 0 || messages < 30, "it had to wait");
+        } else {
+            rest(std::chrono::milliseconds(30));
+            check_ok(gamma_wait(5, messages));
+            check_equal(seen().messages.load(), messages, "messages");
+            check_equal(seen().errors.load(), 0, "errors");
+        }
+        check_ok(gamma_sync());
+        check_ok(gamma_exit());
+    });
+}
+
+TEST_P(GammaSending, two_processes_that_only_send_to_each_other_do_not_wait_for_ever) {
+    run(2, [](Rank& me) {
+        set_variable("RMEM_GAMMA_PROGRESS", "off");
+        start(me, 2);
+        bind_to(1 - gamma_my_node());
+        check_ok(gamma_sync());
+        const int messages = thrifty(200);
+        for (int i = 0; i < messages; ++i)
+            check_ok(send_pattern(5, i % 2 == 0 ? 8 : 3000, static_cast<std::uint64_t>(i)));
+        check_ok(gamma_wait(5, messages));
+        check_ok(gamma_sync());
+        check_ok(gamma_exit());
+    });
+}
+
+TEST_P(GammaSending, a_handlers_message_does_not_come_into_the_midst_of_a_longer_one) {
+    run(2, [](Rank& me) {
+        set_variable("RMEM_GAMMA_PROGRESS", "off");
+        start(me, 2);
+        static std::array<std::atomic<int>, 2> results;
+        results.at(static_cast<std::size_t>(me.rank)) = 0;
+        const auto reply = [] {
+            char byte = 1;
+            results.at(static_cast<std::size_t>(gamma_my_node())) = gamma_send(5, &byte, 1);
+        };
+        bind_to(1 - gamma_my_node());
+        bind_to(1 - gamma_my_node(),
+                {.port = 6, .to_port = 6, .on_message = reply, .on_error = note_error});
+        check_ok(gamma_sync());
+        if (me.rank == 0) {
+            check_ok(send_pattern(5, 60000, 1));  // waits, and takes in meanwhile
+            check_code(results[0], GAMMA_EAGAIN, "what the handler's send returned");
+        } else {
+            check_ok(send_pattern(6, 8, 2));
+            me.await_word(kSent, 0);
+            rest(std::chrono::milliseconds(20));
+            check_ok(gamma_wait(5, 1));
+            check_came(60000, 1);
+        }
+        check_ok(gamma_sync());
+        check_ok(gamma_exit());
+    });
+}
+
+TEST_P(GammaSending, a_broadcast_reaches_all_of_the_group_but_its_sender_in_one_multicast) {
+    run(4, [](Rank& me) {
+        start(me, 4);
+        bind_to(BROADCAST);
+        check_ok(gamma_sync());
+        for (const std::size_t size : Sizes({8, 40, 1000, 5000})) {
+            if (me.rank == 1) check_ok(send_pattern(5, size, size));
+            if (me.rank != 1) {
+                check_ok(gamma_wait(5, 1));
+                check_came(size, size);
+            }
+            check_ok(gamma_sync());
+        }
+        check_equal(seen().messages.load(), me.rank == 1 ? 0 : 4, "messages");
+        check_equal(seen().errors.load(), 0, "errors");
+        Ring* ring = billboard::ProcessEndpoint::open()->endpoint().ring();
+        if (ring != nullptr && me.rank == 1) {
+            check_equal(ring->rank(1).protocol.get(billboard::Counter::multicasts), 2,
+                        "multicasts of 8 and 40 bytes");
+            check_equal(counted("frames_sent"), 1 + 4, "frames of 1000 and 5000 bytes");
+        }
+        check_ok(gamma_exit());
+    });
+}
+
+TEST_P(GammaSending, a_broadcast_loses_at_who_does_not_read_and_comes_to_the_others) {
+    run(3, [](Rank& me) {
+        set_variable("RMEM_GAMMA_PROGRESS", "off");
+        set_variable("RMEM_GAMMA_PATIENCE", "1ms");
+        start(me, 3);
+        bind_to(BROADCAST);
+        check_ok(gamma_sync());
+        constexpr int kMessages = 120;
+        if (me.rank == 0) {
+            for (std::uint64_t i = 0; i < kMessages; ++i) check_ok(send_pattern(5, 8, i, false));
+            check(counted("frames_overrun") > 0, "some are lost");
+            me.raise(kSent);
+            await(
+                [&] {
+                    gamma_test(5, 1);
+                    return me.shared[kDone] == 2;
+                },
+                "the others");
+        } else {
+            if (me.rank == 2) me.await_word(kSent);
+            await(
+                [&] {
+                    const int result = gamma_test(5, 1);
+                    if (result < 0) check_code(result, GAMMA_ESIGNAL);
+                    return seen().messages + counted("frames_lost") == kMessages;
+                },
+                "each message, or its loss");
+            check(me.rank == 1 || seen().errors > 0, "who did not read is told");
+            me.raise(kDone);
+        }
+        check_ok(gamma_exit());
+    });
+}
+
+/// Sends to the others in turn, and takes in what they send.
+void exchange_with_all(Rank& me, int messages) {
+    start(me, 3);
+    static std::array<std::atomic<int>, 3> intact;
+    intact.at(static_cast<std::size_t>(me.rank)) = 0;
+    // Each source has a port of its own; a message's size is its seed.
+    const auto look = [] {
+        const auto node = static_cast<std::size_t>(gamma_my_node());
+        const auto size = static_cast<std::size_t>(gamma_msglen);
+        const std::byte* bytes = seen().buffer.data() + gamma_active_port * 10000;
+        if (first_difference({bytes, size}, size) == size) ++intact.at(node);
+        gamma_signal(100);
+    };
+    for (int other = 0; other < 3; ++other) {
+        check_ok(gamma_set_active_port(static_cast<unsigned short>(other),
+                                       static_cast<unsigned short>(other), 0,
+                                       static_cast<unsigned short>(me.rank), look, 100, GO_BACK,
+                                       seen().buffer.data() + other * 10000, 10000));
+    }
+    check_ok(gamma_sync());
+    for (int i = 0; i < messages; ++i) {
+        const int to = (me.rank + 1 + i % 2) % 3;
+        const auto size = static_cast<std::size_t>(i) * 977 % 9000;
+        check_ok(send_pattern(static_cast<unsigned short>(to), size, size));
+    }
+    check_ok(gamma_wait(100, messages));
+    check_equal(intact.at(static_cast<std::size_t>(me.rank)).load(), messages, "messages intact");
+    check_equal(counted("frames_lost") + counted("frames_refused"), 0, "lost or refused");
+    check_ok(gamma_sync());
+    check_ok(gamma_exit());
+}
+
+TEST_P(GammaSending, all_send_to_all_and_each_message_comes_intact) {
+    const int messages = thrifty(400) / 2 * 2;
+    run(3, [messages](Rank& me) { exchange_with_all(me, messages); });
+}
+
+TEST(GammaOverUdp, loses_no_message_where_datagrams_are_lost_or_late) {
+    RingSetup setup;
+    setup.ranks = 3;
+    setup.link = "udp";
+    setup.extra = {{"RMEM_FAULTS", "drop:share=3%; hold:by=200us,share=5%"}};
+    RankProcesses ring(setup);
+    ring.start_all([](Rank& me) { exchange_with_all(me, 200); });
+    ring.finish();
+}
+
+// ---- Dead peers
+
+TEST_P(GammaSending, to_the_dead_is_an_error_and_tells_the_error_handler) {
+    RankProcesses ring(setup(2));
+    ring.start(0, [](Rank& me) {
+        start(me, 2);
+        bind_to(1, {.on_error = note_error});
+        check_ok(gamma_sync());
+        me.raise(kSent);
+        me.await_word(kRead);
+        int result = 0;
+        await([&] { return (result = send_pattern(5, 8, 1)) != 0; }, "an error");
+        check_code(result, GAMMA_EPEER);
+        check_equal(seen().errors.load(), 1, "calls of the error handler");
+        check_equal(seen().last_error.load(), GAMMA_EPEER, "gamma_errno");
+        check_equal(seen().last_port.load(), 5, "gamma_active_port");
+        check_code(send_pattern(5, 3000, 1), GAMMA_EPEER, "in parts");
+        check_code(gamma_sync(), GAMMA_EPEER, "gamma_sync");
+        check_ok(gamma_exit());
+    });
+    ring.start(1, [](Rank& me) {
+        start(me, 2);
+        bind_to(0);
+        check_ok(gamma_sync());
+        me.await_word(kDone);
+    });
+    ring.await_word(kSent);
+    ring.kill(1);
+    ++ring.shared()[kRead];
+    ring.finish();
+}
+
+TEST_P(GammaSending, that_waits_for_room_ends_when_its_receiver_dies) {
+    RankProcesses ring(setup(2));
+    ring.start(0, [](Rank& me) {
+        start(me, 2);
+        bind_to(1, {.on_error = note_error});
+        check_ok(gamma_sync());
+        me.raise(kSent);
+        int result = 0;
+        for (int i = 0; result == 0 && i < 10000; ++i) result = send_pattern(5, 3000, 1);
+        check_code(result, GAMMA_EPEER);
+        check_ok(gamma_exit());
+    });
+    ring.start(1, [](Rank& me) {
+        set_variable("RMEM_GAMMA_PROGRESS", "off");
+        start(me, 2);
+        bind_to(0);
+        check_ok(gamma_sync());
+        me.await_word(kDone);
+    });
+    ring.await_word(kSent);
+    ring.let_pass(std::chrono::milliseconds(20));
+    ring.kill(1);
+    ring.finish();
+}
+
+TEST_P(GammaSending, a_broadcast_reaches_the_living_and_says_that_some_are_dead) {
+    RankProcesses ring(setup(3));
+    const Body body = [](Rank& me) {
+        start(me, 3);
+        bind_to(BROADCAST, {.on_error = note_error});
+        check_ok(gamma_sync());
+        me.raise(kSent);
+        if (me.rank == 2) me.await_word(kDone, 99);
+        if (me.rank == 0) {
+            me.await_word(kRead);
+            int result = 0;
+            int sent = 0;
+            await([&] { return ++sent, (result = send_pattern(5, 3000, 1)) != 0; }, "an error");
+            check_code(result, GAMMA_EPEER);
+            check_equal(seen().errors.load(), 1, "errors");
+            me.shared[kDone] = static_cast<std::uint32_t>(sent);
+        } else {
+            await([&] { return gamma_test(100, 1) == 0 && me.shared[kDone] != 0; }, "the number");
+            check_ok(gamma_wait(5, static_cast<int>(me.shared[kDone])));
+            check_came(3000, 1);
+        }
+        check_ok(gamma_exit());
+    };
+    ring.start_all(body);
+    ring.await_word(kSent, 3);
+    ring.kill(2);
+    ++ring.shared()[kRead];
+    ring.finish();
+}
+
+}  // namespace
+}  // namespace rmem::test::gamma
