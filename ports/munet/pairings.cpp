@@ -15,16 +15,18 @@ Relay::Endpoint* Relay::local(Address address) const noexcept {
     return address.node == config_.node ? endpoints_[address.endpoint].get() : nullptr;
 }
 
-bool Relay::deals_with(unsigned node) const noexcept {
-    const auto is_there = [node](const Endpoint* e) {
-        return std::any_of(e->slots.begin(), e->slots.end(),
-                           [node](const Slot& s) {
-                               return s.state != Slot::State::closed && s.to.node == node;
-                           }) ||
-               std::any_of(e->places.begin(), e->places.end(),
-                           [node](const Place& p) { return p.used && p.from.node == node; });
-    };
-    return std::any_of(active_.begin(), active_.end(), is_there);
+std::vector<bool> Relay::partners() const {
+    std::vector<bool> nodes(config_.nodes, false);
+    for (const Endpoint* e : active_) {
+        for (const Slot& slot : e->slots) {
+            if (slot.state != Slot::State::closed) nodes[slot.to.node] = true;
+        }
+        for (const Place& place : e->places) {
+            if (place.used) nodes[place.from.node] = true;
+        }
+    }
+    nodes[config_.node] = false;
+    return nodes;
 }
 
 void Relay::ask(Endpoint& e, unsigned number, const DescriptorEntry& entry, std::uint32_t length) {

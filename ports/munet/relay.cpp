@@ -15,7 +15,7 @@ Relay::Relay(RelayConfig config, Edge& edge)
 Relay::~Relay() = default;
 
 int Relay::open(std::span<std::byte> memory, const Geometry& geometry, std::uint32_t user,
-                rmem::Counters& counters) {
+                std::span<rmem::Counters> counters) {
     const auto free = std::find(endpoints_.begin(), endpoints_.end(), nullptr);
     if (free == endpoints_.end()) return -1;
     auto e = std::make_unique<Endpoint>();
@@ -23,7 +23,7 @@ int Relay::open(std::span<std::byte> memory, const Geometry& geometry, std::uint
     e->user = user;
     e->geometry = geometry;
     e->memory = EndpointMemory(memory, geometry);
-    e->counters = &counters;
+    e->counters = &counters[std::min<std::size_t>(e->number, counters.size() - 1)];
     e->next = e->memory.descriptors();
     e->places.resize(geometry.senders);
     active_.push_back(e.get());

@@ -81,9 +81,10 @@ public:
     Relay(const Relay&) = delete;
     Relay& operator=(const Relay&) = delete;
 
-    /// From now on the endpoint in this memory (zeroed, possible geometry) is polled; its number. All three outlive it.
+    /// From now on the endpoint in this memory (zeroed, possible geometry) is polled; its number. What happens is counted in
+    /// the block of that number. Memory and blocks outlive it.
     int open(std::span<std::byte> memory, const Geometry& geometry, std::uint32_t user,
-             rmem::Counters& counters);
+             std::span<rmem::Counters> counters);
     /// Takes what it has still sent, at most a circle of descriptors; then its memory is not looked at any more.
     void close(unsigned endpoint);
 
@@ -95,8 +96,8 @@ public:
     void lose(unsigned node);
 
     unsigned active() const noexcept { return static_cast<unsigned>(active_.size()); }
-    /// Whether pairings with that node exist or are asked for.
-    bool deals_with(unsigned node) const noexcept;
+    /// The other nodes with which pairings exist or are asked for.
+    std::vector<bool> partners() const;
     /// Frames that wait for a link.
     std::size_t backlog() const noexcept { return backlogged_; }
     /// Frames that no relay sends.

@@ -49,7 +49,7 @@ public:
                   std::uint32_t user, Step step)
         : memory_(g),
           step_(std::move(step)),
-          number_(relay.open(memory_.bytes(), g, user, counters)),
+          number_(relay.open(memory_.bytes(), g, user, {&counters, 1})),
           program_(memory_.bytes(), g,
                    {static_cast<std::uint16_t>(node), static_cast<std::uint8_t>(number_)}, *this),
           words_(memory_.bytes(), g) {}
