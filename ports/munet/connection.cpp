@@ -84,7 +84,11 @@ int receive_reply(int socket, Reply* reply, rmem::Descriptor* memory) {
     message.msg_iovlen = 1;
     message.msg_control = space.data();
     message.msg_controllen = space.size();
-    const ssize_t got = ::recvmsg(socket, &message, MSG_CMSG_CLOEXEC);
+    ssize_t got = ::recvmsg(socket, &message, MSG_CMSG_CLOEXEC);
+    if (got < 0 &&
+        errno == ECONNRESET) {  // refused before the request was read: the reply comes behind
+        got = ::recvmsg(socket, &message, MSG_CMSG_CLOEXEC);
+    }
     if (got != sizeof *reply || reply->magic != kProtocolMagic) return -EPROTO;
     const cmsghdr* header = CMSG_FIRSTHDR(&message);
     if (header != nullptr && header->cmsg_type == SCM_RIGHTS &&

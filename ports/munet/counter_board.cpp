@@ -49,6 +49,9 @@ CounterBoard::CounterBoard(const std::string& name)
                       object_.empty() ? MAP_PRIVATE | MAP_ANONYMOUS : MAP_SHARED, fd_.get(), 0);
     if (at == MAP_FAILED) fail(object_, errno);
     memory_ = new (at) BoardMemory{};
+}
+
+void CounterBoard::begin() noexcept {
     // relaxed is enough, twice: for people
     memory_->pid.store(static_cast<std::uint32_t>(::getpid()), std::memory_order_relaxed);
     memory_->magic.store(kBoardMagic, std::memory_order_relaxed);
@@ -57,6 +60,22 @@ CounterBoard::CounterBoard(const std::string& name)
 CounterBoard::~CounterBoard() {
     if (!object_.empty()) ::shm_unlink(object_.c_str());
     ::munmap(memory_, sizeof(BoardMemory));
+}
+
+std::shared_ptr<const BoardMemory> CounterBoard::observe(const std::string& name) {
+    const rmem::Descriptor fd(::shm_open(object_name(name).c_str(), O_RDONLY | O_CLOEXEC, 0));
+    struct stat about {};
+    if (fd.get() < 0 || ::fstat(fd.get(), &about) != 0 ||
+        about.st_size != static_cast<off_t>(sizeof(BoardMemory))) {
+        return nullptr;
+    }
+    void* at = ::mmap(nullptr, sizeof(BoardMemory), PROT_READ, MAP_SHARED, fd.get(), 0);
+    if (at == MAP_FAILED) return nullptr;
+    std::shared_ptr<const BoardMemory> board(static_cast<const BoardMemory*>(at),
+                                             [at](auto*) { ::munmap(at, sizeof(BoardMemory)); });
+    // relaxed is enough: for people
+    const bool is_board = board->magic.load(std::memory_order_relaxed) == kBoardMagic;
+    return is_board ? board : nullptr;
 }
 
 void CounterBoard::show(const DriverCounts& driver, const Relay& relay) noexcept {

@@ -15,6 +15,7 @@
 #include <array>
 #include <atomic>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <string>
 
@@ -61,10 +62,14 @@ public:
     CounterBoard(const CounterBoard&) = delete;
     CounterBoard& operator=(const CounterBoard&) = delete;
 
+    /// It can be observed from now on: the daemon is there.
+    void begin() noexcept;
     std::span<rmem::Counters> blocks() noexcept { return memory_->endpoints; }
     void show(const DriverCounts& driver, const Relay& relay) noexcept;
     const BoardMemory& memory() const noexcept { return *memory_; }
 
+    /// Another's, to be read; null where there is none. Trust: numbers for people, nothing else.
+    static std::shared_ptr<const BoardMemory> observe(const std::string& name);
     static std::string object_name(const std::string& name) { return "/rmem-munet." + name; }
 
 private:

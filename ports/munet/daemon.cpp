@@ -33,6 +33,7 @@ Daemon::Daemon(const DaemonConfig& config, std::unique_ptr<billboard::Endpoint> 
     if (ring_ && ring_->ring() != nullptr) {
         wake_fd_ = std::make_unique<billboard::WakeFd>(*ring_->ring(), ring_->rank());
     }
+    board_.begin();
 }
 
 Daemon::~Daemon() = default;

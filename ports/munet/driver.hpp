@@ -25,8 +25,8 @@
 namespace ports::munet {
 
 struct DriverConfig {
-    std::string path;        ///< of the socket
-    std::string unix_group;  ///< whose members may connect; empty: everybody
+    std::string path{};        ///< of the socket
+    std::string unix_group{};  ///< whose members may connect; empty: everybody
     unsigned node = 0, nodes = 1;
     unsigned senders = kDefaultSenders;
     std::size_t user_bytes = std::size_t{64} << 20;
