@@ -26,7 +26,10 @@ Daemon::Daemon(const DaemonConfig& config, std::unique_ptr<billboard::Endpoint> 
       ring_(std::move(ring)),
       board_(config.board),
       network_(ring_ ? std::make_unique<Network>(*ring_, config.driver.nodes) : nullptr),
-      relay_({.node = config.driver.node, .nodes = config.driver.nodes}, *this),
+      relay_({.node = config.driver.node,
+              .nodes = config.driver.nodes,
+              .chunk = network_ ? network_->chunk() : kChunk},
+             *this),
       driver_(config.driver, relay_, board_.blocks()),
       has_membarrier_(rmem::register_membarrier()),
       processors_(rmem::allowed_processors()) {

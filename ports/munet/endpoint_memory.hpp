@@ -18,10 +18,9 @@
 ///   mark      in a descriptor: 1 and 2 in turn, from lap to lap, so that nothing is ever cleared by who reads it
 ///
 /// Both a descriptor and a record have their control word written last, with all that tells what it is; 48 bytes fit
-/// beside the two words, so a short message is one line each way. A record's control word is not zero. The daemon keeps
-/// the first word of the line after the last record at zero before it shows that record, and that of the next line
-/// after it as well (afterwards), so that a reader finds the end there, and the next short record's line is the daemon's
-/// already.
+/// beside the two words, so a short message is one line each way. A record's control word is not zero, and of the two
+/// lines behind the last record's place it is: so a reader finds the end there, and the line of the next short record is
+/// the daemon's before it is needed.
 ///
 /// Trust: what the other side writes is read once, bounded, then used. Where both sides read the same number, each keeps
 /// its own.

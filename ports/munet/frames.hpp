@@ -44,7 +44,7 @@ struct FrameHead {
 };
 static_assert(sizeof(FrameHead) == 16);
 
-inline constexpr std::size_t kChunk = 4096;  ///< of a long message, in one frame
+inline constexpr std::size_t kChunk = 4096;  ///< of a long message, in one frame, at most
 
 /// False when there is too little of it.
 inline bool read_head(std::span<const std::byte> frame, FrameHead* head) noexcept {

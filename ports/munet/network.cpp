@@ -3,6 +3,7 @@
 
 #include "billboard/layout.hpp"
 
+#include <algorithm>
 #include <array>
 #include <cstring>
 
@@ -29,6 +30,10 @@ Network::Network(billboard::Endpoint& endpoint, unsigned nodes)
 
 unsigned Network::rank_of(unsigned node, unsigned nodes, unsigned ranks) noexcept {
     return (node * ranks + nodes - 1) / nodes;  // the first r with r * nodes / ranks == node
+}
+
+std::size_t Network::chunk() const noexcept {
+    return std::min(kChunk, endpoint_.partition_bytes() / (4 * billboard::kFarSlots));
 }
 
 Edge::Sent Network::send(unsigned node, std::span<const std::byte> head,

@@ -26,6 +26,9 @@ public:
     /// The rank by which a node of such a ring takes part.
     static unsigned rank_of(unsigned node, unsigned nodes, unsigned ranks) noexcept;
     unsigned nodes() const noexcept { return nodes_; }
+    /// Bytes of a long message in a frame: so few that what waits for a node that stands still, all slots of its FIFO,
+    /// leaves most of the partition to the others.
+    std::size_t chunk() const noexcept;
 
     Edge::Sent send(unsigned node, std::span<const std::byte> head,
                     std::span<const std::byte> data);

@@ -209,13 +209,14 @@ bool Relay::go_on_moving(Endpoint& e) {
     if (slot.local != nullptr) {
         copy_in(slot.local->memory, slot.local->geometry, m.at, kHeader + m.moved, from, bytes);
     } else {
-        for (std::uint32_t done = 0; done < bytes || m.length == 0; done += kChunk) {
+        for (std::uint32_t done = 0; done < bytes || m.length == 0;
+             done += static_cast<std::uint32_t>(config_.chunk)) {
             const bool is_first = m.moved == 0 && done == 0;
             if (is_first) passes(Stage::header_sent);
             post(slot.to.node,
                  message_head(e, slot, is_first ? FrameType::long_first : FrameType::long_more,
                               m.length),
-                 {from + done, std::min<std::size_t>(kChunk, bytes - done)});
+                 {from + done, std::min<std::size_t>(config_.chunk, bytes - done)});
             if (m.length == 0) break;
         }
     }
@@ -254,6 +255,16 @@ void Relay::refresh(Endpoint& to) {
     to.head = head;
 }
 
+inline std::uint32_t Relay::next_line(const Endpoint& to) noexcept {
+    return to.tail_at + 1 == to.geometry.receive_lines ? 0 : to.tail_at + 1;
+}
+
+/// Readers find the end at this line, until a record is shown there.
+inline void Relay::end_at(Endpoint& to, std::uint32_t line) noexcept {
+    // relaxed is enough: the record before it publishes it (6)
+    to.memory.record(line).control.store(0, std::memory_order_relaxed);
+}
+
 bool Relay::reserve(Endpoint& to, std::uint32_t lines, std::uint32_t* at) {
     if (to.tail + lines + kAhead - to.head > to.geometry.receive_lines) [[unlikely]] {
         refresh(to);
@@ -266,8 +277,11 @@ bool Relay::reserve(Endpoint& to, std::uint32_t lines, std::uint32_t* at) {
     to.tail += lines;
     to.tail_at += lines;
     if (to.tail_at >= to.geometry.receive_lines) to.tail_at -= to.geometry.receive_lines;
-    // relaxed is enough: show() publishes them; for one line the first has been done, and the second can wait
-    if (lines > 1) to.memory.record(to.tail_at).control.store(0, std::memory_order_relaxed);
+    // A longer record may be shown after those behind it. A short one is shown at once, and finds the first of the two done.
+    if (lines > 1) {
+        end_at(to, to.tail_at);
+        end_at(to, next_line(to));
+    }
     return true;
 }
 
@@ -276,9 +290,7 @@ void Relay::show(Endpoint& to, std::uint32_t at, Control control, std::uint64_t 
     record.origin = origin;
     // (6) pairs with program.cpp (2): the record's bytes, and the zero behind it
     record.control.store(control.word(), std::memory_order_release);
-    const std::uint32_t ahead = to.tail_at + 1 == to.geometry.receive_lines ? 0 : to.tail_at + 1;
-    // relaxed is enough: the next record's control word publishes it
-    to.memory.record(ahead).control.store(0, std::memory_order_relaxed);
+    end_at(to, next_line(to));
     passes(Stage::in_host_memory);
     to.count(Counter::received);
     to.count(Counter::received_bytes, control.length);

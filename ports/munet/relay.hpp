@@ -72,6 +72,7 @@ protected:
 struct RelayConfig {
     unsigned node = 0;
     unsigned nodes = 1;
+    std::size_t chunk = kChunk;  ///< bytes of a long message in a frame
 };
 
 class RMEM_API Relay {
@@ -135,6 +136,8 @@ private:
     void place(Endpoint& to, std::uint8_t place, Kind kind, std::uint32_t length,
                const std::byte* data);
     void show(Endpoint& to, std::uint32_t at, Control control, std::uint64_t origin);
+    static std::uint32_t next_line(const Endpoint& to) noexcept;
+    static void end_at(Endpoint& to, std::uint32_t line) noexcept;
     void refresh(Endpoint& to);
     void wake(Endpoint& e);
 

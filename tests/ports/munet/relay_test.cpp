@@ -265,6 +265,23 @@ TEST(MunetRelay, moves_a_long_message_in_pieces_and_others_in_between) {
     EXPECT_EQ(receive(b, &result), pattern(100'000, 1));
 }
 
+TEST(MunetRelay, shows_nothing_old_behind_what_came_while_a_long_message_was_moved) {
+    MunetNode node(2);
+    auto &a = node.create(1 << 16, 1 << 16), &b = node.create(0, 1 << 16), &c = node.create();
+    for (std::uint32_t i = 0; i < 300; ++i) {
+        const auto data = pattern(17'000, i);
+        ASSERT_EQ(send(a, b, data, true), 0);
+        node.turn();
+        ASSERT_EQ(send(c, b, i), 0);
+        node.settle();
+        int result = 0;
+        ASSERT_EQ(receive(b, &result), data) << i;
+        ASSERT_EQ(receive_number(b), i);
+        receive(b, &result);
+        ASSERT_EQ(result, -EAGAIN) << i;
+    }
+}
+
 // ---- Credit -------------------------------------------------------------------------------------
 
 TEST(MunetRelay, lets_a_sender_wait_once_its_share_is_used_up_and_go_on_when_it_was_received) {
