@@ -26,7 +26,7 @@ namespace ports::munet {
 
 struct DaemonConfig {
     DriverConfig driver;
-    std::string board;  ///< name of the counters' board; empty: none that others could read
+    std::string board{};  ///< name of the counters' board; empty: none that others could read
     bool spin = false;  ///< never sleeps, never yields
 };
 
