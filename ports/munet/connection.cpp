@@ -28,11 +28,17 @@ namespace {
 
 constexpr int kReplyMs = 10'000;
 
+/// Programs of MU-Net are no ranks: their node is enough, or a launcher's rank to tell it by.
+unsigned node_of(const rmem::Environment& environment, const rmem::RingConfig& config) {
+    if (environment.node || !environment.rank) return environment.node.value_or(0);
+    return environment.member(config).node;
+}
+
 std::string path_of_environment() {
     const rmem::Environment environment = rmem::Environment::read();
     const rmem::RingConfig config = environment.ring_config();
     return socket_path(rmem::environment_variable("RMEM_MUNET"),
-                       fmt::format("{}@{}", config.name, environment.member(config).node));
+                       fmt::format("{}@{}", config.name, node_of(environment, config)));
 }
 
 std::string why_not_connected(int code, const std::string& path) {

@@ -85,6 +85,8 @@ rmem::Descriptor listen_at(const std::string& path, const std::string& group) {
                                       path));
     }
     if (errno == ECONNREFUSED) ::unlink(path.c_str());
+    // /run/rmem is gone after each start of the host; other folders are made by who names them.
+    if (path.rfind(kRuntimeFolder, 0) == 0) ::mkdir(kRuntimeFolder, 0755);
     rmem::Descriptor listener(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
     if (listener.get() < 0) fail("no socket");
     const mode_t before = ::umask(0177);  // nobody may connect before the mode is what it is to be
