@@ -27,7 +27,7 @@ namespace ports::munet {
 struct DaemonConfig {
     DriverConfig driver;
     std::string board{};  ///< name of the counters' board; empty: none that others could read
-    bool spin = false;  ///< never sleeps, never yields
+    bool spin = false;    ///< never sleeps, never yields
 };
 
 class RMEM_API Daemon final : private Edge {

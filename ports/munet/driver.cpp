@@ -274,7 +274,7 @@ void Driver::wake(unsigned endpoint) noexcept {
     Client* const client = by_number_[endpoint];
     if (client == nullptr) return;
     auto& word = client->memory.daemon().wakes;
-    // (1) pairs with client.cpp (1): what the program is woken for
+    // (1) pairs with connection.cpp (1): what the program is woken for
     word.fetch_add(1, std::memory_order_release);
     ::syscall(SYS_futex, reinterpret_cast<std::uint32_t*>(&word), FUTEX_WAKE, INT_MAX, nullptr,
               nullptr, 0);

@@ -140,7 +140,7 @@ void Program::write(Control control, Credit credit, const void* prefix, std::siz
     entry.credit = credit.word();
     control.mark = mark_;
     RMEM_MARK("munet.send.written");
-    // (1) pairs with the daemon's acquires, relay.cpp (1), (2), (3): all of the descriptor
+    // (1) pairs with the daemon's acquires, relay.cpp (1), relay.cpp (2), relay.cpp (3): all of the descriptor
     entry.control.store(control.word(), std::memory_order_release);
     RMEM_MARK("munet.send.posted");
     ++posted_;

@@ -150,7 +150,8 @@ public:
         if (wire_->dead[node]) return Sent::lost;
         auto& inbox = wire_->to[node];
         if (inbox.size() >= wire_->room) return Sent::full;
-        auto& frame = inbox.emplace_back(node_, std::vector<std::byte>(head.begin(), head.end()));
+        inbox.push_back({node_, {head.begin(), head.end()}});
+        auto& frame = inbox.back();
         frame.bytes.insert(frame.bytes.end(), data.begin(), data.end());
         return Sent::yes;
     }
