@@ -160,10 +160,12 @@ void Driver::accept() {
     socklen_t size = sizeof peer;
     if (::getsockopt(socket.get(), SOL_SOCKET, SO_PEERCRED, &peer, &size) != 0) return;
     User& user = users_[peer.uid];
-    if (user.connections >= config_.user_endpoints) {
+    const bool has_enough = user.connections >= config_.user_endpoints;
+    if (has_enough || clients_.size() >= kEndpoints) {
         ++counts_.over_limit;
+        if (user.connections == 0) users_.erase(peer.uid);
         Reply reply;
-        reply.error = EDQUOT;
+        reply.error = has_enough ? EDQUOT : ENOBUFS;
         reply.limit = config_.user_endpoints;
         ::send(socket.get(), &reply, sizeof reply, MSG_NOSIGNAL | MSG_DONTWAIT);
         return;

@@ -67,8 +67,7 @@ typedef struct {
  * endpoints; -ENOBUFS: the node has no endpoint left; -EINVAL: sizes that cannot be; -EPROTO: another version. */
 MU_API int mu_create_endpoint(mu_endpoint_t** ep, size_t send_buf, size_t recv_buf);
 
-/* Destroys it. What was sent and the daemon had not found yet is still taken, if it comes to it within some
- * milliseconds. A null pointer is allowed. */
+/* Destroys it. What it has sent is still taken. A null pointer is allowed. */
 MU_API int mu_destroy_endpoint(mu_endpoint_t* ep);
 
 /* Sends `len` bytes; returns when `msg` may be used again. Up to MU_INLINE_BYTES are copied into the descriptor;

@@ -70,6 +70,24 @@ TEST_F(NodeMunet, serves_a_host_alone) {
     mu_destroy_endpoint(b);
 }
 
+TEST_F(NodeMunet, shows_what_happened_to_rmem_info) {
+    const auto node = start(0, {});
+    use(0);
+    mu_endpoint_t* a = mu_create();
+    EXPECT_EQ(mu_send_number(a, mu_own(a), 7), 0);
+    EXPECT_EQ(mu_number(a), 7U);
+    EXPECT_EQ(mu_send_number(a, {0, 200}, 7), -ECONNREFUSED);
+    const std::string board = name_.get() + "@0";
+    EXPECT_TRUE(eventually([&] { return run_tool({"info", "--munet", board}).says("created"); }));
+    const Ran text = run_tool({"info", "--munet", board});
+    EXPECT_TRUE(text.says("refused")) << text.out;
+    const auto json = run_tool({"info", "--munet", "--json", board}).json();
+    EXPECT_EQ(json["active"], 1);
+    EXPECT_EQ(json["endpoints"][0]["counters"][0]["value"], 1);
+    mu_destroy_endpoint(a);
+    EXPECT_EQ(run_tool({"info", "--munet", "nobody@0"}).code, 1);
+}
+
 TEST_F(NodeMunet, keeps_to_the_limits_it_is_given) {
     const auto node =
         start(0, {"--munet-memory", "128K", "--munet-endpoints", "2", "--munet-senders", "1"});

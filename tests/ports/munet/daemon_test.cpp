@@ -40,7 +40,6 @@ TEST(MunetDaemon, carries_messages_between_programs_both_ways) {
             ASSERT_EQ(mu_send_DMA(ep, from, text.data(), static_cast<std::size_t>(size)), 0)
                 << mu_last_error();
         }
-        rest(20);
         mu_destroy_endpoint(ep);
     });
     daemon.enter();
@@ -71,7 +70,6 @@ TEST(MunetDaemon, and_programs_sleep_when_nothing_moves_and_are_woken) {
             const std::uint32_t number = mu_number(ep, &from);
             EXPECT_EQ(mu_send_number(ep, from, number + 1), 0);
         }
-        rest(20);
         mu_destroy_endpoint(ep);
     });
     daemon.enter();

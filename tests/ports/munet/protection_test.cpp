@@ -117,7 +117,6 @@ private:
             ASSERT_EQ(back, text) << "round " << round;
         }
         ASSERT_EQ(mu_send(ep, bob(), "A", 1), 0);
-        std::this_thread::sleep_for(std::chrono::milliseconds(50));
         mu_destroy_endpoint(ep);
     }
 
