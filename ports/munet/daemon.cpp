@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ports/munet/daemon.hpp"
 
+#include "billboard/layout.hpp"
 #include "rmem/clock.hpp"
+#include "rmem/ring.hpp"
 #include "rmem/waiting.hpp"
 
 #include <poll.h>
@@ -63,9 +65,24 @@ bool Daemon::keep(std::int64_t now) {
     if (network_ && now >= next_check_) {
         next_check_ = now + Network::kCheckNs;
         network_->check(relay_);
+        show_in_ring();
     }
     board_.show(driver_.counts(), relay_);
     return moved;
+}
+
+/// The endpoints' counters together, where those of all ports stand.
+void Daemon::show_in_ring() noexcept {
+    static_assert(static_cast<std::size_t>(Counter::count_) <= rmem::kCountersPerPort);
+    if (ring_->ring() == nullptr) return;
+    constexpr auto kBlock = static_cast<std::size_t>(billboard::Class::munet) -
+                            static_cast<std::size_t>(billboard::Class::fm);
+    rmem::PortCounters& block = ring_->ring()->rank(ring_->rank()).ports[kBlock];
+    for (std::size_t i = 0; i < static_cast<std::size_t>(Counter::count_); ++i) {
+        std::uint64_t sum = 0;
+        for (const auto& endpoint : board_.blocks()) sum += endpoint.get(i);
+        block.raise_to(i, sum);
+    }
 }
 
 void Daemon::run_for(std::int64_t ns) {

@@ -52,6 +52,7 @@ private:
     void wake(unsigned endpoint) noexcept override;
 
     bool keep(std::int64_t now);
+    void show_in_ring() noexcept;
     void idle(std::int64_t now);
     void rest();
     bool has_work_before_sleep();

@@ -267,7 +267,8 @@ TEST(MunetRelay, moves_a_long_message_in_pieces_and_others_in_between) {
 
 TEST(MunetRelay, shows_nothing_old_behind_what_came_while_a_long_message_was_moved) {
     MunetNode node(2);
-    auto &a = node.create(1 << 16, 1 << 16), &b = node.create(0, 1 << 16), &c = node.create();
+    auto& c = node.create();  // first, so that its turn comes before the rest of a's message
+    auto &a = node.create(1 << 16, 1 << 16), &b = node.create(0, 1 << 16);
     for (std::uint32_t i = 0; i < 300; ++i) {
         const auto data = pattern(17'000, i);
         ASSERT_EQ(send(a, b, data, true), 0);
