@@ -69,7 +69,9 @@ void Program::take_part(Source& source, Control control, std::uint32_t at) {
         copy_out(&source.total, at, 0, sizeof source.total);
         skip = sizeof source.total;
         source.parts.clear();
-        source.parts.reserve(std::min<std::size_t>(source.total, geometry_.receive_lines * kLine));
+        if (source.total > most_bytes(geometry_.share()))
+            source.total = 0;  // no library sends that
+        source.parts.reserve(source.total);
     } else if (source.parts.empty()) {
         return;
     }

@@ -399,6 +399,33 @@ TEST(MunetRelay, believes_nobody_to_have_consumed_what_was_never_there) {
     EXPECT_GT(b.count(Counter::bad_consumed), 0U);
 }
 
+TEST(MunetRelay, lets_nobody_make_a_receiver_keep_more_than_the_longest_message) {
+    MunetNode node(4);
+    auto &a = node.create(), &b = node.create(), &c = node.create();
+    ASSERT_EQ(send(a, b, 0), 0);
+    ASSERT_EQ(send(c, b, 0), 0);
+    node.settle();
+    receive_number(b);
+    receive_number(b);
+    const std::size_t most = most_bytes(node.geometry(0, 65536).share());
+    Liar lies(a);
+    lies.skip(2);  // asking, and the first message
+    const std::size_t parts = (most + sizeof(std::uint64_t)) / kInline + 2;
+    lies.write(Kind::first, 0, kInline, 0, parts * kInline - sizeof(std::uint64_t));
+    for (std::size_t i = 1; i < parts; ++i) {
+        lies.write(i + 1 == parts ? Kind::last : Kind::more, 0, kInline);
+        node.settle();
+        int result = 0;
+        receive(b, &result);
+        ASSERT_EQ(result, -EAGAIN) << i;
+        node.settle();
+    }
+    EXPECT_EQ(a.count(Counter::over_credit), 0U) << "all of it came";
+    EXPECT_EQ(send(c, b, 5), 0);
+    node.settle();
+    EXPECT_EQ(receive_number(b), 5U);
+}
+
 // ---- Destinations -------------------------------------------------------------------------------
 
 TEST(MunetRelay, refuses_destinations_that_are_not_there) {
