@@ -7,6 +7,7 @@
 #include <string>
 
 #include "tools/commands.hpp"
+#include "tools/munet_report.hpp"
 #include "tools/output.hpp"
 #include "tools/ring_report.hpp"
 
@@ -17,6 +18,7 @@ namespace {
 constexpr const char* kInfoExamples = R"(
 Examples:
   rmem info my-ring                     members, times and counters that are not zero
+  rmem info default@0 --munet           endpoints of `rmem node --munet`, and what was refused
   rmem info my-ring --json | jq '.members[] | select(.state == "dead")'
 
 States: alive, stopped (alive, but not running), dead (died without leaving), left, absent (not yet
@@ -65,14 +67,20 @@ void list(bool as_json) {
 void add_info(CLI::App& app) {
     struct Options {
         std::string ring;
-        bool json = false;
+        bool json = false, munet = false;
     };
     auto options = std::make_shared<Options>();
     CLI::App* command = app.add_subcommand("info", "Show a ring: members, times, counters");
     command->add_option("RING", options->ring, "Name of the ring")->required();
     command->add_flag("--json", options->json, "Print JSON, zeros and meanings included");
+    command->add_flag("--munet", options->munet,
+                      "Of the MU-Net daemon of RING, given as <ring>@<node>");
     command->footer(kInfoExamples);
     command->callback([options] {
+        if (options->munet) {
+            const auto report = munet_report(options->ring);
+            return options->json ? show_json(report) : show(munet_report_text(report));
+        }
         const auto report = ring_report(*rmem::Ring::observe(options->ring));
         options->json ? show_json(report) : show(report_text(report));
     });

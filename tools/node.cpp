@@ -20,6 +20,7 @@
 #include "tools/commands.hpp"
 #include "tools/metrics_server.hpp"
 #include "tools/node_events.hpp"
+#include "tools/node_munet.hpp"
 #include "tools/ring_metrics.hpp"
 #include "tools/ring_sampler.hpp"
 #include "tools/run_report.hpp"
@@ -38,6 +39,8 @@ Examples:
   rmem node --ring rig --node 0 --nodes 2 --ranks 8                four programs at each node
   rmem node --ring try --node 0 --nodes 2 --interface lo           all nodes on this host
   rmem node --ring rig --node 0 --nodes 2 --metrics 9464           http://127.0.0.1:9464/metrics
+  rmem node --munet                                                MU-Net, for the users of this host
+  rmem node --munet --ring rig --node 0 --nodes 2                  the same between hosts
   systemctl start rmem-node@rig                                    settings: /etc/rmem/rig.conf
 
 Programs find the node by RMEM_RING, RMEM_NODE and the same settings, with RMEM_LINK=udp. Start the node first: a
@@ -56,6 +59,7 @@ constexpr Setting kSettings[] = {
     {"--node", "RMEM_NODE", "Which node this is, from 0"},
     {"--nodes", "RMEM_NODES", "How many nodes the ring has"},
     {"--ranks", "RMEM_RANKS", "How many ranks the ring has (default: one per node)"},
+    {"--link", "RMEM_LINK", "udp, which is the default; for --munet alone also direct or ring"},
 };
 
 constexpr Setting kNetworkSettings[] = {
@@ -67,6 +71,7 @@ constexpr Setting kNetworkSettings[] = {
 
 struct NodeOptions {
     Settings settings;
+    MunetOptions munet;
     std::optional<std::uint16_t> metrics;
     std::string metrics_address = "127.0.0.1";
     bool insecure = false, spin = false, quiet = false;
@@ -113,7 +118,8 @@ public:
             [this](const rmem::BoundViolation& violation) { events_.note(violation); });
     }
 
-    void run(rmem::Deadline joined) {
+    /// `munet`: ends the node when it fails; null: there is none.
+    void run(rmem::Deadline joined, const MunetThread* munet) {
         say("joining by " + where_);
         if (const std::string advice = engine_.buffer_advice(); !advice.empty()) say(advice);
         bool is_ready = false;
@@ -127,6 +133,7 @@ public:
                 service_.ready();
             }
             if (!is_ready && joined.passed(now)) engine_.join(joined);  // says what is wrong
+            if (munet != nullptr && munet->has_failed()) munet->rethrow();
             if (!options_.spin) engine_.rest(kRestNs);
         }
         service_.stopping();
@@ -195,22 +202,56 @@ private:
     const rmem::Ring& ring_;
 };
 
-void run_node(const NodeOptions& options) {
+/// The ring that settings and environment name, of link udp where they name none.
+rmem::RingConfig configure(const NodeOptions& options, bool* is_alone) {
     options.settings.apply();
-    set_variable("RMEM_LINK", "udp");
     if (options.insecure) set_variable("RMEM_INSECURE", "1");
     unset_variable("RMEM_RANK");  // a launcher's: this process is none
     const rmem::Environment environment = rmem::Environment::read();
-    const rmem::RingConfig config = billboard::ring_config(environment);
-    const unsigned node = node_of(environment, config);
-    auto settings = rmem::udp::EngineSettings::read(config);  // before anything is made
+    *is_alone = options.munet.wanted() && !environment.nodes;
+    if (*is_alone) return environment.ring_config();
+    const bool is_udp = !environment.link || *environment.link == rmem::LinkKind::udp;
+    if (!is_udp && !options.munet.wanted()) {
+        throw rmem::Error(
+            rmem::Errc::unknown_link,
+            fmt::format("RMEM_LINK: there is no engine to run on link {}; give udp, or "
+                        "--munet",
+                        rmem::name_of(*environment.link)));
+    }
+    if (is_udp) set_variable("RMEM_LINK", "udp");
+    return billboard::ring_config(rmem::Environment::read());
+}
 
+void say(const NodeOptions& options, const std::string& sentence) {
+    if (!options.quiet) fmt::print(stderr, "rmem node: {}\n", sentence);
+}
+
+/// The engine of link udp, and MU-Net beside it if that is wanted.
+void run_engine(const NodeOptions& options, const rmem::RingConfig& config, unsigned node) {
+    auto settings = rmem::udp::EngineSettings::read(config);  // before anything is made
     const auto metrics = serve_metrics(options, config.segment_name(node));
     const auto ring = rmem::Ring::open(config, rmem::Deadline::in(kOpenNs), node);
     const rmem::ByteLock lock = lock_engine(*ring);
     const LastWord last_word(*ring);
-    NodeDaemon(options, *ring, std::move(settings))
-        .run(rmem::Deadline::in(environment.join_timeout_ns.value_or(rmem::kDefaultJoinTimeoutNs)));
+    const auto patience =
+        rmem::Environment::read().join_timeout_ns.value_or(rmem::kDefaultJoinTimeoutNs);
+    NodeDaemon daemon(options, *ring, std::move(settings));
+    std::unique_ptr<MunetThread> munet;
+    if (options.munet.wanted()) {
+        munet = std::make_unique<MunetThread>(
+            options.munet, ring, [&](const std::string& sentence) { say(options, sentence); });
+    }
+    daemon.run(rmem::Deadline::in(patience), munet.get());
+}
+
+void run_node(const NodeOptions& options) {
+    bool is_alone = false;
+    const rmem::RingConfig config = configure(options, &is_alone);
+    const rmem::Environment environment = rmem::Environment::read();
+    const unsigned node = is_alone ? environment.node.value_or(0) : node_of(environment, config);
+    if (!is_alone && config.is_remote()) return run_engine(options, config, node);
+    run_munet(options.munet, config, node, is_alone,
+              [&](const std::string& sentence) { say(options, sentence); });
 }
 
 }  // namespace
@@ -222,6 +263,7 @@ void add_node(CLI::App& app) {
     options->settings.add_to(*command, kSettings);
     options->settings.add_to(*command, kRingSettings);
     options->settings.add_to(*command, kNetworkSettings);
+    options->munet.add_to(*command);
     command->add_flag("--insecure", options->insecure,
                       "Without a key where others may hear it [RMEM_INSECURE=1]");
     command->add_flag("--spin", options->spin,

@@ -42,10 +42,29 @@ if [[ ${#programs[@]} -lt 9 ]]; then
     exit 1
 fi
 
+# What a program includes of the ports it is linked with.
+libraries=(-L"$RMEM_BUILD_DIR/billboard" -L"$RMEM_BUILD_DIR/rmem")
+path=$RMEM_BUILD_DIR/billboard:$RMEM_BUILD_DIR/rmem
+for library in "$RMEM_BUILD_DIR"/ports/*/lib*.so; do
+    [[ -e $library ]] || continue
+    name=$(basename "$library" .so)
+    libraries+=(-L"$(dirname "$library")" "-l${name#lib}")
+    path+=:$(dirname "$library")
+done
+# The programs of MU-Net need their node's daemon.
+export RMEM_MUNET=$work/munet
+"$RMEM_BUILD_DIR/tools/rmem" node --munet --quiet --ring "manual-$$" &
+daemon=$!
+trap 'kill "$daemon" && wait "$daemon"; rm -rf "$work"' EXIT
+for _ in $(seq 200); do
+    [[ -S $RMEM_MUNET ]] && break
+    sleep 0.05
+done
+
 for program in "${programs[@]}"; do
-    if ! "${CC:-cc}" -std=c11 -Wall -Wextra -Wpedantic -Werror -I"$RMEM_SOURCE_DIR" -o "${program%.c}" \
-        "$program" -L"$RMEM_BUILD_DIR/billboard" -L"$RMEM_BUILD_DIR/rmem" -lbillboard -lrmem \
-        -Wl,-rpath,"$RMEM_BUILD_DIR/billboard:$RMEM_BUILD_DIR/rmem"; then
+    if ! "${CC:-cc}" -std=c11 -Wall -Wextra -Wpedantic -Werror -I"$RMEM_SOURCE_DIR" \
+        -I"$RMEM_SOURCE_DIR/ports" -o "${program%.c}" "$program" -Wl,--as-needed "${libraries[@]}" \
+        -lbillboard -lrmem -Wl,-rpath,"$path"; then
         echo "FAILED: the program in $(basename "$program" .c) does not compile"
         exit 1
     fi

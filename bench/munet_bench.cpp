@@ -1,0 +1,541 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// MU-Net measured: a message through the daemon beside a bare relay over two cache lines, what mu_send_DMA costs its
+/// caller, and the anatomy of a message as in the paper's Table 2.
+///
+///     munet-bench                    everything
+///     munet-bench --rounds 500       for longer
+///
+/// Method. Floor and ours are taken in turn, batch by batch, in the same processes between the same processors; medians.
+/// *Two ends on one processor*: one process has the sending and the receiving endpoint and polls; daemon (or bare relay) is
+/// another process on another processor. So each message makes its two hops between processors, and none of the three
+/// has to share one. *Three processes*: sender, receiver and daemon each a process of its own, all yielding between polls,
+/// floor and ours alike; with two processors these are figures of the scheduler more than of anything else.
+/// Anatomy: two nodes on a ring of link direct; both relays are run by one thread, both programs by another. Each row is
+/// measured in rounds of its own, in which nothing else looks at a clock, so that the rows do not pay for each other.
+
+#include <fmt/format.h>
+#include <sched.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include <CLI/CLI.hpp>
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <cerrno>
+#include <csignal>
+#include <cstdlib>
+#include <cstring>
+#include <functional>
+#include <memory>
+#include <new>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "bench/samples.hpp"
+#include "billboard/endpoint.hpp"
+#include "billboard/environment.hpp"
+#include "ports/munet/daemon.hpp"
+#include "ports/munet/munet.h"
+#include "ports/munet/network.hpp"
+#include "ports/munet/program.hpp"
+#include "ports/munet/relay.hpp"
+#include "rmem/clock.hpp"
+#include "rmem/waiting.hpp"
+
+namespace {
+
+using namespace ports::munet;
+
+struct Plan {
+    unsigned rounds = 200, batch = 1000;
+};
+
+void pin(unsigned processor) {
+    cpu_set_t set;
+    CPU_ZERO(&set);
+    CPU_SET(processor % static_cast<unsigned>(std::max(1L, ::sysconf(_SC_NPROCESSORS_ONLN))), &set);
+    ::sched_setaffinity(0, sizeof set, &set);  // unpinned is slower, not wrong
+}
+
+[[noreturn]] void end(const std::string& why) {
+    fmt::print(stderr, "munet-bench: {}\n", why);
+    std::exit(1);  // NOLINT(concurrency-mt-unsafe): nobody else cleans up
+}
+void check(int result) {
+    if (result < 0) end(mu_last_error());
+}
+
+// ---- A bare relay -------------------------------------------------------------------------------
+
+struct alignas(64) Line {
+    std::atomic<std::uint64_t> word{0};
+};
+constexpr std::size_t kLongBytes = 65536;
+
+enum Mode : std::uint32_t { kFloor, kOurs };
+struct Shared {
+    Line there, arrived, back, returned;
+    alignas(64) std::atomic<std::uint32_t> mode{kFloor};
+    alignas(64) std::atomic<std::uint32_t> seen{kOurs};  ///< mode that the relay is in
+    alignas(64) std::atomic<std::uint32_t> ready{0}, peer{0};
+    Line asked, read;  ///< a copy that the relay is to read, counting on from 1
+    std::array<std::array<char, kLongBytes>, 4> copies;
+};
+
+/// Takes what stands in one line over to another.
+struct Mover {
+    Line& from;
+    Line& to;
+    std::uint64_t last = 0;
+    bool move() {
+        // (1) pairs with (3): the bare relay's message; (2) pairs with (4)
+        const std::uint64_t word = from.word.load(std::memory_order_acquire);
+        if (word == last) return false;
+        last = word;
+        to.word.store(word, std::memory_order_release);
+        return true;
+    }
+};
+void put(Line& line, std::uint64_t word) {
+    line.word.store(word, std::memory_order_release);  // (3) pairs with (1)
+}
+void await(Line& line, std::uint64_t word, bool yields) {
+    while (line.word.load(std::memory_order_acquire) != word) {  // (4) pairs with (2)
+        if (yields) {
+            ::sched_yield();
+        } else {
+            rmem::cpu_relax();
+        }
+    }
+}
+
+class Process {
+public:
+    explicit Process(const std::function<void()>& body) : pid_(::fork()) {
+        if (pid_ != 0) return;
+        ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+        body();
+        ::_exit(0);
+    }
+    ~Process() {
+        ::kill(pid_, SIGKILL);
+        ::waitpid(pid_, nullptr, 0);
+    }
+    Process(const Process&) = delete;
+    Process& operator=(const Process&) = delete;
+
+private:
+    pid_t pid_;
+};
+
+/// The shared words, and a process that is bare relay and daemon by turns.
+class Stage1 {
+public:
+    explicit Stage1(bool crowded)
+        : shared(new (::mmap(nullptr, sizeof(Shared), PROT_READ | PROT_WRITE,
+                             MAP_SHARED | MAP_ANONYMOUS, -1, 0)) Shared),
+          path_("/tmp/munet-bench-" + std::to_string(::getpid()) + ".sock") {
+        ::unlink(path_.c_str());
+        ::setenv("RMEM_MUNET", path_.c_str(), 1);  // NOLINT(concurrency-mt-unsafe): one thread
+        relay_ = std::make_unique<Process>([this, crowded] { relay(crowded); });
+        while (shared->ready == 0) ::sched_yield();
+    }
+    ~Stage1() {
+        relay_.reset();
+        ::unlink(path_.c_str());
+        ::munmap(shared, sizeof(Shared));
+    }
+    Stage1(const Stage1&) = delete;
+    Stage1& operator=(const Stage1&) = delete;
+
+    void enter(Mode mode) const {
+        shared->mode = mode;
+        while (shared->seen != mode) ::sched_yield();
+    }
+
+    Shared* shared;
+
+private:
+    void relay(bool crowded) {
+        if (!crowded) pin(1);
+        DaemonConfig config;
+        config.driver.path = path_;
+        config.spin = !crowded;
+        Daemon daemon(config, nullptr);
+        Mover there{shared->there, shared->arrived}, back{shared->back, shared->returned};
+        std::vector<char> mine(kLongBytes);
+        shared->ready = 1;
+        while (true) {
+            const std::uint32_t mode = shared->mode;
+            shared->seen = mode;
+            if (mode == kOurs) {
+                daemon.run_for(0);
+                continue;
+            }
+            for (unsigned i = 0; i < 1000; ++i) {
+                if (const std::uint64_t copy = shared->asked.word; copy != shared->read.word) {
+                    std::memcpy(mine.data(), shared->copies[copy % 4].data(), kLongBytes);
+                    shared->read.word = copy;
+                }
+                // Two ends on one processor use one direction alone.
+                const bool moved = there.move() || (crowded && back.move());
+                if (moved) continue;
+                if (crowded) {
+                    ::sched_yield();
+                } else {
+                    rmem::cpu_relax();
+                }
+            }
+        }
+    }
+
+    std::string path_;
+    std::unique_ptr<Process> relay_;
+};
+
+double time_of(unsigned n, const std::function<void()>& all) {
+    const std::int64_t start = rmem::now_ns();
+    all();
+    return static_cast<double>(rmem::now_ns() - start) / n;
+}
+
+void print_ratio(const char* name, std::vector<double> floor, std::vector<double> ours) {
+    std::vector<double> ratios;
+    for (std::size_t i = 0; i < floor.size(); ++i) ratios.push_back(ours[i] / floor[i]);
+    fmt::print("{:44} floor {:7.0f} ns   ours {:7.0f} ns   ratio {:.2f}\n", name,
+               bench::median(std::move(floor)), bench::median(std::move(ours)),
+               bench::median(std::move(ratios)));
+}
+
+/// mu_send of 8 bytes, with so many further endpoints open that nobody uses.
+void two_ends(const Plan& plan, unsigned further) {
+    const Stage1 stage(false);
+    pin(0);
+    stage.enter(kOurs);
+    mu_endpoint_t *a = nullptr, *b = nullptr;
+    check(mu_create_endpoint(&a, 4096, 65536));
+    check(mu_create_endpoint(&b, 4096, 65536));
+    std::vector<mu_endpoint_t*> others(further);
+    for (auto& ep : others) check(mu_create_endpoint(&ep, 0, 65536));
+    mu_addr_t to{};
+    check(mu_address(b, &to));
+    std::uint64_t number = 0;
+    const auto message = [&] {
+        ++number;
+        check(mu_send(a, to, &number, sizeof number));
+        std::uint64_t found = 0;
+        while (mu_recv(b, &found, sizeof found, nullptr) == -EAGAIN) rmem::cpu_relax();
+        if (found != number) end("a message came out of order");
+    };
+    std::uint64_t thrown = 0;
+    const auto bounce = [&] {
+        put(stage.shared->there, ++thrown);
+        await(stage.shared->arrived, thrown, false);
+    };
+    std::vector<double> floor, ours;
+    for (unsigned round = 0; round < plan.rounds; ++round) {
+        const auto batch = [&](const auto& one) {
+            for (unsigned i = 0; i < plan.batch / 10; ++i) one();
+            return time_of(plan.batch, [&] {
+                for (unsigned i = 0; i < plan.batch; ++i) one();
+            });
+        };
+        stage.enter(kFloor);
+        floor.push_back(batch(bounce));
+        stage.enter(kOurs);
+        ours.push_back(batch(message));
+    }
+    const std::string name = further == 0
+                                 ? "8 B, two ends on one processor"
+                                 : fmt::format("  and {} further endpoints, idle", further);
+    print_ratio(name.c_str(), floor, ours);
+    for (auto* ep : others) mu_destroy_endpoint(ep);
+    mu_destroy_endpoint(a);
+    mu_destroy_endpoint(b);
+}
+
+void three_processes(const Plan& plan) {
+    const Stage1 stage(true);
+    Shared& shared = *stage.shared;
+    stage.enter(kOurs);
+    const auto number_of = [](mu_endpoint_t* ep) {
+        std::uint64_t found = 0;
+        while (mu_recv(ep, &found, sizeof found, nullptr) == -EAGAIN) ::sched_yield();
+        return found;
+    };
+    const Process echo([&] {
+        mu_endpoint_t* ep = nullptr;
+        mu_addr_t own{}, from{};
+        check(mu_create_endpoint(&ep, 4096, 65536));
+        check(mu_address(ep, &own));
+        shared.peer = 1U + own.ep;
+        for (std::uint64_t next = 1;;) {
+            if (shared.arrived.word == next) {
+                put(shared.back, next++);
+                continue;
+            }
+            std::uint64_t found = 0;
+            if (mu_recv(ep, &found, sizeof found, &from) == -EAGAIN) {
+                ::sched_yield();
+            } else {
+                check(mu_send(ep, from, &found, sizeof found));
+            }
+        }
+    });
+    while (shared.peer == 0) ::sched_yield();
+    mu_endpoint_t* ep = nullptr;
+    check(mu_create_endpoint(&ep, 4096, 65536));
+    const mu_addr_t to{0, static_cast<unsigned char>(shared.peer - 1)};
+    std::vector<double> floor, ours;
+    std::uint64_t thrown = 0, number = 0;
+    const unsigned batch = plan.batch / 10;
+    for (unsigned round = 0; round < plan.rounds / 4; ++round) {
+        stage.enter(kFloor);
+        floor.push_back(time_of(batch,
+                                [&] {
+                                    for (unsigned i = 0; i < batch; ++i) {
+                                        put(shared.there, ++thrown);
+                                        await(shared.returned, thrown, true);
+                                    }
+                                }) /
+                        2);
+        stage.enter(kOurs);
+        ours.push_back(time_of(batch,
+                               [&] {
+                                   for (unsigned i = 0; i < batch; ++i) {
+                                       ++number;
+                                       check(mu_send(ep, to, &number, sizeof number));
+                                       if (number_of(ep) != number) end("out of order");
+                                   }
+                               }) /
+                       2);
+    }
+    print_ratio("8 B, three processes that yield", floor, ours);
+    mu_destroy_endpoint(ep);
+}
+
+void dma(const Plan& plan) {
+    const Stage1 stage(false);
+    pin(0);
+    stage.enter(kOurs);
+    mu_endpoint_t *a = nullptr, *b = nullptr;
+    check(mu_create_endpoint(&a, 4 * kLongBytes, std::size_t{4} << 20));
+    check(mu_create_endpoint(&b, 4096, std::size_t{4} << 20));
+    mu_addr_t to{};
+    check(mu_address(b, &to));
+    std::vector<char> text(kLongBytes, 'x'), found(kLongBytes);
+    std::vector<double> memcpys, calls;
+    Shared& shared = *stage.shared;
+    for (std::uint64_t i = 1; i <= plan.rounds * 10; ++i) {
+        // A copy as the call makes it: into memory that another processor has read since it was written.
+        stage.enter(kFloor);
+        memcpys.push_back(
+            time_of(1, [&] { std::memcpy(shared.copies[i % 4].data(), text.data(), kLongBytes); }));
+        shared.asked.word = i;
+        while (shared.read.word != i) rmem::cpu_relax();
+        stage.enter(kOurs);
+        calls.push_back(time_of(1, [&] { check(mu_send_DMA(a, to, text.data(), kLongBytes)); }));
+        while (mu_recv(b, found.data(), kLongBytes, nullptr) == -EAGAIN) rmem::cpu_relax();
+    }
+    print_ratio("mu_send_DMA of 64 KiB, the call (floor: memcpy)", memcpys, calls);
+    mu_destroy_endpoint(a);
+    mu_destroy_endpoint(b);
+}
+
+// ---- Anatomy ------------------------------------------------------------------------------------
+
+std::int64_t ticks() noexcept {
+#if defined(__x86_64__)
+    return static_cast<std::int64_t>(__builtin_ia32_rdtsc());
+#else
+    return rmem::now_ns();
+#endif
+}
+double ns_per_tick() {
+    const std::int64_t t0 = ticks(), n0 = rmem::now_ns();
+    while (rmem::now_ns() - n0 < 20'000'000) {
+    }
+    return static_cast<double>(rmem::now_ns() - n0) / static_cast<double>(ticks() - t0);
+}
+
+/// Notes when one stage is passed first since it was cleared.
+class Stamp final : public Trace {
+public:
+    void passes(Stage stage) noexcept override {
+        // relaxed is enough, thrice: the message's own way orders them
+        if (static_cast<int>(stage) != watched.load(std::memory_order_relaxed)) return;
+        if (at.load(std::memory_order_relaxed) == 0) at.store(ticks(), std::memory_order_relaxed);
+    }
+    alignas(64) std::atomic<int> watched{-1};
+    alignas(64) std::atomic<std::int64_t> at{0};
+};
+
+class Polling final : public Surroundings {
+public:
+    void ring() noexcept override {}
+    void begin_wait() noexcept override {}
+    int pause(rmem::Deadline) override {
+        rmem::cpu_relax();
+        return 0;
+    }
+    void end_wait() noexcept override {}
+};
+
+/// A node of the two: relay and network, run by the relays' thread.
+class Node final : public Edge {
+public:
+    Node(std::shared_ptr<rmem::Ring> ring, unsigned node, Trace* trace)
+        : endpoint_(billboard::Endpoint::open(std::move(ring), {node, node}, settings(),
+                                              rmem::Deadline::in(5'000'000'000))),
+          network_(*endpoint_, 2),
+          relay({.node = node, .nodes = 2, .chunk = network_.chunk()}, *this) {
+        relay.trace(trace);
+    }
+    static billboard::Settings settings() {
+        billboard::Settings s = billboard::Settings::read();
+        s.awaits_others = false;
+        return s;
+    }
+    bool turn() {
+        const bool moved = network_.deliver_to(relay);
+        return relay.turn() || moved;
+    }
+    Sent send(unsigned node, std::span<const std::byte> head,
+              std::span<const std::byte> data) override {
+        return network_.send(node, head, data);
+    }
+    void wake(unsigned) noexcept override {}
+
+private:
+    std::unique_ptr<billboard::Endpoint> endpoint_;
+    Network network_;
+
+public:
+    Relay relay;
+};
+
+struct Host {
+    Host(Node& node, unsigned number, const Geometry& g, unsigned endpoints) {
+        for (unsigned i = 0; i < endpoints; ++i) {
+            auto* at = static_cast<std::byte*>(::mmap(nullptr, g.bytes(), PROT_READ | PROT_WRITE,
+                                                      MAP_SHARED | MAP_ANONYMOUS, -1, 0));
+            const std::span memory(at, g.bytes());
+            counters.push_back(std::make_unique<rmem::Counters>());
+            node.relay.open(memory, g, 0, {counters.back().get(), 1});
+            programs.push_back(std::make_unique<Program>(
+                memory, g,
+                Address{static_cast<std::uint16_t>(number), static_cast<std::uint8_t>(i)},
+                polling));
+        }
+    }
+    Polling polling;
+    std::vector<std::unique_ptr<rmem::Counters>> counters;
+    std::vector<std::unique_ptr<Program>> programs;
+};
+
+constexpr std::array<const char*, 6> kRows = {"Detected in send queue", "Header sent on network",
+                                              "Data sent on network",   "Data at the other node",
+                                              "Message in host memory", "Message received by host"};
+
+/// Each row's time since the call of send, ns: medians.
+std::array<double, kRows.size()> anatomy_of(std::size_t bytes, unsigned endpoints, unsigned count,
+                                            double ns) {
+    rmem::RingConfig config;
+    config.name = "munet-bench-" + std::to_string(::getpid());
+    config.nodes = config.ranks = 2;
+    const billboard::Settings settings = Node::settings();
+    const billboard::Geometry board(config, settings.board);
+    config.system_bytes = board.region_bytes();
+    config.system_hash = board.hash();
+    const auto ring = rmem::Ring::open(config, rmem::Deadline::in(5'000'000'000));
+    Stamp stamp;
+    Node near(ring, 0, &stamp), far(ring, 1, &stamp);
+    const Geometry g{.send_bytes = 65536, .receive_lines = 4096, .senders = 4};
+    Host a(near, 0, g, endpoints), b(far, 1, g, endpoints);
+    std::atomic<bool> stop{false};
+    std::thread relays([&] {
+        pin(1);
+        // relaxed is enough: nothing else is told by it
+        while (!stop.load(std::memory_order_relaxed)) {
+            for (unsigned i = 0; i < 256; ++i) {
+                const bool moved = near.turn();
+                if (!far.turn() && !moved) rmem::cpu_relax();
+            }
+        }
+    });
+    std::vector<char> text(bytes, 'x'), found(bytes);
+    std::array<double, kRows.size()> rows{};
+    for (std::size_t row = 0; row < kRows.size(); ++row) {
+        std::vector<double> times;
+        // relaxed is enough, always: the message's own way orders the stamps
+        stamp.watched.store(static_cast<int>(row), std::memory_order_relaxed);
+        for (unsigned i = 0; i < count; ++i) {
+            stamp.at.store(0, std::memory_order_relaxed);
+            const std::int64_t start = ticks();
+            a.programs[0]->send_dma({1, 0}, text.data(), bytes, rmem::Deadline::never());
+            while (b.programs[0]->recv(found.data(), bytes, nullptr) < 0) rmem::cpu_relax();
+            const std::int64_t received = ticks();
+            const std::int64_t at =
+                row + 1 == kRows.size() ? received : stamp.at.load(std::memory_order_relaxed);
+            if (i >= count / 10) times.push_back(static_cast<double>(at - start) * ns);
+        }
+        rows[row] = bench::median(std::move(times));
+    }
+    stop.store(true, std::memory_order_relaxed);  // relaxed is enough, as above
+    relays.join();
+    return rows;
+}
+
+void anatomy(const Plan& plan) {
+    pin(0);
+    struct Column {
+        std::size_t bytes;
+        unsigned endpoints;
+        std::array<double, kRows.size()> rows;
+    };
+    std::vector<Column> columns = {{8, 1, {}}, {8, 2, {}},    {8, 4, {}},
+                                   {8, 8, {}}, {1024, 1, {}}, {4096, 1, {}}};
+    const double ns = ns_per_tick();
+    for (auto& column : columns) {
+        column.rows = anatomy_of(column.bytes, column.endpoints, plan.rounds * 20, ns);
+    }
+    fmt::print("\nAnatomy of a message (paper's Table 2), ns since the call, link direct:\n{:26}",
+               "");
+    for (const auto& column : columns) {
+        fmt::print("{:>12}", fmt::format("{} B, {} ep", column.bytes, column.endpoints));
+    }
+    fmt::print("\n");
+    for (std::size_t row = 0; row < kRows.size(); ++row) {
+        fmt::print("{:26}", kRows[row]);
+        for (const auto& column : columns) fmt::print("{:12.0f}", column.rows[row]);
+        fmt::print("\n");
+    }
+    fmt::print("4 endpoints to 1: {:.2f} (paper: 22.5 to 19.5 us, {:.2f})\n",
+               columns[2].rows.back() / columns[0].rows.back(), 22.5 / 19.5);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+    Plan plan;
+    CLI::App app("Measures MU-Net beside a bare relay, and the anatomy of its messages.");
+    app.add_option("--rounds", plan.rounds, "Rounds of floor and ours in turn")
+        ->check(CLI::Range(8U, 100'000U))
+        ->capture_default_str();
+    app.add_option("--batch", plan.batch, "Messages in each half of a round")
+        ->check(CLI::Range(20U, 1'000'000U))
+        ->capture_default_str();
+    CLI11_PARSE(app, argc, argv);
+    fmt::print("{} processors\n", rmem::allowed_processors());
+    two_ends(plan, 0);
+    for (const unsigned further : {2U, 6U, 14U}) two_ends(plan, further);
+    three_processes(plan);
+    dma(plan);
+    anatomy(plan);
+    return 0;
+}

@@ -1,0 +1,270 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ports/munet/connection.hpp"
+
+#include "ports/munet/driver_protocol.hpp"
+#include "rmem/config.hpp"
+#include "rmem/environment_variable.hpp"
+#include "rmem/waiting.hpp"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <linux/futex.h>
+#include <poll.h>
+#include <sched.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <utility>
+
+namespace ports::munet {
+
+namespace {
+
+constexpr int kReplyMs = 10'000;
+
+/// Programs of MU-Net are no ranks: their node is enough, or a launcher's rank to tell it by.
+unsigned node_of(const rmem::Environment& environment, const rmem::RingConfig& config) {
+    if (environment.node || !environment.rank) return environment.node.value_or(0);
+    return environment.member(config).node;
+}
+
+std::string path_of_environment() {
+    const rmem::Environment environment = rmem::Environment::read();
+    const rmem::RingConfig config = environment.ring_config();
+    return socket_path(rmem::environment_variable("RMEM_MUNET"),
+                       fmt::format("{}@{}", config.name, node_of(environment, config)));
+}
+
+std::string why_not_connected(int code, const std::string& path) {
+    switch (code) {
+        case ENOENT:
+        case ECONNREFUSED:
+            return fmt::format(
+                "nobody listens at {}: start `rmem node --munet` on this host, or say by "
+                "RMEM_MUNET where its socket is",
+                path);
+        case EACCES:
+        case EPERM:
+            return fmt::format(
+                "{} is not for this user: the daemon was started with a --unix-group that "
+                "the user is not in",
+                path);
+        default: return fmt::format("{}: {}", path, std::strerror(code));
+    }
+}
+
+std::string why_refused(const Reply& reply, const std::string& path) {
+    switch (reply.error) {
+        case EDQUOT:
+            return fmt::format(
+                "the daemon at {} gives a user no more than {} (bytes of endpoints' memory, "
+                "or endpoints): ask for smaller buffers, destroy endpoints, or raise "
+                "--munet-memory and --munet-endpoints",
+                path, reply.limit);
+        case EINVAL:
+            return fmt::format(
+                "buffers of this size cannot be: the receive buffer takes {} bytes at least "
+                "here, and no buffer more than {}",
+                reply.limit, kMaxBuffer);
+        case ENOBUFS:
+            return fmt::format("the node has {} endpoints already, and no more", kEndpoints);
+        case EPROTO: return fmt::format("the daemon at {} is of another version", path);
+        default: return fmt::format("the daemon at {}: {}", path, std::strerror(reply.error));
+    }
+}
+
+/// The reply, and the descriptor that comes with it.
+int receive_reply(int socket, Reply* reply, rmem::Descriptor* memory) {
+    pollfd waits{.fd = socket, .events = POLLIN, .revents = 0};
+    if (::poll(&waits, 1, kReplyMs) <= 0) return -ETIMEDOUT;
+    iovec bytes{reply, sizeof *reply};
+    alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof(int))> space{};
+    msghdr message{};
+    message.msg_iov = &bytes;
+    message.msg_iovlen = 1;
+    message.msg_control = space.data();
+    message.msg_controllen = space.size();
+    ssize_t got = ::recvmsg(socket, &message, MSG_CMSG_CLOEXEC);
+    if (got < 0 &&
+        errno == ECONNRESET) {  // refused before the request was read: the reply comes behind
+        got = ::recvmsg(socket, &message, MSG_CMSG_CLOEXEC);
+    }
+    if (got != sizeof *reply || reply->magic != kProtocolMagic) return -EPROTO;
+    const cmsghdr* header = CMSG_FIRSTHDR(&message);
+    if (header != nullptr && header->cmsg_type == SCM_RIGHTS &&
+        header->cmsg_len == CMSG_LEN(sizeof(int))) {
+        int fd = -1;
+        std::memcpy(&fd, CMSG_DATA(header), sizeof fd);
+        *memory = rmem::Descriptor(fd);
+    }
+    return 0;
+}
+
+}  // namespace
+
+Connection::Connection(Connection&& other) noexcept
+    : path_(std::move(other.path_)),
+      socket_(std::move(other.socket_)),
+      memory_(std::exchange(other.memory_, {})),
+      geometry_(other.geometry_),
+      own_(other.own_),
+      nodes_(other.nodes_),
+      processors_(other.processors_),
+      has_membarrier_(other.has_membarrier_) {}
+
+Connection::~Connection() {
+    if (memory_.data() != nullptr) ::munmap(memory_.data(), memory_.size());
+}
+
+int Connection::open(std::size_t send_bytes, std::size_t receive_bytes, std::string* why) {
+    path_ = path_of_environment();
+    sockaddr_un address;
+    if (!make_address(path_, &address)) {
+        *why = fmt::format("'{}' cannot be the path of a socket", path_);
+        return -EINVAL;
+    }
+    socket_ = rmem::Descriptor(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0));
+    if (::connect(socket_.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) !=
+        0) {
+        const int code = errno;
+        *why = why_not_connected(code, path_);
+        return -code;
+    }
+    const Request request{.send_bytes = send_bytes, .receive_bytes = receive_bytes};
+    Reply reply;
+    rmem::Descriptor fd;
+    // A daemon that refuses the connection may have ended it already, and still have said why.
+    ::send(socket_.get(), &request, sizeof request, MSG_NOSIGNAL);
+    if (const int code = receive_reply(socket_.get(), &reply, &fd); code != 0) {
+        *why = fmt::format("the daemon at {} gives no answer that can be understood: {}", path_,
+                           std::strerror(-code));
+        return code;
+    }
+    if (reply.error != 0) {
+        *why = why_refused(reply, path_);
+        return -reply.error;
+    }
+    geometry_ = reply.geometry;
+    own_ = {static_cast<std::uint16_t>(reply.node), static_cast<std::uint8_t>(reply.endpoint)};
+    nodes_ = reply.nodes;
+    processors_ = rmem::allowed_processors();
+    has_membarrier_ = rmem::register_membarrier();
+    if (const int code = map(fd.get()); code != 0) {
+        *why = fmt::format("the endpoint's memory cannot be mapped: {}", std::strerror(-code));
+        return code;
+    }
+    return 0;
+}
+
+int Connection::map(int fd) {
+    struct stat about {};
+    if (fd < 0 || !geometry_.is_possible() || ::fstat(fd, &about) != 0 ||
+        static_cast<std::size_t>(about.st_size) != geometry_.bytes()) {
+        return -EPROTO;
+    }
+    void* at = ::mmap(nullptr, geometry_.bytes(), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    if (at == MAP_FAILED) return -errno;
+    ::madvise(at, geometry_.bytes(), MADV_DONTFORK);  // an endpoint is its process's alone
+    memory_ = {static_cast<std::byte*>(at), geometry_.bytes()};
+    return 0;
+}
+
+bool Connection::has_daemon() const noexcept {
+    char byte = 0;
+    const ssize_t got = ::recv(socket_.get(), &byte, 1, MSG_PEEK | MSG_DONTWAIT);
+    return got < 0 && (errno == EAGAIN || errno == EINTR);
+}
+
+std::string Connection::no_daemon() const {
+    return fmt::format(
+        "the daemon at {} has ended; destroy this endpoint, and create another when the "
+        "daemon is back",
+        path_);
+}
+
+void Connection::ring() noexcept {
+    ::send(socket_.get(), &kBell, 1, MSG_NOSIGNAL | MSG_DONTWAIT);
+}
+
+// ---- Waiting ------------------------------------------------------------------------------------
+
+unsigned Connection::spin_limit() const noexcept {
+    const EndpointMemory words(memory_, geometry_);
+    // relaxed is enough: a hint
+    const unsigned pollers = words.daemon().pollers.load(std::memory_order_relaxed);
+    return pollers > processors_ ? 0 : rmem::kSpinPolls;
+}
+
+void Connection::give_way() noexcept {
+    if (spin_limit() == 0) ::sched_yield();
+}
+
+void Connection::begin_wait() noexcept {
+    stage_ = Stage::spin;
+    polls_ = 0;
+    limit_ = spin_limit();
+}
+
+int Connection::pause(rmem::Deadline deadline) {
+    if (++polls_ < limit_ && polls_ % rmem::kSpinPollsPerCheck != 0) {
+        rmem::cpu_relax();
+        return 0;
+    }
+    return slow_pause(deadline);
+}
+
+int Connection::slow_pause(rmem::Deadline deadline) {
+    const std::int64_t now = rmem::now_ns();
+    if (deadline.passed(now)) return -ETIMEDOUT;
+    if (now >= next_look_) {
+        next_look_ = now + rmem::kCheckNs;
+        if (!has_daemon()) return -ENETDOWN;
+    }
+    const EndpointMemory words(memory_, geometry_);
+    if (stage_ == Stage::spin && polls_ >= limit_) {
+        stage_ = Stage::yield;
+        yielding_since_ = now;
+    }
+    switch (stage_) {
+        case Stage::spin: rmem::cpu_relax(); return 0;
+        case Stage::yield:
+            polls_ = limit_;
+            if (now - yielding_since_ < rmem::kYieldNs) {
+                ::sched_yield();
+                return 0;
+            }
+            stage_ = Stage::sleep;
+            is_armed_ = true;
+            // (1) pairs with driver.cpp (1): what came before the wake-ups counted here is seen by the next look
+            wakes_seen_ = words.daemon().wakes.load(std::memory_order_acquire);
+            // relaxed is enough: membarrier orders it before the next look, and against the daemon's stores
+            words.program().sleeps.store(1, std::memory_order_relaxed);
+            rmem::order_against_posters();
+            return 0;
+        case Stage::sleep: break;
+    }
+    polls_ = limit_;
+    const std::int64_t longest = has_membarrier_ ? rmem::kMaxSleepNs : rmem::kBlindSleepNs;
+    const std::int64_t ns = std::min(longest, deadline.at_ns - now);
+    const timespec timeout{.tv_sec = 0, .tv_nsec = ns};
+    auto* word = reinterpret_cast<std::uint32_t*>(&words.daemon().wakes);
+    ::syscall(SYS_futex, word, FUTEX_WAIT, wakes_seen_, &timeout, nullptr, 0);
+    // (2) pairs with driver.cpp (1), as (1)
+    wakes_seen_ = words.daemon().wakes.load(std::memory_order_acquire);
+    return 0;
+}
+
+void Connection::end_wait() noexcept {
+    if (!is_armed_) return;
+    is_armed_ = false;
+    // relaxed is enough: who still sees it wakes in vain
+    EndpointMemory(memory_, geometry_).program().sleeps.store(0, std::memory_order_relaxed);
+}
+
+}  // namespace ports::munet

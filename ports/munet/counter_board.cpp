@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ports/munet/counter_board.hpp"
+
+#include "rmem/segment.hpp"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/file.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <new>
+
+namespace ports::munet {
+
+namespace {
+
+[[noreturn]] void fail(const std::string& object, int code) {
+    throw rmem::Error(rmem::Errc::system, fmt::format("MU-Net: the counters' board /dev/shm{}: {}",
+                                                      object, std::strerror(code)));
+}
+
+/// One that nobody holds is left over; what belongs to another user cannot be removed, and is refused.
+rmem::Descriptor make(const std::string& object) {
+    const rmem::Descriptor former(::shm_open(object.c_str(), O_RDWR | O_CLOEXEC, 0));
+    if (former.get() >= 0 && ::flock(former.get(), LOCK_EX | LOCK_NB) != 0) {
+        throw rmem::Error(rmem::Errc::rank_taken,
+                          fmt::format("MU-Net: another daemon writes /dev/shm{}; end it, or give "
+                                      "this one another ring or node",
+                                      object));
+    }
+    ::shm_unlink(object.c_str());
+    rmem::Descriptor fd(::shm_open(object.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
+    if (fd.get() < 0 || ::flock(fd.get(), LOCK_EX | LOCK_NB) != 0) fail(object, errno);
+    if (const int code = ::posix_fallocate(fd.get(), 0, sizeof(BoardMemory))) fail(object, code);
+    if (::fchmod(fd.get(), 0644) != 0) fail(object, errno);
+    return fd;
+}
+
+}  // namespace
+
+CounterBoard::CounterBoard(const std::string& name)
+    : object_(name.empty() ? "" : object_name(name)) {
+    if (!object_.empty()) fd_ = make(object_);
+    void* at = ::mmap(nullptr, sizeof(BoardMemory), PROT_READ | PROT_WRITE,
+                      object_.empty() ? MAP_PRIVATE | MAP_ANONYMOUS : MAP_SHARED, fd_.get(), 0);
+    if (at == MAP_FAILED) fail(object_, errno);
+    memory_ = new (at) BoardMemory{};
+}
+
+void CounterBoard::begin() noexcept {
+    // relaxed is enough, twice: for people
+    memory_->pid.store(static_cast<std::uint32_t>(::getpid()), std::memory_order_relaxed);
+    memory_->magic.store(kBoardMagic, std::memory_order_relaxed);
+}
+
+CounterBoard::~CounterBoard() {
+    if (!object_.empty()) ::shm_unlink(object_.c_str());
+    ::munmap(memory_, sizeof(BoardMemory));
+}
+
+std::shared_ptr<const BoardMemory> CounterBoard::observe(const std::string& name) {
+    const rmem::Descriptor fd(::shm_open(object_name(name).c_str(), O_RDONLY | O_CLOEXEC, 0));
+    struct stat about {};
+    if (fd.get() < 0 || ::fstat(fd.get(), &about) != 0 ||
+        about.st_size != static_cast<off_t>(sizeof(BoardMemory))) {
+        return nullptr;
+    }
+    void* at = ::mmap(nullptr, sizeof(BoardMemory), PROT_READ, MAP_SHARED, fd.get(), 0);
+    if (at == MAP_FAILED) return nullptr;
+    std::shared_ptr<const BoardMemory> board(static_cast<const BoardMemory*>(at),
+                                             [at](auto*) { ::munmap(at, sizeof(BoardMemory)); });
+    // relaxed is enough: for people
+    const bool is_board = board->magic.load(std::memory_order_relaxed) == kBoardMagic;
+    return is_board ? board : nullptr;
+}
+
+void CounterBoard::show(const DriverCounts& driver, const Relay& relay) noexcept {
+    const auto put = [this](NodeCounter which, std::uint64_t value) {
+        // relaxed is enough: for people
+        memory_->node.values[static_cast<std::size_t>(which)].store(value,
+                                                                    std::memory_order_relaxed);
+    };
+    put(NodeCounter::created, driver.created);
+    put(NodeCounter::destroyed, driver.destroyed);
+    put(NodeCounter::over_limit, driver.over_limit);
+    put(NodeCounter::bad_requests, driver.bad_requests);
+    put(NodeCounter::bells, driver.bells);
+    put(NodeCounter::bad_frames, relay.bad_frames());
+    put(NodeCounter::backlog, relay.backlog());
+    // relaxed is enough: for people
+    memory_->active.store(relay.active(), std::memory_order_relaxed);
+}
+
+}  // namespace ports::munet

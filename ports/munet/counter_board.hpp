@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+/// Where a node's daemon shows what happens at its endpoints: /dev/shm/rmem-munet.<name>, which any user may read and only
+/// the daemon writes, so that it can be read while daemon and programs hang.
+///
+/// Thread safety: one writer; any readers.
+/// Errors: the constructor throws rmem::Error.
+
+#include "ports/munet/counters.hpp"
+#include "ports/munet/driver.hpp"
+#include "ports/munet/endpoint_memory.hpp"
+#include "rmem/segment.hpp"
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+
+namespace ports::munet {
+
+inline constexpr std::uint64_t kBoardMagic = 0x314f424d554e4d52;  // "RMNUMBO1"
+
+/// X(identifier, unit, meaning)
+#define MUNET_NODE_COUNTERS(X)                                               \
+    X(created, "endpoints", "endpoints created since the daemon began")      \
+    X(destroyed, "endpoints", "and destroyed")                               \
+    X(over_limit, "requests", "requests over a user's limit")                \
+    X(bad_requests, "requests", "packets that no library sends to a daemon") \
+    X(bells, "events", "times a program woke the daemon")                    \
+    X(bad_frames, "frames", "frames of other nodes that no relay sends")     \
+    X(backlog, "frames", "frames that wait for a link, now")
+
+enum class NodeCounter : unsigned {
+#define X(id, unit, meaning) id,
+    MUNET_NODE_COUNTERS(X)
+#undef X
+        count_
+};
+
+inline constexpr std::array<rmem::CounterName, static_cast<std::size_t>(NodeCounter::count_)>
+    kNodeCounterNames = {{
+#define X(id, unit, meaning) {#id, unit, meaning},
+        MUNET_NODE_COUNTERS(X)
+#undef X
+    }};
+
+struct BoardMemory {
+    std::atomic<std::uint64_t> magic;
+    std::atomic<std::uint32_t> pid, active;
+    rmem::Counters node;                               ///< NodeCounter
+    std::array<rmem::Counters, kEndpoints> endpoints;  ///< Counter
+};
+
+class RMEM_API CounterBoard {
+public:
+    /// Makes it, in place of one that was left over; an empty name: in private memory.
+    explicit CounterBoard(const std::string& name);
+    ~CounterBoard();
+    CounterBoard(const CounterBoard&) = delete;
+    CounterBoard& operator=(const CounterBoard&) = delete;
+
+    /// It can be observed from now on: the daemon is there.
+    void begin() noexcept;
+    std::span<rmem::Counters> blocks() noexcept { return memory_->endpoints; }
+    void show(const DriverCounts& driver, const Relay& relay) noexcept;
+    const BoardMemory& memory() const noexcept { return *memory_; }
+
+    /// Another's, to be read; null where there is none. Trust: numbers for people, nothing else.
+    static std::shared_ptr<const BoardMemory> observe(const std::string& name);
+    static std::string object_name(const std::string& name) { return "/rmem-munet." + name; }
+
+private:
+    std::string object_;
+    rmem::Descriptor fd_;  ///< locked while its writer lives
+    BoardMemory* memory_;
+};
+
+}  // namespace ports::munet

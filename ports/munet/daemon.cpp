@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ports/munet/daemon.hpp"
+
+#include "billboard/layout.hpp"
+#include "rmem/clock.hpp"
+#include "rmem/ring.hpp"
+#include "rmem/waiting.hpp"
+
+#include <poll.h>
+#include <sched.h>
+
+#include <array>
+
+namespace ports::munet {
+
+namespace {
+
+constexpr unsigned kTurnsPerLook =
+    4096;  ///< between looks at the clock and at connections, while busy
+constexpr unsigned kIdleTurnsPerLook = 64;  ///< the same while yielding
+constexpr int kSleepMs = 20;                ///< longest sleep
+constexpr int kBlindSleepMs = 1;            ///< the same where wake-ups may be lost
+
+}  // namespace
+
+Daemon::Daemon(const DaemonConfig& config, std::unique_ptr<billboard::Endpoint> ring)
+    : config_(config),
+      ring_(std::move(ring)),
+      board_(config.board),
+      network_(ring_ ? std::make_unique<Network>(*ring_, config.driver.nodes) : nullptr),
+      relay_({.node = config.driver.node,
+              .nodes = config.driver.nodes,
+              .chunk = network_ ? network_->chunk() : kChunk},
+             *this),
+      driver_(config.driver, relay_, board_.blocks()),
+      has_membarrier_(rmem::register_membarrier()),
+      processors_(rmem::allowed_processors()) {
+    if (ring_ && ring_->ring() != nullptr) {
+        wake_fd_ = std::make_unique<billboard::WakeFd>(*ring_->ring(), ring_->rank());
+    }
+    board_.begin();
+}
+
+Daemon::~Daemon() = default;
+
+Edge::Sent Daemon::send(unsigned node, std::span<const std::byte> head,
+                        std::span<const std::byte> data) {
+    return network_ ? network_->send(node, head, data) : Sent::lost;
+}
+
+void Daemon::wake(unsigned endpoint) noexcept {
+    driver_.wake(endpoint);
+}
+
+bool Daemon::turn() {
+    bool moved = relay_.turn();
+    if (network_) moved |= network_->deliver_to(relay_);
+    return moved;
+}
+
+/// What is not of every turn.
+bool Daemon::keep(std::int64_t now) {
+    const bool moved = driver_.look();
+    driver_.say_pollers(relay_.active() + 1);
+    if (network_ && now >= next_check_) {
+        next_check_ = now + Network::kCheckNs;
+        network_->check(relay_);
+        show_in_ring();
+    }
+    board_.show(driver_.counts(), relay_);
+    return moved;
+}
+
+/// The endpoints' counters together, where those of all ports stand.
+void Daemon::show_in_ring() noexcept {
+    static_assert(static_cast<std::size_t>(Counter::count_) <= rmem::kCountersPerPort);
+    if (ring_->ring() == nullptr) return;
+    constexpr auto kBlock = static_cast<std::size_t>(billboard::Class::munet) -
+                            static_cast<std::size_t>(billboard::Class::fm);
+    rmem::PortCounters& block = ring_->ring()->rank(ring_->rank()).ports[kBlock];
+    for (std::size_t i = 0; i < static_cast<std::size_t>(Counter::count_); ++i) {
+        std::uint64_t sum = 0;
+        for (const auto& endpoint : board_.blocks()) sum += endpoint.get(i);
+        block.raise_to(i, sum);
+    }
+}
+
+void Daemon::run_for(std::int64_t ns) {
+    const std::int64_t end = rmem::now_ns() + ns;
+    while (true) {
+        if (turn()) {
+            idle_turns_ = 0;
+        } else {
+            ++idle_turns_;
+            rmem::cpu_relax();
+        }
+        const bool is_crowded = !config_.spin && relay_.active() + 1 > processors_;
+        const bool is_idle = idle_turns_ > (is_crowded ? 0 : rmem::kSpinPolls) && !config_.spin;
+        if (++turns_ % (is_idle ? kIdleTurnsPerLook : kTurnsPerLook) != 0) {
+            if (is_idle) ::sched_yield();
+            continue;
+        }
+        const std::int64_t now = rmem::now_ns();
+        if (keep(now)) idle_turns_ = 0;
+        if (is_idle) idle(now);
+        if (idle_turns_ == 0) idle_since_ = now;
+        if (now >= end) return;
+    }
+}
+
+void Daemon::idle(std::int64_t now) {
+    if (now - idle_since_ < rmem::kYieldNs) return;
+    rest();
+}
+
+/// What came before the programs and ranks knew that this process sleeps rings no bell.
+bool Daemon::has_work_before_sleep() {
+    driver_.say_sleeps(true);
+    if (wake_fd_) wake_fd_->arm();
+    rmem::order_against_posters();
+    return turn();
+}
+
+void Daemon::rest() {
+    if (!has_work_before_sleep()) {
+        std::array<pollfd, 2> waits{
+            {{.fd = driver_.handle(), .events = POLLIN, .revents = 0},
+             {.fd = wake_fd_ ? wake_fd_->get() : -1, .events = POLLIN, .revents = 0}}};
+        ::poll(waits.data(), waits.size(), has_membarrier_ ? kSleepMs : kBlindSleepMs);
+    }
+    driver_.say_sleeps(false);
+    if (driver_.look() || turn()) idle_turns_ = 0;
+}
+
+}  // namespace ports::munet

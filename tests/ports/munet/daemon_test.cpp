@@ -1,0 +1,302 @@
+// SPDX-License-Identifier: Apache-2.0
+// Programs and their node's daemon: the calls of munet.h between processes, limits, and what deaths do.
+
+#include "ports/munet/driver_protocol.hpp"
+#include "tests/support/munet_daemon.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+
+#include <array>
+#include <cstring>
+#include <string>
+#include <vector>
+
+namespace rmem::test {
+namespace {
+
+using namespace ports::munet;
+using std::chrono::milliseconds;
+using ::testing::HasSubstr;
+
+void rest(int ms) {
+    std::this_thread::sleep_for(milliseconds(ms));
+}
+
+TEST(MunetDaemon, carries_messages_between_programs_both_ways) {
+    const MunetDaemon daemon;
+    const Word address;
+    Child echo([&] {
+        daemon.enter();
+        mu_endpoint_t* ep = mu_create();
+        *address = 1U + mu_own(ep).ep;
+        std::vector<char> text(20'000);
+        for (int i = 0; i < 300; ++i) {
+            mu_addr_t from{};
+            const int size = mu_await(ep, text.data(), text.size(), &from);
+            ASSERT_GE(size, 0) << mu_last_error();
+            ASSERT_EQ(mu_send_DMA(ep, from, text.data(), static_cast<std::size_t>(size)), 0)
+                << mu_last_error();
+        }
+        mu_destroy_endpoint(ep);
+    });
+    daemon.enter();
+    mu_endpoint_t* ep = mu_create();
+    const mu_addr_t there{0, static_cast<unsigned char>(await_word(address) - 1)};
+    for (unsigned i = 0; i < 300; ++i) {
+        std::vector<char> text(i * 7, static_cast<char>(i)), back(3000);
+        ASSERT_EQ(mu_send(ep, there, text.data(), text.size()), 0) << mu_last_error();
+        mu_addr_t from{};
+        ASSERT_EQ(mu_await(ep, back.data(), back.size(), &from), static_cast<int>(text.size()));
+        back.resize(text.size());
+        ASSERT_EQ(back, text);
+        ASSERT_EQ(from.ep, there.ep);
+    }
+    EXPECT_EQ(echo.wait(), 0);
+    EXPECT_EQ(mu_destroy_endpoint(ep), 0);
+}
+
+TEST(MunetDaemon, and_programs_sleep_when_nothing_moves_and_are_woken) {
+    const MunetDaemon daemon;
+    const Word address;
+    Child echo([&] {
+        daemon.enter();
+        mu_endpoint_t* ep = mu_create();
+        *address = 1U + mu_own(ep).ep;
+        for (int i = 0; i < 10; ++i) {
+            mu_addr_t from{};
+            const std::uint32_t number = mu_number(ep, &from);
+            EXPECT_EQ(mu_send_number(ep, from, number + 1), 0);
+        }
+        mu_destroy_endpoint(ep);
+    });
+    daemon.enter();
+    mu_endpoint_t* ep = mu_create();
+    const mu_addr_t there{0, static_cast<unsigned char>(await_word(address) - 1)};
+    for (std::uint32_t i = 0; i < 10; ++i) {
+        rest(40);
+        EXPECT_EQ(mu_send_number(ep, there, i), 0);
+        EXPECT_EQ(mu_number(ep), i + 1);
+    }
+    EXPECT_EQ(echo.wait(), 0);
+    EXPECT_TRUE(eventually([&] { return daemon.count(NodeCounter::bells) > 0; }));
+    EXPECT_EQ(mu_wait(ep, 1'000'000), -ETIMEDOUT);
+    mu_destroy_endpoint(ep);
+}
+
+TEST(MunetDaemon, gives_a_user_no_more_memory_than_the_limit) {
+    const MunetDaemon daemon({.user_bytes = 200'000});
+    daemon.enter();
+    mu_endpoint_t *first = mu_create(0, 65536), *second = mu_create(0, 65536), *third = nullptr;
+    EXPECT_EQ(mu_create_endpoint(&third, 0, 65536), -EDQUOT);
+    EXPECT_EQ(third, nullptr);
+    EXPECT_THAT(mu_last_error(), HasSubstr("200000"));
+    EXPECT_TRUE(eventually([&] { return daemon.count(NodeCounter::over_limit) == 1; }));
+    mu_destroy_endpoint(first);
+    EXPECT_TRUE(eventually([&] { return daemon.active() == 1; }));
+    third = mu_create(0, 65536);
+    mu_destroy_endpoint(second);
+    mu_destroy_endpoint(third);
+}
+
+TEST(MunetDaemon, gives_a_user_no_more_endpoints_than_the_limit) {
+    const MunetDaemon daemon({.user_endpoints = 3});
+    daemon.enter();
+    std::vector<mu_endpoint_t*> all;
+    for (int i = 0; i < 3; ++i) all.push_back(mu_create());
+    mu_endpoint_t* more = nullptr;
+    EXPECT_EQ(mu_create_endpoint(&more, 0, 65536), -EDQUOT) << mu_last_error();
+    for (auto* ep : all) mu_destroy_endpoint(ep);
+}
+
+TEST(MunetDaemon, admits_as_many_senders_as_it_was_told) {
+    const MunetDaemon daemon({.senders = 2});
+    daemon.enter();
+    mu_endpoint_t *to = mu_create(), *a = mu_create(), *b = mu_create(), *c = mu_create();
+    EXPECT_EQ(mu_send_number(a, mu_own(to), 1), 0);
+    EXPECT_EQ(mu_send_number(b, mu_own(to), 1), 0);
+    EXPECT_EQ(mu_send_number(c, mu_own(to), 1), -EUSERS);
+    EXPECT_THAT(mu_last_error(), HasSubstr("--munet-senders"));
+    for (auto* ep : {to, a, b, c}) mu_destroy_endpoint(ep);
+}
+
+TEST(MunetDaemon, refuses_what_cannot_be_and_says_why) {
+    const MunetDaemon daemon;
+    daemon.enter();
+    mu_endpoint_t* ep = nullptr;
+    EXPECT_EQ(mu_create_endpoint(nullptr, 0, 65536), -EINVAL);
+    EXPECT_EQ(mu_create_endpoint(&ep, 0, 64), -EINVAL);
+    EXPECT_THAT(mu_last_error(), HasSubstr("4224 bytes at least"));
+    EXPECT_EQ(mu_create_endpoint(&ep, std::size_t{1} << 40, 65536), -EINVAL);
+    ep = mu_create();
+    EXPECT_EQ(mu_send(ep, {0, 77}, "x", 1), -ECONNREFUSED);
+    EXPECT_THAT(mu_last_error(), HasSubstr("endpoint 77 of node 0"));
+    EXPECT_EQ(mu_send(ep, {3, 0}, "x", 1), -ENETUNREACH);
+    EXPECT_EQ(mu_send(ep, {-1, 0}, "x", 1), -ENETUNREACH);
+    EXPECT_EQ(mu_send(ep, {70'000, 0}, "x", 1), -ENETUNREACH);
+    EXPECT_EQ(mu_send(ep, mu_own(ep), nullptr, 1), -EINVAL);
+    EXPECT_EQ(mu_send(nullptr, {0, 0}, "x", 1), -EINVAL);
+    EXPECT_EQ(mu_recv(nullptr, nullptr, 0, nullptr), -EINVAL);
+    EXPECT_EQ(mu_recv(ep, nullptr, 1, nullptr), -EINVAL);
+    EXPECT_EQ(mu_wait(nullptr, 0), -EINVAL);
+    EXPECT_EQ(mu_destroy_endpoint(nullptr), 0);
+    const auto most = mu_max_message(ep, mu_own(ep));
+    ASSERT_GT(most, 0);
+    const std::vector<char> text(static_cast<std::size_t>(most) + 1);
+    EXPECT_EQ(mu_send(ep, mu_own(ep), text.data(), text.size()), -EMSGSIZE);
+    EXPECT_EQ(mu_send_DMA(ep, mu_own(ep), text.data(), text.size()), -EMSGSIZE);
+    mu_destroy_endpoint(ep);
+}
+
+TEST(MunetDaemon, is_missed_with_a_sentence) {
+    mu_endpoint_t* ep = nullptr;
+    ::setenv("RMEM_MUNET", "/tmp/no-such-munet.sock", 1);  // NOLINT(concurrency-mt-unsafe)
+    EXPECT_EQ(mu_create_endpoint(&ep, 0, 65536), -ENOENT);
+    EXPECT_THAT(mu_last_error(), HasSubstr("rmem node --munet"));
+    ::setenv("RMEM_MUNET", std::string(200, 'x').c_str(), 1);  // NOLINT(concurrency-mt-unsafe)
+    EXPECT_EQ(mu_create_endpoint(&ep, 0, 65536), -EINVAL);
+}
+
+TEST(MunetDaemon, that_ends_is_noticed_by_every_call_that_needs_it) {
+    MunetDaemon daemon;
+    daemon.enter();
+    mu_endpoint_t* ep = mu_create();
+    ASSERT_EQ(mu_send_number(ep, mu_own(ep), 1), 0);
+    daemon.kill();
+    while (true) {  // until the share is used up
+        const int result = mu_send_number(ep, mu_own(ep), 1);
+        if (result == 0) continue;
+        EXPECT_EQ(result, -ENETDOWN);
+        break;
+    }
+    EXPECT_THAT(mu_last_error(), HasSubstr("has ended"));
+    int result = 0;
+    for (int i = 0; i < 1000 && (result >= 0 || result == -EAGAIN); ++i) {
+        result = mu_recv(ep, &result, sizeof result, nullptr);
+    }
+    EXPECT_EQ(result, -ENETDOWN);
+    EXPECT_EQ(mu_wait(ep, -1), -ENETDOWN);
+    mu_destroy_endpoint(ep);
+    daemon.start();  // over the socket and board that were left behind
+    ep = mu_create();
+    EXPECT_EQ(mu_send_number(ep, mu_own(ep), 3), 0);
+    EXPECT_EQ(mu_number(ep), 3U);
+    mu_destroy_endpoint(ep);
+}
+
+TEST(MunetDaemon, is_alone_at_its_socket) {
+    const MunetDaemon daemon;
+    EXPECT_THROW(Daemon(daemon.config(), nullptr), rmem::Error);
+    auto elsewhere = daemon.config();
+    elsewhere.driver.path += "2";
+    EXPECT_THROW(Daemon(elsewhere, nullptr), rmem::Error) << "the board has its writer";
+    EXPECT_EQ(::access(elsewhere.driver.path.c_str(), F_OK), -1);
+}
+
+TEST(MunetDaemon, destroys_the_endpoint_of_a_program_that_is_killed_and_tells_its_senders) {
+    const MunetDaemon daemon;
+    const Word address;
+    Child doomed([&] {
+        daemon.enter();
+        mu_endpoint_t* ep = mu_create();
+        *address = 1U + mu_own(ep).ep;
+        mu_number(ep);
+        *address = 1000;
+        while (true) rest(1000);
+    });
+    daemon.enter();
+    mu_endpoint_t* ep = mu_create();
+    const mu_addr_t there{0, static_cast<unsigned char>(await_word(address) - 1)};
+    ASSERT_EQ(mu_send_number(ep, there, 5), 0);
+    ASSERT_TRUE(eventually([&] { return *address == 1000; }));
+    doomed.kill();
+    EXPECT_TRUE(eventually([&] { return daemon.active() == 1; }));
+    EXPECT_EQ(mu_send_number(ep, there, 5), -ECONNRESET);
+    EXPECT_EQ(mu_send_number(ep, there, 5), -ECONNREFUSED);
+    mu_destroy_endpoint(ep);
+}
+
+TEST(MunetDaemon, lets_a_stopped_program_hold_up_only_its_own_senders) {
+    const MunetDaemon daemon;
+    const Word address;
+    Child stopped([&] {
+        daemon.enter();
+        mu_endpoint_t* ep = mu_create();
+        *address = 1U + mu_own(ep).ep;
+        while (true) rest(1000);
+    });
+    daemon.enter();
+    mu_endpoint_t *ep = mu_create(), *other = mu_create();
+    const mu_addr_t there{0, static_cast<unsigned char>(await_word(address) - 1)};
+    stopped.stop();
+    mu_set_timeout(ep, 1'000'000);
+    int result = 0;
+    for (std::uint32_t i = 0; result == 0; ++i) result = mu_send_number(ep, there, i);
+    EXPECT_EQ(result, -ETIMEDOUT);
+    for (std::uint32_t i = 0; i < 100; ++i) {
+        EXPECT_EQ(mu_send_number(ep, mu_own(other), i), 0);
+        EXPECT_EQ(mu_number(other), i);
+    }
+    mu_destroy_endpoint(ep);
+    mu_destroy_endpoint(other);
+}
+
+TEST(MunetDaemon, keeps_the_memory_of_an_endpoint_out_of_children) {
+    const MunetDaemon daemon;
+    daemon.enter();
+    mu_endpoint_t* ep = mu_create();
+    Child child([&] {
+        std::signal(SIGSEGV, SIG_DFL);
+        mu_recv(ep, nullptr, 0, nullptr);
+    });
+    EXPECT_NE(child.wait(), 0);
+    EXPECT_EQ(mu_send_number(ep, mu_own(ep), 3), 0);
+    EXPECT_EQ(mu_number(ep), 3U);
+    mu_destroy_endpoint(ep);
+}
+
+// ---- The socket ---------------------------------------------------------------------------------
+
+Descriptor connect_to(const MunetDaemon& daemon) {
+    sockaddr_un address;
+    EXPECT_TRUE(make_address(daemon.path(), &address));
+    Descriptor fd(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0));
+    EXPECT_EQ(::connect(fd.get(), reinterpret_cast<sockaddr*>(&address), sizeof address), 0);
+    return fd;
+}
+
+TEST(MunetDaemon, ends_connections_that_say_what_no_library_says) {
+    const MunetDaemon daemon;
+    std::vector<std::string> packets = {"w", "give me endpoint 0", std::string(100'000, 'x')};
+    Request old;
+    old.version = 77;
+    packets.emplace_back(reinterpret_cast<const char*>(&old), sizeof old);
+    for (const auto& packet : packets) {
+        const Descriptor fd = connect_to(daemon);
+        ASSERT_EQ(::send(fd.get(), packet.data(), packet.size(), 0),
+                  static_cast<ssize_t>(packet.size()));
+        Reply reply;
+        ASSERT_EQ(::recv(fd.get(), &reply, sizeof reply, 0), static_cast<ssize_t>(sizeof reply));
+        EXPECT_EQ(reply.error, EPROTO);
+        EXPECT_EQ(::recv(fd.get(), &reply, sizeof reply, 0), 0) << "ended";
+    }
+    EXPECT_TRUE(eventually([&] { return daemon.count(NodeCounter::bad_requests) == 4; }));
+    EXPECT_EQ(daemon.active(), 0U);
+}
+
+TEST(MunetDaemon, counts_connections_that_ask_for_nothing_as_endpoints) {
+    const MunetDaemon daemon({.user_endpoints = 4});
+    std::vector<Descriptor> idle;
+    for (int i = 0; i < 4; ++i) idle.push_back(connect_to(daemon));
+    daemon.enter();
+    mu_endpoint_t* ep = nullptr;
+    EXPECT_EQ(mu_create_endpoint(&ep, 0, 65536), -EDQUOT);
+    idle.clear();
+    EXPECT_TRUE(eventually([&] { return mu_create_endpoint(&ep, 0, 65536) == 0; }));
+    mu_destroy_endpoint(ep);
+}
+
+}  // namespace
+}  // namespace rmem::test

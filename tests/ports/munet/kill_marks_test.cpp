@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+// ctest: full marked
+
+/// A program is killed (SIGKILL) at each RMEM_MARK of MU-Net's library, at its first pass and at a later one. The endpoint
+/// is destroyed, what it had sent whole arrives in order, its partner is told, and two others go on.
+
+#include "tests/support/marks.hpp"
+#include "tests/support/munet_daemon.hpp"
+
+#include <gtest/gtest.h>
+
+#include <array>
+#include <cstring>
+#include <ostream>
+#include <set>
+#include <string>
+#include <vector>
+
+namespace rmem::test {
+namespace {
+
+using namespace ports::munet;
+
+struct Case {
+    std::string mark;
+    unsigned pass;
+};
+std::ostream& operator<<(std::ostream& out, const Case& c) {
+    return out << c.mark << ':' << c.pass;
+}
+
+std::vector<Case> cases() {
+    std::vector<Case> all;
+    std::set<std::string> marks;  // one may stand in several places
+    for (const auto& mark : marks_in(
+             RMEM_SOURCE_DIR, {"ports/munet/program.cpp", "ports/munet/program_receive.cpp"})) {
+        marks.insert(mark);
+    }
+    for (const auto& mark : marks) {
+        for (const unsigned pass : {1U, 7U}) all.push_back({mark, pass});
+    }
+    return all;
+}
+
+class MunetKilled : public ::testing::TestWithParam<Case> {};
+
+/// Numbered messages by all ways, as they come back from an echo, for ever; and to an endpoint that never sends, so that it
+/// returns credit by messages of its own.
+void talk(mu_addr_t echo) {
+    mu_endpoint_t *ep = mu_create(), *quiet = mu_create();
+    std::vector<char> text(5000), back(5000);
+    for (std::uint32_t i = 0;; ++i) {
+        const std::size_t size = std::array{8UL, 300UL, 2500UL}[i % 3];
+        std::memcpy(text.data(), &i, sizeof i);
+        const auto send = i % 2 == 0 ? mu_send : mu_send_DMA;
+        ASSERT_EQ(send(ep, echo, text.data(), size), 0) << mu_last_error();
+        ASSERT_EQ(mu_await(ep, back.data(), back.size()), static_cast<int>(size));
+        ASSERT_EQ(mu_send_number(ep, mu_own(quiet), i), 0) << mu_last_error();
+        ASSERT_EQ(mu_number(quiet), i);
+    }
+}
+
+TEST_P(MunetKilled, harms_nobody_else) {
+    MunetDaemon daemon;
+    daemon.enter();
+    mu_endpoint_t *echo = mu_create(), *a = mu_create(), *b = mu_create();
+    const mu_addr_t there = mu_own(echo);
+    ::setenv("RMEM_KILL_AT",  // NOLINT(concurrency-mt-unsafe): one thread
+             (GetParam().mark + ":" + std::to_string(GetParam().pass)).c_str(), 1);
+    // The marks are counted by a process, and this one passes them too: only the child is to die.
+    Child doomed([&] { talk(there); });
+    ::unsetenv("RMEM_KILL_AT");  // NOLINT(concurrency-mt-unsafe)
+    std::vector<char> text(5000);
+    mu_addr_t from{};
+    std::uint32_t next = 0;
+    mu_set_timeout(echo, 1'000'000'000);
+    bool ended = false;
+    for (std::uint32_t i = 0; !ended || mu_wait(echo, 20'000'000) == 0; ++i) {
+        const int size = mu_recv(echo, text.data(), text.size(), &from);
+        if (size >= 0) {
+            std::uint32_t number = 0;
+            std::memcpy(&number, text.data(), sizeof number);
+            ASSERT_EQ(number, next++) << "in order, each once";
+            mu_send(echo, from, text.data(), static_cast<std::size_t>(size));  // it may be dead
+        }
+        ASSERT_EQ(mu_send_number(a, mu_own(b), i), 0) << mu_last_error();
+        ASSERT_EQ(mu_number(b), i);
+        ended = ended || has_ended(doomed.pid());
+    }
+    EXPECT_EQ(doomed.wait(), -SIGKILL) << "it passes the mark";
+    EXPECT_TRUE(eventually([&] { return daemon.active() == 3; }));
+    if (next != 0) {
+        EXPECT_TRUE(eventually([&] {
+            const int result = mu_send(echo, from, "x", 1);
+            return result == -ECONNRESET || result == -ECONNREFUSED;
+        }));
+    }
+    for (auto* ep : {echo, a, b}) mu_destroy_endpoint(ep);
+}
+
+std::string name_of(const ::testing::TestParamInfo<Case>& c) {
+    return test_name_of_mark(c.param.mark) + "_" + std::to_string(c.param.pass);
+}
+INSTANTIATE_TEST_SUITE_P(At, MunetKilled, ::testing::ValuesIn(cases()), name_of);
+
+}  // namespace
+}  // namespace rmem::test

@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: Apache-2.0
+// `rmem node --munet`: MU-Net for a host alone, and between nodes on each link.
+
+#include "ports/munet/munet.h"
+#include "tests/support/munet_daemon.hpp"
+#include "tests/support/own_network.hpp"
+#include "tests/support/tool.hpp"
+
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace rmem::test {
+namespace {
+
+class NodeMunet : public ::testing::Test {
+protected:
+    std::string socket(unsigned node) const {
+        return "/tmp/" + name_.get() + "-" + std::to_string(node) + ".sock";
+    }
+    void use(unsigned node) const {
+        ::setenv("RMEM_MUNET", socket(node).c_str(), 1);  // NOLINT(concurrency-mt-unsafe)
+    }
+    std::unique_ptr<Tool> start(unsigned node, std::vector<std::string> further) const {
+        std::vector<std::string> words = {
+            "node",           "--munet",    "--ring", name_.get(), "--node", std::to_string(node),
+            "--munet-socket", socket(node), "--size", "64K"};
+        words.insert(words.end(), further.begin(), further.end());
+        auto tool = std::make_unique<Tool>(words);
+        EXPECT_TRUE(tool->prints("MU-Net at ")) << tool->err();
+        return tool;
+    }
+    /// Messages of all kinds from a program at node 0 to one at node 1 and back.
+    void talk() const {
+        use(1);
+        mu_endpoint_t* there = mu_create();
+        use(0);
+        mu_endpoint_t* here = mu_create();
+        EXPECT_EQ(mu_own(there).node, 1);
+        EXPECT_EQ(mu_own(here).node, 0);
+        for (unsigned i = 0; i < 50; ++i) {
+            std::vector<char> text(i * 40, static_cast<char>(i)), back(3000);
+            mu_addr_t from{};
+            ASSERT_EQ(mu_send_DMA(here, mu_own(there), text.data(), text.size()), 0)
+                << mu_last_error();
+            ASSERT_EQ(mu_await(there, back.data(), back.size(), &from),
+                      static_cast<int>(text.size()));
+            ASSERT_EQ(mu_send(there, from, back.data(), text.size()), 0) << mu_last_error();
+            ASSERT_EQ(mu_await(here, back.data(), back.size(), &from),
+                      static_cast<int>(text.size()));
+            back.resize(text.size());
+            ASSERT_EQ(back, text);
+        }
+        mu_destroy_endpoint(here);
+        mu_destroy_endpoint(there);
+    }
+
+    RingName name_;
+};
+
+TEST_F(NodeMunet, serves_a_host_alone) {
+    const auto node = start(0, {});
+    use(0);
+    mu_endpoint_t *a = mu_create(), *b = mu_create();
+    EXPECT_EQ(mu_send_number(a, mu_own(b), 7), 0);
+    EXPECT_EQ(mu_number(b), 7U);
+    mu_destroy_endpoint(a);
+    mu_destroy_endpoint(b);
+}
+
+TEST_F(NodeMunet, shows_what_happened_to_rmem_info) {
+    const auto node = start(0, {});
+    use(0);
+    mu_endpoint_t* a = mu_create();
+    EXPECT_EQ(mu_send_number(a, mu_own(a), 7), 0);
+    EXPECT_EQ(mu_number(a), 7U);
+    EXPECT_EQ(mu_send_number(a, {0, 200}, 7), -ECONNREFUSED);
+    const std::string board = name_.get() + "@0";
+    EXPECT_TRUE(eventually([&] { return run_tool({"info", "--munet", board}).says("created"); }));
+    const Ran text = run_tool({"info", "--munet", board});
+    EXPECT_TRUE(text.says("refused")) << text.out;
+    const auto json = run_tool({"info", "--munet", "--json", board}).json();
+    EXPECT_EQ(json["active"], 1);
+    EXPECT_EQ(json["endpoints"][0]["counters"][0]["value"], 1);
+    mu_destroy_endpoint(a);
+    EXPECT_EQ(run_tool({"info", "--munet", "nobody@0"}).code, 1);
+}
+
+TEST_F(NodeMunet, keeps_to_the_limits_it_is_given) {
+    const auto node =
+        start(0, {"--munet-memory", "128K", "--munet-endpoints", "2", "--munet-senders", "1"});
+    use(0);
+    mu_endpoint_t *a = mu_create(0, 4096), *b = mu_create(0, 4096), *c = nullptr;
+    EXPECT_EQ(mu_create_endpoint(&c, 0, 4096), -EDQUOT);
+    EXPECT_EQ(mu_send_number(a, mu_own(b), 7), 0);
+    EXPECT_EQ(mu_send_number(b, mu_own(b), 7), -EUSERS);
+    mu_destroy_endpoint(a);
+    EXPECT_TRUE(eventually([&] { return mu_create_endpoint(&c, 0, 4096) == 0; }));
+    mu_destroy_endpoint(c);
+    EXPECT_EQ(mu_create_endpoint(&c, 0, 131072), -EDQUOT);
+    mu_destroy_endpoint(b);
+}
+
+TEST_F(NodeMunet, connects_nodes_on_link_direct) {
+    const std::vector<std::string> ring = {"--nodes", "2", "--link", "direct"};
+    const auto first = start(0, ring), second = start(1, ring);
+    talk();
+}
+
+TEST_F(NodeMunet, connects_nodes_on_link_ring) {
+    const std::vector<std::string> ring = {"--nodes", "2", "--link", "ring"};
+    const auto first = start(0, ring), second = start(1, ring);
+    talk();
+}
+
+TEST_F(NodeMunet, connects_nodes_on_link_udp_beside_the_engine) {
+    const std::vector<std::string> ring = {
+        "--nodes", "2", "--ranks", "4", "--group", own_group(name_.get()), "--interface", "lo"};
+    const auto first = start(0, ring), second = start(1, ring);
+    talk();
+    first->signal(SIGTERM);
+    EXPECT_EQ(first->wait().code, 0) << first->err();
+}
+
+TEST_F(NodeMunet, tells_programs_when_the_other_node_ends) {
+    const std::vector<std::string> ring = {"--nodes", "2", "--link", "direct"};
+    const auto first = start(0, ring);
+    auto second = start(1, ring);
+    use(1);
+    mu_endpoint_t* there = mu_create();
+    const mu_addr_t to = mu_own(there);
+    use(0);
+    mu_endpoint_t* here = mu_create();
+    ASSERT_EQ(mu_send_number(here, to, 1), 0);
+    second->signal(SIGKILL);
+    second.reset();
+    int result = 0;
+    mu_set_timeout(here, 100'000'000);
+    EXPECT_TRUE(eventually([&] {
+        result = mu_send_number(here, to, 1);
+        return result != 0 && result != -ETIMEDOUT;
+    }));
+    EXPECT_EQ(result, -ECONNRESET) << mu_last_error();
+    EXPECT_EQ(mu_recv(there, nullptr, 0, nullptr), -EAGAIN);
+    mu_destroy_endpoint(there);
+    second = start(1, ring);
+    use(1);
+    there = mu_create();
+    EXPECT_TRUE(eventually([&] { return mu_send_number(here, mu_own(there), 5) == 0; }))
+        << mu_last_error();
+    EXPECT_EQ(mu_number(there), 5U);
+    mu_destroy_endpoint(here);
+    mu_destroy_endpoint(there);
+}
+
+TEST_F(NodeMunet, refuses_a_link_without_an_engine_where_munet_is_not_wanted) {
+    const Ran ran = run_tool(
+        {"node", "--ring", name_.get(), "--node", "0", "--nodes", "2", "--link", "direct"});
+    EXPECT_EQ(ran.code, 1);
+    EXPECT_TRUE(ran.says("--munet")) << ran.err;
+}
+
+}  // namespace
+}  // namespace rmem::test
