@@ -6,16 +6,12 @@
 #include "billboard/shared_endpoint.hpp"
 #include "rmem/sim/process_state.hpp"
 
-#include <sched.h>
-
 #include <algorithm>
 #include <utility>
 
 namespace billboard {
 
 namespace {
-
-constexpr int kYieldsToGiveWay = 100;  ///< a woken thread needs a while to come
 
 std::weak_ptr<ProcessEndpoint> opened;
 
@@ -56,6 +52,7 @@ Endpoint& ProcessEndpoint::guarded() noexcept {
 void ProcessEndpoint::share() {
     if (shared_) return;
     guarded_ = std::make_unique<SharedEndpoint>(*this);
+    lock_.adopt();
     shared_ = true;
     bbp_goes_by(*endpoint_, *guarded_);
 }
@@ -65,7 +62,11 @@ void ProcessEndpoint::attend(Attendant& attendant) {
     share();
     {
         const auto held = hold();
+        const std::lock_guard lock(attended_mutex_);
         attended_.push_back({&attendant, attendant.polls()});
+        attendant.is_called_by(this);
+        // relaxed is enough: a hint
+        is_alone_.store(attended_.size() == 1, std::memory_order_relaxed);
     }
     if (!progress_) progress_ = std::make_unique<ProgressThread>(*this);
 }
@@ -73,33 +74,20 @@ void ProcessEndpoint::attend(Attendant& attendant) {
 void ProcessEndpoint::dismiss(Attendant& attendant) {
     bool was_last = false;
     {
-        const auto held = hold();
+        const auto held = visit();
+        const std::lock_guard lock(attended_mutex_);
         const auto gone =
             std::erase_if(attended_, [&](const Attended& a) { return a.attendant == &attendant; });
+        attendant.is_called_by(nullptr);
+        // relaxed is enough: a hint
+        is_alone_.store(attended_.size() == 1, std::memory_order_relaxed);
         was_last = gone != 0 && attended_.empty();
     }
     if (was_last) progress_.reset();
 }
 
-void ProcessEndpoint::lock() {
-    if (mutex_.try_lock()) return;
-    // relaxed is enough, twice: a hint for who gives way
-    waiting_.fetch_add(1, std::memory_order_relaxed);
-    mutex_.lock();
-    waiting_.fetch_sub(1, std::memory_order_relaxed);
-}
-
-bool ProcessEndpoint::give_way() {
-    // relaxed is enough, twice: a hint
-    const unsigned waiting = waiting_.load(std::memory_order_relaxed);
-    if (waiting == 0) return false;
-    mutex_.unlock();
-    for (int i = 0; i < kYieldsToGiveWay && waiting_.load(std::memory_order_relaxed) >= waiting;
-         ++i) {
-        ::sched_yield();
-    }
-    lock();
-    return true;
+void ProcessEndpoint::send_to_rest() noexcept {
+    progress_->send_to_rest();
 }
 
 bool ProcessEndpoint::attend_all() {
@@ -111,10 +99,11 @@ bool ProcessEndpoint::attend_all() {
 }
 
 bool ProcessEndpoint::has_new_polls() {
+    const std::lock_guard lock(attended_mutex_);
     bool all_polled = true;
     for (Attended& a : attended_) {
         const std::uint32_t polls = a.attendant->polls();
-        all_polled &= polls != a.polls_seen;
+        all_polled &= polls != a.polls_seen || a.attendant->polls_on();
         a.polls_seen = polls;
     }
     return all_polled;

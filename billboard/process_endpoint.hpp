@@ -11,9 +11,10 @@
 /// own class. The rank leaves the ring when the last of them lets go.
 ///
 /// Several threads: an endpoint is one thread's at a time. As long as the program has one thread, holding costs a branch;
-/// from `share` on it takes a lock, and bbp_ calls take it too (billboard/shared_endpoint.hpp). The lock is
-/// recursive: a handler that runs while it is held may send. Who waits for others does so in slices, and gives way between
-/// them.
+/// from `share` on it takes a lock, and bbp_ calls take it too (billboard/shared_endpoint.hpp). The lock costs the thread that
+/// called `share` next to nothing, until another thread of the program holds the endpoint (billboard/biased_lock.hpp); threads of
+/// libraries visit. It is recursive: a handler that runs while it is held may send. Who waits for others does so in slices, and
+/// gives way between them.
 ///
 /// Attendants: what has to be taken in when it comes, even while the program computes, registers here. A progress thread then
 /// calls it (billboard/progress_thread.hpp), whenever the program has not polled for it by itself for a while.
@@ -22,6 +23,7 @@
 /// Errors: open() throws `rmem::Error`; attend() std::system_error when there can be no thread.
 /// Simulated processes have an endpoint each, and no threads: nobody attends there but who polls.
 
+#include "billboard/biased_lock.hpp"
 #include "billboard/endpoint.hpp"
 
 #include <algorithm>
@@ -32,6 +34,7 @@
 
 namespace billboard {
 
+class ProcessEndpoint;
 class ProgressThread;
 class SharedEndpoint;
 
@@ -42,40 +45,54 @@ public:
     virtual bool attend() noexcept = 0;
 
     /// The program itself has just done so, from within a call: the progress thread may rest.
-    void polled() noexcept {
-        // relaxed is enough, twice: a hint; the endpoint is held, so nobody else writes
-        polls_.store(polls_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
-    }
+    inline void polled() noexcept;
     std::uint32_t polls() const noexcept {
         // relaxed is enough: a hint
         return polls_.load(std::memory_order_relaxed);
     }
+    /// From here on, for long perhaps, the program waits for what it takes in by itself; or no longer.
+    void polls_on(bool does) noexcept {
+        // relaxed is enough: a hint
+        polls_on_.store(does, std::memory_order_relaxed);
+    }
+    bool polls_on() const noexcept {
+        // relaxed is enough: a hint
+        return polls_on_.load(std::memory_order_relaxed);
+    }
+
+    /// For the process endpoint: that it calls it, or no longer (null).
+    void is_called_by(ProcessEndpoint* process) noexcept { process_ = process; }
 
 protected:
     ~Attendant() = default;
 
 private:
     std::atomic<std::uint32_t> polls_{0};
+    std::atomic<bool> polls_on_{false};
+    ProcessEndpoint* process_ = nullptr;  ///< while attended
 };
 
 class RMEM_API ProcessEndpoint {
 public:
     class Held {
     public:
-        explicit Held(ProcessEndpoint& process) : process_(process.shared_ ? &process : nullptr) {
-            if (process_ != nullptr) process_->lock();
+        explicit Held(ProcessEndpoint& process)
+            : lock_(process.shared_ ? &process.lock_ : nullptr) {
+            if (lock_ != nullptr) grip_ = lock_->enter();
         }
+        Held(BiasedLock& lock, BiasedLock::Grip grip) : lock_(&lock), grip_(grip) {}
         ~Held() {
-            if (process_ != nullptr) process_->unlock();
+            if (lock_ != nullptr) lock_->leave(grip_);
         }
         Held(const Held&) = delete;
         Held& operator=(const Held&) = delete;
 
         /// Between two slices of a wait: lets a thread in that waits for the endpoint. Whether there was one.
-        bool give_way() { return process_ != nullptr && process_->give_way(); }
+        bool give_way() { return lock_ != nullptr && lock_->give_way(grip_); }
 
     private:
-        ProcessEndpoint* process_;
+        BiasedLock* lock_;
+        BiasedLock::Grip grip_ = BiasedLock::Grip::inside;
     };
 
     /// With the environment's settings, if nobody of this process has opened it yet.
@@ -87,6 +104,8 @@ public:
     ProcessEndpoint& operator=(const ProcessEndpoint&) = delete;
 
     Held hold() { return Held(*this); }
+    /// The same for a thread of a library, once it is shared.
+    Held visit() { return {lock_, lock_.visit()}; }
     Endpoint& endpoint() noexcept { return *endpoint_; }
     /// For who holds nothing: each call takes the lock for itself, if there is one to take.
     Endpoint& guarded() noexcept;
@@ -100,26 +119,41 @@ public:
     void dismiss(Attendant& attendant);
 
 private:
+    friend class Attendant;
     friend class ProgressThread;
 
-    void lock();
-    void unlock() { mutex_.unlock(); }
-    bool give_way();
-    bool attend_all();  ///< while it is held
-    bool has_new_polls();
+    void send_to_rest() noexcept;
+    void sleeps_on_duty(bool does) noexcept {
+        // relaxed is enough, twice: hints
+        may_send_to_rest_.store(does && is_alone_.load(std::memory_order_relaxed),
+                                std::memory_order_relaxed);
+    }
+    bool attend_all();     ///< while it is held
+    bool has_new_polls();  ///< at any time
 
     std::unique_ptr<Endpoint> endpoint_;
     std::unique_ptr<SharedEndpoint> guarded_;  ///< once it is shared
     bool shared_ = false;
-    std::recursive_mutex mutex_;
-    std::atomic<unsigned> waiting_{0};  ///< threads at the mutex
+    BiasedLock lock_;
     struct Attended {
         Attendant* attendant;
         std::uint32_t polls_seen;
     };
-    std::vector<Attended> attended_;
+    std::vector<Attended> attended_;  ///< changed by who has both the endpoint and the mutex
+    std::mutex attended_mutex_;
     std::unique_ptr<ProgressThread> progress_;
+    std::atomic<bool> is_alone_{false};  ///< there is one attendant
+    std::atomic<bool> may_send_to_rest_{
+        false};  ///< the progress thread sleeps on duty, for one attendant
 };
+
+inline void Attendant::polled() noexcept {
+    // relaxed is enough, three times: hints; the endpoint is held, so nobody else writes
+    polls_.store(polls_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+    if (process_ != nullptr && process_->may_send_to_rest_.load(std::memory_order_relaxed))
+        [[unlikely]]
+        process_->send_to_rest();
+}
 
 /// The slices of a wait for others, by whoever holds the endpoint: short at first, since another thread may come at any moment,
 /// and longer where none does, so that the waiter comes to sleep.

@@ -57,35 +57,50 @@ bool ProgressThread::rest() {
             if (stopping_.wait_for(lock, std::chrono::nanoseconds(kLookNs), [&] { return stop_; }))
                 return false;
         }
-        const auto held = process_.hold();
         if (!process_.has_new_polls()) return true;
     }
 }
 
 void ProgressThread::be_on_duty() {
     for (;;) {
+        // (1) - this release-store synchronizes-with the acquire-exchanges (2) and (3)
+        sleeps_on_duty_.store(true, std::memory_order_release);
+        process_.sleeps_on_duty(true);
         const std::uint32_t seen = rmem::wake_count(ring_, rank_);
         rmem::ask_attention(ring_, rank_, rmem::kAttentionProgress);
-        attend_while_busy();  // what came before rang no bell
-        if (is_stopped()) return;
-        rmem::sleep_until_woken(ring_, rank_, seen, rmem::kMaxSleepNs);
-        // So that what comes while it is awake does not ring.
+        // What came before rang no bell. relaxed is enough: the exchange tells for certain
+        if (!attend() && sleeps_on_duty_.load(std::memory_order_relaxed) && !is_stopped())
+            rmem::sleep_until_woken(ring_, rank_, seen, rmem::kMaxSleepNs);
+        process_.sleeps_on_duty(false);
+        // (2) - this acquire-exchange synchronizes-with the release-store (1) and the release of (3)
+        const bool was_sent = !sleeps_on_duty_.exchange(false, std::memory_order_acq_rel);
+        // So that what comes while it is awake, or rests, does not ring.
         rmem::clear_attention(ring_, rank_, rmem::kAttentionProgress);
-        if (is_stopped()) return;
-        attend_while_busy();
-        const auto held = process_.hold();
-        if (process_.has_new_polls()) return;
+        if (was_sent || is_stopped() || attend_while_busy()) return;
     }
 }
 
-void ProgressThread::attend_while_busy() {
+void ProgressThread::send_to_rest() noexcept {
+    // (3) - this acquire-exchange synchronizes-with the release-store (1), its release with (2)
+    if (!sleeps_on_duty_.exchange(false, std::memory_order_acq_rel)) return;
+    process_.sleeps_on_duty(false);
+    rmem::clear_attention(ring_, rank_, rmem::kAttentionProgress);
+    rmem::wake_rank(ring_, rank_);
+}
+
+bool ProgressThread::attend() {
+    const auto held = process_.visit();
+    return process_.attend_all();
+}
+
+/// Whether the program polls again.
+bool ProgressThread::attend_while_busy() {
     for (int looks = 0; looks < kLooksBeforeSleep; ++looks) {
-        {
-            const auto held = process_.hold();
-            if (process_.attend_all()) looks = 0;
-        }
+        if (attend()) looks = 0;
         ::sched_yield();
+        if (process_.has_new_polls()) return true;
     }
+    return false;
 }
 
 }  // namespace billboard

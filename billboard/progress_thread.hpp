@@ -6,7 +6,8 @@
 /// It rests while the program polls by itself: looks once in kLookNs, no more. Where the program has not polled for one of the
 /// attendants since the last look, the thread goes on duty: it asks the ring to wake it, attends at once to whatever comes, and
 /// sleeps in between. So the first message to a program that has gone off to compute may wait for kLookNs, or a tick of the
-/// host's clock; those after it wait for a wake-up each. When the program polls again, it rests again.
+/// host's clock; those after it wait for a wake-up each. When the program polls again, it rests again: sent by that poll where
+/// there is one attendant, for until then each message costs its sender a wake-up, else when it wakes.
 ///
 /// Progress: it never holds the endpoint while it sleeps. A fork()ed child has no such thread.
 /// Thread safety: made and destroyed by the owner's thread, which does not hold the endpoint meanwhile.
@@ -27,6 +28,8 @@ public:
 
     explicit ProgressThread(ProcessEndpoint& process);
     ~ProgressThread();
+    /// By who holds the endpoint.
+    void send_to_rest() noexcept;
     ProgressThread(const ProgressThread&) = delete;
     ProgressThread& operator=(const ProgressThread&) = delete;
 
@@ -35,7 +38,8 @@ private:
     bool rest();  ///< until the program has not polled, or false: the end
     void be_on_duty();
     bool is_stopped();
-    void attend_while_busy();
+    bool attend();
+    bool attend_while_busy();
 
     ProcessEndpoint& process_;
     rmem::Ring& ring_;
@@ -44,6 +48,7 @@ private:
     std::mutex mutex_;
     std::condition_variable stopping_;
     bool stop_ = false;
+    std::atomic<bool> sleeps_on_duty_{false};  ///< or is about to
     std::thread thread_;
 };
 
