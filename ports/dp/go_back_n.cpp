@@ -7,9 +7,10 @@
 namespace ports::dp {
 
 std::int64_t GoBackNSender::patience_ns() const noexcept {
-    const std::int64_t measured = smooth_ns_ == 0
-                                      ? kFirstPatienceNs
-                                      : std::max(smooth_ns_ + 4 * variation_ns_, kLeastPatienceNs);
+    const std::int64_t measured =
+        smooth_ns_ == 0
+            ? kFirstPatienceNs
+            : std::max(smooth_ns_ + std::max(4 * variation_ns_, smooth_ns_ / 2), kLeastPatienceNs);
     return std::min(measured << std::min(silences_, 20U), kMostPatienceNs);
 }
 

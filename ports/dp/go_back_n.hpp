@@ -7,13 +7,15 @@
 /// again with the first unacknowledged one when no answer comes in time or the receiver says that something is missing. The
 /// receiver takes the number it awaits and nothing else.
 ///
-/// Times follow from the answers. An answer is awaited for the smoothed round trip and four times its variation, twice as long
+/// Times follow from the answers. An answer is awaited for the smoothed round trip and four times its variation (half of it at least), twice as long
 /// after each silence; a message sent again is no sample. The window grows by one with each window acknowledged while round trips
 /// stay below twice the shortest one (beyond that, messages queue up rather than travel), and is halved when something was lost.
 ///
 /// Time and actions: `now` is passed in; what is to be sent is asked for (`to_send`), and told when the network has taken it.
 /// Thread safety: one thread. Progress: a sender that gets no answer kMostSilences times in a row is `broken`.
 /// Units: nanoseconds. Source: the paper names the protocol (5.2) and no more: all of this is a reconstruction.
+
+#include "rmem/error.hpp"
 
 #include <cstddef>
 #include <cstdint>
@@ -22,7 +24,7 @@
 
 namespace ports::dp {
 
-class GoBackNSender {
+class RMEM_API GoBackNSender {
 public:
     static constexpr std::size_t kMostWindow = 64;
     static constexpr std::size_t kFirstWindow = 4;
@@ -85,7 +87,7 @@ private:
     unsigned silences_ = 0;
 };
 
-class GoBackNReceiver {
+class RMEM_API GoBackNReceiver {
 public:
     static constexpr unsigned kAckEvery = 2;
 

@@ -175,15 +175,11 @@ int Service::container() {
 
 void Service::serve(std::uint64_t id, Engine::Event event) noexcept {
     {
-        const std::shared_ptr<billboard::ProcessEndpoint> process = [this] {
-            const std::lock_guard life(life_);
-            return process_;
-        }();
-        if (!process) return;
-        auto held = process->visit();
+        const std::lock_guard life(life_);  // for as long as the ring must stay
         const auto it = endpoints_.find(id);
         if (it == endpoints_.end()) return;
         Endpoint& e = *it->second;
+        auto held = process_->visit();
         if (event.input) serve_writes(held, e);
         if (event.room && e.was_read() && e.pool->unread() != 0 && e.readers == 0) e.offer();
     }

@@ -16,13 +16,15 @@
 /// tokens flushed since the last one. Units: bytes; buffers lie at 16.
 /// Errors: the constructor throws std::system_error when the memory cannot be had. Source: the paper, 4.2 and Figure 4.
 
+#include "rmem/error.hpp"
+
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
 
 namespace ports::dp {
 
-class TokenPool {
+class RMEM_API TokenPool {
 public:
     /// `bytes` is rounded up to whole pages.
     explicit TokenPool(std::size_t bytes);
@@ -36,7 +38,12 @@ public:
     /// Room for a message, to be filled before anything else is called; null: the pool is full.
     std::byte* put(std::size_t length) noexcept {
         const std::size_t need = kTokenBytes + (length + kAlign - 1) / kAlign * kAlign;
-        collect();
+        if (unread_ == 0 && reads_ == flushes_) [[likely]] {  // all of it is free
+            tokens_ = 0;
+            collected_ = flushes_;
+        } else {
+            collect();
+        }
         const std::size_t at = find(need);
         if (at == kNowhere) return nullptr;
         Token& token = token_at(at);

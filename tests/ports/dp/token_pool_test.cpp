@@ -107,7 +107,7 @@ TEST(TokenPool, behaves_as_a_queue_of_messages_whatever_is_done) {
         unsigned char next = 0;
         unsigned refused = 0;
         for (unsigned step = 0; step < 20'000; ++step) {
-            const unsigned what = random() % 100;
+            const auto what = random() % 100;
             if (what < 45) {
                 const std::size_t length = random() % 10 == 0 ? random() % 3000 : random() % 100;
                 std::byte* at = pool.put(length);
@@ -124,7 +124,7 @@ TEST(TokenPool, behaves_as_a_queue_of_messages_whatever_is_done) {
                 m.skipped = random() % 4 == 0;
                 m.skipped ? pool.skip() : pool.read();
             } else {
-                std::uint32_t some = random() % 4;
+                auto some = static_cast<std::uint32_t>(random() % 4);
                 some = pool.flush(some);
                 while (read != 0 && (model.front().skipped || some != 0)) {
                     if (!model.front().skipped) --some;
@@ -135,8 +135,9 @@ TEST(TokenPool, behaves_as_a_queue_of_messages_whatever_is_done) {
             }
             ASSERT_EQ(pool.unread(), model.size() - read);
             for (const Message& m : model) {
-                ASSERT_TRUE(m.length == 0 || (m.at[0] == std::byte{m.what} &&
-                                              m.at[m.length - 1] == std::byte{m.what}));
+                ASSERT_TRUE(
+                    m.skipped || m.length == 0 ||
+                    (m.at[0] == std::byte{m.what} && m.at[m.length - 1] == std::byte{m.what}));
             }
         }
         EXPECT_GT(refused, 0U) << "the pool was never full";
