@@ -11,7 +11,7 @@ std::int64_t GoBackNSender::patience_ns() const noexcept {
         smooth_ns_ == 0
             ? kFirstPatienceNs
             : std::max(smooth_ns_ + std::max(4 * variation_ns_, smooth_ns_ / 2), kLeastPatienceNs);
-    return std::min(measured << std::min(silences_, 20U), kMostPatienceNs);
+    return std::min(measured << std::min(doublings_, 20U), kMostPatienceNs);
 }
 
 bool GoBackNSender::sent(std::int64_t now) noexcept {
@@ -55,6 +55,7 @@ void GoBackNSender::on_ack(std::uint32_t awaited, bool gap, std::int64_t now) {
     if (sampling_ && static_cast<std::int32_t>(awaited - sample_) > 0) {
         measure(now - sample_ns_);
         sampling_ = false;
+        doublings_ = 0;
     }
     if (acknowledged != 0) {
         kept_.erase(kept_.begin(), kept_.begin() + acknowledged);
@@ -81,6 +82,7 @@ void GoBackNSender::on_ack(std::uint32_t awaited, bool gap, std::int64_t now) {
 bool GoBackNSender::on_tick(std::int64_t now) noexcept {
     if (now < next_tick_ns()) return false;
     ++silences_;
+    ++doublings_;
     since_ns_ = now;
     lose();
     lost_before_ = first_ + static_cast<std::uint32_t>(ever_sent_);

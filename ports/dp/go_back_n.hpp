@@ -8,7 +8,7 @@
 /// receiver takes the number it awaits and nothing else.
 ///
 /// Times follow from the answers. An answer is awaited for the smoothed round trip and four times its variation (half of it at least), twice as long
-/// after each silence; a message sent again is no sample. The window grows by one with each window acknowledged while round trips
+/// after each silence until one is measured again; a message sent again is no sample. The window grows by one with each window acknowledged while round trips
 /// stay below twice the shortest one (beyond that, messages queue up rather than travel), and is halved when something was lost.
 ///
 /// Time and actions: `now` is passed in; what is to be sent is asked for (`to_send`), and told when the network has taken it.
@@ -85,6 +85,7 @@ private:
     std::int64_t since_ns_ = 0;  ///< the last answer, or sending after none was due
     std::int64_t smooth_ns_ = 0, variation_ns_ = 0, shortest_ns_ = 0;
     unsigned silences_ = 0;
+    unsigned doublings_ = 0;  ///< of the patience, since it was measured
 };
 
 class RMEM_API GoBackNReceiver {

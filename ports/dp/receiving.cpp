@@ -160,7 +160,6 @@ bool Service::pick(Endpoint& e, int fd, char** address, int& length) noexcept {
         *address = reinterpret_cast<char*>(e.pool->next());
         length = static_cast<int>(e.pool->next_length());
         e.pool->read();
-        if (e.pool->unread() != 0 && e.readers == 0) left_behind(e);
         return true;
     }
     return false;
@@ -181,25 +180,33 @@ int Service::read(Endpoint& e, int fd, char** address) {
     if (reliable_ != 0) [[unlikely]]
         tick();
     int length = 0;
-    if (pick(e, fd, address, length)) return length;
-    ++e.readers;
+    if (!pick(e, fd, address, length)) {
+        ++e.readers;
+        length = await(held, e, fd, address);
+        --e.readers;
+    }
+    if (e.pool->unread() != 0 && e.readers == 0 && !e.is_offered()) [[unlikely]]
+        left_behind(e);
+    return length;
+}
+
+/// Until there is a message.
+int Service::await(Held& held, Endpoint& e, int fd, char** address) {
+    int length = 0;
     if (!e.is_nonblocking) {
         while (receive_one(kBriefly) >= 0) {
-            if (pick(e, fd, address, length)) [[likely]] {
-                --e.readers;
+            if (pick(e, fd, address, length)) [[likely]]
                 return length;
-            }
         }
     }
     ++waiting_readers_;
     polls_on(true);
-    const int result = wait_to_read(held, e, fd, address);
+    length = await_long(held, e, fd, address);
     polls_on(--waiting_readers_ != 0);
-    --e.readers;
-    return result;
+    return length;
 }
 
-int Service::wait_to_read(Held& held, Endpoint& e, int fd, char** address) {
+int Service::await_long(Held& held, Endpoint& e, int fd, char** address) {
     int length = 0;
     is_nonblocking(e, fd);
     if (!e.is_nonblocking) e.offers_by_reader = 0;  // who waits here does not poll

@@ -90,7 +90,8 @@ private:
     void on_frame(unsigned from, const Frame& frame);
     bool deliver(Endpoint& e, const std::byte* container, std::size_t length) noexcept;
     bool pick(Endpoint& e, int fd, char** address, int& length) noexcept;
-    int wait_to_read(Held& held, Endpoint& e, int fd, char** address);
+    int await(Held& held, Endpoint& e, int fd, char** address);
+    int await_long(Held& held, Endpoint& e, int fd, char** address);
     void left_behind(Endpoint& e) noexcept;
     void offer_due() noexcept;
     bool is_nonblocking(Endpoint& e, int fd) noexcept;

@@ -19,8 +19,9 @@ RMEM_ON_ALL_RINGS(DirectedPoint);
 
 TEST_P(DirectedPoint, a_message_is_read_in_the_pool_where_it_has_arrived) {
     run(2, [](Rank& me) {
-        if (me.rank == 0) return Point(7).to(1, 5).write(6, 1);
-        Point point(5);
+        Point point(me.rank == 0 ? 7 : 5);
+        all_are_open(me);
+        if (me.rank == 0) return point.to(1, 5).write(6, 1);
         dpmmap_t map{};
         check_equal(dp_mmap(point.fd(), &map), 0, "dp_mmap");
         check(map.size >= DP_POOL_BYTES, "the pool's size");
@@ -33,6 +34,7 @@ TEST_P(DirectedPoint, a_message_is_read_in_the_pool_where_it_has_arrived) {
 TEST_P(DirectedPoint, messages_of_every_size_arrive_intact_and_in_order) {
     run(2, [](Rank& me) {
         Point point(3);
+        all_are_open(me);
         const auto most = static_cast<std::size_t>(dp_container());
         std::vector<std::size_t> sizes;
         for (std::size_t size = 0; size < 100; ++size) sizes.push_back(size);
@@ -52,13 +54,13 @@ TEST_P(DirectedPoint, messages_of_every_size_arrive_intact_and_in_order) {
 
 TEST_P(DirectedPoint, reads_go_forward_and_a_flush_frees_the_oldest) {
     run(2, [](Rank& me) {
+        Point point(1);
+        all_are_open(me);
         if (me.rank == 0) {
-            Point point(1);
             point.to(1, 1);
             for (std::uint64_t i = 0; i < 3; ++i) point.write(100, i);
             return;
         }
-        Point point(1);
         const char* first = point.see(100, 0);
         const char* second = point.see(100, 1);
         check_equal(dp_fsync(point.fd(), 1), 1, "dp_fsync of the oldest");
@@ -74,6 +76,7 @@ TEST_P(DirectedPoint, what_finds_no_room_is_dropped_and_counted_and_the_writer_i
     run(2, [](Rank& me) {
         constexpr int kMessages = 60;  // of 200 bytes; the pool holds 18 of them
         Point point(1);
+        all_are_open(me);
         if (me.rank == 0) {
             me.await_word(0);
             point.to(1, 1);
@@ -102,6 +105,7 @@ TEST_P(DirectedPoint, what_finds_no_room_is_dropped_and_counted_and_the_writer_i
 TEST_P(DirectedPoint, what_is_for_no_endpoint_is_dropped_and_counted) {
     run(2, [](Rank& me) {
         Point point(1);
+        all_are_open(me);
         if (me.rank == 0) {
             me.await_word(0);
             point.to(1, 77).write(8, 1);
@@ -117,6 +121,7 @@ TEST_P(DirectedPoint, what_is_for_no_endpoint_is_dropped_and_counted) {
 TEST_P(DirectedPoint, an_endpoint_has_one_dpid_of_its_process_that_nobody_else_has) {
     run(2, [](Rank& me) {
         Point point(4);
+        all_are_open(me);
         CHECK_ERRNO(dp_open(4), EADDRINUSE);
         CHECK_ERRNO(dp_open(-1), EINVAL);
         CHECK_ERRNO(dp_open(DP_MAX_DPID + 1), EINVAL);
@@ -174,6 +179,7 @@ TEST_P(DirectedPoint, what_is_no_endpoint_is_a_bad_descriptor) {
 TEST_P(DirectedPoint, a_target_may_be_changed_while_running) {
     run(3, [](Rank& me) {
         Point point(1);
+        all_are_open(me);
         if (me.rank != 0) return point.read(8, static_cast<std::uint64_t>(me.rank));
         point.to(1, 1).write(8, 1);
         point.to(2, 1).write(8, 2);
@@ -183,6 +189,7 @@ TEST_P(DirectedPoint, a_target_may_be_changed_while_running) {
 TEST_P(DirectedPoint, messages_of_several_endpoints_of_a_process_do_not_meet) {
     run(2, [](Rank& me) {
         Point first(1), second(2);
+        all_are_open(me);
         if (me.rank == 0) {
             first.to(1, 2);
             second.to(1, 1);
@@ -200,6 +207,7 @@ TEST_P(DirectedPoint, messages_of_several_endpoints_of_a_process_do_not_meet) {
 TEST_P(DirectedPoint, an_edge_may_lead_to_an_endpoint_of_the_same_process) {
     run(2, [](Rank& me) {
         Point from(1), to(2);
+        all_are_open(me);
         from.to(me.rank, 2);
         for (std::uint64_t i = 0; i < 20; ++i) {
             from.write(40, i);
@@ -212,6 +220,7 @@ TEST_P(DirectedPoint, any_number_of_writers_may_have_one_endpoint_as_their_sink)
     run(4, [](Rank& me) {
         constexpr std::uint32_t kEach = 20;
         Point point(9);
+        all_are_open(me);
         if (me.rank != 0) {
             point.to(0, 9);
             for (std::uint32_t i = 0; i < kEach; ++i) {
@@ -238,6 +247,7 @@ TEST_P(DirectedPoint, any_number_of_writers_may_have_one_endpoint_as_their_sink)
 TEST_P(DirectedPoint, an_endpoint_with_several_targets_is_the_root_of_a_broadcast) {
     run(4, [](Rank& me) {
         Point point(1), other(2);
+        all_are_open(me);
         if (me.rank != 0) {
             point.read(8, 1);
             point.read(500, 2);
@@ -263,6 +273,7 @@ TEST_P(DirectedPoint, an_endpoint_with_several_targets_is_the_root_of_a_broadcas
 TEST_P(DirectedPoint, with_O_NONBLOCK_no_read_waits) {
     run(2, [](Rank& me) {
         Point point(1);
+        all_are_open(me);
         if (me.rank == 0) {
             me.await_word(0);
             return point.to(1, 1).write(8, 1);
@@ -283,6 +294,7 @@ TEST_P(DirectedPoint, with_O_NONBLOCK_no_read_waits) {
 TEST_P(DirectedPoint, two_that_write_to_each_other_without_reading_do_not_wait_for_each_other) {
     run(2, [](Rank& me) {
         Point point(1);
+        all_are_open(me);
         point.to(1 - me.rank, 1);
         for (std::uint64_t i = 0; i < 200; ++i) point.write(i % 2 == 0 ? 8 : 700, i);
         for (std::uint64_t i = 0; i < 200; ++i) point.read(i % 2 == 0 ? 8 : 700, i);
@@ -292,6 +304,7 @@ TEST_P(DirectedPoint, two_that_write_to_each_other_without_reading_do_not_wait_f
 TEST_P(DirectedPoint, what_is_no_directed_message_is_dropped_and_counted) {
     run(2, [](Rank& me) {
         Point point(1);
+        all_are_open(me);
         if (me.rank == 1) {
             point.read(8, 1);
             check_equal(stat_of_process().dropped_corrupt, std::uint64_t{6}, "dropped_corrupt");
@@ -314,8 +327,9 @@ TEST_P(DirectedPoint, what_is_no_directed_message_is_dropped_and_counted) {
 TEST_P(DirectedPoint, an_endpoint_that_was_closed_gets_no_more_and_its_dpid_may_be_used_again) {
     run(2, [](Rank& me) {
         Point keeps(9);
+        Point point(1);
+        all_are_open(me);
         if (me.rank == 1) {
-            Point point(1);
             point.read(8, 1);
             point.close();
             me.raise(0);
@@ -337,6 +351,7 @@ TEST_P(DirectedPoint, an_endpoint_that_was_closed_gets_no_more_and_its_dpid_may_
 TEST_P(DirectedPoint, a_pool_has_the_size_that_dp_mmap_asks_for_while_it_is_empty) {
     run(2, [](Rank& me) {
         Point point(1);
+        all_are_open(me);
         point.to(me.rank, 1);
         dpmmap_t map{nullptr, 10'000};
         check_equal(dp_mmap(point.fd(), &map), 0, "dp_mmap");

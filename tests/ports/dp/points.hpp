@@ -62,6 +62,13 @@ private:
     int fd_;
 };
 
+/// What is sent before its endpoint is there is dropped: waits until every rank has opened what it opens.
+inline void all_are_open(Rank& me, Place place = Place::here()) {
+    constexpr std::size_t kWord = 1000;
+    me.raise(kWord);
+    me.await_word(kWord, static_cast<std::uint32_t>(me.ranks), place);
+}
+
 inline dp_stat_t stat_of_process() {
     dp_stat_t stat{};
     dp_stat(-1, &stat);
