@@ -52,7 +52,7 @@ void Service::on_message(unsigned from, const std::byte* bytes, std::size_t size
     // The expected case.
     if (size >= kHeaderBytes) [[likely]] {
         const Header header = Header::from(load_word(bytes));
-        if (header.kind == Kind::plain && header.nid == ring().rank() &&
+        if (header.kind == Kind::plain && header.nid == nid_ &&
             header.length <= size - kHeaderBytes) [[likely]] {
             if (Endpoint* e = find(header.dpid); e != nullptr) [[likely]] {
                 deliver(*e, bytes + kHeaderBytes, header.length);
@@ -70,7 +70,7 @@ void Service::on_message(unsigned from, const std::byte* bytes, std::size_t size
 
 void Service::on_frame(unsigned from, const Frame& frame) {
     const Header& header = frame.header;
-    const unsigned me = ring().rank();
+    const unsigned me = nid_;
     if (header.kind == Kind::listed) {
         for (std::size_t i = 0; i < header.dpid; ++i) {
             const Entry entry = Entry::at(frame.entries, i);

@@ -61,6 +61,7 @@ int Service::open(unsigned dpid) {
     const std::size_t bytes = pool_bytes();
     if (!process_) {
         process_ = billboard::ProcessEndpoint::open();
+        nid_ = ring().rank();
         // A message is sent by try calls, and the receiver's partition is like the own one.
         container_ = std::min(kMostContainer, ring().partition_bytes() / 4) / 8 * 8 - 64;
         if (generation_ == 0) generation_ = static_cast<std::uint16_t>(now_ns() >> 10);

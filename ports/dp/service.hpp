@@ -129,6 +129,7 @@ private:
     std::uint16_t generation_ = 0;
     unsigned reliable_ = 0;  ///< endpoints that the Go-Back-N layer has to do with
     std::size_t container_ = 0;
+    unsigned nid_ = 0;
     bool offers_due_ = false;  ///< a message waits for who is not in dp_read, and is not offered
     unsigned reads_ = 0;
     unsigned waiting_readers_ = 0;

@@ -53,6 +53,7 @@ public:
         if (tokens_ != 0) token_at(newest_).link = static_cast<std::uint32_t>(at);
         if (unread_ == 0) next_ = at;
         newest_ = at;
+        newest_length_ = length;
         end_ = at + need;
         ++tokens_;
         ++unread_;
@@ -64,7 +65,9 @@ public:
     std::size_t unread() const noexcept { return unread_; }
     /// The oldest unread message.
     std::byte* next() const noexcept { return base_ + next_ + kTokenBytes; }
-    std::size_t next_length() const noexcept { return token_at(next_).length; }
+    std::size_t next_length() const noexcept {
+        return unread_ == 1 ? newest_length_ : token_at(next_).length;
+    }
     /// It has been read in place: the next one is next.
     void read() noexcept {
         ++reads_;
@@ -102,8 +105,7 @@ private:
         return *reinterpret_cast<Token*>(base_ + offset);
     }
     void advance() noexcept {
-        next_ = token_at(next_).link;
-        --unread_;
+        if (--unread_ != 0) next_ = token_at(next_).link;
     }
     void collect() noexcept;
     std::size_t find(std::size_t need) noexcept {
@@ -121,6 +123,8 @@ private:
     std::byte* base_;
     std::size_t size_;
     std::size_t oldest_ = 0, next_ = 0, newest_ = 0, end_ = 0;  ///< offsets
+    std::size_t newest_length_ =
+        0;  ///< the last one is often the next: known without a look at the pool
     std::size_t tokens_ = 0, unread_ = 0;
     std::uint32_t collected_ = 0;  ///< flushed messages whose memory is free again
     std::uint32_t reads_ = 0;      ///< messages read in place
