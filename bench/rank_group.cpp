@@ -15,6 +15,7 @@
 #include <csignal>
 #include <cstdlib>
 #include <cstring>
+#include <string_view>
 
 namespace bench {
 
@@ -74,6 +75,7 @@ void set_environment(const GroupOptions& options, const std::string& ring) {
     set("RMEM_PARTITION", options.partition);
     set("RMEM_SPIN", options.spin);
     set("RMEM_SIZE", std::to_string(kUserBytes));
+    if (options.link == "udp") ::setenv("RMEM_INTERFACE", "lo", 0);  // all are on this host
     for (const char* other : {"RMEM_NODE", "RMEM_NODES", "RMEM_FAULTS", "RMEM_CHECK"}) {
         ::unsetenv(other);
     }
@@ -87,7 +89,8 @@ void be_rank(unsigned rank, const std::string& ring, unsigned processor, Results
     int me = 0, ranks = 0;
     checked(bbp_init(&me, &ranks));
     pin_to(processor);
-    const auto mapping = rmem::Ring::attach(ring);
+    const bool is_apart = std::string_view(std::getenv("RMEM_LINK")) == "udp";
+    const auto mapping = rmem::Ring::attach(is_apart ? fmt::format("{}@{}", ring, rank) : ring);
     RankContext context{rank, static_cast<unsigned>(ranks), mapping->bank(0), results};
     body(context);
     checked(bbp_finalize());

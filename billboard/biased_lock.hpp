@@ -37,10 +37,10 @@ public:
             const unsigned depth = inside_.load(std::memory_order_relaxed);
             inside_.store(depth + 1, std::memory_order_relaxed);
             asm volatile("" ::: "memory");
-            // (1) - this acquire-load synchronizes-with the release of a visit's end (2)
+            // (1) - this acquire-load synchronizes-with the release in billboard/biased_lock.cpp (2)
             if (depth != 0 || asked_.load(std::memory_order_acquire) == 0) [[likely]]
                 return Grip::inside;
-            // (3) - this release-store synchronizes-with the acquire-load (4)
+            // (3) - this release-store synchronizes-with the acquire-load in billboard/biased_lock.cpp (4)
             inside_.store(0, std::memory_order_release);
         }
         return enter_slowly();
@@ -50,7 +50,7 @@ public:
             return leave_slowly(grip);
         // relaxed is enough: this thread alone writes it
         const unsigned depth = inside_.load(std::memory_order_relaxed);
-        // (5) - this release-store synchronizes-with the acquire-load (4)
+        // (5) - this release-store synchronizes-with the acquire-load in billboard/biased_lock.cpp (4)
         inside_.store(depth - 1, std::memory_order_release);
     }
 

@@ -11,6 +11,7 @@
 #include "bench/figures.hpp"
 #include "bench/samples.hpp"
 #include "rmem/error.hpp"
+#include "tools/bench_model.hpp"
 #include "tools/commands.hpp"
 #include "tools/output.hpp"
 
@@ -27,12 +28,14 @@ Figures:
   mcast       what each further receiver costs the sender
   barrier     all ranks
   any         receive from BBP_ANY with a random sender, and an empty look
+  model       Directed Point's cost model: its parameters, fitted, and what they predict
 
 Examples:
   rmem bench pingpong                              8 bytes over the direct link
   rmem bench pingpong --link ring --timing scramnet-burst
   rmem bench barrier -n 4 --samples 100000
   rmem bench any -n 256 --spin 1000000 --json
+  rmem bench model --link udp
 
 Exit codes: 0 done, 1 failed, 2 wrong command line.)";
 
@@ -123,6 +126,7 @@ void run(BenchOptions options) {
         options.plan.batch = std::min<std::size_t>(options.plan.batch, 100);
     }
     options.group.progress = !options.json;
+    if (options.figure == "model") return bench_model(options.group, options.json);
     bench::Results results;
     measure_of(options.figure)(options.group, options.plan, results);
     const Series series = results.all();
@@ -149,13 +153,13 @@ void add_bench(CLI::App& app) {
     bench->footer(kExamples);
     bench->add_option("figure", options->figure, "What to measure")
         ->required()
-        ->check(
-            CLI::IsMember({"floor", "pingpong", "rate", "bandwidth", "mcast", "barrier", "any"}));
+        ->check(CLI::IsMember(
+            {"floor", "pingpong", "rate", "bandwidth", "mcast", "barrier", "any", "model"}));
     bench->add_option("-n,--ranks", options->group.ranks, "Ranks")
         ->check(CLI::Range(2, 256))
         ->capture_default_str();
     bench->add_option("--bytes", options->bytes, "Bytes of a message (default 8; bandwidth 1 MiB)");
-    bench->add_option("--link", options->group.link, "direct or ring")->capture_default_str();
+    bench->add_option("--link", options->group.link, "direct, ring or udp")->capture_default_str();
     bench->add_option("--layout", options->group.layout, "inline or paper")->capture_default_str();
     bench->add_option("--timing", options->group.timing, "Timing profile (rmem profiles)");
     bench->add_option("--barrier", options->group.barrier, "arrival or paper");

@@ -1,0 +1,368 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "bench/model.hpp"
+
+#include "billboard/bbp.h"
+#include "dp/dp.h"
+#include "rmem/clock.hpp"
+
+#include <fcntl.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <numeric>
+
+namespace bench {
+
+namespace {
+
+using rmem::now_ns;
+
+constexpr std::size_t kIterations = 200;
+constexpr std::size_t kStream = 400;           ///< messages of a stream
+constexpr std::size_t kColdBytes = 64U << 20;  ///< more than caches hold
+constexpr std::size_t kComputing = 200'000;    ///< steps of the computation that messages disturb
+constexpr std::size_t kPoolBytes =
+    16U << 20;  ///< a stream finds room, whatever the host does to its reader
+constexpr int kDpid = 1, kQuiet = 2;
+
+/// Of the middle 80 %.
+double middle(std::vector<double> values) {
+    std::sort(values.begin(), values.end());
+    const auto tenth = static_cast<std::ptrdiff_t>(values.size() / 10);
+    const auto from = values.begin() + tenth, to = values.end() - tenth;
+    return std::accumulate(from, to, 0.0) / static_cast<double>(to - from);
+}
+
+template <class Operation>
+double time_of(Operation&& operation) {
+    const std::int64_t start = now_ns();
+    operation();
+    return static_cast<double>(now_ns() - start);
+}
+
+/// What a look at the clock costs is in each of them once.
+double clock_ns() {
+    std::vector<double> looks;
+    for (std::size_t i = 0; i < kIterations; ++i) looks.push_back(time_of([] {}));
+    return middle(looks);
+}
+
+void need(int result, const char* call) {
+    if (result >= 0) return;
+    throw rmem::Error(rmem::Errc::system, std::string(call) + ": " + std::strerror(errno));
+}
+
+class Model {
+public:
+    explicit Model(RankContext& rank) : rank_(rank), peer_(1 - static_cast<int>(rank.rank)) {}
+
+    void run() {
+        sizes_ = {1, 64, 256, 512, 1024, 1500, 4096};
+        one_way_of_bbp();
+        if (rank_.rank < 2) buffers();
+        checked(bbp_barrier());
+        if (rank_.rank < 2) {
+            fd_ = dp_open(kDpid);
+            quiet_ = dp_open(kQuiet);
+            if (fd_ < 0 || quiet_ < 0) throw rmem::Error(rmem::Errc::system, dp_last_error());
+            dpmmap_t pool{nullptr, kPoolBytes};
+            need(dp_mmap(fd_, &pool), "dp_mmap");
+            dp_target(fd_, peer_, kDpid);
+            dp_target(quiet_, peer_, kQuiet);
+            fcntl(quiet_, F_SETFL, O_NONBLOCK);
+            dp_parameters();
+        }
+        if (rank_.rank != 0) return;
+        copies();
+        for (const auto& [name, values] : series_) rank_.results.put(name, values);
+    }
+
+private:
+    bool is_sender() const { return rank_.rank == 0; }
+    void say(const std::string& name, double value) { series_[name].push_back(value); }
+
+    // ---- One message at a time
+    void write(int bytes) { need(dp_write(fd_, message_.data(), bytes), "dp_write"); }
+    int read() {
+        char* at = nullptr;
+        const int length = dp_read(fd_, &at);
+        need(length, "dp_read");
+        dp_fsync(fd_, 1);
+        return length;
+    }
+    void meet() {  // by dp alone, since bbp would take its messages aside
+        if (is_sender()) {
+            write(1);
+            read();
+        } else {
+            read();
+            write(1);
+        }
+    }
+
+    void one_way_of_bbp() {
+        if (rank_.rank > 1) return;
+        char byte[8] = {};
+        std::vector<double> trips;
+        for (std::size_t i = 0; i < 10 * kIterations; ++i) {
+            trips.push_back(time_of([&] {
+                                for (int n = 0; n < 20; ++n) {
+                                    if (is_sender()) bbp_send(peer_, byte, 8);
+                                    bbp_recv(peer_, byte, 8, nullptr);
+                                    if (!is_sender()) bbp_send(peer_, byte, 8);
+                                }
+                            }) /
+                            40);
+        }
+        say("bbp_8", middle(trips));
+    }
+    double one_way(int bytes) {
+        std::vector<double> trips;
+        for (std::size_t i = 0; i < 10 * kIterations; ++i) {
+            trips.push_back(time_of([&] {
+                                for (int n = 0; n < 20; ++n) {
+                                    if (is_sender()) write(bytes);
+                                    read();
+                                    if (!is_sender()) write(bytes);
+                                }
+                            }) /
+                            40);
+        }
+        return middle(trips);
+    }
+
+    /// How much the network takes while nobody receives.
+    void buffers() {
+        for (const int bytes : sizes_) {
+            std::size_t count = 0;
+            if (is_sender()) {
+                while (count < 100'000 &&
+                       bbp_send_for(peer_, message_.data(), static_cast<std::size_t>(bytes),
+                                    20'000'000) == BBP_OK)
+                    ++count;
+                say("B_L", static_cast<double>(count) * bytes);
+                checked(bbp_barrier_group(kPair, 2, 1));
+                checked(bbp_barrier_group(kPair, 2, 1));
+            } else {
+                checked(bbp_barrier_group(kPair, 2, 1));
+                while (bbp_recv_for(peer_, message_.data(), message_.size(), nullptr, 50'000'000) >=
+                       0) {
+                }
+                checked(bbp_barrier_group(kPair, 2, 1));
+            }
+        }
+    }
+
+    /// O_s and U_r: the receiver lets four messages come into the pool by reading elsewhere.
+    void calls(int bytes, double clock) {
+        std::vector<double> writes, from_ring, from_pool;
+        for (std::size_t i = 0; i < kIterations; ++i) {
+            meet();
+            if (is_sender()) {
+                writes.push_back(time_of([&] { write(bytes); }) - clock);
+                write(bytes);
+                need(dp_write(quiet_, message_.data(), 1), "dp_write");
+                read();
+            } else {
+                char* at = nullptr;
+                const std::int64_t wait = now_ns();
+                while (now_ns() - wait < kSettleNs) {  // they are on the ring, and nobody polls
+                }
+                from_ring.push_back(time_of([&] { read(); }) - clock);
+                while (dp_read(quiet_, &at) == 0) {  // takes the second one into the pool
+                }
+                dp_fsync(quiet_, 1);
+                from_pool.push_back(time_of([&] { read(); }) - clock);
+                write(1);
+            }
+        }
+        if (is_sender()) {
+            say("O_s", middle(writes));
+            say("O_r", told());
+            say("U_r", told());
+        } else {
+            const double u_r = middle(from_pool);
+            tell(std::max(middle(from_ring) - u_r, 0.0));
+            tell(u_r);
+        }
+    }
+
+    /// g_s and g_r: a stream, in pieces that fit the pool.
+    void stream(int bytes) {
+        std::vector<double> sends, receives;
+        for (std::size_t i = 0; i < kIterations / 10; ++i) {
+            meet();
+            if (is_sender()) {
+                sends.push_back(time_of([&] {
+                                    for (std::size_t n = 0; n < kStream; ++n) write(bytes);
+                                }) /
+                                kStream);
+                read();
+            } else {
+                read();
+                receives.push_back(time_of([&] {
+                                       for (std::size_t n = 1; n < kStream; ++n) read();
+                                   }) /
+                                   (kStream - 1));
+                write(1);
+            }
+        }
+        if (is_sender()) {
+            say("g_s", middle(sends));
+            say("g_r", told());
+        } else {
+            tell(middle(receives));
+        }
+    }
+
+    /// O_r by the paper's method.
+    void computing(int bytes) {
+        std::vector<double> alone, disturbed;
+        for (std::size_t i = 0; i < kIterations / 4; ++i) {
+            meet();
+            if (is_sender()) {
+                read();
+                for (std::size_t n = 0; n < kDisturbing; ++n) write(bytes);
+                read();
+            } else {
+                alone.push_back(time_of([&] { compute(); }));
+                write(1);
+                disturbed.push_back(time_of([&] { compute(); }));
+                for (std::size_t n = 0; n < kDisturbing; ++n) read();
+                write(1);
+            }
+        }
+        if (is_sender()) {
+            say("O_r_async", told());
+        } else {
+            tell(std::max((middle(disturbed) - middle(alone)) / kDisturbing, 0.0));
+        }
+    }
+    void compute() {
+        for (std::size_t i = 0; i < kComputing; ++i) {
+            asm volatile("" : "+r"(state_));
+            state_ = state_ * 6364136223846793005U + 1442695040888963407U;
+        }
+    }
+
+    /// T_p2p, as in 5.2: fragments out, a short answer back, less its single trip.
+    void long_messages(double short_trip) {
+        const int packet = std::min(dp_container(), 4096);
+        for (const int packets : {1, 4, 16, 64}) {
+            std::vector<double> times;
+            for (std::size_t i = 0; i < kIterations / 4; ++i) {
+                meet();
+                times.push_back(time_of([&] {
+                                    for (int n = 0; n < packets; ++n)
+                                        is_sender() ? write(packet) : static_cast<void>(read());
+                                    is_sender() ? static_cast<void>(read()) : write(4);
+                                }) -
+                                short_trip);
+            }
+            say("packet_bytes", packet);
+            say("long_packets", packets);
+            say("long_bytes", static_cast<double>(packet) * packets);
+            say("long_ns", middle(times));
+        }
+    }
+
+    void dp_parameters() {
+        const double clock = clock_ns();
+        say("dp_8", one_way(8));
+        const double short_trip = one_way(4);
+        for (const int bytes : sizes_) {
+            say("bytes", bytes);
+            calls(bytes, clock);
+            stream(bytes);
+            computing(bytes);
+            const double trip = one_way(bytes);
+            if (is_sender()) {
+                say("one_way", trip);
+                say("L",
+                    trip - series_["O_s"].back() - series_["O_r"].back() - series_["U_r"].back());
+            }
+        }
+        long_messages(short_trip);
+        dp_close(quiet_);
+        dp_close(fd_);
+    }
+
+    /// A number from rank 1 to rank 0.
+    void tell(double value) { need(dp_write(fd_, &value, sizeof value), "dp_write"); }
+    double told() {
+        char* at = nullptr;
+        double value = 0;
+        need(dp_read(fd_, &at), "dp_read");
+        std::memcpy(&value, at, sizeof value);
+        dp_fsync(fd_, 1);
+        return value;
+    }
+
+    // ---- Copies
+    void copies() {
+        std::vector<std::byte> from(kColdBytes, std::byte{1}), to(kColdBytes, std::byte{2});
+        for (const int size : sizes_) {
+            const auto bytes = static_cast<std::size_t>(size);
+            const auto copy = [&](bool cold_from, bool cold_to) {
+                std::vector<double> times;
+                constexpr std::size_t kBatch = 64;
+                std::size_t place = 0;
+                for (std::size_t i = 0; i < kIterations; ++i) {
+                    times.push_back(time_of([&] {
+                                        for (std::size_t n = 0; n < kBatch; ++n) {
+                                            place = (place + 8192) % (kColdBytes - 8192);
+                                            std::memcpy(to.data() + (cold_to ? place : 0),
+                                                        from.data() + (cold_from ? place : 0),
+                                                        bytes);
+                                            asm volatile("" : : "r"(to.data()) : "memory");
+                                        }
+                                    }) /
+                                    kBatch);
+                }
+                return middle(times);
+            };
+            say("M_ctc", copy(false, false));
+            say("M_ctm", copy(false, true));
+            say("M_mtm", copy(true, true));
+        }
+    }
+
+    static constexpr std::int64_t kSettleNs = 100'000;
+    static constexpr std::size_t kDisturbing = 20;
+    static constexpr int kPair[2] = {0, 1};
+    RankContext& rank_;
+    int peer_, fd_ = -1, quiet_ = -1;
+    std::vector<int> sizes_;
+    std::vector<char> message_ = std::vector<char>(65536);
+    std::map<std::string, std::vector<double>> series_;
+    std::uint64_t state_ = 1;
+};
+
+}  // namespace
+
+Line fit(const std::vector<double>& bytes, const std::vector<double>& values) {
+    const auto n = static_cast<double>(bytes.size());
+    double x = 0, y = 0, xx = 0, xy = 0;
+    for (std::size_t i = 0; i < bytes.size(); ++i) {
+        x += bytes[i];
+        y += values[i];
+        xx += bytes[i] * bytes[i];
+        xy += bytes[i] * values[i];
+    }
+    const double spread = n * xx - x * x;
+    if (spread == 0) return {n == 0 ? 0 : y / n, 0};
+    const double slope = (n * xy - x * y) / spread;
+    return {(y - slope * x) / n, slope};
+}
+
+Prediction predict(double o_s, double o_r, double u_r, double g, double l, double k) {
+    if (o_r + u_r < g) return {1, o_s + (k - 1) * g + l + o_r + u_r};
+    return {2, o_s + l + k * (o_r + u_r)};
+}
+
+void measure_model(const GroupOptions& options, Results& results) {
+    run_ranks(options, results, [](RankContext& rank) { Model(rank).run(); });
+}
+
+}  // namespace bench

@@ -1,0 +1,229 @@
+// SPDX-License-Identifier: Apache-2.0
+// What comes: the Message Dispatcher Routine, and dp_read.
+#include "ports/dp/service.hpp"
+
+#include "rmem/copy.hpp"
+
+#include <fcntl.h>
+
+#include <cerrno>
+
+namespace ports::dp {
+
+namespace {
+
+using billboard::Class;
+using billboard::Deadline;
+
+/// A time that has passed: who waits until then polls for a while, some 50 us, before it looks at the clock.
+constexpr Deadline kBriefly{1};
+constexpr unsigned kMostAtOnce = 256;  ///< messages, before others come in
+constexpr unsigned kReadsPerOffer =
+    32;  ///< of other endpoints, until what waits elsewhere is offered
+
+}  // namespace
+
+std::int64_t Service::now_ns() const {
+    return process_->endpoint().deadline_in(1).at_ns - 1;
+}
+
+// ---- Dispatching
+
+/// Takes the next message off the ring; the billboard's code if there was none.
+int Service::receive_one(Deadline deadline) noexcept {
+    std::array<std::byte, billboard::kInlineBytes> small;
+    const void* data = nullptr;
+    std::size_t size = 0;
+    const int from = ring().take(small.data(), &data, &size, deadline, Class::dp);
+    if (from < 0) return from;
+    on_message(static_cast<unsigned>(from), static_cast<const std::byte*>(data), size);
+    if (data != small.data()) ring().release(data);
+    return from;
+}
+
+bool Service::receive_all() noexcept {
+    bool something = false;
+    for (unsigned i = 0; i < kMostAtOnce && receive_one(Deadline::now()) >= 0; ++i)
+        something = true;
+    return something;
+}
+
+void Service::on_message(unsigned from, const std::byte* bytes, std::size_t size) {
+    // The expected case.
+    if (size >= kHeaderBytes) [[likely]] {
+        const Header header = Header::from(load_word(bytes));
+        if (header.kind == Kind::plain && header.nid == nid_ &&
+            header.length <= size - kHeaderBytes) [[likely]] {
+            if (Endpoint* e = find(header.dpid); e != nullptr) [[likely]] {
+                deliver(*e, bytes + kHeaderBytes, header.length);
+                return;
+            }
+        }
+    }
+    Frame frame{};
+    if (!parse(bytes, size, frame)) {
+        ++closed_.dropped_corrupt;
+        return;
+    }
+    on_frame(from, frame);
+}
+
+void Service::on_frame(unsigned from, const Frame& frame) {
+    const Header& header = frame.header;
+    const unsigned me = nid_;
+    if (header.kind == Kind::listed) {
+        for (std::size_t i = 0; i < header.dpid; ++i) {
+            const Entry entry = Entry::at(frame.entries, i);
+            if (entry.nid != me) continue;
+            Endpoint* e = find(entry.dpid);
+            if (e == nullptr) {
+                ++closed_.dropped_unknown;
+            } else {
+                deliver(*e, frame.container, header.length);
+            }
+        }
+        return;
+    }
+    if (header.nid != me && !(header.nid == kAllNids && header.kind == Kind::plain)) {
+        ++closed_.dropped_corrupt;
+        return;
+    }
+    Endpoint* e = find(header.dpid);
+    if (e == nullptr) {
+        ++closed_.dropped_unknown;
+        return;
+    }
+    switch (header.kind) {
+        case Kind::reliable: return on_reliable(from, *e, frame);
+        case Kind::ack: return on_ack(from, *e, frame);
+        default: deliver(*e, frame.container, header.length);
+    }
+}
+
+/// Copies into the pool: the one copy of a message at its receiver. False: there was no room.
+bool Service::deliver(Endpoint& e, const std::byte* container, std::size_t length) noexcept {
+    std::byte* to = e.pool->put(length);
+    if (to == nullptr) {
+        ++e.counts.dropped_full;
+        return false;
+    }
+    rmem::copy_bytes(to, container, length);
+    ++e.counts.arrived;
+    if (e.readers == 0 && !e.is_offered()) left_behind(e);
+    return true;
+}
+
+// ---- The descriptor's signal
+
+/// A message waits for who is not in dp_read.
+void Service::left_behind(Endpoint& e) noexcept {
+    if (!has_engine()) return;
+    if (e.offers_by_reader != 0) {
+        --e.offers_by_reader;
+        e.offer();
+    } else {
+        offers_due_ = true;
+    }
+}
+
+/// The endpoints whose messages wait for who is not in dp_read: perhaps in poll or read.
+void Service::offer_due() noexcept {
+    if (!offers_due_) return;
+    offers_due_ = false;
+    for (auto& [id, endpoint] : endpoints_) {
+        Endpoint& e = *endpoint;
+        if (e.pool->unread() == 0 || e.is_offered() || e.readers != 0) continue;
+        e.offers_by_reader = Endpoint::kOffersByReader;
+        e.offer();
+    }
+}
+
+bool Service::attend() noexcept {
+    const bool something = receive_all();
+    tick();
+    offer_due();
+    return something;
+}
+
+// ---- dp_read, dp_fsync
+
+int Service::flush(Endpoint& e, std::uint32_t n) {
+    const auto held = process_->hold();
+    return static_cast<int>(e.pool->flush(n));
+}
+
+/// The next message of the pool, if there is one.
+bool Service::pick(Endpoint& e, int fd, char** address, int& length) noexcept {
+    while (e.pool->unread() != 0) {
+        if (e.is_offered() && !e.take_back(fd)) [[unlikely]]
+            continue;
+        *address = reinterpret_cast<char*>(e.pool->next());
+        length = static_cast<int>(e.pool->next_length());
+        e.pool->read();
+        return true;
+    }
+    return false;
+}
+
+bool Service::is_nonblocking(Endpoint& e, int fd) noexcept {
+    const int flags = ::fcntl(fd, F_GETFL);
+    e.is_nonblocking = flags >= 0 && (flags & O_NONBLOCK) != 0;
+    return e.is_nonblocking;
+}
+
+int Service::read(Endpoint& e, int fd, char** address) {
+    auto held = process_->hold();
+    if (e.has_ended) return -EBADF;
+    polled();
+    if (offers_due_ && ++reads_ % kReadsPerOffer == 0) [[unlikely]]
+        offer_due();
+    if (reliable_ != 0) [[unlikely]]
+        tick();
+    int length = 0;
+    if (!pick(e, fd, address, length)) {
+        ++e.readers;
+        length = await(held, e, fd, address);
+        --e.readers;
+    }
+    if (e.pool->unread() != 0 && e.readers == 0 && !e.is_offered()) [[unlikely]]
+        left_behind(e);
+    return length;
+}
+
+/// Until there is a message.
+int Service::await(Held& held, Endpoint& e, int fd, char** address) {
+    int length = 0;
+    if (!e.is_nonblocking) {
+        while (receive_one(kBriefly) >= 0) {
+            if (pick(e, fd, address, length)) [[likely]]
+                return length;
+        }
+    }
+    ++waiting_readers_;
+    polls_on(true);
+    length = await_long(held, e, fd, address);
+    polls_on(--waiting_readers_ != 0);
+    return length;
+}
+
+int Service::await_long(Held& held, Endpoint& e, int fd, char** address) {
+    int length = 0;
+    is_nonblocking(e, fd);
+    if (!e.is_nonblocking) e.offers_by_reader = 0;  // who waits here does not poll
+    for (billboard::Slices slices(held, ring(), Deadline::never());; slices.pass()) {
+        if (e.has_ended) return -EBADF;
+        receive_all();
+        if (pick(e, fd, address, length)) return length;
+        tick();
+        offer_due();
+        if (e.is_nonblocking) {
+            *address = nullptr;
+            errno = EAGAIN;
+            return 0;
+        }
+        if (receive_one(slices.deadline()) == BBP_EPEER) return -EHOSTDOWN;
+        if (pick(e, fd, address, length)) return length;
+    }
+}
+
+}  // namespace ports::dp

@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: Apache-2.0
+// What goes: edges, and dp_write.
+#include "ports/dp/service.hpp"
+
+#include "rmem/waiting.hpp"
+
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <cerrno>
+
+namespace ports::dp {
+
+namespace {
+
+using billboard::Class;
+using billboard::Deadline;
+
+constexpr unsigned kBriefPosts = 64;            ///< tries, before a clock is looked at
+constexpr std::int64_t kPostSliceNs = 200'000;  ///< of waiting in the billboard
+constexpr std::size_t kShortestBytes = 8;
+
+/// Up to 8 bytes as a word, without a store that a wider load would have to wait for.
+std::uint64_t word_of(const void* bytes, std::size_t length) noexcept {
+    const auto* from = static_cast<const unsigned char*>(bytes);
+    if (length == 8) return load_word(reinterpret_cast<const std::byte*>(from));
+    if (length >= 4) {
+        std::uint32_t low = 0, high = 0;
+        std::memcpy(&low, from, 4);
+        std::memcpy(&high, from + length - 4, 4);
+        return low | static_cast<std::uint64_t>(high) << (length - 4) * 8;
+    }
+    std::uint64_t word = 0;
+    for (std::size_t i = 0; i < length; ++i) word |= std::uint64_t{from[i]} << i * 8;
+    return word;
+}
+
+}  // namespace
+
+// ---- Edges
+
+int Service::check_target(int nid, int dpid) {
+    if (nid < 0 || static_cast<unsigned>(nid) >= ring().ranks()) return EHOSTUNREACH;
+    return dpid < 0 || static_cast<unsigned>(dpid) > kMaxDpid ? EINVAL : 0;
+}
+
+Target Service::make_target(const Endpoint& e, int nid, int dpid) {
+    return {static_cast<unsigned>(nid), static_cast<unsigned>(dpid),
+            e.is_reliable ? std::make_unique<GoBackNSender>(++generation_) : nullptr};
+}
+
+/// An edge that is no more; what it has on its way is still looked after.
+void Service::let_go(Endpoint& e, Target&& target) {
+    if (target.sender && !target.sender->is_idle()) e.leaving.push_back(std::move(target));
+}
+
+void Service::set_target(Endpoint& e, int nid, int dpid) {
+    const auto held = process_->hold();
+    for (Target& target : e.targets) let_go(e, std::move(target));
+    e.targets.clear();
+    e.target_error = check_target(nid, dpid);
+    if (e.target_error == 0) e.targets.push_back(make_target(e, nid, dpid));
+    e.set_raw();
+}
+
+int Service::add_target(Endpoint& e, int nid, int dpid) {
+    const auto held = process_->hold();
+    if (const int error = check_target(nid, dpid); error != 0) return -error;
+    for (const Target& target : e.targets) {
+        if (target.nid == static_cast<unsigned>(nid) && target.dpid == static_cast<unsigned>(dpid))
+            return -EEXIST;
+    }
+    if (e.targets.size() == DP_MAX_TARGETS) return -ENOSPC;
+    e.target_error = 0;
+    e.targets.push_back(make_target(e, nid, dpid));
+    e.set_raw();
+    return 0;
+}
+
+int Service::remove_target(Endpoint& e, int nid, int dpid) {
+    const auto held = process_->hold();
+    const auto it = std::find_if(e.targets.begin(), e.targets.end(), [&](const Target& target) {
+        return target.nid == static_cast<unsigned>(nid) &&
+               target.dpid == static_cast<unsigned>(dpid);
+    });
+    if (it == e.targets.end()) return -ENOENT;
+    let_go(e, std::move(*it));
+    e.targets.erase(it);
+    e.set_raw();
+    return 0;
+}
+
+// ---- dp_write
+
+int Service::write(Endpoint& e, int fd, const void* message, std::size_t length) {
+    auto held = process_->hold();
+    if (e.has_ended) return -EBADF;
+    if (length <= kShortestBytes && e.raw_dest >= 0) [[likely]] {
+        const std::array<std::uint64_t, 2> words{
+            e.raw_to | static_cast<std::uint64_t>(length) << 32, word_of(message, length)};
+        if (ring().send(e.raw_dest, words.data(), sizeof words, Deadline::now(), Class::dp) ==
+            BBP_OK) [[likely]] {
+            ++e.counts.written;
+            return static_cast<int>(length);
+        }
+    }
+    return send(held, e, fd, message, length);
+}
+
+/// `fd` -1: for the engine, which may wait.
+int Service::send(Held& held, Endpoint& e, int fd, const void* message, std::size_t length) {
+    if (e.target_error != 0) return -e.target_error;
+    if (e.targets.empty()) return -ENOTCONN;
+    if (length > container_) return -EMSGSIZE;
+    const int result = e.is_reliable ? send_reliably(held, e, fd, message, length)
+                                     : send_raw(held, e, fd, message, length);
+    if (result < 0) return result;
+    ++e.counts.written;
+    return static_cast<int>(length);
+}
+
+int Service::send_raw(Held& held, Endpoint& e, int fd, const void* message, std::size_t length) {
+    const std::span container(static_cast<const std::byte*>(message), length);
+    const std::vector<Target>& targets = e.targets;
+    if (targets.size() == 1) {
+        const int dest = static_cast<int>(targets.front().nid);
+        const std::uint64_t header = e.raw_to | static_cast<std::uint64_t>(length) << 32;
+        Outgoing out(ring(), {&dest, 1}, std::as_bytes(std::span(&header, 1)), container);
+        return post(held, e, fd, out);
+    }
+    std::vector<int> dests;
+    bool is_one_dpid = true;
+    for (const Target& target : targets) {
+        const int nid = static_cast<int>(target.nid);
+        is_one_dpid = is_one_dpid && target.dpid == targets.front().dpid;
+        if (std::find(dests.begin(), dests.end(), nid) == dests.end()) dests.push_back(nid);
+    }
+    std::vector<std::uint64_t> lead;
+    if (is_one_dpid) {
+        lead.push_back(Header{kAllNids, targets.front().dpid, length, Kind::plain}.word());
+    } else {
+        lead.resize(1 + (targets.size() + 1) / 2);
+        lead[0] =
+            Header{kAllNids, static_cast<unsigned>(targets.size()), length, Kind::listed}.word();
+        for (std::size_t i = 0; i < targets.size(); ++i) {
+            const std::uint64_t entry = Entry{targets[i].nid, targets[i].dpid}.word();
+            lead[1 + i / 2] |= entry << i % 2 * 32;
+        }
+    }
+    Outgoing out(ring(), dests, std::as_bytes(std::span(lead)), container);
+    return post(held, e, fd, out);
+}
+
+/// Sends it; waits while the network is full, and takes in what comes meanwhile.
+int Service::post(Held& held, Endpoint& e, int fd, Outgoing& out) {
+    bool was_told = false, may_wait = false;
+    Deadline deadline = Deadline::now();
+    for (unsigned tries = 0;; ++tries) {
+        const bool waits = tries > kBriefPosts;
+        const int result = out.post(waits ? ring().deadline_in(kPostSliceNs) : Deadline::now());
+        if (result == BBP_OK) return 0;
+        if (result == BBP_EPEER && !was_told) {  // one that is back is told of once
+            was_told = true;
+            continue;
+        }
+        if (result == BBP_EPEER) return -EHOSTDOWN;
+        if (result == BBP_ESIZE) return -EMSGSIZE;
+        if (result != BBP_EAGAIN && result != BBP_ETIMEDOUT) return -EIO;
+        if (tries == 0) {
+            may_wait = fd < 0 || !is_nonblocking(e, fd);
+            if (may_wait) deadline = ring().deadline_in(DP_FULL_NS);
+        }
+        if (!may_wait) return -EAGAIN;
+        receive_all();
+        tick();
+        if (waits && deadline.passed(now_ns())) {
+            ++e.counts.dropped_network;
+            return -ENOBUFS;
+        }
+        held.give_way();
+        if (e.has_ended) return -EBADF;
+        rmem::cpu_relax();
+    }
+}
+
+// ---- write(2)
+
+void Service::serve_writes(Held& held, Endpoint& e) {
+    written_.resize(container_ + 1);
+    for (;;) {
+        const ssize_t n = ::recv(e.own_end(), written_.data(), written_.size(), MSG_DONTWAIT);
+        if (n < 0 || (n == 0 && e.is_closed())) return;
+        if (send(held, e, -1, written_.data(), static_cast<std::size_t>(n)) < 0) {
+            ++e.counts.dropped_writes;
+        } else {
+            ++e.counts.served_writes;
+        }
+        held.give_way();
+    }
+}
+
+}  // namespace ports::dp

@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: Apache-2.0
+// Endpoints come and go.
+#include "ports/dp/service.hpp"
+
+#include "rmem/config.hpp"
+#include "rmem/environment_variable.hpp"
+
+#include <fmt/format.h>
+#include <sched.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <system_error>
+
+namespace ports::dp {
+
+namespace {
+
+constexpr std::size_t kMostContainer = 65536 - 64;
+constexpr std::uint64_t kMostPoolBytes = std::uint64_t{1} << 31;  ///< a token's link has 32 bits
+
+std::size_t pool_bytes() {
+    const char* text = rmem::environment_variable("RMEM_DP_POOL");
+    if (text == nullptr || *text == 0) return DP_POOL_BYTES;
+    const std::size_t bytes = rmem::parse_size("RMEM_DP_POOL", text);
+    if (bytes <= kMostPoolBytes) return bytes;
+    throw rmem::Error(rmem::Errc::bad_environment,
+                      fmt::format("RMEM_DP_POOL is {}; a token buffer pool has {} bytes at most",
+                                  text, kMostPoolBytes));
+}
+
+void add(dp_stat_t& sum, const dp_stat_t& more) {
+    static_assert(sizeof(dp_stat_t) % sizeof(std::uint64_t) == 0);
+    auto* to = reinterpret_cast<std::uint64_t*>(&sum);
+    const auto* from = reinterpret_cast<const std::uint64_t*>(&more);
+    for (std::size_t i = 0; i < sizeof sum / sizeof *to; ++i) to[i] += from[i];
+}
+
+}  // namespace
+
+Service::Service() = default;
+
+Service::~Service() {
+    engine_.reset();
+    for (auto& [id, endpoint] : endpoints_) {
+        Descriptors::forget(*endpoint);
+        endpoint->has_ended = true;
+    }
+    if (process_) process_->dismiss(*this);
+}
+
+void Service::abandon() noexcept {
+    for (auto& [id, endpoint] : endpoints_) ::close(endpoint->own_end());
+    if (engine_) engine_->abandon();
+}
+
+int Service::open(unsigned dpid) {
+    const std::lock_guard life(life_);
+    if (find(dpid) != nullptr) return -EADDRINUSE;
+    const std::size_t bytes = pool_bytes();
+    if (!process_) {
+        process_ = billboard::ProcessEndpoint::open();
+        nid_ = ring().rank();
+        // A message is sent by try calls, and the receiver's partition is like the own one.
+        container_ = std::min(kMostContainer, ring().partition_bytes() / 4) / 8 * 8 - 64;
+        if (generation_ == 0) generation_ = static_cast<std::uint16_t>(now_ns() >> 10);
+        process_->attend(*this);
+    }
+    if (!engine_ && ring().ring() != nullptr) {
+        engine_ = std::make_unique<Engine>(
+            [this](std::uint64_t id, Engine::Event event) { serve(id, event); });
+    }
+    const auto held = process_->hold();
+    auto endpoint = std::make_unique<Endpoint>(*this, ++last_id_, dpid, bytes);
+    const int fd = endpoint->descriptor();
+    if (dpid >= by_dpid_.size()) by_dpid_.resize(dpid + 1);
+    if (engine_) engine_->watch(endpoint->own_end(), endpoint->id());
+    by_dpid_[dpid] = endpoint.get();
+    Descriptors::put(fd, endpoint.get());
+    endpoints_.emplace(endpoint->id(), std::move(endpoint));
+    return fd;
+}
+
+void Service::close(Endpoint& endpoint, int fd) {
+    drain(endpoint, DP_FULL_NS);
+    const std::uint64_t id = endpoint.id();
+    {
+        const auto held = process_->hold();
+        Descriptors::put(fd, nullptr);
+        ::close(fd);
+        if (!endpoint.is_closed()) return;  // by who has a duplicate
+    }
+    end(id);
+}
+
+/// All have closed the descriptor.
+void Service::end(std::uint64_t id) {
+    const std::lock_guard life(life_);
+    const auto it = endpoints_.find(id);
+    if (it == endpoints_.end()) return;
+    Endpoint& e = *it->second;
+    {
+        auto held = process_->visit();
+        serve_writes(held, e);
+        wait_until(held, e, DP_FULL_NS, [&] { return is_idle(e) ? 1 : broken(e); });
+        e.has_ended = true;
+    }
+    for (;;) {  // until those that wait in it have gone
+        const auto held = process_->visit();
+        if (e.readers != 0) {
+            ::sched_yield();
+            continue;
+        }
+        by_dpid_[e.dpid()] = nullptr;
+        Descriptors::forget(e);
+        if (e.is_reliable || !e.receivers.empty()) --reliable_;
+        add(closed_, e.counts);
+        endpoints_.erase(it);
+        break;
+    }
+    if (!endpoints_.empty()) return;
+    process_->dismiss(*this);
+    process_.reset();
+}
+
+Endpoint* Service::find_inode(ino_t inode) {
+    const std::lock_guard life(life_);
+    for (auto& [id, endpoint] : endpoints_) {
+        if (endpoint->inode() == inode) return endpoint.get();
+    }
+    return nullptr;
+}
+
+int Service::set_pool(Endpoint& e, dpmmap_t& map) {
+    const auto held = process_->hold();
+    if (map.size != 0) {
+        if (map.size > kMostPoolBytes) return -EINVAL;
+        if (e.pool->used() != 0) return -EBUSY;
+        e.pool = std::make_unique<TokenPool>(map.size);
+    }
+    map = {e.pool->base(), e.pool->size()};
+    return 0;
+}
+
+int Service::count(const Endpoint* e, dp_stat_t& counts) {
+    const std::lock_guard life(life_);
+    counts = closed_;
+    if (!process_) return 0;
+    const auto held = process_->hold();
+    counts = closed_;
+    if (e != nullptr) {
+        counts = e->counts;
+        return 0;
+    }
+    for (const auto& [id, endpoint] : endpoints_) add(counts, endpoint->counts);
+    return 0;
+}
+
+int Service::nid() {
+    const std::lock_guard life(life_);
+    return process_ ? static_cast<int>(ring().rank()) : -1;
+}
+
+int Service::nids() {
+    const std::lock_guard life(life_);
+    return process_ ? static_cast<int>(ring().ranks()) : -1;
+}
+
+int Service::container() {
+    const std::lock_guard life(life_);
+    return process_ ? static_cast<int>(container_) : -1;
+}
+
+// ---- The descriptors
+
+void Service::serve(std::uint64_t id, Engine::Event event) noexcept {
+    {
+        const std::lock_guard life(life_);  // for as long as the ring must stay
+        const auto it = endpoints_.find(id);
+        if (it == endpoints_.end()) return;
+        Endpoint& e = *it->second;
+        auto held = process_->visit();
+        if (event.input) serve_writes(held, e);
+        if (event.room && e.was_read() && e.pool->unread() != 0 && e.readers == 0) e.offer();
+    }
+    if (event.closed) end(id);
+}
+
+}  // namespace ports::dp

@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+/// The Directed Point service layer of a process: what the paper has in the kernel.
+///
+/// It writes headers, dispatches what comes to the token buffer pools of its endpoints (the paper's Message Dispatcher Routine),
+/// and serves what others do with the descriptors. Messages are taken in by who is in a call, else by the process's progress
+/// thread; descriptors are served by the engine.
+///
+/// Thread safety: calls with an endpoint's descriptor, open(), close() and count() from any thread; what begins with "while held"
+/// is for who holds the process endpoint. `life_` is taken before that, never after.
+/// Progress: no call waits for others but in slices, between which others come in.
+/// Errors: results are those of dp.h with a negative errno for -1; open() throws.
+
+#include "billboard/process_endpoint.hpp"
+#include "ports/dp/endpoint.hpp"
+#include "ports/dp/engine.hpp"
+#include "ports/dp/outgoing.hpp"
+
+#include <array>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <vector>
+
+namespace ports::dp {
+
+/// Which endpoint a descriptor is, by its number: the first look of each call.
+class Descriptors {
+public:
+    /// Null: none, or one that was not seen before (a duplicate).
+    static Endpoint* known(int fd) noexcept;
+    static void put(int fd, Endpoint* endpoint) noexcept;  ///< null: none any more
+    static void forget(const Endpoint& endpoint) noexcept;
+    /// Known, or found by what the descriptor is.
+    static Endpoint* find(int fd) noexcept;
+};
+
+class Service final : public billboard::Attendant {
+public:
+    /// That of this process, or simulated process; null: it has never had an endpoint.
+    static Service* current() noexcept;
+    /// The same, made if there is none. Null in a fork()ed child.
+    static Service* make();
+
+    Service();
+    ~Service();
+
+    /// A new endpoint's descriptor.
+    int open(unsigned dpid);
+    void close(Endpoint& endpoint, int fd);
+
+    int read(Endpoint& e, int fd, char** address);
+    int write(Endpoint& e, int fd, const void* message, std::size_t length);
+    int flush(Endpoint& e, std::uint32_t n);
+    int drain(Endpoint& e, std::int64_t timeout_ns);
+    int set_pool(Endpoint& e, dpmmap_t& map);
+    int set_reliable(Endpoint& e, bool on);
+    void set_target(Endpoint& e, int nid, int dpid);
+    int add_target(Endpoint& e, int nid, int dpid);
+    int remove_target(Endpoint& e, int nid, int dpid);
+    int count(const Endpoint* e, dp_stat_t& counts);
+
+    int nid();
+    int nids();
+    int container();  ///< while an endpoint is open
+
+    bool attend() noexcept override;
+    /// What the engine has seen.
+    void serve(std::uint64_t id, Engine::Event event) noexcept;
+    Endpoint* find_inode(ino_t inode);
+    void abandon() noexcept;
+
+private:
+    using Held = billboard::ProcessEndpoint::Held;
+
+    billboard::Endpoint& ring() noexcept { return process_->endpoint(); }
+    bool has_engine() const noexcept { return engine_ != nullptr; }
+    std::int64_t now_ns() const;
+
+    // -- all while held
+    Endpoint* find(unsigned dpid) noexcept {
+        return dpid < by_dpid_.size() ? by_dpid_[dpid] : nullptr;
+    }
+    int receive_one(billboard::Deadline deadline) noexcept;
+    bool receive_all() noexcept;
+    void on_message(unsigned from, const std::byte* bytes, std::size_t size);
+    void on_frame(unsigned from, const Frame& frame);
+    bool deliver(Endpoint& e, const std::byte* container, std::size_t length) noexcept;
+    bool pick(Endpoint& e, int fd, char** address, int& length) noexcept;
+    int await(Held& held, Endpoint& e, int fd, char** address);
+    int await_long(Held& held, Endpoint& e, int fd, char** address);
+    void left_behind(Endpoint& e) noexcept;
+    void offer_due() noexcept;
+    bool is_nonblocking(Endpoint& e, int fd) noexcept;
+
+    int send(Held& held, Endpoint& e, int fd, const void* message, std::size_t length);
+    int send_raw(Held& held, Endpoint& e, int fd, const void* message, std::size_t length);
+    int send_reliably(Held& held, Endpoint& e, int fd, const void* message, std::size_t length);
+    int post(Held& held, Endpoint& e, int fd, Outgoing& out);
+    int wait_until(Held& held, Endpoint& e, std::int64_t timeout_ns,
+                   const std::function<int()>& done);
+    int check_target(int nid, int dpid);
+    Target make_target(const Endpoint& e, int nid, int dpid);
+    void let_go(Endpoint& e, Target&& target);
+    void is_reliable_now(Endpoint& e) noexcept;
+
+    // -- while held: the Go-Back-N layer
+    void on_reliable(unsigned from, Endpoint& e, const Frame& frame);
+    void on_ack(unsigned from, Endpoint& e, const Frame& frame);
+    void pump(Endpoint& e, Target& target);
+    void acknowledge(Endpoint& e, std::uint32_t source, GoBackNReceiver& receiver);
+    void tick() noexcept;
+    void tick(Endpoint& e, std::int64_t now);
+    static bool is_idle(const Endpoint& e) noexcept;
+    static int broken(const Endpoint& e) noexcept;
+
+    void serve_writes(Held& held, Endpoint& e);
+    void end(std::uint64_t id);
+
+    std::mutex life_;  ///< endpoints come and go
+    std::shared_ptr<billboard::ProcessEndpoint> process_;
+    std::unique_ptr<Engine> engine_;
+    std::map<std::uint64_t, std::unique_ptr<Endpoint>> endpoints_;  ///< by id
+    std::vector<Endpoint*> by_dpid_;
+    std::uint64_t last_id_ = 0;
+    std::uint16_t generation_ = 0;
+    unsigned reliable_ = 0;  ///< endpoints that the Go-Back-N layer has to do with
+    std::size_t container_ = 0;
+    unsigned nid_ = 0;
+    bool offers_due_ = false;  ///< a message waits for who is not in dp_read, and is not offered
+    unsigned reads_ = 0;
+    unsigned waiting_readers_ = 0;
+    dp_stat_t closed_{};              ///< counted by endpoints that are no more
+    std::vector<std::byte> written_;  ///< what write(2) gave
+};
+
+}  // namespace ports::dp

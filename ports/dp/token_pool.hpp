@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+/// The Token Buffer Pool: memory of fixed size for what has arrived at one endpoint.
+///
+/// Its unit is the token buffer: a token (length, link to the next one) and as many bytes as the message has. Tokens are chained
+/// in the order of arrival, in three parts:
+///
+///     oldest … | read in place, not flushed | unread … newest
+///
+/// `put` appends; `next`, `read` and `skip` go forward without freeing; `flush` gives the oldest back that were read. A message
+/// that was delivered by another way is skipped: it stays until those before it are flushed, and counts as no flush.
+///
+/// Invariants: tokens lie whole within the pool and never overlap; a buffer in view does not move; memory is used again only
+/// after its flush. Thread safety: one thread, who holds the process endpoint. Progress: each call is wait-free; `put` looks at the
+/// tokens flushed since the last one. Units: bytes; buffers lie at 16.
+/// Errors: the constructor throws std::system_error when the memory cannot be had. Source: the paper, 4.2 and Figure 4.
+
+#include "rmem/error.hpp"
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+
+namespace ports::dp {
+
+class RMEM_API TokenPool {
+public:
+    /// `bytes` is rounded up to whole pages.
+    explicit TokenPool(std::size_t bytes);
+    ~TokenPool();
+    TokenPool(const TokenPool&) = delete;
+    TokenPool& operator=(const TokenPool&) = delete;
+
+    std::byte* base() const noexcept { return base_; }
+    std::size_t size() const noexcept { return size_; }
+
+    /// Room for a message, to be filled before anything else is called; null: the pool is full.
+    std::byte* put(std::size_t length) noexcept {
+        const std::size_t need = kTokenBytes + (length + kAlign - 1) / kAlign * kAlign;
+        if (unread_ == 0 && reads_ == flushes_) [[likely]] {  // all of it is free
+            tokens_ = 0;
+            collected_ = flushes_;
+        } else {
+            collect();
+        }
+        const std::size_t at = find(need);
+        if (at == kNowhere) return nullptr;
+        Token& token = token_at(at);
+        token.length = static_cast<std::uint32_t>(length);
+        token.link = 0;
+        token.skipped = 0;
+        if (tokens_ != 0) token_at(newest_).link = static_cast<std::uint32_t>(at);
+        if (unread_ == 0) next_ = at;
+        newest_ = at;
+        newest_length_ = length;
+        end_ = at + need;
+        ++tokens_;
+        ++unread_;
+        return base_ + at + kTokenBytes;
+    }
+    /// Whether `put` would find room now.
+    bool has_room(std::size_t length) noexcept;
+
+    std::size_t unread() const noexcept { return unread_; }
+    /// The oldest unread message.
+    std::byte* next() const noexcept { return base_ + next_ + kTokenBytes; }
+    std::size_t next_length() const noexcept {
+        return unread_ == 1 ? newest_length_ : token_at(next_).length;
+    }
+    /// It has been read in place: the next one is next.
+    void read() noexcept {
+        ++reads_;
+        advance();
+    }
+    /// It was delivered by another way.
+    void skip() noexcept {
+        token_at(next_).skipped = 1;
+        advance();
+    }
+
+    /// Flushes the n oldest messages of those that were read in place; returns how many there were.
+    std::uint32_t flush(std::uint32_t n) noexcept {
+        const std::uint32_t some = std::min(n, reads_ - flushes_);
+        flushes_ += some;
+        return some;
+    }
+    /// Messages in it, read or not, that are not flushed.
+    std::size_t used() noexcept {
+        collect();
+        return tokens_;
+    }
+
+private:
+    struct Token {
+        std::uint32_t length;
+        std::uint32_t link;  ///< offset of the next token
+        std::uint32_t skipped;
+        std::uint32_t unused;
+    };
+    static constexpr std::size_t kTokenBytes = sizeof(Token), kAlign = 16;
+    static constexpr std::size_t kNowhere = ~std::size_t{0};
+
+    Token& token_at(std::size_t offset) const noexcept {
+        return *reinterpret_cast<Token*>(base_ + offset);
+    }
+    void advance() noexcept {
+        if (--unread_ != 0) next_ = token_at(next_).link;
+    }
+    void collect() noexcept;
+    std::size_t find(std::size_t need) noexcept {
+        if (tokens_ == 0) {
+            oldest_ = 0;
+            return need <= size_ ? 0 : kNowhere;
+        }
+        if (end_ > oldest_) {
+            if (size_ - end_ >= need) return end_;
+            return oldest_ >= need ? 0 : kNowhere;
+        }
+        return oldest_ - end_ >= need ? end_ : kNowhere;
+    }
+
+    std::byte* base_;
+    std::size_t size_;
+    std::size_t oldest_ = 0, next_ = 0, newest_ = 0, end_ = 0;  ///< offsets
+    std::size_t newest_length_ =
+        0;  ///< the last one is often the next: known without a look at the pool
+    std::size_t tokens_ = 0, unread_ = 0;
+    std::uint32_t collected_ = 0;  ///< flushed messages whose memory is free again
+    std::uint32_t reads_ = 0;      ///< messages read in place
+    std::uint32_t flushes_ = 0;    ///< of these, flushed
+};
+
+}  // namespace ports::dp

@@ -1,0 +1,393 @@
+// SPDX-License-Identifier: Apache-2.0
+// Directed Point's calls, on every ring: written from ports/dp/dp.h.
+#include "billboard/process_endpoint.hpp"
+#include "ports/dp/frame.hpp"
+#include "tests/ports/dp/points.hpp"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+namespace rmem::test {
+namespace {
+
+using billboard::Class;
+using ports::dp::Header;
+using ports::dp::Kind;
+
+class DirectedPoint : public Conformance {};
+RMEM_ON_ALL_RINGS(DirectedPoint);
+
+TEST_P(DirectedPoint, a_message_is_read_in_the_pool_where_it_has_arrived) {
+    run(2, [](Rank& me) {
+        Point point(me.rank == 0 ? 7 : 5);
+        all_are_open(me);
+        if (me.rank == 0) return point.to(1, 5).write(6, 1);
+        dpmmap_t map{};
+        check_equal(dp_mmap(point.fd(), &map), 0, "dp_mmap");
+        check(map.size >= DP_POOL_BYTES, "the pool's size");
+        const char* at = point.see(6, 1);
+        const auto* base = static_cast<const char*>(map.base);
+        check(at >= base && at + 6 <= base + map.size, "the message lies in the pool");
+    });
+}
+
+TEST_P(DirectedPoint, messages_of_every_size_arrive_intact_and_in_order) {
+    run(2, [](Rank& me) {
+        Point point(3);
+        all_are_open(me);
+        const auto most = static_cast<std::size_t>(dp_container());
+        std::vector<std::size_t> sizes;
+        for (std::size_t size = 0; size < 100; ++size) sizes.push_back(size);
+        for (const std::size_t size : {std::size_t{1000}, most / 2, most - 1, most})
+            sizes.push_back(size);
+        std::uint64_t seed = 0;
+        if (me.rank == 0) {
+            point.to(1, 3);
+            for (const std::size_t size : sizes) point.write(size, ++seed);
+            me.await_word(0);
+        } else {
+            for (const std::size_t size : sizes) point.read(size, ++seed);
+            me.raise(0);
+        }
+    });
+}
+
+TEST_P(DirectedPoint, reads_go_forward_and_a_flush_frees_the_oldest) {
+    run(2, [](Rank& me) {
+        Point point(1);
+        all_are_open(me);
+        if (me.rank == 0) {
+            point.to(1, 1);
+            for (std::uint64_t i = 0; i < 3; ++i) point.write(100, i);
+            return;
+        }
+        const char* first = point.see(100, 0);
+        const char* second = point.see(100, 1);
+        check_equal(dp_fsync(point.fd(), 1), 1, "dp_fsync of the oldest");
+        point.see(100, 2);
+        check_bytes(second, 100, 1);
+        check(first != second, "messages lie apart");
+        check_equal(dp_fsync(point.fd(), 10), 2, "dp_fsync of more than there are");
+        check_equal(dp_fsync(point.fd(), 1), 0, "dp_fsync of nothing");
+    });
+}
+
+TEST_P(DirectedPoint, what_finds_no_room_is_dropped_and_counted_and_the_writer_is_not_held_up) {
+    run(2, [](Rank& me) {
+        constexpr int kMessages = 60;  // of 200 bytes; the pool holds 18 of them
+        Point point(1);
+        all_are_open(me);
+        if (me.rank == 0) {
+            me.await_word(0);
+            point.to(1, 1);
+            for (std::uint64_t i = 0; i < kMessages; ++i) point.write(200, i);
+            Point second(2);
+            second.to(1, 2).write(8, 99);
+            me.await_word(0, 2);
+            point.write(200, 1000);
+            me.await_word(0, 3);
+            return;
+        }
+        point.pool(4096);
+        Point end(2);
+        me.raise(0);
+        end.read(8, 99);  // all before it has been dispatched
+        const auto arrived = point.stat().arrived;
+        check_equal(arrived, std::uint64_t{18}, "messages in the pool");
+        check_equal(point.stat().dropped_full, kMessages - arrived, "messages dropped");
+        for (std::uint64_t i = 0; i < arrived; ++i) point.read(200, i);
+        me.raise(0);
+        point.read(200, 1000);  // there is room again
+        me.raise(0);
+    });
+}
+
+TEST_P(DirectedPoint, what_is_for_no_endpoint_is_dropped_and_counted) {
+    run(2, [](Rank& me) {
+        Point point(1);
+        all_are_open(me);
+        if (me.rank == 0) {
+            me.await_word(0);
+            point.to(1, 77).write(8, 1);
+            point.to(1, 1).write(8, 2);
+            return;
+        }
+        me.raise(0);
+        point.read(8, 2);
+        check_equal(stat_of_process().dropped_unknown, std::uint64_t{1}, "dropped_unknown");
+    });
+}
+
+TEST_P(DirectedPoint, an_endpoint_has_one_dpid_of_its_process_that_nobody_else_has) {
+    run(2, [](Rank& me) {
+        Point point(4);
+        all_are_open(me);
+        CHECK_ERRNO(dp_open(4), EADDRINUSE);
+        CHECK_ERRNO(dp_open(-1), EINVAL);
+        CHECK_ERRNO(dp_open(DP_MAX_DPID + 1), EINVAL);
+        check(std::string(dp_last_error()).find("65536") != std::string::npos, dp_last_error());
+        check_equal(dp_nid(), me.rank, "dp_nid");
+        check_equal(dp_nids(), me.ranks, "dp_nids");
+        Point last(DP_MAX_DPID);
+        point.close();
+        Point again(4);
+    });
+}
+
+TEST_P(DirectedPoint, a_message_needs_a_target_that_can_be) {
+    run(2, [](Rank&) {
+        Point point(1);
+        char byte = 0;
+        CHECK_ERRNO(dp_write(point.fd(), &byte, 1), ENOTCONN);
+        point.to(2, 1);
+        CHECK_ERRNO(dp_write(point.fd(), &byte, 1), EHOSTUNREACH);
+        point.to(-1, 1);
+        CHECK_ERRNO(dp_write(point.fd(), &byte, 1), EHOSTUNREACH);
+        point.to(1, -1);
+        CHECK_ERRNO(dp_write(point.fd(), &byte, 1), EINVAL);
+        point.to(1, 1);
+        CHECK_ERRNO(dp_write(point.fd(), &byte, -1), EINVAL);
+        CHECK_ERRNO(dp_write(point.fd(), nullptr, 1), EFAULT);
+        std::vector<char> large(static_cast<std::size_t>(dp_container()) + 1);
+        CHECK_ERRNO(dp_write(point.fd(), large.data(), dp_container() + 1), EMSGSIZE);
+        check_equal(dp_write(point.fd(), &byte, 1), 1, "a message that can be");
+    });
+}
+
+TEST_P(DirectedPoint, what_is_no_endpoint_is_a_bad_descriptor) {
+    run(2, [](Rank&) {
+        Point point(1);
+        const int closed = ::dup(0);
+        ::close(closed);
+        char* at = nullptr;
+        for (const int fd : {-1, closed, 0, 1'000'000}) {
+            CHECK_ERRNO(dp_read(fd, &at), EBADF);
+            CHECK_ERRNO(dp_write(fd, &at, 1), EBADF);
+            CHECK_ERRNO(dp_fsync(fd, 1), EBADF);
+            dpmmap_t map{};
+            CHECK_ERRNO(dp_mmap(fd, &map), EBADF);
+            errno = 0;
+            dp_close(fd);
+            check_equal(errno, EBADF, "dp_close's errno");
+        }
+        CHECK_ERRNO(dp_read(point.fd(), nullptr), EFAULT);
+        CHECK_ERRNO(dp_fsync(point.fd(), -1), EINVAL);
+        CHECK_ERRNO(dp_mmap(point.fd(), nullptr), EFAULT);
+    });
+}
+
+TEST_P(DirectedPoint, a_target_may_be_changed_while_running) {
+    run(3, [](Rank& me) {
+        Point point(1);
+        all_are_open(me);
+        if (me.rank != 0) return point.read(8, static_cast<std::uint64_t>(me.rank));
+        point.to(1, 1).write(8, 1);
+        point.to(2, 1).write(8, 2);
+    });
+}
+
+TEST_P(DirectedPoint, messages_of_several_endpoints_of_a_process_do_not_meet) {
+    run(2, [](Rank& me) {
+        Point first(1), second(2);
+        all_are_open(me);
+        if (me.rank == 0) {
+            first.to(1, 2);
+            second.to(1, 1);
+            for (std::uint64_t i = 0; i < 10; ++i) {
+                first.write(30, 100 + i);
+                second.write(100, i);
+            }
+            return;
+        }
+        for (std::uint64_t i = 0; i < 10; ++i) second.read(30, 100 + i);
+        for (std::uint64_t i = 0; i < 10; ++i) first.read(100, i);
+    });
+}
+
+TEST_P(DirectedPoint, an_edge_may_lead_to_an_endpoint_of_the_same_process) {
+    run(2, [](Rank& me) {
+        Point from(1), to(2);
+        all_are_open(me);
+        from.to(me.rank, 2);
+        for (std::uint64_t i = 0; i < 20; ++i) {
+            from.write(40, i);
+            to.read(40, i);
+        }
+    });
+}
+
+TEST_P(DirectedPoint, any_number_of_writers_may_have_one_endpoint_as_their_sink) {
+    run(4, [](Rank& me) {
+        constexpr std::uint32_t kEach = 20;
+        Point point(9);
+        all_are_open(me);
+        if (me.rank != 0) {
+            point.to(0, 9);
+            for (std::uint32_t i = 0; i < kEach; ++i) {
+                std::uint32_t words[2] = {static_cast<std::uint32_t>(me.rank), i};
+                check_equal(dp_write(point.fd(), words, sizeof words), 8, "dp_write");
+            }
+            return;
+        }
+        std::uint32_t next[4] = {};
+        std::uint64_t sum = 0;
+        for (std::uint32_t i = 0; i < 3 * kEach; ++i) {
+            char* at = nullptr;
+            check_equal(dp_read(point.fd(), &at), 8, "dp_read");
+            std::uint32_t words[2];
+            std::memcpy(words, at, sizeof words);
+            check_equal(words[1], next[words[0]]++, "in the order of each writer");
+            sum += words[1];
+            dp_fsync(point.fd(), 1);
+        }
+        check_equal(sum, std::uint64_t{3 * kEach * (kEach - 1) / 2}, "the reduced value");
+    });
+}
+
+TEST_P(DirectedPoint, an_endpoint_with_several_targets_is_the_root_of_a_broadcast) {
+    run(4, [](Rank& me) {
+        Point point(1), other(2);
+        all_are_open(me);
+        if (me.rank != 0) {
+            point.read(8, 1);
+            point.read(500, 2);
+            if (me.rank == 1) other.read(500, 2);
+            if (me.rank == 3) return;
+            point.read(8, 3);
+            return;
+        }
+        for (const int nid : {1, 2, 3}) check_equal(dp_target_add(point.fd(), nid, 1), 0, "add");
+        point.write(8, 1);  // one DPID: one header for all
+        check_equal(dp_target_add(point.fd(), 1, 2), 0, "another endpoint of node 1");
+        point.write(500, 2);  // several: a list
+        CHECK_ERRNO(dp_target_add(point.fd(), 1, 2), EEXIST);
+        CHECK_ERRNO(dp_target_add(point.fd(), 4, 2), EHOSTUNREACH);
+        check_equal(dp_target_remove(point.fd(), 1, 2), 0, "remove");
+        check_equal(dp_target_remove(point.fd(), 3, 1), 0, "remove");
+        CHECK_ERRNO(dp_target_remove(point.fd(), 3, 1), ENOENT);
+        point.write(8, 3);
+        check_equal(point.stat().written, std::uint64_t{3}, "a multicast counts once");
+    });
+}
+
+TEST_P(DirectedPoint, with_O_NONBLOCK_no_read_waits) {
+    run(2, [](Rank& me) {
+        Point point(1);
+        all_are_open(me);
+        if (me.rank == 0) {
+            me.await_word(0);
+            return point.to(1, 1).write(8, 1);
+        }
+        ::fcntl(point.fd(), F_SETFL, O_NONBLOCK);
+        char* at = reinterpret_cast<char*>(&point);
+        errno = 0;
+        check_equal(dp_read(point.fd(), &at), 0, "dp_read");
+        check(at == nullptr && errno == EAGAIN, "nothing waits");
+        me.raise(0);
+        await([&] { return dp_read(point.fd(), &at) != 0; }, "the message");
+        check_bytes(at, 8, 1);
+        ::fcntl(point.fd(), F_SETFL, 0);
+        me.raise(1);
+    });
+}
+
+TEST_P(DirectedPoint, two_that_write_to_each_other_without_reading_do_not_wait_for_each_other) {
+    run(2, [](Rank& me) {
+        Point point(1);
+        all_are_open(me);
+        point.to(1 - me.rank, 1);
+        for (std::uint64_t i = 0; i < 200; ++i) point.write(i % 2 == 0 ? 8 : 700, i);
+        for (std::uint64_t i = 0; i < 200; ++i) point.read(i % 2 == 0 ? 8 : 700, i);
+    });
+}
+
+TEST_P(DirectedPoint, what_is_no_directed_message_is_dropped_and_counted) {
+    run(2, [](Rank& me) {
+        Point point(1);
+        all_are_open(me);
+        if (me.rank == 1) {
+            point.read(8, 1);
+            check_equal(stat_of_process().dropped_corrupt, std::uint64_t{6}, "dropped_corrupt");
+            return;
+        }
+        const auto process = billboard::ProcessEndpoint::open();
+        const auto send = [&](std::initializer_list<std::uint64_t> words, std::size_t size) {
+            check_code(process->guarded().send(1, words.begin(), size, {}, Class::dp), BBP_OK);
+        };
+        send({0}, 4);                                             // no header
+        send({0x1234567812345678}, 8);                            // no kind
+        send({Header{1, 1, 9, Kind::plain}.word(), 0}, 16);       // longer than it is
+        send({Header{0, 1, 8, Kind::plain}.word(), 0}, 16);       // of another node
+        send({Header{1, 65535, 0, Kind::listed}.word(), 0}, 16);  // a list that is not there
+        send({Header{1, 1, 0, Kind::ack}.word(), 0, 0}, 24);      // an answer that says nothing
+        point.to(1, 1).write(8, 1);
+    });
+}
+
+TEST_P(DirectedPoint, an_endpoint_that_was_closed_gets_no_more_and_its_dpid_may_be_used_again) {
+    run(2, [](Rank& me) {
+        Point keeps(9);
+        Point point(1);
+        all_are_open(me);
+        if (me.rank == 1) {
+            point.read(8, 1);
+            point.close();
+            me.raise(0);
+            keeps.read(8, 3);
+            check_equal(stat_of_process().dropped_unknown, std::uint64_t{1}, "dropped_unknown");
+            Point again(1);
+            me.raise(0);
+            return again.read(8, 4);
+        }
+        keeps.to(1, 1).write(8, 1);
+        me.await_word(0);
+        keeps.write(8, 2);
+        keeps.to(1, 9).write(8, 3);
+        me.await_word(0, 2);
+        keeps.to(1, 1).write(8, 4);
+    });
+}
+
+TEST_P(DirectedPoint, a_pool_has_the_size_that_dp_mmap_asks_for_while_it_is_empty) {
+    run(2, [](Rank& me) {
+        Point point(1);
+        all_are_open(me);
+        point.to(me.rank, 1);
+        dpmmap_t map{nullptr, 10'000};
+        check_equal(dp_mmap(point.fd(), &map), 0, "dp_mmap");
+        check_equal(map.size, std::size_t{12'288}, "rounded up to pages");
+        point.write(8, 1);
+        point.see(8, 1);
+        map.size = 4096;
+        CHECK_ERRNO(dp_mmap(point.fd(), &map), EBUSY);
+        dp_fsync(point.fd(), 1);
+        check_equal(dp_mmap(point.fd(), &map), 0, "dp_mmap once it is flushed");
+    });
+}
+
+TEST_P(DirectedPoint, a_dead_target_is_told_and_a_reader_that_nobody_can_write_to) {
+    RankProcesses ring(setup(2));
+    ring.start(0, [](Rank& me) {
+        Point point(1);
+        point.to(1, 1).write(8, 1);
+        me.await_word(0);
+        char byte = 0;
+        await([&] { return dp_write(point.fd(), &byte, 1) < 0 && errno == EHOSTDOWN; },
+              "the death to be told");
+        char* at = nullptr;
+        CHECK_ERRNO(dp_read(point.fd(), &at), EHOSTDOWN);
+    });
+    ring.start(1, [](Rank& me) {
+        Point point(1);
+        point.read(8, 1);
+        me.raise(1);
+        me.await_word(2);
+    });
+    ring.await_word(1);
+    ring.kill(1);
+    ++ring.shared()[0];
+    ring.finish();
+}
+
+}  // namespace
+}  // namespace rmem::test

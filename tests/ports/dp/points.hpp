@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+/// What the tests of Directed Point share: calls of dp.h whose results and bytes are checked.
+
+#include "ports/dp/dp.h"
+#include "tests/support/conformance.hpp"
+
+#include <cerrno>
+#include <cstring>
+
+namespace rmem::test {
+
+/// An endpoint, closed at the end.
+class Point {
+public:
+    explicit Point(int dpid, Place place = Place::here()) : fd_(dp_open(dpid)) {
+        check(fd_ >= 0, fmt::format("dp_open({}): {}", dpid, dp_last_error()), place);
+    }
+    ~Point() { close(); }
+    Point(const Point&) = delete;
+    Point& operator=(const Point&) = delete;
+
+    int fd() const { return fd_; }
+    void close() {
+        if (fd_ >= 0) dp_close(fd_);
+        fd_ = -1;
+    }
+    Point& to(int nid, int dpid) {
+        dp_target(fd_, nid, dpid);
+        return *this;
+    }
+    void write(std::size_t size, std::uint64_t seed, Place place = Place::here()) {
+        auto bytes = pattern(size, seed);
+        errno = 0;
+        check_equal(dp_write(fd_, bytes.data(), static_cast<int>(size)), static_cast<int>(size),
+                    fmt::format("dp_write of {} bytes (errno {})", size, errno), place);
+    }
+    /// Reads the next message, checks it; does not flush it.
+    const char* see(std::size_t size, std::uint64_t seed, Place place = Place::here()) {
+        char* at = nullptr;
+        const int length = dp_read(fd_, &at);
+        check_equal(length, static_cast<int>(size), "dp_read's length", place);
+        check_bytes(at, size, seed, place);
+        return at;
+    }
+    void read(std::size_t size, std::uint64_t seed, Place place = Place::here()) {
+        see(size, seed, place);
+        check_equal(dp_fsync(fd_, 1), 1, "dp_fsync", place);
+    }
+    void pool(std::size_t bytes, Place place = Place::here()) {
+        dpmmap_t map{nullptr, bytes};
+        check_equal(dp_mmap(fd_, &map), 0, "dp_mmap", place);
+    }
+    dp_stat_t stat() const {
+        dp_stat_t stat{};
+        dp_stat(fd_, &stat);
+        return stat;
+    }
+
+private:
+    int fd_;
+};
+
+/// What is sent before its endpoint is there is dropped: waits until every rank has opened what it opens.
+inline void all_are_open(Rank& me, Place place = Place::here()) {
+    constexpr std::size_t kWord = 1000;
+    me.raise(kWord);
+    me.await_word(kWord, static_cast<std::uint32_t>(me.ranks), place);
+}
+
+inline dp_stat_t stat_of_process() {
+    dp_stat_t stat{};
+    dp_stat(-1, &stat);
+    return stat;
+}
+
+/// The call fails with this errno.
+#define CHECK_ERRNO(call, expected)                                                           \
+    do {                                                                                      \
+        errno = 0;                                                                            \
+        const int result_ = (call);                                                           \
+        const int error_ = errno;                                                             \
+        check_equal(result_, -1, #call);                                                      \
+        check_equal(std::string(std::strerror(error_)), std::string(std::strerror(expected)), \
+                    "errno of " #call);                                                       \
+    } while (false)
+
+}  // namespace rmem::test

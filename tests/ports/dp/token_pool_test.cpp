@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ports/dp/token_pool.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <deque>
+#include <random>
+#include <vector>
+
+namespace ports::dp {
+namespace {
+
+constexpr std::size_t kPage = 4096;
+
+void put(TokenPool& pool, std::size_t length, unsigned char what) {
+    std::byte* at = pool.put(length);
+    ASSERT_NE(at, nullptr);
+    std::memset(at, what, length);
+}
+
+TEST(TokenPool, gives_messages_in_the_order_of_arrival_and_leaves_them_where_they_are) {
+    TokenPool pool(kPage);
+    put(pool, 10, 1);
+    put(pool, 0, 2);
+    put(pool, 100, 3);
+    std::vector<const std::byte*> seen;
+    for (const std::size_t length : {10U, 0U, 100U}) {
+        EXPECT_EQ(pool.next_length(), length);
+        seen.push_back(pool.next());
+        pool.read();
+    }
+    EXPECT_EQ(pool.unread(), 0U);
+    EXPECT_EQ(seen[0][9], std::byte{1});
+    EXPECT_EQ(seen[2][99], std::byte{3});
+    for (const std::byte* at : seen) {
+        EXPECT_GE(at, pool.base());
+        EXPECT_LT(at, pool.base() + pool.size());
+        EXPECT_EQ((at - pool.base()) % 16, 0);
+    }
+}
+
+TEST(TokenPool, takes_memory_by_the_length_of_the_message) {
+    TokenPool pool(kPage);
+    unsigned small = 0;
+    while (pool.put(16) != nullptr) ++small;
+    EXPECT_EQ(small, kPage / 32);
+    TokenPool other(kPage);
+    EXPECT_NE(other.put(kPage - 16), nullptr);
+    EXPECT_EQ(other.put(0), nullptr);
+}
+
+TEST(TokenPool, refuses_what_is_larger_than_itself) {
+    TokenPool pool(kPage);
+    EXPECT_EQ(pool.put(kPage), nullptr);
+    EXPECT_FALSE(pool.has_room(kPage));
+    EXPECT_NE(pool.put(8), nullptr);
+}
+
+TEST(TokenPool, flushes_only_what_was_read_and_says_how_many) {
+    TokenPool pool(kPage);
+    for (unsigned i = 0; i < 3; ++i) put(pool, 8, 0);
+    EXPECT_EQ(pool.flush(1), 0U);
+    pool.read();
+    pool.read();
+    EXPECT_EQ(pool.flush(1), 1U);
+    EXPECT_EQ(pool.used(), 2U);
+    EXPECT_EQ(pool.flush(9), 1U);
+    EXPECT_EQ(pool.used(), 1U);
+    EXPECT_EQ(pool.unread(), 1U);
+}
+
+TEST(TokenPool, keeps_a_message_that_was_read_until_it_is_flushed) {
+    TokenPool pool(kPage);
+    put(pool, 2000, 7);
+    const std::byte* at = pool.next();
+    pool.read();
+    while (std::byte* more = pool.put(100)) std::memset(more, 9, 100);
+    for (std::size_t i = 0; i < 2000; ++i) ASSERT_EQ(at[i], std::byte{7});
+}
+
+TEST(TokenPool, frees_a_skipped_message_with_those_before_it) {
+    TokenPool pool(kPage);
+    for (unsigned i = 0; i < 3; ++i) put(pool, 8, 0);
+    pool.read();
+    pool.skip();
+    pool.read();
+    EXPECT_EQ(pool.used(), 3U);
+    EXPECT_EQ(pool.flush(1), 1U);
+    EXPECT_EQ(pool.used(), 1U);
+    EXPECT_EQ(pool.flush(1), 1U);
+    EXPECT_EQ(pool.used(), 0U);
+}
+
+TEST(TokenPool, behaves_as_a_queue_of_messages_whatever_is_done) {
+    struct Message {
+        std::size_t length;
+        unsigned char what;
+        const std::byte* at = nullptr;
+        bool skipped = false;
+    };
+    for (unsigned seed = 1; seed <= 20; ++seed) {
+        std::mt19937 random(seed);
+        TokenPool pool(kPage);
+        std::deque<Message> model;
+        std::size_t read = 0;  // of the model, from the front
+        unsigned char next = 0;
+        unsigned refused = 0;
+        for (unsigned step = 0; step < 20'000; ++step) {
+            const auto what = random() % 100;
+            if (what < 45) {
+                const std::size_t length = random() % 10 == 0 ? random() % 3000 : random() % 100;
+                std::byte* at = pool.put(length);
+                if (at == nullptr) {
+                    ++refused;
+                    continue;
+                }
+                std::memset(at, ++next, length);
+                model.push_back({length, next, at});
+            } else if (what < 90 && read < model.size()) {
+                Message& m = model[read++];
+                ASSERT_EQ(pool.next_length(), m.length);
+                ASSERT_EQ(pool.next(), m.at);
+                m.skipped = random() % 4 == 0;
+                m.skipped ? pool.skip() : pool.read();
+            } else {
+                auto some = static_cast<std::uint32_t>(random() % 4);
+                some = pool.flush(some);
+                while (read != 0 && (model.front().skipped || some != 0)) {
+                    if (!model.front().skipped) --some;
+                    model.pop_front();
+                    --read;
+                }
+                ASSERT_EQ(some, 0U);
+            }
+            ASSERT_EQ(pool.unread(), model.size() - read);
+            for (const Message& m : model) {
+                ASSERT_TRUE(
+                    m.skipped || m.length == 0 ||
+                    (m.at[0] == std::byte{m.what} && m.at[m.length - 1] == std::byte{m.what}));
+            }
+        }
+        EXPECT_GT(refused, 0U) << "the pool was never full";
+    }
+}
+
+}  // namespace
+}  // namespace ports::dp

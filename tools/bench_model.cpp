@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/bench_model.hpp"
+
+#include "bench/model.hpp"
+#include "rmem/error.hpp"
+#include "tools/output.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <optional>
+
+namespace tools {
+
+namespace {
+
+using Series = std::map<std::string, std::vector<double>>;
+
+struct Parameter {
+    const char* name;
+    const char* meaning;
+};
+constexpr std::array<Parameter, 11> kParameters = {{
+    {"O_s", "send overhead: dp_write"},
+    {"O_r", "receive overhead, by who polls"},
+    {"O_r_async", "the same while the receiver computes"},
+    {"U_r", "user receive overhead: dp_read, dp_fsync"},
+    {"g_s", "gap between messages, sender"},
+    {"g_r", "gap between messages, receiver"},
+    {"L", "network latency"},
+    {"B_L", "bytes the network buffers"},
+    {"M_ctc", "copy, cache to cache"},
+    {"M_ctm", "copy, cache to memory"},
+    {"M_mtm", "copy, memory to memory"},
+}};
+
+/// Nothing: it means nothing here, since it came out negative or as 0 for all sizes.
+std::optional<bench::Line> line_of(const Series& series, const std::string& name) {
+    const auto& values = series.at(name);
+    if (std::all_of(values.begin(), values.end(), [](double v) { return v <= 0; }))
+        return std::nullopt;
+    return bench::fit(series.at("bytes"), values);
+}
+
+struct Predicted {
+    double bytes, packets, measured_ns;
+    bench::Prediction by;
+    bool meets_condition;  ///< O_s + O_r + U_r < g < L
+};
+
+std::vector<Predicted> predictions(const Series& series) {
+    const auto at = [&](const char* name, double bytes) {
+        const auto line = line_of(series, name);
+        return line ? std::max(line->at(bytes), 0.0) : 0.0;
+    };
+    std::vector<Predicted> all;
+    for (std::size_t i = 0; i < series.at("long_bytes").size(); ++i) {
+        const double b = series.at("packet_bytes")[i], k = series.at("long_packets")[i];
+        const double o_s = at("O_s", b), o_r = at("O_r", b), u_r = at("U_r", b), l = at("L", b);
+        const double g = std::max(at("g_s", b), at("g_r", b));
+        all.push_back({series.at("long_bytes")[i], k, series.at("long_ns")[i],
+                       bench::predict(o_s, o_r, u_r, g, l, k), o_s + o_r + u_r < g && g < l});
+    }
+    return all;
+}
+
+std::string cell(const Series& series, const char* name, std::size_t i, bool means) {
+    const auto& values = series.at(name);
+    return means && i < values.size() ? fmt::format("{:.0f}", values[i]) : "n/a";
+}
+
+std::string text_of(const Series& series) {
+    const auto& bytes = series.at("bytes");
+    std::vector<std::string> head = {"parameter, ns"};
+    for (const double b : bytes) head.push_back(fmt::format(">{:.0f} B", b));
+    head.emplace_back("fitted: a + b m");
+    Table rows(head);
+    for (const Parameter& p : kParameters) {
+        const auto line = line_of(series, p.name);
+        std::vector<std::string> row = {p.name};
+        for (std::size_t i = 0; i < bytes.size(); ++i)
+            row.push_back(cell(series, p.name, i, line.has_value()));
+        row.push_back(line ? fmt::format("{:.0f} + {:.3f} m", line->fixed, line->per_byte) : "n/a");
+        rows.add(row);
+    }
+    Table long_rows({">bytes", ">packets", ">T_p2p ns", ">predicted", ">÷", "equation"});
+    bool meets = true;
+    for (const Predicted& p : predictions(series)) {
+        meets = meets && p.meets_condition;
+        long_rows.add({fmt::format("{:.0f}", p.bytes), fmt::format("{:.0f}", p.packets),
+                       fmt::format("{:.0f}", p.measured_ns), fmt::format("{:.0f}", p.by.ns),
+                       fmt::format("{:.2f}", p.by.ns / p.measured_ns),
+                       fmt::format("{}", p.by.equation)});
+    }
+    std::string text = rows.text() + "\n";
+    for (const Parameter& p : kParameters) text += fmt::format("{:<10} {}\n", p.name, p.meaning);
+    text += "\n" + long_rows.text();
+    text += fmt::format(
+        "equation 1: O_s + (k-1) g + L + O_r + U_r, where O_r + U_r < g; 2: O_s + L + k (O_r + "
+        "U_r) "
+        "elsewhere.\nThe paper's condition O_s + O_r + U_r < g < L {}.\n",
+        meets ? "holds" : "does not hold here");
+    text += fmt::format("one way of 8 bytes: dp_write {:.0f}, bbp_send {:.0f}, ÷ {:.2f}\n",
+                        series.at("dp_8")[0], series.at("bbp_8")[0],
+                        series.at("dp_8")[0] / series.at("bbp_8")[0]);
+    return text;
+}
+
+nlohmann::json json_of(const Series& series) {
+    nlohmann::json parameters = nlohmann::json::object();
+    for (const Parameter& p : kParameters) {
+        const auto line = line_of(series, p.name);
+        if (!line) {
+            parameters[p.name] = nullptr;
+            continue;
+        }
+        parameters[p.name] = {
+            {"values", series.at(p.name)}, {"fixed", line->fixed}, {"per_byte", line->per_byte}};
+    }
+    nlohmann::json predicted = nlohmann::json::array();
+    for (const Predicted& p : predictions(series)) {
+        predicted.push_back({{"bytes", p.bytes},
+                             {"packets", p.packets},
+                             {"measured_ns", p.measured_ns},
+                             {"predicted_ns", p.by.ns},
+                             {"equation", p.by.equation},
+                             {"meets_condition", p.meets_condition}});
+    }
+    return {{"bytes", series.at("bytes")},
+            {"parameters", parameters},
+            {"t_p2p", predicted},
+            {"dp_8_ns", series.at("dp_8")[0]},
+            {"bbp_8_ns", series.at("bbp_8")[0]}};
+}
+
+}  // namespace
+
+void bench_model(const bench::GroupOptions& group, bool json) {
+    if (group.ranks != 2) {
+        throw rmem::Error(rmem::Errc::invalid_argument,
+                          fmt::format("the model is measured between two ranks, not {}; leave -n "
+                                      "out",
+                                      group.ranks));
+    }
+    bench::Results results;
+    bench::measure_model(group, results);
+    const Series series = results.all();
+    if (json) {
+        nlohmann::json all = json_of(series);
+        all["figure"] = "model";
+        all["link"] = group.link;
+        all["layout"] = group.layout;
+        return show_json(all);
+    }
+    show(fmt::format("\nmodel: link {}, layout {}\n", group.link, group.layout) + text_of(series));
+}
+
+}  // namespace tools
