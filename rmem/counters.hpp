@@ -99,4 +99,9 @@ inline constexpr std::size_t kCountersPerBlock = 32;
 using Counters = CounterBlock<kCountersPerBlock>;
 static_assert(static_cast<std::size_t>(LinkCounter::count_) <= kCountersPerBlock);
 
+/// Of each library that stands on a rank's protocol, as the ports do, a block of its own.
+inline constexpr std::size_t kPortBlocks = 4;
+inline constexpr std::size_t kCountersPerPort = 16;
+using PortCounters = CounterBlock<kCountersPerPort>;
+
 }  // namespace rmem

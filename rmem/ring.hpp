@@ -32,7 +32,7 @@
 namespace rmem {
 
 inline constexpr std::uint64_t kSegmentMagic = 0x31474e49524d4d52;  // "RMMRING1", little-endian
-inline constexpr std::uint32_t kSegmentVersion = 3;
+inline constexpr std::uint32_t kSegmentVersion = 4;
 inline constexpr std::uint32_t kEndianMark = 0x01020304;
 
 enum class SegmentState : std::uint32_t { empty = 0, making = 1, ready = 2 };
@@ -84,6 +84,7 @@ struct alignas(kLineBytes) RankSlot {
     alignas(kLineBytes) std::atomic<std::uint32_t> wake;  ///< futex word; whoever wakes adds one
     Counters link;                                        ///< LinkCounter
     Counters protocol;                                    ///< billboard/counters.hpp
+    std::array<PortCounters, kPortBlocks> ports;          ///< in the order of their billboard::Class
 };
 
 /// What happens at a node's bank (rmem/node_slot.hpp).
