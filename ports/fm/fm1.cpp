@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <bit>
 #include <cerrno>
 
 namespace ports::fm {
@@ -28,7 +29,8 @@ Fm1::Fm1(Network& network, Limits limits)
       limits_(limits),
       slots_(std::make_unique<Slot[]>(limits.slots)),
       peers_(network.nodes()),
-      queue_(std::make_unique_for_overwrite<Entry[]>(limits.queue)) {
+      mask_(std::bit_ceil(limits.queue) - 1),
+      queue_(std::make_unique_for_overwrite<Entry[]>(mask_ + std::size_t{1})) {
     for (unsigned i = 0; i < limits.slots; ++i)
         slots_[i].next = i + 1 == limits.slots ? kNone : static_cast<Index>(i + 1);
     due_.reserve(network.nodes());
@@ -180,6 +182,7 @@ void Fm1::hear_of_ack(unsigned from, std::uint16_t ack) {
         const Index index = take_first(p.frames);
         if (slots_[index].state == State::returned) {
             append(returned_, index);
+            is_urgent_ = true;
         } else {
             set_free(index);
         }
@@ -267,6 +270,7 @@ bool Fm1::decide(unsigned from, std::size_t size, bool has_room) {
         due_.push_back(static_cast<Index>(from));
     }
     ++p.decided;
+    if (static_cast<std::uint16_t>(p.decided - p.told) >= p.ack_every) is_urgent_ = true;
     if (has_room || drops_) [[likely]]
         return has_room && !drops_;
     if (p.returned[head.slot]) {
@@ -276,6 +280,7 @@ bool Fm1::decide(unsigned from, std::size_t size, bool has_room) {
     p.returned.set(head.slot);
     ++p.owed;
     p.is_open = false;
+    is_urgent_ = true;
     network_.counts().add(FM_FRAMES_REJECTED);
     return false;
 }
@@ -292,8 +297,13 @@ void Fm1::accept(unsigned from, std::size_t size) {
 int Fm1::extract() {
     take_over();
     const int processed = run_waiting();
-    tidy();
-    if (processed == 0) network_.found_nothing();
+    if (processed != 0) network_.found_something();
+    if (processed == 0) {
+        tidy();
+        network_.found_nothing();
+    } else if (is_urgent_ || ++busy_calls_ % kTidyEvery == 0) [[unlikely]] {
+        tidy();
+    }
     return processed;
 }
 
@@ -340,6 +350,7 @@ void Fm1::run(Entry& e) {
 // ---- What is left to do at the end of a call
 
 void Fm1::tidy() {
+    is_urgent_ = false;
     if (!due_.empty()) tell_due();
     if (returned_.first != kNone) [[unlikely]]
         resend();

@@ -104,7 +104,7 @@ private:
         std::uint16_t decided = kFirstCount;
         std::uint16_t told = kFirstCount;
         std::uint16_t ack_every = kAckEvery;
-        std::uint16_t waited = 0;          ///< calls of extract since a decision was not told
+        std::uint16_t waited = 0;          ///< calls of tidy since a decision was not told
         std::uint16_t owed = 0;            ///< bits of `returned`
         std::bitset<kMostSlots> returned;  ///< slots that it has not been told of
     };
@@ -118,7 +118,9 @@ private:
     static_assert(kFm1Frame >= billboard::kInlineBytes);  // entries are received into
     static constexpr std::uint16_t kAckEvery =
         16;  ///< decisions, before they are told in a frame of their own
-    static constexpr std::uint16_t kAckAfter = 16;  ///< calls of extract, likewise
+    static constexpr std::uint16_t kAckAfter =
+        16;                                     ///< calls of extract that found nothing, likewise
+    static constexpr unsigned kTidyEvery = 64;  ///< calls of extract that found something
 
     [[gnu::always_inline]] static void write(Slot& slot, Index index, Kind kind, std::uint16_t ack,
                                              Modules::Place place, const void* payload,
@@ -181,7 +183,7 @@ private:
     bool tell(unsigned node);
 
     bool has_place() const noexcept { return tail_ - head_ < limits_.queue; }
-    Entry& entry(std::uint32_t count) { return queue_[count % limits_.queue]; }
+    Entry& entry(std::uint32_t count) { return queue_[count & mask_]; }
 
     Network& network_;
     Limits limits_;
@@ -189,11 +191,15 @@ private:
     Index free_ = 0;
     List returned_;
     std::vector<Peer> peers_;
+    std::uint32_t
+        mask_;  ///< a power of two of entries, of which only limits_.queue are used at once
     std::unique_ptr<Entry[]> queue_;
     std::uint32_t head_ = 0, next_ = 0, tail_ = 0;  ///< oldest in use, next to run, next to fill
     Entry spare_{};                                 ///< the landing place of what finds none
     std::vector<Index> due_;                        ///< nodes that decisions may have to be told
     bool drops_ = false;                            ///< at the end
+    bool is_urgent_ = false;                        ///< enough is due, or something was returned
+    unsigned busy_calls_ = 0;
 };
 
 }  // namespace ports::fm
