@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The C functions of fm.h, fm1.h and fm2.h: what they have in common, and 1.0.
+// The C functions of fm.h and fm1.h.
 #include "ports/fm/current.hpp"
 
 #include "billboard/errors.hpp"
@@ -10,6 +10,7 @@
 
 #include <cerrno>
 #include <cstdarg>
+#include <cstdio>
 #include <utility>
 
 using ports::fm::current;
@@ -119,7 +120,7 @@ void FM_initialize(void) {
                                  "FM_initialize was called before; call FM_finalize first");
     }
     const int result = billboard::guarded([] {
-        current.runtime = std::make_unique<Runtime>(current.parameters);
+        current.runtime = std::make_unique<Runtime>(current.parameters, current.handlers);
         FM_nodeid = current.runtime->network.me();
         FM_numnodes = current.runtime->network.nodes();
         return static_cast<int>(BBP_OK);

@@ -12,6 +12,7 @@ namespace ports::fm {
 
 struct Current {
     Parameters parameters;
+    Handlers handlers;
     std::unique_ptr<Runtime> runtime;
 };
 extern Current current;

@@ -5,11 +5,12 @@
 
 namespace ports::fm {
 
-Runtime::Runtime(const Parameters& parameters)
+Runtime::Runtime(const Parameters& parameters, const Handlers& handlers)
     : process(billboard::ProcessEndpoint::open()),
       network(*process, {parameters.is_quiet, static_cast<std::uint16_t>(parameters.fm1.slots)}),
-      fm1(network, parameters.fm1) {
-    network.set_layers(fm1, fm1);
+      fm1(network, parameters.fm1),
+      fm2(network, handlers) {
+    network.set_layers(fm1, fm2);
     const auto held = process->hold();
     network.greet_all();
 }
@@ -19,8 +20,11 @@ Runtime::~Runtime() {
     if (const unsigned waiting = fm1.waiting(); waiting != 0)
         network.say(fmt::format("{} messages were not extracted before FM_finalize, and are lost",
                                 waiting));
-    if (const unsigned undecided = fm1.settle(process->endpoint().deadline_in(kSettleNs));
-        undecided != 0) {
+    const Deadline deadline = process->endpoint().deadline_in(kSettleNs);
+    if (const unsigned kept = fm2.settle(deadline); kept != 0)
+        network.say(
+            fmt::format("FM_finalize gave up on {} packets for which there was no room", kept));
+    if (const unsigned undecided = fm1.settle(deadline); undecided != 0) {
         network.say(fmt::format(
             "FM_finalize gave up on {} frames that their receivers did not accept in {} s",
             undecided, kSettleNs / 1'000'000'000));

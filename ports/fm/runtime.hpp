@@ -8,9 +8,11 @@
 
 #include "billboard/process_endpoint.hpp"
 #include "ports/fm/fm1.hpp"
+#include "ports/fm/fm2.hpp"
 #include "ports/fm/network.hpp"
 
 #include <memory>
+#include <mutex>
 
 namespace ports::fm {
 
@@ -24,7 +26,7 @@ struct Runtime {
     /// How long FM_finalize waits for others to accept what was sent.
     static constexpr std::int64_t kSettleNs = 5'000'000'000;
 
-    Runtime(const Parameters& parameters);
+    Runtime(const Parameters& parameters, const Handlers& handlers);
     /// Waits for what is on its way, and says bye.
     ~Runtime();
     Runtime(const Runtime&) = delete;
@@ -33,6 +35,8 @@ struct Runtime {
     std::shared_ptr<billboard::ProcessEndpoint> process;
     Network network;
     Fm1 fm1;
+    Fm2 fm2;
+    std::once_flag is_shared;  ///< once there is a second thread
 };
 
 }  // namespace ports::fm
