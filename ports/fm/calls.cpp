@@ -136,6 +136,7 @@ void FM_finalize(void) {
         return ports::fm::refuse(EBUSY, BBP_EINVAL,
                                  "a handler cannot end what has called it: FM_finalize");
     }
+    current.runtime->leave();
     current.runtime.reset();
     FM_nodeid = FM_numnodes = 0;
 }
@@ -156,6 +157,7 @@ FM_API void FM1_send_4(int dest, void (*handler)(int, int, int, int), int i0, in
                        int i3) {
     Runtime* const runtime = current.runtime.get();
     if (runtime == nullptr) return ports::fm::not_initialized();
+    const ports::fm::KeptErrno errno_before;
     auto held = runtime->process->hold();
     const int words[] = {i0, i1, i2, i3};
     const auto* const code = reinterpret_cast<const void*>(handler);
@@ -163,12 +165,13 @@ FM_API void FM1_send_4(int dest, void (*handler)(int, int, int, int), int i0, in
     if (runtime->fm1.try_send(node, Kind::four, code, words, sizeof words)) [[likely]]
         return;
     if (const int error = runtime->fm1.send(held, node, Kind::four, code, words, sizeof words))
-        errno = error;
+        errno_before.fail(error);
 }
 
 FM_API void FM1_send(int dest, void (*handler)(void*, int), void* buf, int size) {
     Runtime* const runtime = current.runtime.get();
     if (runtime == nullptr) return ports::fm::not_initialized();
+    const ports::fm::KeptErrno errno_before;
     auto held = runtime->process->hold();
     const auto* const code = reinterpret_cast<const void*>(handler);
     const auto node = static_cast<unsigned>(dest);
@@ -178,7 +181,7 @@ FM_API void FM1_send(int dest, void (*handler)(void*, int), void* buf, int size)
         return;
     }
     if (const int error = runtime->fm1.send(held, node, Kind::buffer, code, buf, bytes))
-        errno = error;
+        errno_before.fail(error);
 }
 
 int FM1_extract(void) {

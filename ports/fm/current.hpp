@@ -5,6 +5,7 @@
 
 #include "ports/fm/runtime.hpp"
 
+#include <cerrno>
 #include <memory>
 #include <string>
 
@@ -18,6 +19,21 @@ struct Current {
 extern Current current;
 
 inline constexpr int kMostHandlers = 65535;
+
+/// A call that succeeds leaves errno as it was, whatever the system has said to it on the way.
+class KeptErrno {
+public:
+    KeptErrno() noexcept : before_(*at_) {}
+    ~KeptErrno() { *at_ = before_; }
+    KeptErrno(const KeptErrno&) = delete;
+    KeptErrno& operator=(const KeptErrno&) = delete;
+
+    void fail(int error) const noexcept { before_ = error; }
+
+private:
+    int* at_ = &errno;
+    mutable int before_;
+};
 
 /// Sets errno, and keeps the sentence for bbp_last_error.
 [[gnu::cold]] void refuse(int error, int code, std::string sentence);

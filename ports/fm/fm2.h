@@ -54,7 +54,7 @@ enum {
     FM_CONTINUE = 1 /* FM_extract goes on */
 };
 
-#define FM_ANY_ID (~(ULONG)0) /* documented name: an id that is not in use */
+#define FM_ANY_ID (~0UL) /* documented name: an id that is not in use */
 
 #ifdef __cplusplus
 extern "C" {

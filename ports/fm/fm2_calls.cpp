@@ -27,10 +27,13 @@ Held hold(Runtime& runtime) {
     return runtime.process->hold();
 }
 
-/// The sentence for an error of a stream.
-void failed(int error) {
+/// Sets errno, and keeps a sentence for an error of a stream.
+void failed(const ports::fm::KeptErrno& kept, int error) {
+    kept.fail(error);
+    const auto refuse = [](int, int code, const char* sentence) {
+        billboard::fail(code, sentence);
+    };
     switch (error) {
-        case 0: return;
         case EINVAL:
             return refuse(
                 error, BBP_EINVAL,
@@ -47,7 +50,7 @@ void failed(int error) {
                           "no room for the message without waiting, which a handler may not; try "
                           "again after it "
                           "has returned");
-        default: errno = error;  // the billboard has said it
+        default: return;  // the billboard has said it
     }
 }
 
@@ -100,27 +103,30 @@ FM_API FM_stream* FM2_begin_message(ULONG recipient, ULONG length, ULONG handler
                                  runtime->network.nodes() - 1));
         return nullptr;
     }
+    const ports::fm::KeptErrno kept;
     auto held = hold(*runtime);
     int error = 0;
     FM_stream* const stream =
         runtime->fm2.begin(held, static_cast<unsigned>(recipient), length, handler, error);
     if (stream == nullptr) [[unlikely]]
-        failed(error);
+        failed(kept, error);
     return stream;
 }
 
 FM_API void FM2_send_piece(FM_stream* stream, void* buffer, ULONG length) {
     Runtime* const runtime = current.runtime.get();
     if (runtime == nullptr) return ports::fm::not_initialized();
+    const ports::fm::KeptErrno kept;
     auto held = hold(*runtime);
-    if (const int error = runtime->fm2.write(held, stream, buffer, length)) failed(error);
+    if (const int error = runtime->fm2.write(held, stream, buffer, length)) failed(kept, error);
 }
 
 FM_API void FM2_end_message(FM_stream* stream) {
     Runtime* const runtime = current.runtime.get();
     if (runtime == nullptr) return ports::fm::not_initialized();
+    const ports::fm::KeptErrno kept;
     auto held = hold(*runtime);
-    if (const int error = runtime->fm2.end(held, stream)) failed(error);
+    if (const int error = runtime->fm2.end(held, stream)) failed(kept, error);
 }
 
 int FM2_extract(ULONG maxbytes) {

@@ -15,7 +15,7 @@ Runtime::Runtime(const Parameters& parameters, const Handlers& handlers)
     network.greet_all();
 }
 
-Runtime::~Runtime() {
+void Runtime::leave() {
     const auto held = process->hold();
     if (const unsigned waiting = fm1.waiting(); waiting != 0)
         network.say(fmt::format("{} messages were not extracted before FM_finalize, and are lost",

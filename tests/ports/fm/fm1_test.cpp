@@ -6,6 +6,8 @@
 
 #include <cerrno>
 #include <cstring>
+#include <functional>
+#include <string_view>
 
 namespace rmem::test {
 namespace {
@@ -148,6 +150,147 @@ TEST_P(Fm1, what_finds_the_receive_queue_full_is_returned_and_comes_later_and_ou
         extract_until(6);
         std::sort(seen().words.begin(), seen().words.end());
         check_equal(seen().words, std::vector<int>{0, 1, 2, 3, 4, 5}, "each message once");
+    });
+}
+
+TEST_P(Fm1, returned_frames_of_many_senders_find_their_way_through_a_queue_of_two) {
+    run(3, [](Rank& me) {
+        FM_set_parameter(FM_HOST_RECEIVE_QUEUE, 2);
+        FM_set_parameter(FM_REJECT_QUEUE, 16);
+        Life life;
+        const int messages = thrifty(400);
+        if (me.rank != 0) {
+            for (int i = 0; i < messages; ++i) FM_send_4(0, note_first, i, 0, 0, 0);
+            return;
+        }
+        extract_until(2 * messages);
+        std::vector<int> times(static_cast<std::size_t>(messages));
+        for (const int i : seen().words) ++times.at(static_cast<std::size_t>(i));
+        check(std::all_of(times.begin(), times.end(), [](int n) { return n == 2; }), "each once");
+    });
+}
+
+TEST_P(Fm1, acknowledgements_ride_on_data_and_go_alone_only_where_nothing_is_sent) {
+    run(2, [](Rank& me) {
+        Life life;
+        const int messages = thrifty(200);
+        const int other = 1 - me.rank;
+        for (int i = 1; i <= messages; ++i) {
+            if (me.rank == 0) FM_send_4(other, note_first, i, 0, 0, 0);
+            extract_until(i);
+            if (me.rank == 1) FM_send_4(other, note_first, i, 0, 0, 0);
+        }
+        const auto alone = count_of(FM_ACKS_ALONE);
+        check(alone <= messages / 8,
+              fmt::format("{} acks alone for {} answered messages", alone, messages));
+        me.raise(static_cast<std::size_t>(me.rank));
+        me.await_word(static_cast<std::size_t>(other));
+        for (int i = 0; i < messages && me.rank == 0; ++i) FM_send_4(1, note_first, i, 0, 0, 0);
+        if (me.rank == 1) {
+            extract_until(2 * messages);
+            await([&] { return FM_extract() == 0 && count_of(FM_ACKS_ALONE) > alone; },
+                  "acks alone");
+        }
+    });
+}
+
+void answer(int from, int left, int, int) {
+    ++seen().count;
+    if (left > 0) FM_send_4(from, answer, static_cast<int>(FM_nodeid), left - 1, 0, 0);
+}
+
+TEST_P(Fm1, a_handler_may_send) {
+    run(2, [](Rank& me) {
+        Life life;
+        if (me.rank == 0) FM_send_4(1, answer, 0, 99, 0, 0);
+        extract_until(50);
+    });
+}
+
+/// Sends more than the reject queue holds, so that it waits inside the handler.
+void flood(int to, int messages, int, int) {
+    for (int i = 0; i < messages; ++i) FM_send_4(to, note_first, i, 0, 0, 0);
+}
+
+TEST_P(Fm1, a_handler_that_waits_takes_over_what_comes_without_processing_it) {
+    run(2, [](Rank& me) {
+        FM_set_parameter(FM_REJECT_QUEUE, 8);
+        Life life;
+        constexpr int kMessages = 60;
+        if (me.rank == 0) {
+            FM_send_4(1, flood, 0, kMessages, 0, 0);
+            for (int i = 0; i < kMessages; ++i) FM_send_4(1, note_first, i, 0, 0, 0);
+            extract_until(kMessages);
+            return;
+        }
+        await(
+            [] {
+                FM_extract();
+                return seen().count >= kMessages;
+            },
+            "messages");
+        check(count_of(FM_SENDS_WAITING) > 0, "the handler has waited");
+    });
+}
+
+/// Waits for the test's word.
+std::function<void()> wait_in_handler;
+void stays(int, int, int, int) {
+    wait_in_handler();
+}
+
+TEST_P(Fm1, a_handler_that_does_not_return_is_seen_by_others) {
+    RMEM_SKIP_IF_SIMULATED("each node counts for itself there");
+    if (std::string_view(GetParam().link) == "udp")
+        GTEST_SKIP() << "the other node has a segment of its own";
+    run(2, [](Rank& me) {
+        Life life;
+        wait_in_handler = [&] { me.await_word(0); };
+        if (me.rank == 1) {
+            await([] { return FM_extract() != 0; }, "the handler");
+            return;
+        }
+        FM_send_4(1, stays, 0, 0, 0, 0);
+        await([] { return FM_count(1, FM_HANDLERS_ENTERED) == 1; }, "a handler entered at node 1");
+        check_equal(FM_count(1, FM_HANDLERS_LEFT), 0LL, "handlers left");
+        me.raise(0);
+        await([] { return FM_count(1, FM_HANDLERS_LEFT) == 1; }, "the handler to return");
+    });
+}
+
+TEST_P(Fm1, bad_arguments_are_refused) {
+    run(1, [](Rank&) {
+        check_errno(ENOTCONN, [] { FM_send_4(0, note, 1, 2, 3, 4); });
+        check_errno(ENOTCONN, [] { check_equal(FM_extract(), -1, "FM_extract"); });
+        check_errno(ENOTCONN, [] { FM_finalize(); });
+        check_errno(EINVAL, [] { FM_set_parameter(FM_REJECT_QUEUE, 257); });
+        check_errno(EINVAL, [] { FM_set_parameter(FM_HOST_RECEIVE_QUEUE, 0); });
+        Life life;
+        char bytes[200] = {};
+        check_errno(EINVAL, [] { FM_send_4(1, note, 1, 2, 3, 4); });
+        check_errno(EINVAL, [] { FM_send_4(-1, note, 1, 2, 3, 4); });
+        check_errno(EINVAL, [] { FM_send_4(0, nullptr, 1, 2, 3, 4); });
+        check_errno(EINVAL, [&] { FM_send(0, reinterpret_cast<FM_handlerN>(&bytes), bytes, 1); });
+        check_errno(EINVAL, [] { FM_send(0, note_bytes, nullptr, 1); });
+        check_errno(EMSGSIZE, [&] { FM_send(0, note_bytes, bytes, 129); });
+        check_errno(EMSGSIZE, [&] { FM_send(0, note_bytes, bytes, -1); });
+        check_equal(FM_extract(), 0, "messages");
+        check_equal(FM_count(1, FM_CORRUPT), -1LL, "a counter of no node");
+        check_errno(0, [] { FM_send_4(0, note, 1, 2, 3, 4); });
+        extract_until(1);
+    });
+}
+
+void finalizes(int, int, int, int) {
+    check_errno(EBUSY, [] { FM_finalize(); });
+    ++seen().count;
+}
+
+TEST_P(Fm1, a_handler_cannot_end_what_has_called_it) {
+    run(1, [](Rank&) {
+        Life life;
+        FM_send_4(0, finalizes, 0, 0, 0, 0);
+        extract_until(1);
     });
 }
 
