@@ -60,8 +60,8 @@ protected:
         }
         const void* data = nullptr;
         std::size_t size = 0;
-        const int source =
-            endpoint_.take(short_.data(), &data, &size, Deadline::now(), billboard::Class::mpi);
+        const int source = endpoint_.take(short_.data(), &data, &size, billboard::Deadline::now(),
+                                          billboard::Class::mpi);
         if (source < 0) return source;
         *from = static_cast<unsigned>(source);
         *packet = {static_cast<const std::byte*>(data), size};
