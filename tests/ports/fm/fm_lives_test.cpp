@@ -149,7 +149,8 @@ TEST_P(FmLives, a_node_that_comes_back_is_a_new_one_to_both_versions) {
             me.raise(0);
             extract_both_until([] { return seen().count >= 2; }, "an answer in both versions");
             me.raise(1);
-            me.await_word(100);  // never
+            if (me.shared[1] == 1) me.await_word(100);  // never: the first life is killed
+            return;
         }
         for (unsigned life_of_1 = 1; life_of_1 <= 2; ++life_of_1) {
             extract_both_until([&] { return seen().count >= static_cast<int>(4 * life_of_1); },
@@ -171,9 +172,6 @@ TEST_P(FmLives, a_node_that_comes_back_is_a_new_one_to_both_versions) {
     ring.await_word(1, 1);
     ring.kill(1);
     ring.start(1, body);
-    ring.await_word(1, 2);
-    ring.wait(0);
-    ring.kill(1);
     ring.finish();
 }
 
