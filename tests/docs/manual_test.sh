@@ -42,9 +42,15 @@ if [[ ${#programs[@]} -lt 9 ]]; then
     exit 1
 fi
 
+ports=()
+for library in "$RMEM_BUILD_DIR"/ports/*/lib*.so; do
+    folder=$(dirname "$library")
+    ports+=("-L$folder" "-l$(basename "$folder")" "-Wl,-rpath,$folder")
+done
+
 for program in "${programs[@]}"; do
-    if ! "${CC:-cc}" -std=c11 -Wall -Wextra -Wpedantic -Werror -I"$RMEM_SOURCE_DIR" -o "${program%.c}" \
-        "$program" -L"$RMEM_BUILD_DIR/billboard" -L"$RMEM_BUILD_DIR/rmem" -lbillboard -lrmem \
+    if ! "${CC:-cc}" -std=c11 -Wall -Wextra -Wpedantic -Werror -I"$RMEM_SOURCE_DIR" -I"$RMEM_SOURCE_DIR/ports" \
+        -o "${program%.c}" "$program" -Wl,--as-needed "${ports[@]}" -L"$RMEM_BUILD_DIR/billboard" -L"$RMEM_BUILD_DIR/rmem" -lbillboard -lrmem \
         -Wl,-rpath,"$RMEM_BUILD_DIR/billboard:$RMEM_BUILD_DIR/rmem"; then
         echo "FAILED: the program in $(basename "$program" .c) does not compile"
         exit 1
