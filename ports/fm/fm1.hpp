@@ -45,6 +45,10 @@ public:
     };
 
     Fm1(Network& network, Limits limits);
+    /// Memory of a receive queue of so many frames.
+    static constexpr std::size_t queue_bytes(unsigned frames) noexcept {
+        return frames * sizeof(Entry);
+    }
 
     /// The expected case: a free slot, a node that may be sent to, room in the network. False: see send().
     [[gnu::always_inline]] bool try_send(unsigned node, Kind kind, const void* handler,
