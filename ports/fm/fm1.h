@@ -33,7 +33,7 @@
  *               and start and end (<fm/fm.h>), are a reconstruction.
  */
 
-#include <fm/fm.h>
+#include "fm.h"
 
 #define FM_MAX_SIZE 128 /* documented: 32 words */
 
@@ -60,7 +60,7 @@ FM_API int FM1_extract(void);
 }
 extern "C++" FM_API int FM_extract(void) FM_SYMBOL("FM1_extract");
 #elif defined(FM_FM2_H)
-#include <fm/both.h>
+#include "both.h"
 #else
 FM_API int FM_extract(void) FM_SYMBOL("FM1_extract");
 #endif

@@ -43,7 +43,7 @@
  *               tell, errno, and FM_ANY_ID's value are a reconstruction.
  */
 
-#include <fm/fm.h>
+#include "fm.h"
 
 typedef struct FM_stream FM_stream; /* documented, opaque */
 
@@ -96,7 +96,7 @@ FM_API void FM_receive(void* buffer, FM_stream* stream, unsigned length) FM_SYMB
 }
 extern "C++" FM_API int FM_extract(ULONG maxbytes) FM_SYMBOL("FM2_extract");
 #elif defined(FM_FM1_H)
-#include <fm/both.h>
+#include "both.h"
 #else
 FM_API int FM_extract(ULONG maxbytes) FM_SYMBOL("FM2_extract");
 #endif
