@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstdint>
 
 namespace ports::fm {
 
@@ -77,11 +78,13 @@ FM_stream* Fm2::begin(Held& held, unsigned node, std::uint64_t length, std::uint
     return &*s;
 }
 
+/// The pointer is the program's: any value.
 Fm2::Outgoing* Fm2::find(FM_stream* stream) {
-    for (Outgoing& s : outgoing_) {
-        if (&s == stream && s.is_open) return &s;
-    }
-    return nullptr;
+    const std::uintptr_t at = reinterpret_cast<std::uintptr_t>(stream) -
+                              reinterpret_cast<std::uintptr_t>(outgoing_.data());
+    const std::uintptr_t i = at / sizeof(Outgoing);
+    return i < kStreams && at % sizeof(Outgoing) == 0 && outgoing_[i].is_open ? &outgoing_[i]
+                                                                              : nullptr;
 }
 
 /// Where the next bytes go: in place, if there will be more than a slot holds and there is room, else in a buffer of the
