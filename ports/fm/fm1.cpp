@@ -38,8 +38,7 @@ Fm1::Fm1(Network& network, Limits limits)
 
 // ---- Sending
 
-int Fm1::check(unsigned node, Kind kind, const void* handler, const void* payload,
-               std::size_t size) const {
+int Fm1::check(unsigned node, const void* handler, const void* payload, std::size_t size) const {
     if (node >= peers_.size()) {
         return failed(EINVAL, BBP_ERANK,
                       fmt::format("there is no node {}; this ring has 0 to {}",
@@ -70,13 +69,12 @@ int Fm1::check(unsigned node, Kind kind, const void* handler, const void* payloa
                                   "the same program on all nodes",
                                   node, place->module == 0 ? "" : " or other libraries"));
     }
-    static_cast<void>(kind);
     return 0;
 }
 
 int Fm1::send(billboard::ProcessEndpoint::Held& held, unsigned node, Kind kind, const void* handler,
               const void* payload, std::size_t size) {
-    if (const int bad = check(node, kind, handler, payload, size); bad != 0) return bad;
+    if (const int bad = check(node, handler, payload, size); bad != 0) return bad;
     Peer& p = peers_[node];
     bool has_waited = false;
     // The billboard wakes who waits for a message, and spins for who waits for room: the first is for a slot, the second

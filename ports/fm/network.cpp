@@ -11,8 +11,7 @@ namespace ports::fm {
 using billboard::Class;
 
 Network::Network(billboard::ProcessEndpoint& process, Settings settings)
-    : process_(process),
-      endpoint_(process.endpoint()),
+    : endpoint_(process.endpoint()),
       settings_(settings),
       counts_(endpoint_),
       me_(endpoint_.rank()),

@@ -148,7 +148,6 @@ private:
     void look_around();
     Hello hello() const;
 
-    billboard::ProcessEndpoint& process_;
     billboard::Endpoint& endpoint_;
     Settings settings_;
     Counts counts_;
