@@ -103,6 +103,36 @@ TEST_P(FmHostile, packets_out_of_sequence_beyond_credit_or_of_no_stream_are_coun
     comes_through(setup(2), frames, 4, 0);
 }
 
+TEST_P(FmHostile, packets_beyond_the_credit_are_counted_and_those_within_it_have_a_place) {
+    run(2, [](Rank& me) {
+        FM_set_parameter(FM_QUIET);
+        FM_register_handler(0, note2);
+        FmLife life;
+        seen_by[me.rank] = 0;
+        constexpr int kPackets = 70, kCredit = 64;  // half of 256, for each of two nodes
+        if (me.rank == 0) {
+            const auto whole = static_cast<std::uint8_t>(static_cast<unsigned>(Kind::packet) |
+                                                         kFirstPacket | kLastPacket);
+            for (int i = 0; i < kPackets; ++i) {
+                send_frame(1,
+                           frame(Fm2Header{.kind = whole,
+                                           .limit = kFirstCount,
+                                           .number = static_cast<std::uint16_t>(kFirstCount + i)}));
+            }
+            return;
+        }
+        await(
+            [] {
+                FM_extract();  // 1.0's: takes over, processes nothing of 2.x
+                return count_of(FM_CORRUPT) == kPackets - kCredit;
+            },
+            "packets beyond the credit");
+        check_equal(seen_by[1], 0, "handlers called");
+        FM_extract(~0UL);
+        check_equal(seen_by[1], kCredit, "packets that had a place");
+    });
+}
+
 TEST_P(FmHostile, pointers_that_are_no_code_are_told) {
     const Frames frames = {
         frame(Fm1Header{.ack = kFirstCount, .module = 0xffffffff}, 1, 2, 3, 4),
