@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: Apache-2.0
+// The C functions of fm.h and fm1.h.
+#include "ports/fm/current.hpp"
+
+#include "billboard/errors.hpp"
+#include "ports/fm/fm1.h"
+#include "rmem/sim/process_state.hpp"
+
+#include <fmt/format.h>
+
+#include <cerrno>
+#include <cstdarg>
+#include <cstdio>
+#include <utility>
+
+using ports::fm::current;
+using ports::fm::Kind;
+using ports::fm::Runtime;
+
+ULONG FM_nodeid = 0;
+ULONG FM_numnodes = 0;
+
+namespace ports::fm {
+
+Current current;
+
+namespace {
+
+/// One simulated process's.
+class SimulatedState final : public rmem::sim::ProcessState {
+public:
+    void exchange() noexcept override {
+        std::swap(current, mine_);
+        std::swap(FM_nodeid, node_);
+        std::swap(FM_numnodes, nodes_);
+    }
+
+private:
+    Current mine_;
+    ULONG node_ = 0, nodes_ = 0;
+};
+[[maybe_unused]] const bool registered =
+    rmem::sim::register_process_state([]() -> std::unique_ptr<rmem::sim::ProcessState> {
+        return std::make_unique<SimulatedState>();
+    });
+
+int error_of(int code) {
+    switch (code) {
+        case BBP_EINVAL:
+        case BBP_ERANK: return EINVAL;
+        case BBP_ETIMEDOUT: return ETIMEDOUT;
+        case BBP_ENOMEM: return ENOMEM;
+        case BBP_EVERSION: return EPROTO;
+        case BBP_EBUSY: return EADDRINUSE;
+        default: return EIO;
+    }
+}
+
+void set(int parameter, std::va_list values) {
+    Parameters& p = current.parameters;
+    const auto bounded = [&](unsigned& to, int most) {
+        const int value = va_arg(values, int);
+        if (value >= 1 && value <= most) {
+            to = static_cast<unsigned>(value);
+            return;
+        }
+        refuse(EINVAL, BBP_EINVAL,
+               fmt::format("parameter {} of FM_set_parameter is a number from 1 to {}, not {}",
+                           parameter, most, value));
+    };
+    switch (parameter) {
+        case FM_QUIET: p.is_quiet = true; break;
+        case FM_MAX_HANDLERS: bounded(p.max_handlers, kMostHandlers); break;
+        case FM_REJECT_QUEUE: bounded(p.fm1.slots, Fm1::kMostSlots); break;
+        case FM_HOST_RECEIVE_QUEUE: bounded(p.fm1.queue, Fm1::kMostQueue); break;
+        case FM_GRM_NAME:
+        case FM_GRM_PORT:
+        case FM_CM_PORT:
+        case FM_KEY_NAME: break;  // the environment says where to meet
+        default:
+            refuse(EINVAL, BBP_EINVAL,
+                   fmt::format("FM_set_parameter knows no parameter {}", parameter));
+    }
+}
+
+}  // namespace
+
+void refuse(int error, int code, std::string sentence) {
+    billboard::fail(code, std::move(sentence));
+    errno = error;
+}
+
+void not_initialized() {
+    refuse(ENOTCONN, BBP_EINVAL, "this process does not take part; call FM_initialize first");
+}
+
+int extracted(Runtime& runtime, int result) {
+    if (result != 0 || !runtime.network.has_untold_end()) return result;
+    errno = EHOSTDOWN;
+    return -1;
+}
+
+}  // namespace ports::fm
+
+extern "C" {
+
+void FM_set_parameter(int parameter, ...) {
+    if (current.runtime) {
+        return ports::fm::refuse(EISCONN, BBP_EINVAL, "parameters are set before FM_initialize");
+    }
+    std::va_list values;
+    va_start(values, parameter);
+    ports::fm::set(parameter, values);
+    va_end(values);
+}
+
+void FM_initialize(void) {
+    if (current.runtime) {
+        return ports::fm::refuse(EISCONN, BBP_EINVAL,
+                                 "FM_initialize was called before; call FM_finalize first");
+    }
+    const int result = billboard::guarded([] {
+        current.runtime = std::make_unique<Runtime>(current.parameters, current.handlers);
+        FM_nodeid = current.runtime->network.me();
+        FM_numnodes = current.runtime->network.nodes();
+        return static_cast<int>(BBP_OK);
+    });
+    if (result == BBP_OK) return;
+    if (!current.parameters.is_quiet) std::fprintf(stderr, "FM: %s\n", billboard::last_error());
+    errno = ports::fm::error_of(result);
+}
+
+void FM_finalize(void) {
+    if (!current.runtime) return ports::fm::not_initialized();
+    if (current.runtime->network.handlers != 0) {
+        return ports::fm::refuse(EBUSY, BBP_EINVAL,
+                                 "a handler cannot end what has called it: FM_finalize");
+    }
+    current.runtime->leave();
+    current.runtime.reset();
+    FM_nodeid = FM_numnodes = 0;
+}
+
+long long FM_count(ULONG node, enum FM_counter counter) {
+    if (!current.runtime || static_cast<unsigned>(counter) >= FM_COUNTERS) return -1;
+    ports::fm::Network& network = current.runtime->network;
+    if (node == network.me()) return static_cast<long long>(network.counts().get(counter));
+    rmem::Ring* const ring = network.endpoint().ring();
+    if (ring == nullptr || node >= network.nodes()) return -1;
+    const auto& block = ring->rank(static_cast<unsigned>(node)).ports[ports::fm::kPortBlock];
+    return static_cast<long long>(block.get(counter));
+}
+
+// ---- FM 1.0. The headers name these FM_send_4 and so on.
+
+FM_API void FM1_send_4(int dest, void (*handler)(int, int, int, int), int i0, int i1, int i2,
+                       int i3) {
+    Runtime* const runtime = current.runtime.get();
+    if (runtime == nullptr) return ports::fm::not_initialized();
+    const ports::fm::KeptErrno errno_before;
+    auto held = runtime->process->hold();
+    const int words[] = {i0, i1, i2, i3};
+    const auto* const code = reinterpret_cast<const void*>(handler);
+    const auto node = static_cast<unsigned>(dest);
+    if (runtime->fm1.try_send(node, Kind::four, code, words, sizeof words)) [[likely]]
+        return;
+    if (const int error = runtime->fm1.send(held, node, Kind::four, code, words, sizeof words))
+        errno_before.fail(error);
+}
+
+FM_API void FM1_send(int dest, void (*handler)(void*, int), void* buf, int size) {
+    Runtime* const runtime = current.runtime.get();
+    if (runtime == nullptr) return ports::fm::not_initialized();
+    const ports::fm::KeptErrno errno_before;
+    auto held = runtime->process->hold();
+    const auto* const code = reinterpret_cast<const void*>(handler);
+    const auto node = static_cast<unsigned>(dest);
+    const auto bytes = static_cast<std::size_t>(size);  // a negative one is too large
+    if ((buf != nullptr || size == 0) &&
+        runtime->fm1.try_send(node, Kind::buffer, code, buf, bytes)) [[likely]] {
+        return;
+    }
+    if (const int error = runtime->fm1.send(held, node, Kind::buffer, code, buf, bytes))
+        errno_before.fail(error);
+}
+
+int FM1_extract(void) {
+    Runtime* const runtime = current.runtime.get();
+    if (runtime == nullptr) {
+        ports::fm::not_initialized();
+        return -1;
+    }
+    const auto held = runtime->process->hold();
+    return ports::fm::extracted(*runtime, runtime->fm1.extract());
+}
+
+}  // extern "C"

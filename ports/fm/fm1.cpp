@@ -1,0 +1,440 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ports/fm/fm1.hpp"
+
+#include "billboard/errors.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <bit>
+#include <cerrno>
+
+namespace ports::fm {
+
+using billboard::Class;
+using billboard::fail;
+using billboard::Slices;
+
+namespace {
+
+int failed(int error, int code, std::string sentence) {
+    fail(code, std::move(sentence));
+    return error;
+}
+
+}  // namespace
+
+Fm1::Fm1(Network& network, Limits limits)
+    : network_(network),
+      limits_(limits),
+      slots_(std::make_unique<Slot[]>(limits.slots)),
+      peers_(network.nodes()),
+      mask_(std::bit_ceil(limits.queue) - 1),
+      queue_(std::make_unique_for_overwrite<Entry[]>(mask_ + std::size_t{1})) {
+    for (unsigned i = 0; i < limits.slots; ++i)
+        slots_[i].next = i + 1 == limits.slots ? kNone : static_cast<Index>(i + 1);
+    due_.reserve(network.nodes());
+}
+
+// ---- Sending
+
+int Fm1::check(unsigned node, const void* handler, const void* payload, std::size_t size) const {
+    if (node >= peers_.size()) {
+        return failed(EINVAL, BBP_ERANK,
+                      fmt::format("there is no node {}; this ring has 0 to {}",
+                                  static_cast<int>(node), peers_.size() - 1));
+    }
+    if (size > kFm1Payload) {
+        return failed(
+            EMSGSIZE, BBP_ESIZE,
+            fmt::format(
+                "a message of {} bytes is larger than a frame's {}; send it in pieces, or by "
+                "FM 2.x",
+                size, kFm1Payload));
+    }
+    if (payload == nullptr && size != 0)
+        return failed(EINVAL, BBP_EINVAL,
+                      fmt::format("the message is a null pointer with size {}", size));
+    const auto place = network_.modules().find(handler);
+    if (!place) {
+        return failed(
+            EINVAL, BBP_EINVAL,
+            "the handler is no function of the program, or of a library that it had loaded when "
+            "FM_initialize was called");
+    }
+    if (network_.runs_another_binary(node, place->module)) {
+        return failed(ENOEXEC, BBP_EINVAL,
+                      fmt::format("node {} runs another binary{}, in which the handler is not "
+                                  "where it is here; start "
+                                  "the same program on all nodes",
+                                  node, place->module == 0 ? "" : " or other libraries"));
+    }
+    return 0;
+}
+
+int Fm1::send(billboard::ProcessEndpoint::Held& held, unsigned node, Kind kind, const void* handler,
+              const void* payload, std::size_t size) {
+    if (const int bad = check(node, handler, payload, size); bad != 0) return bad;
+    Peer& p = peers_[node];
+    bool has_waited = false;
+    // The billboard wakes who waits for a message, and spins for who waits for room: the first is for a slot, the second
+    // for the network.
+    Slices slices(held, network_.endpoint(), Deadline::never());
+    for (Deadline deadline = Deadline::now();; deadline = slices.deadline()) {
+        if (free_ != kNone && p.sent < limits_.to_one) {
+            int result = open(node, deadline);
+            if (result == BBP_OK) {
+                const auto place = network_.modules().find(handler);
+                write(slots_[free_], free_, kind, p.decided, *place, payload, size);
+                result = network_.heard(
+                    node, network_.endpoint().send(static_cast<int>(node), slots_[free_].frame,
+                                                   slots_[free_].size, deadline, Class::fm));
+            }
+            if (result == BBP_OK) {
+                is_sent(p, node);
+                return 0;
+            }
+            if (result == BBP_EPEER) return EHOSTDOWN;
+            if (result != BBP_EAGAIN && result != BBP_ETIMEDOUT) return EIO;
+            take_over();
+        } else {
+            take_over(deadline);
+            if (has_waited) network_.look_at(node);
+        }
+        if (!has_waited) network_.counts().add(FM_SENDS_WAITING);
+        if (network_.handlers == 0) run_waiting();
+        tidy();
+        if (has_waited) slices.pass();
+        has_waited = true;
+    }
+}
+
+/// Greets the node, and pays it back what it is owed.
+int Fm1::open(unsigned node, Deadline deadline) {
+    Peer& p = peers_[node];
+    if (p.is_open) return BBP_OK;
+    int result = network_.greet(node, deadline);
+    if (result == BBP_OK) result = pay_back(node, deadline);
+    // To who runs another binary, each handler is looked at.
+    p.is_open = result == BBP_OK && !network_.runs_another_binary(node, 0) &&
+                !network_.runs_another_binary(node, 1);
+    return result;
+}
+
+/// Tells the slots that were returned; the last of them with the count that covers them all.
+int Fm1::pay_back(unsigned node, Deadline deadline) {
+    Peer& p = peers_[node];
+    while (p.owed != 0) {
+        std::array<std::byte, billboard::kInlineBytes> frame;
+        std::array<std::uint8_t, kReturnedSlots> slots;
+        std::size_t n = 0;
+        for (std::size_t i = p.returned._Find_first(); i < kMostSlots && n < slots.size();
+             i = p.returned._Find_next(i)) {
+            slots[n++] = static_cast<std::uint8_t>(i);
+        }
+        const ReturnedHeader head{Kind::returned, static_cast<std::uint8_t>(n),
+                                  n == p.owed ? p.decided : p.told};
+        std::memcpy(frame.data(), &head, sizeof head);
+        std::memcpy(frame.data() + sizeof head, slots.data(), n);
+        const int result = network_.post(node, frame.data(), sizeof head + n, deadline);
+        if (result != BBP_OK) return result;
+        for (std::size_t i = 0; i < n; ++i) p.returned.reset(slots[i]);
+        p.owed = static_cast<std::uint16_t>(p.owed - n);
+        p.told = head.ack;
+    }
+    return BBP_OK;
+}
+
+/// What was returned is sent again, as far as there is room now; what is returned again comes after it.
+void Fm1::resend() {
+    List again;
+    std::swap(again, returned_);
+    while (again.first != kNone) {
+        const Index index = take_first(again);
+        Slot& slot = slots_[index];
+        const unsigned node = slot.node;
+        int result = open(node, Deadline::now());
+        if (slot.state == State::free) continue;  // lost with its node
+        if (result == BBP_OK) {
+            std::memcpy(slot.frame + offsetof(Fm1Header, ack), &peers_[node].decided,
+                        sizeof(std::uint16_t));
+            result = network_.post(node, slot.frame, slot.size, Deadline::now());
+        }
+        if (result == BBP_OK) {
+            enlist(peers_[node], index);
+            network_.counts().add(FM_FRAMES_RESENT);
+        } else if (slot.state != State::free) {
+            append(returned_, index);
+        }
+    }
+}
+
+// ---- Decisions on frames sent
+
+void Fm1::hear_of_ack(unsigned from, std::uint16_t ack) {
+    if (network_.is_ahead(from)) return;  // nothing was sent to this life yet
+    Peer& p = peers_[from];
+    const auto more = static_cast<std::uint16_t>(ack - p.acked);
+    if (more > p.sent) return network_.is_corrupt();
+    for (std::uint16_t i = 0; i < more; ++i) {
+        const Index index = take_first(p.frames);
+        if (slots_[index].state == State::returned) {
+            append(returned_, index);
+            is_urgent_ = true;
+        } else {
+            set_free(index);
+        }
+    }
+    p.sent = static_cast<std::uint16_t>(p.sent - more);
+    p.acked = ack;
+}
+
+void Fm1::hear_of_returned(unsigned from, std::span<const std::byte> frame) {
+    const auto head = read_as<ReturnedHeader>(frame.data());
+    if (frame.size() != kReturnedHeader + head.count) return network_.is_corrupt();
+    for (unsigned i = 0; i < head.count; ++i) {
+        const auto index = std::to_integer<unsigned>(frame[kReturnedHeader + i]);
+        if (index >= limits_.slots || slots_[index].state != State::sent ||
+            slots_[index].node != from) {
+            network_.is_corrupt();
+            continue;
+        }
+        slots_[index].state = State::returned;
+        network_.counts().add(FM_FRAMES_RETURNED);
+    }
+    hear_of_ack(from, head.ack);
+}
+
+// ---- Receiving
+
+/// All that has come, into the receive queue; a queue's length of frames at most. Waits for the first until `first`.
+bool Fm1::take_over(Deadline first) {
+    bool something = take_one(first);
+    if (!something) return false;
+    for (unsigned most = limits_.queue; most > 0 && take_one(Deadline::now()); --most) {
+    }
+    return true;
+}
+
+/// Whether there was one.
+bool Fm1::take_one(Deadline deadline) {
+    const bool has_room = has_place();
+    Entry& landing = has_room ? entry(tail_) : spare_;
+    std::span<const std::byte> frame;
+    const int from = network_.take(landing.frame, frame, deadline);
+    if (from < 0) return from == BBP_ECORRUPT;
+    const auto s = static_cast<unsigned>(from);
+    if (!frame.empty() && (frame[0] == std::byte{static_cast<std::uint8_t>(Kind::four)} ||
+                           frame[0] == std::byte{static_cast<std::uint8_t>(Kind::buffer)}))
+        [[likely]] {
+        if (frame.data() != landing.frame && frame.size() <= kFm1Frame)
+            std::memcpy(landing.frame, frame.data(), frame.size());
+        if (decide(s, frame.size(), has_room)) accept(s, frame.size());
+    } else {
+        network_.deliver(s, frame);
+    }
+    network_.release(landing.frame, frame);
+    return true;
+}
+
+void Fm1::take_in(unsigned from, std::span<const std::byte> frame) {
+    if (std::to_integer<std::uint8_t>(frame[0]) == static_cast<std::uint8_t>(Kind::returned)) {
+        if (frame.size() < kReturnedHeader) return network_.is_corrupt();
+        return hear_of_returned(from, frame);
+    }
+    const bool has_room = has_place();
+    Entry& landing = has_room ? entry(tail_) : spare_;
+    if (frame.size() <= kFm1Frame) std::memcpy(landing.frame, frame.data(), frame.size());
+    if (decide(from, frame.size(), has_room)) accept(from, frame.size());
+}
+
+/// Of the data frame in the landing place: accepted, or returned. Whether it is accepted.
+bool Fm1::decide(unsigned from, std::size_t size, bool has_room) {
+    const Entry& landing = has_room ? entry(tail_) : spare_;
+    if (size < kFm1Header || size > kFm1Frame) {
+        network_.is_corrupt();
+        return false;
+    }
+    const auto head = read_as<Fm1Header>(landing.frame);
+    hear_of_ack(from, head.ack);
+    if (head.kind == Kind::four && size != kFm1Header + 4 * sizeof(int)) {
+        network_.is_corrupt();
+        return false;
+    }
+    Peer& p = peers_[from];
+    if (p.told == p.decided) p.waited = 0;
+    if (!p.is_due) {
+        p.is_due = true;
+        due_.push_back(static_cast<Index>(from));
+    }
+    ++p.decided;
+    if (static_cast<std::uint16_t>(p.decided - p.told) >= p.ack_every) is_urgent_ = true;
+    if (has_room || drops_) [[likely]]
+        return has_room && !drops_;
+    if (p.returned[head.slot]) {
+        network_.is_corrupt();
+        return false;
+    }
+    p.returned.set(head.slot);
+    ++p.owed;
+    p.is_open = false;
+    is_urgent_ = true;
+    network_.counts().add(FM_FRAMES_REJECTED);
+    return false;
+}
+
+void Fm1::accept(unsigned from, std::size_t size) {
+    Entry& e = entry(tail_++);
+    e.size = static_cast<std::uint32_t>(size);
+    e.from = static_cast<std::uint16_t>(from);
+    e.done = false;
+}
+
+// ---- Handlers
+
+int Fm1::extract() {
+    take_over();
+    const int processed = run_waiting();
+    if (processed != 0) network_.found_something();
+    if (processed == 0) {
+        tidy();
+        network_.found_nothing();
+    } else if (is_urgent_ || ++busy_calls_ % kTidyEvery == 0) [[unlikely]] {
+        tidy();
+    }
+    return processed;
+}
+
+/// Those that were there at the beginning: what their handlers take over waits for its turn.
+int Fm1::run_waiting() {
+    int processed = 0;
+    for (const std::uint32_t end = tail_; static_cast<std::int32_t>(end - next_) > 0; ++processed)
+        run(entry(next_++));
+    return processed;
+}
+
+void Fm1::run(Entry& e) {
+    /// A nested extract may be done earlier than the handlers around it.
+    struct Done {
+        Fm1& fm1;
+        Entry& e;
+        ~Done() {
+            e.done = true;
+            while (fm1.head_ != fm1.next_ && fm1.entry(fm1.head_).done) ++fm1.head_;
+        }
+    } const done{*this, e};
+    const auto head = read_as<Fm1Header>(e.frame);
+    const void* const handler = network_.runs_another_binary(e.from, head.module)
+                                    ? nullptr
+                                    : network_.modules().at({head.module, head.offset});
+    if (handler == nullptr) [[unlikely]] {
+        network_.counts().add(FM_INVALID_HANDLERS);
+        network_.say(fmt::format("Received invalid handler {:#x} of module {} from node {}",
+                                 head.offset, head.module, e.from));
+        return;
+    }
+    const Handling handling(network_);
+    std::byte* const payload = e.frame + kFm1Header;
+    if (head.kind == Kind::four) {
+        reinterpret_cast<void (*)(int, int, int, int)>(reinterpret_cast<std::uintptr_t>(handler))(
+            read_as<int>(payload), read_as<int>(payload + 4), read_as<int>(payload + 8),
+            read_as<int>(payload + 12));
+    } else {
+        reinterpret_cast<void (*)(void*, int)>(reinterpret_cast<std::uintptr_t>(handler))(
+            payload, static_cast<int>(e.size - kFm1Header));
+    }
+}
+
+// ---- What is left to do at the end of a call
+
+void Fm1::tidy() {
+    is_urgent_ = false;
+    if (!due_.empty()) tell_due();
+    if (returned_.first != kNone) [[unlikely]]
+        resend();
+}
+
+/// Tells decisions in a frame of their own where enough are due, or where nothing has carried them for long.
+void Fm1::tell_due() {
+    std::erase_if(due_, [&](Index node) {
+        Peer& p = peers_[node];
+        const auto untold = static_cast<std::uint16_t>(p.decided - p.told);
+        if (p.owed == 0 && untold != 0 && untold < p.ack_every && ++p.waited < kAckAfter)
+            return false;
+        if (p.owed != 0 || untold != 0) {
+            if (!tell(node)) return false;
+        }
+        p.is_due = false;
+        return true;
+    });
+}
+
+/// False: no room now.
+bool Fm1::tell(unsigned node) {
+    Peer& p = peers_[node];
+    if (p.owed != 0) return open(node, Deadline::now()) != BBP_EAGAIN;
+    const ReturnedHeader ack{Kind::returned, 0, p.decided};
+    const int result = network_.post(node, &ack, sizeof ack, Deadline::now());
+    if (result == BBP_OK) {
+        p.told = ack.ack;
+        network_.counts().add(FM_ACKS_ALONE);
+    }
+    return result != BBP_EAGAIN;
+}
+
+// ---- Lives of nodes
+
+unsigned Fm1::forget(unsigned node, bool all) {
+    Peer& p = peers_[node];
+    unsigned lost = 0;
+    const auto lose = [&](Index index) {
+        set_free(index);
+        ++lost;
+    };
+    while (p.frames.first != kNone) lose(take_first(p.frames));
+    List others;
+    while (returned_.first != kNone) {
+        const Index index = take_first(returned_);
+        slots_[index].node == node ? lose(index) : append(others, index);
+    }
+    returned_ = others;
+    p.sent = 0;
+    p.acked = kFirstCount;
+    p.is_open = false;
+    network_.counts().add(FM_FRAMES_LOST, lost);
+    if (all) meet(node, {});
+    return lost;
+}
+
+void Fm1::meet(unsigned node, const Hello& hello) {
+    Peer& p = peers_[node];
+    p.decided = p.told = kFirstCount;
+    p.owed = 0;
+    p.returned.reset();
+    p.is_open = false;
+    p.ack_every = std::clamp<std::uint16_t>(hello.window / 4, 1, kAckEvery);
+}
+
+unsigned Fm1::settle(Deadline deadline) {
+    drops_ = true;
+    unsigned undecided = 0;
+    for (bool is_last = false;; is_last = deadline.passed(rmem::program_now_ns())) {
+        take_over();
+        tidy();
+        undecided = 0;
+        for (unsigned node = 0; node < peers_.size(); ++node) {
+            if (peers_[node].sent != 0) network_.look_at(node);
+            undecided += peers_[node].sent;
+        }
+        for (Index i = returned_.first; i != kNone; i = slots_[i].next) ++undecided;
+        if (undecided == 0 || is_last) break;
+        take_over(network_.endpoint().deadline_in(Slices::kShortestNs));
+    }
+    // What was accepted is told, lest its senders think it lost.
+    for (const Index node : due_) {
+        if (peers_[node].decided != peers_[node].told || peers_[node].owed != 0) tell(node);
+    }
+    return undecided;
+}
+
+}  // namespace ports::fm

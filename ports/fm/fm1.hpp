@@ -1,0 +1,208 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+/// Fast Messages 1.0: frames, the reject queue, the host receive queue.
+///
+/// A frame is written into a free slot of the reject queue and posted from there. The slot is held until its receiver has
+/// decided: accepted, or returned for want of room. A returned frame is still in its slot, since on reflective memory a
+/// frame never leaves its sender's memory; what travels back is the slot's number. It is sent again later.
+///
+///   slot   free → sent → free        (accepted)
+///                 sent → returned → sent …
+///
+/// Decisions: a receiver decides on a node's frames in the order in which they come, and tells so by a count, which covers all
+/// frames up to it, so many acknowledgements are one number that rides on any frame. The numbers of returned slots go ahead of
+/// the count that covers them. No receiver ever has to keep a frame that it cannot place, so each takes
+/// in all that comes, and two full ones never wait for each other.
+///
+/// Invariants
+///   (F1) A slot that is not free is in exactly one list: sent, of its receiver, or returned.
+///   (F2) To a node that is owed returned slots nothing is posted before them.
+///   (F3) An entry of the receive queue is not used again before its handler has returned.
+/// Thread safety, progress: as ports/fm/network.hpp. Errors: errno values, 0 for success.
+
+#include "ports/fm/network.hpp"
+#include "rmem/copy.hpp"
+
+#include <bitset>
+#include <memory>
+
+namespace ports::fm {
+
+class Fm1 final : public Layer {
+public:
+    static constexpr unsigned kMostSlots = 256;
+    static constexpr unsigned kDefaultSlots = 128;
+    static constexpr unsigned kDefaultQueue = 256;
+    static constexpr unsigned kMostQueue = 65536;
+
+    struct Limits {
+        unsigned slots = kDefaultSlots;
+        unsigned queue = kDefaultQueue;
+        /// Frames on their way to one node, at most: a static window, in which nothing is ever returned if the receiver's
+        /// queue holds one of each sender. For measurements.
+        unsigned to_one = kMostSlots;
+    };
+
+    Fm1(Network& network, Limits limits);
+    /// Memory of a receive queue of so many frames.
+    static constexpr std::size_t queue_bytes(unsigned frames) noexcept {
+        return frames * sizeof(Entry);
+    }
+
+    /// The expected case: a free slot, a node that may be sent to, room in the network. False: see send().
+    [[gnu::always_inline]] bool try_send(unsigned node, Kind kind, const void* handler,
+                                         const void* payload, std::size_t size) {
+        if (free_ == kNone || node >= peers_.size() || size > kFm1Payload) [[unlikely]]
+            return false;
+        Peer& p = peers_[node];
+        const auto place = network_.modules().find(handler);
+        if (!p.is_open || p.sent == limits_.to_one || !place) [[unlikely]]
+            return false;
+        Slot& slot = slots_[free_];
+        write(slot, free_, kind, p.decided, *place, payload, size);
+        if (network_.endpoint().send(static_cast<int>(node), slot.frame, kFm1Header + size,
+                                     Deadline::now(), billboard::Class::fm) != BBP_OK) [[unlikely]]
+            return false;
+        is_sent(p, node);
+        return true;
+    }
+    int send(billboard::ProcessEndpoint::Held& held, unsigned node, Kind kind, const void* handler,
+             const void* payload, std::size_t size);
+
+    /// How many messages were processed.
+    int extract();
+    /// Until nothing that was sent is undecided, or `deadline`; what comes is dropped meanwhile. How many frames are.
+    unsigned settle(Deadline deadline);
+
+    /// Messages that wait for their handler.
+    unsigned waiting() const noexcept { return tail_ - next_; }
+
+    void take_in(unsigned from, std::span<const std::byte> frame) override;
+    unsigned forget(unsigned node, bool all) override;
+    void meet(unsigned node, const Hello& hello) override;
+
+private:
+    using Index = std::uint16_t;
+    static constexpr Index kNone = 0xffff;
+    enum class State : std::uint8_t { free, sent, returned };
+
+    struct alignas(rmem::kLineBytes) Slot {
+        std::byte frame[kFm1Frame];
+        std::uint8_t size = 0;
+        State state = State::free;
+        Index next = kNone;
+        Index node = 0;
+    };
+    struct List {
+        Index first = kNone, last = kNone;
+    };
+    struct alignas(rmem::kLineBytes) Peer {
+        // What is sent to it
+        List frames;  ///< sent, in order
+        std::uint16_t sent = 0;
+        std::uint16_t acked = kFirstCount;
+        bool is_open = false;  ///< greeted, and owed no returned slots
+        // What comes from it
+        bool is_due = false;  ///< in due_
+        std::uint16_t decided = kFirstCount;
+        std::uint16_t told = kFirstCount;
+        std::uint16_t ack_every = kAckEvery;
+        std::uint16_t waited = 0;          ///< calls of tidy since a decision was not told
+        std::uint16_t owed = 0;            ///< bits of `returned`
+        std::bitset<kMostSlots> returned;  ///< slots that it has not been told of
+    };
+    /// A message that waits for its handler.
+    struct Entry {
+        alignas(16) std::byte frame[kFm1Frame];
+        std::uint32_t size;
+        std::uint16_t from;
+        bool done;
+    };
+    static_assert(kFm1Frame >= billboard::kInlineBytes);  // entries are received into
+    static constexpr std::uint16_t kAckEvery =
+        16;  ///< decisions, before they are told in a frame of their own
+    static constexpr std::uint16_t kAckAfter =
+        16;                                     ///< calls of extract that found nothing, likewise
+    static constexpr unsigned kTidyEvery = 64;  ///< calls of extract that found something
+
+    [[gnu::always_inline]] static void write(Slot& slot, Index index, Kind kind, std::uint16_t ack,
+                                             Modules::Place place, const void* payload,
+                                             std::size_t size) {
+        const std::uint64_t head = static_cast<std::uint64_t>(kind) | std::uint64_t{index} << 8 |
+                                   std::uint64_t{ack} << 16 | std::uint64_t{place.module} << 32;
+        std::memcpy(slot.frame, &head, sizeof head);  // one store, since it is read back at once
+        std::memcpy(slot.frame + sizeof head, &place.offset, sizeof place.offset);
+        rmem::copy_bytes(slot.frame + kFm1Header, payload, size);
+        slot.size = static_cast<std::uint8_t>(kFm1Header + size);
+    }
+    /// The free slot that was written is now on its way.
+    [[gnu::always_inline]] void is_sent(Peer& p, unsigned node) {
+        const Index index = free_;
+        Slot& slot = slots_[index];
+        free_ = slot.next;
+        slot.node = static_cast<Index>(node);
+        enlist(p, index);
+    }
+    [[gnu::always_inline]] void enlist(Peer& p, Index index) {
+        slots_[index].state = State::sent;
+        append(p.frames, index);
+        ++p.sent;
+        p.told = p.decided;
+    }
+    void append(List& list, Index index) {
+        slots_[index].next = kNone;
+        (list.first == kNone ? list.first : slots_[list.last].next) = index;
+        list.last = index;
+    }
+    Index take_first(List& list) {
+        const Index index = list.first;
+        list.first = slots_[index].next;
+        return index;
+    }
+    void set_free(Index index) {
+        slots_[index].state = State::free;
+        slots_[index].next = free_;
+        free_ = index;
+    }
+
+    int check(unsigned node, const void* handler, const void* payload, std::size_t size) const;
+    int wait_for_room(billboard::ProcessEndpoint::Held& held, unsigned node);
+    int post_free(unsigned node, Deadline deadline);
+    int open(unsigned node, Deadline deadline);
+    int pay_back(unsigned node, Deadline deadline);
+
+    bool take_over(Deadline first = Deadline::now());
+    bool take_one(Deadline deadline);
+    bool decide(unsigned from, std::size_t size, bool has_room);
+    void accept(unsigned from, std::size_t size);
+    void hear_of_returned(unsigned from, std::span<const std::byte> frame);
+    void hear_of_ack(unsigned from, std::uint16_t ack);
+    int run_waiting();
+    void run(Entry& entry);
+    void tidy();
+    void resend();
+    void tell_due();
+    bool tell(unsigned node);
+
+    bool has_place() const noexcept { return tail_ - head_ < limits_.queue; }
+    Entry& entry(std::uint32_t count) { return queue_[count & mask_]; }
+
+    Network& network_;
+    Limits limits_;
+    std::unique_ptr<Slot[]> slots_;
+    Index free_ = 0;
+    List returned_;
+    std::vector<Peer> peers_;
+    std::uint32_t
+        mask_;  ///< a power of two of entries, of which only limits_.queue are used at once
+    std::unique_ptr<Entry[]> queue_;
+    std::uint32_t head_ = 0, next_ = 0, tail_ = 0;  ///< oldest in use, next to run, next to fill
+    Entry spare_{};                                 ///< the landing place of what finds none
+    std::vector<Index> due_;                        ///< nodes that decisions may have to be told
+    bool drops_ = false;                            ///< at the end
+    bool is_urgent_ = false;                        ///< enough is due, or something was returned
+    unsigned busy_calls_ = 0;
+};
+
+}  // namespace ports::fm

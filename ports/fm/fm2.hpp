@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+/// Fast Messages 2.x: streams of packets, credits, handlers that are suspended.
+///
+/// A message is gathered into packets, in place in the data partition where it is longer than a slot of the billboard holds. A
+/// packet carries the number of its stream, so that messages of one node may interleave: a handler may send while a
+/// message is open. The handler of a message of one packet is called directly; that of a longer one
+/// runs on a fiber, from its first packet on.
+///
+/// Credit: a receiver's buffer has room for kBufferPackets, and each node may have sent so many packets that it has been told a
+/// limit for. Limits are counts, which only grow, and ride on packets. Half of the buffer is divided
+/// among all nodes at the start; the rest by FM_reallocate_credit.
+///
+/// Invariants
+///   (S1) The packets that all nodes may still send, and those in the buffer, are kBufferPackets at most: what FM 1.0's
+///        calls take in for 2.x always has a place.
+///   (S2) What a handler sends has its credit and its places in the outbox when the message begins, so it never waits.
+///   (S3) Packets leave in the order in which they were filled: nothing passes what is in the outbox.
+///   (S4) Nothing is resumed from inside a handler.
+/// Thread safety, progress: as ports/fm/network.hpp. Errors: errno values, 0 for success.
+
+#include "ports/fm/fm2.h"
+#include "ports/fm/network.hpp"
+#include "rmem/sim/fiber.hpp"
+
+#include <array>
+#include <deque>
+#include <memory>
+#include <thread>
+
+/// Which of the two it is, its user must know; the pointer is checked.
+struct FM_stream {};
+
+namespace ports::fm {
+
+using Handlers = std::vector<FM_handler*>;
+
+class Fm2 final : public Layer {
+public:
+    static constexpr unsigned kBufferPackets = 256;
+    static constexpr std::size_t kPacketBytes = 4096;  ///< at most, with the header
+    static constexpr std::size_t kPacketsPerPartition = 16;
+    static constexpr unsigned kStreams = 16;  ///< of one node, open at once
+    static constexpr unsigned kOutbox =
+        32;  ///< packets of handlers that the network had no room for
+
+    using Held = billboard::ProcessEndpoint::Held;
+
+    Fm2(Network& network, const Handlers& handlers);
+
+    /// Null, and why.
+    FM_stream* begin(Held& held, unsigned node, std::uint64_t length, std::uint64_t handler,
+                     int& error);
+    int write(Held& held, FM_stream* stream, const void* from, std::size_t bytes);
+    int end(Held& held, FM_stream* stream);
+    /// Bytes of the packets processed.
+    std::size_t extract(std::size_t most);
+    /// How many bytes were missing; < 0: not the stream of the handler that runs.
+    int receive(FM_stream* stream, void* to, std::size_t bytes);
+    void reallocate();
+
+    /// Packets that could not leave by the deadline.
+    unsigned settle(Deadline deadline);
+
+    void take_in(unsigned from, std::span<const std::byte> frame) override;
+    unsigned forget(unsigned node, bool all) override;
+    void meet(unsigned node, const Hello& hello) override;
+
+private:
+    /// A message that is being sent.
+    struct Outgoing : FM_stream {
+        bool is_open = false, is_first = true, is_lost = false;
+        bool is_composed = false;  ///< `at` is in the data partition
+        unsigned node = 0;
+        std::uint16_t handler = 0;
+        std::uint64_t left = 0;  ///< bytes that may still be written
+        std::size_t filled = 0;
+        unsigned reserved = 0;  ///< packets, of a handler's message
+        bool is_handlers = false;
+        std::byte* at = nullptr;  ///< the packet; null: none is begun
+        std::unique_ptr<std::byte[]> own;
+    };
+    /// A message whose handler has begun.
+    struct Incoming : FM_stream {
+        std::span<const std::byte> rest;  ///< of the present packet
+        bool is_last = false;             ///< no more will come
+        bool is_discarding = false;       ///< no handler, or it has returned
+        int result = FM_CONTINUE;
+        std::unique_ptr<rmem::sim::Fiber> fiber;  ///< null: called directly
+    };
+    struct Peer {
+        std::uint16_t sent = kFirstCount, limit = kFirstCount;  ///< packets to it
+        unsigned reserved = 0;                                  ///< of these, by handlers
+        std::uint16_t come = kFirstCount, done = kFirstCount;   ///< packets from it; and processed
+        std::uint16_t granted = kFirstCount, told = kFirstCount;
+        bool is_due = false;
+        std::array<std::unique_ptr<Incoming>, kStreams> streams;
+    };
+    struct Packet {
+        std::uint16_t node = 0;
+        std::uint16_t size = 0;
+        std::unique_ptr<std::byte[]> bytes;
+    };
+
+    class Running;
+
+    Outgoing* find(FM_stream* stream);
+    void begin_packet(Outgoing& s);
+    int flush(Held& held, Outgoing& s, bool is_last);
+    int post(Outgoing& s, std::size_t size, Deadline deadline);
+    int post_or_wait(Held& held, Outgoing& s, std::size_t size);
+    void stamp(Outgoing& s, bool is_last);
+    void keep(Outgoing& s, std::size_t size);
+    bool drain();
+    void close(Outgoing& s);
+
+    unsigned credit(const Peer& p) const {
+        return static_cast<std::uint16_t>(p.limit - p.sent) - p.reserved;
+    }
+    void hear_of_limit(Peer& p, std::uint16_t limit);
+    std::uint16_t grant(Peer& p);
+    void tell_due();
+
+    bool admit(unsigned from, std::span<const std::byte> frame);
+    bool take_one(Deadline deadline, std::size_t& bytes);
+    void process(unsigned from, std::span<const std::byte> frame);
+    void run(unsigned from, const Fm2Header& head, std::span<const std::byte> payload);
+    void start(unsigned from, const Fm2Header& head, std::span<const std::byte> payload);
+    void go_on(Incoming& message);
+    void end_cut();
+    FM_handler* handler_of(unsigned from, std::uint16_t id);
+
+    Network& network_;
+    const Handlers& handlers_;
+    std::size_t packet_bytes_;
+    std::uint16_t first_share_, share_;
+    unsigned outstanding_;  ///< packets that may still come or be in the buffer
+    std::vector<Peer> peers_;
+    std::array<Outgoing, kStreams> outgoing_;
+    unsigned open_ = 0;
+    std::thread::id sender_;
+    std::array<Packet, kOutbox> outbox_;
+    unsigned outbox_first_ = 0, outbox_used_ = 0, outbox_reserved_ = 0;
+    std::deque<Packet> buffer_;                   ///< kBufferPackets at most, by (S1)
+    std::vector<std::unique_ptr<Incoming>> cut_;  ///< whose senders are gone
+    std::vector<std::uint16_t> due_;              ///< nodes that are to be told a limit
+    Incoming* running_ = nullptr;
+    bool quit_ = false;
+    alignas(16) std::byte small_[billboard::kInlineBytes];
+};
+
+}  // namespace ports::fm

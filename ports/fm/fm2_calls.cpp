@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: Apache-2.0
+// The C functions of fm2.h. It names these FM_begin_message and so on.
+#include "ports/fm/current.hpp"
+
+#include "billboard/errors.hpp"
+
+#include <fmt/format.h>
+#include <sys/single_threaded.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <limits>
+#include <optional>
+
+using ports::fm::current;
+using ports::fm::refuse;
+using ports::fm::Runtime;
+
+namespace {
+
+using Held = ports::fm::Fm2::Held;
+
+/// Held for a call; from the first call after a second thread was started on, by a lock.
+Held hold(Runtime& runtime) {
+    if (__libc_single_threaded == 0) [[unlikely]]
+        std::call_once(runtime.is_shared, [&] { runtime.process->share(); });
+    return runtime.process->hold();
+}
+
+/// Sets errno, and keeps a sentence for an error of a stream.
+void failed(const ports::fm::KeptErrno& kept, int error) {
+    kept.fail(error);
+    const auto refuse = [](int, int code, const char* sentence) {
+        billboard::fail(code, sentence);
+    };
+    switch (error) {
+        case EINVAL:
+            return refuse(
+                error, BBP_EINVAL,
+                "the stream is no message that is being sent, or the piece a null pointer");
+        case EMSGSIZE:
+            return refuse(
+                error, BBP_ESIZE,
+                "the piece would make the message longer than was announced to FM_begin_message");
+        case EBUSY:
+            return refuse(error, BBP_EAGAIN,
+                          "another thread is sending a message; try again when it has ended it");
+        case EAGAIN:
+            return refuse(error, BBP_EAGAIN,
+                          "no room for the message without waiting, which a handler may not; try "
+                          "again after it "
+                          "has returned");
+        default: return;  // the billboard has said it
+    }
+}
+
+/// For a message with an id that no node can have registered.
+constexpr ULONG kMostId = ports::fm::kMostHandlers - 1;
+
+}  // namespace
+
+extern "C" {
+
+FM_API ULONG FM2_register_handler(ULONG id, FM_handler* handler) {
+    auto& table = current.handlers;
+    const std::size_t most = current.parameters.max_handlers;
+    if (id == FM_ANY_ID) {
+        const auto unused = std::find(table.begin(), table.end(), nullptr);
+        id = static_cast<ULONG>(unused - table.begin());
+    }
+    if (handler == nullptr || id >= most) {
+        refuse(EINVAL, BBP_EINVAL,
+               handler == nullptr
+                   ? std::string("the handler is a null pointer")
+                   : fmt::format("handler ids are below {}; see FM_MAX_HANDLERS", most));
+        return FM_ANY_ID;
+    }
+    std::optional<Held> held;
+    if (current.runtime) held.emplace(*current.runtime->process);
+    if (table.size() <= id) table.resize(id + 1);
+    table[id] = handler;
+    return id;
+}
+
+FM_API void FM2_reallocate_credit(void) {
+    if (!current.runtime) return ports::fm::not_initialized();
+    const auto held = hold(*current.runtime);
+    current.runtime->fm2.reallocate();
+}
+
+FM_API FM_stream* FM2_begin_message(ULONG recipient, ULONG length, ULONG handler) {
+    Runtime* const runtime = current.runtime.get();
+    if (runtime == nullptr) {
+        ports::fm::not_initialized();
+        return nullptr;
+    }
+    if (recipient >= runtime->network.nodes() || handler > kMostId) [[unlikely]] {
+        refuse(EINVAL, BBP_ERANK,
+               handler > kMostId
+                   ? fmt::format("no node has a handler with id {}; they are below {}", handler,
+                                 kMostId + 1)
+                   : fmt::format("there is no node {}; this ring has 0 to {}", recipient,
+                                 runtime->network.nodes() - 1));
+        return nullptr;
+    }
+    const ports::fm::KeptErrno kept;
+    auto held = hold(*runtime);
+    int error = 0;
+    FM_stream* const stream =
+        runtime->fm2.begin(held, static_cast<unsigned>(recipient), length, handler, error);
+    if (stream == nullptr) [[unlikely]]
+        failed(kept, error);
+    return stream;
+}
+
+FM_API void FM2_send_piece(FM_stream* stream, void* buffer, ULONG length) {
+    Runtime* const runtime = current.runtime.get();
+    if (runtime == nullptr) return ports::fm::not_initialized();
+    const ports::fm::KeptErrno kept;
+    auto held = hold(*runtime);
+    if (const int error = runtime->fm2.write(held, stream, buffer, length)) failed(kept, error);
+}
+
+FM_API void FM2_end_message(FM_stream* stream) {
+    Runtime* const runtime = current.runtime.get();
+    if (runtime == nullptr) return ports::fm::not_initialized();
+    const ports::fm::KeptErrno kept;
+    auto held = hold(*runtime);
+    if (const int error = runtime->fm2.end(held, stream)) failed(kept, error);
+}
+
+int FM2_extract(ULONG maxbytes) {
+    Runtime* const runtime = current.runtime.get();
+    if (runtime == nullptr) {
+        ports::fm::not_initialized();
+        return -1;
+    }
+    const auto held = hold(*runtime);
+    const std::size_t bytes = runtime->fm2.extract(maxbytes);
+    return ports::fm::extracted(
+        *runtime, static_cast<int>(std::min<std::size_t>(bytes, std::numeric_limits<int>::max())));
+}
+
+// Only a handler calls it, from within a call that holds the endpoint; it may go on in another thread.
+FM_API void FM2_receive(void* buffer, FM_stream* stream, unsigned length) {
+    Runtime* const runtime = current.runtime.get();
+    if (runtime == nullptr) return ports::fm::not_initialized();
+    if (buffer == nullptr && length != 0)
+        return refuse(EINVAL, BBP_EINVAL, "the buffer is a null pointer");
+    const int missing = runtime->fm2.receive(stream, buffer, length);
+    if (missing == 0) return;
+    if (missing < 0)
+        return refuse(EINVAL, BBP_EINVAL,
+                      "only the handler that runs receives, and of its own stream");
+    refuse(
+        ENODATA, BBP_EINVAL,
+        fmt::format("the message has ended {} bytes before what its handler asked for", missing));
+}
+
+}  // extern "C"

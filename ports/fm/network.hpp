@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+/// The billboard as Fast Messages see it: frames of class fm, nodes that come and go.
+///
+/// Before its first frame to a node, a node says hello to it: who it is and which binary it runs. A node's life ends with a
+/// bye, or by its death, which a send to it or a look at it notices. Both layers are told: `forget` when what was on
+/// its way to a node is lost, `meet` when a new life of it begins. Since a new life's hello can come before the end of the
+/// former one is noticed, each hello begins anew what was received, and an end that comes after it concerns only what
+/// was sent.
+///
+/// Invariants: nothing is posted to a node that was not greeted. What arrives is bounded before it is used.
+/// Thread safety: who holds the process endpoint. Progress: only where the caller says so by a deadline.
+/// Errors: BBP codes; BBP_EPEER once `forget` has been called.
+
+#include "billboard/process_endpoint.hpp"
+#include "ports/fm/counts.hpp"
+#include "ports/fm/frame.hpp"
+#include "ports/fm/modules.hpp"
+#include "rmem/waiting.hpp"
+
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace ports::fm {
+
+using billboard::Deadline;
+
+/// What a version of Fast Messages does with its frames.
+class Layer {
+public:
+    /// A frame of it that another call took in. The bytes are the caller's.
+    virtual void take_in(unsigned from, std::span<const std::byte> frame) = 0;
+    /// What was sent to `node` is lost; `all`: what comes from it ends, too. How much that was, to tell.
+    virtual unsigned forget(unsigned node, bool all) = 0;
+    /// A life of `node` begins.
+    virtual void meet(unsigned node, const Hello& hello) = 0;
+
+protected:
+    ~Layer() = default;
+};
+
+class Network {
+public:
+    struct Settings {
+        bool is_quiet = false;
+        std::uint16_t window = 0;
+    };
+    static constexpr unsigned kPollsPerLook = 256;  ///< empty ones, between looks at a node
+    static constexpr unsigned kPatientPoll = 2;
+    static constexpr unsigned kPatience = 9;  ///< times a pause of some 10 ns
+
+    Network(billboard::ProcessEndpoint& process, Settings settings);
+    Network(const Network&) = delete;
+    Network& operator=(const Network&) = delete;
+
+    /// Before anything else is called; both outlive the last call.
+    void set_layers(Layer& fm1, Layer& fm2) noexcept {
+        fm1_ = &fm1;
+        fm2_ = &fm2;
+    }
+
+    billboard::Endpoint& endpoint() noexcept { return endpoint_; }
+    Counts& counts() noexcept { return counts_; }
+    Modules& modules() noexcept { return modules_; }
+    unsigned me() const noexcept { return me_; }
+    unsigned nodes() const noexcept { return static_cast<unsigned>(peers_.size()); }
+
+    /// Says hello to all, as far as they have room now; the others are greeted with the first frame.
+    void greet_all();
+    void say_bye() noexcept;
+
+    bool is_greeted(unsigned node) const noexcept { return peers_[node].greeted; }
+    /// Posts a frame; greets first. A try for Deadline::now().
+    int post(unsigned node, const void* frame, std::size_t size, Deadline deadline);
+    /// Greets, and tells the layers of an end if there is one.
+    int greet(unsigned node, Deadline deadline);
+    /// What a send of the endpoint said: if BBP_EPEER, the end is told to the layers.
+    int heard(unsigned node, int result) {
+        if (result == BBP_EPEER) [[unlikely]]
+            end(node);
+        return result;
+    }
+
+    /// Whether pointers of this node mean the same here.
+    bool runs_another_binary(unsigned node, std::uint32_t module) const noexcept {
+        const Peer& p = peers_[node];
+        return module == 0 ? p.other_program : p.other_modules;
+    }
+    /// Whether a new life of it speaks already, while the former one's end was not noticed.
+    bool is_ahead(unsigned node) const noexcept { return peers_[node].ahead; }
+    /// Whether it has said hello, and not ended.
+    bool is_known(unsigned node) const noexcept { return peers_[node].known; }
+
+    /// A frame of another layer, or of this one.
+    void deliver(unsigned from, std::span<const std::byte> frame);
+    void is_corrupt() noexcept { counts_.add(FM_CORRUPT); }
+
+    /// The next frame, into `small` of kInlineBytes, or in a view to be released; < 0: none.
+    int take(std::byte* small, std::span<const std::byte>& frame, Deadline deadline) {
+        const void* data = nullptr;
+        std::size_t size = 0;
+        const int from = endpoint_.take(small, &data, &size, deadline, billboard::Class::fm);
+        if (from >= 0) frame = {static_cast<const std::byte*>(data), size};
+        return from;
+    }
+    void release(const std::byte* small, std::span<const std::byte> frame) {
+        if (frame.data() != small) endpoint_.release(frame.data());
+    }
+
+    /// After a poll that found nothing: gives the processor away where it is short, and looks at a node now and then. And
+    /// lets the line alone for a while. The two directions of a pair share it, so who polls while the other is about to
+    /// answer takes it away, which costs the answer another hop. An answer takes two hops at least: so the second
+    /// poll after the last message waits that long, and the others less.
+    void found_nothing() {
+        for (unsigned i = ++empty_polls_ == kPatientPoll ? kPatience : 1; i > 0; --i)
+            rmem::cpu_relax();
+        if (empty_polls_ % kPollsPerLook == 0 || is_crowded_) [[unlikely]]
+            look_around();
+    }
+    /// After a poll that found something.
+    void found_something() { empty_polls_ = 0; }
+    /// Whether it has ended; tells the layers if so.
+    void look_at(unsigned node);
+    /// An end that FM_extract has still to tell.
+    bool has_untold_end() noexcept { return std::exchange(end_is_due_, false); }
+
+    /// One line on stderr, unless quiet.
+    void say(const std::string& sentence) const;
+
+    /// Depth of handlers that run.
+    unsigned handlers = 0;
+
+private:
+    struct Peer {
+        bool greeted = false;
+        bool known = false;  ///< has said hello in this life
+        bool ahead = false;  ///< in a new one, before the former one's end was noticed
+        bool left = false;   ///< has said bye
+        bool ended = false;  ///< and nothing has come of it since
+        bool other_program = false, other_modules = false;
+    };
+
+    void end(unsigned node);
+    void take_hello(unsigned from, std::span<const std::byte> frame);
+    void look_around();
+    Hello hello() const;
+
+    billboard::Endpoint& endpoint_;
+    Settings settings_;
+    Counts counts_;
+    Modules modules_;
+    unsigned me_;
+    std::vector<Peer> peers_;
+    Layer* fm1_ = nullptr;
+    Layer* fm2_ = nullptr;
+    unsigned empty_polls_ = 0;
+    unsigned next_look_ = 0;
+    bool is_crowded_ = false;
+    bool end_is_due_ = false;
+};
+
+/// While a handler runs; what it throws passes through.
+class Handling {
+public:
+    explicit Handling(Network& network) : network_(network) {
+        network_.counts().add(FM_HANDLERS_ENTERED);
+        ++network_.handlers;
+    }
+    ~Handling() {
+        --network_.handlers;
+        network_.counts().add(FM_HANDLERS_LEFT);
+    }
+    Handling(const Handling&) = delete;
+    Handling& operator=(const Handling&) = delete;
+
+private:
+    Network& network_;
+};
+
+}  // namespace ports::fm

@@ -1,0 +1,298 @@
+// SPDX-License-Identifier: Apache-2.0
+// Fast Messages 1.0: fm/fm1.h, in its order.
+#include "tests/ports/fm/fm_support.hpp"
+
+#include <fm/fm1.h>
+
+#include <cerrno>
+#include <cstring>
+#include <functional>
+#include <string_view>
+
+namespace rmem::test {
+namespace {
+
+class Fm1 : public Conformance {};
+RMEM_ON_ALL_RINGS(Fm1);
+
+/// What handlers have seen, of the process whose turn it is (simulated ones share these variables).
+struct Seen {
+    std::vector<int> words;
+    std::vector<std::byte> bytes;
+    int count = 0;
+};
+Seen seen_by[kMaxTestRanks];
+Seen& seen() {
+    return seen_by[FM_nodeid];
+}
+
+/// From FM_initialize to FM_finalize, nothing seen before.
+struct Life : FmLife {
+    Life() { seen() = {}; }
+};
+
+void note(int i0, int i1, int i2, int i3) {
+    seen().words.insert(seen().words.end(), {i0, i1, i2, i3});
+    ++seen().count;
+}
+void note_first(int i0, int, int, int) {
+    seen().words.push_back(i0);
+    ++seen().count;
+}
+void note_bytes(void* buf, int size) {
+    const auto* from = static_cast<const std::byte*>(buf);
+    seen().bytes.assign(from, from + size);
+    ++seen().count;
+}
+void extract_until(int count, Place place = Place::here()) {
+    await(
+        [&] {
+            FM_extract();
+            return seen().count >= count;
+        },
+        "messages", place);
+    check_equal(seen().count, count, "messages", place);
+}
+
+TEST_P(Fm1, four_words_come_to_their_handler) {
+    run(2, [](Rank& me) {
+        Life life;
+        check_equal(FM_nodeid, static_cast<ULONG>(me.rank), "FM_nodeid");
+        check_equal(FM_numnodes, ULONG{2}, "FM_numnodes");
+        if (me.rank == 0) return FM_send_4(1, note, 1, -2, 0x7fffffff, 4);
+        extract_until(1);
+        check_equal(seen().words, std::vector<int>{1, -2, 0x7fffffff, 4}, "words");
+    });
+}
+
+TEST_P(Fm1, up_to_32_words_come_to_their_handler_whatever_their_number) {
+    run(2, [](Rank& me) {
+        Life life;
+        constexpr int kSizes[] = {0, 1, 4, 15, 16, 17, 48, 49, 64, 127, 128};
+        for (const int size : kSizes) {
+            auto bytes = pattern(static_cast<std::size_t>(size), static_cast<unsigned>(size));
+            if (me.rank == 0) {
+                FM_send(1, note_bytes, size == 0 ? nullptr : bytes.data(), size);
+                me.await_word(static_cast<std::size_t>(size));
+                continue;
+            }
+            seen().count = 0;
+            extract_until(1);
+            check(seen().bytes == bytes, fmt::format("the bytes of {}", size));
+            me.raise(static_cast<std::size_t>(size));
+        }
+    });
+}
+
+TEST_P(Fm1, a_node_sends_to_itself) {
+    run(1, [](Rank&) {
+        Life life;
+        FM_send_4(0, note, 1, 2, 3, 4);
+        extract_until(1);
+        check_equal(seen().words, std::vector<int>{1, 2, 3, 4}, "words");
+        std::array<char, 128> large{};
+        for (int i = 0; i < 300; ++i) FM_send(0, note_bytes, large.data(), 128);
+        extract_until(301);
+    });
+}
+
+TEST_P(Fm1, every_message_arrives_once_when_all_nodes_send_to_all) {
+    run(3, [](Rank& me) {
+        Life life;
+        const int messages = thrifty(1200);
+        for (int i = 0; i < messages; ++i) {
+            for (int to = 0; to < me.ranks; ++to) FM_send_4(to, note_first, i, 0, 0, 0);
+        }
+        extract_until(messages * me.ranks);
+        std::vector<int> times(static_cast<std::size_t>(messages));
+        for (const int i : seen().words) ++times.at(static_cast<std::size_t>(i));
+        check(std::all_of(times.begin(), times.end(), [&](int n) { return n == me.ranks; }),
+              "each message of each node once");
+    });
+}
+
+/// Keeps its place in the receive queue until so many frames have found none.
+void hold_the_queue(int i0, int rejects, int, int) {
+    note_first(i0, 0, 0, 0);
+    await(
+        [&] {
+            FM_extract();
+            return count_of(FM_FRAMES_REJECTED) >= rejects;
+        },
+        "frames that find no room");
+}
+
+TEST_P(Fm1, what_finds_the_receive_queue_full_is_returned_and_comes_later_and_out_of_order) {
+    run(2, [](Rank& me) {
+        FM_set_parameter(FM_HOST_RECEIVE_QUEUE, 2);
+        Life life;
+        if (me.rank == 0) {
+            FM_send_4(1, hold_the_queue, 0, 3, 0, 0);
+            for (int i = 1; i < 5; ++i) FM_send_4(1, note_first, i, 0, 0, 0);
+            me.await_word(0);  // 0 and 1 are processed there, 2 to 4 on their way back
+            FM_send_4(1, note_first, 5, 0, 0, 0);
+            me.await_word(1);
+            await(
+                [] {
+                    FM_extract();
+                    return count_of(FM_FRAMES_RESENT) >= 3;
+                },
+                "what was returned to be sent again");
+            check_equal(count_of(FM_FRAMES_RETURNED), 3LL, "frames returned");
+            return;
+        }
+        extract_until(2);
+        check_equal(seen().words, std::vector<int>{0, 1}, "what found room");
+        me.raise(0);
+        extract_until(3);
+        check_equal(seen().words, std::vector<int>{0, 1, 5}, "the later one, which came first");
+        me.raise(1);
+        extract_until(6);
+        std::sort(seen().words.begin(), seen().words.end());
+        check_equal(seen().words, std::vector<int>{0, 1, 2, 3, 4, 5}, "each message once");
+    });
+}
+
+TEST_P(Fm1, returned_frames_of_many_senders_find_their_way_through_a_queue_of_two) {
+    run(3, [](Rank& me) {
+        FM_set_parameter(FM_HOST_RECEIVE_QUEUE, 2);
+        FM_set_parameter(FM_REJECT_QUEUE, 16);
+        Life life;
+        const int messages = thrifty(400);
+        if (me.rank != 0) {
+            for (int i = 0; i < messages; ++i) FM_send_4(0, note_first, i, 0, 0, 0);
+            return;
+        }
+        extract_until(2 * messages);
+        std::vector<int> times(static_cast<std::size_t>(messages));
+        for (const int i : seen().words) ++times.at(static_cast<std::size_t>(i));
+        check(std::all_of(times.begin(), times.end(), [](int n) { return n == 2; }), "each once");
+    });
+}
+
+TEST_P(Fm1, acknowledgements_ride_on_data_and_go_alone_only_where_nothing_is_sent) {
+    run(2, [](Rank& me) {
+        Life life;
+        const int messages = thrifty(200);
+        const int other = 1 - me.rank;
+        for (int i = 1; i <= messages; ++i) {
+            if (me.rank == 0) FM_send_4(other, note_first, i, 0, 0, 0);
+            extract_until(i);
+            if (me.rank == 1) FM_send_4(other, note_first, i, 0, 0, 0);
+        }
+        const auto alone = count_of(FM_ACKS_ALONE);
+        check(alone <= messages / 8,
+              fmt::format("{} acks alone for {} answered messages", alone, messages));
+        me.raise(static_cast<std::size_t>(me.rank));
+        me.await_word(static_cast<std::size_t>(other));
+        for (int i = 0; i < messages && me.rank == 0; ++i) FM_send_4(1, note_first, i, 0, 0, 0);
+        if (me.rank == 1) {
+            extract_until(2 * messages);
+            await([&] { return FM_extract() == 0 && count_of(FM_ACKS_ALONE) > alone; },
+                  "acks alone");
+        }
+    });
+}
+
+void answer(int from, int left, int, int) {
+    ++seen().count;
+    if (left > 0) FM_send_4(from, answer, static_cast<int>(FM_nodeid), left - 1, 0, 0);
+}
+
+TEST_P(Fm1, a_handler_may_send) {
+    run(2, [](Rank& me) {
+        Life life;
+        if (me.rank == 0) FM_send_4(1, answer, 0, 99, 0, 0);
+        extract_until(50);
+    });
+}
+
+/// Sends more than the reject queue holds, so that it waits inside the handler.
+void flood(int to, int messages, int, int) {
+    for (int i = 0; i < messages; ++i) FM_send_4(to, note_first, i, 0, 0, 0);
+}
+
+TEST_P(Fm1, a_handler_that_waits_takes_over_what_comes_without_processing_it) {
+    run(2, [](Rank& me) {
+        FM_set_parameter(FM_REJECT_QUEUE, 8);
+        Life life;
+        constexpr int kMessages = 60;
+        if (me.rank == 0) {
+            FM_send_4(1, flood, 0, kMessages, 0, 0);
+            for (int i = 0; i < kMessages; ++i) FM_send_4(1, note_first, i, 0, 0, 0);
+            extract_until(kMessages);
+            return;
+        }
+        await(
+            [] {
+                FM_extract();
+                return seen().count >= kMessages;
+            },
+            "messages");
+        check(count_of(FM_SENDS_WAITING) > 0, "the handler has waited");
+    });
+}
+
+/// Waits for the test's word.
+std::function<void()> wait_in_handler;
+void stays(int, int, int, int) {
+    wait_in_handler();
+}
+
+TEST_P(Fm1, a_handler_that_does_not_return_is_seen_by_others) {
+    RMEM_SKIP_IF_SIMULATED("each node counts for itself there");
+    if (std::string_view(GetParam().link) == "udp")
+        GTEST_SKIP() << "the other node has a segment of its own";
+    run(2, [](Rank& me) {
+        Life life;
+        wait_in_handler = [&] { me.await_word(0); };
+        if (me.rank == 1) {
+            await([] { return FM_extract() != 0; }, "the handler");
+            return;
+        }
+        FM_send_4(1, stays, 0, 0, 0, 0);
+        await([] { return FM_count(1, FM_HANDLERS_ENTERED) == 1; }, "a handler entered at node 1");
+        check_equal(FM_count(1, FM_HANDLERS_LEFT), 0LL, "handlers left");
+        me.raise(0);
+        await([] { return FM_count(1, FM_HANDLERS_LEFT) == 1; }, "the handler to return");
+    });
+}
+
+TEST_P(Fm1, bad_arguments_are_refused) {
+    run(1, [](Rank&) {
+        check_errno(ENOTCONN, [] { FM_send_4(0, note, 1, 2, 3, 4); });
+        check_errno(ENOTCONN, [] { check_equal(FM_extract(), -1, "FM_extract"); });
+        check_errno(ENOTCONN, [] { FM_finalize(); });
+        check_errno(EINVAL, [] { FM_set_parameter(FM_REJECT_QUEUE, 257); });
+        check_errno(EINVAL, [] { FM_set_parameter(FM_HOST_RECEIVE_QUEUE, 0); });
+        Life life;
+        char bytes[200] = {};
+        check_errno(EINVAL, [] { FM_send_4(1, note, 1, 2, 3, 4); });
+        check_errno(EINVAL, [] { FM_send_4(-1, note, 1, 2, 3, 4); });
+        check_errno(EINVAL, [] { FM_send_4(0, nullptr, 1, 2, 3, 4); });
+        check_errno(EINVAL, [&] { FM_send(0, reinterpret_cast<FM_handlerN>(&bytes), bytes, 1); });
+        check_errno(EINVAL, [] { FM_send(0, note_bytes, nullptr, 1); });
+        check_errno(EMSGSIZE, [&] { FM_send(0, note_bytes, bytes, 129); });
+        check_errno(EMSGSIZE, [&] { FM_send(0, note_bytes, bytes, -1); });
+        check_equal(FM_extract(), 0, "messages");
+        check_equal(FM_count(1, FM_CORRUPT), -1LL, "a counter of no node");
+        check_errno(0, [] { FM_send_4(0, note, 1, 2, 3, 4); });
+        extract_until(1);
+    });
+}
+
+void finalizes(int, int, int, int) {
+    check_errno(EBUSY, [] { FM_finalize(); });
+    ++seen().count;
+}
+
+TEST_P(Fm1, a_handler_cannot_end_what_has_called_it) {
+    run(1, [](Rank&) {
+        Life life;
+        FM_send_4(0, finalizes, 0, 0, 0, 0);
+        extract_until(1);
+    });
+}
+
+}  // namespace
+}  // namespace rmem::test

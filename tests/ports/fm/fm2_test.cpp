@@ -1,0 +1,388 @@
+// SPDX-License-Identifier: Apache-2.0
+// Fast Messages 2.x: fm/fm2.h, in its order.
+#include "tests/ports/fm/fm_support.hpp"
+
+#include <fm/fm2.h>
+
+#include <numeric>
+
+namespace rmem::test {
+namespace {
+
+class Fm2 : public Conformance {};
+RMEM_ON_ALL_RINGS(Fm2);
+
+/// What handlers have seen, of the process whose turn it is (simulated ones share these variables).
+struct Seen {
+    std::vector<std::vector<std::byte>> messages;
+    std::vector<unsigned> senders;
+    int count = 0;
+    int error = 0;
+    FM_stream* stream = nullptr;
+};
+Seen seen_by[kMaxTestRanks];
+Seen& seen() {
+    return seen_by[FM_nodeid];
+}
+
+/// From FM_initialize to FM_finalize, nothing seen before.
+struct Life : FmLife {
+    Life() { seen() = {}; }
+};
+
+void send(ULONG node, ULONG id, std::span<const std::byte> bytes, std::size_t piece,
+          Place place = Place::here()) {
+    FM_stream* const s = FM_begin_message(node, bytes.size(), id);
+    check(s != nullptr, "FM_begin_message", place);
+    for (std::size_t at = 0; at < bytes.size(); at += piece) {
+        const std::size_t size = std::min(piece, bytes.size() - at);
+        FM_send_piece(s, const_cast<std::byte*>(bytes.data() + at), size);
+    }
+    FM_end_message(s);
+}
+/// A message that says its size first, then bytes of that seed.
+std::vector<std::byte> message(std::uint32_t size, std::uint32_t seed) {
+    std::vector<std::byte> bytes(8 + size);
+    std::memcpy(bytes.data(), &size, 4);
+    std::memcpy(bytes.data() + 4, &seed, 4);
+    fill(std::span(bytes).subspan(8), seed);
+    return bytes;
+}
+/// Receives one, in pieces of an odd size.
+int receive_message(FM_stream* s, unsigned sender) {
+    std::uint32_t head[2];
+    FM_receive(head, s, sizeof head);
+    std::vector<std::byte> bytes(head[0]);
+    constexpr unsigned kPiece = 333;
+    for (unsigned at = 0; at < head[0]; at += kPiece)
+        FM_receive(bytes.data() + at, s, std::min(kPiece, head[0] - at));
+    check_equal(first_difference(bytes, head[1]), bytes.size(), "the first wrong byte");
+    seen().messages.push_back(std::move(bytes));
+    seen().senders.push_back(sender);
+    ++seen().count;
+    return FM_CONTINUE;
+}
+void extract_until(int count, Place place = Place::here()) {
+    await(
+        [&] {
+            FM_extract(~0UL);
+            return seen().count >= count;
+        },
+        "messages", place);
+    check_equal(seen().count, count, "messages", place);
+}
+
+TEST_P(Fm2, ids_are_given_replaced_and_refused) {
+    run(1, [](Rank&) {
+        FM_set_parameter(FM_MAX_HANDLERS, 3);
+        const ULONG any = FM_register_handler(FM_ANY_ID, receive_message);
+        check_equal(any, 0UL, "the first id that is not in use");
+        check_equal(FM_register_handler(2, receive_message), 2UL, "an id of choice");
+        Life life;
+        check_equal(FM_register_handler(FM_ANY_ID, receive_message), 1UL, "the next id");
+        check_errno(EINVAL, [] {
+            check_equal(FM_register_handler(FM_ANY_ID, receive_message), FM_ANY_ID, "no id left");
+        });
+        check_errno(EINVAL, [] {
+            check_equal(FM_register_handler(3, receive_message), FM_ANY_ID, "too large an id");
+        });
+        check_errno(EINVAL, [] { FM_register_handler(0, nullptr); });
+        static int replaced = 0;
+        replaced = 0;
+        FM_register_handler(2, [](FM_stream*, unsigned) -> int {
+            ++replaced;
+            return FM_CONTINUE;
+        });
+        send(0, 2, {}, 1);
+        await([] { return FM_extract(~0UL) != 0; }, "a message");
+        check_equal(replaced, 1, "calls of the handler that replaced the former");
+    });
+}
+
+TEST_P(Fm2, messages_of_all_sizes_arrive_whole_and_in_order) {
+    run(2, [](Rank& me) {
+        Life life;
+        const ULONG id = FM_register_handler(FM_ANY_ID, receive_message);
+        constexpr std::uint32_t kSizes[] = {0,   1,    8,    44,   45,   52,   53,
+                                            200, 1007, 1008, 1016, 1017, 5000, 70'000};
+        if (me.rank == 0) {
+            std::uint32_t seed = 1;
+            for (const std::size_t piece :
+                 {std::size_t{1} << 20, std::size_t{7}, std::size_t{1024}}) {
+                for (const std::uint32_t size : kSizes) {
+                    if (size < 10'000 || piece > 10) send(1, id, message(size, seed), piece);
+                    ++seed;
+                }
+            }
+            return;
+        }
+        extract_until(3 * static_cast<int>(std::size(kSizes)) - 1);
+        std::size_t i = 0;
+        for (const auto& bytes : seen().messages) {
+            if (i == 2 * std::size(kSizes) - 1) ++i;  // the one left out
+            check_equal(bytes.size(), kSizes[i++ % std::size(kSizes)], "size");
+        }
+    });
+}
+
+TEST_P(Fm2, nodes_that_stream_to_each_other_do_not_wait_for_each_other) {
+    run(3, [](Rank& me) {
+        Life life;
+        const ULONG id = FM_register_handler(FM_ANY_ID, receive_message);
+        const int messages = thrifty(200);
+        for (int i = 0; i < messages; ++i) {
+            for (unsigned to = 0; to < 3; ++to)
+                send(to, id,
+                     message(static_cast<std::uint32_t>(i * 37 % 3000),
+                             static_cast<std::uint32_t>(i)),
+                     500);
+        }
+        extract_until(3 * messages);
+        static_cast<void>(me);
+    });
+}
+
+TEST_P(Fm2, a_handler_is_suspended_until_the_next_piece_comes_and_others_run_meanwhile) {
+    run(3, [](Rank& me) {
+        Life life;
+        const ULONG id = FM_register_handler(FM_ANY_ID, receive_message);
+        if (me.rank == 0) {
+            // The first packets leave, the rest waits for word.
+            const auto bytes = message(20'000, 5);
+            FM_stream* const s = FM_begin_message(2, bytes.size(), id);
+            FM_send_piece(s, const_cast<std::byte*>(bytes.data()), 4000);
+            me.raise(0);
+            me.await_word(2);
+            FM_send_piece(s, const_cast<std::byte*>(bytes.data()) + 4000, bytes.size() - 4000);
+            FM_end_message(s);
+        } else if (me.rank == 1) {
+            me.await_word(1);
+            send(2, id, message(100, 6), 100);
+        } else {
+            me.await_word(0);
+            await(
+                [] {
+                    FM_extract(~0UL);
+                    return count_of(FM_HANDLERS_SUSPENDED) >= 1;
+                },
+                "a suspended handler");
+            check_equal(count_of(FM_HANDLERS_ENTERED) - count_of(FM_HANDLERS_LEFT), 1LL,
+                        "handlers inside");
+            me.raise(1);
+            extract_until(1);
+            check_equal(seen().senders.at(0), 1U, "who came first");
+            me.raise(2);
+            extract_until(2);
+            check_equal(seen().messages.at(1).size(), std::size_t{20'000}, "the suspended one");
+        }
+    });
+}
+
+int receive_two_bytes(FM_stream* s, unsigned) {
+    char bytes[2];
+    FM_receive(bytes, s, 2);
+    ++seen().count;
+    return FM_CONTINUE;
+}
+
+TEST_P(Fm2, what_a_handler_does_not_receive_is_discarded) {
+    run(2, [](Rank& me) {
+        Life life;
+        const ULONG two = FM_register_handler(FM_ANY_ID, receive_two_bytes);
+        const ULONG all = FM_register_handler(FM_ANY_ID, receive_message);
+        if (me.rank == 0) {
+            for (const std::uint32_t size : {10U, 100U, 9000U}) {
+                send(1, two, message(size, 1), 100);
+                send(1, all, message(size, 2), 100);
+            }
+            return;
+        }
+        extract_until(6);
+        check_equal(seen().messages.size(), std::size_t{3}, "messages received whole");
+    });
+}
+
+int receive_too_much(FM_stream* s, unsigned) {
+    char bytes[100];
+    std::memset(bytes, 'x', sizeof bytes);
+    errno = 0;
+    FM_receive(bytes, s, sizeof bytes);
+    seen().error = errno;
+    check(bytes[9] == 'y' && bytes[10] == 'x', "the rest of the buffer is left alone");
+    ++seen().count;
+    return FM_CONTINUE;
+}
+
+TEST_P(Fm2, who_receives_more_than_there_is_is_told) {
+    run(1, [](Rank&) {
+        Life life;
+        const ULONG id = FM_register_handler(FM_ANY_ID, receive_too_much);
+        const std::vector<std::byte> bytes(10, std::byte{'y'});
+        send(0, id, bytes, 3);
+        extract_until(1);
+        check_equal(seen().error, ENODATA, "errno");
+        check_errno(EINVAL, [] { FM_receive(nullptr, nullptr, 0); });
+    });
+}
+
+TEST_P(Fm2, a_message_may_be_shorter_than_announced_but_not_longer) {
+    run(1, [](Rank&) {
+        Life life;
+        const ULONG id = FM_register_handler(FM_ANY_ID, receive_message);
+        auto bytes = message(100, 3);
+        FM_stream* s = FM_begin_message(0, 50'000, id);
+        FM_send_piece(s, bytes.data(), bytes.size());
+        FM_end_message(s);
+        s = FM_begin_message(0, 108, id);
+        FM_send_piece(s, bytes.data(), 100);
+        check_errno(EMSGSIZE, [&] { FM_send_piece(s, bytes.data(), 9); });
+        FM_send_piece(s, bytes.data() + 100, 8);
+        FM_end_message(s);
+        check_errno(EINVAL, [&] { FM_end_message(s); });
+        extract_until(2);
+    });
+}
+
+int quits(FM_stream*, unsigned) {
+    ++seen().count;
+    return FM_QUIT;
+}
+
+TEST_P(Fm2, extract_stops_at_FM_QUIT_and_at_about_so_many_bytes) {
+    run(1, [](Rank&) {
+        Life life;
+        const ULONG quit = FM_register_handler(FM_ANY_ID, quits);
+        const ULONG go_on = FM_register_handler(FM_ANY_ID, receive_two_bytes);
+        for (int i = 0; i < 3; ++i) send(0, quit, message(2, 1), 10);
+        for (int i = 1; i <= 3; ++i) {
+            await([] { return FM_extract(~0UL) != 0; }, "a message");
+            check_equal(seen().count, i, "messages until FM_QUIT");
+        }
+        for (int i = 0; i < 4; ++i) send(0, go_on, message(2, 1), 10);
+        int bytes = 0;
+        await([&] { return (bytes = FM_extract(15)) != 0; }, "messages");
+        check_equal(bytes, 20, "bytes of two messages of 10");
+        check_equal(seen().count, 5, "messages within 15 bytes and the packet over it");
+        check_equal(FM_extract(0), 0, "no bytes");
+        extract_until(7);
+    });
+}
+
+TEST_P(Fm2, an_unknown_handler_is_told_and_its_message_dropped) {
+    run(2, [](Rank& me) {
+        FM_set_parameter(FM_QUIET);
+        Life life;
+        const ULONG id = FM_register_handler(5, receive_message);
+        if (me.rank == 0) {
+            send(1, 4, message(100, 1), 10);
+            send(1, 900, message(9000, 1), 1000);
+            send(1, id, message(100, 1), 10);
+            return;
+        }
+        extract_until(1);
+        check_equal(count_of(FM_INVALID_HANDLERS), 2LL, "messages for no handler");
+    });
+}
+
+/// Sends back what it gets, as much as there is room for.
+int answers(FM_stream* s, unsigned sender) {
+    std::uint32_t size = 0;
+    FM_receive(&size, s, 4);
+    errno = 0;
+    FM_stream* const back = FM_begin_message(sender, size + 8, 1);
+    if (back == nullptr) {
+        seen().error = errno;
+        return FM_CONTINUE;
+    }
+    auto bytes = message(size, 77);
+    FM_send_piece(back, bytes.data(), bytes.size());
+    FM_end_message(back);
+    ++seen().count;
+    return FM_CONTINUE;
+}
+
+TEST_P(Fm2, a_handler_sends_what_has_room_and_gets_NULL_for_what_has_not) {
+    run(2, [](Rank& me) {
+        Life life;
+        FM_register_handler(0, answers);
+        FM_register_handler(1, receive_message);
+        constexpr std::uint32_t kAnswers[] = {4, 3000, 50'000'000, 5000};
+        if (me.rank == 0) {
+            for (const std::uint32_t size : kAnswers) send(1, 0, bytes_of(size), 4);
+            extract_until(3);
+            check_equal(seen().messages.at(2).size(), std::size_t{5000}, "the last answer");
+            me.raise(0);
+            return;
+        }
+        await(
+            [&] {
+                FM_extract(~0UL);
+                return me.shared[0] != 0;
+            },
+            "the answers");
+        check_equal(seen().error, EAGAIN, "errno where there was no room");
+        check_equal(seen().count, 3, "answers");
+    });
+}
+
+TEST_P(Fm2, what_a_handler_sends_while_the_network_is_full_leaves_later_and_in_order) {
+    run(2, [](Rank& me) {
+        Life life;
+        FM_register_handler(0, answers);
+        FM_register_handler(1, receive_message);
+        constexpr std::uint32_t kAnswer = 10;
+        constexpr int kMessages = 25;  // more than the billboard's FIFO holds
+        if (me.rank == 0) {
+            for (int i = 0; i < kMessages; ++i) send(1, 0, bytes_of(kAnswer), 4);
+            me.await_word(0);  // all of them answered before the first answer is taken
+            extract_until(kMessages);
+            return;
+        }
+        await(
+            [&] {
+                FM_extract(~0UL);
+                return seen().count >= kMessages;
+            },
+            "what is to be answered");
+        me.raise(0);
+    });
+}
+
+TEST_P(Fm2, credit_is_told_alone_where_nothing_carries_it_and_is_divided_anew) {
+    run(2, [](Rank& me) {
+        Life life;
+        const ULONG id = FM_register_handler(FM_ANY_ID, receive_message);
+        const int messages = 400;  // more than the whole buffer
+        if (me.rank == 0) {
+            for (int i = 0; i < messages; ++i) send(1, id, message(8, 1), 16);
+            me.raise(0);
+            return;
+        }
+        await([] { return FM_extract(1) != 0; }, "the first");
+        FM_reallocate_credit();
+        extract_until(messages);
+        check(count_of(FM_CREDITS_ALONE) > 0, "credit that was told alone");
+    });
+}
+
+TEST_P(Fm2, bad_arguments_are_refused) {
+    run(1, [](Rank&) {
+        check_errno(EINVAL, [] { FM_set_parameter(99); });
+        check_errno(EINVAL, [] { FM_set_parameter(FM_MAX_HANDLERS, 0); });
+        check_errno(ENOTCONN, [] { check(FM_begin_message(0, 1, 0) == nullptr, "no stream"); });
+        check_errno(ENOTCONN, [] { check_equal(FM_extract(1), -1, "FM_extract"); });
+        Life life;
+        check_errno(EINVAL, [] { check(FM_begin_message(1, 1, 0) == nullptr, "no such node"); });
+        check_errno(EINVAL,
+                    [] { check(FM_begin_message(0, 1, 1UL << 20) == nullptr, "no such id"); });
+        check_errno(EINVAL, [] { FM_send_piece(nullptr, nullptr, 0); });
+        FM_stream* const s = FM_begin_message(0, 1, 0);
+        check_errno(EINVAL, [&] { FM_send_piece(s, nullptr, 1); });
+        FM_end_message(s);
+        check_errno(EISCONN, [] { FM_set_parameter(FM_QUIET); });
+        check_errno(EISCONN, [] { FM_initialize(); });
+    });
+}
+
+}  // namespace
+}  // namespace rmem::test

@@ -1,0 +1,226 @@
+// SPDX-License-Identifier: Apache-2.0
+// Fast Messages and nodes that die, leave and come back, on a network that loses, and beside the billboard's own calls.
+#include "tests/ports/fm/fm_support.hpp"
+
+#include <fm/fm1.h>
+#include <fm/fm2.h>
+
+#include <unistd.h>
+#include <csignal>
+
+namespace rmem::test {
+namespace {
+
+class FmLives : public Conformance {};
+RMEM_ON_ALL_RINGS(FmLives);
+
+struct Seen {
+    int count = 0, error = 0, sum = 0;
+};
+Seen seen_by[kMaxTestRanks];
+Seen& seen() {
+    return seen_by[FM_nodeid];
+}
+struct Life : FmLife {
+    Life() { seen() = {}; }
+};
+
+void note(int i0, int, int, int) {
+    ++seen().count;
+    seen().sum += i0;
+}
+int note_stream(FM_stream* s, unsigned) {
+    std::vector<char> bytes(5000);
+    errno = 0;
+    FM_receive(bytes.data(), s, 5000);
+    seen().error = errno;
+    ++seen().count;
+    return FM_CONTINUE;
+}
+void extract_both_until(const std::function<bool()>& holds, std::string_view what,
+                        Place place = Place::here()) {
+    await(
+        [&] {
+            FM_extract();
+            FM_extract(~0UL);
+            return holds();
+        },
+        what, place);
+}
+
+TEST_P(FmLives, a_dead_node_gives_its_slots_back_and_is_told_once) {
+    RankProcesses ring(setup(2));
+    ring.start(0, [](Rank& me) {
+        FM_set_parameter(FM_QUIET);
+        FM_set_parameter(FM_REJECT_QUEUE, 4);
+        Life life;
+        for (int i = 0; i < 4; ++i) FM_send_4(1, note, i, 0, 0, 0);  // all slots
+        me.raise(0);
+        me.await_word(1);
+        bool told = false;
+        await(
+            [&] {
+                errno = 0;
+                if (FM_extract() == -1) {
+                    check_equal(errno, EHOSTDOWN, "errno");
+                    told = true;
+                }
+                return told;
+            },
+            "word of the death");
+        check_equal(count_of(FM_FRAMES_LOST), 4LL, "frames lost");
+        check_equal(count_of(FM_NODES_LOST), 1LL, "nodes lost");
+        check_errno(EHOSTDOWN, [] { FM_send_4(1, note, 0, 0, 0, 0); });
+        check(FM_begin_message(1, 8, 0) == nullptr, "no message to the dead");
+        check_equal(count_of(FM_NODES_LOST), 1LL, "nodes lost, told once");
+        for (int i = 0; i < 8; ++i) FM_send_4(0, note, 1, 0, 0, 0);  // with four slots again
+        extract_both_until([] { return seen().count == 8; }, "messages to itself");
+    });
+    ring.start(1, [](Rank& me) {
+        FmLife life;
+        me.await_word(2);  // never
+    });
+    ring.await_word(0);
+    ring.kill(1);
+    ring.shared()[1] = 1;
+    ring.wait(0);
+    ring.finish();
+}
+
+TEST_P(FmLives, a_send_that_waits_for_a_node_ends_when_that_dies) {
+    RankProcesses ring(setup(2));
+    ring.start(0, [](Rank& me) {
+        FM_set_parameter(FM_QUIET);
+        FM_set_parameter(FM_REJECT_QUEUE, 4);
+        Life life;
+        for (int i = 0; i < 4; ++i) FM_send_4(1, note, i, 0, 0, 0);
+        me.raise(0);
+        check_errno(EHOSTDOWN, [] { FM_send_4(1, note, 4, 0, 0, 0); });
+    });
+    ring.start(1, [](Rank& me) {
+        FmLife life;
+        me.await_word(2);  // never
+    });
+    ring.await_word(0);
+    ring.kill(1);
+    ring.wait(0);
+    ring.finish();
+}
+
+TEST_P(FmLives, a_message_whose_sender_dies_in_its_midst_ends_short) {
+    RankProcesses ring(setup(2));
+    ring.start(0, [](Rank& me) {
+        FM_set_parameter(FM_QUIET);
+        FM_register_handler(0, note_stream);
+        Life life;
+        extract_both_until([] { return count_of(FM_HANDLERS_SUSPENDED) > 0; },
+                           "a suspended handler");
+        me.raise(0);
+        extract_both_until([] { return seen().count == 1; }, "the handler to go on");
+        check_equal(seen().error, ENODATA, "errno of FM_receive");
+        check_equal(count_of(FM_MESSAGES_CUT), 1LL, "messages cut");
+        check_equal(count_of(FM_HANDLERS_LEFT), 1LL, "handlers left");
+    });
+    ring.start(1, [](Rank& me) {
+        FmLife life;
+        std::array<char, 3000> bytes{};
+        FM_stream* const s = FM_begin_message(0, 5000, 0);
+        FM_send_piece(s, bytes.data(), bytes.size());
+        me.await_word(2);  // never
+    });
+    ring.await_word(0);
+    ring.kill(1);
+    ring.wait(0);
+    ring.finish();
+}
+
+TEST_P(FmLives, a_node_that_comes_back_is_a_new_one_to_both_versions) {
+    RankProcesses ring(setup(2));
+    const Body body = [](Rank& me) {
+        FM_set_parameter(FM_QUIET);
+        FM_register_handler(0, note_stream);
+        Life life;
+        if (me.rank == 1) {
+            for (int i = 0; i < 3; ++i) FM_send_4(0, note, 1, 0, 0, 0);
+            std::array<char, 5000> bytes{};
+            FM_stream* const s = FM_begin_message(0, 5000, 0);
+            FM_send_piece(s, bytes.data(), bytes.size());
+            FM_end_message(s);
+            me.raise(0);
+            extract_both_until([] { return seen().count >= 2; }, "an answer in both versions");
+            me.raise(1);
+            if (me.shared[1] == 1) me.await_word(100);  // never: the first life is killed
+            return;
+        }
+        for (unsigned life_of_1 = 1; life_of_1 <= 2; ++life_of_1) {
+            extract_both_until([&] { return seen().count >= static_cast<int>(4 * life_of_1); },
+                               "messages");
+            // The first send may be told of the former life's end.
+            for (errno = EHOSTDOWN; errno == EHOSTDOWN;) {
+                errno = 0;
+                FM_send_4(1, note, 1, 0, 0, 0);
+            }
+            std::array<char, 5000> bytes{};
+            FM_stream* const s = FM_begin_message(1, 5000, 0);
+            check(s != nullptr, "FM_begin_message");
+            FM_send_piece(s, bytes.data(), bytes.size());
+            FM_end_message(s);
+            extract_both_until([&] { return me.shared[1] >= life_of_1; }, "word of the answers");
+        }
+    };
+    ring.start_all(body);
+    ring.await_word(1, 1);
+    ring.kill(1);
+    ring.start(1, body);
+    ring.finish();
+}
+
+TEST_P(FmLives, both_versions_and_the_billboard_speak_on_one_ring) {
+    run(2, [](Rank& me) {
+        FM_register_handler(0, note_stream);
+        Life life;
+        const int other = 1 - me.rank;
+        const int messages = thrifty(100);
+        std::array<char, 5000> bytes{};
+        for (int i = 0; i < messages; ++i) {
+            FM_send_4(other, note, 1, 0, 0, 0);
+            FM_stream* const s = FM_begin_message(static_cast<ULONG>(other), 5000, 0);
+            FM_send_piece(s, bytes.data(), bytes.size());
+            FM_end_message(s);
+        }
+        extract_both_until([&] { return seen().count == 2 * messages; }, "messages");
+        check_equal(seen().sum, messages, "messages of 1.0");
+        check_equal(count_of(FM_CORRUPT), 0LL, "corrupt frames");
+        send(other, 100, 7);
+        receive(other, 100, 7);
+    });
+}
+
+class FmLoss : public ::testing::Test {};
+
+TEST_F(FmLoss, messages_arrive_once_where_datagrams_are_lost) {
+    RingSetup setup;
+    setup.link = "udp";
+    setup.extra["RMEM_FAULTS"] = "drop:share=5%";
+    RankProcesses ring(setup);
+    ring.start_all([](Rank& me) {
+        FM_set_parameter(FM_HOST_RECEIVE_QUEUE, 8);
+        FM_register_handler(0, note_stream);
+        Life life;
+        const int other = 1 - me.rank;
+        constexpr int kMessages = 60;
+        std::array<char, 5000> bytes{};
+        for (int i = 0; i < kMessages; ++i) {
+            FM_send_4(other, note, 1, 0, 0, 0);
+            FM_stream* const s = FM_begin_message(static_cast<ULONG>(other), 5000, 0);
+            FM_send_piece(s, bytes.data(), bytes.size());
+            FM_end_message(s);
+        }
+        extract_both_until([&] { return seen().count == 2 * kMessages; }, "messages");
+        check_equal(seen().sum, kMessages, "messages of 1.0");
+    });
+    ring.finish();
+}
+
+}  // namespace
+}  // namespace rmem::test
