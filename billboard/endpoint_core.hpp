@@ -8,7 +8,8 @@
 /// into the C functions; the others are in detail/:
 ///   detail/peers.hpp      who is there: joining, deaths, returns
 ///   detail/sending.hpp    buffers, multicast, messages larger than a partition
-///   detail/receiving.hpp  order, classes, parts, views
+///   detail/receiving.hpp  order, classes, parts
+///   detail/viewing.hpp    views
 ///   detail/barriers.hpp   barriers and groups by name
 ///
 /// Invariants

@@ -3,6 +3,7 @@
 #include "billboard/detail/peers.hpp"
 #include "billboard/detail/receiving.hpp"
 #include "billboard/detail/sending.hpp"
+#include "billboard/detail/viewing.hpp"
 #include "billboard/endpoint_core.hpp"
 #include "rmem/direct_memory.hpp"
 

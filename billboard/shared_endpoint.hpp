@@ -10,6 +10,8 @@
 #include "billboard/endpoint.hpp"
 #include "billboard/process_endpoint.hpp"
 
+#include <limits>
+
 namespace billboard {
 
 class SharedEndpoint final : public Endpoint {
@@ -125,6 +127,10 @@ private:
     int sliced(Deadline deadline, Call&& call) {
         auto held = process_.hold();
         Endpoint& endpoint = process_.endpoint();
+        // Before a clock is read: mostly it needs no waiting.
+        if (const int result = call(endpoint, Deadline::now());
+            result != BBP_EAGAIN || deadline.passed(std::numeric_limits<std::int64_t>::min()))
+            return result;
         for (Slices slices(held, endpoint, deadline);; slices.pass()) {
             const int result = call(endpoint, slices.deadline());
             if (result != BBP_ETIMEDOUT || slices.is_last()) return result;

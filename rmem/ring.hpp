@@ -84,7 +84,7 @@ struct alignas(kLineBytes) RankSlot {
     alignas(kLineBytes) std::atomic<std::uint32_t> wake;  ///< futex word; whoever wakes adds one
     Counters link;                                        ///< LinkCounter
     Counters protocol;                                    ///< billboard/counters.hpp
-    std::array<PortCounters, kPortBlocks> ports;          ///< in the order of their billboard::Class
+    std::array<PortCounters, kPortBlocks> ports;  ///< in the order of their billboard::Class
 };
 
 /// What happens at a node's bank (rmem/node_slot.hpp).

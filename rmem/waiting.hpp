@@ -40,7 +40,8 @@ inline constexpr std::uint32_t kAttentionSleeping = 1;    ///< a Waiter
 inline constexpr std::uint32_t kAttentionInterrupts = 2;  ///< the helper behind Node::interrupt_fd
 inline constexpr std::uint32_t kAttentionDescriptor =
     4;  ///< the helper behind a protocol's descriptor
-inline constexpr std::uint32_t kAttentionProgress = 8;  ///< the thread behind a program that computes
+inline constexpr std::uint32_t kAttentionProgress =
+    8;  ///< the thread behind a program that computes
 
 inline void cpu_relax() noexcept {
 #if defined(__x86_64__) || defined(__i386__)
