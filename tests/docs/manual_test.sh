@@ -29,6 +29,12 @@ done <<<"$references"
 
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
+# The ports that are libraries.
+ports=()
+for library in "$RMEM_BUILD_DIR"/ports/*/lib*.so; do
+    [[ -e $library ]] && ports+=("$library" "-Wl,-rpath,${library%/*}")
+done
+
 # Programs stand in `.Bd -literal` and have a main; backslashes are written \e there.
 for page in *.[37]; do
     awk -v base="$work/$page" '
@@ -43,8 +49,8 @@ if [[ ${#programs[@]} -lt 9 ]]; then
 fi
 
 for program in "${programs[@]}"; do
-    if ! "${CC:-cc}" -std=c11 -Wall -Wextra -Wpedantic -Werror -I"$RMEM_SOURCE_DIR" -o "${program%.c}" \
-        "$program" -L"$RMEM_BUILD_DIR/billboard" -L"$RMEM_BUILD_DIR/rmem" -lbillboard -lrmem \
+    if ! "${CC:-cc}" -std=c11 -Wall -Wextra -Wpedantic -Werror -I"$RMEM_SOURCE_DIR" -I"$RMEM_SOURCE_DIR/ports" \
+        -o "${program%.c}" "$program" "${ports[@]}" -L"$RMEM_BUILD_DIR/billboard" -L"$RMEM_BUILD_DIR/rmem" -lbillboard -lrmem \
         -Wl,-rpath,"$RMEM_BUILD_DIR/billboard:$RMEM_BUILD_DIR/rmem"; then
         echo "FAILED: the program in $(basename "$program" .c) does not compile"
         exit 1
