@@ -37,6 +37,9 @@ public:
         };
         return len > partition_bytes() ? whole(deadline, send) : sliced(deadline, send);
     }
+    int send_joined(std::span<const int> dests, Bytes head, Bytes body, Class cls) override {
+        return held([&](Endpoint& e) { return e.send_joined(dests, head, body, cls); });
+    }
     int recv(int src, void* buf, std::size_t cap, std::size_t* len, Deadline deadline,
              Class cls) override {
         return sliced(deadline, [&](Endpoint& e, Deadline slice) {
