@@ -7,6 +7,7 @@
 #include "billboard/detail/peers.hpp"
 #include "billboard/detail/receiving.hpp"
 #include "billboard/detail/sending.hpp"
+#include "billboard/detail/viewing.hpp"
 #include "billboard/endpoint_core.hpp"
 #include "billboard/simulation.hpp"
 #include "rmem/sim/sim_memory.hpp"

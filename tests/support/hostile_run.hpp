@@ -8,6 +8,7 @@
 #include "billboard/detail/peers.hpp"
 #include "billboard/detail/receiving.hpp"
 #include "billboard/detail/sending.hpp"
+#include "billboard/detail/viewing.hpp"
 #include "billboard/endpoint_core.hpp"
 #include "tests/support/hostile_bank.hpp"
 
