@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "bench/ports-fm/flow_control.hpp"
+#include "bench/ports/flow_control.hpp"
 
 #include "billboard/bbp.h"
 #include "ports/fm/fm1.hpp"
