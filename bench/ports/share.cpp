@@ -19,6 +19,7 @@ namespace {
 constexpr double kLeastShare = 0.85;  // what is asked for
 constexpr double kUsualRate = 0.4;    ///< bytes a nanosecond, to tell seconds from messages
 constexpr unsigned kBatches = 8;      ///< of a subject's turn
+constexpr std::size_t kWindowBytes = 700'000, kPoolBytes = 8U << 20;  ///< of two windows
 constexpr std::int64_t kPatienceNs = 2'000'000'000;
 
 /// The stream as it would be if there were no protocol: datagrams by multicast, in calls of many. Windows keep those on their way
@@ -70,7 +71,7 @@ private:
 template <class System>
 std::vector<double> rates_of(System& system, unsigned rank, std::size_t bytes,
                              const SharePlan& plan) {
-    const std::size_t window = window_of(bytes);
+    const std::size_t window = std::max<std::size_t>(kWindowBytes / bytes, 16);
     const auto windows =
         std::max<std::size_t>(static_cast<std::size_t>(plan.seconds * 1e9 * kUsualRate / kBatches /
                                                        static_cast<double>(bytes * window)),
@@ -92,6 +93,8 @@ template <class System>
 Subject streams_of(const SharePlan& plan) {
     return on_ring(System::kName, [=](RankContext& rank) {
         with_system<System>(rank, [&](System& system) {
+            if constexpr (requires { system.take_pool(kPoolBytes); }) system.take_pool(kPoolBytes);
+            checked(bbp_barrier());
             for (const unsigned bytes : plan.sizes) {
                 const auto rates = rates_of(system, rank.rank, bytes, plan);
                 if (rank.rank == 0) rank.results.put(series_of(bytes), rates);

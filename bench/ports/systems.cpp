@@ -95,6 +95,10 @@ Dp::Dp(const RankContext& rank) : fd_(dp_open(1)) {
     if (fd_ < 0) fail("dp_open", dp_last_error());
     dp_target(fd_, peer_of(rank), 1);
 }
+void Dp::take_pool(std::size_t bytes) {
+    dpmmap_t pool{nullptr, bytes};
+    if (dp_mmap(fd_, &pool) < 0) fail_by_errno("dp_mmap");
+}
 void Dp::fail_by_errno(const char* call) {
     fail(call, std::strerror(errno));  // NOLINT(concurrency-mt-unsafe): one thread asks
 }

@@ -175,6 +175,8 @@ public:
     Dp(const Dp&) = delete;
     Dp& operator=(const Dp&) = delete;
 
+    /// A pool for so many bytes of messages that nobody has read.
+    void take_pool(std::size_t bytes);
     void send(std::size_t bytes) {
         if (dp_write(fd_, message_.data(), static_cast<int>(bytes)) < 0) fail_by_errno("dp_write");
     }
