@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <string>
+#include <type_traits>
 
 namespace bench {
 
@@ -109,9 +110,30 @@ void add(Table& table, const Rounds& rounds) {
     table.add(std::move(row));
 }
 
+/// Each round's i-th value of a curve: their median.
+double at(const std::vector<std::vector<double>>& curves, std::size_t i) {
+    std::vector<double> values;
+    for (const auto& curve : curves) values.push_back(curve[i]);
+    return median(std::move(values));
+}
+
+/// Two columns: its bandwidth, and its one-way time.
+template <class System>
+void add_curves(std::vector<Row>& rows, const Rounds& rounds) {
+    const auto sizes = sizes_of<System>();
+    const auto gaps = rounds.each(System::kName, "gap"),
+               trips = rounds.each(System::kName, "one_way");
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+        const bool is_there = i < sizes.size();
+        rows[i][fmt::format("{} MB/s", System::kName)] =
+            is_there ? Row(sizes[i] / at(gaps, i) * 1e9 / kMegabyte) : Row();
+        rows[i][fmt::format("{} one way", System::kName)] = is_there ? Row(at(trips, i)) : Row();
+    }
+}
+
 }  // namespace
 
-Table measure_bandwidth(const GroupOptions& options, const BandwidthPlan& plan) {
+std::vector<Table> measure_bandwidth(const GroupOptions& options, const BandwidthPlan& plan) {
     const Rounds rounds("bandwidth", options,
                         {curves_of<Billboard>(plan), curves_of<Fm1>(plan), curves_of<Fm2>(plan),
                          curves_of<Gamma>(plan), curves_of<Dp>(plan)},
@@ -127,12 +149,24 @@ Table measure_bandwidth(const GroupOptions& options, const BandwidthPlan& plan) 
             "the line through the one-way times meets\n"
             "0 bytes. Papers: MB of 2^20 for FM, of 10^6 for GAMMA and Directed Point.\n",
             options.link, plan.messages, plan.rounds));
-    add<Billboard>(table, rounds);
-    add<Fm1>(table, rounds);
-    add<Fm2>(table, rounds);
-    add<Gamma>(table, rounds);
-    add<Dp>(table, rounds);
-    return table;
+    Table curves(
+        "bandwidth-curve",
+        "The curves that these are taken from: bandwidth of a stream, and one way in ns.\n");
+    std::vector<Row> rows;
+    for (const double size : sizes_of<Billboard>())
+        rows.push_back({{"bytes", static_cast<unsigned>(size)}});
+    const auto add_both = [&](auto* system) {
+        using System = std::remove_pointer_t<decltype(system)>;
+        add<System>(table, rounds);
+        add_curves<System>(rows, rounds);
+    };
+    add_both(static_cast<Billboard*>(nullptr));
+    add_both(static_cast<Fm1*>(nullptr));
+    add_both(static_cast<Fm2*>(nullptr));
+    add_both(static_cast<Gamma*>(nullptr));
+    add_both(static_cast<Dp*>(nullptr));
+    for (Row& row : rows) curves.add(std::move(row));
+    return {table, curves};
 }
 
 }  // namespace bench

@@ -28,8 +28,8 @@ struct BandwidthPlan {
     unsigned messages = 65'535;  ///< of each size, as in the paper of FM
     unsigned trips = 200;        ///< of the ping-pong of each size
 };
-/// r_inf, n_1/2 and t0 as in the paper of FM.
-Table measure_bandwidth(const GroupOptions& options, const BandwidthPlan& plan);
+/// r_inf, n_1/2 and t0 as in the paper of FM; and the curves that they are taken from.
+std::vector<Table> measure_bandwidth(const GroupOptions& options, const BandwidthPlan& plan);
 
 struct SharePlan {
     unsigned rounds = 15;

@@ -83,8 +83,11 @@ void add_streams(CLI::App& app, Program& p) {
     bandwidth.add_option("--messages", p.bandwidth.messages, "of each size")
         ->check(CLI::Range(1U, 10'000'000U))
         ->capture_default_str();
-    bandwidth.callback(
-        [&p] { p.chosen = [&p] { p.print(measure_bandwidth(p.group, p.bandwidth)); }; });
+    bandwidth.callback([&p] {
+        p.chosen = [&p] {
+            for (const Table& table : measure_bandwidth(p.group, p.bandwidth)) p.print(table);
+        };
+    });
     CLI::App& share = *app.add_subcommand("udp-share", "bandwidth over that of bare datagrams");
     share.add_option("--rounds", p.share.rounds, "of all subjects in turn")
         ->check(CLI::Range(1U, 10'000U))

@@ -38,6 +38,7 @@ std::vector<std::string> columns_of(const std::vector<Row>& rows) {
 
 void Table::print(bool json) const {
     if (json) {
+        fmt::print("{}\n", Row({{"figure", title_}, {"notes", notes_}}).dump());
         for (const Row& row : rows_) {
             Row line = {{"figure", title_}};
             line.update(row);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-/// Rows for readers, or for programs: the same fields, as a table or as a line of JSON for each.
+/// Rows for readers, or for programs: the same fields, as a table or as a line of JSON for each, after a line with the notes.
 
 #include <nlohmann/json.hpp>
 
