@@ -16,10 +16,6 @@ namespace {
 
 constexpr double kMostOfLatency = 1.4, kMostOfGap = 1.5;  // what is asked for
 
-bool has_common_lines(const GroupOptions& options) {
-    return options.link == "direct";
-}
-
 /// Each batch is preceded by a tenth of it that nobody times.
 template <class Operation>
 double warm(unsigned batch, Operation&& operation) {
@@ -29,7 +25,7 @@ double warm(unsigned batch, Operation&& operation) {
 }
 
 template <class System>
-Subject latency_of(const Effort& effort, double think_ns, bool has_floor) {
+Subject latency_of(const Effort& effort, double think_ns, bool is_direct) {
     return on_ring(System::kName, [=](RankContext& rank) {
         with_system<System>(rank, [&](System& system) {
             Series series;
@@ -43,7 +39,7 @@ Subject latency_of(const Effort& effort, double think_ns, bool has_floor) {
                 });
             };
             for (unsigned i = 0; i < effort.batches; ++i) {
-                if (has_floor)
+                if (is_direct)
                     series["hop"].push_back(warm(effort.batch, [&](unsigned count) {
                         return time_of(count, [&] { floor.bounce(); }) / 2 / count;
                     }));
@@ -86,9 +82,10 @@ Row row_of(const Rounds& rounds, const char* system, std::size_t bytes, const st
     return row;
 }
 
+/// What is asked for, is so on link direct.
 template <class System>
-void add_latency(Table& table, const Rounds& rounds) {
-    const bool is_port = !std::is_same_v<System, Billboard>;
+void add_latency(Table& table, const Rounds& rounds, bool is_direct) {
+    const bool is_port = is_direct && !std::is_same_v<System, Billboard>;
     Row row = row_of(rounds, System::kName, System::kSmall, "bare",
                      is_port ? std::optional(kMostOfLatency) : std::nullopt);
     const Spread thinking = rounds.of(System::kName, "thinking");
@@ -107,13 +104,13 @@ void add_latency(Table& table, const Rounds& rounds) {
 }  // namespace
 
 Table measure_latency(const GroupOptions& options, const Effort& effort, double think_ns) {
-    const bool has_floor = has_common_lines(options);
+    const bool is_direct = options.link == "direct";
     const Rounds rounds(
         "latency", options,
-        {latency_of<Billboard>(effort, think_ns, has_floor),
-         latency_of<Fm4>(effort, think_ns, has_floor), latency_of<Fm2>(effort, think_ns, has_floor),
-         latency_of<Gamma>(effort, think_ns, has_floor),
-         latency_of<Dp>(effort, think_ns, has_floor)},
+        {latency_of<Billboard>(effort, think_ns, is_direct),
+         latency_of<Fm4>(effort, think_ns, is_direct), latency_of<Fm2>(effort, think_ns, is_direct),
+         latency_of<Gamma>(effort, think_ns, is_direct),
+         latency_of<Dp>(effort, think_ns, is_direct)},
         effort.rounds);
     Table table(
         "latency",
@@ -125,11 +122,11 @@ Table measure_latency(const GroupOptions& options, const Effort& effort, double 
             "beside: ÷ bbp_send in the same process, turn by turn, which pays for the port's "
             "threads. hop: one cache line of the same ring, bare.\n",
             options.link, think_ns));
-    add_latency<Billboard>(table, rounds);
-    add_latency<Fm4>(table, rounds);
-    add_latency<Fm2>(table, rounds);
-    add_latency<Gamma>(table, rounds);
-    add_latency<Dp>(table, rounds);
+    add_latency<Billboard>(table, rounds, is_direct);
+    add_latency<Fm4>(table, rounds, is_direct);
+    add_latency<Fm2>(table, rounds, is_direct);
+    add_latency<Gamma>(table, rounds, is_direct);
+    add_latency<Dp>(table, rounds, is_direct);
     return table;
 }
 
