@@ -56,7 +56,7 @@ has flow '"way": "own_windows"'
 "${run[@]}" --only flow --rounds 100000 --timeout 1 >/dev/null 2>"$work/err" && fail "a run without end was waited for"
 grep -q 'not finished after 1 s' "$work/err" || fail "no reason given" "$work/err"
 
-for ring in $(find /dev/shm -name 'rmem*bench-*' -newer "$work/kept"); do  # other tests' rings have owners that live
+while read -r ring; do  # other tests' rings have owners that live
     owner=${ring#*bench-}
     kill -0 "${owner%%-*}" 2>/dev/null || fail "$ring was left behind"
-done
+done < <(find /dev/shm -name 'rmem*bench-*' -newer "$work/kept")
