@@ -216,6 +216,7 @@ void Process::place_buffer(unsigned port, void* buffer, std::size_t size) {
 template <class Done, class Check>
 int Process::wait_until(Held& held, Done&& done, Check&& check) {
     polled();
+    pause_.message();  // one was sent, or is awaited behind the last
     for (std::int64_t slice = billboard::Slices::kShortestNs;;) {
         if (const int result = done(); result != kPending) return result;
         if (!may_take_in()) {
@@ -225,6 +226,7 @@ int Process::wait_until(Held& held, Done&& done, Check&& check) {
         }
         int taken = 0;
         if (take_one(Deadline::now(), taken)) continue;
+        pause_.after_empty_poll();
         while (!take_one(endpoint_.deadline_in(slice), taken)) {
             pump();
             watch_sources();

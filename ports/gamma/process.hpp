@@ -18,6 +18,7 @@
 /// Progress: who waits takes in, in slices; else the progress thread, as an attendant.
 /// Errors: start() throws `rmem::Error`; the rest returns codes (codes.hpp).
 
+#include "billboard/answer_pause.hpp"
 #include "billboard/process_endpoint.hpp"
 #include "ports/gamma/codes.hpp"
 #include "ports/gamma/counters.hpp"
@@ -269,6 +270,7 @@ private:
     std::unique_ptr<rmem::PortCounters> own_counters_;  ///< where no segment has a place for them
     std::uint32_t own_messages_ = 0;  ///< word 0 of a short message for here, but for its ports
     unsigned detours_ = 0;            ///< what a short message has to look at first
+    billboard::AnswerPause pause_;
     unsigned atomic_ = 0, depth_ = 0;
     unsigned me_, ranks_;
     unsigned par_pid_ = 0, node_ = 0;
