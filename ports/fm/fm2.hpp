@@ -110,6 +110,8 @@ private:
     int flush(Held& held, Outgoing& s, bool is_last);
     int post(Outgoing& s, std::size_t size, Deadline deadline);
     int post_or_wait(Held& held, Outgoing& s, std::size_t size);
+    [[gnu::always_inline]] bool post_short(Outgoing& s);
+    [[gnu::always_inline]] std::uint64_t header(const Outgoing& s, bool is_last);
     void stamp(Outgoing& s, bool is_last);
     void keep(Outgoing& s, std::size_t size);
     bool drain();

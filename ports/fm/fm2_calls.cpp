@@ -20,10 +20,14 @@ namespace {
 
 using Held = ports::fm::Fm2::Held;
 
+[[gnu::noinline]] void share(Runtime& runtime) {
+    std::call_once(runtime.is_shared, [&] { runtime.process->share(); });
+}
+
 /// Held for a call; from the first call after a second thread was started on, by a lock.
-Held hold(Runtime& runtime) {
+[[gnu::always_inline]] inline Held hold(Runtime& runtime) {
     if (__libc_single_threaded == 0) [[unlikely]]
-        std::call_once(runtime.is_shared, [&] { runtime.process->share(); });
+        share(runtime);
     return runtime.process->hold();
 }
 
