@@ -4,7 +4,7 @@
 set -euo pipefail
 
 work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
+trap 'rm -rf "$work" /dev/shm/rmem*.modules-$$-*' EXIT
 cd "$work"
 ports=$RMEM_BUILD_DIR/ports
 libraries=$RMEM_BUILD_DIR/billboard:$RMEM_BUILD_DIR/rmem
