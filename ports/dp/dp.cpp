@@ -170,9 +170,9 @@ int dp_stat(int fd, dp_stat_t* stat) {
     if (fd == -1) {
         *stat = {};
         Service* service = Service::current();
-        return service == nullptr ? 0 : service->count(nullptr, *stat);
+        return service == nullptr ? 0 : service->stat(nullptr, *stat);
     }
-    return on_endpoint(fd, [&](Service& service, Endpoint& e) { return service.count(&e, *stat); });
+    return on_endpoint(fd, [&](Service& service, Endpoint& e) { return service.stat(&e, *stat); });
 }
 
 const char* dp_last_error(void) {

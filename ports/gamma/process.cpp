@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ports/gamma/handling.hpp"
 
+#include "ports/port_block.hpp"
+
 #include <fmt/format.h>
 #include <sched.h>
 
@@ -12,8 +14,7 @@ namespace ports::gamma {
 namespace {
 
 /// The library's block among those of a rank's slot.
-constexpr std::size_t kCounterBlock = static_cast<std::size_t>(billboard::Class::gamma) -
-                                      static_cast<std::size_t>(billboard::Class::fm);
+constexpr std::size_t kCounterBlock = port_block(billboard::Class::gamma);
 
 constexpr std::int64_t kLookNs = 1'000'000;  ///< for those who have not come yet
 
