@@ -65,6 +65,12 @@ int write_number(const Point& point, std::uint32_t number) {
     return dp_write(point.fd(), bytes.data(), static_cast<int>(bytes.size()));
 }
 
+void drain(const Points& points, Place place = Place::here()) {
+    errno = 0;
+    const int result = dp_drain(points.point.fd(), kLong);
+    check_equal(result, 0, fmt::format("dp_drain: {}", std::strerror(errno)), place);
+}
+
 // ==== Raw ==========================================================================================
 
 // ---- Reliable: no. What is lost is lost to a full pool.
@@ -235,6 +241,7 @@ TEST_P(DpRaw, broadcasts_and_reduces_by_groups_of_edges) {
 // ---- Protection: kernel, by descriptors
 
 TEST_P(DpRaw, protection_is_by_descriptors_which_are_a_processes_own) {
+    RMEM_SKIP_IF_SIMULATED("simulated processes share the descriptors of one");
     run(2, [](Rank& me) {
         enum { fd, tried };
         Points points;
@@ -304,7 +311,7 @@ TEST_P(DpRaw, send_cannot_block_but_drops) {
 /// Both ends of a test: the writer sends so many, the reader takes in without reading until its pool has refused some, then reads.
 void through_a_full_pool(Rank& me, std::uint32_t messages,
                          const std::function<void(const Points&)>& read_all) {
-    enum { done };
+    enum { drained };
     Points points(kSmallPool);
     all_are_open(me);
     if (me.rank == 0) {
@@ -313,14 +320,14 @@ void through_a_full_pool(Rank& me, std::uint32_t messages,
         for (std::uint32_t i = 0; i < messages; ++i) {
             check_equal(write_number(points.point, i), kSize, "dp_write");
         }
-        check_equal(dp_drain(points.point.fd(), kLong), 0, "dp_drain");
+        drain(points);
         check(points.point.stat().again > 0, "messages were sent again");
-        return points.serve_until(me, done, 1);
+        return me.raise(drained);
     }
     points.take_in_until([&] { return points.point.stat().dropped_full > 0; }, "a full pool");
     read_all(points);
     check_equal(points.point.stat().arrived, messages, "messages put into the pool");
-    me.raise(done);
+    points.serve_until(me, drained, 1);
 }
 
 TEST_P(DpReliable, is_reliable_through_a_pool_that_overflows) {
@@ -350,7 +357,7 @@ TEST_P(DpReliable, is_ordered_through_a_pool_that_overflows) {
 
 TEST_P(DpReliable, flow_control_is_a_window_of_what_is_not_acknowledged) {
     run(2, [](Rank& me) {
-        enum { written, done };
+        enum { written, drained };
         constexpr std::uint32_t kLimit = 20'000;
         Points points(kSmallPool);
         all_are_open(me);
@@ -372,14 +379,14 @@ TEST_P(DpReliable, flow_control_is_a_window_of_what_is_not_acknowledged) {
             check(number < kLimit, "it is finite");
             me.shared[written] = number;
             await([&] { return write() >= 0; }, "room once messages were flushed");
-            check_equal(dp_drain(points.point.fd(), kLong), 0, "dp_drain");
-            return points.serve_until(me, done, 1);
+            drain(points);
+            return me.raise(drained);
         }
         points.take_in_until([&] { return me.shared[written] != 0; }, "the writer");
         for (std::uint32_t i = 0; i <= me.shared[written]; ++i) {
             check_equal(read_number(points.point), i, "the next number");
         }
-        me.raise(done);
+        points.serve_until(me, drained, 1);
     });
 }
 
@@ -404,7 +411,7 @@ TEST_P(DpReliable, max_message_is_one_container) {
 
 TEST_P(DpReliable, broadcasts_to_all_though_one_of_them_is_slow) {
     run(3, [](Rank& me) {
-        enum { done };
+        enum { drained };
         constexpr std::uint32_t kMessages = 60;
         Points points(me.rank == 1 ? kSmallPool : 0);
         all_are_open(me);
@@ -415,8 +422,8 @@ TEST_P(DpReliable, broadcasts_to_all_though_one_of_them_is_slow) {
             for (std::uint32_t i = 0; i < kMessages; ++i) {
                 check_equal(write_number(points.point, i), kSize, "dp_write");
             }
-            check_equal(dp_drain(points.point.fd(), kLong), 0, "dp_drain");
-            return points.serve_until(me, done, 2);
+            drain(points);
+            return me.raise(drained);
         }
         if (me.rank == 1) {
             points.take_in_until([&] { return points.point.stat().dropped_full > 0; }, "overflow");
@@ -424,14 +431,13 @@ TEST_P(DpReliable, broadcasts_to_all_though_one_of_them_is_slow) {
         for (std::uint32_t i = 0; i < kMessages; ++i) {
             check_equal(read_number(points.point), i, "the next number");
         }
-        me.raise(done);
-        points.serve_until(me, done, 2);
+        points.serve_until(me, drained, 1);
     });
 }
 
 TEST_P(DpReliable, send_can_block_until_the_receiver_flushes) {
     run(2, [](Rank& me) {
-        enum { begun, done };
+        enum { begun, drained };
         constexpr std::uint32_t kMessages = 2000;
         Points points(kSmallPool);
         all_are_open(me);
@@ -442,8 +448,8 @@ TEST_P(DpReliable, send_can_block_until_the_receiver_flushes) {
                 me.raise(begun);
                 check_equal(write_number(points.point, i), kSize, "dp_write");
             }
-            check_equal(dp_drain(points.point.fd(), kLong), 0, "dp_drain");
-            return points.serve_until(me, done, 1);
+            drain(points);
+            return me.raise(drained);
         }
         // The writer stands still in a call when the same comes again and is refused again, and it has begun no other.
         std::uint32_t before = 0;
@@ -458,7 +464,7 @@ TEST_P(DpReliable, send_can_block_until_the_receiver_flushes) {
         for (std::uint32_t i = 0; i < kMessages; ++i) {
             check_equal(read_number(points.point), i, "the next number");
         }
-        me.raise(done);
+        points.serve_until(me, drained, 1);
     });
 }
 
