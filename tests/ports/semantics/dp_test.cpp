@@ -437,7 +437,7 @@ TEST_P(DpReliable, broadcasts_to_all_though_one_of_them_is_slow) {
 TEST_P(DpReliable, send_can_block_until_the_receiver_flushes) {
     run(2, [](Rank& me) {
         enum { begun, drained };
-        constexpr std::uint32_t kMessages = 600;
+        constexpr std::uint32_t kMessages = 150;
         Points points(kSmallPool);
         all_are_open(me);
         if (me.rank == 0) {
