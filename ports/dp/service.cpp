@@ -104,7 +104,11 @@ void Service::end(std::uint64_t id) {
     {
         auto held = process_->visit();
         serve_writes(held, e);
-        wait_until(held, e, DP_FULL_NS, [&] { return is_idle(e) ? 1 : broken(e); });
+        const auto owes = [](const auto& receiver) { return receiver.second.owes_ack(); };
+        wait_until(held, e, DP_FULL_NS, [&] {
+            const bool answered = std::none_of(e.receivers.begin(), e.receivers.end(), owes);
+            return is_idle(e) && answered ? 1 : broken(e);
+        });
         e.has_ended = true;
     }
     for (;;) {  // until those that wait in it have gone

@@ -32,6 +32,14 @@ std::vector<Variant> variants() {
     return all;
 }
 
+std::vector<Variant> variants_and_loss() {
+    std::vector<Variant> all = variants();
+    constexpr const char* kLoss = "seed=1; drop:share=5%";
+    all.push_back({"udp_5_percent_loss_inline", "udp", "none", "inline", 8, kLoss});
+    all.push_back({"udp_5_percent_loss_paper", "udp", "none", "paper", 8, kLoss});
+    return all;
+}
+
 std::string variant_name(const ::testing::TestParamInfo<Variant>& info) {
     return info.param.name;
 }
@@ -43,6 +51,7 @@ RingSetup Conformance::setup(unsigned ranks) {
     setup.timing = GetParam().timing;
     setup.layout = GetParam().layout;
     setup.partition = kPartition;
+    if (*GetParam().faults != '\0') setup.extra["RMEM_FAULTS"] = GetParam().faults;
     return setup;
 }
 
