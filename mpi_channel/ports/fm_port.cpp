@@ -25,13 +25,17 @@ constexpr ULONG kHandler = 1000;  ///< the same at all ranks, and hardly a progr
 class FmPort final : public Port {
 public:
     explicit FmPort(billboard::ProcessEndpoint& process) : process_(process) {
+        if (FM_numnodes != 0) {
+            throw rmem::Error(rmem::Errc::system,
+                              "RMEM_MPI_TRANSPORT=fm: this process uses Fast Messages already, "
+                              "and MPI needs them for itself; choose another transport");
+        }
         // The device tells of the dead, as requests that have failed.
         FM_set_parameter(FM_QUIET);
         if (FM_register_handler(kHandler, on_message) != kHandler) fail("FM_register_handler");
         OfProcess<FmPort>::set(this);
-        errno = 0;
         FM_initialize();
-        if (errno != 0) fail("FM_initialize");
+        if (FM_numnodes == 0) fail("FM_initialize");
         in_.resize(std::min<std::size_t>(FM_packet_bytes(), Lead::kBytes + Lead::kMostSize));
     }
     ~FmPort() override {
