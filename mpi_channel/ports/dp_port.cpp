@@ -90,8 +90,9 @@ private:
     };
 
     [[noreturn]] static void fail(const char* call, const char* why) {
-        throw rmem::Error(rmem::Errc::system,
-                          fmt::format("{} for RMEM_MPI_TRANSPORT=dp: {}", call, why));
+        throw rmem::Error(
+            rmem::Errc::system,
+            fmt::format("{} for RMEM_MPI_TRANSPORT=dp, which all ranks must have: {}", call, why));
     }
     static Endpoint open(int dpid) {
         const int fd = dp_open(dpid);

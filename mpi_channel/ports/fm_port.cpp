@@ -75,7 +75,8 @@ public:
 private:
     [[noreturn]] static void fail(const char* call) {
         throw rmem::Error(rmem::Errc::system,
-                          fmt::format("{} for RMEM_MPI_TRANSPORT=fm: {}", call, bbp_last_error()));
+                          fmt::format("{} for RMEM_MPI_TRANSPORT=fm, which all ranks must have: {}",
+                                      call, bbp_last_error()));
     }
     static int on_message(FM_stream* stream, unsigned sender) {
         if (FmPort* port = OfProcess<FmPort>::get()) port->take(stream, sender);

@@ -25,7 +25,8 @@ constexpr unsigned short kSemaphore = 0;
 void check(int result, const char* call) {
     if (result >= 0) return;
     throw rmem::Error(rmem::Errc::system,
-                      fmt::format("{} for RMEM_MPI_TRANSPORT=gamma: {}", call, gamma_last_error()));
+                      fmt::format("{} for RMEM_MPI_TRANSPORT=gamma, which all ranks must have: {}",
+                                  call, gamma_last_error()));
 }
 
 class GammaPort final : public Port {

@@ -6,8 +6,8 @@
 /// Each back end uses its system as a program of it would, by its C header alone, so what it promises is what that system does: its
 /// credits, frames and pools, its counters.
 ///
-/// No call waits but open_port() and the destructor: all ranks of the ring open the same kind of port, and one that sent until the end
-/// goes on until that has been taken over, as long as its receivers live, at most kSettleNs.
+/// All ranks of the ring open the same kind of port. No call waits but two: opening GAMMA, which waits for all ranks to do so, and the
+/// destructor, until what was sent last has been taken over, as long as its receivers live, at most kSettleNs.
 /// Order: what one rank sends to another, by send() and broadcast(), is received in that order, once and whole.
 /// Thread safety: one thread at a time. Errors: codes of billboard/bbp.h; opening throws `rmem::Error`.
 

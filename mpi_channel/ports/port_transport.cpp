@@ -16,8 +16,8 @@ constexpr std::size_t piece_of(std::size_t most) {
 
 }  // namespace
 
-PortTransport::PortTransport(TransportKind kind)
-    : process_(billboard::ProcessEndpoint::open()),
+PortTransport::PortTransport(TransportKind kind, const billboard::Settings& settings)
+    : process_(billboard::ProcessEndpoint::open(settings)),
       port_(open_port(kind, *process_)),
       rank_(process_->endpoint().rank()),
       packet_most_(std::min(piece_of(port_->most()), packet_most_in(process_->endpoint()))),

@@ -34,8 +34,9 @@ public:
     using Bytes = std::span<const std::byte>;
     static constexpr bool kHasBarriers = false;
 
-    /// Joins the ring, and waits for the other ranks. Throws `rmem::Error`.
-    explicit PortTransport(TransportKind kind);
+    /// Joins the ring with these settings, unless this process has joined it; waits for the others as kind `gamma` alone.
+    /// Throws `rmem::Error`.
+    PortTransport(TransportKind kind, const billboard::Settings& settings);
     PortTransport(const PortTransport&) = delete;
     PortTransport& operator=(const PortTransport&) = delete;
 

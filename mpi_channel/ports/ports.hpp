@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-/// The ports that there are. Each joins the ring, waits for the other ranks where its system does, and throws `rmem::Error`.
+/// The ports that there are, opened: GAMMA's waits for the other ranks. Throw `rmem::Error`.
 /// Contract, thread safety: mpi_channel/ports/port.hpp. The process endpoint outlives them.
 
 #include "mpi_channel/ports/port.hpp"

@@ -241,7 +241,7 @@ void EndpointObject::open_transport(const mpi_channel::Settings& settings,
             device_ = std::make_unique<Device<BillboardTransport>>(*direct_, own);
             return;
         default:
-            port_ = std::make_unique<PortTransport>(settings.transport);
+            port_ = std::make_unique<PortTransport>(settings.transport, board);
             endpoint_ = port_->endpoint();
             device_ = make_device(*port_, own);
     }
