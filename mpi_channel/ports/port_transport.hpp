@@ -12,7 +12,8 @@
 /// What differs from the billboard's: a packet to several ranks is one call only where the system has a broadcast and all others are
 /// meant; else one message for each. Where some of them have room and some have not, it is kept for the latter, before all that is
 /// sent to them later: then has_backlog(). While the packet of another rank waits to be taken by recv_any_control,
-/// recv_from_channel says BBP_EAGAIN. There is no barrier: the systems' own wait in their call, so groups gather instead.
+/// recv_from_channel says BBP_EAGAIN. Room to send may come with what is taken (Fast Messages' credit), so who waits for it goes on
+/// taking. There is no barrier: the systems' own wait in their call, so groups gather instead.
 ///
 /// Contract: mpi_channel/transport.hpp. A packet stays where it is until the next call of recv_any_control.
 /// Who is there, and whether it lives, is asked of the ring; all bytes go by the port.
