@@ -190,6 +190,29 @@ int Service::read(Endpoint& e, int fd, char** address) {
     return length;
 }
 
+/// What the call takes in itself is signalled only where it leaves some behind.
+int Service::try_read(Endpoint& e, int fd, char** address) {
+    const auto held = process_->hold();
+    if (e.has_ended) return -EBADF;
+    polled();
+    if (reliable_ != 0) tick();
+    int length = 0;
+    if (!pick(e, fd, address, length)) {
+        ++e.readers;
+        receive_all();
+        --e.readers;
+        if (!pick(e, fd, address, length)) {
+            *address = nullptr;
+            errno = EAGAIN;
+        }
+    }
+    if (offers_due_ && ++reads_ % kReadsPerOffer == 0) [[unlikely]]
+        offer_due();
+    if (e.pool->unread() != 0 && e.readers == 0 && !e.is_offered()) [[unlikely]]
+        left_behind(e);
+    return length;
+}
+
 /// Until there is a message.
 int Service::await(Held& held, Endpoint& e, int fd, char** address) {
     int length = 0;

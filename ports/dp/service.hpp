@@ -53,6 +53,7 @@ public:
     void close(Endpoint& endpoint, int fd);
 
     int read(Endpoint& e, int fd, char** address);
+    int try_read(Endpoint& e, int fd, char** address);
     int write(Endpoint& e, int fd, const void* message, std::size_t length);
     int flush(Endpoint& e, std::uint32_t n);
     int drain(Endpoint& e, std::int64_t timeout_ns);

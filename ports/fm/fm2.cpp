@@ -31,7 +31,7 @@ Fm2::Fm2(Network& network, const Handlers& handlers)
 // ---- Sending
 
 FM_stream* Fm2::begin(Held& held, unsigned node, std::uint64_t length, std::uint64_t handler,
-                      int& error) {
+                      int& error, bool may_wait) {
     const auto refuse = [&](int why) {
         error = why;
         return nullptr;
@@ -41,11 +41,11 @@ FM_stream* Fm2::begin(Held& held, unsigned node, std::uint64_t length, std::uint
                                 [](const Outgoing& each) { return !each.is_open; });
     if (s == outgoing_.end()) return refuse(EAGAIN);
     Peer& p = peers_[node];
-    s->is_handlers = network_.handlers != 0;
+    s->never_waits = network_.handlers != 0 || !may_wait;
     s->reserved = 0;
     if (outbox_used_ != 0) [[unlikely]]
         drain();
-    if (s->is_handlers) {
+    if (s->never_waits) {
         const std::uint64_t payload = packet_bytes_ - kFm2Header;
         const std::uint64_t packets =
             length / payload + static_cast<std::uint64_t>(length % payload != 0 || length == 0);
@@ -155,7 +155,7 @@ void Fm2::close(Outgoing& s) {
 /// The packet leaves, or is kept where it may not wait; the next one begins with the next byte.
 int Fm2::flush(Held& held, Outgoing& s, bool is_last) {
     const std::size_t size = s.filled;
-    if (!s.is_handlers) {
+    if (!s.never_waits) {
         stamp(s, is_last);
         const int error = post_or_wait(held, s, size);
         if (error != 0) return error;

@@ -56,9 +56,18 @@ std::unique_ptr<Process> Process::start(std::shared_ptr<ProcessEndpoint> process
 }
 
 Process::~Process() {
-    if (settings_.has_progress_thread) process_->dismiss(*this);
+    set_progress(false);
     const auto held = process_->hold();
     for (const Stalled& s : stalled_) done_with(s.frame);
+}
+
+void Process::set_progress(bool on) {
+    if (on == std::exchange(settings_.has_progress_thread, on)) return;
+    if (on) {
+        process_->attend(*this);
+    } else {
+        process_->dismiss(*this);
+    }
 }
 
 // ---- Start-up -----------------------------------------------------------------------------------

@@ -81,7 +81,8 @@ struct Pieces {
     void copy(std::byte* to, std::size_t offset, std::size_t bytes) const noexcept;
 };
 
-enum class Service { best_effort, flow_controlled };
+/// `immediate`: a frame at once, or BBP_EAGAIN, without a sentence.
+enum class Service { best_effort, flow_controlled, immediate };
 
 class RMEM_API Process final : private billboard::Attendant {
 public:
@@ -101,6 +102,10 @@ public:
     int post_recv(unsigned port, void* buffer, std::size_t size);
 
     int send(unsigned port, const Pieces& message, Service service);
+
+    std::size_t frame_bytes() const noexcept { return frame_payload_; }
+    /// Whether the progress thread takes messages in, too.
+    void set_progress(bool on);
 
     int wait(unsigned semaphore, int n);
     int test(unsigned semaphore, int n);
