@@ -58,6 +58,12 @@ std::optional<MunetSample> munet_sample(const std::string& board_name) {
     return sample;
 }
 
+std::optional<MunetSample> munet_sample(const std::string& ring, unsigned node, bool had_daemon) {
+    auto sample = munet_sample(board_name(ring, node));
+    if (sample && !sample->runs && !had_daemon) sample.reset();
+    return sample;
+}
+
 nlohmann::json munet_json(const std::string& board, const MunetSample& sample) {
     nlohmann::json report = {
         {"name", board},

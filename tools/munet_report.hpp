@@ -16,6 +16,8 @@ std::string board_name(const std::string& ring, unsigned node);
 
 /// Nothing where there is no such board.
 std::optional<MunetSample> munet_sample(const std::string& board);
+/// Of a ring's node. What a dead daemon has left counts only where the ring has had one: it may be of a former ring of the name.
+std::optional<MunetSample> munet_sample(const std::string& ring, unsigned node, bool had_daemon);
 
 nlohmann::json munet_json(const std::string& board, const MunetSample& sample);
 /// The same of what the board says; throws rmem::Error (no_such_ring) where there is no such board.

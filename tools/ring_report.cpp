@@ -307,10 +307,12 @@ void add_ports(json& report) {
                 report["port_counters"][port] = names_json(names);
         }
     }
+    const bool had_munet =
+        report.contains("port_counters") && report["port_counters"].contains("munet");
+    const auto ring = report["name"].get<std::string>();
     for (unsigned node = 0; node < report["nodes"].get<unsigned>(); ++node) {
-        const std::string board = board_name(report["name"].get<std::string>(), node);
-        if (const auto daemon = munet_sample(board))
-            report["munet"].push_back(munet_json(board, *daemon));
+        if (const auto daemon = munet_sample(ring, node, had_munet))
+            report["munet"].push_back(munet_json(board_name(ring, node), *daemon));
     }
 }
 

@@ -185,9 +185,13 @@ RingSample RingSampler::sample(std::int64_t now) {
         if (sample.config.is_remote()) add_nodes_of(sample, *ring);
     }
     if (!sample.config.is_remote()) add_all_nodes(sample, *rings_.front());
+    const bool had_munet =
+        std::any_of(sample.ranks.begin(), sample.ranks.end(), [](const RankSample& rank) {
+            return !rank.ports[ports::port_block(billboard::Class::munet)].empty();
+        });
     for (unsigned n = 0; n < sample.config.nodes; ++n) {
         if (!sample.nodes[n].is_here) sample.nodes[n].state = state_by_others(sample, n);
-        sample.nodes[n].munet = munet_sample(board_name(sample.config.name, n));
+        sample.nodes[n].munet = munet_sample(sample.config.name, n, had_munet);
     }
     return sample;
 }

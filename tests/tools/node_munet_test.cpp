@@ -119,6 +119,20 @@ TEST_F(NodeMunet, shows_its_ring_what_happened_in_info_top_and_metrics) {
     const auto third = start(1, ring);  // takes the place of what the dead has left
 }
 
+TEST_F(NodeMunet, is_not_shown_to_a_later_ring_of_the_name_once_it_has_ended) {
+    RingConfig config;
+    config.name = name_.get();
+    config.user_bytes = 4096;
+    const auto ring = Ring::open(config, Deadline::in(kDefaultJoinTimeoutNs));
+    const auto node = start(0, {});
+    EXPECT_TRUE(run_tool({"info", name_.get(), "--json"}).json().contains("munet"));
+    node->signal(SIGKILL);
+    node->wait();
+    EXPECT_FALSE(run_tool({"info", name_.get(), "--json"}).json().contains("munet"));
+    EXPECT_FALSE(run_tool({"metrics", name_.get()}).says("rmem_munet"));
+    const auto next = start(0, {});  // takes the place of what the dead has left
+}
+
 TEST_F(NodeMunet, keeps_to_the_limits_it_is_given) {
     const auto node =
         start(0, {"--munet-memory", "128K", "--munet-endpoints", "2", "--munet-senders", "1"});
