@@ -99,6 +99,7 @@ public:
 
     /// With the environment's settings, if nobody of this process has opened it yet.
     static std::shared_ptr<ProcessEndpoint> open();
+    static std::shared_ptr<ProcessEndpoint> open(const Settings& settings);
 
     explicit ProcessEndpoint(std::unique_ptr<Endpoint> endpoint);
     ~ProcessEndpoint();

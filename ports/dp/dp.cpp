@@ -95,6 +95,12 @@ int dp_read(int fd, char** address) {
                        [&](Service& service, Endpoint& e) { return service.read(e, fd, address); });
 }
 
+int dp_try_read(int fd, char** address) {
+    if (address == nullptr) return told(-EFAULT);
+    return on_endpoint(
+        fd, [&](Service& service, Endpoint& e) { return service.try_read(e, fd, address); });
+}
+
 int dp_write(int fd, void* msg, int len) {
     if (len < 0) return told(-EINVAL);
     if (msg == nullptr && len != 0) return told(-EFAULT);
@@ -170,9 +176,9 @@ int dp_stat(int fd, dp_stat_t* stat) {
     if (fd == -1) {
         *stat = {};
         Service* service = Service::current();
-        return service == nullptr ? 0 : service->count(nullptr, *stat);
+        return service == nullptr ? 0 : service->stat(nullptr, *stat);
     }
-    return on_endpoint(fd, [&](Service& service, Endpoint& e) { return service.count(&e, *stat); });
+    return on_endpoint(fd, [&](Service& service, Endpoint& e) { return service.stat(&e, *stat); });
 }
 
 const char* dp_last_error(void) {

@@ -73,6 +73,10 @@ DP_API int dp_open(int dpid);
  * null address when none waits, with errno EAGAIN. EBADF, EFAULT; EHOSTDOWN: nobody is left who could send. */
 DP_API int dp_read(int fd, char** address);
 
+/* Addition, for layers whose calls must not wait (MPI's device): dp_read with O_NONBLOCK, whatever the descriptor's flags are, and
+ * without a system call. */
+DP_API int dp_try_read(int fd, char** address);
+
 /* Reconstruction of its members; documented is the name. */
 typedef struct {
     void* base;  /* the pool: messages lie here, each behind its token  */

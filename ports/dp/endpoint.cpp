@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ports/dp/endpoint.hpp"
 
+#include "ports/dp/service.hpp"
+
 #include <fcntl.h>
 #include <linux/sockios.h>
 #include <poll.h>
@@ -15,7 +17,11 @@
 namespace ports::dp {
 
 Endpoint::Endpoint(Service& service, std::uint64_t id, unsigned dpid, std::size_t pool_bytes)
-    : pool(std::make_unique<TokenPool>(pool_bytes)), service_(service), id_(id), dpid_(dpid) {
+    : pool(std::make_unique<TokenPool>(pool_bytes)),
+      service_(service),
+      process_counters_(service.counters()),
+      id_(id),
+      dpid_(dpid) {
     int ends[2];
     if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0)
         throw std::system_error(errno, std::generic_category(), "an endpoint's descriptor");
@@ -37,12 +43,12 @@ void Endpoint::offer() noexcept {
     // What it refuses it would refuse again: nobody has the other end any more, or the system has no memory for now.
     if (::send(own_, pool->next(), pool->next_length(), MSG_NOSIGNAL) < 0) return;
     offered_ = true;
-    ++counts.signals;
+    count(Counter::signals);
 }
 
 void Endpoint::was_taken() noexcept {
     offered_ = false;
-    ++counts.served_reads;
+    count(Counter::served_reads);
     pool->skip();
 }
 

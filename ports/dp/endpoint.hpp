@@ -10,7 +10,7 @@
 /// Invariants: at most one message is offered, and it is the oldest unread one; so each is read once and in order, whichever way.
 /// Thread safety: used only while the process endpoint is held. Errors: the constructor throws std::system_error.
 
-#include "ports/dp/dp.h"
+#include "ports/dp/counters.hpp"
 #include "ports/dp/frame.hpp"
 #include "ports/dp/go_back_n.hpp"
 #include "ports/dp/token_pool.hpp"
@@ -72,7 +72,12 @@ public:
     void set_raw() noexcept;
 
     std::unique_ptr<TokenPool> pool;
-    dp_stat_t counts{};
+    Counts counts{};
+    /// Here, and in the process's block.
+    void count(Counter counter) noexcept {
+        ++counts[static_cast<std::size_t>(counter)];
+        process_counters_.add(counter);
+    }
     unsigned readers = 0;  ///< threads that wait in dp_read
     unsigned offers_by_reader = 0;
     bool is_nonblocking = false;  ///< as it was when last looked at
@@ -82,6 +87,7 @@ private:
     void was_taken() noexcept;
 
     Service& service_;
+    rmem::PortCounters& process_counters_;
     std::uint64_t id_;
     unsigned dpid_;
     int descriptor_ = -1, own_ = -1;

@@ -62,7 +62,7 @@ void Service::on_message(unsigned from, const std::byte* bytes, std::size_t size
     }
     Frame frame{};
     if (!parse(bytes, size, frame)) {
-        ++closed_.dropped_corrupt;
+        count(Counter::dropped_corrupt);
         return;
     }
     on_frame(from, frame);
@@ -77,7 +77,7 @@ void Service::on_frame(unsigned from, const Frame& frame) {
             if (entry.nid != me) continue;
             Endpoint* e = find(entry.dpid);
             if (e == nullptr) {
-                ++closed_.dropped_unknown;
+                count(Counter::dropped_unknown);
             } else {
                 deliver(*e, frame.container, header.length);
             }
@@ -85,12 +85,12 @@ void Service::on_frame(unsigned from, const Frame& frame) {
         return;
     }
     if (header.nid != me && !(header.nid == kAllNids && header.kind == Kind::plain)) {
-        ++closed_.dropped_corrupt;
+        count(Counter::dropped_corrupt);
         return;
     }
     Endpoint* e = find(header.dpid);
     if (e == nullptr) {
-        ++closed_.dropped_unknown;
+        count(Counter::dropped_unknown);
         return;
     }
     switch (header.kind) {
@@ -104,11 +104,11 @@ void Service::on_frame(unsigned from, const Frame& frame) {
 bool Service::deliver(Endpoint& e, const std::byte* container, std::size_t length) noexcept {
     std::byte* to = e.pool->put(length);
     if (to == nullptr) {
-        ++e.counts.dropped_full;
+        e.count(Counter::dropped_full);
         return false;
     }
     rmem::copy_bytes(to, container, length);
-    ++e.counts.arrived;
+    e.count(Counter::arrived);
     if (e.readers == 0 && !e.is_offered()) left_behind(e);
     return true;
 }
@@ -185,6 +185,29 @@ int Service::read(Endpoint& e, int fd, char** address) {
         length = await(held, e, fd, address);
         --e.readers;
     }
+    if (e.pool->unread() != 0 && e.readers == 0 && !e.is_offered()) [[unlikely]]
+        left_behind(e);
+    return length;
+}
+
+/// What the call takes in itself is signalled only where it leaves some behind.
+int Service::try_read(Endpoint& e, int fd, char** address) {
+    const auto held = process_->hold();
+    if (e.has_ended) return -EBADF;
+    polled();
+    if (reliable_ != 0) tick();
+    int length = 0;
+    if (!pick(e, fd, address, length)) {
+        ++e.readers;
+        receive_all();
+        --e.readers;
+        if (!pick(e, fd, address, length)) {
+            *address = nullptr;
+            errno = EAGAIN;
+        }
+    }
+    if (offers_due_ && ++reads_ % kReadsPerOffer == 0) [[unlikely]]
+        offer_due();
     if (e.pool->unread() != 0 && e.readers == 0 && !e.is_offered()) [[unlikely]]
         left_behind(e);
     return length;

@@ -112,7 +112,7 @@ void Service::pump(Endpoint& e, Target& target) {
                 .word()};
         Outgoing out(ring(), {&dest, 1}, std::as_bytes(std::span(lead)), *message);
         if (out.post(Deadline::now()) != BBP_OK) return;
-        if (sender.sent(now_ns())) ++e.counts.again;
+        if (sender.sent(now_ns())) e.count(Counter::again);
     }
 }
 
@@ -128,7 +128,7 @@ void Service::on_reliable(unsigned from, Endpoint& e, const Frame& frame) {
                 receiver.refused();
             }
             break;
-        default: ++e.counts.out_of_order;
+        default: e.count(Counter::out_of_order);
     }
     if (receiver.owes_ack_now()) acknowledge(e, source, receiver);
 }
@@ -147,7 +147,7 @@ void Service::acknowledge(Endpoint& e, std::uint32_t source, GoBackNReceiver& re
 
 void Service::on_ack(unsigned from, Endpoint& e, const Frame& frame) {
     if (frame.header.length != 1) {
-        ++closed_.dropped_corrupt;
+        count(Counter::dropped_corrupt);
         return;
     }
     const bool gap = frame.container[0] != std::byte{0};
@@ -181,7 +181,7 @@ void Service::tick(Endpoint& e, std::int64_t now) {
     for (std::vector<Target>* edges : {&e.targets, &e.leaving}) {
         for (Target& target : *edges) {
             if (!target.sender) continue;
-            if (target.sender->on_tick(now)) ++e.counts.timeouts;
+            if (target.sender->on_tick(now)) e.count(Counter::timeouts);
             pump(e, target);
         }
     }

@@ -100,7 +100,7 @@ int Service::write(Endpoint& e, int fd, const void* message, std::size_t length)
             e.raw_to | static_cast<std::uint64_t>(length) << 32, word_of(message, length)};
         if (ring().send(e.raw_dest, words.data(), sizeof words, Deadline::now(), Class::dp) ==
             BBP_OK) [[likely]] {
-            ++e.counts.written;
+            e.count(Counter::written);
             return static_cast<int>(length);
         }
     }
@@ -115,7 +115,7 @@ int Service::send(Held& held, Endpoint& e, int fd, const void* message, std::siz
     const int result = e.is_reliable ? send_reliably(held, e, fd, message, length)
                                      : send_raw(held, e, fd, message, length);
     if (result < 0) return result;
-    ++e.counts.written;
+    e.count(Counter::written);
     return static_cast<int>(length);
 }
 
@@ -174,7 +174,7 @@ int Service::post(Held& held, Endpoint& e, int fd, Outgoing& out) {
         receive_all();
         tick();
         if (waits && deadline.passed(now_ns())) {
-            ++e.counts.dropped_network;
+            e.count(Counter::dropped_network);
             return -ENOBUFS;
         }
         held.give_way();
@@ -191,9 +191,9 @@ void Service::serve_writes(Held& held, Endpoint& e) {
         const ssize_t n = ::recv(e.own_end(), written_.data(), written_.size(), MSG_DONTWAIT);
         if (n < 0 || (n == 0 && e.is_closed())) return;
         if (send(held, e, -1, written_.data(), static_cast<std::size_t>(n)) < 0) {
-            ++e.counts.dropped_writes;
+            e.count(Counter::dropped_writes);
         } else {
-            ++e.counts.served_writes;
+            e.count(Counter::served_writes);
         }
         held.give_way();
     }

@@ -2,6 +2,7 @@
 // Endpoints come and go.
 #include "ports/dp/service.hpp"
 
+#include "ports/port_block.hpp"
 #include "rmem/config.hpp"
 #include "rmem/environment_variable.hpp"
 
@@ -10,6 +11,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <bit>
 #include <cerrno>
 #include <system_error>
 
@@ -30,11 +32,8 @@ std::size_t pool_bytes() {
                                   text, kMostPoolBytes));
 }
 
-void add(dp_stat_t& sum, const dp_stat_t& more) {
-    static_assert(sizeof(dp_stat_t) % sizeof(std::uint64_t) == 0);
-    auto* to = reinterpret_cast<std::uint64_t*>(&sum);
-    const auto* from = reinterpret_cast<const std::uint64_t*>(&more);
-    for (std::size_t i = 0; i < sizeof sum / sizeof *to; ++i) to[i] += from[i];
+void add(Counts& sum, const Counts& more) {
+    for (std::size_t i = 0; i < sum.size(); ++i) sum[i] += more[i];
 }
 
 }  // namespace
@@ -62,6 +61,8 @@ int Service::open(unsigned dpid) {
     if (!process_) {
         process_ = billboard::ProcessEndpoint::open();
         nid_ = ring().rank();
+        if (rmem::Ring* ring = this->ring().ring())
+            counters_ = &ring->rank(nid_).ports[port_block(billboard::Class::dp)];
         // A message is sent by try calls, and the receiver's partition is like the own one.
         container_ = std::min(kMostContainer, ring().partition_bytes() / 4) / 8 * 8 - 64;
         if (generation_ == 0) generation_ = static_cast<std::uint16_t>(now_ns() >> 10);
@@ -125,6 +126,7 @@ void Service::end(std::uint64_t id) {
     }
     if (!endpoints_.empty()) return;
     process_->dismiss(*this);
+    counters_ = &own_;  // the ring may go now
     process_.reset();
 }
 
@@ -147,17 +149,16 @@ int Service::set_pool(Endpoint& e, dpmmap_t& map) {
     return 0;
 }
 
-int Service::count(const Endpoint* e, dp_stat_t& counts) {
+int Service::stat(const Endpoint* e, dp_stat_t& counts) {
     const std::lock_guard life(life_);
-    counts = closed_;
+    counts = std::bit_cast<dp_stat_t>(closed_);
     if (!process_) return 0;
     const auto held = process_->hold();
-    counts = closed_;
-    if (e != nullptr) {
-        counts = e->counts;
-        return 0;
+    Counts sum = e != nullptr ? e->counts : closed_;
+    if (e == nullptr) {
+        for (const auto& [id, endpoint] : endpoints_) add(sum, endpoint->counts);
     }
-    for (const auto& [id, endpoint] : endpoints_) add(counts, endpoint->counts);
+    counts = std::bit_cast<dp_stat_t>(sum);
     return 0;
 }
 

@@ -7,7 +7,7 @@
 /// and serves what others do with the descriptors. Messages are taken in by who is in a call, else by the process's progress
 /// thread; descriptors are served by the engine.
 ///
-/// Thread safety: calls with an endpoint's descriptor, open(), close() and count() from any thread; what begins with "while held"
+/// Thread safety: calls with an endpoint's descriptor, open(), close() and stat() from any thread; what begins with "while held"
 /// is for who holds the process endpoint. `life_` is taken before that, never after.
 /// Progress: no call waits for others but in slices, between which others come in.
 /// Errors: results are those of dp.h with a negative errno for -1; open() throws.
@@ -53,6 +53,7 @@ public:
     void close(Endpoint& endpoint, int fd);
 
     int read(Endpoint& e, int fd, char** address);
+    int try_read(Endpoint& e, int fd, char** address);
     int write(Endpoint& e, int fd, const void* message, std::size_t length);
     int flush(Endpoint& e, std::uint32_t n);
     int drain(Endpoint& e, std::int64_t timeout_ns);
@@ -61,7 +62,7 @@ public:
     void set_target(Endpoint& e, int nid, int dpid);
     int add_target(Endpoint& e, int nid, int dpid);
     int remove_target(Endpoint& e, int nid, int dpid);
-    int count(const Endpoint* e, dp_stat_t& counts);
+    int stat(const Endpoint* e, dp_stat_t& counts);
 
     int nid();
     int nids();
@@ -71,6 +72,8 @@ public:
     /// What the engine has seen.
     void serve(std::uint64_t id, Engine::Event event) noexcept;
     Endpoint* find_inode(ino_t inode);
+    /// Of the process, while an endpoint is open: its block of the rank slot. A simulated rank has none.
+    rmem::PortCounters& counters() noexcept { return *counters_; }
     void abandon() noexcept;
 
 private:
@@ -81,6 +84,11 @@ private:
     std::int64_t now_ns() const;
 
     // -- all while held
+    /// What is no endpoint's.
+    void count(Counter counter) noexcept {
+        ++closed_[static_cast<std::size_t>(counter)];
+        counters_->add(counter);
+    }
     Endpoint* find(unsigned dpid) noexcept {
         return dpid < by_dpid_.size() ? by_dpid_[dpid] : nullptr;
     }
@@ -133,7 +141,9 @@ private:
     bool offers_due_ = false;  ///< a message waits for who is not in dp_read, and is not offered
     unsigned reads_ = 0;
     unsigned waiting_readers_ = 0;
-    dp_stat_t closed_{};              ///< counted by endpoints that are no more
+    Counts closed_{};  ///< of endpoints that are no more, and of none
+    rmem::PortCounters own_{};
+    rmem::PortCounters* counters_ = &own_;
     std::vector<std::byte> written_;  ///< what write(2) gave
 };
 

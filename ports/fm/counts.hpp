@@ -8,12 +8,13 @@
 
 #include "billboard/endpoint.hpp"
 #include "ports/fm/fm.h"
+#include "ports/port_block.hpp"
 #include "rmem/counters.hpp"
 
 namespace ports::fm {
 
 static_assert(FM_COUNTERS <= rmem::kCountersPerPort);
-inline constexpr std::size_t kPortBlock = 0;
+inline constexpr std::size_t kPortBlock = port_block(billboard::Class::fm);
 
 class Counts {
 public:

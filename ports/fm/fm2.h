@@ -85,6 +85,15 @@ FM_API void FM_send_piece(FM_stream* stream, void* buffer, ULONG length)
 /* Documented. Ends the message, which may be shorter than announced, and lets other threads send. */
 FM_API void FM_end_message(FM_stream* stream) FM_SYMBOL("FM2_end_message");
 
+/* Additions, for layers whose calls must not wait (MPI's device). FM_try_begin_message treats its message as a handler's: NULL
+ * with EAGAIN unless all its packets can leave without waiting; what the network has no room for then is kept, and leaves
+ * in FM_extract. One that fits a packet, so one of FM_packet_bytes() at most, finds room sooner or later. FM_packets_kept
+ * says how many packets are kept. Both are 0 before FM_initialize. */
+FM_API FM_stream* FM_try_begin_message(ULONG recipient, ULONG length, ULONG handler)
+    FM_SYMBOL("FM2_try_begin_message");
+FM_API ULONG FM_packet_bytes(void) FM_SYMBOL("FM2_packet_bytes");
+FM_API ULONG FM_packets_kept(void) FM_SYMBOL("FM2_packets_kept");
+
 /* Documented: processes messages, until about `maxbytes` have been, or there are none; whole packets, so it may exceed that
  * by one; 0: none. Reconstruction of the result: the bytes of the packets processed, one at least for each, at most INT_MAX;
  * -1 with errno where there was none, but a failure to tell of (<fm/fm.h>). Inside a handler: 0. */

@@ -91,6 +91,8 @@ enum {
 
 /* [library] Joins the ring and makes this process one of a group of num_nodes. */
 GAMMA_API int gamma_init(unsigned char num_nodes, int argc, char** argv);
+/* [addition] From now on the progress thread runs handlers, or (0) only calls do: RMEM_GAMMA_PROGRESS, by the program. */
+GAMMA_API int gamma_set_progress(int on);
 /* [name] Leaves; what was sent stays readable for its receivers. */
 GAMMA_API int gamma_exit(void);
 /* [name] Ends the process at once, by abort(3); the others see a dead peer. */
@@ -139,6 +141,12 @@ GAMMA_API int gamma_send_2p(unsigned short port, void* b1, unsigned long n1, voi
                             unsigned long n2);
 GAMMA_API int gamma_send_2p_flowctl(unsigned short port, void* b1, unsigned long n1, void* b2,
                                     unsigned long n2);
+
+/* [addition] For layers whose calls must not wait (MPI's device): as gamma_send_2p_flowctl, but the message leaves at once or
+ * not at all (GAMMA_EAGAIN, of which gamma_last_error says nothing); so it is no longer than a frame, gamma_frame_bytes(). */
+GAMMA_API int gamma_try_send_2p(unsigned short port, void* b1, unsigned long n1, void* b2,
+                                unsigned long n2);
+GAMMA_API int gamma_frame_bytes(void);
 
 /* ---- Semaphores: 0 to 255, one for each port ------------------------------------------------ */
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ports/gamma/handling.hpp"
 
+#include "ports/port_block.hpp"
+
 #include <fmt/format.h>
 #include <sched.h>
 
@@ -12,8 +14,7 @@ namespace ports::gamma {
 namespace {
 
 /// The library's block among those of a rank's slot.
-constexpr std::size_t kCounterBlock = static_cast<std::size_t>(billboard::Class::gamma) -
-                                      static_cast<std::size_t>(billboard::Class::fm);
+constexpr std::size_t kCounterBlock = port_block(billboard::Class::gamma);
 
 constexpr std::int64_t kLookNs = 1'000'000;  ///< for those who have not come yet
 
@@ -55,9 +56,18 @@ std::unique_ptr<Process> Process::start(std::shared_ptr<ProcessEndpoint> process
 }
 
 Process::~Process() {
-    if (settings_.has_progress_thread) process_->dismiss(*this);
+    set_progress(false);
     const auto held = process_->hold();
     for (const Stalled& s : stalled_) done_with(s.frame);
+}
+
+void Process::set_progress(bool on) {
+    if (on == std::exchange(settings_.has_progress_thread, on)) return;
+    if (on) {
+        process_->attend(*this);
+    } else {
+        process_->dismiss(*this);
+    }
 }
 
 // ---- Start-up -----------------------------------------------------------------------------------
@@ -216,6 +226,7 @@ void Process::place_buffer(unsigned port, void* buffer, std::size_t size) {
 template <class Done, class Check>
 int Process::wait_until(Held& held, Done&& done, Check&& check) {
     polled();
+    pause_.message();  // one was sent, or is awaited behind the last
     for (std::int64_t slice = billboard::Slices::kShortestNs;;) {
         if (const int result = done(); result != kPending) return result;
         if (!may_take_in()) {
@@ -225,6 +236,7 @@ int Process::wait_until(Held& held, Done&& done, Check&& check) {
         }
         int taken = 0;
         if (take_one(Deadline::now(), taken)) continue;
+        pause_.after_empty_poll();
         while (!take_one(endpoint_.deadline_in(slice), taken)) {
             pump();
             watch_sources();

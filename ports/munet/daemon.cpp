@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ports/munet/daemon.hpp"
 
-#include "billboard/layout.hpp"
+#include "ports/port_block.hpp"
 #include "rmem/clock.hpp"
 #include "rmem/ring.hpp"
 #include "rmem/waiting.hpp"
@@ -75,8 +75,7 @@ bool Daemon::keep(std::int64_t now) {
 void Daemon::show_in_ring() noexcept {
     static_assert(static_cast<std::size_t>(Counter::count_) <= rmem::kCountersPerPort);
     if (ring_->ring() == nullptr) return;
-    constexpr auto kBlock = static_cast<std::size_t>(billboard::Class::munet) -
-                            static_cast<std::size_t>(billboard::Class::fm);
+    constexpr auto kBlock = port_block(billboard::Class::munet);
     rmem::PortCounters& block = ring_->ring()->rank(ring_->rank()).ports[kBlock];
     for (std::size_t i = 0; i < static_cast<std::size_t>(Counter::count_); ++i) {
         std::uint64_t sum = 0;

@@ -23,9 +23,6 @@
 
 namespace rmem::test {
 
-/// Whether the tests run on the `ring` link too.
-inline constexpr bool kRingLinkIsBuilt = true;
-
 /// A kind of ring that must behave as all the others.
 struct Variant {
     const char* name;
@@ -40,6 +37,7 @@ inline std::ostream& operator<<(std::ostream& out, const Variant& v) {
     return out << v.name;
 }
 
+/// All kinds; sanitized, those whose code differs.
 std::vector<Variant> variants();
 /// The same, and `udp` where one datagram in twenty is lost.
 std::vector<Variant> variants_and_loss();

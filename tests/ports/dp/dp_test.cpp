@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Directed Point's calls, on every ring: written from ports/dp/dp.h.
 #include "billboard/process_endpoint.hpp"
+#include "ports/dp/counters.hpp"
 #include "ports/dp/frame.hpp"
+#include "ports/port_block.hpp"
 #include "tests/ports/dp/points.hpp"
 
 #include <fcntl.h>
@@ -69,6 +71,30 @@ TEST_P(DirectedPoint, reads_go_forward_and_a_flush_frees_the_oldest) {
         check(first != second, "messages lie apart");
         check_equal(dp_fsync(point.fd(), 10), 2, "dp_fsync of more than there are");
         check_equal(dp_fsync(point.fd(), 1), 0, "dp_fsync of nothing");
+    });
+}
+
+TEST_P(DirectedPoint, what_a_process_has_counted_stands_in_its_rank_slot_for_others_to_read) {
+    RMEM_SKIP_IF_SIMULATED("its ranks have no slots");
+    run(2, [](Rank& me) {
+        Point first(1), second(2);
+        all_are_open(me);
+        const auto process = billboard::ProcessEndpoint::open();
+        using ports::dp::Counter;
+        const rmem::RankSlot& slot = process->endpoint().ring()->rank(process->endpoint().rank());
+        const auto& block = slot.ports[ports::port_block(billboard::Class::dp)];
+        const int peer = 1 - static_cast<int>(me.rank);
+        second.to(peer, 99).write(8, 1);
+        first.to(peer, 1).write(8, 2);
+        first.read(8, 2);
+        second.close();
+        check_equal(block.get(Counter::written), std::uint64_t{2}, "of both endpoints");
+        check_equal(block.get(Counter::arrived), std::uint64_t{1}, "arrived");
+        check_equal(block.get(Counter::dropped_unknown), std::uint64_t{1}, "of no endpoint");
+        check_equal(first.stat().written, std::uint64_t{1}, "dp_stat of one");
+        check_equal(stat_of_process().written, std::uint64_t{2}, "dp_stat of all");
+        me.raise(0);
+        me.await_word(0, 2);
     });
 }
 
