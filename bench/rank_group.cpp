@@ -200,7 +200,9 @@ void run_processes(const GroupOptions& options, unsigned processes, Results&,
     const std::string why = failure;
     ::munmap(failure, kFailureBytes);
     if (done) return;
-    rmem::Segment::remove(ring);  // the killed cannot have done it
+    for (const auto& segment : rmem::Segment::list()) {  // the killed cannot have done it
+        if (segment == ring || segment.starts_with(ring + "@")) rmem::Segment::remove(segment);
+    }
     throw rmem::Error(rmem::Errc::system, why.empty() ? "a rank did not end in time" : why);
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "bench/ports/flow_control.hpp"
 
+#include "bench/ports/progress.hpp"
 #include "bench/ports/rounds.hpp"
 
 #include "billboard/bbp.h"
@@ -130,7 +131,9 @@ Table compare_flow(GroupOptions options, unsigned most_senders, const FlowPlan& 
                 "handler. ratio: to return-to-sender.\n"
                 "all: that many senders at once; one: one of them. bytes: of the receiver's "
                 "queue. returned: frames for each message.\n");
+    Progress progress("flow");
     for (unsigned senders = 1; senders <= most_senders; senders *= 2) {
+        progress.tell(fmt::format("{} senders", senders));
         options.ranks = senders + 1;
         Results results;
         measure_flow(options, plan, results);

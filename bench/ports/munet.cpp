@@ -37,6 +37,7 @@
 #include <thread>
 #include <vector>
 
+#include "bench/ports/progress.hpp"
 #include "bench/ports/table.hpp"
 #include "bench/samples.hpp"
 #include "billboard/endpoint.hpp"
@@ -505,7 +506,7 @@ std::array<double, kRows.size()> anatomy_of(std::size_t bytes, unsigned endpoint
     return rows;
 }
 
-bench::Table anatomy(const Plan& plan) {
+bench::Table anatomy(const Plan& plan, bench::Progress& progress) {
     pin(0);
     struct Column {
         std::size_t bytes;
@@ -516,6 +517,7 @@ bench::Table anatomy(const Plan& plan) {
                                    {8, 8, {}}, {1024, 1, {}}, {4096, 1, {}}};
     const double ns = ns_per_tick();
     for (auto& column : columns) {
+        progress.tell(fmt::format("anatomy of {} bytes", column.bytes));
         column.rows = anatomy_of(column.bytes, column.endpoints, plan.rounds * 20, ns);
     }
     const double ratio = columns[2].rows.back() / columns[0].rows.back();
@@ -537,13 +539,17 @@ bench::Table anatomy(const Plan& plan) {
     return table;
 }
 
-bench::Table ratios(const Plan& plan) {
+bench::Table ratios(const Plan& plan, bench::Progress& progress) {
     bench::Table table("munet",
                        "Medians of rounds. floor: a bare relay over two cache lines; of "
                        "mu_send_DMA a memcpy to where another processor has read.\n");
-    two_ends(plan, 0, table);
-    for (const unsigned further : {2U, 6U, 14U}) two_ends(plan, further, table);
+    for (const unsigned further : {0U, 2U, 6U, 14U}) {
+        progress.tell(fmt::format("two ends, {} further endpoints", further));
+        two_ends(plan, further, table);
+    }
+    progress.tell("three processes");
     three_processes(plan, table);
+    progress.tell("mu_send_DMA");
     dma(plan, table);
     return table;
 }
@@ -562,7 +568,8 @@ int main(int argc, char** argv) {
     bool json = false;
     app.add_flag("--json", json, "A line of JSON for each row");
     CLI11_PARSE(app, argc, argv);
-    ratios(plan).print(json);
-    anatomy(plan).print(json);
+    bench::Progress progress("munet-bench");
+    const bench::Table all[] = {ratios(plan, progress), anatomy(plan, progress)};
+    for (const bench::Table& table : all) table.print(json);
     return 0;
 }

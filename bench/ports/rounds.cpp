@@ -1,41 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "bench/ports/rounds.hpp"
 
-#include "rmem/clock.hpp"
+#include "bench/ports/progress.hpp"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
 namespace bench {
 
 namespace {
-
-/// Says on stderr how far it is, once there was something to wait for.
-class Progress {
-public:
-    explicit Progress(const char* what) : what_(what) {}
-    ~Progress() {
-        if (is_terminal_ && has_spoken_) fmt::print(stderr, "\r{:60}\r", "");
-    }
-    Progress(const Progress&) = delete;
-    Progress& operator=(const Progress&) = delete;
-
-    void tell(unsigned round, unsigned rounds, const std::string& subject) {
-        const std::int64_t now = rmem::now_ns();
-        if (now < next_) return;
-        next_ = now + (is_terminal_ ? 300'000'000 : 10'000'000'000);
-        has_spoken_ = true;
-        fmt::print(stderr, "{}{}: round {} of {}, {}{}", is_terminal_ ? "\r" : "", what_, round,
-                   rounds, subject, is_terminal_ ? "          " : "\n");
-    }
-
-private:
-    static constexpr std::int64_t kPatienceNs = 1'000'000'000;
-    const char* what_;
-    const bool is_terminal_ = ::isatty(STDERR_FILENO) == 1;
-    bool has_spoken_ = false;
-    std::int64_t next_ = rmem::now_ns() + kPatienceNs;
-};
 
 Series live(const Subject& subject, const GroupOptions& options) {
     Results results;
@@ -73,7 +45,7 @@ Rounds::Rounds(const char* what, const GroupOptions& options, const std::vector<
     for (unsigned round = 0; round < rounds; ++round) {
         for (std::size_t i = 0; i < subjects.size(); ++i) {
             const Subject& subject = subjects[round % 2 == 0 ? i : subjects.size() - 1 - i];
-            progress.tell(round + 1, rounds, subject.name);
+            progress.tell(fmt::format("round {} of {}, {}", round + 1, rounds, subject.name));
             try {
                 all_[subject.name].push_back(live(subject, options));
             } catch (const rmem::Error& once) {

@@ -4,6 +4,7 @@
 #include "rmem/error.hpp"
 
 #include <cerrno>
+#include <cstdlib>
 #include <cstring>
 #include <string>
 #include <utility>
@@ -80,6 +81,8 @@ FM_handler4 fm1_handler(std::size_t number) {
 }
 
 Gamma::Gamma(const RankContext& rank) {
+    // The host may take the receiver away for longer than gamma_send waits by default.
+    ::setenv("RMEM_GAMMA_PATIENCE", "10s", 0);  // NOLINT(concurrency-mt-unsafe): one thread
     if (gamma_init(static_cast<unsigned char>(rank.ranks), 0, nullptr) < 0 ||
         gamma_setport(kPort, 0, peer_of(rank), kPort, on_arrival, on_error, landing_.data(),
                       static_cast<int>(landing_.size())) < 0 ||

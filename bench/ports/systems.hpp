@@ -20,6 +20,7 @@
 #include <gamma/libgamma.h>
 
 #include <array>
+#include <cerrno>
 #include <cstddef>
 #include <vector>
 
@@ -178,7 +179,10 @@ public:
     /// A pool for so many bytes of messages that nobody has read.
     void take_pool(std::size_t bytes);
     void send(std::size_t bytes) {
-        if (dp_write(fd_, message_.data(), static_cast<int>(bytes)) < 0) fail_by_errno("dp_write");
+        // Full for long where the host has taken the receiver away: nothing was sent.
+        while (dp_write(fd_, message_.data(), static_cast<int>(bytes)) < 0) {
+            if (errno != ENOBUFS) fail_by_errno("dp_write");
+        }
     }
     void receive(std::size_t) {
         char* at = nullptr;

@@ -29,6 +29,7 @@ class Service;
 struct Target {
     unsigned nid, dpid;
     std::unique_ptr<GoBackNSender> sender;  ///< null: raw
+    bool is_dead = false;                   ///< as a message to it was told; never acknowledged
 };
 
 class Endpoint {
