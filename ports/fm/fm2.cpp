@@ -180,7 +180,7 @@ int Fm2::flush(Held& held, Outgoing& s, bool is_last) {
 /// In two pieces, since header and payload were only just written, by stores of their own.
 inline bool Fm2::post_short(Outgoing& s) {
     Peer& p = peers_[s.node];
-    if (!s.is_first || s.is_lost || s.is_handlers || s.is_composed || s.at == nullptr ||
+    if (!s.is_first || s.is_lost || s.never_waits || s.is_composed || s.at == nullptr ||
         s.filled > billboard::kHeadBytes || credit(p) == 0 || outbox_used_ != 0) [[unlikely]]
         return false;
     const std::uint64_t head = header(s, true);
