@@ -52,7 +52,7 @@ void BiasedLock::leave_slowly(Grip grip) noexcept {
         holder_.store(pthread_t{}, std::memory_order_relaxed);
         mutex_.unlock();
     }
-    // (2) - this release synchronizes-with the acquire-load in billboard/biased_lock.hpp (1)
+    // (2) - this release synchronizes-with the acquire-loads in billboard/biased_lock.hpp (1) and (6)
     if (grip == Grip::visiting) asked_.fetch_sub(1, std::memory_order_release);
 }
 
@@ -74,8 +74,8 @@ void BiasedLock::ask() noexcept {
     asked_.fetch_add(1, std::memory_order_relaxed);
     rmem::order_against_posters();
     int looks = 0;
-    // (4) - this acquire-load synchronizes-with the release-stores in billboard/biased_lock.hpp (3) and in
-    // billboard/biased_lock.hpp (5)
+    // (4) - this acquire-load synchronizes-with the release-stores in billboard/biased_lock.hpp (3), in
+    // billboard/biased_lock.hpp (5) and in billboard/biased_lock.hpp (7)
     while (inside_.load(std::memory_order_acquire) != 0) {
         // relaxed is enough, twice: a hint for who gives way
         if (looks == 0) waiting_.fetch_add(1, std::memory_order_relaxed);

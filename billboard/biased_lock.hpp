@@ -7,6 +7,7 @@
 /// others do. Who asks says so, lets membarrier(2) order that against the usual thread's look, and waits until it is not inside.
 ///
 ///   enter, leave   any thread. The first one that is not the usual one ends that for good: from then on all go by the mutex
+///   pass           enters where that costs next to nothing, which spares its caller the rest; else not
 ///   visit          a thread of a library that comes rarely: the usual one remains
 ///   give_way       in the middle of a long hold: lets those in that wait
 ///
@@ -52,6 +53,26 @@ public:
         const unsigned depth = inside_.load(std::memory_order_relaxed);
         // (5) - this release-store synchronizes-with the acquire-load in billboard/biased_lock.cpp (4)
         inside_.store(depth - 1, std::memory_order_release);
+    }
+
+    /// Whether the calling thread is inside now: it is the usual one, was not inside, and nobody has asked.
+    [[gnu::always_inline]] bool pass() noexcept {
+        // relaxed is enough, three times: as in enter()
+        if (usual_.load(std::memory_order_relaxed) != ::pthread_self() ||
+            inside_.load(std::memory_order_relaxed) != 0) [[unlikely]]
+            return false;
+        inside_.store(1, std::memory_order_relaxed);
+        asm volatile("" ::: "memory");
+        // (6) - this acquire-load synchronizes-with the release in billboard/biased_lock.cpp (2)
+        if (asked_.load(std::memory_order_acquire) == 0) [[likely]]
+            return true;
+        passed();
+        return false;
+    }
+    /// Out again, after a pass() that was true.
+    [[gnu::always_inline]] void passed() noexcept {
+        // (7) - this release-store synchronizes-with the acquire-load in billboard/biased_lock.cpp (4)
+        inside_.store(0, std::memory_order_release);
     }
 
     Grip visit() noexcept;

@@ -18,6 +18,7 @@
 #include "ports/dp/outgoing.hpp"
 
 #include <array>
+#include <atomic>
 #include <functional>
 #include <map>
 #include <memory>
@@ -27,15 +28,29 @@
 
 namespace ports::dp {
 
+/// A time that has passed: who waits until then polls for a while, some 50 us, before it looks at the clock.
+inline constexpr billboard::Deadline kBriefly{1};
+inline constexpr std::size_t kShortestBytes = 8;  ///< of a message that is sent as two words
+
 /// Which endpoint a descriptor is, by its number: the first look of each call.
 class Descriptors {
 public:
-    /// Null: none, or one that was not seen before (a duplicate).
-    static Endpoint* known(int fd) noexcept;
     static void put(int fd, Endpoint* endpoint) noexcept;  ///< null: none any more
     static void forget(const Endpoint& endpoint) noexcept;
+    static void forget_all() noexcept;
+    /// By its number; null: none, or one that was not seen before (a duplicate).
+    [[gnu::always_inline]] static Endpoint* known(int fd) noexcept {
+        if (static_cast<unsigned>(fd) >= kDescriptors) [[unlikely]]
+            return nullptr;
+        // (1) - this acquire-load synchronizes-with the release-store in ports/dp/descriptors.cpp (2)
+        return table_[static_cast<unsigned>(fd)].load(std::memory_order_acquire);
+    }
     /// Known, or found by what the descriptor is.
     static Endpoint* find(int fd) noexcept;
+
+private:
+    static constexpr std::size_t kDescriptors = 65536;
+    static std::array<std::atomic<Endpoint*>, kDescriptors> table_;
 };
 
 class Service final : public billboard::Attendant {
@@ -52,9 +67,15 @@ public:
     int open(unsigned dpid);
     void close(Endpoint& endpoint, int fd);
 
+    billboard::ProcessEndpoint& process() noexcept { return *process_; }
+    int read_expected(Endpoint& e, char** address);
+    int write_expected(Endpoint& e, const void* message, unsigned length);
     int read(Endpoint& e, int fd, char** address);
     int write(Endpoint& e, int fd, const void* message, std::size_t length);
-    int flush(Endpoint& e, std::uint32_t n);
+    int flush(Endpoint& e, std::uint32_t n) {
+        const auto held = process_->hold();
+        return static_cast<int>(e.pool->flush(n));
+    }
     int drain(Endpoint& e, std::int64_t timeout_ns);
     int set_pool(Endpoint& e, dpmmap_t& map);
     int set_reliable(Endpoint& e, bool on);
@@ -78,7 +99,7 @@ public:
 private:
     using Held = billboard::ProcessEndpoint::Held;
 
-    billboard::Endpoint& ring() noexcept { return process_->endpoint(); }
+    billboard::Endpoint& ring() noexcept { return *ring_; }
     bool has_engine() const noexcept { return engine_ != nullptr; }
     std::int64_t now_ns() const;
 
@@ -91,6 +112,7 @@ private:
     Endpoint* find(unsigned dpid) noexcept {
         return dpid < by_dpid_.size() ? by_dpid_[dpid] : nullptr;
     }
+    void dispatch_copy(unsigned from, const void* data, std::size_t size);
     int receive_one(billboard::Deadline deadline) noexcept;
     bool receive_all() noexcept;
     void on_message(unsigned from, const std::byte* bytes, std::size_t size);
@@ -129,6 +151,7 @@ private:
 
     std::mutex life_;  ///< endpoints come and go
     std::shared_ptr<billboard::ProcessEndpoint> process_;
+    billboard::Endpoint* ring_ = nullptr;  ///< its
     std::unique_ptr<Engine> engine_;
     std::map<std::uint64_t, std::unique_ptr<Endpoint>> endpoints_;  ///< by id
     std::vector<Endpoint*> by_dpid_;
@@ -145,5 +168,47 @@ private:
     rmem::PortCounters* counters_ = &own_;
     std::vector<std::byte> written_;  ///< what write(2) gave
 };
+
+// ---- The expected cases, which are compiled into the calls; -1: it is not one, and nothing of it has been done
+
+/// The next message comes while its reader waits: from the ring straight to its place in the pool.
+[[gnu::always_inline]] inline int Service::read_expected(Endpoint& e, char** address) {
+    if (e.pool->unread() != 0 || offers_due_ || reliable_ != 0 || !e.takes_directly) [[unlikely]]
+        return -1;
+    polled();
+    std::byte* const landing = e.pool->landing();
+    if (landing == nullptr) [[unlikely]]
+        return -1;
+    const void* data = nullptr;
+    std::size_t size = 0;
+    const int from = ring_->take(landing, &data, &size, kBriefly, billboard::Class::dp);
+    if (from < 0) [[unlikely]]
+        return -1;
+    if (data == landing) [[likely]] {
+        const std::uint64_t header = load_word(landing);
+        const std::size_t length = Header::from(header).length;
+        if (Header::without_length(header) == e.plain_to_it && length + kHeaderBytes <= size)
+            [[likely]] {
+            *address = reinterpret_cast<char*>(e.pool->land(length));
+            e.count(Counter::arrived);
+            return static_cast<int>(length);
+        }
+    }
+    dispatch_copy(static_cast<unsigned>(from), data, size);
+    return -1;
+}
+
+[[gnu::always_inline]] inline int Service::write_expected(Endpoint& e, const void* message,
+                                                          unsigned length) {
+    if (length > kShortestBytes || e.raw_dest < 0) [[unlikely]]
+        return -1;
+    const std::array<std::uint64_t, 2> words{e.raw_to | static_cast<std::uint64_t>(length) << 32,
+                                             word_of(message, length)};
+    if (ring_->send(e.raw_dest, words.data(), sizeof words, billboard::Deadline::now(),
+                    billboard::Class::dp) != BBP_OK) [[unlikely]]
+        return -1;
+    e.count(Counter::written);
+    return static_cast<int>(length);
+}
 
 }  // namespace ports::dp
