@@ -104,7 +104,7 @@ public:
 
     int available(int src, Class cls = Class::user) override {
         if (!M::kReplicated && src == BBP_ANY && aside_.empty() && !board_.may_have_any() &&
-            ++empty_polls_ % kEmptyPollsPerLook != 0) [[likely]] {
+            ++empty_polls_ < kEmptyPollsPerLook) [[likely]] {
             return 0;
         }
         const int source = probe(src, nullptr, cls);
@@ -135,7 +135,7 @@ public:
         }
         if (!is_try(deadline)) return take_slowly(small, data, len, deadline, cls);
         if (!M::kReplicated && candidate < 0 && aside_.empty() && gathering_ == 0 &&
-            ++empty_polls_ % kEmptyPollsPerLook != 0) [[likely]] {
+            ++empty_polls_ < kEmptyPollsPerLook) [[likely]] {
             return BBP_EAGAIN;
         }
         memory_.progress();
@@ -351,13 +351,13 @@ private:
     unsigned ranks_;
     unsigned next_any_ = 0;  ///< BBP_ANY looks here first, so that nobody starves
     unsigned next_check_ = 0;
-    unsigned empty_polls_ = 0;
-    std::int64_t next_look_ns_ = 0;  ///< for dead peers, by a try call
-    std::size_t first_part_at_ = 0;  ///< of the message that is being sent in parts
-    unsigned aborts_due_ = 0;        ///< peers to whom a half-sent message is to be taken back
-    unsigned gathering_ = 0;         ///< peers of which a message in parts is being gathered
-    bool data_open_ = false;         ///< (I3)
-    bool is_first_ = false;          ///< no life of this rank was announced before
+    unsigned empty_polls_ = kEmptyPollsPerLook;  ///< since the last look, whatever the call
+    std::int64_t next_look_ns_ = 0;              ///< for dead peers, by a try call
+    std::size_t first_part_at_ = 0;              ///< of the message that is being sent in parts
+    unsigned aborts_due_ = 0;  ///< peers to whom a half-sent message is to be taken back
+    unsigned gathering_ = 0;   ///< peers of which a message in parts is being gathered
+    bool data_open_ = false;   ///< (I3)
+    bool is_first_ = false;    ///< no life of this rank was announced before
     bool left_ = false;
     SetAside aside_;
     Board board_;

@@ -329,7 +329,8 @@ int EndpointCore<M, BoardOf>::nothing_from(int src, Deadline deadline) {
 /// A try call found nothing: the moment to look for dead peers, now and then, and to arm bbp_fd.
 template <class M, template <class> class BoardOf>
 void EndpointCore<M, BoardOf>::look_around(int src) {
-    if (empty_polls_++ % kEmptyPollsPerLook == 0) {
+    if (++empty_polls_ >= kEmptyPollsPerLook) {
+        empty_polls_ = 0;
         if (const std::int64_t now = memory_.now_ns(); now >= next_look_ns_) {
             next_look_ns_ = now + rmem::kCheckNs;
             check_peers();

@@ -224,6 +224,28 @@ TEST_P(Peers, that_die_end_a_receive_from_anyone_when_they_were_the_last) {
     });
 }
 
+/// What looks for the dead now and then must not miss each turn because another call has counted it.
+TEST_P(Peers, that_die_are_missed_by_whoever_polls_by_several_calls_in_turn) {
+    for (const int polls_before : {0, 1}) {
+        RankProcesses ring(setup(2));
+        ring.start(0, linger);
+        ring.start(1, [=](Rank& me) {
+            for (int i = 0; i < polls_before; ++i) nothing_waits(BBP_ANY);
+            me.raise(kGo);
+            std::byte buffer[16];
+            await(
+                [&] {
+                    const int any = bbp_msgavail(BBP_ANY);
+                    return any < 0 || bbp_tryrecv(0, buffer, sizeof buffer, nullptr) == BBP_EPEER;
+                },
+                "the death of rank 0");
+        });
+        ring.await_word(kGo);
+        ring.kill(0);
+        ring.wait(1);
+    }
+}
+
 TEST_P(Peers, that_die_end_a_view_that_waits_for_them) {
     kill_what_is_waited_for(setup(2), [] {
         const void* data = nullptr;

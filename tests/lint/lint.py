@@ -213,7 +213,9 @@ def headers_compile_alone():
     """A header includes what it needs; a .h does as C and as C++."""
     cpp = [os.environ.get("CXX", "c++"), "-std=c++20", "-x", "c++"]
     c = [os.environ.get("CC", "cc"), "-std=c11", "-x", "c"]
-    options = ["-fsyntax-only", "-Wall", "-Wextra", "-Wpedantic", "-Werror", f"-I{ROOT}"]
+    options = ["-fsyntax-only", "-Wall", "-Wextra", "-Wpedantic", "-Werror"]
+    # As programs include the ports' headers: <fm/fm1.h>.
+    options += [f"-I{ROOT}", f"-I{ROOT / 'ports'}"]
 
     mpi = ["-isystem" + folder for folder in mpi_include_folders()]
 
@@ -221,8 +223,8 @@ def headers_compile_alone():
         needs_mpi = "#include <mpi.h>" in text(header)
         if needs_mpi and not mpi:
             return header, ""
-        # Through an including file, because `#pragma once` in a main file is a warning.
-        source = f'#include "{short(header)}"\n'
+        # Through an including file, because `#pragma once` in a main file is a warning; as an empty unit is, to C.
+        source = f'#include "{short(header)}"\nextern int is_not_empty;\n'
         result = subprocess.run(
             [*command, *options, *(mpi if needs_mpi else []), "-"],
             input=source,
