@@ -18,7 +18,7 @@ constexpr unsigned kSleepUs = 50;
 
 void BiasedLock::adopt() noexcept {
     // relaxed is enough: only this thread knows the lock
-    if (rmem::register_membarrier()) usual_.store(::pthread_self(), std::memory_order_relaxed);
+    if (rmem::register_membarrier()) usual_.store(self(), std::memory_order_relaxed);
 }
 
 void BiasedLock::lock() noexcept {
@@ -30,17 +30,17 @@ void BiasedLock::lock() noexcept {
 }
 
 BiasedLock::Grip BiasedLock::enter_slowly() noexcept {
-    const pthread_t self = ::pthread_self();
+    void* const me = self();
     // relaxed is enough: only this thread writes its own name there
-    if (holder_.load(std::memory_order_relaxed) != self) {
+    if (holder_.load(std::memory_order_relaxed) != me) {
         lock();
         // relaxed is enough, five times: the mutex orders them, and others look for their own name
-        const pthread_t usual = usual_.load(std::memory_order_relaxed);
-        if (usual != pthread_t{} && usual != self) {
-            usual_.store(pthread_t{}, std::memory_order_relaxed);
+        void* const usual = usual_.load(std::memory_order_relaxed);
+        if (usual != nullptr && usual != me) {
+            usual_.store(nullptr, std::memory_order_relaxed);
             ask();
         }
-        holder_.store(self, std::memory_order_relaxed);
+        holder_.store(me, std::memory_order_relaxed);
     }
     ++depth_;
     return Grip::locked;
@@ -49,7 +49,7 @@ BiasedLock::Grip BiasedLock::enter_slowly() noexcept {
 void BiasedLock::leave_slowly(Grip grip) noexcept {
     if (--depth_ == 0) {
         // relaxed is enough: as in enter_slowly()
-        holder_.store(pthread_t{}, std::memory_order_relaxed);
+        holder_.store(nullptr, std::memory_order_relaxed);
         mutex_.unlock();
     }
     // (2) - this release synchronizes-with the acquire-loads in billboard/biased_lock.hpp (1) and (6)
@@ -57,12 +57,12 @@ void BiasedLock::leave_slowly(Grip grip) noexcept {
 }
 
 BiasedLock::Grip BiasedLock::visit() noexcept {
-    const pthread_t self = ::pthread_self();
+    void* const me = self();
     ask();
     // relaxed is enough, twice: as in enter_slowly()
-    if (holder_.load(std::memory_order_relaxed) != self) {
+    if (holder_.load(std::memory_order_relaxed) != me) {
         lock();
-        holder_.store(self, std::memory_order_relaxed);
+        holder_.store(me, std::memory_order_relaxed);
     }
     ++depth_;
     return Grip::visiting;

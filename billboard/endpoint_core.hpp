@@ -50,7 +50,7 @@ inline constexpr std::uint64_t kImpossible = ~std::uint64_t{0};
 /// Who takes all that comes, and answers, has a longer way from a message to its answer than recv and send, and the two directions
 /// of a pair share a line. So a peer that polls for the answer would take the line away from it, which costs another
 /// hop: it lets the line alone first, so many pauses of some 10 ns.
-inline constexpr unsigned kPausesForAnswer = 4;
+inline constexpr unsigned kPausesForAnswer = 5;
 inline constexpr unsigned kEmptyPollsPerLook = 64;  ///< try calls between looks at the clock
 /// At one sender's messages in one go: all that it can have posted, each seen twice where it ends a
 /// message in parts.
@@ -61,6 +61,7 @@ class EndpointCore final : public Endpoint {
 public:
     using Board = BoardOf<M>;
     /// Its calls are to be guarded (billboard/node_guard.hpp).
+    static constexpr int kNobody = -2;  ///< neither a rank nor BBP_ANY
     static constexpr bool kMayLoseNode = requires(const M& memory) { memory.has_bank(); };
 
     EndpointCore(std::shared_ptr<typename M::Ring> ring, rmem::Member member,
@@ -141,6 +142,24 @@ public:
         memory_.progress();
         return try_view(BBP_ANY, data, len, cls, deadline, small);
     }
+    /// take() of a message that lies whole in its slot and comes within a brief wait; kNobody: there is none, so ask take().
+    [[gnu::always_inline]] int take_briefly(std::byte* small, std::size_t* len, Class cls) {
+        if constexpr (Board::kInlineBytes != 0) {
+            unsigned pauses = kPausesForAnswer;
+            for (unsigned polls = memory_.brief_polls(); polls > 0; --polls) {
+                const int candidate = board_.find(next_any_);
+                if (candidate >= 0) {
+                    const int from = recv_inline(candidate, true, small, kInlineBytes, len, cls);
+                    if (from >= 0) [[likely]]
+                        board_.expect_answer(static_cast<unsigned>(from));
+                    return from;
+                }
+                for (; pauses > 0; --pauses) rmem::cpu_relax();
+                pauses = 1;
+            }
+        }
+        return kNobody;
+    }
     int barrier(Deadline deadline = {}) override;
     int barrier_group(std::span<const int> members, unsigned id, Deadline deadline = {}) override;
     int group_join(std::string_view name) override;
@@ -193,7 +212,6 @@ private:
         std::vector<std::byte> copy;
     };
     static constexpr unsigned kPrivate = kBuffers;
-    static constexpr int kNobody = -2;  // neither a rank nor BBP_ANY
     using RankSet = std::bitset<rmem::kMaxRanks>;
 
     /// A message, one piece behind the other. Only `body` may be larger than a partition.
@@ -407,7 +425,14 @@ inline int EndpointCore<M, BoardOf>::recv_inline(int from, bool any, void* buf, 
     return kNobody;
 }
 
-extern template class EndpointCore<rmem::DirectMemory, InlineBoard>;
+extern template class RMEM_API EndpointCore<rmem::DirectMemory, InlineBoard>;
 extern template class EndpointCore<rmem::DirectMemory, PaperBoard>;
+
+/// Where a store is the transfer, a call between libraries costs as much as what it does: who has this compiled in (bbp.h's
+/// calls, ports') asks by fastest() whether an endpoint is of it.
+using Fastest = EndpointCore<rmem::DirectMemory, InlineBoard>;
+inline Fastest* fastest(Endpoint* endpoint) noexcept {
+    return dynamic_cast<Fastest*>(endpoint);
+}
 
 }  // namespace billboard

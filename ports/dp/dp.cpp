@@ -129,7 +129,8 @@ int dp_read(int fd, char** address) {
 
 int dp_write(int fd, void* msg, int len) {
     const int length = if_passing(fd, [&](Service& service, Endpoint& e) {
-        return msg != nullptr ? service.write_expected(e, msg, static_cast<unsigned>(len)) : -1;
+        return msg != nullptr && service.write_expected(e, msg, static_cast<std::size_t>(len)) ? len
+                                                                                               : -1;
     });
     return length >= 0 ? length : write_slowly(fd, msg, len);
 }

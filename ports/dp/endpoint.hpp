@@ -10,6 +10,7 @@
 /// Invariants: at most one message is offered, and it is the oldest unread one; so each is read once and in order, whichever way.
 /// Thread safety: used only while the process endpoint is held. Errors: the constructor throws std::system_error.
 
+#include "billboard/endpoint_core.hpp"
 #include "billboard/process_endpoint.hpp"
 #include "ports/dp/counters.hpp"
 #include "ports/dp/frame.hpp"
@@ -87,7 +88,9 @@ public:
         ++counts[static_cast<std::size_t>(counter)];
         process_counters_.add(counter);
     }
-    bool takes_directly = true;     ///< dp_read may wait, as far as is known, and it has not ended
+    billboard::Fastest* fastest = nullptr;  ///< the ring, if calls are worth compiling in
+    bool takes_directly =
+        false;  ///< it is, dp_read may wait, as far as is known, and it has not ended
     std::uint64_t plain_to_it = 0;  ///< header of a plain message to it, without the length
     unsigned readers = 0;           ///< threads that wait in dp_read
     unsigned offers_by_reader = 0;

@@ -39,16 +39,11 @@ int Service::receive_one(Deadline deadline) noexcept {
     return from;
 }
 
-/// Not what was expected where it has landed: from there, too, it goes the common way.
-void Service::dispatch_copy(unsigned from, const void* data, std::size_t size) {
-    if (size > billboard::kInlineBytes) {
-        on_message(from, static_cast<const std::byte*>(data), size);
-        ring().release(data);
-        return;
-    }
+/// Not what was expected where it has landed: from elsewhere it goes the common way, perhaps to that place.
+void Service::dispatch_copy(unsigned from, std::span<const std::byte> bytes) {
     std::array<std::byte, billboard::kInlineBytes> small;
-    std::memcpy(small.data(), data, size);
-    on_message(from, small.data(), size);
+    std::memcpy(small.data(), bytes.data(), bytes.size());
+    on_message(from, small.data(), bytes.size());
 }
 
 bool Service::receive_all() noexcept {
@@ -173,7 +168,7 @@ bool Service::pick(Endpoint& e, int fd, char** address, int& length) noexcept {
 bool Service::is_nonblocking(Endpoint& e, int fd) noexcept {
     const int flags = ::fcntl(fd, F_GETFL);
     e.is_nonblocking = flags >= 0 && (flags & O_NONBLOCK) != 0;
-    e.takes_directly = !e.is_nonblocking && !e.has_ended;
+    e.takes_directly = e.fastest != nullptr && !e.is_nonblocking && !e.has_ended;
     return e.is_nonblocking;
 }
 

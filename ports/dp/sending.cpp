@@ -78,9 +78,9 @@ int Service::remove_target(Endpoint& e, int nid, int dpid) {
 
 int Service::write(Endpoint& e, int fd, const void* message, std::size_t length) {
     auto held = process_->hold();
-    const int result =
-        length <= kShortestBytes ? write_expected(e, message, static_cast<unsigned>(length)) : -1;
-    return result >= 0 ? result : send(held, e, fd, message, length);
+    if (write_words(ring(), e, message, length)) [[likely]]
+        return static_cast<int>(length);
+    return send(held, e, fd, message, length);
 }
 
 /// `fd` -1: for the engine, which may wait.

@@ -75,6 +75,8 @@ int Service::open(unsigned dpid) {
     }
     const auto held = process_->hold();
     auto endpoint = std::make_unique<Endpoint>(*this, ++last_id_, dpid, bytes);
+    endpoint->fastest = billboard::fastest(ring_);
+    endpoint->takes_directly = endpoint->fastest != nullptr;
     endpoint->plain_to_it = Header::to(nid_, dpid, Kind::plain);
     const int fd = endpoint->descriptor();
     if (dpid >= by_dpid_.size()) by_dpid_.resize(dpid + 1);

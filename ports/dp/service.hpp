@@ -69,7 +69,7 @@ public:
 
     billboard::ProcessEndpoint& process() noexcept { return *process_; }
     int read_expected(Endpoint& e, char** address);
-    int write_expected(Endpoint& e, const void* message, unsigned length);
+    bool write_expected(Endpoint& e, const void* message, std::size_t length);
     int read(Endpoint& e, int fd, char** address);
     int write(Endpoint& e, int fd, const void* message, std::size_t length);
     int flush(Endpoint& e, std::uint32_t n) {
@@ -112,7 +112,9 @@ private:
     Endpoint* find(unsigned dpid) noexcept {
         return dpid < by_dpid_.size() ? by_dpid_[dpid] : nullptr;
     }
-    void dispatch_copy(unsigned from, const void* data, std::size_t size);
+    void dispatch_copy(unsigned from, std::span<const std::byte> bytes);
+    template <class Ring>
+    bool write_words(Ring& ring, Endpoint& e, const void* message, std::size_t length);
     int receive_one(billboard::Deadline deadline) noexcept;
     bool receive_all() noexcept;
     void on_message(unsigned from, const std::byte* bytes, std::size_t size);
@@ -169,46 +171,50 @@ private:
     std::vector<std::byte> written_;  ///< what write(2) gave
 };
 
-// ---- The expected cases, which are compiled into the calls; -1: it is not one, and nothing of it has been done
+// ---- The expected cases, which are compiled into the calls
 
-/// The next message comes while its reader waits: from the ring straight to its place in the pool.
+/// The next message comes while its reader waits: from the ring straight to its place in the pool. -1: it does not.
 [[gnu::always_inline]] inline int Service::read_expected(Endpoint& e, char** address) {
-    if (e.pool->unread() != 0 || offers_due_ || reliable_ != 0 || !e.takes_directly) [[unlikely]]
+    if (!e.takes_directly || e.pool->unread() != 0 || offers_due_ || reliable_ != 0) [[unlikely]]
         return -1;
     polled();
     std::byte* const landing = e.pool->landing();
     if (landing == nullptr) [[unlikely]]
         return -1;
-    const void* data = nullptr;
     std::size_t size = 0;
-    const int from = ring_->take(landing, &data, &size, kBriefly, billboard::Class::dp);
+    const int from = e.fastest->take_briefly(landing, &size, billboard::Class::dp);
     if (from < 0) [[unlikely]]
         return -1;
-    if (data == landing) [[likely]] {
-        const std::uint64_t header = load_word(landing);
-        const std::size_t length = Header::from(header).length;
-        if (Header::without_length(header) == e.plain_to_it && length + kHeaderBytes <= size)
-            [[likely]] {
-            *address = reinterpret_cast<char*>(e.pool->land(length));
-            e.count(Counter::arrived);
-            return static_cast<int>(length);
-        }
+    const std::uint64_t header = load_word(landing);
+    const std::size_t length = Header::from(header).length;
+    if (Header::without_length(header) != e.plain_to_it || length + kHeaderBytes > size)
+        [[unlikely]] {
+        dispatch_copy(static_cast<unsigned>(from), {landing, size});
+        return -1;
     }
-    dispatch_copy(static_cast<unsigned>(from), data, size);
-    return -1;
+    *address = reinterpret_cast<char*>(e.pool->land(length));
+    e.count(Counter::arrived);
+    return static_cast<int>(length);
 }
 
-[[gnu::always_inline]] inline int Service::write_expected(Endpoint& e, const void* message,
-                                                          unsigned length) {
+/// Of two words, by `ring`: whether it has been sent.
+template <class Ring>
+[[gnu::always_inline]] inline bool Service::write_words(Ring& ring, Endpoint& e,
+                                                        const void* message, std::size_t length) {
     if (length > kShortestBytes || e.raw_dest < 0) [[unlikely]]
-        return -1;
+        return false;
     const std::array<std::uint64_t, 2> words{e.raw_to | static_cast<std::uint64_t>(length) << 32,
                                              word_of(message, length)};
-    if (ring_->send(e.raw_dest, words.data(), sizeof words, billboard::Deadline::now(),
-                    billboard::Class::dp) != BBP_OK) [[unlikely]]
-        return -1;
+    if (ring.send(e.raw_dest, words.data(), sizeof words, billboard::Deadline::now(),
+                  billboard::Class::dp) != BBP_OK) [[unlikely]]
+        return false;
     e.count(Counter::written);
-    return static_cast<int>(length);
+    return true;
+}
+
+[[gnu::always_inline]] inline bool Service::write_expected(Endpoint& e, const void* message,
+                                                           std::size_t length) {
+    return e.fastest != nullptr && write_words(*e.fastest, e, message, length);
 }
 
 }  // namespace ports::dp
