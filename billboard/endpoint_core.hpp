@@ -50,7 +50,7 @@ inline constexpr std::uint64_t kImpossible = ~std::uint64_t{0};
 /// Who takes all that comes, and answers, has a longer way from a message to its answer than recv and send, and the two directions
 /// of a pair share a line. So a peer that polls for the answer would take the line away from it, which costs another
 /// hop: it lets the line alone first, so many pauses of some 10 ns.
-inline constexpr unsigned kPausesForAnswer = 5;
+inline constexpr unsigned kPausesForAnswer = 4;
 inline constexpr unsigned kEmptyPollsPerLook = 64;  ///< try calls between looks at the clock
 /// At one sender's messages in one go: all that it can have posted, each seen twice where it ends a
 /// message in parts.
