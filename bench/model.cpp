@@ -4,10 +4,12 @@
 #include "billboard/bbp.h"
 #include "dp/dp.h"
 #include "rmem/clock.hpp"
+#include "rmem/waiting.hpp"
 
 #include <fcntl.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <cstring>
 #include <numeric>
@@ -19,12 +21,15 @@ namespace {
 using rmem::now_ns;
 
 constexpr std::size_t kIterations = 200;
-constexpr std::size_t kStream = 400;           ///< messages of a stream
+constexpr std::size_t kFill = 32;              ///< messages of a stream, until the network is full
+constexpr std::size_t kStream = 64;            ///< and those that are timed
 constexpr std::size_t kColdBytes = 64U << 20;  ///< more than caches hold
-constexpr std::size_t kComputing = 200'000;    ///< steps of the computation that messages disturb
+constexpr std::size_t kComputing =
+    2'000'000;  ///< steps of the computation that messages disturb: some ms, more than it takes to be attended
 constexpr std::size_t kPoolBytes =
     16U << 20;  ///< a stream finds room, whatever the host does to its reader
 constexpr int kDpid = 1, kQuiet = 2;
+constexpr std::array kSizes = {1, 64, 256, 512, 1024, 1500, 4096};
 
 /// Of the middle 80 %.
 double middle(std::vector<double> values) {
@@ -41,6 +46,14 @@ double time_of(Operation&& operation) {
     return static_cast<double>(now_ns() - start);
 }
 
+template <class Operation>
+double gap_of(std::size_t times, Operation&& operation) {
+    return time_of([&] {
+               for (std::size_t n = 0; n < times; ++n) operation();
+           }) /
+           static_cast<double>(times);
+}
+
 /// What a look at the clock costs is in each of them once.
 double clock_ns() {
     std::vector<double> looks;
@@ -55,10 +68,14 @@ void need(int result, const char* call) {
 
 class Model {
 public:
-    explicit Model(RankContext& rank) : rank_(rank), peer_(1 - static_cast<int>(rank.rank)) {}
+    /// `is_direct`: a store is the transfer. `has_senders`: g_r is measured with more of them.
+    Model(RankContext& rank, bool is_direct, bool has_senders)
+        : rank_(rank),
+          is_direct_(is_direct),
+          has_senders_(has_senders),
+          peer_(1 - static_cast<int>(rank.rank)) {}
 
     void run() {
-        sizes_ = {1, 64, 256, 512, 1024, 1500, 4096};
         one_way_of_bbp();
         if (rank_.rank < 2) buffers();
         checked(bbp_barrier());
@@ -83,7 +100,14 @@ private:
     void say(const std::string& name, double value) { series_[name].push_back(value); }
 
     // ---- One message at a time
-    void write(int bytes) { need(dp_write(fd_, message_.data(), bytes), "dp_write"); }
+    void write(int bytes) { write_to(fd_, bytes); }
+    /// A network that stays full is waited for: the reader computes, or others have its processor.
+    void write_to(int fd, int bytes) {
+        int written = 0;
+        do written = dp_write(fd, message_.data(), bytes);
+        while (written < 0 && errno == ENOBUFS);
+        need(written, "dp_write");
+    }
     int read() {
         char* at = nullptr;
         const int length = dp_read(fd_, &at);
@@ -134,7 +158,7 @@ private:
 
     /// How much the network takes while nobody receives.
     void buffers() {
-        for (const int bytes : sizes_) {
+        for (const int bytes : kSizes) {
             std::size_t count = 0;
             if (is_sender()) {
                 while (count < 100'000 &&
@@ -154,81 +178,78 @@ private:
         }
     }
 
-    /// O_s and U_r: the receiver lets four messages come into the pool by reading elsewhere.
-    void calls(int bytes, double clock) {
+    /// O_s, O_r and U_r, as they are while messages go to and fro: each rank writes, lets the other's message come in, and
+    /// reads it off the ring. Two more come with it: one for another endpoint, by reading which the one before it gets into
+    /// the pool.
+    void calls(int bytes, double clock, double trip) {
         std::vector<double> writes, from_ring, from_pool;
+        const auto settle = std::max(kLeastSettleNs, static_cast<std::int64_t>(4 * trip));
+        for (std::size_t i = 0; i < kIterations; ++i) {
+            meet();
+            writes.push_back(time_of([&] { write(bytes); }) - clock);
+            write(bytes);
+            write_to(quiet_, 1);
+            const std::int64_t wait = now_ns();
+            while (now_ns() - wait < settle) {  // they are on the ring, and nobody polls
+            }
+            from_ring.push_back(time_of([&] { read(); }) - clock);
+            char* at = nullptr;
+            while (dp_read(quiet_, &at) == 0) {
+            }
+            dp_fsync(quiet_, 1);
+            from_pool.push_back(time_of([&] { read(); }) - clock);
+        }
+        const double u_r = middle(from_pool);
+        say("O_s", middle(writes));
+        say("O_r", std::max(middle(from_ring) - u_r, 0.0));
+        say("U_r", u_r);
+    }
+
+    /// g_s: from message to message of a long stream. And g_r of one sender: of the same stream, or of a network that is full
+    /// when the receiver begins, whichever is less.
+    void stream(int bytes) {
+        std::vector<double> sends, receives, drains;
         for (std::size_t i = 0; i < kIterations; ++i) {
             meet();
             if (is_sender()) {
-                writes.push_back(time_of([&] { write(bytes); }) - clock);
-                write(bytes);
-                need(dp_write(quiet_, message_.data(), 1), "dp_write");
+                for (std::size_t n = 0; n < kFill; ++n) write(bytes);
+                sends.push_back(gap_of(kStream, [&] { write(bytes); }));
+                read();
+                for (std::size_t n = 0; n < kBurst; ++n) write(bytes);
                 read();
             } else {
-                char* at = nullptr;
-                const std::int64_t wait = now_ns();
-                while (now_ns() - wait < kSettleNs) {  // they are on the ring, and nobody polls
-                }
-                from_ring.push_back(time_of([&] { read(); }) - clock);
-                while (dp_read(quiet_, &at) == 0) {  // takes the second one into the pool
-                }
-                dp_fsync(quiet_, 1);
-                from_pool.push_back(time_of([&] { read(); }) - clock);
+                for (std::size_t n = 0; n < kFill; ++n) read();
+                receives.push_back(gap_of(kStream, [&] { read(); }));
                 write(1);
-            }
-        }
-        if (is_sender()) {
-            say("O_s", middle(writes));
-            say("O_r", told());
-            say("U_r", told());
-        } else {
-            const double u_r = middle(from_pool);
-            tell(std::max(middle(from_ring) - u_r, 0.0));
-            tell(u_r);
-        }
-    }
-
-    /// g_s and g_r: a stream, in pieces that fit the pool.
-    void stream(int bytes) {
-        std::vector<double> sends, receives;
-        for (std::size_t i = 0; i < kIterations / 10; ++i) {
-            meet();
-            if (is_sender()) {
-                sends.push_back(time_of([&] {
-                                    for (std::size_t n = 0; n < kStream; ++n) write(bytes);
-                                }) /
-                                kStream);
-                read();
-            } else {
-                read();
-                receives.push_back(time_of([&] {
-                                       for (std::size_t n = 1; n < kStream; ++n) read();
-                                   }) /
-                                   (kStream - 1));
+                const std::int64_t wait = now_ns();
+                while (now_ns() - wait < kBurstNs) {
+                }
+                drains.push_back(gap_of(kBurst, [&] { read(); }));
                 write(1);
             }
         }
         if (is_sender()) {
             say("g_s", middle(sends));
-            say("g_r", told());
+            const double g_r = told();
+            if (!has_senders_) say("g_r", g_r);
         } else {
-            tell(middle(receives));
+            tell(std::min(middle(receives), middle(drains)));
         }
     }
 
     /// O_r by the paper's method.
     void computing(int bytes) {
-        std::vector<double> alone, disturbed;
-        for (std::size_t i = 0; i < kIterations / 4; ++i) {
+        std::vector<double> more;
+        for (std::size_t i = 0; i < kIterations / 10; ++i) {
             meet();
             if (is_sender()) {
                 read();
                 for (std::size_t n = 0; n < kDisturbing; ++n) write(bytes);
                 read();
             } else {
-                alone.push_back(time_of([&] { compute(); }));
+                const double alone = time_of([&] { compute(); });
                 write(1);
-                disturbed.push_back(time_of([&] { compute(); }));
+                more.push_back(time_of([&] { compute(); }) - alone);
                 for (std::size_t n = 0; n < kDisturbing; ++n) read();
                 write(1);
             }
@@ -236,7 +257,7 @@ private:
         if (is_sender()) {
             say("O_r_async", told());
         } else {
-            tell(std::max((middle(disturbed) - middle(alone)) / kDisturbing, 0.0));
+            tell(std::max(middle(more) / kDisturbing, 0.0));
         }
     }
     void compute() {
@@ -271,17 +292,16 @@ private:
         const double clock = clock_ns();
         say("dp_8", one_way(8));
         const double short_trip = one_way(4);
-        for (const int bytes : sizes_) {
+        for (const int bytes : kSizes) {
             say("bytes", bytes);
-            calls(bytes, clock);
+            const double trip = one_way(bytes);
+            calls(bytes, clock, trip);
             stream(bytes);
             computing(bytes);
-            const double trip = one_way(bytes);
-            if (is_sender()) {
-                say("one_way", trip);
-                say("L",
-                    trip - series_["O_s"].back() - series_["O_r"].back() - series_["U_r"].back());
-            }
+            say("one_way", trip);
+            const double l =
+                trip - series_["O_s"].back() - series_["O_r"].back() - series_["U_r"].back();
+            say("L", !is_direct_ && l > trip * kLeastShare ? l : 0);
         }
         long_messages(short_trip);
         dp_close(quiet_);
@@ -302,7 +322,7 @@ private:
     // ---- Copies
     void copies() {
         std::vector<std::byte> from(kColdBytes, std::byte{1}), to(kColdBytes, std::byte{2});
-        for (const int size : sizes_) {
+        for (const int size : kSizes) {
             const auto bytes = static_cast<std::size_t>(size);
             const auto copy = [&](bool cold_from, bool cold_to) {
                 std::vector<double> times;
@@ -328,15 +348,83 @@ private:
         }
     }
 
-    static constexpr std::int64_t kSettleNs = 100'000;
-    static constexpr std::size_t kDisturbing = 20;
+    static constexpr std::int64_t kLeastSettleNs = 1'000;
+    static constexpr std::size_t kBurst = 8;  ///< messages that every network takes unread
+    static constexpr std::int64_t kBurstNs = 200'000;
+    static constexpr double kLeastShare =
+        0.05;  ///< of a trip, for L to be more than the others' error
+    static constexpr std::size_t kDisturbing = 400;
     static constexpr int kPair[2] = {0, 1};
     RankContext& rank_;
+    bool is_direct_, has_senders_;
     int peer_, fd_ = -1, quiet_ = -1;
-    std::vector<int> sizes_;
     std::vector<char> message_ = std::vector<char>(65536);
     std::map<std::string, std::vector<double>> series_;
     std::uint64_t state_ = 1;
+};
+
+/// g_r by the paper's method: many send to one, and the time it sees from message to message is the least it can be.
+class ManyToOne {
+public:
+    explicit ManyToOne(RankContext& rank) : rank_(rank) {}
+
+    void run() {
+        fd_ = dp_open(kDpid);
+        if (fd_ < 0) throw rmem::Error(rmem::Errc::system, dp_last_error());
+        dpmmap_t pool{nullptr, kPoolBytes};
+        need(dp_mmap(fd_, &pool), "dp_mmap");
+        checked(bbp_barrier());
+        if (rank_.rank == kReceiver) {
+            for (const unsigned sender : kSenders) {
+                dp_target_add(fd_, static_cast<int>(sender), kDpid);
+            }
+        } else {
+            dp_target(fd_, kReceiver, kDpid);
+        }
+        std::vector<double> gaps;
+        for (const int bytes : kSizes) gaps.push_back(gap(bytes));
+        if (rank_.rank == 0) rank_.results.put("g_r", gaps);
+        dp_close(fd_);
+    }
+
+private:
+    static constexpr unsigned kReceiver = 1;
+    static constexpr std::array kSenders = {0U, 2U};
+
+    void write(int bytes) { need(dp_write(fd_, message_.data(), bytes), "dp_write"); }
+    double read() {
+        char* at = nullptr;
+        double value = 0;
+        const int length = dp_read(fd_, &at);
+        need(length, "dp_read");
+        if (length == sizeof value) std::memcpy(&value, at, sizeof value);
+        dp_fsync(fd_, 1);
+        return value;
+    }
+    /// The receiver tells the senders to begin, and in the end what it has seen.
+    double gap(int bytes) {
+        std::vector<double> gaps;
+        for (std::size_t i = 0; i < kIterations; ++i) {
+            if (rank_.rank == kReceiver) {
+                write(sizeof(double));
+                for (std::size_t n = 0; n < kSenders.size() * kFill; ++n) read();
+                gaps.push_back(gap_of(kStream, [&] { read(); }));
+                for (std::size_t n = 0; n < kStream; ++n) read();
+            } else {
+                read();
+                for (std::size_t n = 0; n < kFill + kStream; ++n) write(bytes);
+            }
+        }
+        if (rank_.rank != kReceiver) return read();
+        const double seen = middle(gaps);
+        std::memcpy(message_.data(), &seen, sizeof seen);
+        write(sizeof seen);
+        return seen;
+    }
+
+    RankContext& rank_;
+    int fd_ = -1;
+    std::vector<char> message_ = std::vector<char>(65536);
 };
 
 }  // namespace
@@ -362,7 +450,15 @@ Prediction predict(double o_s, double o_r, double u_r, double g, double l, doubl
 }
 
 void measure_model(const GroupOptions& options, Results& results) {
-    run_ranks(options, results, [](RankContext& rank) { Model(rank).run(); });
+    const bool has_senders = rmem::allowed_processors() >= 3;
+    const bool is_direct = options.link == "direct";
+    run_ranks(options, results,
+              [=](RankContext& rank) { Model(rank, is_direct, has_senders).run(); });
+    results.put("g_r_senders", {has_senders ? 2.0 : 1.0});
+    if (!has_senders) return;
+    GroupOptions three = options;
+    three.ranks = 3;
+    run_ranks(three, results, [](RankContext& rank) { ManyToOne(rank).run(); });
 }
 
 }  // namespace bench

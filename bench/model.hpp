@@ -10,8 +10,11 @@
 ///   O_r        time that dp_read takes longer for a message on the ring than for one in the pool
 ///   O_r_async  the same by the paper's method: what a computation takes longer while messages arrive
 ///   U_r        time inside dp_read and dp_fsync of a message that lies in the pool
-///   g_s, g_r   from message to message of a long stream, at its sender and its receiver
-///   L          half a round trip less O_s, O_r and U_r
+///   g_s        from message to message of a long stream, at its sender
+///   g_r        the least time from message to message at a receiver: of two senders (ranks 0 and 2 of three), as in the paper, where
+///              each has a processor; elsewhere of one, in its stream or when the network is full of its messages
+///   L          half a round trip less O_s, O_r and U_r; 0 where that is less than their error, and on `direct`: there the
+///              receiver's loads are the transfer, so it is within O_r
 ///   B_L        bytes that the network takes from one sender before it says that it is full
 ///   M_ctc, M_ctm, M_mtm   copies from cache to cache, from cache to memory, from memory to memory
 ///
@@ -41,7 +44,7 @@ struct Prediction {
 Prediction predict(double o_s, double o_r, double u_r, double g, double l, double k);
 
 /// Series: bytes, each parameter by its name; long_bytes, long_packets, packet_bytes, long_ns (T_p2p); bbp_8 and dp_8, one way
-/// of 8 bytes.
+/// of 8 bytes; g_r_senders.
 void measure_model(const GroupOptions& options, Results& results);
 
 }  // namespace bench

@@ -18,7 +18,7 @@ namespace {
 using billboard::Deadline;
 using billboard::Endpoint;
 using billboard::fail;
-using Fastest = billboard::EndpointCore<rmem::DirectMemory, billboard::InlineBoard>;
+using billboard::Fastest;
 
 /// This process's endpoint: `any` always, `fastest` too when it is of the type whose calls are worth
 /// compiling in here and no other thread uses it. One predicted branch in each call tells them apart.
@@ -97,7 +97,7 @@ int bbp_init(int* rank, int* nprocs) {
     return billboard::guarded([&] {
         current.process = billboard::ProcessEndpoint::open();
         current.any = &current.process->guarded();
-        current.fastest = dynamic_cast<Fastest*>(current.any);
+        current.fastest = billboard::fastest(current.any);
         if (rank != nullptr) *rank = static_cast<int>(current.any->rank());
         if (nprocs != nullptr) *nprocs = static_cast<int>(current.any->ranks());
         return static_cast<int>(BBP_OK);

@@ -18,7 +18,7 @@ constexpr unsigned kSleepUs = 50;
 
 void BiasedLock::adopt() noexcept {
     // relaxed is enough: only this thread knows the lock
-    if (rmem::register_membarrier()) usual_.store(::pthread_self(), std::memory_order_relaxed);
+    if (rmem::register_membarrier()) usual_.store(self(), std::memory_order_relaxed);
 }
 
 void BiasedLock::lock() noexcept {
@@ -30,17 +30,17 @@ void BiasedLock::lock() noexcept {
 }
 
 BiasedLock::Grip BiasedLock::enter_slowly() noexcept {
-    const pthread_t self = ::pthread_self();
+    void* const me = self();
     // relaxed is enough: only this thread writes its own name there
-    if (holder_.load(std::memory_order_relaxed) != self) {
+    if (holder_.load(std::memory_order_relaxed) != me) {
         lock();
         // relaxed is enough, five times: the mutex orders them, and others look for their own name
-        const pthread_t usual = usual_.load(std::memory_order_relaxed);
-        if (usual != pthread_t{} && usual != self) {
-            usual_.store(pthread_t{}, std::memory_order_relaxed);
+        void* const usual = usual_.load(std::memory_order_relaxed);
+        if (usual != nullptr && usual != me) {
+            usual_.store(nullptr, std::memory_order_relaxed);
             ask();
         }
-        holder_.store(self, std::memory_order_relaxed);
+        holder_.store(me, std::memory_order_relaxed);
     }
     ++depth_;
     return Grip::locked;
@@ -49,20 +49,20 @@ BiasedLock::Grip BiasedLock::enter_slowly() noexcept {
 void BiasedLock::leave_slowly(Grip grip) noexcept {
     if (--depth_ == 0) {
         // relaxed is enough: as in enter_slowly()
-        holder_.store(pthread_t{}, std::memory_order_relaxed);
+        holder_.store(nullptr, std::memory_order_relaxed);
         mutex_.unlock();
     }
-    // (2) - this release synchronizes-with the acquire-load in billboard/biased_lock.hpp (1)
+    // (2) - this release synchronizes-with the acquire-loads in billboard/biased_lock.hpp (1) and (6)
     if (grip == Grip::visiting) asked_.fetch_sub(1, std::memory_order_release);
 }
 
 BiasedLock::Grip BiasedLock::visit() noexcept {
-    const pthread_t self = ::pthread_self();
+    void* const me = self();
     ask();
     // relaxed is enough, twice: as in enter_slowly()
-    if (holder_.load(std::memory_order_relaxed) != self) {
+    if (holder_.load(std::memory_order_relaxed) != me) {
         lock();
-        holder_.store(self, std::memory_order_relaxed);
+        holder_.store(me, std::memory_order_relaxed);
     }
     ++depth_;
     return Grip::visiting;
@@ -74,8 +74,8 @@ void BiasedLock::ask() noexcept {
     asked_.fetch_add(1, std::memory_order_relaxed);
     rmem::order_against_posters();
     int looks = 0;
-    // (4) - this acquire-load synchronizes-with the release-stores in billboard/biased_lock.hpp (3) and in
-    // billboard/biased_lock.hpp (5)
+    // (4) - this acquire-load synchronizes-with the release-stores in billboard/biased_lock.hpp (3), in
+    // billboard/biased_lock.hpp (5) and in billboard/biased_lock.hpp (7)
     while (inside_.load(std::memory_order_acquire) != 0) {
         // relaxed is enough, twice: a hint for who gives way
         if (looks == 0) waiting_.fetch_add(1, std::memory_order_relaxed);

@@ -7,6 +7,7 @@
 /// others do. Who asks says so, lets membarrier(2) order that against the usual thread's look, and waits until it is not inside.
 ///
 ///   enter, leave   any thread. The first one that is not the usual one ends that for good: from then on all go by the mutex
+///   pass           enters where that costs next to nothing, which spares its caller the rest; else not
 ///   visit          a thread of a library that comes rarely: the usual one remains
 ///   give_way       in the middle of a long hold: lets those in that wait
 ///
@@ -15,8 +16,6 @@
 /// Thread safety: any; adopt() while one thread knows the lock.
 
 #include "rmem/error.hpp"
-
-#include <pthread.h>
 
 #include <atomic>
 #include <mutex>
@@ -32,7 +31,7 @@ public:
 
     [[gnu::always_inline]] Grip enter() noexcept {
         // relaxed is enough: it names this thread, or another one does not matter which
-        if (usual_.load(std::memory_order_relaxed) == ::pthread_self()) [[likely]] {
+        if (usual_.load(std::memory_order_relaxed) == self()) [[likely]] {
             // relaxed is enough, twice: this thread alone writes it; ask()'s membarrier orders the store before the next load
             const unsigned depth = inside_.load(std::memory_order_relaxed);
             inside_.store(depth + 1, std::memory_order_relaxed);
@@ -54,6 +53,26 @@ public:
         inside_.store(depth - 1, std::memory_order_release);
     }
 
+    /// Whether the calling thread is inside now: it is the usual one, was not inside, and nobody has asked.
+    [[gnu::always_inline]] bool pass() noexcept {
+        // relaxed is enough, three times: as in enter()
+        if (usual_.load(std::memory_order_relaxed) != self() ||
+            inside_.load(std::memory_order_relaxed) != 0) [[unlikely]]
+            return false;
+        inside_.store(1, std::memory_order_relaxed);
+        asm volatile("" ::: "memory");
+        // (6) - this acquire-load synchronizes-with the release in billboard/biased_lock.cpp (2)
+        if (asked_.load(std::memory_order_acquire) == 0) [[likely]]
+            return true;
+        passed();
+        return false;
+    }
+    /// Out again, after a pass() that was true.
+    [[gnu::always_inline]] void passed() noexcept {
+        // (7) - this release-store synchronizes-with the acquire-load in billboard/biased_lock.cpp (4)
+        inside_.store(0, std::memory_order_release);
+    }
+
     Grip visit() noexcept;
 
     /// Whether there was anybody.
@@ -63,19 +82,21 @@ public:
     }
 
 private:
+    /// The calling thread: pthread_self() is a call.
+    static void* self() noexcept { return __builtin_thread_pointer(); }
     Grip enter_slowly() noexcept;
     void leave_slowly(Grip grip) noexcept;
     bool give_way_slowly(Grip& grip) noexcept;
     void lock() noexcept;
     void ask() noexcept;
 
-    std::atomic<pthread_t> usual_{};    ///< 0: none
+    std::atomic<void*> usual_{};        ///< null: none
     std::atomic<unsigned> inside_{0};   ///< how often the usual thread has entered
     std::atomic<unsigned> asked_{0};    ///< threads that want the usual one to go by the mutex
     std::atomic<unsigned> waiting_{0};  ///< threads that wait to come in
     std::mutex mutex_;
-    std::atomic<pthread_t> holder_{};  ///< of the mutex
-    unsigned depth_ = 0;               ///< how often it has locked it
+    std::atomic<void*> holder_{};  ///< of the mutex
+    unsigned depth_ = 0;           ///< how often it has locked it
 };
 
 }  // namespace billboard

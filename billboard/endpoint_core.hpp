@@ -22,6 +22,7 @@
 ///   (I5) While BBP_EPEER of a rank that is back is due, its former life's end stands among the
 ///        messages set aside, before all of its new life, and nothing is posted to that.
 
+#include "billboard/answer_pause.hpp"
 #include "billboard/arrival.hpp"
 #include "billboard/buffers.hpp"
 #include "billboard/counters.hpp"
@@ -56,6 +57,7 @@ template <class M, template <class> class BoardOf>
 class EndpointCore final : public Endpoint {
 public:
     using Board = BoardOf<M>;
+    static constexpr int kNobody = -2;  ///< neither a rank nor BBP_ANY
     /// Its calls are to be guarded (billboard/node_guard.hpp).
     static constexpr bool kMayLoseNode = requires(const M& memory) { memory.has_bank(); };
 
@@ -137,6 +139,23 @@ public:
         memory_.progress();
         return try_view(BBP_ANY, data, len, cls, deadline, small);
     }
+    /// take() of a message that lies whole in its slot and comes within a brief wait; kNobody: there is none, so ask take().
+    [[gnu::always_inline]] int take_briefly(std::byte* small, std::size_t* len, Class cls,
+                                            AnswerPause& pause) {
+        if constexpr (Board::kInlineBytes != 0) {
+            for (unsigned polls = memory_.brief_polls(); polls > 0; --polls) {
+                const int candidate = board_.find(next_any_);
+                if (candidate >= 0) {
+                    const int from = recv_inline(candidate, true, small, kInlineBytes, len, cls);
+                    if (from >= 0) [[likely]]
+                        board_.expect_answer(static_cast<unsigned>(from));
+                    return from;
+                }
+                pause.after_empty_poll();
+            }
+        }
+        return kNobody;
+    }
     int barrier(Deadline deadline = {}) override;
     int barrier_group(std::span<const int> members, unsigned id, Deadline deadline = {}) override;
     int group_join(std::string_view name) override;
@@ -189,7 +208,6 @@ private:
         std::vector<std::byte> copy;
     };
     static constexpr unsigned kPrivate = kBuffers;
-    static constexpr int kNobody = -2;  // neither a rank nor BBP_ANY
     using RankSet = std::bitset<rmem::kMaxRanks>;
 
     /// A message, one piece behind the other. Only `body` may be larger than a partition.
@@ -403,7 +421,14 @@ inline int EndpointCore<M, BoardOf>::recv_inline(int from, bool any, void* buf, 
     return kNobody;
 }
 
-extern template class EndpointCore<rmem::DirectMemory, InlineBoard>;
+extern template class RMEM_API EndpointCore<rmem::DirectMemory, InlineBoard>;
 extern template class EndpointCore<rmem::DirectMemory, PaperBoard>;
+
+/// Where a store is the transfer, a call between libraries costs as much as what it does: who has this compiled in (bbp.h's
+/// calls, ports') asks by fastest() whether an endpoint is of it.
+using Fastest = EndpointCore<rmem::DirectMemory, InlineBoard>;
+inline Fastest* fastest(Endpoint* endpoint) noexcept {
+    return dynamic_cast<Fastest*>(endpoint);
+}
 
 }  // namespace billboard

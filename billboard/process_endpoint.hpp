@@ -97,6 +97,23 @@ public:
         BiasedLock::Grip grip_ = BiasedLock::Grip::inside;
     };
 
+    /// Holds it if that costs next to nothing, for calls that are short then, and else take the longer way and hold it there.
+    class Passing {
+    public:
+        explicit Passing(ProcessEndpoint& process)
+            : lock_(process.lock_), holds_(process.shared_ && lock_.pass()) {}
+        ~Passing() {
+            if (holds_) lock_.passed();
+        }
+        Passing(const Passing&) = delete;
+        Passing& operator=(const Passing&) = delete;
+        explicit operator bool() const noexcept { return holds_; }
+
+    private:
+        BiasedLock& lock_;
+        const bool holds_;
+    };
+
     /// With the environment's settings, if nobody of this process has opened it yet.
     static std::shared_ptr<ProcessEndpoint> open();
     static std::shared_ptr<ProcessEndpoint> open(const Settings& settings);

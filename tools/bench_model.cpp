@@ -28,19 +28,35 @@ constexpr std::array<Parameter, 11> kParameters = {{
     {"U_r", "user receive overhead: dp_read, dp_fsync"},
     {"g_s", "gap between messages, sender"},
     {"g_r", "gap between messages, receiver"},
-    {"L", "network latency"},
+    {"L", "network latency; n/a: within O_s and O_r, which do the transfer"},
     {"B_L", "bytes the network buffers"},
     {"M_ctc", "copy, cache to cache"},
     {"M_ctm", "copy, cache to memory"},
     {"M_mtm", "copy, memory to memory"},
 }};
 
-/// Nothing: it means nothing here, since it came out negative or as 0 for all sizes.
+/// Nothing: it means nothing here, since few values are above 0.
 std::optional<bench::Line> line_of(const Series& series, const std::string& name) {
-    const auto& values = series.at(name);
-    if (std::all_of(values.begin(), values.end(), [](double v) { return v <= 0; }))
-        return std::nullopt;
-    return bench::fit(series.at("bytes"), values);
+    std::vector<double> bytes, values;
+    for (std::size_t i = 0; i < series.at(name).size(); ++i) {
+        if (series.at(name)[i] <= 0) continue;
+        bytes.push_back(series.at("bytes")[i]);
+        values.push_back(series.at(name)[i]);
+    }
+    if (values.size() < 2 || values.size() < series.at(name).size() / 2) return std::nullopt;
+    return bench::fit(bytes, values);
+}
+
+/// As measured for this length, else by the line; 0 where it means nothing.
+double value_at(const Series& series, const std::string& name, double bytes) {
+    const auto line = line_of(series, name);
+    if (!line) return 0;
+    const auto& sizes = series.at("bytes");
+    const auto it = std::find(sizes.begin(), sizes.end(), bytes);
+    const double value = it == sizes.end()
+                             ? line->at(bytes)
+                             : series.at(name)[static_cast<std::size_t>(it - sizes.begin())];
+    return std::max(value, 0.0);
 }
 
 struct Predicted {
@@ -50,10 +66,7 @@ struct Predicted {
 };
 
 std::vector<Predicted> predictions(const Series& series) {
-    const auto at = [&](const char* name, double bytes) {
-        const auto line = line_of(series, name);
-        return line ? std::max(line->at(bytes), 0.0) : 0.0;
-    };
+    const auto at = [&](const char* name, double bytes) { return value_at(series, name, bytes); };
     std::vector<Predicted> all;
     for (std::size_t i = 0; i < series.at("long_bytes").size(); ++i) {
         const double b = series.at("packet_bytes")[i], k = series.at("long_packets")[i];
@@ -67,7 +80,7 @@ std::vector<Predicted> predictions(const Series& series) {
 
 std::string cell(const Series& series, const char* name, std::size_t i, bool means) {
     const auto& values = series.at(name);
-    return means && i < values.size() ? fmt::format("{:.0f}", values[i]) : "n/a";
+    return means && i < values.size() && values[i] > 0 ? fmt::format("{:.0f}", values[i]) : "n/a";
 }
 
 std::string text_of(const Series& series) {
@@ -84,17 +97,21 @@ std::string text_of(const Series& series) {
         row.push_back(line ? fmt::format("{:.0f} + {:.3f} m", line->fixed, line->per_byte) : "n/a");
         rows.add(row);
     }
-    Table long_rows({">bytes", ">packets", ">T_p2p ns", ">predicted", ">÷", "equation"});
+    Table long_rows({">bytes", ">packets", ">T_p2p ns", ">predicted", ">deviation", "equation"});
     bool meets = true;
     for (const Predicted& p : predictions(series)) {
         meets = meets && p.meets_condition;
         long_rows.add({fmt::format("{:.0f}", p.bytes), fmt::format("{:.0f}", p.packets),
                        fmt::format("{:.0f}", p.measured_ns), fmt::format("{:.0f}", p.by.ns),
-                       fmt::format("{:.2f}", p.by.ns / p.measured_ns),
+                       fmt::format("{:+.0f} %", (p.by.ns / p.measured_ns - 1) * 100),
                        fmt::format("{}", p.by.equation)});
     }
     std::string text = rows.text() + "\n";
     for (const Parameter& p : kParameters) text += fmt::format("{:<10} {}\n", p.name, p.meaning);
+    text += fmt::format("g_r is of {}.\n", series.at("g_r_senders")[0] == 2
+                                               ? "two senders"
+                                               : "one sender: three ranks need "
+                                                 "three processors");
     text += "\n" + long_rows.text();
     text += fmt::format(
         "equation 1: O_s + (k-1) g + L + O_r + U_r, where O_r + U_r < g; 2: O_s + L + k (O_r + "
@@ -124,11 +141,13 @@ nlohmann::json json_of(const Series& series) {
                              {"packets", p.packets},
                              {"measured_ns", p.measured_ns},
                              {"predicted_ns", p.by.ns},
+                             {"deviation", p.by.ns / p.measured_ns - 1},
                              {"equation", p.by.equation},
                              {"meets_condition", p.meets_condition}});
     }
     return {{"bytes", series.at("bytes")},
             {"parameters", parameters},
+            {"g_r_senders", series.at("g_r_senders")[0]},
             {"t_p2p", predicted},
             {"dp_8_ns", series.at("dp_8")[0]},
             {"bbp_8_ns", series.at("bbp_8")[0]}};
@@ -142,6 +161,12 @@ void bench_model(const bench::GroupOptions& group, bool json) {
                           fmt::format("the model is measured between two ranks, not {}; leave -n "
                                       "out",
                                       group.ranks));
+    }
+    if (group.link == "sim") {
+        throw rmem::Error(
+            rmem::Errc::invalid_argument,
+            "on a simulated ring calls take no time, so that the model has nothing to "
+            "measure there; `rmem sim paper` times the ring itself");
     }
     bench::Results results;
     bench::measure_model(group, results);

@@ -12,9 +12,6 @@ namespace ports::dp {
 
 namespace {
 
-constexpr std::size_t kDescriptors = 65536;
-std::array<std::atomic<Endpoint*>, kDescriptors> table;
-
 std::unique_ptr<Service> service;
 bool is_fork = false;
 
@@ -35,11 +32,7 @@ private:
 void become_child() {
     if (!service) return;
     is_fork = true;
-    // relaxed is enough: a fresh child has one thread
-    for (auto& entry : table) {
-        if (entry.load(std::memory_order_relaxed) != nullptr)
-            entry.store(nullptr, std::memory_order_relaxed);
-    }
+    Descriptors::forget_all();
     service->abandon();
     [[maybe_unused]] Service* kept =
         service.release();  // its locks may be held by threads that are not here
@@ -47,20 +40,16 @@ void become_child() {
 
 }  // namespace
 
-Endpoint* Descriptors::known(int fd) noexcept {
-    if (static_cast<unsigned>(fd) >= kDescriptors) return nullptr;
-    // (1) - this acquire-load synchronizes-with the release-store (2)
-    return table[static_cast<unsigned>(fd)].load(std::memory_order_acquire);
-}
+std::array<std::atomic<Endpoint*>, Descriptors::kDescriptors> Descriptors::table_;
 
 void Descriptors::put(int fd, Endpoint* endpoint) noexcept {
     if (static_cast<unsigned>(fd) >= kDescriptors) return;
-    // (2) - this release-store synchronizes-with the acquire-load (1)
-    table[static_cast<unsigned>(fd)].store(endpoint, std::memory_order_release);
+    // (2) - this release-store synchronizes-with the acquire-load in ports/dp/service.hpp (1)
+    table_[static_cast<unsigned>(fd)].store(endpoint, std::memory_order_release);
 }
 
 void Descriptors::forget(const Endpoint& endpoint) noexcept {
-    for (auto& entry : table) {
+    for (auto& entry : table_) {
         // relaxed is enough: nothing is read through it
         if (entry.load(std::memory_order_relaxed) == &endpoint)
             // relaxed is enough: who is in a call with a closed descriptor is too late anyway
@@ -68,9 +57,16 @@ void Descriptors::forget(const Endpoint& endpoint) noexcept {
     }
 }
 
+void Descriptors::forget_all() noexcept {
+    // relaxed is enough: a fresh child has one thread
+    for (auto& entry : table_) {
+        if (entry.load(std::memory_order_relaxed) != nullptr)
+            entry.store(nullptr, std::memory_order_relaxed);
+    }
+}
+
 Endpoint* Descriptors::find(int fd) noexcept {
-    if (Endpoint* endpoint = known(fd); endpoint != nullptr) [[likely]]
-        return endpoint;
+    if (Endpoint* endpoint = known(fd); endpoint != nullptr) return endpoint;
     struct stat status {};
     Service* current = Service::current();
     if (current == nullptr || ::fstat(fd, &status) != 0 || !S_ISSOCK(status.st_mode))

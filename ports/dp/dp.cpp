@@ -57,6 +57,37 @@ int on_endpoint(int fd, Body&& body) noexcept {
     return -1;
 }
 
+/// `body` where the process endpoint is free for it; -1: it is not, or `body` says so.
+template <class Body>
+[[gnu::always_inline]] inline int if_passing(int fd, Body&& body) {
+    Endpoint* const e = Descriptors::known(fd);
+    if (e == nullptr) [[unlikely]]
+        return -1;
+    const billboard::ProcessEndpoint::Passing passing(e->process());
+    return passing ? body(e->service(), *e) : -1;
+}
+
+[[gnu::noinline]] int read_slowly(int fd, char** address) {
+    if (address == nullptr) return told(-EFAULT);
+    return on_endpoint(fd,
+                       [&](Service& service, Endpoint& e) { return service.read(e, fd, address); });
+}
+
+[[gnu::noinline]] int write_slowly(int fd, const void* message, int length) {
+    if (length < 0) return told(-EINVAL);
+    if (message == nullptr && length != 0) return told(-EFAULT);
+    return on_endpoint(fd, [&](Service& service, Endpoint& e) {
+        return service.write(e, fd, message, static_cast<std::size_t>(length));
+    });
+}
+
+[[gnu::noinline]] int flush_slowly(int fd, int n) {
+    if (n < 0) return told(-EINVAL);
+    return on_endpoint(fd, [&](Service& service, Endpoint& e) {
+        return service.flush(e, static_cast<std::uint32_t>(n));
+    });
+}
+
 }  // namespace
 
 extern "C" {
@@ -90,9 +121,10 @@ int dp_open(int dpid) {
 }
 
 int dp_read(int fd, char** address) {
-    if (address == nullptr) return told(-EFAULT);
-    return on_endpoint(fd,
-                       [&](Service& service, Endpoint& e) { return service.read(e, fd, address); });
+    const int length = if_passing(fd, [&](Service& service, Endpoint& e) {
+        return address != nullptr ? service.read_expected(e, address) : -1;
+    });
+    return length >= 0 ? length : read_slowly(fd, address);
 }
 
 int dp_try_read(int fd, char** address) {
@@ -102,18 +134,18 @@ int dp_try_read(int fd, char** address) {
 }
 
 int dp_write(int fd, void* msg, int len) {
-    if (len < 0) return told(-EINVAL);
-    if (msg == nullptr && len != 0) return told(-EFAULT);
-    return on_endpoint(fd, [&](Service& service, Endpoint& e) {
-        return service.write(e, fd, msg, static_cast<std::size_t>(len));
+    const int length = if_passing(fd, [&](Service& service, Endpoint& e) {
+        return msg != nullptr && service.write_expected(e, msg, static_cast<std::size_t>(len)) ? len
+                                                                                               : -1;
     });
+    return length >= 0 ? length : write_slowly(fd, msg, len);
 }
 
 int dp_fsync(int fd, int n) {
-    if (n < 0) return told(-EINVAL);
-    return on_endpoint(fd, [&](Service& service, Endpoint& e) {
-        return service.flush(e, static_cast<std::uint32_t>(n));
+    const int flushed = if_passing(fd, [&](Service&, Endpoint& e) {
+        return n >= 0 ? static_cast<int>(e.pool->flush(static_cast<std::uint32_t>(n))) : -1;
     });
+    return flushed >= 0 ? flushed : flush_slowly(fd, n);
 }
 
 int dp_mmap(int fd, dpmmap_t* tbp) {

@@ -19,6 +19,7 @@ namespace ports::dp {
 Endpoint::Endpoint(Service& service, std::uint64_t id, unsigned dpid, std::size_t pool_bytes)
     : pool(std::make_unique<TokenPool>(pool_bytes)),
       service_(service),
+      process_(service.process()),
       process_counters_(service.counters()),
       id_(id),
       dpid_(dpid) {

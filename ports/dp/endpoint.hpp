@@ -10,6 +10,8 @@
 /// Invariants: at most one message is offered, and it is the oldest unread one; so each is read once and in order, whichever way.
 /// Thread safety: used only while the process endpoint is held. Errors: the constructor throws std::system_error.
 
+#include "billboard/endpoint_core.hpp"
+#include "billboard/process_endpoint.hpp"
 #include "ports/dp/counters.hpp"
 #include "ports/dp/frame.hpp"
 #include "ports/dp/go_back_n.hpp"
@@ -44,6 +46,7 @@ public:
     Endpoint& operator=(const Endpoint&) = delete;
 
     Service& service() const noexcept { return service_; }
+    billboard::ProcessEndpoint& process() const noexcept { return process_; }
     std::uint64_t id() const noexcept { return id_; }
     unsigned dpid() const noexcept { return dpid_; }
     int own_end() const noexcept { return own_; }
@@ -72,6 +75,13 @@ public:
     std::uint64_t raw_to = 0;  ///< its header without the length
     void set_raw() noexcept;
 
+    /// All have closed the descriptor: who is still in a call is told so.
+    void end() noexcept {
+        has_ended = true;
+        takes_directly = false;
+        raw_dest = -1;
+    }
+
     std::unique_ptr<TokenPool> pool;
     Counts counts{};
     /// Here, and in the process's block.
@@ -79,7 +89,11 @@ public:
         ++counts[static_cast<std::size_t>(counter)];
         process_counters_.add(counter);
     }
-    unsigned readers = 0;  ///< threads that wait in dp_read
+    billboard::Fastest* fastest = nullptr;  ///< the ring, if calls are worth compiling in
+    bool takes_directly =
+        false;  ///< it is, dp_read may wait, as far as is known, and it has not ended
+    std::uint64_t plain_to_it = 0;  ///< header of a plain message to it, without the length
+    unsigned readers = 0;           ///< threads that wait in dp_read
     unsigned offers_by_reader = 0;
     bool is_nonblocking = false;  ///< as it was when last looked at
     bool has_ended = false;
@@ -88,6 +102,7 @@ private:
     void was_taken() noexcept;
 
     Service& service_;
+    billboard::ProcessEndpoint& process_;
     rmem::PortCounters& process_counters_;
     std::uint64_t id_;
     unsigned dpid_;

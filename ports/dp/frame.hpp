@@ -45,6 +45,9 @@ struct Header {
         return nid | static_cast<std::uint64_t>(dpid) << 16 |
                static_cast<std::uint64_t>(kind) << 56;
     }
+    static constexpr std::uint64_t without_length(std::uint64_t word) noexcept {
+        return word & ~(std::uint64_t{0xffffff} << 32);
+    }
     static constexpr Header from(std::uint64_t word) noexcept {
         return {static_cast<unsigned>(word & 0xffff), static_cast<unsigned>(word >> 16 & 0xffff),
                 static_cast<std::size_t>(word >> 32 & 0xffffff), static_cast<Kind>(word >> 56)};
@@ -89,6 +92,21 @@ struct Frame {
 inline std::uint64_t load_word(const std::byte* from) noexcept {
     std::uint64_t word;
     std::memcpy(&word, from, sizeof word);
+    return word;
+}
+
+/// Up to 8 bytes as a word, without a store that a wider load would have to wait for.
+inline std::uint64_t word_of(const void* bytes, std::size_t length) noexcept {
+    const auto* from = static_cast<const unsigned char*>(bytes);
+    if (length == 8) return load_word(reinterpret_cast<const std::byte*>(from));
+    if (length >= 4) {
+        std::uint32_t low = 0, high = 0;
+        std::memcpy(&low, from, 4);
+        std::memcpy(&high, from + length - 4, 4);
+        return low | static_cast<std::uint64_t>(high) << (length - 4) * 8;
+    }
+    std::uint64_t word = 0;
+    for (std::size_t i = 0; i < length; ++i) word |= std::uint64_t{from[i]} << i * 8;
     return word;
 }
 

@@ -15,8 +15,6 @@ namespace {
 using billboard::Class;
 using billboard::Deadline;
 
-/// A time that has passed: who waits until then polls for a while, some 50 us, before it looks at the clock.
-constexpr Deadline kBriefly{1};
 constexpr unsigned kMostAtOnce = 256;  ///< messages, before others come in
 constexpr unsigned kReadsPerOffer =
     32;  ///< of other endpoints, until what waits elsewhere is offered
@@ -39,6 +37,13 @@ int Service::receive_one(Deadline deadline) noexcept {
     on_message(static_cast<unsigned>(from), static_cast<const std::byte*>(data), size);
     if (data != small.data()) ring().release(data);
     return from;
+}
+
+/// Not what was expected where it has landed: from elsewhere it goes the common way, perhaps to that place.
+void Service::dispatch_copy(unsigned from, std::span<const std::byte> bytes) {
+    std::array<std::byte, billboard::kInlineBytes> small;
+    std::memcpy(small.data(), bytes.data(), bytes.size());
+    on_message(from, small.data(), bytes.size());
 }
 
 bool Service::receive_all() noexcept {
@@ -147,11 +152,6 @@ bool Service::attend() noexcept {
 
 // ---- dp_read, dp_fsync
 
-int Service::flush(Endpoint& e, std::uint32_t n) {
-    const auto held = process_->hold();
-    return static_cast<int>(e.pool->flush(n));
-}
-
 /// The next message of the pool, if there is one.
 bool Service::pick(Endpoint& e, int fd, char** address, int& length) noexcept {
     while (e.pool->unread() != 0) {
@@ -168,6 +168,7 @@ bool Service::pick(Endpoint& e, int fd, char** address, int& length) noexcept {
 bool Service::is_nonblocking(Endpoint& e, int fd) noexcept {
     const int flags = ::fcntl(fd, F_GETFL);
     e.is_nonblocking = flags >= 0 && (flags & O_NONBLOCK) != 0;
+    e.takes_directly = e.fastest != nullptr && !e.is_nonblocking && !e.has_ended;
     return e.is_nonblocking;
 }
 
@@ -217,7 +218,7 @@ int Service::try_read(Endpoint& e, int fd, char** address) {
 int Service::await(Held& held, Endpoint& e, int fd, char** address) {
     int length = 0;
     if (!e.is_nonblocking) {
-        while (receive_one(kBriefly) >= 0) {
+        for (unsigned i = 0; i < kMostAtOnce && receive_one(kBriefly) >= 0; ++i) {
             if (pick(e, fd, address, length)) [[likely]]
                 return length;
         }

@@ -18,22 +18,6 @@ using billboard::Deadline;
 
 constexpr unsigned kBriefPosts = 64;            ///< tries, before a clock is looked at
 constexpr std::int64_t kPostSliceNs = 200'000;  ///< of waiting in the billboard
-constexpr std::size_t kShortestBytes = 8;
-
-/// Up to 8 bytes as a word, without a store that a wider load would have to wait for.
-std::uint64_t word_of(const void* bytes, std::size_t length) noexcept {
-    const auto* from = static_cast<const unsigned char*>(bytes);
-    if (length == 8) return load_word(reinterpret_cast<const std::byte*>(from));
-    if (length >= 4) {
-        std::uint32_t low = 0, high = 0;
-        std::memcpy(&low, from, 4);
-        std::memcpy(&high, from + length - 4, 4);
-        return low | static_cast<std::uint64_t>(high) << (length - 4) * 8;
-    }
-    std::uint64_t word = 0;
-    for (std::size_t i = 0; i < length; ++i) word |= std::uint64_t{from[i]} << i * 8;
-    return word;
-}
 
 }  // namespace
 
@@ -94,21 +78,14 @@ int Service::remove_target(Endpoint& e, int nid, int dpid) {
 
 int Service::write(Endpoint& e, int fd, const void* message, std::size_t length) {
     auto held = process_->hold();
-    if (e.has_ended) return -EBADF;
-    if (length <= kShortestBytes && e.raw_dest >= 0) [[likely]] {
-        const std::array<std::uint64_t, 2> words{
-            e.raw_to | static_cast<std::uint64_t>(length) << 32, word_of(message, length)};
-        if (ring().send(e.raw_dest, words.data(), sizeof words, Deadline::now(), Class::dp) ==
-            BBP_OK) [[likely]] {
-            e.count(Counter::written);
-            return static_cast<int>(length);
-        }
-    }
+    if (write_words(ring(), e, message, length)) [[likely]]
+        return static_cast<int>(length);
     return send(held, e, fd, message, length);
 }
 
 /// `fd` -1: for the engine, which may wait.
 int Service::send(Held& held, Endpoint& e, int fd, const void* message, std::size_t length) {
+    if (e.has_ended) return -EBADF;
     if (e.target_error != 0) return -e.target_error;
     if (e.targets.empty()) return -ENOTCONN;
     if (length > container_) return -EMSGSIZE;

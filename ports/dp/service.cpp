@@ -44,7 +44,7 @@ Service::~Service() {
     engine_.reset();
     for (auto& [id, endpoint] : endpoints_) {
         Descriptors::forget(*endpoint);
-        endpoint->has_ended = true;
+        endpoint->end();
     }
     if (process_) process_->dismiss(*this);
 }
@@ -60,6 +60,7 @@ int Service::open(unsigned dpid) {
     const std::size_t bytes = pool_bytes();
     if (!process_) {
         process_ = billboard::ProcessEndpoint::open();
+        ring_ = &process_->endpoint();
         nid_ = ring().rank();
         if (rmem::Ring* ring = this->ring().ring())
             counters_ = &ring->rank(nid_).ports[port_block(billboard::Class::dp)];
@@ -74,6 +75,9 @@ int Service::open(unsigned dpid) {
     }
     const auto held = process_->hold();
     auto endpoint = std::make_unique<Endpoint>(*this, ++last_id_, dpid, bytes);
+    endpoint->fastest = billboard::fastest(ring_);
+    endpoint->takes_directly = endpoint->fastest != nullptr;
+    endpoint->plain_to_it = Header::to(nid_, dpid, Kind::plain);
     const int fd = endpoint->descriptor();
     if (dpid >= by_dpid_.size()) by_dpid_.resize(dpid + 1);
     if (engine_) engine_->watch(endpoint->own_end(), endpoint->id());
@@ -109,7 +113,7 @@ void Service::end(std::uint64_t id) {
             const bool answered = std::none_of(e.receivers.begin(), e.receivers.end(), owes);
             return is_idle(e) && answered ? 1 : broken(e);
         });
-        e.has_ended = true;
+        e.end();
     }
     for (;;) {  // until those that wait in it have gone
         const auto held = process_->visit();

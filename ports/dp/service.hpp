@@ -18,6 +18,7 @@
 #include "ports/dp/outgoing.hpp"
 
 #include <array>
+#include <atomic>
 #include <functional>
 #include <map>
 #include <memory>
@@ -27,15 +28,29 @@
 
 namespace ports::dp {
 
+/// A time that has passed: who waits until then polls for a while, some 50 us, before it looks at the clock.
+inline constexpr billboard::Deadline kBriefly{1};
+inline constexpr std::size_t kShortestBytes = 8;  ///< of a message that is sent as two words
+
 /// Which endpoint a descriptor is, by its number: the first look of each call.
 class Descriptors {
 public:
-    /// Null: none, or one that was not seen before (a duplicate).
-    static Endpoint* known(int fd) noexcept;
     static void put(int fd, Endpoint* endpoint) noexcept;  ///< null: none any more
     static void forget(const Endpoint& endpoint) noexcept;
+    static void forget_all() noexcept;
+    /// By its number; null: none, or one that was not seen before (a duplicate).
+    [[gnu::always_inline]] static Endpoint* known(int fd) noexcept {
+        if (static_cast<unsigned>(fd) >= kDescriptors) [[unlikely]]
+            return nullptr;
+        // (1) - this acquire-load synchronizes-with the release-store in ports/dp/descriptors.cpp (2)
+        return table_[static_cast<unsigned>(fd)].load(std::memory_order_acquire);
+    }
     /// Known, or found by what the descriptor is.
     static Endpoint* find(int fd) noexcept;
+
+private:
+    static constexpr std::size_t kDescriptors = 65536;
+    static std::array<std::atomic<Endpoint*>, kDescriptors> table_;
 };
 
 class Service final : public billboard::Attendant {
@@ -52,10 +67,16 @@ public:
     int open(unsigned dpid);
     void close(Endpoint& endpoint, int fd);
 
+    billboard::ProcessEndpoint& process() noexcept { return *process_; }
+    int read_expected(Endpoint& e, char** address);
+    bool write_expected(Endpoint& e, const void* message, std::size_t length);
     int read(Endpoint& e, int fd, char** address);
     int try_read(Endpoint& e, int fd, char** address);
     int write(Endpoint& e, int fd, const void* message, std::size_t length);
-    int flush(Endpoint& e, std::uint32_t n);
+    int flush(Endpoint& e, std::uint32_t n) {
+        const auto held = process_->hold();
+        return static_cast<int>(e.pool->flush(n));
+    }
     int drain(Endpoint& e, std::int64_t timeout_ns);
     int set_pool(Endpoint& e, dpmmap_t& map);
     int set_reliable(Endpoint& e, bool on);
@@ -79,7 +100,7 @@ public:
 private:
     using Held = billboard::ProcessEndpoint::Held;
 
-    billboard::Endpoint& ring() noexcept { return process_->endpoint(); }
+    billboard::Endpoint& ring() noexcept { return *ring_; }
     bool has_engine() const noexcept { return engine_ != nullptr; }
     std::int64_t now_ns() const;
 
@@ -92,6 +113,9 @@ private:
     Endpoint* find(unsigned dpid) noexcept {
         return dpid < by_dpid_.size() ? by_dpid_[dpid] : nullptr;
     }
+    void dispatch_copy(unsigned from, std::span<const std::byte> bytes);
+    template <class Ring>
+    bool write_words(Ring& ring, Endpoint& e, const void* message, std::size_t length);
     int receive_one(billboard::Deadline deadline) noexcept;
     bool receive_all() noexcept;
     void on_message(unsigned from, const std::byte* bytes, std::size_t size);
@@ -130,6 +154,7 @@ private:
 
     std::mutex life_;  ///< endpoints come and go
     std::shared_ptr<billboard::ProcessEndpoint> process_;
+    billboard::Endpoint* ring_ = nullptr;  ///< its
     std::unique_ptr<Engine> engine_;
     std::map<std::uint64_t, std::unique_ptr<Endpoint>> endpoints_;  ///< by id
     std::vector<Endpoint*> by_dpid_;
@@ -145,6 +170,56 @@ private:
     rmem::PortCounters own_{};
     rmem::PortCounters* counters_ = &own_;
     std::vector<std::byte> written_;  ///< what write(2) gave
+    billboard::AnswerPause pause_;
 };
+
+// ---- The expected cases, which are compiled into the calls
+
+/// The next message comes while its reader waits: from the ring straight to its place in the pool. -1: it does not.
+[[gnu::always_inline]] inline int Service::read_expected(Endpoint& e, char** address) {
+    if (!e.takes_directly || e.pool->unread() != 0 || offers_due_ || reliable_ != 0) [[unlikely]]
+        return -1;
+    polled();
+    std::byte* const landing = e.pool->landing();
+    if (landing == nullptr) [[unlikely]]
+        return -1;
+    std::size_t size = 0;
+    pause_.message();  // one was sent, or is awaited behind the last
+    const int from = e.fastest->take_briefly(landing, &size, billboard::Class::dp, pause_);
+    if (from < 0) [[unlikely]]
+        return -1;
+    const std::uint64_t header = load_word(landing);
+    const std::size_t length = Header::from(header).length;
+    if (Header::without_length(header) != e.plain_to_it || length + kHeaderBytes > size)
+        [[unlikely]] {
+        dispatch_copy(static_cast<unsigned>(from), {landing, size});
+        return -1;
+    }
+    *address = reinterpret_cast<char*>(e.pool->land(length));
+    e.count(Counter::arrived);
+    return static_cast<int>(length);
+}
+
+/// Of two words, by `ring`: whether it has been sent.
+template <class Ring>
+[[gnu::always_inline]] inline bool Service::write_words(Ring& ring, Endpoint& e,
+                                                        const void* message, std::size_t length) {
+    if (length > kShortestBytes || e.raw_dest < 0) [[unlikely]]
+        return false;
+    // One store: the copy to the ring loads both at once, and would have to wait for two stores.
+    using Words = std::uint64_t __attribute__((vector_size(16)));
+    const Words words{e.raw_to | static_cast<std::uint64_t>(length) << 32,
+                      word_of(message, length)};
+    if (ring.send(e.raw_dest, &words, sizeof words, billboard::Deadline::now(),
+                  billboard::Class::dp) != BBP_OK) [[unlikely]]
+        return false;
+    e.count(Counter::written);
+    return true;
+}
+
+[[gnu::always_inline]] inline bool Service::write_expected(Endpoint& e, const void* message,
+                                                           std::size_t length) {
+    return e.fastest != nullptr && write_words(*e.fastest, e, message, length);
+}
 
 }  // namespace ports::dp

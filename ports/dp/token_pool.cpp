@@ -37,7 +37,7 @@ void TokenPool::collect() noexcept {
 
 bool TokenPool::has_room(std::size_t length) noexcept {
     collect();
-    return find(kTokenBytes + (length + kAlign - 1) / kAlign * kAlign) != kNowhere;
+    return find(bytes_of(length)) != kNowhere;
 }
 
 }  // namespace ports::dp

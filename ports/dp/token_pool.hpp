@@ -37,27 +37,28 @@ public:
 
     /// Room for a message, to be filled before anything else is called; null: the pool is full.
     std::byte* put(std::size_t length) noexcept {
-        const std::size_t need = kTokenBytes + (length + kAlign - 1) / kAlign * kAlign;
-        if (unread_ == 0 && reads_ == flushes_) [[likely]] {  // all of it is free
-            tokens_ = 0;
-            collected_ = flushes_;
-        } else {
-            collect();
-        }
-        const std::size_t at = find(need);
+        free_flushed();
+        const std::size_t at = find(bytes_of(length));
         if (at == kNowhere) return nullptr;
-        Token& token = token_at(at);
-        token.length = static_cast<std::uint32_t>(length);
-        token.link = 0;
-        token.skipped = 0;
-        if (tokens_ != 0) token_at(newest_).link = static_cast<std::uint32_t>(at);
+        append(at, length);
         if (unread_ == 0) next_ = at;
-        newest_ = at;
         newest_length_ = length;
-        end_ = at + need;
-        ++tokens_;
         ++unread_;
         return base_ + at + kTokenBytes;
+    }
+    /// `put` for a message that is still to come: room for kLandingBytes of it, beginning with a header of 8 bytes, which lies
+    /// before the buffer then; null: the pool is full. Nothing of that is in the pool before `land`.
+    static constexpr std::size_t kLandingBytes = 64;
+    std::byte* landing() noexcept {
+        free_flushed();
+        landing_ = find(kTokenBytes + kLandingBytes);
+        return landing_ == kNowhere ? nullptr : base_ + landing_ + kHeaderAt;
+    }
+    /// It has come to the landing, with so many bytes behind its header, and nothing unread is in the pool: it has been read.
+    std::byte* land(std::size_t length) noexcept {
+        append(landing_, length);
+        ++reads_;
+        return base_ + landing_ + kTokenBytes;
     }
     /// Whether `put` would find room now.
     bool has_room(std::size_t length) noexcept;
@@ -99,10 +100,30 @@ private:
         std::uint32_t unused;
     };
     static constexpr std::size_t kTokenBytes = sizeof(Token), kAlign = 16;
+    static constexpr std::size_t kHeaderAt = kTokenBytes - 8;  ///< of a landing
     static constexpr std::size_t kNowhere = ~std::size_t{0};
 
     Token& token_at(std::size_t offset) const noexcept {
         return *reinterpret_cast<Token*>(base_ + offset);
+    }
+    static constexpr std::size_t bytes_of(std::size_t length) noexcept {
+        return kTokenBytes + (length + kAlign - 1) / kAlign * kAlign;
+    }
+    /// Chains the token of a message behind the newest one.
+    void append(std::size_t at, std::size_t length) noexcept {
+        token_at(at) = {static_cast<std::uint32_t>(length), 0, 0, 0};
+        if (tokens_ != 0) token_at(newest_).link = static_cast<std::uint32_t>(at);
+        newest_ = at;
+        end_ = at + bytes_of(length);
+        ++tokens_;
+    }
+    void free_flushed() noexcept {
+        if (unread_ == 0 && reads_ == flushes_) [[likely]] {  // all of it is free
+            tokens_ = 0;
+            collected_ = flushes_;
+        } else {
+            collect();
+        }
     }
     void advance() noexcept {
         if (--unread_ != 0) next_ = token_at(next_).link;
@@ -122,7 +143,7 @@ private:
 
     std::byte* base_;
     std::size_t size_;
-    std::size_t oldest_ = 0, next_ = 0, newest_ = 0, end_ = 0;  ///< offsets
+    std::size_t oldest_ = 0, next_ = 0, newest_ = 0, end_ = 0, landing_ = 0;  ///< offsets
     std::size_t newest_length_ =
         0;  ///< the last one is often the next: known without a look at the pool
     std::size_t tokens_ = 0, unread_ = 0;

@@ -92,6 +92,26 @@ TEST(TokenPool, frees_a_skipped_message_with_those_before_it) {
     EXPECT_EQ(pool.used(), 0U);
 }
 
+TEST(TokenPool, a_message_that_lands_lies_where_it_came_behind_its_header_and_has_been_read) {
+    TokenPool pool(kPage);
+    put(pool, 8, 1);
+    pool.read();  // and not flushed: the landing is behind it
+    std::byte* landing = pool.landing();
+    ASSERT_NE(landing, nullptr);
+    EXPECT_EQ(pool.used(), 1U) << "nothing is in the pool before it has come";
+    std::memset(landing, 7, TokenPool::kLandingBytes);
+    const std::byte* at = pool.land(20);
+    EXPECT_EQ(at, landing + 8);
+    EXPECT_EQ(at[19], std::byte{7});
+    EXPECT_EQ(pool.unread(), 0U);
+    EXPECT_EQ(pool.used(), 2U);
+    EXPECT_EQ(pool.flush(2), 2U);
+    EXPECT_EQ(pool.used(), 0U);
+    while (pool.put(100) != nullptr) {
+    }
+    EXPECT_EQ(pool.landing(), nullptr) << "a full pool takes none";
+}
+
 TEST(TokenPool, behaves_as_a_queue_of_messages_whatever_is_done) {
     struct Message {
         std::size_t length;
@@ -108,7 +128,17 @@ TEST(TokenPool, behaves_as_a_queue_of_messages_whatever_is_done) {
         unsigned refused = 0;
         for (unsigned step = 0; step < 20'000; ++step) {
             const auto what = random() % 100;
-            if (what < 45) {
+            if (what < 10 && pool.unread() == 0) {
+                const std::size_t length = random() % (TokenPool::kLandingBytes - 8);
+                std::byte* landing = pool.landing();
+                if (landing == nullptr) {
+                    ++refused;
+                    continue;
+                }
+                std::memset(landing, ++next, TokenPool::kLandingBytes);
+                model.push_back({length, next, pool.land(length)});
+                ++read;
+            } else if (what < 45) {
                 const std::size_t length = random() % 10 == 0 ? random() % 3000 : random() % 100;
                 std::byte* at = pool.put(length);
                 if (at == nullptr) {
