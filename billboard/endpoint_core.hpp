@@ -139,22 +139,39 @@ public:
         memory_.progress();
         return try_view(BBP_ANY, data, len, cls, deadline, small);
     }
-    /// take() of a message that lies whole in its slot and comes within a brief wait; kNobody: there is none, so ask take().
+    /// take() of a message that is there, whole in its slot. BBP_EAGAIN: there seems to be nothing. kNobody: something that takes
+    /// longer, so ask take(); which also looks for the dead now and then.
+    [[gnu::always_inline]] int take_at_once(std::byte* small, std::size_t* len, Class cls) {
+        const int candidate = board_.find(next_any_);
+        if (candidate < 0) return aside_.empty() && gathering_ == 0 ? BBP_EAGAIN : kNobody;
+        const int from = recv_inline(candidate, true, small, kInlineBytes, len, cls);
+        if constexpr (Board::kInlineBytes != 0) {
+            if (from >= 0) [[likely]]
+                board_.expect_answer(static_cast<unsigned>(from));
+        }
+        return from;
+    }
+    /// The same of one that comes within a brief wait; kNobody: none has.
     [[gnu::always_inline]] int take_briefly(std::byte* small, std::size_t* len, Class cls,
                                             AnswerPause& pause) {
-        if constexpr (Board::kInlineBytes != 0) {
-            for (unsigned polls = memory_.brief_polls(); polls > 0; --polls) {
-                const int candidate = board_.find(next_any_);
-                if (candidate >= 0) {
-                    const int from = recv_inline(candidate, true, small, kInlineBytes, len, cls);
-                    if (from >= 0) [[likely]]
-                        board_.expect_answer(static_cast<unsigned>(from));
-                    return from;
-                }
-                pause.after_empty_poll();
-            }
+        for (unsigned polls = memory_.brief_polls(); polls > 0; --polls) {
+            if (const int from = take_at_once(small, len, cls); from != BBP_EAGAIN) return from;
+            pause.after_empty_poll();
         }
         return kNobody;
+    }
+    /// send_joined() to one rank, of what lies beside a flag. False: something else, or no room now, so ask that.
+    [[gnu::always_inline]] bool send_joined_at_once(int dest, Bytes head, Bytes body, Class cls) {
+        if constexpr (Board::kInlineBytes != 0 && !M::kReplicated) {
+            const auto d = static_cast<unsigned>(dest);
+            if (head.size() + body.size() <= kHeadBytes && d < ranks_ && board_.tx_room(d) &&
+                aborts_due_ == 0) [[likely]] {
+                board_.post_joined(d, cls, head, body);
+                memory_.notify(d);
+                return true;
+            }
+        }
+        return false;
     }
     int barrier(Deadline deadline = {}) override;
     int barrier_group(std::span<const int> members, unsigned id, Deadline deadline = {}) override;

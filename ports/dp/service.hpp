@@ -98,6 +98,7 @@ public:
     void abandon() noexcept;
 
 private:
+    static constexpr std::int64_t kAnswerNs = 30;  ///< from dp_read to the dp_write that answers
     using Held = billboard::ProcessEndpoint::Held;
 
     billboard::Endpoint& ring() noexcept { return *ring_; }
@@ -170,7 +171,7 @@ private:
     rmem::PortCounters own_{};
     rmem::PortCounters* counters_ = &own_;
     std::vector<std::byte> written_;  ///< what write(2) gave
-    billboard::AnswerPause pause_;
+    billboard::AnswerPause pause_{kAnswerNs};
 };
 
 // ---- The expected cases, which are compiled into the calls
