@@ -31,14 +31,19 @@ netpipe() {
 }
 
 # refused <transport of rank 0> <of the others> <sentence>
+# What the ranks say goes to files: the launcher ends all at once, and forwards no more then.
 refused() {
+    rm -f "$work"/said.*
     # shellcheck disable=SC2016 # the inner shell's
     if (
-        unset FI_LOG_LEVEL # the launcher, which ends all ranks at once, would not come to the end of all that
-        run 2 bash -c '(( ${PMI_RANK:-${OMPI_COMM_WORLD_RANK:-}} != 0 )) || RMEM_MPI_TRANSPORT=$1; exec "$0"' "$work/traffic" "$1"
+        unset FI_LOG_LEVEL
+        run 2 bash -c 'rank=${PMI_RANK:-${OMPI_COMM_WORLD_RANK:-}}
+            (( rank != 0 )) || RMEM_MPI_TRANSPORT=$1
+            exec "$0" 2>"$2.$rank"' "$work/traffic" "$1" "$work/said"
     ); then
         fail "ranks of $1 and $2 run together"
     fi
+    cat "$work"/said.* >>"$output"
     grep -q "$3" "$output" || fail "ranks of $1 and $2: none says '$3'"
     left_nothing "ranks of $1 and $2"
 }
