@@ -172,11 +172,15 @@ int checked(int result) {
     return result;
 }
 
+unsigned processor_of(const GroupOptions& options, unsigned rank) {
+    const auto processors = options.processors.empty() ? allowed() : options.processors;
+    return processors[rank % processors.size()];
+}
+
 void run_ranks(const GroupOptions& options, Results& results,
                const std::function<void(RankContext&)>& body) {
-    const auto processors = options.processors.empty() ? allowed() : options.processors;
     run_processes(options, options.ranks, results, [&](unsigned rank, const std::string& ring) {
-        be_rank(rank, ring, processors[rank % processors.size()], results, body);
+        be_rank(rank, ring, processor_of(options, rank), results, body);
     });
 }
 
@@ -196,7 +200,9 @@ void run_processes(const GroupOptions& options, unsigned processes, Results&,
     const std::string why = failure;
     ::munmap(failure, kFailureBytes);
     if (done) return;
-    rmem::Segment::remove(ring);  // the killed cannot have done it
+    for (const auto& segment : rmem::Segment::list()) {  // the killed cannot have done it
+        if (segment == ring || segment.starts_with(ring + "@")) rmem::Segment::remove(segment);
+    }
     throw rmem::Error(rmem::Errc::system, why.empty() ? "a rank did not end in time" : why);
 }
 

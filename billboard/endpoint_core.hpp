@@ -146,7 +146,7 @@ public:
     [[gnu::always_inline]] int take_briefly(std::byte* small, std::size_t* len, Class cls) {
         if constexpr (Board::kInlineBytes != 0) {
             unsigned pauses = kPausesForAnswer;
-            for (unsigned polls = memory_.brief_polls(); polls > 0; --polls) {
+            for (unsigned polls = memory_.brief_polls();; --polls) {
                 const int candidate = board_.find(next_any_);
                 if (candidate >= 0) {
                     const int from = recv_inline(candidate, true, small, kInlineBytes, len, cls);
@@ -154,6 +154,7 @@ public:
                         board_.expect_answer(static_cast<unsigned>(from));
                     return from;
                 }
+                if (polls == 0) break;
                 for (; pauses > 0; --pauses) rmem::cpu_relax();
                 pauses = 1;
             }

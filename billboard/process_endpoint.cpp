@@ -31,9 +31,14 @@ private:
 }  // namespace
 
 std::shared_ptr<ProcessEndpoint> ProcessEndpoint::open() {
+    const auto process = opened.lock();
+    return process ? process : open(Settings::read());
+}
+
+std::shared_ptr<ProcessEndpoint> ProcessEndpoint::open(const Settings& settings) {
     auto process = opened.lock();
     if (!process) {
-        process = std::make_shared<ProcessEndpoint>(Endpoint::open());
+        process = std::make_shared<ProcessEndpoint>(Endpoint::open(settings));
         opened = process;
     }
     return process;

@@ -21,7 +21,9 @@ static_assert(rmem::kMaxRanks <= 1U << (32 - kCountBits) && rmem::kMaxRanks < kN
 // ---- Collectives
 
 Collectives::Collectives(DeviceInterface& device)
-    : device_(device), piece_(device.packet_most() - kHeaderBytes) {
+    : device_(device),
+      piece_(device.packet_most() - kHeaderBytes),
+      reserved_barriers_(device.has_barriers() ? 0 : ~std::uint64_t{0}) {
     device_.set_group_traffic(this);
 }
 

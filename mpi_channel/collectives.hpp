@@ -61,7 +61,7 @@ public:
     std::uint32_t new_id() noexcept;
     /// A bit for each barrier of the billboard that this rank has reserved. One is never free again: it goes with its members.
     std::uint64_t reserved_barriers() const noexcept { return reserved_barriers_; }
-    /// False: it is reserved already.
+    /// False: it is reserved already, as all are where the device has no barriers.
     bool reserve_barrier(unsigned barrier) noexcept;
     std::size_t block_most() const noexcept { return piece_; }
 

@@ -234,8 +234,9 @@ public:
     virtual int post_to_group(std::span<const int> to, std::uint32_t group, std::uint64_t number,
                               std::span<const std::byte> bytes) = 0;
     virtual void tell_group_flow(unsigned to, std::uint32_t group, std::uint64_t taken) = 0;
-    /// The billboard's, of these ranks in rising order: BBP_OK, BBP_EAGAIN: not all have come yet, BBP_EPEER.
+    /// The transport's, of these ranks in rising order, if it has any: BBP_OK, BBP_EAGAIN: not all have come yet, BBP_EPEER.
     virtual int barrier(std::span<const int> members, unsigned id) = 0;
+    virtual bool has_barriers() const noexcept = 0;
 
     virtual unsigned rank() const noexcept = 0;
     virtual unsigned ranks() const noexcept = 0;
@@ -263,7 +264,8 @@ public:
     void discard(Unexpected& message) override;
     bool progress(unsigned packets = kMostTaken) override;
     bool has_backlog() const noexcept override {
-        return !waiting_.empty() || !reads_.empty() || accesses_waiting_ != 0;
+        return !waiting_.empty() || !reads_.empty() || accesses_waiting_ != 0 ||
+               transport_.has_backlog();
     }
     std::size_t backlog(unsigned to) const noexcept override {
         return others_[to].backlog.size() + others_[to].accesses.size();
@@ -278,6 +280,7 @@ public:
     int barrier(std::span<const int> members, unsigned id) override {
         return transport_.barrier(members, id);
     }
+    bool has_barriers() const noexcept override { return T::kHasBarriers; }
     unsigned rank() const noexcept override { return transport_.rank(); }
     unsigned ranks() const noexcept override { return transport_.ranks(); }
     std::size_t packet_most() const noexcept override { return transport_.packet_most(); }

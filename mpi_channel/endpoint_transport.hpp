@@ -50,6 +50,9 @@ public:
         return bulk_.receive(room, from, size);
     }
 
+    static constexpr bool has_backlog() noexcept { return false; }
+
+    static constexpr bool kHasBarriers = true;
     /// The billboard's: BBP_EAGAIN until all of these ranks have come; call again.
     int barrier(std::span<const int> members, unsigned id) {
         return endpoint_.barrier_group(members, id, billboard::Deadline::now());

@@ -7,6 +7,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <iterator>
 #include <set>
 #include <string>
 
@@ -14,13 +16,15 @@ namespace mpi_channel {
 
 namespace {
 
+constexpr const char* kTransports[] = {"channel", "billboard", "fm", "gamma", "dp"};
+
 TransportKind parse_transport(const std::string& text) {
-    if (text == "channel") return TransportKind::channel;
-    if (text == "billboard") return TransportKind::billboard;
-    throw rmem::Error(
-        rmem::Errc::bad_environment,
-        fmt::format("RMEM_MPI_TRANSPORT: there is no transport '{}'; give channel or billboard",
-                    text));
+    const auto known = std::find(std::begin(kTransports), std::end(kTransports), text);
+    if (known != std::end(kTransports))
+        return static_cast<TransportKind>(known - std::begin(kTransports));
+    throw rmem::Error(rmem::Errc::bad_environment,
+                      fmt::format("RMEM_MPI_TRANSPORT: there is no transport '{}'; give one of {}",
+                                  text, fmt::join(kTransports, ", ")));
 }
 
 void parse_get(const std::string& text, Settings& settings) {
@@ -50,6 +54,10 @@ void check_collectives(std::string text) {
 }
 
 }  // namespace
+
+const char* name_of(TransportKind kind) noexcept {
+    return kTransports[static_cast<std::size_t>(kind)];
+}
 
 Settings Settings::read() {
     Settings settings;

@@ -2,7 +2,8 @@
 #pragma once
 
 /// What carries the device's packets and bulk: the Transport concept. The historic interface is one (mpi_channel/channel.hpp),
-/// the billboard itself another (mpi_channel/billboard_transport.hpp); ranks of both understand each other.
+/// the billboard itself another (mpi_channel/billboard_transport.hpp); ranks of both understand each other. Those that send by one
+/// of the ports (mpi_channel/ports/port_transport.hpp) understand their like alone.
 ///
 /// No call waits: what finds no room is BBP_EAGAIN, and nothing of it has been sent. What one rank sends to another comes in its
 /// order, packets and bulk alike: so after a packet that announces bulk the receiver takes that before anything else of that rank.
@@ -22,7 +23,7 @@ struct TransportCounters {
     std::uint64_t packets_received = 0;
     std::uint64_t bulk_sent = 0;      ///< pieces
     std::uint64_t bulk_received = 0;  ///< pieces
-    std::uint64_t multicasts = 0;     ///< packets to several ranks, by one post each
+    std::uint64_t multicasts = 0;     ///< packets to several ranks, by one call each
 };
 
 /// recv_any_control: what comes next of that rank is bulk.
@@ -41,9 +42,13 @@ concept Transport = requires(T t, const T c, std::span<const std::byte> bytes, u
     { t.recv_any_control(packet, from) } -> std::same_as<int>;
     { t.ask_for(rank) } -> std::same_as<int>;
     { t.send_channel(bytes, rank, sizes) } -> std::same_as<int>;  // (bulk, to, &sent)
+    { c.has_backlog() } -> std::same_as<bool>;  // takes calls to leave, though it was accepted
     t.expect_bulk(rank, size);
     { t.recv_from_channel(room, rank, sizes) } -> std::same_as<int>;
-    { t.barrier(ranks, rank) } -> std::same_as<int>;  // (members in rising order, id)
+    { T::kHasBarriers } -> std::convertible_to<bool>;
+    {
+        t.barrier(ranks, rank)
+        } -> std::same_as<int>;  // (members in rising order, id); if it has any
     { c.counters() } -> std::same_as<TransportCounters>;
 };
 

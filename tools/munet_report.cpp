@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include <span>
+
 #include "ports/munet/counter_board.hpp"
 #include "rmem/error.hpp"
 #include "rmem/process.hpp"
@@ -14,12 +16,11 @@ namespace {
 
 using ports::munet::CounterBoard;
 
-template <class Names>
-nlohmann::json counters_of(const rmem::Counters& block, const Names& names) {
+nlohmann::json counters_of(const CounterValues& values, std::span<const rmem::CounterName> names) {
     nlohmann::json counters = nlohmann::json::array();
     for (std::size_t i = 0; i < names.size(); ++i) {
         counters.push_back({{"name", names[i].name},
-                            {"value", block.get(static_cast<unsigned>(i))},
+                            {"value", values[i]},
                             {"unit", names[i].unit},
                             {"meaning", names[i].meaning}});
     }
@@ -35,47 +36,66 @@ void add_rows(Table& table, const std::string& whose, const nlohmann::json& coun
     }
 }
 
-bool has_any(const rmem::Counters& block) {
-    for (std::size_t i = 0; i < ports::munet::kCounterNames.size(); ++i) {
-        if (block.get(static_cast<unsigned>(i)) != 0) return true;
-    }
-    return false;
-}
-
 }  // namespace
 
-nlohmann::json munet_report(const std::string& name) {
-    const auto board = CounterBoard::observe(name);
-    if (!board) {
-        throw rmem::Error(
-            rmem::Errc::no_such_ring,
-            fmt::format("no MU-Net daemon has counters at /dev/shm{}; the name is that "
-                        "of ring and node, such as default@0",
-                        CounterBoard::object_name(name)));
-    }
+std::string board_name(const std::string& ring, unsigned node) {
+    return fmt::format("{}@{}", ring, node);
+}
+
+std::optional<MunetSample> munet_sample(const std::string& board_name) {
+    const auto board = CounterBoard::observe(board_name);
+    if (!board) return std::nullopt;
+    MunetSample sample;
     // relaxed is enough, twice: for people
-    const unsigned pid = board->pid.load(std::memory_order_relaxed);
+    sample.pid = board->pid.load(std::memory_order_relaxed);
+    sample.active = board->active.load(std::memory_order_relaxed);
+    sample.runs = rmem::process_start_time(sample.pid) != 0;
+    sample.node = values_of(board->node, ports::munet::kNodeCounterNames.size());
+    for (unsigned i = 0; i < board->endpoints.size(); ++i) {
+        auto values = values_of(board->endpoints[i], ports::munet::kCounterNames.size());
+        if (any_of(values)) sample.endpoints.emplace(i, std::move(values));
+    }
+    return sample;
+}
+
+std::optional<MunetSample> munet_sample(const std::string& ring, unsigned node, bool had_daemon) {
+    auto sample = munet_sample(board_name(ring, node));
+    if (sample && !sample->runs && !had_daemon) sample.reset();
+    return sample;
+}
+
+nlohmann::json munet_json(const std::string& board, const MunetSample& sample) {
     nlohmann::json report = {
-        {"name", name},
-        {"pid", pid},
-        {"alive", rmem::process_start_time(pid) != 0},
-        {"active", board->active.load(std::memory_order_relaxed)},
-        {"counters", counters_of(board->node, ports::munet::kNodeCounterNames)},
+        {"name", board},
+        {"pid", sample.pid},
+        {"alive", sample.runs},
+        {"active", sample.active},
+        {"counters", counters_of(sample.node, ports::munet::kNodeCounterNames)},
         {"endpoints", nlohmann::json::array()}};
-    for (std::size_t i = 0; i < board->endpoints.size(); ++i) {
-        if (!has_any(board->endpoints[i])) continue;
+    for (const auto& [number, values] : sample.endpoints) {
         report["endpoints"].push_back(
-            {{"number", i},
-             {"counters", counters_of(board->endpoints[i], ports::munet::kCounterNames)}});
+            {{"number", number}, {"counters", counters_of(values, ports::munet::kCounterNames)}});
     }
     return report;
 }
 
+nlohmann::json munet_report(const std::string& board) {
+    if (const auto sample = munet_sample(board)) return munet_json(board, *sample);
+    throw rmem::Error(rmem::Errc::no_such_ring,
+                      fmt::format("no MU-Net daemon has counters at /dev/shm{}; the name is that "
+                                  "of ring and node, such as default@0",
+                                  CounterBoard::object_name(board)));
+}
+
+std::string munet_line(const nlohmann::json& report) {
+    return fmt::format("MU-Net daemon {}: process {}{}, {} endpoints",
+                       printable(report["name"].get<std::string>()), report["pid"].get<unsigned>(),
+                       report["alive"].get<bool>() ? "" : " (has ended)",
+                       report["active"].get<unsigned>());
+}
+
 std::string munet_report_text(const nlohmann::json& report) {
-    std::string text = fmt::format(
-        "MU-Net daemon {}: process {}{}, {} endpoints\n",
-        printable(report["name"].get<std::string>()), report["pid"].get<unsigned>(),
-        report["alive"].get<bool>() ? "" : " (has ended)", report["active"].get<unsigned>());
+    const std::string text = munet_line(report) + "\n";
     Table table({"of", "counter", ">value", ""});
     add_rows(table, "node", report["counters"]);
     for (const auto& endpoint : report["endpoints"]) {

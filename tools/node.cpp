@@ -119,12 +119,12 @@ public:
     }
 
     /// `munet`: ends the node when it fails; null: there is none.
-    void run(rmem::Deadline joined, const MunetThread* munet) {
+    void run(rmem::Deadline joined, MunetThread* munet) {
         say("joining by " + where_);
         if (const std::string advice = engine_.buffer_advice(); !advice.empty()) say(advice);
         bool is_ready = false;
         while (!is_stopped()) {
-            engine_.run(rmem::udp::Engine::Leaving::all);
+            turn();
             const std::int64_t now = rmem::now_ns();
             if (now >= next_look_ns_) look(now);
             if (!is_ready && engine_.is_member()) {
@@ -134,13 +134,18 @@ public:
             }
             if (!is_ready && joined.passed(now)) engine_.join(joined);  // says what is wrong
             if (munet != nullptr && munet->has_failed()) munet->rethrow();
-            if (!options_.spin) engine_.rest(kRestNs);
         }
         service_.stopping();
+        if (munet != nullptr) munet->stop();
+        while (munet != nullptr && !munet->has_ended()) turn();
         say(fmt::format("stopped by {}", signal_name(stop_.signal())));
     }
 
 private:
+    void turn() {
+        engine_.run(rmem::udp::Engine::Leaving::all);
+        if (!options_.spin) engine_.rest(kRestNs);
+    }
     bool is_stopped() {
         const std::int64_t now = rmem::now_ns();
         if (now < next_signal_ns_) return false;

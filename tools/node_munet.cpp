@@ -96,9 +96,18 @@ MunetThread::MunetThread(const MunetOptions& options, std::shared_ptr<rmem::Ring
     : options_(options), ring_(std::move(ring)), say_(std::move(say)), thread_([this] { run(); }) {}
 
 MunetThread::~MunetThread() {
+    stop();
+    thread_.join();
+}
+
+void MunetThread::stop() {
     // relaxed is enough: nothing but the word itself is told
     stop_.store(true, std::memory_order_relaxed);
-    thread_.join();
+}
+
+bool MunetThread::has_ended() const {
+    // relaxed is enough: the destructor joins the thread before anything of it is used
+    return ended_.load(std::memory_order_relaxed);
 }
 
 bool MunetThread::has_failed() const {
@@ -116,13 +125,15 @@ void MunetThread::run() {
         const auto config = options_.config(ring_->config(), node);
         Daemon daemon(config, join(ring_, node));
         say_(in_words(config));
-        // relaxed is enough: as in the destructor
+        // relaxed is enough: as in stop
         while (!stop_.load(std::memory_order_relaxed)) daemon.run_for(kSliceNs);
     } catch (...) {
         failure_ = std::current_exception();
         // (2) pairs with (1)
         failed_.store(true, std::memory_order_release);
     }
+    // relaxed is enough: as in has_ended
+    ended_.store(true, std::memory_order_relaxed);
 }
 
 }  // namespace tools

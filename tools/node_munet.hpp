@@ -55,6 +55,10 @@ public:
     MunetThread(const MunetThread&) = delete;
     MunetThread& operator=(const MunetThread&) = delete;
 
+    /// Tells it to leave the ring, for which the engine must still run: until it has_ended.
+    void stop();
+    bool has_ended() const;
+
     bool has_failed() const;
     /// Throws what it failed of.
     void rethrow() const;
@@ -65,7 +69,7 @@ private:
     const MunetOptions& options_;
     std::shared_ptr<rmem::Ring> ring_;
     SayLine say_;
-    std::atomic<bool> stop_{false}, failed_{false};
+    std::atomic<bool> stop_{false}, failed_{false}, ended_{false};
     std::exception_ptr failure_;
     std::thread thread_;
 };

@@ -9,6 +9,8 @@
 #include <tuple>
 
 #include "billboard/counters.hpp"
+#include "ports/munet/counter_board.hpp"
+#include "ports/port_counters.hpp"
 #include "tools/metrics_text.hpp"
 
 namespace tools {
@@ -48,6 +50,8 @@ public:
         add_engines(text);
         add_peers(text);
         add_all_counters(text);
+        add_ports(text);
+        add_munet(text);
     }
 
 private:
@@ -158,6 +162,58 @@ private:
         if (sample_.config.is_remote()) {
             add_counters(text, "udp", rmem::udp::kUdpCounterNames, udp);
         }
+    }
+
+    /// Only what ranks have used; of MU-Net also what its endpoints here have counted.
+    void add_ports(MetricsText& text) const {
+        for (std::size_t p = 0; p < rmem::kPortBlocks; ++p) {
+            std::vector<Source> sources;
+            for (std::size_t r = 0; r < sample_.ranks.size(); ++r) {
+                if (!has_come(r) || sample_.ranks[r].ports[p].empty()) continue;
+                sources.emplace_back(rank(r), &sample_.ranks[r].ports[p]);
+            }
+            if (p == ports::port_block(billboard::Class::munet)) add_munet_endpoints(sources);
+            const auto& [port, names] = ports::kPortNames[p];
+            if (!sources.empty()) add_counters(text, port, names, sources);
+        }
+    }
+
+    void add_munet_endpoints(std::vector<Source>& sources) const {
+        for (std::size_t n = 0; n < sample_.nodes.size(); ++n) {
+            if (!sample_.nodes[n].munet) continue;
+            for (const auto& [number, values] : sample_.nodes[n].munet->endpoints) {
+                Labels labels = node(n);
+                labels.emplace_back("endpoint", fmt::format("{}", number));
+                sources.emplace_back(std::move(labels), &values);
+            }
+        }
+    }
+
+    template <class Value>
+    void add_of_daemons(MetricsText& text, const char* name, const char* help, Value value) const {
+        text.family(name, MetricType::gauge, help);
+        for (std::size_t n = 0; n < sample_.nodes.size(); ++n) {
+            if (sample_.nodes[n].munet) text.sample(node(n), value(*sample_.nodes[n].munet));
+        }
+    }
+
+    void add_munet(MetricsText& text) const {
+        std::vector<Source> daemons;
+        for (std::size_t n = 0; n < sample_.nodes.size(); ++n) {
+            if (sample_.nodes[n].munet)
+                daemons.emplace_back(node(n), &sample_.nodes[n].munet->node);
+        }
+        if (daemons.empty()) return;
+        add_of_daemons(text, "rmem_munet_up", "1 while the node's MU-Net daemon runs",
+                       [](const MunetSample& daemon) { return daemon.runs ? 1U : 0U; });
+        add_of_daemons(text, "rmem_munet_endpoints", "Endpoints that programs have now",
+                       [](const MunetSample& daemon) { return daemon.active; });
+        add_of_daemons(
+            text, "rmem_munet_backlog_frames", "Frames that wait for a link now",
+            [](const MunetSample& daemon) {
+                return daemon.node[static_cast<std::size_t>(ports::munet::NodeCounter::backlog)];
+            });
+        add_counters(text, "munet_node", ports::munet::kNodeSumNames, daemons);
     }
 
     /// Whether it is or was on this host: others count elsewhere.

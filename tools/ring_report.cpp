@@ -8,9 +8,11 @@
 #include <span>
 
 #include "billboard/counters.hpp"
+#include "ports/port_counters.hpp"
 #include "rmem/node_slot.hpp"
 #include "rmem/timing.hpp"
 #include "rmem/udp/node_board.hpp"
+#include "tools/munet_report.hpp"
 #include "tools/output.hpp"
 
 namespace tools {
@@ -44,19 +46,21 @@ Process process_of(const rmem::RankSlot& slot) {
     return process_of(pid);
 }
 
-json counters_json(const rmem::Counters& counters, std::span<const rmem::CounterName> names) {
+template <std::size_t Size>
+json counters_json(const rmem::CounterBlock<Size>& counters,
+                   std::span<const rmem::CounterName> names) {
     json result = json::object();
-    for (std::size_t i = 0; i < names.size(); ++i) {
-        result[names[i].name] = counters.values[i].load(std::memory_order_relaxed);
-    }
+    for (std::size_t i = 0; i < names.size(); ++i) result[names[i].name] = counters.get(i);
     return result;
 }
 
-json udp_counters_json(const rmem::CounterBlock<rmem::udp::kUdpCounters>& counters) {
+/// Of the ports that the rank has used.
+json ports_json(const rmem::RankSlot& slot) {
     json result = json::object();
-    for (std::size_t i = 0; i < rmem::udp::kUdpCounterNames.size(); ++i) {
-        result[rmem::udp::kUdpCounterNames[i].name] =
-            counters.get(static_cast<rmem::udp::UdpCounter>(i));
+    for (std::size_t p = 0; p < slot.ports.size(); ++p) {
+        const auto& [port, names] = ports::kPortNames[p];
+        if (!any_of(values_of(slot.ports[p], names.size()))) continue;
+        result[port] = counters_json(slot.ports[p], names);
     }
     return result;
 }
@@ -77,14 +81,16 @@ json histogram_json(const rmem::Histogram& histogram) {
 
 json rank_json(const rmem::Ring& ring, unsigned rank) {
     const rmem::RankSlot& slot = ring.rank(rank);
-    return {{"rank", rank},
-            {"node", slot.node.load(std::memory_order_relaxed)},
-            {"state", rank_state(ring, rank)},
-            {"pid", slot.pid.load(std::memory_order_relaxed)},
-            {"command", process_of(slot).command},
-            {"incarnation", slot.incarnation.load(std::memory_order_relaxed)},
-            {"link_counters", counters_json(slot.link, rmem::kLinkCounterNames)},
-            {"protocol_counters", counters_json(slot.protocol, billboard::kCounterNames)}};
+    json result = {{"rank", rank},
+                   {"node", slot.node.load(std::memory_order_relaxed)},
+                   {"state", rank_state(ring, rank)},
+                   {"pid", slot.pid.load(std::memory_order_relaxed)},
+                   {"command", process_of(slot).command},
+                   {"incarnation", slot.incarnation.load(std::memory_order_relaxed)},
+                   {"link_counters", counters_json(slot.link, rmem::kLinkCounterNames)},
+                   {"protocol_counters", counters_json(slot.protocol, billboard::kCounterNames)}};
+    if (json ports = ports_json(slot); !ports.empty()) result["port_counters"] = std::move(ports);
+    return result;
 }
 
 json node_json(const rmem::Ring& ring, unsigned node) {
@@ -125,7 +131,7 @@ json engine_json(const rmem::Ring& ring) {
             {"in_ring", ring.has_engine() && board.life.load(std::memory_order_relaxed) % 2 == 1},
             {"members", members},
             {"peers", peers},
-            {"counters", udp_counters_json(board.counters)}};
+            {"counters", counters_json(board.counters, rmem::udp::kUdpCounterNames)}};
 }
 
 json config_json(const rmem::Ring& ring) {
@@ -188,6 +194,14 @@ std::string engine_text(const json& report) {
     return text;
 }
 
+/// One line for each daemon.
+std::string munet_text(const json& report) {
+    std::string text;
+    if (!report.contains("munet")) return text;
+    for (const json& daemon : report["munet"]) text += "  " + munet_line(daemon) + "\n";
+    return text;
+}
+
 std::string members_text(const json& members) {
     Table table({">rank", ">node", "state", ">process", "command", ">incarnation"});
     for (const json& m : members) {
@@ -235,6 +249,10 @@ std::string counters_text(const json& report) {
         const std::string where = fmt::format("rank {}", m["rank"].get<unsigned>());
         add_counters(table, where, m["link_counters"], report["counters"]);
         add_counters(table, where, m["protocol_counters"], report["counters"]);
+        if (!m.contains("port_counters")) continue;
+        for (const auto& [port, counters] : m["port_counters"].items()) {
+            add_counters(table, where + ", " + port, counters, report["port_counters"][port]);
+        }
     }
     for (const json& n : report["nodes_seen"]) {
         const std::string where = fmt::format("node {}", n["node"].get<unsigned>());
@@ -281,6 +299,23 @@ json ring_summary(const std::string& name) {
     }
 }
 
+/// The meanings of the ports' counters that a member has, and the MU-Net daemons of this host's nodes.
+void add_ports(json& report) {
+    for (const auto& [port, names] : ports::kPortNames) {
+        for (const json& m : report["members"]) {
+            if (m.contains("port_counters") && m["port_counters"].contains(port))
+                report["port_counters"][port] = names_json(names);
+        }
+    }
+    const bool had_munet =
+        report.contains("port_counters") && report["port_counters"].contains("munet");
+    const auto ring = report["name"].get<std::string>();
+    for (unsigned node = 0; node < report["nodes"].get<unsigned>(); ++node) {
+        if (const auto daemon = munet_sample(ring, node, had_munet))
+            report["munet"].push_back(munet_json(board_name(ring, node), *daemon));
+    }
+}
+
 json ring_report(const rmem::Ring& ring) {
     json report = config_json(ring);
     report["members"] = json::array();
@@ -298,12 +333,14 @@ json ring_report(const rmem::Ring& ring) {
     if (ring.config().is_remote()) {
         report["engine_counters"] = names_json(rmem::udp::kUdpCounterNames);
     }
+    add_ports(report);
     return report;
 }
 
 std::string report_text(const json& report) {
-    return heading(report) + engine_text(report) + "\n" + members_text(report["members"]) +
-           times_text(report["nodes_seen"]) + counters_text(report);
+    return heading(report) + engine_text(report) + munet_text(report) + "\n" +
+           members_text(report["members"]) + times_text(report["nodes_seen"]) +
+           counters_text(report);
 }
 
 }  // namespace tools

@@ -9,13 +9,17 @@
 /// Trust: the values come out of memory that others write. They are bounded where they are indices;
 /// otherwise they are only shown.
 
+#include <algorithm>
+#include <array>
 #include <bitset>
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "rmem/config.hpp"
+#include "rmem/counters.hpp"
 #include "rmem/udp/node_board.hpp"
 #include "tools/histogram_sample.hpp"
 
@@ -24,10 +28,23 @@ namespace tools {
 /// In the order of the counters' list.
 using CounterValues = std::vector<std::uint64_t>;
 
+template <std::size_t Size>
+CounterValues values_of(const rmem::CounterBlock<Size>& block, std::size_t count) {
+    CounterValues values(count);
+    for (std::size_t i = 0; i < count; ++i) values[i] = block.get(i);
+    return values;
+}
+/// Whether any is not zero.
+inline bool any_of(const CounterValues& values) {
+    return std::any_of(values.begin(), values.end(), [](std::uint64_t v) { return v != 0; });
+}
+
 struct RankSample {
     unsigned node = 0;
     std::string state = "absent";  ///< as of rank_state()
     CounterValues link, protocol;
+    /// In the order of ports::kPortNames; empty: the rank has not used that port.
+    std::array<CounterValues, rmem::kPortBlocks> ports{};
 
     bool is_alive() const { return state == "alive" || state == "stopped" || state == "elsewhere"; }
 };
@@ -54,6 +71,15 @@ struct EngineSample {
     bool is_member() const { return runs && life % 2 == 1; }
 };
 
+/// The MU-Net daemon of a node on this host (ports/munet/counter_board.hpp).
+struct MunetSample {
+    bool runs = false;
+    unsigned pid = 0;
+    unsigned active = 0;                          ///< endpoints
+    CounterValues node;                           ///< NodeCounter
+    std::map<unsigned, CounterValues> endpoints;  ///< by number, those that have counted anything
+};
+
 enum class NodeState {
     absent,   ///< never seen
     joining,  ///< link udp: not a member yet, or not any more
@@ -71,6 +97,7 @@ struct NodeSample {
     /// Of writes to its bank; of a node on another host: of its writes to the banks here.
     HistogramSample propagation;
     std::optional<EngineSample> engine;
+    std::optional<MunetSample> munet;
 };
 
 struct RingSample {

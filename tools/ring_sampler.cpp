@@ -7,8 +7,10 @@
 #include <array>
 
 #include "billboard/counters.hpp"
+#include "ports/port_counters.hpp"
 #include "rmem/node_slot.hpp"
 #include "rmem/timing.hpp"
+#include "tools/munet_report.hpp"
 #include "tools/ring_report.hpp"
 
 namespace tools {
@@ -27,13 +29,6 @@ std::shared_ptr<Ring> open_read_only(const std::string& segment) {
     return ring;
 }
 
-template <std::size_t Size>
-CounterValues values_of(const rmem::CounterBlock<Size>& block, std::size_t count) {
-    CounterValues values(count);
-    for (std::size_t i = 0; i < count; ++i) values[i] = block.get(i);
-    return values;
-}
-
 // ---- Ranks --------------------------------------------------------------------------------------
 
 /// What a segment says of a rank. Of a ring over several hosts its own node's segment says most.
@@ -44,6 +39,10 @@ RankSample rank_of(const Ring& ring, unsigned rank) {
     sample.node = std::min(slot.node.load(std::memory_order_relaxed), ring.config().nodes - 1);
     sample.link = values_of(slot.link, rmem::kLinkCounterNames.size());
     sample.protocol = values_of(slot.protocol, billboard::kCounterNames.size());
+    for (std::size_t p = 0; p < sample.ports.size(); ++p) {
+        CounterValues values = values_of(slot.ports[p], ports::kPortNames[p].counters.size());
+        if (any_of(values)) sample.ports[p] = std::move(values);
+    }
     return sample;
 }
 
@@ -186,8 +185,13 @@ RingSample RingSampler::sample(std::int64_t now) {
         if (sample.config.is_remote()) add_nodes_of(sample, *ring);
     }
     if (!sample.config.is_remote()) add_all_nodes(sample, *rings_.front());
+    const bool had_munet =
+        std::any_of(sample.ranks.begin(), sample.ranks.end(), [](const RankSample& rank) {
+            return !rank.ports[ports::port_block(billboard::Class::munet)].empty();
+        });
     for (unsigned n = 0; n < sample.config.nodes; ++n) {
         if (!sample.nodes[n].is_here) sample.nodes[n].state = state_by_others(sample, n);
+        sample.nodes[n].munet = munet_sample(sample.config.name, n, had_munet);
     }
     return sample;
 }

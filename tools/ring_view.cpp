@@ -8,6 +8,8 @@
 #include <string_view>
 
 #include "billboard/counters.hpp"
+#include "ports/munet/counter_board.hpp"
+#include "ports/port_counters.hpp"
 
 namespace tools {
 
@@ -131,6 +133,11 @@ private:
         view.now = times_of(now.propagation.since(before.propagation));
         view.ever = times_of(now.propagation);
         now.engine ? add_engine(view, before.engine, *now.engine) : add_peer(view);
+        if (now.munet) {
+            const auto backlog = static_cast<std::size_t>(ports::munet::NodeCounter::backlog);
+            view.munet = {now.munet->runs, now.munet->pid, now.munet->active,
+                          value(now.munet->node, backlog)};
+        }
         return view;
     }
 
@@ -201,22 +208,29 @@ private:
 
     void note(Names names, unsigned node, const CounterValues& before, const CounterValues& now) {
         for (std::size_t i = 0; i < names.size(); ++i) {
-            const std::uint64_t total = value(now, i);
             const std::size_t kind = kind_of(names[i].name);
-            if (total == 0 || *kKinds[kind].kind == '\0') continue;
-            EventView& event = events_
-                                   .try_emplace({kind, &names[i]}, EventView{kKinds[kind].kind,
-                                                                             names[i].name,
-                                                                             names[i].unit,
-                                                                             names[i].meaning,
-                                                                             0,
-                                                                             0,
-                                                                             {}})
-                                   .first->second;
-            event.total += total;
-            event.more += more(value(before, i), total);
-            if (event.nodes.empty() || event.nodes.back() != node) event.nodes.push_back(node);
+            if (*kKinds[kind].kind == '\0') continue;
+            note(kind, kKinds[kind].kind, names[i], node, value(before, i), value(now, i));
         }
+    }
+
+    void note_port(std::size_t port, Names names, unsigned node, const CounterValues& before,
+                   const CounterValues& now) {
+        for (std::size_t i = 0; i < names.size(); ++i) {
+            note(kKinds.size() + port, ports::kPortNames[port].port, names[i], node,
+                 value(before, i), value(now, i));
+        }
+    }
+
+    /// `order`: of the kind.
+    void note(std::size_t order, const char* kind, const rmem::CounterName& name, unsigned node,
+              std::uint64_t before, std::uint64_t now) {
+        if (now == 0) return;
+        const EventView none{kind, name.name, name.unit, name.meaning, 0, 0, {}};
+        EventView& event = events_.try_emplace({order, &name}, none).first->second;
+        event.total += now;
+        event.more += more(before, now);
+        if (event.nodes.empty() || event.nodes.back() != node) event.nodes.push_back(node);
     }
 
     void add_events(RingView& view) {
@@ -224,10 +238,19 @@ private:
             const RankSample& now = now_.ranks[r];
             note(rmem::kLinkCounterNames, now.node, before_.ranks[r].link, now.link);
             note(billboard::kCounterNames, now.node, before_.ranks[r].protocol, now.protocol);
+            for (std::size_t p = 0; p < now.ports.size(); ++p) {
+                note_port(p, ports::kPortNames[p].counters, now.node, before_.ranks[r].ports[p],
+                          now.ports[p]);
+            }
         }
         for (unsigned n = 0; n < now_.nodes.size(); ++n) {
             const NodeSample& now = now_.nodes[n];
             note(rmem::kLinkCounterNames, n, before_.nodes[n].link, now.link);
+            if (now.munet) {
+                const auto& was = before_.nodes[n].munet;
+                note_port(ports::port_block(billboard::Class::munet), ports::munet::kNodeSumNames,
+                          n, was ? was->node : CounterValues{}, now.munet->node);
+            }
             if (!now.engine) continue;
             const auto& old = before_.nodes[n].engine;
             note(rmem::udp::kUdpCounterNames, n, old ? old->counters : CounterValues{},

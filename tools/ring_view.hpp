@@ -8,6 +8,7 @@
 /// Units: per second, nanoseconds, bytes.
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -20,15 +21,24 @@ struct TimesView {
     std::uint64_t count = 0, p50_ns = 0, p99_ns = 0, max_ns = 0;
 };
 
-/// A counter that is not part of the traffic: something was lost, sent again, refused, held up…
+/// A counter that is not part of the traffic: something was lost, sent again, refused, held up… And each of a port that ranks
+/// have used.
 struct EventView {
     const char*
-        kind;  ///< "losses", "repairs", "back-pressure", "refusals", "bound", "members", "other"
+        kind;  ///< "losses", "repairs", "back-pressure", "refusals", "bound", "members", "other", or a port's name
     const char* name;
     const char* unit;
     const char* meaning;
     std::uint64_t total = 0, more = 0;  ///< since the ring was made, and since the first sample
     std::vector<unsigned> nodes;        ///< which have counted any, ascending
+};
+
+/// The MU-Net daemon of a node on this host.
+struct MunetView {
+    bool runs = false;
+    unsigned pid = 0;
+    unsigned endpoints = 0;     ///< that programs have now
+    std::uint64_t backlog = 0;  ///< frames that wait for a link
 };
 
 struct NodeView {
@@ -46,6 +56,7 @@ struct NodeView {
     std::uint64_t broken = 0, broken_more = 0;  ///< writes over the bound, the host's fault or not
     /// Link udp, of a node here: to the farthest member; of one elsewhere: to it. 0: not known.
     std::int64_t round_trip_ns = 0;
+    std::optional<MunetView> munet;
 };
 
 struct RingView {
@@ -62,7 +73,7 @@ struct RingView {
     std::vector<EventView> events;  ///< those that are not zero, the kinds together
 };
 
-/// Of all kinds of events, in the order in which they are shown.
+/// Of the kinds of events that any ring can have, in the order in which they are shown. Those of ports come behind.
 std::vector<const char*> event_kinds();
 
 RingView view_of(const RingSample& before, const RingSample& now);

@@ -68,12 +68,31 @@ Line bound_line(const RingView& view) {
             view.broken_more != 0 ? LineStyle::alarm : LineStyle::plain};
 }
 
+/// A line for each daemon.
+std::vector<Line> munet_lines(const RingView& view) {
+    std::vector<Line> lines;
+    for (const NodeView& node : view.nodes) {
+        if (!node.munet) continue;
+        const MunetView& munet = *node.munet;
+        const std::string text =
+            fmt::format("MU-Net       node {}: {} endpoints, {} frames wait for a link", node.node,
+                        munet.endpoints, munet.backlog);
+        lines.push_back(munet.runs
+                            ? Line{text}
+                            : Line{fmt::format("{}; its daemon {} has ended", text, munet.pid),
+                                   LineStyle::alarm});
+    }
+    return lines;
+}
+
 std::vector<Line> summary(const RingView& view) {
-    return {{heading(view), LineStyle::heading},
-            {order_text(view)},
-            {"propagation  now: " + times_text(view.now)},
-            {"             ever: " + times_text(view.ever)},
-            bound_line(view)};
+    std::vector<Line> lines = {{heading(view), LineStyle::heading},
+                               {order_text(view)},
+                               {"propagation  now: " + times_text(view.now)},
+                               {"             ever: " + times_text(view.ever)},
+                               bound_line(view)};
+    append(lines, munet_lines(view));
+    return lines;
 }
 
 // ---- Nodes --------------------------------------------------------------------------------------
@@ -281,23 +300,30 @@ json times_json(const TimesView& times) {
 }
 
 json node_json(const NodeView& node) {
-    return {{"node", node.node},
-            {"state", name_of(node.state)},
-            {"here", node.is_here},
-            {"ranks", node.ranks},
-            {"live_ranks", node.ranks_alive},
-            {"counts_writes", node.has_traffic},
-            {"writes_per_s", node.writes},
-            {"bytes_per_s", node.bytes},
-            {"applied_per_s", node.applied},
-            {"batches_per_s", node.batches},
-            {"datagrams_sent_per_s", node.datagrams_sent},
-            {"datagrams_received_per_s", node.datagrams_received},
-            {"round_trip_ns", node.round_trip_ns},
-            {"propagation_ns", times_json(node.now)},
-            {"propagation_ever_ns", times_json(node.ever)},
-            {"bound_broken", node.broken},
-            {"bound_broken_now", node.broken_more}};
+    json result = {{"node", node.node},
+                   {"state", name_of(node.state)},
+                   {"here", node.is_here},
+                   {"ranks", node.ranks},
+                   {"live_ranks", node.ranks_alive},
+                   {"counts_writes", node.has_traffic},
+                   {"writes_per_s", node.writes},
+                   {"bytes_per_s", node.bytes},
+                   {"applied_per_s", node.applied},
+                   {"batches_per_s", node.batches},
+                   {"datagrams_sent_per_s", node.datagrams_sent},
+                   {"datagrams_received_per_s", node.datagrams_received},
+                   {"round_trip_ns", node.round_trip_ns},
+                   {"propagation_ns", times_json(node.now)},
+                   {"propagation_ever_ns", times_json(node.ever)},
+                   {"bound_broken", node.broken},
+                   {"bound_broken_now", node.broken_more}};
+    if (node.munet) {
+        result["munet"] = {{"alive", node.munet->runs},
+                           {"pid", node.munet->pid},
+                           {"endpoints", node.munet->endpoints},
+                           {"backlog", node.munet->backlog}};
+    }
+    return result;
 }
 
 json map_json(ShownMap shown) {

@@ -7,6 +7,8 @@ import shutil
 from dataclasses import dataclass
 
 OVER_RING = re.compile(r"rank \d+: [1-9]\d* packets sent")
+BY_PORT = re.compile(r"rank \d+: by .*, which has counted [1-9]")
+PORTS = ("fm", "gamma", "dp")  # of RMEM_MPI_TRANSPORT
 PLAIN_COLLECTIVES = {"RMEM_MPI_COLLECTIVES": "off"}  # of the same device, point to point
 AS_ROOT = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
 
@@ -134,6 +136,8 @@ VARIANTS = [
     Variant("openmpi-bbp-nochannel", "openmpi", ring_openmpi, on_ring(RMEM_MPI_TRANSPORT="billboard"),
             OVER_RING),
     Variant("openmpi-bbp-plain", "openmpi", ring_openmpi, on_ring(**PLAIN_COLLECTIVES), OVER_RING),
+    *(Variant(f"{mpi}-bbp-{port}", mpi, ring, on_ring(RMEM_MPI_TRANSPORT=port), BY_PORT)
+      for mpi, ring in (("openmpi", ring_openmpi), ("mpich", ring_mpich)) for port in PORTS),
     Variant("openmpi-vader", "openmpi", through_openmpi(*VADER)),
     Variant("openmpi-tcp", "openmpi", through_fabric("tcp;ofi_rxm"), environment(**LOOPBACK)),
     Variant("openmpi-net", "openmpi", through_fabric("net"), environment(**LOOPBACK)),
@@ -183,6 +187,8 @@ SCENES = [
     Scene("collectives-4", 4, "barrier,bcast", SMALL, COLLECTIVE),
     Scene("udp", 2, "latency", "8", "openmpi-bbp-udp openmpi-tcp mpich-bbp-udp mpich-tcp"),
     Scene("crowd", 8, "reduce_loop", "64", "openmpi-bbp mpich-bbp " + NATIVE),
+    Scene("ports", 2, "latency", "8,1024,65536", "billboard openmpi-bbp mpich-bbp "
+          + " ".join(f"{mpi}-bbp-{port}" for mpi in ("openmpi", "mpich") for port in PORTS), False),
     Scene("sizes", 2, "latency", "0,1,8,64,256,1024,4096,16384,65536", ALL_MEMORY, False),
     Scene("large", 2, "stream,transfer", "65536,1048576,16777216,67108864", ALL_MEMORY, False),
     Scene("reductions-2", 2, "allreduce,reduce,allgather", SMALL, COLLECTIVE, False),

@@ -85,7 +85,7 @@ inline void require(bool condition, const std::string& complaint) {
 inline void pin_to(int cpu) {
     cpu_set_t set;
     CPU_ZERO(&set);
-    CPU_SET(cpu, &set);
+    CPU_SET(std::size_t(cpu), &set);
     require(sched_setaffinity(0, sizeof set, &set) == 0,
             "cannot pin to CPU " + std::to_string(cpu));
 }

@@ -7,7 +7,9 @@
 
 #include <fmt/format.h>
 
+#include <cstdio>
 #include <cstring>
+#include <utility>
 
 namespace mpi_channel::provider {
 
@@ -144,8 +146,27 @@ Domain::Domain(Fabric& fabric, fi_info& info, void* context)
 }
 
 AddressVector::AddressVector(Domain& its_domain, void* context)
-    : fid_av{{FI_CLASS_AV, context, &vector_fid_ops}, &vector_ops}, domain(its_domain) {
+    : fid_av{{FI_CLASS_AV, context, &vector_fid_ops}, &vector_ops},
+      domain(its_domain),
+      transport_(mpi_channel::Settings::read().transport) {
     ++domain.users;
+}
+
+/// No MPI tells which ranks do not fit together: so it is said here, once, also where libfabric's log is off.
+bool AddressVector::is_good(const RankAddress& address) {
+    if (address.rank >= rmem::kMaxRanks) return false;
+    if (address.transport == transport_number(transport_)) return true;
+    if (std::exchange(has_complained_, true)) return false;
+    const bool is_known = address.transport <= static_cast<std::uint32_t>(TransportKind::dp);
+    const std::string text = fmt::format(
+        "rank {} sends by transport {}, this one by {}: give all ranks the same RMEM_MPI_TRANSPORT",
+        address.rank,
+        is_known ? name_of(static_cast<TransportKind>(address.transport)) : "of another version",
+        name_of(transport_));
+    if (fi_log_enabled(&provider, FI_LOG_WARN, FI_LOG_AV) == 0)
+        std::fprintf(stderr, "bbp: %s\n", text.c_str());
+    FI_WARN(&provider, FI_LOG_AV, "%s\n", text.c_str());
+    return false;
 }
 
 int AddressVector::insert(const void* addresses, std::size_t count, fi_addr_t* indices,
@@ -155,17 +176,17 @@ int AddressVector::insert(const void* addresses, std::size_t count, fi_addr_t* i
         RankAddress address;
         std::memcpy(&address, static_cast<const std::byte*>(addresses) + i * sizeof address,
                     sizeof address);
-        const bool is_good = address.rank < rmem::kMaxRanks && address.zero == 0;
+        const bool can_reach = is_good(address);
         const fi_addr_t index = ranks_.size();
-        if (is_good) {
+        if (can_reach) {
             ranks_.emplace_back(address);
             if (address.rank >= addresses_.size())
                 addresses_.resize(address.rank + 1, FI_ADDR_NOTAVAIL);
             addresses_[address.rank] = index;
             ++inserted;
         }
-        if (indices != nullptr) indices[i] = is_good ? index : FI_ADDR_NOTAVAIL;
-        if (errors != nullptr) errors[i] = is_good ? 0 : FI_EINVAL;
+        if (indices != nullptr) indices[i] = can_reach ? index : FI_ADDR_NOTAVAIL;
+        if (errors != nullptr) errors[i] = can_reach ? 0 : FI_EINVAL;
     }
     return inserted;
 }

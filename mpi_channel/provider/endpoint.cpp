@@ -148,6 +148,11 @@ void EndpointObject::show_counters() const {
         device.rendezvous_sent, device.gets_sent, device.unexpected, device.accesses,
         device.served);
     FI_INFO(&provider, FI_LOG_EP_DATA, "%s\n", text.c_str());
+    if (port_ == nullptr) return;
+    const Port::Tally tally = port_->tally();
+    FI_INFO(&provider, FI_LOG_EP_DATA, "rank %u: by %s, which has counted %llu %s\n",
+            endpoint_->rank(), tally.system, static_cast<unsigned long long>(tally.count),
+            tally.counter);
 }
 
 int EndpointObject::bind(struct fid* other, std::uint64_t flags) {
@@ -207,18 +212,10 @@ int EndpointObject::enable() {
     // The paper's barrier waits for messages in its middle, and no call here waits.
     settings.barrier = billboard::BarrierKind::arrival;
     const auto environment = rmem::Environment::read();
-    endpoint_ = billboard::Endpoint::open(settings);
-    ring_ = std::hash<std::string>()(environment.ring_config().name);
     const auto own_settings = mpi_channel::Settings::read();
-    Completions& own = *this;
+    open_transport(own_settings, settings);
+    ring_ = std::hash<std::string>()(environment.ring_config().name);
     RemoteEvents& events = *this;
-    if (own_settings.transport == TransportKind::channel) {
-        channel_ = std::make_unique<Channel>(*endpoint_);
-        device_ = std::make_unique<Device<Channel>>(*channel_, own);
-    } else {
-        direct_ = std::make_unique<BillboardTransport>(*endpoint_);
-        device_ = std::make_unique<Device<BillboardTransport>>(*direct_, own);
-    }
     collectives_ = std::make_unique<Collectives>(*device_);
     offer_collectives(this);
     device_->serve(domain.regions, events);
@@ -227,6 +224,27 @@ int EndpointObject::enable() {
         if (told->queue != nullptr) told->queue->watch(*this);
     }
     return 0;
+}
+
+void EndpointObject::open_transport(const mpi_channel::Settings& settings,
+                                    const billboard::Settings& board) {
+    Completions& own = *this;
+    switch (settings.transport) {
+        case TransportKind::channel:
+            endpoint_ = billboard::Endpoint::open(board);
+            channel_ = std::make_unique<Channel>(*endpoint_);
+            device_ = std::make_unique<Device<Channel>>(*channel_, own);
+            return;
+        case TransportKind::billboard:
+            endpoint_ = billboard::Endpoint::open(board);
+            direct_ = std::make_unique<BillboardTransport>(*endpoint_);
+            device_ = std::make_unique<Device<BillboardTransport>>(*direct_, own);
+            return;
+        default:
+            port_ = std::make_unique<PortTransport>(settings.transport, board);
+            endpoint_ = port_->endpoint();
+            device_ = make_device(*port_, own);
+    }
 }
 
 /// Of ranks whose processes the own segment names: on link udp those of the own node.
@@ -247,7 +265,8 @@ void EndpointObject::use_peers_memory(const rmem::RingConfig& config,
 
 int EndpointObject::name(void* address, std::size_t* size) const {
     if (endpoint_ == nullptr) return -FI_EOPBADSTATE;
-    const RankAddress own{ring_, endpoint_->rank(), 0};
+    const RankAddress own{ring_, endpoint_->rank(),
+                          transport_number(mpi_channel::Settings::read().transport)};
     const std::size_t room = std::exchange(*size, sizeof own);
     if (room < sizeof own) return -FI_ETOOSMALL;
     std::memcpy(address, &own, sizeof own);

@@ -20,6 +20,7 @@
 #include "mpi_channel/collectives.hpp"
 #include "mpi_channel/device.hpp"
 #include "mpi_channel/peer_memory.hpp"
+#include "mpi_channel/ports/port_device.hpp"
 #include "mpi_channel/provider/wait_object.hpp"
 #include "mpi_channel/regions.hpp"
 #include "mpi_channel/settings.hpp"
@@ -58,9 +59,14 @@ inline constexpr std::size_t kBacklogMost = 1024;
 struct RankAddress {
     std::uint64_t ring = 0;  ///< a hash of its name
     std::uint32_t rank = 0;
-    std::uint32_t zero = 0;
+    std::uint32_t transport = 0;  ///< what reaches it (transport_number)
     friend bool operator==(const RankAddress&, const RankAddress&) = default;
 };
+
+/// 0 for those that understand each other.
+constexpr std::uint32_t transport_number(TransportKind kind) noexcept {
+    return kind == TransportKind::billboard ? 0 : static_cast<std::uint32_t>(kind);
+}
 
 class EndpointObject;
 
@@ -123,7 +129,7 @@ public:
     AddressVector(Domain& domain, void* context);
     ~AddressVector() { --domain.users; }
 
-    /// `errors`, if asked for: a number for each.
+    /// `errors`, if asked for: a number for each. A rank whose transport is another is refused, with a sentence.
     int insert(const void* addresses, std::size_t count, fi_addr_t* indices, int* errors);
     /// Their indices are not used again.
     int remove(const fi_addr_t* indices, std::size_t count);
@@ -142,6 +148,10 @@ public:
     unsigned users = 0;  ///< endpoints
 
 private:
+    bool is_good(const RankAddress& address);
+
+    const TransportKind transport_;
+    bool has_complained_ = false;
     std::vector<std::optional<RankAddress>> ranks_;
     std::vector<fi_addr_t> addresses_;  ///< by rank
 };
@@ -319,7 +329,10 @@ public:
             is_crowded_ = endpoint_->is_crowded();
         return is_crowded_;
     }
-    int wait_descriptor() { return endpoint_ == nullptr ? -1 : endpoint_->fd(); }
+    int wait_descriptor() {
+        if (port_ != nullptr) return port_->wait_descriptor();
+        return endpoint_ == nullptr ? -1 : endpoint_->fd();
+    }
     bool has_backlog() const noexcept { return device_ != nullptr && device_->has_backlog(); }
 
     Domain& domain;
@@ -330,6 +343,7 @@ private:
     void touched(const RemoteTouch& touch) override;
     int bind_queue(CompletionQueue& queue, std::uint64_t flags);
     int bind_counter(Counter& counter, std::uint64_t flags);
+    void open_transport(const mpi_channel::Settings& settings, const billboard::Settings& board);
     void use_peers_memory(const rmem::RingConfig& config, const rmem::Environment& environment,
                           const mpi_channel::Settings& settings);
     std::uint32_t mark_of(std::uint64_t flags) const noexcept;
@@ -353,9 +367,10 @@ private:
     Counter* others_writes_ = nullptr;
     std::uint64_t ring_ = 0;
     std::size_t least_ = 1;  ///< FI_OPT_MIN_MULTI_RECV
-    std::unique_ptr<billboard::Endpoint> endpoint_;
-    std::unique_ptr<Channel> channel_;  ///< one of the two
+    std::shared_ptr<billboard::Endpoint> endpoint_;
+    std::unique_ptr<Channel> channel_;  ///< one of the three
     std::unique_ptr<BillboardTransport> direct_;
+    std::unique_ptr<PortTransport> port_;
     std::unique_ptr<HostMemory> peers_;
     std::unique_ptr<DeviceInterface> device_;
     std::unique_ptr<Collectives> collectives_;

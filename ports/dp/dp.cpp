@@ -127,6 +127,12 @@ int dp_read(int fd, char** address) {
     return length >= 0 ? length : read_slowly(fd, address);
 }
 
+int dp_try_read(int fd, char** address) {
+    if (address == nullptr) return told(-EFAULT);
+    return on_endpoint(
+        fd, [&](Service& service, Endpoint& e) { return service.try_read(e, fd, address); });
+}
+
 int dp_write(int fd, void* msg, int len) {
     const int length = if_passing(fd, [&](Service& service, Endpoint& e) {
         return msg != nullptr && service.write_expected(e, msg, static_cast<std::size_t>(len)) ? len

@@ -27,12 +27,14 @@
  *               ENOBUFS. dp_read waits for a message; while it does, it takes in those for other endpoints too, and so does a
  *               thread of the library while the program computes. With O_NONBLOCK set (fcntl(2)) neither waits.
  * Descriptors   A descriptor is one end of a socket pair. poll(2), epoll(7) and select(2) say that it is readable when a message
- *               waits; read(2) and write(2) work on it, with whole messages, also on a dup(2) of it and in a fork(2)ed child,
- *               which takes no part in the ring itself; close(2) of the last duplicate ends the endpoint. Each message is read
+ *               waits; read(2) and write(2) work on it, with whole messages, also on a dup(2) of it, in a fork(2)ed child, and in a
+ *               process that it was handed to (SCM_RIGHTS): these are not the endpoint's process, and the dp_ calls say EBADF
+ *               there. close(2) of the last duplicate ends the endpoint. Each message is read
  *               once, in order, in whichever way. It is signalled only when the pool becomes non-empty while nobody is in
  *               dp_read, so exchanging messages by dp_read and dp_write alone makes no system call. An empty message is a read of
  *               0 bytes; what write(2) cannot send is dropped and counted. write(2) and dp_write are not ordered to each other.
- *               On a simulated ring nobody serves descriptors: use the dp_ calls there.
+ *               On a simulated ring nobody serves descriptors: use the dp_ calls there. Nor is there a thread that takes messages
+ *               in: dp_read does, and who waits in dp_write or dp_drain.
  * Threads       Any number, also on one endpoint. A message read is its reader's until it is flushed. Closing a descriptor while
  *               another thread is in a call on it makes that call fail with EBADF.
  * Deaths        dp_write to a dead rank is -1 with EHOSTDOWN; dp_read fails with it when all other ranks are gone.
@@ -71,6 +73,10 @@ DP_API int dp_open(int dpid);
  * null address when none waits, with errno EAGAIN. EBADF, EFAULT; EHOSTDOWN: nobody is left who could send. */
 DP_API int dp_read(int fd, char** address);
 
+/* Addition, for layers whose calls must not wait (MPI's device): dp_read with O_NONBLOCK, whatever the descriptor's flags are, and
+ * without a system call. */
+DP_API int dp_try_read(int fd, char** address);
+
 /* Reconstruction of its members; documented is the name. */
 typedef struct {
     void* base;  /* the pool: messages lie here, each behind its token  */
@@ -92,7 +98,8 @@ DP_API void dp_close(int fd);
  *   EMSGSIZE       longer than dp_container()
  *   EHOSTDOWN      the target's process is dead or has left (of several targets: one of them; the others have got it)
  *   ENOBUFS        the network stayed full; EAGAIN with O_NONBLOCK
- *   ETIMEDOUT      the Go-Back-N layer has given the receiver up */
+ *   ETIMEDOUT      the Go-Back-N layer has given the receiver up
+ *   EBADF, EFAULT  no endpoint of this process; a null pointer with a length */
 DP_API int dp_write(int fd, void* msg, int len);
 
 /* Documented: flushes n messages. Reconstruction: the n oldest of those that were read; returns how many there were. */
@@ -113,7 +120,8 @@ DP_API int dp_target_remove(int fd, int nid, int dpid);
 /* ---- Reconstruction: the Go-Back-N layer ("on top of DP", 5.2) ----------------------------- */
 
 /* Messages written from now on are numbered, kept until acknowledged, and sent again from the first that was lost. 0: raw again,
- * once all is acknowledged (EBUSY). The receiving endpoint needs no call. */
+ * once all is acknowledged (EBUSY). The receiving endpoint needs no call. What lies in its pool counts as arrived: it is acknowledged,
+ * at the latest when that endpoint is closed, whether it was read or not. */
 DP_API int dp_reliable(int fd, int on);
 
 /* Waits until all that was written is acknowledged, at most so long: 0, or -1 with ETIMEDOUT, EHOSTDOWN. */

@@ -26,7 +26,7 @@
  * Source        The paper, 2. The functions and the file are a reconstruction.
  */
 
-#include <dp/dp.h>
+#include "dp.h"
 
 #ifdef __cplusplus
 extern "C" {

@@ -112,7 +112,9 @@ bool Service::deliver(Endpoint& e, const std::byte* container, std::size_t lengt
         e.count(Counter::dropped_full);
         return false;
     }
+    RMEM_MARK("dp.put");
     rmem::copy_bytes(to, container, length);
+    RMEM_MARK("dp.delivered");
     e.count(Counter::arrived);
     if (e.readers == 0 && !e.is_offered()) left_behind(e);
     return true;
@@ -186,6 +188,29 @@ int Service::read(Endpoint& e, int fd, char** address) {
         length = await(held, e, fd, address);
         --e.readers;
     }
+    if (e.pool->unread() != 0 && e.readers == 0 && !e.is_offered()) [[unlikely]]
+        left_behind(e);
+    return length;
+}
+
+/// What the call takes in itself is signalled only where it leaves some behind.
+int Service::try_read(Endpoint& e, int fd, char** address) {
+    const auto held = process_->hold();
+    if (e.has_ended) return -EBADF;
+    polled();
+    if (reliable_ != 0) tick();
+    int length = 0;
+    if (!pick(e, fd, address, length)) {
+        ++e.readers;
+        receive_all();
+        --e.readers;
+        if (!pick(e, fd, address, length)) {
+            *address = nullptr;
+            errno = EAGAIN;
+        }
+    }
+    if (offers_due_ && ++reads_ % kReadsPerOffer == 0) [[unlikely]]
+        offer_due();
     if (e.pool->unread() != 0 && e.readers == 0 && !e.is_offered()) [[unlikely]]
         left_behind(e);
     return length;

@@ -28,6 +28,8 @@ bool Service::is_idle(const Endpoint& e) noexcept {
 
 /// A negative errno if a receiver has been given up.
 int Service::broken(const Endpoint& e) noexcept {
+    const auto dead = [](const Target& t) { return t.is_dead; };
+    if (std::any_of(e.targets.begin(), e.targets.end(), dead)) return -EHOSTDOWN;
     const auto broken = [](const Target& t) { return t.sender && t.sender->is_broken(); };
     return std::any_of(e.targets.begin(), e.targets.end(), broken) ? -ETIMEDOUT : 0;
 }
@@ -104,14 +106,19 @@ int Service::send_reliably(Held& held, Endpoint& e, int fd, const void* message,
 void Service::pump(Endpoint& e, Target& target) {
     GoBackNSender& sender = *target.sender;
     const int dest = static_cast<int>(target.nid);
-    while (const std::vector<std::byte>* message = sender.to_send()) {
+    while (const std::vector<std::byte>* message = target.is_dead ? nullptr : sender.to_send()) {
         const std::array<std::uint64_t, 2> lead{
             Header{target.nid, target.dpid, message->size(), Kind::reliable}.word(),
             Label{static_cast<std::uint16_t>(e.dpid()), sender.generation(),
                   sender.sequence_to_send()}
                 .word()};
         Outgoing out(ring(), {&dest, 1}, std::as_bytes(std::span(lead)), *message);
-        if (out.post(Deadline::now()) != BBP_OK) return;
+        int result = out.post(Deadline::now());
+        if (result == BBP_EPEER)
+            result = out.post(Deadline::now());  // one that is back is told of once
+        target.is_dead = result == BBP_EPEER;
+        if (result != BBP_OK) return;
+        RMEM_MARK("dp.reliable-posted");
         if (sender.sent(now_ns())) e.count(Counter::again);
     }
 }
@@ -142,6 +149,7 @@ void Service::acknowledge(Endpoint& e, std::uint32_t source, GoBackNReceiver& re
         receiver.gap() ? 1U : 0U};
     const int result =
         ring().send(dest, words.data(), sizeof words, Deadline::now(), billboard::Class::dp);
+    RMEM_MARK("dp.acknowledged");
     if (result != BBP_EAGAIN) receiver.acknowledged();  // who is dead awaits no answer
 }
 
@@ -180,13 +188,14 @@ void Service::tick(Endpoint& e, std::int64_t now) {
     }
     for (std::vector<Target>* edges : {&e.targets, &e.leaving}) {
         for (Target& target : *edges) {
-            if (!target.sender) continue;
+            if (!target.sender || target.is_dead) continue;
             if (target.sender->on_tick(now)) e.count(Counter::timeouts);
             pump(e, target);
         }
     }
-    std::erase_if(e.leaving,
-                  [](const Target& t) { return t.sender->is_idle() || t.sender->is_broken(); });
+    std::erase_if(e.leaving, [](const Target& t) {
+        return t.is_dead || t.sender->is_idle() || t.sender->is_broken();
+    });
 }
 
 }  // namespace ports::dp

@@ -55,8 +55,13 @@ void Service::abandon() noexcept {
 }
 
 int Service::open(unsigned dpid) {
-    const std::lock_guard life(life_);
-    if (find(dpid) != nullptr) return -EADDRINUSE;
+    std::unique_lock life(life_);
+    for (Endpoint* other = find(dpid); other != nullptr; other = find(dpid)) {
+        if (!other->is_ending) return -EADDRINUSE;
+        life.unlock();
+        ::sched_yield();
+        life.lock();
+    }
     const std::size_t bytes = pool_bytes();
     if (!process_) {
         process_ = billboard::ProcessEndpoint::open();
@@ -99,35 +104,48 @@ void Service::close(Endpoint& endpoint, int fd) {
     end(id);
 }
 
-/// All have closed the descriptor.
+/// All have closed the descriptor. What it still has on its way is waited for without `life_`: others open and close meanwhile.
 void Service::end(std::uint64_t id) {
-    const std::lock_guard life(life_);
-    const auto it = endpoints_.find(id);
-    if (it == endpoints_.end()) return;
-    Endpoint& e = *it->second;
+    Endpoint* const e = begin_end(id);
+    if (e == nullptr) return;
     {
         auto held = process_->visit();
-        serve_writes(held, e);
-        wait_until(held, e, DP_FULL_NS, [&] { return is_idle(e) ? 1 : broken(e); });
-        e.end();
+        serve_writes(held, *e);
+        const auto owes = [](const auto& receiver) { return receiver.second.owes_ack(); };
+        wait_until(held, *e, DP_FULL_NS, [&] {
+            const bool answered = std::none_of(e->receivers.begin(), e->receivers.end(), owes);
+            return is_idle(*e) && answered ? 1 : broken(*e);
+        });
+        e->end();
     }
-    for (;;) {  // until those that wait in it have gone
+    while (!remove(*e)) ::sched_yield();  // until those that are in it have gone
+}
+
+/// Null: somebody else ends it, or has.
+Endpoint* Service::begin_end(std::uint64_t id) {
+    const std::lock_guard life(life_);
+    const auto it = endpoints_.find(id);
+    if (it == endpoints_.end() || it->second->is_ending) return nullptr;
+    it->second->is_ending = true;
+    return it->second.get();
+}
+
+bool Service::remove(Endpoint& e) {
+    const std::lock_guard life(life_);
+    {
         const auto held = process_->visit();
-        if (e.readers != 0) {
-            ::sched_yield();
-            continue;
-        }
+        if (e.readers != 0 || e.is_served) return false;
         by_dpid_[e.dpid()] = nullptr;
         Descriptors::forget(e);
         if (e.is_reliable || !e.receivers.empty()) --reliable_;
         add(closed_, e.counts);
-        endpoints_.erase(it);
-        break;
+        endpoints_.erase(e.id());
     }
-    if (!endpoints_.empty()) return;
+    if (!endpoints_.empty()) return true;
     process_->dismiss(*this);
     counters_ = &own_;  // the ring may go now
     process_.reset();
+    return true;
 }
 
 Endpoint* Service::find_inode(ino_t inode) {
@@ -180,16 +198,26 @@ int Service::container() {
 // ---- The descriptors
 
 void Service::serve(std::uint64_t id, Engine::Event event) noexcept {
-    {
-        const std::lock_guard life(life_);  // for as long as the ring must stay
-        const auto it = endpoints_.find(id);
-        if (it == endpoints_.end()) return;
-        Endpoint& e = *it->second;
-        auto held = process_->visit();
-        if (event.input) serve_writes(held, e);
-        if (event.room && e.was_read() && e.pool->unread() != 0 && e.readers == 0) e.offer();
+    if (Endpoint* const e = begin_serving(id); e != nullptr) {
+        {
+            auto held = process_->visit();
+            if (event.input) serve_writes(held, *e);
+            if (event.room && e->was_read() && e->pool->unread() != 0 && e->readers == 0)
+                e->offer();
+        }
+        const std::lock_guard life(life_);
+        e->is_served = false;
     }
     if (event.closed) end(id);
+}
+
+/// From then on it stays, and with it the ring.
+Endpoint* Service::begin_serving(std::uint64_t id) {
+    const std::lock_guard life(life_);
+    const auto it = endpoints_.find(id);
+    if (it == endpoints_.end()) return nullptr;
+    it->second->is_served = true;
+    return it->second.get();
 }
 
 }  // namespace ports::dp

@@ -16,6 +16,7 @@
 #include "ports/dp/endpoint.hpp"
 #include "ports/dp/engine.hpp"
 #include "ports/dp/outgoing.hpp"
+#include "rmem/marks.hpp"
 
 #include <array>
 #include <atomic>
@@ -71,6 +72,7 @@ public:
     int read_expected(Endpoint& e, char** address);
     bool write_expected(Endpoint& e, const void* message, std::size_t length);
     int read(Endpoint& e, int fd, char** address);
+    int try_read(Endpoint& e, int fd, char** address);
     int write(Endpoint& e, int fd, const void* message, std::size_t length);
     int flush(Endpoint& e, std::uint32_t n) {
         const auto held = process_->hold();
@@ -150,6 +152,9 @@ private:
 
     void serve_writes(Held& held, Endpoint& e);
     void end(std::uint64_t id);
+    Endpoint* begin_end(std::uint64_t id);
+    bool remove(Endpoint& e);
+    Endpoint* begin_serving(std::uint64_t id);
 
     std::mutex life_;  ///< endpoints come and go
     std::shared_ptr<billboard::ProcessEndpoint> process_;
@@ -192,6 +197,7 @@ private:
         dispatch_copy(static_cast<unsigned>(from), {landing, size});
         return -1;
     }
+    RMEM_MARK("dp.landed");
     *address = reinterpret_cast<char*>(e.pool->land(length));
     e.count(Counter::arrived);
     return static_cast<int>(length);
@@ -210,6 +216,7 @@ template <class Ring>
     if (ring.send(e.raw_dest, &words, sizeof words, billboard::Deadline::now(),
                   billboard::Class::dp) != BBP_OK) [[unlikely]]
         return false;
+    RMEM_MARK("dp.words-sent");
     e.count(Counter::written);
     return true;
 }

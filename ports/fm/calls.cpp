@@ -119,6 +119,7 @@ void FM_initialize(void) {
         return ports::fm::refuse(EISCONN, BBP_EINVAL,
                                  "FM_initialize was called before; call FM_finalize first");
     }
+    const ports::fm::KeptErrno kept;
     const int result = billboard::guarded([] {
         current.runtime = std::make_unique<Runtime>(current.parameters, current.handlers);
         FM_nodeid = current.runtime->network.me();
@@ -127,7 +128,7 @@ void FM_initialize(void) {
     });
     if (result == BBP_OK) return;
     if (!current.parameters.is_quiet) std::fprintf(stderr, "FM: %s\n", billboard::last_error());
-    errno = ports::fm::error_of(result);
+    kept.fail(ports::fm::error_of(result));
 }
 
 void FM_finalize(void) {
@@ -136,6 +137,7 @@ void FM_finalize(void) {
         return ports::fm::refuse(EBUSY, BBP_EINVAL,
                                  "a handler cannot end what has called it: FM_finalize");
     }
+    const ports::fm::KeptErrno kept;
     current.runtime->leave();
     current.runtime.reset();
     FM_nodeid = FM_numnodes = 0;

@@ -16,9 +16,13 @@
  *                 EMSGSIZE    larger than the limit, or than was announced
  *                 EHOSTDOWN   the node has died or left; what was on its way to it is lost
  *                 ENOEXEC     the node runs another binary, in which a pointer to a handler means something else
- *                 EBUSY       another thread is sending a message
+ *                 EBUSY       another thread is sending a message; FM_finalize inside a handler
  *                 EAGAIN      no room that could be had without waiting, inside a handler
  *                 ENODATA     a handler has asked for more than its message holds
+ *                 EISCONN     FM_initialize was called before; parameters are set before it
+ *               and of FM_initialize alone: EADDRINUSE, another process has this rank; ETIMEDOUT, not all ranks have
+ *               come in time; EINVAL, what the environment says cannot be; EPROTO, another version of the library;
+ *               ENOMEM; EIO, anything else.
  *               What a program must hear of without looking at errno is also printed on stderr, in a line that
  *               begins with "FM: ", unless FM_QUIET is set.
  * Dead nodes    Each node that dies or leaves is told once: by the line "FM: node 3 has died …", which counts
@@ -26,7 +30,7 @@
  *               found nothing else. Sends to it fail with EHOSTDOWN. A node that is started again is
  *               a new one and can be sent to.
  * Handlers that never return are the program's affair, but visible: FM_count(node, FM_HANDLERS_ENTERED) stays ahead of
- *               FM_HANDLERS_LEFT, for every process of the host.
+ *               FM_HANDLERS_LEFT, for all nodes that FM_count can see.
  * Source        S. Pakin, M. Lauria, A. Chien: "High Performance Messaging on Workstations: Illinois Fast
  *               Messages (FM) for Myrinet"; the manuals of FM 2.0 and HPVM 1.9. "Documented" and
  *               "reconstruction" below say which names are theirs.
@@ -54,13 +58,14 @@ FM_API extern ULONG FM_numnodes; /* how many there are; 0 while FM_initialize ha
 FM_API void FM_initialize(void);
 
 /* Reconstruction. Waits until all that was sent has been accepted by nodes that live, then leaves. Handlers that were
- * suspended in FM_receive are not resumed. Messages not extracted are lost. */
+ * suspended in FM_receive are not resumed. Messages not extracted are lost. FM_initialize may be called again, best
+ * once all have left: until then a node's messages come to whichever life the receiver is in. */
 FM_API void FM_finalize(void);
 
 /* What can be set before FM_initialize, by FM_set_parameter(parameter, value). */
 enum {
     FM_QUIET = 1,        /* documented: print nothing; no value */
-    FM_MAX_HANDLERS = 2, /* documented: int, ids are below it (1024) */
+    FM_MAX_HANDLERS = 2, /* documented: int, ids are below it, 1 to 65535 (1024) */
     FM_GRM_NAME = 3,     /* documented: const char *; no effect, the environment names the ring */
     FM_GRM_PORT = 4,     /* documented: int; no effect */
     FM_CM_PORT = 5,      /* documented: int; no effect */
@@ -94,7 +99,9 @@ enum FM_counter {
     FM_COUNTERS
 };
 
-/* Reconstruction: a counter of a node of this host, readable while it is stuck. -1: no such node or counter. */
+/* Reconstruction: a counter of this node, or of another one that shares its memory on this host, readable while that is stuck:
+ * all nodes on links direct and ring, on link udp those of the own node of the ring, in the simulator none. -1: none
+ * that can be seen here. */
 FM_API long long FM_count(ULONG node, enum FM_counter counter);
 
 #ifdef __cplusplus

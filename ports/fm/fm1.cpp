@@ -171,7 +171,7 @@ void Fm1::resend() {
 
 // ---- Decisions on frames sent
 
-void Fm1::hear_of_ack(unsigned from, std::uint16_t ack) {
+inline void Fm1::hear_of_ack(unsigned from, std::uint16_t ack) {
     if (network_.is_ahead(from)) return;  // nothing was sent to this life yet
     Peer& p = peers_[from];
     const auto more = static_cast<std::uint16_t>(ack - p.acked);
@@ -216,66 +216,74 @@ bool Fm1::take_over(Deadline first) {
     return true;
 }
 
-/// Whether there was one.
-bool Fm1::take_one(Deadline deadline) {
-    const bool has_room = has_place();
-    Entry& landing = has_room ? entry(tail_) : spare_;
+/// Whether there was one. A message that lies in one slot of the billboard is in its place already.
+inline bool Fm1::take_one(Deadline deadline) {
+    Entry& at = landing();
     std::span<const std::byte> frame;
-    const int from = network_.take(landing.frame, frame, deadline);
+    const int from = network_.take(at.frame, frame, deadline);
     if (from < 0) return from == BBP_ECORRUPT;
     const auto s = static_cast<unsigned>(from);
-    if (!frame.empty() && (frame[0] == std::byte{static_cast<std::uint8_t>(Kind::four)} ||
-                           frame[0] == std::byte{static_cast<std::uint8_t>(Kind::buffer)}))
-        [[likely]] {
-        if (frame.data() != landing.frame && frame.size() <= kFm1Frame)
-            std::memcpy(landing.frame, frame.data(), frame.size());
-        if (decide(s, frame.size(), has_room)) accept(s, frame.size());
+    const auto kind = static_cast<Kind>(at.frame[0]);
+    if (frame.data() == at.frame && frame.size() >= kFm1Header &&
+        (kind == Kind::four || kind == Kind::buffer)) [[likely]] {
+        if (decide(at, s, frame.size())) accept(at, s, frame.size());
+        return true;
+    }
+    return take_into(at, s, frame);
+}
+
+/// The same for all others. True.
+bool Fm1::take_into(Entry& landing, unsigned from, std::span<const std::byte> frame) {
+    const auto kind = frame.empty() ? Kind::hello : static_cast<Kind>(frame[0]);
+    if (kind == Kind::four || kind == Kind::buffer) {
+        take_in(from, frame);
     } else {
-        network_.deliver(s, frame);
+        network_.deliver(from, frame);
     }
     network_.release(landing.frame, frame);
     return true;
 }
 
 void Fm1::take_in(unsigned from, std::span<const std::byte> frame) {
-    if (std::to_integer<std::uint8_t>(frame[0]) == static_cast<std::uint8_t>(Kind::returned)) {
+    if (static_cast<Kind>(frame[0]) == Kind::returned) {
         if (frame.size() < kReturnedHeader) return network_.is_corrupt();
         return hear_of_returned(from, frame);
     }
-    const bool has_room = has_place();
-    Entry& landing = has_room ? entry(tail_) : spare_;
-    if (frame.size() <= kFm1Frame) std::memcpy(landing.frame, frame.data(), frame.size());
-    if (decide(from, frame.size(), has_room)) accept(from, frame.size());
+    if (frame.size() < kFm1Header || frame.size() > kFm1Frame) return network_.is_corrupt();
+    Entry& at = landing();
+    if (frame.data() != at.frame) std::memcpy(at.frame, frame.data(), frame.size());
+    if (decide(at, from, frame.size())) accept(at, from, frame.size());
 }
 
 /// Of the data frame in the landing place: accepted, or returned. Whether it is accepted.
-bool Fm1::decide(unsigned from, std::size_t size, bool has_room) {
-    const Entry& landing = has_room ? entry(tail_) : spare_;
-    if (size < kFm1Header || size > kFm1Frame) {
-        network_.is_corrupt();
-        return false;
-    }
+inline bool Fm1::decide(Entry& landing, unsigned from, std::size_t size) {
     const auto head = read_as<Fm1Header>(landing.frame);
     hear_of_ack(from, head.ack);
-    if (head.kind == Kind::four && size != kFm1Header + 4 * sizeof(int)) {
+    if (head.kind == Kind::four && size != kFm1Header + 4 * sizeof(int)) [[unlikely]] {
         network_.is_corrupt();
         return false;
     }
     Peer& p = peers_[from];
     if (p.told == p.decided) p.waited = 0;
-    if (!p.is_due) {
+    if (!p.is_due) [[unlikely]] {
         p.is_due = true;
         due_.push_back(static_cast<Index>(from));
     }
     ++p.decided;
     if (static_cast<std::uint16_t>(p.decided - p.told) >= p.ack_every) is_urgent_ = true;
-    if (has_room || drops_) [[likely]]
-        return has_room && !drops_;
-    if (p.returned[head.slot]) {
+    if (drops_) [[unlikely]]
+        return false;
+    return &landing != &spare_ || refuse(from, head.slot);
+}
+
+/// Returns the frame of that slot. False.
+bool Fm1::refuse(unsigned from, unsigned slot) {
+    Peer& p = peers_[from];
+    if (p.returned[slot]) {
         network_.is_corrupt();
         return false;
     }
-    p.returned.set(head.slot);
+    p.returned.set(slot);
     ++p.owed;
     p.is_open = false;
     is_urgent_ = true;
@@ -283,8 +291,8 @@ bool Fm1::decide(unsigned from, std::size_t size, bool has_room) {
     return false;
 }
 
-void Fm1::accept(unsigned from, std::size_t size) {
-    Entry& e = entry(tail_++);
+inline void Fm1::accept(Entry& e, unsigned from, std::size_t size) {
+    ++tail_;
     e.size = static_cast<std::uint32_t>(size);
     e.from = static_cast<std::uint16_t>(from);
     e.done = false;
@@ -306,14 +314,14 @@ int Fm1::extract() {
 }
 
 /// Those that were there at the beginning: what their handlers take over waits for its turn.
-int Fm1::run_waiting() {
+inline int Fm1::run_waiting() {
     int processed = 0;
     for (const std::uint32_t end = tail_; static_cast<std::int32_t>(end - next_) > 0; ++processed)
         run(entry(next_++));
     return processed;
 }
 
-void Fm1::run(Entry& e) {
+inline void Fm1::run(Entry& e) {
     /// A nested extract may be done earlier than the handlers around it.
     struct Done {
         Fm1& fm1;
@@ -328,10 +336,7 @@ void Fm1::run(Entry& e) {
                                     ? nullptr
                                     : network_.modules().at({head.module, head.offset});
     if (handler == nullptr) [[unlikely]] {
-        network_.counts().add(FM_INVALID_HANDLERS);
-        network_.say(fmt::format("Received invalid handler {:#x} of module {} from node {}",
-                                 head.offset, head.module, e.from));
-        return;
+        return say_invalid(e.from, head);
     }
     const Handling handling(network_);
     std::byte* const payload = e.frame + kFm1Header;
@@ -343,6 +348,12 @@ void Fm1::run(Entry& e) {
         reinterpret_cast<void (*)(void*, int)>(reinterpret_cast<std::uintptr_t>(handler))(
             payload, static_cast<int>(e.size - kFm1Header));
     }
+}
+
+void Fm1::say_invalid(unsigned from, const Fm1Header& head) {
+    network_.counts().add(FM_INVALID_HANDLERS);
+    network_.say(fmt::format("Received invalid handler {:#x} of module {} from node {}",
+                             head.offset, head.module, from));
 }
 
 // ---- What is left to do at the end of a call

@@ -61,8 +61,7 @@ public:
             return false;
         Slot& slot = slots_[free_];
         write(slot, free_, kind, p.decided, *place, payload, size);
-        if (network_.endpoint().send(static_cast<int>(node), slot.frame, kFm1Header + size,
-                                     Deadline::now(), billboard::Class::fm) != BBP_OK) [[unlikely]]
+        if (!post_written(node, slot, payload, size)) [[unlikely]]
             return false;
         is_sent(p, node);
         return true;
@@ -126,6 +125,19 @@ private:
         16;                                     ///< calls of extract that found nothing, likewise
     static constexpr unsigned kTidyEvery = 64;  ///< calls of extract that found something
 
+    /// A short payload goes on from where the caller has it: its copy was only just written, and would be waited for.
+    [[gnu::always_inline]] bool post_written(unsigned node, const Slot& slot, const void* payload,
+                                             std::size_t size) {
+        const int dest = static_cast<int>(node);
+        const int result =
+            size <= billboard::kHeadBytes - kFm1Header
+                ? network_.endpoint().send_joined({&dest, 1}, {slot.frame, kFm1Header},
+                                                  {static_cast<const std::byte*>(payload), size},
+                                                  billboard::Class::fm)
+                : network_.endpoint().send(dest, slot.frame, slot.size, Deadline::now(),
+                                           billboard::Class::fm);
+        return result == BBP_OK;
+    }
     [[gnu::always_inline]] static void write(Slot& slot, Index index, Kind kind, std::uint16_t ack,
                                              Modules::Place place, const void* payload,
                                              std::size_t size) {
@@ -173,19 +185,24 @@ private:
     int pay_back(unsigned node, Deadline deadline);
 
     bool take_over(Deadline first = Deadline::now());
-    bool take_one(Deadline deadline);
-    bool decide(unsigned from, std::size_t size, bool has_room);
-    void accept(unsigned from, std::size_t size);
+    [[gnu::always_inline]] bool take_one(Deadline deadline);
+    bool take_into(Entry& landing, unsigned from, std::span<const std::byte> frame);
+    [[gnu::always_inline]] bool decide(Entry& landing, unsigned from, std::size_t size);
+    bool refuse(unsigned from, unsigned slot);
+    [[gnu::always_inline]] void accept(Entry& e, unsigned from, std::size_t size);
     void hear_of_returned(unsigned from, std::span<const std::byte> frame);
-    void hear_of_ack(unsigned from, std::uint16_t ack);
-    int run_waiting();
-    void run(Entry& entry);
+    [[gnu::always_inline]] void hear_of_ack(unsigned from, std::uint16_t ack);
+    [[gnu::always_inline]] int run_waiting();
+    [[gnu::always_inline]] void run(Entry& entry);
+    [[gnu::cold]] void say_invalid(unsigned from, const Fm1Header& head);
     void tidy();
     void resend();
     void tell_due();
     bool tell(unsigned node);
 
     bool has_place() const noexcept { return tail_ - head_ < limits_.queue; }
+    /// Where the next frame comes to: its place in the queue, if there is one.
+    Entry& landing() noexcept { return has_place() ? entry(tail_) : spare_; }
     Entry& entry(std::uint32_t count) { return queue_[count & mask_]; }
 
     Network& network_;

@@ -31,7 +31,7 @@ Fm2::Fm2(Network& network, const Handlers& handlers)
 // ---- Sending
 
 FM_stream* Fm2::begin(Held& held, unsigned node, std::uint64_t length, std::uint64_t handler,
-                      int& error) {
+                      int& error, bool may_wait) {
     const auto refuse = [&](int why) {
         error = why;
         return nullptr;
@@ -41,11 +41,11 @@ FM_stream* Fm2::begin(Held& held, unsigned node, std::uint64_t length, std::uint
                                 [](const Outgoing& each) { return !each.is_open; });
     if (s == outgoing_.end()) return refuse(EAGAIN);
     Peer& p = peers_[node];
-    s->is_handlers = network_.handlers != 0;
+    s->never_waits = network_.handlers != 0 || !may_wait;
     s->reserved = 0;
     if (outbox_used_ != 0) [[unlikely]]
         drain();
-    if (s->is_handlers) {
+    if (s->never_waits) {
         const std::uint64_t payload = packet_bytes_ - kFm2Header;
         const std::uint64_t packets =
             length / payload + static_cast<std::uint64_t>(length % payload != 0 || length == 0);
@@ -123,6 +123,11 @@ int Fm2::write(Held& held, FM_stream* stream, const void* from, std::size_t byte
 int Fm2::end(Held& held, FM_stream* stream) {
     Outgoing* const s = find(stream);
     if (s == nullptr) return EINVAL;
+    if (post_short(*s)) [[likely]] {
+        s->is_open = false;
+        --open_;
+        return 0;
+    }
     int error = s->is_lost ? EHOSTDOWN : 0;
     if (error == 0) {
         if (s->at == nullptr) {
@@ -150,7 +155,7 @@ void Fm2::close(Outgoing& s) {
 /// The packet leaves, or is kept where it may not wait; the next one begins with the next byte.
 int Fm2::flush(Held& held, Outgoing& s, bool is_last) {
     const std::size_t size = s.filled;
-    if (!s.is_handlers) {
+    if (!s.never_waits) {
         stamp(s, is_last);
         const int error = post_or_wait(held, s, size);
         if (error != 0) return error;
@@ -171,16 +176,38 @@ int Fm2::flush(Held& held, Outgoing& s, bool is_last) {
     return 0;
 }
 
-void Fm2::stamp(Outgoing& s, bool is_last) {
+/// The expected case: a message of one slot, by the program, to who has credit and room. False: something else, or not now.
+/// In two pieces, since header and payload were only just written, by stores of their own.
+inline bool Fm2::post_short(Outgoing& s) {
+    Peer& p = peers_[s.node];
+    if (!s.is_first || s.is_lost || s.never_waits || s.is_composed || s.at == nullptr ||
+        s.filled > billboard::kHeadBytes || credit(p) == 0 || outbox_used_ != 0) [[unlikely]]
+        return false;
+    const std::uint64_t head = header(s, true);
+    const int node = static_cast<int>(s.node);
+    const int result = network_.endpoint().send_joined(
+        {&node, 1}, {reinterpret_cast<const std::byte*>(&head), sizeof head},
+        {s.at + kFm2Header, s.filled - kFm2Header}, Class::fm);
+    if (result != BBP_OK) [[unlikely]]
+        return false;
+    ++p.sent;
+    p.told = p.granted;
+    return true;
+}
+
+inline std::uint64_t Fm2::header(const Outgoing& s, bool is_last) {
     Peer& p = peers_[s.node];
     const std::uint8_t kind =
         static_cast<std::uint8_t>(static_cast<unsigned>(Kind::packet) |
                                   (s.is_first ? kFirstPacket : 0U) | (is_last ? kLastPacket : 0U));
     const auto stream = static_cast<std::uint8_t>(&s - outgoing_.data());
-    // One store, since it is read back at once. The limit may be raised until it leaves.
-    const std::uint64_t head = std::uint64_t{kind} | std::uint64_t{stream} << 8 |
-                               std::uint64_t{s.handler} << 16 | std::uint64_t{grant(p)} << 32 |
-                               std::uint64_t{p.sent} << 48;
+    return std::uint64_t{kind} | std::uint64_t{stream} << 8 | std::uint64_t{s.handler} << 16 |
+           std::uint64_t{grant(p)} << 32 | std::uint64_t{p.sent} << 48;
+}
+
+/// The limit in it may be raised until it leaves.
+void Fm2::stamp(Outgoing& s, bool is_last) {
+    const std::uint64_t head = header(s, is_last);
     std::memcpy(s.at, &head, sizeof head);
 }
 

@@ -20,8 +20,10 @@
  *     } else while (FM_extract(~0UL) == 0) {}
  *
  * Delivery      Reliable, and in the order in which a node began its messages to another (documented: ordered).
- * Flow          Credits: the receiver's buffer, counted in packets, is divided among the nodes that may send. A
- *               sender that has used its share up waits, until the receiver has processed some.
+ * Flow          Credits: the receiver's buffer, counted in packets, is divided among the nodes that may send: 256
+ *               packets, of which half are divided at the start (FM_reallocate_credit). A packet is a sixteenth of a
+ *               data partition (RMEM_PARTITION), 4 KB at most. A sender that has used its share up waits, until the
+ *               receiver has processed some.
  * Sending       A message is begun with an upper bound of its length, written in any number of pieces, and ended. Pieces
  *               are gathered into packets; what fills one leaves before FM_end_message. One thread at a time sends:
  *               the others get NULL from FM_begin_message. Outside of handlers a send that waits processes
@@ -83,8 +85,17 @@ FM_API void FM_send_piece(FM_stream* stream, void* buffer, ULONG length)
 /* Documented. Ends the message, which may be shorter than announced, and lets other threads send. */
 FM_API void FM_end_message(FM_stream* stream) FM_SYMBOL("FM2_end_message");
 
+/* Additions, for layers whose calls must not wait (MPI's device). FM_try_begin_message treats its message as a handler's: NULL
+ * with EAGAIN unless all its packets can leave without waiting; what the network has no room for then is kept, and leaves
+ * in FM_extract. One that fits a packet, so one of FM_packet_bytes() at most, finds room sooner or later. FM_packets_kept
+ * says how many packets are kept. Both are 0 before FM_initialize. */
+FM_API FM_stream* FM_try_begin_message(ULONG recipient, ULONG length, ULONG handler)
+    FM_SYMBOL("FM2_try_begin_message");
+FM_API ULONG FM_packet_bytes(void) FM_SYMBOL("FM2_packet_bytes");
+FM_API ULONG FM_packets_kept(void) FM_SYMBOL("FM2_packets_kept");
+
 /* Documented: processes messages, until about `maxbytes` have been, or there are none; whole packets, so it may exceed that
- * by one. Reconstruction of the result: the bytes of the packets processed, one at least for each, at most INT_MAX;
+ * by one; 0: none. Reconstruction of the result: the bytes of the packets processed, one at least for each, at most INT_MAX;
  * -1 with errno where there was none, but a failure to tell of (<fm/fm.h>). Inside a handler: 0. */
 FM_API int FM2_extract(ULONG maxbytes);
 

@@ -15,7 +15,7 @@
 /// Invariants
 ///   (S1) The packets that all nodes may still send, and those in the buffer, are kBufferPackets at most: what FM 1.0's
 ///        calls take in for 2.x always has a place.
-///   (S2) What a handler sends has its credit and its places in the outbox when the message begins, so it never waits.
+///   (S2) What a handler sends, or who must not wait, has its credit and its places in the outbox when the message begins, so it never waits.
 ///   (S3) Packets leave in the order in which they were filled: nothing passes what is in the outbox.
 ///   (S4) Nothing is resumed from inside a handler.
 /// Thread safety, progress: as ports/fm/network.hpp. Errors: errno values, 0 for success.
@@ -51,7 +51,7 @@ public:
 
     /// Null, and why.
     FM_stream* begin(Held& held, unsigned node, std::uint64_t length, std::uint64_t handler,
-                     int& error);
+                     int& error, bool may_wait = true);
     int write(Held& held, FM_stream* stream, const void* from, std::size_t bytes);
     int end(Held& held, FM_stream* stream);
     /// Bytes of the packets processed.
@@ -60,6 +60,10 @@ public:
     int receive(FM_stream* stream, void* to, std::size_t bytes);
     void reallocate();
 
+    /// Of a message that fits one packet.
+    std::size_t packet_payload() const noexcept { return packet_bytes_ - kFm2Header; }
+    /// Packets that the network had no room for.
+    unsigned kept() const noexcept { return outbox_used_; }
     /// Packets that could not leave by the deadline.
     unsigned settle(Deadline deadline);
 
@@ -76,9 +80,9 @@ private:
         std::uint16_t handler = 0;
         std::uint64_t left = 0;  ///< bytes that may still be written
         std::size_t filled = 0;
-        unsigned reserved = 0;  ///< packets, of a handler's message
-        bool is_handlers = false;
-        std::byte* at = nullptr;  ///< the packet; null: none is begun
+        unsigned reserved = 0;     ///< packets, of a message that never waits
+        bool never_waits = false;  ///< a handler's, or of who must not wait
+        std::byte* at = nullptr;   ///< the packet; null: none is begun
         std::unique_ptr<std::byte[]> own;
     };
     /// A message whose handler has begun.
@@ -110,6 +114,8 @@ private:
     int flush(Held& held, Outgoing& s, bool is_last);
     int post(Outgoing& s, std::size_t size, Deadline deadline);
     int post_or_wait(Held& held, Outgoing& s, std::size_t size);
+    [[gnu::always_inline]] bool post_short(Outgoing& s);
+    [[gnu::always_inline]] std::uint64_t header(const Outgoing& s, bool is_last);
     void stamp(Outgoing& s, bool is_last);
     void keep(Outgoing& s, std::size_t size);
     bool drain();

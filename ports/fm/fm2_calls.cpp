@@ -20,10 +20,14 @@ namespace {
 
 using Held = ports::fm::Fm2::Held;
 
+[[gnu::noinline]] void share(Runtime& runtime) {
+    std::call_once(runtime.is_shared, [&] { runtime.process->share(); });
+}
+
 /// Held for a call; from the first call after a second thread was started on, by a lock.
-Held hold(Runtime& runtime) {
+[[gnu::always_inline]] inline Held hold(Runtime& runtime) {
     if (__libc_single_threaded == 0) [[unlikely]]
-        std::call_once(runtime.is_shared, [&] { runtime.process->share(); });
+        share(runtime);
     return runtime.process->hold();
 }
 
@@ -57,6 +61,37 @@ void failed(const ports::fm::KeptErrno& kept, int error) {
 /// For a message with an id that no node can have registered.
 constexpr ULONG kMostId = ports::fm::kMostHandlers - 1;
 
+FM_stream* begin(ULONG recipient, ULONG length, ULONG handler, bool may_wait) {
+    Runtime* const runtime = current.runtime.get();
+    if (runtime == nullptr) {
+        ports::fm::not_initialized();
+        return nullptr;
+    }
+    if (recipient >= runtime->network.nodes() || handler > kMostId) [[unlikely]] {
+        refuse(EINVAL, BBP_ERANK,
+               handler > kMostId
+                   ? fmt::format("no node has a handler with id {}; they are below {}", handler,
+                                 kMostId + 1)
+                   : fmt::format("there is no node {}; this ring has 0 to {}", recipient,
+                                 runtime->network.nodes() - 1));
+        return nullptr;
+    }
+    const ports::fm::KeptErrno kept;
+    auto held = hold(*runtime);
+    int error = 0;
+    FM_stream* const stream = runtime->fm2.begin(held, static_cast<unsigned>(recipient), length,
+                                                 handler, error, may_wait);
+    if (stream != nullptr) [[likely]]
+        return stream;
+    // Who tries again and again needs no sentence.
+    if (error == EAGAIN && !may_wait) {
+        kept.fail(error);
+    } else {
+        failed(kept, error);
+    }
+    return nullptr;
+}
+
 }  // namespace
 
 extern "C" {
@@ -89,28 +124,21 @@ FM_API void FM2_reallocate_credit(void) {
 }
 
 FM_API FM_stream* FM2_begin_message(ULONG recipient, ULONG length, ULONG handler) {
-    Runtime* const runtime = current.runtime.get();
-    if (runtime == nullptr) {
-        ports::fm::not_initialized();
-        return nullptr;
-    }
-    if (recipient >= runtime->network.nodes() || handler > kMostId) [[unlikely]] {
-        refuse(EINVAL, BBP_ERANK,
-               handler > kMostId
-                   ? fmt::format("no node has a handler with id {}; they are below {}", handler,
-                                 kMostId + 1)
-                   : fmt::format("there is no node {}; this ring has 0 to {}", recipient,
-                                 runtime->network.nodes() - 1));
-        return nullptr;
-    }
-    const ports::fm::KeptErrno kept;
-    auto held = hold(*runtime);
-    int error = 0;
-    FM_stream* const stream =
-        runtime->fm2.begin(held, static_cast<unsigned>(recipient), length, handler, error);
-    if (stream == nullptr) [[unlikely]]
-        failed(kept, error);
-    return stream;
+    return begin(recipient, length, handler, true);
+}
+
+FM_API FM_stream* FM2_try_begin_message(ULONG recipient, ULONG length, ULONG handler) {
+    return begin(recipient, length, handler, false);
+}
+
+FM_API ULONG FM2_packet_bytes(void) {
+    return current.runtime ? current.runtime->fm2.packet_payload() : 0;
+}
+
+FM_API ULONG FM2_packets_kept(void) {
+    if (!current.runtime) return 0;
+    const auto held = hold(*current.runtime);
+    return current.runtime->fm2.kept();
 }
 
 FM_API void FM2_send_piece(FM_stream* stream, void* buffer, ULONG length) {

@@ -13,11 +13,11 @@
 /// Thread safety: who holds the process endpoint. Progress: only where the caller says so by a deadline.
 /// Errors: BBP codes; BBP_EPEER once `forget` has been called.
 
+#include "billboard/answer_pause.hpp"
 #include "billboard/process_endpoint.hpp"
 #include "ports/fm/counts.hpp"
 #include "ports/fm/frame.hpp"
 #include "ports/fm/modules.hpp"
-#include "rmem/waiting.hpp"
 
 #include <span>
 #include <string>
@@ -49,8 +49,6 @@ public:
         std::uint16_t window = 0;
     };
     static constexpr unsigned kPollsPerLook = 256;  ///< empty ones, between looks at a node
-    static constexpr unsigned kPatientPoll = 2;
-    static constexpr unsigned kPatience = 9;  ///< times a pause of some 10 ns
 
     Network(billboard::ProcessEndpoint& process, Settings settings);
     Network(const Network&) = delete;
@@ -110,18 +108,18 @@ public:
         if (frame.data() != small) endpoint_.release(frame.data());
     }
 
-    /// After a poll that found nothing: gives the processor away where it is short, and looks at a node now and then. And
-    /// lets the line alone for a while. The two directions of a pair share it, so who polls while the other is about to
-    /// answer takes it away, which costs the answer another hop. An answer takes two hops at least: so the second
-    /// poll after the last message waits that long, and the others less.
+    /// After a poll that found nothing: leaves the line alone for a while, gives the processor away where it is short,
+    /// and looks at a node now and then.
     void found_nothing() {
-        for (unsigned i = ++empty_polls_ == kPatientPoll ? kPatience : 1; i > 0; --i)
-            rmem::cpu_relax();
-        if (empty_polls_ % kPollsPerLook == 0 || is_crowded_) [[unlikely]]
+        pause_.after_empty_poll();
+        if (++empty_polls_ % kPollsPerLook == 0 || is_crowded_) [[unlikely]]
             look_around();
     }
     /// After a poll that found something.
-    void found_something() { empty_polls_ = 0; }
+    void found_something() {
+        empty_polls_ = 0;
+        pause_.message();
+    }
     /// Whether it has ended; tells the layers if so.
     void look_at(unsigned node);
     /// An end that FM_extract has still to tell.
@@ -156,6 +154,7 @@ private:
     std::vector<Peer> peers_;
     Layer* fm1_ = nullptr;
     Layer* fm2_ = nullptr;
+    billboard::AnswerPause pause_;
     unsigned empty_polls_ = 0;
     unsigned next_look_ = 0;
     bool is_crowded_ = false;

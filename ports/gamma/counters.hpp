@@ -14,7 +14,7 @@ namespace ports::gamma {
     X(handlers_ended, "calls", "handlers that have returned")                                    \
     X(errors_raised, "errors", "errors told to an error handler, or to who waits")               \
     X(messages_received, "messages", "messages delivered into a port's buffer")                  \
-    X(frames_sent, "frames", "frames of messages longer than 52 bytes sent")                     \
+    X(frames_sent, "frames", "frames of more than 52 bytes of a message sent")                   \
     X(frames_overrun, "frames", "frames not sent: their receiver did not read for too long")     \
     X(frames_lost, "frames", "frames that never came, as their numbers tell")                    \
     X(messages_overlong, "messages", "messages larger than their port's buffer; dropped")        \

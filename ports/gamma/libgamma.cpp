@@ -91,6 +91,13 @@ int gamma_init(unsigned char num_nodes, int argc, char** argv) {
     });
 }
 
+int gamma_set_progress(int on) {
+    return on_process([&](Process& p) {
+        p.set_progress(on != 0);
+        return BBP_OK;
+    });
+}
+
 int gamma_exit(void) {
     const int result = on_process([](Process& p) { return p.prepare_exit(); });
     if (result == BBP_OK) current.reset();
@@ -173,6 +180,15 @@ int gamma_send_2p_flowctl(unsigned short port, void* b1, unsigned long n1, void*
     return on_process([&](Process& p) {
         return p.send(port, {b1, n1, b2, n2}, Service::flow_controlled);
     });
+}
+
+int gamma_try_send_2p(unsigned short port, void* b1, unsigned long n1, void* b2, unsigned long n2) {
+    return on_process([&](Process& p) {
+        return p.send(port, {b1, n1, b2, n2}, Service::immediate);
+    });
+}
+int gamma_frame_bytes(void) {
+    return on_process([](Process& p) { return static_cast<int>(p.frame_bytes()); });
 }
 
 int gamma_wait(unsigned short sem, int n) {

@@ -26,9 +26,10 @@
  *               buffer (gamma_post_recv); none comes into it while the handler runs. One longer than the buffer is not
  *               delivered: error handler, GAMMA_EOVERLONG. Other senders to a port wait while a longer message of one is
  *               coming in.
- * Handlers      are short. They run one at a time, in whatever call of the library takes messages in, or in the progress
- *               thread, also while the program computes. They may call all functions but gamma_init, gamma_exit and
- *               gamma_sync. While one waits for room to send, handlers of other ports may run within it.
+ * Handlers      are short. They run one at a time, in whatever call of the library takes messages in (gamma_wait, gamma_test,
+ *               gamma_sync, gamma_exit, and sends that wait for room), or in the progress thread, also while the program computes.
+ *               They may call all functions but gamma_init, gamma_exit and gamma_sync, which are GAMMA_EINVAL there. While one
+ *               waits for room to send, or for a semaphore, handlers of other ports may run within it.
  * Errors        Every function returns a negative GAMMA_E… code on error, except gamma_time and gamma_time_diff; the
  *               sentence is gamma_last_error(). A port's error handler runs with gamma_active_port and gamma_errno set; a
  *               port without one tells who waits on its semaphore, once: gamma_wait returns the code.
@@ -90,6 +91,8 @@ enum {
 
 /* [library] Joins the ring and makes this process one of a group of num_nodes. */
 GAMMA_API int gamma_init(unsigned char num_nodes, int argc, char** argv);
+/* [addition] From now on the progress thread runs handlers, or (0) only calls do: RMEM_GAMMA_PROGRESS, by the program. */
+GAMMA_API int gamma_set_progress(int on);
 /* [name] Leaves; what was sent stays readable for its receivers. */
 GAMMA_API int gamma_exit(void);
 /* [name] Ends the process at once, by abort(3); the others see a dead peer. */
@@ -125,7 +128,8 @@ GAMMA_API int gamma_post_recv(unsigned short port, void* buffer, unsigned long s
 
 /* ---- Messages ------------------------------------------------------------------------------ */
 
-/* [library] Sends through a bound port; returns 0 when `buf` may be used again. In the midst of a longer message to the same
+/* [library] Sends through a bound port; returns 0 when `buf` may be used again, also where frames were lost by overrun, of which
+ * only the receiver is told. GAMMA_ESIZE: 4 GiB or more. In the midst of a longer message to the same
  * port of the same process, a handler's is refused: GAMMA_EAGAIN. */
 GAMMA_API int gamma_send(unsigned short port, void* buf, unsigned long len);
 /* [library] The same, waiting for the receiver as long as it lives. Where messages cannot be taken in meanwhile (in a handler
@@ -137,6 +141,12 @@ GAMMA_API int gamma_send_2p(unsigned short port, void* b1, unsigned long n1, voi
                             unsigned long n2);
 GAMMA_API int gamma_send_2p_flowctl(unsigned short port, void* b1, unsigned long n1, void* b2,
                                     unsigned long n2);
+
+/* [addition] For layers whose calls must not wait (MPI's device): as gamma_send_2p_flowctl, but the message leaves at once or
+ * not at all (GAMMA_EAGAIN, of which gamma_last_error says nothing); so it is no longer than a frame, gamma_frame_bytes(). */
+GAMMA_API int gamma_try_send_2p(unsigned short port, void* b1, unsigned long n1, void* b2,
+                                unsigned long n2);
+GAMMA_API int gamma_frame_bytes(void);
 
 /* ---- Semaphores: 0 to 255, one for each port ------------------------------------------------ */
 
@@ -182,7 +192,8 @@ extern GAMMA_API int gamma_errno;   /* [library, older] why an error handler run
 /* [addition] A code's meaning; the sentence of this thread's last failed call. */
 GAMMA_API const char* gamma_strerror(int code);
 GAMMA_API const char* gamma_last_error(void);
-/* [addition] What a process of this host has counted, by the name of the counter (gamma(7)), also while it is stuck. */
+/* [addition] What a process has counted, by the name of the counter (gamma(7)), also while it is stuck: this one, or one that
+ * shares its memory on this host (on link udp one of the same node of the ring, in the simulator none). */
 GAMMA_API long long gamma_counter(unsigned char par_pid, unsigned short node, const char* name);
 
 #ifdef __cplusplus

@@ -56,9 +56,18 @@ std::unique_ptr<Process> Process::start(std::shared_ptr<ProcessEndpoint> process
 }
 
 Process::~Process() {
-    if (settings_.has_progress_thread) process_->dismiss(*this);
+    set_progress(false);
     const auto held = process_->hold();
     for (const Stalled& s : stalled_) done_with(s.frame);
+}
+
+void Process::set_progress(bool on) {
+    if (on == std::exchange(settings_.has_progress_thread, on)) return;
+    if (on) {
+        process_->attend(*this);
+    } else {
+        process_->dismiss(*this);
+    }
 }
 
 // ---- Start-up -----------------------------------------------------------------------------------
@@ -217,6 +226,7 @@ void Process::place_buffer(unsigned port, void* buffer, std::size_t size) {
 template <class Done, class Check>
 int Process::wait_until(Held& held, Done&& done, Check&& check) {
     polled();
+    pause_.message();  // one was sent, or is awaited behind the last
     for (std::int64_t slice = billboard::Slices::kShortestNs;;) {
         if (const int result = done(); result != kPending) return result;
         if (!may_take_in()) {
@@ -226,6 +236,7 @@ int Process::wait_until(Held& held, Done&& done, Check&& check) {
         }
         int taken = 0;
         if (take_one(Deadline::now(), taken)) continue;
+        pause_.after_empty_poll();
         while (!take_one(endpoint_.deadline_in(slice), taken)) {
             pump();
             watch_sources();

@@ -18,6 +18,7 @@
 /// Progress: who waits takes in, in slices; else the progress thread, as an attendant.
 /// Errors: start() throws `rmem::Error`; the rest returns codes (codes.hpp).
 
+#include "billboard/answer_pause.hpp"
 #include "billboard/process_endpoint.hpp"
 #include "ports/gamma/codes.hpp"
 #include "ports/gamma/counters.hpp"
@@ -80,7 +81,8 @@ struct Pieces {
     void copy(std::byte* to, std::size_t offset, std::size_t bytes) const noexcept;
 };
 
-enum class Service { best_effort, flow_controlled };
+/// `immediate`: a frame at once, or BBP_EAGAIN, without a sentence.
+enum class Service { best_effort, flow_controlled, immediate };
 
 class RMEM_API Process final : private billboard::Attendant {
 public:
@@ -100,6 +102,10 @@ public:
     int post_recv(unsigned port, void* buffer, std::size_t size);
 
     int send(unsigned port, const Pieces& message, Service service);
+
+    std::size_t frame_bytes() const noexcept { return frame_payload_; }
+    /// Whether the progress thread takes messages in, too.
+    void set_progress(bool on);
 
     int wait(unsigned semaphore, int n);
     int test(unsigned semaphore, int n);
@@ -269,6 +275,7 @@ private:
     std::unique_ptr<rmem::PortCounters> own_counters_;  ///< where no segment has a place for them
     std::uint32_t own_messages_ = 0;  ///< word 0 of a short message for here, but for its ports
     unsigned detours_ = 0;            ///< what a short message has to look at first
+    billboard::AnswerPause pause_;
     unsigned atomic_ = 0, depth_ = 0;
     unsigned me_, ranks_;
     unsigned par_pid_ = 0, node_ = 0;

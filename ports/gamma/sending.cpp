@@ -78,6 +78,10 @@ int Process::send_slowly(Held& held, unsigned port, const Pieces& message, Servi
                                              "be sent; send it in pieces",
                                              message.size(), kMaxMessageBytes));
     }
+    if (service == Service::immediate && message.size() > frame_payload_) {
+        return fail(GAMMA_ESIZE, fmt::format("{} bytes do not go at once; a frame has {} at most",
+                                             message.size(), frame_payload_));
+    }
     pump();
     Outgoing out{port, service, ports_[port].out};
     if (out.is_to_all() && members(out.out).empty()) return BBP_OK;
@@ -87,6 +91,7 @@ int Process::send_slowly(Held& held, unsigned port, const Pieces& message, Servi
         out.lives = peer.lives;
     }
     if (is_in_parts(out.out.number)) {
+        if (service == Service::immediate) return GAMMA_EAGAIN;
         if (depth_ != 0 || atomic_ != 0) {
             return fail(
                 GAMMA_EAGAIN,
@@ -103,7 +108,7 @@ int Process::send_slowly(Held& held, unsigned port, const Pieces& message, Servi
     const int result = send_frame(held, out, kHeaderBytes, message, 0, size);
     if (result == BBP_EPEER || (result == BBP_OK && out.met_dead))
         return told_gone(port, out.out.dest);
-    if (result != BBP_EAGAIN) return result;
+    if (result != BBP_EAGAIN || service == Service::immediate) return result;
     if (service == Service::best_effort) {
         lose(out, 1);
         return BBP_OK;
@@ -256,7 +261,7 @@ int Process::broadcast_to_each(Outgoing& out, const std::byte* frame, std::size_
 template <class Attempt>
 int Process::wait_for_room(Held& held, const Outgoing& out, Attempt&& attempt) {
     int result = attempt(Deadline::now());
-    if (result != BBP_EAGAIN) return result;
+    if (result != BBP_EAGAIN || out.service == Service::immediate) return result;
     count(Counter::send_waits);
     const bool is_free = depth_ == 0 && atomic_ == 0;
     Deadline end = Deadline::never();

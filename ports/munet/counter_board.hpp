@@ -47,6 +47,11 @@ inline constexpr std::array<rmem::CounterName, static_cast<std::size_t>(NodeCoun
 #undef X
     }};
 
+/// Those that only grow.
+inline constexpr std::span kNodeSumNames =
+    std::span(kNodeCounterNames).first(static_cast<std::size_t>(NodeCounter::backlog));
+static_assert(kNodeSumNames.size() + 1 == kNodeCounterNames.size());
+
 struct BoardMemory {
     std::atomic<std::uint64_t> magic;
     std::atomic<std::uint32_t> pid, active;

@@ -20,7 +20,9 @@
  * Flow control  A receive buffer is divided among the senders it admits (`rmem node --munet-senders`). Who has used
  *               its share up waits in mu_send until the receiver has received: two programs that only send to each
  *               other can wait for each other; mu_set_timeout is the tool for those. A message takes three quarters of
- *               a share at most.
+ *               a share at most. In a share it takes 16 bytes more, rounded up to lines of 64 bytes; one that mu_send
+ *               has cut, 192 for each 128. So what mu_send sends and is longer than half a share may wait until its
+ *               receiver receives, though nothing else is on its way; by mu_send_DMA it has room as a whole.
  * Protection    By virtual memory, between processes. Endpoints of one process share its fate. A destination is
  *               nobody's secret: who may connect to the daemon may send to any endpoint that has a place for senders
  *               left; a user takes half of them at most, but for those of his own endpoints.

@@ -3,7 +3,8 @@
 # ctest: full
 #
 # Installs the build, moves the installed tree (packagers do) and builds a C and a C++ user of it, once
-# with CMake and once with pkg-config.
+# with CMake and once with pkg-config; and by pkg-config alone a C program on all the ports, which two ranks of
+# one ring run.
 set -euo pipefail
 
 here=$RMEM_SOURCE_DIR/tests/consumer
@@ -13,7 +14,8 @@ if [[ ! -f $RMEM_SOURCE_DIR/billboard/bbp.h ]]; then
 fi
 
 work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
+node=
+trap 'if [[ $node ]]; then kill "$node" && wait "$node" || true; fi; rm -rf "$work"' EXIT
 cmake --install "$RMEM_BUILD_DIR" --prefix "$work/staged" >"$work/install.log" || {
     cat "$work/install.log"
     echo "the install failed: build everything in $RMEM_BUILD_DIR first"
@@ -39,3 +41,19 @@ read -ra cpp_flags < <(pkg-config --cflags --libs billboard rmem)
 "${CXX:-c++}" -std=c++20 -o "$work/cpp_user" "$here/cpp_user.cpp" "${cpp_flags[@]}"
 "$work/c_user"
 "$work/cpp_user"
+
+echo "--- all ports in one program"
+read -ra port_flags < <(pkg-config --cflags --libs fm gamma dp munet billboard)
+"${CC:-cc}" -std=c11 -Wall -Wextra -Wpedantic -Werror -o "$work/ports_user" "$here/ports_user.c" "${port_flags[@]}"
+export RMEM_MUNET=$work/munet.sock
+"$prefix/bin/rmem" node --munet --ring "ports-$$" --node 0 --munet-socket "$RMEM_MUNET" >"$work/node.log" 2>&1 &
+node=$!
+for ((i = 0; i < 200; ++i)); do
+    [[ -S $RMEM_MUNET ]] && break
+    sleep 0.05
+done
+timeout -k 5 90 "$prefix/bin/rmem" run -n 2 --ring "ports-$$-run" --no-label -- "$work/ports_user" | tee "$work/ports.log" || {
+    cat "$work/node.log"
+    exit 1
+}
+[[ $(grep -c "^six systems$" "$work/ports.log") -eq 2 ]]

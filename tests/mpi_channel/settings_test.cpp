@@ -28,6 +28,20 @@ TEST(MpiSettings, messages_are_read_from_a_size_on_between_two_by_default_or_nev
     EXPECT_EQ(Settings::read().get_least, kGetLeast);
 }
 
+TEST(MpiSettings, transports_are_known_by_name) {
+    for (const auto kind : {TransportKind::channel, TransportKind::billboard, TransportKind::fm,
+                            TransportKind::gamma, TransportKind::dp}) {
+        ::setenv("RMEM_MPI_TRANSPORT", name_of(kind), 1);
+        EXPECT_EQ(Settings::read().transport, kind);
+    }
+    for (const char* bad : {"munet", "FM", "fm "}) {
+        ::setenv("RMEM_MPI_TRANSPORT", bad, 1);
+        EXPECT_THROW(Settings::read(), rmem::Error) << bad;
+    }
+    ::unsetenv("RMEM_MPI_TRANSPORT");
+    EXPECT_EQ(Settings::read().transport, TransportKind::channel);
+}
+
 TEST(MpiSettings, collectives_are_known_by_name) {
     for (const char* good : {"off", "all", "bcast", "barrier,reduce", "allreduce,allgather"}) {
         ::setenv("RMEM_MPI_COLLECTIVES", good, 1);

@@ -23,23 +23,24 @@
 
 namespace rmem::test {
 
-/// Whether the tests run on the `ring` link too.
-inline constexpr bool kRingLinkIsBuilt = true;
-
 /// A kind of ring that must behave as all the others.
 struct Variant {
     const char* name;
     const char* link;
     const char* timing;
     const char* layout;
-    unsigned thrift;  ///< what loops are divided by: keeping 1990s time takes time
+    unsigned thrift;          ///< what loops are divided by: keeping 1990s time takes time
+    const char* faults = "";  ///< RMEM_FAULTS
 };
 
 inline std::ostream& operator<<(std::ostream& out, const Variant& v) {
     return out << v.name;
 }
 
+/// All kinds; sanitized, those whose code differs.
 std::vector<Variant> variants();
+/// The same, and `udp` where one datagram in twenty is lost.
+std::vector<Variant> variants_and_loss();
 std::string variant_name(const ::testing::TestParamInfo<Variant>& info);
 
 inline constexpr std::size_t kPartition = 16384;
@@ -70,6 +71,10 @@ protected:
 
 #define RMEM_ON_ALL_RINGS(suite)                                                       \
     INSTANTIATE_TEST_SUITE_P(On, suite, ::testing::ValuesIn(::rmem::test::variants()), \
+                             ::rmem::test::variant_name)
+
+#define RMEM_ON_ALL_RINGS_AND_LOSS(suite)                                                       \
+    INSTANTIATE_TEST_SUITE_P(On, suite, ::testing::ValuesIn(::rmem::test::variants_and_loss()), \
                              ::rmem::test::variant_name)
 
 // ---- Messages whose bytes follow from a seed

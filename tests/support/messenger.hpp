@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-/// What the MPI device does on a ring, whatever its transport: the part that the tests of both transports have in common.
+/// What the MPI device does on a ring, whatever its transport: the part that the tests of all transports have in common.
 ///
 ///     TEST_P(…, messages_of_all_sizes_cross_…) { run(3, [](Rank& me) { messages_cross<Channel>(me); }); }
 
@@ -12,6 +12,7 @@
 
 #include <cstddef>
 #include <initializer_list>
+#include <optional>
 #include <vector>
 
 namespace rmem::test {
@@ -24,11 +25,17 @@ inline std::vector<std::byte> bytes_of(std::size_t size, std::size_t seed) {
     return bytes;
 }
 
+/// On the endpoint of bbp_init; tests of transports that are opened otherwise say how.
+template <class Transport>
+Transport open_transport() {
+    return Transport(*billboard::Endpoint::of_bbp_init());
+}
+
 /// A device, and how many requests are still under way.
 template <class Transport>
 class Messenger final : public mpi_channel::Completions {
 public:
-    Messenger() : transport_(*billboard::Endpoint::of_bbp_init()), device(transport_, *this) {}
+    Messenger() : transport_(open_transport<Transport>()), device(transport_, *this) {}
 
     void completed(const mpi_channel::Completion& completion) override {
         check(completion.status == mpi_channel::Status::ok, "the status of a request");
@@ -124,9 +131,11 @@ template <class Transport>
 void groups_work(int barriers) {
     Messenger<Transport> messenger;
     mpi_channel::Collectives collectives(messenger.device);
-    check(collectives.reserve_barrier(5), "a barrier is free");
+    const bool has_barriers = messenger.device.has_barriers();
+    check_equal(collectives.reserve_barrier(5), has_barriers, "a barrier is free");
     const auto plain = collectives.open(7, {2, 0, 1});
-    const auto group = collectives.open(8, {2, 0, 1}, 5);
+    const auto group =
+        collectives.open(8, {2, 0, 1}, has_barriers ? std::optional(5U) : std::nullopt);
     const unsigned own = group->own();
     check_ok(bbp_barrier());  // all have opened them
     const std::uint64_t before = messenger.device.transport_counters().multicasts;
@@ -169,6 +178,7 @@ void groups_work(int barriers) {
         waited.barrier();
         messenger.finish(waited);
     }
+    messenger.finish();
     check_ok(bbp_barrier());
     messenger.finish();
 }

@@ -38,6 +38,8 @@ public:
     void expect_bulk(unsigned from, std::size_t bytes);
     int recv_from_channel(std::span<std::byte> room, unsigned from, std::size_t* size);
     int ask_for(unsigned from);
+    bool has_backlog() const { return false; }
+    static constexpr bool kHasBarriers = true;
     int barrier(std::span<const int> members, unsigned id);
     mpi_channel::TransportCounters counters() const { return counters_; }
 

@@ -8,6 +8,7 @@
 #include <memory>
 #include <string>
 
+#include "ports/port_counters.hpp"
 #include "rmem/node_slot.hpp"
 #include "rmem/ring.hpp"
 #include "tests/support/tool.hpp"
@@ -91,6 +92,35 @@ TEST(Info, shows_counters_with_unit_and_meaning) {
                 HasSubstr("rank 0     17  writes  writes_sent       writes handed to the link"));
     EXPECT_THAT(text.out, HasSubstr("bound_violations"));
     EXPECT_THAT(text.out, Not(HasSubstr("flushes"))) << "zeros are left out";
+}
+
+TEST(Info, shows_counters_of_the_ports_that_a_rank_has_used) {
+    const RingName name;
+    const auto ring = Ring::open(config_of(name), Deadline::in(kDefaultJoinTimeoutNs));
+    const Membership member(ring, {0, 0});
+    EXPECT_FALSE(run_tool({"info", name.get(), "--json"}).json().contains("port_counters"));
+    ring->rank(2).ports[ports::port_block(billboard::Class::dp)].add(
+        ports::dp::Counter::dropped_full, 12);
+    ring->rank(2).ports[ports::port_block(billboard::Class::fm)].add(FM_HANDLERS_ENTERED, 5);
+    ring->rank(3).ports[ports::port_block(billboard::Class::gamma)].add(
+        ports::gamma::Counter::barriers, 6);
+
+    const auto report = run_tool({"info", name.get(), "--json"}).json();
+    const auto& members = report["members"];
+    EXPECT_FALSE(members[0].contains("port_counters")) << "it has used none";
+    EXPECT_EQ(members[2]["port_counters"]["dp"]["dropped_full"], 12);
+    EXPECT_EQ(members[2]["port_counters"]["dp"]["written"], 0);
+    EXPECT_EQ(members[2]["port_counters"]["fm"]["handlers_entered"], 5);
+    EXPECT_FALSE(members[2]["port_counters"].contains("gamma"));
+    EXPECT_EQ(members[3]["port_counters"]["gamma"]["barriers"], 6);
+    EXPECT_EQ(report["port_counters"]["dp"]["dropped_full"]["unit"], "messages");
+    EXPECT_FALSE(report["port_counters"].contains("munet"));
+    EXPECT_FALSE(report.contains("munet")) << "there is no daemon";
+
+    const Ran text = run_tool({"info", name.get()});
+    EXPECT_THAT(text.out, HasSubstr("rank 2, dp"));
+    EXPECT_THAT(text.out, HasSubstr("messages that found no room in their pool"));
+    EXPECT_THAT(text.out, Not(HasSubstr("written")));
 }
 
 TEST(Info, shows_percentiles_of_propagation_and_lateness) {

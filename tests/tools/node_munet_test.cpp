@@ -6,6 +6,7 @@
 #include "tests/support/own_network.hpp"
 #include "tests/support/tool.hpp"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <memory>
@@ -86,6 +87,50 @@ TEST_F(NodeMunet, shows_what_happened_to_rmem_info) {
     EXPECT_EQ(json["endpoints"][0]["counters"][0]["value"], 1);
     mu_destroy_endpoint(a);
     EXPECT_EQ(run_tool({"info", "--munet", "nobody@0"}).code, 1);
+}
+
+TEST_F(NodeMunet, shows_its_ring_what_happened_in_info_top_and_metrics) {
+    const std::vector<std::string> ring = {"--nodes", "2", "--link", "direct"};
+    const auto first = start(0, ring), second = start(1, ring);
+    talk();
+    const auto value = [](const nlohmann::json& counters, const std::string& name) {
+        for (const auto& counter : counters)
+            if (counter["name"] == name) return counter["value"].get<std::uint64_t>();
+        return std::uint64_t{0};
+    };
+    nlohmann::json info;
+    EXPECT_TRUE(eventually([&] {  // the daemons look at the clock now and then
+        info = run_tool({"info", name_.get(), "--json"}).json();
+        return info.contains("port_counters") && info["munet"].size() == 2 &&
+               value(info["munet"][1]["counters"], "destroyed") == 1;
+    })) << info;
+    EXPECT_GT(info["members"][1]["port_counters"]["munet"]["sent"], 50);
+    EXPECT_TRUE(run_tool({"info", name_.get()}).says("MU-Net daemon " + name_.get() + "@1: "));
+    const auto top =
+        run_tool({"top", name_.get(), "--once", "--interval", "10ms", "--json"}).json();
+    EXPECT_EQ(top["nodes"][1]["munet"]["endpoints"], 0);
+    EXPECT_THAT(top["events"].dump(), ::testing::HasSubstr("\"kind\":\"munet\""));
+    const Ran metrics = run_tool({"metrics", name_.get()});
+    EXPECT_TRUE(metrics.says("rmem_munet_up{ring=\"" + name_.get() + "\",node=\"1\"} 1\n"));
+    EXPECT_TRUE(metrics.says("endpoint=\"0\"} "));
+    second->signal(SIGKILL);
+    second->wait();
+    EXPECT_TRUE(run_tool({"info", name_.get()}).says(" (has ended)"));
+    const auto third = start(1, ring);  // takes the place of what the dead has left
+}
+
+TEST_F(NodeMunet, is_not_shown_to_a_later_ring_of_the_name_once_it_has_ended) {
+    RingConfig config;
+    config.name = name_.get();
+    config.user_bytes = 4096;
+    const auto ring = Ring::open(config, Deadline::in(kDefaultJoinTimeoutNs));
+    const auto node = start(0, {});
+    EXPECT_TRUE(run_tool({"info", name_.get(), "--json"}).json().contains("munet"));
+    node->signal(SIGKILL);
+    node->wait();
+    EXPECT_FALSE(run_tool({"info", name_.get(), "--json"}).json().contains("munet"));
+    EXPECT_FALSE(run_tool({"metrics", name_.get()}).says("rmem_munet"));
+    const auto next = start(0, {});  // takes the place of what the dead has left
 }
 
 TEST_F(NodeMunet, keeps_to_the_limits_it_is_given) {

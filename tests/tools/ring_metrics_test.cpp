@@ -9,6 +9,8 @@
 #include <sstream>
 #include <string>
 
+#include "ports/port_counters.hpp"
+
 namespace tools {
 namespace {
 
@@ -76,6 +78,41 @@ TEST(RingMetrics, tell_of_the_engine_and_whom_it_hears) {
     EXPECT_THAT(text, HasSubstr("round_trip_seconds{ring=\"rig\",node=\"0\",peer=\"1\"} 2e-05"));
     EXPECT_THAT(text, Not(HasSubstr("clock_error_seconds{"))) << "it is not known";
     EXPECT_THAT(text, HasSubstr("rmem_node_up{ring=\"rig\",node=\"1\"} 0"));
+}
+
+TEST(RingMetrics, tell_of_a_port_what_ranks_count_that_have_used_it) {
+    RingSample sample = sample_of(rmem::LinkKind::direct);
+    const std::string without = metrics_of("rig", sample);
+    for (const char* port : {"rmem_fm_", "rmem_gamma_", "rmem_dp_", "rmem_munet_"})
+        EXPECT_THAT(without, Not(HasSubstr(port)));
+    sample.ranks[1].state = "dead";
+    sample.ranks[0].ports[0].assign(FM_COUNTERS, 3);
+    const std::string text = metrics_of("rig", sample);
+    EXPECT_THAT(text, HasSubstr("# TYPE rmem_fm_handlers_entered_total counter\n"
+                                "rmem_fm_handlers_entered_total{ring=\"rig\",node=\"0\",rank="
+                                "\"0\"} 3\n# HELP"))
+        << "and nothing of rank 1";
+    EXPECT_THAT(text, Not(HasSubstr("rmem_dp_")));
+}
+
+TEST(RingMetrics, tell_of_munet_what_daemons_and_their_endpoints_count) {
+    RingSample sample = sample_of(rmem::LinkKind::direct);
+    MunetSample& daemon = sample.nodes[1].munet.emplace();
+    daemon.runs = true;
+    daemon.active = 2;
+    daemon.node = {5, 3, 0, 0, 0, 0, 9};
+    daemon.endpoints[17].assign(static_cast<std::size_t>(ports::munet::Counter::count_), 4);
+    sample.ranks[0].ports[3].assign(static_cast<std::size_t>(ports::munet::Counter::count_), 8);
+    const std::string text = metrics_of("rig", sample);
+    EXPECT_THAT(text, HasSubstr("rmem_munet_up{ring=\"rig\",node=\"1\"} 1\n"));
+    EXPECT_THAT(text, HasSubstr("rmem_munet_endpoints{ring=\"rig\",node=\"1\"} 2\n"));
+    EXPECT_THAT(text, HasSubstr("rmem_munet_backlog_frames{ring=\"rig\",node=\"1\"} 9\n"));
+    EXPECT_THAT(text, HasSubstr("rmem_munet_node_created_total{ring=\"rig\",node=\"1\"} 5\n"));
+    EXPECT_THAT(text, Not(HasSubstr("backlog_total"))) << "it is no sum";
+    EXPECT_THAT(
+        text,
+        HasSubstr("rmem_munet_sent_total{ring=\"rig\",node=\"0\",rank=\"0\"} 8\n"
+                  "rmem_munet_sent_total{ring=\"rig\",node=\"1\",endpoint=\"17\"} 4\n# HELP"));
 }
 
 TEST(RingMetrics, tell_that_there_is_no_ring) {

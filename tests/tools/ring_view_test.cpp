@@ -7,6 +7,9 @@
 #include <memory>
 #include <string>
 
+#include "billboard/counters.hpp"
+#include "ports/port_counters.hpp"
+
 namespace tools {
 namespace {
 
@@ -151,6 +154,37 @@ TEST(RingView, has_an_event_for_each_counter_of_trouble_that_is_not_zero) {
     EXPECT_EQ(refused->total, 2U);
     EXPECT_EQ(refused->more, 1U);
     EXPECT_EQ(event(view, "writes_sent"), nullptr) << "traffic is no event";
+}
+
+TEST(RingView, has_an_event_for_each_counter_of_a_port_that_is_not_zero_behind_all_others) {
+    auto before = sample_at(0), now = sample_at(1);
+    set(now.ranks[0].protocol, billboard::Counter::corrupt, 1);
+    set(before.ranks[0].ports[2], ports::dp::Counter::written, 10);
+    set(now.ranks[0].ports[2], ports::dp::Counter::written, 15);
+    now.ranks[1].ports[0].assign(FM_COUNTERS, 0);
+    now.ranks[1].ports[0][FM_CORRUPT] = 2;
+    const RingView view = view_of(before, now);
+    ASSERT_EQ(view.events.size(), 3U);
+    EXPECT_STREQ(view.events[0].kind, "refusals");
+    EXPECT_STREQ(view.events[1].kind, "fm");
+    EXPECT_EQ(view.events[1].total, 2U) << "apart from the billboard's of that name";
+    EXPECT_THAT(view.events[1].nodes, ElementsAre(1));
+    EXPECT_STREQ(view.events[2].kind, "dp");
+    EXPECT_EQ(view.events[2].total, 15U);
+    EXPECT_EQ(view.events[2].more, 5U);
+}
+
+TEST(RingView, tells_what_a_munet_daemon_has_now_and_what_it_has_counted) {
+    auto before = sample_at(0), now = sample_at(1);
+    EXPECT_FALSE(view_of(before, now).nodes[0].munet);
+    now.nodes[0].munet = {true, 123, 2, {5, 3, 0, 0, 0, 0, 9}, {}};
+    const RingView view = view_of(before, now);
+    ASSERT_TRUE(view.nodes[0].munet);
+    EXPECT_EQ(view.nodes[0].munet->endpoints, 2U);
+    EXPECT_EQ(view.nodes[0].munet->backlog, 9U);
+    ASSERT_EQ(view.events.size(), 2U) << "created and destroyed";
+    EXPECT_STREQ(view.events[0].kind, "munet");
+    EXPECT_EQ(event(view, "created")->total, 5U);
 }
 
 TEST(RingView, says_nothing_of_writes_that_link_direct_does_not_count) {

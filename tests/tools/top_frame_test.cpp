@@ -98,6 +98,20 @@ TEST(TopFrame, shows_events_with_their_meaning_and_says_which_kinds_there_are_no
     EXPECT_THAT(text, HasSubstr("no losses, repairs, back-pressure, bound, members\n"));
 }
 
+TEST(TopFrame, shows_munet_daemons_and_alarms_where_one_has_ended) {
+    RingView view = ring_of(2);
+    EXPECT_THAT(frame_text(view), Not(HasSubstr("MU-Net")));
+    EXPECT_FALSE(frame_json(view, {})["nodes"][1].contains("munet"));
+    view.nodes[1].munet = {true, 123, 2, 7};
+    EXPECT_THAT(frame_text(view),
+                HasSubstr("MU-Net       node 1: 2 endpoints, 7 frames wait for a link\n"));
+    EXPECT_EQ(frame_json(view, {})["nodes"][1]["munet"]["endpoints"], 2);
+    view.nodes[1].munet->runs = false;
+    const auto lines = frame_of(view, {}, 200, 0);
+    EXPECT_THAT(lines[5].text, HasSubstr("its daemon 123 has ended"));
+    EXPECT_EQ(lines[5].style, LineStyle::alarm);
+}
+
 TEST(TopFrame, is_never_wider_or_higher_than_told) {
     RingView view = ring_of(256);
     view.events = {{"losses", "asked", "gaps", "that this node lacked and asked for", 7, 2, {0}}};

@@ -317,6 +317,34 @@ TEST_P(DirectedPoint, with_O_NONBLOCK_no_read_waits) {
     });
 }
 
+TEST_P(DirectedPoint, who_tries_to_read_never_waits_and_gets_all_in_order) {
+    run(2, [](Rank& me) {
+        Point point(1);
+        all_are_open(me);
+        if (me.rank == 0) {
+            me.await_word(0);
+            point.to(1, 1);
+            for (std::uint64_t i = 0; i < 20; ++i) point.write(i % 2 == 0 ? 8 : 500, i);
+            return me.await_word(1);
+        }
+        char* at = reinterpret_cast<char*>(&point);
+        errno = 0;
+        check_equal(dp_try_read(point.fd(), &at), 0, "dp_try_read");
+        check(at == nullptr && errno == EAGAIN, "nothing waits");
+        CHECK_ERRNO(dp_try_read(point.fd(), nullptr), EFAULT);
+        CHECK_ERRNO(dp_try_read(-1, &at), EBADF);
+        me.raise(0);
+        for (std::uint64_t i = 0; i < 20; ++i) {
+            int length = 0;
+            await([&] { return (length = dp_try_read(point.fd(), &at)) != 0; }, "a message");
+            check_equal(length, i % 2 == 0 ? 8 : 500, "its length");
+            check_bytes(at, static_cast<std::size_t>(length), i);
+            check_equal(dp_fsync(point.fd(), 1), 1, "dp_fsync");
+        }
+        me.raise(1);
+    });
+}
+
 TEST_P(DirectedPoint, two_that_write_to_each_other_without_reading_do_not_wait_for_each_other) {
     run(2, [](Rank& me) {
         Point point(1);

@@ -136,6 +136,42 @@ TEST_P(Reliable, who_does_not_read_is_waited_for_but_not_with_O_NONBLOCK) {
     });
 }
 
+TEST_P(Reliable, a_dead_target_is_told_though_others_live) {
+    RankProcesses ring(setup(3));
+    ring.start(0, [](Rank& me) {
+        Point point(1);
+        make_reliable(point);
+        point.to(1, 1).write(8, 1);
+        check_equal(dp_drain(point.fd(), kPatience), 0, "dp_drain");
+        me.raise(0);
+        me.await_word(1);
+        auto bytes = pattern(8, 2);
+        await([&] { return dp_write(point.fd(), bytes.data(), 8) < 0; }, "the death to be told");
+        check_equal(errno, EHOSTDOWN, "errno of dp_write");
+        CHECK_ERRNO(dp_drain(point.fd(), kPatience), EHOSTDOWN);
+        me.raise(2);
+    });
+    ring.start(1, [](Rank& me) {
+        Point point(1);
+        point.read(8, 1);
+        await(
+            [&] {
+                char* at = nullptr;
+                dp_try_read(point.fd(), &at);  // answers
+                return me.shared[3] != 0;      // never
+            },
+            "its end");
+    });
+    ring.start(2, [](Rank& me) {
+        Point point(1);
+        me.await_word(2);
+    });
+    ring.await_word(0);
+    ring.kill(1);
+    ++ring.shared()[1];
+    ring.finish();
+}
+
 TEST_P(Reliable, the_layer_is_taken_off_once_all_is_acknowledged) {
     run(2, [](Rank& me) {
         Point point(1), other(2);

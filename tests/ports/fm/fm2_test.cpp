@@ -348,6 +348,47 @@ TEST_P(Fm2, what_a_handler_sends_while_the_network_is_full_leaves_later_and_in_o
     });
 }
 
+TEST_P(Fm2, who_tries_to_begin_gets_NULL_instead_of_waiting_and_what_was_begun_arrives) {
+    run(2, [](Rank& me) {
+        Life life;
+        FM_register_handler(1, receive_message);
+        const auto most = static_cast<std::uint32_t>(FM_packet_bytes());
+        if (me.rank == 0) {
+            std::uint32_t begun = 0;
+            for (unsigned refused = 0; refused < 100;) {
+                const auto bytes = message(most - 8, begun);
+                FM_stream* const s = FM_try_begin_message(1, most, 1);
+                if (s != nullptr) {
+                    FM_send_piece(s, const_cast<std::byte*>(bytes.data()), bytes.size());
+                    FM_end_message(s);
+                    ++begun;
+                    refused = 0;
+                } else {
+                    check_equal(errno, EAGAIN, "errno where there is no room");
+                    ++refused;
+                    rest(std::chrono::milliseconds(1));
+                }
+                check(begun < 100'000, "a node that takes nothing has no room for ever");
+            }
+            check(FM_packets_kept() != 0, "packets for which the network had no room");
+            me.shared[1] = begun;
+            me.raise(0);
+            await(
+                [&] {
+                    FM_extract(~0UL);
+                    return FM_packets_kept() == 0;
+                },
+                "the packets that were kept to leave");
+            me.await_word(2);
+            return;
+        }
+        me.await_word(0);
+        extract_until(static_cast<int>(me.shared[1]));
+        check_equal(seen().messages.back().size(), std::size_t{most - 8}, "the last message");
+        me.raise(2);
+    });
+}
+
 TEST_P(Fm2, credit_is_told_alone_where_nothing_carries_it_and_is_divided_anew) {
     run(2, [](Rank& me) {
         Life life;

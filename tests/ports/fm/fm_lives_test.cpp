@@ -175,6 +175,19 @@ TEST_P(FmLives, a_node_that_comes_back_is_a_new_one_to_both_versions) {
     ring.finish();
 }
 
+TEST_P(FmLives, all_nodes_may_finalize_and_initialize_again) {
+    run(2, [](Rank& me) {
+        for (int life = 0; life < 3; ++life) {
+            {
+                Life joined;
+                FM_send_4(1 - me.rank, note, 1, 0, 0, 0);
+                extract_both_until([] { return seen().count >= 1; }, "a message of this life");
+            }
+            check_ok(bbp_barrier(), "or the next life's first message could come in this one");
+        }
+    });
+}
+
 TEST_P(FmLives, both_versions_and_the_billboard_speak_on_one_ring) {
     run(2, [](Rank& me) {
         FM_register_handler(0, note_stream);

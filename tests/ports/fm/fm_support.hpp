@@ -5,9 +5,9 @@
 
 #include "billboard/errors.hpp"
 #include "billboard/process_endpoint.hpp"
+#include "ports/fm/fm.h"
 #include "tests/support/conformance.hpp"
 
-#include <fm/fm.h>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 

@@ -134,6 +134,42 @@ TEST_P(GammaSending, with_flow_control_nothing_is_lost_however_late_the_receiver
     });
 }
 
+TEST_P(GammaSending, who_tries_to_send_is_told_instead_of_waiting_and_loses_nothing) {
+    run(2, [](Rank& me) {
+        start(me, 2);
+        check_ok(gamma_set_progress(0));
+        bind_to(1 - gamma_my_node());
+        check_ok(gamma_sync());
+        auto bytes = pattern(static_cast<std::size_t>(gamma_frame_bytes()), 3);
+        const auto try_send = [&](std::size_t size) {
+            return gamma_try_send_2p(5, bytes.data(), 100, bytes.data() + 100, size - 100);
+        };
+        if (me.rank == 0) {
+            bytes.resize(bytes.size() + 1);
+            check_code(try_send(bytes.size()), GAMMA_ESIZE);
+            std::uint32_t sent = 0;
+            for (unsigned refused = 0; refused < 100;) {
+                const int result = try_send(bytes.size() - 1);
+                check(result == 0 || result == GAMMA_EAGAIN, "sent, or no room");
+                refused = result == 0 ? 0 : refused + 1;
+                if (result == 0) ++sent;
+                if (result != 0) rest(std::chrono::milliseconds(1));
+                check(sent < 100'000, "a process that takes nothing has no room for ever");
+            }
+            me.shared[kSent] = sent;
+            me.raise(kRead);
+            check_equal(counted("frames_overrun"), 0LL, "frames lost");
+        } else {
+            me.await_word(kRead);
+            check_equal(seen().messages.load(), 0, "handlers outside of calls");
+            check_ok(gamma_wait(5, static_cast<int>(me.shared[kSent])));
+            check_came(bytes.size(), 3);
+        }
+        check_ok(gamma_sync());
+        check_ok(gamma_exit());
+    });
+}
+
 TEST_P(GammaSending, two_processes_that_only_send_to_each_other_do_not_wait_for_ever) {
     run(2, [](Rank& me) {
         set_variable("RMEM_GAMMA_PROGRESS", "off");

@@ -4,11 +4,8 @@
 /// processes are simulated too. What processes add is in daemon_test.cpp.
 
 #include "ports/munet/network.hpp"
-#include "billboard/endpoint.hpp"
 #include "tests/support/conformance.hpp"
-#include "tests/support/munet_node.hpp"
-
-#include <sched.h>
+#include "tests/support/munet_ring_node.hpp"
 
 #include <cstring>
 #include <memory>
@@ -18,56 +15,6 @@ namespace rmem::test {
 namespace {
 
 using namespace ports::munet;
-
-/// A node of the ring that this rank is in.
-class RingNode final : public Edge {
-public:
-    explicit RingNode(const Rank& me, unsigned senders = 4)
-        : nodes_(static_cast<unsigned>(me.ranks)),
-          node_(static_cast<unsigned>(me.rank)),
-          senders_(senders),
-          network_(*billboard::Endpoint::of_bbp_init(), nodes_),
-          relay({.node = node_, .nodes = nodes_, .chunk = network_.chunk()}, *this) {}
-
-    MunetEndpoint& create(std::size_t send = 65536, std::size_t receive = 65536) {
-        const Geometry g{.send_bytes = static_cast<std::uint32_t>(send),
-                         .receive_lines = static_cast<std::uint32_t>(receive / kLine),
-                         .senders = senders_};
-        endpoints.push_back(
-            std::make_unique<MunetEndpoint>(relay, node_, g, 1, [this] { step(); }));
-        return *endpoints.back();
-    }
-    void step() {
-        if (++steps_ % 256 == 0) network_.check(relay);  // for the dead
-        if (turn()) return;
-        if (test::is_simulated()) return rest(std::chrono::microseconds(1));
-        ::sched_yield();
-    }
-    bool turn() {
-        const bool moved = network_.deliver_to(relay);
-        return relay.turn() || moved;
-    }
-    void step_until(const std::function<bool()>& holds, const char* what) {
-        const std::int64_t end = clock_ns() + kLong;
-        while (!holds()) {
-            step();
-            check(clock_ns() < end, what);
-        }
-    }
-    Sent send(unsigned node, std::span<const std::byte> head,
-              std::span<const std::byte> data) override {
-        return network_.send(node, head, data);
-    }
-    void wake(unsigned) noexcept override {}
-
-private:
-    unsigned nodes_, node_, senders_, steps_ = 0;
-    Network network_;
-
-public:
-    Relay relay;
-    std::vector<std::unique_ptr<MunetEndpoint>> endpoints;
-};
 
 Deadline soon() {
     return Deadline::in(kLong);

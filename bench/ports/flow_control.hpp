@@ -11,6 +11,7 @@
 /// queues. Series: <way>_<who>, ns for each message until the last handler has run; latency_<way>_<who>, ns from the call to the
 /// handler, of every 16th message; rejected_<way>_<who>, frames returned for each message.
 
+#include "bench/ports/table.hpp"
 #include "bench/rank_group.hpp"
 
 #include <cstddef>
@@ -37,5 +38,8 @@ std::vector<FlowWay> flow_ways(unsigned senders);
 std::size_t flow_bytes(const FlowWay& way);
 
 void measure_flow(const GroupOptions& options, const FlowPlan& plan, Results& results);
+
+/// With 1, 2, 4, … senders. Ratios are to return-to-sender, round by round.
+Table compare_flow(GroupOptions options, unsigned most_senders, const FlowPlan& plan);
 
 }  // namespace bench

@@ -5,6 +5,7 @@
 ///
 ///     munet-bench                    everything
 ///     munet-bench --rounds 500       for longer
+///     munet-bench --json             for programs
 ///
 /// Method. Floor and ours are taken in turn, batch by batch, in the same processes between the same processors; medians.
 /// *Two ends on one processor*: one process has the sending and the receiving endpoint and polls; daemon (or bare relay) is
@@ -36,6 +37,8 @@
 #include <thread>
 #include <vector>
 
+#include "bench/ports/progress.hpp"
+#include "bench/ports/table.hpp"
 #include "bench/samples.hpp"
 #include "billboard/endpoint.hpp"
 #include "billboard/environment.hpp"
@@ -54,6 +57,9 @@ using namespace ports::munet;
 struct Plan {
     unsigned rounds = 200, batch = 1000;
 };
+
+constexpr double kMostOfRelay = 1.3, kMostOfCopy = 1.2;  // what is asked for
+constexpr double kPaperRatio = 22.5 / 19.5;              ///< of 4 endpoints to 1
 
 void pin(unsigned processor) {
     cpu_set_t set;
@@ -204,16 +210,25 @@ double time_of(unsigned n, const std::function<void()>& all) {
     return static_cast<double>(rmem::now_ns() - start) / n;
 }
 
-void print_ratio(const char* name, std::vector<double> floor, std::vector<double> ours) {
+/// A row of ratios, taken round by round; `asked`, if not 0, is their upper limit.
+void add_ratio(bench::Table& table, const std::string& name, double asked,
+               std::vector<double> floor, std::vector<double> ours) {
     std::vector<double> ratios;
     for (std::size_t i = 0; i < floor.size(); ++i) ratios.push_back(ours[i] / floor[i]);
-    fmt::print("{:44} floor {:7.0f} ns   ours {:7.0f} ns   ratio {:.2f}\n", name,
-               bench::median(std::move(floor)), bench::median(std::move(ours)),
-               bench::median(std::move(ratios)));
+    std::sort(ratios.begin(), ratios.end());
+    const double ratio = bench::quantile(ratios, 0.5);
+    table.add({{"message", name},
+               {"floor_ns", bench::median(std::move(floor))},
+               {"ours_ns", bench::median(std::move(ours))},
+               {"ratio_p10", bench::quantile(ratios, 0.1)},
+               {"ratio", ratio},
+               {"ratio_p90", bench::quantile(ratios, 0.9)},
+               {"asked", asked == 0 ? bench::Row() : bench::Row(asked)},
+               {"met", asked == 0 ? bench::Row() : bench::Row(ratio <= asked)}});
 }
 
 /// mu_send of 8 bytes, with so many further endpoints open that nobody uses.
-void two_ends(const Plan& plan, unsigned further) {
+void two_ends(const Plan& plan, unsigned further, bench::Table& table) {
     const Stage1 stage(false);
     pin(0);
     stage.enter(kOurs);
@@ -252,14 +267,14 @@ void two_ends(const Plan& plan, unsigned further) {
     }
     const std::string name = further == 0
                                  ? "8 B, two ends on one processor"
-                                 : fmt::format("  and {} further endpoints, idle", further);
-    print_ratio(name.c_str(), floor, ours);
+                                 : fmt::format("8 B, and {} further endpoints, idle", further);
+    add_ratio(table, name, further == 0 ? kMostOfRelay : 0, floor, ours);
     for (auto* ep : others) mu_destroy_endpoint(ep);
     mu_destroy_endpoint(a);
     mu_destroy_endpoint(b);
 }
 
-void three_processes(const Plan& plan) {
+void three_processes(const Plan& plan, bench::Table& table) {
     const Stage1 stage(true);
     Shared& shared = *stage.shared;
     stage.enter(kOurs);
@@ -315,11 +330,11 @@ void three_processes(const Plan& plan) {
                                }) /
                        2);
     }
-    print_ratio("8 B, three processes that yield", floor, ours);
+    add_ratio(table, "8 B, three processes that yield", 0, floor, ours);
     mu_destroy_endpoint(ep);
 }
 
-void dma(const Plan& plan) {
+void dma(const Plan& plan, bench::Table& table) {
     const Stage1 stage(false);
     pin(0);
     stage.enter(kOurs);
@@ -342,7 +357,7 @@ void dma(const Plan& plan) {
         calls.push_back(time_of(1, [&] { check(mu_send_DMA(a, to, text.data(), kLongBytes)); }));
         while (mu_recv(b, found.data(), kLongBytes, nullptr) == -EAGAIN) rmem::cpu_relax();
     }
-    print_ratio("mu_send_DMA of 64 KiB, the call (floor: memcpy)", memcpys, calls);
+    add_ratio(table, "mu_send_DMA of 64 KiB, the call", kMostOfCopy, memcpys, calls);
     mu_destroy_endpoint(a);
     mu_destroy_endpoint(b);
 }
@@ -491,7 +506,7 @@ std::array<double, kRows.size()> anatomy_of(std::size_t bytes, unsigned endpoint
     return rows;
 }
 
-void anatomy(const Plan& plan) {
+bench::Table anatomy(const Plan& plan, bench::Progress& progress) {
     pin(0);
     struct Column {
         std::size_t bytes;
@@ -502,21 +517,41 @@ void anatomy(const Plan& plan) {
                                    {8, 8, {}}, {1024, 1, {}}, {4096, 1, {}}};
     const double ns = ns_per_tick();
     for (auto& column : columns) {
+        progress.tell(fmt::format("anatomy of {} bytes", column.bytes));
         column.rows = anatomy_of(column.bytes, column.endpoints, plan.rounds * 20, ns);
     }
-    fmt::print("\nAnatomy of a message (paper's Table 2), ns since the call, link direct:\n{:26}",
-               "");
-    for (const auto& column : columns) {
-        fmt::print("{:>12}", fmt::format("{} B, {} ep", column.bytes, column.endpoints));
-    }
-    fmt::print("\n");
+    const double ratio = columns[2].rows.back() / columns[0].rows.back();
+    bench::Table table(
+        "munet-anatomy",
+        fmt::format("ns since the call, link direct, as in the paper's Table 2. 4 endpoints to 1: "
+                    "{:.2f} (paper: 22.5 to 19.5 us, {:.2f}).\n",
+                    ratio, kPaperRatio));
     for (std::size_t row = 0; row < kRows.size(); ++row) {
-        fmt::print("{:26}", kRows[row]);
-        for (const auto& column : columns) fmt::print("{:12.0f}", column.rows[row]);
-        fmt::print("\n");
+        bench::Row line = {{"step", kRows[row]}};
+        for (const auto& column : columns)
+            line[fmt::format("{} B, {} ep", column.bytes, column.endpoints)] = column.rows[row];
+        table.add(std::move(line));
     }
-    fmt::print("4 endpoints to 1: {:.2f} (paper: 22.5 to 19.5 us, {:.2f})\n",
-               columns[2].rows.back() / columns[0].rows.back(), 22.5 / 19.5);
+    table.add({{"step", "received, 4 endpoints to 1"},
+               {"ratio", ratio},
+               {"asked", kPaperRatio},
+               {"met", ratio <= kPaperRatio}});
+    return table;
+}
+
+bench::Table ratios(const Plan& plan, bench::Progress& progress) {
+    bench::Table table("munet",
+                       "Medians of rounds. floor: a bare relay over two cache lines; of "
+                       "mu_send_DMA a memcpy to where another processor has read.\n");
+    for (const unsigned further : {0U, 2U, 6U, 14U}) {
+        progress.tell(fmt::format("two ends, {} further endpoints", further));
+        two_ends(plan, further, table);
+    }
+    progress.tell("three processes");
+    three_processes(plan, table);
+    progress.tell("mu_send_DMA");
+    dma(plan, table);
+    return table;
 }
 
 }  // namespace
@@ -530,12 +565,11 @@ int main(int argc, char** argv) {
     app.add_option("--batch", plan.batch, "Messages in each half of a round")
         ->check(CLI::Range(20U, 1'000'000U))
         ->capture_default_str();
+    bool json = false;
+    app.add_flag("--json", json, "A line of JSON for each row");
     CLI11_PARSE(app, argc, argv);
-    fmt::print("{} processors\n", rmem::allowed_processors());
-    two_ends(plan, 0);
-    for (const unsigned further : {2U, 6U, 14U}) two_ends(plan, further);
-    three_processes(plan);
-    dma(plan);
-    anatomy(plan);
+    bench::Progress progress("munet-bench");
+    const bench::Table all[] = {ratios(plan, progress), anatomy(plan, progress)};
+    for (const bench::Table& table : all) table.print(json);
     return 0;
 }

@@ -1,9 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "bench/ports-fm/flow_control.hpp"
+#include "bench/ports/flow_control.hpp"
+
+#include "bench/ports/progress.hpp"
+#include "bench/ports/rounds.hpp"
 
 #include "billboard/bbp.h"
 #include "ports/fm/fm1.hpp"
 #include "rmem/clock.hpp"
+
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <map>
@@ -58,12 +63,12 @@ void send_all(billboard::ProcessEndpoint& process, Fm1& fm1, int messages) {
     }
 }
 
-struct Series {
+struct FlowSamples {
     std::vector<double> times, rejected, latencies;
 };
 
 void one_round(RankContext& rank, billboard::ProcessEndpoint& process, const FlowWay& way,
-               unsigned senders, const FlowPlan& plan, Series& series) {
+               unsigned senders, const FlowPlan& plan, FlowSamples& series) {
     Network network(process, {.is_quiet = true, .window = static_cast<std::uint16_t>(way.to_one)});
     Fm1 fm1(network, {.slots = Fm1::kDefaultSlots, .queue = way.places, .to_one = way.to_one});
     Nothing nothing;
@@ -104,7 +109,7 @@ void measure_flow(const GroupOptions& options, const FlowPlan& plan, Results& re
     run_ranks(options, results, [&](RankContext& rank) {
         const auto process = billboard::ProcessEndpoint::open();
         const unsigned senders = rank.ranks - 1;
-        std::map<std::string, Series> all;
+        std::map<std::string, FlowSamples> all;
         for (std::size_t round = 0; round < plan.rounds; ++round) {
             for (const FlowWay& way : flow_ways(senders)) {
                 one_round(rank, *process, way, senders, plan, all[way.name + std::string("_all")]);
@@ -118,6 +123,36 @@ void measure_flow(const GroupOptions& options, const FlowPlan& plan, Results& re
             results.put("rejected_" + name, series.rejected);
         }
     });
+}
+
+Table compare_flow(GroupOptions options, unsigned most_senders, const FlowPlan& plan) {
+    Table table("flow",
+                "ns for each message until its handler has run; latency: from the call to the "
+                "handler. ratio: to return-to-sender.\n"
+                "all: that many senders at once; one: one of them. bytes: of the receiver's "
+                "queue. returned: frames for each message.\n");
+    Progress progress("flow");
+    for (unsigned senders = 1; senders <= most_senders; senders *= 2) {
+        progress.tell(fmt::format("{} senders", senders));
+        options.ranks = senders + 1;
+        Results results;
+        measure_flow(options, plan, results);
+        const auto all = results.all();
+        for (const char* who : {"all", "one"}) {
+            const auto& returned = all.at(fmt::format("returned_{}", who));
+            for (const FlowWay& way : flow_ways(senders)) {
+                const std::string name = fmt::format("{}_{}", way.name, who);
+                Row row = {{"way", way.name}, {"senders", senders}, {"who", who}};
+                put(row, "ns", spread_of(all.at(name)));
+                row["ratio"] = median(quotients(all.at(name), returned));
+                row["latency_ns"] = median(all.at("latency_" + name));
+                row["bytes"] = flow_bytes(way);
+                row["returned"] = median(all.at("rejected_" + name));
+                table.add(std::move(row));
+            }
+        }
+    }
+    return table;
 }
 
 }  // namespace bench

@@ -1,0 +1,390 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The channel interface over Fast Messages, GAMMA and Directed Point, and the MPI device over it, on each link.
+#include "mpi_channel/ports/port_transport.hpp"
+
+#include "mpi_channel/ports/port_device.hpp"
+#include "ports/dp/dp.h"
+#include "ports/fm/fm2.h"
+#include "ports/gamma/libgamma.h"
+#include "tests/support/messenger.hpp"
+
+#include <algorithm>
+#include <memory>
+#include <optional>
+#include <string_view>
+#include <tuple>
+
+namespace rmem::test {
+namespace {
+
+using mpi_channel::Lead;
+using mpi_channel::PortTransport;
+using mpi_channel::TransportKind;
+using Bytes = PortTransport::Bytes;
+
+TransportKind kind = TransportKind::fm;  ///< of the test that runs
+
+}  // namespace
+
+template <>
+PortTransport open_transport<PortTransport>() {
+    auto settings = billboard::Settings::read();
+    return {kind, settings};
+}
+
+namespace {
+
+/// A rank's transport, and calls that wait.
+class Station {
+public:
+    Station() : transport(open_transport<PortTransport>()) {}
+
+    void send(const std::vector<std::byte>& packet, unsigned to) {
+        await([&] { return sent(transport.send_control(packet, to)); }, "room for a packet");
+    }
+    void send_bulk(Bytes bulk, unsigned to) {
+        await(
+            [&] {
+                std::size_t count = 0;
+                sent(transport.send_channel(bulk, to, &count));
+                bulk = bulk.subspan(count);
+                return bulk.empty();
+            },
+            "room for bulk");
+    }
+    /// What comes next: the code, and of whom.
+    int next(std::vector<std::byte>& packet, unsigned& from) {
+        int result = BBP_EAGAIN;
+        await(
+            [&] {
+                Bytes bytes;
+                result = transport.recv_any_control(&bytes, &from);
+                if (result == BBP_OK) packet.assign(bytes.begin(), bytes.end());
+                return result != BBP_EAGAIN;
+            },
+            "something to come");
+        return result;
+    }
+    unsigned receive(std::vector<std::byte>& packet) {
+        unsigned from = 0;
+        check_code(next(packet, from), BBP_OK);
+        return from;
+    }
+    std::vector<std::byte> receive_bulk(std::size_t size, unsigned from, std::size_t room) {
+        std::vector<std::byte> bulk(size);
+        std::size_t come = 0;
+        await(
+            [&] {
+                std::size_t count = 0;
+                const auto rest = std::span(bulk).subspan(come);
+                const int result = transport.recv_from_channel(
+                    rest.first(std::min(rest.size(), room)), from, &count);
+                if (result != BBP_EAGAIN) check_code(result, BBP_OK);
+                if (result == BBP_OK) come += count;
+                return come == size;
+            },
+            "bulk");
+        return bulk;
+    }
+    /// Until nothing of its own waits to leave.
+    void settle() {
+        await(
+            [&] {
+                nothing_comes();
+                return !transport.has_backlog();
+            },
+            "the backlog to leave");
+    }
+    /// Makes progress.
+    void nothing_comes(Place place = Place::here()) {
+        Bytes bytes;
+        unsigned from = 0;
+        check_equal(transport.recv_any_control(&bytes, &from), static_cast<int>(BBP_EAGAIN),
+                    "what comes", place);
+    }
+
+    PortTransport transport;
+
+private:
+    /// Who finds no room lets come what may bring it: credit.
+    bool sent(int result) {
+        if (result != BBP_EAGAIN) check_code(result, BBP_OK);
+        if (result == BBP_EAGAIN) transport.control_msg_avail();
+        return result == BBP_OK;
+    }
+};
+
+/// A ring of each link, and each port.
+class PortsOn : public ::testing::TestWithParam<std::tuple<const char*, TransportKind>> {
+protected:
+    PortsOn() { kind = std::get<1>(GetParam()); }
+
+    static RingSetup setup(unsigned ranks) {
+        RingSetup setup;
+        setup.ranks = ranks;
+        setup.link = link();
+        return setup;
+    }
+    static void run(unsigned ranks, const Body& body) {
+        RankProcesses ring(setup(ranks));
+        ring.start_all(body);
+        ring.finish();
+    }
+    static const char* link() { return std::get<0>(GetParam()); }
+    /// Fewer where time is kept.
+    static int thrifty(int loops) {
+        return std::string_view(link()) == "direct" ? loops : std::max(loops / 8, 1);
+    }
+};
+INSTANTIATE_TEST_SUITE_P(All, PortsOn,
+                         ::testing::Combine(::testing::Values("direct", "ring", "udp", "sim"),
+                                            ::testing::Values(TransportKind::fm,
+                                                              TransportKind::gamma,
+                                                              TransportKind::dp)),
+                         [](const auto& test) {
+                             return std::string(std::get<0>(test.param)) + "_" +
+                                    mpi_channel::name_of(std::get<1>(test.param));
+                         });
+
+TEST_P(PortsOn, packets_come_to_whom_they_are_sent_in_their_order_and_the_port_counts_them) {
+    run(3, [](Rank& me) {
+        Station station;
+        const auto rank = static_cast<unsigned>(me.rank);
+        const std::size_t sizes[] = {1, 20, 28, 29, 60, 61, 500, station.transport.packet_most()};
+        std::vector<std::byte> packet;
+        std::size_t next[3] = {};
+        const auto take = [&] {
+            const unsigned from = station.receive(packet);
+            const std::size_t i = next[from]++;
+            check(packet == bytes_of(sizes[i % 8], from * 1000 + i),
+                  "the next packet of its sender");
+        };
+        for (std::size_t i = 0; i < 24; ++i) {
+            for (unsigned to = 0; to < 3; ++to) {
+                if (to != rank) station.send(bytes_of(sizes[i % 8], rank * 1000 + i), to);
+            }
+            take();
+            take();
+        }
+        check(!station.transport.control_msg_avail(), "all packets have been received");
+        check_equal(station.transport.counters().packets_sent, 48U, "packets sent");
+        check_equal(station.transport.counters().packets_received, 48U, "packets received");
+        check_equal(station.transport.tally().count, 48U, "messages that the port has counted");
+        station.settle();
+        check_ok(bbp_barrier());
+    });
+}
+
+TEST_P(PortsOn, a_packet_to_several_reaches_those_that_are_meant) {
+    run(4, [](Rank& me) {
+        Station station;
+        const auto header = bytes_of(20, 1);
+        const std::vector<std::vector<int>> receivers = {{1, 2, 3}, {2, 3}, {1}};
+        for (std::size_t i = 0; i < receivers.size(); ++i) {
+            const std::vector<int>& to = receivers[i];
+            const auto message = bytes_of(400, i);
+            if (me.rank == 0) {
+                await(
+                    [&] { return station.transport.mcast_control(header, message, to) == BBP_OK; },
+                    "room for a multicast");
+            } else if (std::find(to.begin(), to.end(), me.rank) != to.end()) {
+                std::vector<std::byte> packet, expected = header;
+                expected.insert(expected.end(), message.begin(), message.end());
+                check_equal(station.receive(packet), 0U, "sender");
+                check(packet == expected, "the multicast's bytes");
+            }
+        }
+        station.settle();
+        check_ok(bbp_barrier());
+        station.nothing_comes();
+        if (me.rank == 0) check_equal(station.transport.counters().multicasts, 3U, "multicasts");
+    });
+}
+
+TEST_P(PortsOn, a_packet_to_several_is_kept_for_who_has_no_room_and_comes_before_later_ones) {
+    run(4, [](Rank& me) {
+        Station station;
+        const std::vector<int> some = {1, 2};  // not all others: no broadcast of GAMMA's
+        // Short ones fill the way to their receiver; Directed Point's fill its pool.
+        const auto filling = bytes_of(kind == TransportKind::dp ? 1000 : 20, 1),
+                   header = bytes_of(20, 2), last = bytes_of(30, 3);
+        std::vector<std::byte> packet;
+        if (me.rank == 0) {
+            std::uint32_t sent = 0;
+            // A link that is busy for the moment has no room either.
+            for (unsigned refused = 0; refused < 100;) {
+                const bool fits = station.transport.send_control(filling, 1) == BBP_OK;
+                refused = fits ? 0 : refused + 1;
+                if (fits) ++sent;
+                check(sent < 100'000, "a rank that takes nothing has no room for ever");
+                station.nothing_comes();
+                if (!fits) rest(std::chrono::milliseconds(1));
+            }
+            me.shared[1] = sent;
+            check_code(station.transport.mcast_control(header, {}, some), BBP_OK);
+            check(station.transport.has_backlog(), "it is kept for rank 1");
+            check_code(station.transport.send_control(last, 1), BBP_EAGAIN);
+            me.raise(0);
+            station.send(last, 1);
+            station.settle();
+        } else if (me.rank == 1) {
+            me.await_word(0);
+            for (std::uint32_t i = 0; i < me.shared[1]; ++i) {
+                station.receive(packet);
+                check(packet == filling, "what had room");
+            }
+            station.receive(packet);
+            check(packet == header, "what was kept");
+            station.receive(packet);
+            check(packet == last, "what was sent after it");
+        } else if (me.rank == 2) {
+            station.receive(packet);
+            check(packet == header, "what had room at once");
+        }
+        me.raise(2);
+        await(
+            [&] {
+                station.nothing_comes();
+                return me.shared[2] == 4;
+            },
+            "all to be done");
+    });
+}
+
+TEST_P(PortsOn, bulk_follows_its_packet_whatever_the_room) {
+    run(2, [](Rank& me) {
+        Station station;
+        std::vector<std::byte> packet;
+        for (const std::size_t size : {std::size_t{1}, std::size_t{5000}, std::size_t{200'000}}) {
+            if (me.rank == 1) {
+                station.send(bytes_of(20, 1), 0);
+                station.send_bulk(bytes_of(size, size), 0);
+                station.send(bytes_of(21, 1), 0);
+                continue;
+            }
+            unsigned from = 9;
+            station.receive(packet);
+            check(packet == bytes_of(20, 1), "the packet before the bulk");
+            station.transport.expect_bulk(1, size);
+            check_equal(station.next(packet, from), mpi_channel::kBulk, "what comes next");
+            check_equal(from, 1U, "of whom");
+            check(station.receive_bulk(size, 1, size / 3 + 1) == bytes_of(size, size), "bulk");
+            station.receive(packet);
+            check(packet == bytes_of(21, 1), "the packet after it");
+        }
+        station.settle();
+        me.raise(0);
+        await(
+            [&] {
+                station.nothing_comes();
+                return me.shared[0] == 2;
+            },
+            "the other");
+    });
+}
+
+// ---- What no transport sends
+
+/// By the port's own calls, to where the transport takes messages.
+void send_by_port(std::vector<std::byte> bytes, int to) {
+    const auto size = bytes.size();
+    if (kind == TransportKind::fm) {
+        FM_stream* const stream = FM_begin_message(static_cast<ULONG>(to), size, 1000);
+        check(stream != nullptr, "FM_begin_message");
+        FM_send_piece(stream, bytes.data(), size);
+        FM_end_message(stream);
+    } else if (kind == TransportKind::gamma) {
+        check_ok(gamma_send_flowctl(static_cast<unsigned short>(to), bytes.data(), size));
+    } else {
+        const int fd = dp_open(7);
+        dp_target(fd, to, 65000);
+        check_equal(dp_write(fd, bytes.data(), static_cast<int>(size)), static_cast<int>(size),
+                    "dp_write");
+        dp_close(fd);
+    }
+}
+
+std::vector<std::byte> beginning_with(Lead lead, std::size_t size) {
+    std::vector<std::byte> bytes(Lead::kBytes + size);
+    lead.write(bytes.data());
+    return bytes;
+}
+
+TEST_P(PortsOn, who_sends_what_is_none_of_the_channel_s_is_named) {
+    run(2, [](Rank& me) {
+        Station station;
+        const std::vector<std::vector<std::byte>> wrong = {
+            beginning_with({Lead::Kind::packet, 1, 9}, 8),        // shorter than it says
+            beginning_with({Lead::Kind{7}, 1, 8}, 8),             // of no kind
+            beginning_with({Lead::Kind::bulk, 1, 8}, 8),          // not announced
+            beginning_with({Lead::Kind::packet, 1, 1100}, 1100),  // longer than packets
+        };
+        if (me.rank == 1) {
+            for (const auto& bytes : wrong) send_by_port(bytes, 0);
+            station.send(bytes_of(8, 1), 0);
+        } else {
+            std::vector<std::byte> packet;
+            unsigned from = 9;
+            // Directed Point's raw messages and its layer's are not ordered to each other.
+            for (std::size_t named = 0, good = 0; named < wrong.size() || good == 0;) {
+                const int result = station.next(packet, from);
+                check_equal(from, 1U, "of whom");
+                check(result == BBP_ESIZE || (result == BBP_OK && packet == bytes_of(8, 1)),
+                      "a message is named, or the good one");
+                ++(result == BBP_OK ? good : named);
+            }
+        }
+        check_ok(bbp_barrier());
+    });
+}
+
+// ---- Deaths
+
+TEST_P(PortsOn, what_a_rank_had_sent_comes_before_word_of_its_death) {
+    if (std::string_view(link()) == "sim") GTEST_SKIP() << "simulated: nobody is killed";
+    RankProcesses ring(setup(2));
+    ring.start(0, [](Rank& me) {
+        Station station;
+        check_equal(station.transport.ask_for(1), static_cast<int>(BBP_EAGAIN), "of who lives");
+        me.raise(1);
+        me.await_word(0);
+        std::vector<std::byte> packet;
+        for (unsigned i = 0; i < 3; ++i) {
+            await([&] { return station.transport.ask_for(1) == BBP_OK; }, "what it had sent");
+            station.receive(packet);
+            check(packet == bytes_of(40, i), "a packet");
+        }
+        await([&] { return station.transport.ask_for(1) == BBP_EPEER; }, "word of its death");
+    });
+    ring.start(1, [](Rank& me) {
+        Station station;
+        me.await_word(1);
+        for (unsigned i = 0; i < 3; ++i) station.send(bytes_of(40, i), 0);
+        station.settle();
+        me.raise(0);
+        me.await_word(9);  // in vain
+    });
+    ring.await_word(0);
+    ring.kill(1);
+    ring.finish();
+}
+
+// ---- The device
+
+TEST_P(PortsOn, messages_of_all_sizes_cross_between_all_ranks) {
+    run(3, [](Rank& me) { messages_cross<PortTransport>(me); });
+}
+
+TEST_P(PortsOn, many_messages_to_a_rank_that_does_not_receive_leave_room_for_its_own) {
+    const int count = thrifty(400);
+    run(2, [count](Rank& me) { many_messages_wait<PortTransport>(me, count); });
+}
+
+TEST_P(PortsOn, groups_of_ranks_do_what_they_do_together) {
+    const int barriers = thrifty(50);
+    run(3, [barriers](Rank&) { groups_work<PortTransport>(barriers); });
+}
+
+}  // namespace
+}  // namespace rmem::test

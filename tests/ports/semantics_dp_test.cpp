@@ -1,0 +1,471 @@
+// SPDX-License-Identifier: Apache-2.0
+// The row of each property for Directed Point, raw and with the Go-Back-N layer, from dp/dp.h alone;
+// docs/design/ports.md has the table.
+#include "tests/ports/dp/points.hpp"
+
+#include <fcntl.h>
+
+#include <algorithm>
+#include <functional>
+#include <vector>
+
+namespace rmem::test {
+namespace {
+
+class DpRaw : public Conformance {};
+RMEM_ON_ALL_RINGS_AND_LOSS(DpRaw);
+
+/// Where it differs from the raw mode.
+class DpReliable : public Conformance {};
+RMEM_ON_ALL_RINGS_AND_LOSS(DpReliable);
+
+constexpr int kPoint = 1, kOther = 2;
+constexpr std::size_t kSmallPool = 4096, kSize = 200;
+
+void make_nonblocking(const Point& point) {
+    check_equal(::fcntl(point.fd(), F_SETFL, O_NONBLOCK), 0, "fcntl");
+}
+
+/// Two endpoints of a process: one for the messages, and one whose reads take in what is for the first,
+/// also where no thread of the library does.
+struct Points {
+    explicit Points(std::size_t pool = 0) {
+        if (pool != 0) point.pool(pool);
+        make_nonblocking(other);
+    }
+    void take_in_until(const std::function<bool()>& holds, const char* what,
+                       Place place = Place::here()) const {
+        await(
+            [&] {
+                char* at = nullptr;
+                check_equal(dp_read(other.fd(), &at), 0, "messages for nobody", place);
+                return holds();
+            },
+            what, place);
+    }
+    void serve_until(Rank& me, std::size_t word, std::uint32_t value,
+                     Place place = Place::here()) const {
+        take_in_until([&] { return me.shared[word] >= value; }, "the others", place);
+    }
+    Point point{kPoint}, other{kOther};
+};
+
+/// The first word of the next message.
+std::uint32_t read_number(const Point& point, Place place = Place::here()) {
+    char* at = nullptr;
+    check_equal(dp_read(point.fd(), &at), kSize, "dp_read", place);
+    std::uint32_t number = 0;
+    std::memcpy(&number, at, sizeof number);
+    check_equal(dp_fsync(point.fd(), 1), 1, "dp_fsync", place);
+    return number;
+}
+int write_number(const Point& point, std::uint32_t number) {
+    std::vector<std::byte> bytes(kSize);
+    std::memcpy(bytes.data(), &number, sizeof number);
+    return dp_write(point.fd(), bytes.data(), static_cast<int>(bytes.size()));
+}
+
+void drain(const Points& points, Place place = Place::here()) {
+    errno = 0;
+    const int result = dp_drain(points.point.fd(), kLong);
+    check_equal(result, 0, fmt::format("dp_drain: {}", std::strerror(errno)), place);
+}
+
+// ==== Raw ==========================================================================================
+
+// ---- Reliable: no. What is lost is lost to a full pool.
+
+TEST_P(DpRaw, is_not_reliable_but_drops_what_finds_the_token_pool_full) {
+    run(2, [](Rank& me) {
+        enum { done };
+        constexpr std::uint64_t kMessages = 100;
+        Points points(kSmallPool);
+        all_are_open(me);
+        if (me.rank == 0) {
+            points.point.to(1, kPoint);
+            for (std::uint64_t i = 0; i < kMessages; ++i) points.point.write(kSize, i);
+            return points.serve_until(me, done, 1);
+        }
+        const auto stat = [&] { return points.point.stat(); };
+        points.take_in_until([&] { return stat().arrived + stat().dropped_full == kMessages; },
+                             "each message to arrive or to be dropped");
+        check(stat().dropped_full > 0 && stat().arrived > 0, "some of both");
+        check(stat().arrived * kSize <= kSmallPool, "no more than the pool holds");
+        make_nonblocking(points.point);
+        for (std::uint64_t i = 0; i < stat().arrived; ++i) points.point.read(kSize, i);
+        char* at = nullptr;
+        check_equal(dp_read(points.point.fd(), &at), 0, "further messages");
+        me.raise(done);
+    });
+}
+
+// ---- Ordered: not promised; here kept from one endpoint to another
+
+TEST_P(DpRaw, is_ordered_between_two_endpoints_though_messages_are_dropped) {
+    run(2, [](Rank& me) {
+        enum { full, done };
+        Points points(kSmallPool);
+        all_are_open(me);
+        if (me.rank == 0) {
+            points.point.to(1, kPoint);
+            std::uint32_t number = 0;
+            // Before and after the pool was full, and around gaps.
+            for (std::uint32_t round = 1; round <= 4; ++round) {
+                for (int i = 0; i < 30; ++i) {
+                    check_equal(write_number(points.point, number++), kSize, "dp_write");
+                }
+                points.serve_until(me, full, round);
+            }
+            return points.serve_until(me, done, 1);
+        }
+        std::vector<std::uint32_t> numbers;
+        const auto stat = [&] { return points.point.stat(); };
+        for (std::uint64_t round = 1; round <= 4; ++round) {
+            points.take_in_until([&] { return stat().arrived + stat().dropped_full == 30 * round; },
+                                 "a round");
+            while (numbers.size() < stat().arrived) numbers.push_back(read_number(points.point));
+            me.raise(full);
+        }
+        check(stat().dropped_full > 0, "messages were dropped");
+        check(numbers.back() > numbers.size(), "gaps");
+        check(std::adjacent_find(numbers.begin(), numbers.end(), std::greater_equal<>()) ==
+                  numbers.end(),
+              "each number is larger than the one before");
+        me.raise(done);
+    });
+}
+
+// ---- Flow control: none
+
+TEST_P(DpRaw, has_no_flow_control) {
+    run(2, [](Rank& me) {
+        enum { written, done };
+        Points points(kSmallPool);
+        all_are_open(me);
+        if (me.rank == 0) {
+            points.point.to(1, kPoint);
+            const auto messages = static_cast<std::uint32_t>(4 * me.partition / kSize);
+            for (std::uint32_t i = 0; i < messages; ++i) {
+                check_equal(write_number(points.point, i), kSize, "dp_write, though nobody reads");
+            }
+            check_equal(points.point.stat().written, messages, "messages written");
+            check_equal(points.point.stat().dropped_network, 0, "messages not sent");
+            check_equal(points.point.stat().arrived + points.other.stat().arrived, 0, "answers");
+            me.shared[written] = messages;
+            return points.serve_until(me, done, 1);
+        }
+        // Its process takes in, but nothing is read or flushed.
+        points.take_in_until([&] { return me.shared[written] != 0; }, "the writer");
+        const auto stat = [&] { return points.point.stat(); };
+        points.take_in_until(
+            [&] { return stat().arrived + stat().dropped_full == me.shared[written]; }, "them all");
+        check(stat().dropped_full > 0, "messages dropped");
+        me.raise(done);
+    });
+}
+
+// ---- Max message: one Directed Message
+
+TEST_P(DpRaw, max_message_is_one_container) {
+    run(2, [](Rank& me) {
+        Points points;
+        all_are_open(me);
+        const auto most = static_cast<std::size_t>(dp_container());
+        if (me.rank == 0) {
+            points.point.to(1, kPoint);
+            std::vector<char> longer(most + 1);
+            CHECK_ERRNO(dp_write(points.point.fd(), longer.data(), static_cast<int>(most) + 1),
+                        EMSGSIZE);
+            points.point.write(most, 3);
+            return points.serve_until(me, 0, 1);
+        }
+        points.point.read(most, 3);
+        check_equal(points.point.stat().arrived, 1, "messages");
+        me.raise(0);
+    });
+}
+
+// ---- Receive style: explicit, zero copy
+
+TEST_P(DpRaw, receives_explicitly_and_without_a_copy) {
+    run(2, [](Rank& me) {
+        Points points;
+        all_are_open(me);
+        constexpr std::uint64_t kMessages = 4;
+        if (me.rank == 0) {
+            points.point.to(1, kPoint);
+            for (std::uint64_t i = 0; i < kMessages; ++i) points.point.write(100 * i, i);
+            return points.serve_until(me, 0, 1);
+        }
+        dpmmap_t pool{nullptr, 0};
+        check_equal(dp_mmap(points.point.fd(), &pool), 0, "dp_mmap");
+        check_equal(pool.size, DP_POOL_BYTES, "the pool's size");
+        const auto* base = static_cast<const char*>(pool.base);
+        std::vector<const char*> places;
+        for (std::uint64_t i = 0; i < kMessages; ++i) {
+            places.push_back(points.point.see(100 * i, i));
+            check(places.back() >= base && places.back() + 100 * i <= base + pool.size,
+                  "within the pool");
+        }
+        // Reading frees nothing: they are all still there.
+        for (std::uint64_t i = 0; i < kMessages; ++i) check_bytes(places[i], 100 * i, i);
+        check_equal(dp_fsync(points.point.fd(), 100), kMessages, "messages flushed");
+        me.raise(0);
+    });
+}
+
+// ---- Broadcast: group operations
+
+TEST_P(DpRaw, broadcasts_and_reduces_by_groups_of_edges) {
+    run(4, [](Rank& me) {
+        enum { done };
+        Points points;
+        all_are_open(me);
+        if (me.rank == 0) {
+            for (int nid = 1; nid < me.ranks; ++nid) {
+                check_equal(dp_target_add(points.point.fd(), nid, kPoint), 0, "dp_target_add");
+            }
+            points.point.write(300, 9);
+            check_equal(points.point.stat().written, 1, "messages written, a multicast once");
+            for (int i = 1; i < me.ranks; ++i) points.point.read(50, 4);  // the sink
+            me.raise(done);
+        } else {
+            points.point.to(0, kPoint).read(300, 9);
+            points.point.write(50, 4);
+        }
+        points.serve_until(me, done, 1);
+        check_equal(points.point.stat().arrived, me.rank == 0 ? 3 : 1, "messages");
+    });
+}
+
+// ---- Protection: kernel, by descriptors
+
+TEST_P(DpRaw, protection_is_by_descriptors_which_are_a_processes_own) {
+    RMEM_SKIP_IF_SIMULATED("simulated processes share the descriptors of one");
+    run(2, [](Rank& me) {
+        enum { fd, tried };
+        Points points;
+        all_are_open(me);
+        if (me.rank == 0) {
+            // A number that is no descriptor of the other.
+            const Point third(3), fourth(4);
+            me.shared[fd] = static_cast<std::uint32_t>(fourth.fd());
+            points.serve_until(me, tried, 1);
+            check_equal(points.point.stat().arrived, 0, "messages for another endpoint");
+            points.take_in_until([] { return stat_of_process().dropped_unknown == 1; },
+                                 "the message for no endpoint");
+            return;
+        }
+        await([&] { return me.shared[fd] != 0; }, "the descriptor's number");
+        const int theirs = static_cast<int>(me.shared[fd]);
+        char* at = nullptr;
+        dpmmap_t pool{nullptr, 0};
+        CHECK_ERRNO(dp_write(theirs, &at, 1), EBADF);
+        CHECK_ERRNO(dp_read(theirs, &at), EBADF);
+        CHECK_ERRNO(dp_fsync(theirs, 1), EBADF);
+        CHECK_ERRNO(dp_mmap(theirs, &pool), EBADF);
+        CHECK_ERRNO(dp_target_add(theirs, 0, kPoint), EBADF);
+        CHECK_ERRNO(dp_reliable(theirs, 1), EBADF);
+        points.point.to(0, 77).write(10, 1);
+        me.raise(tried);
+    });
+}
+
+// ---- Send can block: no (drop)
+
+TEST_P(DpRaw, send_cannot_block_but_drops) {
+    enum { open, written };
+    RankProcesses ring(setup(2));
+    ring.start_all([](Rank& me) {
+        Points points;
+        all_are_open(me);
+        if (me.rank == 1) {
+            me.raise(open);
+            return me.await_word(written);  // stopped, or simulated: takes nothing in
+        }
+        me.await_word(open, 2);
+        points.point.to(1, kPoint);
+        std::uint32_t number = 0;
+        int result = 0;
+        do {
+            errno = 0;
+            result = write_number(points.point, number++);
+        } while (result == static_cast<int>(kSize));
+        check_equal(result, -1, "dp_write on a network that stays full");
+        check_equal(errno, ENOBUFS, "errno");
+        check_equal(points.point.stat().dropped_network, 1, "messages not sent");
+        make_nonblocking(points.point);
+        CHECK_ERRNO(write_number(points.point, number), EAGAIN);
+        me.raise(written);
+    });
+    ring.await_word(open, 1);
+    if (!is_simulated()) ring.stop(1);
+    ring.shared()[open] = 2;
+    ring.await_word(written, 1);
+    if (!is_simulated()) ring.resume(1);
+    ring.finish();
+}
+
+// ==== With the Go-Back-N layer =====================================================================
+
+/// Both ends of a test: the writer sends so many, the reader takes in without reading until its pool has refused some, then reads.
+void through_a_full_pool(Rank& me, std::uint32_t messages,
+                         const std::function<void(const Points&)>& read_all) {
+    Points points(kSmallPool);
+    all_are_open(me);
+    if (me.rank == 0) {
+        points.point.to(1, kPoint);
+        check_equal(dp_reliable(points.point.fd(), 1), 0, "dp_reliable");
+        for (std::uint32_t i = 0; i < messages; ++i) {
+            check_equal(write_number(points.point, i), kSize, "dp_write");
+        }
+        drain(points);
+        check(points.point.stat().again > 0, "messages were sent again");
+        return;
+    }
+    points.take_in_until([&] { return points.point.stat().dropped_full > 0; }, "a full pool");
+    read_all(points);
+    check_equal(points.point.stat().arrived, messages, "messages put into the pool");
+    // Leaves at once: the writer learns all the same that they have arrived.
+}
+
+TEST_P(DpReliable, is_reliable_through_a_pool_that_overflows) {
+    run(2, [](Rank& me) {
+        constexpr std::uint32_t kMessages = 100;
+        through_a_full_pool(me, kMessages, [](const Points& points) {
+            std::vector<bool> come(kMessages);
+            for (std::uint32_t i = 0; i < kMessages; ++i) {
+                const std::uint32_t number = read_number(points.point);
+                check(number < kMessages && !come[number], "each once");
+                come[number] = true;
+            }
+        });
+    });
+}
+
+TEST_P(DpReliable, is_ordered_through_a_pool_that_overflows) {
+    run(2, [](Rank& me) {
+        constexpr std::uint32_t kMessages = 100;
+        through_a_full_pool(me, kMessages, [](const Points& points) {
+            for (std::uint32_t i = 0; i < kMessages; ++i) {
+                check_equal(read_number(points.point), i, "the next number");
+            }
+        });
+    });
+}
+
+TEST_P(DpReliable, flow_control_is_a_window_of_what_is_not_acknowledged) {
+    run(2, [](Rank& me) {
+        enum { written, drained };
+        constexpr std::uint32_t kLimit = 20'000;
+        Points points(kSmallPool);
+        all_are_open(me);
+        if (me.rank == 0) {
+            points.point.to(1, kPoint);
+            check_equal(dp_reliable(points.point.fd(), 1), 0, "dp_reliable");
+            make_nonblocking(points.point);
+            std::uint32_t number = 0;
+            const auto write = [&] { return write_number(points.point, number); };
+            // Until the window is used up: the reader's process takes in, but it does not read.
+            int refused = 0;
+            await(
+                [&] {
+                    while (number < kLimit && write() >= 0) ++number, refused = 0;
+                    check_equal(errno, EAGAIN, "errno of a full window");
+                    return ++refused == 20;
+                },
+                "the window to be used up");
+            check(number < kLimit, "it is finite");
+            me.shared[written] = number;
+            await([&] { return write() >= 0; }, "room once messages were flushed");
+            drain(points);
+            return me.raise(drained);
+        }
+        points.take_in_until([&] { return me.shared[written] != 0; }, "the writer");
+        for (std::uint32_t i = 0; i <= me.shared[written]; ++i) {
+            check_equal(read_number(points.point), i, "the next number");
+        }
+        points.serve_until(me, drained, 1);
+    });
+}
+
+TEST_P(DpReliable, max_message_is_one_container) {
+    run(2, [](Rank& me) {
+        Points points;
+        all_are_open(me);
+        const auto most = static_cast<std::size_t>(dp_container());
+        if (me.rank == 0) {
+            points.point.to(1, kPoint);
+            check_equal(dp_reliable(points.point.fd(), 1), 0, "dp_reliable");
+            std::vector<char> longer(most + 1);
+            CHECK_ERRNO(dp_write(points.point.fd(), longer.data(), static_cast<int>(most) + 1),
+                        EMSGSIZE);
+            points.point.write(most, 3);
+            return points.serve_until(me, 0, 1);
+        }
+        points.point.read(most, 3);
+        me.raise(0);
+    });
+}
+
+TEST_P(DpReliable, broadcasts_to_all_though_one_of_them_is_slow) {
+    run(3, [](Rank& me) {
+        enum { drained };
+        constexpr std::uint32_t kMessages = 60;
+        Points points(me.rank == 1 ? kSmallPool : 0);
+        all_are_open(me);
+        if (me.rank == 0) {
+            points.point.to(1, kPoint);
+            check_equal(dp_target_add(points.point.fd(), 2, kPoint), 0, "dp_target_add");
+            check_equal(dp_reliable(points.point.fd(), 1), 0, "dp_reliable");
+            for (std::uint32_t i = 0; i < kMessages; ++i) {
+                check_equal(write_number(points.point, i), kSize, "dp_write");
+            }
+            drain(points);
+            return me.raise(drained);
+        }
+        if (me.rank == 1) {
+            points.take_in_until([&] { return points.point.stat().dropped_full > 0; }, "overflow");
+        }
+        for (std::uint32_t i = 0; i < kMessages; ++i) {
+            check_equal(read_number(points.point), i, "the next number");
+        }
+        points.serve_until(me, drained, 1);
+    });
+}
+
+TEST_P(DpReliable, send_can_block_until_the_receiver_flushes) {
+    run(2, [](Rank& me) {
+        enum { begun, drained };
+        constexpr std::uint32_t kMessages = 150;
+        Points points(kSmallPool);
+        all_are_open(me);
+        if (me.rank == 0) {
+            points.point.to(1, kPoint);
+            check_equal(dp_reliable(points.point.fd(), 1), 0, "dp_reliable");
+            for (std::uint32_t i = 0; i < kMessages; ++i) {
+                me.raise(begun);
+                check_equal(write_number(points.point, i), kSize, "dp_write");
+            }
+            drain(points);
+            return me.raise(drained);
+        }
+        // The writer stands still in a call when the same comes again and is refused again, and it has begun no other.
+        std::uint32_t before = 0;
+        for (int alike = 0; alike < 3;) {
+            const std::uint64_t refused = points.point.stat().dropped_full;
+            points.take_in_until([&] { return points.point.stat().dropped_full > refused; },
+                                 "a message that is refused");
+            alike = me.shared[begun] == before ? alike + 1 : 0;
+            before = me.shared[begun];
+        }
+        check(before < kMessages, "the writer waits");
+        for (std::uint32_t i = 0; i < kMessages; ++i) {
+            check_equal(read_number(points.point), i, "the next number");
+        }
+        points.serve_until(me, drained, 1);
+    });
+}
+
+}  // namespace
+}  // namespace rmem::test
