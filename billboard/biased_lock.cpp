@@ -52,7 +52,8 @@ void BiasedLock::leave_slowly(Grip grip) noexcept {
         holder_.store(nullptr, std::memory_order_relaxed);
         mutex_.unlock();
     }
-    // (2) - this release synchronizes-with the acquire-loads in billboard/biased_lock.hpp (1) and (6)
+    // (2) - this release synchronizes-with the acquire-loads in billboard/biased_lock.hpp (1) and in
+    // billboard/biased_lock.hpp (6)
     if (grip == Grip::visiting) asked_.fetch_sub(1, std::memory_order_release);
 }
 

@@ -102,6 +102,18 @@ void Service::close(Endpoint& endpoint, int fd) {
         if (!endpoint.is_closed()) return;  // by who has a duplicate
     }
     end(id);
+    await_endings();
+}
+
+/// Those that the engine is about to end: with the last endpoint its process leaves the ring, which may be about to exit.
+void Service::await_endings() {
+    const auto is_ending = [](const auto& entry) { return entry.second->is_ending; };
+    for (std::unique_lock life(life_);
+         std::any_of(endpoints_.begin(), endpoints_.end(), is_ending);) {
+        life.unlock();
+        ::sched_yield();
+        life.lock();
+    }
 }
 
 /// All have closed the descriptor. What it still has on its way is waited for without `life_`: others open and close meanwhile.
@@ -123,18 +135,24 @@ void Service::end(std::uint64_t id) {
 
 /// Null: somebody else ends it, or has.
 Endpoint* Service::begin_end(std::uint64_t id) {
-    const std::lock_guard life(life_);
+    std::unique_lock life(life_);
     const auto it = endpoints_.find(id);
     if (it == endpoints_.end() || it->second->is_ending) return nullptr;
-    it->second->is_ending = true;
-    return it->second.get();
+    Endpoint* const e = it->second.get();
+    e->is_ending = true;
+    while (e->is_served) {  // what was written comes in its order
+        life.unlock();
+        ::sched_yield();
+        life.lock();
+    }
+    return e;
 }
 
 bool Service::remove(Endpoint& e) {
     const std::lock_guard life(life_);
     {
         const auto held = process_->visit();
-        if (e.readers != 0 || e.is_served) return false;
+        if (e.readers != 0) return false;
         by_dpid_[e.dpid()] = nullptr;
         Descriptors::forget(e);
         if (e.is_reliable || !e.receivers.empty()) --reliable_;
@@ -215,7 +233,7 @@ void Service::serve(std::uint64_t id, Engine::Event event) noexcept {
 Endpoint* Service::begin_serving(std::uint64_t id) {
     const std::lock_guard life(life_);
     const auto it = endpoints_.find(id);
-    if (it == endpoints_.end()) return nullptr;
+    if (it == endpoints_.end() || it->second->is_ending) return nullptr;
     it->second->is_served = true;
     return it->second.get();
 }

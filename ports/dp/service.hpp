@@ -154,6 +154,7 @@ private:
     void end(std::uint64_t id);
     Endpoint* begin_end(std::uint64_t id);
     bool remove(Endpoint& e);
+    void await_endings();
     Endpoint* begin_serving(std::uint64_t id);
 
     std::mutex life_;  ///< endpoints come and go
@@ -173,7 +174,6 @@ private:
     Counts closed_{};  ///< of endpoints that are no more, and of none
     rmem::PortCounters own_{};
     rmem::PortCounters* counters_ = &own_;
-    std::vector<std::byte> written_;  ///< what write(2) gave
 };
 
 // ---- The expected cases, which are compiled into the calls

@@ -105,6 +105,15 @@ void talk(Rank& me) {
     }
 }
 
+/// A network that is full is waited for. Whether the partner is still there.
+bool sends(const Point& point, std::vector<char>& message) {
+    const auto length = static_cast<int>(message.size());
+    int written = 0;
+    do written = dp_write(point.fd(), message.data(), length);
+    while (written < 0 && (errno == EAGAIN || errno == ENOBUFS));
+    return written == length;
+}
+
 /// Answers what comes at one endpoint. Whether the partner is still there.
 bool answer(Point& point, std::uint32_t& next) {
     char* at = nullptr;
@@ -114,7 +123,7 @@ bool answer(Point& point, std::uint32_t& next) {
     std::vector<char> back(at, at + length);
     dp_fsync(point.fd(), 1);
     ++next;
-    return dp_write(point.fd(), back.data(), length) == length;
+    return sends(point, back);
 }
 
 void answer_until_the_end(Rank& me) {
@@ -123,6 +132,8 @@ void answer_until_the_end(Rank& me) {
     reliable.to(1, kReliable);
     dp_reliable(reliable.fd(), 1);
     beside.to(2, kBeside);
+    Point probe(kBeside + 1);
+    probe.to(1, kBeside + 1);  // to no endpoint: only whether it can be sent
     for (const Point* point : {&raw, &reliable}) fcntl(point->fd(), F_SETFL, O_NONBLOCK);
     me.raise(0);
     me.await_word(0, 3);
@@ -132,10 +143,8 @@ void answer_until_the_end(Rank& me) {
         [&] {
             is_there = is_there && answer(raw, next_raw);
             is_there = is_there && answer(reliable, next_reliable);
-            char byte = 0;
-            // To no endpoint: only whether it can be sent.
-            Point probe(kBeside + 1);
-            is_there = is_there && dp_write(probe.to(1, kBeside + 1).fd(), &byte, 1) == 1;
+            std::vector<char> byte(1);
+            is_there = is_there && sends(probe, byte);
             write_message(beside.fd(), number);
             read_message(beside.fd(), number++);
             return !is_there;
