@@ -7,9 +7,9 @@
 ///     while (!something_came()) pause.after_empty_poll();
 ///
 /// The two directions of a pair of ranks share a line (billboard/inline_board.hpp). Who polls while the other one works
-/// on a message takes that line away from it, and the answer pays another hop to get it back. An answer takes two hops at
-/// least: so who finds nothing right after a message leaves the line alone for about that long, once, and
-/// then polls as everybody does. What comes in that time waits no longer than that.
+/// on a message takes that line away from it, and the answer pays another hop to get it back. So who finds nothing right after a
+/// message leaves the line alone for a while, once, and then polls as everybody does. What comes in that time waits
+/// no longer than that.
 ///
 /// For protocols whose way from a message to its answer is longer than a pause between two polls. bbp_recv does without.
 ///
@@ -22,10 +22,9 @@ namespace billboard {
 
 class AnswerPause {
 public:
-    /// Of 30 to 150, what made Fast Messages' answers come soonest: shorter, and polls came in their midst; longer, and they waited.
-    static constexpr std::int64_t kNs = 85;
-
-    AnswerPause() noexcept : first_(first()) {}
+    /// `ns`: about as long as the other side takes from a message to its answer. Shorter, and polls come in its midst; longer, and
+    /// the answer waits.
+    explicit AnswerPause(std::int64_t ns) noexcept : first_(pauses_of(ns)) {}
 
     void message() noexcept { pauses_ = first_; }
     void after_empty_poll() noexcept {
@@ -34,8 +33,8 @@ public:
     }
 
 private:
-    /// How many pauses of this processor are that long.
-    RMEM_API static unsigned first() noexcept;
+    /// How many pauses of this processor are that long; 1 at least.
+    RMEM_API static unsigned pauses_of(std::int64_t ns) noexcept;
 
     unsigned first_;
     unsigned pauses_ = 1;

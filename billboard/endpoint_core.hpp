@@ -22,6 +22,7 @@
 ///   (I5) While BBP_EPEER of a rank that is back is due, its former life's end stands among the
 ///        messages set aside, before all of its new life, and nothing is posted to that.
 
+#include "billboard/answer_pause.hpp"
 #include "billboard/arrival.hpp"
 #include "billboard/buffers.hpp"
 #include "billboard/counters.hpp"
@@ -47,10 +48,6 @@ namespace billboard {
 
 inline constexpr std::size_t kTotalBytes = 8;  ///< the first part of a large message: its size
 inline constexpr std::uint64_t kImpossible = ~std::uint64_t{0};
-/// Who takes all that comes, and answers, has a longer way from a message to its answer than recv and send, and the two directions
-/// of a pair share a line. So a peer that polls for the answer would take the line away from it, which costs another
-/// hop: it lets the line alone first, so many pauses of some 10 ns.
-inline constexpr unsigned kPausesForAnswer = 4;
 inline constexpr unsigned kEmptyPollsPerLook = 64;  ///< try calls between looks at the clock
 /// At one sender's messages in one go: all that it can have posted, each seen twice where it ends a
 /// message in parts.
@@ -60,8 +57,8 @@ template <class M, template <class> class BoardOf>
 class EndpointCore final : public Endpoint {
 public:
     using Board = BoardOf<M>;
-    /// Its calls are to be guarded (billboard/node_guard.hpp).
     static constexpr int kNobody = -2;  ///< neither a rank nor BBP_ANY
+    /// Its calls are to be guarded (billboard/node_guard.hpp).
     static constexpr bool kMayLoseNode = requires(const M& memory) { memory.has_bank(); };
 
     EndpointCore(std::shared_ptr<typename M::Ring> ring, rmem::Member member,
@@ -142,24 +139,39 @@ public:
         memory_.progress();
         return try_view(BBP_ANY, data, len, cls, deadline, small);
     }
-    /// take() of a message that lies whole in its slot and comes within a brief wait; kNobody: there is none, so ask take().
-    [[gnu::always_inline]] int take_briefly(std::byte* small, std::size_t* len, Class cls) {
+    /// take() of a message that is there, whole in its slot. BBP_EAGAIN: there seems to be nothing. kNobody: something that takes
+    /// longer, so ask take(); which also looks for the dead now and then.
+    [[gnu::always_inline]] int take_at_once(std::byte* small, std::size_t* len, Class cls) {
+        const int candidate = board_.find(next_any_);
+        if (candidate < 0) return aside_.empty() && gathering_ == 0 ? BBP_EAGAIN : kNobody;
+        const int from = recv_inline(candidate, true, small, kInlineBytes, len, cls);
         if constexpr (Board::kInlineBytes != 0) {
-            unsigned pauses = kPausesForAnswer;
-            for (unsigned polls = memory_.brief_polls();; --polls) {
-                const int candidate = board_.find(next_any_);
-                if (candidate >= 0) {
-                    const int from = recv_inline(candidate, true, small, kInlineBytes, len, cls);
-                    if (from >= 0) [[likely]]
-                        board_.expect_answer(static_cast<unsigned>(from));
-                    return from;
-                }
-                if (polls == 0) break;
-                for (; pauses > 0; --pauses) rmem::cpu_relax();
-                pauses = 1;
+            if (from >= 0) [[likely]]
+                board_.expect_answer(static_cast<unsigned>(from));
+        }
+        return from;
+    }
+    /// The same of one that comes within a brief wait; kNobody: none has.
+    [[gnu::always_inline]] int take_briefly(std::byte* small, std::size_t* len, Class cls,
+                                            AnswerPause& pause) {
+        for (unsigned polls = memory_.brief_polls();; --polls) {
+            if (const int from = take_at_once(small, len, cls); from != BBP_EAGAIN) return from;
+            if (polls == 0) return kNobody;
+            pause.after_empty_poll();
+        }
+    }
+    /// send_joined() to one rank, of what lies beside a flag. False: something else, or no room now, so ask that.
+    [[gnu::always_inline]] bool send_joined_at_once(int dest, Bytes head, Bytes body, Class cls) {
+        if constexpr (Board::kInlineBytes != 0 && !M::kReplicated) {
+            const auto d = static_cast<unsigned>(dest);
+            if (head.size() + body.size() <= kHeadBytes && d < ranks_ && board_.tx_room(d) &&
+                aborts_due_ == 0) [[likely]] {
+                board_.post_joined(d, cls, head, body);
+                memory_.notify(d);
+                return true;
             }
         }
-        return kNobody;
+        return false;
     }
     int barrier(Deadline deadline = {}) override;
     int barrier_group(std::span<const int> members, unsigned id, Deadline deadline = {}) override;

@@ -120,16 +120,8 @@ int EndpointCore<M, BoardOf>::mcast_slowly(std::span<const int> dests, const Pie
 template <class M, template <class> class BoardOf>
 int EndpointCore<M, BoardOf>::send_joined(std::span<const int> dests, Bytes head, Bytes body,
                                           Class cls) {
-    if constexpr (Board::kInlineBytes != 0 && !M::kReplicated) {
-        if (dests.size() == 1 && head.size() + body.size() <= kHeadBytes) [[likely]] {
-            const auto d = static_cast<unsigned>(dests[0]);
-            if (d < ranks_ && board_.tx_room(d) && aborts_due_ == 0) [[likely]] {
-                board_.post_joined(d, cls, head, body);
-                memory_.notify(d);
-                return BBP_OK;
-            }
-        }
-    }
+    if (dests.size() == 1 && send_joined_at_once(dests[0], head, body, cls)) [[likely]]
+        return BBP_OK;
     return send_joined_slowly(dests, {head, body}, cls);
 }
 

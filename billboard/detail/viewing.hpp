@@ -78,7 +78,6 @@ int EndpointCore<M, BoardOf>::try_view(int src, const void** data, std::size_t* 
 template <class M, template <class> class BoardOf>
 int EndpointCore<M, BoardOf>::take_slowly(std::byte* small, const void** data, std::size_t* len,
                                           Deadline deadline, Class cls) {
-    for (unsigned i = 1; i < kPausesForAnswer; ++i) rmem::cpu_relax();
     const int from = recv_inline(await_briefly(BBP_ANY), true, small, kInlineBytes, len, cls);
     if (from >= 0) {
         if constexpr (Board::kInlineBytes != 0) board_.expect_answer(static_cast<unsigned>(from));

@@ -99,6 +99,7 @@ public:
     void abandon() noexcept;
 
 private:
+    static constexpr std::int64_t kAnswerNs = 30;  ///< from dp_read to the dp_write that answers
     using Held = billboard::ProcessEndpoint::Held;
 
     billboard::Endpoint& ring() noexcept { return *ring_; }
@@ -174,6 +175,7 @@ private:
     Counts closed_{};  ///< of endpoints that are no more, and of none
     rmem::PortCounters own_{};
     rmem::PortCounters* counters_ = &own_;
+    billboard::AnswerPause pause_{kAnswerNs};
 };
 
 // ---- The expected cases, which are compiled into the calls
@@ -187,7 +189,8 @@ private:
     if (landing == nullptr) [[unlikely]]
         return -1;
     std::size_t size = 0;
-    const int from = e.fastest->take_briefly(landing, &size, billboard::Class::dp);
+    pause_.message();  // one was sent, or is awaited behind the last
+    const int from = e.fastest->take_briefly(landing, &size, billboard::Class::dp, pause_);
     if (from < 0) [[unlikely]]
         return -1;
     const std::uint64_t header = load_word(landing);

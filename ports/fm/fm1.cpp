@@ -211,16 +211,25 @@ void Fm1::hear_of_returned(unsigned from, std::span<const std::byte> frame) {
 bool Fm1::take_over(Deadline first) {
     bool something = take_one(first);
     if (!something) return false;
-    for (unsigned most = limits_.queue; most > 0 && take_one(Deadline::now()); --most) {
+    for (unsigned most = limits_.queue; most > 0 && take_another(); --most) {
     }
     return true;
 }
 
-/// Whether there was one. A message that lies in one slot of the billboard is in its place already.
+/// Whether there was one.
 inline bool Fm1::take_one(Deadline deadline) {
     Entry& at = landing();
     std::span<const std::byte> frame;
-    const int from = network_.take(at.frame, frame, deadline);
+    return taken(network_.take(at.frame, frame, deadline), at, frame);
+}
+inline bool Fm1::take_another() {
+    Entry& at = landing();
+    std::span<const std::byte> frame;
+    return taken(network_.take_another(at.frame, frame), at, frame);
+}
+
+/// A message that lies in one slot of the billboard is in its place already.
+inline bool Fm1::taken(int from, Entry& at, std::span<const std::byte> frame) {
     if (from < 0) return from == BBP_ECORRUPT;
     const auto s = static_cast<unsigned>(from);
     const auto kind = static_cast<Kind>(at.frame[0]);

@@ -128,15 +128,12 @@ private:
     /// A short payload goes on from where the caller has it: its copy was only just written, and would be waited for.
     [[gnu::always_inline]] bool post_written(unsigned node, const Slot& slot, const void* payload,
                                              std::size_t size) {
-        const int dest = static_cast<int>(node);
-        const int result =
-            size <= billboard::kHeadBytes - kFm1Header
-                ? network_.endpoint().send_joined({&dest, 1}, {slot.frame, kFm1Header},
-                                                  {static_cast<const std::byte*>(payload), size},
-                                                  billboard::Class::fm)
-                : network_.endpoint().send(dest, slot.frame, slot.size, Deadline::now(),
-                                           billboard::Class::fm);
-        return result == BBP_OK;
+        if (size <= billboard::kHeadBytes - kFm1Header) {
+            return network_.post_short(node, {slot.frame, kFm1Header},
+                                       {static_cast<const std::byte*>(payload), size});
+        }
+        return network_.endpoint().send(static_cast<int>(node), slot.frame, slot.size,
+                                        Deadline::now(), billboard::Class::fm) == BBP_OK;
     }
     [[gnu::always_inline]] static void write(Slot& slot, Index index, Kind kind, std::uint16_t ack,
                                              Modules::Place place, const void* payload,
@@ -186,6 +183,8 @@ private:
 
     bool take_over(Deadline first = Deadline::now());
     [[gnu::always_inline]] bool take_one(Deadline deadline);
+    [[gnu::always_inline]] bool take_another();
+    [[gnu::always_inline]] bool taken(int from, Entry& at, std::span<const std::byte> frame);
     bool take_into(Entry& landing, unsigned from, std::span<const std::byte> frame);
     [[gnu::always_inline]] bool decide(Entry& landing, unsigned from, std::size_t size);
     bool refuse(unsigned from, unsigned slot);

@@ -184,11 +184,8 @@ inline bool Fm2::post_short(Outgoing& s) {
         s.filled > billboard::kHeadBytes || credit(p) == 0 || outbox_used_ != 0) [[unlikely]]
         return false;
     const std::uint64_t head = header(s, true);
-    const int node = static_cast<int>(s.node);
-    const int result = network_.endpoint().send_joined(
-        {&node, 1}, {reinterpret_cast<const std::byte*>(&head), sizeof head},
-        {s.at + kFm2Header, s.filled - kFm2Header}, Class::fm);
-    if (result != BBP_OK) [[unlikely]]
+    if (!network_.post_short(s.node, {reinterpret_cast<const std::byte*>(&head), sizeof head},
+                             {s.at + kFm2Header, s.filled - kFm2Header})) [[unlikely]]
         return false;
     ++p.sent;
     p.told = p.granted;

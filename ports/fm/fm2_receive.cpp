@@ -63,7 +63,8 @@ bool Fm2::take_one(Deadline deadline, std::size_t& bytes) {
         return true;
     }
     std::span<const std::byte> frame;
-    const int from = network_.take(small_, frame, deadline);
+    const int from =
+        bytes == 0 ? network_.take(small_, frame, deadline) : network_.take_another(small_, frame);
     if (from < 0) return from == BBP_ECORRUPT;
     /// What a handler throws passes through.
     struct Release {

@@ -12,6 +12,7 @@ using billboard::Class;
 
 Network::Network(billboard::ProcessEndpoint& process, Settings settings)
     : endpoint_(process.endpoint()),
+      fastest_(billboard::fastest(&endpoint_)),
       settings_(settings),
       counts_(endpoint_),
       me_(endpoint_.rank()),

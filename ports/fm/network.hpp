@@ -14,6 +14,7 @@
 /// Errors: BBP codes; BBP_EPEER once `forget` has been called.
 
 #include "billboard/answer_pause.hpp"
+#include "billboard/endpoint_core.hpp"
 #include "billboard/process_endpoint.hpp"
 #include "ports/fm/counts.hpp"
 #include "ports/fm/frame.hpp"
@@ -48,6 +49,7 @@ public:
         bool is_quiet = false;
         std::uint16_t window = 0;
     };
+    static constexpr std::int64_t kAnswerNs = 70;   ///< from FM_extract to the send that answers
     static constexpr unsigned kPollsPerLook = 256;  ///< empty ones, between looks at a node
 
     Network(billboard::ProcessEndpoint& process, Settings settings);
@@ -75,6 +77,14 @@ public:
     int post(unsigned node, const void* frame, std::size_t size, Deadline deadline);
     /// Greets, and tells the layers of an end if there is one.
     int greet(unsigned node, Deadline deadline);
+    /// A frame in two pieces, of kHeadBytes together, to a node that is greeted. False: not now, or an end, so ask post().
+    [[gnu::always_inline]] bool post_short(unsigned node, std::span<const std::byte> head,
+                                           std::span<const std::byte> payload) {
+        const int dest = static_cast<int>(node);
+        if (fastest_ != nullptr) [[likely]]
+            return fastest_->send_joined_at_once(dest, head, payload, billboard::Class::fm);
+        return endpoint_.send_joined({&dest, 1}, head, payload, billboard::Class::fm) == BBP_OK;
+    }
     /// What a send of the endpoint said: if BBP_EPEER, the end is told to the layers.
     int heard(unsigned node, int result) {
         if (result == BBP_EPEER) [[unlikely]]
@@ -98,11 +108,18 @@ public:
 
     /// The next frame, into `small` of kInlineBytes, or in a view to be released; < 0: none.
     int take(std::byte* small, std::span<const std::byte>& frame, Deadline deadline) {
+        if (const int from = take_at_once(small, frame); from >= 0) [[likely]]
+            return from;
         const void* data = nullptr;
         std::size_t size = 0;
         const int from = endpoint_.take(small, &data, &size, deadline, billboard::Class::fm);
         if (from >= 0) frame = {static_cast<const std::byte*>(data), size};
         return from;
+    }
+    /// The same behind one that was taken: costs less where there is none.
+    int take_another(std::byte* small, std::span<const std::byte>& frame) {
+        const int from = take_at_once(small, frame);
+        return from >= 0 || from == BBP_EAGAIN ? from : take(small, frame, Deadline::now());
     }
     void release(const std::byte* small, std::span<const std::byte> frame) {
         if (frame.data() != small) endpoint_.release(frame.data());
@@ -141,12 +158,23 @@ private:
         bool other_program = false, other_modules = false;
     };
 
+    /// BBP_EAGAIN: none; another code: ask the endpoint.
+    [[gnu::always_inline]] int take_at_once(std::byte* small, std::span<const std::byte>& frame) {
+        if (fastest_ == nullptr) return billboard::Fastest::kNobody;
+        std::size_t size = 0;
+        const int from = fastest_->take_at_once(small, &size, billboard::Class::fm);
+        if (from >= 0) [[likely]]
+            frame = {small, size};
+        return from;
+    }
+
     void end(unsigned node);
     void take_hello(unsigned from, std::span<const std::byte> frame);
     void look_around();
     Hello hello() const;
 
     billboard::Endpoint& endpoint_;
+    billboard::Fastest* const fastest_;  ///< the same, if its calls are worth compiling in
     Settings settings_;
     Counts counts_;
     Modules modules_;
@@ -154,7 +182,7 @@ private:
     std::vector<Peer> peers_;
     Layer* fm1_ = nullptr;
     Layer* fm2_ = nullptr;
-    billboard::AnswerPause pause_;
+    billboard::AnswerPause pause_{kAnswerNs};
     unsigned empty_polls_ = 0;
     unsigned next_look_ = 0;
     bool is_crowded_ = false;

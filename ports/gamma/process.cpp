@@ -24,6 +24,7 @@ Process::Process(std::shared_ptr<ProcessEndpoint> process, unsigned nodes, const
                  Visible visible)
     : process_(std::move(process)),
       endpoint_(process_->endpoint()),
+      fastest_(billboard::fastest(&endpoint_)),
       settings_(settings),
       visible_(visible),
       me_(endpoint_.rank()),
@@ -235,8 +236,7 @@ int Process::wait_until(Held& held, Done&& done, Check&& check) {
                         "taken in: in gamma_atomic, or too many handlers deep");
         }
         int taken = 0;
-        if (take_one(Deadline::now(), taken)) continue;
-        pause_.after_empty_poll();
+        if (take_briefly(taken)) continue;
         while (!take_one(endpoint_.deadline_in(slice), taken)) {
             pump();
             watch_sources();

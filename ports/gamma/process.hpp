@@ -18,7 +18,7 @@
 /// Progress: who waits takes in, in slices; else the progress thread, as an attendant.
 /// Errors: start() throws `rmem::Error`; the rest returns codes (codes.hpp).
 
-#include "billboard/answer_pause.hpp"
+#include "billboard/endpoint_core.hpp"
 #include "billboard/process_endpoint.hpp"
 #include "ports/gamma/codes.hpp"
 #include "ports/gamma/counters.hpp"
@@ -122,6 +122,8 @@ public:
 
 private:
     using Held = ProcessEndpoint::Held;
+    static constexpr std::int64_t kAnswerNs =
+        45;  ///< from gamma_wait to the gamma_send that answers
     static constexpr int kToAll = -2;
     static constexpr int kUnbound = -1;
     static constexpr int kPending = 1;           ///< no result yet
@@ -223,6 +225,7 @@ private:
     bool may_take_in() const noexcept { return atomic_ == 0 && depth_ < kMaxDepth; }
     bool take_in();
     bool take_one(Deadline deadline, int& result);
+    bool take_briefly(int& result);
     bool take_from_each();
     bool retry_stalled();
     void stall(Stalled stalled, int lost_port);
@@ -269,13 +272,14 @@ private:
 
     std::shared_ptr<ProcessEndpoint> process_;
     Endpoint& endpoint_;
+    billboard::Fastest* const fastest_;  ///< the same, if its calls are worth compiling in
     Settings settings_;
     Visible visible_;
     rmem::PortCounters* counters_;
     std::unique_ptr<rmem::PortCounters> own_counters_;  ///< where no segment has a place for them
     std::uint32_t own_messages_ = 0;  ///< word 0 of a short message for here, but for its ports
     unsigned detours_ = 0;            ///< what a short message has to look at first
-    billboard::AnswerPause pause_;
+    billboard::AnswerPause pause_{kAnswerNs};
     unsigned atomic_ = 0, depth_ = 0;
     unsigned me_, ranks_;
     unsigned par_pid_ = 0, node_ = 0;

@@ -92,6 +92,23 @@ bool Process::take_one(Deadline deadline, int& result) {
     return true;
 }
 
+/// What is there, or comes before a wait is worth to begin.
+bool Process::take_briefly(int& result) {
+    if (fastest_ == nullptr || !stalled_.empty()) [[unlikely]] {
+        if (take_one(Deadline::now(), result)) return true;
+        pause_.after_empty_poll();
+        return false;
+    }
+    alignas(8) std::byte small[billboard::kInlineBytes];
+    std::size_t length = 0;
+    const int from = fastest_->take_briefly(small, &length, billboard::Class::gamma, pause_);
+    if (from < 0) return take_one(Deadline::now(), result);
+    const auto source = static_cast<unsigned>(from);
+    if (!short_message_arrived(source, small, length)) [[unlikely]]
+        arrived(source, {small, length, false});
+    return true;
+}
+
 /// The same while some senders are stalled: from each of the others by name.
 bool Process::take_from_each() {
     if (retry_stalled()) return true;

@@ -2,8 +2,8 @@
 // The billboard, Fast Messages 1.0 and 2.x, GAMMA, Directed Point and MU-Net in one program, on one ring, at the same time: what
 // each rank sends by which of them is drawn from a seed, and all of it arrives as its own system promises.
 //
-// Each rank is MU-Net's node by itself, so that this runs where processes are simulated too; with its daemon the calls of
-// munet.h run beside the others in the program that tests/consumer/ builds.
+// Each rank is MU-Net's node by itself, so that this runs where processes are simulated too; together_munet_test.cpp has its
+// daemons.
 #include "billboard/bbp.h"
 #include "ports/dp/dp.h"
 #include "ports/gamma/libgamma.h"
