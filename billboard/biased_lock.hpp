@@ -75,6 +75,12 @@ public:
 
     Grip visit() noexcept;
 
+    /// Whether more than one thread enters, as far as is known.
+    bool has_company() const noexcept {
+        // relaxed is enough: a hint
+        return usual_.load(std::memory_order_relaxed) == nullptr;
+    }
+
     /// Whether there was anybody.
     bool give_way(Grip& grip) noexcept {
         // relaxed is enough: a hint

@@ -154,11 +154,11 @@ public:
     /// The same of one that comes within a brief wait; kNobody: none has.
     [[gnu::always_inline]] int take_briefly(std::byte* small, std::size_t* len, Class cls,
                                             AnswerPause& pause) {
-        for (unsigned polls = memory_.brief_polls(); polls > 0; --polls) {
+        for (unsigned polls = memory_.brief_polls();; --polls) {
             if (const int from = take_at_once(small, len, cls); from != BBP_EAGAIN) return from;
+            if (polls == 0) return kNobody;
             pause.after_empty_poll();
         }
-        return kNobody;
     }
     /// send_joined() to one rank, of what lies beside a flag. False: something else, or no room now, so ask that.
     [[gnu::always_inline]] bool send_joined_at_once(int dest, Bytes head, Bytes body, Class cls) {

@@ -92,6 +92,9 @@ public:
         /// Between two slices of a wait: lets a thread in that waits for the endpoint. Whether there was one.
         bool give_way() { return lock_ != nullptr && lock_->give_way(grip_); }
 
+        /// Whether other threads of the program hold it, too, now and then.
+        bool has_company() const noexcept { return lock_ != nullptr && lock_->has_company(); }
+
     private:
         BiasedLock* lock_;
         BiasedLock::Grip grip_ = BiasedLock::Grip::inside;
@@ -186,6 +189,8 @@ class Slices {
 public:
     static constexpr std::int64_t kShortestNs = 50'000;
     static constexpr std::int64_t kLongestNs = 12'800'000;
+    static constexpr std::int64_t kLongestInCompanyNs =
+        800'000;  ///< of a thread that others wait for
 
     Slices(ProcessEndpoint::Held& held, const Endpoint& endpoint, Deadline whole)
         : held_(held), endpoint_(endpoint), whole_(whole) {
@@ -194,7 +199,8 @@ public:
     Deadline deadline() const noexcept { return is_last_ ? whole_ : slice_; }
     bool is_last() const noexcept { return is_last_; }
     void pass() {
-        ns_ = held_.give_way() ? kShortestNs : std::min(ns_ * 2, kLongestNs);
+        const std::int64_t longest = held_.has_company() ? kLongestInCompanyNs : kLongestNs;
+        ns_ = held_.give_way() ? kShortestNs : std::min(ns_ * 2, longest);
         begin();
     }
 

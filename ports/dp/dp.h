@@ -29,7 +29,8 @@
  * Descriptors   A descriptor is one end of a socket pair. poll(2), epoll(7) and select(2) say that it is readable when a message
  *               waits; read(2) and write(2) work on it, with whole messages, also on a dup(2) of it, in a fork(2)ed child, and in a
  *               process that it was handed to (SCM_RIGHTS): these are not the endpoint's process, and the dp_ calls say EBADF
- *               there. close(2) of the last duplicate ends the endpoint. Each message is read
+ *               there. close(2) of the last duplicate ends the endpoint; close those that have duplicates by dp_close, since to the dp_
+ *               calls a number that close(2) or dup2(2) has taken away names the endpoint until that ends. Each message is read
  *               once, in order, in whichever way. It is signalled only when the pool becomes non-empty while nobody is in
  *               dp_read, so exchanging messages by dp_read and dp_write alone makes no system call. An empty message is a read of
  *               0 bytes; what write(2) cannot send is dropped and counted. write(2) and dp_write are not ordered to each other.

@@ -97,6 +97,9 @@ public:
     unsigned offers_by_reader = 0;
     bool is_nonblocking = false;  ///< as it was when last looked at
     bool has_ended = false;
+    // Of the service, with its `life_`:
+    bool is_ending = false;  ///< somebody does that
+    bool is_served = false;  ///< by the engine
 
 private:
     void was_taken() noexcept;

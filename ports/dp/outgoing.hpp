@@ -8,6 +8,7 @@
 
 #include "billboard/endpoint.hpp"
 #include "ports/dp/frame.hpp"
+#include "rmem/marks.hpp"
 
 #include <array>
 #include <cstring>
@@ -45,6 +46,7 @@ public:
                 return result;
             }
             fill(static_cast<std::byte*>(composed_));
+            RMEM_MARK("dp.composed");
         }
         const int result = ring_.post(dests_, composed_, size(), deadline, billboard::Class::dp);
         if (result == BBP_OK || result == BBP_EPEER)

@@ -112,7 +112,9 @@ bool Service::deliver(Endpoint& e, const std::byte* container, std::size_t lengt
         e.count(Counter::dropped_full);
         return false;
     }
+    RMEM_MARK("dp.put");
     rmem::copy_bytes(to, container, length);
+    RMEM_MARK("dp.delivered");
     e.count(Counter::arrived);
     if (e.readers == 0 && !e.is_offered()) left_behind(e);
     return true;

@@ -118,6 +118,7 @@ void Service::pump(Endpoint& e, Target& target) {
             result = out.post(Deadline::now());  // one that is back is told of once
         target.is_dead = result == BBP_EPEER;
         if (result != BBP_OK) return;
+        RMEM_MARK("dp.reliable-posted");
         if (sender.sent(now_ns())) e.count(Counter::again);
     }
 }
@@ -148,6 +149,7 @@ void Service::acknowledge(Endpoint& e, std::uint32_t source, GoBackNReceiver& re
         receiver.gap() ? 1U : 0U};
     const int result =
         ring().send(dest, words.data(), sizeof words, Deadline::now(), billboard::Class::dp);
+    RMEM_MARK("dp.acknowledged");
     if (result != BBP_EAGAIN) receiver.acknowledged();  // who is dead awaits no answer
 }
 

@@ -135,7 +135,10 @@ int Service::post(Held& held, Endpoint& e, int fd, Outgoing& out) {
     for (unsigned tries = 0;; ++tries) {
         const bool waits = tries > kBriefPosts;
         const int result = out.post(waits ? ring().deadline_in(kPostSliceNs) : Deadline::now());
-        if (result == BBP_OK) return 0;
+        if (result == BBP_OK) {
+            RMEM_MARK("dp.posted");
+            return 0;
+        }
         if (result == BBP_EPEER && !was_told) {  // one that is back is told of once
             was_told = true;
             continue;
@@ -163,11 +166,12 @@ int Service::post(Held& held, Endpoint& e, int fd, Outgoing& out) {
 // ---- write(2)
 
 void Service::serve_writes(Held& held, Endpoint& e) {
-    written_.resize(container_ + 1);
+    std::vector<std::byte> written(container_ + 1);  // others come in while one of these waits
     for (;;) {
-        const ssize_t n = ::recv(e.own_end(), written_.data(), written_.size(), MSG_DONTWAIT);
+        const ssize_t n = ::recv(e.own_end(), written.data(), written.size(), MSG_DONTWAIT);
         if (n < 0 || (n == 0 && e.is_closed())) return;
-        if (send(held, e, -1, written_.data(), static_cast<std::size_t>(n)) < 0) {
+        RMEM_MARK("dp.write-taken");
+        if (send(held, e, -1, written.data(), static_cast<std::size_t>(n)) < 0) {
             e.count(Counter::dropped_writes);
         } else {
             e.count(Counter::served_writes);

@@ -55,8 +55,13 @@ void Service::abandon() noexcept {
 }
 
 int Service::open(unsigned dpid) {
-    const std::lock_guard life(life_);
-    if (find(dpid) != nullptr) return -EADDRINUSE;
+    std::unique_lock life(life_);
+    for (Endpoint* other = find(dpid); other != nullptr; other = find(dpid)) {
+        if (!other->is_ending) return -EADDRINUSE;
+        life.unlock();
+        ::sched_yield();
+        life.lock();
+    }
     const std::size_t bytes = pool_bytes();
     if (!process_) {
         process_ = billboard::ProcessEndpoint::open();
@@ -97,41 +102,68 @@ void Service::close(Endpoint& endpoint, int fd) {
         if (!endpoint.is_closed()) return;  // by who has a duplicate
     }
     end(id);
+    await_endings();
 }
 
-/// All have closed the descriptor.
+/// Those that the engine is about to end: with the last endpoint its process leaves the ring, which may be about to exit.
+void Service::await_endings() {
+    const auto is_ending = [](const auto& entry) { return entry.second->is_ending; };
+    for (std::unique_lock life(life_);
+         std::any_of(endpoints_.begin(), endpoints_.end(), is_ending);) {
+        life.unlock();
+        ::sched_yield();
+        life.lock();
+    }
+}
+
+/// All have closed the descriptor. What it still has on its way is waited for without `life_`: others open and close meanwhile.
 void Service::end(std::uint64_t id) {
-    const std::lock_guard life(life_);
-    const auto it = endpoints_.find(id);
-    if (it == endpoints_.end()) return;
-    Endpoint& e = *it->second;
+    Endpoint* const e = begin_end(id);
+    if (e == nullptr) return;
     {
         auto held = process_->visit();
-        serve_writes(held, e);
+        serve_writes(held, *e);
         const auto owes = [](const auto& receiver) { return receiver.second.owes_ack(); };
-        wait_until(held, e, DP_FULL_NS, [&] {
-            const bool answered = std::none_of(e.receivers.begin(), e.receivers.end(), owes);
-            return is_idle(e) && answered ? 1 : broken(e);
+        wait_until(held, *e, DP_FULL_NS, [&] {
+            const bool answered = std::none_of(e->receivers.begin(), e->receivers.end(), owes);
+            return is_idle(*e) && answered ? 1 : broken(*e);
         });
-        e.end();
+        e->end();
     }
-    for (;;) {  // until those that wait in it have gone
+    while (!remove(*e)) ::sched_yield();  // until those that are in it have gone
+}
+
+/// Null: somebody else ends it, or has.
+Endpoint* Service::begin_end(std::uint64_t id) {
+    std::unique_lock life(life_);
+    const auto it = endpoints_.find(id);
+    if (it == endpoints_.end() || it->second->is_ending) return nullptr;
+    Endpoint* const e = it->second.get();
+    e->is_ending = true;
+    while (e->is_served) {  // what was written comes in its order
+        life.unlock();
+        ::sched_yield();
+        life.lock();
+    }
+    return e;
+}
+
+bool Service::remove(Endpoint& e) {
+    const std::lock_guard life(life_);
+    {
         const auto held = process_->visit();
-        if (e.readers != 0) {
-            ::sched_yield();
-            continue;
-        }
+        if (e.readers != 0) return false;
         by_dpid_[e.dpid()] = nullptr;
         Descriptors::forget(e);
         if (e.is_reliable || !e.receivers.empty()) --reliable_;
         add(closed_, e.counts);
-        endpoints_.erase(it);
-        break;
+        endpoints_.erase(e.id());
     }
-    if (!endpoints_.empty()) return;
+    if (!endpoints_.empty()) return true;
     process_->dismiss(*this);
     counters_ = &own_;  // the ring may go now
     process_.reset();
+    return true;
 }
 
 Endpoint* Service::find_inode(ino_t inode) {
@@ -184,16 +216,26 @@ int Service::container() {
 // ---- The descriptors
 
 void Service::serve(std::uint64_t id, Engine::Event event) noexcept {
-    {
-        const std::lock_guard life(life_);  // for as long as the ring must stay
-        const auto it = endpoints_.find(id);
-        if (it == endpoints_.end()) return;
-        Endpoint& e = *it->second;
-        auto held = process_->visit();
-        if (event.input) serve_writes(held, e);
-        if (event.room && e.was_read() && e.pool->unread() != 0 && e.readers == 0) e.offer();
+    if (Endpoint* const e = begin_serving(id); e != nullptr) {
+        {
+            auto held = process_->visit();
+            if (event.input) serve_writes(held, *e);
+            if (event.room && e->was_read() && e->pool->unread() != 0 && e->readers == 0)
+                e->offer();
+        }
+        const std::lock_guard life(life_);
+        e->is_served = false;
     }
     if (event.closed) end(id);
+}
+
+/// From then on it stays, and with it the ring.
+Endpoint* Service::begin_serving(std::uint64_t id) {
+    const std::lock_guard life(life_);
+    const auto it = endpoints_.find(id);
+    if (it == endpoints_.end() || it->second->is_ending) return nullptr;
+    it->second->is_served = true;
+    return it->second.get();
 }
 
 }  // namespace ports::dp

@@ -16,6 +16,7 @@
 #include "ports/dp/endpoint.hpp"
 #include "ports/dp/engine.hpp"
 #include "ports/dp/outgoing.hpp"
+#include "rmem/marks.hpp"
 
 #include <array>
 #include <atomic>
@@ -152,6 +153,10 @@ private:
 
     void serve_writes(Held& held, Endpoint& e);
     void end(std::uint64_t id);
+    Endpoint* begin_end(std::uint64_t id);
+    bool remove(Endpoint& e);
+    void await_endings();
+    Endpoint* begin_serving(std::uint64_t id);
 
     std::mutex life_;  ///< endpoints come and go
     std::shared_ptr<billboard::ProcessEndpoint> process_;
@@ -170,7 +175,6 @@ private:
     Counts closed_{};  ///< of endpoints that are no more, and of none
     rmem::PortCounters own_{};
     rmem::PortCounters* counters_ = &own_;
-    std::vector<std::byte> written_;  ///< what write(2) gave
     billboard::AnswerPause pause_{kAnswerNs};
 };
 
@@ -196,6 +200,7 @@ private:
         dispatch_copy(static_cast<unsigned>(from), {landing, size});
         return -1;
     }
+    RMEM_MARK("dp.landed");
     *address = reinterpret_cast<char*>(e.pool->land(length));
     e.count(Counter::arrived);
     return static_cast<int>(length);
@@ -214,6 +219,7 @@ template <class Ring>
     if (ring.send(e.raw_dest, &words, sizeof words, billboard::Deadline::now(),
                   billboard::Class::dp) != BBP_OK) [[unlikely]]
         return false;
+    RMEM_MARK("dp.words-sent");
     e.count(Counter::written);
     return true;
 }
