@@ -16,7 +16,7 @@ command -v python3 >/dev/null || { echo "skipped: there is no python3"; exit 77;
 python3 -B "$RMEM_SOURCE_DIR/tests/bench/mpi_report_test.py" || fail "the judgement"
 
 run=(python3 -B "$RMEM_SOURCE_DIR/bench/mpi/run" --build "$RMEM_BUILD_DIR")
-"${run[@]}" --help | grep -q -- '--quick' || fail "--help"
+"${run[@]}" --help | grep -e '--quick' >/dev/null || fail "--help"
 if "${run[@]}" --only nothing >/dev/null 2>&1; then fail "a scene that there is not was taken"; fi
 
 for needed in mpirun.openmpi "$RMEM_BUILD_DIR/bench/mpi/mpi-figures-openmpi" "$RMEM_BUILD_DIR/bench/mpi/libnull-fi.so"; do

@@ -310,15 +310,34 @@ def code_is_formatted():
             yield f"{place[0] if place else short(file)}: run `{name} -i {short(file)}`"
 
 
+def shell_scripts():
+    for file in all_files():
+        if file.suffix == ".sh" or is_script(file) and "bash" in text(file).splitlines()[0]:
+            yield file
+
+
 def scripts_pass_shellcheck():
     """Shell scripts break in ways that only a tool sees."""
     if not shutil.which("shellcheck"):
         raise Skip("there is no shellcheck here")
-    for file in all_files():
-        if file.suffix == ".sh" or is_script(file) and "bash" in text(file).splitlines()[0]:
-            content, said = run(["shellcheck", "--external-sources", "--format=gcc", short(file)])
-            if not content:
-                yield said.strip()
+    for file in shell_scripts():
+        content, said = run(["shellcheck", "--external-sources", "--format=gcc", short(file)])
+        if not content:
+            yield said.strip()
+
+
+# In awk, `exit` in END comes after the last line.
+ENDS_EARLY = re.compile(
+    r"(?<!\|)\|\s*(?:head\b|grep\s+(?:-\S+\s+)*-\w*[qm]|(?!.*\bEND\b)awk\b.*\bexit\b|sed\b.*\dq\b)"
+)
+
+
+def pipes_are_read_to_their_end():
+    """Who writes when nobody reads any more is killed, now and then; pipefail makes that an error."""
+    for file in shell_scripts():
+        for number, line in enumerate(text(file).splitlines(), 1):
+            if ENDS_EARLY.search(line) and "|| true" not in line:
+                yield f"{short(file)}:{number}: read all of it, or ignore the status (`|| true`)"
 
 
 RULES = [
@@ -332,6 +351,7 @@ RULES = [
     no_file_is_longer_than_600_lines,
     code_is_formatted,
     scripts_pass_shellcheck,
+    pipes_are_read_to_their_end,
 ]
 
 

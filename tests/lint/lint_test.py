@@ -96,5 +96,26 @@ class Headers(Rules):
         self.assertTrue(complaint.startswith("rmem/alone.hpp:1: include what it needs"), complaint)
 
 
+class Pipes(Rules):
+    def complaints(self, line):
+        self.write("#!/usr/bin/env bash\nset -o pipefail\n" + line + "\n", "a.sh")
+        return list(lint.pipes_are_read_to_their_end())
+
+    def test_a_reader_that_ends_early_is_named_with_its_line(self):
+        for reader in ("head -n 1", "grep -q x", "grep -F -q x", "awk '{ print; exit }'", "sed 3q"):
+            (complaint,) = self.complaints(f"a=$(ldconfig -p | {reader})")
+            self.assertTrue(complaint.startswith("rmem/a.sh:3: read all"), complaint)
+
+    def test_one_that_reads_all_or_whose_status_is_ignored_is_none(self):
+        for line in (
+            "a | grep x >/dev/null",
+            "a | head -n 1 || true",
+            "a || head -n 1 file",
+            "a | awk '{ n++ } END { exit !n }'",
+            "grep -q x file",
+        ):
+            self.assertEqual(self.complaints(line), [], line)
+
+
 if __name__ == "__main__":
     unittest.main()

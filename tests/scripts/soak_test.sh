@@ -12,7 +12,7 @@ soak() {
     cat "$output"
 }
 
-scripts/soak --help | grep -q "^examples:" || fail "--help has examples"
+scripts/soak --help | grep "^examples:" >/dev/null || fail "--help has examples"
 soak 10
 soak 10 --link ring
 soak 10 --link direct

@@ -57,7 +57,7 @@ cmp -s "$mpich/libmpich.so.12" "$work/installed/libmpich.so.12" || fail "--prefi
 
 # Each function that a program may have been linked to, and its soname.
 symbols() { nm -D --defined-only "$1" | awk '{ print $3 }' | grep -E '^P?MPI' | sort; }
-debian=$(ldconfig -p | awk '$1 == "libmpich.so.12" { print $NF; exit }')
+debian=$(ldconfig -p | awk '$1 == "libmpich.so.12" && !found++ { print $NF }')
 comm -13 <(symbols "$mpich/libmpich.so.12") <(symbols "$debian") >"$work/output"
 [[ ! -s $work/output ]] || fail "Debian's $debian has more functions"
 readelf -d "$mpich/libmpich.so.12" >"$work/output"
