@@ -77,9 +77,13 @@ void run_munet(const MunetOptions& options, const rmem::RingConfig& ring, unsign
     const auto config = options.config(ring, node);
     const StopSignals stop;
     Service service;
-    Daemon daemon(
-        config,
-        is_alone ? nullptr : join(rmem::Ring::open(ring, rmem::Deadline::in(kOpenNs), node), node));
+    Daemon::Join open;
+    if (!is_alone) {
+        open = [joined = rmem::Ring::open(ring, rmem::Deadline::in(kOpenNs), node), node] {
+            return join(joined, node);
+        };
+    }
+    Daemon daemon(config, std::move(open));
     say(in_words(config));
     service.ready();
     while (stop.signal() == 0) {
@@ -123,7 +127,7 @@ void MunetThread::run() {
     try {
         const unsigned node = ring_->own_node();
         const auto config = options_.config(ring_->config(), node);
-        Daemon daemon(config, join(ring_, node));
+        Daemon daemon(config, [&] { return join(ring_, node); });
         say_(in_words(config));
         // relaxed is enough: as in stop
         while (!stop_.load(std::memory_order_relaxed)) daemon.run_for(kSliceNs);

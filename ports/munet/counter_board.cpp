@@ -78,7 +78,8 @@ std::shared_ptr<const BoardMemory> CounterBoard::observe(const std::string& name
     return is_board ? board : nullptr;
 }
 
-void CounterBoard::show(const DriverCounts& driver, const Relay& relay) noexcept {
+void CounterBoard::show(const DriverCounts& driver, const Relay& relay,
+                        unsigned rejoined) noexcept {
     const auto put = [this](NodeCounter which, std::uint64_t value) {
         // relaxed is enough: for people
         memory_->node.values[static_cast<std::size_t>(which)].store(value,
@@ -90,6 +91,7 @@ void CounterBoard::show(const DriverCounts& driver, const Relay& relay) noexcept
     put(NodeCounter::bad_requests, driver.bad_requests);
     put(NodeCounter::bells, driver.bells);
     put(NodeCounter::bad_frames, relay.bad_frames());
+    put(NodeCounter::rejoined, rejoined);
     put(NodeCounter::backlog, relay.backlog());
     // relaxed is enough: for people
     memory_->active.store(relay.active(), std::memory_order_relaxed);

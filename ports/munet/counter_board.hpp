@@ -31,6 +31,7 @@ inline constexpr std::uint64_t kBoardMagic = 0x314f424d554e4d52;  // "RMNUMBO1"
     X(bad_requests, "requests", "packets that no library sends to a daemon") \
     X(bells, "events", "times a program woke the daemon")                    \
     X(bad_frames, "frames", "frames of other nodes that no relay sends")     \
+    X(rejoined, "events", "times the ring had dropped this node")            \
     X(backlog, "frames", "frames that wait for a link, now")
 
 enum class NodeCounter : unsigned {
@@ -70,7 +71,7 @@ public:
     /// It can be observed from now on: the daemon is there.
     void begin() noexcept;
     std::span<rmem::Counters> blocks() noexcept { return memory_->endpoints; }
-    void show(const DriverCounts& driver, const Relay& relay) noexcept;
+    void show(const DriverCounts& driver, const Relay& relay, unsigned rejoined) noexcept;
     const BoardMemory& memory() const noexcept { return *memory_; }
 
     /// Another's, to be read; null where there is none. Trust: numbers for people, nothing else.

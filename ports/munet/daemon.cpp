@@ -23,21 +23,24 @@ constexpr int kBlindSleepMs = 1;            ///< the same where wake-ups may be 
 
 }  // namespace
 
-Daemon::Daemon(const DaemonConfig& config, std::unique_ptr<billboard::Endpoint> ring)
+Daemon::Part::Part(std::unique_ptr<billboard::Endpoint> opened, unsigned nodes)
+    : rank(std::move(opened)), network(*rank, nodes) {
+    if (rank->ring() != nullptr)
+        wake_fd = std::make_unique<billboard::WakeFd>(*rank->ring(), rank->rank());
+}
+
+Daemon::Daemon(const DaemonConfig& config, Join join)
     : config_(config),
-      ring_(std::move(ring)),
+      join_(std::move(join)),
+      ring_(join_ ? std::make_unique<Part>(join_(), config.driver.nodes) : nullptr),
       board_(config.board),
-      network_(ring_ ? std::make_unique<Network>(*ring_, config.driver.nodes) : nullptr),
       relay_({.node = config.driver.node,
               .nodes = config.driver.nodes,
-              .chunk = network_ ? network_->chunk() : kChunk},
+              .chunk = ring_ ? ring_->network.chunk() : kChunk},
              *this),
       driver_(config.driver, relay_, board_.blocks()),
       has_membarrier_(rmem::register_membarrier()),
       processors_(rmem::allowed_processors()) {
-    if (ring_ && ring_->ring() != nullptr) {
-        wake_fd_ = std::make_unique<billboard::WakeFd>(*ring_->ring(), ring_->rank());
-    }
     board_.begin();
 }
 
@@ -45,7 +48,7 @@ Daemon::~Daemon() = default;
 
 Edge::Sent Daemon::send(unsigned node, std::span<const std::byte> head,
                         std::span<const std::byte> data) {
-    return network_ ? network_->send(node, head, data) : Sent::lost;
+    return ring_ ? ring_->network.send(node, head, data) : Sent::lost;
 }
 
 void Daemon::wake(unsigned endpoint) noexcept {
@@ -54,7 +57,7 @@ void Daemon::wake(unsigned endpoint) noexcept {
 
 bool Daemon::turn() {
     bool moved = relay_.turn();
-    if (network_) moved |= network_->deliver_to(relay_);
+    if (ring_) moved |= ring_->network.deliver_to(relay_);
     return moved;
 }
 
@@ -62,21 +65,31 @@ bool Daemon::turn() {
 bool Daemon::keep(std::int64_t now) {
     const bool moved = driver_.look();
     driver_.say_pollers(relay_.active() + 1);
-    if (network_ && now >= next_check_) {
+    if (ring_ && now >= next_check_) {
         next_check_ = now + Network::kCheckNs;
-        network_->check(relay_);
+        look_at_ring();
         show_in_ring();
     }
-    board_.show(driver_.counts(), relay_);
+    board_.show(driver_.counts(), relay_, rejoined_);
     return moved;
+}
+
+/// Who of the others lives; and if the others have dropped this node, it becomes a new rank of theirs.
+void Daemon::look_at_ring() {
+    ring_->network.check(relay_);
+    if (!ring_->network.is_over()) return;
+    ring_.reset();
+    ring_ = std::make_unique<Part>(join_(), config_.driver.nodes);
+    ++rejoined_;
 }
 
 /// The endpoints' counters together, where those of all ports stand.
 void Daemon::show_in_ring() noexcept {
     static_assert(static_cast<std::size_t>(Counter::count_) <= rmem::kCountersPerPort);
-    if (ring_->ring() == nullptr) return;
+    rmem::Ring* const ring = ring_->rank->ring();
+    if (ring == nullptr) return;
     constexpr auto kBlock = port_block(billboard::Class::munet);
-    rmem::PortCounters& block = ring_->ring()->rank(ring_->rank()).ports[kBlock];
+    rmem::PortCounters& block = ring->rank(ring_->rank->rank()).ports[kBlock];
     for (std::size_t i = 0; i < static_cast<std::size_t>(Counter::count_); ++i) {
         std::uint64_t sum = 0;
         for (const auto& endpoint : board_.blocks()) sum += endpoint.get(i);
@@ -115,16 +128,16 @@ void Daemon::idle(std::int64_t now) {
 /// What came before the programs and ranks knew that this process sleeps rings no bell.
 bool Daemon::has_work_before_sleep() {
     driver_.say_sleeps(true);
-    if (wake_fd_) wake_fd_->arm();
+    if (ring_ && ring_->wake_fd) ring_->wake_fd->arm();
     rmem::order_against_posters();
     return turn();
 }
 
 void Daemon::rest() {
     if (!has_work_before_sleep()) {
-        std::array<pollfd, 2> waits{
-            {{.fd = driver_.handle(), .events = POLLIN, .revents = 0},
-             {.fd = wake_fd_ ? wake_fd_->get() : -1, .events = POLLIN, .revents = 0}}};
+        const int ring_fd = ring_ && ring_->wake_fd ? ring_->wake_fd->get() : -1;
+        std::array<pollfd, 2> waits{{{.fd = driver_.handle(), .events = POLLIN, .revents = 0},
+                                     {.fd = ring_fd, .events = POLLIN, .revents = 0}}};
         ::poll(waits.data(), waits.size(), has_membarrier_ ? kSleepMs : kBlindSleepMs);
     }
     driver_.say_sleeps(false);

@@ -9,8 +9,12 @@
 /// Waiting: it polls as long as something moves and a while longer (not at all where endpoints and daemon are more than
 /// the processors), then yields for a millisecond, then sleeps until a program rings, a frame comes or somebody connects.
 /// Programs pay one predicted branch for that.
-/// Thread safety: one thread. Progress: run_for() returns after about that long, whatever others do.
-/// Errors: the constructor throws rmem::Error.
+///
+/// Where the others of a ring drop the node (it was silent for too long: starved, or cut off), pairings with their endpoints end,
+/// as when they die, and the daemon takes part again by a new rank. Its programs and their endpoints stay.
+/// Thread safety: one thread. Progress: run_for() returns after about that long, whatever others do; only taking part
+/// again lasts as long as opening the ring does.
+/// Errors: the constructor throws rmem::Error, and so does run_for() where taking part again fails.
 
 #include "billboard/wake_fd.hpp"
 #include "ports/munet/counter_board.hpp"
@@ -19,6 +23,7 @@
 #include "ports/munet/relay.hpp"
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 
@@ -32,8 +37,10 @@ struct DaemonConfig {
 
 class RMEM_API Daemon final : private Edge {
 public:
-    /// `ring`: this node's rank of its ring; null: the node is alone.
-    Daemon(const DaemonConfig& config, std::unique_ptr<billboard::Endpoint> ring);
+    using Join = std::function<std::unique_ptr<billboard::Endpoint>()>;
+
+    /// `join` opens this node's rank of its ring, and waits for no other; null: the node is alone.
+    Daemon(const DaemonConfig& config, Join join);
     ~Daemon();
     Daemon(const Daemon&) = delete;
     Daemon& operator=(const Daemon&) = delete;
@@ -51,22 +58,31 @@ private:
               std::span<const std::byte> data) override;
     void wake(unsigned endpoint) noexcept override;
 
+    /// What the daemon has of its ring.
+    struct Part {
+        Part(std::unique_ptr<billboard::Endpoint> opened, unsigned nodes);
+
+        std::unique_ptr<billboard::Endpoint> rank;
+        Network network;
+        std::unique_ptr<billboard::WakeFd> wake_fd;  ///< null in a simulation
+    };
+
     bool keep(std::int64_t now);
+    void look_at_ring();
     void show_in_ring() noexcept;
     void idle(std::int64_t now);
     void rest();
     bool has_work_before_sleep();
 
     const DaemonConfig config_;
-    std::unique_ptr<billboard::Endpoint> ring_;
+    const Join join_;
+    std::unique_ptr<Part> ring_;  ///< null: the node is alone
     CounterBoard board_;
-    std::unique_ptr<Network> network_;
     Relay relay_;
     Driver driver_;
-    std::unique_ptr<billboard::WakeFd> wake_fd_;
     const bool has_membarrier_;
     const unsigned processors_;
-    unsigned idle_turns_ = 0, turns_ = 0;
+    unsigned idle_turns_ = 0, turns_ = 0, rejoined_ = 0;
     std::int64_t idle_since_ = 0, next_check_ = 0;
 };
 

@@ -80,4 +80,8 @@ void Network::check(Relay& relay) {
     }
 }
 
+bool Network::is_over() {
+    return endpoint_.available(static_cast<int>(endpoint_.rank()), Class::munet) == BBP_EPEER;
+}
+
 }  // namespace ports::munet

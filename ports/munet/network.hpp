@@ -36,6 +36,8 @@ public:
     bool deliver_to(Relay& relay);
     /// Tells the relay of nodes that are not there any more, of those it deals with.
     void check(Relay& relay);
+    /// The others have dropped this node, so its rank is over; a new one has to be opened.
+    bool is_over();
 
 private:
     static constexpr unsigned kFramesPerLook = 32;

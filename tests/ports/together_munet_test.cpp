@@ -35,7 +35,7 @@ void be_daemon(Rank& me, const std::string& ring) {
     const unsigned node = static_cast<unsigned>(me.rank) * kNodes / kRanks;
     ports::munet::Daemon daemon(
         {.driver = {.path = socket_of(ring, node), .node = node, .nodes = kNodes}},
-        billboard::Endpoint::open(settings));
+        [&] { return billboard::Endpoint::open(settings); });
     me.raise(kDaemons);
     while (me.shared[kPrograms] < kNodes) daemon.run_for(kMillisecond);
 }

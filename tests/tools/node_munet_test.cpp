@@ -200,6 +200,38 @@ TEST_F(NodeMunet, tells_programs_when_the_other_node_ends) {
     mu_destroy_endpoint(there);
 }
 
+TEST_F(NodeMunet, takes_part_again_after_the_others_have_dropped_its_node) {
+    ::setenv("RMEM_DEAD_TIMEOUT", "500ms", 1);  // NOLINT(concurrency-mt-unsafe)
+    const std::vector<std::string> ring = {"--nodes",     "2", "--group", own_group(name_.get()),
+                                           "--interface", "lo"};
+    const auto first = start(0, ring), second = start(1, ring);
+    ::unsetenv("RMEM_DEAD_TIMEOUT");  // NOLINT(concurrency-mt-unsafe)
+    use(1);
+    mu_endpoint_t* there = mu_create();
+    use(0);
+    mu_endpoint_t* here = mu_create();
+    mu_set_timeout(here, 100'000'000);
+    const auto sends = [&](int expected) {
+        return eventually([&] { return mu_send_number(here, mu_own(there), 1) == expected; });
+    };
+    EXPECT_TRUE(sends(0)) << mu_last_error();
+    second->signal(SIGSTOP);
+    EXPECT_TRUE(sends(-ECONNRESET)) << mu_last_error();
+    second->signal(SIGCONT);
+    // What was sent before the end is lost, or comes; this comes.
+    EXPECT_TRUE(eventually([&] {
+        std::uint32_t number = 0;
+        mu_send_number(here, mu_own(there), 2);
+        while (mu_recv(there, &number, sizeof number, nullptr) >= 0 && number != 2) {
+        }
+        return number == 2;
+    })) << mu_last_error();
+    const Ran info = run_tool({"info", "--munet", name_.get() + "@1"});
+    EXPECT_THAT(info.out, ::testing::ContainsRegex("node +rejoined +[1-9]"));
+    mu_destroy_endpoint(here);
+    mu_destroy_endpoint(there);
+}
+
 TEST_F(NodeMunet, refuses_a_link_without_an_engine_where_munet_is_not_wanted) {
     const Ran ran = run_tool(
         {"node", "--ring", name_.get(), "--node", "0", "--nodes", "2", "--link", "direct"});
