@@ -250,6 +250,26 @@ TEST_P(Descriptors, what_a_child_holds_stays_open_when_its_parent_has_closed_it)
     });
 }
 
+TEST_P(Descriptors, what_a_child_holds_ends_when_its_parent_dies) {
+    enum { waits, told };
+    RankProcesses ring(setup(1));
+    ring.start_all([](Rank& me) {
+        const Point point(1);
+        child([&] {
+            me.raise(waits);
+            char byte = 0;
+            check(is_readable(point.fd(), kPatienceMs), "the end is told");
+            check_equal(::read(point.fd(), &byte, 1), 0, "read at the end");
+            me.raise(told);
+            return 0;
+        });
+        me.await_word(told + 1);  // never
+    });
+    ring.await_word(waits);
+    ring.kill(0);
+    ring.await_word(told);
+}
+
 /// Raw messages to a process that gets no processor for DP_FULL_NS are not sent, which dp_write says.
 int write_until_sent(const Point& point, void* bytes, int length) {
     int written = 0;
