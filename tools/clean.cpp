@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "ports/munet/counter_board.hpp"
 #include "rmem/segment.hpp"
 #include "tools/cleaning.hpp"
 #include "tools/commands.hpp"
@@ -18,7 +19,7 @@ namespace {
 
 constexpr const char* kExamples = R"(
 Examples:
-  rmem clean                            all rings of this host that nobody is left in
+  rmem clean                            all rings of this host that nobody is left in, and counters of MU-Net daemons
   rmem clean my-ring                    this one, if nobody is left in it, with all its nodes that are here
   rmem clean --dry-run                  only says what would be removed
 
@@ -30,45 +31,62 @@ struct CleanOptions {
     bool all = false, force = false, dry_run = false, json = false;
 };
 
-std::string line_of(const Cleaned& ring, bool dry_run) {
-    const char* what = !ring.removed ? "kept" : dry_run ? "would remove" : "removed";
-    return fmt::format("{} {}: {}\n", what, printable(ring.ring), printable(ring.why));
-}
+/// What was done, for people and for programs.
+class Report {
+public:
+    explicit Report(bool dry_run) : dry_run_(dry_run) {}
 
-/// What this host has of each ring: its segment, or those of its nodes; of one that is not here, its name.
-std::vector<std::string> segments_of(const std::vector<std::string>& rings) {
-    std::vector<std::string> segments;
-    for (const auto& ring : rings) {
-        const std::size_t before = segments.size();
-        for (const auto& found : rmem::Segment::list()) {
-            if (found == ring || found.substr(0, found.rfind('@')) == ring)
-                segments.push_back(found);
-        }
-        if (segments.size() == before) segments.push_back(ring);
+    void add(const char* kind, const Cleaned& cleaned) {
+        const char* what = !cleaned.removed ? "kept" : dry_run_ ? "would remove" : "removed";
+        text += fmt::format("{} {}{}: {}\n", what, kind == kMunet ? "MU-Net counters " : "",
+                            printable(cleaned.name), printable(cleaned.why));
+        json.push_back({{kind, cleaned.name},
+                        {"removed", cleaned.removed && !dry_run_},
+                        {"removable", cleaned.removed},
+                        {"why", cleaned.why}});
+        all_removed = all_removed && cleaned.removed;
     }
-    return segments;
+    static constexpr const char *kRing = "ring", *kMunet = "munet";
+
+    std::string text;
+    nlohmann::json json = nlohmann::json::array();
+    bool all_removed = true;
+
+private:
+    bool dry_run_;
+};
+
+/// Those of a ring, of which each node may have one: "ring" or "ring@node".
+std::vector<std::string> of_ring(const std::string& ring, std::vector<std::string> names) {
+    std::erase_if(names, [&](const std::string& name) {
+        return name != ring && name.substr(0, name.rfind('@')) != ring;
+    });
+    return names;
 }
 
 void clean(const CleanOptions& options) {
-    const auto names = options.rings.empty() ? rmem::Segment::list() : segments_of(options.rings);
-    nlohmann::json report = nlohmann::json::array();
-    std::string text;
-    bool all_removed = true;
-    for (const auto& name : names) {
-        const Cleaned ring = clean_ring(name, options.force, options.dry_run);
-        all_removed = all_removed && ring.removed;
-        text += line_of(ring, options.dry_run);
-        report.push_back({{"ring", ring.ring},
-                          {"removed", ring.removed && !options.dry_run},
-                          {"removable", ring.removed},
-                          {"why", ring.why}});
+    const auto segments = rmem::Segment::list();
+    const auto boards = ports::munet::CounterBoard::list();
+    Report report(options.dry_run);
+    const auto clean_all = [&](const auto& rings, const auto& munet) {
+        for (const auto& name : rings)
+            report.add(Report::kRing, clean_ring(name, options.force, options.dry_run));
+        for (const auto& name : munet)
+            report.add(Report::kMunet, clean_munet(name, options.dry_run));
+    };
+    if (options.rings.empty()) clean_all(segments, boards);
+    for (const auto& ring : options.rings) {
+        auto here = of_ring(ring, segments);
+        const auto munet = of_ring(ring, boards);
+        if (here.empty() && munet.empty()) here.push_back(ring);  // which tells that there is none
+        clean_all(here, munet);
     }
     if (options.json) {
-        show_json(report);
+        show_json(report.json);
     } else {
-        show(text.empty() ? "No rings on this host.\n" : text);
+        show(report.text.empty() ? "No rings on this host.\n" : report.text);
     }
-    if (!options.rings.empty() && !all_removed) end_with(kExitFailed);
+    if (!options.rings.empty() && !report.all_removed) end_with(kExitFailed);
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include <cstring>
 #include <span>
 
+#include "ports/munet/counter_board.hpp"
 #include "rmem/ring.hpp"
 #include "tools/ring_report.hpp"
 
@@ -76,6 +77,15 @@ Cleaned clean_ring(const std::string& name, bool force, bool dry_run) {
             case rmem::Errc::version_mismatch: return clean_broken(name, problem, force, dry_run);
             default: return {name, false, problem.what()};
         }
+    }
+}
+
+Cleaned clean_munet(const std::string& name, bool dry_run) {
+    try {
+        const bool was_there = ports::munet::CounterBoard::remove(name, dry_run);
+        return {name, true, was_there ? "its daemon has ended" : "they are gone already"};
+    } catch (const rmem::Error& problem) {
+        return {name, false, problem.what()};
     }
 }
 

@@ -5,19 +5,22 @@
 ///
 /// Invariant: no ring with a live member is ever removed. A whole ring is removed by joining and
 /// leaving it, because the last to leave removes it, under the ring's own lock; what its maker left
-/// half-written, or another version made, under the same lock.
+/// half-written, or another version made, under the same lock. Nor are the counters of a MU-Net daemon that lives.
 
 #include <string>
 
 namespace tools {
 
 struct Cleaned {
-    std::string ring;
+    std::string name;
     bool removed = false;  ///< in a dry run: would be
     std::string why;       ///< a clause: "nobody is left in it", "2 of 4 ranks are alive"
 };
 
 /// `force` also removes what is no ring of any version, if nobody holds a lock on it.
 Cleaned clean_ring(const std::string& name, bool force, bool dry_run);
+
+/// The counters of a MU-Net daemon, by their name (ports/munet/counter_board.hpp).
+Cleaned clean_munet(const std::string& name, bool dry_run);
 
 }  // namespace tools

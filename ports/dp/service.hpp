@@ -139,7 +139,6 @@ private:
     int check_target(int nid, int dpid);
     Target make_target(const Endpoint& e, int nid, int dpid);
     void let_go(Endpoint& e, Target&& target);
-    void is_reliable_now(Endpoint& e) noexcept;
 
     // -- while held: the Go-Back-N layer
     void on_reliable(unsigned from, Endpoint& e, const Frame& frame);

@@ -176,8 +176,6 @@ private:
     }
 
     int check(unsigned node, const void* handler, const void* payload, std::size_t size) const;
-    int wait_for_room(billboard::ProcessEndpoint::Held& held, unsigned node);
-    int post_free(unsigned node, Deadline deadline);
     int open(unsigned node, Deadline deadline);
     int pay_back(unsigned node, Deadline deadline);
 

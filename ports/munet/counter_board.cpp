@@ -10,9 +10,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <filesystem>
 #include <new>
+#include <system_error>
 
 namespace ports::munet {
 
@@ -23,15 +26,21 @@ namespace {
                                                       object, std::strerror(code)));
 }
 
-/// One that nobody holds is left over; what belongs to another user cannot be removed, and is refused.
-rmem::Descriptor make(const std::string& object) {
-    const rmem::Descriptor former(::shm_open(object.c_str(), O_RDWR | O_CLOEXEC, 0));
+/// One that is left over, locked against others who would replace it; throws where a daemon has it.
+rmem::Descriptor hold_former(const std::string& object) {
+    rmem::Descriptor former(::shm_open(object.c_str(), O_RDONLY | O_CLOEXEC, 0));
     if (former.get() >= 0 && ::flock(former.get(), LOCK_EX | LOCK_NB) != 0) {
         throw rmem::Error(rmem::Errc::rank_taken,
                           fmt::format("MU-Net: another daemon writes /dev/shm{}; end it, or give "
                                       "this one another ring or node",
                                       object));
     }
+    return former;
+}
+
+/// What belongs to another user cannot be removed, and is refused.
+rmem::Descriptor make(const std::string& object) {
+    const rmem::Descriptor former = hold_former(object);
     ::shm_unlink(object.c_str());
     rmem::Descriptor fd(::shm_open(object.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
     if (fd.get() < 0 || ::flock(fd.get(), LOCK_EX | LOCK_NB) != 0) fail(object, errno);
@@ -76,6 +85,29 @@ std::shared_ptr<const BoardMemory> CounterBoard::observe(const std::string& name
     // relaxed is enough: for people
     const bool is_board = board->magic.load(std::memory_order_relaxed) == kBoardMagic;
     return is_board ? board : nullptr;
+}
+
+std::vector<std::string> CounterBoard::list() {
+    std::vector<std::string> names;
+    std::error_code ignored;  // no /dev/shm: none
+    for (const auto& entry : std::filesystem::directory_iterator("/dev/shm", ignored)) {
+        const std::string object = "/" + entry.path().filename().string();
+        if (object.starts_with(kPrefix)) names.push_back(object.substr(std::strlen(kPrefix)));
+    }
+    std::sort(names.begin(), names.end());
+    return names;
+}
+
+bool CounterBoard::remove(const std::string& name, bool dry_run) {
+    const std::string object = object_name(name);
+    struct stat named {};
+    const rmem::Descriptor former = hold_former(object);
+    if (former.get() < 0 && errno == ENOENT) return false;
+    // Without a link: replaced by a daemon that has just come. Without a size: that daemon's, before it is locked.
+    if (former.get() < 0 || ::fstat(former.get(), &named) != 0) fail(object, errno);
+    if (named.st_nlink == 0 || named.st_size == 0) fail(object, EAGAIN);
+    if (!dry_run && ::shm_unlink(object.c_str()) != 0) fail(object, errno);
+    return true;
 }
 
 void CounterBoard::show(const DriverCounts& driver, const Relay& relay,

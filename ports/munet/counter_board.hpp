@@ -18,6 +18,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <vector>
 
 namespace ports::munet {
 
@@ -76,9 +77,16 @@ public:
 
     /// Another's, to be read; null where there is none. Trust: numbers for people, nothing else.
     static std::shared_ptr<const BoardMemory> observe(const std::string& name);
-    static std::string object_name(const std::string& name) { return "/rmem-munet." + name; }
+    static std::string object_name(const std::string& name) { return kPrefix + name; }
+
+    /// The names of all that this host has, of daemons that live or have left them.
+    static std::vector<std::string> list();
+    /// Removes one that its daemon has left (in a dry run: would), false if there is none; throws where a daemon has it.
+    static bool remove(const std::string& name, bool dry_run = false);
 
 private:
+    static constexpr const char* kPrefix = "/rmem-munet.";
+
     std::string object_;
     rmem::Descriptor fd_;  ///< locked while its writer lives
     BoardMemory* memory_;

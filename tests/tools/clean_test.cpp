@@ -4,16 +4,19 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <fstream>
 #include <memory>
 #include <string>
 
+#include "ports/munet/counter_board.hpp"
 #include "rmem/ring.hpp"
 #include "tests/support/tool.hpp"
 
 namespace rmem::test {
 namespace {
 
+using ports::munet::CounterBoard;
 using ::testing::HasSubstr;
 
 RingConfig config_of(const RingName& name) {
@@ -152,6 +155,38 @@ TEST(Clean, keeps_what_is_no_ring_unless_forced) {
     EXPECT_TRUE(name.exists());
     EXPECT_EQ(run_tool({"clean", name.get(), "--force"}).code, 0);
     EXPECT_FALSE(name.exists());
+}
+
+TEST(Clean, removes_the_counters_that_a_killed_munet_daemon_has_left) {
+    const RingName name;
+    const std::string board = name.get() + "@1";
+    Child daemon([&] {
+        const CounterBoard shown(board);
+        ::kill(::getpid(), SIGKILL);
+    });
+    ASSERT_EQ(daemon.wait(), -SIGKILL);
+    const auto is_there = [&] {
+        const auto all = CounterBoard::list();
+        return std::find(all.begin(), all.end(), board) != all.end();
+    };
+    const auto report = run_tool({"clean", name.get(), "--dry-run", "--json"}).json();
+    EXPECT_EQ(report[0]["munet"], board);
+    EXPECT_EQ(report[0]["removable"], true);
+    EXPECT_TRUE(is_there()) << "a dry run removes nothing";
+    const Ran ran = run_tool({"clean", name.get()});
+    EXPECT_EQ(ran.code, 0) << ran.out;
+    EXPECT_THAT(ran.out, HasSubstr("removed MU-Net counters " + board));
+    EXPECT_FALSE(is_there());
+}
+
+TEST(Clean, keeps_the_counters_of_a_munet_daemon_that_lives) {
+    const RingName name;
+    CounterBoard shown(name.get() + "@0");
+    shown.begin();
+    const Ran ran = run_tool({"clean", name.get()});
+    EXPECT_EQ(ran.code, 1);
+    EXPECT_THAT(ran.out, HasSubstr("kept MU-Net counters " + name.get() + "@0"));
+    EXPECT_NE(CounterBoard::observe(name.get() + "@0"), nullptr);
 }
 
 TEST(Clean, says_that_there_is_no_such_ring) {

@@ -167,6 +167,13 @@ TEST_F(NodeMunet, connects_nodes_on_link_udp_beside_the_engine) {
     talk();
     first->signal(SIGTERM);
     EXPECT_EQ(first->wait().code, 0) << first->err();
+    // Its rank has left before its engine ended: it is not taken for dead.
+    const auto peers = [&](const char* what) {
+        const auto info = run_tool({"info", name_.get() + "@1", "--json"}).json();
+        return info["members"][2]["protocol_counters"][what].get<int>();
+    };
+    EXPECT_TRUE(eventually([&] { return peers("peers_left") + peers("peers_dead") != 0; }));
+    EXPECT_EQ(peers("peers_left"), 1);
 }
 
 TEST_F(NodeMunet, tells_programs_when_the_other_node_ends) {

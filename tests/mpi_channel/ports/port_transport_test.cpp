@@ -7,7 +7,7 @@
 #include "ports/dp/dp.h"
 #include "ports/fm/fm2.h"
 #include "ports/gamma/libgamma.h"
-#include "tests/support/messenger.hpp"
+#include "tests/support/station.hpp"
 
 #include <algorithm>
 #include <memory>
@@ -35,85 +35,7 @@ PortTransport open_transport<PortTransport>() {
 
 namespace {
 
-/// A rank's transport, and calls that wait.
-class Station {
-public:
-    Station() : transport(open_transport<PortTransport>()) {}
-
-    void send(const std::vector<std::byte>& packet, unsigned to) {
-        await([&] { return sent(transport.send_control(packet, to)); }, "room for a packet");
-    }
-    void send_bulk(Bytes bulk, unsigned to) {
-        await(
-            [&] {
-                std::size_t count = 0;
-                sent(transport.send_channel(bulk, to, &count));
-                bulk = bulk.subspan(count);
-                return bulk.empty();
-            },
-            "room for bulk");
-    }
-    /// What comes next: the code, and of whom.
-    int next(std::vector<std::byte>& packet, unsigned& from) {
-        int result = BBP_EAGAIN;
-        await(
-            [&] {
-                Bytes bytes;
-                result = transport.recv_any_control(&bytes, &from);
-                if (result == BBP_OK) packet.assign(bytes.begin(), bytes.end());
-                return result != BBP_EAGAIN;
-            },
-            "something to come");
-        return result;
-    }
-    unsigned receive(std::vector<std::byte>& packet) {
-        unsigned from = 0;
-        check_code(next(packet, from), BBP_OK);
-        return from;
-    }
-    std::vector<std::byte> receive_bulk(std::size_t size, unsigned from, std::size_t room) {
-        std::vector<std::byte> bulk(size);
-        std::size_t come = 0;
-        await(
-            [&] {
-                std::size_t count = 0;
-                const auto rest = std::span(bulk).subspan(come);
-                const int result = transport.recv_from_channel(
-                    rest.first(std::min(rest.size(), room)), from, &count);
-                if (result != BBP_EAGAIN) check_code(result, BBP_OK);
-                if (result == BBP_OK) come += count;
-                return come == size;
-            },
-            "bulk");
-        return bulk;
-    }
-    /// Until nothing of its own waits to leave.
-    void settle() {
-        await(
-            [&] {
-                nothing_comes();
-                return !transport.has_backlog();
-            },
-            "the backlog to leave");
-    }
-    /// Makes progress.
-    void nothing_comes(Place place = Place::here()) {
-        Bytes bytes;
-        unsigned from = 0;
-        check_equal(transport.recv_any_control(&bytes, &from), static_cast<int>(BBP_EAGAIN),
-                    "what comes", place);
-    }
-
-    PortTransport transport;
-
-private:
-    /// Who finds no room lets come what may bring it: credit.
-    bool sent(int result) {
-        if (result != BBP_EAGAIN) check_code(result, BBP_OK);
-        if (result == BBP_EAGAIN) transport.control_msg_avail();
-        return result == BBP_OK;
-    }
-};
+using PortStation = Station<PortTransport>;
 
 /// A ring of each link, and each port.
 class PortsOn : public ::testing::TestWithParam<std::tuple<const char*, TransportKind>> {
@@ -149,27 +71,8 @@ INSTANTIATE_TEST_SUITE_P(All, PortsOn,
 
 TEST_P(PortsOn, packets_come_to_whom_they_are_sent_in_their_order_and_the_port_counts_them) {
     run(3, [](Rank& me) {
-        Station station;
-        const auto rank = static_cast<unsigned>(me.rank);
-        const std::size_t sizes[] = {1, 20, 28, 29, 60, 61, 500, station.transport.packet_most()};
-        std::vector<std::byte> packet;
-        std::size_t next[3] = {};
-        const auto take = [&] {
-            const unsigned from = station.receive(packet);
-            const std::size_t i = next[from]++;
-            check(packet == bytes_of(sizes[i % 8], from * 1000 + i),
-                  "the next packet of its sender");
-        };
-        for (std::size_t i = 0; i < 24; ++i) {
-            for (unsigned to = 0; to < 3; ++to) {
-                if (to != rank) station.send(bytes_of(sizes[i % 8], rank * 1000 + i), to);
-            }
-            take();
-            take();
-        }
-        check(!station.transport.control_msg_avail(), "all packets have been received");
-        check_equal(station.transport.counters().packets_sent, 48U, "packets sent");
-        check_equal(station.transport.counters().packets_received, 48U, "packets received");
+        PortStation station;
+        packets_cross(station, me);
         check_equal(station.transport.tally().count, 48U, "messages that the port has counted");
         station.settle();
         check_ok(bbp_barrier());
@@ -178,7 +81,7 @@ TEST_P(PortsOn, packets_come_to_whom_they_are_sent_in_their_order_and_the_port_c
 
 TEST_P(PortsOn, a_packet_to_several_reaches_those_that_are_meant) {
     run(4, [](Rank& me) {
-        Station station;
+        PortStation station;
         const auto header = bytes_of(20, 1);
         const std::vector<std::vector<int>> receivers = {{1, 2, 3}, {2, 3}, {1}};
         for (std::size_t i = 0; i < receivers.size(); ++i) {
@@ -204,7 +107,7 @@ TEST_P(PortsOn, a_packet_to_several_reaches_those_that_are_meant) {
 
 TEST_P(PortsOn, a_packet_to_several_is_kept_for_who_has_no_room_and_comes_before_later_ones) {
     run(4, [](Rank& me) {
-        Station station;
+        PortStation station;
         const std::vector<int> some = {1, 2};  // not all others: no broadcast of GAMMA's
         // Short ones fill the way to their receiver; Directed Point's fill its pool.
         const auto filling = bytes_of(kind == TransportKind::dp ? 1000 : 20, 1),
@@ -252,9 +155,59 @@ TEST_P(PortsOn, a_packet_to_several_is_kept_for_who_has_no_room_and_comes_before
     });
 }
 
+TEST_P(PortsOn, what_is_sent_behind_a_kept_packet_never_overtakes_it) {
+    const auto packets = static_cast<std::uint32_t>(thrifty(1000));
+    run(4, [packets](Rank& me) {
+        enum { full, done };
+        PortStation station;
+        const std::vector<int> both = {1, 2};  // not all others, as above
+        const std::size_t size = kind == TransportKind::dp ? 1000 : 20;
+        std::vector<std::byte> packet;
+        const auto finish = [&] {
+            me.raise(done);
+            await(
+                [&] {
+                    station.nothing_comes();
+                    return me.shared[done] == 4;
+                },
+                "the others");
+        };
+        if (me.rank == 3) return finish();
+        if (me.rank != 0) {
+            if (me.rank == 1) me.await_word(full);
+            for (std::uint32_t i = 0; packet.size() <= size; ++i) {  // the last one is longer
+                station.receive(packet);
+                check(me.rank == 2 || packet == bytes_of(packet.size(), i), "the next one");
+            }
+            return finish();
+        }
+        // Once one was kept, there is now room for rank 1 and now there is none: also between two looks of one call.
+        std::uint32_t last = 0;
+        for (std::uint32_t i = 0; last == 0 || i <= last; ++i) {
+            check(i < 100'000, "a rank that takes nothing has no room for ever");
+            const auto bytes = bytes_of(i != 0 && i == last ? size + 1 : size, i);
+            if (last != 0 && (last - i) % 2 != 0) {
+                station.send(bytes, 1);
+                continue;
+            }
+            await(
+                [&] {
+                    station.nothing_comes();
+                    return station.transport.mcast_control(bytes, {}, both) == BBP_OK;
+                },
+                "room for a multicast");
+            if (last != 0 || !station.transport.has_backlog()) continue;
+            last = i + packets / 2 * 2;
+            me.raise(full);
+        }
+        station.settle();
+        finish();
+    });
+}
+
 TEST_P(PortsOn, bulk_follows_its_packet_whatever_the_room) {
     run(2, [](Rank& me) {
-        Station station;
+        PortStation station;
         std::vector<std::byte> packet;
         for (const std::size_t size : {std::size_t{1}, std::size_t{5000}, std::size_t{200'000}}) {
             if (me.rank == 1) {
@@ -313,7 +266,7 @@ std::vector<std::byte> beginning_with(Lead lead, std::size_t size) {
 
 TEST_P(PortsOn, who_sends_what_is_none_of_the_channel_s_is_named) {
     run(2, [](Rank& me) {
-        Station station;
+        PortStation station;
         const std::vector<std::vector<std::byte>> wrong = {
             beginning_with({Lead::Kind::packet, 1, 9}, 8),        // shorter than it says
             beginning_with({Lead::Kind{7}, 1, 8}, 8),             // of no kind
@@ -345,7 +298,7 @@ TEST_P(PortsOn, what_a_rank_had_sent_comes_before_word_of_its_death) {
     if (std::string_view(link()) == "sim") GTEST_SKIP() << "simulated: nobody is killed";
     RankProcesses ring(setup(2));
     ring.start(0, [](Rank& me) {
-        Station station;
+        PortStation station;
         check_equal(station.transport.ask_for(1), static_cast<int>(BBP_EAGAIN), "of who lives");
         me.raise(1);
         me.await_word(0);
@@ -358,7 +311,7 @@ TEST_P(PortsOn, what_a_rank_had_sent_comes_before_word_of_its_death) {
         await([&] { return station.transport.ask_for(1) == BBP_EPEER; }, "word of its death");
     });
     ring.start(1, [](Rank& me) {
-        Station station;
+        PortStation station;
         me.await_word(1);
         for (unsigned i = 0; i < 3; ++i) station.send(bytes_of(40, i), 0);
         station.settle();

@@ -250,6 +250,36 @@ TEST_P(Descriptors, what_a_child_holds_stays_open_when_its_parent_has_closed_it)
     });
 }
 
+TEST_P(Descriptors, what_a_child_holds_ends_when_its_parent_dies) {
+    enum { waits, told };
+    RankProcesses ring(setup(1));
+    ring.start_all([](Rank& me) {
+        const Point point(1);
+        child([&] {
+            me.raise(waits);
+            char byte = 0;
+            check(is_readable(point.fd(), kPatienceMs), "the end is told");
+            check_equal(::read(point.fd(), &byte, 1), 0, "read at the end");
+            me.raise(told);
+            return 0;
+        });
+        me.await_word(told + 1);  // never
+    });
+    ring.await_word(waits);
+    ring.kill(0);
+    ring.await_word(told);
+}
+
+/// Raw messages to a process that gets no processor for DP_FULL_NS are not sent, which dp_write says.
+int write_until_sent(const Point& point, void* bytes, int length) {
+    int written = 0;
+    do {
+        errno = 0;
+        written = dp_write(point.fd(), bytes, length);
+    } while (written < 0 && errno == ENOBUFS);
+    return written;
+}
+
 TEST_P(Descriptors, two_threads_may_use_one_endpoint_to_send_and_to_receive) {
     run(2, [](Rank& me) {
         const auto messages = static_cast<std::uint64_t>(thrifty(2000));
@@ -260,7 +290,7 @@ TEST_P(Descriptors, two_threads_may_use_one_endpoint_to_send_and_to_receive) {
         std::thread sends([&] {
             auto bytes = pattern(8, 5);
             for (std::uint64_t i = 0; i < messages; ++i) {
-                if (dp_write(point.fd(), bytes.data(), 8) == 8) ++sent;
+                if (write_until_sent(point, bytes.data(), 8) == 8) ++sent;
             }
         });
         for (std::uint64_t i = 0; i < messages; ++i) {
@@ -283,7 +313,7 @@ TEST_P(Descriptors, several_readers_of_one_endpoint_get_each_message_once) {
             point.to(1, 1);
             for (std::uint32_t i = 0; i < kMessages + 3; ++i) {
                 std::uint32_t number = std::min(i, kMessages);  // the last ones: the end
-                check_equal(dp_write(point.fd(), &number, 4), 4, "dp_write");
+                check_equal(write_until_sent(point, &number, 4), 4, "dp_write");
             }
             me.await_word(0);
             return;
