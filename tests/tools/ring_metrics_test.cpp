@@ -100,7 +100,7 @@ TEST(RingMetrics, tell_of_munet_what_daemons_and_their_endpoints_count) {
     MunetSample& daemon = sample.nodes[1].munet.emplace();
     daemon.runs = true;
     daemon.active = 2;
-    daemon.node = {5, 3, 0, 0, 0, 0, 9};
+    daemon.node = {5, 3, 0, 0, 0, 0, 0, 9};
     daemon.endpoints[17].assign(static_cast<std::size_t>(ports::munet::Counter::count_), 4);
     sample.ranks[0].ports[3].assign(static_cast<std::size_t>(ports::munet::Counter::count_), 8);
     const std::string text = metrics_of("rig", sample);

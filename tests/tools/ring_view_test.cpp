@@ -177,7 +177,7 @@ TEST(RingView, has_an_event_for_each_counter_of_a_port_that_is_not_zero_behind_a
 TEST(RingView, tells_what_a_munet_daemon_has_now_and_what_it_has_counted) {
     auto before = sample_at(0), now = sample_at(1);
     EXPECT_FALSE(view_of(before, now).nodes[0].munet);
-    now.nodes[0].munet = {true, 123, 2, {5, 3, 0, 0, 0, 0, 9}, {}};
+    now.nodes[0].munet = {true, 123, 2, {5, 3, 0, 0, 0, 0, 0, 9}, {}};
     const RingView view = view_of(before, now);
     ASSERT_TRUE(view.nodes[0].munet);
     EXPECT_EQ(view.nodes[0].munet->endpoints, 2U);
