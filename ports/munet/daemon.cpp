@@ -73,7 +73,6 @@ bool Daemon::keep(std::int64_t now) {
 
 /// The endpoints' counters together, where those of all ports stand.
 void Daemon::show_in_ring() noexcept {
-    static_assert(static_cast<std::size_t>(Counter::count_) <= rmem::kCountersPerPort);
     if (ring_->ring() == nullptr) return;
     constexpr auto kBlock = port_block(billboard::Class::munet);
     rmem::PortCounters& block = ring_->ring()->rank(ring_->rank()).ports[kBlock];
