@@ -28,19 +28,6 @@ namespace billboard {
     X(peers_returned, "events", "peers that came back with a new incarnation")                 \
     X(barriers, "calls", "barriers completed")
 
-enum class Counter : unsigned {
-#define X(id, unit, meaning) id,
-    BBP_COUNTERS(X)
-#undef X
-        count_
-};
-
-inline constexpr std::array<rmem::CounterName, static_cast<std::size_t>(Counter::count_)>
-    kCounterNames = {{
-#define X(id, unit, meaning) {#id, unit, meaning},
-        BBP_COUNTERS(X)
-#undef X
-    }};
-static_assert(kCounterNames.size() <= rmem::kCountersPerBlock);
+RMEM_DEFINE_COUNTERS(Counter, kCounterNames, BBP_COUNTERS, rmem::kCountersPerBlock);
 
 }  // namespace billboard

@@ -17,6 +17,25 @@
 
 namespace rmem {
 
+struct CounterName {
+    const char* name;
+    const char* unit;
+    const char* meaning;
+};
+
+inline constexpr std::size_t kCountersPerBlock = 32;
+inline constexpr std::size_t kCountersPerPort = 16;
+
+/// What a list of counters, a macro that calls its argument with (identifier, unit, meaning) for each, says: the enum
+/// `Id`, with count_ behind the last, and the array `kNames` in its order. A block has `room` for them.
+#define RMEM_DEFINE_COUNTERS(Id, kNames, LIST, room)                                       \
+    enum class Id : unsigned { LIST(RMEM_COUNTER_ID) count_ };                             \
+    inline constexpr std::array<::rmem::CounterName, static_cast<std::size_t>(Id::count_)> \
+        kNames = {{LIST(RMEM_COUNTER_NAME)}};                                              \
+    static_assert(kNames.size() <= (room))
+#define RMEM_COUNTER_ID(id, unit, meaning) id,
+#define RMEM_COUNTER_NAME(id, unit, meaning) {#id, unit, meaning},
+
 /// X(identifier, unit, meaning)
 #define RMEM_LINK_COUNTERS(X)                                                                 \
     X(writes_sent, "writes", "writes handed to the link")                                     \
@@ -45,25 +64,7 @@ namespace rmem {
     X(faults_injected, "events", "faults injected by RMEM_FAULTS")                            \
     X(records_refused, "records", "records in a log that cannot be; skipped")
 
-enum class LinkCounter : unsigned {
-#define X(id, unit, meaning) id,
-    RMEM_LINK_COUNTERS(X)
-#undef X
-        count_
-};
-
-struct CounterName {
-    const char* name;
-    const char* unit;
-    const char* meaning;
-};
-
-inline constexpr std::array<CounterName, static_cast<std::size_t>(LinkCounter::count_)>
-    kLinkCounterNames = {{
-#define X(id, unit, meaning) {#id, unit, meaning},
-        RMEM_LINK_COUNTERS(X)
-#undef X
-    }};
+RMEM_DEFINE_COUNTERS(LinkCounter, kLinkCounterNames, RMEM_LINK_COUNTERS, kCountersPerBlock);
 
 /// A line-aligned block of counters with one writer.
 template <std::size_t Size>
@@ -95,13 +96,10 @@ struct alignas(64) CounterBlock {
     }
 };
 
-inline constexpr std::size_t kCountersPerBlock = 32;
 using Counters = CounterBlock<kCountersPerBlock>;
-static_assert(static_cast<std::size_t>(LinkCounter::count_) <= kCountersPerBlock);
 
 /// Of each library that stands on a rank's protocol, as the ports do, a block of its own.
 inline constexpr std::size_t kPortBlocks = 4;
-inline constexpr std::size_t kCountersPerPort = 16;
 using PortCounters = CounterBlock<kCountersPerPort>;
 
 }  // namespace rmem

@@ -36,17 +36,17 @@ class Report {
 public:
     explicit Report(bool dry_run) : dry_run_(dry_run) {}
 
-    void add(const char* kind, const Cleaned& cleaned) {
+    /// `key` and `kind`: what it is, in JSON and as a word before its name.
+    void add(const char* key, const char* kind, const Cleaned& cleaned) {
         const char* what = !cleaned.removed ? "kept" : dry_run_ ? "would remove" : "removed";
-        text += fmt::format("{} {}{}: {}\n", what, kind == kMunet ? "MU-Net counters " : "",
-                            printable(cleaned.name), printable(cleaned.why));
-        json.push_back({{kind, cleaned.name},
+        text += fmt::format("{} {}{}: {}\n", what, kind, printable(cleaned.name),
+                            printable(cleaned.why));
+        json.push_back({{key, cleaned.name},
                         {"removed", cleaned.removed && !dry_run_},
                         {"removable", cleaned.removed},
                         {"why", cleaned.why}});
         all_removed = all_removed && cleaned.removed;
     }
-    static constexpr const char *kRing = "ring", *kMunet = "munet";
 
     std::string text;
     nlohmann::json json = nlohmann::json::array();
@@ -70,9 +70,9 @@ void clean(const CleanOptions& options) {
     Report report(options.dry_run);
     const auto clean_all = [&](const auto& rings, const auto& munet) {
         for (const auto& name : rings)
-            report.add(Report::kRing, clean_ring(name, options.force, options.dry_run));
+            report.add("ring", "", clean_ring(name, options.force, options.dry_run));
         for (const auto& name : munet)
-            report.add(Report::kMunet, clean_munet(name, options.dry_run));
+            report.add("munet", "MU-Net counters ", clean_munet(name, options.dry_run));
     };
     if (options.rings.empty()) clean_all(segments, boards);
     for (const auto& ring : options.rings) {

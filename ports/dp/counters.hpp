@@ -29,20 +29,7 @@ namespace ports::dp {
     X(dropped_unknown, "messages", "messages for an endpoint that is not there")                 \
     X(dropped_corrupt, "messages", "what came and is no Directed Message; dropped")
 
-enum class Counter : unsigned {
-#define X(id, unit, meaning) id,
-    DP_COUNTERS(X)
-#undef X
-        count_
-};
-
-inline constexpr std::array<rmem::CounterName, static_cast<std::size_t>(Counter::count_)>
-    kCounterNames = {{
-#define X(id, unit, meaning) {#id, unit, meaning},
-        DP_COUNTERS(X)
-#undef X
-    }};
-static_assert(kCounterNames.size() <= rmem::kCountersPerPort);
+RMEM_DEFINE_COUNTERS(Counter, kCounterNames, DP_COUNTERS, rmem::kCountersPerPort);
 
 /// Those of an endpoint; has the layout of dp_stat_t.
 using Counts = std::array<std::uint64_t, kCounterNames.size()>;

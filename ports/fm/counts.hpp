@@ -13,7 +13,6 @@
 
 namespace ports::fm {
 
-static_assert(FM_COUNTERS <= rmem::kCountersPerPort);
 inline constexpr std::size_t kPortBlock = port_block(billboard::Class::fm);
 
 class Counts {

@@ -27,19 +27,6 @@ namespace ports::gamma {
     X(barriers, "calls", "barriers completed")                                                   \
     X(peers_gone, "events", "dead or departed processes met")
 
-enum class Counter : unsigned {
-#define X(id, unit, meaning) id,
-    GAMMA_COUNTERS(X)
-#undef X
-        count_
-};
-
-inline constexpr std::array<rmem::CounterName, static_cast<std::size_t>(Counter::count_)>
-    kCounterNames = {{
-#define X(id, unit, meaning) {#id, unit, meaning},
-        GAMMA_COUNTERS(X)
-#undef X
-    }};
-static_assert(kCounterNames.size() <= rmem::kCountersPerPort);
+RMEM_DEFINE_COUNTERS(Counter, kCounterNames, GAMMA_COUNTERS, rmem::kCountersPerPort);
 
 }  // namespace ports::gamma

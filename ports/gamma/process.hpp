@@ -250,6 +250,7 @@ private:
     void lose_sources(unsigned rank);
 
     // -- sending.cpp
+    int check_message(unsigned port, const Pieces& message, Service service);
     int send_slowly(Held& held, unsigned port, const Pieces& message, Service service);
     int send_parts(Held& held, Outgoing& out, const Pieces& message);
     int send_frame(Held& held, Outgoing& out, std::size_t header_bytes, const Pieces& message,

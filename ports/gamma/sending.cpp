@@ -68,7 +68,8 @@ int Process::send(unsigned port, const Pieces& message, Service service) {
     return send_slowly(held, port, message, service);
 }
 
-int Process::send_slowly(Held& held, unsigned port, const Pieces& message, Service service) {
+/// Whether it can be sent at all: BBP_OK, or why not.
+int Process::check_message(unsigned port, const Pieces& message, Service service) {
     if (!is_bound(port)) {
         return fail(GAMMA_EPORT,
                     fmt::format("port {} is not bound; bind it by gamma_set_active_port, "
@@ -86,6 +87,12 @@ int Process::send_slowly(Held& held, unsigned port, const Pieces& message, Servi
         return fail(GAMMA_ESIZE, fmt::format("{} bytes do not go at once; a frame has {} at most",
                                              message.size(), frame_payload_));
     }
+    return BBP_OK;
+}
+
+int Process::send_slowly(Held& held, unsigned port, const Pieces& message, Service service) {
+    if (const int refused = check_message(port, message, service); refused != BBP_OK)
+        return refused;
     pump();
     Outgoing out{port, service, ports_[port].out};
     if (out.is_to_all() && members(out.out).empty()) return BBP_OK;

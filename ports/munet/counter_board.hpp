@@ -35,19 +35,7 @@ inline constexpr std::uint64_t kBoardMagic = 0x314f424d554e4d52;  // "RMNUMBO1"
     X(rejoined, "events", "times the ring had dropped this node")            \
     X(backlog, "frames", "frames that wait for a link, now")
 
-enum class NodeCounter : unsigned {
-#define X(id, unit, meaning) id,
-    MUNET_NODE_COUNTERS(X)
-#undef X
-        count_
-};
-
-inline constexpr std::array<rmem::CounterName, static_cast<std::size_t>(NodeCounter::count_)>
-    kNodeCounterNames = {{
-#define X(id, unit, meaning) {#id, unit, meaning},
-        MUNET_NODE_COUNTERS(X)
-#undef X
-    }};
+RMEM_DEFINE_COUNTERS(NodeCounter, kNodeCounterNames, MUNET_NODE_COUNTERS, rmem::kCountersPerBlock);
 
 /// Those that only grow.
 inline constexpr std::span kNodeSumNames =

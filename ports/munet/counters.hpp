@@ -28,19 +28,6 @@ namespace ports::munet {
     X(bad_consumed, "events", "claims to have consumed what was never there, or less than before") \
     X(no_room, "messages", "messages dropped because it gave credit for room that it did not make")
 
-enum class Counter : unsigned {
-#define X(id, unit, meaning) id,
-    MUNET_COUNTERS(X)
-#undef X
-        count_
-};
-
-inline constexpr std::array<rmem::CounterName, static_cast<std::size_t>(Counter::count_)>
-    kCounterNames = {{
-#define X(id, unit, meaning) {#id, unit, meaning},
-        MUNET_COUNTERS(X)
-#undef X
-    }};
-static_assert(kCounterNames.size() <= rmem::kCountersPerBlock);
+RMEM_DEFINE_COUNTERS(Counter, kCounterNames, MUNET_COUNTERS, rmem::kCountersPerPort);
 
 }  // namespace ports::munet

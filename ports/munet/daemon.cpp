@@ -85,7 +85,6 @@ void Daemon::look_at_ring() {
 
 /// The endpoints' counters together, where those of all ports stand.
 void Daemon::show_in_ring() noexcept {
-    static_assert(static_cast<std::size_t>(Counter::count_) <= rmem::kCountersPerPort);
     rmem::Ring* const ring = ring_->rank->ring();
     if (ring == nullptr) return;
     constexpr auto kBlock = port_block(billboard::Class::munet);

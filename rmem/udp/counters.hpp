@@ -48,21 +48,7 @@ namespace rmem::udp {
     X(held_back, "writes", "held back until the timing profile's time")                      \
     X(faults_injected, "datagrams", "hit by RMEM_FAULTS")
 
-enum class UdpCounter : unsigned {
-#define X(id, unit, meaning) id,
-    RMEM_UDP_COUNTERS(X)
-#undef X
-        count_
-};
-
 inline constexpr std::size_t kUdpCounters = 48;
-static_assert(static_cast<std::size_t>(UdpCounter::count_) <= kUdpCounters);
-
-inline constexpr std::array<CounterName, static_cast<std::size_t>(UdpCounter::count_)>
-    kUdpCounterNames = {{
-#define X(id, unit, meaning) {#id, unit, meaning},
-        RMEM_UDP_COUNTERS(X)
-#undef X
-    }};
+RMEM_DEFINE_COUNTERS(UdpCounter, kUdpCounterNames, RMEM_UDP_COUNTERS, kUdpCounters);
 
 }  // namespace rmem::udp

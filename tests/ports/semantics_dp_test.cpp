@@ -47,6 +47,13 @@ struct Points {
                      Place place = Place::here()) const {
         take_in_until([&] { return me.shared[word] >= value; }, "the others", place);
     }
+    /// Until so many messages have found room in the pool, or none.
+    void take_in_messages(std::uint64_t messages, Place place = Place::here()) const {
+        take_in_until([&] { return stat().arrived + stat().dropped_full == messages; },
+                      "each message to arrive or to be dropped", place);
+    }
+    dp_stat_t stat() const { return point.stat(); }
+
     Point point{kPoint}, other{kOther};
 };
 
@@ -86,13 +93,12 @@ TEST_P(DpRaw, is_not_reliable_but_drops_what_finds_the_token_pool_full) {
             for (std::uint64_t i = 0; i < kMessages; ++i) points.point.write(kSize, i);
             return points.serve_until(me, done, 1);
         }
-        const auto stat = [&] { return points.point.stat(); };
-        points.take_in_until([&] { return stat().arrived + stat().dropped_full == kMessages; },
-                             "each message to arrive or to be dropped");
-        check(stat().dropped_full > 0 && stat().arrived > 0, "some of both");
-        check(stat().arrived * kSize <= kSmallPool, "no more than the pool holds");
+        points.take_in_messages(kMessages);
+        const dp_stat_t stat = points.stat();
+        check(stat.dropped_full > 0 && stat.arrived > 0, "some of both");
+        check(stat.arrived * kSize <= kSmallPool, "no more than the pool holds");
         make_nonblocking(points.point);
-        for (std::uint64_t i = 0; i < stat().arrived; ++i) points.point.read(kSize, i);
+        for (std::uint64_t i = 0; i < stat.arrived; ++i) points.point.read(kSize, i);
         char* at = nullptr;
         check_equal(dp_read(points.point.fd(), &at), 0, "further messages");
         me.raise(done);
@@ -119,14 +125,13 @@ TEST_P(DpRaw, is_ordered_between_two_endpoints_though_messages_are_dropped) {
             return points.serve_until(me, done, 1);
         }
         std::vector<std::uint32_t> numbers;
-        const auto stat = [&] { return points.point.stat(); };
         for (std::uint64_t round = 1; round <= 4; ++round) {
-            points.take_in_until([&] { return stat().arrived + stat().dropped_full == 30 * round; },
-                                 "a round");
-            while (numbers.size() < stat().arrived) numbers.push_back(read_number(points.point));
+            points.take_in_messages(30 * round);
+            while (numbers.size() < points.stat().arrived)
+                numbers.push_back(read_number(points.point));
             me.raise(full);
         }
-        check(stat().dropped_full > 0, "messages were dropped");
+        check(points.stat().dropped_full > 0, "messages were dropped");
         check(numbers.back() > numbers.size(), "gaps");
         check(std::adjacent_find(numbers.begin(), numbers.end(), std::greater_equal<>()) ==
                   numbers.end(),
@@ -148,18 +153,16 @@ TEST_P(DpRaw, has_no_flow_control) {
             for (std::uint32_t i = 0; i < messages; ++i) {
                 check_equal(write_number(points.point, i), kSize, "dp_write, though nobody reads");
             }
-            check_equal(points.point.stat().written, messages, "messages written");
-            check_equal(points.point.stat().dropped_network, 0, "messages not sent");
-            check_equal(points.point.stat().arrived + points.other.stat().arrived, 0, "answers");
+            check_equal(points.stat().written, messages, "messages written");
+            check_equal(points.stat().dropped_network, 0, "messages not sent");
+            check_equal(points.stat().arrived + points.other.stat().arrived, 0, "answers");
             me.shared[written] = messages;
             return points.serve_until(me, done, 1);
         }
         // Its process takes in, but nothing is read or flushed.
         points.take_in_until([&] { return me.shared[written] != 0; }, "the writer");
-        const auto stat = [&] { return points.point.stat(); };
-        points.take_in_until(
-            [&] { return stat().arrived + stat().dropped_full == me.shared[written]; }, "them all");
-        check(stat().dropped_full > 0, "messages dropped");
+        points.take_in_messages(me.shared[written]);
+        check(points.stat().dropped_full > 0, "messages dropped");
         me.raise(done);
     });
 }
@@ -180,7 +183,7 @@ TEST_P(DpRaw, max_message_is_one_container) {
             return points.serve_until(me, 0, 1);
         }
         points.point.read(most, 3);
-        check_equal(points.point.stat().arrived, 1, "messages");
+        check_equal(points.stat().arrived, 1, "messages");
         me.raise(0);
     });
 }
@@ -226,7 +229,7 @@ TEST_P(DpRaw, broadcasts_and_reduces_by_groups_of_edges) {
                 check_equal(dp_target_add(points.point.fd(), nid, kPoint), 0, "dp_target_add");
             }
             points.point.write(300, 9);
-            check_equal(points.point.stat().written, 1, "messages written, a multicast once");
+            check_equal(points.stat().written, 1, "messages written, a multicast once");
             for (int i = 1; i < me.ranks; ++i) points.point.read(50, 4);  // the sink
             me.raise(done);
         } else {
@@ -234,7 +237,7 @@ TEST_P(DpRaw, broadcasts_and_reduces_by_groups_of_edges) {
             points.point.write(50, 4);
         }
         points.serve_until(me, done, 1);
-        check_equal(points.point.stat().arrived, me.rank == 0 ? 3 : 1, "messages");
+        check_equal(points.stat().arrived, me.rank == 0 ? 3 : 1, "messages");
     });
 }
 
@@ -251,7 +254,7 @@ TEST_P(DpRaw, protection_is_by_descriptors_which_are_a_processes_own) {
             const Point third(3), fourth(4);
             me.shared[fd] = static_cast<std::uint32_t>(fourth.fd());
             points.serve_until(me, tried, 1);
-            check_equal(points.point.stat().arrived, 0, "messages for another endpoint");
+            check_equal(points.stat().arrived, 0, "messages for another endpoint");
             points.take_in_until([] { return stat_of_process().dropped_unknown == 1; },
                                  "the message for no endpoint");
             return;
@@ -293,7 +296,7 @@ TEST_P(DpRaw, send_cannot_block_but_drops) {
         } while (result == static_cast<int>(kSize));
         check_equal(result, -1, "dp_write on a network that stays full");
         check_equal(errno, ENOBUFS, "errno");
-        check_equal(points.point.stat().dropped_network, 1, "messages not sent");
+        check_equal(points.stat().dropped_network, 1, "messages not sent");
         make_nonblocking(points.point);
         CHECK_ERRNO(write_number(points.point, number), EAGAIN);
         me.raise(written);
@@ -320,12 +323,12 @@ void through_a_full_pool(Rank& me, std::uint32_t messages,
             check_equal(write_number(points.point, i), kSize, "dp_write");
         }
         drain(points);
-        check(points.point.stat().again > 0, "messages were sent again");
+        check(points.stat().again > 0, "messages were sent again");
         return;
     }
-    points.take_in_until([&] { return points.point.stat().dropped_full > 0; }, "a full pool");
+    points.take_in_until([&] { return points.stat().dropped_full > 0; }, "a full pool");
     read_all(points);
-    check_equal(points.point.stat().arrived, messages, "messages put into the pool");
+    check_equal(points.stat().arrived, messages, "messages put into the pool");
     // Leaves at once: the writer learns all the same that they have arrived.
 }
 
@@ -425,7 +428,7 @@ TEST_P(DpReliable, broadcasts_to_all_though_one_of_them_is_slow) {
             return me.raise(drained);
         }
         if (me.rank == 1) {
-            points.take_in_until([&] { return points.point.stat().dropped_full > 0; }, "overflow");
+            points.take_in_until([&] { return points.stat().dropped_full > 0; }, "overflow");
         }
         for (std::uint32_t i = 0; i < kMessages; ++i) {
             check_equal(read_number(points.point), i, "the next number");
@@ -453,8 +456,8 @@ TEST_P(DpReliable, send_can_block_until_the_receiver_flushes) {
         // The writer stands still in a call when the same comes again and is refused again, and it has begun no other.
         std::uint32_t before = 0;
         for (int alike = 0; alike < 3;) {
-            const std::uint64_t refused = points.point.stat().dropped_full;
-            points.take_in_until([&] { return points.point.stat().dropped_full > refused; },
+            const std::uint64_t refused = points.stat().dropped_full;
+            points.take_in_until([&] { return points.stat().dropped_full > refused; },
                                  "a message that is refused");
             alike = me.shared[begun] == before ? alike + 1 : 0;
             before = me.shared[begun];

@@ -102,9 +102,10 @@ TEST(Clean, of_all_rings_removes_the_dead_only) {
     const auto report = run_tool({"clean", "--all", "--dry-run", "--json"}).json();
     for (const auto& found : report) {
         EXPECT_EQ(found["removed"], false);
-        if (found["ring"] == live.get()) {
+        const std::string name = found.value("ring", "");  // not of MU-Net counters
+        if (name == live.get()) {
             EXPECT_EQ(found["removable"], false);
-        } else if (found["ring"] == dead.get()) {
+        } else if (name == dead.get()) {
             EXPECT_EQ(found["removable"], true);
         }
     }
