@@ -4,10 +4,15 @@
 /// The kill marks (rmem/marks.hpp) as they stand in the sources, so that a test that kills at each of
 /// them meets a new one without being changed, and fails if it does not pass it.
 
+#include <gtest/gtest.h>
+
 #include <filesystem>
 #include <fstream>
+#include <initializer_list>
 #include <iterator>
+#include <ostream>
 #include <regex>
+#include <set>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -34,6 +39,30 @@ inline std::vector<std::string> marks_in(const std::string& root,
 inline std::string test_name_of_mark(std::string mark) {
     for (char& c : mark) c = c == '.' || c == '-' ? '_' : c;
     return mark;
+}
+
+/// Where a process is to die: at a mark, at one of its passes.
+struct Death {
+    std::string mark;
+    unsigned pass;
+};
+inline std::ostream& operator<<(std::ostream& out, const Death& death) {
+    return out << death.mark << ':' << death.pass;
+}
+inline std::string name_of_death(const ::testing::TestParamInfo<Death>& death) {
+    return test_name_of_mark(death.param.mark) + "_" + std::to_string(death.param.pass);
+}
+
+/// At each mark of these files, which may stand in several places, at each of these passes.
+inline std::vector<Death> deaths_at_marks(const std::string& root,
+                                          const std::vector<std::string>& files,
+                                          std::initializer_list<unsigned> passes) {
+    const auto found = marks_in(root, files);
+    std::vector<Death> all;
+    for (const auto& mark : std::set<std::string>(found.begin(), found.end())) {
+        for (const unsigned pass : passes) all.push_back({mark, pass});
+    }
+    return all;
 }
 
 }  // namespace rmem::test

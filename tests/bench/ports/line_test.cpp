@@ -25,7 +25,7 @@ TEST(Line, follows_small_messages_as_much_as_large_ones) {
     times.back() +=
         100;  // a tenth of the largest: by absolute distances it would bend the line for all
     const bench::Line line = bench::fit_relative(kSizes, times);
-    EXPECT_NEAR(line.fixed, 100, 5);
+    EXPECT_NEAR(line.fixed, 100, 2);
     EXPECT_GT(line.per_byte, 0.25);
 }
 

@@ -378,6 +378,39 @@ TEST_P(DirectedPoint, what_is_no_directed_message_is_dropped_and_counted) {
     });
 }
 
+TEST_P(DirectedPoint, who_waits_in_dp_read_leaves_what_is_of_another_system_alone) {
+    run(2, [](Rank& me) {
+        constexpr std::array kOthers = {Class::user, Class::fm, Class::gamma, Class::mpi};
+        constexpr std::uint32_t kRounds = 80;  // the thread of the library may be there first
+        enum { waits, taken, done };
+        Point point(1);
+        all_are_open(me);
+        const auto process = billboard::ProcessEndpoint::open();
+        for (std::uint32_t i = 0; i < kRounds; ++i) {
+            const Class other = kOthers.at(i % kOthers.size());
+            std::uint64_t number = 100 + i;
+            if (me.rank == 0) {
+                check_code(process->guarded().send(1, &number, sizeof number, {}, other), BBP_OK);
+                me.raise(waits);  // it lies there
+                point.to(1, 1).write(8, i);
+                me.await_word(taken, i + 1);
+                continue;
+            }
+            me.await_word(waits, i + 1);
+            point.read(8, i);
+            std::size_t size = 0;
+            number = 0;
+            check_equal(process->guarded().recv(0, &number, sizeof number, &size, {}, other), 0,
+                        "the sender of the other system's message");
+            check_equal(number, std::uint64_t{100 + i}, "the other system's message");
+            me.raise(taken);
+        }
+        me.raise(done);
+        me.await_word(done, 2);
+        check_equal(stat_of_process().dropped_corrupt, std::uint64_t{0}, "dropped_corrupt");
+    });
+}
+
 TEST_P(DirectedPoint, an_endpoint_that_was_closed_gets_no_more_and_its_dpid_may_be_used_again) {
     run(2, [](Rank& me) {
         Point keeps(9);

@@ -13,34 +13,19 @@
 
 #include <array>
 #include <filesystem>
-#include <ostream>
-#include <set>
 
 namespace rmem::test {
 namespace {
 
-struct Case {
-    std::string mark;
-    unsigned pass;
-};
-std::ostream& operator<<(std::ostream& out, const Case& c) {
-    return out << c.mark << ':' << c.pass;
-}
-
-std::vector<Case> cases() {
+std::vector<Death> deaths() {
     const std::filesystem::path root = RMEM_SOURCE_DIR;
     std::vector<std::string> files;
     for (const auto& entry : std::filesystem::directory_iterator(root / "ports/dp"))
         files.push_back(std::filesystem::relative(entry.path(), root).string());
-    const auto found = marks_in(RMEM_SOURCE_DIR, files);
-    std::vector<Case> all;
-    for (const auto& mark : std::set<std::string>(found.begin(), found.end())) {
-        for (const unsigned pass : {1U, 5U}) all.push_back({mark, pass});
-    }
-    return all;
+    return deaths_at_marks(RMEM_SOURCE_DIR, files, {1, 5});
 }
 
-class DpKilled : public ::testing::TestWithParam<Case> {};
+class DpKilled : public ::testing::TestWithParam<Death> {};
 
 constexpr int kRaw = 1, kReliable = 2, kBeside = 3;  // DPIDs; who answers has them all
 constexpr std::uint32_t kRawFirst =
@@ -183,10 +168,7 @@ TEST_P(DpKilled, harms_nobody_else) {
     ring.finish();
 }
 
-std::string name_of(const ::testing::TestParamInfo<Case>& c) {
-    return test_name_of_mark(c.param.mark) + "_" + std::to_string(c.param.pass);
-}
-INSTANTIATE_TEST_SUITE_P(At, DpKilled, ::testing::ValuesIn(cases()), name_of);
+INSTANTIATE_TEST_SUITE_P(At, DpKilled, ::testing::ValuesIn(deaths()), name_of_death);
 
 }  // namespace
 }  // namespace rmem::test

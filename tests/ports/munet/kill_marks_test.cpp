@@ -11,8 +11,6 @@
 
 #include <array>
 #include <cstring>
-#include <ostream>
-#include <set>
 #include <string>
 #include <vector>
 
@@ -21,28 +19,12 @@ namespace {
 
 using namespace ports::munet;
 
-struct Case {
-    std::string mark;
-    unsigned pass;
-};
-std::ostream& operator<<(std::ostream& out, const Case& c) {
-    return out << c.mark << ':' << c.pass;
+std::vector<Death> deaths() {
+    return deaths_at_marks(RMEM_SOURCE_DIR,
+                           {"ports/munet/program.cpp", "ports/munet/program_receive.cpp"}, {1, 7});
 }
 
-std::vector<Case> cases() {
-    std::vector<Case> all;
-    std::set<std::string> marks;  // one may stand in several places
-    for (const auto& mark : marks_in(
-             RMEM_SOURCE_DIR, {"ports/munet/program.cpp", "ports/munet/program_receive.cpp"})) {
-        marks.insert(mark);
-    }
-    for (const auto& mark : marks) {
-        for (const unsigned pass : {1U, 7U}) all.push_back({mark, pass});
-    }
-    return all;
-}
-
-class MunetKilled : public ::testing::TestWithParam<Case> {};
+class MunetKilled : public ::testing::TestWithParam<Death> {};
 
 /// Numbered messages by all ways, as they come back from an echo, for ever; and to an endpoint that never sends, so that it
 /// returns credit by messages of its own.
@@ -98,10 +80,7 @@ TEST_P(MunetKilled, harms_nobody_else) {
     for (auto* ep : {echo, a, b}) mu_destroy_endpoint(ep);
 }
 
-std::string name_of(const ::testing::TestParamInfo<Case>& c) {
-    return test_name_of_mark(c.param.mark) + "_" + std::to_string(c.param.pass);
-}
-INSTANTIATE_TEST_SUITE_P(At, MunetKilled, ::testing::ValuesIn(cases()), name_of);
+INSTANTIATE_TEST_SUITE_P(At, MunetKilled, ::testing::ValuesIn(deaths()), name_of_death);
 
 }  // namespace
 }  // namespace rmem::test
