@@ -111,13 +111,9 @@ public:
     }
 
     // ---- Sending
-    bool tx_room(unsigned s) {
-        Peer& p = peers_[s];
-        if (p.tail - p.acknowledged < kSlots) [[likely]]
-            return true;
-        if (!p.tx_open) return false;
-        look_for_room(s);
-        return p.tail - p.acknowledged < kSlots;
+    [[gnu::always_inline]] bool tx_room(unsigned s) {
+        const Peer& p = peers_[s];
+        return p.tail - p.acknowledged < kSlots || finds_room(s);
     }
     [[gnu::always_inline]] void post_inline(unsigned s, Class cls, const void* from,
                                             std::size_t bytes) {
@@ -245,14 +241,17 @@ public:
         if (!rings_bells_) return find(0) >= 0;
         return any_difference(bells(), heads_.data(), static_cast<unsigned>(heads_.size()));
     }
-    int find(unsigned first) const {
-        if (rings_bells_) return find_bell(first);
+    [[gnu::always_inline]] int find(unsigned first) const {
+        if (rings_bells_) [[unlikely]]
+            return find_bell(first);
+        // Read once: nothing is read before the flags that is written behind them.
+        const Next* const next = next_.data();
         const auto ranks = static_cast<unsigned>(peers_.size());
         for (unsigned s = first; s < ranks; ++s) {
-            if (has(next_[s])) return static_cast<int>(s);
+            if (has(next[s])) return static_cast<int>(s);
         }
         for (unsigned s = 0; s < first; ++s) {
-            if (has(next_[s])) return static_cast<int>(s);
+            if (has(next[s])) return static_cast<int>(s);
         }
         return -1;
     }
@@ -345,6 +344,13 @@ private:
         wait_ends();
     }
 
+    /// Whether a FIFO that looked full, or is closed, has room.
+    [[gnu::noinline]] bool finds_room(unsigned s) {
+        Peer& p = peers_[s];
+        if (!p.tx_open) return false;
+        look_for_room(s);
+        return p.tail - p.acknowledged < kSlots;
+    }
     /// What s has told by messages not received yet, and by its word. The word is read first: then
     /// all that is not there yet was posted after it, and counts at least as much.
     void look_for_room(unsigned s) {

@@ -94,13 +94,38 @@ void not_initialized() {
     refuse(ENOTCONN, BBP_EINVAL, "this process does not take part; call FM_initialize first");
 }
 
-int extracted(Runtime& runtime, int result) {
-    if (result != 0 || !runtime.network.has_untold_end()) return result;
+int untold_end(Runtime& runtime) {
+    if (!runtime.network.has_untold_end()) return 0;
     errno = EHOSTDOWN;
     return -1;
 }
 
 }  // namespace ports::fm
+
+namespace {
+
+/// The expected case, in which the system is not asked for anything.
+[[gnu::always_inline]] inline bool try_send(int dest, Kind kind, const void* handler,
+                                            const void* payload, std::size_t size) {
+    Runtime* const runtime = current.runtime.get();
+    if (runtime == nullptr) [[unlikely]]
+        return false;
+    const auto held = runtime->process->hold();
+    return runtime->fm1.try_send(static_cast<unsigned>(dest), kind, handler, payload, size);
+}
+
+[[gnu::noinline]] void send(int dest, Kind kind, const void* handler, const void* payload,
+                            std::size_t size) {
+    Runtime* const runtime = current.runtime.get();
+    if (runtime == nullptr) return ports::fm::not_initialized();
+    const ports::fm::KeptErrno errno_before;
+    auto held = runtime->process->hold();
+    if (const int error =
+            runtime->fm1.send(held, static_cast<unsigned>(dest), kind, handler, payload, size))
+        errno_before.fail(error);
+}
+
+}  // namespace
 
 extern "C" {
 
@@ -157,33 +182,17 @@ long long FM_count(ULONG node, enum FM_counter counter) {
 
 FM_API void FM1_send_4(int dest, void (*handler)(int, int, int, int), int i0, int i1, int i2,
                        int i3) {
-    Runtime* const runtime = current.runtime.get();
-    if (runtime == nullptr) return ports::fm::not_initialized();
-    const ports::fm::KeptErrno errno_before;
-    auto held = runtime->process->hold();
     const int words[] = {i0, i1, i2, i3};
     const auto* const code = reinterpret_cast<const void*>(handler);
-    const auto node = static_cast<unsigned>(dest);
-    if (runtime->fm1.try_send(node, Kind::four, code, words, sizeof words)) [[likely]]
-        return;
-    if (const int error = runtime->fm1.send(held, node, Kind::four, code, words, sizeof words))
-        errno_before.fail(error);
+    if (!try_send(dest, Kind::four, code, words, sizeof words)) [[unlikely]]
+        send(dest, Kind::four, code, words, sizeof words);
 }
 
 FM_API void FM1_send(int dest, void (*handler)(void*, int), void* buf, int size) {
-    Runtime* const runtime = current.runtime.get();
-    if (runtime == nullptr) return ports::fm::not_initialized();
-    const ports::fm::KeptErrno errno_before;
-    auto held = runtime->process->hold();
     const auto* const code = reinterpret_cast<const void*>(handler);
-    const auto node = static_cast<unsigned>(dest);
     const auto bytes = static_cast<std::size_t>(size);  // a negative one is too large
-    if ((buf != nullptr || size == 0) &&
-        runtime->fm1.try_send(node, Kind::buffer, code, buf, bytes)) [[likely]] {
-        return;
-    }
-    if (const int error = runtime->fm1.send(held, node, Kind::buffer, code, buf, bytes))
-        errno_before.fail(error);
+    if ((buf == nullptr && size != 0) || !try_send(dest, Kind::buffer, code, buf, bytes))
+        send(dest, Kind::buffer, code, buf, bytes);
 }
 
 int FM1_extract(void) {

@@ -40,6 +40,9 @@ private:
 [[gnu::cold]] void not_initialized();
 
 /// What FM_extract says: that many, or the end of a node.
-int extracted(Runtime& runtime, int result);
+int untold_end(Runtime& runtime);
+inline int extracted(Runtime& runtime, int result) {
+    return result != 0 ? result : untold_end(runtime);
+}
 
 }  // namespace ports::fm

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <bit>
 #include <cerrno>
+#include <optional>
 
 namespace ports::fm {
 
@@ -56,18 +57,18 @@ int Fm1::check(unsigned node, const void* handler, const void* payload, std::siz
         return failed(EINVAL, BBP_EINVAL,
                       fmt::format("the message is a null pointer with size {}", size));
     const auto place = network_.modules().find(handler);
-    if (!place) {
+    if (!place.is_known()) {
         return failed(
             EINVAL, BBP_EINVAL,
             "the handler is no function of the program, or of a library that it had loaded when "
             "FM_initialize was called");
     }
-    if (network_.runs_another_binary(node, place->module)) {
+    if (network_.runs_another_binary(node, place.module)) {
         return failed(ENOEXEC, BBP_EINVAL,
                       fmt::format("node {} runs another binary{}, in which the handler is not "
                                   "where it is here; start "
                                   "the same program on all nodes",
-                                  node, place->module == 0 ? "" : " or other libraries"));
+                                  node, place.module == 0 ? "" : " or other libraries"));
     }
     return 0;
 }
@@ -75,38 +76,44 @@ int Fm1::check(unsigned node, const void* handler, const void* payload, std::siz
 int Fm1::send(billboard::ProcessEndpoint::Held& held, unsigned node, Kind kind, const void* handler,
               const void* payload, std::size_t size) {
     if (const int bad = check(node, handler, payload, size); bad != 0) return bad;
-    Peer& p = peers_[node];
-    bool has_waited = false;
+    const Peer& p = peers_[node];
     // The billboard wakes who waits for a message, and spins for who waits for room: the first is for a slot, the second
     // for the network.
-    Slices slices(held, network_.endpoint(), Deadline::never());
-    for (Deadline deadline = Deadline::now();; deadline = slices.deadline()) {
+    std::optional<Slices> slices;
+    for (Deadline deadline = Deadline::now();; deadline = slices->deadline()) {
         if (free_ != kNone && p.sent < limits_.to_one) {
-            int result = open(node, deadline);
-            if (result == BBP_OK) {
-                const auto place = network_.modules().find(handler);
-                write(slots_[free_], free_, kind, p.decided, *place, payload, size);
-                result = network_.heard(
-                    node, network_.endpoint().send(static_cast<int>(node), slots_[free_].frame,
-                                                   slots_[free_].size, deadline, Class::fm));
-            }
-            if (result == BBP_OK) {
-                is_sent(p, node);
-                return 0;
-            }
+            const int result = post_free(node, kind, handler, payload, size, deadline);
+            if (result == BBP_OK) return 0;
             if (result == BBP_EPEER) return EHOSTDOWN;
             if (result != BBP_EAGAIN && result != BBP_ETIMEDOUT) return EIO;
             take_over();
         } else {
-            take_over(deadline);
-            if (has_waited) network_.look_at(node);
+            if (await_one(deadline)) take_over();
+            if (slices) network_.look_at(node);
         }
-        if (!has_waited) network_.counts().add(FM_SENDS_WAITING);
+        if (!slices) network_.counts().add(FM_SENDS_WAITING);
         if (network_.handlers == 0) run_waiting();
         tidy();
-        if (has_waited) slices.pass();
-        has_waited = true;
+        if (slices) {
+            slices->pass();
+        } else {
+            slices.emplace(held, network_.endpoint(), Deadline::never());
+        }
     }
+}
+
+/// From the first free slot.
+int Fm1::post_free(unsigned node, Kind kind, const void* handler, const void* payload,
+                   std::size_t size, Deadline deadline) {
+    Peer& p = peers_[node];
+    int result = open(node, deadline);
+    if (result != BBP_OK) return result;
+    Slot& slot = slots_[free_];
+    write(slot, header(kind, p.decided, network_.modules().find(handler)), payload, size);
+    result = network_.heard(node, network_.endpoint().send(static_cast<int>(node), slot.frame,
+                                                           slot.size, deadline, Class::fm));
+    if (result == BBP_OK) is_sent(p, node);
+    return result;
 }
 
 /// Greets the node, and pays it back what it is owed.
@@ -207,50 +214,41 @@ void Fm1::hear_of_returned(unsigned from, std::span<const std::byte> frame) {
 
 // ---- Receiving
 
-/// All that has come, into the receive queue; a queue's length of frames at most. Waits for the first until `first`.
-bool Fm1::take_over(Deadline first) {
-    bool something = take_one(first);
-    if (!something) return false;
-    for (unsigned most = limits_.queue; most > 0 && take_another(); --most) {
-    }
-    return true;
+/// All that has come, into the receive queue; a queue's length of frames at most. Whether there was something.
+bool Fm1::take_over() {
+    unsigned taken = 0;
+    while (taken <= limits_.queue && take_one()) ++taken;
+    return taken != 0;
 }
 
 /// Whether there was one.
-inline bool Fm1::take_one(Deadline deadline) {
+inline bool Fm1::take_one() {
     Entry& at = landing();
-    std::span<const std::byte> frame;
-    return taken(network_.take(at.frame, frame, deadline), at, frame);
-}
-inline bool Fm1::take_another() {
-    Entry& at = landing();
-    std::span<const std::byte> frame;
-    return taken(network_.take_another(at.frame, frame), at, frame);
-}
-
-/// A message that lies in one slot of the billboard is in its place already.
-inline bool Fm1::taken(int from, Entry& at, std::span<const std::byte> frame) {
-    if (from < 0) return from == BBP_ECORRUPT;
-    const auto s = static_cast<unsigned>(from);
+    std::size_t size = 0;
+    const int from = network_.take_at_once(at.frame, size);
+    if (from < 0) return from != BBP_EAGAIN && await_one(Deadline::now());
     const auto kind = static_cast<Kind>(at.frame[0]);
-    if (frame.data() == at.frame && frame.size() >= kFm1Header &&
-        (kind == Kind::four || kind == Kind::buffer)) [[likely]] {
-        if (decide(at, s, frame.size())) accept(at, s, frame.size());
-        return true;
+    if (size >= kFm1Header && (kind == Kind::four || kind == Kind::buffer)) [[likely]] {
+        take_data(at, static_cast<unsigned>(from), size);
+    } else {
+        take_other(at, static_cast<unsigned>(from), {at.frame, size});
     }
-    return take_into(at, s, frame);
+    return true;
 }
 
-/// The same for all others. True.
-bool Fm1::take_into(Entry& landing, unsigned from, std::span<const std::byte> frame) {
-    const auto kind = frame.empty() ? Kind::hello : static_cast<Kind>(frame[0]);
-    if (kind == Kind::four || kind == Kind::buffer) {
-        take_in(from, frame);
-    } else {
-        network_.deliver(from, frame);
-    }
-    network_.release(landing.frame, frame);
+/// The same, however it comes; and waits for it.
+bool Fm1::await_one(Deadline deadline) {
+    Entry& at = landing();
+    std::span<const std::byte> frame;
+    const int from = network_.take(at.frame, frame, deadline);
+    if (from < 0) return from == BBP_ECORRUPT;
+    take_other(at, static_cast<unsigned>(from), frame);
     return true;
+}
+
+void Fm1::take_other(const Entry& landing, unsigned from, std::span<const std::byte> frame) {
+    network_.deliver(from, frame);
+    network_.release(landing.frame, frame);
 }
 
 void Fm1::take_in(unsigned from, std::span<const std::byte> frame) {
@@ -261,10 +259,20 @@ void Fm1::take_in(unsigned from, std::span<const std::byte> frame) {
     if (frame.size() < kFm1Header || frame.size() > kFm1Frame) return network_.is_corrupt();
     Entry& at = landing();
     if (frame.data() != at.frame) std::memcpy(at.frame, frame.data(), frame.size());
-    if (decide(at, from, frame.size())) accept(at, from, frame.size());
+    take_data(at, from, frame.size());
 }
 
-/// Of the data frame in the landing place: accepted, or returned. Whether it is accepted.
+/// The data frame in the landing place.
+inline void Fm1::take_data(Entry& landing, unsigned from, std::size_t size) {
+    if (!decide(landing, from, size)) [[unlikely]]
+        return;
+    ++tail_;
+    landing.size = static_cast<std::uint32_t>(size);
+    landing.from = static_cast<std::uint16_t>(from);
+    landing.done = false;
+}
+
+/// Accepted, or returned. Whether it is accepted.
 inline bool Fm1::decide(Entry& landing, unsigned from, std::size_t size) {
     const auto head = read_as<Fm1Header>(landing.frame);
     hear_of_ack(from, head.ack);
@@ -300,25 +308,20 @@ bool Fm1::refuse(unsigned from, unsigned slot) {
     return false;
 }
 
-inline void Fm1::accept(Entry& e, unsigned from, std::size_t size) {
-    ++tail_;
-    e.size = static_cast<std::uint32_t>(size);
-    e.from = static_cast<std::uint16_t>(from);
-    e.done = false;
-}
-
 // ---- Handlers
 
 int Fm1::extract() {
-    take_over();
+    if (!take_over() && waiting() == 0) {
+        if (network_.found_nothing()) {
+            tidy();
+            await_one(Deadline::now());
+        }
+        take_over();
+    }
     const int processed = run_waiting();
     if (processed != 0) network_.found_something();
-    if (processed == 0) {
+    if (is_urgent_ || ++busy_calls_ % kTidyEvery == 0) [[unlikely]]
         tidy();
-        network_.found_nothing();
-    } else if (is_urgent_ || ++busy_calls_ % kTidyEvery == 0) [[unlikely]] {
-        tidy();
-    }
     return processed;
 }
 
@@ -327,6 +330,7 @@ inline int Fm1::run_waiting() {
     int processed = 0;
     for (const std::uint32_t end = tail_; static_cast<std::int32_t>(end - next_) > 0; ++processed)
         run(entry(next_++));
+    if (head_ == tail_) head_ = next_ = tail_ = 0;
     return processed;
 }
 
@@ -448,7 +452,7 @@ unsigned Fm1::settle(Deadline deadline) {
         }
         for (Index i = returned_.first; i != kNone; i = slots_[i].next) ++undecided;
         if (undecided == 0 || is_last) break;
-        take_over(network_.endpoint().deadline_in(Slices::kShortestNs));
+        await_one(network_.endpoint().deadline_in(Slices::kShortestNs));
     }
     // What was accepted is told, lest its senders think it lost.
     for (const Index node : due_) {

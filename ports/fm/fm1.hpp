@@ -24,8 +24,10 @@
 #include "ports/fm/network.hpp"
 #include "rmem/copy.hpp"
 
+#include <array>
 #include <bitset>
 #include <memory>
+#include <span>
 
 namespace ports::fm {
 
@@ -50,19 +52,22 @@ public:
         return frames * sizeof(Entry);
     }
 
-    /// The expected case: a free slot, a node that may be sent to, room in the network. False: see send().
+    /// The expected case: a short message, a free slot, a node that may be sent to, room in the network. False: see send().
+    /// The slot is written when the frame has gone.
     [[gnu::always_inline]] bool try_send(unsigned node, Kind kind, const void* handler,
                                          const void* payload, std::size_t size) {
-        if (free_ == kNone || node >= peers_.size() || size > kFm1Payload) [[unlikely]]
+        if (free_ == kNone || node >= peers_.size() || size > billboard::kHeadBytes - kFm1Header)
+            [[unlikely]]
             return false;
         Peer& p = peers_[node];
         const auto place = network_.modules().find(handler);
-        if (!p.is_open || p.sent == limits_.to_one || !place) [[unlikely]]
+        if (!p.is_open || p.sent == limits_.to_one || !place.is_known()) [[unlikely]]
             return false;
-        Slot& slot = slots_[free_];
-        write(slot, free_, kind, p.decided, *place, payload, size);
-        if (!post_written(node, slot, payload, size)) [[unlikely]]
+        const Header head = header(kind, p.decided, place);
+        const auto* const bytes = static_cast<const std::byte*>(payload);
+        if (!network_.post_short(node, head, {bytes, size})) [[unlikely]]
             return false;
+        write(slots_[free_], head, payload, size);
         is_sent(p, node);
         return true;
     }
@@ -86,12 +91,13 @@ private:
     static constexpr Index kNone = 0xffff;
     enum class State : std::uint8_t { free, sent, returned };
 
+    // A short frame and what is kept of it share a line.
     struct alignas(rmem::kLineBytes) Slot {
-        std::byte frame[kFm1Frame];
         std::uint8_t size = 0;
         State state = State::free;
         Index next = kNone;
         Index node = 0;
+        alignas(8) std::byte frame[kFm1Frame];
     };
     struct List {
         Index first = kNone, last = kNone;
@@ -112,36 +118,31 @@ private:
         std::bitset<kMostSlots> returned;  ///< slots that it has not been told of
     };
     /// A message that waits for its handler.
-    struct Entry {
-        alignas(16) std::byte frame[kFm1Frame];
+    struct alignas(rmem::kLineBytes) Entry {
         std::uint32_t size;
         std::uint16_t from;
         bool done;
+        alignas(16) std::byte frame[kFm1Frame];
     };
     static_assert(kFm1Frame >= billboard::kInlineBytes);  // entries are received into
     static constexpr std::uint16_t kAckEvery =
         16;  ///< decisions, before they are told in a frame of their own
     static constexpr std::uint16_t kAckAfter =
-        16;                                     ///< calls of extract that found nothing, likewise
+        16 / Network::kPollsPerChore;           ///< calls of tidy, likewise
     static constexpr unsigned kTidyEvery = 64;  ///< calls of extract that found something
 
-    /// A short payload goes on from where the caller has it: its copy was only just written, and would be waited for.
-    [[gnu::always_inline]] bool post_written(unsigned node, const Slot& slot, const void* payload,
-                                             std::size_t size) {
-        if (size <= billboard::kHeadBytes - kFm1Header) {
-            return network_.post_short(node, {slot.frame, kFm1Header},
-                                       {static_cast<const std::byte*>(payload), size});
-        }
-        return network_.endpoint().send(static_cast<int>(node), slot.frame, slot.size,
-                                        Deadline::now(), billboard::Class::fm) == BBP_OK;
+    /// Fm1Header of a frame from the first free slot, by two stores as it is read at once.
+    using Header = std::array<std::byte, kFm1Header>;
+    [[gnu::always_inline]] Header header(Kind kind, std::uint16_t ack, Modules::Place place) const {
+        Header head;
+        const std::uint64_t first = static_cast<std::uint64_t>(kind) | std::uint64_t{free_} << 8 |
+                                    std::uint64_t{ack} << 16 | std::uint64_t{place.module} << 32;
+        std::memcpy(head.data(), &first, sizeof first);
+        std::memcpy(head.data() + sizeof first, &place.offset, sizeof place.offset);
+        return head;
     }
-    [[gnu::always_inline]] static void write(Slot& slot, Index index, Kind kind, std::uint16_t ack,
-                                             Modules::Place place, const void* payload,
-                                             std::size_t size) {
-        const std::uint64_t head = static_cast<std::uint64_t>(kind) | std::uint64_t{index} << 8 |
-                                   std::uint64_t{ack} << 16 | std::uint64_t{place.module} << 32;
-        std::memcpy(slot.frame, &head, sizeof head);  // one store, since it is read back at once
-        std::memcpy(slot.frame + sizeof head, &place.offset, sizeof place.offset);
+    static void write(Slot& slot, const Header& head, const void* payload, std::size_t size) {
+        std::memcpy(slot.frame, head.data(), kFm1Header);
         rmem::copy_bytes(slot.frame + kFm1Header, payload, size);
         slot.size = static_cast<std::uint8_t>(kFm1Header + size);
     }
@@ -178,15 +179,16 @@ private:
     int check(unsigned node, const void* handler, const void* payload, std::size_t size) const;
     int open(unsigned node, Deadline deadline);
     int pay_back(unsigned node, Deadline deadline);
+    int post_free(unsigned node, Kind kind, const void* handler, const void* payload,
+                  std::size_t size, Deadline deadline);
 
-    bool take_over(Deadline first = Deadline::now());
-    [[gnu::always_inline]] bool take_one(Deadline deadline);
-    [[gnu::always_inline]] bool take_another();
-    [[gnu::always_inline]] bool taken(int from, Entry& at, std::span<const std::byte> frame);
-    bool take_into(Entry& landing, unsigned from, std::span<const std::byte> frame);
+    bool take_over();
+    [[gnu::always_inline]] bool take_one();
+    bool await_one(Deadline deadline);
+    void take_other(const Entry& landing, unsigned from, std::span<const std::byte> frame);
+    [[gnu::always_inline]] void take_data(Entry& landing, unsigned from, std::size_t size);
     [[gnu::always_inline]] bool decide(Entry& landing, unsigned from, std::size_t size);
     bool refuse(unsigned from, unsigned slot);
-    [[gnu::always_inline]] void accept(Entry& e, unsigned from, std::size_t size);
     void hear_of_returned(unsigned from, std::span<const std::byte> frame);
     [[gnu::always_inline]] void hear_of_ack(unsigned from, std::uint16_t ack);
     [[gnu::always_inline]] int run_waiting();
@@ -211,11 +213,12 @@ private:
     std::uint32_t
         mask_;  ///< a power of two of entries, of which only limits_.queue are used at once
     std::unique_ptr<Entry[]> queue_;
-    std::uint32_t head_ = 0, next_ = 0, tail_ = 0;  ///< oldest in use, next to run, next to fill
-    Entry spare_{};                                 ///< the landing place of what finds none
-    std::vector<Index> due_;                        ///< nodes that decisions may have to be told
-    bool drops_ = false;                            ///< at the end
-    bool is_urgent_ = false;                        ///< enough is due, or something was returned
+    /// Oldest in use, next to run, next to fill; all begin anew when none is in use, so that few entries are touched.
+    std::uint32_t head_ = 0, next_ = 0, tail_ = 0;
+    Entry spare_{};           ///< the landing place of what finds none
+    std::vector<Index> due_;  ///< nodes that decisions may have to be told
+    bool drops_ = false;      ///< at the end
+    bool is_urgent_ = false;  ///< enough is due, or something was returned
     unsigned busy_calls_ = 0;
 };
 

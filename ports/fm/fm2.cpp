@@ -36,16 +36,16 @@ FM_stream* Fm2::begin(Held& held, unsigned node, std::uint64_t length, std::uint
         error = why;
         return nullptr;
     };
-    if (open_ != 0 && sender_ != std::this_thread::get_id()) return refuse(EBUSY);
+    if (open_ != 0 && sender_ != __builtin_thread_pointer()) return refuse(EBUSY);
     const auto s = std::find_if(outgoing_.begin(), outgoing_.end(),
                                 [](const Outgoing& each) { return !each.is_open; });
     if (s == outgoing_.end()) return refuse(EAGAIN);
     Peer& p = peers_[node];
-    s->never_waits = network_.handlers != 0 || !may_wait;
-    s->reserved = 0;
+    const bool never_waits = network_.handlers != 0 || !may_wait;
+    unsigned reserved = 0;
     if (outbox_used_ != 0) [[unlikely]]
         drain();
-    if (s->never_waits) {
+    if (never_waits) {
         const std::uint64_t payload = packet_bytes_ - kFm2Header;
         const std::uint64_t packets =
             length / payload + static_cast<std::uint64_t>(length % payload != 0 || length == 0);
@@ -55,9 +55,9 @@ FM_stream* Fm2::begin(Held& held, unsigned node, std::uint64_t length, std::uint
             packets > kOutbox - outbox_used_ - outbox_reserved_) {
             return refuse(EAGAIN);
         }
-        s->reserved = static_cast<unsigned>(packets);
-        p.reserved += s->reserved;
-        outbox_reserved_ += s->reserved;
+        reserved = static_cast<unsigned>(packets);
+        p.reserved += reserved;
+        outbox_reserved_ += reserved;
     } else if (!network_.is_greeted(node)) [[unlikely]] {
         for (Slices slices(held, network_.endpoint(), Deadline::never());; slices.pass()) {
             const int greeted = network_.greet(node, slices.deadline());
@@ -67,14 +67,9 @@ FM_stream* Fm2::begin(Held& held, unsigned node, std::uint64_t length, std::uint
             extract(~std::size_t{0});
         }
     }
-    s->is_open = s->is_first = true;
-    s->is_lost = false;
-    s->node = node;
-    s->handler = static_cast<std::uint16_t>(handler);
-    s->left = length;
-    s->at = nullptr;
-    s->filled = kFm2Header;
-    if (open_++ == 0) sender_ = std::this_thread::get_id();
+    open(*s, node, length, handler);
+    s->never_waits = never_waits;
+    s->reserved = reserved;
     return &*s;
 }
 
@@ -123,11 +118,7 @@ int Fm2::write(Held& held, FM_stream* stream, const void* from, std::size_t byte
 int Fm2::end(Held& held, FM_stream* stream) {
     Outgoing* const s = find(stream);
     if (s == nullptr) return EINVAL;
-    if (post_short(*s)) [[likely]] {
-        s->is_open = false;
-        --open_;
-        return 0;
-    }
+    s->is_short = false;
     int error = s->is_lost ? EHOSTDOWN : 0;
     if (error == 0) {
         if (s->at == nullptr) {
@@ -176,32 +167,6 @@ int Fm2::flush(Held& held, Outgoing& s, bool is_last) {
     return 0;
 }
 
-/// The expected case: a message of one slot, by the program, to who has credit and room. False: something else, or not now.
-/// In two pieces, since header and payload were only just written, by stores of their own.
-inline bool Fm2::post_short(Outgoing& s) {
-    Peer& p = peers_[s.node];
-    if (!s.is_first || s.is_lost || s.never_waits || s.is_composed || s.at == nullptr ||
-        s.filled > billboard::kHeadBytes || credit(p) == 0 || outbox_used_ != 0) [[unlikely]]
-        return false;
-    const std::uint64_t head = header(s, true);
-    if (!network_.post_short(s.node, {reinterpret_cast<const std::byte*>(&head), sizeof head},
-                             {s.at + kFm2Header, s.filled - kFm2Header})) [[unlikely]]
-        return false;
-    ++p.sent;
-    p.told = p.granted;
-    return true;
-}
-
-inline std::uint64_t Fm2::header(const Outgoing& s, bool is_last) {
-    Peer& p = peers_[s.node];
-    const std::uint8_t kind =
-        static_cast<std::uint8_t>(static_cast<unsigned>(Kind::packet) |
-                                  (s.is_first ? kFirstPacket : 0U) | (is_last ? kLastPacket : 0U));
-    const auto stream = static_cast<std::uint8_t>(&s - outgoing_.data());
-    return std::uint64_t{kind} | std::uint64_t{stream} << 8 | std::uint64_t{s.handler} << 16 |
-           std::uint64_t{grant(p)} << 32 | std::uint64_t{p.sent} << 48;
-}
-
 /// The limit in it may be raised until it leaves.
 void Fm2::stamp(Outgoing& s, bool is_last) {
     const std::uint64_t head = header(s, is_last);
@@ -242,7 +207,7 @@ int Fm2::post_or_wait(Held& held, Outgoing& s, std::size_t size) {
     for (Slices slices(held, network_.endpoint(), Deadline::never());; slices.pass()) {
         if (extract(~std::size_t{0}) == 0 && !is_possible() && !s.is_lost) {
             std::size_t bytes = 0;
-            take_one(slices.deadline(), bytes);
+            await_one(slices.deadline(), bytes);
             network_.look_at(s.node);
         }
         if (s.is_lost) return EHOSTDOWN;
@@ -287,7 +252,7 @@ bool Fm2::drain() {
 unsigned Fm2::settle(Deadline deadline) {
     while (!drain() && !deadline.passed(rmem::program_now_ns())) {
         std::size_t bytes = 0;
-        take_one(network_.endpoint().deadline_in(Slices::kShortestNs), bytes);
+        await_one(network_.endpoint().deadline_in(Slices::kShortestNs), bytes);
     }
     return outbox_used_;
 }
@@ -299,19 +264,6 @@ void Fm2::hear_of_limit(Peer& p, std::uint16_t limit) {
     if (more <= 0) return;  // older, or the same
     if (static_cast<std::uint16_t>(limit - p.sent) > kBufferPackets) return network_.is_corrupt();
     p.limit = limit;
-}
-
-/// What the node may be told now.
-std::uint16_t Fm2::grant(Peer& p) {
-    const auto more =
-        static_cast<std::int16_t>(static_cast<std::uint16_t>(p.done + share_) - p.granted);
-    if (more > 0) {
-        const unsigned free = kBufferPackets - outstanding_;
-        const unsigned extra = std::min(static_cast<unsigned>(more), free);
-        p.granted = static_cast<std::uint16_t>(p.granted + extra);
-        outstanding_ += extra;
-    }
-    return p.granted;
 }
 
 void Fm2::tell_due() {
@@ -354,6 +306,7 @@ unsigned Fm2::forget(unsigned node, bool all) {
     for (Outgoing& s : outgoing_) {
         if (!s.is_open || s.node != node) continue;
         s.is_lost = true;
+        s.is_short = false;
         ++lost;
     }
     for (unsigned i = 0; i < outbox_used_; ++i) {

@@ -22,12 +22,15 @@
 
 #include "ports/fm/fm2.h"
 #include "ports/fm/network.hpp"
+#include "rmem/copy.hpp"
 #include "rmem/sim/fiber.hpp"
 
+#include <algorithm>
 #include <array>
 #include <deque>
 #include <memory>
-#include <thread>
+#include <span>
+#include <vector>
 
 /// Which of the two it is, its user must know; the pointer is checked.
 struct FM_stream {};
@@ -49,6 +52,46 @@ public:
 
     Fm2(Network& network, const Handlers& handlers);
 
+    /// The expected case of a message to be sent: a short one, of the program, while no other is open and nothing is kept, to a
+    /// node that has been greeted. Null, or false: see begin(), write() and end().
+    [[gnu::always_inline]] FM_stream* try_begin(unsigned node, std::uint64_t length,
+                                                std::uint64_t handler) {
+        Outgoing& s = outgoing_.front();
+        if (open_ != 0 || network_.handlers != 0 || outbox_used_ != 0 || s.own == nullptr ||
+            length > billboard::kHeadBytes - kFm2Header || !network_.is_greeted(node)) [[unlikely]]
+            return nullptr;
+        open(s, node, length, handler);
+        s.at = s.own.get();
+        s.is_short = true;
+        return &s;
+    }
+    [[gnu::always_inline]] bool try_write(FM_stream* stream, const void* from, std::size_t bytes) {
+        Outgoing& s = outgoing_.front();
+        if (stream != &s || !s.is_short || bytes > s.left || from == nullptr) [[unlikely]]
+            return false;
+        rmem::copy_short(s.at + s.filled, from, bytes);
+        s.filled += bytes;
+        s.left -= bytes;
+        return true;
+    }
+    [[gnu::always_inline]] bool try_end(FM_stream* stream) {
+        Outgoing& s = outgoing_.front();
+        if (stream != &s || !s.is_short || outbox_used_ != 0) [[unlikely]]
+            return false;
+        Peer& p = peers_[s.node];
+        // In two pieces, since header and payload were only just written, by stores of their own.
+        const std::uint64_t head = header(s, true);
+        if (credit(p) == 0 ||
+            !network_.post_short(s.node, {reinterpret_cast<const std::byte*>(&head), sizeof head},
+                                 {s.at + kFm2Header, s.filled - kFm2Header})) [[unlikely]]
+            return false;
+        ++p.sent;
+        p.told = p.granted;
+        s.is_short = s.is_open = false;
+        --open_;
+        return true;
+    }
+
     /// Null, and why.
     FM_stream* begin(Held& held, unsigned node, std::uint64_t length, std::uint64_t handler,
                      int& error, bool may_wait = true);
@@ -57,7 +100,16 @@ public:
     /// Bytes of the packets processed.
     std::size_t extract(std::size_t most);
     /// How many bytes were missing; < 0: not the stream of the handler that runs.
-    int receive(FM_stream* stream, void* to, std::size_t bytes);
+    [[gnu::always_inline]] int receive(FM_stream* stream, void* to, std::size_t bytes) {
+        if (stream == nullptr || stream != running_) [[unlikely]]
+            return -1;
+        std::span<const std::byte>& rest = running_->rest;
+        if (bytes > rest.size()) [[unlikely]]
+            return receive_slowly(to, bytes);
+        rmem::copy_bytes(to, rest.data(), bytes);
+        rest = rest.subspan(bytes);
+        return 0;
+    }
     void reallocate();
 
     /// Of a message that fits one packet.
@@ -73,9 +125,10 @@ public:
 
 private:
     /// A message that is being sent.
-    struct Outgoing : FM_stream {
+    struct alignas(rmem::kLineBytes) Outgoing : FM_stream {
         bool is_open = false, is_first = true, is_lost = false;
         bool is_composed = false;  ///< `at` is in the data partition
+        bool is_short = false;     ///< as try_begin() says; nothing of it was sent, or lost
         unsigned node = 0;
         std::uint16_t handler = 0;
         std::uint64_t left = 0;  ///< bytes that may still be written
@@ -114,8 +167,28 @@ private:
     int flush(Held& held, Outgoing& s, bool is_last);
     int post(Outgoing& s, std::size_t size, Deadline deadline);
     int post_or_wait(Held& held, Outgoing& s, std::size_t size);
-    [[gnu::always_inline]] bool post_short(Outgoing& s);
-    [[gnu::always_inline]] std::uint64_t header(const Outgoing& s, bool is_last);
+    [[gnu::always_inline]] void open(Outgoing& s, unsigned node, std::uint64_t length,
+                                     std::uint64_t handler) {
+        s.is_open = s.is_first = true;
+        s.is_lost = s.never_waits = false;
+        s.node = node;
+        s.handler = static_cast<std::uint16_t>(handler);
+        s.left = length;
+        s.at = nullptr;
+        s.filled = kFm2Header;
+        s.reserved = 0;
+        ++open_;
+        sender_ = __builtin_thread_pointer();
+    }
+    [[gnu::always_inline]] std::uint64_t header(const Outgoing& s, bool is_last) {
+        Peer& p = peers_[s.node];
+        const std::uint8_t kind = static_cast<std::uint8_t>(static_cast<unsigned>(Kind::packet) |
+                                                            (s.is_first ? kFirstPacket : 0U) |
+                                                            (is_last ? kLastPacket : 0U));
+        const auto stream = static_cast<std::uint8_t>(&s - outgoing_.data());
+        return std::uint64_t{kind} | std::uint64_t{stream} << 8 | std::uint64_t{s.handler} << 16 |
+               std::uint64_t{grant(p)} << 32 | std::uint64_t{p.sent} << 48;
+    }
     void stamp(Outgoing& s, bool is_last);
     void keep(Outgoing& s, std::size_t size);
     bool drain();
@@ -125,17 +198,37 @@ private:
         return static_cast<std::uint16_t>(p.limit - p.sent) - p.reserved;
     }
     void hear_of_limit(Peer& p, std::uint16_t limit);
-    std::uint16_t grant(Peer& p);
+    /// What the node may be told now.
+    [[gnu::always_inline]] std::uint16_t grant(Peer& p) {
+        const auto more =
+            static_cast<std::int16_t>(static_cast<std::uint16_t>(p.done + share_) - p.granted);
+        if (more > 0) {
+            const unsigned free = kBufferPackets - outstanding_;
+            const unsigned extra = std::min(static_cast<unsigned>(more), free);
+            p.granted = static_cast<std::uint16_t>(p.granted + extra);
+            outstanding_ += extra;
+        }
+        return p.granted;
+    }
     void tell_due();
 
-    bool admit(unsigned from, std::span<const std::byte> frame);
-    bool take_one(Deadline deadline, std::size_t& bytes);
+    void take_over(std::size_t most, std::size_t& bytes);
+    [[gnu::always_inline]] bool take_one(std::size_t& bytes);
+    bool await_one(Deadline deadline, std::size_t& bytes);
+    [[gnu::always_inline]] void take(unsigned from, std::span<const std::byte> frame,
+                                     std::size_t& bytes);
+    [[gnu::always_inline]] bool admit(unsigned from, std::span<const std::byte> frame);
     void process(unsigned from, std::span<const std::byte> frame);
-    void run(unsigned from, const Fm2Header& head, std::span<const std::byte> payload);
+    [[gnu::always_inline]] void run(unsigned from, const Fm2Header& head,
+                                    std::span<const std::byte> payload);
+    [[gnu::always_inline]] void run_whole(unsigned from, const Fm2Header& head,
+                                          std::span<const std::byte> payload);
     void start(unsigned from, const Fm2Header& head, std::span<const std::byte> payload);
     void go_on(Incoming& message);
+    int receive_slowly(void* to, std::size_t bytes);
     void end_cut();
-    FM_handler* handler_of(unsigned from, std::uint16_t id);
+    [[gnu::always_inline]] FM_handler* handler_of(unsigned from, std::uint16_t id);
+    [[gnu::cold]] void say_invalid(unsigned from, std::uint16_t id);
 
     Network& network_;
     const Handlers& handlers_;
@@ -145,7 +238,7 @@ private:
     std::vector<Peer> peers_;
     std::array<Outgoing, kStreams> outgoing_;
     unsigned open_ = 0;
-    std::thread::id sender_;
+    void* sender_ = nullptr;  ///< the thread that has begun one, while one is open
     std::array<Packet, kOutbox> outbox_;
     unsigned outbox_first_ = 0, outbox_used_ = 0, outbox_reserved_ = 0;
     std::deque<Packet> buffer_;                   ///< kBufferPackets at most, by (S1)

@@ -61,7 +61,7 @@ void failed(const ports::fm::KeptErrno& kept, int error) {
 /// For a message with an id that no node can have registered.
 constexpr ULONG kMostId = ports::fm::kMostHandlers - 1;
 
-FM_stream* begin(ULONG recipient, ULONG length, ULONG handler, bool may_wait) {
+[[gnu::noinline]] FM_stream* begin(ULONG recipient, ULONG length, ULONG handler, bool may_wait) {
     Runtime* const runtime = current.runtime.get();
     if (runtime == nullptr) {
         ports::fm::not_initialized();
@@ -90,6 +90,17 @@ FM_stream* begin(ULONG recipient, ULONG length, ULONG handler, bool may_wait) {
         failed(kept, error);
     }
     return nullptr;
+}
+
+[[gnu::noinline]] void write_slowly(Runtime& runtime, Held& held, FM_stream* stream,
+                                    const void* buffer, ULONG length) {
+    const ports::fm::KeptErrno kept;
+    if (const int error = runtime.fm2.write(held, stream, buffer, length)) failed(kept, error);
+}
+
+[[gnu::noinline]] void end_slowly(Runtime& runtime, Held& held, FM_stream* stream) {
+    const ports::fm::KeptErrno kept;
+    if (const int error = runtime.fm2.end(held, stream)) failed(kept, error);
 }
 
 }  // namespace
@@ -124,6 +135,15 @@ FM_API void FM2_reallocate_credit(void) {
 }
 
 FM_API FM_stream* FM2_begin_message(ULONG recipient, ULONG length, ULONG handler) {
+    if (Runtime* const runtime = current.runtime.get();
+        runtime != nullptr && recipient < runtime->network.nodes() && handler <= kMostId)
+        [[likely]] {
+        const auto held = hold(*runtime);
+        FM_stream* const stream =
+            runtime->fm2.try_begin(static_cast<unsigned>(recipient), length, handler);
+        if (stream != nullptr) [[likely]]
+            return stream;
+    }
     return begin(recipient, length, handler, true);
 }
 
@@ -144,17 +164,19 @@ FM_API ULONG FM2_packets_kept(void) {
 FM_API void FM2_send_piece(FM_stream* stream, void* buffer, ULONG length) {
     Runtime* const runtime = current.runtime.get();
     if (runtime == nullptr) return ports::fm::not_initialized();
-    const ports::fm::KeptErrno kept;
     auto held = hold(*runtime);
-    if (const int error = runtime->fm2.write(held, stream, buffer, length)) failed(kept, error);
+    if (runtime->fm2.try_write(stream, buffer, length)) [[likely]]
+        return;
+    write_slowly(*runtime, held, stream, buffer, length);
 }
 
 FM_API void FM2_end_message(FM_stream* stream) {
     Runtime* const runtime = current.runtime.get();
     if (runtime == nullptr) return ports::fm::not_initialized();
-    const ports::fm::KeptErrno kept;
     auto held = hold(*runtime);
-    if (const int error = runtime->fm2.end(held, stream)) failed(kept, error);
+    if (runtime->fm2.try_end(stream)) [[likely]]
+        return;
+    end_slowly(*runtime, held, stream);
 }
 
 int FM2_extract(ULONG maxbytes) {

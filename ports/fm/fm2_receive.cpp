@@ -41,20 +41,25 @@ std::size_t Fm2::extract(std::size_t most) {
         end_cut();
     std::size_t bytes = 0;
     quit_ = false;
-    while (bytes < most && !quit_ && take_one(Deadline::now(), bytes)) {
+    take_over(most, bytes);
+    if (bytes == 0 && most != 0) {
+        if (network_.found_nothing()) await_one(Deadline::now(), bytes);
+        take_over(most, bytes);
     }
     if (!due_.empty()) [[unlikely]]
         tell_due();
-    if (bytes == 0) {
-        network_.found_nothing();
-    } else {
-        network_.found_something();
-    }
+    if (bytes != 0) network_.found_something();
     return bytes;
 }
 
+/// Up to so many bytes, what exceeds them by the last packet not counted.
+void Fm2::take_over(std::size_t most, std::size_t& bytes) {
+    while (bytes < most && !quit_ && take_one(bytes)) {
+    }
+}
+
 /// The next packet, of the buffer or the network, or another frame. Adds a packet's bytes, one at least. False: nothing.
-bool Fm2::take_one(Deadline deadline, std::size_t& bytes) {
+inline bool Fm2::take_one(std::size_t& bytes) {
     if (!buffer_.empty()) [[unlikely]] {
         const Packet packet = std::move(buffer_.front());
         buffer_.pop_front();
@@ -62,9 +67,17 @@ bool Fm2::take_one(Deadline deadline, std::size_t& bytes) {
         process(packet.node, {packet.bytes.get(), packet.size});
         return true;
     }
+    std::size_t size = 0;
+    const int from = network_.take_at_once(small_, size);
+    if (from < 0) return from != BBP_EAGAIN && await_one(Deadline::now(), bytes);
+    take(static_cast<unsigned>(from), {small_, size}, bytes);
+    return true;
+}
+
+/// The same of the network, however it comes; and waits for it.
+bool Fm2::await_one(Deadline deadline, std::size_t& bytes) {
     std::span<const std::byte> frame;
-    const int from =
-        bytes == 0 ? network_.take(small_, frame, deadline) : network_.take_another(small_, frame);
+    const int from = network_.take(small_, frame, deadline);
     if (from < 0) return from == BBP_ECORRUPT;
     /// What a handler throws passes through.
     struct Release {
@@ -73,15 +86,17 @@ bool Fm2::take_one(Deadline deadline, std::size_t& bytes) {
         std::span<const std::byte> frame;
         ~Release() { network.release(small, frame); }
     } const release{network_, small_, frame};
-    const auto s = static_cast<unsigned>(from);
-    if (!is_packet(frame)) [[unlikely]] {
-        network_.deliver(s, frame);
-        return true;
-    }
-    if (!admit(s, frame)) return true;
-    bytes += std::max<std::size_t>(1, frame.size() - kFm2Header);
-    process(s, frame);
+    take(static_cast<unsigned>(from), frame, bytes);
     return true;
+}
+
+inline void Fm2::take(unsigned from, std::span<const std::byte> frame, std::size_t& bytes) {
+    if (!is_packet(frame)) [[unlikely]]
+        return network_.deliver(from, frame);
+    if (!admit(from, frame)) [[unlikely]]
+        return;
+    bytes += std::max<std::size_t>(1, frame.size() - kFm2Header);
+    process(from, frame);
 }
 
 void Fm2::take_in(unsigned from, std::span<const std::byte> frame) {
@@ -99,7 +114,7 @@ void Fm2::take_in(unsigned from, std::span<const std::byte> frame) {
 }
 
 /// Whether it is the packet that is next from there, and within its credit.
-bool Fm2::admit(unsigned from, std::span<const std::byte> frame) {
+inline bool Fm2::admit(unsigned from, std::span<const std::byte> frame) {
     Peer& p = peers_[from];
     if (frame.size() < kFm2Header || frame.size() > packet_bytes_) {
         network_.is_corrupt();
@@ -115,7 +130,7 @@ bool Fm2::admit(unsigned from, std::span<const std::byte> frame) {
     return true;
 }
 
-void Fm2::process(unsigned from, std::span<const std::byte> frame) {
+inline void Fm2::process(unsigned from, std::span<const std::byte> frame) {
     /// Its place is free again, even if a handler throws.
     struct Done {
         Fm2& fm2;
@@ -135,30 +150,24 @@ void Fm2::process(unsigned from, std::span<const std::byte> frame) {
     run(from, head, frame.subspan(kFm2Header));
 }
 
-FM_handler* Fm2::handler_of(unsigned from, std::uint16_t id) {
+inline FM_handler* Fm2::handler_of(unsigned from, std::uint16_t id) {
     FM_handler* const handler = id < handlers_.size() ? handlers_[id] : nullptr;
-    if (handler == nullptr) [[unlikely]] {
-        network_.counts().add(FM_INVALID_HANDLERS);
-        network_.say(fmt::format("Received invalid handler ID {} from node {}", id, from));
-    }
+    if (handler == nullptr) [[unlikely]]
+        say_invalid(from, id);
     return handler;
 }
 
-void Fm2::run(unsigned from, const Fm2Header& head, std::span<const std::byte> payload) {
+void Fm2::say_invalid(unsigned from, std::uint16_t id) {
+    network_.counts().add(FM_INVALID_HANDLERS);
+    network_.say(fmt::format("Received invalid handler ID {} from node {}", id, from));
+}
+
+inline void Fm2::run(unsigned from, const Fm2Header& head, std::span<const std::byte> payload) {
     const bool is_first = (head.kind & kFirstPacket) != 0, is_last = (head.kind & kLastPacket) != 0;
     auto& stream = peers_[from].streams[head.stream];
     if (is_first == (stream != nullptr)) return network_.is_corrupt();
-    if (is_first && is_last) [[likely]] {
-        FM_handler* const handler = handler_of(from, head.handler);
-        if (handler == nullptr) return;
-        Incoming message;
-        message.rest = payload;
-        message.is_last = true;
-        const Running running(*this, message);
-        const Handling handling(network_);
-        if (handler(&message, from) == FM_QUIT) quit_ = true;
-        return;
-    }
+    if (is_first && is_last) [[likely]]
+        return run_whole(from, head, payload);
     if (is_first) return start(from, head, payload);
     Incoming& message = *stream;
     message.rest = payload;
@@ -166,6 +175,18 @@ void Fm2::run(unsigned from, const Fm2Header& head, std::span<const std::byte> p
     go_on(message);
     // Where its handler has found that its sender is gone, it is among the cut ones by now.
     if (is_last && stream.get() == &message) stream.reset();
+}
+
+inline void Fm2::run_whole(unsigned from, const Fm2Header& head,
+                           std::span<const std::byte> payload) {
+    FM_handler* const handler = handler_of(from, head.handler);
+    if (handler == nullptr) return;
+    Incoming message;
+    message.rest = payload;
+    message.is_last = true;
+    const Running running(*this, message);
+    const Handling handling(network_);
+    if (handler(&message, from) == FM_QUIT) quit_ = true;
 }
 
 void Fm2::start(unsigned from, const Fm2Header& head, std::span<const std::byte> payload) {
@@ -217,8 +238,8 @@ void Fm2::end_cut() {
     }
 }
 
-int Fm2::receive(FM_stream* stream, void* to, std::size_t bytes) {
-    if (stream == nullptr || stream != running_ || network_.handlers == 0) return -1;
+/// Of more than has come with the present packet.
+int Fm2::receive_slowly(void* to, std::size_t bytes) {
     Incoming& message = *running_;
     auto* next = static_cast<std::byte*>(to);
     while (bytes != 0) {

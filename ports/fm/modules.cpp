@@ -84,13 +84,13 @@ int Modules::add(::dl_phdr_info* info, std::size_t, void* list) noexcept {
     return 0;
 }
 
-std::optional<Modules::Place> Modules::find_slowly(std::uintptr_t at) noexcept {
+Modules::Place Modules::find_slowly(std::uintptr_t at) noexcept {
     for (const Module& m : list_) {
         if (at - m.code >= m.code_bytes) continue;
-        latest_ = static_cast<std::size_t>(&m - list_.data());
-        return place(m, at);
+        latest_ = static_cast<std::uint32_t>(&m - list_.data());
+        return {latest_, static_cast<std::uint32_t>(at - m.base)};
     }
-    return std::nullopt;
+    return {kUnknown, 0};
 }
 
 }  // namespace ports::fm

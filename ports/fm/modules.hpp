@@ -11,7 +11,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <optional>
 #include <vector>
 
 struct dl_phdr_info;
@@ -21,20 +20,22 @@ namespace ports::fm {
 class Modules {
 public:
     struct Place {
-        std::uint32_t module;
+        std::uint32_t module;  ///< kUnknown: none
         std::uint32_t offset;
+        bool is_known() const noexcept { return module != kUnknown; }
     };
+    static constexpr std::uint32_t kUnknown = ~std::uint32_t{0};
 
     Modules();
 
     std::uint64_t program() const noexcept { return program_; }
     std::uint64_t all() const noexcept { return all_; }
 
-    /// Nothing: no code of a module that is known.
-    std::optional<Place> find(const void* code) noexcept {
+    /// Of a module that is known, or nowhere.
+    Place find(const void* code) noexcept {
         const auto at = reinterpret_cast<std::uintptr_t>(code);
         if (const Module& m = list_[latest_]; at - m.code < m.code_bytes) [[likely]]
-            return place(m, at);
+            return {latest_, static_cast<std::uint32_t>(at - m.base)};
         return find_slowly(at);
     }
     /// Null: no code there.
@@ -52,14 +53,10 @@ private:
         std::uint64_t id = 0;
     };
     static int add(::dl_phdr_info* info, std::size_t size, void* list) noexcept;
-    std::optional<Place> find_slowly(std::uintptr_t at) noexcept;
-    Place place(const Module& m, std::uintptr_t at) const noexcept {
-        return {static_cast<std::uint32_t>(&m - list_.data()),
-                static_cast<std::uint32_t>(at - m.base)};
-    }
+    Place find_slowly(std::uintptr_t at) noexcept;
 
     std::vector<Module> list_;  ///< the program first
-    std::size_t latest_ = 0;
+    std::uint32_t latest_ = 0;
     std::uint64_t program_ = 0, all_ = 0;
 };
 

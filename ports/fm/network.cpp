@@ -57,6 +57,14 @@ int Network::post(unsigned node, const void* frame, std::size_t size, Deadline d
     return heard(node, endpoint_.send(static_cast<int>(node), frame, size, deadline, Class::fm));
 }
 
+int Network::take(std::byte* small, std::span<const std::byte>& frame, Deadline deadline) {
+    const void* data = nullptr;
+    std::size_t size = 0;
+    const int from = endpoint_.take(small, &data, &size, deadline, Class::fm);
+    if (from >= 0) frame = {static_cast<const std::byte*>(data), size};
+    return from;
+}
+
 void Network::say_bye() noexcept {
     const Kind bye = Kind::bye;
     for (unsigned node = 0; node < nodes(); ++node) {

@@ -49,8 +49,9 @@ public:
         bool is_quiet = false;
         std::uint16_t window = 0;
     };
-    static constexpr std::int64_t kAnswerNs = 70;   ///< from FM_extract to the send that answers
+    static constexpr std::int64_t kAnswerNs = 60;   ///< from FM_extract to the send that answers
     static constexpr unsigned kPollsPerLook = 256;  ///< empty ones, between looks at a node
+    static constexpr unsigned kPollsPerChore = 4;   ///< likewise, between a layer's chores
 
     Network(billboard::ProcessEndpoint& process, Settings settings);
     Network(const Network&) = delete;
@@ -77,13 +78,13 @@ public:
     int post(unsigned node, const void* frame, std::size_t size, Deadline deadline);
     /// Greets, and tells the layers of an end if there is one.
     int greet(unsigned node, Deadline deadline);
-    /// A frame in two pieces, of kHeadBytes together, to a node that is greeted. False: not now, or an end, so ask post().
+    /// A frame in two pieces, of kHeadBytes together, to a node that is greeted. False: not now, an end, or a link that takes
+    /// longer anyway, so ask post().
     [[gnu::always_inline]] bool post_short(unsigned node, std::span<const std::byte> head,
                                            std::span<const std::byte> payload) {
         const int dest = static_cast<int>(node);
-        if (fastest_ != nullptr) [[likely]]
-            return fastest_->send_joined_at_once(dest, head, payload, billboard::Class::fm);
-        return endpoint_.send_joined({&dest, 1}, head, payload, billboard::Class::fm) == BBP_OK;
+        return fastest_ != nullptr &&
+               fastest_->send_joined_at_once(dest, head, payload, billboard::Class::fm);
     }
     /// What a send of the endpoint said: if BBP_EPEER, the end is told to the layers.
     int heard(unsigned node, int result) {
@@ -106,31 +107,27 @@ public:
     void deliver(unsigned from, std::span<const std::byte> frame);
     void is_corrupt() noexcept { counts_.add(FM_CORRUPT); }
 
-    /// The next frame, into `small` of kInlineBytes, or in a view to be released; < 0: none.
-    int take(std::byte* small, std::span<const std::byte>& frame, Deadline deadline) {
-        if (const int from = take_at_once(small, frame); from >= 0) [[likely]]
-            return from;
-        const void* data = nullptr;
-        std::size_t size = 0;
-        const int from = endpoint_.take(small, &data, &size, deadline, billboard::Class::fm);
-        if (from >= 0) frame = {static_cast<const std::byte*>(data), size};
-        return from;
+    /// The next frame, if it is there and as small as most are, into `small` of kInlineBytes. BBP_EAGAIN: there seems to be
+    /// nothing. kNobody: ask take(), and now and then anyway.
+    [[gnu::always_inline]] int take_at_once(std::byte* small, std::size_t& size) {
+        if (fastest_ == nullptr) [[unlikely]]
+            return kNobody;
+        return fastest_->take_at_once(small, &size, billboard::Class::fm);
     }
-    /// The same behind one that was taken: costs less where there is none.
-    int take_another(std::byte* small, std::span<const std::byte>& frame) {
-        const int from = take_at_once(small, frame);
-        return from >= 0 || from == BBP_EAGAIN ? from : take(small, frame, Deadline::now());
-    }
+    static constexpr int kNobody = billboard::Fastest::kNobody;
+    /// The next frame, into `small`, or in a view to be released; < 0: none.
+    int take(std::byte* small, std::span<const std::byte>& frame, Deadline deadline);
     void release(const std::byte* small, std::span<const std::byte> frame) {
         if (frame.data() != small) endpoint_.release(frame.data());
     }
 
     /// After a poll that found nothing: leaves the line alone for a while, gives the processor away where it is short,
-    /// and looks at a node now and then.
-    void found_nothing() {
+    /// and looks at a node now and then. Whether it is time for what need not be done each time.
+    bool found_nothing() {
         pause_.after_empty_poll();
         if (++empty_polls_ % kPollsPerLook == 0 || is_crowded_) [[unlikely]]
             look_around();
+        return empty_polls_ % kPollsPerChore == 0;
     }
     /// After a poll that found something.
     void found_something() {
@@ -157,16 +154,6 @@ private:
         bool ended = false;  ///< and nothing has come of it since
         bool other_program = false, other_modules = false;
     };
-
-    /// BBP_EAGAIN: none; another code: ask the endpoint.
-    [[gnu::always_inline]] int take_at_once(std::byte* small, std::span<const std::byte>& frame) {
-        if (fastest_ == nullptr) return billboard::Fastest::kNobody;
-        std::size_t size = 0;
-        const int from = fastest_->take_at_once(small, &size, billboard::Class::fm);
-        if (from >= 0) [[likely]]
-            frame = {small, size};
-        return from;
-    }
 
     void end(unsigned node);
     void take_hello(unsigned from, std::span<const std::byte> frame);

@@ -123,7 +123,7 @@ public:
 private:
     using Held = ProcessEndpoint::Held;
     static constexpr std::int64_t kAnswerNs =
-        45;  ///< from gamma_wait to the gamma_send that answers
+        55;  ///< from gamma_wait to the gamma_send that answers
     static constexpr int kToAll = -2;
     static constexpr int kUnbound = -1;
     static constexpr int kPending = 1;           ///< no result yet
