@@ -127,13 +127,24 @@ Row row_of_handlers(const Rounds& rounds) {
 
 // ---- Both ways
 
-/// So many from each to the other at once, `lead` of them ahead of what has been received.
+/// So many from each to the other at once, `lead` of them ahead of what has been received. Who would wait for room where the other
+/// one may wait too receives instead; Directed Point takes in what comes while it waits.
 template <class System>
 void exchange(System& system, std::size_t bytes, std::size_t lead, std::size_t count) {
-    for (std::size_t i = 0; i < count + lead; ++i) {
-        if (i < count) system.send(bytes);
-        if (i >= lead) system.receive(bytes);
+    const auto send = [&] {
+        if constexpr (requires { system.try_send(bytes); }) {
+            return system.try_send(bytes);
+        } else {
+            system.send(bytes);
+            return true;
+        }
+    };
+    std::size_t sent = 0;
+    for (std::size_t received = 0; received < count; ++received) {
+        while (sent < std::min(received + lead, count) && send()) ++sent;
+        system.receive(bytes);
     }
+    for (; sent < count; ++sent) system.send(bytes);  // the other one only receives now
 }
 
 constexpr std::size_t kBothSizes[] = {8, 1500, 4096};
@@ -226,12 +237,14 @@ Table measure_handlers(const GroupOptions& options, const Effort& effort) {
 }
 
 Table measure_both_ways(const GroupOptions& options, const Effort& effort) {
-    const Rounds rounds("both-ways", options, {both_ways_of<Dp>(effort)}, effort.rounds);
+    const Rounds rounds("both-ways", options,
+                        {both_ways_of<Billboard>(effort), both_ways_of<Dp>(effort)}, effort.rounds);
     Table table("both-ways",
                 fmt::format("ns of a message in each direction, link {}, up to {} of them ahead; "
                             "share: of the bandwidth of one way that each\n"
                             "direction has. Paper: 0.73 on Gigabit, 1.0 on Fast Ethernet.\n",
                             options.link, kLead));
+    add_both_ways<Billboard>(table, rounds);
     add_both_ways<Dp>(table, rounds);
     return table;
 }
