@@ -2,8 +2,6 @@
 // What goes: edges, and dp_write.
 #include "ports/dp/service.hpp"
 
-#include "rmem/waiting.hpp"
-
 #include <sched.h>
 #include <sys/socket.h>
 
@@ -17,8 +15,8 @@ namespace {
 using billboard::Class;
 using billboard::Deadline;
 
-constexpr unsigned kBriefPosts = 64;       ///< tries, before it is asked whether to wait at all
-constexpr unsigned kPostsPerSlice = 1024;  ///< tries, each with a look at what comes
+constexpr unsigned kBriefPosts = 32;      ///< tries, before it is asked whether to wait at all
+constexpr unsigned kPostsPerSlice = 512;  ///< tries, each with a look at what comes
 constexpr std::int64_t kPostSliceNs = 200'000;  ///< of waiting in the billboard, where time passes
 
 }  // namespace
@@ -149,7 +147,7 @@ int Service::post(Held& held, Endpoint& e, int fd, Outgoing& out) {
         if (result == BBP_EPEER) return -EHOSTDOWN;
         if (result == BBP_ESIZE) return -EMSGSIZE;
         if (result != BBP_EAGAIN && result != BBP_ETIMEDOUT) return -EIO;
-        receive_all();
+        const bool something_came = receive_all();
         tick();
         // What is full for a moment is not worth a system call, unless the descriptor was not to wait when last looked at.
         if (!may_wait && (tries >= kBriefPosts || e.is_nonblocking)) {
@@ -166,8 +164,9 @@ int Service::post(Held& held, Endpoint& e, int fd, Outgoing& out) {
         if (tries % kBriefPosts == 0) is_crowded = ring().is_crowded();
         if (is_crowded) {
             ::sched_yield();
-        } else {
-            rmem::cpu_relax();
+        } else if (!something_came) {
+            room_pause_.message();
+            room_pause_.after_empty_poll();
         }
     }
 }

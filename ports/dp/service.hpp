@@ -100,6 +100,8 @@ public:
 
 private:
     static constexpr std::int64_t kAnswerNs = 30;  ///< from dp_read to the dp_write that answers
+    static constexpr std::int64_t kRoomNs =
+        280;  ///< for which a full FIFO is left alone: four short messages, then its reader tells
     using Held = billboard::ProcessEndpoint::Held;
 
     billboard::Endpoint& ring() noexcept { return *ring_; }
@@ -181,7 +183,7 @@ private:
     Counts closed_{};  ///< of endpoints that are no more, and of none
     rmem::PortCounters own_{};
     rmem::PortCounters* counters_ = &own_;
-    billboard::AnswerPause pause_{kAnswerNs};
+    billboard::AnswerPause pause_{kAnswerNs}, room_pause_{kRoomNs};
 };
 
 // ---- The expected cases, which are compiled into the calls
