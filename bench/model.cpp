@@ -12,6 +12,7 @@
 #include <array>
 #include <cerrno>
 #include <cstring>
+#include <ctime>
 #include <numeric>
 
 namespace bench {
@@ -25,7 +26,7 @@ constexpr std::size_t kFill = 32;              ///< messages of a stream, until 
 constexpr std::size_t kStream = 64;            ///< and those that are timed
 constexpr std::size_t kColdBytes = 64U << 20;  ///< more than caches hold
 constexpr std::size_t kComputing =
-    2'000'000;  ///< steps of the computation that messages disturb: some ms, more than it takes to be attended
+    10'000'000;  ///< steps of a computation: some ten ms, more than it takes to be attended
 constexpr std::size_t kPoolBytes =
     16U << 20;  ///< a stream finds room, whatever the host does to its reader
 constexpr int kDpid = 1, kQuiet = 2;
@@ -39,11 +40,33 @@ double middle(std::vector<double> values) {
     return std::accumulate(from, to, 0.0) / static_cast<double>(to - from);
 }
 
+double median(std::vector<double> values) {
+    const auto half = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+    std::nth_element(values.begin(), half, values.end());
+    return *half;
+}
+
 template <class Operation>
 double time_of(Operation&& operation) {
     const std::int64_t start = now_ns();
     operation();
     return static_cast<double>(now_ns() - start);
+}
+
+/// Of the processor, which other threads of this process have used meanwhile.
+template <class Operation>
+double others_time_of(Operation&& operation) {
+    const auto ns_of = [](clockid_t clock) {
+        timespec t{};
+        clock_gettime(clock, &t);
+        return std::int64_t{t.tv_sec} * 1'000'000'000 + t.tv_nsec;
+    };
+    const auto others_ns = [&] {
+        return ns_of(CLOCK_PROCESS_CPUTIME_ID) - ns_of(CLOCK_THREAD_CPUTIME_ID);
+    };
+    const auto start = others_ns();
+    operation();
+    return static_cast<double>(others_ns() - start);
 }
 
 template <class Operation>
@@ -178,17 +201,37 @@ private:
         }
     }
 
-    /// O_s, O_r and U_r, as they are while messages go to and fro: each rank writes, lets the other's message come in, and
-    /// reads it off the ring. Two more come with it: one for another endpoint, by reading which the one before it gets into
-    /// the pool.
-    void calls(int bytes, double clock, double trip) {
-        std::vector<double> writes, from_ring, from_pool;
-        const auto settle = std::max(kLeastSettleNs, static_cast<std::int64_t>(4 * trip));
+    /// Until so many messages that are asked for have come: not so long that their sender misses an answer to them.
+    std::int64_t time_of_arrival(std::size_t messages, double trip) {
+        const double writing = static_cast<double>(messages) * std::max(series_["O_s"].back(), 0.0);
+        return kLeastSettleNs + static_cast<std::int64_t>(2 * trip + writing);
+    }
+
+    /// O_s, while messages go to and fro.
+    void writing(int bytes, double clock) {
+        std::vector<double> writes;
+        for (std::size_t i = 0; i < 10 * kIterations; ++i) {
+            if (!is_sender()) read();
+            writes.push_back(time_of([&] { write(bytes); }) - clock);
+            if (is_sender()) read();
+        }
+        say("O_s", middle(writes));
+    }
+
+    /// O_r and U_r: the receiver lets the message come in, and reads it off the ring. Two more come with it: one for another endpoint,
+    /// by reading which the one before it gets into the pool.
+    void reading(int bytes, double clock, double trip) {
+        std::vector<double> from_ring, from_pool;
+        const std::int64_t settle = time_of_arrival(3, trip);
         for (std::size_t i = 0; i < kIterations; ++i) {
             meet();
-            writes.push_back(time_of([&] { write(bytes); }) - clock);
-            write(bytes);
-            write_to(quiet_, 1);
+            if (is_sender()) {
+                write(bytes);
+                write(bytes);
+                write_to(quiet_, 1);
+                read();
+                continue;
+            }
             const std::int64_t wait = now_ns();
             while (now_ns() - wait < settle) {  // they are on the ring, and nobody polls
             }
@@ -198,17 +241,23 @@ private:
             }
             dp_fsync(quiet_, 1);
             from_pool.push_back(time_of([&] { read(); }) - clock);
+            write(1);
         }
-        const double u_r = middle(from_pool);
-        say("O_s", middle(writes));
-        say("O_r", std::max(middle(from_ring) - u_r, 0.0));
-        say("U_r", u_r);
+        if (is_sender()) {
+            const double on_ring = told(), u_r = told();
+            say("O_r", std::max(on_ring - u_r, 0.0));
+            say("U_r", u_r);
+        } else {
+            tell(middle(from_ring));
+            tell(middle(from_pool));
+        }
     }
 
     /// g_s: from message to message of a long stream. And g_r of one sender: of the same stream, or of a network that is full
-    /// when the receiver begins, whichever is less.
-    void stream(int bytes) {
+    /// when the receiver begins, whichever is less; O_r of a run is of the latter.
+    void stream(int bytes, double trip) {
         std::vector<double> sends, receives, drains;
+        const std::int64_t burst_ns = time_of_arrival(kBurst, trip);
         for (std::size_t i = 0; i < kIterations; ++i) {
             meet();
             if (is_sender()) {
@@ -222,7 +271,7 @@ private:
                 receives.push_back(gap_of(kStream, [&] { read(); }));
                 write(1);
                 const std::int64_t wait = now_ns();
-                while (now_ns() - wait < kBurstNs) {
+                while (now_ns() - wait < burst_ns) {
                 }
                 drains.push_back(gap_of(kBurst, [&] { read(); }));
                 write(1);
@@ -232,14 +281,16 @@ private:
             say("g_s", middle(sends));
             const double g_r = told();
             if (!has_senders_) say("g_r", g_r);
+            // No longer than the time from one to the next, since the same thread does all of it.
+            say("O_r_run", std::max(g_r - series_["U_r"].back(), 0.0));
         } else {
             tell(std::min(middle(receives), middle(drains)));
         }
     }
 
-    /// O_r by the paper's method.
+    /// O_r of a receiver that computes. A wall clock would see the host's moods above all.
     void computing(int bytes) {
-        std::vector<double> more;
+        std::vector<double> each;
         for (std::size_t i = 0; i < kIterations / 10; ++i) {
             meet();
             if (is_sender()) {
@@ -247,9 +298,12 @@ private:
                 for (std::size_t n = 0; n < kDisturbing; ++n) write(bytes);
                 read();
             } else {
-                const double alone = time_of([&] { compute(); });
+                const double alone = others_time_of([&] { compute(); });
+                const std::uint64_t before = arrived();
                 write(1);
-                more.push_back(time_of([&] { compute(); }) - alone);
+                const double disturbed = others_time_of([&] { compute(); });
+                const auto came = static_cast<double>(arrived() - before);
+                if (came > 0) each.push_back((disturbed - alone) / came);
                 for (std::size_t n = 0; n < kDisturbing; ++n) read();
                 write(1);
             }
@@ -257,8 +311,13 @@ private:
         if (is_sender()) {
             say("O_r_async", told());
         } else {
-            tell(std::max(middle(more) / kDisturbing, 0.0));
+            tell(each.empty() ? 0.0 : std::max(median(each), 0.0));
         }
+    }
+    std::uint64_t arrived() const {
+        dp_stat_t stat{};
+        need(dp_stat(fd_, &stat), "dp_stat");
+        return stat.arrived;
     }
     void compute() {
         for (std::size_t i = 0; i < kComputing; ++i) {
@@ -270,7 +329,7 @@ private:
     /// T_p2p, as in 5.2: fragments out, a short answer back, less its single trip.
     void long_messages(double short_trip) {
         const int packet = std::min(dp_container(), 4096);
-        for (const int packets : {1, 4, 16, 64}) {
+        for (const int packets : {1, 4, 16, 64, 256, 1024}) {
             std::vector<double> times;
             for (std::size_t i = 0; i < kIterations / 4; ++i) {
                 meet();
@@ -295,10 +354,12 @@ private:
         for (const int bytes : kSizes) {
             say("bytes", bytes);
             const double trip = one_way(bytes);
-            calls(bytes, clock, trip);
-            stream(bytes);
+            writing(bytes, clock);
+            reading(bytes, clock, trip);
+            stream(bytes, trip);
             computing(bytes);
             say("one_way", trip);
+            if (!is_sender()) continue;
             const double l =
                 trip - series_["O_s"].back() - series_["O_r"].back() - series_["U_r"].back();
             say("L", !is_direct_ && l > trip * kLeastShare ? l : 0);
@@ -350,7 +411,6 @@ private:
 
     static constexpr std::int64_t kLeastSettleNs = 1'000;
     static constexpr std::size_t kBurst = 8;  ///< messages that every network takes unread
-    static constexpr std::int64_t kBurstNs = 200'000;
     static constexpr double kLeastShare =
         0.05;  ///< of a trip, for L to be more than the others' error
     static constexpr std::size_t kDisturbing = 400;
@@ -428,26 +488,6 @@ private:
 };
 
 }  // namespace
-
-Line fit(const std::vector<double>& bytes, const std::vector<double>& values) {
-    const auto n = static_cast<double>(bytes.size());
-    double x = 0, y = 0, xx = 0, xy = 0;
-    for (std::size_t i = 0; i < bytes.size(); ++i) {
-        x += bytes[i];
-        y += values[i];
-        xx += bytes[i] * bytes[i];
-        xy += bytes[i] * values[i];
-    }
-    const double spread = n * xx - x * x;
-    if (spread == 0) return {n == 0 ? 0 : y / n, 0};
-    const double slope = (n * xy - x * y) / spread;
-    return {(y - slope * x) / n, slope};
-}
-
-Prediction predict(double o_s, double o_r, double u_r, double g, double l, double k) {
-    if (o_r + u_r < g) return {1, o_s + (k - 1) * g + l + o_r + u_r};
-    return {2, o_s + l + k * (o_r + u_r)};
-}
 
 void measure_model(const GroupOptions& options, Results& results) {
     const bool has_senders = rmem::allowed_processors() >= 3;

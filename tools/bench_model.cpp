@@ -21,9 +21,10 @@ struct Parameter {
     const char* name;
     const char* meaning;
 };
-constexpr std::array<Parameter, 11> kParameters = {{
+constexpr std::array<Parameter, 12> kParameters = {{
     {"O_s", "send overhead: dp_write"},
     {"O_r", "receive overhead, by who polls"},
+    {"O_r_run", "the same for one of several that have come"},
     {"O_r_async", "the same while the receiver computes"},
     {"U_r", "user receive overhead: dp_read, dp_fsync"},
     {"g_s", "gap between messages, sender"},
@@ -70,10 +71,12 @@ std::vector<Predicted> predictions(const Series& series) {
     std::vector<Predicted> all;
     for (std::size_t i = 0; i < series.at("long_bytes").size(); ++i) {
         const double b = series.at("packet_bytes")[i], k = series.at("long_packets")[i];
-        const double o_s = at("O_s", b), o_r = at("O_r", b), u_r = at("U_r", b), l = at("L", b);
-        const double g = std::max(at("g_s", b), at("g_r", b));
+        const bench::Packet packet{at("one_way", b), at("O_r_run", b), at("U_r", b), at("g_s", b),
+                                   at("g_r", b)};
+        const double overheads = at("O_s", b) + at("O_r", b) + at("U_r", b);
+        const double g = std::max(packet.g_s, packet.g_r);
         all.push_back({series.at("long_bytes")[i], k, series.at("long_ns")[i],
-                       bench::predict(o_s, o_r, u_r, g, l, k), o_s + o_r + u_r < g && g < l});
+                       bench::predict(packet, k), overheads < g && g < at("L", b)});
     }
     return all;
 }
@@ -114,9 +117,9 @@ std::string text_of(const Series& series) {
                                                  "three processors");
     text += "\n" + long_rows.text();
     text += fmt::format(
-        "equation 1: O_s + (k-1) g + L + O_r + U_r, where O_r + U_r < g; 2: O_s + L + k (O_r + "
-        "U_r) "
-        "elsewhere.\nThe paper's condition O_s + O_r + U_r < g < L {}.\n",
+        "equation 1: O_s + (k-1) g + L + O_r + U_r, where O_r_run + U_r < g; 2, elsewhere: O_s + L "
+        "+ O_r + U_r + (k-1) (O_r_run + U_r).\nO_s + L + O_r + U_r is the one-way time.\nThe "
+        "paper's condition O_s + O_r + U_r < g < L {}.\n",
         meets ? "holds" : "does not hold here");
     text += fmt::format("one way of 8 bytes: dp_write {:.0f}, bbp_send {:.0f}, ÷ {:.2f}\n",
                         series.at("dp_8")[0], series.at("bbp_8")[0],

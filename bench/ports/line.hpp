@@ -3,7 +3,7 @@
 
 /// Parameters of a curve of times over sizes.
 
-#include "bench/model.hpp"
+#include "bench/prediction.hpp"
 
 #include <cstddef>
 #include <optional>

@@ -46,6 +46,11 @@ public:
 
     explicit Billboard(const RankContext& rank) : peer_(peer_of(rank)) {}
     void send(std::size_t bytes) { checked(bbp_send(peer_, message_.data(), bytes)); }
+    /// False: there is no room for now.
+    bool try_send(std::size_t bytes) {
+        const int result = bbp_trysend(peer_, message_.data(), bytes);
+        return result != BBP_EAGAIN && checked(result) == BBP_OK;
+    }
     void receive(std::size_t) {
         checked(bbp_recv(peer_, message_.data(), message_.size(), nullptr));
     }

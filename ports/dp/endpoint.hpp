@@ -95,6 +95,7 @@ public:
     std::uint64_t plain_to_it = 0;  ///< header of a plain message to it, without the length
     unsigned readers = 0;           ///< threads that wait in dp_read
     unsigned offers_by_reader = 0;
+    bool is_left_behind = false;  ///< something unread waits to be offered by the next look
     bool is_nonblocking = false;  ///< as it was when last looked at
     bool has_ended = false;
     // Of the service, with its `life_`:

@@ -116,30 +116,32 @@ bool Service::deliver(Endpoint& e, const std::byte* container, std::size_t lengt
     rmem::copy_bytes(to, container, length);
     RMEM_MARK("dp.delivered");
     e.count(Counter::arrived);
-    if (e.readers == 0 && !e.is_offered()) left_behind(e);
+    if (e.readers == 0 && !e.is_offered()) leave_behind(e);
     return true;
 }
 
 // ---- The descriptor's signal
 
 /// A message waits for who is not in dp_read.
-void Service::left_behind(Endpoint& e) noexcept {
-    if (!has_engine()) return;
+void Service::leave_behind(Endpoint& e) noexcept {
+    if (!has_engine() || e.is_left_behind) return;
     if (e.offers_by_reader != 0) {
         --e.offers_by_reader;
         e.offer();
     } else {
-        offers_due_ = true;
+        e.is_left_behind = true;
+        ++left_behind_;
     }
 }
 
-/// The endpoints whose messages wait for who is not in dp_read: perhaps in poll or read.
-void Service::offer_due() noexcept {
-    if (!offers_due_) return;
-    offers_due_ = false;
+/// The endpoints whose messages wait for who is not in dp_read: perhaps in poll or read. Not that of which the caller is about to
+/// read.
+void Service::offer_due(const Endpoint* reading) noexcept {
+    if (left_behind_ == 0) return;
     for (auto& [id, endpoint] : endpoints_) {
         Endpoint& e = *endpoint;
-        if (e.pool->unread() == 0 || e.is_offered() || e.readers != 0) continue;
+        if (!e.is_left_behind || e.readers != 0 || &e == reading) continue;
+        is_not_behind(e);
         e.offers_by_reader = Endpoint::kOffersByReader;
         e.offer();
     }
@@ -162,6 +164,7 @@ bool Service::pick(Endpoint& e, int fd, char** address, int& length) noexcept {
         *address = reinterpret_cast<char*>(e.pool->next());
         length = static_cast<int>(e.pool->next_length());
         e.pool->read();
+        if (e.pool->unread() == 0) is_not_behind(e);
         return true;
     }
     return false;
@@ -174,12 +177,29 @@ bool Service::is_nonblocking(Endpoint& e, int fd) noexcept {
     return e.is_nonblocking;
 }
 
+/// What a writer has taken in while it waited, or a reader of another endpoint: -1 where there is more to do than to read it.
+int Service::read_left(Endpoint& e, char** address) noexcept {
+    if (!e.takes_directly || e.pool->unread() == 0 || e.is_offered() || e.offers_by_reader != 0 ||
+        left_behind_ > (e.is_left_behind ? 1U : 0U) || reliable_ != 0)
+        return -1;
+    polled();
+    *address = reinterpret_cast<char*>(e.pool->next());
+    const auto length = static_cast<int>(e.pool->next_length());
+    e.pool->read();
+    if (e.pool->unread() == 0) {
+        is_not_behind(e);
+    } else {
+        leave_behind(e);
+    }
+    return length;
+}
+
 int Service::read(Endpoint& e, int fd, char** address) {
     auto held = process_->hold();
     if (e.has_ended) return -EBADF;
     polled();
-    if (offers_due_ && ++reads_ % kReadsPerOffer == 0) [[unlikely]]
-        offer_due();
+    if (left_behind_ != 0 && ++reads_ % kReadsPerOffer == 0) [[unlikely]]
+        offer_due(&e);
     if (reliable_ != 0) [[unlikely]]
         tick();
     int length = 0;
@@ -189,7 +209,7 @@ int Service::read(Endpoint& e, int fd, char** address) {
         --e.readers;
     }
     if (e.pool->unread() != 0 && e.readers == 0 && !e.is_offered()) [[unlikely]]
-        left_behind(e);
+        leave_behind(e);
     return length;
 }
 
@@ -209,10 +229,10 @@ int Service::try_read(Endpoint& e, int fd, char** address) {
             errno = EAGAIN;
         }
     }
-    if (offers_due_ && ++reads_ % kReadsPerOffer == 0) [[unlikely]]
-        offer_due();
+    if (left_behind_ != 0 && ++reads_ % kReadsPerOffer == 0) [[unlikely]]
+        offer_due(&e);
     if (e.pool->unread() != 0 && e.readers == 0 && !e.is_offered()) [[unlikely]]
-        left_behind(e);
+        leave_behind(e);
     return length;
 }
 

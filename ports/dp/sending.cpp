@@ -2,8 +2,7 @@
 // What goes: edges, and dp_write.
 #include "ports/dp/service.hpp"
 
-#include "rmem/waiting.hpp"
-
+#include <sched.h>
 #include <sys/socket.h>
 
 #include <algorithm>
@@ -16,8 +15,9 @@ namespace {
 using billboard::Class;
 using billboard::Deadline;
 
-constexpr unsigned kBriefPosts = 64;            ///< tries, before a clock is looked at
-constexpr std::int64_t kPostSliceNs = 200'000;  ///< of waiting in the billboard
+constexpr unsigned kBriefPosts = 32;      ///< tries, before it is asked whether to wait at all
+constexpr unsigned kPostsPerSlice = 512;  ///< tries, each with a look at what comes
+constexpr std::int64_t kPostSliceNs = 200'000;  ///< of waiting in the billboard, where time passes
 
 }  // namespace
 
@@ -128,12 +128,13 @@ int Service::send_raw(Held& held, Endpoint& e, int fd, const void* message, std:
     return post(held, e, fd, out);
 }
 
-/// Sends it; waits while the network is full, and takes in what comes meanwhile.
+/// Sends it; waits while the network is full, and takes in what comes meanwhile: the receiver may wait for that, if it is sending
+/// too. So it waits in the billboard, where nothing is taken in, but seldom.
 int Service::post(Held& held, Endpoint& e, int fd, Outgoing& out) {
-    bool was_told = false, may_wait = false;
+    bool was_told = false, may_wait = false, is_crowded = false;
     Deadline deadline = Deadline::now();
-    for (unsigned tries = 0;; ++tries) {
-        const bool waits = tries > kBriefPosts;
+    for (unsigned tries = 1;; ++tries) {
+        const bool waits = tries % kPostsPerSlice == 0;
         const int result = out.post(waits ? ring().deadline_in(kPostSliceNs) : Deadline::now());
         if (result == BBP_OK) {
             RMEM_MARK("dp.posted");
@@ -146,20 +147,27 @@ int Service::post(Held& held, Endpoint& e, int fd, Outgoing& out) {
         if (result == BBP_EPEER) return -EHOSTDOWN;
         if (result == BBP_ESIZE) return -EMSGSIZE;
         if (result != BBP_EAGAIN && result != BBP_ETIMEDOUT) return -EIO;
-        if (tries == 0) {
-            may_wait = fd < 0 || !is_nonblocking(e, fd);
-            if (may_wait) deadline = ring().deadline_in(DP_FULL_NS);
-        }
-        if (!may_wait) return -EAGAIN;
-        receive_all();
+        const bool something_came = receive_all();
         tick();
+        // What is full for a moment is not worth a system call, unless the descriptor was not to wait when last looked at.
+        if (!may_wait && (tries >= kBriefPosts || e.is_nonblocking)) {
+            if (fd >= 0 && is_nonblocking(e, fd)) return -EAGAIN;
+            may_wait = true;
+            deadline = ring().deadline_in(DP_FULL_NS);
+        }
         if (waits && deadline.passed(now_ns())) {
             e.count(Counter::dropped_network);
             return -ENOBUFS;
         }
         held.give_way();
         if (e.has_ended) return -EBADF;
-        rmem::cpu_relax();
+        if (tries % kBriefPosts == 0) is_crowded = ring().is_crowded();
+        if (is_crowded) {
+            ::sched_yield();
+        } else if (!something_came) {
+            room_pause_.message();
+            room_pause_.after_empty_poll();
+        }
     }
 }
 

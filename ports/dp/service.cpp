@@ -154,6 +154,7 @@ bool Service::remove(Endpoint& e) {
         const auto held = process_->visit();
         if (e.readers != 0) return false;
         by_dpid_[e.dpid()] = nullptr;
+        is_not_behind(e);
         Descriptors::forget(e);
         if (e.is_reliable || !e.receivers.empty()) --reliable_;
         add(closed_, e.counts);

@@ -100,6 +100,8 @@ public:
 
 private:
     static constexpr std::int64_t kAnswerNs = 30;  ///< from dp_read to the dp_write that answers
+    static constexpr std::int64_t kRoomNs =
+        280;  ///< for which a full FIFO is left alone: four short messages, then its reader tells
     using Held = billboard::ProcessEndpoint::Held;
 
     billboard::Endpoint& ring() noexcept { return *ring_; }
@@ -126,8 +128,13 @@ private:
     bool pick(Endpoint& e, int fd, char** address, int& length) noexcept;
     int await(Held& held, Endpoint& e, int fd, char** address);
     int await_long(Held& held, Endpoint& e, int fd, char** address);
-    void left_behind(Endpoint& e) noexcept;
-    void offer_due() noexcept;
+    void leave_behind(Endpoint& e) noexcept;
+    void is_not_behind(Endpoint& e) noexcept {
+        if (e.is_left_behind) --left_behind_;
+        e.is_left_behind = false;
+    }
+    void offer_due(const Endpoint* reading = nullptr) noexcept;
+    int read_left(Endpoint& e, char** address) noexcept;
     bool is_nonblocking(Endpoint& e, int fd) noexcept;
 
     int send(Held& held, Endpoint& e, int fd, const void* message, std::size_t length);
@@ -168,21 +175,24 @@ private:
     unsigned reliable_ = 0;  ///< endpoints that the Go-Back-N layer has to do with
     std::size_t container_ = 0;
     unsigned nid_ = 0;
-    bool offers_due_ = false;  ///< a message waits for who is not in dp_read, and is not offered
+    unsigned left_behind_ =
+        0;  ///< endpoints where a message waits for who is not in dp_read, and is not offered
     unsigned reads_ = 0;
     unsigned waiting_readers_ = 0;
     Counts closed_{};  ///< of endpoints that are no more, and of none
     rmem::PortCounters own_{};
     rmem::PortCounters* counters_ = &own_;
-    billboard::AnswerPause pause_{kAnswerNs};
+    billboard::AnswerPause pause_{kAnswerNs}, room_pause_{kRoomNs};
 };
 
 // ---- The expected cases, which are compiled into the calls
 
-/// The next message comes while its reader waits: from the ring straight to its place in the pool. -1: it does not.
+/// The next message comes while its reader waits: from the ring straight to its place in the pool. Or it is in the pool.
+/// -1: neither.
 [[gnu::always_inline]] inline int Service::read_expected(Endpoint& e, char** address) {
-    if (!e.takes_directly || e.pool->unread() != 0 || offers_due_ || reliable_ != 0) [[unlikely]]
-        return -1;
+    if (!e.takes_directly || e.pool->unread() != 0 || left_behind_ != 0 || reliable_ != 0)
+        [[unlikely]]
+        return read_left(e, address);
     polled();
     std::byte* const landing = e.pool->landing();
     if (landing == nullptr) [[unlikely]]

@@ -384,5 +384,27 @@ TEST_P(Descriptors, exchanging_messages_by_dp_calls_signals_nobody) {
     });
 }
 
+TEST_P(Descriptors, what_a_writer_takes_in_while_it_waits_is_read_without_a_signal) {
+    run(2, [](Rank& me) {
+        constexpr std::uint64_t kAhead = 60;  // more than any network takes unread
+        const auto messages = static_cast<std::uint64_t>(thrifty(4000));
+        Point point(1);
+        all_are_open(me);
+        point.to(1 - me.rank, 1);
+        const auto start = std::chrono::steady_clock::now();
+        for (std::uint64_t i = 0; i < messages + kAhead; ++i) {
+            if (i < messages) point.write(8, i);
+            if (i >= kAhead) point.read(8, i - kAhead);
+        }
+        // The host may take a rank away for a millisecond: then a look signals one message, and the next sixteen are.
+        const auto looks =
+            std::chrono::ceil<std::chrono::milliseconds>(std::chrono::steady_clock::now() - start)
+                .count();
+        check(point.stat().signals < 50 + 20 * static_cast<std::uint64_t>(looks),
+              fmt::format("{} signals for {} messages in {} ms", point.stat().signals, messages,
+                          looks));
+    });
+}
+
 }  // namespace
 }  // namespace rmem::test
