@@ -365,6 +365,14 @@ private:
         memory_.end_wait();
         return result;
     }
+    /// That a message was taken leaves with the answer, if there is one, where a datagram of its own would cost as much.
+    void commit_taken() {
+        if constexpr (rmem::CommitsOnWait<M>) {
+            memory_.commit_on_wait();
+        } else {
+            memory_.commit();
+        }
+    }
     /// Before a message is looked for. Where asking the link is a system call, one that is here whole needs none.
     void look_for(int src, Class cls) {
         if constexpr (M::kFar) {

@@ -93,6 +93,8 @@ concept PostsWhole = requires(M m, std::size_t offset, std::uint32_t flag, const
 };
 
 template <class M>
-concept CommitsOnWait = requires(M m) { m.commit_on_wait(); };
+concept CommitsOnWait = requires(M m) {
+    m.commit_on_wait();
+};
 
 }  // namespace rmem

@@ -325,9 +325,10 @@ void UdpMemory::commit() {
     if (unannounced_) announce();
 }
 
+/// A client's engine is another process, which it costs no system call to tell.
 void UdpMemory::commit_on_wait() {
-    if (engine_) return engine_->commit_on_wait();
-    lazy_due_ns_ = std::min<std::int64_t>(lazy_due_ns_, 0);
+    if (!engine_) return commit();
+    engine_->commit_on_wait();
 }
 
 void UdpMemory::reclaim() noexcept {

@@ -65,6 +65,7 @@ public:
     using BankWriter::post;
     /// What was written leaves.
     void commit();
+    /// What was written leaves with the next commit, or when the program waits; if it computes instead, by the helper.
     void commit_on_wait();
     bool in_flight() const noexcept { return false; }
     bool is_alive(unsigned rank) const noexcept;

@@ -270,7 +270,8 @@ bool EndpointCore<M, BoardOf>::has_whole(int src, Class cls) {
     if (gathering_ != 0 || !aside_.empty()) return false;
     const int s = src == BBP_ANY ? board_.find(next_any_) : src;
     Arrival a;
-    if (s < 0 || !board_.peek(static_cast<unsigned>(s), a) || a.corrupt || a.cls != cls) return false;
+    if (s < 0 || !board_.peek(static_cast<unsigned>(s), a) || a.corrupt || a.cls != cls)
+        return false;
     return a.is_inline || a.descriptor.part == Part::whole;
 }
 
@@ -386,7 +387,7 @@ int EndpointCore<M, BoardOf>::deliver(unsigned s, const Arrival& a, void* buf, s
     board_.take(s, a);
     RMEM_MARK("receive.taken");
     if (!a.is_inline) board_.acknowledge(s, a.buffer);
-    memory_.commit();
+    commit_taken();
     return static_cast<int>(s);
 }
 

@@ -102,11 +102,7 @@ int EndpointCore<M, BoardOf>::release(const void* data) {
     if (it->buffer != kPrivate) {
         --peers_[it->source].views;
         board_.acknowledge(it->source, it->buffer);
-        if constexpr (rmem::CommitsOnWait<M>) {
-            memory_.commit_on_wait();
-        } else {
-            memory_.commit();
-        }
+        commit_taken();
     }
     *it = std::move(views_.back());
     views_.pop_back();

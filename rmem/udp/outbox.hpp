@@ -29,7 +29,7 @@
 
 namespace rmem::udp {
 
-inline constexpr std::int64_t kLazyNs = 20000;  ///< lazy writes wait so long for others to ride on
+inline constexpr std::int64_t kLazyNs = 20'000;  ///< lazy writes wait so long for others to ride on
 inline constexpr unsigned kLoad = 8;             ///< commits
 inline constexpr std::int64_t kQuietNs = 200'000;
 
