@@ -136,7 +136,7 @@ public:
             ++empty_polls_ < kEmptyPollsPerLook) [[likely]] {
             return BBP_EAGAIN;
         }
-        memory_.progress();
+        look_for(BBP_ANY, cls);
         return try_view(BBP_ANY, data, len, cls, deadline, small);
     }
     /// take() of a message that is there, whole in its slot. BBP_EAGAIN: there seems to be nothing. kNobody: something that takes
@@ -300,6 +300,7 @@ private:
     enum class Found { nothing, private_memory, board, in_parts };
     int find(int src, Class cls, bool may_wait, Found& found, unsigned& s, Arrival& a);
     int settle(unsigned s, Class cls, bool may_wait, Arrival& a);
+    bool has_whole(int src, Class cls);
     bool gather(unsigned s, const Arrival& a);
     std::uint64_t total_of(unsigned s, const Arrival& a) const;
     bool set_aside(unsigned s, const Arrival& a);
@@ -363,6 +364,21 @@ private:
         }
         memory_.end_wait();
         return result;
+    }
+    /// That a message was taken leaves with the answer, if there is one, where a datagram of its own would cost as much.
+    void commit_taken() {
+        if constexpr (rmem::CommitsOnWait<M>) {
+            memory_.commit_on_wait();
+        } else {
+            memory_.commit();
+        }
+    }
+    /// Before a message is looked for. Where asking the link is a system call, one that is here whole needs none.
+    void look_for(int src, Class cls) {
+        if constexpr (M::kFar) {
+            if (has_whole(src, cls)) return;
+        }
+        memory_.progress();
     }
     template <class Attempt>
     int wait_for(Deadline deadline, Attempt&& attempt) {

@@ -233,6 +233,7 @@ public:
         peers_[s].told = head;
         RMEM_MARK("tell.before");
         memory_.write_lazy(geometry_.consumed(s, me_), head);
+        if constexpr (rmem::CommitsOnWait<M>) memory_.commit_on_wait();  // its sender may be full
         RMEM_MARK("tell.before-wake");
         memory_.notify(s);
     }

@@ -15,7 +15,8 @@
 ///   the writes of the group cannot fail. No room is back-pressure: wait and ask again.
 /// Batches
 ///   What is written between two commits may travel together. `write_lazy` may wait for the next
-///   commit, or for a short timer: it is for acknowledgements.
+///   commit, or for a short timer: it is for acknowledgements. Where answers take long a link may offer `commit_on_wait`
+///   (CommitsOnWait): what was written leaves when the caller next waits, if no commit has taken it along.
 /// Waiting
 ///   `begin_wait`, then `wait` between polls, then `end_wait`, as in rmem/waiting.hpp. `wait` makes
 ///   progress on the link; until then a caller may poll `brief_polls()` times by itself, on links
@@ -89,6 +90,11 @@ inline constexpr std::size_t kMaxPostBytes = 28;
 template <class M>
 concept PostsWhole = requires(M m, std::size_t offset, std::uint32_t flag, const void* from) {
     m.post(offset, flag, from, offset);  // (offset, flag, from, bytes)
+};
+
+template <class M>
+concept CommitsOnWait = requires(M m) {
+    m.commit_on_wait();
 };
 
 }  // namespace rmem

@@ -325,6 +325,12 @@ void UdpMemory::commit() {
     if (unannounced_) announce();
 }
 
+/// A client's engine is another process, which it costs no system call to tell.
+void UdpMemory::commit_on_wait() {
+    if (!engine_) return commit();
+    engine_->commit_on_wait();
+}
+
 void UdpMemory::reclaim() noexcept {
     // (3) - this acquire-load synchronizes-with the release-store rmem/udp/outbox.cpp (4)
     log_.reclaim(board_.taken[rank_].load(std::memory_order_acquire));
@@ -374,6 +380,7 @@ bool UdpMemory::flush(Deadline deadline) {
 void UdpMemory::progress() {
     if (engine_) {
         if (std::exchange(has_committed_, false)) return run_between_sends();
+        has_waited_ = true;
         run_engine(udp::Engine::Leaving::all);
     } else if (lazy_due_ns_ <= rmem::now_ns()) {
         commit();
@@ -385,6 +392,7 @@ void UdpMemory::progress() {
 void UdpMemory::run_between_sends() {
     if (gathers_) {
         const std::int64_t now = rmem::now_ns();
+        if (std::exchange(has_waited_, false)) ran_ns_ = now;
         if (now - ran_ns_ < udp::kLazyNs) return;
         ran_ns_ = now;
     }

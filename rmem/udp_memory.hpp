@@ -65,6 +65,8 @@ public:
     using BankWriter::post;
     /// What was written leaves.
     void commit();
+    /// What was written leaves with the next commit, or when the program waits; if it computes instead, by the helper.
+    void commit_on_wait();
     bool in_flight() const noexcept { return false; }
     bool is_alive(unsigned rank) const noexcept;
     void progress();
@@ -135,6 +137,7 @@ private:
     std::int64_t put_ns_ = 0;     ///< the newest write's time, not committed yet; 0: none
     std::size_t room_bytes_ = 0;  ///< for one group there is so much
     bool has_committed_ = false;  ///< since progress()
+    bool has_waited_ = false;     ///< it was run since it was between two messages
     bool gathers_ = false;     ///< the last commit has left a datagram open (rmem/udp/outbox.hpp)
     std::int64_t ran_ns_ = 0;  ///< when it was run between two messages under load
     std::unique_ptr<udp::EngineHelper> helper_;  // last: it uses the engine

@@ -263,6 +263,18 @@ int EndpointCore<M, BoardOf>::find(int src, Class cls, bool may_wait, Found& fou
     return src == BBP_ANY ? find_unfinished(src, cls, found, s) : BBP_EAGAIN;
 }
 
+/// Whether the next message of `src` is on the board, of this class and whole. One in parts may have been taken back since the
+/// link was looked at.
+template <class M, template <class> class BoardOf>
+bool EndpointCore<M, BoardOf>::has_whole(int src, Class cls) {
+    if (gathering_ != 0 || !aside_.empty()) return false;
+    const int s = src == BBP_ANY ? board_.find(next_any_) : src;
+    Arrival a;
+    if (s < 0 || !board_.peek(static_cast<unsigned>(s), a) || a.corrupt || a.cls != cls)
+        return false;
+    return a.is_inline || a.descriptor.part == Part::whole;
+}
+
 template <class M, template <class> class BoardOf>
 int EndpointCore<M, BoardOf>::recv_slowly(int src, void* buf, std::size_t cap, std::size_t* len,
                                           Deadline deadline, Class cls) {
@@ -270,7 +282,7 @@ int EndpointCore<M, BoardOf>::recv_slowly(int src, void* buf, std::size_t cap, s
     if (buf == nullptr && cap != 0) {
         return fail(BBP_EINVAL, fmt::format("the buffer is a null pointer with capacity {}", cap));
     }
-    memory_.progress();
+    look_for(src, cls);
     const auto attempt = [&] { return try_recv(src, buf, cap, len, deadline, cls); };
     int result = attempt();  // before a clock is read
     if (result != BBP_EAGAIN || is_try(deadline)) return result;
@@ -375,7 +387,7 @@ int EndpointCore<M, BoardOf>::deliver(unsigned s, const Arrival& a, void* buf, s
     board_.take(s, a);
     RMEM_MARK("receive.taken");
     if (!a.is_inline) board_.acknowledge(s, a.buffer);
-    memory_.commit();
+    commit_taken();
     return static_cast<int>(s);
 }
 

@@ -18,7 +18,7 @@ int EndpointCore<M, BoardOf>::view(int src, const void** data, std::size_t* len,
     if (data == nullptr || len == nullptr) {
         return fail(BBP_EINVAL, "no place to put the message's address or length: a null pointer");
     }
-    memory_.progress();
+    look_for(src, cls);
     const int result = wait_for(deadline, [&] { return try_view(src, data, len, cls, deadline); });
     return result == BBP_ETIMEDOUT ? receive_timed_out(src) : result;
 }
@@ -84,7 +84,7 @@ int EndpointCore<M, BoardOf>::take_slowly(std::byte* small, const void** data, s
         *data = small;
         return from;
     }
-    memory_.progress();
+    look_for(BBP_ANY, cls);
     const int result = wait_for(
         deadline, [&] { return try_view(BBP_ANY, data, len, cls, deadline, small); },
         [&] { return board_.find(next_any_) >= 0; });
@@ -102,7 +102,7 @@ int EndpointCore<M, BoardOf>::release(const void* data) {
     if (it->buffer != kPrivate) {
         --peers_[it->source].views;
         board_.acknowledge(it->source, it->buffer);
-        memory_.commit();
+        commit_taken();
     }
     *it = std::move(views_.back());
     views_.pop_back();

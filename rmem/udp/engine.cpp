@@ -204,8 +204,9 @@ bool Engine::receive(std::int64_t now) {
         for (const auto datagram : datagrams) {
             if (faults_.empty() || faults_.pass(datagram, now)) core_.on_datagram(datagram, now);
         }
-        // One that came alone may be what the program waits for: to ask for more would make it wait longer.
-        if (datagrams.size() == 1 && arrivals_.has_news()) return true;
+        // They may be what the program waits for: to ask for more would make it wait longer, and who sent them
+        // for room that the program makes.
+        if (arrivals_.has_news()) return true;
         now = now_ns();
     }
     return any;
@@ -287,9 +288,19 @@ Engine::Committed Engine::commit(std::int64_t now) {
     return {outbox_.gathers(), outbox_.has_room(kNextBytes) ? kNextBytes : 0};
 }
 
+void Engine::commit_on_wait() {
+    const std::lock_guard lock(mutex_);
+    outbox_.commit_on_wait();
+}
+
 bool Engine::gathers() {
     const std::lock_guard lock(mutex_);
     return outbox_.gathers();
+}
+
+bool Engine::is_overdue() {
+    const std::lock_guard lock(mutex_);
+    return outbox_.due_ns() <= now_ns();
 }
 
 bool Engine::is_settled() {

@@ -79,7 +79,11 @@ public:
     };
     /// `now`: the newest put's time will do.
     Committed commit(std::int64_t now);
+    /// What was put leaves when the program waits.
+    void commit_on_wait();
     bool gathers();
+    /// Whether the program should have sent some of it by now.
+    bool is_overdue();
     bool is_settled();
 
     /// The word in the roster of the rank that runs it: it is there from now on, or not any more.

@@ -57,7 +57,7 @@ void EngineHelper::begin_watching() {
 void EngineHelper::look_closely() {
     if (engine_.gathers()) {
         looks_in_vain_ = 0;
-        engine_.run();
+        if (engine_.is_overdue()) engine_.run();
     } else if (++looks_in_vain_ == kLooksInVain) {
         looks_in_vain_ = 0;
         closely_.store(false,

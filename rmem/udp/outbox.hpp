@@ -49,6 +49,8 @@ public:
     bool put(const LogRecord& record, const void* words, std::int64_t now);
     /// What was put leaves, now or, under load, with more.
     void commit(std::int64_t now);
+    /// What was put leaves with what comes next, when the program waits, or after kLazyNs.
+    void commit_on_wait() noexcept { gathers_ = commit_due_ns_ != kNever; }
     bool is_loaded() const noexcept { return is_loaded_; }
     /// Whether something committed has not left yet.
     bool gathers() const noexcept { return gathers_; }

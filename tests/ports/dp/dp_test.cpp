@@ -161,7 +161,7 @@ TEST_P(DirectedPoint, an_endpoint_has_one_dpid_of_its_process_that_nobody_else_h
 }
 
 TEST_P(DirectedPoint, a_message_needs_a_target_that_can_be) {
-    run(2, [](Rank&) {
+    run(2, [](Rank& me) {
         Point point(1);
         char byte = 0;
         CHECK_ERRNO(dp_write(point.fd(), &byte, 1), ENOTCONN);
@@ -177,6 +177,7 @@ TEST_P(DirectedPoint, a_message_needs_a_target_that_can_be) {
         std::vector<char> large(static_cast<std::size_t>(dp_container()) + 1);
         CHECK_ERRNO(dp_write(point.fd(), large.data(), dp_container() + 1), EMSGSIZE);
         check_equal(dp_write(point.fd(), &byte, 1), 1, "a message that can be");
+        all_are_open(me);  // rank 1 does not leave before it is written to
     });
 }
 

@@ -153,6 +153,34 @@ TEST_F(OutboxTest, what_waits_for_more_leaves_when_the_program_waits) {
     EXPECT_EQ(wire.batches.size(), before + 1);
 }
 
+TEST_F(OutboxTest, what_is_committed_on_wait_leaves_when_the_program_waits_and_once) {
+    ASSERT_TRUE(put(1));
+    outbox.commit_on_wait();
+    EXPECT_TRUE(wire.batches.empty()) << "an answer may take it along";
+    outbox.send_gathered(now);
+    ASSERT_EQ(wire.batches.size(), 1U);
+    EXPECT_EQ(wire.batches[0], (std::vector<std::uint32_t>{1}));
+    outbox.commit_on_wait();
+    EXPECT_FALSE(outbox.gathers()) << "nothing was put since";
+    outbox.send_gathered(now);
+    EXPECT_EQ(wire.batches.size(), 1U);
+}
+
+TEST_F(OutboxTest, what_is_committed_on_wait_rides_on_the_answer_or_leaves_after_a_while) {
+    ASSERT_TRUE(put(1));
+    outbox.commit_on_wait();
+    send(2);
+    ASSERT_EQ(wire.batches.size(), 1U);
+    EXPECT_EQ(wire.batches[0], (std::vector<std::uint32_t>{1, 2}));
+    EXPECT_FALSE(outbox.gathers());
+    ASSERT_TRUE(put(3));
+    outbox.commit_on_wait();
+    EXPECT_EQ(outbox.due_ns(), now + kLazyNs);
+    outbox.on_time(now + kLazyNs);
+    EXPECT_EQ(wire.batches.size(), 2U);
+    EXPECT_FALSE(outbox.gathers());
+}
+
 TEST_F(OutboxTest, messages_that_are_answered_are_never_kept_back) {
     for (std::uint32_t i = 0; i < 1000; ++i) {
         const unsigned burst = 1 + i % (kLoad / 2);
