@@ -5,7 +5,6 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -26,10 +25,19 @@ namespace {
                                                       object, std::strerror(code)));
 }
 
+/// Locks it for writing. False: another has; whoever can only read it may lock it for reading at most, which is no daemon's.
+bool lock(const rmem::Descriptor& board) {
+    struct flock all {};
+    all.l_type = F_WRLCK;
+    all.l_whence = SEEK_SET;
+    if (::fcntl(board.get(), F_OFD_SETLK, &all) == 0) return true;
+    return ::fcntl(board.get(), F_OFD_GETLK, &all) == 0 && all.l_type == F_RDLCK;
+}
+
 /// One that is left over, locked against others who would replace it; throws where a daemon has it.
 rmem::Descriptor hold_former(const std::string& object) {
-    rmem::Descriptor former(::shm_open(object.c_str(), O_RDONLY | O_CLOEXEC, 0));
-    if (former.get() >= 0 && ::flock(former.get(), LOCK_EX | LOCK_NB) != 0) {
+    rmem::Descriptor former(::shm_open(object.c_str(), O_RDWR | O_CLOEXEC, 0));
+    if (former.get() >= 0 && !lock(former)) {
         throw rmem::Error(rmem::Errc::rank_taken,
                           fmt::format("MU-Net: another daemon writes /dev/shm{}; end it, or give "
                                       "this one another ring or node",
@@ -43,7 +51,7 @@ rmem::Descriptor make(const std::string& object) {
     const rmem::Descriptor former = hold_former(object);
     ::shm_unlink(object.c_str());
     rmem::Descriptor fd(::shm_open(object.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
-    if (fd.get() < 0 || ::flock(fd.get(), LOCK_EX | LOCK_NB) != 0) fail(object, errno);
+    if (fd.get() < 0 || !lock(fd)) fail(object, errno);
     if (const int code = ::posix_fallocate(fd.get(), 0, sizeof(BoardMemory))) fail(object, code);
     if (::fchmod(fd.get(), 0644) != 0) fail(object, errno);
     return fd;

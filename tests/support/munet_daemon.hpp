@@ -41,7 +41,7 @@ public:
     ~MunetDaemon() {
         daemon_.reset();
         ::unlink(path().c_str());
-        ::shm_unlink(ports::munet::CounterBoard::object_name(name_).c_str());
+        ::shm_unlink(object().c_str());
     }
 
     void start() {
@@ -58,6 +58,7 @@ public:
     }
     void kill() { daemon_->kill(); }
     Child& process() { return *daemon_; }
+    std::string object() const { return ports::munet::CounterBoard::object_name(name_); }
     const std::string& path() const { return config_.driver.path; }
     const ports::munet::DaemonConfig& config() const { return config_; }
 

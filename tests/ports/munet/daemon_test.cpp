@@ -2,10 +2,14 @@
 // Programs and their node's daemon: the calls of munet.h between processes, limits, and what deaths do.
 
 #include "ports/munet/driver_protocol.hpp"
+#include "rmem/segment.hpp"
 #include "tests/support/munet_daemon.hpp"
 
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/file.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 
@@ -89,6 +93,23 @@ TEST(MunetDaemon, and_programs_sleep_when_nothing_moves_and_are_woken) {
     ask(kLast);
     EXPECT_EQ(echo.wait(), 0);
     EXPECT_EQ(mu_wait(ep, 1'000'000), -ETIMEDOUT);
+    mu_destroy_endpoint(ep);
+}
+
+TEST(MunetDaemon, is_not_kept_from_beginning_by_who_locks_the_counters_that_a_former_one_has_left) {
+    MunetDaemon daemon;
+    daemon.kill();
+    const std::string object = daemon.object();
+    const Descriptor reader(::shm_open(object.c_str(), O_RDONLY, 0));
+    ASSERT_EQ(::flock(reader.get(), LOCK_EX | LOCK_NB), 0);
+    struct flock all {};
+    all.l_type = F_RDLCK;
+    ASSERT_EQ(::fcntl(reader.get(), F_OFD_SETLK, &all), 0);
+    daemon.start();
+    daemon.enter();
+    mu_endpoint_t* ep = mu_create();
+    EXPECT_EQ(mu_send_number(ep, mu_own(ep), 3), 0);
+    EXPECT_EQ(mu_number(ep), 3U);
     mu_destroy_endpoint(ep);
 }
 
