@@ -122,7 +122,7 @@ TEST(MunetDaemon, gives_a_user_no_more_memory_than_the_limit) {
     EXPECT_THAT(mu_last_error(), HasSubstr("200000"));
     EXPECT_TRUE(eventually([&] { return daemon.count(NodeCounter::over_limit) == 1; }));
     mu_destroy_endpoint(first);
-    EXPECT_TRUE(eventually([&] { return daemon.active() == 1; }));
+    EXPECT_TRUE(eventually([&] { return daemon.count(NodeCounter::destroyed) == 1; }));
     third = mu_create(0, 65536);
     mu_destroy_endpoint(second);
     mu_destroy_endpoint(third);
@@ -239,7 +239,7 @@ TEST(MunetDaemon, destroys_the_endpoint_of_a_program_that_is_killed_and_tells_it
     ASSERT_EQ(mu_send_number(ep, there, 5), 0);
     ASSERT_TRUE(eventually([&] { return *address == 1000; }));
     doomed.kill();
-    EXPECT_TRUE(eventually([&] { return daemon.active() == 1; }));
+    EXPECT_TRUE(eventually([&] { return daemon.count(NodeCounter::destroyed) == 1; }));
     EXPECT_EQ(mu_send_number(ep, there, 5), -ECONNRESET);
     EXPECT_EQ(mu_send_number(ep, there, 5), -ECONNREFUSED);
     mu_destroy_endpoint(ep);
