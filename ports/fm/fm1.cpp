@@ -312,11 +312,12 @@ bool Fm1::refuse(unsigned from, unsigned slot) {
 
 int Fm1::extract() {
     if (!take_over() && waiting() == 0) {
-        if (network_.found_nothing()) {
-            tidy();
-            await_one(Deadline::now());
+        const bool is_time = network_.found_nothing();
+        if (is_time) tidy();
+        if (network_.may_look_again()) {
+            if (is_time) await_one(Deadline::now());
+            take_over();
         }
-        take_over();
     }
     const int processed = run_waiting();
     if (processed != 0) network_.found_something();

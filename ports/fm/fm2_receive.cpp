@@ -43,8 +43,11 @@ std::size_t Fm2::extract(std::size_t most) {
     quit_ = false;
     take_over(most, bytes);
     if (bytes == 0 && most != 0) {
-        if (network_.found_nothing()) await_one(Deadline::now(), bytes);
-        take_over(most, bytes);
+        const bool is_time = network_.found_nothing();
+        if (network_.may_look_again()) {
+            if (is_time) await_one(Deadline::now(), bytes);
+            take_over(most, bytes);
+        }
     }
     if (!due_.empty()) [[unlikely]]
         tell_due();

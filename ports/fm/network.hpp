@@ -115,6 +115,8 @@ public:
         return fastest_->take_at_once(small, &size, billboard::Class::fm);
     }
     static constexpr int kNobody = billboard::Fastest::kNobody;
+    /// Whether a look right behind another costs next to nothing: no link has to be asked.
+    bool may_look_again() const noexcept { return fastest_ != nullptr; }
     /// The next frame, into `small`, or in a view to be released; < 0: none.
     int take(std::byte* small, std::span<const std::byte>& frame, Deadline deadline);
     void release(const std::byte* small, std::span<const std::byte> frame) {
