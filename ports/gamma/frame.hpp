@@ -9,7 +9,8 @@
 ///   message in parts: word 2 its size, word 3 the payload's offset in it, payload from byte 16
 ///   lost: word 1 is the number that the next frame of the stream has
 ///   barrier: destination port 255, source port is the round, word 1 counts the barriers of the sender
-///   hello: word 1 the first number of all streams to the receiver; word 2 version | nodes asked for << 8 |
+///   hello: word 1 the first number of all streams to the receiver; word 2 version | nodes asked for << 8 (0: the sender is no
+///          GAMMA process) |
 ///          parallel PID asked for << 16 | kAsksPid; word 3 barriers begun; then (port, number) of each broadcast
 ///          stream to the receiver's group that does not begin with that first number
 ///
@@ -39,6 +40,7 @@ inline constexpr unsigned kMaxGroups = 256;
 inline constexpr std::size_t kFramePayload = 1500;
 inline constexpr std::size_t kHeaderBytes = 8;
 inline constexpr std::size_t kPartsHeaderBytes = 16;
+inline constexpr std::size_t kHelloBytes = 16;  ///< without its pairs
 inline constexpr std::size_t kFrameBytes = kPartsHeaderBytes + kFramePayload;
 /// As much payload as goes with the header into the half line that carries the billboard's flag word.
 inline constexpr std::size_t kHeadPayload = 20;

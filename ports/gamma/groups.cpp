@@ -13,6 +13,10 @@ namespace {
     throw rmem::Error(rmem::Errc::bad_environment, sentence);
 }
 
+bool is_left_to_order(const Request& rank) noexcept {
+    return rank.takes_part() && !rank.par_pid;
+}
+
 void check_named(unsigned par_pid, const Group& group, std::span<const Request> ranks) {
     for (const int rank : group) {
         const unsigned asked = ranks[static_cast<std::size_t>(rank)].nodes;
@@ -29,7 +33,7 @@ Group consecutive(std::span<const Request> ranks, std::size_t& first) {
     Group group;
     const std::size_t leader = first;
     for (; first < ranks.size() && group.size() < ranks[leader].nodes; ++first) {
-        if (ranks[first].par_pid) continue;
+        if (!is_left_to_order(ranks[first])) continue;
         if (ranks[first].nodes != ranks[leader].nodes) {
             refuse(
                 fmt::format("rank {} asks for {} nodes, and rank {}, whose group it falls into, "
@@ -53,21 +57,20 @@ Group consecutive(std::span<const Request> ranks, std::size_t& first) {
 std::vector<Group> form_groups(std::span<const Request> ranks) {
     std::vector<Group> groups(kMaxGroups);
     for (std::size_t r = 0; r < ranks.size(); ++r) {
-        if (ranks[r].nodes == 0)
-            refuse(fmt::format("rank {} asks for a group of 0 nodes; it has one at least", r));
-        if (ranks[r].par_pid) groups.at(*ranks[r].par_pid).push_back(static_cast<int>(r));
+        if (ranks[r].par_pid && ranks[r].takes_part())
+            groups.at(*ranks[r].par_pid).push_back(static_cast<int>(r));
     }
     for (unsigned pid = 0; pid < kMaxGroups; ++pid) check_named(pid, groups[pid], ranks);
     unsigned pid = 0;
     for (std::size_t next = 0; next < ranks.size();) {
-        if (ranks[next].par_pid) {
+        if (!is_left_to_order(ranks[next])) {
             ++next;
             continue;
         }
         while (!groups[pid].empty()) ++pid;  // there are no more ranks than PIDs
         groups[pid] = consecutive(ranks, next);
     }
-    while (groups.back().empty()) groups.pop_back();
+    while (!groups.empty() && groups.back().empty()) groups.pop_back();
     return groups;
 }
 

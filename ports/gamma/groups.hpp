@@ -3,7 +3,7 @@
 
 /// Which ranks of a ring are which parallel program.
 ///
-/// Each rank says how many nodes its program has, and may name the parallel PID. Those that name the same PID are that
+/// Each rank says how many nodes its program has, none if it is no GAMMA process, and may name the parallel PID. Those that name the same PID are that
 /// group, node numbers in the order of ranks. The others form consecutive groups: the lowest that is in none, and as many
 /// after it as it asks for; such groups get the lowest PIDs that nobody names. Every rank computes the same from the same
 /// requests, so nothing but the requests has to be exchanged.
@@ -21,6 +21,8 @@ namespace ports::gamma {
 struct Request {
     unsigned nodes = 0;
     std::optional<unsigned> par_pid;
+
+    bool takes_part() const noexcept { return nodes != 0; }
 };
 
 /// The ring's rank of each node of a group; empty: there is no such group.

@@ -89,7 +89,8 @@ enum {
 
 /* ---- Life cycle ---------------------------------------------------------------------------- */
 
-/* [library] Joins the ring and makes this process one of a group of num_nodes. */
+/* [library] Joins the ring and makes this process one of a group of num_nodes. Waits until all ranks have called it, but for
+ * MU-Net's daemons. */
 GAMMA_API int gamma_init(unsigned char num_nodes, int argc, char** argv);
 /* [addition] From now on the progress thread runs handlers, or (0) only calls do: RMEM_GAMMA_PROGRESS, by the program. */
 GAMMA_API int gamma_set_progress(int on);

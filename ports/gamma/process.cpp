@@ -50,6 +50,10 @@ Process::Process(std::shared_ptr<ProcessEndpoint> process, unsigned nodes, const
 
 std::unique_ptr<Process> Process::start(std::shared_ptr<ProcessEndpoint> process, unsigned nodes,
                                         const Settings& settings, Visible visible) {
+    if (nodes == 0) {
+        throw rmem::Error(rmem::Errc::bad_environment,
+                          "gamma_init(0, …): a group has one node at least");
+    }
     std::unique_ptr<Process> started(new Process(std::move(process), nodes, settings, visible));
     started->join(nodes);
     if (settings.has_progress_thread) started->process_->attend(*started);
@@ -94,8 +98,8 @@ void Process::join(unsigned nodes) {
         throw rmem::Error(
             rmem::Errc::timed_out,
             fmt::format(
-                "rank {} has not called gamma_init({}, …) in time; all {} ranks of the ring "
-                "have to (RMEM_JOIN_TIMEOUT)",
+                "rank {} has not called gamma_init({}, …) in time; of the {} ranks of the ring, all but "
+                "MU-Net's daemons have to (RMEM_JOIN_TIMEOUT)",
                 missing() - peers_.begin(), nodes, ranks_));
     }
     form();
@@ -103,7 +107,10 @@ void Process::join(unsigned nodes) {
 
 void Process::form() {
     std::vector<Request> requests;
-    for (const Peer& p : peers_) requests.push_back(p.request);
+    for (const Peer& p : peers_) {
+        requests.push_back(p.request);
+        has_bystanders_ |= !p.request.takes_part();
+    }
     groups_ = form_groups(requests);
     others_ = groups_;
     for (unsigned pid = 0; pid < groups_.size(); ++pid) {
@@ -241,7 +248,7 @@ int Process::wait_until(Held& held, Done&& done, Check&& check) {
             pump();
             watch_sources();
             if (const int result = done(); result != kPending) return result;
-            if (taken == BBP_EPEER) {
+            if (taken == BBP_EPEER || only_bystanders_live()) {
                 return fail(GAMMA_EPEER,
                             "what is waited for cannot come any more: all other "
                             "processes are dead or have left");
@@ -351,6 +358,18 @@ bool Process::all_gone(const Out& out) {
     const auto dests = members(out);
     return !dests.empty() &&
            std::all_of(dests.begin(), dests.end(), [&](int r) { return is_gone(r); });
+}
+
+/// Where all other ranks are processes, the billboard tells that they are gone.
+bool Process::only_bystanders_live() {
+    if (!has_bystanders_) return false;
+    bool has_others = false;
+    for (unsigned r = 0; r < ranks_; ++r) {
+        if (r == me_ || !peers_[r].request.takes_part()) continue;
+        if (!is_gone(static_cast<int>(r))) return false;
+        has_others = true;
+    }
+    return has_others;
 }
 
 /// Whether the rank is dead, and all that it has sent has been taken in.

@@ -86,7 +86,7 @@ enum class Service { best_effort, flow_controlled, immediate };
 
 class RMEM_API Process final : private billboard::Attendant {
 public:
-    /// Waits until all ranks of the ring have done so, and forms the groups.
+    /// Waits until all ranks of the ring have done so, but for bystanders, and forms the groups.
     static std::unique_ptr<Process> start(std::shared_ptr<ProcessEndpoint> process, unsigned nodes,
                                           const Settings& settings, Visible visible);
     ~Process();
@@ -216,6 +216,7 @@ private:
     bool is_in_parts(const std::uint32_t* stream) const noexcept;
     int check_destinations(unsigned semaphore);
     bool is_gone(int rank);
+    bool only_bystanders_live();
     bool all_gone(const Out& out);
     int send_round(Held& held, int to, unsigned round, bool failed);
     int await_round(Held& held, int from, unsigned round);
@@ -285,6 +286,7 @@ private:
     unsigned me_, ranks_;
     unsigned par_pid_ = 0, node_ = 0;
     bool is_formed_ = false;
+    bool has_bystanders_ = false;
     std::size_t frame_payload_;
     std::uint32_t barriers_ = 0;  ///< begun
     std::array<Port, kPorts> ports_{};

@@ -353,9 +353,9 @@ void Process::notice_arrived(unsigned source, const Header& h, const Frame& fram
 
 /// A new life of that rank, or its answer: all streams begin, both ways each with the hello that is sent that way.
 void Process::hello_arrived(unsigned source, const Header& h, const Frame& frame) {
-    constexpr std::size_t kFixed = 16, kEach = 8;
-    const std::uint32_t wanted = frame.length >= kFixed ? word_at(frame.data, 8) : 0;
-    if (frame.length < kFixed || (frame.length - kFixed) % kEach != 0 || source == me_ ||
+    constexpr std::size_t kEach = 8;
+    const std::uint32_t wanted = frame.length >= kHelloBytes ? word_at(frame.data, 8) : 0;
+    if (frame.length < kHelloBytes || (frame.length - kHelloBytes) % kEach != 0 || source == me_ ||
         (wanted & 0xff) != kVersion || (h.flags & ~kAnswer) != 0) {
         refuse(frame);
         return;
@@ -365,7 +365,7 @@ void Process::hello_arrived(unsigned source, const Header& h, const Frame& frame
     const auto begin = static_cast<std::ptrdiff_t>(source * kPorts);
     std::fill_n(from_rank_.begin() + begin, kPorts, first);
     std::fill_n(from_rank_to_all_.begin() + begin, kPorts, first);
-    for (std::size_t at = kFixed; at < frame.length; at += kEach) {
+    for (std::size_t at = kHelloBytes; at < frame.length; at += kEach) {
         const std::uint32_t port = word_at(frame.data, at);
         if (port <= kLastPort)
             from_rank_to_all_[source * std::size_t{kPorts} + port] = word_at(frame.data, at + 4);

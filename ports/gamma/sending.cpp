@@ -363,7 +363,7 @@ void Process::count_detours() noexcept {
 /// From then on all streams to that rank begin.
 int Process::say_hello(unsigned rank, bool is_answer) {
     const Request& own = peers_[me_].request;
-    std::vector<std::byte> frame(16);
+    std::vector<std::byte> frame(kHelloBytes);
     const Header header{Kind::hello, is_answer ? unsigned{kAnswer} : 0U, 0, 0, 0};
     put_word(frame.data(), 0, header.word());
     put_word(frame.data(), 4, settings_.first_number);

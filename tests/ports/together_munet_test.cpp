@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Programs on a ring that MU-Net's daemons are on, too: on each of two nodes a rank is the daemon, and another a program that speaks
-// by the billboard, Fast Messages, Directed Point and, through its daemon, MU-Net. (GAMMA is not among them: gamma_init waits for
-// all ranks of a ring, and a daemon does not call it.)
+// by the billboard, Fast Messages, GAMMA, Directed Point and, through its daemon, MU-Net. (gamma_init waits for all ranks of a ring; a
+// daemon does not call it, and says so.)
 #include "billboard/bbp.h"
 #include "billboard/process_endpoint.hpp"
 #include "ports/dp/dp.h"
+#include "ports/gamma/libgamma.h"
 #include "ports/munet/daemon.hpp"
 #include "ports/munet/munet.h"
 #include "ports/port_block.hpp"
@@ -23,6 +24,7 @@ namespace {
 
 constexpr unsigned kNodes = 2, kRanks = 4;  // the first of each node's is its daemon
 constexpr int kDpid = 7, kRounds = 60;
+constexpr unsigned kSystems = 6, kGammaPort = 5;
 enum Words : std::size_t { kDaemons, kPrograms };
 
 std::string socket_of(const std::string& ring, unsigned node) {
@@ -41,7 +43,7 @@ void be_daemon(Rank& me, const std::string& ring) {
 }
 
 // One process is one program, so what its handlers have got may stand here.
-int from_fm1 = -1, from_fm2 = -1;
+int from_fm1 = -1, from_fm2 = -1, from_gamma = -1;
 void take_fm1(int number, int, int, int) {
     from_fm1 = number;
 }
@@ -59,6 +61,12 @@ public:
         FM_initialize();
         check_equal(FM_numnodes, ULONG{kRanks}, "FM_initialize");
         handler_ = FM_register_handler(FM_ANY_ID, take_fm2);
+        check_equal(gamma_init(kNodes, 0, nullptr), 0, "gamma_init");
+        check_equal(gamma_my_node(), me.rank / 2, "the daemons are in no group");
+        check_equal(gamma_set_passive_port(kGammaPort, static_cast<unsigned short>(1 - gamma_my_node()),
+                                           0, kGammaPort, kGammaPort, GO_BACK, &from_gamma,
+                                           sizeof from_gamma),
+                    0, "gamma_set_passive_port");
         fd_ = dp_open(kDpid);
         check(fd_ >= 0, dp_last_error());
         dp_target(fd_, other_, kDpid);
@@ -73,6 +81,7 @@ public:
     ~Program() {
         mu_destroy_endpoint(ep_);
         dp_close(fd_);
+        gamma_exit();
         if (FM_numnodes != 0) FM_finalize();
         bbp_finalize();
     }
@@ -91,6 +100,9 @@ public:
                 return FM_end_message(stream);
             }
             case 3: return check_equal(dp_write(fd_, &number, sizeof number), 4, "dp_write");
+            case 4:
+                return check_equal(gamma_send_flowctl(kGammaPort, &number, sizeof number), 0,
+                                   "gamma_send_flowctl");
             default: check_equal(mu_send(ep_, to_, &number, sizeof number), 0, mu_last_error());
         }
     }
@@ -112,6 +124,7 @@ public:
                 std::memcpy(&number, at, sizeof number);
                 dp_fsync(fd_, 1);
                 break;
+            case 4: check_equal(gamma_wait(kGammaPort, 1), 0, "gamma_wait"); return from_gamma;
             default:
                 while (mu_recv(ep_, &number, sizeof number, nullptr) == -EAGAIN)
                     check_equal(mu_wait(ep_, kLong), 0, "mu_wait");
@@ -130,8 +143,8 @@ void talk(Rank& me) {
     Program program(me);
     std::mt19937 random(20261122);
     for (int round = 0; round < kRounds; ++round) {
-        const auto there = static_cast<unsigned>(random() % 5);
-        const auto back = static_cast<unsigned>(random() % 5);
+        const auto there = static_cast<unsigned>(random() % kSystems);
+        const auto back = static_cast<unsigned>(random() % kSystems);
         if (me.rank == 1) program.send(there, round);
         if (me.rank == 3) {
             check_equal(program.receive(there), round, "a number");
@@ -151,7 +164,7 @@ void talk(Rank& me) {
 class TogetherWithDaemons : public Conformance {};
 RMEM_ON_ALL_RINGS(TogetherWithDaemons);
 
-TEST_P(TogetherWithDaemons, programs_speak_by_all_that_does_not_need_every_rank) {
+TEST_P(TogetherWithDaemons, programs_speak_by_all_systems) {
     RMEM_SKIP_IF_SIMULATED("its ranks have no daemons");
     RingSetup four = setup(kRanks);
     four.extra["RMEM_NODES"] = std::to_string(kNodes);

@@ -23,6 +23,13 @@ TEST(Groups, that_are_named_keep_their_number_and_the_others_go_round_them) {
     EXPECT_EQ(form_groups(ranks), expected);
 }
 
+TEST(Groups, leave_out_ranks_that_are_no_processes) {
+    const std::vector<Request> ranks = {{0, {}}, {2, {}}, {0, 3}, {2, {}}, {1, 3}, {0, {}}};
+    const std::vector<Group> expected = {{1, 3}, {}, {}, {4}};
+    EXPECT_EQ(form_groups(ranks), expected);
+    EXPECT_EQ(form_groups(std::vector<Request>{{0, {}}}), std::vector<Group>{});
+}
+
 TEST(Groups, may_be_256) {
     const std::vector<Request> ranks(256, Request{1, {}});
     EXPECT_EQ(form_groups(ranks).size(), 256U);
@@ -41,7 +48,6 @@ TEST(Groups, that_contradict_each_other_are_refused_by_name) {
     refused({{2, {}}, {3, {}}, {3, {}}}, "rank 1 asks for 3 nodes, and rank 0");
     refused({{2, {}}, {2, {}}, {2, {}}}, "rank 2 asks for 2 nodes, and the ring has only 1");
     refused({{2, 7}, {1, {}}}, "rank 0 asks for 2 nodes of parallel PID 7, which 1");
-    refused({{0, {}}}, "0 nodes");
 }
 
 class GammaGroups : public Conformance {};

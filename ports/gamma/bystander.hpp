@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+/// A rank that is no GAMMA process, and says so to those that are: gamma_init waits for all ranks of a ring.
+///
+/// For programs that hold a rank for something else, and never call gamma_init: MU-Net's daemon.
+/// Thread safety: that of the endpoint, which outlives it. Progress: look() does not wait; what finds no room is answered at a
+/// later look. Errors: none; what is no greeting is dropped.
+
+#include "billboard/endpoint.hpp"
+#include "ports/gamma/frame.hpp"
+
+#include <array>
+#include <vector>
+
+namespace ports::gamma {
+
+class Bystander {
+public:
+    explicit Bystander(billboard::Endpoint& endpoint)
+        : endpoint_(endpoint), has_asked_(endpoint.ranks()) {}
+
+    /// Takes in what has come in class gamma, a bounded number, and answers.
+    void look();
+
+private:
+    static constexpr unsigned kFramesPerLook = 32;
+
+    void take_in();
+    bool answer(int rank);
+
+    billboard::Endpoint& endpoint_;
+    std::vector<bool> has_asked_;
+};
+
+inline void Bystander::look() {
+    take_in();
+    for (unsigned r = 0; r < has_asked_.size(); ++r) {
+        if (has_asked_[r] && answer(static_cast<int>(r))) has_asked_[r] = false;
+    }
+}
+
+inline void Bystander::take_in() {
+    std::array<std::byte, billboard::kInlineBytes> small;
+    const void* data = nullptr;
+    std::size_t bytes = 0;
+    for (unsigned n = 0; n < kFramesPerLook; ++n) {
+        const int from = endpoint_.take(small.data(), &data, &bytes, billboard::Deadline::now(),
+                                        billboard::Class::gamma);
+        if (from < 0) return;
+        const auto* frame = static_cast<const std::byte*>(data);
+        const Header header = Header::of(bytes < kHeaderBytes ? 0 : word_at(frame, 0));
+        if (header.kind == Kind::hello && (header.flags & kAnswer) == 0)
+            has_asked_[static_cast<unsigned>(from)] = true;
+        if (data != small.data()) endpoint_.release(data);
+    }
+}
+
+/// Whether that needs no other attempt.
+inline bool Bystander::answer(int rank) {
+    std::array<std::byte, kHelloBytes> hello{};
+    put_word(hello.data(), 0, Header{Kind::hello, kAnswer, 0, 0, 0}.word());
+    put_word(hello.data(), 8, kVersion);
+    const int result = endpoint_.send(rank, hello.data(), hello.size(), billboard::Deadline::now(),
+                                      billboard::Class::gamma);
+    return result == BBP_OK || result == BBP_EPEER;
+}
+
+}  // namespace ports::gamma
