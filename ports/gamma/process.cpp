@@ -95,12 +95,11 @@ void Process::join(unsigned nodes) {
         }
         held.give_way();
         if (!end.passed(now_ns()) || missing() == peers_.end()) continue;
-        throw rmem::Error(
-            rmem::Errc::timed_out,
-            fmt::format(
-                "rank {} has not called gamma_init({}, …) in time; of the {} ranks of the ring, all but "
-                "MU-Net's daemons have to (RMEM_JOIN_TIMEOUT)",
-                missing() - peers_.begin(), nodes, ranks_));
+        throw rmem::Error(rmem::Errc::timed_out,
+                          fmt::format("rank {} has not called gamma_init({}, …) in time; of the {} "
+                                      "ranks of the ring, all but "
+                                      "MU-Net's daemons have to (RMEM_JOIN_TIMEOUT)",
+                                      missing() - peers_.begin(), nodes, ranks_));
     }
     form();
 }

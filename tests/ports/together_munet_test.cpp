@@ -63,10 +63,10 @@ public:
         handler_ = FM_register_handler(FM_ANY_ID, take_fm2);
         check_equal(gamma_init(kNodes, 0, nullptr), 0, "gamma_init");
         check_equal(gamma_my_node(), me.rank / 2, "the daemons are in no group");
-        check_equal(gamma_set_passive_port(kGammaPort, static_cast<unsigned short>(1 - gamma_my_node()),
-                                           0, kGammaPort, kGammaPort, GO_BACK, &from_gamma,
-                                           sizeof from_gamma),
-                    0, "gamma_set_passive_port");
+        check_equal(
+            gamma_set_passive_port(kGammaPort, static_cast<unsigned short>(1 - gamma_my_node()), 0,
+                                   kGammaPort, kGammaPort, GO_BACK, &from_gamma, sizeof from_gamma),
+            0, "gamma_set_passive_port");
         fd_ = dp_open(kDpid);
         check(fd_ >= 0, dp_last_error());
         dp_target(fd_, other_, kDpid);
