@@ -31,7 +31,7 @@ survivors_on_every_link() {
     done
 }
 
-export RMEM_MPI_COLLECTIVES=all
+export RMEM_MPI_COLLECTIVES=all RMEM_DEAD_TIMEOUT=3s
 need_open_mpi
 launcher=("$RMEM_SOURCE_DIR/mpi_channel/mpirun-bbp-openmpi" --oversubscribe)
 survivors_on_every_link mpicc.openmpi
