@@ -373,6 +373,14 @@ private:
             memory_.commit();
         }
     }
+    /// Before a message is posted.
+    void look_before_post() {
+        if constexpr (rmem::CommitsOnWait<M>) {
+            memory_.progress_to_post();
+        } else {
+            memory_.progress();
+        }
+    }
     /// Before a message is looked for. Where asking the link is a system call, one that is here whole needs none.
     void look_for(int src, Class cls) {
         if constexpr (M::kFar) {

@@ -16,7 +16,8 @@
 /// Batches
 ///   What is written between two commits may travel together. `write_lazy` may wait for the next
 ///   commit, or for a short timer: it is for acknowledgements. Where answers take long a link may offer `commit_on_wait`
-///   (CommitsOnWait): what was written leaves when the caller next waits, if no commit has taken it along.
+///   (CommitsOnWait): what was written leaves when the caller next waits, if no commit has taken it along; and
+///   `progress_to_post`, progress before a group of writes, which spares who has just taken a message.
 /// Waiting
 ///   `begin_wait`, then `wait` between polls, then `end_wait`, as in rmem/waiting.hpp. `wait` makes
 ///   progress on the link; until then a caller may poll `brief_polls()` times by itself, on links
@@ -95,6 +96,7 @@ concept PostsWhole = requires(M m, std::size_t offset, std::uint32_t flag, const
 template <class M>
 concept CommitsOnWait = requires(M m) {
     m.commit_on_wait();
+    m.progress_to_post();
 };
 
 }  // namespace rmem

@@ -329,6 +329,7 @@ void UdpMemory::commit() {
 void UdpMemory::commit_on_wait() {
     if (!engine_) return commit();
     engine_->commit_on_wait();
+    has_taken_ = true;
 }
 
 void UdpMemory::reclaim() noexcept {
@@ -385,6 +386,11 @@ void UdpMemory::progress() {
     } else if (lazy_due_ns_ <= rmem::now_ns()) {
         commit();
     }
+}
+
+/// Once only: who finds no room looks for it.
+void UdpMemory::progress_to_post() {
+    if (!std::exchange(has_taken_, false)) progress();
 }
 
 /// A program that sends on and on need not ask for datagrams between any two of its messages. That it waits for one shows

@@ -70,6 +70,8 @@ public:
     bool in_flight() const noexcept { return false; }
     bool is_alive(unsigned rank) const noexcept;
     void progress();
+    /// The same, but not for an answer: that the message came was the last that was asked.
+    void progress_to_post();
     Step wait(Deadline deadline);
 
     /// Whether the node's life that this program opened in goes on. A later life's bank is left as its members know it.
@@ -137,6 +139,7 @@ private:
     std::int64_t put_ns_ = 0;     ///< the newest write's time, not committed yet; 0: none
     std::size_t room_bytes_ = 0;  ///< for one group there is so much
     bool has_committed_ = false;  ///< since progress()
+    bool has_taken_ = false;      ///< a message, since progress_to_post()
     bool has_waited_ = false;     ///< it was run since it was between two messages
     bool gathers_ = false;     ///< the last commit has left a datagram open (rmem/udp/outbox.hpp)
     std::int64_t ran_ns_ = 0;  ///< when it was run between two messages under load

@@ -147,7 +147,7 @@ int EndpointCore<M, BoardOf>::send_joined_slowly(std::span<const int> dests, con
 template <class M, template <class> class BoardOf>
 int EndpointCore<M, BoardOf>::post_to(Post& post, const Pieces& pieces, Deadline deadline,
                                       Class cls) {
-    memory_.progress();
+    look_before_post();
     const std::size_t len = pieces.size();
     if (len <= buffers_.data_bytes()) {
         bool waited = false;
@@ -449,7 +449,7 @@ int EndpointCore<M, BoardOf>::post(std::span<const int> dests, void* buf, std::s
         return fail(BBP_ESIZE, fmt::format("the composed buffer has {} bytes, not {}",
                                            buffers_.size(*buffer), len));
     }
-    memory_.progress();
+    look_before_post();
     Post post{{dests.begin(), dests.end()}, {}};
     const int result =
         wait_for(deadline, [&] { return try_post_composed(post, *buffer, len, cls); });

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+// ctest: serial
+
+/// What messages cost on link udp, counted: datagrams of a program that answers, and system calls of one for whom messages wait.
+/// On a host that keeps a rank waiting some more are sent and made, so what is counted has an upper bound between the two that
+/// it could be.
+#include "billboard/process_endpoint.hpp"
+#include "rmem/ring.hpp"
+#include "rmem/udp/counters.hpp"
+#include "rmem/udp/node_board.hpp"
+#include "tests/support/call_watch.hpp"
+#include "tests/support/conformance.hpp"
+
+namespace rmem::test {
+namespace {
+
+constexpr unsigned kRounds = 2'000, kTogether = 16;
+
+class UdpCost : public ::testing::TestWithParam<const char*> {
+protected:
+    static void run(const Body& body) {
+        RingSetup setup;
+        setup.link = "udp";
+        setup.layout = GetParam();
+        RankProcesses ring(setup);
+        ring.start_all(body);
+        ring.finish();
+    }
+};
+INSTANTIATE_TEST_SUITE_P(On, UdpCost, ::testing::Values("inline", "paper"),
+                         [](const auto& layout) { return std::string(layout.param); });
+
+/// Of the own node, which runs in this process.
+std::uint64_t datagrams_sent() {
+    const auto process = billboard::ProcessEndpoint::open();
+    const auto held = process->hold();
+    return process->endpoint().ring()->board().counters.get(udp::UdpCounter::datagrams_sent);
+}
+
+TEST_P(UdpCost, of_an_answer_is_one_datagram_which_acknowledges_too) {
+    run([](Rank& me) {
+        const int other = 1 - me.rank;
+        int number = 0;
+        const std::uint64_t before = datagrams_sent();
+        for (unsigned round = 0; round < kRounds; ++round) {
+            if (me.rank == 0) check_ok(bbp_send(other, &number, sizeof number));
+            check_code(bbp_recv(other, &number, sizeof number, nullptr), other);
+            if (me.rank == 1) check_ok(bbp_send(other, &number, sizeof number));
+        }
+        const std::uint64_t sent = datagrams_sent() - before;
+        check(sent < kRounds * 3 / 2, fmt::format("{} datagrams in {} rounds", sent, kRounds));
+    });
+}
+
+TEST_P(UdpCost, of_messages_that_are_here_is_no_system_call_each) {
+    if (!CallWatch::supported()) GTEST_SKIP() << "no seccomp filter on x86-64 can be had here";
+    run([](Rank& me) {
+        int number = 0;
+        if (me.rank == 0) {
+            for (unsigned i = 0; i < kTogether; ++i) check_ok(bbp_send(1, &number, sizeof number));
+            me.raise(0);
+            return me.await_word(1);
+        }
+        me.await_word(0);
+        await([&] { return bbp_msgavail(0) == 1; }, "the first message");
+        rest(std::chrono::milliseconds(50));
+        check(CallWatch::install(), "cannot watch the system calls");
+        CallWatch::start();
+        for (unsigned i = 0; i < kTogether; ++i) {
+            check_code(bbp_tryrecv(0, &number, sizeof number, nullptr), 0);
+        }
+        const CallsSeen seen = CallWatch::stop();
+        me.raise(1);
+        check(seen.calls < kTogether / 2,
+              fmt::format("{} system calls, the first is number {}", seen.calls, seen.first));
+    });
+}
+
+}  // namespace
+}  // namespace rmem::test
