@@ -89,8 +89,9 @@ void be_rank(unsigned rank, const std::string& ring, unsigned processor, Results
     int me = 0, ranks = 0;
     checked(bbp_init(&me, &ranks));
     pin_to(processor);
+    // On udp each rank has a segment of its own, and the floor needs one that is common.
     const bool is_apart = std::string_view(std::getenv("RMEM_LINK")) == "udp";
-    const auto mapping = rmem::Ring::attach(is_apart ? fmt::format("{}@{}", ring, rank) : ring);
+    const auto mapping = rmem::Ring::attach(is_apart ? ring + "@0" : ring);
     RankContext context{rank, static_cast<unsigned>(ranks), mapping->bank(0), results};
     body(context);
     checked(bbp_finalize());

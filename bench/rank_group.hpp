@@ -50,7 +50,7 @@ struct GroupOptions {
 
 struct RankContext {
     unsigned rank, ranks;
-    std::byte* user;  ///< the user's memory of bank 0: where the floor is measured
+    std::byte* user;  ///< the user's memory of bank 0, common to all: where the floor is measured
     Results& results;
 };
 

@@ -27,7 +27,7 @@ Figures:
   bandwidth   large messages: against one memcpy and two pipelined ones
   mcast       what each further receiver costs the sender
   barrier     all ranks
-  any         receive from BBP_ANY with a random sender, and an empty look
+  any         receive from BBP_ANY with a random sender, and an empty look (direct, ring)
   model       Directed Point's cost model: its parameters, fitted, and what they predict
 
 Examples:
@@ -118,9 +118,17 @@ void run(BenchOptions options) {
     if (options.plan.think_ns != 0 && options.figure != "pingpong") {
         throw CLI::ValidationError("--think", "is for pingpong only");
     }
+    const bool is_apart = options.group.link == "udp";
+    if (is_apart && options.figure == "any") {
+        throw CLI::ValidationError(
+            "any",
+            "has all senders in one process, which on link udp is one rank's; use direct or ring");
+    }
     options.plan.bytes = options.bytes != 0 || !large ? options.bytes : std::size_t{1} << 20;
     if (options.bytes == 0 && !large) options.plan.bytes = 8;
     if (large) options.plan.batch = 20;
+    // Each node of udp has a partition of its own to send from; one message and the next are to fit.
+    if (large && is_apart) options.group.partition = std::to_string(4 * options.plan.bytes);
     if (options.group.link != "direct") {  // the wire is a thousand times slower
         options.plan.rounds = std::min<std::size_t>(options.plan.rounds, 50);
         options.plan.batch = std::min<std::size_t>(options.plan.batch, 100);
