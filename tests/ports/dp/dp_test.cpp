@@ -457,6 +457,7 @@ TEST_P(DirectedPoint, a_dead_target_is_told_and_a_reader_that_nobody_can_write_t
     RankProcesses ring(setup(2));
     ring.start(0, [](Rank& me) {
         Point point(1);
+        all_are_open(me);
         point.to(1, 1).write(8, 1);
         me.await_word(0);
         char byte = 0;
@@ -467,6 +468,7 @@ TEST_P(DirectedPoint, a_dead_target_is_told_and_a_reader_that_nobody_can_write_t
     });
     ring.start(1, [](Rank& me) {
         Point point(1);
+        all_are_open(me);
         point.read(8, 1);
         me.raise(1);
         me.await_word(2);
