@@ -11,10 +11,13 @@
 #include "tests/support/call_watch.hpp"
 #include "tests/support/conformance.hpp"
 
+#include <array>
+
 namespace rmem::test {
 namespace {
 
 constexpr unsigned kRounds = 2'000, kTogether = 16;
+using Message = std::array<char, 256>;  // in either layout through a buffer
 
 class UdpCost : public ::testing::TestWithParam<const char*> {
 protected:
@@ -40,12 +43,12 @@ std::uint64_t datagrams_sent() {
 TEST_P(UdpCost, of_an_answer_is_one_datagram_which_acknowledges_too) {
     run([](Rank& me) {
         const int other = 1 - me.rank;
-        int number = 0;
+        Message message{};
         const std::uint64_t before = datagrams_sent();
         for (unsigned round = 0; round < kRounds; ++round) {
-            if (me.rank == 0) check_ok(bbp_send(other, &number, sizeof number));
-            check_code(bbp_recv(other, &number, sizeof number, nullptr), other);
-            if (me.rank == 1) check_ok(bbp_send(other, &number, sizeof number));
+            if (me.rank == 0) check_ok(bbp_send(other, message.data(), message.size()));
+            check_code(bbp_recv(other, message.data(), message.size(), nullptr), other);
+            if (me.rank == 1) check_ok(bbp_send(other, message.data(), message.size()));
         }
         const std::uint64_t sent = datagrams_sent() - before;
         check(sent < kRounds * 3 / 2, fmt::format("{} datagrams in {} rounds", sent, kRounds));
@@ -55,9 +58,10 @@ TEST_P(UdpCost, of_an_answer_is_one_datagram_which_acknowledges_too) {
 TEST_P(UdpCost, of_messages_that_are_here_is_no_system_call_each) {
     if (!CallWatch::supported()) GTEST_SKIP() << "no seccomp filter on x86-64 can be had here";
     run([](Rank& me) {
-        int number = 0;
+        Message message{};
         if (me.rank == 0) {
-            for (unsigned i = 0; i < kTogether; ++i) check_ok(bbp_send(1, &number, sizeof number));
+            for (unsigned i = 0; i < kTogether; ++i)
+                check_ok(bbp_send(1, message.data(), message.size()));
             me.raise(0);
             return me.await_word(1);
         }
@@ -67,7 +71,7 @@ TEST_P(UdpCost, of_messages_that_are_here_is_no_system_call_each) {
         check(CallWatch::install(), "cannot watch the system calls");
         CallWatch::start();
         for (unsigned i = 0; i < kTogether; ++i) {
-            check_code(bbp_tryrecv(0, &number, sizeof number, nullptr), 0);
+            check_code(bbp_tryrecv(0, message.data(), message.size(), nullptr), 0);
         }
         const CallsSeen seen = CallWatch::stop();
         me.raise(1);
