@@ -4,6 +4,13 @@ include(CMakePackageConfigHelpers)
 
 set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/rmem)
 install(EXPORT rmemTargets NAMESPACE rmem:: FILE rmemTargets.cmake DESTINATION ${package_dir})
+get_property(rmem_components GLOBAL PROPERTY rmem_components)
+list(JOIN rmem_components " " rmem_components)
+set(rmem_boost_components context)
+if(TARGET dp)
+    list(APPEND rmem_boost_components graph)
+endif()
+list(JOIN rmem_boost_components " " rmem_boost_components)
 configure_package_config_file(cmake/rmemConfig.cmake.in rmemConfig.cmake
     INSTALL_DESTINATION ${package_dir})
 # Before 1.0 a minor version may break its users.

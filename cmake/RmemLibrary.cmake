@@ -1,25 +1,33 @@
 # SPDX-License-Identifier: Apache-2.0
 
-# rmem_library(<name> <define> [C_HEADERS_ONLY] MARKED <source>... [LIBRARIES <library>...]
+# rmem_library(<name> <define> [C_HEADERS_ONLY] [INTERNAL] MARKED <source>... [LIBRARIES <library>...]
 #     [PRIVATE_LIBRARIES <library>...])
 #
-# Makes the shared library <name> (alias rmem::<name>) of the sources in the current folder, and
+# Makes the library <name> (alias rmem::<name>), static with BUILD_SHARED_LIBS=OFF, of the sources in the current folder, and
 # <name>_marked, a static library with the kill marks compiled in, for the tests that stop a process
 # at a named place. MARKED are the sources that include rmem/marks.hpp, perhaps by other headers; of
 # the others both have the same objects. <define> is set while the library itself compiles.
 # LIBRARIES are other libraries of this project that its headers need. Its headers are found from
-# the root of the tree and installed below the folder's name; with C_HEADERS_ONLY those for C alone.
+# the root of the tree and installed below the folder's name; with C_HEADERS_ONLY those for C alone. INTERNAL:
+# static, not installed, and built only when another part is made of it.
 function(rmem_library name define)
-    cmake_parse_arguments(PARSE_ARGV 2 arg "C_HEADERS_ONLY" "" "MARKED;LIBRARIES;PRIVATE_LIBRARIES")
+    cmake_parse_arguments(PARSE_ARGV 2 arg "C_HEADERS_ONLY;INTERNAL" "" "MARKED;LIBRARIES;PRIVATE_LIBRARIES")
     file(GLOB sources CONFIGURE_DEPENDS *.cpp detail/*.cpp recording/*.cpp sim/*.cpp udp/*.cpp)
 
     if(sources)
-        add_library(${name} SHARED ${sources})
+        if(arg_INTERNAL)
+            add_library(${name} STATIC EXCLUDE_FROM_ALL ${sources})
+        else()
+            add_library(${name} ${sources})
+        endif()
         set_target_properties(${name} PROPERTIES
             VERSION ${PROJECT_VERSION}
             SOVERSION ${PROJECT_VERSION_MAJOR}
             INSTALL_RPATH "$ORIGIN")
         target_link_libraries(${name} PUBLIC ${arg_LIBRARIES})
+        if(NOT arg_C_HEADERS_ONLY)
+            target_compile_features(${name} PUBLIC cxx_std_20)
+        endif()
 
         list(JOIN arg_MARKED "|" marked)
         add_library(${name}_marked STATIC EXCLUDE_FROM_ALL ${arg_MARKED}
@@ -31,7 +39,8 @@ function(rmem_library name define)
 
         foreach(variant IN ITEMS ${name} ${name}_marked)
             target_compile_definitions(${variant} PRIVATE ${define})
-            target_link_libraries(${variant} PRIVATE rmem_flags ${arg_PRIVATE_LIBRARIES})
+            target_link_libraries(${variant} PRIVATE
+                $<BUILD_INTERFACE:rmem_flags> ${arg_PRIVATE_LIBRARIES})
         endforeach()
         set(scope PUBLIC)
     else()
@@ -50,7 +59,11 @@ function(rmem_library name define)
     endforeach()
     add_library(rmem::${name} ALIAS ${name})
 
+    if(arg_INTERNAL)
+        return()
+    endif()
     install(TARGETS ${name} EXPORT rmemTargets)
+    set_property(GLOBAL APPEND PROPERTY rmem_components ${name})
     # detail/ too, because templates in the headers include it.
     set(patterns PATTERN "*.h")
     if(NOT arg_C_HEADERS_ONLY)

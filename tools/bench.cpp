@@ -116,11 +116,11 @@ std::string bandwidth_note(const Series& series) {
 void run(BenchOptions options) {
     const bool large = options.figure == "bandwidth";
     if (options.plan.think_ns != 0 && options.figure != "pingpong") {
-        throw CLI::ValidationError("--think", "is for pingpong only");
+        CLI::refuse("--think", "is for pingpong only");
     }
     const bool is_apart = options.group.link == "udp";
     if (is_apart && options.figure == "any") {
-        throw CLI::ValidationError(
+        CLI::refuse(
             "any",
             "has all senders in one process, which on link udp is one rank's; use direct or ring");
     }
@@ -161,10 +161,10 @@ void add_bench(CLI::App& app) {
     bench->footer(kExamples);
     bench->add_option("figure", options->figure, "What to measure")
         ->required()
-        ->check(CLI::IsMember(
+        ->check(CLI::is_member(
             {"floor", "pingpong", "rate", "bandwidth", "mcast", "barrier", "any", "model"}));
     bench->add_option("-n,--ranks", options->group.ranks, "Ranks")
-        ->check(CLI::Range(2, 256))
+        ->check(CLI::range(2, 256))
         ->capture_default_str();
     bench->add_option("--bytes", options->bytes, "Bytes of a message (default 8; bandwidth 1 MiB)");
     bench->add_option("--link", options->group.link, "direct, ring or udp")->capture_default_str();
@@ -177,12 +177,12 @@ void add_bench(CLI::App& app) {
     bench
         ->add_option("--think", options->plan.think_ns,
                      "pingpong: random work of up to so many ns before each reply, taken off again")
-        ->check(CLI::Range(0.0, 1e6));
+        ->check(CLI::range(0.0, 1e6));
     bench->add_option("--samples", options->plan.samples, "Operations timed one by one")
-        ->check(CLI::Range(std::size_t{10}, std::size_t{500'000}))
+        ->check(CLI::range(std::size_t{10}, std::size_t{500'000}))
         ->capture_default_str();
     bench->add_option("--rounds", options->plan.rounds, "Rounds of floor and ours in turn")
-        ->check(CLI::Range(std::size_t{10}, std::size_t{10'000}))
+        ->check(CLI::range(std::size_t{10}, std::size_t{10'000}))
         ->capture_default_str();
     bench->add_option("--deadline", options->group.deadline_s, "Seconds until it gives up")
         ->capture_default_str();

@@ -6,10 +6,11 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <nlohmann/json.hpp>
 #include <span>
 #include <string>
 #include <vector>
+
+#include "tools/json.hpp"
 
 namespace tools {
 

@@ -7,7 +7,7 @@
 /// A command that is done returns; `end_with` ends one with another exit code. What goes wrong is
 /// thrown as `rmem::Error`, which main() prints.
 
-#include <CLI/CLI.hpp>
+#include "tools/command_line.hpp"
 
 namespace tools {
 
@@ -15,9 +15,9 @@ inline constexpr int kExitOk = 0;
 inline constexpr int kExitFailed = 1;  ///< the sentence on stderr says what and why
 inline constexpr int kExitUsage = 2;   ///< the command line cannot be read
 
-[[noreturn]] inline void end_with(int exit_code) {
-    throw CLI::RuntimeError(exit_code);
-}
+[[noreturn]] void end_with(int exit_code);
+
+namespace CLI = cli;
 
 void add_run(CLI::App& app);
 void add_peek(CLI::App& app);

@@ -100,7 +100,7 @@ void add_doctor(CLI::App& app) {
     auto options = std::make_shared<Options>();
     CLI::App* command = app.add_subcommand("doctor", "Check what troubles rings on this host");
     command->add_option("-n,--ranks", options->ranks, "For jobs of so many ranks")
-        ->check(CLI::Range(1U, rmem::kMaxRanks))
+        ->check(CLI::range(1U, rmem::kMaxRanks))
         ->capture_default_str();
     command->add_flag("--json", options->json, "Print JSON");
     command->footer(kExamples);

@@ -147,7 +147,7 @@ void add_dump(CLI::App& app) {
     command->add_option("--node", options->node,
                         "Whose bank (default: the first; on link udp the one that is here)");
     command->add_option("--format", options->format, "hex, raw or json")
-        ->check(CLI::IsMember({"hex", "raw", "json"}))
+        ->check(CLI::is_member({"hex", "raw", "json"}))
         ->capture_default_str();
     command->add_flag("--system", options->system, "Up to the end of the system's regions");
     command->add_flag("--json", options->json, "As --format json");

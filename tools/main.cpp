@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <csignal>
 #include <cstdio>
@@ -73,13 +74,17 @@ int main(int argc, char** argv) {
     app.footer(kOverview);
     app.require_subcommand(1);
     app.get_formatter()->column_width(34);
+    tools::cli::App commands(app);
     for (const auto add :
          {tools::add_run, tools::add_node, tools::add_list, tools::add_info, tools::add_peek,
           tools::add_poke, tools::add_dump, tools::add_watch, tools::add_top, tools::add_metrics,
           tools::add_record, tools::add_replay, tools::add_key, tools::add_doctor, tools::add_clean,
-          tools::add_profiles, tools::add_bench, tools::add_demo, tools::add_sim}) {
-        add(app);
+          tools::add_profiles, tools::add_bench, tools::add_demo}) {
+        add(commands);
     }
+#ifdef RMEM_WITH_SIMULATOR
+    tools::add_sim(commands);
+#endif
     try {
         return parse_and_run(app, std::vector<std::string>(argv + 1, argv + argc));
     } catch (const rmem::Error& error) {

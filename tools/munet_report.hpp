@@ -3,10 +3,10 @@
 
 /// What a MU-Net daemon's board says (ports/munet/counter_board.hpp), for `rmem info`, `top` and `metrics`.
 
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 
+#include "tools/json.hpp"
 #include "tools/ring_sample.hpp"
 
 namespace tools {

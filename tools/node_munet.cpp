@@ -45,12 +45,12 @@ void MunetOptions::add_to(CLI::App& command) {
         .add_option("--munet-memory", memory_, "Memory that a user's endpoints may have together")
         ->capture_default_str();
     command.add_option("--munet-endpoints", endpoints_, "Endpoints that a user may have at a time")
-        ->check(CLI::Range(1U, ports::munet::kEndpoints))
+        ->check(CLI::range(1U, ports::munet::kEndpoints))
         ->capture_default_str();
     command
         .add_option("--munet-senders", senders_,
                     "Senders among which each endpoint's receive buffer is divided")
-        ->check(CLI::Range(1U, ports::munet::kMaxSenders))
+        ->check(CLI::range(1U, ports::munet::kMaxSenders))
         ->capture_default_str();
     command.add_option("--munet-socket", socket_,
                        "Where programs find it [RMEM_MUNET]; else in /run/rmem");

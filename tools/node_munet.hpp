@@ -9,7 +9,6 @@
 ///   beside     on link udp: the same, in a thread of its own beside the engine
 /// Thread safety: one thread; MunetThread's members are for the thread that made it.
 
-#include <CLI/CLI.hpp>
 #include <atomic>
 #include <cstdint>
 #include <exception>

@@ -7,10 +7,11 @@
 /// command as SIGPIPE would have.
 
 #include <cstdint>
-#include <nlohmann/json.hpp>
 #include <string>
 #include <string_view>
 #include <vector>
+
+#include "tools/json.hpp"
 
 namespace tools {
 

@@ -97,7 +97,7 @@ void add_profiles(CLI::App& app) {
         app.add_subcommand("profiles", "List the timing profiles and their figures");
     command->add_option("PROFILE", options->specs, "Profiles with options (default: all names)");
     command->add_option("--nodes", options->nodes, "Nodes of the ring, for the bound")
-        ->check(CLI::Range(1U, rmem::kMaxNodes))
+        ->check(CLI::range(1U, rmem::kMaxNodes))
         ->capture_default_str();
     command->add_flag("--json", options->json, "Print JSON");
     command->footer(kExamples);

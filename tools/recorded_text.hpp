@@ -3,10 +3,10 @@
 
 /// Recorded writes for people and for programs.
 
-#include <nlohmann/json.hpp>
 #include <string>
 
 #include "rmem/recording/recording_reader.hpp"
+#include "tools/json.hpp"
 
 namespace tools {
 

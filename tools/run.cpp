@@ -229,7 +229,7 @@ void add_run(CLI::App& app) {
     auto options = std::make_shared<RunOptions>();
     CLI::App* command = app.add_subcommand("run", "Run a program's ranks in a ring on this host");
     command->add_option("-n,--ranks", options->ranks, "How many ranks")
-        ->check(CLI::Range(1U, rmem::kMaxRanks))
+        ->check(CLI::range(1U, rmem::kMaxRanks))
         ->required()
         ->envname("RMEM_RANKS");
     options->settings.add_to(*command, kSettings);

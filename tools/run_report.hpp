@@ -10,12 +10,12 @@
 #include <sys/types.h>
 
 #include <cstdint>
-#include <nlohmann/json.hpp>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "rmem/config.hpp"
+#include "tools/json.hpp"
 #include "tools/rank_output.hpp"
 
 namespace tools {

@@ -5,12 +5,15 @@
 /// starts find in the environment, where the same code reads it that reads a user's.
 /// Thread safety: one thread, since environments have no more.
 
-#include <CLI/CLI.hpp>
 #include <map>
 #include <span>
 #include <string>
 
+#include "tools/command_line.hpp"
+
 namespace tools {
+
+namespace CLI = cli;
 
 struct Setting {
     const char* option;

@@ -178,13 +178,13 @@ void add_sim_hunt(CLI::App& sim) {
     command->footer(kExamples);
     CLI::Option* link =
         command->add_option("--link", options->link, "ring: the billboard on it; udp: its protocol")
-            ->check(CLI::IsMember({"ring", "udp"}));
+            ->check(CLI::is_member({"ring", "udp"}));
     command->add_flag("--mpi", options->mpi, "MPI's messages over the billboard")->excludes(link);
     command->add_option("--seeds", options->seeds, "How many")
-        ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{1} << 40));
+        ->check(CLI::range(std::uint64_t{1}, std::uint64_t{1} << 40));
     command->add_option("--first", options->first, "The first one");
     command->add_option("--jobs", options->jobs, "Processes at once (default: the processors)")
-        ->check(CLI::Range(1U, 256U));
+        ->check(CLI::range(1U, 256U));
     command->add_flag("--no-shrink", options->no_shrink, "Leave a failing seed as large as it is");
     command->add_flag("--hash", options->hash, "Print a hash of all that happened");
     command->add_flag("--json", options->json, "For programs");

@@ -144,7 +144,7 @@ void show_figure(const PaperOptions& options) {
 
 void paper(const PaperOptions& options) {
     if (options.figure != 0) return show_figure(options);
-    if (options.data) throw CLI::ValidationError("--data", "goes with --figure");
+    if (options.data) CLI::refuse("--data", "goes with --figure");
     std::vector<simulator::Row> rows = simulator::paper_table();
     if (options.here) measure_here(rows);
     if (options.json) return show_json(json_of(rows));
@@ -158,7 +158,7 @@ void add_sim_paper(CLI::App& sim) {
     CLI::App* command = sim.add_subcommand("paper", "The paper's numbers beside the simulation's");
     command->footer(kExamples);
     command->add_option("--figure", options->figure, "One of the paper's figures instead")
-        ->check(CLI::Range(1, 6));
+        ->check(CLI::range(1, 6));
     command->add_flag("--data", options->data, "The figure as a data file");
     command->add_flag("--here", options->here, "Measure on this machine, too (link direct)");
     command->add_flag("--json", options->json, "For programs");

@@ -185,7 +185,7 @@ void add_sim_replay(CLI::App& sim) {
         ->required();
     CLI::Option* link =
         command->add_option("--link", options->link, "Of which hunt it is a seed: ring or udp")
-            ->check(CLI::IsMember({"ring", "udp"}));
+            ->check(CLI::is_member({"ring", "udp"}));
     command->add_flag("--mpi", options->mpi, "It is one of MPI's messages")->excludes(link);
     command->add_flag("--trace", options->trace, "Every event");
     command->callback([options] { replay(*options); });

@@ -102,7 +102,7 @@ void add_sim_scale(CLI::App& sim) {
     CLI::App* command = sim.add_subcommand("scale", "Multicast and barrier on more and more nodes");
     command->footer(kExamples);
     command->add_option("--most", options->most_nodes, "Nodes of the largest place to measure")
-        ->check(CLI::Range(2, 4096))
+        ->check(CLI::range(2, 4096))
         ->capture_default_str();
     command->add_flag("--data", options->data, "As a data file");
     command->add_flag("--json", options->json, "For programs");

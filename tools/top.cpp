@@ -160,7 +160,7 @@ void add_top(CLI::App& app) {
     command->add_option("--interval", options->interval, "Time between two looks")
         ->capture_default_str();
     auto* count = command->add_option("--count", options->count, "End after so many frames")
-                      ->check(CLI::PositiveNumber);
+                      ->check(CLI::positive_number());
     command->add_flag("--once", options->once, "One frame, after one interval")->excludes(count);
     command->add_option("--node", options->node, "Whose bank the map shows (the first one here)");
     command->add_flag("--no-map", options->no_map, "Do not look into the bank");

@@ -4,11 +4,11 @@
 /// What `rmem top` shows of a ring at one instant: lines for a terminal, or JSON. It looks at nothing else.
 
 #include <cstddef>
-#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
 #include "tools/heat_map.hpp"
+#include "tools/json.hpp"
 #include "tools/ring_view.hpp"
 
 namespace tools {

@@ -180,7 +180,7 @@ void add_watch(CLI::App& app) {
     command->add_option("RING", options->ring, "Name of the ring")->required();
     command->add_option("OFFSET", options->offset, "Where, in bytes: 256, 0x100 or 4K")->required();
     command->add_option("COUNT", options->cells, "How many values (of text: bytes)")
-        ->check(CLI::Range(std::uint64_t{1}, kMaxCells))
+        ->check(CLI::range(std::uint64_t{1}, kMaxCells))
         ->capture_default_str();
     command->add_option("--as", options->as, fmt::format("Type: {}", kCellTypes))
         ->capture_default_str();

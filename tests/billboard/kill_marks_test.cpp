@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// ctest: full marked
+// ctest: check marked
 
 /// A rank is killed (SIGKILL) at each RMEM_MARK of the billboard's sources, in the midst of traffic
 /// of every kind. The survivors get each of its messages whole and in order, or BBP_EPEER; they go

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# ctest: full
+# ctest: check
 #
 # Installs the build, moves the installed tree (packagers do) and builds a C and a C++ user of it, once
 # with CMake and once with pkg-config; and by pkg-config alone a C program on all the ports, which two ranks of

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// ctest: full
+// ctest: check
 #include "rmem/ring_join.hpp"
 #include "rmem/ring_memory.hpp"
 #include "tests/support/child.hpp"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// ctest: full
+// ctest: check
 // Where the fitted constants come from.
 
 #include <gtest/gtest.h>

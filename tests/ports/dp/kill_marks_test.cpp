@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// ctest: full marked
+// ctest: check marked
 
 /// A process is killed (SIGKILL) at each RMEM_MARK of Directed Point's library, at its first pass and at a later one. What it
 /// had sent arrives whole, in order and once, the partner of its endpoints is told, and two others go on.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// ctest: full marked
+// ctest: check marked
 
 /// A program is killed (SIGKILL) at each RMEM_MARK of MU-Net's library, at its first pass and at a later one. The endpoint
 /// is destroyed, what it had sent whole arrives in order, its partner is told, and two others go on.

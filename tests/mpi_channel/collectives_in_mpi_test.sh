@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# ctest: full serial
+# ctest: check serial
 #
 # MPI's collective calls by multicast, and by the MPI's own algorithms: the results are the same, on every link; a broadcast is one
 # multicast, and none where they are off; calls that are wrong end with the error that MPICH itself gives. With Open MPI, and with the

@@ -1,0 +1,43 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# scripts/lib/progress on what a build and a test run print.
+set -euo pipefail
+command -v python3 >/dev/null || { echo "skipped: there is no python3"; exit 77; }
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+progress=$RMEM_SOURCE_DIR/scripts/lib/progress
+
+fail() {
+    printf 'failed: %s\n%s\n' "$1" "$output"
+    exit 1
+}
+
+# A build: its last step is shown with the time, what is no step stays, and the exit code is the command's.
+code=0
+output=$("$progress" bash -c 'echo "[1/2] Building a"; echo "a.cpp:3: warning: odd"; echo "[2/2] Linking"; exit 3') || code=$?
+[[ $code == 3 ]] || fail "the exit code is the command's, not $code"
+[[ $output == *"a.cpp:3: warning: odd"* ]] || fail "a warning is shown"
+[[ $output =~ \[2/2,\ 0:[0-9]+\ gone,\ about\ 0:00\ left\] ]] || fail "the last step tells the time"
+
+# A test run: the cases and what was skipped are counted from the log, and the runner's summary comes last.
+mkdir -p "$work/Testing/Temporary"
+cat >"$work/Testing/Temporary/LastTest.log" <<'END'
+1/3 Testing: rmem/segment
+[==========] 48 tests from 2 test suites ran. (5 ms total)
+2/3 Testing: rmem/users
+a_test.cpp:12: Skipped
+needs root
+b_test.cpp:30: Skipped
+needs root
+[==========] 4 tests from 1 test suite ran. (1 ms total)
+3/3 Testing: scripts/lab
+skipped: there is no nft
+END
+output=$("$progress" --tests "$work" bash -c 'echo "1/3 Test #1: rmem/segment ... Passed 0.01 sec"
+    echo "100% tests passed, 0 tests failed out of 3"; echo; echo "Total Test time (real) = 1 sec"')
+[[ $output == *"Passed 0.01 sec"*"gone, about"* ]] || fail "a test tells the time"
+[[ $output == *"52 cases inside the test programs; 3 cases or tests skipped"* ]] || fail "the cases are counted"
+[[ $output == *"rmem/users: needs root (2 cases)"* ]] || fail "a reason stands once, with its cases"
+[[ $output == *"scripts/lab: there is no nft"* ]] || fail "a skipped script tells its reason"
+[[ $output == *"Total Test time (real) = 1 sec" ]] || fail "the runner's summary comes last"
