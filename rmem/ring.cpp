@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "rmem/ring.hpp"
 
+#include "rmem/environment_variable.hpp"
 #include "rmem/interrupts.hpp"
 #include "rmem/marks.hpp"
 #include "rmem/node_slot.hpp"
@@ -254,8 +255,8 @@ std::shared_ptr<Ring> Ring::make(const RingConfig& config, unsigned node) {
 }
 
 std::shared_ptr<Ring> Ring::join(const RingConfig* expected, const std::string& name,
-                                 Deadline deadline) {
-    while (auto segment = Segment::open(name)) {
+                                 const Trust& trust, Deadline deadline) {
+    while (auto segment = Segment::open(name, trust)) {
         const ByteLock joining = life_cycle_lock(*segment, name, deadline);
         if (!segment->is_linked() || !segment->is_whole()) continue;  // since we opened it
         if (expected != nullptr && is_left_behind(*segment) &&
@@ -274,21 +275,24 @@ std::shared_ptr<Ring> Ring::join(const RingConfig* expected, const std::string& 
 
 std::shared_ptr<Ring> Ring::open(const RingConfig& config, Deadline deadline, unsigned node) {
     config.check();
+    const Trust trust{.group = group_named(config.unix_group)};
     for (;;) {
-        if (auto ring = join(&config, config.segment_name(node), deadline)) return ring;
+        if (auto ring = join(&config, config.segment_name(node), trust, deadline)) return ring;
         if (auto ring = make(config, node)) return ring;
     }
 }
 
 std::shared_ptr<Ring> Ring::attach(const std::string& given) {
     const std::string name = segment_named(given);
-    if (auto ring = join(nullptr, name, Deadline::in(kDefaultJoinTimeoutNs))) return ring;
+    const char* group = environment_setting("RMEM_UNIX_GROUP");
+    const Trust trust{.group = group_named(group == nullptr ? "" : group)};
+    if (auto ring = join(nullptr, name, trust, Deadline::in(kDefaultJoinTimeoutNs))) return ring;
     throw no_such_ring(name);
 }
 
 std::shared_ptr<Ring> Ring::observe(const std::string& given) {
     const std::string name = segment_named(given);
-    auto segment = Segment::open(name);
+    auto segment = Segment::open(name, {.only_looks = true});
     if (!segment) throw no_such_ring(name);
     RingConfig config = checked_config(*segment, name, nullptr);
     return std::shared_ptr<Ring>(new Ring(std::move(config), std::move(*segment), std::nullopt));

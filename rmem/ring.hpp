@@ -112,7 +112,8 @@ public:
     static std::shared_ptr<Ring> open(const RingConfig& config, Deadline deadline,
                                       unsigned node = 0);
     /// Joins an existing ring with whatever configuration it has. Of a ring over several hosts the name may
-    /// say the node (`name@3`); it must where this host has several of it.
+    /// say the node (`name@3`); it must where this host has several of it. Another user's, where RMEM_UNIX_GROUP
+    /// names the group that it is shared with.
     static std::shared_ptr<Ring> attach(const std::string& name);
     /// Looks at a ring, even a dead one, without keeping it alive or removing it.
     static std::shared_ptr<Ring> observe(const std::string& name);
@@ -151,6 +152,8 @@ public:
 
     /// Whether a live process holds the rank. One system call.
     bool is_alive(unsigned rank) const noexcept;
+    /// With whom it is shared (RMEM_UNIX_GROUP); nothing: with nobody.
+    std::optional<gid_t> group() const { return segment_.group(); }
     /// False once its name stands for nothing, or for another ring.
     bool is_linked() const { return segment_.is_linked(); }
     /// Whether anybody takes part.
@@ -171,7 +174,7 @@ private:
     bool only_the_dying_remain() const noexcept;
     static std::shared_ptr<Ring> make(const RingConfig& config, unsigned node);
     static std::shared_ptr<Ring> join(const RingConfig* expected, const std::string& name,
-                                      Deadline deadline);
+                                      const Trust& trust, Deadline deadline);
 
     RingConfig config_;
     SegmentLayout layout_;
