@@ -26,6 +26,7 @@ namespace {
 constexpr std::uint64_t kLifeCycleByte = 0;  // held while the segment is made, joined or removed
 constexpr std::uint64_t kPresenceByte = 1;   // shared by everybody who takes part
 constexpr std::uint64_t kEngineByte = 2;     // whoever runs the engine of the segment's node
+constexpr std::uint64_t kLauncherByte = 3;   // the launcher whose ranks the ring's are
 constexpr std::uint64_t kFirstRankByte = 16;
 
 constexpr std::size_t kHeaderBytes = 4096;
@@ -381,6 +382,10 @@ bool Ring::has_members() const noexcept {
 
 std::optional<ByteLock> Ring::try_lock_engine() const {
     return segment_.try_lock(kEngineByte);
+}
+
+std::optional<ByteLock> Ring::try_lock_launcher() const {
+    return segment_.try_lock(kLauncherByte);
 }
 
 bool Ring::has_engine() const noexcept {

@@ -160,6 +160,8 @@ public:
     bool has_members() const noexcept;
     /// Makes the caller the one who runs the node's engine, until the lock is released; nothing when another does.
     std::optional<ByteLock> try_lock_engine() const;
+    /// Makes the caller the one whose job the ranks are, until the lock is released; nothing when another launcher is.
+    std::optional<ByteLock> try_lock_launcher() const;
     /// Whether a live process runs the node's engine. One system call.
     bool has_engine() const noexcept;
     /// The ranks of this host that are joined and alive, as counted by their slots (no system call:

@@ -63,6 +63,19 @@ struct RingTest : ::testing::Test {
 
 // ---- First and last
 
+TEST_F(RingTest, one_launcher_has_it_until_it_ends) {
+    const auto ring = open();
+    const auto held = ring->try_lock_launcher();
+    EXPECT_TRUE(held);
+    EXPECT_FALSE(open()->try_lock_launcher()) << "also in the same process";
+    Child killed([&] {
+        const auto other = open();
+        EXPECT_FALSE(other->try_lock_launcher());
+        const Membership member(other, {0, 0});  // taking part is another matter
+    });
+    EXPECT_EQ(killed.wait(), 0);
+}
+
 TEST_F(RingTest, the_first_makes_it_and_the_last_removes_it) {
     auto first = open();
     EXPECT_TRUE(name.exists());
