@@ -18,8 +18,10 @@
 
 #include "billboard/environment.hpp"
 #include "rmem/clock.hpp"
+#include "rmem/environment_variable.hpp"
 #include "rmem/faults.hpp"
 #include "rmem/ring.hpp"
+#include "rmem/udp/key_file.hpp"
 #include "rmem/waiting.hpp"
 #include "tools/commands.hpp"
 #include "tools/launcher.hpp"
@@ -130,17 +132,44 @@ std::vector<std::string> segments_of(const rmem::RingConfig& config) {
     return names;
 }
 
-std::shared_ptr<rmem::Ring> make_ring(const rmem::RingConfig& config, unsigned node) {
+/// A node's part of the ring. `held`: where the lock goes that makes its ranks this job's.
+std::shared_ptr<rmem::Ring> make_ring(const rmem::RingConfig& config, unsigned node,
+                                      std::vector<rmem::ByteLock>& held) {
     auto ring = rmem::Ring::open(config, rmem::Deadline::in(kMakeNs), node);
+    const auto in_use = [&](const std::string& by) {
+        return rmem::Error(
+            rmem::Errc::rank_taken,
+            fmt::format("ring '{}' is in use: {}; choose another --ring, or end that job",
+                        config.name, by));
+    };
+    auto lock = ring->try_lock_launcher();
+    if (!lock) {
+        throw in_use(fmt::format("another `rmem run` has it, which process {} made",
+                                 ring->header().creator_pid));
+    }
+    held.push_back(std::move(*lock));
     for (unsigned rank = 0; rank < config.ranks; ++rank) {
         if (!ring->is_alive(rank)) continue;
-        throw rmem::Error(
-            rmem::Errc::rank_taken,
-            fmt::format("ring '{}' is in use: its rank {} is process {}; choose another --ring, or "
-                        "end that job",
-                        config.name, rank, ring->rank(rank).pid.load(std::memory_order_relaxed)));
+        // relaxed is enough: for people
+        const auto pid = ring->rank(rank).pid.load(std::memory_order_relaxed);
+        throw in_use(fmt::format("its rank {} is process {}", rank, pid));
     }
     return ring;
+}
+
+/// On link udp: a key that only this user's processes can read, as long as this one lives. Datagrams pass where
+/// all users of the host may listen and send.
+rmem::Descriptor make_key(const std::vector<std::shared_ptr<rmem::Ring>>& rings) {
+    const char* insecure = rmem::environment_setting("RMEM_INSECURE");
+    const bool has_one = rmem::environment_setting("RMEM_KEY_FILE") != nullptr ||
+                         (insecure != nullptr && insecure != std::string_view("0"));
+    // What runs already has its own settings.
+    const bool is_alone = std::none_of(rings.begin(), rings.end(),
+                                       [](const auto& ring) { return ring->has_engine(); });
+    if (has_one || !is_alone || !rings.front()->config().is_remote()) return {};
+    rmem::Descriptor key = rmem::udp::new_key_without_name();
+    set_variable("RMEM_KEY_FILE", fmt::format("/proc/{}/fd/{}", ::getpid(), key.get()));
+    return key;
 }
 
 Job job_of(const RunOptions& options, const rmem::Environment& environment,
@@ -176,9 +205,11 @@ int run(const RunOptions& options) {
     const std::int64_t start = rmem::now_ns();
     const auto segments = segments_of(config);
     Janitor janitor(segments);
+    std::vector<rmem::ByteLock> held;
     std::vector<std::shared_ptr<rmem::Ring>> rings;
     for (unsigned node = 0; node < segments.size(); ++node)
-        rings.push_back(make_ring(config, node));
+        rings.push_back(make_ring(config, node, held));
+    const rmem::Descriptor key = make_key(rings);
     RunReport report(options.json, config.ranks);
     report.ring(config);
     std::optional<NodeProcesses> nodes;
@@ -187,9 +218,7 @@ int run(const RunOptions& options) {
     nodes.reset();
     // The last member's leaving removes the ring.
     rings.clear();
-    const bool kept = std::any_of(segments.begin(), segments.end(), [](const std::string& segment) {
-        return rmem::Segment::open(segment).has_value();
-    });
+    const bool kept = std::any_of(segments.begin(), segments.end(), rmem::Segment::exists);
     report.summary(exit_code, rmem::now_ns() - start,
                    kept
                        ? fmt::format("ring '{}' stays, because other processes are in it; the last "
