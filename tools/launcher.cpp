@@ -3,6 +3,7 @@
 
 #include <fcntl.h>
 #include <poll.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -51,10 +52,21 @@ Launcher::Launcher(const Job& job, RunReport& report, Janitor& janitor)
       ranks_(job.ranks),
       signals_(take_signals_by_descriptor()),
       from_terminal_(::isatty(STDIN_FILENO) == 1) {
+    // What a rank has started becomes ours when the rank ends, so that we can wait for its end, too.
+    ::prctl(PR_SET_CHILD_SUBREAPER, 1);
     for (Rank& rank : ranks_) rank.restarts_left = job.restarts;
     if (from_terminal_) {
         std::tie(input_from_, input_to_) = make_pipe();
         ::fcntl(input_to_.get(), F_SETFL, O_NONBLOCK);
+    }
+}
+
+Launcher::~Launcher() {
+    tell_running(SIGKILL);
+    for (const unsigned rank : running()) {
+        const pid_t pid = ranks_[rank].process.pid();
+        ranks_[rank].process.bury();
+        janitor_.buried(pid);
     }
 }
 

@@ -8,6 +8,8 @@
 ///           SIGKILL. With keep_going they run on.
 /// Signals   SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1 and SIGUSR2 are passed on; a second SIGINT,
 ///           SIGTERM or SIGQUIT kills. SIGTSTP stops the ranks and then the launcher; SIGCONT goes on.
+/// Leftovers What a rank has started and left running is killed with it, and waited for: then it is in no ring any more.
+///           What has left the rank's process group is not.
 /// Result    0, or the exit code of the rank that failed first (128 + signal when it died of one).
 /// Thread safety: one thread, the only one of the process.
 
@@ -43,6 +45,10 @@ struct Job {
 class Launcher {
 public:
     Launcher(const Job& job, RunReport& report, Janitor& janitor);
+    /// Kills the ranks that run: there are some where not all could be started.
+    ~Launcher();
+    Launcher(const Launcher&) = delete;
+    Launcher& operator=(const Launcher&) = delete;
     /// Starts all, returns the job's exit code when all have ended.
     int run();
 

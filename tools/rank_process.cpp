@@ -120,6 +120,8 @@ int RankProcess::bury() {
     int status = 0;
     while (::waitpid(pid_, &status, 0) < 0 && errno == EINTR) {
     }
+    while (::waitpid(-pid_, nullptr, 0) > 0 || errno == EINTR) {
+    }
     pid_ = -1;
     return status;
 }
