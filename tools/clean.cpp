@@ -23,7 +23,8 @@ Examples:
   rmem clean my-ring                    this one, if nobody is left in it, with all its nodes that are here
   rmem clean --dry-run                  only says what would be removed
 
-A ring with a live member is never removed; end its processes first (`rmem info RING` names them).
+A ring with a live member is never removed; end its processes first (`rmem info RING` names them). Those of other
+users are left alone, unless root asks.
 Exit codes: 0 done (a ring that was named is gone), 1 a named ring was kept, 2 wrong command line.)";
 
 struct CleanOptions {
@@ -64,6 +65,14 @@ std::vector<std::string> of_ring(const std::string& ring, std::vector<std::strin
     return names;
 }
 
+/// Of rings that are not ours to remove.
+std::string others_text() {
+    const std::size_t others = rmem::Segment::others().size();
+    if (others == 0) return "";
+    return fmt::format("left alone: {} of other users\n",
+                       others == 1 ? "one ring" : fmt::format("{} rings", others));
+}
+
 void clean(const CleanOptions& options) {
     const auto segments = rmem::Segment::list();
     const auto boards = ports::munet::CounterBoard::list();
@@ -84,6 +93,7 @@ void clean(const CleanOptions& options) {
     if (options.json) {
         show_json(report.json);
     } else {
+        if (options.rings.empty()) report.text += others_text();
         show(report.text.empty() ? "No rings on this host.\n" : report.text);
     }
     if (!options.rings.empty() && !report.all_removed) end_with(kExitFailed);

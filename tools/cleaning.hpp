@@ -3,9 +3,8 @@
 
 /// Removing what dead processes have left in /dev/shm, and nothing else.
 ///
-/// Invariant: no ring with a live member is ever removed. A whole ring is removed by joining and
-/// leaving it, because the last to leave removes it, under the ring's own lock; what its maker left
-/// half-written, or another version made, under the same lock. Nor are the counters of a MU-Net daemon that lives.
+/// Invariant: nothing that a live process takes part in is ever removed: removing happens under the ring's own lock,
+/// without which nobody joins. Nor are the counters of a MU-Net daemon that lives.
 
 #include <string>
 

@@ -154,7 +154,7 @@ void RingSampler::find_segments() {
         try {
             rings.push_back(old != rings_.end() ? *old : open_read_only(name));
         } catch (const rmem::Error& error) {
-            if (error.code() != rmem::Errc::no_such_ring && rmem::Segment::open(name)) throw;
+            if (error.code() != rmem::Errc::no_such_ring && rmem::Segment::exists(name)) throw;
         }
     }
     // Of nodes with other settings, which cannot hear each other, the first one's ring is shown.

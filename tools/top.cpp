@@ -13,6 +13,7 @@
 #include "tools/commands.hpp"
 #include "tools/heat_map.hpp"
 #include "tools/output.hpp"
+#include "tools/ring_report.hpp"
 #include "tools/ring_sampler.hpp"
 #include "tools/ring_view.hpp"
 #include "tools/screen.hpp"
@@ -43,12 +44,12 @@ struct TopOptions {
     bool once = false, json = false, no_map = false;
 };
 
-/// The only ring, when none was named. Nodes of one ring count as one.
+/// The only ring, when none was named. Nodes of one ring count as one; what is no ring, and other users' rings, do not.
 std::string only_ring() {
     std::string only;
     for (const std::string& found : rmem::Segment::list()) {
         const std::string name = found.substr(0, found.rfind('@'));
-        if (name == only) continue;
+        if (name == only || ring_summary(found)["state"] == "broken") continue;
         if (!only.empty()) {
             throw rmem::Error(rmem::Errc::invalid_argument,
                               fmt::format("this host has several rings, '{}' and '{}' among them; "
@@ -58,8 +59,11 @@ std::string only_ring() {
         only = name;
     }
     if (!only.empty()) return only;
-    throw rmem::Error(rmem::Errc::no_such_ring,
-                      "no ring on this host; start one with `rmem run …`");
+    throw rmem::Error(
+        rmem::Errc::no_such_ring,
+        fmt::format(
+            "no ring of yours on this host{}; start one with `rmem run …`",
+            rmem::Segment::others().empty() ? "" : ", though other users have some (`rmem list`)"));
 }
 
 class Top {
