@@ -58,18 +58,18 @@ void MunetOptions::add_to(CLI::App& command) {
 }
 
 ports::munet::DaemonConfig MunetOptions::config(const rmem::RingConfig& ring, unsigned node) const {
-    const std::string name = fmt::format("{}@{}", ring.name, node);
     const char* variable = std::getenv("RMEM_MUNET");  // NOLINT(concurrency-mt-unsafe)
-    return {.driver = {.path = ports::munet::socket_path(
-                           socket_.empty() ? variable : socket_.c_str(), name),
-                       .unix_group = ring.unix_group,
-                       .node = node,
-                       .nodes = ring.nodes,
-                       .senders = senders_,
-                       .user_bytes = rmem::parse_size("--munet-memory", memory_),
-                       .user_endpoints = endpoints_},
-            .board = name,
-            .spin = spin_};
+    return {
+        .driver = {.path = ports::munet::socket_path(socket_.empty() ? variable : socket_.c_str(),
+                                                     rmem::Environment::read().ring, node),
+                   .unix_group = ring.unix_group,
+                   .node = node,
+                   .nodes = ring.nodes,
+                   .senders = senders_,
+                   .user_bytes = rmem::parse_size("--munet-memory", memory_),
+                   .user_endpoints = endpoints_},
+        .board = fmt::format("{}@{}", ring.name, node),
+        .spin = spin_};
 }
 
 void run_munet(const MunetOptions& options, const rmem::RingConfig& ring, unsigned node,
