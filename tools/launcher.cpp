@@ -217,7 +217,10 @@ void Launcher::take_signals() {
 }
 
 void Launcher::take_signal(int number) {
-    if (number == SIGCHLD) return;  // we look for deaths anyway
+    if (number == SIGCHLD) {  // of ranks we look for anyway
+        for (const unsigned rank : running()) ranks_[rank].process.bury_orphans();
+        return;
+    }
     if (number == SIGTSTP) return stop_all();
     const bool kills = asks_to_end(number) && passed_on_ != 0 && number != SIGHUP;
     if (kills) return tell_running(SIGKILL);

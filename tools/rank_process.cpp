@@ -12,6 +12,7 @@
 #include <cerrno>
 #include <csignal>
 #include <cstring>
+#include <utility>
 
 #include "rmem/error.hpp"
 
@@ -113,6 +114,15 @@ bool RankProcess::has_ended() const {
     return pid_ > 0 &&
            ::waitid(P_PID, static_cast<id_t>(pid_), &info, WEXITED | WNOHANG | WNOWAIT) == 0 &&
            info.si_pid == pid_;
+}
+
+void RankProcess::bury_orphans() const {
+    siginfo_t info{};
+    while (pid_ > 0 &&
+           ::waitid(P_PGID, static_cast<id_t>(pid_), &info, WEXITED | WNOHANG | WNOWAIT) == 0 &&
+           info.si_pid != 0 && info.si_pid != pid_) {
+        ::waitpid(std::exchange(info.si_pid, 0), nullptr, 0);
+    }
 }
 
 int RankProcess::bury() {

@@ -170,6 +170,13 @@ TEST(RunEnds, ends_what_a_rank_has_left_running) {
     EXPECT_TRUE(eventually([&] { return !is_running(left); }));
 }
 
+TEST(RunEnds, buries_what_a_rank_has_started_and_left) {
+    const Tool job(run_script({"-n", "1"}, "(sh -c 'echo orphan $$' &); exec sleep 60"));
+    ASSERT_TRUE(job.prints("orphan "));
+    const pid_t orphan = printed_pid(job.out(), "orphan");
+    EXPECT_TRUE(eventually([&] { return state_of(orphan) == 0; })) << state_of(orphan);
+}
+
 TEST(RunEnds, leaves_no_ring_when_what_a_rank_has_started_takes_its_time_to_die) {
     const RingName ring;
     const Sign is_in;
