@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ports/munet/counter_board.hpp"
 
+#include "rmem/ownership.hpp"
 #include "rmem/segment.hpp"
 
 #include <fcntl.h>
@@ -46,9 +47,21 @@ rmem::Descriptor hold_former(const std::string& object) {
     return former;
 }
 
-/// What belongs to another user cannot be removed, and is refused.
+/// What another user has put there, and perhaps locked, is no daemon's that counts: root removes it, others cannot.
+bool is_in_the_way(const std::string& object) {
+    struct stat found {};
+    const std::string path = "/dev/shm" + object;
+    if (::lstat(path.c_str(), &found) != 0 || rmem::is_for_us(found, {})) return false;
+    if (::shm_unlink(object.c_str()) == 0) return true;
+    throw rmem::Error(rmem::Errc::not_permitted,
+                      fmt::format("MU-Net: {} belongs to {}; have that user or root remove it, or "
+                                  "give this daemon another ring",
+                                  path, rmem::owner_text(found)));
+}
+
 rmem::Descriptor make(const std::string& object) {
-    const rmem::Descriptor former = hold_former(object);
+    rmem::Descriptor former;
+    if (!is_in_the_way(object)) former = hold_former(object);
     ::shm_unlink(object.c_str());
     rmem::Descriptor fd(::shm_open(object.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
     if (fd.get() < 0 || !lock(fd)) fail(object, errno);

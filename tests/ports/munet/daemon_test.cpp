@@ -221,6 +221,33 @@ TEST(MunetDaemon, of_another_user_gets_messages_only_where_it_was_named) {
     ::unlink(path.c_str());
 }
 
+TEST(MunetDaemon,
+     is_kept_from_beginning_by_nobody_who_puts_something_in_the_place_of_its_counters) {
+    if (::geteuid() != 0) GTEST_SKIP() << kNeedsRoot;
+    const std::string name = "munet-taken-" + std::to_string(::getpid());
+    const Word is_there;
+    Child bob([&] {
+        become(kBob);
+        const CounterBoard board(name);  // which it locks
+        *is_there = 1;
+        ::pause();
+    });
+    await_word(is_there);
+    Child alice([&] {
+        become(kAlice);
+        try {
+            const CounterBoard board(name);
+            FAIL() << "it was made";
+        } catch (const Error& error) {
+            EXPECT_EQ(error.code(), Errc::not_permitted);
+            EXPECT_THAT(error.what(), HasSubstr("user 65502"));
+        }
+    });
+    EXPECT_EQ(alice.wait(), 0);
+    EXPECT_NO_THROW(CounterBoard{name}) << "root's";
+    bob.kill();
+}
+
 TEST(MunetDaemon, is_found_by_all_users_at_the_same_place) {
     EXPECT_EQ(socket_path("/a/place", "rig", 3), "/a/place");
     Child other([] {
