@@ -92,6 +92,8 @@ public:
     virtual rmem::Ring* ring() noexcept = 0;
     /// Whether more ranks than processors poll: who does, by try calls, yields its processor between them.
     virtual bool is_crowded() = 0;
+    /// Whether the last life of that rank whose end was met here left, by leave(), and did not die.
+    virtual bool has_left(unsigned rank) = 0;
     /// So long from now, on the link's clock; a time that has passed for 0 and less.
     virtual Deadline deadline_in(std::int64_t ns) const = 0;
 

@@ -185,6 +185,7 @@ public:
         return nullptr;
     }
     bool is_crowded() override { return memory_.is_crowded(); }
+    bool has_left(unsigned s) override { return peers_[s].left; }
     Deadline deadline_in(std::int64_t ns) const override {
         return ns <= 0 ? Deadline::now() : Deadline::after(memory_.now_ns(), ns);
     }
@@ -207,6 +208,7 @@ private:
         bool rx_open = false;
         bool tx_open = false;
         bool gone = false;       ///< dead or left; what it had posted may still be there
+        bool left = false;       ///< its last life that is over ended by leaving
         bool peer_due = false;   ///< BBP_EPEER is still to be reported, once: gone or (I5)
         bool abort_due = false;  ///< a half-sent message is still to be taken back
         unsigned views = 0;      ///< views of its data that are out
@@ -248,6 +250,8 @@ private:
     void refresh(unsigned s);
     void meet(unsigned s, std::uint32_t incarnation);
     void connect(unsigned s);
+    bool has_departed(unsigned s) const;
+    Counter why_gone(unsigned s) const;
     void mark_gone(unsigned s, Counter why);
     void take_over(unsigned s);
     void check_peers();

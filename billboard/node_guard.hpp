@@ -76,6 +76,7 @@ public:
     int fd() override { return core_.fd(); }
     rmem::Ring* ring() noexcept override { return core_.ring(); }
     bool is_crowded() override { return core_.is_crowded(); }
+    bool has_left(unsigned s) override { return core_.has_left(s); }
     Deadline deadline_in(std::int64_t ns) const override { return core_.deadline_in(ns); }
     void leave() noexcept override { core_.leave(); }
 

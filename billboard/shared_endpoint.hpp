@@ -106,6 +106,9 @@ public:
     bool is_crowded() override {
         return held([](Endpoint& e) { return static_cast<int>(e.is_crowded()); }) != 0;
     }
+    bool has_left(unsigned s) override {
+        return held([&](Endpoint& e) { return static_cast<int>(e.has_left(s)); }) != 0;
+    }
     Deadline deadline_in(std::int64_t ns) const override {
         return process_.endpoint().deadline_in(ns);
     }

@@ -128,13 +128,8 @@ void EndpointCore<M, BoardOf>::refresh(unsigned s) {
     if (life != p.incarnation) return meet(s, life);
     if (p.gone) return;
     if (!p.rx_open || !p.tx_open) connect(s);
-    if (memory_.load(geometry_.departed(s)) == life) {
-        mark_gone(s, Counter::peers_left);
-    } else if (!memory_.is_alive(s)) {
-        // It may have left in good order between the two looks.
-        const bool left = memory_.load(geometry_.departed(s)) == life;
-        mark_gone(s, left ? Counter::peers_left : Counter::peers_dead);
-    }
+    // Who is not alive may have left in good order between the two looks.
+    if (has_departed(s) || !memory_.is_alive(s)) mark_gone(s, why_gone(s));
 }
 
 /// Whether this rank has lost its node. The bank may be a later life's, in which nobody knows of it: all are dead to
@@ -150,7 +145,7 @@ template <class M, template <class> class BoardOf>
 void EndpointCore<M, BoardOf>::meet(unsigned s, std::uint32_t life) {
     Peer& p = peers_[s];
     if (p.incarnation != 0) {
-        if (!p.gone) mark_gone(s, Counter::peers_dead);
+        if (!p.gone) mark_gone(s, why_gone(s));
         if (p.views != 0) return;  // its former data is still being read: (I2) later
         take_over(s);
         count(Counter::peers_returned);
@@ -192,11 +187,23 @@ void EndpointCore<M, BoardOf>::connect(unsigned s) {
     }
 }
 
+/// Whether the life of s that this rank knows has left in good order.
+template <class M, template <class> class BoardOf>
+bool EndpointCore<M, BoardOf>::has_departed(unsigned s) const {
+    return memory_.load(geometry_.departed(s)) == peers_[s].incarnation;
+}
+
+template <class M, template <class> class BoardOf>
+Counter EndpointCore<M, BoardOf>::why_gone(unsigned s) const {
+    return has_departed(s) ? Counter::peers_left : Counter::peers_dead;
+}
+
 /// Nothing more comes from s's present life. What it has posted stays to be received.
 template <class M, template <class> class BoardOf>
 void EndpointCore<M, BoardOf>::mark_gone(unsigned s, Counter why) {
     Peer& p = peers_[s];
     p.gone = true;
+    p.left = why == Counter::peers_left;
     p.peer_due = true;
     p.tx_open = false;
     set_abort_due(s, false);
@@ -306,13 +313,12 @@ int EndpointCore<M, BoardOf>::tell_gone(unsigned s) {
 /// BBP_EPEER, with the sentence for it.
 template <class M, template <class> class BoardOf>
 int EndpointCore<M, BoardOf>::gone_error(unsigned s) {
-    const bool left = memory_.load(geometry_.departed(s)) == peers_[s].incarnation;
     return fail(BBP_EPEER,
                 fmt::format("rank {} of ring '{}' {}", s, member_.ring().config().name,
-                            !peers_[s].gone ? "was gone and has come back: what its former self "
-                                              "did not read is lost; go on with the new one"
-                            : left          ? "has left; start it again to go on with it"
-                                            : "has died; start it again to go on with it"));
+                            !peers_[s].gone  ? "was gone and has come back: what its former self "
+                                               "did not read is lost; go on with the new one"
+                            : peers_[s].left ? "has left; start it again to go on with it"
+                                             : "has died; start it again to go on with it"));
 }
 
 template <class M, template <class> class BoardOf>
