@@ -1,0 +1,4 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# The programs of the guides compile and run as they are printed, and print what is shown.
+exec python3 -B "$RMEM_SOURCE_DIR/tests/docs/guide.py"
