@@ -3,6 +3,7 @@
 
 #include "billboard/endpoint_core.hpp"
 #include "billboard/node_guard.hpp"
+#include "rmem/joining.hpp"
 #include "rmem/ring_memory.hpp"
 #include "rmem/sim/sim_memory.hpp"
 #include "rmem/udp_memory.hpp"
@@ -35,19 +36,6 @@ std::unique_ptr<Endpoint> make(const std::shared_ptr<typename M::Ring>& ring, rm
         return make_one<EndpointCore<M, PaperBoard>>(ring, member, settings, deadline, options);
     }
     return make_one<EndpointCore<M, InlineBoard>>(ring, member, settings, deadline, options);
-}
-
-/// What only links with a wire can do must not be asked for in vain.
-void refuse_wire_settings(const rmem::Environment& environment) {
-    for (const auto& [name, value] : {std::pair{"RMEM_FAULTS", &environment.faults},
-                                      std::pair{"RMEM_CHECK", &environment.check}}) {
-        if (!value->has_value()) continue;
-        throw rmem::Error(
-            rmem::Errc::bad_fault,
-            fmt::format("{}: link direct is one memory, without a wire to inject '{}' "
-                        "into or to check; give RMEM_LINK=ring, or unset it",
-                        name, **value));
-    }
 }
 
 void check_region(const rmem::RingConfig& config, const Settings& settings) {
@@ -92,11 +80,15 @@ std::unique_ptr<Endpoint> Endpoint::open(const Settings& settings) {
     if (rmem::sim::Process* process = rmem::sim::current_process())
         return open_simulated(*process, settings);
     const rmem::Environment environment = rmem::Environment::read();
-    const rmem::RingConfig config = ring_config(environment, settings);
-    const rmem::Member member = environment.member(config);
     const Deadline deadline =
         Deadline::in(environment.join_timeout_ns.value_or(rmem::kDefaultJoinTimeoutNs));
-    return open(rmem::Ring::open(config, deadline, member.node), member, settings, deadline);
+    Settings own = settings;
+    rmem::Joined joined = rmem::join_ring(
+        environment, deadline, [&](const rmem::Environment& all, const rmem::RingConfig* there) {
+            own = there != nullptr ? completed(settings, *there) : settings;
+            return ring_config(all, own);
+        });
+    return open(std::move(joined.ring), joined.member, own, deadline);
 }
 
 std::unique_ptr<Endpoint> Endpoint::open(std::shared_ptr<rmem::Ring> ring, rmem::Member member,
@@ -105,7 +97,7 @@ std::unique_ptr<Endpoint> Endpoint::open(std::shared_ptr<rmem::Ring> ring, rmem:
     check_region(config, settings);
     switch (config.link) {
         case rmem::LinkKind::direct:
-            refuse_wire_settings(rmem::Environment::read());
+            rmem::refuse_idle_settings(rmem::Environment::read(), config);
             return make<rmem::DirectMemory>(ring, member, settings, deadline, {});
         case rmem::LinkKind::ring:
             return make<rmem::RingMemory>(

@@ -18,6 +18,8 @@ enum class BarrierKind : std::uint32_t { arrival = 1, paper = 2 };
 
 struct Settings {
     BoardConfig board;
+    /// Whether a ring that is there decides on the layout; on the partition it does while data_bytes is 0.
+    bool is_layout_open = false;
     BarrierKind barrier = BarrierKind::arrival;
     /// Whether opening waits for the other ranks. If not, those that have not come yet are there and silent: what is
     /// sent to them waits (BBP_EAGAIN).
@@ -25,6 +27,10 @@ struct Settings {
 
     RMEM_API static Settings read();
 };
+
+/// The settings with what they leave open as the ring's billboard has it. Throws version_mismatch, with both values,
+/// where they say otherwise.
+RMEM_API Settings completed(const Settings& settings, const rmem::RingConfig& there);
 
 /// The ring that the environment asks for, with the billboard's region in it.
 RMEM_API rmem::RingConfig ring_config(const rmem::Environment& environment,

@@ -2,6 +2,7 @@
 #include "rmem/card.hpp"
 
 #include "rmem/direct_card.hpp"
+#include "rmem/joining.hpp"
 #include "rmem/ring_memory.hpp"
 #include "rmem/sim/sim_card.hpp"
 #include "rmem/udp_memory.hpp"
@@ -60,10 +61,11 @@ std::unique_ptr<Card> Card::open() {
         return std::make_unique<sim::SimCard>(*process);
     }
     const Environment environment = Environment::read();
-    const RingConfig config = environment.ring_config();
     const auto timeout = environment.join_timeout_ns.value_or(kDefaultJoinTimeoutNs);
-    const Member member = environment.member(config);
-    return make(Ring::open(config, Deadline::in(timeout), member.node), member);
+    Joined joined =
+        join_ring(environment, Deadline::in(timeout),
+                  [](const Environment& all, const RingConfig*) { return all.ring_config(); });
+    return make(std::move(joined.ring), joined.member);
 }
 
 std::unique_ptr<Card> Card::make(std::shared_ptr<Ring> ring, Member member) {

@@ -2,8 +2,10 @@
 #include "rmem/ring.hpp"
 
 #include "rmem/interrupts.hpp"
+#include "rmem/joining.hpp"
 #include "rmem/marks.hpp"
 #include "rmem/node_slot.hpp"
+#include "rmem/suggestion.hpp"
 #include "rmem/udp/node_board.hpp"
 #include "rmem/write_stamps.hpp"
 
@@ -72,6 +74,30 @@ RingConfig config_of(const std::string& name, const ConfigRecord& record) {
     return config;
 }
 
+/// Throws unless the configuration that a joiner wants is the one that the ring has.
+void check_agreement(const RingConfig& found, RingConfig wanted, const std::string& name) {
+    // Who uses no system regions joins whatever stands there: a card's program beside the billboard.
+    if (wanted.system_bytes == 0 && wanted.system_hash == 0) {
+        wanted.system_bytes = found.system_bytes;
+        wanted.system_hash = found.system_hash;
+    }
+    if (const auto differences = differences_of(found, wanted); !differences.empty()) {
+        throw settings_differ(found.name, differences);
+    }
+    if (wanted.hash() != found.hash()) {
+        throw Error(
+            Errc::version_mismatch,
+            found.system_bytes == 0
+                ? fmt::format("ring '{}' is memory alone, made by a program that needs no room for "
+                              "messages; start it with `rmem run`, or {}",
+                              name, member_hint(name))
+                : fmt::format("ring '{}' has another layout of its system regions ({:#x}, this "
+                              "process computes {:#x}): another version of rmem, RMEM_LAYOUT or "
+                              "RMEM_PARTITION; {}",
+                              name, found.system_hash, wanted.system_hash, member_hint(name)));
+    }
+}
+
 /// What stands in a segment, checked before any of it is used. `expected` null: take it as it is.
 RingConfig checked_config(const Segment& segment, const std::string& name,
                           const RingConfig* expected) {
@@ -105,30 +131,7 @@ RingConfig checked_config(const Segment& segment, const std::string& name,
     } catch (const Error& e) {
         throw foreign(fmt::format("has an impossible configuration ({})", e.what()));
     }
-    RingConfig wanted = expected != nullptr ? *expected : found;
-    // Who uses no system regions joins whatever stands there: a card's program beside the billboard.
-    if (wanted.system_bytes == 0 && wanted.system_hash == 0) {
-        wanted.system_bytes = found.system_bytes;
-        wanted.system_hash = found.system_hash;
-    }
-    if (wanted.hash() != found.hash()) {
-        if (wanted.system_hash != found.system_hash && wanted.ranks == found.ranks) {
-            throw Error(
-                Errc::version_mismatch,
-                fmt::format("ring '{}' has another layout of its system regions ({:#x}, this "
-                            "process computes {:#x}): another version, RMEM_LAYOUT or "
-                            "RMEM_PARTITION; {}",
-                            name, found.system_hash, wanted.system_hash, member_hint(name)));
-        }
-        throw Error(
-            Errc::config_mismatch,
-            fmt::format("ring '{}' has {} nodes, {} ranks, link {}, {} bytes, timing {}; this "
-                        "process was told {} nodes, {} ranks, link {}, {} bytes, timing {}; "
-                        "give all members the same settings, or {}",
-                        name, found.nodes, found.ranks, name_of(found.link), found.user_bytes,
-                        to_string(found.timing), wanted.nodes, wanted.ranks, name_of(wanted.link),
-                        wanted.user_bytes, to_string(wanted.timing), member_hint(name)));
-    }
+    if (expected != nullptr) check_agreement(found, *expected, name);
     if (header.config_hash != found.hash() || header.segment_bytes != segment.size() ||
         SegmentLayout(found).total != segment.size()) {
         throw foreign("has a size or hash that does not go with its configuration");
@@ -151,12 +154,32 @@ ByteLock life_cycle_lock(const Segment& segment, const std::string& name, Deadli
     }
 }
 
+/// What of its name `name` is without a node's number: "rig@1" is of "rig".
+std::string ring_of(const std::string& name) {
+    return name.substr(0, name.rfind('@'));
+}
+
 Error no_such_ring(const std::string& name) {
-    return Error(
-        Errc::no_such_ring,
-        fmt::format("no ring '{}' on this host ({} does not exist); start one with `rmem run "
-                    "--ring {} …`",
-                    name, Segment::object_name(name), name));
+    constexpr std::size_t kMostNamed = 8;
+    const std::string ring = ring_of(name);
+    std::vector<std::string> here = Segment::list();
+    if (ring != name && std::find(here.begin(), here.end(), ring) != here.end()) {
+        return {Errc::no_such_ring,
+                fmt::format("ring '{}' is one segment on this host, not one for each node: call it "
+                            "'{}', and give the node by --node",
+                            ring, ring)};
+    }
+    const std::string meant = did_you_mean(name, here);
+    const std::size_t all = here.size();
+    here.resize(std::min(all, kMostNamed));
+    return {Errc::no_such_ring,
+            fmt::format("no ring '{}' on this host{}; {}; start one with `rmem run --ring {} …`",
+                        name, meant,
+                        here.empty()
+                            ? std::string("it has none")
+                            : fmt::format("here {}: {}{}", all == 1 ? "is" : "are",
+                                          fmt::join(here, ", "), all > kMostNamed ? ", …" : ""),
+                        ring)};
 }
 
 /// The segment that a name means: its own, or that of the only node of a ring over several hosts.
@@ -164,7 +187,7 @@ std::string segment_named(const std::string& name) {
     std::vector<std::string> nodes;
     for (const std::string& found : Segment::list()) {
         if (found == name) return name;
-        if (found.substr(0, found.rfind('@')) == name) nodes.push_back(found);
+        if (ring_of(found) == name) nodes.push_back(found);
     }
     if (nodes.size() > 1) {
         throw Error(Errc::bad_rank,
@@ -199,6 +222,17 @@ bool awaits_daemon(const Segment& segment, const RingConfig& config) {
     // relaxed is enough: only who has the engine's lock changes it
     return board.kind.load(std::memory_order_relaxed) ==
            static_cast<std::uint32_t>(udp::EngineKind::daemon);
+}
+
+/// The configuration of a ring that is not only left behind by the dead; seen with its life-cycle lock held.
+std::optional<RingConfig> living_config(const Segment& segment, const std::string& name) {
+    if (!is_left_behind(segment)) return checked_config(segment, name, nullptr);
+    try {
+        RingConfig config = checked_config(segment, name, nullptr);
+        if (awaits_daemon(segment, config)) return config;
+    } catch (const Error&) {  // whoever opens a ring of that name replaces it
+    }
+    return std::nullopt;
 }
 
 }  // namespace
@@ -278,6 +312,29 @@ std::shared_ptr<Ring> Ring::open(const RingConfig& config, Deadline deadline, un
         if (auto ring = join(&config, config.segment_name(node), deadline)) return ring;
         if (auto ring = make(config, node)) return ring;
     }
+}
+
+std::shared_ptr<Ring> Ring::find(const std::string& name, bool is_remote, Deadline deadline) {
+    std::vector<std::string> candidates = Segment::list();
+    std::erase_if(candidates, [&](const auto& found) { return ring_of(found) != name; });
+    std::partition(candidates.begin(), candidates.end(),
+                   [&](const auto& found) { return (found != name) == is_remote; });
+    for (const std::string& found : candidates) {
+        auto segment = Segment::open(found);
+        if (!segment) continue;
+        const ByteLock joining = life_cycle_lock(*segment, found, deadline);
+        if (!segment->is_linked() || !segment->is_whole()) continue;  // since we opened it
+        const auto config = living_config(*segment, found);
+        if (!config) continue;
+        auto presence = segment->try_lock_shared(kPresenceByte);
+        RMEM_MARK("ring.joined");
+        return std::shared_ptr<Ring>(new Ring(*config, std::move(*segment), std::move(presence)));
+    }
+    return nullptr;
+}
+
+void Ring::expect(const RingConfig& wanted) const {
+    check_agreement(config_, wanted, segment_name());
 }
 
 std::shared_ptr<Ring> Ring::attach(const std::string& given) {

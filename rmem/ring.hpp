@@ -111,6 +111,9 @@ public:
     /// `node`: whose segment, on link udp.
     static std::shared_ptr<Ring> open(const RingConfig& config, Deadline deadline,
                                       unsigned node = 0);
+    /// Joins the ring of that name, with whatever configuration it has, if it is there and alive; of one over several
+    /// hosts (first if `is_remote`) any segment that is here. Null when there is none.
+    static std::shared_ptr<Ring> find(const std::string& name, bool is_remote, Deadline deadline);
     /// Joins an existing ring with whatever configuration it has. Of a ring over several hosts the name may
     /// say the node (`name@3`); it must where this host has several of it.
     static std::shared_ptr<Ring> attach(const std::string& name);
@@ -122,6 +125,8 @@ public:
     Ring& operator=(const Ring&) = delete;
 
     const RingConfig& config() const noexcept { return config_; }
+    /// Throws as open() does when the ring has another configuration than this.
+    void expect(const RingConfig& wanted) const;
     const SegmentHeader& header() const noexcept;
 
     /// Whose segment it is, on link udp.

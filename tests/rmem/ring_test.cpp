@@ -189,8 +189,8 @@ TEST_F(RingTest, another_configuration_is_refused_and_both_are_named) {
     other.user_bytes = 8192;
     const auto sentence =
         refused(Errc::config_mismatch, [&] { Ring::open(other, Deadline::in(kPatience)); });
-    EXPECT_THAT(sentence, HasSubstr("4096"));
-    EXPECT_THAT(sentence, HasSubstr("8192"));
+    EXPECT_THAT(sentence, HasSubstr("4K (4096 bytes) there"));
+    EXPECT_THAT(sentence, HasSubstr("8K (8192 bytes) here"));
 }
 
 TEST_F(RingTest, another_layout_of_the_system_regions_is_a_version) {
