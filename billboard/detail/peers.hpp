@@ -21,6 +21,8 @@
 /// leave it without buffers (I3) until the last rank has named it, perhaps for ever.
 
 #include "billboard/endpoint_core.hpp"
+#include "billboard/join_notice.hpp"
+#include "rmem/clock.hpp"
 #include "rmem/marks.hpp"
 
 #include <fmt/format.h>
@@ -85,22 +87,29 @@ void EndpointCore<M, BoardOf>::join(Deadline deadline) {
     peers_[me_].incarnation = life;
     connect(me_);
     data_open_ = life == 1;
+    const auto missing = [this] {
+        std::string ranks;
+        for (unsigned s = 0; s < ranks_; ++s) {
+            if (!peers_[s].gone && !peers_[s].tx_open) ranks += fmt::format(" {}", s);
+        }
+        return ranks;
+    };
+    JoinNotice notice(rmem::now_ns());
     const int result = wait_for(deadline, [&]() -> int {
         if constexpr (requires { memory_.check_life(); }) memory_.check_life();
         for (unsigned s = 0; s < ranks_; ++s) refresh(s);
-        return !settings_.awaits_others || all_joined() ? BBP_OK : BBP_EAGAIN;
+        if (!settings_.awaits_others || all_joined()) return BBP_OK;
+        if (notice.is_due(rmem::now_ns()))
+            notice.tell(me_, member_.ring().config().name, missing());
+        return BBP_EAGAIN;
     });
     if (result == BBP_OK) return;
-    std::string missing;
-    for (unsigned s = 0; s < ranks_; ++s) {
-        if (!peers_[s].gone && !peers_[s].tx_open) missing += fmt::format(" {}", s);
-    }
     throw rmem::Error(
         rmem::Errc::timed_out,
         fmt::format("rank {} of ring '{}' waited in vain for ranks{} of {}; start them "
                     "too, with the same RMEM_RING, or allow more time "
                     "(RMEM_JOIN_TIMEOUT)",
-                    me_, member_.ring().config().name, missing, ranks_));
+                    me_, member_.ring().config().name, missing(), ranks_));
 }
 
 /// All have been seen; and in a rank's first life, all have opened (later ones open as they notice).
