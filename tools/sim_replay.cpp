@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <cstdio>
+#include <exception>
 #include <memory>
 #include <string>
 
@@ -47,27 +48,39 @@ struct ReplayCommand {
     bool trace = false;
 };
 
-/// Writes as it goes: a trace may have a million lines.
+/// Writes as it goes: a trace may have a million lines. They come from within simulated processes, through which
+/// nothing may be thrown: what fails is thrown by end().
 class LineWriter {
 public:
-    void add(const std::string& line) {
+    void add(const std::string& line) noexcept {
+        if (failure_) return;
         text_ += line;
         if (text_.size() > kBytes) flush();
     }
-    void flush() {
-        show(text_);
-        text_.clear();
+    void end() {
+        flush();
+        if (failure_) std::rethrow_exception(failure_);
     }
 
 private:
+    void flush() noexcept {
+        try {
+            if (!failure_) show(text_);
+        } catch (...) {
+            failure_ = std::current_exception();
+        }
+        text_.clear();
+    }
+
     static constexpr std::size_t kBytes = 64 * 1024;
     std::string text_;
+    std::exception_ptr failure_;
 };
 
 class TraceWriter final : public rmem::sim::Observer {
 public:
     TraceWriter() { lines_.add(rmem::sim::trace_header()); }
-    ~TraceWriter() override { lines_.flush(); }
+    void end() { lines_.end(); }
     void on_event(const rmem::sim::Event& event) override {
         lines_.add(rmem::sim::trace_line(event));
     }
@@ -148,7 +161,7 @@ void replay_udp(const ReplayCommand& command) {
         options.trace = [&lines](const std::string& line) { lines.add(line); };
     }
     const simulator::Findings findings = simulator::udp::run_scenario(scenario, options);
-    lines.flush();
+    lines.end();
     show_end(findings);
 }
 
@@ -163,7 +176,7 @@ void replay_in_world(const ReplayCommand& command) {
     if (command.trace) trace = std::make_unique<TraceWriter>();
     options.trace = trace.get();
     const simulator::Findings findings = run_scenario(scenario, options);
-    trace.reset();
+    if (trace) trace->end();
     show_end(findings);
 }
 
