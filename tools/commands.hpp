@@ -5,9 +5,11 @@
 /// command line, and runs from there.
 ///
 /// A command that is done returns; `end_with` ends one with another exit code. What goes wrong is
-/// thrown as `rmem::Error`, which main() prints.
+/// thrown as `rmem::Error`, which tools/command_line.cpp prints; words that cannot be read, as UsageError
+/// (tools/usage.hpp).
 
 #include <CLI/CLI.hpp>
+#include <string>
 
 namespace tools {
 
@@ -19,6 +21,12 @@ inline constexpr int kExitUsage = 2;   ///< the command line cannot be read
     throw CLI::RuntimeError(exit_code);
 }
 
+/// The ring that a command is about: a word, or --ring.
+inline CLI::Option* add_ring(CLI::App& command, std::string& ring,
+                             const std::string& meaning = "Name of the ring") {
+    return command.add_option("RING,--ring", ring, meaning);
+}
+
 void add_run(CLI::App& app);
 void add_peek(CLI::App& app);
 void add_poke(CLI::App& app);
@@ -26,6 +34,7 @@ void add_dump(CLI::App& app);
 void add_watch(CLI::App& app);
 void add_info(CLI::App& app);
 void add_list(CLI::App& app);
+void add_env(CLI::App& app);
 void add_clean(CLI::App& app);
 void add_doctor(CLI::App& app);
 void add_profiles(CLI::App& app);

@@ -71,7 +71,7 @@ void add_info(CLI::App& app) {
     };
     auto options = std::make_shared<Options>();
     CLI::App* command = app.add_subcommand("info", "Show a ring: members, times, counters");
-    command->add_option("RING", options->ring, "Name of the ring")->required();
+    add_ring(*command, options->ring)->required();
     command->add_flag("--json", options->json, "Print JSON, zeros and meanings included");
     command->add_flag("--munet", options->munet,
                       "Of the MU-Net daemon of RING, given as <ring>@<node>");

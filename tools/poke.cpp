@@ -29,6 +29,7 @@ constexpr const char* kExamples = R"(
 Examples:
   rmem poke my-ring 0x100 42                        one word
   rmem poke my-ring 0x100 1.5 -2 --as f32           two numbers, one after the other
+  rmem poke my-ring 0x180 0b1010 --as bits16be      bits, as a big-endian program reads them
   rmem poke my-ring 4K "hello" --as text            a text and the zero that ends it
   rmem poke my-ring 0x100 7 --node 3                raises interrupts as a write of node 3
   rmem poke my-ring 0x100 7 --node 3 --as-rank 3    on link `ring`: as rank 3, which is not running
@@ -41,8 +42,7 @@ constexpr std::int64_t kTravelNs = 10'000'000'000;  // the slowest profile needs
 struct PokeOptions {
     std::string ring, offset, as = "u32";
     std::vector<std::string> values;
-    std::optional<unsigned> node;
-    int as_rank = -1;
+    std::optional<unsigned> node, as_rank;
     bool json = false;
 };
 
@@ -57,6 +57,14 @@ void store(std::byte* bank, std::uint64_t offset, const Bytes& bytes) {
         std::memcpy(&value, bytes.data() + done, sizeof value);
         auto& word = *reinterpret_cast<std::uint32_t*>(bank + offset + done);
         std::atomic_ref(word).store(value, std::memory_order_release);
+    }
+    // What is smaller than a word is whole, too, where it lies in one.
+    if (bytes.size() - done >= 2 && (offset + done) % 2 == 0 && bytes.size() - done < 4) {
+        std::uint16_t value;
+        std::memcpy(&value, bytes.data() + done, sizeof value);
+        auto& half = *reinterpret_cast<std::uint16_t*>(bank + offset + done);
+        std::atomic_ref(half).store(value, std::memory_order_release);
+        done += sizeof value;
     }
     for (; done < bytes.size(); ++done) {
         auto& byte = *reinterpret_cast<unsigned char*>(bank + offset + done);
@@ -111,24 +119,43 @@ void poke_as_member(const std::shared_ptr<rmem::Ring>& ring, rmem::Member member
             config.name, name_of(config.link), node, rank));
 }
 
+/// A poke is a rank of its own for a moment.
+rmem::Member free_member(const rmem::Ring& ring, unsigned rank, unsigned node) {
+    const rmem::RingConfig& config = ring.config();
+    if (rank >= config.ranks) {
+        throw rmem::Error(rmem::Errc::bad_rank,
+                          fmt::format("ring '{}' has no rank {} (--as-rank): its ranks are 0 to {}",
+                                      config.name, rank, config.ranks - 1));
+    }
+    if (!ring.is_alive(rank)) return {rank, node};
+    std::vector<unsigned> free;
+    for (unsigned r = 0; r < config.ranks; ++r) {
+        if (!ring.is_alive(r)) free.push_back(r);
+    }
+    throw rmem::Error(
+        rmem::Errc::rank_taken,
+        fmt::format("rank {} of ring '{}' is process {}, so --as-rank cannot be it; {}", rank,
+                    config.name,
+                    // relaxed is enough: for people
+                    ring.rank(rank).pid.load(std::memory_order_relaxed),
+                    free.empty() ? "every rank is taken: start the ring with one more than its "
+                                   "programs need"
+                                 : "free are " + numbers_text(free)));
+}
+
 void poke(const PokeOptions& options) {
-    // A member of no rank, so that the ring stays while we write.
-    const auto ring = rmem::Ring::attach(named_segment(options.ring, options.node));
-    const rmem::RingConfig& config = ring->config();
-    const unsigned node = chosen_node(*ring, options.node);
     const CellType type = parse_cell_type(options.as);
     const std::uint64_t offset = parse_offset("OFFSET", options.offset);
+    check_alignment(type, options.as, offset);
     Bytes bytes;
     for (const auto& value : options.values) {
         const Bytes cell = parse_cell(type, value);
         bytes.insert(bytes.end(), cell.begin(), cell.end());
     }
-    if (cell_bytes(type) >= rmem::kWordBytes && offset % rmem::kWordBytes != 0) {
-        throw rmem::Error(rmem::Errc::invalid_argument,
-                          fmt::format("{} is no multiple of the word ({} bytes), as type {} needs; "
-                                      "use --as u8 or text for single bytes",
-                                      offset_text(offset), rmem::kWordBytes, options.as));
-    }
+    // A member of no rank, so that the ring stays while we write.
+    const auto ring = rmem::Ring::attach(named_segment(options.ring, options.node));
+    const rmem::RingConfig& config = ring->config();
+    const unsigned node = chosen_node(*ring, options.node);
     if (offset > config.user_bytes || bytes.size() > config.user_bytes - offset) {
         throw rmem::Error(rmem::Errc::invalid_argument,
                           fmt::format("{} bytes at {} are outside the user's memory of ring '{}', "
@@ -138,11 +165,10 @@ void poke(const PokeOptions& options) {
     }
     if (config.link == rmem::LinkKind::direct) {
         poke_direct(ring, node, offset, bytes);
-    } else if (options.as_rank < 0) {
+    } else if (!options.as_rank) {
         refuse(config, node);
     } else {
-        const auto rank = static_cast<unsigned>(options.as_rank);
-        poke_as_member(ring, {rank, node}, offset, bytes);
+        poke_as_member(ring, free_member(*ring, *options.as_rank, node), offset, bytes);
     }
     if (!options.json) return;
     show_json({{"ring", config.name},
@@ -157,7 +183,7 @@ void poke(const PokeOptions& options) {
 void add_poke(CLI::App& app) {
     auto options = std::make_shared<PokeOptions>();
     CLI::App* command = app.add_subcommand("poke", "Write values into a ring");
-    command->add_option("RING", options->ring, "Name of the ring")->required();
+    add_ring(*command, options->ring)->required();
     command->add_option("OFFSET", options->offset, "Where, in bytes: 256, 0x100 or 4K")->required();
     command->add_option("VALUE", options->values, "What, one after the other")->required();
     command->add_option("--as", options->as, fmt::format("Type: {}", kCellTypes))

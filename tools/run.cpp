@@ -18,8 +18,11 @@
 
 #include "billboard/environment.hpp"
 #include "rmem/clock.hpp"
+#include "rmem/environment_variable.hpp"
 #include "rmem/faults.hpp"
 #include "rmem/ring.hpp"
+#include "rmem/ring_memory.hpp"
+#include "rmem/udp/engine_settings.hpp"
 #include "rmem/waiting.hpp"
 #include "tools/commands.hpp"
 #include "tools/launcher.hpp"
@@ -118,7 +121,13 @@ void check_settings(const rmem::Environment& environment, const rmem::RingConfig
                         "nobody; give --nodes at most -n",
                         config.nodes, config.ranks));
     }
+    // What each rank would say one after the other is said once.
     if (environment.faults) rmem::FaultPlan::parse(*environment.faults, config.nodes, config.link);
+    if (config.link == rmem::LinkKind::ring) rmem::RingOptions::from(environment, config);
+    if (config.is_remote()) rmem::udp::EngineSettings::read(config);
+    if (const char* spin = rmem::environment_setting("RMEM_SPIN")) {
+        rmem::parse_unsigned("RMEM_SPIN", spin, rmem::kMaxSpinPolls);
+    }
 }
 
 /// The ring's segments on this host: one, or one for each node.

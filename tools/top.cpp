@@ -156,7 +156,7 @@ private:
 void add_top(CLI::App& app) {
     auto options = std::make_shared<TopOptions>();
     CLI::App* command = app.add_subcommand("top", "Show what happens in a ring, live");
-    command->add_option("RING", options->ring, "Name of the ring; the only one if not given");
+    add_ring(*command, options->ring, "Name of the ring; the only one if not given");
     command->add_option("--interval", options->interval, "Time between two looks")
         ->capture_default_str();
     auto* count = command->add_option("--count", options->count, "End after so many frames")

@@ -33,6 +33,12 @@ for variable in $variables $(grep -hoE '\bRMEM_[A-Z_]+\b' rmem/config.hpp | grep
     says docs/man/rmem.7 ".It Ev $variable" "the variable"
 done
 
+# What is read is known to the check for misspelt variables.
+for variable in $(grep -rhoE '"RMEM_[A-Z_]+"' --include='*.?pp' rmem billboard ports mpi_channel tools |
+    tr -d '"' | sort -u); do
+    says rmem/environment_variable.cpp "\"$variable\"" "the variable"
+done
+
 for function in $(grep -oE '\bbbp_[a-z_]+\(' billboard/bbp.h | grep -v last_error | tr -d '(' | sort -u) bbp_last_error; do
     if ! grep -qxE -- "\.Nm $function( ,)?" docs/man/*.3; then
         echo "FAILED: no page in docs/man has the function $function in its NAME section"

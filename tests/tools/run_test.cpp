@@ -18,6 +18,7 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Not;
+using ::testing::StartsWith;
 using ::testing::UnorderedElementsAre;
 
 std::vector<std::string> lines_of(const std::string& text) {
@@ -128,6 +129,9 @@ TEST(Run, tells_a_bad_command_line_from_a_bad_setting) {
                                                     {"--nodes", "3"},
                                                     {"--faults", "bogus"},
                                                     {"--layout", "bogus"},
+                                                    {"--timing", "scramnet-burst"},
+                                                    {"--check", "writers"},
+                                                    {"--spin", "yes"},
                                                     {"--ring", "a/b"}}) {
         std::vector<std::string> words = {"run", "-n", "2"};
         words.insert(words.end(), setting.begin(), setting.end());
@@ -136,6 +140,7 @@ TEST(Run, tells_a_bad_command_line_from_a_bad_setting) {
         EXPECT_EQ(ran.code, 125) << setting[0];
         EXPECT_THAT(ran.err, HasSubstr(setting[1])) << "names what was found";
         EXPECT_THAT(ran.err, HasSubstr("[")) << "names the error";
+        EXPECT_THAT(ran.err, StartsWith("rmem run: ")) << "and no rank does";
     }
 }
 
