@@ -14,6 +14,7 @@
 #include "simulator/udp_hunt/trace.hpp"
 #include "tools/output.hpp"
 #include "tools/sim.hpp"
+#include "tools/usage.hpp"
 
 namespace tools {
 
@@ -150,8 +151,17 @@ void show_end(const simulator::Findings& findings) {
     if (!findings.violations.empty()) end_with(kExitFailed);
 }
 
+template <class Scenario>
+Scenario scenario_of(const std::string& seed) {
+    try {
+        return Scenario::parse(seed);
+    } catch (const rmem::Error& error) {
+        throw UsageError(error.sentence());
+    }
+}
+
 void replay_udp(const ReplayCommand& command) {
-    const auto scenario = simulator::udp::Scenario::parse(command.seed);
+    const auto scenario = scenario_of<simulator::udp::Scenario>(command.seed);
     show(scenario_text(scenario) + "\n");
     simulator::udp::HuntOptions options;
     options.hash = true;
@@ -168,7 +178,7 @@ void replay_udp(const ReplayCommand& command) {
 /// A hunt in a world.
 template <class Scenario, class HuntOptions>
 void replay_in_world(const ReplayCommand& command) {
-    const Scenario scenario = Scenario::parse(command.seed);
+    const auto scenario = scenario_of<Scenario>(command.seed);
     show(scenario_text(scenario) + "\n");
     HuntOptions options;
     options.hash = true;

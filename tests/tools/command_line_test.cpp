@@ -121,6 +121,7 @@ TEST(CommandLine, that_cannot_be_read_ends_with_2) {
         {"record", "rig", "--wait", "5"},
         {"metrics", "rig", "--port", "99999"},
         {"env"},
+        {"sim", "replay", "foo"},
         {"bench", "pingpong", "--link", "rnig"},
         {"bench", "pingpong", "--link", "sim"},
         {"bench", "pingpong", "--layout", "glossy"},
