@@ -103,7 +103,7 @@ std::optional<unsigned> unsigned_variable(const char* name, unsigned max) {
     return parse_unsigned(name, *text, max);
 }
 
-/// How many there are: whether a ring holds so many says RingConfig::check().
+/// A count of nodes or ranks; whether a ring holds that number says RingConfig::check().
 std::optional<unsigned> count_variable(const char* name, unsigned max) {
     const auto text = variable(name);
     if (!text) return std::nullopt;

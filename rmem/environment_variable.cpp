@@ -49,6 +49,7 @@ const std::vector<std::string>& setting_names() {
         "RMEM_MPI_GET",
         "RMEM_MPI_LOCK",
         "RMEM_MPI_TRANSPORT",
+        "RMEM_MUNET_USER",
         "RMEM_MUNET",
         "RMEM_NODE",
         "RMEM_NODES",

@@ -230,7 +230,7 @@ std::optional<RingConfig> living_config(const Segment& segment, const std::strin
     try {
         RingConfig config = checked_config(segment, name, nullptr);
         if (awaits_daemon(segment, config)) return config;
-    } catch (const Error&) {  // whoever opens a ring of that name replaces it
+    } catch (const Error&) {  // the next to open a ring of that name replaces it
     }
     return std::nullopt;
 }

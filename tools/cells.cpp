@@ -96,7 +96,7 @@ std::string text_of(std::span<const std::byte> bytes) {
     return text;
 }
 
-/// A whole number of so many bits in decimal or, after 0x or 0b, hexadecimal or binary.
+/// A whole number of that size in decimal or, after 0x or 0b, hexadecimal or binary.
 std::uint64_t parse_whole(const std::string& text, std::size_t bytes, bool is_signed) {
     const auto bits = 8 * static_cast<unsigned>(bytes);
     const std::uint64_t most = ~std::uint64_t{0} >> (64 - bits + (is_signed ? 1 : 0));

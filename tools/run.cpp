@@ -22,7 +22,7 @@
 #include "rmem/faults.hpp"
 #include "rmem/ring.hpp"
 #include "rmem/ring_memory.hpp"
-#include "rmem/udp/engine_settings.hpp"
+#include "rmem/udp/endpoints.hpp"
 #include "rmem/waiting.hpp"
 #include "tools/commands.hpp"
 #include "tools/launcher.hpp"
@@ -124,7 +124,7 @@ void check_settings(const rmem::Environment& environment, const rmem::RingConfig
     // What each rank would say one after the other is said once.
     if (environment.faults) rmem::FaultPlan::parse(*environment.faults, config.nodes, config.link);
     if (config.link == rmem::LinkKind::ring) rmem::RingOptions::from(environment, config);
-    if (config.is_remote()) rmem::udp::EngineSettings::read(config);
+    if (config.is_remote()) rmem::udp::Endpoints::read(config.nodes);
     if (const char* spin = rmem::environment_setting("RMEM_SPIN")) {
         rmem::parse_unsigned("RMEM_SPIN", spin, rmem::kMaxSpinPolls);
     }

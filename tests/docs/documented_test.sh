@@ -34,7 +34,7 @@ for variable in $variables $(grep -hoE '\bRMEM_[A-Z_]+\b' rmem/config.hpp | grep
 done
 
 # What is read is known to the check for misspelt variables.
-for variable in $(grep -rhoE '"RMEM_[A-Z_]+"' --include='*.?pp' rmem billboard ports mpi_channel tools |
+for variable in $(grep -rhoE '"RMEM_[A-Z_]*[A-Z]"' --include='*.?pp' rmem billboard ports mpi_channel tools |
     tr -d '"' | sort -u); do
     says rmem/environment_variable.cpp "\"$variable\"" "the variable"
 done
