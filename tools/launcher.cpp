@@ -47,8 +47,7 @@ Launcher::Launcher(const Job& job, RunReport& report, Janitor& janitor)
     : job_(job),
       report_(report),
       janitor_(janitor),
-      processors_(usable_processors()),
-      ranks_(job.ranks),
+      ranks_(job.programs.size()),
       signals_(take_signals_by_descriptor()),
       from_terminal_(::isatty(STDIN_FILENO) == 1) {
     for (Rank& rank : ranks_) rank.restarts_left = job.restarts;
@@ -60,7 +59,7 @@ Launcher::Launcher(const Job& job, RunReport& report, Janitor& janitor)
 
 int Launcher::run() {
     started_ns_ = rmem::now_ns();
-    for (unsigned rank = 0; rank < job_.ranks; ++rank) start(rank);
+    for (unsigned rank = 0; rank < ranks_.size(); ++rank) start(rank);
     input_from_.reset();  // rank 0 has it now
     while (!running().empty()) wait_for_something();
     return exit_code_;
@@ -68,13 +67,11 @@ int Launcher::run() {
 
 void Launcher::start(unsigned rank) {
     RankStart how;
-    how.rank = rank;
-    how.command = job_.command;
-    how.environment = job_.environment(rank);
+    how.program = job_.programs[rank];
+    how.place = job_.place(rank);
     how.piped_output = job_.label;
     // A restarted rank 0 of a terminal gets none: its former self may have eaten half a line.
     if (rank == 0) how.input = from_terminal_ ? input_from_.get() : STDIN_FILENO;
-    if (job_.bind) how.processor = processors_[rank % processors_.size()];
 
     Rank& r = ranks_[rank];
     r.process = RankProcess::start(how);

@@ -29,13 +29,11 @@
 namespace tools {
 
 struct Job {
-    unsigned ranks = 1;
-    std::vector<std::string> command;
-    /// A rank's own part of the environment.
-    std::function<std::vector<std::pair<std::string, std::string>>(unsigned rank)> environment;
+    std::vector<RankProgram> programs;  ///< one for each rank
+    /// A rank's place in the ring, as variables.
+    std::function<Variables(unsigned rank)> place;
     bool label = true;
     bool keep_going = false;
-    bool bind = false;
     unsigned restarts = 0;  ///< times that each rank is started again when it dies of a signal
     std::int64_t grace_ns = 0;
 };
@@ -76,7 +74,6 @@ private:
     const Job& job_;
     RunReport& report_;
     Janitor& janitor_;
-    std::vector<unsigned> processors_;
     std::vector<Rank> ranks_;
     rmem::Descriptor signals_;
     bool from_terminal_;

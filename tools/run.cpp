@@ -5,6 +5,7 @@
 // which the ranks, who inherit them, compute theirs.
 
 #include <fmt/format.h>
+#include <grp.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -12,6 +13,8 @@
 #include <memory>
 #include <optional>
 #include <random>
+#include <set>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -25,6 +28,7 @@
 #include "tools/launcher.hpp"
 #include "tools/node_processes.hpp"
 #include "tools/output.hpp"
+#include "tools/rig.hpp"
 #include "tools/settings.hpp"
 
 namespace tools {
@@ -41,6 +45,8 @@ Examples:
   rmem run -n 3 --link ring --faults 'cut:cable=1,at=5ms,until=20ms' -- ./program
   rmem run -n 3 --link ring --bound 5us --faults 'delay:node=1,by=200us,count=5' -- ./program
   rmem run -n 4 --restart 1 -- ./program             a killed rank comes back once
+  rmem run -n 1 ./aircraft : -n 2 ./panel --wide     two programs, ranks 0 and 1 to 2
+  rmem run --rig rig.toml                            programs, users, processors: rmem-run(1)
 
 Faults: items divided by `;`, each one of (rmem(7) says more)
   seed=N                        delay:by=TIME[,node=N][,after=N][,count=N][,share=N%]
@@ -67,9 +73,10 @@ constexpr Setting kSettings[] = {
 };
 
 struct RunOptions {
-    unsigned ranks = 1;
+    unsigned ranks = 0;  ///< 0: not given
     Settings settings;
-    std::vector<std::string> program;
+    std::vector<std::string> words;  ///< programs and their arguments
+    std::string rig;                 ///< or the file that has them
     std::string grace = "2s";
     unsigned restarts = 0;
     bool label = true, keep_going = false, bind = false, json = false;
@@ -79,10 +86,31 @@ std::string unused_name() {
     return fmt::format("run-{}-{:04x}", ::getpid(), std::random_device{}() & 0xffffU);
 }
 
+RingKeys ring_keys() {
+    RingKeys keys;
+    const auto add = [&](std::span<const Setting> settings) {
+        for (const Setting& setting : settings) keys.emplace(setting.option + 2, setting.variable);
+    };
+    add(kSettings);
+    add(kRingSettings);
+    auto name = keys.extract("ring");
+    name.key() = "name";
+    keys.insert(std::move(name));
+    return keys;
+}
+
+/// Options count before the rig file, the rig file before the environment.
+std::vector<RankProgram> chosen_programs(const RunOptions& options) {
+    if (options.rig.empty()) return programs_of(std::max(options.ranks, 1U), options.words);
+    Rig rig = read_rig(options.rig, ring_keys());
+    for (const auto& [variable, value] : rig.settings) set_variable(variable, value);
+    return std::move(rig.programs);
+}
+
 /// What the ranks inherit, and what this process reads.
-void set_environment(const RunOptions& options) {
+void set_environment(const RunOptions& options, std::size_t count) {
     options.settings.apply();
-    const std::string ranks = fmt::format("{}", options.ranks);
+    const std::string ranks = fmt::format("{}", count);
     set_variable("RMEM_RANKS", ranks);
     if (std::getenv("RMEM_RING") == nullptr) set_variable("RMEM_RING", unused_name());  // NOLINT
     if (std::getenv("RMEM_NODES") == nullptr) set_variable("RMEM_NODES", ranks);        // NOLINT
@@ -95,12 +123,46 @@ void set_environment(const RunOptions& options) {
     for (const char* name : {"RMEM_RANK", "RMEM_NODE"}) unset_variable(name);
 }
 
-/// A bound rank sees one processor, and would think that it has to share it.
-void let_bound_ranks_spin(const RunOptions& options) {
-    const bool have_their_own = options.ranks <= usable_processors().size();
-    if (options.bind && have_their_own &&
-        std::getenv("RMEM_SPIN") == nullptr) {  // NOLINT: one thread
+/// In order, those that no rig file has bound already.
+void bind_to_cores(std::vector<RankProgram>& programs) {
+    const auto processors = usable_processors();
+    for (std::size_t rank = 0; rank < programs.size(); ++rank) {
+        if (!programs[rank].processors.empty()) continue;
+        programs[rank].processors = {processors[rank % processors.size()]};
+    }
+}
+
+/// A bound rank sees few processors, and would think that it has to share them.
+void let_bound_ranks_spin(const std::vector<RankProgram>& programs) {
+    std::set<unsigned> taken;
+    for (const RankProgram& program : programs) {
+        if (program.processors.empty()) return;
+        for (const unsigned processor : program.processors) {
+            if (!taken.insert(processor).second) return;
+        }
+    }
+    if (std::getenv("RMEM_SPIN") == nullptr) {  // NOLINT: one thread
         set_variable("RMEM_SPIN", fmt::format("{}", rmem::kSpinPolls));
+    }
+}
+
+/// Other users can join only what is shared with a group that they are in.
+void check_users(const std::vector<RankProgram>& programs, const rmem::RingConfig& config) {
+    const ::group* group = ::getgrnam(config.unix_group.c_str());  // NOLINT: one thread
+    for (const RankProgram& program : programs) {
+        if (!program.user) continue;
+        const auto& groups = program.user->groups;
+        if (group != nullptr &&
+            std::find(groups.begin(), groups.end(), group->gr_gid) != groups.end())
+            continue;
+        throw rmem::Error(
+            rmem::Errc::not_permitted,
+            fmt::format("{}: user '{}' could not join ring '{}', which {}; give [ring] unix-group "
+                        "a group that all of its users are in",
+                        program.where, program.user->name, config.name,
+                        config.unix_group.empty()
+                            ? "is this user's alone"
+                            : fmt::format("is for group '{}'", config.unix_group)));
     }
 }
 
@@ -143,35 +205,34 @@ std::shared_ptr<rmem::Ring> make_ring(const rmem::RingConfig& config, unsigned n
     return ring;
 }
 
-Job job_of(const RunOptions& options, const rmem::Environment& environment,
-           const rmem::RingConfig& config) {
+Job job_of(const RunOptions& options, std::vector<RankProgram> programs,
+           const rmem::Environment& environment, const rmem::RingConfig& config) {
     Job job;
-    job.ranks = config.ranks;
-    job.command = options.program;
+    job.programs = std::move(programs);
     job.label = options.label || options.json;
     job.keep_going = options.keep_going;
-    job.bind = options.bind;
     job.restarts = options.restarts;
     job.grace_ns = rmem::parse_duration_ns("--grace", options.grace);
-    job.environment = [environment = rmem::Environment(environment),
-                       config](unsigned rank) mutable {
+    job.place = [environment = rmem::Environment(environment), config](unsigned rank) mutable {
         environment.rank = rank;
         environment.node.reset();
         const rmem::Member member = environment.member(config);
-        return std::vector<std::pair<std::string, std::string>>{
-            {"RMEM_RANK", fmt::format("{}", member.rank)},
-            {"RMEM_NODE", fmt::format("{}", member.node)}};
+        return Variables{{"RMEM_RANK", fmt::format("{}", member.rank)},
+                         {"RMEM_NODE", fmt::format("{}", member.node)}};
     };
     return job;
 }
 
 int run(const RunOptions& options) {
-    set_environment(options);
-    let_bound_ranks_spin(options);
+    auto programs = chosen_programs(options);
+    set_environment(options, programs.size());
+    if (options.bind) bind_to_cores(programs);
+    let_bound_ranks_spin(programs);
     const rmem::Environment environment = rmem::Environment::read();
     const rmem::RingConfig config = billboard::ring_config(environment);
     check_settings(environment, config);
-    const Job job = job_of(options, environment, config);
+    check_users(programs, config);
+    const Job job = job_of(options, std::move(programs), environment, config);
 
     const std::int64_t start = rmem::now_ns();
     const auto segments = segments_of(config);
@@ -199,8 +260,22 @@ int run(const RunOptions& options) {
     return exit_code;
 }
 
-int run_or_say_why(const RunOptions& options) {
+/// What must be given where no rig file is.
+void complete(RunOptions& options) {
+    if (!options.rig.empty()) return;
+    if (options.words.empty()) throw CLI::RequiredError("PROGRAM (or --rig)");
+    const bool several =
+        std::find(options.words.begin(), options.words.end(), ":") != options.words.end();
+    if (options.ranks != 0 || several) return;
+    const char* ranks = std::getenv("RMEM_RANKS");  // NOLINT: one thread
+    if (ranks == nullptr) throw CLI::RequiredError("--ranks");
+    options.ranks = rmem::parse_unsigned("RMEM_RANKS", ranks, rmem::kMaxRanks);
+    if (options.ranks == 0) throw CLI::RequiredError("--ranks");
+}
+
+int run_or_say_why(RunOptions& options) {
     try {
+        complete(options);
         return run(options);
     } catch (const rmem::Error& error) {
         fmt::print(stderr, "rmem run: {}\n", error.what());
@@ -227,16 +302,23 @@ void add_behaviour(CLI::App& command, RunOptions& options) {
 
 void add_run(CLI::App& app) {
     auto options = std::make_shared<RunOptions>();
-    CLI::App* command = app.add_subcommand("run", "Run a program's ranks in a ring on this host");
-    command->add_option("-n,--ranks", options->ranks, "How many ranks")
-        ->check(CLI::Range(1U, rmem::kMaxRanks))
-        ->required()
-        ->envname("RMEM_RANKS");
+    CLI::App* command = app.add_subcommand("run", "Run programs' ranks in a ring on this host");
+    auto* ranks = command
+                      ->add_option("-n,--ranks", options->ranks,
+                                   "How many ranks of the first program [RMEM_RANKS] (default with "
+                                   "several: 1)")
+                      ->check(CLI::Range(1U, rmem::kMaxRanks));
+    auto* rig = command
+                    ->add_option("--rig", options->rig,
+                                 "A file (TOML) with the ring, and each rank's program")
+                    ->excludes(ranks);
     options->settings.add_to(*command, kSettings);
     options->settings.add_to(*command, kRingSettings);
     add_behaviour(*command, *options);
-    command->add_option("PROGRAM", options->program, "Program and its arguments, after --")
-        ->required();
+    command
+        ->add_option("PROGRAM", options->words,
+                     "Program and its arguments, after --; further ones follow ':'")
+        ->excludes(rig);
     command->footer(kExamples);
     command->callback([options] { end_with(run_or_say_why(*options)); });
 }
