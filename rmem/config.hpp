@@ -22,6 +22,7 @@ inline constexpr std::size_t kWordBytes = 4;
 inline constexpr std::size_t kLineBytes = 64;
 inline constexpr unsigned kMaxNodes = 256;
 inline constexpr unsigned kMaxRanks = 256;
+inline constexpr unsigned kMaxSeats = kMaxRanks + 1;  ///< with the operator's
 inline constexpr std::size_t kMaxNameBytes = 63;
 inline constexpr std::size_t kMaxUserBytes = std::size_t{1} << 32;
 inline constexpr std::size_t kDefaultUserBytes = std::size_t{1} << 20;
@@ -59,6 +60,8 @@ struct RingConfig {
     std::size_t bank_bytes() const noexcept {
         return roster_offset() + (is_remote() ? kRosterBytes : 0);
     }
+    /// Who may write on link `ring`: the ranks, and behind them the operator (rmem/ring.hpp).
+    unsigned seats() const noexcept { return ranks + (link == LinkKind::ring ? 1 : 0); }
     unsigned banks() const noexcept { return link == LinkKind::direct || is_remote() ? 1 : nodes; }
     /// The segment that a node of it uses on this host: by name, with `@<node>` where nodes are elsewhere.
     RMEM_API std::string segment_name(unsigned node) const;

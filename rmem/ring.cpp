@@ -4,6 +4,7 @@
 #include "rmem/interrupts.hpp"
 #include "rmem/marks.hpp"
 #include "rmem/node_slot.hpp"
+#include "rmem/ring_join.hpp"
 #include "rmem/udp/node_board.hpp"
 #include "rmem/write_stamps.hpp"
 
@@ -201,15 +202,24 @@ bool awaits_daemon(const Segment& segment, const RingConfig& config) {
            static_cast<std::uint32_t>(udp::EngineKind::daemon);
 }
 
+/// Whether it was told to stay, looked up before the rest of it is checked.
+bool is_to_stay(const Segment& segment) {
+    if (segment.size() < kHeaderBytes) return false;
+    const SegmentHeader& header = header_of(segment);
+    // relaxed is enough: the life-cycle lock orders makers, and it is told before they let go of it or leave
+    return header.magic == kSegmentMagic && header.version == kSegmentVersion &&
+           header.stays.load(std::memory_order_relaxed) != 0;
+}
+
 }  // namespace
 
 SegmentLayout::SegmentLayout(const RingConfig& config) {
     constexpr std::size_t kPage = 4096;
     const unsigned areas = config.is_remote() ? 1 : config.nodes;
     attention = kHeaderBytes;
-    stamps = attention + kMaxRanks * sizeof(std::uint32_t);
+    stamps = round_up(attention + kMaxSeats * sizeof(std::uint32_t), kLineBytes);
     ranks = round_up(stamps + WriteStamps::kBytes, kPage);
-    nodes = round_up(ranks + config.ranks * sizeof(RankSlot), kPage);
+    nodes = round_up(ranks + config.seats() * sizeof(RankSlot), kPage);
     board = round_up(nodes + config.nodes * sizeof(NodeSlot), kPage);
     interrupts = round_up(board + (config.is_remote() ? sizeof(udp::NodeBoard) : 0), kPage);
     interrupt_stride = round_up(interrupt_area_bytes(config), kPage);
@@ -217,7 +227,7 @@ SegmentLayout::SegmentLayout(const RingConfig& config) {
     log_stride = config.link == LinkKind::ring ? kLogBytes
                  : config.is_remote()          ? kClientLogBytes
                                                : 0;
-    tap = logs + config.ranks * log_stride;
+    tap = logs + config.seats() * log_stride;
     banks = tap + (config.is_remote() ? kTapBytes : 0);
     bank_stride = round_up(config.bank_bytes(), kPage);
     total = banks + config.banks() * bank_stride;
@@ -259,15 +269,18 @@ std::shared_ptr<Ring> Ring::join(const RingConfig* expected, const std::string& 
         const ByteLock joining = life_cycle_lock(*segment, name, deadline);
         if (!segment->is_linked() || !segment->is_whole()) continue;  // since we opened it
         if (expected != nullptr && is_left_behind(*segment) &&
-            !awaits_daemon(*segment, *expected)) {
+            !awaits_daemon(*segment, *expected) && !is_to_stay(*segment)) {
             Segment::remove(name);
             return nullptr;
         }
         RingConfig config = checked_config(*segment, name, expected);
+        const bool is_first = !segment->is_locked(kPresenceByte);
         auto presence = segment->try_lock_shared(kPresenceByte);
         RMEM_MARK("ring.joined");
-        return std::shared_ptr<Ring>(
+        std::shared_ptr<Ring> ring(
             new Ring(std::move(config), std::move(*segment), std::move(presence)));
+        if (is_first && ring->stays() && ring->config().link == LinkKind::ring) level_banks(*ring);
+        return ring;
     }
     return nullptr;
 }
@@ -306,7 +319,7 @@ Ring::~Ring() {
         for (int tries = 0; leaving && only_the_dying_remain() && tries < kDyingTries; ++tries) {
             std::this_thread::sleep_for(kRetryPause);
         }
-        if (leaving && !segment_.is_locked(kPresenceByte) && segment_.is_linked() &&
+        if (leaving && !segment_.is_locked(kPresenceByte) && segment_.is_linked() && !stays() &&
             !awaits_daemon(segment_, config_)) {
             RMEM_MARK("ring.leaving");
             Segment::remove(segment_name());
@@ -371,6 +384,15 @@ bool Ring::is_alive(unsigned rank) const noexcept {
     return segment_.is_locked(kFirstRankByte + rank);
 }
 
+bool Ring::stays() const noexcept {
+    return is_to_stay(segment_);
+}
+
+void Ring::set_stays(bool stays) noexcept {
+    // relaxed is enough: who leaves last has locked the life cycle after this
+    header_of(segment_).stays.store(stays ? 1 : 0, std::memory_order_relaxed);
+}
+
 bool Ring::has_members() const noexcept {
     return segment_.is_locked(kPresenceByte);
 }
@@ -426,7 +448,7 @@ ProcessorSet own_processors() {
 Membership::Membership(std::shared_ptr<Ring> ring, Member member)
     : ring_(std::move(ring)), member_(member) {
     const RingConfig& config = ring_->config();
-    if (member.rank >= config.ranks || member.node >= config.nodes) {
+    if (member.rank >= config.seats() || member.node >= config.nodes) {
         throw Error(
             Errc::bad_rank,
             fmt::format("rank {} on node {} is outside ring '{}', which has {} ranks and {} "

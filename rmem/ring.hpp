@@ -10,7 +10,10 @@
 ///           segment says about itself before the header's hash agrees with that computation.
 /// Life      The first to come makes the segment, the last to leave removes it. Presence and ranks
 ///           are byte locks (rmem/segment.hpp), so a killed process leaves both by dying. A segment
-///           that only the dead have left behind is replaced by the next ring of that name.
+///           that only the dead have left behind is replaced by the next ring of that name. One that was told to stay
+///           waits for the next members with all that is in it, until `rmem clean` removes it.
+/// Operator  on link `ring` one seat is nobody's rank: from it a tool writes into a ring whose ranks are all taken, as
+///           any node (Member{config.ranks, node}). It has a log; it watches nothing, and the billboard does not know it.
 /// Engine    on link udp one process runs the node's engine, a rank or a daemon: who holds the engine's byte.
 /// Thread safety: a Ring may be shared by threads; a Membership belongs to one.
 /// Errors: `rmem::Error` while opening and joining; nothing later.
@@ -32,7 +35,7 @@
 namespace rmem {
 
 inline constexpr std::uint64_t kSegmentMagic = 0x31474e49524d4d52;  // "RMMRING1", little-endian
-inline constexpr std::uint32_t kSegmentVersion = 4;
+inline constexpr std::uint32_t kSegmentVersion = 5;
 inline constexpr std::uint32_t kEndianMark = 0x01020304;
 
 enum class SegmentState : std::uint32_t { empty = 0, making = 1, ready = 2 };
@@ -59,6 +62,7 @@ struct SegmentHeader {
     std::uint64_t segment_bytes;
     std::int64_t made_ns;  ///< CLOCK_MONOTONIC: from when injected faults count
     ConfigRecord config;
+    std::atomic<std::uint32_t> stays;  ///< not 0: it is kept when the last has left
 };
 
 enum class RankState : std::uint32_t {
@@ -155,6 +159,9 @@ public:
     bool is_linked() const { return segment_.is_linked(); }
     /// Whether anybody takes part.
     bool has_members() const noexcept;
+    /// Whether it is kept when the last has left.
+    bool stays() const noexcept;
+    void set_stays(bool stays) noexcept;
     /// Makes the caller the one who runs the node's engine, until the lock is released; nothing when another does.
     std::optional<ByteLock> try_lock_engine() const;
     /// Whether a live process runs the node's engine. One system call.
@@ -182,7 +189,7 @@ private:
 /// A process's hold on one rank of a ring, from construction to destruction (or death).
 class RMEM_API Membership {
 public:
-    /// Throws rank_taken when a live process has the rank, bad_rank when the ring has no such rank.
+    /// Throws rank_taken when a live process has the rank, bad_rank when the ring has no such rank or seat.
     Membership(std::shared_ptr<Ring> ring, Member member);
     ~Membership();
     Membership(const Membership&) = delete;
