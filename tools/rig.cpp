@@ -156,7 +156,11 @@ private:
                 throw refusal(where(value), fmt::format("[ring] has no key '{}'; there are {}",
                                                         key.str(), fmt::join(valid, ", ")));
             }
-            settings.emplace_back(found->second, text_of(value, key.str()));
+            std::string text = text_of(value, key.str());
+            if (found->second == "RMEM_TIMING" && rmem::names_timing_file(text)) {
+                text = (folder() / text).string();
+            }
+            settings.emplace_back(found->second, std::move(text));
         }
         return settings;
     }
@@ -196,10 +200,11 @@ private:
         return processors;
     }
 
+    std::filesystem::path folder() const { return std::filesystem::absolute(file_).parent_path(); }
+
     std::string directory_of(const toml::node* node) const {
-        const auto folder = std::filesystem::absolute(file_).parent_path();
-        if (node == nullptr) return folder.string();
-        const auto directory = folder / text_of(*node, "directory");
+        if (node == nullptr) return folder().string();
+        const auto directory = folder() / text_of(*node, "directory");
         if (std::filesystem::is_directory(directory)) return directory.string();
         throw refusal(where(*node), fmt::format("there is no folder {}", directory.string()));
     }
