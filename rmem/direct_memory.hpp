@@ -59,7 +59,9 @@ public:
     static constexpr bool in_flight() noexcept { return false; }
     void notify(unsigned rank) const noexcept { waiter_.notify(rank); }
 
-    void stamp(std::size_t offset, std::uint32_t value) noexcept { samples_.stamp(offset, value); }
+    void stamp(std::size_t offset, std::uint32_t value) noexcept {
+        samples_.stamp_message(offset, value);
+    }
     void seen(std::size_t offset, std::uint32_t value, std::int64_t waited_since_ns) noexcept {
         samples_.seen(offset, value, waited_since_ns);
     }

@@ -178,6 +178,7 @@ RingSample RingSampler::sample(std::int64_t now) {
     sample.nodes.resize(sample.config.nodes);
     for (const auto& ring : rings_) {
         sample.has_members = sample.has_members || ring->has_members();
+        sample.stays = sample.stays || ring->stays();
         for (unsigned r = 0; r < sample.config.ranks; ++r) {
             RankSample rank = rank_of(*ring, r);
             if (knows_better(rank, sample.ranks[r])) sample.ranks[r] = std::move(rank);
