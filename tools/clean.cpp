@@ -20,7 +20,8 @@ namespace {
 constexpr const char* kExamples = R"(
 Examples:
   rmem clean                            all rings of this host that nobody is left in, and counters of MU-Net daemons
-  rmem clean my-ring                    this one, if nobody is left in it, with all its nodes that are here
+  rmem clean my-ring                    this one, if nobody is left in it, with all its nodes that are here;
+                                        also one that `rmem make` made to stay
   rmem clean --dry-run                  only says what would be removed
 
 A ring with a live member is never removed; end its processes first (`rmem info RING` names them).
@@ -68,9 +69,10 @@ void clean(const CleanOptions& options) {
     const auto segments = rmem::Segment::list();
     const auto boards = ports::munet::CounterBoard::list();
     Report report(options.dry_run);
+    const Staying staying = options.rings.empty() ? Staying::keep : Staying::remove;
     const auto clean_all = [&](const auto& rings, const auto& munet) {
         for (const auto& name : rings)
-            report.add("ring", "", clean_ring(name, options.force, options.dry_run));
+            report.add("ring", "", clean_ring(name, options.force, options.dry_run, staying));
         for (const auto& name : munet)
             report.add("munet", "MU-Net counters ", clean_munet(name, options.dry_run));
     };

@@ -59,14 +59,21 @@ std::string members_of(const rmem::Ring& ring) {
 
 }  // namespace
 
-Cleaned clean_ring(const std::string& name, bool force, bool dry_run) {
+Cleaned clean_ring(const std::string& name, bool force, bool dry_run, Staying staying) {
     try {
         {
             const auto ring = rmem::Ring::observe(name);
             if (ring->has_members()) return {name, false, members_of(*ring)};
+            if (ring->stays() && staying == Staying::keep) {
+                return {name, false,
+                        fmt::format("`rmem make` made it to stay; `rmem clean {}` removes it",
+                                    ring->config().name)};
+            }
         }
-        if (!dry_run)
-            rmem::Ring::attach(name).reset();  // joins; leaves as the last; that removes it
+        if (!dry_run) {  // joins; leaves as the last; that removes it
+            const auto ring = rmem::Ring::attach(name);
+            if (staying == Staying::remove) ring->set_stays(false);
+        }
         // Somebody may have joined it in between, or made a new one of that name.
         if (!dry_run && rmem::Segment::open(name))
             return {name, false, "somebody has just joined it"};
@@ -77,6 +84,15 @@ Cleaned clean_ring(const std::string& name, bool force, bool dry_run) {
             case rmem::Errc::version_mismatch: return clean_broken(name, problem, force, dry_run);
             default: return {name, false, problem.what()};
         }
+    }
+}
+
+bool is_left_over(const std::string& name) {
+    if (!rmem::Segment::open(name)) return false;
+    try {
+        return !rmem::Ring::observe(name)->stays();
+    } catch (const rmem::Error&) {  // half-made, or gone by now
+        return rmem::Segment::open(name).has_value();
     }
 }
 

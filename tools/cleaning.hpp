@@ -11,14 +11,20 @@
 
 namespace tools {
 
+/// What becomes of a ring that was made to stay (`rmem make`).
+enum class Staying { keep, remove };
+
 struct Cleaned {
     std::string name;
     bool removed = false;  ///< in a dry run: would be
     std::string why;       ///< a clause: "nobody is left in it", "2 of 4 ranks are alive"
 };
 
+/// Whether a ring of that name is there that its last member's leaving should have removed.
+bool is_left_over(const std::string& name);
+
 /// `force` also removes what is no ring of any version, if nobody holds a lock on it.
-Cleaned clean_ring(const std::string& name, bool force, bool dry_run);
+Cleaned clean_ring(const std::string& name, bool force, bool dry_run, Staying staying);
 
 /// The counters of a MU-Net daemon, by their name (ports/munet/counter_board.hpp).
 Cleaned clean_munet(const std::string& name, bool dry_run);

@@ -20,6 +20,7 @@ inline constexpr int kExitUsage = 2;   ///< the command line cannot be read
 }
 
 void add_run(CLI::App& app);
+void add_make(CLI::App& app);
 void add_peek(CLI::App& app);
 void add_poke(CLI::App& app);
 void add_dump(CLI::App& app);

@@ -29,7 +29,8 @@ Examples:
   rmem list
   rmem list --json | jq -r '.[] | select(.state == "dead") | .name'
 
-States: alive, dead (nobody is left: `rmem clean` removes it), broken (no ring of this version).
+States: alive, dead (nobody is left: `rmem clean` removes it), kept (nobody is in it: `rmem make` made
+it to stay), broken (no ring of this version).
 Exit codes: 0 done, 1 failed, 2 wrong command line.)";
 
 std::string problem_of(const nlohmann::json& ring) {

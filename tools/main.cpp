@@ -74,10 +74,11 @@ int main(int argc, char** argv) {
     app.require_subcommand(1);
     app.get_formatter()->column_width(34);
     for (const auto add :
-         {tools::add_run, tools::add_node, tools::add_list, tools::add_info, tools::add_peek,
-          tools::add_poke, tools::add_dump, tools::add_watch, tools::add_top, tools::add_metrics,
-          tools::add_record, tools::add_replay, tools::add_key, tools::add_doctor, tools::add_clean,
-          tools::add_profiles, tools::add_bench, tools::add_demo, tools::add_sim}) {
+         {tools::add_run,      tools::add_make,  tools::add_node,    tools::add_list,
+          tools::add_info,     tools::add_peek,  tools::add_poke,    tools::add_dump,
+          tools::add_watch,    tools::add_top,   tools::add_metrics, tools::add_record,
+          tools::add_replay,   tools::add_key,   tools::add_doctor,  tools::add_clean,
+          tools::add_profiles, tools::add_bench, tools::add_demo,    tools::add_sim}) {
         add(app);
     }
     try {

@@ -1,25 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 // `rmem poke`: writes values into a ring.
 //
-// On `direct` all nodes share one bank, so a store is the write of whichever node one likes. On links
-// with a bank per node only a member's writes travel, so poking needs a rank that nobody holds.
+// From outside (tools/outside_write.hpp), or as a rank that is not running.
 
 #include <fmt/format.h>
 
-#include <atomic>
-#include <cstring>
 #include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
-#include "rmem/interrupts.hpp"
-#include "rmem/node.hpp"
-#include "rmem/waiting.hpp"
 #include "tools/bank_view.hpp"
 #include "tools/cells.hpp"
 #include "tools/commands.hpp"
 #include "tools/output.hpp"
+#include "tools/outside_write.hpp"
 
 namespace tools {
 
@@ -31,12 +26,9 @@ Examples:
   rmem poke my-ring 0x100 1.5 -2 --as f32           two numbers, one after the other
   rmem poke my-ring 4K "hello" --as text            a text and the zero that ends it
   rmem poke my-ring 0x100 7 --node 3                raises interrupts as a write of node 3
-  rmem poke my-ring 0x100 7 --node 3 --as-rank 3    on link `ring`: as rank 3, which is not running
-  rmem poke my-ring@3 0x100 7 --as-rank 3           the same on link `udp`, on node 3's host
+  rmem poke my-ring@3 0x100 7 --as-rank 3           on link `udp`: as rank 3, which is not running
 
 Exit codes: 0 done, 1 failed, 2 wrong command line.)";
-
-constexpr std::int64_t kTravelNs = 10'000'000'000;  // the slowest profile needs microseconds
 
 struct PokeOptions {
     std::string ring, offset, as = "u32";
@@ -48,74 +40,17 @@ struct PokeOptions {
 
 using Bytes = std::vector<std::byte>;
 
-/// Stores as the card would: words, each whole.
-void store(std::byte* bank, std::uint64_t offset, const Bytes& bytes) {
-    std::uint64_t done = 0;
-    for (; bytes.size() - done >= rmem::kWordBytes && (offset + done) % rmem::kWordBytes == 0;
-         done += rmem::kWordBytes) {
-        std::uint32_t value;
-        std::memcpy(&value, bytes.data() + done, sizeof value);
-        auto& word = *reinterpret_cast<std::uint32_t*>(bank + offset + done);
-        std::atomic_ref(word).store(value, std::memory_order_release);
-    }
-    for (; done < bytes.size(); ++done) {
-        auto& byte = *reinterpret_cast<unsigned char*>(bank + offset + done);
-        std::atomic_ref(byte).store(std::to_integer<unsigned char>(bytes[done]),
-                                    std::memory_order_release);
-    }
-}
-
-void poke_direct(const std::shared_ptr<rmem::Ring>& ring, unsigned node, std::uint64_t offset,
-                 const Bytes& bytes) {
-    // Makes this process one that sleepers' membarriers reach (rmem/waiting.hpp).
-    const rmem::Waiter waiter(*ring, 0);
-    store(ring->bank(node), offset, bytes);
-    const unsigned ranks = ring->config().ranks;
-    unsigned alive = 0;
-    while (alive < ranks && !ring->is_alive(alive)) ++alive;
-    if (alive == ranks) return;  // nobody is there to be told
-    rmem::InterruptBoard::in_the_name_of(*ring, node, alive).written(offset, bytes.size());
-    for (unsigned rank = 0; rank < ranks; ++rank) waiter.notify(rank);
-}
-
-void poke_as_member(const std::shared_ptr<rmem::Ring>& ring, rmem::Member member,
-                    std::uint64_t offset, const Bytes& bytes) {
-    rmem::Node node(ring, member);
-    const rmem::Deadline deadline = rmem::Deadline::in(kTravelNs);
-    while (node.write(offset, bytes.data(), bytes.size()) == rmem::WriteResult::again) {
-        if (deadline.passed(rmem::now_ns())) {
-            throw rmem::Error(
-                rmem::Errc::timed_out,
-                fmt::format("ring '{}' took no write for {}: the outbound queue of "
-                            "rank {} stays full; is a member stopped?",
-                            ring->config().name, duration_text(kTravelNs), member.rank));
-        }
-        node.poll();
-    }
-    if (node.flush(deadline)) return;
-    throw rmem::Error(
-        rmem::Errc::timed_out,
-        fmt::format("not every live node of ring '{}' applied the write within {}; "
-                    "`rmem info {}` shows who is stopped",
-                    ring->config().name, duration_text(kTravelNs), ring->config().name));
-}
-
-[[noreturn]] void refuse(const rmem::RingConfig& config, unsigned node) {
-    const unsigned rank = node * config.ranks / config.nodes;
-    throw rmem::Error(
-        rmem::Errc::not_permitted,
-        fmt::format(
-            "ring '{}' has a bank per node (link {}), and only a member's writes reach the "
-            "others; give --as-rank with a rank that is not running (node {} is that of rank "
-            "{}), which poke then is for a moment",
-            config.name, name_of(config.link), node, rank));
+[[noreturn]] void refuse_rank(const rmem::RingConfig& config, unsigned rank) {
+    throw rmem::Error(rmem::Errc::bad_rank,
+                      fmt::format("ring '{}' has no rank {} (--as-rank): its ranks are 0 to {}",
+                                  config.name, rank, config.ranks - 1));
 }
 
 void poke(const PokeOptions& options) {
     // A member of no rank, so that the ring stays while we write.
     const auto ring = rmem::Ring::attach(named_segment(options.ring, options.node));
     const rmem::RingConfig& config = ring->config();
-    const unsigned node = chosen_node(*ring, options.node);
+    unsigned node = chosen_node(*ring, options.node);
     const CellType type = parse_cell_type(options.as);
     const std::uint64_t offset = parse_offset("OFFSET", options.offset);
     Bytes bytes;
@@ -136,13 +71,12 @@ void poke(const PokeOptions& options) {
                                       bytes.size(), offset_text(offset), config.name,
                                       offset_text(config.user_bytes)));
     }
-    if (config.link == rmem::LinkKind::direct) {
-        poke_direct(ring, node, offset, bytes);
-    } else if (options.as_rank < 0) {
-        refuse(config, node);
+    if (config.link == rmem::LinkKind::direct || options.as_rank < 0) {
+        node = write_from_outside(ring, options.node, offset, bytes);
     } else {
         const auto rank = static_cast<unsigned>(options.as_rank);
-        poke_as_member(ring, {rank, node}, offset, bytes);
+        if (rank >= config.ranks) refuse_rank(config, rank);
+        write_as_member(ring, {rank, node}, offset, bytes);
     }
     if (!options.json) return;
     show_json({{"ring", config.name},
@@ -162,10 +96,11 @@ void add_poke(CLI::App& app) {
     command->add_option("VALUE", options->values, "What, one after the other")->required();
     command->add_option("--as", options->as, fmt::format("Type: {}", kCellTypes))
         ->capture_default_str();
-    command->add_option("--node", options->node,
-                        "Which node writes (default: the first; on link udp the one that is here)");
+    command->add_option(
+        "--node", options->node,
+        "Which node writes (default: the first that lives; on link udp the one here)");
     command->add_option("--as-rank", options->as_rank,
-                        "Links with a bank per node: join as this rank, which nobody holds");
+                        "Join as this rank, which nobody holds (link udp needs it)");
     command->add_flag("--json", options->json, "Print what was done as JSON");
     command->footer(kExamples);
     command->callback([options] { poke(*options); });

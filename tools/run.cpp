@@ -24,6 +24,7 @@
 #include "rmem/faults.hpp"
 #include "rmem/ring.hpp"
 #include "rmem/waiting.hpp"
+#include "tools/cleaning.hpp"
 #include "tools/commands.hpp"
 #include "tools/launcher.hpp"
 #include "tools/node_processes.hpp"
@@ -107,11 +108,34 @@ std::vector<RankProgram> chosen_programs(const RunOptions& options) {
     return std::move(rig.programs);
 }
 
+/// What the command line leaves open of a ring that was made to stay is as it is there.
+void adopt_ring(std::size_t count) {
+    const char* name = std::getenv("RMEM_RING");  // NOLINT: one thread
+    if (name == nullptr || !rmem::Segment::open(name)) return;
+    try {
+        const auto ring = rmem::Ring::observe(name);
+        const rmem::RingConfig& config = ring->config();
+        if (!ring->stays()) return;
+        const auto set = [](const char* variable, const std::string& value) {
+            if (std::getenv(variable) == nullptr)
+                set_variable(variable, value);  // NOLINT: as above
+        };
+        if (count <= config.ranks) set_variable("RMEM_RANKS", fmt::format("{}", config.ranks));
+        set("RMEM_NODES", fmt::format("{}", config.nodes));
+        set("RMEM_LINK", name_of(config.link));
+        set("RMEM_SIZE", fmt::format("{}", config.user_bytes));
+        if (config.timing.instant == 0) set("RMEM_TIMING", rmem::to_string(config.timing));
+        if (config.bound_ns != 0) set("RMEM_BOUND", fmt::format("{}ns", config.bound_ns));
+    } catch (const rmem::Error&) {  // NOLINT: what is no ring is told when it is joined
+    }
+}
+
 /// What the ranks inherit, and what this process reads.
 void set_environment(const RunOptions& options, std::size_t count) {
     options.settings.apply();
     const std::string ranks = fmt::format("{}", count);
     set_variable("RMEM_RANKS", ranks);
+    adopt_ring(count);
     if (std::getenv("RMEM_RING") == nullptr) set_variable("RMEM_RING", unused_name());  // NOLINT
     if (std::getenv("RMEM_NODES") == nullptr) set_variable("RMEM_NODES", ranks);        // NOLINT
     // All of a ring that is started here is here: nobody else need hear it.
@@ -232,6 +256,10 @@ int run(const RunOptions& options) {
     const rmem::RingConfig config = billboard::ring_config(environment);
     check_settings(environment, config);
     check_users(programs, config);
+    // A file's name would be another one in another folder, and its content may change.
+    const std::string timing = environment.timing.value_or("");
+    if (rmem::names_timing_file(timing))
+        set_variable("RMEM_TIMING", rmem::to_string(config.timing));
     const Job job = job_of(options, std::move(programs), environment, config);
 
     const std::int64_t start = rmem::now_ns();
@@ -248,9 +276,7 @@ int run(const RunOptions& options) {
     nodes.reset();
     // The last member's leaving removes the ring.
     rings.clear();
-    const bool kept = std::any_of(segments.begin(), segments.end(), [](const std::string& segment) {
-        return rmem::Segment::open(segment).has_value();
-    });
+    const bool kept = std::any_of(segments.begin(), segments.end(), is_left_over);
     report.summary(exit_code, rmem::now_ns() - start,
                    kept
                        ? fmt::format("ring '{}' stays, because other processes are in it; the last "

@@ -221,12 +221,14 @@ TEST(MemoryOfReplicas, shows_each_nodes_own_bank) {
     EXPECT_EQ(run_tool({"peek", name.get(), "8", "--node", "1"}).out, "42\n");
 }
 
-TEST(MemoryOfReplicas, refuses_to_poke_without_a_rank_and_says_how) {
+TEST(MemoryOfReplicas, pokes_without_a_rank_into_all_banks) {
     const RingName name;
     const auto ring = make(name, LinkKind::ring);
-    const Ran ran = run_tool({"poke", name.get(), "8", "1"});
+    EXPECT_EQ(run_tool({"poke", name.get(), "8", "1"}).code, 0);
+    EXPECT_EQ(run_tool({"peek", name.get(), "8", "--node", "1"}).out, "1\n");
+    const Ran ran = run_tool({"poke", name.get(), "8", "1", "--as-rank", "99"});
     EXPECT_EQ(ran.code, 1);
-    EXPECT_THAT(ran.err, HasSubstr("--as-rank"));
+    EXPECT_THAT(ran.err, HasSubstr("[bad-rank]"));
 }
 
 TEST(MemoryOfReplicas, pokes_as_a_rank_that_is_free) {
