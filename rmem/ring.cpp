@@ -279,7 +279,7 @@ std::shared_ptr<Ring> Ring::join(const RingConfig* expected, const std::string& 
         RMEM_MARK("ring.joined");
         std::shared_ptr<Ring> ring(
             new Ring(std::move(config), std::move(*segment), std::move(presence)));
-        if (is_first && ring->stays() && ring->config().link == LinkKind::ring) level_banks(*ring);
+        if (is_first && ring->stays()) ring->begin_anew();
         return ring;
     }
     return nullptr;
@@ -382,6 +382,17 @@ std::atomic<std::uint64_t>* Ring::stamps() const noexcept {
 
 bool Ring::is_alive(unsigned rank) const noexcept {
     return segment_.is_locked(kFirstRankByte + rank);
+}
+
+/// To those who come the members of before are nobody: no rank of theirs has left or died, and no message of theirs waits.
+void Ring::begin_anew() noexcept {
+    if (config_.link == LinkKind::ring) level_banks(*this);
+    header_of(segment_).made_ns = now_ns();
+    std::memset(segment_.data() + layout_.attention, 0, layout_.banks - layout_.attention);
+    for (unsigned bank = 0; bank < config_.banks(); ++bank) {
+        std::byte* const system = this->bank(bank) + config_.user_bytes;
+        std::memset(system, 0, config_.bank_bytes() - config_.user_bytes);
+    }
 }
 
 bool Ring::stays() const noexcept {

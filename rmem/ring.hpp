@@ -11,7 +11,8 @@
 /// Life      The first to come makes the segment, the last to leave removes it. Presence and ranks
 ///           are byte locks (rmem/segment.hpp), so a killed process leaves both by dying. A segment
 ///           that only the dead have left behind is replaced by the next ring of that name. One that was told to stay
-///           waits for the next members with all that is in it, until `rmem clean` removes it.
+///           waits for the next members with the user's memory in it, until `rmem clean` removes it: the first of them to
+///           come gives all banks what the newest has, and lets all the rest begin anew.
 /// Operator  on link `ring` one seat is nobody's rank: from it a tool writes into a ring whose ranks are all taken, as
 ///           any node (Member{config.ranks, node}). It has a log; it watches nothing, and the billboard does not know it.
 /// Engine    on link udp one process runs the node's engine, a rank or a daemon: who holds the engine's byte.
@@ -176,6 +177,7 @@ private:
     friend class Membership;
     Ring(RingConfig config, Segment segment, std::optional<ByteLock> presence);
     bool only_the_dying_remain() const noexcept;
+    void begin_anew() noexcept;
     static std::shared_ptr<Ring> make(const RingConfig& config, unsigned node);
     static std::shared_ptr<Ring> join(const RingConfig* expected, const std::string& name,
                                       Deadline deadline);

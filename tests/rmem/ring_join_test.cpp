@@ -3,6 +3,7 @@
 #include "rmem/ring_join.hpp"
 
 #include "rmem/node.hpp"
+#include "rmem/node_slot.hpp"
 #include "tests/support/child.hpp"
 
 #include <gmock/gmock.h>
@@ -87,26 +88,54 @@ TEST_P(StayingRing, goes_on_from_the_newest_bank_by_whichever_rank_comes_first) 
 }
 
 TEST_P(StayingRing, undoes_no_newer_write_with_an_older_one_from_a_log) {
+    const auto ring = open(config_);  // is there all the time, as `rmem run` is
     {
-        const auto ring = open(config_);
         Node a(ring, {0, 0}), b(ring, {1, 1});
         EXPECT_EQ(a.write_word(0x40, 1), WriteResult::ok);
         ASSERT_TRUE(a.flush(Deadline::in(kPatienceNs)));
         EXPECT_EQ(b.write_word(0x40, 2), WriteResult::ok);
         ASSERT_TRUE(b.flush(Deadline::in(kPatienceNs)));
     }
-    const auto ring = open(config_);
     Node b(ring, {1, 1});
     b.poll();
     EXPECT_EQ(b.load(0x40), 2U) << "rank 0's write is in its log still";
 }
 
-TEST_P(StayingRing, is_refused_to_who_has_other_settings_and_not_replaced) {
+TEST_P(StayingRing, knows_nothing_of_its_former_members) {
+    write_alone(1, 0x40, 7);
+    EXPECT_EQ(Ring::observe(name_.get())->rank(1).incarnation.load(), 1U) << "until somebody comes";
+    const auto ring = open(config_);
+    EXPECT_EQ(ring->rank(1).incarnation.load(), 0U);
+    EXPECT_EQ(ring->rank(1).state.load(), static_cast<std::uint32_t>(RankState::absent));
+    EXPECT_EQ(ring->node(1).applied[1].load(), 0U);
+    EXPECT_EQ(word_of(*ring, 1, 0x40), 7U);
+}
+
+TEST_P(StayingRing, is_refused_where_settings_differ_and_not_replaced) {
     write_alone(0, 0x40, 7);
     RingConfig other = config_;
     other.user_bytes = 8192;
     EXPECT_EQ(code_of([&] { open(other); }), Errc::config_mismatch);
     EXPECT_EQ(word_of(*Ring::observe(name_.get()), 0, 0x40), 7U);
+}
+
+TEST(StayingRingOfOneBank, clears_what_protocols_had_in_it_and_not_the_users_memory) {
+    const RingName name;
+    RingConfig config = config_of(name, LinkKind::direct);
+    config.system_bytes = 4096;
+    config.system_hash = 1;
+    {
+        const auto ring = open(config);
+        ring->set_stays(true);
+        ring->bank(0)[4095] = std::byte{1};
+        ring->bank(0)[4096] = std::byte{2};
+    }
+    const auto ring = open(config);
+    EXPECT_EQ(ring->bank(0)[4095], std::byte{1});
+    EXPECT_EQ(ring->bank(0)[4096], std::byte{0});
+    ring->bank(0)[4096] = std::byte{3};
+    EXPECT_EQ(open(config)->bank(0)[4096], std::byte{3}) << "only for the first to come";
+    ring->set_stays(false);
 }
 
 TEST(StayingRingOfOneBank, keeps_its_memory_until_it_is_told_to_go) {

@@ -183,6 +183,19 @@ TEST_F(RingTest, an_observer_neither_keeps_nor_removes_a_ring) {
 
 // ---- What is there already
 
+TEST_F(RingTest, other_numbers_of_one_timing_profile_are_refused_and_both_are_named) {
+    RingConfig mine = config();
+    mine.link = LinkKind::ring;
+    RingConfig other = mine;
+    mine.timing = parse_timing("rfm5565,delay=450ns");
+    other.timing = parse_timing("rfm5565,delay=451ns");
+    const auto ring = Ring::open(mine, Deadline::in(kPatience));
+    const auto sentence =
+        refused(Errc::config_mismatch, [&] { Ring::open(other, Deadline::in(kPatience)); });
+    EXPECT_NE(sentence.find("rfm5565,delay=450000ps"), std::string::npos) << sentence;
+    EXPECT_NE(sentence.find("rfm5565,delay=451000ps"), std::string::npos) << sentence;
+}
+
 TEST_F(RingTest, another_configuration_is_refused_and_both_are_named) {
     const auto ring = open();
     RingConfig other = config();
