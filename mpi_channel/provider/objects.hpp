@@ -321,6 +321,7 @@ public:
     bool progress_once() { return device_ != nullptr && device_->progress(1); }
     unsigned rank() const noexcept { return endpoint_->rank(); }
     unsigned ranks() const noexcept { return endpoint_->ranks(); }
+    std::uint64_t ring() const noexcept { return ring_; }  ///< as in RankAddress
     Collectives& collectives() noexcept { return *collectives_; }
     std::uint64_t multicasts() const noexcept { return device_->transport_counters().multicasts; }
     /// Whether ranks share processors, as it was found a while ago.

@@ -421,28 +421,50 @@ TEST(Collectives, long_messages_of_the_same_ranks_go_on_meanwhile) {
 
 // ---- What goes wrong ----------------------------------------------------------------------------
 
-TEST(Collectives, who_expects_another_size_is_told) {
+void expect_usable(GroupRanks& ranks, const Opened& group) {
+    auto buffers = buffers_of(group.size(), 40'000, 0, 9);
+    begin_broadcast(group, buffers, 0);
+    EXPECT_EQ(ranks.finish(group), everywhere(group.size(), BBP_OK));
+    for (const auto& buffer : buffers) EXPECT_EQ(buffer, bytes_of(40'000, 9));
+}
+
+/// What fits of `sent`, and nothing else.
+std::vector<std::byte> cut(std::vector<std::byte> sent, std::size_t room) {
+    sent.resize(room, kUntouched);
+    return sent;
+}
+
+TEST(Collectives, who_gathers_blocks_of_another_size_is_told_and_goes_on) {
     for (const std::size_t other : std::initializer_list<std::size_t>{0, 99, 101, 600}) {
         GroupRanks ranks(3);
         const auto group = ranks.open(1, {0, 1, 2});
-        auto out = bytes_of(100, 1), right = untouched(100), wrong = untouched(other);
+        const auto out = bytes_of(100, 1), own = untouched(other);
+        auto received = untouched(3 * other);
         group[0]->gather(out, nullptr, 1);
         group[2]->gather(out, nullptr, 1);
-        auto received = untouched(3 * other);
-        group[1]->gather(wrong, received.data(), 1);
-        EXPECT_EQ(ranks.finish(group), (std::vector<int>{BBP_OK, BBP_ECORRUPT, BBP_OK})) << other;
+        group[1]->gather(own, received.data(), 1);
+        EXPECT_EQ(ranks.finish(group), (std::vector<int>{BBP_OK, BBP_ESIZE, BBP_OK})) << other;
+        received.resize(other);
+        EXPECT_EQ(received, cut(out, other));
+        expect_usable(ranks, group);
     }
-    for (const std::size_t other : std::initializer_list<std::size_t>{1, 99, 101, 600}) {
-        GroupRanks ranks(3);
-        const auto group = ranks.open(1, {0, 1, 2});
-        auto out = bytes_of(100, 1), right = untouched(100), wrong = untouched(other);
-        group[0]->broadcast(out, 0);
-        group[1]->broadcast(right, 0);
-        group[2]->broadcast(wrong, 0);
-        EXPECT_EQ(ranks.finish(group), (std::vector<int>{BBP_OK, BBP_OK, BBP_ECORRUPT})) << other;
-        EXPECT_EQ(right, out);
-        group[2]->barrier();
-        EXPECT_EQ(group[2]->go_on(), BBP_ECORRUPT) << "the group stays so";
+}
+
+TEST(Collectives, who_expects_a_broadcast_of_another_size_is_told_and_goes_on) {
+    for (const std::size_t size : std::initializer_list<std::size_t>{1, 100, 16'000, 50'000}) {
+        for (const std::size_t other :
+             std::initializer_list<std::size_t>{2, 99, 101, 20'000, 49'999, 60'000}) {
+            SCOPED_TRACE(testing::Message() << size << " bytes for " << other);
+            GroupRanks ranks(3);
+            const auto group = ranks.open(1, {0, 1, 2});
+            auto buffers = buffers_of(3, size, 0, 1);
+            buffers[2] = untouched(other);
+            begin_broadcast(group, buffers, 0);
+            EXPECT_EQ(ranks.finish(group), (std::vector<int>{BBP_OK, BBP_OK, BBP_ESIZE}));
+            EXPECT_EQ(buffers[1], bytes_of(size, 1));
+            EXPECT_EQ(buffers[2], cut(bytes_of(size, 1), other));
+            expect_usable(ranks, group);
+        }
     }
 }
 
