@@ -116,7 +116,6 @@ void Group::broadcast(std::span<std::byte> bytes, unsigned root) {
     done_ = 0;
     begun_ = false;
     is_whole_ = false;
-    is_other_size_ = false;
 }
 
 void Group::gather(Bytes own, std::byte* all, std::optional<unsigned> to) {
@@ -126,7 +125,6 @@ void Group::gather(Bytes own, std::byte* all, std::optional<unsigned> to) {
     all_ = all;
     to_ = to;
     is_sent_ = others_.empty() || to == own_;
-    is_other_size_ = false;
     const bool receives = !to || to == own_;
     if (receives && !own.empty()) std::copy(own.begin(), own.end(), all + own_ * own.size());
     for (unsigned i = 0; receives && i < members_.size(); ++i) {
@@ -153,7 +151,7 @@ int Group::go_on() {
     if (result == BBP_EAGAIN) return result;
     operation_ = Operation::none;
     if (result != BBP_OK) fail(result);
-    return result == BBP_OK && is_other_size_ ? BBP_ESIZE : result;
+    return std::exchange(is_other_size_, false) && result == BBP_OK ? BBP_ESIZE : result;
 }
 
 /// The operation's buffers are the caller's again, so what still comes goes nowhere.
