@@ -134,7 +134,7 @@ static int begun(int result) {
     return MPI_SUCCESS;
 }
 
-/* Before what may be the last one ends. */
+/* Before what may be the last one ends; MPICH begins no second time. */
 static void ending(void) {
     pthread_mutex_lock(&mutex);
     if (lives > 0 && --lives == 0 && state == BEGUN) {
@@ -144,20 +144,6 @@ static void ending(void) {
         if (own_session != MPI_SESSION_NULL) PMPI_Session_finalize(&own_session);
     }
     pthread_mutex_unlock(&mutex);
-}
-
-/* After it: what the program has never freed is nobody's any more, and its handles may come again. */
-static int ended(int result) {
-    pthread_mutex_lock(&mutex);
-    for (unsigned slot = 0; state == ENDED && slot < SLOTS; ++slot) {
-        if (slots[slot].handle != NEVER_USED && slots[slot].handle != REMOVED) {
-            bbp_comm_end(&slots[slot].its->comm);
-            free(slots[slot].its);
-        }
-        slots[slot].handle = NEVER_USED;
-    }
-    pthread_mutex_unlock(&mutex);
-    return result;
 }
 
 /* Which MPI the program has brought: its libraries, as far as they are loaded. */
@@ -216,12 +202,12 @@ int MPI_Session_init(MPI_Info info, MPI_Errhandler handler, MPI_Session* session
 
 int MPI_Finalize(void) {
     ending();
-    return ended(PMPI_Finalize());
+    return PMPI_Finalize();
 }
 
 int MPI_Session_finalize(MPI_Session* session) {
     ending();
-    return ended(PMPI_Session_finalize(session));
+    return PMPI_Session_finalize(session);
 }
 
 /* ---- What calls.c asks for ------------------------------------------------------------------- */

@@ -6,6 +6,7 @@
  * The program's handles are good ones: Open MPI has looked at them before its components are called. Its own may be unfinished for any
  * of MPI's functions (a datatype that nobody could ask for its envelope), but not for those that its components share.
  */
+#define _GNU_SOURCE
 #include "mpi_channel/collectives/calls.h"
 
 #include "ompi_config.h"
@@ -17,6 +18,8 @@
 #include "ompi/mca/coll/coll.h"
 #include "ompi/runtime/mpiruntime.h"
 #include "opal/runtime/opal_progress.h"
+
+#include <stdlib.h>
 
 static const int kPriority = 95; /* above those that Open MPI has */
 
@@ -171,7 +174,10 @@ static mca_coll_base_module_t* comm_query(struct ompi_communicator_t* comm, int*
     return &module->super;
 }
 
+/* Open MPI's one-sided messages refuse programs of several threads only after they have been chosen. Where only such a program knows
+ * that it is one, it chooses its windows of shared memory instead: this component is opened before those of windows are. */
 static int open_component(void) {
+    if (ompi_mpi_thread_multiple) setenv("OMPI_MCA_osc_rdma_priority", "101", 1);
     return OMPI_SUCCESS;
 }
 
