@@ -197,8 +197,10 @@ public:
     }
     /// Whether s has given this rank up, though it lives: then s may have used the buffers of its messages again.
     bool is_given_up_by(unsigned s) const noexcept;
-    /// Takes it for dead in turn: BBP_EPEER.
-    int give_up(unsigned s);
+    /// Takes it for dead in turn, and nothing of it any more.
+    void give_up(unsigned s);
+    /// BBP_EPEER, after which nothing of it is due any more.
+    int tell_gone(unsigned s);
 
 private:
     /// What this rank knows of another.
@@ -256,7 +258,7 @@ private:
     bool others_gone();
     bool data_open();
     int gone_error(unsigned s);
-    int tell_gone(unsigned s);
+    void close_life(unsigned s);
     int end_life(unsigned s);
     bool has_confirmed(unsigned s) const;
 
@@ -308,9 +310,9 @@ private:
     void drop(unsigned s, const Arrival& a, Counter why);
     int try_recv(int src, void* buf, std::size_t cap, std::size_t* len, Deadline deadline,
                  Class cls);
-    int deliver(unsigned s, const Arrival& a, void* buf, std::size_t cap, std::size_t* len,
-                Deadline deadline);
-    int copy_filling(unsigned s, const Arrival& a, void* buf, Deadline deadline);
+    int deliver(unsigned s, bool any, const Arrival& a, void* buf, std::size_t cap,
+                std::size_t* len, Deadline deadline);
+    int copy_filling(unsigned s, bool any, const Arrival& a, void* buf, Deadline deadline);
     int recv_parts(unsigned s, bool any, void* buf, std::size_t cap, std::size_t* len,
                    Deadline deadline);
     bool has_next_beside(unsigned s) const;
@@ -322,7 +324,7 @@ private:
     int find_in_parts(int src, Class cls) const;
     int find_taken(int src, Class cls, Found& found, unsigned& s);
     int find_unfinished(int src, Class cls, Found& found, unsigned& s) const;
-    int half_lost(unsigned s);
+    int half_lost(unsigned s, bool any);
     void stop_gathering(Peer& p);
     void start_gathering(Peer& p, Class cls, std::size_t total);
     void give_up_gathering(unsigned s, const Arrival& a, Part part);

@@ -216,17 +216,23 @@ bool EndpointCore<M, BoardOf>::is_given_up_by(unsigned s) const noexcept {
 }
 
 template <class M, template <class> class BoardOf>
-int EndpointCore<M, BoardOf>::give_up(unsigned s) {
+void EndpointCore<M, BoardOf>::give_up(unsigned s) {
     if (!peers_[s].gone) mark_gone(s, Counter::peers_dead);
     stop_gathering(peers_[s]);
-    return end_life(s);
+    close_life(s);
 }
 
-/// Tells that s has gone, and takes nothing of that life any more: where the network was cut, something may still come.
+/// Takes nothing of that life of s any more: where the network was cut, something may still come.
 template <class M, template <class> class BoardOf>
-int EndpointCore<M, BoardOf>::end_life(unsigned s) {
+void EndpointCore<M, BoardOf>::close_life(unsigned s) {
     board_.close_rx(s);
     peers_[s].rx_open = false;
+}
+
+/// Tells that s has gone, and takes nothing of that life any more.
+template <class M, template <class> class BoardOf>
+int EndpointCore<M, BoardOf>::end_life(unsigned s) {
+    close_life(s);
     return tell_gone(s);
 }
 
@@ -295,7 +301,6 @@ bool EndpointCore<M, BoardOf>::has_confirmed(unsigned s) const {
     return memory_.load(geometry_.confirmed(me_, s)) == member_.incarnation();
 }
 
-/// BBP_EPEER, after which nothing of it is due any more.
 template <class M, template <class> class BoardOf>
 int EndpointCore<M, BoardOf>::tell_gone(unsigned s) {
     peers_[s].peer_due = false;

@@ -316,7 +316,7 @@ int EndpointCore<M, BoardOf>::try_recv(int src, void* buf, std::size_t cap, std:
     const int delivered = found == Found::private_memory
                               ? deliver_private(aside_.find(cls, src), buf, cap, len)
                           : found == Found::in_parts ? recv_parts(s, any, buf, cap, len, deadline)
-                                                     : deliver(s, a, buf, cap, len, deadline);
+                                                     : deliver(s, any, a, buf, cap, len, deadline);
     if (any && delivered == BBP_ESIZE) next_any_ = s;  // the caller comes back for this one
     if (delivered < 0) return delivered;
     if (any) next_any_ = s + 1 == ranks_ ? 0 : s + 1;
@@ -374,11 +374,12 @@ int EndpointCore<M, BoardOf>::deliver_private(SetAside::Message* message, void* 
 }
 
 template <class M, template <class> class BoardOf>
-int EndpointCore<M, BoardOf>::deliver(unsigned s, const Arrival& a, void* buf, std::size_t cap,
-                                      std::size_t* len, Deadline deadline) {
+int EndpointCore<M, BoardOf>::deliver(unsigned s, bool any, const Arrival& a, void* buf,
+                                      std::size_t cap, std::size_t* len, Deadline deadline) {
     if (a.length > cap) return too_small(s, a.length, cap, len);
     if (!a.is_inline && a.descriptor.part == Part::filling) {
-        if (const int result = copy_filling(s, a, buf, deadline); result != BBP_OK) return result;
+        if (const int result = copy_filling(s, any, a, buf, deadline); result != BBP_OK)
+            return result;
     } else if (a.length != 0) {
         rmem::copy_bytes(buf, bytes_of(s, a), a.length);
     }
@@ -393,7 +394,7 @@ int EndpointCore<M, BoardOf>::deliver(unsigned s, const Arrival& a, void* buf, s
 
 /// Copies out while the sender copies in.
 template <class M, template <class> class BoardOf>
-int EndpointCore<M, BoardOf>::copy_filling(unsigned s, const Arrival& a, void* buf,
+int EndpointCore<M, BoardOf>::copy_filling(unsigned s, bool any, const Arrival& a, void* buf,
                                            Deadline deadline) {
     const std::byte* from = bytes_of(s, a);
     const std::uint32_t life = peers_[s].incarnation;
@@ -415,7 +416,7 @@ int EndpointCore<M, BoardOf>::copy_filling(unsigned s, const Arrival& a, void* b
     if (peers_[s].incarnation != life) return BBP_EAGAIN;
     if (copy_more() == BBP_OK) return BBP_OK;  // the last piece came before the end
     drop(s, a, Counter::halves_dropped);
-    return tell_gone(s);
+    return any ? BBP_EAGAIN : tell_gone(s);
 }
 
 /// Receives the rest of a message larger than a partition straight into the caller's buffer. When the
@@ -428,7 +429,8 @@ int EndpointCore<M, BoardOf>::recv_parts(unsigned s, bool any, void* buf, std::s
     const std::uint64_t total = p.gathering_total;
     if (total > cap) return too_small(s, total, cap, len);
     if (is_try(deadline))
-        return is_gone(s) ? half_lost(s) : nothing_from(static_cast<int>(s), deadline);
+        return is_gone(s) ? half_lost(s, any)
+                          : nothing_from(any ? BBP_ANY : static_cast<int>(s), deadline);
     p.sink = static_cast<std::byte*>(buf);
     p.sink_filled = false;
     std::copy(p.gathered.begin(), p.gathered.end(), p.sink);
@@ -454,7 +456,7 @@ int EndpointCore<M, BoardOf>::recv_parts(unsigned s, bool any, void* buf, std::s
         return static_cast<int>(s);
     }
     if (result == BBP_OK) return BBP_EAGAIN;  // taken back by its sender: wait for the next message
-    if (result == BBP_EPEER) return half_lost(s);
+    if (result == BBP_EPEER) return half_lost(s, any);
     const auto* come = static_cast<const std::byte*>(buf);
     p.gathered.assign(come, come + p.gathered_bytes);
     return result;
@@ -467,13 +469,14 @@ bool EndpointCore<M, BoardOf>::has_next_beside(unsigned s) const {
     return other >= 0 && static_cast<unsigned>(other) != s;
 }
 
-/// The rest of a message in parts will never come.
+/// The rest of a message in parts will never come. A receive from `any` has not named s: it goes on to what others send, and
+/// the call that does name s is told.
 template <class M, template <class> class BoardOf>
-int EndpointCore<M, BoardOf>::half_lost(unsigned s) {
+int EndpointCore<M, BoardOf>::half_lost(unsigned s, bool any) {
     Peer& p = peers_[s];
     stop_gathering(p);
     count(Counter::halves_dropped);
-    return tell_gone(s);
+    return any ? BBP_EAGAIN : tell_gone(s);
 }
 
 template <class M, template <class> class BoardOf>

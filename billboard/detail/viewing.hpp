@@ -57,7 +57,7 @@ int EndpointCore<M, BoardOf>::try_view(int src, const void** data, std::size_t* 
     } else {
         if (!is_filled(s, a)) {
             if (!peers_[s].gone) return BBP_EAGAIN;
-            const int end = copy_filling(s, a, nullptr, {});
+            const int end = copy_filling(s, src == BBP_ANY, a, nullptr, {});
             return end == BBP_OK ? BBP_EAGAIN : end;
         }
         view.data = bytes_of(s, a);
