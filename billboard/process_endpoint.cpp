@@ -4,6 +4,7 @@
 #include "billboard/bbp_shared.hpp"
 #include "billboard/progress_thread.hpp"
 #include "billboard/shared_endpoint.hpp"
+#include "rmem/at_fork.hpp"
 #include "rmem/sim/process_state.hpp"
 
 #include <algorithm>
@@ -27,6 +28,12 @@ private:
     rmem::sim::register_process_state([]() -> std::unique_ptr<rmem::sim::ProcessState> {
         return std::make_unique<SimulatedState>();
     });
+
+/// A forked child opens its own.
+class Child final : rmem::AtFork {
+    void in_child() noexcept override { opened.reset(); }
+};
+[[maybe_unused]] const Child child;
 
 }  // namespace
 

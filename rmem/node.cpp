@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "rmem/node.hpp"
 
+#include "rmem/at_fork.hpp"
 #include "rmem/card.hpp"
+#include "rmem/inherited_card.hpp"
 
 #include <fmt/format.h>
 
@@ -13,10 +15,14 @@
 
 namespace rmem {
 
-class Node::Impl {
+class Node::Impl final : private AtFork {
 public:
     explicit Impl(std::unique_ptr<Card> card)
-        : card_(std::move(card)), bank_(card_->bank()), size_(card_->config().user_bytes) {}
+        : own_(std::move(card)),
+          in_child_(*own_),
+          card_(own_.get()),
+          bank_(card_->bank()),
+          size_(card_->config().user_bytes) {}
 
     const std::byte* bank() const noexcept { return bank_; }
     std::size_t size() const noexcept { return size_; }
@@ -36,8 +42,11 @@ public:
 
 private:
     void write_part(std::size_t offset, const std::byte* from, std::size_t bytes);
+    void in_child() noexcept override { card_ = &in_child_; }
 
-    std::unique_ptr<Card> card_;
+    std::unique_ptr<Card> own_;
+    InheritedCard in_child_;
+    Card* card_;  ///< the own one, or in a forked child that
     std::byte* bank_;
     std::size_t size_;
 };

@@ -29,6 +29,10 @@
 ///   who waits by them alone never ends. Callbacks are the world's calls, at the time of the arrival: they
 ///   may load and read, but not write, wait or flush. There is no descriptor and no `ring()`. Who may
 ///   be killed gives the node to sim::Process::keep.
+/// In a fork()ed child
+///   What a node is can be asked (id, rank, config, size, is_alive, ring, counters); every other call throws
+///   Error(invalid_argument), and nothing of the parent's node is touched. The address that bank() gave before is the child's
+///   not to use. The child may join with a rank of its own.
 /// Thread safety: one thread at a time, but `load`, `read`, `poll` and what `bank()` points at: any.
 /// Errors: `rmem::Error` from constructors, and (invalid_argument) for ranges outside the user's
 ///   memory and for words that are not at a multiple of the word.
