@@ -36,6 +36,7 @@
 #include "rmem/direct_memory.hpp"
 #include "rmem/marks.hpp"
 #include "rmem/memory.hpp"
+#include "rmem/seat.hpp"
 
 #include <boost/container/small_vector.hpp>
 
@@ -61,9 +62,14 @@ public:
     /// Its calls are to be guarded (billboard/node_guard.hpp).
     static constexpr bool kMayLoseNode = requires(const M& memory) { memory.has_bank(); };
 
+    EndpointCore(std::shared_ptr<rmem::Seat<M>> seat, const Settings& settings, Deadline deadline,
+                 const typename M::Options& options = {});
+    /// In a seat of its own.
     EndpointCore(std::shared_ptr<typename M::Ring> ring, rmem::Member member,
                  const Settings& settings, Deadline deadline,
-                 const typename M::Options& options = {});
+                 const typename M::Options& options = {})
+        : EndpointCore(std::make_shared<rmem::Seat<M>>(std::move(ring), member, options), settings,
+                       deadline, options) {}
     ~EndpointCore() override;
 
     unsigned rank() const noexcept override { return me_; }
@@ -400,12 +406,24 @@ private:
 
     void count(Counter id, std::uint64_t n = 1) noexcept { counters_.add(id, n); }
 
-    typename M::Membership member_;
+    using MemoryInUse = std::conditional_t<M::kReplicated, M&, M>;
+    static MemoryInUse memory_of(rmem::Seat<M>& seat, const typename M::Options& options) {
+        if constexpr (M::kReplicated) {
+            return seat.memory;
+        } else {
+            return M(seat.member, options);
+        }
+    }
+
+    std::shared_ptr<rmem::Seat<M>> seat_;
+    typename M::Membership& member_;
     Geometry geometry_;
-    M memory_;
+    MemoryInUse memory_;
     Settings settings_;
     unsigned me_;
     unsigned ranks_;
+    std::uint32_t life_ =
+        0;  ///< of this rank's messages: 1 the first, more each time that they begin
     unsigned next_any_ = 0;  ///< BBP_ANY looks here first, so that nobody starves
     unsigned next_check_ = 0;
     unsigned empty_polls_ = kEmptyPollsPerLook;  ///< since the last look, whatever the call

@@ -272,11 +272,12 @@ std::shared_ptr<Ring> Ring::join(const RingConfig* expected, const std::string& 
     return nullptr;
 }
 
-std::shared_ptr<Ring> Ring::open(const RingConfig& config, Deadline deadline, unsigned node) {
+std::shared_ptr<Ring> Ring::open(const RingConfig& config, Deadline deadline, unsigned node,
+                                 const RingConfig* to_make) {
     config.check();
     for (;;) {
         if (auto ring = join(&config, config.segment_name(node), deadline)) return ring;
-        if (auto ring = make(config, node)) return ring;
+        if (auto ring = make(to_make != nullptr ? *to_make : config, node)) return ring;
     }
 }
 
@@ -421,6 +422,21 @@ ProcessorSet own_processors() {
     return set;
 }
 
+Error rank_taken(const std::string& ring, unsigned rank, const RankSlot& slot) {
+    // relaxed is enough: for people
+    const std::uint32_t holder = slot.pid.load(std::memory_order_relaxed);
+    if (holder == static_cast<std::uint32_t>(::getpid())) {
+        return {Errc::rank_taken,
+                fmt::format("this process has rank {} of ring '{}' already; use what it has opened "
+                            "there, or close that first",
+                            rank, ring)};
+    }
+    return {Errc::rank_taken,
+            fmt::format("rank {} of ring '{}' is already claimed by process {}; give each process "
+                        "its own RMEM_RANK",
+                        rank, ring, holder)};
+}
+
 }  // namespace
 
 Membership::Membership(std::shared_ptr<Ring> ring, Member member)
@@ -434,14 +450,7 @@ Membership::Membership(std::shared_ptr<Ring> ring, Member member)
                         member.rank, member.node, config.name, config.ranks, config.nodes));
     }
     auto lock = ring_->segment_.try_lock(kFirstRankByte + member.rank);
-    if (!lock) {
-        throw Error(Errc::rank_taken,
-                    fmt::format("rank {} of ring '{}' is already claimed by process {}; give each "
-                                "process its own RMEM_RANK",
-                                member.rank, config.name,
-                                // relaxed is enough: for people
-                                slot().pid.load(std::memory_order_relaxed)));
-    }
+    if (!lock) throw rank_taken(config.name, member.rank, slot());
     lock_ = std::move(*lock);
     RankSlot& mine = slot();
     const auto pid = static_cast<std::uint32_t>(::getpid());

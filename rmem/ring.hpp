@@ -108,9 +108,9 @@ class RMEM_API Ring {
 public:
     /// Joins the ring, making it when it is not there (or only left behind by the dead).
     /// A configuration without system regions joins a ring that has some, and leaves them alone.
-    /// `node`: whose segment, on link udp.
+    /// `node`: whose segment, on link udp. `to_make`: what it is made with, where it is not there; null: as it is joined.
     static std::shared_ptr<Ring> open(const RingConfig& config, Deadline deadline,
-                                      unsigned node = 0);
+                                      unsigned node = 0, const RingConfig* to_make = nullptr);
     /// Joins an existing ring with whatever configuration it has. Of a ring over several hosts the name may
     /// say the node (`name@3`); it must where this host has several of it.
     static std::shared_ptr<Ring> attach(const std::string& name);

@@ -34,14 +34,15 @@ constexpr std::uint32_t noticed(std::uint32_t life) {
 inline constexpr unsigned kPeersPerCheck = 8;  ///< liveness costs a system call each
 
 template <class M, template <class> class BoardOf>
-EndpointCore<M, BoardOf>::EndpointCore(std::shared_ptr<typename M::Ring> ring, rmem::Member member,
+EndpointCore<M, BoardOf>::EndpointCore(std::shared_ptr<rmem::Seat<M>> seat,
                                        const Settings& settings, Deadline deadline,
                                        const typename M::Options& options)
-    : member_(std::move(ring), member),
+    : seat_(std::move(seat)),
+      member_(seat_->member),
       geometry_(member_.ring().config(), settings.board),
-      memory_(member_, options),
+      memory_(memory_of(*seat_, options)),
       settings_(settings),
-      me_(member.rank),
+      me_(member_.rank()),
       ranks_(member_.ring().config().ranks),
       board_(memory_, geometry_, me_),
       buffers_(geometry_.data_bytes()),
@@ -61,8 +62,10 @@ EndpointCore<M, BoardOf>::~EndpointCore() {
 
 template <class M, template <class> class BoardOf>
 void EndpointCore<M, BoardOf>::join(Deadline deadline) {
-    const std::uint32_t life = member_.incarnation();
-    is_first_ = memory_.load(geometry_.incarnation(me_)) == 0;
+    // While the process keeps the rank for its node, messages may begin again.
+    const std::uint32_t former = memory_.load(geometry_.incarnation(me_));
+    const std::uint32_t life = life_ = std::max(member_.incarnation(), former + 1);
+    is_first_ = former == 0;
     for (unsigned s = 0; s < ranks_; ++s) {
         if (s != me_) memory_.post_word(geometry_.confirmed(s, me_), kFresh);
     }
@@ -109,7 +112,7 @@ bool EndpointCore<M, BoardOf>::all_joined() const {
     for (const Peer& p : peers_) {
         if (p.gone) continue;
         if (p.incarnation == 0) return false;
-        if (member_.incarnation() == 1 && !p.tx_open && !p.peer_due) return false;
+        if (life_ == 1 && !p.tx_open && !p.peer_due) return false;
     }
     return true;
 }
@@ -168,7 +171,7 @@ void EndpointCore<M, BoardOf>::meet(unsigned s, std::uint32_t life) {
 template <class M, template <class> class BoardOf>
 void EndpointCore<M, BoardOf>::connect(unsigned s) {
     Peer& p = peers_[s];
-    const std::uint32_t mine = member_.incarnation();
+    const std::uint32_t mine = life_;
     const std::uint32_t epoch = mine + p.incarnation;
     const std::uint32_t theirs = s == me_ ? mine : memory_.load(geometry_.confirmed(me_, s));
     // It may be the word of a life that began since s's was read, and must not count as the former's. Each
@@ -212,7 +215,7 @@ template <class M, template <class> class BoardOf>
 bool EndpointCore<M, BoardOf>::is_given_up_by(unsigned s) const noexcept {
     // While it is not open, the word may be of a new life that has met this rank, and has posted nothing yet.
     return s != me_ && peers_[s].tx_open &&
-           memory_.load(geometry_.confirmed(me_, s)) == noticed(member_.incarnation());
+           memory_.load(geometry_.confirmed(me_, s)) == noticed(life_);
 }
 
 template <class M, template <class> class BoardOf>
@@ -298,7 +301,7 @@ bool EndpointCore<M, BoardOf>::data_open() {
 
 template <class M, template <class> class BoardOf>
 bool EndpointCore<M, BoardOf>::has_confirmed(unsigned s) const {
-    return memory_.load(geometry_.confirmed(me_, s)) == member_.incarnation();
+    return memory_.load(geometry_.confirmed(me_, s)) == life_;
 }
 
 template <class M, template <class> class BoardOf>
@@ -330,7 +333,7 @@ void EndpointCore<M, BoardOf>::leave() noexcept {
         if (peers_[s].rx_open) board_.tell(s);
     }
     RMEM_MARK("leave.told");
-    memory_.post_word(geometry_.departed(me_), member_.incarnation());
+    memory_.post_word(geometry_.departed(me_), life_);
     memory_.commit();
     RMEM_MARK("leave.departed");
     for (unsigned s = 0; s < ranks_; ++s) memory_.notify(s);
