@@ -109,6 +109,7 @@ public:
     int available(int src, Class cls = Class::user) override {
         if (!M::kReplicated && src == BBP_ANY && aside_.empty() && !board_.may_have_any() &&
             ++empty_polls_ < kEmptyPollsPerLook) [[likely]] {
+            memory_.give_way();
             return 0;
         }
         const int source = probe(src, nullptr, cls);
@@ -190,6 +191,7 @@ public:
         if constexpr (M::kHasDescriptors) return &member_.ring();
         return nullptr;
     }
+    void give_way() override { memory_.give_way(); }
     bool is_crowded() override { return memory_.is_crowded(); }
     Deadline deadline_in(std::int64_t ns) const override {
         return ns <= 0 ? Deadline::now() : Deadline::after(memory_.now_ns(), ns);
@@ -358,7 +360,8 @@ private:
     template <class Attempt, class Worth>
     int wait_for(Deadline deadline, Attempt&& attempt, Worth&& worth_trying) {
         int result = attempt();
-        if (result != BBP_EAGAIN || is_try(deadline)) return result;
+        if (result != BBP_EAGAIN) return result;
+        if (is_try(deadline)) return not_now();
         memory_.begin_wait();
         while (result == BBP_EAGAIN) {
             rmem::Step step;
@@ -372,6 +375,11 @@ private:
         }
         memory_.end_wait();
         return result;
+    }
+    /// What a call that does not wait says when there is nothing, or no room.
+    int not_now() noexcept {
+        memory_.give_way();
+        return BBP_EAGAIN;
     }
     /// That a message was taken leaves with the answer, if there is one, where a datagram of its own would cost as much.
     void commit_taken() {

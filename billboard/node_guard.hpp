@@ -81,6 +81,7 @@ public:
     }
     int fd() override { return core_.fd(); }
     rmem::Ring* ring() noexcept override { return core_.ring(); }
+    void give_way() override { core_.give_way(); }
     bool is_crowded() override { return core_.is_crowded(); }
     Deadline deadline_in(std::int64_t ns) const override { return core_.deadline_in(ns); }
     void leave() noexcept override { core_.leave(); }

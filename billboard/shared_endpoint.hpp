@@ -103,6 +103,12 @@ public:
         return held([](Endpoint& e) { return e.fd(); });
     }
     rmem::Ring* ring() noexcept override { return process_.endpoint().ring(); }
+    void give_way() override {
+        held([](Endpoint& e) {
+            e.give_way();
+            return 0;
+        });
+    }
     bool is_crowded() override {
         return held([](Endpoint& e) { return static_cast<int>(e.is_crowded()); }) != 0;
     }

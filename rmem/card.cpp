@@ -44,6 +44,7 @@ public:
     void commit() override { memory_.commit(); }
     bool flush(Deadline deadline) override { return memory_.flush(deadline); }
     void poll() override { memory_.progress(); }
+    void give_way() override { memory_.give_way(); }
     void before_load(std::size_t) override { memory_.progress(); }
     void keep_applying() override { memory_.keep_applying(true); }
 

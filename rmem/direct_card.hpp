@@ -25,6 +25,7 @@ public:
     void commit() override;
     bool flush(Deadline deadline) override;
     void poll() override {}
+    void give_way() override { waiter_.give_way(); }
     void before_load(std::size_t) override {}
     void keep_applying() override {}
 

@@ -68,6 +68,7 @@ public:
 
     unsigned brief_polls() const noexcept { return waiter_.brief_polls(); }
     bool is_crowded() noexcept { return waiter_.is_crowded(); }
+    void give_way() noexcept { waiter_.give_way(); }
     void begin_wait() noexcept { waiter_.begin(); }
     Step wait(Deadline deadline) noexcept { return waiter_.step(deadline); }
     void end_wait() noexcept { waiter_.end(); }

@@ -30,6 +30,7 @@ public:
     void commit() override { refuse(); }
     bool flush(Deadline) override { refuse(); }
     void poll() override { refuse(); }
+    void give_way() override { refuse(); }
     void before_load(std::size_t) override { refuse(); }
     void keep_applying() override { refuse(); }
 

@@ -15,6 +15,28 @@
 
 namespace rmem {
 
+namespace {
+
+/// The last load of this thread. A program that polls loads one word over and over; one that reads its memory goes on to others.
+struct LastLoad {
+    const std::byte* place;
+    std::uint32_t value;
+    unsigned times;
+};
+[[gnu::tls_model("initial-exec")]] constinit thread_local LastLoad last_load{};
+constexpr unsigned kLoadsPerLook = 16;  // of one word, with one value: a look that found nothing
+
+void note_load(Card& card, const std::byte* place, std::uint32_t value) {
+    LastLoad& last = last_load;
+    if (last.place != place || last.value != value) {
+        last = {place, value, 0};
+    } else if (++last.times % kLoadsPerLook == 0) {
+        card.give_way();
+    }
+}
+
+}  // namespace
+
 class Node::Impl final : private AtFork {
 public:
     explicit Impl(std::unique_ptr<Card> card)
@@ -152,13 +174,19 @@ const std::byte* Node::bank() {
 std::uint32_t Node::load(std::size_t offset) {
     impl_->check_word(offset);
     impl_->card().before_load(1);
-    return impl_->word(offset);
+    const std::uint32_t value = impl_->word(offset);
+    note_load(impl_->card(), impl_->bank() + offset, value);
+    return value;
 }
 
 void Node::read(std::size_t offset, void* to, std::size_t bytes) {
     impl_->check_range(offset, bytes);
     impl_->card().before_load((offset % kWordBytes + bytes + kWordBytes - 1) / kWordBytes);
     impl_->read(offset, static_cast<std::byte*>(to), bytes);
+    if (bytes == 0) return;
+    std::uint32_t first = 0;
+    std::memcpy(&first, to, std::min(bytes, sizeof first));
+    note_load(impl_->card(), impl_->bank() + offset, first);
 }
 
 WriteResult Node::write(std::size_t offset, const void* from, std::size_t bytes) {
@@ -180,6 +208,8 @@ bool Node::flush(Deadline deadline) {
 
 void Node::poll() {
     impl_->card().poll();
+    impl_->card()
+        .give_way();  // what it is for is in the bank: whether that was found shows only there
 }
 
 std::uint32_t Node::wait_change(std::size_t offset, std::uint32_t old, Deadline deadline) {
@@ -227,7 +257,11 @@ std::optional<Interrupt> Node::next_interrupt(Deadline deadline) {
     card.poll();
     CardInterrupts& interrupts = card.interrupts();
     auto taken = interrupts.take();
-    if (taken || deadline.passed(program_now_ns())) return taken;
+    if (taken) return taken;
+    if (deadline.passed(program_now_ns())) {
+        card.give_way();
+        return taken;
+    }
     card.begin_wait(std::nullopt);
     bool expired = false;
     while (!taken && !expired) {

@@ -285,7 +285,8 @@ int EndpointCore<M, BoardOf>::recv_slowly(int src, void* buf, std::size_t cap, s
     look_for(src, cls);
     const auto attempt = [&] { return try_recv(src, buf, cap, len, deadline, cls); };
     int result = attempt();  // before a clock is read
-    if (result != BBP_EAGAIN || is_try(deadline)) return result;
+    if (result != BBP_EAGAIN) return result;
+    if (is_try(deadline)) return not_now();
     board_.wait_begins();
     result = wait_for(deadline, attempt, [&] {
         return src == BBP_ANY ? board_.find(next_any_) >= 0
@@ -499,7 +500,10 @@ int EndpointCore<M, BoardOf>::probe(int src, std::size_t* len, Class cls) {
         gather_latest();
         result = find(src, cls, true, found, s, a);
     }
-    if (result == BBP_EAGAIN) return nothing_from(src, Deadline::now());
+    if (result == BBP_EAGAIN) {
+        const int nothing = nothing_from(src, Deadline::now());
+        return nothing == BBP_EAGAIN ? not_now() : nothing;
+    }
     if (result != BBP_OK) return result;
     if (src == BBP_ANY) next_any_ = s;  // the caller comes back for this one
     if (len != nullptr) {

@@ -418,7 +418,7 @@ int EndpointCore<M, BoardOf>::compose(std::size_t len, void** buf) {
         memory_.progress();
         if (data_open()) buffer = allocate(len);
     }
-    if (!buffer) return BBP_EAGAIN;
+    if (!buffer) return not_now();
     buffers_.hold(*buffer);
     *buf = memory_.own(geometry_.data(me_) + buffers_.offset(*buffer));
     return BBP_OK;

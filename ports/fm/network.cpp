@@ -2,7 +2,6 @@
 #include "ports/fm/network.hpp"
 
 #include <fmt/format.h>
-#include <sched.h>
 
 #include <cstdio>
 
@@ -141,12 +140,8 @@ void Network::look_at(unsigned node) {
 }
 
 void Network::look_around() {
-    if (empty_polls_ % kPollsPerLook == 0) {
-        is_crowded_ = endpoint_.is_crowded();
-        if (++next_look_ >= nodes()) next_look_ = 0;
-        if (next_look_ != me_) look_at(next_look_);
-    }
-    if (is_crowded_) ::sched_yield();
+    if (++next_look_ >= nodes()) next_look_ = 0;
+    if (next_look_ != me_) look_at(next_look_);
 }
 
 void Network::say(const std::string& sentence) const {

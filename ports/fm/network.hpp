@@ -127,8 +127,13 @@ public:
     /// and looks at a node now and then. Whether it is time for what need not be done each time.
     bool found_nothing() {
         pause_.after_empty_poll();
-        if (++empty_polls_ % kPollsPerLook == 0 || is_crowded_) [[unlikely]]
+        if (++empty_polls_ % kPollsPerLook == 0) [[unlikely]]
             look_around();
+        if (fastest_ != nullptr) {
+            fastest_->give_way();
+        } else {
+            endpoint_.give_way();
+        }
         return empty_polls_ % kPollsPerChore == 0;
     }
     /// After a poll that found something.
@@ -174,7 +179,6 @@ private:
     billboard::AnswerPause pause_{kAnswerNs};
     unsigned empty_polls_ = 0;
     unsigned next_look_ = 0;
-    bool is_crowded_ = false;
     bool end_is_due_ = false;
 };
 

@@ -37,12 +37,11 @@ struct mu_endpoint final : private rmem::AtFork {
 
     /// The sentence for a failed send.
     [[gnu::cold]] int refused(int code, Address to, std::size_t bytes) const;
-    /// A receive that found nothing: the daemon may be gone, or need this processor.
+    /// A receive that found nothing: the daemon may need this processor, or be gone.
     int nothing() {
-        if (++empty_polls % kPollsPerLook != 0) return -EAGAIN;
-        if (!connection.has_daemon()) return fail(-ENETDOWN, connection.no_daemon());
         connection.give_way();
-        return -EAGAIN;
+        if (++empty_polls % kPollsPerLook != 0) return -EAGAIN;
+        return connection.has_daemon() ? -EAGAIN : fail(-ENETDOWN, connection.no_daemon());
     }
     Deadline deadline() const {
         if (timeout_ns < 0) return Deadline::never();
