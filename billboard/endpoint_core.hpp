@@ -308,8 +308,11 @@ private:
                     Class cls);
     int check_source(int src) const;
     enum class Found { nothing, private_memory, board, in_parts };
-    int find(int src, Class cls, bool may_wait, Found& found, unsigned& s, Arrival& a);
-    int settle(unsigned s, Class cls, bool may_wait, Arrival& a);
+    /// What a message must be like for who looks for one: `ready`, whole as it is; `begun`, of one in parts the first will do;
+    /// `coming`, so it will of one that is being filled.
+    enum class Wanted { ready, begun, coming };
+    int find(int src, Class cls, Wanted wanted, Found& found, unsigned& s, Arrival& a);
+    int settle(unsigned s, Class cls, Wanted wanted, Arrival& a);
     bool has_whole(int src, Class cls);
     bool gather(unsigned s, const Arrival& a);
     std::uint64_t total_of(unsigned s, const Arrival& a) const;

@@ -143,29 +143,29 @@ inline int corrupt_error(unsigned s) {
 }
 
 /// Makes s's next message one of class `cls` that can be delivered now: BBP_OK and `a`, or
-/// BBP_EAGAIN. `may_wait`: one that is still being filled or sent in parts will do. Who posts messages of
-/// other classes without end must not keep the caller from its deadline.
+/// BBP_EAGAIN. Who posts messages of other classes without end must not keep the caller from its deadline.
 template <class M, template <class> class BoardOf>
-int EndpointCore<M, BoardOf>::settle(unsigned s, Class cls, bool may_wait, Arrival& a) {
+int EndpointCore<M, BoardOf>::settle(unsigned s, Class cls, Wanted wanted, Arrival& a) {
     for (unsigned looks = kMostLooks; looks > 0 && board_.peek(s, a); --looks) {
         if (a.corrupt) {
             drop(s, a, Counter::corrupt);
             return corrupt_error(s);
         }
         const Part part = a.is_inline ? Part::whole : a.descriptor.part;
-        const bool wanted = a.cls == cls && !peers_[s].gathering;
+        const bool is_next = a.cls == cls && !peers_[s].gathering;
         // What its sender has died over will not be filled any more.
         if (part == Part::filling && peers_[s].gone && !is_filled(s, a)) {
             drop(s, a, Counter::halves_dropped);
             continue;
         }
-        if (wanted &&
-            (part == Part::whole || (part == Part::filling && (may_wait || is_filled(s, a)))))
+        if (is_next && (part == Part::whole ||
+                        (part == Part::filling && (wanted == Wanted::coming || is_filled(s, a)))))
             return BBP_OK;
-        if (wanted && part == Part::filling) return BBP_EAGAIN;
+        if (is_next && part == Part::filling) return BBP_EAGAIN;
         if (!set_aside(s, a)) return BBP_EAGAIN;
         // The rest can go straight to the caller's buffer.
-        if (may_wait && peers_[s].gathering && peers_[s].gathering_class == cls) return BBP_EAGAIN;
+        if (wanted != Wanted::ready && peers_[s].gathering && peers_[s].gathering_class == cls)
+            return BBP_EAGAIN;
         if (aside_.find(cls, static_cast<int>(s)) != nullptr) return BBP_EAGAIN;  // it is there now
     }
     return BBP_EAGAIN;
@@ -240,10 +240,10 @@ int EndpointCore<M, BoardOf>::find_unfinished(int src, Class cls, Found& found, 
 /// Of anyone, one in parts comes last: its sender may be waiting for another receiver, who cannot go on
 /// before a message of its own is received here.
 template <class M, template <class> class BoardOf>
-int EndpointCore<M, BoardOf>::find(int src, Class cls, bool may_wait, Found& found, unsigned& s,
+int EndpointCore<M, BoardOf>::find(int src, Class cls, Wanted wanted, Found& found, unsigned& s,
                                    Arrival& a) {
     const auto has_taken = [this] { return gathering_ != 0 || !aside_.empty(); };
-    if (!may_wait) gather_all();
+    if (wanted == Wanted::ready) gather_all();
     if (has_taken()) {
         if (const int taken = find_taken(src, cls, found, s); taken != BBP_EAGAIN) return taken;
     }
@@ -253,7 +253,7 @@ int EndpointCore<M, BoardOf>::find(int src, Class cls, bool may_wait, Found& fou
         if (candidate < 0) break;
         s = static_cast<unsigned>(candidate);
         found = Found::board;
-        if (const int result = settle(s, cls, may_wait, a); result != BBP_EAGAIN) return result;
+        if (const int result = settle(s, cls, wanted, a); result != BBP_EAGAIN) return result;
         if (has_taken() && find_taken(src, cls, found, s) == BBP_OK) return BBP_OK;
         start = static_cast<unsigned>(candidate) + 1 == ranks_
                     ? 0
@@ -303,14 +303,14 @@ int EndpointCore<M, BoardOf>::try_recv(int src, void* buf, std::size_t cap, std:
     const int candidate = any ? board_.find(next_any_) : src;
     if (const int quick = recv_inline(candidate, any, buf, cap, len, cls); quick >= 0) [[likely]]
         return quick;
-    const bool may_wait = !is_try(deadline);
+    const Wanted wanted = is_try(deadline) ? Wanted::ready : Wanted::coming;
     Found found = Found::nothing;
     unsigned s = 0;
     Arrival a;
-    int result = find(src, cls, may_wait, found, s, a);
+    int result = find(src, cls, wanted, found, s, a);
     if (result == BBP_OK && found == Found::in_parts && peers_[s].gathering_total > cap) {
         gather_latest();  // it may be whole by now, or nowhere
-        result = find(src, cls, may_wait, found, s, a);
+        result = find(src, cls, wanted, found, s, a);
     }
     if (result == BBP_EAGAIN) return nothing_from(src, deadline);
     if (result != BBP_OK) return result;
@@ -495,10 +495,10 @@ int EndpointCore<M, BoardOf>::probe(int src, std::size_t* len, Class cls) {
     Found found = Found::nothing;
     unsigned s = 0;
     Arrival a;
-    int result = find(src, cls, true, found, s, a);
+    int result = find(src, cls, Wanted::begun, found, s, a);
     if (result == BBP_OK && found == Found::in_parts) {
         gather_latest();
-        result = find(src, cls, true, found, s, a);
+        result = find(src, cls, Wanted::begun, found, s, a);
     }
     if (result == BBP_EAGAIN) {
         const int nothing = nothing_from(src, Deadline::now());

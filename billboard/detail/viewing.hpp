@@ -29,8 +29,9 @@ int EndpointCore<M, BoardOf>::try_view(int src, const void** data, std::size_t* 
     Found found = Found::nothing;
     unsigned s = 0;
     Arrival a;
-    const bool may_wait = small == nullptr;  // else whoever is ready comes first
-    if (const int result = find(src, cls, may_wait, found, s, a); result != BBP_OK) {
+    // Who takes all that comes takes who is ready first.
+    const Wanted wanted = small == nullptr ? Wanted::coming : Wanted::ready;
+    if (const int result = find(src, cls, wanted, found, s, a); result != BBP_OK) {
         return result == BBP_EAGAIN ? nothing_from(src, deadline) : result;
     }
     if (found == Found::in_parts) {
