@@ -12,7 +12,6 @@
 
 #include <memory>
 #include <new>
-#include <string>
 #include <utility>
 
 namespace {
@@ -41,7 +40,7 @@ public:
 
 private:
     Current mine_;
-    std::string sentence_;
+    rmem::KeptSentence sentence_;
 };
 [[maybe_unused]] const bool registered =
     rmem::sim::register_process_state([]() -> std::unique_ptr<rmem::sim::ProcessState> {

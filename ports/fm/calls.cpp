@@ -99,8 +99,8 @@ void set(int parameter, std::va_list values) {
 
 }  // namespace
 
-void refuse(int error, int code, std::string sentence) {
-    billboard::fail(code, std::move(sentence));
+void refuse(int error, int code, const std::string& sentence) {
+    billboard::fail(code, sentence);
     errno = error;
 }
 

@@ -5,6 +5,7 @@
 #include "ports/munet/program.hpp"
 #include "rmem/at_fork.hpp"
 #include "rmem/config.hpp"
+#include "rmem/kept_sentence.hpp"
 
 #include <fmt/format.h>
 
@@ -20,10 +21,10 @@ using ports::munet::Address;
 using ports::munet::Connection;
 using rmem::Deadline;
 
-thread_local std::string last_error;  // NOLINT: each thread's own
+thread_local rmem::KeptSentence last_error;  // NOLINT: each thread's own
 
-[[gnu::cold]] int fail(int code, std::string sentence) {
-    last_error = std::move(sentence);
+[[gnu::cold]] int fail(int code, const std::string& sentence) {
+    last_error.keep(sentence);
     return code;
 }
 
@@ -145,7 +146,7 @@ int mu_create_endpoint(mu_endpoint_t** ep, size_t send_buf, size_t recv_buf) {
         Connection connection;
         std::string why;
         const int result = connection.open(send_buf, recv_buf, &why);
-        if (result != 0) return fail(result, std::move(why));
+        if (result != 0) return fail(result, why);
         *ep = new mu_endpoint(std::move(connection));
         return 0;
     } catch (const rmem::Error& e) {

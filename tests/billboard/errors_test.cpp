@@ -98,6 +98,16 @@ TEST_P(Errors, tell_a_forked_child_that_it_is_not_on_the_ring) {
     });
 }
 
+TEST_P(Errors, leave_the_sentence_where_it_was) {
+    run(1, [](Rank&) {
+        check_code(bbp_send(7, "x", 1), BBP_ERANK);
+        const char* const sentence = bbp_last_error();
+        check_code(bbp_send(0, nullptr, 1), BBP_EINVAL);
+        check(bbp_last_error() == sentence, "the address is another after another failure");
+        check(std::string(sentence).find("null pointer") != std::string::npos, sentence);
+    });
+}
+
 TEST_P(Errors, tell_of_a_second_init_and_leave_the_first_alone) {
     run(2, [](Rank& me) {
         int rank = 77;
