@@ -256,6 +256,7 @@ private:
     void join(Deadline deadline);
     bool all_joined() const;
     void refresh(unsigned s);
+    bool see(unsigned s);
     void meet(unsigned s, std::uint32_t incarnation);
     void connect(unsigned s);
     void mark_gone(unsigned s, Counter why);
@@ -371,8 +372,10 @@ private:
             do {
                 step = memory_.wait(deadline);
             } while (step == rmem::Step::poll && !worth_trying());
-            if (step == rmem::Step::check_peers) [[unlikely]]
+            if (step == rmem::Step::check_peers) [[unlikely]] {
+                if (awaited_ >= 0) refresh(static_cast<unsigned>(awaited_));
                 check_peers();
+            }
             result = attempt();
             if (step == rmem::Step::expired && result == BBP_EAGAIN) result = BBP_ETIMEDOUT;
         }
@@ -437,6 +440,7 @@ private:
         0;  ///< of this rank's messages: 1 the first, more each time that they begin
     unsigned next_any_ = 0;  ///< BBP_ANY looks here first, so that nobody starves
     unsigned next_check_ = 0;
+    int awaited_ = -1;                           ///< whom a call waits for, if it is one
     unsigned empty_polls_ = kEmptyPollsPerLook;  ///< since the last look, whatever the call
     std::int64_t next_look_ns_ = 0;              ///< for dead peers, by a try call
     std::size_t first_part_at_ = 0;              ///< of the message that is being sent in parts

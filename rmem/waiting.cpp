@@ -96,7 +96,11 @@ void Waiter::refresh_spin_limit() noexcept {
         count += static_cast<unsigned>(std::popcount(all[i] | their_processors_[i]));
     }
     const unsigned processors = std::min(quota_, count);
-    const bool are_many = ring_.joined_ranks() + others_ > processors;
+    const unsigned ranks = ring_.joined_ranks() + others_;
+    const bool are_many = ranks > processors;
+    // relaxed is enough: a hint
+    crowd_.store(std::clamp(ranks / std::max(1U, processors), 1U, kMostCrowd),
+                 std::memory_order_relaxed);
     // relaxed is enough: a hint
     spin_limit_.store(spin_setting_.value_or(are_many ? 0 : most_polls_),
                       std::memory_order_relaxed);
@@ -116,7 +120,8 @@ Step Waiter::slow_step(Deadline deadline) noexcept {
     if (stage_ == Stage::spin && polls_ >= spin_limit()) {
         stage_ = Stage::yield;
         yield_start_ns_ = now;
-        refresh_spin_limit();
+        // To count many ranks takes longer than to give way to one.
+        if (spin_limit() != 0 || ++waits_ % kLooksPerCount == 0) refresh_spin_limit();
     }
     switch (stage_) {
         case Stage::spin: cpu_relax(); break;
@@ -135,7 +140,8 @@ Step Waiter::slow_step(Deadline deadline) noexcept {
             break;
     }
     if (now < next_check_ns_) return Step::poll;
-    next_check_ns_ = now + kCheckNs;
+    // Each look is a system call, and all of the crowd look: relaxed is enough, a hint.
+    next_check_ns_ = now + kCheckNs * crowd_.load(std::memory_order_relaxed);
     return Step::check_peers;
 }
 

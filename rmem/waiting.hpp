@@ -38,6 +38,8 @@ inline constexpr unsigned kSpinPollsPerCheck = 4'096;     ///< polls between loo
 inline constexpr unsigned kLooksPerCount = 64;       ///< empty looks between counts of the ranks
 inline constexpr std::int64_t kYieldNs = 1'000'000;  ///< yield this long before sleeping
 inline constexpr std::int64_t kCheckNs = 1'000'000;  ///< look for dead peers this often
+inline constexpr unsigned kMostCrowd =
+    64;  ///< or rarer, by the ranks that share a processor, up to this
 inline constexpr std::int64_t kMaxSleepNs = 10'000'000;  ///< longest single sleep
 inline constexpr std::int64_t kBlindSleepNs = 200'000;   ///< the same where wake-ups may be lost
 
@@ -169,7 +171,9 @@ private:
     Stage stage_ = Stage::spin;
     unsigned polls_ = 0;
     std::atomic<unsigned> spin_limit_{0};  ///< 0: there are more ranks than processors
+    std::atomic<unsigned> crowd_{1};       ///< ranks for each processor
     std::atomic<unsigned> looks_{0};       ///< that found nothing
+    unsigned waits_ = 0;                   ///< that were not over at once, while crowded
     std::optional<unsigned> spin_setting_;
     bool armed_ = false;
     bool membarrier_ = false;

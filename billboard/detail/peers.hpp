@@ -90,7 +90,8 @@ void EndpointCore<M, BoardOf>::join(Deadline deadline) {
     data_open_ = life == 1;
     const int result = wait_for(deadline, [&]() -> int {
         if constexpr (requires { memory_.check_life(); }) memory_.check_life();
-        for (unsigned s = 0; s < ranks_; ++s) refresh(s);
+        // Whether they live is looked at now and then, by wait_for: of many ranks each asks after many.
+        for (unsigned s = 0; s < ranks_; ++s) see(s);
         return !settings_.awaits_others || all_joined() ? BBP_OK : BBP_EAGAIN;
     });
     if (result == BBP_OK) return;
@@ -117,27 +118,35 @@ bool EndpointCore<M, BoardOf>::all_joined() const {
     return true;
 }
 
-/// Looks at what s says of itself and whether it lives, and takes the next step of the connection.
+/// Looks at what s says of itself, and takes the next step of the connection. Whether it may be dead.
 template <class M, template <class> class BoardOf>
-void EndpointCore<M, BoardOf>::refresh(unsigned s) {
+bool EndpointCore<M, BoardOf>::see(unsigned s) {
     Peer& p = peers_[s];
-    if (s == me_) return;
+    if (s == me_) return false;
     if (life_is_over()) {
         if (!p.gone) mark_gone(s, Counter::peers_dead);
-        return;
+        return false;
     }
     const std::uint32_t life = memory_.load(geometry_.incarnation(s));
-    if (life == 0) return;
-    if (life != p.incarnation) return meet(s, life);
-    if (p.gone) return;
-    if (!p.rx_open || !p.tx_open) connect(s);
-    if (memory_.load(geometry_.departed(s)) == life) {
-        mark_gone(s, Counter::peers_left);
-    } else if (!memory_.is_alive(s)) {
-        // It may have left in good order between the two looks.
-        const bool left = memory_.load(geometry_.departed(s)) == life;
-        mark_gone(s, left ? Counter::peers_left : Counter::peers_dead);
+    if (life == 0) return false;
+    if (life != p.incarnation) {
+        meet(s, life);
+        return false;
     }
+    if (p.gone) return false;
+    if (!p.rx_open || !p.tx_open) connect(s);
+    if (memory_.load(geometry_.departed(s)) != life) return true;
+    mark_gone(s, Counter::peers_left);
+    return false;
+}
+
+/// The same, and whether it lives.
+template <class M, template <class> class BoardOf>
+void EndpointCore<M, BoardOf>::refresh(unsigned s) {
+    if (!see(s) || memory_.is_alive(s)) return;
+    // It may have left in good order between the two looks.
+    const bool left = memory_.load(geometry_.departed(s)) == peers_[s].incarnation;
+    mark_gone(s, left ? Counter::peers_left : Counter::peers_dead);
 }
 
 /// Whether this rank has lost its node. The bank may be a later life's, in which nobody knows of it: all are dead to

@@ -288,6 +288,7 @@ int EndpointCore<M, BoardOf>::recv_slowly(int src, void* buf, std::size_t cap, s
     if (result != BBP_EAGAIN) return result;
     if (is_try(deadline)) return not_now();
     board_.wait_begins();
+    awaited_ = src;
     result = wait_for(deadline, attempt, [&] {
         return src == BBP_ANY ? board_.find(next_any_) >= 0
                               : board_.has_next(static_cast<unsigned>(src));

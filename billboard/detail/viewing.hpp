@@ -19,6 +19,7 @@ int EndpointCore<M, BoardOf>::view(int src, const void** data, std::size_t* len,
         return fail(BBP_EINVAL, "no place to put the message's address or length: a null pointer");
     }
     look_for(src, cls);
+    awaited_ = src;
     const int result = wait_for(deadline, [&] { return try_view(src, data, len, cls, deadline); });
     return result == BBP_ETIMEDOUT ? receive_timed_out(src) : result;
 }
@@ -86,6 +87,7 @@ int EndpointCore<M, BoardOf>::take_slowly(std::byte* small, const void** data, s
         return from;
     }
     look_for(BBP_ANY, cls);
+    awaited_ = BBP_ANY;
     const int result = wait_for(
         deadline, [&] { return try_view(BBP_ANY, data, len, cls, deadline, small); },
         [&] { return board_.find(next_any_) >= 0; });
