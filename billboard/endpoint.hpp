@@ -95,6 +95,8 @@ public:
     virtual void give_way() = 0;
     /// Whether that would give a processor away.
     virtual bool is_crowded() = 0;
+    /// A thread of a library calls it too, or no longer. Throws Error(invalid_argument) where the process's node would meet that.
+    virtual void set_progress_thread(bool on) = 0;
     /// So long from now, on the link's clock; a time that has passed for 0 and less.
     virtual Deadline deadline_in(std::int64_t ns) const = 0;
 

@@ -193,6 +193,9 @@ public:
     }
     void give_way() override { memory_.give_way(); }
     bool is_crowded() override { return memory_.is_crowded(); }
+    void set_progress_thread(bool on) override {
+        if constexpr (M::kReplicated) seat_->set_progress_thread(on);
+    }
     Deadline deadline_in(std::int64_t ns) const override {
         return ns <= 0 ? Deadline::now() : Deadline::after(memory_.now_ns(), ns);
     }

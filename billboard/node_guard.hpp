@@ -83,6 +83,7 @@ public:
     rmem::Ring* ring() noexcept override { return core_.ring(); }
     void give_way() override { core_.give_way(); }
     bool is_crowded() override { return core_.is_crowded(); }
+    void set_progress_thread(bool on) override { core_.set_progress_thread(on); }
     Deadline deadline_in(std::int64_t ns) const override { return core_.deadline_in(ns); }
     void leave() noexcept override { core_.leave(); }
 

@@ -71,6 +71,7 @@ void ProcessEndpoint::share() {
 
 void ProcessEndpoint::attend(Attendant& attendant) {
     if (endpoint_->ring() == nullptr) return;  // simulated
+    endpoint_->set_progress_thread(true);
     share();
     {
         const auto held = hold();
@@ -95,7 +96,9 @@ void ProcessEndpoint::dismiss(Attendant& attendant) {
         is_alone_.store(attended_.size() == 1, std::memory_order_relaxed);
         was_last = gone != 0 && attended_.empty();
     }
-    if (was_last) progress_.reset();
+    if (!was_last) return;
+    progress_.reset();
+    endpoint_->set_progress_thread(false);
 }
 
 void ProcessEndpoint::send_to_rest() noexcept {

@@ -112,6 +112,7 @@ public:
     bool is_crowded() override {
         return held([](Endpoint& e) { return static_cast<int>(e.is_crowded()); }) != 0;
     }
+    void set_progress_thread(bool on) override { process_.endpoint().set_progress_thread(on); }
     Deadline deadline_in(std::int64_t ns) const override {
         return process_.endpoint().deadline_in(ns);
     }

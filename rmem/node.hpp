@@ -24,6 +24,15 @@
 ///   On replicated links each write's propagation is measured. On `direct` one of kStampEvery
 ///   one-word writes of a rank is, and only for readers that are in wait_change for that word already
 ///   (rmem/write_stamps.hpp); what is late there is late by the host.
+/// Beside messages
+///   A process that has called bbp_init, or uses a port, may open() its node, and the other way round: both are one rank, and
+///   what it writes and what it sends keep one order. set_write_me_last and set_data_filter are the node's alone. A ring that
+///   open() makes has a place for messages if the program is linked with the billboard.
+///   One thread at a time is in a call of the node or of the messages. So on ring and udp a process with a node has no port
+///   with a progress thread (GAMMA, Directed Point): whichever comes second is Error(invalid_argument).
+/// Polling
+///   load, read, poll and deadlines that have passed, called again and again without success, give the processor to another rank where
+///   there are more ranks than processors (rmem/waiting.hpp).
 /// In a simulated process (rmem/sim/world.hpp)
 ///   `open` gives its world's ring, and accesses take virtual time; raw loads from `bank()` take none, so
 ///   who waits by them alone never ends. Callbacks are the world's calls, at the time of the arrival: they
@@ -56,7 +65,7 @@ enum class WriteResult { ok, again };
 
 class RMEM_API Node {
 public:
-    /// Joins the ring that the environment names; in a simulated process, its world's.
+    /// Joins the ring that the environment names, once; in a simulated process, its world's.
     static Node open();
     Node(const RingConfig& config, Member member);
     /// Joins on a mapping that this process has already (several nodes as threads).
