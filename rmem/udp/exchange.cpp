@@ -74,6 +74,13 @@ void Exchange::end(unsigned node, const NodeSet& heirs, std::int64_t now) {
         peer.ended.heirs = heirs;
         peer.ended.others_have.assign(peers_.size(), Ended::kUnsaid);
     }
+    // A later life of the node never had the streams that ended before it.
+    for (Peer& other : peers_) {
+        if (!other.ended.stream || &other == &peer) continue;
+        other.ended.heirs.erase(node);
+        other.ended.ended_at.erase(node);
+        other.ended.others_have[node] = Ended::kUnsaid;
+    }
     out_.drop(node);
     acks_due_.erase(node);
     if (acks_due_.empty()) ack_due_ns_ = kNever;

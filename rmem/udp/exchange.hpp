@@ -83,7 +83,7 @@ struct ExchangeCounters {
     std::uint64_t no_member = 0;  ///< of a node or a life that is no member here
     std::uint64_t strangers = 0;  ///< datagrams of lives that are not believed
     std::uint64_t greetings_sent = 0;
-    std::uint64_t outside = 0;    ///< batches beyond the bank, the window or the size
+    std::uint64_t outside = 0;  ///< batches beyond the bank, the window or the size
 
     friend RMEM_API ExchangeCounters operator+(const ExchangeCounters& a,
                                                const ExchangeCounters& b) noexcept;
@@ -95,8 +95,8 @@ enum class Odd : std::uint8_t {
     no_tag,         ///< no tag, and a key is set here
     not_expected,   ///< a tag, and no key is set here
     other_version,  ///< of this link
-    other_ring,     ///< another ring's, or one with other settings; with its text about them, if it has one
-    namesake,       ///< another process speaks as this node, and is of now
+    other_ring,  ///< another ring's, or one with other settings; with its text about them, if it has one
+    namesake,  ///< another process speaks as this node, and is of now
     count_
 };
 

@@ -97,8 +97,7 @@ bool Exchange::take_greeting(const Header& header, const Greeting& greeting, con
         // A new life of the same process ends the former one; another process's waits for its silence.
         const std::uint64_t former = believed(node);
         const bool is_its_own = former >= greeting.first_life && former < header.incarnation;
-        const bool is_silent =
-            now - std::max(peer.heard_ns, peer.spoke_ns) >= kNamesakeNs;
+        const bool is_silent = now - std::max(peer.heard_ns, peer.spoke_ns) >= kNamesakeNs;
         is_believed = former == 0 || is_its_own || is_silent;
         if (is_believed) believe(header, *key, now);
     }
@@ -122,7 +121,7 @@ void Exchange::believe(const Header& header, const LifeKey& key, std::int64_t no
 }
 
 void Exchange::doubt(unsigned node, std::uint64_t incarnation) noexcept {
-    if (believed(node) != incarnation) return;
+    if (!peers_[node].is_believed || believed(node) != incarnation) return;
     peers_[node].is_believed = false;
     greeter_.renew(node);
 }
@@ -142,7 +141,8 @@ void Exchange::excuse(std::int64_t away_ns, std::int64_t now) noexcept {
 }
 
 void Exchange::add_greetings(DatagramWriter& writer, std::uint16_t flags, std::int64_t now) {
-    greeter_.add_to(writer, flags, [this](unsigned node) { return believed(node); }, now);
+    greeter_.add_to(
+        writer, flags, [this](unsigned node) { return believed(node); }, now);
 }
 
 void Exchange::send_greetings(std::uint16_t flags, std::int64_t now) {
@@ -185,7 +185,8 @@ void Exchange::meet_namesake(const Datagram& datagram, std::int64_t now) {
 
 void Exchange::send_to_namesakes(std::uint16_t flags, std::int64_t now) {
     other_.begin(header(now));
-    namesakes_.add_to(other_, flags, [](unsigned) { return 0; }, now);
+    namesakes_.add_to(
+        other_, flags, [](unsigned) { return 0; }, now);
     if (other_.is_empty()) return;
     ++number_;
     other_.restamp(header(now));

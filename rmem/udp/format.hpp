@@ -293,10 +293,10 @@ struct Greeting {
 
     std::uint16_t to = 0;  ///< node, whatever its life
     std::uint16_t flags = 0;
-    std::uint64_t nonce = 0;        ///< the origin's, for the life of `to` that is to repeat it
-    std::uint64_t answer = 0;       ///< the nonce of `to` for the origin; 0: asks, answers none
-    std::uint64_t believed = 0;     ///< the life of `to` that the origin believes; 0: none
-    std::uint64_t first_life = 0;   ///< of the origin's process
+    std::uint64_t nonce = 0;       ///< the origin's, for the life of `to` that is to repeat it
+    std::uint64_t answer = 0;      ///< the nonce of `to` for the origin; 0: asks, answers none
+    std::uint64_t believed = 0;    ///< the life of `to` that the origin believes; 0: none
+    std::uint64_t first_life = 0;  ///< of the origin's process
 
     static constexpr SectionType kType = SectionType::greeting;
     static constexpr std::size_t kBytes = 36;

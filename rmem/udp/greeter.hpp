@@ -23,7 +23,7 @@
 
 namespace rmem::udp {
 
-inline constexpr std::int64_t kGreetNs = 200'000;  ///< between two datagrams with greetings
+inline constexpr std::int64_t kGreetNs = 200'000;          ///< between two datagrams with greetings
 inline constexpr std::int64_t kGreetAgainNs = 10'000'000;  ///< between two questions to one node
 inline constexpr std::int64_t kNonceNs = 1'000'000'000;    ///< older ones are not sent
 inline constexpr std::size_t kMostGreetings = 24;  ///< with a join they fit the smallest datagram

@@ -38,8 +38,9 @@ public:
         end_faults();
         settle();
         if (findings_.violations.empty()) {
-            Trials(scenario_, world_, findings_, [this](unsigned n) { write_something(n); })
-                .run(trial_);
+            Trials(scenario_, world_, findings_, [this](unsigned n) {
+                write_something(n);
+            }).run(trial_);
         }
         world_.collect_sights();
         return std::move(findings_);

@@ -29,7 +29,8 @@ inline constexpr std::int64_t kSettleNs = 10'000'000'000;
 struct HuntOptions {
     bool hash = false;                              ///< of all that happens, into the findings
     std::function<void(const std::string&)> trace;  ///< gets a line for all that happens
-    std::optional<FaultKind> trial;  ///< at the end this one, not the seed's (simulator/udp_hunt/trials.hpp)
+    std::optional<FaultKind>
+        trial;  ///< at the end this one, not the seed's (simulator/udp_hunt/trials.hpp)
     // Tests of the hunt plant bugs:
     /// Sees each datagram before it leaves; what it changes is not signed again.
     std::function<void(unsigned from, std::span<std::byte>)> alter;

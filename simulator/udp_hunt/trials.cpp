@@ -194,6 +194,7 @@ void Trials::play(std::int64_t span_ns) {
 void Trials::replay() {
     const auto absent = static_cast<unsigned>(random_.below(scenario_.nodes));
     const Nodes others = all() & ~(1U << absent);
+    world_.is_recorded = false;
     begin_session(others);
     if (!findings_.violations.empty()) return;
     drops_before_ = world_.all_drops();
@@ -206,7 +207,8 @@ void Trials::replay() {
     }
     for (unsigned n = 0; n < scenario_.nodes; ++n) {
         if (has(others, n) && world_.host(n).core().exchange().out().receivers().contains(absent)) {
-            findings_.violate(fmt::format("node {} waits for node {}, which is not there", n, absent));
+            findings_.violate(
+                fmt::format("node {} waits for node {}, which is not there", n, absent));
         }
     }
     if (world_.left() != left_before) findings_.violate("recorded datagrams changed a view");

@@ -59,7 +59,7 @@ void World::on_sent(unsigned node, std::span<const std::byte> datagram) {
         datagram = altered_;
     }
     trace_.note(now_, node, "sent", node, datagram);
-    record(node, datagram);
+    if (is_recorded) record(node, datagram);
     network_.post(node, datagram, now_);
 }
 
@@ -71,7 +71,8 @@ void World::record(unsigned node, std::span<const std::byte> datagram) {
     ++sent_;
     if (place >= kMostRecorded) return;
     if (place == recorded_.size()) recorded_.emplace_back();
-    recorded_[place] = {node, rmem::udp::Header::read(datagram.data()).incarnation,
+    recorded_[place] = {node,
+                        rmem::udp::Header::read(datagram.data()).incarnation,
                         {datagram.begin(), datagram.end()}};
 }
 
@@ -192,8 +193,8 @@ bool World::is_whole(std::uint32_t nodes_as_bits) const {
     bool is_whole = true;
     all.for_each([&](unsigned n) {
         const rmem::udp::Core& core = hosts_[n]->core();
-        is_whole = is_whole && core.is_member() && core.view() == all &&
-                   core.ring_life() == ring && core.is_idle();
+        is_whole = is_whole && core.is_member() && core.view() == all && core.ring_life() == ring &&
+                   core.is_idle();
     });
     return is_whole;
 }

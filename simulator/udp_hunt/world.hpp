@@ -71,6 +71,7 @@ public:
     std::string describe() const;
     void collect_sights();
 
+    bool is_recorded = true;  ///< what is sent
     bool in_trouble = false;  ///< faults are met: who joins now joins in traffic
 
 private:

@@ -4,6 +4,7 @@
 /// forgets a batch now and then, and one that acknowledges what it does not have.
 
 #include "simulator/udp_hunt/hunt.hpp"
+#include "simulator/udp_hunt/trials.hpp"
 
 #include "simulator/hunt/jobs.hpp"
 
@@ -53,6 +54,20 @@ TEST(UdpHunt, of_some_dozens_of_seeds_finds_nothing) {
         const Findings findings = run_scenario(Scenario::of_seed(seed));
         EXPECT_TRUE(findings.violations.empty()) << seed << ": " << findings.violations.front();
         EXPECT_EQ(findings.injected, Scenario::kFaults);
+    }
+}
+
+TEST(UdpHunt, of_a_dozen_seeds_finds_nothing_in_any_trial) {
+    for (const FaultKind trial : kTrials) {
+        HuntOptions options;
+        options.trial = trial;
+        for (std::uint64_t seed = 1; seed <= 12; ++seed) {
+            const Findings findings =
+                run_scenario(Scenario::of_seed(seed).with_messages(100), options);
+            EXPECT_TRUE(findings.violations.empty())
+                << seed << ", " << name_of(trial) << ": " << findings.violations.front();
+            EXPECT_EQ(findings.faults.at(static_cast<std::size_t>(trial)), 1U);
+        }
     }
 }
 
