@@ -8,6 +8,7 @@
 
 #include <fmt/format.h>
 
+#include <type_traits>
 #include <utility>
 
 namespace rmem {
@@ -25,7 +26,17 @@ public:
 
     bool is_alive(unsigned rank) const override { return memory_.is_alive(rank); }
 
-    bool room(std::size_t bytes) override { return memory_.room(bytes); }
+    bool is_member() const override {
+        if constexpr (std::is_same_v<M, UdpMemory>) return !memory_.is_over();
+        return true;
+    }
+
+    bool room(std::size_t bytes) override {
+        if constexpr (std::is_same_v<M, UdpMemory>) {
+            if (!memory_.is_heard()) return false;
+        }
+        return memory_.room(bytes);
+    }
     void write(std::size_t offset, const void* from, std::size_t bytes) override {
         memory_.write(offset, from, bytes);
     }

@@ -55,6 +55,8 @@ public:
     virtual const RingConfig& config() const = 0;
     virtual Member member() const = 0;
     virtual bool is_alive(unsigned rank) const = 0;
+    /// Its node is still in the life in which this card was opened: others hear what it writes.
+    virtual bool is_member() const { return true; }
     /// Null in a simulated process: its ring is no shared memory.
     virtual const Ring* ring() const = 0;
     virtual std::uint64_t counter(LinkCounter id) const = 0;

@@ -33,6 +33,10 @@ public:
     void check_word(std::size_t offset) const;
     void read(std::size_t offset, std::byte* to, std::size_t bytes) const noexcept;
     WriteResult write(std::size_t offset, const std::byte* from, std::size_t bytes);
+    /// What a write without room comes to.
+    WriteResult refusal() const {
+        return card_->is_member() ? WriteResult::again : WriteResult::dropped;
+    }
 
 private:
     void write_part(std::size_t offset, const std::byte* from, std::size_t bytes);
@@ -82,7 +86,7 @@ void Node::Impl::write_part(std::size_t offset, const std::byte* from, std::size
 WriteResult Node::Impl::write(std::size_t offset, const std::byte* from, std::size_t bytes) {
     check_range(offset, bytes);
     if (bytes == 0) return WriteResult::ok;
-    if (!card_->room(bytes + 2 * kWordBytes)) return WriteResult::again;
+    if (!card_->room(bytes + 2 * kWordBytes)) return refusal();
     const std::size_t head = std::min(bytes, (kWordBytes - offset % kWordBytes) % kWordBytes);
     const std::size_t middle = (bytes - head) / kWordBytes * kWordBytes;
     const std::size_t tail = bytes - head - middle;
@@ -120,6 +124,9 @@ const RingConfig& Node::config() const noexcept {
 }
 bool Node::is_alive(unsigned rank) const noexcept {
     return impl_->card().is_alive(rank);
+}
+bool Node::is_member() const noexcept {
+    return impl_->card().is_member();
 }
 const Ring& Node::ring() const {
     if (const Ring* ring = impl_->card().ring()) return *ring;
@@ -159,7 +166,7 @@ WriteResult Node::write(std::size_t offset, const void* from, std::size_t bytes)
 WriteResult Node::write_word(std::size_t offset, std::uint32_t value) {
     impl_->check_word(offset);
     Card& card = impl_->card();
-    if (!card.room(kWordBytes)) return WriteResult::again;
+    if (!card.room(kWordBytes)) return impl_->refusal();
     card.write(offset, &value, kWordBytes);
     card.commit();
     return WriteResult::ok;

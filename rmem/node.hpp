@@ -16,6 +16,9 @@
 ///   card does, so neighbours in one word belong to one writer.
 ///   (On replicated links with write-me-last, flush between two writes to parts of one word.)
 ///   `write` never blocks for ever: a full outbound queue is `WriteResult::again`, nothing written.
+///   On link udp the others may have dropped the node (it was away for too long, or in the part of a ring that did not stand),
+///   or its daemon may have ended: then a write is `WriteResult::dropped`, nothing written, `flush` is false and `is_member`, too,
+///   for good. The bank is a later life's: make a new Node, and take what it shows for what is.
 ///   Each write leaves by itself and wakes who sleeps for it. A write of nothing does nothing.
 /// Progress
 ///   Waiting calls run the engine; when nobody has called for about a millisecond a helper thread
@@ -48,7 +51,11 @@
 
 namespace rmem {
 
-enum class WriteResult { ok, again };
+enum class WriteResult {
+    ok,
+    again,  ///< no room now: try again
+    dropped,  ///< the node is no member any more in the life in which this Node was opened: make a new one
+};
 
 class RMEM_API Node {
 public:
@@ -65,6 +72,8 @@ public:
     const RingConfig& config() const noexcept;
     /// Whether a live process is that rank. On replicated links what a dead one wrote comes first.
     bool is_alive(unsigned rank) const noexcept;
+    /// Whether what this Node writes is heard. Only on link udp it ends, and does not come back.
+    bool is_member() const noexcept;
     /// Throws Error(unknown_link) in a simulated process, whose ring is no shared memory.
     const Ring& ring() const;
 
