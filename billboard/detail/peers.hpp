@@ -22,6 +22,7 @@
 
 #include "billboard/endpoint_core.hpp"
 #include "rmem/marks.hpp"
+#include "rmem/udp/node_board.hpp"
 
 #include <fmt/format.h>
 
@@ -95,12 +96,17 @@ void EndpointCore<M, BoardOf>::join(Deadline deadline) {
     for (unsigned s = 0; s < ranks_; ++s) {
         if (!peers_[s].gone && !peers_[s].tx_open) missing += fmt::format(" {}", s);
     }
+    std::string heard;  // of others that the node refuses
+    if constexpr (requires { member_.ring().board().notice; }) {
+        if (member_.ring().config().is_remote()) heard = member_.ring().board().notice.text();
+    }
     throw rmem::Error(
         rmem::Errc::timed_out,
-        fmt::format("rank {} of ring '{}' waited in vain for ranks{} of {}; start them "
-                    "too, with the same RMEM_RING, or allow more time "
-                    "(RMEM_JOIN_TIMEOUT)",
-                    me_, member_.ring().config().name, missing, ranks_));
+        fmt::format("rank {} of ring '{}' waited in vain for ranks{} of {}; {}", me_,
+                    member_.ring().config().name, missing, ranks_,
+                    heard.empty() ? "start them too, with the same RMEM_RING, or allow more time "
+                                    "(RMEM_JOIN_TIMEOUT)"
+                                  : heard));
 }
 
 /// All have been seen; and in a rank's first life, all have opened (later ones open as they notice).

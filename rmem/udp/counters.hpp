@@ -37,6 +37,8 @@ namespace rmem::udp {
     X(refused_tag, "datagrams", "refused: a tag by another key")                             \
     X(refused_replayed, "datagrams", "refused: taken before, or too old to tell")            \
     X(refused_life, "datagrams", "refused: of no member or of another life")                 \
+    X(strangers, "datagrams", "refused: of lives that have not shown that they are of now")  \
+    X(namesakes, "times", "heard that another process has this node's number")               \
     X(refused_outside, "batches", "refused: outside of the bank or the window")              \
     X(joined, "events", "times this node has become a member")                               \
     X(formed, "events", "times it has formed a new ring")                                    \
