@@ -33,6 +33,7 @@ constexpr std::array kKinds = {
     Kind{"refusals",
          " refused_truncated refused_oversized refused_random refused_version refused_ring "
          "refused_malformed refused_unsigned refused_tag refused_replayed refused_life "
+         "refused_stranger refused_namesake "
          "refused_outside records_refused corrupt "},
     Kind{"bound", " bound_violations bound_missed_by_host late_published late_by_host "},
     Kind{"members",

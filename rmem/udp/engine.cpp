@@ -525,8 +525,8 @@ void Engine::show_counters() noexcept {
     show(UdpCounter::refused_tag, exchange.wrong_tag);
     show(UdpCounter::refused_replayed, exchange.replayed);
     show(UdpCounter::refused_life, exchange.no_member);
-    show(UdpCounter::strangers, exchange.strangers);
-    show(UdpCounter::namesakes, namesakes_);
+    show(UdpCounter::refused_stranger, exchange.strangers);
+    show(UdpCounter::refused_namesake, namesakes_);
     show(UdpCounter::refused_outside, exchange.outside);
     show(UdpCounter::faults_injected, faults_.counts().injected());
     show(UdpCounter::held_back, arrivals_.held_back());
