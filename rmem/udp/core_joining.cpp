@@ -249,6 +249,7 @@ void Core::on_ask(const Header& header, const Ask& ask, std::int64_t now) {
     if (!is_connected(header.origin, header.incarnation)) return;
     // Who comes after a death gets nothing more of that node: the bank must have all that any survivor has.
     if (!exchange_->all_settled(now)) return;
+    exchange_->close_ended(now);
     // What is begun leaves first: the own position then covers what the bank holds.
     exchange_->commit(now);
     ++counters_.questions_answered;

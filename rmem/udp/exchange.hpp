@@ -165,6 +165,10 @@ public:
     /// Whether all members that said how far they have an ended stream have as much as is here, or time is up.
     bool is_settled(unsigned node, std::int64_t now) const noexcept;
     bool all_settled(std::int64_t now) const noexcept;
+    /// Nothing more is taken of streams that have ended.
+    void close_ended(std::int64_t now) {
+        for (Peer& peer : peers_) close(peer.ended, now);
+    }
     /// Says in the datagram under composition how far ended streams are here.
     void add_ended(DatagramWriter& writer, std::int64_t now);
     /// Who has another length of an ended stream than this node, or has none that should, and nobody gave what lacks in time.
