@@ -84,6 +84,15 @@ TEST(UdpHunt, of_seeds_that_once_failed_finds_nothing_any_more) {
     EXPECT_NE(seeds, 0U);
 }
 
+/// A member was dropped for lacking nothing: another one's former life was held for an heir of a dead node's batches.
+TEST(UdpHunt, of_seeds_whose_trial_once_failed_finds_nothing_any_more) {
+    HuntOptions options;
+    options.trial = FaultKind::apart;
+    for (const std::uint64_t seed : {594U, 689U}) {
+        EXPECT_FALSE(finds(Scenario::of_seed(seed), options)) << seed;
+    }
+}
+
 TEST(UdpHunt, finds_a_batch_that_is_not_stored) {
     bool found = false;
     for (std::uint64_t seed = 1; !found && seed <= 5; ++seed) {
