@@ -15,6 +15,7 @@
 #include <csignal>
 #include <cstdlib>
 #include <cstring>
+#include <new>
 #include <string_view>
 
 namespace bench {
@@ -33,6 +34,12 @@ namespace {
 
 constexpr std::size_t kFailureBytes = 512;
 
+/// What a rank that failed says: in memory shared with the parent.
+struct Failure {
+    int code;  ///< rmem::Errc; 0: it did not fail
+    char sentence[kFailureBytes];
+};
+
 void* share(std::size_t bytes) {
     void* at = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (at == MAP_FAILED) throw rmem::Error(rmem::Errc::system, "no memory to share results in");
@@ -44,17 +51,6 @@ void pin_to(unsigned processor) {
     CPU_ZERO(&set);
     CPU_SET(processor, &set);
     ::sched_setaffinity(0, sizeof set, &set);  // unpinned is slower, not wrong
-}
-
-std::vector<unsigned> allowed() {
-    cpu_set_t set;
-    CPU_ZERO(&set);
-    std::vector<unsigned> processors;
-    ::sched_getaffinity(0, sizeof set, &set);
-    for (unsigned p = 0; p < CPU_SETSIZE; ++p) {
-        if (CPU_ISSET(p, &set)) processors.push_back(p);
-    }
-    return processors;
 }
 
 void set(const char* name, const std::string& value) {
@@ -98,14 +94,23 @@ void be_rank(unsigned rank, const std::string& ring, unsigned processor, Results
 }
 
 int be_process(unsigned process, const std::string& ring,
-               const std::function<void(unsigned, const std::string&)>& body, char* failure) {
+               const std::function<void(unsigned, const std::string&)>& body, Failure& failure) {
     ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+    const auto fail = [&](rmem::Errc code, const std::string& sentence) {
+        fmt::format_to_n(failure.sentence, kFailureBytes - 1, "rank {}: {}", process, sentence);
+        failure.code = static_cast<int>(code);
+        return 1;
+    };
     try {
         body(process, ring);
         return 0;
+    } catch (const rmem::Error& e) {
+        return fail(e.code(), e.sentence());
+    } catch (const std::bad_alloc&) {
+        return fail(rmem::Errc::no_space,
+                    "there is not so much memory; measure with fewer --bytes");
     } catch (const std::exception& e) {
-        fmt::format_to_n(failure, kFailureBytes - 1, "rank {}: {}", process, e.what());
-        return 1;
+        return fail(rmem::Errc::system, e.what());
     }
 }
 
@@ -167,14 +172,28 @@ std::map<std::string, std::vector<double>> Results::all() const {
 
 int checked(int result) {
     if (result < 0) {
+        // A sentence of setting up ends with its name in brackets already.
+        const std::string said = bbp_last_error();
         throw rmem::Error(rmem::Errc::system,
-                          fmt::format("{} ({})", bbp_last_error(), bbp_strerror(result)));
+                          said.ends_with(']') ? said.substr(0, said.rfind(" ["))
+                                              : fmt::format("{} ({})", said, bbp_strerror(result)));
     }
     return result;
 }
 
+std::vector<unsigned> allowed_processors() {
+    cpu_set_t set;
+    CPU_ZERO(&set);
+    std::vector<unsigned> processors;
+    ::sched_getaffinity(0, sizeof set, &set);
+    for (unsigned p = 0; p < CPU_SETSIZE; ++p) {
+        if (CPU_ISSET(p, &set)) processors.push_back(p);
+    }
+    return processors;
+}
+
 unsigned processor_of(const GroupOptions& options, unsigned rank) {
-    const auto processors = options.processors.empty() ? allowed() : options.processors;
+    const auto processors = options.processors.empty() ? allowed_processors() : options.processors;
     return processors[rank % processors.size()];
 }
 
@@ -190,21 +209,22 @@ void run_processes(const GroupOptions& options, unsigned processes, Results&,
     static int run = 0;
     const std::string ring = fmt::format("bench-{}-{}", ::getpid(), ++run);
     set_environment(options, ring);
-    auto* failure = static_cast<char*>(share(kFailureBytes));
+    auto* failure = static_cast<Failure*>(share(sizeof(Failure)));
     std::vector<pid_t> children;
     for (unsigned process = 0; process < processes; ++process) {
         const pid_t pid = ::fork();
-        if (pid == 0) ::_exit(be_process(process, ring, body, failure));
+        if (pid == 0) ::_exit(be_process(process, ring, body, *failure));
         if (pid > 0) children.push_back(pid);
     }
     const bool done = children.size() == processes && wait_for(children, options);
-    const std::string why = failure;
-    ::munmap(failure, kFailureBytes);
+    const Failure why = *failure;
+    ::munmap(failure, sizeof(Failure));
     if (done) return;
     for (const auto& segment : rmem::Segment::list()) {  // the killed cannot have done it
         if (segment == ring || segment.starts_with(ring + "@")) rmem::Segment::remove(segment);
     }
-    throw rmem::Error(rmem::Errc::system, why.empty() ? "a rank did not end in time" : why);
+    if (why.code == 0) throw rmem::Error(rmem::Errc::timed_out, "a rank did not end in time");
+    throw rmem::Error(static_cast<rmem::Errc>(why.code), why.sentence);
 }
 
 }  // namespace bench

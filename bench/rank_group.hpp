@@ -62,6 +62,9 @@ void run_ranks(const GroupOptions& options, Results& results,
 void run_processes(const GroupOptions& options, unsigned processes, Results& results,
                    const std::function<void(unsigned process, const std::string& ring)>& body);
 
+/// Those that this process may run on.
+std::vector<unsigned> allowed_processors();
+
 /// On which a rank is put.
 unsigned processor_of(const GroupOptions& options, unsigned rank);
 

@@ -6,11 +6,12 @@
 #include "billboard/errors.hpp"
 #include "billboard/inline_board.hpp"
 #include "billboard/process_endpoint.hpp"
+#include "rmem/at_fork.hpp"
 #include "rmem/direct_memory.hpp"
 #include "rmem/sim/process_state.hpp"
 
+#include <memory>
 #include <new>
-#include <string>
 #include <utility>
 
 namespace {
@@ -39,14 +40,29 @@ public:
 
 private:
     Current mine_;
-    std::string sentence_;
+    rmem::KeptSentence sentence_;
 };
 [[maybe_unused]] const bool registered =
     rmem::sim::register_process_state([]() -> std::unique_ptr<rmem::sim::ProcessState> {
         return std::make_unique<SimulatedState>();
     });
 
+/// In a forked child the calls find no endpoint. That of the parent is kept, and never touched.
+class Child final : rmem::AtFork {
+public:
+    bool is_one = false;  ///< forked by a process that was in a ring, and in none since
+
+private:
+    void in_child() noexcept override {
+        if (current.any == nullptr) return;
+        is_one = true;
+        std::construct_at(&current);
+    }
+};
+Child child;
+
 [[gnu::cold]] int not_joined() {
+    if (child.is_one) return fail(BBP_EINVAL, rmem::kForkedChild);
     return fail(BBP_EINVAL,
                 "this process is in no ring; call bbp_init first, and only once it "
                 "returned 0 anything else");
@@ -96,6 +112,7 @@ int bbp_init(int* rank, int* nprocs) {
     }
     return billboard::guarded([&] {
         current.process = billboard::ProcessEndpoint::open();
+        child.is_one = false;
         current.any = &current.process->guarded();
         current.fastest = billboard::fastest(current.any);
         if (rank != nullptr) *rank = static_cast<int>(current.any->rank());

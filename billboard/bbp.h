@@ -21,7 +21,9 @@
  *               killed sender had posted is still delivered before BBP_EPEER is reported.
  * Waiting       A blocking call spins while there are processors to spare, then yields, then sleeps.
  *               A send waits while its receivers leave its buffers unread; two ranks that only send
- *               can wait for each other: use the try calls in such programs.
+ *               can wait for each other: use the try calls in such programs. Calls that do not wait (try,
+ *               msgavail, probe, deadlines that have passed) and have found nothing give the processor to another
+ *               rank where there are more ranks than processors, so a program that polls needs no yield of its own.
  * Dead peers    A call that needs a dead rank returns BBP_EPEER, never hangs. A stopped process is
  *               alive: only deadlines help. A death is noticed by a call that waits, or by one in
  *               64 tries to receive: what was sent in between is lost with the dead.
@@ -36,7 +38,11 @@
  *               until every live rank has noticed its return and released what it viewed of the
  *               former self: any call that waits or tries notices, but a rank that computes for
  *               long without a bbp_ call holds them back. Sends with a deadline end with it.
- * Threads       One thread at a time may be inside a bbp_ call of a process.
+ * Memory        A process may also open its node (rmem::Node::open, <rmem/node.hpp>), before bbp_init or after it: both are
+ *               one rank then, which leaves the ring when both are closed.
+ * Threads       One thread at a time may be inside a bbp_ call of a process, or a call of its node.
+ * Fork          A fork()ed child is not on the ring: each call there is BBP_EINVAL, and touches nothing of the parent's. It
+ *               may call bbp_init itself, with a rank of its own (RMEM_RANK).
  * Results       0 or a count on success, a negative BBP_E… code otherwise. bbp_last_error() gives
  *               the sentence for the last failed call: the object, what was found, what to do.
  * Source        V. Moorthy et al., "Low-Latency Message Passing on Workstation Clusters using
@@ -100,11 +106,13 @@ BBP_API int bbp_recv(int src, void* buf, size_t cap, size_t* len);
  * others still get it and the result is BBP_EPEER. */
 BBP_API int bbp_mcast(const int* dests, int ndests, const void* buf, size_t len);
 
-/* 1 when a message of `src` (or BBP_ANY) waits, 0 when none, negative on error. */
+/* 1 when a message of `src` (or BBP_ANY) waits, 0 when none, negative on error. A receive is immediate then, unless the
+ * message is larger than a partition: of that one only a part may be there, and its sender may still take it back (its
+ * deadline passes) or die. Who must not wait receives with bbp_tryrecv or bbp_recv_for all the same. */
 BBP_API int bbp_msgavail(int src);
 
 /* The size and sender of the message that the next bbp_recv(src, …) would return; BBP_EAGAIN when
- * none waits. *len may be null. Returns the sender's rank: receive from it by name where it must be this
+ * none waits. What bbp_msgavail says of messages larger than a partition holds here, too. *len may be null. Returns the sender's rank: receive from it by name where it must be this
  * message, for of BBP_ANY one in several parts that is whole meanwhile comes first. */
 BBP_API int bbp_probe(int src, size_t* len);
 
@@ -178,7 +186,8 @@ BBP_API int bbp_fd(void);
 /* A code's meaning. */
 BBP_API const char* bbp_strerror(int code);
 
-/* The sentence for this process's last failed call. */
+/* The sentence for this thread's last failed call. The address is the same as long as the thread lives; the text changes with
+ * the next call that fails. */
 BBP_API const char* bbp_last_error(void);
 
 #ifdef __cplusplus

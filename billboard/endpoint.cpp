@@ -3,7 +3,9 @@
 
 #include "billboard/endpoint_core.hpp"
 #include "billboard/node_guard.hpp"
+#include "rmem/joining.hpp"
 #include "rmem/ring_memory.hpp"
+#include "rmem/seat.hpp"
 #include "rmem/sim/sim_memory.hpp"
 #include "rmem/udp_memory.hpp"
 
@@ -28,27 +30,30 @@ std::unique_ptr<Endpoint> make_one(auto&&... arguments) {
 }
 
 template <class M>
-std::unique_ptr<Endpoint> make(const std::shared_ptr<typename M::Ring>& ring, rmem::Member member,
-                               const Settings& settings, Deadline deadline,
-                               const typename M::Options& options) {
-    if (settings.board.layout == Layout::paper) {
-        return make_one<EndpointCore<M, PaperBoard>>(ring, member, settings, deadline, options);
-    }
-    return make_one<EndpointCore<M, InlineBoard>>(ring, member, settings, deadline, options);
+std::unique_ptr<Endpoint> make(const std::shared_ptr<rmem::Seat<M>>& seat, const Settings& settings,
+                               Deadline deadline, const typename M::Options& options) {
+    if (settings.board.layout == Layout::paper)
+        return make_one<EndpointCore<M, PaperBoard>>(seat, settings, deadline, options);
+    return make_one<EndpointCore<M, InlineBoard>>(seat, settings, deadline, options);
 }
 
-/// What only links with a wire can do must not be asked for in vain.
-void refuse_wire_settings(const rmem::Environment& environment) {
-    for (const auto& [name, value] : {std::pair{"RMEM_FAULTS", &environment.faults},
-                                      std::pair{"RMEM_CHECK", &environment.check}}) {
-        if (!value->has_value()) continue;
-        throw rmem::Error(
-            rmem::Errc::bad_fault,
-            fmt::format("{}: link direct is one memory, without a wire to inject '{}' "
-                        "into or to check; give RMEM_LINK=ring, or unset it",
-                        name, **value));
-    }
+/// `is_the_process`: its messages, beside its node.
+template <class M>
+std::unique_ptr<Endpoint> make_here(const std::shared_ptr<rmem::Ring>& ring, rmem::Member member,
+                                    const Settings& settings, Deadline deadline,
+                                    const typename M::Options& options, bool is_the_process) {
+    return make<M>(is_the_process
+                       ? rmem::take_seat<M>(ring, member, options, rmem::SeatUse::messages)
+                       : std::make_shared<rmem::Seat<M>>(ring, member, options),
+                   settings, deadline, options);
 }
+
+/// What a ring that this process makes has for the billboard.
+[[maybe_unused]] const bool has_regions = [] {
+    rmem::set_system_regions(
+        [](const rmem::Environment& environment) { return ring_config(environment); });
+    return true;
+}();
 
 void check_region(const rmem::RingConfig& config, const Settings& settings) {
     if (config.system_hash == Geometry(config, settings.board).hash()) return;
@@ -61,13 +66,16 @@ void check_region(const rmem::RingConfig& config, const Settings& settings) {
 /// Where many nodes start at a time on hosts that have little time for each, the others may have dropped this one before
 /// its program has begun: that is no reason to fail.
 std::unique_ptr<Endpoint> open_remote(const std::shared_ptr<rmem::Ring>& ring, rmem::Member member,
-                                      const Settings& settings, Deadline deadline) {
+                                      const Settings& settings, Deadline deadline,
+                                      bool is_the_process) {
     for (;;) {
         try {
-            return make<rmem::UdpMemory>(ring, member, settings, deadline,
-                                         rmem::UdpOptions::from(rmem::Environment::read()));
+            return make_here<rmem::UdpMemory>(ring, member, settings, deadline,
+                                              rmem::UdpOptions::from(rmem::Environment::read()),
+                                              is_the_process);
         } catch (const rmem::LifeOver&) {
-            if (deadline.passed(rmem::now_ns())) throw;
+            // The process's node keeps the life that has ended.
+            if (deadline.passed(rmem::now_ns()) || rmem::find_seat(*ring, member.rank)) throw;
         }
     }
 }
@@ -77,41 +85,29 @@ std::unique_ptr<Endpoint> open_simulated(rmem::sim::Process& process, const Sett
     check_region(process.world().ring(), settings);
     const std::int64_t patience =
         rmem::Environment::read().join_timeout_ns.value_or(rmem::kDefaultJoinTimeoutNs);
-    return make<rmem::sim::SimMemory>(std::make_shared<rmem::sim::Ring>(process.world()),
-                                      {process.rank(), process.node()}, settings,
-                                      Deadline::after(process.now_ns(), patience), {});
+    return make<rmem::sim::SimMemory>(
+        std::make_shared<rmem::Seat<rmem::sim::SimMemory>>(
+            std::make_shared<rmem::sim::Ring>(process.world()),
+            rmem::Member{process.rank(), process.node()}, rmem::sim::SimMemory::Options{}),
+        settings, Deadline::after(process.now_ns(), patience), {});
 }
 
-}  // namespace
-
-std::unique_ptr<Endpoint> Endpoint::open() {
-    return open(Settings::read());
-}
-
-std::unique_ptr<Endpoint> Endpoint::open(const Settings& settings) {
-    if (rmem::sim::Process* process = rmem::sim::current_process())
-        return open_simulated(*process, settings);
-    const rmem::Environment environment = rmem::Environment::read();
-    const rmem::RingConfig config = ring_config(environment, settings);
-    const rmem::Member member = environment.member(config);
-    const Deadline deadline =
-        Deadline::in(environment.join_timeout_ns.value_or(rmem::kDefaultJoinTimeoutNs));
-    return open(rmem::Ring::open(config, deadline, member.node), member, settings, deadline);
-}
-
-std::unique_ptr<Endpoint> Endpoint::open(std::shared_ptr<rmem::Ring> ring, rmem::Member member,
-                                         const Settings& settings, Deadline deadline) {
+std::unique_ptr<Endpoint> open_any(const std::shared_ptr<rmem::Ring>& ring, rmem::Member member,
+                                   const Settings& settings, Deadline deadline,
+                                   bool is_the_process) {
     const rmem::RingConfig& config = ring->config();
     check_region(config, settings);
     switch (config.link) {
         case rmem::LinkKind::direct:
-            refuse_wire_settings(rmem::Environment::read());
-            return make<rmem::DirectMemory>(ring, member, settings, deadline, {});
+            rmem::refuse_idle_settings(rmem::Environment::read(), config);
+            return make_here<rmem::DirectMemory>(ring, member, settings, deadline, {},
+                                                 is_the_process);
         case rmem::LinkKind::ring:
-            return make<rmem::RingMemory>(
+            return make_here<rmem::RingMemory>(
                 ring, member, settings, deadline,
-                rmem::RingOptions::from(rmem::Environment::read(), config));
-        case rmem::LinkKind::udp: return open_remote(ring, member, settings, deadline);
+                rmem::RingOptions::from(rmem::Environment::read(), config), is_the_process);
+        case rmem::LinkKind::udp:
+            return open_remote(ring, member, settings, deadline, is_the_process);
         case rmem::LinkKind::sim:
             throw rmem::Error(rmem::Errc::unknown_link,
                               "RMEM_LINK: link sim has no processes of its own, its programs are "
@@ -124,6 +120,32 @@ std::unique_ptr<Endpoint> Endpoint::open(std::shared_ptr<rmem::Ring> ring, rmem:
         fmt::format("RMEM_LINK: the billboard of this program does not run on link '{}'; "
                     "give direct, ring or udp",
                     rmem::name_of(config.link)));
+}
+
+}  // namespace
+
+std::unique_ptr<Endpoint> Endpoint::open() {
+    return open(Settings::read());
+}
+
+std::unique_ptr<Endpoint> Endpoint::open(const Settings& settings) {
+    if (rmem::sim::Process* process = rmem::sim::current_process())
+        return open_simulated(*process, settings);
+    const rmem::Environment environment = rmem::Environment::read();
+    const Deadline deadline =
+        Deadline::in(environment.join_timeout_ns.value_or(rmem::kDefaultJoinTimeoutNs));
+    Settings own = settings;
+    rmem::Joined joined = rmem::join_ring(
+        environment, deadline, [&](const rmem::Environment& all, const rmem::RingConfig* there) {
+            own = there != nullptr ? completed(settings, *there) : settings;
+            return ring_config(all, own);
+        });
+    return open_any(joined.ring, joined.member, own, deadline, true);
+}
+
+std::unique_ptr<Endpoint> Endpoint::open(std::shared_ptr<rmem::Ring> ring, rmem::Member member,
+                                         const Settings& settings, Deadline deadline) {
+    return open_any(ring, member, settings, deadline, false);
 }
 
 }  // namespace billboard

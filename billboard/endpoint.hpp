@@ -90,8 +90,15 @@ public:
     virtual int fd() = 0;
     /// Where a thread may wait to be woken (rmem/waiting.hpp); null: simulated.
     virtual rmem::Ring* ring() noexcept = 0;
-    /// Whether more ranks than processors poll: who does, by try calls, yields its processor between them.
+    /// After a poll by take() that found nothing: where there are more ranks than processors, another runs. All other calls
+    /// that do not wait, or not for long, do so by themselves (rmem/waiting.hpp).
+    virtual void give_way() = 0;
+    /// Whether that would give a processor away.
     virtual bool is_crowded() = 0;
+    /// Whether the last life of that rank whose end was met here left, by leave(), and did not die.
+    virtual bool has_left(unsigned rank) = 0;
+    /// A thread of a library calls it too, or no longer. Throws Error(invalid_argument) where the process's node would meet that.
+    virtual void set_progress_thread(bool on) = 0;
     /// So long from now, on the link's clock; a time that has passed for 0 and less.
     virtual Deadline deadline_in(std::int64_t ns) const = 0;
 

@@ -36,6 +36,7 @@
 #include "rmem/direct_memory.hpp"
 #include "rmem/marks.hpp"
 #include "rmem/memory.hpp"
+#include "rmem/seat.hpp"
 
 #include <boost/container/small_vector.hpp>
 
@@ -61,9 +62,14 @@ public:
     /// Its calls are to be guarded (billboard/node_guard.hpp).
     static constexpr bool kMayLoseNode = requires(const M& memory) { memory.has_bank(); };
 
+    EndpointCore(std::shared_ptr<rmem::Seat<M>> seat, const Settings& settings, Deadline deadline,
+                 const typename M::Options& options = {});
+    /// In a seat of its own.
     EndpointCore(std::shared_ptr<typename M::Ring> ring, rmem::Member member,
                  const Settings& settings, Deadline deadline,
-                 const typename M::Options& options = {});
+                 const typename M::Options& options = {})
+        : EndpointCore(std::make_shared<rmem::Seat<M>>(std::move(ring), member, options), settings,
+                       deadline, options) {}
     ~EndpointCore() override;
 
     unsigned rank() const noexcept override { return me_; }
@@ -103,6 +109,7 @@ public:
     int available(int src, Class cls = Class::user) override {
         if (!M::kReplicated && src == BBP_ANY && aside_.empty() && !board_.may_have_any() &&
             ++empty_polls_ < kEmptyPollsPerLook) [[likely]] {
+            memory_.give_way();
             return 0;
         }
         const int source = probe(src, nullptr, cls);
@@ -184,7 +191,12 @@ public:
         if constexpr (M::kHasDescriptors) return &member_.ring();
         return nullptr;
     }
+    void give_way() override { memory_.give_way(); }
     bool is_crowded() override { return memory_.is_crowded(); }
+    bool has_left(unsigned s) override { return peers_[s].left; }
+    void set_progress_thread(bool on) override {
+        if constexpr (M::kReplicated) seat_->set_progress_thread(on);
+    }
     Deadline deadline_in(std::int64_t ns) const override {
         return ns <= 0 ? Deadline::now() : Deadline::after(memory_.now_ns(), ns);
     }
@@ -197,8 +209,10 @@ public:
     }
     /// Whether s has given this rank up, though it lives: then s may have used the buffers of its messages again.
     bool is_given_up_by(unsigned s) const noexcept;
-    /// Takes it for dead in turn: BBP_EPEER.
-    int give_up(unsigned s);
+    /// Takes it for dead in turn, and nothing of it any more.
+    void give_up(unsigned s);
+    /// BBP_EPEER, after which nothing of it is due any more.
+    int tell_gone(unsigned s);
 
 private:
     /// What this rank knows of another.
@@ -207,6 +221,7 @@ private:
         bool rx_open = false;
         bool tx_open = false;
         bool gone = false;       ///< dead or left; what it had posted may still be there
+        bool left = false;       ///< its last life that is over ended by leaving
         bool peer_due = false;   ///< BBP_EPEER is still to be reported, once: gone or (I5)
         bool abort_due = false;  ///< a half-sent message is still to be taken back
         unsigned views = 0;      ///< views of its data that are out
@@ -246,8 +261,11 @@ private:
     void join(Deadline deadline);
     bool all_joined() const;
     void refresh(unsigned s);
+    bool see(unsigned s);
     void meet(unsigned s, std::uint32_t incarnation);
     void connect(unsigned s);
+    bool has_departed(unsigned s) const;
+    Counter why_gone(unsigned s) const;
     void mark_gone(unsigned s, Counter why);
     void take_over(unsigned s);
     void check_peers();
@@ -256,7 +274,7 @@ private:
     bool others_gone();
     bool data_open();
     int gone_error(unsigned s);
-    int tell_gone(unsigned s);
+    void close_life(unsigned s);
     int end_life(unsigned s);
     bool has_confirmed(unsigned s) const;
 
@@ -298,8 +316,11 @@ private:
                     Class cls);
     int check_source(int src) const;
     enum class Found { nothing, private_memory, board, in_parts };
-    int find(int src, Class cls, bool may_wait, Found& found, unsigned& s, Arrival& a);
-    int settle(unsigned s, Class cls, bool may_wait, Arrival& a);
+    /// What a message must be like for who looks for one: `ready`, whole as it is; `begun`, of one in parts the first will do;
+    /// `coming`, so it will of one that is being filled.
+    enum class Wanted { ready, begun, coming };
+    int find(int src, Class cls, Wanted wanted, Found& found, unsigned& s, Arrival& a);
+    int settle(unsigned s, Class cls, Wanted wanted, Arrival& a);
     bool has_whole(int src, Class cls);
     bool gather(unsigned s, const Arrival& a);
     std::uint64_t total_of(unsigned s, const Arrival& a) const;
@@ -308,9 +329,9 @@ private:
     void drop(unsigned s, const Arrival& a, Counter why);
     int try_recv(int src, void* buf, std::size_t cap, std::size_t* len, Deadline deadline,
                  Class cls);
-    int deliver(unsigned s, const Arrival& a, void* buf, std::size_t cap, std::size_t* len,
-                Deadline deadline);
-    int copy_filling(unsigned s, const Arrival& a, void* buf, Deadline deadline);
+    int deliver(unsigned s, bool any, const Arrival& a, void* buf, std::size_t cap,
+                std::size_t* len, Deadline deadline);
+    int copy_filling(unsigned s, bool any, const Arrival& a, void* buf, Deadline deadline);
     int recv_parts(unsigned s, bool any, void* buf, std::size_t cap, std::size_t* len,
                    Deadline deadline);
     bool has_next_beside(unsigned s) const;
@@ -322,7 +343,7 @@ private:
     int find_in_parts(int src, Class cls) const;
     int find_taken(int src, Class cls, Found& found, unsigned& s);
     int find_unfinished(int src, Class cls, Found& found, unsigned& s) const;
-    int half_lost(unsigned s);
+    int half_lost(unsigned s, bool any);
     void stop_gathering(Peer& p);
     void start_gathering(Peer& p, Class cls, std::size_t total);
     void give_up_gathering(unsigned s, const Arrival& a, Part part);
@@ -350,20 +371,28 @@ private:
     template <class Attempt, class Worth>
     int wait_for(Deadline deadline, Attempt&& attempt, Worth&& worth_trying) {
         int result = attempt();
-        if (result != BBP_EAGAIN || is_try(deadline)) return result;
+        if (result != BBP_EAGAIN) return result;
+        if (is_try(deadline)) return not_now();
         memory_.begin_wait();
         while (result == BBP_EAGAIN) {
             rmem::Step step;
             do {
                 step = memory_.wait(deadline);
             } while (step == rmem::Step::poll && !worth_trying());
-            if (step == rmem::Step::check_peers) [[unlikely]]
+            if (step == rmem::Step::check_peers) [[unlikely]] {
+                if (awaited_ >= 0) refresh(static_cast<unsigned>(awaited_));
                 check_peers();
+            }
             result = attempt();
             if (step == rmem::Step::expired && result == BBP_EAGAIN) result = BBP_ETIMEDOUT;
         }
         memory_.end_wait();
         return result;
+    }
+    /// What a call that does not wait says when there is nothing, or no room.
+    int not_now() noexcept {
+        memory_.give_way();
+        return BBP_EAGAIN;
     }
     /// That a message was taken leaves with the answer, if there is one, where a datagram of its own would cost as much.
     void commit_taken() {
@@ -398,14 +427,27 @@ private:
 
     void count(Counter id, std::uint64_t n = 1) noexcept { counters_.add(id, n); }
 
-    typename M::Membership member_;
+    using MemoryInUse = std::conditional_t<M::kReplicated, M&, M>;
+    static MemoryInUse memory_of(rmem::Seat<M>& seat, const typename M::Options& options) {
+        if constexpr (M::kReplicated) {
+            return seat.memory;
+        } else {
+            return M(seat.member, options);
+        }
+    }
+
+    std::shared_ptr<rmem::Seat<M>> seat_;
+    typename M::Membership& member_;
     Geometry geometry_;
-    M memory_;
+    MemoryInUse memory_;
     Settings settings_;
     unsigned me_;
     unsigned ranks_;
+    std::uint32_t life_ =
+        0;  ///< of this rank's messages: 1 the first, more each time that they begin
     unsigned next_any_ = 0;  ///< BBP_ANY looks here first, so that nobody starves
     unsigned next_check_ = 0;
+    int awaited_ = -1;                           ///< whom a call waits for, if it is one
     unsigned empty_polls_ = kEmptyPollsPerLook;  ///< since the last look, whatever the call
     std::int64_t next_look_ns_ = 0;              ///< for dead peers, by a try call
     std::size_t first_part_at_ = 0;              ///< of the message that is being sent in parts

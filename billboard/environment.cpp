@@ -4,8 +4,10 @@
 #include "rmem/environment_variable.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <string>
+#include <vector>
 
 namespace billboard {
 
@@ -23,8 +25,11 @@ BarrierKind parse_barrier(const std::string& text) {
 
 Settings Settings::read() {
     Settings settings;
-    if (const char* text = rmem::environment_setting("RMEM_LAYOUT"))
+    settings.is_layout_open = true;
+    if (const char* text = rmem::environment_setting("RMEM_LAYOUT")) {
         settings.board.layout = parse_layout(text);
+        settings.is_layout_open = false;
+    }
     if (const char* text = rmem::environment_setting("RMEM_PARTITION")) {
         settings.board.data_bytes = rmem::parse_size("RMEM_PARTITION", text);
         if (settings.board.data_bytes == 0) {
@@ -37,6 +42,34 @@ Settings Settings::read() {
     if (const char* text = rmem::environment_setting("RMEM_BARRIER"))
         settings.barrier = parse_barrier(text);
     return settings;
+}
+
+Settings completed(const Settings& settings, const rmem::RingConfig& there) {
+    const auto board = board_of(there);
+    if (!board) return settings;  // joining says what is there instead
+    const auto size = [](std::size_t bytes) {
+        return fmt::format("{} ({} bytes)", rmem::size_setting(bytes), bytes);
+    };
+    std::vector<std::string> differences;
+    if (!settings.is_layout_open && settings.board.layout != board->layout) {
+        differences.push_back(fmt::format("RMEM_LAYOUT is {} there and {} here",
+                                          name_of(board->layout), name_of(settings.board.layout)));
+    }
+    if (settings.board.data_bytes != 0 && settings.board.data_bytes != board->data_bytes) {
+        differences.push_back(fmt::format("RMEM_PARTITION is {} there and {} here",
+                                          size(board->data_bytes),
+                                          size(settings.board.data_bytes)));
+    }
+    if (!differences.empty()) {
+        throw rmem::Error(rmem::Errc::version_mismatch,
+                          fmt::format("ring '{}' was made with another billboard than this process "
+                                      "asks for: {}; give all members the same, or none: who gives "
+                                      "none takes them from the ring; or use another RMEM_RING",
+                                      there.name, fmt::join(differences, ", ")));
+    }
+    Settings result = settings;
+    result.board = *board;
+    return result;
 }
 
 rmem::RingConfig ring_config(const rmem::Environment& environment, const Settings& settings) {

@@ -22,9 +22,15 @@ struct Settings {
     /// Whether opening waits for the other ranks. If not, those that have not come yet are there and silent: what is
     /// sent to them waits (BBP_EAGAIN).
     bool awaits_others = true;
+    /// Whether a ring that is there decides on the layout; on the partition it does while data_bytes is 0.
+    bool is_layout_open = false;
 
     RMEM_API static Settings read();
 };
+
+/// The settings with what they leave open as the ring's billboard has it. Throws version_mismatch, with both values,
+/// where they say otherwise.
+RMEM_API Settings completed(const Settings& settings, const rmem::RingConfig& there);
 
 /// The ring that the environment asks for, with the billboard's region in it.
 RMEM_API rmem::RingConfig ring_config(const rmem::Environment& environment,

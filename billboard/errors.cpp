@@ -9,7 +9,7 @@
 namespace billboard {
 
 namespace {
-thread_local std::string sentence_of_last_failure;
+thread_local rmem::KeptSentence sentence_of_last_failure;
 
 /// "rank 3", "ranks 1, 2"
 std::string names(std::span<const int> ranks) {
@@ -17,13 +17,13 @@ std::string names(std::span<const int> ranks) {
 }
 }  // namespace
 
-int fail(int code, std::string sentence) {
-    sentence_of_last_failure = std::move(sentence);
+int fail(int code, const std::string& sentence) {
+    sentence_of_last_failure.keep(sentence);
     return code;
 }
 
-void exchange_last_error(std::string& sentence) noexcept {
-    sentence_of_last_failure.swap(sentence);
+void exchange_last_error(rmem::KeptSentence& sentence) noexcept {
+    std::swap(sentence_of_last_failure, sentence);
 }
 
 const char* last_error() noexcept {

@@ -9,16 +9,17 @@
 
 #include "billboard/bbp.h"
 #include "rmem/error.hpp"
+#include "rmem/kept_sentence.hpp"
 
 #include <span>
 #include <string>
 
 namespace billboard {
 
-[[gnu::cold]] RMEM_API int fail(int code, std::string sentence);
+[[gnu::cold]] RMEM_API int fail(int code, const std::string& sentence);
 RMEM_API const char* last_error() noexcept;
 /// For who keeps the sentences of several processes in one thread: the simulator.
-void exchange_last_error(std::string& sentence) noexcept;
+void exchange_last_error(rmem::KeptSentence& sentence) noexcept;
 
 /// BBP_ETIMEDOUT, with what was awaited: a message of `src`, room that `dests` must make, the arrival
 /// of `missing` (none: not known).

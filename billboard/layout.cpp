@@ -78,6 +78,27 @@ Geometry::Geometry(const rmem::RingConfig& config, BoardConfig board)
     region_bytes_ = base_ - config.user_bytes + ranks_ * partition_bytes_;
 }
 
+std::optional<BoardConfig> board_of(const rmem::RingConfig& config) {
+    for (const Layout layout : {Layout::inline_slots, Layout::paper}) {
+        // What the region has more than one of the smallest partitions is their data.
+        BoardConfig board{layout, kMinDataBytes};
+        const std::size_t least = Geometry(config, board).region_bytes();
+        if (config.system_bytes < least) continue;
+        board.data_bytes += (config.system_bytes - least) / config.ranks;
+        // A partition is rounded up to whole lines.
+        for (std::size_t less = 0; less < kLineBytes; less += rmem::kWordBytes) {
+            const BoardConfig tried{layout, board.data_bytes - less};
+            if (tried.data_bytes < kMinDataBytes || tried.data_bytes > kMaxDataBytes) continue;
+            const Geometry geometry(config, tried);
+            if (geometry.hash() == config.system_hash &&
+                geometry.region_bytes() == config.system_bytes) {
+                return tried;
+            }
+        }
+    }
+    return std::nullopt;
+}
+
 std::uint64_t Geometry::hash() const noexcept {
     std::uint64_t hash = 0xcbf29ce484222325;  // FNV-1a
     const auto mix = [&hash](std::uint64_t value) {

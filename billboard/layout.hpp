@@ -32,6 +32,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 
 namespace billboard {
@@ -108,6 +109,9 @@ struct BoardConfig {
     Layout layout = Layout::inline_slots;
     std::size_t data_bytes = 0;  ///< data partition per rank; 0: the default for link and ranks
 };
+
+/// What a ring that has a billboard of this version was made with, found again from its sizes; nothing of another.
+RMEM_API std::optional<BoardConfig> board_of(const rmem::RingConfig& config);
 
 /// The places, computed once.
 class RMEM_API Geometry {

@@ -39,13 +39,13 @@ public:
     }
     int recv(int src, void* buf, std::size_t cap, std::size_t* len, Deadline deadline,
              Class cls) override {
-        return received([&] { return core_.recv(src, buf, cap, len, deadline, cls); });
+        return received(src, [&] { return core_.recv(src, buf, cap, len, deadline, cls); });
     }
     int available(int src, Class cls) override {
         return guarded([&] { return core_.available(src, cls); });
     }
     int probe(int src, std::size_t* len, Class cls) override {
-        return received([&] { return core_.probe(src, len, cls); });
+        return received(src, [&] { return core_.probe(src, len, cls); });
     }
     int compose(std::size_t len, void** buf) override { return core_.compose(len, buf); }
     int post(std::span<const int> dests, void* buf, std::size_t len, Deadline deadline,
@@ -54,12 +54,18 @@ public:
     }
     int discard(void* buf) override { return core_.discard(buf); }
     int view(int src, const void** data, std::size_t* len, Deadline deadline, Class cls) override {
-        return received([&] { return core_.view(src, data, len, deadline, cls); });
+        return received(
+            src, [&] { return core_.view(src, data, len, deadline, cls); },
+            [&] { core_.release(*data); });
     }
     int release(const void* data) override { return core_.release(data); }
     int take(std::byte* small, const void** data, std::size_t* len, Deadline deadline,
              Class cls) override {
-        return received([&] { return core_.take(small, data, len, deadline, cls); });
+        return received(
+            BBP_ANY, [&] { return core_.take(small, data, len, deadline, cls); },
+            [&] {
+                if (*data != small) core_.release(*data);
+            });
     }
     int barrier(Deadline deadline) override {
         return guarded([&] { return core_.barrier(deadline); });
@@ -75,7 +81,10 @@ public:
     }
     int fd() override { return core_.fd(); }
     rmem::Ring* ring() noexcept override { return core_.ring(); }
+    void give_way() override { core_.give_way(); }
     bool is_crowded() override { return core_.is_crowded(); }
+    bool has_left(unsigned s) override { return core_.has_left(s); }
+    void set_progress_thread(bool on) override { core_.set_progress_thread(on); }
     Deadline deadline_in(std::int64_t ns) const override { return core_.deadline_in(ns); }
     void leave() noexcept override { core_.leave(); }
 
@@ -85,12 +94,21 @@ private:
         const int result = call();
         return core_.has_bank() ? result : lost();
     }
+    /// `discard` ends what the caller is not told of. A call that named nobody goes on to the next message.
+    template <class Call, class Discard>
+    [[gnu::always_inline]] int received(int src, Call&& call, Discard&& discard) {
+        for (;;) {
+            const int from = guarded(call);
+            if (from < 0 || !core_.is_given_up_by(static_cast<unsigned>(from))) [[likely]]
+                return from;
+            discard();
+            core_.give_up(static_cast<unsigned>(from));
+            if (src != BBP_ANY) return core_.tell_gone(static_cast<unsigned>(from));
+        }
+    }
     template <class Call>
-    [[gnu::always_inline]] int received(Call&& call) {
-        const int from = guarded(call);
-        if (from >= 0 && core_.is_given_up_by(static_cast<unsigned>(from))) [[unlikely]]
-            return core_.give_up(static_cast<unsigned>(from));
-        return from;
+    [[gnu::always_inline]] int received(int src, Call&& call) {
+        return received(src, call, [] {});
     }
     static int lost() {
         return fail(BBP_EPEER,

@@ -4,6 +4,7 @@
 #include "billboard/bbp_shared.hpp"
 #include "billboard/progress_thread.hpp"
 #include "billboard/shared_endpoint.hpp"
+#include "rmem/at_fork.hpp"
 #include "rmem/sim/process_state.hpp"
 
 #include <algorithm>
@@ -27,6 +28,12 @@ private:
     rmem::sim::register_process_state([]() -> std::unique_ptr<rmem::sim::ProcessState> {
         return std::make_unique<SimulatedState>();
     });
+
+/// A forked child opens its own.
+class Child final : rmem::AtFork {
+    void in_child() noexcept override { opened.reset(); }
+};
+[[maybe_unused]] const Child child;
 
 }  // namespace
 
@@ -64,6 +71,7 @@ void ProcessEndpoint::share() {
 
 void ProcessEndpoint::attend(Attendant& attendant) {
     if (endpoint_->ring() == nullptr) return;  // simulated
+    endpoint_->set_progress_thread(true);
     share();
     {
         const auto held = hold();
@@ -88,7 +96,9 @@ void ProcessEndpoint::dismiss(Attendant& attendant) {
         is_alone_.store(attended_.size() == 1, std::memory_order_relaxed);
         was_last = gone != 0 && attended_.empty();
     }
-    if (was_last) progress_.reset();
+    if (!was_last) return;
+    progress_.reset();
+    endpoint_->set_progress_thread(false);
 }
 
 void ProcessEndpoint::send_to_rest() noexcept {

@@ -20,7 +20,8 @@
 /// calls it (billboard/progress_thread.hpp), whenever the program has not polled for it by itself for a while.
 ///
 /// Thread safety: open(), share(), attend() and dismiss() from one thread at a time; hold() from any.
-/// Errors: open() throws `rmem::Error`; attend() std::system_error when there can be no thread.
+/// Errors: open() throws `rmem::Error`; attend() that, where the process's node would meet the thread (rmem/seat.hpp), and
+///   std::system_error when there can be none.
 /// Simulated processes have an endpoint each, and no threads: nobody attends there but who polls.
 
 #include "billboard/biased_lock.hpp"

@@ -103,9 +103,19 @@ public:
         return held([](Endpoint& e) { return e.fd(); });
     }
     rmem::Ring* ring() noexcept override { return process_.endpoint().ring(); }
+    void give_way() override {
+        held([](Endpoint& e) {
+            e.give_way();
+            return 0;
+        });
+    }
     bool is_crowded() override {
         return held([](Endpoint& e) { return static_cast<int>(e.is_crowded()); }) != 0;
     }
+    bool has_left(unsigned s) override {
+        return held([&](Endpoint& e) { return static_cast<int>(e.has_left(s)); }) != 0;
+    }
+    void set_progress_thread(bool on) override { process_.endpoint().set_progress_thread(on); }
     Deadline deadline_in(std::int64_t ns) const override {
         return process_.endpoint().deadline_in(ns);
     }

@@ -12,6 +12,8 @@ namespace mpi_channel {
 namespace {
 
 constexpr std::uint16_t kNoMember = 0xffff;
+/// In the number of a broadcast's piece that others follow.
+constexpr std::uint64_t kMoreFollow = std::uint64_t{1} << 63;
 /// An id has its first member's rank above so many bits of count.
 constexpr unsigned kCountBits = 20;
 static_assert(rmem::kMaxRanks <= 1U << (32 - kCountBits) && rmem::kMaxRanks < kNoMember);
@@ -113,6 +115,7 @@ void Group::broadcast(std::span<std::byte> bytes, unsigned root) {
     root_ = root;
     done_ = 0;
     begun_ = false;
+    is_whole_ = false;
 }
 
 void Group::gather(Bytes own, std::byte* all, std::optional<unsigned> to) {
@@ -148,7 +151,7 @@ int Group::go_on() {
     if (result == BBP_EAGAIN) return result;
     operation_ = Operation::none;
     if (result != BBP_OK) fail(result);
-    return result;
+    return std::exchange(is_other_size_, false) && result == BBP_OK ? BBP_ESIZE : result;
 }
 
 /// The operation's buffers are the caller's again, so what still comes goes nowhere.
@@ -158,21 +161,26 @@ void Group::fail(int result) {
     for (Member& member : members_) member.is_awaited = false;
 }
 
-/// What is sent, or awaited, next of a broadcast.
-Group::Bytes Group::piece() const noexcept {
+/// What is sent, or has room for what is awaited, next of a broadcast.
+std::span<std::byte> Group::piece() const noexcept {
     return bytes_.subspan(done_, std::min(bytes_.size() - done_, collectives_.piece_));
 }
 
+/// Which piece is the last one the root says: a receiver with another size in mind takes as many as there are.
 int Group::go_on_with_broadcast() {
-    while (done_ < bytes_.size()) {
+    while (!is_whole_ || begun_) {
         if (root_ == own_) {
-            if (const int result = send(others_, piece()); result != BBP_OK) return result;
+            const std::span<std::byte> next = piece();
+            const bool is_last = done_ + next.size() == bytes_.size();
+            const int result = send(others_, next, is_last ? 0 : kMoreFollow);
+            if (result != BBP_OK) return result;
+            done_ += next.size();
+            is_whole_ = is_last;
         } else {
             if (!std::exchange(begun_, true)) await(root_);
             if (const int result = take_kept(); result != BBP_OK) return result;
             begun_ = false;
         }
-        done_ += piece().size();
         ++number_;
     }
     return BBP_OK;
@@ -182,7 +190,7 @@ int Group::go_on_with_gather() {
     if (!is_sent_) {
         const int to = to_ ? static_cast<int>(members_[*to_].rank) : 0;
         const std::span<const int> receivers = to_ ? std::span(&to, 1) : std::span(others_);
-        if (const int result = send(receivers, block_); result != BBP_OK) return result;
+        if (const int result = send(receivers, block_, 0); result != BBP_OK) return result;
         is_sent_ = true;
     }
     if (const int result = take_kept(); result != BBP_OK) return result;
@@ -192,9 +200,9 @@ int Group::go_on_with_gather() {
 
 // ---- Sending
 
-int Group::send(std::span<const int> to, Bytes bytes) {
+int Group::send(std::span<const int> to, Bytes bytes, std::uint64_t mark) {
     if (!has_window(to)) return BBP_EAGAIN;
-    const int result = device_.post_to_group(to, id_, number_, bytes);
+    const int result = device_.post_to_group(to, id_, number_ | mark, bytes);
     if (result != BBP_OK) return result;
     for (const int rank : to) ++members_[index_[static_cast<unsigned>(rank)]].sent;
     return BBP_OK;
@@ -227,12 +235,11 @@ int Group::take_kept() {
         if (awaited_ == 0) break;
         if (!member.is_awaited || member.count == 0) continue;
         Kept& kept = member.kept[member.first];
-        if (kept.number != number_) return BBP_ECORRUPT;
+        if ((kept.number & ~kMoreFollow) != number_) return BBP_ECORRUPT;
         member.first = (member.first + 1) % kWindow;
         --member.count;
-        use(static_cast<unsigned>(&member - members_.data()), kept.bytes);
+        use(static_cast<unsigned>(&member - members_.data()), kept.number, kept.bytes);
     }
-    if (std::exchange(is_wrong_, false)) return BBP_ECORRUPT;
     return awaited_ == 0 ? BBP_OK : BBP_EAGAIN;
 }
 
@@ -241,8 +248,8 @@ bool Group::take(unsigned from, std::uint64_t number, Bytes bytes) {
     const auto i = index_of(from);
     if (!i || failed_ != BBP_OK) return true;
     Member& member = members_[*i];
-    if (member.is_awaited && member.count == 0 && number == number_) {
-        use(*i, bytes);
+    if (member.is_awaited && member.count == 0 && (number & ~kMoreFollow) == number_) {
+        use(*i, number, bytes);
         return true;
     }
     if (member.count == kWindow) return false;
@@ -252,20 +259,26 @@ bool Group::take(unsigned from, std::uint64_t number, Bytes bytes) {
     return true;
 }
 
-bool Group::use(unsigned i, Bytes bytes) {
+/// What fits; the operation goes on, as its sender's does.
+void Group::use(unsigned i, std::uint64_t number, Bytes bytes) {
     Member& member = members_[i];
     member.is_awaited = false;
     --awaited_;
-    const bool is_broadcast = operation_ == Operation::broadcast;
-    const std::size_t expected = is_broadcast ? piece().size() : block_.size();
-    if (bytes.size() == expected) {
-        std::byte* const to = is_broadcast ? bytes_.data() + done_ : all_ + i * expected;
-        if (expected != 0) rmem::copy_bytes(to, bytes.data(), expected);
-    } else {
-        is_wrong_ = true;
+    std::span<std::byte> room;
+    if (operation_ == Operation::broadcast) {
+        room = piece();
+    } else if (!block_.empty()) {
+        room = {all_ + i * block_.size(), block_.size()};
+    }
+    is_other_size_ |= bytes.size() != room.size();
+    const std::size_t fits = std::min(bytes.size(), room.size());
+    if (fits != 0) rmem::copy_bytes(room.data(), bytes.data(), fits);
+    if (operation_ == Operation::broadcast) {
+        done_ += fits;
+        is_whole_ = (number & kMoreFollow) == 0;
+        is_other_size_ |= is_whole_ != (done_ == bytes_.size());
     }
     if (++member.come % (kWindow / 2) == 0) device_.tell_group_flow(member.rank, id_, member.come);
-    return !is_wrong_;
 }
 
 /// Whether somebody has gone whom the operation still needs: who has done his part may leave, and does at a program's end.

@@ -21,7 +21,9 @@
 ///   gather      each member's block to one member, or by a multicast to all of them; at most block_most() bytes
 ///   barrier     the billboard's (an arrival word per member), if the group was opened with one; else a gather of nothing
 ///
-/// Errors: BBP_EPEER: a member that the operation still needed has died or left; the group cannot be used any more. BBP_ECORRUPT: a member has another size in mind.
+/// Errors: BBP_EPEER: a member that the operation still needed has died or left; the group cannot be used any more. BBP_ESIZE: a
+/// member that this one hears in it has another size in mind; what fits has come, and the group can be used on. BBP_ECORRUPT: one
+/// is in another operation; the group cannot be used any more.
 /// Memory: of each other member kWindow messages at most.
 /// Trust: what other ranks send is checked against the group; a rank that exceeds its window is given up by the device.
 /// Thread safety: one thread at a time, together with the device's calls.
@@ -125,17 +127,17 @@ private:
 
     int go_on_with_broadcast();
     int go_on_with_gather();
-    int send(std::span<const int> to, Bytes bytes);
+    int send(std::span<const int> to, Bytes bytes, std::uint64_t mark);
     bool has_window(std::span<const int> to) const;
     void fail(int result);
     void await(unsigned member);
     int take_kept();
     bool take(unsigned from, std::uint64_t number, Bytes bytes);
-    bool use(unsigned member, Bytes bytes);
+    void use(unsigned member, std::uint64_t number, Bytes bytes);
     bool is_hopeless() const;
     void on_flow(unsigned from, std::uint64_t taken);
     std::optional<unsigned> index_of(unsigned rank) const noexcept;
-    Bytes piece() const noexcept;
+    std::span<std::byte> piece() const noexcept;
 
     Collectives& collectives_;
     DeviceInterface& device_;
@@ -154,14 +156,15 @@ private:
     std::uint64_t number_ = 0;
     std::span<std::byte> bytes_;  ///< broadcast
     std::size_t done_ = 0;        ///< of these
+    bool is_whole_ = false;       ///< so far as the root goes
     unsigned root_ = 0;
     bool begun_ = false;  ///< broadcast: the current piece is awaited
     Bytes block_;         ///< gather
     std::byte* all_ = nullptr;
     std::optional<unsigned> to_;
     bool is_sent_ = false;
-    unsigned awaited_ = 0;   ///< members
-    bool is_wrong_ = false;  ///< a message had another size
+    unsigned awaited_ = 0;        ///< members
+    bool is_other_size_ = false;  ///< what a member has sent
 };
 
 }  // namespace mpi_channel

@@ -6,10 +6,13 @@
 #   provider                    the folder of libbbp-fi.so: RMEM_PROVIDER_PATH, or where this file is
 #   on_host                     what the MPI's daemon is started with on another host, so that nothing of the ring is left there
 #   complain <sentence>         ends the run with exit code 1
+#   program_in <argument>       prints the file of the program that an argument of the launcher names; fails if it names none
+#   demand <MPI> <libraries> <other MPI> <its libraries> <its launcher> <its compiler> <argument>...
+#                               ends the run if a program among the arguments was linked with the other MPI (libraries: patterns)
 #   launch <program> ...        becomes it; removes what was left of the ring, and ends with the program's exit code
 #
-# Exported: where libfabric finds the provider; a ring of this run's own, unless RMEM_RING is set; a longer RMEM_DEAD_TIMEOUT. Each
-# rank is a node of its own, also where several share a host.
+# Exported: where libfabric finds the provider; a ring of this run's own, unless RMEM_RING is set; a longer RMEM_DEAD_TIMEOUT and
+# RMEM_JOIN_TIMEOUT. Each rank is a node of its own, also where several share a host.
 
 complain() {
     echo "${0##*/}: $1" >&2
@@ -30,12 +33,34 @@ if [[ -n ${RMEM_KEY_FILE:-} ]]; then
 fi
 # The launcher hears of a killed rank at once; on udp silence is more often that of a rank which starves on a busy host.
 export RMEM_DEAD_TIMEOUT=${RMEM_DEAD_TIMEOUT:-10s}
+# Ranks that start slowly are awaited; one that cannot start ends the run by itself.
+export RMEM_JOIN_TIMEOUT=${RMEM_JOIN_TIMEOUT:-120s}
 # They are the launcher's to give.
 unset RMEM_RANK RMEM_RANKS RMEM_NODE RMEM_NODES
 
 rmem=$(dirname "$(readlink -f "$0")")/rmem
 [[ -x $rmem ]] || rmem=$(command -v rmem || true)
 on_host=("$parts/mpirun-bbp-host" "$rmem" "$RMEM_RING")
+
+program_in() {
+    local file=$1
+    [[ $file == */* ]] || file=$(type -P -- "$file") || return 1
+    [[ -f $file && -x $file ]] || return 1
+    echo "$file"
+}
+
+demand() {
+    local mpi=$1 libraries=$2 other=$3 its_libraries=$4 its_launcher=$5 compiler=$6 argument file needed
+    shift 6
+    for argument in "$@"; do
+        [[ $argument != -* ]] || continue
+        file=$(program_in "$argument") || continue
+        needed=$(ldd "$file" 2>/dev/null) || continue # a script, or one without libraries
+        if [[ $needed =~ $its_libraries && ! $needed =~ $libraries ]]; then
+            complain "'$argument' was built with $other, and $mpi cannot run it; run it with $its_launcher, or build it with $compiler"
+        fi
+    done
+}
 
 launch() {
     exec "${on_host[@]}" "$@"

@@ -6,17 +6,42 @@
 #include "rmem/error.hpp"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <iterator>
 #include <set>
 #include <string>
+#include <string_view>
 
 namespace mpi_channel {
 
 namespace {
 
 constexpr const char* kTransports[] = {"channel", "billboard", "fm", "gamma", "dp"};
+constexpr std::string_view kPrefix = "RMEM_MPI_";
+constexpr const char* kNames[] = {"RMEM_MPI_TRANSPORT", "RMEM_MPI_GET", "RMEM_MPI_COLLECTIVES",
+                                  "RMEM_MPI_LOCK"};
+
+/// A setting that nobody reads would be one that the user believes in.
+void check_names() {
+    for (char** entry = environ; entry != nullptr && *entry != nullptr; ++entry) {
+        const std::string_view text = *entry;
+        const std::string_view name = text.substr(0, text.find('='));
+        if (name.substr(0, kPrefix.size()) != kPrefix) continue;
+        if (std::find(std::begin(kNames), std::end(kNames), name) != std::end(kNames)) continue;
+        throw rmem::Error(
+            rmem::Errc::bad_environment,
+            fmt::format("{}: there is no such setting; the MPI channel has {}; correct or unset it",
+                        name, fmt::join(kNames, ", ")));
+    }
+}
+
+bool parse_lock(const std::string& text) {
+    if (text == "0" || text == "1") return text == "1";
+    throw rmem::Error(rmem::Errc::bad_environment,
+                      fmt::format("RMEM_MPI_LOCK is '{}'; give 0 or 1", text));
+}
 
 TransportKind parse_transport(const std::string& text) {
     const auto known = std::find(std::begin(kTransports), std::end(kTransports), text);
@@ -28,12 +53,24 @@ TransportKind parse_transport(const std::string& text) {
 }
 
 void parse_get(const std::string& text, Settings& settings) {
-    const auto parse = [](const std::string& size) {
-        return rmem::parse_size("RMEM_MPI_GET", size);
+    const auto wrong = [&](const std::string& why) {
+        return rmem::Error(rmem::Errc::bad_size,
+                           fmt::format("RMEM_MPI_GET is '{}'{}; give off, the least bytes of a "
+                                       "message such as 64K, or the least and the most such as "
+                                       "16K-2M",
+                                       text, why));
+    };
+    const auto parse = [&](const std::string& size) {
+        try {
+            return rmem::parse_size("RMEM_MPI_GET", size);
+        } catch (const rmem::Error&) {
+            throw wrong("");
+        }
     };
     const auto dash = text.find('-');
     settings.get_least = text == "off" ? kNoGets : parse(text.substr(0, dash));
     settings.get_most = dash == std::string::npos ? kNoGets : parse(text.substr(dash + 1));
+    if (settings.get_most < settings.get_least) throw wrong(", whose most is less than its least");
 }
 
 void check_collectives(std::string text) {
@@ -61,13 +98,14 @@ const char* name_of(TransportKind kind) noexcept {
 
 Settings Settings::read() {
     Settings settings;
+    check_names();
     if (const char* text = rmem::environment_setting("RMEM_MPI_TRANSPORT"))
         settings.transport = parse_transport(text);
     if (const char* text = rmem::environment_setting("RMEM_MPI_GET")) parse_get(text, settings);
     if (const char* text = rmem::environment_setting("RMEM_MPI_COLLECTIVES"))
         check_collectives(text);
     if (const char* text = rmem::environment_setting("RMEM_MPI_LOCK"))
-        settings.locks = std::string(text) == "1";
+        settings.locks = parse_lock(text);
     return settings;
 }
 

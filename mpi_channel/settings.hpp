@@ -12,6 +12,8 @@
 ///                        (default); off (mpi_channel/collectives/calls.h reads it, here it is checked)
 ///   RMEM_MPI_LOCK        1: calls of several threads may meet, whatever the MPI says (mpi_channel/collectives/mpich.c sets it)
 ///
+/// Any other RMEM_MPI_… is an error.
+///
 /// Errors: `rmem::Error` (bad_environment, bad_size).
 
 #include <cstddef>

@@ -68,6 +68,7 @@ public:
     static void seen(std::size_t, std::uint32_t, std::int64_t) noexcept {}
     static constexpr unsigned brief_polls() noexcept { return 0; }  // nothing arrives by itself
     bool is_crowded() noexcept { return waiter_.is_crowded(); }
+    void give_way() noexcept { waiter_.give_way(); }
     void begin_wait() noexcept { waiter_.begin(); }
     void end_wait() noexcept { waiter_.end(); }
     static std::int64_t now_ns() noexcept { return rmem::now_ns(); }

@@ -28,40 +28,41 @@ Descriptor open_pipe(const std::string& path) {
     return Descriptor(::open(path.c_str(), O_RDWR | O_NONBLOCK | O_CLOEXEC | O_NOFOLLOW));
 }
 
-bool is_pipe(int fd) {
-    struct stat found {};
-    return ::fstat(fd, &found) == 0 && S_ISFIFO(found.st_mode);
-}
-
-/// Whoever may open the segment may ring.
-void share_as(const std::string& segment, int fd) {
-    struct stat whose {};
-    if (::stat(Segment::object_name(segment).c_str(), &whose) != 0) return;
+/// All who may take part in the segment may ring.
+void share_with(std::optional<gid_t> group, int fd) {
     // What the host refuses leaves the bell to its maker; others are then heard later.
-    static_cast<void>(::fchown(fd, static_cast<uid_t>(-1), whose.st_gid));
-    static_cast<void>(::fchmod(fd, whose.st_mode & 0777));
+    if (group) static_cast<void>(::fchown(fd, static_cast<uid_t>(-1), *group));
+    static_cast<void>(::fchmod(fd, group ? 0660 : 0600));
 }
 
 }  // namespace
 
-Bell Bell::make(const std::string& segment) {
+Bell Bell::make(const std::string& segment, std::optional<gid_t> group) {
     const std::string path = path_of(segment);
     if (::mkfifo(path.c_str(), 0600) != 0 && errno != EEXIST) fail(path, "making", errno);
     Descriptor pipe = open_pipe(path);
-    if (pipe.get() < 0) fail(path, "opening", errno);
-    if (!is_pipe(pipe.get())) {
+    const int problem = pipe.get() < 0 ? errno : 0;
+    struct stat found {};
+    const bool is_there =
+        (problem == 0 ? ::fstat(pipe.get(), &found) : ::lstat(path.c_str(), &found)) == 0;
+    if (is_there) check_owner(path, found, {.group = group});
+    if (problem != 0 || !is_there) fail(path, "opening", problem != 0 ? problem : errno);
+    if (!S_ISFIFO(found.st_mode)) {
         throw Error(Errc::foreign_segment,
                     fmt::format("{} is no pipe; remove it, it is not of this library", path));
     }
-    share_as(segment, pipe.get());
+    share_with(group, pipe.get());
     Bell bell(std::move(pipe));
     bell.clear();
     return bell;
 }
 
-Bell Bell::open(const std::string& segment) {
+Bell Bell::open(const std::string& segment, std::optional<gid_t> group) {
     Descriptor pipe = open_pipe(path_of(segment));
-    return Bell(pipe.get() >= 0 && is_pipe(pipe.get()) ? std::move(pipe) : Descriptor());
+    struct stat found {};
+    const bool is_bell = pipe.get() >= 0 && ::fstat(pipe.get(), &found) == 0 &&
+                         S_ISFIFO(found.st_mode) && is_for_us(found, {.group = group});
+    return Bell(is_bell ? std::move(pipe) : Descriptor());
 }
 
 void Bell::remove(const std::string& segment) noexcept {

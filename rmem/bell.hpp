@@ -9,11 +9,13 @@
 ///
 /// Thread safety: ring() by any thread; the rest by one. Progress: nothing waits; a bell that has been rung
 ///   thousands of times unheard stays rung.
-/// Trust: what the pipe holds is not looked at.
-/// Errors: making and opening throw `Error(system)` or `Error(foreign_segment)`, nothing else does.
+/// Trust: what the pipe holds is not looked at. One that another user has made is taken only where it is meant for us
+///   (rmem/ownership.hpp): its maker could keep others from being heard.
+/// Errors: making throws `Error` with system, foreign_segment or not_permitted, nothing else does.
 
 #include "rmem/segment.hpp"
 
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -21,11 +23,11 @@ namespace rmem {
 
 class RMEM_API Bell {
 public:
-    /// For the listener; takes over the pipe that its predecessor has left. Whoever may open the segment may
-    /// ring.
-    static Bell make(const std::string& segment);
-    /// For who rings. Nothing rings where there is no bell yet.
-    static Bell open(const std::string& segment);
+    /// For the listener; takes over the pipe that its predecessor has left. `group`: with whom the segment is shared
+    /// (Segment::group), who may ring, too, and whose bell it may be.
+    static Bell make(const std::string& segment, std::optional<gid_t> group = {});
+    /// For who rings. Nothing rings where there is no bell yet, or another's.
+    static Bell open(const std::string& segment, std::optional<gid_t> group = {});
     /// Removes the name.
     static void remove(const std::string& segment) noexcept;
 

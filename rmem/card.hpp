@@ -5,7 +5,7 @@
 ///
 /// A card has joined its ring when it is made, and leaves it when it is destroyed. Offsets and sizes
 /// are whole words inside the user's memory: Node has checked and completed them.
-/// Thread safety: `before_load`, `poll` and `take` from any thread, the rest from the node's own.
+/// Thread safety: `before_load`, `poll`, `give_way` and `take` from any thread, the rest from the node's own.
 
 #include "rmem/bound_violation.hpp"
 #include "rmem/histogram.hpp"
@@ -55,6 +55,8 @@ public:
     virtual const RingConfig& config() const = 0;
     virtual Member member() const = 0;
     virtual bool is_alive(unsigned rank) const = 0;
+    /// Its node is still in the life in which this card was opened: others hear what it writes.
+    virtual bool is_member() const { return true; }
     /// Null in a simulated process: its ring is no shared memory.
     virtual const Ring* ring() const = 0;
     virtual std::uint64_t counter(LinkCounter id) const = 0;
@@ -71,6 +73,8 @@ public:
     virtual void commit() = 0;
     virtual bool flush(Deadline deadline) = 0;
     virtual void poll() = 0;
+    /// After a look that found nothing (rmem/waiting.hpp).
+    virtual void give_way() = 0;
     /// So many words of the bank are loaded next: applies what is due.
     virtual void before_load(std::size_t words) = 0;
     /// For readers that do not call.

@@ -3,6 +3,7 @@
 
 #include "rmem/environment_variable.hpp"
 #include "rmem/process.hpp"
+#include "rmem/suggestion.hpp"
 
 #include <fmt/format.h>
 #include <unistd.h>
@@ -56,19 +57,39 @@ Error malformed(const std::string& what, const std::string& text, const std::str
     return {Errc::bad_environment, fmt::format("{} is '{}'; give {}", what, text, wanted)};
 }
 
-/// A number and one of `units`, at most `max`.
-std::uint64_t parse_with_unit(const std::string& what, const std::string& text,
-                              std::span<const Unit> units, std::uint64_t max,
-                              const std::string& wanted) {
+/// A number and one of `units`, at most `max`. `plain` makes the plain form of a unit's other ones.
+std::uint64_t parse_with_unit(
+    const std::string& what, const std::string& text, std::span<const Unit> units,
+    std::uint64_t max, const std::string& wanted,
+    std::string (*plain)(std::string_view) = [](std::string_view s) { return std::string(s); }) {
     std::uint64_t number = 0;
     const char* end = text.data() + text.size();
     const auto [rest, error] = std::from_chars(text.data(), end, number);
     if (error != std::errc{}) throw malformed(what, text, wanted);
-    const std::string_view suffix(rest, static_cast<std::size_t>(end - rest));
+    const std::string suffix = plain({rest, static_cast<std::size_t>(end - rest)});
     const auto unit =
         std::find_if(units.begin(), units.end(), [&](const Unit& u) { return u.suffix == suffix; });
     if (unit == units.end() || number > max / unit->factor) throw malformed(what, text, wanted);
     return number * unit->factor;
+}
+
+/// "k", "KB" and "KiB" are K, "B" is none: all are powers of two.
+std::string plain_size_unit(std::string_view given) {
+    std::string unit(given);
+    for (char& c : unit) c = static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
+    if (unit == "B") return "";
+    if (unit.size() == 3 && unit.ends_with("IB")) return unit.substr(0, 1);
+    if (unit.size() == 2 && unit.ends_with('B')) return unit.substr(0, 1);
+    return unit;
+}
+
+/// The number with the largest unit that leaves it whole.
+std::string with_unit(std::uint64_t value, std::span<const Unit> units) {
+    const Unit* best = &units.front();
+    for (const Unit& unit : units) {
+        if (value != 0 && value % unit.factor == 0) best = &unit;
+    }
+    return fmt::format("{}{}", value / best->factor, best->suffix);
 }
 
 std::optional<std::string> variable(const char* name) {
@@ -80,6 +101,17 @@ std::optional<unsigned> unsigned_variable(const char* name, unsigned max) {
     const auto text = variable(name);
     if (!text) return std::nullopt;
     return parse_unsigned(name, *text, max);
+}
+
+/// A count of nodes or ranks; whether a ring holds that number says RingConfig::check().
+std::optional<unsigned> count_variable(const char* name, unsigned max) {
+    const auto text = variable(name);
+    if (!text) return std::nullopt;
+    try {
+        return parse_unsigned(name, *text, std::numeric_limits<unsigned>::max());
+    } catch (const Error&) {
+        throw malformed(name, *text, fmt::format("a whole number from 1 to {}", max));
+    }
 }
 
 // ---- Launchers ----------------------------------------------------------------------------------
@@ -229,14 +261,24 @@ LinkKind parse_link(const std::string& text) {
     for (const auto& entry : kLinkNames) {
         if (text == entry.name) return entry.link;
     }
-    throw Error(
-        Errc::unknown_link,
-        fmt::format("there is no link '{}' (RMEM_LINK); give direct, ring, udp or sim", text));
+    std::vector<std::string> names;
+    for (const auto& entry : kLinkNames) names.emplace_back(entry.name);
+    throw Error(Errc::unknown_link,
+                fmt::format("there is no link '{}' (RMEM_LINK){}; give direct, ring, udp or sim",
+                            text, did_you_mean(text, names)));
 }
 
 std::size_t parse_size(const std::string& what, const std::string& text) {
     return parse_with_unit(what, text, kSizeUnits, std::numeric_limits<std::size_t>::max(),
-                           "a number of bytes such as 4096, 64K, 8M or 1G");
+                           "a number of bytes such as 4096, 64K, 8M or 1G", plain_size_unit);
+}
+
+std::string size_setting(std::size_t bytes) {
+    return with_unit(bytes, kSizeUnits);
+}
+
+std::string duration_setting(std::int64_t ns) {
+    return with_unit(static_cast<std::uint64_t>(ns), kTimeUnits);
 }
 
 std::int64_t parse_duration_ns(const std::string& what, const std::string& text) {
@@ -291,6 +333,7 @@ std::uint64_t RingConfig::hash() const noexcept {
 }
 
 Environment Environment::read() {
+    refuse_misspelt_settings();
     Environment environment;
     environment.ring = variable("RMEM_RING");
     environment.unix_group = variable("RMEM_UNIX_GROUP");
@@ -298,9 +341,9 @@ Environment Environment::read() {
     environment.faults = variable("RMEM_FAULTS");
     environment.check = variable("RMEM_CHECK");
     environment.node = unsigned_variable("RMEM_NODE", kMaxNodes - 1);
-    environment.nodes = unsigned_variable("RMEM_NODES", kMaxNodes);
+    environment.nodes = count_variable("RMEM_NODES", kMaxNodes);
     environment.rank = unsigned_variable("RMEM_RANK", kMaxRanks - 1);
-    environment.ranks = unsigned_variable("RMEM_RANKS", kMaxRanks);
+    environment.ranks = count_variable("RMEM_RANKS", kMaxRanks);
     if (const auto text = variable("RMEM_LINK")) environment.link = parse_link(*text);
     if (const auto text = variable("RMEM_SIZE")) environment.size = parse_size("RMEM_SIZE", *text);
     if (const auto text = variable("RMEM_BOUND")) {
@@ -313,7 +356,7 @@ Environment Environment::read() {
     return environment;
 }
 
-static TimingProfile timing_variable(const std::string& text) {
+TimingProfile timing_setting(const std::string& text) {
     try {
         return parse_timing(text);
     } catch (const Error& error) {
@@ -321,9 +364,37 @@ static TimingProfile timing_variable(const std::string& text) {
     }
 }
 
+std::string Environment::ring_name() const {
+    if (!ring) return fmt::format("{}-{}", RingConfig{}.name, ::getuid());
+    check_name(*ring);
+    return *ring;
+}
+
+void refuse_idle_settings(const Environment& environment, const RingConfig& config) {
+    const auto refuse = [&](Errc code, const char* name, const std::string& value,
+                            const char* needs, const char* instead) {
+        throw Error(code, fmt::format("{} is '{}', which has no effect on link {}: {}; give "
+                                      "RMEM_LINK={}, or unset it",
+                                      name, value, name_of(config.link), needs, instead));
+    };
+    const bool is_direct = config.link == LinkKind::direct;
+    if (is_direct && !config.timing.instant) {
+        refuse(Errc::bad_profile, "RMEM_TIMING", to_string(config.timing),
+               "that is one memory, without a wire to keep times", "ring");
+    }
+    if (is_direct && environment.faults) {
+        refuse(Errc::bad_fault, "RMEM_FAULTS", *environment.faults,
+               "that is one memory, without a wire to inject faults into", "ring or udp");
+    }
+    if ((is_direct || config.link == LinkKind::udp) && environment.check) {
+        refuse(Errc::bad_environment, "RMEM_CHECK", *environment.check,
+               "only link ring has all nodes' writes to compare", "ring");
+    }
+}
+
 RingConfig Environment::ring_config() const {
     RingConfig config;
-    config.name = ring ? *ring : fmt::format("{}-{}", config.name, ::getuid());
+    config.name = ring_name();
     config.nodes = nodes.value_or(ranks.value_or(config.nodes));
     config.ranks = ranks.value_or(config.nodes);
     if (several_hosts) config.link = LinkKind::udp;
@@ -335,10 +406,11 @@ RingConfig Environment::ring_config() const {
                                 name_of(config.link)));
     }
     config.user_bytes = size.value_or(config.user_bytes);
-    if (timing) config.timing = timing_variable(*timing);
+    if (timing) config.timing = timing_setting(*timing);
     config.bound_ns = bound_ns.value_or(config.bound_ns);
     config.unix_group = unix_group.value_or("");
     config.check();
+    refuse_idle_settings(*this, config);
     return config;
 }
 
@@ -358,14 +430,22 @@ Member Environment::member(const RingConfig& config) const {
     } else {
         member.node = node.value_or(0);
     }
-    if (member.rank >= config.ranks || member.node >= config.nodes) {
-        throw Error(
-            Errc::bad_rank,
-            fmt::format("rank {} on node {} is outside ring '{}', which has {} ranks and {} "
-                        "nodes; ranks and nodes count from 0 (RMEM_RANK, RMEM_NODE)",
-                        member.rank, member.node, config.name, config.ranks, config.nodes));
+    if (member.rank < config.ranks && member.node < config.nodes) return member;
+    const bool is_rank = member.rank >= config.ranks;
+    if (!ranks && !nodes) {
+        throw Error(Errc::bad_rank,
+                    fmt::format("{} is {}, but nothing says how many there are: RMEM_RANKS is not "
+                                "set, and this host has no ring '{}' to take it from; set it, or "
+                                "start the ring first",
+                                is_rank ? "RMEM_RANK" : "RMEM_NODE",
+                                is_rank ? member.rank : member.node, config.name));
     }
-    return member;
+    throw Error(
+        Errc::bad_rank,
+        fmt::format("rank {} on node {} is outside ring '{}', which has {} ranks and {} "
+                    "nodes (RMEM_RANKS, RMEM_NODES); ranks and nodes count from 0 (RMEM_RANK, "
+                    "RMEM_NODE)",
+                    member.rank, member.node, config.name, config.ranks, config.nodes));
 }
 
 }  // namespace rmem

@@ -22,6 +22,7 @@ inline constexpr std::size_t kWordBytes = 4;
 inline constexpr std::size_t kLineBytes = 64;
 inline constexpr unsigned kMaxNodes = 256;
 inline constexpr unsigned kMaxRanks = 256;
+inline constexpr unsigned kMaxSeats = kMaxRanks + 1;  ///< with the operator's
 inline constexpr std::size_t kMaxNameBytes = 63;
 inline constexpr std::size_t kMaxUserBytes = std::size_t{1} << 32;
 inline constexpr std::size_t kDefaultUserBytes = std::size_t{1} << 20;
@@ -59,6 +60,8 @@ struct RingConfig {
     std::size_t bank_bytes() const noexcept {
         return roster_offset() + (is_remote() ? kRosterBytes : 0);
     }
+    /// Who may write on link `ring`: the ranks, and behind them the operator (rmem/ring.hpp).
+    unsigned seats() const noexcept { return ranks + (link == LinkKind::ring ? 1 : 0); }
     unsigned banks() const noexcept { return link == LinkKind::direct || is_remote() ? 1 : nodes; }
     /// The segment that a node of it uses on this host: by name, with `@<node>` where nodes are elsewhere.
     RMEM_API std::string segment_name(unsigned node) const;
@@ -76,7 +79,8 @@ struct Member {
     unsigned node = 0;
 };
 
-/// The settings of the environment, those of launchers included. Unset ones are empty.
+/// The settings of the environment, those of launchers included. Unset ones are empty. Joining a ring that is there
+/// takes them from it: rmem/joining.hpp.
 struct Environment {
     std::optional<std::string> ring, unix_group, timing, faults, check;
     std::optional<unsigned> node, nodes, rank, ranks;
@@ -87,16 +91,31 @@ struct Environment {
 
     /// Reads RMEM_*, and where RMEM_RANK is not set, the rank and count that a launcher gave:
     /// PMI_RANK/PMI_SIZE (Hydra and others), OMPI_COMM_WORLD_RANK/_SIZE, PMIX_RANK, SLURM_PROCID/_NTASKS.
+    /// Throws for a misspelt RMEM_ variable, too.
     RMEM_API static Environment read();
 
+    /// RMEM_RING, checked, or the user's default.
+    RMEM_API std::string ring_name() const;
     /// Nodes default to one per rank, ranks to one per node, and the link of several hosts to udp.
+    /// Throws for a setting that would have no effect on the link, too.
     RMEM_API RingConfig ring_config() const;
     RMEM_API Member member(const RingConfig& config) const;
 };
 
-/// "4096", "64K", "8M", "1G"; "250ns", "10us", "5ms", "2s". `what` names the object in the error.
+/// "4096", "64K", "8M", "1G", also as 64k, 64KB or 64KiB; "250ns", "10us", "5ms", "2s". `what` names the object in
+/// the error.
 RMEM_API std::size_t parse_size(const std::string& what, const std::string& text);
 RMEM_API std::int64_t parse_duration_ns(const std::string& what, const std::string& text);
 RMEM_API unsigned parse_unsigned(const std::string& what, const std::string& text, unsigned max);
+
+/// RMEM_TIMING.
+RMEM_API TimingProfile timing_setting(const std::string& text);
+
+/// The shortest text that parses to it: "8M", "10us".
+RMEM_API std::string size_setting(std::size_t bytes);
+RMEM_API std::string duration_setting(std::int64_t ns);
+
+/// Throws when RMEM_TIMING, RMEM_FAULTS or RMEM_CHECK asks for what the link cannot do.
+RMEM_API void refuse_idle_settings(const Environment& environment, const RingConfig& config);
 
 }  // namespace rmem

@@ -15,11 +15,11 @@ std::uint32_t word_at(const std::byte* from) {
 
 }  // namespace
 
-DirectCard::DirectCard(std::shared_ptr<Ring> ring, Member member)
-    : HostCard(std::move(ring), member),
+DirectCard::DirectCard(const std::shared_ptr<Seat<DirectMemory>>& seat)
+    : HostCard(membership_of(seat)),
       ring_(member_.ring()),
-      node_(member.node),
-      rank_(member.rank),
+      node_(member_.node()),
+      rank_(member_.rank()),
       bank_(ring_.bank(node_)),
       sent_(member_.slot().link),
       attention_(ring_.attention()),

@@ -8,6 +8,7 @@
 /// Propagation is sampled (rmem/propagation_samples.hpp).
 /// Contract and thread safety: rmem/card.hpp.
 
+#include "rmem/direct_memory.hpp"
 #include "rmem/host_card.hpp"
 #include "rmem/propagation_samples.hpp"
 
@@ -15,7 +16,7 @@ namespace rmem {
 
 class DirectCard final : public HostCard {
 public:
-    DirectCard(std::shared_ptr<Ring> ring, Member member);
+    explicit DirectCard(const std::shared_ptr<Seat<DirectMemory>>& seat);
 
     bool is_alive(unsigned rank) const override { return ring_.is_alive(rank); }
 
@@ -24,6 +25,7 @@ public:
     void commit() override;
     bool flush(Deadline deadline) override;
     void poll() override {}
+    void give_way() override { waiter_.give_way(); }
     void before_load(std::size_t) override {}
     void keep_applying() override {}
 

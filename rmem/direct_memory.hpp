@@ -59,7 +59,9 @@ public:
     static constexpr bool in_flight() noexcept { return false; }
     void notify(unsigned rank) const noexcept { waiter_.notify(rank); }
 
-    void stamp(std::size_t offset, std::uint32_t value) noexcept { samples_.stamp(offset, value); }
+    void stamp(std::size_t offset, std::uint32_t value) noexcept {
+        samples_.stamp_message(offset, value);
+    }
     void seen(std::size_t offset, std::uint32_t value, std::int64_t waited_since_ns) noexcept {
         samples_.seen(offset, value, waited_since_ns);
     }
@@ -68,6 +70,7 @@ public:
 
     unsigned brief_polls() const noexcept { return waiter_.brief_polls(); }
     bool is_crowded() noexcept { return waiter_.is_crowded(); }
+    void give_way() noexcept { waiter_.give_way(); }
     void begin_wait() noexcept { waiter_.begin(); }
     Step wait(Deadline deadline) noexcept { return waiter_.step(deadline); }
     void end_wait() noexcept { waiter_.end(); }

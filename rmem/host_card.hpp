@@ -6,6 +6,7 @@
 
 #include "rmem/card.hpp"
 #include "rmem/interrupt_helper.hpp"
+#include "rmem/seat.hpp"
 
 #include <memory>
 #include <utility>
@@ -23,10 +24,21 @@ public:
     std::byte* bank() const final { return member_.ring().bank(member_.node()); }
 
 protected:
-    HostCard(std::shared_ptr<Ring> ring, Member member) : member_(std::move(ring), member) {}
+    explicit HostCard(std::shared_ptr<Membership> member)
+        : seat_(std::move(member)), member_(*seat_) {}
 
-    Membership member_;
+private:
+    std::shared_ptr<Membership> seat_;  ///< what the process has of the rank
+
+protected:
+    Membership& member_;
 };
+
+/// The membership of a seat, which stays for as long.
+template <class M>
+std::shared_ptr<Membership> membership_of(const std::shared_ptr<Seat<M>>& seat) {
+    return {seat, &seat->member};
+}
 
 /// Interrupts that a thread of this process hands out, if they are to be.
 class HostInterrupts final : public CardInterrupts {

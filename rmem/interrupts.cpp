@@ -31,9 +31,9 @@ constexpr unsigned kMaxPushTries = 1U << 20;
 
 enum class Phase : unsigned { free = 0, claimed = 1, full = 2 };
 
-constexpr unsigned kIncarnationBits = 22;
-constexpr unsigned kRankBits = 8;
-static_assert(kMaxRanks <= 1U << kRankBits);
+constexpr unsigned kIncarnationBits = 21;
+constexpr unsigned kRankBits = 9;
+static_assert(kMaxSeats <= 1U << kRankBits);
 
 constexpr std::uint32_t who_is(unsigned rank, std::uint32_t incarnation) {
     return (rank << kIncarnationBits) | (incarnation & ((1U << kIncarnationBits) - 1));
@@ -396,7 +396,7 @@ bool InterruptBoard::claimer_lives(std::uint64_t state) const noexcept {
 
 bool InterruptBoard::rank_lives(std::uint32_t who) const noexcept {
     const unsigned rank = who >> kIncarnationBits;
-    if (rank >= ring_.config().ranks) return false;  // nonsense, so nobody who could go on
+    if (rank >= ring_.config().seats()) return false;  // nonsense, so nobody who could go on
     // relaxed is enough: a claimer's incarnation was there before its claim
     const auto incarnation = ring_.rank(rank).incarnation.load(std::memory_order_relaxed);
     return who_is(rank, incarnation) == who && ring_.is_alive(rank);

@@ -21,7 +21,8 @@
 /// Waiting
 ///   `begin_wait`, then `wait` between polls, then `end_wait`, as in rmem/waiting.hpp. `wait` makes
 ///   progress on the link; until then a caller may poll `brief_polls()` times by itself, on links
-///   where nothing needs progress to arrive. Who polls without `wait` yields when `is_crowded()`. `notify(rank)` follows
+///   where nothing needs progress to arrive. A caller that polls without `wait` calls `give_way` after each look that found
+///   nothing (rmem/waiting.hpp); `is_crowded` says whether that gives a processor away. `notify(rank)` follows
 ///   a post that `rank` may be sleeping for.
 /// Posts
 ///   A message that lies behind its flag's word is a write and a post_word. Where each write has its price, a link may offer
@@ -80,6 +81,7 @@ concept Memory = requires(M m, const M c, std::size_t offset, const void* from, 
     { c.in_flight() } -> std::same_as<bool>;     // something is known to be on its way to this bank
     { c.brief_polls() } -> std::same_as<unsigned>;
     { m.is_crowded() } -> std::same_as<bool>;
+    m.give_way();
     m.begin_wait();
     { m.wait(deadline) } -> std::same_as<Step>;
     m.end_wait();

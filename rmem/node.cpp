@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "rmem/node.hpp"
 
+#include "rmem/at_fork.hpp"
 #include "rmem/card.hpp"
+#include "rmem/inherited_card.hpp"
 
 #include <fmt/format.h>
 
@@ -13,10 +15,36 @@
 
 namespace rmem {
 
-class Node::Impl {
+namespace {
+
+/// The last load of this thread. A program that polls loads one word over and over; one that reads its memory goes on to others.
+struct LastLoad {
+    const std::byte* place;
+    std::uint32_t value;
+    unsigned times;
+};
+[[gnu::tls_model("initial-exec")]] constinit thread_local LastLoad last_load{};
+constexpr unsigned kLoadsPerLook = 16;  // of one word, with one value: a look that found nothing
+
+void note_load(Card& card, const std::byte* place, std::uint32_t value) {
+    LastLoad& last = last_load;
+    if (last.place != place || last.value != value) {
+        last = {place, value, 0};
+    } else if (++last.times % kLoadsPerLook == 0) {
+        card.give_way();
+    }
+}
+
+}  // namespace
+
+class Node::Impl final : private AtFork {
 public:
     explicit Impl(std::unique_ptr<Card> card)
-        : card_(std::move(card)), bank_(card_->bank()), size_(card_->config().user_bytes) {}
+        : own_(std::move(card)),
+          in_child_(*own_),
+          card_(own_.get()),
+          bank_(card_->bank()),
+          size_(card_->config().user_bytes) {}
 
     const std::byte* bank() const noexcept { return bank_; }
     std::size_t size() const noexcept { return size_; }
@@ -33,11 +61,18 @@ public:
     void check_word(std::size_t offset) const;
     void read(std::size_t offset, std::byte* to, std::size_t bytes) const noexcept;
     WriteResult write(std::size_t offset, const std::byte* from, std::size_t bytes);
+    /// What a write without room comes to.
+    WriteResult refusal() const {
+        return card_->is_member() ? WriteResult::again : WriteResult::dropped;
+    }
 
 private:
     void write_part(std::size_t offset, const std::byte* from, std::size_t bytes);
+    void in_child() noexcept override { card_ = &in_child_; }
 
-    std::unique_ptr<Card> card_;
+    std::unique_ptr<Card> own_;
+    InheritedCard in_child_;
+    Card* card_;  ///< the own one, or in a forked child that
     std::byte* bank_;
     std::size_t size_;
 };
@@ -82,7 +117,7 @@ void Node::Impl::write_part(std::size_t offset, const std::byte* from, std::size
 WriteResult Node::Impl::write(std::size_t offset, const std::byte* from, std::size_t bytes) {
     check_range(offset, bytes);
     if (bytes == 0) return WriteResult::ok;
-    if (!card_->room(bytes + 2 * kWordBytes)) return WriteResult::again;
+    if (!card_->room(bytes + 2 * kWordBytes)) return refusal();
     const std::size_t head = std::min(bytes, (kWordBytes - offset % kWordBytes) % kWordBytes);
     const std::size_t middle = (bytes - head) / kWordBytes * kWordBytes;
     const std::size_t tail = bytes - head - middle;
@@ -121,6 +156,9 @@ const RingConfig& Node::config() const noexcept {
 bool Node::is_alive(unsigned rank) const noexcept {
     return impl_->card().is_alive(rank);
 }
+bool Node::is_member() const noexcept {
+    return impl_->card().is_member();
+}
 const Ring& Node::ring() const {
     if (const Ring* ring = impl_->card().ring()) return *ring;
     throw Error(Errc::unknown_link,
@@ -143,13 +181,19 @@ const std::byte* Node::bank() {
 std::uint32_t Node::load(std::size_t offset) {
     impl_->check_word(offset);
     impl_->card().before_load(1);
-    return impl_->word(offset);
+    const std::uint32_t value = impl_->word(offset);
+    note_load(impl_->card(), impl_->bank() + offset, value);
+    return value;
 }
 
 void Node::read(std::size_t offset, void* to, std::size_t bytes) {
     impl_->check_range(offset, bytes);
     impl_->card().before_load((offset % kWordBytes + bytes + kWordBytes - 1) / kWordBytes);
     impl_->read(offset, static_cast<std::byte*>(to), bytes);
+    if (bytes == 0) return;
+    std::uint32_t first = 0;
+    std::memcpy(&first, to, std::min(bytes, sizeof first));
+    note_load(impl_->card(), impl_->bank() + offset, first);
 }
 
 WriteResult Node::write(std::size_t offset, const void* from, std::size_t bytes) {
@@ -159,7 +203,7 @@ WriteResult Node::write(std::size_t offset, const void* from, std::size_t bytes)
 WriteResult Node::write_word(std::size_t offset, std::uint32_t value) {
     impl_->check_word(offset);
     Card& card = impl_->card();
-    if (!card.room(kWordBytes)) return WriteResult::again;
+    if (!card.room(kWordBytes)) return impl_->refusal();
     card.write(offset, &value, kWordBytes);
     card.commit();
     return WriteResult::ok;
@@ -171,6 +215,8 @@ bool Node::flush(Deadline deadline) {
 
 void Node::poll() {
     impl_->card().poll();
+    impl_->card()
+        .give_way();  // what it is for is in the bank: whether that was found shows only there
 }
 
 std::uint32_t Node::wait_change(std::size_t offset, std::uint32_t old, Deadline deadline) {
@@ -218,7 +264,11 @@ std::optional<Interrupt> Node::next_interrupt(Deadline deadline) {
     card.poll();
     CardInterrupts& interrupts = card.interrupts();
     auto taken = interrupts.take();
-    if (taken || deadline.passed(program_now_ns())) return taken;
+    if (taken) return taken;
+    if (deadline.passed(program_now_ns())) {
+        card.give_way();
+        return taken;
+    }
     card.begin_wait(std::nullopt);
     bool expired = false;
     while (!taken && !expired) {

@@ -8,6 +8,7 @@ namespace rmem {
 
 PropagationSamples::PropagationSamples(Membership& member)
     : node_(member.node()),
+      sent_(member.slot().link),
       slot_(member.ring().node(node_)),
       stamps_(member.ring().stamps()),
       bound_ns_(member.ring().config().bound_ns != 0
@@ -17,6 +18,11 @@ PropagationSamples::PropagationSamples(Membership& member)
 
 void PropagationSamples::stamp(std::size_t offset, std::uint32_t value) noexcept {
     stamps_.put(offset, value, node_, now_ns());
+}
+
+void PropagationSamples::stamp_message(std::size_t offset, std::uint32_t value) noexcept {
+    stamp(offset, value);
+    sent_.add(LinkCounter::messages_sampled);
 }
 
 std::optional<BoundViolation> PropagationSamples::seen(std::size_t offset, std::uint32_t value,

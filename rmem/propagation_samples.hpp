@@ -24,6 +24,8 @@ public:
 
     /// Before the word is stored (with release).
     void stamp(std::size_t offset, std::uint32_t value) noexcept;
+    /// The same of a message, which is counted: others are not, since that would cost as much as they do.
+    void stamp_message(std::size_t offset, std::uint32_t value) noexcept;
     /// After the word was loaded (with acquire) by who awaited it since then. A broken bound is
     /// counted, and returned.
     std::optional<BoundViolation> seen(std::size_t offset, std::uint32_t value,
@@ -33,6 +35,7 @@ public:
 
 private:
     unsigned node_;
+    Counters& sent_;
     NodeSlot& slot_;
     WriteStamps stamps_;
     std::int64_t bound_ns_;

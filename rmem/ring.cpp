@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "rmem/ring.hpp"
 
+#include "rmem/environment_variable.hpp"
 #include "rmem/interrupts.hpp"
+#include "rmem/joining.hpp"
 #include "rmem/marks.hpp"
 #include "rmem/node_slot.hpp"
+#include "rmem/ring_join.hpp"
+#include "rmem/suggestion.hpp"
 #include "rmem/udp/node_board.hpp"
 #include "rmem/write_stamps.hpp"
 
@@ -25,6 +29,7 @@ namespace {
 constexpr std::uint64_t kLifeCycleByte = 0;  // held while the segment is made, joined or removed
 constexpr std::uint64_t kPresenceByte = 1;   // shared by everybody who takes part
 constexpr std::uint64_t kEngineByte = 2;     // whoever runs the engine of the segment's node
+constexpr std::uint64_t kLauncherByte = 3;   // the launcher whose ranks the ring's are
 constexpr std::uint64_t kFirstRankByte = 16;
 
 constexpr std::size_t kHeaderBytes = 4096;
@@ -72,6 +77,30 @@ RingConfig config_of(const std::string& name, const ConfigRecord& record) {
     return config;
 }
 
+/// Throws unless the configuration that a joiner wants is the one that the ring has.
+void check_agreement(const RingConfig& found, RingConfig wanted, const std::string& name) {
+    // Who uses no system regions joins whatever stands there: a card's program beside the billboard.
+    if (wanted.system_bytes == 0 && wanted.system_hash == 0) {
+        wanted.system_bytes = found.system_bytes;
+        wanted.system_hash = found.system_hash;
+    }
+    if (const auto differences = differences_of(found, wanted); !differences.empty()) {
+        throw settings_differ(found.name, differences);
+    }
+    if (wanted.hash() != found.hash()) {
+        throw Error(
+            Errc::version_mismatch,
+            found.system_bytes == 0
+                ? fmt::format("ring '{}' is memory alone, made by a program that needs no room for "
+                              "messages; start it with `rmem run`, or {}",
+                              name, member_hint(name))
+                : fmt::format("ring '{}' has another layout of its system regions ({:#x}, this "
+                              "process computes {:#x}): another version of rmem, RMEM_LAYOUT or "
+                              "RMEM_PARTITION; {}",
+                              name, found.system_hash, wanted.system_hash, member_hint(name)));
+    }
+}
+
 /// What stands in a segment, checked before any of it is used. `expected` null: take it as it is.
 RingConfig checked_config(const Segment& segment, const std::string& name,
                           const RingConfig* expected) {
@@ -105,35 +134,18 @@ RingConfig checked_config(const Segment& segment, const std::string& name,
     } catch (const Error& e) {
         throw foreign(fmt::format("has an impossible configuration ({})", e.what()));
     }
-    RingConfig wanted = expected != nullptr ? *expected : found;
-    // Who uses no system regions joins whatever stands there: a card's program beside the billboard.
-    if (wanted.system_bytes == 0 && wanted.system_hash == 0) {
-        wanted.system_bytes = found.system_bytes;
-        wanted.system_hash = found.system_hash;
-    }
-    if (wanted.hash() != found.hash()) {
-        if (wanted.system_hash != found.system_hash && wanted.ranks == found.ranks) {
-            throw Error(
-                Errc::version_mismatch,
-                fmt::format("ring '{}' has another layout of its system regions ({:#x}, this "
-                            "process computes {:#x}): another version, RMEM_LAYOUT or "
-                            "RMEM_PARTITION; {}",
-                            name, found.system_hash, wanted.system_hash, member_hint(name)));
-        }
-        throw Error(
-            Errc::config_mismatch,
-            fmt::format("ring '{}' has {} nodes, {} ranks, link {}, {} bytes, timing {}; this "
-                        "process was told {} nodes, {} ranks, link {}, {} bytes, timing {}; "
-                        "give all members the same settings, or {}",
-                        name, found.nodes, found.ranks, name_of(found.link), found.user_bytes,
-                        to_string(found.timing), wanted.nodes, wanted.ranks, name_of(wanted.link),
-                        wanted.user_bytes, to_string(wanted.timing), member_hint(name)));
-    }
+    if (expected != nullptr) check_agreement(found, *expected, name);
     if (header.config_hash != found.hash() || header.segment_bytes != segment.size() ||
         SegmentLayout(found).total != segment.size()) {
         throw foreign("has a size or hash that does not go with its configuration");
     }
     return found;
+}
+
+/// Of a ring that is joined by its name alone: its own user, or the group that the environment names.
+Trust own_trust() {
+    const char* group = environment_setting("RMEM_UNIX_GROUP");
+    return {.group = group_named(group == nullptr ? "" : group)};
 }
 
 /// The lock under which a ring is made, joined and removed.
@@ -151,12 +163,32 @@ ByteLock life_cycle_lock(const Segment& segment, const std::string& name, Deadli
     }
 }
 
+/// What of its name `name` is without a node's number: "rig@1" is of "rig".
+std::string ring_of(const std::string& name) {
+    return name.substr(0, name.rfind('@'));
+}
+
 Error no_such_ring(const std::string& name) {
-    return Error(
-        Errc::no_such_ring,
-        fmt::format("no ring '{}' on this host ({} does not exist); start one with `rmem run "
-                    "--ring {} …`",
-                    name, Segment::object_name(name), name));
+    constexpr std::size_t kMostNamed = 8;
+    const std::string ring = ring_of(name);
+    std::vector<std::string> here = Segment::list();
+    if (ring != name && std::find(here.begin(), here.end(), ring) != here.end()) {
+        return {Errc::no_such_ring,
+                fmt::format("ring '{}' is one segment on this host, not one for each node: call it "
+                            "'{}', and give the node by --node",
+                            ring, ring)};
+    }
+    const std::string meant = did_you_mean(name, here);
+    const std::size_t all = here.size();
+    here.resize(std::min(all, kMostNamed));
+    return {Errc::no_such_ring,
+            fmt::format("no ring '{}' on this host{}; {}; start one with `rmem run --ring {} …`",
+                        name, meant,
+                        here.empty()
+                            ? std::string("it has none")
+                            : fmt::format("here {}: {}{}", all == 1 ? "is" : "are",
+                                          fmt::join(here, ", "), all > kMostNamed ? ", …" : ""),
+                        ring)};
 }
 
 /// The segment that a name means: its own, or that of the only node of a ring over several hosts.
@@ -164,7 +196,7 @@ std::string segment_named(const std::string& name) {
     std::vector<std::string> nodes;
     for (const std::string& found : Segment::list()) {
         if (found == name) return name;
-        if (found.substr(0, found.rfind('@')) == name) nodes.push_back(found);
+        if (ring_of(found) == name) nodes.push_back(found);
     }
     if (nodes.size() > 1) {
         throw Error(Errc::bad_rank,
@@ -201,15 +233,37 @@ bool awaits_daemon(const Segment& segment, const RingConfig& config) {
            static_cast<std::uint32_t>(udp::EngineKind::daemon);
 }
 
+/// Whether it was told to stay, looked up before the rest of it is checked.
+bool is_to_stay(const Segment& segment) {
+    if (segment.size() < kHeaderBytes) return false;
+    const SegmentHeader& header = header_of(segment);
+    // relaxed is enough: the life-cycle lock orders makers, and it is told before they let go of it or leave
+    return header.magic == kSegmentMagic && header.version == kSegmentVersion &&
+           header.stays.load(std::memory_order_relaxed) != 0;
+}
+
+/// The configuration of a ring that is not only left behind by the dead; seen with its life-cycle lock held.
+std::optional<RingConfig> living_config(const Segment& segment, const std::string& name) {
+    if (!is_left_behind(segment) || is_to_stay(segment)) {
+        return checked_config(segment, name, nullptr);
+    }
+    try {
+        RingConfig config = checked_config(segment, name, nullptr);
+        if (awaits_daemon(segment, config)) return config;
+    } catch (const Error&) {  // the next to open a ring of that name replaces it
+    }
+    return std::nullopt;
+}
+
 }  // namespace
 
 SegmentLayout::SegmentLayout(const RingConfig& config) {
     constexpr std::size_t kPage = 4096;
     const unsigned areas = config.is_remote() ? 1 : config.nodes;
     attention = kHeaderBytes;
-    stamps = attention + kMaxRanks * sizeof(std::uint32_t);
+    stamps = round_up(attention + kMaxSeats * sizeof(std::uint32_t), kLineBytes);
     ranks = round_up(stamps + WriteStamps::kBytes, kPage);
-    nodes = round_up(ranks + config.ranks * sizeof(RankSlot), kPage);
+    nodes = round_up(ranks + config.seats() * sizeof(RankSlot), kPage);
     board = round_up(nodes + config.nodes * sizeof(NodeSlot), kPage);
     interrupts = round_up(board + (config.is_remote() ? sizeof(udp::NodeBoard) : 0), kPage);
     interrupt_stride = round_up(interrupt_area_bytes(config), kPage);
@@ -217,7 +271,7 @@ SegmentLayout::SegmentLayout(const RingConfig& config) {
     log_stride = config.link == LinkKind::ring ? kLogBytes
                  : config.is_remote()          ? kClientLogBytes
                                                : 0;
-    tap = logs + config.ranks * log_stride;
+    tap = logs + config.seats() * log_stride;
     banks = tap + (config.is_remote() ? kTapBytes : 0);
     bank_stride = round_up(config.bank_bytes(), kPage);
     total = banks + config.banks() * bank_stride;
@@ -254,41 +308,71 @@ std::shared_ptr<Ring> Ring::make(const RingConfig& config, unsigned node) {
 }
 
 std::shared_ptr<Ring> Ring::join(const RingConfig* expected, const std::string& name,
-                                 Deadline deadline) {
-    while (auto segment = Segment::open(name)) {
+                                 const Trust& trust, Deadline deadline) {
+    while (auto segment = Segment::open(name, trust)) {
         const ByteLock joining = life_cycle_lock(*segment, name, deadline);
         if (!segment->is_linked() || !segment->is_whole()) continue;  // since we opened it
         if (expected != nullptr && is_left_behind(*segment) &&
-            !awaits_daemon(*segment, *expected)) {
+            !awaits_daemon(*segment, *expected) && !is_to_stay(*segment)) {
             Segment::remove(name);
             return nullptr;
         }
         RingConfig config = checked_config(*segment, name, expected);
-        auto presence = segment->try_lock_shared(kPresenceByte);
-        RMEM_MARK("ring.joined");
-        return std::shared_ptr<Ring>(
-            new Ring(std::move(config), std::move(*segment), std::move(presence)));
+        return enter(std::move(config), std::move(*segment));
     }
     return nullptr;
 }
 
-std::shared_ptr<Ring> Ring::open(const RingConfig& config, Deadline deadline, unsigned node) {
+std::shared_ptr<Ring> Ring::enter(RingConfig config, Segment segment) {
+    const bool is_first = !segment.is_locked(kPresenceByte);
+    auto presence = segment.try_lock_shared(kPresenceByte);
+    RMEM_MARK("ring.joined");
+    std::shared_ptr<Ring> ring(
+        new Ring(std::move(config), std::move(segment), std::move(presence)));
+    if (is_first && ring->stays()) ring->begin_anew();
+    return ring;
+}
+
+std::shared_ptr<Ring> Ring::open(const RingConfig& config, Deadline deadline, unsigned node,
+                                 const RingConfig* to_make) {
     config.check();
+    const Trust trust{.group = group_named(config.unix_group)};
     for (;;) {
-        if (auto ring = join(&config, config.segment_name(node), deadline)) return ring;
-        if (auto ring = make(config, node)) return ring;
+        if (auto ring = join(&config, config.segment_name(node), trust, deadline)) return ring;
+        if (auto ring = make(to_make != nullptr ? *to_make : config, node)) return ring;
     }
+}
+
+std::shared_ptr<Ring> Ring::find(const std::string& name, bool is_remote, Deadline deadline) {
+    std::vector<std::string> candidates = Segment::list();
+    std::erase_if(candidates, [&](const auto& found) { return ring_of(found) != name; });
+    std::partition(candidates.begin(), candidates.end(),
+                   [&](const auto& found) { return (found != name) == is_remote; });
+    for (const std::string& found : candidates) {
+        auto segment = Segment::open(found, own_trust());
+        if (!segment) continue;
+        const ByteLock joining = life_cycle_lock(*segment, found, deadline);
+        if (!segment->is_linked() || !segment->is_whole()) continue;  // since we opened it
+        auto config = living_config(*segment, found);
+        if (config) return enter(std::move(*config), std::move(*segment));
+    }
+    return nullptr;
+}
+
+void Ring::expect(const RingConfig& wanted) const {
+    check_agreement(config_, wanted, segment_name());
 }
 
 std::shared_ptr<Ring> Ring::attach(const std::string& given) {
     const std::string name = segment_named(given);
-    if (auto ring = join(nullptr, name, Deadline::in(kDefaultJoinTimeoutNs))) return ring;
+    const auto deadline = Deadline::in(kDefaultJoinTimeoutNs);
+    if (auto ring = join(nullptr, name, own_trust(), deadline)) return ring;
     throw no_such_ring(name);
 }
 
 std::shared_ptr<Ring> Ring::observe(const std::string& given) {
     const std::string name = segment_named(given);
-    auto segment = Segment::open(name);
+    auto segment = Segment::open(name, {.only_looks = true});
     if (!segment) throw no_such_ring(name);
     RingConfig config = checked_config(*segment, name, nullptr);
     return std::shared_ptr<Ring>(new Ring(std::move(config), std::move(*segment), std::nullopt));
@@ -306,7 +390,7 @@ Ring::~Ring() {
         for (int tries = 0; leaving && only_the_dying_remain() && tries < kDyingTries; ++tries) {
             std::this_thread::sleep_for(kRetryPause);
         }
-        if (leaving && !segment_.is_locked(kPresenceByte) && segment_.is_linked() &&
+        if (leaving && !segment_.is_locked(kPresenceByte) && segment_.is_linked() && !stays() &&
             !awaits_daemon(segment_, config_)) {
             RMEM_MARK("ring.leaving");
             Segment::remove(segment_name());
@@ -371,12 +455,36 @@ bool Ring::is_alive(unsigned rank) const noexcept {
     return segment_.is_locked(kFirstRankByte + rank);
 }
 
+/// To those who come the members of before are nobody: no rank of theirs has left or died, and no message of theirs waits.
+void Ring::begin_anew() noexcept {
+    if (config_.link == LinkKind::ring) level_banks(*this);
+    header_of(segment_).made_ns = now_ns();
+    std::memset(segment_.data() + layout_.attention, 0, layout_.banks - layout_.attention);
+    for (unsigned bank = 0; bank < config_.banks(); ++bank) {
+        std::byte* const system = this->bank(bank) + config_.user_bytes;
+        std::memset(system, 0, config_.bank_bytes() - config_.user_bytes);
+    }
+}
+
+bool Ring::stays() const noexcept {
+    return is_to_stay(segment_);
+}
+
+void Ring::set_stays(bool stays) noexcept {
+    // relaxed is enough: who leaves last has locked the life cycle after this
+    header_of(segment_).stays.store(stays ? 1 : 0, std::memory_order_relaxed);
+}
+
 bool Ring::has_members() const noexcept {
     return segment_.is_locked(kPresenceByte);
 }
 
 std::optional<ByteLock> Ring::try_lock_engine() const {
     return segment_.try_lock(kEngineByte);
+}
+
+std::optional<ByteLock> Ring::try_lock_launcher() const {
+    return segment_.try_lock(kLauncherByte);
 }
 
 bool Ring::has_engine() const noexcept {
@@ -421,12 +529,27 @@ ProcessorSet own_processors() {
     return set;
 }
 
+Error rank_taken(const std::string& ring, unsigned rank, const RankSlot& slot) {
+    // relaxed is enough: for people
+    const std::uint32_t holder = slot.pid.load(std::memory_order_relaxed);
+    if (holder == static_cast<std::uint32_t>(::getpid())) {
+        return {Errc::rank_taken,
+                fmt::format("this process has rank {} of ring '{}' already; use what it has opened "
+                            "there, or close that first",
+                            rank, ring)};
+    }
+    return {Errc::rank_taken,
+            fmt::format("rank {} of ring '{}' is already claimed by process {}; give each process "
+                        "its own RMEM_RANK",
+                        rank, ring, holder)};
+}
+
 }  // namespace
 
 Membership::Membership(std::shared_ptr<Ring> ring, Member member)
     : ring_(std::move(ring)), member_(member) {
     const RingConfig& config = ring_->config();
-    if (member.rank >= config.ranks || member.node >= config.nodes) {
+    if (member.rank >= config.seats() || member.node >= config.nodes) {
         throw Error(
             Errc::bad_rank,
             fmt::format("rank {} on node {} is outside ring '{}', which has {} ranks and {} "
@@ -434,14 +557,7 @@ Membership::Membership(std::shared_ptr<Ring> ring, Member member)
                         member.rank, member.node, config.name, config.ranks, config.nodes));
     }
     auto lock = ring_->segment_.try_lock(kFirstRankByte + member.rank);
-    if (!lock) {
-        throw Error(Errc::rank_taken,
-                    fmt::format("rank {} of ring '{}' is already claimed by process {}; give each "
-                                "process its own RMEM_RANK",
-                                member.rank, config.name,
-                                // relaxed is enough: for people
-                                slot().pid.load(std::memory_order_relaxed)));
-    }
+    if (!lock) throw rank_taken(config.name, member.rank, slot());
     lock_ = std::move(*lock);
     RankSlot& mine = slot();
     const auto pid = static_cast<std::uint32_t>(::getpid());

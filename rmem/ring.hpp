@@ -10,7 +10,11 @@
 ///           segment says about itself before the header's hash agrees with that computation.
 /// Life      The first to come makes the segment, the last to leave removes it. Presence and ranks
 ///           are byte locks (rmem/segment.hpp), so a killed process leaves both by dying. A segment
-///           that only the dead have left behind is replaced by the next ring of that name.
+///           that only the dead have left behind is replaced by the next ring of that name. One that was told to stay
+///           waits for the next members with the user's memory in it, until `rmem clean` removes it: the first of them to
+///           come gives all banks what the newest has, and lets all the rest begin anew.
+/// Operator  on link `ring` one seat is nobody's rank: from it a tool writes into a ring whose ranks are all taken, as
+///           any node (Member{config.ranks, node}). It has a log; it watches nothing, and the billboard does not know it.
 /// Engine    on link udp one process runs the node's engine, a rank or a daemon: who holds the engine's byte.
 /// Thread safety: a Ring may be shared by threads; a Membership belongs to one.
 /// Errors: `rmem::Error` while opening and joining; nothing later.
@@ -32,7 +36,7 @@
 namespace rmem {
 
 inline constexpr std::uint64_t kSegmentMagic = 0x31474e49524d4d52;  // "RMMRING1", little-endian
-inline constexpr std::uint32_t kSegmentVersion = 4;
+inline constexpr std::uint32_t kSegmentVersion = 5;
 inline constexpr std::uint32_t kEndianMark = 0x01020304;
 
 enum class SegmentState : std::uint32_t { empty = 0, making = 1, ready = 2 };
@@ -59,6 +63,7 @@ struct SegmentHeader {
     std::uint64_t segment_bytes;
     std::int64_t made_ns;  ///< CLOCK_MONOTONIC: from when injected faults count
     ConfigRecord config;
+    std::atomic<std::uint32_t> stays;  ///< not 0: it is kept when the last has left
 };
 
 enum class RankState : std::uint32_t {
@@ -108,11 +113,15 @@ class RMEM_API Ring {
 public:
     /// Joins the ring, making it when it is not there (or only left behind by the dead).
     /// A configuration without system regions joins a ring that has some, and leaves them alone.
-    /// `node`: whose segment, on link udp.
+    /// `node`: whose segment, on link udp. `to_make`: what it is made with, where it is not there; null: as it is joined.
     static std::shared_ptr<Ring> open(const RingConfig& config, Deadline deadline,
-                                      unsigned node = 0);
+                                      unsigned node = 0, const RingConfig* to_make = nullptr);
+    /// Joins the ring of that name, with whatever configuration it has, if it is there and alive; of one over several
+    /// hosts (first if `is_remote`) any segment that is here. Null when there is none.
+    static std::shared_ptr<Ring> find(const std::string& name, bool is_remote, Deadline deadline);
     /// Joins an existing ring with whatever configuration it has. Of a ring over several hosts the name may
-    /// say the node (`name@3`); it must where this host has several of it.
+    /// say the node (`name@3`); it must where this host has several of it. Another user's, where RMEM_UNIX_GROUP
+    /// names the group that it is shared with.
     static std::shared_ptr<Ring> attach(const std::string& name);
     /// Looks at a ring, even a dead one, without keeping it alive or removing it.
     static std::shared_ptr<Ring> observe(const std::string& name);
@@ -122,6 +131,8 @@ public:
     Ring& operator=(const Ring&) = delete;
 
     const RingConfig& config() const noexcept { return config_; }
+    /// Throws as open() does when the ring has another configuration than this.
+    void expect(const RingConfig& wanted) const;
     const SegmentHeader& header() const noexcept;
 
     /// Whose segment it is, on link udp.
@@ -151,12 +162,19 @@ public:
 
     /// Whether a live process holds the rank. One system call.
     bool is_alive(unsigned rank) const noexcept;
+    /// With whom it is shared (RMEM_UNIX_GROUP); nothing: with nobody.
+    std::optional<gid_t> group() const { return segment_.group(); }
     /// False once its name stands for nothing, or for another ring.
     bool is_linked() const { return segment_.is_linked(); }
     /// Whether anybody takes part.
     bool has_members() const noexcept;
+    /// Whether it is kept when the last has left.
+    bool stays() const noexcept;
+    void set_stays(bool stays) noexcept;
     /// Makes the caller the one who runs the node's engine, until the lock is released; nothing when another does.
     std::optional<ByteLock> try_lock_engine() const;
+    /// Makes the caller the one whose job the ranks are, until the lock is released; nothing when another launcher is.
+    std::optional<ByteLock> try_lock_launcher() const;
     /// Whether a live process runs the node's engine. One system call.
     bool has_engine() const noexcept;
     /// The ranks of this host that are joined and alive, as counted by their slots (no system call:
@@ -169,9 +187,12 @@ private:
     friend class Membership;
     Ring(RingConfig config, Segment segment, std::optional<ByteLock> presence);
     bool only_the_dying_remain() const noexcept;
+    void begin_anew() noexcept;
     static std::shared_ptr<Ring> make(const RingConfig& config, unsigned node);
     static std::shared_ptr<Ring> join(const RingConfig* expected, const std::string& name,
-                                      Deadline deadline);
+                                      const Trust& trust, Deadline deadline);
+    /// Takes part, with the life-cycle lock held.
+    static std::shared_ptr<Ring> enter(RingConfig config, Segment segment);
 
     RingConfig config_;
     SegmentLayout layout_;
@@ -182,7 +203,7 @@ private:
 /// A process's hold on one rank of a ring, from construction to destruction (or death).
 class RMEM_API Membership {
 public:
-    /// Throws rank_taken when a live process has the rank, bad_rank when the ring has no such rank.
+    /// Throws rank_taken when a live process has the rank, bad_rank when the ring has no such rank or seat.
     Membership(std::shared_ptr<Ring> ring, Member member);
     ~Membership();
     Membership(const Membership&) = delete;

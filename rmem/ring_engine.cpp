@@ -25,7 +25,7 @@ constexpr std::int64_t kOldestNs = 10'000'000'000;  // no write is believed to b
 constexpr std::int64_t kNewestNs = 1'000'000'000;   // …further in the future
 constexpr std::int64_t kPublishNs = 200;      // a record is seen within this of its time, or late
 constexpr std::size_t kMaxViolations = 1024;  // reported per run; all are counted
-constexpr unsigned kTagShift = 56;            // tag: rank above, number of the flight below
+constexpr unsigned kTagShift = 55;            // tag: rank above, number of the flight below
 constexpr std::uint64_t kNumberMask = (std::uint64_t{1} << kTagShift) - 1;
 
 /// Whether a write of `origin` passes `node` behind `last`, in ring order.
@@ -49,15 +49,15 @@ RingEngine::RingEngine(Membership& member, const FaultPlan& faults, bool check_w
       punctuality_(ring_.config(), slot_),
       interrupts_(ring_, node_, rank_),
       wire_faults_(faults.wire),
-      seen_alive_(ring_.config().ranks) {
+      seen_alive_(ring_.config().seats()) {
     const RingConfig& config = ring_.config();
     if (check_writers) checker_.emplace(node_, config.bank_bytes());
-    for (unsigned r = 0; r < config.ranks; ++r) logs_.emplace_back(ring_.log(r), kLogBytes);
-    held_.resize(config.ranks);
-    rank_node_.assign(config.ranks, kNoNode);
-    rank_alive_.resize(config.ranks);
-    next_.resize(config.ranks);
-    news_.reserve(config.ranks);
+    for (unsigned r = 0; r < config.seats(); ++r) logs_.emplace_back(ring_.log(r), kLogBytes);
+    held_.resize(config.seats());
+    rank_node_.assign(config.seats(), kNoNode);
+    rank_alive_.resize(config.seats());
+    next_.resize(config.seats());
+    news_.reserve(config.seats());
     for (auto& cables : cable_cut_) cables.resize(config.nodes);
     if (!lock_.lock(Deadline::in(kDefaultJoinTimeoutNs))) {
         throw Error(
@@ -67,7 +67,7 @@ RingEngine::RingEngine(Membership& member, const FaultPlan& faults, bool check_w
                         node_, config.name));
     }
     take_in(ring_, node_, rank_, member.incarnation());
-    for (unsigned r = 0; r < config.ranks; ++r) set_seen_alive(r, ring_.is_alive(r));
+    for (unsigned r = 0; r < config.seats(); ++r) set_seen_alive(r, ring_.is_alive(r));
     restart(now_ns());
     step(false);
     lock_.unlock();
@@ -82,7 +82,7 @@ RingEngine::~RingEngine() {
 /// Starts over from what this node's bank holds.
 void RingEngine::restart(std::int64_t now) {
     const RingConfig& config = ring_.config();
-    flights_.assign(config.ranks, Flights());
+    flights_.assign(config.seats(), Flights());
     in_flight_ = 0;
     looked_ns_ = 0;
     lapped_ = false;
@@ -90,7 +90,7 @@ void RingEngine::restart(std::int64_t now) {
     node_alive_[node_] = true;
     told_ns_.assign(config.nodes, 0);
     std::int64_t start = now;
-    for (unsigned r = 0; r < config.ranks; ++r) {
+    for (unsigned r = 0; r < config.seats(); ++r) {
         // relaxed is enough: the engine's lock orders it
         const std::uint64_t applied = slot_.applied[r].load(std::memory_order_relaxed);
         logs_[r].seek(std::max(applied, logs_[r].oldest()));

@@ -4,6 +4,7 @@
 #include "rmem/node_slot.hpp"
 #include "rmem/write_log.hpp"
 
+#include <algorithm>
 #include <atomic>
 #include <optional>
 
@@ -20,7 +21,7 @@ std::uint64_t oldest_of(Ring& ring, unsigned rank) {
 /// Whether a rank other than `except` has joined the node and lives.
 bool has_residents(const Ring& ring, unsigned node, unsigned except) noexcept {
     const NodeSlot& slot = ring.node(node);
-    for (unsigned r = 0; r < ring.config().ranks; ++r) {
+    for (unsigned r = 0; r < ring.config().seats(); ++r) {
         // relaxed is enough: the engine's lock orders the residents of a node; for other nodes it is
         // a hint, and a node that is wrongly taken for alive has a bank that is old, not wrong
         const auto incarnation = slot.resident[r].load(std::memory_order_relaxed);
@@ -52,7 +53,7 @@ void copy_bank(Ring& ring, unsigned from, unsigned to) {
 
 /// True if no log was reused under the copy.
 bool copy_node(Ring& ring, unsigned from, unsigned to) {
-    const unsigned ranks = ring.config().ranks;
+    const unsigned ranks = ring.config().seats();
     NodeSlot& source = ring.node(from);
     NodeSlot& target = ring.node(to);
     for (unsigned r = 0; r < ranks; ++r) {
@@ -69,17 +70,41 @@ bool copy_node(Ring& ring, unsigned from, unsigned to) {
     return true;
 }
 
+/// How much of all logs a bank has.
+std::uint64_t progress_of(const Ring& ring, unsigned node) {
+    std::uint64_t all = 0;
+    for (unsigned r = 0; r < ring.config().seats(); ++r) {
+        // relaxed is enough: nobody takes part
+        all += ring.node(node).applied[r].load(std::memory_order_relaxed);
+    }
+    return all;
+}
+
 }  // namespace
+
+void level_banks(Ring& ring) {
+    unsigned newest = 0;
+    for (unsigned n = 1; n < ring.config().nodes; ++n) {
+        if (progress_of(ring, n) > progress_of(ring, newest)) newest = n;
+    }
+    for (unsigned n = 0; n < ring.config().nodes; ++n) {
+        if (progress_of(ring, n) == progress_of(ring, newest)) continue;
+        copy_node(ring, newest, n);
+    }
+}
 
 bool take_in(Ring& ring, unsigned node, unsigned rank, std::uint32_t incarnation) {
     NodeSlot& slot = ring.node(node);
     const bool anew = !has_residents(ring, node, rank);
     if (anew) {
-        for (unsigned r = 0; r < ring.config().ranks; ++r) {
+        for (unsigned r = 0; r < ring.config().seats(); ++r) {
             // relaxed is enough, here and for `applied`: the engine's lock orders the node's ranks, and
             // `present` (3) the writers
             slot.resident[r].store(0, std::memory_order_relaxed);
-            slot.applied[r].store(oldest_of(ring, r),
+            // What it has applied before it was left is in the bank; applied again, it could undo newer writes.
+            const auto before =
+                slot.applied[r].load(std::memory_order_relaxed);  // enough: as above
+            slot.applied[r].store(std::max(before, oldest_of(ring, r)),
                                   std::memory_order_relaxed);  // enough: as above
         }
         // (3) - this acq_rel add synchronizes-with the acquire-load ring_memory.cpp (4): from now on
@@ -95,7 +120,7 @@ bool take_in(Ring& ring, unsigned node, unsigned rank, std::uint32_t incarnation
 }
 
 bool node_lives(const Ring& ring, unsigned node) noexcept {
-    return has_residents(ring, node, ring.config().ranks);
+    return has_residents(ring, node, ring.config().seats());
 }
 
 void take_out(Ring& ring, unsigned node, unsigned rank) noexcept {

@@ -24,6 +24,11 @@ RMEM_API bool take_in(Ring& ring, unsigned node, unsigned rank, std::uint32_t in
 /// the first that does.
 RMEM_API bool node_lives(const Ring& ring, unsigned node) noexcept;
 
+/// While nobody takes part, a bank stays as it was when the last of its node left. The hardware's cards go on
+/// applying: this gives each bank what the one has that has applied most. The caller holds the ring's life-cycle lock, and
+/// is alone.
+RMEM_API void level_banks(Ring& ring);
+
 /// The rank leaves; the node stays in the ring while others of it live.
 RMEM_API void take_out(Ring& ring, unsigned node, unsigned rank) noexcept;
 

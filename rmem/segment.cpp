@@ -6,8 +6,8 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <grp.h>
 #include <pthread.h>
+#include <signal.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -65,35 +65,80 @@ ForkGuard& fork_guard() {
 
 [[noreturn]] void fail(const std::string& ring, const char* doing, int error) {
     const std::string object = Segment::object_name(ring);
-    if (error == EACCES || error == EPERM) {
+    struct stat found {};
+    if ((error == EACCES || error == EPERM) && ::lstat(object.c_str(), &found) == 0) {
         throw Error(Errc::not_permitted,
-                    fmt::format("{} {}: {}; it belongs to another user: use another RMEM_RING, or "
-                                "create it with RMEM_UNIX_GROUP to share it with a group",
-                                doing, object, std::strerror(error)));
+                    fmt::format("{} {}: {}; it belongs to {}: use another RMEM_RING, or have it "
+                                "made with RMEM_UNIX_GROUP to share it with a group",
+                                doing, object, std::strerror(error), owner_text(found)));
     }
     throw Error(Errc::system, fmt::format("{} {}: {}", doing, object, std::strerror(error)));
 }
 
-void give_to_group(const std::string& ring, int fd, const std::string& group) {
-    if (group.empty()) return;
-    const ::group* entry = ::getgrnam(group.c_str());
-    if (entry == nullptr) {
-        throw Error(Errc::bad_environment,
-                    fmt::format("RMEM_UNIX_GROUP: no group is named '{}'; give one that `getent "
-                                "group` lists",
-                                group));
+[[noreturn]] void fail_to_create(const std::string& ring, int error) {
+    struct stat folder {};
+    if ((error == EACCES || error == EPERM || error == EROFS) && ::stat(kDirectory, &folder) == 0) {
+        throw Error(Errc::not_permitted,
+                    fmt::format("creating {}: {}; {} belongs to {}, and all users must be able to "
+                                "make files there (`chmod 1777 {}`)",
+                                Segment::object_name(ring), std::strerror(error), kDirectory,
+                                owner_text(folder), kDirectory));
     }
-    if (::fchown(fd, static_cast<uid_t>(-1), entry->gr_gid) != 0) fail(ring, "chgrp of", errno);
+    fail(ring, "creating", error);
+}
+
+void give_to_group(const std::string& ring, int fd, const std::string& name) {
+    const auto group = group_named(name);
+    if (!group) return;
+    if (::fchown(fd, static_cast<uid_t>(-1), *group) != 0) {
+        if (errno != EPERM) fail(ring, "chgrp of", errno);
+        throw Error(Errc::not_permitted,
+                    fmt::format("RMEM_UNIX_GROUP: user {} is not in group '{}', and so cannot "
+                                "share a ring with it",
+                                user_text(::geteuid()), name));
+    }
     if (::fchmod(fd, 0660) != 0) fail(ring, "chmod of", errno);
 }
 
+/// A limit on the size of files (ulimit -f) is an error in its scope, not the signal that ends a process.
+class FileLimitAsError {
+public:
+    FileLimitAsError() noexcept {
+        sigemptyset(&signal_);
+        sigaddset(&signal_, SIGXFSZ);
+        sigset_t pending;
+        sigpending(&pending);
+        was_pending_ = sigismember(&pending, SIGXFSZ) == 1;
+        pthread_sigmask(SIG_BLOCK, &signal_, &before_);
+    }
+    ~FileLimitAsError() {
+        const timespec now{};
+        if (!was_pending_) ::sigtimedwait(&signal_, nullptr, &now);
+        pthread_sigmask(SIG_SETMASK, &before_, nullptr);
+    }
+    FileLimitAsError(const FileLimitAsError&) = delete;
+    FileLimitAsError& operator=(const FileLimitAsError&) = delete;
+
+private:
+    sigset_t signal_, before_;
+    bool was_pending_ = false;
+};
+
 void reserve(const std::string& ring, int fd, std::size_t bytes) {
+    const FileLimitAsError guard;
     int error;
     do {
         error = ::posix_fallocate(fd, 0, static_cast<off_t>(bytes));
     } while (error == EINTR);
     if (error == 0) return;
-    if (error == ENOSPC || error == EFBIG || error == ENOMEM) {
+    if (error == EFBIG) {
+        throw Error(Errc::no_space,
+                    fmt::format("ring '{}' needs {} KiB in {}, and this process may not make files "
+                                "as large as that; raise the limit (ulimit -f), or make the ring "
+                                "smaller (RMEM_SIZE, RMEM_PARTITION, fewer ranks)",
+                                ring, bytes / 1024, kDirectory));
+    }
+    if (error == ENOSPC || error == ENOMEM) {
         const auto space = std::filesystem::space(kDirectory);
         throw Error(
             Errc::no_space,
@@ -103,6 +148,44 @@ void reserve(const std::string& ring, int fd, std::size_t bytes) {
                         ring, bytes / 1024, kDirectory, space.available / 1024, kDirectory));
     }
     fail(ring, "reserving space for", error);
+}
+
+Error foreign(const std::string& ring, const std::string& what) {
+    return {Errc::foreign_segment,
+            fmt::format("{} is {}, and no ring; remove it, or use another RMEM_RING",
+                        Segment::object_name(ring), what)};
+}
+
+/// The opened object is a file, and for us.
+void check_opened(const std::string& ring, int fd, const Trust& trust) {
+    struct stat found {};
+    if (::fstat(fd, &found) != 0) fail(ring, "looking at", errno);
+    if (!S_ISREG(found.st_mode)) throw foreign(ring, "a pipe or device");
+    check_owner(Segment::object_name(ring), found, trust);
+}
+
+enum class Standing { gone, ours, others };
+
+/// Whether what has this name may be looked at. Who opens it asks again.
+Standing standing_of(const char* path) {
+    struct stat found {};
+    if (::lstat(path, &found) != 0) return Standing::gone;
+    if (!is_for_us(found, {.only_looks = true})) return Standing::others;
+    if (::faccessat(AT_FDCWD, path, R_OK | W_OK, AT_EACCESS | AT_SYMLINK_NOFOLLOW) == 0)
+        return Standing::ours;
+    return errno == ENOENT ? Standing::gone : Standing::others;
+}
+
+std::vector<std::string> names_of(Standing wanted) {
+    std::vector<std::string> names;
+    std::error_code ignored;  // no /dev/shm: no rings
+    for (const auto& entry : std::filesystem::directory_iterator(kDirectory, ignored)) {
+        const std::string file = entry.path().filename().string();
+        if (file.starts_with(kPrefix) && standing_of(entry.path().c_str()) == wanted)
+            names.push_back(file.substr(std::strlen(kPrefix)));
+    }
+    std::sort(names.begin(), names.end());
+    return names;
 }
 
 std::size_t size_of(const std::string& ring, int fd) {
@@ -170,7 +253,7 @@ std::optional<Segment::Created> Segment::create(const std::string& ring, std::si
                                                 const std::string& unix_group, std::uint64_t byte) {
     // Without a name at first, so that a maker killed up to here leaves nothing behind.
     Descriptor fd(::open(kDirectory, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600));
-    if (fd.get() < 0) fail(ring, "creating", errno);
+    if (fd.get() < 0) fail_to_create(ring, errno);
     Segment segment(ring, std::move(fd), ipc::mapped_region());
     give_to_group(ring, segment.fd_.get(), unix_group);
     auto lock = segment.try_lock(byte);
@@ -180,7 +263,7 @@ std::optional<Segment::Created> Segment::create(const std::string& ring, std::si
     if (::linkat(AT_FDCWD, segment.own_path().c_str(), AT_FDCWD, name.c_str(), AT_SYMLINK_FOLLOW) !=
         0) {
         if (errno == EEXIST) return std::nullopt;
-        fail(ring, "creating", errno);
+        fail_to_create(ring, errno);
     }
     RMEM_MARK("ring.named");
     try {
@@ -194,14 +277,30 @@ std::optional<Segment::Created> Segment::create(const std::string& ring, std::si
     return Created{std::move(segment), std::move(*lock)};
 }
 
-std::optional<Segment> Segment::open(const std::string& ring) {
-    Descriptor fd(::open(object_name(ring).c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW));
+std::optional<Segment> Segment::open(const std::string& ring, const Trust& trust) {
+    Descriptor fd(::open(object_name(ring).c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
     if (fd.get() < 0) {
-        if (errno == ENOENT) return std::nullopt;
-        fail(ring, "opening", errno);
+        switch (errno) {
+            case ENOENT: return std::nullopt;
+            case EISDIR: throw foreign(ring, "a folder");
+            case ELOOP: throw foreign(ring, "a link to something else");
+            case ENXIO: throw foreign(ring, "a socket");
+            default: fail(ring, "opening", errno);
+        }
     }
+    check_opened(ring, fd.get(), trust);
     auto region = map_whole(ring, fd.get());
     return Segment(ring, std::move(fd), std::move(region));
+}
+
+bool Segment::exists(const std::string& ring) {
+    struct stat ignored {};
+    return ::lstat(object_name(ring).c_str(), &ignored) == 0;
+}
+
+std::string Segment::owner(const std::string& ring) {
+    struct stat found {};
+    return ::lstat(object_name(ring).c_str(), &found) == 0 ? user_text(found.st_uid) : "";
 }
 
 bool Segment::remove(const std::string& ring) {
@@ -212,18 +311,23 @@ bool Segment::remove(const std::string& ring) {
 }
 
 std::vector<std::string> Segment::list() {
-    std::vector<std::string> names;
-    std::error_code ignored;  // no /dev/shm: no rings
-    for (const auto& entry : std::filesystem::directory_iterator(kDirectory, ignored)) {
-        const std::string file = entry.path().filename().string();
-        if (file.starts_with(kPrefix)) names.push_back(file.substr(std::strlen(kPrefix)));
-    }
-    std::sort(names.begin(), names.end());
-    return names;
+    return names_of(Standing::ours);
+}
+
+std::vector<std::string> Segment::others() {
+    return names_of(Standing::others);
 }
 
 Segment::Segment(std::string ring, Descriptor fd, ipc::mapped_region region)
     : ring_(std::move(ring)), fd_(std::move(fd)), region_(std::move(region)) {}
+
+std::optional<gid_t> Segment::group() const {
+    struct stat status {};
+    if (::fstat(fd_.get(), &status) != 0) fail(ring_, "looking at", errno);
+    constexpr mode_t kShared = S_IRGRP | S_IWGRP;
+    if ((status.st_mode & kShared) != kShared) return std::nullopt;
+    return status.st_gid;
+}
 
 bool Segment::is_linked() const {
     struct stat mine {

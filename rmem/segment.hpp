@@ -12,10 +12,12 @@
 ///   except `is_locked`, which any thread may call.
 /// Fork: a child does not inherit liveness; its copies of the descriptors are closed at fork, and
 ///   what it inherited as objects holds, asks and removes nothing.
+/// Trust: an object of another user is opened only where it is meant for us (rmem/ownership.hpp).
 /// Errors: `rmem::Error` with no_space, not_permitted, no_such_ring, foreign_segment, system.
 /// Space is reserved at creation (posix_fallocate), so a small /dev/shm is an error, not a SIGBUS.
 
 #include "rmem/error.hpp"
+#include "rmem/ownership.hpp"
 
 #include <boost/interprocess/mapped_region.hpp>
 #include <cstddef>
@@ -64,17 +66,26 @@ public:
     /// before the name can be found, so whoever finds the object can tell whether its maker lives.
     static std::optional<Created> create(const std::string& ring, std::size_t bytes,
                                          const std::string& unix_group, std::uint64_t byte);
-    /// Maps an existing object, as large as it is by now; nothing when there is none.
-    static std::optional<Segment> open(const std::string& ring);
+    /// Maps an existing object, as large as it is by now; nothing when there is none. `foreign_segment` for what is
+    /// no file, `not_permitted` for another user's.
+    static std::optional<Segment> open(const std::string& ring, const Trust& trust = {});
+    /// Whether anything has the name.
+    static bool exists(const std::string& ring);
+    /// The user who has made what has the name, for people; empty when there is nothing.
+    static std::string owner(const std::string& ring);
     /// Removes the name; those who have it mapped keep it. False when there was none.
     static bool remove(const std::string& ring);
-    /// The rings of this host, by name.
+    /// The rings of this host that this process may look at, by name; and other users' rings.
     static std::vector<std::string> list();
+    static std::vector<std::string> others();
     /// "/rmem.<ring>": the name in /dev/shm, for messages.
     static std::string object_name(const std::string& ring);
 
     std::byte* data() const noexcept { return static_cast<std::byte*>(region_.get_address()); }
     std::size_t size() const noexcept { return region_.get_size(); }
+
+    /// With whom it is shared; nothing: with nobody.
+    std::optional<gid_t> group() const;
 
     /// False once the name stands for nothing or for another object.
     bool is_linked() const;

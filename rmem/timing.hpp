@@ -9,8 +9,8 @@
 ///                packet, never summed over bits), nanoseconds where a caller sees time.
 /// Errors:        parse_timing() throws Error(Errc::bad_profile); its sentence names the profile or
 ///                option, what was found and the valid ones.
-/// Source:        SCRAMNet+ SC150e and SCRAMNet GT200 hardware references; what is reconstructed
-///                rather than documented is said in docs/design/wire-model.md.
+/// Source:        SCRAMNet+ SC150e and SCRAMNet GT200 hardware references, figures of RFM 5565 that vendors publish;
+///                which number comes from where, and what is derived, is said in timing.cpp and by timing_source().
 
 #include <cstddef>
 #include <cstdint>
@@ -60,9 +60,18 @@ struct TimingProfile {
 static_assert(std::is_trivially_copyable_v<TimingProfile>);
 static_assert(sizeof(TimingProfile) == TimingProfile::kNameSize + 6 * 8 + 6 * 4);
 
-/// Reads "name[,option]...": `scramnet-burst,fifo=lose,cable=5m`.
-/// Options: fifo=hold|lose, packet=256|1024, cable=<metres>m, bound=<n>ns|us|ms.
+/// Reads "name[,option]...": `scramnet-burst,fifo=lose,cable=5m`. A name with a slash, or one that ends in `.toml`, is a
+/// file (rmem/timing_file.hpp); `custom` is a card of which options say all.
+/// Options: fifo=hold|lose, packet=<bytes> (256|1024 of the plus profiles), cable=<metres>m, bound=<n>ns|us|ms, and of a
+/// card of one's own: line=<bit/s>, delay=, insertion=, pitch=<n>ps|ns|us|ms, header=<bits>, byte=<bits>, depth=<words>,
+/// packets=fixed|variable, resend=yes|no.
 RMEM_API TimingProfile parse_timing(std::string_view spec);
+
+/// Whether a spec begins with a file's name; without reading it.
+RMEM_API bool names_timing_file(std::string_view spec) noexcept;
+
+/// Where a named profile's numbers are from, in a sentence or two; empty: there is no such profile.
+RMEM_API std::string_view timing_source(std::string_view name) noexcept;
 
 /// The spec that parse_timing() reads back as the same profile.
 RMEM_API std::string to_string(const TimingProfile& profile);

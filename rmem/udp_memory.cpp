@@ -130,7 +130,7 @@ void UdpMemory::await_engine(Deadline deadline) {
         }
         std::this_thread::sleep_for(std::chrono::nanoseconds(kRestNs));
     }
-    bell_ = Bell::open(ring_.segment_name());
+    bell_ = Bell::open(ring_.segment_name(), ring_.group());
 }
 
 /// Says in the roster that this program has the rank, unless another host has it.

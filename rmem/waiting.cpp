@@ -79,29 +79,54 @@ Waiter::Waiter(Ring& ring, unsigned rank)
     refresh_spin_limit();
 }
 
+void Waiter::set_company(unsigned ranks, const ProcessorSet& processors) noexcept {
+    {
+        const std::lock_guard lock(company_mutex_);
+        others_ = ranks;
+        their_processors_ = processors;
+    }
+    refresh_spin_limit();
+}
+
 void Waiter::refresh_spin_limit() noexcept {
-    ProcessorSet all = ring_.shared_processors();
+    const ProcessorSet all = ring_.shared_processors();
+    const std::lock_guard lock(company_mutex_);
     unsigned count = 0;
     for (std::size_t i = 0; i < all.size(); ++i) {
         count += static_cast<unsigned>(std::popcount(all[i] | their_processors_[i]));
     }
     const unsigned processors = std::min(quota_, count);
-    const bool are_many = ring_.joined_ranks() + others_ > processors;
-    spin_limit_ = spin_setting_.value_or(are_many ? 0 : most_polls_);
+    const unsigned ranks = ring_.joined_ranks() + others_;
+    const bool are_many = ranks > processors;
+    // relaxed is enough: a hint
+    crowd_.store(std::clamp(ranks / std::max(1U, processors), 1U, kMostCrowd),
+                 std::memory_order_relaxed);
+    // relaxed is enough: a hint
+    spin_limit_.store(spin_setting_.value_or(are_many ? 0 : most_polls_),
+                      std::memory_order_relaxed);
+}
+
+void Waiter::give_way_if_crowded(unsigned looks) noexcept {
+    if (looks % kLooksPerCount == 0) refresh_spin_limit();
+    if (spin_limit() == 0) ::sched_yield();
 }
 
 Step Waiter::slow_step(Deadline deadline) noexcept {
     const std::int64_t now = now_ns();
-    if (deadline.passed(now)) return Step::expired;
-    if (stage_ == Stage::spin && polls_ >= spin_limit_) {
+    if (deadline.passed(now)) {
+        if (stage_ == Stage::spin) give_way();  // it has only looked
+        return Step::expired;
+    }
+    if (stage_ == Stage::spin && polls_ >= spin_limit()) {
         stage_ = Stage::yield;
         yield_start_ns_ = now;
-        refresh_spin_limit();
+        // To count many ranks takes longer than to give way to one.
+        if (spin_limit() != 0 || ++waits_ % kLooksPerCount == 0) refresh_spin_limit();
     }
     switch (stage_) {
         case Stage::spin: cpu_relax(); break;
         case Stage::yield:
-            polls_ = spin_limit_;  // the next step comes here again
+            polls_ = spin_limit();  // the next step comes here again
             if (now - yield_start_ns_ >= kYieldNs) {
                 stage_ = Stage::sleep;
                 arm();
@@ -110,12 +135,13 @@ Step Waiter::slow_step(Deadline deadline) noexcept {
             ::sched_yield();
             break;
         case Stage::sleep:
-            polls_ = spin_limit_;
+            polls_ = spin_limit();
             sleep(std::min(membarrier_ ? kMaxSleepNs : kBlindSleepNs, deadline.at_ns - now));
             break;
     }
     if (now < next_check_ns_) return Step::poll;
-    next_check_ns_ = now + kCheckNs;
+    // Each look is a system call, and all of the crowd look: relaxed is enough, a hint.
+    next_check_ns_ = now + kCheckNs * crowd_.load(std::memory_order_relaxed);
     return Step::check_peers;
 }
 

@@ -8,13 +8,17 @@
 /// from running), yields for a millisecond, and then sleeps on a futex outside the bank. RMEM_SPIN
 /// sets the number of polls by hand.
 ///
+/// A program that polls by itself, with calls that do not wait, gives way instead (`give_way`): after a look that found nothing its
+/// processor goes to another rank, where there are more ranks than processors. Without that each rank would poll for its
+/// whole time slice, while the one that it polls for waits for a processor. This is the one place for that rule.
+///
 /// Waking: a poster looks at one `attention` word after its post and, if set, adds one to the
 /// sleeper's wake word and wakes it. The poster pays no fence for that: the sleeper sets `attention`,
 /// runs membarrier(2), which orders it against every running poster, and polls once more before it
 /// sleeps. Where the kernel refuses membarrier, sleeps are short instead (kBlindSleepNs).
 /// Litmus tests with a fence at the sleeper alone lost wake-ups; with membarrier none in 10^6.
 ///
-/// Thread safety: a Waiter belongs to one thread; `wake` may be called by anybody.
+/// Thread safety: a Waiter belongs to one thread; `give_way` and `wake` may be called by any.
 /// Progress: `step` never blocks longer than kMaxSleepNs, so a lost wake-up costs a delay, not a hang.
 
 #include "rmem/clock.hpp"
@@ -22,6 +26,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <mutex>
 #include <optional>
 
 namespace rmem {
@@ -30,10 +35,13 @@ inline constexpr unsigned kSpinPolls = 20'000;            ///< about 0.3 ms of p
 inline constexpr unsigned kBriefPolls = 256;              ///< of these, before `begin` is worth it
 inline constexpr unsigned kMaxSpinPolls = 1'000'000'000;  ///< what RMEM_SPIN may say
 inline constexpr unsigned kSpinPollsPerCheck = 4'096;     ///< polls between looks at the clock
-inline constexpr std::int64_t kYieldNs = 1'000'000;       ///< yield this long before sleeping
-inline constexpr std::int64_t kCheckNs = 1'000'000;       ///< look for dead peers this often
-inline constexpr std::int64_t kMaxSleepNs = 10'000'000;   ///< longest single sleep
-inline constexpr std::int64_t kBlindSleepNs = 200'000;    ///< the same where wake-ups may be lost
+inline constexpr unsigned kLooksPerCount = 64;       ///< empty looks between counts of the ranks
+inline constexpr std::int64_t kYieldNs = 1'000'000;  ///< yield this long before sleeping
+inline constexpr std::int64_t kCheckNs = 1'000'000;  ///< look for dead peers this often
+inline constexpr unsigned kMostCrowd =
+    64;  ///< or rarer, by the ranks that share a processor, up to this
+inline constexpr std::int64_t kMaxSleepNs = 10'000'000;  ///< longest single sleep
+inline constexpr std::int64_t kBlindSleepNs = 200'000;   ///< the same where wake-ups may be lost
 
 /// Bits of a rank's `attention` word: who of it waits to be woken.
 inline constexpr std::uint32_t kAttentionSleeping = 1;    ///< a Waiter
@@ -91,22 +99,28 @@ public:
         refresh_spin_limit();
     }
     /// So many ranks of this host that the ring does not count poll too, and may run on these processors.
-    void set_company(unsigned ranks, const ProcessorSet& processors) noexcept {
-        others_ = ranks;
-        their_processors_ = processors;
-        refresh_spin_limit();
-    }
+    void set_company(unsigned ranks, const ProcessorSet& processors) noexcept;
 
     /// Polls that a caller may make by itself, each after a cpu_relax, before it begins a wait: a
     /// shorter way from one poll to the next is a shorter way from a message to its receiver.
     unsigned brief_polls() const noexcept {
-        return spin_limit_ < kBriefPolls ? spin_limit_ : kBriefPolls;
+        const unsigned limit = spin_limit();
+        return limit < kBriefPolls ? limit : kBriefPolls;
     }
 
     /// Whether who polls is to yield between two polls.
     bool is_crowded() noexcept {
         refresh_spin_limit();
-        return spin_limit_ == 0;
+        return spin_limit() == 0;
+    }
+
+    /// After a look that found nothing, by a caller that polls and does not wait.
+    void give_way() noexcept {
+        // relaxed is enough, twice: a hint
+        const unsigned looks = looks_.load(std::memory_order_relaxed) + 1;
+        looks_.store(looks, std::memory_order_relaxed);
+        if (spin_limit() == 0 || looks % kLooksPerCount == 0) [[unlikely]]
+            give_way_if_crowded(looks);
     }
 
     /// Starts a wait; `step` is called between polls, `end` when it is over (either way).
@@ -115,7 +129,7 @@ public:
         stage_ = Stage::spin;
     }
     Step step(Deadline deadline) noexcept {
-        if (++polls_ < spin_limit_ && polls_ % kSpinPollsPerCheck != 0) {
+        if (++polls_ < spin_limit() && polls_ % kSpinPollsPerCheck != 0) {
             cpu_relax();
             return Step::poll;
         }
@@ -143,6 +157,11 @@ public:
     void refresh_spin_limit() noexcept;
 
 private:
+    unsigned spin_limit() const noexcept {
+        // relaxed is enough: a hint
+        return spin_limit_.load(std::memory_order_relaxed);
+    }
+    void give_way_if_crowded(unsigned looks) noexcept;
     Step slow_step(Deadline deadline) noexcept;
     void arm() noexcept;
     void disarm() noexcept;
@@ -151,7 +170,10 @@ private:
     enum class Stage { spin, yield, sleep };
     Stage stage_ = Stage::spin;
     unsigned polls_ = 0;
-    unsigned spin_limit_ = 0;
+    std::atomic<unsigned> spin_limit_{0};  ///< 0: there are more ranks than processors
+    std::atomic<unsigned> crowd_{1};       ///< ranks for each processor
+    std::atomic<unsigned> looks_{0};       ///< that found nothing
+    unsigned waits_ = 0;                   ///< that were not over at once, while crowded
     std::optional<unsigned> spin_setting_;
     bool armed_ = false;
     bool membarrier_ = false;
@@ -160,6 +182,7 @@ private:
     std::int64_t next_check_ns_ = 0;
     Sleeper* sleeper_ = nullptr;
     unsigned most_polls_ = kSpinPolls;
+    std::mutex company_mutex_;  ///< of the two below
     unsigned others_ = 0;
     ProcessorSet their_processors_{};
     unsigned rank_;

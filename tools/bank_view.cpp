@@ -51,19 +51,23 @@ unsigned chosen_node(const rmem::Ring& ring, std::optional<unsigned> node) {
 BankView::BankView(const std::string& ring, std::optional<unsigned> node)
     : ring_(rmem::Ring::observe(named_segment(ring, node))), node_(chosen_node(*ring_, node)) {}
 
-void BankView::check(std::uint64_t offset, std::uint64_t bytes) const {
-    const std::uint64_t size = bank_bytes();
+void BankView::check(std::uint64_t offset, std::uint64_t bytes, bool system) const {
+    const std::uint64_t size = system ? bank_bytes() : user_bytes();
     if (offset <= size && bytes <= size - offset) return;
+    const std::uint64_t whole = bank_bytes();
+    const bool is_system = !system && offset <= whole && bytes <= whole - offset;
     throw rmem::Error(
         rmem::Errc::invalid_argument,
-        fmt::format("{} bytes at {} are outside the bank of ring '{}', which ends at {}; its user "
-                    "memory ends at {}",
-                    bytes, offset_text(offset), ring_->config().name, offset_text(size),
-                    offset_text(user_bytes())));
+        fmt::format("{} bytes at {} are outside the {} of ring '{}', which ends at {}{}", bytes,
+                    offset_text(offset), system ? "bank" : "user's memory", ring_->config().name,
+                    offset_text(size),
+                    is_system ? "; what lies above belongs to its protocols: look there with "
+                                "--system"
+                              : ""));
 }
 
 std::vector<std::byte> BankView::read(std::uint64_t offset, std::uint64_t bytes) const {
-    check(offset, bytes);
+    check(offset, bytes, true);
     std::vector<std::byte> result(bytes);
     std::byte* bank = ring_->bank(node_);
     std::uint64_t done = 0;

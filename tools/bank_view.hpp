@@ -29,8 +29,8 @@ public:
     std::uint64_t user_bytes() const { return ring_->config().user_bytes; }
     std::uint64_t bank_bytes() const { return ring_->config().bank_bytes(); }
 
-    /// Throws when [offset, offset + bytes) is not all in the bank.
-    void check(std::uint64_t offset, std::uint64_t bytes) const;
+    /// Throws when [offset, offset + bytes) is not all in the user's memory, or with `system` in the bank.
+    void check(std::uint64_t offset, std::uint64_t bytes, bool system) const;
     /// The bytes as they are now, word by word.
     std::vector<std::byte> read(std::uint64_t offset, std::uint64_t bytes) const;
 

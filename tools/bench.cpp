@@ -3,17 +3,19 @@
 
 #include <fmt/format.h>
 
-#include <functional>
+#include <algorithm>
 #include <map>
 #include <memory>
 #include <string>
 
 #include "bench/figures.hpp"
 #include "bench/samples.hpp"
-#include "rmem/error.hpp"
+#include "billboard/layout.hpp"
+#include "rmem/config.hpp"
 #include "tools/bench_model.hpp"
 #include "tools/commands.hpp"
 #include "tools/output.hpp"
+#include "tools/usage.hpp"
 
 namespace tools {
 
@@ -34,6 +36,7 @@ Examples:
   rmem bench pingpong                              8 bytes over the direct link
   rmem bench pingpong --link ring --timing scramnet-burst
   rmem bench barrier -n 4 --samples 100000
+  rmem bench bandwidth --bytes 64K
   rmem bench any -n 256 --spin 1000000 --json
   rmem bench model --link udp
 
@@ -46,9 +49,12 @@ struct BenchOptions {
     std::string figure;
     bench::GroupOptions group;
     bench::Plan plan;
+    std::string size;  ///< --bytes
     std::size_t bytes = 0;
     bool json = false;
 };
+
+constexpr std::size_t kMostBytes = std::size_t{1} << 30;  ///< each rank has it twice
 
 Measure measure_of(const std::string& figure) {
     if (figure == "floor") return bench::measure_floor;
@@ -113,19 +119,57 @@ std::string bandwidth_note(const Series& series) {
         "stream ÷ two pipelined memcpys: {:.2f}\nread in place ÷ one memcpy: {:.2f}\n", two, one);
 }
 
+/// Of the processors that this process may run on.
+void check_processors(const std::vector<unsigned>& wanted) {
+    const auto allowed = bench::allowed_processors();
+    for (const unsigned processor : wanted) {
+        if (std::find(allowed.begin(), allowed.end(), processor) != allowed.end()) continue;
+        throw UsageError(fmt::format(
+            "--processors {}: this process may not run there, or there is no such processor; it "
+            "may run on {}",
+            processor, numbers_text(allowed)));
+    }
+}
+
+/// What each rank would say one after the other, said once and before there are any.
+void check(const BenchOptions& options) {
+    const bench::GroupOptions& group = options.group;
+    rmem::RingConfig config;
+    try {
+        config.link = rmem::parse_link(group.link);
+        billboard::parse_layout(group.layout);
+        if (!group.timing.empty()) config.timing = rmem::parse_timing(group.timing);
+        rmem::refuse_idle_settings(rmem::Environment{}, config);
+    } catch (const rmem::Error& error) {
+        throw UsageError(error.sentence());
+    }
+    if (config.link == rmem::LinkKind::sim) {
+        throw UsageError(
+            "--link sim: there calls take no time, so that there is nothing to "
+            "measure; `rmem sim paper` times the ring itself");
+    }
+    if (options.plan.think_ns != 0 && options.figure != "pingpong") {
+        throw UsageError("--think is for pingpong only");
+    }
+    if (config.is_remote() && options.figure == "any") {
+        throw UsageError(
+            "any has all senders in one process, which on link udp is one rank's; "
+            "use direct or ring");
+    }
+    if (options.bytes > kMostBytes) {
+        throw UsageError(fmt::format("--bytes {}: messages are measured up to {}", options.size,
+                                     rmem::size_setting(kMostBytes)));
+    }
+    check_processors(group.processors);
+}
+
 void run(BenchOptions options) {
     const bool large = options.figure == "bandwidth";
-    if (options.plan.think_ns != 0 && options.figure != "pingpong") {
-        CLI::refuse("--think", "is for pingpong only");
-    }
+    options.bytes = options.size.empty() ? large ? std::size_t{1} << 20 : 8
+                                         : size_option("--bytes", options.size);
+    check(options);
     const bool is_apart = options.group.link == "udp";
-    if (is_apart && options.figure == "any") {
-        CLI::refuse(
-            "any",
-            "has all senders in one process, which on link udp is one rank's; use direct or ring");
-    }
-    options.plan.bytes = options.bytes != 0 || !large ? options.bytes : std::size_t{1} << 20;
-    if (options.bytes == 0 && !large) options.plan.bytes = 8;
+    options.plan.bytes = options.bytes;
     if (large) options.plan.batch = 20;
     // Each node of udp has a partition of its own to send from; one message and the next are to fit.
     if (large && is_apart) options.group.partition = std::to_string(4 * options.plan.bytes);
@@ -155,34 +199,35 @@ void run(BenchOptions options) {
 
 }  // namespace
 
-void add_bench(CLI::App& app) {
+void add_bench(cli::App& app) {
     auto options = std::make_shared<BenchOptions>();
-    CLI::App* bench = app.add_subcommand("bench", "Measure beside the machine's own limit");
+    cli::App* bench = app.add_subcommand("bench", "Measure beside the machine's own limit");
     bench->footer(kExamples);
     bench->add_option("figure", options->figure, "What to measure")
         ->required()
-        ->check(CLI::is_member(
+        ->check(cli::is_member(
             {"floor", "pingpong", "rate", "bandwidth", "mcast", "barrier", "any", "model"}));
     bench->add_option("-n,--ranks", options->group.ranks, "Ranks")
-        ->check(CLI::range(2, 256))
+        ->check(cli::range(2, 256))
         ->capture_default_str();
-    bench->add_option("--bytes", options->bytes, "Bytes of a message (default 8; bandwidth 1 MiB)");
+    bench->add_option("--bytes", options->size, "Bytes of a message (default 8; bandwidth 1M)");
     bench->add_option("--link", options->group.link, "direct, ring or udp")->capture_default_str();
     bench->add_option("--layout", options->group.layout, "inline or paper")->capture_default_str();
     bench->add_option("--timing", options->group.timing, "Timing profile (rmem profiles)");
-    bench->add_option("--barrier", options->group.barrier, "arrival or paper");
+    bench->add_option("--barrier", options->group.barrier, "arrival or paper")
+        ->check(cli::is_member({"arrival", "paper"}));
     bench->add_option("--spin", options->group.spin, "Polls before yielding (RMEM_SPIN)");
     bench->add_option("--processors", options->group.processors, "Processors to pin to, in turn")
         ->delimiter(',');
     bench
         ->add_option("--think", options->plan.think_ns,
                      "pingpong: random work of up to so many ns before each reply, taken off again")
-        ->check(CLI::range(0.0, 1e6));
+        ->check(cli::range(0.0, 1e6));
     bench->add_option("--samples", options->plan.samples, "Operations timed one by one")
-        ->check(CLI::range(std::size_t{10}, std::size_t{500'000}))
+        ->check(cli::range(std::size_t{10}, std::size_t{500'000}))
         ->capture_default_str();
     bench->add_option("--rounds", options->plan.rounds, "Rounds of floor and ours in turn")
-        ->check(CLI::range(std::size_t{10}, std::size_t{10'000}))
+        ->check(cli::range(std::size_t{10}, std::size_t{10'000}))
         ->capture_default_str();
     bench->add_option("--deadline", options->group.deadline_s, "Seconds until it gives up")
         ->capture_default_str();

@@ -2,8 +2,8 @@
 #include "tools/bench_model.hpp"
 
 #include "bench/model.hpp"
-#include "rmem/error.hpp"
 #include "tools/output.hpp"
+#include "tools/usage.hpp"
 
 #include <fmt/format.h>
 
@@ -160,16 +160,8 @@ nlohmann::json json_of(const Series& series) {
 
 void bench_model(const bench::GroupOptions& group, bool json) {
     if (group.ranks != 2) {
-        throw rmem::Error(rmem::Errc::invalid_argument,
-                          fmt::format("the model is measured between two ranks, not {}; leave -n "
-                                      "out",
-                                      group.ranks));
-    }
-    if (group.link == "sim") {
-        throw rmem::Error(
-            rmem::Errc::invalid_argument,
-            "on a simulated ring calls take no time, so that the model has nothing to "
-            "measure there; `rmem sim paper` times the ring itself");
+        throw UsageError(fmt::format(
+            "the model is measured between two ranks, not {}; leave -n out", group.ranks));
     }
     bench::Results results;
     bench::measure_model(group, results);

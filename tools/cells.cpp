@@ -5,53 +5,87 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <charconv>
 #include <cmath>
 #include <cstring>
-#include <limits>
+#include <optional>
 
 #include "rmem/config.hpp"
-#include "rmem/error.hpp"
 #include "tools/output.hpp"
+#include "tools/usage.hpp"
 
 namespace tools {
 
 namespace {
 
-struct CellName {
-    CellType type;
-    const char* name;
-    std::size_t bytes;
-};
+using Kind = CellType::Kind;
 
-constexpr std::array<CellName, 7> kCells = {{
-    {CellType::u32, "u32", 4},
-    {CellType::i32, "i32", 4},
-    {CellType::x32, "x32", 4},
-    {CellType::f32, "f32", 4},
-    {CellType::f64, "f64", 8},
-    {CellType::u8, "u8", 1},
-    {CellType::text, "text", 1},
-}};
+UsageError malformed(const std::string& text, const std::string& wanted) {
+    return UsageError(fmt::format("the value '{}' is not {}; choose the type with --as ({})", text,
+                                  wanted, kCellTypes));
+}
 
-rmem::Error malformed(const std::string& text, const std::string& wanted) {
-    return {rmem::Errc::invalid_argument,
-            fmt::format("the value '{}' is not {}; choose the type with --as ({})", text, wanted,
-                        kCellTypes)};
+/// "u32" without its byte order.
+std::optional<CellType> plain_type(std::string_view name) {
+    if (name == "text") return CellType{Kind::text, 1};
+    if (name == "bits") name = "bits32";
+    constexpr std::array<std::pair<std::string_view, Kind>, 5> kKinds = {{
+        {"bits", Kind::bits},
+        {"u", Kind::unsigned_number},
+        {"i", Kind::signed_number},
+        {"x", Kind::hexadecimal},
+        {"f", Kind::real},
+    }};
+    for (const auto& [prefix, kind] : kKinds) {
+        if (!name.starts_with(prefix)) continue;
+        const std::string_view width = name.substr(prefix.size());
+        const bool is_narrow = width == "8" || width == "16";
+        if (!is_narrow && width != "32" && width != "64") return std::nullopt;
+        if (is_narrow && kind == Kind::real) return std::nullopt;
+        const std::size_t bytes = width == "8" ? 1 : width == "16" ? 2 : width == "32" ? 4 : 8;
+        return CellType{kind, bytes};
+    }
+    return std::nullopt;
+}
+
+/// In the order in which the host has them.
+std::vector<std::byte> in_host_order(const CellType& type, std::span<const std::byte> bytes) {
+    std::vector<std::byte> result(bytes.begin(), bytes.end());
+    if (type.is_swapped) std::reverse(result.begin(), result.end());
+    return result;
 }
 
 template <class T>
 T as(std::span<const std::byte> bytes) {
-    T value;
-    std::memcpy(&value, bytes.data(), sizeof value);
+    T value{};
+    std::memcpy(&value, bytes.data(), std::min(sizeof value, bytes.size()));
     return value;
 }
 
-template <class T>
-std::vector<std::byte> bytes_of(T value) {
-    std::vector<std::byte> bytes(sizeof value);
-    std::memcpy(bytes.data(), &value, sizeof value);
-    return bytes;
+/// The bits of a value in host order, as a number.
+std::uint64_t unsigned_of(std::span<const std::byte> bytes) {
+    switch (bytes.size()) {
+        case 1: return as<std::uint8_t>(bytes);
+        case 2: return as<std::uint16_t>(bytes);
+        case 4: return as<std::uint32_t>(bytes);
+        default: return as<std::uint64_t>(bytes);
+    }
+}
+
+std::int64_t signed_of(std::span<const std::byte> bytes) {
+    const auto unused = 64 - 8 * static_cast<unsigned>(bytes.size());
+    // Its sign goes to the top, and comes down over all that is above.
+    return static_cast<std::int64_t>(unsigned_of(bytes) << unused) >> unused;
+}
+
+std::vector<std::byte> bytes_of(std::uint64_t value, std::size_t bytes) {
+    std::vector<std::byte> result(bytes);
+    for (std::size_t i = 0; i < bytes; ++i) {
+        const std::size_t place = std::endian::native == std::endian::little ? i : bytes - 1 - i;
+        result[place] = static_cast<std::byte>(value >> (8 * i));
+    }
+    return result;
 }
 
 std::string text_of(std::span<const std::byte> bytes) {
@@ -62,25 +96,27 @@ std::string text_of(std::span<const std::byte> bytes) {
     return text;
 }
 
-/// A whole number in decimal or, after 0x, hexadecimal; with a sign where `min` is below zero.
-std::int64_t parse_whole(const std::string& text, std::int64_t min, std::int64_t max) {
-    const std::string wanted = fmt::format("a whole number from {} to {}", min, max);
+/// A whole number of that size in decimal or, after 0x or 0b, hexadecimal or binary.
+std::uint64_t parse_whole(const std::string& text, std::size_t bytes, bool is_signed) {
+    const auto bits = 8 * static_cast<unsigned>(bytes);
+    const std::uint64_t most = ~std::uint64_t{0} >> (64 - bits + (is_signed ? 1 : 0));
     std::string_view digits = text;
-    const bool negative = digits.starts_with('-');
-    if (negative) digits.remove_prefix(1);
-    const int base = digits.starts_with("0x") || digits.starts_with("0X") ? 16 : 10;
-    if (base == 16) digits.remove_prefix(2);
+    const bool is_negative = is_signed && digits.starts_with('-');
+    if (is_negative) digits.remove_prefix(1);
+    int base = 10;
+    if (digits.starts_with("0x") || digits.starts_with("0X")) base = 16;
+    if (digits.starts_with("0b") || digits.starts_with("0B")) base = 2;
+    if (base != 10) digits.remove_prefix(2);
     std::uint64_t value = 0;
     const auto [rest, error] =
         std::from_chars(digits.data(), digits.data() + digits.size(), value, base);
-    constexpr auto kMost = static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max());
-    if (error != std::errc{} || rest != digits.data() + digits.size() || value > kMost) {
-        throw malformed(text, wanted);
+    const bool is_whole = error == std::errc{} && rest == digits.data() + digits.size();
+    if (!is_whole || value > most + (is_negative ? 1 : 0)) {
+        throw malformed(text, is_signed
+                                  ? fmt::format("a whole number from -{} to {}", most + 1, most)
+                                  : fmt::format("a whole number from 0 to {}", most));
     }
-    const auto result =
-        negative ? -static_cast<std::int64_t>(value) : static_cast<std::int64_t>(value);
-    if (result < min || result > max) throw malformed(text, wanted);
-    return result;
+    return is_negative ? 0 - value : value;
 }
 
 template <class T>
@@ -92,88 +128,95 @@ T parse_real(const std::string& text) {
     return value;
 }
 
+/// JSON has no word for infinities and what is no number.
+template <class T>
+nlohmann::json real_json(T value) {
+    if (std::isfinite(value)) return value;
+    return fmt::format("{}", value);
+}
+
 }  // namespace
 
+std::size_t CellType::alignment() const {
+    return std::min(bytes, rmem::kWordBytes);
+}
+
 CellType parse_cell_type(const std::string& name) {
-    for (const auto& cell : kCells) {
-        if (name == cell.name) return cell.type;
+    const bool is_big = name.ends_with("be"), is_little = name.ends_with("le");
+    const auto plain =
+        plain_type(std::string_view(name).substr(0, name.size() - (is_big || is_little ? 2 : 0)));
+    if (plain && !((is_big || is_little) && plain->is_text())) {
+        CellType type = *plain;
+        type.is_swapped = is_big      ? std::endian::native == std::endian::little
+                          : is_little ? std::endian::native == std::endian::big
+                                      : false;
+        return type;
     }
-    throw rmem::Error(rmem::Errc::invalid_argument,
-                      fmt::format("there is no type '{}' (--as); give {}", name, kCellTypes));
+    throw UsageError(fmt::format("there is no type '{}' (--as); give {}", name, kCellTypes));
 }
 
-std::size_t cell_bytes(CellType type) noexcept {
-    for (const auto& cell : kCells) {
-        if (cell.type == type) return cell.bytes;
-    }
-    return 1;
+void check_alignment(const CellType& type, const std::string& name, std::uint64_t offset) {
+    if (offset % type.alignment() == 0) return;
+    throw UsageError(
+        fmt::format("{} is no multiple of {} bytes, as a value of type {} needs; use "
+                    "--as u8, x8 or text for single bytes",
+                    offset_text(offset), type.alignment(), name));
 }
 
-std::string cell_text(CellType type, std::span<const std::byte> bytes) {
-    switch (type) {
-        case CellType::u32: return fmt::format("{}", as<std::uint32_t>(bytes));
-        case CellType::i32: return fmt::format("{}", as<std::int32_t>(bytes));
-        case CellType::x32: return fmt::format("0x{:08x}", as<std::uint32_t>(bytes));
-        case CellType::f32: return fmt::format("{}", as<float>(bytes));
-        case CellType::f64: return fmt::format("{}", as<double>(bytes));
-        case CellType::u8: return fmt::format("{}", as<std::uint8_t>(bytes));
-        case CellType::text: return printable(text_of(bytes));
-    }
-    return {};
-}
-
-nlohmann::json cell_json(CellType type, std::span<const std::byte> bytes) {
-    switch (type) {
-        case CellType::u32: return as<std::uint32_t>(bytes);
-        case CellType::i32: return as<std::int32_t>(bytes);
-        case CellType::x32: return cell_text(type, bytes);
-        case CellType::f32: {
-            const auto value = as<float>(bytes);
-            // JSON has no word for these.
-            return std::isfinite(value) ? nlohmann::json(value)
-                                        : nlohmann::json(cell_text(type, bytes));
-        }
-        case CellType::f64: {
-            const auto value = as<double>(bytes);
-            return std::isfinite(value) ? nlohmann::json(value)
-                                        : nlohmann::json(cell_text(type, bytes));
-        }
-        case CellType::u8: return as<std::uint8_t>(bytes);
-        case CellType::text: return text_of(bytes);
+std::string cell_text(const CellType& type, std::span<const std::byte> bytes) {
+    if (type.is_text()) return printable(text_of(bytes));
+    const auto value = in_host_order(type, bytes);
+    switch (type.kind) {
+        case Kind::unsigned_number: return fmt::format("{}", unsigned_of(value));
+        case Kind::signed_number: return fmt::format("{}", signed_of(value));
+        case Kind::hexadecimal: return fmt::format("0x{:0{}x}", unsigned_of(value), 2 * type.bytes);
+        case Kind::bits: return fmt::format("0b{:0{}b}", unsigned_of(value), 8 * type.bytes);
+        case Kind::real:
+            return type.bytes == 4 ? fmt::format("{}", as<float>(value))
+                                   : fmt::format("{}", as<double>(value));
+        case Kind::text: break;
     }
     return {};
 }
 
-std::vector<std::byte> parse_cell(CellType type, const std::string& text) {
-    switch (type) {
-        case CellType::u32:
-        case CellType::x32:
-            return bytes_of(static_cast<std::uint32_t>(
-                parse_whole(text, 0, std::numeric_limits<std::uint32_t>::max())));
-        case CellType::i32:
-            return bytes_of(static_cast<std::int32_t>(
-                parse_whole(text, std::numeric_limits<std::int32_t>::min(),
-                            std::numeric_limits<std::int32_t>::max())));
-        case CellType::f32: return bytes_of(parse_real<float>(text));
-        case CellType::f64: return bytes_of(parse_real<double>(text));
-        case CellType::u8: return bytes_of(static_cast<std::uint8_t>(parse_whole(text, 0, 255)));
-        case CellType::text: {
-            std::vector<std::byte> bytes(text.size() + 1);  // with the zero that ends it
+nlohmann::json cell_json(const CellType& type, std::span<const std::byte> bytes) {
+    if (type.is_text()) return text_of(bytes);
+    const auto value = in_host_order(type, bytes);
+    switch (type.kind) {
+        case Kind::unsigned_number: return unsigned_of(value);
+        case Kind::signed_number: return signed_of(value);
+        case Kind::real:
+            return type.bytes == 4 ? real_json(as<float>(value)) : real_json(as<double>(value));
+        default: return cell_text(type, bytes);
+    }
+}
+
+std::vector<std::byte> parse_cell(const CellType& type, const std::string& text) {
+    std::vector<std::byte> bytes;
+    switch (type.kind) {
+        case Kind::text:
+            bytes.resize(text.size() + 1);  // with the zero that ends it
             std::memcpy(bytes.data(), text.data(), text.size());
             return bytes;
-        }
+        case Kind::real:
+            bytes = type.bytes == 4
+                        ? bytes_of(std::bit_cast<std::uint32_t>(parse_real<float>(text)), 4)
+                        : bytes_of(std::bit_cast<std::uint64_t>(parse_real<double>(text)), 8);
+            break;
+        default:
+            bytes = bytes_of(parse_whole(text, type.bytes, type.kind == Kind::signed_number),
+                             type.bytes);
     }
-    return {};
+    return in_host_order(type, bytes);
 }
 
 std::uint64_t parse_offset(const std::string& what, const std::string& text) {
-    if (!text.starts_with("0x") && !text.starts_with("0X")) return rmem::parse_size(what, text);
+    if (!text.starts_with("0x") && !text.starts_with("0X")) return size_option(what, text);
     std::uint64_t value = 0;
     const char* end = text.data() + text.size();
     const auto [rest, error] = std::from_chars(text.data() + 2, end, value, 16);
     if (error == std::errc{} && rest == end) return value;
-    throw rmem::Error(rmem::Errc::invalid_argument,
-                      fmt::format("{} is '{}'; give bytes as 256, 0x100 or 4K", what, text));
+    throw UsageError(fmt::format("{} is '{}'; give bytes as 256, 0x100 or 4K", what, text));
 }
 
 }  // namespace tools

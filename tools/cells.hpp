@@ -2,7 +2,11 @@
 #pragma once
 
 /// Values in a bank as people write them: numbers of a type, or text.
-/// Errors: `rmem::Error` (invalid_argument) naming what was given and what would do.
+///
+/// A type is what the bits mean (u, i, x, bits, f), how many there are, and their byte order: this host's, unless the
+/// name ends with `be` or `le`.
+/// Thread safety: values and functions of their arguments.
+/// Errors: UsageError naming what was given and what would do.
 
 #include <cstddef>
 #include <cstdint>
@@ -14,22 +18,35 @@
 
 namespace tools {
 
-enum class CellType { u32, i32, x32, f32, f64, u8, text };
+struct CellType {
+    enum class Kind { unsigned_number, signed_number, hexadecimal, bits, real, text };
+
+    Kind kind = Kind::unsigned_number;
+    std::size_t bytes = 4;    ///< of one value; 1 for text
+    bool is_swapped = false;  ///< the other byte order than this host's
+
+    bool is_text() const { return kind == Kind::text; }
+    /// What the offset of one must be a multiple of: a value of at most a word lies in one, a larger one in words.
+    std::size_t alignment() const;
+
+    friend bool operator==(const CellType&, const CellType&) = default;
+};
 
 /// For the `--as` option's help.
-inline constexpr const char* kCellTypes = "u32, i32, x32 (hexadecimal), f32, f64, u8 or text";
+inline constexpr const char* kCellTypes =
+    "u8, u16, u32, u64, so also i, x (hexadecimal) and bits; f32, f64, text; u32be: big-endian";
 
 CellType parse_cell_type(const std::string& name);
 
-/// Bytes of one value; 1 for text.
-std::size_t cell_bytes(CellType type) noexcept;
+/// Throws unless a value of the type can stand there.
+void check_alignment(const CellType& type, const std::string& name, std::uint64_t offset);
 
 /// One value (for text: all bytes up to the first zero).
-std::string cell_text(CellType type, std::span<const std::byte> bytes);
-nlohmann::json cell_json(CellType type, std::span<const std::byte> bytes);
+std::string cell_text(const CellType& type, std::span<const std::byte> bytes);
+nlohmann::json cell_json(const CellType& type, std::span<const std::byte> bytes);
 
 /// What stands in memory for a value given on the command line.
-std::vector<std::byte> parse_cell(CellType type, const std::string& text);
+std::vector<std::byte> parse_cell(const CellType& type, const std::string& text);
 
 /// "256", "0x100", "4K"
 std::uint64_t parse_offset(const std::string& what, const std::string& text);

@@ -20,10 +20,12 @@ namespace {
 constexpr const char* kExamples = R"(
 Examples:
   rmem clean                            all rings of this host that nobody is left in, and counters of MU-Net daemons
-  rmem clean my-ring                    this one, if nobody is left in it, with all its nodes that are here
+  rmem clean my-ring                    this one, if nobody is left in it, with all its nodes that are here;
+                                        also one that `rmem make` made to stay
   rmem clean --dry-run                  only says what would be removed
 
-A ring with a live member is never removed; end its processes first (`rmem info RING` names them).
+A ring with a live member is never removed; end its processes first (`rmem info RING` names them). Those of other
+users are left alone, unless root asks.
 Exit codes: 0 done (a ring that was named is gone), 1 a named ring was kept, 2 wrong command line.)";
 
 struct CleanOptions {
@@ -64,13 +66,22 @@ std::vector<std::string> of_ring(const std::string& ring, std::vector<std::strin
     return names;
 }
 
+/// Of rings that are not ours to remove.
+std::string others_text() {
+    const std::size_t others = rmem::Segment::others().size();
+    if (others == 0) return "";
+    return fmt::format("left alone: {} of other users\n",
+                       others == 1 ? "one ring" : fmt::format("{} rings", others));
+}
+
 void clean(const CleanOptions& options) {
     const auto segments = rmem::Segment::list();
     const auto boards = ports::munet::CounterBoard::list();
     Report report(options.dry_run);
+    const Staying staying = options.rings.empty() ? Staying::keep : Staying::remove;
     const auto clean_all = [&](const auto& rings, const auto& munet) {
         for (const auto& name : rings)
-            report.add("ring", "", clean_ring(name, options.force, options.dry_run));
+            report.add("ring", "", clean_ring(name, options.force, options.dry_run, staying));
         for (const auto& name : munet)
             report.add("munet", "MU-Net counters ", clean_munet(name, options.dry_run));
     };
@@ -84,6 +95,7 @@ void clean(const CleanOptions& options) {
     if (options.json) {
         show_json(report.json);
     } else {
+        if (options.rings.empty()) report.text += others_text();
         show(report.text.empty() ? "No rings on this host.\n" : report.text);
     }
     if (!options.rings.empty() && !report.all_removed) end_with(kExitFailed);
@@ -91,9 +103,9 @@ void clean(const CleanOptions& options) {
 
 }  // namespace
 
-void add_clean(CLI::App& app) {
+void add_clean(cli::App& app) {
     auto options = std::make_shared<CleanOptions>();
-    CLI::App* command = app.add_subcommand("clean", "Remove rings that nobody is left in");
+    cli::App* command = app.add_subcommand("clean", "Remove rings that nobody is left in");
     auto* rings = command->add_option("RING", options->rings, "Names (default: all)");
     command->add_flag("--all", options->all, "All rings of this host, as without a name")
         ->excludes(rings);

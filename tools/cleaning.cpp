@@ -31,23 +31,33 @@ bool is_ours(const rmem::Segment& segment) {
     return magic == rmem::kSegmentMagic;
 }
 
-/// What no ring of this version is. A maker holds the life-cycle lock from before the name can be
-/// found until the ring is whole, so what nobody has locked is nobody's.
-Cleaned clean_broken(const std::string& name, const rmem::Error& problem, bool force,
-                     bool dry_run) {
-    const auto segment = rmem::Segment::open(name);
+/// A maker holds the life-cycle lock from before the name can be found until the ring is whole, and who takes part
+/// another: what nobody has locked is nobody's.
+Cleaned remove_unused(const std::string& name, const std::string& why, bool dry_run) {
+    const auto segment = rmem::Segment::open(name, {.only_looks = true});
     if (!segment) return {name, true, "it is gone already"};
     if (segment->is_locked(0, kAllBytes)) return {name, false, "a live process holds a lock on it"};
-    if (!is_ours(*segment) && !force) {
-        return {name, false, fmt::format("{}; --force removes it all the same", problem.what())};
-    }
-    // Who only looks takes no lock, lest somebody who cleans at the same time takes it for a live process.
-    if (dry_run) return {name, true, problem.what()};
-    // Held while we remove it, so that nobody replaces it by a new ring of that name meanwhile.
+    // Who only looks takes no lock: somebody who cleans at the same time would take it for a live process.
+    if (dry_run) return {name, true, why};
+    // Held while we remove it, so that nobody joins it, or replaces it by a new ring of that name, meanwhile.
     const auto lock = segment->try_lock(kLifeCycleByte);
-    if (!lock || !segment->is_linked()) return {name, false, "somebody has just come to use it"};
+    if (!lock || segment->is_locked(kLifeCycleByte + 1, kAllBytes) || !segment->is_linked())
+        return {name, false, "somebody has just come to use it"};
     rmem::Segment::remove(name);
-    return {name, true, problem.what()};
+    return {name, true, why};
+}
+
+/// What no ring of this version is.
+Cleaned clean_broken(const std::string& name, const rmem::Error& problem, bool force,
+                     bool dry_run) {
+    {
+        const auto segment = rmem::Segment::open(name, {.only_looks = true});
+        if (segment && !is_ours(*segment) && !force) {
+            return {name, false,
+                    fmt::format("{}; --force removes it all the same", problem.what())};
+        }
+    }
+    return remove_unused(name, problem.what(), dry_run);
 }
 
 std::string members_of(const rmem::Ring& ring) {
@@ -59,24 +69,34 @@ std::string members_of(const rmem::Ring& ring) {
 
 }  // namespace
 
-Cleaned clean_ring(const std::string& name, bool force, bool dry_run) {
+Cleaned clean_ring(const std::string& name, bool force, bool dry_run, Staying staying) {
     try {
-        {
+        try {
             const auto ring = rmem::Ring::observe(name);
             if (ring->has_members()) return {name, false, members_of(*ring)};
+            if (ring->stays() && staying == Staying::keep) {
+                return {name, false,
+                        fmt::format("`rmem make` made it to stay; `rmem clean {}` removes it",
+                                    ring->config().name)};
+            }
+        } catch (const rmem::Error& problem) {
+            const bool is_broken = problem.code() == rmem::Errc::foreign_segment ||
+                                   problem.code() == rmem::Errc::version_mismatch;
+            if (!is_broken) throw;
+            return clean_broken(name, problem, force, dry_run);
         }
-        if (!dry_run)
-            rmem::Ring::attach(name).reset();  // joins; leaves as the last; that removes it
-        // Somebody may have joined it in between, or made a new one of that name.
-        if (!dry_run && rmem::Segment::open(name))
-            return {name, false, "somebody has just joined it"};
-        return {name, true, "nobody is left in it"};
+        return remove_unused(name, "nobody is left in it", dry_run);
     } catch (const rmem::Error& problem) {
-        switch (problem.code()) {
-            case rmem::Errc::foreign_segment:
-            case rmem::Errc::version_mismatch: return clean_broken(name, problem, force, dry_run);
-            default: return {name, false, problem.what()};
-        }
+        return {name, false, problem.what()};
+    }
+}
+
+bool is_left_over(const std::string& name) {
+    if (!rmem::Segment::exists(name)) return false;
+    try {
+        return !rmem::Ring::observe(name)->stays();
+    } catch (const rmem::Error&) {  // half-made, or gone by now
+        return rmem::Segment::exists(name);
     }
 }
 

@@ -3,13 +3,15 @@
 
 /// Removing what dead processes have left in /dev/shm, and nothing else.
 ///
-/// Invariant: no ring with a live member is ever removed. A whole ring is removed by joining and
-/// leaving it, because the last to leave removes it, under the ring's own lock; what its maker left
-/// half-written, or another version made, under the same lock. Nor are the counters of a MU-Net daemon that lives.
+/// Invariant: nothing that a live process takes part in is ever removed: removing happens under the ring's own lock,
+/// without which nobody joins. Nor are the counters of a MU-Net daemon that lives.
 
 #include <string>
 
 namespace tools {
+
+/// What becomes of a ring that was made to stay (`rmem make`).
+enum class Staying { keep, remove };
 
 struct Cleaned {
     std::string name;
@@ -17,8 +19,11 @@ struct Cleaned {
     std::string why;       ///< a clause: "nobody is left in it", "2 of 4 ranks are alive"
 };
 
+/// Whether a ring of that name is there that its last member's leaving should have removed.
+bool is_left_over(const std::string& name);
+
 /// `force` also removes what is no ring of any version, if nobody holds a lock on it.
-Cleaned clean_ring(const std::string& name, bool force, bool dry_run);
+Cleaned clean_ring(const std::string& name, bool force, bool dry_run, Staying staying);
 
 /// The counters of a MU-Net daemon, by their name (ports/munet/counter_board.hpp).
 Cleaned clean_munet(const std::string& name, bool dry_run);

@@ -1,166 +1,219 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/command_line.hpp"
 
-#include <CLI/CLI.hpp>
-#include <cstdint>
-#include <deque>
-#include <map>
-#include <optional>
-#include <utility>
-#include <vector>
+#include <fmt/format.h>
 
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cctype>
+#include <cstdio>
+#include <sstream>
+
+#include "rmem/suggestion.hpp"
 #include "tools/commands.hpp"
+#include "tools/output.hpp"
+#include "tools/usage.hpp"
 
 namespace tools {
 
-void end_with(int exit_code) {
-    throw ::CLI::RuntimeError(exit_code);
+namespace {
+
+constexpr const char* kOverview = R"(
+Examples:
+  rmem run -n 4 -- ./program            four ranks of a program on this host
+  rmem node --ring rig --node 0 --nodes 2   a node of a ring over several hosts
+  rmem list                             the rings of this host
+  rmem watch my-ring 0x100 4            what changes at an address
+  rmem top my-ring                      who is there, traffic, losses, times: live
+  rmem record my-ring -o a.rec          every write, with its time, in a file
+  rmem doctor                           is this host fit for it?
+  rmem bench pingpong                   how fast is it here, beside the machine's own limit?
+  rmem sim paper                        how fast was it on the cards of 1999? In virtual time
+  rmem help run                         as rmem run --help
+
+Exit codes: 0 done, 1 failed (the sentence says why), 2 wrong command line; `rmem run` has its own.
+Manual: rmem(1), rmem(7) for the environment, bbp(7) for programming.)";
+
+using Words = std::vector<std::string>;
+
+bool is_option(const std::string& word) {
+    if (word.size() < 2 || word[0] != '-') return false;
+    return word[1] == '-' ? word.size() > 2
+                          : std::isalpha(static_cast<unsigned char>(word[1])) != 0;
 }
 
-namespace cli {
-
-Check::Check(const ::CLI::Validator& validator)
-    : validator_(std::make_shared<::CLI::Validator>(validator)) {}
-
-Check is_member(std::initializer_list<const char*> words) {
-    return Check(::CLI::IsMember(std::vector<std::string>(words.begin(), words.end())));
+std::string name_of_option(const std::string& word) {
+    return word.starts_with("--") ? word.substr(0, word.find('=')) : word.substr(0, 2);
 }
 
-Check existing_file() {
-    return Check(::CLI::ExistingFile);
+/// Whether the option's value is the next word.
+bool takes_next(const CLI::Option& option, const std::string& word) {
+    const bool has_value = word != name_of_option(word);
+    return option.get_items_expected_max() > 0 && !has_value;
 }
 
-Check positive_number() {
-    return Check(::CLI::PositiveNumber);
+/// The words after the program's name belong to the program: `run -n 4 prog -n 3` becomes
+/// `run -n 4 -- prog -n 3`.
+void separate_program(const CLI::App& run, Words& words) {
+    for (auto word = words.begin() + 1; word != words.end(); ++word) {
+        if (*word == "--") return;
+        if (!is_option(*word)) {
+            words.insert(word, "--");
+            return;
+        }
+        const CLI::Option* option = run.get_option_no_throw(name_of_option(*word));
+        if (option != nullptr && takes_next(*option, *word) && word + 1 != words.end()) ++word;
+    }
 }
 
-template <class T>
-Check range(T low, T high) {
-    return Check(::CLI::Range(low, high));
+const CLI::App* subcommand_of(const CLI::App& app, const std::string& name) {
+    for (const CLI::App* command : app.get_subcommands([](const CLI::App*) { return true; })) {
+        if (command->get_name() == name) return command;
+    }
+    return nullptr;
 }
 
-template Check range(int, int);
-template Check range(unsigned, unsigned);
-template Check range(std::uint64_t, std::uint64_t);
-template Check range(double, double);
-
-Option* Option::required() {
-    option_->required();
-    return this;
+Words subcommands_of(const CLI::App& app) {
+    Words names;
+    for (const CLI::App* command : app.get_subcommands([](const CLI::App*) { return true; })) {
+        names.push_back(command->get_name());
+    }
+    return names;
 }
 
-Option* Option::check(const Check& check) {
-    option_->check(check.validator());
-    return this;
+Words options_of(const CLI::App& app) {
+    Words names;
+    for (const CLI::Option* option : app.get_options()) {
+        for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
+    }
+    return names;
 }
 
-Option* Option::needs(Option* other) {
-    option_->needs(other->option_);
-    return this;
+std::string title_of(const CLI::App& app) {
+    const CLI::App* parent = app.get_parent();
+    return parent == nullptr ? app.get_name() : title_of(*parent) + " " + app.get_name();
 }
 
-Option* Option::excludes(Option* other) {
-    option_->excludes(other->option_);
-    return this;
+/// What the first word that nobody knows should have been; empty when all are known. CLI11 says of them only
+/// that they were not expected, and what else is missing before that.
+std::string unknown_word(const CLI::App& app, const Words& words) {
+    const CLI::App* command = &app;
+    for (std::size_t i = 0; i < words.size() && words[i] != "--"; ++i) {
+        const std::string& word = words[i];
+        const bool is_parent = !subcommands_of(*command).empty();
+        if (!is_option(word)) {
+            if (!is_parent) continue;  // an argument
+            const CLI::App* next = subcommand_of(*command, word);
+            if (next == nullptr) {
+                return fmt::format(
+                    "{}: there is no command '{}'{}; `{} --help` lists them", title_of(*command),
+                    word, rmem::did_you_mean(word, subcommands_of(*command)), title_of(*command));
+            }
+            command = next;
+            continue;
+        }
+        const CLI::Option* option = command->get_option_no_throw(name_of_option(word));
+        if (option == nullptr) {
+            return fmt::format("{}: there is no option {}{}; `{} --help` lists them",
+                               title_of(*command), name_of_option(word),
+                               rmem::did_you_mean(name_of_option(word), options_of(*command)),
+                               title_of(*command));
+        }
+        if (takes_next(*option, word)) ++i;
+    }
+    return {};
 }
 
-Option* Option::expected(int count) {
-    option_->expected(count);
-    return this;
+/// Where a ring may be a word, too, --ring comes before the other words, so that none of them is taken for it.
+void put_ring_first(const CLI::App& app, Words& words) {
+    const CLI::App* command = words.empty() ? nullptr : subcommand_of(app, words[0]);
+    if (command == nullptr) return;
+    const CLI::Option* option = command->get_option_no_throw("--ring");
+    if (option == nullptr || !option->get_positional()) return;
+    const auto given = std::find_if(words.begin() + 1, words.end(), [](const std::string& word) {
+        return name_of_option(word) == "--ring";
+    });
+    if (given == words.end()) return;
+    const bool has_next = takes_next(*option, *given) && given + 1 != words.end();
+    std::rotate(words.begin() + 1, given, given + (has_next ? 2 : 1));
 }
 
-Option* Option::expected(int least, int most) {
-    option_->expected(least, most);
-    return this;
+/// `help` and `help COMMAND` as the options that they stand for.
+void translate_help(Words& words) {
+    if (words.empty() || words[0] != "help") return;
+    words.erase(words.begin());
+    words.emplace_back("--help");
 }
 
-Option* Option::envname(const std::string& variable) {
-    option_->envname(variable);
-    return this;
+const CLI::App& chosen(const CLI::App& app) {
+    const auto commands = app.get_subcommands();
+    return commands.empty() ? app : chosen(*commands.front());
 }
 
-Option* Option::delimiter(char mark) {
-    option_->delimiter(mark);
-    return this;
+void complain(const std::string& sentence) {
+    std::fputs((sentence + "\n").c_str(), stderr);
 }
 
-Option* Option::group(const std::string& name) {
-    option_->group(name);
-    return this;
+int parse_and_run(CLI::App& app, Words words) {
+    translate_help(words);
+    if (!words.empty() && words[0] == "run") separate_program(*app.get_subcommand("run"), words);
+    if (const std::string unknown = unknown_word(app, words); !unknown.empty()) {
+        complain(unknown);
+        return kExitUsage;
+    }
+    put_ring_first(app, words);
+    std::reverse(words.begin(), words.end());  // as CLI11 wants them
+    try {
+        app.parse(words);
+    } catch (const CLI::ParseError& wrong) {
+        const std::string title = title_of(chosen(app));
+        if (wrong.get_exit_code() != 0) {
+            complain(fmt::format("{}: {}; `{} --help` says more", title, wrong.what(), title));
+            return kExitUsage;
+        }
+        std::ostringstream text;  // --help or --version
+        app.exit(wrong, text, text);
+        show(text.str());
+    }
+    return kExitOk;
 }
 
-Option* Option::capture_default_str() {
-    option_->capture_default_str();
-    return this;
+void add_commands(CLI::App& app, cli::App& commands) {
+    app.set_version_flag("-v,--version", RMEM_VERSION);
+    app.footer(kOverview);
+    app.require_subcommand(1);
+    app.get_formatter()->column_width(34);
+    for (const auto add :
+         {add_run,  add_make,   add_node,  add_list,     add_info,    add_env,    add_peek,
+          add_poke, add_dump,   add_watch, add_top,      add_metrics, add_record, add_replay,
+          add_key,  add_doctor, add_clean, add_profiles, add_bench,   add_demo}) {
+        add(commands);
+    }
+#ifdef RMEM_WITH_SIMULATOR
+    add_sim(commands);
+#endif
 }
 
-std::size_t Option::count() const {
-    return option_->count();
+}  // namespace
+
+int run_command_line(Words words) {
+    CLI::App app{"Reflective memory in software: starts programs, looks at rings.", "rmem"};
+    cli::App commands(app);
+    add_commands(app, commands);
+    const auto say = [&app](const std::exception& error) {
+        complain(fmt::format("{}: {}", title_of(chosen(app)), error.what()));
+    };
+    try {
+        return parse_and_run(app, std::move(words));
+    } catch (const Ended& ended) {
+        return ended.exit_code;
+    } catch (const UsageError& error) {
+        say(error);
+        return kExitUsage;
+    } catch (const std::exception& error) {
+        say(error);
+    }
+    return kExitFailed;
 }
-
-struct App::Parts {
-    std::deque<App> subcommands;
-    std::deque<Option> options;
-};
-
-App::App(::CLI::App& app) : app_(app), parts_(std::make_unique<Parts>()) {}
-App::~App() = default;
-
-App* App::add_subcommand(const std::string& name, const std::string& description) {
-    return &parts_->subcommands.emplace_back(*app_.add_subcommand(name, description));
-}
-
-App* App::require_subcommand(int count) {
-    app_.require_subcommand(count);
-    return this;
-}
-
-App* App::footer(const std::string& text) {
-    app_.footer(text);
-    return this;
-}
-
-App* App::callback(std::function<void()> run) {
-    app_.callback(std::move(run));
-    return this;
-}
-
-App* App::group(const std::string& name) {
-    app_.group(name);
-    return this;
-}
-
-template <class T>
-Option* App::add_option(const std::string& names, T& value, const std::string& meaning) {
-    return &parts_->options.emplace_back(*app_.add_option(names, value, meaning));
-}
-
-#define RMEM_OPTION_OF(...) \
-    template Option* App::add_option(const std::string&, __VA_ARGS__&, const std::string&)
-RMEM_OPTION_OF(std::string);
-RMEM_OPTION_OF(int);
-RMEM_OPTION_OF(unsigned);
-RMEM_OPTION_OF(std::uint16_t);
-RMEM_OPTION_OF(std::uint64_t);
-RMEM_OPTION_OF(double);
-RMEM_OPTION_OF(std::optional<std::string>);
-RMEM_OPTION_OF(std::optional<unsigned>);
-RMEM_OPTION_OF(std::optional<std::uint16_t>);
-RMEM_OPTION_OF(std::optional<std::uint64_t>);
-RMEM_OPTION_OF(std::vector<std::string>);
-RMEM_OPTION_OF(std::vector<unsigned>);
-RMEM_OPTION_OF(std::vector<int>);
-RMEM_OPTION_OF(std::vector<std::size_t>);
-#undef RMEM_OPTION_OF
-
-Option* App::add_flag(const std::string& names, bool& value, const std::string& meaning) {
-    return &parts_->options.emplace_back(*app_.add_flag(names, value, meaning));
-}
-
-void refuse(const std::string& name, const std::string& what) {
-    throw ::CLI::ValidationError(name, what);
-}
-
-}  // namespace cli
 
 }  // namespace tools

@@ -5,9 +5,12 @@
 /// command line, and runs from there.
 ///
 /// A command that is done returns; `end_with` ends one with another exit code. What goes wrong is
-/// thrown as `rmem::Error`, which main() prints.
+/// thrown as `rmem::Error`, which tools/command_line.cpp prints; words that cannot be read, as UsageError
+/// (tools/usage.hpp).
 
-#include "tools/command_line.hpp"
+#include <string>
+
+#include "tools/options.hpp"
 
 namespace tools {
 
@@ -15,28 +18,41 @@ inline constexpr int kExitOk = 0;
 inline constexpr int kExitFailed = 1;  ///< the sentence on stderr says what and why
 inline constexpr int kExitUsage = 2;   ///< the command line cannot be read
 
-[[noreturn]] void end_with(int exit_code);
+/// A command's end with another exit code than that of a return.
+struct Ended {
+    int exit_code;
+};
 
-namespace CLI = cli;
+[[noreturn]] inline void end_with(int exit_code) {
+    throw Ended{exit_code};
+}
 
-void add_run(CLI::App& app);
-void add_peek(CLI::App& app);
-void add_poke(CLI::App& app);
-void add_dump(CLI::App& app);
-void add_watch(CLI::App& app);
-void add_info(CLI::App& app);
-void add_list(CLI::App& app);
-void add_clean(CLI::App& app);
-void add_doctor(CLI::App& app);
-void add_profiles(CLI::App& app);
-void add_bench(CLI::App& app);
-void add_demo(CLI::App& app);
-void add_sim(CLI::App& app);
-void add_record(CLI::App& app);
-void add_replay(CLI::App& app);
-void add_key(CLI::App& app);
-void add_node(CLI::App& app);
-void add_top(CLI::App& app);
-void add_metrics(CLI::App& app);
+/// The ring that a command is about: a word, or --ring.
+inline cli::Option* add_ring(cli::App& command, std::string& ring,
+                             const std::string& meaning = "Name of the ring") {
+    return command.add_option("RING,--ring", ring, meaning);
+}
+
+void add_run(cli::App& app);
+void add_make(cli::App& app);
+void add_peek(cli::App& app);
+void add_poke(cli::App& app);
+void add_dump(cli::App& app);
+void add_watch(cli::App& app);
+void add_info(cli::App& app);
+void add_list(cli::App& app);
+void add_env(cli::App& app);
+void add_clean(cli::App& app);
+void add_doctor(cli::App& app);
+void add_profiles(cli::App& app);
+void add_bench(cli::App& app);
+void add_demo(cli::App& app);
+void add_sim(cli::App& app);
+void add_record(cli::App& app);
+void add_replay(cli::App& app);
+void add_key(cli::App& app);
+void add_node(cli::App& app);
+void add_top(cli::App& app);
+void add_metrics(cli::App& app);
 
 }  // namespace tools

@@ -56,9 +56,8 @@ void greet(bench::RankContext& rank) {
         char heard[64];
         std::size_t len = 0;
         const int from = bench::checked(bbp_recv(BBP_ANY, heard, sizeof heard, &len));
-        if (rank.rank == 0) fmt::print("  rank 0 received from rank {}: {}\n", from, heard);
+        if (rank.rank == 0) show(fmt::format("  rank 0 received from rank {}: {}\n", from, heard));
     }
-    std::fflush(stdout);
     bench::checked(bbp_barrier());
 }
 
@@ -150,16 +149,16 @@ void demo(bool quick) {
     }
     table.add({"the floor: one cache line, one way", "", "", us(direct.floor)});
     show(table.text() +
-         "\nThe paper's times include a 300 MHz host and its PCI bus; the emulated ring keeps the "
-         "wire's times only,\nwith two processes for each processor where four share two. "
+         "\nThe paper's times include a 300 MHz host and its PCI bus; the emulated ring keeps the\n"
+         "wire's times only, with two processes for each processor where four share two.\n"
          "Next: README.md, `rmem bench --help`.\n");
 }
 
 }  // namespace
 
-void add_demo(CLI::App& app) {
+void add_demo(cli::App& app) {
     auto quick = std::make_shared<bool>(false);
-    CLI::App* command = app.add_subcommand("demo", "Show it at work: four processes, one table");
+    cli::App* command = app.add_subcommand("demo", "Show it at work: four processes, one table");
     command->footer(kExamples);
     command->add_flag("--quick", *quick, "Fewer samples");
     command->callback([quick] { demo(*quick); });

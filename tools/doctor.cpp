@@ -92,15 +92,15 @@ void doctor(unsigned ranks, bool as_json) {
 
 }  // namespace
 
-void add_doctor(CLI::App& app) {
+void add_doctor(cli::App& app) {
     struct Options {
         unsigned ranks = 4;
         bool json = false;
     };
     auto options = std::make_shared<Options>();
-    CLI::App* command = app.add_subcommand("doctor", "Check what troubles rings on this host");
+    cli::App* command = app.add_subcommand("doctor", "Check what troubles rings on this host");
     command->add_option("-n,--ranks", options->ranks, "For jobs of so many ranks")
-        ->check(CLI::range(1U, rmem::kMaxRanks))
+        ->check(cli::range(1U, rmem::kMaxRanks))
         ->capture_default_str();
     command->add_flag("--json", options->json, "Print JSON");
     command->footer(kExamples);

@@ -13,6 +13,7 @@
 #include "tools/cells.hpp"
 #include "tools/commands.hpp"
 #include "tools/output.hpp"
+#include "tools/usage.hpp"
 
 namespace tools {
 
@@ -122,32 +123,33 @@ void dump_lines(const BankView& bank, std::uint64_t from, std::uint64_t to, bool
 }
 
 void dump(const DumpOptions& options) {
+    const std::uint64_t from = parse_offset("--from", options.from);
+    std::optional<std::uint64_t> given;
+    if (!options.to.empty()) given = parse_offset("--to", options.to);
+    if (given && from > *given) {
+        throw UsageError(fmt::format("--from {} lies behind --to {}; swap them", offset_text(from),
+                                     offset_text(*given)));
+    }
     const BankView bank(options.ring, options.node);
     const std::uint64_t end = options.system ? bank.bank_bytes() : bank.user_bytes();
-    const std::uint64_t from = parse_offset("--from", options.from);
-    const std::uint64_t to = options.to.empty() ? end : parse_offset("--to", options.to);
-    if (from > to) {
-        throw rmem::Error(rmem::Errc::invalid_argument,
-                          fmt::format("--from {} lies behind --to {}; swap them", offset_text(from),
-                                      offset_text(to)));
-    }
-    bank.check(from, to - from);
+    const std::uint64_t to = given.value_or(std::max(from, end));
+    bank.check(from, to - from, options.system);
     if (options.format == "raw") return dump_raw(bank, from, to);
     dump_lines(bank, from, to, options.json || options.format == "json");
 }
 
 }  // namespace
 
-void add_dump(CLI::App& app) {
+void add_dump(cli::App& app) {
     auto options = std::make_shared<DumpOptions>();
-    CLI::App* command = app.add_subcommand("dump", "Print a bank's bytes");
-    command->add_option("RING", options->ring, "Name of the ring")->required();
+    cli::App* command = app.add_subcommand("dump", "Print a bank's bytes");
+    add_ring(*command, options->ring)->required();
     command->add_option("--from", options->from, "First byte")->capture_default_str();
     command->add_option("--to", options->to, "End (default: of the user's memory)");
     command->add_option("--node", options->node,
                         "Whose bank (default: the first; on link udp the one that is here)");
     command->add_option("--format", options->format, "hex, raw or json")
-        ->check(CLI::is_member({"hex", "raw", "json"}))
+        ->check(cli::is_member({"hex", "raw", "json"}))
         ->capture_default_str();
     command->add_flag("--system", options->system, "Up to the end of the system's regions");
     command->add_flag("--json", options->json, "As --format json");

@@ -38,34 +38,39 @@ std::uint64_t digest_of(std::span<const std::byte> part, std::size_t first, std:
 
 }  // namespace
 
-void HeatMap::begin(std::size_t bytes) {
-    constexpr std::size_t kGrain = kParts * rmem::kLineBytes;
-    bank_bytes_ = bytes;
-    cell_bytes_ = kGrain;
-    while (cell_bytes_ * kCells < bytes) cell_bytes_ *= 2;
+void HeatMap::begin(std::size_t bytes, std::size_t from, std::size_t most_cells) {
+    bytes_ = bytes;
+    from_ = from;
+    most_cells_ = most_cells;
+    cell_bytes_ = rmem::kWordBytes;
+    while (cell_bytes_ * most_cells < bytes) cell_bytes_ *= 2;
+    parts_ = std::min(kParts, cell_bytes_ / rmem::kWordBytes);
     // Odd, so that it goes through all places of what repeats in powers of two.
     line_step_ = bytes <= kMostBytes ? 1 : (bytes / kMostBytes + 1) | 1;
     cells_.assign((bytes + cell_bytes_ - 1) / cell_bytes_, {});
-    digests_.assign(cells_.size() * kParts, 0);
+    digests_.assign(cells_.size() * parts_, 0);
     looks_ = 0;
 }
 
-void HeatMap::look(std::span<const std::byte> bank) {
-    if (bank.size() != bank_bytes_) begin(bank.size());
-    const std::size_t part_bytes = cell_bytes_ / kParts;
+void HeatMap::look(std::span<const std::byte> memory, std::size_t from, std::size_t most_cells) {
+    if (memory.size() != bytes_ || from != from_ || most_cells != most_cells_ || looks_ == 0) {
+        begin(memory.size(), from, std::max<std::size_t>(most_cells, 1));
+        most_cells_ = most_cells;
+    }
+    const std::size_t part_bytes = cell_bytes_ / parts_;
     const std::size_t step = line_step_ * rmem::kLineBytes;
-    std::vector<unsigned> changed(cells_.size());
+    std::vector<std::size_t> changed(cells_.size());
     for (std::size_t part = 0; part < digests_.size(); ++part) {
-        const std::size_t start = std::min(part * part_bytes, bank.size());
-        const std::size_t end = std::min(start + part_bytes, bank.size());
-        const std::size_t into_step = start % step;
+        const std::size_t start = std::min(part * part_bytes, memory.size());
+        const std::size_t end = std::min(start + part_bytes, memory.size());
+        const std::size_t into_step = line_step_ == 1 ? 0 : start % step;
         const std::size_t first = into_step == 0 ? 0 : step - into_step;
-        const auto digest = digest_of(bank.subspan(start, end - start), first, step);
-        if (digest != digests_[part] && looks_ > 0) ++changed[part / kParts];
+        const auto digest = digest_of(memory.subspan(start, end - start), first, step);
+        if (digest != digests_[part] && looks_ > 0) ++changed[part / parts_];
         digests_[part] = digest;
     }
     for (std::size_t i = 0; i < cells_.size(); ++i) {
-        const double share = static_cast<double>(changed[i]) / kParts;
+        const double share = static_cast<double>(changed[i]) / static_cast<double>(parts_);
         cells_[i].heat = std::max(share, cells_[i].heat / 2);
         cells_[i].ever = cells_[i].ever || changed[i] != 0;
     }

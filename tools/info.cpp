@@ -29,10 +29,15 @@ Examples:
   rmem list
   rmem list --json | jq -r '.[] | select(.state == "dead") | .name'
 
-States: alive, dead (nobody is left: `rmem clean` removes it), broken (no ring of this version).
+States: alive, dead (nobody is left: `rmem clean` removes it), kept (nobody is in it: `rmem make` made
+it to stay), broken (no ring of this version), not yours (another user's, who stands behind it).
 Exit codes: 0 done, 1 failed, 2 wrong command line.)";
 
+constexpr const char* kNotYours = "not yours";
+
 std::string problem_of(const nlohmann::json& ring) {
+    if (ring.contains("owner"))
+        return fmt::format("({})", printable(ring["owner"].get<std::string>()));
     return ring.contains("problem") ? printable(ring["problem"].get<std::string>()) : "";
 }
 
@@ -41,7 +46,13 @@ void list(bool as_json) {
     for (const auto& name : rmem::Segment::list()) {
         auto summary = ring_summary(name);
         // Its last member may have gone since, and the ring with it.
-        if (summary["state"] != "broken" || rmem::Segment::open(name)) rings.push_back(summary);
+        if (summary["state"] != "broken" || rmem::Segment::exists(name)) rings.push_back(summary);
+    }
+    for (const auto& name : rmem::Segment::others()) {
+        rings.push_back({{"name", name},
+                         {"segment", name},
+                         {"state", kNotYours},
+                         {"owner", rmem::Segment::owner(name)}});
     }
     if (as_json) return show_json(rings);
     if (rings.empty()) return show("No rings on this host.\n");
@@ -49,7 +60,7 @@ void list(bool as_json) {
     for (const auto& ring : rings) {
         const std::string name = printable(ring["segment"].get<std::string>());
         const std::string state = ring["state"].get<std::string>();
-        if (state == "broken") {
+        if (state == "broken" || state == kNotYours) {
             table.add({name, state, "-", "-", "-", "-", problem_of(ring)});
             continue;
         }
@@ -64,14 +75,14 @@ void list(bool as_json) {
 
 }  // namespace
 
-void add_info(CLI::App& app) {
+void add_info(cli::App& app) {
     struct Options {
         std::string ring;
         bool json = false, munet = false;
     };
     auto options = std::make_shared<Options>();
-    CLI::App* command = app.add_subcommand("info", "Show a ring: members, times, counters");
-    command->add_option("RING", options->ring, "Name of the ring")->required();
+    cli::App* command = app.add_subcommand("info", "Show a ring: members, times, counters");
+    add_ring(*command, options->ring)->required();
     command->add_flag("--json", options->json, "Print JSON, zeros and meanings included");
     command->add_flag("--munet", options->munet,
                       "Of the MU-Net daemon of RING, given as <ring>@<node>");
@@ -86,9 +97,9 @@ void add_info(CLI::App& app) {
     });
 }
 
-void add_list(CLI::App& app) {
+void add_list(cli::App& app) {
     auto json = std::make_shared<bool>(false);
-    CLI::App* command = app.add_subcommand("list", "List the rings of this host");
+    cli::App* command = app.add_subcommand("list", "List the rings of this host");
     command->add_flag("--json", *json, "Print JSON");
     command->footer(kListExamples);
     command->callback([json] { list(*json); });

@@ -56,7 +56,8 @@ void withdraw() {
 bool remove_dead(const std::vector<std::string>& rings) {
     bool gone = true;
     for (const std::string& ring : rings) {
-        gone = (!rmem::Segment::open(ring) || clean_ring(ring, true, false).removed) && gone;
+        gone =
+            (!is_left_over(ring) || clean_ring(ring, true, false, Staying::keep).removed) && gone;
     }
     return gone;
 }
@@ -70,10 +71,7 @@ bool remove_dead(const std::vector<std::string>& rings) {
         // Twice in a row, because a rank may die while it makes the ring.
         const bool gone = remove_dead(rings);
         std::this_thread::sleep_for(kTryEvery);
-        const auto is_there = [](const std::string& ring) {
-            return rmem::Segment::open(ring).has_value();
-        };
-        if (gone && std::none_of(rings.begin(), rings.end(), is_there)) break;
+        if (gone && std::none_of(rings.begin(), rings.end(), is_left_over)) break;
     }
     ::_exit(0);
 }

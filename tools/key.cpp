@@ -43,9 +43,9 @@ void make_key(const KeyOptions& options) {
 
 }  // namespace
 
-void add_key(CLI::App& app) {
+void add_key(cli::App& app) {
     auto options = std::make_shared<KeyOptions>();
-    CLI::App* command = app.add_subcommand("key", "Make the key that a ring's hosts share");
+    cli::App* command = app.add_subcommand("key", "Make the key that a ring's hosts share");
     command->add_option("--out", options->out, "The file, which must not exist yet")
         ->capture_default_str();
     command->add_flag("--json", options->json, "Print what was done as JSON");

@@ -3,6 +3,7 @@
 
 #include <fcntl.h>
 #include <poll.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -47,10 +48,11 @@ Launcher::Launcher(const Job& job, RunReport& report, Janitor& janitor)
     : job_(job),
       report_(report),
       janitor_(janitor),
-      processors_(usable_processors()),
-      ranks_(job.ranks),
+      ranks_(job.programs.size()),
       signals_(take_signals_by_descriptor()),
       from_terminal_(::isatty(STDIN_FILENO) == 1) {
+    // What a rank has started becomes ours when the rank ends, so that we can wait for its end, too.
+    ::prctl(PR_SET_CHILD_SUBREAPER, 1);
     for (Rank& rank : ranks_) rank.restarts_left = job.restarts;
     if (from_terminal_) {
         std::tie(input_from_, input_to_) = make_pipe();
@@ -58,9 +60,18 @@ Launcher::Launcher(const Job& job, RunReport& report, Janitor& janitor)
     }
 }
 
+Launcher::~Launcher() {
+    tell_running(SIGKILL);
+    for (const unsigned rank : running()) {
+        const pid_t pid = ranks_[rank].process.pid();
+        ranks_[rank].process.bury();
+        janitor_.buried(pid);
+    }
+}
+
 int Launcher::run() {
     started_ns_ = rmem::now_ns();
-    for (unsigned rank = 0; rank < job_.ranks; ++rank) start(rank);
+    for (unsigned rank = 0; rank < ranks_.size(); ++rank) start(rank);
     input_from_.reset();  // rank 0 has it now
     while (!running().empty()) wait_for_something();
     return exit_code_;
@@ -68,13 +79,11 @@ int Launcher::run() {
 
 void Launcher::start(unsigned rank) {
     RankStart how;
-    how.rank = rank;
-    how.command = job_.command;
-    how.environment = job_.environment(rank);
+    how.program = job_.programs[rank];
+    how.place = job_.place(rank);
     how.piped_output = job_.label;
     // A restarted rank 0 of a terminal gets none: its former self may have eaten half a line.
     if (rank == 0) how.input = from_terminal_ ? input_from_.get() : STDIN_FILENO;
-    if (job_.bind) how.processor = processors_[rank % processors_.size()];
 
     Rank& r = ranks_[rank];
     r.process = RankProcess::start(how);
@@ -205,7 +214,10 @@ void Launcher::take_signals() {
 }
 
 void Launcher::take_signal(int number) {
-    if (number == SIGCHLD) return;  // we look for deaths anyway
+    if (number == SIGCHLD) {  // of ranks we look for anyway
+        for (const unsigned rank : running()) ranks_[rank].process.bury_orphans();
+        return;
+    }
     if (number == SIGTSTP) return stop_all();
     const bool kills = asks_to_end(number) && passed_on_ != 0 && number != SIGHUP;
     if (kills) return tell_running(SIGKILL);

@@ -8,6 +8,8 @@
 ///           SIGKILL. With keep_going they run on.
 /// Signals   SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1 and SIGUSR2 are passed on; a second SIGINT,
 ///           SIGTERM or SIGQUIT kills. SIGTSTP stops the ranks and then the launcher; SIGCONT goes on.
+/// Leftovers What a rank has started and left running is killed with it, and waited for: then it is in no ring any more.
+///           What has left the rank's process group is not.
 /// Result    0, or the exit code of the rank that failed first (128 + signal when it died of one).
 /// Thread safety: one thread, the only one of the process.
 
@@ -29,13 +31,11 @@
 namespace tools {
 
 struct Job {
-    unsigned ranks = 1;
-    std::vector<std::string> command;
-    /// A rank's own part of the environment.
-    std::function<std::vector<std::pair<std::string, std::string>>(unsigned rank)> environment;
+    std::vector<RankProgram> programs;  ///< one for each rank
+    /// A rank's place in the ring, as variables.
+    std::function<Variables(unsigned rank)> place;
     bool label = true;
     bool keep_going = false;
-    bool bind = false;
     unsigned restarts = 0;  ///< times that each rank is started again when it dies of a signal
     std::int64_t grace_ns = 0;
 };
@@ -43,6 +43,10 @@ struct Job {
 class Launcher {
 public:
     Launcher(const Job& job, RunReport& report, Janitor& janitor);
+    /// Kills the ranks that run: there are some where not all could be started.
+    ~Launcher();
+    Launcher(const Launcher&) = delete;
+    Launcher& operator=(const Launcher&) = delete;
     /// Starts all, returns the job's exit code when all have ended.
     int run();
 
@@ -76,7 +80,6 @@ private:
     const Job& job_;
     RunReport& report_;
     Janitor& janitor_;
-    std::vector<unsigned> processors_;
     std::vector<Rank> ranks_;
     rmem::Descriptor signals_;
     bool from_terminal_;

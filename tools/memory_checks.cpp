@@ -83,7 +83,8 @@ Finding check_stale() {
     std::vector<std::string> removable;
     const auto names = rmem::Segment::list();
     for (const auto& name : names) {
-        if (clean_ring(name, false, true).removed) removable.push_back(printable(name));
+        if (clean_ring(name, false, true, Staying::keep).removed)
+            removable.push_back(printable(name));
     }
     Finding finding{"stale-rings", Verdict::ok,
                     fmt::format("rings: {}, somebody in each", names.size()), ""};

@@ -3,12 +3,14 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <boost/beast/core.hpp>
 #include <boost/beast/http.hpp>
+#include <list>
 #include <optional>
 #include <thread>
 #include <utility>
@@ -78,19 +80,19 @@ std::optional<Answer> answer_to(const error_code& problem) {
 /// One request and its answer. It keeps itself alive until then.
 class Connection : public std::enable_shared_from_this<Connection> {
 public:
-    using Ended = std::function<void()>;
-
-    Connection(tcp::socket socket, const MetricsServer::Text& text, Ended ended)
-        : stream_(std::move(socket)),
-          buffer_(MetricsServer::kMostRequestBytes),
-          text_(text),
-          ended_(std::move(ended)) {
+    Connection(tcp::socket socket, const MetricsServer::Text& text)
+        : stream_(std::move(socket)), buffer_(MetricsServer::kMostRequestBytes), text_(text) {
         parser_.header_limit(MetricsServer::kMostRequestBytes);
         parser_.body_limit(0);
     }
-    ~Connection() { ended_(); }
-    Connection(const Connection&) = delete;
-    Connection& operator=(const Connection&) = delete;
+
+    /// Whether its request has not come yet.
+    bool is_reading() const { return is_reading_; }
+    /// Ends it without an answer.
+    void give_up() {
+        error_code ignored;
+        stream_.socket().close(ignored);
+    }
 
     void start(std::chrono::steady_clock::duration most_time) {
         stream_.expires_after(most_time);
@@ -103,6 +105,7 @@ public:
 
 private:
     void has_read(const error_code& problem) {
+        is_reading_ = false;
         auto answer = problem ? answer_to(problem) : answer_to(parser_.get(), text_);
         if (!answer) return;
         answer_ = std::move(*answer);
@@ -133,8 +136,8 @@ private:
     http::request_parser<http::empty_body> parser_;
     Answer answer_;
     std::array<char, 1024> rest_{};
+    bool is_reading_ = true;
     const MetricsServer::Text& text_;
-    Ended ended_;
 };
 
 tcp::endpoint endpoint_of(const std::string& address, std::uint16_t port) {
@@ -186,18 +189,28 @@ private:
     }
 
     void accept() {
-        if (is_accepting_ || connections_ >= kMostConnections) return;
-        is_accepting_ = true;
         acceptor_.async_accept([this](const error_code& problem, tcp::socket socket) {
-            is_accepting_ = false;
             if (problem) return accept_later();
-            ++connections_;
-            std::make_shared<Connection>(std::move(socket), text_, [this] {
-                --connections_;
-                if (!context_.stopped()) accept();
-            })->start(most_time_);
+            make_room();
+            const auto made = std::make_shared<Connection>(std::move(socket), text_);
+            open_.push_back(made);
+            made->start(most_time_);
             accept();
         });
+    }
+
+    /// Where there is none, ends the one that has been at its request for the longest time; where all are being answered,
+    /// the oldest.
+    void make_room() {
+        open_.remove_if([](const auto& one) { return one.expired(); });
+        if (open_.size() < kMostConnections) return;
+        const auto reading = std::find_if(open_.begin(), open_.end(), [](const auto& one) {
+            const auto connection = one.lock();
+            return connection && connection->is_reading();
+        });
+        const auto chosen = reading != open_.end() ? reading : open_.begin();
+        if (const auto connection = chosen->lock()) connection->give_up();
+        open_.erase(chosen);
     }
 
     /// For instance because the process has no descriptors left.
@@ -211,8 +224,7 @@ private:
     // The context is destroyed first of all that its handlers use, since it is what holds them.
     Text text_;
     std::chrono::steady_clock::duration most_time_;
-    std::size_t connections_ = 0;
-    bool is_accepting_ = false;
+    std::list<std::weak_ptr<Connection>> open_;  ///< the oldest first
     tcp::endpoint endpoint_;
     asio::io_context context_{1};
     tcp::acceptor acceptor_;

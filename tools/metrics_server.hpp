@@ -5,7 +5,8 @@
 /// and nothing that is asked, makes its owner wait.
 ///
 /// Trust: whoever reaches the port may ask anything. A request has kMostRequestBytes and kMostTime, answer included;
-/// kMostConnections are open at once, others wait in the system's queue. Each gets one answer, and is closed.
+/// kMostConnections are open at once; one more ends the one that has been at its request for the longest time, so that
+/// requests that never end keep nobody away. Each gets one answer, and is closed.
 /// Thread safety: the text is made by the server's thread.
 /// Errors: the constructor throws `rmem::Error`: bad_environment for what is no address, system for one that cannot
 /// be had. What goes wrong later is the one connection's end; a text that cannot be made is answered with 500.

@@ -296,7 +296,11 @@ Finding judge_key(const NetworkFacts& facts) {
                     "the sentence says what to do; `rmem key` makes a file");
     }
     if (!facts.key_file.empty()) return ok("key", fmt::format("'{}' is in order", facts.key_file));
-    if (!leaves_host(facts)) return ok("key", "none is needed: the ring stays on this host");
+    if (!leaves_host(facts)) {
+        return ok("key",
+                  "none is needed: the ring stays on this host, whose other users can read it and "
+                  "write into it without one");
+    }
     if (facts.is_insecure) {
         return warn("key", "RMEM_INSECURE is 1: everybody on the network may write into the ring",
                     "rmem key --out FILE, and RMEM_KEY_FILE=FILE on all hosts");

@@ -112,7 +112,8 @@ public:
     NodeDaemon(const NodeOptions& options, rmem::Ring& ring, rmem::udp::EngineSettings settings)
         : options_(options),
           events_(ring, [this](const std::string& sentence) { say(sentence); }),
-          where_(settings.endpoints.text()),
+          where_(settings.endpoints.text() +
+                 (settings.key ? "" : ", without a key: who can send there can write into it")),
           engine_(ring, std::move(settings), rmem::udp::EngineKind::daemon, std::nullopt) {
         engine_.on_bound_violation(
             [this](const rmem::BoundViolation& violation) { events_.note(violation); });
@@ -214,7 +215,12 @@ rmem::RingConfig configure(const NodeOptions& options, bool* is_alone) {
     unset_variable("RMEM_RANK");  // a launcher's: this process is none
     const rmem::Environment environment = rmem::Environment::read();
     *is_alone = options.munet.wanted() && !environment.nodes;
-    if (*is_alone) return environment.ring_config();
+    if (*is_alone) {
+        rmem::RingConfig config = environment.ring_config();
+        // Of all users, and so of one name for all.
+        if (!environment.ring) config.name = rmem::RingConfig{}.name;
+        return config;
+    }
     const bool is_udp = !environment.link || *environment.link == rmem::LinkKind::udp;
     if (!is_udp && !options.munet.wanted()) {
         throw rmem::Error(
@@ -261,9 +267,9 @@ void run_node(const NodeOptions& options) {
 
 }  // namespace
 
-void add_node(CLI::App& app) {
+void add_node(cli::App& app) {
     auto options = std::make_shared<NodeOptions>();
-    CLI::App* command =
+    cli::App* command =
         app.add_subcommand("node", "Run a node of link udp for all its programs on this host");
     options->settings.add_to(*command, kSettings);
     options->settings.add_to(*command, kRingSettings);

@@ -40,6 +40,7 @@ NodeEvents::NodeEvents(const rmem::Ring& ring, Say say)
 void NodeEvents::look(std::int64_t now) {
     look_at_life();
     look_at_members();
+    look_at_notice();
     for (unsigned r = 0; r < programs_.size(); ++r) look_at_rank(r);
     look_at_bound(now);
 }
@@ -60,6 +61,13 @@ void NodeEvents::look_at_life() {
     say_(fmt::format("in ring '{}' as node {} of {}, {}", ring_.config().name, node_,
                      ring_.config().nodes,
                      members_.empty() ? "alone so far" : "with " + nodes_text(members_)));
+}
+
+void NodeEvents::look_at_notice() {
+    const std::uint32_t count = ring_.board().notice.count();
+    if (count == notices_) return;
+    notices_ = count;
+    if (const std::string text = ring_.board().notice.text(); !text.empty()) say_(text);
 }
 
 void NodeEvents::look_at_members() {

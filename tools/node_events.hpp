@@ -39,6 +39,7 @@ private:
     };
 
     void look_at_life();
+    void look_at_notice();
     void look_at_members();
     void look_at_rank(unsigned rank);
     void look_at_bound(std::int64_t now);
@@ -49,6 +50,7 @@ private:
     const unsigned node_;
     Say say_;
     std::uint32_t life_ = 0;
+    std::uint32_t notices_ = 0;
     std::vector<unsigned> members_;   ///< other than this node
     std::vector<Program> programs_;   ///< of each rank
     std::uint64_t violations_ = 0;    ///< that have been told

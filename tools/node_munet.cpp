@@ -38,19 +38,19 @@ std::string in_words(const ports::munet::DaemonConfig& config) {
 
 }  // namespace
 
-void MunetOptions::add_to(CLI::App& command) {
+void MunetOptions::add_to(cli::App& command) {
     command.add_flag("--munet", wanted_,
                      "MU-Net for this host's programs too; alone, where no --nodes is given");
     command
         .add_option("--munet-memory", memory_, "Memory that a user's endpoints may have together")
         ->capture_default_str();
     command.add_option("--munet-endpoints", endpoints_, "Endpoints that a user may have at a time")
-        ->check(CLI::range(1U, ports::munet::kEndpoints))
+        ->check(cli::range(1U, ports::munet::kEndpoints))
         ->capture_default_str();
     command
         .add_option("--munet-senders", senders_,
                     "Senders among which each endpoint's receive buffer is divided")
-        ->check(CLI::range(1U, ports::munet::kMaxSenders))
+        ->check(cli::range(1U, ports::munet::kMaxSenders))
         ->capture_default_str();
     command.add_option("--munet-socket", socket_,
                        "Where programs find it [RMEM_MUNET]; else in /run/rmem");
@@ -58,18 +58,18 @@ void MunetOptions::add_to(CLI::App& command) {
 }
 
 ports::munet::DaemonConfig MunetOptions::config(const rmem::RingConfig& ring, unsigned node) const {
-    const std::string name = fmt::format("{}@{}", ring.name, node);
     const char* variable = std::getenv("RMEM_MUNET");  // NOLINT(concurrency-mt-unsafe)
-    return {.driver = {.path = ports::munet::socket_path(
-                           socket_.empty() ? variable : socket_.c_str(), name),
-                       .unix_group = ring.unix_group,
-                       .node = node,
-                       .nodes = ring.nodes,
-                       .senders = senders_,
-                       .user_bytes = rmem::parse_size("--munet-memory", memory_),
-                       .user_endpoints = endpoints_},
-            .board = name,
-            .spin = spin_};
+    return {
+        .driver = {.path = ports::munet::socket_path(socket_.empty() ? variable : socket_.c_str(),
+                                                     rmem::Environment::read().ring, node),
+                   .unix_group = ring.unix_group,
+                   .node = node,
+                   .nodes = ring.nodes,
+                   .senders = senders_,
+                   .user_bytes = rmem::parse_size("--munet-memory", memory_),
+                   .user_endpoints = endpoints_},
+        .board = fmt::format("{}@{}", ring.name, node),
+        .spin = spin_};
 }
 
 void run_munet(const MunetOptions& options, const rmem::RingConfig& ring, unsigned node,

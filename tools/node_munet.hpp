@@ -27,7 +27,7 @@ namespace tools {
 
 class MunetOptions {
 public:
-    void add_to(CLI::App& command);
+    void add_to(cli::App& command);
 
     bool wanted() const { return wanted_; }
     /// Of a daemon that says what happens by `say`.

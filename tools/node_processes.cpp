@@ -47,8 +47,8 @@ NodeProcesses::~NodeProcesses() {
 
 void NodeProcesses::start(unsigned node) {
     RankStart how;
-    how.command = {std::filesystem::read_symlink("/proc/self/exe").string(), "node", "--quiet",
-                   "--node", fmt::format("{}", node)};
+    how.program.command = {std::filesystem::read_symlink("/proc/self/exe").string(), "node",
+                           "--quiet", "--node", fmt::format("{}", node)};
     nodes_.push_back({node, RankProcess::start(how)});
     janitor_.started(nodes_.back().process.pid());
 }

@@ -9,7 +9,9 @@
 #include <cerrno>
 #include <csignal>
 #include <cstdlib>
+#include <system_error>
 
+#include "rmem/error.hpp"
 #include "tools/commands.hpp"
 
 namespace tools {
@@ -19,6 +21,14 @@ namespace {
 /// Whether a character of UTF-8 text begins here.
 bool begins_character(char c) {
     return (c & 0xc0) != 0x80;
+}
+
+rmem::Error unwritten(int error) {
+    const auto code = error == ENOSPC || error == EDQUOT || error == EFBIG ? rmem::Errc::no_space
+                                                                           : rmem::Errc::system;
+    return {code,
+            fmt::format("the output could not be written, so what is there of it is not all: {}",
+                        std::generic_category().message(error))};
 }
 
 std::string padded(const std::string& cell, std::size_t to, bool right) {
@@ -32,7 +42,8 @@ void show(std::string_view text) {
     while (!text.empty()) {
         const ssize_t written = ::write(STDOUT_FILENO, text.data(), text.size());
         if (written < 0 && errno == EINTR) continue;
-        if (written < 0) end_with(128 + SIGPIPE);
+        if (written < 0 && errno == EPIPE) end_with(128 + SIGPIPE);
+        if (written < 0) throw unwritten(errno);
         text.remove_prefix(static_cast<std::size_t>(written));
     }
 }

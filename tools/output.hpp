@@ -4,7 +4,8 @@
 /// How the commands show things: to people as text, to programs as JSON.
 ///
 /// All text goes to stdout at once, so that a closed pipe is one failed write: `show` then ends the
-/// command as SIGPIPE would have.
+/// command as SIGPIPE would have, without a word. Throws `rmem::Error` (no_space, system) when it cannot be written
+/// for another reason.
 
 #include <cstdint>
 #include <string>

@@ -124,9 +124,9 @@ Finding check_frequency() {
 
 /// How much of the time this process was kept from running though it wanted to.
 Finding check_gaps() {
-    const std::int64_t end = rmem::now_ns() + kGapWatchNs;
-    std::int64_t away = 0, longest = 0, before = rmem::now_ns();
-    while (before < end) {
+    const std::int64_t start = rmem::now_ns();
+    std::int64_t away = 0, longest = 0, before = start;
+    while (before < start + kGapWatchNs) {
         const std::int64_t now = rmem::now_ns();
         if (now - before > kGapNs) {
             away += now - before;
@@ -134,11 +134,12 @@ Finding check_gaps() {
         }
         before = now;
     }
-    const double share = static_cast<double>(away) / static_cast<double>(kGapWatchNs);
+    const std::int64_t watched = before - start;  // longer than wanted, if the last was a gap
+    const double share = static_cast<double>(away) / static_cast<double>(watched);
     Finding finding{"host-gaps", Verdict::ok, "", ""};
-    finding.found =
-        fmt::format("{:.1f} % of {} away from the processor, {} at most", 100 * share,
-                    duration_text(kGapWatchNs), duration_text(static_cast<std::uint64_t>(longest)));
+    finding.found = fmt::format("{:.1f} % of {} away from the processor, {} at most", 100 * share,
+                                duration_text(static_cast<std::uint64_t>(watched)),
+                                duration_text(static_cast<std::uint64_t>(longest)));
     if (share > kManyGaps) {
         finding.verdict = Verdict::warn;
         finding.advice =

@@ -3,8 +3,12 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <memory>
 #include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
 
 #include "rmem/config.hpp"
 #include "rmem/timing.hpp"
@@ -20,8 +24,10 @@ Examples:
   rmem profiles                                     all of them, for a ring of four nodes
   rmem profiles --nodes 16                          bounds for sixteen nodes
   rmem profiles scramnet-burst,cable=50m,fifo=lose  one with options, as --timing takes it
+  rmem profiles ./my-card.toml                      one of your own, in a file; rmem(7) has its keys
 
-Options of a profile: fifo=hold|lose, packet=256|1024, cable=<metres>m, bound=<n>ns|us|ms.
+Options of a profile: fifo=hold|lose, packet=256|1024, cable=<metres>m, bound=<n>ns|us|ms; of a card
+of your own also line, delay, insertion, pitch, header, byte, depth, packets, resend: rmem(7).
 Exit codes: 0 done, 1 failed, 2 wrong command line.)";
 
 struct ProfilesOptions {
@@ -34,6 +40,11 @@ std::uint64_t ns(std::uint64_t ps) {
     return (ps + 500) / 1000;
 }
 
+std::string source_of(const std::string& spec) {
+    const std::string_view name = std::string_view(spec).substr(0, spec.find(','));
+    return std::string(rmem::timing_source(name));
+}
+
 nlohmann::json profile_json(const std::string& spec, unsigned nodes) {
     const rmem::TimingProfile p = rmem::parse_timing(spec);
     const double bytes_per_s =
@@ -42,14 +53,22 @@ nlohmann::json profile_json(const std::string& spec, unsigned nodes) {
             {"instant", p.instant != 0},
             {"bits_per_s", p.bits_per_s},
             {"node_delay_ns", ns(p.node_delay_ps)},
+            {"insertion_ns", ns(p.insertion_ps)},
             {"longest_node_delay_ns", ns(rmem::max_node_delay_ps(p))},
             {"word_on_wire_ns", ns(rmem::packet_ps(p, 1))},
             {"word_pitch_ns", ns(p.pitch_ps)},
             {"one_transmitter_bytes_per_s", static_cast<std::uint64_t>(bytes_per_s)},
+            {"word_gap_ns", ns(rmem::gap_ps(p))},
+            {"header_bits", p.header_bits},
+            {"bits_per_byte", p.bits_per_byte},
+            {"packets", p.packets == rmem::PacketMode::fixed ? "fixed" : "variable"},
             {"packet_bytes", p.packet_bytes},
             {"fifo_words", p.fifo_words},
             {"fifo_full", p.overflow == rmem::FifoPolicy::lose ? "lose" : "hold"},
+            {"resends_damaged", p.retransmits != 0},
             {"cable_ns", ns(p.cable_ps)},
+            {"promised_bound_ns", p.promised_ns},
+            {"source", source_of(spec)},
             {"nodes", nodes},
             {"bound_ns", rmem::bound_ns(p, nodes)}};
 }
@@ -76,6 +95,25 @@ std::string table_of(const nlohmann::json& profiles) {
     return table.text();
 }
 
+/// Where the numbers are from, once for profiles that share it.
+std::string sources_of(const std::vector<std::string>& specs) {
+    std::vector<std::pair<std::string, std::string>> told;  // source, profiles
+    for (const auto& spec : specs) {
+        const std::string source = source_of(spec), name = spec.substr(0, spec.find(','));
+        const auto same = std::find_if(told.begin(), told.end(),
+                                       [&](const auto& one) { return one.first == source; });
+        if (source.empty()) continue;
+        if (same == told.end()) {
+            told.emplace_back(source, name);
+        } else {
+            same->second += ", " + name;
+        }
+    }
+    std::string text = told.empty() ? "" : "\n";
+    for (const auto& [source, names] : told) text += fmt::format("{}: {}.\n", names, source);
+    return text;
+}
+
 void profiles(const ProfilesOptions& options) {
     const auto specs = options.specs.empty() ? rmem::timing_profile_names() : options.specs;
     nlohmann::json all = nlohmann::json::array();
@@ -86,18 +124,19 @@ void profiles(const ProfilesOptions& options) {
              "\nbound: the most that one word may take to all of {} nodes "
              "(--nodes); node delay: a passing\npacket's stay, without and with an own packet "
              "before it.\n",
-             options.nodes));
+             options.nodes) +
+         sources_of(specs));
 }
 
 }  // namespace
 
-void add_profiles(CLI::App& app) {
+void add_profiles(cli::App& app) {
     auto options = std::make_shared<ProfilesOptions>();
-    CLI::App* command =
+    cli::App* command =
         app.add_subcommand("profiles", "List the timing profiles and their figures");
     command->add_option("PROFILE", options->specs, "Profiles with options (default: all names)");
     command->add_option("--nodes", options->nodes, "Nodes of the ring, for the bound")
-        ->check(CLI::range(1U, rmem::kMaxNodes))
+        ->check(cli::range(1U, rmem::kMaxNodes))
         ->capture_default_str();
     command->add_flag("--json", options->json, "Print JSON");
     command->footer(kExamples);

@@ -3,6 +3,7 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <grp.h>
 #include <sched.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
@@ -12,6 +13,7 @@
 #include <cerrno>
 #include <csignal>
 #include <cstring>
+#include <utility>
 
 #include "rmem/error.hpp"
 
@@ -30,7 +32,6 @@ struct Prepared {
     std::vector<char*> argv;
     std::vector<std::string> assignments;
     int input, output, errors;
-    std::optional<unsigned> processor;
     pid_t launcher;
 };
 
@@ -42,29 +43,57 @@ void restore_signals() {
     ::sigprocmask(SIG_SETMASK, &none, nullptr);
 }
 
-void bind_to(unsigned processor) {
+void bind_to(const std::vector<unsigned>& processors) {
+    if (processors.empty()) return;
     cpu_set_t set;
     CPU_ZERO(&set);
-    CPU_SET(processor, &set);
+    for (const unsigned processor : processors) CPU_SET(processor, &set);
     ::sched_setaffinity(0, sizeof set, &set);
 }
 
-[[noreturn]] void become(const Prepared& p) {
-    ::setpgid(0, 0);
+[[noreturn]] void give_up(const char* doing, const char* what, const char* advice) {
+    const int error = errno;
+    fmt::print(stderr, "cannot {} '{}': {}; {}\n", doing, what, std::strerror(error), advice);
+    std::fflush(stderr);
+    ::_exit(error == ENOENT ? kExitNotFound : kExitCannotExecute);
+}
+
+void become_user(const User& user) {
+    if (::setgroups(user.groups.size(), user.groups.data()) == 0 && ::setgid(user.group) == 0 &&
+        ::setuid(user.id) == 0) {
+        return;
+    }
+    give_up("become user", user.name.c_str(), "only root may start programs as other users");
+}
+
+/// The kernel forgets it when a process changes its user.
+void die_with(pid_t launcher) {
     ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-    if (::getppid() != p.launcher) ::_exit(kExitCannotExecute);  // it died in between
+    if (::getppid() != launcher) ::_exit(kExitCannotExecute);  // it died in between
+}
+
+[[noreturn]] void become(const Prepared& p, const RankProgram& program) {
+    ::setpgid(0, 0);
+    die_with(p.launcher);
     ::dup2(p.input, STDIN_FILENO);
     if (p.output >= 0) ::dup2(p.output, STDOUT_FILENO);
     if (p.errors >= 0) ::dup2(p.errors, STDERR_FILENO);
-    if (p.processor) bind_to(*p.processor);
+    bind_to(program.processors);
+    if (program.user) {
+        become_user(*program.user);
+        die_with(p.launcher);
+    }
+    if (!program.directory.empty() && ::chdir(program.directory.c_str()) != 0) {
+        give_up("go into folder", program.directory.c_str(), "check the path and its permissions");
+    }
     restore_signals();
     for (const auto& assignment : p.assignments) ::putenv(const_cast<char*>(assignment.c_str()));
     ::execvp(p.argv[0], p.argv.data());
-    const int error = errno;
-    fmt::print(stderr, "cannot execute '{}': {}; check the path and its permissions\n", p.argv[0],
-               std::strerror(error));
-    std::fflush(stderr);
-    ::_exit(error == ENOENT ? kExitNotFound : kExitCannotExecute);
+    give_up("execute", p.argv[0], "check the path and its permissions");
+}
+
+Variables of_user(const User& user) {
+    return {{"HOME", user.home}, {"USER", user.name}, {"LOGNAME", user.name}};
 }
 
 }  // namespace
@@ -80,20 +109,22 @@ RankProcess RankProcess::start(const RankStart& how) {
     if (how.input < 0 && null.get() < 0) fail("opening /dev/null");
 
     Prepared prepared{{},           {},           how.input < 0 ? null.get() : how.input,
-                      output.get(), errors.get(), how.processor,
-                      ::getpid()};
-    std::vector<std::string> words = how.command;
+                      output.get(), errors.get(), ::getpid()};
+    std::vector<std::string> words = how.program.command;
     for (auto& word : words) prepared.argv.push_back(word.data());
     prepared.argv.push_back(nullptr);
-    for (const auto& [name, value] : how.environment)
-        prepared.assignments.push_back(name + "=" + value);
+    const Variables user = how.program.user ? of_user(*how.program.user) : Variables{};
+    for (const Variables* variables : {&user, &how.program.environment, &how.place}) {
+        for (const auto& [name, value] : *variables)
+            prepared.assignments.push_back(name + "=" + value);
+    }
 
     // Descriptors of rmem close themselves in forked children, so the child works on bare copies.
     for (int* fd : {&prepared.input, &prepared.output, &prepared.errors}) {
         if (*fd >= 0 && (*fd = ::fcntl(*fd, F_DUPFD_CLOEXEC, 3)) < 0) fail("copying a descriptor");
     }
     process.pid_ = ::fork();
-    if (process.pid_ == 0) become(prepared);
+    if (process.pid_ == 0) become(prepared, how.program);
     const int error = errno;
     for (const int fd : {prepared.input, prepared.output, prepared.errors}) {
         if (fd >= 0) ::close(fd);
@@ -115,10 +146,21 @@ bool RankProcess::has_ended() const {
            info.si_pid == pid_;
 }
 
+void RankProcess::bury_orphans() const {
+    siginfo_t info{};
+    while (pid_ > 0 &&
+           ::waitid(P_PGID, static_cast<id_t>(pid_), &info, WEXITED | WNOHANG | WNOWAIT) == 0 &&
+           info.si_pid != 0 && info.si_pid != pid_) {
+        ::waitpid(std::exchange(info.si_pid, 0), nullptr, 0);
+    }
+}
+
 int RankProcess::bury() {
     signal(SIGKILL);  // while the number is still its own
     int status = 0;
     while (::waitpid(pid_, &status, 0) < 0 && errno == EINTR) {
+    }
+    while (::waitpid(-pid_, nullptr, 0) > 0 || errno == EINTR) {
     }
     pid_ = -1;
     return status;

@@ -7,7 +7,8 @@
 /// program) gets the same signals and ends with it. It dies by SIGKILL when the launcher dies.
 /// Thread safety: the process must have one thread while it starts ranks.
 /// Errors: `rmem::Error` (system) when the host refuses a process or a pipe; a program that cannot be
-///   executed is a rank that ends with kExitCannotExecute or kExitNotFound and says so on its stderr.
+///   executed, or not in its directory or as its user, is a rank that ends with kExitCannotExecute or kExitNotFound and says
+///   so on its stderr.
 
 #include <sys/types.h>
 
@@ -23,13 +24,31 @@ namespace tools {
 inline constexpr int kExitCannotExecute = 126;  ///< as in shells
 inline constexpr int kExitNotFound = 127;
 
-struct RankStart {
-    unsigned rank = 0;
+using Variables = std::vector<std::pair<std::string, std::string>>;
+
+/// Whom a program may run as, looked up before the fork.
+struct User {
+    std::string name, home;
+    uid_t id = 0;
+    gid_t group = 0;
+    std::vector<gid_t> groups;
+};
+
+/// What a rank runs, and how.
+struct RankProgram {
     std::vector<std::string> command;
-    std::vector<std::pair<std::string, std::string>> environment;  ///< besides the launcher's own
-    bool piped_output = true;                                      ///< else: the launcher's own
-    int input = -1;                     ///< descriptor to read from; -1: /dev/null
-    std::optional<unsigned> processor;  ///< to be bound to
+    Variables environment;             ///< besides the launcher's own
+    std::vector<unsigned> processors;  ///< that it may use; none: those of the launcher
+    std::string directory;             ///< empty: the launcher's
+    std::optional<User> user;          ///< none: the launcher's
+    std::string where;                 ///< "rig.toml:12", for messages; empty: the command line
+};
+
+struct RankStart {
+    RankProgram program;
+    Variables place;           ///< in the ring: it wins over the program's environment
+    bool piped_output = true;  ///< else: the launcher's own
+    int input = -1;            ///< descriptor to read from; -1: /dev/null
 };
 
 class RankProcess {
@@ -46,7 +65,10 @@ public:
 
     /// Whether the process has ended, without burying it: its number stays its own.
     bool has_ended() const;
-    /// Kills what it has left running and takes its status, as of wait(2).
+    /// Takes the status of what it has started, left, and has ended since: a subreaper has to.
+    void bury_orphans() const;
+    /// Kills what it has left running and takes its status, as of wait(2). Where the launcher is a subreaper (prctl(2)), what it
+    /// had left running has ended, too.
     int bury();
 
 private:

@@ -19,6 +19,7 @@
 #include "tools/output.hpp"
 #include "tools/record_source.hpp"
 #include "tools/stop_signals.hpp"
+#include "tools/usage.hpp"
 
 namespace tools {
 
@@ -28,11 +29,11 @@ using rmem::RecordedWrite;
 
 constexpr const char* kExamples = R"(
 Examples:
-  rmem record --ring rig                            rig-<date>-<time>.rmemrec, until Ctrl-C or the ring's end
-  rmem record --ring rig -o flight.rmemrec --for 10s
-  rmem record --ring rig --wait 60s                 started before the ring is there
-  rmem record --ring rig --pcap flight.pcap         for Wireshark
-  rmem record --ring desk --sample 1ms              link direct: what a look at the memory finds changed
+  rmem record rig                            rig-<date>-<time>.rmemrec, until Ctrl-C or the ring's end
+  rmem record rig -o flight.rmemrec --for 10s
+  rmem record rig --wait 60s                 started before the ring is there
+  rmem record rig --pcap flight.pcap         for Wireshark
+  rmem record desk --sample 1ms              link direct: what a look at the memory finds changed
 
 A recording begins with what is in the memory. It ends when the ring has no members left, after --for a
 time or --count writes, or at SIGINT, SIGTERM or SIGHUP; a recorder that is killed has lost 10 ms at most.
@@ -233,10 +234,8 @@ private:
 std::unique_ptr<RecordSource> open(const RecordOptions& options, const StopSignals& stop) {
     SourceOptions how;
     how.node = options.node;
-    if (!options.sample.empty())
-        how.sample_ns = rmem::parse_duration_ns("--sample", options.sample);
-    const std::int64_t wait_ns =
-        options.wait.empty() ? 0 : rmem::parse_duration_ns("--wait", options.wait);
+    if (!options.sample.empty()) how.sample_ns = duration_option("--sample", options.sample);
+    const std::int64_t wait_ns = options.wait.empty() ? 0 : duration_option("--wait", options.wait);
     const rmem::Deadline deadline = rmem::Deadline::in(wait_ns);
     for (;;) {
         try {
@@ -254,7 +253,11 @@ std::unique_ptr<RecordSource> open(const RecordOptions& options, const StopSigna
 void record(const RecordOptions& options) {
     const std::int64_t duration_ns = options.duration.empty()
                                          ? std::numeric_limits<std::int64_t>::max()
-                                         : rmem::parse_duration_ns("--for", options.duration);
+                                         : duration_option("--for", options.duration);
+    if (!options.sample.empty() && duration_option("--sample", options.sample) == 0) {
+        throw UsageError(
+            "--sample 0 looks at the memory never; give the time between two looks, such as 1ms");
+    }
     const StopSignals stop;
     const auto source = open(options, stop);
     Recorder recorder(options, duration_ns, *source, stop);
@@ -265,10 +268,10 @@ void record(const RecordOptions& options) {
 
 }  // namespace
 
-void add_record(CLI::App& app) {
+void add_record(cli::App& app) {
     auto options = std::make_shared<RecordOptions>();
-    CLI::App* command = app.add_subcommand("record", "Record a ring's writes in a file");
-    command->add_option("--ring", options->ring, "Name of the ring")->required();
+    cli::App* command = app.add_subcommand("record", "Record a ring's writes in a file");
+    add_ring(*command, options->ring)->required();
     command->add_option("-o,--out", options->out,
                         "The file (default: named after the ring and the time, unless --pcap)");
     command->add_option("--for", options->duration, "End after this time, such as 10s");

@@ -16,6 +16,7 @@
 #include "tools/recorded_text.hpp"
 #include "tools/ring_replay.hpp"
 #include "tools/stop_signals.hpp"
+#include "tools/usage.hpp"
 
 namespace tools {
 
@@ -48,14 +49,13 @@ struct ReplayOptions {
 Selection selection_of(const ReplayOptions& options, const rmem::RecordingInfo& info) {
     Selection selection;
     const auto time = [&](const char* what, const std::string& text) {
-        return info.start_ns + rmem::parse_duration_ns(what, text);
+        return info.start_ns + duration_option(what, text);
     };
     if (!options.from.empty()) selection.from_ns = time("--from", options.from);
     if (!options.until.empty()) selection.until_ns = time("--until", options.until);
     if (selection.from_ns > selection.until_ns) {
-        throw rmem::Error(rmem::Errc::invalid_argument,
-                          fmt::format("--from {} lies behind --until {}; swap them", options.from,
-                                      options.until));
+        throw UsageError(fmt::format("--from {} lies behind --until {}; swap them", options.from,
+                                     options.until));
     }
     selection.node = options.node;
     if (!options.node || *options.node < info.config.nodes) return selection;
@@ -64,11 +64,41 @@ Selection selection_of(const ReplayOptions& options, const rmem::RecordingInfo& 
                                   options.file, *options.node, info.config.nodes - 1));
 }
 
+/// What says which writes, without saying what to do with them, would do nothing.
+void refuse_idle_selection(const ReplayOptions& options) {
+    const char* idle = !options.from.empty()    ? "--from"
+                       : !options.until.empty() ? "--until"
+                       : options.node           ? "--node"
+                                                : nullptr;
+    if (idle == nullptr) return;
+    throw UsageError(
+        fmt::format("{} says which writes to print, play or convert; give --print, "
+                    "--ring or --pcap, too",
+                    idle));
+}
+
+/// Behind the end there is nothing, which is hardly what was meant.
+void check_beginning(const ReplayOptions& options, const Selection& selection) {
+    if (options.from.empty()) return;
+    RecordingReader reader(options.file);
+    reader.seek(selection.from_ns);
+    RecordedWrite write;
+    if (reader.next(write)) return;
+    throw rmem::Error(rmem::Errc::invalid_argument,
+                      fmt::format("'{}' has no write at --from {} or later; `rmem replay {}` shows "
+                                  "how long it is",
+                                  options.file, options.from, options.file));
+}
+
 rmem::PlaySpeed speed_of(const ReplayOptions& options) {
     if (options.step) return rmem::parse_play_speed("step");
     const bool is_bare =
         !options.speed.empty() && options.speed.back() >= '0' && options.speed.back() <= '9';
-    return rmem::parse_play_speed(is_bare ? options.speed + "x" : options.speed);
+    try {
+        return rmem::parse_play_speed(is_bare ? options.speed + "x" : options.speed);
+    } catch (const rmem::Error& error) {
+        throw UsageError(error.sentence());
+    }
 }
 
 // ---- Showing and converting
@@ -245,6 +275,7 @@ void play(RecordingReader& reader, const Selection& selection, const ReplayOptio
 void replay(const ReplayOptions& options) {
     RecordingReader reader(options.file);
     const Selection selection = selection_of(options, reader.info());
+    check_beginning(options, selection);
     int signal = 0;
     if (!options.ring.empty()) {
         const StopSignals stop;
@@ -255,6 +286,7 @@ void replay(const ReplayOptions& options) {
     } else if (options.print) {
         print_writes(reader, selection, options.json);
     } else {
+        refuse_idle_selection(options);
         show_summary(reader, options.json);
     }
     if (signal != 0) end_with(128 + signal);
@@ -268,7 +300,7 @@ void replay(const ReplayOptions& options) {
     if (damaged) end_with(kExitFailed);
 }
 
-void add_ring_options(CLI::App& command, ReplayOptions& options, CLI::Option* ring) {
+void add_ring_options(cli::App& command, ReplayOptions& options, cli::Option* ring) {
     command
         .add_option("--speed", options.speed,
                     "As recorded (1x), slower (0.5x), faster (10x), or max")
@@ -286,14 +318,14 @@ void add_ring_options(CLI::App& command, ReplayOptions& options, CLI::Option* ri
 
 }  // namespace
 
-void add_replay(CLI::App& app) {
+void add_replay(cli::App& app) {
     auto options = std::make_shared<ReplayOptions>();
-    CLI::App* command = app.add_subcommand("replay", "Show a recording, or play it into a ring");
+    cli::App* command = app.add_subcommand("replay", "Show a recording, or play it into a ring");
     command->add_option("FILE", options->file, "The recording")->required();
-    CLI::Option* ring = command->add_option("--ring", options->ring, "Play it into this ring");
+    cli::Option* ring = command->add_option("--ring", options->ring, "Play it into this ring");
     add_ring_options(*command, *options, ring);
-    CLI::Option* print = command->add_flag("--print", options->print, "Print the writes");
-    CLI::Option* pcap =
+    cli::Option* print = command->add_flag("--print", options->print, "Print the writes");
+    cli::Option* pcap =
         command->add_option("--pcap", options->pcap, "Make a capture for Wireshark of it");
     command->add_flag("--replace", options->replace, "Replace a capture that is there")
         ->needs(pcap);

@@ -29,8 +29,8 @@ constexpr std::uint64_t kMuchOfLog = 8;
 class RingSource final : public RecordSource {
 public:
     RingSource(std::shared_ptr<rmem::Ring> ring, unsigned node)
-        : ring_(std::move(ring)), node_(node), last_ns_(ring_->config().ranks) {
-        for (unsigned r = 0; r < ring_->config().ranks; ++r) {
+        : ring_(std::move(ring)), node_(node), last_ns_(ring_->config().seats()) {
+        for (unsigned r = 0; r < ring_->config().seats(); ++r) {
             logs_.emplace_back(ring_->log(r), rmem::kLogBytes, LogReader::Role::bystander);
         }
         next_.resize(logs_.size());
@@ -51,7 +51,7 @@ public:
         RecordedWrite write;
         write.time_ns = now_ns;
         write.node = node_;
-        write.rank = node_ * config().ranks / config().nodes;
+        write.rank = first_rank_of(node_);
         write.flags = RecordedWrite::kAtStart;
         give_memory(ring_->bank(node_), config().bank_bytes(), write, sink);
     }
@@ -105,6 +105,14 @@ private:
         return ring_->rank(rank).node.load(std::memory_order_relaxed);
     }
 
+    unsigned first_rank_of(unsigned node) const noexcept {
+        return node * config().ranks / config().nodes;
+    }
+    /// An operator's write is one of its node, as a card's would be: a recording knows ranks alone.
+    unsigned recorded_as(unsigned rank, unsigned node) const noexcept {
+        return rank < config().ranks ? rank : first_rank_of(node);
+    }
+
     void give(unsigned rank, std::int64_t now_ns, const Sink& sink) {
         const LogReader::Entry entry = next_[rank];
         auto* words = reinterpret_cast<std::byte*>(words_.data());
@@ -114,7 +122,7 @@ private:
         RecordedWrite write;
         write.time_ns = entry.record.written_ns;
         write.node = node_of(rank);
-        write.rank = rank;
+        write.rank = recorded_as(rank, write.node);
         write.offset = entry.record.offset;
         if ((entry.record.flags & LogRecord::kInterrupt) != 0) {
             write.flags |= RecordedWrite::kInterrupt;
@@ -130,7 +138,7 @@ private:
         RecordedWrite write;
         write.time_ns = std::min(last_ns_[rank], now_ns);
         write.node = std::min(node_of(rank), config().nodes - 1);
-        write.rank = rank;
+        write.rank = recorded_as(rank, write.node);
         write.flags = RecordedWrite::kMissed;
         sink(write);
     }

@@ -10,6 +10,7 @@
 
 #include "rmem/clock.hpp"
 #include "tools/output.hpp"
+#include "tools/outside_write.hpp"
 
 namespace tools {
 
@@ -82,7 +83,8 @@ void RingReplay::write_image() {
     const std::vector<std::byte> image = std::exchange(image_, {});
     node_.set_data_filter(true);
     for (std::size_t at = 0; at < image.size(); at += kImageWriteBytes) {
-        write(at, std::span(image).subspan(at, std::min(kImageWriteBytes, image.size() - at)));
+        write_with_patience(
+            node_, at, std::span(image).subspan(at, std::min(kImageWriteBytes, image.size() - at)));
     }
     node_.set_data_filter(false);
 }
@@ -128,25 +130,10 @@ void RingReplay::play(RecordedWrite write) {
     if (write.words.empty()) return;
     const bool marked = (write.flags & RecordedWrite::kInterrupt) != 0;
     if (marked) node_.mark(write.offset, write.words.size());
-    this->write(write.offset, write.words);
+    write_with_patience(node_, write.offset, write.words);
     if (marked) node_.unmark(write.offset, write.words.size());
     ++result_.writes;
     result_.bytes += write.words.size();
-}
-
-void RingReplay::write(std::uint64_t offset, std::span<const std::byte> bytes) {
-    if (node_.write(offset, bytes.data(), bytes.size()) == rmem::WriteResult::ok) return;
-    const rmem::Deadline deadline = rmem::Deadline::in(kRoomNs);
-    while (node_.write(offset, bytes.data(), bytes.size()) == rmem::WriteResult::again) {
-        if (deadline.passed(rmem::now_ns())) {
-            throw rmem::Error(
-                rmem::Errc::timed_out,
-                fmt::format("ring '{}' took no write for {}: the outbound queue of rank "
-                            "{} stays full; is a member stopped?",
-                            node_.config().name, duration_text(kRoomNs), node_.rank()));
-        }
-        node_.poll();
-    }
 }
 
 }  // namespace tools

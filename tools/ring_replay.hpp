@@ -70,7 +70,6 @@ private:
     bool wait_for(rmem::Player& player, const rmem::RecordedWrite& write, const Steps& steps);
     void sleep_until(std::int64_t due_ns);
     void play(rmem::RecordedWrite write);
-    void write(std::uint64_t offset, std::span<const std::byte> bytes);
 
     rmem::Node& node_;
     rmem::RecordingReader& reader_;

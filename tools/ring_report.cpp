@@ -140,7 +140,7 @@ json config_json(const rmem::Ring& ring) {
         config.bound_ns != 0 ? config.bound_ns : rmem::bound_ns(config.timing, config.nodes);
     return {{"name", config.name},
             {"segment", ring.segment_name()},
-            {"state", ring.has_members() ? "alive" : "dead"},
+            {"state", ring_state(ring)},
             {"live_ranks", live_ranks(ring)},
             {"ranks", config.ranks},
             {"nodes", config.nodes},
@@ -268,6 +268,11 @@ std::string counters_text(const json& report) {
 
 bool is_stopped(unsigned pid) {
     return pid != 0 && process_of(pid).state == 'T';
+}
+
+const char* ring_state(const rmem::Ring& ring) {
+    if (ring.has_members()) return "alive";
+    return ring.stays() ? "kept" : "dead";
 }
 
 unsigned live_ranks(const rmem::Ring& ring) {

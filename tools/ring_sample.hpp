@@ -104,6 +104,7 @@ struct RingSample {
     std::int64_t at_ns = 0;
     bool exists = false;       ///< there is a ring of the name; otherwise nothing else counts
     bool has_members = false;  ///< anybody takes part
+    bool stays = false;        ///< it is kept when nobody does
     rmem::RingConfig config;
     std::int64_t bound_ns = 0;  ///< 0: none
     std::vector<RankSample> ranks;

@@ -154,7 +154,7 @@ void RingSampler::find_segments() {
         try {
             rings.push_back(old != rings_.end() ? *old : open_read_only(name));
         } catch (const rmem::Error& error) {
-            if (error.code() != rmem::Errc::no_such_ring && rmem::Segment::open(name)) throw;
+            if (error.code() != rmem::Errc::no_such_ring && rmem::Segment::exists(name)) throw;
         }
     }
     // Of nodes with other settings, which cannot hear each other, the first one's ring is shown.
@@ -178,6 +178,7 @@ RingSample RingSampler::sample(std::int64_t now) {
     sample.nodes.resize(sample.config.nodes);
     for (const auto& ring : rings_) {
         sample.has_members = sample.has_members || ring->has_members();
+        sample.stays = sample.stays || ring->stays();
         for (unsigned r = 0; r < sample.config.ranks; ++r) {
             RankSample rank = rank_of(*ring, r);
             if (knows_better(rank, sample.ranks[r])) sample.ranks[r] = std::move(rank);

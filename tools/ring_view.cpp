@@ -10,12 +10,14 @@
 #include "billboard/counters.hpp"
 #include "ports/munet/counter_board.hpp"
 #include "ports/port_counters.hpp"
+#include "rmem/write_stamps.hpp"
 
 namespace tools {
 
 namespace {
 
 using rmem::LinkCounter;
+using Message = billboard::Counter;
 using rmem::udp::UdpCounter;
 
 struct Kind {
@@ -33,6 +35,7 @@ constexpr std::array kKinds = {
     Kind{"refusals",
          " refused_truncated refused_oversized refused_random refused_version refused_ring "
          "refused_malformed refused_unsigned refused_tag refused_replayed refused_life "
+         "refused_stranger refused_namesake "
          "refused_outside records_refused corrupt "},
     Kind{"bound", " bound_violations bound_missed_by_host late_published late_by_host "},
     Kind{"members",
@@ -41,7 +44,8 @@ constexpr std::array kKinds = {
     Kind{"other", ""},
     Kind{"",
          " writes_sent bytes_sent writes_applied bytes_applied writes_filtered flushes late_max_ns "
-         "interrupts_raised datagrams_sent datagrams_received datagrams_taken batches_sent "
+         "interrupts_raised messages_sampled datagrams_sent datagrams_received datagrams_taken "
+         "batches_sent "
          "batches_applied acks_alone buffers_posted bytes_posted multicasts segments_posted "
          "collections barriers peer_checks "},
 };
@@ -91,6 +95,9 @@ public:
             view.ranks_alive += view.nodes.back().ranks_alive;
             view.broken += view.nodes.back().broken;
             view.broken_more += view.nodes.back().broken_more;
+            view.late += view.nodes.back().late;
+            view.late_more += view.nodes.back().late_more;
+            view.has_messages = view.has_messages || view.nodes.back().has_messages;
         }
         add_times(view);
         add_events(view);
@@ -102,6 +109,7 @@ private:
         const rmem::RingConfig& config = now_.config;
         view.exists = true;
         view.has_members = now_.has_members;
+        view.stays = now_.stays;
         view.name = config.name;
         view.link = rmem::name_of(config.link);
         view.timing = rmem::to_string(config.timing);
@@ -126,10 +134,10 @@ private:
         view.is_here = now.is_here;
         for (unsigned r = 0; r < now_.ranks.size(); ++r) add_rank(view, r);
         view.applied = rate(more(before.link, now.link, LinkCounter::writes_applied));
-        for (const auto id : {LinkCounter::bound_violations, LinkCounter::bound_missed_by_host}) {
-            view.broken += value(now.link, static_cast<std::size_t>(id));
-            view.broken_more += more(before.link, now.link, id);
-        }
+        view.broken = value(now.link, static_cast<std::size_t>(LinkCounter::bound_violations));
+        view.broken_more = more(before.link, now.link, LinkCounter::bound_violations);
+        view.late = value(now.link, static_cast<std::size_t>(LinkCounter::bound_missed_by_host));
+        view.late_more = more(before.link, now.link, LinkCounter::bound_missed_by_host);
         view.now = times_of(now.propagation.since(before.propagation));
         view.ever = times_of(now.propagation);
         now.engine ? add_engine(view, before.engine, *now.engine) : add_peer(view);
@@ -157,6 +165,15 @@ private:
         view.has_traffic =
             view.has_traffic || (now_.nodes[view.node].is_here && is_counted(now.link));
         view.bytes += rate(more(before.link, now.link, LinkCounter::bytes_sent));
+        const auto count = [&](auto id, const CounterValues& values) {
+            return value(values, static_cast<std::size_t>(id));
+        };
+        view.messages +=
+            rate(more(before.protocol, now.protocol, Message::buffers_posted) +
+                 rmem::kStampEvery * more(before.link, now.link, LinkCounter::messages_sampled));
+        view.has_messages = view.has_messages ||
+                            count(Message::buffers_posted, now.protocol) != 0 ||
+                            count(LinkCounter::messages_sampled, now.link) != 0;
     }
 
     void add_engine(NodeView& view, const std::optional<EngineSample>& before,

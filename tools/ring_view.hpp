@@ -49,27 +49,32 @@ struct NodeView {
     /// Of its programs, if they are on this host and their writes are counted.
     bool has_traffic = false;
     double writes = 0, bytes = 0;
+    /// Of the billboard. On `direct` those of up to 60 bytes are counted by samples (write_stamps.hpp).
+    double messages = 0;
+    bool has_messages = false;  ///< it has ever sent one that was counted
     /// Others' writes that reached its bank; of a node elsewhere: its batches that reached banks here.
     double applied = 0, batches = 0;
     double datagrams_sent = 0, datagrams_received = 0;  ///< link udp
     TimesView now, ever;
-    std::uint64_t broken = 0, broken_more = 0;  ///< writes over the bound, the host's fault or not
+    std::uint64_t broken = 0, broken_more = 0;  ///< writes that the wire brought over the bound
+    std::uint64_t late = 0, late_more = 0;  ///< writes over the bound by this host's fault alone
     /// Link udp, of a node here: to the farthest member; of one elsewhere: to it. 0: not known.
     std::int64_t round_trip_ns = 0;
     std::optional<MunetView> munet;
 };
 
 struct RingView {
-    bool exists = false, has_members = false;
+    bool exists = false, has_members = false, stays = false;
     std::string name, link, timing;
     std::uint64_t user_bytes = 0, bank_bytes = 0;
     std::int64_t elapsed_ns = 0;
     std::int64_t bound_ns = 0;  ///< 0: none
     unsigned nodes_up = 0, ranks_alive = 0, ranks = 0;
-    bool has_wire = false;  ///< nodes are apart, in the order of their numbers
+    bool has_wire = false;      ///< nodes are apart, in the order of their numbers
+    bool has_messages = false;  ///< of any node
     std::vector<NodeView> nodes;
     TimesView now, ever;
-    std::uint64_t broken = 0, broken_more = 0;
+    std::uint64_t broken = 0, broken_more = 0, late = 0, late_more = 0;
     std::vector<EventView> events;  ///< those that are not zero, the kinds together
 };
 

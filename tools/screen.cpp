@@ -22,6 +22,7 @@ const char* colour_of(LineStyle style) {
     switch (style) {
         case LineStyle::heading: return "\x1b[1m";
         case LineStyle::alarm: return "\x1b[31m";
+        case LineStyle::footer: return "\x1b[2m";
         case LineStyle::plain: break;
     }
     return "";
@@ -56,21 +57,46 @@ Screen::Size Screen::size() {
 }
 
 void Screen::draw(const std::vector<Line>& lines) const {
-    std::string text = "\x1b[H";
-    for (std::size_t i = 0; i < lines.size(); ++i) {
-        const std::string colour = is_colourful_ ? colour_of(lines[i].style) : "";
-        text += (i == 0 ? "" : "\r\n") + colour + lines[i].text;
-        text += (colour.empty() ? "" : "\x1b[0m") + std::string("\x1b[K");
-    }
-    show(text + "\x1b[J");  // what is left of a longer frame
+    show(drawn(lines, is_colourful_));
 }
 
-bool Screen::take_keys() {
+std::string drawn(const std::vector<Line>& lines, bool is_colourful) {
+    // What stands there is erased before, not behind: a line as wide as the screen leaves the cursor on its last character.
+    std::string text = "\x1b[H\x1b[J";
+    for (std::size_t i = 0; i < lines.size(); ++i) {
+        const std::string colour = is_colourful ? colour_of(lines[i].style) : "";
+        text += (i == 0 ? "" : "\r\n") + colour + lines[i].text;
+        text += colour.empty() ? "" : "\x1b[0m";
+    }
+    return text;
+}
+
+std::string Screen::take_keys() {
     std::array<char, 64> keys{};
     const ssize_t count = ::read(STDIN_FILENO, keys.data(), keys.size());
-    if (count <= 0) return false;
-    const std::string_view hit(keys.data(), static_cast<std::size_t>(count));
-    return hit.find('q') == std::string_view::npos;
+    return count <= 0 ? "q" : keys_of({keys.data(), static_cast<std::size_t>(count)});
+}
+
+std::string keys_of(std::string_view sent) {
+    std::string keys;
+    for (std::size_t i = 0; i < sent.size(); ++i) {
+        if (sent[i] != '\x1b') {
+            keys += sent[i];
+            continue;
+        }
+        if (i + 1 >= sent.size() || (sent[i + 1] != '[' && sent[i + 1] != 'O')) continue;
+        std::size_t end = i + 2;  // parameters, and then a letter or ~
+        while (end < sent.size() && (sent[end] < '@' || sent[end] > '~')) ++end;
+        const std::string_view sequence = sent.substr(i + 2, end - i - 1);
+        if (sequence == "A") keys += 'k';
+        if (sequence == "B") keys += 'j';
+        if (sequence == "C") keys += 'l';
+        if (sequence == "D") keys += 'h';
+        if (sequence == "5~") keys += 'b';
+        if (sequence == "6~") keys += 'f';
+        i = end;
+    }
+    return keys;
 }
 
 }  // namespace tools

@@ -11,6 +11,8 @@
 #include <termios.h>
 
 #include <cstddef>
+#include <string>
+#include <string_view>
 #include <vector>
 
 #include "tools/top_frame.hpp"
@@ -32,12 +34,19 @@ public:
 
     /// Whether keys can be read from the standard input, one by one.
     bool has_keys() const { return has_keys_; }
-    /// Takes the keys that were hit. False when one of them means to end: q, or the end of the input.
-    bool take_keys();
+    /// Takes the keys that were hit, as keys_of() names them; the end of the input is a q.
+    std::string take_keys();
 
 private:
     bool has_keys_ = false, is_colourful_ = false;
     termios before_{};
 };
+
+/// What draws the lines in place of what stands there.
+std::string drawn(const std::vector<Line>& lines, bool is_colourful);
+
+/// What a terminal sends for keys, a character for each: arrows as k j h l (up, down, left, right), page up and down as b
+/// and f, the rest as it is. Sequences of other keys are left out.
+std::string keys_of(std::string_view sent);
 
 }  // namespace tools

@@ -7,7 +7,7 @@
 
 namespace tools {
 
-void Settings::add_to(CLI::App& command, std::span<const Setting> settings) {
+void Settings::add_to(cli::App& command, std::span<const Setting> settings) {
     for (const Setting& setting : settings) {
         command.add_option(setting.option, values_[setting.variable],
                            fmt::format("{} [{}]", setting.meaning, setting.variable));

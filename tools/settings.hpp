@@ -9,11 +9,9 @@
 #include <span>
 #include <string>
 
-#include "tools/command_line.hpp"
+#include "tools/options.hpp"
 
 namespace tools {
-
-namespace CLI = cli;
 
 struct Setting {
     const char* option;
@@ -36,7 +34,7 @@ inline constexpr Setting kRingSettings[] = {
 class Settings {
 public:
     /// Adds an option for each. The command line outlives this object no longer than it is parsed.
-    void add_to(CLI::App& command, std::span<const Setting> settings);
+    void add_to(cli::App& command, std::span<const Setting> settings);
     /// What was given, into this process's environment.
     void apply() const;
 

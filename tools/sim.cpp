@@ -20,8 +20,8 @@ Exit codes: 0 done, 1 failed, 2 wrong command line.)";
 
 }  // namespace
 
-void add_sim(CLI::App& app) {
-    CLI::App* sim = app.add_subcommand("sim", "Simulate: the library in virtual time");
+void add_sim(cli::App& app) {
+    cli::App* sim = app.add_subcommand("sim", "Simulate: the library in virtual time");
     sim->footer(kExamples);
     sim->require_subcommand(1);
     for (const auto add : {add_sim_paper, add_sim_scale, add_sim_hunt, add_sim_replay}) add(*sim);

@@ -7,9 +7,9 @@
 
 namespace tools {
 
-void add_sim_paper(CLI::App& sim);
-void add_sim_scale(CLI::App& sim);
-void add_sim_hunt(CLI::App& sim);
-void add_sim_replay(CLI::App& sim);
+void add_sim_paper(cli::App& sim);
+void add_sim_scale(cli::App& sim);
+void add_sim_hunt(cli::App& sim);
+void add_sim_replay(cli::App& sim);
 
 }  // namespace tools

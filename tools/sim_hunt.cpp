@@ -171,20 +171,20 @@ void hunt(const HuntCommand& command) {
 
 }  // namespace
 
-void add_sim_hunt(CLI::App& sim) {
+void add_sim_hunt(cli::App& sim) {
     auto options = std::make_shared<HuntCommand>();
-    CLI::App* command =
+    cli::App* command =
         sim.add_subcommand("hunt", "Look for faults: random traffic under random trouble");
     command->footer(kExamples);
-    CLI::Option* link =
+    cli::Option* link =
         command->add_option("--link", options->link, "ring: the billboard on it; udp: its protocol")
-            ->check(CLI::is_member({"ring", "udp"}));
+            ->check(cli::is_member({"ring", "udp"}));
     command->add_flag("--mpi", options->mpi, "MPI's messages over the billboard")->excludes(link);
     command->add_option("--seeds", options->seeds, "How many")
-        ->check(CLI::range(std::uint64_t{1}, std::uint64_t{1} << 40));
+        ->check(cli::range(std::uint64_t{1}, std::uint64_t{1} << 40));
     command->add_option("--first", options->first, "The first one");
     command->add_option("--jobs", options->jobs, "Processes at once (default: the processors)")
-        ->check(CLI::range(1U, 256U));
+        ->check(cli::range(1U, 256U));
     command->add_flag("--no-shrink", options->no_shrink, "Leave a failing seed as large as it is");
     command->add_flag("--hash", options->hash, "Print a hash of all that happened");
     command->add_flag("--json", options->json, "For programs");

@@ -144,7 +144,7 @@ void show_figure(const PaperOptions& options) {
 
 void paper(const PaperOptions& options) {
     if (options.figure != 0) return show_figure(options);
-    if (options.data) CLI::refuse("--data", "goes with --figure");
+    if (options.data) cli::refuse("--data", "goes with --figure");
     std::vector<simulator::Row> rows = simulator::paper_table();
     if (options.here) measure_here(rows);
     if (options.json) return show_json(json_of(rows));
@@ -153,12 +153,12 @@ void paper(const PaperOptions& options) {
 
 }  // namespace
 
-void add_sim_paper(CLI::App& sim) {
+void add_sim_paper(cli::App& sim) {
     auto options = std::make_shared<PaperOptions>();
-    CLI::App* command = sim.add_subcommand("paper", "The paper's numbers beside the simulation's");
+    cli::App* command = sim.add_subcommand("paper", "The paper's numbers beside the simulation's");
     command->footer(kExamples);
     command->add_option("--figure", options->figure, "One of the paper's figures instead")
-        ->check(CLI::range(1, 6));
+        ->check(cli::range(1, 6));
     command->add_flag("--data", options->data, "The figure as a data file");
     command->add_flag("--here", options->here, "Measure on this machine, too (link direct)");
     command->add_flag("--json", options->json, "For programs");

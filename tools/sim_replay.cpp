@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <cstdio>
+#include <exception>
 #include <memory>
 #include <string>
 
@@ -13,6 +14,7 @@
 #include "simulator/udp_hunt/trace.hpp"
 #include "tools/output.hpp"
 #include "tools/sim.hpp"
+#include "tools/usage.hpp"
 
 namespace tools {
 
@@ -47,27 +49,39 @@ struct ReplayCommand {
     bool trace = false;
 };
 
-/// Writes as it goes: a trace may have a million lines.
+/// Writes as it goes: a trace may have a million lines. They come from within simulated processes, through which
+/// nothing may be thrown: what fails is thrown by end().
 class LineWriter {
 public:
-    void add(const std::string& line) {
+    void add(const std::string& line) noexcept {
+        if (failure_) return;
         text_ += line;
         if (text_.size() > kBytes) flush();
     }
-    void flush() {
-        show(text_);
-        text_.clear();
+    void end() {
+        flush();
+        if (failure_) std::rethrow_exception(failure_);
     }
 
 private:
+    void flush() noexcept {
+        try {
+            if (!failure_) show(text_);
+        } catch (...) {
+            failure_ = std::current_exception();
+        }
+        text_.clear();
+    }
+
     static constexpr std::size_t kBytes = 64 * 1024;
     std::string text_;
+    std::exception_ptr failure_;
 };
 
 class TraceWriter final : public rmem::sim::Observer {
 public:
     TraceWriter() { lines_.add(rmem::sim::trace_header()); }
-    ~TraceWriter() override { lines_.flush(); }
+    void end() { lines_.end(); }
     void on_event(const rmem::sim::Event& event) override {
         lines_.add(rmem::sim::trace_line(event));
     }
@@ -137,8 +151,17 @@ void show_end(const simulator::Findings& findings) {
     if (!findings.violations.empty()) end_with(kExitFailed);
 }
 
+template <class Scenario>
+Scenario scenario_of(const std::string& seed) {
+    try {
+        return Scenario::parse(seed);
+    } catch (const rmem::Error& error) {
+        throw UsageError(error.sentence());
+    }
+}
+
 void replay_udp(const ReplayCommand& command) {
-    const auto scenario = simulator::udp::Scenario::parse(command.seed);
+    const auto scenario = scenario_of<simulator::udp::Scenario>(command.seed);
     show(scenario_text(scenario) + "\n");
     simulator::udp::HuntOptions options;
     options.hash = true;
@@ -148,14 +171,14 @@ void replay_udp(const ReplayCommand& command) {
         options.trace = [&lines](const std::string& line) { lines.add(line); };
     }
     const simulator::Findings findings = simulator::udp::run_scenario(scenario, options);
-    lines.flush();
+    lines.end();
     show_end(findings);
 }
 
 /// A hunt in a world.
 template <class Scenario, class HuntOptions>
 void replay_in_world(const ReplayCommand& command) {
-    const Scenario scenario = Scenario::parse(command.seed);
+    const auto scenario = scenario_of<Scenario>(command.seed);
     show(scenario_text(scenario) + "\n");
     HuntOptions options;
     options.hash = true;
@@ -163,7 +186,7 @@ void replay_in_world(const ReplayCommand& command) {
     if (command.trace) trace = std::make_unique<TraceWriter>();
     options.trace = trace.get();
     const simulator::Findings findings = run_scenario(scenario, options);
-    trace.reset();
+    if (trace) trace->end();
     show_end(findings);
 }
 
@@ -177,15 +200,15 @@ void replay(const ReplayCommand& command) {
 
 }  // namespace
 
-void add_sim_replay(CLI::App& sim) {
+void add_sim_replay(cli::App& sim) {
     auto options = std::make_shared<ReplayCommand>();
-    CLI::App* command = sim.add_subcommand("replay", "One seed of the hunt again, event by event");
+    cli::App* command = sim.add_subcommand("replay", "One seed of the hunt again, event by event");
     command->footer(kExamples);
     command->add_option("seed", options->seed, "The seed, as a number or as a hunt has printed it")
         ->required();
-    CLI::Option* link =
+    cli::Option* link =
         command->add_option("--link", options->link, "Of which hunt it is a seed: ring or udp")
-            ->check(CLI::is_member({"ring", "udp"}));
+            ->check(cli::is_member({"ring", "udp"}));
     command->add_flag("--mpi", options->mpi, "It is one of MPI's messages")->excludes(link);
     command->add_flag("--trace", options->trace, "Every event");
     command->callback([options] { replay(*options); });

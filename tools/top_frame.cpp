@@ -28,6 +28,24 @@ std::vector<Line> lines_of(const std::string& text) {
     return lines;
 }
 
+/// The text, or as much of it as ends where a number, a name or a cell does, and "…".
+std::string fitted_line(const std::string& text, std::size_t width) {
+    if (text_width(text) <= width) return text;
+    const auto is_digit = [](char c) { return c >= '0' && c <= '9'; };
+    std::size_t characters = 0, end = 0;
+    for (std::size_t i = 0; i + 1 < text.size(); ++i) {
+        // Continuing bytes of UTF-8 take no place.
+        if ((static_cast<unsigned char>(text[i]) & 0xc0U) != 0x80U && ++characters >= width) break;
+        const bool ends_here =
+            text[i + 1] == ' ' && text[i] != ' ' &&
+            (text[i] == ',' || static_cast<unsigned char>(text[i]) >= 0x80U ||  // such as →
+             text.compare(i + 1, 2, "  ") == 0 ||
+             (!is_digit(text[i]) && i + 2 < text.size() && !is_digit(text[i + 2])));
+        if (ends_here) end = i + 1;
+    }
+    return width == 0 ? "" : text.substr(0, end) + "…";
+}
+
 void append(std::vector<Line>& to, std::vector<Line> more) {
     std::move(more.begin(), more.end(), std::back_inserter(to));
 }
@@ -35,10 +53,10 @@ void append(std::vector<Line>& to, std::vector<Line> more) {
 // ---- The ring -----------------------------------------------------------------------------------
 
 std::string heading(const RingView& view) {
-    return fmt::format("ring {}: {}, link {}, timing {}, {} of {} nodes up, {} of {} ranks alive",
-                       printable(view.name), view.has_members ? "alive" : "nobody is left",
-                       view.link, view.timing, view.nodes_up, view.nodes.size(), view.ranks_alive,
-                       view.ranks);
+    const char* state = view.has_members ? "alive" : view.stays ? "kept" : "nobody is left";
+    return fmt::format("ring {}: {}, link {}, {} of {} nodes up, {} of {} ranks alive, timing {}",
+                       printable(view.name), state, view.link, view.nodes_up, view.nodes.size(),
+                       view.ranks_alive, view.ranks, view.timing);
 }
 
 /// Who takes a write from whom; in brackets who is passed over.
@@ -52,20 +70,26 @@ std::string order_text(const RingView& view) {
     return text + fmt::format(" {}", view.nodes.front().node);
 }
 
-std::string times_text(const TimesView& times) {
+std::string times_text(const TimesView& times, const RingView& view) {
     return times.count == 0
                ? "nothing measured"
-               : fmt::format("p50 {}, p99 {}, max {} of {} writes", duration_text(times.p50_ns),
-                             duration_text(times.p99_ns), duration_text(times.max_ns), times.count);
+               : fmt::format("p50 {}, p99 {}, max {}, of {} {}", duration_text(times.p50_ns),
+                             duration_text(times.p99_ns), duration_text(times.max_ns), times.count,
+                             view.has_wire ? "writes" : "samples");
 }
 
 Line bound_line(const RingView& view) {
     if (view.bound_ns <= 0) return {"bound        none"};
     const std::string bound = duration_text(static_cast<std::uint64_t>(view.bound_ns));
-    if (view.broken == 0) return {"bound        " + bound + ": kept by all writes"};
-    return {fmt::format("bound        {}: broken by {} writes{}", bound, view.broken,
-                        plus(view.broken_more)),
-            view.broken_more != 0 ? LineStyle::alarm : LineStyle::plain};
+    const std::string late = fmt::format("{} late by this host{}", view.late, plus(view.late_more));
+    if (view.broken != 0) {
+        return {fmt::format("bound        {}: broken by {} writes{}{}", bound, view.broken,
+                            plus(view.broken_more), view.late == 0 ? "" : ", " + late),
+                view.broken_more != 0 ? LineStyle::alarm : LineStyle::plain};
+    }
+    if (view.late == 0) return {"bound        " + bound + ": kept by all writes"};
+    return {fmt::format("bound        {}: {}{}", bound, view.has_wire ? "kept by the wire, " : "",
+                        late)};
 }
 
 /// A line for each daemon.
@@ -85,13 +109,22 @@ std::vector<Line> munet_lines(const RingView& view) {
     return lines;
 }
 
-std::vector<Line> summary(const RingView& view) {
+constexpr std::size_t kNarrow = 40;  // labels take less room then
+
+std::vector<Line> summary(const RingView& view, std::size_t width) {
     std::vector<Line> lines = {{heading(view), LineStyle::heading},
                                {order_text(view)},
-                               {"propagation  now: " + times_text(view.now)},
-                               {"             ever: " + times_text(view.ever)},
+                               {"propagation  now: " + times_text(view.now, view)},
+                               {"             ever: " + times_text(view.ever, view)},
                                bound_line(view)};
     append(lines, munet_lines(view));
+    if (width >= kNarrow) return lines;
+    for (auto line = lines.begin() + 1; line != lines.end(); ++line) {
+        const std::size_t label = line->text.find("  ");
+        const std::size_t rest = line->text.find_first_not_of(' ', label);
+        const bool is_times = line - lines.begin() == 2 || line - lines.begin() == 3;
+        line->text.replace(0, rest, is_times ? "" : line->text.substr(0, label) + " ");
+    }
     return lines;
 }
 
@@ -107,6 +140,7 @@ struct Column {
     std::string (*cell)(const NodeView& node);
     int drop;  ///< the greater, the sooner it goes when there is little room; 0: stays
     enum Of { all, apart, udp } of = all;  ///< links; apart: whose nodes have a bank each
+    enum Traffic { any, writes, messages } traffic = any;  ///< it is there when some is counted
 };
 
 template <double NodeView::*Rate>
@@ -139,6 +173,9 @@ std::string round_trip_cell(const NodeView& node) {
     if (node.round_trip_ns <= 0) return "-";
     return duration_text(static_cast<std::uint64_t>(node.round_trip_ns));
 }
+std::string late_cell(const NodeView& node) {
+    return fmt::format("{}{}", node.late, plus(node.late_more));
+}
 std::string broken_cell(const NodeView& node) {
     return fmt::format("{}{}", node.broken, plus(node.broken_more));
 }
@@ -147,8 +184,9 @@ constexpr std::array kColumns = {
     Column{">node", number_cell, 0},
     Column{"state", state_cell, 0},
     Column{">ranks", ranks_cell, 1},
-    Column{">writes/s", program_rate_cell<&NodeView::writes>, 0},
-    Column{">bytes/s", program_rate_cell<&NodeView::bytes>, 2},
+    Column{">msgs/s", own_rate_cell<&NodeView::messages>, 0, Column::all, Column::messages},
+    Column{">writes/s", program_rate_cell<&NodeView::writes>, 0, Column::all, Column::writes},
+    Column{">bytes/s", program_rate_cell<&NodeView::bytes>, 2, Column::all, Column::writes},
     Column{">applied/s", own_rate_cell<&NodeView::applied>, 4, Column::apart},
     Column{">batches/s", rate_cell<&NodeView::batches>, 7, Column::udp},
     Column{">sent/s", own_rate_cell<&NodeView::datagrams_sent>, 5, Column::udp},
@@ -156,17 +194,30 @@ constexpr std::array kColumns = {
     Column{">round trip", round_trip_cell, 8, Column::udp},
     Column{">p50", time_cell<&TimesView::p50_ns>, 0},
     Column{">p99", time_cell<&TimesView::p99_ns>, 0},
-    Column{">max", time_cell<&TimesView::max_ns>, 0},
-    Column{">broken", broken_cell, 0}};
+    Column{">max", time_cell<&TimesView::max_ns>, 1},
+    Column{">broken", broken_cell, 0},
+    Column{">late", late_cell, 3}};
+
+bool is_shown(const Column& column, const RingView& view) {
+    const Column::Of link = view.link == "udp" ? Column::udp
+                            : view.has_wire    ? Column::apart
+                                               : Column::all;
+    if (column.of > link) return false;
+    if (column.traffic == Column::messages) return view.has_messages;
+    if (column.traffic == Column::any || !view.has_messages) return true;
+    return std::any_of(view.nodes.begin(), view.nodes.end(),
+                       [](const NodeView& node) { return node.has_traffic; });
+}
 
 /// The columns that are dropped least, up to `most_drop`.
-std::vector<Line> node_table(const std::vector<const NodeView*>& nodes, Column::Of link,
+std::vector<Line> node_table(const RingView& view, const std::vector<const NodeView*>& nodes,
                              int most_drop) {
     std::vector<std::string> head;
     std::vector<std::vector<std::string>> rows(nodes.size());
     for (const Column& column : kColumns) {
-        if (column.drop > most_drop || column.of > link) continue;
-        head.emplace_back(column.head);
+        if (column.drop > most_drop || !is_shown(column, view)) continue;
+        const bool is_sampled = column.traffic == Column::messages && !view.has_wire;
+        head.emplace_back(is_sampled ? ">~msgs/s" : column.head);
         for (std::size_t i = 0; i < nodes.size(); ++i) rows[i].push_back(column.cell(*nodes[i]));
     }
     Table table(std::move(head));
@@ -188,7 +239,7 @@ std::vector<const NodeView*> chosen_nodes(const RingView& view, std::size_t most
     const auto weight = [](const NodeView* node) {
         const int trouble =
             is_alarming(*node) ? 2 : static_cast<int>(node->state == NodeState::joining);
-        return std::pair(trouble, node->writes + node->applied + node->batches);
+        return std::pair(trouble, node->writes + node->messages + node->applied + node->batches);
     };
     std::stable_sort(nodes.begin(), nodes.end(), [&](const NodeView* one, const NodeView* other) {
         return weight(one) > weight(other);
@@ -202,12 +253,9 @@ std::vector<const NodeView*> chosen_nodes(const RingView& view, std::size_t most
 std::vector<Line> node_lines(const RingView& view, std::size_t most, std::size_t width) {
     const auto nodes = chosen_nodes(view, most);
     int drop = static_cast<int>(kColumns.size());
-    const Column::Of link = view.link == "udp" ? Column::udp
-                            : view.has_wire    ? Column::apart
-                                               : Column::all;
-    auto lines = node_table(nodes, link, drop);
+    auto lines = node_table(view, nodes, drop);
     while (drop > 0 && width_of(lines) > width) {
-        lines = node_table(nodes, link, --drop);
+        lines = node_table(view, nodes, --drop);
     }
     lines[0].style = LineStyle::heading;
     for (std::size_t i = 0; i < nodes.size(); ++i) {
@@ -258,23 +306,34 @@ const char* shade_of(const HeatMap::Cell& cell) {
     return cell.ever ? "░" : "·";
 }
 
+constexpr std::size_t kMapLabel = 12;
+constexpr std::size_t kMostColumns = 256;
+constexpr std::size_t kPlainRows = 4;  // where there is room for any number
+
+std::size_t map_columns(std::size_t width) {
+    std::size_t columns = 8;
+    while (2 * columns + kMapLabel <= width && columns < kMostColumns) columns *= 2;
+    return columns;
+}
+
 std::vector<Line> map_lines(const RingView& view, ShownMap shown, std::size_t width) {
-    constexpr std::size_t kLabel = 12;
     if (shown.map == nullptr || shown.map->cells().empty()) return {};
     const HeatMap& map = *shown.map;
-    const std::string step =
-        map.line_step() == 1 ? "" : fmt::format("; 1 of {} lines looked at", map.line_step());
+    const std::size_t end = map.from() + map.bytes();
     std::vector<Line> lines = {
-        {fmt::format("changes in the bank of node {}: a character is {}, user's memory ends at "
-                     "{}{}",
-                     shown.node, size_text(map.cell_bytes()), offset_text(view.user_bytes), step),
+        {fmt::format(
+             "changes in the bank of node {}: a character is {}, to {}{}{}", shown.node,
+             size_text(map.cell_bytes()), offset_text(end),
+             end <= view.user_bytes
+                 ? ""
+                 : fmt::format(", user's memory ends at {}", offset_text(view.user_bytes)),
+             map.line_step() == 1 ? "" : fmt::format(", 1 of {} lines looked at", map.line_step())),
          LineStyle::heading}};
-    std::size_t columns = 64;
-    while (columns > 8 && columns + kLabel > width) columns /= 2;
+    const std::size_t columns = map_columns(width);
     for (std::size_t row = 0; row < map.cells().size(); row += columns) {
-        std::string text = offset_text(row * map.cell_bytes()) + "  ";
-        const std::size_t end = std::min(row + columns, map.cells().size());
-        for (std::size_t i = row; i < end; ++i) text += shade_of(map.cells()[i]);
+        std::string text = offset_text(map.from() + row * map.cell_bytes()) + "  ";
+        const std::size_t last = std::min(row + columns, map.cells().size());
+        for (std::size_t i = row; i < last; ++i) text += shade_of(map.cells()[i]);
         lines.push_back({text});
     }
     lines.push_back({"█ most of it has just changed  ▓ some  ▒ little  ░ before  · never"});
@@ -283,13 +342,47 @@ std::vector<Line> map_lines(const RingView& view, ShownMap shown, std::size_t wi
 
 // ---- All of it ----------------------------------------------------------------------------------
 
-void fit(std::vector<Line>& lines, std::size_t width, std::size_t height) {
-    if (height != 0 && lines.size() > height) {
-        const std::size_t hidden = lines.size() - height + 1;
-        lines.resize(height - 1);
+/// As many of the parts as fit.
+std::string joined(const std::vector<std::string>& parts, std::size_t width) {
+    std::string text;
+    for (const std::string& part : parts) {
+        const std::string more = text.empty() ? part : text + "  " + part;
+        if (text_width(more) > width) break;
+        text = more;
+    }
+    return text;
+}
+
+Line footer(const Viewport& port, std::size_t first, std::size_t room, std::size_t lines) {
+    std::vector<std::string> parts = {"q end"};
+    if (lines > room) {
+        parts.push_back(
+            fmt::format("lines {}-{} of {}", first + 1, std::min(first + room, lines), lines));
+        parts.emplace_back("↑↓ scroll");
+    }
+    for (const char* part : {"+- zoom", "←→ move", "0 all memory"}) parts.emplace_back(part);
+    parts.emplace_back(port.all_nodes ? "a fewer nodes" : "a all nodes");
+    return {joined(parts, port.width), LineStyle::footer};
+}
+
+Frame fit(std::vector<Line> lines, const Viewport& port) {
+    Frame frame;
+    if (port.height > 1 && port.has_keys) {
+        const std::size_t room = port.height - 1;
+        const std::size_t all = lines.size();
+        frame.scroll = std::min(port.scroll, all > room ? all - room : 0);
+        const Line last = footer(port, frame.scroll, room, all);
+        lines.erase(lines.begin(), lines.begin() + static_cast<std::ptrdiff_t>(frame.scroll));
+        lines.resize(room);
+        lines.push_back(last);
+    } else if (port.height != 0 && lines.size() > port.height) {
+        const std::size_t hidden = lines.size() - port.height + 1;
+        lines.resize(port.height - 1);
         lines.push_back({fmt::format("{} more lines do not fit here", hidden)});
     }
-    for (Line& line : lines) line.text = fitted(line.text, width);
+    for (Line& line : lines) line.text = fitted_line(line.text, port.width);
+    frame.lines = std::move(lines);
+    return frame;
 }
 
 json times_json(const TimesView& times) {
@@ -308,6 +401,7 @@ json node_json(const NodeView& node) {
                    {"counts_writes", node.has_traffic},
                    {"writes_per_s", node.writes},
                    {"bytes_per_s", node.bytes},
+                   {"messages_per_s", node.messages},
                    {"applied_per_s", node.applied},
                    {"batches_per_s", node.batches},
                    {"datagrams_sent_per_s", node.datagrams_sent},
@@ -316,7 +410,9 @@ json node_json(const NodeView& node) {
                    {"propagation_ns", times_json(node.now)},
                    {"propagation_ever_ns", times_json(node.ever)},
                    {"bound_broken", node.broken},
-                   {"bound_broken_now", node.broken_more}};
+                   {"bound_broken_now", node.broken_more},
+                   {"late_by_host", node.late},
+                   {"late_by_host_now", node.late_more}};
     if (node.munet) {
         result["munet"] = {{"alive", node.munet->runs},
                            {"pid", node.munet->pid},
@@ -330,6 +426,7 @@ json map_json(ShownMap shown) {
     json heats = json::array();
     for (const auto& cell : shown.map->cells()) heats.push_back(cell.heat);
     return {{"node", shown.node},
+            {"from", shown.map->from()},
             {"cell_bytes", shown.map->cell_bytes()},
             {"line_step", shown.map->line_step()},
             {"heat", heats}};
@@ -345,21 +442,24 @@ std::string rate_text(double per_second) {
     return fmt::format("{:.{}f}{}", per_second, per_second < 99.95 ? 1 : 0, kUnits[unit]);
 }
 
-std::vector<Line> frame_of(const RingView& view, ShownMap map, std::size_t width,
-                           std::size_t height) {
-    std::vector<Line> lines;
+std::size_t map_cells(const Viewport& port) {
+    constexpr std::size_t kFewest = 2, kMost = 40;
+    const std::size_t rows =
+        port.height == 0 ? kPlainRows : std::clamp(port.height / 3, kFewest, kMost);
+    return map_columns(port.width) * rows;
+}
+
+Frame frame_of(const RingView& view, ShownMap map, const Viewport& port) {
     if (!view.exists) {
-        lines = {{"no such ring on this host any more", LineStyle::alarm}};
-        fit(lines, width, height);
-        return lines;
+        return fit({{"no such ring on this host any more", LineStyle::alarm}}, port);
     }
-    lines = summary(view);
+    std::vector<Line> lines = summary(view, port.width);
     const auto events = event_lines(view);
-    const auto cells = map_lines(view, map, width);
+    const auto cells = map_lines(view, map, port.width);
     std::size_t most = view.nodes.size();
     const std::size_t others = lines.size() + events.size() + cells.size() + 4;  // and 3 gaps
-    if (height != 0 && most + others > height) {
-        const std::size_t room = height > others + 1 ? height - others - 1 : 0;
+    if (port.height != 0 && !port.all_nodes && most + others > port.height) {
+        const std::size_t room = port.height > others + 1 ? port.height - others - 1 : 0;
         most = std::min(most, std::max(room, kFewestNodes));
     }
     const auto add_part = [&](std::vector<Line> part) {
@@ -367,18 +467,19 @@ std::vector<Line> frame_of(const RingView& view, ShownMap map, std::size_t width
         lines.push_back({});
         append(lines, std::move(part));
     };
-    add_part(node_lines(view, most, width));
+    add_part(node_lines(view, most, port.width));
     add_part(events);
     add_part(cells);
-    fit(lines, width, height);
-    return lines;
+    return fit(std::move(lines), port);
 }
 
 json frame_json(const RingView& view, ShownMap map) {
     json frame = {{"exists", view.exists}};
     if (!view.exists) return frame;
     frame.update({{"name", view.name},
-                  {"state", view.has_members ? "alive" : "dead"},
+                  {"state", view.has_members ? "alive"
+                            : view.stays     ? "kept"
+                                             : "dead"},
                   {"link", view.link},
                   {"timing", view.timing},
                   {"elapsed_ns", view.elapsed_ns},
@@ -389,7 +490,9 @@ json frame_json(const RingView& view, ShownMap map) {
                   {"propagation_ns", times_json(view.now)},
                   {"propagation_ever_ns", times_json(view.ever)},
                   {"bound_broken", view.broken},
-                  {"bound_broken_now", view.broken_more}});
+                  {"bound_broken_now", view.broken_more},
+                  {"late_by_host", view.late},
+                  {"late_by_host_now", view.late_more}});
     frame["order"] = json::array();
     frame["nodes"] = json::array();
     for (const NodeView& node : view.nodes) {

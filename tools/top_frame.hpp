@@ -13,7 +13,7 @@
 
 namespace tools {
 
-enum class LineStyle { plain, heading, alarm };
+enum class LineStyle { plain, heading, alarm, footer };
 
 struct Line {
     std::string text;
@@ -26,10 +26,25 @@ struct ShownMap {
     unsigned node = 0;
 };
 
-/// No line is wider than `width` characters. At most `height` lines (0: any number): nodes make room first, then
-/// what is last is left out; both are said.
-std::vector<Line> frame_of(const RingView& view, ShownMap map, std::size_t width,
-                           std::size_t height);
+/// Through what a frame is looked at.
+struct Viewport {
+    std::size_t width = 200, height = 0;  ///< characters and lines; no height: any number of lines
+    std::size_t scroll = 0;               ///< lines above the first one that is shown
+    bool all_nodes = false;               ///< no node makes room for other lines
+    bool has_keys = false;                ///< the last line says which there are
+};
+
+struct Frame {
+    std::vector<Line> lines;
+    std::size_t scroll = 0;  ///< the viewport's, but no further than there are lines
+};
+
+/// No line is wider than the viewport: what does not fit goes as a whole, with "…" in its place. At most its height:
+/// nodes make room first, then lines are left out, which can be scrolled to where there are keys; all of it is said.
+Frame frame_of(const RingView& view, ShownMap map, const Viewport& port);
+
+/// Of the map in a viewport, as many as HeatMap::look() may make.
+std::size_t map_cells(const Viewport& port);
 
 nlohmann::json frame_json(const RingView& view, ShownMap map);
 

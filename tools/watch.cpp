@@ -20,6 +20,7 @@
 #include "tools/cells.hpp"
 #include "tools/commands.hpp"
 #include "tools/output.hpp"
+#include "tools/usage.hpp"
 
 namespace tools {
 
@@ -29,6 +30,7 @@ constexpr const char* kExamples = R"(
 Examples:
   rmem watch my-ring 0x100                          on a terminal: live in place
   rmem watch my-ring 0x100 4 --as f32 --changes     one line for each change
+  rmem watch my-ring 0x180 --as bits16be            bits, as a big-endian program stores them
   rmem watch my-ring 0x100 --interval 0ns           looks as often as it can
   rmem watch my-ring 0x100 --count 10 --json        ends after ten changes
 
@@ -43,7 +45,7 @@ struct WatchOptions {
     std::string ring, offset, as = "u32", interval = "10ms", duration;
     std::uint64_t cells = 1, changes = 0;
     std::optional<unsigned> node;
-    bool lines = false, json = false;
+    bool lines = false, system = false, json = false;
 };
 
 struct Cell {
@@ -65,38 +67,38 @@ class Watch {
 public:
     explicit Watch(const WatchOptions& options)
         : options_(options),
-          bank_(options.ring, options.node),
           type_(parse_cell_type(options.as)),
+          offset_(parse_offset("OFFSET", options.offset)),
+          interval_(duration_option("--interval", options.interval)),
+          end_(options.duration.empty()
+                   ? rmem::Deadline::never()
+                   : rmem::Deadline::in(duration_option("--for", options.duration))),
+          bank_(options.ring, options.node),
           live_(!options.lines && !options.json && ::isatty(STDOUT_FILENO) == 1) {
-        const std::uint64_t offset = parse_offset("OFFSET", options.offset);
-        const bool one_text = type_ == CellType::text;
-        const std::uint64_t size = one_text ? options.cells : cell_bytes(type_);
+        check_alignment(type_, options.as, offset_);
+        const bool one_text = type_.is_text();
+        const std::uint64_t size = one_text ? options.cells : type_.bytes;
         const std::uint64_t count = one_text ? 1 : options.cells;
-        bank_.check(offset, count * size);
+        bank_.check(offset_, count * size, options.system);
         for (std::uint64_t i = 0; i < count; ++i) {
-            const std::uint64_t at = offset + i * size;
+            const std::uint64_t at = offset_ + i * size;
             cells_.push_back({at, bank_.read(at, size)});
         }
         live_ = live_ && count <= kMaxLiveRows;
     }
 
     void run() {
-        const std::int64_t interval = rmem::parse_duration_ns("--interval", options_.interval);
-        const rmem::Deadline end =
-            options_.duration.empty()
-                ? rmem::Deadline::never()
-                : rmem::Deadline::in(rmem::parse_duration_ns("--for", options_.duration));
         show_first();
         for (;;) {
             const std::int64_t now = rmem::now_ns();
             const bool alive = has_members(now);  // before the look, so that the last change shows
             look();
-            if (enough() || end.passed(now)) return;
+            if (enough() || end_.passed(now)) return;
             if (!alive) {
                 fmt::print(stderr, "rmem watch: ring '{}' has no members left\n", options_.ring);
                 return;
             }
-            std::this_thread::sleep_for(std::chrono::nanoseconds(interval));
+            std::this_thread::sleep_for(std::chrono::nanoseconds(interval_));
         }
     }
 
@@ -162,8 +164,11 @@ private:
     }
 
     const WatchOptions& options_;
+    const CellType type_;
+    const std::uint64_t offset_;
+    const std::int64_t interval_;
+    const rmem::Deadline end_;
     BankView bank_;
-    CellType type_;
     bool live_;
     std::vector<Cell> cells_;
     std::uint64_t seen_ = 0;
@@ -174,13 +179,13 @@ private:
 
 }  // namespace
 
-void add_watch(CLI::App& app) {
+void add_watch(cli::App& app) {
     auto options = std::make_shared<WatchOptions>();
-    CLI::App* command = app.add_subcommand("watch", "Print what changes in a bank");
-    command->add_option("RING", options->ring, "Name of the ring")->required();
+    cli::App* command = app.add_subcommand("watch", "Print what changes in a bank");
+    add_ring(*command, options->ring)->required();
     command->add_option("OFFSET", options->offset, "Where, in bytes: 256, 0x100 or 4K")->required();
     command->add_option("COUNT", options->cells, "How many values (of text: bytes)")
-        ->check(CLI::range(std::uint64_t{1}, kMaxCells))
+        ->check(cli::range(std::uint64_t{1}, kMaxCells))
         ->capture_default_str();
     command->add_option("--as", options->as, fmt::format("Type: {}", kCellTypes))
         ->capture_default_str();
@@ -191,6 +196,7 @@ void add_watch(CLI::App& app) {
     command->add_flag("--changes", options->lines, "One line for each change, on a terminal too");
     command->add_option("--count", options->changes, "End after so many changes");
     command->add_option("--for", options->duration, "End after this time, such as 5s");
+    command->add_flag("--system", options->system, "Above the user's memory, too");
     command->add_flag("--json", options->json, "One JSON object for each change");
     command->footer(kExamples);
     command->callback([options] { Watch(*options).run(); });

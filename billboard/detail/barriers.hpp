@@ -4,7 +4,8 @@
 /// Barriers, and groups by name. Part of EndpointCore (billboard/endpoint_core.hpp).
 ///
 /// arrival   each member writes its arrival count into a word of its own and waits until every
-///           member's count has come as far: one propagation. The default.
+///           member's count has come as far: one propagation. The default. Who comes last wakes those who sleep: were each to
+///           do so, all would run for each that comes.
 /// paper     the lowest member collects a null message from each other member and answers with one
 ///           multicast: two propagations, as the paper's MPI_Barrier.
 ///
@@ -76,7 +77,6 @@ int EndpointCore<M, BoardOf>::arrive_and_wait(std::span<const int> members, std:
         RMEM_MARK("barrier.before-arrival");
         memory_.post_word(barrier_word(me_, index), ++barrier_counts_[index]);
         memory_.commit();
-        for (const int m : members) memory_.notify(static_cast<unsigned>(m));
         barrier_pending_[index] = true;
         RMEM_MARK("barrier.arrived");
     }
@@ -85,16 +85,25 @@ int EndpointCore<M, BoardOf>::arrive_and_wait(std::span<const int> members, std:
         return static_cast<std::int32_t>(memory_.load(barrier_word(m, index)) - count_now) >= 0;
     };
     std::size_t next = 0;  // members before it have arrived
+    // The last is who finds all others arrived at once. Two that come at the same time may not see each other in their first
+    // look, each in its second; who sleeps then was there before.
+    unsigned looks = 0;
     const int result = wait_for(deadline, [&]() -> int {
+        ++looks;
         for (; next < members.size(); ++next) {
             const auto m = static_cast<unsigned>(members[next]);
             if (m == me_) continue;
             if (aside_.has_end(m)) return tell_gone(m);  // has it arrived, then its new self has
             if (has_arrived(m)) continue;
+            awaited_ = static_cast<int>(m);
             return is_gone(m) ? tell_gone(m) : BBP_EAGAIN;
         }
         return BBP_OK;
     });
+    // Where there are several banks, the write itself has woken those who sleep.
+    if (!M::kReplicated && result == BBP_OK && looks <= 2) {
+        for (const int m : members) memory_.notify(static_cast<unsigned>(m));
+    }
     if (result != BBP_ETIMEDOUT && result != BBP_EAGAIN) barrier_pending_[index] = false;
     if (result == BBP_OK) count(Counter::barriers);
     if (result != BBP_ETIMEDOUT) return result;

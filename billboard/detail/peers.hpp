@@ -21,7 +21,10 @@
 /// leave it without buffers (I3) until the last rank has named it, perhaps for ever.
 
 #include "billboard/endpoint_core.hpp"
+#include "billboard/join_notice.hpp"
+#include "rmem/clock.hpp"
 #include "rmem/marks.hpp"
+#include "rmem/udp/node_board.hpp"
 
 #include <fmt/format.h>
 
@@ -34,14 +37,15 @@ constexpr std::uint32_t noticed(std::uint32_t life) {
 inline constexpr unsigned kPeersPerCheck = 8;  ///< liveness costs a system call each
 
 template <class M, template <class> class BoardOf>
-EndpointCore<M, BoardOf>::EndpointCore(std::shared_ptr<typename M::Ring> ring, rmem::Member member,
+EndpointCore<M, BoardOf>::EndpointCore(std::shared_ptr<rmem::Seat<M>> seat,
                                        const Settings& settings, Deadline deadline,
                                        const typename M::Options& options)
-    : member_(std::move(ring), member),
+    : seat_(std::move(seat)),
+      member_(seat_->member),
       geometry_(member_.ring().config(), settings.board),
-      memory_(member_, options),
+      memory_(memory_of(*seat_, options)),
       settings_(settings),
-      me_(member.rank),
+      me_(member_.rank()),
       ranks_(member_.ring().config().ranks),
       board_(memory_, geometry_, me_),
       buffers_(geometry_.data_bytes()),
@@ -61,8 +65,10 @@ EndpointCore<M, BoardOf>::~EndpointCore() {
 
 template <class M, template <class> class BoardOf>
 void EndpointCore<M, BoardOf>::join(Deadline deadline) {
-    const std::uint32_t life = member_.incarnation();
-    is_first_ = memory_.load(geometry_.incarnation(me_)) == 0;
+    // While the process keeps the rank for its node, messages may begin again.
+    const std::uint32_t former = memory_.load(geometry_.incarnation(me_));
+    const std::uint32_t life = life_ = std::max(member_.incarnation(), former + 1);
+    is_first_ = former == 0;
     for (unsigned s = 0; s < ranks_; ++s) {
         if (s != me_) memory_.post_word(geometry_.confirmed(s, me_), kFresh);
     }
@@ -85,22 +91,35 @@ void EndpointCore<M, BoardOf>::join(Deadline deadline) {
     peers_[me_].incarnation = life;
     connect(me_);
     data_open_ = life == 1;
+    const auto missing = [this] {
+        std::string ranks;
+        for (unsigned s = 0; s < ranks_; ++s) {
+            if (!peers_[s].gone && !peers_[s].tx_open) ranks += fmt::format(" {}", s);
+        }
+        return ranks;
+    };
+    JoinNotice notice(rmem::now_ns());
     const int result = wait_for(deadline, [&]() -> int {
         if constexpr (requires { memory_.check_life(); }) memory_.check_life();
-        for (unsigned s = 0; s < ranks_; ++s) refresh(s);
-        return !settings_.awaits_others || all_joined() ? BBP_OK : BBP_EAGAIN;
+        // Whether they live is looked at now and then, by wait_for: of many ranks each asks after many.
+        for (unsigned s = 0; s < ranks_; ++s) see(s);
+        if (!settings_.awaits_others || all_joined()) return BBP_OK;
+        if (notice.is_due(rmem::now_ns()))
+            notice.tell(me_, member_.ring().config().name, missing());
+        return BBP_EAGAIN;
     });
     if (result == BBP_OK) return;
-    std::string missing;
-    for (unsigned s = 0; s < ranks_; ++s) {
-        if (!peers_[s].gone && !peers_[s].tx_open) missing += fmt::format(" {}", s);
+    std::string heard;  // of others that the node refuses
+    if constexpr (requires { member_.ring().board().notice; }) {
+        if (member_.ring().config().is_remote()) heard = member_.ring().board().notice.text();
     }
     throw rmem::Error(
         rmem::Errc::timed_out,
-        fmt::format("rank {} of ring '{}' waited in vain for ranks{} of {}; start them "
-                    "too, with the same RMEM_RING, or allow more time "
-                    "(RMEM_JOIN_TIMEOUT)",
-                    me_, member_.ring().config().name, missing, ranks_));
+        fmt::format("rank {} of ring '{}' waited for ranks{} of {}, which have not come; {}", me_,
+                    member_.ring().config().name, missing(), ranks_,
+                    heard.empty() ? "start them too, with the same RMEM_RING, or allow more time "
+                                    "(RMEM_JOIN_TIMEOUT)"
+                                  : heard));
 }
 
 /// All have been seen; and in a rank's first life, all have opened (later ones open as they notice).
@@ -109,32 +128,38 @@ bool EndpointCore<M, BoardOf>::all_joined() const {
     for (const Peer& p : peers_) {
         if (p.gone) continue;
         if (p.incarnation == 0) return false;
-        if (member_.incarnation() == 1 && !p.tx_open && !p.peer_due) return false;
+        if (life_ == 1 && !p.tx_open && !p.peer_due) return false;
     }
     return true;
 }
 
-/// Looks at what s says of itself and whether it lives, and takes the next step of the connection.
+/// Looks at what s says of itself, and takes the next step of the connection. Whether it may be dead.
 template <class M, template <class> class BoardOf>
-void EndpointCore<M, BoardOf>::refresh(unsigned s) {
+bool EndpointCore<M, BoardOf>::see(unsigned s) {
     Peer& p = peers_[s];
-    if (s == me_) return;
+    if (s == me_) return false;
     if (life_is_over()) {
         if (!p.gone) mark_gone(s, Counter::peers_dead);
-        return;
+        return false;
     }
     const std::uint32_t life = memory_.load(geometry_.incarnation(s));
-    if (life == 0) return;
-    if (life != p.incarnation) return meet(s, life);
-    if (p.gone) return;
-    if (!p.rx_open || !p.tx_open) connect(s);
-    if (memory_.load(geometry_.departed(s)) == life) {
-        mark_gone(s, Counter::peers_left);
-    } else if (!memory_.is_alive(s)) {
-        // It may have left in good order between the two looks.
-        const bool left = memory_.load(geometry_.departed(s)) == life;
-        mark_gone(s, left ? Counter::peers_left : Counter::peers_dead);
+    if (life == 0) return false;
+    if (life != p.incarnation) {
+        meet(s, life);
+        return false;
     }
+    if (p.gone) return false;
+    if (!p.rx_open || !p.tx_open) connect(s);
+    if (!has_departed(s)) return true;
+    mark_gone(s, Counter::peers_left);
+    return false;
+}
+
+/// The same, and whether it lives.
+template <class M, template <class> class BoardOf>
+void EndpointCore<M, BoardOf>::refresh(unsigned s) {
+    if (!see(s) || memory_.is_alive(s)) return;
+    mark_gone(s, why_gone(s));  // it may have left in good order between the two looks
 }
 
 /// Whether this rank has lost its node. The bank may be a later life's, in which nobody knows of it: all are dead to
@@ -150,7 +175,7 @@ template <class M, template <class> class BoardOf>
 void EndpointCore<M, BoardOf>::meet(unsigned s, std::uint32_t life) {
     Peer& p = peers_[s];
     if (p.incarnation != 0) {
-        if (!p.gone) mark_gone(s, Counter::peers_dead);
+        if (!p.gone) mark_gone(s, why_gone(s));
         if (p.views != 0) return;  // its former data is still being read: (I2) later
         take_over(s);
         count(Counter::peers_returned);
@@ -168,7 +193,7 @@ void EndpointCore<M, BoardOf>::meet(unsigned s, std::uint32_t life) {
 template <class M, template <class> class BoardOf>
 void EndpointCore<M, BoardOf>::connect(unsigned s) {
     Peer& p = peers_[s];
-    const std::uint32_t mine = member_.incarnation();
+    const std::uint32_t mine = life_;
     const std::uint32_t epoch = mine + p.incarnation;
     const std::uint32_t theirs = s == me_ ? mine : memory_.load(geometry_.confirmed(me_, s));
     // It may be the word of a life that began since s's was read, and must not count as the former's. Each
@@ -192,11 +217,23 @@ void EndpointCore<M, BoardOf>::connect(unsigned s) {
     }
 }
 
+/// Whether the life of s that this rank knows has left in good order.
+template <class M, template <class> class BoardOf>
+bool EndpointCore<M, BoardOf>::has_departed(unsigned s) const {
+    return memory_.load(geometry_.departed(s)) == peers_[s].incarnation;
+}
+
+template <class M, template <class> class BoardOf>
+Counter EndpointCore<M, BoardOf>::why_gone(unsigned s) const {
+    return has_departed(s) ? Counter::peers_left : Counter::peers_dead;
+}
+
 /// Nothing more comes from s's present life. What it has posted stays to be received.
 template <class M, template <class> class BoardOf>
 void EndpointCore<M, BoardOf>::mark_gone(unsigned s, Counter why) {
     Peer& p = peers_[s];
     p.gone = true;
+    p.left = why == Counter::peers_left;
     p.peer_due = true;
     p.tx_open = false;
     set_abort_due(s, false);
@@ -212,21 +249,27 @@ template <class M, template <class> class BoardOf>
 bool EndpointCore<M, BoardOf>::is_given_up_by(unsigned s) const noexcept {
     // While it is not open, the word may be of a new life that has met this rank, and has posted nothing yet.
     return s != me_ && peers_[s].tx_open &&
-           memory_.load(geometry_.confirmed(me_, s)) == noticed(member_.incarnation());
+           memory_.load(geometry_.confirmed(me_, s)) == noticed(life_);
 }
 
 template <class M, template <class> class BoardOf>
-int EndpointCore<M, BoardOf>::give_up(unsigned s) {
+void EndpointCore<M, BoardOf>::give_up(unsigned s) {
     if (!peers_[s].gone) mark_gone(s, Counter::peers_dead);
     stop_gathering(peers_[s]);
-    return end_life(s);
+    close_life(s);
 }
 
-/// Tells that s has gone, and takes nothing of that life any more: where the network was cut, something may still come.
+/// Takes nothing of that life of s any more: where the network was cut, something may still come.
 template <class M, template <class> class BoardOf>
-int EndpointCore<M, BoardOf>::end_life(unsigned s) {
+void EndpointCore<M, BoardOf>::close_life(unsigned s) {
     board_.close_rx(s);
     peers_[s].rx_open = false;
+}
+
+/// Tells that s has gone, and takes nothing of that life any more.
+template <class M, template <class> class BoardOf>
+int EndpointCore<M, BoardOf>::end_life(unsigned s) {
+    close_life(s);
     return tell_gone(s);
 }
 
@@ -292,10 +335,9 @@ bool EndpointCore<M, BoardOf>::data_open() {
 
 template <class M, template <class> class BoardOf>
 bool EndpointCore<M, BoardOf>::has_confirmed(unsigned s) const {
-    return memory_.load(geometry_.confirmed(me_, s)) == member_.incarnation();
+    return memory_.load(geometry_.confirmed(me_, s)) == life_;
 }
 
-/// BBP_EPEER, after which nothing of it is due any more.
 template <class M, template <class> class BoardOf>
 int EndpointCore<M, BoardOf>::tell_gone(unsigned s) {
     peers_[s].peer_due = false;
@@ -306,13 +348,12 @@ int EndpointCore<M, BoardOf>::tell_gone(unsigned s) {
 /// BBP_EPEER, with the sentence for it.
 template <class M, template <class> class BoardOf>
 int EndpointCore<M, BoardOf>::gone_error(unsigned s) {
-    const bool left = memory_.load(geometry_.departed(s)) == peers_[s].incarnation;
     return fail(BBP_EPEER,
                 fmt::format("rank {} of ring '{}' {}", s, member_.ring().config().name,
-                            !peers_[s].gone ? "was gone and has come back: what its former self "
-                                              "did not read is lost; go on with the new one"
-                            : left          ? "has left; start it again to go on with it"
-                                            : "has died; start it again to go on with it"));
+                            !peers_[s].gone  ? "was gone and has come back: what its former self "
+                                               "did not read is lost; go on with the new one"
+                            : peers_[s].left ? "has left; start it again to go on with it"
+                                             : "has died; start it again to go on with it"));
 }
 
 template <class M, template <class> class BoardOf>
@@ -325,7 +366,7 @@ void EndpointCore<M, BoardOf>::leave() noexcept {
         if (peers_[s].rx_open) board_.tell(s);
     }
     RMEM_MARK("leave.told");
-    memory_.post_word(geometry_.departed(me_), member_.incarnation());
+    memory_.post_word(geometry_.departed(me_), life_);
     memory_.commit();
     RMEM_MARK("leave.departed");
     for (unsigned s = 0; s < ranks_; ++s) memory_.notify(s);

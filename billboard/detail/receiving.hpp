@@ -143,29 +143,29 @@ inline int corrupt_error(unsigned s) {
 }
 
 /// Makes s's next message one of class `cls` that can be delivered now: BBP_OK and `a`, or
-/// BBP_EAGAIN. `may_wait`: one that is still being filled or sent in parts will do. Who posts messages of
-/// other classes without end must not keep the caller from its deadline.
+/// BBP_EAGAIN. Who posts messages of other classes without end must not keep the caller from its deadline.
 template <class M, template <class> class BoardOf>
-int EndpointCore<M, BoardOf>::settle(unsigned s, Class cls, bool may_wait, Arrival& a) {
+int EndpointCore<M, BoardOf>::settle(unsigned s, Class cls, Wanted wanted, Arrival& a) {
     for (unsigned looks = kMostLooks; looks > 0 && board_.peek(s, a); --looks) {
         if (a.corrupt) {
             drop(s, a, Counter::corrupt);
             return corrupt_error(s);
         }
         const Part part = a.is_inline ? Part::whole : a.descriptor.part;
-        const bool wanted = a.cls == cls && !peers_[s].gathering;
+        const bool is_next = a.cls == cls && !peers_[s].gathering;
         // What its sender has died over will not be filled any more.
         if (part == Part::filling && peers_[s].gone && !is_filled(s, a)) {
             drop(s, a, Counter::halves_dropped);
             continue;
         }
-        if (wanted &&
-            (part == Part::whole || (part == Part::filling && (may_wait || is_filled(s, a)))))
+        if (is_next && (part == Part::whole ||
+                        (part == Part::filling && (wanted == Wanted::coming || is_filled(s, a)))))
             return BBP_OK;
-        if (wanted && part == Part::filling) return BBP_EAGAIN;
+        if (is_next && part == Part::filling) return BBP_EAGAIN;
         if (!set_aside(s, a)) return BBP_EAGAIN;
         // The rest can go straight to the caller's buffer.
-        if (may_wait && peers_[s].gathering && peers_[s].gathering_class == cls) return BBP_EAGAIN;
+        if (wanted != Wanted::ready && peers_[s].gathering && peers_[s].gathering_class == cls)
+            return BBP_EAGAIN;
         if (aside_.find(cls, static_cast<int>(s)) != nullptr) return BBP_EAGAIN;  // it is there now
     }
     return BBP_EAGAIN;
@@ -240,10 +240,10 @@ int EndpointCore<M, BoardOf>::find_unfinished(int src, Class cls, Found& found, 
 /// Of anyone, one in parts comes last: its sender may be waiting for another receiver, who cannot go on
 /// before a message of its own is received here.
 template <class M, template <class> class BoardOf>
-int EndpointCore<M, BoardOf>::find(int src, Class cls, bool may_wait, Found& found, unsigned& s,
+int EndpointCore<M, BoardOf>::find(int src, Class cls, Wanted wanted, Found& found, unsigned& s,
                                    Arrival& a) {
     const auto has_taken = [this] { return gathering_ != 0 || !aside_.empty(); };
-    if (!may_wait) gather_all();
+    if (wanted == Wanted::ready) gather_all();
     if (has_taken()) {
         if (const int taken = find_taken(src, cls, found, s); taken != BBP_EAGAIN) return taken;
     }
@@ -253,7 +253,7 @@ int EndpointCore<M, BoardOf>::find(int src, Class cls, bool may_wait, Found& fou
         if (candidate < 0) break;
         s = static_cast<unsigned>(candidate);
         found = Found::board;
-        if (const int result = settle(s, cls, may_wait, a); result != BBP_EAGAIN) return result;
+        if (const int result = settle(s, cls, wanted, a); result != BBP_EAGAIN) return result;
         if (has_taken() && find_taken(src, cls, found, s) == BBP_OK) return BBP_OK;
         start = static_cast<unsigned>(candidate) + 1 == ranks_
                     ? 0
@@ -285,8 +285,10 @@ int EndpointCore<M, BoardOf>::recv_slowly(int src, void* buf, std::size_t cap, s
     look_for(src, cls);
     const auto attempt = [&] { return try_recv(src, buf, cap, len, deadline, cls); };
     int result = attempt();  // before a clock is read
-    if (result != BBP_EAGAIN || is_try(deadline)) return result;
+    if (result != BBP_EAGAIN) return result;
+    if (is_try(deadline)) return not_now();
     board_.wait_begins();
+    awaited_ = src;
     result = wait_for(deadline, attempt, [&] {
         return src == BBP_ANY ? board_.find(next_any_) >= 0
                               : board_.has_next(static_cast<unsigned>(src));
@@ -302,21 +304,21 @@ int EndpointCore<M, BoardOf>::try_recv(int src, void* buf, std::size_t cap, std:
     const int candidate = any ? board_.find(next_any_) : src;
     if (const int quick = recv_inline(candidate, any, buf, cap, len, cls); quick >= 0) [[likely]]
         return quick;
-    const bool may_wait = !is_try(deadline);
+    const Wanted wanted = is_try(deadline) ? Wanted::ready : Wanted::coming;
     Found found = Found::nothing;
     unsigned s = 0;
     Arrival a;
-    int result = find(src, cls, may_wait, found, s, a);
+    int result = find(src, cls, wanted, found, s, a);
     if (result == BBP_OK && found == Found::in_parts && peers_[s].gathering_total > cap) {
         gather_latest();  // it may be whole by now, or nowhere
-        result = find(src, cls, may_wait, found, s, a);
+        result = find(src, cls, wanted, found, s, a);
     }
     if (result == BBP_EAGAIN) return nothing_from(src, deadline);
     if (result != BBP_OK) return result;
     const int delivered = found == Found::private_memory
                               ? deliver_private(aside_.find(cls, src), buf, cap, len)
                           : found == Found::in_parts ? recv_parts(s, any, buf, cap, len, deadline)
-                                                     : deliver(s, a, buf, cap, len, deadline);
+                                                     : deliver(s, any, a, buf, cap, len, deadline);
     if (any && delivered == BBP_ESIZE) next_any_ = s;  // the caller comes back for this one
     if (delivered < 0) return delivered;
     if (any) next_any_ = s + 1 == ranks_ ? 0 : s + 1;
@@ -374,11 +376,12 @@ int EndpointCore<M, BoardOf>::deliver_private(SetAside::Message* message, void* 
 }
 
 template <class M, template <class> class BoardOf>
-int EndpointCore<M, BoardOf>::deliver(unsigned s, const Arrival& a, void* buf, std::size_t cap,
-                                      std::size_t* len, Deadline deadline) {
+int EndpointCore<M, BoardOf>::deliver(unsigned s, bool any, const Arrival& a, void* buf,
+                                      std::size_t cap, std::size_t* len, Deadline deadline) {
     if (a.length > cap) return too_small(s, a.length, cap, len);
     if (!a.is_inline && a.descriptor.part == Part::filling) {
-        if (const int result = copy_filling(s, a, buf, deadline); result != BBP_OK) return result;
+        if (const int result = copy_filling(s, any, a, buf, deadline); result != BBP_OK)
+            return result;
     } else if (a.length != 0) {
         rmem::copy_bytes(buf, bytes_of(s, a), a.length);
     }
@@ -393,7 +396,7 @@ int EndpointCore<M, BoardOf>::deliver(unsigned s, const Arrival& a, void* buf, s
 
 /// Copies out while the sender copies in.
 template <class M, template <class> class BoardOf>
-int EndpointCore<M, BoardOf>::copy_filling(unsigned s, const Arrival& a, void* buf,
+int EndpointCore<M, BoardOf>::copy_filling(unsigned s, bool any, const Arrival& a, void* buf,
                                            Deadline deadline) {
     const std::byte* from = bytes_of(s, a);
     const std::uint32_t life = peers_[s].incarnation;
@@ -415,7 +418,7 @@ int EndpointCore<M, BoardOf>::copy_filling(unsigned s, const Arrival& a, void* b
     if (peers_[s].incarnation != life) return BBP_EAGAIN;
     if (copy_more() == BBP_OK) return BBP_OK;  // the last piece came before the end
     drop(s, a, Counter::halves_dropped);
-    return tell_gone(s);
+    return any ? BBP_EAGAIN : tell_gone(s);
 }
 
 /// Receives the rest of a message larger than a partition straight into the caller's buffer. When the
@@ -428,7 +431,8 @@ int EndpointCore<M, BoardOf>::recv_parts(unsigned s, bool any, void* buf, std::s
     const std::uint64_t total = p.gathering_total;
     if (total > cap) return too_small(s, total, cap, len);
     if (is_try(deadline))
-        return is_gone(s) ? half_lost(s) : nothing_from(static_cast<int>(s), deadline);
+        return is_gone(s) ? half_lost(s, any)
+                          : nothing_from(any ? BBP_ANY : static_cast<int>(s), deadline);
     p.sink = static_cast<std::byte*>(buf);
     p.sink_filled = false;
     std::copy(p.gathered.begin(), p.gathered.end(), p.sink);
@@ -454,7 +458,7 @@ int EndpointCore<M, BoardOf>::recv_parts(unsigned s, bool any, void* buf, std::s
         return static_cast<int>(s);
     }
     if (result == BBP_OK) return BBP_EAGAIN;  // taken back by its sender: wait for the next message
-    if (result == BBP_EPEER) return half_lost(s);
+    if (result == BBP_EPEER) return half_lost(s, any);
     const auto* come = static_cast<const std::byte*>(buf);
     p.gathered.assign(come, come + p.gathered_bytes);
     return result;
@@ -467,13 +471,14 @@ bool EndpointCore<M, BoardOf>::has_next_beside(unsigned s) const {
     return other >= 0 && static_cast<unsigned>(other) != s;
 }
 
-/// The rest of a message in parts will never come.
+/// The rest of a message in parts will never come. A receive from `any` has not named s: it goes on to what others send, and
+/// the call that does name s is told.
 template <class M, template <class> class BoardOf>
-int EndpointCore<M, BoardOf>::half_lost(unsigned s) {
+int EndpointCore<M, BoardOf>::half_lost(unsigned s, bool any) {
     Peer& p = peers_[s];
     stop_gathering(p);
     count(Counter::halves_dropped);
-    return tell_gone(s);
+    return any ? BBP_EAGAIN : tell_gone(s);
 }
 
 template <class M, template <class> class BoardOf>
@@ -491,12 +496,15 @@ int EndpointCore<M, BoardOf>::probe(int src, std::size_t* len, Class cls) {
     Found found = Found::nothing;
     unsigned s = 0;
     Arrival a;
-    int result = find(src, cls, true, found, s, a);
+    int result = find(src, cls, Wanted::begun, found, s, a);
     if (result == BBP_OK && found == Found::in_parts) {
         gather_latest();
-        result = find(src, cls, true, found, s, a);
+        result = find(src, cls, Wanted::begun, found, s, a);
     }
-    if (result == BBP_EAGAIN) return nothing_from(src, Deadline::now());
+    if (result == BBP_EAGAIN) {
+        const int nothing = nothing_from(src, Deadline::now());
+        return nothing == BBP_EAGAIN ? not_now() : nothing;
+    }
     if (result != BBP_OK) return result;
     if (src == BBP_ANY) next_any_ = s;  // the caller comes back for this one
     if (len != nullptr) {

@@ -148,6 +148,7 @@ template <class M, template <class> class BoardOf>
 int EndpointCore<M, BoardOf>::post_to(Post& post, const Pieces& pieces, Deadline deadline,
                                       Class cls) {
     look_before_post();
+    awaited_ = post.dests.size() == 1 ? static_cast<int>(post.dests.front()) : BBP_ANY;
     const std::size_t len = pieces.size();
     if (len <= buffers_.data_bytes()) {
         bool waited = false;
@@ -418,7 +419,7 @@ int EndpointCore<M, BoardOf>::compose(std::size_t len, void** buf) {
         memory_.progress();
         if (data_open()) buffer = allocate(len);
     }
-    if (!buffer) return BBP_EAGAIN;
+    if (!buffer) return not_now();
     buffers_.hold(*buffer);
     *buf = memory_.own(geometry_.data(me_) + buffers_.offset(*buffer));
     return BBP_OK;
@@ -450,6 +451,7 @@ int EndpointCore<M, BoardOf>::post(std::span<const int> dests, void* buf, std::s
                                            buffers_.size(*buffer), len));
     }
     look_before_post();
+    awaited_ = dests.size() == 1 ? dests[0] : BBP_ANY;
     Post post{{dests.begin(), dests.end()}, {}};
     const int result =
         wait_for(deadline, [&] { return try_post_composed(post, *buffer, len, cls); });

@@ -19,6 +19,7 @@ int EndpointCore<M, BoardOf>::view(int src, const void** data, std::size_t* len,
         return fail(BBP_EINVAL, "no place to put the message's address or length: a null pointer");
     }
     look_for(src, cls);
+    awaited_ = src;
     const int result = wait_for(deadline, [&] { return try_view(src, data, len, cls, deadline); });
     return result == BBP_ETIMEDOUT ? receive_timed_out(src) : result;
 }
@@ -29,8 +30,9 @@ int EndpointCore<M, BoardOf>::try_view(int src, const void** data, std::size_t* 
     Found found = Found::nothing;
     unsigned s = 0;
     Arrival a;
-    const bool may_wait = small == nullptr;  // else whoever is ready comes first
-    if (const int result = find(src, cls, may_wait, found, s, a); result != BBP_OK) {
+    // Who takes all that comes takes who is ready first.
+    const Wanted wanted = small == nullptr ? Wanted::coming : Wanted::ready;
+    if (const int result = find(src, cls, wanted, found, s, a); result != BBP_OK) {
         return result == BBP_EAGAIN ? nothing_from(src, deadline) : result;
     }
     if (found == Found::in_parts) {
@@ -57,7 +59,7 @@ int EndpointCore<M, BoardOf>::try_view(int src, const void** data, std::size_t* 
     } else {
         if (!is_filled(s, a)) {
             if (!peers_[s].gone) return BBP_EAGAIN;
-            const int end = copy_filling(s, a, nullptr, {});
+            const int end = copy_filling(s, src == BBP_ANY, a, nullptr, {});
             return end == BBP_OK ? BBP_EAGAIN : end;
         }
         view.data = bytes_of(s, a);
@@ -85,6 +87,7 @@ int EndpointCore<M, BoardOf>::take_slowly(std::byte* small, const void** data, s
         return from;
     }
     look_for(BBP_ANY, cls);
+    awaited_ = BBP_ANY;
     const int result = wait_for(
         deadline, [&] { return try_view(BBP_ANY, data, len, cls, deadline, small); },
         [&] { return board_.find(next_any_) >= 0; });

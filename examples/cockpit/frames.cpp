@@ -20,7 +20,9 @@ constexpr std::int64_t kCallNs = kSecond / 50;     ///< between a reader's calls
 }  // namespace
 
 void put(rmem::Node& node, std::size_t offset, const void* from, std::size_t bytes) {
-    while (node.write(offset, from, bytes) == rmem::WriteResult::again) node.poll();
+    rmem::WriteResult result;
+    while ((result = node.write(offset, from, bytes)) == rmem::WriteResult::again) node.poll();
+    if (result == rmem::WriteResult::dropped) give_up(node.id(), "was dropped by the others");
 }
 
 void put(rmem::Node& node, std::size_t offset, std::uint32_t value) {

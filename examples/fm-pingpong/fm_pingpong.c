@@ -193,6 +193,7 @@ int main(int argc, char** argv) {
                 return 2;
         }
     }
+    setvbuf(stdout, NULL, _IOLBF, 0); /* each line is seen at once, in a pipe too */
     stream_id = FM_register_handler(FM_ANY_ID, on_stream);
     FM_initialize();
     if (FM_numnodes == 0) return 1; /* it has said why */

@@ -178,6 +178,7 @@ static void curve(const struct options* options) {
 
 int main(int argc, char** argv) {
     const struct options options = read_options(argc, argv);
+    setvbuf(stdout, NULL, _IOLBF, 0); /* each line is seen at once, in a pipe too */
     check(gamma_init(2, argc, argv), "gamma_init");
     const unsigned long most = options.size == 0 ? kMaxSize : options.size;
     in = allocate(most);

@@ -7,7 +7,8 @@
  * has the contract): a table of calls, found by the name BBP_COLLECTIVES_SYMBOL in the library that libfabric has loaded.
  *
  * Operations: one at a time per group; begun by broadcast, gather or barrier, and tried by go_on until that returns something else
- * than BBP_COLLECTIVES_AGAIN: 0, or a negative code of bbp.h. Between tries the caller makes its MPI's progress.
+ * than BBP_COLLECTIVES_AGAIN: 0, BBP_COLLECTIVES_OTHER_SIZE (over, but a member had another size in mind: what fits has
+ * come), or a negative code of bbp.h, which ends the group. Between tries the caller makes its MPI's progress.
  * Thread safety: that of the provider's domain: different groups in different threads if that was opened so.
  */
 
@@ -19,8 +20,9 @@ extern "C" {
 #endif
 
 #define BBP_COLLECTIVES_SYMBOL "bbp_get_collectives"
-#define BBP_COLLECTIVES_VERSION 1
+#define BBP_COLLECTIVES_VERSION 2
 #define BBP_COLLECTIVES_AGAIN 1
+#define BBP_COLLECTIVES_OTHER_SIZE 2
 #define BBP_NO_BARRIER (-1)
 #define BBP_EVERYBODY (-1)
 
@@ -31,6 +33,8 @@ struct bbp_collectives {
     /* The caller's rank, and how many there are; -1 until an endpoint is enabled. */
     int (*rank)(void);
     int (*ranks)(void);
+    /* The same for all ranks of the ring, and hardly for those of another one. */
+    uint64_t (*ring)(void);
     /* Whether calls of several threads may meet, the MPI's own calls of the provider among them. */
     int (*is_shared)(void);
     /* The longest block of a gather. */

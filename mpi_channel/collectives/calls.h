@@ -18,6 +18,16 @@
  * RMEM_MPI_COLLECTIVES: which of them, a list of barrier, bcast, reduce, allreduce, allgather; all (default); off.
  *
  * While a call waits it makes the MPI's progress, too: a member that is in it answers requests of others that are not yet.
+ *
+ * Errors: returned, and told to the communicator's error handler once. A member whose buffer has another size than what comes:
+ * MPI_ERR_TRUNCATE, and the communicator can be used on, as long as both sizes are on the same side of the limits above.
+ *
+ * Rule: these calls come with anything, from the program and from inside the MPI, whose algorithms and file operations use the public
+ * entry points with datatypes and communicators of their own, also while it begins and ends. So nothing is called here that could
+ * raise an error handler which is not this library's: calls.c calls no function of MPI at all, openmpi.c only what Open MPI has inside,
+ * which raises none, and mpich.c asks about a handle that has come in through a communicator of its own, whose errors are returned,
+ * before it uses it elsewhere. What then is none to use is left to the MPI's own call, which says so in its own words.
+ *
  * Thread safety: as MPI's: one call at a time on a communicator.
  */
 
@@ -29,20 +39,24 @@
 
 struct bbp_comm {
     MPI_Comm comm;
-    /* An allreduce by MPI_BOR of numbers, by the MPI's own algorithm. */
-    int (*plain_or)(struct bbp_comm* self, unsigned long long* values, int count);
-    void* with; /* for plain_or */
+    int size, rank;
 
     /* Since the first call */
     enum { BBP_FRESH, BBP_OPEN, BBP_NEVER } state;
     const struct bbp_collectives* calls;
     struct bbp_group* group;
-    int size, rank;
     char* scratch;
     size_t scratch_bytes;
 };
 
-void bbp_comm_begin(struct bbp_comm* self, MPI_Comm comm);
+struct bbp_type {
+    size_t size;
+    MPI_Aint extent;
+    int is_plain; /* its elements lie in memory as they are sent */
+};
+
+/* `size`: of an intracommunicator; else 0. */
+void bbp_comm_begin(struct bbp_comm* self, MPI_Comm comm, int size, int rank);
 void bbp_comm_end(struct bbp_comm* self);
 
 /* MPI_SUCCESS, an MPI error code, or BBP_PLAIN. */
@@ -56,8 +70,20 @@ int bbp_allgather_call(struct bbp_comm* self, const void* send, int send_count,
                        MPI_Datatype send_type, void* receive, int receive_count,
                        MPI_Datatype receive_type);
 
-/* What openmpi.c and mpich.c have one each of: the MPI's own progress, once; whether a type can be used in a call. */
-void bbp_mpi_progress(void);
-int bbp_is_committed(MPI_Datatype type);
+/* ---- What openmpi.c and mpich.c have one each of. Results: MPI_SUCCESS, or an error that nobody was told yet. */
+
+/* The MPI's own progress, once. */
+void bbp_mpi_progress(struct bbp_comm* self);
+/* An allreduce by MPI_BOR of numbers, by the MPI's own algorithm. */
+int bbp_mpi_or(struct bbp_comm* self, unsigned long long* values, int count);
+int bbp_mpi_threads_may_meet(void);
+/* False: none to send or receive with. */
+int bbp_mpi_type(MPI_Datatype type, struct bbp_type* its);
+/* Of an operation of the program's. */
+int bbp_mpi_is_op(MPI_Op op, MPI_Datatype type);
+int bbp_mpi_pack(const void* from, int count, MPI_Datatype type, char* to, size_t bytes);
+int bbp_mpi_unpack(char* from, size_t bytes, void* to, int count, MPI_Datatype type);
+/* With `into` as the right operand. */
+int bbp_mpi_combine(const void* with, void* into, int count, MPI_Datatype type, MPI_Op op);
 
 #endif

@@ -2,15 +2,24 @@
 /*
  * Open MPI's collective component `bbp`: built from the headers that Debian's libopenmpi-dev has, found by Open MPI through
  * OMPI_MCA_mca_base_component_path. What it does not do itself goes to the components that would have done it without this one.
+ *
+ * The program's handles are good ones: Open MPI has looked at them before its components are called. Its own may be unfinished for any
+ * of MPI's functions (a datatype that nobody could ask for its envelope), but not for those that its components share.
  */
+#define _GNU_SOURCE
 #include "mpi_channel/collectives/calls.h"
 
 #include "ompi_config.h"
 
 #include "ompi/communicator/communicator.h"
+#include "ompi/datatype/ompi_datatype.h"
 #include "ompi/mca/coll/base/base.h"
+#include "ompi/mca/coll/base/coll_base_functions.h"
 #include "ompi/mca/coll/coll.h"
+#include "ompi/runtime/mpiruntime.h"
 #include "opal/runtime/opal_progress.h"
+
+#include <stdlib.h>
 
 static const int kPriority = 95; /* above those that Open MPI has */
 
@@ -21,7 +30,7 @@ typedef struct module {
 } bbp_module;
 
 static void construct(struct module* module) {
-    bbp_comm_begin(&module->comm, MPI_COMM_NULL);
+    bbp_comm_begin(&module->comm, MPI_COMM_NULL, 0, 0);
     memset(&module->plain, 0, sizeof module->plain);
 }
 
@@ -37,20 +46,48 @@ static void destruct(struct module* module) {
 
 static OBJ_CLASS_INSTANCE(bbp_module, mca_coll_base_module_t, construct, destruct);
 
-void bbp_mpi_progress(void) {
+/* ---- What calls.c asks for ------------------------------------------------------------------- */
+
+void bbp_mpi_progress(struct bbp_comm* self) {
+    (void)self;
     opal_progress();
 }
 
-/* Open MPI has refused the others before its components are called. */
-int bbp_is_committed(MPI_Datatype type) {
-    (void)type;
+int bbp_mpi_or(struct bbp_comm* self, unsigned long long* values, int count) {
+    bbp_module* const module = (bbp_module*)((char*)self - offsetof(bbp_module, comm));
+    return module->plain.coll_allreduce(MPI_IN_PLACE, values, count, MPI_UNSIGNED_LONG_LONG,
+                                        MPI_BOR, self->comm, module->plain.coll_allreduce_module);
+}
+
+int bbp_mpi_threads_may_meet(void) {
+    return ompi_mpi_thread_multiple;
+}
+
+int bbp_mpi_type(MPI_Datatype type, struct bbp_type* its) {
+    ptrdiff_t low, true_low, true_extent;
+    ompi_datatype_type_size(type, &its->size);
+    ompi_datatype_get_extent(type, &low, &its->extent);
+    ompi_datatype_get_true_extent(type, &true_low, &true_extent);
+    its->is_plain = ompi_datatype_is_predefined(type) && low == 0 && true_low == 0 &&
+                    (size_t)its->extent == its->size && (size_t)true_extent == its->size;
     return 1;
 }
 
-static int plain_or(struct bbp_comm* self, unsigned long long* values, int count) {
-    struct module* module = self->with;
-    return module->plain.coll_allreduce(MPI_IN_PLACE, values, count, MPI_UNSIGNED_LONG_LONG,
-                                        MPI_BOR, self->comm, module->plain.coll_allreduce_module);
+int bbp_mpi_is_op(MPI_Op op, MPI_Datatype type) {
+    (void)op, (void)type;
+    return 1;
+}
+
+int bbp_mpi_pack(const void* from, int count, MPI_Datatype type, char* to, size_t bytes) {
+    return ompi_datatype_sndrcv(from, count, type, to, (int)bytes, MPI_PACKED);
+}
+
+int bbp_mpi_unpack(char* from, size_t bytes, void* to, int count, MPI_Datatype type) {
+    return ompi_datatype_sndrcv(from, (int)bytes, MPI_PACKED, to, count, type);
+}
+
+int bbp_mpi_combine(const void* with, void* into, int count, MPI_Datatype type, MPI_Op op) {
+    return mca_coll_base_reduce_local(with, into, count, type, op, NULL);
 }
 
 /* ---- Calls ----------------------------------------------------------------------------------- */
@@ -106,9 +143,7 @@ static int allgather(const void* send, int send_count, struct ompi_datatype_t* s
 
 static int enable(mca_coll_base_module_t* base, struct ompi_communicator_t* comm) {
     struct module* module = (struct module*)base;
-    bbp_comm_begin(&module->comm, comm);
-    module->comm.with = module;
-    module->comm.plain_or = plain_or;
+    bbp_comm_begin(&module->comm, comm, ompi_comm_size(comm), ompi_comm_rank(comm));
 #define SAVE(name)                                                           \
     if (comm->c_coll->coll_##name == NULL) return OMPI_ERR_NOT_AVAILABLE;    \
     module->plain.coll_##name = comm->c_coll->coll_##name;                   \
@@ -139,7 +174,10 @@ static mca_coll_base_module_t* comm_query(struct ompi_communicator_t* comm, int*
     return &module->super;
 }
 
+/* Open MPI's one-sided messages refuse programs of several threads only after they have been chosen. Where only such a program knows
+ * that it is one, it chooses its windows of shared memory instead: this component is opened before those of windows are. */
 static int open_component(void) {
+    if (ompi_mpi_thread_multiple) setenv("OMPI_MCA_osc_rdma_priority", "101", 1);
     return OMPI_SUCCESS;
 }
 

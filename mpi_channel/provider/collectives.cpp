@@ -50,7 +50,8 @@ auto locked(decltype(std::declval<Call>()(std::declval<EndpointObject&>())) othe
 }
 
 int result_of(int result) noexcept {
-    return result == BBP_EAGAIN ? BBP_COLLECTIVES_AGAIN : result;
+    if (result == BBP_EAGAIN) return BBP_COLLECTIVES_AGAIN;
+    return result == BBP_ESIZE ? BBP_COLLECTIVES_OTHER_SIZE : result;
 }
 
 /// `call` with the group and its endpoint.
@@ -87,7 +88,8 @@ int try_once(bbp_group* group, bool& is_crowded) noexcept {
 int go_on(bbp_group* group) {
     for (unsigned tries = 1; tries <= kTries; ++tries) {
         bool is_crowded = false;
-        if (const int result = try_once(group, is_crowded); result != BBP_EAGAIN) return result;
+        if (const int result = try_once(group, is_crowded); result != BBP_EAGAIN)
+            return result_of(result);
         // Where ranks share a processor those that are awaited may need this one's.
         if (is_crowded) ::sched_yield();
     }
@@ -137,6 +139,7 @@ constexpr bbp_collectives kTable = {
     .rank = [] { return locked(-1, [](EndpointObject& e) { return static_cast<int>(e.rank()); }); },
     .ranks =
         [] { return locked(-1, [](EndpointObject& e) { return static_cast<int>(e.ranks()); }); },
+    .ring = [] { return locked(std::uint64_t{0}, [](EndpointObject& e) { return e.ring(); }); },
     .is_shared =
         [] { return locked(0, [](EndpointObject& e) { return e.domain.is_shared() ? 1 : 0; }); },
     .block_most =

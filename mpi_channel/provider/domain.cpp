@@ -7,7 +7,6 @@
 
 #include <fmt/format.h>
 
-#include <cstdio>
 #include <cstring>
 #include <utility>
 
@@ -163,8 +162,7 @@ bool AddressVector::is_good(const RankAddress& address) {
         address.rank,
         is_known ? name_of(static_cast<TransportKind>(address.transport)) : "of another version",
         name_of(transport_));
-    if (fi_log_enabled(&provider, FI_LOG_WARN, FI_LOG_AV) == 0)
-        std::fprintf(stderr, "bbp: %s\n", text.c_str());
+    say(text.c_str());
     FI_WARN(&provider, FI_LOG_AV, "%s\n", text.c_str());
     return false;
 }

@@ -8,11 +8,11 @@
 #include "mpi_channel/settings.hpp"
 #include "rmem/clock.hpp"
 #include "rmem/config.hpp"
+#include "rmem/environment_variable.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cstdio>
 #include <cstring>
 #include <functional>
 
@@ -36,20 +36,9 @@ int bind_endpoint(struct fid* fid, struct fid* other, std::uint64_t flags) {
     return endpoint_of(fid).bind(other, flags);
 }
 
-/// Why a rank cannot join is told once even where libfabric's log is off: no MPI tells it.
-int enable_or_say(EndpointObject& endpoint) {
-    try {
-        return endpoint.enable();
-    } catch (const std::exception& error) {
-        if (fi_log_enabled(&provider, FI_LOG_WARN, FI_LOG_CORE) == 0)
-            std::fprintf(stderr, "bbp: %s\n", error.what());
-        throw;
-    }
-}
-
 int control_endpoint(struct fid* fid, int command, void*) {
     if (command != FI_ENABLE) return -FI_ENOSYS;
-    return guarded([&] { return enable_or_say(endpoint_of(fid)); });
+    return guarded_aloud([&] { return endpoint_of(fid).enable(); });
 }
 
 ssize_t cancel_call(struct fid* fid, void* context) {
@@ -203,17 +192,25 @@ int EndpointObject::bind_counter(Counter& counter, std::uint64_t flags) {
     return 0;
 }
 
+/// Whether all ranks are to be there before this one is enabled. Some programs want its name before the others start, but what a
+/// launcher starts it starts at once. There it matters on link udp: nodes that begin together may each begin a ring before they
+/// hear of each other, and then one life ends which only a rank that still waits for others begins anew.
+static bool is_for_all_at_once(const rmem::Environment& environment) {
+    return rmem::environment_setting("RMEM_RANK") == nullptr &&
+           environment.ring_config().is_remote();
+}
+
 int EndpointObject::enable() {
     if (device_ != nullptr) return 0;
     if (addresses_ == nullptr) return -FI_ENOAV;
-    // Some programs want this one's name before the others start.
+    const auto environment = rmem::Environment::read();
     auto settings = billboard::Settings::read();
-    settings.awaits_others = false;
+    settings.awaits_others = is_for_all_at_once(environment);
     // The paper's barrier waits for messages in its middle, and no call here waits.
     settings.barrier = billboard::BarrierKind::arrival;
-    const auto environment = rmem::Environment::read();
     const auto own_settings = mpi_channel::Settings::read();
     open_transport(own_settings, settings);
+    if (settings.awaits_others) forget_former_lives();
     ring_ = std::hash<std::string>()(environment.ring_config().name);
     RemoteEvents& events = *this;
     collectives_ = std::make_unique<Collectives>(*device_);
@@ -244,6 +241,15 @@ void EndpointObject::open_transport(const mpi_channel::Settings& settings,
             port_ = std::make_unique<PortTransport>(settings.transport, board);
             endpoint_ = port_->endpoint();
             device_ = make_device(*port_, own);
+    }
+}
+
+/// Another rank may have begun anew since this one met it. Nobody has sent anything yet, so nothing is lost, and its former life's
+/// end, which is told once, is none of the device's peers'.
+void EndpointObject::forget_former_lives() {
+    for (unsigned rank = 0; port_ == nullptr && rank < endpoint_->ranks(); ++rank) {
+        if (rank != endpoint_->rank())
+            endpoint_->probe(static_cast<int>(rank), nullptr, billboard::Class::mpi);
     }
 }
 

@@ -41,6 +41,7 @@
 #include <cstdint>
 #include <cstring>
 #include <deque>
+#include <exception>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -84,6 +85,20 @@ auto guarded(Body&& body) noexcept -> decltype(body()) {
     } catch (...) {
         return static_cast<decltype(body())>(report_exception());
     }
+}
+
+/// What keeps this rank from taking part is said once even where libfabric's log is off: no MPI tells it.
+void say(const char* sentence) noexcept;
+template <class Body>
+auto guarded_aloud(Body&& body) noexcept -> decltype(body()) {
+    return guarded([&] {
+        try {
+            return body();
+        } catch (const std::exception& error) {
+            say(error.what());
+            throw;
+        }
+    });
 }
 
 /// The endpoint whose ranks bbp_get_collectives() is about; and not any more.
@@ -321,6 +336,7 @@ public:
     bool progress_once() { return device_ != nullptr && device_->progress(1); }
     unsigned rank() const noexcept { return endpoint_->rank(); }
     unsigned ranks() const noexcept { return endpoint_->ranks(); }
+    std::uint64_t ring() const noexcept { return ring_; }  ///< as in RankAddress
     Collectives& collectives() noexcept { return *collectives_; }
     std::uint64_t multicasts() const noexcept { return device_->transport_counters().multicasts; }
     /// Whether ranks share processors, as it was found a while ago.
@@ -344,6 +360,7 @@ private:
     int bind_queue(CompletionQueue& queue, std::uint64_t flags);
     int bind_counter(Counter& counter, std::uint64_t flags);
     void open_transport(const mpi_channel::Settings& settings, const billboard::Settings& board);
+    void forget_former_lives();
     void use_peers_memory(const rmem::RingConfig& config, const rmem::Environment& environment,
                           const mpi_channel::Settings& settings);
     std::uint32_t mark_of(std::uint64_t flags) const noexcept;

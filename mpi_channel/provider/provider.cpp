@@ -6,6 +6,7 @@
 #include "mpi_channel/provider/unsupported.hpp"
 #include "rmem/config.hpp"
 
+#include <cstdio>
 #include <cstring>
 #include <exception>
 #include <new>
@@ -207,7 +208,7 @@ int close_fabric(fid* fid) {
 }
 
 int open_domain(fid_fabric* fabric, fi_info* info, fid_domain** domain, void* context) {
-    return guarded([&] {
+    return guarded_aloud([&] {
         *domain = new Domain(fabric_of(fabric), *info, context);
         return 0;
     });
@@ -276,6 +277,11 @@ int open_fabric(fi_fabric_attr* attributes, fid_fabric** fabric, void* context) 
         *fabric = made;
         return 0;
     });
+}
+
+void say(const char* sentence) noexcept {
+    if (fi_log_enabled(&provider, FI_LOG_WARN, FI_LOG_CORE) == 0)
+        std::fprintf(stderr, "bbp: %s\n", sentence);
 }
 
 int report_exception() noexcept {

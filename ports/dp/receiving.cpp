@@ -226,6 +226,7 @@ int Service::try_read(Endpoint& e, int fd, char** address) {
         --e.readers;
         if (!pick(e, fd, address, length)) {
             *address = nullptr;
+            ring().give_way();
             errno = EAGAIN;
         }
     }

@@ -2,7 +2,6 @@
 // What goes: edges, and dp_write.
 #include "ports/dp/service.hpp"
 
-#include <sched.h>
 #include <sys/socket.h>
 
 #include <algorithm>
@@ -131,7 +130,7 @@ int Service::send_raw(Held& held, Endpoint& e, int fd, const void* message, std:
 /// Sends it; waits while the network is full, and takes in what comes meanwhile: the receiver may wait for that, if it is sending
 /// too. So it waits in the billboard, where nothing is taken in, but seldom.
 int Service::post(Held& held, Endpoint& e, int fd, Outgoing& out) {
-    bool was_told = false, may_wait = false, is_crowded = false;
+    bool was_told = false, may_wait = false;
     Deadline deadline = Deadline::now();
     for (unsigned tries = 1;; ++tries) {
         const bool waits = tries % kPostsPerSlice == 0;
@@ -161,10 +160,7 @@ int Service::post(Held& held, Endpoint& e, int fd, Outgoing& out) {
         }
         held.give_way();
         if (e.has_ended) return -EBADF;
-        if (tries % kBriefPosts == 0) is_crowded = ring().is_crowded();
-        if (is_crowded) {
-            ::sched_yield();
-        } else if (!something_came) {
+        if (!something_came) {
             room_pause_.message();
             room_pause_.after_empty_poll();
         }

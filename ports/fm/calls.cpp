@@ -4,6 +4,7 @@
 
 #include "billboard/errors.hpp"
 #include "ports/fm/fm1.h"
+#include "rmem/at_fork.hpp"
 #include "rmem/sim/process_state.hpp"
 
 #include <fmt/format.h>
@@ -43,6 +44,19 @@ private:
     rmem::sim::register_process_state([]() -> std::unique_ptr<rmem::sim::ProcessState> {
         return std::make_unique<SimulatedState>();
     });
+
+/// In a forked child the calls find no runtime. That of the parent is kept, and never touched.
+class Child final : rmem::AtFork {
+public:
+    bool is_one = false;  ///< forked by a node, and none since
+
+private:
+    void in_child() noexcept override {
+        is_one |= current.runtime != nullptr;
+        static_cast<void>(current.runtime.release());
+    }
+};
+Child child;
 
 int error_of(int code) {
     switch (code) {
@@ -85,13 +99,15 @@ void set(int parameter, std::va_list values) {
 
 }  // namespace
 
-void refuse(int error, int code, std::string sentence) {
-    billboard::fail(code, std::move(sentence));
+void refuse(int error, int code, const std::string& sentence) {
+    billboard::fail(code, sentence);
     errno = error;
 }
 
 void not_initialized() {
-    refuse(ENOTCONN, BBP_EINVAL, "this process does not take part; call FM_initialize first");
+    refuse(ENOTCONN, BBP_EINVAL,
+           child.is_one ? rmem::kForkedChild
+                        : "this process does not take part; call FM_initialize first");
 }
 
 int untold_end(Runtime& runtime) {
@@ -147,6 +163,7 @@ void FM_initialize(void) {
     const ports::fm::KeptErrno kept;
     const int result = billboard::guarded([] {
         current.runtime = std::make_unique<Runtime>(current.parameters, current.handlers);
+        ports::fm::child.is_one = false;
         FM_nodeid = current.runtime->network.me();
         FM_numnodes = current.runtime->network.nodes();
         return static_cast<int>(BBP_OK);

@@ -36,7 +36,7 @@ private:
 };
 
 /// Sets errno, and keeps the sentence for bbp_last_error.
-[[gnu::cold]] void refuse(int error, int code, std::string sentence);
+[[gnu::cold]] void refuse(int error, int code, const std::string& sentence);
 [[gnu::cold]] void not_initialized();
 
 /// What FM_extract says: that many, or the end of a node.

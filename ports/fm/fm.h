@@ -11,7 +11,7 @@
  *               it) and waits until all ranks have joined. No configuration file.
  * Errors        FM defines none. Here a call that fails sets errno, changes nothing else, and leaves errno alone
  *               if it succeeds; bbp_last_error() of <billboard/bbp.h> has the sentence.
- *                 ENOTCONN    FM_initialize has not been called, or has failed
+ *                 ENOTCONN    FM_initialize has not been called, or has failed; in a fork()ed child
  *                 EINVAL      no such node, handler, parameter; a null pointer with a size
  *                 EMSGSIZE    larger than the limit, or than was announced
  *                 EHOSTDOWN   the node has died or left; what was on its way to it is lost
@@ -25,10 +25,12 @@
  *               ENOMEM; EIO, anything else.
  *               What a program must hear of without looking at errno is also printed on stderr, in a line that
  *               begins with "FM: ", unless FM_QUIET is set.
- * Dead nodes    Each node that dies or leaves is told once: by the line "FM: node 3 has died …", which counts
- *               what was lost with it, and by a call of FM_extract that returns -1 with EHOSTDOWN when it
- *               found nothing else. Sends to it fail with EHOSTDOWN. A node that is started again is
- *               a new one and can be sent to.
+ * Dead nodes    Each node that dies, or leaves while something is on the way to it or from it, is told once: by the line
+ *               "FM: node 3 has died …", which counts what was lost with it, and by a call of FM_extract that returns
+ *               -1 with EHOSTDOWN when it found nothing else. Sends to a dead node, or one that has left, fail with
+ *               EHOSTDOWN. A node that is started again is a new one and can be sent to.
+ * Fork          A fork()ed child takes no part: each call there fails with ENOTCONN, until it calls FM_initialize as a rank of
+ *               its own.
  * Handlers that never return are the program's affair, but visible: FM_count(node, FM_HANDLERS_ENTERED) stays ahead of
  *               FM_HANDLERS_LEFT, for all nodes that FM_count can see.
  * Source        S. Pakin, M. Lauria, A. Chien: "High Performance Messaging on Workstations: Illinois Fast

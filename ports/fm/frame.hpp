@@ -4,7 +4,6 @@
 /// What Fast Messages write on the billboard, byte by byte, in messages of class fm. Integers as the host has them.
 ///
 ///   hello     kind, version, window:16, 0:32, program:64, modules:64     before anything else, once for each life
-///   bye       kind                                                      last of all, by a node that ends in good order
 ///   four      kind, slot:8, ack:16, module:32, offset:32, words 4 × 32   FM_send_4; 28 bytes: half a line with its flag
 ///   buffer    the same header, 0 to 128 bytes                            FM_send
 ///   returned  kind, count:8, ack:16, slots count × 8                     what had no place at the receiver; with none, an ack
@@ -24,7 +23,6 @@ namespace ports::fm {
 
 enum class Kind : std::uint8_t {
     hello = 1,
-    bye = 2,
     four = 3,
     buffer = 4,
     returned = 5,
@@ -32,7 +30,7 @@ enum class Kind : std::uint8_t {
     packet = 8,  ///< and the two bits below
 };
 inline constexpr std::uint8_t kFirstPacket = 1, kLastPacket = 2;
-inline constexpr std::uint8_t kVersion = 1;
+inline constexpr std::uint8_t kVersion = 2;
 
 inline constexpr std::size_t kFm1Payload = 128;
 inline constexpr std::size_t kFm1Header = 12;

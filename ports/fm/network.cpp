@@ -2,7 +2,6 @@
 #include "ports/fm/network.hpp"
 
 #include <fmt/format.h>
-#include <sched.h>
 
 #include <cstdio>
 
@@ -65,21 +64,11 @@ int Network::take(std::byte* small, std::span<const std::byte>& frame, Deadline 
     return from;
 }
 
-void Network::say_bye() noexcept {
-    const Kind bye = Kind::bye;
-    for (unsigned node = 0; node < nodes(); ++node) {
-        // Only a courtesy: who has no room for it now will see that this rank has left.
-        if (node != me_ && peers_[node].greeted && !peers_[node].ended)
-            endpoint_.send(static_cast<int>(node), &bye, sizeof bye, Deadline::now(), Class::fm);
-    }
-}
-
 void Network::deliver(unsigned from, std::span<const std::byte> frame) {
     if (frame.empty()) return is_corrupt();
     const auto kind = std::to_integer<std::uint8_t>(frame[0]);
     switch (static_cast<Kind>(kind)) {
         case Kind::hello: return take_hello(from, frame);
-        case Kind::bye: peers_[from].left = true; return;
         case Kind::four:
         case Kind::buffer:
         case Kind::returned: return fm1_->take_in(from, frame);
@@ -104,7 +93,7 @@ void Network::take_hello(unsigned from, std::span<const std::byte> frame) {
     Peer& p = peers_[from];
     p.ahead = p.known;
     p.known = true;
-    p.left = p.ended = false;
+    p.ended = false;
     p.other_program = hello.program != modules_.program();
     p.other_modules = hello.modules != modules_.all();
     if (p.other_program) {
@@ -120,6 +109,7 @@ void Network::take_hello(unsigned from, std::span<const std::byte> frame) {
 }
 
 /// A life of the node has ended. What was sent to it is lost; what came from it ends only if no newer life has spoken.
+/// That a node has left is no news unless something is lost with it.
 void Network::end(unsigned node) {
     Peer& p = peers_[node];
     if (p.ended) return;
@@ -127,13 +117,16 @@ void Network::end(unsigned node) {
     p.ahead = p.greeted = false;
     if (all) p.known = false;
     const unsigned lost1 = fm1_->forget(node, all), lost2 = fm2_->forget(node, all);
-    const bool in_good_order = p.left && lost1 == 0 && lost2 == 0;
+    const bool left = endpoint_.has_left(node), lost = lost1 != 0 || lost2 != 0;
     p.ended = true;
-    if (in_good_order) return;
+    if (left && !lost) return;
     counts_.add(FM_NODES_LOST);
     end_is_due_ = true;
-    say(fmt::format("node {} has {}: {} frames and {} messages on the way to and from it are lost",
-                    node, p.left ? "left" : "died", lost1, lost2));
+    say(fmt::format("node {} has {}{}", node, left ? "left" : "died",
+                    !lost ? ""
+                          : fmt::format(": {} frames and {} messages on the way to and from it "
+                                        "are lost",
+                                        lost1, lost2)));
 }
 
 void Network::look_at(unsigned node) {
@@ -141,12 +134,8 @@ void Network::look_at(unsigned node) {
 }
 
 void Network::look_around() {
-    if (empty_polls_ % kPollsPerLook == 0) {
-        is_crowded_ = endpoint_.is_crowded();
-        if (++next_look_ >= nodes()) next_look_ = 0;
-        if (next_look_ != me_) look_at(next_look_);
-    }
-    if (is_crowded_) ::sched_yield();
+    if (++next_look_ >= nodes()) next_look_ = 0;
+    if (next_look_ != me_) look_at(next_look_);
 }
 
 void Network::say(const std::string& sentence) const {

@@ -3,8 +3,8 @@
 
 /// The billboard as Fast Messages see it: frames of class fm, nodes that come and go.
 ///
-/// Before its first frame to a node, a node says hello to it: who it is and which binary it runs. A node's life ends with a
-/// bye, or by its death, which a send to it or a look at it notices. Both layers are told: `forget` when what was on
+/// Before its first frame to a node, a node says hello to it: who it is and which binary it runs. A node's life ends
+/// when it leaves the ring or dies, which a send to it or a look at it notices. Both layers are told: `forget` when what was on
 /// its way to a node is lost, `meet` when a new life of it begins. Since a new life's hello can come before the end of the
 /// former one is noticed, each hello begins anew what was received, and an end that comes after it concerns only what
 /// was sent.
@@ -71,7 +71,6 @@ public:
 
     /// Says hello to all, as far as they have room now; the others are greeted with the first frame.
     void greet_all();
-    void say_bye() noexcept;
 
     bool is_greeted(unsigned node) const noexcept { return peers_[node].greeted; }
     /// Posts a frame; greets first. A try for Deadline::now().
@@ -127,8 +126,13 @@ public:
     /// and looks at a node now and then. Whether it is time for what need not be done each time.
     bool found_nothing() {
         pause_.after_empty_poll();
-        if (++empty_polls_ % kPollsPerLook == 0 || is_crowded_) [[unlikely]]
+        if (++empty_polls_ % kPollsPerLook == 0) [[unlikely]]
             look_around();
+        if (fastest_ != nullptr) {
+            fastest_->give_way();
+        } else {
+            endpoint_.give_way();
+        }
         return empty_polls_ % kPollsPerChore == 0;
     }
     /// After a poll that found something.
@@ -152,7 +156,6 @@ private:
         bool greeted = false;
         bool known = false;  ///< has said hello in this life
         bool ahead = false;  ///< in a new one, before the former one's end was noticed
-        bool left = false;   ///< has said bye
         bool ended = false;  ///< and nothing has come of it since
         bool other_program = false, other_modules = false;
     };
@@ -174,7 +177,6 @@ private:
     billboard::AnswerPause pause_{kAnswerNs};
     unsigned empty_polls_ = 0;
     unsigned next_look_ = 0;
-    bool is_crowded_ = false;
     bool end_is_due_ = false;
 };
 

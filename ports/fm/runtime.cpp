@@ -29,7 +29,6 @@ void Runtime::leave() {
             "FM_finalize gave up on {} frames that their receivers did not accept in {} s",
             undecided, kSettleNs / 1'000'000'000));
     }
-    network.say_bye();
 }
 
 }  // namespace ports::fm

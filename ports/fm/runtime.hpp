@@ -27,7 +27,7 @@ struct Runtime {
     static constexpr std::int64_t kSettleNs = 5'000'000'000;
 
     Runtime(const Parameters& parameters, const Handlers& handlers);
-    /// Waits for what is on its way, and says bye. Without it the process just ends, as when it is killed.
+    /// Waits for what is on its way. Without it that may be lost.
     void leave();
     Runtime(const Runtime&) = delete;
     Runtime& operator=(const Runtime&) = delete;

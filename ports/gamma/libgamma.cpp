@@ -2,6 +2,7 @@
 #include "ports/gamma/libgamma.h"
 
 #include "ports/gamma/process.hpp"
+#include "rmem/at_fork.hpp"
 #include "rmem/sim/process_state.hpp"
 
 #include <fmt/format.h>
@@ -47,7 +48,21 @@ private:
         return std::make_unique<SimulatedState>();
     });
 
+/// In a forked child the calls find no process. That of the parent is kept, and never touched.
+class Child final : rmem::AtFork {
+public:
+    bool is_one = false;  ///< forked by a process of GAMMA, and none since
+
+private:
+    void in_child() noexcept override {
+        is_one |= current != nullptr;
+        static_cast<void>(current.release());
+    }
+};
+Child child;
+
 [[gnu::cold]] int not_running() {
+    if (child.is_one) return fail(GAMMA_EINVAL, rmem::kForkedChild);
     return fail(GAMMA_EINVAL,
                 "this process is in no virtual GAMMA; call gamma_init first, and only "
                 "once it returned 0 anything else");
@@ -87,6 +102,7 @@ int gamma_init(unsigned char num_nodes, int argc, char** argv) {
         const auto settings = ports::gamma::Settings::read();
         current = Process::start(billboard::ProcessEndpoint::open(), num_nodes, settings,
                                  {gamma_active_port, gamma_msglen, gamma_errno});
+        child.is_one = false;
         return BBP_OK;
     });
 }

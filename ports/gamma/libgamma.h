@@ -37,6 +37,7 @@
  *               of a port that is bound to one, until it is bound anew. Nothing hangs.
  * Threads       The progress thread is on by default (RMEM_GAMMA_PROGRESS=off: handlers run in calls alone). With it,
  *               several threads of the program may call; without, one.
+ * Fork          A fork()ed child is no process of GAMMA: each call there is GAMMA_EINVAL, until it calls gamma_init itself.
  * Start         No configuration file: rank and number come from the environment (rmem run, Hydra, Slurm; rmem(7)).
  *               gamma_init waits for all ranks of the ring. Those that name a RMEM_GAMMA_PID (0 to 255) are that group; the
  *               others form consecutive groups of as many ranks as each asks for.

@@ -300,6 +300,7 @@ int Process::test(unsigned semaphore, int n) {
         pump();
         watch_sources();
         result = take_signals(s, n);
+        if (result == kPending) endpoint_.give_way();
     }
     return result == BBP_OK ? 1 : result == kPending ? 0 : result;
 }

@@ -4,6 +4,7 @@
 #include "ports/munet/driver_protocol.hpp"
 #include "rmem/config.hpp"
 #include "rmem/environment_variable.hpp"
+#include "rmem/ownership.hpp"
 #include "rmem/waiting.hpp"
 
 #include <fcntl.h>
@@ -20,6 +21,7 @@
 #include <array>
 #include <cerrno>
 #include <cstring>
+#include <string_view>
 #include <utility>
 
 namespace ports::munet {
@@ -37,8 +39,37 @@ unsigned node_of(const rmem::Environment& environment, const rmem::RingConfig& c
 std::string path_of_environment() {
     const rmem::Environment environment = rmem::Environment::read();
     const rmem::RingConfig config = environment.ring_config();
-    return socket_path(rmem::environment_variable("RMEM_MUNET"),
-                       fmt::format("{}@{}", config.name, node_of(environment, config)));
+    return socket_path(rmem::environment_variable("RMEM_MUNET"), environment.ring,
+                       node_of(environment, config));
+}
+
+/// Whether a daemon of this user may have our messages: root's, our own, that of the user who is named by RMEM_MUNET_USER; and
+/// in /run/rmem that of its owner. Elsewhere anybody may have been the first to make the socket.
+bool is_trusted(uid_t daemon, const std::string& path) {
+    if (daemon == 0 || daemon == ::geteuid()) return true;
+    if (const char* named = rmem::environment_setting("RMEM_MUNET_USER")) {
+        const auto user = rmem::user_named(named);
+        if (user && *user == daemon) return true;
+    }
+    struct stat folder {};
+    const std::string_view file = path;
+    return file.substr(0, file.rfind('/')) == kRuntimeFolder &&
+           ::lstat(kRuntimeFolder, &folder) == 0 && S_ISDIR(folder.st_mode) &&
+           folder.st_uid == daemon && (folder.st_mode & S_IWOTH) == 0;
+}
+
+/// Empty, or why the one who listens there is not to have our messages.
+std::string why_not_trusted(int socket, const std::string& path) {
+    ucred daemon{};
+    socklen_t size = sizeof daemon;
+    if (::getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &daemon, &size) != 0)
+        return fmt::format("{}: it does not tell whose it is: {}", path, std::strerror(errno));
+    if (is_trusted(daemon.uid, path)) return "";
+    const std::string user = rmem::user_text(daemon.uid);
+    return fmt::format(
+        "the daemon at {} is of user {} ({}), who would see all messages: neither root's nor your "
+        "own; if that one is meant, set RMEM_MUNET_USER={}",
+        path, user, daemon.uid, user);
 }
 
 std::string why_not_connected(int code, const std::string& path) {
@@ -136,6 +167,8 @@ int Connection::open(std::size_t send_bytes, std::size_t receive_bytes, std::str
         *why = why_not_connected(code, path_);
         return -code;
     }
+    *why = why_not_trusted(socket_.get(), path_);
+    if (!why->empty()) return -EPERM;
     const Request request{.send_bytes = send_bytes, .receive_bytes = receive_bytes};
     Reply reply;
     rmem::Descriptor fd;

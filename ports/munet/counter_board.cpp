@@ -86,10 +86,12 @@ std::shared_ptr<const BoardMemory> CounterBoard::observe(const std::string& name
         about.st_size != static_cast<off_t>(sizeof(BoardMemory))) {
         return nullptr;
     }
-    void* at = ::mmap(nullptr, sizeof(BoardMemory), PROT_READ, MAP_SHARED, fd.get(), 0);
-    if (at == MAP_FAILED) return nullptr;
-    std::shared_ptr<const BoardMemory> board(static_cast<const BoardMemory*>(at),
-                                             [at](auto*) { ::munmap(at, sizeof(BoardMemory)); });
+    // Read, not mapped: a mapping faults when its owner makes the file shorter.
+    auto board = std::make_shared<BoardMemory>();
+    if (::pread(fd.get(), board.get(), sizeof(BoardMemory), 0) !=
+        static_cast<ssize_t>(sizeof(BoardMemory))) {
+        return nullptr;
+    }
     // relaxed is enough: for people
     const bool is_board = board->magic.load(std::memory_order_relaxed) == kBoardMagic;
     return is_board ? board : nullptr;
@@ -100,7 +102,10 @@ std::vector<std::string> CounterBoard::list() {
     std::error_code ignored;  // no /dev/shm: none
     for (const auto& entry : std::filesystem::directory_iterator("/dev/shm", ignored)) {
         const std::string object = "/" + entry.path().filename().string();
-        if (object.starts_with(kPrefix)) names.push_back(object.substr(std::strlen(kPrefix)));
+        if (object.starts_with(kPrefix) &&
+            ::faccessat(AT_FDCWD, entry.path().c_str(), W_OK, AT_EACCESS) == 0) {
+            names.push_back(object.substr(std::strlen(kPrefix)));
+        }
     }
     std::sort(names.begin(), names.end());
     return names;

@@ -63,11 +63,11 @@ public:
     void show(const DriverCounts& driver, const Relay& relay, unsigned rejoined) noexcept;
     const BoardMemory& memory() const noexcept { return *memory_; }
 
-    /// Another's, to be read; null where there is none. Trust: numbers for people, nothing else.
+    /// A copy of another's, as it is now; null where there is none. Trust: numbers for people, nothing else.
     static std::shared_ptr<const BoardMemory> observe(const std::string& name);
     static std::string object_name(const std::string& name) { return kPrefix + name; }
 
-    /// The names of all that this host has, of daemons that live or have left them.
+    /// The names of those that this user may remove, of daemons that live or have left them.
     static std::vector<std::string> list();
     /// Removes one that its daemon has left (in a dry run: would), false if there is none; throws where a daemon has it.
     static bool remove(const std::string& name, bool dry_run = false);

@@ -2,6 +2,8 @@
 #include "ports/munet/driver.hpp"
 
 #include "ports/munet/driver_protocol.hpp"
+#include "rmem/config.hpp"
+#include "rmem/ownership.hpp"
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -23,7 +25,6 @@ namespace ports::munet {
 
 namespace {
 
-constexpr const char* kRuntimeFolder = "/run/rmem";
 constexpr int kBacklog = 64;
 constexpr unsigned kPacketsPerLook = 16;  ///< of one client
 
@@ -67,6 +68,33 @@ private:
     std::size_t bytes_ = 0;
 };
 
+/// The socket could not be made: says where, why, and where else it could be.
+[[noreturn]] void fail_to_bind(const std::string& path, int code) {
+    const auto slash = path.rfind('/');
+    const std::string folder = slash == std::string::npos ? "." : path.substr(0, slash + 1);
+    std::string cause = std::strerror(code);
+    struct stat found {};
+    if (code == ENOENT) {
+        cause = fmt::format("there is no folder {}", folder);
+        if (folder.starts_with(kRuntimeFolder)) cause += ", and only root can make it";
+    } else if (code == EACCES && ::stat(folder.c_str(), &found) == 0) {
+        cause = fmt::format("user {} may not make files in {}, which belongs to {}",
+                            rmem::user_text(::geteuid()), folder, rmem::owner_text(found));
+    }
+    throw rmem::Error(
+        code == EACCES || code == EPERM ? rmem::Errc::not_permitted : rmem::Errc::system,
+        fmt::format("MU-Net: cannot make the socket {}: {}; start the daemon as a user who can, or "
+                    "give another place by --munet-socket, and programs the same by RMEM_MUNET",
+                    path, cause));
+}
+
+/// /run/rmem is gone after each start of the host; other folders are made by who names them.
+void make_runtime_folder(const std::string& path) {
+    if (!path.starts_with(kRuntimeFolder) || ::mkdir(kRuntimeFolder, 0755) != 0) return;
+    // Whatever the umask is: other users' programs look for the socket there.
+    if (::chmod(kRuntimeFolder, 0755) != 0) fail(kRuntimeFolder);
+}
+
 rmem::Descriptor listen_at(const std::string& path, const std::string& group) {
     sockaddr_un address;
     if (!make_address(path, &address)) {
@@ -85,14 +113,13 @@ rmem::Descriptor listen_at(const std::string& path, const std::string& group) {
                                       path));
     }
     if (errno == ECONNREFUSED) ::unlink(path.c_str());
-    // /run/rmem is gone after each start of the host; other folders are made by who names them.
-    if (path.rfind(kRuntimeFolder, 0) == 0) ::mkdir(kRuntimeFolder, 0755);
+    make_runtime_folder(path);
     rmem::Descriptor listener(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
     if (listener.get() < 0) fail("no socket");
     const mode_t before = ::umask(0177);  // nobody may connect before the mode is what it is to be
-    const int bound = ::bind(listener.get(), name, sizeof address);
+    const int problem = ::bind(listener.get(), name, sizeof address) == 0 ? 0 : errno;
     ::umask(before);
-    if (bound != 0) fail(fmt::format("cannot make the socket {}", path));
+    if (problem != 0) fail_to_bind(path, problem);
     if (!group.empty()) {
         const struct group* entry = ::getgrnam(group.c_str());  // NOLINT(concurrency-mt-unsafe)
         if (entry == nullptr || ::chown(path.c_str(), static_cast<uid_t>(-1), entry->gr_gid) != 0) {
@@ -300,15 +327,17 @@ void Driver::say_pollers(unsigned pollers) noexcept {
     }
 }
 
-std::string socket_path(const char* setting, const std::string& segment_name) {
+std::string socket_path(const char* setting, const std::optional<std::string>& ring,
+                        unsigned node) {
     if (setting != nullptr && *setting != '\0') return setting;
     std::string folder = kRuntimeFolder;
     std::error_code ignored;
     const char* own = std::getenv("XDG_RUNTIME_DIR");  // NOLINT(concurrency-mt-unsafe)
-    if (!std::filesystem::is_directory(folder, ignored) && own != nullptr && *own != '\0') {
+    const bool has_own = own != nullptr && *own != '\0';
+    if (has_own && ::geteuid() != 0 && !std::filesystem::is_directory(folder, ignored)) {
         folder = own;
     }
-    return fmt::format("{}/munet.{}", folder, segment_name);
+    return fmt::format("{}/munet.{}@{}", folder, ring.value_or(rmem::RingConfig{}.name), node);
 }
 
 }  // namespace ports::munet

@@ -14,6 +14,7 @@
 #include <sys/un.h>
 
 #include <cstdint>
+#include <optional>
 #include <string>
 
 namespace ports::munet {
@@ -38,9 +39,14 @@ struct Reply {
     std::uint64_t limit = 0;  ///< what the limit is that was met
 };
 
-/// RMEM_MUNET, or the socket of this ring's node in /run/rmem; of the user's own runtime directory where that is set and
-/// /run/rmem is not there.
-RMEM_API std::string socket_path(const char* setting, const std::string& segment_name);
+/// /run/rmem, which root makes, so that who has a socket there is root or was let in by it.
+inline constexpr const char* kRuntimeFolder = "/run/rmem";
+
+/// Where a node's daemon listens: what RMEM_MUNET says (`setting`), or a socket in /run/rmem with the name of the ring (RMEM_RING, or
+/// without it one that is the same for all users) and the node; in the user's own runtime directory where that is set
+/// and there is no /run/rmem, which root makes.
+RMEM_API std::string socket_path(const char* setting, const std::optional<std::string>& ring,
+                                 unsigned node);
 
 /// False when the path is too long for a socket.
 inline bool make_address(const std::string& path, sockaddr_un* address) {

@@ -3,7 +3,9 @@
 
 #include "ports/munet/connection.hpp"
 #include "ports/munet/program.hpp"
+#include "rmem/at_fork.hpp"
 #include "rmem/config.hpp"
+#include "rmem/kept_sentence.hpp"
 
 #include <fmt/format.h>
 
@@ -19,29 +21,28 @@ using ports::munet::Address;
 using ports::munet::Connection;
 using rmem::Deadline;
 
-thread_local std::string last_error;  // NOLINT: each thread's own
+thread_local rmem::KeptSentence last_error;  // NOLINT: each thread's own
 
-[[gnu::cold]] int fail(int code, std::string sentence) {
-    last_error = std::move(sentence);
+[[gnu::cold]] int fail(int code, const std::string& sentence) {
+    last_error.keep(sentence);
     return code;
 }
 
 }  // namespace
 
 /// Of munet.h.
-struct mu_endpoint {
+struct mu_endpoint final : private rmem::AtFork {
     explicit mu_endpoint(Connection&& made)
         : connection(std::move(made)),
           program(connection.memory(), connection.geometry(), connection.own(), connection) {}
 
     /// The sentence for a failed send.
     [[gnu::cold]] int refused(int code, Address to, std::size_t bytes) const;
-    /// A receive that found nothing: the daemon may be gone, or need this processor.
+    /// A receive that found nothing: the daemon may need this processor, or be gone.
     int nothing() {
-        if (++empty_polls % kPollsPerLook != 0) return -EAGAIN;
-        if (!connection.has_daemon()) return fail(-ENETDOWN, connection.no_daemon());
         connection.give_way();
-        return -EAGAIN;
+        if (++empty_polls % kPollsPerLook != 0) return -EAGAIN;
+        return connection.has_daemon() ? -EAGAIN : fail(-ENETDOWN, connection.no_daemon());
     }
     Deadline deadline() const {
         if (timeout_ns < 0) return Deadline::never();
@@ -49,10 +50,14 @@ struct mu_endpoint {
     }
 
     static constexpr unsigned kPollsPerLook = 64;
+    bool is_inherited = false;  ///< by a forked child, in which its memory is not there
     Connection connection;
     ports::munet::Program program;
     std::int64_t timeout_ns = -1;
     unsigned empty_polls = 0;
+
+private:
+    void in_child() noexcept override { is_inherited = true; }
 };
 
 int mu_endpoint::refused(int code, Address to, std::size_t bytes) const {
@@ -95,15 +100,25 @@ bool is_address(mu_addr_t a, Address* to) {
     return true;
 }
 
-int bad_argument(const char* what) {
+[[gnu::cold]] int bad_argument(const char* what) {
     return fail(-EINVAL, what);
+}
+
+bool is_usable(const mu_endpoint* ep) {
+    return ep != nullptr && !ep->is_inherited;
+}
+[[gnu::cold]] int unusable(const mu_endpoint* ep) {
+    return bad_argument(ep == nullptr ? "a null pointer was given"
+                                      : "a fork()ed child has none of its parent's endpoints; "
+                                        "create one here, or use it in the parent");
 }
 
 template <class Send>
 int send_by(mu_endpoint* ep, mu_addr_t dst, const void* msg, size_t len, Send&& send) noexcept {
     Address to;
-    if (ep == nullptr || (msg == nullptr && len != 0))
-        return bad_argument("a null pointer was given");
+    if (!is_usable(ep)) [[unlikely]]
+        return unusable(ep);
+    if (msg == nullptr && len != 0) return bad_argument("a null pointer was given");
     if (!is_address(dst, &to)) {
         return fail(-ENETUNREACH, fmt::format("there is no node {}; nodes count from 0", dst.node));
     }
@@ -131,7 +146,7 @@ int mu_create_endpoint(mu_endpoint_t** ep, size_t send_buf, size_t recv_buf) {
         Connection connection;
         std::string why;
         const int result = connection.open(send_buf, recv_buf, &why);
-        if (result != 0) return fail(result, std::move(why));
+        if (result != 0) return fail(result, why);
         *ep = new mu_endpoint(std::move(connection));
         return 0;
     } catch (const rmem::Error& e) {
@@ -159,8 +174,9 @@ int mu_send_DMA(mu_endpoint_t* ep, mu_addr_t dst, const void* msg, size_t len) {
 }
 
 int mu_recv(mu_endpoint_t* ep, void* buf, size_t maxlen, mu_addr_t* src) {
-    if (ep == nullptr || (buf == nullptr && maxlen != 0))
-        return bad_argument("a null pointer was given");
+    if (!is_usable(ep)) [[unlikely]]
+        return unusable(ep);
+    if (buf == nullptr && maxlen != 0) return bad_argument("a null pointer was given");
     try {
         Address from;
         const int result = ep->program.recv(buf, maxlen, &from);
@@ -181,7 +197,7 @@ int mu_recv(mu_endpoint_t* ep, void* buf, size_t maxlen, mu_addr_t* src) {
 }
 
 int mu_wait(mu_endpoint_t* ep, int64_t timeout_ns) {
-    if (ep == nullptr) return bad_argument("a null pointer was given");
+    if (!is_usable(ep)) return unusable(ep);
     try {
         const int result =
             ep->program.wait(timeout_ns < 0 ? Deadline::never() : Deadline::in(timeout_ns));
@@ -193,7 +209,7 @@ int mu_wait(mu_endpoint_t* ep, int64_t timeout_ns) {
 }
 
 int mu_probe(mu_endpoint_t* ep, mu_addr_t* src) {
-    if (ep == nullptr) return bad_argument("a null pointer was given");
+    if (!is_usable(ep)) return unusable(ep);
     try {
         Address from;
         const int result = ep->program.probe(&from);
@@ -206,13 +222,14 @@ int mu_probe(mu_endpoint_t* ep, mu_addr_t* src) {
 }
 
 int mu_address(const mu_endpoint_t* ep, mu_addr_t* own) {
-    if (ep == nullptr || own == nullptr) return bad_argument("a null pointer was given");
+    if (!is_usable(ep)) return unusable(ep);
+    if (own == nullptr) return bad_argument("a null pointer was given");
     tell(ep->program.own(), own);
     return 0;
 }
 
 int mu_set_timeout(mu_endpoint_t* ep, int64_t timeout_ns) {
-    if (ep == nullptr) return bad_argument("a null pointer was given");
+    if (!is_usable(ep)) return unusable(ep);
     ep->timeout_ns = timeout_ns;
     return 0;
 }

@@ -30,7 +30,8 @@
  *               senders are told by -ECONNRESET, once, and may then reach who comes after it under that number.
  *               When the daemon ends, all calls say -ENETDOWN: destroy the endpoint and create another.
  * Threads       One thread at a time per endpoint.
- * Fork          An endpoint belongs to the process that created it; its memory is not there in a child.
+ * Fork          An endpoint belongs to the process that created it; its memory is not there in a child, where each call with
+ *               it is -EINVAL.
  * Results       0 or a length on success, a negative errno otherwise; mu_last_error() gives the sentence.
  * Source        S. Nagar et al., "Implementing Protected Multi-User Communication for Myrinet" (CANPC 1998). It prints
  *               no prototypes. From the paper: the operations and which arguments they take, 128 bytes within a

@@ -29,8 +29,11 @@ int open_new(const std::string& path, bool replace) {
     if (fd >= 0) return fd;
     const int error = errno;
     if (error == EEXIST) {
-        throw Error(Errc::invalid_argument,
-                    fmt::format("there is a '{}' already; remove it or give another name", path));
+        throw Error(
+            Errc::invalid_argument,
+            fmt::format(
+                "there is a '{}' already; remove it, give another name, or replace it (--replace)",
+                path));
     }
     throw Error(kind_of(error), fmt::format("'{}' cannot be made: {}", path, words_of(error)));
 }

@@ -43,6 +43,7 @@ public:
     void commit() override {}
     bool flush(Deadline deadline) override { return memory_.flush(deadline); }
     void poll() override;
+    void give_way() override {}
     void before_load(std::size_t words) override;
     void keep_applying() override {}
 

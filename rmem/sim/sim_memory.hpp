@@ -60,6 +60,7 @@ public:
     static constexpr bool in_flight() noexcept { return false; }  // only descriptors ask
     static constexpr unsigned brief_polls() noexcept { return 0; }
     static constexpr bool is_crowded() noexcept { return false; }
+    static void give_way() noexcept {}
 
     void begin_wait() noexcept { process_.watch_.end(); }
     Step wait(Deadline deadline);

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "rmem/udp/core.hpp"
 
+#include "rmem/faults.hpp"
+
 #include <algorithm>
 #include <utility>
 
@@ -16,21 +18,20 @@ Core::Core(const CoreConfig& config, const Authenticator& authenticator, CoreEdg
       first_ns_(now),
       first_wall_ns_(config.exchange.incarnation) {
     config_.exchange.hear_ns = config.dead_ns + 2 * kStatusNs;
+    config_.exchange.first_life = config.exchange.incarnation;
     begin_life(now);
 }
 
-/// SplitMix64: what it makes need not be secret, only different each time.
+/// What it makes need not be secret, only different each time.
 std::uint64_t Core::random() noexcept {
-    std::uint64_t z = random_state_ += 0x9e3779b97f4a7c15;
-    z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9;
-    z = (z ^ z >> 27) * 0x94d049bb133111eb;
-    return z ^ z >> 31;
+    return next_random(random_state_);
 }
 
 // ---- Lives --------------------------------------------------------------------------------------
 
 void Core::begin_life(std::int64_t now) {
     ExchangeEdge& edge = *this;
+    config_.exchange.seed = random();
     exchange_ = std::make_unique<Exchange>(config_.exchange, authenticator_, edge);
     pending_.clear();
     is_member_ = false;
@@ -93,6 +94,7 @@ void Core::leave(unsigned node, std::int64_t now) {
     if (!exchange_->takes(node) && !exchange_->out().receivers().contains(node)) return;
     others_[node].ended = true;
     others_[node].served = false;
+    exchange_->doubt(node, others_[node].incarnation);
     const bool has_written =
         exchange_->takes(node) && exchange_->applied(node) >= config_.exchange.first_sequence;
     const bool has_begun = exchange_->has_applied(node);
@@ -137,6 +139,15 @@ bool Core::resolve_differences(std::int64_t now) {
     return goes;
 }
 
+/// What others were silent while this node did not run counts for nobody's death: they may have spoken.
+void Core::note_absence(std::int64_t now) {
+    const std::int64_t away_ns = now - look_due_ns_;
+    if (away_ns <= config_.dead_ns / 4) return;
+    exchange_->excuse(away_ns, now);
+    look_due_ns_ = now;
+    if (away_ns > config_.dead_ns / 2) returned_until_ns_ = now + config_.dead_ns;
+}
+
 void Core::look_for_the_dead(std::int64_t now) {
     look_due_ns_ = now + std::max<std::int64_t>(config_.dead_ns / 16, 1);
     for (unsigned node = 0; node < others_.size(); ++node) {
@@ -144,15 +155,19 @@ void Core::look_for_the_dead(std::int64_t now) {
             exchange_->takes(node) ? exchange_->heard_ns(node) : others_[node].heard_joining_ns;
         if (now - heard > config_.dead_ns) leave(node, now);
     }
+    exchange_->doubt_silent_since(now - config_.dead_ns);
 }
 
 void Core::on_status(const Header& header, const Status& status, std::int64_t now) {
     const unsigned node = header.origin;
-    const bool is_member = status.state == Status::State::member;
+    const bool is_member = status.is_member();
     if (is_member) heard_member_ns_ = now;
+    if (is_member && is_member_ && status.ring_life != ring_life_) {
+        return stands_against_ring(status.ring_life) ? leave(node, now) : drop_out(now);
+    }
     if (!is_connected(node, header.incarnation)) {
         // A life that it has not met; one that it has ended learns that from its view.
-        if (header.incarnation > others_[node].incarnation) {
+        if (header.incarnation != others_[node].incarnation) {
             join_due_ns_ = std::min(join_due_ns_, std::max(now, joined_at_ns_ + kJoinNs));
         } else if (is_member && is_member_) {
             check_view(header, status, now);
@@ -173,23 +188,59 @@ void Core::on_status(const Header& header, const Status& status, std::int64_t no
     check_view(header, status, now);
 }
 
-/// Whether the other's view, or its ring, means that this node is none any more. Of two that disagree one goes,
-/// and both come to the same answer, whichever of them has ended the other.
+/// Of two rings that were formed apart the older one; so their members come to the same answer, whichever of them have met.
+bool Core::stands_against_ring(std::uint64_t ring_life) const noexcept {
+    return ring_life_ < ring_life;
+}
+
+/// Whether the view of another member of this ring means that one of the two is none any more. Of two that disagree one
+/// goes, and both come to the same answer, whichever of them has ended the other.
 void Core::check_view(const Header& header, const Status& status, std::int64_t now) {
     const unsigned node = header.origin;
-    const bool is_other_ring = status.ring_life != ring_life_;
-    const bool has_me = !is_other_ring && status.view.contains(me());
+    Other& other = others_[node];
+    other.view = status.view;
+    const bool has_me = status.view.contains(me());
     const bool ended_it = !exchange_->takes(node);
-    if (has_me && !ended_it) others_[node].had_me = true;
+    if (has_me && !ended_it) other.had_me = true;
     // Whose view has not had this node yet may just not have heard of it.
-    const bool has_heard = others_[node].had_me || now - member_since_ns_ > config_.dead_ns;
-    if (!is_other_ring && !ended_it && (has_me || !has_heard)) return;
-    const unsigned theirs = status.view.lowest(), mine = view_.lowest();
-    bool stands = mine < theirs;
-    if (mine == theirs) stands = ended_it && (has_me || me() < node);
-    if (is_other_ring) stands = ring_life_ < status.ring_life;
-    if (!stands) return drop_out(now);
+    const bool has_heard = other.had_me || now - member_since_ns_ > config_.dead_ns;
+    if (!ended_it && (has_me || !has_heard)) return;
+    if (!stands_against(node, status, now)) return drop_out(now);
     leave(node, now);
+}
+
+/// docs/design/udp-link.md: Disagreement.
+bool Core::stands_against(unsigned node, const Status& status, std::int64_t now) const noexcept {
+    const bool it_returned = status.state == Status::State::returned;
+    if (it_returned != (now < returned_until_ns_)) return it_returned;
+    const unsigned mine = supporters(), its = supporters_of(node, status.view);
+    if (mine != its) return mine > its;
+    const bool has_me = status.view.contains(me());
+    const bool ended_it = !exchange_->takes(node);
+    if (has_me == ended_it) return ended_it;
+    const unsigned my_lowest = view_.lowest(), its_lowest = status.view.lowest();
+    return my_lowest != its_lowest ? my_lowest < its_lowest : me() < node;
+}
+
+/// Members that are with this one, itself among them, as their last statuses say.
+unsigned Core::supporters() const noexcept {
+    unsigned count = 1;
+    view_.for_each([&](unsigned node) {
+        if (node != me() && others_[node].view.contains(me())) ++count;
+    });
+    return count;
+}
+
+/// The same of another member. What one says that is not heard here, it has to know.
+unsigned Core::supporters_of(unsigned node, const NodeSet& view) const noexcept {
+    unsigned count = 1;
+    view.for_each([&](unsigned other) {
+        if (other == node || other >= others_.size()) return;
+        const bool is_heard = other == me() || exchange_->takes(other);
+        const NodeSet& its = other == me() ? view_ : others_[other].view;
+        if (!is_heard || its.contains(node)) ++count;
+    });
+    return count;
 }
 
 /// What the smallest socket holds is shared by all who may send to it at once.
@@ -252,6 +303,7 @@ void Core::on_datagram(std::span<const std::byte> bytes, std::int64_t now) {
     exchange_->on_datagram(bytes, now);
     if (pending_.empty() && is_member_) [[likely]]
         return;
+    note_absence(now);
     for (const Pending& pending : std::exchange(pending_, {})) {
         deal_with(pending.header, Section::read(pending.bytes.data()), now);
     }
@@ -261,15 +313,18 @@ void Core::on_datagram(std::span<const std::byte> bytes, std::int64_t now) {
 // ---- Timers -------------------------------------------------------------------------------------
 
 std::int64_t Core::due_ns() const noexcept {
-    std::int64_t due = std::min({exchange_->due_ns(), join_due_ns_, status_due_ns_, look_due_ns_});
+    std::int64_t due = std::min({exchange_->due_ns(), exchange_->greet_due_ns(), join_due_ns_,
+                                 status_due_ns_, look_due_ns_});
     if (!is_member_ && all_have_admitted()) due = std::min(due, taker_->ask_due_ns());
     return due;
 }
 
 void Core::on_tick(std::int64_t now) {
+    note_absence(now);
     exchange_->on_tick(now);
     if (is_member_ && !exchange_->differs_from().empty() && resolve_differences(now)) return;
     if (now >= look_due_ns_) look_for_the_dead(now);
+    if (now >= exchange_->greet_due_ns()) send_greetings(now);
     if (now >= join_due_ns_) send_join(now);
     if (now >= status_due_ns_) send_status(now);
     if (!is_member_) advance_joining(now);
@@ -277,6 +332,20 @@ void Core::on_tick(std::int64_t now) {
 
 // ---- Sending ------------------------------------------------------------------------------------
 
+/// What others need first to believe the rest of the datagram.
+DatagramWriter& Core::begin_greeting(std::int64_t now) {
+    DatagramWriter& writer = exchange_->begin_other(now);
+    exchange_->add_greetings(writer, greeting_flags(), now);
+    return writer;
+}
+
+/// Who is greeted by a joiner hears the join with it.
+void Core::send_greetings(std::int64_t now) {
+    if (!is_member_ && exchange_->owes_greetings(now)) send_join(now);
+    exchange_->send_greetings(greeting_flags(), now);
+}
+
+/// Also in a status now and then: of another ring's, people read that of both.
 void Core::send_join(std::int64_t now) {
     join_due_ns_ = is_member_ ? kNever : now + (kJoinNs << std::min(joins_++, 2U));
     joined_at_ns_ = now;
@@ -286,7 +355,12 @@ void Core::send_join(std::int64_t now) {
     for (unsigned node = 0; node < others_.size(); ++node) {
         if (exchange_->takes(node) && others_[node].has_admitted) join.admitted_by.insert(node);
     }
-    exchange_->begin_other(now).add_join(join);
+    if (!is_member_) exchange_->greet_namesakes(now);
+    DatagramWriter& writer = exchange_->begin_other(now);
+    // A greeting that found no room leaves with the next datagram, a text with the next join.
+    if (!exchange_->owes_greetings(now)) writer.add_about(config_.about);
+    exchange_->add_greetings(writer, greeting_flags(), now);
+    writer.add_join(join);
     exchange_->send_other(now);
 }
 
@@ -295,7 +369,11 @@ void Core::depart(std::int64_t now) {
 }
 
 void Core::send_status(std::int64_t now) {
-    send_status(is_member_ ? Status::State::member : Status::State::joining, now);
+    const bool has_returned = now < returned_until_ns_;
+    send_status(!is_member_    ? Status::State::joining
+                : has_returned ? Status::State::returned
+                               : Status::State::member,
+                now);
 }
 
 void Core::send_status(Status::State state, std::int64_t now) {
@@ -306,6 +384,7 @@ void Core::send_status(Status::State state, std::int64_t now) {
     status.state = state;
     status.view = view_;
     DatagramWriter& writer = exchange_->begin_other(now);
+    if (statuses_++ % kStatusesAnAbout == 0) writer.add_about(config_.about);
     writer.add_status(status);
     exchange_->add_ended(writer, now);
     exchange_->send_other(now);
@@ -318,7 +397,7 @@ void Core::send_welcome(unsigned node, const Join& join, std::int64_t now) {
     NodeSet view = view_;
     view.erase(node);
     const auto begin = [&] {
-        exchange_->begin_other(now).begin_welcome(joiner, join.cookie, ring_life_, view);
+        begin_greeting(now).begin_welcome(joiner, join.cookie, ring_life_, view);
     };
     begin();
     view.for_each([&](unsigned member) {
@@ -337,15 +416,15 @@ void Core::send_welcome(unsigned node, const Join& join, std::int64_t now) {
 void Core::send_refusal(unsigned node, std::uint64_t cookie, std::int64_t now) {
     const NodeLife joiner =
         NodeLife::of(static_cast<std::uint16_t>(node), others_[node].incarnation);
-    exchange_->begin_other(now).add_admit({joiner, cookie, 0});
+    begin_greeting(now).add_admit({joiner, cookie, 0, ring_life_});
     exchange_->send_other(now);
 }
 
 void Core::send_admit(unsigned node, std::uint64_t cookie, std::int64_t now) {
     const Other& other = others_[node];
-    exchange_->begin_other(now).add_admit(
+    begin_greeting(now).add_admit(
         {NodeLife::of(static_cast<std::uint16_t>(node), other.incarnation), cookie,
-         other.admitted_from});
+         other.admitted_from, ring_life_});
     exchange_->send_other(now);
 }
 

@@ -13,7 +13,8 @@
 /// Invariants
 ///   Equal configurations and calls give equal calls of the edge.
 ///   While it is a member, its bank is what all members' streams up to where it has applied them make.
-///   Nothing of a node is applied whose life is not known from a join or an admission.
+///   Nothing of a node is applied whose life is not known from a join or an admission, and believed.
+///   Of two that disagree on who is in, one goes, and both come to the same answer (docs/design/udp-link.md: Disagreement).
 /// Threads: one user at a time; the edge does not call back into it. Progress: no call waits.
 /// Trust: rmem/udp/exchange.hpp's.
 /// Units: nanoseconds of one clock that does not go backwards, from 0.
@@ -26,6 +27,8 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <string>
+#include <string_view>
 #include <vector>
 
 namespace rmem::udp {
@@ -37,13 +40,15 @@ inline constexpr std::int64_t kGiveWayNs =
     1'000'000'000;                                      ///< to a member, or a lower node that joins
 inline constexpr std::int64_t kStatusNs = 50'000'000;   ///< between two statuses
 inline constexpr std::int64_t kDeadNs = 2'000'000'000;  ///< of silence: a node counts as dead
+inline constexpr unsigned kStatusesAnAbout = 20;  ///< one of this number says what the ring is
 
 struct CoreConfig {
     ExchangeConfig exchange;
     std::int64_t dead_ns = kDeadNs;
     std::uint32_t socket_room = 256;  ///< datagrams that the own socket holds
-    std::uint64_t seed =
-        1;  ///< from a true source of random numbers: cookies and later lives' salts
+    /// From a true source of random numbers: cookies, nonces and later lives' salts.
+    std::uint64_t seed = 1;
+    std::string about;  ///< the ring's name and settings, for people
 };
 
 class CoreEdge {
@@ -69,6 +74,9 @@ public:
     /// Another node is a member, or not any more.
     virtual void member_came(unsigned node, std::int64_t now) = 0;
     virtual void member_left(unsigned node, std::int64_t now) = 0;
+    /// As ExchangeEdge's. A namesake: the origin, if that is this node's number, or else the origin says that there is one.
+    virtual void on_odd(Odd, const Header&, std::string_view) {}
+    virtual void send_to_namesakes(std::span<const std::byte>) {}
 };
 
 /// What happened, each a count.
@@ -138,6 +146,7 @@ private:
         std::uint64_t incarnation = 0;    ///< of the newest life that was connected; 0: none yet
         std::uint64_t admitted_from = 0;  ///< of the own stream, it counts as a receiver
         std::uint64_t ring_life = 0;      ///< in which it is a member, as it said; 0: it has not
+        NodeSet view;                     ///< its last status', in this node's ring
         std::int64_t heard_joining_ns = -1;
         std::uint32_t socket_room = 0;
         bool has_admitted = false;  ///< it has said from where on this node's life gets its stream
@@ -156,6 +165,13 @@ private:
     void apply(unsigned origin, const Batch& batch, std::int64_t now) override;
     std::uint64_t behind(unsigned origin) const override { return edge_.behind(origin); }
     void on_section(const Header& header, const Section& section, std::int64_t now) override;
+    void on_taken(const Header& header, const Greeting& greeting, std::int64_t now) override;
+    void on_odd(Odd odd, const Header& header, std::string_view text) override {
+        edge_.on_odd(odd, header, text);
+    }
+    void send_to_namesakes(std::span<const std::byte> datagram) override {
+        edge_.send_to_namesakes(datagram);
+    }
 
     // Sections
     void deal_with(const Header& header, const Section& section, std::int64_t now);
@@ -187,11 +203,19 @@ private:
     void look_for_the_dead(std::int64_t now);
     void end_served(std::int64_t now);
     bool resolve_differences(std::int64_t now);
+    void note_absence(std::int64_t now);
+    bool stands_against_ring(std::uint64_t ring_life) const noexcept;
     void check_view(const Header& header, const Status& status, std::int64_t now);
+    bool stands_against(unsigned node, const Status& status, std::int64_t now) const noexcept;
+    unsigned supporters() const noexcept;
+    unsigned supporters_of(unsigned node, const NodeSet& view) const noexcept;
     void drop_out(std::int64_t now);
     void update_window() noexcept;
 
     // Sending
+    DatagramWriter& begin_greeting(std::int64_t now);
+    void send_greetings(std::int64_t now);
+    std::uint16_t greeting_flags() const noexcept { return is_member_ ? Greeting::kIsMember : 0; }
     void send_join(std::int64_t now);
     void send_status(std::int64_t now);
     void send_status(Status::State state, std::int64_t now);
@@ -220,10 +244,14 @@ private:
     std::uint64_t ring_life_ = 0;
     std::int64_t heard_member_ns_ = -1;
     std::int64_t member_since_ns_ = 0;
+    std::int64_t returned_until_ns_ = kLongAgo;  ///< it was away until not long ago
+    unsigned statuses_ = 0;
     std::int64_t first_ns_ = 0;        ///< when the first life began, in the caller's clock
     std::uint64_t first_wall_ns_ = 0;  ///< and on the wall
 
     // While joining
+    std::int64_t taken_ns_ = kLongAgo;        ///< when it heard last that its number is another's
+    std::int64_t taken_since_ns_ = kLongAgo;  ///< since when others say so again and again
     std::uint64_t cookie_ = 0;
     unsigned joins_ = 0;                    ///< sent in this life
     std::int64_t joined_at_ns_ = kLongAgo;  ///< when the last was sent

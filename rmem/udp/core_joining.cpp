@@ -8,16 +8,18 @@ bool Core::is_connected(unsigned node, std::uint64_t incarnation) const noexcept
     return exchange_->takes(node) && others_[node].incarnation == incarnation;
 }
 
-/// This life of the node is a receiver from the next own batch on, if it is not one already. False for a
-/// former life.
+/// This life of the node is a receiver from the next own batch on, if it is not one already. False while its former
+/// life is not settled.
 bool Core::admit(unsigned node, std::uint64_t incarnation, std::int64_t now) {
     Other& other = others_[node];
-    if (incarnation < other.incarnation) return false;
     if (incarnation != other.incarnation) {
         leave(node, now);
         // First the survivors agree on what there is of the former life.
         if (!exchange_->is_settled(node, now)) return false;
-        other = Other{.incarnation = incarnation, .heard_joining_ns = other.heard_joining_ns};
+        Other fresh;
+        fresh.incarnation = incarnation;
+        fresh.heard_joining_ns = other.heard_joining_ns;
+        other = fresh;
     }
     if (!exchange_->out().receivers().contains(node)) other.admitted_from = exchange_->admit(node);
     return true;
@@ -102,7 +104,15 @@ void Core::on_admit(const Header& header, const Admit& admit, std::int64_t now) 
     }
     // What it wrote before that may be missing in what is here of the bank already.
     const bool is_late = admit.first > config_.exchange.first_sequence;
-    if (is_late && is_member_) return drop_out(now);
+    if (is_late && is_member_) {
+        // Another ring's statuses say which of the two stands. In one ring each of the two lacks what the other wrote, if
+        // both have written; who has not, lacks something alone.
+        const bool has_written =
+            exchange_->out().next_sequence() != config_.exchange.first_sequence;
+        const bool goes = !has_written || node < me();
+        if (admit.ring_life == ring_life_ && goes) drop_out(now);
+        return;
+    }
     if (is_late && taker_->parts_here() != 0) return next_life(now);
     connect(node, header.incarnation, admit.first, now);
     others_[node].has_admitted = is_connected(node, header.incarnation);
@@ -177,8 +187,22 @@ bool Core::all_are_joining(std::int64_t now) const noexcept {
     return heard_member_ns_ < 0;
 }
 
+/// Its number is another process's, so says that one itself, or who believes it.
+void Core::on_taken(const Header& header, const Greeting& greeting, std::int64_t now) {
+    if (is_member_) return;
+    const bool is_itself = header.origin == me();
+    const bool gives_way = (greeting.flags & Greeting::kIsMember) == 0 &&
+                           config_.exchange.first_life < header.incarnation;
+    if (is_itself && gives_way) return;
+    // Who was started again at once is told so, too, until its former life has been silent for long enough.
+    if (now - taken_ns_ > kGiveWayNs) taken_since_ns_ = now;
+    taken_ns_ = now;
+    if (!is_itself && now - taken_since_ns_ < 2 * kNamesakeNs) return;
+    edge_.on_odd(Odd::namesake, header, {});
+}
+
 bool Core::may_form(std::int64_t now) const noexcept {
-    if (welcomed_) return false;
+    if (welcomed_ || now - taken_ns_ < kGiveWayNs) return false;
     if (me() == 0 && all_are_joining(now)) return true;  // nobody is left who might be a member
     if (now - joining_since_ns_ < kFormNs) return false;
     // Who was heard may only be waiting for its processor: two rings formed at a time cost one of them its life.
@@ -225,6 +249,7 @@ void Core::on_ask(const Header& header, const Ask& ask, std::int64_t now) {
     if (!is_connected(header.origin, header.incarnation)) return;
     // Who comes after a death gets nothing more of that node: the bank must have all that any survivor has.
     if (!exchange_->all_settled(now)) return;
+    exchange_->close_ended(now);
     // What is begun leaves first: the own position then covers what the bank holds.
     exchange_->commit(now);
     ++counters_.questions_answered;

@@ -54,6 +54,9 @@ Refusal check(const MemberLife& member) noexcept {
 Refusal check(const Place& place) noexcept {
     return check_place(place);
 }
+Refusal check(const Greeting& greeting) noexcept {
+    return check_node(greeting.to);
+}
 Refusal check(const Missing& missing) noexcept {
     return missing.count == 0 ? Refusal::record_empty : check_node(missing.origin.node);
 }
@@ -120,7 +123,9 @@ Refusal check(const Section& section) noexcept {
         case SectionType::ask: return check_addressed_list<Place>(body, Question::kBytes);
         case SectionType::vector: return check_vector(body);
         case SectionType::chunk: return check_chunk(body, (section.flags() & Section::kZeros) != 0);
-        case SectionType::padding: return Refusal::none;
+        case SectionType::greeting: return check_list<Greeting>(body);
+        case SectionType::padding:
+        case SectionType::about: return Refusal::none;
     }
     return Refusal::none;  // a type that this version does not know
 }

@@ -103,6 +103,7 @@ bool DatagramWriter::add_to_list(const T& entry, std::uint8_t flags) noexcept {
 template bool DatagramWriter::add_to_list(const Ack&, std::uint8_t) noexcept;
 template bool DatagramWriter::add_to_list(const Missing&, std::uint8_t) noexcept;
 template bool DatagramWriter::add_to_list(const Echo&, std::uint8_t) noexcept;
+template bool DatagramWriter::add_to_list(const Greeting&, std::uint8_t) noexcept;
 
 template <class T>
 bool DatagramWriter::add_alone(const T& entry) noexcept {
@@ -114,6 +115,16 @@ bool DatagramWriter::add_alone(const T& entry) noexcept {
 template bool DatagramWriter::add_alone(const Status&) noexcept;
 template bool DatagramWriter::add_alone(const Join&) noexcept;
 template bool DatagramWriter::add_alone(const Admit&) noexcept;
+
+bool DatagramWriter::add_about(std::string_view text) noexcept {
+    text = text.substr(0, kMostAboutBytes);
+    const std::size_t bytes = (text.size() + kWordBytes - 1) / kWordBytes * kWordBytes;
+    std::byte* at = open(SectionType::about, 0, bytes);
+    if (at == nullptr) return false;
+    std::memset(at, 0, bytes);
+    if (!text.empty()) std::memcpy(at, text.data(), text.size());
+    return true;
+}
 
 // ---- Batches
 

@@ -23,6 +23,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <string_view>
 
 namespace rmem::udp {
 
@@ -82,6 +83,9 @@ public:
         return add_to_list(missing, flags);
     }
     bool add_echo(const Echo& echo) noexcept { return add_to_list(echo); }
+    bool add_greeting(const Greeting& greeting) noexcept { return add_to_list(greeting); }
+    /// Text of at most kMostAboutBytes.
+    bool add_about(std::string_view text) noexcept;
     bool add_status(const Status& status) noexcept { return add_alone(status); }
     bool add_join(const Join& join) noexcept { return add_alone(join); }
     bool add_admit(const Admit& admit) noexcept { return add_alone(admit); }

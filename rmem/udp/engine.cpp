@@ -61,6 +61,7 @@ CoreConfig core_config(const Ring& ring, const EngineSettings& settings, const S
     config.dead_ns = settings.dead_ns;
     config.socket_room = socket.datagrams_held();
     config.seed = true_random();
+    config.about = about(ring.config(), settings.payload);
     return config;
 }
 
@@ -73,13 +74,14 @@ Engine::Engine(Ring& ring, EngineSettings settings, EngineKind kind,
       own_rank_(own_rank),
       board_(counted(ring.board())),
       socket_(socket_settings(ring, settings)),
-      bell_(Bell::make(ring.segment_name())),
+      bell_(Bell::make(ring.segment_name(), ring.group())),
       faults_(settings.faults, node_, now_ns()),
       authenticator_(settings.key ? Authenticator(std::move(*settings.key)) : Authenticator()),
       interrupts_(InterruptBoard::of_engine(ring, node_)),
       roster_(ring, node_),
       tap_(ring),
       arrivals_(ring, node_, interrupts_, roster_, tap_),
+      oddities_(ring.config().name, node_, about(ring.config(), settings.payload)),
       core_(core_config(ring, settings, socket_), authenticator_, *this, now_ns()),
       outbox_(ring, node_, core_, tap_) {
     board_.kind = static_cast<std::uint32_t>(kind);
@@ -93,6 +95,8 @@ Engine::Engine(Ring& ring, EngineSettings settings, EngineKind kind,
     if (board_.life.load(std::memory_order_relaxed) % 2 == 1) begin_or_end_life(false);
     roster_.lose_unless([](unsigned) { return false; });
     outbox_.find_clients(own_rank_);
+    board_.notice.say("");
+    socket_.ask_for_senders(true);
 }
 
 Engine::~Engine() {
@@ -110,15 +114,15 @@ void Engine::join(Deadline deadline) {
         run();
         if (is_member()) return;
         if (deadline.passed(now_ns())) {
+            const std::string odd = board_.notice.text();
             throw Error(
                 Errc::timed_out,
-                fmt::format(
-                    "node {} found no way into ring '{}' ({}); `rmem doctor` looks for what "
-                    "is wrong with the network",
-                    node_, ring_.config().name,
-                    socket_.counters().last_error != 0
-                        ? std::strerror(socket_.counters().last_error)
-                        : "no member answered"));
+                fmt::format("node {} found no way into ring '{}' ({})", node_, ring_.config().name,
+                            !odd.empty() ? odd
+                            : socket_.counters().last_error != 0
+                                ? std::strerror(socket_.counters().last_error)
+                                : "no member answered; `rmem doctor` looks for what is wrong with "
+                                  "the network"));
         }
         rest(kRestNs);
     }
@@ -201,9 +205,11 @@ bool Engine::receive(std::int64_t now) {
         const auto datagrams = socket_.receive();
         if (datagrams.empty()) return any;
         any = true;
-        for (const auto datagram : datagrams) {
+        for (place_ = 0; place_ < datagrams.size(); ++place_) {
+            const auto datagram = datagrams[place_];
             if (faults_.empty() || faults_.pass(datagram, now)) core_.on_datagram(datagram, now);
         }
+        place_ = SIZE_MAX;
         // They may be what the program waits for: to ask for more would make it wait longer, and who sent them
         // for room that the program makes.
         if (arrivals_.has_news()) return true;
@@ -382,6 +388,23 @@ void Engine::member_left(unsigned node, std::int64_t now) {
     show_members();
 }
 
+void Engine::on_odd(Odd odd, const Header& header, std::string_view text) {
+    if (odd == Odd::namesake) ++namesakes_;
+    odd_ns_ = ran_ns_;
+    oddities_.note(odd, header.origin, socket_.sender(place_), text, ran_ns_);
+}
+
+/// Programs and daemon of this host read it from the board. Where datagrams come from costs time, so it is asked only while
+/// somebody may want to know.
+void Engine::keep_oddities(std::int64_t now) {
+    const bool wants_senders = !core_.is_member() || now - odd_ns_ < Oddities::kRecentNs;
+    if (wants_senders != socket_.asks_for_senders()) socket_.ask_for_senders(wants_senders);
+    const bool is_over = now - odd_ns_ > Oddities::kRecentNs && !said_.empty();
+    if (!oddities_.has_news() && !is_over) return;
+    said_ = oddities_.text(now);
+    board_.notice.say(said_);
+}
+
 // ---- Now and then -------------------------------------------------------------------------------
 
 void Engine::enroll(unsigned rank, std::uint32_t incarnation, bool joined) {
@@ -440,6 +463,7 @@ void Engine::keep(std::int64_t now) {
     roster_.lose_unless([&](unsigned node) {
         return core_.exchange().takes(node) || !core_.exchange().is_settled(node, now);
     });
+    keep_oddities(now);
     show_counters();
     show_nodes(now);
 }
@@ -501,6 +525,8 @@ void Engine::show_counters() noexcept {
     show(UdpCounter::refused_tag, exchange.wrong_tag);
     show(UdpCounter::refused_replayed, exchange.replayed);
     show(UdpCounter::refused_life, exchange.no_member);
+    show(UdpCounter::refused_stranger, exchange.strangers);
+    show(UdpCounter::refused_namesake, namesakes_);
     show(UdpCounter::refused_outside, exchange.outside);
     show(UdpCounter::faults_injected, faults_.counts().injected());
     show(UdpCounter::held_back, arrivals_.held_back());

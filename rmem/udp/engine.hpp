@@ -22,6 +22,7 @@
 #include "rmem/udp/datagram_faults.hpp"
 #include "rmem/udp/engine_settings.hpp"
 #include "rmem/udp/node_board.hpp"
+#include "rmem/udp/oddities.hpp"
 #include "rmem/udp/outbox.hpp"
 #include "rmem/udp/roster.hpp"
 #include "rmem/udp/socket.hpp"
@@ -109,7 +110,12 @@ private:
     void was_dropped(std::int64_t now) override;
     void member_came(unsigned node, std::int64_t now) override;
     void member_left(unsigned node, std::int64_t now) override;
+    void on_odd(Odd odd, const Header& header, std::string_view text) override;
+    void send_to_namesakes(std::span<const std::byte> datagram) override {
+        socket_.send_to_namesakes(datagram);
+    }
 
+    void keep_oddities(std::int64_t now);
     void run_locked(Leaving leaving, std::int64_t now);
     void leave(Leaving leaving, std::int64_t now);
     bool receive(std::int64_t now);
@@ -141,6 +147,7 @@ private:
     Roster roster_;
     Tap tap_;
     Arrivals arrivals_;
+    Oddities oddities_;
 
     std::mutex mutex_;
     Core core_;
@@ -152,6 +159,11 @@ private:
     std::int64_t idle_until_ns_ =
         0;  ///< nothing is due before, if nothing comes and nothing is written
     std::int64_t ran_ns_ = 0;
+    std::size_t place_ =
+        SIZE_MAX;  ///< of the datagram that is read, among those that the socket gave
+    std::int64_t odd_ns_ = INT64_MIN / 2;  ///< when something odd was heard last
+    std::uint64_t namesakes_ = 0;
+    std::string said_;         ///< of what is odd, on the board
     bool has_chores_ = false;  ///< what has come may make something due
     std::atomic<bool> is_member_{false};
     std::atomic<bool> sleeps_{false};

@@ -82,6 +82,14 @@ EngineSettings EngineSettings::read(const RingConfig& config) {
     return settings;
 }
 
+std::string about(const RingConfig& config, std::size_t payload) {
+    return fmt::format(
+        "ring '{}': {} nodes, {} ranks, {} bytes, timing {}, bound {} ns, {} bytes of system "
+        "regions (layout {:#x}), datagrams of {} bytes",
+        config.name, config.nodes, config.ranks, config.user_bytes, to_string(config.timing),
+        config.bound_ns, config.system_bytes, config.system_hash, payload);
+}
+
 /// FNV-1a, so that it is the same on all hosts.
 std::uint64_t ring_id(const RingConfig& config, std::size_t payload) noexcept {
     std::uint64_t hash = 0xcbf29ce484222325;

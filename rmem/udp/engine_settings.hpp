@@ -20,6 +20,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
 
 namespace rmem::udp {
 
@@ -35,6 +36,9 @@ struct EngineSettings {
 
 /// RMEM_PAYLOAD, or the default.
 RMEM_API std::size_t read_payload();
+
+/// The ring's name and what all its nodes must agree on, for people: "ring 'wk': 2 nodes, …".
+RMEM_API std::string about(const RingConfig& config, std::size_t payload);
 
 /// What datagrams of a ring are told by from those of others: its name and all that its nodes must agree on.
 RMEM_API std::uint64_t ring_id(const RingConfig& config, std::size_t payload) noexcept;

@@ -21,7 +21,8 @@ ExchangeCounters operator+(const ExchangeCounters& a, const ExchangeCounters& b)
     for (std::uint64_t C::*count :
          {&C::datagrams_sent, &C::datagrams_taken, &C::batches_sent, &C::batches_applied,
           &C::repairs_sent, &C::probes_sent, &C::asked, &C::repeated, &C::acks_alone, &C::unsigned_,
-          &C::signed_, &C::wrong_tag, &C::replayed, &C::given, &C::no_member, &C::outside}) {
+          &C::signed_, &C::wrong_tag, &C::replayed, &C::given, &C::no_member, &C::strangers,
+          &C::greetings_sent, &C::outside}) {
         sum.*count += b.*count;
     }
     for (std::size_t i = 0; i < kRefusals; ++i) sum.refused[i] += b.refused[i];
@@ -35,6 +36,8 @@ Exchange::Exchange(const ExchangeConfig& config, const Authenticator& authentica
       edge_(edge),
       key_(authenticator.life_key(Life{config.ring, config.node, config.incarnation, config.salt})),
       peers_(config.nodes),
+      greeter_(config.nodes, config.first_life, config.seed),
+      namesakes_(config.nodes, config.first_life, ~config.seed),
       out_(config.most_batches, config.payload, config.first_sequence),
       batch_buffer_(config.payload),
       other_buffer_(config.payload),
@@ -70,6 +73,13 @@ void Exchange::end(unsigned node, const NodeSet& heirs, std::int64_t now) {
         peer.ended.since_ns = now;
         peer.ended.heirs = heirs;
         peer.ended.others_have.assign(peers_.size(), Ended::kUnsaid);
+    }
+    // A later life of the node never had the streams that ended before it.
+    for (Peer& other : peers_) {
+        if (!other.ended.stream || &other == &peer) continue;
+        other.ended.heirs.erase(node);
+        other.ended.ended_at.erase(node);
+        other.ended.others_have[node] = Ended::kUnsaid;
     }
     out_.drop(node);
     acks_due_.erase(node);
@@ -326,23 +336,26 @@ void Exchange::on_datagram(std::span<const std::byte> bytes, std::int64_t now) {
     Refusal refusal = read_datagram(bytes, config_.ring, config_.payload, datagram);
     const Header& header = datagram.header();
     if (refusal == Refusal::none && header.origin >= config_.nodes) refusal = Refusal::node;
-    if (refusal != Refusal::none) {
-        ++counters_.refused[static_cast<std::size_t>(refusal)];
-        return;
-    }
-    if (header.origin == config_.node) return;  // it comes back where groups are shared
-    if (!is_authentic(datagram)) return;
+    if (refusal != Refusal::none) return note_refusal(refusal, bytes);
+    if (header.origin == config_.node) return meet_namesake(datagram, now);
+    std::optional<LifeKey> fresh;
+    const Standing standing = standing_of(datagram, fresh);
+    if (standing == Standing::refused) return;
     Sections sections;
     if (refusal = read_sections(datagram, sections); refusal != Refusal::none) {
-        ++counters_.refused[static_cast<std::size_t>(refusal)];
-        return;
+        return note_refusal(refusal, bytes);
+    }
+    Peer& peer = peers_[header.origin];
+    if (standing == Standing::stranger) [[unlikely]] {
+        if (!meet(header, sections, fresh ? *fresh : *peer.key, now)) return;
     }
     ++counters_.datagrams_taken;
-    Peer& peer = peers_[header.origin];
     if (peer.in && peer.incarnation == header.incarnation) {
         peer.heard_ns = now;
         peer.heard_sent_ns = header.sent_ns;
         if (now >= peer.echo_next_ns) echo_to_ = header.origin;
+    } else {
+        peer.spoke_ns = now;
     }
     for (const Section& section : sections) take_section(header, section, now);
     if (peer.in && peer.incarnation == header.incarnation) {
@@ -351,46 +364,6 @@ void Exchange::on_datagram(std::span<const std::byte> bytes, std::int64_t now) {
     }
     send_repairs(now);
     if (now >= ack_due_ns_) on_tick(now);
-}
-
-/// Tag, then replays: a number from a stranger must not move the window.
-bool Exchange::is_authentic(const Datagram& datagram) {
-    const Header& header = datagram.header();
-    switch (authenticator_.check(static_cast<std::uint8_t>(header.tag_kind))) {
-        case Authenticator::Kind::fine: break;
-        case Authenticator::Kind::unsigned_: ++counters_.unsigned_; return false;
-        case Authenticator::Kind::signed_: ++counters_.signed_; return false;
-        default: ++counters_.wrong_tag; return false;
-    }
-    Peer& peer = peers_[header.origin];
-    std::optional<LifeKey> fresh;
-    const LifeKey& key = key_of(peer, header, fresh);
-    if (!key.verify(header.number, datagram.covered(),
-                    LifeKey::ConstTag(datagram.tag().data(), kTagBytes))) {
-        ++counters_.wrong_tag;
-        return false;
-    }
-    if (fresh) {  // a life that is heard for the first time, or a former one that speaks again
-        if (peer.life && header.incarnation < peer.life->incarnation) {
-            ++counters_.replayed;
-            return false;
-        }
-        peer.life = Life{header.ring, header.origin, header.incarnation, header.salt};
-        peer.key.emplace(*fresh);
-        peer.replays = ReplayWindow();
-    }
-    if (peer.replays.accept(header.number)) return true;
-    ++counters_.replayed;
-    return false;
-}
-
-/// The key for the life that the header names: the peer's, or a fresh one that is to be believed only when
-/// the tag is right.
-const LifeKey& Exchange::key_of(Peer& peer, const Header& header, std::optional<LifeKey>& fresh) {
-    const Life life{header.ring, header.origin, header.incarnation, header.salt};
-    if (peer.life == life && peer.key && peer.key->kind() == header.tag_kind) return *peer.key;
-    fresh.emplace(authenticator_.life_key(life, header.tag_kind));
-    return *fresh;
 }
 
 void Exchange::take_section(const Header& header, const Section& section, std::int64_t now) {
@@ -414,6 +387,13 @@ void Exchange::take_section(const Header& header, const Section& section, std::i
         case SectionType::echo:
             if (is_member) take_echoes(header, section, now);
             return;
+        case SectionType::greeting:
+            for (const Greeting& greeting : list_of<Greeting>(section)) {
+                take_greeting(header, greeting, nullptr, now);
+            }
+            return;
+        case SectionType::padding:
+        case SectionType::about: return;
         default: return edge_.on_section(header, section, now);
     }
 }

@@ -14,16 +14,17 @@
 /// Invariants
 ///   apply() is called once for each batch of a member, in the order of its stream.
 ///   Nobody's stream is ahead of what its slowest receiver has acknowledged by more than the window.
+///   Of a life that is not believed (docs/design/udp-link.md: Greeting) nothing counts but its greetings.
 ///   Equal calls give equal calls of the edge.
 /// Threads: one user at a time; the edge does not call back into it.
 /// Progress: no call waits; memory is taken when a member's stream begins.
-/// Trust: a datagram counts when all of it is well-formed, of this ring, tagged by a life that is known or
-///   believed, and new. What a member names that it cannot mean is bounded and counted, never followed.
+/// Trust: a datagram counts when all of it is well-formed, of this ring, tagged by a life that is believed, and new. What a member names that it cannot mean is bounded and counted, never followed.
 /// Units: nanoseconds of one clock that does not go backwards, from 0.
 
 #include "rmem/udp/authenticator.hpp"
 #include "rmem/udp/datagram.hpp"
 #include "rmem/udp/datagram_writer.hpp"
+#include "rmem/udp/greeter.hpp"
 #include "rmem/udp/in_stream.hpp"
 #include "rmem/udp/out_stream.hpp"
 #include "rmem/udp/replay_window.hpp"
@@ -35,6 +36,7 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <string_view>
 #include <vector>
 
 namespace rmem::udp {
@@ -46,13 +48,17 @@ inline constexpr std::int64_t kEchoNs =
 inline constexpr std::uint32_t kAcksAWindow =
     4;  ///< or until so much of a window is unacknowledged: a quarter
 inline constexpr std::uint64_t kMostGiven = 32;  ///< batches for one question
+/// So long the believed life of a node has to be silent before another process's can take its place.
+inline constexpr std::int64_t kNamesakeNs = 150'000'000;
 
 struct ExchangeConfig {
     std::uint16_t node = 0;
     unsigned nodes = 1;
     std::uint64_t ring = 0;         ///< hash of name, configuration and payload limit
     std::uint64_t incarnation = 1;  ///< of this life
+    std::uint64_t first_life = 1;   ///< of this process: its incarnation
     std::uint64_t salt = 0;         ///< random, of this life
+    std::uint64_t seed = 1;         ///< random, of this life
     std::uint64_t bank_bytes = 0;
     std::size_t payload = kDefaultPayload;
     std::uint32_t most_batches = kMostWindow;  ///< the largest window; a power of two
@@ -75,10 +81,23 @@ struct ExchangeCounters {
     std::uint64_t unsigned_ = 0, signed_ = 0, wrong_tag = 0, replayed = 0;
     std::uint64_t given = 0;      ///< batches of the dead, to who lacked them
     std::uint64_t no_member = 0;  ///< of a node or a life that is no member here
-    std::uint64_t outside = 0;    ///< batches beyond the bank, the window or the size
+    std::uint64_t strangers = 0;  ///< datagrams of lives that are not believed
+    std::uint64_t greetings_sent = 0;
+    std::uint64_t outside = 0;  ///< batches beyond the bank, the window or the size
 
     friend RMEM_API ExchangeCounters operator+(const ExchangeCounters& a,
                                                const ExchangeCounters& b) noexcept;
+};
+
+/// What is refused, and is worth telling people.
+enum class Odd : std::uint8_t {
+    wrong_key,      ///< a tag by another key
+    no_tag,         ///< no tag, and a key is set here
+    not_expected,   ///< a tag, and no key is set here
+    other_version,  ///< of this link
+    other_ring,  ///< another ring's, or one with other settings; with its text about them, if it has one
+    namesake,  ///< another process speaks as this node, and is of now
+    count_
 };
 
 class ExchangeEdge {
@@ -96,6 +115,12 @@ public:
     virtual std::uint64_t behind(unsigned) const { return 0; }
     /// A section that is not the exchange's, of a node whose datagram is authentic, member or not.
     virtual void on_section(const Header& header, const Section& section, std::int64_t now) = 0;
+    /// A member that is believed says: another life has this node's number. 0: the datagram's origin itself has it.
+    virtual void on_taken(const Header&, const Greeting&, std::int64_t) {}
+    /// The datagram that is read now is odd. `text` is a stranger's.
+    virtual void on_odd(Odd, const Header&, std::string_view) {}
+    /// To who has this node's number, if there is somebody.
+    virtual void send_to_namesakes(std::span<const std::byte>) {}
 };
 
 class RMEM_API Exchange {
@@ -108,6 +133,27 @@ public:
     Exchange(const Exchange&) = delete;
     Exchange& operator=(const Exchange&) = delete;
 
+    // ---- Believing
+    /// It is asked to prove itself, if it is there.
+    void greet(unsigned node, std::int64_t now) { greeter_.owe(node, 0, now); }
+    bool owes_greetings(std::int64_t now) const noexcept { return now >= greeter_.due_ns(); }
+    std::int64_t greet_due_ns() const noexcept {
+        return std::min(greeter_.due_ns(), namesakes_.due_ns());
+    }
+    /// Adds the greetings that are owed. `flags`: Greeting's.
+    void add_greetings(DatagramWriter& writer, std::uint16_t flags, std::int64_t now);
+    void send_greetings(std::uint16_t flags, std::int64_t now);
+    /// Who has this node's number, if there is somebody, is asked.
+    void greet_namesakes(std::int64_t now) { namesakes_.owe(config_.node, 0, now); }
+    /// The life of the node that is believed; 0: none.
+    std::uint64_t believed(unsigned node) const noexcept {
+        return peers_[node].is_believed ? peers_[node].life->incarnation : 0;
+    }
+    /// That life has to prove itself again.
+    void doubt(unsigned node, std::uint64_t incarnation) noexcept;
+    /// The same for who was silent since then.
+    void doubt_silent_since(std::int64_t then);
+
     // ---- Members
     /// From the next own batch on the node is a receiver; returns that batch's sequence.
     std::uint64_t admit(unsigned node) { return out_.admit(node); }
@@ -119,6 +165,10 @@ public:
     /// Whether all members that said how far they have an ended stream have as much as is here, or time is up.
     bool is_settled(unsigned node, std::int64_t now) const noexcept;
     bool all_settled(std::int64_t now) const noexcept;
+    /// Nothing more is taken of streams that have ended.
+    void close_ended(std::int64_t now) {
+        for (Peer& peer : peers_) close(peer.ended, now);
+    }
     /// Says in the datagram under composition how far ended streams are here.
     void add_ended(DatagramWriter& writer, std::int64_t now);
     /// Who has another length of an ended stream than this node, or has none that should, and nobody gave what lacks in time.
@@ -170,6 +220,8 @@ public:
     const RoundTrip& round_trip(unsigned node) const noexcept { return peers_[node].round_trip; }
     /// When the last authentic datagram of the member came; the time of begin() before the first.
     std::int64_t heard_ns(unsigned node) const noexcept { return peers_[node].heard_ns; }
+    /// So long this node did not run, and heard nobody: that is not held against the others.
+    void excuse(std::int64_t away_ns, std::int64_t now) noexcept;
     const ExchangeCounters& counters() const noexcept { return counters_; }
 
 private:
@@ -194,9 +246,11 @@ private:
     /// Another node, as far as this one knows it.
     struct Peer {
         std::uint64_t incarnation = 0;  ///< of the life whose stream is taken
-        std::optional<Life> life;       ///< the key is that life's
+        bool is_believed = false;       ///< `life` is
+        std::optional<Life> life;       ///< that was believed last; the key is that life's
         std::optional<LifeKey> key;
         ReplayWindow replays;
+        std::int64_t spoke_ns = 0;  ///< of a life that is believed and no member: when last
         RoundTrip round_trip;
         std::unique_ptr<InStream> in;  ///< null: no member
         bool is_held = false;
@@ -217,8 +271,16 @@ private:
     void add_acks(DatagramWriter& writer);
     void add_echo(DatagramWriter& writer, std::int64_t now);
 
-    bool is_authentic(const Datagram& datagram);
-    const LifeKey& key_of(Peer& peer, const Header& header, std::optional<LifeKey>& fresh);
+    enum class Standing : std::uint8_t { refused, stranger, believed };
+    Standing standing_of(const Datagram& datagram, std::optional<LifeKey>& fresh);
+    bool is_tagged(const Datagram& datagram, const LifeKey& key);
+    void note_refusal(Refusal refusal, std::span<const std::byte> bytes);
+    bool meet(const Header& header, const Sections& sections, const LifeKey& key, std::int64_t now);
+    void meet_namesake(const Datagram& datagram, std::int64_t now);
+    void send_to_namesakes(std::uint16_t flags, std::int64_t now);
+    bool take_greeting(const Header& header, const Greeting& greeting, const LifeKey* key,
+                       std::int64_t now);
+    void believe(const Header& header, const LifeKey& key, std::int64_t now);
     void take_section(const Header& header, const Section& section, std::int64_t now);
     void take_batch(unsigned origin, const Batch& batch, bool ack_at_once, std::int64_t now);
     void take_given(const Given& given, std::int64_t now);
@@ -248,6 +310,7 @@ private:
     ExchangeEdge& edge_;
     const LifeKey key_;
     std::vector<Peer> peers_;
+    Greeter greeter_, namesakes_;
     OutStream out_;
 
     std::vector<std::byte> batch_buffer_, other_buffer_;

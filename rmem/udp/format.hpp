@@ -20,7 +20,7 @@ namespace rmem::udp {
 // ---- Limits
 
 inline constexpr std::uint32_t kMagic = 0x55454d52;  ///< "RMEU"
-inline constexpr std::uint8_t kVersion = 1;
+inline constexpr std::uint8_t kVersion = 2;
 inline constexpr std::size_t kHeaderBytes = 56;
 inline constexpr std::size_t kTagBytes = 16;  ///< of either kind of tag
 inline constexpr std::size_t kEnvelopeBytes = kHeaderBytes + kTagBytes;
@@ -147,7 +147,9 @@ enum class SectionType : std::uint8_t {
     ask,        ///< Ask
     vector,     ///< Vector
     chunk,      ///< Chunk
-    padding     ///< nothing: makes a datagram as long as others (rmem/udp/socket.hpp says what for)
+    padding,    ///< nothing: makes a datagram as long as others (rmem/udp/socket.hpp says what for)
+    greeting,   ///< Greeting, a list
+    about       ///< text: the origin's ring and settings, for people
 };
 
 /// Of a node's stream all up to this is here.
@@ -204,13 +206,16 @@ struct Echo {
 
 /// How a node sees the ring.
 struct Status {
-    enum class State : std::uint16_t { joining = 1, member = 2, leaving = 3 };
+    /// returned: a member that did not run for longer than half of the time-out of a death.
+    enum class State : std::uint16_t { joining = 1, member = 2, leaving = 3, returned = 4 };
 
     std::uint64_t ring_life = 0;    ///< 0: in none yet
     std::uint32_t socket_room = 0;  ///< datagrams that its socket holds
     State state = State::joining;   ///< another value says nothing
     std::uint16_t ranks = 0;        ///< programs attached to the node
     NodeSet view;                   ///< the members, as it sees them
+
+    bool is_member() const noexcept { return state == State::member || state == State::returned; }
 
     static constexpr SectionType kType = SectionType::status;
     static constexpr std::size_t kBytes = 16 + NodeSet::kBytes;
@@ -265,20 +270,53 @@ struct MemberLife {
 struct Admit {
     NodeLife joiner;
     std::uint64_t cookie = 0;
-    std::uint64_t first = 0;  ///< sequence, at least 1
+    std::uint64_t first = 0;      ///< sequence, at least 1
+    std::uint64_t ring_life = 0;  ///< of the ring that the origin is a member of; 0: of none yet
 
     static constexpr SectionType kType = SectionType::admit;
-    static constexpr std::size_t kBytes = 20;
+    static constexpr std::size_t kBytes = 28;
     static Admit read(const std::byte* from) noexcept {
-        return {NodeLife::read(from), load<std::uint64_t>(from + 4),
-                load<std::uint64_t>(from + 12)};
+        return {NodeLife::read(from), load<std::uint64_t>(from + 4), load<std::uint64_t>(from + 12),
+                load<std::uint64_t>(from + 20)};
     }
     void write(std::byte* to) const noexcept {
         joiner.write(to);
         store(to + 4, cookie);
         store(to + 12, first);
+        store(to + 20, ring_life);
     }
 };
+
+/// What makes one life believe another (docs/design/udp-link.md: Greeting). A nonce is never 0.
+struct Greeting {
+    static constexpr std::uint16_t kIsMember = 1;  ///< flag: the origin is a member
+
+    std::uint16_t to = 0;  ///< node, whatever its life
+    std::uint16_t flags = 0;
+    std::uint64_t nonce = 0;       ///< the origin's, for the life of `to` that is to repeat it
+    std::uint64_t answer = 0;      ///< the nonce of `to` for the origin; 0: asks, answers none
+    std::uint64_t believed = 0;    ///< the life of `to` that the origin believes; 0: none
+    std::uint64_t first_life = 0;  ///< of the origin's process
+
+    static constexpr SectionType kType = SectionType::greeting;
+    static constexpr std::size_t kBytes = 36;
+    static Greeting read(const std::byte* from) noexcept {
+        return {load<std::uint16_t>(from),      load<std::uint16_t>(from + 2),
+                load<std::uint64_t>(from + 4),  load<std::uint64_t>(from + 12),
+                load<std::uint64_t>(from + 20), load<std::uint64_t>(from + 28)};
+    }
+    void write(std::byte* to_bytes) const noexcept {
+        store(to_bytes, to);
+        store(to_bytes + 2, flags);
+        store(to_bytes + 4, nonce);
+        store(to_bytes + 12, answer);
+        store(to_bytes + 20, believed);
+        store(to_bytes + 28, first_life);
+    }
+};
+
+/// Bytes of the text of an about section at most.
+inline constexpr std::size_t kMostAboutBytes = 400;
 
 /// What ties an ask and its answer: the node that is to read the section, and the joiner's number
 /// of the question. A question asked again has a new number, so all with one number is of one instant.

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "rmem/udp/key_file.hpp"
 
-#include "rmem/segment.hpp"
-
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sodium.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -156,6 +155,14 @@ void write_all(const std::string& path, const Descriptor& file, std::span<const 
     if (::fsync(file.get()) != 0) fail(path, "writing it to the disk", errno);
 }
 
+void make_key(Secret<kHexDigits + 1>& hex) {
+    Secret<MasterKey::kBytes> raw;
+    randombytes_buf(raw.data(), raw.size());
+    sodium_bin2hex(hex.data(), hex.size(), reinterpret_cast<const unsigned char*>(raw.data()),
+                   raw.size());
+    hex.back() = '\n';  // in place of the end of the string
+}
+
 }  // namespace
 
 MasterKey::MasterKey(std::span<const std::byte, kBytes> bytes) {
@@ -188,18 +195,28 @@ void write_new_key(const std::string& path) {
         refuse(path,
                "exists, and nodes may use its key; name a new file, or remove this one first");
     }
-    Secret<MasterKey::kBytes> raw;
-    randombytes_buf(raw.data(), raw.size());
     Secret<kHexDigits + 1> hex;
-    sodium_bin2hex(hex.data(), hex.size(), reinterpret_cast<const unsigned char*>(raw.data()),
-                   raw.size());
-    hex.back() = '\n';  // in place of the end of the string
+    make_key(hex);
     try {
         write_all(path, file, hex);
     } catch (...) {
         ::unlink(path.c_str());
         throw;
     }
+}
+
+Descriptor new_key_without_name() {
+    need_sodium();
+    const std::string what = "in memory";
+    Descriptor file(::memfd_create("rmem-key", MFD_CLOEXEC | MFD_ALLOW_SEALING));
+    if (file.get() < 0) fail(what, "making it", errno);
+    if (::fchmod(file.get(), 0600) != 0) fail(what, "chmod of it", errno);
+    Secret<kHexDigits + 1> hex;
+    make_key(hex);
+    write_all(what, file, hex);
+    constexpr int kSeals = F_SEAL_WRITE | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL;
+    if (::fcntl(file.get(), F_ADD_SEALS, kSeals) != 0) fail(what, "sealing it", errno);
+    return file;
 }
 
 }  // namespace rmem::udp

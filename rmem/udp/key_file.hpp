@@ -12,6 +12,7 @@
 /// sentence names the file, what was found and what to do; it never quotes the file's contents.
 
 #include "rmem/error.hpp"
+#include "rmem/segment.hpp"
 
 #include <cstddef>
 #include <memory>
@@ -46,5 +47,9 @@ RMEM_API MasterKey read_key(const std::string& path);
 /// Makes a file with a new random key, as hex digits, for its owner alone (mode 0600), and waits until
 /// it is on the disk. A file that exists already is an error: others may have its key.
 RMEM_API void write_new_key(const std::string& path);
+
+/// The same without a name, in memory: other processes of this user may read it as /proc/<process>/fd/<number>, as long as
+/// this process keeps the descriptor. It leaves nothing behind.
+RMEM_API Descriptor new_key_without_name();
 
 }  // namespace rmem::udp

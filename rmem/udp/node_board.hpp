@@ -9,6 +9,7 @@
 #include "rmem/config.hpp"
 #include "rmem/counters.hpp"
 #include "rmem/udp/counters.hpp"
+#include "rmem/udp/notice.hpp"
 
 #include <array>
 #include <atomic>
@@ -57,6 +58,7 @@ struct NodeBoard {
     alignas(kLineBytes) std::array<std::atomic<std::uint64_t>, kMaxRanks> taken;
     std::array<std::atomic<std::uint64_t>, kMaxRanks> settled;
     std::array<NodeView, kMaxNodes> nodes;
+    Notice notice;  ///< what it has noticed of others that it refuses
 };
 
 }  // namespace rmem::udp

@@ -21,6 +21,16 @@ public:
     /// How many numbers are told apart: the newest one and those before it.
     static constexpr std::uint64_t kSize = 1024;
 
+    /// Begins anew: that number and all before it count as seen.
+    void begin_at(std::uint64_t number) noexcept {
+        seen_.fill(0);
+        for (std::uint64_t back = 0; back < kSize && back <= number; ++back) {
+            seen_[slot_of(number - back)] |= std::uint64_t{1} << ((number - back) % kWordBits);
+        }
+        newest_ = number;
+        none_yet_ = false;
+    }
+
     /// True for a number that is not too old, the first time.
     bool accept(std::uint64_t number) noexcept {
         if (none_yet_ || number > newest_) {

@@ -90,12 +90,12 @@ void bind_port(AsioSocket& socket, const Endpoints& endpoints) {
          "another program has the port for itself; give another one in RMEM_GROUP on all nodes");
 }
 
-/// Without this a socket also hears what other programs of the host have joined.
+/// Without this a socket also hears what other programs of the host have joined, and refuses it later: hosts that do not know
+/// the option will do.
 void hear_joined_only(AsioSocket& socket) {
     const int off = 0;
-    if (::setsockopt(socket.native_handle(), IPPROTO_IP, IP_MULTICAST_ALL, &off, sizeof off) != 0) {
-        fail(Errc::system, "leaving out other programs' groups", errno, "");
-    }
+    static_cast<void>(
+        ::setsockopt(socket.native_handle(), IPPROTO_IP, IP_MULTICAST_ALL, &off, sizeof off));
 }
 
 void join_group(AsioSocket& socket, const Endpoints& endpoints, asio::ip::address_v4 own,
@@ -238,6 +238,9 @@ Socket::Socket(const SocketSettings& settings)
         others_.erase(others_.begin() + settings.node);
     } else {
         others_.push_back(to_socket_address(endpoints.group_of(settings.node)));
+        const unsigned next = (settings.node + 1) % settings.nodes;
+        const bool is_same = next % kGroups == settings.node % kGroups;
+        if (!is_same) namesakes_ = to_socket_address(endpoints.group_of(next));
     }
     prepare_batches();
 }
@@ -246,6 +249,7 @@ void Socket::prepare_batches() {
     out_bytes_.resize(kMostInBatch * stride_);
     in_bytes_ = std::make_unique_for_overwrite<std::byte[]>(kMostInBatch * kMostReceived);
     received_.reserve(kMostInBatch * kMostInTrain);
+    from_.reserve(kMostInBatch * kMostInTrain);
     out_.resize(kMostInBatch * others_.size());
     auto next = out_.begin();
     for (std::size_t i = 0; i < kMostInBatch; ++i) {
@@ -275,6 +279,11 @@ bool Socket::send(std::span<const std::byte> datagram) noexcept {
 bool Socket::send_to(unsigned node, std::span<const std::byte> datagram) noexcept {
     flush();
     return send_one(nodes_.empty() ? others_.front() : nodes_[node], datagram);
+}
+
+void Socket::send_to_namesakes(std::span<const std::byte> datagram) noexcept {
+    flush();
+    if (namesakes_) send_one(*namesakes_, datagram);
 }
 
 bool Socket::send_one(const sockaddr_in& to, std::span<const std::byte> datagram) noexcept {
@@ -389,9 +398,20 @@ bool Socket::send_in_one_piece(const sockaddr_in& to, std::size_t first,
 
 // ---- Receiving
 
+void Socket::ask_for_senders(bool on) noexcept {
+    asks_for_senders_ = on;
+    from_.clear();
+    for (std::size_t i = 0; i < kMostInBatch; ++i) {
+        in_[i].msg_hdr.msg_name = on ? &in_from_[i] : nullptr;
+        in_[i].msg_hdr.msg_namelen = on ? sizeof in_from_[i] : 0;
+    }
+}
+
 Socket::Datagrams Socket::receive() noexcept {
     received_.clear();
-    const std::size_t count = in_a_row_ < kInARowForMany ? receive_one() : receive_many();
+    from_.clear();
+    const std::size_t count =
+        in_a_row_ < kInARowForMany && !asks_for_senders_ ? receive_one() : receive_many();
     if (count == 0) {
         in_a_row_ = 0;
     } else if (count == 1 && in_a_row_ >= kInARowForMany) {
@@ -409,7 +429,7 @@ std::size_t Socket::receive_one() noexcept {
         note_receive_error();
         return 0;
     }
-    cut({in_bytes_.get(), static_cast<std::size_t>(size)});
+    cut({in_bytes_.get(), static_cast<std::size_t>(size)}, in_from_.front());
     return 1;
 }
 
@@ -420,17 +440,19 @@ std::size_t Socket::receive_many() noexcept {
         return 0;
     }
     for (std::size_t i = 0; i < static_cast<std::size_t>(count); ++i) {
-        cut({&in_bytes_[i * kMostReceived], in_[i].msg_len});
+        cut({&in_bytes_[i * kMostReceived], in_[i].msg_len}, in_from_[i]);
+        if (asks_for_senders_) in_[i].msg_hdr.msg_namelen = sizeof in_from_[i];
     }
     return static_cast<std::size_t>(count);
 }
 
 /// The datagrams that the host gave in one piece, each as long as it says. What follows the last of a train
 /// is nobody's, and goes to the reader as it is.
-void Socket::cut(std::span<std::byte> bytes) noexcept {
+void Socket::cut(std::span<std::byte> bytes, const sockaddr_in& from) noexcept {
     for (std::size_t i = 1;; ++i) {
         const std::size_t length = i < kMostInTrain ? length_of_first(bytes) : bytes.size();
         received_.push_back(bytes.first(length));
+        if (asks_for_senders_) from_.push_back(ntohl(from.sin_addr.s_addr));
         if (length > payload_limit_) ++counters_.oversized;
         bytes = bytes.subspan(length);
         if (bytes.empty()) return;

@@ -20,7 +20,7 @@
 /// Threads: one user at a time; wait() and handle() may be called by any thread at any time. A process
 /// forked off has no socket. Progress: no call but wait() waits; after construction nothing is allocated.
 /// Errors: the constructor throws `Error`, whose sentence names the variable to change; later nothing throws.
-/// Trust: what is received is anybody's bytes; where they came from is not looked at.
+/// Trust: what is received is anybody's bytes. Where they came from is for people.
 
 #include "rmem/clock.hpp"
 #include "rmem/error.hpp"
@@ -35,6 +35,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -101,6 +102,17 @@ public:
     /// To be polled together with others.
     int handle() const noexcept { return socket_.get(); }
 
+    /// From now on the host is asked where datagrams come from, or not any more: it takes its time.
+    void ask_for_senders(bool on) noexcept;
+    bool asks_for_senders() const noexcept { return asks_for_senders_; }
+    /// Of the datagram at that place among those that receive() gave; 0: not known.
+    Ip sender(std::size_t place) const noexcept {
+        return asks_for_senders_ && place < from_.size() ? from_[place] : 0;
+    }
+    /// To who has this node's number, if somebody has: those that speak in this node's group hear another one. Not by fan-out,
+    /// where a number is an address.
+    void send_to_namesakes(std::span<const std::byte> datagram) noexcept;
+
     // ---- What the host makes of it
     const SocketCounters& counters() const noexcept { return counters_; }
     /// Datagrams that the host threw away because the receive buffer was full. Asks the host.
@@ -125,7 +137,7 @@ private:
     bool note_not_sent(std::size_t datagrams) noexcept;
     std::size_t receive_one() noexcept;
     std::size_t receive_many() noexcept;
-    void cut(std::span<std::byte> bytes) noexcept;
+    void cut(std::span<std::byte> bytes, const sockaddr_in& from) noexcept;
     void note_receive_error() noexcept;
     void prepare_batches();
 
@@ -147,6 +159,10 @@ private:
     std::vector<mmsghdr> out_;  ///< for each datagram queued each of others_
     std::array<mmsghdr, kMostInBatch> in_{};
     std::vector<std::span<std::byte>> received_;
+    bool asks_for_senders_ = false;
+    std::array<sockaddr_in, kMostInBatch> in_from_{};
+    std::vector<Ip> from_;  ///< of each of received_, if asked for
+    std::optional<sockaddr_in> namesakes_;
     std::size_t queued_ = 0;
     unsigned in_a_row_ = 0;  ///< calls that found a datagram waiting
 };

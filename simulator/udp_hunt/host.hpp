@@ -41,6 +41,7 @@ public:
     rmem::udp::Core& core() noexcept { return *core_; }
     const rmem::udp::Core& core() const noexcept { return *core_; }
     std::span<std::uint32_t> words() noexcept { return bank_; }
+    std::span<const std::uint32_t> words() const noexcept { return bank_; }
 
     /// A new life, with whatever the bank was.
     void start(std::int64_t now);
@@ -50,6 +51,11 @@ public:
     /// It does nothing until then; or reads nothing.
     void stall(std::int64_t until_ns) { stalled_until_ns_ = until_ns; }
     void starve(std::int64_t until_ns) { starved_until_ns_ = until_ns; }
+    /// It does nothing for so long, nor does its clock, if that stands still, too.
+    void pause(std::int64_t now, std::int64_t span_ns, bool with_clock) {
+        stall(now + span_ns);
+        if (with_clock) clock_.offset_ns -= span_ns;
+    }
     bool is_stalled(std::int64_t now) const noexcept { return now < stalled_until_ns_; }
     void wake() { stalled_until_ns_ = starved_until_ns_ = 0; }
 
@@ -87,7 +93,7 @@ private:
     const Scenario& scenario_;
     const rmem::udp::Authenticator& authenticator_;
     const HostEvents& events_;
-    const HostClock clock_;
+    HostClock clock_;
     std::vector<std::uint32_t> bank_;
     std::deque<std::vector<std::byte>> socket_;
     std::unique_ptr<rmem::udp::Core> core_;

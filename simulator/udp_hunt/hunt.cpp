@@ -2,11 +2,13 @@
 #include "simulator/udp_hunt/hunt.hpp"
 
 #include "simulator/hunt/random.hpp"
+#include "simulator/udp_hunt/trials.hpp"
 #include "simulator/udp_hunt/world.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 #include <vector>
 
@@ -24,7 +26,8 @@ public:
         : scenario_(scenario),
           faults_(scenario.due_faults()),
           world_(scenario, options, findings_),
-          random_(scenario.seed * 7919) {}
+          random_(scenario.seed * 7919),
+          trial_(options.trial.value_or(kTrials[scenario.seed % std::size(kTrials)])) {}
 
     Findings to_end() {
         start_first();
@@ -34,6 +37,11 @@ public:
         }
         end_faults();
         settle();
+        if (findings_.violations.empty()) {
+            Trials(scenario_, world_, findings_, [this](unsigned n) {
+                write_something(n);
+            }).run(trial_);
+        }
         world_.collect_sights();
         return std::move(findings_);
     }
@@ -66,6 +74,7 @@ private:
     Findings findings_;
     World world_;
     Random random_;
+    const FaultKind trial_;
     unsigned posted_ = 0;
     std::size_t next_fault_ = 0;
     bool has_stopped_ = false;  ///< a node

@@ -5,7 +5,7 @@
 ///
 /// Cores of 2 to 5 nodes write, on a simulated network, in virtual time, while the scenario's faults meet them. Then
 /// all faults end, who is gone is started again, and within kSettleNs all must be in one ring with equal banks, with
-/// room to write and nothing under way; ledger.hpp says what is checked before that.
+/// room to write and nothing under way; ledger.hpp says what is checked before that. At last comes a trial (trials.hpp).
 ///
 /// Thread safety: none. Equal scenarios give equal findings, trace hash included, with every compiler.
 
@@ -17,6 +17,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <span>
 #include <string>
 
@@ -28,6 +29,8 @@ inline constexpr std::int64_t kSettleNs = 10'000'000'000;
 struct HuntOptions {
     bool hash = false;                              ///< of all that happens, into the findings
     std::function<void(const std::string&)> trace;  ///< gets a line for all that happens
+    std::optional<FaultKind>
+        trial;  ///< at the end this one, not the seed's (simulator/udp_hunt/trials.hpp)
     // Tests of the hunt plant bugs:
     /// Sees each datagram before it leaves; what it changes is not signed again.
     std::function<void(unsigned from, std::span<std::byte>)> alter;

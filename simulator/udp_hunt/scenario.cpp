@@ -10,8 +10,9 @@ namespace simulator::udp {
 namespace {
 
 constexpr std::array<const char*, static_cast<std::size_t>(FaultKind::count_)> kNames = {
-    "lose", "duplicate", "delay",   "corrupt", "clog",        "cut-one-way", "cut-off", "partition",
-    "kill", "leave",     "restart", "late",    "slow-reader", "stall",       "flood"};
+    "lose",        "duplicate", "delay", "corrupt", "clog",    "cut-one-way",
+    "cut-off",     "partition", "kill",  "leave",   "restart", "late",
+    "slow-reader", "stall",     "flood", "pause",   "apart",   "replay"};
 
 constexpr std::int64_t kMicrosecond = 1'000;
 constexpr std::int64_t kMillisecond = 1'000'000;

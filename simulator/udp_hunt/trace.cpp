@@ -23,7 +23,8 @@ std::string nodes_of(const rmem::udp::NodeSet& set) {
 
 std::string describe_status(const Section& section) {
     const auto status = rmem::udp::entry_of<rmem::udp::Status>(section);
-    constexpr std::array<const char*, 4> kStates = {"nothing", "joining", "member", "leaving"};
+    constexpr std::array<const char*, 5> kStates = {"nothing", "joining", "member", "leaving",
+                                                    "returned"};
     return fmt::format("status({} ring {} view {})",
                        kStates.at(static_cast<std::size_t>(status.state)),
                        status.ring_life % 1'000'000'000'000, nodes_of(status.view));
@@ -41,6 +42,16 @@ std::string describe_list(const Section& section) {
         text += fmt::format(" {}@{}+{}", missing.origin.node, missing.first, missing.count);
     }
     return "missing(" + text.substr(text.empty() ? 0 : 1) + ")";
+}
+
+std::string describe_greetings(const Section& section) {
+    std::string text;
+    for (const auto& greeting : rmem::udp::list_of<rmem::udp::Greeting>(section)) {
+        text += fmt::format(" {} {} believes {}", greeting.to,
+                            greeting.answer != 0 ? "answered" : "asked",
+                            greeting.believed % 1'000'000'000'000);
+    }
+    return "greeting(" + text.substr(text.empty() ? 0 : 1) + ")";
 }
 
 std::string describe(const Section& section) {
@@ -74,6 +85,8 @@ std::string describe(const Section& section) {
         case SectionType::chunk:
             return fmt::format("chunk({})", rmem::udp::Chunk(section).question().to.node);
         case SectionType::padding: return "padding";
+        case SectionType::greeting: return describe_greetings(section);
+        case SectionType::about: return "about";
     }
     return "?";
 }

@@ -31,7 +31,9 @@ World::World(const Scenario& scenario, const HuntOptions& options, Findings& fin
       trace_(options.trace, scenario.payload),
       ledger_(scenario.nodes, kBankWords, findings),
       network_(scenario.nodes, scenario.seed * 2 + 1, scenario.weather),
-      authenticator_(authenticator_for(scenario)) {
+      authenticator_(authenticator_for(scenario)),
+      drops_(scenario.nodes),
+      record_random_(scenario.seed * 31) {
     events_.sent = [this](unsigned node, std::span<const std::byte> d) { on_sent(node, d); };
     events_.applied = [this](unsigned node, unsigned origin, const rmem::udp::Batch& batch) {
         return on_applied(node, origin, batch);
@@ -57,7 +59,32 @@ void World::on_sent(unsigned node, std::span<const std::byte> datagram) {
         datagram = altered_;
     }
     trace_.note(now_, node, "sent", node, datagram);
+    if (is_recorded) record(node, datagram);
     network_.post(node, datagram, now_);
+}
+
+/// Any of all that was sent is as likely to be here, but those that do not only carry writes are more so.
+void World::record(unsigned node, std::span<const std::byte> datagram) {
+    const auto first = static_cast<rmem::udp::SectionType>(datagram[rmem::udp::kHeaderBytes]);
+    if (first == rmem::udp::SectionType::batch && !record_random_.one_in(8)) return;
+    const std::uint64_t place = sent_ < kMostRecorded ? sent_ : record_random_.below(sent_ + 1);
+    ++sent_;
+    if (place >= kMostRecorded) return;
+    if (place == recorded_.size()) recorded_.emplace_back();
+    recorded_[place] = {node,
+                        rmem::udp::Header::read(datagram.data()).incarnation,
+                        {datagram.begin(), datagram.end()}};
+}
+
+bool World::is_of_now(const Recorded& recorded) const {
+    const Host& host = *hosts_[recorded.from];
+    return host.is_up() && host.core().incarnation() == recorded.life;
+}
+
+void World::play(const Recorded& recorded) {
+    for (unsigned n = 0; n < scenario_.nodes; ++n) {
+        if (n != recorded.from && hosts_[n]->is_up()) hosts_[n]->receive(recorded.bytes);
+    }
 }
 
 bool World::on_applied(unsigned node, unsigned origin, const rmem::udp::Batch& batch) {
@@ -71,7 +98,10 @@ void World::on_changed(unsigned node, const char* what, unsigned other) {
     const std::string_view event = what;
     trace_.note(now_, node, what, other);
     if (event == "left") ++members_left_;
-    if (event == "dropped") ++dropped_;
+    if (event == "dropped") {
+        ++dropped_;
+        ++drops_[node];
+    }
     if (event != "joined") return;
     if (in_trouble) findings_.saw(Sight::joined_in_traffic);
     for (const auto& host : hosts_) {
@@ -152,20 +182,27 @@ void World::check_windows() {
 
 // ---- The end ------------------------------------------------------------------------------------
 
-/// All are members of one ring, with the same view, and have all of each other.
-bool World::is_whole() const {
+bool World::is_whole(std::uint32_t nodes_as_bits) const {
     rmem::udp::NodeSet all;
-    for (unsigned n = 0; n < scenario_.nodes; ++n) all.insert(n);
-    const std::uint64_t ring = hosts_.front()->core().ring_life();
-    return std::all_of(hosts_.begin(), hosts_.end(), [&](const auto& host) {
-        const rmem::udp::Core& core = host->core();
-        return core.is_member() && core.view() == all && core.ring_life() == ring && core.is_idle();
+    std::uint64_t ring = 0;
+    for (unsigned n = 0; n < scenario_.nodes; ++n) {
+        if ((nodes_as_bits >> n & 1U) == 0 || !hosts_[n]->is_up()) continue;
+        all.insert(n);
+        if (ring == 0) ring = hosts_[n]->core().ring_life();
+    }
+    bool is_whole = true;
+    all.for_each([&](unsigned n) {
+        const rmem::udp::Core& core = hosts_[n]->core();
+        is_whole = is_whole && core.is_member() && core.view() == all && core.ring_life() == ring &&
+                   core.is_idle();
     });
+    return is_whole;
 }
 
 std::string World::describe() const {
     std::string text;
     for (unsigned n = 0; n < scenario_.nodes; ++n) {
+        if (!hosts_[n]->is_up()) continue;
         const rmem::udp::Core& core = hosts_[n]->core();
         text += fmt::format(" node {} {} ring {}, has", n, core.is_member() ? "in" : "joins, no",
                             core.ring_life() % 1'000'000'000'000);

@@ -8,6 +8,7 @@
 ///
 /// Thread safety: none. Equal scenarios and calls give equal traces. Units: nanoseconds of virtual time.
 
+#include "simulator/hunt/random.hpp"
 #include "simulator/udp_hunt/host.hpp"
 #include "simulator/udp_hunt/hunt.hpp"
 #include "simulator/udp_hunt/ledger.hpp"
@@ -23,8 +24,17 @@
 
 namespace simulator::udp {
 
+/// A datagram that somebody has kept.
+struct Recorded {
+    unsigned from = 0;
+    std::uint64_t life = 0;
+    std::vector<std::byte> bytes;
+};
+
 class World {
 public:
+    static constexpr std::size_t kMostRecorded = 2000;
+
     /// All three outlive it. No host is up.
     World(const Scenario& scenario, const HuntOptions& options, Findings& findings);
 
@@ -43,18 +53,31 @@ public:
     /// If it is not up.
     void start(unsigned node);
 
-    /// All are members of one ring, with the same view, and have all of each other. All are up.
-    bool is_whole() const;
+    /// All of them that are up are members of one ring, with no other's view, and have all of each other.
+    bool is_whole(std::uint32_t nodes_as_bits = ~0U) const;
+    /// How often each node was dropped, and how often members were given up.
+    std::uint64_t drops(unsigned node) const { return drops_[node]; }
+    const std::vector<std::uint64_t>& all_drops() const noexcept { return drops_; }
+    std::uint64_t left() const noexcept { return members_left_; }
+
+    /// Some of what was sent, from the beginning on.
+    const std::vector<Recorded>& recorded() const noexcept { return recorded_; }
+    /// Its life is that of a node that is up.
+    bool is_of_now(const Recorded& recorded) const;
+    /// All nodes hear it.
+    void play(const Recorded& recorded);
     /// All banks are as they have to be then. `nothing_stopped`: no host has.
     void check_banks(bool nothing_stopped);
     std::string describe() const;
     void collect_sights();
 
+    bool is_recorded = true;  ///< what is sent
     bool in_trouble = false;  ///< faults are met: who joins now joins in traffic
 
 private:
     // What the hosts say
     void on_sent(unsigned node, std::span<const std::byte> datagram);
+    void record(unsigned node, std::span<const std::byte> datagram);
     bool on_applied(unsigned node, unsigned origin, const rmem::udp::Batch& batch);
     void on_changed(unsigned node, const char* what, unsigned other);
 
@@ -76,6 +99,10 @@ private:
     std::int64_t now_ = 1;
     std::uint64_t acts_ = 0;  ///< since time last went on
     std::uint64_t members_left_ = 0, dropped_ = 0;
+    std::vector<std::uint64_t> drops_;  ///< of each node
+    std::vector<Recorded> recorded_;
+    std::uint64_t sent_ = 0;
+    Random record_random_;
     std::vector<std::byte> altered_;
 };
 

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
+# ctest: full
 #
 # bench/ports/run measures every figure of the ports in short rounds, and writes the page of it. How fast they are is no question here.
 set -euo pipefail

@@ -4,6 +4,7 @@
 /// and one sentence, lose nothing and never crash. (billboard/bbp.h: codes, bbp_strerror,
 /// bbp_last_error; what bbp_init refuses: joining_test.cpp.)
 
+#include "tests/support/child.hpp"
 #include "tests/support/conformance.hpp"
 
 #include <climits>
@@ -76,6 +77,34 @@ TEST_P(Errors, tell_of_calls_after_finalize) {
         check_ok(bbp_barrier());
         me.leave();
         check_all_refused(BBP_EINVAL);
+    });
+}
+
+TEST_P(Errors, tell_a_forked_child_that_it_is_not_on_the_ring) {
+    RMEM_SKIP_IF_SIMULATED("its processes cannot fork");
+    run(2, [](Rank& me) {
+        if (me.rank == 0) {
+            Child child([] {
+                check_all_refused(BBP_EINVAL);
+                check(std::string(bbp_last_error()).find("fork()ed child") != std::string::npos,
+                      bbp_last_error());
+            });
+            check_equal(child.wait(), 0, "how the child ends");
+            send(1, 8, 1);
+        } else {
+            receive(0, 8, 1);  // and nothing of the child's before it
+        }
+        check_ok(bbp_barrier());
+    });
+}
+
+TEST_P(Errors, leave_the_sentence_where_it_was) {
+    run(1, [](Rank&) {
+        check_code(bbp_send(7, "x", 1), BBP_ERANK);
+        const char* const sentence = bbp_last_error();
+        check_code(bbp_send(0, nullptr, 1), BBP_EINVAL);
+        check(bbp_last_error() == sentence, "the address is another after another failure");
+        check(std::string(sentence).find("null pointer") != std::string::npos, sentence);
     });
 }
 

@@ -350,6 +350,42 @@ TEST_P(Peers, that_die_do_not_end_a_receive_from_anyone_while_others_live) {
     ring.finish();
 }
 
+TEST_P(Peers, that_die_in_the_middle_of_a_large_message_are_not_told_to_who_names_nobody) {
+    RankProcesses ring(setup(3));
+    ring.start(0, [](Rank& me) {
+        const auto bytes = pattern(20 * kPartition, 1);
+        me.raise(kPosted);
+        bbp_send(1, bytes.data(), bytes.size());
+    });
+    ring.start(1, [](Rank& me) {
+        me.await_word(kGo);
+        std::vector<std::byte> buffer(20 * kPartition);
+        check_code(bbp_recv(BBP_ANY, buffer.data(), buffer.size(), nullptr), 2);
+        me.raise(kCount);
+        check_code(bbp_recv(BBP_ANY, buffer.data(), buffer.size(), nullptr), 0, "its next life");
+        check_code(bbp_send(0, "x", 1), BBP_EPEER, "the first call that names it");
+        send(0, 10, 11);
+        send(2, 10, 12);
+    });
+    ring.start(2, [](Rank& me) {
+        me.await_word(kGo, 2);
+        send(1, 10, 10);
+        receive(1, 10, 12);  // in a call meanwhile, so that it notices the return
+    });
+    ring.await_word(kPosted);
+    a_while(ring);
+    ring.kill(0);
+    ++ring.shared()[kGo];
+    a_while(ring);
+    ++ring.shared()[kGo];
+    ring.await_word(kCount);
+    ring.start(0, [](Rank&) {
+        send(1, 10, 10);
+        receive(1, 10, 11);
+    });
+    ring.finish();
+}
+
 TEST_P(Peers, that_die_one_after_the_other_end_a_receive_from_anyone) {
     RankProcesses ring(setup(4));
     ring.start(0, [](Rank& me) {

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# What a user can meet stands in the manual: every command, option, variable, error and function.
+# What a user can meet stands in the manual: every command, option, variable, error and function; and what the manual
+# has of these exists. Each is found by its own name.
 set -euo pipefail
 cd "$RMEM_SOURCE_DIR"
 
@@ -11,6 +12,11 @@ says() {
         echo "FAILED: $1 says nothing of $3 $2"
         missing=1
     fi
+}
+
+# names_of <page>: those of its NAME section.
+names_of() {
+    sed -n '/^\.Sh NAME/,/^\.Nd/s/^\.Nm \([^ ]*\)\( ,\)\?$/\1/p' "$1"
 }
 
 errors=$(sed -n 's/.*return "\([a-z-]*\)";.*/\1/p' rmem/error.cpp | grep -v '^unknown$')
@@ -25,17 +31,78 @@ for code in $codes; do
     says docs/man/bbp_strerror.3 "$code" "the code"
 done
 
-# RMEM_KILL_AT and the like are for tests of this tree, which define RMEM_MARKS.
-variables=$(grep -hoE '"RMEM_[A-Z_]+"' rmem/config.cpp rmem/waiting.cpp billboard/environment.cpp |
-    tr -d '"' | sort -u)
-[[ $(wc -w <<<"$variables") -ge 12 ]] || { echo "FAILED: found no variables in rmem/config.cpp"; exit 1; }
-for variable in $variables $(grep -hoE '\bRMEM_[A-Z_]+\b' rmem/config.hpp | grep -v RMEM_API | sort -u); do
+# A program reads it, or a launcher does. Left out is what parts of rmem tell each other, and what tests of this tree set
+# (RMEM_KILL_AT).
+variables=$({
+    grep -rhoE '"RMEM_[A-Z_]*[A-Z]"' --include=*.[ch] --include=*.[ch]pp rmem billboard ports mpi_channel tools | tr -d '"'
+    grep -hoE '\$\{?RMEM_[A-Z_]+' mpi_channel/mpirun-bbp* | grep -oE 'RMEM_[A-Z_]+'
+} | grep -vxE 'RMEM_(KILL_AT|MPI_LOCK|REACH|ON_HOST)' | sort -u)
+[[ $(wc -w <<<"$variables") -ge 35 ]] || { echo "FAILED: found no variables in the sources"; exit 1; }
+for variable in $variables; do
     says docs/man/rmem.7 ".It Ev $variable" "the variable"
 done
+documented=$(sed -n 's/^\.It Ev \(RMEM_[A-Z_]*\).*/\1/p' docs/man/*.[137] | sort -u)
+for variable in $documented; do
+    if ! grep -qxF "$variable" <<<"$variables"; then
+        echo "FAILED: docs/man has the variable $variable, which nothing reads"
+        missing=1
+    fi
+done
 
-for function in $(grep -oE '\bbbp_[a-z_]+\(' billboard/bbp.h | grep -v last_error | tr -d '(' | sort -u) bbp_last_error; do
-    if ! grep -qxE -- "\.Nm $function( ,)?" docs/man/*.3; then
-        echo "FAILED: no page in docs/man has the function $function in its NAME section"
+# What is read is known to the check for misspelt variables.
+for variable in $(grep -rhoE '"RMEM_[A-Z_]*[A-Z]"' --include='*.?pp' rmem billboard ports mpi_channel tools |
+    tr -d '"' | sort -u); do
+    says rmem/environment_variable.cpp "\"$variable\"" "the variable"
+done
+
+# Names of functions have an underscore, as those of pages about something else have not.
+functions=$({
+    grep -hoE '\bbbp_[a-z_]+\(' billboard/bbp.h
+    sed '/^#/d' ports/*/*.h | tr '\n' ' ' | sed -E 's,/\*([^*]|\*[^/])*\*/,,g' |
+        grep -oE '\b(FM|GAMMA|DP|MU)_API [^;({]*\(' | grep -oE '[A-Za-z0-9_]+ *\($'
+} | tr -d '( ' | sed 's/^FM[12]_/FM_/' | sort -u)
+[[ $(wc -w <<<"$functions") -ge 110 ]] || { echo "FAILED: found no functions in the headers"; exit 1; }
+names=$(for page in docs/man/*.[37]; do names_of "$page"; done | grep _ | sort -u)
+for function in $(comm -23 <(echo "$functions") <(echo "$names")); do
+    echo "FAILED: no page in docs/man has the function $function in its NAME section"
+    missing=1
+done
+for name in $(comm -13 <(echo "$functions") <(echo "$names") | grep -vx rmem_node); do
+    echo "FAILED: docs/man has the function $name, which no header has"
+    missing=1
+done
+for page in docs/man/*.[37]; do
+    for name in $(names_of "$page" | grep _ | grep -vx rmem_node); do
+        if ! grep -qE "\b(Fn|Fo) $name\b" "$page"; then
+            echo "FAILED: $page has $name in its NAME section, and says nothing of it"
+            missing=1
+        fi
+    done
+done
+
+# Of the class rmem::Node: what is declared between `public:` and `private:` and begins a line.
+members=$(sed -n '/^class RMEM_API Node/,/^private:/p' rmem/node.hpp |
+    sed -nE 's/^    [A-Za-z].* \*?([a-z_]+)\(.*/\1/p' | sort -u)
+[[ $(wc -w <<<"$members") -ge 25 ]] || { echo "FAILED: found no members of Node in rmem/node.hpp"; exit 1; }
+for member in $members; do
+    says docs/man/rmem_node.3 ".Fn $member" "the member"
+done
+
+# The names of a page are found: each has a page, or a link that cmake/RmemInstall.cmake makes of it.
+for page in docs/man/*.[137]; do
+    own=${page##*/}
+    section=${own##*.}
+    for name in $(names_of "$page"); do
+        [[ $name != "${own%.*}" ]] || continue
+        link=$RMEM_BUILD_DIR/man/$name.${section/7/3}
+        if [[ ! -e $link || $(<"$link") != ".so man$section/$own" ]]; then
+            echo "FAILED: $name is in the NAME section of $page, and has no link to it: $link"
+            missing=1
+        fi
+    done
+    # As groff renders them, which `man` is: cells that are wrapped go below the wrong column.
+    if grep -q '^\.Bl -column' "$page"; then
+        echo "FAILED: $page has a table of columns, which are not wrapped; make it a list of tags"
         missing=1
     fi
 done

@@ -29,15 +29,18 @@ done <<<"$references"
 
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-# Programs stand in `.Bd -literal` and have a main; backslashes are written \e there.
+# Programs stand in `.Bd -literal` and have a main; backslashes are written \e there. One that includes a header of C++ is C++.
 for page in *.[37]; do
     awk -v base="$work/$page" '
         /^\.Bd -literal/ { inside = 1; text = ""; next }
-        /^\.Ed/ { if (inside && text ~ /int main\(/) printf "%s", text > (base ".c"); inside = 0 }
+        /^\.Ed/ {
+            if (inside && text ~ /int main\(/) printf "%s", text > (base (text ~ /#include <[^>]*hpp>/ ? ".cpp" : ".c"))
+            inside = 0
+        }
         inside { gsub(/\\e/, "\\"); sub(/^\\&/, ""); text = text $0 "\n" }' "$page"
 done
-programs=("$work"/*.c)
-if [[ ${#programs[@]} -lt 9 ]]; then
+programs=("$work"/*.c "$work"/*.cpp)
+if [[ ${#programs[@]} -lt 13 ]]; then
     echo "FAILED: only ${#programs[@]} programs found in the pages"
     exit 1
 fi
@@ -61,15 +64,27 @@ for _ in $(seq 200); do
     sleep 0.05
 done
 
+# build <program>: what is left is the executable, without the suffix.
+build() {
+    local compiler=("${CC:-cc}" -std=c11)
+    [[ $1 == *.c ]] || compiler=("${CXX:-c++}" -std=c++20)
+    "${compiler[@]}" -Wall -Wextra -Wpedantic -Werror -I"$RMEM_SOURCE_DIR" -I"$RMEM_SOURCE_DIR/ports" -o "${1%.*}" "$1" \
+        -Wl,--as-needed "${libraries[@]}" -lbillboard -lrmem -Wl,-rpath,"$path"
+}
 for program in "${programs[@]}"; do
-    if ! "${CC:-cc}" -std=c11 -Wall -Wextra -Wpedantic -Werror -I"$RMEM_SOURCE_DIR" \
-        -I"$RMEM_SOURCE_DIR/ports" -o "${program%.c}" "$program" -Wl,--as-needed "${libraries[@]}" \
-        -lbillboard -lrmem -Wl,-rpath,"$path"; then
-        echo "FAILED: the program in $(basename "$program" .c) does not compile"
-        exit 1
-    fi
-    if ! "$RMEM_BUILD_DIR/tools/rmem" run -n 3 --join-timeout 20s -- "${program%.c}"; then
-        echo "FAILED: the program in $(basename "$program" .c) does not run"
-        exit 1
+    build "$program" &
+    builds+=($!)
+done
+for one in "${builds[@]}"; do
+    wait "$one" || failed=1
+done
+for program in "${programs[@]}"; do
+    page=$(basename "${program%.*}")
+    if [[ ! -x ${program%.*} ]]; then
+        echo "FAILED: the program in $page does not compile"
+    elif ! "$RMEM_BUILD_DIR/tools/rmem" run -n 3 --join-timeout 20s -- "${program%.*}"; then
+        echo "FAILED: the program in $page does not run"
+        failed=1
     fi
 done
+exit $failed

@@ -21,4 +21,5 @@ refuses_three_ranks() {
 }
 
 on_every_link prints_the_papers_figures
+shows_progress "latency us" fm-pingpong --rounds 1001
 refuses_three_ranks direct

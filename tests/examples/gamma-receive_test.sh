@@ -12,6 +12,7 @@ comes_back() {
 }
 
 on_every_link comes_back
+shows_progress "one way, us" gamma-receive --count 1000000
 ranks direct 2 gamma-receive --count 20 >"$work/curve"
 expect "$work/curve" "n_1/2"
 if ranks direct 3 gamma-receive --size 8 >"$work/three" 2>&1; then

@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# ctest: check serial
+# ctest: full serial
 #
 # MPI's collective calls by multicast, and by the MPI's own algorithms: the results are the same, on every link; a broadcast is one
-# multicast, and none where they are off; calls that are wrong end with the error that MPICH itself gives. With Open MPI, and with the
-# MPICH of mpi_channel/mpich/build.
+# multicast, and none where they are off; what an MPI calls from inside its own functions does no harm; calls that are wrong end with the
+# error that MPICH itself gives; sessions without MPI_Init have them, too. With Open MPI, and with the MPICH of mpi_channel/mpich/build.
 # shellcheck source=tests/support/mpi.sh
 source "$RMEM_SOURCE_DIR/tests/support/mpi.sh"
 
@@ -17,6 +17,20 @@ multicasts() {
 multicasts_of() {
     good_run 3 "$1 broadcasts of each rank" "$work/collectives" bcasts "$1" >&2
     multicasts
+}
+
+# Nodes that begin at the same time, of two jobs, on fewer processors than there are.
+two_jobs_join_at_once() {
+    local other
+    echo "--- two jobs of 6 ranks on udp"
+    RMEM_RING=mpi-test-$$-other timeout 100 "${launcher[@]}" -n 6 "$work/collectives" bcasts 10 >"$work/other" 2>&1 &
+    other=$!
+    run 6 "$work/collectives" bcasts 10 || fail "one of two jobs on udp"
+    wait "$other" || {
+        cp "$work/other" "$output"
+        fail "the other of two jobs on udp"
+    }
+    left_nothing "two jobs on udp"
 }
 
 collectives_on_every_link() {
@@ -32,6 +46,9 @@ collectives_on_every_link() {
     done
 
     RMEM_MPI_COLLECTIVES=all
+    "$@" -O1 -Wall -Wextra -Werror "$RMEM_SOURCE_DIR/tests/support/programs/mpi_inside.c" -o "$work/inside"
+    good_run 3 "calls from inside" "$work/inside" "$work/file"
+    RMEM_LINK=udp two_jobs_join_at_once
     good_run 3 "3 ranks of four threads" "$work/collectives" threads 200
     few=$(multicasts_of 10)
     many=$(multicasts_of 60)
@@ -55,3 +72,7 @@ collectives_on_every_link mpicc.mpich -Wno-stringop-overflow
 mpicc.mpich -O1 -Wall -Wextra -Werror -Wno-stringop-overflow "$RMEM_SOURCE_DIR/tests/support/programs/mpi_wrong_calls.c" -o "$work/wrong_calls"
 RMEM_LINK=direct good_run 3 "calls that are wrong" "$work/wrong_calls"
 (($(multicasts) > 0)) || fail "no multicast was posted between calls that are wrong"
+
+mpicc.mpich -O1 -Wall -Wextra -Werror "$RMEM_SOURCE_DIR/tests/support/programs/mpi_sessions.c" -o "$work/sessions"
+RMEM_LINK=direct good_run 3 "sessions without MPI_Init" "$work/sessions"
+(($(multicasts) > 0)) || fail "no multicast was posted in sessions"

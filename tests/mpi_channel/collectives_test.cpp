@@ -14,12 +14,6 @@
 namespace mpi_channel {
 namespace {
 
-constexpr std::byte kUntouched{0xa5};
-
-std::vector<std::byte> untouched(std::size_t size) {
-    return std::vector<std::byte>(size, kUntouched);
-}
-
 /// Buffers of a broadcast: the root's bytes at the root.
 std::vector<std::vector<std::byte>> buffers_of(std::size_t members, std::size_t size, unsigned root,
                                                unsigned seed) {
@@ -421,28 +415,45 @@ TEST(Collectives, long_messages_of_the_same_ranks_go_on_meanwhile) {
 
 // ---- What goes wrong ----------------------------------------------------------------------------
 
-TEST(Collectives, who_expects_another_size_is_told) {
+void expect_usable(GroupRanks& ranks, const Opened& group) {
+    auto buffers = buffers_of(group.size(), 40'000, 0, 9);
+    begin_broadcast(group, buffers, 0);
+    EXPECT_EQ(ranks.finish(group), everywhere(group.size(), BBP_OK));
+    EXPECT_EQ(buffers.back(), bytes_of(40'000, 9));
+}
+
+std::vector<std::byte> cut(std::vector<std::byte> sent, std::size_t room) {
+    sent.resize(room, kUntouched);
+    return sent;
+}
+
+TEST(Collectives, who_gathers_blocks_of_another_size_is_told_and_goes_on) {
     for (const std::size_t other : std::initializer_list<std::size_t>{0, 99, 101, 600}) {
         GroupRanks ranks(3);
         const auto group = ranks.open(1, {0, 1, 2});
-        auto out = bytes_of(100, 1), right = untouched(100), wrong = untouched(other);
+        auto out = bytes_of(100, 1), own = untouched(other), received = untouched(3 * other);
         group[0]->gather(out, nullptr, 1);
         group[2]->gather(out, nullptr, 1);
-        auto received = untouched(3 * other);
-        group[1]->gather(wrong, received.data(), 1);
-        EXPECT_EQ(ranks.finish(group), (std::vector<int>{BBP_OK, BBP_ECORRUPT, BBP_OK})) << other;
+        group[1]->gather(own, received.data(), 1);
+        EXPECT_EQ(ranks.finish(group), (std::vector<int>{BBP_OK, BBP_ESIZE, BBP_OK})) << other;
+        EXPECT_EQ(cut(received, other), cut(out, other));
+        expect_usable(ranks, group);
     }
-    for (const std::size_t other : std::initializer_list<std::size_t>{1, 99, 101, 600}) {
+}
+
+TEST(Collectives, who_expects_a_broadcast_of_another_size_is_told_and_goes_on) {
+    for (const auto& [size, other] : std::initializer_list<std::pair<std::size_t, std::size_t>>{
+             {1, 2}, {100, 99}, {100, 101}, {100, 20'000}, {50'000, 99}, {50'000, 60'000}}) {
+        SCOPED_TRACE(testing::Message() << size << " bytes for " << other);
         GroupRanks ranks(3);
         const auto group = ranks.open(1, {0, 1, 2});
-        auto out = bytes_of(100, 1), right = untouched(100), wrong = untouched(other);
-        group[0]->broadcast(out, 0);
-        group[1]->broadcast(right, 0);
-        group[2]->broadcast(wrong, 0);
-        EXPECT_EQ(ranks.finish(group), (std::vector<int>{BBP_OK, BBP_OK, BBP_ECORRUPT})) << other;
-        EXPECT_EQ(right, out);
-        group[2]->barrier();
-        EXPECT_EQ(group[2]->go_on(), BBP_ECORRUPT) << "the group stays so";
+        auto buffers = buffers_of(3, size, 0, 1);
+        buffers[2] = untouched(other);
+        begin_broadcast(group, buffers, 0);
+        EXPECT_EQ(ranks.finish(group), (std::vector<int>{BBP_OK, BBP_OK, BBP_ESIZE}));
+        EXPECT_EQ(buffers[1], bytes_of(size, 1));
+        EXPECT_EQ(buffers[2], cut(bytes_of(size, 1), other));
+        expect_usable(ranks, group);
     }
 }
 

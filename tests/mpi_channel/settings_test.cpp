@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include <cstdlib>
+#include <string>
 
 namespace mpi_channel {
 namespace {
@@ -19,6 +20,8 @@ TEST(MpiSettings, messages_are_read_from_a_size_on_between_two_by_default_or_nev
     ::setenv("RMEM_MPI_GET", "often", 1);
     EXPECT_THROW(Settings::read(), rmem::Error);
     ::setenv("RMEM_MPI_GET", "8K-", 1);
+    EXPECT_THROW(Settings::read(), rmem::Error);
+    ::setenv("RMEM_MPI_GET", "2M-16K", 1);
     EXPECT_THROW(Settings::read(), rmem::Error);
     ::setenv("RMEM_MPI_GET", "8K-1M", 1);
     EXPECT_EQ(Settings::read().get_least, std::size_t{8} << 10);
@@ -52,6 +55,42 @@ TEST(MpiSettings, collectives_are_known_by_name) {
         EXPECT_THROW(Settings::read(), rmem::Error) << bad;
     }
     ::unsetenv("RMEM_MPI_COLLECTIVES");
+}
+
+/// What Settings::read() says is wrong.
+std::string complaint() {
+    try {
+        Settings::read();
+        return {};
+    } catch (const rmem::Error& error) {
+        return error.sentence();
+    }
+}
+
+TEST(MpiSettings, say_which_variable_is_wrong_what_it_is_and_what_it_may_be) {
+    struct Case {
+        const char *name, *value, *allowed;
+    };
+    for (const Case& c :
+         {Case{"RMEM_MPI_TRANSPORT", "foo", "channel, billboard, fm, gamma, dp"},
+          Case{"RMEM_MPI_GET", "foo", "off"}, Case{"RMEM_MPI_GET", "2M-1K", "16K-2M"},
+          Case{"RMEM_MPI_COLLECTIVES", "foo", "off, all"},
+          Case{"RMEM_MPI_LOCK", "yes", "0 or 1"}}) {
+        ::setenv(c.name, c.value, 1);
+        const std::string said = complaint();
+        ::unsetenv(c.name);
+        for (const char* part : {c.name, c.value, c.allowed})
+            EXPECT_NE(said.find(part), std::string::npos) << part << " is not in: " << said;
+    }
+    EXPECT_EQ(complaint(), "");
+}
+
+TEST(MpiSettings, refuse_a_name_that_nobody_reads) {
+    ::setenv("RMEM_MPI_COLECTIVES", "off", 1);
+    const std::string said = complaint();
+    ::unsetenv("RMEM_MPI_COLECTIVES");
+    EXPECT_NE(said.find("RMEM_MPI_COLECTIVES"), std::string::npos) << said;
+    EXPECT_NE(said.find("RMEM_MPI_COLLECTIVES"), std::string::npos) << said;
 }
 
 }  // namespace

@@ -107,15 +107,17 @@ TEST_F(BellTest, is_not_made_through_a_link_that_somebody_laid) {
     ::unlink(elsewhere.c_str());
 }
 
-TEST_F(BellTest, can_be_rung_by_whom_the_segment_is_shared_with) {
-    const std::string object = Segment::object_name(segment);
-    const Descriptor file(::open(object.c_str(), O_CREAT | O_RDWR | O_CLOEXEC, 0600));
-    ASSERT_EQ(::fchmod(file.get(), 0660), 0);
-    const Bell listener = Bell::make(segment);
+TEST_F(BellTest, can_be_rung_by_whom_the_segment_is_shared_with_and_by_nobody_else_later) {
     struct stat found {};
+    {
+        const Bell listener = Bell::make(segment, ::getegid());
+        ASSERT_EQ(::stat(path.c_str(), &found), 0);
+        EXPECT_EQ(found.st_mode & 0777U, 0660U);
+        EXPECT_EQ(found.st_gid, ::getegid());
+    }
+    const Bell listener = Bell::make(segment);
     ASSERT_EQ(::stat(path.c_str(), &found), 0);
-    EXPECT_EQ(found.st_mode & 0777U, 0660U);
-    ::unlink(object.c_str());
+    EXPECT_EQ(found.st_mode & 0777U, 0600U);
 }
 
 }  // namespace

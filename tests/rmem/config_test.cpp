@@ -30,7 +30,10 @@ Errc code_of(const std::function<void()>& call, std::string* sentence = nullptr)
 /// An environment without any variable that rmem reads.
 class EnvironmentTest : public ::testing::Test {
 protected:
-    EnvironmentTest() {
+    EnvironmentTest() { clear(); }
+    ~EnvironmentTest() override { clear(); }
+
+    static void clear() {
         for (const char* name : {"RMEM_RING",
                                  "RMEM_NODE",
                                  "RMEM_NODES",
@@ -159,7 +162,9 @@ TEST_F(EnvironmentTest, each_malformed_variable_is_named_with_what_was_found) {
     } kCases[] = {
         {"RMEM_NODES", "four", Errc::bad_environment},
         {"RMEM_NODES", "-1", Errc::bad_environment},
-        {"RMEM_NODES", "257", Errc::bad_environment},
+        {"RMEM_NODES", "257", Errc::bad_node_count},
+        {"RMEM_RANKS", "300", Errc::bad_node_count},
+        {"RMEM_RANKS", "99999999999999999999", Errc::bad_environment},
         {"RMEM_NODES", "4 ", Errc::bad_environment},
         {"RMEM_NODES", "0", Errc::bad_node_count},
         {"RMEM_RANKS", "0", Errc::bad_node_count},
@@ -198,6 +203,81 @@ TEST_F(EnvironmentTest, a_rank_outside_the_ring_is_refused) {
     set("RMEM_RANKS", "4");
     set("RMEM_RANK", "4");
     EXPECT_EQ(code_of([] { member(); }), Errc::bad_rank);
+}
+
+TEST_F(EnvironmentTest, a_count_that_cannot_be_is_told_the_range_that_can) {
+    for (const char* count : {"0", "300", "many"}) {
+        set("RMEM_RANKS", count);
+        std::string sentence;
+        code_of([] { config(); }, &sentence);
+        EXPECT_THAT(sentence, HasSubstr("1 to 256")) << count;
+    }
+}
+
+TEST_F(EnvironmentTest, a_rank_without_a_count_is_told_that_the_count_is_missing) {
+    set("RMEM_RING", "rig");
+    set("RMEM_RANK", "2");
+    std::string sentence;
+    EXPECT_EQ(code_of([] { member(); }, &sentence), Errc::bad_rank);
+    EXPECT_THAT(sentence, HasSubstr("RMEM_RANK is 2"));
+    EXPECT_THAT(sentence, HasSubstr("RMEM_RANKS is not set"));
+    EXPECT_THAT(sentence, HasSubstr("no ring 'rig'"));
+}
+
+TEST_F(EnvironmentTest, a_setting_that_has_no_effect_on_its_link_is_refused) {
+    const struct {
+        const char* link;
+        const char* variable;
+        const char* value;
+        Errc code;
+    } kCases[] = {
+        {"direct", "RMEM_TIMING", "scramnet-burst", Errc::bad_profile},
+        {"direct", "RMEM_FAULTS", "seed=1", Errc::bad_fault},
+        {"direct", "RMEM_CHECK", "writers", Errc::bad_environment},
+        {"udp", "RMEM_CHECK", "writers", Errc::bad_environment},
+    };
+    for (const auto& idle : kCases) {
+        set("RMEM_LINK", idle.link);
+        set(idle.variable, idle.value);
+        std::string sentence;
+        EXPECT_EQ(code_of([] { config(); }, &sentence), idle.code) << idle.variable;
+        EXPECT_THAT(sentence, HasSubstr(std::string(idle.variable) + " is '" + idle.value + "'"));
+        EXPECT_THAT(sentence, HasSubstr(std::string("link ") + idle.link));
+        EXPECT_THAT(sentence, HasSubstr("RMEM_LINK=ring"));
+        ::unsetenv(idle.variable);
+    }
+}
+
+TEST_F(EnvironmentTest, a_setting_that_has_an_effect_on_its_link_is_taken) {
+    set("RMEM_TIMING", "none");
+    EXPECT_NO_THROW(config());
+    set("RMEM_TIMING", "scramnet-burst");
+    for (const char* link : {"ring", "udp"}) {
+        set("RMEM_LINK", link);
+        set("RMEM_FAULTS", "seed=1");
+        EXPECT_NO_THROW(config()) << link;
+    }
+    set("RMEM_LINK", "ring");
+    set("RMEM_CHECK", "writers");
+    EXPECT_NO_THROW(config());
+}
+
+TEST_F(EnvironmentTest, a_misspelt_variable_is_refused_with_the_one_that_was_meant) {
+    for (const auto& [misspelt, meant] :
+         {std::pair{"RMEM_LIKN", "RMEM_LINK"}, std::pair{"RMEM_TIMIMG", "RMEM_TIMING"},
+          std::pair{"RMEM_SIZES", "RMEM_SIZE"}}) {
+        set(misspelt, "x");
+        std::string sentence;
+        EXPECT_EQ(code_of([] { Environment::read(); }, &sentence), Errc::bad_environment);
+        EXPECT_THAT(sentence, HasSubstr(misspelt));
+        EXPECT_THAT(sentence, HasSubstr(std::string("did you mean ") + meant));
+        set(misspelt, "");
+        EXPECT_NO_THROW(Environment::read()) << "an empty one counts as unset";
+        ::unsetenv(misspelt);
+    }
+    set("RMEM_OF_SOMEBODY_ELSE", "x");
+    EXPECT_NO_THROW(Environment::read()) << "what is like none is another's";
+    ::unsetenv("RMEM_OF_SOMEBODY_ELSE");
 }
 
 // ---- Launchers
@@ -313,6 +393,38 @@ TEST(ParseTest, sizes_have_binary_units) {
     EXPECT_EQ(parse_size("x", "64K"), 65536U);
     EXPECT_EQ(parse_size("x", "8M"), 8U << 20);
     EXPECT_EQ(parse_size("x", "1G"), 1U << 30);
+}
+
+TEST(ParseTest, sizes_are_taken_as_people_write_them) {
+    for (const char* text : {"64K", "64k", "64KB", "64kb", "64KiB", "64Kib"}) {
+        EXPECT_EQ(parse_size("x", text), 65536U) << text;
+    }
+    EXPECT_EQ(parse_size("x", "1MB"), 1U << 20);
+    EXPECT_EQ(parse_size("x", "1g"), 1U << 30);
+    EXPECT_EQ(parse_size("x", "512B"), 512U);
+    for (const char* text : {"", "K", "1Q", "1KBB", "1iB", "64 K", "-1"}) {
+        EXPECT_EQ(code_of([&] { parse_size("x", text); }), Errc::bad_environment) << text;
+    }
+}
+
+TEST(ParseTest, what_a_setting_is_written_as_reads_back) {
+    EXPECT_EQ(size_setting(8U << 20), "8M");
+    EXPECT_EQ(size_setting(1500), "1500");
+    EXPECT_EQ(size_setting(0), "0");
+    EXPECT_EQ(duration_setting(10'000), "10us");
+    EXPECT_EQ(duration_setting(1'234), "1234ns");
+    for (const std::size_t bytes : {4U, 4096U, 65540U, 1U << 30}) {
+        EXPECT_EQ(parse_size("x", size_setting(bytes)), bytes);
+    }
+    for (const std::int64_t ns : {1L, 5'000L, 30'000'000'000L}) {
+        EXPECT_EQ(parse_duration_ns("x", duration_setting(ns)), ns);
+    }
+}
+
+TEST(ParseTest, a_link_that_is_nearly_one_is_told_which) {
+    std::string sentence;
+    EXPECT_EQ(code_of([] { parse_link("rnig"); }, &sentence), Errc::unknown_link);
+    EXPECT_THAT(sentence, HasSubstr("did you mean 'ring'?"));
 }
 
 TEST(ParseTest, times_need_a_unit) {

@@ -6,8 +6,11 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdlib>
+#include <fstream>
 #include <string>
+#include <vector>
 
 namespace rmem {
 namespace {
@@ -33,6 +36,21 @@ TEST(EnvironmentVariable, is_the_process_own_outside_of_a_simulation) {
     EXPECT_EQ(value_of(kName), "7s");
     ::unsetenv(kName);
     EXPECT_EQ(value_of(kName), "(unset)");
+}
+
+TEST(EnvironmentVariable, of_which_the_manual_speaks_is_known) {
+    std::ifstream manual(RMEM_SOURCE_DIR "/docs/man/rmem.7");
+    const std::vector<std::string>& known = setting_names();
+    unsigned found = 0;
+    for (std::string word; manual >> word;) {
+        if (!word.starts_with("RMEM_")) continue;
+        word.erase(std::find_if(word.begin(), word.end(),
+                                [](char c) { return c != '_' && (c < 'A' || c > 'Z'); }),
+                   word.end());
+        ++found;
+        EXPECT_TRUE(std::find(known.begin(), known.end(), word) != known.end()) << word;
+    }
+    EXPECT_GT(found, 20U);
 }
 
 TEST(EnvironmentVariable, that_is_empty_counts_as_unset_where_it_is_a_setting) {

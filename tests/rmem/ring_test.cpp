@@ -63,6 +63,19 @@ struct RingTest : ::testing::Test {
 
 // ---- First and last
 
+TEST_F(RingTest, one_launcher_has_it_until_it_ends) {
+    const auto ring = open();
+    const auto held = ring->try_lock_launcher();
+    EXPECT_TRUE(held);
+    EXPECT_FALSE(open()->try_lock_launcher()) << "also in the same process";
+    Child killed([&] {
+        const auto other = open();
+        EXPECT_FALSE(other->try_lock_launcher());
+        const Membership member(other, {0, 0});  // taking part is another matter
+    });
+    EXPECT_EQ(killed.wait(), 0);
+}
+
 TEST_F(RingTest, the_first_makes_it_and_the_last_removes_it) {
     auto first = open();
     EXPECT_TRUE(name.exists());
@@ -183,14 +196,27 @@ TEST_F(RingTest, an_observer_neither_keeps_nor_removes_a_ring) {
 
 // ---- What is there already
 
+TEST_F(RingTest, other_numbers_of_one_timing_profile_are_refused_and_both_are_named) {
+    RingConfig mine = config();
+    mine.link = LinkKind::ring;
+    RingConfig other = mine;
+    mine.timing = parse_timing("rfm5565,delay=450ns");
+    other.timing = parse_timing("rfm5565,delay=451ns");
+    const auto ring = Ring::open(mine, Deadline::in(kPatience));
+    const auto sentence =
+        refused(Errc::config_mismatch, [&] { Ring::open(other, Deadline::in(kPatience)); });
+    EXPECT_NE(sentence.find("rfm5565,delay=450000ps"), std::string::npos) << sentence;
+    EXPECT_NE(sentence.find("rfm5565,delay=451000ps"), std::string::npos) << sentence;
+}
+
 TEST_F(RingTest, another_configuration_is_refused_and_both_are_named) {
     const auto ring = open();
     RingConfig other = config();
     other.user_bytes = 8192;
     const auto sentence =
         refused(Errc::config_mismatch, [&] { Ring::open(other, Deadline::in(kPatience)); });
-    EXPECT_THAT(sentence, HasSubstr("4096"));
-    EXPECT_THAT(sentence, HasSubstr("8192"));
+    EXPECT_THAT(sentence, HasSubstr("4K (4096 bytes) there"));
+    EXPECT_THAT(sentence, HasSubstr("8K (8192 bytes) here"));
 }
 
 TEST_F(RingTest, another_layout_of_the_system_regions_is_a_version) {

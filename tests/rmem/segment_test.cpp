@@ -2,15 +2,19 @@
 #include "rmem/segment.hpp"
 
 #include "tests/support/child.hpp"
+#include "tests/support/users.hpp"
 
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <sched.h>
+#include <signal.h>
 #include <sys/mount.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 
 #include <algorithm>
 #include <atomic>
+#include <cstdio>
 #include <cstring>
 
 namespace rmem {
@@ -144,6 +148,67 @@ TEST_F(SegmentTest, a_host_with_too_little_shared_memory_says_so_and_nothing_is_
         EXPECT_FALSE(name.exists());
         EXPECT_TRUE(Segment::create(name.get(), kBytes, "", kLock))
             << "nothing else was lost by it";
+    });
+    EXPECT_EQ(other.wait(), 0);
+    if (!*mounted) GTEST_SKIP() << "this host does not allow a mount namespace";
+}
+
+TEST_F(SegmentTest, what_is_no_file_is_refused) {
+    const std::string path = Segment::object_name(name.get());
+    const auto refused = [&](const std::string& what) {
+        try {
+            Segment::open(name.get());
+            FAIL() << "it was opened";
+        } catch (const Error& error) {
+            EXPECT_EQ(error.code(), Errc::foreign_segment) << error.what();
+            EXPECT_THAT(error.what(), HasSubstr(what));
+        }
+        EXPECT_THAT(Segment::list(), ::testing::Contains(name.get()));
+        EXPECT_EQ(std::remove(path.c_str()), 0);
+    };
+    ASSERT_EQ(::mkdir(path.c_str(), 0755), 0);
+    refused("folder");
+    ASSERT_EQ(::mkfifo(path.c_str(), 0600), 0);
+    refused("pipe");
+    ASSERT_EQ(::symlink("/dev/shm", path.c_str()), 0);
+    refused("link");
+}
+
+TEST_F(SegmentTest, a_limit_on_the_size_of_files_is_an_error_and_kills_nobody) {
+    Child other([&] {
+        const rlimit limit{kBytes, kBytes};
+        ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &limit), 0);
+        try {
+            Segment::create(name.get(), 2 * kBytes, "", kLock);
+            FAIL() << "more than the limit was reserved";
+        } catch (const Error& error) {
+            EXPECT_EQ(error.code(), Errc::no_space);
+            EXPECT_THAT(error.what(), HasSubstr("ulimit -f"));
+        }
+        EXPECT_FALSE(name.exists());
+        sigset_t blocked;
+        ::pthread_sigmask(SIG_SETMASK, nullptr, &blocked);
+        EXPECT_EQ(sigismember(&blocked, SIGXFSZ), 0) << "the program's signals are as before";
+    });
+    EXPECT_EQ(other.wait(), 0);
+}
+
+TEST_F(SegmentTest, a_host_where_nobody_may_make_files_says_so) {
+    if (::geteuid() != 0) GTEST_SKIP() << "only root can mount a /dev/shm of its own";
+    SharedValue<std::atomic<bool>> mounted;
+    Child other([&] {
+        if (::unshare(CLONE_NEWNS) != 0) return;
+        if (::mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0) return;
+        if (::mount("none", "/dev/shm", "tmpfs", 0, "mode=755,size=1m") != 0) return;
+        *mounted = true;
+        test::become(test::kAlice);
+        try {
+            create();
+            FAIL() << "it was made";
+        } catch (const Error& error) {
+            EXPECT_EQ(error.code(), Errc::not_permitted);
+            EXPECT_THAT(error.what(), HasSubstr("chmod 1777 /dev/shm"));
+        }
     });
     EXPECT_EQ(other.wait(), 0);
     if (!*mounted) GTEST_SKIP() << "this host does not allow a mount namespace";

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# ctest: check serial
+# ctest: full serial
 #
 # Hosts of the lab send each other messages while the kernel loses 1, 5 and 20 % of all datagrams, while others come twice, late or
 # damaged, and while cables are cut and heal. Each message comes once, in order, intact.

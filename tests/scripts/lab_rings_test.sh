@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# ctest: check
+# ctest: full
 #
 # Several rings on one network do not see each other: between hosts of the lab.
 # tests/support/rings_apart.sh has the course.

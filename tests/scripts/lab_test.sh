@@ -81,6 +81,16 @@ done
 grep -qx "\[0\] 32" "$output" || fail "there is a key"
 lab run --hosts 1 -- sh -c 'echo only; echo error >&2' || fail "run on one host"
 [[ $(sort "$output") == "[1] error"$'\n'"[1] only" ]] || fail "both outputs have the host in front"
+# shellcheck disable=SC2016  # expanded on the host
+lab run --hosts 1-2 -- sh -c 'echo "node $RMEM_NODE of $RMEM_NODES"' || fail "run on two of three hosts"
+for line in "[1] node 0 of 2" "[2] node 1 of 2"; do
+    grep -qxF "$line" "$output" || fail "the hosts that were chosen are all of the ring: $line"
+done
+scripts/lab --help | grep "apt-get install iproute2 nftables" >/dev/null || fail "--help names its packages"
+segment=/dev/shm/rmem.lab-$name@0
+# shellcheck disable=SC2016  # expanded on the host
+lab run --hosts 0 -- sh -c ': >"/dev/shm/rmem.$RMEM_RING@0"; kill -KILL $$' && fail "a killed program fails"
+[[ ! -e $segment ]] || fail "what a killed program leaves is removed"
 
 # Ends when it is told to, and so do its programs.
 scripts/lab run --name "$name" -- sh -c 'echo up; sleep 1000; echo on' >"$output" 2>&1 &

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# ctest: check serial
+# ctest: full serial
 #
 # Ranks and daemons are killed at any moment, and started again, while all exchange messages:
 # on loop-back, so without root. tests/support/deaths.sh has the course.

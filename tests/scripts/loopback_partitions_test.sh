@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# ctest: check serial
+# ctest: full serial
 #
 # The network falls into parts that do not hear each other, also one way, and heals, while ranks exchange messages:
 # on loop-back, so without root. tests/support/deaths.sh has the course.

@@ -4,6 +4,7 @@
 /// forgets a batch now and then, and one that acknowledges what it does not have.
 
 #include "simulator/udp_hunt/hunt.hpp"
+#include "simulator/udp_hunt/trials.hpp"
 
 #include "simulator/hunt/jobs.hpp"
 
@@ -56,6 +57,20 @@ TEST(UdpHunt, of_some_dozens_of_seeds_finds_nothing) {
     }
 }
 
+TEST(UdpHunt, of_a_dozen_seeds_finds_nothing_in_any_trial) {
+    for (const FaultKind trial : kTrials) {
+        HuntOptions options;
+        options.trial = trial;
+        for (std::uint64_t seed = 1; seed <= 12; ++seed) {
+            const Findings findings =
+                run_scenario(Scenario::of_seed(seed).with_messages(100), options);
+            EXPECT_TRUE(findings.violations.empty())
+                << seed << ", " << name_of(trial) << ": " << findings.violations.front();
+            EXPECT_EQ(findings.faults.at(static_cast<std::size_t>(trial)), 1U);
+        }
+    }
+}
+
 TEST(UdpHunt, of_seeds_that_once_failed_finds_nothing_any_more) {
     std::ifstream file(std::string(RMEM_SOURCE_DIR) + "/tests/simulator/udp_seeds.txt");
     ASSERT_TRUE(file);
@@ -67,6 +82,15 @@ TEST(UdpHunt, of_seeds_that_once_failed_finds_nothing_any_more) {
         ++seeds;
     }
     EXPECT_NE(seeds, 0U);
+}
+
+/// A member was dropped for lacking nothing: another one's former life was held for an heir of a dead node's batches.
+TEST(UdpHunt, of_seeds_whose_trial_once_failed_finds_nothing_any_more) {
+    HuntOptions options;
+    options.trial = FaultKind::apart;
+    for (const std::uint64_t seed : {594U, 689U}) {
+        EXPECT_FALSE(finds(Scenario::of_seed(seed), options)) << seed;
+    }
 }
 
 TEST(UdpHunt, finds_a_batch_that_is_not_stored) {

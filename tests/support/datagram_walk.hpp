@@ -93,6 +93,12 @@ private:
             case SectionType::vector: return use(udp::Vector(section));
             case SectionType::chunk: return use(udp::Chunk(section));
             case SectionType::padding: return;
+            case SectionType::greeting:
+                for (const auto& greeting : udp::list_of<udp::Greeting>(section)) {
+                    owe(greeting.to < kMaxNodes, "node");
+                }
+                return;
+            case SectionType::about: return;  // text: looked at as a body
         }
     }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-/// Both ranks of a ring as endpoints of this process, for tests that look at what one of them does alone.
+/// The ranks of a ring as endpoints of this process, for tests that look at what one of them does alone.
 
 #include "billboard/endpoint.hpp"
 
@@ -10,6 +10,7 @@
 #include <memory>
 #include <string>
 #include <thread>
+#include <vector>
 
 namespace billboard::test {
 
@@ -29,12 +30,12 @@ struct RingOfTwo {
 
 /// Link direct, layout inline, so many bytes of data partition.
 inline RingOfTwo ring_of_two(const std::string& name, std::size_t data_bytes,
-                             std::int64_t bound_ns = 0) {
+                             std::int64_t bound_ns = 0, unsigned ranks = 2) {
     RingOfTwo two;
     two.settings.board = {Layout::inline_slots, data_bytes};
     rmem::RingConfig config;
     config.name = name;
-    config.nodes = config.ranks = 2;
+    config.nodes = config.ranks = ranks;
     config.user_bytes = 4096;
     config.bound_ns = bound_ns;
     const Geometry geometry(config, two.settings.board);
@@ -56,6 +57,27 @@ inline EndpointPair open_pair(const std::string& name, std::size_t data_bytes,
     pair.sender = Endpoint::open(pair.ring, {0, 0}, settings, patience());
     other.join();
     return pair;
+}
+
+struct Endpoints {
+    std::shared_ptr<rmem::Ring> ring;
+    Settings settings;
+    std::vector<std::unique_ptr<Endpoint>> ranks;
+};
+
+/// Of this number of ranks.
+inline Endpoints open_ranks(const std::string& name, unsigned ranks, std::size_t data_bytes) {
+    const auto [ring, settings] = ring_of_two(name, data_bytes, 0, ranks);
+    Endpoints all{ring, settings, {}};
+    all.ranks.resize(ranks);
+    std::vector<std::thread> threads;
+    for (unsigned r = 0; r < ranks; ++r) {
+        threads.emplace_back([&all, r] {
+            all.ranks[r] = Endpoint::open(all.ring, {r, r}, all.settings, patience());
+        });
+    }
+    for (std::thread& thread : threads) thread.join();
+    return all;
 }
 
 }  // namespace billboard::test

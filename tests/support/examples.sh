@@ -5,6 +5,7 @@
 #   on_every_link <function>    calls `<function> <link>` for each link; the ring keeps no timing
 #   ranks <link> <n> <program> <argument>...    runs the example under `rmem run`
 #   expect <file> <sentence>    fails unless a line of the file holds the sentence
+#   shows_progress <sentence> <program> <argument>...    fails unless that is seen while two ranks of it still run
 set -euo pipefail
 
 rmem=$RMEM_BUILD_DIR/tools/rmem
@@ -29,6 +30,25 @@ expect() {
         cat "$1"
         exit 1
     fi
+}
+
+shows_progress() {
+    local sentence=$1 program=$2 ring progress=$work/progress
+    shift 2
+    # Not by `ranks`, which the shell would run in a process of its own, and that would be ended instead.
+    "$rmem" run -n 2 -- "$programs/$program" "$@" >"$progress" &
+    ring=$!
+    for ((i = 0; i < 600; ++i)); do
+        if grep -qF -- "$sentence" "$progress"; then break; fi
+        if ! kill -0 "$ring" 2>/dev/null; then break; fi
+        sleep 0.05
+    done
+    if ! kill -TERM "$ring" 2>/dev/null; then
+        echo "FAILED: $program has ended before it was seen to begin"
+        exit 1
+    fi
+    wait "$ring" || true
+    expect "$progress" "$sentence"
 }
 
 on_every_link() {

@@ -27,6 +27,13 @@ inline std::vector<int> everywhere(std::size_t members, int result) {
     return std::vector<int>(members, result);
 }
 
+/// What a buffer holds that nothing was received into.
+inline constexpr std::byte kUntouched{0xa5};
+
+inline std::vector<std::byte> untouched(std::size_t size) {
+    return std::vector<std::byte>(size, kUntouched);
+}
+
 class GroupRanks {
 public:
     /// `most` packets of one rank wait at another.

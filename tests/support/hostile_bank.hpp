@@ -391,6 +391,7 @@ public:
     static void expect_read(std::size_t, std::size_t) {}
     unsigned brief_polls() const { return 3; }
     bool is_crowded() { return false; }
+    void give_way() {}
     void begin_wait() {}
     Step wait(Deadline) { return bank_.wait(); }
     void end_wait() {}

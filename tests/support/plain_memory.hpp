@@ -145,6 +145,7 @@ public:
     static void expect_read(std::size_t, std::size_t) {}
     unsigned brief_polls() const { return 0; }
     bool is_crowded() { return false; }
+    void give_way() {}
     void begin_wait() {}
     rmem::Step wait(rmem::Deadline) { return rmem::Step::expired; }
     void end_wait() {}

@@ -11,7 +11,9 @@
 
 #include "ports/munet/counter_board.hpp"
 #include "rmem/ring.hpp"
+#include "rmem/udp/node_board.hpp"
 #include "tests/support/tool.hpp"
+#include "tests/support/users.hpp"
 
 namespace rmem::test {
 namespace {
@@ -85,6 +87,33 @@ TEST(Clean, keeps_a_ring_with_a_live_member_and_says_why) {
         EXPECT_THAT(ran.out, HasSubstr("kept " + name.get() + ": 1 of its 2 ranks is alive"));
         EXPECT_TRUE(name.exists());
     }
+}
+
+TEST(Clean, removes_what_a_killed_user_has_left_if_root_asks) {
+    if (::geteuid() != 0) GTEST_SKIP() << kNeedsRoot;
+    const RingName name;
+    Child bob([&] {
+        become(kBob);
+        const auto ring = Ring::open(config_of(name), Deadline::in(kDefaultJoinTimeoutNs));
+        ::kill(::getpid(), SIGKILL);
+    });
+    ASSERT_EQ(bob.wait(), -SIGKILL);
+    EXPECT_EQ(run_tool({"clean", name.get()}).code, 0);
+    EXPECT_FALSE(name.exists());
+}
+
+TEST(Clean, removes_the_node_of_a_daemon_that_was_killed) {
+    RingName name;
+    RingConfig config = config_of(name);
+    config.link = LinkKind::udp;
+    Child daemon([&] {
+        const auto ring = Ring::open(config, Deadline::in(kDefaultJoinTimeoutNs), 0);
+        ring->board().kind = static_cast<std::uint32_t>(udp::EngineKind::daemon);
+        ::kill(::getpid(), SIGKILL);
+    });
+    ASSERT_EQ(daemon.wait(), -SIGKILL);
+    EXPECT_EQ(run_tool({"clean", name.get()}).code, 0) << "nobody waits for it";
+    EXPECT_FALSE(Segment::exists(config.segment_name(0)));
 }
 
 TEST(Clean, keeps_a_ring_that_somebody_holds_without_a_rank) {

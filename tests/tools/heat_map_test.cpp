@@ -74,6 +74,25 @@ TEST_F(HeatMapTest, covers_banks_of_any_size) {
     }
 }
 
+TEST_F(HeatMapTest, shows_single_words_of_a_small_part) {
+    const auto look_at = [this](std::size_t from) {
+        map_.look(std::as_bytes(std::span(bank_)).subspan(from, 4096), from, 1024);
+    };
+    look_at(4096);
+    EXPECT_EQ(map_.cell_bytes(), 4U);
+    ++bank_[1024 + 7];
+    look_at(4096);
+    EXPECT_EQ(warm_cells(), 1U);
+    EXPECT_DOUBLE_EQ(map_.cells()[7].heat, 1.0);
+    look_at(0);
+    EXPECT_EQ(warm_cells(), 0U) << "another place has nothing to compare with";
+    map_.look(std::as_bytes(std::span(bank_)).subspan(0, 4096), 0, 200);
+    EXPECT_EQ(map_.cell_bytes(), 32U);
+    ++bank_[9];
+    map_.look(std::as_bytes(std::span(bank_)).subspan(0, 4096), 0, 200);
+    EXPECT_DOUBLE_EQ(map_.cells()[1].heat, 1.0 / 8) << "parts of a word each";
+}
+
 TEST_F(HeatMapTest, looks_at_some_lines_of_a_bank_that_is_too_large) {
     bank_.assign((HeatMap::kMostBytes * 4) / 4, 0);
     look();

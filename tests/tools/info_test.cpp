@@ -3,8 +3,13 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
+#include <atomic>
+#include <filesystem>
 #include <fstream>
+#include <functional>
 #include <memory>
 #include <string>
 
@@ -12,6 +17,7 @@
 #include "rmem/node_slot.hpp"
 #include "rmem/ring.hpp"
 #include "tests/support/tool.hpp"
+#include "tests/support/users.hpp"
 
 namespace rmem::test {
 namespace {
@@ -173,6 +179,86 @@ TEST(List, lists_rings_and_what_is_none) {
     EXPECT_THAT(ring_in(list, broken.get())["problem"].get<std::string>(),
                 HasSubstr("[foreign-segment]"));
     EXPECT_THAT(run_tool({"list"}).out, HasSubstr(good.get()));
+}
+
+// ---- A host with many users
+
+/// A ring of Bob's, a folder, and a ring of Alice's, who looks.
+class ManyUsers : public ::testing::Test {
+protected:
+    void SetUp() override {
+        if (::geteuid() != 0) GTEST_SKIP() << kNeedsRoot;
+        for (RingName* name : {&bobs_, &folder_, &alices_}) name->may_be_left();
+        bob_ = std::make_unique<Child>([&] {
+            become(kBob);
+            hold(bobs_);
+        });
+        alice_ = std::make_unique<Child>([&] {
+            become(kAlice);
+            hold(alices_);
+        });
+        ASSERT_TRUE(eventually([&] { return held_->load() == 2; }));
+        ASSERT_EQ(::mkdir(Segment::object_name(folder_.get()).c_str(), 0755), 0);
+    }
+    void TearDown() override { std::filesystem::remove(Segment::object_name(folder_.get())); }
+
+    void hold(const RingName& name) const {
+        const auto ring = Ring::open(config_of(name), Deadline::in(kDefaultJoinTimeoutNs));
+        ++*held_;
+        ::pause();
+    }
+    void as_alice(const std::function<void()>& looks) const {
+        Child alice([&] {
+            become(kAlice);
+            if (::access(RMEM_TOOL, X_OK) == 0) looks();
+        });
+        EXPECT_EQ(alice.wait(), 0);
+    }
+
+    RingName bobs_, folder_, alices_;
+
+private:
+    const SharedValue<std::atomic<int>> held_;
+    std::unique_ptr<Child> bob_, alice_;
+};
+
+TEST_F(ManyUsers, are_told_from_each_other_by_list) {
+    as_alice([&] {
+        const Ran ran = run_tool({"list", "--json"});
+        EXPECT_EQ(ran.code, 0) << ran.err;
+        const auto list = ran.json();
+        EXPECT_EQ(ring_in(list, alices_.get())["state"], "alive");
+        EXPECT_EQ(ring_in(list, bobs_.get())["state"], "not yours");
+        EXPECT_EQ(ring_in(list, bobs_.get())["owner"], "65502");
+        const Ran text = run_tool({"list"});
+        EXPECT_THAT(text.out, ::testing::ContainsRegex(bobs_.get() + " +not yours .*\\(65502\\)"));
+        EXPECT_EQ(run_tool({"info", bobs_.get()}).code, 1);
+    });
+    const auto list = run_tool({"list", "--json"}).json();  // root may look at all
+    EXPECT_EQ(ring_in(list, bobs_.get())["state"], "alive");
+    EXPECT_EQ(ring_in(list, folder_.get())["state"], "broken");
+}
+
+TEST_F(ManyUsers, see_their_own_only_ring_in_top) {
+    as_alice([&] {
+        const Ran ran = run_tool({"top", "--once", "--interval", "1ms", "--json"});
+        EXPECT_EQ(ran.code, 0) << ran.err;
+        EXPECT_EQ(ran.json()["name"], alices_.get());
+    });
+}
+
+TEST_F(ManyUsers, are_not_bothered_by_each_others_rings_in_clean) {
+    as_alice([&] {
+        const Ran ran = run_tool({"clean"});
+        EXPECT_EQ(ran.code, 0) << ran.err;
+        EXPECT_THAT(ran.out, HasSubstr("kept " + alices_.get()));
+        EXPECT_THAT(ran.out, HasSubstr("left alone: "));
+        EXPECT_THAT(ran.out, Not(HasSubstr(bobs_.get())));
+        EXPECT_THAT(ran.out, Not(HasSubstr("Permission")));
+        const Ran named = run_tool({"clean", bobs_.get()});
+        EXPECT_EQ(named.code, 1);
+        EXPECT_THAT(named.out, HasSubstr("user 65502"));
+    });
 }
 
 }  // namespace

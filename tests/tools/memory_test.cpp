@@ -52,7 +52,8 @@ protected:
 TEST_F(Memory, gives_back_what_was_poked_in_every_type) {
     const std::vector<std::vector<std::string>> cases = {
         {"u32", "4294967295"}, {"i32", "-2147483648"}, {"x32", "0xdeadbeef"}, {"f32", "1.5"},
-        {"f64", "-1e+300"},    {"u8", "255"},          {"text", "good day"}};
+        {"f64", "-1e+300"},    {"u8", "255"},          {"text", "good day"},  {"i16be", "-2"},
+        {"f64be", "0.25"},     {"bits8", "0b00000101"}};
     for (const auto& c : cases) {
         EXPECT_EQ(poke("0x80", {c[1], "--as", c[0]}).code, 0) << c[0];
         const std::string count = c[0] == "text" ? "32" : "1";
@@ -77,21 +78,36 @@ TEST_F(Memory, pokes_into_the_bank_that_programs_see) {
 }
 
 TEST_F(Memory, refuses_values_and_places_that_cannot_be) {
-    const std::vector<std::vector<std::string>> cases = {
-        {"0", "nonsense"},         {"0", "4294967296"}, {"0", "256", "--as", "u8"},
-        {"0", "1", "--as", "u64"}, {"2", "1"},          {"4096", "1"},
-        {"4092", "1", "2"},        {"somewhere", "1"},  {"0", "1", "--node", "2"}};
-    for (auto c : cases) {
+    const std::vector<std::vector<std::string>> cases = {{"0", "nonsense"},
+                                                         {"0", "4294967296"},
+                                                         {"0", "256", "--as", "u8"},
+                                                         {"0", "1", "--as", "u65"},
+                                                         {"2", "1"},
+                                                         {"somewhere", "1"},
+                                                         {"4096", "1"},
+                                                         {"4092", "1", "2"},
+                                                         {"0", "1", "--node", "2"}};
+    for (std::size_t i = 0; i < cases.size(); ++i) {
+        auto c = cases[i];
         const std::string offset = c.front();
         c.erase(c.begin());
         const Ran ran = poke(offset, c);
-        EXPECT_EQ(ran.code, 1) << offset << " " << c[0];
+        EXPECT_EQ(ran.code, i < 6 ? 2 : 1) << offset << " " << c[0];
         EXPECT_THAT(ran.err, StartsWith("rmem poke: "));
         EXPECT_THAT(ran.err, HasSubstr("]\n")) << "names the error";
     }
     EXPECT_EQ(peek("0", {"18446744073709551615"}).code, 1);
-    EXPECT_EQ(peek("4160").code, 1) << "behind the system regions";
-    EXPECT_EQ(peek("4156").code, 0) << "the system regions may be looked at";
+    EXPECT_EQ(peek("4160", {"--system"}).code, 1) << "behind the system regions";
+    EXPECT_EQ(peek("4156", {"--system"}).code, 0) << "the system regions may be looked at";
+    const Ran above = peek("4156");
+    EXPECT_EQ(above.code, 1) << "but not by mistake";
+    EXPECT_THAT(above.err, HasSubstr("--system"));
+    const Ran unaligned = peek("257");
+    EXPECT_EQ(unaligned.code, 2);
+    EXPECT_THAT(unaligned.err, HasSubstr("multiple of 4"));
+    EXPECT_EQ(run_tool({"watch", name_.get(), "4096", "--for", "1ms"}).code, 1);
+    EXPECT_EQ(run_tool({"watch", name_.get(), "2", "--for", "1ms"}).code, 2);
+    EXPECT_EQ(run_tool({"dump", name_.get(), "--from", "8K"}).code, 1);
     EXPECT_EQ(peek("0", {"1", "--node", "2"}).code, 1);
     EXPECT_EQ(run_tool({"peek", "no-such-ring", "0"}).code, 1);
 }
@@ -171,8 +187,14 @@ TEST_F(Memory, dumps_json_that_tells_every_byte) {
     EXPECT_EQ(at_0x20, "04030201000000000000000000000000");
 }
 
+TEST_F(Memory, takes_the_ring_as_a_word_or_as_an_option) {
+    poke("8", {"5"});
+    EXPECT_EQ(run_tool({"peek", "--ring", name_.get(), "8"}).out, "5\n");
+    EXPECT_EQ(run_tool({"peek", "8", "--ring=" + name_.get()}).out, "5\n");
+}
+
 TEST_F(Memory, refuses_to_dump_backwards) {
-    EXPECT_EQ(run_tool({"dump", name_.get(), "--from", "8", "--to", "4"}).code, 1);
+    EXPECT_EQ(run_tool({"dump", name_.get(), "--from", "8", "--to", "4"}).code, 2);
 }
 
 TEST_F(Memory, watches_changes_until_there_were_enough) {
@@ -221,12 +243,14 @@ TEST(MemoryOfReplicas, shows_each_nodes_own_bank) {
     EXPECT_EQ(run_tool({"peek", name.get(), "8", "--node", "1"}).out, "42\n");
 }
 
-TEST(MemoryOfReplicas, refuses_to_poke_without_a_rank_and_says_how) {
+TEST(MemoryOfReplicas, pokes_without_a_rank_into_all_banks) {
     const RingName name;
     const auto ring = make(name, LinkKind::ring);
-    const Ran ran = run_tool({"poke", name.get(), "8", "1"});
+    EXPECT_EQ(run_tool({"poke", name.get(), "8", "1"}).code, 0);
+    EXPECT_EQ(run_tool({"peek", name.get(), "8", "--node", "1"}).out, "1\n");
+    const Ran ran = run_tool({"poke", name.get(), "8", "1", "--as-rank", "99"});
     EXPECT_EQ(ran.code, 1);
-    EXPECT_THAT(ran.err, HasSubstr("--as-rank"));
+    EXPECT_THAT(ran.err, HasSubstr("[bad-rank]"));
 }
 
 TEST(MemoryOfReplicas, pokes_as_a_rank_that_is_free) {
@@ -240,6 +264,8 @@ TEST(MemoryOfReplicas, pokes_as_a_rank_that_is_free) {
     const Ran refused = run_tool({"poke", name.get(), "8", "44", "--node", "1", "--as-rank", "1"});
     EXPECT_EQ(refused.code, 1);
     EXPECT_THAT(refused.err, HasSubstr("rank-taken"));
+    EXPECT_THAT(refused.err, HasSubstr("--as-rank"));
+    EXPECT_THAT(refused.err, HasSubstr("free are 0")) << "and which would do";
 }
 
 }  // namespace

@@ -155,6 +155,19 @@ TEST(MetricsServer, closes_on_those_who_take_too_long_and_lets_waiting_ones_in) 
     for (const auto& client : silent) EXPECT_EQ(client->hear(), "");
 }
 
+TEST(MetricsServer, answers_at_once_while_hundreds_leave_their_requests_half_said) {
+    const MetricsServer server(
+        "127.0.0.1", 0, [] { return std::string("rmem_x 1\n"); }, std::chrono::hours(1));
+    std::vector<std::unique_ptr<Client>> half;
+    for (int i = 0; i < 300; ++i) {
+        half.push_back(std::make_unique<Client>(server.port()));
+        half.back()->say("GET /met");
+    }
+    const Client scraper(server.port());
+    scraper.say("GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n");
+    EXPECT_THAT(scraper.hear(), StartsWith("HTTP/1.1 200 "));
+}
+
 TEST(MetricsServer, tells_who_asks_that_the_text_cannot_be_made) {
     const MetricsServer server(
         "127.0.0.1", 0, []() -> std::string { throw std::runtime_error("the ring is broken"); });

@@ -208,6 +208,9 @@ TEST_F(Record, refuses_a_ring_that_shows_no_writes_and_says_what_would_do) {
     EXPECT_THAT(ran.err, HasSubstr("--sample"));
     EXPECT_THAT(ran.err, HasSubstr("[not-permitted]"));
     EXPECT_FALSE(std::filesystem::exists(path));
+    const Ran never = run_tool({"record", ring.name(), "-o", path, "--sample", "0s"});
+    EXPECT_EQ(never.code, 2);
+    EXPECT_THAT(never.err, HasSubstr("--sample 0"));
 }
 
 TEST_F(Record, samples_the_memory_of_any_ring) {

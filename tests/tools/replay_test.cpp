@@ -105,7 +105,7 @@ TEST_F(Replay, is_never_before_its_time) {
     EXPECT_GE(ns("1x"), 60 * kMs);
     EXPECT_GE(ns("2"), 30 * kMs);
     EXPECT_GE(ns("0.5x"), 120 * kMs);
-    EXPECT_EQ(replay({"--ring", ring.name(), "--speed", "fast"}).code, 1);
+    EXPECT_EQ(replay({"--ring", ring.name(), "--speed", "fast"}).code, 2);
 }
 
 TEST_F(Replay, plays_as_many_writes_as_are_asked_for_by_each_line) {
@@ -131,7 +131,17 @@ TEST_F(Replay, takes_times_and_nodes_that_are_wanted) {
     EXPECT_THAT(printed({"--from", "2ms", "--until", "3ms"}), ElementsAre(2, 3));
     EXPECT_THAT(printed({"--node", "1"}), ElementsAre(2, 4));
     EXPECT_EQ(replay({"--print", "--node", "2"}).code, 1);
-    EXPECT_EQ(replay({"--print", "--from", "2ms", "--until", "1ms"}).code, 1);
+    EXPECT_EQ(replay({"--print", "--from", "2ms", "--until", "1ms"}).code, 2);
+}
+
+TEST_F(Replay, refuses_to_begin_behind_the_end_or_to_select_what_it_does_nothing_with) {
+    make({word(1 * kMs, 0, 0, 1)});
+    const Ran behind = replay({"--print", "--from", "99s"});
+    EXPECT_EQ(behind.code, 1);
+    EXPECT_THAT(behind.err, HasSubstr("no write at --from 99s or later"));
+    const Ran idle = replay({"--from", "0s"});
+    EXPECT_EQ(idle.code, 2);
+    EXPECT_THAT(idle.err, HasSubstr("--print"));
 }
 
 TEST_F(Replay, makes_the_memory_as_it_was_where_it_begins) {
@@ -266,7 +276,9 @@ TEST_F(Replay, makes_a_capture_with_a_packet_for_each_write) {
     make({word(1, 0, 0, 1), word(2, 1, 0, 2), word(3, 1, 0, 3)});
     const std::string capture = folder / "a.pcap";
     EXPECT_EQ(replay({"--pcap", capture, "--node", "1", "--json"}).json()["packets"], 2);
-    EXPECT_EQ(replay({"--pcap", capture}).code, 1) << "there is one already";
+    const Ran twice = replay({"--pcap", capture});
+    EXPECT_EQ(twice.code, 1) << "there is one already";
+    EXPECT_THAT(twice.err, HasSubstr("--replace"));
     EXPECT_EQ(replay({"--pcap", capture, "--replace"}).code, 0);
 }
 

@@ -67,6 +67,18 @@ TEST(RingView, tells_the_traffic_of_a_node_per_second) {
     EXPECT_DOUBLE_EQ(view.nodes[0].datagrams_received, 15);
 }
 
+TEST(RingView, tells_messages_of_which_short_ones_are_sampled) {
+    auto before = sample_at(10), now = sample_at(12);
+    EXPECT_FALSE(view_of(before, now).has_messages);
+    set(before.ranks[0].protocol, billboard::Counter::buffers_posted, 7);
+    set(now.ranks[0].protocol, billboard::Counter::buffers_posted, 17);
+    set(now.ranks[0].link, LinkCounter::messages_sampled, 4);
+    const RingView view = view_of(before, now);
+    EXPECT_TRUE(view.has_messages);
+    EXPECT_DOUBLE_EQ(view.nodes[0].messages, (10 + 4 * 1024) / 2.0);
+    EXPECT_EQ(event(view, "messages_sampled"), nullptr) << "traffic is no event";
+}
+
 TEST(RingView, tells_what_is_heard_of_a_node_on_another_host) {
     auto before = sample_at(0), now = sample_at(1);
     now.nodes[0].engine->peers[0].batches = 40;
@@ -121,14 +133,16 @@ TEST(RingView, tells_percentiles_of_now_and_of_ever) {
     EXPECT_EQ(view.ever.count, 10U) << "what was measured of the other host's node is among them";
 }
 
-TEST(RingView, counts_writes_over_the_bound_whose_ever_fault_it_was) {
+TEST(RingView, tells_writes_that_the_wire_brought_too_late_from_those_that_the_host_did) {
     auto before = sample_at(0), now = sample_at(1);
     set(before.nodes[0].link, LinkCounter::bound_violations, 2);
     set(now.nodes[0].link, LinkCounter::bound_violations, 5);
     set(now.nodes[0].link, LinkCounter::bound_missed_by_host, 1);
     const RingView view = view_of(before, now);
-    EXPECT_EQ(view.broken, 6U);
-    EXPECT_EQ(view.broken_more, 4U);
+    EXPECT_EQ(view.broken, 5U);
+    EXPECT_EQ(view.broken_more, 3U);
+    EXPECT_EQ(view.late, 1U);
+    EXPECT_EQ(view.nodes[0].late_more, 1U);
 }
 
 TEST(RingView, has_an_event_for_each_counter_of_trouble_that_is_not_zero) {

@@ -3,12 +3,15 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/resource.h>
+#include <unistd.h>
 
 #include <filesystem>
 #include <fstream>
 #include <string>
 
 #include "tests/support/tool.hpp"
+#include "tests/support/users.hpp"
 
 namespace rmem::test {
 namespace {
@@ -43,6 +46,7 @@ public:
     Sign(const Sign&) = delete;
     Sign& operator=(const Sign&) = delete;
 
+    const std::string& path() const { return path_; }
     void set() const { std::ofstream file(path_); }
     /// For scripts: sets it, and waits for it.
     std::string setting() const { return ": >" + path_; }
@@ -164,6 +168,53 @@ TEST(RunEnds, ends_what_a_rank_has_left_running) {
     EXPECT_EQ(ran.code, 0);
     const pid_t left = printed_pid(ran.out, "pid");
     EXPECT_TRUE(eventually([&] { return !is_running(left); }));
+}
+
+TEST(RunEnds, buries_what_a_rank_has_started_and_left) {
+    const Tool job(run_script({"-n", "1"}, "(sh -c 'echo orphan $$' &); exec sleep 60"));
+    ASSERT_TRUE(job.prints("orphan "));
+    const pid_t orphan = printed_pid(job.out(), "orphan");
+    EXPECT_TRUE(eventually([&] { return state_of(orphan) == 0; })) << state_of(orphan);
+}
+
+TEST(RunEnds, leaves_no_ring_when_what_a_rank_has_started_takes_its_time_to_die) {
+    const RingName ring;
+    const Sign is_in;
+    // Takes part in the ring, and has much memory, which a killed process gives back before its locks.
+    const std::string program =
+        "import fcntl, struct, time\n"
+        "ring = open(\"" +
+        Segment::object_name(ring.get()) +
+        "\", \"r+b\")\n"
+        "lock = struct.pack(\"hhqqi4x\", fcntl.F_RDLCK, 0, 1, 1, 0)\n"
+        "fcntl.fcntl(ring, 37, lock)\n"  // F_OFD_SETLK of the presence byte
+        "memory = bytearray(b\"x\") * (64 << 20)\n"
+        "open(\"" +
+        is_in.path() +
+        "\", \"w\")\n"
+        "time.sleep(60)";
+    const Ran ran = run_tool(run_script({"-n", "1", "--ring", ring.get()},
+                                        "python3 -c '" + program + "' & " + is_in.awaiting()));
+    EXPECT_EQ(ran.code, 0) << ran.err;
+    EXPECT_FALSE(ran.says("stays")) << ran.err;
+    EXPECT_FALSE(ring.exists());
+}
+
+TEST(RunEnds, kills_the_ranks_it_has_started_when_one_cannot_be_started) {
+    if (::geteuid() != 0) GTEST_SKIP() << kNeedsRoot;
+    RingName ring;
+    ring.may_be_left();  // looked at below, by its owner
+    Child user([&] {
+        become(kAlice + 2);
+        if (::access(RMEM_TOOL, X_OK) != 0) return;
+        const rlimit few{4, 4};  // this one, launcher, janitor, one rank
+        ASSERT_EQ(::setrlimit(RLIMIT_NPROC, &few), 0);
+        const Ran ran = run_tool({"run", "-n", "3", "--ring", ring.get(), "--", "sleep", "60"});
+        EXPECT_EQ(ran.code, 125);
+        EXPECT_THAT(ran.err, HasSubstr("ulimit -u"));
+        EXPECT_TRUE(eventually([&] { return !ring.exists(); }));
+    });
+    EXPECT_EQ(user.wait(), 0);
 }
 
 TEST(RunEnds, leaves_no_ring_when_a_rank_dies) {

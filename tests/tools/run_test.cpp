@@ -5,6 +5,8 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstring>
+#include <memory>
 #include <sstream>
 #include <string>
 #include <vector>
@@ -18,6 +20,7 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Not;
+using ::testing::StartsWith;
 using ::testing::UnorderedElementsAre;
 
 std::vector<std::string> lines_of(const std::string& text) {
@@ -101,13 +104,61 @@ TEST(Run, names_the_ring_so_that_two_jobs_never_meet) {
 
 TEST(Run, refuses_a_ring_that_is_in_use_and_names_the_process) {
     const RingName name;
-    Tool first(run_script({"-n", "1", "--ring", name.get()}, "echo up; exec sleep 60"));
-    ASSERT_TRUE(first.prints("[0] up"));
-    const auto ring = Ring::attach(name.get());
+    std::shared_ptr<Ring> ring;
+    {
+        Tool first(run_script({"-n", "1", "--ring", name.get()}, "echo up; exec sleep 60"));
+        ASSERT_TRUE(first.prints("[0] up"));
+        ring = Ring::attach(name.get());
+    }
     const Membership member(ring, {0, 0});
     const Ran second = run_tool({"run", "-n", "1", "--ring", name.get(), "--", "true"});
     EXPECT_EQ(second.code, 125);
     EXPECT_THAT(second.err, HasSubstr("rank 0 is process " + std::to_string(::getpid())));
+}
+
+TEST(Run, refuses_a_ring_of_another_launcher_before_any_of_its_ranks_has_joined) {
+    for (const std::string link : {"direct", "udp"}) {
+        const RingName name;
+        Tool first(run_script({"-n", "2", "--link", link, "--ring", name.get()},
+                              "echo up; exec sleep 60"));
+        ASSERT_TRUE(first.prints("up"));
+        const Ran second =
+            run_tool({"run", "-n", "2", "--link", link, "--ring", name.get(), "--", "echo", "in"});
+        EXPECT_EQ(second.code, 125);
+        EXPECT_THAT(second.out, Not(HasSubstr("in")));
+        EXPECT_THAT(second.err, HasSubstr("another `rmem run` has it, which process " +
+                                          std::to_string(first.pid()) + " made"));
+        EXPECT_THAT(second.err, HasSubstr("[rank-taken]"));
+    }
+}
+
+TEST(Run, gives_a_job_on_link_udp_a_key_of_its_own) {
+    const std::string look =
+        "echo file $RMEM_KEY_FILE; stat -Lc 'mode %a' $RMEM_KEY_FILE; env | grep -c "
+        "$(cat $RMEM_KEY_FILE)";
+    const auto file = [&](const std::string& out) { return out.substr(0, out.find('\n')); };
+    const Ran one = run_tool(run_script({"-n", "1", "--link", "udp"}, look));
+    EXPECT_THAT(one.out, HasSubstr("[0] file /proc/")) << one.err;
+    EXPECT_THAT(one.out, HasSubstr("[0] mode 600\n"));
+    EXPECT_THAT(one.out, HasSubstr("[0] 0\n")) << "the key itself is in no variable";
+    EXPECT_NE(::access(file(one.out).substr(std::strlen("[0] file ")).c_str(), F_OK), 0)
+        << "it is gone with the job";
+    const std::string key = "cat $RMEM_KEY_FILE";
+    EXPECT_NE(run_tool(run_script({"-n", "1", "--link", "udp"}, key)).out,
+              run_tool(run_script({"-n", "1", "--link", "udp"}, key)).out);
+    EXPECT_EQ(run_tool(run_script({"-n", "1"}, "echo ${RMEM_KEY_FILE:-none}")).out, "[0] none\n");
+}
+
+TEST(Run, leaves_a_key_that_was_given_and_the_wish_for_none) {
+    const auto told = [](const std::string& variable) {
+        const Ran ran = run_tool({"run", "-n", "1", "--no-label", "--", "env", variable, RMEM_TOOL,
+                                  "run", "-n", "1", "--link", "udp", "--no-label", "--", "sh", "-c",
+                                  "echo ${RMEM_KEY_FILE:-none}"});
+        return ran.out;
+    };
+    EXPECT_EQ(told("RMEM_KEY_FILE=/the/own/key"), "/the/own/key\n");
+    EXPECT_EQ(told("RMEM_INSECURE=1"), "none\n");
+    EXPECT_THAT(told("RMEM_INSECURE=0"), HasSubstr("/proc/"));
 }
 
 TEST(Run, says_that_a_program_cannot_be_executed) {
@@ -128,6 +179,9 @@ TEST(Run, tells_a_bad_command_line_from_a_bad_setting) {
                                                     {"--nodes", "3"},
                                                     {"--faults", "bogus"},
                                                     {"--layout", "bogus"},
+                                                    {"--timing", "scramnet-burst"},
+                                                    {"--check", "writers"},
+                                                    {"--spin", "yes"},
                                                     {"--ring", "a/b"}}) {
         std::vector<std::string> words = {"run", "-n", "2"};
         words.insert(words.end(), setting.begin(), setting.end());
@@ -136,6 +190,7 @@ TEST(Run, tells_a_bad_command_line_from_a_bad_setting) {
         EXPECT_EQ(ran.code, 125) << setting[0];
         EXPECT_THAT(ran.err, HasSubstr(setting[1])) << "names what was found";
         EXPECT_THAT(ran.err, HasSubstr("[")) << "names the error";
+        EXPECT_THAT(ran.err, StartsWith("rmem run: ")) << "and no rank does";
     }
 }
 

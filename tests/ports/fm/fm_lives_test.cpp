@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Fast Messages and nodes that die, leave and come back, on a network that loses, and beside the billboard's own calls.
 #include "tests/ports/fm/fm_support.hpp"
+#include "tests/support/child.hpp"
 
 #include <fm/fm1.h>
 #include <fm/fm2.h>
@@ -48,6 +49,24 @@ void extract_both_until(const std::function<bool()>& holds, std::string_view wha
         what, place);
 }
 
+TEST_P(FmLives, a_forked_child_takes_no_part) {
+    RMEM_SKIP_IF_SIMULATED("its processes cannot fork");
+    run(1, [](Rank&) {
+        Life life;
+        Child child([] {
+            check_errno(ENOTCONN, [] { FM_send_4(0, note, 1, 0, 0, 0); });
+            check_errno(ENOTCONN, [] { FM_extract(); });
+            check_errno(ENOTCONN, [] { FM_begin_message(0, 1, 0); });
+            check_errno(ENOTCONN, [] { FM_finalize(); });
+            check(std::string(billboard::last_error()).find("fork()ed child") != std::string::npos,
+                  billboard::last_error());
+        });
+        check_equal(child.wait(), 0, "how the child ends");
+        FM_send_4(0, note, 1, 0, 0, 0);
+        extract_both_until([] { return seen().count == 1; }, "the parent's message");
+    });
+}
+
 TEST_P(FmLives, a_dead_node_gives_its_slots_back_and_is_told_once) {
     RankProcesses ring(setup(2));
     ring.start(0, [](Rank& me) {
@@ -85,6 +104,20 @@ TEST_P(FmLives, a_dead_node_gives_its_slots_back_and_is_told_once) {
     ring.shared()[1] = 1;
     ring.wait(0);
     ring.finish();
+}
+
+TEST_P(FmLives, that_a_node_has_finished_is_told_by_sends_to_it_alone) {
+    run(3, [](Rank& me) {
+        FM_set_parameter(FM_QUIET);
+        if (me.rank != 0) {
+            await([] { return bbp_probe(0, nullptr) == BBP_EPEER; }, "node 0 to finish and leave");
+        }
+        const Life life;
+        if (me.rank == 0) return;
+        check_errno(EHOSTDOWN, [] { FM_send_4(0, note, 0, 0, 0, 0); });
+        for (int i = 0; i < 1000; ++i) check(FM_extract() >= 0, "an extract has news");
+        check_equal(count_of(FM_NODES_LOST), 0LL, "nodes lost");
+    });
 }
 
 TEST_P(FmLives, a_send_that_waits_for_a_node_ends_when_that_dies) {

@@ -2,6 +2,7 @@
 // libgamma.h, function by function: start, ports, messages, semaphores, barrier, time.
 #include "ports/gamma/libgamma.h"
 
+#include "tests/support/child.hpp"
 #include "tests/support/gamma_ranks.hpp"
 #include "tests/support/sanitizers.hpp"
 
@@ -37,6 +38,24 @@ TEST_P(Gamma, without_gamma_init_every_call_is_refused_with_a_sentence) {
         check_code(gamma_sync(), GAMMA_EINVAL);
         check(std::strstr(gamma_last_error(), "gamma_init") != nullptr, "the sentence helps");
         check_code(gamma_exit(), GAMMA_EINVAL);
+    });
+}
+
+TEST_P(Gamma, a_forked_child_is_no_process_of_it) {
+    RMEM_SKIP_IF_SIMULATED("its processes cannot fork");
+    run(1, [](Rank& me) {
+        start(me, 1);
+        Child child([] {
+            char byte = 0;
+            check_code(gamma_send(5, &byte, 1), GAMMA_EINVAL);
+            check_code(gamma_test(5, 1), GAMMA_EINVAL);
+            check_code(gamma_my_node(), GAMMA_EINVAL);
+            check_code(gamma_exit(), GAMMA_EINVAL);
+            check(std::string(gamma_last_error()).find("fork()ed child") != std::string::npos,
+                  gamma_last_error());
+        });
+        check_equal(child.wait(), 0, "how the child ends");
+        check_ok(gamma_exit());
     });
 }
 

@@ -4,6 +4,7 @@
 #include "ports/munet/driver_protocol.hpp"
 #include "rmem/segment.hpp"
 #include "tests/support/munet_daemon.hpp"
+#include "tests/support/users.hpp"
 
 #include <fcntl.h>
 #include <gmock/gmock.h>
@@ -15,6 +16,9 @@
 
 #include <array>
 #include <cstring>
+#include <fstream>
+#include <iterator>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -186,6 +190,76 @@ TEST(MunetDaemon, is_missed_with_a_sentence) {
     EXPECT_EQ(mu_create_endpoint(&ep, 0, 65536), -EINVAL);
 }
 
+TEST(MunetDaemon, of_another_user_gets_messages_only_where_it_was_named) {
+    if (::geteuid() != 0) GTEST_SKIP() << kNeedsRoot;
+    const std::string path = "/tmp/munet-other-" + std::to_string(::getpid()) + ".sock";
+    Child bob([&] {
+        become(kBob);
+        Daemon daemon({.driver = {.path = path}}, nullptr);
+        while (true) daemon.run_for(10'000'000);
+    });
+    ASSERT_TRUE(eventually([&] { return ::access(path.c_str(), F_OK) == 0; }));
+    const auto set = [](const char* name, const std::string& value) {
+        ::setenv(name, value.c_str(), 1);  // NOLINT(concurrency-mt-unsafe): one thread
+    };
+    for (const uid_t user : {kAlice, uid_t{0}}) {
+        Child alice([&] {
+            set("RMEM_MUNET", path);
+            if (user != 0) become(user);
+            mu_endpoint_t* ep = nullptr;
+            // Somebody listens once he has been let in.
+            EXPECT_TRUE(eventually([&] { return mu_create_endpoint(&ep, 0, 65536) == -EPERM; }));
+            EXPECT_THAT(mu_last_error(), HasSubstr("user 65502"));
+            EXPECT_THAT(mu_last_error(), HasSubstr("set RMEM_MUNET_USER=65502"));
+            set("RMEM_MUNET_USER", "65503");
+            EXPECT_EQ(mu_create_endpoint(&ep, 0, 65536), -EPERM);
+            set("RMEM_MUNET_USER", "65502");
+            EXPECT_EQ(mu_create_endpoint(&ep, 0, 65536), 0) << mu_last_error();
+            mu_destroy_endpoint(ep);
+        });
+        EXPECT_EQ(alice.wait(), 0);
+    }
+    bob.kill();
+    ::unlink(path.c_str());
+}
+
+TEST(MunetDaemon, is_found_by_all_users_at_the_same_place) {
+    EXPECT_EQ(socket_path("/a/place", "rig", 3), "/a/place");
+    Child other([] {
+        ::unsetenv("XDG_RUNTIME_DIR");  // NOLINT(concurrency-mt-unsafe): one thread
+        EXPECT_EQ(socket_path(nullptr, "rig", 3), "/run/rmem/munet.rig@3");
+        EXPECT_EQ(socket_path("", std::nullopt, 0), "/run/rmem/munet.default@0");
+        ::setenv("XDG_RUNTIME_DIR", "/run/user/0", 1);  // NOLINT(concurrency-mt-unsafe): one thread
+        if (::geteuid() != 0) return;
+        EXPECT_EQ(socket_path(nullptr, std::nullopt, 0), "/run/rmem/munet.default@0")
+            << "root's own folder is for nobody else";
+    });
+    EXPECT_EQ(other.wait(), 0);
+}
+
+TEST(MunetDaemon, says_where_its_socket_could_be_when_the_folder_is_not_there_or_not_its_own) {
+    const auto sentence = [](const std::string& path) -> std::string {
+        try {
+            const Daemon daemon({.driver = {.path = path}}, nullptr);
+        } catch (const Error& error) {
+            return error.what();
+        }
+        return "it was made";
+    };
+    const std::string missing = sentence("/no/such/folder/socket");
+    EXPECT_THAT(missing, HasSubstr("there is no folder /no/such/folder/"));
+    EXPECT_THAT(missing, HasSubstr("--munet-socket"));
+    if (::geteuid() != 0) return;
+    Child alice([&] {
+        become(kAlice);
+        const std::string refused = sentence("/etc/socket");
+        EXPECT_THAT(refused, HasSubstr("user 65501 may not make files in /etc/"));
+        EXPECT_THAT(refused, HasSubstr("--munet-socket"));
+        EXPECT_THAT(refused, HasSubstr("[not-permitted]"));
+    });
+    EXPECT_EQ(alice.wait(), 0);
+}
+
 TEST(MunetDaemon, that_ends_is_noticed_by_every_call_that_needs_it) {
     MunetDaemon daemon;
     daemon.enter();
@@ -275,10 +349,12 @@ TEST(MunetDaemon, keeps_the_memory_of_an_endpoint_out_of_children) {
     daemon.enter();
     mu_endpoint_t* ep = mu_create();
     Child child([&] {
-        std::signal(SIGSEGV, SIG_DFL);
-        mu_recv(ep, nullptr, 0, nullptr);
+        EXPECT_EQ(mu_recv(ep, nullptr, 0, nullptr), -EINVAL);
+        std::ifstream maps("/proc/self/maps");
+        const std::string mapped(std::istreambuf_iterator<char>(maps), {});
+        EXPECT_EQ(mapped.find("memfd:munet"), std::string::npos);
     });
-    EXPECT_NE(child.wait(), 0);
+    EXPECT_EQ(child.wait(), 0);
     EXPECT_EQ(mu_send_number(ep, mu_own(ep), 3), 0);
     EXPECT_EQ(mu_number(ep), 3U);
     mu_destroy_endpoint(ep);

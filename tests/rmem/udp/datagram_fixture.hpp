@@ -96,6 +96,8 @@ struct UdpDatagram : ::testing::Test {
             writer.add_vector(question, 5, origins, std::array<std::uint64_t, kMaxNodes>{}));
         ASSERT_NE(writer.add_chunk(question, {30, 1}), nullptr);
         ASSERT_TRUE(writer.add_zeros(question, {40, 1000}));
+        ASSERT_TRUE(writer.add_greeting({.to = 1, .nonce = 2, .answer = 3}));
+        ASSERT_TRUE(writer.add_about("ring x"));
     }
 };
 

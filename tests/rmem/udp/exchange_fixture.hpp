@@ -15,6 +15,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace rmem::udp {
@@ -77,6 +78,7 @@ public:
         for (unsigned n = 0; n < count; ++n) {
             all.push_back(std::make_unique<Host>(*this, config_of(n, count, window)));
         }
+        introduce();
         for (unsigned n = 0; n < count; ++n) {
             for (unsigned other = 0; other < count; ++other) {
                 if (other != n)
@@ -85,12 +87,26 @@ public:
         }
     }
 
+    /// All believe each other.
+    void introduce() {
+        const Weather weather_then = std::exchange(weather, Weather{});
+        for (const auto& host : all) {
+            for (unsigned other = 0; other < all.size(); ++other) {
+                if (other != host->id) host->exchange.greet(other, now);
+            }
+        }
+        run(now + 1'000'000);
+        sent.clear();
+        weather = weather_then;
+    }
+
     static ExchangeConfig config_of(unsigned node, unsigned count, std::uint32_t window) {
         ExchangeConfig config;
         config.node = static_cast<std::uint16_t>(node);
         config.nodes = count;
         config.ring = kRing;
-        config.incarnation = 100 + node;
+        config.incarnation = config.first_life = 100 + node;
+        config.seed = node + 1;
         config.salt = 55 * node;
         config.bank_bytes = kBankWords * kWordBytes;
         config.most_batches = window;
@@ -121,7 +137,9 @@ public:
     void run(std::int64_t until) {
         while (now < until) {
             std::int64_t next = until;
-            for (const auto& host : all) next = std::min(next, host->exchange.due_ns());
+            for (const auto& host : all) {
+                next = std::min({next, host->exchange.due_ns(), host->exchange.greet_due_ns()});
+            }
             if (!under_way.empty()) next = std::min(next, under_way.begin()->first);
             now = std::max(now, next);
             if (now >= until) return;
@@ -131,6 +149,7 @@ public:
                 all[to]->exchange.on_datagram(bytes, now);
             }
             for (const auto& host : all) {
+                if (host->exchange.greet_due_ns() <= now) host->exchange.send_greetings(0, now);
                 if (host->exchange.due_ns() <= now) host->exchange.on_tick(now);
             }
         }

@@ -292,14 +292,109 @@ TEST(Exchange, takes_no_datagram_twice_nor_one_of_a_former_life) {
     former.exchange.write(0, 1, &(value = 666), hosts.now);
     former.exchange.commit(hosts.now);
     hosts.run(hosts.now + 1'000'000);
-    EXPECT_GE(hosts[1].counters().replayed, 2U);
+    EXPECT_GE(hosts[1].counters().strangers, 1U);
     EXPECT_EQ(hosts.all[1]->bank[0], 1U);
+}
+
+/// All that two hosts say who believe each other, with a write by the first.
+std::deque<std::vector<std::byte>> recorded_session() {
+    Hosts hosts(2);
+    const std::uint32_t value = 666;
+    hosts.sent.clear();
+    hosts.introduce();
+    hosts[0].write(0, 1, &value, hosts.now);
+    hosts[0].commit(hosts.now);
+    EXPECT_TRUE(hosts.settle(1'000'000));
+    return hosts.sent;
+}
+
+TEST(Exchange, believes_no_life_for_what_it_said_in_another_session) {
+    const auto recorded = recorded_session();
+    // A new life of the one, and nobody there who is the other.
+    ExchangeConfig config = Hosts::config_of(1, 2, 64);
+    config.incarnation = config.first_life = 500;
+    config.seed = 77;
+    Hosts hosts(2);
+    hosts.sent.clear();
+    Hosts::Host alone(hosts, config);
+    for (int times = 0; times < 3; ++times) {
+        for (const auto& datagram : recorded) {
+            alone.exchange.on_datagram(datagram, hosts.now += 20'000'000);
+            alone.exchange.send_greetings(0, hosts.now);
+        }
+    }
+    EXPECT_EQ(alone.exchange.believed(0), 0U);
+    EXPECT_EQ(alone.exchange.counters().datagrams_taken, 0U);
+    EXPECT_GT(alone.exchange.counters().strangers, 0U);
+    EXPECT_TRUE(alone.applied.empty());
+    EXPECT_EQ(alone.others, 0U) << "no section of a stranger is anybody's";
+    EXPECT_GT(hosts.sent.size(), 0U) << "it is asked";
+    EXPECT_LE(hosts.sent.size(), 3 * recorded.size());
+}
+
+TEST(Exchange, takes_nothing_that_a_life_had_sent_before_it_was_believed) {
+    Hosts hosts(2);
+    const std::uint32_t value = 666;
+    hosts.is_cut = [](unsigned, unsigned) { return true; };
+    hosts[0].write(0, 1, &value, hosts.now);
+    hosts[0].commit(hosts.now);
+    const std::vector<std::byte> held_back = hosts.sent.back();
+    hosts.is_cut = [](unsigned, unsigned) { return false; };
+    hosts[1].doubt(0, 100);
+    hosts[1].greet(0, hosts.now += kGreetAgainNs);
+    hosts.run(hosts.now + 40'000);
+    ASSERT_EQ(hosts[1].believed(0), 100U);
+    hosts[1].on_datagram(held_back, hosts.now);
+    EXPECT_TRUE(hosts.all[1]->applied.empty());
+    EXPECT_EQ(hosts[1].counters().replayed, 1U);
+}
+
+TEST(Exchange, believes_a_life_again_only_for_a_new_answer) {
+    Hosts hosts(2);
+    hosts[1].doubt(0, 100);
+    hosts[1].greet(0, hosts.now += kGreetAgainNs);
+    hosts.run(hosts.now + 1'000'000);
+    const auto greetings = hosts.sent;
+    ASSERT_EQ(hosts[1].believed(0), 100U);
+    hosts[1].doubt(0, 100);
+    for (const auto& datagram : greetings) hosts[1].on_datagram(datagram, hosts.now);
+    EXPECT_EQ(hosts[1].believed(0), 0U);
+    hosts[1].greet(0, hosts.now += kGreetAgainNs);
+    hosts.run(hosts.now + 1'000'000);
+    EXPECT_EQ(hosts[1].believed(0), 100U) << "it is there, and answers again";
+}
+
+TEST(Exchange, takes_another_process_for_a_node_only_when_the_one_before_is_silent) {
+    Hosts hosts(2);
+    ExchangeConfig config = Hosts::config_of(0, 2, 64);
+    config.incarnation = config.first_life = 40;  // its clock was set back
+    const auto second = std::make_unique<Hosts::Host>(hosts, config);
+    const auto speak = [&](std::int64_t for_ns) {
+        for (const std::int64_t end = hosts.now + for_ns; hosts.now < end;) {
+            second->exchange.greet(1, hosts.now);
+            second->exchange.send_greetings(0, hosts.now);
+            hosts.run(hosts.now + 1'000'000);
+            // What is for the number is heard by both.
+            for (const auto& datagram : std::exchange(hosts.sent, {})) {
+                second->exchange.on_datagram(datagram, hosts.now);
+            }
+        }
+    };
+    for (int i = 0; i < 10; ++i) {
+        hosts[0].begin_other(hosts.now);
+        hosts[0].send_other(hosts.now);
+        speak(kNamesakeNs / 3);
+    }
+    EXPECT_EQ(hosts[1].believed(0), 100U);
+    speak(kNamesakeNs + 3 * kGreetAgainNs);
+    EXPECT_EQ(hosts[1].believed(0), 40U);
 }
 
 TEST(Exchange, takes_nothing_from_who_has_another_key_or_none) {
     Hosts hosts(2), strangers(2), open(2, {}, 1, 64, false);
     strangers.authenticator = Authenticator(key_of_bytes(8));
     Hosts::Host stranger(strangers, Hosts::config_of(0, 2, 64));
+    const std::uint64_t taken = hosts[1].counters().datagrams_taken;
     const std::uint32_t value = 666;
     stranger.exchange.write(0, 1, &value, 1);
     stranger.exchange.commit(1);
@@ -312,7 +407,7 @@ TEST(Exchange, takes_nothing_from_who_has_another_key_or_none) {
     open[1].on_datagram(strangers.sent.back(), open.now);
     EXPECT_EQ(open[1].counters().signed_, 1U);
     EXPECT_EQ(hosts.all[1]->bank[0], 0U);
-    EXPECT_EQ(hosts[1].counters().datagrams_taken, 0U);
+    EXPECT_EQ(hosts[1].counters().datagrams_taken, taken);
 }
 
 TEST(Exchange, takes_no_datagram_with_a_changed_bit_or_a_missing_end) {
@@ -321,6 +416,7 @@ TEST(Exchange, takes_no_datagram_with_a_changed_bit_or_a_missing_end) {
     hosts[0].write(0, 1, &value, hosts.now);
     hosts[0].commit(hosts.now);
     const std::vector<std::byte> good = hosts.sent.front();
+    const std::uint64_t taken = hosts[1].counters().datagrams_taken;
     for (std::size_t bit = 0; bit < 8 * good.size(); ++bit) {
         std::vector<std::byte> bytes = good;
         bytes[bit / 8] ^= static_cast<std::byte>(1U << bit % 8);
@@ -329,7 +425,7 @@ TEST(Exchange, takes_no_datagram_with_a_changed_bit_or_a_missing_end) {
     for (std::size_t size = 0; size < good.size(); ++size) {
         hosts[1].on_datagram(std::span(good).first(size), hosts.now);
     }
-    EXPECT_EQ(hosts[1].counters().datagrams_taken, 0U);
+    EXPECT_EQ(hosts[1].counters().datagrams_taken, taken);
     EXPECT_EQ(hosts.all[1]->bank[0], 0U);
     hosts[1].on_datagram(good, hosts.now);
     EXPECT_EQ(hosts.all[1]->bank[0], 5U);
@@ -338,11 +434,8 @@ TEST(Exchange, takes_no_datagram_with_a_changed_bit_or_a_missing_end) {
 TEST(Exchange, applies_no_write_beyond_the_bank) {
     Hosts hosts(2);
     const std::uint32_t value = 5;
-    ExchangeConfig config = Hosts::config_of(0, 2, 64);
-    config.bank_bytes = 2 * kBankWords * kWordBytes;
-    Hosts::Host other(hosts, config);
-    other.exchange.write(kBankWords, 1, &value, hosts.now);
-    other.exchange.commit(hosts.now);
+    hosts[0].write(kBankWords, 1, &value, hosts.now);
+    hosts[0].commit(hosts.now);
     hosts.run(hosts.now + 10'000);
     EXPECT_EQ(hosts[1].counters().outside, 1U);
     EXPECT_TRUE(hosts.all[1]->applied.empty());

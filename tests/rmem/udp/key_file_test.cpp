@@ -1,12 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "rmem/udp/key_file.hpp"
 
+#include "tests/support/child.hpp"
+#include "tests/support/users.hpp"
+
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
@@ -210,6 +215,40 @@ TEST_F(KeyFileTest, a_new_key_does_not_follow_a_link) {
     std::filesystem::create_symlink(folder_ + "/elsewhere", path_);
     EXPECT_THROW(write_new_key(path_), Error);
     EXPECT_FALSE(std::filesystem::exists(folder_ + "/elsewhere"));
+}
+
+TEST(KeyWithoutName, is_read_by_the_own_users_processes_while_its_maker_lives) {
+    const Descriptor key = new_key_without_name();
+    const std::string path =
+        "/proc/" + std::to_string(::getpid()) + "/fd/" + std::to_string(key.get());
+    const std::string bytes = bytes_of(read_key(path));
+    test::Child other([&] {
+        EXPECT_LT(key.get(), 0) << "it need not be inherited";
+        EXPECT_EQ(bytes_of(read_key(path)), bytes);
+    });
+    EXPECT_EQ(other.wait(), 0);
+    EXPECT_LT(::write(key.get(), "x", 1), 0) << "and stays as it is";
+    const Descriptor another = new_key_without_name();
+    EXPECT_NE(bytes_of(read_key("/proc/self/fd/" + std::to_string(another.get()))), bytes);
+}
+
+TEST(KeyWithoutName, is_kept_from_other_users) {
+    if (::geteuid() != 0) GTEST_SKIP() << test::kNeedsRoot;
+    test::SharedValue<std::atomic<int>> fd;
+    test::Child alice([&] {
+        test::become(test::kAlice);
+        ::prctl(PR_SET_DUMPABLE, 1);  // as after an exec
+        const Descriptor key = new_key_without_name();
+        *fd = key.get();
+        ::pause();
+    });
+    ASSERT_TRUE(test::eventually([&] { return *fd > 0; }));
+    const std::string path = "/proc/" + std::to_string(alice.pid()) + "/fd/" + std::to_string(*fd);
+    test::Child bob([&] {
+        test::become(test::kBob);
+        EXPECT_THROW(read_key(path), Error);
+    });
+    EXPECT_EQ(bob.wait(), 0);
 }
 
 TEST(MasterKeyTest, moves_with_its_bytes) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // A plain MPI program whose threads talk at once (MPI_THREAD_MULTIPLE): each in a communicator of its own, and all in the common one,
-// told apart by tags; then several communicators at once from one thread. It ends with 0 if all has arrived as it was sent.
+// told apart by tags; then several communicators at once from one thread, and a window. It ends with 0 if all has arrived as it was sent.
 #include <mpi.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -57,6 +57,18 @@ static void pass_on(struct Thread* thread, MPI_Comm in, int tag, int round, int*
     MPI_Wait(&request, MPI_STATUS_IGNORE);
 }
 
+/* Also where the MPI's own messages for windows are for one thread alone. */
+static int share_a_window(void) {
+    int place = -1, next = (me + 1) % all;
+    MPI_Win window;
+    MPI_Win_create(&place, sizeof place, sizeof place, MPI_INFO_NULL, MPI_COMM_WORLD, &window);
+    MPI_Win_fence(0, window);
+    MPI_Put(&me, 1, MPI_INT, next, 0, 1, MPI_INT, window);
+    MPI_Win_fence(0, window);
+    MPI_Win_free(&window);
+    return place == (me + all - 1) % all;
+}
+
 static void* talk(void* argument) {
     struct Thread* thread = argument;
     int *out = malloc(MOST * sizeof *out), *words = malloc(MOST * sizeof *words), sum = 0;
@@ -105,6 +117,10 @@ int main(int argc, char** argv) {
     for (int i = 0; i < THREADS; ++i) pthread_create(&threads[i].id, NULL, talk, &threads[i]);
     for (int i = 0; i < THREADS; ++i) pthread_join(threads[i].id, NULL);
     reduce_in_all(threads);
+    if (!share_a_window()) {
+        ++faults;
+        fprintf(stderr, "rank %d: a window has something else than was put there\n", me);
+    }
     for (int i = 0; i < THREADS; ++i) {
         faults += threads[i].faults;
         MPI_Comm_free(&threads[i].own);

@@ -2,10 +2,13 @@
 //
 // A plain MPI program of collective calls that are wrong at all ranks: each must end with the error that the MPI's own function,
 // called by its profiling name, gives, and tell the error handler as often. Rank 0 prints the errors; it ends with 0 if all agree.
+// Among them are calls on a communicator that was freed before any other call, and broadcasts that are longer than a receiver's
+// buffer, after which the communicator can be used on.
 #include <mpi.h>
 #include <stdio.h>
 
 static int me, all, faults, handled;
+static int is_counted; /* the communicator has the handler that counts */
 
 static void count_call(MPI_Comm* comm, int* code, ...) {
     (void)comm, (void)code;
@@ -76,13 +79,41 @@ static void call_wrongly(MPI_Comm comm, MPI_Datatype bare) {
     COMPARE(Allgather, words + me, 1, MPI_INT, words, 1, MPI_INT, comm);
 }
 
+/* A handle that is nobody's any more must not have become that of something the library has made for itself. */
+static void call_on_freed(MPI_Comm freed) {
+    int word = 1, words[64] = {0};
+    COMPARE(Barrier, freed);
+    COMPARE(Bcast, &word, 1, MPI_INT, 0, freed);
+    COMPARE(Allreduce, &word, words, 1, MPI_INT, MPI_SUM, freed);
+    COMPARE(Allgather, &word, 1, MPI_INT, words, 1, MPI_INT, freed);
+}
+
+/* The root, rank 0, sends more than the others have room for. */
+static void send_too_much(MPI_Comm comm) {
+    static int words[16000];
+    MPI_Datatype spread;
+    MPI_Type_vector(1, 1, 2, MPI_INT, &spread);
+    MPI_Type_commit(&spread);
+    COMPARE(Bcast, words, me == 0 ? 10 : 1, MPI_INT, 0, comm);
+    COMPARE(Bcast, words, me == 0 ? 10 : 2, spread, 0, comm);
+    MPI_Type_free(&spread);
+    /* Several pieces; MPICH's own algorithms of both sizes do not fit together. */
+    handled = 0;
+    const int code = MPI_Bcast(words, me == 0 ? 16000 : 1, MPI_INT, 0, comm);
+    const int told = handled, expected = me == 0 ? MPI_SUCCESS : MPI_ERR_TRUNCATE;
+    compare("a long MPI_Bcast", code, told != 0, expected, is_counted && me != 0);
+    COMPARE(Barrier, comm);
+}
+
 /* A copy of the world whose errors are told and returned; `is_used`: it has had collective calls before. */
 static void check(MPI_Errhandler handler, MPI_Datatype bare, int is_used) {
     MPI_Comm comm;
     MPI_Comm_dup(MPI_COMM_WORLD, &comm);
     MPI_Comm_set_errhandler(comm, handler);
+    is_counted = handler != MPI_ERRORS_RETURN;
     if (is_used) MPI_Barrier(comm);
     call_wrongly(comm, bare);
+    send_too_much(comm);
     int sum = 0;
     if (MPI_Allreduce(&me, &sum, 1, MPI_INT, MPI_SUM, comm) != MPI_SUCCESS ||
         sum != all * (all - 1) / 2) {
@@ -101,6 +132,11 @@ int main(int argc, char** argv) {
     /* Where a communicator is what is wrong. */
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, handler);
     MPI_Comm_set_errhandler(MPI_COMM_SELF, handler);
+    MPI_Comm freed, copy;
+    MPI_Comm_dup(MPI_COMM_WORLD, &freed);
+    copy = freed;
+    MPI_Comm_free(&copy);
+    call_on_freed(freed);
     MPI_Datatype bare;
     MPI_Type_vector(2, 1, 2, MPI_INT, &bare);
     for (int is_used = 0; is_used < 2; ++is_used) {

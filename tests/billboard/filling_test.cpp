@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+// ctest: tsan
+
+/// A message that is posted while it is filled, seen between two pieces of it.
+
+#include "billboard/endpoint.hpp"
+#include "billboard/errors.hpp"
+#include "tests/support/child.hpp"
+#include "tests/support/endpoint_pair.hpp"
+#include "tests/support/patterns.hpp"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <future>
+#include <memory>
+#include <utility>
+#include <vector>
+
+namespace billboard {
+namespace {
+
+using test::patience;
+
+constexpr std::size_t kLarge = 128 * 1024;
+
+/// Three ranks of a ring; rank 0 has sent rank 1 a message that is not whole: its count of bytes in place is turned back.
+class Filling : public ::testing::Test {
+protected:
+    Filling() {
+        auto all = test::open_ranks(name_.get(), 3, 2 * kLarge);
+        ring_ = all.ring;
+        ranks_ = std::move(all.ranks);
+        const Geometry geometry(ring_->config(), all.settings.board);
+        const auto bytes = rmem::test::pattern(kLarge, 1);
+        EXPECT_EQ(ranks_[0]->send(1, bytes.data(), bytes.size()), BBP_OK);
+        for (unsigned b = 0; b < kBuffers; ++b) {
+            auto& word = filled(geometry, b);
+            if (word == kLarge) filled_ = &word;
+        }
+        EXPECT_NE(filled_, nullptr);
+        *filled_ = kLarge / 2;
+    }
+    std::atomic<std::uint32_t>& filled(const Geometry& geometry, unsigned buffer) {
+        return *reinterpret_cast<std::atomic<std::uint32_t>*>(ring_->bank(0) +
+                                                              geometry.filled(0, buffer));
+    }
+
+    rmem::test::RingName name_;
+    std::shared_ptr<rmem::Ring> ring_;
+    std::vector<std::unique_ptr<Endpoint>> ranks_;
+    std::atomic<std::uint32_t>* filled_ = nullptr;
+    std::vector<std::byte> buffer_ = std::vector<std::byte>(kLarge);
+};
+
+TEST_F(Filling, is_not_told_of_by_who_asks_whether_a_message_waits) {
+    std::size_t size = 0;
+    EXPECT_EQ(ranks_[1]->available(0), 0);
+    EXPECT_EQ(ranks_[1]->probe(0, &size), BBP_EAGAIN);
+    *filled_ = kLarge;
+    EXPECT_EQ(ranks_[1]->available(0), 1);
+    ASSERT_EQ(ranks_[1]->probe(0, &size), 0);
+    EXPECT_EQ(size, kLarge);
+    EXPECT_EQ(ranks_[1]->recv(0, buffer_.data(), size, &size, Deadline::now()), 0)
+        << "what was told of can be received at once";
+}
+
+TEST_F(Filling, that_ends_with_its_sender_is_not_told_to_who_names_nobody) {
+    std::size_t size = 0;
+    auto receiving = std::async(std::launch::async, [&] {
+        return ranks_[1]->recv(BBP_ANY, buffer_.data(), buffer_.size(), &size, patience());
+    });
+    // It waits for the rest.
+    ASSERT_TRUE(rmem::test::eventually([&] { return ring_->attention()[1] != 0; }));
+    ranks_[0].reset();
+    ASSERT_EQ(ranks_[2]->send(1, "x", 1), BBP_OK);
+    EXPECT_EQ(receiving.get(), 2) << last_error();
+    EXPECT_EQ(size, 1U);
+    EXPECT_EQ(ranks_[1]->send(0, "x", 1), BBP_EPEER) << "the first call that names it";
+}
+
+}  // namespace
+}  // namespace billboard

@@ -1,0 +1,229 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""The programs that the guides print are whole, compile and run as printed, and give what is shown.
+
+    guide.py [PAGE...]      all pages of docs/guide, and README.md, unless some are named
+
+A page is read like this:
+  - A block whose first line is a comment with a file's name, `/* hello.c */`, is that file. Every block with a
+    main function has one.
+  - A block of sh that starts a program of its page, `./hello`, is run as it stands, in a folder that has the page's
+    files, after the blocks above it. It must end well.
+  - A block of text right below is what it prints, on stdout and stderr. A line `…` stands for any lines. Names of
+    rings that nobody chose differ from run to run.
+A comment right above the sh block says what else there is to know:
+    <!-- run: numbers vary -->       numbers, and how wide they are, are not compared
+    <!-- run: in any order -->       the lines come in any order
+    <!-- run: output varies -->      it is run, what it prints is not compared
+    <!-- run: fails -->              it is to show an error, and ends with one
+    <!-- run: needs PROGRAM -->      left out, and said so, where that is not installed
+    <!-- not run: WHY -->
+Several are divided by commas. RMEM_SOURCE_DIR and RMEM_BUILD_DIR say where things are. Exit code 77: nothing is built.
+"""
+
+import concurrent.futures
+import difflib
+import os
+import pathlib
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+
+SOURCE = pathlib.Path(os.environ["RMEM_SOURCE_DIR"])
+BUILD = pathlib.Path(os.environ["RMEM_BUILD_DIR"])
+LIBRARIES = {"rmem": "rmem", "billboard": "billboard"} | {
+    port: f"ports/{port}" for port in ("fm", "gamma", "dp", "munet")
+}
+PATIENCE_S = 60
+WARNINGS = "-Wall -Wextra -Werror"
+
+FENCE = re.compile(r"^( *)```(\w*)\n(.*?)^\1```\n", re.MULTILINE | re.DOTALL)
+MARK = re.compile(r"<!-- (run|not run): (.*?) -->\n\s*\Z")
+FILE_NAME = re.compile(r"\A(?:/\*|//|#) (\S+\.\w+)(?: \*/)?\n")
+CHANCE_RING = re.compile(r"\b(?:run-\d+-[0-9a-f]+|default-\d+|guide-\d+-\w+)")
+
+
+class Wrong(Exception):
+    """What is wrong with a page; the text says it."""
+
+
+class Block:
+    """A fenced block, and the comment above it."""
+
+    def __init__(self, page, match):
+        above = page[: match.start()]
+        mark = MARK.search(above)
+        self.language = match[2]
+        self.text = re.sub(f"^{match[1]}", "", match[3], flags=re.MULTILINE)
+        self.line = above.count("\n") + 1
+        self.start, self.end = match.span()
+        self.is_run = not mark or mark[1] == "run"
+        self.words = mark[2].split(", ") if mark and self.is_run else []
+
+    def needs(self):
+        return [word.split()[1] for word in self.words if word.startswith("needs ")]
+
+
+def read_page(file):
+    """The files that a page has, and the blocks to run, each with the output that is shown (or None)."""
+    page = file.read_text(encoding="utf-8")
+    blocks = [Block(page, match) for match in FENCE.finditer(page)]
+    files = {}
+    for block in blocks:
+        name = FILE_NAME.match(block.text)
+        if name:
+            files[name[1]] = block.text
+        elif block.language in ("c", "cpp") and re.search(r"\bmain\(", block.text):
+            raise Wrong(f"line {block.line}: a program without its file's name in the first line")
+    programs = {pathlib.Path(f).stem for f in files if f.endswith((".c", ".cpp"))}
+    runs, run_programs = [], set()
+    for block, below in zip(blocks, blocks[1:] + [None]):
+        started = set(re.findall(r"(?<![\w/.])\./(\w+)", block.text)) & programs
+        if block.language != "sh" or not started:
+            continue
+        run_programs |= started
+        shown = None
+        if below and below.language == "text" and not page[block.end : below.start].strip():
+            shown = below.text
+        if block.is_run:
+            runs.append((block, shown))
+    if programs - run_programs:
+        raise Wrong(f"no command on the page starts {', '.join(sorted(programs - run_programs))}")
+    return files, runs
+
+
+# ---- Running ------------------------------------------------------------------------------------
+
+
+def make_tools(work):
+    """As an installation would have them: commands in bin, and what pkg-config finds."""
+    (work / "bin").mkdir()
+    has_mpi = (BUILD / "mpi_channel/libbbp-fi.so").exists()
+    launchers = SOURCE.glob("mpi_channel/mpirun-bbp-*") if has_mpi else []
+    for command in [BUILD / "tools/rmem", *launchers]:
+        (work / "bin" / command.name).symlink_to(command)
+    (work / "pkgconfig").mkdir()
+    found = ":".join(str(BUILD / folder) for folder in LIBRARIES.values())
+    for name, folder in LIBRARIES.items():
+        (work / "pkgconfig" / f"{name}.pc").write_text(
+            f"Name: {name}\nDescription: of the build\nVersion: 0\n"
+            f"Cflags: {WARNINGS} -I{SOURCE} -I{SOURCE}/ports\n"
+            f"Libs: -L{BUILD / folder} -l{name} -Wl,-rpath,{found}\n",
+            encoding="utf-8",
+        )
+
+
+def environment(work, page):
+    kept = {k: v for k, v in os.environ.items() if not k.startswith(("RMEM_", "PMI", "OMPI_"))}
+    return kept | {
+        "PATH": f"{work}/bin:{kept['PATH']}",
+        "PKG_CONFIG_PATH": f"{work}/pkgconfig",
+        "RMEM_RING": f"guide-{os.getpid()}-{re.sub('[^a-z]', '', page)}",
+        "RMEM_PROVIDER_PATH": f"{BUILD}/mpi_channel",
+        "OMPI_ALLOW_RUN_AS_ROOT": "1",
+        "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
+    }
+
+
+def end(shell):
+    """What it has printed. Gently first, so that rings are removed."""
+    os.killpg(shell.pid, signal.SIGTERM)
+    try:
+        return shell.communicate(timeout=5)[0]
+    except subprocess.TimeoutExpired:
+        os.killpg(shell.pid, signal.SIGKILL)
+        return shell.communicate()[0]
+
+
+def run(block, folder, variables):
+    """What a block prints."""
+    with subprocess.Popen(
+        ["bash", "-e", "-c", block.text],
+        cwd=folder,
+        env=variables,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        start_new_session=True,
+    ) as shell:
+        try:
+            printed, _ = shell.communicate(timeout=PATIENCE_S)
+            code = shell.returncode
+        except subprocess.TimeoutExpired:
+            printed = end(shell)
+            code = f"none after {PATIENCE_S} s"
+    if (code == 0) == ("fails" in block.words):
+        raise Wrong(f"line {block.line}: exit code {code}:\n{block.text}{printed}")
+    return printed
+
+
+def comparable(text, words):
+    """The lines of it, without what may differ."""
+    text = CHANCE_RING.sub("RING", text)
+    if "numbers vary" in words:
+        text = re.sub(r" +", " ", re.sub(r"\d+(\.\d+)?", "#", text))
+    lines = [line.rstrip() for line in text.rstrip().split("\n")]
+    return sorted(lines) if "in any order" in words else lines
+
+
+def is_shown(shown, printed):
+    """Whether the lines printed are those shown, of which `…` stands for any."""
+    expected = "\n".join(".*" if line == "…" else re.escape(line) for line in shown)
+    return re.fullmatch(expected, "\n".join(printed), re.DOTALL) is not None
+
+
+def check_page(file, work):
+    """What was left out."""
+    files, runs = read_page(file)
+    folder = work / file.stem
+    folder.mkdir()
+    for name, text in files.items():
+        (folder / name).write_text(text, encoding="utf-8")
+    variables = environment(work, file.stem)
+    left_out = []
+    for block, shown in runs:
+        missing = [p for p in block.needs() if not shutil.which(p, path=variables["PATH"])]
+        if missing:
+            left_out.append(f"line {block.line}: there is no {missing[0]}")
+            continue
+        printed = run(block, folder, variables)
+        if shown is None or "output varies" in block.words:
+            continue
+        shown, printed = comparable(shown, block.words), comparable(printed, block.words)
+        if not is_shown(shown, printed):
+            difference = difflib.unified_diff(shown, printed, "shown", "printed", lineterm="")
+            raise Wrong(f"line {block.line}: it prints something else:\n" + "\n".join(difference))
+    return left_out
+
+
+def main(pages):
+    if not (BUILD / "tools/rmem").exists():
+        print("skipped: the rmem command is not built")
+        return 77
+    pages = [pathlib.Path(p).resolve() for p in pages] or [
+        *sorted(SOURCE.glob("docs/guide/*.md")),
+        SOURCE / "README.md",
+    ]
+    failed = False
+    with tempfile.TemporaryDirectory() as name:
+        work = pathlib.Path(name)
+        make_tools(work)
+        # README.md of the root and of the guides have one stem: the latter has no program.
+        pages = [p for p in pages if p != SOURCE / "docs/guide/README.md"]
+        with concurrent.futures.ThreadPoolExecutor(max_workers=4) as pool:
+            for page, result in [(p, pool.submit(check_page, p, work)) for p in pages]:
+                try:
+                    for what in result.result():
+                        print(f"{page.name}: left out: {what}")
+                except Wrong as wrong:
+                    print(f"FAILED: {page.name}: {wrong}")
+                    failed = True
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

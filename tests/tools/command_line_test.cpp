@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/command_line.hpp"
+
+#include <fcntl.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <array>
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <string>
+#include <vector>
+
+namespace tools {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+using ::testing::StartsWith;
+
+struct Said {
+    int code;
+    std::string out, err;
+};
+
+/// Options become variables of the process.
+void forget_settings() {
+    std::vector<std::string> names;
+    for (char** entry = environ; *entry != nullptr; ++entry) {
+        const std::string assignment = *entry;
+        if (assignment.starts_with("RMEM_"))
+            names.push_back(assignment.substr(0, assignment.find('=')));
+    }
+    for (const auto& name : names) ::unsetenv(name.c_str());
+}
+
+Said run(const std::vector<std::string>& words) {
+    forget_settings();
+    ::testing::internal::CaptureStdout();
+    ::testing::internal::CaptureStderr();
+    const int code = run_command_line(words);
+    forget_settings();
+    return {code, ::testing::internal::GetCapturedStdout(),
+            ::testing::internal::GetCapturedStderr()};
+}
+
+/// With stdout going to `descriptor`, which is closed then.
+Said run_into(int descriptor, const std::vector<std::string>& words) {
+    std::fflush(stdout);
+    const int own = ::dup(STDOUT_FILENO);
+    ::dup2(descriptor, STDOUT_FILENO);
+    ::testing::internal::CaptureStderr();
+    const int code = run_command_line(words);
+    Said said{code, "", ::testing::internal::GetCapturedStderr()};
+    ::dup2(own, STDOUT_FILENO);
+    ::close(own);
+    ::close(descriptor);
+    return said;
+}
+
+TEST(CommandLine, suggests_the_command_that_was_meant) {
+    const Said said = run({"runn", "-n", "4"});
+    EXPECT_EQ(said.code, 2);
+    EXPECT_THAT(said.err, HasSubstr("'runn' (did you mean 'run'?)"));
+    EXPECT_THAT(run({"sim", "papr"}).err, HasSubstr("rmem sim: there is no command 'papr' (did "
+                                                    "you mean 'paper'?)"));
+    EXPECT_THAT(run({"bogus"}).err, Not(HasSubstr("did you mean")));
+}
+
+TEST(CommandLine, suggests_the_option_that_was_meant_before_it_says_what_else_is_missing) {
+    const Said said = run({"run", "--linq", "ring", "--", "./x"});
+    EXPECT_EQ(said.code, 2);
+    EXPECT_THAT(said.err,
+                StartsWith("rmem run: there is no option --linq (did you mean '--link'?)"));
+    EXPECT_THAT(run({"sim", "paper", "--figur=2"}).err, HasSubstr("did you mean '--figure'?"));
+    EXPECT_THAT(run({"list", "--jsn"}).err, HasSubstr("did you mean '--json'?"));
+}
+
+TEST(CommandLine, leaves_a_programs_own_options_alone) {
+    // What is refused is the ring's name, not a word behind the program's.
+    for (const std::vector<std::string>& words :
+         {std::vector<std::string>{"run", "-n", "1", "--ring", "a/b", "--", "./x", "--linq"},
+          {"run", "-n", "1", "--ring", "a/b", "./x", "--linq", "-z"}}) {
+        const Said said = run(words);
+        EXPECT_EQ(said.code, 125);
+        EXPECT_THAT(said.err, HasSubstr("a/b"));
+    }
+}
+
+TEST(CommandLine, takes_negative_numbers_for_values) {
+    const Said said = run({"poke", "no-such-ring", "0", "-2", "--as", "i32"});
+    EXPECT_EQ(said.code, 1);
+    EXPECT_THAT(said.err, HasSubstr("no-such-ring"));
+}
+
+TEST(CommandLine, explains_itself_by_help_as_well) {
+    EXPECT_EQ(run({"help"}).out, run({"--help"}).out);
+    const Said said = run({"help", "peek"});
+    EXPECT_EQ(said.code, 0);
+    EXPECT_EQ(said.out, run({"peek", "--help"}).out);
+    EXPECT_THAT(said.out, HasSubstr("rmem peek my-ring"));
+    EXPECT_EQ(run({"help", "peke"}).code, 2);
+    EXPECT_EQ(run({"-v"}).out, run({"--version"}).out);
+}
+
+TEST(CommandLine, that_cannot_be_read_ends_with_2) {
+    const std::vector<std::vector<std::string>> cases = {
+        {},
+        {"peek"},
+        {"peek", "rig", "foo"},
+        {"peek", "rig", "0", "--as", "u33"},
+        {"peek", "rig", "1"},
+        {"peek", "rig", "0", "many"},
+        {"poke", "rig", "0", "x"},
+        {"watch", "rig", "0", "--for", "5"},
+        {"watch", "rig", "0", "--interval", "often"},
+        {"dump", "rig", "--from", "8", "--to", "4"},
+        {"record", "rig", "--sample", "0s"},
+        {"record", "rig", "--wait", "5"},
+        {"metrics", "rig", "--port", "99999"},
+        {"env"},
+        {"sim", "replay", "foo"},
+        {"bench", "pingpong", "--link", "rnig"},
+        {"bench", "pingpong", "--link", "sim"},
+        {"bench", "pingpong", "--layout", "glossy"},
+        {"bench", "pingpong", "--timing", "scramnet-burst"},
+        {"bench", "pingpong", "--link", "ring", "--timing", "warp"},
+        {"bench", "pingpong", "--bytes", "100000000000"},
+        {"bench", "pingpong", "--bytes", "many"},
+        {"bench", "pingpong", "--processors", "9999"},
+        {"bench", "barrier", "--think", "5"},
+        {"bench", "any", "--link", "udp"},
+    };
+    for (const auto& words : cases) {
+        const Said said = run(words);
+        EXPECT_EQ(said.code, 2) << ::testing::PrintToString(words);
+        EXPECT_THAT(said.err, StartsWith("rmem"));
+        EXPECT_EQ(said.out, "");
+    }
+}
+
+TEST(CommandLine, says_once_what_bench_cannot_measure) {
+    const Said direct = run({"bench", "pingpong", "--timing", "scramnet-burst"});
+    EXPECT_THAT(direct.err, HasSubstr("RMEM_TIMING is 'scramnet-burst'"));
+    EXPECT_THAT(direct.err, HasSubstr("no effect on link direct"));
+    const Said link = run({"bench", "pingpong", "--link", "rnig"});
+    EXPECT_THAT(link.err, HasSubstr("did you mean 'ring'?"));
+    EXPECT_THAT(link.err, Not(HasSubstr("rank 0")));
+}
+
+TEST(CommandLine, of_which_the_output_cannot_be_written_ends_with_1) {
+    const int full = ::open("/dev/full", O_WRONLY);
+    const Said said = run_into(full, {"help", "peek"});
+    EXPECT_EQ(said.code, 1);
+    EXPECT_THAT(said.err, HasSubstr("no-space"));
+}
+
+TEST(CommandLine, whose_reader_has_gone_ends_without_a_word_even_in_a_simulation) {
+    const auto before = std::signal(SIGPIPE, SIG_IGN);
+    for (const std::vector<std::string>& words :
+         {std::vector<std::string>{"help"}, {"sim", "replay", "42", "--trace"}}) {
+        std::array<int, 2> ends{};
+        ASSERT_EQ(::pipe(ends.data()), 0);
+        ::close(ends[0]);
+        const Said said = run_into(ends[1], words);
+        EXPECT_EQ(said.code, 128 + SIGPIPE);
+        EXPECT_EQ(said.err, "");
+    }
+    std::signal(SIGPIPE, before);
+}
+
+TEST(CommandLine, of_a_ring_that_is_not_there_ends_with_1) {
+    for (const char* command : {"info", "env", "dump", "metrics"}) {
+        const Said said = run({command, "no-such-ring"});
+        EXPECT_EQ(said.code, 1) << command;
+        EXPECT_THAT(said.err, HasSubstr("no-such-ring]\n")) << command;
+    }
+    EXPECT_EQ(run({"metrics", "no-such-ring", "--wait", "1ms"}).code, 1);
+}
+
+}  // namespace
+}  // namespace tools

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+/// The command line, as the subcommands see it: CLI11, whose headers cost every file that includes them some
+/// seconds to compile, behind declarations alone. What a call does is CLI11's own documentation of the same name.
+///
+/// Lifetime: an App is owned by the App that it is a subcommand of, an Option by its App; both stay where they are.
+/// Thread safety: one thread.
+
+#include <cstddef>
+#include <functional>
+#include <initializer_list>
+#include <memory>
+#include <string>
+#include <type_traits>
+
+namespace CLI {
+class App;
+class Option;
+class Validator;
+}  // namespace CLI
+
+namespace tools::cli {
+
+/// What a value must be like.
+class Check {
+public:
+    explicit Check(const ::CLI::Validator& validator);
+    const ::CLI::Validator& validator() const { return *validator_; }
+
+private:
+    std::shared_ptr<const ::CLI::Validator> validator_;
+};
+
+Check is_member(std::initializer_list<const char*> words);
+Check existing_file();
+Check positive_number();
+
+/// From `low` to `high`, both included; defined for the types that options have.
+template <class T>
+Check range(T low, T high);
+
+class Option {
+public:
+    explicit Option(::CLI::Option& option) : option_(&option) {}
+
+    Option* required();
+    Option* check(const Check& check);
+    Option* needs(Option* other);
+    Option* excludes(Option* other);
+    Option* expected(int count);
+    Option* expected(int least, int most);
+    Option* envname(const std::string& variable);
+    Option* delimiter(char mark);
+    Option* group(const std::string& name);
+    Option* capture_default_str();
+    /// How often it was given.
+    std::size_t count() const;
+
+private:
+    ::CLI::Option* option_;
+};
+
+class App {
+public:
+    explicit App(::CLI::App& app);
+    ~App();
+
+    App* add_subcommand(const std::string& name, const std::string& description);
+    App* require_subcommand(int count);
+    App* footer(const std::string& text);
+    App* callback(std::function<void()> run);
+    App* group(const std::string& name);
+
+    /// Defined for the types that command_line.cpp lists.
+    template <class T>
+    Option* add_option(const std::string& names, T& value, const std::string& meaning);
+    Option* add_flag(const std::string& names, bool& value, const std::string& meaning);
+
+    /// What main() needs, which reads the line.
+    ::CLI::App& parser() { return app_; }
+
+private:
+    struct Parts;
+
+    ::CLI::App& app_;
+    std::unique_ptr<Parts> parts_;
+};
+
+/// `name` must be given.
+[[noreturn]] void miss(const std::string& name);
+
+/// The command line cannot mean anything: `what` is wrong with `name`.
+[[noreturn]] void refuse(const std::string& name, const std::string& what);
+
+}  // namespace tools::cli
