@@ -26,7 +26,7 @@ Examples:
 
 A ring with a live member is never removed; end its processes first (`rmem info RING` names them). Those of other
 users are left alone, unless root asks.
-Exit codes: 0 done (a ring that was named is gone), 1 a named ring was kept, 2 wrong command line.)";
+Exit codes: 0 done (a ring that was named is gone), 1 a named ring was kept or is not here, 2 wrong command line.)";
 
 struct CleanOptions {
     std::vector<std::string> rings;
@@ -48,6 +48,14 @@ public:
                         {"removable", cleaned.removed},
                         {"why", cleaned.why}});
         all_removed = all_removed && cleaned.removed;
+    }
+
+    /// `ring` was named, and is not here.
+    void add_missing(const std::string& ring) {
+        const std::string why = fmt::format("this host has no ring '{}'", printable(ring));
+        text += why + "; `rmem list` shows those that it has\n";
+        json.push_back({{"ring", ring}, {"removed", false}, {"removable", false}, {"why", why}});
+        all_removed = false;
     }
 
     std::string text;
@@ -89,7 +97,13 @@ void clean(const CleanOptions& options) {
     for (const auto& ring : options.rings) {
         auto here = of_ring(ring, segments);
         const auto munet = of_ring(ring, boards);
-        if (here.empty() && munet.empty()) here.push_back(ring);  // which tells that there is none
+        if (here.empty() && munet.empty()) {
+            if (!rmem::Segment::exists(ring)) {
+                report.add_missing(ring);
+                continue;
+            }
+            here.push_back(ring);  // another user's, which cleaning it tells
+        }
         clean_all(here, munet);
     }
     if (options.json) {

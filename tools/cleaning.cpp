@@ -47,17 +47,27 @@ Cleaned remove_unused(const std::string& name, const std::string& why, bool dry_
     return {name, true, why};
 }
 
+/// What is wrong with it, where the advice of `problem` is for who wants to join.
+const char* kind_of(const rmem::Segment& segment, const rmem::Error& problem) {
+    if (!is_ours(segment)) return "it is no ring, and nobody uses it";
+    return problem.code() == rmem::Errc::version_mismatch
+               ? "a ring of another version, and nobody is left in it"
+               : "a ring that was begun and never finished";
+}
+
 /// What no ring of this version is.
 Cleaned clean_broken(const std::string& name, const rmem::Error& problem, bool force,
                      bool dry_run) {
+    const char* kind = "";
     {
         const auto segment = rmem::Segment::open(name, {.only_looks = true});
         if (segment && !is_ours(*segment) && !force) {
             return {name, false,
                     fmt::format("{}; --force removes it all the same", problem.what())};
         }
+        if (segment) kind = kind_of(*segment, problem);
     }
-    return remove_unused(name, problem.what(), dry_run);
+    return remove_unused(name, kind, dry_run);
 }
 
 std::string members_of(const rmem::Ring& ring) {

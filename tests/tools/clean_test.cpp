@@ -20,6 +20,8 @@ namespace {
 
 using ports::munet::CounterBoard;
 using ::testing::HasSubstr;
+using ::testing::Not;
+using ::testing::StartsWith;
 
 RingConfig config_of(const RingName& name) {
     RingConfig config;
@@ -183,7 +185,9 @@ TEST(Clean, keeps_what_is_no_ring_unless_forced) {
     EXPECT_EQ(kept.code, 1);
     EXPECT_THAT(kept.out, HasSubstr("[foreign-segment]"));
     EXPECT_TRUE(name.exists());
-    EXPECT_EQ(run_tool({"clean", name.get(), "--force"}).code, 0);
+    const Ran forced = run_tool({"clean", name.get(), "--force"});
+    EXPECT_EQ(forced.code, 0);
+    EXPECT_EQ(forced.out, "removed " + name.get() + ": it is no ring, and nobody uses it\n");
     EXPECT_FALSE(name.exists());
 }
 
@@ -222,7 +226,8 @@ TEST(Clean, keeps_the_counters_of_a_munet_daemon_that_lives) {
 TEST(Clean, says_that_there_is_no_such_ring) {
     const Ran ran = run_tool({"clean", "no-such-ring"});
     EXPECT_EQ(ran.code, 1);
-    EXPECT_THAT(ran.out, HasSubstr("[no-such-ring]"));
+    EXPECT_THAT(ran.out, StartsWith("this host has no ring 'no-such-ring'"));
+    EXPECT_THAT(ran.out, Not(HasSubstr("kept")));
 }
 
 }  // namespace
