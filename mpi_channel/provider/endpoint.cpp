@@ -211,12 +211,14 @@ int EndpointObject::enable() {
     const auto own_settings = mpi_channel::Settings::read();
     open_transport(own_settings, settings);
     if (settings.awaits_others) forget_former_lives();
-    ring_ = std::hash<std::string>()(environment.ring_config().name);
+    // Not the environment's: what that leaves open, the ring that was there has said.
+    const rmem::RingConfig& config = endpoint_->ring()->config();
+    ring_ = std::hash<std::string>()(config.name);
     RemoteEvents& events = *this;
     collectives_ = std::make_unique<Collectives>(*device_);
     offer_collectives(this);
     device_->serve(domain.regions, events);
-    use_peers_memory(billboard::ring_config(environment, settings), environment, own_settings);
+    use_peers_memory(config, environment, own_settings);
     for (Told* told : {&sends_, &receives_}) {
         if (told->queue != nullptr) told->queue->watch(*this);
     }
