@@ -42,6 +42,9 @@ function(rmem_library name define)
             target_link_libraries(${variant} PRIVATE
                 $<BUILD_INTERFACE:rmem_flags> ${arg_PRIVATE_LIBRARIES})
         endforeach()
+        use_common_headers(${name})
+        # It is for tests that kill, not for speed.
+        target_compile_options(${name}_marked PRIVATE -O0)
         set(scope PUBLIC)
     else()
         add_library(${name} INTERFACE)

@@ -1,7 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "simulator/hunt/findings.hpp"
 
+#include <utility>
+
 namespace simulator {
+
+void Findings::violate(std::string sentence) {
+    if (violations.size() < kMostSentences) violations.push_back(std::move(sentence));
+}
 
 Findings& Findings::operator+=(const Findings& other) {
     for (const std::string& sentence : other.violations) violate(sentence);

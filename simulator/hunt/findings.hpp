@@ -54,9 +54,7 @@ struct Findings {
     std::uint64_t events = 0;
     std::uint64_t hash = 0;  ///< of the trace, if it was asked for
 
-    void violate(std::string sentence) {
-        if (violations.size() < kMostSentences) violations.push_back(std::move(sentence));
-    }
+    void violate(std::string sentence);
     template <class FaultKind>
     void met(FaultKind kind) {
         ++faults.at(static_cast<std::size_t>(kind));

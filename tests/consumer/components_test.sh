@@ -1,0 +1,41 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# ctest: full
+#
+# Builds only the memory and the billboard, as static libraries, with everything else switched off; installs them; builds a C
+# and a C++ user of them, who run without a library of ours; and asks for a component that was left out.
+set -euo pipefail
+
+here=$RMEM_SOURCE_DIR/tests/consumer
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+fail() {
+    echo "$*"
+    exit 1
+}
+
+cmake -S "$RMEM_SOURCE_DIR" -B "$work/rmem" -G Ninja -DBUILD_SHARED_LIBS=OFF -DCMAKE_INSTALL_PREFIX="$work/installed" \
+    -DRMEM_BUILD_PORTS=OFF -DRMEM_BUILD_MPI=OFF -DRMEM_BUILD_SIMULATOR=OFF -DRMEM_BUILD_TOOLS=OFF \
+    -DCMAKE_DISABLE_PRECOMPILE_HEADERS=ON -DRMEM_BUILD_BENCH=OFF -DRMEM_BUILD_EXAMPLES=OFF >"$work/log" 2>&1 || fail "$(cat "$work/log")"
+grep -q '^CMAKE_BUILD_TYPE:STRING=Release$' "$work/rmem/CMakeCache.txt" || fail "no build type was chosen"
+nice cmake --build "$work/rmem" -j 2 >>"$work/log" 2>&1 || fail "$(tail -40 "$work/log")"
+cmake --install "$work/rmem" >>"$work/log"
+left_out=$(find "$work/installed" \( -name '*.so*' -o -name 'rmem' -type f -o -name 'fm.*' -o -name 'mpirun*' \) -print)
+[[ -z $left_out ]] || fail "installed, although it was switched off: $left_out"
+
+build_users() {
+    rm -rf "$work/users"
+    cmake -S "$here" -B "$work/users" -DCMAKE_PREFIX_PATH="$work/installed" "$@" >"$work/users.log" 2>&1 &&
+        cmake --build "$work/users" >>"$work/users.log" 2>&1
+}
+build_users || fail "$(cat "$work/users.log")"
+for user in c_user cpp_user; do
+    ldd "$work/users/$user" >"$work/libraries"
+    if grep -E 'librmem|libbillboard' "$work/libraries"; then fail "$user is linked with shared libraries"; fi
+    "$work/users/$user"
+done
+
+if build_users -DCONSUMER_COMPONENT=fm; then fail "a component that was left out was found"; fi
+# CMake breaks the sentence's lines.
+said=$(tr -s '\n ' ' ' <"$work/users.log")
+[[ $said == *"left out of this build: fm; installed: rmem billboard"* ]] || fail "$said"
