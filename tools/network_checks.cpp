@@ -313,6 +313,14 @@ Finding judge_key(const NetworkFacts& facts) {
         "to stay on this host)");
 }
 
+Finding judge_refusals(const NetworkFacts& facts) {
+    if (facts.refusals.empty())
+        return ok("refusals", "no node of this host hears what it has to refuse");
+    return warn("refusals", fmt::format("{}", fmt::join(facts.refusals, "; ")),
+                "correct it on the host that is named; `rmem info RING` of a node tells whether it "
+                "still hears it");
+}
+
 }  // namespace
 
 const HostInterface* used_interface(const NetworkFacts& facts) {
@@ -338,6 +346,7 @@ std::vector<Finding> judge_network(const NetworkFacts& facts) {
     }
     findings.push_back(judge_hearing("lo", "lo", facts.on_lo));
     findings.push_back(judge_buffer(facts));
+    findings.push_back(judge_refusals(facts));
     if (facts.is_wanted) return findings;
     for (Finding& finding : findings) {
         if (finding.verdict != Verdict::fail) continue;

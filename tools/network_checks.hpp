@@ -12,7 +12,7 @@
 
 namespace tools {
 
-/// group, interface, route, loop-back, lo, igmp, mtu, receive-buffer, key.
+/// group, interface, route, loop-back, lo, igmp, mtu, receive-buffer, key, refusals.
 std::vector<Finding> judge_network(const NetworkFacts& facts);
 
 }  // namespace tools

@@ -21,9 +21,11 @@
 #include "rmem/clock.hpp"
 #include "rmem/config.hpp"
 #include "rmem/environment_variable.hpp"
+#include "rmem/ring.hpp"
 #include "rmem/segment.hpp"
 #include "rmem/udp/engine_settings.hpp"
 #include "rmem/udp/key_file.hpp"
+#include "rmem/udp/node_board.hpp"
 #include "rmem/udp/socket.hpp"
 #include "tools/checks.hpp"
 
@@ -281,6 +283,24 @@ void read_settings(NetworkFacts& facts) {
     }
 }
 
+/// Of the nodes on this host that run now.
+std::vector<std::string> all_refusals() {
+    std::vector<std::string> all;
+    for (const std::string& segment : rmem::Segment::list()) {
+        try {
+            const auto ring = rmem::Ring::observe(segment);
+            if (!ring->config().is_remote() || !ring->has_engine()) continue;
+            const std::string text = ring->board().notice.text();
+            if (!text.empty())
+                all.push_back(fmt::format("node {} of ring '{}': {}", ring->own_node(),
+                                          ring->config().name, text));
+        } catch (const rmem::Error&) {  // gone, or half-made: another check's finding
+            continue;
+        }
+    }
+    return all;
+}
+
 }  // namespace
 
 NetworkFacts gather_network_facts() {
@@ -290,6 +310,7 @@ NetworkFacts gather_network_facts() {
     if (facts.group_problem.empty()) facts.routes = all_routes(facts.endpoints);
     facts.hearing = test_ring(facts);
     facts.on_lo = test_lo(facts);
+    facts.refusals = all_refusals();
     return facts;
 }
 

@@ -66,6 +66,8 @@ struct NetworkFacts {
     std::string key_file;     ///< RMEM_KEY_FILE
     std::string key_problem;  ///< what is wrong with that file
     bool is_insecure = false;
+    /// What nodes of this host have heard of others within the last seconds, and refuse.
+    std::vector<std::string> refusals;
 };
 
 /// The interface that multicast takes by RMEM_INTERFACE or the host's routes; null: there is none.

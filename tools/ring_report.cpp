@@ -131,6 +131,7 @@ json engine_json(const rmem::Ring& ring) {
             {"in_ring", ring.has_engine() && board.life.load(std::memory_order_relaxed) % 2 == 1},
             {"members", members},
             {"peers", peers},
+            {"refuses", ring.has_engine() ? board.notice.text() : ""},
             {"counters", counters_json(board.counters, rmem::udp::kUdpCounterNames)}};
 }
 
@@ -183,6 +184,8 @@ std::string engine_text(const json& report) {
                          : "no engine runs",
                     engine["in_ring"].get<bool>() ? "in the ring" : "not in the ring",
                     numbers_text(engine["members"].get<std::vector<unsigned>>()));
+    if (const auto refuses = engine["refuses"].get<std::string>(); !refuses.empty())
+        text += fmt::format("  refuses what it hears: {}\n", refuses);
     for (const json& peer : engine["peers"]) {
         const auto trip = peer["round_trip_ns"].get<std::int64_t>();
         const auto error = peer["clock_error_ns"].get<std::int64_t>();

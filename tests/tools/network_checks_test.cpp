@@ -114,6 +114,13 @@ TEST(NetworkChecks, only_warn_where_link_udp_is_not_asked_for) {
     expect(finding(facts, "interface"), Verdict::warn, "eth0 is down", "link udp only");
 }
 
+TEST(NetworkChecks, tell_what_nodes_of_this_host_refuse) {
+    NetworkFacts facts = healthy();
+    facts.refusals = {"node 1 of ring 'rig': 10.0.0.2 speaks with another key as node 0"};
+    expect(finding(facts, "refusals"), Verdict::warn, "10.0.0.2 speaks with another key",
+           "rmem info");
+}
+
 TEST(NetworkChecks, see_an_interface_that_is_missing_down_bare_or_without_multicast) {
     NetworkFacts facts = healthy();
     facts.interface_wanted = "eth7";

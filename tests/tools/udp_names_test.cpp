@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "rmem/udp/node_board.hpp"
 #include "tests/support/tool.hpp"
 #include "tests/support/udp_ring.hpp"
 
@@ -14,6 +15,7 @@ namespace rmem::test {
 namespace {
 
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 TEST(UdpNames, say_whose_bank_is_looked_at) {
     const UdpRing ring;
@@ -83,6 +85,18 @@ TEST(UdpNames, lead_to_what_a_node_knows_of_the_ring) {
     EXPECT_THAT(run_tool({"info", ring.segment(1)}).out, HasSubstr("members: 0-1"));
     EXPECT_THAT(run_tool({"list"}).out, HasSubstr(ring.segment(0)));
     EXPECT_THAT(run_tool({"list"}).out, HasSubstr(ring.segment(1)));
+}
+
+TEST(UdpNames, lead_to_what_a_node_refuses) {
+    const UdpRing ring;
+    EXPECT_THAT(run_tool({"info", ring.segment(1)}).out, Not(HasSubstr("refuses")));
+    ring.ring(1).board().notice.say("10.0.0.2 speaks with another key as node 0");
+    EXPECT_THAT(run_tool({"info", ring.segment(1)}).out,
+                HasSubstr("refuses what it hears: 10.0.0.2 speaks with another key as node 0\n"));
+    EXPECT_EQ(run_tool({"info", ring.segment(1), "--json"}).json()["engine"]["refuses"],
+              "10.0.0.2 speaks with another key as node 0");
+    EXPECT_THAT(run_tool({"doctor"}).out,
+                HasSubstr("node 1 of ring '" + ring.name() + "': 10.0.0.2 speaks with another key"));
 }
 
 TEST(UdpNames, are_watched) {
