@@ -100,10 +100,18 @@ bool DatagramWriter::add_to_list(const T& entry, std::uint8_t flags) noexcept {
     entry.write(at);
     return true;
 }
-template bool DatagramWriter::add_to_list(const Ack&, std::uint8_t) noexcept;
-template bool DatagramWriter::add_to_list(const Missing&, std::uint8_t) noexcept;
-template bool DatagramWriter::add_to_list(const Echo&, std::uint8_t) noexcept;
-template bool DatagramWriter::add_to_list(const Greeting&, std::uint8_t) noexcept;
+bool DatagramWriter::add_ack(const Ack& ack, std::uint8_t flags) noexcept {
+    return add_to_list(ack, flags);
+}
+bool DatagramWriter::add_missing(const Missing& missing, std::uint8_t flags) noexcept {
+    return add_to_list(missing, flags);
+}
+bool DatagramWriter::add_echo(const Echo& echo) noexcept {
+    return add_to_list(echo);
+}
+bool DatagramWriter::add_greeting(const Greeting& greeting) noexcept {
+    return add_to_list(greeting);
+}
 
 template <class T>
 bool DatagramWriter::add_alone(const T& entry) noexcept {
@@ -112,9 +120,15 @@ bool DatagramWriter::add_alone(const T& entry) noexcept {
     entry.write(at);
     return true;
 }
-template bool DatagramWriter::add_alone(const Status&) noexcept;
-template bool DatagramWriter::add_alone(const Join&) noexcept;
-template bool DatagramWriter::add_alone(const Admit&) noexcept;
+bool DatagramWriter::add_status(const Status& status) noexcept {
+    return add_alone(status);
+}
+bool DatagramWriter::add_join(const Join& join) noexcept {
+    return add_alone(join);
+}
+bool DatagramWriter::add_admit(const Admit& admit) noexcept {
+    return add_alone(admit);
+}
 
 bool DatagramWriter::add_about(std::string_view text) noexcept {
     text = text.substr(0, kMostAboutBytes);

@@ -75,20 +75,16 @@ public:
     // ---- Entries
 
     /// `flags`: Section::kEnded.
-    bool add_ack(const Ack& ack, std::uint8_t flags = 0) noexcept {
-        return add_to_list(ack, flags);
-    }
+    bool add_ack(const Ack& ack, std::uint8_t flags = 0) noexcept;
     /// `flags`: Section::kFromAnybody.
-    bool add_missing(const Missing& missing, std::uint8_t flags = 0) noexcept {
-        return add_to_list(missing, flags);
-    }
-    bool add_echo(const Echo& echo) noexcept { return add_to_list(echo); }
-    bool add_greeting(const Greeting& greeting) noexcept { return add_to_list(greeting); }
+    bool add_missing(const Missing& missing, std::uint8_t flags = 0) noexcept;
+    bool add_echo(const Echo& echo) noexcept;
+    bool add_greeting(const Greeting& greeting) noexcept;
     /// Text of at most kMostAboutBytes.
     bool add_about(std::string_view text) noexcept;
-    bool add_status(const Status& status) noexcept { return add_alone(status); }
-    bool add_join(const Join& join) noexcept { return add_alone(join); }
-    bool add_admit(const Admit& admit) noexcept { return add_alone(admit); }
+    bool add_status(const Status& status) noexcept;
+    bool add_join(const Join& join) noexcept;
+    bool add_admit(const Admit& admit) noexcept;
 
     // ---- Longer parts of joining
 

@@ -397,10 +397,10 @@ TEST_P(Restart, is_told_to_whoever_asks_for_a_message) {
          }}};
     for (const auto& [name, call] : calls) {
         SCOPED_TRACE(name);
-        return_unasked(setup(3), [&, what = name] {
+        return_unasked(setup(3), [&, what = name, ask = call] {
             receive(1, 20, 1);
             receive(1, 700, 2);
-            check_code(call(), BBP_EPEER, what);
+            check_code(ask(), BBP_EPEER, what);
             // Its announcement may have overtaken it, through memory that is no part of the ring.
             await([] { return bbp_msgavail(1) == 1; }, "the new self's message");
             receive(1, 30, 3);

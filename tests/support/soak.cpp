@@ -218,8 +218,6 @@ std::uint64_t number_from(const char* variable, std::uint64_t by_default) {
 SoakPlan::SoakPlan(std::uint64_t seed, int sender, int ranks, std::size_t largest,
                    std::uint64_t messages)
     : state_(seed * 1000 + static_cast<std::uint64_t>(sender)),
-      seed_(seed),
-      sender_(sender),
       ranks_(ranks),
       largest_(largest),
       messages_(messages) {}

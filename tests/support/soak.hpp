@@ -43,8 +43,6 @@ public:
 
 private:
     std::uint64_t state_;
-    std::uint64_t seed_;
-    int sender_;
     int ranks_;
     std::size_t largest_;
     std::uint64_t messages_;
