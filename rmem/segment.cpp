@@ -306,8 +306,16 @@ std::string Segment::owner(const std::string& ring) {
 bool Segment::remove(const std::string& ring) {
     Bell::remove(ring);
     if (::unlink(object_name(ring).c_str()) == 0) return true;
-    if (errno == ENOENT) return false;
-    fail(ring, "removing", errno);
+    const int error = errno;
+    if (error == ENOENT) return false;
+    struct stat found {};
+    if ((error != EPERM && error != EACCES) || ::lstat(object_name(ring).c_str(), &found) != 0)
+        fail(ring, "removing", error);
+    // A shared folder lets a group use a file, and only its owner remove it.
+    throw Error(Errc::not_permitted,
+                fmt::format("{} is left over, nobody is in it, and only {} or root may remove it, "
+                            "by `rmem clean {}`; ask for that, or use another RMEM_RING",
+                            object_name(ring), user_text(found.st_uid), ring));
 }
 
 std::vector<std::string> Segment::list() {

@@ -118,6 +118,7 @@ protected:
         });
         ASSERT_TRUE(eventually([&] { return made_->load(); }));
     }
+    void kill_bob() { bob_.reset(); }
     void alice(const std::function<void()>& comes) const {
         Child alice([&] {
             become(kAlice, {group_});
@@ -174,6 +175,18 @@ TEST_F(OtherUsers, share_a_ring_by_the_group_that_both_name) {
         ::setenv("RMEM_UNIX_GROUP", "users", 1);  // NOLINT(concurrency-mt-unsafe): one thread
         EXPECT_TRUE(Ring::attach(name_.get())->has_members());
     });
+}
+
+TEST_F(OtherUsers, leave_what_only_they_can_remove_and_are_named) {
+    std::shared_ptr<Ring> ring;
+    bob([&] { ring = open("users"); });
+    kill_bob();
+    alice([&] {
+        EXPECT_THAT(refused([&] { open("users"); }),
+                    AllOf(HasSubstr("nobody is in it, and only 65502 or root"),
+                          HasSubstr("rmem clean " + name_.get())));
+    });
+    EXPECT_TRUE(Segment::remove(name_.get())) << "root may";
 }
 
 TEST_F(OtherUsers, are_named_where_the_host_lets_nobody_in) {
