@@ -120,6 +120,7 @@ Step Waiter::slow_step(Deadline deadline) noexcept {
     if (stage_ == Stage::spin && polls_ >= spin_limit()) {
         stage_ = Stage::yield;
         yield_start_ns_ = now;
+        yields_ = 0;
         // To count many ranks takes longer than to give way to one.
         if (spin_limit() != 0 || ++waits_ % kLooksPerCount == 0) refresh_spin_limit();
     }
@@ -127,11 +128,12 @@ Step Waiter::slow_step(Deadline deadline) noexcept {
         case Stage::spin: cpu_relax(); break;
         case Stage::yield:
             polls_ = spin_limit();  // the next step comes here again
-            if (now - yield_start_ns_ >= kYieldNs) {
+            if (now - yield_start_ns_ >= kYieldNs && yields_ >= kLeastYields) {
                 stage_ = Stage::sleep;
                 arm();
                 return Step::poll;  // once more, now that posters know
             }
+            ++yields_;
             ::sched_yield();
             break;
         case Stage::sleep:

@@ -5,8 +5,8 @@
 ///
 /// A waiter polls. Between polls it spins while there are processors to spare (not at all when the
 /// live ranks exceed the processors they may use together: then spinning would keep the awaited rank
-/// from running), yields for a millisecond, and then sleeps on a futex outside the bank. RMEM_SPIN
-/// sets the number of polls by hand.
+/// from running), yields for a millisecond and until it has had three turns, and then sleeps on a
+/// futex outside the bank. RMEM_SPIN sets the number of polls by hand.
 ///
 /// A program that polls by itself, with calls that do not wait, gives way instead (`give_way`): after a look that found nothing its
 /// processor goes to another rank, where there are more ranks than processors. Without that each rank would poll for its
@@ -37,6 +37,7 @@ inline constexpr unsigned kMaxSpinPolls = 1'000'000'000;  ///< what RMEM_SPIN ma
 inline constexpr unsigned kSpinPollsPerCheck = 4'096;     ///< polls between looks at the clock
 inline constexpr unsigned kLooksPerCount = 64;       ///< empty looks between counts of the ranks
 inline constexpr std::int64_t kYieldNs = 1'000'000;  ///< yield this long before sleeping
+inline constexpr unsigned kLeastYields = 3;  ///< and so often: in a large crowd a turn comes later
 inline constexpr std::int64_t kCheckNs = 1'000'000;  ///< look for dead peers this often
 inline constexpr unsigned kMostCrowd =
     64;  ///< or rarer, by the ranks that share a processor, up to this
@@ -179,6 +180,7 @@ private:
     bool membarrier_ = false;
     std::uint32_t wake_seen_ = 0;
     std::int64_t yield_start_ns_ = 0;
+    unsigned yields_ = 0;  ///< since then
     std::int64_t next_check_ns_ = 0;
     Sleeper* sleeper_ = nullptr;
     unsigned most_polls_ = kSpinPolls;
