@@ -7,6 +7,7 @@
 /// seconds. What a rank writes is seen by the others at once, or late but in its order.
 
 #include "tests/support/boards_model.hpp"
+#include "tests/support/sanitizers.hpp"
 
 #include <gtest/gtest.h>
 
@@ -34,7 +35,7 @@ using Kinds = ::testing::Types<Inline, Kind<InlineBoard, true>, Kind<InlineBoard
                                Kind<PaperBoard, false>, Kind<PaperBoard, true>>;
 TYPED_TEST_SUITE(Boards, Kinds, KindNames);
 
-constexpr unsigned kSteps = 400'000;
+constexpr unsigned kSteps = rmem::test::kSanitized ? 40'000 : 400'000;
 
 TYPED_TEST(Boards, do_what_a_queue_does) {
     for (const unsigned ranks : {2U, 3U}) {
@@ -51,7 +52,7 @@ TYPED_TEST(Boards, do_what_a_queue_does_when_stores_are_seen_late_but_in_order) 
 TYPED_TEST(Boards, begin_anew_with_ranks_that_come_back) {
     for (const Seen seen : {Seen::at_once, Seen::when_delivered}) {
         for (const unsigned steps_per_life : {50U, 700U, 9'000U}) {
-            Walk<TypeParam>(3, seen, steps_per_life).run(100'000, steps_per_life);
+            Walk<TypeParam>(3, seen, steps_per_life).run(kSteps / 4, steps_per_life);
         }
     }
 }

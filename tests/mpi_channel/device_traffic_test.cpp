@@ -5,6 +5,7 @@
 #include "mpi_channel/device.hpp"
 
 #include "tests/support/pipes.hpp"
+#include "tests/support/sanitizers.hpp"
 
 #include <gtest/gtest.h>
 
@@ -182,7 +183,7 @@ private:
 };
 
 TEST(DeviceTraffic, is_received_once_whole_and_in_order) {
-    for (unsigned seed = 0; seed < 30; ++seed) {
+    for (unsigned seed = 0; seed < (rmem::test::kSanitized ? 9U : 30U); ++seed) {
         SCOPED_TRACE(seed);
         Traffic(seed).run();
         if (testing::Test::HasFailure()) return;

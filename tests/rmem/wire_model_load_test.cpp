@@ -11,9 +11,12 @@
 #include <vector>
 
 #include "tests/rmem/wire_model_fixture.hpp"
+#include "tests/support/sanitizers.hpp"
 
 namespace rmem {
 namespace {
+
+constexpr int kWrites = test::kSanitized ? 300 : 1500;
 
 struct Load {
     std::string profile;
@@ -27,7 +30,7 @@ void play(const Load& load, bool sliced, Bench* b) {
     SplitMix64 random(load.seed);
     std::int64_t now = 0;
     std::vector<std::uint64_t> next_offset(load.nodes, 0);
-    for (int n = 0; n < 1500; ++n) {
+    for (int n = 0; n < kWrites; ++n) {
         now += static_cast<std::int64_t>(random.below(2 * load.mean_gap_ns) + 1);
         const auto origin = static_cast<std::uint16_t>(random.below(load.nodes));
         const std::uint64_t shape = random.below(8);

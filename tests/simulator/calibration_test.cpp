@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// ctest: check
+// ctest: check plain
 // Where the fitted constants come from.
 
 #include <gtest/gtest.h>

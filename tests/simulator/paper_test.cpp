@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// ctest: plain
 // The paper's numbers, simulated.
 
 #include <gmock/gmock.h>

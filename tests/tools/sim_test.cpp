@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// ctest: plain
 // `rmem sim`.
 
 #include <gmock/gmock.h>
