@@ -16,4 +16,4 @@ scripts/soak --help | grep "^examples:" >/dev/null || fail "--help has examples"
 soak 4
 soak 4 --link ring
 soak 4 --link direct
-soak 10 --daemons --nodes 2 --ranks 4 --kills 6
+soak 14 --daemons --nodes 2 --ranks 4 --kills 6

@@ -37,7 +37,7 @@ BUILD = pathlib.Path(os.environ["RMEM_BUILD_DIR"])
 LIBRARIES = {"rmem": "rmem", "billboard": "billboard"} | {
     port: f"ports/{port}" for port in ("fm", "gamma", "dp", "munet")
 }
-PATIENCE_S = 60
+PATIENCE_S = 180
 WARNINGS = "-Wall -Wextra -Werror"
 
 FENCE = re.compile(r"^( *)```(\w*)\n(.*?)^\1```\n", re.MULTILINE | re.DOTALL)
