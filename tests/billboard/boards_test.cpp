@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// ctest: optimised
+// ctest: check optimised
 
 /// Both posting boards alone, over plain memory, against a model: a queue per pair of ranks.
 ///

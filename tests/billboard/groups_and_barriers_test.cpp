@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// ctest: check
 
 /// Conformance: nobody leaves a barrier before the last has entered, groups have their own barriers
 /// at the same time, messages and barriers never meet, and groups by name know who is in them.

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// ctest: check
 
 /// Conformance: messages composed and read where they lie are messages like all others: in order,
 /// intact until released, in any order of release; what is released is free again. (billboard/bbp.h:

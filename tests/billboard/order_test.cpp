@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// ctest: check
 
 /// Conformance: messages from one sender to one receiver arrive in the order sent, whatever their
 /// sizes and whether sent alone or as a multicast; nobody who has sent something is forgotten by a

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// ctest: check
 
 /// Conformance: what a rank that left or died had posted is still delivered, then every call that
 /// needs it says BBP_EPEER and none hangs; a stopped rank is alive. (billboard/bbp.h: Delivery,

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// ctest: check
 
 /// Conformance: blocking calls wait and are woken, try calls say BBP_EAGAIN, deadlines end with
 /// BBP_ETIMEDOUT, and none of them loses or doubles a message; bbp_fd tells poll(2) of messages.

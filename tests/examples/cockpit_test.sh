@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
+# ctest: check
 # The flight ends where it should; who keeps up sees every frame, who does not says how many it missed.
 # shellcheck source=tests/support/examples.sh
 source "$RMEM_SOURCE_DIR/tests/support/examples.sh"

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
+# ctest: check
 # Any number of ranks finds what one process finds, to the last bit: also more ranks than rows, rows
 # that cannot be divided evenly, and rows longer than what a partition holds at once.
 # shellcheck source=tests/support/examples.sh

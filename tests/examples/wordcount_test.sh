@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
+# ctest: check
 # On a real text of some MB the counts are those of `wc -w` and of `sort | uniq -c`.
 # shellcheck source=tests/support/examples.sh
 source "$RMEM_SOURCE_DIR/tests/support/examples.sh"

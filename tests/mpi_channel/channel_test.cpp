@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// ctest: check
 //
 // The channel interface, and the MPI device over it, on every kind of ring.
 #include "mpi_channel/channel.hpp"

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// ctest: check
 //
 // Random traffic between devices, over pipes that are short and refuse, against what MPI promises: each message is received once, whole, by a
 // receive that fits it; of one sender those that fit the same receives in their order; and all ends.

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// ctest: check
 //
 // FI_RMA through libfabric: rank 1 registers memory, rank 0 reads and writes it.
 #include <gtest/gtest.h>

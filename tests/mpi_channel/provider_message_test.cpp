@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// ctest: check
 //
 // Messages, addresses and the life of objects, through libfabric.
 #include <gtest/gtest.h>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// ctest: check
 // The row of each property for Directed Point, raw and with the Go-Back-N layer, from dp/dp.h alone;
 // docs/design/ports.md has the table.
 #include "tests/ports/dp/points.hpp"

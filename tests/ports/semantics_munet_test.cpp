@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// ctest: check
 // The row of each property for MU-Net, from munet/munet.h, munet(7) and rmem-node(1) alone; docs/design/ports.md has the table.
 // Endpoints are made by `rmem node --munet`, on each link that it has: on `sim` there are no programs of several users.
 #include "tests/support/munet_daemon.hpp"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// ctest: tsan
+// ctest: check tsan
 #include "rmem/ring_engine.hpp"
 
 #include "tests/support/ring_ranks.hpp"

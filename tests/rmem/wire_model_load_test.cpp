@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// ctest: check
 // What holds for any load, with faults and without.
 #include <gtest/gtest.h>
 

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
+# ctest: check
 #
 # scripts/lab: hosts that reach each other, lose what they are told to, run programs, and are gone
 # afterwards. What needs no namespaces is tested without root as well.

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// ctest: check
 
 /// The hunt on MPI's messages finds nothing, and finds what is planted between the channel interface and the device.
 

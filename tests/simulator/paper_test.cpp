@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// ctest: plain
+// ctest: check plain
 // The paper's numbers, simulated.
 
 #include <gmock/gmock.h>

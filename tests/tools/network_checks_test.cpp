@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// ctest: check
 // What `rmem doctor` makes of a network's facts, and whether it finds the facts.
 
 #include "tools/network_checks.hpp"

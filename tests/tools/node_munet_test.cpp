@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// ctest: check
 // `rmem node --munet`: MU-Net for a host alone, and between nodes on each link.
 
 #include "ports/munet/munet.h"

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// ctest: check
 // `rmem record` of a ring on link udp: what the engine of one of its nodes sends and applies.
 
 #include <gmock/gmock.h>

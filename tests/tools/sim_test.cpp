@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// ctest: plain
+// ctest: check plain
 // `rmem sim`.
 
 #include <gmock/gmock.h>

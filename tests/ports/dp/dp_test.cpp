@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// ctest: check
 // Directed Point's calls, on every ring: written from ports/dp/dp.h.
 #include "billboard/process_endpoint.hpp"
 #include "ports/dp/counters.hpp"

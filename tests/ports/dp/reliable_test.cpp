@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// ctest: check
 // The Go-Back-N layer on every ring: pools that overflow, endpoints that are not there yet.
 #include "tests/ports/dp/points.hpp"
 

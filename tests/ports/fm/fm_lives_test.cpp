@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// ctest: check
 // Fast Messages and nodes that die, leave and come back, on a network that loses, and beside the billboard's own calls.
 #include "tests/ports/fm/fm_support.hpp"
 #include "tests/support/child.hpp"

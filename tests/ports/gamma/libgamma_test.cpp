@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// ctest: check
 // libgamma.h, function by function: start, ports, messages, semaphores, barrier, time.
 #include "ports/gamma/libgamma.h"
 

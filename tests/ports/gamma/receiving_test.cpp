@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// ctest: check
 // What comes in: overlong, damaged, out of number, to ports that are in use or not bound; dead senders.
 #include "tests/support/gamma_ranks.hpp"
 
