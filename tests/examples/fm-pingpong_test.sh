@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
+# ctest: check
 # The paper's figures come out, of both versions; two ranks are wanted and nothing else.
 # shellcheck source=tests/support/examples.sh
 source "$RMEM_SOURCE_DIR/tests/support/examples.sh"

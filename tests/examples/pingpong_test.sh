@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
+# ctest: check
 # Each message comes back intact, small and large; two ranks are wanted and nothing else.
 # shellcheck source=tests/support/examples.sh
 source "$RMEM_SOURCE_DIR/tests/support/examples.sh"

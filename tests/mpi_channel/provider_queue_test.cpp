@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// ctest: check
 //
 // Completion queues, counters and the ways to wait for them, through libfabric.
 #include <gtest/gtest.h>

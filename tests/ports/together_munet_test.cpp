@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// ctest: check
 // Programs on a ring that MU-Net's daemons are on, too: on each of two nodes a rank is the daemon, and another a program that speaks
 // by the billboard, Fast Messages, GAMMA, Directed Point and, through its daemon, MU-Net. (gamma_init waits for all ranks of a ring; a
 // daemon does not call it, and says so.)

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// ctest: check
 // Endpoints are file descriptors: what the system's own calls do with them. Not on simulated rings, whose time is not the system's.
 #include "tests/ports/dp/points.hpp"
 
