@@ -26,7 +26,8 @@ Examples:
 
 A ring with a live member is never removed; end its processes first (`rmem info RING` names them). Those of other
 users are left alone, unless root asks.
-Exit codes: 0 done (a ring that was named is gone), 1 a named ring was kept or is not here, 2 wrong command line.)";
+Exit codes: 0 done (a ring that was named is gone), 1 a named ring was kept or is not here,
+2 wrong command line.)";
 
 struct CleanOptions {
     std::vector<std::string> rings;

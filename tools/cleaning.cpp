@@ -47,7 +47,7 @@ Cleaned remove_unused(const std::string& name, const std::string& why, bool dry_
     return {name, true, why};
 }
 
-/// What is wrong with it, where the advice of `problem` is for who wants to join.
+/// What is wrong with it: the sentence of `problem` advises programs that join.
 const char* kind_of(const rmem::Segment& segment, const rmem::Error& problem) {
     if (!is_ours(segment)) return "it is no ring, and nobody uses it";
     return problem.code() == rmem::Errc::version_mismatch

@@ -2,8 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 # ctest: full
 #
-# Builds only the memory and the billboard, as static libraries, with everything else switched off; installs them; builds a C
-# and a C++ user of them, who run without a library of ours; and asks for a component that was left out.
+# Builds only the memory and the billboard, as static libraries, with everything else switched off;
+# installs them; builds a C and a C++ user of them, which run without a shared library of ours; and asks
+# for a component that was left out.
 set -euo pipefail
 
 here=$RMEM_SOURCE_DIR/tests/consumer
@@ -16,7 +17,9 @@ fail() {
 
 cmake -S "$RMEM_SOURCE_DIR" -B "$work/rmem" -G Ninja -DBUILD_SHARED_LIBS=OFF -DCMAKE_INSTALL_PREFIX="$work/installed" \
     -DRMEM_BUILD_PORTS=OFF -DRMEM_BUILD_MPI=OFF -DRMEM_BUILD_SIMULATOR=OFF -DRMEM_BUILD_TOOLS=OFF \
-    -DCMAKE_DISABLE_PRECOMPILE_HEADERS=ON -DCMAKE_CXX_FLAGS_RELEASE=-O0 -DRMEM_BUILD_BENCH=OFF -DRMEM_BUILD_EXAMPLES=OFF >"$work/log" 2>&1 || fail "$(cat "$work/log")"
+    -DRMEM_BUILD_BENCH=OFF -DRMEM_BUILD_EXAMPLES=OFF \
+    -DCMAKE_DISABLE_PRECOMPILE_HEADERS=ON -DCMAKE_CXX_FLAGS_RELEASE=-O0 \
+    >"$work/log" 2>&1 || fail "$(cat "$work/log")"
 grep -q '^CMAKE_BUILD_TYPE:STRING=Release$' "$work/rmem/CMakeCache.txt" || fail "no build type was chosen"
 cmake --build "$work/rmem" -j 2 >>"$work/log" 2>&1 || fail "$(tail -40 "$work/log")"
 cmake --install "$work/rmem" >>"$work/log"
