@@ -26,8 +26,10 @@ Examples:
 
 A ring with a live member is never removed; end its processes first (`rmem info RING` names them). Those of other
 users are left alone, unless root asks.
-Exit codes: 0 done (a ring that was named is gone), 1 a named ring was kept or is not here,
-2 wrong command line.)";
+Exit codes: 0 done (a ring that was named is gone), 1 a named ring was kept, 2 wrong command line,
+3 a named ring is not here, and none was kept.)";
+
+constexpr int kExitNotHere = 3;
 
 struct CleanOptions {
     std::vector<std::string> rings;
@@ -48,7 +50,7 @@ public:
                         {"removed", cleaned.removed && !dry_run_},
                         {"removable", cleaned.removed},
                         {"why", cleaned.why}});
-        all_removed = all_removed && cleaned.removed;
+        if (!cleaned.removed) exit_code = kExitFailed;
     }
 
     /// `ring` was named, and is not here.
@@ -56,12 +58,12 @@ public:
         const std::string why = fmt::format("this host has no ring '{}'", printable(ring));
         text += why + "; `rmem list` shows those that it has\n";
         json.push_back({{"ring", ring}, {"removed", false}, {"removable", false}, {"why", why}});
-        all_removed = false;
+        if (exit_code == kExitOk) exit_code = kExitNotHere;
     }
 
     std::string text;
     nlohmann::json json = nlohmann::json::array();
-    bool all_removed = true;
+    int exit_code = kExitOk;  ///< where rings were named
 
 private:
     bool dry_run_;
@@ -113,7 +115,7 @@ void clean(const CleanOptions& options) {
         if (options.rings.empty()) report.text += others_text();
         show(report.text.empty() ? "No rings on this host.\n" : report.text);
     }
-    if (!options.rings.empty() && !report.all_removed) end_with(kExitFailed);
+    if (!options.rings.empty() && report.exit_code != kExitOk) end_with(report.exit_code);
 }
 
 }  // namespace

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# ctest: full serial
+# ctest: full wide
 #
 # MPI's collective calls by multicast, and by the MPI's own algorithms: the results are the same, on every link; a broadcast is one
 # multicast, and none where they are off; what an MPI calls from inside its own functions does no harm; calls that are wrong end with the

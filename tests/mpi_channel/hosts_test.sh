@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# ctest: full serial
+# ctest: full wide
 #
 # Plain MPI programs run on hosts of the lab, which have nothing in common but files and a network; their launchers reach them by
 # scripts/lab-ssh, as real ones by ssh, and are told nothing but the hosts and the key. What is sent arrives, over the ring and not

@@ -43,6 +43,12 @@ says_not 'ranks share'
 called --host localhost:1 -n "$many" "$work/of_openmpi"
 says_not 'OMPI_MCA_rmaps_base_oversubscribe'
 
+# A ring that its ranks have removed is asked for once, and not for the two seconds that ranks may take to end.
+printf '#!/bin/sh\necho asked >>%s/asked\nexec rmem "$@"\n' "$work" >"$work/rmem"
+chmod +x "$work/rmem"
+"$RMEM_SOURCE_DIR/mpi_channel/mpirun-bbp-host" "$work/rmem" "mpi-test-$$" true
+(($(wc -l <"$work/asked") == 1)) || fail "the ring is cleaned $(wc -l <"$work/asked") times"
+
 # The launcher may start the program by way of another one.
 if command -v mpicc.mpich >/dev/null; then
     mpicc.mpich -Wno-stringop-overflow "$RMEM_SOURCE_DIR/tests/support/programs/mpi_inside.c" -o "$work/of_mpich"

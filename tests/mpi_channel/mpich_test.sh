@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# ctest: full serial
+# ctest: full wide
 #
 # The same programs as openmpi_test.sh, built with Debian's MPICH, run over the ring with the MPICH of mpi_channel/mpich/build.
 # shellcheck source=tests/support/mpi.sh

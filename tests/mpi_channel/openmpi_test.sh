@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# ctest: full serial
+# ctest: full wide
 #
 # Plain MPI programs, built with Debian's Open MPI, run over the ring on every link: what is sent arrives, and it did go over the
 # ring; and one whose rank aborts or is killed ends with an error, and leaves nothing behind.

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# ctest: full serial
+# ctest: full wide
 #
 # MPI over Fast Messages, GAMMA and Directed Point: programs run unchanged, receive what they receive over the channel interface, and
 # the port has counted their messages; a killed rank ends the run; ranks of different transports refuse each other. With Open MPI, and

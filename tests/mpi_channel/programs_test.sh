@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# ctest: full serial
+# ctest: full wide
 #
 # MPI programs that others wrote, as Debian has built them, run over the ring unchanged, and their own checks hold: NetPIPE with either
 # MPI, hpcc (linear algebra, transposition, Fourier transform, random access, latency), mpi4py.

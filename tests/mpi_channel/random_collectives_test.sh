@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# ctest: full serial
+# ctest: full wide
 #
 # Thousands of random collective calls by a seed, on random communicators of 2 to 5 ranks: what every rank receives by multicast is what
 # it receives by the MPI's own algorithms. With Open MPI, and with the MPICH of mpi_channel/mpich/build.

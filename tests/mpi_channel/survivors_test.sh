@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# ctest: full serial
+# ctest: full wide
 #
 # A rank is killed, and no launcher ends the others: their collective calls by multicast fail by themselves, and nothing is left. On every
 # link, with Open MPI, and with the MPICH of mpi_channel/mpich/build.

@@ -225,7 +225,7 @@ TEST(Clean, keeps_the_counters_of_a_munet_daemon_that_lives) {
 
 TEST(Clean, says_that_there_is_no_such_ring) {
     const Ran ran = run_tool({"clean", "no-such-ring"});
-    EXPECT_EQ(ran.code, 1);
+    EXPECT_EQ(ran.code, 3);
     EXPECT_THAT(ran.out, StartsWith("this host has no ring 'no-such-ring'"));
     EXPECT_THAT(ran.out, Not(HasSubstr("kept")));
 }
