@@ -17,7 +17,7 @@
 namespace rmem {
 namespace {
 
-constexpr int kWrites = test::kSanitized ? 300 : 1500;
+constexpr int kWrites = 1500;
 
 struct Load {
     std::string profile;
@@ -25,13 +25,14 @@ struct Load {
     std::uint64_t mean_gap_ns;
     std::uint64_t seed;
     bool faults;
+    int writes = test::kSanitized ? kWrites / 5 : kWrites;
 };
 
 void play(const Load& load, bool sliced, Bench* b) {
     SplitMix64 random(load.seed);
     std::int64_t now = 0;
     std::vector<std::uint64_t> next_offset(load.nodes, 0);
-    for (int n = 0; n < kWrites; ++n) {
+    for (int n = 0; n < load.writes; ++n) {
         now += static_cast<std::int64_t>(random.below(2 * load.mean_gap_ns) + 1);
         const auto origin = static_cast<std::uint16_t>(random.below(load.nodes));
         const std::uint64_t shape = random.below(8);
@@ -160,7 +161,7 @@ TEST(WireModelLoad, slicing_the_time_changes_nothing) {
 
 TEST(WireModelLoad, the_same_load_gives_the_same_hash_on_every_compiler) {
     const auto hash = [](const char* profile, bool faults) {
-        const Load load{profile, 7, 900, 42, faults};
+        const Load load{profile, 7, 900, 42, faults, kWrites};
         Bench b(load.profile, load.nodes);
         play(load, false, &b);
         return hash_of_outcomes(b);
