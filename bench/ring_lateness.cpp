@@ -11,8 +11,8 @@
 /// shortest propagation that a reader saw with its own clock, and `floor_ns` the model's shortest: the
 /// program fails if a write was early.
 
-#include "rmem/node_slot.hpp"
-#include "rmem/ring_memory.hpp"
+#include "rmem/link/ring/memory.hpp"
+#include "rmem/ring/node_slot.hpp"
 
 #include <fmt/format.h>
 #include <sched.h>

@@ -13,7 +13,7 @@
 
 #include "billboard/bbp.h"
 #include "billboard/simulation.hpp"
-#include "rmem/sim/sim_memory.hpp"
+#include "rmem/link/sim/memory.hpp"
 
 namespace {
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // How many hops the wire model makes in a second. A hop is a packet passed on by a node, or taken
 // off by its source; the `ring` link pays for each one inline.
-#include "rmem/wire_model.hpp"
+#include "rmem/wire/model.hpp"
 
 #include <benchmark/benchmark.h>
 

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "billboard/bbp.h"
 
-#include "billboard/bbp_shared.hpp"
-#include "billboard/endpoint_core.hpp"
+#include "billboard/boards/inline_board.hpp"
+#include "billboard/core/endpoint_core.hpp"
 #include "billboard/errors.hpp"
-#include "billboard/inline_board.hpp"
-#include "billboard/process_endpoint.hpp"
-#include "rmem/at_fork.hpp"
-#include "rmem/direct_memory.hpp"
-#include "rmem/sim/process_state.hpp"
+#include "billboard/process/bbp_shared.hpp"
+#include "billboard/process/process_endpoint.hpp"
+#include "rmem/base/at_fork.hpp"
+#include "rmem/base/process_state.hpp"
+#include "rmem/link/direct/memory.hpp"
 
 #include <memory>
 #include <new>

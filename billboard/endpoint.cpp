@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "billboard/endpoint.hpp"
 
-#include "billboard/endpoint_core.hpp"
-#include "billboard/node_guard.hpp"
-#include "rmem/joining.hpp"
-#include "rmem/ring_memory.hpp"
-#include "rmem/seat.hpp"
-#include "rmem/sim/sim_memory.hpp"
-#include "rmem/udp_memory.hpp"
+#include "billboard/core/endpoint_core.hpp"
+#include "billboard/core/node_guard.hpp"
+#include "rmem/link/ring/memory.hpp"
+#include "rmem/link/seat.hpp"
+#include "rmem/link/sim/memory.hpp"
+#include "rmem/link/udp/memory.hpp"
+#include "rmem/ring/joining.hpp"
 
 #include <fmt/format.h>
 

@@ -15,9 +15,9 @@
 /// Errors: opening throws `rmem::Error`; all other calls return codes (errors.hpp: last_error).
 
 #include "billboard/bbp.h"
+#include "billboard/boards/layout.hpp"
 #include "billboard/environment.hpp"
-#include "billboard/layout.hpp"
-#include "rmem/clock.hpp"
+#include "rmem/base/clock.hpp"
 #include "rmem/ring.hpp"
 
 #include <cstddef>
@@ -88,10 +88,10 @@ public:
 
     // ---- Waiting elsewhere
     virtual int fd() = 0;
-    /// Where a thread may wait to be woken (rmem/waiting.hpp); null: simulated.
+    /// Where a thread may wait to be woken (rmem/ring/waiting.hpp); null: simulated.
     virtual rmem::Ring* ring() noexcept = 0;
     /// After a poll by take() that found nothing: where there are more ranks than processors, another runs. All other calls
-    /// that do not wait, or not for long, do so by themselves (rmem/waiting.hpp).
+    /// that do not wait, or not for long, do so by themselves (rmem/ring/waiting.hpp).
     virtual void give_way() = 0;
     /// Whether that would give a processor away.
     virtual bool is_crowded() = 0;

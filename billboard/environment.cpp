@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "billboard/environment.hpp"
 
-#include "rmem/environment_variable.hpp"
+#include "rmem/base/environment_variable.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>

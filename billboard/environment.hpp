@@ -5,11 +5,11 @@
 ///
 ///   RMEM_LAYOUT     inline (default) or paper
 ///   RMEM_PARTITION  bytes of data partition per rank, e.g. 64K
-///   RMEM_BARRIER    arrival (default) or paper: how bbp_barrier works (billboard/barrier.hpp)
+///   RMEM_BARRIER    arrival (default) or paper: how bbp_barrier works (billboard/core/barriers.hpp)
 ///
 /// Errors: `rmem::Error` (bad_environment, bad_size).
 
-#include "billboard/layout.hpp"
+#include "billboard/boards/layout.hpp"
 #include "rmem/config.hpp"
 
 namespace billboard {

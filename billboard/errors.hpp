@@ -8,8 +8,8 @@
 /// Thread safety: the sentence belongs to the calling thread.
 
 #include "billboard/bbp.h"
+#include "rmem/base/kept_sentence.hpp"
 #include "rmem/error.hpp"
-#include "rmem/kept_sentence.hpp"
 
 #include <span>
 #include <string>

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// libFuzzer target: what comes from the network as a datagram of the udp link (rmem/udp/datagram.hpp).
+/// libFuzzer target: what comes from the network as a datagram of the udp link (rmem/link/udp/protocol/datagram.hpp).
 ///
 ///     cmake --preset fuzz && cmake --build --preset fuzz
 ///     build/fuzz/fuzz/fuzz_datagram -max_len=4096 my-corpus fuzz/corpus
 ///
 /// The input is read twice: as it is, and with a header put right, so that most reach the sections.
 
-#include "rmem/udp/datagram.hpp"
+#include "rmem/link/udp/protocol/datagram.hpp"
 #include "tests/support/datagram_walk.hpp"
 
 #include <span>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "mpi_channel/collectives.hpp"
 
-#include "mpi_channel/packets.hpp"
-#include "rmem/copy.hpp"
+#include "mpi_channel/device/packets.hpp"
+#include "rmem/base/copy.hpp"
 
 #include <algorithm>
 #include <stdexcept>

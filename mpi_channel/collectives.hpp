@@ -30,7 +30,7 @@
 /// Source: the paper (§4.2): MPI_Bcast and MPI_Barrier by the billboard's multicast.
 
 #include "billboard/bbp.h"
-#include "mpi_channel/device.hpp"
+#include "mpi_channel/device/device.hpp"
 
 #include <array>
 #include <cstddef>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "mpi_channel/settings.hpp"
 
+#include "rmem/base/environment_variable.hpp"
 #include "rmem/config.hpp"
-#include "rmem/environment_variable.hpp"
 #include "rmem/error.hpp"
 
 #include <fmt/format.h>

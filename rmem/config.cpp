@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "rmem/config.hpp"
 
-#include "rmem/environment_variable.hpp"
-#include "rmem/process.hpp"
-#include "rmem/suggestion.hpp"
+#include "rmem/base/environment_variable.hpp"
+#include "rmem/base/process.hpp"
+#include "rmem/base/suggestion.hpp"
 
 #include <fmt/format.h>
 #include <unistd.h>

@@ -9,7 +9,7 @@
 /// Units: sizes in bytes, times in nanoseconds. Errors: `rmem::Error` from the parsing functions.
 
 #include "rmem/error.hpp"
-#include "rmem/timing.hpp"
+#include "rmem/wire/timing.hpp"
 
 #include <cstddef>
 #include <cstdint>
@@ -80,7 +80,7 @@ struct Member {
 };
 
 /// The settings of the environment, those of launchers included. Unset ones are empty. Joining a ring that is there
-/// takes them from it: rmem/joining.hpp.
+/// takes them from it: rmem/ring/joining.hpp.
 struct Environment {
     std::optional<std::string> ring, unix_group, timing, faults, check;
     std::optional<unsigned> node, nodes, rank, ranks;

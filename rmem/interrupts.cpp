@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "rmem/interrupts.hpp"
 
-#include "rmem/marks.hpp"
-#include "rmem/node_slot.hpp"
-#include "rmem/udp/node_board.hpp"
-#include "rmem/waiting.hpp"
+#include "rmem/base/marks.hpp"
+#include "rmem/ring/node_board.hpp"
+#include "rmem/ring/node_slot.hpp"
+#include "rmem/ring/waiting.hpp"
 
 #include <fmt/format.h>
 
@@ -162,7 +162,7 @@ InterruptBoard::InterruptBoard(Ring& ring, unsigned node, unsigned rank, As as)
       // relaxed is enough: the engine has counted itself
       claimer_(as == As::engine ? who_of(ring.board().engines.load(std::memory_order_relaxed))
                                 : who_is(rank, incarnation_)) {
-    register_membarrier();  // whoever sleeps for an interrupt relies on it: rmem/waiting.hpp
+    register_membarrier();  // whoever sleeps for an interrupt relies on it: rmem/ring/waiting.hpp
     if (as == As::member) forget_the_dead();
 }
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "rmem/node.hpp"
 
-#include "rmem/at_fork.hpp"
-#include "rmem/card.hpp"
-#include "rmem/inherited_card.hpp"
+#include "rmem/base/at_fork.hpp"
+#include "rmem/link/card.hpp"
+#include "rmem/link/inherited_card.hpp"
 
 #include <fmt/format.h>
 
@@ -51,8 +51,8 @@ public:
     Card& card() const noexcept { return *card_; }
 
     std::uint32_t word(std::size_t offset) const noexcept {
-        // (1) - this acquire-load synchronizes-with the release-stores direct_card.cpp (1) and
-        // write_log.cpp (5); in a simulated world there is one thread
+        // (1) - this acquire-load synchronizes-with the release-stores rmem/link/direct/card.cpp (1) and
+        // rmem/ring/write_log.cpp (5); in a simulated world there is one thread
         return reinterpret_cast<const std::atomic<std::uint32_t>*>(bank_ + offset)
             ->load(std::memory_order_acquire);
     }

@@ -26,7 +26,7 @@
 /// The bound
 ///   On replicated links each write's propagation is measured. On `direct` one of kStampEvery
 ///   one-word writes of a rank is, and only for readers that are in wait_change for that word already
-///   (rmem/write_stamps.hpp); what is late there is late by the host.
+///   (rmem/ring/write_stamps.hpp); what is late there is late by the host.
 /// Beside messages
 ///   A process that has called bbp_init, or uses a port, may open() its node, and the other way round: both are one rank, and
 ///   what it writes and what it sends keep one order. set_write_me_last and set_data_filter are the node's alone. A ring that
@@ -35,7 +35,7 @@
 ///   with a progress thread (GAMMA, Directed Point): whichever comes second is Error(invalid_argument).
 /// Polling
 ///   load, read, poll and deadlines that have passed, called again and again without success, give the processor to another rank where
-///   there are more ranks than processors (rmem/waiting.hpp).
+///   there are more ranks than processors (rmem/ring/waiting.hpp).
 /// In a simulated process (rmem/sim/world.hpp)
 ///   `open` gives its world's ring, and accesses take virtual time; raw loads from `bank()` take none, so
 ///   who waits by them alone never ends. Callbacks are the world's calls, at the time of the arrival: they
@@ -49,12 +49,12 @@
 /// Errors: `rmem::Error` from constructors, and (invalid_argument) for ranges outside the user's
 ///   memory and for words that are not at a multiple of the word.
 
-#include "rmem/bound_violation.hpp"
-#include "rmem/clock.hpp"
+#include "rmem/base/clock.hpp"
+#include "rmem/base/histogram.hpp"
 #include "rmem/config.hpp"
-#include "rmem/histogram.hpp"
 #include "rmem/interrupts.hpp"
 #include "rmem/ring.hpp"
+#include "rmem/ring/bound_violation.hpp"
 
 #include <cstddef>
 #include <cstdint>

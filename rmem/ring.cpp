@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "rmem/ring.hpp"
 
-#include "rmem/environment_variable.hpp"
+#include "rmem/base/environment_variable.hpp"
+#include "rmem/base/marks.hpp"
+#include "rmem/base/suggestion.hpp"
 #include "rmem/interrupts.hpp"
-#include "rmem/joining.hpp"
-#include "rmem/marks.hpp"
-#include "rmem/node_slot.hpp"
-#include "rmem/ring_join.hpp"
-#include "rmem/suggestion.hpp"
-#include "rmem/udp/node_board.hpp"
-#include "rmem/write_stamps.hpp"
+#include "rmem/ring/joining.hpp"
+#include "rmem/ring/membership.hpp"
+#include "rmem/ring/node_board.hpp"
+#include "rmem/ring/node_slot.hpp"
+#include "rmem/ring/write_stamps.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>

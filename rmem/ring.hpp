@@ -5,11 +5,11 @@
 ///
 /// Segment   header | attention words, write stamps | rank slots | node slots | node board | interrupt areas | logs |
 ///           tap | banks. On link udp it is one node's, with one bank and one interrupt area, a board on which its
-///           engine shows itself (rmem/udp/node_board.hpp), and a tap where it shows writes (rmem/udp/tap.hpp).
+///           engine shows itself (rmem/ring/node_board.hpp), and a tap where it shows writes (rmem/link/udp/tap.hpp).
 ///           All places follow from the configuration (`SegmentLayout`); nothing is trusted that the
 ///           segment says about itself before the header's hash agrees with that computation.
 /// Life      The first to come makes the segment, the last to leave removes it. Presence and ranks
-///           are byte locks (rmem/segment.hpp), so a killed process leaves both by dying. A segment
+///           are byte locks (rmem/ring/segment.hpp), so a killed process leaves both by dying. A segment
 ///           that only the dead have left behind is replaced by the next ring of that name. One that was told to stay
 ///           waits for the next members with the user's memory in it, until `rmem clean` removes it: the first of them to
 ///           come gives all banks what the newest has, and lets all the rest begin anew.
@@ -19,11 +19,11 @@
 /// Thread safety: a Ring may be shared by threads; a Membership belongs to one.
 /// Errors: `rmem::Error` while opening and joining; nothing later.
 
-#include "rmem/clock.hpp"
+#include "rmem/base/clock.hpp"
+#include "rmem/base/process.hpp"
 #include "rmem/config.hpp"
-#include "rmem/counters.hpp"
-#include "rmem/process.hpp"
-#include "rmem/segment.hpp"
+#include "rmem/ring/counters.hpp"
+#include "rmem/ring/segment.hpp"
 
 #include <array>
 #include <atomic>
@@ -88,11 +88,11 @@ struct alignas(kLineBytes) RankSlot {
     std::array<std::atomic<std::uint64_t>, 4> processors;
     alignas(kLineBytes) std::atomic<std::uint32_t> wake;  ///< futex word; whoever wakes adds one
     Counters link;                                        ///< LinkCounter
-    Counters protocol;                                    ///< billboard/counters.hpp
+    Counters protocol;                                    ///< billboard/core/counters.hpp
     std::array<PortCounters, kPortBlocks> ports;  ///< in the order of their billboard::Class
 };
 
-/// What happens at a node's bank (rmem/node_slot.hpp).
+/// What happens at a node's bank (rmem/ring/node_slot.hpp).
 struct NodeSlot;
 
 /// Where things lie in the segment of a configuration.
@@ -153,11 +153,11 @@ public:
     udp::NodeBoard& board() const noexcept;  ///< on link udp
     std::byte* tap() const noexcept;         ///< on link udp: kTapBytes
 
-    /// One word per rank, non-zero while the rank sleeps or wants to be told (rmem/waiting.hpp).
+    /// One word per rank, non-zero while the rank sleeps or wants to be told (rmem/ring/waiting.hpp).
     /// Dense, so that a sender to many looks at few lines.
     std::atomic<std::uint32_t>* attention() const noexcept;
 
-    /// When sampled writes on `direct` were made (rmem/write_stamps.hpp).
+    /// When sampled writes on `direct` were made (rmem/ring/write_stamps.hpp).
     std::atomic<std::uint64_t>* stamps() const noexcept;
 
     /// Whether a live process holds the rank. One system call.

@@ -9,7 +9,7 @@
 #include <cstdio>
 #include <sstream>
 
-#include "rmem/suggestion.hpp"
+#include "rmem/base/suggestion.hpp"
 #include "tools/commands.hpp"
 #include "tools/output.hpp"
 #include "tools/usage.hpp"

@@ -7,7 +7,7 @@
 #include <array>
 #include <ctime>
 
-#include "rmem/clock.hpp"
+#include "rmem/base/clock.hpp"
 
 namespace tools {
 

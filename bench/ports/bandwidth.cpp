@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "bench/model.hpp"
 #include "bench/ports/figures.hpp"
 #include "bench/ports/line.hpp"
 #include "bench/ports/rounds.hpp"
 #include "bench/ports/streams.hpp"
 #include "bench/ports/systems.hpp"
+#include "tools/measure/model.hpp"
 
 #include <fmt/format.h>
 

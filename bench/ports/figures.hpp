@@ -4,7 +4,7 @@
 /// The figures of the ports, each beside what it is compared with, by the method of bench/ports/rounds.hpp. Units: ns, bytes.
 
 #include "bench/ports/table.hpp"
-#include "bench/rank_group.hpp"
+#include "tools/measure/rank_group.hpp"
 
 #include <cstddef>
 #include <vector>

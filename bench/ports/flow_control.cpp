@@ -6,7 +6,7 @@
 
 #include "billboard/bbp.h"
 #include "ports/fm/fm1.hpp"
-#include "rmem/clock.hpp"
+#include "rmem/base/clock.hpp"
 
 #include <fmt/format.h>
 

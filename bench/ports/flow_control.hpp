@@ -12,7 +12,7 @@
 /// handler, of every 16th message; rejected_<way>_<who>, frames returned for each message.
 
 #include "bench/ports/table.hpp"
-#include "bench/rank_group.hpp"
+#include "tools/measure/rank_group.hpp"
 
 #include <cstddef>
 #include <string>

@@ -10,7 +10,7 @@
 /// messages: the figure is for all of them. A message is there before its receiver asks for it. --turn 1 is a ping-pong, in which
 /// acknowledgements ride on answers; more is a stream.
 
-#include "bench/rank_group.hpp"
+#include "tools/measure/rank_group.hpp"
 
 #include <string>
 #include <vector>

@@ -3,7 +3,7 @@
 
 /// Parameters of a curve of times over sizes.
 
-#include "bench/prediction.hpp"
+#include "tools/measure/prediction.hpp"
 
 #include <cstddef>
 #include <optional>

@@ -39,7 +39,6 @@
 
 #include "bench/ports/progress.hpp"
 #include "bench/ports/table.hpp"
-#include "bench/samples.hpp"
 #include "billboard/endpoint.hpp"
 #include "billboard/environment.hpp"
 #include "ports/munet/daemon.hpp"
@@ -47,8 +46,9 @@
 #include "ports/munet/network.hpp"
 #include "ports/munet/program.hpp"
 #include "ports/munet/relay.hpp"
-#include "rmem/clock.hpp"
-#include "rmem/waiting.hpp"
+#include "rmem/base/clock.hpp"
+#include "rmem/ring/waiting.hpp"
+#include "tools/measure/samples.hpp"
 
 namespace {
 

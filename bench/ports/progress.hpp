@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "rmem/clock.hpp"
+#include "rmem/base/clock.hpp"
 
 #include <fmt/format.h>
 #include <unistd.h>

@@ -11,8 +11,8 @@
 /// Thread safety: none is needed; it forks.
 
 #include "bench/ports/table.hpp"
-#include "bench/rank_group.hpp"
-#include "bench/samples.hpp"
+#include "tools/measure/rank_group.hpp"
+#include "tools/measure/samples.hpp"
 
 #include <functional>
 #include <map>

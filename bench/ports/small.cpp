@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "bench/floor.hpp"
 #include "bench/ports/figures.hpp"
 #include "bench/ports/rounds.hpp"
 #include "bench/ports/streams.hpp"
 #include "bench/ports/systems.hpp"
+#include "tools/measure/floor.hpp"
 
 #include <fmt/format.h>
 

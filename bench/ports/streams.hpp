@@ -3,8 +3,8 @@
 
 /// Streams and ping-pongs of a system (bench/ports/systems.hpp) between ranks 0 and 1.
 
-#include "bench/floor.hpp"
-#include "bench/rank_group.hpp"
+#include "tools/measure/floor.hpp"
+#include "tools/measure/rank_group.hpp"
 
 #include <algorithm>
 #include <cstddef>

@@ -12,7 +12,7 @@
 /// its own: one with threads makes the endpoint's lock necessary, which those without do not have to pay for.
 /// Threads: one. Errors: `rmem::Error`.
 
-#include "bench/rank_group.hpp"
+#include "tools/measure/rank_group.hpp"
 
 #include <dp/dp.h>
 #include <fm/fm1.h>

@@ -7,7 +7,7 @@
 
 #include "billboard/bbp.h"
 #include "ports/dp/dp.h"
-#include "rmem/copy.hpp"
+#include "rmem/base/copy.hpp"
 #include "rmem/error.hpp"
 
 #include <fcntl.h>

@@ -8,7 +8,7 @@
 ///
 /// Thread safety: as of a plain variable; each process of the simulator has one of its own.
 
-#include "rmem/sim/process_state.hpp"
+#include "rmem/base/process_state.hpp"
 
 #include <memory>
 #include <utility>

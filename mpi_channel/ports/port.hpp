@@ -11,7 +11,7 @@
 /// Order: what one rank sends to another, by send() and broadcast(), is received in that order, once and whole.
 /// Thread safety: one thread at a time. Errors: codes of billboard/bbp.h; opening throws `rmem::Error`.
 
-#include "billboard/process_endpoint.hpp"
+#include "billboard/process/process_endpoint.hpp"
 #include "mpi_channel/settings.hpp"
 
 #include <cstddef>

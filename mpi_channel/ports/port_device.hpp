@@ -3,9 +3,9 @@
 
 /// The MPI device over a port: what the provider knows of mpi_channel/ports.
 ///
-/// Contract: mpi_channel/device.hpp, mpi_channel/ports/port_transport.hpp.
+/// Contract: mpi_channel/device/device.hpp, mpi_channel/ports/port_transport.hpp.
 
-#include "mpi_channel/device.hpp"
+#include "mpi_channel/device/device.hpp"
 #include "mpi_channel/ports/port_transport.hpp"
 
 #include <memory>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "mpi_channel/ports/port_transport.hpp"
 
-#include "rmem/copy.hpp"
+#include "rmem/base/copy.hpp"
 
 #include <algorithm>
 #include <utility>

@@ -19,7 +19,7 @@
 /// Who is there, and whether it lives, is asked of the ring; all bytes go by the port.
 /// Trust: a message that does not begin with the Lead of its sender is BBP_ESIZE of that rank, as one that is too long.
 
-#include "billboard/process_endpoint.hpp"
+#include "billboard/process/process_endpoint.hpp"
 #include "mpi_channel/ports/port.hpp"
 #include "mpi_channel/transport.hpp"
 

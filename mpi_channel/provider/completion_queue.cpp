@@ -3,7 +3,7 @@
 // Completion queues and counters: what is read of an endpoint, and what makes it go on.
 #include "mpi_channel/provider/objects.hpp"
 #include "mpi_channel/provider/unsupported.hpp"
-#include "rmem/clock.hpp"
+#include "rmem/base/clock.hpp"
 
 #include <poll.h>
 #include <sched.h>

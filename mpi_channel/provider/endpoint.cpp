@@ -6,9 +6,9 @@
 #include "mpi_channel/provider/objects.hpp"
 #include "mpi_channel/provider/unsupported.hpp"
 #include "mpi_channel/settings.hpp"
-#include "rmem/clock.hpp"
+#include "rmem/base/clock.hpp"
+#include "rmem/base/environment_variable.hpp"
 #include "rmem/config.hpp"
-#include "rmem/environment_variable.hpp"
 
 #include <fmt/format.h>
 

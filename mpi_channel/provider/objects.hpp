@@ -18,11 +18,11 @@
 #include "mpi_channel/billboard_transport.hpp"
 #include "mpi_channel/channel.hpp"
 #include "mpi_channel/collectives.hpp"
-#include "mpi_channel/device.hpp"
-#include "mpi_channel/peer_memory.hpp"
+#include "mpi_channel/device/device.hpp"
+#include "mpi_channel/device/peer_memory.hpp"
+#include "mpi_channel/device/regions.hpp"
 #include "mpi_channel/ports/port_device.hpp"
 #include "mpi_channel/provider/wait_object.hpp"
-#include "mpi_channel/regions.hpp"
 #include "mpi_channel/settings.hpp"
 
 #include <rdma/fabric.h>

@@ -2,10 +2,10 @@
 #pragma once
 
 /// What Directed Point counts: of each endpoint for dp_stat, and of the process in its block of the rank slot
-/// (rmem/counters.hpp), which any process can read while this one is stuck. The order is that of dp_stat_t.
+/// (rmem/ring/counters.hpp), which any process can read while this one is stuck. The order is that of dp_stat_t.
 
 #include "ports/dp/dp.h"
-#include "rmem/counters.hpp"
+#include "rmem/ring/counters.hpp"
 
 #include <array>
 #include <cstddef>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The table of descriptors, and the service of a process.
 #include "ports/dp/service.hpp"
-#include "rmem/sim/process_state.hpp"
+#include "rmem/base/process_state.hpp"
 
 #include <pthread.h>
 #include <sys/stat.h>

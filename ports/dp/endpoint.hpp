@@ -10,8 +10,8 @@
 /// Invariants: at most one message is offered, and it is the oldest unread one; so each is read once and in order, whichever way.
 /// Thread safety: used only while the process endpoint is held. Errors: the constructor throws std::system_error.
 
-#include "billboard/endpoint_core.hpp"
-#include "billboard/process_endpoint.hpp"
+#include "billboard/core/endpoint_core.hpp"
+#include "billboard/process/process_endpoint.hpp"
 #include "ports/dp/counters.hpp"
 #include "ports/dp/frame.hpp"
 #include "ports/dp/go_back_n.hpp"

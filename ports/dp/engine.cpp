@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ports/dp/engine.hpp"
 
-#include "rmem/signals_blocked.hpp"
+#include "rmem/base/signals_blocked.hpp"
 
 #include <sys/epoll.h>
 #include <sys/eventfd.h>

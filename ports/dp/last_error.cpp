@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ports/dp/last_error.hpp"
 
-#include "rmem/kept_sentence.hpp"
+#include "rmem/base/kept_sentence.hpp"
 
 #include <cerrno>
 

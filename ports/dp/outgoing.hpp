@@ -8,7 +8,7 @@
 
 #include "billboard/endpoint.hpp"
 #include "ports/dp/frame.hpp"
-#include "rmem/marks.hpp"
+#include "rmem/base/marks.hpp"
 
 #include <array>
 #include <cstring>

@@ -2,7 +2,7 @@
 // What comes: the Message Dispatcher Routine, and dp_read.
 #include "ports/dp/service.hpp"
 
-#include "rmem/copy.hpp"
+#include "rmem/base/copy.hpp"
 
 #include <fcntl.h>
 

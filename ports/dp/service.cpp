@@ -2,9 +2,9 @@
 // Endpoints come and go.
 #include "ports/dp/service.hpp"
 
-#include "ports/port_block.hpp"
+#include "ports/common/port_block.hpp"
+#include "rmem/base/environment_variable.hpp"
 #include "rmem/config.hpp"
-#include "rmem/environment_variable.hpp"
 
 #include <fmt/format.h>
 #include <sched.h>

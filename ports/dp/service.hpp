@@ -12,11 +12,11 @@
 /// Progress: no call waits for others but in slices, between which others come in.
 /// Errors: results are those of dp.h with a negative errno for -1; open() throws.
 
-#include "billboard/process_endpoint.hpp"
+#include "billboard/process/process_endpoint.hpp"
 #include "ports/dp/endpoint.hpp"
 #include "ports/dp/engine.hpp"
 #include "ports/dp/outgoing.hpp"
-#include "rmem/marks.hpp"
+#include "rmem/base/marks.hpp"
 
 #include <array>
 #include <atomic>

@@ -4,8 +4,8 @@
 
 #include "billboard/errors.hpp"
 #include "ports/fm/fm1.h"
-#include "rmem/at_fork.hpp"
-#include "rmem/sim/process_state.hpp"
+#include "rmem/base/at_fork.hpp"
+#include "rmem/base/process_state.hpp"
 
 #include <fmt/format.h>
 

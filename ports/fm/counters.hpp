@@ -4,7 +4,7 @@
 /// Names of what Fast Messages count (enum FM_counter), for tools.
 
 #include "ports/fm/fm.h"
-#include "rmem/counters.hpp"
+#include "rmem/ring/counters.hpp"
 
 #include <array>
 #include <cstddef>

@@ -7,9 +7,9 @@
 /// Thread safety: counts who holds the endpoint; anybody reads.
 
 #include "billboard/endpoint.hpp"
+#include "ports/common/port_block.hpp"
 #include "ports/fm/fm.h"
-#include "ports/port_block.hpp"
-#include "rmem/counters.hpp"
+#include "rmem/ring/counters.hpp"
 
 namespace ports::fm {
 

@@ -22,7 +22,7 @@
 /// Thread safety, progress: as ports/fm/network.hpp. Errors: errno values, 0 for success.
 
 #include "ports/fm/network.hpp"
-#include "rmem/copy.hpp"
+#include "rmem/base/copy.hpp"
 
 #include <array>
 #include <bitset>

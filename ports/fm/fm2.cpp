@@ -2,7 +2,7 @@
 // Fast Messages 2.x: sending, and credit. Receiving is in fm2_receive.cpp.
 #include "ports/fm/fm2.hpp"
 
-#include "rmem/copy.hpp"
+#include "rmem/base/copy.hpp"
 
 #include <algorithm>
 #include <cerrno>

@@ -22,8 +22,8 @@
 
 #include "ports/fm/fm2.h"
 #include "ports/fm/network.hpp"
-#include "rmem/copy.hpp"
-#include "rmem/sim/fiber.hpp"
+#include "rmem/base/copy.hpp"
+#include "rmem/base/fiber.hpp"
 
 #include <algorithm>
 #include <array>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Fast Messages 2.x: packets that come, and their handlers.
 #include "ports/fm/fm2.hpp"
-#include "rmem/copy.hpp"
+#include "rmem/base/copy.hpp"
 
 #include <fmt/format.h>
 

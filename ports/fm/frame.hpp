@@ -12,7 +12,7 @@
 ///
 /// All of it is untrusted: who reads a frame checks its size first, then each field.
 
-#include "billboard/layout.hpp"
+#include "billboard/boards/layout.hpp"
 
 #include <array>
 #include <cstddef>

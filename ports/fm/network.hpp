@@ -13,9 +13,9 @@
 /// Thread safety: who holds the process endpoint. Progress: only where the caller says so by a deadline.
 /// Errors: BBP codes; BBP_EPEER once `forget` has been called.
 
-#include "billboard/answer_pause.hpp"
-#include "billboard/endpoint_core.hpp"
-#include "billboard/process_endpoint.hpp"
+#include "billboard/core/answer_pause.hpp"
+#include "billboard/core/endpoint_core.hpp"
+#include "billboard/process/process_endpoint.hpp"
 #include "ports/fm/counts.hpp"
 #include "ports/fm/frame.hpp"
 #include "ports/fm/modules.hpp"

@@ -6,7 +6,7 @@
 /// Thread safety: made and ended by one thread, while no other is inside a call.
 /// Errors: the constructor throws `rmem::Error`.
 
-#include "billboard/process_endpoint.hpp"
+#include "billboard/process/process_endpoint.hpp"
 #include "ports/fm/fm1.hpp"
 #include "ports/fm/fm2.hpp"
 #include "ports/fm/network.hpp"

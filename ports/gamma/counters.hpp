@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-/// What a GAMMA process counts (rmem/counters.hpp). `handlers_begun` and `handlers_ended` are the watchdog: where they differ,
+/// What a GAMMA process counts (rmem/ring/counters.hpp). `handlers_begun` and `handlers_ended` are the watchdog: where they differ,
 /// and stay, a handler does not return.
 
-#include "rmem/counters.hpp"
+#include "rmem/ring/counters.hpp"
 
 namespace ports::gamma {
 

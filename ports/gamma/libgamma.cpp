@@ -2,8 +2,8 @@
 #include "ports/gamma/libgamma.h"
 
 #include "ports/gamma/process.hpp"
-#include "rmem/at_fork.hpp"
-#include "rmem/sim/process_state.hpp"
+#include "rmem/base/at_fork.hpp"
+#include "rmem/base/process_state.hpp"
 
 #include <fmt/format.h>
 #include <sys/mman.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ports/gamma/handling.hpp"
 
-#include "ports/port_block.hpp"
+#include "ports/common/port_block.hpp"
 
 #include <fmt/format.h>
 #include <sched.h>

@@ -18,14 +18,14 @@
 /// Progress: who waits takes in, in slices; else the progress thread, as an attendant.
 /// Errors: start() throws `rmem::Error`; the rest returns codes (codes.hpp).
 
-#include "billboard/endpoint_core.hpp"
-#include "billboard/process_endpoint.hpp"
+#include "billboard/core/endpoint_core.hpp"
+#include "billboard/process/process_endpoint.hpp"
 #include "ports/gamma/codes.hpp"
 #include "ports/gamma/counters.hpp"
 #include "ports/gamma/frame.hpp"
 #include "ports/gamma/groups.hpp"
-#include "rmem/copy.hpp"
-#include "rmem/waiting.hpp"
+#include "rmem/base/copy.hpp"
+#include "rmem/ring/waiting.hpp"
 
 #include <array>
 #include <memory>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ports/gamma/process.hpp"
-#include "rmem/environment_variable.hpp"
+#include "rmem/base/environment_variable.hpp"
 
 #include <fmt/format.h>
 

@@ -2,10 +2,10 @@
 #include "ports/munet/connection.hpp"
 
 #include "ports/munet/driver_protocol.hpp"
+#include "rmem/base/environment_variable.hpp"
+#include "rmem/base/ownership.hpp"
 #include "rmem/config.hpp"
-#include "rmem/environment_variable.hpp"
-#include "rmem/ownership.hpp"
-#include "rmem/waiting.hpp"
+#include "rmem/ring/waiting.hpp"
 
 #include <fcntl.h>
 #include <fmt/format.h>

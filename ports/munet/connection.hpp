@@ -8,7 +8,7 @@
 /// Thread safety: one thread at a time. Errors: open() tells; rmem::Error from the environment.
 
 #include "ports/munet/program.hpp"
-#include "rmem/segment.hpp"
+#include "rmem/ring/segment.hpp"
 
 #include <cstdint>
 #include <span>

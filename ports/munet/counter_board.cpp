@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ports/munet/counter_board.hpp"
 
-#include "rmem/segment.hpp"
+#include "rmem/ring/segment.hpp"
 
 #include <fcntl.h>
 #include <fmt/format.h>

@@ -10,7 +10,7 @@
 #include "ports/munet/counters.hpp"
 #include "ports/munet/driver.hpp"
 #include "ports/munet/endpoint_memory.hpp"
-#include "rmem/segment.hpp"
+#include "rmem/ring/segment.hpp"
 
 #include <array>
 #include <atomic>

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-/// What happens at an endpoint, counted by the daemon (rmem/counters.hpp).
+/// What happens at an endpoint, counted by the daemon (rmem/ring/counters.hpp).
 
-#include "rmem/counters.hpp"
+#include "rmem/ring/counters.hpp"
 
 #include <array>
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ports/munet/daemon.hpp"
 
-#include "ports/port_block.hpp"
-#include "rmem/clock.hpp"
+#include "ports/common/port_block.hpp"
+#include "rmem/base/clock.hpp"
 #include "rmem/ring.hpp"
-#include "rmem/waiting.hpp"
+#include "rmem/ring/waiting.hpp"
 
 #include <poll.h>
 #include <sched.h>

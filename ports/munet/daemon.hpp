@@ -16,7 +16,7 @@
 /// again lasts as long as opening the ring does.
 /// Errors: the constructor throws rmem::Error, and so does run_for() where taking part again fails.
 
-#include "billboard/wake_fd.hpp"
+#include "billboard/core/wake_fd.hpp"
 #include "ports/gamma/bystander.hpp"
 #include "ports/munet/counter_board.hpp"
 #include "ports/munet/driver.hpp"

@@ -2,8 +2,8 @@
 #include "ports/munet/driver.hpp"
 
 #include "ports/munet/driver_protocol.hpp"
+#include "rmem/base/ownership.hpp"
 #include "rmem/config.hpp"
-#include "rmem/ownership.hpp"
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -312,7 +312,7 @@ void Driver::wake(unsigned endpoint) noexcept {
 void Driver::say_sleeps(bool sleeps) noexcept {
     for (auto& [fd, client] : clients_) {
         if (client->number < 0) continue;
-        // relaxed is enough: the daemon's membarrier orders it (rmem/waiting.hpp)
+        // relaxed is enough: the daemon's membarrier orders it (rmem/ring/waiting.hpp)
         client->memory.daemon().sleeps.store(sleeps ? 1 : 0, std::memory_order_relaxed);
     }
 }

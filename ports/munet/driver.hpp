@@ -12,7 +12,7 @@
 /// Errors: the constructor throws rmem::Error.
 
 #include "ports/munet/relay.hpp"
-#include "rmem/segment.hpp"
+#include "rmem/ring/segment.hpp"
 
 #include <array>
 #include <cstddef>

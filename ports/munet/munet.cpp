@@ -3,9 +3,9 @@
 
 #include "ports/munet/connection.hpp"
 #include "ports/munet/program.hpp"
-#include "rmem/at_fork.hpp"
+#include "rmem/base/at_fork.hpp"
+#include "rmem/base/kept_sentence.hpp"
 #include "rmem/config.hpp"
-#include "rmem/kept_sentence.hpp"
 
 #include <fmt/format.h>
 

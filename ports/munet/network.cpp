@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ports/munet/network.hpp"
 
-#include "billboard/layout.hpp"
+#include "billboard/boards/layout.hpp"
 
 #include <algorithm>
 #include <array>

@@ -2,8 +2,8 @@
 // How a program sends.
 #include "ports/munet/program.hpp"
 
-#include "rmem/copy.hpp"
-#include "rmem/marks.hpp"
+#include "rmem/base/copy.hpp"
+#include "rmem/base/marks.hpp"
 
 #include <algorithm>
 #include <cerrno>
@@ -151,7 +151,7 @@ void Program::write(Control control, Credit credit, const void* prefix, std::siz
     } else {
         ++next_;
     }
-    // relaxed is enough: the sleeping daemon's membarrier orders this load after the store above (rmem/waiting.hpp)
+    // relaxed is enough: the sleeping daemon's membarrier orders this load after the store above (rmem/ring/waiting.hpp)
     if (memory_.daemon().sleeps.load(std::memory_order_relaxed) != 0) [[unlikely]]
         surroundings_.ring();
 }

@@ -14,7 +14,7 @@
 /// Thread safety: one thread at a time. Progress: by Surroundings::pause, which also says when to give up.
 
 #include "ports/munet/endpoint_memory.hpp"
-#include "rmem/clock.hpp"
+#include "rmem/base/clock.hpp"
 
 #include <array>
 #include <cstddef>

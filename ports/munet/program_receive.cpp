@@ -2,8 +2,8 @@
 // How a program receives.
 #include "ports/munet/program.hpp"
 
-#include "rmem/copy.hpp"
-#include "rmem/marks.hpp"
+#include "rmem/base/copy.hpp"
+#include "rmem/base/marks.hpp"
 
 #include <algorithm>
 #include <cerrno>

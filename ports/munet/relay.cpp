@@ -316,7 +316,7 @@ void Relay::place(Endpoint& to, std::uint8_t number, Kind kind, std::uint32_t le
 }
 
 void Relay::wake(Endpoint& e) {
-    // relaxed is enough: the sleeper's membarrier orders this load after the stores before it (rmem/waiting.hpp)
+    // relaxed is enough: the sleeper's membarrier orders this load after the stores before it (rmem/ring/waiting.hpp)
     if (e.memory.program().sleeps.load(std::memory_order_relaxed) != 0) [[unlikely]]
         edge_.wake(e.number);
 }

@@ -4,7 +4,7 @@
 /// What the relay keeps for itself about an endpoint: nothing of it lies where a program can write.
 
 #include "ports/munet/relay.hpp"
-#include "rmem/copy.hpp"
+#include "rmem/base/copy.hpp"
 
 #include <algorithm>
 #include <cstring>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-/// Writes a capture file that Wireshark opens, a packet for each write; tools/rmem.lua shows what is in it.
+/// Writes a capture file that Wireshark opens, a packet for each write; tools/record/rmem.lua shows what is in it.
 ///
 /// File          classic pcap, times in nanoseconds (the wall clock's), link type USER0 (147): the packets were
 ///               on no network, so they claim no addresses.

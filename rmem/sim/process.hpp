@@ -12,10 +12,10 @@
 /// Killed, it stops between two accesses and nothing of it runs any more: no destructor does.
 /// Thread safety: the simulation's thread only.
 
-#include "rmem/bound_violation.hpp"
+#include "rmem/base/fiber.hpp"
+#include "rmem/base/process_state.hpp"
 #include "rmem/interrupts.hpp"
-#include "rmem/sim/fiber.hpp"
-#include "rmem/sim/process_state.hpp"
+#include "rmem/ring/bound_violation.hpp"
 #include "rmem/sim/watch.hpp"
 
 #include <cstdint>

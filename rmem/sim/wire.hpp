@@ -12,7 +12,7 @@
 ///
 /// Thread safety: none.
 /// Invariants:    outcomes come in time order; a write arrives at every other node once and returns once,
-///                after its last arrival; or is lost, as rmem/wire_model.hpp says (a single ring only:
+///                after its last arrival; or is lost, as rmem/wire/model.hpp says (a single ring only:
 ///                hierarchies have no faults). Equal inputs give equal outcomes, however advance() is
 ///                sliced; at one instant leaf rings come in order and the backbone last.
 /// Units:         nanoseconds.
@@ -22,8 +22,8 @@
 ///                rings"); how a bridge works, and its delay, are reconstruction.
 
 #include "rmem/sim/first_time.hpp"
-#include "rmem/timing.hpp"
-#include "rmem/wire_model.hpp"
+#include "rmem/wire/model.hpp"
+#include "rmem/wire/timing.hpp"
 
 #include <algorithm>
 #include <cstddef>

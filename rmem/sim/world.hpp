@@ -8,7 +8,7 @@
 ///     world.start(1, [](Process&) { auto node = rmem::Node::open(); … });
 ///     world.run();
 ///
-/// The wire is rmem/wire_model.hpp's, each node has a bank, each process is a fiber with a clock of its
+/// The wire is rmem/wire/model.hpp's, each node has a bank, each process is a fiber with a clock of its
 /// own (docs/design/simulator.md). The thing with the least time is next; a process runs on until
 /// something else is due before it.
 ///
@@ -20,17 +20,17 @@
 /// Errors       Error from the constructor and for ranks and nodes that do not exist; what a program
 ///   throws leaves `run` and `step`, and its process is dead then.
 
-#include "rmem/clock.hpp"
+#include "rmem/base/clock.hpp"
+#include "rmem/base/histogram.hpp"
 #include "rmem/config.hpp"
-#include "rmem/counters.hpp"
-#include "rmem/faults.hpp"
-#include "rmem/histogram.hpp"
+#include "rmem/ring/counters.hpp"
 #include "rmem/sim/event.hpp"
 #include "rmem/sim/host_profile.hpp"
 #include "rmem/sim/node_interrupts.hpp"
 #include "rmem/sim/process.hpp"
 #include "rmem/sim/wire.hpp"
 #include "rmem/sim/writes_in_flight.hpp"
+#include "rmem/wire/faults.hpp"
 
 #include <cstddef>
 #include <cstdint>

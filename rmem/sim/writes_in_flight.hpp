@@ -7,7 +7,7 @@
 /// keep their order, so then no node waits for it any more. Those of an origin that died on the way stay.
 /// Thread safety: none. It allocates only while it grows to the load's size.
 
-#include "rmem/detail/wire_queue.hpp"
+#include "rmem/wire/queue.hpp"
 
 #include <cstddef>
 #include <cstdint>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "simulator/bbp_hunt/hunt.hpp"
 
-#include "billboard/counters.hpp"
+#include "billboard/core/counters.hpp"
 #include "simulator/bbp_hunt/link_checker.hpp"
 
 #include <fmt/format.h>

@@ -2,8 +2,8 @@
 #include "simulator/bbp_hunt/traffic.hpp"
 
 #include "billboard/bbp.h"
+#include "billboard/boards/layout.hpp"
 #include "billboard/errors.hpp"
-#include "billboard/layout.hpp"
 
 #include <fmt/format.h>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "simulator/hunt/ring_run.hpp"
 
-#include "billboard/counters.hpp"
+#include "billboard/core/counters.hpp"
 #include "billboard/simulation.hpp"
 
 #include <fmt/format.h>

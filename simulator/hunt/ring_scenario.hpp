@@ -8,7 +8,7 @@
 
 #include "billboard/environment.hpp"
 #include "rmem/sim/host_profile.hpp"
-#include "rmem/timing.hpp"
+#include "rmem/wire/timing.hpp"
 #include "simulator/hunt/random.hpp"
 
 #include <array>

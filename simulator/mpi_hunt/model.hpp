@@ -16,7 +16,7 @@
 /// devices' contexts.
 /// Thread safety: none; programs of one world.
 
-#include "mpi_channel/device.hpp"
+#include "mpi_channel/device/device.hpp"
 #include "simulator/hunt/findings.hpp"
 #include "simulator/mpi_hunt/scenario.hpp"
 #include "simulator/mpi_hunt/sights.hpp"

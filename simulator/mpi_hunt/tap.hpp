@@ -6,7 +6,7 @@
 ///
 /// Contract, errors, thread safety: mpi_channel/transport.hpp.
 
-#include "mpi_channel/packets.hpp"
+#include "mpi_channel/device/packets.hpp"
 #include "mpi_channel/transport.hpp"
 #include "simulator/mpi_hunt/model.hpp"
 

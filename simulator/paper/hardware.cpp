@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "simulator/paper/hardware.hpp"
 
-#include "rmem/sim/sim_memory.hpp"
+#include "rmem/link/sim/memory.hpp"
 #include "simulator/paper/worlds.hpp"
 
 #include <algorithm>

@@ -13,7 +13,7 @@
 /// Thread safety, errors: simulator/paper/worlds.hpp. Between run_billboard's bbp_init and bbp_finalize only.
 
 #include "mpi_channel/channel.hpp"
-#include "mpi_channel/device.hpp"
+#include "mpi_channel/device/device.hpp"
 #include "simulator/paper/worlds.hpp"
 
 #include <cstddef>

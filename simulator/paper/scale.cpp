@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "simulator/paper/scale.hpp"
 
-#include "billboard/layout.hpp"
-#include "rmem/sim/sim_memory.hpp"
+#include "billboard/boards/layout.hpp"
+#include "rmem/link/sim/memory.hpp"
 #include "simulator/paper/experiments.hpp"
 
 #include <algorithm>

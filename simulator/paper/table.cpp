@@ -2,7 +2,7 @@
 #include "simulator/paper/table.hpp"
 
 #include "billboard/bbp.h"
-#include "rmem/timing.hpp"
+#include "rmem/wire/timing.hpp"
 #include "simulator/paper/calibration.hpp"
 #include "simulator/paper/experiments.hpp"
 #include "simulator/paper/hardware.hpp"

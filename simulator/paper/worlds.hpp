@@ -35,7 +35,7 @@ using RankProgram = std::function<void(rmem::sim::Process&)>;
 /// and nobody leaves before all are through: who is idle does not disturb.
 void run_billboard(const Testbed& testbed, const RankProgram& program);
 
-/// Runs it on every rank of a world that has no billboard: bare memory (rmem/sim/sim_memory.hpp).
+/// Runs it on every rank of a world that has no billboard: bare memory (rmem/link/sim/memory.hpp).
 void run_bare(const Testbed& testbed, const RankProgram& program,
               rmem::sim::Observer* observer = nullptr);
 

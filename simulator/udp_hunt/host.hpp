@@ -6,7 +6,7 @@
 ///
 /// Times are the world's unless they say otherwise. Thread safety: none.
 
-#include "rmem/udp/core.hpp"
+#include "rmem/link/udp/protocol/core.hpp"
 #include "simulator/udp_hunt/scenario.hpp"
 
 #include <cstddef>

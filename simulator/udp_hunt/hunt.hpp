@@ -9,7 +9,7 @@
 ///
 /// Thread safety: none. Equal scenarios give equal findings, trace hash included, with every compiler.
 
-#include "rmem/udp/datagram.hpp"
+#include "rmem/link/udp/protocol/datagram.hpp"
 #include "simulator/hunt/subject.hpp"
 #include "simulator/udp_hunt/scenario.hpp"
 #include "simulator/udp_hunt/sights.hpp"

@@ -11,7 +11,7 @@
 /// Each word written has a value of its own, so that a value says who wrote it, where, and what came before it.
 /// Thread safety: none.
 
-#include "rmem/udp/datagram.hpp"
+#include "rmem/link/udp/protocol/datagram.hpp"
 #include "simulator/hunt/findings.hpp"
 
 #include <cstddef>

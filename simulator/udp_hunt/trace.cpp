@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "simulator/udp_hunt/trace.hpp"
 
-#include "rmem/udp/datagram.hpp"
+#include "rmem/link/udp/protocol/datagram.hpp"
 
 #include <fmt/format.h>
 

@@ -5,7 +5,7 @@
 #include "billboard/endpoint.hpp"
 #include "billboard/bbp.h"
 #include "billboard/simulation.hpp"
-#include "rmem/clock.hpp"
+#include "rmem/base/clock.hpp"
 #include "tests/support/child.hpp"
 #include "tests/support/endpoint_pair.hpp"
 

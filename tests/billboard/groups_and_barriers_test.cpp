@@ -3,7 +3,7 @@
 
 /// Conformance: nobody leaves a barrier before the last has entered, groups have their own barriers
 /// at the same time, messages and barriers never meet, and groups by name know who is in them.
-/// (billboard/bbp.h: Groups and barriers; dead members: peers_test.cpp.)
+/// (billboard/bbp.h: Groups and barriers; dead members: tests/billboard/core/peers_test.cpp.)
 
 #include "tests/support/conformance.hpp"
 

@@ -2,7 +2,7 @@
 
 /// Memory and messages in one process: Node::open() and bbp_init() give the node and the endpoint of one rank.
 
-#include "billboard/process_endpoint.hpp"
+#include "billboard/process/process_endpoint.hpp"
 #include "rmem/node.hpp"
 #include "tests/support/conformance.hpp"
 

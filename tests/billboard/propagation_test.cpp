@@ -4,11 +4,11 @@
 /// On `direct` one message in kStampEvery of a pair of ranks is a sample of propagation, if its
 /// receiver was waiting for it already.
 
-#include "billboard/arrival.hpp"
+#include "billboard/boards/arrival.hpp"
 #include "billboard/endpoint.hpp"
 #include "billboard/errors.hpp"
-#include "rmem/node_slot.hpp"
-#include "rmem/write_stamps.hpp"
+#include "rmem/ring/node_slot.hpp"
+#include "rmem/ring/write_stamps.hpp"
 #include "tests/support/child.hpp"
 #include "tests/support/endpoint_pair.hpp"
 

@@ -3,7 +3,7 @@
 
 /// Conformance: a rank that was killed or left can be started again. The others see BBP_EPEER once
 /// and then talk to it; it sees nothing that was posted to its former self. (billboard/bbp.h: Dead
-/// peers; ranks that stay away: peers_test.cpp.)
+/// peers; ranks that stay away: tests/billboard/core/peers_test.cpp.)
 
 #include "tests/support/conformance.hpp"
 

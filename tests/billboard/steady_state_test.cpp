@@ -7,7 +7,7 @@
 /// millisecond whether its peer lives: such looks are bounded, all else is counted exactly.
 
 #include "billboard/endpoint.hpp"
-#include "rmem/waiting.hpp"
+#include "rmem/ring/waiting.hpp"
 #include "tests/support/call_watch.hpp"
 #include "tests/support/child.hpp"
 #include "tests/support/conformance.hpp"

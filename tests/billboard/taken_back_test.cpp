@@ -3,9 +3,9 @@
 
 /// A message larger than a partition that is taken back in its midst: nothing overtakes the word of it.
 
-#include "billboard/counters.hpp"
+#include "billboard/core/counters.hpp"
+#include "billboard/core/endpoint_core.hpp"
 #include "billboard/endpoint.hpp"
-#include "billboard/endpoint_core.hpp"
 #include "billboard/errors.hpp"
 #include "tests/support/child.hpp"
 #include "tests/support/endpoint_pair.hpp"

@@ -4,10 +4,10 @@
 /// What messages cost on link udp, counted: datagrams of a program that answers, and system calls of one for whom messages wait.
 /// On a host that keeps a rank waiting some more are sent and made, so what is counted has an upper bound between the two that
 /// it could be.
-#include "billboard/process_endpoint.hpp"
+#include "billboard/process/process_endpoint.hpp"
 #include "rmem/ring.hpp"
-#include "rmem/udp/counters.hpp"
-#include "rmem/udp/node_board.hpp"
+#include "rmem/ring/node_board.hpp"
+#include "rmem/ring/udp_counters.hpp"
 #include "tests/support/call_watch.hpp"
 #include "tests/support/conformance.hpp"
 

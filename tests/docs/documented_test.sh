@@ -52,7 +52,7 @@ done
 # What is read is known to the check for misspelt variables.
 for variable in $(grep -rhoE '"RMEM_[A-Z_]*[A-Z]"' --include='*.?pp' rmem billboard ports mpi_channel tools |
     tr -d '"' | sort -u); do
-    says rmem/environment_variable.cpp "\"$variable\"" "the variable"
+    says rmem/base/environment_variable.cpp "\"$variable\"" "the variable"
 done
 
 # Names of functions have an underscore, as those of pages about something else have not.

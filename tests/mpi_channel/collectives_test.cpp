@@ -3,7 +3,7 @@
 // What mpi_channel/collectives.hpp promises of groups, on devices over pipes.
 #include "mpi_channel/collectives.hpp"
 
-#include "mpi_channel/packets.hpp"
+#include "mpi_channel/device/packets.hpp"
 #include "tests/support/group_ranks.hpp"
 
 #include <gtest/gtest.h>

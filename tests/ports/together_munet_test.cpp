@@ -4,12 +4,12 @@
 // by the billboard, Fast Messages, GAMMA, Directed Point and, through its daemon, MU-Net. (gamma_init waits for all ranks of a ring; a
 // daemon does not call it, and says so.)
 #include "billboard/bbp.h"
-#include "billboard/process_endpoint.hpp"
+#include "billboard/process/process_endpoint.hpp"
+#include "ports/common/port_block.hpp"
 #include "ports/dp/dp.h"
 #include "ports/gamma/libgamma.h"
 #include "ports/munet/daemon.hpp"
 #include "ports/munet/munet.h"
-#include "ports/port_block.hpp"
 #include "tests/support/conformance.hpp"
 
 #include <fm/fm1.h>

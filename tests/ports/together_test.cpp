@@ -6,9 +6,9 @@
 // Each rank is MU-Net's node by itself, so that this runs where processes are simulated too; together_munet_test.cpp has its
 // daemons.
 #include "billboard/bbp.h"
+#include "ports/common/port_counters.hpp"
 #include "ports/dp/dp.h"
 #include "ports/gamma/libgamma.h"
-#include "ports/port_counters.hpp"
 #include "tests/support/conformance.hpp"
 #include "tests/support/munet_ring_node.hpp"
 

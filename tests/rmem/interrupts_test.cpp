@@ -2,7 +2,7 @@
 // ctest: tsan
 #include "rmem/interrupts.hpp"
 
-#include "rmem/node_slot.hpp"
+#include "rmem/ring/node_slot.hpp"
 #include "tests/support/child.hpp"
 
 #include <gmock/gmock.h>

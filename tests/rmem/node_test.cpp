@@ -2,8 +2,8 @@
 // ctest: tsan
 #include "rmem/node.hpp"
 
-#include "rmem/node_slot.hpp"
-#include "rmem/write_stamps.hpp"
+#include "rmem/ring/node_slot.hpp"
+#include "rmem/ring/write_stamps.hpp"
 #include "tests/support/child.hpp"
 
 #include <gmock/gmock.h>

@@ -52,8 +52,8 @@ TEST_P(RingMarksTest, a_process_killed_there_leaves_nothing_that_stops_the_next)
 }
 
 INSTANTIATE_TEST_SUITE_P(EachMark, RingMarksTest,
-                         ::testing::ValuesIn(test::marks_in(RMEM_SOURCE_DIR,
-                                                            {"rmem/ring.cpp", "rmem/segment.cpp"})),
+                         ::testing::ValuesIn(test::marks_in(
+                             RMEM_SOURCE_DIR, {"rmem/ring.cpp", "rmem/ring/segment.cpp"})),
                          [](const auto& mark) { return test::test_name_of_mark(mark.param); });
 
 }  // namespace

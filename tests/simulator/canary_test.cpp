@@ -4,14 +4,14 @@
 /// The hunt finds what is planted: a posting board that raises its flag before the descriptor is written,
 /// and one that now and then forgets to acknowledge. Without that, a hunt that finds nothing says nothing.
 
-#include "billboard/detail/barriers.hpp"
-#include "billboard/detail/peers.hpp"
-#include "billboard/detail/receiving.hpp"
-#include "billboard/detail/sending.hpp"
-#include "billboard/detail/viewing.hpp"
-#include "billboard/endpoint_core.hpp"
+#include "billboard/core/barriers.hpp"
+#include "billboard/core/endpoint_core.hpp"
+#include "billboard/core/peers.hpp"
+#include "billboard/core/receiving.hpp"
+#include "billboard/core/sending.hpp"
+#include "billboard/core/viewing.hpp"
 #include "billboard/simulation.hpp"
-#include "rmem/sim/sim_memory.hpp"
+#include "rmem/link/sim/memory.hpp"
 #include "simulator/bbp_hunt/hunt.hpp"
 #include "simulator/hunt/jobs.hpp"
 

@@ -4,7 +4,7 @@
 /// Enough seeds to meet every kind of fault; a search for what is left is `rmem sim hunt --seeds 20000`.
 
 #include "simulator/bbp_hunt/hunt.hpp"
-#include "rmem/waiting.hpp"
+#include "rmem/ring/waiting.hpp"
 #include "simulator/hunt/jobs.hpp"
 #include "simulator/mpi_hunt/hunt.hpp"
 #include "simulator/udp_hunt/hunt.hpp"

@@ -5,8 +5,8 @@
 /// pair of ranks. `Walk` makes random steps on them.
 /// Thread safety: one thread. Errors: std::logic_error after the first wrong step.
 
-#include "billboard/inline_board.hpp"
-#include "billboard/paper_board.hpp"
+#include "billboard/boards/inline_board.hpp"
+#include "billboard/boards/paper_board.hpp"
 #include "tests/support/plain_memory.hpp"
 
 #include <array>

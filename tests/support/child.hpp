@@ -9,7 +9,7 @@
 /// The child's exit code is 0 unless a gtest check failed in it (1) or it threw (2); both are printed.
 /// It is killed when the Child goes out of scope or the test dies. Fork only from one thread.
 
-#include "rmem/segment.hpp"
+#include "rmem/ring/segment.hpp"
 #include "tests/support/leftovers.hpp"
 
 #include <gtest/gtest.h>

@@ -2,9 +2,9 @@
 #pragma once
 
 /// Reads a datagram as a node would and uses all that it gets: every byte of every view is looked at, so
-/// that a sanitizer sees one outside, and what rmem/udp/datagram.hpp promises is checked.
+/// that a sanitizer sees one outside, and what rmem/link/udp/protocol/datagram.hpp promises is checked.
 
-#include "rmem/udp/datagram.hpp"
+#include "rmem/link/udp/protocol/datagram.hpp"
 
 #include <cstddef>
 #include <cstdint>

@@ -9,7 +9,7 @@
 ///
 /// All are of one process, so that an address of one rank's is good for all; FakeMemory reads there.
 
-#include "mpi_channel/device.hpp"
+#include "mpi_channel/device/device.hpp"
 #include "tests/support/pipes.hpp"
 
 #include <map>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tests/support/forked_ranks.hpp"
 
-#include "rmem/segment.hpp"
+#include "rmem/ring/segment.hpp"
 
 #include <fcntl.h>
 #include <gtest/gtest.h>

@@ -11,8 +11,8 @@
 ///
 /// Time is counted in waits: a call's deadline passes after kWaitsPerCall of them. No threads.
 
-#include "billboard/layout.hpp"
-#include "rmem/memory.hpp"
+#include "billboard/boards/layout.hpp"
+#include "rmem/link/memory.hpp"
 #include "rmem/ring.hpp"
 #include "tests/support/patterns.hpp"
 

@@ -4,12 +4,12 @@
 /// One rank's endpoint among hostile peers (tests/support/hostile_bank.hpp): random calls, each of
 /// which must end, with a code that bbp.h documents for it, and never touch what is not its own.
 
-#include "billboard/detail/barriers.hpp"
-#include "billboard/detail/peers.hpp"
-#include "billboard/detail/receiving.hpp"
-#include "billboard/detail/sending.hpp"
-#include "billboard/detail/viewing.hpp"
-#include "billboard/endpoint_core.hpp"
+#include "billboard/core/barriers.hpp"
+#include "billboard/core/endpoint_core.hpp"
+#include "billboard/core/peers.hpp"
+#include "billboard/core/receiving.hpp"
+#include "billboard/core/sending.hpp"
+#include "billboard/core/viewing.hpp"
 #include "tests/support/hostile_bank.hpp"
 
 #include <initializer_list>

@@ -7,7 +7,7 @@
 
 #include "billboard/endpoint.hpp"
 #include "mpi_channel/collectives.hpp"
-#include "mpi_channel/device.hpp"
+#include "mpi_channel/device/device.hpp"
 #include "tests/support/conformance.hpp"
 
 #include <cstddef>

@@ -12,7 +12,7 @@
 
 #include "ports/munet/program.hpp"
 #include "ports/munet/relay.hpp"
-#include "rmem/clock.hpp"
+#include "rmem/base/clock.hpp"
 
 #include <cerrno>
 #include <cstdlib>

@@ -6,7 +6,7 @@
 ///
 /// Thread safety: one thread of the test; libraries' threads may share the process endpoint.
 
-#include "billboard/process_endpoint.hpp"
+#include "billboard/process/process_endpoint.hpp"
 #include "ports/munet/network.hpp"
 #include "tests/support/conformance.hpp"
 #include "tests/support/munet_node.hpp"

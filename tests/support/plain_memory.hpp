@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-/// A Memory (rmem/memory.hpp) of plain arrays within one thread, for tests of protocols alone.
+/// A Memory (rmem/link/memory.hpp) of plain arrays within one thread, for tests of protocols alone.
 ///
 /// PlainBanks holds what all ranks have written; a PlainMemory is one rank's view. Either there is one
 /// bank for all, where a store is seen at once, or each rank has its own, where a store of another is
@@ -10,7 +10,7 @@
 /// Counts each rank's loads and stores. `PlainMemory<true>` says that it is replicated.
 
 #include "rmem/config.hpp"
-#include "rmem/memory.hpp"
+#include "rmem/link/memory.hpp"
 
 #include <algorithm>
 #include <cstring>

@@ -4,7 +4,7 @@
 #include "tests/support/own_network.hpp"
 
 #include "billboard/bbp.h"
-#include "rmem/clock.hpp"
+#include "rmem/base/clock.hpp"
 #include "rmem/sim/process.hpp"
 #include "tests/support/forked_ranks.hpp"
 #include "tests/support/leftovers.hpp"

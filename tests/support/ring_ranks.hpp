@@ -8,7 +8,7 @@
 ///     a.memory.post_word(0, 1);
 ///     b.await(0, 1);
 
-#include "rmem/ring_memory.hpp"
+#include "rmem/link/ring/memory.hpp"
 #include "tests/support/child.hpp"
 
 #include <gtest/gtest.h>

@@ -2,7 +2,7 @@
 #include "tests/support/simulated_ranks.hpp"
 
 #include "billboard/simulation.hpp"
-#include "rmem/sim/process_state.hpp"
+#include "rmem/base/process_state.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // ctest: check
 // Directed Point's calls, on every ring: written from ports/dp/dp.h.
-#include "billboard/process_endpoint.hpp"
+#include "billboard/process/process_endpoint.hpp"
+#include "ports/common/port_block.hpp"
 #include "ports/dp/counters.hpp"
 #include "ports/dp/frame.hpp"
-#include "ports/port_block.hpp"
 #include "tests/ports/dp/points.hpp"
 
 #include <fcntl.h>

@@ -4,7 +4,7 @@
 /// What the tests of Fast Messages share: a node's life, frames by hand, and what went wrong as errno.
 
 #include "billboard/errors.hpp"
-#include "billboard/process_endpoint.hpp"
+#include "billboard/process/process_endpoint.hpp"
 #include "ports/fm/fm.h"
 #include "tests/support/conformance.hpp"
 

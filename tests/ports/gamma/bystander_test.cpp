@@ -3,7 +3,7 @@
 #include "ports/gamma/bystander.hpp"
 
 #include "billboard/bbp.h"
-#include "billboard/process_endpoint.hpp"
+#include "billboard/process/process_endpoint.hpp"
 #include "tests/support/gamma_ranks.hpp"
 
 namespace rmem::test::gamma {

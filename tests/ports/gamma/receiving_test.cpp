@@ -3,7 +3,7 @@
 // What comes in: overlong, damaged, out of number, to ports that are in use or not bound; dead senders.
 #include "tests/support/gamma_ranks.hpp"
 
-#include "billboard/process_endpoint.hpp"
+#include "billboard/process/process_endpoint.hpp"
 #include "ports/gamma/frame.hpp"
 
 #include <functional>

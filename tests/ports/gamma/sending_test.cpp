@@ -3,8 +3,8 @@
 // Best effort and flow control, broadcast, groups' ports, and what happens when nobody reads.
 #include "tests/support/gamma_ranks.hpp"
 
-#include "billboard/counters.hpp"
-#include "billboard/process_endpoint.hpp"
+#include "billboard/core/counters.hpp"
+#include "billboard/process/process_endpoint.hpp"
 
 namespace rmem::test::gamma {
 namespace {

@@ -2,7 +2,7 @@
 // Programs and their node's daemon: the calls of munet.h between processes, limits, and what deaths do.
 
 #include "ports/munet/driver_protocol.hpp"
-#include "rmem/segment.hpp"
+#include "rmem/ring/segment.hpp"
 #include "tests/support/munet_daemon.hpp"
 #include "tests/support/users.hpp"
 

@@ -106,7 +106,8 @@ TEST_F(PcapWriterTest, a_full_disk_is_told) {
 
 // ---- What Wireshark makes of it
 
-const std::filesystem::path kDissector = std::filesystem::path(RMEM_SOURCE_DIR) / "tools/rmem.lua";
+const std::filesystem::path kDissector =
+    std::filesystem::path(RMEM_SOURCE_DIR) / "tools/record/rmem.lua";
 
 /// What tshark prints of the file with the dissector.
 std::string tshark(const std::string& path, const std::string& options) {

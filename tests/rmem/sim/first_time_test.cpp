@@ -8,7 +8,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "tests/rmem/wire_model_fixture.hpp"
+#include "tests/rmem/wire/model_fixture.hpp"
 
 namespace rmem::sim {
 namespace {

@@ -4,7 +4,7 @@
 /// were simulated.
 
 #include "tests/rmem/sim/world_fixture.hpp"
-#include "tests/rmem/wire_model_fixture.hpp"
+#include "tests/rmem/wire/model_fixture.hpp"
 
 #include <gtest/gtest.h>
 

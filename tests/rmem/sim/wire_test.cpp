@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "tests/rmem/wire_model_fixture.hpp"
+#include "tests/rmem/wire/model_fixture.hpp"
 
 namespace rmem::sim {
 namespace {

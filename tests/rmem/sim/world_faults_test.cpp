@@ -2,9 +2,9 @@
 
 /// What faults do to the writes, cards and cables of a simulated world, and to who lives in it.
 
-#include "rmem/faults.hpp"
+#include "rmem/wire/faults.hpp"
 #include "tests/rmem/sim/world_fixture.hpp"
-#include "tests/rmem/wire_model_fixture.hpp"
+#include "tests/rmem/wire/model_fixture.hpp"
 
 #include <gtest/gtest.h>
 

@@ -3,7 +3,7 @@
 
 /// Small worlds for tests, whose programs load and store words by themselves, and their events kept.
 
-#include "rmem/sim/sim_memory.hpp"
+#include "rmem/link/sim/memory.hpp"
 #include "rmem/sim/world.hpp"
 
 #include <cstddef>

@@ -3,10 +3,10 @@
 /// Time and processes of a simulated world (rmem/sim/world.hpp); what polls see: polling_test.cpp; faults:
 /// world_faults_test.cpp; programs with the billboard: tests/billboard/simulation_test.cpp.
 
-#include "rmem/environment_variable.hpp"
+#include "rmem/base/environment_variable.hpp"
 #include "rmem/sim/event.hpp"
 #include "tests/rmem/sim/world_fixture.hpp"
-#include "tests/rmem/wire_model_fixture.hpp"
+#include "tests/rmem/wire/model_fixture.hpp"
 
 #include <gtest/gtest.h>
 

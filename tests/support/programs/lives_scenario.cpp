@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tests/support/programs/lives_scenario.hpp"
 
-#include "rmem/clock.hpp"
+#include "rmem/base/clock.hpp"
 #include "rmem/ring.hpp"
-#include "rmem/udp/node_board.hpp"
+#include "rmem/ring/node_board.hpp"
 #include "tests/support/checks.hpp"
 #include "tests/support/patterns.hpp"
 

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+/// What a posting board shows a receiver: the next message of one sender.
+///
+/// A posting board is the part of the billboard that differs between the two layouts: how a sender
+/// announces a message to a receiver and how the receiver finds it in order. Both boards offer
+///
+///   kInlineBytes              payload that can be announced without a buffer; 0 if none
+///   open_rx(s, epoch)         forget what stands there: from now on s's posts of this epoch count
+///   open_tx(s, epoch)         s has opened: from now on this rank may post to it
+///   close(s)                  nothing is posted to s; what was counts as acknowledged
+///   tx_room(s)                whether one more announcement to s fits
+///   post_inline(s, …)         announce a short message (room was asked for)
+///   describe(i, d), post(s, i)  write buffer i's descriptor, then announce it to each receiver
+///   post_alone(s, i, d)       both, for a single receiver
+///   busy()                    buffers that some receiver has not acknowledged
+///   peek(s, a)                the next message of s, left where it is
+///   take(s, a)                it is no longer the next; acknowledge(s, i) frees its buffer
+///   find(first)               some sender, from `first` on in rank order, that peek would show; or -1
+///   wait_begins(), wait_ends()   around a wait for messages, for samples of propagation
+///   tell(s)                   lets s know at once what has been taken
+///
+/// What a peer wrote is not trusted: an impossible flag or descriptor is shown as `corrupt`.
+
+#include "billboard/boards/layout.hpp"
+
+#include <cstddef>
+#include <cstdint>
+
+namespace billboard {
+
+struct Arrival {
+    const std::byte* payload = nullptr;  ///< inline messages: where the bytes are
+    Descriptor descriptor;               ///< else: what the buffer holds
+    std::uint32_t length = 0;
+    unsigned buffer = 0;
+    unsigned place = 0;  ///< the board's own: where `take` finds it again
+    Class cls = Class::user;
+    bool is_inline = false;
+    bool corrupt = false;
+};
+
+/// What announcing a message to one receiver takes beside its payload, at most, in bytes.
+inline constexpr std::size_t kAnnounceBytes = rmem::kLineBytes;
+
+/// Counters that wrap start just below the wrap, so that every run crosses it.
+inline constexpr std::uint32_t kFirstCount = 0xffffffe0;
+
+}  // namespace billboard

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "billboard/boards/buffers.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <cassert>
+
+namespace billboard {
+
+namespace {
+
+/// Buffers start on lines so that two messages never share one.
+constexpr std::size_t round_to_line(std::size_t bytes) {
+    return (bytes + rmem::kLineBytes - 1) / rmem::kLineBytes * rmem::kLineBytes;
+}
+
+}  // namespace
+
+std::size_t Buffers::end() const noexcept {
+    if (count_ == 0) return 0;
+    const Extent& last = extents_[in_order_[count_ - 1]];
+    return last.offset + round_to_line(last.bytes);
+}
+
+std::optional<unsigned> Buffers::allocate(std::size_t bytes) noexcept {
+    if (allocated_ == ~std::uint32_t{0}) return std::nullopt;
+    bytes = std::max<std::size_t>(bytes, 1);  // so that no two buffers have the same address
+    if (bytes > data_bytes_) return std::nullopt;
+    std::size_t start = end();
+    unsigned place = count_;
+    const bool fits_behind = start <= data_bytes_ && data_bytes_ - start >= bytes;
+    if (bytes > kSmallBytes || !fits_behind) start = place = 0;
+    for (; place < count_; ++place) {
+        const Extent& next = extents_[in_order_[place]];
+        if (start <= next.offset && next.offset - start >= bytes) break;
+        start = next.offset + round_to_line(next.bytes);
+    }
+    if (start > data_bytes_ || data_bytes_ - start < bytes) return std::nullopt;
+    const auto index = static_cast<unsigned>(std::countr_one(allocated_));
+    for (unsigned i = count_; i > place; --i) in_order_[i] = in_order_[i - 1];
+    in_order_[place] = static_cast<std::uint8_t>(index);
+    ++count_;
+    allocated_ |= bit(index);
+    extents_[index] = {start, bytes};
+    return index;
+}
+
+void Buffers::collect(std::uint32_t busy) noexcept {
+    const std::uint32_t free_now = allocated_ & ~busy & ~held_;
+    if (free_now == 0) return;
+    allocated_ &= ~free_now;
+    unsigned kept = 0;
+    for (unsigned i = 0; i < count_; ++i) {
+        const std::uint8_t index = in_order_[i];
+        if ((free_now & bit(index)) == 0) in_order_[kept++] = index;
+    }
+    count_ = kept;
+}
+
+void Buffers::free(unsigned index) noexcept {
+    assert((allocated_ & bit(index)) != 0);
+    held_ &= ~bit(index);
+    collect(~bit(index));
+}
+
+}  // namespace billboard

@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "billboard/boards/layout.hpp"
+
+#include <fmt/format.h>
+
+namespace billboard {
+
+using rmem::Errc;
+using rmem::Error;
+using rmem::kLineBytes;
+
+namespace {
+
+constexpr std::uint32_t kLayoutVersion = 3;
+
+constexpr std::size_t round_up(std::size_t value, std::size_t step) {
+    return (value + step - 1) / step * step;
+}
+
+std::size_t default_data_bytes(const rmem::RingConfig& config) {
+    if (config.link != rmem::LinkKind::direct) return kDefaultDataBytesReplicated;
+    const std::size_t share = kDefaultDataTotal / config.ranks / kLineBytes * kLineBytes;
+    return std::min(kDefaultDataBytes, share);
+}
+
+std::size_t checked_data_bytes(const rmem::RingConfig& config, std::size_t asked) {
+    const std::size_t bytes = asked == 0 ? default_data_bytes(config) : asked;
+    if (bytes % rmem::kWordBytes != 0 || bytes < kMinDataBytes || bytes > kMaxDataBytes) {
+        throw Error(Errc::bad_size,
+                    fmt::format("a data partition of {} bytes (RMEM_PARTITION) cannot be; give a "
+                                "multiple of {} from {} to {}",
+                                bytes, rmem::kWordBytes, kMinDataBytes, kMaxDataBytes));
+    }
+    return bytes;
+}
+
+}  // namespace
+
+const char* name_of(Layout layout) noexcept {
+    return layout == Layout::paper ? "paper" : "inline";
+}
+
+Layout parse_layout(const std::string& text) {
+    if (text == "inline") return Layout::inline_slots;
+    if (text == "paper") return Layout::paper;
+    throw Error(Errc::bad_environment,
+                fmt::format("RMEM_LAYOUT: there is no layout '{}'; give inline or paper", text));
+}
+
+Geometry::Geometry(const rmem::RingConfig& config, BoardConfig board)
+    : layout_(board.layout),
+      ranks_(config.ranks),
+      fifo_slots_(fifo_slots_on(config.link)),
+      base_(round_up(config.user_bytes, kLineBytes)),
+      data_bytes_(checked_data_bytes(config, board.data_bytes)) {
+    const bool paper = layout_ == Layout::paper;
+    std::size_t next = 4 * kLine + kBarrierIds * 4;
+    const auto take = [&next](std::size_t bytes) {
+        const std::size_t at = next;
+        next = round_up(next + bytes, kLine);
+        return at;
+    };
+    descriptors_ = take(kBuffers * Descriptor::kStride);
+    // As printed, flags are dense words; inline gives each answering rank a line of its own.
+    ack_stride_ = paper ? 4 : kLine;
+    ack_step_ = paper ? round_up(ranks_ * 4, kLine) : 4;
+    acks_ = take(paper ? 3 * ack_step_ : ranks_ * kLine);
+    if (paper) {
+        messages_ = take(ranks_ * 4);
+    } else {
+        slots_ = take((ranks_ / 2 + 1) * fifo_slots_ * kLine);
+        tails_ = take(ranks_ * fifo_slots_ * kLine / 2);
+        bells_ = take(ranks_ * 4);
+        filled_ = take(kBuffers * kLine);
+    }
+    data_ = take(data_bytes_);
+    partition_bytes_ = next;
+    region_bytes_ = base_ - config.user_bytes + ranks_ * partition_bytes_;
+}
+
+std::optional<BoardConfig> board_of(const rmem::RingConfig& config) {
+    for (const Layout layout : {Layout::inline_slots, Layout::paper}) {
+        // What the region has more than one of the smallest partitions is their data.
+        BoardConfig board{layout, kMinDataBytes};
+        const std::size_t least = Geometry(config, board).region_bytes();
+        if (config.system_bytes < least) continue;
+        board.data_bytes += (config.system_bytes - least) / config.ranks;
+        // A partition is rounded up to whole lines.
+        for (std::size_t less = 0; less < kLineBytes; less += rmem::kWordBytes) {
+            const BoardConfig tried{layout, board.data_bytes - less};
+            if (tried.data_bytes < kMinDataBytes || tried.data_bytes > kMaxDataBytes) continue;
+            const Geometry geometry(config, tried);
+            if (geometry.hash() == config.system_hash &&
+                geometry.region_bytes() == config.system_bytes) {
+                return tried;
+            }
+        }
+    }
+    return std::nullopt;
+}
+
+std::uint64_t Geometry::hash() const noexcept {
+    std::uint64_t hash = 0xcbf29ce484222325;  // FNV-1a
+    const auto mix = [&hash](std::uint64_t value) {
+        for (int i = 0; i < 8; ++i, value >>= 8) hash = (hash ^ (value & 0xff)) * 0x100000001b3;
+    };
+    mix(kLayoutVersion);
+    mix(static_cast<std::uint64_t>(layout_));
+    mix(ranks_);
+    mix(base_);
+    mix(data_bytes_);
+    mix(partition_bytes_);
+    mix(fifo_slots_);
+    return hash;
+}
+
+}  // namespace billboard

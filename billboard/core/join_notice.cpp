@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "billboard/core/join_notice.hpp"
+
+#include "rmem/sim/process.hpp"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <limits>
+
+namespace billboard {
+
+namespace {
+
+constexpr std::int64_t kNever = std::numeric_limits<std::int64_t>::max();
+
+}  // namespace
+
+JoinNotice::JoinNotice(std::int64_t now_ns, int descriptor)
+    : descriptor_(descriptor), due_ns_(now_ns + kAfterNs) {
+    const bool is_read = rmem::sim::current_process() == nullptr && ::isatty(descriptor_) == 1;
+    if (!is_read) due_ns_ = kNever;
+}
+
+bool JoinNotice::is_due(std::int64_t now_ns) noexcept {
+    if (now_ns < due_ns_) return false;
+    due_ns_ = kNever;
+    return true;
+}
+
+void JoinNotice::tell(unsigned rank, const std::string& ring,
+                      const std::string& missing) const noexcept {
+    try {
+        const std::string line =
+            fmt::format("rmem: rank {} of ring '{}' is waiting for ranks{}\n", rank, ring, missing);
+        // What nobody can read need not be written.
+        [[maybe_unused]] const auto written = ::write(descriptor_, line.data(), line.size());
+    } catch (...) {  // no memory for a line is no reason to fail
+        return;
+    }
+}
+
+}  // namespace billboard

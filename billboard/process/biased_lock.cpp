@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "billboard/process/biased_lock.hpp"
+
+#include "rmem/ring/waiting.hpp"
+
+#include <sched.h>
+#include <unistd.h>
+
+namespace billboard {
+
+namespace {
+
+constexpr int kYieldsToGiveWay = 100;    ///< a woken thread needs a while to come
+constexpr int kYieldsBeforeSleep = 100;  ///< for the usual thread to go out
+constexpr unsigned kSleepUs = 50;
+
+}  // namespace
+
+void BiasedLock::adopt() noexcept {
+    // relaxed is enough: only this thread knows the lock
+    if (rmem::register_membarrier()) usual_.store(self(), std::memory_order_relaxed);
+}
+
+void BiasedLock::lock() noexcept {
+    if (mutex_.try_lock()) return;
+    // relaxed is enough, twice: a hint for who gives way
+    waiting_.fetch_add(1, std::memory_order_relaxed);
+    mutex_.lock();
+    waiting_.fetch_sub(1, std::memory_order_relaxed);
+}
+
+BiasedLock::Grip BiasedLock::enter_slowly() noexcept {
+    void* const me = self();
+    // relaxed is enough: only this thread writes its own name there
+    if (holder_.load(std::memory_order_relaxed) != me) {
+        lock();
+        // relaxed is enough, five times: the mutex orders them, and others look for their own name
+        void* const usual = usual_.load(std::memory_order_relaxed);
+        if (usual != nullptr && usual != me) {
+            usual_.store(nullptr, std::memory_order_relaxed);
+            ask();
+        }
+        holder_.store(me, std::memory_order_relaxed);
+    }
+    ++depth_;
+    return Grip::locked;
+}
+
+void BiasedLock::leave_slowly(Grip grip) noexcept {
+    if (--depth_ == 0) {
+        // relaxed is enough: as in enter_slowly()
+        holder_.store(nullptr, std::memory_order_relaxed);
+        mutex_.unlock();
+    }
+    // (2) - this release synchronizes-with the acquire-loads in billboard/process/biased_lock.hpp (1) and in
+    // billboard/process/biased_lock.hpp (6)
+    if (grip == Grip::visiting) asked_.fetch_sub(1, std::memory_order_release);
+}
+
+BiasedLock::Grip BiasedLock::visit() noexcept {
+    void* const me = self();
+    ask();
+    // relaxed is enough, twice: as in enter_slowly()
+    if (holder_.load(std::memory_order_relaxed) != me) {
+        lock();
+        holder_.store(me, std::memory_order_relaxed);
+    }
+    ++depth_;
+    return Grip::visiting;
+}
+
+/// Makes the usual thread go by the mutex, and waits until it does.
+void BiasedLock::ask() noexcept {
+    // relaxed is enough: the membarrier orders it before the loads below, and against the usual thread's look
+    asked_.fetch_add(1, std::memory_order_relaxed);
+    rmem::order_against_posters();
+    int looks = 0;
+    // (4) - this acquire-load synchronizes-with the release-stores in billboard/process/biased_lock.hpp (3), in
+    // billboard/process/biased_lock.hpp (5) and in billboard/process/biased_lock.hpp (7)
+    while (inside_.load(std::memory_order_acquire) != 0) {
+        // relaxed is enough, twice: a hint for who gives way
+        if (looks == 0) waiting_.fetch_add(1, std::memory_order_relaxed);
+        if (++looks < kYieldsBeforeSleep) {
+            ::sched_yield();
+        } else {
+            ::usleep(kSleepUs);
+        }
+    }
+    if (looks != 0) waiting_.fetch_sub(1, std::memory_order_relaxed);
+}
+
+bool BiasedLock::give_way_slowly(Grip& grip) noexcept {
+    // relaxed is enough, three times: hints, and what only this thread writes
+    const unsigned waiting = waiting_.load(std::memory_order_relaxed);
+    const bool is_inside = grip == Grip::inside;
+    if ((is_inside ? inside_.load(std::memory_order_relaxed) : depth_) != 1) return false;
+    leave(grip);
+    for (int i = 0; i < kYieldsToGiveWay && waiting_.load(std::memory_order_relaxed) >= waiting;
+         ++i) {
+        ::sched_yield();
+    }
+    grip = grip == Grip::visiting ? visit() : enter();
+    return true;
+}
+
+}  // namespace billboard

@@ -1,0 +1,221 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+/// The one endpoint of this process, which bbp_init, the ports and their progress thread have in common.
+///
+///     auto process = billboard::ProcessEndpoint::open();   // joins the ring, or shares what is open
+///     const auto held = process->hold();                   // for as long as the endpoint is used
+///     process->endpoint().send(1, "hello", 6);
+///
+/// A rank has one part of the memory and one life, so several libraries of one program speak by one endpoint, each in its
+/// own class. The rank leaves the ring when the last of them lets go.
+///
+/// Several threads: an endpoint is one thread's at a time. As long as the program has one thread, holding costs a branch;
+/// from `share` on it takes a lock, and bbp_ calls take it too (billboard/process/shared_endpoint.hpp). The lock costs the thread that
+/// called `share` next to nothing, until another thread of the program holds the endpoint (billboard/process/biased_lock.hpp); threads of
+/// libraries visit. It is recursive: a handler that runs while it is held may send. Who waits for others does so in slices, and
+/// gives way between them.
+///
+/// Attendants: what has to be taken in when it comes, even while the program computes, registers here. A progress thread then
+/// calls it (billboard/process/progress_thread.hpp), whenever the program has not polled for it by itself for a while.
+///
+/// Thread safety: open(), share(), attend() and dismiss() from one thread at a time; hold() from any.
+/// Errors: open() throws `rmem::Error`; attend() that, where the process's node would meet the thread (rmem/link/seat.hpp), and
+///   std::system_error when there can be none.
+/// Simulated processes have an endpoint each, and no threads: nobody attends there but who polls.
+
+#include "billboard/endpoint.hpp"
+#include "billboard/process/biased_lock.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+namespace billboard {
+
+class ProcessEndpoint;
+class ProgressThread;
+class SharedEndpoint;
+
+/// What takes messages in when they come.
+class RMEM_API Attendant {
+public:
+    /// Takes in all that has come; the endpoint is held. Whether there was something.
+    virtual bool attend() noexcept = 0;
+
+    /// The program itself has just done so, from within a call: the progress thread may rest.
+    inline void polled() noexcept;
+    std::uint32_t polls() const noexcept {
+        // relaxed is enough: a hint
+        return polls_.load(std::memory_order_relaxed);
+    }
+    /// From here on, for long perhaps, the program waits for what it takes in by itself; or no longer.
+    void polls_on(bool does) noexcept {
+        // relaxed is enough: a hint
+        polls_on_.store(does, std::memory_order_relaxed);
+    }
+    bool polls_on() const noexcept {
+        // relaxed is enough: a hint
+        return polls_on_.load(std::memory_order_relaxed);
+    }
+
+    /// For the process endpoint: that it calls it, or no longer (null).
+    void is_called_by(ProcessEndpoint* process) noexcept { process_ = process; }
+
+protected:
+    ~Attendant() = default;
+
+private:
+    std::atomic<std::uint32_t> polls_{0};
+    std::atomic<bool> polls_on_{false};
+    ProcessEndpoint* process_ = nullptr;  ///< while attended
+};
+
+class RMEM_API ProcessEndpoint {
+public:
+    class Held {
+    public:
+        /// For who knows that the calling thread holds it already: nothing more is held.
+        Held() noexcept : lock_(nullptr) {}
+        explicit Held(ProcessEndpoint& process)
+            : lock_(process.shared_ ? &process.lock_ : nullptr) {
+            if (lock_ != nullptr) grip_ = lock_->enter();
+        }
+        Held(BiasedLock& lock, BiasedLock::Grip grip) : lock_(&lock), grip_(grip) {}
+        ~Held() {
+            if (lock_ != nullptr) lock_->leave(grip_);
+        }
+        Held(const Held&) = delete;
+        Held& operator=(const Held&) = delete;
+
+        /// Between two slices of a wait: lets a thread in that waits for the endpoint. Whether there was one.
+        bool give_way() { return lock_ != nullptr && lock_->give_way(grip_); }
+
+        /// Whether other threads of the program hold it, too, now and then.
+        bool has_company() const noexcept { return lock_ != nullptr && lock_->has_company(); }
+
+    private:
+        BiasedLock* lock_;
+        BiasedLock::Grip grip_ = BiasedLock::Grip::inside;
+    };
+
+    /// Holds it if that costs next to nothing, for calls that are short then, and else take the longer way and hold it there.
+    class Passing {
+    public:
+        explicit Passing(ProcessEndpoint& process)
+            : lock_(process.lock_), holds_(process.shared_ && lock_.pass()) {}
+        ~Passing() {
+            if (holds_) lock_.passed();
+        }
+        Passing(const Passing&) = delete;
+        Passing& operator=(const Passing&) = delete;
+        explicit operator bool() const noexcept { return holds_; }
+
+    private:
+        BiasedLock& lock_;
+        const bool holds_;
+    };
+
+    /// With the environment's settings, if nobody of this process has opened it yet.
+    static std::shared_ptr<ProcessEndpoint> open();
+    static std::shared_ptr<ProcessEndpoint> open(const Settings& settings);
+
+    explicit ProcessEndpoint(std::unique_ptr<Endpoint> endpoint);
+    ~ProcessEndpoint();
+    ProcessEndpoint(const ProcessEndpoint&) = delete;
+    ProcessEndpoint& operator=(const ProcessEndpoint&) = delete;
+
+    Held hold() { return Held(*this); }
+    /// The same for a thread of a library, once it is shared.
+    Held visit() { return {lock_, lock_.visit()}; }
+    Endpoint& endpoint() noexcept { return *endpoint_; }
+    /// For who holds nothing: each call takes the lock for itself, if there is one to take.
+    Endpoint& guarded() noexcept;
+
+    bool is_shared() const noexcept { return shared_; }
+    /// From now on several threads may use it. Called while no other thread does.
+    void share();
+
+    /// Shares it, and has `attendant` called until it is dismissed. No thread where ranks are simulated.
+    void attend(Attendant& attendant);
+    void dismiss(Attendant& attendant);
+
+private:
+    friend class Attendant;
+    friend class ProgressThread;
+
+    void send_to_rest() noexcept;
+    void sleeps_on_duty(bool does) noexcept {
+        // relaxed is enough, twice: hints
+        may_send_to_rest_.store(does && is_alone_.load(std::memory_order_relaxed),
+                                std::memory_order_relaxed);
+    }
+    bool attend_all();     ///< while it is held
+    bool has_new_polls();  ///< at any time
+
+    std::unique_ptr<Endpoint> endpoint_;
+    std::unique_ptr<SharedEndpoint> guarded_;  ///< once it is shared
+    bool shared_ = false;
+    BiasedLock lock_;
+    struct Attended {
+        Attendant* attendant;
+        std::uint32_t polls_seen;
+    };
+    std::vector<Attended> attended_;  ///< changed by who has both the endpoint and the mutex
+    std::mutex attended_mutex_;
+    std::unique_ptr<ProgressThread> progress_;
+    std::atomic<bool> is_alone_{false};  ///< there is one attendant
+    std::atomic<bool> may_send_to_rest_{
+        false};  ///< the progress thread sleeps on duty, for one attendant
+};
+
+inline void Attendant::polled() noexcept {
+    // relaxed is enough, three times: hints; the endpoint is held, so nobody else writes
+    polls_.store(polls_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+    if (process_ != nullptr && process_->may_send_to_rest_.load(std::memory_order_relaxed))
+        [[unlikely]]
+        process_->send_to_rest();
+}
+
+/// The slices of a wait for others, by whoever holds the endpoint: short at first, since another thread may come at any moment,
+/// and longer where none does, so that the waiter comes to sleep.
+///
+///     for (Slices slices(held, endpoint, deadline);; slices.pass()) {
+///         const int result = endpoint.recv(…, slices.deadline());
+///         if (result != BBP_ETIMEDOUT || slices.is_last()) return result;
+///     }
+class Slices {
+public:
+    static constexpr std::int64_t kShortestNs = 50'000;
+    static constexpr std::int64_t kLongestNs = 12'800'000;
+    static constexpr std::int64_t kLongestInCompanyNs =
+        800'000;  ///< of a thread that others wait for
+
+    Slices(ProcessEndpoint::Held& held, const Endpoint& endpoint, Deadline whole)
+        : held_(held), endpoint_(endpoint), whole_(whole) {
+        begin();
+    }
+    Deadline deadline() const noexcept { return is_last_ ? whole_ : slice_; }
+    bool is_last() const noexcept { return is_last_; }
+    void pass() {
+        const std::int64_t longest = held_.has_company() ? kLongestInCompanyNs : kLongestNs;
+        ns_ = held_.give_way() ? kShortestNs : std::min(ns_ * 2, longest);
+        begin();
+    }
+
+private:
+    void begin() {
+        slice_ = endpoint_.deadline_in(ns_);
+        is_last_ = whole_.at_ns <= slice_.at_ns;
+    }
+
+    ProcessEndpoint::Held& held_;
+    const Endpoint& endpoint_;
+    Deadline whole_, slice_;
+    std::int64_t ns_ = kShortestNs;
+    bool is_last_ = false;
+};
+
+}  // namespace billboard

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "billboard/process/progress_thread.hpp"
+
+#include "rmem/base/signals_blocked.hpp"
+#include "rmem/ring/waiting.hpp"
+
+#include <sched.h>
+#include <unistd.h>
+
+namespace billboard {
+
+namespace {
+
+/// Looks in vain, each with a yield, before it sleeps: an answer to what a handler sent comes soon.
+constexpr int kLooksBeforeSleep = 16;
+
+}  // namespace
+
+ProgressThread::ProgressThread(ProcessEndpoint& process)
+    : process_(process),
+      ring_(*process.endpoint().ring()),
+      rank_(process.endpoint().rank()),
+      pid_(::getpid()) {
+    rmem::register_membarrier();
+    const rmem::SignalsBlocked blocked;
+    thread_ = std::thread([this] { run(); });
+}
+
+ProgressThread::~ProgressThread() {
+    if (::getpid() != pid_) {  // a forked child has the object without the thread
+        thread_.detach();
+        return;
+    }
+    {
+        const std::lock_guard lock(mutex_);
+        stop_ = true;
+    }
+    stopping_.notify_all();
+    rmem::wake_rank(ring_, rank_);
+    thread_.join();
+    rmem::clear_attention(ring_, rank_, rmem::kAttentionProgress);
+}
+
+void ProgressThread::run() {
+    while (rest()) be_on_duty();
+}
+
+bool ProgressThread::is_stopped() {
+    const std::lock_guard lock(mutex_);
+    return stop_;
+}
+
+bool ProgressThread::rest() {
+    for (;;) {
+        {
+            std::unique_lock lock(mutex_);
+            if (stopping_.wait_for(lock, std::chrono::nanoseconds(kLookNs), [&] { return stop_; }))
+                return false;
+        }
+        if (!process_.has_new_polls()) return true;
+    }
+}
+
+void ProgressThread::be_on_duty() {
+    for (;;) {
+        // (1) - this release-store synchronizes-with the acquire-exchanges (2) and (3)
+        sleeps_on_duty_.store(true, std::memory_order_release);
+        process_.sleeps_on_duty(true);
+        const std::uint32_t seen = rmem::wake_count(ring_, rank_);
+        rmem::ask_attention(ring_, rank_, rmem::kAttentionProgress);
+        // What came before rang no bell. relaxed is enough: the exchange tells for certain
+        if (!attend() && sleeps_on_duty_.load(std::memory_order_relaxed) && !is_stopped())
+            rmem::sleep_until_woken(ring_, rank_, seen, rmem::kMaxSleepNs);
+        process_.sleeps_on_duty(false);
+        // (2) - this acquire-exchange synchronizes-with the release-store (1) and the release of (3)
+        const bool was_sent = !sleeps_on_duty_.exchange(false, std::memory_order_acq_rel);
+        // So that what comes while it is awake, or rests, does not ring.
+        rmem::clear_attention(ring_, rank_, rmem::kAttentionProgress);
+        if (was_sent || is_stopped() || attend_while_busy()) return;
+    }
+}
+
+void ProgressThread::send_to_rest() noexcept {
+    // (3) - this acquire-exchange synchronizes-with the release-store (1), its release with (2)
+    if (!sleeps_on_duty_.exchange(false, std::memory_order_acq_rel)) return;
+    process_.sleeps_on_duty(false);
+    rmem::clear_attention(ring_, rank_, rmem::kAttentionProgress);
+    rmem::wake_rank(ring_, rank_);
+}
+
+bool ProgressThread::attend() {
+    const auto held = process_.visit();
+    return process_.attend_all();
+}
+
+/// Whether the program polls again.
+bool ProgressThread::attend_while_busy() {
+    for (int looks = 0; looks < kLooksBeforeSleep; ++looks) {
+        if (attend()) looks = 0;
+        ::sched_yield();
+        if (process_.has_new_polls()) return true;
+    }
+    return false;
+}
+
+}  // namespace billboard

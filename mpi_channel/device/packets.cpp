@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "mpi_channel/device/packets.hpp"
+
+#include "mpi_channel/device/fields.hpp"
+
+#include <cstring>
+
+namespace mpi_channel {
+
+namespace {
+
+// The header's fields: type:8 | untagged:1 | has data:1 | 0:22 | credit:32 | data:32 | tag:64
+constexpr unsigned kUntaggedShift = 8, kHasDataShift = 9, kCreditShift = 32, kTagShift = 32;
+constexpr std::uint64_t kZeros = 0xfffffc00;
+
+/// What follows the header.
+std::size_t tail_bytes(PacketType type) noexcept {
+    switch (type) {
+        case PacketType::long_message:
+        case PacketType::ok_to_send: return 8;
+        case PacketType::request_send: return 12;
+        case PacketType::request_get: return 20;
+        case PacketType::data:
+        case PacketType::done_get: return 4;
+        default: return 0;
+    }
+}
+
+std::optional<PacketHeader> read_header(std::span<const std::byte> bytes) noexcept {
+    if (bytes.size() < kHeaderBytes) return std::nullopt;
+    const auto first = get<std::uint64_t>(bytes), second = get<std::uint64_t>(bytes);
+    const auto type = static_cast<std::uint8_t>(first);
+    if (type > static_cast<std::uint8_t>(PacketType::remote) || (first & kZeros) != 0)
+        return std::nullopt;
+    PacketHeader header;
+    header.type = static_cast<PacketType>(type);
+    header.untagged = (first >> kUntaggedShift & 1) != 0;
+    header.has_data = (first >> kHasDataShift & 1) != 0;
+    header.credit = static_cast<std::uint32_t>(first >> kCreditShift);
+    header.data = static_cast<std::uint32_t>(second);
+    header.tag = std::uint64_t{get<std::uint32_t>(bytes)} << kTagShift | second >> kTagShift;
+    return header;
+}
+
+}  // namespace
+
+std::size_t write(const Packet& packet, std::byte* to) noexcept {
+    std::byte* next = to;
+    const PacketHeader& header = packet.header;
+    // By whole words, as they are read again where they are sent.
+    put(next, std::uint64_t{header.credit} << kCreditShift |
+                  std::uint64_t{header.has_data} << kHasDataShift |
+                  std::uint64_t{header.untagged} << kUntaggedShift |
+                  static_cast<std::uint64_t>(header.type));
+    put(next, header.tag << kTagShift | header.data);
+    put(next, static_cast<std::uint32_t>(header.tag >> kTagShift));
+    switch (header.type) {
+        case PacketType::long_message: put(next, packet.size); break;
+        case PacketType::request_send:
+            put(next, packet.size);
+            put(next, packet.send);
+            break;
+        case PacketType::request_get:
+            put(next, packet.size);
+            put(next, packet.send);
+            put(next, packet.address);
+            break;
+        case PacketType::done_get: put(next, packet.send); break;
+        case PacketType::ok_to_send:
+            put(next, packet.send);
+            put(next, packet.receive);
+            break;
+        case PacketType::data: put(next, packet.receive); break;
+        case PacketType::short_message:
+        case PacketType::flow:
+        case PacketType::bundle:
+        case PacketType::group_message:
+        case PacketType::group_flow:
+        case PacketType::remote: break;
+    }
+    return static_cast<std::size_t>(next - to);
+}
+
+std::optional<Packet> read(std::span<const std::byte> bytes) noexcept {
+    const auto header = read_header(bytes);
+    if (!header) return std::nullopt;
+    Packet packet;
+    packet.header = *header;
+    std::span<const std::byte> tail = bytes.subspan(kHeaderBytes);
+    if (header->type == PacketType::short_message || header->type == PacketType::group_message ||
+        header->type == PacketType::bundle || header->type == PacketType::remote) {
+        packet.size = tail.size();
+        return packet;
+    }
+    if (tail.size() != tail_bytes(header->type)) return std::nullopt;
+    switch (header->type) {
+        case PacketType::long_message: packet.size = get<std::uint64_t>(tail); break;
+        case PacketType::request_send:
+            packet.size = get<std::uint64_t>(tail);
+            packet.send = get<std::uint32_t>(tail);
+            break;
+        case PacketType::request_get:
+            packet.size = get<std::uint64_t>(tail);
+            packet.send = get<std::uint32_t>(tail);
+            packet.address = get<std::uint64_t>(tail);
+            break;
+        case PacketType::done_get: packet.send = get<std::uint32_t>(tail); break;
+        case PacketType::ok_to_send:
+            packet.send = get<std::uint32_t>(tail);
+            packet.receive = get<std::uint32_t>(tail);
+            break;
+        case PacketType::data: packet.receive = get<std::uint32_t>(tail); break;
+        case PacketType::short_message:
+        case PacketType::flow:
+        case PacketType::bundle:
+        case PacketType::group_message:
+        case PacketType::group_flow:
+        case PacketType::remote: break;
+    }
+    return packet;
+}
+
+}  // namespace mpi_channel

@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+/// The packets of the MPI device: what one tells another.
+///
+/// A packet is a header of kHeaderBytes and what its type adds. All ranks of a ring are of one machine type, so numbers are
+/// as they lie in memory, at multiples of four. The header and a message of 8 bytes fit one line of the billboard.
+///
+///   type          adds                                          then
+///   SHORT         the message                                   -
+///   LONG          size 8                                        bulk: the message
+///   REQUEST_SEND  size 8, send 4                                OK_TO_SEND
+///   OK_TO_SEND    send 4, receive 4                             DATA
+///   DATA          receive 4                                     bulk: the message
+///   FLOW          -                                             -
+///   BUNDLE        packets, each with its length 4 before it; none that announces bulk
+///   GROUP         the message; data: the group, tag: the step   -
+///   GROUP_FLOW    data: the group, tag: messages taken          -
+///   REQUEST_GET   size 8, send 4, address 8                     DONE_GET, or OK_TO_SEND
+///   DONE_GET      send 4                                        -
+///   REMOTE        what mpi_channel/device/remote_packets.hpp says
+///
+/// Trust: read() bounds what it gives; whether numbers mean anything is the device's to check.
+/// Source: the packets of MPICH-1's channel device (facts in docs/design/mpi-channel.md).
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <optional>
+#include <span>
+
+namespace mpi_channel {
+
+enum class PacketType : std::uint8_t {
+    short_message,
+    long_message,
+    request_send,
+    ok_to_send,
+    data,
+    flow,
+    bundle,
+    group_message,
+    group_flow,
+    request_get,
+    done_get,
+    remote
+};
+
+struct PacketHeader {
+    PacketType type = PacketType::flow;
+    bool untagged = false;     ///< a message without a tag
+    bool has_data = false;     ///< `data` is the sender's word for the receiver
+    std::uint32_t credit = 0;  ///< bytes of messages received, which the other may send again
+    std::uint32_t data = 0;
+    std::uint64_t tag = 0;
+};
+
+struct Packet {
+    PacketHeader header;
+    /// Of the message: LONG, the requests; of what follows the header: SHORT, GROUP, BUNDLE, REMOTE.
+    std::uint64_t size = 0;
+    std::uint32_t send = 0;     ///< the sender's number for the request
+    std::uint32_t receive = 0;  ///< the receiver's
+    std::uint64_t address = 0;  ///< of the message, in the sender's memory
+};
+
+inline constexpr std::size_t kHeaderBytes = 20;
+inline constexpr std::size_t kMostPacketBytes =
+    kHeaderBytes + 20;  ///< without what follows the header of a SHORT or REMOTE
+
+/// Into `to`, which has kMostPacketBytes; returns how many. The message of a SHORT, and the rest of a REMOTE, go behind them.
+std::size_t write(const Packet& packet, std::byte* to) noexcept;
+
+/// Nothing if it is none. What follows the header of a SHORT, GROUP, BUNDLE or REMOTE are the last `size` bytes.
+std::optional<Packet> read(std::span<const std::byte> bytes) noexcept;
+
+/// What comes before each packet of a BUNDLE: its length.
+using BundledLength = std::uint32_t;
+
+/// Calls `use` with each packet of what follows a BUNDLE's header, until that answers false. False: or a length is none.
+template <class Use>
+bool for_each_bundled(std::span<const std::byte> bytes, Use&& use) {
+    while (!bytes.empty()) {
+        BundledLength length = 0;
+        if (bytes.size() < sizeof length) return false;
+        std::memcpy(&length, bytes.data(), sizeof length);
+        bytes = bytes.subspan(sizeof length);
+        if (length > bytes.size() || !use(bytes.first(length))) return false;
+        bytes = bytes.subspan(length);
+    }
+    return true;
+}
+
+}  // namespace mpi_channel

@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "rmem/base/environment_variable.hpp"
+
+#include "rmem/base/suggestion.hpp"
+#include "rmem/sim/world.hpp"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <string_view>
+
+namespace rmem {
+
+const char* environment_variable(const char* name) noexcept {
+    if (const sim::Process* process = sim::current_process()) {
+        return process->world().variable(*process, name);
+    }
+    return std::getenv(name);  // NOLINT(concurrency-mt-unsafe): read at start-up
+}
+
+const char* environment_setting(const char* name) noexcept {
+    const char* text = environment_variable(name);
+    return text == nullptr || *text == '\0' ? nullptr : text;
+}
+
+const std::vector<std::string>& setting_names() {
+    static const std::vector<std::string> names = {
+        "RMEM_BARRIER",
+        "RMEM_BOUND",
+        "RMEM_CHECK",
+        "RMEM_DEAD_TIMEOUT",
+        "RMEM_DP_POOL",
+        "RMEM_FAULTS",
+        "RMEM_GAMMA_PATIENCE",
+        "RMEM_GAMMA_PID",
+        "RMEM_GAMMA_PROGRESS",
+        "RMEM_GROUP",
+        "RMEM_INSECURE",
+        "RMEM_INTERFACE",
+        "RMEM_JOIN_TIMEOUT",
+        "RMEM_KEY_FILE",
+        "RMEM_KILL_AT",
+        "RMEM_LAYOUT",
+        "RMEM_LINK",
+        "RMEM_MPICH",
+        "RMEM_MPI_COLLECTIVES",
+        "RMEM_MPI_GET",
+        "RMEM_MPI_LOCK",
+        "RMEM_MPI_TRANSPORT",
+        "RMEM_MPIEXEC",
+        "RMEM_MPIRUN",
+        "RMEM_MUNET",
+        "RMEM_MUNET_USER",
+        "RMEM_NODE",
+        "RMEM_NODES",
+        "RMEM_PARTITION",
+        "RMEM_PAYLOAD",
+        "RMEM_PROVIDER_PATH",
+        "RMEM_RANK",
+        "RMEM_RANKS",
+        "RMEM_RING",
+        "RMEM_SIZE",
+        "RMEM_SPIN",
+        "RMEM_TIMING",
+        "RMEM_UNIX_GROUP",
+    };
+    return names;
+}
+
+void refuse_misspelt_settings() {
+    if (sim::current_process() != nullptr) return;
+    for (char** entry = environ; *entry != nullptr; ++entry) {
+        const std::string_view assignment = *entry;
+        const auto equals = assignment.find('=');
+        if (!assignment.starts_with("RMEM_") || equals + 1 >= assignment.size()) continue;
+        const std::string_view name = assignment.substr(0, equals);
+        const auto& known = setting_names();
+        if (std::find(known.begin(), known.end(), name) != known.end()) continue;
+        const std::string meant = nearest_name(name, known, 1);
+        if (meant.empty()) continue;
+        throw Error(Errc::bad_environment,
+                    fmt::format("{} is set, and nothing reads it; did you mean {}? Correct it, or "
+                                "unset it",
+                                name, meant));
+    }
+}
+
+}  // namespace rmem

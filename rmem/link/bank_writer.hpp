@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+/// How a rank writes on links with a bank per node: into the own bank, and out to the others.
+///
+/// What such links have in common of the Memory concept (rmem/link/memory.hpp) and of the card's options. The
+/// link itself is the class `Link`, which derives from this one and has
+///
+///     void send(std::size_t offset, const void* from, std::size_t words, std::uint32_t flags);
+///     std::uint32_t mark_of(std::size_t offset, std::size_t bytes) const noexcept;
+///     bool is_heard() const noexcept;
+///
+/// send() takes the words on their way, with the flags of LogRecord; mark_of() is LogRecord::kInterrupt where the node's
+/// writes to that range carry it. is_heard() is false when nobody hears the rank any more: then it leaves the bank alone,
+/// too.
+///
+/// Threads: one; `load` and `data` from any.
+
+#include "rmem/link/changed_runs.hpp"
+#include "rmem/link/memory.hpp"
+#include "rmem/ring/counters.hpp"
+#include "rmem/ring/waiting.hpp"
+#include "rmem/ring/write_log.hpp"
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+
+namespace rmem {
+
+template <class Link>
+class BankWriter {
+public:
+    static constexpr bool kReplicated = true;
+    static constexpr bool kHasDescriptors = true;
+
+    std::uint32_t load(std::size_t offset) const noexcept {
+        // (1) - this acquire-load synchronizes-with the release-stores (2), rmem/ring/write_log.cpp (5),
+        // rmem/link/udp/arrivals.cpp (1), rmem/link/udp/engine.cpp (3) and rmem/link/udp/outbox.cpp (5)
+        return word(offset).load(std::memory_order_acquire);
+    }
+    const std::byte* data(std::size_t offset, std::size_t) const noexcept { return bank_ + offset; }
+    std::byte* own(std::size_t offset) const noexcept { return bank_ + offset; }
+
+    void write(std::size_t offset, const void* from, std::size_t bytes);
+    void publish(std::size_t offset, std::size_t bytes) {
+        const std::size_t words = (bytes + kWordBytes - 1) / kWordBytes;
+        link().send(offset, bank_ + offset, words, link().mark_of(offset, words * kWordBytes));
+        unannounced_ = true;
+    }
+    void post_word(std::size_t offset, std::uint32_t value) {
+        write_words(offset, &value, 1);
+        if (unannounced_) announce();
+    }
+    void write_lazy(std::size_t offset, std::uint32_t value) {
+        if (!link().is_heard()) return;
+        if (filter_) return write_changed(offset, &value, 1);
+        if (!me_last_) store_words(offset, &value, 1);
+        link().send(offset, &value, 1, flags_of(offset, kWordBytes));
+    }
+    void notify(unsigned rank) const noexcept { waiter_.notify(rank); }
+
+    static void expect_write(std::size_t, std::size_t) noexcept {}  // no other has the bank's lines
+    static void expect_read(std::size_t, std::size_t) noexcept {}
+    static void stamp(std::size_t, std::uint32_t) noexcept {}  // each record has its time
+    static void seen(std::size_t, std::uint32_t, std::int64_t) noexcept {}
+    static constexpr unsigned brief_polls() noexcept { return 0; }  // nothing arrives by itself
+    bool is_crowded() noexcept { return waiter_.is_crowded(); }
+    void give_way() noexcept { waiter_.give_way(); }
+    void begin_wait() noexcept { waiter_.begin(); }
+    void end_wait() noexcept { waiter_.end(); }
+    static std::int64_t now_ns() noexcept { return rmem::now_ns(); }
+
+    /// The own bank gets an own write when it has come round. What `own` composed is there already.
+    void set_write_me_last(bool on) noexcept { me_last_ = on; }
+    /// Words that a write does not change are not sent, unless marked for an interrupt.
+    void set_data_filter(bool on) noexcept { filter_ = on; }
+
+protected:
+    BankWriter(Ring& ring, unsigned node, unsigned rank)
+        : ring_(ring),
+          rank_(rank),
+          bank_(ring.bank(node)),
+          counters_(ring.rank(rank).link),
+          attention_(ring.attention()),
+          waiter_(ring, rank) {}
+
+    std::atomic<std::uint32_t>& word(std::size_t offset) const noexcept {
+        return *reinterpret_cast<std::atomic<std::uint32_t>*>(bank_ + offset);
+    }
+    /// A flag and what lies behind it, of kMaxPostBytes at most, as one write. For links that store a write's first
+    /// word last in all banks.
+    void post(std::size_t offset, std::uint32_t flag, const void* from, std::size_t bytes);
+    /// Wakes the ranks of this host that sleep and may want what was written.
+    void announce() noexcept;
+
+    Ring& ring_;
+    const unsigned rank_;
+    std::byte* const bank_;
+    Counters& counters_;
+    std::atomic<std::uint32_t>* const attention_;
+    Waiter waiter_;
+    bool unannounced_ = false;  ///< written since sleepers were looked for
+
+private:
+    Link& link() noexcept { return static_cast<Link&>(*this); }
+
+    std::uint32_t flags_of(std::size_t offset, std::size_t bytes) noexcept {
+        return (me_last_ ? LogRecord::kMeLast : 0) | link().mark_of(offset, bytes);
+    }
+    void write_words(std::size_t offset, const void* from, std::size_t words);
+    void write_changed(std::size_t offset, const void* from, std::size_t words);
+    void store_words(std::size_t offset, const void* from, std::size_t words) noexcept;
+
+    bool me_last_ = false;
+    bool filter_ = false;
+};
+
+template <class Link>
+void BankWriter<Link>::write(std::size_t offset, const void* from, std::size_t bytes) {
+    const std::size_t words = bytes / kWordBytes;
+    const std::size_t rest = bytes % kWordBytes;
+    if (rest == 0) return write_words(offset, from, words);
+    // The word in which it ends travels whole, with what the own bank has in the rest of it.
+    if (words != 0) write_words(offset, from, words);
+    const std::size_t last = offset + words * kWordBytes;
+    std::uint32_t value = load(last);
+    std::memcpy(&value, static_cast<const std::byte*>(from) + words * kWordBytes, rest);
+    write_words(last, &value, 1);
+}
+
+template <class Link>
+void BankWriter<Link>::write_words(std::size_t offset, const void* from, std::size_t words) {
+    if (!link().is_heard()) return;
+    if (filter_) return write_changed(offset, from, words);
+    if (!me_last_) store_words(offset, from, words);
+    link().send(offset, from, words, flags_of(offset, words * kWordBytes));
+    unannounced_ = true;
+}
+
+template <class Link>
+void BankWriter<Link>::post(std::size_t offset, std::uint32_t flag, const void* from,
+                            std::size_t bytes) {
+    if (filter_) {
+        write(offset + kWordBytes, from, bytes);
+        return post_word(offset, flag);
+    }
+    std::array<std::uint32_t, 1 + kMaxPostBytes / kWordBytes> words{flag};
+    if (bytes != 0) std::memcpy(&words[1], from, bytes);
+    write_words(offset, words.data(), 1 + (bytes + kWordBytes - 1) / kWordBytes);
+    if (unannounced_) announce();
+}
+
+/// The data filter: sends the runs of words that change.
+template <class Link>
+void BankWriter<Link>::write_changed(std::size_t offset, const void* from, std::size_t words) {
+    const auto* bytes = static_cast<const std::byte*>(from);
+    const auto is_sent = [&](std::size_t i) {
+        std::uint32_t value = 0;
+        std::memcpy(&value, bytes + i * kWordBytes, kWordBytes);
+        const std::size_t at = offset + i * kWordBytes;
+        return value != load(at) || link().mark_of(at, kWordBytes) != 0;
+    };
+    const auto send_run = [&](std::size_t first, std::size_t count) {
+        const std::size_t at = offset + first * kWordBytes;
+        const std::byte* const run = bytes + first * kWordBytes;
+        if (!me_last_) store_words(at, run, count);
+        link().send(at, run, count, flags_of(at, count * kWordBytes));
+        unannounced_ = true;
+    };
+    counters_.add(LinkCounter::writes_filtered, send_runs(words, is_sent, send_run));
+}
+
+template <class Link>
+void BankWriter<Link>::store_words(std::size_t offset, const void* from,
+                                   std::size_t words) noexcept {
+    const auto* bytes = static_cast<const std::byte*>(from);
+    for (std::size_t i = words; i-- > 0;) {  // the first one last: see post()
+        std::uint32_t value = 0;
+        std::memcpy(&value, bytes + i * kWordBytes, kWordBytes);
+        // (2) - this release-store synchronizes-with the acquire-load (1) of another rank of this node
+        word(offset + i * kWordBytes).store(value, std::memory_order_release);
+    }
+}
+
+template <class Link>
+void BankWriter<Link>::announce() noexcept {
+    unannounced_ = false;
+    for (unsigned r = 0; r < ring_.config().ranks; ++r) {
+        // relaxed is enough: the sleeper's membarrier orders this load after the post before it
+        if (attention_[r].load(std::memory_order_relaxed) != 0 && r != rank_) [[unlikely]] {
+            wake_rank(ring_, r);
+        }
+    }
+}
+
+}  // namespace rmem

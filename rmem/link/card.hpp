@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+/// What a Node does differently on each link: its card.
+///
+/// A card has joined its ring when it is made, and leaves it when it is destroyed. Offsets and sizes
+/// are whole words inside the user's memory: Node has checked and completed them.
+/// Thread safety: `before_load`, `poll`, `give_way` and `take` from any thread, the rest from the node's own.
+
+#include "rmem/base/histogram.hpp"
+#include "rmem/interrupts.hpp"
+#include "rmem/ring.hpp"
+#include "rmem/ring/bound_violation.hpp"
+#include "rmem/ring/waiting.hpp"
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+
+namespace rmem {
+
+/// A card's interrupts; what each function owes is said in rmem/interrupts.hpp and rmem/node.hpp.
+class CardInterrupts {
+public:
+    CardInterrupts() = default;
+    virtual ~CardInterrupts() = default;
+    CardInterrupts(const CardInterrupts&) = delete;
+    CardInterrupts& operator=(const CardInterrupts&) = delete;
+
+    virtual void watch(std::size_t offset, std::size_t bytes, Trigger trigger) = 0;
+    virtual void unwatch(std::size_t offset, std::size_t bytes) = 0;
+    virtual void mark(std::size_t offset, std::size_t bytes) = 0;
+    virtual void unmark(std::size_t offset, std::size_t bytes) = 0;
+    /// The oldest interrupt; none while a callback gets them.
+    virtual std::optional<Interrupt> take() = 0;
+    virtual int fd() = 0;
+    virtual void on_interrupt(std::function<void(const Interrupt&)> callback) = 0;
+};
+
+class Card {
+public:
+    /// Joins the ring that the environment names; in a simulated process, its world's.
+    static std::unique_ptr<Card> open();
+    /// The card for the ring's link. Throws Error(unknown_link) for one that needs another runtime.
+    static std::unique_ptr<Card> make(std::shared_ptr<Ring> ring, Member member);
+
+    Card() = default;
+    virtual ~Card() = default;
+    Card(const Card&) = delete;
+    Card& operator=(const Card&) = delete;
+
+    // ---- Its ring
+    virtual const RingConfig& config() const = 0;
+    virtual Member member() const = 0;
+    virtual bool is_alive(unsigned rank) const = 0;
+    /// Its node is still in the life in which this card was opened: others hear what it writes.
+    virtual bool is_member() const { return true; }
+    /// Null in a simulated process: its ring is no shared memory.
+    virtual const Ring* ring() const = 0;
+    virtual std::uint64_t counter(LinkCounter id) const = 0;
+    virtual const Histogram& propagation() const = 0;
+    virtual std::int64_t bound_ns() const = 0;
+    virtual void on_bound_violation(std::function<void(const BoundViolation&)> callback) = 0;
+
+    // ---- Memory
+    virtual std::byte* bank() const = 0;
+    /// Whether writes of so many bytes in all can be taken now.
+    virtual bool room(std::size_t bytes) = 0;
+    virtual void write(std::size_t offset, const void* from, std::size_t bytes) = 0;
+    /// Wakes who may wait for what was written.
+    virtual void commit() = 0;
+    virtual bool flush(Deadline deadline) = 0;
+    virtual void poll() = 0;
+    /// After a look that found nothing (rmem/ring/waiting.hpp).
+    virtual void give_way() = 0;
+    /// So many words of the bank are loaded next: applies what is due.
+    virtual void before_load(std::size_t words) = 0;
+    /// For readers that do not call.
+    virtual void keep_applying() = 0;
+
+    // ---- Waiting for a word to change, or (nullopt) for an interrupt
+    virtual void begin_wait(std::optional<std::size_t> offset) = 0;
+    virtual Step wait(Deadline deadline) = 0;
+    virtual void end_wait() = 0;
+    /// A word was awaited since then, and has just been seen with this value.
+    virtual void has_seen(std::size_t offset, std::uint32_t value,
+                          std::int64_t waited_since_ns) = 0;
+
+    // ---- Options
+    virtual void set_write_me_last(bool on) = 0;
+    virtual void set_data_filter(bool on) = 0;
+    virtual CardInterrupts& interrupts() = 0;
+};
+
+}  // namespace rmem

@@ -1,0 +1,551 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "rmem/link/ring/engine.hpp"
+
+#include "rmem/ring/membership.hpp"
+#include "rmem/ring/waiting.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+namespace rmem {
+
+namespace {
+
+constexpr unsigned kNoNode = kMaxNodes;
+constexpr std::int64_t kTickNs = 100'000;       // act on what is known of members this often
+constexpr std::int64_t kTotalsNs = 10'000'000;  // sum up the model's counters this often
+constexpr std::int64_t kUnseenNs = 5'000'000;   // look at members ourselves when nobody else did
+constexpr std::int64_t kWriteWorkNs = 100;      // what a write costs us, at most
+constexpr std::int64_t kLeaveNs =
+    1'000'000'000;  // a stopped process of the node keeps us no longer
+constexpr std::int64_t kTickWorkNs = 1'000;
+constexpr std::int64_t kOldestNs = 10'000'000'000;  // no write is believed to be older, nor…
+constexpr std::int64_t kNewestNs = 1'000'000'000;   // …further in the future
+constexpr std::int64_t kPublishNs = 200;      // a record is seen within this of its time, or late
+constexpr std::size_t kMaxViolations = 1024;  // reported per run; all are counted
+constexpr unsigned kTagShift = 55;            // tag: rank above, number of the flight below
+constexpr std::uint64_t kNumberMask = (std::uint64_t{1} << kTagShift) - 1;
+
+/// Whether a write of `origin` passes `node` behind `last`, in ring order.
+bool lies_behind(unsigned node, unsigned last, unsigned origin, unsigned nodes) {
+    const unsigned to_last = (last + nodes - origin) % nodes;
+    return node == origin || (node + nodes - origin) % nodes > to_last;
+}
+
+}  // namespace
+
+// ---- Joining and leaving ------------------------------------------------------------------------
+
+RingEngine::RingEngine(Membership& member, const FaultPlan& faults, bool check_writers)
+    : member_(member),
+      ring_(member.ring()),
+      node_(member.node()),
+      rank_(member.rank()),
+      slot_(ring_.node(node_)),
+      bank_(ring_.bank(node_)),
+      lock_(ring_, node_, rank_, member.incarnation()),
+      punctuality_(ring_.config(), slot_),
+      interrupts_(ring_, node_, rank_),
+      wire_faults_(faults.wire),
+      seen_alive_(ring_.config().seats()) {
+    const RingConfig& config = ring_.config();
+    if (check_writers) checker_.emplace(node_, config.bank_bytes());
+    for (unsigned r = 0; r < config.seats(); ++r) logs_.emplace_back(ring_.log(r), kLogBytes);
+    held_.resize(config.seats());
+    rank_node_.assign(config.seats(), kNoNode);
+    rank_alive_.resize(config.seats());
+    next_.resize(config.seats());
+    news_.reserve(config.seats());
+    for (auto& cables : cable_cut_) cables.resize(config.nodes);
+    if (!lock_.lock(Deadline::in(kDefaultJoinTimeoutNs))) {
+        throw Error(
+            Errc::timed_out,
+            fmt::format("the engine of node {} of ring '{}' is held by another process of the "
+                        "node that does not go on; is it stopped?",
+                        node_, config.name));
+    }
+    take_in(ring_, node_, rank_, member.incarnation());
+    for (unsigned r = 0; r < config.seats(); ++r) set_seen_alive(r, ring_.is_alive(r));
+    restart(now_ns());
+    step(false);
+    lock_.unlock();
+}
+
+RingEngine::~RingEngine() {
+    if (!member_.held() || !lock_.lock(Deadline::in(kLeaveNs))) return;
+    take_out(ring_, node_, rank_);
+    lock_.unlock();
+}
+
+/// Starts over from what this node's bank holds.
+void RingEngine::restart(std::int64_t now) {
+    const RingConfig& config = ring_.config();
+    flights_.assign(config.seats(), Flights());
+    in_flight_ = 0;
+    looked_ns_ = 0;
+    lapped_ = false;
+    node_alive_.assign(config.nodes, false);
+    node_alive_[node_] = true;
+    told_ns_.assign(config.nodes, 0);
+    std::int64_t start = now;
+    for (unsigned r = 0; r < config.seats(); ++r) {
+        // relaxed is enough: the engine's lock orders it
+        const std::uint64_t applied = slot_.applied[r].load(std::memory_order_relaxed);
+        logs_[r].seek(std::max(applied, logs_[r].oldest()));
+        LogReader::Entry entry;
+        if (logs_[r].peek(entry) == LogReader::Found::record) {
+            start = std::min(start, std::max(entry.record.written_ns, now - kOldestNs));
+        }
+        meet_origin(r);
+        if (rank_alive_[r] && rank_node_[r] != kNoNode) node_alive_[rank_node_[r]] = true;
+    }
+    if (config.timing.instant == 0 || !wire_faults_.empty()) make_model(start);
+}
+
+void RingEngine::make_model(std::int64_t start_ns) {
+    const RingConfig& config = ring_.config();
+    TimingProfile profile = config.timing;
+    profile.overflow =
+        FifoPolicy::hold_off;  // the writer decides what is lost, for all banks alike
+    model_.emplace(profile, config.nodes, start_ns);
+    for (unsigned n = 0; n < config.nodes; ++n) {
+        if (!node_alive_[n]) model_->set_alive(n, false, start_ns);
+    }
+    for (const WireFault& fault : wire_faults_) {
+        const std::int64_t at = std::max(fault_time(fault), start_ns);
+        if (fault.kind == WireFault::Kind::cable) {
+            model_->set_cable(fault.ring, fault.place, fault.up, at);
+        } else {
+            model_->set_alive(fault.place, fault.up, at);
+        }
+    }
+}
+
+void RingEngine::on_bound_violation(ViolationHook hook) {
+    if (!lock_.lock(Deadline::in(kLeaveNs))) return;
+    hook_ = std::move(hook);
+    lock_.unlock();
+}
+
+void RingEngine::on_race(RaceChecker::Report report) {
+    if (!checker_ || !lock_.lock(Deadline::in(kLeaveNs))) return;
+    checker_->set_report(std::move(report));
+    lock_.unlock();
+}
+
+// ---- Running ------------------------------------------------------------------------------------
+
+bool RingEngine::run(Caller caller) {
+    return run_and_report(caller, false);
+}
+
+bool RingEngine::run_for_fifo() {
+    return run_and_report(Caller::rank, true);
+}
+
+bool RingEngine::run_and_report(Caller caller, bool for_fifo) {
+    if (!lock_.try_lock()) return false;
+    step(for_fifo);
+    if (caller == Caller::helper && applied_any_) slot_.link.add(LinkCounter::engine_takeovers);
+    if (violations_.empty()) [[likely]] {
+        lock_.unlock();
+        return true;
+    }
+    const std::vector<BoundViolation> violations = std::exchange(violations_, {});
+    const ViolationHook hook = hook_;
+    lock_.unlock();
+    for (const BoundViolation& violation : violations) hook(violation);
+    return true;
+}
+
+void RingEngine::step(bool for_fifo) noexcept {
+    const std::int64_t now = now_ns();
+    punctuality_.begin(now);
+    work_ns_ = 0;
+    step_ns_ = now;
+    applied_any_ = false;
+    if (lapped_)
+        restart(now);  // another process of this node has applied what we did not read in time
+    find_news();
+    if (model_) {
+        if (!news_.empty()) feed();
+        const auto sink = [this](const WireOutcome& outcome) { on_outcome(outcome); };
+        // By single steps, so that the model is not taken past the time of what is published late.
+        for (auto next = model_->next_time_ns(); next <= now; next = model_->next_time_ns()) {
+            work_ns_ += kWriteWorkNs;
+            model_->advance(next, sink);
+        }
+        if (in_flight_ != 0) settle_if_idle();
+        if (for_fifo) {
+            model_->advance(now, sink);
+            // relaxed is enough: a number
+            fifo_words_.store(model_->fifo_occupancy(node_), std::memory_order_relaxed);
+        }
+    } else {
+        pass_instantly(now);
+    }
+    looked_ns_ = now;
+    if (now >= next_tick_ns_) tick(now);
+    if (applied_any_) wake_node();
+    if (work_ns_ != 0) punctuality_.look(now_ns(), work_ns_);
+    punctuality_.end();
+    // relaxed is enough for both: hints for this process's other thread
+    busy_.store(in_flight_ != 0, std::memory_order_relaxed);
+    runs_.store(runs_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);  // enough
+}
+
+// ---- Input: from the logs into the model --------------------------------------------------------
+
+void RingEngine::find_news() {
+    news_.clear();
+    for (unsigned r = 0; r < logs_.size(); ++r) {
+        if (logs_[r].refresh()) news_.push_back(r);
+    }
+}
+
+/// The next record of a rank, checked. False when there is none that can be used now.
+bool RingEngine::peek(unsigned rank, LogReader::Entry& entry) {
+    LogReader& log = logs_[rank];
+    const LogReader::Found found = log.peek(entry);
+    if (found == LogReader::Found::none) return false;
+    const LogRecord& record = entry.record;
+    const std::uint64_t bytes = std::uint64_t{record.words} * kWordBytes;
+    if (found == LogReader::Found::record && rank_node_[rank] != kNoNode &&
+        bytes <= ring_.config().bank_bytes() &&
+        record.offset <= ring_.config().bank_bytes() - bytes) {
+        return true;
+    }
+    if (found == LogReader::Found::lapped) {
+        lapped_ = true;
+        return false;
+    }
+    slot_.link.add(LinkCounter::records_refused);
+    log.skip_all();
+    settle_as_lost(rank, flights_[rank].end());
+    set_applied(rank, log.position());
+    return false;
+}
+
+/// Merges what is new in the order of its times, since ranks of one node share its FIFO.
+void RingEngine::feed() {
+    std::erase_if(news_, [this](unsigned r) {
+        meet_origin(r);
+        return !peek(r, next_[r]);
+    });
+    while (!news_.empty()) {
+        auto first = news_.begin();
+        for (auto it = first + 1; it != news_.end(); ++it) {
+            if (next_[*it].record.written_ns < next_[*first].record.written_ns) first = it;
+        }
+        const unsigned rank = *first;
+        depart(rank, next_[rank]);
+        if (!logs_[rank].refresh() || !peek(rank, next_[rank])) news_.erase(first);
+    }
+}
+
+/// Looks up where a rank is, and takes its node into the model's ring if that was not known.
+void RingEngine::meet_origin(unsigned rank) {
+    // relaxed is enough: a rank's node is stored before its records are published
+    const std::uint32_t node = ring_.rank(rank).node.load(std::memory_order_relaxed);
+    const bool joined =
+        ring_.rank(rank).incarnation.load(std::memory_order_relaxed) != 0;  // enough
+    rank_node_[rank] = joined && node < ring_.config().nodes ? node : kNoNode;
+    if (rank_node_[rank] == kNoNode || node_alive_[node]) return;
+    set_seen_alive(rank, ring_.is_alive(rank));
+    if (rank_alive_[rank]) set_node_alive(node, true, 0);  // at once: before what it wrote
+}
+
+void RingEngine::depart(unsigned rank, const LogReader::Entry& entry) {
+    const LogRecord& record = entry.record;
+    const unsigned origin = rank_node_[rank];
+    if (checker_ && origin == node_)
+        checker_->wrote(record.offset, record.words, record.written_ns);
+    WireWrite write;
+    write.origin = static_cast<std::uint16_t>(origin);
+    write.interrupt = (record.flags & LogRecord::kInterrupt) != 0;
+    write.bytes = record.words * static_cast<std::uint32_t>(kWordBytes);
+    write.offset = record.offset;
+    write.time_ns = std::clamp(publication_of(record), step_ns_ - kOldestNs, step_ns_ + kNewestNs);
+    // The model loses what a node has in its FIFO when it comes in, and this is not of before.
+    if (told_ns_[origin] != 0) write.time_ns = std::max(write.time_ns, told_ns_[origin] + 1);
+    write.extra_delay_ns = record.delay_ns;
+    write.tag = std::uint64_t{rank} << kTagShift | flights_[rank].end();
+    flights_[rank].push_back(
+        {entry, std::max(write.time_ns, model_->now_ns()) - record.written_ns});
+    ++in_flight_;
+    logs_[rank].pass(entry);
+    work_ns_ += kWriteWorkNs;
+    model_->submit(write);
+    if (flights_[rank].back().unseen_ns > kPublishNs) slot_.link.add(LinkCounter::late_published);
+}
+
+/// When a write counts as done: at its time, unless its writer was stopped before it had published it, which
+/// shows in that we looked in between and did not see it.
+std::int64_t RingEngine::publication_of(const LogRecord& record) noexcept {
+    return looked_ns_ - record.written_ns > kPublishNs ? looked_ns_ : record.written_ns;
+}
+
+// ---- Output: from the model into the bank -------------------------------------------------------
+
+/// Profile `none`: what is in a log is due, unless a fault delays it.
+void RingEngine::pass_instantly(std::int64_t now) {
+    in_flight_ = 0;
+    if (news_.empty()) return;
+    for (const unsigned r : news_) meet_origin(r);
+    // Own writes first: the checker must know of them.
+    std::partition(news_.begin(), news_.end(), [&](unsigned r) { return rank_node_[r] == node_; });
+    for (const unsigned r : news_) {
+        LogReader::Entry entry;
+        while (peek(r, entry)) {
+            const LogRecord& record = entry.record;
+            Held& held = held_[r];
+            if (entry.next > held.seen_end) {
+                held.seen_end = entry.next;
+                held.published_ns = publication_of(record);
+            }
+            const std::int64_t due = std::max(held.published_ns + record.delay_ns, held.due_ns);
+            if (due > now && record.delay_ns != 0) {
+                ++in_flight_;
+                break;
+            }
+            held.due_ns = due;
+            const std::int64_t unseen = held.published_ns - record.written_ns;
+            logs_[r].pass(entry);
+            if (rank_node_[r] != node_) {
+                if (unseen != 0) slot_.link.add(LinkCounter::late_published);
+                arrive(r, {entry, unseen}, due);
+                continue;
+            }
+            if (checker_) checker_->wrote(record.offset, record.words, record.written_ns);
+            come_round(r, entry);
+        }
+    }
+}
+
+void RingEngine::on_outcome(const WireOutcome& outcome) {
+    const auto rank = static_cast<unsigned>(outcome.tag >> kTagShift);
+    const std::uint64_t number = outcome.tag & kNumberMask;
+    Flights& flights = flights_[rank];
+    if (number < flights.first()) return;  // settled here; a stray, or news of other nodes
+    switch (outcome.kind) {
+        case WireOutcomeKind::arrived: {
+            if (outcome.node != node_) return;
+            settle_as_lost(rank, number);
+            arrive(rank, flights.front(), outcome.time_ns);
+            break;
+        }
+        case WireOutcomeKind::returned: {
+            settle_as_lost(rank, outcome.origin == node_ ? number : number + 1);
+            if (outcome.origin != node_) return;
+            come_round(rank, flights.front().entry);
+            break;
+        }
+        case WireOutcomeKind::lost: {
+            if (!lies_behind(node_, outcome.node, outcome.origin, ring_.config().nodes)) return;
+            flights[number].gone = true;
+            settle_gone(rank);
+            return;
+        }
+        case WireOutcomeKind::stray:
+        case WireOutcomeKind::sent: return;
+    }
+    flights.pop_front();
+    --in_flight_;
+    settle_gone(rank);
+}
+
+/// Flights before `until` never come: what was sent after them has.
+void RingEngine::settle_as_lost(unsigned rank, std::uint64_t until) {
+    Flights& flights = flights_[rank];
+    while (flights.first() < until) {
+        if (rank_node_[rank] != node_ && !done_already(rank, flights.front().entry)) {
+            slot_.link.add(LinkCounter::lost_on_wire);
+        }
+        set_applied(rank, flights.front().entry.next);
+        flights.pop_front();
+        --in_flight_;
+    }
+}
+
+void RingEngine::settle_gone(unsigned rank) {
+    Flights& flights = flights_[rank];
+    while (!flights.empty() && flights.front().gone) settle_as_lost(rank, flights.first() + 1);
+}
+
+/// Where nothing moves any more, nothing arrives.
+void RingEngine::settle_if_idle() {
+    if (model_->next_time_ns() != WireModel::kNever) return;
+    for (unsigned r = 0; r < flights_.size(); ++r) settle_as_lost(r, flights_[r].end());
+}
+
+bool RingEngine::done_already(unsigned rank, const LogReader::Entry& entry) const noexcept {
+    // relaxed is enough: the engine's lock orders it
+    return entry.position < slot_.applied[rank].load(std::memory_order_relaxed);
+}
+
+void RingEngine::set_applied(unsigned rank, std::uint64_t position) noexcept {
+    // relaxed is enough: as in done_already()
+    if (position <= slot_.applied[rank].load(std::memory_order_relaxed)) return;
+    // (1) - this release-store synchronizes-with the acquire-loads memory.cpp (2) and rmem/ring/membership.cpp (2)
+    slot_.applied[rank].store(position, std::memory_order_release);
+}
+
+/// A write of another node is due here.
+void RingEngine::arrive(unsigned rank, const Flight& flight, std::int64_t due_ns) {
+    const LogReader::Entry& entry = flight.entry;
+    if (done_already(rank, entry)) return;
+    const LogRecord& record = entry.record;
+    logs_[rank].copy_words(entry, bank_ + record.offset);
+    Punctuality::Arrival arrival;
+    arrival.origin = rank_node_[rank];
+    arrival.offset = record.offset;
+    arrival.words = record.words;
+    arrival.queued_words = record.queued_words;
+    arrival.written_ns = record.written_ns;
+    arrival.unseen_ns = flight.unseen_ns;
+    arrival.due_ns = due_ns;
+    arrival.applied_ns = now_ns();
+    punctuality_.look(arrival.applied_ns, work_ns_);
+    work_ns_ = 0;
+    const auto violation = punctuality_.arrived(arrival);
+    if (violation && hook_ && violations_.size() < kMaxViolations)
+        violations_.push_back(*violation);
+    const std::size_t bytes = record.words * kWordBytes;
+    slot_.link.add(LinkCounter::writes_applied);
+    slot_.link.add(LinkCounter::bytes_applied, bytes);
+    applied_any_ = true;
+    if (checker_) {
+        slot_.link.add(LinkCounter::races_found,
+                       checker_->arrives(arrival.origin, record.offset, record.words,
+                                         record.written_ns, due_ns));
+    }
+    if (interrupts_.anyone_watches()) {
+        interrupts_.applied(arrival.origin, record.offset, bytes,
+                            (record.flags & LogRecord::kInterrupt) != 0);
+    }
+    set_applied(rank, entry.next);
+}
+
+/// A write of this node is back at its source.
+void RingEngine::come_round(unsigned rank, const LogReader::Entry& entry) {
+    if (done_already(rank, entry)) return;
+    if ((entry.record.flags & LogRecord::kMeLast) != 0) {
+        logs_[rank].copy_words(entry, bank_ + entry.record.offset);
+        applied_any_ = true;
+    }
+    set_applied(rank, entry.next);
+}
+
+/// Whoever of this node sleeps may be waiting for what was applied.
+void RingEngine::wake_node() noexcept {
+    for (unsigned r = 0; r < rank_node_.size(); ++r) {
+        // relaxed is enough: the sleeper's membarrier orders this load after the stores before it
+        if (rank_node_[r] == node_ && ring_.attention()[r].load(std::memory_order_relaxed) != 0) {
+            wake_rank(ring_, r);
+        }
+    }
+}
+
+// ---- Members and faults of the wire -------------------------------------------------------------
+
+void RingEngine::look_at_members() noexcept {
+    for (unsigned i = 0; i < kRanksPerLook; ++i) look_at_member();
+}
+
+void RingEngine::look_at_member() noexcept {
+    // relaxed is enough, here and below: these are observations, and an old one is corrected by the next
+    const unsigned rank = next_rank_.fetch_add(1, std::memory_order_relaxed) % rank_count();
+    seen_alive_[rank].store(ring_.is_alive(rank), std::memory_order_relaxed);  // enough: as above
+    members_seen_ns_.store(now_ns(), std::memory_order_relaxed);               // enough: as above
+}
+
+void RingEngine::tick(std::int64_t now) {
+    next_tick_ns_ = now + kTickNs;
+    work_ns_ += kTickWorkNs;
+    // relaxed is enough: as in look_at_member()
+    if (now - members_seen_ns_.load(std::memory_order_relaxed) > kUnseenNs) {
+        look_at_members();
+        members_seen_ns_.store(now - kUnseenNs + kTickNs * 10,
+                               std::memory_order_relaxed);  // enough
+    }
+    for (unsigned r = 0; r < rank_count(); ++r) {
+        // relaxed is enough: as in look_at_member()
+        const bool alive = seen_alive_[r].load(std::memory_order_relaxed);
+        if (alive != rank_alive_[r] && (alive || is_over(r))) note_member(r, alive, now);
+    }
+    if (!model_) return;
+    if (wire_faults_done_ < wire_faults_.size()) note_wire_faults(now);
+    if (now < next_totals_ns_) return;
+    next_totals_ns_ = now + kTotalsNs;
+    const WireCounters totals = model_->totals();
+    slot_.link.raise_to(LinkCounter::ring_switches, totals.switch_overs);
+    slot_.link.raise_to(LinkCounter::aged_out, totals.aged_out);
+}
+
+/// Whether a rank that was seen dead is out of the ring: a card sends what it was given, whatever
+/// becomes of the process. And the sight may be old: the rank may have a new life, whose first
+/// writes must not be lost with the former one.
+bool RingEngine::is_over(unsigned rank) noexcept {
+    if (!flights_[rank].empty() || logs_[rank].refresh()) return false;
+    if (!ring_.is_alive(rank)) return true;
+    seen_alive_[rank].store(true, std::memory_order_relaxed);  // enough: as in look_at_member()
+    return false;
+}
+
+void RingEngine::note_member(unsigned rank, bool alive, std::int64_t now) {
+    rank_alive_[rank] = alive;
+    meet_origin(rank);
+    const unsigned node = rank_node_[rank];
+    if (node == kNoNode || node == node_) return;
+    const bool node_lives = alive || has_live_rank(node);
+    if (node_lives == node_alive_[node]) return;
+    set_node_alive(node, node_lives, now);
+    // relaxed is enough: who has left has said so before it let go of its rank
+    const auto state = ring_.rank(rank).state.load(std::memory_order_relaxed);
+    if (!node_lives && state == static_cast<std::uint32_t>(RankState::joined)) {
+        slot_.link.raise_to(LinkCounter::nodes_bypassed, ++bypassed_);
+    }
+}
+
+void RingEngine::set_seen_alive(unsigned rank, bool alive) noexcept {
+    seen_alive_[rank].store(alive, std::memory_order_relaxed);  // enough: as in look_at_member()
+    rank_alive_[rank] = alive;
+}
+
+void RingEngine::set_node_alive(unsigned node, bool alive, std::int64_t now) {
+    node_alive_[node] = alive;
+    if (!model_) return;
+    // The model may not have come to the last change yet: before that, this one would be undone by it.
+    told_ns_[node] = std::max({now, model_->now_ns(), told_ns_[node]});
+    model_->set_alive(node, alive, told_ns_[node]);
+}
+
+bool RingEngine::has_live_rank(unsigned node) const noexcept {
+    for (unsigned r = 0; r < rank_node_.size(); ++r) {
+        if (rank_node_[r] == node && rank_alive_[r]) return true;
+    }
+    return false;
+}
+
+std::int64_t RingEngine::fault_time(const WireFault& fault) const noexcept {
+    constexpr std::int64_t kEver = INT64_MAX / 4;
+    const std::int64_t made = std::clamp<std::int64_t>(ring_.header().made_ns, 0, kEver);
+    return made + std::min(fault.at_ns, kEver);
+}
+
+void RingEngine::note_wire_faults(std::int64_t now) {
+    for (; wire_faults_done_ < wire_faults_.size(); ++wire_faults_done_) {
+        const WireFault& fault = wire_faults_[wire_faults_done_];
+        if (fault_time(fault) > now) break;
+        slot_.link.raise_to(LinkCounter::faults_injected, wire_faults_done_ + 1);
+        if (fault.kind != WireFault::Kind::cable) continue;
+        cable_cut_[fault.ring][fault.place] = !fault.up;
+        if (!fault.up && cable_cut_[1 - fault.ring][fault.place]) {
+            slot_.link.raise_to(LinkCounter::ring_breaks, ++breaks_);
+        }
+    }
+}
+
+}  // namespace rmem

@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+/// The engine of a node on the `ring` link: what the card does by itself.
+///
+/// It reads the logs of all ranks (rmem/ring/write_log.hpp), lets the wire model say when each write reaches
+/// this node, and stores what is due into this node's bank, never early. It raises interrupts, records
+/// how punctual it was, and takes dead nodes out of the model's ring. docs/design/ring-link.md tells
+/// the whole story.
+///
+/// Terms
+///   flight   a write that was seen in a log and has neither been applied here nor lost
+/// Thread safety: any thread of the process may call; one at a time per node gets to run, the others
+///   are told so at once. Each process of a node has a RingEngine with a model of its own; what is
+///   applied is shared.
+/// Invariants: each log is applied in its order. A write is applied at or after the model's time.
+/// Progress: run() never waits. Idle it costs a compare-and-swap, a clock and a load for each rank.
+///   It allocates only while its queues grow to the load's size.
+/// Errors: the constructor throws Error(timed_out) when the engine's holder is stopped. Without memory for its
+///   queues run() ends the process: what it had begun could neither be kept nor undone.
+
+#include "rmem/interrupts.hpp"
+#include "rmem/link/punctuality.hpp"
+#include "rmem/link/ring/engine_lock.hpp"
+#include "rmem/link/ring/race_check.hpp"
+#include "rmem/ring.hpp"
+#include "rmem/ring/bound_violation.hpp"
+#include "rmem/ring/node_slot.hpp"
+#include "rmem/ring/write_log.hpp"
+#include "rmem/wire/faults.hpp"
+#include "rmem/wire/model.hpp"
+#include "rmem/wire/queue.hpp"
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <vector>
+
+namespace rmem {
+
+class RMEM_API RingEngine {
+public:
+    using ViolationHook = std::function<void(const BoundViolation&)>;
+    /// Who runs it: only how it is counted differs.
+    enum class Caller { rank, helper };
+    static constexpr unsigned kRanksPerLook = 8;
+
+    /// Takes the rank into its node (rmem/ring/membership.hpp), so that the bank is up to date.
+    RingEngine(Membership& member, const FaultPlan& faults, bool check_writers);
+    ~RingEngine();
+    RingEngine(const RingEngine&) = delete;
+    RingEngine& operator=(const RingEngine&) = delete;
+
+    /// Applies what is due. False when another thread or process of the node is at it.
+    bool run(Caller caller = Caller::rank);
+    /// The same, and then fifo_words() is up to date.
+    bool run_for_fifo();
+
+    /// Looks who of the ring lives: a system call for each of up to kRanksPerLook ranks, in turn. The engine
+    /// acts on it when it runs next; it looks itself, slower, when nobody else does.
+    void look_at_members() noexcept;
+
+    /// Whether something is known to be on its way to this bank.
+    bool busy() const noexcept {
+        // relaxed is enough: who sleeps because of an old value is woken by the writer
+        return busy_.load(std::memory_order_relaxed);
+    }
+    /// How often run() ran.
+    std::uint64_t runs() const noexcept {
+        return runs_.load(std::memory_order_relaxed);  // relaxed is enough: a hint for the helper
+    }
+    /// Words in this node's transmit FIFO at the last run_for_fifo().
+    std::uint32_t fifo_words() const noexcept {
+        return fifo_words_.load(std::memory_order_relaxed);  // relaxed is enough: a number
+    }
+
+    InterruptBoard& interrupts() noexcept { return interrupts_; }
+    const InterruptBoard& interrupts() const noexcept { return interrupts_; }
+    const Punctuality& punctuality() const noexcept { return punctuality_; }
+    /// Called after a run, by whoever ran, without the engine's lock.
+    void on_bound_violation(ViolationHook hook);
+    /// In place of a line on stderr; called inside a run: it must not call this object.
+    void on_race(RaceChecker::Report report);
+
+private:
+    struct Flight {
+        LogReader::Entry entry;
+        std::int64_t unseen_ns = 0;  ///< its writer published it so long after its time
+        bool gone = false;           ///< lost, but something before it is not settled
+    };
+    /// What an instant wire knows of a rank's writes.
+    struct Held {
+        std::uint64_t seen_end = 0;     ///< position behind the newest record that was seen
+        std::int64_t published_ns = 0;  ///< of that record
+        std::int64_t due_ns = 0;        ///< of the newest record that was passed on
+    };
+    using Flights = detail::NumberedRing<Flight>;
+
+    bool run_and_report(Caller caller, bool for_fifo);
+    void step(bool for_fifo) noexcept;
+    void restart(std::int64_t now);
+    void make_model(std::int64_t start_ns);
+
+    // Input
+    void find_news();
+    void feed();
+    bool peek(unsigned rank, LogReader::Entry& entry);
+    void meet_origin(unsigned rank);
+    void depart(unsigned rank, const LogReader::Entry& entry);
+
+    // Output
+    void pass_instantly(std::int64_t now);
+    void on_outcome(const WireOutcome& outcome);
+    void settle_as_lost(unsigned rank, std::uint64_t until);
+    void settle_gone(unsigned rank);
+    void settle_if_idle();
+    void arrive(unsigned rank, const Flight& flight, std::int64_t due_ns);
+    std::int64_t publication_of(const LogRecord& record) noexcept;
+    void come_round(unsigned rank, const LogReader::Entry& entry);
+    bool done_already(unsigned rank, const LogReader::Entry& entry) const noexcept;
+    void set_applied(unsigned rank, std::uint64_t position) noexcept;
+    void wake_node() noexcept;
+
+    // Members and faults of the wire
+    void tick(std::int64_t now);
+    void look_at_member() noexcept;
+    void note_member(unsigned rank, bool alive, std::int64_t now);
+    void set_seen_alive(unsigned rank, bool alive) noexcept;
+    unsigned rank_count() const noexcept { return static_cast<unsigned>(logs_.size()); }
+    bool is_over(unsigned rank) noexcept;
+    void set_node_alive(unsigned node, bool alive, std::int64_t now);
+    bool has_live_rank(unsigned node) const noexcept;
+    void note_wire_faults(std::int64_t now);
+    std::int64_t fault_time(const WireFault& fault) const noexcept;
+
+    const Membership& member_;
+    Ring& ring_;
+    const unsigned node_;
+    const unsigned rank_;
+    NodeSlot& slot_;
+    std::byte* const bank_;
+    EngineLock lock_;
+    Punctuality punctuality_;
+    InterruptBoard interrupts_;
+    std::optional<RaceChecker> checker_;
+    std::vector<WireFault> wire_faults_;
+    std::optional<WireModel> model_;  ///< none: the profile is instant and no fault needs a wire
+
+    std::vector<LogReader> logs_;                // of each rank
+    std::vector<Flights> flights_;               // of each rank
+    std::vector<Held> held_;                     // of each rank, where there is no model
+    std::vector<unsigned> rank_node_;            // kNoNode: unknown
+    std::vector<std::atomic<bool>> seen_alive_;  // each rank, when somebody last looked
+    std::vector<bool> rank_alive_;               // as far as we know
+    std::vector<bool> node_alive_;               // as the model was told
+    std::vector<std::int64_t> told_ns_;          // of each node: the time of what it was told last
+    std::vector<unsigned> news_;                 // ranks with unread records
+    std::vector<LogReader::Entry> next_;         // of each rank in news_
+    std::vector<BoundViolation> violations_;
+    ViolationHook hook_;
+
+    std::uint64_t in_flight_ = 0;
+    std::int64_t work_ns_ = 0;  ///< what was done since the last look at the clock may have taken
+    bool applied_any_ = false;
+    std::int64_t looked_ns_ = 0;  ///< when the logs were last looked at, but for this run
+    bool lapped_ = false;         ///< a log was reused before we read it
+    std::int64_t step_ns_ = 0;    ///< when this run began
+    std::int64_t next_tick_ns_ = 0;
+    std::int64_t next_totals_ns_ = 0;
+    std::atomic<unsigned> next_rank_{0};
+    std::atomic<std::int64_t> members_seen_ns_{0};  ///< when somebody last looked at them
+    std::uint64_t bypassed_ = 0;
+    std::size_t wire_faults_done_ = 0;
+    std::uint64_t breaks_ = 0;
+    std::vector<bool> cable_cut_[2];
+
+    std::atomic<bool> busy_{false};
+    std::atomic<std::uint64_t> runs_{0};
+    std::atomic<std::uint32_t> fifo_words_{0};
+};
+
+}  // namespace rmem

@@ -1,0 +1,246 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "rmem/link/ring/memory.hpp"
+
+#include "rmem/ring/membership.hpp"
+
+#include <fmt/format.h>
+#include <sched.h>
+
+#include <algorithm>
+
+namespace rmem {
+
+namespace {
+
+constexpr std::int64_t kFifoLookNs = 20'000;  // an older count of a busy FIFO is refreshed
+constexpr std::int64_t kMaxHoldOffNs =
+    1'000'000'000;  // then a wire that does not move is not waited for
+constexpr std::uint64_t kMaxPadUnits = LogArea::units_of(kMaxRecordWords);
+
+/// Units that a group of writes takes in the log, at most.
+constexpr std::uint64_t units_of_group(std::size_t bytes) {
+    const std::uint64_t records =
+        RingMemory::kMaxGroupWrites + bytes / (kMaxRecordWords * kWordBytes);
+    return bytes / kLogUnitBytes + 2 * records;  // a head and an unfilled unit each
+}
+
+}  // namespace
+
+RingOptions RingOptions::from(const Environment& environment, const RingConfig& config) {
+    RingOptions options;
+    if (environment.faults)
+        options.faults = FaultPlan::parse(*environment.faults, config.nodes, config.link);
+    if (!environment.check || environment.check->empty()) return options;
+    if (*environment.check != "writers") {
+        throw Error(
+            Errc::bad_environment,
+            fmt::format("RMEM_CHECK is '{}'; the only check is 'writers'", *environment.check));
+    }
+    options.check_writers = true;
+    return options;
+}
+
+RingMemory::RingMemory(Membership& member)
+    : RingMemory(member, RingOptions::from(Environment::read(), member.ring().config())) {}
+
+RingMemory::RingMemory(Membership& member, const RingOptions& options)
+    : BankWriter(member.ring(), member.node(), member.rank()),
+      member_(member),
+      node_(member.node()),
+      log_(ring_.log(rank_), kLogBytes),
+      faults_(options.faults, node_, rank_),
+      fifo_depth_(ring_.config().timing.fifo_words),
+      fifo_loses_(ring_.config().timing.overflow == FifoPolicy::lose),
+      dead_epoch_(ring_.config().nodes),
+      engine_(member, options.faults, options.check_writers) {
+    if (options.helper) helper_ = std::make_unique<EngineHelper>(ring_, engine_);
+}
+
+RingMemory::~RingMemory() {
+    if (member_.held()) {
+        flush(Deadline::in(kLeaveNs));
+    } else {
+        // A condition that a thread of the parent waits for can be neither used nor destroyed here.
+        static_cast<void>(helper_.release());
+    }
+}
+
+void RingMemory::keep_applying(bool on) {
+    if (helper_) helper_->set_always(on);
+}
+
+// ---- Writing ------------------------------------------------------------------------------------
+
+void RingMemory::commit() noexcept {
+    if (unannounced_) announce();
+}
+
+void RingMemory::yield_to_holder() noexcept {
+    ::sched_yield();
+}
+
+std::uint32_t RingMemory::mark_of(std::size_t offset, std::size_t bytes) const noexcept {
+    const InterruptBoard& board = engine_.interrupts();
+    return board.anyone_watches() && board.is_marked(offset, bytes) ? LogRecord::kInterrupt : 0;
+}
+
+void RingMemory::send(std::size_t offset, const void* from, std::size_t words,
+                      std::uint32_t flags) {
+    const auto* bytes = static_cast<const std::byte*>(from);
+    while (words != 0) {
+        const auto part = static_cast<std::uint32_t>(std::min<std::size_t>(words, kMaxRecordWords));
+        send_record(offset, bytes, part, flags);
+        offset += part * kWordBytes;
+        bytes += part * kWordBytes;
+        words -= part;
+    }
+}
+
+void RingMemory::send_record(std::size_t offset, const void* from, std::uint32_t words,
+                             std::uint32_t flags) {
+    LogRecord record;
+    record.offset = offset;
+    record.words = words;
+    record.flags = flags;
+    if (!log_.fits(LogArea::units_of(words))) wait_for_log(LogArea::units_of(words));
+    if (!faults_.empty()) {
+        const WriteFaults::Verdict verdict = faults_.next();
+        counters_.add(LinkCounter::faults_injected, verdict.injected);
+        if (verdict.lose) return;
+        record.delay_ns = verdict.delay_ns;
+    }
+    record.written_ns = now_ns();
+    if (fifo_depth_ != 0) {
+        if (!enter_fifo(words, record.written_ns)) {
+            counters_.add(LinkCounter::writes_lost_fifo);
+            return;
+        }
+        record.queued_words = queued_;
+        queued_ += words;
+    }
+    log_.append(record, from);
+    counters_.add(LinkCounter::writes_sent);
+    counters_.add(LinkCounter::bytes_sent, words * kWordBytes);
+}
+
+// ---- Room ---------------------------------------------------------------------------------------
+
+std::size_t RingMemory::max_group_bytes() const noexcept {
+    const std::uint64_t units = log_.capacity() - kMaxPadUnits - units_of_group(0);
+    return units / 2 * kLogUnitBytes;  // whatever the writes' sizes
+}
+
+bool RingMemory::room(std::size_t bytes) {
+    const std::uint64_t units = std::min(units_of_group(bytes), log_.capacity() - kMaxPadUnits);
+    if (!log_.fits(units)) reclaim();
+    bool granted = log_.fits(units);
+    if (granted && fifo_depth_ != 0 && !fifo_loses_) {
+        // A group that fits must not have to wait between its writes; half a FIFO is enough for others.
+        const auto words =
+            static_cast<std::uint32_t>(std::min<std::size_t>(bytes / kWordBytes, fifo_depth_ / 2));
+        if (queued_ + words > fifo_depth_) look_at_fifo(now_ns());
+        granted = queued_ + words <= fifo_depth_;
+    }
+    if (!granted) counters_.add(LinkCounter::back_pressure);
+    return granted;
+}
+
+/// For writes that nobody asked room for.
+void RingMemory::wait_for_log(std::uint64_t units) {
+    for (reclaim(); !log_.fits(units); reclaim()) {
+        announce();
+        engine_.run();
+        ::sched_yield();
+    }
+}
+
+/// Waits until the FIFO has room for the words, and sets `now` to when it had. False when they are
+/// lost instead.
+bool RingMemory::enter_fifo(std::uint32_t words, std::int64_t& now) {
+    const std::uint32_t wanted = std::min(words, fifo_depth_);
+    const auto fits = [&] { return queued_ + wanted <= fifo_depth_; };
+    if (queued_ != 0 && (!fits() || now - queued_at_ns_ > kFifoLookNs)) look_at_fifo(now);
+    if (fits()) [[likely]]
+        return true;
+    if (fifo_loses_) return false;
+    counters_.add(LinkCounter::held_off);
+    announce();
+    const std::int64_t end = now + kMaxHoldOffNs;
+    while (!fits() && now < end) {
+        cpu_relax();
+        now = now_ns();
+        look_at_fifo(now);
+    }
+    return true;
+}
+
+void RingMemory::look_at_fifo(std::int64_t now) {
+    if (!engine_.run_for_fifo()) return;
+    queued_ = engine_.fifo_words();
+    queued_at_ns_ = now;
+}
+
+/// Whether writers wait for a node: it was taken into the ring, and was not found dead since.
+bool RingMemory::has_applied_all(unsigned rank) const noexcept {
+    const LogArea log(ring_.log(rank), kLogBytes);
+    // (7) - this acquire-load synchronizes-with the release-store rmem/ring/write_log.cpp (2)
+    const std::uint64_t head = log.header().head.load(std::memory_order_acquire);
+    // (8) - this acquire-load synchronizes-with the release-store engine.cpp (1)
+    return ring_.node(node_).applied[rank].load(std::memory_order_acquire) >= head;
+}
+
+bool RingMemory::counts(unsigned node, std::uint32_t epoch) const noexcept {
+    return epoch != 0 && epoch != dead_epoch_[node];
+}
+
+void RingMemory::check_slow_node(unsigned node, std::uint32_t epoch, std::int64_t now) {
+    if (now < next_liveness_ns_) return;
+    next_liveness_ns_ = now + kCheckNs;
+    if (!node_lives(ring_, node)) dead_epoch_[node] = epoch;
+}
+
+/// Gives the log back as far as all live nodes have applied it.
+void RingMemory::reclaim() {
+    std::uint64_t least = log_.head();
+    unsigned slowest = node_;
+    std::uint32_t slowest_epoch = 0;
+    for (unsigned n = 0; n < ring_.config().nodes; ++n) {
+        const NodeSlot& slot = ring_.node(n);
+        // (4) - this acquire-load synchronizes-with the acq_rel add rmem/ring/membership.cpp (3)
+        const std::uint32_t epoch = slot.present.load(std::memory_order_acquire);
+        if (!counts(n, epoch)) continue;
+        // (2) - this acquire-load synchronizes-with the release-store engine.cpp (1)
+        const std::uint64_t applied = slot.applied[rank_].load(std::memory_order_acquire);
+        if (applied >= least) continue;
+        least = applied;
+        slowest = n;
+        slowest_epoch = epoch;
+    }
+    log_.reclaim(least);
+    if (slowest != node_) check_slow_node(slowest, slowest_epoch, now_ns());
+}
+
+bool RingMemory::flush(Deadline deadline) {
+    const std::uint64_t target = log_.head();
+    announce();
+    for (unsigned n = 0; n < ring_.config().nodes;) {
+        const NodeSlot& slot = ring_.node(n);
+        // (5) - this acquire-load synchronizes-with the acq_rel add rmem/ring/membership.cpp (3)
+        const std::uint32_t epoch = slot.present.load(std::memory_order_acquire);
+        // (6) - this acquire-load synchronizes-with the release-store engine.cpp (1)
+        const std::uint64_t applied = slot.applied[rank_].load(std::memory_order_acquire);
+        if (!counts(n, epoch) || applied >= target) {
+            ++n;
+            continue;
+        }
+        const std::int64_t now = now_ns();
+        if (deadline.passed(now)) return false;
+        if (n != node_) check_slow_node(n, epoch, now);
+        engine_.run();
+        ::sched_yield();
+    }
+    counters_.add(LinkCounter::flushes);
+    return true;
+}
+
+}  // namespace rmem

@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+/// The `ring` link as one rank sees it: a bank per node, kept by the node's engine.
+///
+/// Contract: rmem/link/memory.hpp. A write goes into the own bank and into the rank's log, from where the
+/// engines of all nodes take it (docs/design/ring-link.md). Own writes are in the own bank at once,
+/// or with write-me-last when they have come round the ring.
+///
+/// Room     room(bytes) grants a group of up to kMaxGroupWrites writes. No room: the log is full of what a
+///          live node has not applied, or the transmit FIFO is too full (hold-off). A group of more words
+///          than half the FIFO may wait for it between its writes, at the wire's speed. A group of more than
+///          max_group_bytes() is granted when the log is empty, and may wait for the slowest node.
+/// Loss     with fifo=lose a write that finds the FIFO full is lost to all other banks, and counted.
+/// Threads  one thread, and the helper inside (rmem/link/ring/engine_helper.hpp); `load` and `data` from any.
+/// Leaving  the destructor waits up to kLeaveNs until the others have the own writes. In a process forked
+///          since it only forgets: rank, log and helper are the parent's.
+/// Errors   the constructor throws Error (bad_fault, bad_environment, timed_out).
+
+#include "rmem/link/bank_writer.hpp"
+#include "rmem/link/memory.hpp"
+#include "rmem/link/ring/engine.hpp"
+#include "rmem/link/ring/engine_helper.hpp"
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string_view>
+#include <vector>
+
+namespace rmem {
+
+/// What a rank may do beyond the contract, mostly for tests of programs.
+struct RingOptions {
+    FaultPlan faults;            ///< RMEM_FAULTS
+    bool check_writers = false;  ///< RMEM_CHECK=writers
+    bool helper = true;  ///< off: only for tests that want to be the only ones to move anything
+
+    /// What the environment says, for a ring of so many nodes.
+    RMEM_API static RingOptions from(const Environment& environment, const RingConfig& config);
+};
+
+class RMEM_API RingMemory : public BankWriter<RingMemory> {
+public:
+    using Options = RingOptions;
+    using Ring = rmem::Ring;
+    using Membership = rmem::Membership;
+    static constexpr bool kFar = false;
+    static constexpr std::size_t kMaxGroupWrites = 64;
+    static constexpr std::int64_t kLeaveNs = 1'000'000'000;
+    static constexpr unsigned kRefusalsPerYield = 64;
+
+    /// With the options that the environment names.
+    explicit RingMemory(Membership& member);
+    RingMemory(Membership& member, const RingOptions& options);
+    ~RingMemory();
+    RingMemory(const RingMemory&) = delete;
+    RingMemory& operator=(const RingMemory&) = delete;
+
+    // ---- The Memory concept, besides BankWriter's part
+    bool room(std::size_t bytes);
+    /// Wakes who sleeps and may want what was written.
+    void commit() noexcept;
+    bool in_flight() const noexcept { return engine_.busy(); }
+    /// What a dead rank wrote is still on its way for a while: till then it counts as alive.
+    bool is_alive(unsigned rank) const noexcept {
+        return ring_.is_alive(rank) || !has_applied_all(rank);
+    }
+    void progress() { engine_.run(); }
+
+    Step wait(Deadline deadline) {
+        if (engine_.run()) {
+            refused_ = 0;
+        } else if (++refused_ % kRefusalsPerYield == 0) {
+            yield_to_holder();
+        }
+        if (engine_.busy()) waiter_.stay_awake();
+        return waiter_.step(deadline);
+    }
+
+    // ---- The card's options
+    /// True when every live node has applied the own writes and they have come round; false when the
+    /// deadline passed.
+    bool flush(Deadline deadline);
+    /// The helper runs the engine all the time, for programs that read the bank by plain loads.
+    void keep_applying(bool on);
+
+    RingEngine& engine() noexcept { return engine_; }
+    InterruptBoard& interrupts() noexcept { return engine_.interrupts(); }
+    void on_bound_violation(RingEngine::ViolationHook hook) {
+        engine_.on_bound_violation(std::move(hook));
+    }
+    std::int64_t bound_ns() const noexcept { return engine_.punctuality().bound(); }
+    /// Whatever is asked of room() beyond this has to wait for an empty log.
+    std::size_t max_group_bytes() const noexcept;
+
+private:
+    friend class BankWriter<RingMemory>;
+
+    // What BankWriter needs
+    void send(std::size_t offset, const void* from, std::size_t words, std::uint32_t flags);
+    std::uint32_t mark_of(std::size_t offset, std::size_t bytes) const noexcept;
+    static constexpr bool is_heard() noexcept { return true; }
+
+    bool has_applied_all(unsigned rank) const noexcept;
+    void send_record(std::size_t offset, const void* from, std::uint32_t words,
+                     std::uint32_t flags);
+    void wait_for_log(std::uint64_t units);
+    bool enter_fifo(std::uint32_t words, std::int64_t& now);
+    void look_at_fifo(std::int64_t now);
+    void reclaim();
+    bool counts(unsigned node, std::uint32_t epoch) const noexcept;
+    void check_slow_node(unsigned node, std::uint32_t epoch, std::int64_t now);
+    /// Its holder may want this processor.
+    static void yield_to_holder() noexcept;
+
+    const Membership& member_;
+    const unsigned node_;
+    LogWriter log_;
+    WriteFaults faults_;
+
+    const std::uint32_t fifo_depth_;  ///< words; 0: no limit
+    const bool fifo_loses_;
+    std::uint32_t queued_ = 0;       ///< words in the FIFO, at most
+    std::int64_t queued_at_ns_ = 0;  ///< when that was looked up
+    unsigned refused_ = 0;           ///< how often in turn the engine was held by somebody else
+
+    std::vector<std::uint32_t> dead_epoch_;  ///< of each node: its `present` when it was found dead
+    std::int64_t next_liveness_ns_ = 0;
+
+    RingEngine engine_;
+    std::unique_ptr<EngineHelper> helper_;  // last: it uses the engine
+};
+
+static_assert(Memory<RingMemory>);
+
+}  // namespace rmem

@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "rmem/link/udp/arrivals.hpp"
+
+#include "rmem/ring/node_slot.hpp"
+
+#include <algorithm>
+
+namespace rmem::udp {
+
+namespace {
+
+constexpr std::size_t kMaxViolations = 64;
+
+/// Nanoseconds, rounded up: never early.
+constexpr std::int64_t up_to_ns(std::uint64_t ps) noexcept {
+    return static_cast<std::int64_t>((ps + 999) / 1000);
+}
+
+}  // namespace
+
+Arrivals::Arrivals(Ring& ring, unsigned node, InterruptBoard& interrupts, Roster& roster, Tap& tap)
+    : ring_(ring),
+      node_(node),
+      slot_(ring.node(node)),
+      bank_(ring.bank(node)),
+      interrupts_(interrupts),
+      roster_(roster),
+      tap_(tap),
+      punctuality_(ring.config(), slot_),
+      keeps_time_(ring.config().timing.instant == 0),
+      wire_free_ns_(ring.config().nodes),
+      held_(ring.config().nodes),
+      taken_(ring.config().nodes) {}
+
+/// When the card here would have the last word of a write.
+std::int64_t Arrivals::card_time(unsigned origin, std::size_t words,
+                                 std::int64_t written) noexcept {
+    const TimingProfile& timing = ring_.config().timing;
+    const std::size_t most = std::max<std::size_t>(timing.packet_bytes / kWordBytes, 1);
+    const std::size_t full = (words - 1) / most;
+    const auto rest = static_cast<std::uint32_t>(words - full * most);
+    const std::uint64_t own = packet_ps(timing, rest);
+    const std::uint64_t ahead =
+        full * (packet_ps(timing, static_cast<std::uint32_t>(most)) + gap_ps(timing));
+    const unsigned hops = (node_ + ring_.config().nodes - origin) % ring_.config().nodes;
+    const std::int64_t start =
+        std::max(written + up_to_ns(timing.insertion_ps), wire_free_ns_[origin]) + up_to_ns(ahead);
+    wire_free_ns_[origin] = start + up_to_ns(own + gap_ps(timing));
+    return start + up_to_ns(own + hops * (timing.node_delay_ps + timing.cable_ps));
+}
+
+void Arrivals::take(unsigned origin, const Batch& batch, std::optional<RoundTrip::Estimate> written,
+                    std::int64_t now, Showing showing) {
+    taken_[origin] = batch.sequence();
+    for (const Record& record : batch.records()) {
+        Write write{record.place, origin, written, now, batch.sequence()};
+        if (keeps_time_ && written && showing == Showing::in_time) {
+            // What is here was written before now, whatever its origin says.
+            const std::int64_t latest = std::min(written->value_ns + written->error_ns, now);
+            write.due_ns = std::max(now, card_time(origin, record.place.words, latest));
+        }
+        if (write.due_ns <= now && held_[origin].empty()) {
+            apply(write, record.words, now);
+            continue;
+        }
+        ++held_back_;
+        const auto bytes = record.words.bytes();
+        held_[origin].push_back({write, {bytes.begin(), bytes.end()}});
+        due_ns_ = std::min(due_ns_, write.due_ns);
+    }
+}
+
+void Arrivals::apply(const Write& write, const Words& words, std::int64_t now) {
+    const std::size_t offset = write.place.index * kWordBytes;
+    auto* const to = reinterpret_cast<std::atomic<std::uint32_t>*>(bank_ + offset);
+    for (std::size_t i = write.place.words; i-- > 0;) {  // a flag in front of its words comes last
+        // (1) - this release-store synchronizes-with the acquire-loads rmem/link/bank_writer.hpp (1) and rmem/node.cpp (1)
+        to[i].store(words[i], std::memory_order_release);
+    }
+    any_ = true;
+    if (offset + write.place.words * kWordBytes > ring_.config().roster_offset()) {
+        roster_.applied(offset, write.place.words);
+    }
+    slot_.link.add(LinkCounter::writes_applied);
+    slot_.link.add(LinkCounter::bytes_applied, write.place.words * kWordBytes);
+    measure(write, now);
+    if (tap_.is_open()) [[unlikely]]
+        show(write, words, now);
+    if (interrupts_.anyone_watches()) {
+        interrupts_.applied(write.origin, offset, write.place.words * kWordBytes,
+                            (write.place.flags & Place::kInterrupt) != 0);
+    }
+}
+
+void Arrivals::show(const Write& write, const Words& words, std::int64_t now) noexcept {
+    TappedWrite shown;
+    shown.origin = write.origin;
+    shown.written_ns = write.written ? std::min(write.written->value_ns, now) : now;
+    shown.applied_ns = now;
+    shown.offset = write.place.index * kWordBytes;
+    shown.is_interrupt = (write.place.flags & Place::kInterrupt) != 0;
+    tap_.show(shown, words.bytes());
+}
+
+void Arrivals::measure(const Write& write, std::int64_t now) {
+    if (!write.written) return;  // its clock is not known yet
+    Punctuality::Arrival arrival;
+    arrival.origin = write.origin;
+    arrival.offset = write.place.index * kWordBytes;
+    arrival.words = write.place.words;
+    arrival.written_ns = write.written->value_ns;
+    arrival.doubt_ns = write.written->error_ns;
+    arrival.due_ns = keeps_time_ ? write.due_ns : Punctuality::kWhenItComes;
+    arrival.applied_ns = now;
+    const auto violation = punctuality_.arrived(arrival);
+    if (violation && violations_.size() < kMaxViolations) violations_.push_back(*violation);
+    const std::int64_t propagation = std::max<std::int64_t>(now - arrival.written_ns, 0);
+    ring_.node(write.origin).propagation.record(static_cast<std::uint64_t>(propagation));
+}
+
+void Arrivals::apply_due(std::int64_t now) {
+    if (now >= due_ns_) apply_until(now, now);
+}
+
+void Arrivals::apply_until(std::int64_t due, std::int64_t now) {
+    for (unsigned origin = 0; origin < held_.size(); ++origin) apply_until(origin, due, now);
+    find_due();
+}
+
+void Arrivals::find_due() noexcept {
+    due_ns_ = kNever;
+    for (const auto& held : held_) {
+        if (!held.empty()) due_ns_ = std::min(due_ns_, held.front().write.due_ns);
+    }
+}
+
+void Arrivals::apply_until(unsigned origin, std::int64_t due, std::int64_t now) {
+    for (auto& held = held_[origin]; !held.empty() && held.front().write.due_ns <= due;) {
+        apply(held.front().write, Words(held.front().words), now);
+        held.pop_front();
+        shown_.insert(origin);
+    }
+}
+
+void Arrivals::apply_all_of(unsigned origin, std::int64_t now) {
+    apply_until(origin, kNever, now);
+    find_due();
+    wire_free_ns_[origin] = 0;
+}
+
+std::uint64_t Arrivals::behind(unsigned origin) const noexcept {
+    if (held_[origin].empty()) return 0;
+    return taken_[origin] - held_[origin].front().write.sequence + 1;
+}
+
+}  // namespace rmem::udp

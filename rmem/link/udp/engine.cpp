@@ -1,0 +1,547 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "rmem/link/udp/engine.hpp"
+
+#include <fmt/format.h>
+#include <poll.h>
+#include <sodium.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+
+namespace rmem::udp {
+
+namespace {
+
+constexpr std::int64_t kRestNs = 1'000'000;
+constexpr unsigned kMostReceives = 4;    // calls in one run
+constexpr std::size_t kNextBytes = 256;  // of a group that is likely to come next
+
+/// Nobody's life before may have the same: the wall clock, in nanoseconds.
+std::uint64_t new_incarnation() {
+    timespec now{};
+    ::clock_gettime(CLOCK_REALTIME, &now);
+    return static_cast<std::uint64_t>(now.tv_sec) * 1'000'000'000 +
+           static_cast<std::uint64_t>(now.tv_nsec);
+}
+
+std::uint64_t true_random() {
+    std::uint64_t value = 0;
+    ::randombytes_buf(&value, sizeof value);
+    return value;
+}
+
+/// This engine comes after all others of the segment.
+NodeBoard& counted(NodeBoard& board) {
+    // relaxed is enough: rmem/interrupts.cpp (3) publishes it to who needs it
+    board.engines.fetch_add(1, std::memory_order_relaxed);
+    return board;
+}
+
+SocketSettings socket_settings(const Ring& ring, const EngineSettings& settings) {
+    SocketSettings socket;
+    socket.endpoints = settings.endpoints;
+    socket.node = ring.own_node();
+    socket.nodes = ring.config().nodes;
+    socket.payload_limit = settings.payload;
+    return socket;
+}
+
+CoreConfig core_config(const Ring& ring, const EngineSettings& settings, const Socket& socket) {
+    CoreConfig config;
+    config.exchange.node = static_cast<std::uint16_t>(ring.own_node());
+    config.exchange.nodes = ring.config().nodes;
+    config.exchange.ring = ring_id(ring.config(), settings.payload);
+    config.exchange.incarnation = new_incarnation();
+    config.exchange.salt = true_random();
+    config.exchange.bank_bytes = ring.config().bank_bytes();
+    config.exchange.payload = settings.payload;
+    config.dead_ns = settings.dead_ns;
+    config.socket_room = socket.datagrams_held();
+    config.seed = true_random();
+    config.about = about(ring.config(), settings.payload);
+    return config;
+}
+
+}  // namespace
+
+Engine::Engine(Ring& ring, EngineSettings settings, EngineKind kind,
+               std::optional<unsigned> own_rank)
+    : ring_(ring),
+      node_(ring.own_node()),
+      own_rank_(own_rank),
+      board_(counted(ring.board())),
+      socket_(socket_settings(ring, settings)),
+      bell_(Bell::make(ring.segment_name(), ring.group())),
+      faults_(settings.faults, node_, now_ns()),
+      authenticator_(settings.key ? Authenticator(std::move(*settings.key)) : Authenticator()),
+      interrupts_(InterruptBoard::of_engine(ring, node_)),
+      roster_(ring, node_),
+      tap_(ring),
+      arrivals_(ring, node_, interrupts_, roster_, tap_),
+      oddities_(ring.config().name, node_, about(ring.config(), settings.payload)),
+      core_(core_config(ring, settings, socket_), authenticator_, *this, now_ns()),
+      outbox_(ring, node_, core_, tap_) {
+    board_.kind = static_cast<std::uint32_t>(kind);
+    board_.pid = static_cast<std::uint32_t>(::getpid());
+    board_.started_ns = now_ns();
+    board_.socket_room = socket_.datagrams_held();
+    for (std::size_t i = 0; i < former_.size(); ++i) {
+        former_[i] = board_.counters.get(static_cast<UdpCounter>(i));
+    }
+    // relaxed is enough: only engines change it, one at a time. The life of one that was killed is over.
+    if (board_.life.load(std::memory_order_relaxed) % 2 == 1) begin_or_end_life(false);
+    roster_.lose_unless([](unsigned) { return false; });
+    outbox_.find_clients(own_rank_);
+    board_.notice.say("");
+    socket_.ask_for_senders(true);
+}
+
+Engine::~Engine() {
+    const std::lock_guard lock(mutex_);
+    // relaxed is enough: (4) publishes it
+    board_.pid.store(0, std::memory_order_relaxed);
+    was_dropped(now_ns());
+    core_.depart(now_ns());
+    socket_.flush();
+    show_counters();
+}
+
+void Engine::join(Deadline deadline) {
+    while (!is_member()) {
+        run();
+        if (is_member()) return;
+        if (deadline.passed(now_ns())) {
+            const std::string odd = board_.notice.text();
+            throw Error(
+                Errc::timed_out,
+                fmt::format("node {} found no way into ring '{}' ({})", node_, ring_.config().name,
+                            !odd.empty() ? odd
+                            : socket_.counters().last_error != 0
+                                ? std::strerror(socket_.counters().last_error)
+                                : "no member answered; `rmem doctor` looks for what is wrong with "
+                                  "the network"));
+        }
+        rest(kRestNs);
+    }
+}
+
+bool Engine::is_member() const noexcept {
+    // (1) - this acquire-load synchronizes-with the release-store (2)
+    return is_member_.load(std::memory_order_acquire);
+}
+
+// ---- Running ------------------------------------------------------------------------------------
+
+void Engine::run(Leaving leaving) {
+    std::unique_lock lock(mutex_);
+    run_locked(leaving, now_ns());
+    if (!arrivals_.has_violations()) return;
+    const std::vector<BoundViolation> violations = arrivals_.take_violations();
+    const ViolationHook hook = hook_;
+    lock.unlock();
+    if (!hook) return;
+    for (const BoundViolation& violation : violations) hook(violation);
+}
+
+void Engine::run_locked(Leaving leaving, std::int64_t now) {
+    ran_ns_ = now;
+    arrivals_.punctuality().begin(now);
+    leave(leaving, now);  // before anything is waited for
+    const bool has_come = receive(now);
+    const bool is_due = has_chores_ || now >= idle_until_ns_ || has_calls();
+    if (has_come && !is_due) {  // who waits for it gets it first
+        has_chores_ = true;
+        tell_programs();
+    } else if (has_come || is_due) {
+        do_what_is_due(now);
+        leave(leaving, now);
+        has_chores_ = false;
+        idle_until_ns_ = due_ns();
+    }
+    arrivals_.punctuality().end();
+}
+
+/// Whether other programs of this host want something.
+bool Engine::has_calls() const noexcept {
+    // relaxed is enough: who is not seen now rings the bell, or is seen by keep()
+    return board_.roll.load(std::memory_order_relaxed) != roll_seen_ || !outbox_.clients().empty();
+}
+
+/// What a timing profile held back, and is acknowledged only now.
+void Engine::apply_due(std::int64_t now) {
+    if (now < arrivals_.due_ns()) return;
+    arrivals_.apply_due(now);
+    arrivals_.take_shown().for_each([&](unsigned node) { core_.has_shown(node, now); });
+}
+
+void Engine::do_what_is_due(std::int64_t now) {
+    apply_due(now);
+    // relaxed is enough: as said in has_calls()
+    if (board_.roll.load(std::memory_order_relaxed) != roll_seen_) keep_roster(now);
+    if (!outbox_.clients().empty()) outbox_.take_logs(false, now);
+    if (now >= outbox_.due_ns()) outbox_.on_time(now);
+    if (now >= core_.due_ns()) core_.on_tick(now);
+    if (outbox_.settle()) wake_programs();
+    tell_programs();
+    if (now >= next_keep_ns_) keep(now);
+}
+
+void Engine::leave(Leaving leaving, std::int64_t now) {
+    if (leaving == Leaving::all) outbox_.send_gathered(now);
+    socket_.flush();
+}
+
+/// True if anything came.
+bool Engine::receive(std::int64_t now) {
+    bool any = false;
+    for (auto held = faults_.next(now); !held.empty(); held = faults_.next(now)) {
+        core_.on_datagram(held, now);
+        any = true;
+    }
+    for (unsigned i = 0; i < kMostReceives; ++i) {
+        const auto datagrams = socket_.receive();
+        if (datagrams.empty()) return any;
+        any = true;
+        for (place_ = 0; place_ < datagrams.size(); ++place_) {
+            const auto datagram = datagrams[place_];
+            if (faults_.empty() || faults_.pass(datagram, now)) core_.on_datagram(datagram, now);
+        }
+        place_ = SIZE_MAX;
+        // They may be what the program waits for: to ask for more would make it wait longer, and who sent them
+        // for room that the program makes.
+        if (arrivals_.has_news()) return true;
+        now = now_ns();
+    }
+    return any;
+}
+
+std::int64_t Engine::due_ns() const noexcept {
+    return std::min(
+        {core_.due_ns(), outbox_.due_ns(), arrivals_.due_ns(), faults_.due_ns(), next_keep_ns_});
+}
+
+void Engine::rest(std::int64_t longest_ns) noexcept {
+    std::int64_t wait = 0;
+    {
+        const std::lock_guard lock(mutex_);
+        // relaxed is enough: order_against_posters() puts it before the look at the logs
+        board_.asleep.store(1, std::memory_order_relaxed);
+        if (!outbox_.clients().empty()) order_against_posters();
+        if (!outbox_.has_news()) wait = std::min(longest_ns, due_ns() - now_ns());
+    }
+    if (wait > 0) {
+        std::array<pollfd, 2> fds = {{{socket_.handle(), POLLIN, 0}, {bell_.handle(), POLLIN, 0}}};
+        const timespec timeout = {wait / 1'000'000'000, wait % 1'000'000'000};
+        ::ppoll(fds.data(), fds.size(), &timeout, nullptr);
+        if (fds[1].revents != 0) bell_.clear();
+    }
+    board_.asleep.store(0, std::memory_order_relaxed);  // relaxed is enough: a bell too many
+}
+
+void Engine::sleep(std::int64_t longest_ns) noexcept {
+    sleeps_.store(true, std::memory_order_relaxed);  // relaxed is enough: a hint
+    rest(longest_ns);
+    sleeps_.store(false, std::memory_order_relaxed);  // relaxed is enough: a hint
+}
+
+void Engine::on_bound_violation(ViolationHook hook) {
+    const std::lock_guard lock(mutex_);
+    hook_ = std::move(hook);
+}
+
+void Engine::tell_programs() noexcept {
+    if (arrivals_.take_news()) wake_programs();
+}
+
+/// Whoever of this node sleeps may be waiting for what was applied. The rank that runs the engine sleeps here, not
+/// on its wake word.
+void Engine::wake_programs() noexcept {
+    for (unsigned r = 0; r < ring_.config().ranks; ++r) {
+        // relaxed is enough: the sleeper's membarrier orders this load after the stores before it
+        std::uint32_t attention = ring_.attention()[r].load(std::memory_order_relaxed);
+        if (r == own_rank_) attention &= ~kAttentionSleeping;
+        if (attention != 0) wake_rank(ring_, r);
+    }
+}
+
+// ---- Own writes ---------------------------------------------------------------------------------
+
+bool Engine::has_room(std::size_t bytes) {
+    const std::lock_guard lock(mutex_);
+    if (bytes <= outbox_.most_group_bytes() && outbox_.has_room(bytes)) return true;
+    return outbox_.is_settled();  // more room than now there will never be
+}
+
+std::size_t Engine::most_group_bytes() {
+    const std::lock_guard lock(mutex_);
+    return outbox_.most_group_bytes();
+}
+
+bool Engine::put(const LogRecord& record, const void* words) {
+    const std::lock_guard lock(mutex_);
+    idle_until_ns_ = 0;
+    return outbox_.put(record, words, record.written_ns);
+}
+
+Engine::Committed Engine::commit(std::int64_t now) {
+    const std::lock_guard lock(mutex_);
+    idle_until_ns_ = 0;
+    outbox_.commit(std::max(now, ran_ns_));  // the helper may have run since
+    if (!outbox_.gathers()) socket_.flush();
+    return {outbox_.gathers(), outbox_.has_room(kNextBytes) ? kNextBytes : 0};
+}
+
+void Engine::commit_on_wait() {
+    const std::lock_guard lock(mutex_);
+    outbox_.commit_on_wait();
+}
+
+bool Engine::gathers() {
+    const std::lock_guard lock(mutex_);
+    return outbox_.gathers();
+}
+
+bool Engine::is_overdue() {
+    const std::lock_guard lock(mutex_);
+    return outbox_.due_ns() <= now_ns();
+}
+
+bool Engine::is_settled() {
+    const std::lock_guard lock(mutex_);
+    return outbox_.is_settled();
+}
+
+// ---- The core's edge ----------------------------------------------------------------------------
+
+/// Under load many datagrams leave with one call.
+void Engine::send(std::span<const std::byte> datagram) {
+    if (outbox_.is_loaded()) {
+        socket_.queue(datagram);
+    } else {
+        socket_.send(datagram);
+    }
+}
+
+/// A joining node's bank is nobody's yet, and who has left the ring holds up no one.
+void Engine::apply(unsigned origin, const Batch& batch, std::int64_t now) {
+    const bool is_member = core_.view().contains(origin);
+    arrivals_.take(origin, batch,
+                   core_.exchange().round_trip(origin).own_time(batch.first_store_ns(), now), now,
+                   is_member ? Arrivals::Showing::in_time : Arrivals::Showing::at_once);
+}
+
+std::atomic<std::uint32_t>* Engine::words() const noexcept {
+    return reinterpret_cast<std::atomic<std::uint32_t>*>(ring_.bank(node_));
+}
+
+void Engine::store(std::uint64_t index, std::uint32_t value) {
+    // (3) - this release-store synchronizes-with the acquire-load rmem/link/bank_writer.hpp (1)
+    words()[index].store(value, std::memory_order_release);
+}
+
+std::span<const std::byte> Engine::bank() const {
+    return {ring_.bank(node_), ring_.config().bank_bytes()};
+}
+
+void Engine::clear_bank() {
+    for (std::size_t i = 0; i < ring_.config().bank_bytes() / kWordBytes; ++i) store(i, 0);
+}
+
+void Engine::has_joined(std::int64_t now) {
+    arrivals_.apply_all(now);
+    outbox_.begin_life();
+    tap_.show_gap(now);
+    // Who joins at the same time may have said so already, and be in the view only later.
+    roster_.read_all([this](unsigned node) { return core_.exchange().takes(node); });
+    // relaxed is enough for these: for people
+    board_.incarnation.store(core_.incarnation(), std::memory_order_relaxed);
+    board_.ring_life.store(core_.ring_life(), std::memory_order_relaxed);
+    show_members();
+    begin_or_end_life(true);
+}
+
+void Engine::was_dropped(std::int64_t now) {
+    arrivals_.apply_all(now);
+    if (!is_member()) return;
+    begin_or_end_life(false);
+    roster_.lose_unless([](unsigned) { return false; });
+    wake_programs();
+}
+
+void Engine::begin_or_end_life(bool member) noexcept {
+    // (4) - this release-add synchronizes-with the acquire-load rmem/link/udp/memory.hpp (1): who sees the new life
+    // sees its bank
+    board_.life.fetch_add(1, std::memory_order_release);
+    // (2) - this release-store synchronizes-with the acquire-load (1)
+    is_member_.store(member, std::memory_order_release);
+}
+
+void Engine::member_came(unsigned, std::int64_t) {
+    show_members();
+}
+
+void Engine::member_left(unsigned node, std::int64_t now) {
+    arrivals_.apply_all_of(node, now);
+    show_members();
+}
+
+void Engine::on_odd(Odd odd, const Header& header, std::string_view text) {
+    if (odd == Odd::namesake) ++namesakes_;
+    odd_ns_ = ran_ns_;
+    oddities_.note(odd, header.origin, socket_.sender(place_), text, ran_ns_);
+}
+
+/// Programs and daemon of this host read it from the board. Where datagrams come from costs time, so it is asked only while
+/// somebody may want to know.
+void Engine::keep_oddities(std::int64_t now) {
+    const bool wants_senders = !core_.is_member() || now - odd_ns_ < Oddities::kRecentNs;
+    if (wants_senders != socket_.asks_for_senders()) socket_.ask_for_senders(wants_senders);
+    const bool is_over = now - odd_ns_ > Oddities::kRecentNs && !said_.empty();
+    if (!oddities_.has_news() && !is_over) return;
+    said_ = oddities_.text(now);
+    board_.notice.say(said_);
+}
+
+// ---- Now and then -------------------------------------------------------------------------------
+
+void Engine::enroll(unsigned rank, std::uint32_t incarnation, bool joined) {
+    const std::lock_guard lock(mutex_);
+    // relaxed is enough: this process alone changes it
+    own_life_ = joined ? board_.life.load(std::memory_order_relaxed) : 0;
+    idle_until_ns_ = 0;
+    write_roster(rank, incarnation, joined, now_ns());
+}
+
+void Engine::write_roster(unsigned rank, std::uint32_t incarnation, bool joined, std::int64_t now) {
+    const std::uint32_t word = RosterEntry{joined, node_, incarnation}.word();
+    LogRecord record;
+    record.written_ns = now;
+    record.offset = roster_.offset_of(rank);
+    record.words = 1;
+    if (!outbox_.put(record, &word, now)) return;  // tried again by keep()
+    store(record.offset / kWordBytes, word);
+    outbox_.commit(now);
+}
+
+/// The roster's words of this host's ranks follow their slots: of one that has come, before what it writes; of one
+/// that has gone, after.
+void Engine::keep_roster(std::int64_t now) {
+    // (6) - this acquire-load synchronizes-with the release-add rmem/link/udp/memory.cpp (5)
+    roll_seen_ = board_.roll.load(std::memory_order_acquire);
+    outbox_.find_clients(own_rank_);
+    if (!core_.is_member()) return;
+    for (unsigned r = 0; r < ring_.config().ranks; ++r) {
+        const RosterEntry entry = roster_.entry(r);
+        // relaxed is enough: (6)
+        const std::uint32_t incarnation = ring_.rank(r).incarnation.load(std::memory_order_relaxed);
+        if (has_program(r)) {
+            const bool is_said =
+                entry.joined && entry.node == node_ && entry.incarnation == incarnation;
+            if (!is_said) write_roster(r, incarnation, true, now);
+        } else if (entry.joined && entry.node == node_) {
+            outbox_.take_logs(true, now);
+            write_roster(r, entry.incarnation, false, now);
+        }
+    }
+}
+
+/// Whether a live program of this host has the rank, and opened it in this life of the node.
+bool Engine::has_program(unsigned rank) const noexcept {
+    // relaxed is enough: this process alone changes it
+    if (rank == own_rank_) return own_life_ == board_.life.load(std::memory_order_relaxed);
+    return outbox_.has_opened(rank) && roster_.is_here(rank);
+}
+
+void Engine::keep(std::int64_t now) {
+    next_keep_ns_ = now + kKeepNs;
+    tap_.keep(now);
+    if (!outbox_.clients().empty()) outbox_.take_logs(true, now);
+    keep_roster(now);
+    roster_.lose_unless([&](unsigned node) {
+        return core_.exchange().takes(node) || !core_.exchange().is_settled(node, now);
+    });
+    keep_oddities(now);
+    show_counters();
+    show_nodes(now);
+}
+
+void Engine::show_members() noexcept {
+    std::array<std::uint64_t, kMaxNodes / 64> bits{};
+    core_.view().for_each([&](unsigned n) { bits[n / 64] |= std::uint64_t{1} << n % 64; });
+    for (std::size_t i = 0; i < bits.size(); ++i) {
+        board_.members[i].store(bits[i],
+                                std::memory_order_relaxed);  // relaxed is enough: for people
+    }
+}
+
+void Engine::show_nodes(std::int64_t now) noexcept {
+    const Exchange& exchange = core_.exchange();
+    for (unsigned n = 0; n < ring_.config().nodes; ++n) {
+        if (!exchange.takes(n)) continue;
+        NodeView& view = board_.nodes[n];
+        const auto offset = exchange.round_trip(n).offset(now);
+        // relaxed is enough for these: for people
+        view.incarnation.store(core_.incarnation_of(n), std::memory_order_relaxed);
+        view.round_trip_ns.store(exchange.round_trip(n).smoothed_ns(), std::memory_order_relaxed);
+        view.clock_error_ns.store(offset ? offset->error_ns : -1, std::memory_order_relaxed);
+        view.batches_applied.store(exchange.applied(n), std::memory_order_relaxed);
+    }
+    board_.window.store(exchange.out().window(),
+                        std::memory_order_relaxed);  // relaxed is enough: for people
+}
+
+void Engine::show_counters() noexcept {
+    const auto show = [this](UdpCounter id, std::uint64_t value) {
+        board_.counters.raise_to(id, former_[static_cast<std::size_t>(id)] + value);
+    };
+    const SocketCounters& socket = socket_.counters();
+    show(UdpCounter::datagrams_sent, socket.sent);
+    show(UdpCounter::datagrams_received, socket.received);
+    show(UdpCounter::send_no_room, socket.no_room);
+    show(UdpCounter::send_refused, socket.refused);
+    show(UdpCounter::receive_errors, socket.receive_errors);
+    show(UdpCounter::overflowed, socket_.overflowed());
+    const CoreCounters& core = core_.counters();
+    show(UdpCounter::joined, core.joined);
+    show(UdpCounter::formed, core.rings_formed);
+    show(UdpCounter::dropped, core.dropped);
+    show(UdpCounter::members_came, core.members_came);
+    show(UdpCounter::members_left, core.members_left);
+    show(UdpCounter::questions_answered, core.questions_answered);
+    const ExchangeCounters exchange = core_.exchange_counters();
+    show(UdpCounter::datagrams_taken, exchange.datagrams_taken);
+    show(UdpCounter::batches_sent, exchange.batches_sent);
+    show(UdpCounter::batches_applied, exchange.batches_applied);
+    show(UdpCounter::repairs_sent, exchange.repairs_sent);
+    show(UdpCounter::probes_sent, exchange.probes_sent);
+    show(UdpCounter::asked, exchange.asked);
+    show(UdpCounter::repeated, exchange.repeated);
+    show(UdpCounter::given, exchange.given);
+    show(UdpCounter::acks_alone, exchange.acks_alone);
+    show(UdpCounter::refused_unsigned, exchange.unsigned_ + exchange.signed_);
+    show(UdpCounter::refused_tag, exchange.wrong_tag);
+    show(UdpCounter::refused_replayed, exchange.replayed);
+    show(UdpCounter::refused_life, exchange.no_member);
+    show(UdpCounter::refused_stranger, exchange.strangers);
+    show(UdpCounter::refused_namesake, namesakes_);
+    show(UdpCounter::refused_outside, exchange.outside);
+    show(UdpCounter::faults_injected, faults_.counts().injected());
+    show(UdpCounter::held_back, arrivals_.held_back());
+    std::array<std::uint64_t, kRefusals> refused = exchange.refused;
+    const auto take = [&](Refusal why) {
+        return std::exchange(refused[static_cast<std::size_t>(why)], 0);
+    };
+    show(UdpCounter::refused_truncated, take(Refusal::too_short) + take(Refusal::length));
+    show(UdpCounter::refused_oversized, take(Refusal::too_long));
+    show(UdpCounter::refused_random, take(Refusal::magic));
+    show(UdpCounter::refused_version, take(Refusal::version));
+    show(UdpCounter::refused_ring, take(Refusal::other_ring));
+    std::uint64_t malformed = 0;
+    for (const std::uint64_t count : refused) malformed += count;
+    show(UdpCounter::refused_malformed, malformed);
+}
+
+}  // namespace rmem::udp

@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+/// The engine of a node on the udp link: what its card does. It joins the ring, sends what the node's programs write, applies
+/// what others wrote to the node's bank, repairs, answers, and shows itself on the node's board.
+///
+/// It is the core (rmem/link/udp/protocol/core.hpp) with a clock, a socket and a segment. One process of this host runs it: the only
+/// program of the node, in its own calls and by a helper thread while it computes (rmem/link/udp/memory.hpp), or the
+/// daemon `rmem node`, for any number of programs. Who holds the segment's engine lock is the one.
+///
+/// Terms: rmem/link/udp/outbox.hpp. Life: from becoming a member to being dropped or ending; NodeBoard::life counts them.
+/// Thread safety: all of it from any thread; one runs at a time, others wait some microseconds.
+/// Progress: run() does what is due and returns; no other process can make it wait. rest() waits for news.
+/// Errors: the constructor throws `Error` (bad_environment, bad_key, rank_taken, system…), join() timed_out.
+/// Units: nanoseconds of the monotonic clock; offsets in bytes.
+
+#include "rmem/interrupts.hpp"
+#include "rmem/link/udp/arrivals.hpp"
+#include "rmem/link/udp/datagram_faults.hpp"
+#include "rmem/link/udp/engine_settings.hpp"
+#include "rmem/link/udp/oddities.hpp"
+#include "rmem/link/udp/outbox.hpp"
+#include "rmem/link/udp/protocol/core.hpp"
+#include "rmem/link/udp/roster.hpp"
+#include "rmem/link/udp/socket.hpp"
+#include "rmem/link/udp/tap.hpp"
+#include "rmem/ring.hpp"
+#include "rmem/ring/bell.hpp"
+#include "rmem/ring/node_board.hpp"
+#include "rmem/ring/waiting.hpp"
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+
+namespace rmem::udp {
+
+class RMEM_API Engine final : public Sleeper, private CoreEdge {
+public:
+    using ViolationHook = std::function<void(const BoundViolation&)>;
+    static constexpr std::int64_t kKeepNs =
+        10'000'000;  ///< between looks at who of this host lives
+
+    /// Begins to join. The ring outlives it; `own_rank`: the program's that runs it, none for a daemon.
+    Engine(Ring& ring, EngineSettings settings, EngineKind kind, std::optional<unsigned> own_rank);
+    /// Leaves the ring in good order: nobody waits for this node.
+    ~Engine() override;
+
+    /// Runs until this node is a member.
+    void join(Deadline deadline);
+    bool is_member() const noexcept;
+
+    /// What leaves in a run of what waits for more to share a datagram with (rmem/link/udp/outbox.hpp).
+    enum class Leaving : bool { what_is_due, all };
+    /// Takes what has come, and does what is due. Also when another thread was at it: who waits must not miss what that one left.
+    void run(Leaving leaving = Leaving::what_is_due);
+    /// Waits for a datagram, a bell or a timer, so long at most; does nothing about it.
+    void rest(std::int64_t longest_ns) noexcept;
+    /// The same, for the rank that runs the engine.
+    void sleep(std::int64_t longest_ns) noexcept override;
+    bool sleeps() const noexcept {
+        return sleeps_.load(std::memory_order_relaxed);  // relaxed is enough: a hint
+    }
+    /// Ends a rest().
+    void interrupt() const noexcept { bell_.ring(); }
+
+    // ---- Writes of the rank that runs it (rmem/link/udp/outbox.hpp)
+    /// A group of more than most_group_bytes() has room when nothing is under way.
+    bool has_room(std::size_t bytes);
+    std::size_t most_group_bytes();
+    bool put(const LogRecord& record, const void* words);
+    struct Committed {
+        bool gathers = false;        ///< some of it waits for more
+        std::size_t room_bytes = 0;  ///< for one group of so many bytes nobody need ask
+    };
+    /// `now`: the newest put's time will do.
+    Committed commit(std::int64_t now);
+    /// What was put leaves when the program waits.
+    void commit_on_wait();
+    bool gathers();
+    /// Whether the program should have sent some of it by now.
+    bool is_overdue();
+    bool is_settled();
+
+    /// The word in the roster of the rank that runs it: it is there from now on, or not any more.
+    void enroll(unsigned rank, std::uint32_t incarnation, bool joined);
+
+    InterruptBoard& interrupts() noexcept { return interrupts_; }
+    std::int64_t bound_ns() const noexcept { return arrivals_.punctuality().bound(); }
+    /// Called after a run, by whoever ran.
+    void on_bound_violation(ViolationHook hook);
+    /// What to do about a small receive buffer; empty: it is fine.
+    std::string buffer_advice() const { return socket_.buffer_advice(); }
+    const Socket& socket() const noexcept { return socket_; }
+
+private:
+    // The core's edge
+    void send(std::span<const std::byte> datagram) override;
+    void apply(unsigned origin, const Batch& batch, std::int64_t now) override;
+    std::uint64_t behind(unsigned origin) const override { return arrivals_.behind(origin); }
+    void store(std::uint64_t index, std::uint32_t value) override;
+    std::span<const std::byte> bank() const override;
+    void clear_bank() override;
+    void has_joined(std::int64_t now) override;
+    void was_dropped(std::int64_t now) override;
+    void member_came(unsigned node, std::int64_t now) override;
+    void member_left(unsigned node, std::int64_t now) override;
+    void on_odd(Odd odd, const Header& header, std::string_view text) override;
+    void send_to_namesakes(std::span<const std::byte> datagram) override {
+        socket_.send_to_namesakes(datagram);
+    }
+
+    void keep_oddities(std::int64_t now);
+    void run_locked(Leaving leaving, std::int64_t now);
+    void leave(Leaving leaving, std::int64_t now);
+    bool receive(std::int64_t now);
+    bool has_calls() const noexcept;
+    void do_what_is_due(std::int64_t now);
+    void apply_due(std::int64_t now);
+    void keep(std::int64_t now);
+    void keep_roster(std::int64_t now);
+    void write_roster(unsigned rank, std::uint32_t incarnation, bool joined, std::int64_t now);
+    bool has_program(unsigned rank) const noexcept;
+    void tell_programs() noexcept;
+    void wake_programs() noexcept;
+    void show_members() noexcept;
+    void show_counters() noexcept;
+    void show_nodes(std::int64_t now) noexcept;
+    void begin_or_end_life(bool member) noexcept;
+    std::int64_t due_ns() const noexcept;
+    std::atomic<std::uint32_t>* words() const noexcept;
+
+    Ring& ring_;
+    const unsigned node_;
+    const std::optional<unsigned> own_rank_;
+    NodeBoard& board_;
+    Socket socket_;
+    Bell bell_;
+    DatagramFaults faults_;
+    Authenticator authenticator_;
+    InterruptBoard interrupts_;
+    Roster roster_;
+    Tap tap_;
+    Arrivals arrivals_;
+    Oddities oddities_;
+
+    std::mutex mutex_;
+    Core core_;
+    Outbox outbox_;
+    std::uint32_t roll_seen_ = 0;
+    std::uint32_t own_life_ =
+        0;  ///< of the node, in which the rank that runs it has opened; 0: none
+    std::int64_t next_keep_ns_ = 0;
+    std::int64_t idle_until_ns_ =
+        0;  ///< nothing is due before, if nothing comes and nothing is written
+    std::int64_t ran_ns_ = 0;
+    std::size_t place_ =
+        SIZE_MAX;  ///< of the datagram that is read, among those that the socket gave
+    std::int64_t odd_ns_ = INT64_MIN / 2;  ///< when something odd was heard last
+    std::uint64_t namesakes_ = 0;
+    std::string said_;         ///< of what is odd, on the board
+    bool has_chores_ = false;  ///< what has come may make something due
+    std::atomic<bool> is_member_{false};
+    std::atomic<bool> sleeps_{false};
+    ViolationHook hook_;
+    /// What former engines of this segment had counted.
+    std::array<std::uint64_t, static_cast<std::size_t>(UdpCounter::count_)> former_{};
+};
+
+}  // namespace rmem::udp

@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "rmem/link/udp/engine_helper.hpp"
+
+#include "rmem/base/signals_blocked.hpp"
+
+#include <sys/prctl.h>
+
+#include <chrono>
+
+namespace rmem::udp {
+
+namespace {
+
+constexpr unsigned kLooksInVain = 4;
+constexpr std::int64_t kExactNs = 1'000;  // repairs are due in tens of microseconds
+
+/// By how much this thread's timers may be late.
+void set_slack(std::int64_t ns) noexcept {
+    ::prctl(PR_SET_TIMERSLACK, static_cast<unsigned long>(ns));
+}
+
+}  // namespace
+
+EngineHelper::EngineHelper(Engine& engine) : engine_(engine) {
+    const SignalsBlocked blocked;
+    thread_ = std::thread([this] { work(); });
+}
+
+EngineHelper::~EngineHelper() {
+    {
+        const std::lock_guard lock(mutex_);
+        stop_.store(true, std::memory_order_relaxed);  // relaxed is enough: the mutex orders it
+    }
+    changed_.notify_one();
+    engine_.interrupt();
+    thread_.join();
+}
+
+void EngineHelper::set_always(bool always) {
+    {
+        const std::lock_guard lock(mutex_);
+        always_.store(always, std::memory_order_relaxed);  // relaxed is enough: the mutex orders it
+    }
+    changed_.notify_one();
+}
+
+void EngineHelper::begin_watching() {
+    {
+        const std::lock_guard lock(mutex_);
+        closely_.store(true, std::memory_order_relaxed);  // relaxed is enough: the mutex orders it
+    }
+    changed_.notify_one();
+    engine_.interrupt();
+}
+
+/// Sends what is due. Ends when there has been nothing for some time.
+void EngineHelper::look_closely() {
+    if (engine_.gathers()) {
+        looks_in_vain_ = 0;
+        if (engine_.is_overdue()) engine_.run();
+    } else if (++looks_in_vain_ == kLooksInVain) {
+        looks_in_vain_ = 0;
+        closely_.store(false,
+                       std::memory_order_relaxed);  // relaxed is enough: the mutex of gathers()
+        if (engine_.gathers()) closely_.store(true, std::memory_order_relaxed);  // enough: likewise
+    }
+}
+
+/// Until the next look, or until something has changed.
+void EngineHelper::pause(std::unique_lock<std::mutex>& lock) {
+    const std::int64_t interval = interval_ns();
+    if (interval == kLookNs) set_slack(kLateNs);
+    changed_.wait_for(lock, std::chrono::nanoseconds(interval));
+    set_slack(kExactNs);
+}
+
+void EngineHelper::work() {
+    set_slack(kExactNs);
+    std::unique_lock lock(mutex_);
+    // relaxed is enough here and below: the mutex orders the flags, the rest are hints
+    while (!stop_.load(std::memory_order_relaxed)) {
+        const std::uint64_t before = attended_.load(std::memory_order_relaxed);
+        if (!always_.load(std::memory_order_relaxed)) pause(lock);
+        const bool is_close = closely_.load(std::memory_order_relaxed);
+        const bool idle = !is_close && !is_attended_since(before);
+        lock.unlock();
+        if (is_close) look_closely();
+        if (idle || always_.load(std::memory_order_relaxed))
+            run_until_attended();  // relaxed: a hint
+        lock.lock();
+    }
+}
+
+void EngineHelper::run_until_attended() {
+    // relaxed is enough for all of these: one writer, and hints
+    takeovers_.store(takeovers_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+    const std::uint64_t before = attended_.load(std::memory_order_relaxed);
+    do {
+        engine_.run();
+        engine_.rest(interval_ns());
+        if (stop_.load(std::memory_order_relaxed)) return;  // enough: as said above
+    } while (always_.load(std::memory_order_relaxed) || !is_attended_since(before));
+}
+
+}  // namespace rmem::udp

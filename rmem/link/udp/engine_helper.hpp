@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+/// The thread that runs a program's engine when the program does not.
+///
+/// A program that computes neither repairs nor answers, and would soon be dead to the others. The helper looks each
+/// kLookNs, or up to kLateNs later, whether anybody has run the engine since; if not it does, waiting for datagrams in between, until the program
+/// calls again. While the program reads its bank by plain loads (`set_always(true)`) it does so all the time.
+/// While a program under load leaves datagrams open for more (rmem/link/udp/outbox.hpp), it looks each kCloselyNs, and sends what the
+/// program has left behind for kLazyNs: what is younger the program is about to send itself.
+///
+/// Thread safety: set_always() and attend() from any thread; the rest from the owner's.
+/// Errors: std::system_error when there can be no thread.
+
+#include "rmem/link/udp/engine.hpp"
+
+#include <atomic>
+#include <condition_variable>
+#include <mutex>
+#include <thread>
+
+namespace rmem::udp {
+
+class RMEM_API EngineHelper {
+public:
+    static constexpr std::int64_t kLookNs = 1'000'000;
+    /// So that it is done with a tick of the host's clock: a timer of its own takes a busy program's processor for 5 to 40 us.
+    static constexpr std::int64_t kLateNs = 3'000'000;
+    static constexpr std::int64_t kCloselyNs = 250'000;
+
+    explicit EngineHelper(Engine& engine);
+    ~EngineHelper();
+    EngineHelper(const EngineHelper&) = delete;
+    EngineHelper& operator=(const EngineHelper&) = delete;
+
+    void set_always(bool always);
+    /// The program runs the engine itself; called often.
+    void attend() noexcept {
+        // relaxed is enough, both: a hint
+        attended_.store(attended_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+    }
+    /// The program has left a datagram open. After the engine's commit().
+    void watch_closely() {
+        // relaxed is enough: who clears it looks at the engine, under its mutex, afterwards
+        if (!closely_.load(std::memory_order_relaxed)) [[unlikely]]
+            begin_watching();
+    }
+    /// The times that the helper began because nobody else did.
+    std::uint64_t takeovers() const noexcept {
+        return takeovers_.load(std::memory_order_relaxed);  // relaxed is enough: a number
+    }
+
+private:
+    bool is_attended_since(std::uint64_t count) const noexcept {
+        // relaxed is enough: a hint
+        return attended_.load(std::memory_order_relaxed) != count || engine_.sleeps();
+    }
+    void begin_watching();
+    void look_closely();
+    std::int64_t interval_ns() const noexcept {
+        return closely_.load(std::memory_order_relaxed) ? kCloselyNs : kLookNs;  // relaxed: a hint
+    }
+    void pause(std::unique_lock<std::mutex>& lock);
+    void work();
+    void run_until_attended();
+
+    Engine& engine_;
+    std::mutex mutex_;
+    std::condition_variable changed_;
+    std::atomic<bool> stop_{false};
+    std::atomic<bool> always_{false};
+    std::atomic<bool> closely_{false};
+    unsigned looks_in_vain_ = 0;
+    std::atomic<std::uint64_t> attended_{0};
+    std::atomic<std::uint64_t> takeovers_{0};
+    std::thread thread_;
+};
+
+}  // namespace rmem::udp

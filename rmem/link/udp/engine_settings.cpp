@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "rmem/link/udp/engine_settings.hpp"
+
+#include "rmem/base/environment_variable.hpp"
+#include "rmem/link/udp/protocol/format.hpp"
+
+#include <fmt/format.h>
+
+#include <string>
+
+namespace rmem::udp {
+
+namespace {
+
+constexpr std::int64_t kLeastDeadNs = 10'000'000;
+
+std::string variable(const char* name) {
+    const char* text = environment_variable(name);
+    return text == nullptr ? "" : text;
+}
+
+}  // namespace
+
+std::size_t read_payload() {
+    const std::string text = variable("RMEM_PAYLOAD");
+    if (text.empty()) return kDefaultPayload;
+    const std::size_t bytes = parse_size("RMEM_PAYLOAD", text);
+    if (bytes >= kLeastPayload && bytes <= kMostPayload && bytes % kWordBytes == 0) return bytes;
+    throw Error(
+        Errc::bad_environment,
+        fmt::format(
+            "RMEM_PAYLOAD: datagrams of {} bytes cannot be; give a multiple of {} from {} to "
+            "{}, the same on all nodes",
+            bytes, kWordBytes, kLeastPayload, kMostPayload));
+}
+
+namespace {
+
+std::int64_t read_dead_timeout() {
+    const std::string text = variable("RMEM_DEAD_TIMEOUT");
+    if (text.empty()) return kDeadNs;
+    const std::int64_t ns = parse_duration_ns("RMEM_DEAD_TIMEOUT", text);
+    if (ns >= kLeastDeadNs) return ns;
+    throw Error(
+        Errc::bad_environment,
+        fmt::format("RMEM_DEAD_TIMEOUT: in {} no silence can be told from a busy host; give at "
+                    "least {} ms",
+                    text, kLeastDeadNs / 1'000'000));
+}
+
+bool read_insecure() {
+    const std::string text = variable("RMEM_INSECURE");
+    if (text.empty() || text == "0") return false;
+    if (text == "1") return true;
+    throw Error(Errc::bad_environment,
+                fmt::format("RMEM_INSECURE is '{}'; give 1, or unset it", text));
+}
+
+std::optional<MasterKey> read_master_key(const Endpoints& endpoints) {
+    if (const std::string file = variable("RMEM_KEY_FILE"); !file.empty()) return read_key(file);
+    if (read_insecure() || !endpoints.leave_host()) return std::nullopt;
+    throw Error(
+        Errc::bad_key,
+        fmt::format(
+            "other hosts may hear the ring ({}), and write into it; set RMEM_KEY_FILE to a key "
+            "that `rmem key` made, or RMEM_INSECURE=1 where the network is yours alone, or "
+            "RMEM_INTERFACE=lo to stay on this host",
+            endpoints.text()));
+}
+
+}  // namespace
+
+EngineSettings EngineSettings::read(const RingConfig& config) {
+    EngineSettings settings;
+    settings.endpoints = Endpoints::read(config.nodes);
+    settings.key = read_master_key(settings.endpoints);
+    settings.payload = read_payload();
+    settings.dead_ns = read_dead_timeout();
+    if (const std::string faults = variable("RMEM_FAULTS"); !faults.empty()) {
+        settings.faults = FaultPlan::parse(faults, config.nodes, config.link);
+    }
+    return settings;
+}
+
+std::string about(const RingConfig& config, std::size_t payload) {
+    return fmt::format(
+        "ring '{}': {} nodes, {} ranks, {} bytes, timing {}, bound {} ns, {} bytes of system "
+        "regions (layout {:#x}), datagrams of {} bytes",
+        config.name, config.nodes, config.ranks, config.user_bytes, to_string(config.timing),
+        config.bound_ns, config.system_bytes, config.system_hash, payload);
+}
+
+/// FNV-1a, so that it is the same on all hosts.
+std::uint64_t ring_id(const RingConfig& config, std::size_t payload) noexcept {
+    std::uint64_t hash = 0xcbf29ce484222325;
+    const auto add = [&](std::uint8_t byte) { hash = (hash ^ byte) * 0x100000001b3; };
+    for (const char c : config.name) add(static_cast<std::uint8_t>(c));
+    for (const std::uint64_t value : {config.hash(), std::uint64_t{payload}}) {
+        for (unsigned i = 0; i < 8; ++i) add(static_cast<std::uint8_t>(value >> 8 * i));
+    }
+    return hash;
+}
+
+}  // namespace rmem::udp

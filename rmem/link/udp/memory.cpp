@@ -1,0 +1,429 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "rmem/link/udp/memory.hpp"
+
+#include <fmt/format.h>
+#include <sched.h>
+
+#include <algorithm>
+#include <thread>
+#include <utility>
+
+namespace rmem {
+
+namespace {
+
+constexpr std::int64_t kRestNs = 1'000'000;
+constexpr unsigned kRosterYields = 1000;
+constexpr std::size_t kMostGroupWrites = 64;
+constexpr std::uint64_t kMostUnits = LogArea::units_of(kMaxRecordWords);
+
+/// Units that a group of writes takes in the log, at most.
+constexpr std::uint64_t units_of_group(std::size_t bytes) {
+    return bytes / kLogUnitBytes + 2 * (kMostGroupWrites + bytes / (kMaxRecordWords * kWordBytes));
+}
+
+/// A daemon needs a processor as a rank does.
+unsigned daemons_of(const Ring& ring) {
+    // relaxed is enough: a hint
+    const auto kind =
+        static_cast<udp::EngineKind>(ring.board().kind.load(std::memory_order_relaxed));
+    return kind == udp::EngineKind::daemon && ring.has_engine() ? 1 : 0;
+}
+
+/// Ranks of the ring's other nodes on this host, all of which poll, the nodes' daemons, and where they may run.
+struct Company {
+    unsigned ranks = 0;
+    ProcessorSet processors{};
+};
+Company company_of(const Ring& ring) {
+    Company company;
+    company.ranks = daemons_of(ring);
+    for (const std::string& name : Segment::list()) {
+        const bool is_ours = name.substr(0, name.rfind('@')) == ring.config().name;
+        if (!is_ours || name == ring.segment_name()) continue;
+        try {
+            const auto other = Ring::observe(name);
+            company.ranks += other->joined_ranks() + daemons_of(*other);
+            const ProcessorSet theirs = other->shared_processors();
+            for (std::size_t i = 0; i < theirs.size(); ++i) company.processors[i] |= theirs[i];
+        } catch (const Error&) {  // it has just gone, or is just being made
+            continue;
+        }
+    }
+    return company;
+}
+
+FaultPlan fault_plan(const RingConfig& config) {
+    const Environment environment = Environment::read();
+    return environment.faults ? FaultPlan::parse(*environment.faults, config.nodes, config.link)
+                              : FaultPlan{};
+}
+
+}  // namespace
+
+UdpOptions UdpOptions::from(const Environment& environment) {
+    UdpOptions options;
+    options.join_timeout_ns = environment.join_timeout_ns.value_or(kDefaultJoinTimeoutNs);
+    return options;
+}
+
+UdpMemory::UdpMemory(Membership& member)
+    : UdpMemory(member, UdpOptions::from(Environment::read())) {}
+
+UdpMemory::UdpMemory(Membership& member, const UdpOptions& options)
+    : BankWriter(member.ring(), member.node(), member.rank()),
+      member_(member),
+      board_(member.ring().board()),
+      log_(ring_.log(rank_), ring_.log_bytes()),
+      faults_(fault_plan(ring_.config()), member.node(), rank_),
+      interrupts_(ring_, member.node(), rank_) {
+    const Deadline deadline = Deadline::in(options.join_timeout_ns);
+    start_engine(deadline);
+    if (!engine_) await_engine(deadline);
+    bound_ns_ = Punctuality(ring_.config(), ring_.node(member.node())).bound();
+    take_rank(member, deadline);
+    if (engine_ && options.helper) helper_ = std::make_unique<udp::EngineHelper>(*engine_);
+    if (engine_) waiter_.sleep_by(engine_.get());
+    if (engine_) waiter_.set_most_polls(kSpinPollsHere);
+    look_for_company();
+}
+
+/// When members have come or gone: whether there are more ranks here than processors.
+void UdpMemory::look_for_company() {
+    std::uint64_t members = 0;
+    for (const auto& part : board_.members) {
+        members = members * 31 + part.load(std::memory_order_relaxed);  // relaxed is enough: a hint
+    }
+    if (members == members_seen_) return;
+    members_seen_ = members;
+    const Company company = company_of(ring_);
+    waiter_.set_company(company.ranks, company.processors);
+}
+
+/// Runs the engine in this process, if no other does and a daemon is not expected back.
+void UdpMemory::start_engine(Deadline deadline) {
+    // relaxed is enough: who has the lock is the only one
+    const auto kind = static_cast<udp::EngineKind>(board_.kind.load(std::memory_order_relaxed));
+    if (kind == udp::EngineKind::daemon) return;
+    auto lock = ring_.try_lock_engine();
+    if (!lock) return;
+    engine_lock_ = std::move(*lock);
+    engine_ = std::make_unique<udp::Engine>(ring_, udp::EngineSettings::read(ring_.config()),
+                                            udp::EngineKind::program, rank_);
+    engine_->join(deadline);
+    // relaxed is enough: this process has joined itself
+    life_ = board_.life.load(std::memory_order_relaxed);
+}
+
+void UdpMemory::await_engine(Deadline deadline) {
+    for (;;) {
+        life_ = node_life();
+        if (life_ % 2 == 1 && ring_.has_engine()) break;
+        if (deadline.passed(rmem::now_ns())) {
+            throw Error(
+                Errc::timed_out,
+                fmt::format(
+                    "node {} of ring '{}' has no engine that is in the ring; start `rmem node`, "
+                    "or look at what it says; if it is not to come back, `rmem clean` gives the "
+                    "node up",
+                    member_.node(), ring_.config().name));
+        }
+        std::this_thread::sleep_for(std::chrono::nanoseconds(kRestNs));
+    }
+    bell_ = Bell::open(ring_.segment_name(), ring_.group());
+}
+
+/// Says in the roster that this program has the rank, unless another host has it.
+void UdpMemory::take_rank(Membership& member, Deadline deadline) {
+    const udp::RosterEntry entry = udp::Roster(ring_, member.node()).entry(rank_);
+    // relaxed is enough: a member that has come or gone just now is not known for certain anyway
+    const std::uint64_t members = board_.members[entry.node / 64].load(std::memory_order_relaxed);
+    const bool is_elsewhere = entry.node != member.node() && (members >> entry.node % 64 & 1) != 0;
+    if (entry.joined && is_elsewhere) {
+        throw Error(
+            Errc::rank_taken,
+            fmt::format("rank {} of ring '{}' is a program of node {}; give each program its own "
+                        "RMEM_RANK",
+                        rank_, ring_.config().name, entry.node));
+    }
+    member.follow(entry.incarnation);
+    if (engine_) return engine_->enroll(rank_, member.incarnation(), true);
+    commit_log();
+    // relaxed is enough, twice: (7), and the former program of this rank had the byte lock. What that one wrote in
+    // this life still counts.
+    if (board_.opened[rank_].load(std::memory_order_relaxed) != life_) {
+        board_.begun[rank_].store(log_.head(), std::memory_order_relaxed);
+    }
+    // (7) - this release-store synchronizes-with the acquire-load rmem/link/udp/outbox.cpp (3)
+    board_.opened[rank_].store(life_, std::memory_order_release);
+    call_roll();
+    await_roster(deadline);
+}
+
+/// The engine must say that this program is there before anything that it writes leaves: who saw the writes first would
+/// take it for dead already.
+void UdpMemory::await_roster(Deadline deadline) const {
+    const udp::RosterEntry said{true, member_.node(), member_.incarnation()};
+    const udp::Roster roster(ring_, member_.node());
+    for (unsigned polls = 0; roster.entry(rank_).word() != said.word(); ++polls) {
+        check_life();
+        if (deadline.passed(rmem::now_ns())) {
+            throw Error(
+                Errc::timed_out,
+                fmt::format(
+                    "the engine of node {} of ring '{}' takes no notice of this program; look at "
+                    "what `rmem node` says",
+                    member_.node(), ring_.config().name));
+        }
+        if (polls < kRosterYields) {
+            ::sched_yield();
+        } else {
+            std::this_thread::sleep_for(std::chrono::nanoseconds(kRestNs));
+        }
+    }
+}
+
+UdpMemory::~UdpMemory() {
+    if (!member_.held()) {
+        // A thread of the parent's can be neither waited for nor told here.
+        static_cast<void>(helper_.release());
+        static_cast<void>(engine_.release());
+        return;
+    }
+    const Deadline deadline = Deadline::in(kLeaveNs);
+    flush(deadline);
+    if (!engine_) {
+        call_roll();
+        return;
+    }
+    engine_->enroll(rank_, member_.incarnation(), false);
+    flush(deadline);
+}
+
+/// The engine is to look who has come or gone.
+void UdpMemory::call_roll() noexcept {
+    // (5) - this release-add synchronizes-with the acquire-load rmem/link/udp/engine.cpp (6)
+    board_.roll.fetch_add(1, std::memory_order_release);
+    bell_->ring();
+}
+
+/// All of the own log may leave.
+void UdpMemory::commit_log() noexcept {
+    // (6) - this release-store synchronizes-with the acquire-load rmem/link/udp/outbox.cpp (2)
+    board_.committed[rank_].store(log_.head(), std::memory_order_release);
+}
+
+/// What ended the life leaves the bank as it is, if it runs the node no more.
+bool UdpMemory::is_left_alone() const noexcept {
+    if (engine_ || node_life() != life_ + 1) return false;
+    // relaxed is enough: (1); the next engine comes after its process is named
+    return board_.pid.load(std::memory_order_relaxed) == 0 || !ring_.has_engine();
+}
+
+bool UdpMemory::is_over() const noexcept {
+    return node_life() != life_ || (!engine_ && !ring_.has_engine());
+}
+
+void UdpMemory::check_life() const {
+    if (!is_over()) return;
+    throw LifeOver(
+        Errc::timed_out,
+        fmt::format(
+            "node {} of ring '{}' was dropped by the others, or its engine ended, while this "
+            "program joined; start it again",
+            member_.node(), ring_.config().name));
+}
+
+bool UdpMemory::is_alive(unsigned rank) const noexcept {
+    if (is_over()) return rank == rank_;
+    // (2) - this acquire-load synchronizes-with the release-stores rmem/link/udp/roster.cpp (1) and
+    // rmem/link/udp/roster.cpp (2)
+    const auto state =
+        static_cast<RankState>(ring_.rank(rank).state.load(std::memory_order_acquire));
+    return state == RankState::elsewhere || ring_.is_alive(rank);
+}
+
+// ---- Writing ------------------------------------------------------------------------------------
+
+std::uint32_t UdpMemory::mark_of(std::size_t offset, std::size_t bytes) const noexcept {
+    if (offset >= ring_.config().user_bytes) return 0;
+    return interrupts_.is_marked(offset, bytes) ? LogRecord::kInterrupt : 0;
+}
+
+void UdpMemory::send(std::size_t offset, const void* from, std::size_t words, std::uint32_t flags) {
+    const auto* bytes = static_cast<const std::byte*>(from);
+    LogRecord record;
+    record.flags = flags;
+    while (words != 0) {
+        record.offset = offset;
+        record.words = static_cast<std::uint32_t>(std::min<std::size_t>(words, kMaxRecordWords));
+        record.written_ns = rmem::now_ns();
+        put(record, bytes);
+        offset += record.words * kWordBytes;
+        bytes += record.words * kWordBytes;
+        words -= record.words;
+    }
+}
+
+void UdpMemory::put(LogRecord& record, const void* words) {
+    if (!faults_.empty()) {
+        const WriteFaults::Verdict verdict = faults_.next();
+        counters_.add(LinkCounter::faults_injected, verdict.injected);
+        if (verdict.lose) return;
+        record.delay_ns = verdict.delay_ns;
+    }
+    std::int64_t pause_ns = 0;
+    if (engine_) {
+        while (!engine_->put(record, words)) {
+            if (is_over()) return;
+            await_room(pause_ns);
+        }
+        put_ns_ = record.written_ns;
+    } else {
+        if (node_life() != life_) return;
+        for (reclaim(); !log_.fits(kMostUnits); reclaim()) {
+            if (is_over()) return;
+            await_room(pause_ns);
+        }
+        log_.append(record, words);
+        lazy_due_ns_ = std::min(lazy_due_ns_, record.written_ns + udp::kLazyNs);
+    }
+    counters_.add(LinkCounter::writes_sent);
+    counters_.add(LinkCounter::bytes_sent, record.words * kWordBytes);
+}
+
+/// For writes that nobody asked room for.
+void UdpMemory::await_room(std::int64_t& pause_ns) {
+    commit();
+    if (engine_) engine_->run(udp::Engine::Leaving::all);
+    if (pause_ns == 0) {
+        pause_ns = 1;
+        ::sched_yield();
+    } else if (engine_) {
+        engine_->rest(kRestNs);
+    } else {
+        std::this_thread::sleep_for(std::chrono::microseconds(20));
+    }
+}
+
+void UdpMemory::commit() {
+    if (engine_) {
+        has_committed_ = true;
+        const std::int64_t put_ns = std::exchange(put_ns_, 0);
+        const auto done = engine_->commit(put_ns != 0 ? put_ns : rmem::now_ns());
+        gathers_ = done.gathers;
+        room_bytes_ = done.room_bytes;
+        // The program may compute for long before it calls again.
+        if (gathers_ && helper_) helper_->watch_closely();
+    } else {
+        lazy_due_ns_ = INT64_MAX;
+        commit_log();
+        // relaxed is enough: the engine's membarrier orders this load after the store before it
+        if (board_.asleep.load(std::memory_order_relaxed) != 0) [[unlikely]]
+            bell_->ring();
+    }
+    if (unannounced_) announce();
+}
+
+/// A client's engine is another process, which it costs no system call to tell.
+void UdpMemory::commit_on_wait() {
+    if (!engine_) return commit();
+    engine_->commit_on_wait();
+    has_taken_ = true;
+}
+
+void UdpMemory::reclaim() noexcept {
+    // (3) - this acquire-load synchronizes-with the release-store rmem/link/udp/outbox.cpp (4)
+    log_.reclaim(board_.taken[rank_].load(std::memory_order_acquire));
+}
+
+std::size_t UdpMemory::max_group_bytes() {
+    if (engine_) return engine_->most_group_bytes();
+    return (log_.capacity() - kMostUnits - units_of_group(0)) / 2 * kLogUnitBytes;
+}
+
+bool UdpMemory::room(std::size_t bytes) {
+    bool granted = false;
+    if (room_bytes_ != 0 && bytes <= room_bytes_) {
+        room_bytes_ = 0;
+        granted = true;
+    } else if (engine_) {
+        granted = engine_->has_room(bytes);
+    } else {
+        const std::uint64_t units = std::min(units_of_group(bytes), log_.capacity() - kMostUnits);
+        if (!log_.fits(units)) reclaim();
+        granted = log_.fits(units);
+    }
+    if (!granted) counters_.add(LinkCounter::back_pressure);
+    return granted;
+}
+
+bool UdpMemory::is_settled(std::uint64_t log_position) {
+    if (engine_) return engine_->is_settled();
+    // (4) - this acquire-load synchronizes-with the release-store rmem/link/udp/outbox.cpp (6)
+    return board_.settled[rank_].load(std::memory_order_acquire) >= log_position;
+}
+
+bool UdpMemory::flush(Deadline deadline) {
+    commit();
+    const std::uint64_t target = log_.head();
+    for (std::int64_t pause_ns = 0; !is_settled(target);) {
+        if (is_over() || deadline.passed(rmem::now_ns())) return false;
+        if (helper_) helper_->attend();
+        await_room(pause_ns);
+    }
+    counters_.add(LinkCounter::flushes);
+    return true;
+}
+
+// ---- Waiting ------------------------------------------------------------------------------------
+
+void UdpMemory::progress() {
+    if (engine_) {
+        if (std::exchange(has_committed_, false)) return run_between_sends();
+        has_waited_ = true;
+        run_engine(udp::Engine::Leaving::all);
+    } else if (lazy_due_ns_ <= rmem::now_ns()) {
+        commit();
+    }
+}
+
+/// Once only: who finds no room looks for it.
+void UdpMemory::progress_to_post() {
+    if (!std::exchange(has_taken_, false)) progress();
+}
+
+/// A program that sends on and on need not ask for datagrams between any two of its messages. That it waits for one shows
+/// when it asks twice.
+void UdpMemory::run_between_sends() {
+    if (gathers_) {
+        const std::int64_t now = rmem::now_ns();
+        if (std::exchange(has_waited_, false)) ran_ns_ = now;
+        if (now - ran_ns_ < udp::kLazyNs) return;
+        ran_ns_ = now;
+    }
+    run_engine(udp::Engine::Leaving::what_is_due);
+}
+
+void UdpMemory::run_engine(udp::Engine::Leaving leaving) {
+    if (helper_) helper_->attend();
+    engine_->run(leaving);
+}
+
+Step UdpMemory::wait(Deadline deadline) {
+    has_committed_ = false;
+    progress();
+    const Step step = waiter_.step(deadline);
+    if (step == Step::check_peers) look_for_company();
+    return step;
+}
+
+void UdpMemory::keep_applying(bool on) {
+    if (helper_) helper_->set_always(on);
+}
+
+void UdpMemory::on_bound_violation(std::function<void(const BoundViolation&)> callback) {
+    if (engine_) engine_->on_bound_violation(std::move(callback));
+}
+
+}  // namespace rmem

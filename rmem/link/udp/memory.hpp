@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+/// The `udp` link as one program sees it: its node's bank, kept by the node's engine.
+///
+/// Contract: rmem/link/memory.hpp. The first program of a node runs the engine itself (rmem/link/udp/engine.hpp): its writes leave in
+/// its own calls. Where another process runs it, the daemon `rmem node` or an earlier program, the program is a client: its
+/// writes go into the own bank and into its log, from where the engine takes them.
+///
+/// Room     room(bytes) grants a group of writes. No room: the slowest member has not acknowledged what is under way, or the
+///          log is full of what the engine could not send. A group of more than max_group_bytes() is granted when
+///          nothing is under way, and may wait in between.
+/// Life     All that a program knows of others holds for one life of its node. When the node was dropped, or the process ended
+///          that runs its engine, all others are dead to the program (is_alive), and of a client nobody hears what it
+///          writes, until it opens anew.
+/// Threads  one thread, and the helper inside; `load` and `data` from any.
+/// Leaving  the destructor waits up to kLeaveNs until the others have the own writes. In a process forked since it only
+///          forgets: rank, engine and log are the parent's.
+/// Errors   the constructor throws Error: what Engine throws; rank_taken, also by another host; timed_out.
+
+#include "rmem/link/bank_writer.hpp"
+#include "rmem/link/memory.hpp"
+#include "rmem/link/udp/engine_helper.hpp"
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+
+namespace rmem {
+
+struct UdpOptions {
+    std::int64_t join_timeout_ns = kDefaultJoinTimeoutNs;
+    bool helper = true;  ///< off: only for tests that want to be the only ones to move anything
+
+    /// What the environment says.
+    RMEM_API static UdpOptions from(const Environment& environment);
+};
+
+/// The node's life has ended while a program was about to begin: worth trying again.
+class LifeOver : public Error {
+public:
+    using Error::Error;
+};
+
+class RMEM_API UdpMemory : public BankWriter<UdpMemory> {
+public:
+    using Options = UdpOptions;
+    using Ring = rmem::Ring;
+    using Membership = rmem::Membership;
+    static constexpr bool kFar = true;
+    static constexpr std::int64_t kLeaveNs = 1'000'000'000;
+    static constexpr unsigned kSpinPollsHere =
+        500;  ///< each asks the host for datagrams: about 0.3 ms
+
+    /// With the options that the environment names.
+    explicit UdpMemory(Membership& member);
+    UdpMemory(Membership& member, const UdpOptions& options);
+    ~UdpMemory();
+    UdpMemory(const UdpMemory&) = delete;
+    UdpMemory& operator=(const UdpMemory&) = delete;
+
+    // ---- The Memory concept, besides BankWriter's part
+    bool room(std::size_t bytes);
+    using BankWriter::post;
+    /// What was written leaves.
+    void commit();
+    /// What was written leaves with the next commit, or when the program waits; if it computes instead, by the helper.
+    void commit_on_wait();
+    bool in_flight() const noexcept { return false; }
+    bool is_alive(unsigned rank) const noexcept;
+    void progress();
+    /// The same, but not for an answer: that the message came was the last that was asked.
+    void progress_to_post();
+    Step wait(Deadline deadline);
+
+    /// Whether the node's life that this program opened in goes on. A later life's bank is left as its members know it.
+    bool is_heard() const noexcept { return node_life() == life_; }
+    /// Whether the bank is still that of that life: it stays when nothing runs the node any more.
+    bool has_bank() const noexcept { return is_heard() || is_left_alone(); }
+    /// Whether that life has ended, or nothing runs the node. What others write from then on is not for it.
+    bool is_over() const noexcept;
+    /// Throws LifeOver when it has.
+    void check_life() const;
+
+    // ---- The card's options
+    /// True when every live node has the own writes; false when the deadline passed, or the node's life is over.
+    bool flush(Deadline deadline);
+    /// The engine runs all the time, for programs that read the bank by plain loads.
+    void keep_applying(bool on);
+
+    InterruptBoard& interrupts() noexcept { return interrupts_; }
+    std::int64_t bound_ns() const noexcept { return bound_ns_; }
+    /// Of a client's node its engine's process hears of it, and the counters.
+    void on_bound_violation(std::function<void(const BoundViolation&)> callback);
+    std::size_t max_group_bytes();
+    /// Whether this program runs the engine.
+    bool runs_engine() const noexcept { return engine_ != nullptr; }
+
+private:
+    friend class BankWriter<UdpMemory>;
+
+    std::uint32_t node_life() const noexcept {
+        // (1) - this acquire-load synchronizes-with the release-add rmem/link/udp/engine.cpp (4)
+        return board_.life.load(std::memory_order_acquire);
+    }
+
+    // What BankWriter needs
+    void send(std::size_t offset, const void* from, std::size_t words, std::uint32_t flags);
+    std::uint32_t mark_of(std::size_t offset, std::size_t bytes) const noexcept;
+
+    bool is_left_alone() const noexcept;
+    void start_engine(Deadline deadline);
+    void await_engine(Deadline deadline);
+    void take_rank(Membership& member, Deadline deadline);
+    void await_roster(Deadline deadline) const;
+    void look_for_company();
+    void call_roll() noexcept;
+    void commit_log() noexcept;
+    void put(LogRecord& record, const void* words);
+    void await_room(std::int64_t& pause_ns);
+    void reclaim() noexcept;
+    bool is_settled(std::uint64_t log_position);
+    void run_between_sends();
+    void run_engine(udp::Engine::Leaving leaving);
+
+    const Membership& member_;
+    udp::NodeBoard& board_;
+    LogWriter log_;
+    WriteFaults faults_;
+    InterruptBoard interrupts_;
+    std::int64_t bound_ns_ = 0;
+    std::uint32_t life_ = 0;  ///< of the node, NodeBoard::life
+    std::uint64_t members_seen_ = 0;
+    std::int64_t lazy_due_ns_ = INT64_MAX;  ///< of a client
+    std::optional<Bell> bell_;              ///< of a client: the engine's
+    ByteLock engine_lock_;
+    std::unique_ptr<udp::Engine> engine_;
+    std::int64_t put_ns_ = 0;     ///< the newest write's time, not committed yet; 0: none
+    std::size_t room_bytes_ = 0;  ///< for one group there is so much
+    bool has_committed_ = false;  ///< since progress()
+    bool has_taken_ = false;      ///< a message, since progress_to_post()
+    bool has_waited_ = false;     ///< it was run since it was between two messages
+    bool gathers_ = false;  ///< the last commit has left a datagram open (rmem/link/udp/outbox.hpp)
+    std::int64_t ran_ns_ = 0;  ///< when it was run between two messages under load
+    std::unique_ptr<udp::EngineHelper> helper_;  // last: it uses the engine
+};
+
+static_assert(Memory<UdpMemory>);
+
+}  // namespace rmem

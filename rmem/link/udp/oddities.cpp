@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "rmem/link/udp/oddities.hpp"
+
+#include "rmem/ring/notice.hpp"
+
+#include <fmt/format.h>
+
+#include <utility>
+
+namespace rmem::udp {
+
+namespace {
+
+/// Of "ring 'wk': 2 nodes, …".
+std::string_view name_in(std::string_view about) {
+    return about.substr(0, about.find(':'));
+}
+
+}  // namespace
+
+Oddities::Oddities(std::string ring, unsigned node, std::string about)
+    : ring_(std::move(ring)), node_(node), about_(std::move(about)) {}
+
+void Oddities::note(Odd odd, unsigned origin, Ip from, std::string_view text, std::int64_t now) {
+    Heard& heard = heard_.at(static_cast<std::size_t>(odd));
+    const bool is_first = heard.at_ns < 0 || now - heard.at_ns > kRecentNs;
+    const bool has_moved = from != 0 && from != heard.from;
+    // Of another ring most datagrams say nothing more: what one said is not forgotten for them.
+    if (is_first || (!text.empty() && printable(text) != heard.text)) {
+        heard.text = printable(text);
+        has_news_ = true;
+    }
+    has_news_ = has_news_ || has_moved;
+    heard.at_ns = now;
+    heard.origin = origin;
+    if (from != 0) heard.from = from;
+}
+
+std::string Oddities::sentence(Odd odd, const Heard& heard) const {
+    const std::string who = heard.from != 0 ? to_text(heard.from) : "a host";
+    switch (odd) {
+        case Odd::namesake:
+            if (heard.origin != node_) {
+                return fmt::format(
+                    "node {} at {} says that node {} of ring '{}' is another process already; give "
+                    "this one its own number (RMEM_NODE, --node)",
+                    heard.origin, who, node_, ring_);
+            }
+            return fmt::format(
+                "node {} of ring '{}' is at {} already; give this one its own number "
+                "(RMEM_NODE, --node)",
+                node_, ring_, who);
+        case Odd::wrong_key:
+            return fmt::format(
+                "{} speaks with another key as node {}; give all hosts the same "
+                "RMEM_KEY_FILE",
+                who, heard.origin);
+        case Odd::no_tag:
+            return fmt::format(
+                "{} speaks without a key as node {}, and this node has one; set "
+                "RMEM_KEY_FILE there",
+                who, heard.origin);
+        case Odd::not_expected:
+            return fmt::format(
+                "{} speaks with a key as node {}, and this node has none; set "
+                "RMEM_KEY_FILE here",
+                who, heard.origin);
+        case Odd::other_version:
+            return fmt::format("{} speaks another version of this link; install one on all hosts",
+                               who);
+        case Odd::other_ring: break;
+        case Odd::count_: return "";
+    }
+    if (heard.text.empty()) {
+        return fmt::format("{} speaks in another ring, or in this one with other settings", who);
+    }
+    if (name_in(heard.text) != name_in(about_)) {
+        return fmt::format("{} speaks in another ring ({}), this is {}", who, heard.text, about_);
+    }
+    return fmt::format(
+        "{} has other settings of this ring: there {}; here {}; give all hosts the same", who,
+        heard.text, about_);
+}
+
+std::string Oddities::text(std::int64_t now) const {
+    constexpr std::array<Odd, static_cast<std::size_t>(Odd::count_)> kWeightiestFirst = {
+        Odd::namesake,     Odd::wrong_key,     Odd::no_tag,
+        Odd::not_expected, Odd::other_version, Odd::other_ring};
+    std::string all;
+    for (const Odd odd : kWeightiestFirst) {
+        const Heard& heard = heard_.at(static_cast<std::size_t>(odd));
+        if (heard.at_ns < 0 || now - heard.at_ns > kRecentNs) continue;
+        all += (all.empty() ? "" : "; ") + sentence(odd, heard);
+    }
+    return all;
+}
+
+bool Oddities::has_news() noexcept {
+    return std::exchange(has_news_, false);
+}
+
+}  // namespace rmem::udp

@@ -1,0 +1,276 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "rmem/link/udp/outbox.hpp"
+
+#include "rmem/ring/node_slot.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace rmem::udp {
+
+namespace {
+
+constexpr std::size_t kMostGroupWrites = 64;
+constexpr std::size_t kPlaceWords = 2;  // a record's place takes as much of a datagram
+
+}  // namespace
+
+Outbox::Outbox(Ring& ring, unsigned node, Core& core, Tap& tap)
+    : ring_(ring),
+      board_(ring.board()),
+      slot_(ring.node(node)),
+      bank_(ring.bank(node)),
+      bank_bytes_(ring.config().bank_bytes()),
+      core_(core),
+      tap_(tap),
+      node_(node),
+      words_(kMaxRecordWords * kWordBytes) {
+    for (unsigned r = 0; r < ring.config().ranks; ++r) {
+        logs_.emplace_back(ring.log(r), ring.log_bytes());
+    }
+    begin_life();
+}
+
+bool Outbox::has_room(std::size_t bytes) const noexcept {
+    // A batch to spare: what is begun may leave before the group comes, and the engine itself writes a word at times.
+    constexpr unsigned kSpare = 1;
+    return core_.has_room(bytes / kWordBytes + kPlaceWords * kMostGroupWrites, kSpare) &&
+           delayed_.size() + kMostGroupWrites <= kMostDelayed;
+}
+
+std::size_t Outbox::most_group_bytes() const noexcept {
+    const std::size_t batches = std::max(core_.exchange().out().window() / 2, 1U);
+    return batches * kLeastPayload / 2;
+}
+
+bool Outbox::put(const LogRecord& record, const void* words, std::int64_t now) {
+    if (!delayed_.empty() || record.delay_ns != 0) {
+        if (delayed_.size() >= kMostDelayed) return false;
+        const auto* bytes = static_cast<const std::byte*>(words);
+        const std::int64_t due = delayed_.empty() ? 0 : delayed_.back().due_ns;
+        delayed_.push_back({record,
+                            {bytes, bytes + record.words * kWordBytes},
+                            std::max(due, record.written_ns + record.delay_ns)});
+        return true;
+    }
+    if (!core_.has_room(record.words)) return false;
+    write(record, words, now);
+    return true;
+}
+
+void Outbox::write(const LogRecord& record, const void* words, std::int64_t now) {
+    std::uint8_t flags = 0;
+    if ((record.flags & LogRecord::kInterrupt) != 0) flags = Place::kInterrupt;
+    core_.write(record.offset / kWordBytes, record.words, words, record.written_ns, flags);
+    if ((record.flags & LogRecord::kMeLast) != 0) {
+        const auto* bytes = static_cast<const std::byte*>(words);
+        own_later_.push_back({core_.exchange().out().next_sequence(),
+                              record.offset,
+                              {bytes, bytes + record.words * kWordBytes}});
+    }
+    commit_due_ns_ = std::min(commit_due_ns_, now + kLazyNs);
+    if (tap_.is_open()) [[unlikely]]
+        show(record, words, now);
+}
+
+void Outbox::show(const LogRecord& record, const void* words, std::int64_t now) noexcept {
+    TappedWrite shown;
+    shown.origin = node_;
+    shown.written_ns = record.written_ns;
+    shown.applied_ns = now;
+    shown.offset = record.offset;
+    shown.is_interrupt = (record.flags & LogRecord::kInterrupt) != 0;
+    shown.is_me_last = (record.flags & LogRecord::kMeLast) != 0;
+    tap_.show(shown, {static_cast<const std::byte*>(words), record.words * kWordBytes});
+}
+
+void Outbox::commit(std::int64_t now) {
+    note_load(now);
+    if (now >= commit_due_ns_ || !is_loaded_) return send_open(now);
+    gathers_ = commit_due_ns_ != kNever;
+}
+
+void Outbox::note_load(std::int64_t now) noexcept {
+    if (std::exchange(has_waited_, false)) load_ /= 2;
+    if (now - std::exchange(loaded_ns_, now) > kQuietNs) load_ = 0;
+    load_ = std::min(load_ + 1, 2 * kLoad);
+    is_loaded_ = load_ >= kLoad;
+}
+
+void Outbox::send_open(std::int64_t now) {
+    commit_due_ns_ = kNever;
+    gathers_ = false;
+    core_.commit(now);
+}
+
+// ---- Logs of others -----------------------------------------------------------------------------
+
+bool Outbox::has_opened(unsigned rank) const noexcept {
+    // (3) - this acquire-load synchronizes-with the release-store rmem/link/udp/memory.cpp (7); relaxed is enough for
+    // the life, which only engines change
+    return board_.opened[rank].load(std::memory_order_acquire) ==
+           board_.life.load(std::memory_order_relaxed);
+}
+
+/// What a log holds below that position is of a former life.
+void Outbox::pass_over(unsigned rank, std::uint64_t position) noexcept {
+    logs_[rank].seek(position);
+    show_taken(rank, position);
+    show_settled(rank, position);
+}
+
+void Outbox::find_clients(std::optional<unsigned> own_rank) {
+    clients_.clear();
+    for (unsigned r = 0; r < ring_.config().ranks; ++r) {
+        if (!has_opened(r)) continue;
+        // relaxed is enough: (3)
+        const std::uint64_t begun = board_.begun[r].load(std::memory_order_relaxed);
+        if (begun > logs_[r].position()) pass_over(r, begun);
+        // (1) - this acquire-load synchronizes-with the release-store rmem/ring.cpp (4)
+        const auto state = ring_.rank(r).state.load(std::memory_order_acquire);
+        if (r == own_rank || state == static_cast<std::uint32_t>(RankState::elsewhere)) continue;
+        const LogArea log(ring_.log(r), ring_.log_bytes());
+        // relaxed is enough: what a rank wrote that has left or died is looked at next time, too
+        const bool has_more =
+            log.header().head.load(std::memory_order_relaxed) != logs_[r].position();
+        if (state == static_cast<std::uint32_t>(RankState::joined) || has_more)
+            clients_.push_back(r);
+    }
+}
+
+std::uint64_t Outbox::committed(unsigned rank) const noexcept {
+    // (2) - this acquire-load synchronizes-with the release-store rmem/link/udp/memory.cpp (6)
+    return board_.committed[rank].load(std::memory_order_acquire);
+}
+
+void Outbox::show_taken(unsigned rank, std::uint64_t position) noexcept {
+    // (4) - this release-store synchronizes-with the acquire-load rmem/link/udp/memory.cpp (3)
+    board_.taken[rank].store(position, std::memory_order_release);
+}
+
+void Outbox::show_settled(unsigned rank, std::uint64_t position) noexcept {
+    // (6) - this release-store synchronizes-with the acquire-load rmem/link/udp/memory.cpp (4)
+    board_.settled[rank].store(position, std::memory_order_release);
+}
+
+bool Outbox::has_news() const noexcept {
+    return std::any_of(clients_.begin(), clients_.end(),
+                       [this](unsigned r) { return committed(r) > logs_[r].position(); });
+}
+
+void Outbox::take_logs(bool all, std::int64_t now) {
+    bool any = false;
+    for (const unsigned r : clients_) {
+        const std::uint64_t until = all ? UINT64_MAX : committed(r);
+        if (logs_[r].position() < until) any = take_log(r, until, now) || any;
+    }
+    if (any) commit(now);
+}
+
+/// True if anything was taken.
+bool Outbox::take_log(unsigned rank, std::uint64_t until, std::int64_t now) {
+    LogReader& log = logs_[rank];
+    const std::uint64_t before = log.position();
+    LogReader::Entry entry;
+    while (log.position() < until && log.refresh()) {
+        const LogReader::Found found = log.peek(entry);
+        if (found == LogReader::Found::none) break;
+        if (found != LogReader::Found::record || !is_possible(entry.record) ||
+            !log.copy_words(entry, words_.data())) {
+            slot_.link.add(LinkCounter::records_refused);
+            log.skip_all();
+            break;
+        }
+        if (!put(entry.record, words_.data(), now)) break;
+        log.pass(entry);
+    }
+    if (log.position() == before) return false;
+    const bool in_stream = delayed_.empty();
+    taken_.push_back(
+        {in_stream ? core_.exchange().out().next_sequence() : kLater, rank, log.position()});
+    show_taken(rank, log.position());
+    return true;
+}
+
+bool Outbox::is_possible(const LogRecord& record) const noexcept {
+    const std::size_t bytes = record.words * kWordBytes;
+    return record.words != 0 && record.words <= kMaxRecordWords &&
+           record.offset % kWordBytes == 0 && record.offset <= bank_bytes_ &&
+           bytes <= bank_bytes_ - record.offset;
+}
+
+// ---- Later --------------------------------------------------------------------------------------
+
+std::int64_t Outbox::due_ns() const noexcept {
+    // Without room there is nothing to do until a datagram makes some.
+    const bool waits = delayed_.empty() || !core_.has_room(delayed_.front().record.words);
+    return std::min(commit_due_ns_, waits ? kNever : delayed_.front().due_ns);
+}
+
+void Outbox::on_time(std::int64_t now) {
+    while (!delayed_.empty() && delayed_.front().due_ns <= now) {
+        const Delayed& next = delayed_.front();
+        if (!core_.has_room(next.record.words)) break;
+        // By itself, so that it says when it was stored.
+        send_open(now);
+        write(next.record, next.words.data(), now);
+        send_open(now);
+        delayed_.pop_front();
+        if (delayed_.empty()) place_taken();
+    }
+    if (now >= commit_due_ns_) send_open(now);
+}
+
+/// What was taken behind delayed writes is in the stream by now.
+void Outbox::place_taken() noexcept {
+    for (Taken& taken : taken_) {
+        if (taken.sequence == kLater) taken.sequence = core_.exchange().out().newest();
+    }
+}
+
+bool Outbox::settle() noexcept {
+    const std::uint64_t acknowledged = core_.exchange().out().acknowledged();
+    if (acknowledged == settled_) return false;
+    settled_ = acknowledged;
+    bool changed = false;
+    while (!own_later_.empty() && own_later_.front().sequence <= settled_) {
+        const OwnLater& write = own_later_.front();
+        auto* const to = reinterpret_cast<std::atomic<std::uint32_t>*>(bank_ + write.offset);
+        const Words words(write.words);
+        for (std::size_t i = words.size(); i-- > 0;) {  // as in BankWriter::post
+            // (5) - this release-store synchronizes-with the acquire-load rmem/link/bank_writer.hpp (1)
+            to[i].store(words[i], std::memory_order_release);
+        }
+        own_later_.pop_front();
+        changed = true;
+    }
+    while (!taken_.empty() && taken_.front().sequence <= settled_) {
+        const Taken& next = taken_.front();
+        show_settled(next.rank, next.position);
+        taken_.pop_front();
+    }
+    return changed;
+}
+
+bool Outbox::is_settled() const noexcept {
+    return delayed_.empty() && core_.is_idle() && own_later_.empty();
+}
+
+void Outbox::begin_life() {
+    delayed_.clear();
+    own_later_.clear();
+    taken_.clear();
+    clients_.clear();
+    commit_due_ns_ = kNever;
+    gathers_ = is_loaded_ = false;
+    load_ = 0;
+    settled_ = 0;
+    for (unsigned r = 0; r < logs_.size(); ++r) {
+        logs_[r].refresh();
+        logs_[r].skip_all();
+        show_taken(r, logs_[r].position());
+        show_settled(r, logs_[r].position());
+    }
+}
+
+}  // namespace rmem::udp

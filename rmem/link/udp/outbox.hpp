@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+/// What the programs of a node wrote, into the node's stream.
+///
+/// The program that runs the engine hands over its writes itself; those of other programs of this host are taken from
+/// their logs (rmem/ring/write_log.hpp), each log in its order. What injected faults delay (rmem/wire/faults.hpp) waits here, and
+/// everything behind it, as in a card's FIFO.
+///
+/// Under load, when the program has committed kLoad times and waited for nothing, what is committed does not leave by itself, but
+/// when it fills a datagram, when the program waits, or after kLazyNs: a datagram for each would cost more than it could bring
+/// forward. Load is remembered over waits, half of it over each, and forgotten in kQuietNs.
+///
+/// Terms: a log's position is *taken* when its writes are in the stream, *settled* when all members have them. A client is
+///   a program of this host that writes by its log. Write-me-last: the own bank gets a write when it is settled.
+/// Thread safety: the engine's user. Progress: nothing waits: what finds no room in the stream stays where it is.
+/// Trust: a log's records are bounded by the bank; one that cannot be is counted, and skipped.
+
+#include "rmem/link/udp/protocol/core.hpp"
+#include "rmem/link/udp/tap.hpp"
+#include "rmem/ring.hpp"
+#include "rmem/ring/node_board.hpp"
+#include "rmem/ring/write_log.hpp"
+
+#include <cstdint>
+#include <deque>
+#include <optional>
+#include <vector>
+
+namespace rmem::udp {
+
+inline constexpr std::int64_t kLazyNs = 20'000;  ///< lazy writes wait so long for others to ride on
+inline constexpr unsigned kLoad = 8;             ///< commits
+inline constexpr std::int64_t kQuietNs = 200'000;
+
+class RMEM_API Outbox {
+public:
+    static constexpr std::int64_t kNever = INT64_MAX;
+    static constexpr std::size_t kMostDelayed = 4096;  ///< writes
+
+    Outbox(Ring& ring, unsigned node, Core& core, Tap& tap);
+
+    // ---- The program that runs the engine
+    /// Whether a group of writes of so many bytes in all can be taken now.
+    bool has_room(std::size_t bytes) const noexcept;
+    /// A group of more than this has to wait between its writes.
+    std::size_t most_group_bytes() const noexcept;
+    /// A write, stored in the own bank already (but for write-me-last). False: no room.
+    bool put(const LogRecord& record, const void* words, std::int64_t now);
+    /// What was put leaves, now or, under load, with more.
+    void commit(std::int64_t now);
+    /// What was put leaves with what comes next, when the program waits, or after kLazyNs.
+    void commit_on_wait() noexcept { gathers_ = commit_due_ns_ != kNever; }
+    bool is_loaded() const noexcept { return is_loaded_; }
+    /// Whether something committed has not left yet.
+    bool gathers() const noexcept { return gathers_; }
+    /// The program waits: it leaves now.
+    void send_gathered(std::int64_t now) {
+        has_waited_ = true;
+        if (gathers_) send_open(now);
+    }
+
+    // ---- The others
+    /// Who of this host writes by a log: ranks that have joined in the node's present life, but for that one.
+    void find_clients(std::optional<unsigned> own_rank);
+    /// Whether a program has opened as that rank in the node's present life.
+    bool has_opened(unsigned rank) const noexcept;
+    const std::vector<unsigned>& clients() const noexcept { return clients_; }
+    /// Puts what they have committed, and with `all` also what they have not; commits it.
+    void take_logs(bool all, std::int64_t now);
+    /// Whether one has committed something that is not taken.
+    bool has_news() const noexcept;
+
+    // ---- Later
+    /// When something is to be done by on_time(): delayed writes, lazy ones.
+    std::int64_t due_ns() const noexcept;
+    void on_time(std::int64_t now);
+    /// The stream is acknowledged up to where it is: settles what that settles. True if the own bank changed.
+    bool settle() noexcept;
+    /// Everything put has left and all have it.
+    bool is_settled() const noexcept;
+    /// The stream is a new life's: nothing of the former is awaited any more, and logs go on from their ends.
+    void begin_life();
+
+private:
+    struct Delayed {
+        LogRecord record;
+        std::vector<std::byte> words;
+        std::int64_t due_ns = 0;
+    };
+    struct OwnLater {  ///< write-me-last
+        std::uint64_t sequence = 0;
+        std::size_t offset = 0;
+        std::vector<std::byte> words;
+    };
+    static constexpr std::uint64_t kLater = UINT64_MAX;  ///< not in the stream yet
+    struct Taken {
+        std::uint64_t sequence = 0;
+        unsigned rank = 0;
+        std::uint64_t position = 0;
+    };
+
+    void send_open(std::int64_t now);
+    void note_load(std::int64_t now) noexcept;
+    std::uint64_t committed(unsigned rank) const noexcept;
+    void show_taken(unsigned rank, std::uint64_t position) noexcept;
+    void show_settled(unsigned rank, std::uint64_t position) noexcept;
+    void write(const LogRecord& record, const void* words, std::int64_t now);
+    void show(const LogRecord& record, const void* words, std::int64_t now) noexcept;
+    bool take_log(unsigned rank, std::uint64_t until, std::int64_t now);
+    void place_taken() noexcept;
+    bool is_possible(const LogRecord& record) const noexcept;
+    void pass_over(unsigned rank, std::uint64_t position) noexcept;
+
+    Ring& ring_;
+    NodeBoard& board_;
+    NodeSlot& slot_;
+    std::byte* const bank_;
+    const std::size_t bank_bytes_;
+    Core& core_;
+    Tap& tap_;
+    const unsigned node_;
+    std::vector<LogReader> logs_;  // of each rank
+    std::vector<unsigned> clients_;
+    std::vector<std::byte> words_;  ///< of one record
+    std::deque<Delayed> delayed_;
+    std::deque<OwnLater> own_later_;
+    std::deque<Taken> taken_;
+    std::int64_t commit_due_ns_ = kNever;  ///< of what is in no datagram yet
+    bool gathers_ = false, is_loaded_ = false, has_waited_ = false;
+    unsigned load_ = 0;           ///< commits
+    std::int64_t loaded_ns_ = 0;  ///< the last one's time
+    std::uint64_t settled_ = 0;
+};
+
+}  // namespace rmem::udp

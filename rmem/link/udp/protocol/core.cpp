@@ -1,0 +1,431 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "rmem/link/udp/protocol/core.hpp"
+
+#include "rmem/wire/faults.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace rmem::udp {
+
+Core::Core(const CoreConfig& config, const Authenticator& authenticator, CoreEdge& edge,
+           std::int64_t now)
+    : config_(config),
+      authenticator_(authenticator),
+      edge_(edge),
+      others_(config.exchange.nodes),
+      random_state_(config.seed),
+      first_ns_(now),
+      first_wall_ns_(config.exchange.incarnation) {
+    config_.exchange.hear_ns = config.dead_ns + 2 * kStatusNs;
+    config_.exchange.first_life = config.exchange.incarnation;
+    begin_life(now);
+}
+
+/// What it makes need not be secret, only different each time.
+std::uint64_t Core::random() noexcept {
+    return next_random(random_state_);
+}
+
+// ---- Lives --------------------------------------------------------------------------------------
+
+void Core::begin_life(std::int64_t now) {
+    ExchangeEdge& edge = *this;
+    config_.exchange.seed = random();
+    exchange_ = std::make_unique<Exchange>(config_.exchange, authenticator_, edge);
+    pending_.clear();
+    is_member_ = false;
+    view_ = NodeSet();
+    ring_life_ = 0;
+    heard_member_ns_ = -1;
+    cookie_ = random();
+    joins_ = 0;
+    joining_since_ns_ = now;
+    welcomed_.reset();
+    must_restart_ = false;
+    taker_.emplace(config_.exchange.bank_bytes / kWordBytes);
+    join_due_ns_ = now;
+    status_due_ns_ = now + kStatusNs;
+    look_due_ns_ = now + kJoinNs;
+}
+
+/// Others have dropped this node: what it is to them is a new life.
+void Core::drop_out(std::int64_t now) {
+    ++counters_.dropped;
+    edge_.was_dropped(now);
+    next_life(now);
+}
+
+void Core::next_life(std::int64_t now) {
+    former_ = exchange_counters();
+    ++config_.exchange.incarnation;
+    config_.exchange.salt = random();
+    // Lives that it has ended itself may well be what stands: they are met as if for the first time.
+    for (Other& other : others_) other = Other{};
+    begin_life(now);
+}
+
+void Core::become_member(const NodeSet& view, std::uint64_t ring_life, std::int64_t now) {
+    is_member_ = true;
+    member_since_ns_ = now;
+    view_ = view;
+    view_.insert(me());
+    ring_life_ = ring_life;
+    welcomed_.reset();
+    taker_.reset();
+    join_due_ns_ = kNever;
+    ++counters_.joined;
+    for (unsigned node = 0; node < others_.size(); ++node) {
+        if (!view_.contains(node)) exchange_->hold(node);
+    }
+    update_window();
+    edge_.has_joined(now);
+    view_.for_each([&](unsigned node) {
+        if (node == me()) return;
+        ++counters_.members_came;
+        edge_.member_came(node, now);
+    });
+    send_status(now);
+}
+
+// ---- Members ------------------------------------------------------------------------------------
+
+void Core::leave(unsigned node, std::int64_t now) {
+    if (!exchange_->takes(node) && !exchange_->out().receivers().contains(node)) return;
+    others_[node].ended = true;
+    others_[node].served = false;
+    exchange_->doubt(node, others_[node].incarnation);
+    const bool has_written =
+        exchange_->takes(node) && exchange_->applied(node) >= config_.exchange.first_sequence;
+    const bool has_begun = exchange_->has_applied(node);
+    const bool was_member = view_.contains(node);
+    exchange_->end(node, was_member ? view_ : NodeSet(), now);
+    if (taker_) {
+        taker_->note_departure(node);
+        // What is here of its writes does not go away with parts that are here already.
+        must_restart_ |= has_begun && !is_of_ring(node) && taker_->parts_here() != 0;
+    }
+    if (welcomed_) {
+        welcomed_->view.erase(node);
+        if (welcomed_->sponsor == node) welcomed_.reset();
+    }
+    if (was_member || has_written) end_served(now);
+    if (!was_member) return;
+    view_.erase(node);
+    ++counters_.members_left;
+    update_window();
+    edge_.member_left(node, now);
+    status_due_ns_ = now;  // so that it learns of it, should it live
+}
+
+/// Who joins has parts of the bank from before, and may never have had the stream that ended: it begins anew.
+void Core::end_served(std::int64_t now) {
+    for (unsigned node = 0; node < others_.size(); ++node) {
+        if (others_[node].served && !view_.contains(node)) leave(node, now);
+    }
+}
+
+/// Of two that have different banks, since nobody could give what one of them lacks of a node that is dead, the lower one
+/// stands. True when this node goes.
+bool Core::resolve_differences(std::int64_t now) {
+    const NodeSet differs = exchange_->differs_from();
+    bool goes = false;
+    differs.for_each([&](unsigned node) { goes = goes || (node < me() && view_.contains(node)); });
+    if (goes) {
+        drop_out(now);
+    } else {
+        differs.for_each([&](unsigned node) { leave(node, now); });
+    }
+    return goes;
+}
+
+/// What others were silent while this node did not run counts for nobody's death: they may have spoken.
+void Core::note_absence(std::int64_t now) {
+    const std::int64_t away_ns = now - look_due_ns_;
+    if (away_ns <= config_.dead_ns / 4) return;
+    exchange_->excuse(away_ns, now);
+    look_due_ns_ = now;
+    if (away_ns > config_.dead_ns / 2) returned_until_ns_ = now + config_.dead_ns;
+}
+
+void Core::look_for_the_dead(std::int64_t now) {
+    look_due_ns_ = now + std::max<std::int64_t>(config_.dead_ns / 16, 1);
+    for (unsigned node = 0; node < others_.size(); ++node) {
+        const std::int64_t heard =
+            exchange_->takes(node) ? exchange_->heard_ns(node) : others_[node].heard_joining_ns;
+        if (now - heard > config_.dead_ns) leave(node, now);
+    }
+    exchange_->doubt_silent_since(now - config_.dead_ns);
+}
+
+void Core::on_status(const Header& header, const Status& status, std::int64_t now) {
+    const unsigned node = header.origin;
+    const bool is_member = status.is_member();
+    if (is_member) heard_member_ns_ = now;
+    if (is_member && is_member_ && status.ring_life != ring_life_) {
+        return stands_against_ring(status.ring_life) ? leave(node, now) : drop_out(now);
+    }
+    if (!is_connected(node, header.incarnation)) {
+        // A life that it has not met; one that it has ended learns that from its view.
+        if (header.incarnation != others_[node].incarnation) {
+            join_due_ns_ = std::min(join_due_ns_, std::max(now, joined_at_ns_ + kJoinNs));
+        } else if (is_member && is_member_) {
+            check_view(header, status, now);
+        }
+        return;
+    }
+    if (status.state == Status::State::leaving) return leave(node, now);
+    if (is_member) others_[node].ring_life = status.ring_life;
+    if (!is_member || !is_member_) return;
+    others_[node].socket_room = status.socket_room;
+    if (status.ring_life == ring_life_ && !view_.contains(node)) {
+        view_.insert(node);
+        ++counters_.members_came;
+        edge_.member_came(node, now);
+        exchange_->release(node, now);
+    }
+    update_window();
+    check_view(header, status, now);
+}
+
+/// Of two rings that were formed apart the older one; so their members come to the same answer, whichever of them have met.
+bool Core::stands_against_ring(std::uint64_t ring_life) const noexcept {
+    return ring_life_ < ring_life;
+}
+
+/// Whether the view of another member of this ring means that one of the two is none any more. Of two that disagree one
+/// goes, and both come to the same answer, whichever of them has ended the other.
+void Core::check_view(const Header& header, const Status& status, std::int64_t now) {
+    const unsigned node = header.origin;
+    Other& other = others_[node];
+    other.view = status.view;
+    const bool has_me = status.view.contains(me());
+    const bool ended_it = !exchange_->takes(node);
+    if (has_me && !ended_it) other.had_me = true;
+    // Whose view has not had this node yet may just not have heard of it.
+    const bool has_heard = other.had_me || now - member_since_ns_ > config_.dead_ns;
+    if (!ended_it && (has_me || !has_heard)) return;
+    if (!stands_against(node, status, now)) return drop_out(now);
+    leave(node, now);
+}
+
+/// docs/design/udp-link.md: Disagreement.
+bool Core::stands_against(unsigned node, const Status& status, std::int64_t now) const noexcept {
+    const bool it_returned = status.state == Status::State::returned;
+    if (it_returned != (now < returned_until_ns_)) return it_returned;
+    const unsigned mine = supporters(), its = supporters_of(node, status.view);
+    if (mine != its) return mine > its;
+    const bool has_me = status.view.contains(me());
+    const bool ended_it = !exchange_->takes(node);
+    if (has_me == ended_it) return ended_it;
+    const unsigned my_lowest = view_.lowest(), its_lowest = status.view.lowest();
+    return my_lowest != its_lowest ? my_lowest < its_lowest : me() < node;
+}
+
+/// Members that are with this one, itself among them, as their last statuses say.
+unsigned Core::supporters() const noexcept {
+    unsigned count = 1;
+    view_.for_each([&](unsigned node) {
+        if (node != me() && others_[node].view.contains(me())) ++count;
+    });
+    return count;
+}
+
+/// The same of another member. What one says that is not heard here, it has to know.
+unsigned Core::supporters_of(unsigned node, const NodeSet& view) const noexcept {
+    unsigned count = 1;
+    view.for_each([&](unsigned other) {
+        if (other == node || other >= others_.size()) return;
+        const bool is_heard = other == me() || exchange_->takes(other);
+        const NodeSet& its = other == me() ? view_ : others_[other].view;
+        if (!is_heard || its.contains(node)) ++count;
+    });
+    return count;
+}
+
+/// What the smallest socket holds is shared by all who may send to it at once.
+void Core::update_window() noexcept {
+    std::uint32_t least = config_.socket_room;
+    view_.for_each([&](unsigned node) {
+        const std::uint32_t room = others_[node].socket_room;
+        if (node != me() && room != 0) least = std::min(least, room);
+    });
+    const unsigned senders = std::max(view_.size(), 2U) - 1;
+    exchange_->set_window(std::max(least / senders, 4U));
+}
+
+// ---- What comes ---------------------------------------------------------------------------------
+
+void Core::apply(unsigned origin, const Batch& batch, std::int64_t now) {
+    edge_.apply(origin, batch, now);
+    if (!taker_) return;
+    // What others give of a node that is gone is in each part that comes from now on. Those here already lack it, and
+    // are right so if it is another ring's.
+    if (!exchange_->takes(origin)) {
+        must_restart_ |= !is_of_ring(origin) && taker_->parts_here() != 0;
+        return;
+    }
+    for (const Record& record : batch.records()) {
+        taker_->note_write(origin, batch.sequence(), record.place);
+    }
+}
+
+void Core::on_section(const Header& header, const Section& section, std::int64_t) {
+    if (section.type() == SectionType::vector || section.type() == SectionType::chunk) {
+        if (!taker_) return;
+        if (section.type() == SectionType::vector) {
+            const Vector vector(section);
+            if (vector.question().to != my_life()) return;
+            return taker_->on_vector(vector, lives_of(vector.origins()),
+                                     [this](unsigned node) { return exchange_->applied(node); });
+        }
+        const Chunk chunk(section);
+        if (chunk.question().to != my_life()) return;
+        return taker_->on_chunk(
+            chunk, [this](std::uint64_t index, std::uint32_t value) { edge_.store(index, value); });
+    }
+    const std::byte* const from = section.body().data() - kSectionHeadBytes;
+    pending_.push_back({header, {from, from + Section::extent(from)}});
+}
+
+void Core::deal_with(const Header& header, const Section& section, std::int64_t now) {
+    switch (section.type()) {
+        case SectionType::status: return on_status(header, entry_of<Status>(section), now);
+        case SectionType::join: return on_join(header, entry_of<Join>(section), now);
+        case SectionType::welcome: return on_welcome(header, Welcome(section), now);
+        case SectionType::admit: return on_admit(header, entry_of<Admit>(section), now);
+        case SectionType::ask: return on_ask(header, Ask(section), now);
+        default: return;  // of a later version
+    }
+}
+
+void Core::on_datagram(std::span<const std::byte> bytes, std::int64_t now) {
+    exchange_->on_datagram(bytes, now);
+    if (pending_.empty() && is_member_) [[likely]]
+        return;
+    note_absence(now);
+    for (const Pending& pending : std::exchange(pending_, {})) {
+        deal_with(pending.header, Section::read(pending.bytes.data()), now);
+    }
+    if (!is_member_) advance_joining(now);
+}
+
+// ---- Timers -------------------------------------------------------------------------------------
+
+std::int64_t Core::due_ns() const noexcept {
+    std::int64_t due = std::min({exchange_->due_ns(), exchange_->greet_due_ns(), join_due_ns_,
+                                 status_due_ns_, look_due_ns_});
+    if (!is_member_ && all_have_admitted()) due = std::min(due, taker_->ask_due_ns());
+    return due;
+}
+
+void Core::on_tick(std::int64_t now) {
+    note_absence(now);
+    exchange_->on_tick(now);
+    if (is_member_ && !exchange_->differs_from().empty() && resolve_differences(now)) return;
+    if (now >= look_due_ns_) look_for_the_dead(now);
+    if (now >= exchange_->greet_due_ns()) send_greetings(now);
+    if (now >= join_due_ns_) send_join(now);
+    if (now >= status_due_ns_) send_status(now);
+    if (!is_member_) advance_joining(now);
+}
+
+// ---- Sending ------------------------------------------------------------------------------------
+
+/// What others need first to believe the rest of the datagram.
+DatagramWriter& Core::begin_greeting(std::int64_t now) {
+    DatagramWriter& writer = exchange_->begin_other(now);
+    exchange_->add_greetings(writer, greeting_flags(), now);
+    return writer;
+}
+
+/// Who is greeted by a joiner hears the join with it.
+void Core::send_greetings(std::int64_t now) {
+    if (!is_member_ && exchange_->owes_greetings(now)) send_join(now);
+    exchange_->send_greetings(greeting_flags(), now);
+}
+
+/// Also in a status now and then: of another ring's, people read that of both.
+void Core::send_join(std::int64_t now) {
+    join_due_ns_ = is_member_ ? kNever : now + (kJoinNs << std::min(joins_++, 2U));
+    joined_at_ns_ = now;
+    ++counters_.joins_sent;
+    Join join{cookie_, {}};
+    // Who takes a stream because it heard the other's join may not have been heard itself: that counts for nothing.
+    for (unsigned node = 0; node < others_.size(); ++node) {
+        if (exchange_->takes(node) && others_[node].has_admitted) join.admitted_by.insert(node);
+    }
+    if (!is_member_) exchange_->greet_namesakes(now);
+    DatagramWriter& writer = exchange_->begin_other(now);
+    // A greeting that found no room leaves with the next datagram, a text with the next join.
+    if (!exchange_->owes_greetings(now)) writer.add_about(config_.about);
+    exchange_->add_greetings(writer, greeting_flags(), now);
+    writer.add_join(join);
+    exchange_->send_other(now);
+}
+
+void Core::depart(std::int64_t now) {
+    if (is_member_) send_status(Status::State::leaving, now);
+}
+
+void Core::send_status(std::int64_t now) {
+    const bool has_returned = now < returned_until_ns_;
+    send_status(!is_member_    ? Status::State::joining
+                : has_returned ? Status::State::returned
+                               : Status::State::member,
+                now);
+}
+
+void Core::send_status(Status::State state, std::int64_t now) {
+    status_due_ns_ = now + kStatusNs;
+    Status status;
+    status.ring_life = ring_life_;
+    status.socket_room = config_.socket_room;
+    status.state = state;
+    status.view = view_;
+    DatagramWriter& writer = exchange_->begin_other(now);
+    if (statuses_++ % kStatusesAnAbout == 0) writer.add_about(config_.about);
+    writer.add_status(status);
+    exchange_->add_ended(writer, now);
+    exchange_->send_other(now);
+}
+
+void Core::send_welcome(unsigned node, const Join& join, std::int64_t now) {
+    ++counters_.welcomes_sent;
+    const NodeLife joiner =
+        NodeLife::of(static_cast<std::uint16_t>(node), others_[node].incarnation);
+    NodeSet view = view_;
+    view.erase(node);
+    const auto begin = [&] {
+        begin_greeting(now).begin_welcome(joiner, join.cookie, ring_life_, view);
+    };
+    begin();
+    view.for_each([&](unsigned member) {
+        const std::uint64_t life =
+            member == me() ? config_.exchange.incarnation : others_[member].incarnation;
+        const MemberLife entry{static_cast<std::uint16_t>(member), life};
+        if (exchange_->other().add_life(entry)) return;
+        exchange_->send_other(now);
+        begin();
+        exchange_->other().add_life(entry);
+    });
+    exchange_->send_other(now);
+}
+
+/// That life of the node is over here.
+void Core::send_refusal(unsigned node, std::uint64_t cookie, std::int64_t now) {
+    const NodeLife joiner =
+        NodeLife::of(static_cast<std::uint16_t>(node), others_[node].incarnation);
+    begin_greeting(now).add_admit({joiner, cookie, 0, ring_life_});
+    exchange_->send_other(now);
+}
+
+void Core::send_admit(unsigned node, std::uint64_t cookie, std::int64_t now) {
+    const Other& other = others_[node];
+    begin_greeting(now).add_admit(
+        {NodeLife::of(static_cast<std::uint16_t>(node), other.incarnation), cookie,
+         other.admitted_from, ring_life_});
+    exchange_->send_other(now);
+}
+
+}  // namespace rmem::udp

@@ -1,0 +1,569 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "rmem/link/udp/protocol/exchange.hpp"
+
+#include "rmem/link/memory.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace rmem::udp {
+
+namespace {
+
+constexpr std::size_t kMostPostWords = 1 + kMaxPostBytes / kWordBytes;
+static_assert(kMostPostWords <= most_batch_words(kLeastPayload));
+
+}  // namespace
+
+ExchangeCounters operator+(const ExchangeCounters& a, const ExchangeCounters& b) noexcept {
+    using C = ExchangeCounters;
+    ExchangeCounters sum = a;
+    for (std::uint64_t C::*count :
+         {&C::datagrams_sent, &C::datagrams_taken, &C::batches_sent, &C::batches_applied,
+          &C::repairs_sent, &C::probes_sent, &C::asked, &C::repeated, &C::acks_alone, &C::unsigned_,
+          &C::signed_, &C::wrong_tag, &C::replayed, &C::given, &C::no_member, &C::strangers,
+          &C::greetings_sent, &C::outside}) {
+        sum.*count += b.*count;
+    }
+    for (std::size_t i = 0; i < kRefusals; ++i) sum.refused[i] += b.refused[i];
+    return sum;
+}
+
+Exchange::Exchange(const ExchangeConfig& config, const Authenticator& authenticator,
+                   ExchangeEdge& edge)
+    : config_(config),
+      authenticator_(authenticator),
+      edge_(edge),
+      key_(authenticator.life_key(Life{config.ring, config.node, config.incarnation, config.salt})),
+      peers_(config.nodes),
+      greeter_(config.nodes, config.first_life, config.seed),
+      namesakes_(config.nodes, config.first_life, ~config.seed),
+      out_(config.most_batches, config.payload, config.first_sequence),
+      batch_buffer_(config.payload),
+      other_buffer_(config.payload),
+      batch_(batch_buffer_, config.payload),
+      other_(other_buffer_, config.payload) {}
+
+Exchange::~Exchange() = default;
+
+// ---- Members ------------------------------------------------------------------------------------
+
+void Exchange::begin(unsigned node, std::uint64_t incarnation, std::uint64_t first,
+                     std::int64_t now) {
+    Peer& peer = peers_[node];
+    close(peer.ended, now);
+    if (peer.ended.life == incarnation) peer.ended = Ended();  // it was not over
+    peer.incarnation = incarnation;
+    peer.in = std::make_unique<InStream>(first, config_.most_batches, config_.payload);
+    peer.is_held = false;
+    peer.acked = first - 1;
+    peer.heard_ns = now;
+    peer.round_trip = RoundTrip();
+    peer.echo_next_ns = now;
+    count_askers();
+}
+
+void Exchange::end(unsigned node, const NodeSet& heirs, std::int64_t now) {
+    Peer& peer = peers_[node];
+    if (peer.in) {
+        peer.ended = Ended();
+        peer.ended.life = peer.incarnation;
+        peer.ended.stream = std::move(peer.in);
+        peer.ended.is_held = peer.is_held;
+        peer.ended.since_ns = now;
+        peer.ended.heirs = heirs;
+        peer.ended.others_have.assign(peers_.size(), Ended::kUnsaid);
+    }
+    // A later life of the node never had the streams that ended before it.
+    for (Peer& other : peers_) {
+        if (!other.ended.stream || &other == &peer) continue;
+        other.ended.heirs.erase(node);
+        other.ended.ended_at.erase(node);
+        other.ended.others_have[node] = Ended::kUnsaid;
+    }
+    out_.drop(node);
+    acks_due_.erase(node);
+    if (acks_due_.empty()) ack_due_ns_ = kNever;
+    differs_from_.erase(node);
+    if (echo_to_ == static_cast<int>(node)) echo_to_ = -1;
+    count_askers();
+}
+
+void Exchange::release(unsigned node, std::int64_t now) {
+    Peer& peer = peers_[node];
+    if (!peer.in || !std::exchange(peer.is_held, false)) return;
+    apply_in_order(node, *peer.in, now);
+    owe_ack(peer, true, now);
+}
+
+/// Nothing more of it is awaited; who has more or less of it than this node is known by now.
+void Exchange::close(Ended& ended, std::int64_t now) {
+    if (!ended.stream) return;
+    ended.position = ended.stream->applied();
+    ended.had_begun = ended.stream->has_begun();
+    ended.stream.reset();
+    for (unsigned other = 0; other < peers_.size(); ++other) {
+        if (!peers_[other].in) continue;
+        const std::uint64_t has = ended.others_have[other];
+        const bool owes = has == Ended::kUnsaid && !ended.heirs.contains(other);
+        if (has != ended.position && !owes) differs_from_.insert(other);
+    }
+    ended.told_until_ns = now + config_.hear_ns;
+}
+
+bool Exchange::is_settled(unsigned node, std::int64_t now) const noexcept {
+    const Ended& ended = peers_[node].ended;
+    const std::int64_t since = now - ended.since_ns;
+    if (!ended.stream || since >= 2 * config_.hear_ns) return true;
+    for (unsigned other = 0; other < peers_.size(); ++other) {
+        if (other == node || !peers_[other].in) continue;
+        const std::uint64_t has = ended.others_have[other];
+        if (has == ended.applied() && ended.ended_at.contains(other)) continue;
+        if (has != Ended::kUnsaid || ended.heirs.contains(other)) return false;
+        // It may never have taken that stream; it has not if there was none.
+        const bool was_none =
+            ended.heirs.empty() && ended.stream->newest() < config_.first_sequence;
+        if (!was_none && since < config_.hear_ns) return false;
+    }
+    return true;
+}
+
+bool Exchange::all_settled(std::int64_t now) const noexcept {
+    for (unsigned node = 0; node < peers_.size(); ++node) {
+        if (!is_settled(node, now)) return false;
+    }
+    return true;
+}
+
+void Exchange::add_ended(DatagramWriter& writer, std::int64_t now) {
+    for (unsigned node = 0; node < peers_.size(); ++node) {
+        const Ended& ended = peers_[node].ended;
+        if (!ended.stream && now >= ended.told_until_ns) continue;
+        writer.add_ack({NodeLife::of(static_cast<std::uint16_t>(node), ended.life),
+                        static_cast<std::uint32_t>(ended.applied())},
+                       Section::kEnded);
+    }
+}
+
+std::uint64_t Exchange::applied(unsigned node) const noexcept {
+    return peers_[node].in ? peers_[node].in->applied() : config_.first_sequence - 1;
+}
+
+/// The member that is named, if it is this life of it.
+Exchange::Peer* Exchange::member(const NodeLife& named) noexcept {
+    if (named.node >= peers_.size()) return nullptr;
+    Peer& peer = peers_[named.node];
+    return peer.in && NodeLife::of(named.node, peer.incarnation) == named ? &peer : nullptr;
+}
+
+// ---- Timers follow round trips, and who asks first the order of the ring
+
+RepairTimes Exchange::times_of(const Peer& peer) const noexcept {
+    if (peer.round_trip.empty()) return {};
+    return {peer.round_trip.smoothed_ns(), peer.round_trip.deviation_ns()};
+}
+
+void Exchange::note_round_trip(unsigned node) {
+    const Peer& peer = peers_[node];
+    const RepairTimes times = times_of(peer);
+    peer.in->set_times(times, peer.asks_after);
+    if (node == slowest_) return find_slowest();
+    if (times.probe_ns() <= times_of(peers_[slowest_]).probe_ns()) return;
+    slowest_ = node;
+    out_.set_times(times);
+}
+
+void Exchange::find_slowest() {
+    std::int64_t longest = -1;
+    for (unsigned node = 0; node < peers_.size(); ++node) {
+        const std::int64_t probe = times_of(peers_[node]).probe_ns();
+        if (!peers_[node].in || probe <= longest) continue;
+        longest = probe;
+        slowest_ = node;
+    }
+    out_.set_times(times_of(peers_[slowest_]));
+}
+
+void Exchange::count_askers() {
+    for (unsigned node = 0; node < peers_.size(); ++node) {
+        Peer& peer = peers_[node];
+        if (!peer.in) continue;
+        peer.asks_after = 0;
+        for (unsigned n = (node + 1) % config_.nodes; n != config_.node;
+             n = (n + 1) % config_.nodes) {
+            if (peers_[n].in) ++peer.asks_after;
+        }
+        peer.in->set_times(times_of(peer), peer.asks_after);
+    }
+    find_slowest();
+}
+
+// ---- Sending ------------------------------------------------------------------------------------
+
+Header Exchange::header(std::int64_t now) {
+    Header header;
+    header.tag_kind = key_.kind();
+    header.origin = config_.node;
+    header.ring = config_.ring;
+    header.incarnation = config_.incarnation;
+    header.salt = config_.salt;
+    header.number = number_;
+    header.sent_ns = now;
+    header.newest = static_cast<std::uint32_t>(out_.newest());
+    return header;
+}
+
+void Exchange::send(DatagramWriter& writer, std::int64_t now, Length length) {
+    add_acks(writer);
+    add_echo(writer, now);
+    if (length == Length::full) writer.pad();
+    ++number_;
+    writer.restamp(header(now));
+    const std::span<std::byte> datagram = writer.finish();
+    key_.sign(number_, writer.covered(), LifeKey::Tag(writer.tag().data(), kTagBytes));
+    ++counters_.datagrams_sent;
+    edge_.send(datagram);
+}
+
+bool Exchange::has_room(std::size_t words, unsigned spare) const noexcept {
+    const std::size_t full = most_batch_words(config_.payload);
+    const std::size_t begun = composing_ ? 1 : 0;
+    const std::size_t fits = composing_ ? batch_.record_room() : 0;
+    const std::size_t left = words - std::min(words, fits);
+    const std::size_t more = left <= full ? (left != 0 ? 1 : 0) : (left + full - 1) / full;
+    // One place stays free: who gives this node up must still find the oldest batch with others when the next one comes.
+    return out_.has_room(static_cast<std::uint32_t>(begun + more + spare + 1));
+}
+
+void Exchange::write(std::uint64_t index, std::size_t words, const void* from, std::int64_t now,
+                     std::uint8_t flags) {
+    const auto* data = static_cast<const std::byte*>(from);
+    while (words > 0) {
+        if (!composing_) {
+            batch_.begin(header(now));
+            composing_ = batch_.begin_batch(out_.next_sequence(), now);
+        }
+        const std::size_t part = std::min(words, batch_.record_room());
+        // A flag and what lies behind it (rmem/link/memory.hpp: Posts) come together, or the flag would come first.
+        if (part == 0 || (part < words && words <= kMostPostWords)) {
+            send_batch(Length::full, now);
+            continue;
+        }
+        batch_.add_record({index, static_cast<std::uint16_t>(part), flags}, data);
+        index += part;
+        data += part * kWordBytes;
+        words -= part;
+    }
+}
+
+void Exchange::commit(std::int64_t now) {
+    if (composing_) send_batch(Length::as_needed, now);
+}
+
+/// Full ones are all of one length, whatever they carry besides: so the host takes many of them in one piece.
+void Exchange::send_batch(Length length, std::int64_t now) {
+    composing_ = false;
+    out_.add(batch_.end_batch(), now);
+    ++counters_.batches_sent;
+    send(batch_, now, length);
+}
+
+void Exchange::send_batch_again(std::uint64_t sequence, std::uint8_t flags, std::int64_t now) {
+    const auto body = out_.body(sequence);
+    if (body.empty()) return;
+    other_.begin(header(now));
+    other_.add_batch(body, flags);
+    send(other_, now);
+}
+
+void Exchange::send_repairs(std::int64_t now) {
+    while (const auto sequence = out_.next_repair(now)) {
+        ++counters_.repairs_sent;
+        send_batch_again(*sequence, 0, now);
+    }
+}
+
+DatagramWriter& Exchange::begin_other(std::int64_t now) {
+    other_.begin(header(now));
+    return other_;
+}
+
+void Exchange::send_other(std::int64_t now) {
+    send(other_, now);
+}
+
+// ---- Acknowledging ------------------------------------------------------------------------------
+
+void Exchange::owe_ack(Peer& peer, bool at_once, std::int64_t now) {
+    const auto node = static_cast<unsigned>(&peer - peers_.data());
+    acks_due_.insert(node);
+    const std::uint64_t open = shown(node) - peer.acked;
+    const bool is_much = open >= out_.window() / kAcksAWindow;
+    ack_due_ns_ = std::min(ack_due_ns_, at_once || is_much ? now : now + kAckNs);
+}
+
+void Exchange::add_acks(DatagramWriter& writer) {
+    NodeSet left;
+    acks_due_.for_each([&](unsigned node) {
+        Peer& peer = peers_[node];
+        const std::uint64_t up_to = shown(node);
+        const Ack ack{NodeLife::of(static_cast<std::uint16_t>(node), peer.incarnation),
+                      static_cast<std::uint32_t>(up_to)};
+        if (writer.add_ack(ack)) {
+            peer.acked = up_to;
+        } else {
+            left.insert(node);
+        }
+    });
+    acks_due_ = left;
+    if (left.empty()) ack_due_ns_ = kNever;
+}
+
+void Exchange::add_echo(DatagramWriter& writer, std::int64_t now) {
+    if (echo_to_ < 0) return;
+    Peer& peer = peers_[static_cast<std::size_t>(echo_to_)];
+    const Echo echo{NodeLife::of(static_cast<std::uint16_t>(echo_to_), peer.incarnation),
+                    peer.heard_sent_ns, now - peer.heard_ns};
+    if (!writer.add_echo(echo)) return;
+    echo_to_ = -1;
+    peer.echo_next_ns = now + kEchoNs;
+}
+
+// ---- What comes ---------------------------------------------------------------------------------
+
+void Exchange::on_datagram(std::span<const std::byte> bytes, std::int64_t now) {
+    Datagram datagram;
+    Refusal refusal = read_datagram(bytes, config_.ring, config_.payload, datagram);
+    const Header& header = datagram.header();
+    if (refusal == Refusal::none && header.origin >= config_.nodes) refusal = Refusal::node;
+    if (refusal != Refusal::none) return note_refusal(refusal, bytes);
+    if (header.origin == config_.node) return meet_namesake(datagram, now);
+    std::optional<LifeKey> fresh;
+    const Standing standing = standing_of(datagram, fresh);
+    if (standing == Standing::refused) return;
+    Sections sections;
+    if (refusal = read_sections(datagram, sections); refusal != Refusal::none) {
+        return note_refusal(refusal, bytes);
+    }
+    Peer& peer = peers_[header.origin];
+    if (standing == Standing::stranger) [[unlikely]] {
+        if (!meet(header, sections, fresh ? *fresh : *peer.key, now)) return;
+    }
+    ++counters_.datagrams_taken;
+    if (peer.in && peer.incarnation == header.incarnation) {
+        peer.heard_ns = now;
+        peer.heard_sent_ns = header.sent_ns;
+        if (now >= peer.echo_next_ns) echo_to_ = header.origin;
+    } else {
+        peer.spoke_ns = now;
+    }
+    for (const Section& section : sections) take_section(header, section, now);
+    if (peer.in && peer.incarnation == header.incarnation) {
+        peer.in->note_newest(widened(header.newest, peer.in->applied()), now);
+        ask(header.origin, *peer.in, peer.incarnation, 0, now);
+    }
+    send_repairs(now);
+    if (now >= ack_due_ns_) on_tick(now);
+}
+
+void Exchange::take_section(const Header& header, const Section& section, std::int64_t now) {
+    const Peer& peer = peers_[header.origin];
+    const bool is_member = peer.in && peer.incarnation == header.incarnation;
+    switch (section.type()) {
+        case SectionType::batch:
+            if (!is_member) {
+                ++counters_.no_member;
+                return;
+            }
+            return take_batch(header.origin, Batch(section),
+                              (section.flags() & Section::kAckAtOnce) != 0, now);
+        case SectionType::given: return take_given(Given(section), now);
+        case SectionType::acks:
+            if (is_member) take_acks(header.origin, section, now);
+            return;
+        case SectionType::missing:
+            if (is_member) take_missing(section, now);
+            return;
+        case SectionType::echo:
+            if (is_member) take_echoes(header, section, now);
+            return;
+        case SectionType::greeting:
+            for (const Greeting& greeting : list_of<Greeting>(section)) {
+                take_greeting(header, greeting, nullptr, now);
+            }
+            return;
+        case SectionType::padding:
+        case SectionType::about: return;
+        default: return edge_.on_section(header, section, now);
+    }
+}
+
+void Exchange::take_in(unsigned origin, InStream& stream, bool is_held, const Batch& batch,
+                       std::int64_t now) {
+    if (!batch.is_inside(config_.bank_bytes)) {
+        ++counters_.outside;
+        return;
+    }
+    switch (stream.offer(batch.sequence(), batch.body(), now)) {
+        case InStream::Offer::taken: break;
+        case InStream::Offer::known: ++counters_.repeated; return;
+        default: ++counters_.outside; return;
+    }
+    if (!is_held) apply_in_order(origin, stream, now);
+}
+
+void Exchange::apply_in_order(unsigned origin, InStream& stream, std::int64_t now) {
+    while (const auto body = stream.take()) {
+        ++counters_.batches_applied;
+        edge_.apply(origin, Batch(*body), now);
+    }
+}
+
+void Exchange::take_batch(unsigned origin, const Batch& batch, bool ack_at_once, std::int64_t now) {
+    Peer& peer = peers_[origin];
+    take_in(origin, *peer.in, peer.is_held, batch, now);
+    // Of a repeated one, too: the last ack may have been lost.
+    if (edge_.behind(origin) == 0) owe_ack(peer, ack_at_once, now);
+}
+
+void Exchange::has_shown(unsigned node, std::int64_t now) {
+    if (peers_[node].in) owe_ack(peers_[node], false, now);
+}
+
+void Exchange::take_given(const Given& given, std::int64_t now) {
+    const MemberLife origin = given.origin();
+    if (origin.node >= peers_.size() || origin.node == config_.node) return;
+    Peer& peer = peers_[origin.node];
+    if (peer.in && peer.incarnation == origin.incarnation) {
+        take_batch(origin.node, given.batch(), false, now);
+    } else if (peer.ended.stream && peer.ended.life == origin.incarnation) {
+        take_in(origin.node, *peer.ended.stream, peer.ended.is_held, given.batch(), now);
+    } else {
+        ++counters_.no_member;
+    }
+}
+
+void Exchange::take_acks(unsigned from, const Section& section, std::int64_t now) {
+    const bool has_ended = (section.flags() & Section::kEnded) != 0;
+    for (const Ack& ack : list_of<Ack>(section)) {
+        if (is_me(ack.origin)) {
+            out_.on_ack(from, widened(ack.up_to, out_.acked_by(from)), now);
+        } else {
+            take_position(from, ack, has_ended, now);
+        }
+    }
+}
+
+/// How far another survivor has the stream of a node that is dead here.
+void Exchange::take_position(unsigned from, const Ack& ack, bool has_ended, std::int64_t now) {
+    if (ack.origin.node >= peers_.size()) return;
+    Ended& ended = peers_[ack.origin.node].ended;
+    if (ended.life == 0 || NodeLife::of(ack.origin.node, ended.life) != ack.origin) return;
+    const std::uint64_t position = widened(ack.up_to, ended.applied());
+    if (ended.stream) {
+        // Who is of this ring has some of it: so it was.
+        const bool is_of_ring = peers_[from].in && !peers_[from].is_held;
+        if (ended.is_held && is_of_ring && position > ended.applied()) {
+            ended.is_held = false;
+            apply_in_order(ack.origin.node, *ended.stream, now);
+        }
+        if (ended.is_held && !is_of_ring) return;
+        ended.others_have[from] = position;
+        if (has_ended) ended.ended_at.insert(from);
+        ended.stream->note_newest(position, now);
+    } else {
+        if (position != ended.position && peers_[from].in) differs_from_.insert(from);
+        ended.told_until_ns = std::max(ended.told_until_ns, now + config_.hear_ns / 2);
+    }
+}
+
+void Exchange::take_missing(const Section& section, std::int64_t now) {
+    const bool from_anybody = (section.flags() & Section::kFromAnybody) != 0;
+    for (const Missing& missing : list_of<Missing>(section)) {
+        if (is_me(missing.origin)) {
+            out_.on_missing(widened(missing.first, out_.newest()), missing.count, now);
+        } else if (from_anybody && missing.origin.node < peers_.size()) {
+            give(missing.origin.node, missing, now);
+        } else if (Peer* peer = member(missing.origin)) {
+            peer->in->on_asked(widened(missing.first, peer->in->applied()), missing.count, now);
+        }
+    }
+}
+
+/// What is here of a stream whose node the asker holds for dead.
+void Exchange::give(unsigned node, const Missing& missing, std::int64_t now) {
+    const Peer& peer = peers_[node];
+    const bool is_here = member(missing.origin) != nullptr;
+    const InStream* stream = is_here ? peer.in.get() : peer.ended.stream.get();
+    const std::uint64_t life = is_here ? peer.incarnation : peer.ended.life;
+    const auto origin = static_cast<std::uint16_t>(node);
+    if (stream == nullptr || NodeLife::of(origin, life) != missing.origin) return;
+    const std::uint64_t first = widened(missing.first, stream->applied());
+    for (std::uint64_t n = 0; n < std::min<std::uint64_t>(missing.count, kMostGiven); ++n) {
+        const auto body = stream->body(first + n);
+        if (body.empty() || first + n > stream->applied()) continue;
+        ++counters_.given;
+        other_.begin(header(now));
+        other_.add_given({origin, life}, body);
+        send(other_, now);
+    }
+}
+
+void Exchange::take_echoes(const Header& header, const Section& section, std::int64_t now) {
+    for (const Echo& echo : list_of<Echo>(section)) {
+        if (!is_me(echo.node)) continue;
+        RoundTrip& round_trip = peers_[header.origin].round_trip;
+        if (round_trip.add({echo.sent_ns, echo.held_ns, header.sent_ns, now})) {
+            note_round_trip(header.origin);
+        }
+    }
+}
+
+// ---- Timers -------------------------------------------------------------------------------------
+
+void Exchange::ask(unsigned node, InStream& stream, std::uint64_t life, std::uint8_t flags,
+                   std::int64_t now) {
+    if (now < stream.ask_due_ns()) return;
+    other_.begin(header(now));
+    const NodeLife origin = NodeLife::of(static_cast<std::uint16_t>(node), life);
+    stream.ask(now, [&](std::uint64_t first, std::uint64_t count) {
+        ++counters_.asked;
+        other_.add_missing(
+            {origin, static_cast<std::uint32_t>(first), static_cast<std::uint32_t>(count)}, flags);
+    });
+    if (!other_.is_empty()) send(other_, now);
+}
+
+std::int64_t Exchange::due_ns() const noexcept {
+    std::int64_t due = std::min(out_.probe_due_ns(), ack_due_ns_);
+    for (const Peer& peer : peers_) {
+        if (peer.in) due = std::min(due, peer.in->ask_due_ns());
+        if (peer.ended.stream) due = std::min(due, peer.ended.stream->ask_due_ns());
+    }
+    return due;
+}
+
+void Exchange::on_tick(std::int64_t now) {
+    for (unsigned node = 0; node < peers_.size(); ++node) {
+        Peer& peer = peers_[node];
+        if (peer.in) ask(node, *peer.in, peer.incarnation, 0, now);
+        if (!peer.ended.stream) continue;
+        if (now - peer.ended.since_ns >= 2 * config_.hear_ns) {
+            close(peer.ended, now);
+        } else {
+            ask(node, *peer.ended.stream, peer.ended.life, Section::kFromAnybody, now);
+        }
+    }
+    if (const auto sequence = out_.probe(now)) {
+        ++counters_.probes_sent;
+        send_batch_again(*sequence, Section::kAckAtOnce, now);
+    }
+    send_repairs(now);
+    if (now >= ack_due_ns_ && !acks_due_.empty()) {
+        ++counters_.acks_alone;
+        other_.begin(header(now));
+        send(other_, now);
+    }
+}
+
+}  // namespace rmem::udp

@@ -1,0 +1,328 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+/// What members exchange: each one's stream of writes, brought to all others in order, repaired and acknowledged.
+///
+/// The data plane of the udp link's core (docs/design/udp-link.md). It has neither socket nor clock: times and
+/// datagrams come in, datagrams and writes go out through an ExchangeEdge. Who is a member it is told; what it does not
+/// know itself in a datagram, of joining and views, it passes on.
+///
+///     exchange.write(index, words, from, now); … exchange.commit(now);   // the own writes
+///     exchange.on_datagram(bytes, now);                                  // what came
+///     if (now >= exchange.due_ns()) exchange.on_tick(now);               // timers
+///
+/// Invariants
+///   apply() is called once for each batch of a member, in the order of its stream.
+///   Nobody's stream is ahead of what its slowest receiver has acknowledged by more than the window.
+///   Of a life that is not believed (docs/design/udp-link.md: Greeting) nothing counts but its greetings.
+///   Equal calls give equal calls of the edge.
+/// Threads: one user at a time; the edge does not call back into it.
+/// Progress: no call waits; memory is taken when a member's stream begins.
+/// Trust: a datagram counts when all of it is well-formed, of this ring, tagged by a life that is believed, and new. What a member names that it cannot mean is bounded and counted, never followed.
+/// Units: nanoseconds of one clock that does not go backwards, from 0.
+
+#include "rmem/link/udp/protocol/authenticator.hpp"
+#include "rmem/link/udp/protocol/datagram.hpp"
+#include "rmem/link/udp/protocol/datagram_writer.hpp"
+#include "rmem/link/udp/protocol/greeter.hpp"
+#include "rmem/link/udp/protocol/in_stream.hpp"
+#include "rmem/link/udp/protocol/out_stream.hpp"
+#include "rmem/link/udp/protocol/replay_window.hpp"
+#include "rmem/link/udp/protocol/round_trip.hpp"
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string_view>
+#include <vector>
+
+namespace rmem::udp {
+
+inline constexpr std::uint32_t kMostWindow = 1024;  ///< batches; a power of two
+inline constexpr std::int64_t kAckNs = 20'000;  ///< an ack waits so long for a datagram to ride on
+inline constexpr std::int64_t kEchoNs =
+    100'000;  ///< between echoes to one node: round trips change slowly
+inline constexpr std::uint32_t kAcksAWindow =
+    4;  ///< or until so much of a window is unacknowledged: a quarter
+inline constexpr std::uint64_t kMostGiven = 32;  ///< batches for one question
+/// So long the believed life of a node has to be silent before another process's can take its place.
+inline constexpr std::int64_t kNamesakeNs = 150'000'000;
+
+struct ExchangeConfig {
+    std::uint16_t node = 0;
+    unsigned nodes = 1;
+    std::uint64_t ring = 0;         ///< hash of name, configuration and payload limit
+    std::uint64_t incarnation = 1;  ///< of this life
+    std::uint64_t first_life = 1;   ///< of this process: its incarnation
+    std::uint64_t salt = 0;         ///< random, of this life
+    std::uint64_t seed = 1;         ///< random, of this life
+    std::uint64_t bank_bytes = 0;
+    std::size_t payload = kDefaultPayload;
+    std::uint32_t most_batches = kMostWindow;  ///< the largest window; a power of two
+    /// Of each life's stream, the same at all nodes: tests begin where the 32 bits that datagrams carry wrap.
+    std::uint64_t first_sequence = 1;
+    /// By then a survivor has said what it has of a node that is dead here; in twice that what they have is left as it is.
+    std::int64_t hear_ns = 200'000'000;
+};
+
+/// What happened, each a count.
+struct ExchangeCounters {
+    std::uint64_t datagrams_sent = 0, datagrams_taken = 0;
+    std::uint64_t batches_sent = 0, batches_applied = 0;
+    std::uint64_t repairs_sent = 0;  ///< because somebody asked
+    std::uint64_t probes_sent = 0;   ///< because nobody answered
+    std::uint64_t asked = 0;         ///< ranges that this node lacked
+    std::uint64_t repeated = 0;      ///< batches that came again
+    std::uint64_t acks_alone = 0;    ///< datagrams with nothing but acknowledgements
+    std::array<std::uint64_t, kRefusals> refused{};  ///< as datagram.hpp says why
+    std::uint64_t unsigned_ = 0, signed_ = 0, wrong_tag = 0, replayed = 0;
+    std::uint64_t given = 0;      ///< batches of the dead, to who lacked them
+    std::uint64_t no_member = 0;  ///< of a node or a life that is no member here
+    std::uint64_t strangers = 0;  ///< datagrams of lives that are not believed
+    std::uint64_t greetings_sent = 0;
+    std::uint64_t outside = 0;  ///< batches beyond the bank, the window or the size
+
+    friend RMEM_API ExchangeCounters operator+(const ExchangeCounters& a,
+                                               const ExchangeCounters& b) noexcept;
+};
+
+/// What is refused, and is worth telling people.
+enum class Odd : std::uint8_t {
+    wrong_key,      ///< a tag by another key
+    no_tag,         ///< no tag, and a key is set here
+    not_expected,   ///< a tag, and no key is set here
+    other_version,  ///< of this link
+    other_ring,  ///< another ring's, or one with other settings; with its text about them, if it has one
+    namesake,  ///< another process speaks as this node, and is of now
+    count_
+};
+
+class ExchangeEdge {
+public:
+    ExchangeEdge() = default;
+    virtual ~ExchangeEdge() = default;
+    ExchangeEdge(const ExchangeEdge&) = delete;
+    ExchangeEdge& operator=(const ExchangeEdge&) = delete;
+
+    /// To all nodes of the ring. May be lost; the bytes are valid during the call.
+    virtual void send(std::span<const std::byte> datagram) = 0;
+    /// The next batch of a member; all of it lies inside the bank.
+    virtual void apply(unsigned origin, const Batch& batch, std::int64_t now) = 0;
+    /// By so many batches of the node the bank is behind what apply() was given. None when its life is over.
+    virtual std::uint64_t behind(unsigned) const { return 0; }
+    /// A section that is not the exchange's, of a node whose datagram is authentic, member or not.
+    virtual void on_section(const Header& header, const Section& section, std::int64_t now) = 0;
+    /// A member that is believed says: another life has this node's number. 0: the datagram's origin itself has it.
+    virtual void on_taken(const Header&, const Greeting&, std::int64_t) {}
+    /// The datagram that is read now is odd. `text` is a stranger's.
+    virtual void on_odd(Odd, const Header&, std::string_view) {}
+    /// To who has this node's number, if there is somebody.
+    virtual void send_to_namesakes(std::span<const std::byte>) {}
+};
+
+class RMEM_API Exchange {
+public:
+    static constexpr std::int64_t kNever = INT64_MAX;
+
+    /// The authenticator and the edge outlive it.
+    Exchange(const ExchangeConfig& config, const Authenticator& authenticator, ExchangeEdge& edge);
+    ~Exchange();
+    Exchange(const Exchange&) = delete;
+    Exchange& operator=(const Exchange&) = delete;
+
+    // ---- Believing
+    /// It is asked to prove itself, if it is there.
+    void greet(unsigned node, std::int64_t now) { greeter_.owe(node, 0, now); }
+    bool owes_greetings(std::int64_t now) const noexcept { return now >= greeter_.due_ns(); }
+    std::int64_t greet_due_ns() const noexcept {
+        return std::min(greeter_.due_ns(), namesakes_.due_ns());
+    }
+    /// Adds the greetings that are owed. `flags`: Greeting's.
+    void add_greetings(DatagramWriter& writer, std::uint16_t flags, std::int64_t now);
+    void send_greetings(std::uint16_t flags, std::int64_t now);
+    /// Who has this node's number, if there is somebody, is asked.
+    void greet_namesakes(std::int64_t now) { namesakes_.owe(config_.node, 0, now); }
+    /// The life of the node that is believed; 0: none.
+    std::uint64_t believed(unsigned node) const noexcept {
+        return peers_[node].is_believed ? peers_[node].life->incarnation : 0;
+    }
+    /// That life has to prove itself again.
+    void doubt(unsigned node, std::uint64_t incarnation) noexcept;
+    /// The same for who was silent since then.
+    void doubt_silent_since(std::int64_t then);
+
+    // ---- Members
+    /// From the next own batch on the node is a receiver; returns that batch's sequence.
+    std::uint64_t admit(unsigned node) { return out_.admit(node); }
+    /// This life's stream is taken from that sequence on. A former life of the node ends.
+    void begin(unsigned node, std::uint64_t incarnation, std::uint64_t first, std::int64_t now);
+    /// It receives and sends no more. What others have of its stream beyond what is here is still taken from them, until a new
+    /// life of it begins. `heirs`: the members that have that stream, too; empty when it was no member.
+    void end(unsigned node, const NodeSet& heirs, std::int64_t now);
+    /// Whether all members that said how far they have an ended stream have as much as is here, or time is up.
+    bool is_settled(unsigned node, std::int64_t now) const noexcept;
+    bool all_settled(std::int64_t now) const noexcept;
+    /// Nothing more is taken of streams that have ended.
+    void close_ended(std::int64_t now) {
+        for (Peer& peer : peers_) close(peer.ended, now);
+    }
+    /// Says in the datagram under composition how far ended streams are here.
+    void add_ended(DatagramWriter& writer, std::int64_t now);
+    /// Who has another length of an ended stream than this node, or has none that should, and nobody gave what lacks in time.
+    const NodeSet& differs_from() const noexcept { return differs_from_; }
+    bool takes(unsigned node) const noexcept { return peers_[node].in != nullptr; }
+    /// Its batches are kept, but neither applied nor acknowledged, until it is released: it may be another ring that it writes in.
+    void hold(unsigned node) noexcept { peers_[node].is_held = true; }
+    void release(unsigned node, std::int64_t now);
+    /// Something of its stream was applied here.
+    bool has_applied(unsigned node) const noexcept {
+        return takes(node) && peers_[node].in->has_begun();
+    }
+    /// The same of the stream that ended last, if it was that life's: some of it may have come from others since.
+    bool has_applied_ended(unsigned node, std::uint64_t incarnation) const noexcept {
+        return peers_[node].ended.life == incarnation && peers_[node].ended.has_begun();
+    }
+
+    /// Batches under way at most, if that is less than the largest window.
+    void set_window(std::uint32_t batches) noexcept { out_.set_window(batches); }
+
+    // ---- Own writes
+    /// Whether so many words, in one write, would not go beyond the window.
+    bool has_room(std::size_t words, unsigned spare = 0) const noexcept;
+    /// Adds a write to the batch that the next commit sends; one that is full is sent at once.
+    void write(std::uint64_t index, std::size_t words, const void* from, std::int64_t now,
+               std::uint8_t flags = 0);
+    void commit(std::int64_t now);
+    bool is_idle() const noexcept { return out_.is_idle() && !composing_; }
+
+    // ---- What comes
+    /// Some of what the bank was behind is in it now, and is to be acknowledged.
+    void has_shown(unsigned node, std::int64_t now);
+    void on_datagram(std::span<const std::byte> bytes, std::int64_t now);
+    /// When on_tick() has something to do; kNever when nothing is open.
+    std::int64_t due_ns() const noexcept;
+    void on_tick(std::int64_t now);
+
+    // ---- Sending what is not the exchange's
+    /// A datagram of others' sections: begun, filled by the caller, and sent with acks in what is left.
+    DatagramWriter& begin_other(std::int64_t now);
+    DatagramWriter& other() noexcept { return other_; }
+    void send_other(std::int64_t now);
+
+    // ---- What is known
+    const OutStream& out() const noexcept { return out_; }
+    std::uint64_t applied(unsigned node) const noexcept;
+    /// Up to where the bank has its stream: so far it is acknowledged.
+    std::uint64_t shown(unsigned node) const noexcept { return applied(node) - edge_.behind(node); }
+    const RoundTrip& round_trip(unsigned node) const noexcept { return peers_[node].round_trip; }
+    /// When the last authentic datagram of the member came; the time of begin() before the first.
+    std::int64_t heard_ns(unsigned node) const noexcept { return peers_[node].heard_ns; }
+    /// So long this node did not run, and heard nobody: that is not held against the others.
+    void excuse(std::int64_t away_ns, std::int64_t now) noexcept;
+    const ExchangeCounters& counters() const noexcept { return counters_; }
+
+private:
+    /// The stream of a life that is over, as far as it was brought here.
+    struct Ended {
+        static constexpr std::uint64_t kUnsaid = UINT64_MAX;
+
+        std::uint64_t life = 0;            ///< 0: none has ended
+        std::unique_ptr<InStream> stream;  ///< till nothing of it is awaited any more
+        bool is_held = false;              ///< it was
+        bool had_begun = false;            ///< without the stream: something of it was applied
+        std::uint64_t position = 0;        ///< without the stream: how far it was brought
+        std::int64_t since_ns = 0;
+        std::int64_t told_until_ns = 0;  ///< without the stream: others are told the position
+        NodeSet heirs;                   ///< who must have it, too
+        std::vector<std::uint64_t> others_have;  ///< each node as it said
+        NodeSet
+            ended_at;  ///< with these it is over, too: they will not have more but by being given it
+        std::uint64_t applied() const noexcept { return stream ? stream->applied() : position; }
+        bool has_begun() const noexcept { return stream ? stream->has_begun() : had_begun; }
+    };
+    /// Another node, as far as this one knows it.
+    struct Peer {
+        std::uint64_t incarnation = 0;  ///< of the life whose stream is taken
+        bool is_believed = false;       ///< `life` is
+        std::optional<Life> life;       ///< that was believed last; the key is that life's
+        std::optional<LifeKey> key;
+        ReplayWindow replays;
+        std::int64_t spoke_ns = 0;  ///< of a life that is believed and no member: when last
+        RoundTrip round_trip;
+        std::unique_ptr<InStream> in;  ///< null: no member
+        bool is_held = false;
+        std::uint64_t acked = 0;  ///< what it was told that we have
+        Ended ended;              ///< its former life
+        std::int64_t heard_ns = 0;
+        std::int64_t heard_sent_ns = 0;  ///< the send time of its newest datagram
+        std::int64_t echo_next_ns = 0;
+        unsigned asks_after = 0;  ///< so many members come before this node behind it in the ring
+    };
+
+    Header header(std::int64_t now);
+    enum class Length : bool { as_needed, full };
+    void send(DatagramWriter& writer, std::int64_t now, Length length = Length::as_needed);
+    void send_batch(Length length, std::int64_t now);
+    void send_batch_again(std::uint64_t sequence, std::uint8_t flags, std::int64_t now);
+    void send_repairs(std::int64_t now);
+    void add_acks(DatagramWriter& writer);
+    void add_echo(DatagramWriter& writer, std::int64_t now);
+
+    enum class Standing : std::uint8_t { refused, stranger, believed };
+    Standing standing_of(const Datagram& datagram, std::optional<LifeKey>& fresh);
+    bool is_tagged(const Datagram& datagram, const LifeKey& key);
+    void note_refusal(Refusal refusal, std::span<const std::byte> bytes);
+    bool meet(const Header& header, const Sections& sections, const LifeKey& key, std::int64_t now);
+    void meet_namesake(const Datagram& datagram, std::int64_t now);
+    void send_to_namesakes(std::uint16_t flags, std::int64_t now);
+    bool take_greeting(const Header& header, const Greeting& greeting, const LifeKey* key,
+                       std::int64_t now);
+    void believe(const Header& header, const LifeKey& key, std::int64_t now);
+    void take_section(const Header& header, const Section& section, std::int64_t now);
+    void take_batch(unsigned origin, const Batch& batch, bool ack_at_once, std::int64_t now);
+    void take_given(const Given& given, std::int64_t now);
+    void take_acks(unsigned from, const Section& section, std::int64_t now);
+    void take_missing(const Section& section, std::int64_t now);
+    void take_position(unsigned from, const Ack& ack, bool has_ended, std::int64_t now);
+    void close(Ended& ended, std::int64_t now);
+    void give(unsigned node, const Missing& missing, std::int64_t now);
+    void ask(unsigned node, InStream& stream, std::uint64_t life, std::uint8_t flags,
+             std::int64_t now);
+    void take_in(unsigned origin, InStream& stream, bool is_held, const Batch& batch,
+                 std::int64_t now);
+    void apply_in_order(unsigned origin, InStream& stream, std::int64_t now);
+    void take_echoes(const Header& header, const Section& section, std::int64_t now);
+    void owe_ack(Peer& peer, bool at_once, std::int64_t now);
+    void note_round_trip(unsigned node);
+    void find_slowest();
+    void count_askers();
+    RepairTimes times_of(const Peer& peer) const noexcept;
+    bool is_me(const NodeLife& named) const noexcept {
+        return named == NodeLife::of(config_.node, config_.incarnation);
+    }
+    Peer* member(const NodeLife& named) noexcept;
+
+    const ExchangeConfig config_;
+    const Authenticator& authenticator_;
+    ExchangeEdge& edge_;
+    const LifeKey key_;
+    std::vector<Peer> peers_;
+    Greeter greeter_, namesakes_;
+    OutStream out_;
+
+    std::vector<std::byte> batch_buffer_, other_buffer_;
+    DatagramWriter batch_, other_;  ///< under composition: the next batch; anything else
+    bool composing_ = false;        ///< a batch has begun
+    std::uint64_t number_ = 0;      ///< of the last datagram
+    NodeSet acks_due_;
+    NodeSet differs_from_;
+    int echo_to_ = -1;  ///< who was heard last, and not told so
+    std::int64_t ack_due_ns_ = kNever;
+    unsigned slowest_ = 0;  ///< member with the longest round trip: the own stream's timers are its
+    ExchangeCounters counters_;
+};
+
+}  // namespace rmem::udp

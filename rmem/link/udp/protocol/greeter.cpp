@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "rmem/link/udp/protocol/greeter.hpp"
+
+#include "rmem/wire/faults.hpp"
+
+#include <algorithm>
+
+namespace rmem::udp {
+
+static_assert(kEnvelopeBytes + 2 * kSectionHeadBytes + kMostGreetings * Greeting::kBytes +
+                  Join::kBytes <=
+              kLeastPayload);
+
+Greeter::Greeter(unsigned nodes, std::uint64_t first_life, std::uint64_t seed)
+    : first_life_(first_life), state_(seed), nodes_(nodes) {}
+
+std::uint64_t Greeter::nonce(unsigned node, std::int64_t now) noexcept {
+    Node& asked = nodes_[node];
+    if (asked.nonce != 0 && now - asked.drawn_ns < kNonceNs) return asked.nonce;
+    do {
+        asked.nonce = next_random(state_);
+    } while (asked.nonce == 0);
+    asked.drawn_ns = now;
+    return asked.nonce;
+}
+
+void Greeter::owe(unsigned node, std::uint64_t answer, std::int64_t now) {
+    if (answer == 0) {
+        if (now < nodes_[node].ask_next_ns) return;
+        nodes_[node].ask_next_ns = now + kGreetAgainNs;
+    }
+    const Owed owed{node, answer};
+    const bool is_owed = std::find(owed_.begin(), owed_.end(), owed) != owed_.end();
+    if (!is_owed && owed_.size() < kMostGreetings) owed_.push_back(owed);
+}
+
+void Greeter::add_to(DatagramWriter& writer, std::uint16_t flags,
+                     const std::function<std::uint64_t(unsigned)>& believed, std::int64_t now) {
+    const auto left = std::find_if_not(owed_.begin(), owed_.end(), [&](const Owed& owed) {
+        return writer.add_greeting({static_cast<std::uint16_t>(owed.node), flags,
+                                    nonce(owed.node, now), owed.answer, believed(owed.node),
+                                    first_life_});
+    });
+    if (left != owed_.begin()) next_ns_ = now + kGreetNs;
+    owed_.erase(owed_.begin(), left);
+}
+
+}  // namespace rmem::udp

@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "rmem/link/udp/protocol/out_stream.hpp"
+
+#include <algorithm>
+
+namespace rmem::udp {
+
+OutStream::OutStream(std::uint32_t most_batches, std::size_t most_bytes, std::uint64_t first)
+    : history_(most_batches, most_bytes),
+      again_(history_.places()),
+      newest_(first - 1),
+      least_(first - 1),
+      window_(history_.places()) {}
+
+// ---- Receivers ----------------------------------------------------------------------------------
+
+std::uint64_t OutStream::admit(unsigned node) noexcept {
+    receivers_.insert(node);
+    acked_[node] = newest_;
+    update_least();
+    return newest_ + 1;
+}
+
+bool OutStream::drop(unsigned node) noexcept {
+    receivers_.erase(node);
+    return update_least();
+}
+
+void OutStream::set_window(std::uint32_t batches) noexcept {
+    window_ = std::clamp(batches, 1U, history_.places());
+}
+
+/// Looks for what all have by now.
+bool OutStream::update_least() noexcept {
+    std::uint64_t least = newest_;
+    receivers_.for_each([&](unsigned node) { least = std::min(least, acked_[node]); });
+    const bool has_grown = least > least_;
+    least_ = least;
+    if (is_idle()) probe_due_ns_ = kNever;
+    return has_grown;
+}
+
+// ---- Sending ------------------------------------------------------------------------------------
+
+void OutStream::add(std::span<const std::byte> body, std::int64_t now) noexcept {
+    ++newest_;
+    history_.put(newest_, body);
+    again(newest_) = {};
+    if (receivers_.empty()) {
+        least_ = newest_;
+        return;
+    }
+    probes_ = 0;
+    schedule_probe(now);
+}
+
+std::span<const std::byte> OutStream::body(std::uint64_t sequence) const noexcept {
+    if (sequence <= least_ || sequence > newest_) return {};
+    return history_.find(sequence);
+}
+
+void OutStream::schedule_probe(std::int64_t now) noexcept {
+    probe_due_ns_ = now + doubled(times_.probe_ns(), probes_);
+}
+
+// ---- What receivers say -------------------------------------------------------------------------
+
+bool OutStream::on_ack(unsigned node, std::uint64_t up_to, std::int64_t now) noexcept {
+    if (!receivers_.contains(node) || up_to > newest_ || up_to <= acked_[node]) return false;
+    const bool was_slowest = acked_[node] == least_;
+    acked_[node] = up_to;
+    if (!was_slowest) return false;
+    const bool has_grown = update_least();
+    if (has_grown && !is_idle()) {
+        probes_ = 0;
+        schedule_probe(now);
+    }
+    return has_grown;
+}
+
+void OutStream::on_missing(std::uint64_t first, std::uint64_t count, std::int64_t now) noexcept {
+    first = std::max(first, least_ + 1);
+    if (first > newest_) return;
+    const std::uint64_t end = first + std::min(count, newest_ + 1 - first);
+    for (std::uint64_t n = first; n < end; ++n) {
+        Again& entry = again(n);
+        const bool is_on_its_way =
+            entry.sent_ns != INT64_MIN && now - entry.sent_ns < times_.answer_once_ns();
+        if (is_on_its_way || entry.wanted) continue;
+        entry.wanted = true;
+        if (wanted_first_ == wanted_end_) wanted_first_ = wanted_end_ = n;
+        wanted_first_ = std::min(wanted_first_, n);
+        wanted_end_ = std::max(wanted_end_, n + 1);
+    }
+}
+
+// ---- Sending again ------------------------------------------------------------------------------
+
+std::optional<std::uint64_t> OutStream::next_repair(std::int64_t now) noexcept {
+    // What all have by now needs no sending; its places may be another batch's.
+    wanted_first_ = std::min(std::max(wanted_first_, least_ + 1), wanted_end_);
+    while (wanted_first_ != wanted_end_) {
+        const std::uint64_t sequence = wanted_first_++;
+        Again& entry = again(sequence);
+        if (!entry.wanted) continue;
+        entry = {now, false};
+        return sequence;
+    }
+    return std::nullopt;
+}
+
+std::optional<std::uint64_t> OutStream::probe(std::int64_t now) noexcept {
+    if (now < probe_due_ns_) return std::nullopt;
+    ++probes_;
+    schedule_probe(now);
+    again(newest_).sent_ns = now;
+    return newest_;
+}
+
+}  // namespace rmem::udp

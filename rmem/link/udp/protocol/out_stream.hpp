@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+/// A node's own batches: kept until every receiver has them, and given again to who lacks one.
+///
+/// Terms
+///   receiver   a node that takes the stream; it counts from a first sequence on
+///   window     so many batches may be under way to the slowest receiver
+///   probe      the newest batch once more, because nobody has said that it arrived: who has it
+///              acknowledges at once, who lacks something asks for it
+/// Invariants: what a receiver lacks is in the history. Sequences count from the first, by default 1.
+/// Threads: one user at a time. Progress: no call waits or allocates; acknowledging takes the time of a look
+///   at each receiver at most.
+/// Trust: sequences that a receiver names are bounded by what was sent.
+
+#include "rmem/base/node_set.hpp"
+#include "rmem/link/udp/protocol/batch_history.hpp"
+#include "rmem/link/udp/protocol/repair_times.hpp"
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+namespace rmem::udp {
+
+class RMEM_API OutStream {
+public:
+    static constexpr std::int64_t kNever = INT64_MAX;
+
+    /// `most_batches`: the largest window; a power of two. `most_bytes`: of a batch's body. `first`: the first one's sequence.
+    OutStream(std::uint32_t most_batches, std::size_t most_bytes, std::uint64_t first = 1);
+
+    // ---- Receivers
+    /// From the next batch on the node is a receiver; returns that one's sequence.
+    std::uint64_t admit(unsigned node) noexcept;
+    /// What it lacks counts no more. True if that made room.
+    bool drop(unsigned node) noexcept;
+    const NodeSet& receivers() const noexcept { return receivers_; }
+    /// At least 1, at most what was given to the constructor. What is under way stays so.
+    void set_window(std::uint32_t batches) noexcept;
+    std::uint32_t window() const noexcept { return window_; }
+
+    // ---- Sending
+    bool has_room(std::uint32_t batches = 1) const noexcept {
+        return newest_ + batches <= least_ + window_;
+    }
+    std::uint64_t next_sequence() const noexcept { return newest_ + 1; }
+    std::uint64_t newest() const noexcept { return newest_; }
+    /// All receivers have all up to this.
+    std::uint64_t acknowledged() const noexcept { return least_; }
+    bool is_idle() const noexcept { return least_ == newest_; }
+    /// Keeps the next batch, which is sent now. There is room.
+    void add(std::span<const std::byte> body, std::int64_t now) noexcept;
+    /// Empty for one that every receiver has, or that was not sent.
+    std::span<const std::byte> body(std::uint64_t sequence) const noexcept;
+
+    // ---- What receivers say
+    /// The node has all up to this. True if that made room.
+    bool on_ack(unsigned node, std::uint64_t up_to, std::int64_t now) noexcept;
+    /// What the node has acknowledged.
+    std::uint64_t acked_by(unsigned node) const noexcept { return acked_[node]; }
+    /// Somebody lacks these: they are to be sent again, once for all who ask at about the same time.
+    void on_missing(std::uint64_t first, std::uint64_t count, std::int64_t now) noexcept;
+
+    // ---- Sending again
+    /// The next batch that somebody has asked for, the oldest first.
+    std::optional<std::uint64_t> next_repair(std::int64_t now) noexcept;
+    /// When probe() is due; kNever while nothing is under way.
+    std::int64_t probe_due_ns() const noexcept { return probe_due_ns_; }
+    /// If it is due: the batch to be sent again.
+    std::optional<std::uint64_t> probe(std::int64_t now) noexcept;
+    void set_times(const RepairTimes& times) noexcept { times_ = times; }
+
+private:
+    struct Again {
+        std::int64_t sent_ns = INT64_MIN;  ///< again, last
+        bool wanted = false;
+    };
+
+    bool update_least() noexcept;
+    void schedule_probe(std::int64_t now) noexcept;
+    Again& again(std::uint64_t sequence) noexcept { return again_[sequence & (again_.size() - 1)]; }
+
+    BatchHistory history_;
+    std::vector<Again> again_;                         ///< of each place of the history
+    std::uint64_t wanted_first_ = 0, wanted_end_ = 0;  ///< among these are those to be sent again
+    NodeSet receivers_;
+    std::array<std::uint64_t, kMaxNodes> acked_{};
+    std::uint64_t newest_;
+    std::uint64_t least_;
+    std::uint32_t window_;
+    RepairTimes times_;
+    unsigned probes_ = 0;  ///< without an answer
+    std::int64_t probe_due_ns_ = kNever;
+};
+
+}  // namespace rmem::udp

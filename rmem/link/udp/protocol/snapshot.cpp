@@ -1,0 +1,222 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "rmem/link/udp/protocol/snapshot.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <cstring>
+
+namespace rmem::udp {
+
+namespace {
+
+// A word's last batch in 64 bits: the origin above, the sequence below.
+constexpr unsigned kSequenceBits = 48;
+constexpr std::uint64_t kSequenceMask = (std::uint64_t{1} << kSequenceBits) - 1;
+
+static_assert(kHeaderBytes + kSectionHeadBytes + Chunk::kHeadBytes + kPartWords * kWordBytes +
+                      kTagBytes <=
+                  kLeastPayload,
+              "a part that fits no datagram would be asked for again for ever");
+
+}  // namespace
+
+// ---- The joiner -----------------------------------------------------------------------------------
+
+SnapshotTaker::SnapshotTaker(std::uint64_t bank_words)
+    : words_(bank_words),
+      set_by_(bank_words),
+      part_here_((bank_words + kPartWords - 1) / kPartWords),
+      part_asked_(part_here_.size()) {}
+
+void SnapshotTaker::note_write(unsigned origin, std::uint64_t sequence,
+                               const Place& place) noexcept {
+    const std::uint64_t by = std::uint64_t{origin} << kSequenceBits | (sequence & kSequenceMask);
+    const auto first = set_by_.begin() + static_cast<std::ptrdiff_t>(place.index);
+    std::fill(first, first + place.words, by);
+}
+
+void SnapshotTaker::note_admission(unsigned origin, std::uint64_t first) noexcept {
+    admitted_.insert(origin);
+    departed_.erase(origin);
+    first_[origin] = first;
+    needed_[origin] = 0;
+    forget_writes(origin);
+}
+
+void SnapshotTaker::note_departure(unsigned origin) noexcept {
+    admitted_.erase(origin);
+    departed_.insert(origin);
+    needed_[origin] = 0;
+    questions_.clear();
+    forget_writes(origin);
+}
+
+void SnapshotTaker::forget_writes(unsigned origin) noexcept {
+    for (std::uint64_t& by : set_by_) {
+        if (by >> kSequenceBits == origin) by = 0;
+    }
+}
+
+Place SnapshotTaker::place_of(std::uint32_t part) const noexcept {
+    const std::uint64_t first = std::uint64_t{part} * kPartWords;
+    return {first, static_cast<std::uint16_t>(std::min<std::uint64_t>(kPartWords, words_ - first)),
+            0};
+}
+
+std::int64_t SnapshotTaker::ask_due_ns() const noexcept {
+    if (here_ == parts()) return kNever;
+    std::int64_t due = kNever;
+    std::uint64_t open = 0;
+    for (const Question& question : questions_) {
+        due = std::min(due, question.again_ns);
+        for (const std::uint32_t part : question.parts) open += part_here_[part] ? 0U : 1U;
+    }
+    const bool has_more = here_ + open < parts();
+    return has_more && questions_.size() < kMostQuestions ? 0 : due;
+}
+
+/// What was not answered in time is free to be asked for again.
+void SnapshotTaker::drop_lost(std::int64_t now) {
+    std::erase_if(questions_, [now](const Question& question) { return question.again_ns <= now; });
+    std::fill(part_asked_.begin(), part_asked_.end(), false);
+    for (const Question& question : questions_) {
+        for (const std::uint32_t part : question.parts) part_asked_[part] = true;
+    }
+}
+
+bool SnapshotTaker::ask(DatagramWriter& writer, const NodeLife& sponsor, std::int64_t now) {
+    drop_lost(now);
+    if (questions_.size() >= kMostQuestions || here_ == parts()) return false;
+    Question question;
+    question.number = ++numbers_;
+    const auto count = static_cast<std::uint32_t>(parts());
+    for (std::uint32_t looked = 0; looked < count && question.parts.size() < kPartsAQuestion;
+         ++looked) {
+        const std::uint32_t part = next_part_;
+        next_part_ = (next_part_ + 1) % count;
+        if (!part_here_[part] && !part_asked_[part]) question.parts.push_back(part);
+    }
+    if (question.parts.empty() || !writer.begin_ask({sponsor, question.number})) return false;
+    for (const std::uint32_t part : question.parts) writer.add_part(place_of(part));
+    // An answer is many datagrams: it may take a while longer than one.
+    question.again_ns = now + 4 * times_.ask_again_ns();
+    questions_.push_back(std::move(question));
+    return true;
+}
+
+SnapshotTaker::Question* SnapshotTaker::find(const rmem::udp::Question& named) noexcept {
+    const auto found =
+        std::find_if(questions_.begin(), questions_.end(),
+                     [&](const Question& question) { return question.number == named.number; });
+    return found == questions_.end() ? nullptr : &*found;
+}
+
+void SnapshotTaker::on_vector(const Vector& vector, std::uint64_t lives, const Applied& applied) {
+    Question* question = find(vector.question());
+    if (question == nullptr || question->has_vector || vector.lives() != lives) return;
+    question->origins = vector.origins();
+    vector.for_each([&](unsigned origin, std::uint32_t low) {
+        question->positions[origin] = widened(low, applied(origin));
+    });
+    question->has_vector = covers_admissions(*question);
+}
+
+/// What was written before this node was admitted comes with the bank or not at all; and a sponsor that still
+/// takes a stream that has ended here does not have all of it that there is.
+bool SnapshotTaker::covers_admissions(const Question& question) const {
+    bool covers = true;
+    departed_.for_each([&](unsigned origin) {
+        if (question.origins.contains(origin)) covers = false;
+    });
+    admitted_.for_each([&](unsigned origin) {
+        if (!question.origins.contains(origin) || question.positions[origin] + 1 < first_[origin]) {
+            covers = false;
+        }
+    });
+    return covers;
+}
+
+bool SnapshotTaker::is_newer(std::uint64_t word, const Question& question) const noexcept {
+    const std::uint64_t by = set_by_[word];
+    return by != 0 && (by & kSequenceMask) > question.positions[by >> kSequenceBits];
+}
+
+bool SnapshotTaker::is_all_here(const Question& question) const noexcept {
+    return std::all_of(question.parts.begin(), question.parts.end(),
+                       [this](std::uint32_t part) { return part_here_[part]; });
+}
+
+void SnapshotTaker::on_chunk(const Chunk& chunk, const Store& store) {
+    Question* question = find(chunk.question());
+    const Place place = chunk.place();
+    const std::uint64_t part = place.index / kPartWords;
+    if (question == nullptr || !question->has_vector || part >= parts()) return;
+    const auto number = static_cast<std::uint32_t>(part);
+    if (place != place_of(number) || part_here_[number]) return;
+    const auto& asked = question->parts;
+    if (std::find(asked.begin(), asked.end(), number) == asked.end()) return;
+    for (std::uint64_t i = 0; i < place.words; ++i) {
+        if (is_newer(place.index + i, *question)) continue;
+        store(place.index + i, chunk.is_zeros() ? 0 : chunk.words()[i]);
+    }
+    part_here_[number] = true;
+    ++here_;
+    question->origins.for_each([&](unsigned origin) {
+        needed_[origin] = std::max(needed_[origin], question->positions[origin]);
+    });
+    if (is_all_here(*question)) {
+        std::erase_if(questions_,
+                      [n = question->number](const Question& q) { return q.number == n; });
+    }
+}
+
+bool SnapshotTaker::is_complete(const Applied& applied) const {
+    if (here_ != parts()) return false;
+    for (unsigned origin = 0; origin < kMaxNodes; ++origin) {
+        if (needed_[origin] != 0 && applied(origin) < needed_[origin]) return false;
+    }
+    return true;
+}
+
+// ---- The sponsor ----------------------------------------------------------------------------------
+
+namespace {
+
+/// Adds this part of the bank; false without room.
+bool add_part(DatagramWriter& writer, const Question& question, const Place& place,
+              std::span<const std::byte> bank) {
+    const auto words = bank.subspan(place.index * kWordBytes, place.words * kWordBytes);
+    const bool is_zeros =
+        std::all_of(words.begin(), words.end(), [](std::byte b) { return b == std::byte{0}; });
+    if (is_zeros) return writer.add_zeros(question, place);
+    std::byte* to = writer.add_chunk(question, place);
+    if (to == nullptr) return false;
+    for (std::size_t i = 0; i < place.words; ++i) {
+        // relaxed is enough: whoever writes this word here is in the streams, and the vector says how far
+        std::uint32_t word =
+            std::atomic_ref<const std::uint32_t>(
+                *reinterpret_cast<const std::uint32_t*>(words.data() + i * kWordBytes))
+                .load(std::memory_order_relaxed);
+        store(to + i * kWordBytes, word);
+    }
+    return true;
+}
+
+}  // namespace
+
+void answer(const NodeLife& joiner, const Ask& ask, const SponsorView& view,
+            const std::function<DatagramWriter&()>& begin, const std::function<void()>& send) {
+    const Question question{joiner, ask.question().number};
+    DatagramWriter* writer = &begin();
+    writer->add_vector(question, view.lives, view.origins, view.positions);
+    for (const Place& place : ask.parts()) {
+        if (!place.is_inside(view.bank.size()) || place.words > kPartWords) continue;
+        if (add_part(*writer, question, place, view.bank)) continue;
+        send();
+        writer = &begin();
+        add_part(*writer, question, place, view.bank);
+    }
+    send();
+}
+
+}  // namespace rmem::udp

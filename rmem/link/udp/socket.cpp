@@ -1,0 +1,499 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "rmem/link/udp/socket.hpp"
+
+#include "rmem/link/udp/protocol/datagram.hpp"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <linux/sock_diag.h>
+#include <netinet/udp.h>
+#include <poll.h>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/ip/multicast.hpp>
+#include <boost/asio/ip/udp.hpp>
+
+#include <algorithm>
+#include <bit>
+#include <cerrno>
+#include <climits>
+#include <cstring>
+#include <utility>
+
+namespace rmem::udp {
+
+namespace {
+
+namespace asio = boost::asio;
+namespace multicast = asio::ip::multicast;
+
+using AsioSocket = asio::ip::udp::socket;
+
+constexpr std::size_t kLineStride = 64;
+constexpr unsigned kInARowForMany = 4;
+constexpr unsigned kMostHops = 255;
+constexpr std::size_t kMostReceived = 65'536;  // in one piece: more than a length in IPv4 can say
+
+// What the host's kernel keeps beside a datagram's bytes (x86-64).
+constexpr std::size_t kDescriptorBytes = 256;
+constexpr std::size_t kBesideBytes = 384;  ///< in the same piece of memory: headers, list of parts
+constexpr std::size_t kPageBytes = 4096;
+
+// ---- Making it
+
+[[noreturn]] void fail(Errc code, const std::string& doing, int error, const std::string& advice) {
+    throw Error(code, fmt::format("{}: {}{}{}", doing, std::strerror(error),
+                                  advice.empty() ? "" : "; ", advice));
+}
+
+void need(const boost::system::error_code& error, const std::string& doing,
+          const std::string& advice = "") {
+    if (error) fail(Errc::system, doing, error.value(), advice);
+}
+
+asio::ip::udp::endpoint endpoint_of(const Address& address) {
+    return {asio::ip::address_v4(address.ip), address.port};
+}
+
+sockaddr_in to_socket_address(const Address& address) {
+    sockaddr_in to{};
+    to.sin_family = AF_INET;
+    to.sin_port = htons(address.port);
+    to.sin_addr.s_addr = htonl(address.ip);
+    return to;
+}
+
+void check(const SocketSettings& settings) {
+    if (settings.payload_limit < kLeastPayload || settings.payload_limit > kMostPayload) {
+        throw Error(Errc::invalid_argument,
+                    fmt::format("datagrams of {} bytes cannot be; give a payload limit of {} to {}",
+                                settings.payload_limit, kLeastPayload, kMostPayload));
+    }
+    if (settings.hops > kMostHops) {
+        throw Error(Errc::invalid_argument, fmt::format("{} multicast hops cannot be; give 0 to {}",
+                                                        settings.hops, kMostHops));
+    }
+    if (settings.endpoints.is_fan_out() && settings.node >= settings.endpoints.nodes.size()) {
+        throw Error(Errc::bad_rank,
+                    fmt::format("node {} has no address: RMEM_GROUP gives them for nodes 0 to {}",
+                                settings.node, settings.endpoints.nodes.size() - 1));
+    }
+}
+
+/// Two that share a port are two nodes on one host. What is sent to the port comes by the groups joined alone
+/// (hear_joined_only()), or to an address of this host.
+void bind_port(AsioSocket& socket, const Endpoints& endpoints) {
+    boost::system::error_code error;
+    socket.set_option(AsioSocket::reuse_address(true), error);
+    need(error, "sharing the port of the group");
+    socket.bind(endpoint_of({INADDR_ANY, endpoints.group.port}), error);
+    need(error, fmt::format("binding the port of {}", endpoints.text()),
+         "another program has the port for itself; give another one in RMEM_GROUP on all nodes");
+}
+
+/// Without this a socket also hears what other programs of the host have joined, and refuses it later: hosts that do not know
+/// the option will do.
+void hear_joined_only(AsioSocket& socket) {
+    const int off = 0;
+    static_cast<void>(
+        ::setsockopt(socket.native_handle(), IPPROTO_IP, IP_MULTICAST_ALL, &off, sizeof off));
+}
+
+void join_group(AsioSocket& socket, const Endpoints& endpoints, asio::ip::address_v4 own,
+                unsigned speaker) {
+    boost::system::error_code error;
+    socket.set_option(
+        multicast::join_group(asio::ip::address_v4(endpoints.group_of(speaker).ip), own), error);
+    need(error, fmt::format("joining {}", to_text(endpoints.group_of(speaker).ip)),
+         error.value() == ENOBUFS
+             ? "allow more groups with `sysctl -w net.ipv4.igmp_max_memberships=20`"
+         : endpoints.own_interface
+             ? "see `rmem doctor`"
+             : "the host has no route for it; name an interface in RMEM_INTERFACE");
+}
+
+bool others_speak_in(unsigned group, const SocketSettings& settings) {
+    for (unsigned n = group; n < settings.nodes; n += kGroups) {
+        if (n != settings.node) return true;
+    }
+    return false;
+}
+
+void use_groups(AsioSocket& socket, const SocketSettings& settings) {
+    const Endpoints& endpoints = settings.endpoints;
+    const asio::ip::address_v4 own(endpoints.own_interface ? endpoints.own_interface->ip : 0);
+    for (unsigned group = 0; group < kGroups; ++group) {
+        if (others_speak_in(group, settings)) join_group(socket, endpoints, own, group);
+    }
+    boost::system::error_code error;
+    socket.set_option(multicast::outbound_interface(own), error);
+    need(error, fmt::format("choosing the interface of {}", endpoints.text()));
+    // So that nodes on one host hear each other.
+    socket.set_option(multicast::enable_loopback(true), error);
+    need(error, "turning multicast loop-back on");
+    socket.set_option(multicast::hops(static_cast<int>(settings.hops)), error);
+    need(error, fmt::format("setting the multicast hops to {}", settings.hops));
+}
+
+void bind_own_address(AsioSocket& socket, const Endpoints& endpoints, unsigned node) {
+    const Address& own = endpoints.nodes[node];
+    boost::system::error_code error;
+    socket.bind(endpoint_of(own), error);
+    if (error.value() == EADDRNOTAVAIL) {
+        fail(Errc::bad_environment,
+             fmt::format("RMEM_GROUP gives node {} the address {}", node, to_text(own)),
+             EADDRNOTAVAIL, "this host has another one: correct RMEM_NODE or RMEM_GROUP");
+    }
+    need(error, fmt::format("binding node {}'s address {}", node, to_text(own)),
+         error.value() == EADDRINUSE
+             ? "is the node running already? Otherwise give it another port in RMEM_GROUP"
+             : "");
+}
+
+void close_on_exec(int fd) {
+    if (::fcntl(fd, F_SETFD, FD_CLOEXEC) != 0) {
+        fail(Errc::system, "keeping the socket from programs that are started", errno, "");
+    }
+}
+
+/// Whether the host gives what came as a train in one piece; if not, it cuts them by itself.
+void take_trains(AsioSocket& socket) {
+    const int on = 1;
+    static_cast<void>(::setsockopt(socket.native_handle(), IPPROTO_UDP, UDP_GRO, &on, sizeof on));
+}
+
+/// The reactor that Boost.Asio gives each socket would be called for each datagram, so the socket leaves
+/// it once it is made.
+Descriptor make_socket(const SocketSettings& settings) {
+    check(settings);
+    asio::io_context context;
+    AsioSocket socket(context);
+    boost::system::error_code error;
+    socket.open(asio::ip::udp::v4(), error);
+    need(error, "making a UDP socket");
+    close_on_exec(socket.native_handle());
+    socket.native_non_blocking(true, error);
+    need(error, "making the socket non-blocking");
+    const auto bytes = std::min<std::size_t>(settings.receive_buffer_bytes, INT_MAX / 2);
+    socket.set_option(AsioSocket::receive_buffer_size(static_cast<int>(bytes)), error);
+    need(error, "asking for a receive buffer");
+    if (settings.endpoints.is_fan_out()) {
+        bind_own_address(socket, settings.endpoints, settings.node);
+    } else {
+        hear_joined_only(socket);
+        bind_port(socket, settings.endpoints);
+        use_groups(socket, settings);
+    }
+    if (settings.trains) take_trains(socket);
+    return Descriptor(socket.release());
+}
+
+std::size_t granted_buffer(int fd) {
+    int bytes = 0;
+    socklen_t size = sizeof bytes;
+    if (::getsockopt(fd, SOL_SOCKET, SO_RCVBUF, &bytes, &size) != 0) {
+        fail(Errc::system, "asking for the size of the receive buffer", errno, "");
+    }
+    return static_cast<std::size_t>(bytes);
+}
+
+/// Into the control part of a message: each so many bytes are a datagram.
+void say_length(msghdr& message, std::uint16_t length) noexcept {
+    cmsghdr* const header = CMSG_FIRSTHDR(&message);
+    header->cmsg_level = IPPROTO_UDP;
+    header->cmsg_type = UDP_SEGMENT;
+    header->cmsg_len = CMSG_LEN(sizeof length);
+    std::memcpy(CMSG_DATA(header), &length, sizeof length);
+}
+
+/// What hosts and network cards say that cannot cut trains.
+bool is_refusal_of_trains(int error) noexcept {
+    return error == EINVAL || error == EIO || error == EMSGSIZE || error == EOPNOTSUPP ||
+           error == ENOPROTOOPT;
+}
+
+/// A quarter of the buffer may be charged for what has been read already: the kernel gives it back in
+/// such pieces.
+std::uint32_t datagrams_in(std::size_t buffer, std::size_t payload) {
+    return static_cast<std::uint32_t>(buffer / 4 * 3 / Socket::bytes_charged(payload));
+}
+
+void* writable(const void* bytes) {
+    return const_cast<void*>(bytes);  // the system's structures serve both directions
+}
+
+}  // namespace
+
+Socket::Socket(const SocketSettings& settings)
+    : payload_limit_(settings.payload_limit),
+      buffer_asked_(settings.receive_buffer_bytes),
+      socket_(make_socket(settings)),
+      buffer_granted_(granted_buffer(socket_.get())),
+      datagrams_held_(datagrams_in(buffer_granted_, payload_limit_)),
+      trains_(settings.trains),
+      stride_((payload_limit_ + kLineStride) / kLineStride * kLineStride) {
+    const Endpoints& endpoints = settings.endpoints;
+    for (const Address& node : endpoints.nodes) nodes_.push_back(to_socket_address(node));
+    others_ = nodes_;
+    if (endpoints.is_fan_out()) {
+        others_.erase(others_.begin() + settings.node);
+    } else {
+        others_.push_back(to_socket_address(endpoints.group_of(settings.node)));
+        const unsigned next = (settings.node + 1) % settings.nodes;
+        const bool is_same = next % kGroups == settings.node % kGroups;
+        if (!is_same) namesakes_ = to_socket_address(endpoints.group_of(next));
+    }
+    prepare_batches();
+}
+
+void Socket::prepare_batches() {
+    out_bytes_.resize(kMostInBatch * stride_);
+    in_bytes_ = std::make_unique_for_overwrite<std::byte[]>(kMostInBatch * kMostReceived);
+    received_.reserve(kMostInBatch * kMostInTrain);
+    from_.reserve(kMostInBatch * kMostInTrain);
+    out_.resize(kMostInBatch * others_.size());
+    auto next = out_.begin();
+    for (std::size_t i = 0; i < kMostInBatch; ++i) {
+        out_parts_[i] = {&out_bytes_[i * stride_], 0};
+        for (sockaddr_in& to : others_) {
+            msghdr& message = (next++)->msg_hdr;
+            message.msg_name = &to;
+            message.msg_namelen = sizeof to;
+            message.msg_iov = &out_parts_[i];
+            message.msg_iovlen = 1;
+        }
+        in_parts_[i] = {&in_bytes_[i * kMostReceived], kMostReceived};
+        in_[i].msg_hdr.msg_iov = &in_parts_[i];
+        in_[i].msg_hdr.msg_iovlen = 1;
+    }
+}
+
+// ---- Sending
+
+bool Socket::send(std::span<const std::byte> datagram) noexcept {
+    flush();
+    if (others_.size() == 1) return send_one(others_.front(), datagram);
+    queue(datagram);
+    return flush() == 0;
+}
+
+bool Socket::send_to(unsigned node, std::span<const std::byte> datagram) noexcept {
+    flush();
+    return send_one(nodes_.empty() ? others_.front() : nodes_[node], datagram);
+}
+
+void Socket::send_to_namesakes(std::span<const std::byte> datagram) noexcept {
+    flush();
+    if (namesakes_) send_one(*namesakes_, datagram);
+}
+
+bool Socket::send_one(const sockaddr_in& to, std::span<const std::byte> datagram) noexcept {
+    for (;;) {
+        if (::sendto(handle(), datagram.data(), datagram.size(), MSG_DONTWAIT,
+                     static_cast<const sockaddr*>(writable(&to)), sizeof to) >= 0) {
+            ++counters_.sent;
+            return true;
+        }
+        if (errno == EINTR) continue;
+        note_not_sent(1);
+        return false;
+    }
+}
+
+/// True if the host has no room, so that trying others is in vain.
+bool Socket::note_not_sent(std::size_t datagrams) noexcept {
+    const bool no_room = errno == EAGAIN || errno == EWOULDBLOCK || errno == ENOBUFS;
+    if (no_room) {
+        counters_.no_room += datagrams;
+    } else {
+        ++counters_.refused;
+        counters_.last_error = errno;
+    }
+    return no_room;
+}
+
+void Socket::queue(std::span<const std::byte> datagram) noexcept {
+    iovec& part = out_parts_[queued_];
+    part.iov_len = std::min(datagram.size(), payload_limit_);
+    if (part.iov_len != 0) std::memcpy(part.iov_base, datagram.data(), part.iov_len);
+    if (++queued_ == kMostInBatch) flush();
+}
+
+std::size_t Socket::send_queued() noexcept {
+    const std::size_t count = std::exchange(queued_, 0);
+    const std::uint64_t sent_before = counters_.sent;
+    if (trains_ && count > 1) {
+        flush_in_trains(count);
+    } else {
+        flush_singly(count);
+    }
+    return count * others_.size() - static_cast<std::size_t>(counters_.sent - sent_before);
+}
+
+void Socket::flush_singly(std::size_t count) noexcept {
+    const std::size_t end = count * others_.size();
+    for (std::size_t at = 0; at < end;) {
+        const int sent =
+            ::sendmmsg(handle(), &out_[at], static_cast<unsigned>(end - at), MSG_DONTWAIT);
+        if (sent > 0) {
+            counters_.sent += static_cast<unsigned>(sent);
+            at += static_cast<std::size_t>(sent);
+        } else if (errno != EINTR) {
+            if (note_not_sent(end - at)) return;
+            ++at;
+        }
+    }
+}
+
+/// How many of those queued can leave in one piece: of one length but the last, which may be shorter.
+std::size_t Socket::train_from(std::size_t first, std::size_t end) const noexcept {
+    const std::size_t length = out_parts_[first].iov_len;
+    end = std::min(end, first + kMostReceived / std::max<std::size_t>(length, 1));
+    std::size_t next = first + 1;
+    while (next < end && out_parts_[next].iov_len == length) ++next;
+    if (next < end && out_parts_[next].iov_len < length && out_parts_[next].iov_len != 0) ++next;
+    return next - first;
+}
+
+void Socket::flush_in_trains(std::size_t count) noexcept {
+    for (std::size_t at = 0; at < count;) {
+        const std::size_t length = train_from(at, count);
+        for (const sockaddr_in& to : others_) send_train(to, at, length);
+        at += length;
+    }
+}
+
+/// What the host refuses in one piece goes singly, now and later.
+void Socket::send_train(const sockaddr_in& to, std::size_t first, std::size_t count) noexcept {
+    if (trains_ && count > 1) {
+        if (send_in_one_piece(to, first, count)) return;
+        trains_ = false;
+    }
+    for (std::size_t i = first; i < first + count; ++i) {
+        send_one(to,
+                 {static_cast<const std::byte*>(out_parts_[i].iov_base), out_parts_[i].iov_len});
+    }
+}
+
+/// False if the host cannot do that.
+bool Socket::send_in_one_piece(const sockaddr_in& to, std::size_t first,
+                               std::size_t count) noexcept {
+    alignas(cmsghdr) std::array<std::byte, CMSG_SPACE(sizeof(std::uint16_t))> control{};
+    msghdr message{};
+    message.msg_name = writable(&to);
+    message.msg_namelen = sizeof to;
+    message.msg_iov = &out_parts_[first];
+    message.msg_iovlen = count;
+    message.msg_control = control.data();
+    message.msg_controllen = control.size();
+    say_length(message, static_cast<std::uint16_t>(out_parts_[first].iov_len));
+    while (::sendmsg(handle(), &message, MSG_DONTWAIT) < 0) {
+        if (errno == EINTR) continue;
+        if (is_refusal_of_trains(errno)) return false;
+        note_not_sent(count);
+        return true;
+    }
+    counters_.sent += count;
+    return true;
+}
+
+// ---- Receiving
+
+void Socket::ask_for_senders(bool on) noexcept {
+    asks_for_senders_ = on;
+    from_.clear();
+    for (std::size_t i = 0; i < kMostInBatch; ++i) {
+        in_[i].msg_hdr.msg_name = on ? &in_from_[i] : nullptr;
+        in_[i].msg_hdr.msg_namelen = on ? sizeof in_from_[i] : 0;
+    }
+}
+
+Socket::Datagrams Socket::receive() noexcept {
+    received_.clear();
+    from_.clear();
+    const std::size_t count =
+        in_a_row_ < kInARowForMany && !asks_for_senders_ ? receive_one() : receive_many();
+    if (count == 0) {
+        in_a_row_ = 0;
+    } else if (count == 1 && in_a_row_ >= kInARowForMany) {
+        in_a_row_ = 1;  // few have come: the next one is worth a plain call
+    } else {
+        in_a_row_ = std::min(in_a_row_ + 1, kInARowForMany);
+    }
+    counters_.received += received_.size();
+    return received_;
+}
+
+std::size_t Socket::receive_one() noexcept {
+    const ssize_t size = ::recv(handle(), in_bytes_.get(), kMostReceived, MSG_DONTWAIT);
+    if (size < 0) {
+        note_receive_error();
+        return 0;
+    }
+    cut({in_bytes_.get(), static_cast<std::size_t>(size)}, in_from_.front());
+    return 1;
+}
+
+std::size_t Socket::receive_many() noexcept {
+    const int count = ::recvmmsg(handle(), in_.data(), kMostInBatch, MSG_DONTWAIT, nullptr);
+    if (count < 0) {
+        note_receive_error();
+        return 0;
+    }
+    for (std::size_t i = 0; i < static_cast<std::size_t>(count); ++i) {
+        cut({&in_bytes_[i * kMostReceived], in_[i].msg_len}, in_from_[i]);
+        if (asks_for_senders_) in_[i].msg_hdr.msg_namelen = sizeof in_from_[i];
+    }
+    return static_cast<std::size_t>(count);
+}
+
+/// The datagrams that the host gave in one piece, each as long as it says. What follows the last of a train
+/// is nobody's, and goes to the reader as it is.
+void Socket::cut(std::span<std::byte> bytes, const sockaddr_in& from) noexcept {
+    for (std::size_t i = 1;; ++i) {
+        const std::size_t length = i < kMostInTrain ? length_of_first(bytes) : bytes.size();
+        received_.push_back(bytes.first(length));
+        if (asks_for_senders_) from_.push_back(ntohl(from.sin_addr.s_addr));
+        if (length > payload_limit_) ++counters_.oversized;
+        bytes = bytes.subspan(length);
+        if (bytes.empty()) return;
+    }
+}
+
+void Socket::note_receive_error() noexcept {
+    if (errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR) return;
+    ++counters_.receive_errors;
+    counters_.last_error = errno;
+}
+
+bool Socket::wait(Deadline deadline) const noexcept {
+    pollfd polled{handle(), POLLIN, 0};
+    if (deadline.is_never()) return ::ppoll(&polled, 1, nullptr, nullptr) > 0;
+    const std::int64_t now = now_ns();
+    const std::int64_t left = deadline.passed(now) ? 0 : deadline.at_ns - now;
+    const timespec timeout{left / 1'000'000'000, left % 1'000'000'000};
+    return ::ppoll(&polled, 1, &timeout, nullptr) > 0;
+}
+
+// ---- What the host makes of it
+
+std::size_t Socket::bytes_charged(std::size_t payload) noexcept {
+    return kDescriptorBytes + std::max(kPageBytes, std::bit_ceil(payload + kBesideBytes));
+}
+
+std::uint64_t Socket::overflowed() const noexcept {
+    std::array<std::uint32_t, SK_MEMINFO_VARS> facts{};
+    socklen_t size = sizeof facts;
+    if (::getsockopt(handle(), SOL_SOCKET, SO_MEMINFO, facts.data(), &size) != 0) return 0;
+    return facts[SK_MEMINFO_DROPS];
+}
+
+std::string Socket::buffer_advice() const {
+    if (buffer_granted_ >= 2 * buffer_asked_ || datagrams_held_ >= kEnoughDatagrams) return "";
+    return fmt::format(
+        "the receive buffer holds {} datagrams of {} bytes instead of {}, so nodes send fewer at a "
+        "time; allow more with `sysctl -w net.core.rmem_max={}`, for good in /etc/sysctl.d",
+        datagrams_held_, payload_limit_, datagrams_in(2 * buffer_asked_, payload_limit_),
+        buffer_asked_);
+}
+
+}  // namespace rmem::udp

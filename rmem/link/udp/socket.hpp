@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+/// A node's socket: datagrams to all other nodes of the ring, and from them.
+///
+/// With multicast a datagram is sent once, to the node's group (rmem/link/udp/endpoints.hpp). Own ones come back, and take time and
+/// room in the own receive buffer, only where another node speaks in the same group. With an address for each node (fan-out) it is sent to each other node by itself.
+///
+/// Sending never waits: what the host has no room for, or refuses, is not sent, and counted; the protocol
+/// repairs it as any loss. Nodes that are absent do not disturb: the socket is not connected and asks for
+/// no reports, so the host keeps their ICMP errors to itself.
+/// Receiving takes what came first with a plain call, and as soon as several in a row were waiting, up to
+/// kMostInBatch with one call.
+///
+/// Datagrams of one length that are sent together are a train: the host gets them in one piece and cuts it as late as it can
+/// (UDP_SEGMENT), for nodes on one host never: their sockets take the piece as it is (UDP_GRO). It is cut here by the lengths
+/// that the datagrams say themselves, since asking the host for them costs each plain call 0.1 us more. Where the host knows
+/// no trains, each goes for itself.
+///
+/// Threads: one user at a time; wait() and handle() may be called by any thread at any time. A process
+/// forked off has no socket. Progress: no call but wait() waits; after construction nothing is allocated.
+/// Errors: the constructor throws `Error`, whose sentence names the variable to change; later nothing throws.
+/// Trust: what is received is anybody's bytes. Where they came from is for people.
+
+#include "rmem/base/clock.hpp"
+#include "rmem/error.hpp"
+#include "rmem/link/udp/endpoints.hpp"
+#include "rmem/link/udp/protocol/format.hpp"
+#include "rmem/ring/segment.hpp"
+
+#include <netinet/in.h>
+#include <sys/socket.h>
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace rmem::udp {
+
+/// Multicast datagrams stay on the own network.
+inline constexpr unsigned kDefaultHops = 1;
+/// What is asked for. The host grants at most net.core.rmem_max, and doubles it.
+inline constexpr std::size_t kReceiveBufferBytes = std::size_t{8} << 20;
+/// A buffer that holds so many is not called small: of 1472 bytes they fill a gigabit's line for 12 ms, and
+/// so long a receiver may be away.
+inline constexpr std::uint32_t kEnoughDatagrams = 1024;
+
+struct SocketSettings {
+    Endpoints endpoints;
+    unsigned node = 0;                            ///< this node
+    unsigned nodes = 1;                           ///< of the ring
+    std::size_t payload_limit = kDefaultPayload;  ///< of a datagram, in bytes
+    unsigned hops = kDefaultHops;                 ///< routers that pass multicast on, plus one
+    std::size_t receive_buffer_bytes = kReceiveBufferBytes;
+    bool trains = true;  ///< off: for tests that want the host to be one that knows none
+};
+
+/// In datagrams; one to several nodes by fan-out counts for each.
+struct SocketCounters {
+    std::uint64_t sent = 0;
+    std::uint64_t no_room = 0;  ///< not sent: the host's buffers were full
+    std::uint64_t refused = 0;  ///< not sent: a firewall, no route, the interface down
+    std::uint64_t received = 0;
+    std::uint64_t oversized = 0;       ///< of those received: longer than the limit
+    std::uint64_t receive_errors = 0;  ///< calls that failed
+    int last_error = 0;                ///< errno of the last that was refused or failed
+};
+
+class RMEM_API Socket {
+public:
+    static constexpr std::size_t kMostInBatch = 16;
+    static constexpr std::size_t kMostInTrain = 64;  ///< that the host hands out in one piece
+
+    /// Joins the others' groups, or binds the node's own address.
+    explicit Socket(const SocketSettings& settings);
+    Socket(const Socket&) = delete;
+    Socket& operator=(const Socket&) = delete;
+
+    // ---- Sending. Datagrams have at most the payload limit. What is queued leaves before what is sent.
+    /// To all other nodes, now. False if it was not sent to each.
+    bool send(std::span<const std::byte> datagram) noexcept;
+    /// To one other node, now; in a group all hear it.
+    bool send_to(unsigned node, std::span<const std::byte> datagram) noexcept;
+    /// To all other nodes with the next flush(), or when kMostInBatch are queued. The bytes are copied.
+    void queue(std::span<const std::byte> datagram) noexcept;
+    /// Returns how many of those still queued were not sent, by fan-out counted for each node.
+    std::size_t flush() noexcept { return queued_ == 0 ? 0 : send_queued(); }
+
+    // ---- Receiving
+    using Datagrams = std::span<const std::span<std::byte>>;
+    /// Some of those that are here, in the order in which they came; none: nothing is here. What is no datagram
+    /// can be longer than the payload limit. They are the caller's until the next call.
+    Datagrams receive() noexcept;
+    /// Waits until something can be received; false if the deadline comes first, or a signal. The host may
+    /// wake a thread later than asked by its timer slack, usually 50 us.
+    bool wait(Deadline deadline) const noexcept;
+    /// To be polled together with others.
+    int handle() const noexcept { return socket_.get(); }
+
+    /// From now on the host is asked where datagrams come from, or not any more: it takes its time.
+    void ask_for_senders(bool on) noexcept;
+    bool asks_for_senders() const noexcept { return asks_for_senders_; }
+    /// Of the datagram at that place among those that receive() gave; 0: not known.
+    Ip sender(std::size_t place) const noexcept {
+        return asks_for_senders_ && place < from_.size() ? from_[place] : 0;
+    }
+    /// To who has this node's number, if somebody has: those that speak in this node's group hear another one. Not by fan-out,
+    /// where a number is an address.
+    void send_to_namesakes(std::span<const std::byte> datagram) noexcept;
+
+    // ---- What the host makes of it
+    const SocketCounters& counters() const noexcept { return counters_; }
+    /// Datagrams that the host threw away because the receive buffer was full. Asks the host.
+    std::uint64_t overflowed() const noexcept;
+    /// So many datagrams of any size up to the limit fit the receive buffer, whatever the network card.
+    std::uint32_t datagrams_held() const noexcept { return datagrams_held_; }
+    /// What to do about a small receive buffer; empty: it is large enough, or as large as was asked for.
+    std::string buffer_advice() const;
+
+    /// What the host takes of a receive buffer for a datagram: its descriptor, and the memory that the
+    /// card or the loop-back interface puts it in, which is at least a page with some cards, and a power of two.
+    static std::size_t bytes_charged(std::size_t payload) noexcept;
+
+private:
+    bool send_one(const sockaddr_in& to, std::span<const std::byte> datagram) noexcept;
+    std::size_t send_queued() noexcept;
+    std::size_t train_from(std::size_t first, std::size_t end) const noexcept;
+    void send_train(const sockaddr_in& to, std::size_t first, std::size_t count) noexcept;
+    bool send_in_one_piece(const sockaddr_in& to, std::size_t first, std::size_t count) noexcept;
+    void flush_in_trains(std::size_t count) noexcept;
+    void flush_singly(std::size_t count) noexcept;
+    bool note_not_sent(std::size_t datagrams) noexcept;
+    std::size_t receive_one() noexcept;
+    std::size_t receive_many() noexcept;
+    void cut(std::span<std::byte> bytes, const sockaddr_in& from) noexcept;
+    void note_receive_error() noexcept;
+    void prepare_batches();
+
+    std::size_t payload_limit_;
+    std::size_t buffer_asked_;
+    Descriptor socket_;
+    std::size_t buffer_granted_ = 0;
+    std::uint32_t datagrams_held_ = 0;
+    std::vector<sockaddr_in> nodes_;   ///< fan-out: of each node; else empty
+    std::vector<sockaddr_in> others_;  ///< where a datagram to all is sent
+    SocketCounters counters_;
+
+    // What sendmmsg and recvmmsg read, made once; only lengths change.
+    bool trains_;         ///< the host has not refused one yet
+    std::size_t stride_;  ///< of what is sent
+    std::vector<std::byte> out_bytes_;
+    std::unique_ptr<std::byte[]> in_bytes_;
+    std::array<iovec, kMostInBatch> out_parts_{}, in_parts_{};
+    std::vector<mmsghdr> out_;  ///< for each datagram queued each of others_
+    std::array<mmsghdr, kMostInBatch> in_{};
+    std::vector<std::span<std::byte>> received_;
+    bool asks_for_senders_ = false;
+    std::array<sockaddr_in, kMostInBatch> in_from_{};
+    std::vector<Ip> from_;  ///< of each of received_, if asked for
+    std::optional<sockaddr_in> namesakes_;
+    std::size_t queued_ = 0;
+    unsigned in_a_row_ = 0;  ///< calls that found a datagram waiting
+};
+
+}  // namespace rmem::udp

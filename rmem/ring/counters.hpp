@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+/// Counters in shared memory: any process can read them while the owner computes, hangs or is dead.
+///
+/// Each block has one writer (the rank, or whoever runs the node's engine), so counting is a plain
+/// add, stored atomically only for the readers' sake. Counters start at zero when the ring is made
+/// and only grow (a restarted rank goes on where its former self stopped), except the `_max` ones.
+/// What the hot path would pay for is not counted here: messages per pair are the FIFOs' own
+/// positions (billboard/boards/layout.hpp).
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+namespace rmem {
+
+struct CounterName {
+    const char* name;
+    const char* unit;
+    const char* meaning;
+};
+
+inline constexpr std::size_t kCountersPerBlock = 32;
+inline constexpr std::size_t kCountersPerPort = 16;
+
+/// What a list of counters, a macro that calls its argument with (identifier, unit, meaning) for each, says: the enum
+/// `Id`, with count_ behind the last, and the array `kNames` in its order. A block has `room` for them.
+#define RMEM_DEFINE_COUNTERS(Id, kNames, LIST, room)                                       \
+    enum class Id : unsigned { LIST(RMEM_COUNTER_ID) count_ };                             \
+    inline constexpr std::array<::rmem::CounterName, static_cast<std::size_t>(Id::count_)> \
+        kNames = {{LIST(RMEM_COUNTER_NAME)}};                                              \
+    static_assert(kNames.size() <= (room))
+#define RMEM_COUNTER_ID(id, unit, meaning) id,
+#define RMEM_COUNTER_NAME(id, unit, meaning) {#id, unit, meaning},
+
+/// X(identifier, unit, meaning)
+#define RMEM_LINK_COUNTERS(X)                                                                 \
+    X(writes_sent, "writes", "writes handed to the link")                                     \
+    X(bytes_sent, "bytes", "their bytes")                                                     \
+    X(writes_applied, "writes", "writes of others applied to this bank")                      \
+    X(bytes_applied, "bytes", "their bytes")                                                  \
+    X(writes_filtered, "words", "words not sent because they did not change (data filter)")   \
+    X(writes_lost_fifo, "writes", "writes lost to a full transmit FIFO (fifo=lose)")          \
+    X(held_off, "writes", "writes that waited for room in the transmit FIFO")                 \
+    X(back_pressure, "calls", "calls told that the outbound queue is full")                   \
+    X(flushes, "calls", "flush calls completed")                                              \
+    X(late_published, "writes", "writes seen over 0.2 us after the model had passed them")    \
+    X(late_by_host, "writes", "writes that fell due while the host had taken the processor")  \
+    X(late_max_ns, "ns", "largest lateness of a write that fell due while we ran")            \
+    X(bound_violations, "writes", "writes whose propagation exceeded the bound")              \
+    X(bound_missed_by_host, "writes", "writes in time on the wire, applied late by the host") \
+    X(interrupts_raised, "interrupts", "interrupts raised at this node")                      \
+    X(interrupts_lost, "interrupts", "interrupts lost to a full queue")                       \
+    X(races_found, "writes", "concurrent writes of two nodes to one word (RMEM_CHECK)")       \
+    X(ring_switches, "events", "times a cut cable was healed over the second ring")           \
+    X(ring_breaks, "events", "times both cables of a segment were cut")                       \
+    X(nodes_bypassed, "events", "dead nodes taken out of the ring")                           \
+    X(aged_out, "writes", "strays removed by age")                                            \
+    X(lost_on_wire, "writes", "writes lost on a cut cable")                                   \
+    X(engine_takeovers, "events", "times the helper thread ran the engine for a busy rank")   \
+    X(faults_injected, "events", "faults injected by RMEM_FAULTS")                            \
+    X(records_refused, "records", "records in a log that cannot be; skipped")                 \
+    X(messages_sampled, "samples", "on direct one of 1024 short messages from rank to rank")
+
+RMEM_DEFINE_COUNTERS(LinkCounter, kLinkCounterNames, RMEM_LINK_COUNTERS, kCountersPerBlock);
+
+/// A line-aligned block of counters with one writer.
+template <std::size_t Size>
+struct alignas(64) CounterBlock {
+    std::array<std::atomic<std::uint64_t>, Size> values;
+
+    template <class Id>
+    void add(Id id, std::uint64_t n = 1) noexcept {
+        auto& value = values[static_cast<std::size_t>(id)];
+        // relaxed is enough: one writer, and readers want a number, not an order
+        value.store(value.load(std::memory_order_relaxed) + n, std::memory_order_relaxed);
+    }
+    /// For the few values that several processes count (interrupts raised by writers on `direct`).
+    template <class Id>
+    void add_shared(Id id, std::uint64_t n = 1) noexcept {
+        // relaxed is enough: a number, not an order
+        values[static_cast<std::size_t>(id)].fetch_add(n, std::memory_order_relaxed);
+    }
+    template <class Id>
+    void raise_to(Id id, std::uint64_t n) noexcept {
+        auto& value = values[static_cast<std::size_t>(id)];
+        // relaxed is enough: as in add()
+        if (n > value.load(std::memory_order_relaxed)) value.store(n, std::memory_order_relaxed);
+    }
+    template <class Id>
+    std::uint64_t get(Id id) const noexcept {
+        // relaxed is enough: a number for people
+        return values[static_cast<std::size_t>(id)].load(std::memory_order_relaxed);
+    }
+};
+
+using Counters = CounterBlock<kCountersPerBlock>;
+
+/// Of each library that stands on a rank's protocol, as the ports do, a block of its own.
+inline constexpr std::size_t kPortBlocks = 4;
+using PortCounters = CounterBlock<kCountersPerPort>;
+
+}  // namespace rmem

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+/// The thread behind a node's interrupt descriptor and callback.
+///
+/// It sleeps on the rank's wake word (rmem/ring/waiting.hpp), so an idle node costs nothing but a look each
+/// kLongestSleepNs. Readability of the descriptor is a level: after `take` has returned, it is
+/// readable exactly while interrupts wait (or will be, as soon as this thread has looked).
+/// Thread safety: `fd`, `on_interrupt` and `take` from the node's thread. The callback runs on this
+///   object's thread, and must not destroy the node; the one that was replaced may still be running
+///   when on_interrupt returns.
+/// Errors: Error(system) when there can be no eventfd; std::system_error when there can be no thread.
+
+#include "rmem/interrupts.hpp"
+#include "rmem/ring.hpp"
+#include "rmem/ring/segment.hpp"
+
+#include <atomic>
+#include <functional>
+#include <mutex>
+#include <optional>
+#include <thread>
+
+namespace rmem {
+
+class InterruptHelper {
+public:
+    using Callback = std::function<void(const Interrupt&)>;
+    static constexpr std::int64_t kLongestSleepNs = 100'000'000;
+    static constexpr std::int64_t kBlindSleepNs = 1'000'000;  ///< where wake-ups may be lost
+
+    InterruptHelper(Ring& ring, unsigned rank, InterruptBoard& board);
+    ~InterruptHelper();
+    InterruptHelper(const InterruptHelper&) = delete;
+    InterruptHelper& operator=(const InterruptHelper&) = delete;
+
+    int fd() const noexcept { return fd_.get(); }
+    void on_interrupt(Callback callback);
+    /// The oldest interrupt; none while a callback gets them.
+    std::optional<Interrupt> take();
+
+private:
+    void work();
+    void look();
+    void signal() noexcept;
+    void drain() noexcept;
+
+    Ring& ring_;
+    const unsigned rank_;
+    InterruptBoard& board_;
+    Descriptor fd_;
+    std::mutex mutex_;  ///< the callback, who takes, and the descriptor's level
+    Callback callback_;
+    std::atomic<bool> stop_{false};
+    std::thread thread_;
+};
+
+}  // namespace rmem

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "rmem/ring/joining.hpp"
+
+#include "rmem/ring.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+namespace rmem {
+
+namespace {
+
+std::string size_text(std::size_t bytes) {
+    return fmt::format("{} ({} bytes)", size_setting(bytes), bytes);
+}
+
+std::string bound_text(std::int64_t ns) {
+    return ns == 0 ? "unset" : duration_setting(ns);
+}
+
+}  // namespace
+
+std::vector<Difference> differences_of(const RingConfig& there, const RingConfig& here) {
+    std::vector<Difference> found;
+    const auto compare = [&found](const char* variable, std::string a, std::string b) {
+        if (a != b) found.push_back({variable, std::move(a), std::move(b)});
+    };
+    compare("RMEM_LINK", name_of(there.link), name_of(here.link));
+    compare("RMEM_RANKS", std::to_string(there.ranks), std::to_string(here.ranks));
+    compare("RMEM_NODES", std::to_string(there.nodes), std::to_string(here.nodes));
+    compare("RMEM_SIZE", size_text(there.user_bytes), size_text(here.user_bytes));
+    compare("RMEM_TIMING", to_string(there.timing), to_string(here.timing));
+    compare("RMEM_BOUND", bound_text(there.bound_ns), bound_text(here.bound_ns));
+    return found;
+}
+
+Error settings_differ(const std::string& ring, const std::vector<Difference>& differences) {
+    std::vector<std::string> texts;
+    for (const Difference& d : differences) {
+        texts.push_back(fmt::format("{} is {} there and {} here", d.variable, d.there, d.here));
+    }
+    return {Errc::config_mismatch,
+            fmt::format("ring '{}' was made with other settings than this process has: {}; give "
+                        "all members the same, or none: who gives none takes them from the ring; "
+                        "or use another RMEM_RING",
+                        ring, fmt::join(texts, ", "))};
+}
+
+Environment completed(const Environment& environment, const RingConfig& there) {
+    RingConfig here = there;
+    here.link = environment.link.value_or(there.link);
+    here.nodes = environment.nodes.value_or(there.nodes);
+    here.ranks = environment.ranks.value_or(there.ranks);
+    here.user_bytes = environment.size.value_or(there.user_bytes);
+    here.bound_ns = environment.bound_ns.value_or(there.bound_ns);
+    if (environment.timing) here.timing = timing_setting(*environment.timing);
+    const auto differences = differences_of(there, here);
+    if (!differences.empty()) throw settings_differ(there.name, differences);
+    Environment result = environment;
+    result.ring = there.name;
+    result.link = there.link;
+    result.nodes = there.nodes;
+    result.ranks = there.ranks;
+    result.size = there.user_bytes;
+    result.bound_ns = there.bound_ns;
+    result.timing = to_string(there.timing);
+    return result;
+}
+
+Joined join_ring(const Environment& environment, Deadline deadline, const Wish& wish,
+                 const std::function<RingConfig(const Environment&)>& to_make) {
+    const std::string name = environment.ring_name();
+    const bool is_remote =
+        environment.link ? *environment.link == LinkKind::udp : environment.several_hosts;
+    for (;;) {
+        auto there = Ring::find(name, is_remote, deadline);
+        const Environment all = there ? completed(environment, there->config()) : environment;
+        const RingConfig config = wish(all, there ? &there->config() : nullptr);
+        const Member member = all.member(config);
+        if (there && there->segment_name() == config.segment_name(member.node)) {
+            there->expect(config);
+            return {std::move(there), member};
+        }
+        try {
+            const RingConfig made = to_make ? to_make(all) : config;
+            return {Ring::open(config, deadline, member.node, &made), member};
+        } catch (const Error& error) {
+            // Another process may have made it since, with settings that this one leaves open.
+            const bool differs =
+                error.code() == Errc::config_mismatch || error.code() == Errc::version_mismatch;
+            if (there || !differs || deadline.passed(now_ns())) throw;
+        }
+    }
+}
+
+}  // namespace rmem

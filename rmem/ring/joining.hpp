@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+/// Joining the ring that the environment names: what it does not say, a ring that is there already says.
+///
+/// A ring that is alive on this host has a configuration, and a process that has been given a part of one only
+/// (its name and a rank are enough) takes the rest from it; what it has been given must agree. Where no such ring is, the
+/// process makes it of its own settings and the defaults.
+/// Thread safety: functions; the environment is read as by getenv.
+/// Errors: `rmem::Error`: config_mismatch with both values of each setting that differs, and those of Ring::open.
+
+#include "rmem/base/clock.hpp"
+#include "rmem/config.hpp"
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace rmem {
+
+class Ring;
+
+/// A setting of which a ring and a process that joins it have two values, as their users give them.
+struct Difference {
+    const char* variable;
+    std::string there, here;
+};
+
+/// In what the settings of users differ; not the system regions, which follow from others.
+RMEM_API std::vector<Difference> differences_of(const RingConfig& there, const RingConfig& here);
+
+/// The error that names them all.
+RMEM_API Error settings_differ(const std::string& ring, const std::vector<Difference>& differences);
+
+/// The environment with what it leaves open as the ring has it. Throws where it says otherwise.
+RMEM_API Environment completed(const Environment& environment, const RingConfig& there);
+
+struct Joined {
+    std::shared_ptr<Ring> ring;
+    Member member;
+};
+
+/// What a process asks for, given a completed environment and the ring that is there (null: none).
+using Wish = std::function<RingConfig(const Environment&, const RingConfig* there)>;
+
+/// `to_make`: what a ring that is not there is made with; empty: as wished.
+RMEM_API Joined join_ring(const Environment& environment, Deadline deadline, const Wish& wish,
+                          const std::function<RingConfig(const Environment&)>& to_make = {});
+
+}  // namespace rmem

@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "rmem/ring/membership.hpp"
+
+#include "rmem/ring/node_slot.hpp"
+#include "rmem/ring/write_log.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <optional>
+
+namespace rmem {
+
+namespace {
+
+using Word = std::atomic<std::uint32_t>;
+
+std::uint64_t oldest_of(Ring& ring, unsigned rank) {
+    return LogReader(ring.log(rank), kLogBytes).oldest();
+}
+
+/// Whether a rank other than `except` has joined the node and lives.
+bool has_residents(const Ring& ring, unsigned node, unsigned except) noexcept {
+    const NodeSlot& slot = ring.node(node);
+    for (unsigned r = 0; r < ring.config().seats(); ++r) {
+        // relaxed is enough: the engine's lock orders the residents of a node; for other nodes it is
+        // a hint, and a node that is wrongly taken for alive has a bank that is old, not wrong
+        const auto incarnation = slot.resident[r].load(std::memory_order_relaxed);
+        if (r == except || incarnation == 0) continue;
+        // relaxed is enough: as above
+        if (ring.rank(r).incarnation.load(std::memory_order_relaxed) != incarnation) continue;
+        if (ring.is_alive(r)) return true;
+    }
+    return false;
+}
+
+std::optional<unsigned> find_source(const Ring& ring, unsigned node) {
+    for (unsigned n = 0; n < ring.config().nodes; ++n) {
+        if (n != node && node_lives(ring, n)) return n;
+    }
+    return std::nullopt;
+}
+
+void copy_bank(Ring& ring, unsigned from, unsigned to) {
+    auto* source = reinterpret_cast<Word*>(ring.bank(from));
+    auto* target = reinterpret_cast<Word*>(ring.bank(to));
+    for (std::size_t i = 0; i < ring.config().bank_bytes() / kWordBytes; ++i) {
+        // (1) - this acquire-load synchronizes-with the release-store write_log.cpp (5)
+        const std::uint32_t value = source[i].load(std::memory_order_acquire);
+        // relaxed is enough: nobody reads this bank before the rank has joined
+        target[i].store(value, std::memory_order_relaxed);
+    }
+}
+
+/// True if no log was reused under the copy.
+bool copy_node(Ring& ring, unsigned from, unsigned to) {
+    const unsigned ranks = ring.config().seats();
+    NodeSlot& source = ring.node(from);
+    NodeSlot& target = ring.node(to);
+    for (unsigned r = 0; r < ranks; ++r) {
+        // (2) - this acquire-load synchronizes-with the release-store rmem/link/ring/engine.cpp (1)
+        const std::uint64_t position = source.applied[r].load(std::memory_order_acquire);
+        // relaxed is enough: writers that miss it reuse what we then find overwritten, and we repeat
+        target.applied[r].store(position, std::memory_order_relaxed);
+    }
+    copy_bank(ring, from, to);
+    for (unsigned r = 0; r < ranks; ++r) {
+        // relaxed is enough: stored by this thread
+        if (oldest_of(ring, r) > target.applied[r].load(std::memory_order_relaxed)) return false;
+    }
+    return true;
+}
+
+/// How much of all logs a bank has.
+std::uint64_t progress_of(const Ring& ring, unsigned node) {
+    std::uint64_t all = 0;
+    for (unsigned r = 0; r < ring.config().seats(); ++r) {
+        // relaxed is enough: nobody takes part
+        all += ring.node(node).applied[r].load(std::memory_order_relaxed);
+    }
+    return all;
+}
+
+}  // namespace
+
+void level_banks(Ring& ring) {
+    unsigned newest = 0;
+    for (unsigned n = 1; n < ring.config().nodes; ++n) {
+        if (progress_of(ring, n) > progress_of(ring, newest)) newest = n;
+    }
+    for (unsigned n = 0; n < ring.config().nodes; ++n) {
+        if (progress_of(ring, n) == progress_of(ring, newest)) continue;
+        copy_node(ring, newest, n);
+    }
+}
+
+bool take_in(Ring& ring, unsigned node, unsigned rank, std::uint32_t incarnation) {
+    NodeSlot& slot = ring.node(node);
+    const bool anew = !has_residents(ring, node, rank);
+    if (anew) {
+        for (unsigned r = 0; r < ring.config().seats(); ++r) {
+            // relaxed is enough, here and for `applied`: the engine's lock orders the node's ranks, and
+            // `present` (3) the writers
+            slot.resident[r].store(0, std::memory_order_relaxed);
+            // What it has applied before it was left is in the bank; applied again, it could undo newer writes.
+            const auto before =
+                slot.applied[r].load(std::memory_order_relaxed);  // enough: as above
+            slot.applied[r].store(std::max(before, oldest_of(ring, r)),
+                                  std::memory_order_relaxed);  // enough: as above
+        }
+        // (3) - this acq_rel add synchronizes-with the acquire-load rmem/link/ring/memory.cpp (4): from now on
+        // writers wait for this node
+        slot.present.fetch_add(1, std::memory_order_acq_rel);
+        const auto source = find_source(ring, node);
+        while (source && !copy_node(ring, *source, node)) {
+        }
+    }
+    // relaxed is enough: the engine's lock orders it
+    slot.resident[rank].store(incarnation, std::memory_order_relaxed);
+    return anew;
+}
+
+bool node_lives(const Ring& ring, unsigned node) noexcept {
+    return has_residents(ring, node, ring.config().seats());
+}
+
+void take_out(Ring& ring, unsigned node, unsigned rank) noexcept {
+    // relaxed is enough: the engine's lock orders it
+    ring.node(node).resident[rank].store(0, std::memory_order_relaxed);
+}
+
+}  // namespace rmem

@@ -1,0 +1,388 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "rmem/ring/segment.hpp"
+
+#include "rmem/base/marks.hpp"
+#include "rmem/ring/bell.hpp"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <pthread.h>
+#include <signal.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <boost/interprocess/detail/os_file_functions.hpp>
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <mutex>
+#include <utility>
+
+namespace rmem {
+
+namespace {
+
+namespace ipc = boost::interprocess;
+
+/// Lets Boost map the very object that we hold open, whatever its name stands for by now.
+struct Mappable {
+    int fd;
+    ipc::mapping_handle_t get_mapping_handle() const {
+        return ipc::ipcdetail::mapping_handle_from_file_handle(fd);
+    }
+    ipc::mode_t get_mode() const { return ipc::read_write; }
+};
+
+constexpr const char* kDirectory = "/dev/shm";
+constexpr const char* kPrefix = "rmem.";
+
+/// The descriptors that a forked child must not keep: a copy would keep the parent's locks alive
+/// after the parent's death. Leaked on purpose, since fork handlers may run during exit.
+struct ForkGuard {
+    std::mutex mutex;
+    std::vector<int> fds;
+    /// Objects of an older generation belong to a parent: their numbers may be other files here.
+    std::atomic<unsigned> generation{0};
+};
+
+ForkGuard& fork_guard() {
+    static ForkGuard* guard = [] {
+        auto* made = new ForkGuard;
+        pthread_atfork([] { fork_guard().mutex.lock(); }, [] { fork_guard().mutex.unlock(); },
+                       [] {
+                           for (int fd : fork_guard().fds) ::close(fd);
+                           fork_guard().fds.clear();
+                           // relaxed is enough: a forked child has one thread
+                           fork_guard().generation.fetch_add(1, std::memory_order_relaxed);
+                           fork_guard().mutex.unlock();
+                       });
+        return made;
+    }();
+    return *guard;
+}
+
+[[noreturn]] void fail(const std::string& ring, const char* doing, int error) {
+    const std::string object = Segment::object_name(ring);
+    struct stat found {};
+    if ((error == EACCES || error == EPERM) && ::lstat(object.c_str(), &found) == 0) {
+        throw Error(Errc::not_permitted,
+                    fmt::format("{} {}: {}; it belongs to {}: use another RMEM_RING, or have it "
+                                "made with RMEM_UNIX_GROUP to share it with a group",
+                                doing, object, std::strerror(error), owner_text(found)));
+    }
+    throw Error(Errc::system, fmt::format("{} {}: {}", doing, object, std::strerror(error)));
+}
+
+[[noreturn]] void fail_to_create(const std::string& ring, int error) {
+    struct stat folder {};
+    if ((error == EACCES || error == EPERM || error == EROFS) && ::stat(kDirectory, &folder) == 0) {
+        throw Error(Errc::not_permitted,
+                    fmt::format("creating {}: {}; {} belongs to {}, and all users must be able to "
+                                "make files there (`chmod 1777 {}`)",
+                                Segment::object_name(ring), std::strerror(error), kDirectory,
+                                owner_text(folder), kDirectory));
+    }
+    fail(ring, "creating", error);
+}
+
+void give_to_group(const std::string& ring, int fd, const std::string& name) {
+    const auto group = group_named(name);
+    if (!group) return;
+    if (::fchown(fd, static_cast<uid_t>(-1), *group) != 0) {
+        if (errno != EPERM) fail(ring, "chgrp of", errno);
+        throw Error(Errc::not_permitted,
+                    fmt::format("RMEM_UNIX_GROUP: user {} is not in group '{}', and so cannot "
+                                "share a ring with it",
+                                user_text(::geteuid()), name));
+    }
+    if (::fchmod(fd, 0660) != 0) fail(ring, "chmod of", errno);
+}
+
+/// A limit on the size of files (ulimit -f) is an error in its scope, not the signal that ends a process.
+class FileLimitAsError {
+public:
+    FileLimitAsError() noexcept {
+        sigemptyset(&signal_);
+        sigaddset(&signal_, SIGXFSZ);
+        sigset_t pending;
+        sigpending(&pending);
+        was_pending_ = sigismember(&pending, SIGXFSZ) == 1;
+        pthread_sigmask(SIG_BLOCK, &signal_, &before_);
+    }
+    ~FileLimitAsError() {
+        const timespec now{};
+        if (!was_pending_) ::sigtimedwait(&signal_, nullptr, &now);
+        pthread_sigmask(SIG_SETMASK, &before_, nullptr);
+    }
+    FileLimitAsError(const FileLimitAsError&) = delete;
+    FileLimitAsError& operator=(const FileLimitAsError&) = delete;
+
+private:
+    sigset_t signal_, before_;
+    bool was_pending_ = false;
+};
+
+void reserve(const std::string& ring, int fd, std::size_t bytes) {
+    const FileLimitAsError guard;
+    int error;
+    do {
+        error = ::posix_fallocate(fd, 0, static_cast<off_t>(bytes));
+    } while (error == EINTR);
+    if (error == 0) return;
+    if (error == EFBIG) {
+        throw Error(Errc::no_space,
+                    fmt::format("ring '{}' needs {} KiB in {}, and this process may not make files "
+                                "as large as that; raise the limit (ulimit -f), or make the ring "
+                                "smaller (RMEM_SIZE, RMEM_PARTITION, fewer ranks)",
+                                ring, bytes / 1024, kDirectory));
+    }
+    if (error == ENOSPC || error == ENOMEM) {
+        const auto space = std::filesystem::space(kDirectory);
+        throw Error(
+            Errc::no_space,
+            fmt::format("ring '{}' needs {} KiB in {}, which has {} KiB left; make {} larger "
+                        "(containers: --shm-size) or the ring smaller (RMEM_SIZE, "
+                        "RMEM_PARTITION, fewer ranks)",
+                        ring, bytes / 1024, kDirectory, space.available / 1024, kDirectory));
+    }
+    fail(ring, "reserving space for", error);
+}
+
+Error foreign(const std::string& ring, const std::string& what) {
+    return {Errc::foreign_segment,
+            fmt::format("{} is {}, and no ring; remove it, or use another RMEM_RING",
+                        Segment::object_name(ring), what)};
+}
+
+/// The opened object is a file, and for us.
+void check_opened(const std::string& ring, int fd, const Trust& trust) {
+    struct stat found {};
+    if (::fstat(fd, &found) != 0) fail(ring, "looking at", errno);
+    if (!S_ISREG(found.st_mode)) throw foreign(ring, "a pipe or device");
+    check_owner(Segment::object_name(ring), found, trust);
+}
+
+enum class Standing { gone, ours, others };
+
+/// Whether what has this name may be looked at. Who opens it asks again.
+Standing standing_of(const char* path) {
+    struct stat found {};
+    if (::lstat(path, &found) != 0) return Standing::gone;
+    if (!is_for_us(found, {.only_looks = true})) return Standing::others;
+    if (::faccessat(AT_FDCWD, path, R_OK | W_OK, AT_EACCESS | AT_SYMLINK_NOFOLLOW) == 0)
+        return Standing::ours;
+    return errno == ENOENT ? Standing::gone : Standing::others;
+}
+
+std::vector<std::string> names_of(Standing wanted) {
+    std::vector<std::string> names;
+    std::error_code ignored;  // no /dev/shm: no rings
+    for (const auto& entry : std::filesystem::directory_iterator(kDirectory, ignored)) {
+        const std::string file = entry.path().filename().string();
+        if (file.starts_with(kPrefix) && standing_of(entry.path().c_str()) == wanted)
+            names.push_back(file.substr(std::strlen(kPrefix)));
+    }
+    std::sort(names.begin(), names.end());
+    return names;
+}
+
+std::size_t size_of(const std::string& ring, int fd) {
+    struct stat status {};
+    if (::fstat(fd, &status) != 0) fail(ring, "looking at", errno);
+    return static_cast<std::size_t>(status.st_size);
+}
+
+ipc::mapped_region map_whole(const std::string& ring, int fd) {
+    const std::size_t bytes = size_of(ring, fd);
+    if (bytes == 0) return {};  // still being made
+    try {
+        return ipc::mapped_region(Mappable{fd}, ipc::read_write, 0, bytes);
+    } catch (const ipc::interprocess_exception& e) {
+        throw Error(Errc::system,
+                    fmt::format("mapping {}: {}", Segment::object_name(ring), e.what()));
+    }
+}
+
+}  // namespace
+
+Descriptor::Descriptor(int fd) : fd_(fd) {
+    if (fd < 0) return;
+    std::lock_guard lock(fork_guard().mutex);
+    fork_guard().fds.push_back(fd);
+    // relaxed is enough: the mutex keeps a fork away
+    generation_ = fork_guard().generation.load(std::memory_order_relaxed);
+}
+
+Descriptor::Descriptor(Descriptor&& other) noexcept
+    : fd_(std::exchange(other.fd_, -1)), generation_(other.generation_) {}
+
+Descriptor& Descriptor::operator=(Descriptor&& other) noexcept {
+    if (this != &other) {
+        reset();
+        fd_ = std::exchange(other.fd_, -1);
+        generation_ = other.generation_;
+    }
+    return *this;
+}
+
+Descriptor::~Descriptor() {
+    reset();
+}
+
+int Descriptor::get() const noexcept {
+    // relaxed is enough: it changes only where no other thread runs
+    return generation_ == fork_guard().generation.load(std::memory_order_relaxed) ? fd_ : -1;
+}
+
+void Descriptor::reset() noexcept {
+    if (const int fd = get(); fd >= 0) {
+        std::lock_guard lock(fork_guard().mutex);
+        std::erase(fork_guard().fds, fd);
+        ::close(fd);
+    }
+    fd_ = -1;
+}
+
+std::string Segment::object_name(const std::string& ring) {
+    return fmt::format("{}/{}{}", kDirectory, kPrefix, ring);
+}
+
+std::optional<Segment::Created> Segment::create(const std::string& ring, std::size_t bytes,
+                                                const std::string& unix_group, std::uint64_t byte) {
+    // Without a name at first, so that a maker killed up to here leaves nothing behind.
+    Descriptor fd(::open(kDirectory, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600));
+    if (fd.get() < 0) fail_to_create(ring, errno);
+    Segment segment(ring, std::move(fd), ipc::mapped_region());
+    give_to_group(ring, segment.fd_.get(), unix_group);
+    auto lock = segment.try_lock(byte);
+    if (!lock) fail(ring, "locking a byte of", EAGAIN);
+    RMEM_MARK("ring.nameless");
+    const std::string name = object_name(ring);
+    if (::linkat(AT_FDCWD, segment.own_path().c_str(), AT_FDCWD, name.c_str(), AT_SYMLINK_FOLLOW) !=
+        0) {
+        if (errno == EEXIST) return std::nullopt;
+        fail_to_create(ring, errno);
+    }
+    RMEM_MARK("ring.named");
+    try {
+        reserve(ring, segment.fd_.get(), bytes);
+        RMEM_MARK("ring.reserved");
+        segment.region_ = map_whole(ring, segment.fd_.get());
+    } catch (...) {
+        ::unlink(name.c_str());  // still ours alone: who found it waits for the lock
+        throw;
+    }
+    return Created{std::move(segment), std::move(*lock)};
+}
+
+std::optional<Segment> Segment::open(const std::string& ring, const Trust& trust) {
+    Descriptor fd(::open(object_name(ring).c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
+    if (fd.get() < 0) {
+        switch (errno) {
+            case ENOENT: return std::nullopt;
+            case EISDIR: throw foreign(ring, "a folder");
+            case ELOOP: throw foreign(ring, "a link to something else");
+            case ENXIO: throw foreign(ring, "a socket");
+            default: fail(ring, "opening", errno);
+        }
+    }
+    check_opened(ring, fd.get(), trust);
+    auto region = map_whole(ring, fd.get());
+    return Segment(ring, std::move(fd), std::move(region));
+}
+
+bool Segment::exists(const std::string& ring) {
+    struct stat ignored {};
+    return ::lstat(object_name(ring).c_str(), &ignored) == 0;
+}
+
+std::string Segment::owner(const std::string& ring) {
+    struct stat found {};
+    return ::lstat(object_name(ring).c_str(), &found) == 0 ? user_text(found.st_uid) : "";
+}
+
+bool Segment::remove(const std::string& ring) {
+    Bell::remove(ring);
+    if (::unlink(object_name(ring).c_str()) == 0) return true;
+    const int error = errno;
+    if (error == ENOENT) return false;
+    struct stat found {};
+    if ((error != EPERM && error != EACCES) || ::lstat(object_name(ring).c_str(), &found) != 0)
+        fail(ring, "removing", error);
+    // A shared folder lets a group use a file, and only its owner remove it.
+    throw Error(Errc::not_permitted,
+                fmt::format("{} is left over, nobody is in it, and only {} or root may remove it, "
+                            "by `rmem clean {}`; ask for that, or use another RMEM_RING",
+                            object_name(ring), user_text(found.st_uid), ring));
+}
+
+std::vector<std::string> Segment::list() {
+    return names_of(Standing::ours);
+}
+
+std::vector<std::string> Segment::others() {
+    return names_of(Standing::others);
+}
+
+Segment::Segment(std::string ring, Descriptor fd, ipc::mapped_region region)
+    : ring_(std::move(ring)), fd_(std::move(fd)), region_(std::move(region)) {}
+
+std::optional<gid_t> Segment::group() const {
+    struct stat status {};
+    if (::fstat(fd_.get(), &status) != 0) fail(ring_, "looking at", errno);
+    constexpr mode_t kShared = S_IRGRP | S_IWGRP;
+    if ((status.st_mode & kShared) != kShared) return std::nullopt;
+    return status.st_gid;
+}
+
+bool Segment::is_linked() const {
+    struct stat mine {
+    }, named{};
+    if (::fstat(fd_.get(), &mine) != 0 || mine.st_nlink == 0) return false;
+    return ::stat(object_name(ring_).c_str(), &named) == 0 && named.st_ino == mine.st_ino &&
+           named.st_dev == mine.st_dev;
+}
+
+bool Segment::is_whole() const {
+    return size_of(ring_, fd_.get()) == size();
+}
+
+std::string Segment::own_path() const {
+    return fmt::format("/proc/self/fd/{}", fd_.get());
+}
+
+std::optional<ByteLock> Segment::lock_with(short type, std::uint64_t byte) const {
+    // A lock belongs to an open file description, so each lock opens one of its own.
+    Descriptor fd(::open(own_path().c_str(), O_RDWR | O_CLOEXEC));
+    if (fd.get() < 0) fail(ring_, "reopening", errno);
+    struct flock lock {};
+    lock.l_type = type;
+    lock.l_whence = SEEK_SET;
+    lock.l_start = static_cast<off_t>(byte);
+    lock.l_len = 1;
+    if (::fcntl(fd.get(), F_OFD_SETLK, &lock) == 0) return ByteLock(std::move(fd));
+    if (errno == EAGAIN || errno == EACCES) return std::nullopt;
+    fail(ring_, "locking a byte of", errno);
+}
+
+std::optional<ByteLock> Segment::try_lock(std::uint64_t byte) const {
+    return lock_with(F_WRLCK, byte);
+}
+
+std::optional<ByteLock> Segment::try_lock_shared(std::uint64_t byte) const {
+    return lock_with(F_RDLCK, byte);
+}
+
+bool Segment::is_locked(std::uint64_t byte, std::uint64_t count) const noexcept {
+    struct flock lock {};
+    lock.l_type = F_WRLCK;
+    lock.l_whence = SEEK_SET;
+    lock.l_start = static_cast<off_t>(byte);
+    lock.l_len = static_cast<off_t>(count);
+    // A failing query must not declare anybody dead.
+    return ::fcntl(fd_.get(), F_OFD_GETLK, &lock) != 0 || lock.l_type != F_UNLCK;
+}
+
+}  // namespace rmem

@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+/// A named piece of this host's shared memory, with byte locks that tell who is alive.
+///
+/// Terms
+///   segment     the POSIX shared memory object /dev/shm/rmem.<ring>, mapped whole
+///   byte lock   an open-file-description lock on one byte of it. The kernel drops it when its holder
+///               ends, however it ends, so "is it locked?" answers "is the holder alive?" across
+///               threads, process id re-use and pid namespaces, and nobody has to clean up.
+/// Thread safety: distinct objects are independent; one object is used by one thread at a time,
+///   except `is_locked`, which any thread may call.
+/// Fork: a child does not inherit liveness; its copies of the descriptors are closed at fork, and
+///   what it inherited as objects holds, asks and removes nothing.
+/// Trust: an object of another user is opened only where it is meant for us (rmem/base/ownership.hpp).
+/// Errors: `rmem::Error` with no_space, not_permitted, no_such_ring, foreign_segment, system.
+/// Space is reserved at creation (posix_fallocate), so a small /dev/shm is an error, not a SIGBUS.
+
+#include "rmem/base/ownership.hpp"
+#include "rmem/error.hpp"
+
+#include <boost/interprocess/mapped_region.hpp>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace rmem {
+
+/// A descriptor that is closed at the end of its scope and in forked children.
+class RMEM_API Descriptor {
+public:
+    Descriptor() = default;
+    explicit Descriptor(int fd);
+    Descriptor(Descriptor&& other) noexcept;
+    Descriptor& operator=(Descriptor&& other) noexcept;
+    ~Descriptor();
+
+    /// -1 when there is none, also in a process forked since.
+    int get() const noexcept;
+    void reset() noexcept;
+
+private:
+    int fd_ = -1;
+    unsigned generation_ = 0;  ///< forks between the first process and the one that opened it
+};
+
+/// One byte lock held by this object's own open file description.
+class RMEM_API ByteLock {
+public:
+    ByteLock() = default;
+    bool held() const noexcept { return fd_.get() >= 0; }
+    void release() noexcept { fd_.reset(); }
+
+private:
+    friend class Segment;
+    explicit ByteLock(Descriptor fd) : fd_(std::move(fd)) {}
+    Descriptor fd_;
+};
+
+class RMEM_API Segment {
+public:
+    struct Created;
+    /// Makes a new object of `bytes` zeroed bytes; nothing when the name exists. `byte` is locked
+    /// before the name can be found, so whoever finds the object can tell whether its maker lives.
+    static std::optional<Created> create(const std::string& ring, std::size_t bytes,
+                                         const std::string& unix_group, std::uint64_t byte);
+    /// Maps an existing object, as large as it is by now; nothing when there is none. `foreign_segment` for what is
+    /// no file, `not_permitted` for another user's.
+    static std::optional<Segment> open(const std::string& ring, const Trust& trust = {});
+    /// Whether anything has the name.
+    static bool exists(const std::string& ring);
+    /// The user who has made what has the name, for people; empty when there is nothing.
+    static std::string owner(const std::string& ring);
+    /// Removes the name; those who have it mapped keep it. False when there was none.
+    static bool remove(const std::string& ring);
+    /// The rings of this host that this process may look at, by name; and other users' rings.
+    static std::vector<std::string> list();
+    static std::vector<std::string> others();
+    /// "/rmem.<ring>": the name in /dev/shm, for messages.
+    static std::string object_name(const std::string& ring);
+
+    std::byte* data() const noexcept { return static_cast<std::byte*>(region_.get_address()); }
+    std::size_t size() const noexcept { return region_.get_size(); }
+
+    /// With whom it is shared; nothing: with nobody.
+    std::optional<gid_t> group() const;
+
+    /// False once the name stands for nothing or for another object.
+    bool is_linked() const;
+    /// False when the object has another size than the mapping: it was being made.
+    bool is_whole() const;
+
+    /// Takes the lock on `byte` if nobody holds it (a shared lock: if nobody holds it exclusively).
+    std::optional<ByteLock> try_lock(std::uint64_t byte) const;
+    std::optional<ByteLock> try_lock_shared(std::uint64_t byte) const;
+    /// Whether somebody holds a lock in [byte, byte + count); locks of other objects in this process
+    /// count. One system call.
+    bool is_locked(std::uint64_t byte, std::uint64_t count = 1) const noexcept;
+
+private:
+    Segment(std::string ring, Descriptor fd, boost::interprocess::mapped_region region);
+    std::string own_path() const;
+    std::optional<ByteLock> lock_with(short type, std::uint64_t byte) const;
+
+    std::string ring_;
+    Descriptor fd_;
+    boost::interprocess::mapped_region region_;
+};
+
+struct Segment::Created {
+    Segment segment;
+    ByteLock lock;
+};
+
+}  // namespace rmem

@@ -1,0 +1,205 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "rmem/ring/waiting.hpp"
+
+#include "rmem/base/environment_variable.hpp"
+
+#include <linux/futex.h>
+#include <linux/membarrier.h>
+#include <sched.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <bit>
+#include <climits>
+#include <cmath>
+#include <fstream>
+#include <optional>
+#include <string>
+
+namespace rmem {
+
+namespace {
+
+int membarrier(int command) noexcept {
+    return static_cast<int>(::syscall(__NR_membarrier, command, 0U, 0));
+}
+
+/// Processors that the cgroup's quota amounts to; 0 where there is none.
+unsigned quota_processors() {
+    std::ifstream file("/sys/fs/cgroup/cpu.max");
+    std::string quota;
+    double period = 0;
+    if (!(file >> quota >> period) || quota == "max" || period <= 0) return 0;
+    return static_cast<unsigned>(std::max(1.0, std::ceil(std::stod(quota) / period)));
+}
+
+}  // namespace
+
+unsigned within_quota(unsigned processors) noexcept {
+    try {
+        if (const unsigned quota = quota_processors(); quota != 0) {
+            return std::min(processors, quota);
+        }
+    } catch (...) {  // an unreadable quota is no quota
+        return processors;
+    }
+    return processors;
+}
+
+unsigned allowed_processors() noexcept {
+    cpu_set_t set;
+    CPU_ZERO(&set);
+    if (::sched_getaffinity(0, sizeof set, &set) != 0) return 1;
+    return within_quota(static_cast<unsigned>(std::max(1, CPU_COUNT(&set))));
+}
+
+bool register_membarrier() noexcept {
+    return membarrier(MEMBARRIER_CMD_REGISTER_GLOBAL_EXPEDITED) == 0;
+}
+
+namespace {
+
+/// RMEM_SPIN: polls before yielding, whatever the processors; nothing: as they allow.
+std::optional<unsigned> spin_setting() {
+    const char* text = environment_setting("RMEM_SPIN");
+    if (text == nullptr) return std::nullopt;
+    return parse_unsigned("RMEM_SPIN", text, kMaxSpinPolls);
+}
+
+}  // namespace
+
+Waiter::Waiter(Ring& ring, unsigned rank)
+    : spin_setting_(spin_setting()),
+      membarrier_(register_membarrier()),
+      rank_(rank),
+      quota_(within_quota(UINT_MAX)),
+      ring_(ring),
+      attention_(ring.attention()) {
+    refresh_spin_limit();
+}
+
+void Waiter::set_company(unsigned ranks, const ProcessorSet& processors) noexcept {
+    {
+        const std::lock_guard lock(company_mutex_);
+        others_ = ranks;
+        their_processors_ = processors;
+    }
+    refresh_spin_limit();
+}
+
+void Waiter::refresh_spin_limit() noexcept {
+    const ProcessorSet all = ring_.shared_processors();
+    const std::lock_guard lock(company_mutex_);
+    unsigned count = 0;
+    for (std::size_t i = 0; i < all.size(); ++i) {
+        count += static_cast<unsigned>(std::popcount(all[i] | their_processors_[i]));
+    }
+    const unsigned processors = std::min(quota_, count);
+    const unsigned ranks = ring_.joined_ranks() + others_;
+    const bool are_many = ranks > processors;
+    // relaxed is enough: a hint
+    crowd_.store(std::clamp(ranks / std::max(1U, processors), 1U, kMostCrowd),
+                 std::memory_order_relaxed);
+    // relaxed is enough: a hint
+    spin_limit_.store(spin_setting_.value_or(are_many ? 0 : most_polls_),
+                      std::memory_order_relaxed);
+}
+
+void Waiter::give_way_if_crowded(unsigned looks) noexcept {
+    if (looks % kLooksPerCount == 0) refresh_spin_limit();
+    if (spin_limit() == 0) ::sched_yield();
+}
+
+Step Waiter::slow_step(Deadline deadline) noexcept {
+    const std::int64_t now = now_ns();
+    if (deadline.passed(now)) {
+        if (stage_ == Stage::spin) give_way();  // it has only looked
+        return Step::expired;
+    }
+    if (stage_ == Stage::spin && polls_ >= spin_limit()) {
+        stage_ = Stage::yield;
+        yield_start_ns_ = now;
+        yields_ = 0;
+        // To count many ranks takes longer than to give way to one.
+        if (spin_limit() != 0 || ++waits_ % kLooksPerCount == 0) refresh_spin_limit();
+    }
+    switch (stage_) {
+        case Stage::spin: cpu_relax(); break;
+        case Stage::yield:
+            polls_ = spin_limit();  // the next step comes here again
+            if (now - yield_start_ns_ >= kYieldNs && yields_ >= kLeastYields) {
+                stage_ = Stage::sleep;
+                arm();
+                return Step::poll;  // once more, now that posters know
+            }
+            ++yields_;
+            ::sched_yield();
+            break;
+        case Stage::sleep:
+            polls_ = spin_limit();
+            sleep(std::min(membarrier_ ? kMaxSleepNs : kBlindSleepNs, deadline.at_ns - now));
+            break;
+    }
+    if (now < next_check_ns_) return Step::poll;
+    // Each look is a system call, and all of the crowd look: relaxed is enough, a hint.
+    next_check_ns_ = now + kCheckNs * crowd_.load(std::memory_order_relaxed);
+    return Step::check_peers;
+}
+
+void Waiter::arm() noexcept {
+    armed_ = true;
+    wake_seen_ = wake_count(ring_, rank_);
+    ask_attention(ring_, rank_, kAttentionSleeping);
+}
+
+void Waiter::disarm() noexcept {
+    armed_ = false;
+    clear_attention(ring_, rank_, kAttentionSleeping);
+}
+
+void Waiter::sleep(std::int64_t ns) noexcept {
+    if (sleeper_ != nullptr) return sleeper_->sleep(ns);
+    sleep_until_woken(ring_, rank_, wake_seen_, ns);
+    wake_seen_ = wake_count(ring_, rank_);
+}
+
+void order_against_posters() noexcept {
+    membarrier(MEMBARRIER_CMD_GLOBAL_EXPEDITED);
+}
+
+std::uint32_t wake_count(const Ring& ring, unsigned rank) noexcept {
+    // (1) - this acquire-load synchronizes-with the acq_rel add (2): what was posted before a wake-up
+    // that we count as seen is seen by the poll that follows
+    return ring.rank(rank).wake.load(std::memory_order_acquire);
+}
+
+void ask_attention(const Ring& ring, unsigned rank, std::uint32_t bit) noexcept {
+    // relaxed is enough: membarrier orders it against the posters' loads, and before the poll after it
+    ring.attention()[rank].fetch_or(bit, std::memory_order_relaxed);
+    order_against_posters();
+}
+
+void clear_attention(const Ring& ring, unsigned rank, std::uint32_t bit) noexcept {
+    // relaxed is enough: a poster that still sees it wakes nobody
+    ring.attention()[rank].fetch_and(~bit, std::memory_order_relaxed);
+}
+
+void sleep_until_woken(const Ring& ring, unsigned rank, std::uint32_t count_read,
+                       std::int64_t longest_ns) noexcept {
+    timespec timeout{};
+    timeout.tv_sec = longest_ns / 1'000'000'000;
+    timeout.tv_nsec = longest_ns % 1'000'000'000;
+    auto* word = reinterpret_cast<std::uint32_t*>(&ring.rank(rank).wake);
+    ::syscall(SYS_futex, word, FUTEX_WAIT, count_read, &timeout, nullptr, 0);
+}
+
+void wake_rank(const Ring& ring, unsigned rank) noexcept {
+    auto& word = ring.rank(rank).wake;
+    // (2) - this acq_rel add synchronizes-with the acquire-load (1)
+    word.fetch_add(1, std::memory_order_acq_rel);
+    ::syscall(SYS_futex, reinterpret_cast<std::uint32_t*>(&word), FUTEX_WAKE, INT_MAX, nullptr,
+              nullptr, 0);
+}
+
+}  // namespace rmem

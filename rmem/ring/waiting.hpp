@@ -1,0 +1,205 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+/// Waiting for another process: spin, yield, sleep.
+///
+/// A waiter polls. Between polls it spins while there are processors to spare (not at all when the
+/// live ranks exceed the processors they may use together: then spinning would keep the awaited rank
+/// from running), yields for a millisecond and until it has had three turns, and then sleeps on a
+/// futex outside the bank. RMEM_SPIN sets the number of polls by hand.
+///
+/// A program that polls by itself, with calls that do not wait, gives way instead (`give_way`): after a look that found nothing its
+/// processor goes to another rank, where there are more ranks than processors. Without that each rank would poll for its
+/// whole time slice, while the one that it polls for waits for a processor. This is the one place for that rule.
+///
+/// Waking: a poster looks at one `attention` word after its post and, if set, adds one to the
+/// sleeper's wake word and wakes it. The poster pays no fence for that: the sleeper sets `attention`,
+/// runs membarrier(2), which orders it against every running poster, and polls once more before it
+/// sleeps. Where the kernel refuses membarrier, sleeps are short instead (kBlindSleepNs).
+/// Litmus tests with a fence at the sleeper alone lost wake-ups; with membarrier none in 10^6.
+///
+/// Thread safety: a Waiter belongs to one thread; `give_way` and `wake` may be called by any.
+/// Progress: `step` never blocks longer than kMaxSleepNs, so a lost wake-up costs a delay, not a hang.
+
+#include "rmem/base/clock.hpp"
+#include "rmem/ring.hpp"
+
+#include <atomic>
+#include <cstdint>
+#include <mutex>
+#include <optional>
+
+namespace rmem {
+
+inline constexpr unsigned kSpinPolls = 20'000;            ///< about 0.3 ms of polling
+inline constexpr unsigned kBriefPolls = 256;              ///< of these, before `begin` is worth it
+inline constexpr unsigned kMaxSpinPolls = 1'000'000'000;  ///< what RMEM_SPIN may say
+inline constexpr unsigned kSpinPollsPerCheck = 4'096;     ///< polls between looks at the clock
+inline constexpr unsigned kLooksPerCount = 64;       ///< empty looks between counts of the ranks
+inline constexpr std::int64_t kYieldNs = 1'000'000;  ///< yield this long before sleeping
+inline constexpr unsigned kLeastYields = 3;  ///< and so often: in a large crowd a turn comes later
+inline constexpr std::int64_t kCheckNs = 1'000'000;  ///< look for dead peers this often
+inline constexpr unsigned kMostCrowd =
+    64;  ///< or rarer, by the ranks that share a processor, up to this
+inline constexpr std::int64_t kMaxSleepNs = 10'000'000;  ///< longest single sleep
+inline constexpr std::int64_t kBlindSleepNs = 200'000;   ///< the same where wake-ups may be lost
+
+/// Bits of a rank's `attention` word: who of it waits to be woken.
+inline constexpr std::uint32_t kAttentionSleeping = 1;    ///< a Waiter
+inline constexpr std::uint32_t kAttentionInterrupts = 2;  ///< the helper behind Node::interrupt_fd
+inline constexpr std::uint32_t kAttentionDescriptor =
+    4;  ///< the helper behind a protocol's descriptor
+inline constexpr std::uint32_t kAttentionProgress =
+    8;  ///< the thread behind a program that computes
+
+inline void cpu_relax() noexcept {
+#if defined(__x86_64__) || defined(__i386__)
+    __builtin_ia32_pause();
+#elif defined(__aarch64__)
+    asm volatile("yield");
+#endif
+}
+
+/// What to do after a step.
+enum class Step { poll, check_peers, expired };
+
+/// Wakes a rank whose `attention` is set, after the post that it waits for.
+RMEM_API void wake_rank(const Ring& ring, unsigned rank) noexcept;
+
+/// The sleeper's side, for those who wait in other ways than a Waiter: read the count, ask for
+/// attention, look once more for what is awaited, sleep until the count differs from the one read.
+RMEM_API std::uint32_t wake_count(const Ring& ring, unsigned rank) noexcept;
+RMEM_API void ask_attention(const Ring& ring, unsigned rank, std::uint32_t bit) noexcept;
+RMEM_API void clear_attention(const Ring& ring, unsigned rank, std::uint32_t bit) noexcept;
+RMEM_API void sleep_until_woken(const Ring& ring, unsigned rank, std::uint32_t count_read,
+                                std::int64_t longest_ns) noexcept;
+
+/// Makes what this process stored come before what it loads next, as seen by every running poster: after a store that
+/// says that it sleeps, before a last look. Where the kernel refuses membarrier it does not: sleep briefly.
+RMEM_API void order_against_posters() noexcept;
+
+/// How a rank sleeps that is woken by other things than its wake word, as by a network's datagrams.
+class Sleeper {
+public:
+    virtual void sleep(std::int64_t longest_ns) noexcept = 0;
+
+protected:
+    ~Sleeper() = default;
+};
+
+/// One rank's way of waiting.
+class RMEM_API Waiter {
+public:
+    Waiter(Ring& ring, unsigned rank);
+
+    /// Sleeps by that from now on; null: on the wake word.
+    void sleep_by(Sleeper* sleeper) noexcept { sleeper_ = sleeper; }
+    /// So many polls at most before it yields, where a poll is dear.
+    void set_most_polls(unsigned polls) noexcept {
+        most_polls_ = polls;
+        refresh_spin_limit();
+    }
+    /// So many ranks of this host that the ring does not count poll too, and may run on these processors.
+    void set_company(unsigned ranks, const ProcessorSet& processors) noexcept;
+
+    /// Polls that a caller may make by itself, each after a cpu_relax, before it begins a wait: a
+    /// shorter way from one poll to the next is a shorter way from a message to its receiver.
+    unsigned brief_polls() const noexcept {
+        const unsigned limit = spin_limit();
+        return limit < kBriefPolls ? limit : kBriefPolls;
+    }
+
+    /// Whether who polls is to yield between two polls.
+    bool is_crowded() noexcept {
+        refresh_spin_limit();
+        return spin_limit() == 0;
+    }
+
+    /// After a look that found nothing, by a caller that polls and does not wait.
+    void give_way() noexcept {
+        // relaxed is enough, twice: a hint
+        const unsigned looks = looks_.load(std::memory_order_relaxed) + 1;
+        looks_.store(looks, std::memory_order_relaxed);
+        if (spin_limit() == 0 || looks % kLooksPerCount == 0) [[unlikely]]
+            give_way_if_crowded(looks);
+    }
+
+    /// Starts a wait; `step` is called between polls, `end` when it is over (either way).
+    void begin() noexcept {
+        polls_ = 0;
+        stage_ = Stage::spin;
+    }
+    Step step(Deadline deadline) noexcept {
+        if (++polls_ < spin_limit() && polls_ % kSpinPollsPerCheck != 0) {
+            cpu_relax();
+            return Step::poll;
+        }
+        return slow_step(deadline);
+    }
+    /// Before a `step` that must not sleep, because something is known to be on its way.
+    void stay_awake() noexcept {
+        if (stage_ != Stage::sleep) return;
+        end();
+        begin();
+    }
+    void end() noexcept {
+        if (armed_) disarm();
+    }
+
+    /// Wakes `rank` if it sleeps; called after the post that it may be waiting for.
+    void notify(unsigned rank) const noexcept {
+        // relaxed is enough: the sleeper's membarrier orders this load after the post before it
+        if (attention_[rank].load(std::memory_order_relaxed) != 0) [[unlikely]]
+            wake(rank);
+    }
+    void wake(unsigned rank) const noexcept { wake_rank(ring_, rank); }
+
+    /// Looks again at how many ranks share how many processors.
+    void refresh_spin_limit() noexcept;
+
+private:
+    unsigned spin_limit() const noexcept {
+        // relaxed is enough: a hint
+        return spin_limit_.load(std::memory_order_relaxed);
+    }
+    void give_way_if_crowded(unsigned looks) noexcept;
+    Step slow_step(Deadline deadline) noexcept;
+    void arm() noexcept;
+    void disarm() noexcept;
+    void sleep(std::int64_t ns) noexcept;
+
+    enum class Stage { spin, yield, sleep };
+    Stage stage_ = Stage::spin;
+    unsigned polls_ = 0;
+    std::atomic<unsigned> spin_limit_{0};  ///< 0: there are more ranks than processors
+    std::atomic<unsigned> crowd_{1};       ///< ranks for each processor
+    std::atomic<unsigned> looks_{0};       ///< that found nothing
+    unsigned waits_ = 0;                   ///< that were not over at once, while crowded
+    std::optional<unsigned> spin_setting_;
+    bool armed_ = false;
+    bool membarrier_ = false;
+    std::uint32_t wake_seen_ = 0;
+    std::int64_t yield_start_ns_ = 0;
+    unsigned yields_ = 0;  ///< since then
+    std::int64_t next_check_ns_ = 0;
+    Sleeper* sleeper_ = nullptr;
+    unsigned most_polls_ = kSpinPolls;
+    std::mutex company_mutex_;  ///< of the two below
+    unsigned others_ = 0;
+    ProcessorSet their_processors_{};
+    unsigned rank_;
+    unsigned quota_;  ///< processors that a cgroup leaves to this process
+    Ring& ring_;
+    std::atomic<std::uint32_t>* attention_;
+};
+
+/// Processors that this process may use: its affinity mask, less what a cgroup quota takes away.
+RMEM_API unsigned allowed_processors() noexcept;
+
+/// So many processors, or fewer where a cgroup's quota says so.
+RMEM_API unsigned within_quota(unsigned processors) noexcept;
+
+/// Lets sleepers of other processes run membarrier against this one. False where refused.
+RMEM_API bool register_membarrier() noexcept;
+
+}  // namespace rmem

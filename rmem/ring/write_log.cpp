@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "rmem/ring/write_log.hpp"
+
+#include <cstring>
+
+namespace rmem {
+
+namespace {
+
+constexpr std::uint32_t kPad = 0x8000'0000U;  // flag of a record that only fills the array's end
+constexpr unsigned kWordsShift = 48;
+constexpr std::uint64_t kOffsetMask = (std::uint64_t{1} << kWordsShift) - 1;
+constexpr std::uint32_t kPairBytes = 8;  // words are copied in pairs
+constexpr std::uint32_t kPairsPerUnit = kLogUnitBytes / kPairBytes;
+
+std::uint64_t load_pair(const std::byte* from, std::size_t bytes) noexcept {
+    std::uint64_t pair = 0;
+    std::memcpy(&pair, from, bytes);
+    return pair;
+}
+
+void store_word(std::byte* to, std::uint32_t value) noexcept {
+    // (5) - this release-store synchronizes-with the acquire-load rmem/link/bank_writer.hpp (1)
+    reinterpret_cast<std::atomic<std::uint32_t>*>(to)->store(value, std::memory_order_release);
+}
+
+}  // namespace
+
+// ---- Writer
+//
+// A unit is stored with release although `head` publishes it: it must also not become visible before the
+// `reclaimed` that allowed to overwrite what was there, see (3).
+
+LogWriter::LogWriter(std::byte* log, std::size_t bytes) noexcept
+    : area_(log, bytes),
+      // relaxed is enough: written by this rank's former self, whose end the rank's lock tells
+      head_(area_.header().head.load(std::memory_order_relaxed)),
+      place_(area_.place_of(head_)),
+      // relaxed is enough: as above
+      limit_(area_.header().reclaimed.load(std::memory_order_relaxed) + area_.capacity()) {}
+
+void LogWriter::reclaim(std::uint64_t position) noexcept {
+    if (position > head_ || position + area_.capacity() <= limit_) return;
+    limit_ = position + area_.capacity();
+    // relaxed is enough: the release-stores (3) of what overwrites publish it
+    area_.header().reclaimed.store(position, std::memory_order_relaxed);
+}
+
+void LogWriter::append(const LogRecord& record, const void* words) noexcept {
+    const std::uint64_t units = LogArea::units_of(record.words);
+    if (place_ + units > area_.capacity()) pad();
+    std::uint32_t value = 0;
+    if (record.words == 1) std::memcpy(&value, words, sizeof value);
+    LogUnit& unit = area_.unit(place_);
+    const std::uint64_t parts[] = {
+        static_cast<std::uint64_t>(record.written_ns),
+        std::uint64_t{record.words} << kWordsShift | record.offset / kWordBytes,
+        std::uint64_t{record.delay_ns} << 32U | record.flags,
+        std::uint64_t{record.queued_words} << 32U | value};
+    for (unsigned i = 0; i < 4; ++i) {
+        // (3) - this release-store synchronizes-with the acquire-loads (4)
+        unit.part[i].store(parts[i], std::memory_order_release);
+    }
+    if (record.words != 1) put_words(words, record.words);
+    head_ += units;
+    place_ = place_ + units == area_.capacity() ? 0 : place_ + units;
+    // (2) - this release-store synchronizes-with the acquire-load write_log.hpp (1)
+    area_.header().head.store(head_, std::memory_order_release);
+}
+
+void LogWriter::pad() noexcept {
+    // (6) - this release-store synchronizes-with the acquire-loads (4), as (3)
+    area_.unit(place_).part[1].store(0, std::memory_order_release);
+    // (7) - this release-store synchronizes-with the acquire-loads (4), as (3)
+    area_.unit(place_).part[2].store(kPad, std::memory_order_release);
+    head_ += area_.capacity() - place_;
+    place_ = 0;
+}
+
+void LogWriter::put_words(const void* words, std::uint32_t count) noexcept {
+    const auto* from = static_cast<const std::byte*>(words);
+    const std::uint32_t bytes = count * static_cast<std::uint32_t>(kWordBytes);
+    for (std::uint32_t pair = 0; pair * kPairBytes < bytes; ++pair) {
+        const std::uint32_t at = pair * kPairBytes;
+        const std::size_t size = bytes - at < kPairBytes ? bytes - at : kPairBytes;
+        auto& part = area_.unit(place_ + 1 + pair / kPairsPerUnit).part[pair % kPairsPerUnit];
+        // (8) - this release-store synchronizes-with the acquire-load (9), as (3)
+        part.store(load_pair(from + at, size), std::memory_order_release);
+    }
+}
+
+// ---- Reader
+
+LogReader::LogReader(std::byte* log, std::size_t bytes, Role role) noexcept
+    : area_(log, bytes), role_(role) {}
+
+std::uint64_t LogReader::oldest() const noexcept {
+    // (10) - this acquire-load synchronizes-with the release-store (3) of what overwrote
+    return area_.header().reclaimed.load(std::memory_order_acquire);
+}
+
+/// Whether what was just read at the position may be of a later record.
+bool LogReader::is_overwritten(std::uint64_t position) const noexcept {
+    if (oldest() <= position) return false;
+    if (role_ == Role::member) return true;
+    // Who has read a part of a later record sees the head where that record, or the pad before it, begins.
+    // (13) - this acquire-load synchronizes-with the release-store (2)
+    const std::uint64_t head = area_.header().head.load(std::memory_order_acquire);
+    return head + 2 * LogArea::units_of(kMaxRecordWords) > position + area_.capacity();
+}
+
+void LogReader::skip_all() noexcept {
+    // (11) - this acquire-load synchronizes-with the release-store (2)
+    seek(area_.header().head.load(std::memory_order_acquire));
+}
+
+LogReader::Found LogReader::peek(Entry& entry) noexcept {
+    while (refresh()) {
+        if (head_ - position_ > area_.capacity()) {
+            return head_ > position_ ? Found::lapped : Found::corrupt;
+        }
+        const std::uint64_t place = area_.place_of(position_);
+        std::uint64_t parts[4];
+        for (unsigned i = 0; i < 4; ++i) {
+            // (4) - this acquire-load synchronizes-with the release-stores (3), (6) and (7)
+            parts[i] = area_.unit(place).part[i].load(std::memory_order_acquire);
+        }
+        if (is_overwritten(position_)) return Found::lapped;
+        entry.record.flags = static_cast<std::uint32_t>(parts[2]);
+        if ((entry.record.flags & kPad) != 0) {
+            position_ += area_.capacity() - place;
+            continue;
+        }
+        entry.record.written_ns = static_cast<std::int64_t>(parts[0]);
+        entry.record.offset = (parts[1] & kOffsetMask) * kWordBytes;
+        entry.record.words = static_cast<std::uint32_t>(parts[1] >> kWordsShift);
+        entry.record.delay_ns = static_cast<std::uint32_t>(parts[2] >> 32U);
+        entry.record.queued_words = static_cast<std::uint32_t>(parts[3] >> 32U);
+        entry.position = position_;
+        entry.next = position_ + LogArea::units_of(entry.record.words);
+        const bool whole = entry.record.words >= 1 && entry.record.words <= kMaxRecordWords &&
+                           entry.next <= head_ &&
+                           place + LogArea::units_of(entry.record.words) <= area_.capacity();
+        return whole ? Found::record : Found::corrupt;
+    }
+    return Found::none;
+}
+
+bool LogReader::copy_words(const Entry& entry, std::byte* to) const noexcept {
+    const std::uint64_t place = area_.place_of(entry.position);
+    const std::uint32_t words = entry.record.words;
+    if (words == 1) {
+        // (12) - this acquire-load synchronizes-with the release-store (3)
+        const std::uint64_t value = area_.unit(place).part[3].load(std::memory_order_acquire);
+        if (is_overwritten(entry.position)) return false;
+        store_word(to, static_cast<std::uint32_t>(value));
+        return true;
+    }
+    for (std::uint32_t word = 0; word < words; word += 2) {
+        const std::uint32_t pair = word / 2;
+        const auto& part = area_.unit(place + 1 + pair / kPairsPerUnit).part[pair % kPairsPerUnit];
+        // (9) - this acquire-load synchronizes-with the release-store (8)
+        const std::uint64_t both = part.load(std::memory_order_acquire);
+        std::uint32_t value[2];
+        std::memcpy(value, &both, sizeof value);
+        store_word(to + word * kWordBytes, value[0]);
+        if (word + 1 < words) store_word(to + (word + 1) * kWordBytes, value[1]);
+    }
+    return !is_overwritten(entry.position);
+}
+
+}  // namespace rmem

@@ -1,0 +1,569 @@
+// SPDX-License-Identifier: Apache-2.0
+// ctest: check
+
+/// Conformance: what a rank that left or died had posted is still delivered, then every call that
+/// needs it says BBP_EPEER and none hangs; a stopped rank is alive. (billboard/bbp.h: Delivery,
+/// Dead peers, bbp_finalize; restarted ranks: tests/billboard/restart_test.cpp.)
+
+#include "tests/support/conformance.hpp"
+
+#include <chrono>
+
+namespace rmem::test {
+namespace {
+
+class Peers : public Conformance {};
+RMEM_ON_ALL_RINGS(Peers);
+
+enum Word : std::size_t { kPosted, kGo, kDone, kCount };
+
+const std::vector<std::size_t> kSizes = {0, 8, 60, 61, 1000};
+
+void linger(Rank& me) {
+    me.await_word(kDone);
+}
+
+/// Time for others to go to sleep in a call; no check depends on whether they do.
+void a_while(RankProcesses& ring) {
+    ring.let_pass(std::chrono::milliseconds(20));
+}
+
+/// Every call that needs `gone`, which has left nothing unread, tells so.
+void check_gone(int gone) {
+    std::byte buffer[16];
+    std::size_t size = 0;
+    const void* data = nullptr;
+    check_code(bbp_recv(gone, buffer, sizeof buffer, &size), BBP_EPEER, "bbp_recv");
+    check(std::string(bbp_last_error()).find(fmt::format("rank {}", gone)) != std::string::npos,
+          std::string("bbp_last_error() does not name the rank: ") + bbp_last_error());
+    check_code(bbp_tryrecv(gone, buffer, sizeof buffer, &size), BBP_EPEER, "bbp_tryrecv");
+    check_code(bbp_recv_for(gone, buffer, sizeof buffer, &size, kLong), BBP_EPEER, "bbp_recv_for");
+    check_code(bbp_view(gone, &data, &size), BBP_EPEER, "bbp_view");
+    check_code(bbp_send(gone, "x", 1), BBP_EPEER, "bbp_send");
+    check_code(bbp_trysend(gone, "x", 1), BBP_EPEER, "bbp_trysend");
+    check_code(bbp_send_for(gone, "x", 1, kLong), BBP_EPEER, "bbp_send_for");
+    const auto large = pattern(2 * kPartition, 1);
+    check_code(bbp_send(gone, large.data(), large.size()), BBP_EPEER,
+               "bbp_send of a large message");
+    check_code(bbp_mcast(&gone, 1, "x", 1), BBP_EPEER, "bbp_mcast");
+    check_code(bbp_barrier(), BBP_EPEER, "bbp_barrier");
+    check_code(bbp_barrier_for(kLong), BBP_EPEER, "bbp_barrier_for");
+    check(bbp_msgavail(gone) <= 0, "bbp_msgavail tells of a message of a rank that is gone");
+    check(bbp_probe(gone, &size) < 0, "bbp_probe tells of a message of a rank that is gone");
+}
+
+// ---- Leaving
+
+TEST_P(Peers, that_have_left_are_drained_before_they_are_missed) {
+    RankProcesses ring(setup(2));
+    ring.start(0, [](Rank& me) {
+        for (const std::size_t size : kSizes) send(1, size, size);
+        me.leave();
+    });
+    ring.start(1, [](Rank& me) {
+        me.await_word(kGo);
+        for (const std::size_t size : kSizes) receive(0, size, size);
+        check_gone(0);
+    });
+    ring.wait(0);
+    ++ring.shared()[kGo];
+    ring.finish();
+}
+
+TEST_P(Peers, that_have_left_are_drained_from_anyone_and_by_views) {
+    RankProcesses ring(setup(3));
+    for (const unsigned rank : {0U, 2U}) {
+        ring.start(rank, [](Rank& me) {
+            send(1, 40, static_cast<std::uint64_t>(me.rank));
+            multicast({1}, 600, static_cast<std::uint64_t>(me.rank));
+        });
+    }
+    ring.start(1, [](Rank& me) {
+        me.await_word(kGo);
+        for (int i = 0; i < 2; ++i) {
+            std::size_t size = 0;
+            const int sender = bbp_probe(BBP_ANY, &size);
+            check(sender == 0 || sender == 2, "bbp_probe told " + code_name(sender));
+            receive(BBP_ANY, 40, static_cast<std::uint64_t>(sender));
+            const void* data = nullptr;
+            check_code(bbp_view(sender, &data, &size), sender);
+            check_bytes(data, size, static_cast<std::uint64_t>(sender));
+            check_ok(bbp_release(data));
+        }
+        check_code(drain_until_error(BBP_ANY), BBP_EPEER);
+        std::byte buffer[8];
+        check_code(bbp_recv(BBP_ANY, buffer, sizeof buffer, nullptr), BBP_EPEER);
+    });
+    ring.wait(0);
+    ring.wait(2);
+    ++ring.shared()[kGo];
+    ring.finish();
+}
+
+TEST_P(Peers, that_leave_right_after_a_barrier_do_not_fail_the_others_barrier) {
+    for (int i = 0; i < thrifty(10); ++i) {
+        run(4, [](Rank& me) {
+            check_ok(bbp_barrier());
+            me.leave();
+        });
+    }
+}
+
+TEST_P(Peers, that_have_not_left_go_on_without_those_that_have) {
+    run(3, [](Rank& me) {
+        if (me.rank == 2) return me.leave();
+        for (std::uint64_t i = 0; i < 300; ++i) {
+            send(1 - me.rank, i, i);
+            receive(1 - me.rank, i, i);
+        }
+        const int members[] = {0, 1};
+        check_ok(bbp_barrier_group(members, 2, 3));
+    });
+}
+
+TEST_P(Peers, that_left_their_own_messages_unread_stop_nobody) {
+    RankProcesses ring(setup(3));
+    ring.start(0, [](Rank& me) {
+        check(send_until_full(1, 900, 0) > 0, "nothing could be sent");
+        me.raise(kPosted);
+        me.await_word(kGo);
+        // What rank 1 never read takes no room now.
+        for (std::uint64_t i = 0; i < 100; ++i) send(2, 900, i);
+    });
+    ring.start(1, [](Rank& me) { me.await_word(kPosted); });
+    ring.start(2, [](Rank&) {
+        for (std::uint64_t i = 0; i < 100; ++i) receive(0, 900, i);
+    });
+    ring.wait(1);
+    ++ring.shared()[kGo];
+    ring.finish();
+}
+
+TEST_P(Peers, that_left_leave_oneself_to_talk_to) {
+    RankProcesses ring(setup(2));
+    ring.start(0, [](Rank& me) {
+        me.await_word(kGo);
+        send(0, 10, 1);
+        check_equal(receive(BBP_ANY, 10, 1), 0, "sender");
+        send(0, 1000, 2);
+        receive(0, 1000, 2);
+        check_code(drain_until_error(BBP_ANY), BBP_EPEER);
+    });
+    ring.start(1, [](Rank&) {});
+    ring.wait(1);
+    ++ring.shared()[kGo];
+    ring.finish();
+}
+
+// ---- Dying
+
+TEST_P(Peers, that_were_killed_are_drained_before_they_are_missed) {
+    RankProcesses ring(setup(2));
+    ring.start(0, [](Rank& me) {
+        for (const std::size_t size : kSizes) send(1, size, size);
+        me.raise(kPosted);
+        linger(me);
+    });
+    ring.start(1, [](Rank& me) {
+        me.await_word(kGo);
+        for (const std::size_t size : kSizes) receive(0, size, size);
+        check_gone(0);
+    });
+    ring.await_word(kPosted);
+    ring.kill(0);
+    ++ring.shared()[kGo];
+    ring.finish();
+}
+
+TEST_P(Peers, that_were_killed_with_full_queues_are_drained_whole) {
+    for (const std::size_t size : {4U, 900U}) {
+        SCOPED_TRACE(size);
+        RankProcesses ring(setup(2));
+        ring.start(0, [size](Rank& me) {
+            me.shared[kCount] = static_cast<std::uint32_t>(send_until_full(1, size, 0));
+            me.raise(kPosted);
+            linger(me);
+        });
+        ring.start(1, [size](Rank& me) {
+            me.await_word(kGo);
+            const std::uint64_t queued = me.shared[kCount];
+            for (std::uint64_t i = 0; i < queued; ++i) receive(0, size, i);
+            check_gone(0);
+        });
+        ring.await_word(kPosted);
+        ring.kill(0);
+        ++ring.shared()[kGo];
+        ring.finish();
+    }
+}
+
+/// Rank 1 waits in `call`, which needs rank 0; rank 0 is killed; the call must say BBP_EPEER.
+void kill_what_is_waited_for(const RingSetup& setup, const std::function<int()>& call) {
+    RankProcesses ring(setup);
+    ring.start(0, linger);
+    ring.start(1, [&](Rank& me) {
+        me.raise(kGo);
+        check_code(call(), BBP_EPEER);
+    });
+    ring.await_word(kGo);
+    a_while(ring);
+    ring.kill(0);
+    ring.finish();
+}
+
+TEST_P(Peers, that_die_end_a_receive_that_waits_for_them) {
+    kill_what_is_waited_for(setup(2), [] {
+        std::byte buffer[8];
+        return bbp_recv(0, buffer, sizeof buffer, nullptr);
+    });
+}
+
+TEST_P(Peers, that_die_end_a_receive_from_anyone_when_they_were_the_last) {
+    kill_what_is_waited_for(setup(2), [] {
+        std::byte buffer[8];
+        return bbp_recv(BBP_ANY, buffer, sizeof buffer, nullptr);
+    });
+}
+
+/// What looks for the dead now and then must not miss each turn because another call has counted it.
+TEST_P(Peers, that_die_are_missed_by_whoever_polls_by_several_calls_in_turn) {
+    for (const int polls_before : {0, 1}) {
+        RankProcesses ring(setup(2));
+        ring.start(0, linger);
+        ring.start(1, [=](Rank& me) {
+            for (int i = 0; i < polls_before; ++i) nothing_waits(BBP_ANY);
+            me.raise(kGo);
+            std::byte buffer[16];
+            await(
+                [&] {
+                    const int any = bbp_msgavail(BBP_ANY);
+                    return any < 0 || bbp_tryrecv(0, buffer, sizeof buffer, nullptr) == BBP_EPEER;
+                },
+                "the death of rank 0");
+        });
+        ring.await_word(kGo);
+        ring.kill(0);
+        ring.wait(1);
+    }
+}
+
+TEST_P(Peers, that_die_end_a_view_that_waits_for_them) {
+    kill_what_is_waited_for(setup(2), [] {
+        const void* data = nullptr;
+        std::size_t size = 0;
+        return bbp_view(0, &data, &size);
+    });
+}
+
+TEST_P(Peers, that_die_end_a_send_that_waits_for_them) {
+    for (const std::size_t size : {4U, 900U}) {
+        kill_what_is_waited_for(setup(2), [size] {
+            const auto bytes = pattern(size, 1);
+            int code = BBP_OK;
+            while (code == BBP_OK) code = bbp_send(0, bytes.data(), size);
+            return code;
+        });
+    }
+}
+
+TEST_P(Peers, that_die_end_the_sending_of_a_message_larger_than_a_partition) {
+    kill_what_is_waited_for(setup(2), [] {
+        const auto bytes = pattern(5 * kPartition, 1);
+        return bbp_send(0, bytes.data(), bytes.size());
+    });
+}
+
+TEST_P(Peers, that_die_end_a_barrier) {
+    kill_what_is_waited_for(setup(2), [] { return bbp_barrier(); });
+}
+
+TEST_P(Peers, that_die_end_a_barrier_with_a_deadline_before_it_passes) {
+    kill_what_is_waited_for(setup(2), [] { return bbp_barrier_for(kLong); });
+}
+
+TEST_P(Peers, that_die_end_a_barrier_of_their_group) {
+    kill_what_is_waited_for(setup(2), [] {
+        const int members[] = {0, 1};
+        return bbp_barrier_group(members, 2, 5);
+    });
+}
+
+TEST_P(Peers, that_die_end_everybodys_barrier) {
+    RankProcesses ring(setup(4));
+    for (const unsigned rank : {0U, 1U, 3U}) {
+        ring.start(rank, [](Rank& me) {
+            me.raise(kGo);
+            check_code(bbp_barrier(), BBP_EPEER);
+            me.raise(kPosted);
+            me.await_word(kPosted, 3);
+        });
+    }
+    ring.start(2, linger);
+    ring.await_word(kGo, 3);
+    a_while(ring);
+    ring.kill(2);
+    ring.finish();
+}
+
+TEST_P(Peers, that_die_in_the_middle_of_a_large_message_end_its_receive) {
+    RankProcesses ring(setup(3));
+    ring.start(0, [](Rank& me) {
+        const auto bytes = pattern(20 * kPartition, 1);
+        me.raise(kPosted);
+        bbp_send(1, bytes.data(), bytes.size());
+    });
+    ring.start(1, [](Rank& me) {
+        me.await_word(kGo);
+        std::vector<std::byte> buffer(20 * kPartition);
+        check_code(bbp_recv(0, buffer.data(), buffer.size(), nullptr), BBP_EPEER);
+        send(2, 10, 10);
+        receive(2, 10, 10);
+        check_code(drain_until_error(0), BBP_EPEER);
+    });
+    ring.start(2, [](Rank&) {
+        receive(1, 10, 10);
+        send(1, 10, 10);
+    });
+    ring.await_word(kPosted);
+    a_while(ring);
+    ring.kill(0);
+    ++ring.shared()[kGo];
+    ring.finish();
+}
+
+TEST_P(Peers, that_die_do_not_end_a_receive_from_anyone_while_others_live) {
+    RankProcesses ring(setup(3));
+    ring.start(0, [](Rank& me) {
+        me.raise(kPosted);
+        receive(BBP_ANY, 33, 3);
+        check_code(drain_until_error(BBP_ANY), BBP_EPEER);
+    });
+    ring.start(1, linger);
+    ring.start(2, [](Rank& me) {
+        me.await_word(kGo);
+        send(0, 33, 3);
+    });
+    ring.await_word(kPosted);
+    a_while(ring);
+    ring.kill(1);
+    a_while(ring);
+    ++ring.shared()[kGo];
+    ring.finish();
+}
+
+TEST_P(Peers, that_die_in_the_middle_of_a_large_message_are_not_told_to_who_names_nobody) {
+    RankProcesses ring(setup(3));
+    ring.start(0, [](Rank& me) {
+        const auto bytes = pattern(20 * kPartition, 1);
+        me.raise(kPosted);
+        bbp_send(1, bytes.data(), bytes.size());
+    });
+    ring.start(1, [](Rank& me) {
+        me.await_word(kGo);
+        std::vector<std::byte> buffer(20 * kPartition);
+        check_code(bbp_recv(BBP_ANY, buffer.data(), buffer.size(), nullptr), 2);
+        me.raise(kCount);
+        check_code(bbp_recv(BBP_ANY, buffer.data(), buffer.size(), nullptr), 0, "its next life");
+        check_code(bbp_send(0, "x", 1), BBP_EPEER, "the first call that names it");
+        send(0, 10, 11);
+        send(2, 10, 12);
+    });
+    ring.start(2, [](Rank& me) {
+        me.await_word(kGo, 2);
+        send(1, 10, 10);
+        receive(1, 10, 12);  // in a call meanwhile, so that it notices the return
+    });
+    ring.await_word(kPosted);
+    a_while(ring);
+    ring.kill(0);
+    ++ring.shared()[kGo];
+    a_while(ring);
+    ++ring.shared()[kGo];
+    ring.await_word(kCount);
+    ring.start(0, [](Rank&) {
+        send(1, 10, 10);
+        receive(1, 10, 11);
+    });
+    ring.finish();
+}
+
+TEST_P(Peers, that_die_one_after_the_other_end_a_receive_from_anyone) {
+    RankProcesses ring(setup(4));
+    ring.start(0, [](Rank& me) {
+        me.raise(kPosted);
+        std::byte buffer[8];
+        check_code(bbp_recv(BBP_ANY, buffer, sizeof buffer, nullptr), BBP_EPEER);
+    });
+    for (const unsigned rank : {1U, 2U, 3U}) ring.start(rank, linger);
+    ring.await_word(kPosted);
+    for (const unsigned rank : {2U, 1U, 3U}) {
+        a_while(ring);
+        ring.kill(rank);
+    }
+    ring.finish();
+}
+
+TEST_P(Peers, that_die_with_unread_messages_free_the_senders_room) {
+    RankProcesses ring(setup(3));
+    ring.start(0, [](Rank& me) {
+        check(send_until_full(1, 900, 0) > 0, "nothing could be sent");
+        me.raise(kPosted);
+        me.await_word(kGo);
+        for (std::uint64_t i = 0; i < 200; ++i) send(2, i * 9, i);
+    });
+    ring.start(1, linger);
+    ring.start(2, [](Rank&) {
+        for (std::uint64_t i = 0; i < 200; ++i) receive(0, i * 9, i);
+    });
+    ring.await_word(kPosted);
+    ring.kill(1);
+    ++ring.shared()[kGo];
+    ring.finish();
+}
+
+TEST_P(Peers, that_die_with_views_of_messages_free_the_senders_room) {
+    RankProcesses ring(setup(3));
+    ring.start(0, [](Rank& me) {
+        for (std::uint64_t i = 0; i < 3; ++i) multicast({1, 2}, kPartition / 4, i);
+        me.await_word(kGo);
+        for (std::uint64_t i = 0; i < 20; ++i) send(2, kPartition, i);
+    });
+    ring.start(1, [](Rank& me) {
+        for (std::uint64_t i = 0; i < 3; ++i) {
+            const void* data = nullptr;
+            std::size_t size = 0;
+            check_code(bbp_view(0, &data, &size), 0);
+            check_bytes(data, size, i);
+        }
+        me.raise(kPosted);
+        linger(me);
+    });
+    ring.start(2, [](Rank&) {
+        for (std::uint64_t i = 0; i < 3; ++i) receive(0, kPartition / 4, i);
+        for (std::uint64_t i = 0; i < 20; ++i) receive(0, kPartition, i);
+    });
+    ring.await_word(kPosted);
+    ring.kill(1);
+    ++ring.shared()[kGo];
+    ring.finish();
+}
+
+TEST_P(Peers, that_die_leave_their_messages_to_those_who_view_them) {
+    RankProcesses ring(setup(2));
+    ring.start(0, [](Rank& me) {
+        send(1, 20, 1);
+        send(1, 2000, 2);
+        me.raise(kPosted);
+        linger(me);
+    });
+    ring.start(1, [](Rank& me) {
+        const void* data[2] = {};
+        std::size_t size[2] = {};
+        for (int i = 0; i < 2; ++i) check_code(bbp_view(0, &data[i], &size[i]), 0);
+        me.raise(kPosted);
+        me.await_word(kGo);
+        check_gone(0);
+        check_bytes(data[0], size[0], 1);
+        check_bytes(data[1], size[1], 2);
+        check_ok(bbp_release(data[1]));
+        check_ok(bbp_release(data[0]));
+    });
+    ring.await_word(kPosted, 2);
+    ring.kill(0);
+    ++ring.shared()[kGo];
+    ring.finish();
+}
+
+TEST_P(Peers, that_die_in_a_storm_of_messages_do_not_stop_the_others) {
+    RankProcesses ring(setup(4));
+    const auto storm = [](Rank& me) {
+        // Until rank 2 is missed; whatever else happens is an error.
+        std::vector<std::byte> buffer(2 * kPartition);
+        std::uint64_t state = static_cast<std::uint64_t>(me.rank);
+        bool missed = false;
+        for (std::uint32_t i = 0; !missed; ++i) {
+            const int dest = static_cast<int>(next_random(state) % 4);
+            const std::size_t size = next_random(state) % 1000;
+            const auto others = everyone_but(me.rank, 4);
+            int code = i % 5 == 0 ? bbp_trymcast(others.data(), 3, buffer.data(), size)
+                                  : bbp_trysend(dest, buffer.data(), size);
+            if (code == BBP_EPEER) missed = true;
+            check(code == BBP_OK || code == BBP_EAGAIN || code == BBP_EPEER, code_name(code));
+            while ((code = bbp_tryrecv(BBP_ANY, buffer.data(), buffer.size(), nullptr)) >= 0) {
+            }
+            check_code(code, BBP_EAGAIN);
+            if (i % 64 == 0) me.raise(kCount);
+        }
+        // The others may need room to find out.
+        me.raise(kDone);
+        await(
+            [&] {
+                const int code = bbp_tryrecv(BBP_ANY, buffer.data(), buffer.size(), nullptr);
+                check(code >= 0 || code == BBP_EAGAIN || code == BBP_EPEER, code_name(code));
+                return me.shared[kDone] >= 3;
+            },
+            "the others to miss rank 2");
+    };
+    ring.start_all(storm);
+    ring.await_word(kCount, 20);
+    ring.kill(2);
+    ring.finish();
+}
+
+TEST_P(Peers, that_all_die_but_one_leave_a_ring_that_one_can_end) {
+    RankProcesses ring(setup(5));
+    ring.start(2, [](Rank& me) {
+        me.await_word(kGo);
+        for (const int rank : everyone_but(2, 5)) check_gone(rank);
+        check_code(drain_until_error(BBP_ANY), BBP_EPEER);
+    });
+    for (const unsigned rank : {0U, 1U, 3U, 4U}) {
+        ring.start(rank, [](Rank& me) {
+            me.raise(kPosted);
+            linger(me);
+        });
+    }
+    ring.await_word(kPosted, 4);
+    for (const unsigned rank : {0U, 1U, 3U, 4U}) ring.kill(rank);
+    ++ring.shared()[kGo];
+    ring.finish();
+}
+
+// ---- Stopped
+
+TEST_P(Peers, that_are_stopped_are_alive_and_only_deadlines_help) {
+    RankProcesses ring(setup(2));
+    ring.start(0, [](Rank& me) {
+        me.raise(kPosted);
+        me.await_word(kGo);
+        const std::int64_t some = 50 * kMillisecond;
+        std::byte buffer[8];
+        check_code(bbp_recv_for(1, buffer, sizeof buffer, nullptr, some), BBP_ETIMEDOUT);
+        check_code(bbp_recv_for(BBP_ANY, buffer, sizeof buffer, nullptr, some), BBP_ETIMEDOUT);
+        const int queued = send_until_full(1, 500, 0);
+        me.shared[kCount] = static_cast<std::uint32_t>(queued);
+        const auto lost = pattern(500, 777);
+        check_code(bbp_send_for(1, lost.data(), lost.size(), some), BBP_ETIMEDOUT);
+        check_code(bbp_tryrecv(1, buffer, sizeof buffer, nullptr), BBP_EAGAIN);
+        me.raise(kDone);
+        receive(1, 4, 4);
+        check_ok(bbp_barrier());
+    });
+    ring.start(1, [](Rank& me) {
+        me.raise(kPosted);
+        me.await_word(kDone);
+        const std::uint64_t queued = me.shared[kCount];
+        for (std::uint64_t i = 0; i < queued; ++i) receive(0, 500, i);
+        send(0, 4, 4);
+        check_ok(bbp_barrier());
+    });
+    ring.await_word(kPosted, 2);
+    ring.stop(1);
+    ++ring.shared()[kGo];
+    ring.await_word(kDone);
+    ring.resume(1);
+    ring.finish();
+}
+
+}  // namespace
+}  // namespace rmem::test

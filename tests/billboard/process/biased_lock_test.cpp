@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+// ctest: tsan
+// The lock of the process endpoint: whoever enters, one at a time is in.
+#include "billboard/process/biased_lock.hpp"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <thread>
+#include <vector>
+
+namespace billboard {
+namespace {
+
+constexpr int kTimes = 3000;
+
+/// Counts what would be lost if two were in at once.
+struct Guarded {
+    BiasedLock lock;
+    int plain = 0;
+    void enter_and_count() {
+        const auto grip = lock.enter();
+        ++plain;
+        lock.leave(grip);
+    }
+    void visit_and_count() {
+        const auto grip = lock.visit();
+        ++plain;
+        lock.leave(grip);
+    }
+};
+
+TEST(BiasedLock, keeps_a_visitor_out_while_the_usual_thread_is_in) {
+    Guarded guarded;
+    guarded.lock.adopt();
+    std::thread visitor([&] {
+        for (int i = 0; i < kTimes; ++i) guarded.visit_and_count();
+    });
+    for (int i = 0; i < 20 * kTimes; ++i) guarded.enter_and_count();
+    visitor.join();
+    EXPECT_EQ(guarded.plain, 21 * kTimes);
+}
+
+TEST(BiasedLock, keeps_other_threads_of_the_program_out_too) {
+    Guarded guarded;
+    guarded.lock.adopt();
+    std::vector<std::thread> others;
+    for (int t = 0; t < 3; ++t) {
+        others.emplace_back([&] {
+            for (int i = 0; i < kTimes; ++i) guarded.enter_and_count();
+        });
+    }
+    std::thread visitor([&] {
+        for (int i = 0; i < kTimes / 10; ++i) guarded.visit_and_count();
+    });
+    for (int i = 0; i < kTimes; ++i) guarded.enter_and_count();
+    for (std::thread& other : others) other.join();
+    visitor.join();
+    EXPECT_EQ(guarded.plain, 4 * kTimes + kTimes / 10);
+}
+
+TEST(BiasedLock, is_recursive_for_usual_thread_and_visitor) {
+    Guarded guarded;
+    guarded.lock.adopt();
+    const auto outer = guarded.lock.enter();
+    guarded.enter_and_count();
+    std::thread visitor([&] {
+        const auto grip = guarded.lock.visit();
+        guarded.enter_and_count();
+        guarded.visit_and_count();
+        guarded.lock.leave(grip);
+    });
+    guarded.enter_and_count();  // also while somebody asks
+    guarded.lock.leave(outer);
+    visitor.join();
+    EXPECT_EQ(guarded.plain, 4);
+}
+
+TEST(BiasedLock, lets_in_who_waits_when_the_holder_gives_way) {
+    Guarded guarded;
+    guarded.lock.adopt();
+    std::atomic<bool> was_in{false};
+    auto grip = guarded.lock.enter();
+    std::thread visitor([&] {
+        guarded.visit_and_count();
+        was_in = true;
+    });
+    while (!was_in) guarded.lock.give_way(grip);
+    EXPECT_EQ(guarded.plain, 1);
+    EXPECT_FALSE(guarded.lock.give_way(grip));
+    guarded.lock.leave(grip);
+    visitor.join();
+}
+
+}  // namespace
+}  // namespace billboard

@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "rmem/base/environment_variable.hpp"
+
+#include "rmem/config.hpp"
+#include "rmem/sim/world.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <fstream>
+#include <string>
+#include <vector>
+
+namespace rmem {
+namespace {
+
+constexpr const char* kName = "RMEM_JOIN_TIMEOUT";
+
+/// The value of the variable, or "(unset)".
+std::string value_of(const char* name) {
+    const char* value = environment_variable(name);
+    return value == nullptr ? "(unset)" : value;
+}
+
+sim::WorldConfig world_of(unsigned ranks) {
+    sim::WorldConfig config;
+    config.ring.name = "simulated";
+    config.ring.nodes = config.ring.ranks = ranks;
+    config.ring.user_bytes = 4096;
+    return config;
+}
+
+TEST(EnvironmentVariable, is_the_process_own_outside_of_a_simulation) {
+    ::setenv(kName, "7s", 1);
+    EXPECT_EQ(value_of(kName), "7s");
+    ::unsetenv(kName);
+    EXPECT_EQ(value_of(kName), "(unset)");
+}
+
+TEST(EnvironmentVariable, of_which_the_manual_speaks_is_known) {
+    std::ifstream manual(RMEM_SOURCE_DIR "/docs/man/rmem.7");
+    const std::vector<std::string>& known = setting_names();
+    unsigned found = 0;
+    for (std::string word; manual >> word;) {
+        if (!word.starts_with("RMEM_")) continue;
+        word.erase(std::find_if(word.begin(), word.end(),
+                                [](char c) { return c != '_' && (c < 'A' || c > 'Z'); }),
+                   word.end());
+        ++found;
+        EXPECT_TRUE(std::find(known.begin(), known.end(), word) != known.end()) << word;
+    }
+    EXPECT_GT(found, 20U);
+}
+
+TEST(EnvironmentVariable, that_is_empty_counts_as_unset_where_it_is_a_setting) {
+    ::setenv(kName, "", 1);
+    EXPECT_EQ(value_of(kName), "");
+    EXPECT_EQ(environment_setting(kName), nullptr);
+    ::setenv(kName, "7s", 1);
+    EXPECT_STREQ(environment_setting(kName), "7s");
+    ::unsetenv(kName);
+    EXPECT_EQ(environment_setting(kName), nullptr);
+    auto config = world_of(1);
+    config.environment[kName] = "";
+    config.environment["RMEM_BOUND"] = "1ms";
+    sim::World world(config);
+    world.start(0, [](sim::Process&) {
+        EXPECT_EQ(environment_setting(kName), nullptr);
+        EXPECT_STREQ(environment_setting("RMEM_BOUND"), "1ms");
+    });
+    EXPECT_EQ(world.run(), sim::RunEnd::all_ended);
+}
+
+TEST(EnvironmentVariable, is_the_worlds_in_a_simulated_process_and_the_hosts_never) {
+    ::setenv(kName, "7s", 1);
+    ::setenv("RMEM_BOUND", "1ms", 1);
+    auto config = world_of(1);
+    config.environment[kName] = "3s";
+    sim::World world(config);
+    world.start(0, [](sim::Process& process) {
+        EXPECT_EQ(value_of(kName), "3s");
+        EXPECT_EQ(value_of("RMEM_BOUND"), "(unset)");
+        process.sleep(1000);
+        EXPECT_EQ(Environment::read().join_timeout_ns, 3'000'000'000);
+        EXPECT_FALSE(Environment::read().bound_ns);
+    });
+    EXPECT_EQ(value_of(kName), "7s");
+    EXPECT_EQ(world.run(), sim::RunEnd::all_ended);
+    EXPECT_EQ(value_of(kName), "7s");
+}
+
+TEST(EnvironmentVariable, tells_each_simulated_process_which_rank_of_which_ring_it_is) {
+    sim::World world(world_of(3));
+    unsigned ended = 0;
+    for (unsigned rank = 0; rank < 3; ++rank) {
+        world.start(rank, [rank, &ended](sim::Process& process) {
+            process.sleep(100);  // the others run meanwhile
+            EXPECT_EQ(value_of("RMEM_RANK"), std::to_string(rank));
+            const Environment environment = Environment::read();
+            EXPECT_EQ(environment.ring, "simulated");
+            EXPECT_EQ(environment.node, rank);
+            EXPECT_EQ(environment.ranks, 3U);
+            EXPECT_EQ(environment.link, LinkKind::sim);
+            ++ended;
+        });
+    }
+    EXPECT_EQ(world.run(), sim::RunEnd::all_ended);
+    EXPECT_EQ(ended, 3U);
+}
+
+}  // namespace
+}  // namespace rmem

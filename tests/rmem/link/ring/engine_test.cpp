@@ -1,0 +1,479 @@
+// SPDX-License-Identifier: Apache-2.0
+// ctest: check tsan
+#include "rmem/link/ring/engine.hpp"
+
+#include "tests/support/ring_ranks.hpp"
+
+#include <fmt/format.h>
+
+#include <barrier>
+#include <cstring>
+#include <functional>
+#include <mutex>
+#include <optional>
+#include <thread>
+#include <vector>
+
+namespace rmem {
+namespace {
+
+using test::faulty;
+using test::RingRank;
+using test::RingRanks;
+using test::RingSpec;
+
+RingOptions still() {
+    RingOptions options;
+    options.helper = false;
+    return options;
+}
+
+/// The time as a word on its way: the low half of the clock.
+std::uint32_t clock_word() {
+    return static_cast<std::uint32_t>(now_ns());
+}
+
+// ---- Time
+
+TEST(RingEngine, a_write_is_never_early) {
+    RingRanks ring({.nodes = 3, .timing = "scramnet-burst"});
+    std::vector<std::thread> threads;
+    std::barrier together(3);
+    // A slot of 546.7 ns, 247 ns in each node that it passes, and whatever has to be waited for.
+    const auto least = [](unsigned hops) { return 546 + (hops - 1) * 247U; };
+    for (unsigned n = 0; n < 3; ++n) {
+        threads.emplace_back([&, n] {
+            RingRank me(ring, n);
+            together.arrive_and_wait();
+            for (int i = 0; i < 2000; ++i) {
+                me.memory.post_word(n * 4, clock_word());
+                me.memory.progress();
+                for (unsigned other = 0; other < 3; ++other) {
+                    if (other == n) continue;
+                    const std::uint32_t sent = me.memory.load(other * 4);
+                    if (sent == 0) continue;
+                    const std::uint32_t age = clock_word() - sent;
+                    ASSERT_GE(age, least((n + 3 - other) % 3))
+                        << "from node " << other << " at " << n;
+                }
+            }
+            together.arrive_and_wait();
+        });
+    }
+    for (auto& thread : threads) thread.join();
+    for (unsigned n = 0; n < 3; ++n) EXPECT_GE(ring.node(n).propagation.quantile(0), least(1));
+}
+
+TEST(RingEngine, one_transmitter_sends_no_more_than_the_profile_lets_it) {
+    RingRanks ring({.timing = "scramnet-burst"});
+    RingRank a(ring, 0), b(ring, 1);
+    constexpr std::uint32_t kWords = 10'000;
+    const std::int64_t start = now_ns();
+    for (std::uint32_t i = 1; i <= kWords; ++i) {
+        a.wait_for_room(4);
+        a.memory.post_word(0, i);
+    }
+    b.await(0, kWords);
+    // 615 ns per word, whatever the host does: never faster.
+    EXPECT_GE(now_ns() - start, std::int64_t{kWords} * 615);
+}
+
+TEST(RingEngine, variable_packets_carry_a_block_in_less_wire_time_but_not_in_less_than_theirs) {
+    RingRanks ring({.timing = "scramnet-burst-plus"});
+    RingRank a(ring, 0), b(ring, 1);
+    constexpr std::size_t kBytes = 32768;
+    const std::vector<std::byte> block(kBytes);
+    const std::int64_t start = now_ns();
+    a.memory.write(4096, block.data(), kBytes);
+    a.memory.post_word(0, 1);
+    b.await(0, 1);
+    EXPECT_GE(now_ns() - start, static_cast<std::int64_t>(kBytes) * 59) << "16.7 MB/s";
+}
+
+TEST(RingEngine, a_bank_stands_still_while_nobody_runs_its_engine) {
+    RingRanks ring({.timing = "none"});
+    RingRank a(ring, 0, still()), b(ring, 1, still());
+    a.memory.post_word(0, 1);
+    EXPECT_EQ(b.memory.load(0), 0U);
+    b.memory.progress();
+    EXPECT_EQ(b.memory.load(0), 1U);
+}
+
+TEST(RingEngine, what_fell_due_while_nobody_looked_is_counted_apart) {
+    RingRanks ring({.timing = "scramnet-burst"});
+    RingRank a(ring, 0, still()), b(ring, 1, still());
+    a.memory.post_word(0, 1);
+    const std::int64_t due = now_ns() + 100'000;
+    while (now_ns() < due) {
+    }
+    b.await(0, 1);
+    EXPECT_EQ(ring.count(1, LinkCounter::late_by_host), 1U);
+    EXPECT_EQ(ring.node(1).lateness.count(), 0U);
+    EXPECT_EQ(ring.node(1).propagation.count(), 1U);
+    EXPECT_GE(ring.node(1).propagation.max(), 100'000U - 1000);
+}
+
+// ---- The bound
+
+TEST(RingEngine, k_writes_delayed_past_the_bound_are_k_violations) {
+    for (const char* timing : {"scramnet-burst", "none"}) {
+        std::mutex mutex;
+        std::vector<BoundViolation> reported;  // outlives the helper, which may report late
+        RingRanks ring({.timing = timing, .bound_ns = 100'000'000});
+        RingRank a(ring, 0, faulty("delay:node=0,by=150ms,count=3,after=2")), b(ring, 1);
+        b.memory.engine().on_bound_violation([&](const BoundViolation& violation) {
+            const std::lock_guard lock(mutex);
+            reported.push_back(violation);
+        });
+        for (std::uint32_t i = 1; i <= 10; ++i) {
+            a.memory.post_word(i * 4, i);
+            a.flush();
+            b.await(i * 4, i);
+        }
+        EXPECT_EQ(ring.count(1, LinkCounter::bound_violations), 3U) << timing;
+        EXPECT_EQ(ring.rank_count(0, LinkCounter::faults_injected), 3U);
+        EXPECT_EQ(ring.count(0, LinkCounter::bound_violations), 0U) << "the writer's own node";
+        EXPECT_TRUE(test::eventually([&] {
+            const std::lock_guard lock(mutex);
+            std::erase_if(reported, [](const BoundViolation& v) { return v.by_host; });
+            return reported.size() >= 3;
+        }));
+        b.memory.engine().on_bound_violation(nullptr);
+        const std::lock_guard lock(mutex);
+        ASSERT_EQ(reported.size(), 3U);
+        EXPECT_EQ(reported[0].offset, 12U);
+        EXPECT_EQ(reported[0].origin, 0U);
+        EXPECT_GT(reported[0].propagation_ns, 150'000'000);
+    }
+}
+
+TEST(RingEngine, a_write_in_time_on_the_wire_that_the_host_keeps_is_the_hosts_fault) {
+    RingRanks ring({.timing = "scramnet-burst", .bound_ns = 1'000'000});
+    RingRank a(ring, 0, still()), b(ring, 1, still());
+    a.memory.post_word(0, 1);
+    const std::int64_t late = now_ns() + 2'000'000;
+    while (now_ns() < late) {
+    }
+    b.await(0, 1);
+    EXPECT_EQ(ring.count(1, LinkCounter::bound_missed_by_host), 1U);
+    EXPECT_EQ(ring.count(1, LinkCounter::bound_violations), 0U);
+}
+
+TEST(RingEngine, the_derived_bound_allows_for_what_was_queued_before) {
+    RingRanks ring({.timing = "scramnet-burst"});
+    RingRank a(ring, 0), b(ring, 1);
+    EXPECT_EQ(a.memory.bound_ns(), bound_ns(ring.config().timing, 2));
+    for (std::uint32_t i = 1; i <= 500; ++i) a.memory.post_word(0, i);
+    b.await(0, 500);
+    EXPECT_EQ(ring.count(1, LinkCounter::bound_violations), 0U);
+}
+
+// ---- The transmit FIFO
+
+// A thousand times slower, a block of 8 KiB takes 1.26 s on the wire, and much less to hand over, even
+// on a host that stops us in between.
+
+constexpr std::size_t kBlockWords = 2048;
+
+std::vector<std::uint32_t> numbered_words() {
+    std::vector<std::uint32_t> words(kBlockWords);
+    for (std::uint32_t i = 0; i < kBlockWords; ++i) words[i] = i + 1;
+    return words;
+}
+
+TEST(RingEngine, with_hold_off_nothing_is_lost_to_a_full_fifo) {
+    RingRanks ring({.timing = "scramnet-burst", .slower = 1000});
+    RingRank a(ring, 0), b(ring, 1);
+    const auto words = numbered_words();
+    a.memory.write(0, words.data(), kBlockWords * 4);
+    a.flush();
+    EXPECT_EQ(std::memcmp(b.memory.data(0, kBlockWords * 4), words.data(), kBlockWords * 4), 0);
+    EXPECT_GT(ring.rank_count(0, LinkCounter::held_off), 0U);
+    EXPECT_EQ(ring.rank_count(0, LinkCounter::writes_lost_fifo), 0U);
+}
+
+TEST(RingEngine, without_hold_off_a_full_fifo_loses_writes_and_counts_them) {
+    RingRanks ring({.nodes = 3, .timing = "scramnet-burst,fifo=lose", .slower = 1000});
+    RingRank a(ring, 0), b(ring, 1), c(ring, 2);
+    const auto words = numbered_words();
+    a.memory.write(0, words.data(), kBlockWords * 4);
+    a.flush();
+    const auto lost = ring.rank_count(0, LinkCounter::writes_lost_fifo);
+    EXPECT_GT(lost, 0U);
+    EXPECT_EQ(ring.rank_count(0, LinkCounter::held_off), 0U);
+    std::size_t missing = 0;
+    for (std::size_t i = 0; i < kBlockWords; ++i) {
+        missing += b.memory.load(i * 4) == 0 ? 1U : 0U;
+        ASSERT_EQ(b.memory.load(i * 4), c.memory.load(i * 4)) << "all banks lost the same";
+        ASSERT_EQ(a.memory.load(i * 4), words[i]) << "the own bank has it";
+    }
+    EXPECT_EQ(missing, lost * kMaxRecordWords);
+    EXPECT_EQ(ring.count(1, LinkCounter::writes_applied) + lost, kBlockWords / kMaxRecordWords);
+}
+
+TEST(RingEngine, a_full_fifo_is_no_room_until_the_wire_has_moved_on) {
+    RingRanks ring({.timing = "scramnet-burst", .slower = 1000});
+    RingRank a(ring, 0, still()), b(ring, 1);
+    const std::vector<std::byte> block(4096);
+    EXPECT_TRUE(a.memory.room(4096));
+    a.memory.write(4096, block.data(), 4096);  // 1024 words, which take 630 ms
+    EXPECT_FALSE(a.memory.room(2048));
+    EXPECT_EQ(ring.rank_count(0, LinkCounter::back_pressure), 1U);
+    a.wait_for_room(2048);
+}
+
+// ---- Concurrent writers
+
+/// Both nodes write one word while neither runs its engine; then both do.
+void write_at_once(RingRank& a, RingRank& b) {
+    a.memory.post_word(128, 1);
+    b.memory.post_word(128, 2);
+    a.flush();
+    b.flush();
+}
+
+TEST(RingEngine, two_nodes_that_write_one_word_at_once_end_with_different_banks) {
+    for (const char* timing : {"none", "scramnet-burst"}) {
+        RingRanks ring({.timing = timing});
+        RingRank a(ring, 0, still()), b(ring, 1, still());
+        a.memory.post_word(128, 1);
+        b.memory.post_word(128, 2);
+        const auto done = [&](unsigned n) {
+            return ring.count(n, LinkCounter::writes_applied) == 1;
+        };
+        a.await([&] { return done(0); });
+        b.await([&] { return done(1); });
+        EXPECT_EQ(a.memory.load(128), 2U) << timing;
+        EXPECT_EQ(b.memory.load(128), 1U) << timing;
+    }
+}
+
+TEST(RingEngine, the_checker_names_both_writers) {
+    RingRanks ring({.timing = "scramnet-burst", .slower = 1000});
+    RingOptions checking;
+    checking.check_writers = true;
+    RingRank a(ring, 0, checking), b(ring, 1, checking);
+    std::mutex mutex;
+    std::vector<WriterRace> races;
+    const auto report = [&](const WriterRace& race) {
+        const std::lock_guard lock(mutex);
+        races.push_back(race);
+    };
+    a.memory.engine().on_race(report);
+    b.memory.engine().on_race(report);
+    // At once means within a propagation; a host that stops us in between makes it two writes in turn.
+    for (int tries = 0; tries < 1000; ++tries) {
+        write_at_once(a, b);
+        const std::lock_guard lock(mutex);
+        if (!races.empty()) break;
+    }
+    const std::lock_guard lock(mutex);
+    ASSERT_FALSE(races.empty());
+    EXPECT_EQ(races[0].offset, 128U);
+    EXPECT_EQ(races[0].node, 1U) << "wrote second";
+    EXPECT_EQ(races[0].other, 0U);
+    EXPECT_GE(races[0].written_ns, races[0].other_written_ns);
+    EXPECT_LT(races[0].written_ns, races[0].other_arrived_ns);
+    EXPECT_EQ(ring.count(1, LinkCounter::races_found), 1U);
+    EXPECT_EQ(ring.count(0, LinkCounter::races_found), 0U);
+}
+
+TEST(RingEngine, the_checker_says_nothing_of_writers_that_take_turns) {
+    RingRanks ring({.timing = "scramnet-burst"});
+    RingOptions checking;
+    checking.check_writers = true;
+    RingRank a(ring, 0, checking), b(ring, 1, checking);
+    for (std::uint32_t i = 0; i < 100; ++i) {
+        a.memory.post_word(128, 2 * i + 1);
+        a.flush();
+        b.memory.post_word(128, 2 * i + 2);
+        b.flush();
+    }
+    EXPECT_EQ(ring.count(0, LinkCounter::races_found), 0U);
+    EXPECT_EQ(ring.count(1, LinkCounter::races_found), 0U);
+}
+
+// ---- Faults of the wire
+
+TEST(RingEngine, a_cut_cable_heals_over_the_second_ring) {
+    const char* faults = "cut:cable=0,at=0ms";
+    RingRanks ring({.nodes = 3, .timing = "scramnet-burst"});
+    RingRank a(ring, 0, faulty(faults, 3)), b(ring, 1, faulty(faults, 3)),
+        c(ring, 2, faulty(faults, 3));
+    for (std::uint32_t i = 1; i <= 100; ++i) {
+        a.memory.post_word(0, i);
+        a.flush();
+    }
+    b.await(0, 100);
+    c.await(0, 100);
+    EXPECT_TRUE(test::eventually([&] { return ring.count(1, LinkCounter::ring_switches) == 1; }));
+    EXPECT_EQ(ring.count(1, LinkCounter::ring_breaks), 0U);
+    EXPECT_GE(ring.count(1, LinkCounter::faults_injected), 1U);
+}
+
+/// Plays a scene whose first part must be over before its fault is mended, which happens after the
+/// time that it is given (ms of the ring). It tells whether it was; if not, it is played once more on
+/// a new ring with more time, for a host may stop us anywhere.
+void play_in_time(const std::function<bool(unsigned)>& scene) {
+    for (unsigned ms = 300; ms < 30'000; ms *= 4) {
+        if (scene(ms) || ::testing::Test::HasFailure()) return;
+    }
+    FAIL() << "a host too slow for this test";
+}
+
+std::int64_t age_of(const RingRanks& ring) {
+    return now_ns() - ring.ring()->header().made_ns;
+}
+
+TEST(RingEngine, behind_a_segment_without_cables_nothing_arrives_until_it_is_mended) {
+    play_in_time([](unsigned ms) {
+        const std::string faults = fmt::format("cut:cable=0,ring=both,at=0ms,until={}ms", ms);
+        const std::int64_t mended = ms * 1'000'000LL;
+        RingRanks ring({.nodes = 2, .timing = "scramnet-burst"});
+        RingRank a(ring, 0, faulty(faults)), b(ring, 1, faulty(faults));
+        a.memory.post_word(0, 1);
+        a.flush();  // what is lost does not hold it up
+        const std::uint32_t seen = b.load(0);
+        if (age_of(ring) >= mended) return false;
+        EXPECT_EQ(seen, 0U);
+        EXPECT_EQ(ring.count(1, LinkCounter::lost_on_wire), 1U);
+        b.memory.post_word(4, 1);  // the other way
+        a.await(4, 1);
+        EXPECT_TRUE(test::eventually([&] { return ring.count(1, LinkCounter::ring_breaks) == 1; }));
+        while (age_of(ring) <= mended + 1'000'000) std::this_thread::yield();
+        a.memory.post_word(0, 2);
+        b.await(0, 2);
+        return true;
+    });
+}
+
+TEST(RingEngine, a_bypassed_node_neither_sends_nor_receives) {
+    play_in_time([](unsigned ms) {
+        const std::string faults = fmt::format("bypass:node=1,at=0ms,until={}ms", ms);
+        const std::int64_t mended = ms * 1'000'000LL;
+        RingRanks ring({.nodes = 3, .timing = "scramnet-burst"});
+        RingRank a(ring, 0, faulty(faults, 3)), b(ring, 1, faulty(faults, 3)),
+            c(ring, 2, faulty(faults, 3));
+        a.memory.post_word(0, 1);
+        b.memory.post_word(4, 1);
+        a.flush();
+        b.flush();
+        const std::uint32_t seen[] = {c.load(0), b.load(0), c.load(4)};
+        if (age_of(ring) >= mended) return false;
+        EXPECT_EQ(seen[0], 1U);
+        EXPECT_EQ(seen[1], 0U);
+        EXPECT_EQ(seen[2], 0U);
+        while (age_of(ring) <= mended + 1'000'000) std::this_thread::yield();
+        a.memory.post_word(0, 2);
+        b.await(0, 2);
+        return true;
+    });
+}
+
+TEST(RingEngine, lost_writes_are_counted_as_faults) {
+    RingRanks ring({.timing = "none"});
+    RingRank a(ring, 0, faulty("seed=3;lose:share=50%")), b(ring, 1);
+    for (std::uint32_t i = 1; i <= 1000; ++i) a.memory.post_word(i * 4, i);
+    a.flush();
+    const auto lost = ring.rank_count(0, LinkCounter::faults_injected);
+    EXPECT_GT(lost, 400U);
+    EXPECT_LT(lost, 600U);
+    EXPECT_EQ(ring.count(1, LinkCounter::writes_applied), 1000 - lost);
+}
+
+// ---- Ranks that come back
+
+/// Until the engine acts on what is known of members, when it runs next.
+void await_tick() {
+    const std::int64_t due = now_ns() + 1'000'000;
+    while (now_ns() < due) {
+    }
+}
+
+TEST(RingEngine, a_rank_that_writes_again_before_the_wire_has_come_to_its_death_is_heard) {
+    RingRanks ring({.timing = "scramnet-burst"});
+    RingRank a(ring, 0, still());
+    for (std::uint32_t life = 1; life <= 3; ++life) {
+        std::optional<RingRank> b;
+        b.emplace(ring, 1U, still());
+        b->memory.post_word(4, life);
+        a.await(4, life);
+        b.reset();
+        await_tick();
+        a.memory.engine().look_at_members();
+        a.memory.progress();  // once: the death is due in the run after this
+    }
+}
+
+TEST(RingEngine, a_rank_that_writes_again_before_anybody_acts_on_its_death_is_heard) {
+    RingRanks ring({.timing = "scramnet-burst", .slower = 1000});
+    RingRank a(ring, 0, still());
+    std::optional<RingRank> b;
+    b.emplace(ring, 1U, still());
+    b->memory.post_word(4, 1);
+    a.await(4, 1);
+    b.reset();
+    await_tick();
+    a.memory.engine().look_at_members();
+    b.emplace(ring, 1U, still());
+    for (std::uint32_t i = 1; i <= 8; ++i) b->memory.post_word(i * 4, 2);  // 5 ms of wire
+    a.memory.progress();
+    for (std::uint32_t i = 1; i <= 8; ++i) a.await(i * 4, 2);
+}
+
+TEST(RingEngine, what_a_rank_wrote_before_it_was_noticed_and_published_after_that_is_heard) {
+    RingRanks ring({.timing = "scramnet-burst"});
+    RingRank a(ring, 0, still()), b(ring, 1, still());
+    LogWriter raw(ring.ring()->log(1), kLogBytes);
+    LogRecord record;
+    record.words = 1;
+    record.offset = 4;
+    record.written_ns = now_ns();
+    await_tick();
+    a.memory.engine().run_for_fifo();  // takes the model to this time
+    const std::uint32_t value = 1;
+    raw.append(record, &value);
+    record.offset = 8;
+    record.written_ns = now_ns();
+    raw.append(record, &value);
+    a.await(8, 1);
+    EXPECT_EQ(a.memory.load(4), 1U);
+    EXPECT_EQ(ring.count(0, LinkCounter::lost_on_wire), 0U);
+}
+
+// ---- What others wrote is not trusted
+
+TEST(RingEngine, a_record_that_cannot_be_is_refused_and_what_follows_is_applied) {
+    RingRanks ring({.timing = "none"});
+    RingRank a(ring, 0), b(ring, 1);
+    LogWriter raw(ring.ring()->log(0), kLogBytes);
+    LogRecord record;
+    record.words = 1;
+    record.written_ns = now_ns();
+    record.offset = ring.config().bank_bytes();  // one word behind the bank
+    const std::uint32_t value = 1;
+    raw.append(record, &value);
+    record.offset = 0;
+    b.await([&] { return ring.count(1, LinkCounter::records_refused) == 1; });
+    raw.append(record, &value);
+    b.await(0, 1);
+}
+
+TEST(RingEngine, random_bytes_in_a_log_crash_nobody) {
+    RingRanks ring({.timing = "scramnet-burst"});
+    RingRank b(ring, 1);
+    std::uint64_t random = 1;
+    for (int round = 0; round < 200; ++round) {
+        Membership other(ring.ring(), {0, 0});
+        auto* words = reinterpret_cast<std::atomic<std::uint64_t>*>(ring.ring()->log(0));
+        for (std::size_t i = 0; i < 512; ++i) {
+            random = random * 6364136223846793005U + 1442695040888963407U;
+            words[i].store(random >> (random % 64), std::memory_order_relaxed);
+        }
+        for (int run = 0; run < 20; ++run) b.memory.progress();
+    }
+    EXPECT_GT(ring.count(1, LinkCounter::records_refused), 0U);
+}
+
+}  // namespace
+}  // namespace rmem

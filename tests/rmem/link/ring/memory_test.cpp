@@ -1,0 +1,375 @@
+// SPDX-License-Identifier: Apache-2.0
+// ctest: tsan
+#include "rmem/link/ring/memory.hpp"
+
+#include "tests/support/patterns.hpp"
+#include "tests/support/ring_ranks.hpp"
+
+#include <sched.h>
+
+#include <barrier>
+#include <cstring>
+#include <thread>
+#include <vector>
+
+namespace rmem {
+namespace {
+
+using test::faulty;
+using test::kPatienceNs;
+using test::RingRank;
+using test::RingRanks;
+using test::RingSpec;
+
+/// Every test runs on a ring without timing, with one-word packets and with variable packets.
+struct RingMemoryTest : ::testing::TestWithParam<const char*> {
+    static RingSpec spec(unsigned nodes = 2) { return {.nodes = nodes, .timing = GetParam()}; }
+    static bool instant() { return std::string(GetParam()) == "none"; }
+};
+INSTANTIATE_TEST_SUITE_P(On, RingMemoryTest,
+                         ::testing::Values("none", "scramnet-burst", "scramnet-burst-plus",
+                                           "gt200"),
+                         [](const auto& test) {
+                             std::string name = test.param;
+                             std::replace(name.begin(), name.end(), '-', '_');
+                             return name;
+                         });
+
+TEST_P(RingMemoryTest, a_write_appears_in_every_other_bank) {
+    RingRanks ring(spec(4));
+    RingRank a(ring, 0), b(ring, 1), c(ring, 2), d(ring, 3);
+    a.memory.post_word(64, 7);
+    EXPECT_EQ(a.memory.load(64), 7U) << "in the own bank at once";
+    for (RingRank* other : {&b, &c, &d}) other->await(64, 7);
+}
+
+TEST_P(RingMemoryTest, writes_of_any_size_arrive_whole) {
+    RingRanks ring(spec());
+    RingRank a(ring, 0), b(ring, 1);
+    std::uint32_t flag = 0;
+    for (const std::size_t size : {1U, 3U, 4U, 5U, 8U, 63U, 64U, 100U, 1024U, 1025U, 5000U}) {
+        const auto bytes = test::pattern(size, size);
+        a.wait_for_room(size + 8);
+        a.memory.write(256, bytes.data(), size);
+        a.memory.post_word(0, ++flag);
+        a.memory.commit();
+        b.await(0, flag);
+        EXPECT_EQ(test::first_difference({b.memory.data(256, size), size}, size), size);
+    }
+}
+
+TEST_P(RingMemoryTest, what_was_composed_in_the_own_bank_is_published) {
+    RingRanks ring(spec());
+    RingRank a(ring, 0), b(ring, 1);
+    const auto bytes = test::pattern(200, 1);
+    std::memcpy(a.memory.own(512), bytes.data(), 200);
+    a.memory.publish(512, 200);
+    a.memory.post_word(0, 1);
+    b.await(0, 1);
+    EXPECT_EQ(test::first_difference({b.memory.data(512, 200), 200}, 1), 200U);
+}
+
+TEST_P(RingMemoryTest, a_lazy_write_arrives_without_a_commit) {
+    RingRanks ring(spec());
+    RingRank a(ring, 0), b(ring, 1);
+    a.memory.write_lazy(4, 5);
+    b.await(4, 5);
+}
+
+TEST_P(RingMemoryTest, the_end_of_a_word_that_is_written_in_part_is_the_own_banks) {
+    RingRanks ring(spec());
+    RingRank a(ring, 0), b(ring, 1);
+    a.memory.post_word(8, 0x44332211);
+    a.memory.write(8, "\xaa", 1);
+    a.memory.commit();
+    b.await(8, 0x443322aa);
+}
+
+/// Each node writes its own counter up, first data and then the flag, while all read all.
+void run_in_order(RingRank& me, const RingRanks& ring, std::barrier<>& together,
+                  std::uint32_t last) {
+    const unsigned nodes = ring.config().nodes;
+    const unsigned mine = me.member.node();
+    std::vector<std::uint32_t> seen(nodes);
+    const auto look = [&] {
+        for (unsigned n = 0; n < nodes; ++n) {
+            const std::uint32_t flag = me.memory.load(n * 256);
+            ASSERT_GE(flag, seen[n]) << "node " << n << " went back at node " << mine;
+            seen[n] = flag;
+            for (unsigned i = 1; i <= 4; ++i) {
+                ASSERT_GE(me.memory.load(n * 256 + i * 4), flag) << "a flag came before its data";
+            }
+        }
+    };
+    together.arrive_and_wait();
+    for (std::uint32_t value = 1; value <= last; ++value) {
+        me.wait_for_room(32);
+        const std::uint32_t data[4] = {value, value, value, value};
+        me.memory.write(mine * 256 + 4, data, sizeof data);
+        me.memory.post_word(mine * 256, value);
+        me.memory.commit();
+        me.memory.progress();
+        look();
+    }
+    for (unsigned n = 0; n < nodes; ++n) me.await(n * 256, last);
+    look();
+    together.arrive_and_wait();
+}
+
+TEST_P(RingMemoryTest, threads_of_four_nodes_see_each_nodes_writes_in_order_under_load) {
+    RingRanks ring(spec(4));
+    const std::uint32_t last = instant() ? 20'000 : 2'000;
+    std::barrier together(4);
+    std::vector<std::thread> threads;
+    for (unsigned n = 0; n < 4; ++n) {
+        threads.emplace_back([&, n] {
+            RingRank me(ring, n);
+            run_in_order(me, ring, together, last);
+        });
+    }
+    for (auto& thread : threads) thread.join();
+    for (unsigned n = 0; n < 4; ++n) {
+        EXPECT_EQ(ring.count(n, LinkCounter::writes_applied), 3U * 2 * last);
+        EXPECT_EQ(ring.count(n, LinkCounter::lost_on_wire), 0U);
+        EXPECT_EQ(ring.node(n).propagation.count(), 3U * 2 * last);
+    }
+}
+
+TEST_P(RingMemoryTest, flush_returns_when_every_node_has_the_writes) {
+    RingRanks ring(spec(3));
+    RingRank a(ring, 0), b(ring, 1), c(ring, 2);  // b and c are moved by their helpers
+    for (std::uint32_t i = 1; i <= 100; ++i) a.memory.post_word(0, i);
+    a.flush();
+    EXPECT_EQ(b.memory.load(0), 100U);
+    EXPECT_EQ(c.memory.load(0), 100U);
+    EXPECT_EQ(ring.rank_count(0, LinkCounter::flushes), 1U);
+}
+
+TEST_P(RingMemoryTest, flush_gives_up_at_its_deadline) {
+    RingRanks ring(spec());
+    RingRank a(ring, 0, {});
+    RingOptions still;
+    still.helper = false;
+    RingRank b(ring, 1, still);  // nobody moves it
+    a.memory.post_word(0, 1);
+    EXPECT_FALSE(a.memory.flush(Deadline::in(5'000'000)));
+    b.memory.flush(Deadline::in(kPatienceNs));
+    b.await(0, 1);
+    a.flush();
+}
+
+TEST_P(RingMemoryTest, a_full_log_is_back_pressure_until_the_slowest_node_goes_on) {
+    RingRanks ring(spec());
+    RingOptions still;
+    still.helper = false;
+    RingRank a(ring, 0, still), b(ring, 1, still);
+    const std::vector<std::byte> bytes(1024);
+    std::uint32_t sent = 0;
+    // Where there is a FIFO it fills now and then, and empties when the own node moves on: the log is
+    // full when that does not help, however often there was time for it.
+    const auto room_in_time = [&] {
+        for (int tries = 0; tries < 200; ++tries) {
+            a.memory.progress();
+            if (a.memory.room(1024)) return true;
+            std::this_thread::sleep_for(std::chrono::microseconds(100));
+        }
+        return false;
+    };
+    while (room_in_time()) {
+        a.memory.write(1024, bytes.data(), 1024);
+        ++sent;
+    }
+    EXPECT_FALSE(a.memory.room(1024));
+    EXPECT_GT(sent, 500U) << "about a MiB fits";
+    EXPECT_GT(ring.rank_count(0, LinkCounter::back_pressure), 0U);
+    EXPECT_EQ(ring.count(1, LinkCounter::writes_applied), 0U);
+    b.await([&] {
+        a.memory.progress();
+        return ring.count(1, LinkCounter::writes_applied) >= sent;
+    });
+    a.wait_for_room(1024);
+    a.memory.post_word(0, 1);
+    b.await(0, 1);
+}
+
+TEST_P(RingMemoryTest, a_write_larger_than_the_log_arrives) {
+    RingSpec large = spec();
+    large.user_bytes = 4 << 20;
+    RingRanks ring(large);
+    RingRank a(ring, 0), b(ring, 1);
+    const auto bytes = test::pattern(2 << 20, 3);
+    a.wait_for_room(bytes.size());
+    a.memory.write(4096, bytes.data(), bytes.size());
+    a.memory.post_word(0, 1);
+    b.await(0, 1);
+    EXPECT_EQ(test::first_difference({b.memory.data(4096, bytes.size()), bytes.size()}, 3),
+              bytes.size());
+}
+
+TEST_P(RingMemoryTest, a_sleeping_rank_is_woken_by_a_write) {
+    RingRanks ring(spec());
+    RingOptions still;
+    still.helper = false;
+    RingRank a(ring, 0, still);
+    for (std::uint32_t round = 1; round <= 20; ++round) {
+        std::thread sleeper([&] {
+            RingRank b(ring, 1, still);
+            b.await(0, round);
+        });
+        while (ring.ring()->attention()[1].load() == 0) std::this_thread::yield();
+        a.memory.post_word(0, round);
+        // Nobody but the sleeper moves node 1.
+        sleeper.join();
+    }
+}
+
+TEST_P(RingMemoryTest, a_computing_ranks_bank_is_kept_by_its_helper) {
+    RingRanks ring(spec());
+    RingRank a(ring, 0), b(ring, 1);
+    a.memory.post_word(0, 1);
+    EXPECT_TRUE(test::eventually([&] { return b.memory.load(0) == 1; }));
+    EXPECT_TRUE(test::eventually([&] { return ring.count(1, LinkCounter::engine_takeovers) > 0; }));
+}
+
+TEST_P(RingMemoryTest, raw_loads_see_writes_while_the_helper_always_runs) {
+    RingRanks ring(spec());
+    RingRank a(ring, 0), b(ring, 1);
+    b.memory.keep_applying(true);
+    for (std::uint32_t i = 1; i <= 100; ++i) {
+        a.memory.post_word(0, i);
+        EXPECT_TRUE(test::eventually([&] { return b.memory.load(0) == i; }));
+    }
+    b.memory.keep_applying(false);
+}
+
+TEST_P(RingMemoryTest, with_write_me_last_an_own_write_shows_when_it_has_come_round) {
+    RingRanks ring(spec());
+    RingOptions still;
+    still.helper = false;
+    RingRank a(ring, 0, still), b(ring, 1, still);
+    a.memory.set_write_me_last(true);
+    a.memory.post_word(0, 1);
+    EXPECT_EQ(a.memory.load(0), 0U);
+    b.await(0, 1);
+    EXPECT_EQ(a.memory.load(0), 0U) << "nobody has run this node's engine";
+    a.await(0, 1);
+    a.memory.set_write_me_last(false);
+    a.memory.post_word(0, 2);
+    EXPECT_EQ(a.memory.load(0), 2U);
+}
+
+TEST_P(RingMemoryTest, the_data_filter_sends_only_words_that_change) {
+    RingRanks ring(spec());
+    RingRank a(ring, 0), b(ring, 1);
+    std::uint32_t words[8] = {1, 2, 3, 4, 5, 6, 7, 8};
+    a.memory.write(64, words, sizeof words);
+    a.flush();
+    const auto sent = ring.rank_count(0, LinkCounter::bytes_sent);
+    a.memory.set_data_filter(true);
+    words[2] = 30;
+    words[6] = 70;
+    a.memory.write(64, words, sizeof words);
+    a.memory.post_word(64, 1);
+    EXPECT_EQ(ring.rank_count(0, LinkCounter::bytes_sent), sent + 8);
+    EXPECT_EQ(ring.rank_count(0, LinkCounter::writes_filtered), 7U);
+    a.flush();
+    EXPECT_EQ(std::memcmp(b.memory.data(64, sizeof words), words, sizeof words), 0);
+}
+
+TEST_P(RingMemoryTest, the_data_filter_lets_marked_words_pass) {
+    RingRanks ring(spec());
+    RingRank a(ring, 0), b(ring, 1);
+    a.memory.interrupts().mark(64, 4);
+    b.memory.interrupts().watch(64, 4, Trigger::marked);
+    a.memory.set_data_filter(true);
+    a.memory.post_word(64, 0);  // as it is
+    a.memory.post_word(68, 0);  // filtered
+    a.flush();
+    const auto interrupt = b.memory.interrupts().take();
+    ASSERT_TRUE(interrupt.has_value());
+    EXPECT_EQ(interrupt->offset, 64U);
+    EXPECT_EQ(interrupt->origin, 0U);
+    EXPECT_EQ(ring.count(1, LinkCounter::writes_applied), 1U);
+}
+
+TEST_P(RingMemoryTest, a_write_raises_interrupts_where_it_is_applied) {
+    RingRanks ring(spec(3));
+    RingRank a(ring, 0), b(ring, 1), c(ring, 2);
+    b.memory.interrupts().watch(0, 16, Trigger::any_write);
+    c.memory.interrupts().watch(8, 4, Trigger::marked);
+    a.memory.post_word(8, 5);
+    a.flush();
+    const auto interrupt = b.memory.interrupts().take();
+    ASSERT_TRUE(interrupt.has_value());
+    EXPECT_EQ(interrupt->offset, 8U);
+    EXPECT_EQ(interrupt->value, 5U);
+    EXPECT_EQ(interrupt->origin, 0U);
+    EXPECT_FALSE(c.memory.interrupts().take().has_value()) << "the write was not marked";
+}
+
+TEST_P(RingMemoryTest, two_ranks_of_one_node_share_its_bank_and_its_engine) {
+    RingSpec two = spec(2);
+    two.ranks = 4;
+    RingRanks ring(two);
+    std::barrier together(4);
+    std::vector<std::thread> threads;
+    for (unsigned r = 0; r < 4; ++r) {
+        threads.emplace_back([&, r] {
+            RingRank me(ring, r);
+            together.arrive_and_wait();
+            for (std::uint32_t i = 1; i <= 500; ++i) {
+                me.wait_for_room(4);
+                me.memory.post_word(r * 64, i);
+            }
+            for (unsigned other = 0; other < 4; ++other) me.await(other * 64, 500);
+            together.arrive_and_wait();
+        });
+    }
+    for (auto& thread : threads) thread.join();
+    for (unsigned n = 0; n < 2; ++n) {
+        EXPECT_EQ(ring.count(n, LinkCounter::writes_applied), 2U * 500)
+            << "each once, by one of two";
+    }
+}
+
+TEST_P(RingMemoryTest, a_node_that_joins_late_finds_the_memory_as_the_others_have_it) {
+    RingRanks ring(spec(3));
+    RingRank a(ring, 0);
+    const std::vector<std::byte> filler(1024);
+    for (int i = 0; i < (instant() ? 3000 : 10); ++i) {  // more than the log holds
+        a.wait_for_room(1024);
+        a.memory.write(8192, filler.data(), 1024);
+    }
+    a.memory.post_word(0, 1);
+    RingRank b(ring, 1);
+    a.memory.post_word(4, 2);
+    RingRank c(ring, 2);
+    for (RingRank* late : {&b, &c}) {
+        late->await(0, 1);
+        late->await(4, 2);
+    }
+}
+
+TEST_P(RingMemoryTest, a_node_that_comes_back_has_what_it_missed) {
+    RingRanks ring(spec(2));
+    RingRank a(ring, 0);
+    {
+        RingRank b(ring, 1);
+        a.memory.post_word(0, 1);
+        b.await(0, 1);
+    }
+    const std::vector<std::byte> filler(1024);
+    a.memory.post_word(4, 2);
+    for (int i = 0; i < (instant() ? 3000 : 10); ++i) {
+        a.wait_for_room(1024);
+        a.memory.write(8192, filler.data(), 1024);
+    }
+    a.memory.post_word(8, 3);
+    RingRank b(ring, 1);
+    b.await(8, 3);
+    EXPECT_EQ(b.memory.load(0), 1U);
+    EXPECT_EQ(b.memory.load(4), 2U);
+}
+
+}  // namespace
+}  // namespace rmem

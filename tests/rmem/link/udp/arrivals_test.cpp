@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "rmem/link/udp/arrivals.hpp"
+
+#include "rmem/link/udp/protocol/datagram_writer.hpp"
+#include "tests/support/child.hpp"
+
+#include <gtest/gtest.h>
+
+#include <array>
+#include <atomic>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace rmem::udp {
+namespace {
+
+constexpr std::int64_t kNow = 1'000'000'000;
+
+/// Node 0 of four, to which batches come that tests make.
+class ArrivalsTest : public ::testing::Test {
+protected:
+    void open(const std::string& timing, std::int64_t bound_ns = 0) {
+        RingConfig config;
+        config.name = name_.get();
+        config.nodes = config.ranks = 4;
+        config.link = LinkKind::udp;
+        config.user_bytes = 4096;
+        config.timing = parse_timing(timing);
+        config.bound_ns = bound_ns;
+        ring_ = Ring::open(config, Deadline::in(kNow), 0);
+        interrupts_.emplace(InterruptBoard::of_engine(*ring_, 0));
+        roster_.emplace(*ring_, 0);
+        tap_.emplace(*ring_);
+        arrivals_.emplace(*ring_, 0, *interrupts_, *roster_, *tap_);
+    }
+    /// One write of so many words with this value, stored at that time by the origin's clock, which is known so well.
+    void take(unsigned origin, std::uint32_t value, std::int64_t written, std::int64_t now,
+              std::int64_t error_ns = 0, std::size_t words = 1) {
+        give(origin, value, written, now, error_ns, words);
+    }
+    void take_at_once(unsigned origin, std::uint32_t value, std::int64_t now) {
+        give(origin, value, now, now, 0, 1, Arrivals::Showing::at_once);
+    }
+    void give(unsigned origin, std::uint32_t value, std::int64_t written, std::int64_t now,
+              std::int64_t error_ns, std::size_t words,
+              Arrivals::Showing showing = Arrivals::Showing::in_time) {
+        const std::vector<std::uint32_t> all(words, value);
+        std::vector<std::byte> buffer(kDefaultPayload);
+        DatagramWriter writer(buffer);
+        writer.begin({});
+        ASSERT_TRUE(writer.begin_batch(++sequences_.at(origin), written));
+        ASSERT_TRUE(writer.add_record({origin, static_cast<std::uint16_t>(words), 0}, all.data()));
+        const auto body = writer.end_batch();
+        arrivals_->take(origin, Batch(body), RoundTrip::Estimate{written, error_ns}, now, showing);
+    }
+    std::uint32_t word(std::size_t index) const {
+        return reinterpret_cast<const std::atomic<std::uint32_t>*>(ring_->bank(0))[index].load();
+    }
+    std::uint64_t count(LinkCounter id) const { return ring_->node(0).link.get(id); }
+
+    test::RingName name_;
+    std::shared_ptr<Ring> ring_;
+    std::optional<InterruptBoard> interrupts_;
+    std::optional<Roster> roster_;
+    std::optional<Tap> tap_;
+    std::optional<Arrivals> arrivals_;
+    std::array<std::uint64_t, 4> sequences_{};
+};
+
+TEST_F(ArrivalsTest, are_in_the_bank_when_they_come) {
+    open("none");
+    take(1, 7, kNow, kNow + 1000);
+    EXPECT_EQ(word(1), 7U);
+    EXPECT_TRUE(arrivals_->take_news());
+    EXPECT_FALSE(arrivals_->take_news());
+    EXPECT_EQ(arrivals_->due_ns(), Arrivals::kNever);
+    EXPECT_EQ(ring_->node(1).propagation.max(), 1000U);
+}
+
+TEST_F(ArrivalsTest, of_writes_k_of_which_were_delayed_past_the_bound_are_k_violations) {
+    open("none", 5'000);
+    for (int i = 0; i < 40; ++i) {
+        const std::int64_t delay = i % 4 == 1 ? 5'001 : 5'000;
+        take(1, 1, kNow + i * 10'000, kNow + i * 10'000 + delay);
+    }
+    EXPECT_EQ(count(LinkCounter::bound_violations), 10U);
+    EXPECT_EQ(count(LinkCounter::bound_missed_by_host), 0U);
+    const auto violations = arrivals_->take_violations();
+    ASSERT_EQ(violations.size(), 10U);
+    EXPECT_EQ(violations.front().origin, 1U);
+    EXPECT_EQ(violations.front().propagation_ns, 5'001);
+    EXPECT_FALSE(arrivals_->has_violations());
+}
+
+TEST_F(ArrivalsTest, that_may_have_kept_the_bound_as_far_as_clocks_tell_break_none) {
+    open("none", 5'000);
+    take(1, 1, kNow, kNow + 5'400, 400);
+    EXPECT_EQ(count(LinkCounter::bound_violations), 0U);
+    take(1, 1, kNow, kNow + 5'401, 400);
+    EXPECT_EQ(count(LinkCounter::bound_violations), 1U);
+}
+
+TEST_F(ArrivalsTest, of_a_profile_are_held_back_until_the_card_would_have_had_them) {
+    open("scramnet-burst");
+    take(1, 7, kNow, kNow + 10);
+    EXPECT_EQ(word(1), 0U) << "no card is that fast";
+    const std::int64_t due = arrivals_->due_ns();
+    EXPECT_GT(due, kNow + 10);
+    EXPECT_LT(due, kNow + 100'000);
+    arrivals_->apply_due(due - 1);
+    EXPECT_EQ(word(1), 0U);
+    arrivals_->apply_due(due);
+    EXPECT_EQ(word(1), 7U);
+    EXPECT_EQ(arrivals_->held_back(), 1U);
+}
+
+TEST_F(ArrivalsTest, are_never_earlier_than_the_card_however_wrong_the_clock_may_be) {
+    open("scramnet-burst");
+    take(1, 7, kNow, kNow + 700, 600);
+    const std::int64_t due = arrivals_->due_ns();
+    arrivals_->apply_all(kNow + 700);
+    take(2, 7, kNow, kNow + 700, 0);
+    EXPECT_LT(arrivals_->due_ns(), due - 600) << "node 2 is one hop nearer, too";
+}
+
+TEST_F(ArrivalsTest, of_one_transmitter_come_at_its_rate_and_of_two_at_both) {
+    open("scramnet-burst");
+    for (int i = 0; i < 100; ++i) take(3, static_cast<std::uint32_t>(i + 1), kNow, kNow + 10);
+    const std::int64_t word_ns = 615;  // 6.5 MB/s, as it is given
+    arrivals_->apply_due(kNow + 50 * word_ns);
+    EXPECT_NEAR(word(3), 50, 3);
+    take(2, 1, kNow, kNow + 10);
+    arrivals_->apply_due(kNow + 52 * word_ns);
+    EXPECT_EQ(word(2), 1U);
+    arrivals_->apply_all(kNow);
+    EXPECT_EQ(word(3), 100U);
+    EXPECT_EQ(arrivals_->due_ns(), Arrivals::kNever);
+}
+
+TEST_F(ArrivalsTest, that_come_late_do_not_overtake_what_is_held_back) {
+    open("scramnet-burst");
+    take(1, 1, kNow, kNow + 10);
+    take(1, 2, kNow - 1'000'000'000, kNow + 20);
+    EXPECT_EQ(word(1), 0U);
+    arrivals_->apply_due(arrivals_->due_ns());
+    EXPECT_EQ(word(1), 1U);
+    arrivals_->apply_due(arrivals_->due_ns());
+    EXPECT_EQ(word(1), 2U);
+}
+
+TEST_F(ArrivalsTest, say_by_how_many_batches_the_bank_is_behind) {
+    open("scramnet-burst");
+    EXPECT_EQ(arrivals_->behind(1), 0U);
+    for (std::uint32_t i = 1; i <= 5; ++i) take(1, i, kNow, kNow + 10);
+    take(2, 1, kNow, kNow + 10);
+    EXPECT_EQ(arrivals_->behind(1), 5U);
+    EXPECT_EQ(arrivals_->behind(2), 1U);
+    EXPECT_TRUE(arrivals_->take_shown().empty());
+    while (arrivals_->behind(1) > 2) arrivals_->apply_due(arrivals_->due_ns());
+    EXPECT_EQ(word(1), 3U);
+    EXPECT_TRUE(arrivals_->take_shown().contains(1));
+    EXPECT_TRUE(arrivals_->take_shown().empty()) << "it says so once";
+    arrivals_->apply_all(kNow);
+    EXPECT_EQ(arrivals_->behind(1), 0U);
+    EXPECT_EQ(arrivals_->behind(2), 0U);
+}
+
+TEST_F(ArrivalsTest, of_who_has_gone_are_shown_at_once_and_hold_up_nobody_else) {
+    open("scramnet-burst");
+    for (std::uint32_t i = 1; i <= 100; ++i) take(1, i, kNow, kNow + 10);
+    take(2, 1, kNow, kNow + 10);
+    arrivals_->apply_all_of(1, kNow + 10);
+    EXPECT_EQ(word(1), 100U);
+    EXPECT_EQ(word(2), 0U);
+    take_at_once(1, 101, kNow + 10);
+    EXPECT_EQ(word(1), 101U);
+    take(1, 102, kNow + 10, kNow + 20);
+    EXPECT_LT(arrivals_->due_ns(), kNow + 10'000) << "a new life's card is idle";
+    arrivals_->apply_due(arrivals_->due_ns());
+    EXPECT_EQ(word(2), 1U);
+}
+
+TEST_F(ArrivalsTest,
+       that_say_they_were_written_later_than_now_are_held_back_no_longer_than_others) {
+    open("scramnet-burst");
+    take(1, 1, kNow, kNow);
+    const std::int64_t due = arrivals_->due_ns();
+    arrivals_->apply_all_of(1, kNow);
+    take(1, 2, kNow + 1'000'000'000'000, kNow);
+    EXPECT_EQ(arrivals_->due_ns(), due);
+}
+
+}  // namespace
+}  // namespace rmem::udp

@@ -1,0 +1,270 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "rmem/link/udp/key_file.hpp"
+
+#include "tests/support/child.hpp"
+#include "tests/support/users.hpp"
+
+#include <fcntl.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <string>
+
+namespace rmem::udp {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+using testing::Not;
+
+const std::string kHexKey = "000102030405060708090a0b0c0d0e0f101112131415161718191A1B1C1D1E1F";
+
+std::string raw_key() {
+    std::string raw;
+    for (int i = 0; i < 32; ++i) raw += static_cast<char>(i);
+    return raw;
+}
+
+std::string bytes_of(const MasterKey& key) {
+    return {reinterpret_cast<const char*>(key.bytes().data()), key.bytes().size()};
+}
+
+class KeyFileTest : public testing::Test {
+protected:
+    KeyFileTest() {
+        std::string name = testing::TempDir() + "rmem-key-XXXXXX";
+        folder_ = ::mkdtemp(name.data());
+        path_ = folder_ + "/key";
+    }
+    ~KeyFileTest() override { std::filesystem::remove_all(folder_); }
+
+    void write(const std::string& contents, mode_t mode = 0600) const {
+        std::filesystem::remove(path_);
+        std::ofstream(path_, std::ios::binary) << contents;
+        ASSERT_EQ(::chmod(path_.c_str(), mode), 0);
+    }
+    /// The sentence with which it is refused; it always names the file and quotes no key.
+    std::string refusal() const {
+        try {
+            read_key(path_);
+        } catch (const Error& error) {
+            EXPECT_EQ(error.code(), Errc::bad_key) << error.what();
+            EXPECT_THAT(error.sentence(), AllOf(HasSubstr(path_), Not(HasSubstr("0405060708"))));
+            return error.sentence();
+        }
+        return "it was taken";
+    }
+
+    std::string folder_;
+    std::string path_;
+};
+
+TEST_F(KeyFileTest, reads_64_hex_digits) {
+    write(kHexKey);
+    EXPECT_EQ(bytes_of(read_key(path_)), raw_key());
+}
+
+TEST_F(KeyFileTest, reads_hex_digits_with_white_space_around_them) {
+    for (const char* around : {"\n", "\r\n", "  \t\n", "\n\n\n"}) {
+        write(around + kHexKey + around);
+        EXPECT_EQ(bytes_of(read_key(path_)), raw_key());
+    }
+}
+
+TEST_F(KeyFileTest, reads_32_raw_bytes) {
+    write(raw_key());
+    EXPECT_EQ(bytes_of(read_key(path_)), raw_key());
+    const std::string white = std::string(8, ' ') + std::string(16, '\xfe') + std::string(8, '\n');
+    write(white);
+    EXPECT_EQ(bytes_of(read_key(path_)), white) << "raw bytes that look like white space are bytes";
+}
+
+TEST_F(KeyFileTest, a_file_that_only_its_owner_may_read_will_do) {
+    write(kHexKey, 0400);
+    EXPECT_EQ(bytes_of(read_key(path_)), raw_key());
+}
+
+TEST_F(KeyFileTest, refuses_a_missing_file) {
+    EXPECT_THAT(refusal(), AllOf(HasSubstr("is missing"), HasSubstr("rmem key")));
+    path_ += "/below";
+    EXPECT_THAT(refusal(), HasSubstr("is missing"));
+}
+
+TEST_F(KeyFileTest, refuses_a_file_that_others_may_use) {
+    for (const mode_t mode : {0640U, 0620U, 0610U, 0604U, 0602U, 0601U, 0644U, 0666U, 0440U}) {
+        write(kHexKey, mode);
+        EXPECT_THAT(refusal(), AllOf(HasSubstr("mode 0"), HasSubstr("chmod 600"))) << mode;
+    }
+    write(kHexKey, 0600);
+    EXPECT_EQ(refusal(), "it was taken");
+}
+
+TEST_F(KeyFileTest, refuses_a_file_of_another_user) {
+    if (::geteuid() != 0) GTEST_SKIP() << "only root can give a file away";
+    write(kHexKey);
+    ASSERT_EQ(::chown(path_.c_str(), 65534, 65534), 0);
+    EXPECT_THAT(refusal(), AllOf(HasSubstr("belongs to user 65534"), HasSubstr("chown")));
+}
+
+TEST_F(KeyFileTest, says_who_may_not_read_it) {
+    if (::geteuid() != 0) GTEST_SKIP() << "only root can become another user";
+    write(kHexKey);
+    ASSERT_EQ(::chmod(folder_.c_str(), 0755), 0);
+    ASSERT_EQ(::seteuid(65534), 0);
+    const std::string sentence = refusal();
+    ASSERT_EQ(::seteuid(0), 0);
+    EXPECT_THAT(sentence, AllOf(HasSubstr("may not be read by user 65534"), HasSubstr("chown")));
+}
+
+TEST_F(KeyFileTest, refuses_what_is_no_regular_file_without_waiting) {
+    ASSERT_EQ(::mkfifo(path_.c_str(), 0600), 0);
+    EXPECT_THAT(refusal(), HasSubstr("regular file"));
+    std::filesystem::remove(path_);
+    std::filesystem::create_directory(path_);
+    EXPECT_THAT(refusal(), HasSubstr("regular file"));
+}
+
+TEST_F(KeyFileTest, a_link_is_judged_by_the_file_behind_it) {
+    const std::string file = path_;
+    const std::string link = folder_ + "/link";
+    std::filesystem::create_symlink(file, link);
+    write(kHexKey);
+    EXPECT_EQ(bytes_of(read_key(link)), raw_key());
+    write(kHexKey, 0644);
+    path_ = link;
+    EXPECT_THAT(refusal(), HasSubstr("mode 0644"));
+}
+
+TEST_F(KeyFileTest, refuses_other_sizes_and_says_what_it_found) {
+    write("");
+    EXPECT_THAT(refusal(), AllOf(HasSubstr("holds 0 bytes"), HasSubstr("64 hex digits")));
+    write(raw_key() + "\n");
+    EXPECT_THAT(refusal(), AllOf(HasSubstr("holds 33 bytes"), HasSubstr("32 raw bytes")));
+    write(raw_key().substr(1));
+    EXPECT_THAT(refusal(), HasSubstr("holds 31 bytes"));
+    write(kHexKey.substr(1));
+    EXPECT_THAT(refusal(), HasSubstr("holds 63 hex digits; a key has 64"));
+    write(kHexKey + "0\n");
+    EXPECT_THAT(refusal(), HasSubstr("holds 65 hex digits"));
+    write(kHexKey + " " + kHexKey);
+    EXPECT_THAT(refusal(), HasSubstr("holds 129 bytes"));
+    write(std::string(100'000, '\x7f'));
+    EXPECT_THAT(refusal(), HasSubstr("too many bytes"));
+}
+
+TEST_F(KeyFileTest, refuses_digits_that_are_not_hex) {
+    write("x" + kHexKey.substr(1));
+    EXPECT_THAT(refusal(), HasSubstr("holds 64 bytes, which are no key"));
+}
+
+TEST_F(KeyFileTest, half_a_key_in_hex_is_not_taken_for_raw_bytes) {
+    write(kHexKey.substr(0, 32));
+    EXPECT_THAT(refusal(), HasSubstr("holds 32 hex digits; a key has 64"));
+}
+
+TEST_F(KeyFileTest, refuses_a_key_of_zero_bytes) {
+    write(std::string(32, '\0'));
+    EXPECT_THAT(refusal(), HasSubstr("zero bytes"));
+    write(std::string(64, '0'));
+    EXPECT_THAT(refusal(), HasSubstr("zero bytes"));
+}
+
+TEST_F(KeyFileTest, a_new_key_can_be_read_and_is_its_owners_alone) {
+    write_new_key(path_);
+    struct stat status {};
+    ASSERT_EQ(::stat(path_.c_str(), &status), 0);
+    EXPECT_EQ(status.st_mode & 07777U, 0600U);
+    EXPECT_EQ(status.st_size, 65);
+    const std::string first = bytes_of(read_key(path_));
+    std::filesystem::remove(path_);
+    write_new_key(path_);
+    EXPECT_NE(bytes_of(read_key(path_)), first);
+}
+
+TEST_F(KeyFileTest, a_new_key_never_replaces_a_file) {
+    write(kHexKey);
+    try {
+        write_new_key(path_);
+        FAIL() << "it was replaced";
+    } catch (const Error& error) {
+        EXPECT_EQ(error.code(), Errc::bad_key);
+        EXPECT_THAT(error.what(), AllOf(HasSubstr(path_), HasSubstr("exists")));
+    }
+    EXPECT_EQ(bytes_of(read_key(path_)), raw_key());
+}
+
+TEST_F(KeyFileTest, a_new_key_needs_its_folder) {
+    try {
+        write_new_key(path_ + "/below");
+        FAIL() << "there is no such folder";
+    } catch (const Error& error) {
+        EXPECT_EQ(error.code(), Errc::system);
+        EXPECT_THAT(error.what(), HasSubstr("No such file"));
+    }
+}
+
+TEST_F(KeyFileTest, a_new_key_does_not_follow_a_link) {
+    std::filesystem::create_symlink(folder_ + "/elsewhere", path_);
+    EXPECT_THROW(write_new_key(path_), Error);
+    EXPECT_FALSE(std::filesystem::exists(folder_ + "/elsewhere"));
+}
+
+TEST(KeyWithoutName, is_read_by_the_own_users_processes_while_its_maker_lives) {
+    const Descriptor key = new_key_without_name();
+    const std::string path =
+        "/proc/" + std::to_string(::getpid()) + "/fd/" + std::to_string(key.get());
+    const std::string bytes = bytes_of(read_key(path));
+    test::Child other([&] {
+        EXPECT_LT(key.get(), 0) << "it need not be inherited";
+        EXPECT_EQ(bytes_of(read_key(path)), bytes);
+    });
+    EXPECT_EQ(other.wait(), 0);
+    EXPECT_LT(::write(key.get(), "x", 1), 0) << "and stays as it is";
+    const Descriptor another = new_key_without_name();
+    EXPECT_NE(bytes_of(read_key("/proc/self/fd/" + std::to_string(another.get()))), bytes);
+}
+
+TEST(KeyWithoutName, is_kept_from_other_users) {
+    if (::geteuid() != 0) GTEST_SKIP() << test::kNeedsRoot;
+    test::SharedValue<std::atomic<int>> fd;
+    test::Child alice([&] {
+        test::become(test::kAlice);
+        ::prctl(PR_SET_DUMPABLE, 1);  // as after an exec
+        const Descriptor key = new_key_without_name();
+        *fd = key.get();
+        ::pause();
+    });
+    ASSERT_TRUE(test::eventually([&] { return *fd > 0; }));
+    const std::string path = "/proc/" + std::to_string(alice.pid()) + "/fd/" + std::to_string(*fd);
+    test::Child bob([&] {
+        test::become(test::kBob);
+        EXPECT_THROW(read_key(path), Error);
+    });
+    EXPECT_EQ(bob.wait(), 0);
+}
+
+TEST(MasterKeyTest, moves_with_its_bytes) {
+    const std::string raw = raw_key();
+    MasterKey key(std::span<const std::byte, MasterKey::kBytes>(
+        reinterpret_cast<const std::byte*>(raw.data()), MasterKey::kBytes));
+    const MasterKey moved = std::move(key);
+    EXPECT_EQ(bytes_of(moved), raw);
+}
+
+TEST(MasterKeyDeathTest, cannot_be_overwritten) {
+    const std::string raw = raw_key();
+    const MasterKey key(std::span<const std::byte, MasterKey::kBytes>(
+        reinterpret_cast<const std::byte*>(raw.data()), MasterKey::kBytes));
+    EXPECT_DEATH(const_cast<std::byte&>(key.bytes()[0]) = std::byte{1}, "");
+}
+
+}  // namespace
+}  // namespace rmem::udp

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "rmem/link/udp/oddities.hpp"
+
+#include "rmem/ring/notice.hpp"
+
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <string>
+
+namespace rmem::udp {
+namespace {
+
+constexpr Ip kOther = 0x0a000002;  // 10.0.0.2
+const std::string kHere = "ring 'rig': 2 nodes";
+
+Oddities heard(Odd odd, unsigned origin, std::string_view text = {}) {
+    Oddities oddities("rig", 0, kHere);
+    oddities.note(odd, origin, kOther, text, 1000);
+    return oddities;
+}
+
+bool has(const std::string& text, std::string_view part) {
+    return text.find(part) != std::string::npos;
+}
+
+TEST(Oddities, say_where_another_process_has_this_nodes_number) {
+    EXPECT_TRUE(
+        has(heard(Odd::namesake, 0).text(1000), "node 0 of ring 'rig' is at 10.0.0.2 already"));
+    EXPECT_TRUE(has(heard(Odd::namesake, 1).text(1000), "node 1 at 10.0.0.2 says that node 0"));
+}
+
+TEST(Oddities, say_who_has_another_key_or_none) {
+    EXPECT_TRUE(has(heard(Odd::wrong_key, 1).text(1000), "10.0.0.2 speaks with another key"));
+    EXPECT_TRUE(has(heard(Odd::no_tag, 1).text(1000), "10.0.0.2 speaks without a key"));
+    EXPECT_TRUE(has(heard(Odd::not_expected, 1).text(1000), "this node has none"));
+}
+
+TEST(Oddities, show_both_settings_where_they_differ) {
+    const std::string text = heard(Odd::other_ring, 1, "ring 'rig': 3 nodes").text(1000);
+    EXPECT_TRUE(has(text, "there ring 'rig': 3 nodes; here ring 'rig': 2 nodes")) << text;
+    EXPECT_TRUE(has(heard(Odd::other_ring, 1, "ring 'w': 3 nodes").text(1000), "another ring"));
+}
+
+TEST(Oddities, keep_what_one_datagram_said_when_others_say_less) {
+    Oddities oddities = heard(Odd::other_ring, 1, "ring 'rig': 3 nodes");
+    oddities.note(Odd::other_ring, 1, kOther, {}, 2000);
+    EXPECT_TRUE(has(oddities.text(2000), "3 nodes"));
+}
+
+TEST(Oddities, are_news_once_and_forgotten_after_a_while) {
+    Oddities oddities = heard(Odd::wrong_key, 1);
+    EXPECT_TRUE(oddities.has_news());
+    oddities.note(Odd::wrong_key, 1, kOther, {}, 2000);
+    EXPECT_FALSE(oddities.has_news());
+    EXPECT_TRUE(oddities.text(2001 + Oddities::kRecentNs).empty());
+}
+
+TEST(Oddities, show_nothing_that_a_terminal_would_not_print) {
+    const std::string text = heard(Odd::other_ring, 1, "ring 'rig': \033[2J").text(1000);
+    EXPECT_FALSE(has(text, "\033"));
+}
+
+TEST(Notice, is_read_as_it_was_said) {
+    const auto notice = std::make_unique<Notice>();
+    EXPECT_EQ(notice->text(), "");
+    notice->say("10.0.0.2 speaks with another key");
+    EXPECT_EQ(notice->text(), "10.0.0.2 speaks with another key");
+    const std::uint32_t before = notice->count();
+    notice->say("");
+    EXPECT_EQ(notice->text(), "");
+    EXPECT_NE(notice->count(), before);
+}
+
+}  // namespace
+}  // namespace rmem::udp

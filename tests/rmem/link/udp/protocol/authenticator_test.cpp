@@ -1,0 +1,262 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "rmem/link/udp/protocol/authenticator.hpp"
+
+#include <gtest/gtest.h>
+
+#include <array>
+#include <cstring>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace rmem::udp {
+namespace {
+
+using Tag = std::array<std::byte, kTagBytes>;
+using Bytes = std::vector<std::byte>;
+
+constexpr Life kLife{.ring = 0x0123456789abcdef,
+                     .origin = 0x0102,
+                     .incarnation = 1'700'000'000'000'000'000,
+                     .salt = 0xfedcba9876543210};
+constexpr std::uint64_t kNumber = 0x1122334455667788;
+
+/// 0, 1, 2, … from `first`.
+MasterKey master(unsigned first = 0) {
+    std::array<std::byte, MasterKey::kBytes> bytes;
+    for (std::size_t i = 0; i < bytes.size(); ++i) bytes[i] = static_cast<std::byte>(first + i);
+    return MasterKey(bytes);
+}
+
+Bytes some_bytes(std::size_t count) {
+    Bytes bytes(count);
+    for (std::size_t i = 0; i < count; ++i) bytes[i] = static_cast<std::byte>(i * 7);
+    return bytes;
+}
+
+Tag tag_of(const LifeKey& key, std::uint64_t number, const Bytes& covered) {
+    Tag tag;
+    key.sign(number, covered, tag);
+    return tag;
+}
+
+std::string hex(const Tag& tag) {
+    std::string text;
+    for (const std::byte byte : tag) {
+        constexpr const char* kDigits = "0123456789abcdef";
+        text += kDigits[std::to_integer<unsigned>(byte) >> 4U];
+        text += kDigits[std::to_integer<unsigned>(byte) & 15U];
+    }
+    return text;
+}
+
+/// The same for each kind of tag that this processor has.
+class AuthenticatorKindTest : public testing::TestWithParam<TagKind> {
+protected:
+    void SetUp() override {
+        if (!is_available(GetParam())) GTEST_SKIP() << "this processor has no AES";
+    }
+    LifeKey life_key(const Life& life = kLife, unsigned first = 0) const {
+        return Authenticator(master(first), GetParam()).life_key(life);
+    }
+};
+
+INSTANTIATE_TEST_SUITE_P(kinds, AuthenticatorKindTest,
+                         testing::Values(TagKind::aes_256_gcm, TagKind::chacha20_poly1305),
+                         [](const auto& kind) {
+                             return kind.param == TagKind::aes_256_gcm ? "aes" : "chacha";
+                         });
+
+// The expected tags were computed with Python's hashlib.blake2b and OpenSSL's AEADs, from the page
+// docs/design/udp-link.md: a second implementation that shares nothing with libsodium.
+TEST_P(AuthenticatorKindTest, tags_are_those_that_another_implementation_computes) {
+    const bool aes = GetParam() == TagKind::aes_256_gcm;
+    EXPECT_EQ(hex(tag_of(life_key(), kNumber, some_bytes(100))),
+              aes ? "e1b8a9f8d1c4a62bd6671a2c3ebae6c3" : "333a5648569e5d603b3c77f8dcb35294");
+    EXPECT_EQ(hex(tag_of(life_key(), kNumber, {})),
+              aes ? "9721136a1553c69f0cd5cb52da2f61b5" : "c224dcf32a995c21d826b487f41cffb7");
+}
+
+TEST_P(AuthenticatorKindTest, what_was_signed_is_verified_at_every_length) {
+    const LifeKey sender = life_key();
+    const LifeKey receiver = life_key();
+    for (std::size_t count = 0; count <= 1500; ++count) {
+        const Bytes covered = some_bytes(count);
+        EXPECT_TRUE(receiver.verify(count, covered, tag_of(sender, count, covered))) << count;
+    }
+    const Bytes jumbo = some_bytes(8972);
+    EXPECT_TRUE(receiver.verify(1, jumbo, tag_of(sender, 1, jumbo)));
+}
+
+TEST_P(AuthenticatorKindTest, each_flipped_bit_of_what_is_covered_is_found) {
+    const LifeKey key = life_key();
+    for (const std::size_t count :
+         {std::size_t{1}, std::size_t{56}, std::size_t{100}, std::size_t{257}}) {
+        Bytes covered = some_bytes(count);
+        const Tag tag = tag_of(key, kNumber, covered);
+        for (std::size_t bit = 0; bit < 8 * count; ++bit) {
+            const auto mask = static_cast<std::byte>(1U << (bit % 8));
+            covered[bit / 8] ^= mask;
+            EXPECT_FALSE(key.verify(kNumber, covered, tag)) << "bit " << bit << " of " << count;
+            covered[bit / 8] ^= mask;
+        }
+        EXPECT_TRUE(key.verify(kNumber, covered, tag));
+    }
+}
+
+TEST_P(AuthenticatorKindTest, each_flipped_bit_of_the_tag_is_found) {
+    const LifeKey key = life_key();
+    const Bytes covered = some_bytes(100);
+    const Tag tag = tag_of(key, kNumber, covered);
+    for (std::size_t bit = 0; bit < 8 * kTagBytes; ++bit) {
+        Tag other = tag;
+        other[bit / 8] ^= static_cast<std::byte>(1U << (bit % 8));
+        EXPECT_FALSE(key.verify(kNumber, covered, other)) << bit;
+    }
+    EXPECT_FALSE(key.verify(kNumber, covered, Tag{})) << "zero bytes";
+}
+
+TEST_P(AuthenticatorKindTest, a_shorter_or_longer_datagram_is_found) {
+    const LifeKey key = life_key();
+    const Tag tag = tag_of(key, kNumber, some_bytes(100));
+    for (std::size_t count = 0; count <= 200; ++count) {
+        EXPECT_EQ(key.verify(kNumber, some_bytes(count), tag), count == 100) << count;
+    }
+}
+
+TEST_P(AuthenticatorKindTest, each_flipped_bit_of_the_number_is_found) {
+    const LifeKey key = life_key();
+    const Bytes covered = some_bytes(100);
+    const Tag tag = tag_of(key, kNumber, covered);
+    for (unsigned bit = 0; bit < 64; ++bit) {
+        EXPECT_FALSE(key.verify(kNumber ^ (std::uint64_t{1} << bit), covered, tag)) << bit;
+    }
+}
+
+TEST_P(AuthenticatorKindTest, each_bit_of_the_master_key_matters) {
+    const Bytes covered = some_bytes(100);
+    const Tag tag = tag_of(life_key(), kNumber, covered);
+    for (std::size_t bit = 0; bit < 8 * MasterKey::kBytes; ++bit) {
+        std::array<std::byte, MasterKey::kBytes> bytes;
+        const MasterKey right = master();
+        std::memcpy(bytes.data(), right.bytes().data(), bytes.size());
+        bytes[bit / 8] ^= static_cast<std::byte>(1U << (bit % 8));
+        const LifeKey wrong = Authenticator(MasterKey(bytes), GetParam()).life_key(kLife);
+        EXPECT_FALSE(wrong.verify(kNumber, covered, tag)) << bit;
+    }
+}
+
+TEST_P(AuthenticatorKindTest, each_bit_that_tells_lives_apart_matters) {
+    const Bytes covered = some_bytes(100);
+    const Tag tag = tag_of(life_key(), kNumber, covered);
+    const auto differs = [&](const Life& other) {
+        return !life_key(other).verify(kNumber, covered, tag);
+    };
+    for (unsigned bit = 0; bit < 64; ++bit) {
+        for (const auto field : {&Life::ring, &Life::incarnation, &Life::salt}) {
+            Life other = kLife;
+            other.*field ^= std::uint64_t{1} << bit;
+            EXPECT_TRUE(differs(other)) << bit;
+        }
+        Life other = kLife;
+        other.origin = static_cast<std::uint16_t>(other.origin ^ (1U << (bit % 16)));
+        EXPECT_TRUE(differs(other)) << bit;
+    }
+    EXPECT_FALSE(differs(kLife));
+}
+
+TEST_P(AuthenticatorKindTest, a_copy_of_a_life_key_is_as_good) {
+    const Bytes covered = some_bytes(100);
+    const LifeKey key = life_key();
+    LifeKey copy = life_key({}, 9);
+    copy = key;
+    EXPECT_EQ(copy.kind(), GetParam());
+    EXPECT_TRUE(copy.verify(kNumber, covered, tag_of(key, kNumber, covered)));
+}
+
+TEST_P(AuthenticatorKindTest, signs_with_the_kind_asked_for) {
+    const Authenticator authenticator(master(), GetParam());
+    EXPECT_EQ(authenticator.kind(), GetParam());
+    EXPECT_EQ(authenticator.life_key(kLife).kind(), GetParam());
+}
+
+TEST(AuthenticatorTest, takes_the_processors_best_kind) {
+    EXPECT_EQ(Authenticator(master()).kind(), is_available(TagKind::aes_256_gcm)
+                                                  ? TagKind::aes_256_gcm
+                                                  : TagKind::chacha20_poly1305);
+}
+
+TEST(AuthenticatorTest, a_receiver_takes_the_kind_that_the_header_names) {
+    const Authenticator receiver(master());
+    const Bytes covered = some_bytes(100);
+    for (const TagKind kind : {TagKind::aes_256_gcm, TagKind::chacha20_poly1305}) {
+        if (!is_available(kind)) continue;
+        ASSERT_EQ(receiver.check(static_cast<std::uint8_t>(kind)), Authenticator::Kind::fine);
+        const LifeKey sender = Authenticator(master(), kind).life_key(kLife);
+        const Tag tag = tag_of(sender, kNumber, covered);
+        EXPECT_TRUE(receiver.life_key(kLife, kind).verify(kNumber, covered, tag));
+    }
+}
+
+TEST(AuthenticatorTest, a_tag_of_one_kind_is_no_tag_of_the_other) {
+    if (!is_available(TagKind::aes_256_gcm)) GTEST_SKIP() << "this processor has no AES";
+    const Authenticator authenticator(master());
+    const Bytes covered = some_bytes(100);
+    const LifeKey aes = authenticator.life_key(kLife, TagKind::aes_256_gcm);
+    const LifeKey chacha = authenticator.life_key(kLife, TagKind::chacha20_poly1305);
+    EXPECT_FALSE(chacha.verify(kNumber, covered, tag_of(aes, kNumber, covered)));
+    EXPECT_FALSE(aes.verify(kNumber, covered, tag_of(chacha, kNumber, covered)));
+}
+
+TEST(AuthenticatorTest, who_has_a_key_refuses_what_is_not_signed) {
+    EXPECT_EQ(Authenticator(master()).check(0), Authenticator::Kind::unsigned_);
+}
+
+TEST(AuthenticatorTest, who_has_no_key_refuses_what_is_signed) {
+    const Authenticator none;
+    EXPECT_EQ(none.check(0), Authenticator::Kind::fine);
+    EXPECT_EQ(none.check(1), Authenticator::Kind::signed_);
+    EXPECT_EQ(none.check(2), Authenticator::Kind::signed_);
+}
+
+TEST(AuthenticatorTest, kinds_of_later_versions_are_unknown) {
+    for (unsigned kind = 3; kind <= 255; ++kind) {
+        const auto byte = static_cast<std::uint8_t>(kind);
+        EXPECT_EQ(Authenticator().check(byte), Authenticator::Kind::unknown) << kind;
+        EXPECT_EQ(Authenticator(master()).check(byte), Authenticator::Kind::unknown) << kind;
+    }
+}
+
+TEST(AuthenticatorTest, without_a_key_tags_are_zero_bytes_and_nothing_else) {
+    const LifeKey key = Authenticator().life_key(kLife);
+    EXPECT_EQ(key.kind(), TagKind::none);
+    Tag tag;
+    tag.fill(std::byte{0xff});
+    key.sign(kNumber, some_bytes(100), tag);
+    EXPECT_EQ(tag, Tag{});
+    EXPECT_TRUE(key.verify(kNumber, some_bytes(100), tag));
+    tag.back() = std::byte{1};
+    EXPECT_FALSE(key.verify(kNumber, some_bytes(100), tag));
+}
+
+TEST(AuthenticatorTest, with_a_key_no_life_key_takes_what_is_not_signed) {
+    const Authenticator authenticator(master());
+    for (unsigned kind = 0; kind <= 255; ++kind) {
+        const LifeKey key =
+            authenticator.life_key(kLife, static_cast<TagKind>(static_cast<std::uint8_t>(kind)));
+        EXPECT_NE(key.kind(), TagKind::none) << kind;
+        EXPECT_FALSE(key.verify(kNumber, some_bytes(100), Tag{})) << kind;
+    }
+}
+
+TEST(AuthenticatorTest, a_key_and_no_tags_do_not_go_together) {
+    try {
+        Authenticator(master(), TagKind::none);
+        FAIL() << "it was taken";
+    } catch (const Error& error) {
+        EXPECT_EQ(error.code(), Errc::invalid_argument) << error.what();
+    }
+}
+
+}  // namespace
+}  // namespace rmem::udp

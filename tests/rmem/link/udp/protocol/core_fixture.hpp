@@ -1,0 +1,251 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+/// Nodes with cores that come and go, stand still, and are heard or not, in a time of their own.
+
+#include "rmem/link/udp/protocol/core.hpp"
+#include "tests/rmem/link/udp/protocol/exchange_fixture.hpp"
+
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace rmem::udp {
+
+inline constexpr std::int64_t kMillisecond = 1'000'000;
+inline constexpr std::size_t kShare = 128;  // words of each node's own
+
+/// Nodes that come and go.
+class Ring {
+public:
+    struct Node final : CoreEdge {
+        Node(Ring& all, unsigned number, std::uint64_t life)
+            : ring(all),
+              id(number),
+              words(kBankWords),
+              core(config_of(number, all.nodes, life), all.authenticator, *this, all.now) {}
+
+        void send(std::span<const std::byte> datagram) override { ring.post(id, datagram); }
+        void apply(unsigned origin, const Batch& batch, std::int64_t) override {
+            if (holds_back && core.view().contains(origin)) {
+                const auto body = batch.body();
+                held[origin].emplace_back(body.begin(), body.end());
+            } else {
+                show(batch);
+            }
+        }
+        void show(const Batch& batch) {
+            for (const Record& record : batch.records()) {
+                for (std::size_t i = 0; i < record.place.words; ++i) {
+                    words.at(record.place.index + i) = record.words[i];
+                }
+            }
+        }
+        void show_held() {
+            for (auto& [origin, batches] : held) {
+                for (const auto& body : batches) show(Batch(body));
+                batches.clear();
+                core.has_shown(origin, ring.now);
+            }
+        }
+        std::uint64_t behind(unsigned origin) const override {
+            const auto found = held.find(origin);
+            return found == held.end() ? 0 : found->second.size();
+        }
+        void store(std::uint64_t index, std::uint32_t value) override { words.at(index) = value; }
+        std::span<const std::byte> bank() const override { return std::as_bytes(std::span(words)); }
+        void clear_bank() override { std::fill(words.begin(), words.end(), 0); }
+        void has_joined(std::int64_t) override { ++joined; }
+        void was_dropped(std::int64_t) override { ++dropped; }
+        void member_came(unsigned node, std::int64_t) override { came.push_back(node); }
+        void member_left(unsigned node, std::int64_t) override { left.push_back(node); }
+
+        void on_odd(Odd odd, const Header&, std::string_view) override {
+            if (odd == Odd::namesake) ++namesakes;
+        }
+        void send_to_namesakes(std::span<const std::byte> datagram) override {
+            ring.to_namesakes.emplace_back(datagram.begin(), datagram.end());
+        }
+
+        static CoreConfig config_of(unsigned number, unsigned count, std::uint64_t life) {
+            CoreConfig config;
+            config.exchange = Hosts::config_of(number, count, 64);
+            config.exchange.incarnation = life;
+            config.exchange.salt = life * 77 + number;
+            config.seed = life * 1000 + number;
+            config.dead_ns = 100 * kMillisecond;
+            return config;
+        }
+
+        Ring& ring;
+        const unsigned id;
+        std::vector<std::uint32_t> words;
+        bool holds_back = false;
+        std::map<unsigned, std::vector<std::vector<std::byte>>> held;  ///< of each origin
+        unsigned joined = 0, dropped = 0, namesakes = 0;
+        std::vector<unsigned> came, left;
+        Core core;
+    };
+
+    explicit Ring(unsigned count, const Weather& w = {}, std::uint64_t seed = 1)
+        : nodes(count), weather(w), random(seed), authenticator(key_of_bytes(7)), all(count) {}
+
+    Node& start(unsigned node) {
+        // The clock on the wall; no two are equal.
+        lives = std::max(lives + 1, static_cast<std::uint64_t>(now));
+        all[node] = std::make_unique<Node>(*this, node, lives);
+        return *all[node];
+    }
+    void kill(unsigned node) { all[node].reset(); }
+    /// It does nothing until then, but its socket takes what comes.
+    void pause(unsigned node, std::int64_t until_ns) { paused[node] = until_ns; }
+    bool is_paused(unsigned node) const {
+        const auto found = paused.find(node);
+        return found != paused.end() && now < found->second;
+    }
+    /// Somebody sends to all what was sent.
+    void play(const std::vector<std::byte>& datagram) {
+        const unsigned origin = Header::read(datagram.data()).origin;
+        for (const auto& node : all) {
+            if (node && node->id != origin) node->core.on_datagram(datagram, now);
+        }
+    }
+    Node& operator[](unsigned node) { return *all[node]; }
+
+    void post(unsigned from, std::span<const std::byte> datagram) {
+        if (records) recorded.emplace_back(datagram.begin(), datagram.end());
+        for (unsigned to = 0; to < nodes; ++to) {
+            if (to == from || random.below(100) < weather.lost_percent || is_cut(from, to))
+                continue;
+            const unsigned copies = random.below(100) < weather.repeated_percent ? 2 : 1;
+            for (unsigned i = 0; i < copies; ++i) {
+                const auto jitter = static_cast<std::int64_t>(
+                    random.below(static_cast<std::uint64_t>(weather.jitter_ns) + 1));
+                under_way.emplace(
+                    now + weather.delay_ns + jitter,
+                    std::make_pair(to, std::vector<std::byte>(datagram.begin(), datagram.end())));
+            }
+        }
+    }
+
+    void run(std::int64_t for_ns) {
+        const std::int64_t until = now + for_ns;
+        while (now < until) {
+            std::int64_t next = until;
+            for (const auto& node : all) {
+                if (node && !is_paused(node->id)) next = std::min(next, node->core.due_ns());
+            }
+            for (const auto& [node, until_ns] : paused) {
+                if (until_ns > now) next = std::min(next, until_ns);
+            }
+            if (!under_way.empty()) next = std::min(next, under_way.begin()->first);
+            now = std::max(now, next);
+            if (now >= until) return;
+            while (!under_way.empty() && under_way.begin()->first <= now) {
+                const auto [to, bytes] = std::move(under_way.begin()->second);
+                under_way.erase(under_way.begin());
+                if (all[to] && is_paused(to)) {
+                    under_way.emplace(paused[to], std::make_pair(to, bytes));
+                } else if (all[to]) {
+                    all[to]->core.on_datagram(bytes, now);
+                }
+            }
+            for (const auto& node : all) {
+                if (node && !is_paused(node->id) && node->core.due_ns() <= now)
+                    node->core.on_tick(now);
+            }
+        }
+    }
+    bool run_until(const std::function<bool()>& is_so, std::int64_t within) {
+        for (const std::int64_t end = now + within; now < end;) {
+            if (is_so()) return true;
+            run(100'000);
+        }
+        return is_so();
+    }
+
+    /// All that run are members of one ring, with the same view, and have all of each other.
+    bool is_whole() const {
+        NodeSet running;
+        for (const auto& node : all) {
+            if (node) running.insert(node->id);
+        }
+        std::uint64_t life = 0;
+        for (const auto& node : all) {
+            if (!node) continue;
+            if (life == 0) life = node->core.ring_life();
+            const bool fits = node->core.is_member() && node->core.view() == running &&
+                              node->core.ring_life() == life && node->core.is_idle();
+            if (!fits) return false;
+        }
+        return true;
+    }
+    /// A member writes somewhere in its own share, if it has room.
+    void write_something(unsigned node) {
+        if (!all[node] || !all[node]->core.has_room(8)) return;
+        const std::size_t at = node * kShare + random.below(kShare - 8);
+        const std::size_t words = random.below(8) + 1;
+        for (std::size_t i = 0; i < words; ++i) all[node]->words[at + i] = ++values;
+        all[node]->core.write(at, words, &all[node]->words[at], now);
+        all[node]->core.commit(now);
+    }
+    std::string describe() const {
+        std::string text;
+        for (const auto& node : all) {
+            if (!node) continue;
+            const Core& core = node->core;
+            text += "\nnode " + std::to_string(node->id) + " life " +
+                    std::to_string(core.incarnation()) +
+                    (core.is_member() ? " member of " : " joining ") +
+                    std::to_string(core.ring_life()) + (core.is_idle() ? " idle" : " busy") +
+                    ", view";
+            core.view().for_each([&](unsigned n) { text += " " + std::to_string(n); });
+            text += ", takes";
+            for (unsigned n = 0; n < nodes; ++n) {
+                if (core.exchange().takes(n))
+                    text +=
+                        " " + std::to_string(n) + "@" + std::to_string(core.exchange().applied(n));
+            }
+            text += ", sent " + std::to_string(core.exchange().out().newest()) + " acknowledged " +
+                    std::to_string(core.exchange().out().acknowledged()) + ", receivers";
+            core.exchange().out().receivers().for_each([&](unsigned n) {
+                text += " " + std::to_string(n) + "@" +
+                        std::to_string(core.exchange().out().acked_by(n));
+            });
+        }
+        return text;
+    }
+    void expect_equal_banks() const {
+        const Node* first = nullptr;
+        for (const auto& node : all) {
+            if (!node) continue;
+            if (first == nullptr) first = node.get();
+            const auto [here, there] =
+                std::mismatch(node->words.begin(), node->words.end(), first->words.begin());
+            EXPECT_EQ(here, node->words.end())
+                << "nodes " << node->id << " and " << first->id << " at word "
+                << here - node->words.begin() << ": " << *here << " and " << *there;
+        }
+    }
+
+    const unsigned nodes;
+    std::function<bool(unsigned, unsigned)> is_cut = [](unsigned, unsigned) { return false; };
+    Weather weather;
+    SplitMix64 random;
+    Authenticator authenticator;
+    std::int64_t now = 1;
+    std::uint64_t lives = 100;
+    std::uint32_t values = 0;
+    std::multimap<std::int64_t, std::pair<unsigned, std::vector<std::byte>>> under_way;
+    std::map<unsigned, std::int64_t> paused;
+    bool records = false;
+    std::vector<std::vector<std::byte>> recorded, to_namesakes;
+    std::vector<std::unique_ptr<Node>> all;
+};
+
+}  // namespace rmem::udp

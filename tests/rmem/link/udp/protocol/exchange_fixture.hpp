@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+/// Nodes that exchange datagrams over a network with weather, in a time of its own.
+
+#include "rmem/link/udp/protocol/exchange.hpp"
+#include "tests/rmem/wire/model_fixture.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstring>
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace rmem::udp {
+
+struct Weather {
+    unsigned lost_percent = 0;
+    unsigned repeated_percent = 0;
+    unsigned corrupted_percent = 0;
+    std::int64_t delay_ns = 5'000;
+    std::int64_t jitter_ns = 0;
+};
+
+inline constexpr std::uint64_t kRing = 0x1234;
+inline constexpr std::size_t kBankWords = 1024;
+
+inline MasterKey key_of_bytes(unsigned value) {
+    std::array<std::byte, MasterKey::kBytes> bytes{};
+    bytes.fill(static_cast<std::byte>(value));
+    return MasterKey(bytes);
+}
+
+/// Nodes that are all members from the beginning.
+class Hosts {
+public:
+    struct Host final : ExchangeEdge {
+        Host(Hosts& all, const ExchangeConfig& config)
+            : hosts(all),
+              id(config.node),
+              bank(kBankWords),
+              exchange(config, all.authenticator, *this) {}
+
+        void send(std::span<const std::byte> datagram) override { hosts.post(id, datagram); }
+        void apply(unsigned origin, const Batch& batch, std::int64_t) override {
+            EXPECT_EQ(batch.sequence(), ++applied[origin])
+                << "node " << origin << " at node " << id;
+            for (const Record& record : batch.records()) {
+                places.push_back(record.place);
+                for (std::size_t i = 0; i < record.place.words; ++i) {
+                    bank.at(record.place.index + i) = record.words[i];
+                }
+            }
+        }
+        void on_section(const Header&, const Section&, std::int64_t) override { ++others; }
+        std::uint64_t behind(unsigned) const override { return not_shown; }
+
+        Hosts& hosts;
+        const unsigned id;
+        std::vector<std::uint32_t> bank;
+        std::map<unsigned, std::uint64_t> applied;
+        std::vector<Place> places;  ///< of all that was applied
+        unsigned others = 0;
+        std::uint64_t not_shown = 0;  ///< batches of each other node
+        Exchange exchange;
+    };
+
+    explicit Hosts(unsigned count, const Weather& w = {}, std::uint64_t seed = 1,
+                   std::uint32_t window = 64, bool with_key = true)
+        : weather(w), random(seed) {
+        if (with_key) authenticator = Authenticator(key_of_bytes(7));
+        for (unsigned n = 0; n < count; ++n) {
+            all.push_back(std::make_unique<Host>(*this, config_of(n, count, window)));
+        }
+        introduce();
+        for (unsigned n = 0; n < count; ++n) {
+            for (unsigned other = 0; other < count; ++other) {
+                if (other != n)
+                    all[n]->exchange.begin(other, 100 + other, all[other]->exchange.admit(n), now);
+            }
+        }
+    }
+
+    /// All believe each other.
+    void introduce() {
+        const Weather weather_then = std::exchange(weather, Weather{});
+        for (const auto& host : all) {
+            for (unsigned other = 0; other < all.size(); ++other) {
+                if (other != host->id) host->exchange.greet(other, now);
+            }
+        }
+        run(now + 1'000'000);
+        sent.clear();
+        weather = weather_then;
+    }
+
+    static ExchangeConfig config_of(unsigned node, unsigned count, std::uint32_t window) {
+        ExchangeConfig config;
+        config.node = static_cast<std::uint16_t>(node);
+        config.nodes = count;
+        config.ring = kRing;
+        config.incarnation = config.first_life = 100 + node;
+        config.seed = node + 1;
+        config.salt = 55 * node;
+        config.bank_bytes = kBankWords * kWordBytes;
+        config.most_batches = window;
+        return config;
+    }
+
+    Exchange& operator[](unsigned node) { return all[node]->exchange; }
+
+    void post(unsigned from, std::span<const std::byte> datagram) {
+        sent.emplace_back(datagram.begin(), datagram.end());
+        for (unsigned to = 0; to < all.size(); ++to) {
+            if (to == from || random.below(100) < weather.lost_percent) continue;
+            if (is_cut(from, to)) continue;
+            const unsigned copies = random.below(100) < weather.repeated_percent ? 2 : 1;
+            for (unsigned i = 0; i < copies; ++i) {
+                std::vector<std::byte> bytes = sent.back();
+                if (random.below(100) < weather.corrupted_percent) {
+                    bytes[random.below(bytes.size())] ^= std::byte{0x10};
+                }
+                const auto jitter = static_cast<std::int64_t>(
+                    random.below(static_cast<std::uint64_t>(weather.jitter_ns) + 1));
+                under_way.emplace(now + weather.delay_ns + jitter, std::make_pair(to, bytes));
+            }
+        }
+    }
+
+    /// Lets happen what is due until then, or until nothing is open any more.
+    void run(std::int64_t until) {
+        while (now < until) {
+            std::int64_t next = until;
+            for (const auto& host : all) {
+                next = std::min({next, host->exchange.due_ns(), host->exchange.greet_due_ns()});
+            }
+            if (!under_way.empty()) next = std::min(next, under_way.begin()->first);
+            now = std::max(now, next);
+            if (now >= until) return;
+            while (!under_way.empty() && under_way.begin()->first <= now) {
+                const auto [to, bytes] = std::move(under_way.begin()->second);
+                under_way.erase(under_way.begin());
+                all[to]->exchange.on_datagram(bytes, now);
+            }
+            for (const auto& host : all) {
+                if (host->exchange.greet_due_ns() <= now) host->exchange.send_greetings(0, now);
+                if (host->exchange.due_ns() <= now) host->exchange.on_tick(now);
+            }
+        }
+    }
+    bool is_idle() const {
+        return std::all_of(all.begin(), all.end(),
+                           [](const auto& host) { return host->exchange.is_idle(); });
+    }
+    /// True when all is acknowledged in time.
+    bool settle(std::int64_t within) {
+        for (const std::int64_t end = now + within; now < end && !is_idle();) run(now + 10'000);
+        return is_idle();
+    }
+
+    std::function<bool(unsigned, unsigned)> is_cut = [](unsigned, unsigned) { return false; };
+    Weather weather;
+    SplitMix64 random;
+    Authenticator authenticator;
+    std::vector<std::unique_ptr<Host>> all;
+    std::multimap<std::int64_t, std::pair<unsigned, std::vector<std::byte>>> under_way;
+    std::deque<std::vector<std::byte>> sent;  ///< all datagrams
+    std::int64_t now = 1;
+};
+
+}  // namespace rmem::udp

@@ -1,0 +1,445 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "rmem/link/udp/protocol/exchange.hpp"
+#include "rmem/link/memory.hpp"
+#include "tests/rmem/link/udp/protocol/exchange_fixture.hpp"
+
+#include <gtest/gtest.h>
+
+namespace rmem::udp {
+namespace {
+
+/// Each node writes to words of its own, so many times, whenever there is room.
+void write_much(Hosts& hosts, unsigned commits) {
+    const auto nodes = static_cast<unsigned>(hosts.all.size());
+    const std::size_t share = kBankWords / nodes;
+    std::vector<unsigned> done(nodes);
+    while (*std::min_element(done.begin(), done.end()) < commits) {
+        ASSERT_LT(hosts.now, 600'000'000'000) << "it takes for ever";
+        for (unsigned n = 0; n < nodes; ++n) {
+            if (done[n] == commits || !hosts[n].has_room(3 * 20)) continue;
+            auto& bank = hosts.all[n]->bank;
+            for (std::uint64_t records = hosts.random.below(3) + 1; records > 0; --records) {
+                const std::size_t words = hosts.random.below(20) + 1;
+                const std::size_t at = n * share + hosts.random.below(share - words);
+                for (std::size_t i = 0; i < words; ++i) {
+                    bank[at + i] = static_cast<std::uint32_t>(hosts.random.below(UINT32_MAX));
+                }
+                hosts[n].write(at, words, &bank[at], hosts.now);
+            }
+            hosts[n].commit(hosts.now);
+            ++done[n];
+        }
+        hosts.run(hosts.now + static_cast<std::int64_t>(hosts.random.below(3000)) + 1);
+    }
+}
+
+void expect_equal_banks(const Hosts& hosts) {
+    for (const auto& host : hosts.all) EXPECT_EQ(host->bank, hosts.all.front()->bank);
+}
+
+TEST(Exchange, brings_a_write_to_all_others_in_one_datagram) {
+    Hosts hosts(3);
+    const std::uint32_t words[2] = {42, 43};
+    hosts[1].write(10, 2, words, hosts.now);
+    hosts[1].write(20, 1, words, hosts.now);
+    EXPECT_TRUE(hosts.sent.empty()) << "not before the commit";
+    hosts[1].commit(hosts.now);
+    ASSERT_EQ(hosts.sent.size(), 1U);
+    hosts.run(hosts.now + 6000);
+    for (const unsigned n : {0U, 2U}) {
+        EXPECT_EQ(hosts.all[n]->bank[10], 42U);
+        EXPECT_EQ(hosts.all[n]->bank[11], 43U);
+        EXPECT_EQ(hosts.all[n]->bank[20], 42U);
+    }
+    ASSERT_TRUE(hosts.settle(1'000'000));
+    EXPECT_EQ(hosts[1].counters().probes_sent, 0U);
+    EXPECT_EQ(hosts.sent.size(), 3U) << "the others' acknowledgements";
+}
+
+TEST(Exchange, of_two_that_answer_each_other_needs_no_datagram_but_the_messages) {
+    Hosts hosts(2);
+    for (std::uint32_t i = 1; i <= 100; ++i) {
+        const unsigned n = i % 2;
+        hosts[n].write(n, 1, &i, hosts.now);
+        hosts[n].commit(hosts.now);
+        hosts.run(hosts.now + 5001);
+        EXPECT_EQ(hosts.all[1 - n]->bank[n], i);
+    }
+    EXPECT_EQ(hosts.sent.size(), 100U);
+    EXPECT_GE(hosts[0].round_trip(1).smoothed_ns(), 10'000);
+    EXPECT_LE(hosts[0].round_trip(1).smoothed_ns(), 10'100);
+}
+
+TEST(Exchange, of_many_keeps_order_and_loses_nothing_in_any_weather) {
+    for (std::uint64_t seed = 1; seed <= 12; ++seed) {
+        SplitMix64 random(seed);
+        Weather weather;
+        weather.lost_percent = static_cast<unsigned>(random.below(21));
+        weather.repeated_percent = static_cast<unsigned>(random.below(21));
+        weather.corrupted_percent = static_cast<unsigned>(random.below(11));
+        weather.jitter_ns = static_cast<std::int64_t>(random.below(20'000));
+        Hosts hosts(static_cast<unsigned>(random.below(4)) + 2, weather, seed);
+        write_much(hosts, 300);
+        ASSERT_TRUE(hosts.settle(60'000'000'000)) << "seed " << seed;
+        expect_equal_banks(hosts);
+    }
+}
+
+TEST(Exchange, goes_on_where_it_was_when_a_cut_heals_that_went_one_way) {
+    Hosts hosts(3);
+    hosts.is_cut = [&](unsigned from, unsigned to) {
+        return from == 0 && to == 2 && hosts.now > 100'000 && hosts.now < 40'000'000;
+    };
+    write_much(hosts, 500);
+    ASSERT_TRUE(hosts.settle(1'000'000'000));
+    expect_equal_banks(hosts);
+    EXPECT_EQ(hosts.all[2]->applied[0], 500U);
+}
+
+TEST(Exchange, cuts_a_write_that_is_larger_than_a_datagram) {
+    Hosts hosts(2);
+    auto& bank = hosts.all[0]->bank;
+    for (std::size_t i = 0; i < bank.size(); ++i) bank[i] = static_cast<std::uint32_t>(i * 7 + 1);
+    ASSERT_TRUE(hosts[0].has_room(bank.size()));
+    hosts[0].write(0, bank.size(), bank.data(), hosts.now);
+    hosts[0].commit(hosts.now);
+    ASSERT_TRUE(hosts.settle(10'000'000));
+    expect_equal_banks(hosts);
+    EXPECT_EQ(hosts[0].counters().batches_sent, 4U);
+}
+
+/// Until all have it, and before anybody must acknowledge it.
+void send_word(Hosts& hosts, unsigned node) {
+    const std::uint32_t value = 1;
+    hosts[node].write(node, 1, &value, hosts.now);
+    hosts[node].commit(hosts.now);
+    hosts.run(hosts.now + 6000);
+}
+
+unsigned echoes_in(const std::vector<std::byte>& bytes) {
+    Datagram datagram;
+    Sections sections;
+    EXPECT_EQ(read_datagram(bytes, kRing, kDefaultPayload, datagram), Refusal::none);
+    EXPECT_EQ(read_sections(datagram, sections), Refusal::none);
+    return static_cast<unsigned>(
+        std::count_if(sections.begin(), sections.end(),
+                      [](const Section& section) { return section.type() == SectionType::echo; }));
+}
+
+/// Each costs its reader more than a short message does.
+TEST(Exchange, echoes_another_node_now_and_then_and_not_in_each_datagram) {
+    Hosts hosts(2);
+    const std::int64_t begun = hosts.now;
+    for (int round = 0; round < 50; ++round) {
+        send_word(hosts, 0);
+        send_word(hosts, 1);
+    }
+    const std::int64_t intervals = (hosts.now - begun) / kEchoNs;
+    unsigned echoes = 0;
+    for (const auto& datagram : hosts.sent) echoes += echoes_in(datagram);
+    EXPECT_LE(echoes, 2 * (intervals + 1));
+    EXPECT_GE(echoes, intervals);
+    EXPECT_FALSE(hosts[0].round_trip(1).empty());
+    EXPECT_FALSE(hosts[1].round_trip(0).empty());
+}
+
+/// Its words would come after the flag in front of them.
+TEST(Exchange, cuts_no_write_as_short_as_a_flag_with_what_lies_behind_it) {
+    constexpr std::size_t kWords = 1 + kMaxPostBytes / kWordBytes;
+    for (std::size_t room = 0; room < 2 * kWords; ++room) {
+        Hosts hosts(2);
+        const auto& bank = hosts.all[0]->bank;
+        hosts[0].write(0, most_batch_words(kDefaultPayload) - room, bank.data(), hosts.now);
+        hosts[0].write(kBankWords - kWords, kWords, bank.data(), hosts.now);
+        hosts[0].commit(hosts.now);
+        ASSERT_TRUE(hosts.settle(10'000'000));
+        EXPECT_EQ(hosts.all[1]->places.back().words, kWords) << "with room for " << room;
+    }
+}
+
+/// So that they can leave as a train, though one carries acknowledgements and the next does not.
+TEST(Exchange, makes_all_full_batches_equally_long) {
+    Hosts hosts(3);
+    send_word(hosts, 1);
+    hosts.sent.clear();
+    const auto& bank = hosts.all[0]->bank;
+    hosts[0].write(0, bank.size(), bank.data(), hosts.now);
+    ASSERT_GE(hosts.sent.size(), 2U);
+    for (const auto& datagram : hosts.sent) EXPECT_EQ(datagram.size(), kDefaultPayload);
+    hosts[0].commit(hosts.now);
+    EXPECT_LT(hosts.sent.back().size(), kDefaultPayload) << "the last one is as long as needed";
+}
+
+TEST(Exchange, has_no_room_while_a_receiver_is_silent_and_room_again_without_it) {
+    Hosts hosts(3, {}, 1, 8);
+    hosts.is_cut = [](unsigned from, unsigned) { return from == 2; };
+    std::uint32_t value = 0;
+    while (hosts[0].has_room(1)) {
+        ASSERT_LT(++value, 100U);
+        hosts[0].write(0, 1, &value, hosts.now);
+        hosts[0].commit(hosts.now);
+        hosts.run(hosts.now + 100'000);
+    }
+    hosts.run(hosts.now + 50'000'000);
+    EXPECT_FALSE(hosts[0].has_room(1));
+    hosts[0].end(2, {}, hosts.now);
+    EXPECT_TRUE(hosts[0].has_room(1));
+    EXPECT_EQ(hosts.all[1]->bank[0], value);
+}
+
+TEST(Exchange, acknowledges_what_the_bank_has_and_not_what_is_held_back) {
+    Hosts hosts(2, {}, 1, 8);
+    Hosts::Host& slow = *hosts.all[1];
+    std::uint32_t value = 0;
+    while (hosts[0].has_room(1)) {
+        ASSERT_LT(++value, 100U);
+        hosts[0].write(0, 1, &value, hosts.now);
+        hosts[0].commit(hosts.now);
+        ++slow.not_shown;
+        hosts.run(hosts.now + 100'000);
+    }
+    EXPECT_EQ(hosts[1].applied(0), slow.not_shown);
+    EXPECT_EQ(hosts[1].shown(0), 0U);
+    EXPECT_EQ(hosts[0].out().acknowledged(), 0U) << "all came, nothing is in the bank";
+    EXPECT_EQ(hosts[1].counters().acks_alone, 0U) << "it has nothing to say";
+    slow.not_shown = 3;
+    hosts[1].has_shown(0, hosts.now);
+    hosts.run(hosts.now + 100'000);
+    EXPECT_EQ(hosts[0].out().acknowledged(), hosts[0].out().newest() - 3);
+    EXPECT_TRUE(hosts[0].has_room(1));
+    slow.not_shown = 0;
+    hosts[1].has_shown(0, hosts.now);
+    EXPECT_TRUE(hosts.settle(100'000));
+}
+
+TEST(Exchange, owes_no_acknowledgement_to_who_has_left) {
+    Hosts hosts(2);
+    send_word(hosts, 0);
+    EXPECT_NE(hosts[1].due_ns(), Exchange::kNever);
+    hosts[1].end(0, {}, hosts.now);
+    EXPECT_EQ(hosts[1].due_ns(), Exchange::kNever);
+}
+
+// ---- What a dead node leaves
+
+/// Each says what it has of the dead, as its statuses do.
+void say_what_has_ended(Hosts& hosts, std::initializer_list<unsigned> nodes) {
+    for (const unsigned n : nodes) {
+        hosts[n].add_ended(hosts[n].begin_other(hosts.now), hosts.now);
+        hosts[n].send_other(hosts.now);
+    }
+    hosts.run(hosts.now + 50'000'000);
+}
+
+TEST(Exchange, gets_from_the_other_survivor_what_a_dead_node_could_tell_only_that_one) {
+    Hosts hosts(3);
+    hosts.is_cut = [](unsigned from, unsigned to) { return from == 0 && to == 2; };
+    const std::uint32_t value = 7;
+    hosts[0].write(3, 1, &value, hosts.now);
+    hosts[0].commit(hosts.now);
+    hosts.run(hosts.now + 6000);
+    hosts.is_cut = [](unsigned from, unsigned to) { return from == 0 || to == 0; };
+    NodeSet survivors;
+    survivors.insert(1);
+    survivors.insert(2);
+    for (const unsigned n : {1U, 2U}) hosts[n].end(0, survivors, hosts.now);
+    EXPECT_EQ(hosts.all[2]->bank[3], 0U);
+    EXPECT_FALSE(hosts[1].is_settled(0, hosts.now));
+    say_what_has_ended(hosts, {1, 2});
+    EXPECT_EQ(hosts.all[2]->bank[3], 7U);
+    EXPECT_EQ(hosts[1].counters().given, 1U);
+    say_what_has_ended(hosts, {1, 2});
+    for (const unsigned n : {1U, 2U}) EXPECT_TRUE(hosts[n].is_settled(0, hosts.now));
+}
+
+TEST(Exchange, knows_who_has_more_of_a_dead_node_than_it_could_get) {
+    Hosts hosts(3);
+    hosts.is_cut = [](unsigned from, unsigned to) { return from == 0 && to == 2; };
+    const std::uint32_t value = 7;
+    hosts[0].write(3, 1, &value, hosts.now);
+    hosts[0].commit(hosts.now);
+    hosts.run(hosts.now + 6000);
+    hosts.is_cut = [](unsigned, unsigned) { return true; };
+    hosts[2].end(0, {}, hosts.now);
+    hosts.run(hosts.now + 500'000'000);
+    hosts.is_cut = [](unsigned from, unsigned to) { return from == 0 || to == 0; };
+    hosts[1].end(0, {}, hosts.now);
+    EXPECT_TRUE(hosts[2].differs_from().empty());
+    say_what_has_ended(hosts, {1});
+    EXPECT_TRUE(hosts[2].differs_from().contains(1));
+    EXPECT_EQ(hosts.all[2]->bank[3], 0U);
+    hosts[2].end(1, {}, hosts.now);
+    EXPECT_TRUE(hosts[2].differs_from().empty());
+}
+
+// ---- Who may speak
+
+TEST(Exchange, takes_no_datagram_twice_nor_one_of_a_former_life) {
+    Hosts hosts(2);
+    std::uint32_t value = 1;
+    hosts[0].write(0, 1, &value, hosts.now);
+    hosts[0].commit(hosts.now);
+    ASSERT_TRUE(hosts.settle(1'000'000));
+    const std::uint64_t taken = hosts[1].counters().datagrams_taken;
+    hosts[1].on_datagram(hosts.sent.front(), hosts.now);
+    EXPECT_EQ(hosts[1].counters().replayed, 1U);
+    EXPECT_EQ(hosts[1].counters().datagrams_taken, taken);
+
+    ExchangeConfig config = Hosts::config_of(0, 2, 64);
+    config.incarnation = 99;
+    Hosts::Host former(hosts, config);
+    former.exchange.begin(1, 101, 1, hosts.now);
+    former.exchange.write(0, 1, &(value = 666), hosts.now);
+    former.exchange.commit(hosts.now);
+    hosts.run(hosts.now + 1'000'000);
+    EXPECT_GE(hosts[1].counters().strangers, 1U);
+    EXPECT_EQ(hosts.all[1]->bank[0], 1U);
+}
+
+/// All that two hosts say who believe each other, with a write by the first.
+std::deque<std::vector<std::byte>> recorded_session() {
+    Hosts hosts(2);
+    const std::uint32_t value = 666;
+    hosts.sent.clear();
+    hosts.introduce();
+    hosts[0].write(0, 1, &value, hosts.now);
+    hosts[0].commit(hosts.now);
+    EXPECT_TRUE(hosts.settle(1'000'000));
+    return hosts.sent;
+}
+
+TEST(Exchange, believes_no_life_for_what_it_said_in_another_session) {
+    const auto recorded = recorded_session();
+    // A new life of the one, and nobody there who is the other.
+    ExchangeConfig config = Hosts::config_of(1, 2, 64);
+    config.incarnation = config.first_life = 500;
+    config.seed = 77;
+    Hosts hosts(2);
+    hosts.sent.clear();
+    Hosts::Host alone(hosts, config);
+    for (int times = 0; times < 3; ++times) {
+        for (const auto& datagram : recorded) {
+            alone.exchange.on_datagram(datagram, hosts.now += 20'000'000);
+            alone.exchange.send_greetings(0, hosts.now);
+        }
+    }
+    EXPECT_EQ(alone.exchange.believed(0), 0U);
+    EXPECT_EQ(alone.exchange.counters().datagrams_taken, 0U);
+    EXPECT_GT(alone.exchange.counters().strangers, 0U);
+    EXPECT_TRUE(alone.applied.empty());
+    EXPECT_EQ(alone.others, 0U) << "no section of a stranger is anybody's";
+    EXPECT_GT(hosts.sent.size(), 0U) << "it is asked";
+    EXPECT_LE(hosts.sent.size(), 3 * recorded.size());
+}
+
+TEST(Exchange, takes_nothing_that_a_life_had_sent_before_it_was_believed) {
+    Hosts hosts(2);
+    const std::uint32_t value = 666;
+    hosts.is_cut = [](unsigned, unsigned) { return true; };
+    hosts[0].write(0, 1, &value, hosts.now);
+    hosts[0].commit(hosts.now);
+    const std::vector<std::byte> held_back = hosts.sent.back();
+    hosts.is_cut = [](unsigned, unsigned) { return false; };
+    hosts[1].doubt(0, 100);
+    hosts[1].greet(0, hosts.now += kGreetAgainNs);
+    hosts.run(hosts.now + 40'000);
+    ASSERT_EQ(hosts[1].believed(0), 100U);
+    hosts[1].on_datagram(held_back, hosts.now);
+    EXPECT_TRUE(hosts.all[1]->applied.empty());
+    EXPECT_EQ(hosts[1].counters().replayed, 1U);
+}
+
+TEST(Exchange, believes_a_life_again_only_for_a_new_answer) {
+    Hosts hosts(2);
+    hosts[1].doubt(0, 100);
+    hosts[1].greet(0, hosts.now += kGreetAgainNs);
+    hosts.run(hosts.now + 1'000'000);
+    const auto greetings = hosts.sent;
+    ASSERT_EQ(hosts[1].believed(0), 100U);
+    hosts[1].doubt(0, 100);
+    for (const auto& datagram : greetings) hosts[1].on_datagram(datagram, hosts.now);
+    EXPECT_EQ(hosts[1].believed(0), 0U);
+    hosts[1].greet(0, hosts.now += kGreetAgainNs);
+    hosts.run(hosts.now + 1'000'000);
+    EXPECT_EQ(hosts[1].believed(0), 100U) << "it is there, and answers again";
+}
+
+TEST(Exchange, takes_another_process_for_a_node_only_when_the_one_before_is_silent) {
+    Hosts hosts(2);
+    ExchangeConfig config = Hosts::config_of(0, 2, 64);
+    config.incarnation = config.first_life = 40;  // its clock was set back
+    const auto second = std::make_unique<Hosts::Host>(hosts, config);
+    const auto speak = [&](std::int64_t for_ns) {
+        for (const std::int64_t end = hosts.now + for_ns; hosts.now < end;) {
+            second->exchange.greet(1, hosts.now);
+            second->exchange.send_greetings(0, hosts.now);
+            hosts.run(hosts.now + 1'000'000);
+            // What is for the number is heard by both.
+            for (const auto& datagram : std::exchange(hosts.sent, {})) {
+                second->exchange.on_datagram(datagram, hosts.now);
+            }
+        }
+    };
+    for (int i = 0; i < 10; ++i) {
+        hosts[0].begin_other(hosts.now);
+        hosts[0].send_other(hosts.now);
+        speak(kNamesakeNs / 3);
+    }
+    EXPECT_EQ(hosts[1].believed(0), 100U);
+    speak(kNamesakeNs + 3 * kGreetAgainNs);
+    EXPECT_EQ(hosts[1].believed(0), 40U);
+}
+
+TEST(Exchange, takes_nothing_from_who_has_another_key_or_none) {
+    Hosts hosts(2), strangers(2), open(2, {}, 1, 64, false);
+    strangers.authenticator = Authenticator(key_of_bytes(8));
+    Hosts::Host stranger(strangers, Hosts::config_of(0, 2, 64));
+    const std::uint64_t taken = hosts[1].counters().datagrams_taken;
+    const std::uint32_t value = 666;
+    stranger.exchange.write(0, 1, &value, 1);
+    stranger.exchange.commit(1);
+    hosts[1].on_datagram(strangers.sent.back(), hosts.now);
+    EXPECT_EQ(hosts[1].counters().wrong_tag, 1U);
+    open[0].write(0, 1, &value, 1);
+    open[0].commit(1);
+    hosts[1].on_datagram(open.sent.back(), hosts.now);
+    EXPECT_EQ(hosts[1].counters().unsigned_, 1U);
+    open[1].on_datagram(strangers.sent.back(), open.now);
+    EXPECT_EQ(open[1].counters().signed_, 1U);
+    EXPECT_EQ(hosts.all[1]->bank[0], 0U);
+    EXPECT_EQ(hosts[1].counters().datagrams_taken, taken);
+}
+
+TEST(Exchange, takes_no_datagram_with_a_changed_bit_or_a_missing_end) {
+    Hosts hosts(2);
+    const std::uint32_t value = 5;
+    hosts[0].write(0, 1, &value, hosts.now);
+    hosts[0].commit(hosts.now);
+    const std::vector<std::byte> good = hosts.sent.front();
+    const std::uint64_t taken = hosts[1].counters().datagrams_taken;
+    for (std::size_t bit = 0; bit < 8 * good.size(); ++bit) {
+        std::vector<std::byte> bytes = good;
+        bytes[bit / 8] ^= static_cast<std::byte>(1U << bit % 8);
+        hosts[1].on_datagram(bytes, hosts.now);
+    }
+    for (std::size_t size = 0; size < good.size(); ++size) {
+        hosts[1].on_datagram(std::span(good).first(size), hosts.now);
+    }
+    EXPECT_EQ(hosts[1].counters().datagrams_taken, taken);
+    EXPECT_EQ(hosts.all[1]->bank[0], 0U);
+    hosts[1].on_datagram(good, hosts.now);
+    EXPECT_EQ(hosts.all[1]->bank[0], 5U);
+}
+
+TEST(Exchange, applies_no_write_beyond_the_bank) {
+    Hosts hosts(2);
+    const std::uint32_t value = 5;
+    hosts[0].write(kBankWords, 1, &value, hosts.now);
+    hosts[0].commit(hosts.now);
+    hosts.run(hosts.now + 10'000);
+    EXPECT_EQ(hosts[1].counters().outside, 1U);
+    EXPECT_TRUE(hosts.all[1]->applied.empty());
+}
+
+}  // namespace
+}  // namespace rmem::udp

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "rmem/link/udp/protocol/out_stream.hpp"
+#include "tests/rmem/link/udp/protocol/batch_fixture.hpp"
+
+#include <gtest/gtest.h>
+
+#include <optional>
+#include <utility>
+#include <vector>
+
+namespace rmem::udp {
+namespace {
+
+TEST(OutStream, is_never_further_ahead_than_the_window_of_its_slowest_receiver) {
+    OutStream out(8, kMostBytes);
+    out.set_window(4);
+    out.admit(1);
+    out.admit(2);
+    for (int i = 0; i < 4; ++i) {
+        EXPECT_TRUE(out.has_room());
+        out.add(body_of(1), 0);
+    }
+    EXPECT_FALSE(out.has_room());
+    EXPECT_FALSE(out.on_ack(1, 4, 10)) << "the other one has nothing yet";
+    EXPECT_FALSE(out.has_room());
+    EXPECT_TRUE(out.on_ack(2, 3, 10));
+    EXPECT_TRUE(out.has_room(3));
+    EXPECT_FALSE(out.has_room(4));
+    EXPECT_TRUE(out.drop(2)) << "who is gone holds nobody up";
+    EXPECT_TRUE(out.has_room(4));
+}
+
+TEST(OutStream, keeps_nothing_for_nobody) {
+    OutStream out(4, kMostBytes);
+    for (int i = 0; i < 100; ++i) {
+        EXPECT_TRUE(out.has_room());
+        out.add(body_of(7), 0);
+    }
+    EXPECT_TRUE(out.is_idle());
+    EXPECT_EQ(out.probe_due_ns(), OutStream::kNever);
+    EXPECT_EQ(out.admit(3), 101U);
+}
+
+TEST(OutStream, takes_no_word_for_what_was_not_sent) {
+    OutStream out(8, kMostBytes);
+    out.admit(1);
+    out.add(body_of(1), 0);
+    EXPECT_FALSE(out.on_ack(1, 2, 0));
+    EXPECT_FALSE(out.on_ack(2, 1, 0)) << "of one who is no receiver";
+    out.on_missing(0, UINT64_MAX, 0);
+    EXPECT_EQ(out.next_repair(0), std::optional<std::uint64_t>(1));
+    EXPECT_EQ(out.next_repair(0), std::nullopt);
+    out.on_missing(2, 5, 100'000'000);
+    EXPECT_EQ(out.next_repair(100'000'000), std::nullopt);
+    EXPECT_TRUE(out.on_ack(1, 1, 0));
+    EXPECT_TRUE(out.body(1).empty()) << "all have it";
+}
+
+TEST(OutStream, answers_those_who_ask_at_about_the_same_time_once) {
+    OutStream out(8, kMostBytes);
+    out.set_times({100'000, 0});
+    out.admit(1);
+    out.admit(2);
+    for (int i = 0; i < 3; ++i) out.add(body_of(1), 0);
+    out.on_missing(2, 1, 1000);
+    out.on_missing(1, 2, 1001);
+    EXPECT_EQ(out.next_repair(1002), std::optional<std::uint64_t>(1));
+    EXPECT_EQ(out.next_repair(1002), std::optional<std::uint64_t>(2));
+    out.on_missing(1, 2, 1003);
+    EXPECT_EQ(out.next_repair(1003), std::nullopt);
+    out.on_missing(1, 2, 60'000);
+    EXPECT_EQ(out.next_repair(60'000), std::optional<std::uint64_t>(1)) << "that one was lost, too";
+}
+
+TEST(OutStream, probes_less_and_less_often_until_somebody_answers) {
+    OutStream out(8, kMostBytes);
+    out.set_times({100'000, 0});
+    out.admit(1);
+    out.add(body_of(1), 0);
+    EXPECT_EQ(out.probe(99'999), std::nullopt);
+    std::int64_t last = 0, interval = 0;
+    for (int i = 0; i < 12; ++i) {
+        const std::int64_t due = out.probe_due_ns();
+        EXPECT_GE(due - last, interval);
+        EXPECT_LE(due - last, kMostRetryNs);
+        interval = due - last;
+        last = due;
+        EXPECT_EQ(out.probe(due), std::optional<std::uint64_t>(1));
+    }
+    out.add(body_of(2), last);
+    EXPECT_EQ(out.probe_due_ns(), last + 100'000);
+}
+
+}  // namespace
+}  // namespace rmem::udp

@@ -1,0 +1,229 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "rmem/link/udp/protocol/snapshot.hpp"
+#include "tests/rmem/wire/model_fixture.hpp"
+
+#include <gtest/gtest.h>
+
+#include <array>
+#include <cstring>
+#include <map>
+#include <vector>
+
+namespace rmem::udp {
+namespace {
+
+constexpr NodeLife kJoiner{7, 77}, kSponsor{3, 33};
+
+/// A bank that applies the streams of several origins, each as far as it likes.
+class Replica {
+public:
+    explicit Replica(std::size_t words) : bank(words) {}
+
+    std::vector<std::uint32_t> bank;
+    std::array<std::uint64_t, kMaxNodes> applied{};
+
+    std::span<const std::byte> bytes() const { return std::as_bytes(std::span(bank)); }
+};
+
+struct Write {
+    Place place;
+    std::uint32_t value;
+};
+
+/// Streams of origins that each own every n-th run of 16 words.
+class Streams {
+public:
+    Streams(unsigned origins, std::size_t words, std::uint64_t seed)
+        : random(seed), batches(origins), words_(words) {}
+
+    void extend(unsigned origin) {
+        const std::size_t runs = words_ / 16 / batches.size();
+        const std::uint64_t run = random.below(runs) * batches.size() + origin;
+        const auto length = static_cast<std::uint16_t>(random.below(16) + 1);
+        batches[origin].push_back({{run * 16, length, 0}, ++values_});
+    }
+    /// The replica applies the next batch of the origin, if there is one.
+    bool apply_next(Replica& replica, unsigned origin, SnapshotTaker* taker = nullptr) {
+        const std::uint64_t next = replica.applied[origin] + 1;
+        if (next > batches[origin].size()) return false;
+        const Write& write = batches[origin][next - 1];
+        for (std::size_t i = 0; i < write.place.words; ++i) {
+            replica.bank[write.place.index + i] = write.value;
+        }
+        replica.applied[origin] = next;
+        if (taker != nullptr) taker->note_write(origin, next, write.place);
+        return true;
+    }
+
+    SplitMix64 random;
+    std::vector<std::vector<Write>> batches;
+
+private:
+    std::size_t words_;
+    std::uint32_t values_ = 0;
+};
+
+/// A sponsor and a joiner, and what is on its way between them.
+class Joining {
+public:
+    Joining(Replica& sponsor, Replica& joiner, SnapshotTaker& taker, unsigned origins)
+        : sponsor_(sponsor),
+          joiner_(joiner),
+          taker_(taker),
+          origins_(origins),
+          buffer_(kDefaultPayload),
+          writer_(buffer_) {}
+
+    bool ask(std::int64_t now) {
+        writer_.begin({});
+        if (!taker_.ask(writer_, kSponsor, now)) return false;
+        to_sponsor.push_back(take_datagram());
+        return true;
+    }
+    void answer_next() {
+        const auto bytes = to_sponsor.front();
+        to_sponsor.erase(to_sponsor.begin());
+        SponsorView view;
+        for (unsigned o = 0; o < origins_; ++o) view.origins.insert(o);
+        view.positions = sponsor_.applied;
+        view.bank = sponsor_.bytes();
+        each_section(bytes, [&](const Section& section) {
+            ASSERT_EQ(section.type(), SectionType::ask);
+            answer(
+                kJoiner, Ask(section), view,
+                [this]() -> DatagramWriter& {
+                    writer_.begin({});
+                    return writer_;
+                },
+                [this] { to_joiner.push_back(take_datagram()); });
+        });
+    }
+    void take(std::size_t which) {
+        const auto bytes = to_joiner[which];
+        to_joiner.erase(to_joiner.begin() + static_cast<std::ptrdiff_t>(which));
+        each_section(bytes, [&](const Section& section) {
+            if (section.type() == SectionType::vector) {
+                taker_.on_vector(Vector(section), 0, applied());
+            } else {
+                ASSERT_EQ(section.type(), SectionType::chunk);
+                taker_.on_chunk(Chunk(section), [this](std::uint64_t index, std::uint32_t value) {
+                    joiner_.bank.at(index) = value;
+                });
+            }
+        });
+    }
+    SnapshotTaker::Applied applied() const {
+        return [this](unsigned origin) { return joiner_.applied[origin]; };
+    }
+
+    std::vector<std::vector<std::byte>> to_sponsor, to_joiner;
+
+private:
+    std::vector<std::byte> take_datagram() {
+        const auto datagram = writer_.finish();
+        return {datagram.begin(), datagram.end()};
+    }
+    template <class Visit>
+    static void each_section(const std::vector<std::byte>& bytes, Visit visit) {
+        Datagram datagram;
+        ASSERT_EQ(read_datagram(bytes, 0, kDefaultPayload, datagram), Refusal::none);
+        Sections sections;
+        ASSERT_EQ(read_sections(datagram, sections), Refusal::none);
+        for (const Section& section : sections) visit(section);
+    }
+
+    Replica& sponsor_;
+    Replica& joiner_;
+    SnapshotTaker& taker_;
+    unsigned origins_;
+    std::vector<std::byte> buffer_;
+    DatagramWriter writer_;
+};
+
+TEST(Snapshot, gives_a_joiner_the_bank_of_its_streams_positions_whatever_goes_on) {
+    for (std::uint64_t seed = 1; seed <= 40; ++seed) {
+        SplitMix64 dice(seed * 31);
+        const auto origins = static_cast<unsigned>(dice.below(4)) + 1;
+        const std::size_t words = (dice.below(40) + 2) * 16 * origins + dice.below(300);
+        Streams streams(origins, words, seed);
+        Replica sponsor(words), joiner(words);
+        for (int i = 0; i < 200; ++i) streams.extend(static_cast<unsigned>(dice.below(origins)));
+        SnapshotTaker taker(words);
+        // Admitted here; the sponsor may not have come that far yet.
+        for (unsigned o = 0; o < origins; ++o) {
+            const std::uint64_t some = dice.below(streams.batches[o].size() + 1);
+            while (sponsor.applied[o] < some) streams.apply_next(sponsor, o);
+            joiner.applied[o] = some + dice.below(streams.batches[o].size() - some + 1);
+            taker.note_admission(o, joiner.applied[o] + 1);
+        }
+        Joining joining(sponsor, joiner, taker, origins);
+        std::int64_t now = 0;
+        for (unsigned steps = 0; !taker.is_complete(joining.applied()); ++steps) {
+            ASSERT_LT(steps, 100'000U) << "seed " << seed;
+            const auto o = static_cast<unsigned>(dice.below(origins));
+            switch (dice.below(7)) {
+                case 0:
+                    if (steps < 3000) streams.extend(o);
+                    break;
+                case 1: streams.apply_next(sponsor, o); break;
+                case 2: streams.apply_next(joiner, o, &taker); break;
+                case 3:
+                    if (taker.ask_due_ns() <= now) joining.ask(now);
+                    break;
+                case 4:
+                    if (!joining.to_sponsor.empty()) joining.answer_next();
+                    break;
+                case 5:
+                    if (!joining.to_joiner.empty())
+                        joining.take(dice.below(joining.to_joiner.size()));
+                    break;
+                default:
+                    now += 100'000;
+                    if (!joining.to_joiner.empty() && dice.below(10) == 0) {
+                        joining.to_joiner.erase(joining.to_joiner.begin());  // lost
+                    }
+            }
+        }
+        Replica reference(words);
+        for (unsigned o = 0; o < origins; ++o) {
+            while (reference.applied[o] < joiner.applied[o]) streams.apply_next(reference, o);
+        }
+        ASSERT_EQ(joiner.bank, reference.bank) << "seed " << seed;
+    }
+}
+
+TEST(Snapshot, of_a_bank_of_zeros_takes_few_bytes) {
+    Replica sponsor(kPartWords * kPartsAQuestion), joiner(sponsor.bank.size());
+    SnapshotTaker taker(sponsor.bank.size());
+    Joining joining(sponsor, joiner, taker, 1);
+    ASSERT_TRUE(joining.ask(0));
+    joining.answer_next();
+    ASSERT_EQ(joining.to_joiner.size(), 1U);
+    joining.take(0);
+    EXPECT_TRUE(taker.is_complete(joining.applied()));
+}
+
+TEST(Snapshot, takes_no_answer_to_what_it_did_not_ask) {
+    Replica sponsor(3 * kPartWords), joiner(3 * kPartWords);
+    for (auto& word : sponsor.bank) word = 5;
+    SnapshotTaker taker(sponsor.bank.size()), other(sponsor.bank.size());
+    Joining joining(sponsor, joiner, taker, 1);
+    Joining strange(sponsor, joiner, other, 1);
+    ASSERT_TRUE(strange.ask(0));
+    strange.answer_next();
+    joining.to_joiner = strange.to_joiner;
+    while (!joining.to_joiner.empty()) joining.take(0);
+    EXPECT_EQ(taker.parts_here(), 0U);
+    EXPECT_EQ(joiner.bank, std::vector<std::uint32_t>(joiner.bank.size()));
+
+    ASSERT_TRUE(joining.ask(0));
+    joining.answer_next();
+    joining.to_joiner.erase(joining.to_joiner.begin());  // the vector
+    while (!joining.to_joiner.empty()) joining.take(0);
+    EXPECT_EQ(taker.parts_here(), 0U) << "without its vector no chunk counts";
+    EXPECT_FALSE(joining.ask(1));
+    EXPECT_TRUE(joining.ask(100'000'000)) << "asked for again in time";
+}
+
+}  // namespace
+}  // namespace rmem::udp

@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: Apache-2.0
+// Rings that stay when their members have left, and the seat beside the ranks.
+#include "rmem/ring/membership.hpp"
+
+#include "rmem/node.hpp"
+#include "rmem/ring/node_slot.hpp"
+#include "tests/support/child.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <memory>
+#include <optional>
+#include <string>
+
+namespace rmem {
+namespace {
+
+using test::RingName;
+using ::testing::HasSubstr;
+
+constexpr std::int64_t kPatienceNs = 30'000'000'000;
+
+RingConfig config_of(const RingName& name, LinkKind link, const char* timing = "none") {
+    RingConfig config;
+    config.name = name.get();
+    config.nodes = config.ranks = 2;
+    config.link = link;
+    config.user_bytes = 4096;
+    config.timing = parse_timing(timing);
+    return config;
+}
+
+std::shared_ptr<Ring> open(const RingConfig& config) {
+    return Ring::open(config, Deadline::in(kPatienceNs));
+}
+
+std::uint32_t word_of(const Ring& ring, unsigned node, std::size_t offset) {
+    auto* const word = reinterpret_cast<std::uint32_t*>(ring.bank(node) + offset);
+    return std::atomic_ref(*word).load();
+}
+
+Errc code_of(const std::function<void()>& action) {
+    try {
+        action();
+    } catch (const Error& error) {
+        return error.code();
+    }
+    return Errc{};
+}
+
+/// A ring that stays, until the end of the test.
+class StayingRing : public ::testing::TestWithParam<const char*> {
+protected:
+    StayingRing() { open(config_)->set_stays(true); }
+    ~StayingRing() override { Ring::attach(name_.get())->set_stays(false); }
+
+    /// One rank alone writes, and leaves.
+    void write_alone(unsigned rank, std::size_t offset, std::uint32_t value) const {
+        Node node(config_, {rank, rank});
+        EXPECT_EQ(node.write_word(offset, value), WriteResult::ok);
+        EXPECT_TRUE(node.flush(Deadline::in(kPatienceNs)));
+    }
+
+    const RingName name_;
+    const RingConfig config_ = config_of(name_, LinkKind::ring, GetParam());
+};
+INSTANTIATE_TEST_SUITE_P(With, StayingRing, ::testing::Values("none", "scramnet-burst"),
+                         [](const auto& test) { return std::string(test.param).substr(0, 4); });
+
+TEST_P(StayingRing, gives_those_who_come_what_the_last_ones_left) {
+    write_alone(1, 0x40, 7);
+    EXPECT_TRUE(name_.exists());
+    const auto ring = open(config_);
+    EXPECT_EQ(word_of(*ring, 1, 0x40), 7U);
+    EXPECT_EQ(word_of(*ring, 0, 0x40), 7U) << "node 0 was not there when it was written";
+    EXPECT_EQ(Node(ring, {0, 0}).load(0x40), 7U);
+}
+
+TEST_P(StayingRing, goes_on_from_the_newest_bank_by_whichever_rank_comes_first) {
+    write_alone(0, 0x40, 1);
+    write_alone(1, 0x40, 2);
+    write_alone(0, 0x44, 3);
+    Node back(config_, {1, 1});
+    EXPECT_EQ(back.load(0x40), 2U);
+    EXPECT_EQ(back.load(0x44), 3U);
+}
+
+TEST_P(StayingRing, undoes_no_newer_write_with_an_older_one_from_a_log) {
+    const auto ring = open(config_);  // is there all the time, as `rmem run` is
+    {
+        Node a(ring, {0, 0}), b(ring, {1, 1});
+        EXPECT_EQ(a.write_word(0x40, 1), WriteResult::ok);
+        ASSERT_TRUE(a.flush(Deadline::in(kPatienceNs)));
+        EXPECT_EQ(b.write_word(0x40, 2), WriteResult::ok);
+        ASSERT_TRUE(b.flush(Deadline::in(kPatienceNs)));
+    }
+    Node b(ring, {1, 1});
+    b.poll();
+    EXPECT_EQ(b.load(0x40), 2U) << "rank 0's write is in its log still";
+}
+
+TEST_P(StayingRing, knows_nothing_of_its_former_members) {
+    write_alone(1, 0x40, 7);
+    EXPECT_EQ(Ring::observe(name_.get())->rank(1).incarnation.load(), 1U) << "until somebody comes";
+    const auto ring = open(config_);
+    EXPECT_EQ(ring->rank(1).incarnation.load(), 0U);
+    EXPECT_EQ(ring->rank(1).state.load(), static_cast<std::uint32_t>(RankState::absent));
+    EXPECT_EQ(ring->node(1).applied[1].load(), 0U);
+    EXPECT_EQ(word_of(*ring, 1, 0x40), 7U);
+}
+
+TEST_P(StayingRing, is_refused_where_settings_differ_and_not_replaced) {
+    write_alone(0, 0x40, 7);
+    RingConfig other = config_;
+    other.user_bytes = 8192;
+    EXPECT_EQ(code_of([&] { open(other); }), Errc::config_mismatch);
+    EXPECT_EQ(word_of(*Ring::observe(name_.get()), 0, 0x40), 7U);
+}
+
+TEST(StayingRingOfOneBank, clears_what_protocols_had_in_it_and_not_the_users_memory) {
+    const RingName name;
+    RingConfig config = config_of(name, LinkKind::direct);
+    config.system_bytes = 4096;
+    config.system_hash = 1;
+    {
+        const auto ring = open(config);
+        ring->set_stays(true);
+        ring->bank(0)[4095] = std::byte{1};
+        ring->bank(0)[4096] = std::byte{2};
+    }
+    const auto ring = open(config);
+    EXPECT_EQ(ring->bank(0)[4095], std::byte{1});
+    EXPECT_EQ(ring->bank(0)[4096], std::byte{0});
+    ring->bank(0)[4096] = std::byte{3};
+    EXPECT_EQ(open(config)->bank(0)[4096], std::byte{3}) << "only for the first to come";
+    ring->set_stays(false);
+}
+
+TEST(StayingRingOfOneBank, keeps_its_memory_until_it_is_told_to_go) {
+    const RingName name;
+    const RingConfig config = config_of(name, LinkKind::direct);
+    open(config)->set_stays(true);
+    {
+        Node node(config, {0, 0});
+        EXPECT_EQ(node.write_word(0x40, 7), WriteResult::ok);
+    }
+    EXPECT_TRUE(Ring::observe(name.get())->stays());
+    EXPECT_FALSE(Ring::observe(name.get())->has_members());
+    EXPECT_EQ(Node(config, {1, 1}).load(0x40), 7U);
+    Ring::attach(name.get())->set_stays(false);
+    EXPECT_FALSE(name.exists());
+}
+
+TEST(OperatorsSeat, writes_into_a_ring_of_which_all_ranks_are_taken) {
+    for (const char* timing : {"none", "gt200"}) {
+        const RingName name;
+        const auto ring = open(config_of(name, LinkKind::ring, timing));
+        Node a(ring, {0, 0}), b(ring, {1, 1});
+        b.watch(0x40, 4);
+        {
+            Node from_outside(ring, {2, 0});
+            EXPECT_EQ(from_outside.write_word(0x40, 7), WriteResult::ok);
+            EXPECT_TRUE(from_outside.flush(Deadline::in(kPatienceNs)));
+            EXPECT_EQ(code_of([&] { Node(ring, {2, 1}); }), Errc::rank_taken) << "one at a time";
+        }
+        EXPECT_EQ(a.load(0x40), 7U) << "the node that it wrote as";
+        EXPECT_EQ(b.load(0x40), 7U);
+        const auto interrupt = b.next_interrupt(Deadline::in(kPatienceNs));
+        ASSERT_TRUE(interrupt);
+        EXPECT_EQ(interrupt->origin, 0U);
+        EXPECT_EQ(ring->joined_ranks(), 2U) << "it is no rank";
+    }
+}
+
+TEST(OperatorsSeat, is_there_on_link_ring_alone) {
+    const RingName name;
+    const auto ring = open(config_of(name, LinkKind::direct));
+    EXPECT_EQ(code_of([&] { Node(ring, {2, 0}); }), Errc::bad_rank);
+    const RingName other;
+    const auto banks = open(config_of(other, LinkKind::ring));
+    EXPECT_EQ(code_of([&] { Node(banks, {3, 0}); }), Errc::bad_rank);
+}
+
+TEST(OperatorsSeat, is_there_beside_as_many_ranks_as_a_ring_can_have) {
+    const RingName name;
+    RingConfig config = config_of(name, LinkKind::ring);
+    config.ranks = kMaxRanks;
+    const auto ring = open(config);
+    Node last(ring, {kMaxRanks - 1, 1});
+    last.watch(0x40, 4);
+    Node from_outside(ring, {kMaxRanks, 0});
+    EXPECT_EQ(from_outside.write_word(0x40, 7), WriteResult::ok);
+    EXPECT_TRUE(from_outside.flush(Deadline::in(kPatienceNs)));
+    EXPECT_EQ(last.load(0x40), 7U);
+    const auto interrupt = last.next_interrupt(Deadline::in(kPatienceNs));
+    ASSERT_TRUE(interrupt);
+    EXPECT_EQ(interrupt->value, 7U);
+}
+
+}  // namespace
+}  // namespace rmem

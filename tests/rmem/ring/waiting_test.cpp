@@ -1,0 +1,198 @@
+// SPDX-License-Identifier: Apache-2.0
+// ctest: tsan
+#include "rmem/ring/waiting.hpp"
+
+#include "tests/support/child.hpp"
+
+#include <sched.h>
+
+#include <atomic>
+#include <memory>
+#include <thread>
+
+namespace rmem {
+namespace {
+
+using test::Child;
+using test::eventually;
+using test::RingName;
+using test::SharedValue;
+
+struct WaitingTest : ::testing::Test {
+    RingName name;
+    std::shared_ptr<Ring> ring = open();
+
+    std::shared_ptr<Ring> open() const {
+        RingConfig config;
+        config.name = name.get();
+        config.nodes = config.ranks = 4;
+        config.user_bytes = 4096;
+        return Ring::open(config, Deadline::never());
+    }
+    static std::atomic<std::uint32_t>& word(const Ring& ring, unsigned index) {
+        return reinterpret_cast<std::atomic<std::uint32_t>*>(ring.bank(0))[index];
+    }
+    /// Waits until the word has at least this value.
+    static void await(Waiter& waiter, const Ring& ring, unsigned index, std::uint32_t value) {
+        waiter.begin();
+        while (word(ring, index).load(std::memory_order_acquire) < value) {
+            ASSERT_NE(waiter.step(Deadline::never()), Step::expired);
+        }
+        waiter.end();
+    }
+    bool sleeps(unsigned rank) const { return ring->attention()[rank].load() != 0; }
+};
+
+TEST_F(WaitingTest, a_deadline_ends_a_wait) {
+    Waiter waiter(*ring, 0);
+    waiter.begin();
+    const Deadline deadline = Deadline::in(3'000'000);
+    Step step = Step::poll;
+    while (step != Step::expired) step = waiter.step(deadline);
+    waiter.end();
+    EXPECT_TRUE(deadline.passed(now_ns()));
+    EXPECT_FALSE(sleeps(0)) << "who has stopped waiting does not want to be woken";
+}
+
+TEST_F(WaitingTest, a_deadline_that_has_passed_ends_it_soon) {
+    Waiter waiter(*ring, 0);
+    waiter.begin();
+    for (unsigned i = 0; i <= kSpinPollsPerCheck; ++i) {
+        if (waiter.step(Deadline::now()) == Step::expired) return;
+    }
+    FAIL() << "not within the polls between two looks at the clock";
+}
+
+TEST_F(WaitingTest, a_long_wait_asks_to_look_after_the_peers) {
+    Waiter waiter(*ring, 0);
+    waiter.begin();
+    int asked = 0;
+    while (asked < 3) asked += waiter.step(Deadline::never()) == Step::check_peers ? 1 : 0;
+    waiter.end();
+}
+
+TEST_F(WaitingTest, a_post_counts_a_wake_up_for_who_sleeps) {
+    int woken_early = 0;
+    for (std::uint32_t round = 1; round <= 10; ++round) {
+        std::thread sleeper([&] {
+            Waiter waiter(*ring, 1);
+            await(waiter, *ring, 0, round);
+        });
+        ASSERT_TRUE(eventually([&] { return sleeps(1); }));
+        const std::uint32_t before = ring->rank(1).wake.load();
+        word(*ring, 0).store(round, std::memory_order_release);
+        Waiter(*ring, 0).notify(1);
+        woken_early += ring->rank(1).wake.load() != before ? 1 : 0;
+        sleeper.join();
+    }
+    EXPECT_GT(woken_early, 0);
+}
+
+TEST_F(WaitingTest, nobody_is_woken_who_does_not_sleep) {
+    const std::uint32_t before = ring->rank(1).wake.load();
+    Waiter(*ring, 0).notify(1);
+    EXPECT_EQ(ring->rank(1).wake.load(), before);
+}
+
+TEST_F(WaitingTest, a_waiter_clears_only_its_own_attention) {
+    ring->attention()[0].fetch_or(kAttentionDescriptor);
+    Waiter waiter(*ring, 0);
+    waiter.begin();
+    while (!(ring->attention()[0].load() & kAttentionSleeping)) waiter.step(Deadline::never());
+    waiter.end();
+    EXPECT_EQ(ring->attention()[0].load(), kAttentionDescriptor);
+    ring->attention()[0].store(0);
+}
+
+// Two that hand a word to and fro, each sleeping at once, would take the longest sleep per lost
+// wake-up; the count of rounds is what is checked, and the test's timeout.
+TEST_F(WaitingTest, no_wake_up_is_lost_between_two_processes) {
+    constexpr std::uint32_t kRounds = 3'000;
+    const auto play = [&](unsigned me, unsigned other) {
+        const auto mine = open();
+        const Membership member(mine, {me, me});
+        // More ranks than processors: nobody spins, everybody soon sleeps.
+        for (unsigned r = 0; r < 4; ++r) {
+            mine->rank(r).state = static_cast<std::uint32_t>(RankState::joined);
+        }
+        Waiter waiter(*mine, me);
+        for (std::uint32_t round = 1; round <= kRounds; ++round) {
+            if (me == 0) {
+                word(*mine, me).store(round, std::memory_order_release);
+                waiter.notify(other);
+            }
+            await(waiter, *mine, other, round);
+            if (me == 1) {
+                word(*mine, me).store(round, std::memory_order_release);
+                waiter.notify(other);
+            }
+        }
+    };
+    Child a([&] { play(0, 1); });
+    Child b([&] { play(1, 0); });
+    EXPECT_EQ(a.wait(), 0);
+    EXPECT_EQ(b.wait(), 0);
+    EXPECT_EQ(word(*ring, 0).load(), kRounds);
+    EXPECT_EQ(word(*ring, 1).load(), kRounds);
+}
+
+// The case that a fence at the sleeper alone loses: the post lands while the sleeper lies down. A lost
+// wake-up is a sleep until the time-out, with the word posted and the count of wake-ups unmoved.
+TEST_F(WaitingTest, a_post_that_meets_a_sleeper_lying_down_wakes_it) {
+    if (!register_membarrier()) GTEST_SKIP() << "the kernel refuses membarrier(2) here";
+    constexpr std::uint32_t kRounds = 20'000;
+    constexpr std::int64_t kLongSleepNs = 5'000'000'000;
+    SharedValue<std::atomic<std::uint32_t>> lying_down;
+    Child poster([&] {
+        const auto mine = open();
+        Waiter waiter(*mine, 0);
+        for (std::uint32_t round = 1; round <= kRounds; ++round) {
+            while (lying_down->load() < round) cpu_relax();
+            for (std::uint32_t i = 0; i < round % 64; ++i) cpu_relax();
+            word(*mine, 0).store(round, std::memory_order_release);
+            waiter.notify(1);
+        }
+    });
+    std::uint32_t lost = 0;
+    for (std::uint32_t round = 1; round <= kRounds && lost == 0; ++round) {
+        const auto posted = [&] { return word(*ring, 0).load(std::memory_order_acquire) >= round; };
+        lying_down->store(round);
+        while (!posted()) {
+            const std::uint32_t count = wake_count(*ring, 1);
+            ask_attention(*ring, 1, kAttentionSleeping);
+            if (posted()) break;
+            sleep_until_woken(*ring, 1, count, kLongSleepNs);
+            lost += posted() && wake_count(*ring, 1) == count ? 1U : 0U;
+        }
+        clear_attention(*ring, 1, kAttentionSleeping);
+    }
+    EXPECT_EQ(lost, 0U);
+    if (lost != 0) poster.kill();
+    EXPECT_EQ(poster.wait(), lost == 0 ? 0 : -1000);
+}
+
+TEST_F(WaitingTest, with_more_ranks_than_processors_nobody_spins) {
+    for (unsigned r = 0; r < 4; ++r) {
+        ring->rank(r).state = static_cast<std::uint32_t>(RankState::joined);
+    }
+    if (allowed_processors() >= 4) GTEST_SKIP() << "this host has a processor for each rank";
+    Waiter waiter(*ring, 0);
+    waiter.begin();
+    // The first step already looks at the clock, which a spinning one does not.
+    EXPECT_EQ(waiter.step(Deadline::now()), Step::expired);
+}
+
+TEST_F(WaitingTest, at_least_one_processor_is_allowed_and_an_affinity_mask_counts) {
+    EXPECT_GE(allowed_processors(), 1U);
+    Child pinned([] {
+        cpu_set_t one;
+        CPU_ZERO(&one);
+        CPU_SET(static_cast<std::size_t>(::sched_getcpu()), &one);
+        const bool is_pinned = ::sched_setaffinity(0, sizeof one, &one) == 0;
+        EXPECT_TRUE(!is_pinned || allowed_processors() == 1U);
+    });
+    EXPECT_EQ(pinned.wait(), 0);
+}
+
+}  // namespace
+}  // namespace rmem

@@ -1,0 +1,251 @@
+// SPDX-License-Identifier: Apache-2.0
+// ctest: check tsan
+#include "rmem/ring/write_log.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <memory>
+#include <thread>
+#include <vector>
+
+namespace rmem {
+namespace {
+
+constexpr std::size_t kSmallLog = sizeof(LogHeader) + 100 * kLogUnitBytes;
+
+struct WriteLog : ::testing::Test {
+    struct alignas(kLineBytes) Line {
+        std::byte bytes[kLineBytes];
+    };
+    std::vector<Line> memory = std::vector<Line>(kSmallLog / kLineBytes);
+    std::byte* log = memory[0].bytes;
+    std::size_t size = memory.size() * kLineBytes;
+    LogWriter writer{log, size};
+    LogReader reader{log, size};
+
+    static LogRecord record(std::uint64_t offset, std::uint32_t words) {
+        LogRecord made;
+        made.offset = offset;
+        made.words = words;
+        return made;
+    }
+    static std::vector<std::uint32_t> numbers(std::uint32_t count, std::uint32_t first) {
+        std::vector<std::uint32_t> made(count);
+        for (std::uint32_t i = 0; i < count; ++i) made[i] = first + i;
+        return made;
+    }
+    /// Appends where there is room.
+    bool append(std::uint64_t offset, std::uint32_t words, std::uint32_t first) {
+        if (!writer.fits(LogArea::units_of(words))) return false;
+        writer.append(record(offset, words), numbers(words, first).data());
+        return true;
+    }
+};
+
+TEST_F(WriteLog, a_record_is_read_as_it_was_written) {
+    LogRecord sent = record(4096, 3);
+    sent.written_ns = 123'456'789'012'345;
+    sent.flags = LogRecord::kInterrupt | LogRecord::kMeLast;
+    sent.delay_ns = 4'000'000'000U;
+    sent.queued_words = 1023;
+    EXPECT_FALSE(reader.refresh());
+    writer.append(sent, numbers(3, 7).data());
+    LogReader::Entry entry;
+    ASSERT_EQ(reader.peek(entry), LogReader::Found::record);
+    EXPECT_EQ(entry.record.written_ns, sent.written_ns);
+    EXPECT_EQ(entry.record.offset, sent.offset);
+    EXPECT_EQ(entry.record.words, sent.words);
+    EXPECT_EQ(entry.record.flags, sent.flags);
+    EXPECT_EQ(entry.record.delay_ns, sent.delay_ns);
+    EXPECT_EQ(entry.record.queued_words, sent.queued_words);
+    std::uint32_t words[3] = {};
+    EXPECT_TRUE(reader.copy_words(entry, reinterpret_cast<std::byte*>(words)));
+    EXPECT_EQ(words[2], 9U);
+    reader.pass(entry);
+    EXPECT_EQ(reader.peek(entry), LogReader::Found::none);
+}
+
+TEST_F(WriteLog, the_largest_offset_of_a_bank_can_be_told) {
+    const std::uint64_t last = kMaxUserBytes + kMaxSystemBytes - kWordBytes;
+    ASSERT_TRUE(append(last, 1, 1));
+    LogReader::Entry entry;
+    ASSERT_EQ(reader.peek(entry), LogReader::Found::record);
+    EXPECT_EQ(entry.record.offset, last);
+}
+
+TEST_F(WriteLog, records_of_all_sizes_survive_many_wraps) {
+    std::uint32_t written = 0, read = 0;
+    for (int round = 0; round < 5000; ++round) {
+        const std::uint32_t words = 1 + written % 200;
+        if (append(written * 4, words, written)) {
+            ++written;
+            continue;
+        }
+        LogReader::Entry entry;
+        ASSERT_EQ(reader.peek(entry), LogReader::Found::record);
+        EXPECT_EQ(entry.record.words, 1 + read % 200);
+        std::vector<std::uint32_t> words_read(entry.record.words);
+        ASSERT_TRUE(reader.copy_words(entry, reinterpret_cast<std::byte*>(words_read.data())));
+        EXPECT_EQ(words_read, numbers(entry.record.words, read));
+        reader.pass(entry);
+        writer.reclaim(reader.position());
+        ++read;
+    }
+    EXPECT_GT(read, 1000U);
+}
+
+TEST_F(WriteLog, a_full_log_has_no_room_until_it_is_reclaimed) {
+    std::uint32_t written = 0;
+    while (append(0, 10, written)) ++written;
+    EXPECT_GT(written, 10U);
+    EXPECT_FALSE(append(0, 10, 0));
+    LogReader::Entry entry;
+    for (std::uint32_t i = 0; i < written; ++i) {
+        ASSERT_EQ(reader.peek(entry), LogReader::Found::record);
+        reader.pass(entry);
+    }
+    EXPECT_FALSE(append(0, 10, 0)) << "the writer has not been told";
+    writer.reclaim(reader.position());
+    EXPECT_TRUE(append(0, 10, 0));
+}
+
+TEST_F(WriteLog, a_reader_that_was_overtaken_notices) {
+    LogReader::Entry old;
+    ASSERT_TRUE(append(0, 10, 1));
+    ASSERT_EQ(reader.peek(old), LogReader::Found::record);
+    for (int i = 0; i < 100; ++i) {
+        writer.reclaim(writer.head());
+        ASSERT_TRUE(append(0, 10, 1));
+    }
+    std::uint32_t words[10];
+    EXPECT_FALSE(reader.copy_words(old, reinterpret_cast<std::byte*>(words)));
+    LogReader::Entry entry;
+    EXPECT_EQ(reader.peek(entry), LogReader::Found::lapped);
+    reader.seek(reader.oldest());
+    EXPECT_EQ(reader.peek(entry), LogReader::Found::record);
+}
+
+TEST_F(WriteLog, a_bystander_reads_what_is_reclaimed_until_it_is_overwritten) {
+    LogReader bystander(log, size, LogReader::Role::bystander);
+    LogReader::Entry entry;
+    for (std::uint32_t i = 0; i < 30; ++i) ASSERT_TRUE(append(0, 1, i));
+    writer.reclaim(writer.head());
+    EXPECT_EQ(reader.peek(entry), LogReader::Found::lapped);
+    for (std::uint32_t i = 0; i < 30; ++i) {
+        ASSERT_EQ(bystander.peek(entry), LogReader::Found::record);
+        std::uint32_t word = 0;
+        ASSERT_TRUE(bystander.copy_words(entry, reinterpret_cast<std::byte*>(&word)));
+        EXPECT_EQ(word, i);
+        bystander.pass(entry);
+    }
+}
+
+TEST_F(WriteLog, a_bystander_that_was_overtaken_notices_and_goes_on_with_what_is_whole) {
+    LogReader bystander(log, size, LogReader::Role::bystander);
+    std::uint32_t written = 0;
+    for (int round = 0; round < 20; ++round) {
+        while (append(0, 1 + written % 20, written)) ++written;
+        writer.reclaim(writer.head());
+    }
+    ASSERT_TRUE(append(0, 1, written));
+    LogReader::Entry entry;
+    ASSERT_EQ(bystander.peek(entry), LogReader::Found::lapped);
+    bystander.seek(bystander.oldest());
+    ASSERT_EQ(bystander.peek(entry), LogReader::Found::record);
+    std::uint32_t word = 0;
+    ASSERT_TRUE(bystander.copy_words(entry, reinterpret_cast<std::byte*>(&word)));
+    EXPECT_EQ(word, written);
+}
+
+TEST_F(WriteLog,
+       a_bystander_takes_no_overwritten_words_for_a_record_beside_a_writer_that_never_waits) {
+    // Each word of a record is the record's number, and its offset tells the same.
+    constexpr std::uint32_t kRecords = 200'000;
+    const std::jthread writing([this] {
+        for (std::uint32_t i = 0; i < kRecords; ++i) {
+            const std::uint32_t words = 1 + i % 40;
+            writer.reclaim(writer.head());
+            writer.append(record(std::uint64_t{i} * kWordBytes, words),
+                          std::vector<std::uint32_t>(words, i).data());
+        }
+    });
+    LogReader bystander(log, size, LogReader::Role::bystander);
+    std::uint64_t next = 0;
+    while (next < kRecords) {
+        LogReader::Entry entry;
+        const LogReader::Found found = bystander.peek(entry);
+        ASSERT_NE(found, LogReader::Found::corrupt);
+        if (found == LogReader::Found::lapped) bystander.seek(bystander.oldest());
+        if (found == LogReader::Found::none) std::this_thread::yield();
+        if (found != LogReader::Found::record) continue;
+        const std::uint64_t number = entry.record.offset / kWordBytes;
+        ASSERT_GE(number, next);
+        ASSERT_EQ(entry.record.words, 1 + number % 40);
+        std::vector<std::uint32_t> words(entry.record.words);
+        if (bystander.copy_words(entry, reinterpret_cast<std::byte*>(words.data()))) {
+            ASSERT_EQ(words,
+                      std::vector<std::uint32_t>(words.size(), static_cast<std::uint32_t>(number)));
+        }
+        bystander.pass(entry);
+        next = number + 1;
+    }
+}
+
+TEST_F(WriteLog, a_restarted_writer_goes_on_where_its_former_self_stopped) {
+    ASSERT_TRUE(append(0, 1, 1));
+    LogWriter next(log, size);
+    EXPECT_EQ(next.head(), writer.head());
+    next.append(record(4, 1), numbers(1, 2).data());
+    LogReader::Entry entry;
+    ASSERT_EQ(reader.peek(entry), LogReader::Found::record);
+    reader.pass(entry);
+    ASSERT_EQ(reader.peek(entry), LogReader::Found::record);
+    EXPECT_EQ(entry.record.offset, 4U);
+}
+
+TEST_F(WriteLog, what_no_writer_writes_is_corrupt) {
+    auto* words = reinterpret_cast<std::uint64_t*>(log);
+    ASSERT_TRUE(append(0, 1, 1));
+    LogReader::Entry entry;
+    words[sizeof(LogHeader) / 8 + 1] = std::uint64_t{kMaxRecordWords + 1} << 48U;
+    EXPECT_EQ(reader.peek(entry), LogReader::Found::corrupt);
+    reader.skip_all();
+    EXPECT_EQ(reader.peek(entry), LogReader::Found::none);
+    ASSERT_TRUE(append(8, 1, 2));
+    ASSERT_EQ(reader.peek(entry), LogReader::Found::record);
+    EXPECT_EQ(entry.record.offset, 8U);
+}
+
+TEST_F(WriteLog, a_reader_in_another_thread_sees_whole_records_in_order) {
+    constexpr std::uint32_t kRecords = 100'000;
+    std::atomic<std::uint64_t> done{0};
+    std::thread other([&] {
+        LogReader::Entry entry;
+        for (std::uint32_t expected = 0; expected < kRecords;) {
+            if (reader.peek(entry) != LogReader::Found::record) {
+                std::this_thread::yield();
+                continue;
+            }
+            std::uint32_t words[64];
+            ASSERT_EQ(entry.record.words, 1 + expected % 64);
+            ASSERT_TRUE(reader.copy_words(entry, reinterpret_cast<std::byte*>(words)));
+            ASSERT_EQ(words[entry.record.words - 1], expected + entry.record.words - 1);
+            reader.pass(entry);
+            done.store(reader.position(), std::memory_order_release);
+            ++expected;
+        }
+    });
+    for (std::uint32_t i = 0; i < kRecords;) {
+        if (append(0, 1 + i % 64, i)) {
+            ++i;
+        } else {
+            writer.reclaim(done.load(std::memory_order_acquire));
+            std::this_thread::yield();
+        }
+    }
+    other.join();
+}
+
+}  // namespace
+}  // namespace rmem

@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+/// A wire model with its outcomes kept, and what its tests ask of them.
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "rmem/wire/model.hpp"
+
+namespace rmem {
+using Kind = WireOutcomeKind;
+
+/// A seeded generator of our own: std distributions differ between libraries.
+class SplitMix64 {
+public:
+    explicit SplitMix64(std::uint64_t seed) : state_(seed) {}
+    std::uint64_t below(std::uint64_t end) { return next() % end; }
+
+private:
+    std::uint64_t next() {
+        std::uint64_t z = state_ += 0x9e3779b97f4a7c15ULL;
+        z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ULL;
+        z = (z ^ (z >> 27)) * 0x94d049bb133111ebULL;
+        return z ^ (z >> 31);
+    }
+    std::uint64_t state_;
+};
+
+struct Bench {
+    Bench(const std::string& profile, std::uint32_t nodes, std::int64_t start_ns = 0)
+        : Bench(parse_timing(profile), nodes, start_ns) {}
+    Bench(const TimingProfile& profile, std::uint32_t nodes, std::int64_t start_ns = 0)
+        : model(profile, nodes, start_ns) {}
+
+    /// Returns the tag. Without an offset, no write follows another's address.
+    std::uint64_t write(std::uint16_t origin, std::int64_t time_ns, std::uint32_t bytes = 4) {
+        return write_at(origin, time_ns, 1'000'000 + 64 * tags * 97, bytes);
+    }
+    std::uint64_t write_at(std::uint16_t origin, std::int64_t time_ns, std::uint64_t offset,
+                           std::uint32_t bytes = 4, bool interrupt = false,
+                           std::int64_t extra_delay_ns = 0) {
+        WireWrite w;
+        w.origin = origin;
+        w.interrupt = interrupt;
+        w.bytes = bytes;
+        w.offset = offset;
+        w.time_ns = time_ns;
+        w.extra_delay_ns = extra_delay_ns;
+        w.tag = ++tags;
+        submitted = model.submit(w);
+        return w.tag;
+    }
+    void advance(std::int64_t until_ns) {
+        model.advance(until_ns, [this](const WireOutcome& o) { outcomes.push_back(o); });
+    }
+    void drain() {
+        while (model.next_time_ns() != WireModel::kNever) advance(model.next_time_ns());
+    }
+
+    /// The time of the first such outcome, or -1.
+    std::int64_t time_of(Kind kind, std::uint16_t node, std::uint64_t tag) const {
+        for (const WireOutcome& o : outcomes) {
+            if (o.kind == kind && o.node == node && o.tag == tag) return o.time_ns;
+        }
+        return -1;
+    }
+    std::int64_t arrival(std::uint16_t node, std::uint64_t tag) const {
+        return time_of(Kind::arrived, node, tag);
+    }
+    std::size_t count(Kind kind) const {
+        return static_cast<std::size_t>(
+            std::count_if(outcomes.begin(), outcomes.end(),
+                          [kind](const WireOutcome& o) { return o.kind == kind; }));
+    }
+
+    WireModel model;
+    std::vector<WireOutcome> outcomes;
+    std::uint64_t tags = 0;
+    WireSubmit submitted = WireSubmit::refused;
+};
+
+inline bool within(std::uint64_t found, std::uint64_t expected, std::uint64_t percent) {
+    return found * 100 >= expected * (100 - percent) && found * 100 <= expected * (100 + percent);
+}
+
+}  // namespace rmem

@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0
+// Commands that look at a ring on link udp, of which each node on this host has a segment: NAME@NODE.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "rmem/ring/node_board.hpp"
+#include "tests/support/tool.hpp"
+#include "tests/support/udp_ring.hpp"
+
+namespace rmem::test {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+TEST(UdpNames, say_whose_bank_is_looked_at) {
+    const UdpRing ring;
+    ring.write_word(0, 0x40, 7);
+    ring.flush();
+    for (const unsigned n : {0U, 1U}) {
+        const auto json = run_tool({"peek", ring.segment(n), "0x40", "--json"}).json();
+        EXPECT_EQ(json["values"][0], 7);
+        EXPECT_EQ(json["node"], n);
+        const std::string number = std::to_string(n);
+        EXPECT_EQ(
+            run_tool({"peek", ring.name(), "0x40", "--node", number, "--json"}).json()["node"], n);
+        EXPECT_EQ(run_tool({"dump", ring.segment(n), "--to", "0x80", "--json"}).json()["node"], n);
+        EXPECT_THAT(run_tool({"dump", ring.segment(n), "--to", "0x80"}).out,
+                    HasSubstr("07 00 00 00"));
+    }
+}
+
+TEST(UdpNames, are_asked_for_where_this_host_has_several_nodes) {
+    const UdpRing ring;
+    for (const std::vector<std::string>& words :
+         {std::vector<std::string>{"peek", ring.name(), "0"},
+          {"info", ring.name()},
+          {"dump", ring.name()}}) {
+        const Ran ran = run_tool(words);
+        EXPECT_EQ(ran.code, 1);
+        EXPECT_THAT(ran.err, HasSubstr(ring.segment(0) + ", " + ring.segment(1)));
+    }
+}
+
+TEST(UdpNames, need_no_node_where_this_host_has_one) {
+    UdpRing ring;
+    ring.write_word(1, 0x40, 7);
+    ring.flush();
+    ring.end(0);
+    EXPECT_EQ(run_tool({"peek", ring.name(), "0x40"}).out, "7\n");
+    EXPECT_EQ(run_tool({"info", ring.name(), "--json"}).json()["segment"], ring.segment(1));
+    const Ran other = run_tool({"peek", ring.name(), "0x40", "--node", "0"});
+    EXPECT_EQ(other.code, 1);
+    EXPECT_THAT(other.err, HasSubstr("another host"));
+    EXPECT_THAT(other.err, HasSubstr(ring.segment(1)));
+}
+
+TEST(UdpNames, do_not_show_one_nodes_bank_as_anothers) {
+    const UdpRing ring;
+    const Ran ran = run_tool({"peek", ring.segment(1), "0", "--node", "0"});
+    EXPECT_EQ(ran.code, 1);
+    EXPECT_THAT(ran.err, HasSubstr("[bad-rank]"));
+    EXPECT_THAT(run_tool({"peek", ring.segment(1), "0", "--node", "7"}).err,
+                HasSubstr("has no node 7"));
+}
+
+TEST(UdpNames, lead_to_what_a_node_knows_of_the_ring) {
+    const UdpRing ring;
+    ring.write_word(0, 0, 1);
+    ring.flush();
+    const auto report = run_tool({"info", ring.segment(1), "--json"}).json();
+    EXPECT_EQ(report["engine"]["node"], 1);
+    EXPECT_EQ(report["engine"]["runs"], true);
+    EXPECT_EQ(report["engine"]["kind"], "program");
+    EXPECT_EQ(report["engine"]["members"], (std::vector<unsigned>{0, 1}));
+    EXPECT_TRUE(eventually([&] {  // it shows them now and then
+        const auto again = run_tool({"info", ring.segment(1), "--json"}).json();
+        return again["engine"]["counters"]["datagrams_taken"] != 0;
+    }));
+    EXPECT_NE(report["engine_counters"]["joined"]["meaning"], "");
+    EXPECT_THAT(run_tool({"info", ring.segment(1)}).out, HasSubstr("members: 0-1"));
+    EXPECT_THAT(run_tool({"list"}).out, HasSubstr(ring.segment(0)));
+    EXPECT_THAT(run_tool({"list"}).out, HasSubstr(ring.segment(1)));
+}
+
+TEST(UdpNames, lead_to_what_a_node_refuses) {
+    const UdpRing ring;
+    EXPECT_THAT(run_tool({"info", ring.segment(1)}).out, Not(HasSubstr("refuses")));
+    ring.ring(1).board().notice.say("10.0.0.2 speaks with another key as node 0");
+    EXPECT_THAT(run_tool({"info", ring.segment(1)}).out,
+                HasSubstr("refuses what it hears: 10.0.0.2 speaks with another key as node 0\n"));
+    EXPECT_EQ(run_tool({"info", ring.segment(1), "--json"}).json()["engine"]["refuses"],
+              "10.0.0.2 speaks with another key as node 0");
+    EXPECT_THAT(run_tool({"doctor"}).out, HasSubstr("node 1 of ring '" + ring.name() +
+                                                    "': 10.0.0.2 speaks with another key"));
+}
+
+TEST(UdpNames, are_watched) {
+    const UdpRing ring;
+    Tool tool({"watch", ring.segment(1), "0x40", "--count", "1", "--json"});
+    EXPECT_TRUE(tool.prints("\"value\":0"));
+    ring.write_word(0, 0x40, 5);
+    ring.flush();
+    const Ran ran = tool.wait();
+    EXPECT_EQ(ran.code, 0) << ran.err;
+    EXPECT_THAT(ran.out, HasSubstr("\"value\":5"));
+}
+
+TEST(UdpNames, are_written_to_as_a_rank_that_is_not_running) {
+    const UdpRing ring(4);  // rank 1 of node 0, rank 3 of node 1
+    const Ran ran = run_tool({"poke", ring.segment(1), "0x40", "9", "--as-rank", "3", "--json"});
+    EXPECT_EQ(ran.code, 0) << ran.err;
+    EXPECT_EQ(ran.json()["node"], 1);
+    EXPECT_EQ(ring.node(0).load(0x40), 9U);
+    EXPECT_EQ(ring.node(1).load(0x40), 9U);
+    const Ran none = run_tool({"poke", ring.segment(1), "0x40", "9"});
+    EXPECT_EQ(none.code, 1);
+    EXPECT_THAT(none.err, HasSubstr("--as-rank"));
+}
+
+}  // namespace
+}  // namespace rmem::test

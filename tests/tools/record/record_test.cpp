@@ -1,0 +1,259 @@
+// SPDX-License-Identifier: Apache-2.0
+// `rmem record`.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "rmem/ring/write_log.hpp"
+#include "tests/support/recorded_ring.hpp"
+#include "tests/support/tool.hpp"
+
+namespace rmem::test {
+namespace {
+
+using ::testing::HasSubstr;
+
+class Record : public RecordingTest {
+protected:
+    /// A recorder that has begun.
+    std::unique_ptr<Tool> start(const RecordedRing& ring,
+                                const std::vector<std::string>& more = {}) {
+        std::vector<std::string> words = {"record", "--ring", ring.name(), "-o", path};
+        words.insert(words.end(), more.begin(), more.end());
+        auto tool = std::make_unique<Tool>(words);
+        EXPECT_TRUE(tool->prints("rmem record: ring")) << tool->err();
+        return tool;
+    }
+};
+
+TEST_F(Record, has_every_write_of_every_rank_in_its_order_with_its_time) {
+    constexpr std::uint32_t kWrites = 500;
+    RecordedRing ring(LinkKind::ring);
+    Node a = ring.node(0), b = ring.node(1);
+    const auto tool = start(ring, {"--count", std::to_string(2 * kWrites)});
+    const std::int64_t before = now_ns();
+    for (std::uint32_t i = 1; i <= kWrites; ++i) {
+        RecordedRing::write(a, 0x100, i);
+        RecordedRing::write(b, 0x200, i);
+    }
+    const std::int64_t after = now_ns();
+    const Ran ran = tool->wait();
+    EXPECT_EQ(ran.code, 0) << ran.err;
+    EXPECT_THAT(ran.err, HasSubstr("1000 writes"));
+
+    RecordingReader reader(path);
+    std::uint32_t next[2] = {1, 1};
+    std::int64_t last[2] = {before, before};
+    for (const OwnedWrite& write : read_all(reader)) {
+        ASSERT_LT(write.rank, 2U);
+        EXPECT_EQ(write.node, write.rank);
+        EXPECT_EQ(write.offset, 0x100 * (write.rank + 1));
+        EXPECT_EQ(first_word(write), next[write.rank]++);
+        EXPECT_GE(write.time_ns, last[write.rank]);
+        EXPECT_LE(write.time_ns, after);
+        last[write.rank] = write.time_ns;
+    }
+    EXPECT_EQ(next[0], kWrites + 1);
+    EXPECT_EQ(next[1], kWrites + 1);
+    EXPECT_TRUE(reader.report().whole()) << to_string(reader.report());
+    EXPECT_EQ(reader.info().config.hash(), ring.config().hash());
+}
+
+TEST_F(Record, begins_with_what_is_in_the_memory) {
+    RecordedRing ring(LinkKind::ring);
+    Node node = ring.node(1);
+    RecordedRing::write(node, 0x40, 7);
+    RecordedRing::write(node, 0x44, 8);
+    ASSERT_TRUE(node.flush(Deadline::in(kDefaultJoinTimeoutNs)));
+    const auto tool = start(ring, {"--count", "1"});
+    RecordedRing::write(node, 0x48, 9);
+    EXPECT_EQ(tool->wait().code, 0);
+    const auto writes = writes_in(path);
+    ASSERT_EQ(writes.size(), 2U);
+    EXPECT_EQ(writes[0].offset, 0x40U);
+    EXPECT_EQ(writes[0].flags, RecordedWrite::kAtStart);
+    EXPECT_EQ(writes[0].words.size(), 8U);
+    EXPECT_EQ(writes[1].flags, 0);
+    EXPECT_EQ(first_word(writes[1]), 9U);
+}
+
+TEST_F(Record, has_the_marks_of_interrupts) {
+    RecordedRing ring(LinkKind::ring);
+    Node node = ring.node(0), watcher = ring.node(1);
+    watcher.watch(0x10, 4, Trigger::marked);  // marks are sent while somebody may want them
+    node.mark(0x10, 4);
+    const auto tool = start(ring, {"--count", "2"});
+    RecordedRing::write(node, 0x10, 1);
+    RecordedRing::write(node, 0x14, 1);
+    EXPECT_EQ(tool->wait().code, 0);
+    const auto writes = writes_in(path);
+    ASSERT_EQ(writes.size(), 2U);
+    EXPECT_EQ(writes[0].flags, RecordedWrite::kInterrupt);
+    EXPECT_EQ(writes[1].flags, 0);
+}
+
+TEST_F(Record, ends_properly_when_it_is_told_to) {
+    for (const int number : {SIGINT, SIGTERM, SIGHUP}) {
+        RecordedRing ring(LinkKind::ring);
+        Node node = ring.node(0);
+        const auto tool = start(ring, {"--replace"});
+        RecordedRing::write(node, 0, 1);
+        tool->signal(number);
+        EXPECT_EQ(tool->wait().code, 0);
+        RecordingReader reader(path);
+        EXPECT_EQ(read_all(reader).size(), 1U);
+        EXPECT_TRUE(reader.report().whole());
+    }
+}
+
+TEST_F(Record, has_what_it_told_the_disk_when_it_is_killed) {
+    RecordedRing ring(LinkKind::ring);
+    Node node = ring.node(0);
+    const auto tool = start(ring);
+    const auto empty = std::filesystem::file_size(path);
+    RecordedRing::write(node, 0, 1);
+    EXPECT_TRUE(eventually([&] { return std::filesystem::file_size(path) > empty; }));
+    tool->signal(SIGKILL);
+    tool->wait();
+    RecordingReader reader(path);
+    EXPECT_EQ(read_all(reader).size(), 1U);
+    EXPECT_FALSE(reader.report().closed);
+}
+
+TEST_F(Record, ends_with_the_ring) {
+    RecordedRing ring(LinkKind::ring);
+    const auto tool = start(ring);
+    {
+        Node node = ring.node(0);
+        RecordedRing::write(node, 0, 1);
+    }
+    ring.leave();
+    EXPECT_EQ(tool->wait().code, 0);
+    EXPECT_EQ(writes_in(path).size(), 1U);
+}
+
+TEST_F(Record, ends_after_the_time_given) {
+    const RecordedRing ring(LinkKind::ring);
+    EXPECT_EQ(start(ring, {"--for", "1ms"})->wait().code, 0);
+}
+
+TEST_F(Record, waits_for_a_ring_that_is_to_come) {
+    const RingName name;
+    Tool tool({"record", "--ring", name.get(), "-o", path, "--wait", "30s", "--count", "1"});
+    RingConfig config = info.config;
+    config.name = name.get();
+    Node node(config, {0, 0});
+    ASSERT_TRUE(tool.prints("rmem record: ring")) << tool.err();
+    RecordedRing::write(node, 0, 1);
+    EXPECT_EQ(tool.wait().code, 0);
+
+    const Ran none = run_tool({"record", "--ring", "no-such-ring", "-o", path + "2"});
+    EXPECT_EQ(none.code, 1);
+    EXPECT_THAT(none.err, HasSubstr("[no-such-ring]"));
+    EXPECT_FALSE(std::filesystem::exists(path + "2"));
+}
+
+TEST_F(Record, says_where_it_missed_writes) {
+    RecordedRing ring(LinkKind::ring);
+    Node node = ring.node(0);
+    const auto tool = start(ring);
+    RecordedRing::write(node, 0, 1);
+    EXPECT_TRUE(eventually([&] { return writes_in(path).size() == 1; }));
+    tool->signal(SIGSTOP);
+    siginfo_t stopped{};
+    ASSERT_EQ(::waitid(P_PID, static_cast<id_t>(tool->pid()), &stopped, WSTOPPED), 0);
+    const std::uint32_t writes = 3 * kLogBytes / kLogUnitBytes;
+    for (std::uint32_t i = 2; i < writes; ++i) RecordedRing::write(node, 0, i);
+    tool->signal(SIGCONT);
+    tool->signal(SIGINT);
+    const Ran ran = tool->wait();
+    EXPECT_EQ(ran.code, 1);
+    EXPECT_THAT(ran.err, HasSubstr("missed"));
+    const auto read = writes_in(path);
+    ASSERT_GT(read.size(), 2U);
+    EXPECT_EQ(first_word(read[0]), 1U);
+    EXPECT_EQ(read[1].flags, RecordedWrite::kMissed);
+    EXPECT_EQ(first_word(read.back()), writes - 1);
+}
+
+TEST_F(Record, replaces_a_file_only_when_told_to) {
+    const RecordedRing ring(LinkKind::ring);
+    write_file(path, {'x'});
+    const Ran ran = run_tool({"record", "--ring", ring.name(), "-o", path, "--for", "1ms"});
+    EXPECT_EQ(ran.code, 1);
+    EXPECT_EQ(read_file(path).size(), 1U);
+    EXPECT_EQ(start(ring, {"--for", "1ms", "--replace"})->wait().code, 0);
+    EXPECT_TRUE(writes_in(path).empty());
+}
+
+TEST_F(Record, tells_programs_what_it_has) {
+    const RecordedRing ring(LinkKind::ring);
+    const auto json =
+        run_tool({"record", "--ring", ring.name(), "-o", path, "--for", "1ms", "--json"}).json();
+    EXPECT_EQ(json["ring"], ring.name());
+    EXPECT_EQ(json["file"], path);
+    EXPECT_EQ(json["writes"], 0);
+    EXPECT_EQ(json["missed"], 0);
+}
+
+TEST_F(Record, refuses_a_ring_that_shows_no_writes_and_says_what_would_do) {
+    const RecordedRing ring(LinkKind::direct);
+    const Ran ran = run_tool({"record", "--ring", ring.name(), "-o", path});
+    EXPECT_EQ(ran.code, 1);
+    EXPECT_THAT(ran.err, HasSubstr("--sample"));
+    EXPECT_THAT(ran.err, HasSubstr("[not-permitted]"));
+    EXPECT_FALSE(std::filesystem::exists(path));
+    const Ran never = run_tool({"record", ring.name(), "-o", path, "--sample", "0s"});
+    EXPECT_EQ(never.code, 2);
+    EXPECT_THAT(never.err, HasSubstr("--sample 0"));
+}
+
+TEST_F(Record, samples_the_memory_of_any_ring) {
+    for (const LinkKind link : {LinkKind::direct, LinkKind::ring}) {
+        RecordedRing ring(link);
+        Node node = ring.node(0);
+        RecordedRing::write(node, 0x40, 5);
+        const auto tool = start(ring, {"--sample", "1ms", "--count", "2", "--replace"});
+        RecordedRing::write(node, 0x40, 6);
+        EXPECT_TRUE(eventually([&] { return writes_in(path).size() == 2; }));
+        RecordedRing::write(node, 0x3ffc, 7);
+        EXPECT_EQ(tool->wait().code, 0);
+        const auto writes = writes_in(path);
+        ASSERT_EQ(writes.size(), 3U);
+        EXPECT_EQ(writes[0].flags, RecordedWrite::kAtStart | RecordedWrite::kSampled);
+        EXPECT_EQ(first_word(writes[0]), 5U);
+        EXPECT_EQ(writes[1].flags, RecordedWrite::kSampled);
+        EXPECT_EQ(first_word(writes[1]), 6U);
+        EXPECT_EQ(writes[2].offset, 0x3ffcU);
+    }
+}
+
+TEST_F(Record, makes_a_capture_that_wireshark_reads) {
+    if (std::system("tshark --version >/dev/null 2>&1") != 0) {  // NOLINT(concurrency-mt-unsafe)
+        GTEST_SKIP() << "there is no tshark here";
+    }
+    RecordedRing ring(LinkKind::ring);
+    Node node = ring.node(1);
+    const std::string capture = folder / "a.pcap";
+    const auto tool = start(ring, {"--pcap", capture, "--count", "1"});
+    RecordedRing::write(node, 0x40, 0xdeadbeef);
+    EXPECT_EQ(tool->wait().code, 0);
+    const auto dissector = std::filesystem::path(RMEM_SOURCE_DIR) / "tools/record/rmem.lua";
+    const std::string shown = folder / "shown";
+    const std::string command =
+        "tshark -X lua_script:" + dissector.string() + " -r " + capture +
+        " -Y 'rmem.node == 1 && rmem.word == 0xdeadbeef' -T fields -e rmem.offset >" + shown +
+        " 2>/dev/null";
+    ASSERT_EQ(std::system(command.c_str()), 0);  // NOLINT(concurrency-mt-unsafe): one thread
+    const Bytes text = read_file(shown);
+    EXPECT_EQ(std::string(text.begin(), text.end()), "0x0000000000000040\n");
+    EXPECT_EQ(writes_in(path).size(), 1U) << "the recording is made beside it";
+}
+
+}  // namespace
+}  // namespace rmem::test

@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: Apache-2.0
+// `rmem make`, and writes into a ring from outside.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "rmem/node.hpp"
+#include "tests/support/tool.hpp"
+#include "tools/watch/outside_write.hpp"
+
+namespace rmem::test {
+namespace {
+
+using ::testing::HasSubstr;
+
+RingConfig config_of(const RingName& name, LinkKind link) {
+    RingConfig config;
+    config.name = name.get();
+    config.nodes = config.ranks = 2;
+    config.link = link;
+    config.user_bytes = 4096;
+    return config;
+}
+
+std::shared_ptr<Ring> open(const RingName& name, LinkKind link) {
+    return Ring::open(config_of(name, link), Deadline::in(kDefaultJoinTimeoutNs));
+}
+
+std::vector<std::byte> word(std::uint32_t value) {
+    std::vector<std::byte> bytes(sizeof value);
+    std::memcpy(bytes.data(), &value, sizeof value);
+    return bytes;
+}
+
+TEST(OutsideWrite, reaches_all_nodes_of_a_ring_whose_ranks_all_run) {
+    const RingName name;
+    const auto ring = open(name, LinkKind::ring);
+    Node a(ring, {0, 0}), b(ring, {1, 1});
+    EXPECT_EQ(tools::write_from_outside(ring, std::nullopt, 0x40, word(7)), 0U);
+    EXPECT_EQ(a.load(0x40), 7U);
+    EXPECT_EQ(b.load(0x40), 7U);
+    EXPECT_EQ(tools::write_from_outside(ring, 1, 0x44, word(8)), 1U);
+    EXPECT_EQ(a.load(0x44), 8U);
+}
+
+TEST(OutsideWrite, is_one_of_the_first_node_that_lives) {
+    const RingName name;
+    const auto ring = open(name, LinkKind::ring);
+    Node b(ring, {1, 1});
+    EXPECT_EQ(tools::write_from_outside(ring, std::nullopt, 0x40, word(7)), 1U);
+    EXPECT_EQ(b.load(0x40), 7U);
+}
+
+TEST(OutsideWrite, goes_into_every_bank_while_no_rank_lives) {
+    const RingName name;
+    const auto ring = open(name, LinkKind::ring);
+    tools::write_from_outside(ring, std::nullopt, 0x41, {std::byte{1}, std::byte{2}});
+    for (unsigned n = 0; n < 2; ++n) {
+        EXPECT_EQ(ring->bank(n)[0x41], std::byte{1}) << n;
+        EXPECT_EQ(ring->bank(n)[0x42], std::byte{2}) << n;
+    }
+}
+
+TEST(OutsideWrite, says_how_to_plan_a_ring_over_several_hosts_for_it) {
+    const RingName name;
+    const auto ring = open(name, LinkKind::udp);
+    try {
+        tools::write_from_outside(ring, std::nullopt, 0x40, word(7));
+        FAIL() << "udp has no seat for it";
+    } catch (const Error& error) {
+        EXPECT_EQ(error.code(), Errc::not_permitted);
+        EXPECT_THAT(error.what(), HasSubstr("plan it with one rank more"));
+    }
+}
+
+TEST(Make, makes_a_ring_that_a_job_finds_and_leaves_with_what_is_in_it) {
+    RingName name;
+    name.may_be_left();
+    const auto file = std::filesystem::temp_directory_path() / ("bank-" + name.get());
+    std::ofstream(file) << "abcd";
+    const Ran made =
+        run_tool({"make", name.get(), "-n", "2", "--link", "ring", "--size", "4K", "--timing",
+                  "gt200", "--from", file.string(), "--at", "0x100", "0x40=42", "0x44=1.5:f32",
+                  "0x80=up:text", "0x102=120:u8", "--json"});
+    std::filesystem::remove(file);
+    ASSERT_EQ(made.code, 0) << made.err;
+    EXPECT_EQ(made.json()["environment"]["RMEM_RANKS"], "2");
+    EXPECT_EQ(made.json()["environment"]["RMEM_TIMING"], "gt200");
+    {
+        const auto ring = Ring::observe(name.get());
+        EXPECT_TRUE(ring->stays());
+        for (unsigned n = 0; n < 2; ++n) {
+            const std::byte* const bank = ring->bank(n);
+            std::uint32_t number = 0;
+            std::memcpy(&number, bank + 0x40, sizeof number);
+            EXPECT_EQ(number, 42U);
+            float fraction = 0;
+            std::memcpy(&fraction, bank + 0x44, sizeof fraction);
+            EXPECT_EQ(fraction, 1.5F);
+            EXPECT_STREQ(reinterpret_cast<const char*>(bank + 0x80), "up");
+            EXPECT_EQ(std::memcmp(bank + 0x100, "abxd", 4), 0) << "values after the file";
+        }
+    }
+    EXPECT_THAT(run_tool({"make", name.get(), "-n", "2", "--link", "ring", "--size", "4K",
+                          "--timing", "gt200"})
+                    .err,
+                HasSubstr("already"));
+    EXPECT_EQ(run_tool({"poke", name.get(), "0x40", "43"}).code, 0);
+    const Ran job = run_tool({"run", "-n", "1", "--ring", name.get(), "--", "sh", "-c",
+                              "echo $RMEM_RANKS $RMEM_LINK $RMEM_SIZE $RMEM_TIMING"});
+    EXPECT_EQ(job.code, 0) << job.err;
+    EXPECT_EQ(job.out, "[0] 2 ring 4096 gt200\n");
+    EXPECT_EQ(job.err, "") << "that it stays is no news";
+    const Ran list = run_tool({"list", "--json"});
+    EXPECT_THAT(list.out, HasSubstr("\"kept\""));
+    EXPECT_EQ(run_tool({"peek", name.get(), "0x40", "--node", "1"}).out, "43\n");
+    const Ran kept = run_tool({"clean", "--dry-run"});
+    EXPECT_THAT(kept.out, HasSubstr("kept " + name.get()));
+    EXPECT_EQ(run_tool({"clean", name.get()}).code, 0);
+    EXPECT_FALSE(name.exists());
+}
+
+TEST(Make, leaves_nothing_of_what_it_refuses) {
+    const RingName name;
+    const auto refusal = [&](const std::vector<std::string>& more, int code = 1) {
+        std::vector<std::string> words = {"make", name.get(), "--size", "4K"};
+        words.insert(words.end(), more.begin(), more.end());
+        const Ran ran = run_tool(words);
+        EXPECT_EQ(ran.code, code) << more[0];
+        EXPECT_FALSE(name.exists()) << more[0];
+        return ran.err;
+    };
+    EXPECT_THAT(refusal({"0x40"}, 2), HasSubstr("'0x40' sets nothing"));
+    EXPECT_THAT(refusal({"0x40=x"}, 2), HasSubstr("[invalid-argument]"));
+    EXPECT_THAT(refusal({"4K=1"}), HasSubstr("outside the user's memory"));
+    EXPECT_THAT(refusal({"--link", "udp"}), HasSubstr("`rmem node` runs it"));
+    EXPECT_THAT(refusal({"--from", "/no/such/file"}), HasSubstr("cannot be read"));
+    EXPECT_THAT(refusal({"-n", "2", "--nodes", "3"}), HasSubstr("[bad-node-count]"));
+}
+
+}  // namespace
+}  // namespace rmem::test

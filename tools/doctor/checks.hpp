@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+/// What can trouble rings on this host, looked at one by one for `rmem doctor`.
+///
+/// Each check looks at the real thing (makes a ring, takes a lock, asks the kernel) rather than at
+/// names and versions, changes nothing that lasts, and never throws: what it cannot find out is a
+/// warning that says so.
+
+#include <string>
+#include <vector>
+
+namespace tools {
+
+enum class Verdict { ok, warn, fail };
+
+struct Finding {
+    std::string name;  ///< stable, e.g. "shared-memory"
+    Verdict verdict = Verdict::ok;
+    std::string found;
+    std::string advice;  ///< what to do; empty when there is nothing to do
+};
+
+/// For a job of so many ranks.
+struct CheckedJob {
+    unsigned ranks = 4;
+    std::size_t segment_bytes = 0;  ///< what its ring needs
+};
+
+/// Memory: shared-memory, ring, locks, stale-rings, memory-limit, huge-pages.
+std::vector<Finding> check_memory(const CheckedJob& job);
+
+/// Processors: processors, spinning, wake-ups, clock, frequency, host-gaps, open-files.
+std::vector<Finding> check_processors(const CheckedJob& job);
+
+/// The network, as the settings of link udp have it: tools/doctor/network_checks.hpp lists the names.
+std::vector<Finding> check_network();
+
+/// Files of one line below /proc and /sys; empty when there is none.
+std::string first_line(const std::string& path);
+
+}  // namespace tools

@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <sys/statfs.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <charconv>
+#include <fstream>
+
+#include "rmem/ring.hpp"
+#include "tools/doctor/checks.hpp"
+#include "tools/output.hpp"
+#include "tools/run/cleaning.hpp"
+
+namespace tools {
+
+namespace {
+
+constexpr const char* kSharedMemory = "/dev/shm";
+constexpr long kTmpfsMagic = 0x01021994;
+
+/// Free bytes of /dev/shm; 0 when it is not there.
+std::uint64_t free_shared_memory() {
+    struct statfs fs {};
+    if (::statfs(kSharedMemory, &fs) != 0) return 0;
+    return std::uint64_t{fs.f_bavail} * static_cast<std::uint64_t>(fs.f_bsize);
+}
+
+Finding check_shared_memory(const CheckedJob& job) {
+    Finding finding{"shared-memory", Verdict::ok, "", ""};
+    struct statfs fs {};
+    if (::statfs(kSharedMemory, &fs) != 0) {
+        finding.verdict = Verdict::fail;
+        finding.found = fmt::format("there is no {}", kSharedMemory);
+        finding.advice = fmt::format("mount a tmpfs there: mount -t tmpfs tmpfs {}", kSharedMemory);
+        return finding;
+    }
+    const std::uint64_t total = std::uint64_t{fs.f_blocks} * static_cast<std::uint64_t>(fs.f_bsize);
+    finding.found = fmt::format("{} has {}, {} of it free; a ring of {} ranks needs {}",
+                                kSharedMemory, size_text(total), size_text(free_shared_memory()),
+                                job.ranks, size_text(job.segment_bytes));
+    if (::access(kSharedMemory, R_OK | W_OK | X_OK) != 0) {
+        finding.verdict = Verdict::fail;
+        finding.advice = fmt::format("let everybody write there: chmod 1777 {}", kSharedMemory);
+    } else if (free_shared_memory() < job.segment_bytes) {
+        finding.verdict = Verdict::fail;
+        finding.advice = fmt::format(
+            "mount -o remount,size=… {} (containers: --shm-size), `rmem clean`, or a smaller ring "
+            "(RMEM_PARTITION, RMEM_SIZE)",
+            kSharedMemory);
+    } else if (fs.f_type != kTmpfsMagic) {
+        finding.verdict = Verdict::warn;
+        finding.advice = fmt::format("{} is no tmpfs, so every write may go to a disk: mount one",
+                                     kSharedMemory);
+    }
+    return finding;
+}
+
+/// Makes a ring, takes and tests the lock that tells life from death, and removes the ring.
+Finding check_making() {
+    Finding finding{"ring", Verdict::ok, "a ring can be made, locked and removed", ""};
+    rmem::RingConfig config;
+    config.name = fmt::format("doctor-{}", ::getpid());
+    config.user_bytes = 4096;
+    try {
+        const auto ring = rmem::Ring::open(config, rmem::Deadline::in(1'000'000'000));
+        const rmem::Membership member(ring, {0, 0});
+        if (!ring->is_alive(0)) {
+            finding.verdict = Verdict::fail;
+            finding.found = "the lock of a live rank is not seen";
+            finding.advice = "a kernel from 3.15 on with open file description locks is needed";
+        }
+    } catch (const rmem::Error& error) {
+        finding.verdict = Verdict::fail;
+        finding.found = error.what();
+        finding.advice = "the sentence says what to do; docs/errors.md has more under its [name]";
+    }
+    return finding;
+}
+
+Finding check_stale() {
+    std::vector<std::string> removable;
+    const auto names = rmem::Segment::list();
+    for (const auto& name : names) {
+        if (clean_ring(name, false, true, Staying::keep).removed)
+            removable.push_back(printable(name));
+    }
+    Finding finding{"stale-rings", Verdict::ok,
+                    fmt::format("rings: {}, somebody in each", names.size()), ""};
+    if (names.empty()) finding.found = "no rings on this host";
+    if (removable.empty()) return finding;
+    finding.verdict = Verdict::warn;
+    finding.found = fmt::format("nobody is left in: {}", fmt::join(removable, ", "));
+    finding.advice = "rmem clean";
+    return finding;
+}
+
+/// The smallest memory limit of the cgroups of this process (version 2, then 1); 0: none.
+std::uint64_t memory_limit() {
+    for (const char* path :
+         {"/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"}) {
+        const std::string text = first_line(path);
+        std::uint64_t bytes = 0;
+        const auto [rest, error] = std::from_chars(text.data(), text.data() + text.size(), bytes);
+        // Version 1 says "no limit" with a number near the largest.
+        if (error == std::errc{} && bytes < std::uint64_t{1} << 60) return bytes;
+    }
+    return 0;
+}
+
+Finding check_limit(const CheckedJob& job) {
+    Finding finding{"memory-limit", Verdict::ok, "no memory limit (cgroup)", ""};
+    const std::uint64_t limit = memory_limit();
+    if (limit == 0) return finding;
+    finding.found =
+        fmt::format("this cgroup may use {} in all, shared memory included", size_text(limit));
+    if (limit < job.segment_bytes) {
+        finding.verdict = Verdict::fail;
+        finding.advice = "raise the limit (containers: --memory), or make the ring smaller";
+    } else if (limit < free_shared_memory()) {
+        finding.found += fmt::format(", less than {} offers", kSharedMemory);
+    }
+    return finding;
+}
+
+Finding check_huge_pages() {
+    const std::string text = first_line("/sys/kernel/mm/transparent_hugepage/shmem_enabled");
+    Finding finding{"huge-pages", Verdict::ok, "", ""};
+    const auto open = text.find('[');
+    const auto close = text.find(']');
+    if (open == std::string::npos || close == std::string::npos) {
+        finding.found = "this kernel has no transparent huge pages for shared memory";
+        return finding;
+    }
+    const std::string mode = text.substr(open + 1, close - open - 1);
+    finding.found = fmt::format("transparent huge pages for shared memory: {}", mode);
+    if (mode == "never" || mode == "deny") {
+        finding.found += " (page faults and TLB misses show on rings of many MiB only)";
+    }
+    return finding;
+}
+
+}  // namespace
+
+std::string first_line(const std::string& path) {
+    std::ifstream file(path);
+    std::string line;
+    std::getline(file, line);
+    return line;
+}
+
+std::vector<Finding> check_memory(const CheckedJob& job) {
+    return {check_shared_memory(job), check_making(), check_stale(), check_limit(job),
+            check_huge_pages()};
+}
+
+}  // namespace tools

@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+/// What the network's facts mean for link `udp`, and what to do about them.
+///
+/// Pure: equal facts, equal findings. Where link `udp` is not asked for, nothing is worse than a warning.
+
+#include <vector>
+
+#include "tools/doctor/checks.hpp"
+#include "tools/doctor/network_facts.hpp"
+
+namespace tools {
+
+/// group, interface, route, loop-back, lo, igmp, mtu, receive-buffer, key, refusals.
+std::vector<Finding> judge_network(const NetworkFacts& facts);
+
+}  // namespace tools

@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cmath>
+#include <fstream>
+#include <sstream>
+
+#include "rmem/base/clock.hpp"
+#include "rmem/ring/waiting.hpp"
+#include "tools/doctor/checks.hpp"
+#include "tools/output.hpp"
+#include "tools/run/rank_process.hpp"
+
+namespace tools {
+
+namespace {
+
+constexpr std::int64_t kSlowClockNs = 100;  // a system call instead of a read of the TSC
+constexpr int kClockReads = 20'000;
+constexpr std::int64_t kGapNs = 2'000;  // two reads this far apart: we did not run
+constexpr std::int64_t kGapWatchNs = 200'000'000;
+constexpr double kManyGaps = 0.01;  // share of the time
+constexpr rlim_t kFilesPerRank = 8;
+
+/// Processors that the cgroup's quota amounts to (version 2, then 1); 0: no quota.
+double quota() {
+    std::istringstream v2(first_line("/sys/fs/cgroup/cpu.max"));
+    double used = 0, period = 0;
+    if (v2 >> used >> period && period > 0) return used / period;
+    std::istringstream v1(first_line("/sys/fs/cgroup/cpu/cpu.cfs_quota_us") + " " +
+                          first_line("/sys/fs/cgroup/cpu/cpu.cfs_period_us"));
+    if (v1 >> used >> period && used > 0 && period > 0) return used / period;
+    return 0;
+}
+
+Finding check_number(const CheckedJob& job) {
+    const long online = ::sysconf(_SC_NPROCESSORS_ONLN);
+    const std::size_t usable = usable_processors().size();
+    const double allowed = quota();
+    Finding finding{"processors", Verdict::ok, "", ""};
+    finding.found = fmt::format(
+        "{} online, {} usable by this process (affinity), {}", online, usable,
+        allowed > 0 ? fmt::format("quota of {:.2g} (cgroup)", allowed) : "no quota (cgroup)");
+    if (usable < 2) {
+        finding.verdict = Verdict::warn;
+        finding.advice =
+            "every message costs a switch between processes: allow more (taskset, "
+            "containers: --cpuset-cpus)";
+    } else if (allowed > 0 && allowed < static_cast<double>(job.ranks)) {
+        finding.verdict = Verdict::warn;
+        finding.advice =
+            "ranks that poll use the quota up and are then stopped for tens of "
+            "milliseconds: raise it to the number of ranks (containers: --cpus)";
+    }
+    return finding;
+}
+
+Finding check_spinning(const CheckedJob& job) {
+    const unsigned processors = rmem::allowed_processors();
+    Finding finding{"spinning", Verdict::ok, "", ""};
+    if (job.ranks <= processors) {
+        finding.found =
+            fmt::format("{} ranks on {} processors: waiting ranks spin", job.ranks, processors);
+        return finding;
+    }
+    finding.verdict = Verdict::warn;
+    finding.found =
+        fmt::format("{} ranks on {} processors: waiting ranks yield instead of spinning", job.ranks,
+                    processors);
+    finding.advice = fmt::format(
+        "at most {} ranks have the latency of the memory; more take turns, in "
+        "microseconds",
+        processors);
+    return finding;
+}
+
+Finding check_wake_ups() {
+    Finding finding{"wake-ups", Verdict::ok,
+                    "membarrier(2) works: sleeping ranks are woken at once", ""};
+    if (rmem::register_membarrier()) return finding;
+    finding.verdict = Verdict::warn;
+    finding.found = fmt::format("membarrier(2) is refused: sleeping ranks look every {} instead",
+                                duration_text(rmem::kBlindSleepNs));
+    finding.advice = "allow it (containers: a seccomp profile with membarrier)";
+    return finding;
+}
+
+Finding check_clock() {
+    const std::string source =
+        first_line("/sys/devices/system/clocksource/clocksource0/current_clocksource");
+    const std::int64_t start = rmem::now_ns();
+    std::int64_t last = start;
+    for (int i = 0; i < kClockReads; ++i) last = rmem::now_ns();
+    const std::int64_t each = (last - start) / kClockReads;
+    Finding finding{"clock", Verdict::ok, "", ""};
+    finding.found = fmt::format("clock source {}, {} ns for each reading",
+                                source.empty() ? "unknown" : source, each);
+    if (each > kSlowClockNs) {
+        finding.verdict = Verdict::warn;
+        finding.advice =
+            "link `ring` reads the clock for every write: boot with clocksource=tsc (a "
+            "virtual machine: let it see an invariant TSC)";
+    }
+    return finding;
+}
+
+Finding check_frequency() {
+    const std::string governor =
+        first_line("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor");
+    Finding finding{"frequency", Verdict::ok, "", ""};
+    if (governor.empty()) {
+        finding.found = "the host or firmware sets the processors' frequency";
+        return finding;
+    }
+    finding.found = fmt::format("frequency governor {}", governor);
+    if (governor == "powersave") {
+        finding.advice = "for measurements: cpupower frequency-set -g performance";
+    }
+    return finding;
+}
+
+/// How much of the time this process was kept from running though it wanted to.
+Finding check_gaps() {
+    const std::int64_t start = rmem::now_ns();
+    std::int64_t away = 0, longest = 0, before = start;
+    while (before < start + kGapWatchNs) {
+        const std::int64_t now = rmem::now_ns();
+        if (now - before > kGapNs) {
+            away += now - before;
+            longest = std::max(longest, now - before);
+        }
+        before = now;
+    }
+    const std::int64_t watched = before - start;  // longer than wanted, if the last was a gap
+    const double share = static_cast<double>(away) / static_cast<double>(watched);
+    Finding finding{"host-gaps", Verdict::ok, "", ""};
+    finding.found = fmt::format("{:.1f} % of {} away from the processor, {} at most", 100 * share,
+                                duration_text(static_cast<std::uint64_t>(watched)),
+                                duration_text(static_cast<std::uint64_t>(longest)));
+    if (share > kManyGaps) {
+        finding.verdict = Verdict::warn;
+        finding.advice =
+            "tails of latencies and the lateness of link `ring` are the host's: end other "
+            "work, isolate processors, or read the counters that tell the two apart";
+    }
+    return finding;
+}
+
+Finding check_open_files(const CheckedJob& job) {
+    rlimit limit{};
+    Finding finding{"open-files", Verdict::ok, "", ""};
+    if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return finding;
+    finding.found = fmt::format("{} open files allowed", limit.rlim_cur);
+    if (limit.rlim_cur < job.ranks * kFilesPerRank) {
+        finding.verdict = Verdict::warn;
+        finding.advice = fmt::format("`rmem run` of {} ranks needs about {}: ulimit -n", job.ranks,
+                                     job.ranks * kFilesPerRank);
+    }
+    return finding;
+}
+
+}  // namespace
+
+std::vector<Finding> check_processors(const CheckedJob& job) {
+    return {check_number(job), check_spinning(job), check_wake_ups(),     check_clock(),
+            check_frequency(), check_gaps(),        check_open_files(job)};
+}
+
+}  // namespace tools

@@ -1,0 +1,238 @@
+// SPDX-License-Identifier: Apache-2.0
+// `rmem bench`: measures the billboard beside the machine's own limit.
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <memory>
+#include <string>
+
+#include "billboard/boards/layout.hpp"
+#include "rmem/config.hpp"
+#include "tools/commands.hpp"
+#include "tools/measure/bench_model.hpp"
+#include "tools/measure/figures.hpp"
+#include "tools/measure/samples.hpp"
+#include "tools/output.hpp"
+#include "tools/usage.hpp"
+
+namespace tools {
+
+namespace {
+
+constexpr const char* kExamples = R"(
+Figures:
+  floor       one cache line bounced between the two processors, and memcpy
+  pingpong    one way of a message there and back
+  rate        messages one after the other, per message
+  bandwidth   large messages: against one memcpy and two pipelined ones
+  mcast       what each further receiver costs the sender
+  barrier     all ranks
+  any         receive from BBP_ANY with a random sender, and an empty look (direct, ring)
+  model       Directed Point's cost model: its parameters, fitted, and what they predict
+
+Examples:
+  rmem bench pingpong                              8 bytes over the direct link
+  rmem bench pingpong --link ring --timing scramnet-burst
+  rmem bench barrier -n 4 --samples 100000
+  rmem bench bandwidth --bytes 64K
+  rmem bench any -n 256 --spin 1000000 --json
+  rmem bench model --link udp
+
+Exit codes: 0 done, 1 failed, 2 wrong command line.)";
+
+using Series = std::map<std::string, std::vector<double>>;
+using Measure = void (*)(const bench::GroupOptions&, const bench::Plan&, bench::Results&);
+
+struct BenchOptions {
+    std::string figure;
+    bench::GroupOptions group;
+    bench::Plan plan;
+    std::string size;  ///< --bytes
+    std::size_t bytes = 0;
+    bool json = false;
+};
+
+constexpr std::size_t kMostBytes = std::size_t{1} << 30;  ///< each rank has it twice
+
+Measure measure_of(const std::string& figure) {
+    if (figure == "floor") return bench::measure_floor;
+    if (figure == "pingpong") return bench::measure_pingpong;
+    if (figure == "rate") return bench::measure_rate;
+    if (figure == "bandwidth") return bench::measure_bandwidth;
+    if (figure == "mcast") return bench::measure_mcast;
+    if (figure == "barrier") return bench::measure_barrier;
+    return bench::measure_any;
+}
+
+std::string ns(double value) {
+    return fmt::format("{:.1f}", value);
+}
+
+/// Round by round, since both halves of a round met the same machine.
+std::vector<double> pairwise(const std::vector<double>& a, const std::vector<double>& b,
+                             bool ratio) {
+    std::vector<double> result;
+    for (std::size_t i = 0; i < std::min(a.size(), b.size()); ++i) {
+        result.push_back(ratio ? a[i] / b[i] : a[i] - b[i]);
+    }
+    return result;
+}
+
+nlohmann::json summary(const Series& series) {
+    nlohmann::json all = nlohmann::json::object();
+    for (const auto& [name, values] : series) {
+        const bench::Percentiles p(values);
+        all[name] = {{"samples", p.samples}, {"p50_ns", p.p50},   {"p90_ns", p.p90},
+                     {"p99_ns", p.p99},      {"p999_ns", p.p999}, {"max_ns", p.max}};
+        if (series.contains("floor") && name != "floor" &&
+            values.size() == series.at("floor").size()) {
+            all[name]["ratio_to_floor"] = bench::median(pairwise(values, series.at("floor"), true));
+            all[name]["above_floor_ns"] =
+                bench::median(pairwise(values, series.at("floor"), false));
+        }
+    }
+    return all;
+}
+
+std::string table(const Series& series) {
+    Table rows({"series", ">samples", ">p50 ns", ">p90", ">p99", ">p99.9", ">max", ">÷ floor",
+                ">- floor ns"});
+    const nlohmann::json all = summary(series);
+    for (const auto& [name, values] : series) {
+        const bench::Percentiles p(values);
+        const auto& said = all[name];
+        const bool compared = said.contains("ratio_to_floor");
+        rows.add({name, std::to_string(p.samples), ns(p.p50), ns(p.p90), ns(p.p99), ns(p.p999),
+                  ns(p.max),
+                  compared ? fmt::format("{:.2f}", said["ratio_to_floor"].get<double>()) : "",
+                  compared ? ns(said["above_floor_ns"]) : ""});
+    }
+    return rows.text();
+}
+
+std::string bandwidth_note(const Series& series) {
+    const double one = bench::median(pairwise(series.at("memcpy"), series.at("view"), true));
+    const double two = bench::median(pairwise(series.at("pipelined"), series.at("stream"), true));
+    return fmt::format(
+        "stream ÷ two pipelined memcpys: {:.2f}\nread in place ÷ one memcpy: {:.2f}\n", two, one);
+}
+
+/// Of the processors that this process may run on.
+void check_processors(const std::vector<unsigned>& wanted) {
+    const auto allowed = bench::allowed_processors();
+    for (const unsigned processor : wanted) {
+        if (std::find(allowed.begin(), allowed.end(), processor) != allowed.end()) continue;
+        throw UsageError(fmt::format(
+            "--processors {}: this process may not run there, or there is no such processor; it "
+            "may run on {}",
+            processor, numbers_text(allowed)));
+    }
+}
+
+/// What each rank would say one after the other, said once and before there are any.
+void check(const BenchOptions& options) {
+    const bench::GroupOptions& group = options.group;
+    rmem::RingConfig config;
+    try {
+        config.link = rmem::parse_link(group.link);
+        billboard::parse_layout(group.layout);
+        if (!group.timing.empty()) config.timing = rmem::parse_timing(group.timing);
+        rmem::refuse_idle_settings(rmem::Environment{}, config);
+    } catch (const rmem::Error& error) {
+        throw UsageError(error.sentence());
+    }
+    if (config.link == rmem::LinkKind::sim) {
+        throw UsageError(
+            "--link sim: there calls take no time, so that there is nothing to "
+            "measure; `rmem sim paper` times the ring itself");
+    }
+    if (options.plan.think_ns != 0 && options.figure != "pingpong") {
+        throw UsageError("--think is for pingpong only");
+    }
+    if (config.is_remote() && options.figure == "any") {
+        throw UsageError(
+            "any has all senders in one process, which on link udp is one rank's; "
+            "use direct or ring");
+    }
+    if (options.bytes > kMostBytes) {
+        throw UsageError(fmt::format("--bytes {}: messages are measured up to {}", options.size,
+                                     rmem::size_setting(kMostBytes)));
+    }
+    check_processors(group.processors);
+}
+
+void run(BenchOptions options) {
+    const bool large = options.figure == "bandwidth";
+    options.bytes = options.size.empty() ? large ? std::size_t{1} << 20 : 8
+                                         : size_option("--bytes", options.size);
+    check(options);
+    const bool is_apart = options.group.link == "udp";
+    options.plan.bytes = options.bytes;
+    if (large) options.plan.batch = 20;
+    // Each node of udp has a partition of its own to send from; one message and the next are to fit.
+    if (large && is_apart) options.group.partition = std::to_string(4 * options.plan.bytes);
+    if (options.group.link != "direct") {  // the wire is a thousand times slower
+        options.plan.rounds = std::min<std::size_t>(options.plan.rounds, 50);
+        options.plan.batch = std::min<std::size_t>(options.plan.batch, 100);
+    }
+    options.group.progress = !options.json;
+    if (options.figure == "model") return bench_model(options.group, options.json);
+    bench::Results results;
+    measure_of(options.figure)(options.group, options.plan, results);
+    const Series series = results.all();
+    if (options.json) {
+        return show_json({{"figure", options.figure},
+                          {"link", options.group.link},
+                          {"layout", options.group.layout},
+                          {"timing", options.group.timing},
+                          {"ranks", options.group.ranks},
+                          {"bytes", options.plan.bytes},
+                          {"series", summary(series)}});
+    }
+    show(fmt::format("\n{}: {} ranks, link {}, layout {}, {} bytes; ns\n", options.figure,
+                     options.group.ranks, options.group.link, options.group.layout,
+                     options.plan.bytes) +
+         table(series) + (large ? bandwidth_note(series) : ""));
+}
+
+}  // namespace
+
+void add_bench(cli::App& app) {
+    auto options = std::make_shared<BenchOptions>();
+    cli::App* bench = app.add_subcommand("bench", "Measure beside the machine's own limit");
+    bench->footer(kExamples);
+    bench->add_option("figure", options->figure, "What to measure")
+        ->required()
+        ->check(cli::is_member(
+            {"floor", "pingpong", "rate", "bandwidth", "mcast", "barrier", "any", "model"}));
+    bench->add_option("-n,--ranks", options->group.ranks, "Ranks")
+        ->check(cli::range(2, 256))
+        ->capture_default_str();
+    bench->add_option("--bytes", options->size, "Bytes of a message (default 8; bandwidth 1M)");
+    bench->add_option("--link", options->group.link, "direct, ring or udp")->capture_default_str();
+    bench->add_option("--layout", options->group.layout, "inline or paper")->capture_default_str();
+    bench->add_option("--timing", options->group.timing, "Timing profile (rmem profiles)");
+    bench->add_option("--barrier", options->group.barrier, "arrival or paper")
+        ->check(cli::is_member({"arrival", "paper"}));
+    bench->add_option("--spin", options->group.spin, "Polls before yielding (RMEM_SPIN)");
+    bench->add_option("--processors", options->group.processors, "Processors to pin to, in turn")
+        ->delimiter(',');
+    bench
+        ->add_option("--think", options->plan.think_ns,
+                     "pingpong: random work of up to so many ns before each reply, taken off again")
+        ->check(cli::range(0.0, 1e6));
+    bench->add_option("--samples", options->plan.samples, "Operations timed one by one")
+        ->check(cli::range(std::size_t{10}, std::size_t{500'000}))
+        ->capture_default_str();
+    bench->add_option("--rounds", options->plan.rounds, "Rounds of floor and ours in turn")
+        ->check(cli::range(std::size_t{10}, std::size_t{10'000}))
+        ->capture_default_str();
+    bench->add_option("--deadline", options->group.deadline_s, "Seconds until it gives up")
+        ->capture_default_str();
+    bench->add_flag("--json", options->json, "For programs");
+    bench->callback([options] { run(*options); });
+}
+
+}  // namespace tools

@@ -1,0 +1,230 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/measure/rank_group.hpp"
+
+#include "billboard/bbp.h"
+#include "rmem/base/clock.hpp"
+#include "rmem/ring.hpp"
+
+#include <fmt/format.h>
+#include <sched.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <cstdlib>
+#include <cstring>
+#include <new>
+#include <string_view>
+
+namespace bench {
+
+struct Results::Shared {
+    std::size_t series, numbers;
+    struct {
+        char name[48];
+        std::size_t first, count;
+    } index[kMaxSeries];
+    char failure[512];
+    double values[kMaxNumbers];
+};
+
+namespace {
+
+constexpr std::size_t kFailureBytes = 512;
+
+/// What a rank that failed says: in memory shared with the parent.
+struct Failure {
+    int code;  ///< rmem::Errc; 0: it did not fail
+    char sentence[kFailureBytes];
+};
+
+void* share(std::size_t bytes) {
+    void* at = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (at == MAP_FAILED) throw rmem::Error(rmem::Errc::system, "no memory to share results in");
+    return at;
+}
+
+void pin_to(unsigned processor) {
+    cpu_set_t set;
+    CPU_ZERO(&set);
+    CPU_SET(processor, &set);
+    ::sched_setaffinity(0, sizeof set, &set);  // unpinned is slower, not wrong
+}
+
+void set(const char* name, const std::string& value) {
+    if (value.empty()) {
+        ::unsetenv(name);
+    } else {
+        ::setenv(name, value.c_str(), 1);
+    }
+}
+
+void set_environment(const GroupOptions& options, const std::string& ring) {
+    set("RMEM_RING", ring);
+    set("RMEM_RANKS", std::to_string(options.ranks));
+    set("RMEM_LINK", options.link);
+    set("RMEM_LAYOUT", options.layout);
+    set("RMEM_TIMING", options.timing);
+    set("RMEM_BARRIER", options.barrier);
+    set("RMEM_PARTITION", options.partition);
+    set("RMEM_SPIN", options.spin);
+    set("RMEM_SIZE", std::to_string(kUserBytes));
+    if (options.link == "udp") ::setenv("RMEM_INTERFACE", "lo", 0);  // all are on this host
+    for (const char* other : {"RMEM_NODE", "RMEM_NODES", "RMEM_FAULTS", "RMEM_CHECK"}) {
+        ::unsetenv(other);
+    }
+}
+
+/// A rank's whole life. Pinned only once joined: how long it spins depends on the processors that
+/// the whole group may use.
+void be_rank(unsigned rank, const std::string& ring, unsigned processor, Results& results,
+             const std::function<void(RankContext&)>& body) {
+    set("RMEM_RANK", std::to_string(rank));
+    int me = 0, ranks = 0;
+    checked(bbp_init(&me, &ranks));
+    pin_to(processor);
+    // On udp each rank has a segment of its own, and the floor needs one that is common.
+    const bool is_apart = std::string_view(std::getenv("RMEM_LINK")) == "udp";
+    const auto mapping = rmem::Ring::attach(is_apart ? ring + "@0" : ring);
+    RankContext context{rank, static_cast<unsigned>(ranks), mapping->bank(0), results};
+    body(context);
+    checked(bbp_finalize());
+}
+
+int be_process(unsigned process, const std::string& ring,
+               const std::function<void(unsigned, const std::string&)>& body, Failure& failure) {
+    ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+    const auto fail = [&](rmem::Errc code, const std::string& sentence) {
+        fmt::format_to_n(failure.sentence, kFailureBytes - 1, "rank {}: {}", process, sentence);
+        failure.code = static_cast<int>(code);
+        return 1;
+    };
+    try {
+        body(process, ring);
+        return 0;
+    } catch (const rmem::Error& e) {
+        return fail(e.code(), e.sentence());
+    } catch (const std::bad_alloc&) {
+        return fail(rmem::Errc::no_space,
+                    "there is not so much memory; measure with fewer --bytes");
+    } catch (const std::exception& e) {
+        return fail(rmem::Errc::system, e.what());
+    }
+}
+
+/// True when all have ended well. One that fails, or the deadline, ends the others.
+bool wait_for(std::vector<pid_t> children, const GroupOptions& options) {
+    const auto limit_ns = static_cast<std::int64_t>(options.deadline_s * 1e9);
+    const rmem::Deadline deadline = rmem::Deadline::in(limit_ns);
+    bool failed = false;
+    for (int ticks = 0; !children.empty(); ++ticks) {
+        std::erase_if(children, [&](pid_t pid) {
+            int status = 0;
+            if (::waitpid(pid, &status, WNOHANG) != pid) return false;
+            failed = failed || status != 0;
+            return true;
+        });
+        if (failed || deadline.passed(rmem::now_ns())) {
+            failed = true;
+            for (const pid_t pid : children) ::kill(pid, SIGKILL);
+        }
+        if (options.progress && ticks % 100 == 99) fmt::print(stderr, ".");
+        ::usleep(10'000);
+    }
+    return !failed;
+}
+
+}  // namespace
+
+Results::Results() : shared_(static_cast<Shared*>(share(sizeof(Shared)))) {}
+Results::~Results() {
+    ::munmap(shared_, sizeof(Shared));
+}
+
+void Results::put(const std::string& name, const std::vector<double>& values) {
+    Shared& s = *shared_;
+    if (s.series == kMaxSeries || values.size() > kMaxNumbers - s.numbers) {
+        throw rmem::Error(rmem::Errc::invalid_argument,
+                          "too many samples; ask for fewer (--samples)");
+    }
+    auto& entry = s.index[s.series++];
+    std::strncpy(entry.name, name.c_str(), sizeof entry.name - 1);
+    entry.first = s.numbers;
+    entry.count = values.size();
+    if (!values.empty())
+        std::memcpy(s.values + s.numbers, values.data(), values.size() * sizeof(double));
+    s.numbers += values.size();
+}
+
+std::map<std::string, std::vector<double>> Results::all() const {
+    std::map<std::string, std::vector<double>> result;
+    for (std::size_t i = 0; i < shared_->series; ++i) {
+        const auto& entry = shared_->index[i];
+        const double* first = shared_->values + entry.first;
+        auto& series = result[entry.name];
+        series.insert(series.end(), first, first + entry.count);
+    }
+    if (shared_->failure[0] != 0) throw rmem::Error(rmem::Errc::system, shared_->failure);
+    return result;
+}
+
+int checked(int result) {
+    if (result < 0) {
+        // A sentence of setting up ends with its name in brackets already.
+        const std::string said = bbp_last_error();
+        throw rmem::Error(rmem::Errc::system,
+                          said.ends_with(']') ? said.substr(0, said.rfind(" ["))
+                                              : fmt::format("{} ({})", said, bbp_strerror(result)));
+    }
+    return result;
+}
+
+std::vector<unsigned> allowed_processors() {
+    cpu_set_t set;
+    CPU_ZERO(&set);
+    std::vector<unsigned> processors;
+    ::sched_getaffinity(0, sizeof set, &set);
+    for (unsigned p = 0; p < CPU_SETSIZE; ++p) {
+        if (CPU_ISSET(p, &set)) processors.push_back(p);
+    }
+    return processors;
+}
+
+unsigned processor_of(const GroupOptions& options, unsigned rank) {
+    const auto processors = options.processors.empty() ? allowed_processors() : options.processors;
+    return processors[rank % processors.size()];
+}
+
+void run_ranks(const GroupOptions& options, Results& results,
+               const std::function<void(RankContext&)>& body) {
+    run_processes(options, options.ranks, results, [&](unsigned rank, const std::string& ring) {
+        be_rank(rank, ring, processor_of(options, rank), results, body);
+    });
+}
+
+void run_processes(const GroupOptions& options, unsigned processes, Results&,
+                   const std::function<void(unsigned, const std::string&)>& body) {
+    static int run = 0;
+    const std::string ring = fmt::format("bench-{}-{}", ::getpid(), ++run);
+    set_environment(options, ring);
+    auto* failure = static_cast<Failure*>(share(sizeof(Failure)));
+    std::vector<pid_t> children;
+    for (unsigned process = 0; process < processes; ++process) {
+        const pid_t pid = ::fork();
+        if (pid == 0) ::_exit(be_process(process, ring, body, *failure));
+        if (pid > 0) children.push_back(pid);
+    }
+    const bool done = children.size() == processes && wait_for(children, options);
+    const Failure why = *failure;
+    ::munmap(failure, sizeof(Failure));
+    if (done) return;
+    for (const auto& segment : rmem::Segment::list()) {  // the killed cannot have done it
+        if (segment == ring || segment.starts_with(ring + "@")) rmem::Segment::remove(segment);
+    }
+    if (why.code == 0) throw rmem::Error(rmem::Errc::timed_out, "a rank did not end in time");
+    throw rmem::Error(static_cast<rmem::Errc>(why.code), why.sentence);
+}
+
+}  // namespace bench

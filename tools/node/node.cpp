@@ -1,0 +1,293 @@
+// SPDX-License-Identifier: Apache-2.0
+// `rmem node`: the engine of a node on the udp link, as a process of its own, for any number of programs.
+//
+// The options become RMEM_ variables of this process; what they say is read by the same code by which
+// the node's programs read theirs.
+
+#include <fmt/format.h>
+
+#include <cstdio>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "billboard/environment.hpp"
+#include "rmem/base/clock.hpp"
+#include "rmem/link/udp/engine.hpp"
+#include "rmem/link/udp/engine_settings.hpp"
+#include "rmem/ring.hpp"
+#include "rmem/ring/node_board.hpp"
+#include "tools/commands.hpp"
+#include "tools/node/node_events.hpp"
+#include "tools/node/node_munet.hpp"
+#include "tools/node/service.hpp"
+#include "tools/run/run_report.hpp"
+#include "tools/settings.hpp"
+#include "tools/stop_signals.hpp"
+#include "tools/watch/metrics_server.hpp"
+#include "tools/watch/ring_metrics.hpp"
+#include "tools/watch/ring_sampler.hpp"
+
+namespace tools {
+
+namespace {
+
+constexpr const char* kExamples = R"(
+Examples:
+  rmem node --ring rig --node 0 --nodes 2 --key-file rig.key       on the first host
+  rmem node --ring rig --node 1 --nodes 2 --key-file rig.key       on the second
+  rmem node --ring rig --node 0 --nodes 2 --ranks 8                four programs at each node
+  rmem node --ring try --node 0 --nodes 2 --interface lo           all nodes on this host
+  rmem node --ring rig --node 0 --nodes 2 --metrics 9464           http://127.0.0.1:9464/metrics
+  rmem node --munet                                                MU-Net, for the users of this host
+  rmem node --munet --ring rig --node 0 --nodes 2                  the same between hosts
+  systemctl start rmem-node@rig                                    settings: /etc/rmem/rig.conf
+
+Programs find the node by RMEM_RING, RMEM_NODE and the same settings, with RMEM_LINK=udp. Start the node first: a
+program that comes before it runs the node itself.
+
+Exit codes: 0 told to end by SIGTERM, SIGINT or SIGHUP; 1 failed (the sentence says why); 2 wrong command
+line.)";
+
+constexpr std::int64_t kOpenNs = 10'000'000'000;
+constexpr std::int64_t kLookNs = 100'000'000;  ///< between looks at what has happened
+constexpr std::int64_t kSignalNs = 1'000'000;  ///< between looks for signals
+constexpr std::int64_t kRestNs = 10'000'000;
+
+constexpr Setting kSettings[] = {
+    {"--ring", "RMEM_RING", "Name of the ring"},
+    {"--node", "RMEM_NODE", "Which node this is, from 0"},
+    {"--nodes", "RMEM_NODES", "How many nodes the ring has"},
+    {"--ranks", "RMEM_RANKS", "How many ranks the ring has (default: one per node)"},
+    {"--link", "RMEM_LINK", "udp, which is the default; for --munet alone also direct or ring"},
+};
+
+constexpr Setting kNetworkSettings[] = {
+    {"--group", "RMEM_GROUP", "Where the nodes meet: a multicast address:port, or each node's"},
+    {"--interface", "RMEM_INTERFACE", "Interface for that, by name or address"},
+    {"--key-file", "RMEM_KEY_FILE", "The key that all nodes share; `rmem key` makes one"},
+    {"--dead-timeout", "RMEM_DEAD_TIMEOUT", "A node that is silent for so long counts as dead"},
+};
+
+struct NodeOptions {
+    Settings settings;
+    MunetOptions munet;
+    std::optional<std::uint16_t> metrics;
+    std::string metrics_address = "127.0.0.1";
+    bool insecure = false, spin = false, quiet = false;
+};
+
+unsigned node_of(const rmem::Environment& environment, const rmem::RingConfig& config) {
+    if (!environment.node) {
+        throw rmem::Error(rmem::Errc::bad_environment,
+                          fmt::format("ring '{}' has {} nodes, and nothing says which one this is; "
+                                      "give --node, or set RMEM_NODE",
+                                      config.name, config.nodes));
+    }
+    if (*environment.node < config.nodes) return *environment.node;
+    throw rmem::Error(rmem::Errc::bad_rank,
+                      fmt::format("node {} is outside ring '{}', which has {} nodes; they count "
+                                  "from 0 (--node, --nodes)",
+                                  *environment.node, config.name, config.nodes));
+}
+
+rmem::ByteLock lock_engine(const rmem::Ring& ring) {
+    if (auto lock = ring.try_lock_engine()) return std::move(*lock);
+    // relaxed is enough, twice: for people
+    const auto kind =
+        static_cast<rmem::udp::EngineKind>(ring.board().kind.load(std::memory_order_relaxed));
+    const unsigned pid = ring.board().pid.load(std::memory_order_relaxed);
+    throw rmem::Error(
+        rmem::Errc::rank_taken,
+        fmt::format("node {} of ring '{}' is run by process {}, {}", ring.own_node(),
+                    ring.config().name, pid,
+                    kind == rmem::udp::EngineKind::program
+                        ? "a program that was there first; end it, start this, then programs"
+                        : "another `rmem node`; end it, or give this one its own --node"));
+}
+
+/// The node, from joining to being told to end.
+class NodeDaemon {
+public:
+    NodeDaemon(const NodeOptions& options, rmem::Ring& ring, rmem::udp::EngineSettings settings)
+        : options_(options),
+          events_(ring, [this](const std::string& sentence) { say(sentence); }),
+          where_(settings.endpoints.text() +
+                 (settings.key ? "" : ", without a key: who can send there can write into it")),
+          engine_(ring, std::move(settings), rmem::udp::EngineKind::daemon, std::nullopt) {
+        engine_.on_bound_violation(
+            [this](const rmem::BoundViolation& violation) { events_.note(violation); });
+    }
+
+    /// `munet`: ends the node when it fails; null: there is none.
+    void run(rmem::Deadline joined, MunetThread* munet) {
+        say("joining by " + where_);
+        if (const std::string advice = engine_.buffer_advice(); !advice.empty()) say(advice);
+        bool is_ready = false;
+        while (!is_stopped()) {
+            turn();
+            const std::int64_t now = rmem::now_ns();
+            if (now >= next_look_ns_) look(now);
+            if (!is_ready && engine_.is_member()) {
+                is_ready = true;
+                look(now);
+                service_.ready();
+            }
+            if (!is_ready && joined.passed(now)) engine_.join(joined);  // says what is wrong
+            if (munet != nullptr && munet->has_failed()) munet->rethrow();
+        }
+        service_.stopping();
+        if (munet != nullptr) munet->stop();
+        while (munet != nullptr && !munet->has_ended()) turn();
+        say(fmt::format("stopped by {}", signal_name(stop_.signal())));
+    }
+
+private:
+    void turn() {
+        engine_.run(rmem::udp::Engine::Leaving::all);
+        if (!options_.spin) engine_.rest(kRestNs);
+    }
+    bool is_stopped() {
+        const std::int64_t now = rmem::now_ns();
+        if (now < next_signal_ns_) return false;
+        next_signal_ns_ = now + kSignalNs;
+        stop_.sleep_until(now);  // lets those in that have come
+        return stop_.signal() != 0;
+    }
+
+    void look(std::int64_t now) {
+        next_look_ns_ = now + kLookNs;
+        events_.look(now);
+        service_.status(events_.status());
+        service_.tick(now);
+    }
+
+    void say(const std::string& sentence) const {
+        if (!options_.quiet) fmt::print(stderr, "rmem node: {}\n", sentence);
+    }
+
+    const NodeOptions& options_;
+    StopSignals stop_;
+    Service service_;
+    NodeEvents events_;
+    std::string where_;
+    rmem::udp::Engine engine_;
+    std::int64_t next_look_ns_ = 0, next_signal_ns_ = 0;
+};
+
+/// Serves the node's counters from now on, if that is wanted. As any bystander: the engine knows nothing of it.
+std::unique_ptr<MetricsServer> serve_metrics(const NodeOptions& options,
+                                             const std::string& segment) {
+    if (!options.metrics) return nullptr;
+    auto server = std::make_unique<MetricsServer>(
+        options.metrics_address, *options.metrics,
+        [segment, sampler = std::make_shared<RingSampler>(segment)] {
+            return metrics_of(segment, sampler->sample(rmem::now_ns()));
+        });
+    if (!options.quiet) fmt::print(stderr, "rmem node: metrics at {}\n", server->url());
+    return server;
+}
+
+/// At its end: where no program is left that could wait for a daemon to come back, nobody is to. Made with the
+/// engine's lock held.
+class LastWord {
+public:
+    explicit LastWord(const rmem::Ring& ring) : ring_(ring) {}
+    ~LastWord() {
+        for (unsigned r = 0; r < ring_.config().ranks; ++r) {
+            if (ring_.is_alive(r)) return;
+        }
+        // relaxed is enough: the lock orders it
+        ring_.board().kind.store(static_cast<std::uint32_t>(rmem::udp::EngineKind::none),
+                                 std::memory_order_relaxed);
+    }
+    LastWord(const LastWord&) = delete;
+    LastWord& operator=(const LastWord&) = delete;
+
+private:
+    const rmem::Ring& ring_;
+};
+
+/// The ring that settings and environment name, of link udp where they name none.
+rmem::RingConfig configure(const NodeOptions& options, bool* is_alone) {
+    options.settings.apply();
+    if (options.insecure) set_variable("RMEM_INSECURE", "1");
+    unset_variable("RMEM_RANK");  // a launcher's: this process is none
+    const rmem::Environment environment = rmem::Environment::read();
+    *is_alone = options.munet.wanted() && !environment.nodes;
+    if (*is_alone) {
+        rmem::RingConfig config = environment.ring_config();
+        // Of all users, and so of one name for all.
+        if (!environment.ring) config.name = rmem::RingConfig{}.name;
+        return config;
+    }
+    const bool is_udp = !environment.link || *environment.link == rmem::LinkKind::udp;
+    if (!is_udp && !options.munet.wanted()) {
+        throw rmem::Error(
+            rmem::Errc::unknown_link,
+            fmt::format("RMEM_LINK: there is no engine to run on link {}; give udp, or "
+                        "--munet",
+                        rmem::name_of(*environment.link)));
+    }
+    if (is_udp) set_variable("RMEM_LINK", "udp");
+    return billboard::ring_config(rmem::Environment::read());
+}
+
+void say(const NodeOptions& options, const std::string& sentence) {
+    if (!options.quiet) fmt::print(stderr, "rmem node: {}\n", sentence);
+}
+
+/// The engine of link udp, and MU-Net beside it if that is wanted.
+void run_engine(const NodeOptions& options, const rmem::RingConfig& config, unsigned node) {
+    auto settings = rmem::udp::EngineSettings::read(config);  // before anything is made
+    const auto metrics = serve_metrics(options, config.segment_name(node));
+    const auto ring = rmem::Ring::open(config, rmem::Deadline::in(kOpenNs), node);
+    const rmem::ByteLock lock = lock_engine(*ring);
+    const LastWord last_word(*ring);
+    const auto patience =
+        rmem::Environment::read().join_timeout_ns.value_or(rmem::kDefaultJoinTimeoutNs);
+    NodeDaemon daemon(options, *ring, std::move(settings));
+    std::unique_ptr<MunetThread> munet;
+    if (options.munet.wanted()) {
+        munet = std::make_unique<MunetThread>(
+            options.munet, ring, [&](const std::string& sentence) { say(options, sentence); });
+    }
+    daemon.run(rmem::Deadline::in(patience), munet.get());
+}
+
+void run_node(const NodeOptions& options) {
+    bool is_alone = false;
+    const rmem::RingConfig config = configure(options, &is_alone);
+    const rmem::Environment environment = rmem::Environment::read();
+    const unsigned node = is_alone ? environment.node.value_or(0) : node_of(environment, config);
+    if (!is_alone && config.is_remote()) return run_engine(options, config, node);
+    run_munet(options.munet, config, node, is_alone,
+              [&](const std::string& sentence) { say(options, sentence); });
+}
+
+}  // namespace
+
+void add_node(cli::App& app) {
+    auto options = std::make_shared<NodeOptions>();
+    cli::App* command =
+        app.add_subcommand("node", "Run a node of link udp for all its programs on this host");
+    options->settings.add_to(*command, kSettings);
+    options->settings.add_to(*command, kRingSettings);
+    options->settings.add_to(*command, kNetworkSettings);
+    options->munet.add_to(*command);
+    command->add_flag("--insecure", options->insecure,
+                      "Without a key where others may hear it [RMEM_INSECURE=1]");
+    command->add_flag("--spin", options->spin,
+                      "Never sleep: takes a processor for itself, for the lowest latency");
+    command->add_option("--metrics", options->metrics,
+                        "Serve its counters to Prometheus at this port; 0: any free one");
+    command
+        ->add_option("--metrics-address", options->metrics_address,
+                     "And at this address of the host")
+        ->capture_default_str();
+    command->add_flag("-q,--quiet", options->quiet, "Say nothing but why it failed");
+    command->footer(kExamples);
+    command->callback([options] { run_node(*options); });
+}
+
+}  // namespace tools

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/record/record_source.hpp"
+
+#include <fmt/format.h>
+
+#include <atomic>
+#include <cstring>
+#include <vector>
+
+#include "rmem/ring/membership.hpp"
+#include "tools/watch/bank_view.hpp"
+
+namespace tools {
+
+namespace {
+
+/// What holds the memory as the ring has it: a node that nobody runs has fallen behind.
+unsigned first_live_node(const rmem::Ring& ring) {
+    for (unsigned node = 0; node < ring.config().nodes; ++node) {
+        if (rmem::node_lives(ring, node)) return node;
+    }
+    return 0;
+}
+
+[[noreturn]] void refuse(const rmem::RingConfig& config) {
+    throw rmem::Error(
+        rmem::Errc::not_permitted,
+        fmt::format(
+            "ring '{}' is on link direct, where a store is the transfer and nobody can see "
+            "single writes: look at its memory every so often with --sample 1ms, or run its "
+            "program on --link ring",
+            config.name));
+}
+
+}  // namespace
+
+std::unique_ptr<RecordSource> open_source(const std::string& name, const SourceOptions& options) {
+    auto ring = rmem::Ring::observe(named_segment(name, options.node));
+    const rmem::RingConfig& config = ring->config();
+    const bool is_on_ring = config.link == rmem::LinkKind::ring;
+    const unsigned node =
+        is_on_ring && !options.node ? first_live_node(*ring) : chosen_node(*ring, options.node);
+    if (options.sample_ns > 0) {
+        return make_sampled_source(std::move(ring), node, options.sample_ns);
+    }
+    if (is_on_ring) return make_ring_source(std::move(ring), node);
+    if (config.is_remote()) return make_udp_source(std::move(ring));
+    refuse(config);
+}
+
+std::uint32_t load_word(const std::byte* bank, std::size_t offset) noexcept {
+    auto& word = *reinterpret_cast<std::uint32_t*>(const_cast<std::byte*>(bank + offset));
+    // (1) - this acquire-load synchronizes-with the release-stores rmem/ring/write_log.cpp (5) and
+    // rmem/link/direct/card.cpp (1)
+    return std::atomic_ref(word).load(std::memory_order_acquire);
+}
+
+void give_memory(const std::byte* bank, std::size_t bytes, rmem::RecordedWrite write,
+                 const RecordSource::Sink& sink) {
+    std::vector<std::byte> run;
+    const auto give = [&](std::size_t end) {
+        if (run.empty()) return;
+        write.offset = end - run.size();
+        write.words = run;
+        sink(write);
+        run.clear();
+    };
+    for (std::size_t at = 0; at < bytes; at += rmem::kWordBytes) {
+        const std::uint32_t value = load_word(bank, at);
+        if (value == 0 || run.size() == rmem::kMaxRecordedBytes) give(at);
+        if (value == 0) continue;
+        run.resize(run.size() + sizeof value);
+        std::memcpy(run.data() + run.size() - sizeof value, &value, sizeof value);
+    }
+    give(bytes);
+}
+
+}  // namespace tools

@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: Apache-2.0
+// The writes of a ring on link `ring`, from the logs of its ranks.
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <utility>
+#include <vector>
+
+#include "rmem/base/clock.hpp"
+#include "rmem/ring/node_slot.hpp"
+#include "rmem/ring/write_log.hpp"
+#include "tools/record/record_source.hpp"
+
+namespace tools {
+
+namespace {
+
+using rmem::LogReader;
+using rmem::LogRecord;
+using rmem::RecordedWrite;
+
+/// A writer at full speed needs milliseconds to fill its log.
+constexpr std::int64_t kIntervalNs = 200'000;
+constexpr std::size_t kMostAtOnce = 20'000;
+/// A log that fills faster than this between two looks is not left alone.
+constexpr std::uint64_t kMuchOfLog = 8;
+
+class RingSource final : public RecordSource {
+public:
+    RingSource(std::shared_ptr<rmem::Ring> ring, unsigned node)
+        : ring_(std::move(ring)), node_(node), last_ns_(ring_->config().seats()) {
+        for (unsigned r = 0; r < ring_->config().seats(); ++r) {
+            logs_.emplace_back(ring_->log(r), rmem::kLogBytes, LogReader::Role::bystander);
+        }
+        next_.resize(logs_.size());
+    }
+
+    const rmem::RingConfig& config() const override { return ring_->config(); }
+    std::int64_t interval_ns() const override { return kIntervalNs; }
+    bool has_writers() const override { return ring_->has_members(); }
+
+    void begin(std::int64_t now_ns, const Sink& sink) override {
+        for (unsigned r = 0; r < logs_.size(); ++r) {
+            // (1) - this acquire-load synchronizes-with the release-store rmem/link/ring/engine.cpp (1): what lies
+            // before is in the bank that is read next
+            const auto applied = ring_->node(node_).applied[r].load(std::memory_order_acquire);
+            logs_[r].seek(std::max(applied, logs_[r].oldest()));
+            last_ns_[r] = now_ns;
+        }
+        RecordedWrite write;
+        write.time_ns = now_ns;
+        write.node = node_;
+        write.rank = first_rank_of(node_);
+        write.flags = RecordedWrite::kAtStart;
+        give_memory(ring_->bank(node_), config().bank_bytes(), write, sink);
+    }
+
+    bool look(std::int64_t now_ns, const Sink& sink) override {
+        news_.clear();
+        for (unsigned r = 0; r < logs_.size(); ++r) {
+            if (logs_[r].refresh() && find(r, now_ns, sink)) news_.push_back(r);
+        }
+        std::size_t given = 0;
+        std::uint64_t units = 0;
+        // The oldest of all ranks' next ones, since they share the wire.
+        for (; !news_.empty() && given < kMostAtOnce; ++given) {
+            const auto oldest =
+                std::min_element(news_.begin(), news_.end(), [this](unsigned a, unsigned b) {
+                    return next_[a].record.written_ns < next_[b].record.written_ns;
+                });
+            const unsigned rank = *oldest;
+            units += next_[rank].next - next_[rank].position;
+            give(rank, now_ns, sink);
+            if (!find(rank, now_ns, sink)) news_.erase(oldest);
+        }
+        return !news_.empty() || units > logs_[0].capacity() / kMuchOfLog;
+    }
+
+private:
+    /// The next record of a rank, checked. False when there is none now.
+    bool find(unsigned rank, std::int64_t now_ns, const Sink& sink) {
+        LogReader& log = logs_[rank];
+        for (;;) {
+            switch (log.peek(next_[rank])) {
+                case LogReader::Found::none: return false;
+                case LogReader::Found::record:
+                    if (can_be(rank, next_[rank].record)) return true;
+                    [[fallthrough]];
+                case LogReader::Found::corrupt: log.skip_all(); break;
+                case LogReader::Found::lapped: log.seek(log.oldest()); break;
+            }
+            give_missed(rank, now_ns, sink);
+        }
+    }
+
+    bool can_be(unsigned rank, const LogRecord& record) const noexcept {
+        const std::uint64_t bytes = std::uint64_t{record.words} * rmem::kWordBytes;
+        const std::uint64_t all = config().bank_bytes();
+        return node_of(rank) < config().nodes && bytes <= all && record.offset <= all - bytes;
+    }
+
+    unsigned node_of(unsigned rank) const noexcept {
+        // relaxed is enough: a rank's node is stored before its records are published
+        return ring_->rank(rank).node.load(std::memory_order_relaxed);
+    }
+
+    unsigned first_rank_of(unsigned node) const noexcept {
+        return node * config().ranks / config().nodes;
+    }
+    /// An operator's write is one of its node, as a card's would be: a recording knows ranks alone.
+    unsigned recorded_as(unsigned rank, unsigned node) const noexcept {
+        return rank < config().ranks ? rank : first_rank_of(node);
+    }
+
+    void give(unsigned rank, std::int64_t now_ns, const Sink& sink) {
+        const LogReader::Entry entry = next_[rank];
+        auto* words = reinterpret_cast<std::byte*>(words_.data());
+        const bool is_whole = logs_[rank].copy_words(entry, words);
+        logs_[rank].pass(entry);
+        if (!is_whole) return give_missed(rank, now_ns, sink);
+        RecordedWrite write;
+        write.time_ns = entry.record.written_ns;
+        write.node = node_of(rank);
+        write.rank = recorded_as(rank, write.node);
+        write.offset = entry.record.offset;
+        if ((entry.record.flags & LogRecord::kInterrupt) != 0) {
+            write.flags |= RecordedWrite::kInterrupt;
+        }
+        if ((entry.record.flags & LogRecord::kMeLast) != 0) write.flags |= RecordedWrite::kMeLast;
+        write.words = {words, entry.record.words * rmem::kWordBytes};
+        last_ns_[rank] = write.time_ns;
+        sink(write);
+    }
+
+    /// The times of what was missed are unknown: behind the rank's last write, before the next look.
+    void give_missed(unsigned rank, std::int64_t now_ns, const Sink& sink) {
+        RecordedWrite write;
+        write.time_ns = std::min(last_ns_[rank], now_ns);
+        write.node = std::min(node_of(rank), config().nodes - 1);
+        write.rank = recorded_as(rank, write.node);
+        write.flags = RecordedWrite::kMissed;
+        sink(write);
+    }
+
+    const std::shared_ptr<rmem::Ring> ring_;
+    const unsigned node_;
+    std::vector<LogReader> logs_;         // of each rank
+    std::vector<LogReader::Entry> next_;  // of each rank in news_
+    std::vector<std::int64_t> last_ns_;   // of each rank: its last write's time
+    std::vector<unsigned> news_;          // ranks with unread records
+    std::array<std::uint32_t, rmem::kMaxRecordWords> words_{};  // of one write
+};
+
+}  // namespace
+
+std::unique_ptr<RecordSource> make_ring_source(std::shared_ptr<rmem::Ring> ring, unsigned node) {
+    return std::make_unique<RingSource>(std::move(ring), node);
+}
+
+}  // namespace tools

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+// The user's memory of a ring, looked at every so often.
+
+#include <cstring>
+#include <utility>
+#include <vector>
+
+#include "tools/record/record_source.hpp"
+
+namespace tools {
+
+namespace {
+
+using rmem::RecordedWrite;
+
+class SampledSource final : public RecordSource {
+public:
+    SampledSource(std::shared_ptr<rmem::Ring> ring, unsigned node, std::int64_t interval_ns)
+        : ring_(std::move(ring)),
+          bank_(ring_->bank(node)),
+          interval_ns_(interval_ns),
+          seen_(config().user_bytes) {
+        write_.node = node;
+        write_.rank = node * config().ranks / config().nodes;
+    }
+
+    const rmem::RingConfig& config() const override { return ring_->config(); }
+    std::int64_t interval_ns() const override { return interval_ns_; }
+    bool has_writers() const override { return ring_->has_members(); }
+
+    void begin(std::int64_t now_ns, const Sink& sink) override {
+        // All differs from the zeros of seen_ that is to be given.
+        write_.flags = RecordedWrite::kAtStart | RecordedWrite::kSampled;
+        look(now_ns, sink);
+        write_.flags = RecordedWrite::kSampled;
+    }
+
+    bool look(std::int64_t now_ns, const Sink& sink) override {
+        std::size_t run_at = 0;
+        std::size_t run_bytes = 0;
+        const auto give = [&] {
+            if (run_bytes == 0) return;
+            write_.time_ns = now_ns;
+            write_.offset = run_at;
+            write_.words = {seen_.data() + run_at, std::exchange(run_bytes, 0)};
+            sink(write_);
+        };
+        for (std::size_t at = 0; at < seen_.size(); at += rmem::kWordBytes) {
+            const std::uint32_t value = load_word(bank_, at);
+            if (std::memcmp(seen_.data() + at, &value, sizeof value) == 0) {
+                give();
+                continue;
+            }
+            std::memcpy(seen_.data() + at, &value, sizeof value);
+            if (run_bytes == rmem::kMaxRecordedBytes) give();
+            if (run_bytes == 0) run_at = at;
+            run_bytes += sizeof value;
+        }
+        give();
+        return false;
+    }
+
+private:
+    const std::shared_ptr<rmem::Ring> ring_;
+    const std::byte* const bank_;
+    const std::int64_t interval_ns_;
+    std::vector<std::byte> seen_;  // the memory at the last look
+    RecordedWrite write_;          // with what all have in common
+};
+
+}  // namespace
+
+std::unique_ptr<RecordSource> make_sampled_source(std::shared_ptr<rmem::Ring> ring, unsigned node,
+                                                  std::int64_t interval_ns) {
+    return std::make_unique<SampledSource>(std::move(ring), node, interval_ns);
+}
+
+}  // namespace tools

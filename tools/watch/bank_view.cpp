@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/watch/bank_view.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cstring>
+
+#include "tools/output.hpp"
+
+namespace tools {
+
+namespace {
+
+[[noreturn]] void refuse_other_host(const std::string& ring, unsigned node,
+                                    const std::string& here) {
+    throw rmem::Error(
+        rmem::Errc::bad_rank,
+        fmt::format("node {} of ring '{}' has its bank on another host; here is {}: look "
+                    "there, or at this one",
+                    node, ring, here));
+}
+
+}  // namespace
+
+std::string named_segment(const std::string& ring, std::optional<unsigned> node) {
+    if (!node) return ring;
+    const std::string wanted = fmt::format("{}@{}", ring, *node);
+    std::vector<std::string> here;
+    for (const std::string& found : rmem::Segment::list()) {
+        if (found == ring) return ring;
+        if (found == wanted) return wanted;
+        if (found.substr(0, found.rfind('@')) == ring) here.push_back(found);
+    }
+    if (!here.empty()) refuse_other_host(ring, *node, fmt::format("{}", fmt::join(here, ", ")));
+    return ring;
+}
+
+unsigned chosen_node(const rmem::Ring& ring, std::optional<unsigned> node) {
+    const bool is_remote = ring.config().is_remote();
+    if (!node) return is_remote ? ring.own_node() : 0;
+    check_node(ring.config(), *node);
+    if (is_remote && *node != ring.own_node()) {
+        refuse_other_host(ring.config().name, *node, ring.segment_name());
+    }
+    return *node;
+}
+
+BankView::BankView(const std::string& ring, std::optional<unsigned> node)
+    : ring_(rmem::Ring::observe(named_segment(ring, node))), node_(chosen_node(*ring_, node)) {}
+
+void BankView::check(std::uint64_t offset, std::uint64_t bytes, bool system) const {
+    const std::uint64_t size = system ? bank_bytes() : user_bytes();
+    if (offset <= size && bytes <= size - offset) return;
+    const std::uint64_t whole = bank_bytes();
+    const bool is_system = !system && offset <= whole && bytes <= whole - offset;
+    throw rmem::Error(
+        rmem::Errc::invalid_argument,
+        fmt::format("{} bytes at {} are outside the {} of ring '{}', which ends at {}{}", bytes,
+                    offset_text(offset), system ? "bank" : "user's memory", ring_->config().name,
+                    offset_text(size),
+                    is_system ? "; what lies above belongs to its protocols: look there with "
+                                "--system"
+                              : ""));
+}
+
+std::vector<std::byte> BankView::read(std::uint64_t offset, std::uint64_t bytes) const {
+    check(offset, bytes, true);
+    std::vector<std::byte> result(bytes);
+    std::byte* bank = ring_->bank(node_);
+    std::uint64_t done = 0;
+    while (done < bytes) {
+        const std::uint64_t at = offset + done;
+        const std::uint64_t word_at = at / rmem::kWordBytes * rmem::kWordBytes;
+        // A word is the unit of atomicity, so no value of a live program shows half.
+        auto& word = *reinterpret_cast<std::uint32_t*>(bank + word_at);
+        const std::uint32_t value = std::atomic_ref(word).load(std::memory_order_acquire);
+        const std::uint64_t skip = at - word_at;
+        const std::uint64_t part = std::min(rmem::kWordBytes - skip, bytes - done);
+        std::memcpy(result.data() + done, reinterpret_cast<const std::byte*>(&value) + skip, part);
+        done += part;
+    }
+    return result;
+}
+
+void check_node(const rmem::RingConfig& config, unsigned node) {
+    if (node < config.nodes) return;
+    throw rmem::Error(rmem::Errc::bad_rank,
+                      fmt::format("ring '{}' has no node {} (--node): its nodes are 0 to {}",
+                                  config.name, node, config.nodes - 1));
+}
+
+}  // namespace tools

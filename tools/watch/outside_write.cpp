@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/watch/outside_write.hpp"
+
+#include <fmt/format.h>
+
+#include <atomic>
+#include <chrono>
+#include <cstring>
+#include <thread>
+
+#include "rmem/interrupts.hpp"
+#include "rmem/node.hpp"
+#include "rmem/ring/waiting.hpp"
+#include "tools/output.hpp"
+
+namespace tools {
+
+namespace {
+
+constexpr std::int64_t kTravelNs = 10'000'000'000;  // the slowest profile needs microseconds
+constexpr auto kRetryPause = std::chrono::milliseconds(5);
+
+using Bytes = std::vector<std::byte>;
+
+/// Stores as the card would: words, each whole.
+void store(std::byte* bank, std::uint64_t offset, const Bytes& bytes) {
+    std::uint64_t done = 0;
+    for (; bytes.size() - done >= rmem::kWordBytes && (offset + done) % rmem::kWordBytes == 0;
+         done += rmem::kWordBytes) {
+        std::uint32_t value;
+        std::memcpy(&value, bytes.data() + done, sizeof value);
+        auto& word = *reinterpret_cast<std::uint32_t*>(bank + offset + done);
+        std::atomic_ref(word).store(value, std::memory_order_release);
+    }
+    // What is smaller than a word is whole, too, where it lies in one.
+    if (bytes.size() - done >= 2 && (offset + done) % 2 == 0 && bytes.size() - done < 4) {
+        std::uint16_t value;
+        std::memcpy(&value, bytes.data() + done, sizeof value);
+        auto& half = *reinterpret_cast<std::uint16_t*>(bank + offset + done);
+        std::atomic_ref(half).store(value, std::memory_order_release);
+        done += sizeof value;
+    }
+    for (; done < bytes.size(); ++done) {
+        auto& byte = *reinterpret_cast<unsigned char*>(bank + offset + done);
+        std::atomic_ref(byte).store(std::to_integer<unsigned char>(bytes[done]),
+                                    std::memory_order_release);
+    }
+}
+
+void write_direct(const std::shared_ptr<rmem::Ring>& ring, unsigned node, std::uint64_t offset,
+                  const Bytes& bytes) {
+    // Makes this process one that sleepers' membarriers reach (rmem/ring/waiting.hpp).
+    const rmem::Waiter waiter(*ring, 0);
+    store(ring->bank(node), offset, bytes);
+    const unsigned ranks = ring->config().ranks;
+    unsigned alive = 0;
+    while (alive < ranks && !ring->is_alive(alive)) ++alive;
+    if (alive == ranks) return;  // nobody is there to be told
+    rmem::InterruptBoard::in_the_name_of(*ring, node, alive).written(offset, bytes.size());
+    for (unsigned rank = 0; rank < ranks; ++rank) waiter.notify(rank);
+}
+
+std::optional<unsigned> first_live_node(const rmem::Ring& ring) {
+    for (unsigned rank = 0; rank < ring.config().ranks; ++rank) {
+        // relaxed is enough: a node that has just changed is as good
+        if (ring.is_alive(rank)) return ring.rank(rank).node.load(std::memory_order_relaxed);
+    }
+    return std::nullopt;
+}
+
+/// One operator at a time: others wait for the seat.
+void write_as_operator(const std::shared_ptr<rmem::Ring>& ring, unsigned node, std::uint64_t offset,
+                       const Bytes& bytes) {
+    const rmem::Deadline deadline = rmem::Deadline::in(kTravelNs);
+    for (;;) {
+        try {
+            return write_as_member(ring, {ring->config().ranks, node}, offset, bytes);
+        } catch (const rmem::Error& error) {
+            if (error.code() != rmem::Errc::rank_taken) throw;
+            if (deadline.passed(rmem::now_ns())) {
+                throw rmem::Error(
+                    rmem::Errc::rank_taken,
+                    fmt::format("another process has written into ring '{}' from outside for {}; "
+                                "end it, or give --as-rank with a rank that is not running",
+                                ring->config().name, duration_text(kTravelNs)));
+            }
+        }
+        std::this_thread::sleep_for(kRetryPause);
+    }
+}
+
+[[noreturn]] void refuse_udp(const rmem::RingConfig& config) {
+    throw rmem::Error(
+        rmem::Errc::not_permitted,
+        fmt::format("ring '{}' is on link udp, where only a rank's writes reach the other hosts; "
+                    "give --as-rank with a rank that is not running. A ring in which all {} ranks "
+                    "run cannot be poked: plan it with one rank more, for the operator",
+                    config.name, config.ranks));
+}
+
+}  // namespace
+
+void write_with_patience(rmem::Node& node, std::uint64_t offset, std::span<const std::byte> bytes) {
+    const rmem::Deadline deadline = rmem::Deadline::in(kTravelNs);
+    for (;;) {
+        switch (node.write(offset, bytes.data(), bytes.size())) {
+            case rmem::WriteResult::ok: return;
+            case rmem::WriteResult::again: break;
+            case rmem::WriteResult::dropped:
+                throw rmem::Error(rmem::Errc::timed_out,
+                                  fmt::format("node {} was dropped by the others of ring '{}', so "
+                                              "the write went nowhere; join it again",
+                                              node.id(), node.config().name));
+        }
+        if (deadline.passed(rmem::now_ns())) {
+            throw rmem::Error(
+                rmem::Errc::timed_out,
+                fmt::format("ring '{}' took no write for {}: the outbound queue of rank {} stays "
+                            "full; is a member stopped?",
+                            node.config().name, duration_text(kTravelNs), node.rank()));
+        }
+        node.poll();
+    }
+}
+
+void write_as_member(const std::shared_ptr<rmem::Ring>& ring, rmem::Member member,
+                     std::uint64_t offset, const Bytes& bytes) {
+    rmem::Node node(ring, member);
+    const rmem::Deadline deadline = rmem::Deadline::in(kTravelNs);
+    write_with_patience(node, offset, bytes);
+    if (node.flush(deadline)) return;
+    throw rmem::Error(
+        rmem::Errc::timed_out,
+        fmt::format("not every live node of ring '{}' applied the write within {}; "
+                    "`rmem info {}` shows who is stopped",
+                    ring->config().name, duration_text(kTravelNs), ring->config().name));
+}
+
+void store_in_all_banks(const rmem::Ring& ring, std::uint64_t offset, const Bytes& bytes) {
+    for (unsigned bank = 0; bank < ring.config().banks(); ++bank) {
+        store(ring.bank(bank), offset, bytes);
+    }
+}
+
+unsigned write_from_outside(const std::shared_ptr<rmem::Ring>& ring, std::optional<unsigned> node,
+                            std::uint64_t offset, const Bytes& bytes) {
+    const rmem::RingConfig& config = ring->config();
+    if (config.is_remote()) refuse_udp(config);
+    const auto live = first_live_node(*ring);
+    const unsigned writer = node.value_or(live.value_or(0));
+    if (config.link == rmem::LinkKind::direct) {
+        write_direct(ring, writer, offset, bytes);
+    } else if (live) {
+        write_as_operator(ring, writer, offset, bytes);
+    } else {
+        store_in_all_banks(*ring, offset, bytes);
+    }
+    return writer;
+}
+
+}  // namespace tools

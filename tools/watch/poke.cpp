@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+// `rmem poke`: writes values into a ring.
+//
+// From outside (tools/watch/outside_write.hpp), or as a rank that is not running.
+
+#include <fmt/format.h>
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "tools/commands.hpp"
+#include "tools/output.hpp"
+#include "tools/watch/bank_view.hpp"
+#include "tools/watch/cells.hpp"
+#include "tools/watch/outside_write.hpp"
+
+namespace tools {
+
+namespace {
+
+constexpr const char* kExamples = R"(
+Examples:
+  rmem poke my-ring 0x100 42                        one word
+  rmem poke my-ring 0x100 1.5 -2 --as f32           two numbers, one after the other
+  rmem poke my-ring 0x180 0b1010 --as bits16be      bits, as a big-endian program reads them
+  rmem poke my-ring 4K "hello" --as text            a text and the zero that ends it
+  rmem poke my-ring 0x100 7 --node 3                raises interrupts as a write of node 3
+  rmem poke my-ring@3 0x100 7 --as-rank 3           on link `udp`: as rank 3, which is not running
+
+Exit codes: 0 done, 1 failed, 2 wrong command line.)";
+
+struct PokeOptions {
+    std::string ring, offset, as = "u32";
+    std::vector<std::string> values;
+    std::optional<unsigned> node, as_rank;
+    bool json = false;
+};
+
+using Bytes = std::vector<std::byte>;
+
+/// A poke is a rank of its own for a moment.
+rmem::Member free_member(const rmem::Ring& ring, unsigned rank, unsigned node) {
+    const rmem::RingConfig& config = ring.config();
+    if (rank >= config.ranks) {
+        throw rmem::Error(rmem::Errc::bad_rank,
+                          fmt::format("ring '{}' has no rank {} (--as-rank): its ranks are 0 to {}",
+                                      config.name, rank, config.ranks - 1));
+    }
+    if (!ring.is_alive(rank)) return {rank, node};
+    std::vector<unsigned> free;
+    for (unsigned r = 0; r < config.ranks; ++r) {
+        if (!ring.is_alive(r)) free.push_back(r);
+    }
+    throw rmem::Error(
+        rmem::Errc::rank_taken,
+        fmt::format("rank {} of ring '{}' is process {}, so --as-rank cannot be it; {}", rank,
+                    config.name,
+                    // relaxed is enough: for people
+                    ring.rank(rank).pid.load(std::memory_order_relaxed),
+                    free.empty()
+                        ? "every rank is taken: leave --as-rank out (link udp: start the ring with "
+                          "one more than its programs need)"
+                        : "free are " + numbers_text(free)));
+}
+
+void poke(const PokeOptions& options) {
+    const CellType type = parse_cell_type(options.as);
+    const std::uint64_t offset = parse_offset("OFFSET", options.offset);
+    check_alignment(type, options.as, offset);
+    Bytes bytes;
+    for (const auto& value : options.values) {
+        const Bytes cell = parse_cell(type, value);
+        bytes.insert(bytes.end(), cell.begin(), cell.end());
+    }
+    // A member of no rank, so that the ring stays while we write.
+    const auto ring = rmem::Ring::attach(named_segment(options.ring, options.node));
+    const rmem::RingConfig& config = ring->config();
+    unsigned node = chosen_node(*ring, options.node);
+    if (offset > config.user_bytes || bytes.size() > config.user_bytes - offset) {
+        throw rmem::Error(rmem::Errc::invalid_argument,
+                          fmt::format("{} bytes at {} are outside the user's memory of ring '{}', "
+                                      "which ends at {}; what lies above belongs to its protocols",
+                                      bytes.size(), offset_text(offset), config.name,
+                                      offset_text(config.user_bytes)));
+    }
+    if (config.link == rmem::LinkKind::direct || !options.as_rank) {
+        node = write_from_outside(ring, options.node, offset, bytes);
+    } else {
+        write_as_member(ring, free_member(*ring, *options.as_rank, node), offset, bytes);
+    }
+    if (!options.json) return;
+    show_json({{"ring", config.name},
+               {"node", node},
+               {"offset", offset},
+               {"bytes", bytes.size()},
+               {"link", name_of(config.link)}});
+}
+
+}  // namespace
+
+void add_poke(cli::App& app) {
+    auto options = std::make_shared<PokeOptions>();
+    cli::App* command = app.add_subcommand("poke", "Write values into a ring");
+    add_ring(*command, options->ring)->required();
+    command->add_option("OFFSET", options->offset, "Where, in bytes: 256, 0x100 or 4K")->required();
+    command->add_option("VALUE", options->values, "What, one after the other")->required();
+    command->add_option("--as", options->as, fmt::format("Type: {}", kCellTypes))
+        ->capture_default_str();
+    command->add_option(
+        "--node", options->node,
+        "Which node writes (default: the first that lives; on link udp the one here)");
+    command->add_option("--as-rank", options->as_rank,
+                        "Join as this rank, which nobody holds (link udp needs it)");
+    command->add_flag("--json", options->json, "Print what was done as JSON");
+    command->footer(kExamples);
+    command->callback([options] { poke(*options); });
+}
+
+}  // namespace tools

@@ -1,0 +1,354 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/watch/ring_report.hpp"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <fstream>
+#include <span>
+
+#include "billboard/core/counters.hpp"
+#include "ports/common/port_counters.hpp"
+#include "rmem/ring/node_board.hpp"
+#include "rmem/ring/node_slot.hpp"
+#include "rmem/wire/timing.hpp"
+#include "tools/output.hpp"
+#include "tools/watch/munet_report.hpp"
+
+namespace tools {
+
+using nlohmann::json;
+
+namespace {
+
+struct Process {
+    std::string command;  ///< empty: not to be seen from here
+    char state = '?';     ///< as in /proc/<pid>/stat
+};
+
+/// What the system says of a process.
+Process process_of(unsigned pid) {
+    Process process;
+    std::getline(std::ifstream(fmt::format("/proc/{}/comm", pid)), process.command);
+    std::string stat;
+    std::getline(std::ifstream(fmt::format("/proc/{}/stat", pid)), stat);
+    const auto bracket = stat.rfind(')');
+    if (bracket != std::string::npos && bracket + 2 < stat.size())
+        process.state = stat[bracket + 2];
+    return process;
+}
+
+/// What it says of the process in a slot, unless its number is another's by now.
+Process process_of(const rmem::RankSlot& slot) {
+    const std::uint32_t pid = slot.pid.load(std::memory_order_relaxed);
+    const std::uint64_t start = slot.start_time.load(std::memory_order_relaxed);
+    if (pid == 0 || start == 0 || rmem::process_start_time(pid) != start) return {};
+    return process_of(pid);
+}
+
+template <std::size_t Size>
+json counters_json(const rmem::CounterBlock<Size>& counters,
+                   std::span<const rmem::CounterName> names) {
+    json result = json::object();
+    for (std::size_t i = 0; i < names.size(); ++i) result[names[i].name] = counters.get(i);
+    return result;
+}
+
+/// Of the ports that the rank has used.
+json ports_json(const rmem::RankSlot& slot) {
+    json result = json::object();
+    for (std::size_t p = 0; p < slot.ports.size(); ++p) {
+        const auto& [port, names] = ports::kPortNames[p];
+        if (!any_of(values_of(slot.ports[p], names.size()))) continue;
+        result[port] = counters_json(slot.ports[p], names);
+    }
+    return result;
+}
+
+json names_json(std::span<const rmem::CounterName> names) {
+    json result = json::object();
+    for (const auto& name : names) {
+        result[name.name] = {{"unit", name.unit}, {"meaning", name.meaning}};
+    }
+    return result;
+}
+
+json histogram_json(const rmem::Histogram& histogram) {
+    return {{"count", histogram.count()},         {"p50", histogram.quantile(0.5)},
+            {"p90", histogram.quantile(0.9)},     {"p99", histogram.quantile(0.99)},
+            {"p99.9", histogram.quantile(0.999)}, {"max", histogram.max()}};
+}
+
+json rank_json(const rmem::Ring& ring, unsigned rank) {
+    const rmem::RankSlot& slot = ring.rank(rank);
+    json result = {{"rank", rank},
+                   {"node", slot.node.load(std::memory_order_relaxed)},
+                   {"state", rank_state(ring, rank)},
+                   {"pid", slot.pid.load(std::memory_order_relaxed)},
+                   {"command", process_of(slot).command},
+                   {"incarnation", slot.incarnation.load(std::memory_order_relaxed)},
+                   {"link_counters", counters_json(slot.link, rmem::kLinkCounterNames)},
+                   {"protocol_counters", counters_json(slot.protocol, billboard::kCounterNames)}};
+    if (json ports = ports_json(slot); !ports.empty()) result["port_counters"] = std::move(ports);
+    return result;
+}
+
+json node_json(const rmem::Ring& ring, unsigned node) {
+    const rmem::NodeSlot& slot = ring.node(node);
+    return {{"node", node},
+            {"present", slot.present.load(std::memory_order_relaxed) != 0},
+            {"link_counters", counters_json(slot.link, rmem::kLinkCounterNames)},
+            {"propagation_ns", histogram_json(slot.propagation)},
+            {"lateness_ns", histogram_json(slot.lateness)}};
+}
+
+const char* kind_text(std::uint32_t kind) {
+    switch (static_cast<rmem::udp::EngineKind>(kind)) {
+        case rmem::udp::EngineKind::program: return "program";
+        case rmem::udp::EngineKind::daemon: return "daemon";
+        case rmem::udp::EngineKind::none: break;
+    }
+    return "none";
+}
+
+/// The node's engine on link udp, as its board shows it.
+json engine_json(const rmem::Ring& ring) {
+    const rmem::udp::NodeBoard& board = ring.board();
+    json members = json::array(), peers = json::array();
+    for (unsigned n = 0; n < ring.config().nodes; ++n) {
+        if ((board.members[n / 64].load(std::memory_order_relaxed) >> n % 64 & 1) == 0) continue;
+        members.push_back(n);
+        const rmem::udp::NodeView& view = board.nodes[n];
+        if (n == ring.own_node()) continue;
+        peers.push_back({{"node", n},
+                         {"round_trip_ns", view.round_trip_ns.load(std::memory_order_relaxed)},
+                         {"clock_error_ns", view.clock_error_ns.load(std::memory_order_relaxed)}});
+    }
+    return {{"node", ring.own_node()},
+            {"runs", ring.has_engine()},
+            {"kind", kind_text(board.kind.load(std::memory_order_relaxed))},
+            {"pid", board.pid.load(std::memory_order_relaxed)},
+            {"in_ring", ring.has_engine() && board.life.load(std::memory_order_relaxed) % 2 == 1},
+            {"members", members},
+            {"peers", peers},
+            {"refuses", ring.has_engine() ? board.notice.text() : ""},
+            {"counters", counters_json(board.counters, rmem::udp::kUdpCounterNames)}};
+}
+
+json config_json(const rmem::Ring& ring) {
+    const rmem::RingConfig& config = ring.config();
+    const std::int64_t bound =
+        config.bound_ns != 0 ? config.bound_ns : rmem::bound_ns(config.timing, config.nodes);
+    return {{"name", config.name},
+            {"segment", ring.segment_name()},
+            {"state", ring_state(ring)},
+            {"live_ranks", live_ranks(ring)},
+            {"ranks", config.ranks},
+            {"nodes", config.nodes},
+            {"link", name_of(config.link)},
+            {"timing", rmem::to_string(config.timing)},
+            {"bound_ns", bound},
+            {"user_bytes", config.user_bytes},
+            {"system_bytes", config.system_bytes},
+            {"segment_bytes", ring.header().segment_bytes},
+            {"creator_pid", ring.header().creator_pid}};
+}
+
+// ---- Text ---------------------------------------------------------------------------------------
+
+std::string heading(const json& r) {
+    const auto bound = r["bound_ns"].get<std::int64_t>();
+    return fmt::format(
+        "ring {}: {}, {} of {} ranks alive\n"
+        "  link {}, timing {}, bound {}\n"
+        "  {} of user's memory, {} of system regions per bank; {} in {}\n",
+        r["name"].get<std::string>(), r["state"].get<std::string>(),
+        r["live_ranks"].get<unsigned>(), r["ranks"].get<unsigned>(), r["link"].get<std::string>(),
+        r["timing"].get<std::string>(),
+        bound == 0 ? "none" : duration_text(static_cast<std::uint64_t>(bound)),
+        size_text(r["user_bytes"].get<std::uint64_t>()),
+        size_text(r["system_bytes"].get<std::uint64_t>()),
+        size_text(r["segment_bytes"].get<std::uint64_t>()),
+        rmem::Segment::object_name(r["segment"].get<std::string>()));
+}
+
+/// Of link udp; else nothing.
+std::string engine_text(const json& report) {
+    if (!report.contains("engine")) return "";
+    const json& engine = report["engine"];
+    const bool runs = engine["runs"].get<bool>();
+    std::string text =
+        fmt::format("  node {}: {}, {}; members: {}\n", engine["node"].get<unsigned>(),
+                    runs ? fmt::format("engine in {} {}", engine["kind"].get<std::string>(),
+                                       engine["pid"].get<unsigned>())
+                         : "no engine runs",
+                    engine["in_ring"].get<bool>() ? "in the ring" : "not in the ring",
+                    numbers_text(engine["members"].get<std::vector<unsigned>>()));
+    if (const auto refuses = engine["refuses"].get<std::string>(); !refuses.empty())
+        text += fmt::format("  refuses what it hears: {}\n", refuses);
+    for (const json& peer : engine["peers"]) {
+        const auto trip = peer["round_trip_ns"].get<std::int64_t>();
+        const auto error = peer["clock_error_ns"].get<std::int64_t>();
+        text += fmt::format(
+            "  to node {}: round trip {}, its clock known to {}\n", peer["node"].get<unsigned>(),
+            trip <= 0 ? "not known" : duration_text(static_cast<std::uint64_t>(trip)),
+            error < 0 ? "nothing" : duration_text(static_cast<std::uint64_t>(error)));
+    }
+    return text;
+}
+
+/// One line for each daemon.
+std::string munet_text(const json& report) {
+    std::string text;
+    if (!report.contains("munet")) return text;
+    for (const json& daemon : report["munet"]) text += "  " + munet_line(daemon) + "\n";
+    return text;
+}
+
+std::string members_text(const json& members) {
+    Table table({">rank", ">node", "state", ">process", "command", ">incarnation"});
+    for (const json& m : members) {
+        const bool never = m["incarnation"] == 0;
+        table.add({fmt::format("{}", m["rank"].get<unsigned>()),
+                   never ? "-" : fmt::format("{}", m["node"].get<unsigned>()),
+                   m["state"].get<std::string>(),
+                   never ? "-" : fmt::format("{}", m["pid"].get<unsigned>()),
+                   printable(m["command"].get<std::string>()),
+                   fmt::format("{}", m["incarnation"].get<unsigned>())});
+    }
+    return table.text();
+}
+
+std::string times_text(const json& nodes) {
+    Table table({"", "measured", ">count", ">p50", ">p90", ">p99", ">p99.9", ">max"});
+    for (const json& node : nodes) {
+        for (const auto* what : {"propagation_ns", "lateness_ns"}) {
+            const json& h = node[what];
+            if (h["count"] == 0) continue;
+            std::vector<std::string> row = {fmt::format("node {}", node["node"].get<unsigned>()),
+                                            std::string(what, std::string_view(what).find('_')),
+                                            fmt::format("{}", h["count"].get<std::uint64_t>())};
+            for (const auto* q : {"p50", "p90", "p99", "p99.9", "max"}) {
+                row.push_back(duration_text(h[q].get<std::uint64_t>()));
+            }
+            table.add(std::move(row));
+        }
+    }
+    return table.empty() ? "" : "\n" + table.text();
+}
+
+void add_counters(Table& table, const std::string& where, const json& counters, const json& names) {
+    for (const auto& [name, value] : counters.items()) {
+        if (value == 0) continue;
+        table.add({where, fmt::format("{}", value.get<std::uint64_t>()),
+                   names[name]["unit"].get<std::string>(), name,
+                   names[name]["meaning"].get<std::string>()});
+    }
+}
+
+std::string counters_text(const json& report) {
+    Table table({"", ">value", "unit", "counter", "meaning"});
+    for (const json& m : report["members"]) {
+        const std::string where = fmt::format("rank {}", m["rank"].get<unsigned>());
+        add_counters(table, where, m["link_counters"], report["counters"]);
+        add_counters(table, where, m["protocol_counters"], report["counters"]);
+        if (!m.contains("port_counters")) continue;
+        for (const auto& [port, counters] : m["port_counters"].items()) {
+            add_counters(table, where + ", " + port, counters, report["port_counters"][port]);
+        }
+    }
+    for (const json& n : report["nodes_seen"]) {
+        const std::string where = fmt::format("node {}", n["node"].get<unsigned>());
+        add_counters(table, where, n["link_counters"], report["counters"]);
+    }
+    if (report.contains("engine")) {
+        add_counters(table, "engine", report["engine"]["counters"], report["engine_counters"]);
+    }
+    return table.empty() ? "\nAll counters are zero.\n" : "\n" + table.text();
+}
+
+}  // namespace
+
+bool is_stopped(unsigned pid) {
+    return pid != 0 && process_of(pid).state == 'T';
+}
+
+const char* ring_state(const rmem::Ring& ring) {
+    if (ring.has_members()) return "alive";
+    return ring.stays() ? "kept" : "dead";
+}
+
+unsigned live_ranks(const rmem::Ring& ring) {
+    unsigned alive = 0;
+    for (unsigned rank = 0; rank < ring.config().ranks; ++rank) {
+        if (ring.is_alive(rank)) ++alive;
+    }
+    return alive;
+}
+
+std::string rank_state(const rmem::Ring& ring, unsigned rank) {
+    const rmem::RankSlot& slot = ring.rank(rank);
+    if (ring.is_alive(rank)) return process_of(slot).state == 'T' ? "stopped" : "alive";
+    switch (static_cast<rmem::RankState>(slot.state.load(std::memory_order_acquire))) {
+        case rmem::RankState::joined: return "dead";
+        case rmem::RankState::left: return "left";
+        case rmem::RankState::elsewhere: return "elsewhere";
+        case rmem::RankState::lost: return "lost";
+        case rmem::RankState::absent: break;
+    }
+    return "absent";
+}
+
+json ring_summary(const std::string& name) {
+    try {
+        return config_json(*rmem::Ring::observe(name));
+    } catch (const rmem::Error& error) {
+        return {{"name", name}, {"segment", name}, {"state", "broken"}, {"problem", error.what()}};
+    }
+}
+
+/// The meanings of the ports' counters that a member has, and the MU-Net daemons of this host's nodes.
+void add_ports(json& report) {
+    for (const auto& [port, names] : ports::kPortNames) {
+        for (const json& m : report["members"]) {
+            if (m.contains("port_counters") && m["port_counters"].contains(port))
+                report["port_counters"][port] = names_json(names);
+        }
+    }
+    const bool had_munet =
+        report.contains("port_counters") && report["port_counters"].contains("munet");
+    const auto ring = report["name"].get<std::string>();
+    for (unsigned node = 0; node < report["nodes"].get<unsigned>(); ++node) {
+        if (const auto daemon = munet_sample(ring, node, had_munet))
+            report["munet"].push_back(munet_json(board_name(ring, node), *daemon));
+    }
+}
+
+json ring_report(const rmem::Ring& ring) {
+    json report = config_json(ring);
+    report["members"] = json::array();
+    for (unsigned rank = 0; rank < ring.config().ranks; ++rank) {
+        report["members"].push_back(rank_json(ring, rank));
+    }
+    // On `direct` there is no engine, and all nodes are one.
+    report["nodes_seen"] = json::array();
+    for (unsigned node = 0; node < ring.config().nodes; ++node) {
+        report["nodes_seen"].push_back(node_json(ring, node));
+    }
+    if (ring.config().is_remote()) report["engine"] = engine_json(ring);
+    report["counters"] = names_json(rmem::kLinkCounterNames);
+    report["counters"].update(names_json(billboard::kCounterNames));
+    if (ring.config().is_remote()) {
+        report["engine_counters"] = names_json(rmem::udp::kUdpCounterNames);
+    }
+    add_ports(report);
+    return report;
+}
+
+std::string report_text(const json& report) {
+    return heading(report) + engine_text(report) + munet_text(report) + "\n" +
+           members_text(report["members"]) + times_text(report["nodes_seen"]) +
+           counters_text(report);
+}
+
+}  // namespace tools

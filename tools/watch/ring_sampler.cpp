@@ -1,0 +1,209 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/watch/ring_sampler.hpp"
+
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <array>
+
+#include "billboard/core/counters.hpp"
+#include "ports/common/port_counters.hpp"
+#include "rmem/ring/node_slot.hpp"
+#include "rmem/wire/timing.hpp"
+#include "tools/watch/munet_report.hpp"
+#include "tools/watch/ring_report.hpp"
+
+namespace tools {
+
+namespace {
+
+using rmem::Ring;
+using rmem::udp::NodeBoard;
+
+std::shared_ptr<Ring> open_read_only(const std::string& segment) {
+    auto ring = Ring::observe(segment);
+    const std::size_t bytes = rmem::SegmentLayout(ring->config()).total;
+    // It only adds safety to code that does not write: a host that refuses it is good enough.
+    static_cast<void>(
+        ::mprotect(const_cast<rmem::SegmentHeader*>(&ring->header()), bytes, PROT_READ));
+    return ring;
+}
+
+// ---- Ranks --------------------------------------------------------------------------------------
+
+/// What a segment says of a rank. Of a ring over several hosts its own node's segment says most.
+RankSample rank_of(const Ring& ring, unsigned rank) {
+    const rmem::RankSlot& slot = ring.rank(rank);
+    RankSample sample;
+    sample.state = rank_state(ring, rank);
+    sample.node = std::min(slot.node.load(std::memory_order_relaxed), ring.config().nodes - 1);
+    sample.link = values_of(slot.link, rmem::kLinkCounterNames.size());
+    sample.protocol = values_of(slot.protocol, billboard::kCounterNames.size());
+    for (std::size_t p = 0; p < sample.ports.size(); ++p) {
+        CounterValues values = values_of(slot.ports[p], ports::kPortNames[p].counters.size());
+        if (any_of(values)) sample.ports[p] = std::move(values);
+    }
+    return sample;
+}
+
+bool knows_better(const RankSample& one, const RankSample& other) {
+    const auto knowledge = [](const RankSample& rank) {
+        if (rank.state == "alive" || rank.state == "stopped") return 3;
+        if (rank.state == "dead" || rank.state == "left") return 2;
+        return rank.state == "absent" ? 0 : 1;
+    };
+    return knowledge(one) > knowledge(other);
+}
+
+// ---- Nodes --------------------------------------------------------------------------------------
+
+/// Where an engine of one's own or of each node is not what decides: as its ranks are.
+NodeState state_by_ranks(const RingSample& sample, unsigned node) {
+    constexpr std::array kOrder = {
+        std::pair{"alive", NodeState::up}, std::pair{"stopped", NodeState::stopped},
+        std::pair{"dead", NodeState::down}, std::pair{"left", NodeState::left}};
+    for (const auto& [word, state] : kOrder) {
+        for (const RankSample& rank : sample.ranks) {
+            if (rank.node == node && rank.state == word) return state;
+        }
+    }
+    return NodeState::absent;
+}
+
+EngineSample engine_of(const Ring& ring) {
+    // relaxed is enough, here and below: for people
+    constexpr auto kRelaxed = std::memory_order_relaxed;
+    const NodeBoard& board = ring.board();
+    EngineSample engine;
+    engine.runs = ring.has_engine();
+    engine.kind = static_cast<rmem::udp::EngineKind>(board.kind.load(kRelaxed));
+    engine.pid = board.pid.load(kRelaxed);
+    engine.life = board.life.load(kRelaxed);
+    engine.window = board.window.load(kRelaxed);
+    engine.counters = values_of(board.counters, rmem::udp::kUdpCounterNames.size());
+    for (unsigned n = 0; n < ring.config().nodes; ++n) {
+        engine.members[n] = (board.members[n / 64].load(kRelaxed) >> n % 64 & 1) != 0;
+        const auto& view = board.nodes[n];
+        if (n == ring.own_node() || view.incarnation.load(kRelaxed) == 0) continue;
+        engine.peers.push_back({n, view.batches_applied.load(kRelaxed),
+                                view.round_trip_ns.load(kRelaxed),
+                                view.clock_error_ns.load(kRelaxed)});
+    }
+    return engine;
+}
+
+NodeState state_of(const EngineSample& engine) {
+    if (!engine.runs) return engine.life == 0 ? NodeState::absent : NodeState::down;
+    if (is_stopped(engine.pid)) return NodeState::stopped;
+    return engine.is_member() ? NodeState::up : NodeState::joining;
+}
+
+/// What the nodes here think of one that is elsewhere.
+NodeState state_by_others(const RingSample& sample, unsigned node) {
+    NodeState state = NodeState::absent;
+    for (const NodeSample& here : sample.nodes) {
+        if (!here.engine) continue;
+        if (here.engine->is_member() && here.engine->members[node]) return NodeState::up;
+        for (const PeerSample& peer : here.engine->peers) {
+            if (peer.node == node) state = NodeState::down;
+        }
+    }
+    return state;
+}
+
+/// A segment of link udp: its own node's, and what it has measured of the others.
+void add_nodes_of(RingSample& sample, const Ring& ring) {
+    const unsigned own = ring.own_node();
+    for (unsigned n = 0; n < sample.nodes.size(); ++n) {
+        NodeSample& node = sample.nodes[n];
+        const HistogramSample propagation(ring.node(n).propagation);
+        if (n == own) {
+            node.propagation = propagation;
+            node.is_here = true;
+            node.link = values_of(ring.node(n).link, rmem::kLinkCounterNames.size());
+            node.engine = engine_of(ring);
+            node.state = state_of(*node.engine);
+        } else if (!node.is_here) {
+            node.propagation.add(propagation);
+        }
+    }
+}
+
+void add_all_nodes(RingSample& sample, const Ring& ring) {
+    for (unsigned n = 0; n < sample.nodes.size(); ++n) {
+        NodeSample& node = sample.nodes[n];
+        node.is_here = true;
+        node.propagation = HistogramSample(ring.node(n).propagation);
+        node.link = values_of(ring.node(n).link, rmem::kLinkCounterNames.size());
+        node.state = state_by_ranks(sample, n);
+    }
+}
+
+}  // namespace
+
+void RingSampler::find_segments() {
+    std::vector<std::string> names;
+    for (const std::string& found : rmem::Segment::list()) {
+        if (found == name_ || found.substr(0, found.rfind('@')) == name_) names.push_back(found);
+    }
+    std::vector<std::shared_ptr<Ring>> rings;
+    for (const std::string& name : names) {
+        const auto old = std::find_if(rings_.begin(), rings_.end(), [&](const auto& ring) {
+            return ring->segment_name() == name && ring->is_linked();
+        });
+        try {
+            rings.push_back(old != rings_.end() ? *old : open_read_only(name));
+        } catch (const rmem::Error& error) {
+            if (error.code() != rmem::Errc::no_such_ring && rmem::Segment::exists(name)) throw;
+        }
+    }
+    // Of nodes with other settings, which cannot hear each other, the first one's ring is shown.
+    std::erase_if(rings, [&](const auto& ring) {
+        return ring->config().hash() != rings.front()->config().hash();
+    });
+    rings_ = std::move(rings);
+}
+
+RingSample RingSampler::sample(std::int64_t now) {
+    find_segments();
+    RingSample sample;
+    sample.at_ns = now;
+    if (rings_.empty()) return sample;
+    sample.exists = true;
+    sample.config = rings_.front()->config();
+    sample.bound_ns = sample.config.bound_ns != 0
+                          ? sample.config.bound_ns
+                          : rmem::bound_ns(sample.config.timing, sample.config.nodes);
+    sample.ranks.resize(sample.config.ranks);
+    sample.nodes.resize(sample.config.nodes);
+    for (const auto& ring : rings_) {
+        sample.has_members = sample.has_members || ring->has_members();
+        sample.stays = sample.stays || ring->stays();
+        for (unsigned r = 0; r < sample.config.ranks; ++r) {
+            RankSample rank = rank_of(*ring, r);
+            if (knows_better(rank, sample.ranks[r])) sample.ranks[r] = std::move(rank);
+        }
+        if (sample.config.is_remote()) add_nodes_of(sample, *ring);
+    }
+    if (!sample.config.is_remote()) add_all_nodes(sample, *rings_.front());
+    const bool had_munet =
+        std::any_of(sample.ranks.begin(), sample.ranks.end(), [](const RankSample& rank) {
+            return !rank.ports[ports::port_block(billboard::Class::munet)].empty();
+        });
+    for (unsigned n = 0; n < sample.config.nodes; ++n) {
+        if (!sample.nodes[n].is_here) sample.nodes[n].state = state_by_others(sample, n);
+        sample.nodes[n].munet = munet_sample(sample.config.name, n, had_munet);
+    }
+    return sample;
+}
+
+std::span<const std::byte> RingSampler::bank(unsigned node) const {
+    for (const auto& ring : rings_) {
+        if (node >= ring->config().nodes) break;
+        if (ring->config().is_remote() && ring->own_node() != node) continue;
+        return {ring->bank(node), ring->config().bank_bytes()};
+    }
+    return {};
+}
+
+}  // namespace tools
