@@ -8,6 +8,9 @@
 ///
 /// Units: sizes in bytes, times in nanoseconds. Errors: `rmem::Error` from the parsing functions.
 
+#include "rmem/base/limits.hpp"
+#include "rmem/base/link_kind.hpp"
+#include "rmem/base/quantity.hpp"
 #include "rmem/error.hpp"
 #include "rmem/wire/timing.hpp"
 
@@ -18,10 +21,6 @@
 
 namespace rmem {
 
-inline constexpr std::size_t kWordBytes = 4;
-inline constexpr std::size_t kLineBytes = 64;
-inline constexpr unsigned kMaxNodes = 256;
-inline constexpr unsigned kMaxRanks = 256;
 inline constexpr unsigned kMaxSeats = kMaxRanks + 1;  ///< with the operator's
 inline constexpr std::size_t kMaxNameBytes = 63;
 inline constexpr std::size_t kMaxUserBytes = std::size_t{1} << 32;
@@ -33,12 +32,6 @@ inline constexpr std::size_t kLogBytes = std::size_t{1} << 20;        ///< per r
 inline constexpr std::size_t kClientLogBytes = std::size_t{1} << 17;  ///< per rank, on link udp
 inline constexpr std::size_t kTapBytes = std::size_t{1} << 20;        ///< per node, on link udp
 inline constexpr std::size_t kRosterBytes = kMaxRanks * kWordBytes;   ///< on link udp
-
-/// How writes travel between banks.
-enum class LinkKind : std::uint32_t { direct = 1, ring = 2, udp = 3, sim = 4 };
-
-RMEM_API const char* name_of(LinkKind link) noexcept;
-RMEM_API LinkKind parse_link(const std::string& text);
 
 /// The configuration that all members of a ring share.
 struct RingConfig {
@@ -102,18 +95,8 @@ struct Environment {
     RMEM_API Member member(const RingConfig& config) const;
 };
 
-/// "4096", "64K", "8M", "1G", also as 64k, 64KB or 64KiB; "250ns", "10us", "5ms", "2s". `what` names the object in
-/// the error.
-RMEM_API std::size_t parse_size(const std::string& what, const std::string& text);
-RMEM_API std::int64_t parse_duration_ns(const std::string& what, const std::string& text);
-RMEM_API unsigned parse_unsigned(const std::string& what, const std::string& text, unsigned max);
-
 /// RMEM_TIMING.
 RMEM_API TimingProfile timing_setting(const std::string& text);
-
-/// The shortest text that parses to it: "8M", "10us".
-RMEM_API std::string size_setting(std::size_t bytes);
-RMEM_API std::string duration_setting(std::int64_t ns);
 
 /// Throws when RMEM_TIMING, RMEM_FAULTS or RMEM_CHECK asks for what the link cannot do.
 RMEM_API void refuse_idle_settings(const Environment& environment, const RingConfig& config);

@@ -2,8 +2,13 @@
 #include "rmem/node.hpp"
 
 #include "rmem/base/at_fork.hpp"
-#include "rmem/link/card.hpp"
+#include "rmem/link/direct/card.hpp"
 #include "rmem/link/inherited_card.hpp"
+#include "rmem/link/replica_card.hpp"
+#include "rmem/link/ring/memory.hpp"
+#include "rmem/link/sim/card.hpp"
+#include "rmem/link/udp/memory.hpp"
+#include "rmem/ring/joining.hpp"
 
 #include <fmt/format.h>
 
@@ -11,6 +16,7 @@
 #include <atomic>
 #include <cstring>
 #include <optional>
+#include <type_traits>
 #include <utility>
 
 namespace rmem {
@@ -33,6 +39,62 @@ void note_load(Card& card, const std::byte* place, std::uint32_t value) {
     } else if (++last.times % kLoadsPerLook == 0) {
         card.give_way();
     }
+}
+
+// ---- Its card -----------------------------------------------------------------------------------
+
+template <class M>
+typename M::Options options_of(const Ring& ring) {
+    if constexpr (std::is_same_v<M, RingMemory>)
+        return RingOptions::from(Environment::read(), ring.config());
+    if constexpr (std::is_same_v<M, UdpMemory>) return UdpOptions::from(Environment::read());
+    return {};
+}
+
+template <class M, class CardOf>
+std::unique_ptr<Card> make_card_of(std::shared_ptr<Ring> ring, Member member, bool is_the_process) {
+    const auto options = options_of<M>(*ring);
+    return std::make_unique<CardOf>(
+        is_the_process ? take_seat<M>(std::move(ring), member, options, SeatUse::node)
+                       : std::make_shared<Seat<M>>(std::move(ring), member, options));
+}
+
+/// The card for the ring's link. `is_the_process`: its node, beside its messages.
+std::unique_ptr<Card> make_card(std::shared_ptr<Ring> ring, Member member, bool is_the_process) {
+    const LinkKind link = ring->config().link;
+    if (link == LinkKind::direct)
+        return make_card_of<DirectMemory, DirectCard>(std::move(ring), member, is_the_process);
+    if (link == LinkKind::ring) {
+        return make_card_of<RingMemory, ReplicaCard<RingMemory>>(std::move(ring), member,
+                                                                 is_the_process);
+    }
+    if (link == LinkKind::udp) {
+        return make_card_of<UdpMemory, ReplicaCard<UdpMemory>>(std::move(ring), member,
+                                                               is_the_process);
+    }
+    if (link == LinkKind::sim) {
+        throw Error(Errc::unknown_link,
+                    "link sim has no processes of its own (RMEM_LINK), its programs are functions "
+                    "in one process (rmem/sim/world.hpp), which use Node::open(); give direct, "
+                    "ring or udp");
+    }
+    throw Error(
+        Errc::unknown_link,
+        fmt::format("there is no link '{}' (RMEM_LINK); give direct, ring or udp", name_of(link)));
+}
+
+/// Joins the ring that the environment names; in a simulated process, its world's.
+std::unique_ptr<Card> open_card() {
+    if (sim::Process* process = sim::current_process()) {
+        return std::make_unique<sim::SimCard>(*process);
+    }
+    const Environment environment = Environment::read();
+    const auto timeout = environment.join_timeout_ns.value_or(kDefaultJoinTimeoutNs);
+    Joined joined = join_ring(
+        environment, Deadline::in(timeout),
+        [](const Environment& all, const RingConfig*) { return all.ring_config(); },
+        config_to_make);
+    return make_card(std::move(joined.ring), joined.member, true);
 }
 
 }  // namespace
@@ -131,14 +193,14 @@ WriteResult Node::Impl::write(std::size_t offset, const std::byte* from, std::si
 // ---- Joining ------------------------------------------------------------------------------------
 
 Node Node::open() {
-    return Node(std::make_unique<Impl>(Card::open()));
+    return Node(std::make_unique<Impl>(open_card()));
 }
 
 Node::Node(const RingConfig& config, Member member)
     : Node(Ring::open(config, Deadline::in(kDefaultJoinTimeoutNs), member.node), member) {}
 
 Node::Node(std::shared_ptr<Ring> ring, Member member)
-    : Node(std::make_unique<Impl>(Card::make(std::move(ring), member))) {}
+    : Node(std::make_unique<Impl>(make_card(std::move(ring), member, false))) {}
 
 Node::Node(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 Node::Node(Node&&) noexcept = default;

@@ -18,8 +18,8 @@ inline std::int64_t now_ns() noexcept {
     return std::int64_t{t.tv_sec} * 1'000'000'000 + t.tv_nsec;
 }
 
-/// The clock of the program that asks: the host's, but in a simulated process (rmem/sim/process.hpp) its
-/// own. Deadlines of programs are times of this clock.
+/// The clock of the program that asks: the host's, but in a simulated process its own
+/// (rmem/base/program_host.hpp). Deadlines of programs are times of this clock.
 RMEM_API std::int64_t program_now_ns() noexcept;
 
 /// A point in time after which a call gives up.

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "rmem/base/environment_variable.hpp"
 
+#include "rmem/base/program_host.hpp"
 #include "rmem/base/suggestion.hpp"
-#include "rmem/sim/world.hpp"
 
 #include <fmt/format.h>
 #include <unistd.h>
@@ -14,9 +14,7 @@
 namespace rmem {
 
 const char* environment_variable(const char* name) noexcept {
-    if (const sim::Process* process = sim::current_process()) {
-        return process->world().variable(*process, name);
-    }
+    if (const ProgramHost* host = program_host()) return host->variable(name);
     return std::getenv(name);  // NOLINT(concurrency-mt-unsafe): read at start-up
 }
 
@@ -70,7 +68,7 @@ const std::vector<std::string>& setting_names() {
 }
 
 void refuse_misspelt_settings() {
-    if (sim::current_process() != nullptr) return;
+    if (program_host() != nullptr) return;
     for (char** entry = environ; *entry != nullptr; ++entry) {
         const std::string_view assignment = *entry;
         const auto equals = assignment.find('=');

@@ -3,8 +3,8 @@
 
 /// A set of a ring's nodes, a bit each: a view. On the wire 32 bytes, node 0 the lowest bit of the first.
 
+#include "rmem/base/limits.hpp"
 #include "rmem/base/little_endian.hpp"
-#include "rmem/config.hpp"
 
 #include <algorithm>
 #include <array>

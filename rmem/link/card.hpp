@@ -41,11 +41,6 @@ public:
 
 class Card {
 public:
-    /// Joins the ring that the environment names; in a simulated process, its world's.
-    static std::unique_ptr<Card> open();
-    /// The card for the ring's link. Throws Error(unknown_link) for one that needs another runtime.
-    static std::unique_ptr<Card> make(std::shared_ptr<Ring> ring, Member member);
-
     Card() = default;
     virtual ~Card() = default;
     Card(const Card&) = delete;

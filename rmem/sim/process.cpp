@@ -50,6 +50,10 @@ void Process::run() {
     states_.clear();
 }
 
+const char* Process::variable(const char* name) const noexcept {
+    return world_.variable(*this, name);
+}
+
 void Process::set_variable(const std::string& name, std::optional<std::string> value) {
     variables_[name] = std::move(value);
 }

@@ -14,6 +14,7 @@
 
 #include "rmem/base/fiber.hpp"
 #include "rmem/base/process_state.hpp"
+#include "rmem/base/program_host.hpp"
 #include "rmem/interrupts.hpp"
 #include "rmem/ring/bound_violation.hpp"
 #include "rmem/sim/watch.hpp"
@@ -34,7 +35,7 @@ class Process;
 
 using Program = std::function<void(Process&)>;
 
-class RMEM_API Process {
+class RMEM_API Process final : public ProgramHost {
 public:
     ~Process();
     Process(const Process&) = delete;
@@ -44,7 +45,8 @@ public:
     unsigned rank() const noexcept { return rank_; }
     unsigned node() const noexcept { return node_; }
     unsigned life() const noexcept { return life_; }  ///< 1 for the rank's first process
-    std::int64_t now_ns() const noexcept { return clock_ns_; }
+    std::int64_t now_ns() const noexcept override { return clock_ns_; }
+    const char* variable(const char* name) const noexcept override;
 
     /// Lets virtual time pass; from its own program only.
     void sleep(std::int64_t ns);

@@ -380,6 +380,7 @@ void World::run_process() {
     const auto enter = [&](Process* now_running) {
         process.exchange_states();
         current = running_ = now_running;
+        set_program_host(now_running);
     };
     enter(&process);
     try {

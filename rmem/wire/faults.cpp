@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "rmem/wire/faults.hpp"
 
+#include "rmem/base/quantity.hpp"
+
 #include <fmt/format.h>
 
 #include <algorithm>

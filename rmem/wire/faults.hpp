@@ -37,8 +37,8 @@
 ///   give equal faults; each rank, and each node for its datagrams, draws its own sequence.
 /// Errors: `Error(bad_fault)`, whose sentence names the item and what can stand there.
 
+#include "rmem/base/link_kind.hpp"
 #include "rmem/base/node_set.hpp"
-#include "rmem/config.hpp"
 #include "rmem/error.hpp"
 
 #include <cstddef>

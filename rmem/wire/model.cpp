@@ -10,14 +10,11 @@
 namespace rmem {
 
 using detail::kCursorBits;
-using detail::kMaxWireNodes;
 using detail::kStrayBit;
-using detail::kWireWordBytes;
 
 WireModel::State::State(const TimingProfile& profile, std::uint32_t nodes, std::int64_t start_ns)
     : profile_(profile), base_ns_(start_ns), nodes_(nodes) {
-    const auto limit =
-        std::max<std::uint32_t>(profile.packet_bytes / std::uint32_t{kWireWordBytes}, 1);
+    const auto limit = std::max<std::uint32_t>(profile.packet_bytes / std::uint32_t{kWordBytes}, 1);
     for (std::uint32_t words = 0; words <= limit; ++words) {
         tail_.push_back(packet_ps(profile, words));
     }
@@ -40,9 +37,9 @@ WireSubmit WireModel::State::submit(const WireWrite& write) {
     record.stored = node.last_time;
     record.held_back = static_cast<std::uint64_t>(delay) * kPsPerNs;
     record.tag = write.tag;
-    record.word_address = write.offset / kWireWordBytes;
+    record.word_address = write.offset / kWordBytes;
     record.words = static_cast<std::uint32_t>(
-        (write.offset % kWireWordBytes + write.bytes + kWireWordBytes - 1) / kWireWordBytes);
+        (write.offset % kWordBytes + write.bytes + kWordBytes - 1) / kWordBytes);
     record.interrupt = write.interrupt;
     node.records.push_back(record);
     node.submitted_words += record.words;
@@ -402,10 +399,9 @@ WireCounters& WireCounters::operator+=(const WireCounters& c) noexcept {
 }
 
 WireModel::WireModel(const TimingProfile& profile, std::uint32_t nodes, std::int64_t start_ns) {
-    if (nodes < 1 || nodes > kMaxWireNodes) {
-        throw Error(Errc::bad_node_count, "a modelled ring has 1 to " +
-                                              std::to_string(kMaxWireNodes) + " nodes, not " +
-                                              std::to_string(nodes));
+    if (nodes < 1 || nodes > kMaxNodes) {
+        throw Error(Errc::bad_node_count, "a modelled ring has 1 to " + std::to_string(kMaxNodes) +
+                                              " nodes, not " + std::to_string(nodes));
     }
     state_ = std::make_unique<State>(profile, nodes, start_ns);
 }

@@ -10,21 +10,20 @@
 /// Errors:        none.
 /// Source:        docs/design/wire-model.md, whose terms these are.
 
+#include "rmem/base/limits.hpp"
+#include "rmem/wire/model.hpp"
+#include "rmem/wire/queue.hpp"
+
 #include <algorithm>
 #include <array>
 #include <cstdint>
 #include <vector>
-
-#include "rmem/wire/model.hpp"
-#include "rmem/wire/queue.hpp"
 
 namespace rmem {
 
 namespace detail {
 
 inline constexpr std::uint64_t kPsPerNs = 1000;
-inline constexpr std::uint64_t kWireWordBytes = 4;
-inline constexpr std::uint32_t kMaxWireNodes = 256;
 inline constexpr std::uint32_t kNoPacket = UINT32_MAX;
 inline constexpr std::uint32_t kEverywhere = UINT32_MAX;
 /// In a delivery's detail; the rest counts the packet's writes.
@@ -101,8 +100,8 @@ struct WireNode {
     std::uint64_t pace = 0;     ///< no own packet starts earlier, even alone
     std::uint64_t paid_at = 0;  ///< when the link's packets and their gaps are paid for
     std::uint64_t turn_at = 0;  ///< when everybody seen has had a turn
-    std::array<std::uint64_t, kMaxWireNodes / 64> seen{};  ///< origins, since the last own packet
-    std::array<std::uint64_t, kMaxWireNodes / 64> seen_before{};  ///< in the interval before
+    std::array<std::uint64_t, kMaxNodes / 64> seen{};  ///< origins, since the last own packet
+    std::array<std::uint64_t, kMaxNodes / 64> seen_before{};  ///< in the interval before
     std::uint64_t seen_cost = 0;
 
     WireCounters counters;

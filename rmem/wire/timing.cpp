@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "rmem/wire/timing.hpp"
 
+#include "rmem/base/limits.hpp"
 #include "rmem/wire/timing_file.hpp"
 
 #include <algorithm>
@@ -17,7 +18,6 @@ constexpr std::uint64_t kPsPerSecond = 1'000'000'000'000;
 constexpr std::uint64_t kCablePsPerMetre = 5 * kPsPerNs;
 constexpr std::uint64_t kMaxCableMetres = 100'000;
 constexpr std::uint64_t kMaxBoundNs = 3'600 * kPsPerSecond / kPsPerNs;
-constexpr std::uint32_t kWordBytes = 4;
 
 constexpr std::uint32_t kDefaultDepth = 1024;
 constexpr std::uint32_t kMostPacketBytes = 4096;

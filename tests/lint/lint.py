@@ -283,6 +283,79 @@ def tests_mirror_the_tree():
             yield f"{short(file)}:1: name it <what>_test{file.suffix}, or move it to tests/support/"
 
 
+# Where a file belongs. From the lowest: a file includes what is in its own layer, and in lower ones. A layer is a
+# folder (with those of its own that are not named here), a file without its suffix, or a file; what is divided by
+# `|` does not see each other.
+LAYERS = (
+    "rmem/base rmem/error",
+    "rmem/wire",
+    "rmem/ring rmem/config rmem/interrupts",
+    "rmem/link",
+    "rmem/link/direct | rmem/link/ring | rmem/link/udp/protocol",
+    "rmem/link/udp",
+    "rmem/sim",
+    "rmem/link/sim",
+    "rmem/recording",
+    "rmem",
+    "billboard/boards",
+    "billboard/bbp.h billboard/endpoint.hpp billboard/environment billboard/errors",
+    "billboard/core",
+    "billboard/process",
+    "billboard",
+    "ports/common",
+    "ports/fm | ports/gamma | ports/dp",
+    "ports/munet",
+    "mpi_channel",
+    "mpi_channel/device",
+    "mpi_channel/collectives",
+    "mpi_channel/ports",
+    "mpi_channel/provider",
+    "simulator/hunt",
+    "simulator",
+    "tools",
+    "tools/watch | tools/measure",
+    "tools/run",
+    "tools/doctor | tools/node | tools/record | tools/sim",
+    "bench",
+)
+
+
+def layers():
+    """What names a layer -> (its height, and which of those side by side it is)."""
+    return {
+        name: (height, side)
+        for height, layer in enumerate(LAYERS)
+        for side, names in enumerate(layer.split("|"))
+        for name in names.split()
+    }
+
+
+def layer_of(path, known):
+    """That of a path, by the longest name that fits; None outside of all."""
+    path = pathlib.PurePosixPath(path)
+    names = [path, path.with_suffix(""), *path.parents]
+    return next((known[str(name)] for name in names if str(name) in known), None)
+
+
+def includes_go_down():
+    """A file includes what is in its own layer or in a lower one (LAYERS)."""
+    known = layers()
+    include = re.compile(r'^\s*#\s*include\s+[<"]([^>"]+)[>"]')
+    for file in files(*CODE):
+        own = layer_of(short(file), known)
+        if own is None:
+            continue
+        for number, line in enumerate(text(file).splitlines(), 1):
+            if not (match := include.match(line)):
+                continue
+            # Ports' headers are found from ports/, too.
+            places = (folder + match[1] for folder in ("", "ports/"))
+            other = next((layer_of(p, known) for p in places if (ROOT / p).exists()), None)
+            if other and (other[0] > own[0] or other[0] == own[0] and other != own):
+                where = "beside" if other[0] == own[0] else "above"
+                yield f"{short(file)}:{number}: {match[1]} is in a layer {where}: move one of them"
+
+
 def no_file_is_longer_than_600_lines():
     """A longer one has more than one subject."""
     for file in all_files():
@@ -353,6 +426,7 @@ RULES = [
     files_hold_no_machine_paths,
     open_ends_name_an_issue,
     tests_mirror_the_tree,
+    includes_go_down,
     no_file_is_longer_than_600_lines,
     code_is_formatted,
     scripts_pass_shellcheck,

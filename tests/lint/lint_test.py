@@ -96,6 +96,42 @@ class Headers(Rules):
         self.assertTrue(complaint.startswith("rmem/alone.hpp:1: include what it needs"), complaint)
 
 
+class Layers(Rules):
+    def complaints(self, **headers):
+        """Of files that include what is said: rmem_base_a="rmem/ring.hpp"."""
+        for name in ("rmem/base/x.hpp", "rmem/ring.hpp", "rmem/link/direct/x.hpp", "ports/fm/fm1.h"):
+            self.make(name, "")
+        for name, header in headers.items():
+            self.make(name.replace("_", "/") + ".cpp", f"#include <vector>\n#include <{header}>\n")
+        return list(lint.includes_go_down())
+
+    def make(self, name, code):
+        file = lint.ROOT / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(code)
+
+    def test_down_and_within_a_layer_is_right(self):
+        self.assertEqual(self.complaints(rmem_ring_a="rmem/ring.hpp", rmem_wire_a="rmem/base/x.hpp"), [])
+
+    def test_up_is_named_with_its_line(self):
+        (complaint,) = self.complaints(rmem_base_a="rmem/ring.hpp")
+        self.assertTrue(complaint.startswith("rmem/base/a.cpp:2: rmem/ring.hpp is in a layer above"))
+
+    def test_beside_is_not_down(self):
+        (complaint,) = self.complaints(rmem_link_ring_a="rmem/link/direct/x.hpp")
+        self.assertIn("in a layer beside", complaint)
+
+    def test_what_is_found_from_the_ports_folder_counts(self):
+        (complaint,) = self.complaints(billboard_core_a="fm/fm1.h")
+        self.assertIn("fm/fm1.h is in a layer above", complaint)
+
+    def test_every_layer_is_there(self):
+        lint.ROOT = pathlib.Path(lint.__file__).resolve().parents[2]
+        for name in lint.layers():
+            places = [name, f"{name}.hpp", f"{name}.cpp"]
+            self.assertTrue(any((lint.ROOT / place).exists() for place in places), name)
+
+
 class Pipes(Rules):
     def complaints(self, line):
         self.write("#!/usr/bin/env bash\nset -o pipefail\n" + line + "\n", "a.sh")

@@ -6,11 +6,11 @@
 // Each rank is MU-Net's node by itself, so that this runs where processes are simulated too; together_munet_test.cpp has its
 // daemons.
 #include "billboard/bbp.h"
-#include "ports/common/port_counters.hpp"
 #include "ports/dp/dp.h"
 #include "ports/gamma/libgamma.h"
 #include "tests/support/conformance.hpp"
 #include "tests/support/munet_ring_node.hpp"
+#include "tools/watch/port_counters.hpp"
 
 #include <fcntl.h>
 #include <fm/fm1.h>

@@ -9,9 +9,9 @@
 #include <tuple>
 
 #include "billboard/core/counters.hpp"
-#include "ports/common/port_counters.hpp"
 #include "ports/munet/counter_board.hpp"
 #include "tools/watch/metrics_text.hpp"
+#include "tools/watch/port_counters.hpp"
 
 namespace tools {
 

@@ -8,12 +8,12 @@
 #include <span>
 
 #include "billboard/core/counters.hpp"
-#include "ports/common/port_counters.hpp"
 #include "rmem/ring/node_board.hpp"
 #include "rmem/ring/node_slot.hpp"
 #include "rmem/wire/timing.hpp"
 #include "tools/output.hpp"
 #include "tools/watch/munet_report.hpp"
+#include "tools/watch/port_counters.hpp"
 
 namespace tools {
 

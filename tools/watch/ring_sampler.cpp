@@ -7,10 +7,10 @@
 #include <array>
 
 #include "billboard/core/counters.hpp"
-#include "ports/common/port_counters.hpp"
 #include "rmem/ring/node_slot.hpp"
 #include "rmem/wire/timing.hpp"
 #include "tools/watch/munet_report.hpp"
+#include "tools/watch/port_counters.hpp"
 #include "tools/watch/ring_report.hpp"
 
 namespace tools {

@@ -8,9 +8,9 @@
 #include <string_view>
 
 #include "billboard/core/counters.hpp"
-#include "ports/common/port_counters.hpp"
 #include "ports/munet/counter_board.hpp"
 #include "rmem/ring/write_stamps.hpp"
+#include "tools/watch/port_counters.hpp"
 
 namespace tools {
 

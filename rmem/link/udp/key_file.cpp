@@ -12,7 +12,6 @@
 #include <array>
 #include <cerrno>
 #include <cstring>
-#include <new>
 #include <string_view>
 
 namespace rmem::udp {
@@ -36,12 +35,6 @@ struct Secret : std::array<char, size> {
     Secret& operator=(const Secret&) = delete;
     ~Secret() { sodium_memzero(this->data(), size); }
 };
-
-void need_sodium() {
-    if (sodium_init() < 0) {
-        throw Error(Errc::system, "libsodium does not start: the host gives no random numbers");
-    }
-}
 
 [[noreturn]] void refuse(const std::string& path, const std::string& why) {
     throw Error(Errc::bad_key, fmt::format("key file '{}' {}", path, why));
@@ -164,18 +157,6 @@ void make_key(Secret<kHexDigits + 1>& hex) {
 }
 
 }  // namespace
-
-MasterKey::MasterKey(std::span<const std::byte, kBytes> bytes) {
-    need_sodium();
-    bytes_.reset(static_cast<std::byte*>(sodium_malloc(kBytes)));
-    if (!bytes_) throw std::bad_alloc();
-    std::copy(bytes.begin(), bytes.end(), bytes_.get());
-    sodium_mprotect_readonly(bytes_.get());
-}
-
-void MasterKey::Free::operator()(std::byte* bytes) const noexcept {
-    sodium_free(bytes);
-}
 
 MasterKey read_key(const std::string& path) {
     need_sodium();

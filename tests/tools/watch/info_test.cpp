@@ -13,11 +13,11 @@
 #include <memory>
 #include <string>
 
-#include "ports/common/port_counters.hpp"
 #include "rmem/ring.hpp"
 #include "rmem/ring/node_slot.hpp"
 #include "tests/support/tool.hpp"
 #include "tests/support/users.hpp"
+#include "tools/watch/port_counters.hpp"
 
 namespace rmem::test {
 namespace {

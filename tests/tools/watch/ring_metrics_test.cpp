@@ -9,7 +9,7 @@
 #include <sstream>
 #include <string>
 
-#include "ports/common/port_counters.hpp"
+#include "tools/watch/port_counters.hpp"
 
 namespace tools {
 namespace {

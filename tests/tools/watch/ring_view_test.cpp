@@ -8,7 +8,7 @@
 #include <string>
 
 #include "billboard/core/counters.hpp"
-#include "ports/common/port_counters.hpp"
+#include "tools/watch/port_counters.hpp"
 
 namespace tools {
 namespace {

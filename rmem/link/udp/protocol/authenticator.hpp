@@ -4,7 +4,7 @@
 /// Says who may speak: makes the tag of a datagram, and checks it.
 ///
 /// Terms
-///   master key   what all nodes of a ring share (rmem/link/udp/key_file.hpp)
+///   master key   what all nodes of a ring share (master_key.hpp)
 ///   life         from one join of a node to its end
 ///   life key     BLAKE2b of the master key and all that tells one life from every other, so that no two
 ///                lives, rings or kinds of tag ever use the same key
@@ -23,8 +23,8 @@
 /// `Error(invalid_argument)` for a kind that cannot be had here; the others never throw.
 
 #include "rmem/error.hpp"
-#include "rmem/link/udp/key_file.hpp"
 #include "rmem/link/udp/protocol/format.hpp"
+#include "rmem/link/udp/protocol/master_key.hpp"
 
 #include <array>
 #include <cstddef>

@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+/// Sizes and counts that every layer knows. What a ring is made of otherwise: rmem/config.hpp.
+
+#include <cstddef>
+
+namespace rmem {
+
+inline constexpr std::size_t kWordBytes = 4;  ///< the unit of atomicity
+inline constexpr std::size_t kLineBytes = 64;
+inline constexpr unsigned kMaxNodes = 256;
+inline constexpr unsigned kMaxRanks = 256;
+
+}  // namespace rmem

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+/// What a program finds around it: a clock and an environment. They are this host's, but in a simulated
+/// process its world's.
+///
+/// Thread safety: each thread has its own.
+
+#include "rmem/error.hpp"
+
+#include <cstdint>
+
+namespace rmem {
+
+/// The host of a simulated process.
+class ProgramHost {
+public:
+    /// The time of its clock, in nanoseconds.
+    virtual std::int64_t now_ns() const noexcept = 0;
+    /// Null: not set.
+    virtual const char* variable(const char* name) const noexcept = 0;
+
+protected:
+    ~ProgramHost() = default;
+};
+
+/// That of the program which runs on this thread; null: this host.
+RMEM_API const ProgramHost* program_host() noexcept;
+
+/// Says so to what is called from now on; a simulator does, before a process runs and after.
+RMEM_API void set_program_host(const ProgramHost* host) noexcept;
+
+}  // namespace rmem

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+/// The card of a process of this host on a link with a bank per node, over the memory of that link.
+/// Contract and thread safety: rmem/link/card.hpp.
+
+#include "rmem/link/host_card.hpp"
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <utility>
+
+namespace rmem {
+
+template <class M>
+class ReplicaCard final : public HostCard {
+public:
+    explicit ReplicaCard(const std::shared_ptr<Seat<M>>& seat)
+        : HostCard(membership_of(seat)),
+          memory_(seat->memory),
+          interrupts_(member_.ring(), member_.rank(), memory_.interrupts()) {}
+    /// Messages may go on with the memory.
+    ~ReplicaCard() override {
+        if (!member_.held()) return;
+        memory_.keep_applying(false);
+        if (is_told_) memory_.on_bound_violation({});
+    }
+
+    bool is_alive(unsigned rank) const override { return memory_.is_alive(rank); }
+
+    bool is_member() const override {
+        if constexpr (requires { memory_.is_over(); }) return !memory_.is_over();
+        return true;
+    }
+
+    bool room(std::size_t bytes) override {
+        if constexpr (requires { memory_.is_heard(); }) {
+            if (!memory_.is_heard()) return false;
+        }
+        return memory_.room(bytes);
+    }
+    void write(std::size_t offset, const void* from, std::size_t bytes) override {
+        if (!me_last_ && !filter_) return memory_.write(offset, from, bytes);
+        memory_.set_write_me_last(me_last_);  // the node's alone, not of its process's messages
+        memory_.set_data_filter(filter_);
+        memory_.write(offset, from, bytes);
+        memory_.set_write_me_last(false);
+        memory_.set_data_filter(false);
+    }
+    void commit() override { memory_.commit(); }
+    bool flush(Deadline deadline) override { return memory_.flush(deadline); }
+    void poll() override { memory_.progress(); }
+    void give_way() override { memory_.give_way(); }
+    void before_load(std::size_t) override { memory_.progress(); }
+    void keep_applying() override { memory_.keep_applying(true); }
+
+    void begin_wait(std::optional<std::size_t>) override { memory_.begin_wait(); }
+    Step wait(Deadline deadline) override { return memory_.wait(deadline); }
+    void end_wait() override { memory_.end_wait(); }
+    void has_seen(std::size_t, std::uint32_t, std::int64_t) override {}  // the engine measures
+
+    void set_write_me_last(bool on) override { me_last_ = on; }
+    void set_data_filter(bool on) override { filter_ = on; }
+    CardInterrupts& interrupts() override { return interrupts_; }
+    std::int64_t bound_ns() const override { return memory_.bound_ns(); }
+    void on_bound_violation(std::function<void(const BoundViolation&)> callback) override {
+        is_told_ = callback != nullptr;
+        memory_.on_bound_violation(std::move(callback));
+    }
+
+private:
+    M& memory_;
+    bool me_last_ = false;
+    bool filter_ = false;
+    bool is_told_ = false;
+    HostInterrupts interrupts_;  // last: it uses the memory's
+};
+
+}  // namespace rmem
