@@ -1,17 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// How many instructions a round of ping-pong takes on link direct where nobody has to wait: a figure
-/// without noise, to compare two builds by.
+/// How many instructions a round of ping-pong takes on link direct where nobody has to wait: a
+/// figure without noise, to compare two builds by.
 ///
-///     valgrind --tool=callgrind --toggle-collect='*counted(*' pingpong-instructions WAY [ROUNDS [BYTES]]
+///     valgrind --tool=callgrind --toggle-collect='*counted(*' pingpong-instructions WAY [ROUNDS
+///     [BYTES]]
 ///
-/// Callgrind prints what it counted as "Collected", for each process. Divide by ROUNDS (1000), or subtract
-/// two runs to be rid of what only the first rounds do. A message has BYTES (4). The ways:
+/// Callgrind prints what it counted as "Collected", for each process. Divide by ROUNDS (1000), or
+/// subtract two runs to be rid of what only the first rounds do. A message has BYTES (4). The ways:
 ///
 ///   endpoints  both ranks in this process, by Endpoint's functions: each sends, and each receives
 ///   self       the C functions: a message to oneself, its receipt, and a look for another
 ///   processes  the C functions between two processes that take turns, so that each finds what it
-///              receives: a round is a message there and one back, and each process has its own count
+///              receives: a round is a message there and one back, and each process has its own
+///              count
 
 #include "billboard/bbp.h"
 #include "tests/support/endpoint_pair.hpp"

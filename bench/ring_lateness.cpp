@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// How late the `ring` link runs: two processes on two processors, and when each write was visible beside
-/// when the wire model says it was due.
+/// How late the `ring` link runs: two processes on two processors, and when each write was visible
+/// beside when the wire model says it was due.
 ///
 ///     ring-lateness [profile [samples]]        (scramnet-burst, 200000)
 ///
-/// One JSON line per pattern: `pingpong` (a node answers each write) and `stream` (one node writes every
-/// 2 us, the other watches). `late_ns` are the percentiles of visible minus due, among writes that fell
-/// due while the engine ran without a gap of more than 1.5 us; the others are `by_host`. `least_ns` is the
-/// shortest propagation that a reader saw with its own clock, and `floor_ns` the model's shortest: the
-/// program fails if a write was early.
+/// One JSON line per pattern: `pingpong` (a node answers each write) and `stream` (one node writes
+/// every 2 us, the other watches). `late_ns` are the percentiles of visible minus due, among writes
+/// that fell due while the engine ran without a gap of more than 1.5 us; the others are `by_host`.
+/// `least_ns` is the shortest propagation that a reader saw with its own clock, and `floor_ns` the
+/// model's shortest: the program fails if a write was early.
 
 #include "rmem/link/ring/memory.hpp"
 #include "rmem/ring/node_slot.hpp"

@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// How long a node takes to become a member of a ring on link udp whose members go on writing, and what that does to them.
+/// How long a node takes to become a member of a ring on link udp whose members go on writing, and
+/// what that does to them.
 ///
 ///     udp-late-join [--mib 8] [--joins 20] [--writers 2]
 ///
-/// The writers are processes of this host. They fill their parts of the bank, then write words of theirs as fast as they find room.
-/// Another node joins, checks that each word of the bank is one that was written there, and leaves, again and again. One JSON line:
-/// `join_ms`, percentiles from the call until it is a member with the whole bank; `writes_per_s` of each writer while the joiner is away
-/// and while it joins; `pause_ms`, the longest time in which a writer found no room meanwhile.
-/// RMEM_INTERFACE is lo unless it is set.
+/// The writers are processes of this host. They fill their parts of the bank, then write words of
+/// theirs as fast as they find room. Another node joins, checks that each word of the bank is one
+/// that was written there, and leaves, again and again. One JSON line: `join_ms`, percentiles from
+/// the call until it is a member with the whole bank; `writes_per_s` of each writer while the
+/// joiner is away and while it joins; `pause_ms`, the longest time in which a writer found no room
+/// meanwhile. RMEM_INTERFACE is lo unless it is set.
 
 #include "rmem/node.hpp"
 

@@ -21,8 +21,9 @@ using billboard::Endpoint;
 using billboard::fail;
 using billboard::Fastest;
 
-/// This process's endpoint: `any` always, `fastest` too when it is of the type whose calls are worth
-/// compiling in here and no other thread uses it. One predicted branch in each call tells them apart.
+/// This process's endpoint: `any` always, `fastest` too when it is of the type whose calls are
+/// worth compiling in here and no other thread uses it. One predicted branch in each call tells
+/// them apart.
 struct Current {
     std::shared_ptr<billboard::ProcessEndpoint> process;
     Endpoint* any = nullptr;

@@ -16,33 +16,37 @@
  *     bbp_finalize();
  *
  * Order         Messages from one sender to one receiver arrive in the order sent, whatever their
- *               sizes and whether sent alone or as a multicast. Nothing is promised between senders.
+ *               sizes and whether sent alone or as a multicast. Nothing is promised between
+ *               senders.
  * Delivery      Each message once, intact. A message outlives its sender's bbp_finalize; what a
  *               killed sender had posted is still delivered before BBP_EPEER is reported.
- * Waiting       A blocking call spins while there are processors to spare, then yields, then sleeps.
- *               A send waits while its receivers leave its buffers unread; two ranks that only send
- *               can wait for each other: use the try calls in such programs. Calls that do not wait (try,
- *               msgavail, probe, deadlines that have passed) and have found nothing give the processor to another
- *               rank where there are more ranks than processors, so a program that polls needs no yield of its own.
+ * Waiting       A blocking call spins while there are processors to spare, then yields, then
+ *               sleeps. A send waits while its receivers leave its buffers unread; two ranks that
+ *               only send can wait for each other: use the try calls in such programs. Calls that
+ *               do not wait (try, msgavail, probe, deadlines that have passed) and have found
+ *               nothing give the processor to another rank where there are more ranks than
+ *               processors, so a program that polls needs no yield of its own.
  * Dead peers    A call that needs a dead rank returns BBP_EPEER, never hangs. A stopped process is
  *               alive: only deadlines help. A death is noticed by a call that waits, or by one in
  *               64 tries to receive: what was sent in between is lost with the dead.
  * Returns       A rank that died or left can be started again, and sees nothing that was sent to
  *               its former self. Each other rank that has noticed is told by BBP_EPEER once, by the
  *               next call that names the rank, before it can talk to it again: a receive gives all
- *               that the former self had posted, then BBP_EPEER, then what the new one sends; a send
- *               and a barrier say BBP_EPEER at once. BBP_ANY names nobody: it gives what the former
- *               self had posted and then what the new one sends, and leaves BBP_EPEER to the next
- *               call that does name it, such as an answer to it.
+ *               that the former self had posted, then BBP_EPEER, then what the new one sends; a
+ *               send and a barrier say BBP_EPEER at once. BBP_ANY names nobody: it gives what the
+ *               former self had posted and then what the new one sends, and leaves BBP_EPEER to the
+ *               next call that does name it, such as an answer to it.
  *               A returned rank's messages that do not fit beside their flag, and bbp_compose, wait
  *               until every live rank has noticed its return and released what it viewed of the
  *               former self: any call that waits or tries notices, but a rank that computes for
  *               long without a bbp_ call holds them back. Sends with a deadline end with it.
- * Memory        A process may also open its node (rmem::Node::open, <rmem/node.hpp>), before bbp_init or after it: both are
- *               one rank then, which leaves the ring when both are closed.
+ * Memory        A process may also open its node (rmem::Node::open, <rmem/node.hpp>), before
+ *               bbp_init or after it: both are one rank then, which leaves the ring when both are
+ *               closed.
  * Threads       One thread at a time may be inside a bbp_ call of a process, or a call of its node.
- * Fork          A fork()ed child is not on the ring: each call there is BBP_EINVAL, and touches nothing of the parent's. It
- *               may call bbp_init itself, with a rank of its own (RMEM_RANK).
+ * Fork          A fork()ed child is not on the ring: each call there is BBP_EINVAL, and touches
+ *               nothing of the parent's. It may call bbp_init itself, with a rank of its own
+ *               (RMEM_RANK).
  * Results       0 or a count on success, a negative BBP_E… code otherwise. bbp_last_error() gives
  *               the sentence for the last failed call: the object, what was found, what to do.
  * Source        V. Moorthy et al., "Low-Latency Message Passing on Workstation Clusters using
@@ -98,22 +102,24 @@ BBP_API int bbp_send(int dest, const void* buf, size_t len);
 
 /* Receives the next message of `src` (or of anyone: BBP_ANY) into `buf`; returns the sender's rank
  * and sets *len (if not null) to the message's size. A message larger than `cap` is BBP_ESIZE: *len
- * tells its size and the message stays. It is the next one of BBP_ANY, too, except that one in several
- * parts or set aside may come first: ask again until the buffer is large enough. */
+ * tells its size and the message stays. It is the next one of BBP_ANY, too, except that one in
+ * several parts or set aside may come first: ask again until the buffer is large enough. */
 BBP_API int bbp_recv(int src, void* buf, size_t cap, size_t* len);
 
 /* Sends one message to several ranks, each named once, by posting it once. When some are dead the
  * others still get it and the result is BBP_EPEER. */
 BBP_API int bbp_mcast(const int* dests, int ndests, const void* buf, size_t len);
 
-/* 1 when a message of `src` (or BBP_ANY) waits, 0 when none, negative on error. A receive is immediate then, unless the
- * message is larger than a partition: of that one only a part may be there, and its sender may still take it back (its
- * deadline passes) or die. Who must not wait receives with bbp_tryrecv or bbp_recv_for all the same. */
+/* 1 when a message of `src` (or BBP_ANY) waits, 0 when none, negative on error. A receive is
+ * immediate then, unless the message is larger than a partition: of that one only a part may be
+ * there, and its sender may still take it back (its deadline passes) or die. Who must not wait
+ * receives with bbp_tryrecv or bbp_recv_for all the same. */
 BBP_API int bbp_msgavail(int src);
 
 /* The size and sender of the message that the next bbp_recv(src, …) would return; BBP_EAGAIN when
- * none waits. What bbp_msgavail says of messages larger than a partition holds here, too. *len may be null. Returns the sender's rank: receive from it by name where it must be this
- * message, for of BBP_ANY one in several parts that is whole meanwhile comes first. */
+ * none waits. What bbp_msgavail says of messages larger than a partition holds here, too. *len may
+ * be null. Returns the sender's rank: receive from it by name where it must be this message, for of
+ * BBP_ANY one in several parts that is whole meanwhile comes first. */
 BBP_API int bbp_probe(int src, size_t* len);
 
 /* As the three above, but BBP_EAGAIN instead of waiting. trysend and trymcast of a message that is
@@ -149,8 +155,8 @@ BBP_API int bbp_post_mcast_for(const int* dests, int ndests, void* buf, size_t l
 BBP_API int bbp_discard(void* buf);
 
 /* Receives without copying: *data points to the message where the sender posted it, until
- * bbp_release(*data), which may come in any order. Returns the sender's rank. Messages larger than a
- * partition cannot be viewed: BBP_ESIZE (use bbp_recv). */
+ * bbp_release(*data), which may come in any order. Returns the sender's rank. Messages larger than
+ * a partition cannot be viewed: BBP_ESIZE (use bbp_recv). */
 BBP_API int bbp_view(int src, const void** data, size_t* len);
 BBP_API int bbp_tryview(int src, const void** data, size_t* len);
 BBP_API int bbp_view_for(int src, const void** data, size_t* len, int64_t timeout_ns);
@@ -186,8 +192,8 @@ BBP_API int bbp_fd(void);
 /* A code's meaning. */
 BBP_API const char* bbp_strerror(int code);
 
-/* The sentence for this thread's last failed call. The address is the same as long as the thread lives; the text changes with
- * the next call that fails. */
+/* The sentence for this thread's last failed call. The address is the same as long as the thread
+ * lives; the text changes with the next call that fails. */
 BBP_API const char* bbp_last_error(void);
 
 #ifdef __cplusplus

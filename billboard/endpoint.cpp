@@ -63,8 +63,8 @@ void check_region(const rmem::RingConfig& config, const Settings& settings) {
                                   config.name));
 }
 
-/// Where many nodes start at a time on hosts that have little time for each, the others may have dropped this one before
-/// its program has begun: that is no reason to fail.
+/// Where many nodes start at a time on hosts that have little time for each, the others may have
+/// dropped this one before its program has begun: that is no reason to fail.
 std::unique_ptr<Endpoint> open_remote(const std::shared_ptr<rmem::Ring>& ring, rmem::Member member,
                                       const Settings& settings, Deadline deadline,
                                       bool is_the_process) {

@@ -55,7 +55,8 @@ public:
                      Class cls = Class::user) = 0;
     virtual int mcast(std::span<const int> dests, const void* buf, std::size_t len,
                       Deadline deadline = {}, Class cls = Class::user) = 0;
-    /// A try call of send or mcast whose message is in two pieces: where a store is the transfer they are joined where it goes.
+    /// A try call of send or mcast whose message is in two pieces: where a store is the transfer
+    /// they are joined where it goes.
     virtual int send_joined(std::span<const int> dests, Bytes head, Bytes body,
                             Class cls = Class::user) = 0;
     virtual int recv(int src, void* buf, std::size_t cap, std::size_t* len, Deadline deadline = {},
@@ -72,8 +73,8 @@ public:
     virtual int view(int src, const void** data, std::size_t* len, Deadline deadline = {},
                      Class cls = Class::user) = 0;
     virtual int release(const void* data) = 0;
-    /// As view() of BBP_ANY, for who takes all that comes: a message that lies in no buffer is copied into
-    /// `small`, of kInlineBytes; `*data` is that then, and needs no release.
+    /// As view() of BBP_ANY, for who takes all that comes: a message that lies in no buffer is
+    /// copied into `small`, of kInlineBytes; `*data` is that then, and needs no release.
     virtual int take(std::byte* small, const void** data, std::size_t* len, Deadline deadline = {},
                      Class cls = Class::user) = 0;
 
@@ -90,14 +91,16 @@ public:
     virtual int fd() = 0;
     /// Where a thread may wait to be woken (rmem/ring/waiting.hpp); null: simulated.
     virtual rmem::Ring* ring() noexcept = 0;
-    /// After a poll by take() that found nothing: where there are more ranks than processors, another runs. All other calls
-    /// that do not wait, or not for long, do so by themselves (rmem/ring/waiting.hpp).
+    /// After a poll by take() that found nothing: where there are more ranks than processors,
+    /// another runs. All other calls that do not wait, or not for long, do so by themselves
+    /// (rmem/ring/waiting.hpp).
     virtual void give_way() = 0;
     /// Whether that would give a processor away.
     virtual bool is_crowded() = 0;
     /// Whether the last life of that rank whose end was met here left, by leave(), and did not die.
     virtual bool has_left(unsigned rank) = 0;
-    /// A thread of a library calls it too, or no longer. Throws Error(invalid_argument) where the process's node would meet that.
+    /// A thread of a library calls it too, or no longer. Throws Error(invalid_argument) where the
+    /// process's node would meet that.
     virtual void set_progress_thread(bool on) = 0;
     /// So long from now, on the link's clock; a time that has passed for 0 and less.
     virtual Deadline deadline_in(std::int64_t ns) const = 0;

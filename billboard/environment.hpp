@@ -5,7 +5,8 @@
 ///
 ///   RMEM_LAYOUT     inline (default) or paper
 ///   RMEM_PARTITION  bytes of data partition per rank, e.g. 64K
-///   RMEM_BARRIER    arrival (default) or paper: how bbp_barrier works (billboard/core/barriers.hpp)
+///   RMEM_BARRIER    arrival (default) or paper: how bbp_barrier works
+///                   (billboard/core/barriers.hpp)
 ///
 /// Errors: `rmem::Error` (bad_environment, bad_size).
 
@@ -19,17 +20,18 @@ enum class BarrierKind : std::uint32_t { arrival = 1, paper = 2 };
 struct Settings {
     BoardConfig board;
     BarrierKind barrier = BarrierKind::arrival;
-    /// Whether opening waits for the other ranks. If not, those that have not come yet are there and silent: what is
-    /// sent to them waits (BBP_EAGAIN).
+    /// Whether opening waits for the other ranks. If not, those that have not come yet are there
+    /// and silent: what is sent to them waits (BBP_EAGAIN).
     bool awaits_others = true;
-    /// Whether a ring that is there decides on the layout; on the partition it does while data_bytes is 0.
+    /// Whether a ring that is there decides on the layout; on the partition it does while
+    /// data_bytes is 0.
     bool is_layout_open = false;
 
     RMEM_API static Settings read();
 };
 
-/// The settings with what they leave open as the ring's billboard has it. Throws version_mismatch, with both values,
-/// where they say otherwise.
+/// The settings with what they leave open as the ring's billboard has it. Throws version_mismatch,
+/// with both values, where they say otherwise.
 RMEM_API Settings completed(const Settings& settings, const rmem::RingConfig& there);
 
 /// The ring that the environment asks for, with the billboard's region in it.

@@ -21,8 +21,8 @@ RMEM_API const char* last_error() noexcept;
 /// For who keeps the sentences of several processes in one thread: the simulator.
 void exchange_last_error(rmem::KeptSentence& sentence) noexcept;
 
-/// BBP_ETIMEDOUT, with what was awaited: a message of `src`, room that `dests` must make, the arrival
-/// of `missing` (none: not known).
+/// BBP_ETIMEDOUT, with what was awaited: a message of `src`, room that `dests` must make, the
+/// arrival of `missing` (none: not known).
 [[gnu::cold]] RMEM_API int receive_timed_out(int src);
 [[gnu::cold]] RMEM_API int send_timed_out(std::span<const int> dests);
 [[gnu::cold]] RMEM_API int barrier_timed_out(std::span<const int> missing);

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-/// Simulated worlds (rmem/sim/world.hpp) whose programs call bbp_init and the rest of billboard/bbp.h.
+/// Simulated worlds (rmem/sim/world.hpp) whose programs call bbp_init and the rest of
+/// billboard/bbp.h.
 ///
 ///     rmem::sim::World world(billboard::simulated({.ring = ring}, settings));
 ///     world.start(0, [](rmem::sim::Process&) { bbp_init(nullptr, nullptr); … });

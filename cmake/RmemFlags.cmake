@@ -33,7 +33,8 @@ target_compile_options(rmem_flags INTERFACE
     -Wcast-align -Wcast-qual -Wformat=2 -Wimplicit-fallthrough -Wundef -Wvla
     "$<$<COMPILE_LANGUAGE:CXX>:-Wnon-virtual-dtor;-Wold-style-cast;-Woverloaded-virtual;-Wextra-semi>"
     $<$<BOOL:${werror}>:-Werror>
-    # A call between the libraries goes straight through the GOT, and one inside a library is direct.
+    # A call between the libraries goes straight through the GOT, and one inside a library is
+    # direct.
     -fno-plt -fno-semantic-interposition)
 
 if(RMEM_SANITIZE)

@@ -9,8 +9,9 @@ target_precompile_headers(rmem_common_headers PRIVATE
     <fmt/format.h> <algorithm> <array> <atomic> <deque> <functional> <map> <memory> <mutex>
     <optional> <span> <string> <vector>)
 
-# use_common_headers(<target>...): for targets that are compiled as the libraries are. A source still
-# includes what it uses: a build with CMAKE_DISABLE_PRECOMPILE_HEADERS tells where one does not.
+# use_common_headers(<target>...): for targets that are compiled as the libraries are. A source
+# still includes what it uses: a build with CMAKE_DISABLE_PRECOMPILE_HEADERS tells where one does
+# not.
 function(use_common_headers)
     foreach(target IN LISTS ARGN)
         target_precompile_headers(${target} REUSE_FROM rmem_common_headers)

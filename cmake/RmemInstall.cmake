@@ -34,8 +34,8 @@ foreach(port IN LISTS ports)
     install(FILES ${PROJECT_BINARY_DIR}/${port}.pc DESTINATION ${pkgconfig_dir})
 endforeach()
 
-# The manual. A page's NAME section lists what is found by it: every name but the page's own becomes a link to it, in the
-# page's section, or, where the page is one of section 7, among the calls.
+# The manual. A page's NAME section lists what is found by it: every name but the page's own becomes
+# a link to it, in the page's section, or, where the page is one of section 7, among the calls.
 # Those of parts that are not built are left out.
 set(left_out "")
 if(NOT RMEM_BUILD_PORTS)

@@ -1,14 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 
-# rmem_library(<name> <define> [C_HEADERS_ONLY] [INTERNAL] MARKED <source>... [LIBRARIES <library>...]
-#     [PRIVATE_LIBRARIES <library>...])
+# rmem_library(<name> <define> [C_HEADERS_ONLY] [INTERNAL] MARKED <source>... [LIBRARIES
+#     <library>...] [PRIVATE_LIBRARIES <library>...])
 #
-# Makes the library <name> (alias rmem::<name>), static with BUILD_SHARED_LIBS=OFF, of the sources in the current folder and below it, and
-# <name>_marked, a static library with the kill marks compiled in, for the tests that stop a process
-# at a named place. MARKED are the sources that include rmem/base/marks.hpp, perhaps by other headers; of
-# the others both have the same objects. <define> is set while the library itself compiles.
-# LIBRARIES are other libraries of this project that its headers need. Its headers are found from
-# the root of the tree and installed below the folder's name; with C_HEADERS_ONLY those for C alone. INTERNAL:
+# Makes the library <name> (alias rmem::<name>), static with BUILD_SHARED_LIBS=OFF, of the sources
+# in the current folder and below it, and <name>_marked, a static library with the kill marks
+# compiled in, for the tests that stop a process at a named place. MARKED are the sources that
+# include rmem/base/marks.hpp, perhaps by other headers; of the others both have the same objects.
+# <define> is set while the library itself compiles. LIBRARIES are other libraries of this project
+# that its headers need. Its headers are found from the root of the tree and installed below the
+# folder's name; with C_HEADERS_ONLY those for C alone. INTERNAL:
 # static, not installed, and built only when another part is made of it.
 function(rmem_library name define)
     cmake_parse_arguments(PARSE_ARGV 2 arg "C_HEADERS_ONLY;INTERNAL" "" "MARKED;LIBRARIES;PRIVATE_LIBRARIES")

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// libFuzzer target: what comes from the network as a datagram of the udp link (rmem/link/udp/protocol/datagram.hpp).
+/// libFuzzer target: what comes from the network as a datagram of the udp link
+/// (rmem/link/udp/protocol/datagram.hpp).
 ///
 ///     cmake --preset fuzz && cmake --build --preset fuzz
 ///     build/fuzz/fuzz/fuzz_datagram -max_len=4096 my-corpus fuzz/corpus

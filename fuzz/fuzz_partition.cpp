@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// libFuzzer target: what a peer's partition may hold, and when it changes (tests/support/hostile_bank.hpp).
+/// libFuzzer target: what a peer's partition may hold, and when it changes
+/// (tests/support/hostile_bank.hpp).
 ///
 ///     cmake --preset fuzz && cmake --build --preset fuzz
 ///     build/fuzz/fuzz/fuzz_partition -max_len=4096 my-corpus fuzz/corpus

@@ -5,9 +5,9 @@
 ///     cmake --preset fuzz && cmake --build --preset fuzz
 ///     build/fuzz/fuzz/fuzz_recording -max_len=4096 my-corpus fuzz/corpus
 ///
-/// An even first byte: the rest is the file. An odd one: the rest becomes a file's blocks, with checksums that
-/// are right, since no fuzzer guesses them; what is under them is the fuzzer's. What a reader gives must be
-/// possible on the header's ring, in the file's order, also after seeking.
+/// An even first byte: the rest is the file. An odd one: the rest becomes a file's blocks, with
+/// checksums that are right, since no fuzzer guesses them; what is under them is the fuzzer's. What
+/// a reader gives must be possible on the header's ring, in the file's order, also after seeking.
 
 #include "rmem/recording/recording_reader.hpp"
 

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-/// Packets and bulk directly on the billboard, without the channel interface between: the paper's first future direction (§6).
+/// Packets and bulk directly on the billboard, without the channel interface between: the paper's
+/// first future direction (§6).
 ///
-/// What it saves: a packet that does not fit a slot is read in the partition, where the channel interface, whose callers own
-/// their packets' memory, copies it once more.
+/// What it saves: a packet that does not fit a slot is read in the partition, where the channel
+/// interface, whose callers own their packets' memory, copies it once more.
 ///
-/// Contract: mpi_channel/transport.hpp. A packet stays where it is until the next call of recv_any_control.
+/// Contract: mpi_channel/transport.hpp. A packet stays where it is until the next call of
+/// recv_any_control.
 /// Progress, thread safety: billboard/endpoint.hpp. The endpoint outlives it.
 
 #include "mpi_channel/endpoint_transport.hpp"

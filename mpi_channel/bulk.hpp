@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-/// Bulk: bytes of a rank that a packet of it has announced, in pieces. The part that both transports have in common.
+/// Bulk: bytes of a rank that a packet of it has announced, in pieces. The part that both
+/// transports have in common.
 ///
 /// Thread safety, errors: as of the endpoint, which outlives it.
 
@@ -21,7 +22,8 @@ public:
 
     explicit Bulk(billboard::Endpoint& endpoint);
 
-    /// Some of it, from its beginning: how many bytes have left. The caller comes again with the rest.
+    /// Some of it, from its beginning: how many bytes have left. The caller comes again with the
+    /// rest.
     int send(Bytes bulk, unsigned to, std::size_t* sent);
 
     /// Of so many bytes that `from` has announced. What comes of them is bulk.
@@ -33,8 +35,8 @@ public:
     std::optional<unsigned> unread() const noexcept {
         return unread_ == 0 ? std::nullopt : first_unread();
     }
-    /// The next piece, in the order in which it was sent; BBP_EAGAIN: nothing more has come yet. The rest of a piece that is
-    /// larger than the room comes with the next call.
+    /// The next piece, in the order in which it was sent; BBP_EAGAIN: nothing more has come yet.
+    /// The rest of a piece that is larger than the room comes with the next call.
     int receive(std::span<std::byte> room, unsigned from, std::size_t* size);
 
     std::uint64_t pieces_sent() const noexcept { return sent_; }

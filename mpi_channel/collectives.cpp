@@ -166,7 +166,8 @@ std::span<std::byte> Group::piece() const noexcept {
     return bytes_.subspan(done_, std::min(bytes_.size() - done_, collectives_.piece_));
 }
 
-/// Which piece is the last one the root says: a receiver with another size in mind takes as many as there are.
+/// Which piece is the last one the root says: a receiver with another size in mind takes as many as
+/// there are.
 int Group::go_on_with_broadcast() {
     while (!is_whole_ || begun_) {
         if (root_ == own_) {
@@ -243,7 +244,8 @@ int Group::take_kept() {
     return awaited_ == 0 ? BBP_OK : BBP_EAGAIN;
 }
 
-/// Into its place, if this is what the current step awaits; else it is kept. False: its sender has been told of no room for it.
+/// Into its place, if this is what the current step awaits; else it is kept. False: its sender has
+/// been told of no room for it.
 bool Group::take(unsigned from, std::uint64_t number, Bytes bytes) {
     const auto i = index_of(from);
     if (!i || failed_ != BBP_OK) return true;
@@ -281,7 +283,8 @@ void Group::use(unsigned i, std::uint64_t number, Bytes bytes) {
     if (++member.come % (kWindow / 2) == 0) device_.tell_group_flow(member.rank, id_, member.come);
 }
 
-/// Whether somebody has gone whom the operation still needs: who has done his part may leave, and does at a program's end.
+/// Whether somebody has gone whom the operation still needs: who has done his part may leave, and
+/// does at a program's end.
 bool Group::is_hopeless() const {
     const bool sends = operation_ == Operation::broadcast ? root_ == own_ : !is_sent_;
     for (unsigned i = 0; i < members_.size(); ++i) {

@@ -9,23 +9,27 @@
 ///     while ((result = group->go_on()) == BBP_EAGAIN) device.progress();
 ///
 /// Terms
-///   group     ranks in an order of their own, its members; who opens it gives it an id, the same at all of them and of no other
-///             group that one of them has open
+///   group     ranks in an order of their own, its members; who opens it gives it an id, the same
+///             at all of them and of no other group that one of them has open
 ///   number    of a step of the group's operations: each member counts them, and all count alike
 ///   window    a member may be kWindow messages ahead of another one
 ///
-/// Operations: one at a time per group, all members the same ones in the same order, begun by a call and then tried by go_on()
-/// until it says something else than BBP_EAGAIN. No call waits; what comes is noticed by the device's progress(). Buffers are the
-/// operation's until it is over.
+/// Operations: one at a time per group, all members the same ones in the same order, begun by a
+/// call and then tried by go_on() until it says something else than BBP_EAGAIN. No call waits; what
+/// comes is noticed by the device's progress(). Buffers are the operation's until it is over.
 ///   broadcast   one multicast per block_most() bytes
-///   gather      each member's block to one member, or by a multicast to all of them; at most block_most() bytes
-///   barrier     the billboard's (an arrival word per member), if the group was opened with one; else a gather of nothing
+///   gather      each member's block to one member, or by a multicast to all of them; at most
+///               block_most() bytes
+///   barrier     the billboard's (an arrival word per member), if the group was opened with one;
+///               else a gather of nothing
 ///
-/// Errors: BBP_EPEER: a member that the operation still needed has died or left; the group cannot be used any more. BBP_ESIZE: a
-/// member that this one hears in it has another size in mind; what fits has come, and the group can be used on. BBP_ECORRUPT: one
-/// is in another operation; the group cannot be used any more.
+/// Errors: BBP_EPEER: a member that the operation still needed has died or left; the group cannot
+/// be used any more. BBP_ESIZE: a member that this one hears in it has another size in mind; what
+/// fits has come, and the group can be used on. BBP_ECORRUPT: one is in another operation; the
+/// group cannot be used any more.
 /// Memory: of each other member kWindow messages at most.
-/// Trust: what other ranks send is checked against the group; a rank that exceeds its window is given up by the device.
+/// Trust: what other ranks send is checked against the group; a rank that exceeds its window is
+/// given up by the device.
 /// Thread safety: one thread at a time, together with the device's calls.
 /// Source: the paper (§4.2): MPI_Bcast and MPI_Barrier by the billboard's multicast.
 
@@ -55,13 +59,15 @@ public:
     Collectives(const Collectives&) = delete;
     Collectives& operator=(const Collectives&) = delete;
 
-    /// `members`: ranks, among them the own one; `barrier`: the id of a barrier of the billboard, which all members have reserved.
-    /// Before a member sends, all have opened it. Throws std::invalid_argument.
+    /// `members`: ranks, among them the own one; `barrier`: the id of a barrier of the billboard,
+    /// which all members have reserved. Before a member sends, all have opened it. Throws
+    /// std::invalid_argument.
     std::unique_ptr<Group> open(std::uint32_t id, std::vector<int> members,
                                 std::optional<unsigned> barrier = std::nullopt);
     /// An id for a group that this rank is the first member of.
     std::uint32_t new_id() noexcept;
-    /// A bit for each barrier of the billboard that this rank has reserved. One is never free again: it goes with its members.
+    /// A bit for each barrier of the billboard that this rank has reserved. One is never free
+    /// again: it goes with its members.
     std::uint64_t reserved_barriers() const noexcept { return reserved_barriers_; }
     /// False: it is reserved already, as all are where the device has no barriers.
     bool reserve_barrier(unsigned barrier) noexcept;
@@ -96,7 +102,8 @@ public:
 
     // ---- Begin an operation
     void broadcast(std::span<std::byte> bytes, unsigned root);
-    /// `all` has size() blocks, in the order of the members; it may be null where it is not needed. `to`: nothing: everybody.
+    /// `all` has size() blocks, in the order of the members; it may be null where it is not needed.
+    /// `to`: nothing: everybody.
     void gather(std::span<const std::byte> own, std::byte* all, std::optional<unsigned> to);
     void barrier();
 

@@ -21,7 +21,8 @@ public:
     /// The longest packet, header and message together.
     std::size_t packet_most() const noexcept { return packet_most_; }
 
-    /// What a rank's next call would meet: BBP_OK, BBP_EAGAIN: nothing waits, BBP_EPEER: nothing waits, and it is dead or has left.
+    /// What a rank's next call would meet: BBP_OK, BBP_EAGAIN: nothing waits, BBP_EPEER: nothing
+    /// waits, and it is dead or has left.
     int ask_for(unsigned from) {
         const int result = endpoint_.probe(static_cast<int>(from), nullptr, billboard::Class::mpi);
         return result >= 0 ? BBP_OK : result;
@@ -69,7 +70,8 @@ protected:
     explicit EndpointTransport(billboard::Endpoint& endpoint)
         : endpoint_(endpoint), bulk_(endpoint), packet_most_(packet_most_in(endpoint)) {}
 
-    /// What has come next of anybody: kBulk, or BBP_OK: a packet, in `short_` or to be released as `*view`.
+    /// What has come next of anybody: kBulk, or BBP_OK: a packet, in `short_` or to be released as
+    /// `*view`.
     int take(Bytes* packet, unsigned* from, const void** view) {
         if (const auto unread = bulk_.unread()) [[unlikely]] {
             *from = *unread;

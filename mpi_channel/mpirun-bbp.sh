@@ -1,18 +1,25 @@
 # shellcheck shell=bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# What mpirun-bbp-openmpi and mpirun-bbp-mpich share. Sourced by them; installed beside libbbp-fi.so.
+# What mpirun-bbp-openmpi and mpirun-bbp-mpich share. Sourced by them; installed beside
+# libbbp-fi.so.
 #
-#   provider                    the folder of libbbp-fi.so: RMEM_PROVIDER_PATH, or where this file is
-#   on_host                     what the MPI's daemon is started with on another host, so that nothing of the ring is left there
+#   provider                    the folder of libbbp-fi.so: RMEM_PROVIDER_PATH, or where this file
+#                               is
+#   on_host                     what the MPI's daemon is started with on another host, so that
+#                               nothing of the ring is left there
 #   complain <sentence>         ends the run with exit code 1
-#   program_in <argument>       prints the file of the program that an argument of the launcher names; fails if it names none
+#   program_in <argument>       prints the file of the program that an argument of the launcher
+#                               names; fails if it names none
 #   demand <MPI> <libraries> <other MPI> <its libraries> <its launcher> <its compiler> <argument>...
-#                               ends the run if a program among the arguments was linked with the other MPI (libraries: patterns)
-#   launch <program> ...        becomes it; removes what was left of the ring, and ends with the program's exit code
+#                               ends the run if a program among the arguments was linked with the
+#                               other MPI (libraries: patterns)
+#   launch <program> ...        becomes it; removes what was left of the ring, and ends with the
+#                               program's exit code
 #
-# Exported: where libfabric finds the provider; a ring of this run's own, unless RMEM_RING is set; a longer RMEM_DEAD_TIMEOUT and
-# RMEM_JOIN_TIMEOUT. Each rank is a node of its own, also where several share a host.
+# Exported: where libfabric finds the provider; a ring of this run's own, unless RMEM_RING is set; a
+# longer RMEM_DEAD_TIMEOUT and RMEM_JOIN_TIMEOUT. Each rank is a node of its own, also where several
+# share a host.
 
 complain() {
     echo "${0##*/}: $1" >&2
@@ -31,7 +38,8 @@ if [[ -n ${RMEM_KEY_FILE:-} ]]; then
     RMEM_KEY_FILE=$(realpath -sm "$RMEM_KEY_FILE")
     export RMEM_KEY_FILE
 fi
-# The launcher hears of a killed rank at once; on udp silence is more often that of a rank which starves on a busy host.
+# The launcher hears of a killed rank at once; on udp silence is more often that of a rank which
+# starves on a busy host.
 export RMEM_DEAD_TIMEOUT=${RMEM_DEAD_TIMEOUT:-10s}
 # Ranks that start slowly are awaited; one that cannot start ends the run by itself.
 export RMEM_JOIN_TIMEOUT=${RMEM_JOIN_TIMEOUT:-120s}

@@ -3,14 +3,19 @@
 
 /// The MPI channel's part of the environment.
 ///
-///   RMEM_MPI_TRANSPORT   channel (default): through the channel interface, as the paper; billboard: without it; fm, gamma, dp: the
-///                        channel interface over Fast Messages, GAMMA or Directed Point. Ranks of the last three understand
+///   RMEM_MPI_TRANSPORT   channel (default): through the channel interface, as the paper;
+///                        billboard: without it; fm, gamma, dp: the channel interface over Fast
+///                        Messages, GAMMA or Directed Point. Ranks of the last three understand
 ///                        their like alone
-///   RMEM_MPI_GET         which messages are read from their sender's memory, where that is possible: of so many bytes or more
-///                        (16K), of so many to so many (16K-2M, the default), or off
-///   RMEM_MPI_COLLECTIVES which collective operations are multicasts: a list of barrier, bcast, reduce, allreduce, allgather; all
-///                        (default); off (mpi_channel/collectives/calls.h reads it, here it is checked)
-///   RMEM_MPI_LOCK        1: calls of several threads may meet, whatever the MPI says (mpi_channel/collectives/mpich.c sets it)
+///   RMEM_MPI_GET         which messages are read from their sender's memory, where that is
+///                        possible: of so many bytes or more (16K), of so many to so many (16K-2M,
+///                        the default), or off
+///   RMEM_MPI_COLLECTIVES which collective operations are multicasts: a list of barrier, bcast,
+///   reduce, allreduce, allgather; all
+///                        (default); off (mpi_channel/collectives/calls.h reads it, here it is
+///                        checked)
+///   RMEM_MPI_LOCK        1: calls of several threads may meet, whatever the MPI says
+///                        (mpi_channel/collectives/mpich.c sets it)
 ///
 /// Any other RMEM_MPI_… is an error.
 ///
@@ -22,7 +27,8 @@
 
 namespace mpi_channel {
 
-/// RMEM_MPI_GET, unless it is set: between these it is faster than bulk (docs/measurements/mpi-2026-11-22.md).
+/// RMEM_MPI_GET, unless it is set: between these it is faster than bulk
+/// (docs/measurements/mpi-2026-11-22.md).
 inline constexpr std::size_t kGetLeast = 16 * 1024, kGetMost = std::size_t{2} << 20;
 inline constexpr std::size_t kNoGets = std::numeric_limits<std::size_t>::max();
 

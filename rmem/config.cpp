@@ -62,8 +62,8 @@ constexpr std::array<Launcher, 4> kLaunchers = {{
     {"SLURM_PROCID", "SLURM_NTASKS", nullptr, {"SLURM_JOB_ID", "SLURM_STEP_ID"}},
 }};
 
-/// Whether some of a job's ranks are elsewhere. All of its ranks find the same. Where the launcher does not tell how many are
-/// here, Slurm may tell on how many hosts its step is.
+/// Whether some of a job's ranks are elsewhere. All of its ranks find the same. Where the launcher
+/// does not tell how many are here, Slurm may tell on how many hosts its step is.
 bool leaves_host(const Launcher& launcher) {
     if (launcher.count != nullptr && launcher.here != nullptr) {
         const auto all = unsigned_variable(launcher.count, kMaxRanks);

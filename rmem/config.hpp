@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-/// What a ring is made of, and who in it this process is. The one home of every default and limit.
+/// What a ring is made of, and who in it this process is; the defaults and limits of both.
 ///
 /// `RingConfig` is the same for all members of a ring; a joiner's must hash to the ring's. `Member`
 /// is this process's place. Both can be read from the environment, which `rmem run` sets.
@@ -56,7 +56,8 @@ struct RingConfig {
     /// Who may write on link `ring`: the ranks, and behind them the operator (rmem/ring.hpp).
     unsigned seats() const noexcept { return ranks + (link == LinkKind::ring ? 1 : 0); }
     unsigned banks() const noexcept { return link == LinkKind::direct || is_remote() ? 1 : nodes; }
-    /// The segment that a node of it uses on this host: by name, with `@<node>` where nodes are elsewhere.
+    /// The segment that a node of it uses on this host: by name, with `@<node>` where nodes are
+    /// elsewhere.
     RMEM_API std::string segment_name(unsigned node) const;
 
     /// Throws `Error` naming the first value that cannot be.
@@ -72,8 +73,8 @@ struct Member {
     unsigned node = 0;
 };
 
-/// The settings of the environment, those of launchers included. Unset ones are empty. Joining a ring that is there
-/// takes them from it: rmem/ring/joining.hpp.
+/// The settings of the environment, those of launchers included. Unset ones are empty. Joining a
+/// ring that is there takes them from it: rmem/ring/joining.hpp.
 struct Environment {
     std::optional<std::string> ring, unix_group, timing, faults, check;
     std::optional<unsigned> node, nodes, rank, ranks;
@@ -83,8 +84,8 @@ struct Environment {
     bool several_hosts = false;  ///< a launcher has ranks on other hosts, too
 
     /// Reads RMEM_*, and where RMEM_RANK is not set, the rank and count that a launcher gave:
-    /// PMI_RANK/PMI_SIZE (Hydra and others), OMPI_COMM_WORLD_RANK/_SIZE, PMIX_RANK, SLURM_PROCID/_NTASKS.
-    /// Throws for a misspelt RMEM_ variable, too.
+    /// PMI_RANK/PMI_SIZE (Hydra and others), OMPI_COMM_WORLD_RANK/_SIZE, PMIX_RANK,
+    /// SLURM_PROCID/_NTASKS. Throws for a misspelt RMEM_ variable, too.
     RMEM_API static Environment read();
 
     /// RMEM_RING, checked, or the user's default.

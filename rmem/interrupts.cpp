@@ -26,8 +26,8 @@ constexpr auto kGuardPause = std::chrono::microseconds(50);
 constexpr unsigned kMaxPushTries = 1U << 20;
 
 // ---- The state word of a queue entry: lap | phase | rank | incarnation
-// The lap comes first so that an entry tells which round it is for; a zeroed entry is free in lap 0.
-// On link udp rank and incarnation are one number: which of the segment's engines.
+// The lap comes first so that an entry tells which round it is for; a zeroed entry is free in lap
+// 0. On link udp rank and incarnation are one number: which of the segment's engines.
 
 enum class Phase : unsigned { free = 0, claimed = 1, full = 2 };
 
@@ -339,8 +339,8 @@ void InterruptBoard::push(unsigned node, std::size_t offset, unsigned origin) no
         if (ahead < 0) break;  // the reader has not been here since the last lap: full
         const std::uint64_t claimed = state_of(lap_at(tail), Phase::claimed, claimer_);
         const bool is_free = ahead == 0 && phase_of(state) == Phase::free;
-        // (3) - this acq_rel exchange synchronizes-with the release-store (6) or (7) that freed it, and the
-        // acquire-load (5): who sees the claim knows of its engine
+        // (3) - this acq_rel exchange synchronizes-with the release-store (6) or (7) that freed it,
+        // and the acquire-load (5): who sees the claim knows of its engine
         const bool is_mine =
             is_free && entry.state.compare_exchange_strong(
                            state, claimed, std::memory_order_acq_rel, std::memory_order_relaxed);
@@ -408,7 +408,8 @@ std::optional<Interrupt> InterruptBoard::take() noexcept {
         // relaxed is enough for the head: only the one reader moves it
         const std::uint64_t head = mine.head.load(std::memory_order_relaxed);
         Entry& entry = mine.entries[head % kInterruptQueueEntries];
-        // (5) - this acquire-load synchronizes-with the release-store (4) of the writer, and its claim (3)
+        // (5) - this acquire-load synchronizes-with the release-store (4) of the writer, and its
+        // claim (3)
         const std::uint64_t state = entry.state.load(std::memory_order_acquire);
         const std::int32_t ahead = laps_ahead(state, head);
         if (ahead < 0 || (ahead == 0 && phase_of(state) == Phase::free)) return std::nullopt;
@@ -420,7 +421,8 @@ std::optional<Interrupt> InterruptBoard::take() noexcept {
             if (claimer_lives(state)) return std::nullopt;
             // relaxed is enough for the reader's own counts
             mine.skipped.fetch_add(1, std::memory_order_relaxed);
-            // (6) - this release-store synchronizes-with the acq_rel exchange (3) of the next claimer
+            // (6) - this release-store synchronizes-with the acq_rel exchange (3) of the next
+            // claimer
             entry.state.store(state_of(lap_at(head) + 1, Phase::free), std::memory_order_release);
             mine.head.store(head + 1, std::memory_order_relaxed);  // enough: as above
             continue;

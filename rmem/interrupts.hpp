@@ -3,13 +3,13 @@
 
 /// Interrupts: being told that a word was written.
 ///
-/// As on the card, each node marks words one by one: TIE (transmit) makes its own writes to the word
-/// carry an interrupt, RIE (receive) makes such writes of others to the word raise one here.
+/// As on the card, each node marks words one by one: TIE (transmit) makes its own writes to the
+/// word carry an interrupt, RIE (receive) makes such writes of others to the word raise one here.
 /// `Trigger::any_write` is the card's override: every write of another node to the word raises,
 /// marked or not. A write of several words raises once for each word that is watched.
-/// A raised interrupt carries the address, the writing node and the value that the word held when it
-/// was raised: what was written, as long as one node writes the word. It is queued (1024 entries);
-/// what does not fit is counted and reported with the next interrupt taken.
+/// A raised interrupt carries the address, the writing node and the value that the word held when
+/// it was raised: what was written, as long as one node writes the word. It is queued (1024
+/// entries); what does not fit is counted and reported with the next interrupt taken.
 ///
 /// The ranks of a node share its marks and its queue, as programs share a card. The marks of ranks
 /// that died go when a rank joins the node and none of those that watched lives any more.

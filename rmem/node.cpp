@@ -23,7 +23,8 @@ namespace rmem {
 
 namespace {
 
-/// The last load of this thread. A program that polls loads one word over and over; one that reads its memory goes on to others.
+/// The last load of this thread. A program that polls loads one word over and over; one that reads
+/// its memory goes on to others.
 struct LastLoad {
     const std::byte* place;
     std::uint32_t value;
@@ -113,8 +114,8 @@ public:
     Card& card() const noexcept { return *card_; }
 
     std::uint32_t word(std::size_t offset) const noexcept {
-        // (1) - this acquire-load synchronizes-with the release-stores rmem/link/direct/card.cpp (1) and
-        // rmem/ring/write_log.cpp (5); in a simulated world there is one thread
+        // (1) - this acquire-load synchronizes-with the release-stores rmem/link/direct/card.cpp
+        // (1) and rmem/ring/write_log.cpp (5); in a simulated world there is one thread
         return reinterpret_cast<const std::atomic<std::uint32_t>*>(bank_ + offset)
             ->load(std::memory_order_acquire);
     }

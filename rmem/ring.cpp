@@ -79,7 +79,7 @@ RingConfig config_of(const std::string& name, const ConfigRecord& record) {
 
 /// Throws unless the configuration that a joiner wants is the one that the ring has.
 void check_agreement(const RingConfig& found, RingConfig wanted, const std::string& name) {
-    // Who uses no system regions joins whatever stands there: a card's program beside the billboard.
+    // A program without system regions joins any: a card's program beside the billboard.
     if (wanted.system_bytes == 0 && wanted.system_hash == 0) {
         wanted.system_bytes = found.system_bytes;
         wanted.system_hash = found.system_hash;
@@ -142,7 +142,7 @@ RingConfig checked_config(const Segment& segment, const std::string& name,
     return found;
 }
 
-/// Of a ring that is joined by its name alone: its own user, or the group that the environment names.
+/// Of a ring that is joined by its name alone: its own user, or the group that is set.
 Trust own_trust() {
     const char* group = environment_setting("RMEM_UNIX_GROUP");
     return {.group = group_named(group == nullptr ? "" : group)};
@@ -206,9 +206,9 @@ std::string segment_named(const std::string& name) {
     return nodes.empty() ? name : nodes.front();
 }
 
-/// Whether only the dead have to do with a segment, seen with its life-cycle lock held: a ring whose
-/// members died, of whatever version, or one whose maker died before it was one. What is neither
-/// belongs to somebody else.
+/// Whether only the dead have to do with a segment, seen with its life-cycle lock held: a ring
+/// whose members died, of whatever version, or one whose maker died before it was one. What is
+/// neither belongs to somebody else.
 bool is_left_behind(const Segment& segment) {
     if (segment.is_locked(kPresenceByte)) return false;
     const std::size_t looked_at = std::min(segment.size(), kHeaderBytes);
@@ -219,8 +219,8 @@ bool is_left_behind(const Segment& segment) {
     return segment.size() >= kHeaderBytes && header_of(segment).magic == kSegmentMagic;
 }
 
-/// Whether a node's daemon has ended while programs were here, or was killed: it is expected back. The last program to
-/// leave keeps the segment then, and who comes waits for the daemon.
+/// Whether a node's daemon has ended while programs were here, or was killed: it is expected back.
+/// The last program to leave keeps the segment then, and who comes waits for the daemon.
 bool awaits_daemon(const Segment& segment, const RingConfig& config) {
     if (!config.is_remote() || segment.is_locked(kEngineByte)) return false;
     const SegmentLayout layout(config);
@@ -237,12 +237,14 @@ bool awaits_daemon(const Segment& segment, const RingConfig& config) {
 bool is_to_stay(const Segment& segment) {
     if (segment.size() < kHeaderBytes) return false;
     const SegmentHeader& header = header_of(segment);
-    // relaxed is enough: the life-cycle lock orders makers, and it is told before they let go of it or leave
+    // relaxed is enough: the life-cycle lock orders makers, and it is told before they let go of it
+    // or leave
     return header.magic == kSegmentMagic && header.version == kSegmentVersion &&
            header.stays.load(std::memory_order_relaxed) != 0;
 }
 
-/// The configuration of a ring that is not only left behind by the dead; seen with its life-cycle lock held.
+/// The configuration of a ring that is not only left behind by the dead; seen with its life-cycle
+/// lock held.
 std::optional<RingConfig> living_config(const Segment& segment, const std::string& name) {
     if (!is_left_behind(segment) || is_to_stay(segment)) {
         return checked_config(segment, name, nullptr);
@@ -399,8 +401,8 @@ Ring::~Ring() {
     }
 }
 
-/// A killed process lets go of its locks one after the other. Who has lost its rank but is still present
-/// removes nothing any more, so the last rank alive waits for it; others need not.
+/// A killed process lets go of its locks one after the other. Who has lost its rank but is still
+/// present removes nothing any more, so the last rank alive waits for it; others need not.
 bool Ring::only_the_dying_remain() const noexcept {
     if (!has_members()) return false;
     bool any = false;
@@ -455,7 +457,8 @@ bool Ring::is_alive(unsigned rank) const noexcept {
     return segment_.is_locked(kFirstRankByte + rank);
 }
 
-/// To those who come the members of before are nobody: no rank of theirs has left or died, and no message of theirs waits.
+/// To those who come the members of before are nobody: no rank of theirs has left or died, and no
+/// message of theirs waits.
 void Ring::begin_anew() noexcept {
     if (config_.link == LinkKind::ring) level_banks(*this);
     header_of(segment_).made_ns = now_ns();
@@ -494,8 +497,8 @@ bool Ring::has_engine() const noexcept {
 unsigned Ring::joined_ranks() const noexcept {
     unsigned joined = 0;
     for (unsigned r = 0; r < config_.ranks; ++r) {
-        // (6) - this acquire-load synchronizes-with the release-stores (4) and (5): who counts a rank
-        // may read its slot
+        // (6) - this acquire-load synchronizes-with the release-stores (4) and (5): who counts a
+        // rank may read its slot
         const auto state = rank(r).state.load(std::memory_order_acquire);
         joined += state == static_cast<std::uint32_t>(RankState::joined) ? 1 : 0;
     }

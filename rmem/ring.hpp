@@ -3,19 +3,23 @@
 
 /// A ring on this host: the segment that holds its banks, and who takes part.
 ///
-/// Segment   header | attention words, write stamps | rank slots | node slots | node board | interrupt areas | logs |
-///           tap | banks. On link udp it is one node's, with one bank and one interrupt area, a board on which its
-///           engine shows itself (rmem/ring/node_board.hpp), and a tap where it shows writes (rmem/link/udp/tap.hpp).
-///           All places follow from the configuration (`SegmentLayout`); nothing is trusted that the
-///           segment says about itself before the header's hash agrees with that computation.
+/// Segment   header | attention words, write stamps | rank slots | node slots | node board |
+///           interrupt areas | logs | tap | banks. On link udp it is one node's, with one bank and
+///           one interrupt area, a board on which its engine shows itself
+///           (rmem/ring/node_board.hpp), and a tap where it shows writes (rmem/link/udp/tap.hpp).
+///           All places follow from the configuration (`SegmentLayout`); nothing is trusted that
+///           the segment says about itself before the header's hash agrees with that computation.
 /// Life      The first to come makes the segment, the last to leave removes it. Presence and ranks
-///           are byte locks (rmem/ring/segment.hpp), so a killed process leaves both by dying. A segment
-///           that only the dead have left behind is replaced by the next ring of that name. One that was told to stay
-///           waits for the next members with the user's memory in it, until `rmem clean` removes it: the first of them to
-///           come gives all banks what the newest has, and lets all the rest begin anew.
-/// Operator  on link `ring` one seat is nobody's rank: from it a tool writes into a ring whose ranks are all taken, as
-///           any node (Member{config.ranks, node}). It has a log; it watches nothing, and the billboard does not know it.
-/// Engine    on link udp one process runs the node's engine, a rank or a daemon: who holds the engine's byte.
+///           are byte locks (rmem/ring/segment.hpp), so a killed process leaves both by dying. A
+///           segment that only the dead have left behind is replaced by the next ring of that name.
+///           One that was told to stay waits for the next members with the user's memory in it,
+///           until `rmem clean` removes it: the first of them to come gives all banks what the
+///           newest has, and lets all the rest begin anew.
+/// Operator  on link `ring` one seat is nobody's rank: from it a tool writes into a ring whose
+///           ranks are all taken, as any node (Member{config.ranks, node}). It has a log; it
+///           watches nothing, and the billboard does not know it.
+/// Engine    on link udp one process runs the node's engine, a rank or a daemon: who holds the
+///           engine's byte.
 /// Thread safety: a Ring may be shared by threads; a Membership belongs to one.
 /// Errors: `rmem::Error` while opening and joining; nothing later.
 
@@ -113,15 +117,17 @@ class RMEM_API Ring {
 public:
     /// Joins the ring, making it when it is not there (or only left behind by the dead).
     /// A configuration without system regions joins a ring that has some, and leaves them alone.
-    /// `node`: whose segment, on link udp. `to_make`: what it is made with, where it is not there; null: as it is joined.
+    /// `node`: whose segment, on link udp. `to_make`: what it is made with, where it is not there;
+    /// null: as it is joined.
     static std::shared_ptr<Ring> open(const RingConfig& config, Deadline deadline,
                                       unsigned node = 0, const RingConfig* to_make = nullptr);
-    /// Joins the ring of that name, with whatever configuration it has, if it is there and alive; of one over several
-    /// hosts (first if `is_remote`) any segment that is here. Null when there is none.
+    /// Joins the ring of that name, with whatever configuration it has, if it is there and alive;
+    /// of one over several hosts (first if `is_remote`) any segment that is here. Null when there
+    /// is none.
     static std::shared_ptr<Ring> find(const std::string& name, bool is_remote, Deadline deadline);
-    /// Joins an existing ring with whatever configuration it has. Of a ring over several hosts the name may
-    /// say the node (`name@3`); it must where this host has several of it. Another user's, where RMEM_UNIX_GROUP
-    /// names the group that it is shared with.
+    /// Joins an existing ring with whatever configuration it has. Of a ring over several hosts the
+    /// name may say the node (`name@3`); it must where this host has several of it. Another user's,
+    /// where RMEM_UNIX_GROUP names the group that it is shared with.
     static std::shared_ptr<Ring> attach(const std::string& name);
     /// Looks at a ring, even a dead one, without keeping it alive or removing it.
     static std::shared_ptr<Ring> observe(const std::string& name);
@@ -153,8 +159,8 @@ public:
     udp::NodeBoard& board() const noexcept;  ///< on link udp
     std::byte* tap() const noexcept;         ///< on link udp: kTapBytes
 
-    /// One word per rank, non-zero while the rank sleeps or wants to be told (rmem/ring/waiting.hpp).
-    /// Dense, so that a sender to many looks at few lines.
+    /// One word per rank, non-zero while the rank sleeps or wants to be told
+    /// (rmem/ring/waiting.hpp). Dense, so that a sender to many looks at few lines.
     std::atomic<std::uint32_t>* attention() const noexcept;
 
     /// When sampled writes on `direct` were made (rmem/ring/write_stamps.hpp).
@@ -171,9 +177,11 @@ public:
     /// Whether it is kept when the last has left.
     bool stays() const noexcept;
     void set_stays(bool stays) noexcept;
-    /// Makes the caller the one who runs the node's engine, until the lock is released; nothing when another does.
+    /// Makes the caller the one who runs the node's engine, until the lock is released; nothing
+    /// when another does.
     std::optional<ByteLock> try_lock_engine() const;
-    /// Makes the caller the one whose job the ranks are, until the lock is released; nothing when another launcher is.
+    /// Makes the caller the one whose job the ranks are, until the lock is released; nothing when
+    /// another launcher is.
     std::optional<ByteLock> try_lock_launcher() const;
     /// Whether a live process runs the node's engine. One system call.
     bool has_engine() const noexcept;
@@ -203,7 +211,8 @@ private:
 /// A process's hold on one rank of a ring, from construction to destruction (or death).
 class RMEM_API Membership {
 public:
-    /// Throws rank_taken when a live process has the rank, bad_rank when the ring has no such rank or seat.
+    /// Throws rank_taken when a live process has the rank, bad_rank when the ring has no such rank
+    /// or seat.
     Membership(std::shared_ptr<Ring> ring, Member member);
     ~Membership();
     Membership(const Membership&) = delete;
@@ -213,7 +222,8 @@ public:
     const std::shared_ptr<Ring>& shared_ring() const noexcept { return ring_; }
     unsigned rank() const noexcept { return member_.rank; }
     unsigned node() const noexcept { return member_.node; }
-    /// Others remember a former life of this rank that was not on this host: this one comes after it.
+    /// Others remember a former life of this rank that was not on this host: this one comes after
+    /// it.
     void follow(std::uint32_t former) noexcept;
     /// 1 for the first process that has been this rank, 2 for the next…
     std::uint32_t incarnation() const noexcept { return incarnation_; }

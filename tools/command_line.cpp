@@ -94,8 +94,8 @@ std::string title_of(const CLI::App& app) {
     return parent == nullptr ? app.get_name() : title_of(*parent) + " " + app.get_name();
 }
 
-/// What the first word that nobody knows should have been; empty when all are known. CLI11 says of them only
-/// that they were not expected, and what else is missing before that.
+/// What the first word that nobody knows should have been; empty when all are known. CLI11 says of
+/// them only that they were not expected, and what else is missing before that.
 std::string unknown_word(const CLI::App& app, const Words& words) {
     const CLI::App* command = &app;
     for (std::size_t i = 0; i < words.size() && words[i] != "--"; ++i) {
@@ -124,7 +124,8 @@ std::string unknown_word(const CLI::App& app, const Words& words) {
     return {};
 }
 
-/// Where a ring may be a word, too, --ring comes before the other words, so that none of them is taken for it.
+/// Where a ring may be a word, too, --ring comes before the other words, so that none of them is
+/// taken for it.
 void put_ring_first(const CLI::App& app, Words& words) {
     const CLI::App* command = words.empty() ? nullptr : subcommand_of(app, words[0]);
     if (command == nullptr) return;

@@ -3,8 +3,8 @@
 
 /// The whole of `rmem` but for its process: words in, exit code out.
 ///
-/// A wrong word gets a suggestion; `rmem help WORD` is `rmem WORD --help`. Everything that goes wrong is one sentence
-/// on stderr that begins with the command's name.
+/// A wrong word gets a suggestion; `rmem help WORD` is `rmem WORD --help`. Everything that goes
+/// wrong is one sentence on stderr that begins with the command's name.
 /// Thread safety: one thread.
 
 #include <string>

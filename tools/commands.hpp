@@ -5,8 +5,8 @@
 /// command line, and runs from there.
 ///
 /// A command that is done returns; `end_with` ends one with another exit code. What goes wrong is
-/// thrown as `rmem::Error`, which tools/command_line.cpp prints; words that cannot be read, as UsageError
-/// (tools/usage.hpp).
+/// thrown as `rmem::Error`, which tools/command_line.cpp prints; words that cannot be read, as
+/// UsageError (tools/usage.hpp).
 
 #include <string>
 

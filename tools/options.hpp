@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-/// The command line, as the subcommands see it: CLI11, whose headers cost every file that includes them some
-/// seconds to compile, behind declarations alone. What a call does is CLI11's own documentation of the same name.
+/// The command line, as the subcommands see it: CLI11, whose headers cost every file that includes
+/// them some seconds to compile, behind declarations alone. What a call does is CLI11's own
+/// documentation of the same name.
 ///
-/// Lifetime: an App is owned by the App that it is a subcommand of, an Option by its App; both stay where they are.
+/// Lifetime: an App is owned by the App that it is a subcommand of, an Option by its App; both stay
+/// where they are.
 /// Thread safety: one thread.
 
 #include <cstddef>

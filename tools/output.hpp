@@ -4,8 +4,8 @@
 /// How the commands show things: to people as text, to programs as JSON.
 ///
 /// All text goes to stdout at once, so that a closed pipe is one failed write: `show` then ends the
-/// command as SIGPIPE would have, without a word. Throws `rmem::Error` (no_space, system) when it cannot be written
-/// for another reason.
+/// command as SIGPIPE would have, without a word. Throws `rmem::Error` (no_space, system) when it
+/// cannot be written for another reason.
 
 #include <cstdint>
 #include <string>
@@ -40,7 +40,8 @@ std::string fitted(std::string_view text, std::size_t width);
 /// Whether people look at the descriptor in colour (a terminal, and NO_COLOR is not set).
 bool is_colourful(int fd);
 
-/// Rows in aligned columns; a column of which the first row's cell starts with '>' is right-aligned.
+/// Rows in aligned columns; a column of which the first row's cell starts with '>' is
+/// right-aligned.
 class Table {
 public:
     explicit Table(std::vector<std::string> heading);

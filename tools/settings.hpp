@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-/// Options that are RMEM_ variables in disguise: what a command is told by one, it and the processes that it
-/// starts find in the environment, where the same code reads it that reads a user's.
+/// Options that are RMEM_ variables in disguise: what a command is told by one, it and the
+/// processes that it starts find in the environment, where the same code reads it that reads a
+/// user's.
 /// Thread safety: one thread, since environments have no more.
 
 #include <map>

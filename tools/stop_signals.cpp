@@ -27,8 +27,8 @@ timespec left_until(std::int64_t at_ns) {
 
 }  // namespace
 
-// The signals are blocked but while the command waits, so that none comes between a look at signal() and the
-// waiting. Threads that are started later have them blocked as well.
+// The signals are blocked but while the command waits, so that none comes between a look at
+// signal() and the waiting. Threads that are started later have them blocked as well.
 
 StopSignals::StopSignals() {
     g_signal = 0;

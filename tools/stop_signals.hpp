@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-/// Lets a command that runs until it is told to end finish properly: SIGINT, SIGTERM and SIGHUP only note that
-/// it shall, and interrupt what it waits in. The second one ends the process as usual.
+/// Lets a command that runs until it is told to end finish properly: SIGINT, SIGTERM and SIGHUP
+/// only note that it shall, and interrupt what it waits in. The second one ends the process as
+/// usual.
 /// Thread safety: one object at a time in a process.
 
 #include <array>

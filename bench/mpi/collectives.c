@@ -2,13 +2,15 @@
 
 /* Figures of collective calls.
  *
- * Barrier, Allreduce and Allgather wait for everybody, so they are called one after the other. Bcast and Reduce do not: in a plain loop
- * the root of a Bcast runs ahead, and what would be measured is how often it can send. Therefore two ways:
+ * Barrier, Allreduce and Allgather wait for everybody, so they are called one after the other.
+ * Bcast and Reduce do not: in a plain loop the root of a Bcast runs ahead, and what would be
+ * measured is how often it can send. Therefore two ways:
  *
- *   bcast, reduce  until an answer has come: of the last rank to the root of a Bcast, of the root to the last rank after a Reduce. The
- *                  answer's own time, half of a round trip of 8 bytes between the same two, is measured before and told (`ack_ns`).
- *   bcast_osu      as the OSU benchmarks do: a barrier, and after it each rank's own time in MPI_Bcast; mean over the ranks, and the
- *                  slowest rank's (`slowest_ns`).
+ *   bcast, reduce  until an answer has come: of the last rank to the root of a Bcast, of the root
+ *                  to the last rank after a Reduce. The answer's own time, half of a round trip of
+ *                  8 bytes between the same two, is measured before and told (`ack_ns`).
+ *   bcast_osu      as the OSU benchmarks do: a barrier, and after it each rank's own time in
+ *                  MPI_Bcast; mean over the ranks, and the slowest rank's (`slowest_ns`).
  */
 #include "method.h"
 
@@ -216,7 +218,8 @@ void collectives(const struct world* world) {
 
 /* ---- More ranks than processors */
 
-/* As a solver has it: sums of eight numbers at rank 0, one after the other; no rank waits for anybody unless the MPI does. */
+/* As a solver has it: sums of eight numbers at rank 0, one after the other; no rank waits for
+ * anybody unless the MPI does. */
 static void reduce_loop(void* with) {
     struct call* call = with;
     call->in[0] = ++call->round;

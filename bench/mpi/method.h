@@ -3,13 +3,17 @@
 
 /* How every MPI is measured: the parts that the figures of bench/mpi/ share.
  *
- *     series = lead(ns, batch, op, with)   rank 0: times `batch` calls of `op` at a time until `ns` are over; sorted
+ *     series = lead(ns, batch, op, with)   rank 0: times `batch` calls of `op` at a time until `ns`
+ *                                          are over; sorted
  *     follow(batch, op, with)              the other ranks: as often as rank 0 says
  *
- * Rank 0 alone decides how often; it tells the others chunk by chunk by MPI_Bcast, outside of what is timed, so that a figure takes
- * its time and no more, however slow the MPI is. Rank 0 prints one JSON object per figure, on a line of its own.
- * Units: ns. Percentiles by nearest rank; nothing is subtracted. A sample that is timed singly contains one reading of the clock.
- * Errors: a wrong result, or an argument that means nothing, ends all ranks with a sentence (MPI_Abort).
+ * Rank 0 alone decides how often; it tells the others chunk by chunk by MPI_Bcast, outside of what
+ * is timed, so that a figure takes its time and no more, however slow the MPI is. Rank 0 prints one
+ * JSON object per figure, on a line of its own.
+ * Units: ns. Percentiles by nearest rank; nothing is subtracted. A sample that is timed singly
+ * contains one reading of the clock.
+ * Errors: a wrong result, or an argument that means nothing, ends all ranks with a sentence
+ * (MPI_Abort).
  * Thread safety: one thread. */
 
 #include <stdbool.h>
@@ -57,8 +61,8 @@ bool wants(const struct options* options, const char* figure);
 void require(bool holds, const char* complaint);
 double now_ns(void);
 
-/* Warm-up, then single operations, then batches; rank 0 prints, unless the figure has no name. Returns at rank 0 the lower of the two
- * medians, which other jobs have disturbed less. */
+/* Warm-up, then single operations, then batches; rank 0 prints, unless the figure has no name.
+ * Returns at rank 0 the lower of the two medians, which other jobs have disturbed less. */
 double measure(const struct world* world, const struct figure* figure, operation* op, void* with);
 
 struct series lead(double ns, size_t batch, operation* op, void* with);

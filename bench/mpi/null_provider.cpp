@@ -1,15 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// A libfabric provider that does next to nothing: what a ping-pong over it takes is the MPI's own share, and the floor of any
-/// provider under that MPI. For measurements alone.
+/// A libfabric provider that does next to nothing: what a ping-pong over it takes is the MPI's own
+/// share, and the floor of any provider under that MPI. For measurements alone.
 ///
-/// Two ranks, tagged messages of up to 8 bytes, one on its way in each direction. A message is half a cache line in memory that both
-/// map, so an exchange moves one line to and fro. No unexpected messages: one that nobody has posted a receive for stays where it is,
-/// and its sender waits (-FI_EAGAIN) before it sends another. There is no probe, no peek and no cancelling of sends.
+/// Two ranks, tagged messages of up to 8 bytes, one on its way in each direction. A message is half
+/// a cache line in memory that both map, so an exchange moves one line to and fro. No unexpected
+/// messages: one that nobody has posted a receive for stays where it is, and its sender waits
+/// (-FI_EAGAIN) before it sends another. There is no probe, no peek and no cancelling of sends.
 ///
-/// Environment: NULL_FI_MAILBOX, a file of 64 bytes, zero at the start of a run, made and removed by who starts the ranks; the rank is
-/// the launcher's (OMPI_COMM_WORLD_RANK, PMIX_RANK, PMI_RANK).
-/// Thread safety: none. Progress: in fi_cq_read. Errors: libfabric's numbers; -FI_EMSGSIZE for a longer message.
+/// Environment: NULL_FI_MAILBOX, a file of 64 bytes, zero at the start of a run, made and removed
+/// by who starts the ranks; the rank is the launcher's (OMPI_COMM_WORLD_RANK, PMIX_RANK, PMI_RANK).
+/// Thread safety: none. Progress: in fi_cq_read. Errors: libfabric's numbers; -FI_EMSGSIZE for a
+/// longer message.
 
 #include "mpi_channel/provider/unsupported.hpp"
 

@@ -69,7 +69,8 @@ static void latency_of(const struct world* world, size_t size) {
     end_exchange(&e);
 }
 
-/* A message to oneself: nobody is waited for, so that a profiler counts what a message costs and nothing else. */
+/* A message to oneself: nobody is waited for, so that a profiler counts what a message costs and
+ * nothing else. */
 static void to_oneself(void* with) {
     struct exchange* e = with;
     MPI_Request request;
@@ -102,8 +103,8 @@ static size_t window_of(size_t size) {
     return fit < 2 ? 2 : fit < MOST_WINDOW ? fit : MOST_WINDOW;
 }
 
-/* A window of messages that are sent at once, and the receiver's word that all have come. The receiver checks the first and the last
- * word of each: the last, because it comes last. */
+/* A window of messages that are sent at once, and the receiver's word that all have come. The
+ * receiver checks the first and the last word of each: the last, because it comes last. */
 static void stream_window(void* with) {
     struct exchange* e = with;
     const size_t window = window_of(e->size), last = e->size - sizeof e->number;

@@ -141,7 +141,8 @@ VARIANTS = [
     Variant("openmpi-vader", "openmpi", through_openmpi(*VADER)),
     Variant("openmpi-tcp", "openmpi", through_fabric("tcp;ofi_rxm"), environment(**LOOPBACK)),
     Variant("openmpi-net", "openmpi", through_fabric("net"), environment(**LOOPBACK)),
-    # By its own choice each has a thread for progress, which finds no processor among ranks that poll: milliseconds.
+    # By its own choice each has a thread for progress, which finds no processor among ranks that
+    # poll: milliseconds.
     Variant("openmpi-sockets", "openmpi",
             through_fabric("sockets", "--mca", "mtl_ofi_data_progress", "manual")),
     Variant("mpich-null", "mpich", fabric_mpich, on_fabric(without_provider, "null")),

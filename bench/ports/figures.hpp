@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-/// The figures of the ports, each beside what it is compared with, by the method of bench/ports/rounds.hpp. Units: ns, bytes.
+/// The figures of the ports, each beside what it is compared with, by the method of
+/// bench/ports/rounds.hpp. Units: ns, bytes.
 
 #include "bench/ports/table.hpp"
 #include "tools/measure/rank_group.hpp"
@@ -17,8 +18,8 @@ struct Effort {
     unsigned batch = 500;   ///< messages between two readings of the clock
 };
 
-/// One way of a small message of each system over one of the billboard's, in a bare ping-pong; and with work of
-/// `think_ns` on average between receiving and answering, which is subtracted.
+/// One way of a small message of each system over one of the billboard's, in a bare ping-pong; and
+/// with work of `think_ns` on average between receiving and answering, which is subtracted.
 Table measure_latency(const GroupOptions& options, const Effort& effort, double think_ns);
 /// From small message to small message of a stream.
 Table measure_gap(const GroupOptions& options, const Effort& effort);

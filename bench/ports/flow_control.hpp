@@ -3,13 +3,15 @@
 
 /// Return-to-sender against windows, which the paper of Fast Messages leaves open (section 5).
 ///
-/// The same frames, senders 1 to n and one receiver, under three ways to divide the receiver's queue:
+/// The same frames, senders 1 to n and one receiver, under three ways to divide the receiver's
+///   queue:
 ///   returned      of kPlaces for all; what finds none goes back
 ///   same_memory   of kPlaces, divided: each sender has a window of kPlaces / n
 ///   own_windows   a window of kPlaces for each sender, n times the memory
-/// All senders at once (`all`), or one of the n (`one`). Method: in turn, round by round, on one ring, each with fresh
-/// queues. Series: <way>_<who>, ns for each message until the last handler has run; latency_<way>_<who>, ns from the call to the
-/// handler, of every 16th message; rejected_<way>_<who>, frames returned for each message.
+/// All senders at once (`all`), or one of the n (`one`). Method: in turn, round by round, on one
+/// ring, each with fresh queues. Series: <way>_<who>, ns for each message until the last handler
+/// has run; latency_<way>_<who>, ns from the call to the handler, of every 16th message;
+/// rejected_<way>_<who>, frames returned for each message.
 
 #include "bench/ports/table.hpp"
 #include "tools/measure/rank_group.hpp"

@@ -11,7 +11,8 @@
 
 namespace bench {
 
-/// The line from which the values are away by the least of their own size: small messages count as much as large ones.
+/// The line from which the values are away by the least of their own size: small messages count as
+/// much as large ones.
 inline Line fit_relative(const std::vector<double>& sizes, const std::vector<double>& times) {
     double w = 0, x = 0, y = 0, xx = 0, xy = 0;
     for (std::size_t i = 0; i < sizes.size(); ++i) {
@@ -26,7 +27,8 @@ inline Line fit_relative(const std::vector<double>& sizes, const std::vector<dou
     return {(y - slope * x) / w, slope};
 }
 
-/// The smallest size at which so many bytes go in a unit of time; between two sizes by the straight line of their rates.
+/// The smallest size at which so many bytes go in a unit of time; between two sizes by the straight
+/// line of their rates.
 inline std::optional<double> size_at_rate(const std::vector<double>& sizes,
                                           const std::vector<double>& times, double rate) {
     for (std::size_t i = 0; i < sizes.size(); ++i) {

@@ -23,7 +23,8 @@ constexpr const char* kExamples = R"(examples:
   ports-bench udp-share --bytes 1400,8192
   ports-bench barrier --ranks 4
   ports-bench flow --senders 8 --slow         return-to-sender and windows of FM 1.0
-  valgrind --tool=callgrind --toggle-collect='*counted_send*' ports-bench instructions --system gamma
+  valgrind --tool=callgrind --toggle-collect='*counted_send*' \
+      ports-bench instructions --system gamma
 Of MU-Net: munet-bench. All of it, as a page: bench/ports/run.)";
 
 /// What is asked of the program: the options of all figures, and the one that was chosen.

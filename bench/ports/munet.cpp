@@ -1,19 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// MU-Net measured: a message through the daemon beside a bare relay over two cache lines, what mu_send_DMA costs its
-/// caller, and the anatomy of a message as in the paper's Table 2.
+/// MU-Net measured: a message through the daemon beside a bare relay over two cache lines, what
+/// mu_send_DMA costs its caller, and the anatomy of a message as in the paper's Table 2.
 ///
 ///     munet-bench                    everything
 ///     munet-bench --rounds 500       for longer
 ///     munet-bench --json             for programs
 ///
-/// Method. Floor and ours are taken in turn, batch by batch, in the same processes between the same processors; medians.
-/// *Two ends on one processor*: one process has the sending and the receiving endpoint and polls; daemon (or bare relay) is
-/// another process on another processor. So each message makes its two hops between processors, and none of the three
-/// has to share one. *Three processes*: sender, receiver and daemon each a process of its own, all yielding between polls,
-/// floor and ours alike; with two processors these are figures of the scheduler more than of anything else.
-/// Anatomy: two nodes on a ring of link direct; both relays are run by one thread, both programs by another. Each row is
-/// measured in rounds of its own, in which nothing else looks at a clock, so that the rows do not pay for each other.
+/// Method. Floor and ours are taken in turn, batch by batch, in the same processes between the same
+/// processors; medians. *Two ends on one processor*: one process has the sending and the receiving
+/// endpoint and polls; daemon (or bare relay) is another process on another processor. So each
+/// message makes its two hops between processors, and none of the three has to share one. *Three
+/// processes*: sender, receiver and daemon each a process of its own, all yielding between polls,
+/// floor and ours alike; with two processors these are figures of the scheduler more than of
+/// anything else.
+/// Anatomy: two nodes on a ring of link direct; both relays are run by one thread, both programs by
+/// another. Each row is measured in rounds of its own, in which nothing else looks at a clock, so
+/// that the rows do not pay for each other.
 
 #include <fmt/format.h>
 #include <sched.h>
@@ -347,7 +350,8 @@ void dma(const Plan& plan, bench::Table& table) {
     std::vector<double> memcpys, calls;
     Shared& shared = *stage.shared;
     for (std::uint64_t i = 1; i <= plan.rounds * 10; ++i) {
-        // A copy as the call makes it: into memory that another processor has read since it was written.
+        // A copy as the call makes it: into memory that another processor has read since it was
+        // written.
         stage.enter(kFloor);
         memcpys.push_back(
             time_of(1, [&] { std::memcpy(shared.copies[i % 4].data(), text.data(), kLongBytes); }));

@@ -3,11 +3,13 @@
 
 /// What is compared, in turn, round by round.
 ///
-/// In each round each subject has a ring of its own and two fresh processes, on the same two processors, one subject after the
-/// other, every second round in the opposite order. A subject with threads thus costs the others nothing, and no subject keeps the
-/// memory that happens to be the fastest. Ratios are taken between the medians of one round, which the same moments of the machine
-/// have made.
-/// Errors: `rmem::Error` when a subject fails twice in the same round; the first time is told on stderr.
+/// In each round each subject has a ring of its own and two fresh processes, on the same two
+/// processors, one subject after the other, every second round in the opposite order. A subject
+/// with threads thus costs the others nothing, and no subject keeps the memory that happens to be
+/// the fastest. Ratios are taken between the medians of one round, which the same moments of the
+/// machine have made.
+/// Errors: `rmem::Error` when a subject fails twice in the same round; the first time is told on
+/// stderr.
 /// Thread safety: none is needed; it forks.
 
 #include "bench/ports/table.hpp"

@@ -23,8 +23,9 @@ constexpr unsigned kBatches = 8;    ///< of a subject's turn
 constexpr std::size_t kWindowBytes = 700'000, kPoolBytes = 8U << 20;  ///< of two windows
 constexpr std::int64_t kPatienceNs = 2'000'000'000;
 
-/// The stream as it would be if there were no protocol: datagrams by multicast, in calls of many. Windows keep those on their way
-/// within the receiver's socket, so nothing is lost; were something, the measurement would fail.
+/// The stream as it would be if there were no protocol: datagrams by multicast, in calls of many.
+/// Windows keep those on their way within the receiver's socket, so nothing is lost; were
+/// something, the measurement would fail.
 class Datagrams {
 public:
     static constexpr const char* kName = "datagrams";

@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-/// The systems that are compared, each as a program written for it would use it: a message to the other of two ranks, and the
-/// next one from it.
+/// The systems that are compared, each as a program written for it would use it: a message to the
+/// other of two ranks, and the next one from it.
 ///
 ///     Gamma gamma(rank);           // joins, after bbp_init
 ///     gamma.send(8);               // rank 0
 ///     gamma.receive(8);            // rank 1: waits
 ///
-/// Who reads in place looks at a word of each line, so that moving the bytes is paid by all. Each system is used in a process of
-/// its own: one with threads makes the endpoint's lock necessary, which those without do not have to pay for.
+/// Who reads in place looks at a word of each line, so that moving the bytes is paid by all. Each
+/// system is used in a process of its own: one with threads makes the endpoint's lock necessary,
+/// which those without do not have to pay for.
 /// Threads: one. Errors: `rmem::Error`.
 
 #include "tools/measure/rank_group.hpp"

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-/// Rows for readers, or for programs: the same fields, as a table or as a line of JSON for each, after a line with the notes.
+/// Rows for readers, or for programs: the same fields, as a table or as a line of JSON for each,
+/// after a line with the notes.
 
 #include <nlohmann/json.hpp>
 

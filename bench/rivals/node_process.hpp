@@ -3,9 +3,9 @@
 
 /// The daemon `rmem node` beside one rank of a measured pair: from its start until the rank's end.
 ///
-/// RIVALS_NODE names the program `rmem`; unset, there is no daemon and the rank runs its node itself.
-/// RIVALS_NODE_CPUS gives each node's daemon a processor of its own, on which it never sleeps; unset, it
-/// runs on its rank's.
+/// RIVALS_NODE names the program `rmem`; unset, there is no daemon and the rank runs its node
+/// itself. RIVALS_NODE_CPUS gives each node's daemon a processor of its own, on which it never
+/// sleeps; unset, it runs on its rank's.
 
 #include "method.hpp"
 

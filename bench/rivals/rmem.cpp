@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// rmem itself, by the rivals' method: the billboard through its C library, on the direct link or on the
-// one that RMEM_LINK names.
+// rmem itself, by the rivals' method: the billboard through its C library, on the direct link or on
+// the one that RMEM_LINK names.
 #include "method.hpp"
 #include "node_process.hpp"
 

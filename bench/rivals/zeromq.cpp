@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// ZeroMQ: a PAIR over ipc (a Unix-domain socket, served by an I/O thread in each process), or over tcp.
+// ZeroMQ: a PAIR over ipc (a Unix-domain socket, served by an I/O thread in each process), or over
+// tcp.
 #include "method.hpp"
 
 #include <zmq.h>

@@ -17,7 +17,8 @@
 ///   busy()                    buffers that some receiver has not acknowledged
 ///   peek(s, a)                the next message of s, left where it is
 ///   take(s, a)                it is no longer the next; acknowledge(s, i) frees its buffer
-///   find(first)               some sender, from `first` on in rank order, that peek would show; or -1
+///   find(first)               some sender, from `first` on in rank order, that peek would show; or
+///                             -1
 ///   wait_begins(), wait_ends()   around a wait for messages, for samples of propagation
 ///   tell(s)                   lets s know at once what has been taken
 ///

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-/// The next of many words that differs from what was seen last: how a receiver from anybody looks at
-/// all bells.
+/// The next of many words that differs from what was seen last: how a receiver from anybody looks
+/// at all bells.
 ///
-/// Both arrays hold whole blocks of 16 words, one cache line; `bells` starts at one. Other processes
-/// write it meanwhile: an answer is a hint, to be checked by an acquire-load of what the bell stands for.
-/// Thread safety: any thread. Cost of 256 equal words where the processor has AVX2: 12 ns to find none,
-/// 9 ns to say that there is none, which is what loading them costs.
+/// Both arrays hold whole blocks of 16 words, one cache line; `bells` starts at one. Other
+/// processes write it meanwhile: an answer is a hint, to be checked by an acquire-load of what the
+/// bell stands for.
+/// Thread safety: any thread. Cost of 256 equal words where the processor has AVX2: 12 ns to find
+/// none, 9 ns to say that there is none, which is what loading them costs.
 
 #include "rmem/error.hpp"
 

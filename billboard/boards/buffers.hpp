@@ -5,10 +5,11 @@
 ///
 /// A buffer is allocated, filled, posted to one or more receivers, and free again when all of them
 /// have acknowledged it. Acknowledgements are not looked at until room is short; then the caller
-/// collects (the paper's garbage collection) and tries again. Extents are kept in address order. Small
-/// ones are given out behind the last one while there is room, which is found at once; others first
-/// fit: receivers acknowledge out of order, so a circular allocator would stall behind the slowest
-/// receiver of one multicast, and large ones had better use memory again that is in the cache.
+/// collects (the paper's garbage collection) and tries again. Extents are kept in address order.
+/// Small ones are given out behind the last one while there is room, which is found at once; others
+/// first fit: receivers acknowledge out of order, so a circular allocator would stall behind the
+/// slowest receiver of one multicast, and large ones had better use memory again that is in the
+/// cache.
 ///
 /// Thread safety: one thread. Progress: every call is O(32). No allocation after construction.
 

@@ -1,29 +1,31 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-/// The `inline` posting board: per pair of ranks and direction a FIFO of eight slots, or of 24 where answers take long.
+/// The `inline` posting board: per pair of ranks and direction a FIFO of eight slots, or of 24
+/// where answers take long.
 ///
-/// A slot is half a cache line, a flag word and 28 bytes; the other half is the same slot of the other
-/// direction. A message of up to 28 bytes lies there whole, so that it costs one cache-line transfer;
-/// up to 60 bytes it goes on in the slot's tail. A longer one is announced by its descriptor, either
-/// in the slot (one receiver) or in s's descriptor table (multicast on replicated links, where the
-/// payload should travel once).
+/// A slot is half a cache line, a flag word and 28 bytes; the other half is the same slot of the
+/// other direction. A message of up to 28 bytes lies there whole, so that it costs one cache-line
+/// transfer; up to 60 bytes it goes on in the slot's tail. A longer one is announced by its
+/// descriptor, either in the slot (one receiver) or in s's descriptor table (multicast on
+/// replicated links, where the payload should travel once).
 ///
-/// Place       a message goes into the slot after the one before it, but into the first slot when all
-///             before it are known to be taken. So two ranks that answer each other stay on one line,
-///             which goes to and fro whole, and a receiver looks at two slots.
+/// Place       a message goes into the slot after the one before it, but into the first slot when
+///             all before it are known to be taken. So two ranks that answer each other stay on one
+///             line, which goes to and fro whole, and a receiver looks at two slots.
 /// Flag word   sequence:6 | toggle:1 | count:4 | epoch:8 | class:4 | kind:3 | length or buffer:6
 ///   A slot is new when its toggle has changed; sequence and epoch are then the ones expected next.
-///   The epoch is that of the two ranks' incarnations together, so what a former self posted is never
-///   taken for new. The count is of the messages that its sender has taken from the receiver.
+///   The epoch is that of the two ranks' incarnations together, so what a former self posted is
+///   never taken for new. The count is of the messages that its sender has taken from the receiver.
 /// Room        whoever answers tells in each answer, for nothing, how much it has taken. A receiver
-///             that only receives writes its count to a word each kTellEvery messages; a sender reads
-///             that word, and what has come to it unread, only when the FIFO looks full. Telling more
-///             often costs cache-line transfers, and is not needed: a full FIFO holds more than
-///             kTellEvery messages not yet taken. The count of a flag word has too few bits for the
-///             long FIFO: there the word alone tells, and rides on what else its writer sends.
-/// Bells       with more than 16 ranks on one bank the sender also adds to a dense word per pair, so
-///             that a receiver of BBP_ANY looks at few lines.
+///             that only receives writes its count to a word each kTellEvery messages; a sender
+///             reads that word, and what has come to it unread, only when the FIFO looks full.
+///             Telling more often costs cache-line transfers, and is not needed: a full FIFO holds
+///             more than kTellEvery messages not yet taken. The count of a flag word has too few
+///             bits for the long FIFO: there the word alone tells, and rides on what else its
+///             writer sends.
+/// Bells       with more than 16 ranks on one bank the sender also adds to a dense word per pair,
+///             so that a receiver of BBP_ANY looks at few lines.
 ///
 /// Invariants: tail - consumed <= kSlots; one writer per word. Thread safety: one thread.
 /// Progress: every call is wait-free; the loops are bounded by the number of ranks.
@@ -197,7 +199,8 @@ public:
     void take(unsigned s, const Arrival& a) { take(s, a.place); }
 
     /// `peek`, copying and `take` in one, for what is expected most: a message of this class that
-    /// lies whole in its slot and fits. Returns its length; -1: something else is there, or nothing.
+    /// lies whole in its slot and fits. Returns its length; -1: something else is there, or
+    /// nothing.
     [[gnu::always_inline]] int receive_head(unsigned s, Class cls, void* buf, std::size_t cap) {
         Seen seen;
         if (!look(s, seen)) return -1;
@@ -213,7 +216,8 @@ public:
         take(s, seen.place);
         return static_cast<int>(length);
     }
-    /// Sends for the line that an answer to s is written to, while the caller works on it: s has read that line since.
+    /// Sends for the line that an answer to s is written to, while the caller works on it: s has
+    /// read that line since.
     void expect_answer(unsigned s) const {
         if constexpr (M::kReplicated) return;  // nobody else has the bank's lines
         const Peer& p = peers_[s];
@@ -276,8 +280,8 @@ private:
     static constexpr Toggles kAllToggles = static_cast<Toggles>(~Toggles{0});
     enum Kind : std::uint32_t { kWhole = 0, kInSlot = 1, kOnBoard = 2 };
 
-    /// Where s's next message may be, and the stamp that its flag word will have there. Dense, since
-    /// BBP_ANY looks at all of them.
+    /// Where s's next message may be, and the stamp that its flag word will have there. Dense,
+    /// since BBP_ANY looks at all of them.
     struct Next {
         std::size_t first = 0, next = 0;  ///< the first slot, and the one after the last
         std::uint32_t if_first = kNever, if_next = kNever;
@@ -410,7 +414,8 @@ private:
         return slot_of(p.tx_slots, place);
     }
 
-    /// `from`, `bytes`: what lies in the slot behind the flag; it is there already, unless kPostsWhole.
+    /// `from`, `bytes`: what lies in the slot behind the flag; it is there already, unless
+    /// kPostsWhole.
     [[gnu::always_inline]] void announce(unsigned s, std::size_t slot, Kind kind, Class cls,
                                          std::uint32_t low, const void* from, std::size_t bytes) {
         Peer& p = peers_[s];

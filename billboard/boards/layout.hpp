@@ -10,7 +10,8 @@
 ///   state        writer r   incarnation; the incarnation that has left
 ///   groups       writer r   hashes of the group names r has joined
 ///   barriers     writer r   arrival counts: one line for all ranks, one word per group id
-///   descriptors  writer r   32 × { offset | part | class, length, sequence }: what lies in the data
+///   descriptors  writer r   32 × { offset | part | class, length, sequence }: what lies in the
+///                data
 ///   ack[s]       writer s   s's answers to r's messages: consumed count, ACK flags, confirmation
 ///   paper:  message[s]  writer s   MESSAGE flags: one toggled bit per buffer of s
 ///   inline: pair[d][8]  writers r and r+d, half a line each: FIFO slots of both directions,
@@ -20,10 +21,11 @@
 ///           filled[32]  writer r   bytes that are in place of a message posted before it was whole
 ///   data         writer r   the messages
 ///
-/// Two layouts, fixed when the ring is made: `paper` as printed, and `inline`, where flag and payload
-/// of a short message share a line, so that it costs one cache-line transfer. The two directions of a
-/// pair share it too, since who answers at once then owns the line already: measured 1.0 to 1.3
-/// hops one way against 1.4 to 2.1 with a line for each direction (docs/design/billboard.md).
+/// Two layouts, fixed when the ring is made: `paper` as printed, and `inline`, where flag and
+/// payload of a short message share a line, so that it costs one cache-line transfer. The two
+/// directions of a pair share it too, since who answers at once then owns the line already:
+/// measured 1.0 to 1.3 hops one way against 1.4 to 2.1 with a line for each direction
+/// (docs/design/billboard.md).
 ///
 /// Units: offsets in bytes from the start of the bank unless named words. All places follow from
 /// (user_bytes, ranks, layout, data bytes); their hash is part of the ring's configuration.
@@ -110,7 +112,8 @@ struct BoardConfig {
     std::size_t data_bytes = 0;  ///< data partition per rank; 0: the default for link and ranks
 };
 
-/// What a ring that has a billboard of this version was made with, found again from its sizes; nothing of another.
+/// What a ring that has a billboard of this version was made with, found again from its sizes;
+/// nothing of another.
 RMEM_API std::optional<BoardConfig> board_of(const rmem::RingConfig& config);
 
 /// The places, computed once.

@@ -3,15 +3,16 @@
 
 /// The `paper` posting board: descriptor, data, MESSAGE flag and ACK flag, each in its place.
 ///
-/// To announce buffer i to r, s writes the descriptor in its own control partition and toggles bit i
-/// of its word among r's MESSAGE flags. r compares that word with the value it stored: changed bits
-/// are new messages. r reads descriptor and data from s's partition and toggles bit i of its word
-/// among s's ACK flags. A buffer is free when, for every receiver, both bits agree again.
+/// To announce buffer i to r, s writes the descriptor in its own control partition and toggles bit
+/// i of its word among r's MESSAGE flags. r compares that word with the value it stored: changed
+/// bits are new messages. r reads descriptor and data from s's partition and toggles bit i of its
+/// word among s's ACK flags. A buffer is free when, for every receiver, both bits agree again.
 ///
 /// Order       several bits may change between two looks; the descriptor's sequence number, which
 ///             counts the sender's posts, orders them. Numbers are compared by difference; a sender
 ///             does not post while a buffer 2^30 posts old is unread, so they never go ambiguous.
-/// Invariants  one writer per word; a sender keeps its flag words privately and never reads them back.
+/// Invariants  one writer per word; a sender keeps its flag words privately and never reads them
+///             back.
 /// Thread safety: one thread. Progress: wait-free, bounded by the number of ranks and buffers.
 /// Source: section 3 of the paper; the sequence number is our addition (bits alone have no order).
 

@@ -10,7 +10,8 @@ namespace billboard {
 
 namespace {
 
-/// Nanoseconds of a thousand pauses: by the shortest of some measurements, since all others were interrupted.
+/// Nanoseconds of a thousand pauses: by the shortest of some measurements, since all others were
+/// interrupted.
 std::int64_t measure_pauses() noexcept {
     constexpr int kTimes = 16, kPauses = 64;
     std::int64_t shortest = std::numeric_limits<std::int64_t>::max();

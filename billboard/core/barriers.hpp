@@ -4,8 +4,8 @@
 /// Barriers, and groups by name. Part of EndpointCore (billboard/core/endpoint_core.hpp).
 ///
 /// arrival   each member writes its arrival count into a word of its own and waits until every
-///           member's count has come as far: one propagation. The default. Who comes last wakes those who sleep: were each to
-///           do so, all would run for each that comes.
+///           member's count has come as far: one propagation. The default. Who comes last wakes
+///           those who sleep: were each to do so, all would run for each that comes.
 /// paper     the lowest member collects a null message from each other member and answers with one
 ///           multicast: two propagations, as the paper's MPI_Barrier.
 ///
@@ -85,8 +85,8 @@ int EndpointCore<M, BoardOf>::arrive_and_wait(std::span<const int> members, std:
         return static_cast<std::int32_t>(memory_.load(barrier_word(m, index)) - count_now) >= 0;
     };
     std::size_t next = 0;  // members before it have arrived
-    // The last is who finds all others arrived at once. Two that come at the same time may not see each other in their first
-    // look, each in its second; who sleeps then was there before.
+    // The last is who finds all others arrived at once. Two that come at the same time may not see
+    // each other in their first look, each in its second; who sleeps then was there before.
     unsigned looks = 0;
     const int result = wait_for(deadline, [&]() -> int {
         ++looks;

@@ -2,8 +2,8 @@
 #pragma once
 
 /// The billboard's counters of a rank, in RankSlot::protocol (rmem/ring/counters.hpp).
-/// Short messages are not counted here, since that would cost as much as a tenth of sending one: the
-/// FIFOs' consumed counts (billboard/boards/layout.hpp) tell how many each pair has exchanged.
+/// Short messages are not counted here, since that would cost as much as a tenth of sending one:
+/// the FIFOs' consumed counts (billboard/boards/layout.hpp) tell how many each pair has exchanged.
 
 #include "rmem/ring/counters.hpp"
 

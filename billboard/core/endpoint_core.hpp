@@ -3,9 +3,9 @@
 
 /// The Billboard protocol itself, over any link and either posting board.
 ///
-/// Contract: billboard/endpoint.hpp. Of the link it uses the Memory M, and of a membership in its ring what
-/// rmem/link/memory.hpp lists. The short, expected paths are here, so that they are compiled
-/// into the C functions; the others are in detail/:
+/// Contract: billboard/endpoint.hpp. Of the link it uses the Memory M, and of a membership in its
+/// ring what rmem/link/memory.hpp lists. The short, expected paths are here, so that they are
+/// compiled into the C functions; the others are in detail/:
 ///   core/peers.hpp      who is there: joining, deaths, returns
 ///   core/sending.hpp    buffers, multicast, messages larger than a partition
 ///   core/receiving.hpp  order, classes, parts
@@ -14,9 +14,9 @@
 ///
 /// Invariants
 ///   (I1) A rank posts to s only while s's confirmation word for it holds its own incarnation.
-///   (I2) A rank confirms s only when s is fresh or has confirmed it, after it has taken over all that
-///        s's former incarnation had posted: so nothing is read by a slot number or a flag that meant
-///        another message.
+///   (I2) A rank confirms s only when s is fresh or has confirmed it, after it has taken over all
+///        that s's former incarnation had posted: so nothing is read by a slot number or a flag
+///        that meant another message.
 ///   (I3) A restarted rank writes no buffer until every live peer has confirmed it.
 ///   (I4) What is taken from the board is delivered, set aside or counted as dropped: never lost.
 ///   (I5) While BBP_EPEER of a rank that is back is due, its former life's end stands among the
@@ -146,8 +146,9 @@ public:
         look_for(BBP_ANY, cls);
         return try_view(BBP_ANY, data, len, cls, deadline, small);
     }
-    /// take() of a message that is there, whole in its slot. BBP_EAGAIN: there seems to be nothing. kNobody: something that takes
-    /// longer, so ask take(); which also looks for the dead now and then.
+    /// take() of a message that is there, whole in its slot. BBP_EAGAIN: there seems to be nothing.
+    /// kNobody: something that takes longer, so ask take(); which also looks for the dead now and
+    /// then.
     [[gnu::always_inline]] int take_at_once(std::byte* small, std::size_t* len, Class cls) {
         const int candidate = board_.find(next_any_);
         if (candidate < 0) return aside_.empty() && gathering_ == 0 ? BBP_EAGAIN : kNobody;
@@ -167,7 +168,8 @@ public:
             pause.after_empty_poll();
         }
     }
-    /// send_joined() to one rank, of what lies beside a flag. False: something else, or no room now, so ask that.
+    /// send_joined() to one rank, of what lies beside a flag. False: something else, or no room
+    /// now, so ask that.
     [[gnu::always_inline]] bool send_joined_at_once(int dest, Bytes head, Bytes body, Class cls) {
         if constexpr (Board::kInlineBytes != 0 && !M::kReplicated) {
             const auto d = static_cast<unsigned>(dest);
@@ -207,7 +209,8 @@ public:
         if constexpr (kMayLoseNode) return memory_.has_bank();
         return true;
     }
-    /// Whether s has given this rank up, though it lives: then s may have used the buffers of its messages again.
+    /// Whether s has given this rank up, though it lives: then s may have used the buffers of its
+    /// messages again.
     bool is_given_up_by(unsigned s) const noexcept;
     /// Takes it for dead in turn, and nothing of it any more.
     void give_up(unsigned s);
@@ -316,8 +319,8 @@ private:
                     Class cls);
     int check_source(int src) const;
     enum class Found { nothing, private_memory, board, in_parts };
-    /// What a message must be like for who looks for one: `ready`, whole as it is; `begun`, of one in parts the first will do;
-    /// `coming`, so it will of one that is being filled.
+    /// What a message must be like for who looks for one: `ready`, whole as it is; `begun`, of one
+    /// in parts the first will do; `coming`, so it will of one that is being filled.
     enum class Wanted { ready, begun, coming };
     int find(int src, Class cls, Wanted wanted, Found& found, unsigned& s, Arrival& a);
     int settle(unsigned s, Class cls, Wanted wanted, Arrival& a);
@@ -365,9 +368,9 @@ private:
     }
     bool is_in_group(unsigned r, std::uint64_t hash) const;
 
-    /// Tries until `attempt` gives something else than BBP_EAGAIN or the deadline passes: BBP_ETIMEDOUT,
-    /// to which the caller adds its sentence. Between looks at the peers it tries only when
-    /// `worth_trying` says so: that is the spinning loop.
+    /// Tries until `attempt` gives something else than BBP_EAGAIN or the deadline passes:
+    /// BBP_ETIMEDOUT, to which the caller adds its sentence. Between looks at the peers it tries
+    /// only when `worth_trying` says so: that is the spinning loop.
     template <class Attempt, class Worth>
     int wait_for(Deadline deadline, Attempt&& attempt, Worth&& worth_trying) {
         int result = attempt();
@@ -394,7 +397,8 @@ private:
         memory_.give_way();
         return BBP_EAGAIN;
     }
-    /// That a message was taken leaves with the answer, if there is one, where a datagram of its own would cost as much.
+    /// That a message was taken leaves with the answer, if there is one, where a datagram of its
+    /// own would cost as much.
     void commit_taken() {
         if constexpr (rmem::CommitsOnWait<M>) {
             memory_.commit_on_wait();
@@ -410,7 +414,8 @@ private:
             memory_.progress();
         }
     }
-    /// Before a message is looked for. Where asking the link is a system call, one that is here whole needs none.
+    /// Before a message is looked for. Where asking the link is a system call, one that is here
+    /// whole needs none.
     void look_for(int src, Class cls) {
         if constexpr (M::kFar) {
             if (has_whole(src, cls)) return;
@@ -471,7 +476,8 @@ private:
     std::unique_ptr<WakeFd> wake_fd_;
 };
 
-/// Spins until something is there, but not for long. Whose it is; kNobody: nothing, or it takes longer.
+/// Spins until something is there, but not for long. Whose it is; kNobody: nothing, or it takes
+/// longer.
 template <class M, template <class> class BoardOf>
 inline int EndpointCore<M, BoardOf>::await_briefly(int src) {
     if (!aside_.empty() || gathering_ != 0) return kNobody;
@@ -507,8 +513,9 @@ inline int EndpointCore<M, BoardOf>::recv_inline(int from, bool any, void* buf, 
 extern template class RMEM_API EndpointCore<rmem::DirectMemory, InlineBoard>;
 extern template class EndpointCore<rmem::DirectMemory, PaperBoard>;
 
-/// Where a store is the transfer, a call between libraries costs as much as what it does: who has this compiled in (billboard/bbp.h's
-/// calls, ports') asks by fastest() whether an endpoint is of it.
+/// Where a store is the transfer, a call between libraries costs as much as what it does: who has
+/// this compiled in (billboard/bbp.h's calls, ports') asks by fastest() whether an endpoint is of
+/// it.
 using Fastest = EndpointCore<rmem::DirectMemory, InlineBoard>;
 inline Fastest* fastest(Endpoint* endpoint) noexcept {
     return dynamic_cast<Fastest*>(endpoint);

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-/// What a person at a terminal is told when opening waits for others: once, after some seconds of silence.
+/// What a person at a terminal is told when opening waits for others: once, after some seconds of
+/// silence.
 ///
 /// Nobody else is: where stderr is a file or a pipe, and in a simulated process, it says nothing.
 /// Thread safety: one thread.

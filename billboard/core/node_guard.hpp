@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-/// An endpoint on link udp, whose node may be dropped by the others, or lose its engine, at any moment.
+/// An endpoint on link udp, whose node may be dropped by the others, or lose its engine, at any
+/// moment.
 ///
-/// Soon the bank is another life's then: what the program reads there was not written for it, and may change under its
-/// eyes. So each call asks afterwards whether the bank is still that of the node's life that it was opened in, and if
-/// it is not, what it found does not count: BBP_EPEER, as for all calls to come, until the program opens the ring again. A
-/// view that is out may show anything then.
-/// The same holds for a message of a rank that has meanwhile given this one up.
+/// Soon the bank is another life's then: what the program reads there was not written for it, and
+/// may change under its eyes. So each call asks afterwards whether the bank is still that of the
+/// node's life that it was opened in, and if it is not, what it found does not count: BBP_EPEER, as
+/// for all calls to come, until the program opens the ring again. A view that is out may show
+/// anything then. The same holds for a message of a rank that has meanwhile given this one up.
 /// Contract: billboard/endpoint.hpp. Thread safety, errors: as there.
 
 #include "billboard/endpoint.hpp"
@@ -94,7 +95,8 @@ private:
         const int result = call();
         return core_.has_bank() ? result : lost();
     }
-    /// `discard` ends what the caller is not told of. A call that named nobody goes on to the next message.
+    /// `discard` ends what the caller is not told of. A call that named nobody goes on to the next
+    /// message.
     template <class Call, class Discard>
     [[gnu::always_inline]] int received(int src, Call&& call, Discard&& discard) {
         for (;;) {

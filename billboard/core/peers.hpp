@@ -1,24 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-/// Who is there: joining, deaths and returns. Part of EndpointCore (billboard/core/endpoint_core.hpp).
+/// Who is there: joining, deaths and returns. Part of EndpointCore
+/// (billboard/core/endpoint_core.hpp).
 ///
 /// Two ranks a and b connect by three kinds of words, each with one writer:
 ///   incarnation(a)      a counts its lives
 ///   departed(a)         the life in which a left in good order
-///   confirmed(a, b)     by b, in a's partition: the life of a that b receives from; or while b posts
-///                       nothing to a, kFresh (b has just joined) or noticed(life of a), the life that b has
-///                       just met, or whose end it has seen
-/// b confirms a once it has taken over what a's former life had posted, and only when nothing can come
-/// any more that a posted to b's former life: confirmed(b, a) is b's present life or says that a has
-/// noticed it, and whatever a wrote before is there, too. To a life before which
-/// none was announced nothing was posted, so kFresh will do; to a later one kFresh may be older than
-/// what is on its way. a posts once confirmed.
+///   confirmed(a, b)     by b, in a's partition: the life of a that b receives from; or while b
+///                       posts nothing to a, kFresh (b has just joined) or noticed(life of a), the
+///                       life that b has just met, or whose end it has seen
+/// b confirms a once it has taken over what a's former life had posted, and only when nothing can
+/// come any more that a posted to b's former life: confirmed(b, a) is b's present life or says that
+/// a has noticed it, and whatever a wrote before is there, too. To a life before which
+/// none was announced nothing was posted, so kFresh will do; to a later one kFresh may be older
+/// than what is on its way. a posts once confirmed.
 ///
-/// Nobody talks to a new life by name before it was told of the former one's end: posting to it opens
-/// only then, and that end waits in private memory behind the former life's messages and before the
-/// new one's. BBP_ANY passes by it. Not confirming the new life until then would be simpler, but would
-/// leave it without buffers (I3) until the last rank has named it, perhaps for ever.
+/// Nobody talks to a new life by name before it was told of the former one's end: posting to it
+/// opens only then, and that end waits in private memory behind the former life's messages and
+/// before the new one's. BBP_ANY passes by it. Not confirming the new life until then would be
+/// simpler, but would leave it without buffers (I3) until the last rank has named it, perhaps for
+/// ever.
 
 #include "billboard/core/endpoint_core.hpp"
 #include "billboard/core/join_notice.hpp"
@@ -101,7 +103,8 @@ void EndpointCore<M, BoardOf>::join(Deadline deadline) {
     JoinNotice notice(rmem::now_ns());
     const int result = wait_for(deadline, [&]() -> int {
         if constexpr (requires { memory_.check_life(); }) memory_.check_life();
-        // Whether they live is looked at now and then, by wait_for: of many ranks each asks after many.
+        // Whether they live is looked at now and then, by wait_for: of many ranks each asks after
+        // many.
         for (unsigned s = 0; s < ranks_; ++s) see(s);
         if (!settings_.awaits_others || all_joined()) return BBP_OK;
         if (notice.is_due(rmem::now_ns()))
@@ -122,7 +125,8 @@ void EndpointCore<M, BoardOf>::join(Deadline deadline) {
                                   : heard));
 }
 
-/// All have been seen; and in a rank's first life, all have opened (later ones open as they notice).
+/// All have been seen; and in a rank's first life, all have opened (later ones open as they
+/// notice).
 template <class M, template <class> class BoardOf>
 bool EndpointCore<M, BoardOf>::all_joined() const {
     for (const Peer& p : peers_) {
@@ -133,7 +137,8 @@ bool EndpointCore<M, BoardOf>::all_joined() const {
     return true;
 }
 
-/// Looks at what s says of itself, and takes the next step of the connection. Whether it may be dead.
+/// Looks at what s says of itself, and takes the next step of the connection. Whether it may be
+/// dead.
 template <class M, template <class> class BoardOf>
 bool EndpointCore<M, BoardOf>::see(unsigned s) {
     Peer& p = peers_[s];
@@ -162,8 +167,8 @@ void EndpointCore<M, BoardOf>::refresh(unsigned s) {
     mark_gone(s, why_gone(s));  // it may have left in good order between the two looks
 }
 
-/// Whether this rank has lost its node. The bank may be a later life's, in which nobody knows of it: all are dead to
-/// it, and come back to whoever opens anew.
+/// Whether this rank has lost its node. The bank may be a later life's, in which nobody knows of
+/// it: all are dead to it, and come back to whoever opens anew.
 template <class M, template <class> class BoardOf>
 bool EndpointCore<M, BoardOf>::life_is_over() const {
     if constexpr (kMayLoseNode) return memory_.is_over();
@@ -196,8 +201,8 @@ void EndpointCore<M, BoardOf>::connect(unsigned s) {
     const std::uint32_t mine = life_;
     const std::uint32_t epoch = mine + p.incarnation;
     const std::uint32_t theirs = s == me_ ? mine : memory_.load(geometry_.confirmed(me_, s));
-    // It may be the word of a life that began since s's was read, and must not count as the former's. Each
-    // life writes its number first, so if it is, the number has changed.
+    // It may be the word of a life that began since s's was read, and must not count as the
+    // former's. Each life writes its number first, so if it is, the number has changed.
     if (s != me_ && memory_.load(geometry_.incarnation(s)) != p.incarnation) return;
     const bool is_quiet =
         theirs == mine || theirs == noticed(mine) || (theirs == kFresh && is_first_);
@@ -239,15 +244,16 @@ void EndpointCore<M, BoardOf>::mark_gone(unsigned s, Counter why) {
     set_abort_due(s, false);
     board_.close(s);
     count(why);
-    // It may live, where the network is cut: this word comes to it before anything else that is put where its
-    // messages are.
+    // It may live, where the network is cut: this word comes to it before anything else that is put
+    // where its messages are.
     if constexpr (kMayLoseNode)
         memory_.post_word(geometry_.confirmed(s, me_), noticed(p.incarnation));
 }
 
 template <class M, template <class> class BoardOf>
 bool EndpointCore<M, BoardOf>::is_given_up_by(unsigned s) const noexcept {
-    // While it is not open, the word may be of a new life that has met this rank, and has posted nothing yet.
+    // While it is not open, the word may be of a new life that has met this rank, and has posted
+    // nothing yet.
     return s != me_ && peers_[s].tx_open &&
            memory_.load(geometry_.confirmed(me_, s)) == noticed(life_);
 }
@@ -273,8 +279,9 @@ int EndpointCore<M, BoardOf>::end_life(unsigned s) {
     return tell_gone(s);
 }
 
-/// Moves what s's former life had posted to private memory, before its words mean something else. The
-/// dead post no more than they have buffers or slots; who goes on posting is not what it says it is.
+/// Moves what s's former life had posted to private memory, before its words mean something else.
+/// The dead post no more than they have buffers or slots; who goes on posting is not what it says
+/// it is.
 template <class M, template <class> class BoardOf>
 void EndpointCore<M, BoardOf>::take_over(unsigned s) {
     Peer& p = peers_[s];

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-/// Receiving: order, classes, parts, views. Part of EndpointCore (billboard/core/endpoint_core.hpp).
+/// Receiving: order, classes, parts, views. Part of EndpointCore
+/// (billboard/core/endpoint_core.hpp).
 ///
 /// A sender's messages are taken from the board in its order. One that is not what the caller asked
-/// for (another class), or not yet whole (parts), moves to private memory, where its own caller finds
-/// it later, before anything that is still on the board.
+/// for (another class), or not yet whole (parts), moves to private memory, where its own caller
+/// finds it later, before anything that is still on the board.
 
 #include "billboard/core/endpoint_core.hpp"
 #include "rmem/base/marks.hpp"
@@ -143,7 +144,8 @@ inline int corrupt_error(unsigned s) {
 }
 
 /// Makes s's next message one of class `cls` that can be delivered now: BBP_OK and `a`, or
-/// BBP_EAGAIN. Who posts messages of other classes without end must not keep the caller from its deadline.
+/// BBP_EAGAIN. Who posts messages of other classes without end must not keep the caller from its
+/// deadline.
 template <class M, template <class> class BoardOf>
 int EndpointCore<M, BoardOf>::settle(unsigned s, Class cls, Wanted wanted, Arrival& a) {
     for (unsigned looks = kMostLooks; looks > 0 && board_.peek(s, a); --looks) {
@@ -171,8 +173,8 @@ int EndpointCore<M, BoardOf>::settle(unsigned s, Class cls, Wanted wanted, Arriv
     return BBP_EAGAIN;
 }
 
-/// Takes what has come of s's message in parts: all that is on the board now. A sender that keeps up
-/// with the caller must not keep it from its deadline for the length of the message.
+/// Takes what has come of s's message in parts: all that is on the board now. A sender that keeps
+/// up with the caller must not keep it from its deadline for the length of the message.
 template <class M, template <class> class BoardOf>
 void EndpointCore<M, BoardOf>::gather_from(unsigned s) {
     Arrival a;
@@ -209,8 +211,8 @@ int EndpointCore<M, BoardOf>::find_in_parts(int src, Class cls) const {
     return -1;
 }
 
-/// The next message of `src` and `cls` that has left the board, whole or (of a named rank) in parts;
-/// BBP_EPEER where the end of a life comes before it.
+/// The next message of `src` and `cls` that has left the board, whole or (of a named rank) in
+/// parts; BBP_EPEER where the end of a life comes before it.
 template <class M, template <class> class BoardOf>
 int EndpointCore<M, BoardOf>::find_taken(int src, Class cls, Found& found, unsigned& s) {
     if (src >= 0 && aside_.ends_next(cls, static_cast<unsigned>(src))) {
@@ -237,8 +239,8 @@ int EndpointCore<M, BoardOf>::find_unfinished(int src, Class cls, Found& found, 
 }
 
 /// The next message of `src` and `cls`: one that has left the board, or on the board of `s` as `a`.
-/// Of anyone, one in parts comes last: its sender may be waiting for another receiver, who cannot go on
-/// before a message of its own is received here.
+/// Of anyone, one in parts comes last: its sender may be waiting for another receiver, who cannot
+/// go on before a message of its own is received here.
 template <class M, template <class> class BoardOf>
 int EndpointCore<M, BoardOf>::find(int src, Class cls, Wanted wanted, Found& found, unsigned& s,
                                    Arrival& a) {
@@ -263,8 +265,8 @@ int EndpointCore<M, BoardOf>::find(int src, Class cls, Wanted wanted, Found& fou
     return src == BBP_ANY ? find_unfinished(src, cls, found, s) : BBP_EAGAIN;
 }
 
-/// Whether the next message of `src` is on the board, of this class and whole. One in parts may have been taken back since the
-/// link was looked at.
+/// Whether the next message of `src` is on the board, of this class and whole. One in parts may
+/// have been taken back since the link was looked at.
 template <class M, template <class> class BoardOf>
 bool EndpointCore<M, BoardOf>::has_whole(int src, Class cls) {
     if (gathering_ != 0 || !aside_.empty()) return false;
@@ -421,9 +423,9 @@ int EndpointCore<M, BoardOf>::copy_filling(unsigned s, bool any, const Arrival& 
     return any ? BBP_EAGAIN : tell_gone(s);
 }
 
-/// Receives the rest of a message larger than a partition straight into the caller's buffer. When the
-/// deadline passes in between, or another sender has something for who receives from anybody, what has
-/// come moves back to private memory for the next call.
+/// Receives the rest of a message larger than a partition straight into the caller's buffer. When
+/// the deadline passes in between, or another sender has something for who receives from anybody,
+/// what has come moves back to private memory for the next call.
 template <class M, template <class> class BoardOf>
 int EndpointCore<M, BoardOf>::recv_parts(unsigned s, bool any, void* buf, std::size_t cap,
                                          std::size_t* len, Deadline deadline) {
@@ -471,8 +473,8 @@ bool EndpointCore<M, BoardOf>::has_next_beside(unsigned s) const {
     return other >= 0 && static_cast<unsigned>(other) != s;
 }
 
-/// The rest of a message in parts will never come. A receive from `any` has not named s: it goes on to what others send, and
-/// the call that does name s is told.
+/// The rest of a message in parts will never come. A receive from `any` has not named s: it goes on
+/// to what others send, and the call that does name s is told.
 template <class M, template <class> class BoardOf>
 int EndpointCore<M, BoardOf>::half_lost(unsigned s, bool any) {
     Peer& p = peers_[s];

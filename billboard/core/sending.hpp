@@ -54,7 +54,8 @@ int EndpointCore<M, BoardOf>::check_message(std::span<const int> dests, const vo
     return BBP_OK;
 }
 
-/// Spins until d has room for one more message, but not for long: a rank never makes it for itself so.
+/// Spins until d has room for one more message, but not for long: a rank never makes it for itself
+/// so.
 template <class M, template <class> class BoardOf>
 bool EndpointCore<M, BoardOf>::await_room_briefly(unsigned d) {
     if (d == me_) return false;
@@ -74,8 +75,8 @@ int EndpointCore<M, BoardOf>::send_slowly(int dest, const void* buf, std::size_t
     return result == BBP_EPEER ? gone_error(static_cast<unsigned>(dest)) : result;
 }
 
-/// The expected case of a short multicast: to ranks that there are, each once, with room for all. Replicated banks get a
-/// multicast's payload once, whatever its size.
+/// The expected case of a short multicast: to ranks that there are, each once, with room for all.
+/// Replicated banks get a multicast's payload once, whatever its size.
 template <class M, template <class> class BoardOf>
 bool EndpointCore<M, BoardOf>::can_post_inline(std::span<const int> dests) {
     if ((M::kReplicated && dests.size() != 1) || dests.empty() || aborts_due_ != 0) return false;
@@ -257,7 +258,8 @@ int EndpointCore<M, BoardOf>::try_post(Post& post, const Pieces& pieces, Class c
     return result_of(post);
 }
 
-/// What lies `at` is read now; and who sends a message in a buffer often sends another of that size.
+/// What lies `at` is read now; and who sends a message in a buffer often sends another of that
+/// size.
 template <class M, template <class> class BoardOf>
 void EndpointCore<M, BoardOf>::after_post(std::size_t at, std::size_t len) {
     memory_.expect_read(at, len);
@@ -368,8 +370,8 @@ int EndpointCore<M, BoardOf>::try_part(Post& post, const std::byte* from, std::s
 }
 
 /// Takes back what has been posted of a message: from who has not looked yet by its total, which
-/// needs no room, from who is gathering it by a part that says so. (Where the first part's buffer has
-/// been read and used again, it holds a later part of the same message.)
+/// needs no room, from who is gathering it by a part that says so. (Where the first part's buffer
+/// has been read and used again, it holds a later part of the same message.)
 template <class M, template <class> class BoardOf>
 void EndpointCore<M, BoardOf>::take_back(const Post& post) {
     memory_.post_word(first_part_at_, 0);
@@ -412,8 +414,8 @@ int EndpointCore<M, BoardOf>::compose(std::size_t len, void** buf) {
                                 "bbp_send, or a larger RMEM_PARTITION",
                                 len, buffers_.data_bytes()));
     }
-    // The link is asked only where it is waited for: who composes posts next, which asks it, and a link that is asked twice
-    // between two messages gathers them no more.
+    // The link is asked only where it is waited for: who composes posts next, which asks it, and a
+    // link that is asked twice between two messages gathers them no more.
     auto buffer = data_open() ? allocate(len) : std::nullopt;
     if (!buffer) {
         memory_.progress();

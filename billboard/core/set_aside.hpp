@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-/// Messages in private memory: met on the way to another class, gathered from parts, or saved from a
-/// rank that has come back with a new incarnation. After the latter stands its end, until it is told.
+/// Messages in private memory: met on the way to another class, gathered from parts, or saved from
+/// a rank that has come back with a new incarnation. After the latter stands its end, until it is
+/// told.
 ///
 /// Limit: kSetAsideBytes; what does not fit stays where it was posted and holds its sender back.
 /// Thread safety: one thread. The queue is short in any sane program, so look-ups scan it.
@@ -44,7 +45,8 @@ public:
         queue_.push_back(std::move(message));
         held_ += cost;
     }
-    /// What `source` sends from now on is of another life than all before. At most one for each source.
+    /// What `source` sends from now on is of another life than all before. At most one for each
+    /// source.
     void push_end(unsigned source) {
         erase_end(source);
         queue_.push_back({Class::user, source, {}, true});

@@ -4,8 +4,8 @@
 /// Receiving without copying: messages in view, and who takes all that comes. Part of EndpointCore
 /// (billboard/core/endpoint_core.hpp).
 ///
-/// A view is a buffer of its sender's until it is released; what has no buffer of its own (in a slot, or in private memory) is
-/// kept by the view.
+/// A view is a buffer of its sender's until it is released; what has no buffer of its own (in a
+/// slot, or in private memory) is kept by the view.
 
 #include "billboard/core/receiving.hpp"
 

@@ -3,9 +3,9 @@
 
 /// A descriptor that becomes readable when this rank is told of a message: for poll and epoll.
 ///
-/// A thread sleeps on the rank's wake word and writes to an eventfd of this process. While armed, the
-/// rank's attention word asks posters to wake it, at no cost to them otherwise (rmem/ring/waiting.hpp).
-/// Nothing crosses processes but the wake word.
+/// A thread sleeps on the rank's wake word and writes to an eventfd of this process. While armed,
+/// the rank's attention word asks posters to wake it, at no cost to them otherwise
+/// (rmem/ring/waiting.hpp). Nothing crosses processes but the wake word.
 ///
 /// Use: `arm` when nothing more is to be received; it clears the descriptor. The caller then looks
 /// once more and calls `signal` if something is there: what came before arming rings no bell.

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-/// How bbp_ calls learn that their endpoint is shared by several threads (billboard/process/process_endpoint.hpp).
+/// How bbp_ calls learn that their endpoint is shared by several threads
+/// (billboard/process/process_endpoint.hpp).
 
 #include "billboard/endpoint.hpp"
 

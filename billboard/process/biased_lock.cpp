@@ -52,8 +52,8 @@ void BiasedLock::leave_slowly(Grip grip) noexcept {
         holder_.store(nullptr, std::memory_order_relaxed);
         mutex_.unlock();
     }
-    // (2) - this release synchronizes-with the acquire-loads in billboard/process/biased_lock.hpp (1) and in
-    // billboard/process/biased_lock.hpp (6)
+    // (2) - this release synchronizes-with the acquire-loads in billboard/process/biased_lock.hpp
+    // (1) and in billboard/process/biased_lock.hpp (6)
     if (grip == Grip::visiting) asked_.fetch_sub(1, std::memory_order_release);
 }
 
@@ -71,12 +71,14 @@ BiasedLock::Grip BiasedLock::visit() noexcept {
 
 /// Makes the usual thread go by the mutex, and waits until it does.
 void BiasedLock::ask() noexcept {
-    // relaxed is enough: the membarrier orders it before the loads below, and against the usual thread's look
+    // relaxed is enough: the membarrier orders it before the loads below, and against the usual
+    // thread's look
     asked_.fetch_add(1, std::memory_order_relaxed);
     rmem::order_against_posters();
     int looks = 0;
-    // (4) - this acquire-load synchronizes-with the release-stores in billboard/process/biased_lock.hpp (3), in
-    // billboard/process/biased_lock.hpp (5) and in billboard/process/biased_lock.hpp (7)
+    // (4) - this acquire-load synchronizes-with the release-stores in
+    // billboard/process/biased_lock.hpp (3), in billboard/process/biased_lock.hpp (5) and in
+    // billboard/process/biased_lock.hpp (7)
     while (inside_.load(std::memory_order_acquire) != 0) {
         // relaxed is enough, twice: a hint for who gives way
         if (looks == 0) waiting_.fetch_add(1, std::memory_order_relaxed);

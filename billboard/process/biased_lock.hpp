@@ -1,18 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-/// A recursive lock that costs one thread, the usual one, two plain stores; all others pay for that.
+/// A recursive lock that costs one thread, the usual one, two plain stores; all others pay for
+/// that.
 ///
-/// The usual thread says that it is inside, and looks whether anybody has asked to come in; if so it goes by the mutex, as the
-/// others do. Who asks says so, lets membarrier(2) order that against the usual thread's look, and waits until it is not inside.
+/// The usual thread says that it is inside, and looks whether anybody has asked to come in; if so
+/// it goes by the mutex, as the others do. Who asks says so, lets membarrier(2) order that against
+/// the usual thread's look, and waits until it is not inside.
 ///
-///   enter, leave   any thread. The first one that is not the usual one ends that for good: from then on all go by the mutex
-///   pass           enters where that costs next to nothing, which spares its caller the rest; else not
+///   enter, leave   any thread. The first one that is not the usual one ends that for good: from
+///                  then on all go by the mutex
+///   pass           enters where that costs next to nothing, which spares its caller the rest; else
+///                  not
 ///   visit          a thread of a library that comes rarely: the usual one remains
 ///   give_way       in the middle of a long hold: lets those in that wait
 ///
-/// Invariants: who is inside, and who holds the mutex after having asked, exclude each other. A grip is left by the thread that
-/// has it, the last one first. Progress: blocks while another holds it. Where the kernel refuses membarrier there is no usual one.
+/// Invariants: who is inside, and who holds the mutex after having asked, exclude each other. A
+/// grip is left by the thread that has it, the last one first. Progress: blocks while another holds
+/// it. Where the kernel refuses membarrier there is no usual one.
 /// Thread safety: any; adopt() while one thread knows the lock.
 
 #include "rmem/error.hpp"
@@ -32,14 +37,17 @@ public:
     [[gnu::always_inline]] Grip enter() noexcept {
         // relaxed is enough: it names this thread, or another one does not matter which
         if (usual_.load(std::memory_order_relaxed) == self()) [[likely]] {
-            // relaxed is enough, twice: this thread alone writes it; ask()'s membarrier orders the store before the next load
+            // relaxed is enough, twice: this thread alone writes it; ask()'s membarrier orders the
+            // store before the next load
             const unsigned depth = inside_.load(std::memory_order_relaxed);
             inside_.store(depth + 1, std::memory_order_relaxed);
             asm volatile("" ::: "memory");
-            // (1) - this acquire-load synchronizes-with the release in billboard/process/biased_lock.cpp (2)
+            // (1) - this acquire-load synchronizes-with the release in
+            // billboard/process/biased_lock.cpp (2)
             if (depth != 0 || asked_.load(std::memory_order_acquire) == 0) [[likely]]
                 return Grip::inside;
-            // (3) - this release-store synchronizes-with the acquire-load in billboard/process/biased_lock.cpp (4)
+            // (3) - this release-store synchronizes-with the acquire-load in
+            // billboard/process/biased_lock.cpp (4)
             inside_.store(0, std::memory_order_release);
         }
         return enter_slowly();
@@ -49,11 +57,13 @@ public:
             return leave_slowly(grip);
         // relaxed is enough: this thread alone writes it
         const unsigned depth = inside_.load(std::memory_order_relaxed);
-        // (5) - this release-store synchronizes-with the acquire-load in billboard/process/biased_lock.cpp (4)
+        // (5) - this release-store synchronizes-with the acquire-load in
+        // billboard/process/biased_lock.cpp (4)
         inside_.store(depth - 1, std::memory_order_release);
     }
 
-    /// Whether the calling thread is inside now: it is the usual one, was not inside, and nobody has asked.
+    /// Whether the calling thread is inside now: it is the usual one, was not inside, and nobody
+    /// has asked.
     [[gnu::always_inline]] bool pass() noexcept {
         // relaxed is enough, three times: as in enter()
         if (usual_.load(std::memory_order_relaxed) != self() ||
@@ -61,7 +71,8 @@ public:
             return false;
         inside_.store(1, std::memory_order_relaxed);
         asm volatile("" ::: "memory");
-        // (6) - this acquire-load synchronizes-with the release in billboard/process/biased_lock.cpp (2)
+        // (6) - this acquire-load synchronizes-with the release in
+        // billboard/process/biased_lock.cpp (2)
         if (asked_.load(std::memory_order_acquire) == 0) [[likely]]
             return true;
         passed();
@@ -69,7 +80,8 @@ public:
     }
     /// Out again, after a pass() that was true.
     [[gnu::always_inline]] void passed() noexcept {
-        // (7) - this release-store synchronizes-with the acquire-load in billboard/process/biased_lock.cpp (4)
+        // (7) - this release-store synchronizes-with the acquire-load in
+        // billboard/process/biased_lock.cpp (4)
         inside_.store(0, std::memory_order_release);
     }
 

@@ -1,27 +1,33 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-/// The one endpoint of this process, which bbp_init, the ports and their progress thread have in common.
+/// The one endpoint of this process, which bbp_init, the ports and their progress thread have in
+/// common.
 ///
-///     auto process = billboard::ProcessEndpoint::open();   // joins the ring, or shares what is open
+///     auto process = billboard::ProcessEndpoint::open();   // joins the ring, or shares what is
+///     open
 ///     const auto held = process->hold();                   // for as long as the endpoint is used
 ///     process->endpoint().send(1, "hello", 6);
 ///
-/// A rank has one part of the memory and one life, so several libraries of one program speak by one endpoint, each in its
-/// own class. The rank leaves the ring when the last of them lets go.
+/// A rank has one part of the memory and one life, so several libraries of one program speak by one
+/// endpoint, each in its own class. The rank leaves the ring when the last of them lets go.
 ///
-/// Several threads: an endpoint is one thread's at a time. As long as the program has one thread, holding costs a branch;
-/// from `share` on it takes a lock, and bbp_ calls take it too (billboard/process/shared_endpoint.hpp). The lock costs the thread that
-/// called `share` next to nothing, until another thread of the program holds the endpoint (billboard/process/biased_lock.hpp); threads of
-/// libraries visit. It is recursive: a handler that runs while it is held may send. Who waits for others does so in slices, and
-/// gives way between them.
+/// Several threads: an endpoint is one thread's at a time. As long as the program has one thread,
+/// holding costs a branch; from `share` on it takes a lock, and bbp_ calls take it too
+/// (billboard/process/shared_endpoint.hpp). The lock costs the thread that called `share` next to
+/// nothing, until another thread of the program holds the endpoint
+/// (billboard/process/biased_lock.hpp); threads of libraries visit. It is recursive: a handler that
+/// runs while it is held may send. Who waits for others does so in slices, and gives way between
+/// them.
 ///
-/// Attendants: what has to be taken in when it comes, even while the program computes, registers here. A progress thread then
-/// calls it (billboard/process/progress_thread.hpp), whenever the program has not polled for it by itself for a while.
+/// Attendants: what has to be taken in when it comes, even while the program computes, registers
+/// here. A progress thread then calls it (billboard/process/progress_thread.hpp), whenever the
+/// program has not polled for it by itself for a while.
 ///
-/// Thread safety: open(), share(), attend() and dismiss() from one thread at a time; hold() from any.
-/// Errors: open() throws `rmem::Error`; attend() that, where the process's node would meet the thread (rmem/link/seat.hpp), and
-///   std::system_error when there can be none.
+/// Thread safety: open(), share(), attend() and dismiss() from one thread at a time; hold() from
+/// any.
+/// Errors: open() throws `rmem::Error`; attend() that, where the process's node would meet the
+///   thread (rmem/link/seat.hpp), and std::system_error when there can be none.
 /// Simulated processes have an endpoint each, and no threads: nobody attends there but who polls.
 
 #include "billboard/endpoint.hpp"
@@ -51,7 +57,8 @@ public:
         // relaxed is enough: a hint
         return polls_.load(std::memory_order_relaxed);
     }
-    /// From here on, for long perhaps, the program waits for what it takes in by itself; or no longer.
+    /// From here on, for long perhaps, the program waits for what it takes in by itself; or no
+    /// longer.
     void polls_on(bool does) noexcept {
         // relaxed is enough: a hint
         polls_on_.store(does, std::memory_order_relaxed);
@@ -90,7 +97,8 @@ public:
         Held(const Held&) = delete;
         Held& operator=(const Held&) = delete;
 
-        /// Between two slices of a wait: lets a thread in that waits for the endpoint. Whether there was one.
+        /// Between two slices of a wait: lets a thread in that waits for the endpoint. Whether
+        /// there was one.
         bool give_way() { return lock_ != nullptr && lock_->give_way(grip_); }
 
         /// Whether other threads of the program hold it, too, now and then.
@@ -101,7 +109,8 @@ public:
         BiasedLock::Grip grip_ = BiasedLock::Grip::inside;
     };
 
-    /// Holds it if that costs next to nothing, for calls that are short then, and else take the longer way and hold it there.
+    /// Holds it if that costs next to nothing, for calls that are short then, and else take the
+    /// longer way and hold it there.
     class Passing {
     public:
         explicit Passing(ProcessEndpoint& process)
@@ -138,7 +147,8 @@ public:
     /// From now on several threads may use it. Called while no other thread does.
     void share();
 
-    /// Shares it, and has `attendant` called until it is dismissed. No thread where ranks are simulated.
+    /// Shares it, and has `attendant` called until it is dismissed. No thread where ranks are
+    /// simulated.
     void attend(Attendant& attendant);
     void dismiss(Attendant& attendant);
 
@@ -179,8 +189,8 @@ inline void Attendant::polled() noexcept {
         process_->send_to_rest();
 }
 
-/// The slices of a wait for others, by whoever holds the endpoint: short at first, since another thread may come at any moment,
-/// and longer where none does, so that the waiter comes to sleep.
+/// The slices of a wait for others, by whoever holds the endpoint: short at first, since another
+/// thread may come at any moment, and longer where none does, so that the waiter comes to sleep.
 ///
 ///     for (Slices slices(held, endpoint, deadline);; slices.pass()) {
 ///         const int result = endpoint.recv(…, slices.deadline());

@@ -72,7 +72,8 @@ void ProgressThread::be_on_duty() {
         if (!attend() && sleeps_on_duty_.load(std::memory_order_relaxed) && !is_stopped())
             rmem::sleep_until_woken(ring_, rank_, seen, rmem::kMaxSleepNs);
         process_.sleeps_on_duty(false);
-        // (2) - this acquire-exchange synchronizes-with the release-store (1) and the release of (3)
+        // (2) - this acquire-exchange synchronizes-with the release-store (1) and the release of
+        // (3)
         const bool was_sent = !sleeps_on_duty_.exchange(false, std::memory_order_acq_rel);
         // So that what comes while it is awake, or rests, does not ring.
         rmem::clear_attention(ring_, rank_, rmem::kAttentionProgress);

@@ -3,9 +3,11 @@
 
 /// A process's endpoint as those see it who hold nothing: each call holds it for itself.
 ///
-/// A call that waits does so in slices, and gives way between them, so that the progress thread and others come in. Not
-/// so the sending of a message larger than a partition: its parts are sent in one go.
-/// Contract, errors: billboard/endpoint.hpp. Thread safety: any thread; a message in view is its viewer's.
+/// A call that waits does so in slices, and gives way between them, so that the progress thread and
+/// others come in. Not so the sending of a message larger than a partition: its parts are sent in
+/// one go.
+/// Contract, errors: billboard/endpoint.hpp. Thread safety: any thread; a message in view is its
+/// viewer's.
 
 #include "billboard/endpoint.hpp"
 #include "billboard/process/process_endpoint.hpp"

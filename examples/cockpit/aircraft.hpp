@@ -3,9 +3,9 @@
 
 /// A light aircraft as a point mass: three degrees of freedom, no wind, a flat earth.
 ///
-/// The pilot commands thrust, load factor and bank; the aircraft follows at once, as far as the wing
-/// can: the lift coefficient ends at the stall. Drag by a parabolic polar, thrust by a propeller's
-/// power, air by the standard atmosphere's troposphere. Units: SI, radians.
+/// The pilot commands thrust, load factor and bank; the aircraft follows at once, as far as the
+/// wing can: the lift coefficient ends at the stall. Drag by a parabolic polar, thrust by a
+/// propeller's power, air by the standard atmosphere's troposphere. Units: SI, radians.
 /// Thread safety: pure functions.
 
 namespace cockpit {

@@ -13,10 +13,11 @@
 ///
 /// Every word has one writer. All are 32 bits: counters unsigned, quantities IEEE 754 floats.
 ///
-/// Reading a frame   A write has no order inside, but writes of one node arrive in the order written:
+/// Reading a frame   A write has no order inside, but writes of one node arrive in the order
+///                   written:
 ///   the aircraft writes begun, the state, done. So who reads done, then the state, then begun, and
-///   finds the two numbers equal, has a whole frame; otherwise the next frame was on its way in, and
-///   one reads again.
+///   finds the two numbers equal, has a whole frame; otherwise the next frame was on its way in,
+///   and one reads again.
 /// Frames are numbered from 1 and last kFrameSeconds each; 0 means that there is none yet.
 
 #include <cstddef>

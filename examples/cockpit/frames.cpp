@@ -68,7 +68,8 @@ void FrameWriter::end() {
 
 FrameReader::FrameReader(rmem::Node& node) : node_(node) {
     node_.watch(kDone, kPhase + sizeof(std::uint32_t) - kDone);
-    // Said again and again, because an aircraft that joins later does not hear what was said before.
+    // Said again and again, because an aircraft that joins later does not hear what was said
+    // before.
     const auto deadline = rmem::Deadline::in(kBoardingNs);
     while (node_.load(kPhase) == boarding) {
         if (deadline.passed(rmem::now_ns())) give_up(aircraft, "did not take off in 30 s");

@@ -41,8 +41,8 @@ public:
     /// Takes the node's seat and waits until the flight begins.
     explicit FrameReader(rmem::Node& node);
 
-    /// Sleeps until there is a frame newer than the last one, and reads it whole; none when the flight
-    /// has ended. What came and went in between is counted as missed.
+    /// Sleeps until there is a frame newer than the last one, and reads it whole; none when the
+    /// flight has ended. What came and went in between is counted as missed.
     std::optional<Frame> next();
     /// Says that the frame has been worked through.
     void release(const Frame& frame);

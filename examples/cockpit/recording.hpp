@@ -3,9 +3,9 @@
 
 /// A recorded flight's controls, and the end that it should come to, from CSV files.
 ///
-/// Lines that begin with # are comments. Controls: time_s, throttle (0 to 1), load_factor, bank_deg;
-/// times grow from 0; between two records the controls change evenly. An expected end: name, value,
-/// tolerance. Errors: std::runtime_error with file, line and what was found.
+/// Lines that begin with # are comments. Controls: time_s, throttle (0 to 1), load_factor,
+/// bank_deg; times grow from 0; between two records the controls change evenly. An expected end:
+/// name, value, tolerance. Errors: std::runtime_error with file, line and what was found.
 
 #include "aircraft.hpp"
 

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The directed point graph of the paper's Figure 1: three processes, two of them on one node, and five channels.
+ * The directed point graph of the paper's Figure 1: three processes, two of them on one node, and
+ * five channels.
  *
  *     rmem run -n 3 -- dp-figure1 figure-1.dot
  *
- * Every process reads the same graph, which opens its endpoints and sets its edges. Each endpoint with edges sends its name along
- * them, and each reads as many names as edges lead to it, when poll says that one is there. Then the graph changes while it
- * runs: the channel <1,1> -> <5,1> goes, and <1,1> -> <1,2> comes.
+ * Every process reads the same graph, which opens its endpoints and sets its edges. Each endpoint
+ * with edges sends its name along them, and each reads as many names as edges lead to it, when poll
+ * says that one is there. Then the graph changes while it runs: the channel <1,1> -> <5,1> goes,
+ * and <1,1> -> <1,2> comes.
  */
 #include <dp/dp.h>
 #include <dp/graph.h>
@@ -32,7 +34,8 @@ static int mine(const dp_graph_t* graph, int i) {
     return dp_graph_fd(graph, points[i][0], points[i][1]);
 }
 
-/* Its name, to whom its edges lead. What is sent before its endpoint is open would be lost: hence Go-Back-N. */
+/* Its name, to whom its edges lead. What is sent before its endpoint is open would be lost: hence
+ * Go-Back-N. */
 static void tell(int fd, int i) {
     char name[32];
     const int length = snprintf(name, sizeof name, "<%d,%d>", points[i][0], points[i][1]);

@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The measurement of the Fast Messages paper, by its own method (section 4.1): a message goes to and fro 50 times, which
- * gives the one-way latency; 65,535 packets one after the other give the bandwidth; lengths are payload, and 1 MB is
- * 2^20 bytes. From the bandwidths follow t0, r_inf and n_1/2.
+ * The measurement of the Fast Messages paper, by its own method (section 4.1): a message goes to
+ * and fro 50 times, which gives the one-way latency; 65,535 packets one after the other give the
+ * bandwidth; lengths are payload, and 1 MB is 2^20 bytes. From the bandwidths follow t0, r_inf and
+ * n_1/2.
  *
  *     rmem run -n 2 -- fm-pingpong
  *     rmem run -n 2 -- fm-pingpong --rounds 5 --packets 1000
  *
- * Both versions of Fast Messages are in one file here, as they may be: FM_extract() is 1.0's, FM_extract(n) 2.x's.
+ * Both versions of Fast Messages are in one file here, as they may be: FM_extract() is 1.0's,
+ * FM_extract(n) 2.x's.
  */
 #define _POSIX_C_SOURCE 200809L
 
@@ -123,8 +125,8 @@ static double median(double* values, int n) {
     return values[n / 2];
 }
 
-/* A straight line through (sizes, gaps): t0 is where it begins, 1 / slope is r_inf; n_1/2 is the size of half r_inf in the
- * measured bandwidths, between the two sizes around it. */
+/* A straight line through (sizes, gaps): t0 is where it begins, 1 / slope is r_inf; n_1/2 is the
+ * size of half r_inf in the measured bandwidths, between the two sizes around it. */
 static void print_metrics(const struct way* way, const double* gaps, int n) {
     double x = 0, y = 0, xx = 0, xy = 0;
     for (int i = 0; i < n; ++i) {

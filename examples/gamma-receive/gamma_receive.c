@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The synchronous receive of the GAMMA paper (section 3.1), and what it measures: two nodes throw a message to and fro.
+ * The synchronous receive of the GAMMA paper (section 3.1), and what it measures: two nodes throw a
+ * message to and fro.
  *
  *     rmem run -n 2 -- gamma-receive             latency, the throughput curve, n_1/2
  *     rmem run -n 2 -- gamma-receive --size 64   one size
  *
- * To wait for a message from port P, a process issues gamma_wait(P, 1); the receiver handler of P issues gamma_signal(P) when
- * it has come. Throughput is, as in the paper, the message's size by the time of one way, half a round trip.
+ * To wait for a message from port P, a process issues gamma_wait(P, 1); the receiver handler of P
+ * issues gamma_signal(P) when it has come. Throughput is, as in the paper, the message's size by
+ * the time of one way, half a round trip.
  */
 #include <gamma/libgamma.h>
 
@@ -119,7 +121,8 @@ static int by_value(const void* a, const void* b) {
     return (x > y) - (x < y);
 }
 
-/* One way in microseconds: half of the median round trip, since others use the machine too. A look at the clock is in it. */
+/* One way in microseconds: half of the median round trip, since others use the machine too. A look
+ * at the clock is in it. */
 static double one_way_us(unsigned long size, unsigned long count) {
     const unsigned long long budget = 64ULL << 20; /* bytes each way */
     unsigned long rounds = count;

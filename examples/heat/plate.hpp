@@ -3,10 +3,10 @@
 
 /// A plate that conducts heat, or a band of its rows.
 ///
-/// The plate's edge keeps its temperature. Inside, each step moves every point towards the mean of its
-/// four neighbours (explicit Euler on the five-point stencil; `kConductivity` ≤ 1/4 keeps it stable).
-/// A band computes each point with the operations, in the order, that the whole plate would: that is
-/// why any division into bands gives the same bits.
+/// The plate's edge keeps its temperature. Inside, each step moves every point towards the mean of
+/// its four neighbours (explicit Euler on the five-point stencil; `kConductivity` ≤ 1/4 keeps it
+/// stable). A band computes each point with the operations, in the order, that the whole plate
+/// would: that is why any division into bands gives the same bits.
 /// Units: degrees, steps. Thread safety: none.
 
 #include <cstddef>
@@ -23,7 +23,8 @@ struct Size {
     std::size_t columns = 0;
 };
 
-/// Rows [first, first + count) of the plate, and a halo row above and below for the neighbours' rows.
+/// Rows [first, first + count) of the plate, and a halo row above and below for the neighbours'
+/// rows.
 class Band {
 public:
     /// At step 0: a hot upper edge, a hot disc, all else at 0.

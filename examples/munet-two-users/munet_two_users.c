@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Two programs of two users throw messages to and fro through the daemon of their host: the measurement of the paper's
- * Table 1, round trips by send_DMA for its eight sizes.
+ * Two programs of two users throw messages to and fro through the daemon of their host: the
+ * measurement of the paper's Table 1, round trips by send_DMA for its eight sizes.
  *
  *     rmem node --munet &
  *     sudo -u alice munet-two-users                   waits, and prints its address

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /// Counts the words of a text with all ranks. See README.md.
 ///
-/// Rank 0 multicasts the text block by block; each worker counts its share of every block and at the
-/// end sends its counts to rank 0, which merges them. An empty message ends each of the two streams.
+/// Rank 0 multicasts the text block by block; each worker counts its share of every block and at
+/// the end sends its counts to rank 0, which merges them. An empty message ends each of the two
+/// streams.
 
 #include "words.hpp"
 
@@ -55,8 +56,8 @@ public:
         const int count = static_cast<int>(workers_.size());
         check(bbp_mcast(workers_.data(), count, text.data(), text.size()), "bbp_mcast");
     }
-    /// The next message; the buffer grows to what it needs, for a message that is too large stays. (Of
-    /// anybody another may come first, and be larger still.)
+    /// The next message; the buffer grows to what it needs, for a message that is too large stays.
+    /// (Of anybody another may come first, and be larger still.)
     std::string_view receive(int from) {
         std::size_t size = 0;
         int result = bbp_recv(from, buffer_.data(), buffer_.size(), &size);

@@ -19,12 +19,12 @@ using Counts = std::map<std::string, std::uint64_t, std::less<>>;
 /// Counts each word of the text.
 void count(std::string_view text, Counts& counts);
 
-/// The longest beginning of the text, at most `bytes` long, that cuts no word; one whole word (and the
-/// white space before it) where that is longer.
+/// The longest beginning of the text, at most `bytes` long, that cuts no word; one whole word (and
+/// the white space before it) where that is longer.
 std::string_view whole_words(std::string_view text, std::size_t bytes);
 
-/// Part `index` of a text divided into `parts` of about equal length that cut no word. All parts, one
-/// after the other, are the text.
+/// Part `index` of a text divided into `parts` of about equal length that cut no word. All parts,
+/// one after the other, are the text.
 std::string_view share(std::string_view text, std::size_t index, std::size_t parts);
 
 /// "<count> <word>\n" for each word.

@@ -3,13 +3,16 @@
 #define BBP_COLLECTIVES_H
 
 /*
- * Collective operations of groups of ranks, as libbbp-fi.so offers them to an MPI beside the provider (mpi_channel/collectives.hpp
- * has the contract): a table of calls, found by the name BBP_COLLECTIVES_SYMBOL in the library that libfabric has loaded.
+ * Collective operations of groups of ranks, as libbbp-fi.so offers them to an MPI beside the
+ * provider (mpi_channel/collectives.hpp has the contract): a table of calls, found by the name
+ * BBP_COLLECTIVES_SYMBOL in the library that libfabric has loaded.
  *
- * Operations: one at a time per group; begun by broadcast, gather or barrier, and tried by go_on until that returns something else
- * than BBP_COLLECTIVES_AGAIN: 0, BBP_COLLECTIVES_OTHER_SIZE (over, but a member had another size in mind: what fits has
- * come), or a negative code of bbp.h, which ends the group. Between tries the caller makes its MPI's progress.
- * Thread safety: that of the provider's domain: different groups in different threads if that was opened so.
+ * Operations: one at a time per group; begun by broadcast, gather or barrier, and tried by go_on
+ * until that returns something else than BBP_COLLECTIVES_AGAIN: 0, BBP_COLLECTIVES_OTHER_SIZE
+ * (over, but a member had another size in mind: what fits has come), or a negative code of bbp.h,
+ * which ends the group. Between tries the caller makes its MPI's progress.
+ * Thread safety: that of the provider's domain: different groups in different threads if that was
+ * opened so.
  */
 
 #include <stddef.h>
@@ -39,7 +42,8 @@ struct bbp_collectives {
     int (*is_shared)(void);
     /* The longest block of a gather. */
     size_t (*block_most)(void);
-    /* An id for a group whose first member the caller is; a bit for each reserved barrier; 0, or -1: it is reserved already. */
+    /* An id for a group whose first member the caller is; a bit for each reserved barrier; 0, or
+     * -1: it is reserved already. */
     uint32_t (*new_id)(void);
     uint64_t (*reserved_barriers)(void);
     int (*reserve_barrier)(unsigned barrier);

@@ -97,8 +97,9 @@ static const struct bbp_collectives* usable_provider(void) {
     return calls == NULL || (bbp_mpi_threads_may_meet() && !calls->is_shared()) ? NULL : calls;
 }
 
-/* What the members have to agree upon before the group is open at all of them. Each tells its rank in the ring, which need not be that
- * in any communicator; members of different rings have no group. */
+/* What the members have to agree upon before the group is open at all of them. Each tells its rank
+ * in the ring, which need not be that in any communicator; members of different rings have no
+ * group. */
 static int open_group(struct bbp_comm* self) {
     enum { ID, RESERVED, CANNOT, RING, OTHER_RINGS, FIRST_MEMBER };
     const size_t count = FIRST_MEMBER + (size_t)self->size;
@@ -121,7 +122,8 @@ static int open_group(struct bbp_comm* self) {
     int result = bbp_mpi_or(self, values, (int)count);
     if (result == MPI_SUCCESS && values[CANNOT] == 0 && (values[RING] & values[OTHER_RINGS]) == 0) {
         for (int i = 0; i < self->size; ++i) members[i] = (int)values[FIRST_MEMBER + i];
-        /* A barrier that is free at all; another thread may take it meanwhile, which the second round finds out. */
+        /* A barrier that is free at all; another thread may take it meanwhile, which the second
+         * round finds out. */
         int barrier = BBP_NO_BARRIER;
         if (~values[RESERVED] != 0) barrier = __builtin_ctzll(~values[RESERVED]);
         unsigned long long refused =
@@ -162,7 +164,8 @@ static char* scratch(struct bbp_comm* self, size_t bytes) {
     return self->scratch;
 }
 
-/* ---- What comes in ---------------------------------------------------------------------------- */
+/* ---- What comes in
+ * ---------------------------------------------------------------------------- */
 
 /* The usual ones without asking. False: none to send or receive with. */
 static int get_type(MPI_Datatype type, struct bbp_type* its) {
@@ -209,7 +212,8 @@ static unsigned kinds_for(MPI_Datatype type) {
     return type == MPI_2INT ? PLACES : 0;
 }
 
-/* Else it is the MPI's to compute it, or to say what is wrong: at all members, before anything was sent. */
+/* Else it is the MPI's to compute it, or to say what is wrong: at all members, before anything was
+ * sent. */
 static int can_combine(MPI_Datatype type, MPI_Op op) {
     const unsigned kind = kind_of(op);
     return kind == OF_THE_PROGRAM ? bbp_mpi_is_op(op, type) : (kind & kinds_for(type)) != 0;

@@ -3,30 +3,38 @@
 #define BBP_CALLS_H
 
 /*
- * MPI's collective calls by the billboard's multicast: what Open MPI's component (openmpi.c) and the shim for MPICH (mpich.c) have in
- * common. Compiled once for each MPI, against its mpi.h.
+ * MPI's collective calls by the billboard's multicast: what Open MPI's component (openmpi.c) and
+ * the shim for MPICH (mpich.c) have in common. Compiled once for each MPI, against its mpi.h.
  *
- * Each call says BBP_PLAIN when it is one for the MPI's own algorithm; all members of the communicator come to the same answer, since
- * it depends on what is the same at all: the bytes of a message or block, the operation, the settings.
+ * Each call says BBP_PLAIN when it is one for the MPI's own algorithm; all members of the
+ * communicator come to the same answer, since it depends on what is the same at all: the bytes of a
+ * message or block, the operation, the settings.
  *
  *   MPI_Bcast                  up to BCAST_MOST bytes: one multicast, or one per piece
- *   MPI_Barrier                the billboard's; beyond its 64 groups a multicast of each member to all
- *   MPI_Reduce, MPI_Allreduce  up to REDUCE_MOST bytes: each member's vector to the root, or by a multicast to all, which then
- *                              compute in the order of the ranks: the same result everywhere, also of operations that do not commute
+ *   MPI_Barrier                the billboard's; beyond its 64 groups a multicast of each member to
+ *                              all
+ *   MPI_Reduce, MPI_Allreduce  up to REDUCE_MOST bytes: each member's vector to the root, or by a
+ *                              multicast to all, which then compute in the order of the ranks: the
+ *                              same result everywhere, also of operations that do not commute
  *   MPI_Allgather              blocks up to GATHER_MOST bytes: a multicast of each member
  *
- * RMEM_MPI_COLLECTIVES: which of them, a list of barrier, bcast, reduce, allreduce, allgather; all (default); off.
+ * RMEM_MPI_COLLECTIVES: which of them, a list of barrier, bcast, reduce, allreduce, allgather; all
+ * (default); off.
  *
- * While a call waits it makes the MPI's progress, too: a member that is in it answers requests of others that are not yet.
+ * While a call waits it makes the MPI's progress, too: a member that is in it answers requests of
+ * others that are not yet.
  *
- * Errors: returned, and told to the communicator's error handler once. A member whose buffer has another size than what comes:
- * MPI_ERR_TRUNCATE, and the communicator can be used on, as long as both sizes are on the same side of the limits above.
+ * Errors: returned, and told to the communicator's error handler once. A member whose buffer has
+ * another size than what comes: MPI_ERR_TRUNCATE, and the communicator can be used on, as long as
+ * both sizes are on the same side of the limits above.
  *
- * Rule: these calls come with anything, from the program and from inside the MPI, whose algorithms and file operations use the public
- * entry points with datatypes and communicators of their own, also while it begins and ends. So nothing is called here that could
- * raise an error handler which is not this library's: calls.c calls no function of MPI at all, openmpi.c only what Open MPI has inside,
- * which raises none, and mpich.c asks about a handle that has come in through a communicator of its own, whose errors are returned,
- * before it uses it elsewhere. What then is none to use is left to the MPI's own call, which says so in its own words.
+ * Rule: these calls come with anything, from the program and from inside the MPI, whose algorithms
+ * and file operations use the public entry points with datatypes and communicators of their own,
+ * also while it begins and ends. So nothing is called here that could raise an error handler which
+ * is not this library's: calls.c calls no function of MPI at all, openmpi.c only what Open MPI has
+ * inside, which raises none, and mpich.c asks about a handle that has come in through a
+ * communicator of its own, whose errors are returned, before it uses it elsewhere. What then is
+ * none to use is left to the MPI's own call, which says so in its own words.
  *
  * Thread safety: as MPI's: one call at a time on a communicator.
  */
@@ -70,7 +78,8 @@ int bbp_allgather_call(struct bbp_comm* self, const void* send, int send_count,
                        MPI_Datatype send_type, void* receive, int receive_count,
                        MPI_Datatype receive_type);
 
-/* ---- What openmpi.c and mpich.c have one each of. Results: MPI_SUCCESS, or an error that nobody was told yet. */
+/* ---- What openmpi.c and mpich.c have one each of. Results: MPI_SUCCESS, or an error that nobody
+ * was told yet. */
 
 /* The MPI's own progress, once. */
 void bbp_mpi_progress(struct bbp_comm* self);

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The shim for MPICH: preloaded (mpirun-bbp-mpich does so), it has the collective calls under their own names, and what it does not do
- * itself goes to MPICH by MPI's profiling interface.
+ * The shim for MPICH: preloaded (mpirun-bbp-mpich does so), it has the collective calls under their
+ * own names, and what it does not do itself goes to MPICH by MPI's profiling interface.
  *
- * Of its own it has, from the program's first MPI_Init or MPI_Session_init to its last MPI_Finalize or MPI_Session_finalize: a
- * communicator of this rank alone, whose errors are returned; an attribute, by whose end it learns of a communicator's; and a table of
- * the communicators that have called. They are made before the program has anything that it could free: a handle that is stale would
- * otherwise be that of one of them.
+ * Of its own it has, from the program's first MPI_Init or MPI_Session_init to its last MPI_Finalize
+ * or MPI_Session_finalize: a communicator of this rank alone, whose errors are returned; an
+ * attribute, by whose end it learns of a communicator's; and a table of the communicators that have
+ * called. They are made before the program has anything that it could free: a handle that is stale
+ * would otherwise be that of one of them.
  */
 #define _GNU_SOURCE
 #include "mpi_channel/collectives/calls.h"
@@ -33,7 +34,8 @@ static MPI_Session own_session = MPI_SESSION_NULL; /* that of `quiet`, without M
 
 /* ---- The table ------------------------------------------------------------------------------- */
 
-/* MPICH has at most 2048 communicators at a time, and gives their handles, which are numbers, again. */
+/* MPICH has at most 2048 communicators at a time, and gives their handles, which are numbers,
+ * again. */
 enum { SLOTS = 8192, NEVER_USED = 0, REMOVED = -1 };
 
 static struct {
@@ -177,7 +179,8 @@ static void demand_mpich(void) {
     exit(1);
 }
 
-/* MPICH keeps threads apart by a lock of its own, which these calls do not have: the provider is to use its own. */
+/* MPICH keeps threads apart by a lock of its own, which these calls do not have: the provider is to
+ * use its own. */
 static void keep_threads_apart(void) {
     setenv("RMEM_MPI_LOCK", "1", 1);
 }
@@ -254,8 +257,8 @@ int bbp_mpi_is_op(MPI_Op op, MPI_Datatype type) {
     return PMPI_Reduce(&from, &to, 0, type, op, 0, quiet) == MPI_SUCCESS;
 }
 
-/* MPICH packs nothing from MPI_BOTTOM, which is a null pointer: so the same elements as seen from another place. Of a good type this
- * fails for memory alone. */
+/* MPICH packs nothing from MPI_BOTTOM, which is a null pointer: so the same elements as seen from
+ * another place. Of a good type this fails for memory alone. */
 static int seen_from(const void* place, int count, MPI_Datatype type, MPI_Datatype* moved) {
     const MPI_Aint shift = 0 - (MPI_Aint)place;
     const int result = PMPI_Type_create_hindexed(1, &count, &shift, type, moved);

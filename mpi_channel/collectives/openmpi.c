@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Open MPI's collective component `bbp`: built from the headers that Debian's libopenmpi-dev has, found by Open MPI through
- * OMPI_MCA_mca_base_component_path. What it does not do itself goes to the components that would have done it without this one.
+ * Open MPI's collective component `bbp`: built from the headers that Debian's libopenmpi-dev has,
+ * found by Open MPI through OMPI_MCA_mca_base_component_path. What it does not do itself goes to
+ * the components that would have done it without this one.
  *
- * The program's handles are good ones: Open MPI has looked at them before its components are called. Its own may be unfinished for any
- * of MPI's functions (a datatype that nobody could ask for its envelope), but not for those that its components share.
+ * The program's handles are good ones: Open MPI has looked at them before its components are
+ * called. Its own may be unfinished for any of MPI's functions (a datatype that nobody could ask
+ * for its envelope), but not for those that its components share.
  */
 #define _GNU_SOURCE
 #include "mpi_channel/collectives/calls.h"
@@ -174,8 +176,9 @@ static mca_coll_base_module_t* comm_query(struct ompi_communicator_t* comm, int*
     return &module->super;
 }
 
-/* Open MPI's one-sided messages refuse programs of several threads only after they have been chosen. Where only such a program knows
- * that it is one, it chooses its windows of shared memory instead: this component is opened before those of windows are. */
+/* Open MPI's one-sided messages refuse programs of several threads only after they have been
+ * chosen. Where only such a program knows that it is one, it chooses its windows of shared memory
+ * instead: this component is opened before those of windows are. */
 static int open_component(void) {
     if (ompi_mpi_thread_multiple) setenv("OMPI_MCA_osc_rdma_priority", "101", 1);
     return OMPI_SUCCESS;

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-/// Bundles: several packets that wait for room leave as one. Part of Device (mpi_channel/device/device.hpp).
+/// Bundles: several packets that wait for room leave as one. Part of Device
+/// (mpi_channel/device/device.hpp).
 ///
-/// Where ranks share a processor, a sender finds no room until its receiver has had its turn. What a turn carries is then not the few
-/// packets that the billboard has places for, but as many as fit so many of the longest ones.
+/// Where ranks share a processor, a sender finds no room until its receiver has had its turn. What
+/// a turn carries is then not the few packets that the billboard has places for, but as many as fit
+/// so many of the longest ones.
 
 #include "mpi_channel/device/device.hpp"
 
@@ -12,7 +14,8 @@
 
 namespace mpi_channel {
 
-/// Of one that is next to leave and no part of bulk: how long it is with its message; 0: it is none for a bundle.
+/// Of one that is next to leave and no part of bulk: how long it is with its message; 0: it is none
+/// for a bundle.
 template <class T>
 std::size_t Device<T>::bundled_bytes(unsigned to, Leaving& leaving) {
     if (leaving.remote != nullptr) return 0;

@@ -1,24 +1,30 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-/// The MPI device: messages with tags between ranks, by packets over a transport (docs/design/mpi-channel.md has the protocols).
+/// The MPI device: messages with tags between ranks, by packets over a transport
+/// (docs/design/mpi-channel.md has the protocols).
 ///
 ///     Device<Channel> device(channel, completions);
 ///     device.receive({.from = 1, .tag = 7, .parts = {…}, .context = this});
 ///     device.send({.to = 1, .tag = 7, .parts = {…}, .context = this});
 ///     while (…not complete…) device.progress();
 ///
-/// A request is over when its completion has been told: once, by Completions::completed(), from within any call; it calls no device. Until then
-/// its bytes are the device's. A send is over when its bytes have left the caller's memory (`after_match`: when their receive has been
-/// found). What is sent to one rank, tagged or not, is received in the order in which it was sent.
+/// A request is over when its completion has been told: once, by Completions::completed(), from
+/// within any call; it calls no device. Until then its bytes are the device's. A send is over when
+/// its bytes have left the caller's memory (`after_match`: when their receive has been found). What
+/// is sent to one rank, tagged or not, is received in the order in which it was sent.
 ///
-/// Long messages may be read by their receiver from the sender's memory (use()); and memory that is registered (serve()) may be read and
-/// written by others (access()): what has been asked of one rank is done there in its order, but what goes from memory to memory.
+/// Long messages may be read by their receiver from the sender's memory (use()); and memory that is
+/// registered (serve()) may be read and written by others (access()): what has been asked of one
+/// rank is done there in its order, but what goes from memory to memory.
 ///
-/// Progress: only in calls; no call waits. progress() takes what has come, whoever it is for, so that two ranks that send to each other
-/// never wait for each other; it also finds out who has died.
-/// Memory: unexpected messages of one sender take at most kCredit bytes, and one line for each that asks to be sent.
-/// Errors: Status. Requests end with `gone` when the other rank has died, left, or sent what no device sends. std::bad_alloc.
+/// Progress: only in calls; no call waits. progress() takes what has come, whoever it is for, so
+/// that two ranks that send to each other never wait for each other; it also finds out who has
+/// died.
+/// Memory: unexpected messages of one sender take at most kCredit bytes, and one line for each that
+/// asks to be sent.
+/// Errors: Status. Requests end with `gone` when the other rank has died, left, or sent what no
+/// device sends. std::bad_alloc.
 /// Trust: packets are others' bytes. Thread safety: one thread at a time.
 /// Transport: see mpi_channel/transport.hpp for what it has and what it promises.
 
@@ -42,16 +48,19 @@
 
 namespace mpi_channel {
 
-/// Of one sender's messages, short and eager, that a receiver has not received yet; kCostBytes are added for each.
+/// Of one sender's messages, short and eager, that a receiver has not received yet; kCostBytes are
+/// added for each.
 inline constexpr std::size_t kCredit = std::size_t{1} << 20;
 inline constexpr std::size_t kCostBytes = 64;
 /// A message up to here leaves without a question, if there is credit.
 inline constexpr std::size_t kEagerMost = 64 * 1024;
 inline constexpr unsigned kMostTaken = 32;  ///< packets in one progress()
 inline constexpr std::size_t kScratchBytes = 16 * 1024;
-/// So much of a message is read from its sender's memory before others get their turn; so much of an access is one piece.
+/// So much of a message is read from its sender's memory before others get their turn; so much of
+/// an access is one piece.
 inline constexpr std::size_t kGetSlice = std::size_t{1} << 20;
-/// Of an access whose bytes go over the ring: a target keeps so many bytes of a piece that is read, and so many pieces of each rank.
+/// Of an access whose bytes go over the ring: a target keeps so many bytes of a piece that is read,
+/// and so many pieces of each rank.
 inline constexpr std::size_t kRemotePiece = 64 * 1024;
 inline constexpr unsigned kRemoteWindow = 16;
 
@@ -125,7 +134,8 @@ protected:
     ~GroupTraffic() = default;
 };
 
-/// A read or write of another rank's memory: of `places`, one behind the other, as many bytes as the parts have.
+/// A read or write of another rank's memory: of `places`, one behind the other, as many bytes as
+/// the parts have.
 struct RemoteOrder {
     bool writes = false;
     unsigned to = 0;
@@ -195,8 +205,8 @@ class DeviceInterface {
 public:
     virtual ~DeviceInterface() = default;
 
-    /// Before anything is sent: messages of `least` to `most` bytes are read from their sender's memory, where it is within reach;
-    /// so are accesses of `least` bytes or more.
+    /// Before anything is sent: messages of `least` to `most` bytes are read from their sender's
+    /// memory, where it is within reach; so are accesses of `least` bytes or more.
     virtual void use(PeerMemory& peers, std::size_t least, std::size_t most) noexcept = 0;
     /// Before anything is sent: what others may access, and who hears of accesses, here and there.
     virtual void serve(const Regions& regions, RemoteEvents& events) noexcept = 0;
@@ -205,7 +215,8 @@ public:
     virtual void receive(const ReceiveOrder& order) = 0;
     /// The places have as many bytes as the parts. A write with `copy` takes its bytes at once.
     virtual void access(const RemoteOrder& order) = 0;
-    /// Of the first receive with this context that waits: it ends as `cancelled`. False: none waits.
+    /// Of the first receive with this context that waits: it ends as `cancelled`. False: none
+    /// waits.
     virtual bool cancel(void* context) = 0;
 
     // ---- Messages that have come
@@ -219,22 +230,27 @@ public:
 
     /// Takes so many packets at most. False if nothing has come, left or ended.
     virtual bool progress(unsigned packets = kMostTaken) = 0;
-    /// Whether something is still to leave, or to be read: who ends goes on until not, and who sleeps would not see it go on.
+    /// Whether something is still to leave, or to be read: who ends goes on until not, and who
+    /// sleeps would not see it go on.
     virtual bool has_backlog() const noexcept = 0;
     virtual std::size_t backlog(unsigned to) const noexcept = 0;
     virtual bool is_gone(unsigned rank) const noexcept = 0;
-    /// Between two that have nothing on its way, what one may still send and what the other holds of it is kCredit.
+    /// Between two that have nothing on its way, what one may still send and what the other holds
+    /// of it is kCredit.
     virtual std::size_t credit(unsigned to) const noexcept = 0;
     virtual std::size_t held(unsigned from) const noexcept = 0;
 
     // ---- Groups
     /// Who is told of what comes for groups; null: nobody, it is dropped.
     virtual void set_group_traffic(GroupTraffic* traffic) noexcept = 0;
-    /// To several ranks by one multicast: BBP_OK, BBP_EAGAIN: to nobody yet, BBP_EPEER: to those that live. To one rank by a packet, and never too early. At most packet_most() with its header.
+    /// To several ranks by one multicast: BBP_OK, BBP_EAGAIN: to nobody yet, BBP_EPEER: to those
+    /// that live. To one rank by a packet, and never too early. At most packet_most() with its
+    /// header.
     virtual int post_to_group(std::span<const int> to, std::uint32_t group, std::uint64_t number,
                               std::span<const std::byte> bytes) = 0;
     virtual void tell_group_flow(unsigned to, std::uint32_t group, std::uint64_t taken) = 0;
-    /// The transport's, of these ranks in rising order, if it has any: BBP_OK, BBP_EAGAIN: not all have come yet, BBP_EPEER.
+    /// The transport's, of these ranks in rising order, if it has any: BBP_OK, BBP_EAGAIN: not all
+    /// have come yet, BBP_EPEER.
     virtual int barrier(std::span<const int> members, unsigned id) = 0;
     virtual bool has_barriers() const noexcept = 0;
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-/// Messages that their receiver reads from the sender's memory. Part of Device (mpi_channel/device/device.hpp).
+/// Messages that their receiver reads from the sender's memory. Part of Device
+/// (mpi_channel/device/device.hpp).
 
 #include "mpi_channel/device/device.hpp"
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-/// Which receive a message belongs to: the rules of MPI, and of libfabric's tagged and untagged messages.
+/// Which receive a message belongs to: the rules of MPI, and of libfabric's tagged and untagged
+/// messages.
 ///
 ///     if (auto match = matcher.arrive(envelope)) …copy to match->placement in match->receive…
 ///     else matcher.keep(message);                    // its bytes in private memory, at once
@@ -14,20 +15,27 @@
 /// Terms
 ///   receive     a buffer that waits for a message; *posted* while it is in the matcher
 ///   message     one that has come before its receive; *unexpected* while it is in the matcher
-///   tag         64 bits. Those set in a receive's `ignore` do not count. Untagged messages have a matcher of their own, tags 0.
-///   source      the number of the sender, below the matcher's `sources`; kAnySource in what is asked for: of whomever
+///   tag         64 bits. Those set in a receive's `ignore` do not count. Untagged messages have a
+///               matcher of their own, tags 0.
+///   source      the number of the sender, below the matcher's `sources`; kAnySource in what is
+///               asked for: of whomever
 ///
 /// Rules
-///   - A message goes to the receive posted first among those that it fits; a receive gets the message that came first
-///     among those that fit it. So messages of one source that fit the same receive are received in the order in which they came.
-///   - A receive of several messages (`least` > 0) takes them one behind the other into one buffer, until fewer than `least`
-///     bytes are free (1: until all is full); one with `least` 0 takes one.
-///   - A message that is longer than the room that a receive has is cut; what does not fit is lost (MPI_ERR_TRUNCATE).
+///   - A message goes to the receive posted first among those that it fits; a receive gets the
+///     message that came first among those that fit it. So messages of one source that fit the same
+///     receive are received in the order in which they came.
+///   - A receive of several messages (`least` > 0) takes them one behind the other into one buffer,
+///     until fewer than `least` bytes are free (1: until all is full); one with `least` 0 takes
+///     one.
+///   - A message that is longer than the room that a receive has is cut; what does not fit is lost
+///     (MPI_ERR_TRUNCATE).
 ///   - What was claimed belongs to who has claimed it, and fits no receive any more.
 ///
-/// Receives and messages are the caller's: they stay where they are, and as they are, while they are in a matcher. Nothing is allocated
-/// after construction, and nothing throws. Sources that are named are below `sources`: the caller has checked them.
-/// Cost: a receive that names its source, and a message, look at what is posted for that source and for any, or has come from it.
+/// Receives and messages are the caller's: they stay where they are, and as they are, while they
+/// are in a matcher. Nothing is allocated after construction, and nothing throws. Sources that are
+/// named are below `sources`: the caller has checked them.
+/// Cost: a receive that names its source, and a message, look at what is posted for that source and
+/// for any, or has come from it.
 /// Thread safety: one thread at a time.
 
 #include <boost/intrusive/list.hpp>
@@ -111,14 +119,17 @@ public:
     Matcher& operator=(const Matcher&) = delete;
 
     // ---- Messages that come
-    /// The receive that the message belongs to, and where it goes; the receive is no longer posted if that was its last. Nothing: keep().
+    /// The receive that the message belongs to, and where it goes; the receive is no longer posted
+    /// if that was its last. Nothing: keep().
     std::optional<Match> arrive(const Envelope& envelope);
-    /// Of a message that nobody has asked for yet. `envelope` is set; it came after all others in here.
+    /// Of a message that nobody has asked for yet. `envelope` is set; it came after all others in
+    /// here.
     void keep(Message& message);
 
     // ---- Receives
-    /// The unexpected message that the receive takes first, no longer in here, and in `placement` where it goes; null: the receive is posted.
-    /// After one that was not the last (`placement.last`), ask again with the same receive.
+    /// The unexpected message that the receive takes first, no longer in here, and in `placement`
+    /// where it goes; null: the receive is posted. After one that was not the last
+    /// (`placement.last`), ask again with the same receive.
     Message* post(Receive& receive, Placement& placement);
     /// True if it was posted, and is no longer. False: it is over already, or was never posted.
     bool cancel(Receive& receive);
@@ -135,8 +146,8 @@ public:
     static Placement place(Receive& receive, std::size_t size) noexcept;
 
     // ---- When a source is gone for good
-    /// The receive posted first that names it, no longer posted; null: none is left. Those of any source stay, unless kAnySource is
-    /// given: then they are meant.
+    /// The receive posted first that names it, no longer posted; null: none is left. Those of any
+    /// source stay, unless kAnySource is given: then they are meant.
     Receive* take_hopeless(Source source);
 
     std::size_t posted() const noexcept { return posted_; }

@@ -3,8 +3,9 @@
 
 /// The packets of the MPI device: what one tells another.
 ///
-/// A packet is a header of kHeaderBytes and what its type adds. All ranks of a ring are of one machine type, so numbers are
-/// as they lie in memory, at multiples of four. The header and a message of 8 bytes fit one line of the billboard.
+/// A packet is a header of kHeaderBytes and what its type adds. All ranks of a ring are of one
+/// machine type, so numbers are as they lie in memory, at multiples of four. The header and a
+/// message of 8 bytes fit one line of the billboard.
 ///
 ///   type          adds                                          then
 ///   SHORT         the message                                   -
@@ -57,7 +58,8 @@ struct PacketHeader {
 
 struct Packet {
     PacketHeader header;
-    /// Of the message: LONG, the requests; of what follows the header: SHORT, GROUP, BUNDLE, REMOTE.
+    /// Of the message: LONG, the requests; of what follows the header: SHORT, GROUP, BUNDLE,
+    /// REMOTE.
     std::uint64_t size = 0;
     std::uint32_t send = 0;     ///< the sender's number for the request
     std::uint32_t receive = 0;  ///< the receiver's
@@ -68,16 +70,19 @@ inline constexpr std::size_t kHeaderBytes = 20;
 inline constexpr std::size_t kMostPacketBytes =
     kHeaderBytes + 20;  ///< without what follows the header of a SHORT or REMOTE
 
-/// Into `to`, which has kMostPacketBytes; returns how many. The message of a SHORT, and the rest of a REMOTE, go behind them.
+/// Into `to`, which has kMostPacketBytes; returns how many. The message of a SHORT, and the rest of
+/// a REMOTE, go behind them.
 std::size_t write(const Packet& packet, std::byte* to) noexcept;
 
-/// Nothing if it is none. What follows the header of a SHORT, GROUP, BUNDLE or REMOTE are the last `size` bytes.
+/// Nothing if it is none. What follows the header of a SHORT, GROUP, BUNDLE or REMOTE are the last
+/// `size` bytes.
 std::optional<Packet> read(std::span<const std::byte> bytes) noexcept;
 
 /// What comes before each packet of a BUNDLE: its length.
 using BundledLength = std::uint32_t;
 
-/// Calls `use` with each packet of what follows a BUNDLE's header, until that answers false. False: or a length is none.
+/// Calls `use` with each packet of what follows a BUNDLE's header, until that answers false. False:
+/// or a length is none.
 template <class Use>
 bool for_each_bundled(std::span<const std::byte> bytes, Use&& use) {
     while (!bytes.empty()) {

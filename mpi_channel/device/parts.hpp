@@ -3,7 +3,8 @@
 
 /// Memory in several parts, one behind the other, as MPI's types and libfabric's calls have it.
 ///
-/// Copied with each request, and nearly always one part: so a class of its own, which copies what it has and no more.
+/// Copied with each request, and nearly always one part: so a class of its own, which copies what
+/// it has and no more.
 /// Thread safety: as of plain memory. Errors: std::length_error beyond kPartsMost.
 
 #include "rmem/base/copy.hpp"

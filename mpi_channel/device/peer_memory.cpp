@@ -23,7 +23,8 @@ HostMemory::HostMemory(std::shared_ptr<const rmem::Ring> ring, Refused refused)
 
 bool HostMemory::reaches(unsigned rank) {
     const rmem::RankSlot& slot = ring_->rank(rank);
-    // (1) - this acquire-load synchronizes-with the release-store rmem/ring.cpp (4): the slot is that process's
+    // (1) - this acquire-load synchronizes-with the release-store rmem/ring.cpp (4): the slot is
+    // that process's
     const auto state = slot.state.load(std::memory_order_acquire);
     if (state != static_cast<std::uint32_t>(rmem::RankState::joined)) return false;
     const auto incarnation = slot.incarnation.load(std::memory_order_relaxed);  // enough: (1)
@@ -51,7 +52,8 @@ bool HostMemory::read(unsigned rank, std::uint64_t address, std::span<std::byte>
         to = to.subspan(static_cast<std::size_t>(count));
         address += static_cast<std::uint64_t>(count);
     }
-    // Else the number might have been another process's meanwhile: who holds the rank now has held it all the time.
+    // Else the number might have been another process's meanwhile: who holds the rank now has held
+    // it all the time.
     return reaches(rank) && processes_[rank].incarnation == process.incarnation &&
            ring_->is_alive(rank);
 }

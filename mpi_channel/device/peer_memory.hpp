@@ -1,17 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-/// The memory of other ranks' processes, where it can be read: the second path for long messages, past the ring.
+/// The memory of other ranks' processes, where it can be read: the second path for long messages,
+/// past the ring.
 ///
 ///     HostMemory memory(rmem::Ring::observe(name), told);
 ///     if (memory.reaches(3) && memory.read(3, address, room)) …
 ///
 /// The device asks through PeerMemory and knows no process; tests give it one of their own.
-/// HostMemory reads with process_vm_readv(2). A rank is within reach when it is joined on this host and the process that its
-/// slot names is that one (it has the start time the slot tells, and holds the rank). The system may still refuse: another
-/// user, another name space, ptrace's scope; then the rank is out of reach from there on, and `refused` is told why, once.
+/// HostMemory reads with process_vm_readv(2). A rank is within reach when it is joined on this host
+/// and the process that its slot names is that one (it has the start time the slot tells, and holds
+/// the rank). The system may still refuse: another user, another name space, ptrace's scope; then
+/// the rank is out of reach from there on, and `refused` is told why, once.
 ///
-/// Trust: addresses are others' words. They are read from, never written to, and into no more room than the caller gives.
+/// Trust: addresses are others' words. They are read from, never written to, and into no more room
+/// than the caller gives.
 /// Thread safety: one thread at a time. Errors: results.
 
 #include "rmem/ring.hpp"

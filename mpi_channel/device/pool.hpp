@@ -3,10 +3,12 @@
 
 /// Objects that are taken and given back, with numbers that others may name them by.
 ///
-/// An object stays where it is. Its number is told to another rank, which sends it back: find() takes any number, and knows one
-/// whose object has been given back. In the steady state nothing is allocated.
-/// T has a member `std::uint32_t number`, the pool's own, and constructors that throw nothing.
-/// Thread safety: one thread at a time. Errors: take() throws std::bad_alloc, and std::length_error beyond kMost.
+/// An object stays where it is. Its number is told to another rank, which sends it back: find()
+/// takes any number, and knows one whose object has been given back. In the steady state nothing is
+/// allocated. T has a member `std::uint32_t number`, the pool's own, and constructors that throw
+/// nothing.
+/// Thread safety: one thread at a time. Errors: take() throws std::bad_alloc, and std::length_error
+/// beyond kMost.
 
 #include <cstdint>
 #include <deque>

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-/// Receiving: receives that wait, messages that were here before them. Part of Device (mpi_channel/device/device.hpp).
+/// Receiving: receives that wait, messages that were here before them. Part of Device
+/// (mpi_channel/device/device.hpp).
 
 #include "mpi_channel/device/device.hpp"
 
@@ -61,7 +62,8 @@ Completion Device<T>::completion_of(const WaitingReceive& receive, Status status
     return completion;
 }
 
-/// One that was posted, and is no longer. What is on its way to it goes on; the last of that ends it.
+/// One that was posted, and is no longer. What is on its way to it goes on; the last of that ends
+/// it.
 template <class T>
 void Device<T>::end_receive(WaitingReceive& receive, Status status) {
     receive.over = true;
@@ -191,7 +193,8 @@ void Device<T>::tell_received(WaitingReceive& receive, const Placement& placemen
     if (!is_silent) completions_.completed(completion);
 }
 
-/// What a message has cost may be spent again. Told with the next packet, or alone when much has come together.
+/// What a message has cost may be spent again. Told with the next packet, or alone when much has
+/// come together.
 template <class T>
 void Device<T>::give_back(unsigned to, std::size_t bytes) {
     Other& other = others_[to];

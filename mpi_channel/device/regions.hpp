@@ -3,8 +3,9 @@
 
 /// Memory that other ranks may read or write, by the keys under which it was registered.
 ///
-/// A region is named from afar by its key and an address: the bytes' own, or (`by_offset`) counted from its beginning.
-/// Nothing outside a region is ever found, nor one whose access was not granted.
+/// A region is named from afar by its key and an address: the bytes' own, or (`by_offset`) counted
+/// from its beginning. Nothing outside a region is ever found, nor one whose access was not
+/// granted.
 /// Thread safety: one thread at a time. Errors: results; std::bad_alloc.
 
 #include <cstddef>

@@ -1,20 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-/// What a REMOTE packet carries behind its header: access to memory that another rank has registered.
+/// What a REMOTE packet carries behind its header: access to memory that another rank has
+/// registered.
 ///
-///   kind       who       adds                                               then, in the order in which they were asked
+///   kind       who       adds                                               then, in the order in
+///              which they were asked
 ///   write      initiator place 40, source 8, and the bytes, or bulk         done
 ///   write_get  initiator place 40, source 8: where the target reads them    done
-///   read       initiator place 40, source 8                                 reply, or done when it is refused
-///   read_get   initiator place 40, source 8                                 granted, or done when it is refused
+///   read       initiator place 40, source 8                                 reply, or done when it
+///              is refused
+///   read_get   initiator place 40, source 8                                 granted, or done when
+///              it is refused
 ///   done       target    value 8: 0                                         -
 ///   reply      target    value 8: size, and the bytes, or bulk              -
 ///   granted    target    value 8: where the initiator reads them            -
 ///
-/// A place is what the initiator was told (key, address, extent: the whole of one access) and the piece of it that the packet is
-/// about (at, size). A target checks the whole, so that an access that it must refuse has done nothing.
-/// The header's `data` is the initiator's word for the target.
+/// A place is what the initiator was told (key, address, extent: the whole of one access) and the
+/// piece of it that the packet is about (at, size). A target checks the whole, so that an access
+/// that it must refuse has done nothing. The header's `data` is the initiator's word for the
+/// target.
 ///
 /// Trust: read() bounds what it gives; whether it means anything is the device's to check.
 

@@ -196,7 +196,8 @@ int Device<T>::leave_bulk(unsigned to, const Parts& parts, std::size_t at, std::
 
 // ---- Groups
 
-/// Behind what waits to be sent to any of them: a group's messages keep their order, and bulk is not broken.
+/// Behind what waits to be sent to any of them: a group's messages keep their order, and bulk is
+/// not broken.
 template <class T>
 int Device<T>::post_to_group(std::span<const int> to, std::uint32_t group, std::uint64_t number,
                              Bytes bytes) {
@@ -214,7 +215,8 @@ int Device<T>::post_to_group(std::span<const int> to, std::uint32_t group, std::
     return transport_.mcast_control(Bytes(header).first(size), bytes, to);
 }
 
-/// To one rank alone it waits in the backlog, as other messages; several get it by one post, or not yet.
+/// To one rank alone it waits in the backlog, as other messages; several get it by one post, or not
+/// yet.
 template <class T>
 int Device<T>::send_for_group(unsigned to, Packet& packet, Bytes bytes) {
     Other& other = others_[to];

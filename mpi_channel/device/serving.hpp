@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-/// Access by others to memory that is registered here. Part of Device (mpi_channel/device/device.hpp).
+/// Access by others to memory that is registered here. Part of Device
+/// (mpi_channel/device/device.hpp).
 ///
-/// What one rank asks is done and answered in its order. A region may be removed at any time: it is looked for again for
-/// each stretch of bytes that comes.
+/// What one rank asks is done and answered in its order. A region may be removed at any time: it is
+/// looked for again for each stretch of bytes that comes.
 
 #include "mpi_channel/device/device.hpp"
 

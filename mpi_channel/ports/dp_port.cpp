@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// MPI over Directed Point: one endpoint is the sink of all others' edges and is read in place; for each rank an endpoint with an edge to
-// that rank's sink, under the Go-Back-N layer, since MPI loses nothing. A header names no source, so the Lead does.
-// A broadcast of that layer is a message on each edge anyway, in an order of its own: so packets to several ranks go by their edges.
+// MPI over Directed Point: one endpoint is the sink of all others' edges and is read in place; for
+// each rank an endpoint with an edge to that rank's sink, under the Go-Back-N layer, since MPI
+// loses nothing. A header names no source, so the Lead does. A broadcast of that layer is a message
+// on each edge anyway, in an order of its own: so packets to several ranks go by their edges.
 #include "mpi_channel/ports/ports.hpp"
 
 #include "billboard/bbp.h"

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// MPI over Fast Messages 2.x, as MPI-FM was: a message is written in pieces (Lead and header, then the payload) to a handler, which
-// receives them; FM_try_begin_message finds no credit: BBP_EAGAIN. Each fits a packet, so that a message needs one credit.
-// Fast Messages have no broadcast.
+// MPI over Fast Messages 2.x, as MPI-FM was: a message is written in pieces (Lead and header, then
+// the payload) to a handler, which receives them; FM_try_begin_message finds no credit: BBP_EAGAIN.
+// Each fits a packet, so that a message needs one credit. Fast Messages have no broadcast.
 #include "mpi_channel/ports/ports.hpp"
 
 #include "billboard/bbp.h"

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// MPI over GAMMA: a port for each other process, bound to its node. What comes is put into the buffer that its port is bound to, and the
-// handler binds a fresh one, so nothing is copied; BROADCAST is a port of its own. Handlers run in the device's calls alone.
+// MPI over GAMMA: a port for each other process, bound to its node. What comes is put into the
+// buffer that its port is bound to, and the handler binds a fresh one, so nothing is copied;
+// BROADCAST is a port of its own. Handlers run in the device's calls alone.
 #include "mpi_channel/ports/ports.hpp"
 
 #include "billboard/bbp.h"

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-/// The object that handlers of this process work for: the systems' handlers are C functions without an argument for it.
+/// The object that handlers of this process work for: the systems' handlers are C functions without
+/// an argument for it.
 ///
 ///     OfProcess<FmPort>::set(this);
 ///     …  OfProcess<FmPort>::get()->arrived(…)

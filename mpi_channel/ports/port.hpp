@@ -3,13 +3,16 @@
 
 /// One of the papers' other systems as what carries MPI's messages: what PortTransport asks of it.
 ///
-/// Each back end uses its system as a program of it would, by its C header alone, so what it promises is what that system does: its
-/// credits, frames and pools, its counters.
+/// Each back end uses its system as a program of it would, by its C header alone, so what it
+/// promises is what that system does: its credits, frames and pools, its counters.
 ///
-/// All ranks of the ring open the same kind of port. No call waits but two: opening GAMMA, which waits for all ranks to do so, and the
-/// destructor, until what was sent last has been taken over, as long as its receivers live, at most kSettleNs.
-/// Order: what one rank sends to another, by send() and broadcast(), is received in that order, once and whole.
-/// Thread safety: one thread at a time. Errors: codes of billboard/bbp.h; opening throws `rmem::Error`.
+/// All ranks of the ring open the same kind of port. No call waits but two: opening GAMMA, which
+/// waits for all ranks to do so, and the destructor, until what was sent last has been taken over,
+/// as long as its receivers live, at most kSettleNs.
+/// Order: what one rank sends to another, by send() and broadcast(), is received in that order,
+/// once and whole.
+/// Thread safety: one thread at a time. Errors: codes of billboard/bbp.h; opening throws
+/// `rmem::Error`.
 
 #include "billboard/process/process_endpoint.hpp"
 #include "mpi_channel/settings.hpp"
@@ -71,7 +74,8 @@ public:
     virtual std::size_t most() const noexcept = 0;
     /// A message in two parts. BBP_EAGAIN: nothing of it has been sent.
     virtual int send(Bytes head, Bytes body, unsigned to) = 0;
-    /// To all others by one call of the system; BBP_EAGAIN: to nobody; BBP_EPEER: to those that live.
+    /// To all others by one call of the system; BBP_EAGAIN: to nobody; BBP_EPEER: to those that
+    /// live.
     virtual int broadcast(Bytes head, Bytes body) = 0;
     virtual bool can_broadcast() const noexcept = 0;
     /// What has come next; its bytes stay until the next call.

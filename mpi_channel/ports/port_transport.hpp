@@ -1,23 +1,28 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-/// The channel interface over one of the papers' other systems, as each of them set out to carry MPI: the transport of
-/// RMEM_MPI_TRANSPORT=fm, gamma and dp.
+/// The channel interface over one of the papers' other systems, as each of them set out to carry
+/// MPI: the transport of RMEM_MPI_TRANSPORT=fm, gamma and dp.
 ///
 ///     MPID_SendControl, SendControlBlock   one message of the system: Lead, packet
 ///     MPID_RecvAnyControl, ControlMsgAvail its handler, or its read, puts what has come next aside
-///     MPID_SendChannel                     messages of kind bulk, each as long as the system's may be
+///     MPID_SendChannel                     messages of kind bulk, each as long as the system's may
+///                                          be
 ///     MPID_RecvFromChannel                 the next of these
 ///
-/// What differs from the billboard's: a packet to several ranks is one call only where the system has a broadcast and all others are
-/// meant; else one message for each. Where some of them have room and some have not, it is kept for the latter, before all that is
-/// sent to them later: then has_backlog(). While the packet of another rank waits to be taken by recv_any_control,
-/// recv_from_channel says BBP_EAGAIN. Room to send may come with what is taken (Fast Messages' credit), so who waits for it goes on
-/// taking. There is no barrier: the systems' own wait in their call, so groups gather instead.
+/// What differs from the billboard's: a packet to several ranks is one call only where the system
+/// has a broadcast and all others are meant; else one message for each. Where some of them have
+/// room and some have not, it is kept for the latter, before all that is sent to them later: then
+/// has_backlog(). While the packet of another rank waits to be taken by recv_any_control,
+/// recv_from_channel says BBP_EAGAIN. Room to send may come with what is taken (Fast Messages'
+/// credit), so who waits for it goes on taking. There is no barrier: the systems' own wait in their
+/// call, so groups gather instead.
 ///
-/// Contract: mpi_channel/transport.hpp. A packet stays where it is until the next call of recv_any_control.
-/// Who is there, and whether it lives, is asked of the ring; all bytes go by the port.
-/// Trust: a message that does not begin with the Lead of its sender is BBP_ESIZE of that rank, as one that is too long.
+/// Contract: mpi_channel/transport.hpp. A packet stays where it is until the next call of
+/// recv_any_control. Who is there, and whether it lives, is asked of the ring; all bytes go by the
+/// port.
+/// Trust: a message that does not begin with the Lead of its sender is BBP_ESIZE of that rank, as
+/// one that is too long.
 
 #include "billboard/process/process_endpoint.hpp"
 #include "mpi_channel/ports/port.hpp"
@@ -35,8 +40,8 @@ public:
     using Bytes = std::span<const std::byte>;
     static constexpr bool kHasBarriers = false;
 
-    /// Joins the ring with these settings, unless this process has joined it; waits for the others as kind `gamma` alone.
-    /// Throws `rmem::Error`.
+    /// Joins the ring with these settings, unless this process has joined it; waits for the others
+    /// as kind `gamma` alone. Throws `rmem::Error`.
     PortTransport(TransportKind kind, const billboard::Settings& settings);
     PortTransport(const PortTransport&) = delete;
     PortTransport& operator=(const PortTransport&) = delete;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-/// libfabric's many ways to put a send, a receive or an access, as one EndpointObject::Call or AccessCall each.
+/// libfabric's many ways to put a send, a receive or an access, as one EndpointObject::Call or
+/// AccessCall each.
 
 #include <rdma/fi_endpoint.h>
 #include <rdma/fi_rma.h>

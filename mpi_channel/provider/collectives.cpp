@@ -186,7 +186,8 @@ void withdraw_collectives(EndpointObject* endpoint) noexcept {
         group->group.reset();
         group->endpoint = nullptr;
     }
-    // relaxed is enough: only a pointer to what is being closed is exchanged, and nothing is read through it
+    // relaxed is enough: only a pointer to what is being closed is exchanged, and nothing is read
+    // through it
     current.compare_exchange_strong(endpoint, nullptr, std::memory_order_relaxed);
 }
 

@@ -15,10 +15,11 @@ namespace mpi_channel::provider {
 
 namespace {
 
-/// MPI reads queues without end: where ranks share a processor another one gets it after so many reads in vain.
+/// MPI reads queues without end: where ranks share a processor another one gets it after so many
+/// reads in vain.
 constexpr unsigned kCrowdedReads = 8;
-/// After so many in vain, some tens of microseconds, other programs may want the processor, too, and what is waited for may be late
-/// because they have that of its sender.
+/// After so many in vain, some tens of microseconds, other programs may want the processor, too,
+/// and what is waited for may be late because they have that of its sender.
 constexpr unsigned kLongReads = 2048;
 constexpr std::size_t kFirstEntries = 1024;
 /// Who waits looks so often, and then sleeps until something comes, or so long.
@@ -244,7 +245,8 @@ void CompletionQueue::progress() {
     }
 }
 
-/// MPI reads until nothing is there: what it has read then it would have sooner without another look at the ring.
+/// MPI reads until nothing is there: what it has read then it would have sooner without another
+/// look at the ring.
 ssize_t CompletionQueue::read(void* buffer, std::size_t count, fi_addr_t* sources) {
     if (entries_.empty()) {
         if (std::exchange(was_read_, false) && errors_.empty()) return -FI_EAGAIN;

@@ -151,7 +151,8 @@ AddressVector::AddressVector(Domain& its_domain, void* context)
     ++domain.users;
 }
 
-/// No MPI tells which ranks do not fit together: so it is said here, once, also where libfabric's log is off.
+/// No MPI tells which ranks do not fit together: so it is said here, once, also where libfabric's
+/// log is off.
 bool AddressVector::is_good(const RankAddress& address) {
     if (address.rank >= rmem::kMaxRanks) return false;
     if (address.transport == transport_number(transport_)) return true;

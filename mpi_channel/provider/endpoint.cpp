@@ -192,9 +192,10 @@ int EndpointObject::bind_counter(Counter& counter, std::uint64_t flags) {
     return 0;
 }
 
-/// Whether all ranks are to be there before this one is enabled. Some programs want its name before the others start, but what a
-/// launcher starts it starts at once. There it matters on link udp: nodes that begin together may each begin a ring before they
-/// hear of each other, and then one life ends which only a rank that still waits for others begins anew.
+/// Whether all ranks are to be there before this one is enabled. Some programs want its name before
+/// the others start, but what a launcher starts it starts at once. There it matters on link udp:
+/// nodes that begin together may each begin a ring before they hear of each other, and then one
+/// life ends which only a rank that still waits for others begins anew.
 static bool is_for_all_at_once(const rmem::Environment& environment) {
     return rmem::environment_setting("RMEM_RANK") == nullptr &&
            environment.ring_config().is_remote();
@@ -246,8 +247,8 @@ void EndpointObject::open_transport(const mpi_channel::Settings& settings,
     }
 }
 
-/// Another rank may have begun anew since this one met it. Nobody has sent anything yet, so nothing is lost, and its former life's
-/// end, which is told once, is none of the device's peers'.
+/// Another rank may have begun anew since this one met it. Nobody has sent anything yet, so nothing
+/// is lost, and its former life's end, which is told once, is none of the device's peers'.
 void EndpointObject::forget_former_lives() {
     for (unsigned rank = 0; port_ == nullptr && rank < endpoint_->ranks(); ++rank) {
         if (rank != endpoint_->rank())

@@ -1,17 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-/// libfabric's objects as the provider has them. Each derives from libfabric's own structure, through which it is called.
+/// libfabric's objects as the provider has them. Each derives from libfabric's own structure,
+/// through which it is called.
 ///
 ///     Fabric ← Domain ← Endpoint, AddressVector, CompletionQueue, Counter, MemoryRegion
 ///
-/// One that another still uses is not closed (-FI_EBUSY): an endpoint's queues, counters and addresses, a domain's objects, a
-/// fabric's domains.
+/// One that another still uses is not closed (-FI_EBUSY): an endpoint's queues, counters and
+/// addresses, a domain's objects, a fabric's domains.
 ///
-/// An endpoint is one rank of a ring: it joins when it is enabled, as the ring's environment says (docs/man/rmem.7), and
-/// waits there for the others.
-/// Thread safety: each call holds its domain's lock, unless that was asked for FI_THREAD_DOMAIN: then its caller sees to it.
-/// Progress: in calls that read a queue or a counter, in FI_PEEK, and before a caller sleeps (fi_trywait).
+/// An endpoint is one rank of a ring: it joins when it is enabled, as the ring's environment says
+/// (docs/man/rmem.7), and waits there for the others.
+/// Thread safety: each call holds its domain's lock, unless that was asked for FI_THREAD_DOMAIN:
+/// then its caller sees to it.
+/// Progress: in calls that read a queue or a counter, in FI_PEEK, and before a caller sleeps
+/// (fi_trywait).
 /// Errors: libfabric's numbers; the sentence goes to its log (FI_LOG_LEVEL=warn).
 
 #include "billboard/endpoint.hpp"
@@ -87,7 +90,8 @@ auto guarded(Body&& body) noexcept -> decltype(body()) {
     }
 }
 
-/// What keeps this rank from taking part is said once even where libfabric's log is off: no MPI tells it.
+/// What keeps this rank from taking part is said once even where libfabric's log is off: no MPI
+/// tells it.
 void say(const char* sentence) noexcept;
 template <class Body>
 auto guarded_aloud(Body&& body) noexcept -> decltype(body()) {
@@ -105,7 +109,8 @@ auto guarded_aloud(Body&& body) noexcept -> decltype(body()) {
 void offer_collectives(EndpointObject* endpoint) noexcept;
 void withdraw_collectives(EndpointObject* endpoint) noexcept;
 
-/// How memory is registered: of fi_mr_mode those three that make a difference here, or a former name of all or none.
+/// How memory is registered: of fi_mr_mode those three that make a difference here, or a former
+/// name of all or none.
 inline constexpr int kRegistrationModes =
     FI_MR_BASIC | FI_MR_SCALABLE | FI_MR_VIRT_ADDR | FI_MR_ALLOCATED | FI_MR_PROV_KEY;
 
@@ -144,7 +149,8 @@ public:
     AddressVector(Domain& domain, void* context);
     ~AddressVector() { --domain.users; }
 
-    /// `errors`, if asked for: a number for each. A rank whose transport is another is refused, with a sentence.
+    /// `errors`, if asked for: a number for each. A rank whose transport is another is refused,
+    /// with a sentence.
     int insert(const void* addresses, std::size_t count, fi_addr_t* indices, int* errors);
     /// Their indices are not used again.
     int remove(const fi_addr_t* indices, std::size_t count);
@@ -201,9 +207,11 @@ public:
     ssize_t read_error(fi_cq_err_entry& error);
     /// `timeout_ms` < 0: for ever.
     ssize_t wait_and_read(void* buffer, std::size_t count, fi_addr_t* sources, int timeout_ms);
-    /// To be polled, if it was asked for: readable when something may have come since the last look found nothing.
+    /// To be polled, if it was asked for: readable when something may have come since the last look
+    /// found nothing.
     std::optional<int> descriptor();
-    /// Whether one may sleep on the descriptor: nothing is here, and nothing waits to leave. Makes progress first.
+    /// Whether one may sleep on the descriptor: nothing is here, and nothing waits to leave. Makes
+    /// progress first.
     bool may_sleep();
     void wake() {
         woken_ = true;
@@ -332,7 +340,8 @@ public:
     std::uint64_t sending_flags() const noexcept { return sends_.flags; }
     std::uint64_t receiving_flags() const noexcept { return receives_.flags; }
     bool progress() { return device_ != nullptr && device_->progress(); }
-    /// For who waits for one completion: a packet at a time, since a look at what comes next would take longer.
+    /// For who waits for one completion: a packet at a time, since a look at what comes next would
+    /// take longer.
     bool progress_once() { return device_ != nullptr && device_->progress(1); }
     unsigned rank() const noexcept { return endpoint_->rank(); }
     unsigned ranks() const noexcept { return endpoint_->ranks(); }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What libfabric finds when it loads the library: the provider, what it offers, fabrics and domains.
+// What libfabric finds when it loads the library: the provider, what it offers, fabrics and
+// domains.
 #include "mpi_channel/provider/objects.hpp"
 
 #include "mpi_channel/provider/unsupported.hpp"
@@ -24,8 +25,8 @@ constexpr std::uint64_t kAccess = FI_READ | FI_WRITE | FI_REMOTE_READ | FI_REMOT
 constexpr std::uint64_t kOfReceiver = FI_RECV | FI_DIRECTED_RECV | FI_MULTI_RECV | FI_SOURCE |
                                       FI_REMOTE_READ | FI_REMOTE_WRITE | FI_RMA_EVENT;
 constexpr std::uint64_t kOfSender = FI_SEND | FI_READ | FI_WRITE;
-/// What a target does for one rank it does in the order asked; up to kRemotePiece bytes, which are copied. What follows a read
-/// or write in time is no message: SAR and SAW are not kept.
+/// What a target does for one rank it does in the order asked; up to kRemotePiece bytes, which are
+/// copied. What follows a read or write in time is no message: SAR and SAW are not kept.
 constexpr std::uint64_t kAccessOrder = FI_ORDER_RAR | FI_ORDER_RAW | FI_ORDER_RAS | FI_ORDER_WAR |
                                        FI_ORDER_WAW | FI_ORDER_WAS | FI_ORDER_RMA_RAR |
                                        FI_ORDER_RMA_RAW | FI_ORDER_RMA_WAR | FI_ORDER_RMA_WAW;
@@ -127,7 +128,8 @@ std::uint64_t whole(std::uint64_t caps) {
     return caps;
 }
 
-/// As the program can: before version 1.5 there were two ways, since then there is a bit for each difference.
+/// As the program can: before version 1.5 there were two ways, since then there is a bit for each
+/// difference.
 int registration_mode(std::uint32_t version, const fi_domain_attr* domain) {
     const int asked = domain == nullptr ? 0 : domain->mr_mode;
     if ((asked & FI_MR_BASIC) != 0) return FI_MR_BASIC;
@@ -159,7 +161,8 @@ void follow_hints(fi_info& info, const fi_info& hints) {
 
 // ---- Event queues
 
-/// Programs ask for one before they know the endpoint's type; one that has no connections has no events.
+/// Programs ask for one before they know the endpoint's type; one that has no connections has no
+/// events.
 struct EventQueue final : fid_eq {
     Fabric* fabric = nullptr;
 };

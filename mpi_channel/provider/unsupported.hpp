@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-/// Tables of libfabric's calls in which every call says -FI_ENOSYS: an object puts those that it has into a copy.
-/// libfabric's inline functions call through them without a look, so none may be null.
+/// Tables of libfabric's calls in which every call says -FI_ENOSYS: an object puts those that it
+/// has into a copy. libfabric's inline functions call through them without a look, so none may be
+/// null.
 
 #include <rdma/fi_errno.h>
 

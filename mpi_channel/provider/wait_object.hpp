@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-/// A descriptor to be polled for a completion queue: readable while a descriptor of its endpoints is, or after raise() until lower().
+/// A descriptor to be polled for a completion queue: readable while a descriptor of its endpoints
+/// is, or after raise() until lower().
 /// Thread safety: one thread at a time; the descriptor may be polled by others meanwhile.
 /// Errors: std::system_error when the process has no descriptors left.
 

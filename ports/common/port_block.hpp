@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-/// Which of a rank's blocks of counters (RankSlot::ports) is a port's: they stand in the order of the ports' classes.
+/// Which of a rank's blocks of counters (RankSlot::ports) is a port's: they stand in the order of
+/// the ports' classes.
 
 #include "billboard/boards/layout.hpp"
 #include "rmem/ring/counters.hpp"

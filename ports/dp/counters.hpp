@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-/// What Directed Point counts: of each endpoint for dp_stat, and of the process in its block of the rank slot
-/// (rmem/ring/counters.hpp), which any process can read while this one is stuck. The order is that of dp_stat_t.
+/// What Directed Point counts: of each endpoint for dp_stat, and of the process in its block of the
+/// rank slot (rmem/ring/counters.hpp), which any process can read while this one is stuck. The
+/// order is that of dp_stat_t.
 
 #include "ports/dp/dp.h"
 #include "rmem/ring/counters.hpp"

@@ -28,7 +28,8 @@ private:
         return std::make_unique<SimulatedState>();
     });
 
-/// A fork()ed child has the descriptors, and nothing else: it must not keep the other ends open, nor speak for the rank.
+/// A fork()ed child has the descriptors, and nothing else: it must not keep the other ends open,
+/// nor speak for the rank.
 void become_child() {
     if (!service) return;
     is_fork = true;

@@ -13,36 +13,49 @@
  *     int length = dp_read(fd, &text);              read where it has arrived, nothing is copied
  *     dp_fsync(fd, 1);                              the oldest message is flushed
  *
- * A Directed Message goes to the endpoint <nid, dpid> that its header names. There it is copied once, into the endpoint's token
- * buffer pool: memory of fixed size, from which each message takes as much as it is long. dp_read gives the messages in the order
- * in which they came and frees nothing; dp_fsync frees the oldest.
+ * A Directed Message goes to the endpoint <nid, dpid> that its header names. There it is copied
+ * once, into the endpoint's token buffer pool: memory of fixed size, from which each message takes
+ * as much as it is long. dp_read gives the messages in the order in which they came and frees
+ * nothing; dp_fsync frees the oldest.
  *
- * Nodes         A NID is the number of a rank on the ring, so each process is a node of its own, and DPIDs are disjoint within it.
- *               (In the paper processes may share a node; then their DPIDs are disjoint. Directed point graphs, dp/graph.h, know
- *               nodes of several processes.) Nothing has to be configured: dp_open joins the ring of the environment, rmem(7).
- * Delivery      Raw, as in the paper: what finds no room in its pool is dropped, what is for no endpoint too; both are counted
- *               (dp_stat). From one endpoint to another in order. dp_reliable puts the Go-Back-N layer above: then all arrives,
- *               once, in order, and who sends waits for the receiver.
- * Waiting       dp_write never waits for a receiver, but for the network: while that is full, at most DP_FULL_NS, then -1 with
- *               ENOBUFS. dp_read waits for a message; while it does, it takes in those for other endpoints too, and so does a
- *               thread of the library while the program computes. With O_NONBLOCK set (fcntl(2)) neither waits.
- * Descriptors   A descriptor is one end of a socket pair. poll(2), epoll(7) and select(2) say that it is readable when a message
- *               waits; read(2) and write(2) work on it, with whole messages, also on a dup(2) of it, in a fork(2)ed child, and in a
- *               process that it was handed to (SCM_RIGHTS): these are not the endpoint's process, and the dp_ calls say EBADF
- *               there. close(2) of the last duplicate ends the endpoint; close those that have duplicates by dp_close, since to the dp_
- *               calls a number that close(2) or dup2(2) has taken away names the endpoint until that ends. Each message is read
- *               once, in order, in whichever way. It is signalled only when the pool becomes non-empty while nobody is in
- *               dp_read, so exchanging messages by dp_read and dp_write alone makes no system call. An empty message is a read of
- *               0 bytes; what write(2) cannot send is dropped and counted. write(2) and dp_write are not ordered to each other.
- *               On a simulated ring nobody serves descriptors: use the dp_ calls there. Nor is there a thread that takes messages
- *               in: dp_read does, and who waits in dp_write or dp_drain.
- * Threads       Any number, also on one endpoint. A message read is its reader's until it is flushed. Closing a descriptor while
- *               another thread is in a call on it makes that call fail with EBADF.
- * Deaths        dp_write to a dead rank is -1 with EHOSTDOWN; dp_read fails with it when all other ranks are gone.
- * Results       As system calls: -1 and errno. dp_last_error() says what dp_open and dp_graph_ calls did not like.
- * Source        C.-L. Wang, A. Tam, B. Cheung, W. Zhu, D. Lee, "Directed Point: A Communication Subsystem for Commodity
- *               Supercomputing with Gigabit Ethernet". Its Table 1 has the seven prototypes below that are marked documented;
- *               results, errors and all others are a reconstruction.
+ * Nodes         A NID is the number of a rank on the ring, so each process is a node of its own,
+ *               and DPIDs are disjoint within it. (In the paper processes may share a node; then
+ *               their DPIDs are disjoint. Directed point graphs, dp/graph.h, know nodes of several
+ *               processes.) Nothing has to be configured: dp_open joins the ring of the
+ *               environment, rmem(7).
+ * Delivery      Raw, as in the paper: what finds no room in its pool is dropped, what is for no
+ *               endpoint too; both are counted (dp_stat). From one endpoint to another in order.
+ *               dp_reliable puts the Go-Back-N layer above: then all arrives, once, in order, and
+ *               who sends waits for the receiver.
+ * Waiting       dp_write never waits for a receiver, but for the network: while that is full, at
+ *               most DP_FULL_NS, then -1 with ENOBUFS. dp_read waits for a message; while it does,
+ *               it takes in those for other endpoints too, and so does a thread of the library
+ *               while the program computes. With O_NONBLOCK set (fcntl(2)) neither waits.
+ * Descriptors   A descriptor is one end of a socket pair. poll(2), epoll(7) and select(2) say that
+ *               it is readable when a message waits; read(2) and write(2) work on it, with whole
+ *               messages, also on a dup(2) of it, in a fork(2)ed child, and in a process that it
+ *               was handed to (SCM_RIGHTS): these are not the endpoint's process, and the dp_ calls
+ *               say EBADF there. close(2) of the last duplicate ends the endpoint; close those that
+ *               have duplicates by dp_close, since to the dp_ calls a number that close(2) or
+ *               dup2(2) has taken away names the endpoint until that ends. Each message is read
+ *               once, in order, in whichever way. It is signalled only when the pool becomes
+ *               non-empty while nobody is in dp_read, so exchanging messages by dp_read and
+ *               dp_write alone makes no system call. An empty message is a read of 0 bytes; what
+ *               write(2) cannot send is dropped and counted. write(2) and dp_write are not ordered
+ *               to each other. On a simulated ring nobody serves descriptors: use the dp_ calls
+ *               there. Nor is there a thread that takes messages in: dp_read does, and who waits in
+ *               dp_write or dp_drain.
+ * Threads       Any number, also on one endpoint. A message read is its reader's until it is
+ *               flushed. Closing a descriptor while another thread is in a call on it makes that
+ *               call fail with EBADF.
+ * Deaths        dp_write to a dead rank is -1 with EHOSTDOWN; dp_read fails with it when all other
+ *               ranks are gone.
+ * Results       As system calls: -1 and errno. dp_last_error() says what dp_open and dp_graph_
+ *               calls did not like.
+ * Source        C.-L. Wang, A. Tam, B. Cheung, W. Zhu, D. Lee, "Directed Point: A Communication
+ *               Subsystem for Commodity Supercomputing with Gigabit Ethernet". Its Table 1 has the
+ *               seven prototypes below that are marked documented; results, errors and all others
+ *               are a reconstruction.
  */
 
 #include <stddef.h>
@@ -58,24 +71,26 @@ extern "C" {
 #define DP_API
 #endif
 
-#define DP_MAX_DPID 65535  /* DPIDs are 0 to this                                              */
-#define DP_MAX_TARGETS 256 /* edges that leave one endpoint                                    */
-#define DP_POOL_BYTES \
-    1048576 /* a token buffer pool, unless RMEM_DP_POOL or dp_mmap says another size */
-#define DP_FULL_NS 100000000 /* how long dp_write waits for a full network                       */
+#define DP_MAX_DPID 65535  /* DPIDs are 0 to this */
+#define DP_MAX_TARGETS 256 /* edges that leave one endpoint */
+/* A token buffer pool, unless RMEM_DP_POOL or dp_mmap says another size. */
+#define DP_POOL_BYTES 1048576
+#define DP_FULL_NS 100000000 /* how long dp_write waits for a full network */
 
 /* ---- Table 1 ------------------------------------------------------------------------------- */
 
-/* Documented: creates an endpoint and returns its descriptor. EADDRINUSE: this process has an endpoint of that DPID. EINVAL: no
- * DPID. EOPNOTSUPP: a fork(2)ed child is not on the ring. Else what joining the ring has met; dp_last_error() says it. */
+/* Documented: creates an endpoint and returns its descriptor. EADDRINUSE: this process has an
+ * endpoint of that DPID. EINVAL: no DPID. EOPNOTSUPP: a fork(2)ed child is not on the ring. Else
+ * what joining the ring has met; dp_last_error() says it. */
 DP_API int dp_open(int dpid);
 
-/* Documented: the next message. *address points to it in the pool, until it is flushed; returns its length. O_NONBLOCK: 0 and a
- * null address when none waits, with errno EAGAIN. EBADF, EFAULT; EHOSTDOWN: nobody is left who could send. */
+/* Documented: the next message. *address points to it in the pool, until it is flushed; returns its
+ * length. O_NONBLOCK: 0 and a null address when none waits, with errno EAGAIN. EBADF, EFAULT;
+ * EHOSTDOWN: nobody is left who could send. */
 DP_API int dp_read(int fd, char** address);
 
-/* Addition, for layers whose calls must not wait (MPI's device): dp_read with O_NONBLOCK, whatever the descriptor's flags are, and
- * without a system call. */
+/* Addition, for layers whose calls must not wait (MPI's device): dp_read with O_NONBLOCK, whatever
+ * the descriptor's flags are, and without a system call. */
 DP_API int dp_try_read(int fd, char** address);
 
 /* Reconstruction of its members; documented is the name. */
@@ -84,12 +99,14 @@ typedef struct {
     size_t size; /* its bytes                                           */
 } dpmmap_t;
 
-/* Documented: associates a token buffer pool with the endpoint. Reconstruction: with `size` 0 it tells base and size of the one
- * there is; otherwise it makes one of that size, rounded up to pages, and tells it. EBUSY: the pool holds messages, read or not. */
+/* Documented: associates a token buffer pool with the endpoint. Reconstruction: with `size` 0 it
+ * tells base and size of the one there is; otherwise it makes one of that size, rounded up to
+ * pages, and tells it. EBUSY: the pool holds messages, read or not. */
 DP_API int dp_mmap(int fd, dpmmap_t* tbp);
 
-/* Documented: closes the descriptor; the endpoint ends with the last of its duplicates. With the Go-Back-N layer it waits first,
- * DP_FULL_NS at most, until all has been acknowledged. The last endpoint of a process leaves the ring. */
+/* Documented: closes the descriptor; the endpoint ends with the last of its duplicates. With the
+ * Go-Back-N layer it waits first, DP_FULL_NS at most, until all has been acknowledged. The last
+ * endpoint of a process leaves the ring. */
 DP_API void dp_close(int fd);
 
 /* Documented: sends a message, which may be used again at once; returns its length.
@@ -97,35 +114,40 @@ DP_API void dp_close(int fd);
  *   EHOSTUNREACH   the target's NID is none of this ring's
  *   EINVAL         the target's DPID, or a length, that cannot be
  *   EMSGSIZE       longer than dp_container()
- *   EHOSTDOWN      the target's process is dead or has left (of several targets: one of them; the others have got it)
+ *   EHOSTDOWN      the target's process is dead or has left (of several targets: one of them; the
+ *                  others have got it)
  *   ENOBUFS        the network stayed full; EAGAIN with O_NONBLOCK
  *   ETIMEDOUT      the Go-Back-N layer has given the receiver up
  *   EBADF, EFAULT  no endpoint of this process; a null pointer with a length */
 DP_API int dp_write(int fd, void* msg, int len);
 
-/* Documented: flushes n messages. Reconstruction: the n oldest of those that were read; returns how many there were. */
+/* Documented: flushes n messages. Reconstruction: the n oldest of those that were read; returns how
+ * many there were. */
 DP_API int dp_fsync(int fd, int n);
 
-/* Documented: establishes the connection with the target endpoint, instead of all it had before. What cannot be a target is said
- * by the next dp_write. */
+/* Documented: establishes the connection with the target endpoint, instead of all it had before.
+ * What cannot be a target is said by the next dp_write. */
 DP_API void dp_target(int fd, int nid, int dpid);
 
 /* ---- Reconstruction: group operations ------------------------------------------------------ */
 
-/* Adds an edge, or deletes one. With several, dp_write is the root of a broadcast: one multicast, whatever their number. The sink
- * of a reduce needs no call: any number of endpoints may have the same target. 0, or -1: EHOSTUNREACH, EINVAL, EEXIST, ENOENT,
+/* Adds an edge, or deletes one. With several, dp_write is the root of a broadcast: one multicast,
+ * whatever their number. The sink of a reduce needs no call: any number of endpoints may have the
+ * same target. 0, or -1: EHOSTUNREACH, EINVAL, EEXIST, ENOENT,
  * ENOSPC: DP_MAX_TARGETS. */
 DP_API int dp_target_add(int fd, int nid, int dpid);
 DP_API int dp_target_remove(int fd, int nid, int dpid);
 
 /* ---- Reconstruction: the Go-Back-N layer ("on top of DP", 5.2) ----------------------------- */
 
-/* Messages written from now on are numbered, kept until acknowledged, and sent again from the first that was lost. 0: raw again,
- * once all is acknowledged (EBUSY). The receiving endpoint needs no call. What lies in its pool counts as arrived: it is acknowledged,
- * at the latest when that endpoint is closed, whether it was read or not. */
+/* Messages written from now on are numbered, kept until acknowledged, and sent again from the first
+ * that was lost. 0: raw again, once all is acknowledged (EBUSY). The receiving endpoint needs no
+ * call. What lies in its pool counts as arrived: it is acknowledged, at the latest when that
+ * endpoint is closed, whether it was read or not. */
 DP_API int dp_reliable(int fd, int on);
 
-/* Waits until all that was written is acknowledged, at most so long: 0, or -1 with ETIMEDOUT, EHOSTDOWN. */
+/* Waits until all that was written is acknowledged, at most so long: 0, or -1 with ETIMEDOUT,
+ * EHOSTDOWN. */
 DP_API int dp_drain(int fd, int64_t timeout_ns);
 
 /* ---- Reconstruction: what is there --------------------------------------------------------- */

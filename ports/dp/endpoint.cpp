@@ -41,7 +41,8 @@ Endpoint::~Endpoint() {
 }
 
 void Endpoint::offer() noexcept {
-    // What it refuses it would refuse again: nobody has the other end any more, or the system has no memory for now.
+    // What it refuses it would refuse again: nobody has the other end any more, or the system has
+    // no memory for now.
     if (::send(own_, pool->next(), pool->next_length(), MSG_NOSIGNAL) < 0) return;
     RMEM_MARK("dp.offered");
     offered_ = true;

@@ -1,14 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-/// One endpoint: its edges, its token buffer pool, and the socket pair whose one end is its descriptor.
+/// One endpoint: its edges, its token buffer pool, and the socket pair whose one end is its
+/// descriptor.
 ///
-/// The own end of the pair tells what others do with the descriptor, which may have duplicates and heirs: what they write comes
-/// in there, and what is put in there they read. To signal the descriptor, the oldest unread message itself is put in (it is
-/// *offered*): read(2) takes it, poll(2) sees it, dp_read takes it back out.
+/// The own end of the pair tells what others do with the descriptor, which may have duplicates and
+/// heirs: what they write comes in there, and what is put in there they read. To signal the
+/// descriptor, the oldest unread message itself is put in (it is *offered*): read(2) takes it,
+/// poll(2) sees it, dp_read takes it back out.
 ///
-/// Invariants: at most one message is offered, and it is the oldest unread one; so each is read once and in order, whichever way.
-/// Thread safety: used only while the process endpoint is held. Errors: the constructor throws std::system_error.
+/// Invariants: at most one message is offered, and it is the oldest unread one; so each is read
+/// once and in order, whichever way.
+/// Thread safety: used only while the process endpoint is held. Errors: the constructor throws
+/// std::system_error.
 
 #include "billboard/core/endpoint_core.hpp"
 #include "billboard/process/process_endpoint.hpp"
@@ -36,8 +40,8 @@ struct Target {
 
 class Endpoint {
 public:
-    /// So many messages, left behind by one dp_read, are offered at once for who polls between two reads; then the engine's look
-    /// decides again whether somebody does.
+    /// So many messages, left behind by one dp_read, are offered at once for who polls between two
+    /// reads; then the engine's look decides again whether somebody does.
     static constexpr unsigned kOffersByReader = 16;
 
     Endpoint(Service& service, std::uint64_t id, unsigned dpid, std::size_t pool_bytes);

@@ -3,8 +3,10 @@
 
 /// The thread that watches what others do with the descriptors: read, write and close them.
 ///
-/// It sleeps until the own end of an endpoint tells so. That somebody has read is told by the room this makes.
-/// Thread safety: watch() from any thread; who is closed is watched no more. Errors: std::system_error. A fork()ed child has no such thread.
+/// It sleeps until the own end of an endpoint tells so. That somebody has read is told by the room
+/// this makes.
+/// Thread safety: watch() from any thread; who is closed is watched no more. Errors:
+/// std::system_error. A fork()ed child has no such thread.
 
 #include <sys/types.h>
 

@@ -3,17 +3,21 @@
 
 /// The Directed Message: header and container, as they lie in one billboard message of class dp.
 ///
-///   header     nid:16 | dpid:16 | length:24 | kind:8      destination and length of the container, as in the paper
+///   header     nid:16 | dpid:16 | length:24 | kind:8      destination and length of the container,
+///              as in the paper
 ///   plain      header, container
-///   listed     header (dpid: number of entries), entries nid:16 | dpid:16, container: several endpoints by one multicast
+///   listed     header (dpid: number of entries), entries nid:16 | dpid:16, container: several
+///              endpoints by one multicast
 ///   reliable   header, label, container                   the Go-Back-N layer's data
 ///   ack        header, label                              its answer
 ///   label      source dpid:16 | generation:16 | sequence:32
 ///
-/// The nid of a multicast to one DPID of several nodes is kAllNids. A message may be longer than header and container: what is
-/// behind them means nothing. All of it was written by another process: `parse` bounds each field before it is used.
+/// The nid of a multicast to one DPID of several nodes is kAllNids. A message may be longer than
+/// header and container: what is behind them means nothing. All of it was written by another
+/// process: `parse` bounds each field before it is used.
 ///
-/// Units: bytes, in the order of the host, which is the ring's. Thread safety: functions without state.
+/// Units: bytes, in the order of the host, which is the ring's. Thread safety: functions without
+/// state.
 /// Source: C.-L. Wang et al., "Directed Point", 4.2; the kinds and the label are a reconstruction.
 
 #include <cstddef>
@@ -54,7 +58,8 @@ struct Header {
     }
 };
 
-/// What the Go-Back-N layer adds. In an ack, `source` is the DPID that answers and `sequence` the one awaited next.
+/// What the Go-Back-N layer adds. In an ack, `source` is the DPID that answers and `sequence` the
+/// one awaited next.
 struct Label {
     std::uint16_t source;
     std::uint16_t generation;

@@ -1,19 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-/// The Go-Back-N layer: both ends of one edge, without clock, network or memory of messages in flight but the sender's.
+/// The Go-Back-N layer: both ends of one edge, without clock, network or memory of messages in
+/// flight but the sender's.
 ///
-/// The sender numbers messages and keeps them until they are acknowledged. It has up to `window` of them on their way, and begins
-/// again with the first unacknowledged one when no answer comes in time or the receiver says that something is missing. The
-/// receiver takes the number it awaits and nothing else.
+/// The sender numbers messages and keeps them until they are acknowledged. It has up to `window` of
+/// them on their way, and begins again with the first unacknowledged one when no answer comes in
+/// time or the receiver says that something is missing. The receiver takes the number it awaits and
+/// nothing else.
 ///
-/// Times follow from the answers. An answer is awaited for the smoothed round trip and four times its variation (half of it at least), twice as long
-/// after each silence until one is measured again; a message sent again is no sample. The window grows by one with each window acknowledged while round trips
-/// stay below twice the shortest one (beyond that, messages queue up rather than travel), and is halved when something was lost.
+/// Times follow from the answers. An answer is awaited for the smoothed round trip and four times
+/// its variation (half of it at least), twice as long after each silence until one is measured
+/// again; a message sent again is no sample. The window grows by one with each window acknowledged
+/// while round trips stay below twice the shortest one (beyond that, messages queue up rather than
+/// travel), and is halved when something was lost.
 ///
-/// Time and actions: `now` is passed in; what is to be sent is asked for (`to_send`), and told when the network has taken it.
-/// Thread safety: one thread. Progress: a sender that gets no answer kMostSilences times in a row is `broken`.
-/// Units: nanoseconds. Source: the paper names the protocol (5.2) and no more: all of this is a reconstruction.
+/// Time and actions: `now` is passed in; what is to be sent is asked for (`to_send`), and told when
+/// the network has taken it.
+/// Thread safety: one thread. Progress: a sender that gets no answer kMostSilences times in a row
+/// is `broken`.
+/// Units: nanoseconds. Source: the paper names the protocol (5.2) and no more: all of this is a
+/// reconstruction.
 
 #include "rmem/error.hpp"
 
@@ -59,7 +66,8 @@ public:
     /// The network has taken it. Whether it was sent before.
     bool sent(std::int64_t now) noexcept;
 
-    /// The receiver awaits this number next; `gap`: something behind it has arrived or was refused, so it is to be sent again.
+    /// The receiver awaits this number next; `gap`: something behind it has arrived or was refused,
+    /// so it is to be sent again.
     void on_ack(std::uint32_t awaited, bool gap, std::int64_t now);
     /// Whether it was time to begin again.
     bool on_tick(std::int64_t now) noexcept;

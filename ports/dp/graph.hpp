@@ -3,8 +3,9 @@
 
 /// A directed point graph: what ports/dp/graph.h describes, without the endpoints themselves.
 ///
-/// Invariants: two points of one node differ in their DPIDs; the ends of an edge are points of different processes; an edge is
-/// there once. Thread safety: one thread. Errors: `GraphError` with an errno and a sentence.
+/// Invariants: two points of one node differ in their DPIDs; the ends of an edge are points of
+/// different processes; an edge is there once. Thread safety: one thread. Errors: `GraphError` with
+/// an errno and a sentence.
 /// Source: the paper, 2: DPG = (N, EP, NID, P, E).
 
 #include <map>

@@ -22,8 +22,8 @@ using ports::dp::PointName;
 struct dp_graph {
     Graph graph;
     std::map<PointName, int> open;
-    int home =
-        -1;  ///< keeps the process on the ring, whatever endpoints there are: rank and ranks stay known
+    /// Keeps the process on the ring, whatever endpoints there are: rank and ranks stay known.
+    int home = -1;
     int process = -1;  ///< this one
 
     ~dp_graph() {

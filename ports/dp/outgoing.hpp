@@ -4,7 +4,8 @@
 /// One Directed Message on its way onto the ring: composed once, however often it has to be tried.
 ///
 /// A short one is put together in private memory, a longer one where the billboard sends it from.
-/// Thread safety: used while the process endpoint is held. Errors: results are the billboard's codes.
+/// Thread safety: used while the process endpoint is held. Errors: results are the billboard's
+/// codes.
 
 #include "billboard/endpoint.hpp"
 #include "ports/dp/frame.hpp"

@@ -39,7 +39,8 @@ int Service::receive_one(Deadline deadline) noexcept {
     return from;
 }
 
-/// Not what was expected where it has landed: from elsewhere it goes the common way, perhaps to that place.
+/// Not what was expected where it has landed: from elsewhere it goes the common way, perhaps to
+/// that place.
 void Service::dispatch_copy(unsigned from, std::span<const std::byte> bytes) {
     std::array<std::byte, billboard::kInlineBytes> small;
     std::memcpy(small.data(), bytes.data(), bytes.size());
@@ -134,8 +135,8 @@ void Service::leave_behind(Endpoint& e) noexcept {
     }
 }
 
-/// The endpoints whose messages wait for who is not in dp_read: perhaps in poll or read. Not that of which the caller is about to
-/// read.
+/// The endpoints whose messages wait for who is not in dp_read: perhaps in poll or read. Not that
+/// of which the caller is about to read.
 void Service::offer_due(const Endpoint* reading) noexcept {
     if (left_behind_ == 0) return;
     for (auto& [id, endpoint] : endpoints_) {
@@ -177,7 +178,8 @@ bool Service::is_nonblocking(Endpoint& e, int fd) noexcept {
     return e.is_nonblocking;
 }
 
-/// What a writer has taken in while it waited, or a reader of another endpoint: -1 where there is more to do than to read it.
+/// What a writer has taken in while it waited, or a reader of another endpoint: -1 where there is
+/// more to do than to read it.
 int Service::read_left(Endpoint& e, char** address) noexcept {
     if (!e.takes_directly || e.pool->unread() == 0 || e.is_offered() || e.offers_by_reader != 0 ||
         left_behind_ > (e.is_left_behind ? 1U : 0U) || reliable_ != 0)

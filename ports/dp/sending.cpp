@@ -127,8 +127,9 @@ int Service::send_raw(Held& held, Endpoint& e, int fd, const void* message, std:
     return post(held, e, fd, out);
 }
 
-/// Sends it; waits while the network is full, and takes in what comes meanwhile: the receiver may wait for that, if it is sending
-/// too. So it waits in the billboard, where nothing is taken in, but seldom.
+/// Sends it; waits while the network is full, and takes in what comes meanwhile: the receiver may
+/// wait for that, if it is sending too. So it waits in the billboard, where nothing is taken in,
+/// but seldom.
 int Service::post(Held& held, Endpoint& e, int fd, Outgoing& out) {
     bool was_told = false, may_wait = false;
     Deadline deadline = Deadline::now();
@@ -148,7 +149,8 @@ int Service::post(Held& held, Endpoint& e, int fd, Outgoing& out) {
         if (result != BBP_EAGAIN && result != BBP_ETIMEDOUT) return -EIO;
         const bool something_came = receive_all();
         tick();
-        // What is full for a moment is not worth a system call, unless the descriptor was not to wait when last looked at.
+        // What is full for a moment is not worth a system call, unless the descriptor was not to
+        // wait when last looked at.
         if (!may_wait && (tries >= kBriefPosts || e.is_nonblocking)) {
             if (fd >= 0 && is_nonblocking(e, fd)) return -EAGAIN;
             may_wait = true;

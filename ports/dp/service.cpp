@@ -105,7 +105,8 @@ void Service::close(Endpoint& endpoint, int fd) {
     await_endings();
 }
 
-/// Those that the engine is about to end: with the last endpoint its process leaves the ring, which may be about to exit.
+/// Those that the engine is about to end: with the last endpoint its process leaves the ring, which
+/// may be about to exit.
 void Service::await_endings() {
     const auto is_ending = [](const auto& entry) { return entry.second->is_ending; };
     for (std::unique_lock life(life_);
@@ -116,7 +117,8 @@ void Service::await_endings() {
     }
 }
 
-/// All have closed the descriptor. What it still has on its way is waited for without `life_`: others open and close meanwhile.
+/// All have closed the descriptor. What it still has on its way is waited for without `life_`:
+/// others open and close meanwhile.
 void Service::end(std::uint64_t id) {
     Endpoint* const e = begin_end(id);
     if (e == nullptr) return;

@@ -3,12 +3,14 @@
 
 /// The Directed Point service layer of a process: what the paper has in the kernel.
 ///
-/// It writes headers, dispatches what comes to the token buffer pools of its endpoints (the paper's Message Dispatcher Routine),
-/// and serves what others do with the descriptors. Messages are taken in by who is in a call, else by the process's progress
-/// thread; descriptors are served by the engine.
+/// It writes headers, dispatches what comes to the token buffer pools of its endpoints (the paper's
+/// Message Dispatcher Routine), and serves what others do with the descriptors. Messages are taken
+/// in by who is in a call, else by the process's progress thread; descriptors are served by the
+/// engine.
 ///
-/// Thread safety: calls with an endpoint's descriptor, open(), close() and stat() from any thread; what begins with "while held"
-/// is for who holds the process endpoint. `life_` is taken before that, never after.
+/// Thread safety: calls with an endpoint's descriptor, open(), close() and stat() from any thread;
+/// what begins with "while held" is for who holds the process endpoint. `life_` is taken before
+/// that, never after.
 /// Progress: no call waits for others but in slices, between which others come in.
 /// Errors: results are those of dp.h with a negative errno for -1; open() throws.
 
@@ -29,7 +31,8 @@
 
 namespace ports::dp {
 
-/// A time that has passed: who waits until then polls for a while, some 50 us, before it looks at the clock.
+/// A time that has passed: who waits until then polls for a while, some 50 us, before it looks at
+/// the clock.
 inline constexpr billboard::Deadline kBriefly{1};
 inline constexpr std::size_t kShortestBytes = 8;  ///< of a message that is sent as two words
 
@@ -43,7 +46,8 @@ public:
     [[gnu::always_inline]] static Endpoint* known(int fd) noexcept {
         if (static_cast<unsigned>(fd) >= kDescriptors) [[unlikely]]
             return nullptr;
-        // (1) - this acquire-load synchronizes-with the release-store in ports/dp/descriptors.cpp (2)
+        // (1) - this acquire-load synchronizes-with the release-store in ports/dp/descriptors.cpp
+        // (2)
         return table_[static_cast<unsigned>(fd)].load(std::memory_order_acquire);
     }
     /// Known, or found by what the descriptor is.
@@ -94,7 +98,8 @@ public:
     /// What the engine has seen.
     void serve(std::uint64_t id, Engine::Event event) noexcept;
     Endpoint* find_inode(ino_t inode);
-    /// Of the process, while an endpoint is open: its block of the rank slot. A simulated rank has none.
+    /// Of the process, while an endpoint is open: its block of the rank slot. A simulated rank has
+    /// none.
     rmem::PortCounters& counters() noexcept { return *counters_; }
     void abandon() noexcept;
 
@@ -187,8 +192,8 @@ private:
 
 // ---- The expected cases, which are compiled into the calls
 
-/// The next message comes while its reader waits: from the ring straight to its place in the pool. Or it is in the pool.
-/// -1: neither.
+/// The next message comes while its reader waits: from the ring straight to its place in the pool.
+/// Or it is in the pool. -1: neither.
 [[gnu::always_inline]] inline int Service::read_expected(Endpoint& e, char** address) {
     if (!e.takes_directly || e.pool->unread() != 0 || left_behind_ != 0 || reliable_ != 0)
         [[unlikely]]

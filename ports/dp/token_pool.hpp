@@ -3,18 +3,21 @@
 
 /// The Token Buffer Pool: memory of fixed size for what has arrived at one endpoint.
 ///
-/// Its unit is the token buffer: a token (length, link to the next one) and as many bytes as the message has. Tokens are chained
-/// in the order of arrival, in three parts:
+/// Its unit is the token buffer: a token (length, link to the next one) and as many bytes as the
+/// message has. Tokens are chained in the order of arrival, in three parts:
 ///
 ///     oldest … | read in place, not flushed | unread … newest
 ///
-/// `put` appends; `next`, `read` and `skip` go forward without freeing; `flush` gives the oldest back that were read. A message
-/// that was delivered by another way is skipped: it stays until those before it are flushed, and counts as no flush.
+/// `put` appends; `next`, `read` and `skip` go forward without freeing; `flush` gives the oldest
+/// back that were read. A message that was delivered by another way is skipped: it stays until
+/// those before it are flushed, and counts as no flush.
 ///
-/// Invariants: tokens lie whole within the pool and never overlap; a buffer in view does not move; memory is used again only
-/// after its flush. Thread safety: one thread, who holds the process endpoint. Progress: each call is wait-free; `put` looks at the
-/// tokens flushed since the last one. Units: bytes; buffers lie at 16.
-/// Errors: the constructor throws std::system_error when the memory cannot be had. Source: the paper, 4.2 and Figure 4.
+/// Invariants: tokens lie whole within the pool and never overlap; a buffer in view does not move;
+/// memory is used again only after its flush. Thread safety: one thread, who holds the process
+/// endpoint. Progress: each call is wait-free; `put` looks at the tokens flushed since the last
+/// one. Units: bytes; buffers lie at 16.
+/// Errors: the constructor throws std::system_error when the memory cannot be had. Source: the
+/// paper, 4.2 and Figure 4.
 
 #include "rmem/error.hpp"
 
@@ -46,15 +49,17 @@ public:
         ++unread_;
         return base_ + at + kTokenBytes;
     }
-    /// `put` for a message that is still to come: room for kLandingBytes of it, beginning with a header of 8 bytes, which lies
-    /// before the buffer then; null: the pool is full. Nothing of that is in the pool before `land`.
+    /// `put` for a message that is still to come: room for kLandingBytes of it, beginning with a
+    /// header of 8 bytes, which lies before the buffer then; null: the pool is full. Nothing of
+    /// that is in the pool before `land`.
     static constexpr std::size_t kLandingBytes = 64;
     std::byte* landing() noexcept {
         free_flushed();
         landing_ = find(kTokenBytes + kLandingBytes);
         return landing_ == kNowhere ? nullptr : base_ + landing_ + kHeaderAt;
     }
-    /// It has come to the landing, with so many bytes behind its header, and nothing unread is in the pool: it has been read.
+    /// It has come to the landing, with so many bytes behind its header, and nothing unread is in
+    /// the pool: it has been read.
     std::byte* land(std::size_t length) noexcept {
         append(landing_, length);
         ++reads_;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-/// What has happened at this node (enum FM_counter of ports/fm/fm.h says what), in the rank's slot of the segment, where any
-/// process of the host can read it while this one is stuck. A simulated ring has no slot: there each node counts for
-/// itself.
+/// What has happened at this node (enum FM_counter of ports/fm/fm.h says what), in the rank's slot
+/// of the segment, where any process of the host can read it while this one is stuck. A simulated
+/// ring has no slot: there each node counts for itself.
 /// Thread safety: counts who holds the endpoint; anybody reads.
 
 #include "billboard/endpoint.hpp"

@@ -77,8 +77,8 @@ int Fm1::send(billboard::ProcessEndpoint::Held& held, unsigned node, Kind kind, 
               const void* payload, std::size_t size) {
     if (const int bad = check(node, handler, payload, size); bad != 0) return bad;
     const Peer& p = peers_[node];
-    // The billboard wakes who waits for a message, and spins for who waits for room: the first is for a slot, the second
-    // for the network.
+    // The billboard wakes who waits for a message, and spins for who waits for room: the first is
+    // for a slot, the second for the network.
     std::optional<Slices> slices;
     for (Deadline deadline = Deadline::now();; deadline = slices->deadline()) {
         if (free_ != kNone && p.sent < limits_.to_one) {
@@ -152,7 +152,8 @@ int Fm1::pay_back(unsigned node, Deadline deadline) {
     return BBP_OK;
 }
 
-/// What was returned is sent again, as far as there is room now; what is returned again comes after it.
+/// What was returned is sent again, as far as there is room now; what is returned again comes after
+/// it.
 void Fm1::resend() {
     List again;
     std::swap(again, returned_);
@@ -214,7 +215,8 @@ void Fm1::hear_of_returned(unsigned from, std::span<const std::byte> frame) {
 
 // ---- Receiving
 
-/// All that has come, into the receive queue; a queue's length of frames at most. Whether there was something.
+/// All that has come, into the receive queue; a queue's length of frames at most. Whether there was
+/// something.
 bool Fm1::take_over() {
     unsigned taken = 0;
     while (taken <= limits_.queue && take_one()) ++taken;
@@ -379,7 +381,8 @@ void Fm1::tidy() {
         resend();
 }
 
-/// Tells decisions in a frame of their own where enough are due, or where nothing has carried them for long.
+/// Tells decisions in a frame of their own where enough are due, or where nothing has carried them
+/// for long.
 void Fm1::tell_due() {
     std::erase_if(due_, [&](Index node) {
         Peer& p = peers_[node];

@@ -3,17 +3,19 @@
 
 /// Fast Messages 1.0: frames, the reject queue, the host receive queue.
 ///
-/// A frame is written into a free slot of the reject queue and posted from there. The slot is held until its receiver has
-/// decided: accepted, or returned for want of room. A returned frame is still in its slot, since on reflective memory a
-/// frame never leaves its sender's memory; what travels back is the slot's number. It is sent again later.
+/// A frame is written into a free slot of the reject queue and posted from there. The slot is held
+/// until its receiver has decided: accepted, or returned for want of room. A returned frame is
+/// still in its slot, since on reflective memory a frame never leaves its sender's memory; what
+/// travels back is the slot's number. It is sent again later.
 ///
 ///   slot   free → sent → free        (accepted)
 ///                 sent → returned → sent …
 ///
-/// Decisions: a receiver decides on a node's frames in the order in which they come, and tells so by a count, which covers all
-/// frames up to it, so many acknowledgements are one number that rides on any frame. The numbers of returned slots go ahead of
-/// the count that covers them. No receiver ever has to keep a frame that it cannot place, so each takes
-/// in all that comes, and two full ones never wait for each other.
+/// Decisions: a receiver decides on a node's frames in the order in which they come, and tells so
+/// by a count, which covers all frames up to it, so many acknowledgements are one number that rides
+/// on any frame. The numbers of returned slots go ahead of the count that covers them. No receiver
+/// ever has to keep a frame that it cannot place, so each takes in all that comes, and two full
+/// ones never wait for each other.
 ///
 /// Invariants
 ///   (F1) A slot that is not free is in exactly one list: sent, of its receiver, or returned.
@@ -41,8 +43,8 @@ public:
     struct Limits {
         unsigned slots = kDefaultSlots;
         unsigned queue = kDefaultQueue;
-        /// Frames on their way to one node, at most: a static window, in which nothing is ever returned if the receiver's
-        /// queue holds one of each sender. For measurements.
+        /// Frames on their way to one node, at most: a static window, in which nothing is ever
+        /// returned if the receiver's queue holds one of each sender. For measurements.
         unsigned to_one = kMostSlots;
     };
 
@@ -52,8 +54,8 @@ public:
         return frames * sizeof(Entry);
     }
 
-    /// The expected case: a short message, a free slot, a node that may be sent to, room in the network. False: see send().
-    /// The slot is written when the frame has gone.
+    /// The expected case: a short message, a free slot, a node that may be sent to, room in the
+    /// network. False: see send(). The slot is written when the frame has gone.
     [[gnu::always_inline]] bool try_send(unsigned node, Kind kind, const void* handler,
                                          const void* payload, std::size_t size) {
         if (free_ == kNone || node >= peers_.size() || size > billboard::kHeadBytes - kFm1Header)
@@ -76,7 +78,8 @@ public:
 
     /// How many messages were processed.
     int extract();
-    /// Until nothing that was sent is undecided, or `deadline`; what comes is dropped meanwhile. How many frames are.
+    /// Until nothing that was sent is undecided, or `deadline`; what comes is dropped meanwhile.
+    /// How many frames are.
     unsigned settle(Deadline deadline);
 
     /// Messages that wait for their handler.
@@ -213,7 +216,8 @@ private:
     std::uint32_t
         mask_;  ///< a power of two of entries, of which only limits_.queue are used at once
     std::unique_ptr<Entry[]> queue_;
-    /// Oldest in use, next to run, next to fill; all begin anew when none is in use, so that few entries are touched.
+    /// Oldest in use, next to run, next to fill; all begin anew when none is in use, so that few
+    /// entries are touched.
     std::uint32_t head_ = 0, next_ = 0, tail_ = 0;
     Entry spare_{};           ///< the landing place of what finds none
     std::vector<Index> due_;  ///< nodes that decisions may have to be told

@@ -82,8 +82,8 @@ Fm2::Outgoing* Fm2::find(FM_stream* stream) {
                                                                               : nullptr;
 }
 
-/// Where the next bytes go: in place, if there will be more than a slot holds and there is room, else in a buffer of the
-/// stream's own.
+/// Where the next bytes go: in place, if there will be more than a slot holds and there is room,
+/// else in a buffer of the stream's own.
 void Fm2::begin_packet(Outgoing& s) {
     const std::size_t most = std::min<std::uint64_t>(packet_bytes_, kFm2Header + s.left);
     void* place = nullptr;

@@ -3,21 +3,22 @@
 
 /// Fast Messages 2.x: streams of packets, credits, handlers that are suspended.
 ///
-/// A message is gathered into packets, in place in the data partition where it is longer than a slot of the billboard holds. A
-/// packet carries the number of its stream, so that messages of one node may interleave: a handler may send while a
-/// message is open. The handler of a message of one packet is called directly; that of a longer one
-/// runs on a fiber, from its first packet on.
+/// A message is gathered into packets, in place in the data partition where it is longer than a
+/// slot of the billboard holds. A packet carries the number of its stream, so that messages of one
+/// node may interleave: a handler may send while a message is open. The handler of a message of one
+/// packet is called directly; that of a longer one runs on a fiber, from its first packet on.
 ///
-/// Credit: a receiver's buffer has room for kBufferPackets, and each node may have sent so many packets that it has been told a
-/// limit for. Limits are counts, which only grow, and ride on packets. Half of the buffer is divided
-/// among all nodes at the start; the rest by FM_reallocate_credit.
+/// Credit: a receiver's buffer has room for kBufferPackets, and each node may have sent so many
+/// packets that it has been told a limit for. Limits are counts, which only grow, and ride on
+/// packets. Half of the buffer is divided among all nodes at the start; the rest by
+/// FM_reallocate_credit.
 ///
 /// Invariants
-///   (S1) The packets that all nodes may still send, and those in the buffer, are kBufferPackets at most: what FM 1.0's
-///        calls take in for 2.x always has a place.
-///   (S2) What a handler sends, or who must not wait, has its credit and its places in the outbox when the message begins, so it never waits.
-///   (S3) Packets leave in the order in which they were filled: nothing passes what is in the outbox.
-///   (S4) Nothing is resumed from inside a handler.
+///   (S1) The packets that all nodes may still send, and those in the buffer, are kBufferPackets at
+///        most: what FM 1.0's calls take in for 2.x always has a place.
+///   (S2) What a handler sends, or who must not wait, has its credit and its places in the outbox
+///   when the message begins, so it never waits. (S3) Packets leave in the order in which they were
+///   filled: nothing passes what is in the outbox. (S4) Nothing is resumed from inside a handler.
 /// Thread safety, progress: as ports/fm/network.hpp. Errors: errno values, 0 for success.
 
 #include "ports/fm/fm2.h"
@@ -52,8 +53,9 @@ public:
 
     Fm2(Network& network, const Handlers& handlers);
 
-    /// The expected case of a message to be sent: a short one, of the program, while no other is open and nothing is kept, to a
-    /// node that has been greeted. Null, or false: see begin(), write() and end().
+    /// The expected case of a message to be sent: a short one, of the program, while no other is
+    /// open and nothing is kept, to a node that has been greeted. Null, or false: see begin(),
+    /// write() and end().
     [[gnu::always_inline]] FM_stream* try_begin(unsigned node, std::uint64_t length,
                                                 std::uint64_t handler) {
         Outgoing& s = outgoing_.front();

@@ -191,7 +191,8 @@ int FM2_extract(ULONG maxbytes) {
         *runtime, static_cast<int>(std::min<std::size_t>(bytes, std::numeric_limits<int>::max())));
 }
 
-// Only a handler calls it, from within a call that holds the endpoint; it may go on in another thread.
+// Only a handler calls it, from within a call that holds the endpoint; it may go on in another
+// thread.
 FM_API void FM2_receive(void* buffer, FM_stream* stream, unsigned length) {
     Runtime* const runtime = current.runtime.get();
     if (runtime == nullptr) return ports::fm::not_initialized();

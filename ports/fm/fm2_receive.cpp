@@ -61,7 +61,8 @@ void Fm2::take_over(std::size_t most, std::size_t& bytes) {
     }
 }
 
-/// The next packet, of the buffer or the network, or another frame. Adds a packet's bytes, one at least. False: nothing.
+/// The next packet, of the buffer or the network, or another frame. Adds a packet's bytes, one at
+/// least. False: nothing.
 inline bool Fm2::take_one(std::size_t& bytes) {
     if (!buffer_.empty()) [[unlikely]] {
         const Packet packet = std::move(buffer_.front());

@@ -1,13 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-/// What Fast Messages write on the billboard, byte by byte, in messages of class fm. Integers as the host has them.
+/// What Fast Messages write on the billboard, byte by byte, in messages of class fm. Integers as
+/// the host has them.
 ///
-///   hello     kind, version, window:16, 0:32, program:64, modules:64     before anything else, once for each life
-///   four      kind, slot:8, ack:16, module:32, offset:32, words 4 × 32   FM_send_4; 28 bytes: half a line with its flag
+///   hello     kind, version, window:16, 0:32, program:64, modules:64     before anything else,
+///             once for each life
+///   four      kind, slot:8, ack:16, module:32, offset:32, words 4 × 32   FM_send_4; 28 bytes: half
+///             a line with its flag
 ///   buffer    the same header, 0 to 128 bytes                            FM_send
-///   returned  kind, count:8, ack:16, slots count × 8                     what had no place at the receiver; with none, an ack
-///   packet    kind | first | last, stream:8, handler:16, limit:16, number:16, payload    2.x; 16 bytes of it in 24
+///   returned  kind, count:8, ack:16, slots count × 8                     what had no place at the
+///             receiver; with none, an ack
+///   packet    kind | first | last, stream:8, handler:16, limit:16, number:16, payload    2.x; 16
+///             bytes of it in 24
 ///   credit    kind, 0:8, limit:16                                        2.x
 ///
 /// All of it is untrusted: who reads a frame checks its size first, then each field.

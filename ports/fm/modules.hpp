@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-/// What this process has loaded, and how a pointer into it is told to another process of the same binary, which has its
-/// images elsewhere: as the module's place in the list and the offset from its base.
+/// What this process has loaded, and how a pointer into it is told to another process of the same
+/// binary, which has its images elsewhere: as the module's place in the list and the offset from
+/// its base.
 ///
-/// Two processes understand each other's pointers into the program if they have the same program, and into its libraries if
-/// they have loaded the same list in the same order. Both are told by a hash of build ids; of a module without one the
-/// code itself is hashed.
+/// Two processes understand each other's pointers into the program if they have the same program,
+/// and into its libraries if they have loaded the same list in the same order. Both are told by a
+/// hash of build ids; of a module without one the code itself is hashed.
 /// Thread safety: as a value. Only modules that were loaded when it was made are known.
 
 #include <cstddef>

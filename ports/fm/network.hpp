@@ -3,14 +3,17 @@
 
 /// The billboard as Fast Messages see it: frames of class fm, nodes that come and go.
 ///
-/// Before its first frame to a node, a node says hello to it: who it is and which binary it runs. A node's life ends
-/// when it leaves the ring or dies, which a send to it or a look at it notices. Both layers are told: `forget` when what was on
-/// its way to a node is lost, `meet` when a new life of it begins. Since a new life's hello can come before the end of the
-/// former one is noticed, each hello begins anew what was received, and an end that comes after it concerns only what
-/// was sent.
+/// Before its first frame to a node, a node says hello to it: who it is and which binary it runs. A
+/// node's life ends when it leaves the ring or dies, which a send to it or a look at it notices.
+/// Both layers are told: `forget` when what was on its way to a node is lost, `meet` when a new
+/// life of it begins. Since a new life's hello can come before the end of the former one is
+/// noticed, each hello begins anew what was received, and an end that comes after it concerns only
+/// what was sent.
 ///
-/// Invariants: nothing is posted to a node that was not greeted. What arrives is bounded before it is used.
-/// Thread safety: who holds the process endpoint. Progress: only where the caller says so by a deadline.
+/// Invariants: nothing is posted to a node that was not greeted. What arrives is bounded before it
+/// is used.
+/// Thread safety: who holds the process endpoint. Progress: only where the caller says so by a
+/// deadline.
 /// Errors: BBP codes; BBP_EPEER once `forget` has been called.
 
 #include "billboard/core/answer_pause.hpp"
@@ -34,7 +37,8 @@ class Layer {
 public:
     /// A frame of it that another call took in. The bytes are the caller's.
     virtual void take_in(unsigned from, std::span<const std::byte> frame) = 0;
-    /// What was sent to `node` is lost; `all`: what comes from it ends, too. How much that was, to tell.
+    /// What was sent to `node` is lost; `all`: what comes from it ends, too. How much that was, to
+    /// tell.
     virtual unsigned forget(unsigned node, bool all) = 0;
     /// A life of `node` begins.
     virtual void meet(unsigned node, const Hello& hello) = 0;
@@ -69,7 +73,8 @@ public:
     unsigned me() const noexcept { return me_; }
     unsigned nodes() const noexcept { return static_cast<unsigned>(peers_.size()); }
 
-    /// Says hello to all, as far as they have room now; the others are greeted with the first frame.
+    /// Says hello to all, as far as they have room now; the others are greeted with the first
+    /// frame.
     void greet_all();
 
     bool is_greeted(unsigned node) const noexcept { return peers_[node].greeted; }
@@ -77,8 +82,8 @@ public:
     int post(unsigned node, const void* frame, std::size_t size, Deadline deadline);
     /// Greets, and tells the layers of an end if there is one.
     int greet(unsigned node, Deadline deadline);
-    /// A frame in two pieces, of kHeadBytes together, to a node that is greeted. False: not now, an end, or a link that takes
-    /// longer anyway, so ask post().
+    /// A frame in two pieces, of kHeadBytes together, to a node that is greeted. False: not now, an
+    /// end, or a link that takes longer anyway, so ask post().
     [[gnu::always_inline]] bool post_short(unsigned node, std::span<const std::byte> head,
                                            std::span<const std::byte> payload) {
         const int dest = static_cast<int>(node);
@@ -106,8 +111,8 @@ public:
     void deliver(unsigned from, std::span<const std::byte> frame);
     void is_corrupt() noexcept { counts_.add(FM_CORRUPT); }
 
-    /// The next frame, if it is there and as small as most are, into `small` of kInlineBytes. BBP_EAGAIN: there seems to be
-    /// nothing. kNobody: ask take(), and now and then anyway.
+    /// The next frame, if it is there and as small as most are, into `small` of kInlineBytes.
+    /// BBP_EAGAIN: there seems to be nothing. kNobody: ask take(), and now and then anyway.
     [[gnu::always_inline]] int take_at_once(std::byte* small, std::size_t& size) {
         if (fastest_ == nullptr) [[unlikely]]
             return kNobody;
@@ -122,8 +127,9 @@ public:
         if (frame.data() != small) endpoint_.release(frame.data());
     }
 
-    /// After a poll that found nothing: leaves the line alone for a while, gives the processor away where it is short,
-    /// and looks at a node now and then. Whether it is time for what need not be done each time.
+    /// After a poll that found nothing: leaves the line alone for a while, gives the processor away
+    /// where it is short, and looks at a node now and then. Whether it is time for what need not be
+    /// done each time.
     bool found_nothing() {
         pause_.after_empty_poll();
         if (++empty_polls_ % kPollsPerLook == 0) [[unlikely]]

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-/// A rank that is no GAMMA process, and says so to those that are: gamma_init waits for all ranks of a ring.
+/// A rank that is no GAMMA process, and says so to those that are: gamma_init waits for all ranks
+/// of a ring.
 ///
 /// For programs that hold a rank for something else, and never call gamma_init: MU-Net's daemon.
-/// Thread safety: that of the endpoint, which outlives it. Progress: look() does not wait; what finds no room is answered at a
-/// later look. Errors: none; what is no greeting is dropped.
+/// Thread safety: that of the endpoint, which outlives it. Progress: look() does not wait; what
+/// finds no room is answered at a later look. Errors: none; what is no greeting is dropped.
 
 #include "billboard/endpoint.hpp"
 #include "ports/gamma/frame.hpp"

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-/// Results within the library: the billboard's codes, and those that only GAMMA has (libgamma.h: GAMMA_E…).
+/// Results within the library: the billboard's codes, and those that only GAMMA has (libgamma.h:
+/// GAMMA_E…).
 
 #include "billboard/errors.hpp"
 #include "ports/gamma/libgamma.h"

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-/// What a GAMMA process counts (rmem/ring/counters.hpp). `handlers_begun` and `handlers_ended` are the watchdog: where they differ,
-/// and stay, a handler does not return.
+/// What a GAMMA process counts (rmem/ring/counters.hpp). `handlers_begun` and `handlers_ended` are
+/// the watchdog: where they differ, and stay, a handler does not return.
 
 #include "rmem/ring/counters.hpp"
 

@@ -3,20 +3,23 @@
 
 /// What travels: a frame is one message of the billboard, in class gamma.
 ///
-///   word 0   kind : 4 | flags : 4 | destination port : 8 | destination's parallel PID : 8 | source port : 8
+///   word 0   kind : 4 | flags : 4 | destination port : 8 | destination's parallel PID : 8 | source
+///            port : 8
 ///   word 1   number of the frame in its stream
 ///   message in one frame (no flag `parts`): payload from byte 8
 ///   message in parts: word 2 its size, word 3 the payload's offset in it, payload from byte 16
 ///   lost: word 1 is the number that the next frame of the stream has
-///   barrier: destination port 255, source port is the round, word 1 counts the barriers of the sender
-///   hello: word 1 the first number of all streams to the receiver; word 2 version | nodes asked for << 8 (0: the sender is no
-///          GAMMA process) |
-///          parallel PID asked for << 16 | kAsksPid; word 3 barriers begun; then (port, number) of each broadcast
-///          stream to the receiver's group that does not begin with that first number
+///   barrier: destination port 255, source port is the round, word 1 counts the barriers of the
+///   sender hello: word 1 the first number of all streams to the receiver; word 2 version | nodes
+///          asked for << 8 (0: the sender is no GAMMA process) |
+///          parallel PID asked for << 16 | kAsksPid; word 3 barriers begun; then (port, number) of
+///          each broadcast stream to the receiver's group that does not begin with that first
+///          number
 ///
-/// A stream is what one process sends to one port of one other process (or, broadcast, of one group). Its frames are
-/// numbered, so that a lost one is noticed.
-/// Words are in the host's order, as all of the billboard's are. Every field is checked by who reads it.
+/// A stream is what one process sends to one port of one other process (or, broadcast, of one
+/// group). Its frames are numbered, so that a lost one is noticed.
+/// Words are in the host's order, as all of the billboard's are. Every field is checked by who
+/// reads it.
 
 #include <cstddef>
 #include <cstdint>
@@ -42,7 +45,8 @@ inline constexpr std::size_t kHeaderBytes = 8;
 inline constexpr std::size_t kPartsHeaderBytes = 16;
 inline constexpr std::size_t kHelloBytes = 16;  ///< without its pairs
 inline constexpr std::size_t kFrameBytes = kPartsHeaderBytes + kFramePayload;
-/// As much payload as goes with the header into the half line that carries the billboard's flag word.
+/// As much payload as goes with the header into the half line that carries the billboard's flag
+/// word.
 inline constexpr std::size_t kHeadPayload = 20;
 inline constexpr std::size_t kMaxMessageBytes = 0xffffffff;
 inline constexpr unsigned kVersion = 1;

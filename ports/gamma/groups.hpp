@@ -3,12 +3,14 @@
 
 /// Which ranks of a ring are which parallel program.
 ///
-/// Each rank says how many nodes its program has, none if it is no GAMMA process, and may name the parallel PID. Those that name the same PID are that
-/// group, node numbers in the order of ranks. The others form consecutive groups: the lowest that is in none, and as many
-/// after it as it asks for; such groups get the lowest PIDs that nobody names. Every rank computes the same from the same
-/// requests, so nothing but the requests has to be exchanged.
+/// Each rank says how many nodes its program has, none if it is no GAMMA process, and may name the
+/// parallel PID. Those that name the same PID are that group, node numbers in the order of ranks.
+/// The others form consecutive groups: the lowest that is in none, and as many after it as it asks
+/// for; such groups get the lowest PIDs that nobody names. Every rank computes the same from the
+/// same requests, so nothing but the requests has to be exchanged.
 ///
-/// Thread safety: no shared state. Errors: `rmem::Error` (bad_environment) where requests contradict each other.
+/// Thread safety: no shared state. Errors: `rmem::Error` (bad_environment) where requests
+/// contradict each other.
 
 #include "rmem/error.hpp"
 

@@ -212,7 +212,8 @@ int Process::post_recv(unsigned port, void* buffer, std::size_t size) {
     return BBP_OK;
 }
 
-/// What has come of a message in parts moves with its port: the former buffer is the program's again.
+/// What has come of a message in parts moves with its port: the former buffer is the program's
+/// again.
 void Process::place_buffer(unsigned port, void* buffer, std::size_t size) {
     Port& p = ports_[port];
     p.is_in_use = false;
@@ -228,8 +229,8 @@ void Process::place_buffer(unsigned port, void* buffer, std::size_t size) {
 
 // ---- Waiting ------------------------------------------------------------------------------------
 
-/// Takes in until done() gives a result; `check`, in between, may give one too. What is there already costs no look at the
-/// clock, and for what is not, the look is over before it comes.
+/// Takes in until done() gives a result; `check`, in between, may give one too. What is there
+/// already costs no look at the clock, and for what is not, the look is over before it comes.
 template <class Done, class Check>
 int Process::wait_until(Held& held, Done&& done, Check&& check) {
     polled();
@@ -383,8 +384,9 @@ bool Process::is_gone(int rank) {
 
 // ---- Barrier ------------------------------------------------------------------------------------
 
-/// Dissemination: in round k each node tells the one 2^k above it that it, and all it knows of, have come. Who finds that one
-/// cannot come goes through the remaining rounds without waiting and says so, so that nobody is left.
+/// Dissemination: in round k each node tells the one 2^k above it that it, and all it knows of,
+/// have come. Who finds that one cannot come goes through the remaining rounds without waiting and
+/// says so, so that nobody is left.
 int Process::sync() {
     Held held = hold();
     if (depth_ != 0 || atomic_ != 0)

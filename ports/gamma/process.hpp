@@ -6,13 +6,15 @@
 /// Contract: that of ports/gamma/libgamma.h, whose functions are these.
 ///
 /// Invariants
-///   (G1) Frames of a stream are numbered without gaps from the first number of the last hello; what was not sent has used
-///        up its number, and the receiver is told of it by the next frame or by a notice that stays owed until it is sent.
-///   (G2) A sender whose next frame is for a port in use (a handler runs on its buffer, or another's message is coming in) is
-///        stalled: that frame waits, and nothing more is taken from that sender. So a process keeps one frame for each
-///        sender at most, and the order within each is kept.
-///   (G3) A handler runs when its frame is done with: copied, released, counted. It may call anything.
-///   (G4) One message at a time is in parts under way in a stream.
+///   (G1) Frames of a stream are numbered without gaps from the first number of the last hello;
+///        what was not sent has used up its number, and the receiver is told of it by the next
+///        frame or by a notice that stays owed until it is sent.
+///   (G2) A sender whose next frame is for a port in use (a handler runs on its buffer, or
+///        another's message is coming in) is stalled: that frame waits, and nothing more is taken
+///        from that sender. So a process keeps one frame for each sender at most, and the order
+///        within each is kept.
+///   (G3) A handler runs when its frame is done with: copied, released, counted. It may call
+///   anything. (G4) One message at a time is in parts under way in a stream.
 ///
 /// Thread safety: any thread, when the process endpoint is shared; else one.
 /// Progress: who waits takes in, in slices; else the progress thread, as an attendant.
@@ -114,7 +116,8 @@ public:
     int sync();
 
     int atomically(Handler function);
-    /// GAMMA_EINVAL where it may not leave: in a handler, in gamma_atomic. Tells of what was lost first.
+    /// GAMMA_EINVAL where it may not leave: in a handler, in gamma_atomic. Tells of what was lost
+    /// first.
     int prepare_exit();
 
     /// -1: no such process, or not on this host.

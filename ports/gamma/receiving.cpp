@@ -53,7 +53,8 @@ inline void Process::deliver(unsigned port, std::size_t bytes) {
     if (depth_ != 0) visible_.msglen = outer_length;
 }
 
-/// The expected case: a message in one slot, to a port that is free. False: something else, which takes longer to say.
+/// The expected case: a message in one slot, to a port that is free. False: something else, which
+/// takes longer to say.
 inline bool Process::short_message_arrived(unsigned source, const std::byte* data,
                                            std::size_t length) {
     constexpr std::uint32_t kPortsOfHeader = 0xff00ff00;
@@ -165,7 +166,8 @@ void Process::stall(Stalled stalled, int lost_port) {
     if (lost_port >= 0) break_message(static_cast<unsigned>(lost_port), GAMMA_ELOST);
 }
 
-/// False: not now, the frame is still the caller's. `lost_port`: because frames before it were lost, which comes first.
+/// False: not now, the frame is still the caller's. `lost_port`: because frames before it were
+/// lost, which comes first.
 bool Process::process_frame(unsigned source, const Frame& frame, int& lost_port) {
     if (frame.length < kHeaderBytes) {
         refuse(frame);
@@ -288,7 +290,8 @@ void Process::part_arrived(unsigned source, unsigned port, const Frame& frame) {
 
 // ---- Errors -------------------------------------------------------------------------------------
 
-/// The message that is coming in at this port, if any, will not be whole; the error is told in any case.
+/// The message that is coming in at this port, if any, will not be whole; the error is told in any
+/// case.
 void Process::break_message(unsigned port, int error) {
     Port& p = ports_[port];
     if (p.source >= 0) {
@@ -351,7 +354,8 @@ void Process::notice_arrived(unsigned source, const Header& h, const Frame& fram
     }
 }
 
-/// A new life of that rank, or its answer: all streams begin, both ways each with the hello that is sent that way.
+/// A new life of that rank, or its answer: all streams begin, both ways each with the hello that is
+/// sent that way.
 void Process::hello_arrived(unsigned source, const Header& h, const Frame& frame) {
     constexpr std::size_t kEach = 8;
     const std::uint32_t wanted = frame.length >= kHelloBytes ? word_at(frame.data, 8) : 0;

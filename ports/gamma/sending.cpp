@@ -28,7 +28,8 @@ void Pieces::copy(std::byte* to, std::size_t offset, std::size_t bytes) const no
                      bytes - of_first);
 }
 
-/// One call of gamma_send. The port may be bound anew meanwhile, by a handler: what it was bound to then counts.
+/// One call of gamma_send. The port may be bound anew meanwhile, by a handler: what it was bound to
+/// then counts.
 struct Process::Outgoing {
     unsigned port;
     Service service;
@@ -170,7 +171,8 @@ int Process::send_parts(Held& held, Outgoing& out, const Pieces& message) {
     return out.met_dead ? told_gone(out.port, out.out.dest) : BBP_OK;
 }
 
-/// BBP_EAGAIN: it has found no room for too long, and nothing was sent. BBP_EPEER: the receiver is dead.
+/// BBP_EAGAIN: it has found no room for too long, and nothing was sent. BBP_EPEER: the receiver is
+/// dead.
 int Process::send_frame(Held& held, Outgoing& out, std::size_t header_bytes, const Pieces& message,
                         std::size_t offset, std::size_t bytes) {
     const std::size_t length = header_bytes + bytes;
@@ -267,8 +269,9 @@ int Process::broadcast_to_each(Outgoing& out, const std::byte* frame, std::size_
     return result;
 }
 
-/// Tries until `attempt` gives something else than BBP_EAGAIN, taking in meanwhile what comes: two processes that send to each
-/// other do not wait for each other. BBP_EAGAIN: the frame's patience is over.
+/// Tries until `attempt` gives something else than BBP_EAGAIN, taking in meanwhile what comes: two
+/// processes that send to each other do not wait for each other. BBP_EAGAIN: the frame's patience
+/// is over.
 template <class Attempt>
 int Process::wait_for_room(Held& held, const Outgoing& out, Attempt&& attempt) {
     int result = attempt(Deadline::now());

@@ -43,8 +43,9 @@ std::string path_of_environment() {
                        node_of(environment, config));
 }
 
-/// Whether a daemon of this user may have our messages: root's, our own, that of the user who is named by RMEM_MUNET_USER; and
-/// in /run/rmem that of its owner. Elsewhere anybody may have been the first to make the socket.
+/// Whether a daemon of this user may have our messages: root's, our own, that of the user who is
+/// named by RMEM_MUNET_USER; and in /run/rmem that of its owner. Elsewhere anybody may have been
+/// the first to make the socket.
 bool is_trusted(uid_t daemon, const std::string& path) {
     if (daemon == 0 || daemon == ::geteuid()) return true;
     if (const char* named = rmem::environment_setting("RMEM_MUNET_USER")) {
@@ -274,9 +275,11 @@ int Connection::slow_pause(rmem::Deadline deadline) {
             }
             stage_ = Stage::sleep;
             is_armed_ = true;
-            // (1) pairs with driver.cpp (1): what came before the wake-ups counted here is seen by the next look
+            // (1) pairs with driver.cpp (1): what came before the wake-ups counted here is seen by
+            // the next look
             wakes_seen_ = words.daemon().wakes.load(std::memory_order_acquire);
-            // relaxed is enough: membarrier orders it before the next look, and against the daemon's stores
+            // relaxed is enough: membarrier orders it before the next look, and against the
+            // daemon's stores
             words.program().sleeps.store(1, std::memory_order_relaxed);
             rmem::order_against_posters();
             return 0;

@@ -25,7 +25,8 @@ namespace {
                                                       object, std::strerror(code)));
 }
 
-/// Locks it for writing. False: another has; whoever can only read it may lock it for reading at most, which is no daemon's.
+/// Locks it for writing. False: another has; whoever can only read it may lock it for reading at
+/// most, which is no daemon's.
 bool lock(const rmem::Descriptor& board) {
     struct flock all {};
     all.l_type = F_WRLCK;
@@ -116,7 +117,8 @@ bool CounterBoard::remove(const std::string& name, bool dry_run) {
     struct stat named {};
     const rmem::Descriptor former = hold_former(object);
     if (former.get() < 0 && errno == ENOENT) return false;
-    // Without a link: replaced by a daemon that has just come. Without a size: that daemon's, before it is locked.
+    // Without a link: replaced by a daemon that has just come. Without a size: that daemon's,
+    // before it is locked.
     if (former.get() < 0 || ::fstat(former.get(), &named) != 0) fail(object, errno);
     if (named.st_nlink == 0 || named.st_size == 0) fail(object, EAGAIN);
     if (!dry_run && ::shm_unlink(object.c_str()) != 0) fail(object, errno);

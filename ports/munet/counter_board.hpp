@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-/// Where a node's daemon shows what happens at its endpoints: /dev/shm/rmem-munet.<name>, which any user may read and only
-/// the daemon writes, so that it can be read while daemon and programs hang.
+/// Where a node's daemon shows what happens at its endpoints: /dev/shm/rmem-munet.<name>, which any
+/// user may read and only the daemon writes, so that it can be read while daemon and programs hang.
 ///
 /// Thread safety: one writer; any readers.
 /// Errors: the constructor throws rmem::Error.
@@ -63,13 +63,15 @@ public:
     void show(const DriverCounts& driver, const Relay& relay, unsigned rejoined) noexcept;
     const BoardMemory& memory() const noexcept { return *memory_; }
 
-    /// A copy of another's, as it is now; null where there is none. Trust: numbers for people, nothing else.
+    /// A copy of another's, as it is now; null where there is none. Trust: numbers for people,
+    /// nothing else.
     static std::shared_ptr<const BoardMemory> observe(const std::string& name);
     static std::string object_name(const std::string& name) { return kPrefix + name; }
 
     /// The names of those that this user may remove, of daemons that live or have left them.
     static std::vector<std::string> list();
-    /// Removes one that its daemon has left (in a dry run: would), false if there is none; throws where a daemon has it.
+    /// Removes one that its daemon has left (in a dry run: would), false if there is none; throws
+    /// where a daemon has it.
     static bool remove(const std::string& name, bool dry_run = false);
 
 private:

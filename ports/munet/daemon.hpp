@@ -1,19 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-/// MU-Net at a node: relay, driver and, where the node belongs to a ring, network, with a way of waiting.
+/// MU-Net at a node: relay, driver and, where the node belongs to a ring, network, with a way of
+/// waiting.
 ///
 ///     Daemon daemon({.driver = {.path = path}}, nullptr);
 ///     while (!stopped) daemon.run_for(1'000'000);
 ///
-/// Waiting: it polls as long as something moves and a while longer (not at all where endpoints and daemon are more than
-/// the processors), then yields for a millisecond, then sleeps until a program rings, a frame comes or somebody connects.
-/// Programs pay one predicted branch for that.
+/// Waiting: it polls as long as something moves and a while longer (not at all where endpoints and
+/// daemon are more than the processors), then yields for a millisecond, then sleeps until a program
+/// rings, a frame comes or somebody connects. Programs pay one predicted branch for that.
 ///
-/// Where the others of a ring drop the node (it was silent for too long: starved, or cut off), pairings with their endpoints end,
-/// as when they die, and the daemon takes part again by a new rank. Its programs and their endpoints stay.
-/// Thread safety: one thread. Progress: run_for() returns after about that long, whatever others do; only taking part
-/// again lasts as long as opening the ring does.
+/// Where the others of a ring drop the node (it was silent for too long: starved, or cut off),
+/// pairings with their endpoints end, as when they die, and the daemon takes part again by a new
+/// rank. Its programs and their endpoints stay.
+/// Thread safety: one thread. Progress: run_for() returns after about that long, whatever others
+/// do; only taking part again lasts as long as opening the ring does.
 /// Errors: the constructor throws rmem::Error, and so does run_for() where taking part again fails.
 
 #include "billboard/core/wake_fd.hpp"

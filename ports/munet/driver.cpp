@@ -209,7 +209,8 @@ void Driver::accept() {
 void Driver::serve(Client& client) {
     for (unsigned n = 0; n < kPacketsPerLook; ++n) {
         Request request{};
-        // Longer packets are cut, and descriptors that come with one are dropped: there is no place for them.
+        // Longer packets are cut, and descriptors that come with one are dropped: there is no place
+        // for them.
         const ssize_t got = ::recv(client.socket.get(), &request, sizeof request, MSG_DONTWAIT);
         if (got < 0 && (errno == EAGAIN || errno == EINTR)) return;
         if (got <= 0) return destroy(client);

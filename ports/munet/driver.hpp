@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-/// The driver of a node: programs create endpoints by it. It listens at a Unix socket, makes the memory of each endpoint,
-/// hands it to its program alone, and opens and closes endpoints at the relay.
+/// The driver of a node: programs create endpoints by it. It listens at a Unix socket, makes the
+/// memory of each endpoint, hands it to its program alone, and opens and closes endpoints at the
+/// relay.
 ///
-/// Limits, for each user (by SO_PEERCRED): bytes of endpoints' memory, and endpoints. A connection that does not ask for
-/// an endpoint counts as one.
-/// Memory: a memfd that can neither shrink nor grow (sealed), so that the daemon's mapping never faults; its space is
-/// reserved when it is made. The daemon keeps no descriptor of it.
-/// Thread safety: one thread. Progress: look() never waits. Trust: packets are read whole and checked.
+/// Limits, for each user (by SO_PEERCRED): bytes of endpoints' memory, and endpoints. A connection
+/// that does not ask for an endpoint counts as one.
+/// Memory: a memfd that can neither shrink nor grow (sealed), so that the daemon's mapping never
+/// faults; its space is reserved when it is made. The daemon keeps no descriptor of it.
+/// Thread safety: one thread. Progress: look() never waits. Trust: packets are read whole and
+/// checked.
 /// Errors: the constructor throws rmem::Error.
 
 #include "ports/munet/relay.hpp"

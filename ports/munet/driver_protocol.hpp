@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-/// What a program and its node's daemon say to each other over a Unix socket (SOCK_SEQPACKET): the ioctls of the paper's
-/// driver.
+/// What a program and its node's daemon say to each other over a Unix socket (SOCK_SEQPACKET): the
+/// ioctls of the paper's driver.
 ///
-/// The program sends one Request and gets one Reply; a granted one brings the descriptor of the endpoint's memory with
-/// it (SCM_RIGHTS). From then on a packet of one byte wakes the daemon, and the end of the connection, by whatever cause,
-/// destroys the endpoint. There is no request that names an endpoint, so nobody can ask for another's.
+/// The program sends one Request and gets one Reply; a granted one brings the descriptor of the
+/// endpoint's memory with it (SCM_RIGHTS). From then on a packet of one byte wakes the daemon, and
+/// the end of the connection, by whatever cause, destroys the endpoint. There is no request that
+/// names an endpoint, so nobody can ask for another's.
 
 #include "ports/munet/endpoint_memory.hpp"
 
@@ -42,9 +43,10 @@ struct Reply {
 /// /run/rmem, which root makes, so that who has a socket there is root or was let in by it.
 inline constexpr const char* kRuntimeFolder = "/run/rmem";
 
-/// Where a node's daemon listens: what RMEM_MUNET says (`setting`), or a socket in /run/rmem with the name of the ring (RMEM_RING, or
-/// without it one that is the same for all users) and the node; in the user's own runtime directory where that is set
-/// and there is no /run/rmem, which root makes.
+/// Where a node's daemon listens: what RMEM_MUNET says (`setting`), or a socket in /run/rmem with
+/// the name of the ring (RMEM_RING, or without it one that is the same for all users) and the node;
+/// in the user's own runtime directory where that is set and there is no /run/rmem, which root
+/// makes.
 RMEM_API std::string socket_path(const char* setting, const std::optional<std::string>& ring,
                                  unsigned node);
 

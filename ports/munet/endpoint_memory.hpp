@@ -1,29 +1,35 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-/// The memory of an endpoint, which its program and the node's daemon share, word by word, and who writes which.
+/// The memory of an endpoint, which its program and the node's daemon share, word by word, and who
+/// writes which.
 ///
-///   daemon words    writer daemon    descriptors taken; wake word; whether it sleeps; for each slot of the program:
+///   daemon words    writer daemon    descriptors taken; wake word; whether it sleeps; for each
+///                   slot of the program:
 ///                                    the answer, the share, the lines returned
 ///   program words   writer program   lines consumed; whether it sleeps
-///   descriptors     writer program   the Send Descriptor area: a circle of kDescriptors entries of three lines
+///   descriptors     writer program   the Send Descriptor area: a circle of kDescriptors entries of
+///                   three lines
 ///   send buffer     writer program   the Host Send Buffer: what mu_send_DMA sends
-///   receive buffer  writer daemon    the Host Receive Buffer: a circle of lines, records one after the other
+///   receive buffer  writer daemon    the Host Receive Buffer: a circle of lines, records one after
+///                   the other
 ///
 /// Terms
 ///   slot      the program's name for a destination, 0..255; the daemon keeps what it stands for
 ///   place     the number of a sender among those that an endpoint admits
 ///   line      64 bytes, the unit of records and of credit
-///   record    a message, or a part of one, in the receive buffer: two words and then its bytes, from a line's start on
-///   mark      in a descriptor: 1 and 2 in turn, from lap to lap, so that nothing is ever cleared by who reads it
+///   record    a message, or a part of one, in the receive buffer: two words and then its bytes,
+///             from a line's start on
+///   mark      in a descriptor: 1 and 2 in turn, from lap to lap, so that nothing is ever cleared
+///             by who reads it
 ///
-/// Both a descriptor and a record have their control word written last, with all that tells what it is; 48 bytes fit
-/// beside the two words, so a short message is one line each way. A record's control word is not zero, and of the two
-/// lines behind the last record's place it is: so a reader finds the end there, and the line of the next short record is
-/// the daemon's before it is needed.
+/// Both a descriptor and a record have their control word written last, with all that tells what it
+/// is; 48 bytes fit beside the two words, so a short message is one line each way. A record's
+/// control word is not zero, and of the two lines behind the last record's place it is: so a reader
+/// finds the end there, and the line of the next short record is the daemon's before it is needed.
 ///
-/// Trust: what the other side writes is read once, bounded, then used. Where both sides read the same number, each keeps
-/// its own.
+/// Trust: what the other side writes is read once, bounded, then used. Where both sides read the
+/// same number, each keeps its own.
 /// Units: bytes, unless named lines.
 
 #include "rmem/config.hpp"
@@ -67,8 +73,8 @@ constexpr std::uint32_t lines_of(std::size_t bytes) noexcept {
     return static_cast<std::uint32_t>((kHeader + bytes + kLine - 1) / kLine);
 }
 
-/// What a sender may have in a receive buffer, in lines; how much of it the receiver may keep to itself before it says
-/// that it is free; and so, how much a single message may take.
+/// What a sender may have in a receive buffer, in lines; how much of it the receiver may keep to
+/// itself before it says that it is free; and so, how much a single message may take.
 constexpr std::uint32_t high_water(std::uint32_t share) noexcept {
     return share / 4;
 }
@@ -97,7 +103,8 @@ struct Control {
 };
 inline constexpr std::uint8_t kRecordMark = 1;
 
-/// A descriptor's second word: lines of the sender at `place` that the program has consumed, all in all.
+/// A descriptor's second word: lines of the sender at `place` that the program has consumed, all in
+/// all.
 struct Credit {
     bool is_there = false;
     std::uint8_t place = 0;
@@ -132,7 +139,8 @@ struct Origin {
     }
 };
 
-/// What the daemon answers a Kind::open with, in a slot's word: the code, and above it how many answers the slot has had.
+/// What the daemon answers a Kind::open with, in a slot's word: the code, and above it how many
+/// answers the slot has had.
 enum class Answer : std::uint8_t {
     none = 0,
     granted = 1,

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-/// What daemons send each other: the 2-byte tag of the paper (type, endpoint number), and what else they need to know.
+/// What daemons send each other: the 2-byte tag of the paper (type, endpoint number), and what else
+/// they need to know.
 ///
-/// A frame is a billboard message of class munet: this head of 16 bytes, then at most a chunk of a message. Frames from
-/// one node to another arrive in order, so that what is said of a pairing that has ended never meets its successor.
+/// A frame is a billboard message of class munet: this head of 16 bytes, then at most a chunk of a
+/// message. Frames from one node to another arrive in order, so that what is said of a pairing that
+/// has ended never meets its successor.
 
 #include "ports/munet/endpoint_memory.hpp"
 

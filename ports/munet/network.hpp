@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-/// The relay's way to other nodes: frames as messages of class munet, of one rank of each node to another.
+/// The relay's way to other nodes: frames as messages of class munet, of one rank of each node to
+/// another.
 ///
-/// A node's daemon is the first rank of the node. Nothing here waits: what the billboard does not take at once is full.
+/// A node's daemon is the first rank of the node. Nothing here waits: what the billboard does not
+/// take at once is full.
 /// Thread safety: one thread.
 
 #include "billboard/endpoint.hpp"
@@ -26,8 +28,8 @@ public:
     /// The rank by which a node of such a ring takes part.
     static unsigned rank_of(unsigned node, unsigned nodes, unsigned ranks) noexcept;
     unsigned nodes() const noexcept { return nodes_; }
-    /// Bytes of a long message in a frame: so few that what waits for a node that stands still, all slots of its FIFO,
-    /// leaves most of the partition to the others.
+    /// Bytes of a long message in a frame: so few that what waits for a node that stands still, all
+    /// slots of its FIFO, leaves most of the partition to the others.
     std::size_t chunk() const noexcept;
 
     Edge::Sent send(unsigned node, std::span<const std::byte> head,

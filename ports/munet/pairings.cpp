@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The relay's pairings of slots and places: how they begin and end, and the credit that flows back in them.
+// The relay's pairings of slots and places: how they begin and end, and the credit that flows back
+// in them.
 #include "ports/munet/relay_endpoint.hpp"
 
 #include <algorithm>
@@ -91,8 +92,9 @@ void Relay::answer(Endpoint& e, unsigned number, Answer code, std::uint32_t shar
     slot.local = is_granted ? local(slot.to) : nullptr;
     if (!is_granted) e.count(Counter::refused);
     DaemonWords& words = e.memory.daemon();
-    // relaxed is enough, thrice: (1) publishes the first two; the third is read back from what only the daemon writes, and
-    // if a program wrote it after all, its own wait for the answer is what suffers
+    // relaxed is enough, thrice: (1) publishes the first two; the third is read back from what only
+    // the daemon writes, and if a program wrote it after all, its own wait for the answer is what
+    // suffers
     words.share[number].store(share, std::memory_order_relaxed);
     words.returned[number].store(0, std::memory_order_relaxed);
     const std::uint32_t before = words.answer[number].load(std::memory_order_relaxed);
@@ -121,7 +123,8 @@ void Relay::end_slot(Endpoint& e, Slot& slot, Answer code) {
     answer(e, number, code, 0, 0);
 }
 
-/// The sender is told that there is nobody any more; what it had begun to send in chunks will not come.
+/// The sender is told that there is nobody any more; what it had begun to send in chunks will not
+/// come.
 void Relay::free_place(Endpoint& e, Place& place) {
     place.used = false;
     if (place.fills) {
@@ -147,8 +150,8 @@ void Relay::free_place(Endpoint& e, Place& place) {
     }
 }
 
-/// The program has consumed what was sent to it: its sender may send more. By a frame of its own, unless `carrier` goes
-/// to that sender anyway.
+/// The program has consumed what was sent to it: its sender may send more. By a frame of its own,
+/// unless `carrier` goes to that sender anyway.
 void Relay::credit(Endpoint& e, Credit credit, const Slot* carrier) {
     if (!credit.is_there || credit.place >= e.places.size() || !e.places[credit.place].used) {
         return e.count(Counter::bad_credits);

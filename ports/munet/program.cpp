@@ -140,7 +140,8 @@ void Program::write(Control control, Credit credit, const void* prefix, std::siz
     entry.credit = credit.word();
     control.mark = mark_;
     RMEM_MARK("munet.send.written");
-    // (1) pairs with the daemon's acquires, relay.cpp (1), relay.cpp (2), relay.cpp (3): all of the descriptor
+    // (1) pairs with the daemon's acquires, relay.cpp (1), relay.cpp (2), relay.cpp (3): all of the
+    // descriptor
     entry.control.store(control.word(), std::memory_order_release);
     RMEM_MARK("munet.send.posted");
     ++posted_;
@@ -151,7 +152,8 @@ void Program::write(Control control, Credit credit, const void* prefix, std::siz
     } else {
         ++next_;
     }
-    // relaxed is enough: the sleeping daemon's membarrier orders this load after the store above (rmem/ring/waiting.hpp)
+    // relaxed is enough: the sleeping daemon's membarrier orders this load after the store above
+    // (rmem/ring/waiting.hpp)
     if (memory_.daemon().sleeps.load(std::memory_order_relaxed) != 0) [[unlikely]]
         surroundings_.ring();
 }

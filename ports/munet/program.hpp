@@ -3,15 +3,19 @@
 
 /// An endpoint as its program sees it: what the paper's user-level library does.
 ///
-/// Sends fill descriptors, receives empty the receive buffer; what the daemon has to say is looked at only when there is
-/// no way on without it (the paper's local copies of head and tail): how far it is with the descriptors when they seem
-/// full, which lines were returned when the share seems used up.
+/// Sends fill descriptors, receives empty the receive buffer; what the daemon has to say is looked
+/// at only when there is no way on without it (the paper's local copies of head and tail): how far
+/// it is with the descriptors when they seem full, which lines were returned when the share seems
+/// used up.
 ///
-/// Credit is returned in the next message to a sender once an eighth of its share has been consumed, and by a descriptor
-/// of its own from a quarter on (the high-water mark). So what is kept back never stops a message of three quarters.
+/// Credit is returned in the next message to a sender once an eighth of its share has been
+/// consumed, and by a descriptor of its own from a quarter on (the high-water mark). So what is
+/// kept back never stops a message of three quarters.
 ///
-/// Contract: that of munet.h; results are lengths and negative errnos, the sentence is the caller's to make.
-/// Thread safety: one thread at a time. Progress: by Surroundings::pause, which also says when to give up.
+/// Contract: that of munet.h; results are lengths and negative errnos, the sentence is the caller's
+/// to make.
+/// Thread safety: one thread at a time. Progress: by Surroundings::pause, which also says when to
+/// give up.
 
 #include "ports/munet/endpoint_memory.hpp"
 #include "rmem/base/clock.hpp"

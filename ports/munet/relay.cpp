@@ -3,6 +3,7 @@
 #include "ports/munet/relay.hpp"
 
 #include "ports/munet/relay_endpoint.hpp"
+#include "rmem/base/fence.hpp"
 
 #include <algorithm>
 #include <cstring>
@@ -277,7 +278,8 @@ bool Relay::reserve(Endpoint& to, std::uint32_t lines, std::uint32_t* at) {
     to.tail += lines;
     to.tail_at += lines;
     if (to.tail_at >= to.geometry.receive_lines) to.tail_at -= to.geometry.receive_lines;
-    // A longer record may be shown after those behind it. A short one is shown at once, and finds the first of the two done.
+    // A longer record may be shown after those behind it. A short one is shown at once, and finds
+    // the first of the two done.
     if (lines > 1) {
         end_at(to, to.tail_at);
         end_at(to, next_line(to));
@@ -316,7 +318,8 @@ void Relay::place(Endpoint& to, std::uint8_t number, Kind kind, std::uint32_t le
 }
 
 void Relay::wake(Endpoint& e) {
-    // relaxed is enough: the sleeper's membarrier orders this load after the stores before it (rmem/ring/waiting.hpp)
+    // relaxed is enough: the sleeper's membarrier orders this load after the stores before it
+    // (rmem/ring/waiting.hpp)
     if (e.memory.program().sleeps.load(std::memory_order_relaxed) != 0) [[unlikely]]
         edge_.wake(e.number);
 }

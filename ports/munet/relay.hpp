@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-/// The relay: what the paper's control program (MCP) does on the network card. It polls the endpoints of its node and
-/// moves their messages, to endpoints of the same node by one copy, to other nodes as frames (frames.hpp).
+/// The relay: what the paper's control program (MCP) does on the network card. It polls the
+/// endpoints of its node and moves their messages, to endpoints of the same node by one copy, to
+/// other nodes as frames (frames.hpp).
 ///
 ///     Relay relay({.node = 0, .nodes = 1}, edge);
 ///     const int number = relay.open(memory, geometry, user, counters);
@@ -11,18 +12,21 @@
 /// No socket, clock, thread or lock in it: bytes in, actions out, by an Edge.
 ///
 /// Terms
-///   pairing   a slot of one endpoint and a place of another that belong together, from the answer to a Kind::open until
-///             one of the two endpoints is closed or a node is lost
+///   pairing   a slot of one endpoint and a place of another that belong together, from the answer
+///             to a Kind::open until one of the two endpoints is closed or a node is lost
 /// Invariants
-///   - Nothing is believed that an endpoint's memory says: a descriptor's control word is read once; slots, places,
-///     positions and counts are the relay's own. What cannot be is counted and dropped, and costs its author alone.
-///   - Of what a slot sent no more is under way than its share: sent - returned <= share. So the places of an endpoint
-///     never need more than its receive buffer, whatever senders do, as long as its own program is honest about what it
-///     has consumed; if not, its messages are dropped.
+///   - Nothing is believed that an endpoint's memory says: a descriptor's control word is read
+///     once; slots, places, positions and counts are the relay's own. What cannot be is counted and
+///     dropped, and costs its author alone.
+///   - Of what a slot sent no more is under way than its share: sent - returned <= share. So the
+///     places of an endpoint never need more than its receive buffer, whatever senders do, as long
+///     as its own program is honest about what it has consumed; if not, its messages are dropped.
 ///   - A place is given to another sender only when what the former one left is consumed.
-///   - Nobody waits for anybody: what a link cannot take at the moment waits in the relay, apart for each node, and is
-///     bounded by the shares. So one endpoint's messages to a node that stands still do not hold up those to others.
-/// Progress: turn() does a bounded amount for each endpoint: kTurnMessages descriptors, or about kTurnBytes of a message.
+///   - Nobody waits for anybody: what a link cannot take at the moment waits in the relay, apart
+///     for each node, and is bounded by the shares. So one endpoint's messages to a node that
+///     stands still do not hold up those to others.
+/// Progress: turn() does a bounded amount for each endpoint: kTurnMessages descriptors, or about
+/// kTurnBytes of a message.
 /// Thread safety: one thread at a time.
 /// Errors: none; open() returns -1 when all numbers are in use.
 /// Source: S. Nagar et al. (docs/design/munet.md says what is the paper's).
@@ -48,7 +52,8 @@ inline constexpr std::size_t kTurnBytes = 16384;
 class RMEM_API Edge {
 public:
     enum class Sent { yes, full, lost };
-    /// A frame in two pieces; full: not now, lost: not any more, until `lost()` was told and the node asked again.
+    /// A frame in two pieces; full: not now, lost: not any more, until `lost()` was told and the
+    /// node asked again.
     virtual Sent send(unsigned node, std::span<const std::byte> head,
                       std::span<const std::byte> data) = 0;
     /// The endpoint's program sleeps, and there is news for it.
@@ -58,7 +63,8 @@ protected:
     ~Edge() = default;
 };
 
-/// Where a message is on its way, for who measures: the rows of the paper's Table 2 that the daemon sees.
+/// Where a message is on its way, for who measures: the rows of the paper's Table 2 that the daemon
+/// sees.
 enum class Stage : unsigned { detected, header_sent, data_sent, arrived, in_host_memory };
 
 class RMEM_API Trace {
@@ -82,11 +88,12 @@ public:
     Relay(const Relay&) = delete;
     Relay& operator=(const Relay&) = delete;
 
-    /// From now on the endpoint in this memory (zeroed, possible geometry) is polled; its number. What happens is counted in
-    /// the block of that number. Memory and blocks outlive it.
+    /// From now on the endpoint in this memory (zeroed, possible geometry) is polled; its number.
+    /// What happens is counted in the block of that number. Memory and blocks outlive it.
     int open(std::span<std::byte> memory, const Geometry& geometry, std::uint32_t user,
              std::span<rmem::Counters> counters);
-    /// Takes what it has still sent, at most a circle of descriptors; then its memory is not looked at any more.
+    /// Takes what it has still sent, at most a circle of descriptors; then its memory is not looked
+    /// at any more.
     void close(unsigned endpoint);
 
     /// Once over all endpoints that are open. Whether anything moved.

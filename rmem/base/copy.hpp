@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-/// Copying a few bytes without a call: at this size a library call costs as much as the copy. And asking
-/// for a line before it is needed, or handing it on.
+/// Copying a few bytes without a call: at this size a library call costs as much as the copy. And
+/// asking for a line before it is needed, or handing it on.
 /// Thread safety and alignment: as memcpy. Reads and writes exactly `bytes` bytes.
 
 #include <cstddef>
@@ -34,7 +34,8 @@ inline void copy_short(void* to, const void* from, std::size_t bytes) noexcept {
     if (bytes == 1) std::memcpy(to, from, 1);
 }
 
-/// What was just written by stores of words: wider loads would wait until these have left for the cache.
+/// What was just written by stores of words: wider loads would wait until these have left for the
+/// cache.
 inline void copy_words(void* to, const void* from, std::size_t bytes) noexcept {
     auto* out = static_cast<char*>(to);
     auto* in = static_cast<const char*>(from);
@@ -56,8 +57,8 @@ inline void take_line(const std::byte* at) noexcept {
 #endif
 }
 
-/// Sends a line that was just written on its way to whoever reads it: to the cache that all processors share. Only a hint, and none
-/// where a processor does not know it.
+/// Sends a line that was just written on its way to whoever reads it: to the cache that all
+/// processors share. Only a hint, and none where a processor does not know it.
 inline void hand_line(const std::byte* at) noexcept {
 #if defined(__x86_64__)
     asm volatile("cldemote %0" ::"m"(*at));

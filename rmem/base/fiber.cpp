@@ -42,7 +42,8 @@ std::size_t page_bytes() {
     return bytes;
 }
 
-/// Stacks that are free, with a guard page below each. Most fibers of a thread have stacks of one size.
+/// Stacks that are free, with a guard page below each. Most fibers of a thread have stacks of one
+/// size.
 class Stacks {
 public:
     ~Stacks() {
@@ -92,8 +93,8 @@ private:
 
 thread_local Stacks stacks;
 
-/// The exceptions that are being handled, of which the C++ runtime keeps one list for a thread: each
-/// fiber, and who resumes it, must find its own.
+/// The exceptions that are being handled, of which the C++ runtime keeps one list for a thread:
+/// each fiber, and who resumes it, must find its own.
 class Handled {
 public:
     Handled() { std::memcpy(saved_, abi::__cxa_get_globals(), sizeof saved_); }
@@ -110,9 +111,9 @@ private:
 
 /// The switches themselves, and what sanitizers want to know of them.
 ///
-/// The bare switch of Boost.Context, not its class `fiber`: that one's destructor resumes what has not
-/// ended and unwinds it by force, and would have to be kept from running. Here a stack is given back, and
-/// that is all.
+/// The bare switch of Boost.Context, not its class `fiber`: that one's destructor resumes what has
+/// not ended and unwinds it by force, and would have to be kept from running. Here a stack is given
+/// back, and that is all.
 struct Fiber::Switch {
     /// Into the fiber; returns when it suspends or ends.
     static void enter(Fiber& f) {

@@ -3,14 +3,16 @@
 
 /// A function with a stack of its own, which runs until it suspends itself.
 ///
-/// A fiber that is destroyed before it has ended is abandoned: its stack is released and nothing of it
-/// runs any more, no destructor either, as when a process is killed. What its frames own is lost.
+/// A fiber that is destroyed before it has ended is abandoned: its stack is released and nothing of
+/// it runs any more, no destructor either, as when a process is killed. What its frames own is
+/// lost.
 ///
 /// Thread safety: a fiber belongs to the thread that made it. Stacks are pooled for each thread.
-/// Errors: what leaves the body leaves `resume`; the constructor throws Error(no_space) without memory
-///   for a stack. Overflowing a stack is a fault (SIGSEGV at a guard page).
+/// Errors: what leaves the body leaves `resume`; the constructor throws Error(no_space) without
+///   memory for a stack. Overflowing a stack is a fault (SIGSEGV at a guard page).
 /// Cost: a switch below 20 ns; a fiber on a stack that was used before well below 1 us.
-/// Sanitizers: know of each switch. What a fiber allocates is never called a leak, as it may be abandoned.
+/// Sanitizers: know of each switch. What a fiber allocates is never called a leak, as it may be
+/// abandoned.
 
 #include "rmem/error.hpp"
 

@@ -39,7 +39,8 @@ public:
         return sum;
     }
 
-    /// The smallest bucket bound that at least `share` (0…1) of the values do not exceed; 0 if empty.
+    /// The smallest bucket bound that at least `share` (0…1) of the values do not exceed; 0 if
+    /// empty.
     std::uint64_t quantile(double share) const noexcept {
         const std::uint64_t total = count();
         if (total == 0) return 0;

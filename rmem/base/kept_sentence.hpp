@@ -3,8 +3,8 @@
 
 /// The sentence for a thread's last failed call, in one place as long as the thread lives.
 ///
-/// So a pointer that was given before a call is good after it: in printf("%d %s", call(), last_error()) the arguments may be
-/// evaluated in any order. A sentence that is longer is cut.
+/// So a pointer that was given before a call is good after it: in printf("%d %s", call(),
+/// last_error()) the arguments may be evaluated in any order. A sentence that is longer is cut.
 /// Thread safety: one thread.
 
 #include <algorithm>

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-/// Numbers in the byte order of the wire, at any alignment. On a little-endian host each is one move.
+/// Numbers in the byte order of the wire, at any alignment. On a little-endian host each is one
+/// move.
 
 #include <bit>
 #include <concepts>

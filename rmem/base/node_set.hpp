@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-/// A set of a ring's nodes, a bit each: a view. On the wire 32 bytes, node 0 the lowest bit of the first.
+/// A set of a ring's nodes, a bit each: a view. On the wire 32 bytes, node 0 the lowest bit of the
+/// first.
 
 #include "rmem/base/limits.hpp"
 #include "rmem/base/little_endian.hpp"

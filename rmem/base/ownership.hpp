@@ -1,17 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-/// Whose files in /dev/shm this process uses. All users make files there, under any name, so a name proves
-/// nothing: who takes part in a ring that another user has made hands that user all that it writes.
+/// Whose files in /dev/shm this process uses. All users make files there, under any name, so a name
+/// proves nothing: who takes part in a ring that another user has made hands that user all that it
+/// writes.
 ///
 /// Terms
 ///   to take part   to map a ring in order to write into it, or to listen at its bell
 ///   to look        to read it, as tools do
-/// Rule: a file is for us when it is the own user's or root's, or when it is shared with a group, gives others
-///   nothing (mode & 007 is 0), and the group is the one that was asked for (RMEM_UNIX_GROUP). To look, any
-///   group will do that the host lets us in by, and root may look at everything.
-/// Who is asked is the opened file (fstat), not its name, so that a swap in between changes nothing.
-/// Thread safety: any. Errors: `Error(not_permitted)` names the file, its owner and mode, and what to do.
+/// Rule: a file is for us when it is the own user's or root's, or when it is shared with a group,
+///   gives others nothing (mode & 007 is 0), and the group is the one that was asked for
+///   (RMEM_UNIX_GROUP). To look, any group will do that the host lets us in by, and root may look
+///   at everything.
+/// Who is asked is the opened file (fstat), not its name, so that a swap in between changes
+/// nothing.
+/// Thread safety: any. Errors: `Error(not_permitted)` names the file, its owner and mode, and what
+/// to do.
 
 #include "rmem/error.hpp"
 
@@ -41,7 +45,8 @@ RMEM_API std::string owner_text(const struct stat& found);
 
 /// By name or number; nothing where there is no such user.
 RMEM_API std::optional<uid_t> user_named(const std::string& name);
-/// Of RMEM_UNIX_GROUP; nothing for an empty name. Throws `Error(bad_environment)` where no group is named so.
+/// Of RMEM_UNIX_GROUP; nothing for an empty name. Throws `Error(bad_environment)` where no group is
+/// named so.
 RMEM_API std::optional<gid_t> group_named(const std::string& name);
 
 }  // namespace rmem

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-/// State that a library keeps once per process, for the simulator, whose processes are fibers of one
-/// process.
+/// State that a library keeps once per process, for the simulator, whose processes are fibers of
+/// one process.
 ///
 /// A library with such state registers, when it is loaded, how to make a fresh one. Each simulated
 /// process gets one of each; the simulator calls `exchange` before a process runs and again after:

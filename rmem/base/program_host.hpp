@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-/// What a program finds around it: a clock and an environment. They are this host's, but in a simulated
-/// process its world's.
+/// What a program finds around it: a clock and an environment. They are this host's, but in a
+/// simulated process its world's.
 ///
 /// Thread safety: each thread has its own.
 

@@ -6,8 +6,8 @@
 ///     const SignalsBlocked blocked;
 ///     thread_ = std::thread(...);
 ///
-/// Signals that a thread's own fault raises stay open: blocked, they would end the process without the
-/// program's (or a sanitizer's) handler, which tells where it was.
+/// Signals that a thread's own fault raises stay open: blocked, they would end the process without
+/// the program's (or a sanitizer's) handler, which tells where it was.
 
 #include <signal.h>
 

@@ -13,7 +13,8 @@
 
 namespace rmem {
 
-/// Letters to insert, leave out, replace, or swap with their neighbour to make the one of the other.
+/// Letters to insert, leave out, replace, or swap with their neighbour to make the one of the
+/// other.
 RMEM_API unsigned edits_between(std::string_view a, std::string_view b);
 
 /// The name that is the fewest edits away, if those are at most `most` and fewer than half of what

@@ -3,16 +3,16 @@
 
 /// How a rank writes on links with a bank per node: into the own bank, and out to the others.
 ///
-/// What such links have in common of the Memory concept (rmem/link/memory.hpp) and of the card's options. The
-/// link itself is the class `Link`, which derives from this one and has
+/// What such links have in common of the Memory concept (rmem/link/memory.hpp) and of the card's
+/// options. The link itself is the class `Link`, which derives from this one and has
 ///
 ///     void send(std::size_t offset, const void* from, std::size_t words, std::uint32_t flags);
 ///     std::uint32_t mark_of(std::size_t offset, std::size_t bytes) const noexcept;
 ///     bool is_heard() const noexcept;
 ///
-/// send() takes the words on their way, with the flags of LogRecord; mark_of() is LogRecord::kInterrupt where the node's
-/// writes to that range carry it. is_heard() is false when nobody hears the rank any more: then it leaves the bank alone,
-/// too.
+/// send() takes the words on their way, with the flags of LogRecord; mark_of() is
+/// LogRecord::kInterrupt where the node's writes to that range carry it. is_heard() is false when
+/// nobody hears the rank any more: then it leaves the bank alone, too.
 ///
 /// Threads: one; `load` and `data` from any.
 
@@ -37,8 +37,9 @@ public:
     static constexpr bool kHasDescriptors = true;
 
     std::uint32_t load(std::size_t offset) const noexcept {
-        // (1) - this acquire-load synchronizes-with the release-stores (2), rmem/ring/write_log.cpp (5),
-        // rmem/link/udp/arrivals.cpp (1), rmem/link/udp/engine.cpp (3) and rmem/link/udp/outbox.cpp (5)
+        // (1) - this acquire-load synchronizes-with the release-stores (2), rmem/ring/write_log.cpp
+        // (5), rmem/link/udp/arrivals.cpp (1), rmem/link/udp/engine.cpp (3) and
+        // rmem/link/udp/outbox.cpp (5)
         return word(offset).load(std::memory_order_acquire);
     }
     const std::byte* data(std::size_t offset, std::size_t) const noexcept { return bank_ + offset; }
@@ -90,8 +91,8 @@ protected:
     std::atomic<std::uint32_t>& word(std::size_t offset) const noexcept {
         return *reinterpret_cast<std::atomic<std::uint32_t>*>(bank_ + offset);
     }
-    /// A flag and what lies behind it, of kMaxPostBytes at most, as one write. For links that store a write's first
-    /// word last in all banks.
+    /// A flag and what lies behind it, of kMaxPostBytes at most, as one write. For links that store
+    /// a write's first word last in all banks.
     void post(std::size_t offset, std::uint32_t flag, const void* from, std::size_t bytes);
     /// Wakes the ranks of this host that sleep and may want what was written.
     void announce() noexcept;
@@ -180,7 +181,8 @@ void BankWriter<Link>::store_words(std::size_t offset, const void* from,
     for (std::size_t i = words; i-- > 0;) {  // the first one last: see post()
         std::uint32_t value = 0;
         std::memcpy(&value, bytes + i * kWordBytes, kWordBytes);
-        // (2) - this release-store synchronizes-with the acquire-load (1) of another rank of this node
+        // (2) - this release-store synchronizes-with the acquire-load (1) of another rank of this
+        // node
         word(offset + i * kWordBytes).store(value, std::memory_order_release);
     }
 }

@@ -3,9 +3,10 @@
 
 /// What a Node does differently on each link: its card.
 ///
-/// A card has joined its ring when it is made, and leaves it when it is destroyed. Offsets and sizes
-/// are whole words inside the user's memory: Node has checked and completed them.
-/// Thread safety: `before_load`, `poll`, `give_way` and `take` from any thread, the rest from the node's own.
+/// A card has joined its ring when it is made, and leaves it when it is destroyed. Offsets and
+/// sizes are whole words inside the user's memory: Node has checked and completed them.
+/// Thread safety: `before_load`, `poll`, `give_way` and `take` from any thread, the rest from the
+/// node's own.
 
 #include "rmem/base/histogram.hpp"
 #include "rmem/interrupts.hpp"

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-/// A node's card as a fork()ed child has inherited it: what it is can be asked, everything else throws.
+/// A node's card as a fork()ed child has inherited it: what it is can be asked, everything else
+/// throws.
 ///
 /// Contract: rmem/link/card.hpp. Thread safety: any thread.
 /// Errors: Error(invalid_argument) from all that would touch the bank, the link or the interrupts.

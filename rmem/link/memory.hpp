@@ -8,37 +8,40 @@
 ///
 /// Order
 ///   Between writes of one node there is order, inside one write there is none. A flag is therefore
-///   a write of its own: post_word. Who has seen a flag (load with acquire) may read what its writer
-///   wrote before it with plain loads (`data`).
+///   a write of its own: post_word. Who has seen a flag (load with acquire) may read what its
+///   writer wrote before it with plain loads (`data`).
 /// Room
-///   Before a group of writes a protocol asks `room(bytes)` for the sum of their bytes; once granted,
-///   the writes of the group cannot fail. No room is back-pressure: wait and ask again.
+///   Before a group of writes a protocol asks `room(bytes)` for the sum of their bytes; once
+///   granted, the writes of the group cannot fail. No room is back-pressure: wait and ask again.
 /// Batches
 ///   What is written between two commits may travel together. `write_lazy` may wait for the next
-///   commit, or for a short timer: it is for acknowledgements. Where answers take long a link may offer `commit_on_wait`
-///   (CommitsOnWait): what was written leaves when the caller next waits, if no commit has taken it along; and
-///   `progress_to_post`, progress before a group of writes, which spares who has just taken a message.
+///   commit, or for a short timer: it is for acknowledgements. Where answers take long a link may
+///   offer `commit_on_wait` (CommitsOnWait): what was written leaves when the caller next waits, if
+///   no commit has taken it along; and `progress_to_post`, progress before a group of writes, which
+///   spares who has just taken a message.
 /// Waiting
-///   `begin_wait`, then `wait` between polls, then `end_wait`, as in rmem/ring/waiting.hpp. `wait` makes
-///   progress on the link; until then a caller may poll `brief_polls()` times by itself, on links
-///   where nothing needs progress to arrive. A caller that polls without `wait` calls `give_way` after each look that found
-///   nothing (rmem/ring/waiting.hpp); `is_crowded` says whether that gives a processor away. `notify(rank)` follows
-///   a post that `rank` may be sleeping for.
+///   `begin_wait`, then `wait` between polls, then `end_wait`, as in rmem/ring/waiting.hpp. `wait`
+///   makes progress on the link; until then a caller may poll `brief_polls()` times by itself, on
+///   links where nothing needs progress to arrive. A caller that polls without `wait` calls
+///   `give_way` after each look that found nothing (rmem/ring/waiting.hpp); `is_crowded` says
+///   whether that gives a processor away. `notify(rank)` follows a post that `rank` may be sleeping
+///   for.
 /// Posts
-///   A message that lies behind its flag's word is a write and a post_word. Where each write has its price, a link may offer
-///   both in one (PostsWhole): `post(offset, flag, from, bytes)`, of up to kMaxPostBytes behind the flag.
+///   A message that lies behind its flag's word is a write and a post_word. Where each write has
+///   its price, a link may offer both in one (PostsWhole): `post(offset, flag, from, bytes)`, of up
+///   to kMaxPostBytes behind the flag.
 /// Hints
-///   `expect_write(offset, bytes)`: this is probably written next. Where a store is the transfer, its
-///   lines are taken from whoever read them last, so that the store need not wait for them.
-///   `expect_read(offset, bytes)`: this has been announced, and its reader comes for it. Where a load fetches lines from their
-///   writer's cache, they go to meet it.
+///   `expect_write(offset, bytes)`: this is probably written next. Where a store is the transfer,
+///   its lines are taken from whoever read them last, so that the store need not wait for them.
+///   `expect_read(offset, bytes)`: this has been announced, and its reader comes for it. Where a
+///   load fetches lines from their writer's cache, they go to meet it.
 /// Propagation
-///   A link that does not time each write by itself (kReplicated is false) is given samples: `stamp`
-///   just before a post_word, with what it will write, and `seen` by who awaited that word.
+///   A link that does not time each write by itself (kReplicated is false) is given samples:
+///   `stamp` just before a post_word, with what it will write, and `seen` by who awaited that word.
 /// Membership
-///   `M::Ring` and `M::Membership` are the ring's types, rmem/ring.hpp's where processes are real. Protocols
-///   use of a Membership, made of (shared_ptr<Ring>, Member): ring().config(), incarnation(), held() and
-///   slot().protocol.
+///   `M::Ring` and `M::Membership` are the ring's types, rmem/ring.hpp's where processes are real.
+///   Protocols use of a Membership, made of (shared_ptr<Ring>, Member): ring().config(),
+///   incarnation(), held() and slot().protocol.
 /// Bytes
 ///   Only whole words travel. A write may end inside a word: what follows it in that word is then
 ///   unspecified in every bank, so protocols give each message whole words.

@@ -6,16 +6,17 @@
 /// Terms
 ///   propagation   from the store at the origin until the words are in this bank
 ///   lateness      how much later than the wire model says they are there
-///   gap           two looks at the clock further apart than kAwayNs and what the engine's own work in
-///                 between explains: the host took the processor, or the program did not poll
-/// A write that fell due before the end of a gap, or before the engine had caught up with what the gap had left
-/// it to do, is late by the host, not by the engine: it is counted in late_by_host and kept out of the
-/// lateness histogram. Its propagation is recorded all the same.
+///   gap           two looks at the clock further apart than kAwayNs and what the engine's own work
+///                 in between explains: the host took the processor, or the program did not poll
+/// A write that fell due before the end of a gap, or before the engine had caught up with what the
+/// gap had left it to do, is late by the host, not by the engine: it is counted in late_by_host and
+/// kept out of the lateness histogram. Its propagation is recorded all the same.
 ///
-/// The bound is for a write that finds its transmit FIFO empty; a derived one grows by what was queued
-/// before it (LogRecord::queued_words), a configured one is what it is.
+/// The bound is for a write that finds its transmit FIFO empty; a derived one grows by what was
+/// queued before it (LogRecord::queued_words), a configured one is what it is.
 ///
-/// Where the origin's clock is known with an error, only what breaks the bound for certain counts as a violation.
+/// Where the origin's clock is known with an error, only what breaks the bound for certain counts
+/// as a violation.
 ///
 /// Thread safety: whoever runs the node's engine. Units: nanoseconds.
 

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-/// What a process has of its rank: the membership, and where each node has a bank of its own the link's memory, whose log has one
-/// writer.
+/// What a process has of its rank: the membership, and where each node has a bank of its own the
+/// link's memory, whose log has one writer.
 ///
-/// A process may use the memory (Node::open) and send messages (bbp_init, the ports) as one rank. Both sit in one seat then:
-/// whichever opens first takes it, the other joins it there, and the rank leaves the ring when both have let go.
-/// Thread safety: take() from any thread; the seat, between those who share it, is one thread's at a time.
+/// A process may use the memory (Node::open) and send messages (bbp_init, the ports) as one rank.
+/// Both sit in one seat then: whichever opens first takes it, the other joins it there, and the
+/// rank leaves the ring when both have let go.
+/// Thread safety: take() from any thread; the seat, between those who share it, is one thread's at
+/// a time.
 /// Errors: what Membership and M throw.
 
 #include "rmem/link/memory.hpp"
@@ -24,7 +26,8 @@ enum class SeatUse { node, messages };
 /// Throws Error(invalid_argument).
 [[noreturn]] RMEM_API void refuse_threads();
 
-/// Of a link where a store is the transfer: each use has a memory of its own, which costs and keeps nothing.
+/// Of a link where a store is the transfer: each use has a memory of its own, which costs and keeps
+/// nothing.
 template <class M>
 struct Seat {
     Seat(std::shared_ptr<typename M::Ring> ring, Member who, const typename M::Options&)
@@ -39,7 +42,8 @@ requires M::kReplicated struct Seat<M> {
     Seat(std::shared_ptr<typename M::Ring> ring, Member who, const typename M::Options& options)
         : member(std::move(ring), who), memory(member, options) {}
 
-    /// A library's thread takes messages in while the program is elsewhere: in the node's calls, for instance.
+    /// A library's thread takes messages in while the program is elsewhere: in the node's calls,
+    /// for instance.
     void set_progress_thread(bool on) {
         if (on && is_used[static_cast<std::size_t>(SeatUse::node)]) refuse_threads();
         has_progress_thread = on;
@@ -55,7 +59,8 @@ requires M::kReplicated struct Seat<M> {
 RMEM_API std::shared_ptr<void> find_seat(const Ring& ring, unsigned rank);
 RMEM_API void show_seat(const Ring& ring, unsigned rank, const std::shared_ptr<void>& seat);
 
-/// This process's seat at the rank. Who takes one for a use that it has already gets what Membership says to that.
+/// This process's seat at the rank. Who takes one for a use that it has already gets what
+/// Membership says to that.
 template <class M>
 std::shared_ptr<Seat<M>> take_seat(std::shared_ptr<Ring> ring, Member member,
                                    const typename M::Options& options, SeatUse use) {
@@ -77,8 +82,8 @@ std::shared_ptr<Seat<M>> take_seat(std::shared_ptr<Ring> ring, Member member,
             }};
 }
 
-/// The system regions of a ring that this process makes for its node, so that its messages find theirs there. Nothing: it has no
-/// library that sends any.
+/// The system regions of a ring that this process makes for its node, so that its messages find
+/// theirs there. Nothing: it has no library that sends any.
 using RegionsOf = RingConfig (*)(const Environment& environment);
 RMEM_API void set_system_regions(RegionsOf regions) noexcept;
 /// As `environment` says, with these.

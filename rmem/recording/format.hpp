@@ -3,8 +3,8 @@
 
 /// The bytes of a recording, docs/design/recording.md: puts them and gets them, without a file.
 ///
-/// Thread safety: functions of their arguments. Trust: get_ functions believe nothing that they have not
-/// checked; the bytes must lie where nobody else can change them.
+/// Thread safety: functions of their arguments. Trust: get_ functions believe nothing that they
+/// have not checked; the bytes must lie where nobody else can change them.
 
 #include "rmem/recording/recorded_write.hpp"
 
@@ -36,8 +36,8 @@ RMEM_API std::uint32_t checksum(const std::byte* bytes, std::size_t count,
 
 RMEM_API Key put_file_header(std::byte* to, const RecordingInfo& info);
 
-/// The header in the first `size` bytes of the file `name`, kFileHeaderBytes or all there are. Throws Error
-/// (bad_recording, version_mismatch).
+/// The header in the first `size` bytes of the file `name`, kFileHeaderBytes or all there are.
+/// Throws Error (bad_recording, version_mismatch).
 RMEM_API RecordingInfo get_file_header(const std::byte* from, std::size_t size,
                                        const std::string& name, Key& key);
 
@@ -84,7 +84,8 @@ inline std::size_t record_bytes(const RecordedWrite& write) noexcept {
 
 RMEM_API void put_record(std::byte* to, const RecordedWrite& write, std::int32_t time) noexcept;
 
-/// Whether a payload with the right checksum consists of records that can be, as many as the header says.
+/// Whether a payload with the right checksum consists of records that can be, as many as the header
+/// says.
 RMEM_API bool is_whole(const std::byte* payload, const BlockHeader& header,
                        const RingConfig& config) noexcept;
 

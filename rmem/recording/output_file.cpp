@@ -60,7 +60,8 @@ bool OutputFile::append(std::span<const std::byte> piece) {
         if (count < 0 && errno == EINTR) continue;
         if (count < 0) {
             fail(errno);
-            // What is left of the piece would be damage to whoever reads; if it stays, readers skip it.
+            // What is left of the piece would be damage to whoever reads; if it stays, readers skip
+            // it.
             if (done != 0 && ::ftruncate(fd_, static_cast<off_t>(bytes_)) != 0) return false;
             return false;
         }

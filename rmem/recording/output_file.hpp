@@ -3,8 +3,8 @@
 
 /// A file that only grows, by whole pieces: what a recording and a capture are written with.
 ///
-/// Thread safety: one thread at a time. Invariants: after a failed append the file ends with the piece before
-/// (if the system lets it be shortened), and nothing more is written.
+/// Thread safety: one thread at a time. Invariants: after a failed append the file ends with the
+/// piece before (if the system lets it be shortened), and nothing more is written.
 /// Errors: the constructor throws Error; the rest returns false, and trouble() says why.
 
 #include "rmem/error.hpp"
@@ -18,8 +18,8 @@ namespace rmem {
 
 class RMEM_API OutputFile {
 public:
-    /// Makes the file, readable by its owner alone, as the ring is. One that is there is replaced only if
-    /// `replace`, and keeps its mode.
+    /// Makes the file, readable by its owner alone, as the ring is. One that is there is replaced
+    /// only if `replace`, and keeps its mode.
     OutputFile(std::string path, bool replace);
     ~OutputFile();
     OutputFile(const OutputFile&) = delete;

@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-/// Writes a capture file that Wireshark opens, a packet for each write; tools/record/rmem.lua shows what is in it.
+/// Writes a capture file that Wireshark opens, a packet for each write; tools/record/rmem.lua shows
+/// what is in it.
 ///
-/// File          classic pcap, times in nanoseconds (the wall clock's), link type USER0 (147): the packets were
-///               on no network, so they claim no addresses.
-/// Packet        little-endian, at 0: version 1 (1 byte), zero (1), flags (2, of RecordedWrite), node (2),
-///               rank (2), at 8: nanoseconds since the recording began (8), offset (8), words (2), zero (2),
-///               at 28: the words, as they lie in the bank, then with RecordedWrite::kApplied its delay (4).
+/// File          classic pcap, times in nanoseconds (the wall clock's), link type USER0 (147): the
+///               packets were on no network, so they claim no addresses.
+/// Packet        little-endian, at 0: version 1 (1 byte), zero (1), flags (2, of RecordedWrite),
+///               node (2), rank (2), at 8: nanoseconds since the recording began (8), offset (8),
+///               words (2), zero (2), at 28: the words, as they lie in the bank, then with
+///               RecordedWrite::kApplied its delay (4).
 /// Thread safety one thread at a time. Errors: as RecordingWriter's.
 
 #include "rmem/recording/output_file.hpp"

@@ -24,7 +24,8 @@ bool read_digits(std::string_view text, std::uint32_t& number) {
     return error == std::errc{} && rest == end;
 }
 
-/// a * b / c, or kNever. All are positive; c and b are small enough that only the result can be too large.
+/// a * b / c, or kNever. All are positive; c and b are small enough that only the result can be too
+/// large.
 std::int64_t scale(std::int64_t a, std::int64_t b, std::int64_t c) noexcept {
     std::int64_t whole = 0;
     if (__builtin_mul_overflow(a / c, b, &whole)) return Player::kNever;

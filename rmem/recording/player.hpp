@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-/// When a recording's writes are due while it is played: arithmetic only, the caller has the clock, the
-/// writes and the ring.
+/// When a recording's writes are due while it is played: arithmetic only, the caller has the clock,
+/// the writes and the ring.
 ///
 ///     Player player(parse_play_speed("10x"), first.time_ns, now_ns());
 ///     while (reader.next(write)) {
@@ -10,9 +10,10 @@
 ///         …
 ///     }
 ///
-/// Order         the file's: who asks for one write at a time in that order plays them in it. One whose
-///               time steps back is due at once, behind the one before it.
-/// Thread safety one thread at a time. Units: nanoseconds. Errors: Error (invalid_argument) from parsing.
+/// Order         the file's: who asks for one write at a time in that order plays them in it. One
+///               whose time steps back is due at once, behind the one before it.
+/// Thread safety one thread at a time. Units: nanoseconds. Errors: Error (invalid_argument) from
+/// parsing.
 
 #include "rmem/error.hpp"
 
@@ -49,8 +50,8 @@ public:
     /// Lets so many more writes pass, where the speed is stepped.
     void step(std::uint64_t writes = 1) noexcept { steps_ += writes; }
 
-    /// When the write of that time is due: before now if it may be played at once, kNever if it waits for
-    /// a step.
+    /// When the write of that time is due: before now if it may be played at once, kNever if it
+    /// waits for a step.
     std::int64_t due_ns(std::int64_t recorded_ns) const noexcept;
 
     /// Whether the write is due. Then it counts as played.

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-/// What a recording consists of: its ring, and writes with their times. docs/design/recording.md is the format.
+/// What a recording consists of: its ring, and writes with their times. docs/design/recording.md is
+/// the format.
 ///
-/// Thread safety: values. Units: bytes, nanoseconds; times of writes are of the recording host's CLOCK_MONOTONIC.
+/// Thread safety: values. Units: bytes, nanoseconds; times of writes are of the recording host's
+/// CLOCK_MONOTONIC.
 
 #include "rmem/config.hpp"
 

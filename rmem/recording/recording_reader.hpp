@@ -3,14 +3,15 @@
 
 /// Reads a recording: docs/design/recording.md.
 ///
-/// Memory        the largest block, at most 1 MiB, however long the file; each is copied, checked, given out.
-/// Trust         none in the file: whatever it holds, next() gives only writes that the header's ring can
-///               have had, and the work is in proportion to the file's size.
-/// Damage        a damaged block is left out and counted; what follows is given. What lies behind the last
-///               whole block is the tail: torn off when a recorder died, so no error.
+/// Memory        the largest block, at most 1 MiB, however long the file; each is copied, checked,
+///               given out.
+/// Trust         none in the file: whatever it holds, next() gives only writes that the header's
+///               ring can have had, and the work is in proportion to the file's size.
+/// Damage        a damaged block is left out and counted; what follows is given. What lies behind
+///               the last whole block is the tail: torn off when a recorder died, so no error.
 /// Thread safety one thread at a time.
-/// Errors        Error from the constructor (bad_recording, version_mismatch, not_permitted, system), and
-///               from next() and seek() when the system cannot read the file.
+/// Errors        Error from the constructor (bad_recording, version_mismatch, not_permitted,
+///               system), and from next() and seek() when the system cannot read the file.
 
 #include "rmem/recording/format.hpp"
 #include "rmem/recording/recorded_write.hpp"
@@ -57,8 +58,8 @@ public:
     /// The next write, whose words stay until the next call. False at the end.
     bool next(RecordedWrite& write);
 
-    /// next() gives the first write at or after that time, and then all that follow it, even if their
-    /// times step back. Looks at the blocks' headers alone. The report starts anew, there.
+    /// next() gives the first write at or after that time, and then all that follow it, even if
+    /// their times step back. Looks at the blocks' headers alone. The report starts anew, there.
     void seek(std::int64_t time_ns);
 
     const RecordingReport& report() const noexcept { return report_; }

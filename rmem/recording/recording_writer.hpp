@@ -6,8 +6,8 @@
 /// Memory        one block, allocated at the start; a full or old block goes out by one write(2).
 /// Times         in the order in which they shall be played; they may step back.
 /// Thread safety one thread at a time. No clock inside: flush_old() is told the time.
-/// Errors        the constructor throws Error. add() and the others return false when the file takes no more;
-///               failure() then says why, and what was kept. Nothing is tried again.
+/// Errors        the constructor throws Error. add() and the others return false when the file
+///               takes no more; failure() then says why, and what was kept. Nothing is tried again.
 
 #include "rmem/recording/format.hpp"
 #include "rmem/recording/output_file.hpp"
@@ -44,8 +44,8 @@ public:
     RecordingWriter(const RecordingWriter&) = delete;
     RecordingWriter& operator=(const RecordingWriter&) = delete;
 
-    /// Takes a copy. A write of more than kMaxRecordedBytes becomes several records. False: refused, which
-    /// is counted, or the file takes no more: failed().
+    /// Takes a copy. A write of more than kMaxRecordedBytes becomes several records. False:
+    /// refused, which is counted, or the file takes no more: failed().
     bool add(const RecordedWrite& write);
     /// Sends out the block if its first record is flush_ns old. To be called now and then.
     bool flush_old(std::int64_t now_ns);

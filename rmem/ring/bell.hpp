@@ -3,14 +3,14 @@
 
 /// A bell that one process of this host hears while it waits for descriptors, and others ring.
 ///
-/// A pipe with a name beside the segment's, /dev/shm/rmem-bell.<segment>, made by whoever listens and kept for
-/// its successor; it goes with the segment (Segment::remove). Ringing is for a listener that has said it sleeps:
-/// it costs a system call.
+/// A pipe with a name beside the segment's, /dev/shm/rmem-bell.<segment>, made by whoever listens
+/// and kept for its successor; it goes with the segment (Segment::remove). Ringing is for a
+/// listener that has said it sleeps: it costs a system call.
 ///
-/// Thread safety: ring() by any thread; the rest by one. Progress: nothing waits; a bell that has been rung
-///   thousands of times unheard stays rung.
-/// Trust: what the pipe holds is not looked at. One that another user has made is taken only where it is meant for us
-///   (rmem/base/ownership.hpp): its maker could keep others from being heard.
+/// Thread safety: ring() by any thread; the rest by one. Progress: nothing waits; a bell that has
+///   been rung thousands of times unheard stays rung.
+/// Trust: what the pipe holds is not looked at. One that another user has made is taken only where
+///   it is meant for us (rmem/base/ownership.hpp): its maker could keep others from being heard.
 /// Errors: making throws `Error` with system, foreign_segment or not_permitted, nothing else does.
 
 #include "rmem/ring/segment.hpp"
@@ -23,8 +23,8 @@ namespace rmem {
 
 class RMEM_API Bell {
 public:
-    /// For the listener; takes over the pipe that its predecessor has left. `group`: with whom the segment is shared
-    /// (Segment::group), who may ring, too, and whose bell it may be.
+    /// For the listener; takes over the pipe that its predecessor has left. `group`: with whom the
+    /// segment is shared (Segment::group), who may ring, too, and whose bell it may be.
     static Bell make(const std::string& segment, std::optional<gid_t> group = {});
     /// For who rings. Nothing rings where there is no bell yet, or another's.
     static Bell open(const std::string& segment, std::optional<gid_t> group = {});

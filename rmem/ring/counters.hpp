@@ -26,8 +26,9 @@ struct CounterName {
 inline constexpr std::size_t kCountersPerBlock = 32;
 inline constexpr std::size_t kCountersPerPort = 16;
 
-/// What a list of counters, a macro that calls its argument with (identifier, unit, meaning) for each, says: the enum
-/// `Id`, with count_ behind the last, and the array `kNames` in its order. A block has `room` for them.
+/// What a list of counters, a macro that calls its argument with (identifier, unit, meaning) for
+/// each, says: the enum `Id`, with count_ behind the last, and the array `kNames` in its order. A
+/// block has `room` for them.
 #define RMEM_DEFINE_COUNTERS(Id, kNames, LIST, room)                                       \
     enum class Id : unsigned { LIST(RMEM_COUNTER_ID) count_ };                             \
     inline constexpr std::array<::rmem::CounterName, static_cast<std::size_t>(Id::count_)> \

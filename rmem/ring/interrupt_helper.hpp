@@ -3,13 +3,14 @@
 
 /// The thread behind a node's interrupt descriptor and callback.
 ///
-/// It sleeps on the rank's wake word (rmem/ring/waiting.hpp), so an idle node costs nothing but a look each
-/// kLongestSleepNs. Readability of the descriptor is a level: after `take` has returned, it is
-/// readable exactly while interrupts wait (or will be, as soon as this thread has looked).
+/// It sleeps on the rank's wake word (rmem/ring/waiting.hpp), so an idle node costs nothing but a
+/// look each kLongestSleepNs. Readability of the descriptor is a level: after `take` has returned,
+/// it is readable exactly while interrupts wait (or will be, as soon as this thread has looked).
 /// Thread safety: `fd`, `on_interrupt` and `take` from the node's thread. The callback runs on this
 ///   object's thread, and must not destroy the node; the one that was replaced may still be running
 ///   when on_interrupt returns.
-/// Errors: Error(system) when there can be no eventfd; std::system_error when there can be no thread.
+/// Errors: Error(system) when there can be no eventfd; std::system_error when there can be no
+/// thread.
 
 #include "rmem/interrupts.hpp"
 #include "rmem/ring.hpp"

@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-/// Joining the ring that the environment names: what it does not say, a ring that is there already says.
+/// Joining the ring that the environment names: what it does not say, a ring that is there already
+/// says.
 ///
-/// A ring that is alive on this host has a configuration, and a process that has been given a part of one only
-/// (its name and a rank are enough) takes the rest from it; what it has been given must agree. Where no such ring is, the
-/// process makes it of its own settings and the defaults.
+/// A ring that is alive on this host has a configuration, and a process that has been given a part
+/// of one only (its name and a rank are enough) takes the rest from it; what it has been given must
+/// agree. Where no such ring is, the process makes it of its own settings and the defaults.
 /// Thread safety: functions; the environment is read as by getenv.
-/// Errors: `rmem::Error`: config_mismatch with both values of each setting that differs, and those of Ring::open.
+/// Errors: `rmem::Error`: config_mismatch with both values of each setting that differs, and those
+/// of Ring::open.
 
 #include "rmem/base/clock.hpp"
 #include "rmem/config.hpp"

@@ -22,8 +22,8 @@ std::uint64_t oldest_of(Ring& ring, unsigned rank) {
 bool has_residents(const Ring& ring, unsigned node, unsigned except) noexcept {
     const NodeSlot& slot = ring.node(node);
     for (unsigned r = 0; r < ring.config().seats(); ++r) {
-        // relaxed is enough: the engine's lock orders the residents of a node; for other nodes it is
-        // a hint, and a node that is wrongly taken for alive has a bank that is old, not wrong
+        // relaxed is enough: the engine's lock orders the residents of a node; for other nodes it
+        // is a hint, and a node that is wrongly taken for alive has a bank that is old, not wrong
         const auto incarnation = slot.resident[r].load(std::memory_order_relaxed);
         if (r == except || incarnation == 0) continue;
         // relaxed is enough: as above
@@ -59,7 +59,8 @@ bool copy_node(Ring& ring, unsigned from, unsigned to) {
     for (unsigned r = 0; r < ranks; ++r) {
         // (2) - this acquire-load synchronizes-with the release-store rmem/link/ring/engine.cpp (1)
         const std::uint64_t position = source.applied[r].load(std::memory_order_acquire);
-        // relaxed is enough: writers that miss it reuse what we then find overwritten, and we repeat
+        // relaxed is enough: writers that miss it reuse what we then find overwritten, and we
+        // repeat
         target.applied[r].store(position, std::memory_order_relaxed);
     }
     copy_bank(ring, from, to);
@@ -98,17 +99,18 @@ bool take_in(Ring& ring, unsigned node, unsigned rank, std::uint32_t incarnation
     const bool anew = !has_residents(ring, node, rank);
     if (anew) {
         for (unsigned r = 0; r < ring.config().seats(); ++r) {
-            // relaxed is enough, here and for `applied`: the engine's lock orders the node's ranks, and
-            // `present` (3) the writers
+            // relaxed is enough, here and for `applied`: the engine's lock orders the node's ranks,
+            // and `present` (3) the writers
             slot.resident[r].store(0, std::memory_order_relaxed);
-            // What it has applied before it was left is in the bank; applied again, it could undo newer writes.
+            // What it has applied before it was left is in the bank; applied again, it could undo
+            // newer writes.
             const auto before =
                 slot.applied[r].load(std::memory_order_relaxed);  // enough: as above
             slot.applied[r].store(std::max(before, oldest_of(ring, r)),
                                   std::memory_order_relaxed);  // enough: as above
         }
-        // (3) - this acq_rel add synchronizes-with the acquire-load rmem/link/ring/memory.cpp (4): from now on
-        // writers wait for this node
+        // (3) - this acq_rel add synchronizes-with the acquire-load rmem/link/ring/memory.cpp (4):
+        // from now on writers wait for this node
         slot.present.fetch_add(1, std::memory_order_acq_rel);
         const auto source = find_source(ring, node);
         while (source && !copy_node(ring, *source, node)) {

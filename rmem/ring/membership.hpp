@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-/// Taking a rank into its node on the `ring` link: what the bank holds, and from where the logs count.
+/// Taking a rank into its node on the `ring` link: what the bank holds, and from where the logs
+/// count.
 ///
-/// The first rank of a node (or the first after all of it died) copies the bank of a live node, if there
-/// is one, and goes on from the positions in the logs which that bank had reached before the copy.
-/// What lies between those positions and the copy is applied twice, which changes nothing in the
-/// end; the engine is run up to date before the program sees the bank. A further rank goes on where
-/// the others of its node are.
+/// The first rank of a node (or the first after all of it died) copies the bank of a live node, if
+/// there is one, and goes on from the positions in the logs which that bank had reached before the
+/// copy. What lies between those positions and the copy is applied twice, which changes nothing in
+/// the end; the engine is run up to date before the program sees the bank. A further rank goes on
+/// where the others of its node are.
 ///
 /// Thread safety: the caller holds the node's engine (rmem/link/ring/engine_lock.hpp).
 
@@ -17,16 +18,17 @@
 
 namespace rmem {
 
-/// Sets the node's `applied`, `resident` and `present` for this rank. True when the node was taken in anew.
+/// Sets the node's `applied`, `resident` and `present` for this rank. True when the node was taken
+/// in anew.
 RMEM_API bool take_in(Ring& ring, unsigned node, unsigned rank, std::uint32_t incarnation);
 
-/// Whether a rank that has joined the node lives. A system call for each of its ranks that ever joined, up to
-/// the first that does.
+/// Whether a rank that has joined the node lives. A system call for each of its ranks that ever
+/// joined, up to the first that does.
 RMEM_API bool node_lives(const Ring& ring, unsigned node) noexcept;
 
-/// While nobody takes part, a bank stays as it was when the last of its node left. The hardware's cards go on
-/// applying: this gives each bank what the one has that has applied most. The caller holds the ring's life-cycle lock, and
-/// is alone.
+/// While nobody takes part, a bank stays as it was when the last of its node left. The hardware's
+/// cards go on applying: this gives each bank what the one has that has applied most. The caller
+/// holds the ring's life-cycle lock, and is alone.
 RMEM_API void level_banks(Ring& ring);
 
 /// The rank leaves; the node stays in the ring while others of it live.

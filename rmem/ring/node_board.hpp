@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-/// What the engine of a node shows of itself on this host: to the programs that share the node, and to tools.
+/// What the engine of a node shows of itself on this host: to the programs that share the node, and
+/// to tools.
 ///
-/// It lies in the node's segment (rmem/ring.hpp). Writer: the engine's process, except where it says so.
-/// Times and counts are for people; what programs rely on is numbered.
+/// It lies in the node's segment (rmem/ring.hpp). Writer: the engine's process, except where it
+/// says so. Times and counts are for people; what programs rely on is numbered.
 
 #include "rmem/config.hpp"
 #include "rmem/ring/counters.hpp"
@@ -33,8 +34,8 @@ struct NodeBoard {
     alignas(kLineBytes) std::atomic<std::uint32_t> asleep;
     std::atomic<std::uint32_t> kind;  ///< EngineKind
     std::atomic<std::uint32_t> pid;   ///< 0: it has ended, or nobody has run it
-    /// Counts the node's lives in the ring, over all engines; 0 in the lower bit while it is in none. A program
-    /// that has opened in one life sees all others as dead in the next.
+    /// Counts the node's lives in the ring, over all engines; 0 in the lower bit while it is in
+    /// none. A program that has opened in one life sees all others as dead in the next.
     std::atomic<std::uint32_t> life;
     std::array<std::atomic<std::uint64_t>, kMaxNodes / 64> members;  ///< a bit each
     std::atomic<std::uint64_t> incarnation, ring_life;
@@ -43,15 +44,16 @@ struct NodeBoard {
     std::atomic<std::uint32_t> engines;  ///< counts the engines that there were
     std::atomic<std::int64_t> started_ns;
     alignas(kLineBytes) CounterBlock<kUdpCounters> counters;
-    /// Until when recorders listen to the tap (rmem/link/udp/tap.hpp), theirs; and whether it is open.
+    /// Until when recorders listen to the tap (rmem/link/udp/tap.hpp), theirs; and whether it is
+    /// open.
     alignas(kLineBytes) std::atomic<std::int64_t> tap_until_ns;
     std::atomic<std::uint32_t> tap_open;
     /// Counts programs that have come or gone; theirs.
     alignas(kLineBytes) std::atomic<std::uint32_t> roll;
     /// Of each rank's log: up to where its program wants it to leave now. The program's.
     alignas(kLineBytes) std::array<std::atomic<std::uint64_t>, kMaxRanks> committed;
-    /// Of each rank: in which of the node's lives its program has opened, and where its log began then. Programs of
-    /// a former life are not heard any more. The program's.
+    /// Of each rank: in which of the node's lives its program has opened, and where its log began
+    /// then. Programs of a former life are not heard any more. The program's.
     std::array<std::atomic<std::uint64_t>, kMaxRanks> begun;
     std::array<std::atomic<std::uint32_t>, kMaxRanks> opened;
     /// Up to where it is in the node's stream, and up to where all members have it.

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-/// A sentence in shared memory, for people: what a node's engine has noticed of others that it refuses.
+/// A sentence in shared memory, for people: what a node's engine has noticed of others that it
+/// refuses.
 ///
 ///     board.notice.say("10.0.0.2 speaks with another key");   // the engine
 ///     std::string sentence = board.notice.text();             // any process

@@ -100,7 +100,8 @@ void give_to_group(const std::string& ring, int fd, const std::string& name) {
     if (::fchmod(fd, 0660) != 0) fail(ring, "chmod of", errno);
 }
 
-/// A limit on the size of files (ulimit -f) is an error in its scope, not the signal that ends a process.
+/// A limit on the size of files (ulimit -f) is an error in its scope, not the signal that ends a
+/// process.
 class FileLimitAsError {
 public:
     FileLimitAsError() noexcept {

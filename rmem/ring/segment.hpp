@@ -5,14 +5,15 @@
 ///
 /// Terms
 ///   segment     the POSIX shared memory object /dev/shm/rmem.<ring>, mapped whole
-///   byte lock   an open-file-description lock on one byte of it. The kernel drops it when its holder
-///               ends, however it ends, so "is it locked?" answers "is the holder alive?" across
-///               threads, process id re-use and pid namespaces, and nobody has to clean up.
+///   byte lock   an open-file-description lock on one byte of it. The kernel drops it when its
+///               holder ends, however it ends, so "is it locked?" answers "is the holder alive?"
+///               across threads, process id re-use and pid namespaces, and nobody has to clean up.
 /// Thread safety: distinct objects are independent; one object is used by one thread at a time,
 ///   except `is_locked`, which any thread may call.
 /// Fork: a child does not inherit liveness; its copies of the descriptors are closed at fork, and
 ///   what it inherited as objects holds, asks and removes nothing.
-/// Trust: an object of another user is opened only where it is meant for us (rmem/base/ownership.hpp).
+/// Trust: an object of another user is opened only where it is meant for us
+/// (rmem/base/ownership.hpp).
 /// Errors: `rmem::Error` with no_space, not_permitted, no_such_ring, foreign_segment, system.
 /// Space is reserved at creation (posix_fallocate), so a small /dev/shm is an error, not a SIGBUS.
 
@@ -66,8 +67,8 @@ public:
     /// before the name can be found, so whoever finds the object can tell whether its maker lives.
     static std::optional<Created> create(const std::string& ring, std::size_t bytes,
                                          const std::string& unix_group, std::uint64_t byte);
-    /// Maps an existing object, as large as it is by now; nothing when there is none. `foreign_segment` for what is
-    /// no file, `not_permitted` for another user's.
+    /// Maps an existing object, as large as it is by now; nothing when there is none.
+    /// `foreign_segment` for what is no file, `not_permitted` for another user's.
     static std::optional<Segment> open(const std::string& ring, const Trust& trust = {});
     /// Whether anything has the name.
     static bool exists(const std::string& ring);
@@ -95,8 +96,8 @@ public:
     /// Takes the lock on `byte` if nobody holds it (a shared lock: if nobody holds it exclusively).
     std::optional<ByteLock> try_lock(std::uint64_t byte) const;
     std::optional<ByteLock> try_lock_shared(std::uint64_t byte) const;
-    /// Whether somebody holds a lock in [byte, byte + count); locks of other objects in this process
-    /// count. One system call.
+    /// Whether somebody holds a lock in [byte, byte + count); locks of other objects in this
+    /// process count. One system call.
     bool is_locked(std::uint64_t byte, std::uint64_t count = 1) const noexcept;
 
 private:

@@ -169,13 +169,14 @@ void order_against_posters() noexcept {
 }
 
 std::uint32_t wake_count(const Ring& ring, unsigned rank) noexcept {
-    // (1) - this acquire-load synchronizes-with the acq_rel add (2): what was posted before a wake-up
-    // that we count as seen is seen by the poll that follows
+    // (1) - this acquire-load synchronizes-with the acq_rel add (2): what was posted before a
+    // wake-up that we count as seen is seen by the poll that follows
     return ring.rank(rank).wake.load(std::memory_order_acquire);
 }
 
 void ask_attention(const Ring& ring, unsigned rank, std::uint32_t bit) noexcept {
-    // relaxed is enough: membarrier orders it against the posters' loads, and before the poll after it
+    // relaxed is enough: membarrier orders it against the posters' loads, and before the poll after
+    // it
     ring.attention()[rank].fetch_or(bit, std::memory_order_relaxed);
     order_against_posters();
 }

@@ -4,22 +4,25 @@
 /// Waiting for another process: spin, yield, sleep.
 ///
 /// A waiter polls. Between polls it spins while there are processors to spare (not at all when the
-/// live ranks exceed the processors they may use together: then spinning would keep the awaited rank
-/// from running), yields for a millisecond and until it has had three turns, and then sleeps on a
-/// futex outside the bank. RMEM_SPIN sets the number of polls by hand.
+/// live ranks exceed the processors they may use together: then spinning would keep the awaited
+/// rank from running), yields for a millisecond and until it has had three turns, and then sleeps
+/// on a futex outside the bank. RMEM_SPIN sets the number of polls by hand.
 ///
-/// A program that polls by itself, with calls that do not wait, gives way instead (`give_way`): after a look that found nothing its
-/// processor goes to another rank, where there are more ranks than processors. Without that each rank would poll for its
-/// whole time slice, while the one that it polls for waits for a processor. This is the one place for that rule.
+/// A program that polls by itself, with calls that do not wait, gives way instead (`give_way`):
+/// after a look that found nothing its processor goes to another rank, where there are more ranks
+/// than processors. Without that each rank would poll for its whole time slice, while the one that
+/// it polls for waits for a processor. This is the one place for that rule.
 ///
 /// Waking: a poster looks at one `attention` word after its post and, if set, adds one to the
-/// sleeper's wake word and wakes it. The poster pays no fence for that: the sleeper sets `attention`,
-/// runs membarrier(2), which orders it against every running poster, and polls once more before it
-/// sleeps. Where the kernel refuses membarrier, sleeps are short instead (kBlindSleepNs).
-/// Litmus tests with a fence at the sleeper alone lost wake-ups; with membarrier none in 10^6.
+/// sleeper's wake word and wakes it. The poster pays no fence for that: the sleeper sets
+/// `attention`, runs membarrier(2), which orders it against every running poster, and polls once
+/// more before it sleeps. Where the kernel refuses membarrier, sleeps are short instead
+/// (kBlindSleepNs). Litmus tests with a fence at the sleeper alone lost wake-ups; with membarrier
+/// none in 10^6.
 ///
 /// Thread safety: a Waiter belongs to one thread; `give_way` and `wake` may be called by any.
-/// Progress: `step` never blocks longer than kMaxSleepNs, so a lost wake-up costs a delay, not a hang.
+/// Progress: `step` never blocks longer than kMaxSleepNs, so a lost wake-up costs a delay, not a
+/// hang.
 
 #include "rmem/base/clock.hpp"
 #include "rmem/ring.hpp"
@@ -74,8 +77,9 @@ RMEM_API void clear_attention(const Ring& ring, unsigned rank, std::uint32_t bit
 RMEM_API void sleep_until_woken(const Ring& ring, unsigned rank, std::uint32_t count_read,
                                 std::int64_t longest_ns) noexcept;
 
-/// Makes what this process stored come before what it loads next, as seen by every running poster: after a store that
-/// says that it sleeps, before a last look. Where the kernel refuses membarrier it does not: sleep briefly.
+/// Makes what this process stored come before what it loads next, as seen by every running poster:
+/// after a store that says that it sleeps, before a last look. Where the kernel refuses membarrier
+/// it does not: sleep briefly.
 RMEM_API void order_against_posters() noexcept;
 
 /// How a rank sleeps that is woken by other things than its wake word, as by a network's datagrams.
@@ -99,7 +103,8 @@ public:
         most_polls_ = polls;
         refresh_spin_limit();
     }
-    /// So many ranks of this host that the ring does not count poll too, and may run on these processors.
+    /// So many ranks of this host that the ring does not count poll too, and may run on these
+    /// processors.
     void set_company(unsigned ranks, const ProcessorSet& processors) noexcept;
 
     /// Polls that a caller may make by itself, each after a cpu_relax, before it begins a wait: a

@@ -7,11 +7,12 @@
 ///           unit, which holds the value of a one-word write, and for longer writes the words in
 ///           the units behind it. A record never wraps: a pad record fills the end of the array.
 /// Positions count units since the ring was made, so they only grow; `position % capacity` is a
-///           place. They survive the writer: a restarted rank goes on where its former self stopped.
+///           place. They survive the writer: a restarted rank goes on where its former self
+///           stopped.
 /// Thread safety: one LogWriter per log; any number of LogReaders, each with one user at a time.
-/// Invariants: what lies at or above `reclaimed` and below `head` is whole. The writer moves `reclaimed`
-///           before it reuses anything, so a reader that looks at it after reading knows whether
-///           it has read a record or what overwrote it.
+/// Invariants: what lies at or above `reclaimed` and below `head` is whole. The writer moves
+///           `reclaimed` before it reuses anything, so a reader that looks at it after reading
+///           knows whether it has read a record or what overwrote it.
 /// Progress: neither side waits. append() needs room, which the writer is told by reclaim().
 /// Trust:    a reader bounds everything it finds by the log's size; see LogReader::Found.
 
@@ -88,8 +89,8 @@ public:
     /// Everybody has read what lies below `position`.
     void reclaim(std::uint64_t position) noexcept;
 
-    /// Adds a record and publishes it. `words` are `record.words` words at any alignment. The caller
-    /// has made sure that it fits.
+    /// Adds a record and publishes it. `words` are `record.words` words at any alignment. The
+    /// caller has made sure that it fits.
     void append(const LogRecord& record, const void* words) noexcept;
 
 private:
@@ -119,8 +120,8 @@ public:
         std::uint64_t next = 0;  ///< position behind it
     };
 
-    /// Who reads. The writer reclaims nothing that a member lacks, but it does not know of bystanders:
-    /// they may still read what is reclaimed, until it is overwritten.
+    /// Who reads. The writer reclaims nothing that a member lacks, but it does not know of
+    /// bystanders: they may still read what is reclaimed, until it is overwritten.
     enum class Role { member, bystander };
 
     LogReader(std::byte* log, std::size_t bytes, Role role = Role::member) noexcept;
@@ -144,8 +145,8 @@ public:
     /// Units of the log.
     std::uint64_t capacity() const noexcept { return area_.capacity(); }
 
-    /// Stores an entry's words at `to`, each as one 4-byte release-store. False if it was overwritten
-    /// meanwhile (then some words may be wrong).
+    /// Stores an entry's words at `to`, each as one 4-byte release-store. False if it was
+    /// overwritten meanwhile (then some words may be wrong).
     bool copy_words(const Entry& entry, std::byte* to) const noexcept;
 
 private:

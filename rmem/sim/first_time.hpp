@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-/// Some times, and which of them is the least; of equal ones the first. Changing one costs the logarithm of
-/// their number.
+/// Some times, and which of them is the least; of equal ones the first. Changing one costs the
+/// logarithm of their number.
 ///
 /// Thread safety: none.
 

@@ -5,9 +5,9 @@
 ///
 /// Its program is a function that runs as a fiber. What it does to its card and what it calls takes
 /// virtual time, as the host profile says; what it computes by itself takes none, but for `sleep`.
-/// Inside it, the C interfaces of the libraries (bbp_init …) and rmem::Node::open work as in a process of its
-/// own, rmem::environment_variable finds the world's variables and its own rank, and deadlines are
-/// times of its clock (rmem::program_now_ns).
+/// Inside it, the C interfaces of the libraries (bbp_init …) and rmem::Node::open work as in a
+/// process of its own, rmem::environment_variable finds the world's variables and its own rank, and
+/// deadlines are times of its clock (rmem::program_now_ns).
 ///
 /// Killed, it stops between two accesses and nothing of it runs any more: no destructor does.
 /// Thread safety: the simulation's thread only.
@@ -55,7 +55,8 @@ public:
     void set_variable(const std::string& name, std::optional<std::string> value);
 
     /// Keeps an object as long as the process: destroyed by it when its program has returned, and
-    /// when it is killed by the world, whose memory it then cannot reach any more. The last goes first.
+    /// when it is killed by the world, whose memory it then cannot reach any more. The last goes
+    /// first.
     template <class T>
     T& keep(std::unique_ptr<T> object) {
         kept_.push_back(std::move(object));

@@ -3,10 +3,10 @@
 
 /// What a polling process looks at, so that it need not be simulated poll by poll.
 ///
-/// Between two waits a process polls: it loads some words, at some times, and finds nothing. Until one of
-/// those words changes every further poll would do the same. So the process is parked, and when a
-/// word changes its polls go on where they would be by then: at the first one that loads the word no
-/// earlier than it changed.
+/// Between two waits a process polls: it loads some words, at some times, and finds nothing. Until
+/// one of those words changes every further poll would do the same. So the process is parked, and
+/// when a word changes its polls go on where they would be by then: at the first one that loads the
+/// word no earlier than it changed.
 ///
 /// Invariants  a poll that finds nothing does nothing but load (and ask for room, which the process
 ///             looks after itself).

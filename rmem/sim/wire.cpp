@@ -74,8 +74,8 @@ WireSubmit Wire::submit_on(std::size_t ring, const WireWrite& write) {
     return result;
 }
 
-/// The ring with the least time does what it has to do then. What crosses a bridge is submitted to its
-/// next ring no earlier, so no ring gets a write of its past.
+/// The ring with the least time does what it has to do then. What crosses a bridge is submitted to
+/// its next ring no earlier, so no ring gets a write of its past.
 void Wire::advance_one() {
     const std::size_t ring = next_.index();
     now_ns_ = next_.time_ns();
@@ -97,7 +97,8 @@ void Wire::on_outcome(std::size_t ring, const WireOutcome& outcome) {
         seen.node = static_cast<std::uint16_t>(ring * topology_.nodes_per_ring + outcome.node);
         outcomes_.push_back(seen);
     } else if (outcome.kind == WireOutcomeKind::arrived) {
-        // On the backbone to the leaf of that bridge, on a leaf to the backbone, from its own bridge.
+        // On the backbone to the leaf of that bridge, on a leaf to the backbone, from its own
+        // bridge.
         const std::size_t to = is_leaf(ring) ? topology_.rings : outcome.node;
         const auto from =
             static_cast<std::uint16_t>(is_leaf(ring) ? ring : topology_.nodes_per_ring);

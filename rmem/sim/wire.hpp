@@ -4,22 +4,25 @@
 /// The simulator's wire: one register-insertion ring, or rings joined by a ring of bridges.
 ///
 /// Of a hierarchy each leaf ring has one member more, its bridge, which is a member of the backbone
-/// ring, too. A bridge stores what passes it: a write of its leaf goes on to the backbone, one that the
-/// backbone brings to its leaf, each `bridge_ns` after its last word is in, and inserted as by any node.
-/// It is the origin on the ring onto which it forwards, and removes there what comes round. What finds a
-/// bridge's transmit FIFO full waits in the bridge, so nothing is lost there and each origin keeps its
-/// order. In a hierarchy the nodes' FIFOs hold off, too, whatever the profile says.
+/// ring, too. A bridge stores what passes it: a write of its leaf goes on to the backbone, one that
+/// the backbone brings to its leaf, each `bridge_ns` after its last word is in, and inserted as by
+/// any node. It is the origin on the ring onto which it forwards, and removes there what comes
+/// round. What finds a bridge's transmit FIFO full waits in the bridge, so nothing is lost there
+/// and each origin keeps its order. In a hierarchy the nodes' FIFOs hold off, too, whatever the
+/// profile says.
 ///
 /// Thread safety: none.
-/// Invariants:    outcomes come in time order; a write arrives at every other node once and returns once,
-///                after its last arrival; or is lost, as rmem/wire/model.hpp says (a single ring only:
-///                hierarchies have no faults). Equal inputs give equal outcomes, however advance() is
-///                sliced; at one instant leaf rings come in order and the backbone last.
+/// Invariants:    outcomes come in time order; a write arrives at every other node once and returns
+///                once, after its last arrival; or is lost, as rmem/wire/model.hpp says (a single
+///                ring only: hierarchies have no faults). Equal inputs give equal outcomes, however
+///                advance() is sliced; at one instant leaf rings come in order and the backbone
+///                last.
 /// Units:         nanoseconds.
-/// Errors:        the constructor throws Error(bad_node_count), and Error(bad_profile) for a bridge that
-///                would be early; set_alive and set_cable throw Error(bad_fault) on hierarchies.
-/// Source:        the hierarchy is in the manual only as a fact ("256 nodes, more with a hierarchy of
-///                rings"); how a bridge works, and its delay, are reconstruction.
+/// Errors:        the constructor throws Error(bad_node_count), and Error(bad_profile) for a bridge
+///                that would be early; set_alive and set_cable throw Error(bad_fault) on
+///                hierarchies.
+/// Source:        the hierarchy is in the manual only as a fact ("256 nodes, more with a hierarchy
+///                of rings"); how a bridge works, and its delay, are reconstruction.
 
 #include "rmem/sim/first_time.hpp"
 #include "rmem/wire/model.hpp"
@@ -68,8 +71,9 @@ public:
     std::int64_t next_time_ns() const noexcept {
         return rings_.size() == 1 ? rings_.front().next_time_ns() : next_.time_ns();
     }
-    /// Lets time pass on the node's ring, on which nothing happens until then. Its FIFO is to be asked at
-    /// that time: what was submitted for later is not in it, and words leave it one by one.
+    /// Lets time pass on the node's ring, on which nothing happens until then. Its FIFO is to be
+    /// asked at that time: what was submitted for later is not in it, and words leave it one by
+    /// one.
     void bring_to(std::uint32_t node, std::int64_t time_ns) {
         rings_[ring_of(node)].advance(time_ns, [](const WireOutcome&) {});
     }
@@ -94,8 +98,9 @@ public:
     /// What the node's card counts: in a hierarchy of its own ring.
     WireCounters counters(std::uint32_t node) const noexcept;
     WireCounters totals() const noexcept;  ///< of the nodes and bridges of all rings
-    /// The promised most propagation of one write between any two nodes, as rmem::bound_ns says it for one
-    /// ring; of a hierarchy: while nothing else is in the bridges' FIFOs. 0 when the profile promises nothing.
+    /// The promised most propagation of one write between any two nodes, as rmem::bound_ns says it
+    /// for one ring; of a hierarchy: while nothing else is in the bridges' FIFOs. 0 when the
+    /// profile promises nothing.
     std::int64_t bound_ns(std::uint32_t words = 1) const noexcept;
 
 private:
@@ -116,7 +121,8 @@ private:
     std::uint32_t place_of(std::uint32_t node) const noexcept {
         return rings_.size() == 1 ? node : node % topology_.nodes_per_ring;
     }
-    /// The ring, brought to the present. Only between two advance(): then it has no event that is due.
+    /// The ring, brought to the present. Only between two advance(): then it has no event that is
+    /// due.
     WireModel& at_now(std::size_t ring) {
         if (rings_.size() != 1) rings_[ring].advance(now_ns_, [](const WireOutcome&) {});
         return rings_[ring];

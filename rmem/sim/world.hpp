@@ -8,16 +8,18 @@
 ///     world.start(1, [](Process&) { auto node = rmem::Node::open(); … });
 ///     world.run();
 ///
-/// The wire is rmem/wire/model.hpp's, each node has a bank, each process is a fiber with a clock of its
-/// own (docs/design/simulator.md). The thing with the least time is next; a process runs on until
-/// something else is due before it.
+/// The wire is rmem/wire/model.hpp's, each node has a bank, each process is a fiber with a clock of
+/// its own (docs/design/simulator.md). The thing with the least time is next; a process runs on
+/// until something else is due before it.
 ///
-/// Thread safety: a world belongs to one thread, and one world at a time runs programs that use the C
-///   interfaces of the libraries.
-/// Invariants   a bank changes only by its own stores and by what the wire brought, in each origin's
+/// Thread safety: a world belongs to one thread, and one world at a time runs programs that use the
+///   C interfaces of the libraries.
+/// Invariants   a bank changes only by its own stores and by what the wire brought, in each
+///              origin's
 ///   order; nothing is early; what is lost is reported; equal inputs give equal events.
 /// Units        nanoseconds of virtual time since the world began.
-/// Errors       Error from the constructor and for ranks and nodes that do not exist; what a program
+/// Errors       Error from the constructor and for ranks and nodes that do not exist; what a
+///              program
 ///   throws leaves `run` and `step`, and its process is dead then.
 
 #include "rmem/base/clock.hpp"
@@ -82,7 +84,8 @@ public:
     // ---- Processes. Not of the one that calls, unless said otherwise.
     /// The rank's next life begins at this time (not before now). Throws where it has one already.
     void start(unsigned rank, Program program, std::int64_t at_ns = 0);
-    /// Ends it between two accesses; what its card has taken goes on. Its own too: at its next access.
+    /// Ends it between two accesses; what its card has taken goes on. Its own too: at its next
+    /// access.
     void kill(unsigned rank);
     void stop(unsigned rank);  ///< it is alive, but does nothing
     void resume(unsigned rank);
@@ -96,8 +99,8 @@ public:
     // ---- Nodes and cables (of a single ring)
     /// The card is off: its processes are killed, its queue is lost, the ring passes it by.
     void fail_node(unsigned node);
-    /// It is on again. Once what was on the wire is through, it has a live node's memory, and `joined`
-    /// is called: the time to start its processes.
+    /// It is on again. Once what was on the wire is through, it has a live node's memory, and
+    /// `joined` is called: the time to start its processes.
     void join_node(unsigned node, std::function<void()> joined);
     bool node_lives(unsigned node) const noexcept { return nodes_[node].alive; }
     void set_cable(std::uint32_t ring, unsigned from_node, bool up);

@@ -90,8 +90,8 @@ void World::complete_join(unsigned id, unsigned joins, const std::function<void(
     joined();
 }
 
-/// False while the source lacks something that the node has already: it comes to it later. What it lacks of
-/// a node that is gone, and of which nothing can be on its way any more, is lost.
+/// False while the source lacks something that the node has already: it comes to it later. What it
+/// lacks of a node that is gone, and of which nothing can be on its way any more, is lost.
 bool World::take_memory_of(unsigned source, unsigned id) {
     const Node& from = nodes_[source];
     Node& node = nodes_[id];

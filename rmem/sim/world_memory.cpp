@@ -44,8 +44,8 @@ void World::await_fifo(Process& process) {
     process.awaits_room_ = false;
 }
 
-/// Room for a word, at the process's time or once it has waited; false when the scheduler must go on
-/// first, and then ask again.
+/// Room for a word, at the process's time or once it has waited; false when the scheduler must go
+/// on first, and then ask again.
 bool World::has_room(Process& process) {
     while (fifo_words(process) >= config_.ring.timing.fifo_words) {
         const std::int64_t leaves = wire_.next_word_ns(process.node_);

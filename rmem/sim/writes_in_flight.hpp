@@ -3,8 +3,9 @@
 
 /// The writes that are on the wire, with their bytes: a pool that is reused.
 ///
-/// A write stays until it has come round, or until a later one of its origin has: writes of one origin
-/// keep their order, so then no node waits for it any more. Those of an origin that died on the way stay.
+/// A write stays until it has come round, or until a later one of its origin has: writes of one
+/// origin keep their order, so then no node waits for it any more. Those of an origin that died on
+/// the way stay.
 /// Thread safety: none. It allocates only while it grows to the load's size.
 
 #include "rmem/wire/queue.hpp"

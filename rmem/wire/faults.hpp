@@ -9,32 +9,36 @@
 ///   seed=<n>     starts the random choices (`share`); 1 if not given
 /// Of writes:
 ///   delay:       a node's writes reach its card later          by=<time>  (required, up to 4 s)
-///   lose:        a node's writes are lost before the wire; not on udp, whose banks would stay unequal
-///       of these two:  node=<n> (all), after=<writes> (0), count=<writes> (all), share=<percent>% (100%)
+///   lose:        a node's writes are lost before the wire; not on udp, whose banks would stay
+///                unequal
+///       of these two:  node=<n> (all), after=<writes> (0), count=<writes> (all), share=<percent>%
+///                      (100%)
 /// Of the wire, on links ring and sim:
 ///   cut:         a cable is cut               cable=<n> (required: from node n to its successor),
 ///                                             ring=0|1|both (0)
 ///   bypass:      a node is out of the ring    node=<n> (required)
 ///       of these two:  at=<time> (0), until=<time> (for ever), since the making of the ring
-/// Of datagrams, on link udp, done by the node that receives them (rmem/link/udp/datagram_faults.hpp):
+/// Of datagrams, on link udp, done by the node that receives them
+///   (rmem/link/udp/datagram_faults.hpp):
 ///   drop:        they are lost
 ///   duplicate:   they come twice              by=<time> (0): the second one so much later
-///   hold:        they come later              by=<time> (required); with a share, others overtake them
+///   hold:        they come later              by=<time> (required); with a share, others overtake
+///                them
 ///   corrupt:     one bit of them, any, is flipped
-///       of these four: from=<nodes>, to=<nodes> (all), after=<datagrams> (0), count=<datagrams> (all),
-///                      share=<percent>% (100%), at=<time> (0), until=<time> (for ever)
+///       of these four: from=<nodes>, to=<nodes> (all), after=<datagrams> (0), count=<datagrams>
+///                      (all), share=<percent>% (100%), at=<time> (0), until=<time> (for ever)
 ///   part:        nothing passes between nodes=<nodes> (required) and the others, either way
 ///                (one way: drop:from=…,to=…)   at=<time> (0), until=<time> (for ever)
 ///       at and until count from the node's own start
 ///
 /// Items are separated by `;`, blanks around them are ignored. <nodes> is `3`, `0-2` or `0-2+5`.
-/// `after` and `count` count what the item could hit: the writes that one rank hands to the link, the
-/// datagrams from those nodes at that time that one node receives. Of several delays that hit one write,
-/// the sum counts.
+/// `after` and `count` count what the item could hit: the writes that one rank hands to the link,
+/// the datagrams from those nodes at that time that one node receives. Of several delays that hit
+/// one write, the sum counts.
 /// All members must be given the same: wire faults happen in every member's model of the wire.
 ///
-/// Thread safety: values. Reproducible: equal seeds and equal writes, or equal datagrams at equal times,
-///   give equal faults; each rank, and each node for its datagrams, draws its own sequence.
+/// Thread safety: values. Reproducible: equal seeds and equal writes, or equal datagrams at equal
+///   times, give equal faults; each rank, and each node for its datagrams, draws its own sequence.
 /// Errors: `Error(bad_fault)`, whose sentence names the item and what can stand there.
 
 #include "rmem/base/link_kind.hpp"

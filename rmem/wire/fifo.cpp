@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The wire model's TX FIFOs: who gets in and when, how full they are, what goes with a failing card.
+// The wire model's TX FIFOs: who gets in and when, how full they are, what goes with a failing
+// card.
 #include <algorithm>
 
 #include "rmem/wire/state.hpp"
@@ -79,8 +80,8 @@ bool WireModel::State::sendable(const Node& node) const noexcept {
            node.records[node.next_record].entry + profile_.insertion_ps <= now_;
 }
 
-// A bypassed node's queue is gone, with what faults hold back in the card; a write that is half on the
-// wire is lost as a whole.
+// A bypassed node's queue is gone, with what faults hold back in the card; a write that is half on
+// the wire is lost as a whole.
 void WireModel::State::drop_queue(std::uint16_t id) {
     Node& node = nodes_[id];
     if (node.armed || node.unadmitted != node.records.end()) cancel_turns(id);

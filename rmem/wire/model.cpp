@@ -167,8 +167,8 @@ void WireModel::State::append(Node& node, Packet& packet) {
     if (node.started_words == record.end_word) ++node.next_record;
 }
 
-/// Not when another waits behind it, whose time is fixed; not when what it holds is lost already, for
-/// it will not be carried on where that was.
+/// Not when another waits behind it, whose time is fixed; not when what it holds is lost already,
+/// for it will not be carried on where that was.
 bool WireModel::State::may_grow(const Node& node, std::uint32_t index) const noexcept {
     return node.open_packet == index && !node.records[packets_[index].last_record].lost;
 }
@@ -257,10 +257,10 @@ void WireModel::State::on_hop(const WireEvent& event) {
     release(event.packet);
 }
 
-/// Each packet on the link costs its slot and the gap, and own packets wait until all is paid: so one
-/// transmitter keeps its pitch, and N saturating ones get together what one gets. But nobody waits
-/// longer than one turn of each origin seen since the own packet before last: so those N get equal
-/// shares, and a newcomer gets in at once, however long others have been sending.
+/// Each packet on the link costs its slot and the gap, and own packets wait until all is paid: so
+/// one transmitter keeps its pitch, and N saturating ones get together what one gets. But nobody
+/// waits longer than one turn of each origin seen since the own packet before last: so those N get
+/// equal shares, and a newcomer gets in at once, however long others have been sending.
 void WireModel::State::give_way(Node& node, const Packet& packet, std::uint64_t leave) {
     const std::size_t word = packet.origin / 64u;
     const std::uint64_t bit = std::uint64_t{1} << (packet.origin % 64u);

@@ -123,9 +123,11 @@ public:
     std::uint32_t fifo_occupancy(std::uint32_t node) const noexcept;
     /// The earliest time at which `words` more fit: now, or a lower bound to ask again at.
     std::int64_t room_at(std::uint32_t node, std::uint32_t words = 1) const noexcept;
-    /// When the next word of the packet that the node is sending leaves its FIFO; kNever without one.
+    /// When the next word of the packet that the node is sending leaves its FIFO; kNever without
+    /// one.
     std::int64_t next_word_ns(std::uint32_t node) const noexcept;
-    /// The next time that words of this node go on the wire, an outcome says so, as report_sent() does for all.
+    /// The next time that words of this node go on the wire, an outcome says so, as report_sent()
+    /// does for all.
     void report_next_sent(std::uint32_t node) noexcept;
 
     /// Bypasses a node, or takes it in again. Not before now.

@@ -118,8 +118,8 @@ class WireModel::State {
     using WireEventQueue = detail::WireEventQueue;
     static constexpr std::uint64_t kPsPerNs = detail::kPsPerNs;
     static constexpr std::uint32_t kNoPacket = detail::kNoPacket;
-    // 64 bits of picoseconds last for 213 days; long before that the origin of time moves on. What is
-    // still under way began less than the margin ago.
+    // 64 bits of picoseconds last for 213 days; long before that the origin of time moves on. What
+    // is still under way began less than the margin ago.
     static constexpr std::uint64_t kRebaseAfter = std::uint64_t{1} << 61;
     static constexpr std::uint64_t kRebaseMargin = 1'000'000'000'000;
 

@@ -86,10 +86,11 @@ TimingProfile gt200() {
     return p;
 }
 
-// 47.1 MB/s at 4 B and 174 MB/s at 64 B (data sheets) lie on 66.3 ns + 10 bits for each byte, 8b/10b's, at 2.125
-// Gbit/s: derived. That all of it is header, in 14 characters, is ours. 700 ns from node to node for a word, 85 ns of it
-// the packet's, leave 615 for the insertion; 2.1 us until a packet of 64 B, 367 ns long, is at the third node behind, leave
-// 559 for each of the two between: derived, from what sellers say. FIFO: as SCRAMNet's, assumed.
+// 47.1 MB/s at 4 B and 174 MB/s at 64 B (data sheets) lie on 66.3 ns + 10 bits for each byte,
+// 8b/10b's, at 2.125 Gbit/s: derived. That all of it is header, in 14 characters, is ours. 700 ns
+// from node to node for a word, 85 ns of it the packet's, leave 615 for the insertion; 2.1 us until
+// a packet of 64 B, 367 ns long, is at the third node behind, leave 559 for each of the two
+// between: derived, from what sellers say. FIFO: as SCRAMNet's, assumed.
 TimingProfile rfm5565() {
     TimingProfile p;
     p.bits_per_s = 2'125'000'000;

@@ -9,8 +9,9 @@
 ///                packet, never summed over bits), nanoseconds where a caller sees time.
 /// Errors:        parse_timing() throws Error(Errc::bad_profile); its sentence names the profile or
 ///                option, what was found and the valid ones.
-/// Source:        SCRAMNet+ SC150e and SCRAMNet GT200 hardware references, figures of RFM 5565 that vendors publish;
-///                which number comes from where, and what is derived, is said in timing.cpp and by timing_source().
+/// Source:        SCRAMNet+ SC150e and SCRAMNet GT200 hardware references, figures of RFM 5565 that
+///                vendors publish; which number comes from where, and what is derived, is said in
+///                timing.cpp and by timing_source().
 
 #include <cstddef>
 #include <cstdint>
@@ -33,8 +34,8 @@ enum class FifoPolicy : std::uint8_t {
     lose = 1       ///< a write that finds the TX FIFO full is lost, and counted
 };
 
-/// One ring's timing; a default one is `none`. No padding and no pointers, so that it can lie in a shared segment's header
-/// and be hashed byte by byte.
+/// One ring's timing; a default one is `none`. No padding and no pointers, so that it can lie in a
+/// shared segment's header and be hashed byte by byte.
 struct TimingProfile {
     static constexpr std::size_t kNameSize = 32;
 
@@ -60,11 +61,13 @@ struct TimingProfile {
 static_assert(std::is_trivially_copyable_v<TimingProfile>);
 static_assert(sizeof(TimingProfile) == TimingProfile::kNameSize + 6 * 8 + 6 * 4);
 
-/// Reads "name[,option]...": `scramnet-burst,fifo=lose,cable=5m`. A name with a slash, or one that ends in `.toml`, is a
-/// file (rmem/wire/timing_file.hpp); `custom` is a card of which options say all.
-/// Options: fifo=hold|lose, packet=<bytes> (256|1024 of the plus profiles), cable=<metres>m, bound=<n>ns|us|ms, and of a
-/// card of one's own: line=<bit/s>, delay=, insertion=, pitch=<n>ps|ns|us|ms, header=<bits>, byte=<bits>, depth=<words>,
-/// packets=fixed|variable, resend=yes|no.
+/// Reads "name[,option]...": `scramnet-burst,fifo=lose,cable=5m`. A name with a slash, or one that
+/// ends in `.toml`, is a file (rmem/wire/timing_file.hpp); `custom` is a card of which options say
+/// all.
+/// Options: fifo=hold|lose, packet=<bytes> (256|1024 of the plus profiles), cable=<metres>m,
+/// bound=<n>ns|us|ms, and of a card of one's own: line=<bit/s>, delay=, insertion=,
+/// pitch=<n>ps|ns|us|ms, header=<bits>, byte=<bits>, depth=<words>, packets=fixed|variable,
+/// resend=yes|no.
 RMEM_API TimingProfile parse_timing(std::string_view spec);
 
 /// Whether a spec begins with a file's name; without reading it.

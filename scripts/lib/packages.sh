@@ -4,8 +4,8 @@
 
 step() { printf '\n==> %s\n' "$*"; }
 
-# need_packages <group>...: installs what is missing of these groups of scripts/packages.txt, or says
-# how to and ends with exit code 2.
+# need_packages <group>...: installs what is missing of these groups of scripts/packages.txt, or
+# says how to and ends with exit code 2.
 need_packages() {
     local list group package missing=()
     list=$(dirname "${BASH_SOURCE[0]}")/../packages.txt

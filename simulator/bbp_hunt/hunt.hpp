@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-/// One seed of the hunt on the billboard, run: programs that use its endpoints, on the ring's wire model.
+/// One seed of the hunt on the billboard, run: programs that use its endpoints, on the ring's wire
+/// model.
 ///
 /// Thread safety: a run uses the thread's one simulated world at a time.
 /// Equal scenarios give equal findings, trace hash included, with every compiler.

@@ -172,8 +172,8 @@ void Ledger::is_told(unsigned rank, unsigned peer) {
     if (p.told >= ranks_[peer].deaths && knows && !p.unsure) {
         complain(peer, rank, "BBP_EPEER, though it has not died since the last one");
     }
-    // It does not say of which death: certain only where one was left to be told, of a life that it knew,
-    // and no other ended during the call.
+    // It does not say of which death: certain only where one was left to be told, of a life that it
+    // knew, and no other ended during the call.
     const unsigned ended = ranks_[peer].alive ? ranks_[peer].life - 1 : ranks_[peer].life;
     const bool knew = p.met >= ended || (ended == 1 && ranks_[rank].life == 1);
     const bool one_left = !p.unsure && p.deaths_before <= p.told + 1;

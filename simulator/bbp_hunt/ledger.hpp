@@ -3,15 +3,16 @@
 
 /// Who has sent what to whom, and what of it was received: checks what the billboard promises.
 ///
-///   * a message received is one that was sent to this rank, intact, and the next one of its sender: those
-///     passed over were not sent after all, or were for a former life of the receiver
+///   * a message received is one that was sent to this rank, intact, and the next one of its
+///     sender: those passed over were not sent after all, or were for a former life of the receiver
 ///   * a message whose sending failed is not received
-///   * at the end, all that was sent between two lives that both lasted has been received, and what a dead
-///     process had sent, too (unless the link had reported a loss, which is then counted as forgiven)
+///   * at the end, all that was sent between two lives that both lasted has been received, and what
+///     a dead process had sent, too (unless the link had reported a loss, which is then counted as
+///     forgiven)
 ///   * BBP_EPEER comes only for who has died
 ///
-/// A message's bytes follow from (sender, its life, number), so that no header is needed: a message of no
-/// bytes is one, too.
+/// A message's bytes follow from (sender, its life, number), so that no header is needed: a message
+/// of no bytes is one, too.
 /// Thread safety: none; programs of one world.
 
 #include "simulator/bbp_hunt/link_checker.hpp"

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-/// What one seed of the hunt on the billboard is: a small ring, traffic, and the faults that meet it.
+/// What one seed of the hunt on the billboard is: a small ring, traffic, and the faults that meet
+/// it.
 ///
 /// Thread safety: values. Errors: simulator/hunt/seeded.hpp's.
 

@@ -77,8 +77,8 @@ bool Traffic::enough() const {
     return ledger_.posted() >= scenario_.messages && !more_to_come();
 }
 
-/// Where nobody dies and nothing is lost, all meet after each so many messages. Not by messages, for
-/// which there may be no buffer while nobody reads.
+/// Where nobody dies and nothing is lost, all meet after each so many messages. Not by messages,
+/// for which there may be no buffer while nobody reads.
 unsigned Traffic::barriers_due() const {
     if (scenario_.ends || scenario_.loses) return 0;
     if (scenario_.settings.barrier != billboard::BarrierKind::arrival) return 0;
@@ -116,8 +116,8 @@ void Traffic::act(Me& me) {
 
 // ---- Sending ------------------------------------------------------------------------------------
 
-/// Mostly short; sometimes as large as a partition, or larger. Where messages may end with their sender or
-/// receiver, they are long enough to tell them apart.
+/// Mostly short; sometimes as large as a partition, or larger. Where messages may end with their
+/// sender or receiver, they are long enough to tell them apart.
 std::size_t Traffic::some_size(Me& me) const {
     std::size_t size = 0;
     switch (me.random.below(16)) {

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-/// The programs of a hunt: each rank sends, multicasts, receives, views, composes and polls at random
-/// until enough has been posted, then receives until nothing is missing any more, and leaves.
+/// The programs of a hunt: each rank sends, multicasts, receives, views, composes and polls at
+/// random until enough has been posted, then receives until nothing is missing any more, and
+/// leaves.
 ///
-/// No call waits for ever: each is a try or has a deadline, so a rank that gets nowhere shows as messages
-/// that are missing at the end.
+/// No call waits for ever: each is a try or has a deadline, so a rank that gets nowhere shows as
+/// messages that are missing at the end.
 /// Thread safety: none; one world's programs.
 
 #include "billboard/endpoint.hpp"

@@ -3,9 +3,9 @@
 
 /// Many seeds, in several processes at once.
 ///
-/// Processes and not threads, because a simulated program's C interface keeps one state per process.
-/// A seed that ends its process (a crash, an endless loop that the watchdog ends) is a failure of that seed,
-/// and the others go on in a new process.
+/// Processes and not threads, because a simulated program's C interface keeps one state per
+/// process. A seed that ends its process (a crash, an endless loop that the watchdog ends) is a
+/// failure of that seed, and the others go on in a new process.
 ///
 /// Thread safety: call it without other threads running. Errors: rmem::Error(system) when a process
 ///   cannot be started.

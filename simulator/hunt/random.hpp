@@ -3,8 +3,8 @@
 
 /// Random choices that are the same with every compiler and library.
 ///
-/// splitmix64 (Steele, Lea, Flood 2014): any seed is a good one. One draw a statement: the order in which
-/// arguments are evaluated is the compiler's.
+/// splitmix64 (Steele, Lea, Flood 2014): any seed is a good one. One draw a statement: the order in
+/// which arguments are evaluated is the compiler's.
 
 #include <cstdint>
 

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-/// A seed of a hunt on the simulated ring, on its way: four ranks run the hunt's program, and the seed's faults meet
-/// them when so many messages have been posted.
+/// A seed of a hunt on the simulated ring, on its way: four ranks run the hunt's program, and the
+/// seed's faults meet them when so many messages have been posted.
 ///
 ///     class Run final : public RingRun { … };
 ///     Findings findings = Run(scenario, options).to_end();
 ///
-/// What would meet a dead rank meets the next one that lives. Of the last two none dies, so that there is traffic:
-/// they only lose the processor for a while.
+/// What would meet a dead rank meets the next one that lives. Of the last two none dies, so that
+/// there is traffic: they only lose the processor for a while.
 ///
 /// Thread safety: uses the thread's one simulated world at a time.
 

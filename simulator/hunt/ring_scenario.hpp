@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-/// What the seeds of all hunts on the simulated ring have in common: four ranks on a small ring, and the faults that
-/// meet them. A hunt has those of the faults that it chooses, and traffic of its own.
+/// What the seeds of all hunts on the simulated ring have in common: four ranks on a small ring,
+/// and the faults that meet them. A hunt has those of the faults that it chooses, and traffic of
+/// its own.
 ///
 /// Thread safety: values. What is drawn follows from the random numbers, one draw a statement.
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-/// A seed, whole or in part, as a line of text: "<seed>" or "<seed>:messages=<n>,faults=<i>.<j>…" (places in the
-/// seed's list of faults; "none").
+/// A seed, whole or in part, as a line of text: "<seed>" or "<seed>:messages=<n>,faults=<i>.<j>…"
+/// (places in the seed's list of faults; "none").
 ///
 /// Thread safety: values. Errors: `parse` throws rmem::Error(invalid_argument).
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-/// What the scenarios of all hunts have in common: everything follows from a seed, and can be made smaller.
+/// What the scenarios of all hunts have in common: everything follows from a seed, and can be made
+/// smaller.
 ///
 ///     struct Scenario : Seeded<Scenario, Fault, most messages, faults> {
 ///         static constexpr std::array kFaultKinds = {…};  // that it may have
@@ -9,8 +10,8 @@
 ///         …
 ///     };
 ///
-/// `messages` and `kept` only make it smaller, for a failing seed that is shrunk. Its text form, which replays it, is
-/// simulator/hunt/seed_text.hpp's.
+/// `messages` and `kept` only make it smaller, for a failing seed that is shrunk. Its text form,
+/// which replays it, is simulator/hunt/seed_text.hpp's.
 ///
 /// Thread safety: values. Errors: `parse` throws rmem::Error(invalid_argument).
 

@@ -3,8 +3,8 @@
 
 /// What a hunt hunts on: how a seed of it is run and made smaller, and what is counted.
 ///
-/// Each hunt has a Scenario (simulator/hunt/seeded.hpp), options of which one is `hash`, and in their namespace a
-/// run_scenario(scenario, options) that returns Findings.
+/// Each hunt has a Scenario (simulator/hunt/seeded.hpp), options of which one is `hash`, and in
+/// their namespace a run_scenario(scenario, options) that returns Findings.
 ///
 /// Thread safety: values; each call is a run of its own.
 

@@ -3,17 +3,19 @@
 
 /// What MPI promises, kept the plain way: all messages and all receives of all ranks in lists.
 ///
-/// The ranks say what they are about to ask of their devices, and what came of it; their transports say which
-/// packets come (simulator/mpi_hunt/tap.hpp). So the model knows which receive each message belongs to before the device does,
-/// and complains
+/// The ranks say what they are about to ask of their devices, and what came of it; their transports
+/// say which packets come (simulator/mpi_hunt/tap.hpp). So the model knows which receive each
+/// message belongs to before the device does, and complains
 ///   * of a packet that is not its sender's next message,
 ///   * of a completion that is not the expected one: another message, place, length, word or byte,
-///   * of a request that completes twice, after its end, or with an error for which nobody has died,
+///   * of a request that completes twice, after its end, or with an error for which nobody has
+///     died,
 ///   * of bytes that changed outside of what was received, or after the end,
-///   * at the end, of requests of the living that never completed, and of messages to the living that nobody received.
+///   * at the end, of requests of the living that never completed, and of messages to the living
+///     that nobody received.
 ///
-/// A message's bytes follow from its sender and number. Requests stay where they are: their addresses are the
-/// devices' contexts.
+/// A message's bytes follow from its sender and number. Requests stay where they are: their
+/// addresses are the devices' contexts.
 /// Thread safety: none; programs of one world.
 
 #include "mpi_channel/device/device.hpp"

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-/// What one seed of the hunt on MPI's messages is: a small ring, the messages, and the faults that meet it.
+/// What one seed of the hunt on MPI's messages is: a small ring, the messages, and the faults that
+/// meet it.
 ///
 /// Thread safety: values. Errors: simulator/hunt/seeded.hpp's.
 
@@ -20,11 +21,12 @@ struct Scenario : Seeded<Scenario, Fault, 300, 10>, RingScenario {
         FaultKind::cut_cable, FaultKind::kill,  FaultKind::fail_node,
         FaultKind::stop,      FaultKind::stall, FaultKind::deaf};
 
-    /// Some ranks, by their bits, send and receive without the channel interface: mpi_channel/billboard_transport.hpp.
+    /// Some ranks, by their bits, send and receive without the channel interface:
+    /// mpi_channel/billboard_transport.hpp.
     unsigned direct = 0;
 
-    /// Messages long enough that unexpected ones take all their credit, on a link that takes no time. Rank 0 then
-    /// sends nothing, so that credit comes back by itself, and receives seldom.
+    /// Messages long enough that unexpected ones take all their credit, on a link that takes no
+    /// time. Rank 0 then sends nothing, so that credit comes back by itself, and receives seldom.
     bool heavy = false;
 
     static Scenario of_seed(std::uint64_t seed);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-/// A transport of the device, with the model looking on: it sees each packet before the device does. Tests of the hunt
-/// have it do wrong.
+/// A transport of the device, with the model looking on: it sees each packet before the device
+/// does. Tests of the hunt have it do wrong.
 ///
 /// Contract, errors, thread safety: mpi_channel/transport.hpp.
 

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-/// The programs of the hunt on MPI's messages: each rank sends, receives, cancels, peeks, claims and makes progress at random until
-/// enough has been sent, then receives what is still unexpected until the model misses nothing, cancels what still
-/// waits, and leaves.
+/// The programs of the hunt on MPI's messages: each rank sends, receives, cancels, peeks, claims
+/// and makes progress at random until enough has been sent, then receives what is still unexpected
+/// until the model misses nothing, cancels what still waits, and leaves.
 ///
-/// Nothing waits for ever: who gets nowhere for kSettleNs leaves, and the model says what is missing.
+/// Nothing waits for ever: who gets nowhere for kSettleNs leaves, and the model says what is
+/// missing.
 /// Thread safety: none; one world's programs.
 
 #include "rmem/sim/process.hpp"

@@ -1,16 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-/// Where the two fitted constants of the host profile "pentium-ii" come from, and the one of its MPI.
+/// Where the two fitted constants of the host profile "pentium-ii" come from, and the one of its
+/// MPI.
 ///
-/// Of the paper's hosts the bus is known; what a load across it and the software of a call cost is not. Two
-/// measurements speak of them, the one-way latencies of 0 and 4 bytes: one word more through everything
-/// tells the load, what is left the call. All else (the store, the ring) is given and stays what it is.
+/// Of the paper's hosts the bus is known; what a load across it and the software of a call cost is
+/// not. Two measurements speak of them, the one-way latencies of 0 and 4 bytes: one word more
+/// through everything tells the load, what is left the call. All else (the store, the ring) is
+/// given and stays what it is.
 ///
-/// They tell the load well, and of the call only the most that it can be: a rank that answers has just
-/// acknowledged, its card sends the next word no earlier than one pitch later, and software up to
-/// that time costs nothing. So the fit takes the longest call for which both latencies come to a tenth of
-/// the last digit that the paper prints; every shorter one fits as well, with a load a few ns longer.
+/// They tell the load well, and of the call only the most that it can be: a rank that answers has
+/// just acknowledged, its card sends the next word no earlier than one pitch later, and software up
+/// to that time costs nothing. So the fit takes the longest call for which both latencies come to a
+/// tenth of the last digit that the paper prints; every shorter one fits as well, with a load a few
+/// ns longer.
 ///
 /// Units: nanoseconds, whole; picoseconds where means are compared. The search is over integers and
 /// deterministic. Errors: simulator/paper/worlds.hpp.
@@ -33,15 +36,16 @@ struct HostFit {
     bool fits() const noexcept;
 };
 
-/// The longest call that fits, and its load. The testbed's host keeps its store; its load and call do not
-/// matter. What comes back does not fit if nothing does.
+/// The longest call that fits, and its load. The testbed's host keeps its store; its load and call
+/// do not matter. What comes back does not fit if nothing does.
 HostFit fit_host(const Testbed& testbed);
 
-/// The load with which that call fits best: one latency is then as much too long as the other too short.
+/// The load with which that call fits best: one latency is then as much too long as the other too
+/// short.
 HostFit fit_load(const Testbed& testbed, std::int64_t call_ns);
 
-/// The software of an MPI message, by the paper's 44 µs for an empty one; what else is measured of MPI follows from it. To a
-/// nanosecond, the best: one less would miss by more.
+/// The software of an MPI message, by the paper's 44 µs for an empty one; what else is measured of
+/// MPI follows from it. To a nanosecond, the best: one less would miss by more.
 inline constexpr std::int64_t kPaperMpiZeroBytesPs = 44'000'000;
 MpiHost fit_mpi(const Testbed& testbed);
 

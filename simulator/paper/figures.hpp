@@ -26,7 +26,8 @@ struct Figure {
 
 Figure figure(unsigned number);
 
-/// As a data file for gnuplot: comments that name the columns, then a line per row, in microseconds.
+/// As a data file for gnuplot: comments that name the columns, then a line per row, in
+/// microseconds.
 std::string data_of(const Figure& figure);
 
 }  // namespace simulator

@@ -41,8 +41,8 @@ Testbed ring_of(const std::string& timing, unsigned nodes, const char* host) {
 }  // namespace
 
 HopTimes hop_times(const std::string& timing, std::size_t own_bytes) {
-    // Node 0's word passes node 1, which begins an own packet a nanosecond earlier each round, from one
-    // that is too late to one that is through.
+    // Node 0's word passes node 1, which begins an own packet a nanosecond earlier each round, from
+    // one that is too late to one that is through.
     constexpr std::int64_t kRounds = 2000, kPeriodNs = 500'000;
     const Testbed testbed = ring_of(timing, 4, "none");
     HopTimes times{INT64_MAX, 0};
@@ -68,7 +68,8 @@ HopTimes hop_times(const std::string& timing, std::size_t own_bytes) {
 }
 
 std::int64_t throughput(const std::string& timing, unsigned transmitters) {
-    // A single one streams; of several, each what its FIFO holds, so that all are sending till the end.
+    // A single one streams; of several, each what its FIFO holds, so that all are sending till the
+    // end.
     const std::size_t own_bytes = transmitters == 1 ? 65536 : 4096;
     Testbed testbed = ring_of(timing, std::max(transmitters, 2U), "pentium-ii");
     testbed.user_bytes = own_bytes * testbed.nodes;

@@ -1,16 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-/// A rank's MPI over a simulated ring: the channel interface, the device and the matching of mpi_channel/, and in
-/// place of MPICH's layers above them the time that those took on the paper's hosts.
+/// A rank's MPI over a simulated ring: the channel interface, the device and the matching of
+/// mpi_channel/, and in place of MPICH's layers above them the time that those took on the paper's
+/// hosts.
 ///
-/// Calls wait as in MPI: until the request is complete, by making progress. Their software takes half of
-/// MpiHost::message_ns at either end: before the sender's packet is posted, and behind the receiver's progress. Nothing is taken for
-/// each byte: the paper finds that MPI adds a constant.
-/// The collectives by messages are those of MPICH 1: a barrier that folds what is above a power of two into it and
-/// exchanges within, a broadcast along a binomial tree. Those by multicast are the paper's.
+/// Calls wait as in MPI: until the request is complete, by making progress. Their software takes
+/// half of MpiHost::message_ns at either end: before the sender's packet is posted, and behind the
+/// receiver's progress. Nothing is taken for each byte: the paper finds that MPI adds a constant.
+/// The collectives by messages are those of MPICH 1: a barrier that folds what is above a power of
+/// two into it and exchanges within, a broadcast along a binomial tree. Those by multicast are the
+/// paper's.
 ///
-/// Thread safety, errors: simulator/paper/worlds.hpp. Between run_billboard's bbp_init and bbp_finalize only.
+/// Thread safety, errors: simulator/paper/worlds.hpp. Between run_billboard's bbp_init and
+/// bbp_finalize only.
 
 #include "mpi_channel/channel.hpp"
 #include "mpi_channel/device/device.hpp"
@@ -25,7 +28,8 @@ namespace simulator {
 
 /// What the software of MPICH takes on a host.
 struct MpiHost {
-    /// Of a message, at both ends together. Fitted to the paper's 44 µs of an empty one (simulator/paper/calibration.hpp).
+    /// Of a message, at both ends together. Fitted to the paper's 44 µs of an empty one
+    /// (simulator/paper/calibration.hpp).
     std::int64_t message_ns = 22'889;
 };
 

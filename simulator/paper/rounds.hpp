@@ -45,8 +45,8 @@ void repeat(const Phases& phases, Round&& round) {
     for (std::int64_t i = 0; i < kWarmUp + phases.rounds; ++i) round();
 }
 
-/// Broadcasts from rank 0, each on an idle ring and to ranks that are waiting: from the call of the root until
-/// the last of the receivers has it.
+/// Broadcasts from rank 0, each on an idle ring and to ranks that are waiting: from the call of the
+/// root until the last of the receivers has it.
 class Broadcasts {
 public:
     Broadcasts(const Testbed& testbed, const Phases& phases, std::int64_t poll_ns,
@@ -93,8 +93,9 @@ private:
     std::int64_t first_ns_ = 0, last_ns_ = 0, sum_ns_ = 0;
 };
 
-/// Barriers of all ranks, one after the other, in batches. Each batch begins in other phases between the
-/// ranks; within it everybody's polls go on where they left off, as in a program's loop.
+/// Barriers of all ranks, one after the other, in batches. Each batch begins in other phases
+/// between the ranks; within it everybody's polls go on where they left off, as in a program's
+/// loop.
 class Barriers {
 public:
     Barriers(std::int64_t poll_ns, std::int64_t batches, std::int64_t rounds)

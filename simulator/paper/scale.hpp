@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-/// How multicast and barrier grow, from 2 to 256 nodes on one ring and to 4096 on hierarchies of rings.
+/// How multicast and barrier grow, from 2 to 256 nodes on one ring and to 4096 on hierarchies of
+/// rings.
 ///
-/// Two ways, on the paper's hosts: by the billboard (layout of the paper), which has at most 256 ranks, and
-/// by bare words, which any number of nodes can: each has a word of its own that all others wait for.
+/// Two ways, on the paper's hosts: by the billboard (layout of the paper), which has at most 256
+/// ranks, and by bare words, which any number of nodes can: each has a word of its own that all
+/// others wait for.
 ///
 /// Units: picoseconds. Errors and thread safety: simulator/paper/worlds.hpp.
 
@@ -16,7 +18,8 @@
 
 namespace simulator {
 
-/// Nodes, as one ring or as rings of equal size that a ring of bridges joins; and the ranks on them.
+/// Nodes, as one ring or as rings of equal size that a ring of bridges joins; and the ranks on
+/// them.
 struct Place {
     unsigned rings = 1;
     unsigned nodes_per_ring = 2;
@@ -38,8 +41,8 @@ struct ScalePoint {
 std::vector<Place> places_to_measure(unsigned most_nodes);
 ScalePoint measure(const Place& place);
 
-/// How many ranks' partitions of the paper's layout fit into a card's memory, each with so many bytes of
-/// data; the library itself has at most rmem::kMaxRanks.
+/// How many ranks' partitions of the paper's layout fit into a card's memory, each with so many
+/// bytes of data; the library itself has at most rmem::kMaxRanks.
 unsigned most_ranks(std::size_t memory_bytes, std::size_t data_bytes);
 
 }  // namespace simulator

@@ -3,11 +3,12 @@
 
 /// Every number of the paper and of the ring's hardware, beside what the simulation says.
 ///
-/// B1 to B21 are the numbers that the paper prints; "ring" rows are from the card's manual. A number that
-/// can be read in two ways has a row for each. What needs the curve of a network of which the paper prints nothing is
-/// listed as not modelled: no constant stands in for it.
+/// B1 to B21 are the numbers that the paper prints; "ring" rows are from the card's manual. A
+/// number that can be read in two ways has a row for each. What needs the curve of a network of
+/// which the paper prints nothing is listed as not modelled: no constant stands in for it.
 ///
-/// Units: as the row says; the values are for people, the simulation itself is in whole nanoseconds.
+/// Units: as the row says; the values are for people, the simulation itself is in whole
+/// nanoseconds.
 /// Errors: simulator/paper/worlds.hpp.
 
 #include <cstdint>

@@ -4,7 +4,8 @@
 /// Worlds for measurements: the paper's hosts on a ring, all ranks running one program.
 ///
 /// Equal testbeds give equal times, in whole nanoseconds of virtual time.
-/// Errors: rmem::Error when a world cannot be made, a bbp_ call fails, or the ranks wait for each other.
+/// Errors: rmem::Error when a world cannot be made, a bbp_ call fails, or the ranks wait for each
+/// other.
 /// Thread safety: the calling thread's; one at a time (rmem/sim/world.hpp).
 
 #include "billboard/simulation.hpp"
@@ -31,8 +32,8 @@ struct Testbed {
 /// One program for all ranks.
 using RankProgram = std::function<void(rmem::sim::Process&)>;
 
-/// Runs the program between bbp_init and bbp_finalize on every rank. All begin together, behind a barrier,
-/// and nobody leaves before all are through: who is idle does not disturb.
+/// Runs the program between bbp_init and bbp_finalize on every rank. All begin together, behind a
+/// barrier, and nobody leaves before all are through: who is idle does not disturb.
 void run_billboard(const Testbed& testbed, const RankProgram& program);
 
 /// Runs it on every rank of a world that has no billboard: bare memory (rmem/link/sim/memory.hpp).

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# The paper's figure 2, of which it prints only where the other networks cross. `data` and the terminal come
-# from simulator/pictures/run.
+# The paper's figure 2, of which it prints only where the other networks cross. `data` and the
+# terminal come from simulator/pictures/run.
 set encoding utf8
 set title "One way between two of four nodes, and where the paper saw other networks cross (figure 2)"
 set xlabel "bytes of the message"

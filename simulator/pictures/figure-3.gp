@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# The paper's figure 3, of which it prints where the other networks cross. `data` and the terminal come from
-# simulator/pictures/run.
+# The paper's figure 3, of which it prints where the other networks cross. `data` and the terminal
+# come from simulator/pictures/run.
 set encoding utf8
 set title "One way by MPI between two of four nodes, and MPICH over other networks (the paper's figure 3)"
 set xlabel "bytes of the message"

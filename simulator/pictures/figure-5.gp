@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# The paper's figure 5, of which it prints one size. `data` and the terminal come from simulator/pictures/run.
+# The paper's figure 5, of which it prints one size. `data` and the terminal come from
+# simulator/pictures/run.
 set encoding utf8
 set title "MPI\\_Bcast to all of four nodes (the paper's figure 5)"
 set xlabel "bytes of the message"

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# Multicast and barrier on more and more nodes. `data` and the terminal come from simulator/pictures/run.
+# Multicast and barrier on more and more nodes. `data` and the terminal come from
+# simulator/pictures/run.
 set encoding utf8
 set title "Multicast and barrier: full, on one ring; open, on 8, 16, 32 and 64 rings of as many nodes"
 set xlabel "nodes"

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-/// A simulated host with a node of the udp link: a core, a bank, a socket that holds so many datagrams, and a
-/// clock that is nobody else's.
+/// A simulated host with a node of the udp link: a core, a bank, a socket that holds so many
+/// datagrams, and a clock that is nobody else's.
 ///
 /// Times are the world's unless they say otherwise. Thread safety: none.
 

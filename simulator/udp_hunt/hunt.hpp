@@ -3,11 +3,13 @@
 
 /// One seed of the hunt on the udp link, run.
 ///
-/// Cores of 2 to 5 nodes write, on a simulated network, in virtual time, while the scenario's faults meet them. Then
-/// all faults end, who is gone is started again, and within kSettleNs all must be in one ring with equal banks, with
-/// room to write and nothing under way; ledger.hpp says what is checked before that. At last comes a trial (trials.hpp).
+/// Cores of 2 to 5 nodes write, on a simulated network, in virtual time, while the scenario's
+/// faults meet them. Then all faults end, who is gone is started again, and within kSettleNs all
+/// must be in one ring with equal banks, with room to write and nothing under way; ledger.hpp says
+/// what is checked before that. At last comes a trial (trials.hpp).
 ///
-/// Thread safety: none. Equal scenarios give equal findings, trace hash included, with every compiler.
+/// Thread safety: none. Equal scenarios give equal findings, trace hash included, with every
+/// compiler.
 
 #include "rmem/link/udp/protocol/datagram.hpp"
 #include "simulator/hunt/subject.hpp"

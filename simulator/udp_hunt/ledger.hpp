@@ -1,14 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-/// What every node has written, and what of it came where: checks what the udp link's core promises.
+/// What every node has written, and what of it came where: checks what the udp link's core
+/// promises.
 ///
-///   * a node applies the batches of each life of another node once, in order, intact, nothing between two left out
+///   * a node applies the batches of each life of another node once, in order, intact, nothing
+///     between two left out
 ///   * never again those of a former life, once it applies those of a newer one
-///   * at quiet, all banks are equal, and each word has a value that was written to it; when nobody was given up or
-///     died, the last one
+///   * at quiet, all banks are equal, and each word has a value that was written to it; when nobody
+///     was given up or died, the last one
 ///
-/// Each word written has a value of its own, so that a value says who wrote it, where, and what came before it.
+/// Each word written has a value of its own, so that a value says who wrote it, where, and what
+/// came before it.
 /// Thread safety: none.
 
 #include "rmem/link/udp/protocol/datagram.hpp"
@@ -30,7 +33,8 @@ public:
     /// That life of a reader has applied a batch.
     void applies(unsigned reader, std::uint64_t reader_life, unsigned origin,
                  const rmem::udp::Batch& batch);
-    /// The banks of all nodes are these, and nothing is under way. `nothing_ended`: no node or membership has.
+    /// The banks of all nodes are these, and nothing is under way. `nothing_ended`: no node or
+    /// membership has.
     void check_quiet(const std::vector<std::span<const std::uint32_t>>& banks, bool nothing_ended);
 
 private:

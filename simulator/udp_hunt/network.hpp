@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-/// A simulated datagram network: each node's datagrams go to every other node, each copy over a link of its own
-/// with its own weather.
+/// A simulated datagram network: each node's datagrams go to every other node, each copy over a
+/// link of its own with its own weather.
 ///
 ///     network.post(from, datagram, now);
 ///     while (auto arrival = network.take(now)) deliver(arrival->to, arrival->bytes);
 ///
-/// What can become of a copy: lost, held up (and so overtaken by later ones), doubled, with bits flipped or its end
-/// missing. A link is cut as often as cut() was called and not mend(); one that is clogged lets nothing through until a
-/// time, and then all at once, in order.
+/// What can become of a copy: lost, held up (and so overtaken by later ones), doubled, with bits
+/// flipped or its end missing. A link is cut as often as cut() was called and not mend(); one that
+/// is clogged lets nothing through until a time, and then all at once, in order.
 ///
-/// Thread safety: none. Equal seeds and calls give equal arrivals. Units: nanoseconds of virtual time; chances
-/// in thousandths.
+/// Thread safety: none. Equal seeds and calls give equal arrivals. Units: nanoseconds of virtual
+/// time; chances in thousandths.
 
 #include "simulator/hunt/random.hpp"
 

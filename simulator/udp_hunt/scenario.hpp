@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-/// What one seed of the hunt on the udp link is: a few nodes, their writes, a network, and the faults that meet them.
+/// What one seed of the hunt on the udp link is: a few nodes, their writes, a network, and the
+/// faults that meet them.
 ///
 /// Thread safety: values. Errors: simulator/hunt/seeded.hpp's.
 
@@ -31,7 +32,8 @@ enum class FaultKind : std::uint8_t {
     slow_reader,  ///< a node reads nothing for a while: its socket fills up
     stall,        ///< it does nothing at all for a while
     flood,        ///< it writes as much as there is room for
-    // When all is well again one of these (simulator/udp_hunt/trials.hpp), so that it is known what has to come of it
+    // When all is well again one of these (simulator/udp_hunt/trials.hpp), so that it is known what
+    // has to come of it
     pause,   ///< a node stands still for longer than what counts as death
     apart,   ///< two rings, or two parts of one, and both write
     replay,  ///< what was sent in another session is sent again by somebody who has no key

@@ -1,12 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-/// What is done to a ring that is whole and at rest, one thing at a time, so that it is known what has to come of it:
+/// What is done to a ring that is whole and at rest, one thing at a time, so that it is known what
+/// has to come of it:
 ///
-///   * a node stands still for longer than the dead time-out, with its clock or without, while the others write: it goes, they stay
-///   * the ring falls in two, or a second one is formed apart; both sides write, and the links between them are mended one
-///     by one: of two rings the older one stands, of two parts of one the greater
-///   * who has recorded all that was ever sent plays it again, in any mix, to nodes of another session: nothing happens
+///   * a node stands still for longer than the dead time-out, with its clock or without, while the
+///     others write: it goes, they stay
+///   * the ring falls in two, or a second one is formed apart; both sides write, and the links
+///     between them are mended one by one: of two rings the older one stands, of two parts of one
+///     the greater
+///   * who has recorded all that was ever sent plays it again, in any mix, to nodes of another
+///     session: nothing happens
 ///
 /// In each, the nodes that stand are never dropped, and in the end all banks are what theirs were.
 /// Thread safety: none.

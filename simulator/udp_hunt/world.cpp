@@ -63,7 +63,8 @@ void World::on_sent(unsigned node, std::span<const std::byte> datagram) {
     network_.post(node, datagram, now_);
 }
 
-/// Any of all that was sent is as likely to be here, but those that do not only carry writes are more so.
+/// Any of all that was sent is as likely to be here, but those that do not only carry writes are
+/// more so.
 void World::record(unsigned node, std::span<const std::byte> datagram) {
     const auto first = static_cast<rmem::udp::SectionType>(datagram[rmem::udp::kHeaderBytes]);
     if (first == rmem::udp::SectionType::batch && !record_random_.one_in(8)) return;

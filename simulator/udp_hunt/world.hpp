@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-/// The hosts of a scenario, the network between them, and virtual time: what they do is told to the trace and held
-/// against the ledger. What is done to them is the hunt's (simulator/udp_hunt/hunt.cpp).
+/// The hosts of a scenario, the network between them, and virtual time: what they do is told to the
+/// trace and held against the ledger. What is done to them is the hunt's
+/// (simulator/udp_hunt/hunt.cpp).
 ///
 ///     world.start(node); world.run_for(ns); …
 ///
-/// Thread safety: none. Equal scenarios and calls give equal traces. Units: nanoseconds of virtual time.
+/// Thread safety: none. Equal scenarios and calls give equal traces. Units: nanoseconds of virtual
+/// time.
 
 #include "simulator/hunt/random.hpp"
 #include "simulator/udp_hunt/host.hpp"
@@ -53,7 +55,8 @@ public:
     /// If it is not up.
     void start(unsigned node);
 
-    /// All of them that are up are members of one ring, with no other's view, and have all of each other.
+    /// All of them that are up are members of one ring, with no other's view, and have all of each
+    /// other.
     bool is_whole(std::uint32_t nodes_as_bits = ~0U) const;
     /// How often each node was dropped, and how often members were given up.
     std::uint64_t drops(unsigned node) const { return drops_[node]; }

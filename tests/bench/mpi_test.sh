@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # ctest: full serial
 #
-# bench/mpi/run judges its figures as it says, and measures on this machine: a short round of Open MPI over the ring, over the
-# provider that does nothing, and over its own shared memory.
+# bench/mpi/run judges its figures as it says, and measures on this machine: a short round of Open
+# MPI over the ring, over the provider that does nothing, and over its own shared memory.
 set -euo pipefail
 
 fail() {

@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # ctest: full
 #
-# bench/ports/run measures every figure of the ports in short rounds, and writes the page of it. How fast they are is no question here.
+# bench/ports/run measures every figure of the ports in short rounds, and writes the page of it. How
+# fast they are is no question here.
 set -euo pipefail
 
 fail() {

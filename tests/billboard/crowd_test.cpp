@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Programs that poll, with more ranks than processors: an empty look lets the rank run that is polled for. Without that a rank
-/// looks for the whole of its time slice, tens of thousands of times.
+/// Programs that poll, with more ranks than processors: an empty look lets the rank run that is
+/// polled for. Without that a rank looks for the whole of its time slice, tens of thousands of
+/// times.
 
 #include "rmem/node.hpp"
 #include "tests/support/conformance.hpp"
@@ -32,7 +33,8 @@ void share_a_processor() {
     check_equal(::sched_setaffinity(0, sizeof one, &one), 0, "sched_setaffinity");
 }
 
-/// Starts two ranks there; each plays ping-pong by `look`, which is called until it says that something was there.
+/// Starts two ranks there; each plays ping-pong by `look`, which is called until it says that
+/// something was there.
 void play(const RingSetup& setup, const std::function<bool(int other, int round)>& look) {
     RankProcesses ring(setup);
     for (const unsigned rank : {0U, 1U}) {

@@ -24,7 +24,8 @@ using test::patience;
 
 constexpr std::size_t kLarge = 128 * 1024;
 
-/// Three ranks of a ring; rank 0 has sent rank 1 a message that is not whole: its count of bytes in place is turned back.
+/// Three ranks of a ring; rank 0 has sent rank 1 a message that is not whole: its count of bytes in
+/// place is turned back.
 class Filling : public ::testing::Test {
 protected:
     Filling() {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Whatever peers write, a rank's calls end with a documented code and touch only what they may. The
-/// runs are seeded; RMEM_FUZZ_SEEDS sets how many. fuzz/fuzz_partition.cpp searches further.
+/// Whatever peers write, a rank's calls end with a documented code and touch only what they may.
+/// The runs are seeded; RMEM_FUZZ_SEEDS sets how many. fuzz/fuzz_partition.cpp searches further.
 
 #include "tests/support/child.hpp"
 #include "tests/support/hostile_run.hpp"

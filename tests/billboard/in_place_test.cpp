@@ -2,8 +2,8 @@
 // ctest: check
 
 /// Conformance: messages composed and read where they lie are messages like all others: in order,
-/// intact until released, in any order of release; what is released is free again. (billboard/bbp.h:
-/// No copies; views of the dead's messages: tests/billboard/core/peers_test.cpp.)
+/// intact until released, in any order of release; what is released is free again.
+/// (billboard/bbp.h: No copies; views of the dead's messages: tests/billboard/core/peers_test.cpp.)
 
 #include "billboard/endpoint.hpp"
 #include "tests/support/conformance.hpp"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Conformance: a message sent in two pieces is one message, whatever its size and theirs. (billboard/endpoint.hpp: send_joined)
+/// Conformance: a message sent in two pieces is one message, whatever its size and theirs.
+/// (billboard/endpoint.hpp: send_joined)
 
 #include "billboard/endpoint.hpp"
 #include "tests/support/conformance.hpp"

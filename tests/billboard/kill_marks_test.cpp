@@ -301,8 +301,8 @@ INSTANTIATE_TEST_SUITE_P(At, KillMarksOfJoining, ::testing::ValuesIn(joining_cas
 
 class KillMarksOfReturns : public KillMarks {};
 
-/// Rank 0 is killed while it takes over what rank 1's former self had posted; rank 2 gets all of that,
-/// misses both, and goes on with the next lives of both.
+/// Rank 0 is killed while it takes over what rank 1's former self had posted; rank 2 gets all of
+/// that, misses both, and goes on with the next lives of both.
 TEST_P(KillMarksOfReturns, a_rank_killed_while_it_meets_another_again_is_survived_and_can_return) {
     constexpr std::size_t kPosted[] = {20, 600, 40, 3000};
     RankProcesses ring(setup_of(GetParam().kind));
@@ -419,7 +419,8 @@ TEST(KillMarksAlone, a_sender_that_died_while_filling_and_is_back_already_is_mis
     ring.finish();
 }
 
-/// Neither taken nor found by a probe for ever: who waits by trying both, as the MPI device does, would never miss its sender.
+/// Neither taken nor found by a probe for ever: who waits by trying both, as the MPI device does,
+/// would never miss its sender.
 TEST(KillMarksAlone, a_sender_that_died_while_filling_is_missed_by_who_only_tries) {
     RingSetup setup;
     setup.partition = kPlace;

@@ -2,8 +2,9 @@
 // ctest: check
 
 /// Conformance: messages of about a partition, and larger than one, arrive intact and in order; one
-/// that is taken back in its middle disappears and the next ones arrive. (billboard/bbp.h: bbp_send,
-/// bbp_trysend, bbp_send_for; design: messages larger than a partition stream through it.)
+/// that is taken back in its middle disappears and the next ones arrive. (billboard/bbp.h:
+/// bbp_send, bbp_trysend, bbp_send_for; design: messages larger than a partition stream through
+/// it.)
 
 #include "tests/support/conformance.hpp"
 
@@ -261,7 +262,8 @@ TEST_P(Large, multicasts_taken_back_reach_nobody_in_part) {
             multicast({1, 2}, 33, 2);
         } else {
             if (me.rank == 2) me.await_word(kGo);
-            // Room for the message that is taken back: else it would be refused while it is under way.
+            // Room for the message that is taken back: else it would be refused while it is under
+            // way.
             std::vector<std::byte> buffer(size);
             std::size_t len = 0;
             check_code(bbp_recv(0, buffer.data(), buffer.size(), &len), 0);
@@ -353,7 +355,8 @@ TEST_P(Large, of_a_stopped_sender_do_not_keep_others_from_who_receives_from_anyb
             receive(BBP_ANY, 3 * kPartition, 7);
         }
     });
-    // Long enough that the one is full and the other waits for more; the test holds if they are not.
+    // Long enough that the one is full and the other waits for more; the test holds if they are
+    // not.
     const auto a_while = std::chrono::milliseconds(50);
     ring.await_word(kSends);
     ring.let_pass(a_while);

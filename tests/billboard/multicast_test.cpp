@@ -3,7 +3,8 @@
 
 /// Conformance: a multicast reaches each rank that it names once, nobody else, in order, even when
 /// others that it names are dead. (billboard/bbp.h: bbp_mcast, bbp_trymcast, bbp_mcast_for; dead
-/// ranks in more depth: tests/billboard/core/peers_test.cpp; groups by name: groups_and_barriers_test.cpp.)
+/// ranks in more depth: tests/billboard/core/peers_test.cpp; groups by name:
+/// groups_and_barriers_test.cpp.)
 
 #include "tests/support/conformance.hpp"
 

@@ -28,7 +28,8 @@ thread_local bool no_memory = false;  // the next `new` of this thread gives non
 namespace rmem::test {
 namespace {
 
-// Not on `ring`: there the engine may be the first to ask, and ends the process (rmem/link/ring/engine.hpp).
+// Not on `ring`: there the engine may be the first to ask, and ends the process
+// (rmem/link/ring/engine.hpp).
 class NoMemory : public Conformance {};
 INSTANTIATE_TEST_SUITE_P(On, NoMemory,
                          ::testing::Values(Variant{"direct_inline", "direct", "none", "inline", 1},

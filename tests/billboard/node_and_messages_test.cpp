@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Memory and messages in one process: Node::open() and bbp_init() give the node and the endpoint of one rank.
+/// Memory and messages in one process: Node::open() and bbp_init() give the node and the endpoint
+/// of one rank.
 
 #include "billboard/process/process_endpoint.hpp"
 #include "rmem/node.hpp"

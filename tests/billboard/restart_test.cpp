@@ -328,7 +328,8 @@ TEST_P(Restart, after_everyone_was_killed_makes_a_new_ring) {
 
 // ---- The former self's end comes between the two selves' messages
 
-/// Waits within the billboard until the word is raised: notices deaths and returns, is told of none.
+/// Waits within the billboard until the word is raised: notices deaths and returns, is told of
+/// none.
 void look_on_until(Rank& me, Word raised) {
     const int oneself = me.rank;
     while (me.shared[raised] == 0) {
@@ -336,8 +337,8 @@ void look_on_until(Rank& me, Word raised) {
     }
 }
 
-/// Rank 1 posts messages, is killed, and its new self posts one more. Rank 0 notices the return while
-/// it waits for another, so without being told of it, and then calls `ask`.
+/// Rank 1 posts messages, is killed, and its new self posts one more. Rank 0 notices the return
+/// while it waits for another, so without being told of it, and then calls `ask`.
 void return_unasked(const RingSetup& setup, const std::function<void()>& ask) {
     RankProcesses ring(setup);
     ring.start(0, [&](Rank& me) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Programs with the billboard in a simulated world; all that they can expect of it as elsewhere is in
-/// the conformance suites, which run on `sim`, too.
+/// Programs with the billboard in a simulated world; all that they can expect of it as elsewhere is
+/// in the conformance suites, which run on `sim`, too.
 
 #include "billboard/simulation.hpp"
 

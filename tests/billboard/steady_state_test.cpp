@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // ctest: serial
 
-/// Once a program has warmed up, no message costs an allocation or a system call, neither its sender
-/// nor its receiver, as long as nobody has to wait for long: waiting is what the kernel is for, and
-/// these ranks never leave the processor (RMEM_SPIN). A rank that the host keeps waiting looks once a
-/// millisecond whether its peer lives: such looks are bounded, all else is counted exactly.
+/// Once a program has warmed up, no message costs an allocation or a system call, neither its
+/// sender nor its receiver, as long as nobody has to wait for long: waiting is what the kernel is
+/// for, and these ranks never leave the processor (RMEM_SPIN). A rank that the host keeps waiting
+/// looks once a millisecond whether its peer lives: such looks are bounded, all else is counted
+/// exactly.
 
 #include "billboard/endpoint.hpp"
 #include "rmem/ring/waiting.hpp"
@@ -93,7 +94,8 @@ void stay_on_own_processor(int process) {
     check(::sched_setaffinity(0, sizeof own, &own) == 0, "sched_setaffinity");
 }
 
-/// Runs `operation` until it is warm, and then watches it. `endpoints`: of this process, one of two.
+/// Runs `operation` until it is warm, and then watches it. `endpoints`: of this process, one of
+/// two.
 void check_steady(Rank& me, const std::function<void(int)>& operation, unsigned endpoints = 1) {
     stay_on_own_processor(me.rank);
     check(CallWatch::install(), "cannot watch the system calls");

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // ctest: tsan
 
-/// Ranks as threads of one process on one mapping: what programs of that shape need, and the only way
-/// in which the thread sanitizer sees the protocol's order. tests/rmem/base/planted_race_test.cpp shows
-/// that it would report a missing one.
+/// Ranks as threads of one process on one mapping: what programs of that shape need, and the only
+/// way in which the thread sanitizer sees the protocol's order.
+/// tests/rmem/base/planted_race_test.cpp shows that it would report a missing one.
 
 #include "billboard/endpoint.hpp"
 #include "billboard/errors.hpp"

@@ -3,8 +3,8 @@
 # ctest: full
 #
 # Builds only the memory and the billboard, as static libraries, with everything else switched off;
-# installs them; builds a C and a C++ user of them, which run without a shared library of ours; and asks
-# for a component that was left out.
+# installs them; builds a C and a C++ user of them, which run without a shared library of ours; and
+# asks for a component that was left out.
 set -euo pipefail
 
 here=$RMEM_SOURCE_DIR/tests/consumer

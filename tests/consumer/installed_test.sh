@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 # ctest: check
 #
-# Installs the build, moves the installed tree (packagers do) and builds a C and a C++ user of it, once
-# with CMake and once with pkg-config; and by pkg-config alone a C program on all the ports, which two ranks of
-# one ring run.
+# Installs the build, moves the installed tree (packagers do) and builds a C and a C++ user of it,
+# once with CMake and once with pkg-config; and by pkg-config alone a C program on all the ports,
+# which two ranks of one ring run.
 set -euo pipefail
 
 here=$RMEM_SOURCE_DIR/tests/consumer

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One program with all systems: each of two ranks sends a number to the other by each of them, and waits for the other's.
- * MU-Net's daemon is where RMEM_MUNET says. */
+/* One program with all systems: each of two ranks sends a number to the other by each of them, and
+ * waits for the other's. MU-Net's daemon is where RMEM_MUNET says. */
 #include <billboard/bbp.h>
 #include <dp/dp.h>
 #include <fm/fm1.h>

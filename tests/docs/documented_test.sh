@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# What a user can meet stands in the manual: every command, option, variable, error and function; and what the manual
-# has of these exists. Each is found by its own name.
+# What a user can meet stands in the manual: every command, option, variable, error and function;
+# and what the manual has of these exists. Each is found by its own name.
 set -euo pipefail
 cd "$RMEM_SOURCE_DIR"
 
@@ -31,8 +31,8 @@ for code in $codes; do
     says docs/man/bbp_strerror.3 "$code" "the code"
 done
 
-# A program reads it, or a launcher does. Left out is what parts of rmem tell each other, and what tests of this tree set
-# (RMEM_KILL_AT).
+# A program reads it, or a launcher does. Left out is what parts of rmem tell each other, and what
+# tests of this tree set (RMEM_KILL_AT).
 variables=$({
     grep -rhoE '"RMEM_[A-Z_]*[A-Z]"' --include=*.[ch] --include=*.[ch]pp rmem billboard ports mpi_channel tools | tr -d '"'
     grep -hoE '\$\{?RMEM_[A-Z_]+' mpi_channel/mpirun-bbp* | grep -oE 'RMEM_[A-Z_]+'
@@ -88,7 +88,8 @@ for member in $members; do
     says docs/man/rmem_node.3 ".Fn $member" "the member"
 done
 
-# The names of a page are found: each has a page, or a link that cmake/RmemInstall.cmake makes of it.
+# The names of a page are found: each has a page, or a link that cmake/RmemInstall.cmake makes of
+# it.
 for page in docs/man/*.[137]; do
     own=${page##*/}
     section=${own##*.}

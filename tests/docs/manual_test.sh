@@ -29,7 +29,8 @@ done <<<"$references"
 
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-# Programs stand in `.Bd -literal` and have a main; backslashes are written \e there. One that includes a header of C++ is C++.
+# Programs stand in `.Bd -literal` and have a main; backslashes are written \e there. One that
+# includes a header of C++ is C++.
 for page in *.[37]; do
     awk -v base="$work/$page" '
         /^\.Bd -literal/ { inside = 1; text = ""; next }

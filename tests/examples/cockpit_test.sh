@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # ctest: check
-# The flight ends where it should; who keeps up sees every frame, who does not says how many it missed.
+# The flight ends where it should; who keeps up sees every frame, who does not says how many it
+# missed.
 # shellcheck source=tests/support/examples.sh
 source "$RMEM_SOURCE_DIR/tests/support/examples.sh"
 
@@ -14,7 +15,8 @@ every_seat_sees_every_frame() {
     expect "$work/out" "logger: 12000 of 12000 frames seen, 0 missed"
     expect "$work/out" "monitor: alarms changed 2 times"
     expect "$work/out" " BANK"
-    # Each frame stands in the log once, in order, and the last one is where the aircraft says it is.
+    # Each frame stands in the log once, in order, and the last one is where the aircraft says it
+    # is.
     awk -F, 'NR > 1 && $1 != NR - 1 { exit 1 } END { exit NR != 12001 }' "$work/log.csv" || {
         echo "FAILED: the log does not hold the frames 1 to 12000 in order"
         exit 1

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # ctest: check
-# The paper's synchronous receive: each message comes back marked as it was thrown; the curve ends with n_1/2.
+# The paper's synchronous receive: each message comes back marked as it was thrown; the curve ends
+# with n_1/2.
 # shellcheck source=tests/support/examples.sh
 source "$RMEM_SOURCE_DIR/tests/support/examples.sh"
 

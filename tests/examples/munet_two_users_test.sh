@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# The example munet-two-users: two users where we are root, by the lines of its README; else two programs of one.
+# The example munet-two-users: two users where we are root, by the lines of its README; else two
+# programs of one.
 set -euo pipefail
 # A /run and a /dev/shm of its own, so that it may have the place where all users look.
 if [[ $(id -u) = 0 && -z ${apart:-} ]] && unshare --mount true 2>/dev/null; then

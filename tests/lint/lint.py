@@ -20,6 +20,7 @@ import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 MAX_LINES = 600
+MAX_COLUMNS = 100
 HEADERS = {".hpp", ".h"}
 CODE = {".cpp", ".c"} | HEADERS
 SCRIPTS = {".py", ".sh", ".cmake"}
@@ -74,7 +75,7 @@ NUMBER = re.compile(r"(?:(?P<file>[\w./]+\.(?:hpp|cpp|h)) )?(?<!\w)\((?P<number>
 def split_comment(line):
     """The code of a line, and its comment."""
     if line.lstrip().startswith(("//", "/*", "* ")):
-        return "", line
+        return "", line.lstrip(" /*")
     code, _, comment = line.partition("//")
     return code, comment
 
@@ -223,7 +224,8 @@ def headers_compile_alone():
         needs_mpi = "#include <mpi.h>" in text(header)
         if needs_mpi and not mpi:
             return header, ""
-        # Through an including file, because `#pragma once` in a main file is a warning; as an empty unit is, to C.
+        # Through an including file, because `#pragma once` in a main file is a warning; as an empty
+        # unit is, to C.
         source = f'#include "{short(header)}"\nextern int is_not_empty;\n'
         result = subprocess.run(
             [*command, *options, *(mpi if needs_mpi else []), "-"],
@@ -283,9 +285,9 @@ def tests_mirror_the_tree():
             yield f"{short(file)}:1: name it <what>_test{file.suffix}, or move it to tests/support/"
 
 
-# Where a file belongs. From the lowest: a file includes what is in its own layer, and in lower ones. A layer is a
-# folder (with those of its own that are not named here), a file without its suffix, or a file; what is divided by
-# `|` does not see each other.
+# Where a file belongs. From the lowest: a file includes what is in its own layer, and in lower
+# ones. A layer is a folder (with those of its own that are not named here), a file without its
+# suffix, or a file; what is divided by `|` does not see each other.
 LAYERS = (
     "rmem/base rmem/error",
     "rmem/wire",
@@ -365,6 +367,15 @@ def no_file_is_longer_than_600_lines():
                 yield f"{short(file)}:{lines}: divide it, {MAX_LINES} lines are the limit"
 
 
+def lines_have_at_most_100_columns():
+    """Longer ones do not stand side by side, nor in a mail."""
+    for file in all_files():
+        if file.suffix in CODE or is_script(file) or file.name == "CMakeLists.txt":
+            for number, line in enumerate(text(file).splitlines(), 1):
+                if len(line) > MAX_COLUMNS:
+                    yield f"{short(file)}:{number}: wrap it, {len(line)} columns are too many"
+
+
 # ---- Tools --------------------------------------------------------------------------------------
 
 
@@ -427,6 +438,7 @@ RULES = [
     open_ends_name_an_issue,
     tests_mirror_the_tree,
     includes_go_down,
+    lines_have_at_most_100_columns,
     no_file_is_longer_than_600_lines,
     code_is_formatted,
     scripts_pass_shellcheck,

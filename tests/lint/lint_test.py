@@ -43,6 +43,11 @@ class Atomics(Rules):
         self.write("a.load(std::memory_order_acquire);  // (1) with rmem/a.cpp (1)\n", "b.hpp")
         self.assertEqual(list(lint.ordered_atomics_name_their_partner()), [])
 
+    def test_a_partner_may_stand_on_two_lines(self):
+        self.write("// (1) with\n// b.hpp\n// (1)\na.store(1, std::memory_order_release);\n")
+        self.write("a.load(std::memory_order_acquire);  // (1) with a.cpp (1)\n", "b.hpp")
+        self.assertEqual(list(lint.ordered_atomics_name_their_partner()), [])
+
     def test_an_operation_without_a_number_is_named_with_its_line(self):
         (complaint,) = self.ordered("\na.load(std::memory_order_acquire);\n")
         self.assertTrue(complaint.startswith("rmem/a.cpp:2: number it"), complaint)

@@ -2,9 +2,11 @@
 # SPDX-License-Identifier: Apache-2.0
 # ctest: full wide
 #
-# MPI's collective calls by multicast, and by the MPI's own algorithms: the results are the same, on every link; a broadcast is one
-# multicast, and none where they are off; what an MPI calls from inside its own functions does no harm; calls that are wrong end with the
-# error that MPICH itself gives; sessions without MPI_Init have them, too. With Open MPI, and with the MPICH of mpi_channel/mpich/build.
+# MPI's collective calls by multicast, and by the MPI's own algorithms: the results are the same, on
+# every link; a broadcast is one multicast, and none where they are off; what an MPI calls from
+# inside its own functions does no harm; calls that are wrong end with the error that MPICH itself
+# gives; sessions without MPI_Init have them, too. With Open MPI, and with the MPICH of
+# mpi_channel/mpich/build.
 # shellcheck source=tests/support/mpi.sh
 source "$RMEM_SOURCE_DIR/tests/support/mpi.sh"
 

@@ -2,9 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 # ctest: full wide
 #
-# Plain MPI programs run on hosts of the lab, which have nothing in common but files and a network; their launchers reach them by
-# scripts/lab-ssh, as real ones by ssh, and are told nothing but the hosts and the key. What is sent arrives, over the ring and not
-# over TCP, also where the network loses some of it; a rank's death is an error, and leaves nothing on any host. With Open MPI, and
+# Plain MPI programs run on hosts of the lab, which have nothing in common but files and a network;
+# their launchers reach them by scripts/lab-ssh, as real ones by ssh, and are told nothing but the
+# hosts and the key. What is sent arrives, over the ring and not over TCP, also where the network
+# loses some of it; a rank's death is an error, and leaves nothing on any host. With Open MPI, and
 # with the MPICH of mpi_channel/mpich/build.
 # shellcheck source=tests/support/mpi.sh
 source "$RMEM_SOURCE_DIR/tests/support/mpi.sh"
@@ -12,14 +13,16 @@ source "$RMEM_SOURCE_DIR/tests/support/mpi.sh"
 source "$RMEM_SOURCE_DIR/tests/support/lab.sh"
 trap 'end_test; rm -rf "$work"' EXIT
 
-# mpi_traffic sends one message of so many bytes to another host; what launchers, and ranks' last words, need is less than that.
+# mpi_traffic sends one message of so many bytes to another host; what launchers, and ranks' last
+# words, need is less than that.
 readonly longest=$((64 << 20)) wire_up=$((1 << 20))
 
 lab() { scripts/lab "$1" --name "$name" "${@:2}"; }
 address() { echo "10.0.0.$(($1 + 1))"; }
 addresses() { echo 10.0.0.{1..4} | cut -d ' ' -f "1-$1" | tr ' ' ,; }
 
-# Other hosts are cleaned as soon as their ranks have ended, which MPICH's launcher does not wait for.
+# Other hosts are cleaned as soon as their ranks have ended, which MPICH's launcher does not wait
+# for.
 left_nothing() {
     local left turn
     for ((turn = 0; turn < 100; ++turn)); do
@@ -104,7 +107,8 @@ need_open_mpi
 lab up 4 --apart >"$output" 2>&1 || fail "a lab of 4 hosts"
 count_arrivals
 unset RMEM_LINK RMEM_INTERFACE RMEM_KEY_FILE
-# A rank that waits long for a processor, while others lose its datagrams, must not be anybody's death.
+# A rank that waits long for a processor, while others lose its datagrams, must not be anybody's
+# death.
 export RMEM_DEAD_TIMEOUT=20s
 # Of all that libfabric may tell, what ranks have sent.
 export FI_LOG_SUBSYS=ep_data

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # ctest: full
 #
-# What the launchers say before any rank starts, with programs of either MPI and a launcher of Open MPI that only tells how it was
-# called; and what a rank says of a setting that cannot be.
+# What the launchers say before any rank starts, with programs of either MPI and a launcher of Open
+# MPI that only tells how it was called; and what a rank says of a setting that cannot be.
 # shellcheck source=tests/support/mpi.sh
 source "$RMEM_SOURCE_DIR/tests/support/mpi.sh"
 
@@ -43,7 +43,8 @@ says_not 'ranks share'
 called --host localhost:1 -n "$many" "$work/of_openmpi"
 says_not 'OMPI_MCA_rmaps_base_oversubscribe'
 
-# A ring that its ranks have removed is asked for once, and not for the two seconds that ranks may take to end.
+# A ring that its ranks have removed is asked for once, and not for the two seconds that ranks may
+# take to end.
 printf '#!/bin/sh\necho asked >>%s/asked\nexec rmem "$@"\n' "$work" >"$work/rmem"
 chmod +x "$work/rmem"
 "$RMEM_SOURCE_DIR/mpi_channel/mpirun-bbp-host" "$work/rmem" "mpi-test-$$" true

@@ -2,13 +2,15 @@
 # SPDX-License-Identifier: Apache-2.0
 # ctest: full wide
 #
-# MPI over Fast Messages, GAMMA and Directed Point: programs run unchanged, receive what they receive over the channel interface, and
-# the port has counted their messages; a killed rank ends the run; ranks of different transports refuse each other. With Open MPI, and
-# with the MPICH of mpi_channel/mpich/build.
+# MPI over Fast Messages, GAMMA and Directed Point: programs run unchanged, receive what they
+# receive over the channel interface, and the port has counted their messages; a killed rank ends
+# the run; ranks of different transports refuse each other. With Open MPI, and with the MPICH of
+# mpi_channel/mpich/build.
 # shellcheck source=tests/support/mpi.sh
 source "$RMEM_SOURCE_DIR/tests/support/mpi.sh"
 
-# port_run <ranks> <what> <program>...: a good run in which each rank's port has counted messages, but over no port none has
+# port_run <ranks> <what> <program>...: a good run in which each rank's port has counted messages,
+# but over no port none has
 port_run() {
     local ranks=$1 counted expected=$1
     good_run "$ranks" "$2 over $RMEM_MPI_TRANSPORT" "${@:3}"

@@ -2,13 +2,15 @@
 # SPDX-License-Identifier: Apache-2.0
 # ctest: full wide
 #
-# MPI programs that others wrote, as Debian has built them, run over the ring unchanged, and their own checks hold: NetPIPE with either
-# MPI, hpcc (linear algebra, transposition, Fourier transform, random access, latency), mpi4py.
+# MPI programs that others wrote, as Debian has built them, run over the ring unchanged, and their
+# own checks hold: NetPIPE with either MPI, hpcc (linear algebra, transposition, Fourier transform,
+# random access, latency), mpi4py.
 # shellcheck source=tests/support/mpi.sh
 source "$RMEM_SOURCE_DIR/tests/support/mpi.sh"
 
 missing=()
-# has <program> <package>: whether it is there; if not, the test ends as skipped after the others have run.
+# has <program> <package>: whether it is there; if not, the test ends as skipped after the others
+# have run.
 has() {
     command -v "$1" >/dev/null || {
         missing+=("$2")
@@ -76,8 +78,9 @@ hpcc_with() {
     hpcc_says 'Solution Validates'
     hpcc_says 'MPIFFT_maxErr=[0-9.]*e-1[5-9]$'
     hpcc_says 'MaxPingPongLatency_usec=[0-9.]*[1-9]'
-    # With more than 4 ranks its random access posts several receives for whatever comes, and ends when it meets a rank's last message
-    # before an update in a later one: over any MPI, some updates are missing then.
+    # With more than 4 ranks its random access posts several receives for whatever comes, and ends
+    # when it meets a rank's last message before an update in a later one: over any MPI, some
+    # updates are missing then.
     ((ranks > 4)) || hpcc_says '^MPIRandomAccess_Errors=0$'
     ((ranks > 4)) || hpcc_says '^Success=1$'
 }

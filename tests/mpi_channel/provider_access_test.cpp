@@ -48,7 +48,8 @@ struct Target {
     std::uint64_t key = 0, base = 0;
 };
 
-/// Opens all, lets rank 0 do `initiate` while rank 1 makes progress, and then rank 1 look at what it has.
+/// Opens all, lets rank 0 do `initiate` while rank 1 makes progress, and then rank 1 look at what
+/// it has.
 void with_target(const RingSetup& ring, const ProviderSetup& setup, std::uint64_t access,
                  const std::function<void(ProviderRank&, Target&)>& initiate,
                  const std::function<void(ProviderRank&, Target&)>& look = {}) {

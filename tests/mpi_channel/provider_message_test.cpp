@@ -304,7 +304,8 @@ TEST(ProviderLife, what_was_injected_last_arrives_though_the_sender_closes) {
     });
 }
 
-/// Rank 0 injects until nothing more is taken, then rank 1 is killed, which rank 0 learns of by itself.
+/// Rank 0 injects until nothing more is taken, then rank 1 is killed, which rank 0 learns of by
+/// itself.
 void inject_to_a_rank_that_dies(bool counts) {
     RingSetup setup;
     setup.extra["FI_PROVIDER_PATH"] = BBP_PROVIDER_PATH;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Where ranks share a processor, who polls in vain gives it away; where each has its own, nobody does. What yields is counted: the
-// provider's sched_yield is this program's.
+// Where ranks share a processor, who polls in vain gives it away; where each has its own, nobody
+// does. What yields is counted: the provider's sched_yield is this program's.
 #include <gtest/gtest.h>
 
 #ifdef BBP_PROVIDER_PATH

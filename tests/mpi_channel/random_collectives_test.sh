@@ -2,8 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 # ctest: full wide
 #
-# Thousands of random collective calls by a seed, on random communicators of 2 to 5 ranks: what every rank receives by multicast is what
-# it receives by the MPI's own algorithms. With Open MPI, and with the MPICH of mpi_channel/mpich/build.
+# Thousands of random collective calls by a seed, on random communicators of 2 to 5 ranks: what
+# every rank receives by multicast is what it receives by the MPI's own algorithms. With Open MPI,
+# and with the MPICH of mpi_channel/mpich/build.
 # shellcheck source=tests/support/mpi.sh
 source "$RMEM_SOURCE_DIR/tests/support/mpi.sh"
 

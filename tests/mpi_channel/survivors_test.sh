@@ -2,13 +2,15 @@
 # SPDX-License-Identifier: Apache-2.0
 # ctest: full wide
 #
-# A rank is killed, and no launcher ends the others: their collective calls by multicast fail by themselves, and nothing is left. On every
-# link, with Open MPI, and with the MPICH of mpi_channel/mpich/build.
+# A rank is killed, and no launcher ends the others: their collective calls by multicast fail by
+# themselves, and nothing is left. On every link, with Open MPI, and with the MPICH of
+# mpi_channel/mpich/build.
 # shellcheck source=tests/support/mpi.sh
 source "$RMEM_SOURCE_DIR/tests/support/mpi.sh"
 
-# survive <call>: no launcher hears of the death before all ranks have ended, so the others' calls fail by themselves. What they say
-# goes to files: it ends with ranks that never finalized, and a launcher then forwards no more.
+# survive <call>: no launcher hears of the death before all ranks have ended, so the others' calls
+# fail by themselves. What they say goes to files: it ends with ranks that never finalized, and a
+# launcher then forwards no more.
 survive() {
     local call=$1
     echo "--- a rank is killed, and the others go on: $call on $RMEM_LINK"

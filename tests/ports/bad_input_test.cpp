@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the headers of the ports say of programs that do what they should not. Most of it is tested beside each port's own
-// tests; here is what is not.
+// What the headers of the ports say of programs that do what they should not. Most of it is tested
+// beside each port's own tests; here is what is not.
 #include "tests/ports/dp/points.hpp"
 #include "tests/ports/fm/fm_support.hpp"
 #include "tests/support/gamma_ranks.hpp"

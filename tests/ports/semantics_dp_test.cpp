@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // ctest: check
-// The row of each property for Directed Point, raw and with the Go-Back-N layer, from dp/dp.h alone;
-// docs/design/ports.md has the table.
+// The row of each property for Directed Point, raw and with the Go-Back-N layer, from dp/dp.h
+// alone; docs/design/ports.md has the table.
 #include "tests/ports/dp/points.hpp"
 
 #include <fcntl.h>
@@ -27,8 +27,8 @@ void make_nonblocking(const Point& point) {
     check_equal(::fcntl(point.fd(), F_SETFL, O_NONBLOCK), 0, "fcntl");
 }
 
-/// Two endpoints of a process: one for the messages, and one whose reads take in what is for the first,
-/// also where no thread of the library does.
+/// Two endpoints of a process: one for the messages, and one whose reads take in what is for the
+/// first, also where no thread of the library does.
 struct Points {
     explicit Points(std::size_t pool = 0) {
         if (pool != 0) point.pool(pool);
@@ -79,7 +79,8 @@ void drain(const Points& points, Place place = Place::here()) {
     check_equal(result, 0, fmt::format("dp_drain: {}", std::strerror(errno)), place);
 }
 
-// ==== Raw ==========================================================================================
+// ==== Raw
+// ==========================================================================================
 
 // ---- Reliable: no. What is lost is lost to a full pool.
 
@@ -310,9 +311,11 @@ TEST_P(DpRaw, send_cannot_block_but_drops) {
     ring.finish();
 }
 
-// ==== With the Go-Back-N layer =====================================================================
+// ==== With the Go-Back-N layer
+// =====================================================================
 
-/// Both ends of a test: the writer sends so many, the reader takes in without reading until its pool has refused some, then reads.
+/// Both ends of a test: the writer sends so many, the reader takes in without reading until its
+/// pool has refused some, then reads.
 void through_a_full_pool(Rank& me, std::uint32_t messages,
                          const std::function<void(const Points&)>& read_all) {
     Points points(kSmallPool);
@@ -454,7 +457,8 @@ TEST_P(DpReliable, send_can_block_until_the_receiver_flushes) {
             drain(points);
             return me.raise(drained);
         }
-        // The writer stands still in a call when the same comes again and is refused again, and it has begun no other.
+        // The writer stands still in a call when the same comes again and is refused again, and it
+        // has begun no other.
         std::uint32_t before = 0;
         for (int alike = 0; alike < 3;) {
             const std::uint64_t refused = points.stat().dropped_full;

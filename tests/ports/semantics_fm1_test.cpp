@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The row of each property for Fast Messages 1.0, from fm/fm1.h alone; docs/design/ports.md has the table.
+// The row of each property for Fast Messages 1.0, from fm/fm1.h alone; docs/design/ports.md has the
+// table.
 #include "tests/ports/fm/fm_support.hpp"
 
 #include <fm/fm1.h>
@@ -192,7 +193,8 @@ TEST_P(Fm1, flow_control_is_return_to_sender_with_one_window_for_all_destination
             return;
         }
         me.await_word(window_used_up);
-        // Its handler runs in the send that waits, for nothing was taken over here: all slots are held, whosever they are for.
+        // Its handler runs in the send that waits, for nothing was taken over here: all slots are
+        // held, whosever they are for.
         if (me.rank == 1) check_errno(0, [] { FM_send_4(0, raise_word, 0, 0, 0, 0); });
         me.await_word(waits);
         extract_until(kWindow / 2 + (me.rank == 1 ? 1 : 0));

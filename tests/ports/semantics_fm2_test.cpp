@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // ctest: check
-// The row of each property for Fast Messages 2.x, from fm/fm2.h alone; docs/design/ports.md has the table.
+// The row of each property for Fast Messages 2.x, from fm/fm2.h alone; docs/design/ports.md has the
+// table.
 #include "tests/ports/fm/fm_support.hpp"
 
 #include <fm/fm1.h>
@@ -196,8 +197,9 @@ TEST_P(Fm2, flow_control_is_credits_divided_among_the_senders) {
             me.raise(second_sent);
             return serve_until(me, done, 1);
         }
-        // A call of 1.0 takes everything over and processes nothing of 2.x: what stops the sender is its credit, not the network.
-        // A handler of its own runs only in a send that waits; several have met the same number of messages begun.
+        // A call of 1.0 takes everything over and processes nothing of 2.x: what stops the sender
+        // is its credit, not the network. A handler of its own runs only in a send that waits;
+        // several have met the same number of messages begun.
         for (std::uint32_t i = 1; i <= kAlike + 1; ++i) {
             poke(1);
             await([&] { return FM1_extract() >= 0 && me.shared[kPoked] >= i; },

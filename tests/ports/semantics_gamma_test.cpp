@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // ctest: check
-// The row of each property for GAMMA, from gamma/libgamma.h and gamma(7) alone; docs/design/ports.md has the table.
+// The row of each property for GAMMA, from gamma/libgamma.h and gamma(7) alone;
+// docs/design/ports.md has the table.
 #include "tests/support/gamma_ranks.hpp"
 
 #include <atomic>

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // ctest: check
-// The row of each property for MU-Net, from munet/munet.h, munet(7) and rmem-node(1) alone; docs/design/ports.md has the table.
-// Endpoints are made by `rmem node --munet`, on each link that it has: on `sim` there are no programs of several users.
+// The row of each property for MU-Net, from munet/munet.h, munet(7) and rmem-node(1) alone;
+// docs/design/ports.md has the table. Endpoints are made by `rmem node --munet`, on each link that
+// it has: on `sim` there are no programs of several users.
 #include "tests/support/munet_daemon.hpp"
 #include "tests/support/own_network.hpp"
 #include "tests/support/patterns.hpp"
@@ -213,7 +214,8 @@ TEST_P(MuNet, max_message_is_three_quarters_of_a_share_of_the_receive_buffer) {
     std::vector<std::byte> found(size + 1);
     for (const auto send : {mu_send, mu_send_DMA}) {
         EXPECT_EQ(send(here_, mu_own(there_), bytes.data(), size + 1), -EMSGSIZE);
-        // Its parts may need more room than it does as a whole: the receiver takes them in meanwhile.
+        // Its parts may need more room than it does as a whole: the receiver takes them in
+        // meanwhile.
         const mu_addr_t there = mu_own(there_);
         Child sender([&] {
             mu_endpoint_t* ep = create(0);
@@ -318,7 +320,8 @@ TEST_P(MuNet, protection_is_by_virtual_memory) {
     std::byte bytes[kLine] = {std::byte{3}};
     ASSERT_EQ(mu_send(ep, to, bytes, sizeof bytes), 0) << mu_last_error();
     ASSERT_TRUE(eventually([&] { return told->received == 1; }));
-    // They have spoken, and each has its own endpoint's memory alone: the daemon of its node has it, too.
+    // They have spoken, and each has its own endpoint's memory alone: the daemon of its node has
+    // it, too.
     const std::string theirs = told->memory;
     EXPECT_FALSE(shared_memory_of(other.pid()).contains(mine));
     EXPECT_FALSE(shared_memory_of(::getpid()).contains(theirs));

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // ctest: check
-// Programs on a ring that MU-Net's daemons are on, too: on each of two nodes a rank is the daemon, and another a program that speaks
-// by the billboard, Fast Messages, GAMMA, Directed Point and, through its daemon, MU-Net. (gamma_init waits for all ranks of a ring; a
-// daemon does not call it, and says so.)
+// Programs on a ring that MU-Net's daemons are on, too: on each of two nodes a rank is the daemon,
+// and another a program that speaks by the billboard, Fast Messages, GAMMA, Directed Point and,
+// through its daemon, MU-Net. (gamma_init waits for all ranks of a ring; a daemon does not call it,
+// and says so.)
 #include "billboard/bbp.h"
 #include "billboard/process/process_endpoint.hpp"
 #include "ports/common/port_block.hpp"

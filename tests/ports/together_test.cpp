@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // ctest: check
-// The billboard, Fast Messages 1.0 and 2.x, GAMMA, Directed Point and MU-Net in one program, on one ring, at the same time: what
-// each rank sends by which of them is drawn from a seed, and all of it arrives as its own system promises.
+// The billboard, Fast Messages 1.0 and 2.x, GAMMA, Directed Point and MU-Net in one program, on one
+// ring, at the same time: what each rank sends by which of them is drawn from a seed, and all of it
+// arrives as its own system promises.
 //
-// Each rank is MU-Net's node by itself, so that this runs where processes are simulated too; together_munet_test.cpp has its
-// daemons.
+// Each rank is MU-Net's node by itself, so that this runs where processes are simulated too;
+// together_munet_test.cpp has its daemons.
 #include "billboard/bbp.h"
 #include "ports/dp/dp.h"
 #include "ports/gamma/libgamma.h"
@@ -54,7 +55,8 @@ std::vector<std::byte> message(System system, unsigned from, unsigned to, std::u
     return bytes;
 }
 
-/// What a rank sends in a round, in this order. All ranks know all plans, and so what they have to wait for.
+/// What a rank sends in a round, in this order. All ranks know all plans, and so what they have to
+/// wait for.
 using Plan = std::vector<std::pair<System, unsigned>>;
 Plan plan_of(unsigned rank, unsigned round) {
     std::mt19937_64 random(kSeed + rank * 1000 + round);
@@ -66,7 +68,8 @@ Plan plan_of(unsigned rank, unsigned round) {
     return plan;
 }
 
-// ---- What handlers have taken in, of the process whose turn it is: simulated ones share these variables
+// ---- What handlers have taken in, of the process whose turn it is: simulated ones share these
+// variables
 
 class Inbox {
 public:

@@ -417,7 +417,8 @@ TEST_F(RingTest, is_removed_by_who_leaves_beside_a_process_that_is_still_dying) 
          ++tries) {  // a try in which the host stops us does not count
         SharedValue<std::atomic<int>> step;
         auto ring = open();
-        // It is present without its rank, as a killed process is between the one lock and the other.
+        // It is present without its rank, as a killed process is between the one lock and the
+        // other.
         Child dying([&] {
             const auto present = open();
             *step = 1;

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # ctest: full serial
 #
-# The README's first command, as a newcomer runs it: from a fresh clone to the table. (The second one
-# is what runs this test.)
+# The README's first command, as a newcomer runs it: from a fresh clone to the table. (The second
+# one is what runs this test.)
 set -euo pipefail
 
 if ! git -C "$RMEM_SOURCE_DIR" rev-parse --git-dir >/dev/null 2>&1; then

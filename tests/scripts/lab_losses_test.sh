@@ -2,8 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 # ctest: full serial
 #
-# Hosts of the lab send each other messages while the kernel loses 1, 5 and 20 % of all datagrams, while others come twice, late or
-# damaged, and while cables are cut and heal. Each message comes once, in order, intact.
+# Hosts of the lab send each other messages while the kernel loses 1, 5 and 20 % of all datagrams,
+# while others come twice, late or damaged, and while cables are cut and heal. Each message comes
+# once, in order, intact.
 #
 #     RMEM_LAB_MESSAGES=1000000 RMEM_LAB_HOSTS=6 ctest -R lab_losses     the long run
 source "$RMEM_SOURCE_DIR/tests/support/lab.sh"
@@ -13,7 +14,8 @@ readonly messages=${RMEM_LAB_MESSAGES:-2000} hosts=${RMEM_LAB_HOSTS:-3}
 need_namespaces ip nft
 lab() { scripts/lab "$1" --name "$name" "${@:2}"; }
 
-# traffic <seed> [times]: all hosts send and receive, so many times the messages; the ring's name is new each time.
+# traffic <seed> [times]: all hosts send and receive, so many times the messages; the ring's name is
+# new each time.
 traffic() {
     RMEM_RING="$name-$1" RMEM_RANKS=$hosts lab run -- \
         "$RMEM_BUILD_DIR/tests/lab-traffic" $((messages * ${2:-1})) "$1" >"$output" 2>&1

@@ -11,7 +11,8 @@ fail() {
     exit 1
 }
 
-# Runs need_packages with `installed` as what dpkg-query says of every package; sets output and code.
+# Runs need_packages with `installed` as what dpkg-query says of every package; sets output and
+# code.
 need() {
     local installed=$1 bin
     shift

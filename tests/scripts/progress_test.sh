@@ -13,14 +13,16 @@ fail() {
     exit 1
 }
 
-# A build: its last step is shown with the time, what is no step stays, and the exit code is the command's.
+# A build: its last step is shown with the time, what is no step stays, and the exit code is the
+# command's.
 code=0
 output=$("$progress" bash -c 'echo "[1/2] Building a"; echo "a.cpp:3: warning: odd"; echo "[2/2] Linking"; exit 3') || code=$?
 [[ $code == 3 ]] || fail "the exit code is the command's, not $code"
 [[ $output == *"a.cpp:3: warning: odd"* ]] || fail "a warning is shown"
 [[ $output =~ \[2/2,\ 0:[0-9]+\ gone,\ about\ 0:00\ left\] ]] || fail "the last step tells the time"
 
-# A test run: the cases and what was skipped are counted from the log, and the runner's summary comes last.
+# A test run: the cases and what was skipped are counted from the log, and the runner's summary
+# comes last.
 mkdir -p "$work/Testing/Temporary"
 cat >"$work/Testing/Temporary/LastTest.log" <<'END'
 1/3 Testing: rmem/segment

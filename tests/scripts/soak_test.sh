@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # ctest: check
 #
-# scripts/soak, for some seconds on each link, and with daemons whose clients die again and again. By hand it runs for
-# ten minutes.
+# scripts/soak, for some seconds on each link, and with daemons whose clients die again and again.
+# By hand it runs for ten minutes.
 source "$RMEM_SOURCE_DIR/tests/support/lab.sh"
 
 soak() {

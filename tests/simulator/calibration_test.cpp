@@ -22,7 +22,8 @@ TEST(Calibration, gives_the_constants_of_the_profile) {
 }
 
 TEST(Calibration, gives_the_constant_of_the_mpi) {
-    // A hundredth of the message that was fitted: the device's own looks for packets move it a little.
+    // A hundredth of the message that was fitted: the device's own looks for packets move it a
+    // little.
     EXPECT_NEAR(static_cast<double>(fit_mpi(Testbed{}).message_ns),
                 static_cast<double>(MpiHost{}.message_ns), 440);
 }

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // ctest: check plain
 
-/// The hunt finds what is planted: a posting board that raises its flag before the descriptor is written,
-/// and one that now and then forgets to acknowledge. Without that, a hunt that finds nothing says nothing.
+/// The hunt finds what is planted: a posting board that raises its flag before the descriptor is
+/// written, and one that now and then forgets to acknowledge. Without that, a hunt that finds
+/// nothing says nothing.
 
 #include "billboard/core/barriers.hpp"
 #include "billboard/core/endpoint_core.hpp"

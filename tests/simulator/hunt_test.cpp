@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // ctest: check
 
-/// Enough seeds to meet every kind of fault; a search for what is left is `rmem sim hunt --seeds 20000`.
+/// Enough seeds to meet every kind of fault; a search for what is left is
+/// `rmem sim hunt --seeds 20000`.
 
 #include "simulator/bbp_hunt/hunt.hpp"
 #include "rmem/ring/waiting.hpp"

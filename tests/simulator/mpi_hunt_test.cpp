@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // ctest: check
 
-/// The hunt on MPI's messages finds nothing, and finds what is planted between the channel interface and the device.
+/// The hunt on MPI's messages finds nothing, and finds what is planted between the channel
+/// interface and the device.
 
 #include "simulator/hunt/jobs.hpp"
 #include "simulator/mpi_hunt/hunt.hpp"

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // ctest: tsan
 
-/// Equal seeds are equal runs: again and again, and with both compilers (the thread sanitizer's build is
-/// Clang's). The hashes change with every change of what the protocols write or of what a seed means.
+/// Equal seeds are equal runs: again and again, and with both compilers (the thread sanitizer's
+/// build is Clang's). The hashes change with every change of what the protocols write or of what a
+/// seed means.
 
 #include "simulator/bbp_hunt/hunt.hpp"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The hunt on the udp link: some seeds, those that once failed, and that it finds what is planted: a node that
-/// forgets a batch now and then, and one that acknowledges what it does not have.
+/// The hunt on the udp link: some seeds, those that once failed, and that it finds what is planted:
+/// a node that forgets a batch now and then, and one that acknowledges what it does not have.
 
 #include "simulator/udp_hunt/hunt.hpp"
 #include "simulator/udp_hunt/trials.hpp"
@@ -84,7 +84,8 @@ TEST(UdpHunt, of_seeds_that_once_failed_finds_nothing_any_more) {
     EXPECT_NE(seeds, 0U);
 }
 
-/// A member was dropped for lacking nothing: another one's former life was held for an heir of a dead node's batches.
+/// A member was dropped for lacking nothing: another one's former life was held for an heir of a
+/// dead node's batches.
 TEST(UdpHunt, of_seeds_whose_trial_once_failed_finds_nothing_any_more) {
     HuntOptions options;
     options.trial = FaultKind::apart;

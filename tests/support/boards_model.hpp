@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-/// Some ranks' posting boards over plain memory, and a model of what they ought to show: a queue per
-/// pair of ranks. `Walk` makes random steps on them.
+/// Some ranks' posting boards over plain memory, and a model of what they ought to show: a queue
+/// per pair of ranks. `Walk` makes random steps on them.
 /// Thread safety: one thread. Errors: std::logic_error after the first wrong step.
 
 #include "billboard/boards/inline_board.hpp"
@@ -143,7 +143,8 @@ public:
         return true;
     }
 
-    /// Looks, compares, leaves it where it is. The way `has_next` and `find` see it is compared, too.
+    /// Looks, compares, leaves it where it is. The way `has_next` and `find` see it is compared,
+    /// too.
     bool look(unsigned to, unsigned from, Arrival& a) {
         const Pair& p = pair(from, to);
         const bool has = board(to).has_next(from);

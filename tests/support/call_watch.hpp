@@ -9,10 +9,10 @@
 ///     ...
 ///     const CallsSeen seen = CallWatch::stop();
 ///
-/// Calls are made, counted or not, so that a watched program goes on and ends as any other. What needs
-/// no kernel (the clock, where it is in the vDSO) is no system call; where it is not, reading the clock
-/// is not counted, since that is the machine's doing. Looks at a lock of a file (F_OFD_GETLK: whether a
-/// rank lives) are counted apart.
+/// Calls are made, counted or not, so that a watched program goes on and ends as any other. What
+/// needs no kernel (the clock, where it is in the vDSO) is no system call; where it is not, reading
+/// the clock is not counted, since that is the machine's doing. Looks at a lock of a file
+/// (F_OFD_GETLK: whether a rank lives) are counted apart.
 /// Thread safety: one thread per process, and threads started after `install` must not exist.
 /// x86-64 Linux only: `supported` says whether this is one that allows filters.
 

@@ -6,8 +6,9 @@
 ///     Child other([&] { EXPECT_TRUE(ring->is_alive(0)); });
 ///     EXPECT_EQ(other.wait(), 0);
 ///
-/// The child's exit code is 0 unless a gtest check failed in it (1) or it threw (2); both are printed.
-/// It is killed when the Child goes out of scope or the test dies. Fork only from one thread.
+/// The child's exit code is 0 unless a gtest check failed in it (1) or it threw (2); both are
+/// printed. It is killed when the Child goes out of scope or the test dies. Fork only from one
+/// thread.
 
 #include "rmem/ring/segment.hpp"
 #include "tests/support/leftovers.hpp"
@@ -52,8 +53,8 @@ public:
         if (pid_ <= 0 || ::waitpid(std::exchange(pid_, -1), &status, 0) < 0) return -1000;
         return WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
     }
-    /// SIGSTOP, and waits until all its threads have stopped: kill(2) returns before, and until then
-    /// they go on.
+    /// SIGSTOP, and waits until all its threads have stopped: kill(2) returns before, and until
+    /// then they go on.
     void stop() {
         ::kill(pid_, SIGSTOP);
         int status = 0;

@@ -92,8 +92,8 @@ int send_until_full(int dest, std::size_t size, std::uint64_t first, int limit =
 /// and bytes. Returns the sender.
 int receive(int source, std::size_t size, std::uint64_t seed, Place place = Place::here());
 
-/// For the two ranks of a ring that have posted so many messages to each other, with the seeds from 0
-/// on, before either receives: receives the other's. Uses three shared words, from `words` on.
+/// For the two ranks of a ring that have posted so many messages to each other, with the seeds from
+/// 0 on, before either receives: receives the other's. Uses three shared words, from `words` on.
 void receive_what_both_posted(Rank& me, std::size_t size, std::uint64_t posted, std::size_t words,
                               Place place = Place::here());
 

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-/// Reads a datagram as a node would and uses all that it gets: every byte of every view is looked at, so
-/// that a sanitizer sees one outside, and what rmem/link/udp/protocol/datagram.hpp promises is checked.
+/// Reads a datagram as a node would and uses all that it gets: every byte of every view is looked
+/// at, so that a sanitizer sees one outside, and what rmem/link/udp/protocol/datagram.hpp promises
+/// is checked.
 
 #include "rmem/link/udp/protocol/datagram.hpp"
 

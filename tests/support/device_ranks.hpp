@@ -7,7 +7,8 @@
 ///     ranks[0].device.send(…);
 ///     ranks.run();
 ///
-/// All are of one process, so that an address of one rank's is good for all; FakeMemory reads there.
+/// All are of one process, so that an address of one rank's is good for all; FakeMemory reads
+/// there.
 
 #include "mpi_channel/device/device.hpp"
 #include "tests/support/pipes.hpp"
@@ -63,7 +64,8 @@ public:
     DeviceRank& operator[](unsigned rank) { return *all_[rank]; }
     unsigned size() const { return static_cast<unsigned>(all_.size()); }
 
-    /// Each reads messages of `least` to `most` bytes, and accesses from `least` on, from the others' memory.
+    /// Each reads messages of `least` to `most` bytes, and accesses from `least` on, from the
+    /// others' memory.
     void use_memory(std::size_t least, std::size_t most = kNoGets) {
         for (auto& rank : all_) rank->device.use(rank->memory, least, most);
     }

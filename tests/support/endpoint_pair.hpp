@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-/// The ranks of a ring as endpoints of this process, for tests that look at what one of them does alone.
+/// The ranks of a ring as endpoints of this process, for tests that look at what one of them does
+/// alone.
 
 #include "billboard/endpoint.hpp"
 

@@ -5,7 +5,8 @@
 #   on_every_link <function>    calls `<function> <link>` for each link; the ring keeps no timing
 #   ranks <link> <n> <program> <argument>...    runs the example under `rmem run`
 #   expect <file> <sentence>    fails unless a line of the file holds the sentence
-#   shows_progress <sentence> <program> <argument>...    fails unless that is seen while two ranks of it still run
+#   shows_progress <sentence> <program> <argument>...    fails unless that is seen while two ranks
+#   of it still run
 set -euo pipefail
 
 rmem=$RMEM_BUILD_DIR/tools/rmem
@@ -35,7 +36,8 @@ expect() {
 shows_progress() {
     local sentence=$1 program=$2 ring progress=$work/progress
     shift 2
-    # Not by `ranks`, which the shell would run in a process of its own, and that would be ended instead.
+    # Not by `ranks`, which the shell would run in a process of its own, and that would be ended
+    # instead.
     "$rmem" run -n 2 -- "$programs/$program" "$@" >"$progress" &
     ring=$!
     for ((i = 0; i < 600; ++i)); do

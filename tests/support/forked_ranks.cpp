@@ -247,7 +247,8 @@ void ForkedRanks::finish() {
     }
 }
 
-/// A killed program that was alone on its node leaves that node's segment, until it is started again.
+/// A killed program that was alone on its node leaves that node's segment, until it is started
+/// again.
 void ForkedRanks::remove_nodes_of_the_killed() {
     if (setup_.link != "udp") return;
     for (const Process& process : processes_) {

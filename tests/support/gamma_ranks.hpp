@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-/// What the tests of GAMMA share: what handlers have seen, for each process, and the usual bindings.
+/// What the tests of GAMMA share: what handlers have seen, for each process, and the usual
+/// bindings.
 ///
-/// Handlers have no arguments, and simulated processes share the variables of the test: so what they note is found by
-/// the process that they run in.
+/// Handlers have no arguments, and simulated processes share the variables of the test: so what
+/// they note is found by the process that they run in.
 
 #include "ports/gamma/libgamma.h"
 #include "tests/support/conformance.hpp"

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-/// Ranks of one thread with devices over pipes (tests/support/device_ranks.hpp), and groups of them.
+/// Ranks of one thread with devices over pipes (tests/support/device_ranks.hpp), and groups of
+/// them.
 ///
 ///     GroupRanks ranks(3, seed);
 ///     auto group = ranks.open(7, {0, 1, 2});
@@ -56,7 +57,8 @@ public:
         dead_[rank] = true;
     }
 
-    /// Until all of these are over, or nothing has moved for long: their results, BBP_EAGAIN: not over.
+    /// Until all of these are over, or nothing has moved for long: their results, BBP_EAGAIN: not
+    /// over.
     std::vector<int> finish(const std::vector<Group*>& groups) {
         std::vector<int> results(groups.size(), BBP_EAGAIN);
         for (unsigned quiet = 0; quiet < kQuiet; ++quiet) {

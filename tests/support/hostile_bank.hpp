@@ -3,11 +3,11 @@
 
 /// A bank in which the peers write whatever they like, at any moment, and a Memory on it.
 ///
-/// The bank lies between pages that cannot be touched, so whoever reads or writes outside it dies. A
-/// peer may change a word at each look that rank 0 takes, also between two looks at one word. Most of
-/// what peers write is nearly right (the sequence expected next, a length at the limit), since plain
-/// noise gets no further than the first check. Writes of rank 0 to words that are not its own, and
-/// calls that look or wait without end, are violations.
+/// The bank lies between pages that cannot be touched, so whoever reads or writes outside it dies.
+/// A peer may change a word at each look that rank 0 takes, also between two looks at one word.
+/// Most of what peers write is nearly right (the sequence expected next, a length at the limit),
+/// since plain noise gets no further than the first check. Writes of rank 0 to words that are not
+/// its own, and calls that look or wait without end, are violations.
 ///
 /// Time is counted in waits: a call's deadline passes after kWaitsPerCall of them. No threads.
 
@@ -156,8 +156,8 @@ public:
         return choices_.below(3) == 0 ? Step::check_peers : Step::poll;
     }
 
-    /// From now on s does nothing but post (layout paper): whenever a message was read there is one more, of
-    /// this class. `in_parts`: the parts of a large one, and all but the first are empty.
+    /// From now on s does nothing but post (layout paper): whenever a message was read there is one
+    /// more, of this class. `in_parts`: the parts of a large one, and all but the first are empty.
     void post_without_end(unsigned s, billboard::Class cls, bool in_parts) {
         using billboard::Part;
         tireless_ = s;

@@ -3,8 +3,8 @@
 
 /// Traffic of every kind among three ranks, in the midst of which one, the victim, may die.
 ///
-/// Each round sends every kind of message from everybody to everybody, and checks who got what: a rank
-/// that has been told of the victim's death goes on with the other survivor.
+/// Each round sends every kind of message from everybody to everybody, and checks who got what: a
+/// rank that has been told of the victim's death goes on with the other survivor.
 /// Thread safety: one thread per rank. Errors: `CheckFailed`.
 
 #include "tests/support/conformance.hpp"
@@ -50,8 +50,8 @@ inline constexpr Stage kStages[] = {
     {How::send, 34, Take::recv},
 };
 
-/// One rank's part of the traffic. Ranks take turns, so that nobody has to guess what comes next and
-/// no two wait for each other.
+/// One rank's part of the traffic. Ranks take turns, so that nobody has to guess what comes next
+/// and no two wait for each other.
 class Talker {
 public:
     explicit Talker(Rank& me) : me_(me), buffer_(500000) {}
@@ -136,7 +136,8 @@ private:
                      "bbp_post_mcast");
                 break;
             case How::taken_back:
-                // Nobody reads until the word is raised, and the message is larger than a partition.
+                // Nobody reads until the word is raised, and the message is larger than a
+                // partition.
                 note(bbp_mcast_for(listening.data(), n, bytes.data(), bytes.size(), 1),
                      BBP_ETIMEDOUT, "bbp_mcast_for");
                 me_.shared[taken_back_word()] = 1;

@@ -5,14 +5,17 @@
 #   name                        of the test's own lab, which is gone when the test ends
 #   output                      a file for what commands say
 #   skip <reason>               ends the test as skipped
-#   need_namespaces <tool>...   skips, with the reason, where no lab can be made, or one of these tools is missing
+#   need_namespaces <tool>...   skips, with the reason, where no lab can be made, or one of these
+#                               tools is missing
 #   fail <sentence>             shows what is in `output`, and ends the test
 #
 # For one that runs in a lab, and where there is none on loop-back:
 #
 #   begin_hosts <place> <n>     lab: makes a lab of so many hosts; loop-back: all are this one
-#   on <host> <program>...      becomes that program on the host, as `scripts/lab exec` has it in its environment
-#   ring_lives <option>...      runs ring-lives (tests/support/programs/ring_lives.cpp) on the hosts; fails unless all held
+#   on <host> <program>...      becomes that program on the host, as `scripts/lab exec` has it in
+#                               its environment
+#   ring_lives <option>...      runs ring-lives (tests/support/programs/ring_lives.cpp) on the
+#                               hosts; fails unless all held
 set -euo pipefail
 cd "$RMEM_SOURCE_DIR"
 

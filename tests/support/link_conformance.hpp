@@ -3,7 +3,8 @@
 
 /// What every link owes its nodes, as tests that run on each of them.
 ///
-///     INSTANTIATE_TEST_SUITE_P(Direct, LinkConformance, conformance_cases(LinkKind::direct, {"none"}),
+///     INSTANTIATE_TEST_SUITE_P(Direct, LinkConformance, conformance_cases(LinkKind::direct,
+///     {"none"}),
 ///                              conformance_case_name);
 ///
 /// Bodies run once per node (tests/support/link_nodes.hpp).
@@ -176,7 +177,8 @@ TEST_P(LinkConformance, a_flush_that_a_stopped_node_holds_up_ends_at_its_deadlin
             self.stop_here();
             return;
         }
-        // Until all of it has stopped, its helper may still apply; and going on would come too early.
+        // Until all of it has stopped, its helper may still apply; and going on would come too
+        // early.
         self.await([&] { return self.is_stopped(1); });
         self.write_word(0, 1);
         EXPECT_FALSE(self.node.flush(Deadline::in(20'000'000)));
@@ -195,8 +197,8 @@ TEST_P(LinkConformance, a_killed_node_blocks_nobody) {
             EXPECT_TRUE(self.node.flush(Deadline::in(kPatienceNs)));
             self.await([&] { return self.node.load((1 - self.id) * 4) == kWrites; });
             self.await([&] { return !self.node.is_alive(2); });
-            // A process is dying for some milliseconds, in which it may still count as a member. Who
-            // leaves in that time is not the last one and must let the segment stand.
+            // A process is dying for some milliseconds, in which it may still count as a member.
+            // Who leaves in that time is not the last one and must let the segment stand.
             self.await([&] { return self.has_died(2); });
         },
         {.dies = 2});

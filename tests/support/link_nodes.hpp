@@ -6,9 +6,10 @@
 ///     run(2, [](Self& self) { if (self.id == 0) self.write_word(0, 1); … });
 ///
 /// A case is a link, its timing, and what the nodes are: threads on one mapping (which the thread
-/// sanitizer can look into), processes, or processes of a simulated world. Bodies run once per node and
-/// meet at gates outside the ring, so that no check of the ring depends on the ring. What a body does to
-/// processes it does by Self, which knows what they are; times are those of program_now_ns().
+/// sanitizer can look into), processes, or processes of a simulated world. Bodies run once per node
+/// and meet at gates outside the ring, so that no check of the ring depends on the ring. What a
+/// body does to processes it does by Self, which knows what they are; times are those of
+/// program_now_ns().
 
 #include "rmem/node.hpp"
 #include "rmem/sim/world.hpp"
@@ -176,7 +177,8 @@ protected:
 
     void SetUp() override { stay_on_this_host(name_.get()); }
     void TearDown() override { ::unsetenv("RMEM_DEAD_TIMEOUT"); }
-    /// Who is stopped is not to be held for dead, however long this test is itself kept waiting. Before run().
+    /// Who is stopped is not to be held for dead, however long this test is itself kept waiting.
+    /// Before run().
     static void keep_the_silent() { ::setenv("RMEM_DEAD_TIMEOUT", "60s", 1); }
 
     bool replicated() const { return GetParam().link != LinkKind::direct; }
@@ -192,7 +194,8 @@ protected:
         return config;
     }
 
-    /// Runs the body as each of `nodes` nodes, which all (but a late one) have joined when it begins.
+    /// Runs the body as each of `nodes` nodes, which all (but a late one) have joined when it
+    /// begins.
     void run(unsigned nodes, const Body& body) { run(nodes, body, Roles{}); }
     void run(unsigned nodes, const Body& body, const Roles& roles) {
         const Run plan{nodes, body, roles};

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-/// The kill marks (rmem/base/marks.hpp) as they stand in the sources, so that a test that kills at each of
-/// them meets a new one without being changed, and fails if it does not pass it.
+/// The kill marks (rmem/base/marks.hpp) as they stand in the sources, so that a test that kills at
+/// each of them meets a new one without being changed, and fails if it does not pass it.
 
 #include <gtest/gtest.h>
 

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-/// What the MPI device does on a ring, whatever its transport: the part that the tests of all transports have in common.
+/// What the MPI device does on a ring, whatever its transport: the part that the tests of all
+/// transports have in common.
 ///
-///     TEST_P(…, messages_of_all_sizes_cross_…) { run(3, [](Rank& me) { messages_cross<Channel>(me); }); }
+///     TEST_P(…, messages_of_all_sizes_cross_…) { run(3, [](Rank& me) {
+///         messages_cross<Channel>(me); }); }
 
 #include "billboard/endpoint.hpp"
 #include "mpi_channel/collectives.hpp"

@@ -1,20 +1,23 @@
 # shellcheck shell=bash
 # SPDX-License-Identifier: Apache-2.0
-# For the tests that run MPI programs over the ring: source it first, and set `launcher` to what starts ranks,
-# `"${launcher[@]}" -n 4 program`.
+# For the tests that run MPI programs over the ring: source it first, and set `launcher` to what
+# starts ranks, `"${launcher[@]}" -n 4 program`.
 #
-#   work, output                a folder of the test's own, gone when it ends; a file for what programs say
+#   work, output                a folder of the test's own, gone when it ends; a file for what
+#                               programs say
 #   skip <reason>               ends the test as skipped
 #   fail <sentence>             shows the end of `output`, and ends the test
 #   need <program>...           skips when one of them, or the provider, is missing
 #   need_open_mpi               the same for Open MPI's launcher, and becomes one that root may use
 #   need_mpich                  the same for the MPICH that mpi_channel/mpich/build has made
 #   run <ranks> <program>...    on a ring of its own, at most 100 s; true if it ended well
-#   went_over_the_ring <ranks> <what>     fails unless so many ranks have told that they have sent packets
+#   went_over_the_ring <ranks> <what>     fails unless so many ranks have told that they have sent
+#                                         packets
 #   left_nothing <what>         fails if something of the last run is still in /dev/shm
 #   good_run <ranks> <what> <program>...  run, and all of that
-#   bad_end <what> <program>... the launcher must tell that a rank of three did not end well, and nothing is left
-#   traffic_on_every_link <compiler>...   what any MPI is to do: builds the programs for it, and runs them with 2, 3, 4 and once 8
+#   bad_end <what> <program>... the launcher must tell that a rank of three did not end well, and
+#   nothing is left traffic_on_every_link <compiler>...   what any MPI is to do: builds the programs
+#   for it, and runs them with 2, 3, 4 and once 8
 #                               ranks, also where datagrams are lost; one rank aborts, one is killed
 set -euo pipefail
 

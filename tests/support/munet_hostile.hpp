@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-/// A pair of honest endpoints, and a third whose program writes anything anywhere in its own memory, at one relay. Whatever
-/// it writes, each message of the pair arrives once, whole and in order, and nothing is touched that is not the third's
-/// (the memory of each lies between guard pages). Frames of another node may be anything, too.
+/// A pair of honest endpoints, and a third whose program writes anything anywhere in its own
+/// memory, at one relay. Whatever it writes, each message of the pair arrives once, whole and in
+/// order, and nothing is touched that is not the third's (the memory of each lies between guard
+/// pages). Frames of another node may be anything, too.
 ///
 ///     EXPECT_EQ(run_beside_a_liar(Choices(seed), 1000), "");
 ///
@@ -97,7 +98,8 @@ private:
         for (std::size_t i = 4; i < bytes.size(); ++i) bytes[i] = static_cast<std::byte>(sent_ + i);
         std::memcpy(bytes.data(), &sent_, sizeof sent_);
         auto& program = programs_[0];
-        // A message in parts that was given up in its midst is not to arrive, so honest ones go in one.
+        // A message in parts that was given up in its midst is not to arrive, so honest ones go in
+        // one.
         const bool fits = bytes.size() <= ports::munet::kInline;
         const int result =
             fits ? program.send(address(1), bytes.data(), bytes.size(), deadline())

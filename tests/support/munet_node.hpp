@@ -7,7 +7,8 @@
 ///     MunetEndpoint& a = node.create(1 << 16, 1 << 16);
 ///     a.program().send(b.address(), …);
 ///
-/// Several nodes in one process meet by a MunetWire; nodes that are ranks of a ring by tests/support/munet_ring_node.hpp.
+/// Several nodes in one process meet by a MunetWire; nodes that are ranks of a ring by
+/// tests/support/munet_ring_node.hpp.
 /// Thread safety: one thread.
 
 #include "ports/munet/program.hpp"

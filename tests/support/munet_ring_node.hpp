@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-/// A node of MU-Net that is a rank of a ring: its daemon and its programs at once, so that all of it runs where processes are
-/// simulated too.
+/// A node of MU-Net that is a rank of a ring: its daemon and its programs at once, so that all of
+/// it runs where processes are simulated too.
 ///
 /// Thread safety: one thread of the test; libraries' threads may share the process endpoint.
 

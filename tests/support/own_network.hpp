@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-/// A network for a test's ring that no other host, and no other test, hears: loop-back, and a port of its own.
+/// A network for a test's ring that no other host, and no other test, hears: loop-back, and a port
+/// of its own.
 
 #include <cstdlib>
 #include <functional>

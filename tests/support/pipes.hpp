@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-/// A transport of the MPI device for tests: queues in memory between the ranks of one thread, short ones, which refuse now and then by a seed.
+/// A transport of the MPI device for tests: queues in memory between the ranks of one thread, short
+/// ones, which refuse now and then by a seed.
 ///
 ///     Pipes pipes(3, seed);
 ///     Device<Pipe> device(pipes.of(0), completions);
 ///
-/// It has what mpi_channel/transport.hpp promises, and what a test does to ranks: they die, or say what no device says.
+/// It has what mpi_channel/transport.hpp promises, and what a test does to ranks: they die, or say
+/// what no device says.
 
 #include "billboard/bbp.h"
 #include "mpi_channel/transport.hpp"

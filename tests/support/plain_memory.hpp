@@ -3,10 +3,10 @@
 
 /// A Memory (rmem/link/memory.hpp) of plain arrays within one thread, for tests of protocols alone.
 ///
-/// PlainBanks holds what all ranks have written; a PlainMemory is one rank's view. Either there is one
-/// bank for all, where a store is seen at once, or each rank has its own, where a store of another is
-/// seen when the test delivers it. Each writer's stores are delivered in order, as every link does;
-/// those of one `write` in any order, since there is none inside a write.
+/// PlainBanks holds what all ranks have written; a PlainMemory is one rank's view. Either there is
+/// one bank for all, where a store is seen at once, or each rank has its own, where a store of
+/// another is seen when the test delivers it. Each writer's stores are delivered in order, as every
+/// link does; those of one `write` in any order, since there is none inside a write.
 /// Counts each rank's loads and stores. `PlainMemory<true>` says that it is replicated.
 
 #include "rmem/config.hpp"

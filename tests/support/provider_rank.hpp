@@ -9,8 +9,9 @@
 ///         …fabric.next(fabric.queue)…
 ///     });
 ///
-/// All ranks are processes, each with one endpoint; opening waits until all have theirs. What cannot be done is a failed check
-/// (tests/support/checks.hpp). Closing checks that everything lets itself be closed.
+/// All ranks are processes, each with one endpoint; opening waits until all have theirs. What
+/// cannot be done is a failed check (tests/support/checks.hpp). Closing checks that everything lets
+/// itself be closed.
 
 #include "tests/support/rank_processes.hpp"
 
@@ -110,7 +111,8 @@ public:
                        1);
         }
     }
-    /// Until all ranks have come here, by memory that is not the ring's; nothing of the endpoint goes on meanwhile.
+    /// Until all ranks have come here, by memory that is not the ring's; nothing of the endpoint
+    /// goes on meanwhile.
     void meet() {
         ++meetings_;
         me_.raise(kMeeting);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-/// What can run the ranks of a RankProcesses (tests/support/rank_processes.hpp, which says what each
-/// function does): forked processes, or simulated ones.
+/// What can run the ranks of a RankProcesses (tests/support/rank_processes.hpp, which says what
+/// each function does): forked processes, or simulated ones.
 
 #include "tests/support/rank_processes.hpp"
 

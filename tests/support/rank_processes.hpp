@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-/// The ranks of one ring, each a process with its own environment: a forked one, or on link `sim` one
-/// of a simulated world.
+/// The ranks of one ring, each a process with its own environment: a forked one, or on link `sim`
+/// one of a simulated world.
 ///
 ///     RankProcesses ring({.ranks = 2});
 ///     ring.start_all([](Rank& me) {
@@ -12,19 +12,19 @@
 ///     ring.finish();
 ///
 /// A body runs between bbp_init and bbp_finalize, both checked, once all ranks have come out of
-/// bbp_init (`start_bare`: only in the ring's environment, without any of that). A check that fails in
-/// it, an exception, a crash and a rank that does not end before the deadline fail the test with one
-/// sentence each. Once a rank has failed, the others have a short grace, so that one fault does not
-/// cost the whole deadline. Ring names hold the test's pid; `finish` fails if the ring has left anything
-/// in /dev/shm.
+/// bbp_init (`start_bare`: only in the ring's environment, without any of that). A check that fails
+/// in it, an exception, a crash and a rank that does not end before the deadline fail the test with
+/// one sentence each. Once a rank has failed, the others have a short grace, so that one fault does
+/// not cost the whole deadline. Ring names hold the test's pid; `finish` fails if the ring has left
+/// anything in /dev/shm.
 ///
 /// Ranks and test coordinate through `Shared`, words in a mapping of their own, so that a check of
 /// the ring never depends on the ring. Fork only from a test without threads.
 ///
 /// Time is the host's, and on `sim` virtual: ranks wait with `await` and `rest` and tests with the
-/// members of RankProcesses, never by themselves, and a simulated world goes on only in these members.
-/// There, too, word from process to process takes a while, in which the ring brings what was sent
-/// before. Tests that need real processes are skipped there.
+/// members of RankProcesses, never by themselves, and a simulated world goes on only in these
+/// members. There, too, word from process to process takes a while, in which the ring brings what
+/// was sent before. Tests that need real processes are skipped there.
 /// Thread safety: one thread. Errors: gtest failures; `CheckFailed` from `await`.
 
 #include "tests/support/checks.hpp"

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # For the tests of several rings on one network: source it after lab.sh, and begin_hosts with 3.
 #
-#   rings_apart    two rings in one group, and two of one name with different keys: neither sees what the other writes, and
-#                  each counts what it hears of the other
+#   rings_apart    two rings in one group, and two of one name with different keys: neither sees
+#                  what the other writes, and each counts what it hears of the other
 
 rmem() { "$RMEM_BUILD_DIR/tools/rmem" "$@"; }
 

@@ -17,7 +17,8 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr std::int64_t kLookEachNs = 1'000'000;
-/// What the test hears of a process has taken so long, in which the wire brings what was sent before.
+/// What the test hears of a process has taken so long, in which the wire brings what was sent
+/// before.
 constexpr std::chrono::microseconds kPause(200);
 
 /// `last_place` is each process's own.

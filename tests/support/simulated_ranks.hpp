@@ -4,8 +4,8 @@
 /// Ranks that are processes of a simulated world, in the test's own process.
 ///
 /// The world goes on only while the test waits for something, and all deadlines are in its time. It
-/// ends early, with a sentence that says so, when nothing can happen any more, and when the test takes
-/// as long in the host's time as it may in the world's.
+/// ends early, with a sentence that says so, when nothing can happen any more, and when the test
+/// takes as long in the host's time as it may in the world's.
 /// Thread safety, errors: tests/support/rank_processes.hpp.
 
 #include "rmem/sim/world.hpp"

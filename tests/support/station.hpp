@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-/// A rank's channel interface, whatever its transport, with calls that wait: the part that the tests of all transports have in
-/// common.
+/// A rank's channel interface, whatever its transport, with calls that wait: the part that the
+/// tests of all transports have in common.
 ///
-///     TEST_P(…) { run(3, [](Rank& me) { Station<Channel> station; packets_cross(station, me); }); }
+///     TEST_P(…) { run(3, [](Rank& me) { Station<Channel> station; packets_cross(station, me); });
+///         }
 
 #include "tests/support/messenger.hpp"
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-/// A ring of two nodes on link udp in the test's process: a segment and an engine each, over loop-back.
+/// A ring of two nodes on link udp in the test's process: a segment and an engine each, over
+/// loop-back.
 ///
 ///     UdpRing ring;
 ///     ring.node(0).write_word(0x40, 7);

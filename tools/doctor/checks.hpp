@@ -33,7 +33,8 @@ std::vector<Finding> check_memory(const CheckedJob& job);
 /// Processors: processors, spinning, wake-ups, clock, frequency, host-gaps, open-files.
 std::vector<Finding> check_processors(const CheckedJob& job);
 
-/// The network, as the settings of link udp have it: tools/doctor/network_checks.hpp lists the names.
+/// The network, as the settings of link udp have it: tools/doctor/network_checks.hpp lists the
+/// names.
 std::vector<Finding> check_network();
 
 /// Files of one line below /proc and /sys; empty when there is none.

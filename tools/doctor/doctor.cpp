@@ -27,7 +27,8 @@ Examples:
 
 The settings of the environment (RMEM_LINK, RMEM_SIZE, …) count for what a ring needs; without
 RMEM_LINK=udp what is wrong with the network is a warning.
-Exit codes: 0 no check failed (warnings cost speed, not function), 1 one did, 2 wrong command line.)";
+Exit codes: 0 no check failed (warnings cost speed, not function), 1 one did, 2 wrong command
+line.)";
 
 const char* text_of(Verdict verdict) {
     switch (verdict) {

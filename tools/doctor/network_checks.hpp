@@ -3,7 +3,8 @@
 
 /// What the network's facts mean for link `udp`, and what to do about them.
 ///
-/// Pure: equal facts, equal findings. Where link `udp` is not asked for, nothing is worse than a warning.
+/// Pure: equal facts, equal findings. Where link `udp` is not asked for, nothing is worse than a
+/// warning.
 
 #include <vector>
 

@@ -157,8 +157,8 @@ std::uint16_t free_port() {
     return own_address(asker.get()).value_or(udp::Address{}).port;
 }
 
-/// Whether /proc/net/igmp lists the group: a line for each device, below it one for each of its groups, whose address
-/// is printed as it lies in memory.
+/// Whether /proc/net/igmp lists the group: a line for each device, below it one for each of its
+/// groups, whose address is printed as it lies in memory.
 bool is_listed(udp::Ip group, const std::string& interface) {
     std::ifstream list("/proc/net/igmp");
     const std::string wanted = fmt::format("{:08X}", htonl(group));

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-/// What this host's network is like for link `udp`: facts, which tools/doctor/network_checks.hpp judges.
+/// What this host's network is like for link `udp`: facts, which tools/doctor/network_checks.hpp
+/// judges.
 ///
-/// Looking sends some datagrams on a free port of the ring's group, which this host's own sockets are to hear, and
-/// leaves nothing behind. It never throws: what cannot be found out is empty, zero, or a sentence in `problem`.
+/// Looking sends some datagrams on a free port of the ring's group, which this host's own sockets
+/// are to hear, and leaves nothing behind. It never throws: what cannot be found out is empty,
+/// zero, or a sentence in `problem`.
 /// Thread safety: values; gathering shares nothing. Units: bytes.
 
 #include <cstddef>

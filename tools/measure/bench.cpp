@@ -171,7 +171,8 @@ void run(BenchOptions options) {
     const bool is_apart = options.group.link == "udp";
     options.plan.bytes = options.bytes;
     if (large) options.plan.batch = 20;
-    // Each node of udp has a partition of its own to send from; one message and the next are to fit.
+    // Each node of udp has a partition of its own to send from; one message and the next are to
+    // fit.
     if (large && is_apart) options.group.partition = std::to_string(4 * options.plan.bytes);
     if (options.group.link != "direct") {  // the wire is a thousand times slower
         options.plan.rounds = std::min<std::size_t>(options.plan.rounds, 50);

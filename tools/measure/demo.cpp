@@ -61,8 +61,8 @@ void greet(bench::RankContext& rank) {
     bench::checked(bbp_barrier());
 }
 
-/// From the sender's clock before the multicast to the last receiver's clock after it: all processes
-/// of a host share the clock.
+/// From the sender's clock before the multicast to the last receiver's clock after it: all
+/// processes of a host share the clock.
 double time_broadcast(bench::RankContext& rank, std::size_t samples) {
     std::vector<double> times;
     int others[3] = {1, 2, 3};

@@ -5,8 +5,8 @@
 ///
 /// Method: two kinds of samples. *Rounds*: the floor and ours in turn, each a batch of operations
 /// between two clock readings, so that a change of the machine's speed meets both; ratios and
-/// differences are taken round by round and their median is quoted. *Singles*: each operation between
-/// two clock readings (which cost some 25 ns each), for the percentiles of the tail.
+/// differences are taken round by round and their median is quoted. *Singles*: each operation
+/// between two clock readings (which cost some 25 ns each), for the percentiles of the tail.
 /// Units: nanoseconds one way, unless a name says otherwise.
 
 #include "tools/measure/rank_group.hpp"
@@ -23,9 +23,10 @@ struct Plan {
     std::size_t rounds = 200;       ///< of floor and ours in turn
     std::size_t batch = 500;        ///< operations in each half of a round
     std::size_t bytes = 8;
-    /// Pingpong: each side first works for a random time of up to so many ns, in the floor and in ours
-    /// alike; half of it is subtracted. Two loops of fixed length fall into step with the pause
-    /// instruction, and then a nanosecond more or less of work shows as a whole pause or as none.
+    /// Pingpong: each side first works for a random time of up to so many ns, in the floor and in
+    /// ours alike; half of it is subtracted. Two loops of fixed length fall into step with the
+    /// pause instruction, and then a nanosecond more or less of work shows as a whole pause or as
+    /// none.
     double think_ns = 0;
 };
 

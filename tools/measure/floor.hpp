@@ -50,8 +50,8 @@ private:
     std::uint32_t random_;
 };
 
-/// One cache line of the ring's own segment that goes to and fro between ranks 0 and 1. Counts go on
-/// from one batch to the next, since nothing resets them.
+/// One cache line of the ring's own segment that goes to and fro between ranks 0 and 1. Counts go
+/// on from one batch to the next, since nothing resets them.
 class Floor {
 public:
     Floor(std::byte* user, unsigned rank, double think_ns = 0)

@@ -201,7 +201,8 @@ private:
         }
     }
 
-    /// Until so many messages that are asked for have come: not so long that their sender misses an answer to them.
+    /// Until so many messages that are asked for have come: not so long that their sender misses an
+    /// answer to them.
     std::int64_t time_of_arrival(std::size_t messages, double trip) {
         const double writing = static_cast<double>(messages) * std::max(series_["O_s"].back(), 0.0);
         return kLeastSettleNs + static_cast<std::int64_t>(2 * trip + writing);
@@ -218,8 +219,8 @@ private:
         say("O_s", middle(writes));
     }
 
-    /// O_r and U_r: the receiver lets the message come in, and reads it off the ring. Two more come with it: one for another endpoint,
-    /// by reading which the one before it gets into the pool.
+    /// O_r and U_r: the receiver lets the message come in, and reads it off the ring. Two more come
+    /// with it: one for another endpoint, by reading which the one before it gets into the pool.
     void reading(int bytes, double clock, double trip) {
         std::vector<double> from_ring, from_pool;
         const std::int64_t settle = time_of_arrival(3, trip);
@@ -253,8 +254,9 @@ private:
         }
     }
 
-    /// g_s: from message to message of a long stream. And g_r of one sender: of the same stream, or of a network that is full
-    /// when the receiver begins, whichever is less; O_r of a run is of the latter.
+    /// g_s: from message to message of a long stream. And g_r of one sender: of the same stream, or
+    /// of a network that is full when the receiver begins, whichever is less; O_r of a run is of
+    /// the latter.
     void stream(int bytes, double trip) {
         std::vector<double> sends, receives, drains;
         const std::int64_t burst_ns = time_of_arrival(kBurst, trip);
@@ -423,7 +425,8 @@ private:
     std::uint64_t state_ = 1;
 };
 
-/// g_r by the paper's method: many send to one, and the time it sees from message to message is the least it can be.
+/// g_r by the paper's method: many send to one, and the time it sees from message to message is the
+/// least it can be.
 class ManyToOne {
 public:
     explicit ManyToOne(RankContext& rank) : rank_(rank) {}

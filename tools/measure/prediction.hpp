@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-/// The equations of Directed Point's cost model (3.1, 5.1), and the lines of its parameters. Units: ns and bytes.
+/// The equations of Directed Point's cost model (3.1, 5.1), and the lines of its parameters. Units:
+/// ns and bytes.
 ///
-/// A message of k packets takes what one takes, and k - 1 times what the slower end needs from packet to packet. The paper writes that
-/// for a network that is slower than its receiver (equation 1) and for a receiver that is slower (equation 2), with one O_r for
-/// both. Here a receiver that finds several packets takes them off the network together, so O_r of a packet that comes alone and of
-/// one in a run differ, and only the latter can be held against a gap.
+/// A message of k packets takes what one takes, and k - 1 times what the slower end needs from
+/// packet to packet. The paper writes that for a network that is slower than its receiver (equation
+/// 1) and for a receiver that is slower (equation 2), with one O_r for both. Here a receiver that
+/// finds several packets takes them off the network together, so O_r of a packet that comes alone
+/// and of one in a run differ, and only the latter can be held against a gap.
 
 #include <algorithm>
 #include <cstddef>

@@ -3,9 +3,10 @@
 
 /// N ranks of one ring as forked processes, for measurements.
 ///
-/// Each child joins by bbp_init, as any program does, and runs the body; rank 0's body records results
-/// in memory shared with the parent. Children are pinned to the processors given, in turn.
-/// Errors: `rmem::Error` when a rank fails (its sentence) or does not end in time; then all are ended.
+/// Each child joins by bbp_init, as any program does, and runs the body; rank 0's body records
+/// results in memory shared with the parent. Children are pinned to the processors given, in turn.
+/// Errors: `rmem::Error` when a rank fails (its sentence) or does not end in time; then all are
+/// ended.
 /// Thread safety: fork() is called: use it before there are threads.
 
 #include <cstddef>

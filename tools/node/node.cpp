@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// `rmem node`: the engine of a node on the udp link, as a process of its own, for any number of programs.
+// `rmem node`: the engine of a node on the udp link, as a process of its own, for any number of
+// programs.
 //
-// The options become RMEM_ variables of this process; what they say is read by the same code by which
-// the node's programs read theirs.
+// The options become RMEM_ variables of this process; what they say is read by the same code by
+// which the node's programs read theirs.
 
 #include <fmt/format.h>
 
@@ -39,15 +40,15 @@ Examples:
   rmem node --ring rig --node 0 --nodes 2 --ranks 8                four programs at each node
   rmem node --ring try --node 0 --nodes 2 --interface lo           all nodes on this host
   rmem node --ring rig --node 0 --nodes 2 --metrics 9464           http://127.0.0.1:9464/metrics
-  rmem node --munet                                                MU-Net, for the users of this host
+  rmem node --munet                                                MU-Net, for this host's users
   rmem node --munet --ring rig --node 0 --nodes 2                  the same between hosts
   systemctl start rmem-node@rig                                    settings: /etc/rmem/rig.conf
 
-Programs find the node by RMEM_RING, RMEM_NODE and the same settings, with RMEM_LINK=udp. Start the node first: a
-program that comes before it runs the node itself.
+Programs find the node by RMEM_RING, RMEM_NODE and the same settings, with RMEM_LINK=udp. Start
+the node first: a program that comes before it runs the node itself.
 
-Exit codes: 0 told to end by SIGTERM, SIGINT or SIGHUP; 1 failed (the sentence says why); 2 wrong command
-line.)";
+Exit codes: 0 told to end by SIGTERM, SIGINT or SIGHUP; 1 failed (the sentence says why); 2 wrong
+command line.)";
 
 constexpr std::int64_t kOpenNs = 10'000'000'000;
 constexpr std::int64_t kLookNs = 100'000'000;  ///< between looks at what has happened
@@ -175,7 +176,8 @@ private:
     std::int64_t next_look_ns_ = 0, next_signal_ns_ = 0;
 };
 
-/// Serves the node's counters from now on, if that is wanted. As any bystander: the engine knows nothing of it.
+/// Serves the node's counters from now on, if that is wanted. As any bystander: the engine knows
+/// nothing of it.
 std::unique_ptr<MetricsServer> serve_metrics(const NodeOptions& options,
                                              const std::string& segment) {
     if (!options.metrics) return nullptr;
@@ -188,8 +190,8 @@ std::unique_ptr<MetricsServer> serve_metrics(const NodeOptions& options,
     return server;
 }
 
-/// At its end: where no program is left that could wait for a daemon to come back, nobody is to. Made with the
-/// engine's lock held.
+/// At its end: where no program is left that could wait for a daemon to come back, nobody is to.
+/// Made with the engine's lock held.
 class LastWord {
 public:
     explicit LastWord(const rmem::Ring& ring) : ring_(ring) {}

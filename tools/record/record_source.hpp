@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-/// Where `rmem record` gets a ring's writes from: for each kind of ring one source behind this interface.
+/// Where `rmem record` gets a ring's writes from: for each kind of ring one source behind this
+/// interface.
 ///
-/// A source is a bystander: it takes no part in the ring, no writer knows or waits for it. What it could not
-/// read in time it gives as a record with RecordedWrite::kMissed in the place where writes are missing.
-/// Order: writes of one rank in theirs; of all ranks by their times, as far as they are known at a look.
+/// A source is a bystander: it takes no part in the ring, no writer knows or waits for it. What it
+/// could not read in time it gives as a record with RecordedWrite::kMissed in the place where
+/// writes are missing.
+/// Order: writes of one rank in theirs; of all ranks by their times, as far as they are known at a
+/// look.
 /// Thread safety: one thread at a time. Errors: `rmem::Error` from open_source().
 
 #include <cstdint>
@@ -30,11 +33,12 @@ public:
     RecordSource& operator=(const RecordSource&) = delete;
 
     virtual const rmem::RingConfig& config() const = 0;
-    /// Gives what the memory holds now, where it is not zero (RecordedWrite::kAtStart), and begins there:
-    /// what is written from now on comes from look(). Some of the first writes may be in the memory already.
+    /// Gives what the memory holds now, where it is not zero (RecordedWrite::kAtStart), and begins
+    /// there: what is written from now on comes from look(). Some of the first writes may be in the
+    /// memory already.
     virtual void begin(std::int64_t now_ns, const Sink& sink) = 0;
-    /// Gives what was written since, but no more than some ten thousand writes at once. True if there
-    /// is so much that the next look should follow without a pause.
+    /// Gives what was written since, but no more than some ten thousand writes at once. True if
+    /// there is so much that the next look should follow without a pause.
     virtual bool look(std::int64_t now_ns, const Sink& sink) = 0;
     /// Nanoseconds between two looks.
     virtual std::int64_t interval_ns() const = 0;
@@ -47,8 +51,8 @@ struct SourceOptions {
     std::int64_t sample_ns = 0;    ///< look at the bank so often, instead of at the writes
 };
 
-/// The source for the ring of that name. Throws not_permitted for a ring that shows no writes (link direct)
-/// unless it is to be sampled.
+/// The source for the ring of that name. Throws not_permitted for a ring that shows no writes (link
+/// direct) unless it is to be sampled.
 std::unique_ptr<RecordSource> open_source(const std::string& ring, const SourceOptions& options);
 
 // ---- The sources, and what they share
@@ -57,13 +61,13 @@ std::unique_ptr<RecordSource> open_source(const std::string& ring, const SourceO
 std::unique_ptr<RecordSource> make_ring_source(std::shared_ptr<rmem::Ring> ring, unsigned node);
 /// What the engine of one of this host's nodes of a ring on link `udp` sends and applies.
 std::unique_ptr<RecordSource> make_udp_source(std::shared_ptr<rmem::Ring> ring);
-/// The user's memory of any ring, looked at every so often: a change that is undone between two looks is not
-/// seen, nor who made it (RecordedWrite::kSampled).
+/// The user's memory of any ring, looked at every so often: a change that is undone between two
+/// looks is not seen, nor who made it (RecordedWrite::kSampled).
 std::unique_ptr<RecordSource> make_sampled_source(std::shared_ptr<rmem::Ring> ring, unsigned node,
                                                   std::int64_t interval_ns);
 
-/// Gives the words of [0, bytes) in a bank that are not zero, as writes of `write`'s node, rank, time and
-/// flags.
+/// Gives the words of [0, bytes) in a bank that are not zero, as writes of `write`'s node, rank,
+/// time and flags.
 void give_memory(const std::byte* bank, std::size_t bytes, rmem::RecordedWrite write,
                  const RecordSource::Sink& sink);
 

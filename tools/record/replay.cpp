@@ -35,10 +35,11 @@ Examples:
   rmem replay flight.rmemrec --ring rig --step      a write for each Enter
   rmem replay flight.rmemrec --pcap flight.pcap     for Wireshark, with share/rmem/rmem.lua
 
-A replay takes a rank of the ring that nobody holds. It first makes the memory as it was where the replay
-begins, unless --node takes the writes of one node only. Times count from the recording's start.
-Exit codes: 0 done, 1 failed, or damage has cost blocks of the recording, 2 wrong command line, 128 + signal
-when one ended it.)";
+A replay takes a rank of the ring that nobody holds. It first makes the memory as it was where the
+replay begins, unless --node takes the writes of one node only. Times count from the recording's
+start.
+Exit codes: 0 done, 1 failed, or damage has cost blocks of the recording, 2 wrong command line,
+128 + signal when one ended it.)";
 
 struct ReplayOptions {
     std::string file, ring, speed = "1x", from, until, pcap;

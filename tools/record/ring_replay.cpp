@@ -20,7 +20,8 @@ using rmem::RecordedWrite;
 namespace {
 
 constexpr std::int64_t kRoomNs = 10'000'000'000;
-/// So long before its time a write is waited for awake: a sleep ends some tens of microseconds late.
+/// So long before its time a write is waited for awake: a sleep ends some tens of microseconds
+/// late.
 constexpr std::int64_t kAwakeNs = 100'000;
 constexpr std::size_t kImageWriteBytes = 1024;
 
@@ -67,7 +68,8 @@ bool RingReplay::is_before(const RecordedWrite& write) const noexcept {
     return (write.flags & RecordedWrite::kAtStart) != 0 || write.time_ns < selection_.from_ns;
 }
 
-/// Of the time before, but recorded behind what has been played: it belongs to the memory all the same.
+/// Of the time before, but recorded behind what has been played: it belongs to the memory all the
+/// same.
 bool RingReplay::is_belated(const RecordedWrite& write, bool has_begun) const noexcept {
     return has_begun && !selection_.node && (write.flags & RecordedWrite::kAtStart) == 0;
 }

@@ -3,13 +3,15 @@
 
 /// Plays a recording into a live ring, as one of its nodes.
 ///
-/// Memory        first the ring's memory is made as it was where the replay begins: what stood there when the
-///               recording began, and what was written before `from_ns`; other words are zero. Only words that
-///               differ are written. With `node` this is left out: the other nodes' words are not ours.
-/// Range         writes of the user's memory; others (a protocol's regions, a smaller ring) are counted and left
-///               out.
+/// Memory        first the ring's memory is made as it was where the replay begins: what stood
+///               there when the recording began, and what was written before `from_ns`; other words
+///               are zero. Only words that differ are written. With `node` this is left out: the
+///               other nodes' words are not ours.
+/// Range         writes of the user's memory; others (a protocol's regions, a smaller ring) are
+///               counted and left out.
 /// Interrupts    a write that carried the interrupt mark carries it again.
-/// Thread safety one thread. Errors: `rmem::Error` from joining; timed_out when the ring takes no writes.
+/// Thread safety one thread. Errors: `rmem::Error` from joining; timed_out when the ring takes no
+/// writes.
 
 #include <cstddef>
 #include <cstdint>
@@ -56,8 +58,8 @@ public:
     RingReplay(rmem::Node& node, rmem::RecordingReader& reader, const Selection& selection,
                const StopSignals& stop);
 
-    /// Plays to the end, or until the user wants no more steps or a signal comes. `steps` is asked before a write
-    /// for which none are left, where the speed is stepped.
+    /// Plays to the end, or until the user wants no more steps or a signal comes. `steps` is asked
+    /// before a write for which none are left, where the speed is stepped.
     void run(rmem::PlaySpeed speed, const Steps& steps);
     const Replayed& result() const noexcept { return result_; }
 

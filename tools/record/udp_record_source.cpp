@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The writes of a ring on link `udp`, as the engine of one of this host's nodes shows them (rmem/link/udp/tap.hpp).
+// The writes of a ring on link `udp`, as the engine of one of this host's nodes shows them
+// (rmem/link/udp/tap.hpp).
 
 #include <fmt/format.h>
 

@@ -19,13 +19,15 @@ namespace {
 
 constexpr const char* kExamples = R"(
 Examples:
-  rmem clean                            all rings of this host that nobody is left in, and counters of MU-Net daemons
-  rmem clean my-ring                    this one, if nobody is left in it, with all its nodes that are here;
+  rmem clean                            all rings of this host that nobody is left in, and
+                                        counters of MU-Net daemons
+  rmem clean my-ring                    this one, if nobody is left in it, with all its nodes that
+                                        are here;
                                         also one that `rmem make` made to stay
   rmem clean --dry-run                  only says what would be removed
 
-A ring with a live member is never removed; end its processes first (`rmem info RING` names them). Those of other
-users are left alone, unless root asks.
+A ring with a live member is never removed; end its processes first (`rmem info RING` names them).
+Those of other users are left alone, unless root asks.
 Exit codes: 0 done (a ring that was named is gone), 1 a named ring was kept, 2 wrong command line,
 3 a named ring is not here, and none was kept.)";
 

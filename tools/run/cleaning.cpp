@@ -31,15 +31,17 @@ bool is_ours(const rmem::Segment& segment) {
     return magic == rmem::kSegmentMagic;
 }
 
-/// A maker holds the life-cycle lock from before the name can be found until the ring is whole, and who takes part
-/// another: what nobody has locked is nobody's.
+/// A maker holds the life-cycle lock from before the name can be found until the ring is whole, and
+/// who takes part another: what nobody has locked is nobody's.
 Cleaned remove_unused(const std::string& name, const std::string& why, bool dry_run) {
     const auto segment = rmem::Segment::open(name, {.only_looks = true});
     if (!segment) return {name, true, "it is gone already"};
     if (segment->is_locked(0, kAllBytes)) return {name, false, "a live process holds a lock on it"};
-    // Who only looks takes no lock: somebody who cleans at the same time would take it for a live process.
+    // Who only looks takes no lock: somebody who cleans at the same time would take it for a live
+    // process.
     if (dry_run) return {name, true, why};
-    // Held while we remove it, so that nobody joins it, or replaces it by a new ring of that name, meanwhile.
+    // Held while we remove it, so that nobody joins it, or replaces it by a new ring of that name,
+    // meanwhile.
     const auto lock = segment->try_lock(kLifeCycleByte);
     if (!lock || segment->is_locked(kLifeCycleByte + 1, kAllBytes) || !segment->is_linked())
         return {name, false, "somebody has just come to use it"};

@@ -3,8 +3,8 @@
 
 /// Removing what dead processes have left in /dev/shm, and nothing else.
 ///
-/// Invariant: nothing that a live process takes part in is ever removed: removing happens under the ring's own lock,
-/// without which nobody joins. Nor are the counters of a MU-Net daemon that lives.
+/// Invariant: nothing that a live process takes part in is ever removed: removing happens under the
+/// ring's own lock, without which nobody joins. Nor are the counters of a MU-Net daemon that lives.
 
 #include <string>
 

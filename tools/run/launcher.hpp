@@ -3,13 +3,14 @@
 
 /// Runs the ranks of one job to their end: output, input, signals, deaths.
 ///
-/// Failure   When a rank ends with a signal or an exit code, the others get a grace time to find out
-///           (their calls return BBP_EPEER) and end by themselves; then SIGTERM; after as long again
-///           SIGKILL. With keep_going they run on.
+/// Failure   When a rank ends with a signal or an exit code, the others get a grace time to find
+///           out (their calls return BBP_EPEER) and end by themselves; then SIGTERM; after as long
+///           again SIGKILL. With keep_going they run on.
 /// Signals   SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1 and SIGUSR2 are passed on; a second SIGINT,
-///           SIGTERM or SIGQUIT kills. SIGTSTP stops the ranks and then the launcher; SIGCONT goes on.
-/// Leftovers What a rank has started and left running is killed with it, and waited for: then it is in no ring any more.
-///           What has left the rank's process group is not.
+///           SIGTERM or SIGQUIT kills. SIGTSTP stops the ranks and then the launcher; SIGCONT goes
+///           on.
+/// Leftovers What a rank has started and left running is killed with it, and waited for: then it is
+///           in no ring any more. What has left the rank's process group is not.
 /// Result    0, or the exit code of the rank that failed first (128 + signal when it died of one).
 /// Thread safety: one thread, the only one of the process.
 

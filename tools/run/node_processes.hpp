@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-/// The nodes of a job on link udp that have several ranks each: one process of `rmem node` per node, from before
-/// the first rank starts until after the last has ended. So no rank's end takes its node down.
-/// A node that somebody's `rmem node` runs already is left alone.
-/// Thread safety: one thread, the only one of the process when it is made. Errors: the constructor throws
-///   `rmem::Error`, after the node itself has said why it cannot run.
+/// The nodes of a job on link udp that have several ranks each: one process of `rmem node` per
+/// node, from before the first rank starts until after the last has ended. So no rank's end takes
+/// its node down. A node that somebody's `rmem node` runs already is left alone.
+/// Thread safety: one thread, the only one of the process when it is made. Errors: the constructor
+///   throws `rmem::Error`, after the node itself has said why it cannot run.
 
 #include <memory>
 #include <vector>

@@ -3,12 +3,13 @@
 
 /// One process that is a rank: how it is started, signalled and buried.
 ///
-/// Each rank leads a process group of its own, so that what it starts (a shell's commands, a debugger's
-/// program) gets the same signals and ends with it. It dies by SIGKILL when the launcher dies.
+/// Each rank leads a process group of its own, so that what it starts (a shell's commands, a
+/// debugger's program) gets the same signals and ends with it. It dies by SIGKILL when the launcher
+/// dies.
 /// Thread safety: the process must have one thread while it starts ranks.
-/// Errors: `rmem::Error` (system) when the host refuses a process or a pipe; a program that cannot be
-///   executed, or not in its directory or as its user, is a rank that ends with kExitCannotExecute or kExitNotFound and says
-///   so on its stderr.
+/// Errors: `rmem::Error` (system) when the host refuses a process or a pipe; a program that cannot
+///   be executed, or not in its directory or as its user, is a rank that ends with
+///   kExitCannotExecute or kExitNotFound and says so on its stderr.
 
 #include <sys/types.h>
 
@@ -67,8 +68,8 @@ public:
     bool has_ended() const;
     /// Takes the status of what it has started, left, and has ended since: a subreaper has to.
     void bury_orphans() const;
-    /// Kills what it has left running and takes its status, as of wait(2). Where the launcher is a subreaper (prctl(2)), what it
-    /// had left running has ended, too.
+    /// Kills what it has left running and takes its status, as of wait(2). Where the launcher is a
+    /// subreaper (prctl(2)), what it had left running has ended, too.
     int bury();
 
 private:

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-/// What the ranks of a job run: by the words of a command line, `prog : -n 2 other x`, or by a rig file (TOML):
+/// What the ranks of a job run: by the words of a command line, `prog : -n 2 other x`, or by a rig
+/// file (TOML):
 ///
 ///     [ring]                          # as rmem run's options: name, nodes, link, size, timing, …
 ///     name = "cockpit"
@@ -14,11 +15,13 @@
 ///     environment = { ROLE = "pilot" }
 ///     processors = "0-1"              # or 0, or [0, 1]
 ///     user = "pilot"
-///     directory = "/opt/rig"          # relative ones count from the file's folder, which is the default
+///     directory = "/opt/rig"          # relative ones count from the file's folder, which is the
+///                                     default
 ///
-/// Trust: a rig file is its user's own; it is bounded in size, and nothing in it is taken that has no meaning.
-/// Errors: `rmem::Error` (invalid_argument; for processors, users and folders as this host has them as well); its
-///   sentence begins with file:line.
+/// Trust: a rig file is its user's own; it is bounded in size, and nothing in it is taken that has
+/// no meaning.
+/// Errors: `rmem::Error` (invalid_argument; for processors, users and folders as this host has them
+///   as well); its sentence begins with file:line.
 
 #include <map>
 #include <string>

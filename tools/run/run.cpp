@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // `rmem run`: makes a ring and runs a program's ranks in it.
 //
-// The options become RMEM_ variables of this process; the ring is made from them by the same code by
-// which the ranks, who inherit them, compute theirs.
+// The options become RMEM_ variables of this process; the ring is made from them by the same code
+// by which the ranks, who inherit them, compute theirs.
 
 #include <fmt/format.h>
 #include <grp.h>
@@ -63,8 +63,9 @@ Faults: items divided by `;`, each one of (rmem(7) says more)
 Programs whose output comes late keep it in a buffer because it goes through a pipe: start them with
 `stdbuf -oL`, or use --no-label.
 
-Exit codes: 0 every rank ended with 0; otherwise that of the rank that failed first (128 + signal if
-it died of one); 125 rmem run itself failed; 126 the program cannot be executed; 127 it is not there.)";
+Exit codes: 0 every rank ended with 0; otherwise that of the rank that failed first (128 + signal
+if it died of one); 125 rmem run itself failed; 126 the program cannot be executed; 127 it is not
+there.)";
 
 constexpr int kExitRunFailed = 125;
 constexpr std::int64_t kMakeNs = 10'000'000'000;
@@ -252,8 +253,8 @@ std::shared_ptr<rmem::Ring> make_ring(const rmem::RingConfig& config, unsigned n
     return ring;
 }
 
-/// On link udp: a key that only this user's processes can read, as long as this one lives. Datagrams pass where
-/// all users of the host may listen and send.
+/// On link udp: a key that only this user's processes can read, as long as this one lives.
+/// Datagrams pass where all users of the host may listen and send.
 rmem::Descriptor make_key(const std::vector<std::shared_ptr<rmem::Ring>>& rings) {
     const char* insecure = rmem::environment_setting("RMEM_INSECURE");
     const bool has_one = rmem::environment_setting("RMEM_KEY_FILE") != nullptr ||

@@ -23,14 +23,15 @@ namespace tools {
 namespace {
 
 constexpr const char* kExamples = R"(
-A seed is four simulated ranks that exchange at least 2000 messages while at least 20 faults meet them:
-writes delayed, lost or repeated, cables cut, links clogged, processes stopped and killed, cards failing
-and coming back. Every event is checked; equal seeds are equal runs. With --link udp a seed is two to five
-nodes of the udp link that write while datagrams are lost, doubled, overtaken, damaged and held up, links
-are cut one way or both, and nodes die, leave, come late and come back. With --mpi a seed is four ranks
-that send each other 300 messages by MPI's device over the billboard, with tags, from any source, short, eager and by
-rendezvous, and cancel, peek and claim, while 10 faults meet them; a plain model says which receive each must end in.
-The table says how often each fault was met; one that was never met fails the hunt, for it was not tested.
+A seed is four simulated ranks that exchange at least 2000 messages while at least 20 faults meet
+them: writes delayed, lost or repeated, cables cut, links clogged, processes stopped and killed,
+cards failing and coming back. Every event is checked; equal seeds are equal runs. With --link udp
+a seed is two to five nodes of the udp link that write while datagrams are lost, doubled,
+overtaken, damaged and held up, links are cut one way or both, and nodes die, leave, come late and
+come back. With --mpi a seed is four ranks that send each other 300 messages by MPI's device over
+the billboard, with tags, from any source, short, eager and by rendezvous, and cancel, peek and
+claim, while 10 faults meet them; a plain model says which receive each must end in. The table
+says how often each fault was met; one that was never met fails the hunt, for it was not tested.
 
 Examples:
   rmem sim hunt --seeds 1000            seeds 1 to 1000, on all processors

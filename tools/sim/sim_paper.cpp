@@ -20,8 +20,8 @@ namespace {
 
 constexpr const char* kExamples = R"(
 Columns: the paper's number (B1 to B21) or the ring's, what it is, the value printed, the value
-simulated, how much that is above it, and whether it is given (put into the model), fitted (a constant
-was chosen by it), predicted, or not modelled (needs another network's curve).
+simulated, how much that is above it, and whether it is given (put into the model), fitted (a
+constant was chosen by it), predicted, or not modelled (needs another network's curve).
 
 Examples:
   rmem sim paper                        the table, in a second or two

@@ -16,9 +16,9 @@ namespace tools {
 namespace {
 
 constexpr const char* kExamples = R"(
-Columns: nodes and how they are arranged (8x8: 8 rings of 8, joined by a ring of bridges), ranks of
-the billboard; in microseconds a bbp_mcast of 4 bytes to all ranks, a bbp_barrier as in the paper, one
-word from a node to all others, and a barrier of all nodes by a word each.
+Columns: nodes and how they are arranged (8x8: 8 rings of 8, joined by a ring of bridges), ranks
+of the billboard; in microseconds a bbp_mcast of 4 bytes to all ranks, a bbp_barrier as in the
+paper, one word from a node to all others, and a barrier of all nodes by a word each.
 
 Examples:
   rmem sim scale                        up to 64 nodes, in some seconds

@@ -3,8 +3,8 @@
 
 /// A bank as a bystander sees it: what a node's memory holds, without taking part in the ring.
 ///
-/// Looking disturbs nobody, and works on rings whose members are stuck or dead. On links with a bank
-/// per node a bank shows what its node's engine has applied so far.
+/// Looking disturbs nobody, and works on rings whose members are stuck or dead. On links with a
+/// bank per node a bank shows what its node's engine has applied so far.
 /// Errors: `rmem::Error`: no_such_ring, bad_rank for the node, invalid_argument for a range.
 
 #include <cstddef>
@@ -29,7 +29,8 @@ public:
     std::uint64_t user_bytes() const { return ring_->config().user_bytes; }
     std::uint64_t bank_bytes() const { return ring_->config().bank_bytes(); }
 
-    /// Throws when [offset, offset + bytes) is not all in the user's memory, or with `system` in the bank.
+    /// Throws when [offset, offset + bytes) is not all in the user's memory, or with `system` in
+    /// the bank.
     void check(std::uint64_t offset, std::uint64_t bytes, bool system) const;
     /// The bytes as they are now, word by word.
     std::vector<std::byte> read(std::uint64_t offset, std::uint64_t bytes) const;
@@ -39,13 +40,13 @@ private:
     unsigned node_;
 };
 
-/// What a user means by a ring's name and --node. Of a ring over several hosts each node that is on this host has a
-/// segment: `rig@1`, or `rig` and --node 1, or `rig` alone where it is the only one.
-/// Throws bad_rank for a node that is on another host.
+/// What a user means by a ring's name and --node. Of a ring over several hosts each node that is on
+/// this host has a segment: `rig@1`, or `rig` and --node 1, or `rig` alone where it is the only
+/// one. Throws bad_rank for a node that is on another host.
 std::string named_segment(const std::string& ring, std::optional<unsigned> node);
 
-/// Whose bank: the given node's, checked; without one the first, or the one whose segment it is. Throws bad_rank for
-/// a node that the ring does not have, or whose bank is not here.
+/// Whose bank: the given node's, checked; without one the first, or the one whose segment it is.
+/// Throws bad_rank for a node that the ring does not have, or whose bank is not here.
 unsigned chosen_node(const rmem::Ring& ring, std::optional<unsigned> node);
 
 /// Throws when the ring has no such node.

@@ -3,8 +3,8 @@
 
 /// Values in a bank as people write them: numbers of a type, or text.
 ///
-/// A type is what the bits mean (u, i, x, bits, f), how many there are, and their byte order: this host's, unless the
-/// name ends with `be` or `le`.
+/// A type is what the bits mean (u, i, x, bits, f), how many there are, and their byte order: this
+/// host's, unless the name ends with `be` or `le`.
 /// Thread safety: values and functions of their arguments.
 /// Errors: UsageError naming what was given and what would do.
 
@@ -26,7 +26,8 @@ struct CellType {
     bool is_swapped = false;  ///< the other byte order than this host's
 
     bool is_text() const { return kind == Kind::text; }
-    /// What the offset of one must be a multiple of: a value of at most a word lies in one, a larger one in words.
+    /// What the offset of one must be a multiple of: a value of at most a word lies in one, a
+    /// larger one in words.
     std::size_t alignment() const;
 
     friend bool operator==(const CellType&, const CellType&) = default;

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-/// Which parts of a memory change: it as some hundred cells, each with how much of it has changed of late.
+/// Which parts of a memory change: it as some hundred cells, each with how much of it has changed
+/// of late.
 ///
-/// A look makes a digest of each of a cell's parts (16, or a word each) and compares it with the last look's; the heat of
-/// a cell is the share of its parts that have changed, or half of what it was if that is more. A value that changes
-/// and changes back between two looks is not seen. Of more than kMostBytes only every n-th line is looked at.
+/// A look makes a digest of each of a cell's parts (16, or a word each) and compares it with the
+/// last look's; the heat of a cell is the share of its parts that have changed, or half of what it
+/// was if that is more. A value that changes and changes back between two looks is not seen. Of
+/// more than kMostBytes only every n-th line is looked at.
 /// Thread safety: one thread. Reading a bank disturbs its writers as any other reader would.
 
 #include <cstddef>
@@ -25,8 +27,8 @@ public:
         bool ever = false;  ///< has changed since the first look
     };
 
-    /// `memory` begins at `from`, a multiple of the word, and becomes as many cells as fit into `most_cells`. The
-    /// first look at another place, size or number has nothing to compare with.
+    /// `memory` begins at `from`, a multiple of the word, and becomes as many cells as fit into
+    /// `most_cells`. The first look at another place, size or number has nothing to compare with.
     void look(std::span<const std::byte> memory, std::size_t from = 0,
               std::size_t most_cells = kCells);
 

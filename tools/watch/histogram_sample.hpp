@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-/// A histogram of times (rmem/base/histogram.hpp) as it was at one instant, to be subtracted and added.
+/// A histogram of times (rmem/base/histogram.hpp) as it was at one instant, to be subtracted and
+/// added.
 ///
 /// Values are nanoseconds. Percentiles are bucket bounds, within 1/16 of the truth.
 /// Thread safety: none; a plain value.
@@ -20,8 +21,8 @@ public:
 
     /// Those of another node as well.
     void add(const HistogramSample& other);
-    /// What has come since an earlier sample. Its greatest value is known as a bucket bound only. After
-    /// a new start (fewer values than before) all are new.
+    /// What has come since an earlier sample. Its greatest value is known as a bucket bound only.
+    /// After a new start (fewer values than before) all are new.
     HistogramSample since(const HistogramSample& earlier) const;
 
     std::uint64_t count() const;

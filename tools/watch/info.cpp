@@ -29,8 +29,9 @@ Examples:
   rmem list
   rmem list --json | jq -r '.[] | select(.state == "dead") | .name'
 
-States: alive, dead (nobody is left: `rmem clean` removes it), kept (nobody is in it: `rmem make` made
-it to stay), broken (no ring of this version), not yours (another user's, who stands behind it).
+States: alive, dead (nobody is left: `rmem clean` removes it), kept (nobody is in it: `rmem make`
+made it to stay), broken (no ring of this version), not yours (another user's, who stands behind
+it).
 Exit codes: 0 done, 1 failed, 2 wrong command line.)";
 
 constexpr const char* kNotYours = "not yours";

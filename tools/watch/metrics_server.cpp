@@ -199,8 +199,8 @@ private:
         });
     }
 
-    /// Where there is none, ends the one that has been at its request for the longest time; where all are being answered,
-    /// the oldest.
+    /// Where there is none, ends the one that has been at its request for the longest time; where
+    /// all are being answered, the oldest.
     void make_room() {
         open_.remove_if([](const auto& one) { return one.expired(); });
         if (open_.size() < kMostConnections) return;

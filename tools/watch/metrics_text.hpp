@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-/// Metrics in the Prometheus text format, version 0.0.4: families of samples, each with its help and type.
+/// Metrics in the Prometheus text format, version 0.0.4: families of samples, each with its help
+/// and type.
 ///
 ///     MetricsText text;
 ///     text.family("rmem_rank_up", MetricType::gauge, "1 while …");

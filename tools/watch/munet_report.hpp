@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-/// What a MU-Net daemon's board says (ports/munet/counter_board.hpp), for `rmem info`, `top` and `metrics`.
+/// What a MU-Net daemon's board says (ports/munet/counter_board.hpp), for `rmem info`, `top` and
+/// `metrics`.
 
 #include <optional>
 #include <string>
@@ -16,7 +17,8 @@ std::string board_name(const std::string& ring, unsigned node);
 
 /// Nothing where there is no such board.
 std::optional<MunetSample> munet_sample(const std::string& board);
-/// Of a ring's node. What a dead daemon has left counts only where the ring has had one: it may be of a former ring of the name.
+/// Of a ring's node. What a dead daemon has left counts only where the ring has had one: it may be
+/// of a former ring of the name.
 std::optional<MunetSample> munet_sample(const std::string& ring, unsigned node, bool had_daemon);
 
 nlohmann::json munet_json(const std::string& board, const MunetSample& sample);

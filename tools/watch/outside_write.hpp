@@ -3,8 +3,8 @@
 
 /// Writes that come from no program of a ring, but from its operator: `rmem poke`, `rmem make`.
 ///
-/// Thread safety: one thread. Errors: `rmem::Error`: not_permitted on link udp, rank_taken, timed_out when a member
-///   is stopped.
+/// Thread safety: one thread. Errors: `rmem::Error`: not_permitted on link udp, rank_taken,
+///   timed_out when a member is stopped.
 
 #include <cstddef>
 #include <cstdint>
@@ -18,10 +18,11 @@
 
 namespace tools {
 
-/// Words in the user's memory of a ring that the caller has joined; returns the node whose write it was.
+/// Words in the user's memory of a ring that the caller has joined; returns the node whose write it
+///   was.
 ///   direct  a store into the bank that all share, which raises interrupts as a write of that node
-///   ring    a write of that node, made from the operator's seat, which is free when all ranks are taken; while no
-///           rank lives, a store into every bank
+///   ring    a write of that node, made from the operator's seat, which is free when all ranks are
+///           taken; while no rank lives, a store into every bank
 /// Without a node: the first that has a live rank.
 unsigned write_from_outside(const std::shared_ptr<rmem::Ring>& ring, std::optional<unsigned> node,
                             std::uint64_t offset, const std::vector<std::byte>& bytes);
@@ -29,7 +30,8 @@ unsigned write_from_outside(const std::shared_ptr<rmem::Ring>& ring, std::option
 /// A member's write, waiting some seconds for room.
 void write_with_patience(rmem::Node& node, std::uint64_t offset, std::span<const std::byte> bytes);
 
-/// A member's write, made by a process that is this member for a moment. Returns when every live node has it.
+/// A member's write, made by a process that is this member for a moment. Returns when every live
+/// node has it.
 void write_as_member(const std::shared_ptr<rmem::Ring>& ring, rmem::Member member,
                      std::uint64_t offset, const std::vector<std::byte>& bytes);
 

@@ -307,7 +307,8 @@ json ring_summary(const std::string& name) {
     }
 }
 
-/// The meanings of the ports' counters that a member has, and the MU-Net daemons of this host's nodes.
+/// The meanings of the ports' counters that a member has, and the MU-Net daemons of this host's
+/// nodes.
 void add_ports(json& report) {
     for (const auto& [port, names] : ports::kPortNames) {
         for (const json& m : report["members"]) {

@@ -25,8 +25,8 @@ unsigned live_ranks(const rmem::Ring& ring);
 /// "alive", "kept" (nobody is there; made to stay) or "dead".
 const char* ring_state(const rmem::Ring& ring);
 
-/// One line's worth: name, state (that of ring_state(), or broken), members, link, sizes. Never throws for what
-/// the object holds: a broken one has "problem".
+/// One line's worth: name, state (that of ring_state(), or broken), members, link, sizes. Never
+/// throws for what the object holds: a broken one has "problem".
 nlohmann::json ring_summary(const std::string& name);
 
 /// All of it.

@@ -3,9 +3,9 @@
 
 /// What a ring's shared memory shows at one instant, as plain values: counters, states, times.
 ///
-/// From two of them come rates (tools/watch/ring_view.hpp), from one the metrics (tools/watch/ring_metrics.hpp).
-/// Of a ring over several hosts there is one segment per node of this host; a sample has all of them
-/// together, and what these nodes know of the others.
+/// From two of them come rates (tools/watch/ring_view.hpp), from one the metrics
+/// (tools/watch/ring_metrics.hpp). Of a ring over several hosts there is one segment per node of
+/// this host; a sample has all of them together, and what these nodes know of the others.
 /// Trust: the values come out of memory that others write. They are bounded where they are indices;
 /// otherwise they are only shown.
 

@@ -3,9 +3,9 @@
 
 /// Takes samples of a ring, as long as one likes: a bystander that takes part in nothing.
 ///
-/// It maps the ring's segments read-only, so it changes nothing whatever happens, and works while the
-/// members are stuck or dead. A ring that has gone is not there; one that comes back under the name is
-/// found by the next sample.
+/// It maps the ring's segments read-only, so it changes nothing whatever happens, and works while
+/// the members are stuck or dead. A ring that has gone is not there; one that comes back under the
+/// name is found by the next sample.
 /// `name`: of a ring over several hosts all its nodes on this host, or one of them (`rig@2`).
 /// Thread safety: one thread. Errors: `rmem::Error` for a segment that is no ring of this version.
 
@@ -25,8 +25,8 @@ public:
     explicit RingSampler(std::string name) : name_(std::move(name)) {}
 
     RingSample sample(std::int64_t now);
-    /// The bank of a node, as of the last sample; empty when it is not on this host. Words are to be
-    /// read as atomics.
+    /// The bank of a node, as of the last sample; empty when it is not on this host. Words are to
+    /// be read as atomics.
     std::span<const std::byte> bank(unsigned node) const;
 
 private:

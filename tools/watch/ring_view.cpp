@@ -149,7 +149,8 @@ private:
         return view;
     }
 
-    /// On `direct` a message is made of plain stores, which nobody counts; a card's writes are counted.
+    /// On `direct` a message is made of plain stores, which nobody counts; a card's writes are
+    /// counted.
     bool is_counted(const CounterValues& link) const {
         return now_.config.link != rmem::LinkKind::direct ||
                value(link, static_cast<std::size_t>(LinkCounter::writes_sent)) != 0;

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-/// What happened in a ring between two samples: rates, percentiles, and who is there. Made for people and for
-/// `--json`; it looks at nothing but the samples.
+/// What happened in a ring between two samples: rates, percentiles, and who is there. Made for
+/// people and for `--json`; it looks at nothing but the samples.
 ///
-/// Counters that have become smaller have begun anew, with a ring of the same name: all of them is new.
+/// Counters that have become smaller have begun anew, with a ring of the same name: all of them is
+/// new.
 /// Units: per second, nanoseconds, bytes.
 
 #include <cstdint>
@@ -21,11 +22,12 @@ struct TimesView {
     std::uint64_t count = 0, p50_ns = 0, p99_ns = 0, max_ns = 0;
 };
 
-/// A counter that is not part of the traffic: something was lost, sent again, refused, held up… And each of a port that ranks
-/// have used.
+/// A counter that is not part of the traffic: something was lost, sent again, refused, held up… And
+/// each of a port that ranks have used.
 struct EventView {
-    const char*
-        kind;  ///< "losses", "repairs", "back-pressure", "refusals", "bound", "members", "other", or a port's name
+    /// "losses", "repairs", "back-pressure", "refusals", "bound", "members", "other", or a port's
+    /// name.
+    const char* kind;
     const char* name;
     const char* unit;
     const char* meaning;
@@ -49,10 +51,12 @@ struct NodeView {
     /// Of its programs, if they are on this host and their writes are counted.
     bool has_traffic = false;
     double writes = 0, bytes = 0;
-    /// Of the billboard. On `direct` those of up to 60 bytes are counted by samples (write_stamps.hpp).
+    /// Of the billboard. On `direct` those of up to 60 bytes are counted by samples
+    /// (write_stamps.hpp).
     double messages = 0;
     bool has_messages = false;  ///< it has ever sent one that was counted
-    /// Others' writes that reached its bank; of a node elsewhere: its batches that reached banks here.
+    /// Others' writes that reached its bank; of a node elsewhere: its batches that reached banks
+    /// here.
     double applied = 0, batches = 0;
     double datagrams_sent = 0, datagrams_received = 0;  ///< link udp
     TimesView now, ever;
@@ -78,7 +82,8 @@ struct RingView {
     std::vector<EventView> events;  ///< those that are not zero, the kinds together
 };
 
-/// Of the kinds of events that any ring can have, in the order in which they are shown. Those of ports come behind.
+/// Of the kinds of events that any ring can have, in the order in which they are shown. Those of
+/// ports come behind.
 std::vector<const char*> event_kinds();
 
 RingView view_of(const RingSample& before, const RingSample& now);

@@ -61,7 +61,8 @@ void Screen::draw(const std::vector<Line>& lines) const {
 }
 
 std::string drawn(const std::vector<Line>& lines, bool is_colourful) {
-    // What stands there is erased before, not behind: a line as wide as the screen leaves the cursor on its last character.
+    // What stands there is erased before, not behind: a line as wide as the screen leaves the
+    // cursor on its last character.
     std::string text = "\x1b[H\x1b[J";
     for (std::size_t i = 0; i < lines.size(); ++i) {
         const std::string colour = is_colourful ? colour_of(lines[i].style) : "";

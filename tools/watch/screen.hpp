@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-/// The terminal as a screen that is drawn in place: the alternate one, so that what stood there comes back at the
-/// end of the object, by whatever way its scope is left.
+/// The terminal as a screen that is drawn in place: the alternate one, so that what stood there
+/// comes back at the end of the object, by whatever way its scope is left.
 ///
-/// Plain sequences that every terminal of today obeys; there is nothing to edit or to scroll that would want a library.
-/// Thread safety: one object in a process, one thread. Signals that shall end the command have to be let in
-/// by the way of StopSignals, so that the destructor runs.
+/// Plain sequences that every terminal of today obeys; there is nothing to edit or to scroll that
+/// would want a library.
+/// Thread safety: one object in a process, one thread. Signals that shall end the command have to
+/// be let in by the way of StopSignals, so that the destructor runs.
 
 #include <termios.h>
 
@@ -45,8 +46,8 @@ private:
 /// What draws the lines in place of what stands there.
 std::string drawn(const std::vector<Line>& lines, bool is_colourful);
 
-/// What a terminal sends for keys, a character for each: arrows as k j h l (up, down, left, right), page up and down as b
-/// and f, the rest as it is. Sequences of other keys are left out.
+/// What a terminal sends for keys, a character for each: arrows as k j h l (up, down, left, right),
+/// page up and down as b and f, the rest as it is. Sequences of other keys are left out.
 std::string keys_of(std::string_view sent);
 
 }  // namespace tools

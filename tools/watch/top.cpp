@@ -36,9 +36,9 @@ Examples:
   rmem top my-ring --from 0x100 --bytes 4K    the map of 4 KiB
   rmem top my-ring --json --count 10 | jq '.nodes[].writes_per_s'
 
-Keys: q ends; arrows and page keys scroll; + and - zoom the map, left and right move it, 0 shows all of the
-user's memory; a shows all nodes.
-Rates and times are those between two looks. `rmem metrics` serves the same counters to Prometheus.
+Keys: q ends; arrows and page keys scroll; + and - zoom the map, left and right move it, 0 shows
+all of the user's memory; a shows all nodes. Rates and times are those between two looks. `rmem
+metrics` serves the same counters to Prometheus.
 Exit codes: 0 done, 1 failed, 2 wrong command line.)";
 
 constexpr std::size_t kLeastWindow = 64;  // bytes of the map
@@ -51,7 +51,8 @@ struct TopOptions {
     bool once = false, json = false, no_map = false;
 };
 
-/// The only ring, when none was named. Nodes of one ring count as one; what is no ring, and other users' rings, do not.
+/// The only ring, when none was named. Nodes of one ring count as one; what is no ring, and other
+/// users' rings, do not.
 std::string only_ring() {
     std::string only;
     for (const std::string& found : rmem::Segment::list()) {
@@ -184,7 +185,8 @@ private:
                 default: break;
             }
         }
-        // Another part of the memory is looked at at once; the same one only when its time has come.
+        // Another part of the memory is looked at at once; the same one only when its time has
+        // come.
         const auto bank = sampler_.bank(shown_.node);
         if (!bank.empty() && shown_.map != nullptr &&
             window(bank.size()) != std::pair(map_.from(), map_.bytes())) {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-/// What `rmem top` shows of a ring at one instant: lines for a terminal, or JSON. It looks at nothing else.
+/// What `rmem top` shows of a ring at one instant: lines for a terminal, or JSON. It looks at
+/// nothing else.
 
 #include <cstddef>
 #include <string>
@@ -39,8 +40,9 @@ struct Frame {
     std::size_t scroll = 0;  ///< the viewport's, but no further than there are lines
 };
 
-/// No line is wider than the viewport: what does not fit goes as a whole, with "…" in its place. At most its height:
-/// nodes make room first, then lines are left out, which can be scrolled to where there are keys; all of it is said.
+/// No line is wider than the viewport: what does not fit goes as a whole, with "…" in its place. At
+/// most its height: nodes make room first, then lines are left out, which can be scrolled to where
+/// there are keys; all of it is said.
 Frame frame_of(const RingView& view, ShownMap map, const Viewport& port);
 
 /// Of the map in a viewport, as many as HeatMap::look() may make.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Datagrams by multicast from one process to another, with nothing around them: the floor of everything that goes over the network.
+// Datagrams by multicast from one process to another, with nothing around them: the floor of
+// everything that goes over the network.
 #pragma once
 
 #include "../method.hpp"
@@ -19,8 +20,8 @@ inline void check_call(long result, const char* what) {
     require(result >= 0, std::string(what) + ": " + std::strerror(errno));
 }
 
-/// Each rank receives in a group and at a port of its own, so that it does not hear itself, and the host of one
-/// makes no copy for itself of what it sends.
+/// Each rank receives in a group and at a port of its own, so that it does not hear itself, and the
+/// host of one makes no copy for itself of what it sends.
 class DatagramChannel {
 public:
     DatagramChannel(int rank, const Options& options, std::uint16_t port)

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The floor of everything that goes over the network: datagrams by multicast from one process to
-// another, with nothing around them. In the ping-pong one plain call each; in the stream sendmmsg and
-// recvmmsg, and what is lost on the way is not repaired but counted as not delivered.
+// another, with nothing around them. In the ping-pong one plain call each; in the stream sendmmsg
+// and recvmmsg, and what is lost on the way is not repaired but counted as not delivered.
 #include "../method.hpp"
 #include "datagrams.hpp"
 

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-/// A node's card on the `direct` link: a store is the transfer, the rest is what a card does besides.
+/// A node's card on the `direct` link: a store is the transfer, the rest is what a card does
+/// besides.
 ///
-/// Every word is stored as one 4-byte release, so a reader that acquired a word of a later write may
-/// read an earlier one plainly. There is always room; flush and write-me-last are true by nature.
-/// Propagation is sampled (rmem/ring/propagation_samples.hpp).
+/// Every word is stored as one 4-byte release, so a reader that acquired a word of a later write
+/// may read an earlier one plainly. There is always room; flush and write-me-last are true by
+/// nature. Propagation is sampled (rmem/ring/propagation_samples.hpp).
 /// Contract and thread safety: rmem/link/card.hpp.
 
 #include "rmem/link/direct/memory.hpp"

@@ -281,8 +281,8 @@ void RingEngine::depart(unsigned rank, const LogReader::Entry& entry) {
     if (flights_[rank].back().unseen_ns > kPublishNs) slot_.link.add(LinkCounter::late_published);
 }
 
-/// When a write counts as done: at its time, unless its writer was stopped before it had published it, which
-/// shows in that we looked in between and did not see it.
+/// When a write counts as done: at its time, unless its writer was stopped before it had published
+/// it, which shows in that we looked in between and did not see it.
 std::int64_t RingEngine::publication_of(const LogRecord& record) noexcept {
     return looked_ns_ - record.written_ns > kPublishNs ? looked_ns_ : record.written_ns;
 }
@@ -388,7 +388,8 @@ bool RingEngine::done_already(unsigned rank, const LogReader::Entry& entry) cons
 void RingEngine::set_applied(unsigned rank, std::uint64_t position) noexcept {
     // relaxed is enough: as in done_already()
     if (position <= slot_.applied[rank].load(std::memory_order_relaxed)) return;
-    // (1) - this release-store synchronizes-with the acquire-loads memory.cpp (2) and rmem/ring/membership.cpp (2)
+    // (1) - this release-store synchronizes-with the acquire-loads memory.cpp (2) and
+    // rmem/ring/membership.cpp (2)
     slot_.applied[rank].store(position, std::memory_order_release);
 }
 
@@ -455,7 +456,8 @@ void RingEngine::look_at_members() noexcept {
 }
 
 void RingEngine::look_at_member() noexcept {
-    // relaxed is enough, here and below: these are observations, and an old one is corrected by the next
+    // relaxed is enough, here and below: these are observations, and an old one is corrected by the
+    // next
     const unsigned rank = next_rank_.fetch_add(1, std::memory_order_relaxed) % rank_count();
     seen_alive_[rank].store(ring_.is_alive(rank), std::memory_order_relaxed);  // enough: as above
     members_seen_ns_.store(now_ns(), std::memory_order_relaxed);               // enough: as above
@@ -517,7 +519,8 @@ void RingEngine::set_seen_alive(unsigned rank, bool alive) noexcept {
 void RingEngine::set_node_alive(unsigned node, bool alive, std::int64_t now) {
     node_alive_[node] = alive;
     if (!model_) return;
-    // The model may not have come to the last change yet: before that, this one would be undone by it.
+    // The model may not have come to the last change yet: before that, this one would be undone by
+    // it.
     told_ns_[node] = std::max({now, model_->now_ns(), told_ns_[node]});
     model_->set_alive(node, alive, told_ns_[node]);
 }

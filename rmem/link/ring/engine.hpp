@@ -3,21 +3,22 @@
 
 /// The engine of a node on the `ring` link: what the card does by itself.
 ///
-/// It reads the logs of all ranks (rmem/ring/write_log.hpp), lets the wire model say when each write reaches
-/// this node, and stores what is due into this node's bank, never early. It raises interrupts, records
-/// how punctual it was, and takes dead nodes out of the model's ring. docs/design/ring-link.md tells
-/// the whole story.
+/// It reads the logs of all ranks (rmem/ring/write_log.hpp), lets the wire model say when each
+/// write reaches this node, and stores what is due into this node's bank, never early. It raises
+/// interrupts, records how punctual it was, and takes dead nodes out of the model's ring.
+/// docs/design/ring-link.md tells the whole story.
 ///
 /// Terms
 ///   flight   a write that was seen in a log and has neither been applied here nor lost
-/// Thread safety: any thread of the process may call; one at a time per node gets to run, the others
-///   are told so at once. Each process of a node has a RingEngine with a model of its own; what is
-///   applied is shared.
+/// Thread safety: any thread of the process may call; one at a time per node gets to run, the
+///   others are told so at once. Each process of a node has a RingEngine with a model of its own;
+///   what is applied is shared.
 /// Invariants: each log is applied in its order. A write is applied at or after the model's time.
 /// Progress: run() never waits. Idle it costs a compare-and-swap, a clock and a load for each rank.
 ///   It allocates only while its queues grow to the load's size.
-/// Errors: the constructor throws Error(timed_out) when the engine's holder is stopped. Without memory for its
-///   queues run() ends the process: what it had begun could neither be kept nor undone.
+/// Errors: the constructor throws Error(timed_out) when the engine's holder is stopped. Without
+///   memory for its queues run() ends the process: what it had begun could neither be kept nor
+///   undone.
 
 #include "rmem/interrupts.hpp"
 #include "rmem/link/punctuality.hpp"
@@ -57,8 +58,8 @@ public:
     /// The same, and then fifo_words() is up to date.
     bool run_for_fifo();
 
-    /// Looks who of the ring lives: a system call for each of up to kRanksPerLook ranks, in turn. The engine
-    /// acts on it when it runs next; it looks itself, slower, when nobody else does.
+    /// Looks who of the ring lives: a system call for each of up to kRanksPerLook ranks, in turn.
+    /// The engine acts on it when it runs next; it looks itself, slower, when nobody else does.
     void look_at_members() noexcept;
 
     /// Whether something is known to be on its way to this bank.

@@ -3,10 +3,11 @@
 
 /// The thread that runs a node's engine when the program does not.
 ///
-/// A rank that computes makes no progress: it would be deaf, and hold up the others' logs. The helper
-/// wakes about each kLookNs and runs the engine once if nobody of this process did since. While a
-/// program reads its bank by plain loads (`set_always(true)`) it runs the engine all the time: spinning
-/// where there are processors to spare, else yielding, and napping while nothing moves.
+/// A rank that computes makes no progress: it would be deaf, and hold up the others' logs. The
+/// helper wakes about each kLookNs and runs the engine once if nobody of this process did since.
+/// While a program reads its bank by plain loads (`set_always(true)`) it runs the engine all the
+/// time: spinning where there are processors to spare, else yielding, and napping while nothing
+/// moves.
 ///
 /// Thread safety: set_always() from any thread; the rest from the owner's.
 /// Errors: std::system_error when there can be no thread.

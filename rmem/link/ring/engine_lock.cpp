@@ -49,8 +49,8 @@ bool EngineLock::try_take_over(std::uint32_t holder) noexcept {
     if (now - seen_since_ns_.load(std::memory_order_relaxed) < kHeldLongNs) return false;
     seen_since_ns_.store(now, std::memory_order_relaxed);  // enough: as above
     if (!is_dead(holder)) return false;
-    // (3) - this acquire-exchange synchronizes-with the release-store engine_lock.hpp (2), if the holder
-    // was not dead but had just left; relaxed is enough where it fails
+    // (3) - this acquire-exchange synchronizes-with the release-store engine_lock.hpp (2), if the
+    // holder was not dead but had just left; relaxed is enough where it fails
     return word_.compare_exchange_strong(holder, mine_, std::memory_order_acquire,
                                          std::memory_order_relaxed);
 }

@@ -3,10 +3,10 @@
 
 /// Who runs a node's engine: one thread of one process at a time.
 ///
-/// The lock is a word in the node's slot that holds the rank and its incarnation. Nobody waits for it:
-/// who does not get it has nothing to do, because the holder is doing it. A holder that was killed is
-/// taken over once it has been seen there for kHeldLongNs and its rank is dead (or lives again as
-/// another incarnation); the engine's steps can be repeated, so nothing is lost by that.
+/// The lock is a word in the node's slot that holds the rank and its incarnation. Nobody waits for
+/// it: who does not get it has nothing to do, because the holder is doing it. A holder that was
+/// killed is taken over once it has been seen there for kHeldLongNs and its rank is dead (or lives
+/// again as another incarnation); the engine's steps can be repeated, so nothing is lost by that.
 ///
 /// Thread safety: any thread of the rank's process.
 /// Progress: lock-free; a system call per kHeldLongNs of seeing the same holder. A stopped holder
@@ -42,7 +42,8 @@ public:
         word_.store(0, std::memory_order_release);
     }
 
-    /// Waits for it, for joining and leaving. False when the deadline passed: its holder is stopped.
+    /// Waits for it, for joining and leaving. False when the deadline passed: its holder is
+    /// stopped.
     bool lock(Deadline deadline) noexcept;
 
 private:

@@ -135,7 +135,8 @@ bool RingMemory::room(std::size_t bytes) {
     if (!log_.fits(units)) reclaim();
     bool granted = log_.fits(units);
     if (granted && fifo_depth_ != 0 && !fifo_loses_) {
-        // A group that fits must not have to wait between its writes; half a FIFO is enough for others.
+        // A group that fits must not have to wait between its writes; half a FIFO is enough for
+        // others.
         const auto words =
             static_cast<std::uint32_t>(std::min<std::size_t>(bytes / kWordBytes, fifo_depth_ / 2));
         if (queued_ + words > fifo_depth_) look_at_fifo(now_ns());

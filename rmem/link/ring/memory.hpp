@@ -3,18 +3,21 @@
 
 /// The `ring` link as one rank sees it: a bank per node, kept by the node's engine.
 ///
-/// Contract: rmem/link/memory.hpp. A write goes into the own bank and into the rank's log, from where the
-/// engines of all nodes take it (docs/design/ring-link.md). Own writes are in the own bank at once,
-/// or with write-me-last when they have come round the ring.
+/// Contract: rmem/link/memory.hpp. A write goes into the own bank and into the rank's log, from
+/// where the engines of all nodes take it (docs/design/ring-link.md). Own writes are in the own
+/// bank at once, or with write-me-last when they have come round the ring.
 ///
-/// Room     room(bytes) grants a group of up to kMaxGroupWrites writes. No room: the log is full of what a
-///          live node has not applied, or the transmit FIFO is too full (hold-off). A group of more words
-///          than half the FIFO may wait for it between its writes, at the wire's speed. A group of more than
-///          max_group_bytes() is granted when the log is empty, and may wait for the slowest node.
-/// Loss     with fifo=lose a write that finds the FIFO full is lost to all other banks, and counted.
-/// Threads  one thread, and the helper inside (rmem/link/ring/engine_helper.hpp); `load` and `data` from any.
-/// Leaving  the destructor waits up to kLeaveNs until the others have the own writes. In a process forked
-///          since it only forgets: rank, log and helper are the parent's.
+/// Room     room(bytes) grants a group of up to kMaxGroupWrites writes. No room: the log is full of
+///          what a live node has not applied, or the transmit FIFO is too full (hold-off). A group
+///          of more words than half the FIFO may wait for it between its writes, at the wire's
+///          speed. A group of more than max_group_bytes() is granted when the log is empty, and may
+///          wait for the slowest node.
+/// Loss     with fifo=lose a write that finds the FIFO full is lost to all other banks, and
+///          counted.
+/// Threads  one thread, and the helper inside (rmem/link/ring/engine_helper.hpp); `load` and `data`
+///          from any.
+/// Leaving  the destructor waits up to kLeaveNs until the others have the own writes. In a process
+///          forked since it only forgets: rank, log and helper are the parent's.
 /// Errors   the constructor throws Error (bad_fault, bad_environment, timed_out).
 
 #include "rmem/link/bank_writer.hpp"
@@ -80,8 +83,8 @@ public:
     }
 
     // ---- The card's options
-    /// True when every live node has applied the own writes and they have come round; false when the
-    /// deadline passed.
+    /// True when every live node has applied the own writes and they have come round; false when
+    /// the deadline passed.
     bool flush(Deadline deadline);
     /// The helper runs the engine all the time, for programs that read the bank by plain loads.
     void keep_applying(bool on);

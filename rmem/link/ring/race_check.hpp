@@ -3,11 +3,11 @@
 
 /// RMEM_CHECK=writers: finds words that two nodes write at the same time.
 ///
-/// Reflective memory orders the writes of one node, not those of two. When a node writes a word while
-/// another node's write to it is under way, the first one's bank ends with the other's value and the other
-/// banks may end with this one's: the banks differ until somebody writes the word again. On the
-/// card nobody notices. This checker does, at the node whose own write was overtaken: each pair is found
-/// once, by the node that wrote second.
+/// Reflective memory orders the writes of one node, not those of two. When a node writes a word
+/// while another node's write to it is under way, the first one's bank ends with the other's value
+/// and the other banks may end with this one's: the banks differ until somebody writes the word
+/// again. On the card nobody notices. This checker does, at the node whose own write was overtaken:
+/// each pair is found once, by the node that wrote second.
 ///
 /// Cost: 8 bytes per word of the bank, in the process that checks, as far as the node writes it.
 /// Thread safety: one thread at a time (whoever runs the node's engine).

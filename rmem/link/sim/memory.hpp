@@ -3,14 +3,15 @@
 
 /// The `sim` link: a process's card in a simulated world.
 ///
-/// Contract: rmem/link/memory.hpp. Every access costs virtual time, as the host profile says: a word loaded
-/// `load_ns`, a word stored `store_ns`, `progress` (once per call that waits or sends) `call_ns`; and
-/// lets the rest of the world catch up with the process before it sees the memory.
+/// Contract: rmem/link/memory.hpp. Every access costs virtual time, as the host profile says: a
+/// word loaded `load_ns`, a word stored `store_ns`, `progress` (once per call that waits or sends)
+/// `call_ns`; and lets the rest of the world catch up with the process before it sees the memory.
 ///
-/// Room     the transmit FIFO (hold-off): no room while a group would not fit, unless the FIFO is empty.
-///          A process that stores into a full FIFO all the same is stalled until there is room.
-/// Waiting  `wait` returns once without waiting, to see what a poll looks at, and then parks the process
-///          until a word that it looked at has changed (rmem/sim/watch.hpp).
+/// Room     the transmit FIFO (hold-off): no room while a group would not fit, unless the FIFO is
+///          empty. A process that stores into a full FIFO all the same is stalled until there is
+///          room.
+/// Waiting  `wait` returns once without waiting, to see what a poll looks at, and then parks the
+///          process until a word that it looked at has changed (rmem/sim/watch.hpp).
 /// Threads  the simulation's. In a killed process it does nothing.
 
 #include "rmem/link/memory.hpp"

@@ -3,7 +3,8 @@
 
 /// A simulated ring as protocols see it: what rmem/ring.hpp's Ring and Membership are elsewhere.
 ///
-/// Thread safety: the simulation's thread. Errors: Error(bad_rank, rank_taken) from the constructor.
+/// Thread safety: the simulation's thread. Errors: Error(bad_rank, rank_taken) from the
+/// constructor.
 
 #include "rmem/sim/world.hpp"
 

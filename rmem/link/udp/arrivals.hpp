@@ -1,16 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-/// What other nodes wrote, into the own bank: at once, or where a timing profile is kept not before the card of that
-/// profile would have had it there.
+/// What other nodes wrote, into the own bank: at once, or where a timing profile is kept not before
+/// the card of that profile would have had it there.
 ///
-/// The card's time of a write is that of an otherwise idle ring: from the store, the insertion, the packets of this and
-/// of the origin's writes before it one behind the other, and the nodes and cables in between. A network that is
-/// slower than the card is late, which the histogram, the lateness and the bound show (rmem/link/punctuality.hpp).
-/// A write is *shown* when it is in the bank. Others wait for it then, so no more is held back than a window.
+/// The card's time of a write is that of an otherwise idle ring: from the store, the insertion, the
+/// packets of this and of the origin's writes before it one behind the other, and the nodes and
+/// cables in between. A network that is slower than the card is late, which the histogram, the
+/// lateness and the bound show (rmem/link/punctuality.hpp). A write is *shown* when it is in the
+/// bank. Others wait for it then, so no more is held back than a window.
 ///
 /// Invariant: each origin's writes are applied in the order in which they come.
-/// Thread safety: the engine's user; words are stored one by one with release, for readers of any process.
+/// Thread safety: the engine's user; words are stored one by one with release, for readers of any
+/// process.
 /// Progress: nothing waits. Memory is taken for what is held back only.
 /// Units: nanoseconds of this host's clock.
 
@@ -38,7 +40,8 @@ public:
     Arrivals(Ring& ring, unsigned node, InterruptBoard& interrupts, Roster& roster, Tap& tap);
 
     enum class Showing : bool { in_time, at_once };
-    /// The next batch of an origin; `written`: when its first write was stored, as far as the origin's clock is known.
+    /// The next batch of an origin; `written`: when its first write was stored, as far as the
+    /// origin's clock is known.
     void take(unsigned origin, const Batch& batch, std::optional<RoundTrip::Estimate> written,
               std::int64_t now, Showing showing = Showing::in_time);
     /// When something that is held back is due.

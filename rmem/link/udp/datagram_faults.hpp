@@ -1,25 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-/// Faults of the network on purpose (RMEM_FAULTS, rmem/wire/faults.hpp), at the node that receives: it stands
-/// between the socket and whoever reads datagrams.
+/// Faults of the network on purpose (RMEM_FAULTS, rmem/wire/faults.hpp), at the node that receives:
+/// it stands between the socket and whoever reads datagrams.
 ///
 ///     while (auto datagram = faults.next(now); !datagram.empty()) core.on_datagram(datagram, now);
 ///     for (auto datagram : what the socket has)
 ///         if (faults.pass(datagram, now)) core.on_datagram(datagram, now);
 ///     …sleep until the socket has something or faults.due_ns()…
 ///
-/// A datagram meets all faults of the plan that are for this node, its sender and the time, in the plan's
-/// order, and each of them draws for it: lost if one of them drops it; else times by which it is held add
-/// up, and each duplicate is one more copy. The sender is the origin that the header names; what has no
-/// header of this link, or names no node, meets only the faults that are from all nodes. The
-/// node's own datagrams, where multicast brings them back, meet none, and empty ones neither.
+/// A datagram meets all faults of the plan that are for this node, its sender and the time, in the
+/// plan's order, and each of them draws for it: lost if one of them drops it; else times by which
+/// it is held add up, and each duplicate is one more copy. The sender is the origin that the header
+/// names; what has no header of this link, or names no node, meets only the faults that are from
+/// all nodes. The node's own datagrams, where multicast brings them back, meet none, and empty ones
+/// neither.
 ///
-/// Invariants: held datagrams come in the order of their times, then in that of their arrival; in all
-///   they are at most kMostHeld, and one more is dropped and counted (`overflowed`).
+/// Invariants: held datagrams come in the order of their times, then in that of their arrival; in
+///   all they are at most kMostHeld, and one more is dropped and counted (`overflowed`).
 /// Reproducible: equal plans and equal datagrams at equal times give the same.
-/// Thread safety: one thread at a time. Units: nanoseconds of any clock that does not go backwards, the
-/// same one in all calls. Errors: none; a datagram that cannot be held for want of memory is std::bad_alloc.
+/// Thread safety: one thread at a time. Units: nanoseconds of any clock that does not go backwards,
+/// the same one in all calls. Errors: none; a datagram that cannot be held for want of memory is
+/// std::bad_alloc.
 
 #include "rmem/wire/faults.hpp"
 
@@ -56,8 +58,8 @@ public:
     /// No fault is for this node: pass() always says true.
     bool empty() const noexcept { return faults_.empty(); }
 
-    /// True: it goes on now, perhaps with a bit of it flipped. False: it is lost, or comes by next().
-    /// What next() has is to be taken first, or it is overtaken.
+    /// True: it goes on now, perhaps with a bit of it flipped. False: it is lost, or comes by
+    /// next(). What next() has is to be taken first, or it is overtaken.
     bool pass(std::span<std::byte> datagram, std::int64_t now);
 
     /// A datagram whose time has come, or nothing. It stays until the next call of next().

@@ -3,21 +3,26 @@
 
 /// Where the nodes of a ring hear each other: RMEM_GROUP and RMEM_INTERFACE.
 ///
-/// RMEM_GROUP      "239.1.2.3:7400", a multicast group and port that all nodes are given; or, where multicast is
-///                 not available, an address for each node in order, "10.0.0.1:7400,10.0.0.2:7400": each
-///                 datagram is then sent to each other node by itself (fan-out). Host names will do.
-/// RMEM_INTERFACE  where multicast leaves and enters: an interface's name ("eth0"), its address, or the network
-///                 ("10.0.0.0/24") that this is of, which all hosts can be given; unset: the one that the host's
-///                 routes name. Fan-out ignores it, as addresses say enough.
+/// RMEM_GROUP      "239.1.2.3:7400", a multicast group and port that all nodes are given; or, where
+///                 multicast is not available, an address for each node in order,
+///                 "10.0.0.1:7400,10.0.0.2:7400": each datagram is then sent to each other node by
+///                 itself (fan-out). Host names will do.
+/// RMEM_INTERFACE  where multicast leaves and enters: an interface's name ("eth0"), its address, or
+///                 the network ("10.0.0.0/24") that this is of, which all hosts can be given;
+///                 unset: the one that the host's routes name. Fan-out ignores it, as addresses say
+///                 enough.
 ///
-/// A node speaks in a group of its own and joins those of the others, so that the host does not give it its own datagrams
-/// back. With the group given these are the kGroups groups of one block, 239.1.2.0/28 here: node 0 speaks in the one given, node 1 in
-/// the next one, and so on in a circle. Nodes further than kGroups apart share one. (Linux lets a socket join 20.)
+/// A node speaks in a group of its own and joins those of the others, so that the host does not
+/// give it its own datagrams back. With the group given these are the kGroups groups of one block,
+/// 239.1.2.0/28 here: node 0 speaks in the one given, node 1 in the next one, and so on in a
+/// circle. Nodes further than kGroups apart share one. (Linux lets a socket join 20.)
 ///
 /// All of it is IPv4. Nodes of several rings may share groups: their datagrams name their ring.
 ///
-/// Thread safety: plain values; reading them asks the host, and its name server where names are given.
-/// Errors: `Error(bad_environment)` with a sentence that names the variable, what was found, what to do.
+/// Thread safety: plain values; reading them asks the host, and its name server where names are
+/// given.
+/// Errors: `Error(bad_environment)` with a sentence that names the variable, what was found, what
+/// to do.
 
 #include "rmem/error.hpp"
 
@@ -81,8 +86,8 @@ struct Endpoints {
         return {(group.ip & ~kInBlock) | ((group.ip + node) & kInBlock), group.port};
     }
 
-    /// Whether other hosts may hear these nodes, and speak to them: not where all is loop-back. Where
-    /// the host's routes decide, they may.
+    /// Whether other hosts may hear these nodes, and speak to them: not where all is loop-back.
+    /// Where the host's routes decide, they may.
     RMEM_API bool leave_host() const noexcept;
 
     /// For people: "group 239.1.2.3:7400 on lo (127.0.0.1)", "fan-out to 3 nodes".

@@ -91,7 +91,8 @@ Engine::Engine(Ring& ring, EngineSettings settings, EngineKind kind,
     for (std::size_t i = 0; i < former_.size(); ++i) {
         former_[i] = board_.counters.get(static_cast<UdpCounter>(i));
     }
-    // relaxed is enough: only engines change it, one at a time. The life of one that was killed is over.
+    // relaxed is enough: only engines change it, one at a time. The life of one that was killed is
+    // over.
     if (board_.life.load(std::memory_order_relaxed) % 2 == 1) begin_or_end_life(false);
     roster_.lose_unless([](unsigned) { return false; });
     outbox_.find_clients(own_rank_);
@@ -210,8 +211,8 @@ bool Engine::receive(std::int64_t now) {
             if (faults_.empty() || faults_.pass(datagram, now)) core_.on_datagram(datagram, now);
         }
         place_ = SIZE_MAX;
-        // They may be what the program waits for: to ask for more would make it wait longer, and who sent them
-        // for room that the program makes.
+        // They may be what the program waits for: to ask for more would make it wait longer, and
+        // who sent them for room that the program makes.
         if (arrivals_.has_news()) return true;
         now = now_ns();
     }
@@ -256,8 +257,8 @@ void Engine::tell_programs() noexcept {
     if (arrivals_.take_news()) wake_programs();
 }
 
-/// Whoever of this node sleeps may be waiting for what was applied. The rank that runs the engine sleeps here, not
-/// on its wake word.
+/// Whoever of this node sleeps may be waiting for what was applied. The rank that runs the engine
+/// sleeps here, not on its wake word.
 void Engine::wake_programs() noexcept {
     for (unsigned r = 0; r < ring_.config().ranks; ++r) {
         // relaxed is enough: the sleeper's membarrier orders this load after the stores before it
@@ -372,8 +373,8 @@ void Engine::was_dropped(std::int64_t now) {
 }
 
 void Engine::begin_or_end_life(bool member) noexcept {
-    // (4) - this release-add synchronizes-with the acquire-load rmem/link/udp/memory.hpp (1): who sees the new life
-    // sees its bank
+    // (4) - this release-add synchronizes-with the acquire-load rmem/link/udp/memory.hpp (1): who
+    // sees the new life sees its bank
     board_.life.fetch_add(1, std::memory_order_release);
     // (2) - this release-store synchronizes-with the acquire-load (1)
     is_member_.store(member, std::memory_order_release);
@@ -394,8 +395,8 @@ void Engine::on_odd(Odd odd, const Header& header, std::string_view text) {
     oddities_.note(odd, header.origin, socket_.sender(place_), text, ran_ns_);
 }
 
-/// Programs and daemon of this host read it from the board. Where datagrams come from costs time, so it is asked only while
-/// somebody may want to know.
+/// Programs and daemon of this host read it from the board. Where datagrams come from costs time,
+/// so it is asked only while somebody may want to know.
 void Engine::keep_oddities(std::int64_t now) {
     const bool wants_senders = !core_.is_member() || now - odd_ns_ < Oddities::kRecentNs;
     if (wants_senders != socket_.asks_for_senders()) socket_.ask_for_senders(wants_senders);
@@ -426,8 +427,8 @@ void Engine::write_roster(unsigned rank, std::uint32_t incarnation, bool joined,
     outbox_.commit(now);
 }
 
-/// The roster's words of this host's ranks follow their slots: of one that has come, before what it writes; of one
-/// that has gone, after.
+/// The roster's words of this host's ranks follow their slots: of one that has come, before what it
+/// writes; of one that has gone, after.
 void Engine::keep_roster(std::int64_t now) {
     // (6) - this acquire-load synchronizes-with the release-add rmem/link/udp/memory.cpp (5)
     roll_seen_ = board_.roll.load(std::memory_order_acquire);

@@ -1,17 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-/// The engine of a node on the udp link: what its card does. It joins the ring, sends what the node's programs write, applies
-/// what others wrote to the node's bank, repairs, answers, and shows itself on the node's board.
+/// The engine of a node on the udp link: what its card does. It joins the ring, sends what the
+/// node's programs write, applies what others wrote to the node's bank, repairs, answers, and shows
+/// itself on the node's board.
 ///
-/// It is the core (rmem/link/udp/protocol/core.hpp) with a clock, a socket and a segment. One process of this host runs it: the only
-/// program of the node, in its own calls and by a helper thread while it computes (rmem/link/udp/memory.hpp), or the
-/// daemon `rmem node`, for any number of programs. Who holds the segment's engine lock is the one.
+/// It is the core (rmem/link/udp/protocol/core.hpp) with a clock, a socket and a segment. One
+/// process of this host runs it: the only program of the node, in its own calls and by a helper
+/// thread while it computes (rmem/link/udp/memory.hpp), or the daemon `rmem node`, for any number
+/// of programs. Who holds the segment's engine lock is the one.
 ///
-/// Terms: rmem/link/udp/outbox.hpp. Life: from becoming a member to being dropped or ending; NodeBoard::life counts them.
+/// Terms: rmem/link/udp/outbox.hpp. Life: from becoming a member to being dropped or ending;
+/// NodeBoard::life counts them.
 /// Thread safety: all of it from any thread; one runs at a time, others wait some microseconds.
-/// Progress: run() does what is due and returns; no other process can make it wait. rest() waits for news.
-/// Errors: the constructor throws `Error` (bad_environment, bad_key, rank_taken, system…), join() timed_out.
+/// Progress: run() does what is due and returns; no other process can make it wait. rest() waits
+/// for news.
+/// Errors: the constructor throws `Error` (bad_environment, bad_key, rank_taken, system…), join()
+/// timed_out.
 /// Units: nanoseconds of the monotonic clock; offsets in bytes.
 
 #include "rmem/interrupts.hpp"
@@ -46,7 +51,8 @@ public:
     static constexpr std::int64_t kKeepNs =
         10'000'000;  ///< between looks at who of this host lives
 
-    /// Begins to join. The ring outlives it; `own_rank`: the program's that runs it, none for a daemon.
+    /// Begins to join. The ring outlives it; `own_rank`: the program's that runs it, none for a
+    /// daemon.
     Engine(Ring& ring, EngineSettings settings, EngineKind kind, std::optional<unsigned> own_rank);
     /// Leaves the ring in good order: nobody waits for this node.
     ~Engine() override;
@@ -55,9 +61,11 @@ public:
     void join(Deadline deadline);
     bool is_member() const noexcept;
 
-    /// What leaves in a run of what waits for more to share a datagram with (rmem/link/udp/outbox.hpp).
+    /// What leaves in a run of what waits for more to share a datagram with
+    /// (rmem/link/udp/outbox.hpp).
     enum class Leaving : bool { what_is_due, all };
-    /// Takes what has come, and does what is due. Also when another thread was at it: who waits must not miss what that one left.
+    /// Takes what has come, and does what is due. Also when another thread was at it: who waits
+    /// must not miss what that one left.
     void run(Leaving leaving = Leaving::what_is_due);
     /// Waits for a datagram, a bell or a timer, so long at most; does nothing about it.
     void rest(std::int64_t longest_ns) noexcept;

@@ -4,13 +4,17 @@
 /// What an engine of the udp link is told: by the environment, or by tests.
 ///
 /// RMEM_GROUP, RMEM_INTERFACE   where the nodes hear each other (rmem/link/udp/endpoints.hpp)
-/// RMEM_KEY_FILE                the ring's key (rmem/link/udp/key_file.hpp). Nodes that other hosts may hear need one,
-/// RMEM_INSECURE                unless this is 1: then everybody on the network may write into the ring
-/// RMEM_PAYLOAD                 bytes of a datagram at most, the same on all nodes; more where the network has jumbo frames
+/// RMEM_KEY_FILE                the ring's key (rmem/link/udp/key_file.hpp). Nodes that other hosts
+///                              may hear need one,
+/// RMEM_INSECURE                unless this is 1: then everybody on the network may write into the
+///                              ring
+/// RMEM_PAYLOAD                 bytes of a datagram at most, the same on all nodes; more where the
+///                              network has jumbo frames
 /// RMEM_DEAD_TIMEOUT            so long without a word from a node, and it counts as dead
 /// RMEM_FAULTS                  what is to go wrong (rmem/wire/faults.hpp)
 ///
-/// Errors: `Error(bad_environment)`, bad_key and bad_fault; the sentence names the variable and what to do.
+/// Errors: `Error(bad_environment)`, bad_key and bad_fault; the sentence names the variable and
+/// what to do.
 
 #include "rmem/config.hpp"
 #include "rmem/link/udp/endpoints.hpp"
@@ -40,7 +44,8 @@ RMEM_API std::size_t read_payload();
 /// The ring's name and what all its nodes must agree on, for people: "ring 'wk': 2 nodes, …".
 RMEM_API std::string about(const RingConfig& config, std::size_t payload);
 
-/// What datagrams of a ring are told by from those of others: its name and all that its nodes must agree on.
+/// What datagrams of a ring are told by from those of others: its name and all that its nodes must
+/// agree on.
 RMEM_API std::uint64_t ring_id(const RingConfig& config, std::size_t payload) noexcept;
 
 }  // namespace rmem::udp

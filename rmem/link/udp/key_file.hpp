@@ -8,8 +8,8 @@
 /// Who is asked is the opened file, not its name, so that a swap in between changes nothing.
 ///
 /// Thread safety: the functions share nothing.
-/// Errors: `Error(bad_key)` for a file that is no good, `Error(system)` for what the host refuses. The
-/// sentence names the file, what was found and what to do; it never quotes the file's contents.
+/// Errors: `Error(bad_key)` for a file that is no good, `Error(system)` for what the host refuses.
+/// The sentence names the file, what was found and what to do; it never quotes the file's contents.
 
 #include "rmem/error.hpp"
 #include "rmem/link/udp/protocol/master_key.hpp"
@@ -22,12 +22,13 @@ namespace rmem::udp {
 /// The key in that file.
 RMEM_API MasterKey read_key(const std::string& path);
 
-/// Makes a file with a new random key, as hex digits, for its owner alone (mode 0600), and waits until
-/// it is on the disk. A file that exists already is an error: others may have its key.
+/// Makes a file with a new random key, as hex digits, for its owner alone (mode 0600), and waits
+/// until it is on the disk. A file that exists already is an error: others may have its key.
 RMEM_API void write_new_key(const std::string& path);
 
-/// The same without a name, in memory: other processes of this user may read it as /proc/<process>/fd/<number>, as long as
-/// this process keeps the descriptor. It leaves nothing behind.
+/// The same without a name, in memory: other processes of this user may read it as
+/// /proc/<process>/fd/<number>, as long as this process keeps the descriptor. It leaves nothing
+/// behind.
 RMEM_API Descriptor new_key_without_name();
 
 }  // namespace rmem::udp

@@ -30,7 +30,8 @@ unsigned daemons_of(const Ring& ring) {
     return kind == udp::EngineKind::daemon && ring.has_engine() ? 1 : 0;
 }
 
-/// Ranks of the ring's other nodes on this host, all of which poll, the nodes' daemons, and where they may run.
+/// Ranks of the ring's other nodes on this host, all of which poll, the nodes' daemons, and where
+/// they may run.
 struct Company {
     unsigned ranks = 0;
     ProcessorSet processors{};
@@ -149,8 +150,8 @@ void UdpMemory::take_rank(Membership& member, Deadline deadline) {
     member.follow(entry.incarnation);
     if (engine_) return engine_->enroll(rank_, member.incarnation(), true);
     commit_log();
-    // relaxed is enough, twice: (7), and the former program of this rank had the byte lock. What that one wrote in
-    // this life still counts.
+    // relaxed is enough, twice: (7), and the former program of this rank had the byte lock. What
+    // that one wrote in this life still counts.
     if (board_.opened[rank_].load(std::memory_order_relaxed) != life_) {
         board_.begun[rank_].store(log_.head(), std::memory_order_relaxed);
     }
@@ -160,8 +161,8 @@ void UdpMemory::take_rank(Membership& member, Deadline deadline) {
     await_roster(deadline);
 }
 
-/// The engine must say that this program is there before anything that it writes leaves: who saw the writes first would
-/// take it for dead already.
+/// The engine must say that this program is there before anything that it writes leaves: who saw
+/// the writes first would take it for dead already.
 void UdpMemory::await_roster(Deadline deadline) const {
     const udp::RosterEntry said{true, member_.node(), member_.incarnation()};
     const udp::Roster roster(ring_, member_.node());
@@ -393,8 +394,8 @@ void UdpMemory::progress_to_post() {
     if (!std::exchange(has_taken_, false)) progress();
 }
 
-/// A program that sends on and on need not ask for datagrams between any two of its messages. That it waits for one shows
-/// when it asks twice.
+/// A program that sends on and on need not ask for datagrams between any two of its messages. That
+/// it waits for one shows when it asks twice.
 void UdpMemory::run_between_sends() {
     if (gathers_) {
         const std::int64_t now = rmem::now_ns();

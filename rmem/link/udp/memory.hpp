@@ -3,20 +3,23 @@
 
 /// The `udp` link as one program sees it: its node's bank, kept by the node's engine.
 ///
-/// Contract: rmem/link/memory.hpp. The first program of a node runs the engine itself (rmem/link/udp/engine.hpp): its writes leave in
-/// its own calls. Where another process runs it, the daemon `rmem node` or an earlier program, the program is a client: its
-/// writes go into the own bank and into its log, from where the engine takes them.
+/// Contract: rmem/link/memory.hpp. The first program of a node runs the engine itself
+/// (rmem/link/udp/engine.hpp): its writes leave in its own calls. Where another process runs it,
+/// the daemon `rmem node` or an earlier program, the program is a client: its writes go into the
+/// own bank and into its log, from where the engine takes them.
 ///
-/// Room     room(bytes) grants a group of writes. No room: the slowest member has not acknowledged what is under way, or the
-///          log is full of what the engine could not send. A group of more than max_group_bytes() is granted when
-///          nothing is under way, and may wait in between.
-/// Life     All that a program knows of others holds for one life of its node. When the node was dropped, or the process ended
-///          that runs its engine, all others are dead to the program (is_alive), and of a client nobody hears what it
-///          writes, until it opens anew.
+/// Room     room(bytes) grants a group of writes. No room: the slowest member has not acknowledged
+///          what is under way, or the log is full of what the engine could not send. A group of
+///          more than max_group_bytes() is granted when nothing is under way, and may wait in
+///          between.
+/// Life     All that a program knows of others holds for one life of its node. When the node was
+///          dropped, or the process ended that runs its engine, all others are dead to the program
+///          (is_alive), and of a client nobody hears what it writes, until it opens anew.
 /// Threads  one thread, and the helper inside; `load` and `data` from any.
-/// Leaving  the destructor waits up to kLeaveNs until the others have the own writes. In a process forked since it only
-///          forgets: rank, engine and log are the parent's.
-/// Errors   the constructor throws Error: what Engine throws; rank_taken, also by another host; timed_out.
+/// Leaving  the destructor waits up to kLeaveNs until the others have the own writes. In a process
+///          forked since it only forgets: rank, engine and log are the parent's.
+/// Errors   the constructor throws Error: what Engine throws; rank_taken, also by another host;
+///          timed_out.
 
 #include "rmem/link/bank_writer.hpp"
 #include "rmem/link/memory.hpp"
@@ -65,7 +68,8 @@ public:
     using BankWriter::post;
     /// What was written leaves.
     void commit();
-    /// What was written leaves with the next commit, or when the program waits; if it computes instead, by the helper.
+    /// What was written leaves with the next commit, or when the program waits; if it computes
+    /// instead, by the helper.
     void commit_on_wait();
     bool in_flight() const noexcept { return false; }
     bool is_alive(unsigned rank) const noexcept;
@@ -74,17 +78,20 @@ public:
     void progress_to_post();
     Step wait(Deadline deadline);
 
-    /// Whether the node's life that this program opened in goes on. A later life's bank is left as its members know it.
+    /// Whether the node's life that this program opened in goes on. A later life's bank is left as
+    /// its members know it.
     bool is_heard() const noexcept { return node_life() == life_; }
     /// Whether the bank is still that of that life: it stays when nothing runs the node any more.
     bool has_bank() const noexcept { return is_heard() || is_left_alone(); }
-    /// Whether that life has ended, or nothing runs the node. What others write from then on is not for it.
+    /// Whether that life has ended, or nothing runs the node. What others write from then on is not
+    /// for it.
     bool is_over() const noexcept;
     /// Throws LifeOver when it has.
     void check_life() const;
 
     // ---- The card's options
-    /// True when every live node has the own writes; false when the deadline passed, or the node's life is over.
+    /// True when every live node has the own writes; false when the deadline passed, or the node's
+    /// life is over.
     bool flush(Deadline deadline);
     /// The engine runs all the time, for programs that read the bank by plain loads.
     void keep_applying(bool on);

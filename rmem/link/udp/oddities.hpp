@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-/// What a node has heard of others that it refuses, as sentences for people: another key, another ring, other settings,
-/// its own number in another process.
+/// What a node has heard of others that it refuses, as sentences for people: another key, another
+/// ring, other settings, its own number in another process.
 ///
-/// Only what was heard within kRecentNs counts. Thread safety: one user at a time. Units: nanoseconds.
+/// Only what was heard within kRecentNs counts. Thread safety: one user at a time. Units:
+/// nanoseconds.
 
 #include "rmem/link/udp/endpoints.hpp"
 #include "rmem/link/udp/protocol/exchange.hpp"

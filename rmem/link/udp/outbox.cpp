@@ -32,7 +32,8 @@ Outbox::Outbox(Ring& ring, unsigned node, Core& core, Tap& tap)
 }
 
 bool Outbox::has_room(std::size_t bytes) const noexcept {
-    // A batch to spare: what is begun may leave before the group comes, and the engine itself writes a word at times.
+    // A batch to spare: what is begun may leave before the group comes, and the engine itself
+    // writes a word at times.
     constexpr unsigned kSpare = 1;
     return core_.has_room(bytes / kWordBytes + kPlaceWords * kMostGroupWrites, kSpare) &&
            delayed_.size() + kMostGroupWrites <= kMostDelayed;
@@ -106,8 +107,8 @@ void Outbox::send_open(std::int64_t now) {
 // ---- Logs of others -----------------------------------------------------------------------------
 
 bool Outbox::has_opened(unsigned rank) const noexcept {
-    // (3) - this acquire-load synchronizes-with the release-store rmem/link/udp/memory.cpp (7); relaxed is enough for
-    // the life, which only engines change
+    // (3) - this acquire-load synchronizes-with the release-store rmem/link/udp/memory.cpp (7);
+    // relaxed is enough for the life, which only engines change
     return board_.opened[rank].load(std::memory_order_acquire) ==
            board_.life.load(std::memory_order_relaxed);
 }
@@ -238,7 +239,8 @@ bool Outbox::settle() noexcept {
         auto* const to = reinterpret_cast<std::atomic<std::uint32_t>*>(bank_ + write.offset);
         const Words words(write.words);
         for (std::size_t i = words.size(); i-- > 0;) {  // as in BankWriter::post
-            // (5) - this release-store synchronizes-with the acquire-load rmem/link/bank_writer.hpp (1)
+            // (5) - this release-store synchronizes-with the acquire-load rmem/link/bank_writer.hpp
+            // (1)
             to[i].store(words[i], std::memory_order_release);
         }
         own_later_.pop_front();

@@ -3,17 +3,20 @@
 
 /// What the programs of a node wrote, into the node's stream.
 ///
-/// The program that runs the engine hands over its writes itself; those of other programs of this host are taken from
-/// their logs (rmem/ring/write_log.hpp), each log in its order. What injected faults delay (rmem/wire/faults.hpp) waits here, and
-/// everything behind it, as in a card's FIFO.
+/// The program that runs the engine hands over its writes itself; those of other programs of this
+/// host are taken from their logs (rmem/ring/write_log.hpp), each log in its order. What injected
+/// faults delay (rmem/wire/faults.hpp) waits here, and everything behind it, as in a card's FIFO.
 ///
-/// Under load, when the program has committed kLoad times and waited for nothing, what is committed does not leave by itself, but
-/// when it fills a datagram, when the program waits, or after kLazyNs: a datagram for each would cost more than it could bring
-/// forward. Load is remembered over waits, half of it over each, and forgotten in kQuietNs.
+/// Under load, when the program has committed kLoad times and waited for nothing, what is committed
+/// does not leave by itself, but when it fills a datagram, when the program waits, or after
+/// kLazyNs: a datagram for each would cost more than it could bring forward. Load is remembered
+/// over waits, half of it over each, and forgotten in kQuietNs.
 ///
-/// Terms: a log's position is *taken* when its writes are in the stream, *settled* when all members have them. A client is
-///   a program of this host that writes by its log. Write-me-last: the own bank gets a write when it is settled.
-/// Thread safety: the engine's user. Progress: nothing waits: what finds no room in the stream stays where it is.
+/// Terms: a log's position is *taken* when its writes are in the stream, *settled* when all members
+///   have them. A client is a program of this host that writes by its log. Write-me-last: the own
+///   bank gets a write when it is settled.
+/// Thread safety: the engine's user. Progress: nothing waits: what finds no room in the stream
+/// stays where it is.
 /// Trust: a log's records are bounded by the bank; one that cannot be is counted, and skipped.
 
 #include "rmem/link/udp/protocol/core.hpp"
@@ -61,7 +64,8 @@ public:
     }
 
     // ---- The others
-    /// Who of this host writes by a log: ranks that have joined in the node's present life, but for that one.
+    /// Who of this host writes by a log: ranks that have joined in the node's present life, but for
+    /// that one.
     void find_clients(std::optional<unsigned> own_rank);
     /// Whether a program has opened as that rank in the node's present life.
     bool has_opened(unsigned rank) const noexcept;
@@ -75,11 +79,13 @@ public:
     /// When something is to be done by on_time(): delayed writes, lazy ones.
     std::int64_t due_ns() const noexcept;
     void on_time(std::int64_t now);
-    /// The stream is acknowledged up to where it is: settles what that settles. True if the own bank changed.
+    /// The stream is acknowledged up to where it is: settles what that settles. True if the own
+    /// bank changed.
     bool settle() noexcept;
     /// Everything put has left and all have it.
     bool is_settled() const noexcept;
-    /// The stream is a new life's: nothing of the former is awaited any more, and logs go on from their ends.
+    /// The stream is a new life's: nothing of the former is awaited any more, and logs go on from
+    /// their ends.
     void begin_life();
 
 private:

@@ -8,7 +8,8 @@ namespace rmem::udp {
 namespace {
 
 RankState state_of(const RankSlot& slot) noexcept {
-    // relaxed is enough: the engine alone changes these states, and the ranks' own the byte lock decides
+    // relaxed is enough: the engine alone changes these states, and the ranks' own the byte lock
+    // decides
     return static_cast<RankState>(slot.state.load(std::memory_order_relaxed));
 }
 
@@ -30,7 +31,8 @@ void Roster::show(unsigned rank, RankState as) noexcept {
     RankSlot& slot = ring_.rank(rank);
     slot.node.store(entry.node, std::memory_order_relaxed);                // enough: (1)
     slot.incarnation.store(entry.incarnation, std::memory_order_relaxed);  // enough: (1)
-    // (1) - this release-store synchronizes-with the acquire-loads rmem/ring.cpp (6) and rmem/link/udp/memory.cpp (2)
+    // (1) - this release-store synchronizes-with the acquire-loads rmem/ring.cpp (6) and
+    // rmem/link/udp/memory.cpp (2)
     slot.state.store(static_cast<std::uint32_t>(as), std::memory_order_release);
 }
 

@@ -1,15 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-/// Who has which rank of a ring over several hosts: a word per rank in the bank, shown in the segment's rank slots.
+/// Who has which rank of a ring over several hosts: a word per rank in the bank, shown in the
+/// segment's rank slots.
 ///
-/// A rank's word is written by its node's engine as any other write, so all members learn of it in the order of what
-/// the rank writes. The roster is the last of the bank (RingConfig::roster_offset), and a joining node gets it with it.
-/// Of ranks on other hosts the own segment's slot says `elsewhere` while they are there, and `lost` when their node is
-/// none of the members any more; ranks of this host keep their slots themselves.
+/// A rank's word is written by its node's engine as any other write, so all members learn of it in
+/// the order of what the rank writes. The roster is the last of the bank
+/// (RingConfig::roster_offset), and a joining node gets it with it. Of ranks on other hosts the own
+/// segment's slot says `elsewhere` while they are there, and `lost` when their node is none of the
+/// members any more; ranks of this host keep their slots themselves.
 ///
-/// Thread safety: the engine's user. Trust: words are bounded; who has a rank of this host, another node
-/// cannot take by writing.
+/// Thread safety: the engine's user. Trust: words are bounded; who has a rank of this host, another
+/// node cannot take by writing.
 
 #include "rmem/ring.hpp"
 

@@ -79,8 +79,8 @@ void check(const SocketSettings& settings) {
     }
 }
 
-/// Two that share a port are two nodes on one host. What is sent to the port comes by the groups joined alone
-/// (hear_joined_only()), or to an address of this host.
+/// Two that share a port are two nodes on one host. What is sent to the port comes by the groups
+/// joined alone (hear_joined_only()), or to an address of this host.
 void bind_port(AsioSocket& socket, const Endpoints& endpoints) {
     boost::system::error_code error;
     socket.set_option(AsioSocket::reuse_address(true), error);
@@ -90,8 +90,8 @@ void bind_port(AsioSocket& socket, const Endpoints& endpoints) {
          "another program has the port for itself; give another one in RMEM_GROUP on all nodes");
 }
 
-/// Without this a socket also hears what other programs of the host have joined, and refuses it later: hosts that do not know
-/// the option will do.
+/// Without this a socket also hears what other programs of the host have joined, and refuses it
+/// later: hosts that do not know the option will do.
 void hear_joined_only(AsioSocket& socket) {
     const int off = 0;
     static_cast<void>(
@@ -161,8 +161,8 @@ void take_trains(AsioSocket& socket) {
     static_cast<void>(::setsockopt(socket.native_handle(), IPPROTO_UDP, UDP_GRO, &on, sizeof on));
 }
 
-/// The reactor that Boost.Asio gives each socket would be called for each datagram, so the socket leaves
-/// it once it is made.
+/// The reactor that Boost.Asio gives each socket would be called for each datagram, so the socket
+/// leaves it once it is made.
 Descriptor make_socket(const SocketSettings& settings) {
     check(settings);
     asio::io_context context;
@@ -211,8 +211,8 @@ bool is_refusal_of_trains(int error) noexcept {
            error == ENOPROTOOPT;
 }
 
-/// A quarter of the buffer may be charged for what has been read already: the kernel gives it back in
-/// such pieces.
+/// A quarter of the buffer may be charged for what has been read already: the kernel gives it back
+/// in such pieces.
 std::uint32_t datagrams_in(std::size_t buffer, std::size_t payload) {
     return static_cast<std::uint32_t>(buffer / 4 * 3 / Socket::bytes_charged(payload));
 }
@@ -344,7 +344,8 @@ void Socket::flush_singly(std::size_t count) noexcept {
     }
 }
 
-/// How many of those queued can leave in one piece: of one length but the last, which may be shorter.
+/// How many of those queued can leave in one piece: of one length but the last, which may be
+/// shorter.
 std::size_t Socket::train_from(std::size_t first, std::size_t end) const noexcept {
     const std::size_t length = out_parts_[first].iov_len;
     end = std::min(end, first + kMostReceived / std::max<std::size_t>(length, 1));
@@ -446,8 +447,8 @@ std::size_t Socket::receive_many() noexcept {
     return static_cast<std::size_t>(count);
 }
 
-/// The datagrams that the host gave in one piece, each as long as it says. What follows the last of a train
-/// is nobody's, and goes to the reader as it is.
+/// The datagrams that the host gave in one piece, each as long as it says. What follows the last of
+/// a train is nobody's, and goes to the reader as it is.
 void Socket::cut(std::span<std::byte> bytes, const sockaddr_in& from) noexcept {
     for (std::size_t i = 1;; ++i) {
         const std::size_t length = i < kMostInTrain ? length_of_first(bytes) : bytes.size();

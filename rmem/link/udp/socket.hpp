@@ -3,23 +3,28 @@
 
 /// A node's socket: datagrams to all other nodes of the ring, and from them.
 ///
-/// With multicast a datagram is sent once, to the node's group (rmem/link/udp/endpoints.hpp). Own ones come back, and take time and
-/// room in the own receive buffer, only where another node speaks in the same group. With an address for each node (fan-out) it is sent to each other node by itself.
+/// With multicast a datagram is sent once, to the node's group (rmem/link/udp/endpoints.hpp). Own
+/// ones come back, and take time and room in the own receive buffer, only where another node speaks
+/// in the same group. With an address for each node (fan-out) it is sent to each other node by
+/// itself.
 ///
-/// Sending never waits: what the host has no room for, or refuses, is not sent, and counted; the protocol
-/// repairs it as any loss. Nodes that are absent do not disturb: the socket is not connected and asks for
-/// no reports, so the host keeps their ICMP errors to itself.
-/// Receiving takes what came first with a plain call, and as soon as several in a row were waiting, up to
-/// kMostInBatch with one call.
+/// Sending never waits: what the host has no room for, or refuses, is not sent, and counted; the
+/// protocol repairs it as any loss. Nodes that are absent do not disturb: the socket is not
+/// connected and asks for no reports, so the host keeps their ICMP errors to itself.
+/// Receiving takes what came first with a plain call, and as soon as several in a row were waiting,
+/// up to kMostInBatch with one call.
 ///
-/// Datagrams of one length that are sent together are a train: the host gets them in one piece and cuts it as late as it can
-/// (UDP_SEGMENT), for nodes on one host never: their sockets take the piece as it is (UDP_GRO). It is cut here by the lengths
-/// that the datagrams say themselves, since asking the host for them costs each plain call 0.1 us more. Where the host knows
-/// no trains, each goes for itself.
+/// Datagrams of one length that are sent together are a train: the host gets them in one piece and
+/// cuts it as late as it can (UDP_SEGMENT), for nodes on one host never: their sockets take the
+/// piece as it is (UDP_GRO). It is cut here by the lengths that the datagrams say themselves, since
+/// asking the host for them costs each plain call 0.1 us more. Where the host knows no trains, each
+/// goes for itself.
 ///
-/// Threads: one user at a time; wait() and handle() may be called by any thread at any time. A process
-/// forked off has no socket. Progress: no call but wait() waits; after construction nothing is allocated.
-/// Errors: the constructor throws `Error`, whose sentence names the variable to change; later nothing throws.
+/// Threads: one user at a time; wait() and handle() may be called by any thread at any time. A
+/// process forked off has no socket. Progress: no call but wait() waits; after construction nothing
+/// is allocated.
+/// Errors: the constructor throws `Error`, whose sentence names the variable to change; later
+/// nothing throws.
 /// Trust: what is received is anybody's bytes. Where they came from is for people.
 
 #include "rmem/base/clock.hpp"
@@ -46,8 +51,8 @@ namespace rmem::udp {
 inline constexpr unsigned kDefaultHops = 1;
 /// What is asked for. The host grants at most net.core.rmem_max, and doubles it.
 inline constexpr std::size_t kReceiveBufferBytes = std::size_t{8} << 20;
-/// A buffer that holds so many is not called small: of 1472 bytes they fill a gigabit's line for 12 ms, and
-/// so long a receiver may be away.
+/// A buffer that holds so many is not called small: of 1472 bytes they fill a gigabit's line for 12
+/// ms, and so long a receiver may be away.
 inline constexpr std::uint32_t kEnoughDatagrams = 1024;
 
 struct SocketSettings {
@@ -81,23 +86,25 @@ public:
     Socket(const Socket&) = delete;
     Socket& operator=(const Socket&) = delete;
 
-    // ---- Sending. Datagrams have at most the payload limit. What is queued leaves before what is sent.
+    // ---- Sending. Datagrams have at most the payload limit. What is queued leaves before what is
+    // sent.
     /// To all other nodes, now. False if it was not sent to each.
     bool send(std::span<const std::byte> datagram) noexcept;
     /// To one other node, now; in a group all hear it.
     bool send_to(unsigned node, std::span<const std::byte> datagram) noexcept;
-    /// To all other nodes with the next flush(), or when kMostInBatch are queued. The bytes are copied.
+    /// To all other nodes with the next flush(), or when kMostInBatch are queued. The bytes are
+    /// copied.
     void queue(std::span<const std::byte> datagram) noexcept;
     /// Returns how many of those still queued were not sent, by fan-out counted for each node.
     std::size_t flush() noexcept { return queued_ == 0 ? 0 : send_queued(); }
 
     // ---- Receiving
     using Datagrams = std::span<const std::span<std::byte>>;
-    /// Some of those that are here, in the order in which they came; none: nothing is here. What is no datagram
-    /// can be longer than the payload limit. They are the caller's until the next call.
+    /// Some of those that are here, in the order in which they came; none: nothing is here. What is
+    /// no datagram can be longer than the payload limit. They are the caller's until the next call.
     Datagrams receive() noexcept;
-    /// Waits until something can be received; false if the deadline comes first, or a signal. The host may
-    /// wake a thread later than asked by its timer slack, usually 50 us.
+    /// Waits until something can be received; false if the deadline comes first, or a signal. The
+    /// host may wake a thread later than asked by its timer slack, usually 50 us.
     bool wait(Deadline deadline) const noexcept;
     /// To be polled together with others.
     int handle() const noexcept { return socket_.get(); }
@@ -109,21 +116,24 @@ public:
     Ip sender(std::size_t place) const noexcept {
         return asks_for_senders_ && place < from_.size() ? from_[place] : 0;
     }
-    /// To who has this node's number, if somebody has: those that speak in this node's group hear another one. Not by fan-out,
-    /// where a number is an address.
+    /// To who has this node's number, if somebody has: those that speak in this node's group hear
+    /// another one. Not by fan-out, where a number is an address.
     void send_to_namesakes(std::span<const std::byte> datagram) noexcept;
 
     // ---- What the host makes of it
     const SocketCounters& counters() const noexcept { return counters_; }
     /// Datagrams that the host threw away because the receive buffer was full. Asks the host.
     std::uint64_t overflowed() const noexcept;
-    /// So many datagrams of any size up to the limit fit the receive buffer, whatever the network card.
+    /// So many datagrams of any size up to the limit fit the receive buffer, whatever the network
+    /// card.
     std::uint32_t datagrams_held() const noexcept { return datagrams_held_; }
-    /// What to do about a small receive buffer; empty: it is large enough, or as large as was asked for.
+    /// What to do about a small receive buffer; empty: it is large enough, or as large as was asked
+    /// for.
     std::string buffer_advice() const;
 
-    /// What the host takes of a receive buffer for a datagram: its descriptor, and the memory that the
-    /// card or the loop-back interface puts it in, which is at least a page with some cards, and a power of two.
+    /// What the host takes of a receive buffer for a datagram: its descriptor, and the memory that
+    /// the card or the loop-back interface puts it in, which is at least a page with some cards,
+    /// and a power of two.
     static std::size_t bytes_charged(std::size_t payload) noexcept;
 
 private:

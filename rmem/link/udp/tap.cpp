@@ -61,7 +61,8 @@ void Tap::keep(std::int64_t now) noexcept {
     if (is_wanted == is_open_) return;
     is_open_ = is_wanted;
     if (is_open_) show_gap(now);
-    // (1) - this release-store synchronizes-with the acquire-load (2): what is not shown is in the bank
+    // (1) - this release-store synchronizes-with the acquire-load (2): what is not shown is in the
+    // bank
     board_.tap_open.store(is_open_ ? 1 : 0, std::memory_order_release);
 }
 

@@ -3,18 +3,22 @@
 
 /// Where a node's engine shows each write that goes through it, for recorders on this host.
 ///
-/// A log of kTapBytes in the node's segment (rmem/ring/write_log.hpp): what others wrote when it is applied, what this node's
-/// programs wrote when it is sent, each behind its store into the bank. The engine waits for nobody: a reader that is too
-/// slow finds its place overwritten (LogReader::Found::lapped), and knows so.
+/// A log of kTapBytes in the node's segment (rmem/ring/write_log.hpp): what others wrote when it is
+/// applied, what this node's programs wrote when it is sent, each behind its store into the bank.
+/// The engine waits for nobody: a reader that is too slow finds its place overwritten
+/// (LogReader::Found::lapped), and knows so.
 ///
-/// Open      while somebody listens. Listeners say so until a time that they put off again and again
-///           (NodeBoard::tap_until_ns), so one that was killed costs kLeaseNs more, and no write a branch more than
-///           that on is_open() ever after. The engine looks for listeners now and then (Engine::kKeepNs).
-/// Gaps      a record says that the bank is not what the writes shown make of it: the tap was closed before, or the node has
-///           begun a new life in the ring, with the bank of another member.
+/// Open      while somebody listens. Listeners say so until a time that they put off again and
+///           again (NodeBoard::tap_until_ns), so one that was killed costs kLeaseNs more, and no
+///           write a branch more than that on is_open() ever after. The engine looks for listeners
+///           now and then (Engine::kKeepNs).
+/// Gaps      a record says that the bank is not what the writes shown make of it: the tap was
+///           closed before, or the node has begun a new life in the ring, with the bank of another
+///           member.
 /// Order     each origin's writes in their order, all in the order of this node's bank.
-/// Times     nanoseconds of this host's CLOCK_MONOTONIC. A batch says when its first write was stored, and all its writes
-///           bear that time; the clock of another host is known with an error (rmem/link/udp/protocol/round_trip.hpp).
+/// Times     nanoseconds of this host's CLOCK_MONOTONIC. A batch says when its first write was
+///           stored, and all its writes bear that time; the clock of another host is known with an
+///           error (rmem/link/udp/protocol/round_trip.hpp).
 /// Thread safety: the engine's user. Progress: nothing waits, nothing is allocated.
 /// Trust: a reader believes nothing that it has not bounded; see unpacked().
 
@@ -61,8 +65,9 @@ private:
     bool is_open_ = false;
 };
 
-/// For who listens, by any process: says that it does, until Tap::kLeaseNs from now. True once the tap is open: what was
-/// written before and is not in the log from its present head on, is in the bank.
+/// For who listens, by any process: says that it does, until Tap::kLeaseNs from now. True once the
+/// tap is open: what was written before and is not in the log from its present head on, is in the
+/// bank.
 RMEM_API bool listen(Ring& ring, std::int64_t now) noexcept;
 
 /// How a write stands in the log, and back; the words go beside it.

@@ -3,8 +3,8 @@
 
 /// Both posting boards alone, over plain memory, against a model: a queue per pair of ranks.
 ///
-/// Everything runs in one thread, so that any interleaving can be told and millions of steps are few
-/// seconds. What a rank writes is seen by the others at once, or late but in its order.
+/// Everything runs in one thread, so that any interleaving can be told and millions of steps are
+/// few seconds. What a rank writes is seen by the others at once, or late but in its order.
 
 #include "tests/support/boards_model.hpp"
 #include "tests/support/sanitizers.hpp"

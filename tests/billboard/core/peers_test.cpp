@@ -225,7 +225,8 @@ TEST_P(Peers, that_die_end_a_receive_from_anyone_when_they_were_the_last) {
     });
 }
 
-/// What looks for the dead now and then must not miss each turn because another call has counted it.
+/// What looks for the dead now and then must not miss each turn because another call has counted
+/// it.
 TEST_P(Peers, that_die_are_missed_by_whoever_polls_by_several_calls_in_turn) {
     for (const int polls_before : {0, 1}) {
         RankProcesses ring(setup(2));

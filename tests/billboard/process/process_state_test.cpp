@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// What the C functions keep of a process can be exchanged for another process's: the endpoint and the
-/// sentence of the last failure (rmem/base/process_state.hpp).
+/// What the C functions keep of a process can be exchanged for another process's: the endpoint and
+/// the sentence of the last failure (rmem/base/process_state.hpp).
 
 #include "rmem/base/process_state.hpp"
 #include "billboard/bbp.h"

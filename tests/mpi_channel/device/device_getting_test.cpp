@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Long messages that their receiver reads from the sender's memory, and what happens when it may not.
+// Long messages that their receiver reads from the sender's memory, and what happens when it may
+// not.
 #include "tests/support/device_ranks.hpp"
 
 #include <gtest/gtest.h>

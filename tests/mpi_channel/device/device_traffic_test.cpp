@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // ctest: check
 //
-// Random traffic between devices, over pipes that are short and refuse, against what MPI promises: each message is received once, whole, by a
-// receive that fits it; of one sender those that fit the same receives in their order; and all ends.
+// Random traffic between devices, over pipes that are short and refuse, against what MPI promises:
+// each message is received once, whole, by a receive that fits it; of one sender those that fit the
+// same receives in their order; and all ends.
 #include "mpi_channel/device/device.hpp"
 
 #include "tests/support/pipes.hpp"
@@ -161,7 +162,8 @@ private:
             ASSERT_TRUE(waiting.wanted.fits({sent.from, sent.tag, 0}));
             ASSERT_EQ(waiting.told.bytes, sent.bytes.size());
             ASSERT_TRUE(std::equal(sent.bytes.begin(), sent.bytes.end(), waiting.bytes.begin()));
-            // Receives were posted in the order of the list: an equal one before this got an earlier message.
+            // Receives were posted in the order of the list: an equal one before this got an
+            // earlier message.
             std::int64_t& newest = newest_[{waiting.at, waiting.wanted.source, waiting.wanted.tag,
                                             waiting.wanted.ignore, sent.from, sent.tag}];
             ASSERT_GT(std::int64_t{sent.number} + 1, newest) << "of " << sent.from;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The matcher beside a naive one that scans two vectors: they are told the same and must answer the same.
+// The matcher beside a naive one that scans two vectors: they are told the same and must answer the
+// same.
 #include "mpi_channel/device/matching.hpp"
 
 #include <gtest/gtest.h>

@@ -2,8 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 # ctest: full
 #
-# mpi_channel/mpich/build: what it says when it cannot build, that it builds once, and that what it has built takes the place of Debian's
-# library for any program. (scripts/check has called it before.)
+# mpi_channel/mpich/build: what it says when it cannot build, that it builds once, and that what it
+# has built takes the place of Debian's library for any program. (scripts/check has called it
+# before.)
 set -euo pipefail
 
 build=$RMEM_SOURCE_DIR/mpi_channel/mpich/build

@@ -2,8 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 # ctest: full
 #
-# MPICH's own test programs of point-to-point messages and communicators: no line of their lists fails over bbp that passes over
-# tcp;ofi_rxm (mpi_channel/mpich/compare). A line has three attempts, with either: launchers and programs are not this project's.
+# MPICH's own test programs of point-to-point messages and communicators: no line of their lists
+# fails over bbp that passes over tcp;ofi_rxm (mpi_channel/mpich/compare). A line has three
+# attempts, with either: launchers and programs are not this project's.
 # shellcheck source=tests/support/mpi.sh
 source "$RMEM_SOURCE_DIR/tests/support/mpi.sh"
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // ctest: check
 //
-// The channel interface over Fast Messages, GAMMA and Directed Point, and the MPI device over it, on each link.
+// The channel interface over Fast Messages, GAMMA and Directed Point, and the MPI device over it,
+// on each link.
 #include "mpi_channel/ports/port_transport.hpp"
 
 #include "mpi_channel/ports/port_device.hpp"

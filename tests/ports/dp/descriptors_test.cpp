@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // ctest: check
-// Endpoints are file descriptors: what the system's own calls do with them. Not on simulated rings, whose time is not the system's.
+// Endpoints are file descriptors: what the system's own calls do with them. Not on simulated rings,
+// whose time is not the system's.
 #include "tests/ports/dp/points.hpp"
 
 #include <fcntl.h>
@@ -271,7 +272,8 @@ TEST_P(Descriptors, what_a_child_holds_ends_when_its_parent_dies) {
     ring.await_word(told);
 }
 
-/// Raw messages to a process that gets no processor for DP_FULL_NS are not sent, which dp_write says.
+/// Raw messages to a process that gets no processor for DP_FULL_NS are not sent, which dp_write
+/// says.
 int write_until_sent(const Point& point, void* bytes, int length) {
     int written = 0;
     do {
@@ -379,7 +381,8 @@ TEST_P(Descriptors, exchanging_messages_by_dp_calls_signals_nobody) {
             point.read(8, i);
             if (me.rank == 1) point.write(8, i);
         }
-        // A signal is due to who was away for a millisecond; the host may have seen to that, now and then.
+        // A signal is due to who was away for a millisecond; the host may have seen to that, now
+        // and then.
         check(point.stat().signals < rounds / 4 + 20,
               fmt::format("{} signals in {} rounds", point.stat().signals, rounds));
     });
@@ -397,7 +400,8 @@ TEST_P(Descriptors, what_a_writer_takes_in_while_it_waits_is_read_without_a_sign
             if (i < messages) point.write(8, i);
             if (i >= kAhead) point.read(8, i - kAhead);
         }
-        // The host may take a rank away for a millisecond: then a look signals one message, and the next sixteen are.
+        // The host may take a rank away for a millisecond: then a look signals one message, and the
+        // next sixteen are.
         const auto looks =
             std::chrono::ceil<std::chrono::milliseconds>(std::chrono::steady_clock::now() - start)
                 .count();

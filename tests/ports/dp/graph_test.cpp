@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Directed point graphs: what a description may say, and that it sets endpoints and edges up, also while running.
+// Directed point graphs: what a description may say, and that it sets endpoints and edges up, also
+// while running.
 #include "ports/dp/graph.h"
 
 #include "tests/ports/dp/points.hpp"

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // ctest: check marked
 
-/// A process is killed (SIGKILL) at each RMEM_MARK of Directed Point's library, at its first pass and at a later one. What it
-/// had sent arrives whole, in order and once, the partner of its endpoints is told, and two others go on.
+/// A process is killed (SIGKILL) at each RMEM_MARK of Directed Point's library, at its first pass
+/// and at a later one. What it had sent arrives whole, in order and once, the partner of its
+/// endpoints is told, and two others go on.
 
 #include "tests/ports/dp/points.hpp"
 #include "tests/support/marks.hpp"

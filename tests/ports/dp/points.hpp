@@ -62,7 +62,8 @@ private:
     int fd_;
 };
 
-/// What is sent before its endpoint is there is dropped: waits until every rank has opened what it opens.
+/// What is sent before its endpoint is there is dropped: waits until every rank has opened what it
+/// opens.
 inline void all_are_open(Rank& me, Place place = Place::here()) {
     constexpr std::size_t kWord = 1000;
     me.raise(kWord);

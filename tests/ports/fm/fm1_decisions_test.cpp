@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How a node of FM 1.0 tells its decisions, frame by frame, seen by a peer that speaks by hand: no count covers a frame that is
-// to be returned before its slot was named.
+// How a node of FM 1.0 tells its decisions, frame by frame, seen by a peer that speaks by hand: no
+// count covers a frame that is to be returned before its slot was named.
 #include "ports/fm/frame.hpp"
 #include "tests/ports/fm/fm_support.hpp"
 
@@ -119,7 +119,8 @@ TEST_P(Fm1Decisions, a_count_covers_no_frame_that_is_returned_before_its_slot_is
              FmLife life;
              runs_by[me.rank] = 0;
              FM_send_4(0, occupy, 0, 0, 0, 0);
-             // With the way back full, what is decided on from here on is told later, all of it together.
+             // With the way back full, what is decided on from here on is told later, all of it
+             // together.
              me.shared[kPosted] = static_cast<std::uint32_t>(send_until_full(0, 8, 0));
              me.raise(kIsFull);
              await([&] { return FM_extract() != 0; }, "the first frame");

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What Fast Messages do with frames that no node of the library sends: drop them, count them, go on.
+// What Fast Messages do with frames that no node of the library sends: drop them, count them, go
+// on.
 #include "ports/fm/frame.hpp"
 #include "tests/ports/fm/fm_support.hpp"
 
@@ -40,8 +41,8 @@ std::vector<std::byte> frame(const Parts&... parts) {
     return bytes;
 }
 
-/// Rank 0 posts the frames by hand and then sends by the library's rules; rank 1 counts so many as corrupt, or for
-/// handlers that there are not, and gets what follows.
+/// Rank 0 posts the frames by hand and then sends by the library's rules; rank 1 counts so many as
+/// corrupt, or for handlers that there are not, and gets what follows.
 void comes_through(const RingSetup& setup, const Frames& frames, long long corrupt,
                    long long invalid) {
     RankProcesses ring(setup);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // ctest: check
-// Fast Messages and nodes that die, leave and come back, on a network that loses, and beside the billboard's own calls.
+// Fast Messages and nodes that die, leave and come back, on a network that loses, and beside the
+// billboard's own calls.
 #include "tests/ports/fm/fm_support.hpp"
 #include "tests/support/child.hpp"
 

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Handlers of FM 1.0 named by pointer, between processes that were started apart: of one binary, of two, and in shared libraries.
+# Handlers of FM 1.0 named by pointer, between processes that were started apart: of one binary, of
+# two, and in shared libraries.
 set -euo pipefail
 
 work=$(mktemp -d)
@@ -101,7 +102,8 @@ build without 1 1 -Wl,--build-id=none
 build otherwise 2 1 -Wl,--build-id=none
 
 preload=("" "")  # of each node
-# pair <name> <program 0> <libraries 0> <program 1> <libraries 1> [argument]: runs both apart; what each says is in <name>.<rank>
+# pair <name> <program 0> <libraries 0> <program 1> <libraries 1> [argument]: runs both apart; what
+# each says is in <name>.<rank>
 pair() {
     local name=$1 rank failed=0
     local -a programs=("$2" "$4") paths=("$3" "$5") pids=()

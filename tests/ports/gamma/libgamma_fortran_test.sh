@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# The Fortran interface: a program that sends, broadcasts, waits and is told of an error, between three nodes.
+# The Fortran interface: a program that sends, broadcasts, waits and is told of an error, between
+# three nodes.
 set -euo pipefail
 
 rmem=$RMEM_BUILD_DIR/tools/rmem

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // ctest: tsan
 
-/// Processes of a virtual GAMMA as threads on one mapping, each with its progress thread: what the thread sanitizer can see.
-/// And what only this class can be told: where numbers begin.
+/// Processes of a virtual GAMMA as threads on one mapping, each with its progress thread: what the
+/// thread sanitizer can see. And what only this class can be told: where numbers begin.
 #include "ports/gamma/process.hpp"
 
 #include "tests/support/child.hpp"

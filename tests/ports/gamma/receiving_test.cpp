@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // ctest: check
-// What comes in: overlong, damaged, out of number, to ports that are in use or not bound; dead senders.
+// What comes in: overlong, damaged, out of number, to ports that are in use or not bound; dead
+// senders.
 #include "tests/support/gamma_ranks.hpp"
 
 #include "billboard/process/process_endpoint.hpp"
@@ -230,7 +231,8 @@ TEST_P(GammaReceiving, random_frames_do_no_harm) {
             for (int i = 0; i < 300; ++i) {
                 const std::size_t size = next_random(random) % 100;
                 auto frame = pattern(size, next_random(random));
-                // Mostly of a kind that there is, to ports that are bound or nearly; no hello, which begins anew.
+                // Mostly of a kind that there is, to ports that are bound or nearly; no hello,
+                // which begins anew.
                 if (size >= 8 && i % 4 != 0) {
                     const Header header{static_cast<Kind>(1 + next_random(random) % 3),
                                         static_cast<unsigned>(next_random(random) % 4),
@@ -265,7 +267,8 @@ TEST_P(GammaReceiving, other_senders_to_a_port_wait_while_a_longer_message_comes
             me.await_word(kRead);
             send_raw(2, end);
         } else if (me.rank == 1) {
-            // Who has come out of the second barrier knows that node 2 was in it, behind the first part.
+            // Who has come out of the second barrier knows that node 2 was in it, behind the first
+            // part.
             for (int i = 0; i < 2; ++i) check_ok(gamma_sync());
             for (std::uint64_t i = 0; i < 30; ++i) check_ok(send_pattern(5, 40, 2));
         } else {

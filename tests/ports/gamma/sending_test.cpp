@@ -14,7 +14,8 @@ RMEM_ON_ALL_RINGS(GammaSending);
 
 enum Word : std::size_t { kSent, kRead, kTaken, kDone };
 
-/// Sends best-effort messages to node 1, which does not read, until some were lost. How many in all.
+/// Sends best-effort messages to node 1, which does not read, until some were lost. How many in
+/// all.
 std::uint32_t send_until_overrun(std::size_t size) {
     std::uint32_t sent = 0;
     while (counted("frames_overrun") < 3) {
@@ -241,7 +242,8 @@ TEST_P(GammaSending, a_broadcast_reaches_all_of_the_group_but_its_sender_in_one_
 }
 
 TEST_P(GammaSending, a_broadcast_loses_at_who_does_not_read_and_comes_to_the_others) {
-    // Without FIFOs the sender's buffers, which the one has not read, are missing for the other, too.
+    // Without FIFOs the sender's buffers, which the one has not read, are missing for the other,
+    // too.
     const bool has_fifos = std::string_view(GetParam().layout) == "inline";
     run(3, [has_fifos](Rank& me) {
         set_variable("RMEM_GAMMA_PROGRESS", "off");

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Programs and their node's daemon: the calls of munet.h between processes, limits, and what deaths do.
+// Programs and their node's daemon: the calls of munet.h between processes, limits, and what deaths
+// do.
 
 #include "ports/munet/driver_protocol.hpp"
 #include "rmem/ring/segment.hpp"

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Whatever a program writes into its own endpoint, and a broken node into its frames, honest programs' messages arrive as
-/// they were sent, and the relay touches nothing but endpoints. Seeded; fuzz/fuzz_relay.cpp searches further.
+/// Whatever a program writes into its own endpoint, and a broken node into its frames, honest
+/// programs' messages arrive as they were sent, and the relay touches nothing but endpoints.
+/// Seeded; fuzz/fuzz_relay.cpp searches further.
 
 #include "tests/support/munet_hostile.hpp"
 

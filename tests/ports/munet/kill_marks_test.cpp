@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // ctest: check marked
 
-/// A program is killed (SIGKILL) at each RMEM_MARK of MU-Net's library, at its first pass and at a later one. The endpoint
-/// is destroyed, what it had sent whole arrives in order, its partner is told, and two others go on.
+/// A program is killed (SIGKILL) at each RMEM_MARK of MU-Net's library, at its first pass and at a
+/// later one. The endpoint is destroyed, what it had sent whole arrives in order, its partner is
+/// told, and two others go on.
 
 #include "tests/support/marks.hpp"
 #include "tests/support/munet_daemon.hpp"
@@ -26,8 +27,8 @@ std::vector<Death> deaths() {
 
 class MunetKilled : public ::testing::TestWithParam<Death> {};
 
-/// Numbered messages by all ways, as they come back from an echo, for ever; and to an endpoint that never sends, so that it
-/// returns credit by messages of its own.
+/// Numbered messages by all ways, as they come back from an echo, for ever; and to an endpoint that
+/// never sends, so that it returns credit by messages of its own.
 void talk(mu_addr_t echo) {
     mu_endpoint_t *ep = mu_create(), *quiet = mu_create();
     std::vector<char> text(5000), back(5000);

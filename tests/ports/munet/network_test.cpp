@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // ctest: check
 
-/// MU-Net between nodes, on every ring: each rank is a node's daemon and its programs at once, so that all of it runs where
-/// processes are simulated too. What processes add is in daemon_test.cpp.
+/// MU-Net between nodes, on every ring: each rank is a node's daemon and its programs at once, so
+/// that all of it runs where processes are simulated too. What processes add is in daemon_test.cpp.
 
 #include "ports/munet/network.hpp"
 #include "tests/support/conformance.hpp"

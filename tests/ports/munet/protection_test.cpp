@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Users against each other: a process of one user tries to read, change or stall the messages between processes of two
-/// others, by all ways of a list, while these go on, each in order and whole. Needs root, to become those users.
+/// Users against each other: a process of one user tries to read, change or stall the messages
+/// between processes of two others, by all ways of a list, while these go on, each in order and
+/// whole. Needs root, to become those users.
 
 #include "ports/munet/connection.hpp"
 #include "ports/munet/driver_protocol.hpp"
@@ -186,7 +187,8 @@ TEST_F(Protection, gives_nobody_the_descriptor_of_anothers_memory) {
             std::vector<std::byte> found(mine.reply.geometry.bytes());
             EXPECT_EQ(::pread(mine.memory.get(), found.data(), found.size(), 0),
                       static_cast<ssize_t>(found.size()));
-            // All that stands there is what the daemon says to this endpoint: nothing of a former owner.
+            // All that stands there is what the daemon says to this endpoint: nothing of a former
+            // owner.
             std::fill_n(found.begin(), sizeof(DaemonWords), std::byte{0});
             EXPECT_EQ(found, std::vector<std::byte>(found.size()));
         }

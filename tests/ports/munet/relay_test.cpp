@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// MU-Net's relay and the program's side of an endpoint, without processes: what munet.h promises, and what the relay does
-/// about programs that lie. Several nodes of one process meet by a wire that can be full or dead.
+/// MU-Net's relay and the program's side of an endpoint, without processes: what munet.h promises,
+/// and what the relay does about programs that lie. Several nodes of one process meet by a wire
+/// that can be full or dead.
 
 #include "tests/support/munet_node.hpp"
 
@@ -50,7 +51,8 @@ std::uint32_t receive_number(MunetEndpoint& at) {
     return number;
 }
 
-/// Writes a descriptor as no library would: in place of the program, which must not send afterwards.
+/// Writes a descriptor as no library would: in place of the program, which must not send
+/// afterwards.
 class Liar {
 public:
     explicit Liar(MunetEndpoint& endpoint) : endpoint_(endpoint), next_(0) {}
@@ -126,7 +128,8 @@ TEST(MunetRelay, keeps_the_order_of_one_sender_over_all_sizes_and_many_laps) {
         int result = 0;
         const auto found = receive(b, &result);
         if (result < 0) continue;
-        // One in parts whose sender found no room in its midst is never seen, so numbers may repeat but not go back.
+        // One in parts whose sender found no room in its midst is never seen, so numbers may repeat
+        // but not go back.
         unsigned number = 0;
         std::memcpy(&number, found.data(), sizeof number);
         ASSERT_EQ(number, received);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // ctest: tsan
-// A relay and two programs at once, each a thread on one mapping, so that the thread sanitizer sees what they share.
+// A relay and two programs at once, each a thread on one mapping, so that the thread sanitizer sees
+// what they share.
 
 #include "tests/support/munet_node.hpp"
 

@@ -304,8 +304,8 @@ TEST(Fiber, those_made_in_turn_use_one_stack_abandoned_or_ended) {
     EXPECT_EQ(places.size(), 1u);
 }
 
-/// Goes down until this much of the stack is used; returns how many calls that took: not too many for the
-/// thread sanitizer, which has room for 65 536 on a stack.
+/// Goes down until this much of the stack is used; returns how many calls that took: not too many
+/// for the thread sanitizer, which has room for 65 536 on a stack.
 [[gnu::noinline]] int descend(const char* top, std::ptrdiff_t bytes) {
     char frame[256];
     frame[0] = 1;

@@ -192,7 +192,8 @@ TEST_F(Joining, of_two_rings_of_one_name_prefers_that_on_the_link_that_is_given)
 }
 
 TEST_F(Joining, starts_anew_when_another_makes_the_ring_meanwhile) {
-    // The wish is asked between the look for a ring and the making of one: just then another makes it.
+    // The wish is asked between the look for a ring and the making of one: just then another makes
+    // it.
     std::shared_ptr<Ring> other;
     unsigned asked = 0;
     const Joined joined =

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// A waiting process is parked (rmem/sim/watch.hpp), and yet sees what it would see if each of its polls
-/// were simulated.
+/// A waiting process is parked (rmem/sim/watch.hpp), and yet sees what it would see if each of its
+/// polls were simulated.
 
 #include "tests/rmem/sim/world_fixture.hpp"
 #include "tests/rmem/wire/model_fixture.hpp"

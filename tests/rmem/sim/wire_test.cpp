@@ -135,8 +135,8 @@ std::int64_t ceil_ns(std::uint64_t ps) {
     return static_cast<std::int64_t>((ps + 999) / 1000);
 }
 
-/// The least time that `members` hops on one ring take: first bit to last bit of these words, and the
-/// nodes between.
+/// The least time that `members` hops on one ring take: first bit to last bit of these words, and
+/// the nodes between.
 std::int64_t least_on_ring(const TimingProfile& p, std::uint64_t hops, std::uint32_t words) {
     if (p.instant != 0) return 0;
     return ceil_ns(p.insertion_ps + packet_ps(p, std::min(words, p.packet_bytes / 4)) +

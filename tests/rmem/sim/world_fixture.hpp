@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-/// Small worlds for tests, whose programs load and store words by themselves, and their events kept.
+/// Small worlds for tests, whose programs load and store words by themselves, and their events
+/// kept.
 
 #include "rmem/link/sim/memory.hpp"
 #include "rmem/sim/world.hpp"

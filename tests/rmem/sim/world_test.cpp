@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Time and processes of a simulated world (rmem/sim/world.hpp); what polls see: polling_test.cpp; faults:
-/// world_faults_test.cpp; programs with the billboard: tests/billboard/simulation_test.cpp.
+/// Time and processes of a simulated world (rmem/sim/world.hpp); what polls see: polling_test.cpp;
+/// faults: world_faults_test.cpp; programs with the billboard: tests/billboard/simulation_test.cpp.
 
 #include "rmem/base/environment_variable.hpp"
 #include "rmem/sim/event.hpp"

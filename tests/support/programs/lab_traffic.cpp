@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// A rank on a host of the lab: a soak (tests/support/soak.hpp) among the ranks that the environment names.
+/// A rank on a host of the lab: a soak (tests/support/soak.hpp) among the ranks that the
+/// environment names.
 ///
 ///     scripts/lab run -- lab-traffic MESSAGES SEED
 ///
-/// Each rank sends so many messages, to one or several, of up to a partition's size; exit status 0 when each that was meant for this
-/// one has come once, in order and intact.
+/// Each rank sends so many messages, to one or several, of up to a partition's size; exit status 0
+/// when each that was meant for this one has come once, in order and intact.
 
 #include "billboard/bbp.h"
 #include "tests/support/checks.hpp"

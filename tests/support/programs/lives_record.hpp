@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-/// What the ranks of ring-lives (ring_lives.cpp) and the program that starts them tell each other, in a
-/// mapping that is no part of the ring: the network may be cut, this is not.
+/// What the ranks of ring-lives (ring_lives.cpp) and the program that starts them tell each other,
+/// in a mapping that is no part of the ring: the network may be cut, this is not.
 ///
 /// Lives are numbered over all ranks, in the order in which they begin; 0: none.
 

@@ -53,8 +53,8 @@ void LivesScenario::start_rank(unsigned r) {
     processes_.start_rank(r, course_.seed + ++starts_);
 }
 
-/// Its programs must not come first: they would run the node themselves. Where it was run by a daemon before,
-/// they wait.
+/// Its programs must not come first: they would run the node themselves. Where it was run by a
+/// daemon before, they wait.
 void LivesScenario::start_daemon(unsigned node) {
     processes_.start_daemon(node);
     if (daemons_killed_ != 0) return;
@@ -222,8 +222,8 @@ void LivesScenario::end() {
     processes_.finish();
 }
 
-/// Where each has its own. Each word has one writer. Of a program that shares its node with others, its death may leave
-/// words in that node's bank that had not left.
+/// Where each has its own. Each word has one writer. Of a program that shares its node with others,
+/// its death may leave words in that node's bank that had not left.
 void LivesScenario::expect_equal_banks() {
     const Lives& lives = course_.lives;
     if (lives.link == "direct" || (lives.daemons && ranks_killed_ != 0)) return;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-/// The course of ring-lives: all ranks talk; again and again some processes are killed and started again, by the
-/// seed; in the end all are in one ring, everybody has heard the present life of everybody, and has had
-/// each message; there is a barrier, and banks are equal.
+/// The course of ring-lives: all ranks talk; again and again some processes are killed and started
+/// again, by the seed; in the end all are in one ring, everybody has heard the present life of
+/// everybody, and has had each message; there is a barrier, and banks are equal.
 /// Thread safety: one thread. Errors: `CheckFailed`, which says who did not do what.
 
 #include "rmem/ring.hpp"
@@ -73,7 +73,8 @@ private:
     LivesProcesses processes_;
     Growth growth_;
     std::uint64_t state_;
-    /// Of daemons: where all of a node are dead or have left, its next program would not wait for the daemon.
+    /// Of daemons: where all of a node are dead or have left, its next program would not wait for
+    /// the daemon.
     std::vector<std::shared_ptr<Ring>> held_;
     std::int64_t next_sample_ns_ = 0;
     bool settled_ = true;  ///< all were in the ring after the last kill

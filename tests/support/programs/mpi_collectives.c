@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A plain MPI program that knows nothing of rings: broadcasts, barriers, reductions and allgathers of all sorts of types, sizes and
-// communicators against what each rank computes by itself. It ends with 0 if all came out as computed.
+// A plain MPI program that knows nothing of rings: broadcasts, barriers, reductions and allgathers
+// of all sorts of types, sizes and communicators against what each rank computes by itself. It ends
+//   with 0 if all came out as computed.
 //   mpi_collectives                 all of it
 //   mpi_collectives bcasts <n>      n broadcasts of 8 bytes by each rank, and what MPI itself does
-//   mpi_collectives threads <n>     n rounds in each of four threads, with a communicator of its own each
+//   mpi_collectives threads <n>     n rounds in each of four threads, with a communicator of its
+//                                   own each
 #include <mpi.h>
 #include <pthread.h>
 #include <stddef.h>
@@ -103,7 +105,8 @@ static double expected_of(MPI_Op op, int rank, int size, int i) {
 
 enum { ELEMENTS = 600 };
 
-/* All operations of a type whose elements can be computed with, by reduce to each root and by allreduce, in place and not. */
+/* All operations of a type whose elements can be computed with, by reduce to each root and by
+ * allreduce, in place and not. */
 #define CHECK_TYPE(name, c_type, mpi_type, has_bits, most_ranks_of_product)                    \
     static void name(MPI_Comm comm) {                                                          \
         static const int counts[] = {1, 3, 70, ELEMENTS};                                      \

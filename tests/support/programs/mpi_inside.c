@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A plain MPI program of calls below which an MPI makes collective calls of its own, with datatypes and communicators that the
-// program never sees: gathers of unequal blocks, two groups that become one, files, windows, the end of everything. What they give
-// is checked, and no error handler of the program's may hear of anything. Its argument: a file that it may write. For two ranks and
+// A plain MPI program of calls below which an MPI makes collective calls of its own, with datatypes
+// and communicators that the program never sees: gathers of unequal blocks, two groups that become
+// one, files, windows, the end of everything. What they give is checked, and no error handler of
+// the program's may hear of anything. Its argument: a file that it may write. For two ranks and
 // more; it ends with 0 if all is right.
 #include <mpi.h>
 #include <stdio.h>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A plain MPI program of random collective calls, the same for a seed: random operations, sizes, types, roots, in place and not, on random
-// communicators. Each rank prints digests of all that it has received, so that two runs can be compared.
-//   mpi_random_collectives <seed> <calls>
+// A plain MPI program of random collective calls, the same for a seed: random operations, sizes,
+// types, roots, in place and not, on random communicators. Each rank prints digests of all that it
+//   has received, so that two runs can be compared. mpi_random_collectives <seed> <calls>
 #include <mpi.h>
 #include <stddef.h>
 #include <stdio.h>

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A plain MPI program that never calls MPI_Init: a session of its own, and one that ends before it, each with a communicator of all
-// ranks, on which collective calls give what they should. It ends with 0 if they do.
+// A plain MPI program that never calls MPI_Init: a session of its own, and one that ends before it,
+// each with a communicator of all ranks, on which collective calls give what they should. It ends
+// with 0 if they do.
 #include <mpi.h>
 #include <stdio.h>
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A plain MPI program whose threads talk at once (MPI_THREAD_MULTIPLE): each in a communicator of its own, and all in the common one,
-// told apart by tags; then several communicators at once from one thread, and a window. It ends with 0 if all has arrived as it was sent.
+// A plain MPI program whose threads talk at once (MPI_THREAD_MULTIPLE): each in a communicator of
+// its own, and all in the common one, told apart by tags; then several communicators at once from
+// one thread, and a window. It ends with 0 if all has arrived as it was sent.
 #include <mpi.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -84,7 +85,8 @@ static void* talk(void* argument) {
     return NULL;
 }
 
-/* Reductions and barriers of all communicators under way together; they end in an order of their own. */
+/* Reductions and barriers of all communicators under way together; they end in an order of their
+ * own. */
 static void reduce_in_all(struct Thread* threads) {
     int ones[THREADS], sums[THREADS];
     MPI_Request requests[2 * THREADS];

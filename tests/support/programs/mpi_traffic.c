@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A plain MPI program that knows nothing of rings: messages of all sizes between all ranks, probes, collectives,
-// one-sided writes. It ends with 0 if all has arrived as it was sent. `mpi_traffic die`: rank 1 aborts; `mpi_traffic kill`: it kills itself.
+// A plain MPI program that knows nothing of rings: messages of all sizes between all ranks, probes,
+// collectives, one-sided writes. It ends with 0 if all has arrived as it was sent.
+// `mpi_traffic die`: rank 1 aborts; `mpi_traffic kill`: it kills itself.
 #include <mpi.h>
 #include <signal.h>
 #include <stdio.h>

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A plain MPI program of collective calls that are wrong at all ranks: each must end with the error that the MPI's own function,
-// called by its profiling name, gives, and tell the error handler as often. Rank 0 prints the errors; it ends with 0 if all agree.
-// Among them are calls on a communicator that was freed before any other call, and broadcasts that are longer than a receiver's
-// buffer, after which the communicator can be used on.
+// A plain MPI program of collective calls that are wrong at all ranks: each must end with the error
+// that the MPI's own function, called by its profiling name, gives, and tell the error handler as
+// often. Rank 0 prints the errors; it ends with 0 if all agree. Among them are calls on a
+// communicator that was freed before any other call, and broadcasts that are longer than a
+// receiver's buffer, after which the communicator can be used on.
 #include <mpi.h>
 #include <stdio.h>
 
@@ -79,7 +80,8 @@ static void call_wrongly(MPI_Comm comm, MPI_Datatype bare) {
     COMPARE(Allgather, words + me, 1, MPI_INT, words, 1, MPI_INT, comm);
 }
 
-/* A handle that is nobody's any more must not have become that of something the library has made for itself. */
+/* A handle that is nobody's any more must not have become that of something the library has made
+ * for itself. */
 static void call_on_freed(MPI_Comm freed) {
     int word = 1, words[64] = {0};
     COMPARE(Barrier, freed);
@@ -105,7 +107,8 @@ static void send_too_much(MPI_Comm comm) {
     COMPARE(Barrier, comm);
 }
 
-/* A copy of the world whose errors are told and returned; `is_used`: it has had collective calls before. */
+/* A copy of the world whose errors are told and returned; `is_used`: it has had collective calls
+ * before. */
 static void check(MPI_Errhandler handler, MPI_Datatype bare, int is_used) {
     MPI_Comm comm;
     MPI_Comm_dup(MPI_COMM_WORLD, &comm);

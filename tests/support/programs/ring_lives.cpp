@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Ranks that talk while any of them, or the daemon of its node, is killed and started again, and while the network
-/// does what RMEM_FAULTS says (lives_rank.hpp: what must hold; lives_scenario.hpp: the course). See --help.
+/// Ranks that talk while any of them, or the daemon of its node, is killed and started again, and
+/// while the network does what RMEM_FAULTS says (lives_rank.hpp: what must hold;
+/// lives_scenario.hpp: the course). See --help.
 
 #include "tests/support/checks.hpp"
 #include "tests/support/own_network.hpp"
@@ -27,9 +28,9 @@ namespace {
 using namespace rmem::test;
 
 constexpr const char* kFooter = R"(
-Ranks run on this host, on link udp over its loop-back; or each node where the words behind -- put it, of which {}
-becomes the node's number. What the environment says of the ring (RMEM_FAULTS, RMEM_KEY_FILE, RMEM_DEAD_TIMEOUT)
-holds for all.
+Ranks run on this host, on link udp over its loop-back; or each node where the words behind -- put
+it, of which {} becomes the node's number. What the environment says of the ring (RMEM_FAULTS,
+RMEM_KEY_FILE, RMEM_DEAD_TIMEOUT) holds for all.
 
 Examples:
   ring-lives --kills 20 --seed 7
@@ -72,7 +73,8 @@ void prepare_environment(const Course& course) {
 }
 
 void lead(const Course& course) {
-    // The name is a file only as long as this process is: nothing is left of it, however this one ends.
+    // The name is a file only as long as this process is: nothing is left of it, however this one
+    // ends.
     const int fd = ::memfd_create("lives", 0);
     if (fd < 0 || ::ftruncate(fd, sizeof(LivesRecord)) != 0) {
         throw std::system_error(errno, std::generic_category(), "memfd_create");

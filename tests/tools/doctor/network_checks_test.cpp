@@ -263,8 +263,8 @@ TEST(NetworkChecks, say_that_the_group_is_no_good_before_all_else) {
 
 // ---- On this host
 
-/// The report of `rmem doctor --json` in a shell that has run `before`, in namespaces of its own if so asked: they
-/// end with it.
+/// The report of `rmem doctor --json` in a shell that has run `before`, in namespaces of its own if
+/// so asked: they end with it.
 nlohmann::json report_of(const std::string& settings, const std::string& before = "",
                          bool apart = false) {
     const std::string file = testing::TempDir() + "/doctor-" + std::to_string(::getpid());

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // ctest: serial
 //
-// `rmem bench`: every figure ends on every link that it can be had on, with numbers; how large they are is no test's business.
+// `rmem bench`: every figure ends on every link that it can be had on, with numbers; how large they
+// are is no test's business.
 #include "tests/support/tool.hpp"
 
 #include <gtest/gtest.h>

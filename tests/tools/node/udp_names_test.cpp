@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Commands that look at a ring on link udp, of which each node on this host has a segment: NAME@NODE.
+// Commands that look at a ring on link udp, of which each node on this host has a segment:
+// NAME@NODE.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

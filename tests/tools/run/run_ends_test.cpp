@@ -180,7 +180,8 @@ TEST(RunEnds, buries_what_a_rank_has_started_and_left) {
 TEST(RunEnds, leaves_no_ring_when_what_a_rank_has_started_takes_its_time_to_die) {
     const RingName ring;
     const Sign is_in;
-    // Takes part in the ring, and has much memory, which a killed process gives back before its locks.
+    // Takes part in the ring, and has much memory, which a killed process gives back before its
+    // locks.
     const std::string program =
         "import fcntl, struct, time\n"
         "ring = open(\"" +

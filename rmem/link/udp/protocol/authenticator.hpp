@@ -6,18 +6,20 @@
 /// Terms
 ///   master key   what all nodes of a ring share (master_key.hpp)
 ///   life         from one join of a node to its end
-///   life key     BLAKE2b of the master key and all that tells one life from every other, so that no two
-///                lives, rings or kinds of tag ever use the same key
+///   life key     BLAKE2b of the master key and all that tells one life from every other, so that
+///                no two lives, rings or kinds of tag ever use the same key
 ///   number       of a datagram, counts all of a life; with the origin it is the nonce
-/// A number must never be signed twice in a life: whoever has two such datagrams could forge others.
+/// A number must never be signed twice in a life: whoever has two such datagrams could forge
+/// others.
 ///
-/// Tags are AES-256-GCM where the processor has AES, ChaCha20-Poly1305 elsewhere, both used as a MAC:
-/// everything is additional data, nothing is encrypted. The header's kind byte says which it is, and
-/// lies in what the tag covers. A sender uses one kind; a receiver takes each that it can check. A ring
-/// of different processors gives the same kind to all nodes (the constructor's second argument).
+/// Tags are AES-256-GCM where the processor has AES, ChaCha20-Poly1305 elsewhere, both used as a
+/// MAC: everything is additional data, nothing is encrypted. The header's kind byte says which it
+/// is, and lies in what the tag covers. A sender uses one kind; a receiver takes each that it can
+/// check. A ring of different processors gives the same kind to all nodes (the constructor's second
+/// argument).
 ///
-/// A tag shows that somebody with the master key made this datagram in this life, not when: replays are
-/// the business of replay_window.hpp, and old lives that of incarnations.
+/// A tag shows that somebody with the master key made this datagram in this life, not when: replays
+/// are the business of replay_window.hpp, and old lives that of incarnations.
 ///
 /// Thread safety: const calls from any thread at once. Errors: constructors throw
 /// `Error(invalid_argument)` for a kind that cannot be had here; the others never throw.
@@ -46,8 +48,8 @@ struct Life {
     friend bool operator==(const Life&, const Life&) = default;
 };
 
-/// The prepared key of one life: one per sender. Making one takes less than a microsecond; without a
-/// key (`none`) tags are zero bytes. Its memory is overwritten at its end.
+/// The prepared key of one life: one per sender. Making one takes less than a microsecond; without
+/// a key (`none`) tags are zero bytes. Its memory is overwritten at its end.
 class RMEM_API LifeKey {
 public:
     using Tag = std::span<std::byte, kTagBytes>;
@@ -97,8 +99,8 @@ public:
     TagKind kind() const noexcept { return kind_; }
     /// What the kind byte of a header means here.
     Kind check(std::uint8_t kind) const noexcept;
-    /// The key of a life whose datagrams have tags of that kind, which `check` found fine; of any other
-    /// kind: the key for the own kind, which their tags do not fit.
+    /// The key of a life whose datagrams have tags of that kind, which `check` found fine; of any
+    /// other kind: the key for the own kind, which their tags do not fit.
     LifeKey life_key(const Life& life, TagKind kind) const noexcept;
     /// The key of an own life.
     LifeKey life_key(const Life& life) const noexcept { return life_key(life, kind_); }

@@ -3,10 +3,10 @@
 
 /// The last batches of one stream: bodies by sequence, in places that are used again in turn.
 ///
-/// Invariants: a body stays until another of the same place is put, that is one with a sequence larger or
-///   smaller by a multiple of `places`.
-/// Threads: one user at a time. Progress: put() and find() take the time of a copy and of a look; memory is
-///   taken once, and used as it is written to.
+/// Invariants: a body stays until another of the same place is put, that is one with a sequence
+///   larger or smaller by a multiple of `places`.
+/// Threads: one user at a time. Progress: put() and find() take the time of a copy and of a look;
+///   memory is taken once, and used as it is written to.
 
 #include "rmem/error.hpp"
 

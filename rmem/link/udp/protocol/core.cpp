@@ -60,7 +60,8 @@ void Core::next_life(std::int64_t now) {
     former_ = exchange_counters();
     ++config_.exchange.incarnation;
     config_.exchange.salt = random();
-    // Lives that it has ended itself may well be what stands: they are met as if for the first time.
+    // Lives that it has ended itself may well be what stands: they are met as if for the first
+    // time.
     for (Other& other : others_) other = Other{};
     begin_life(now);
 }
@@ -118,15 +119,16 @@ void Core::leave(unsigned node, std::int64_t now) {
     status_due_ns_ = now;  // so that it learns of it, should it live
 }
 
-/// Who joins has parts of the bank from before, and may never have had the stream that ended: it begins anew.
+/// Who joins has parts of the bank from before, and may never have had the stream that ended: it
+/// begins anew.
 void Core::end_served(std::int64_t now) {
     for (unsigned node = 0; node < others_.size(); ++node) {
         if (others_[node].served && !view_.contains(node)) leave(node, now);
     }
 }
 
-/// Of two that have different banks, since nobody could give what one of them lacks of a node that is dead, the lower one
-/// stands. True when this node goes.
+/// Of two that have different banks, since nobody could give what one of them lacks of a node that
+/// is dead, the lower one stands. True when this node goes.
 bool Core::resolve_differences(std::int64_t now) {
     const NodeSet differs = exchange_->differs_from();
     bool goes = false;
@@ -139,7 +141,8 @@ bool Core::resolve_differences(std::int64_t now) {
     return goes;
 }
 
-/// What others were silent while this node did not run counts for nobody's death: they may have spoken.
+/// What others were silent while this node did not run counts for nobody's death: they may have
+/// spoken.
 void Core::note_absence(std::int64_t now) {
     const std::int64_t away_ns = now - look_due_ns_;
     if (away_ns <= config_.dead_ns / 4) return;
@@ -188,13 +191,15 @@ void Core::on_status(const Header& header, const Status& status, std::int64_t no
     check_view(header, status, now);
 }
 
-/// Of two rings that were formed apart the older one; so their members come to the same answer, whichever of them have met.
+/// Of two rings that were formed apart the older one; so their members come to the same answer,
+/// whichever of them have met.
 bool Core::stands_against_ring(std::uint64_t ring_life) const noexcept {
     return ring_life_ < ring_life;
 }
 
-/// Whether the view of another member of this ring means that one of the two is none any more. Of two that disagree one
-/// goes, and both come to the same answer, whichever of them has ended the other.
+/// Whether the view of another member of this ring means that one of the two is none any more. Of
+/// two that disagree one goes, and both come to the same answer, whichever of them has ended the
+/// other.
 void Core::check_view(const Header& header, const Status& status, std::int64_t now) {
     const unsigned node = header.origin;
     Other& other = others_[node];
@@ -259,8 +264,8 @@ void Core::update_window() noexcept {
 void Core::apply(unsigned origin, const Batch& batch, std::int64_t now) {
     edge_.apply(origin, batch, now);
     if (!taker_) return;
-    // What others give of a node that is gone is in each part that comes from now on. Those here already lack it, and
-    // are right so if it is another ring's.
+    // What others give of a node that is gone is in each part that comes from now on. Those here
+    // already lack it, and are right so if it is another ring's.
     if (!exchange_->takes(origin)) {
         must_restart_ |= !is_of_ring(origin) && taker_->parts_here() != 0;
         return;
@@ -351,7 +356,8 @@ void Core::send_join(std::int64_t now) {
     joined_at_ns_ = now;
     ++counters_.joins_sent;
     Join join{cookie_, {}};
-    // Who takes a stream because it heard the other's join may not have been heard itself: that counts for nothing.
+    // Who takes a stream because it heard the other's join may not have been heard itself: that
+    // counts for nothing.
     for (unsigned node = 0; node < others_.size(); ++node) {
         if (exchange_->takes(node) && others_[node].has_admitted) join.admitted_by.insert(node);
     }

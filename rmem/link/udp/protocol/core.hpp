@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-/// A node of the udp link as a state machine: it joins, exchanges writes with the other members, notices their deaths, and learns
-/// of its own. docs/design/udp-link.md tells the whole story.
+/// A node of the udp link as a state machine: it joins, exchanges writes with the other members,
+/// notices their deaths, and learns of its own. docs/design/udp-link.md tells the whole story.
 ///
 ///     core.on_datagram(bytes, now);                 // what came
 ///     if (now >= core.due_ns()) core.on_tick(now);  // timers
@@ -12,9 +12,10 @@
 /// Terms: rmem/link/udp/protocol/*.hpp and the design page. States: joining (in no ring), member.
 /// Invariants
 ///   Equal configurations and calls give equal calls of the edge.
-///   While it is a member, its bank is what all members' streams up to where it has applied them make.
-///   Nothing of a node is applied whose life is not known from a join or an admission, and believed.
-///   Of two that disagree on who is in, one goes, and both come to the same answer (docs/design/udp-link.md: Disagreement).
+///   While it is a member, its bank is what all members' streams up to where it has applied them
+///   make. Nothing of a node is applied whose life is not known from a join or an admission, and
+///   believed. Of two that disagree on who is in, one goes, and both come to the same answer
+///   (docs/design/udp-link.md: Disagreement).
 /// Threads: one user at a time; the edge does not call back into it. Progress: no call waits.
 /// Trust: rmem/link/udp/protocol/exchange.hpp's.
 /// Units: nanoseconds of one clock that does not go backwards, from 0.
@@ -74,7 +75,8 @@ public:
     /// Another node is a member, or not any more.
     virtual void member_came(unsigned node, std::int64_t now) = 0;
     virtual void member_left(unsigned node, std::int64_t now) = 0;
-    /// As ExchangeEdge's. A namesake: the origin, if that is this node's number, or else the origin says that there is one.
+    /// As ExchangeEdge's. A namesake: the origin, if that is this node's number, or else the origin
+    /// says that there is one.
     virtual void on_odd(Odd, const Header&, std::string_view) {}
     virtual void send_to_namesakes(std::span<const std::byte>) {}
 };
@@ -124,7 +126,8 @@ public:
     std::int64_t due_ns() const noexcept;
     void on_tick(std::int64_t now);
 
-    /// Tells the others that this node goes: they need not wait for it. What was written has to be acknowledged before.
+    /// Tells the others that this node goes: they need not wait for it. What was written has to be
+    /// acknowledged before.
     void depart(std::int64_t now);
 
     // ---- What is known

@@ -8,8 +8,8 @@ bool Core::is_connected(unsigned node, std::uint64_t incarnation) const noexcept
     return exchange_->takes(node) && others_[node].incarnation == incarnation;
 }
 
-/// This life of the node is a receiver from the next own batch on, if it is not one already. False while its former
-/// life is not settled.
+/// This life of the node is a receiver from the next own batch on, if it is not one already. False
+/// while its former life is not settled.
 bool Core::admit(unsigned node, std::uint64_t incarnation, std::int64_t now) {
     Other& other = others_[node];
     if (incarnation != other.incarnation) {
@@ -67,7 +67,8 @@ void Core::on_welcome(const Header& header, const Welcome& welcome, std::int64_t
         is_connected(welcomed_->sponsor, welcomed_->sponsor_life)) {
         return;
     }
-    // Parts from two sponsors make no bank: a node that came and went between is in neither's stream.
+    // Parts from two sponsors make no bank: a node that came and went between is in neither's
+    // stream.
     const MemberLife sponsor{header.origin, header.incarnation};
     if (taker_->parts_here() != 0 && sponsor != parts_from_) return next_life(now);
     parts_from_ = sponsor;
@@ -90,14 +91,16 @@ void Core::on_admit(const Header& header, const Admit& admit, std::int64_t now) 
     if (admit.first == 0) return is_member_ ? drop_out(now) : next_life(now);
     const unsigned node = header.origin;
     if (is_connected(node, header.incarnation)) {
-        // It had ended this node meanwhile, or not met it before, and does not keep what is still missing.
+        // It had ended this node meanwhile, or not met it before, and does not keep what is still
+        // missing.
         if (admit.first > exchange_->applied(node) + 1) {
             return is_member_ ? drop_out(now) : next_life(now);
         }
         others_[node].has_admitted = true;
         return;
     }
-    // What it wrote while it counted as dead here is not kept for this life. Of two members the views say who goes.
+    // What it wrote while it counted as dead here is not kept for this life. Of two members the
+    // views say who goes.
     if (others_[node].ended && others_[node].incarnation == header.incarnation) {
         if (!is_member_) next_life(now);
         return;
@@ -105,8 +108,8 @@ void Core::on_admit(const Header& header, const Admit& admit, std::int64_t now) 
     // What it wrote before that may be missing in what is here of the bank already.
     const bool is_late = admit.first > config_.exchange.first_sequence;
     if (is_late && is_member_) {
-        // Another ring's statuses say which of the two stands. In one ring each of the two lacks what the other wrote, if
-        // both have written; who has not, lacks something alone.
+        // Another ring's statuses say which of the two stands. In one ring each of the two lacks
+        // what the other wrote, if both have written; who has not, lacks something alone.
         const bool has_written =
             exchange_->out().next_sequence() != config_.exchange.first_sequence;
         const bool goes = !has_written || node < me();
@@ -194,7 +197,8 @@ void Core::on_taken(const Header& header, const Greeting& greeting, std::int64_t
     const bool gives_way = (greeting.flags & Greeting::kIsMember) == 0 &&
                            config_.exchange.first_life < header.incarnation;
     if (is_itself && gives_way) return;
-    // Who was started again at once is told so, too, until its former life has been silent for long enough.
+    // Who was started again at once is told so, too, until its former life has been silent for long
+    // enough.
     if (now - taken_ns_ > kGiveWayNs) taken_since_ns_ = now;
     taken_ns_ = now;
     if (!is_itself && now - taken_since_ns_ < 2 * kNamesakeNs) return;
@@ -205,7 +209,8 @@ bool Core::may_form(std::int64_t now) const noexcept {
     if (welcomed_ || now - taken_ns_ < kGiveWayNs) return false;
     if (me() == 0 && all_are_joining(now)) return true;  // nobody is left who might be a member
     if (now - joining_since_ns_ < kFormNs) return false;
-    // Who was heard may only be waiting for its processor: two rings formed at a time cost one of them its life.
+    // Who was heard may only be waiting for its processor: two rings formed at a time cost one of
+    // them its life.
     if (heard_member_ns_ >= 0 && now - heard_member_ns_ < kGiveWayNs) return false;
     for (unsigned node = 0; node < me(); ++node) {
         const std::int64_t heard = others_[node].heard_joining_ns;
@@ -247,7 +252,8 @@ std::uint64_t Core::lives_of(const NodeSet& nodes) const noexcept {
 void Core::on_ask(const Header& header, const Ask& ask, std::int64_t now) {
     if (!is_member_ || ask.question().to != my_life()) return;
     if (!is_connected(header.origin, header.incarnation)) return;
-    // Who comes after a death gets nothing more of that node: the bank must have all that any survivor has.
+    // Who comes after a death gets nothing more of that node: the bank must have all that any
+    // survivor has.
     if (!exchange_->all_settled(now)) return;
     exchange_->close_ended(now);
     // What is begun leaves first: the own position then covers what the bank holds.

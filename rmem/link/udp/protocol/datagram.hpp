@@ -9,8 +9,8 @@
 ///     Refusal refusal = read_datagram(bytes, ring, limit, datagram);   // header and size
 ///     …the tag over datagram.covered(), the replay window…
 ///     Sections sections;
-///     refusal = read_sections(datagram, sections);                     // every bound of every section
-///     for (const Section& section : sections)
+///     refusal = read_sections(datagram, sections);                     // every bound of every
+///     section for (const Section& section : sections)
 ///         switch (section.type()) { case SectionType::batch: apply(Batch(section)); … }
 ///
 /// Trust:     nothing that arrives. Only read_sections() fills a Sections, and only when all of the
@@ -63,7 +63,8 @@ RMEM_API const char* name_of(Refusal refusal) noexcept;
 
 // ---- Views
 
-/// Things one behind the other, as T::read(at) finds them; each is T::kBytes long, or else T::extent(at).
+/// Things one behind the other, as T::read(at) finds them; each is T::kBytes long, or else
+/// T::extent(at).
 template <class T>
 class Run {
 public:
@@ -215,8 +216,9 @@ private:
     std::span<const std::byte> body_;
 };
 
-/// A member's answer to a join. The view is whole, the lives may be some of its members': what does not
-/// fit is in another welcome. The joiner has been welcomed when it knows the life of each in the view.
+/// A member's answer to a join. The view is whole, the lives may be some of its members': what does
+/// not fit is in another welcome. The joiner has been welcomed when it knows the life of each in
+/// the view.
 class Welcome {
 public:
     static constexpr std::size_t kHeadBytes = 20 + NodeSet::kBytes;
@@ -245,8 +247,8 @@ private:
     std::span<const std::byte> body_;
 };
 
-/// Where in each stream the sponsor was when it read the chunks with the same question. Low bits are
-/// enough: the position is not below what was admitted, and no window is that large.
+/// Where in each stream the sponsor was when it read the chunks with the same question. Low bits
+/// are enough: the position is not below what was admitted, and no window is that large.
 class Vector {
 public:
     static constexpr std::size_t kHeadBytes = Question::kBytes + 8 + NodeSet::kBytes;
@@ -294,8 +296,8 @@ private:
 
 // ---- Reading
 
-/// Bytes of the first datagram where several may stand in a row, as it says itself; all, when that cannot be or it
-/// is none of ours.
+/// Bytes of the first datagram where several may stand in a row, as it says itself; all, when that
+/// cannot be or it is none of ours.
 RMEM_API std::size_t length_of_first(std::span<const std::byte> bytes) noexcept;
 
 /// A datagram whose header and size are as they must be; its sections have not been looked at.
@@ -314,7 +316,8 @@ private:
 };
 
 /// The sections of a datagram, all of them checked. Those of types that this version does not know
-/// are to be passed over: what a node may not miss raises the version, the rest can be added without.
+/// are to be passed over: what a node may not miss raises the version, the rest can be added
+/// without.
 class Sections {
 public:
     Run<Section>::Iterator begin() const noexcept { return all_.begin(); }
@@ -325,7 +328,8 @@ private:
     Run<Section> all_;
 };
 
-/// Checks size and header of what came; on success fills `datagram`. `limit`: the ring's payload limit.
+/// Checks size and header of what came; on success fills `datagram`. `limit`: the ring's payload
+/// limit.
 RMEM_API Refusal read_datagram(std::span<const std::byte> bytes, std::uint64_t ring,
                                std::size_t limit, Datagram& datagram) noexcept;
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-/// Writing a datagram of the udp link (rmem/link/udp/protocol/format.hpp) into a buffer of the caller's.
+/// Writing a datagram of the udp link (rmem/link/udp/protocol/format.hpp) into a buffer of the
+/// caller's.
 ///
 ///     DatagramWriter writer(buffer);
 ///     writer.begin(header);
@@ -11,8 +12,8 @@
 ///     writer.add_ack(ack);
 ///     std::span<std::byte> datagram = writer.finish();   // then the tag: covered(), tag()
 ///
-/// Entries of one kind added in a row make one section. What does not fit is not written at all: the
-/// function returns false (or nullptr), and the datagram stays as it was.
+/// Entries of one kind added in a row make one section. What does not fit is not written at all:
+/// the function returns false (or nullptr), and the datagram stays as it was.
 /// Callers owe: node ids below kMaxNodes, sequences from 1, places with words that end within
 ///   kPlaceIndices; a record that a reader would refuse is not added either.
 /// Threads: one user at a time. Progress: no call waits or allocates.
@@ -42,7 +43,8 @@ public:
 
     /// Starts it anew.
     void begin(const Header& header) noexcept;
-    /// Another header for what has been written: its number and send time are those at which it leaves.
+    /// Another header for what has been written: its number and send time are those at which it
+    /// leaves.
     void restamp(const Header& header) noexcept { header.write(data_); }
     /// Bytes for sections, their heads included, that are left.
     std::size_t room() const noexcept { return end_ - used_; }
@@ -60,7 +62,8 @@ public:
     /// `flags`: Section::kAckAtOnce.
     bool begin_batch(std::uint64_t sequence, std::int64_t first_store_ns,
                      std::uint8_t flags = 0) noexcept;
-    /// Adds to the batch that has begun; `from` has `place.words` words of the host at any alignment.
+    /// Adds to the batch that has begun; `from` has `place.words` words of the host at any
+    /// alignment.
     bool add_record(const Place& place, const void* from) noexcept;
     /// Words that one more record of the batch can have; 0: none fits.
     std::size_t record_room() const noexcept;
@@ -98,7 +101,8 @@ public:
     /// `positions` has one for each node; those of `origins` are sent.
     bool add_vector(const Question& question, std::uint64_t lives, const NodeSet& origins,
                     std::span<const std::uint64_t, kMaxNodes> positions) noexcept;
-    /// Where the chunk's words go, little-endian, at a multiple of 4 of the buffer; nullptr: no room.
+    /// Where the chunk's words go, little-endian, at a multiple of 4 of the buffer; nullptr: no
+    /// room.
     std::byte* add_chunk(const Question& question, const Place& place) noexcept;
     /// A part of the bank with nothing but zeros in it.
     bool add_zeros(const Question& question, const Place& place) noexcept;

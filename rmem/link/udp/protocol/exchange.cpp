@@ -231,7 +231,8 @@ bool Exchange::has_room(std::size_t words, unsigned spare) const noexcept {
     const std::size_t fits = composing_ ? batch_.record_room() : 0;
     const std::size_t left = words - std::min(words, fits);
     const std::size_t more = left <= full ? (left != 0 ? 1 : 0) : (left + full - 1) / full;
-    // One place stays free: who gives this node up must still find the oldest batch with others when the next one comes.
+    // One place stays free: who gives this node up must still find the oldest batch with others
+    // when the next one comes.
     return out_.has_room(static_cast<std::uint32_t>(begun + more + spare + 1));
 }
 
@@ -244,7 +245,8 @@ void Exchange::write(std::uint64_t index, std::size_t words, const void* from, s
             composing_ = batch_.begin_batch(out_.next_sequence(), now);
         }
         const std::size_t part = std::min(words, batch_.record_room());
-        // A flag and what lies behind it (rmem/link/memory.hpp: Posts) come together, or the flag would come first.
+        // A flag and what lies behind it (rmem/link/memory.hpp: Posts) come together, or the flag
+        // would come first.
         if (part == 0 || (part < words && words <= kMostPostWords)) {
             send_batch(Length::full, now);
             continue;
@@ -260,7 +262,8 @@ void Exchange::commit(std::int64_t now) {
     if (composing_) send_batch(Length::as_needed, now);
 }
 
-/// Full ones are all of one length, whatever they carry besides: so the host takes many of them in one piece.
+/// Full ones are all of one length, whatever they carry besides: so the host takes many of them in
+/// one piece.
 void Exchange::send_batch(Length length, std::int64_t now) {
     composing_ = false;
     out_.add(batch_.end_batch(), now);

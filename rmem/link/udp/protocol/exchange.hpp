@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-/// What members exchange: each one's stream of writes, brought to all others in order, repaired and acknowledged.
+/// What members exchange: each one's stream of writes, brought to all others in order, repaired and
+/// acknowledged.
 ///
-/// The data plane of the udp link's core (docs/design/udp-link.md). It has neither socket nor clock: times and
-/// datagrams come in, datagrams and writes go out through an ExchangeEdge. Who is a member it is told; what it does not
-/// know itself in a datagram, of joining and views, it passes on.
+/// The data plane of the udp link's core (docs/design/udp-link.md). It has neither socket nor
+/// clock: times and datagrams come in, datagrams and writes go out through an ExchangeEdge. Who is
+/// a member it is told; what it does not know itself in a datagram, of joining and views, it passes
+/// on.
 ///
 ///     exchange.write(index, words, from, now); … exchange.commit(now);   // the own writes
 ///     exchange.on_datagram(bytes, now);                                  // what came
@@ -13,12 +15,14 @@
 ///
 /// Invariants
 ///   apply() is called once for each batch of a member, in the order of its stream.
-///   Nobody's stream is ahead of what its slowest receiver has acknowledged by more than the window.
-///   Of a life that is not believed (docs/design/udp-link.md: Greeting) nothing counts but its greetings.
-///   Equal calls give equal calls of the edge.
+///   Nobody's stream is ahead of what its slowest receiver has acknowledged by more than the
+///   window. Of a life that is not believed (docs/design/udp-link.md: Greeting) nothing counts but
+///   its greetings. Equal calls give equal calls of the edge.
 /// Threads: one user at a time; the edge does not call back into it.
 /// Progress: no call waits; memory is taken when a member's stream begins.
-/// Trust: a datagram counts when all of it is well-formed, of this ring, tagged by a life that is believed, and new. What a member names that it cannot mean is bounded and counted, never followed.
+/// Trust: a datagram counts when all of it is well-formed, of this ring, tagged by a life that is
+/// believed, and new. What a member names that it cannot mean is bounded and counted, never
+/// followed.
 /// Units: nanoseconds of one clock that does not go backwards, from 0.
 
 #include "rmem/link/udp/protocol/authenticator.hpp"
@@ -48,7 +52,8 @@ inline constexpr std::int64_t kEchoNs =
 inline constexpr std::uint32_t kAcksAWindow =
     4;  ///< or until so much of a window is unacknowledged: a quarter
 inline constexpr std::uint64_t kMostGiven = 32;  ///< batches for one question
-/// So long the believed life of a node has to be silent before another process's can take its place.
+/// So long the believed life of a node has to be silent before another process's can take its
+/// place.
 inline constexpr std::int64_t kNamesakeNs = 150'000'000;
 
 struct ExchangeConfig {
@@ -62,9 +67,11 @@ struct ExchangeConfig {
     std::uint64_t bank_bytes = 0;
     std::size_t payload = kDefaultPayload;
     std::uint32_t most_batches = kMostWindow;  ///< the largest window; a power of two
-    /// Of each life's stream, the same at all nodes: tests begin where the 32 bits that datagrams carry wrap.
+    /// Of each life's stream, the same at all nodes: tests begin where the 32 bits that datagrams
+    /// carry wrap.
     std::uint64_t first_sequence = 1;
-    /// By then a survivor has said what it has of a node that is dead here; in twice that what they have is left as it is.
+    /// By then a survivor has said what it has of a node that is dead here; in twice that what they
+    /// have is left as it is.
     std::int64_t hear_ns = 200'000'000;
 };
 
@@ -95,7 +102,8 @@ enum class Odd : std::uint8_t {
     no_tag,         ///< no tag, and a key is set here
     not_expected,   ///< a tag, and no key is set here
     other_version,  ///< of this link
-    other_ring,  ///< another ring's, or one with other settings; with its text about them, if it has one
+    /// Another ring's, or one with other settings; with its text about them, if it has one.
+    other_ring,
     namesake,  ///< another process speaks as this node, and is of now
     count_
 };
@@ -111,11 +119,13 @@ public:
     virtual void send(std::span<const std::byte> datagram) = 0;
     /// The next batch of a member; all of it lies inside the bank.
     virtual void apply(unsigned origin, const Batch& batch, std::int64_t now) = 0;
-    /// By so many batches of the node the bank is behind what apply() was given. None when its life is over.
+    /// By so many batches of the node the bank is behind what apply() was given. None when its life
+    /// is over.
     virtual std::uint64_t behind(unsigned) const { return 0; }
     /// A section that is not the exchange's, of a node whose datagram is authentic, member or not.
     virtual void on_section(const Header& header, const Section& section, std::int64_t now) = 0;
-    /// A member that is believed says: another life has this node's number. 0: the datagram's origin itself has it.
+    /// A member that is believed says: another life has this node's number. 0: the datagram's
+    /// origin itself has it.
     virtual void on_taken(const Header&, const Greeting&, std::int64_t) {}
     /// The datagram that is read now is odd. `text` is a stranger's.
     virtual void on_odd(Odd, const Header&, std::string_view) {}
@@ -159,10 +169,12 @@ public:
     std::uint64_t admit(unsigned node) { return out_.admit(node); }
     /// This life's stream is taken from that sequence on. A former life of the node ends.
     void begin(unsigned node, std::uint64_t incarnation, std::uint64_t first, std::int64_t now);
-    /// It receives and sends no more. What others have of its stream beyond what is here is still taken from them, until a new
-    /// life of it begins. `heirs`: the members that have that stream, too; empty when it was no member.
+    /// It receives and sends no more. What others have of its stream beyond what is here is still
+    /// taken from them, until a new life of it begins. `heirs`: the members that have that stream,
+    /// too; empty when it was no member.
     void end(unsigned node, const NodeSet& heirs, std::int64_t now);
-    /// Whether all members that said how far they have an ended stream have as much as is here, or time is up.
+    /// Whether all members that said how far they have an ended stream have as much as is here, or
+    /// time is up.
     bool is_settled(unsigned node, std::int64_t now) const noexcept;
     bool all_settled(std::int64_t now) const noexcept;
     /// Nothing more is taken of streams that have ended.
@@ -171,17 +183,20 @@ public:
     }
     /// Says in the datagram under composition how far ended streams are here.
     void add_ended(DatagramWriter& writer, std::int64_t now);
-    /// Who has another length of an ended stream than this node, or has none that should, and nobody gave what lacks in time.
+    /// Who has another length of an ended stream than this node, or has none that should, and
+    /// nobody gave what lacks in time.
     const NodeSet& differs_from() const noexcept { return differs_from_; }
     bool takes(unsigned node) const noexcept { return peers_[node].in != nullptr; }
-    /// Its batches are kept, but neither applied nor acknowledged, until it is released: it may be another ring that it writes in.
+    /// Its batches are kept, but neither applied nor acknowledged, until it is released: it may be
+    /// another ring that it writes in.
     void hold(unsigned node) noexcept { peers_[node].is_held = true; }
     void release(unsigned node, std::int64_t now);
     /// Something of its stream was applied here.
     bool has_applied(unsigned node) const noexcept {
         return takes(node) && peers_[node].in->has_begun();
     }
-    /// The same of the stream that ended last, if it was that life's: some of it may have come from others since.
+    /// The same of the stream that ended last, if it was that life's: some of it may have come from
+    /// others since.
     bool has_applied_ended(unsigned node, std::uint64_t incarnation) const noexcept {
         return peers_[node].ended.life == incarnation && peers_[node].ended.has_begun();
     }
@@ -207,7 +222,8 @@ public:
     void on_tick(std::int64_t now);
 
     // ---- Sending what is not the exchange's
-    /// A datagram of others' sections: begun, filled by the caller, and sent with acks in what is left.
+    /// A datagram of others' sections: begun, filled by the caller, and sent with acks in what is
+    /// left.
     DatagramWriter& begin_other(std::int64_t now);
     DatagramWriter& other() noexcept { return other_; }
     void send_other(std::int64_t now);
@@ -238,8 +254,8 @@ private:
         std::int64_t told_until_ns = 0;  ///< without the stream: others are told the position
         NodeSet heirs;                   ///< who must have it, too
         std::vector<std::uint64_t> others_have;  ///< each node as it said
-        NodeSet
-            ended_at;  ///< with these it is over, too: they will not have more but by being given it
+        /// With these it is over, too: they will not have more but by being given it.
+        NodeSet ended_at;
         std::uint64_t applied() const noexcept { return stream ? stream->applied() : position; }
         bool has_begun() const noexcept { return stream ? stream->has_begun() : had_begun; }
     };

@@ -19,8 +19,8 @@ bool Exchange::is_tagged(const Datagram& datagram, const LifeKey& key) {
     return false;
 }
 
-/// Tag, then replays: a number from who has no key must not move the window. `fresh`: the key of a life that is not the
-/// peer's.
+/// Tag, then replays: a number from who has no key must not move the window. `fresh`: the key of a
+/// life that is not the peer's.
 Exchange::Standing Exchange::standing_of(const Datagram& datagram, std::optional<LifeKey>& fresh) {
     const Header& header = datagram.header();
     switch (authenticator_.check(static_cast<std::uint8_t>(header.tag_kind))) {
@@ -94,7 +94,8 @@ bool Exchange::take_greeting(const Header& header, const Greeting& greeting, con
     const Peer& peer = peers_[node];
     bool is_believed = key == nullptr;
     if (!is_believed && greeter_.is_answered(node, greeting.answer, now)) {
-        // A new life of the same process ends the former one; another process's waits for its silence.
+        // A new life of the same process ends the former one; another process's waits for its
+        // silence.
         const std::uint64_t former = believed(node);
         const bool is_its_own = former >= greeting.first_life && former < header.incarnation;
         const bool is_silent = now - std::max(peer.heard_ns, peer.spoke_ns) >= kNamesakeNs;

@@ -2,7 +2,8 @@
 #pragma once
 
 /// The wire format of the udp link (docs/design/udp-link.md): its limits, and what stands where.
-/// rmem/link/udp/protocol/datagram.hpp reads datagrams, rmem/link/udp/protocol/datagram_writer.hpp writes them.
+/// rmem/link/udp/protocol/datagram.hpp reads datagrams, rmem/link/udp/protocol/datagram_writer.hpp
+/// writes them.
 ///
 /// Each kind of entry has its size, read() and write() in one place. They trust their caller that
 /// kBytes are there; values that no node would send are for the reader to refuse.
@@ -26,7 +27,8 @@ inline constexpr std::size_t kTagBytes = 16;  ///< of either kind of tag
 inline constexpr std::size_t kEnvelopeBytes = kHeaderBytes + kTagBytes;
 inline constexpr std::size_t kSectionHeadBytes = 4;
 
-/// The payload limit is a ring's: all its nodes have the same, since they pass on each other's batches.
+/// The payload limit is a ring's: all its nodes have the same, since they pass on each other's
+/// batches.
 inline constexpr std::size_t kDefaultPayload =
     1472;                                           ///< Ethernet's 1500 less IPv4 (20) and UDP (8)
 inline constexpr std::size_t kMostPayload = 8972;   ///< of a jumbo frame of 9000
@@ -53,7 +55,8 @@ struct Header {
     std::int64_t sent_ns = 0;       ///< origin's clock
     std::uint32_t newest = 0;       ///< low bits of the sequence of its newest batch; 0: none yet
 
-    /// All but the magic, the version and the sections' length, which are the reader's and writer's.
+    /// All but the magic, the version and the sections' length, which are the reader's and
+    /// writer's.
     static Header read(const std::byte* from) noexcept {
         return {static_cast<TagKind>(from[5]),  load<std::uint16_t>(from + 6),
                 load<std::uint64_t>(from + 8),  load<std::uint64_t>(from + 16),
@@ -147,7 +150,8 @@ enum class SectionType : std::uint8_t {
     ask,        ///< Ask
     vector,     ///< Vector
     chunk,      ///< Chunk
-    padding,  ///< nothing: makes a datagram as long as others (rmem/link/udp/socket.hpp says what for)
+    /// Nothing: makes a datagram as long as others (rmem/link/udp/socket.hpp says what for).
+    padding,
     greeting,  ///< Greeting, a list
     about      ///< text: the origin's ring and settings, for people
 };
@@ -266,7 +270,8 @@ struct MemberLife {
     }
 };
 
-/// From which batch of the datagram's origin on the joiner counts as a receiver; 0: that life of it is over.
+/// From which batch of the datagram's origin on the joiner counts as a receiver; 0: that life of it
+/// is over.
 struct Admit {
     NodeLife joiner;
     std::uint64_t cookie = 0;
@@ -319,7 +324,8 @@ struct Greeting {
 inline constexpr std::size_t kMostAboutBytes = 400;
 
 /// What ties an ask and its answer: the node that is to read the section, and the joiner's number
-/// of the question. A question asked again has a new number, so all with one number is of one instant.
+/// of the question. A question asked again has a new number, so all with one number is of one
+/// instant.
 struct Question {
     NodeLife to;
     std::uint32_t number = 0;

@@ -11,13 +11,14 @@
 /// Terms
 ///   applied   the sequence up to which take() has given all
 ///   gap       batches between it and the newest that is known of, which are not here
-/// Asking: a gap is asked for once after a delay that depends on the place in the ring (who hears another ask
-///   for it lets it be), and again at intervals that double until something comes. What shows up missing meanwhile is
-///   asked for at once, too.
-/// Invariants: take() gives each batch once, in order, from the first on. Of the last `most_batches` applied
-///   ones all are kept: a sender is at most that far ahead of its slowest receiver.
-/// Threads: one user at a time. Progress: no call waits or allocates; ask() takes the time of a look at each place
-///   of the window.
+/// Asking: a gap is asked for once after a delay that depends on the place in the ring (who hears
+///   another ask for it lets it be), and again at intervals that double until something comes. What
+///   shows up missing meanwhile is asked for at once, too.
+/// Invariants: take() gives each batch once, in order, from the first on. Of the last
+///   `most_batches` applied ones all are kept: a sender is at most that far ahead of its slowest
+///   receiver.
+/// Threads: one user at a time. Progress: no call waits or allocates; ask() takes the time of a
+///   look at each place of the window.
 /// Trust: sequences are bounded by the window; what lies outside is refused.
 
 #include "rmem/link/udp/protocol/batch_history.hpp"

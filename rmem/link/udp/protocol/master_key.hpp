@@ -17,8 +17,8 @@ namespace rmem::udp {
 /// Before the first use of libsodium. Throws.
 void need_sodium();
 
-/// 32 secret bytes, in memory of their own that is read-only, kept from swap and core dumps as far as
-/// the host allows, and overwritten at the end.
+/// 32 secret bytes, in memory of their own that is read-only, kept from swap and core dumps as far
+/// as the host allows, and overwritten at the end.
 class RMEM_API MasterKey {
 public:
     static constexpr std::size_t kBytes = 32;

@@ -8,9 +8,10 @@
 ///   window     so many batches may be under way to the slowest receiver
 ///   probe      the newest batch once more, because nobody has said that it arrived: who has it
 ///              acknowledges at once, who lacks something asks for it
-/// Invariants: what a receiver lacks is in the history. Sequences count from the first, by default 1.
-/// Threads: one user at a time. Progress: no call waits or allocates; acknowledging takes the time of a look
-///   at each receiver at most.
+/// Invariants: what a receiver lacks is in the history. Sequences count from the first, by default
+/// 1.
+/// Threads: one user at a time. Progress: no call waits or allocates; acknowledging takes the time
+///   of a look at each receiver at most.
 /// Trust: sequences that a receiver names are bounded by what was sent.
 
 #include "rmem/base/node_set.hpp"
@@ -29,7 +30,8 @@ class RMEM_API OutStream {
 public:
     static constexpr std::int64_t kNever = INT64_MAX;
 
-    /// `most_batches`: the largest window; a power of two. `most_bytes`: of a batch's body. `first`: the first one's sequence.
+    /// `most_batches`: the largest window; a power of two. `most_bytes`: of a batch's body.
+    /// `first`: the first one's sequence.
     OutStream(std::uint32_t most_batches, std::size_t most_bytes, std::uint64_t first = 1);
 
     // ---- Receivers
@@ -61,7 +63,8 @@ public:
     bool on_ack(unsigned node, std::uint64_t up_to, std::int64_t now) noexcept;
     /// What the node has acknowledged.
     std::uint64_t acked_by(unsigned node) const noexcept { return acked_[node]; }
-    /// Somebody lacks these: they are to be sent again, once for all who ask at about the same time.
+    /// Somebody lacks these: they are to be sent again, once for all who ask at about the same
+    /// time.
     void on_missing(std::uint64_t first, std::uint64_t count, std::int64_t now) noexcept;
 
     // ---- Sending again

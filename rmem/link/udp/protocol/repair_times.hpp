@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-/// The timers of repair, all of them derived from the measured round trip. The one home of their limits.
+/// The timers of repair, all of them derived from the measured round trip. The one home of their
+/// limits.
 ///
 /// Units: nanoseconds.
 
@@ -29,7 +30,8 @@ struct RepairTimes {
     }
     /// Who asks for the same within this is answered by what is on its way already.
     constexpr std::int64_t answer_once_ns() const noexcept { return round_trip_ns / 2; }
-    /// How long the node that comes `steps` behind the origin in ring order leaves asking to others.
+    /// How long the node that comes `steps` behind the origin in ring order leaves asking to
+    /// others.
     constexpr std::int64_t ask_after_ns(unsigned steps) const noexcept {
         return std::min<std::int64_t>(steps, 4) * (std::min(round_trip_ns, kMostRetryNs) / 4);
     }

@@ -3,9 +3,9 @@
 
 /// Tells which datagrams of one life of a node have been here before.
 ///
-/// It knows the greatest number seen and which of the kSize numbers up to it have been seen; what is
-/// older counts as seen. A network that turns datagrams around by less than that loses none by it.
-/// Ask only after the tag was found right: a number from a stranger would move the window.
+/// It knows the greatest number seen and which of the kSize numbers up to it have been seen; what
+/// is older counts as seen. A network that turns datagrams around by less than that loses none by
+/// it. Ask only after the tag was found right: a number from a stranger would move the window.
 ///
 /// Thread safety: one thread at a time. Errors: none.
 
@@ -47,8 +47,8 @@ public:
 
 private:
     static constexpr std::uint64_t kWordBits = 64;
-    /// More than the window needs, so that whole words can be cleared ahead of the newest number, and
-    /// a power of two.
+    /// More than the window needs, so that whole words can be cleared ahead of the newest number,
+    /// and a power of two.
     static constexpr std::size_t kWords = 2 * kSize / kWordBits;
 
     static constexpr std::size_t slot_of(std::uint64_t number) noexcept {

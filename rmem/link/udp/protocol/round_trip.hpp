@@ -1,21 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-/// How far another node is, and what its clock shows: one object per other node, fed with its echoes.
+/// How far another node is, and what its clock shows: one object per other node, fed with its
+/// echoes.
 ///
 /// Terms
-///   echo          says: "your datagram of that send time was the newest I had; I held it that long"
+///   echo          says: "your datagram of that send time was the newest I had; I held it that
+///                 long"
 ///   round trip    arrival of the echo − own send time − time held
-///   clock error   how much the stated offset may be wrong, at most, if the two clocks drift apart by no
-///                 more than kDriftPpm and the other node says the truth
-/// When the other node sent its echo, by our clock, lies between (own send time + time held) and (arrival
-/// of the echo): the middle is taken, and half a round trip is the error, whatever share of it each way
-/// had. The time held is by the other's clock, so its drift counts too: a node answers soon, and names what
-/// it received last. Of the last kSamples echoes the one counts that has the least error by now: an old one
-/// has aged by the drift since.
+///   clock error   how much the stated offset may be wrong, at most, if the two clocks drift apart
+///                 by no more than kDriftPpm and the other node says the truth
+/// When the other node sent its echo, by our clock, lies between (own send time + time held) and
+/// (arrival of the echo): the middle is taken, and half a round trip is the error, whatever share
+/// of it each way had. The time held is by the other's clock, so its drift counts too: a node
+/// answers soon, and names what it received last. Of the last kSamples echoes the one counts that
+/// has the least error by now: an old one has aged by the drift since.
 ///
-/// Two echoes that exclude each other show that a clock was set, or stood still with its host: then what
-/// came before is forgotten, and `jumps` counts it.
+/// Two echoes that exclude each other show that a clock was set, or stood still with its host: then
+/// what came before is forgotten, and `jumps` counts it.
 ///
 /// Smoothing and deviation are RFC 6298's, in integers with three and two more bits than they show.
 ///
@@ -53,8 +55,8 @@ public:
         std::int64_t error_ns = 0;
     };
 
-    /// False for an echo that cannot be true: times outside the range, one that answers what we have not
-    /// sent yet, held for longer than it was away.
+    /// False for an echo that cannot be true: times outside the range, one that answers what we
+    /// have not sent yet, held for longer than it was away.
     bool add(const Echo& echo) noexcept;
 
     /// No echo yet: all times are 0, and there are no estimates.

@@ -20,7 +20,8 @@ static_assert(kHeaderBytes + kSectionHeadBytes + Chunk::kHeadBytes + kPartWords 
 
 }  // namespace
 
-// ---- The joiner -----------------------------------------------------------------------------------
+// ---- The joiner
+// -----------------------------------------------------------------------------------
 
 SnapshotTaker::SnapshotTaker(std::uint64_t bank_words)
     : words_(bank_words),
@@ -121,8 +122,8 @@ void SnapshotTaker::on_vector(const Vector& vector, std::uint64_t lives, const A
     question->has_vector = covers_admissions(*question);
 }
 
-/// What was written before this node was admitted comes with the bank or not at all; and a sponsor that still
-/// takes a stream that has ended here does not have all of it that there is.
+/// What was written before this node was admitted comes with the bank or not at all; and a sponsor
+/// that still takes a stream that has ended here does not have all of it that there is.
 bool SnapshotTaker::covers_admissions(const Question& question) const {
     bool covers = true;
     departed_.for_each([&](unsigned origin) {
@@ -178,7 +179,8 @@ bool SnapshotTaker::is_complete(const Applied& applied) const {
     return true;
 }
 
-// ---- The sponsor ----------------------------------------------------------------------------------
+// ---- The sponsor
+// ----------------------------------------------------------------------------------
 
 namespace {
 
@@ -192,7 +194,8 @@ bool add_part(DatagramWriter& writer, const Question& question, const Place& pla
     std::byte* to = writer.add_chunk(question, place);
     if (to == nullptr) return false;
     for (std::size_t i = 0; i < place.words; ++i) {
-        // relaxed is enough: whoever writes this word here is in the streams, and the vector says how far
+        // relaxed is enough: whoever writes this word here is in the streams, and the vector says
+        // how far
         std::uint32_t word =
             std::atomic_ref<const std::uint32_t>(
                 *reinterpret_cast<const std::uint32_t*>(words.data() + i * kWordBytes))

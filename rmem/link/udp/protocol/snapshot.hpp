@@ -3,24 +3,29 @@
 
 /// The bank for a node that joins, while all others go on writing.
 ///
-/// The joiner takes all streams from where it was admitted, and applies them to its bank at once. It asks its sponsor
-/// for the bank in parts, some at a time; each answer is of one instant, at which the sponsor had applied each stream up to
-/// a position. A word that a later batch than that has set here already is newer than the answer's, and stays.
+/// The joiner takes all streams from where it was admitted, and applies them to its bank at once.
+/// It asks its sponsor for the bank in parts, some at a time; each answer is of one instant, at
+/// which the sponsor had applied each stream up to a position. A word that a later batch than that
+/// has set here already is newer than the answer's, and stays.
 ///
 ///     SnapshotTaker taker(bank words, origins);                    // the joiner
-///     taker.note_write(origin, sequence, place);                   // for each write that it applies
+///     taker.note_write(origin, sequence, place);                   // for each write that it
+///     applies
 ///     taker.ask(writer, sponsor, now); …                           // when ask_due_ns() says so
 ///     taker.on_vector(vector, applied); taker.on_chunk(chunk, now, store);
 ///     taker.is_complete(applied)
 ///
 ///     answer(ask, positions, bank, begin, send);                   // the sponsor
 ///
-/// Why it is consistent: a word's last write before a stream's position p is in the answer if p is at or below the vector's,
-/// and was applied here, later than the answer or marked as newer, if it is above. When each stream is applied up to
-/// the greatest position of any answer, that is so for every word.
+/// Why it is consistent: a word's last write before a stream's position p is in the answer if p is
+/// at or below the vector's, and was applied here, later than the answer or marked as newer, if it
+/// is above. When each stream is applied up to the greatest position of any answer, that is so for
+/// every word.
 ///
-/// Threads: one user at a time. Progress: no call waits; the joiner takes 8 bytes a word of the bank until it is complete.
-/// Trust: places are held against the bank, questions against those that were asked; positions only make it wait.
+/// Threads: one user at a time. Progress: no call waits; the joiner takes 8 bytes a word of the
+/// bank until it is complete.
+/// Trust: places are held against the bank, questions against those that were asked; positions only
+/// make it wait.
 /// Units: nanoseconds; places in words.
 
 #include "rmem/link/udp/protocol/datagram.hpp"
@@ -51,11 +56,11 @@ public:
 
     explicit SnapshotTaker(std::uint64_t bank_words);
 
-    /// A life of the origin: its stream is taken from there on, answers must cover all before it. Takes the time of a look
-    /// at each word.
+    /// A life of the origin: its stream is taken from there on, answers must cover all before it.
+    /// Takes the time of a look at each word.
     void note_admission(unsigned origin, std::uint64_t first) noexcept;
-    /// Its life has ended: nothing is awaited of it any more. A sponsor that knows that, too, has all that any survivor has
-    /// of it; what was asked before is to be asked again.
+    /// Its life has ended: nothing is awaited of it any more. A sponsor that knows that, too, has
+    /// all that any survivor has of it; what was asked before is to be asked again.
     void note_departure(unsigned origin) noexcept;
     /// This place was set by that batch of the origin.
     void note_write(unsigned origin, std::uint64_t sequence, const Place& place) noexcept;
@@ -70,7 +75,8 @@ public:
     void forget_questions() noexcept { questions_.clear(); }
 
     // ---- Answers
-    /// `lives`: of the origins that it names, as the joiner knows them; a sponsor that means others has not answered.
+    /// `lives`: of the origins that it names, as the joiner knows them; a sponsor that means others
+    /// has not answered.
     void on_vector(const Vector& vector, std::uint64_t lives, const Applied& applied);
     /// Before its vector a chunk says nothing, and is asked for again.
     void on_chunk(const Chunk& chunk, const Store& store);
@@ -119,8 +125,8 @@ struct SponsorView {
     std::span<const std::byte> bank;
 };
 
-/// Answers a question at this instant: `begin` begins a datagram, `send` sends it; none fails when the parts lie in the bank,
-/// others are passed over.
+/// Answers a question at this instant: `begin` begins a datagram, `send` sends it; none fails when
+/// the parts lie in the bank, others are passed over.
 RMEM_API void answer(const NodeLife& joiner, const Ask& ask, const SponsorView& view,
                      const std::function<DatagramWriter&()>& begin,
                      const std::function<void()>& send);

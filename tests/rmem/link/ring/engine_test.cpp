@@ -170,8 +170,8 @@ TEST(RingEngine, the_derived_bound_allows_for_what_was_queued_before) {
 
 // ---- The transmit FIFO
 
-// A thousand times slower, a block of 8 KiB takes 1.26 s on the wire, and much less to hand over, even
-// on a host that stops us in between.
+// A thousand times slower, a block of 8 KiB takes 1.26 s on the wire, and much less to hand over,
+// even on a host that stops us in between.
 
 constexpr std::size_t kBlockWords = 2048;
 
@@ -261,7 +261,8 @@ TEST(RingEngine, the_checker_names_both_writers) {
     };
     a.memory.engine().on_race(report);
     b.memory.engine().on_race(report);
-    // At once means within a propagation; a host that stops us in between makes it two writes in turn.
+    // At once means within a propagation; a host that stops us in between makes it two writes in
+    // turn.
     for (int tries = 0; tries < 1000; ++tries) {
         write_at_once(a, b);
         const std::lock_guard lock(mutex);
@@ -312,8 +313,8 @@ TEST(RingEngine, a_cut_cable_heals_over_the_second_ring) {
 }
 
 /// Plays a scene whose first part must be over before its fault is mended, which happens after the
-/// time that it is given (ms of the ring). It tells whether it was; if not, it is played once more on
-/// a new ring with more time, for a host may stop us anywhere.
+/// time that it is given (ms of the ring). It tells whether it was; if not, it is played once more
+/// on a new ring with more time, for a host may stop us anywhere.
 void play_in_time(const std::function<bool(unsigned)>& scene) {
     for (unsigned ms = 300; ms < 30'000; ms *= 4) {
         if (scene(ms) || ::testing::Test::HasFailure()) return;

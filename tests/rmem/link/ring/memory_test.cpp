@@ -165,8 +165,8 @@ TEST_P(RingMemoryTest, a_full_log_is_back_pressure_until_the_slowest_node_goes_o
     RingRank a(ring, 0, still), b(ring, 1, still);
     const std::vector<std::byte> bytes(1024);
     std::uint32_t sent = 0;
-    // Where there is a FIFO it fills now and then, and empties when the own node moves on: the log is
-    // full when that does not help, however often there was time for it.
+    // Where there is a FIFO it fills now and then, and empties when the own node moves on: the log
+    // is full when that does not help, however often there was time for it.
     const auto room_in_time = [&] {
         for (int tries = 0; tries < 200; ++tries) {
             a.memory.progress();

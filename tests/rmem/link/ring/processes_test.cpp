@@ -194,7 +194,8 @@ TEST_P(RingLinkProcesses, a_process_killed_at_any_moment_leaves_a_node_that_goes
         a.memory.post_word(0, ++value);
         b.await(0, value);
         a.flush();
-        // What the dead one had logged is everywhere; it may have died between its bank and its log.
+        // What the dead one had logged is everywhere; it may have died between its bank and its
+        // log.
         a.await([&] { return b.load(256) - a.memory.load(256) <= 1; });
     }
 }

@@ -195,7 +195,8 @@ TEST_F(EngineTest, has_the_room_that_it_granted_also_when_what_was_open_has_left
     }
 }
 
-/// The program is not away, so the helper takes nothing over; but it may compute before it calls again.
+/// The program is not away, so the helper takes nothing over; but it may compute before it calls
+/// again.
 TEST_F(EngineTest, is_looked_at_closely_by_its_helper_while_something_is_open) {
     const auto engine = start(0, 0);
     EngineHelper helper(*engine);

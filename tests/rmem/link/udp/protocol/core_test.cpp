@@ -135,7 +135,8 @@ TEST(Core, that_nobody_hears_any_more_learns_that_it_was_dropped) {
     ring.is_cut = [&](unsigned from, unsigned) { return is_cut && from == 1; };
     ring.run(300 * kMillisecond);
     EXPECT_EQ(ring[1].dropped, 1U);
-    // Nobody answers it, so all that it hears might be recorded: it forms a ring, which does not stand.
+    // Nobody answers it, so all that it hears might be recorded: it forms a ring, which does not
+    // stand.
     is_cut = false;
     ASSERT_TRUE(ring.run_until([&] { return ring.is_whole(); }, 2000 * kMillisecond));
     EXPECT_EQ(ring[0].dropped + ring[2].dropped, 0U);
@@ -365,7 +366,8 @@ TEST(Core, applies_nothing_of_a_node_of_another_ring_that_it_met_while_that_join
     for (unsigned n = 0; n < 2; ++n) ring.start(n);
     ASSERT_TRUE(ring.run_until([&] { return ring.is_whole(); }, 1000 * kMillisecond));
     ring.write_something(0);
-    // It meets one member, and then its joins are heard, but it hears nobody; and it is not heard while it forms a ring.
+    // It meets one member, and then its joins are heard, but it hears nobody; and it is not heard
+    // while it forms a ring.
     bool is_heard = true;
     const std::int64_t met_ns = ring.now + kMillisecond;
     ring.is_cut = [&](unsigned from, unsigned to) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// One sender's stream to several receivers over a network that loses, repeats, reorders and delays.
+/// One sender's stream to several receivers over a network that loses, repeats, reorders and
+/// delays.
 
 #include "rmem/link/udp/protocol/in_stream.hpp"
 #include "rmem/link/udp/protocol/out_stream.hpp"
