@@ -23,7 +23,9 @@ endif()
 
 # A newer compiler's new warning is no reason for a user's build to fail.
 set(werror OFF)
-if(RMEM_WERROR AND "${CMAKE_CXX_COMPILER_ID} ${CMAKE_CXX_COMPILER_VERSION}" MATCHES "^(GNU 12|Clang 14)\\.")
+if(RMEM_WERROR
+        AND "${CMAKE_CXX_COMPILER_ID} ${CMAKE_CXX_COMPILER_VERSION}"
+            MATCHES "^(GNU 12|Clang 14)\\.")
     set(werror ON)
 endif()
 
@@ -31,7 +33,8 @@ add_library(rmem_flags INTERFACE)
 target_compile_options(rmem_flags INTERFACE
     -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wsign-conversion -Wdouble-promotion
     -Wcast-align -Wcast-qual -Wformat=2 -Wimplicit-fallthrough -Wundef -Wvla
-    "$<$<COMPILE_LANGUAGE:CXX>:-Wnon-virtual-dtor;-Wold-style-cast;-Woverloaded-virtual;-Wextra-semi>"
+    "$<$<COMPILE_LANGUAGE:CXX>:-Wnon-virtual-dtor;-Wold-style-cast>"
+    "$<$<COMPILE_LANGUAGE:CXX>:-Woverloaded-virtual;-Wextra-semi>"
     $<$<BOOL:${werror}>:-Werror>
     # A call between the libraries goes straight through the GOT, and one inside a library is
     # direct.
@@ -39,7 +42,8 @@ target_compile_options(rmem_flags INTERFACE
 
 if(RMEM_SANITIZE)
     # Everywhere, because a half-instrumented program reports what is not there.
-    add_compile_options(-fsanitize=${RMEM_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer)
+    add_compile_options(
+        -fsanitize=${RMEM_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer)
     add_link_options(-fsanitize=${RMEM_SANITIZE})
     if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
         # The instrumentation makes GCC 12 see uninitialized members in the standard library.

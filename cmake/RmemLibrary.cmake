@@ -12,7 +12,8 @@
 # folder's name; with C_HEADERS_ONLY those for C alone. INTERNAL:
 # static, not installed, and built only when another part is made of it.
 function(rmem_library name define)
-    cmake_parse_arguments(PARSE_ARGV 2 arg "C_HEADERS_ONLY;INTERNAL" "" "MARKED;LIBRARIES;PRIVATE_LIBRARIES")
+    cmake_parse_arguments(PARSE_ARGV 2 arg
+        "C_HEADERS_ONLY;INTERNAL" "" "MARKED;LIBRARIES;PRIVATE_LIBRARIES")
     file(GLOB_RECURSE sources CONFIGURE_DEPENDS *.cpp)
 
     if(sources)

@@ -28,7 +28,8 @@ complain() {
 
 parts=$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")
 provider=${RMEM_PROVIDER_PATH:-$parts}
-[[ -e $provider/libbbp-fi.so ]] || complain "there is no libbbp-fi.so in '$provider'; set RMEM_PROVIDER_PATH to its folder"
+[[ -e $provider/libbbp-fi.so ]] ||
+    complain "there is no libbbp-fi.so in '$provider'; set RMEM_PROVIDER_PATH to its folder"
 export FI_PROVIDER_PATH=$provider
 # Two runs that were begun on different hosts may have the same process number.
 [[ -n ${RMEM_RING:-} ]] || printf -v RMEM_RING "mpi-%d-%08x" $$ "$SRANDOM"
@@ -58,14 +59,16 @@ program_in() {
 }
 
 demand() {
-    local mpi=$1 libraries=$2 other=$3 its_libraries=$4 its_launcher=$5 compiler=$6 argument file needed
+    local mpi=$1 libraries=$2 other=$3 its_libraries=$4 its_launcher=$5 compiler=$6
+    local argument file needed remedy
     shift 6
     for argument in "$@"; do
         [[ $argument != -* ]] || continue
         file=$(program_in "$argument") || continue
         needed=$(ldd "$file" 2>/dev/null) || continue # a script, or one without libraries
         if [[ $needed =~ $its_libraries && ! $needed =~ $libraries ]]; then
-            complain "'$argument' was built with $other, and $mpi cannot run it; run it with $its_launcher, or build it with $compiler"
+            remedy="run it with $its_launcher, or build it with $compiler"
+            complain "'$argument' was built with $other, and $mpi cannot run it; $remedy"
         fi
     done
 }

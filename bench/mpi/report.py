@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""From figures to the table of targets: ratios are taken within a round, and the median of the rounds counts."""
+"""From figures to the table of targets.
+
+Ratios are taken within a round, and the median of the rounds counts.
+"""
 import statistics
 from dataclasses import dataclass
 
@@ -8,12 +11,19 @@ MPICH = ["mpich-shm", "mpich-ucx"]  # what Debian's has: now one is faster, now 
 
 
 def cost(figure, percentile="p50"):
-    """ns of the batches, or of single samples where there are none; without the way of an answer that was waited for."""
-    return figure.get(f"batch_{percentile}_ns", figure[f"{percentile}_ns"]) - figure.get("ack_ns", 0)
+    """ns of the batches, or of single samples where there are none.
+
+    Without the way of an answer that was waited for.
+    """
+    time = figure.get(f"batch_{percentile}_ns", figure[f"{percentile}_ns"])
+    return time - figure.get("ack_ns", 0)
 
 
 class Figures:
-    """What the samples of one run stand for: their median; or p10, the tenth that other jobs have disturbed least."""
+    """What the samples of one run stand for: their median.
+
+    Or p10, the tenth that other jobs have disturbed least.
+    """
 
     def __init__(self, figures, percentile="p50"):
         self.figures = [f for f in figures if f"{percentile}_ns" in f]
@@ -58,7 +68,10 @@ class Target:
         return [ours[n] / theirs[n] for n in rounds]
 
     def measured(self, figures):
-        """Of several sizes the worst: its median, least and most, the number of rounds, the size; None: not measured."""
+        """Of several sizes the worst: its median, least and most, the number of rounds, the size.
+
+        None: not measured.
+        """
         found = [(statistics.median(values), min(values), max(values), len(values), size)
                  for size in figures.sizes(self.scene, self.figure)
                  if (values := self.of_size(figures, size))]
@@ -76,20 +89,24 @@ class Target:
 def targets():
     fabric = ["openmpi-tcp", "openmpi-net", "openmpi-sockets", "mpich-fi-shm", "mpich-tcp"]
     for ours in OURS:
-        yield Target("8 B one way - billboard", "latency", "latency", ours, ["billboard"], 150, "difference")
+        yield Target("8 B one way - billboard", "latency", "latency", ours, ["billboard"], 150,
+                     "difference")
     for ours in OURS:
         yield Target("8 B one way / MPICH's shared memory", "latency", "latency", ours, MPICH, 1.0)
     for ours in OURS:
-        yield Target("8 B one way / Open MPI's vader", "latency", "latency", ours, ["openmpi-vader"], 1.2)
+        yield Target("8 B one way / Open MPI's vader", "latency", "latency", ours,
+                     ["openmpi-vader"], 1.2)
     for ours in OURS:
-        yield Target("8 B one way / best provider of libfabric", "latency", "latency", ours, fabric, 0.5)
+        yield Target("8 B one way / best provider of libfabric", "latency", "latency", ours,
+                     fabric, 0.5)
     for ours in OURS:
         for figure in ("stream", "transfer"):
             yield Target(f"1 MiB bandwidth / MPICH's, {figure}", "bandwidth", figure, ours,
                          MPICH, 1.0, "speed")
     yield from targets_of_collectives()
     for ours, theirs in (("openmpi-bbp-udp", "openmpi-tcp"), ("mpich-bbp-udp", "mpich-tcp")):
-        yield Target("udp: 8 B one way / MPI over tcp;ofi_rxm", "udp", "latency", ours, [theirs], 0.6)
+        yield Target("udp: 8 B one way / MPI over tcp;ofi_rxm", "udp", "latency", ours,
+                     [theirs], 0.6)
     for ours, native in (("openmpi-bbp", ["openmpi-vader"]), ("mpich-bbp", MPICH)):
         for figure in ("reduce_loop", "allreduce_loop"):
             yield Target(f"8 ranks, {figure} / native", "crowd", figure, ours, native, 1.5)
@@ -100,7 +117,8 @@ def targets_of_collectives():
         for ours, native in (("openmpi-bbp", ["openmpi-vader"]), ("mpich-bbp", MPICH)):
             for figure in ("barrier", "bcast", "bcast_osu"):
                 scene, title = f"collectives-{ranks}", f"{figure}, {ranks} ranks"
-                yield Target(f"{title} / point to point", scene, figure, ours, [f"{ours}-plain"], 0.6)
+                yield Target(f"{title} / point to point", scene, figure, ours,
+                             [f"{ours}-plain"], 0.6)
                 yield Target(f"{title} / native", scene, figure, ours, native, 1.0)
 
 
@@ -117,8 +135,8 @@ def rows_of_targets(figures):
 
         def text(value, digits=0 if target.how == "difference" else 2):
             return "-" if value is None else f"{value:.{digits}f}"
-        yield ([target.title, target.ours, target.asked(), text(median), text(least), text(most), text(best),
-                str(rounds), "yes" if met else "no"],
+        yield ([target.title, target.ours, target.asked(), text(median), text(least), text(most),
+                text(best), str(rounds), "yes" if met else "no"],
                {"target": target.title, "ours": target.ours, "theirs": target.theirs,
                 "asked": target.asked(), "median": median, "least": least, "most": most,
                 "undisturbed": best, "rounds": rounds, "bytes": size, "met": met})
@@ -136,12 +154,14 @@ def rows_of_figures(figures):
 
     for (scene, figure, size, variant), mine in seen.items():
         yield [scene, figure, str(size), variant,
-               *[median(mine, n) for n in ("batch_p50_ns", "ack_ns", "p10_ns", "p50_ns", "p99_ns", "mb_per_s")],
+               *[median(mine, n) for n in ("batch_p50_ns", "ack_ns", "p10_ns", "p50_ns", "p99_ns",
+                                           "mb_per_s")],
                str(len(mine))]
 
 
 def aligned(rows, left):
     widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
     for row in rows:
-        cells = [c.ljust(w) if i < left else c.rjust(w) for i, (c, w) in enumerate(zip(row, widths))]
+        cells = [c.ljust(w) if i < left else c.rjust(w)
+                 for i, (c, w) in enumerate(zip(row, widths))]
         yield "  ".join(cells).rstrip()

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What `run` compares: the ways below an MPI, how each is started, and what is measured over which of them."""
+"""What `run` compares.
+
+The ways below an MPI, how each is started, and what is measured over which of them.
+"""
 import glob
 import os
 import re
@@ -36,7 +39,8 @@ def present(path, what):
 def through_openmpi(*settings):
     def command(setup, ranks):
         crowded = ["--oversubscribe"] if ranks > len(setup.cpus) else []
-        return [program("mpirun.openmpi"), *settings, "--bind-to", "none", *crowded, "-n", str(ranks)]
+        return [program("mpirun.openmpi"), *settings, "--bind-to", "none", *crowded,
+                "-n", str(ranks)]
     return command
 
 
@@ -60,7 +64,8 @@ def ring_openmpi(setup, ranks):
 def ring_mpich(setup, ranks):
     present(setup.provider / "libbbp-fi.so", "provider bbp")
     ofi_mpich(setup)
-    return [present(setup.root / "mpi_channel/mpirun-bbp-mpich", "launcher for MPICH"), "-n", str(ranks)]
+    launcher = present(setup.root / "mpi_channel/mpirun-bbp-mpich", "launcher for MPICH")
+    return [launcher, "-n", str(ranks)]
 
 
 def fabric_mpich(setup, ranks):
@@ -79,12 +84,14 @@ def ofi_mpich(setup):
 def on_ring(**more):
     def environment(setup):
         return {**AS_ROOT, "RMEM_RING": setup.ring, "RMEM_PROVIDER_PATH": str(setup.provider),
-                "RMEM_MPICH": str(setup.mpich), "FI_LOG_LEVEL": "info", "FI_LOG_PROV": "bbp", **more}
+                "RMEM_MPICH": str(setup.mpich), "FI_LOG_LEVEL": "info", "FI_LOG_PROV": "bbp",
+                **more}
     return environment
 
 
 def over_udp(setup):
-    return on_ring(RMEM_LINK="udp", RMEM_INTERFACE="lo", RMEM_GROUP=f"239.1.2.3:{setup.port}")(setup)
+    group = f"239.1.2.3:{setup.port}"
+    return on_ring(RMEM_LINK="udp", RMEM_INTERFACE="lo", RMEM_GROUP=group)(setup)
 
 
 def without_provider(setup):
@@ -92,7 +99,8 @@ def without_provider(setup):
     present(setup.build / "bench/mpi/libnull-fi.so", "provider that does nothing")
     mailbox = setup.scratch / "mailbox"
     mailbox.write_bytes(bytes(64))
-    return {**AS_ROOT, "FI_PROVIDER_PATH": str(setup.build / "bench/mpi"), "NULL_FI_MAILBOX": str(mailbox)}
+    return {**AS_ROOT, "FI_PROVIDER_PATH": str(setup.build / "bench/mpi"),
+            "NULL_FI_MAILBOX": str(mailbox)}
 
 
 def environment(**settings):
@@ -121,8 +129,10 @@ class Variant:
     def start(self, setup, ranks, arguments):
         if self.mpi == "none":
             return [present(setup.build / "tools/rmem", "tool rmem"), "bench", "pingpong", "--json",
-                    "--processors", *setup.cpus, "--samples", "20000", "--rounds", setup.bench_rounds]
-        figures = present(setup.build / f"bench/mpi/mpi-figures-{self.mpi}", f"program for {self.mpi}")
+                    "--processors", *setup.cpus, "--samples", "20000",
+                    "--rounds", setup.bench_rounds]
+        figures = present(setup.build / f"bench/mpi/mpi-figures-{self.mpi}",
+                          f"program for {self.mpi}")
         return [*self.command(setup, ranks), figures, *arguments]
 
 
@@ -133,8 +143,8 @@ VARIANTS = [
     Variant("billboard", "none"),
     Variant("openmpi-null", "openmpi", through_fabric("null"), without_provider),
     Variant("openmpi-bbp", "openmpi", ring_openmpi, on_ring(), OVER_RING),
-    Variant("openmpi-bbp-nochannel", "openmpi", ring_openmpi, on_ring(RMEM_MPI_TRANSPORT="billboard"),
-            OVER_RING),
+    Variant("openmpi-bbp-nochannel", "openmpi", ring_openmpi,
+            on_ring(RMEM_MPI_TRANSPORT="billboard"), OVER_RING),
     Variant("openmpi-bbp-plain", "openmpi", ring_openmpi, on_ring(**PLAIN_COLLECTIVES), OVER_RING),
     *(Variant(f"{mpi}-bbp-{port}", mpi, ring, on_ring(RMEM_MPI_TRANSPORT=port), BY_PORT)
       for mpi, ring in (("openmpi", ring_openmpi), ("mpich", ring_mpich)) for port in PORTS),

@@ -8,7 +8,8 @@ export CMAKE_BUILD_PARALLEL_LEVEL
 # Where there is ccache: paths count from the root of the tree, so that a clone of it finds what was
 # compiled here; a source that is new is not preprocessed first, only to look for it; and what a
 # precompiled header defines is in it.
-export CCACHE_BASEDIR=$PWD CCACHE_NOHASHDIR=1 CCACHE_DEPEND=1 CCACHE_SLOPPINESS=pch_defines,time_macros
+export CCACHE_BASEDIR=$PWD CCACHE_NOHASHDIR=1 CCACHE_DEPEND=1
+export CCACHE_SLOPPINESS=pch_defines,time_macros
 
 # build_with_progress <argument of cmake --build>...: the same, and says how far it is.
 build_with_progress() {

@@ -24,8 +24,8 @@ def figure(variant, number, ns, size=8, **more):
 
 
 def target(**changes):
-    return report.Target(**{"title": "t", "scene": "s", "figure": "f", "ours": "a", "theirs": ["b", "c"],
-                            "limit": 1.0, **changes})
+    return report.Target(**{"title": "t", "scene": "s", "figure": "f", "ours": "a",
+                            "theirs": ["b", "c"], "limit": 1.0, **changes})
 
 
 class ATarget(unittest.TestCase):
@@ -39,7 +39,8 @@ class ATarget(unittest.TestCase):
         self.assertEqual(target().measured(figures)[0], 2.0)
 
     def test_tells_the_worst_of_several_sizes(self):
-        several = [figure("a", 1, 100), figure("b", 1, 200), figure("a", 1, 90, 64), figure("b", 1, 100, 64)]
+        several = [figure("a", 1, 100), figure("b", 1, 200),
+                   figure("a", 1, 90, 64), figure("b", 1, 100, 64)]
         self.assertEqual(target().measured(report.Figures(several))[4], 64)
         self.assertEqual(target(how="speed").measured(report.Figures(several))[4], 64)
 
@@ -48,7 +49,8 @@ class ATarget(unittest.TestCase):
         self.assertEqual(target().measured(figures)[0], 0.5)
 
     def test_prefers_means_free_of_the_clock(self):
-        figures = report.Figures([figure("a", 1, 99, batch_p50_ns=50), figure("b", 1, 99, batch_p50_ns=100)])
+        figures = report.Figures([figure("a", 1, 99, batch_p50_ns=50),
+                                  figure("b", 1, 99, batch_p50_ns=100)])
         self.assertEqual(target().measured(figures)[0], 0.5)
 
     def test_of_p10_takes_the_samples_disturbed_least(self):
@@ -81,7 +83,8 @@ class ARun(unittest.TestCase):
 
     def test_fails_when_a_rank_has_sent_nothing_over_the_ring(self):
         def sent(of_second):
-            told = f"rank 0: 12 packets sent, 3 received\nrank 1: {of_second} packets sent, 3 received\n"
+            told = ("rank 0: 12 packets sent, 3 received\n"
+                    f"rank 1: {of_second} packets sent, 3 received\n")
             return self.says(told + self.FIGURE, proof=variants.OVER_RING)
         self.assertEqual(len(sent(7)), 1)
         with self.assertRaisesRegex(RuntimeError, "over the ring"):

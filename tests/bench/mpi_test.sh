@@ -19,8 +19,12 @@ run=(python3 -B "$RMEM_SOURCE_DIR/bench/mpi/run" --build "$RMEM_BUILD_DIR")
 "${run[@]}" --help | grep -e '--quick' >/dev/null || fail "--help"
 if "${run[@]}" --only nothing >/dev/null 2>&1; then fail "a scene that there is not was taken"; fi
 
-for needed in mpirun.openmpi "$RMEM_BUILD_DIR/bench/mpi/mpi-figures-openmpi" "$RMEM_BUILD_DIR/bench/mpi/libnull-fi.so"; do
-    command -v "$needed" >/dev/null || [[ -e $needed ]] || { echo "skipped: there is no $needed"; exit 77; }
+for needed in mpirun.openmpi "$RMEM_BUILD_DIR/bench/mpi/mpi-figures-openmpi" \
+    "$RMEM_BUILD_DIR/bench/mpi/libnull-fi.so"; do
+    command -v "$needed" >/dev/null || [[ -e $needed ]] || {
+        echo "skipped: there is no $needed"
+        exit 77
+    }
 done
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
@@ -33,7 +37,10 @@ fi
 "${run[@]}" --quick --only latency,bandwidth --variants openmpi-bbp,openmpi-null,openmpi-vader \
     --json "$work/figures" >"$work/out" || fail "a quick run" "$work/out"
 for variant in openmpi-bbp openmpi-null openmpi-vader; do
-    grep -q "\"figure\": \"latency\".*\"variant\": \"$variant\"" "$work/figures" || fail "no latency of $variant" "$work/out"
+    grep -q "\"figure\": \"latency\".*\"variant\": \"$variant\"" "$work/figures" ||
+        fail "no latency of $variant" "$work/out"
 done
-grep -q '"figure": "stream".*"variant": "openmpi-bbp".*' "$work/figures" || fail "no bandwidth over the ring" "$work/out"
-grep -q '^8 B one way / Open MPI.s vader *openmpi-bbp ' "$work/out" || fail "no line for a target" "$work/out"
+grep -q '"figure": "stream".*"variant": "openmpi-bbp".*' "$work/figures" ||
+    fail "no bandwidth over the ring" "$work/out"
+grep -q '^8 B one way / Open MPI.s vader *openmpi-bbp ' "$work/out" ||
+    fail "no line for a target" "$work/out"

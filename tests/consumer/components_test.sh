@@ -15,26 +15,32 @@ fail() {
     exit 1
 }
 
-cmake -S "$RMEM_SOURCE_DIR" -B "$work/rmem" -G Ninja -DBUILD_SHARED_LIBS=OFF -DCMAKE_INSTALL_PREFIX="$work/installed" \
+cmake -S "$RMEM_SOURCE_DIR" -B "$work/rmem" -G Ninja \
+    -DBUILD_SHARED_LIBS=OFF -DCMAKE_INSTALL_PREFIX="$work/installed" \
     -DRMEM_BUILD_PORTS=OFF -DRMEM_BUILD_MPI=OFF -DRMEM_BUILD_SIMULATOR=OFF -DRMEM_BUILD_TOOLS=OFF \
     -DRMEM_BUILD_BENCH=OFF -DRMEM_BUILD_EXAMPLES=OFF \
     -DCMAKE_DISABLE_PRECOMPILE_HEADERS=ON -DCMAKE_CXX_FLAGS_RELEASE=-O0 \
     >"$work/log" 2>&1 || fail "$(cat "$work/log")"
-grep -q '^CMAKE_BUILD_TYPE:STRING=Release$' "$work/rmem/CMakeCache.txt" || fail "no build type was chosen"
+grep -q '^CMAKE_BUILD_TYPE:STRING=Release$' "$work/rmem/CMakeCache.txt" ||
+    fail "no build type was chosen"
 cmake --build "$work/rmem" -j 2 >>"$work/log" 2>&1 || fail "$(tail -40 "$work/log")"
 cmake --install "$work/rmem" >>"$work/log"
-left_out=$(find "$work/installed" \( -name '*.so*' -o -name rmem -type f -o -name 'rmem-*' -o -name 'fm.*' -o -name 'FM_*' -o -name 'mpirun*' \) -print)
+left_out=$(find "$work/installed" \( -name '*.so*' -o -name rmem -type f -o -name 'rmem-*' \
+    -o -name 'fm.*' -o -name 'FM_*' -o -name 'mpirun*' \) -print)
 [[ -z $left_out ]] || fail "installed, although it was switched off: $left_out"
 
 build_users() {
     rm -rf "$work/users"
-    cmake -S "$here" -B "$work/users" -DCMAKE_PREFIX_PATH="$work/installed" "$@" >"$work/users.log" 2>&1 &&
+    cmake -S "$here" -B "$work/users" -DCMAKE_PREFIX_PATH="$work/installed" "$@" \
+        >"$work/users.log" 2>&1 &&
         cmake --build "$work/users" >>"$work/users.log" 2>&1
 }
 build_users || fail "$(cat "$work/users.log")"
 for user in c_user cpp_user; do
     ldd "$work/users/$user" >"$work/libraries"
-    if grep -E 'librmem|libbillboard' "$work/libraries"; then fail "$user is linked with shared libraries"; fi
+    if grep -E 'librmem|libbillboard' "$work/libraries"; then
+        fail "$user is linked with shared libraries"
+    fi
     "$work/users/$user"
 done
 

@@ -44,15 +44,18 @@ read -ra cpp_flags < <(pkg-config --cflags --libs billboard rmem)
 
 echo "--- all ports in one program"
 read -ra port_flags < <(pkg-config --cflags --libs fm gamma dp munet billboard)
-"${CC:-cc}" -std=c11 -Wall -Wextra -Wpedantic -Werror -o "$work/ports_user" "$here/ports_user.c" "${port_flags[@]}"
+"${CC:-cc}" -std=c11 -Wall -Wextra -Wpedantic -Werror -o "$work/ports_user" \
+    "$here/ports_user.c" "${port_flags[@]}"
 export RMEM_MUNET=$work/munet.sock
-"$prefix/bin/rmem" node --munet --ring "ports-$$" --node 0 --munet-socket "$RMEM_MUNET" >"$work/node.log" 2>&1 &
+"$prefix/bin/rmem" node --munet --ring "ports-$$" --node 0 --munet-socket "$RMEM_MUNET" \
+    >"$work/node.log" 2>&1 &
 node=$!
 for ((i = 0; i < 200; ++i)); do
     [[ -S $RMEM_MUNET ]] && break
     sleep 0.05
 done
-timeout -k 5 90 "$prefix/bin/rmem" run -n 2 --ring "ports-$$-run" --no-label -- "$work/ports_user" | tee "$work/ports.log" || {
+timeout -k 5 90 "$prefix/bin/rmem" run -n 2 --ring "ports-$$-run" --no-label -- \
+    "$work/ports_user" | tee "$work/ports.log" || {
     cat "$work/node.log"
     exit 1
 }

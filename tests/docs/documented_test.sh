@@ -20,7 +20,10 @@ names_of() {
 }
 
 errors=$(sed -n 's/.*return "\([a-z-]*\)";.*/\1/p' rmem/error.cpp | grep -v '^unknown$')
-[[ $(wc -w <<<"$errors") -ge 17 ]] || { echo "FAILED: found no error names in rmem/error.cpp"; exit 1; }
+[[ $(wc -w <<<"$errors") -ge 17 ]] || {
+    echo "FAILED: found no error names in rmem/error.cpp"
+    exit 1
+}
 for name in $errors; do
     says docs/errors.md "| \`$name\` |" "the error"
 done
@@ -34,10 +37,14 @@ done
 # A program reads it, or a launcher does. Left out is what parts of rmem tell each other, and what
 # tests of this tree set (RMEM_KILL_AT).
 variables=$({
-    grep -rhoE '"RMEM_[A-Z_]*[A-Z]"' --include=*.[ch] --include=*.[ch]pp rmem billboard ports mpi_channel tools | tr -d '"'
+    grep -rhoE '"RMEM_[A-Z_]*[A-Z]"' --include=*.[ch] --include=*.[ch]pp \
+        rmem billboard ports mpi_channel tools | tr -d '"'
     grep -hoE '\$\{?RMEM_[A-Z_]+' mpi_channel/mpirun-bbp* | grep -oE 'RMEM_[A-Z_]+'
 } | grep -vxE 'RMEM_(KILL_AT|MPI_LOCK|REACH|ON_HOST)' | sort -u)
-[[ $(wc -w <<<"$variables") -ge 35 ]] || { echo "FAILED: found no variables in the sources"; exit 1; }
+[[ $(wc -w <<<"$variables") -ge 35 ]] || {
+    echo "FAILED: found no variables in the sources"
+    exit 1
+}
 for variable in $variables; do
     says docs/man/rmem.7 ".It Ev $variable" "the variable"
 done
@@ -50,8 +57,8 @@ for variable in $documented; do
 done
 
 # What is read is known to the check for misspelt variables.
-for variable in $(grep -rhoE '"RMEM_[A-Z_]*[A-Z]"' --include='*.?pp' rmem billboard ports mpi_channel tools |
-    tr -d '"' | sort -u); do
+for variable in $(grep -rhoE '"RMEM_[A-Z_]*[A-Z]"' --include='*.?pp' \
+    rmem billboard ports mpi_channel tools | tr -d '"' | sort -u); do
     says rmem/base/environment_variable.cpp "\"$variable\"" "the variable"
 done
 
@@ -61,7 +68,10 @@ functions=$({
     sed '/^#/d' ports/*/*.h | tr '\n' ' ' | sed -E 's,/\*([^*]|\*[^/])*\*/,,g' |
         grep -oE '\b(FM|GAMMA|DP|MU)_API [^;({]*\(' | grep -oE '[A-Za-z0-9_]+ *\($'
 } | tr -d '( ' | sed 's/^FM[12]_/FM_/' | sort -u)
-[[ $(wc -w <<<"$functions") -ge 110 ]] || { echo "FAILED: found no functions in the headers"; exit 1; }
+[[ $(wc -w <<<"$functions") -ge 110 ]] || {
+    echo "FAILED: found no functions in the headers"
+    exit 1
+}
 names=$(for page in docs/man/*.[37]; do names_of "$page"; done | grep _ | sort -u)
 for function in $(comm -23 <(echo "$functions") <(echo "$names")); do
     echo "FAILED: no page in docs/man has the function $function in its NAME section"
@@ -83,7 +93,10 @@ done
 # Of the class rmem::Node: what is declared between `public:` and `private:` and begins a line.
 members=$(sed -n '/^class RMEM_API Node/,/^private:/p' rmem/node.hpp |
     sed -nE 's/^    [A-Za-z].* \*?([a-z_]+)\(.*/\1/p' | sort -u)
-[[ $(wc -w <<<"$members") -ge 25 ]] || { echo "FAILED: found no members of Node in rmem/node.hpp"; exit 1; }
+[[ $(wc -w <<<"$members") -ge 25 ]] || {
+    echo "FAILED: found no members of Node in rmem/node.hpp"
+    exit 1
+}
 for member in $members; do
     says docs/man/rmem_node.3 ".Fn $member" "the member"
 done
@@ -111,7 +124,10 @@ done
 rmem=$RMEM_BUILD_DIR/tools/rmem
 if [[ -x $rmem ]]; then
     commands=$("$rmem" --help | sed -n '/^Subcommands:/,/^$/s/^  \([a-z]*\) .*/\1/p')
-    [[ $(wc -w <<<"$commands") -ge 9 ]] || { echo "FAILED: found no commands in rmem --help"; exit 1; }
+    [[ $(wc -w <<<"$commands") -ge 9 ]] || {
+        echo "FAILED: found no commands in rmem --help"
+        exit 1
+    }
     for command in $commands; do
         if ! grep -qxE "\.Nm rmem-$command( ,)?" docs/man/*.1 &&
             ! grep -qE "\.Nm rmem $command\$" docs/man/*.1; then
@@ -120,7 +136,8 @@ if [[ -x $rmem ]]; then
         fi
         # bench has many options, which its --help explains.
         [[ $command == bench || $command == demo ]] && continue
-        for option in $("$rmem" "$command" --help | grep -oE '^  (-[a-z],)?--[a-z-]+' | grep -oE -- '--[a-z-]+'); do
+        for option in $("$rmem" "$command" --help | grep -oE '^  (-[a-z],)?--[a-z-]+' |
+            grep -oE -- '--[a-z-]+'); do
             case $option in
                 --help | --label) ;; # rmem(1) has the one, the other is --no-label
                 *)

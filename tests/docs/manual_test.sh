@@ -17,7 +17,10 @@ if [[ -n $complaints ]]; then
 fi
 
 references=$(sed -nE "s/^(\.It )?\.?Xr ([^ ]+) ([0-9]).*/\2 \3/p" -- *.[137] | sort -u)
-[[ $(wc -l <<<"$references") -ge 20 ]] || { echo "FAILED: found no references in the pages"; exit 1; }
+[[ $(wc -l <<<"$references") -ge 20 ]] || {
+    echo "FAILED: found no references in the pages"
+    exit 1
+}
 failed=0
 while read -r name section; do
     [[ $section == 2 || -e $name.$section ]] && continue
@@ -35,7 +38,8 @@ for page in *.[37]; do
     awk -v base="$work/$page" '
         /^\.Bd -literal/ { inside = 1; text = ""; next }
         /^\.Ed/ {
-            if (inside && text ~ /int main\(/) printf "%s", text > (base (text ~ /#include <[^>]*hpp>/ ? ".cpp" : ".c"))
+            if (inside && text ~ /int main\(/)
+                printf "%s", text > (base (text ~ /#include <[^>]*hpp>/ ? ".cpp" : ".c"))
             inside = 0
         }
         inside { gsub(/\\e/, "\\"); sub(/^\\&/, ""); text = text $0 "\n" }' "$page"
@@ -69,7 +73,8 @@ done
 build() {
     local compiler=("${CC:-cc}" -std=c11)
     [[ $1 == *.c ]] || compiler=("${CXX:-c++}" -std=c++20)
-    "${compiler[@]}" -Wall -Wextra -Wpedantic -Werror -I"$RMEM_SOURCE_DIR" -I"$RMEM_SOURCE_DIR/ports" -o "${1%.*}" "$1" \
+    "${compiler[@]}" -Wall -Wextra -Wpedantic -Werror \
+        -I"$RMEM_SOURCE_DIR" -I"$RMEM_SOURCE_DIR/ports" -o "${1%.*}" "$1" \
         -Wl,--as-needed "${libraries[@]}" -lbillboard -lrmem -Wl,-rpath,"$path"
 }
 for program in "${programs[@]}"; do

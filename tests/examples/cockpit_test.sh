@@ -28,7 +28,8 @@ seen_and_missed_are_all() {
     ranks "$1" 4 cockpit "$example/flight.csv" --speed 200 >"$work/out"
     local seen missed
     read -r seen missed < <(
-        sed -n 's/.*logger: \([0-9]*\) of 12000 frames seen, \([0-9]*\) missed.*/\1 \2/p' "$work/out")
+        sed -n 's/.*logger: \([0-9]*\) of 12000 frames seen, \([0-9]*\) missed.*/\1 \2/p' \
+            "$work/out")
     if ((seen + missed != 12000)); then
         echo "FAILED: $seen seen and $missed missed are not 12000"
         exit 1
@@ -38,8 +39,8 @@ seen_and_missed_are_all() {
 
 tells_a_wrong_end() {
     sed 's/^altitude_m,.*/altitude_m,100,1/' "$example/expected_end.csv" >"$work/wrong.csv"
-    if ranks direct 1 cockpit "$example/flight.csv" --fast --expect "$work/wrong.csv" >"$work/out" 2>&1
-    then
+    if ranks direct 1 cockpit "$example/flight.csv" --fast --expect "$work/wrong.csv" \
+        >"$work/out" 2>&1; then
         echo "FAILED: a wrong end was accepted"
         exit 1
     fi

@@ -391,7 +391,8 @@ def code_is_formatted():
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
         for _, said in pool.map(lambda chunk: run([name, "--dry-run", "-Werror", *chunk]), chunks):
             # The first complaint of each file is enough to know what to do.
-            places = {m[1]: m[0] for m in reversed(list(re.finditer(r"^([^:\n]+):\d+", said, re.M)))}
+            matches = list(re.finditer(r"^([^:\n]+):\d+", said, re.M))
+            places = {m[1]: m[0] for m in reversed(matches)}
             for file, place in sorted(places.items()):
                 yield f"{place}: run `{name} -i {file}`"
 
@@ -422,7 +423,10 @@ ENDS_EARLY = re.compile(
 
 
 def pipes_are_read_to_their_end():
-    """Who writes when nobody reads any more is killed, now and then; pipefail makes that an error."""
+    """Who writes when nobody reads any more is killed, now and then.
+
+    Pipefail makes that an error.
+    """
     for file in shell_scripts():
         for number, line in enumerate(text(file).splitlines(), 1):
             if ENDS_EARLY.search(line) and "|| true" not in line:

@@ -104,7 +104,12 @@ class Headers(Rules):
 class Layers(Rules):
     def complaints(self, **headers):
         """Of files that include what is said: rmem_base_a="rmem/ring.hpp"."""
-        for name in ("rmem/base/x.hpp", "rmem/ring.hpp", "rmem/link/direct/x.hpp", "ports/fm/fm1.h"):
+        for name in (
+            "rmem/base/x.hpp",
+            "rmem/ring.hpp",
+            "rmem/link/direct/x.hpp",
+            "ports/fm/fm1.h",
+        ):
             self.make(name, "")
         for name, header in headers.items():
             self.make(name.replace("_", "/") + ".cpp", f"#include <vector>\n#include <{header}>\n")
@@ -116,11 +121,15 @@ class Layers(Rules):
         file.write_text(code)
 
     def test_down_and_within_a_layer_is_right(self):
-        self.assertEqual(self.complaints(rmem_ring_a="rmem/ring.hpp", rmem_wire_a="rmem/base/x.hpp"), [])
+        self.assertEqual(
+            self.complaints(rmem_ring_a="rmem/ring.hpp", rmem_wire_a="rmem/base/x.hpp"), []
+        )
 
     def test_up_is_named_with_its_line(self):
         (complaint,) = self.complaints(rmem_base_a="rmem/ring.hpp")
-        self.assertTrue(complaint.startswith("rmem/base/a.cpp:2: rmem/ring.hpp is in a layer above"))
+        self.assertTrue(
+            complaint.startswith("rmem/base/a.cpp:2: rmem/ring.hpp is in a layer above")
+        )
 
     def test_beside_is_not_down(self):
         (complaint,) = self.complaints(rmem_link_ring_a="rmem/link/direct/x.hpp")

@@ -12,7 +12,10 @@ source "$RMEM_SOURCE_DIR/tests/support/mpi.sh"
 
 # Of all ranks, as they have told at their end.
 multicasts() {
-    awk '{ for (i = 2; i <= NF; ++i) if ($i ~ /^multicasts;?$/) sum += $(i - 1) } END { print sum + 0 }' "$output"
+    awk '
+        { for (i = 2; i <= NF; ++i) if ($i ~ /^multicasts;?$/) sum += $(i - 1) }
+        END { print sum + 0 }
+    ' "$output"
 }
 
 # multicasts_of <broadcasts of each rank>: how many multicasts a run of three ranks posts
@@ -25,7 +28,8 @@ multicasts_of() {
 two_jobs_join_at_once() {
     local other
     echo "--- two jobs of 6 ranks on udp"
-    RMEM_RING=mpi-test-$$-other timeout 100 "${launcher[@]}" -n 6 "$work/collectives" bcasts 10 >"$work/other" 2>&1 &
+    RMEM_RING=mpi-test-$$-other timeout 100 "${launcher[@]}" -n 6 "$work/collectives" bcasts 10 \
+        >"$work/other" 2>&1 &
     other=$!
     run 6 "$work/collectives" bcasts 10 || fail "one of two jobs on udp"
     wait "$other" || {
@@ -37,18 +41,22 @@ two_jobs_join_at_once() {
 
 collectives_on_every_link() {
     local ranks link few many
-    "$@" -O1 -Wall -Wextra -Werror -pthread "$RMEM_SOURCE_DIR/tests/support/programs/mpi_collectives.c" -o "$work/collectives"
+    "$@" -O1 -Wall -Wextra -Werror -pthread \
+        "$RMEM_SOURCE_DIR/tests/support/programs/mpi_collectives.c" -o "$work/collectives"
     export RMEM_MPI_COLLECTIVES
     for RMEM_MPI_COLLECTIVES in all off; do
         export RMEM_LINK=direct
-        for ranks in 2 3 4 8; do good_run $ranks "$ranks ranks, $RMEM_MPI_COLLECTIVES" "$work/collectives"; done
+        for ranks in 2 3 4 8; do
+            good_run $ranks "$ranks ranks, $RMEM_MPI_COLLECTIVES" "$work/collectives"
+        done
         for link in ring udp; do
             RMEM_LINK=$link good_run 3 "3 ranks on $link, $RMEM_MPI_COLLECTIVES" "$work/collectives"
         done
     done
 
     RMEM_MPI_COLLECTIVES=all
-    "$@" -O1 -Wall -Wextra -Werror "$RMEM_SOURCE_DIR/tests/support/programs/mpi_inside.c" -o "$work/inside"
+    "$@" -O1 -Wall -Wextra -Werror \
+        "$RMEM_SOURCE_DIR/tests/support/programs/mpi_inside.c" -o "$work/inside"
     good_run 3 "calls from inside" "$work/inside" "$work/file"
     RMEM_LINK=udp two_jobs_join_at_once
     good_run 3 "3 ranks of four threads" "$work/collectives" threads 200
@@ -66,15 +74,18 @@ launcher=("$RMEM_SOURCE_DIR/mpi_channel/mpirun-bbp-openmpi" --oversubscribe)
 collectives_on_every_link mpicc.openmpi
 
 need_mpich
-[[ -e $RMEM_PROVIDER_PATH/libbbp-mpich-coll.so ]] || skip "Open MPI's have run, but MPICH's were built without its headers"
+[[ -e $RMEM_PROVIDER_PATH/libbbp-mpich-coll.so ]] ||
+    skip "Open MPI's have run, but MPICH's were built without its headers"
 launcher=("$RMEM_SOURCE_DIR/mpi_channel/mpirun-bbp-mpich")
 collectives_on_every_link mpicc.mpich -Wno-stringop-overflow
 
 # Open MPI itself looks at what is wrong before any component does.
-mpicc.mpich -O1 -Wall -Wextra -Werror -Wno-stringop-overflow "$RMEM_SOURCE_DIR/tests/support/programs/mpi_wrong_calls.c" -o "$work/wrong_calls"
+mpicc.mpich -O1 -Wall -Wextra -Werror -Wno-stringop-overflow \
+    "$RMEM_SOURCE_DIR/tests/support/programs/mpi_wrong_calls.c" -o "$work/wrong_calls"
 RMEM_LINK=direct good_run 3 "calls that are wrong" "$work/wrong_calls"
 (($(multicasts) > 0)) || fail "no multicast was posted between calls that are wrong"
 
-mpicc.mpich -O1 -Wall -Wextra -Werror "$RMEM_SOURCE_DIR/tests/support/programs/mpi_sessions.c" -o "$work/sessions"
+mpicc.mpich -O1 -Wall -Wextra -Werror \
+    "$RMEM_SOURCE_DIR/tests/support/programs/mpi_sessions.c" -o "$work/sessions"
 RMEM_LINK=direct good_run 3 "sessions without MPI_Init" "$work/sessions"
 (($(multicasts) > 0)) || fail "no multicast was posted in sessions"

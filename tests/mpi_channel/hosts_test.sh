@@ -52,7 +52,8 @@ END
 
 # arrived <host> <protocol>: bytes since it was last asked.
 arrived() {
-    ip netns exec "rmem-$name-$1" nft reset counter inet arrivals "by_$2" | sed -nE 's/.*bytes ([0-9]+).*/\1/p'
+    ip netns exec "rmem-$name-$1" nft reset counter inet arrivals "by_$2" |
+        sed -nE 's/.*bytes ([0-9]+).*/\1/p'
 }
 
 # traffic_among <hosts> <what> <ranks> <list of hosts>: what they send goes over the ring.
@@ -77,10 +78,12 @@ on_hosts() {
     local wrapper=$RMEM_SOURCE_DIR/mpi_channel/$1 option=$2 program
     shift 2
     for program in traffic collectives; do
-        "$@" -O1 -Wall -Wextra -Werror -pthread "$RMEM_SOURCE_DIR/tests/support/programs/mpi_$program.c" -o "$work/$program"
+        "$@" -O1 -Wall -Wextra -Werror -pthread \
+            "$RMEM_SOURCE_DIR/tests/support/programs/mpi_$program.c" -o "$work/$program"
     done
     # The key is all that the ranks are told.
-    start=(scripts/lab exec 0 --name "$name" -- env -u RMEM_LINK -u RMEM_INTERFACE -u RMEM_GROUP "$wrapper" "$option")
+    start=(scripts/lab exec 0 --name "$name" --
+        env -u RMEM_LINK -u RMEM_INTERFACE -u RMEM_GROUP "$wrapper" "$option")
 
     traffic_among 2 "$option: a rank on each of 2 hosts" 2 "$(addresses 2)"
     traffic_among 4 "$option: a rank on each of 4 hosts" 4 "$(addresses 4)"
@@ -88,7 +91,8 @@ on_hosts() {
     traffic_among 2 "$option: two ranks on each of 2 hosts" 4 "$(address 0):2,$(address 1):2"
 
     lab loss 5%
-    traffic_among 2 "$option: two ranks on each of 2 hosts, which lose 5 % of all datagrams" 4 "$(address 0):2,$(address 1):2"
+    traffic_among 2 "$option: two ranks on each of 2 hosts, which lose 5 % of all datagrams" \
+        4 "$(address 0):2,$(address 1):2"
     [[ $(lab status) == *"loses 5%: "[1-9]* ]] || fail "no datagram was lost"
     lab loss 0%
 
@@ -99,7 +103,8 @@ on_hosts() {
     start=(scripts/lab exec 0 --name "$name" -- env -u RMEM_KEY_FILE "$wrapper" "$option")
     launcher=("${start[@]}" "$(addresses 3)")
     bad_end "$option: there is no key" "$work/traffic"
-    grep -q 'bbp: other hosts may hear the ring .*set RMEM_KEY_FILE' "$output" || fail "nobody says that a key is missing"
+    grep -q 'bbp: other hosts may hear the ring .*set RMEM_KEY_FILE' "$output" ||
+        fail "nobody says that a key is missing"
 }
 
 need_namespaces ip nft unshare

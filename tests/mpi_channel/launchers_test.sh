@@ -20,7 +20,8 @@ refuses() {
 
 # called <argument>...: how mpirun was
 called() {
-    RMEM_MPIRUN=$work/mpirun "$RMEM_SOURCE_DIR/mpi_channel/mpirun-bbp-openmpi" "$@" >"$output" 2>&1 || fail "mpirun-bbp-openmpi $*"
+    RMEM_MPIRUN=$work/mpirun "$RMEM_SOURCE_DIR/mpi_channel/mpirun-bbp-openmpi" "$@" \
+        >"$output" 2>&1 || fail "mpirun-bbp-openmpi $*"
 }
 
 need_open_mpi
@@ -52,13 +53,16 @@ chmod +x "$work/rmem"
 
 # The launcher may start the program by way of another one.
 if command -v mpicc.mpich >/dev/null; then
-    mpicc.mpich -Wno-stringop-overflow "$RMEM_SOURCE_DIR/tests/support/programs/mpi_inside.c" -o "$work/of_mpich"
+    mpicc.mpich -Wno-stringop-overflow \
+        "$RMEM_SOURCE_DIR/tests/support/programs/mpi_inside.c" -o "$work/of_mpich"
     refuses mpirun-bbp-openmpi -n 2 env A=1 "$work/of_mpich"
-    says "'$work/of_mpich' was built with MPICH, and Open MPI cannot run it; run it with mpirun-bbp-mpich"
+    advice="run it with mpirun-bbp-mpich"
+    says "'$work/of_mpich' was built with MPICH, and Open MPI cannot run it; $advice"
 fi
 if [[ -e $RMEM_MPICH/libmpich.so.12 ]]; then
     refuses mpirun-bbp-mpich -n 2 "$work/of_openmpi"
-    says "'$work/of_openmpi' was built with Open MPI, and MPICH cannot run it; run it with mpirun-bbp-openmpi"
+    advice="run it with mpirun-bbp-openmpi"
+    says "'$work/of_openmpi' was built with Open MPI, and MPICH cannot run it; $advice"
 fi
 
 launcher=("$RMEM_SOURCE_DIR/mpi_channel/mpirun-bbp-openmpi")

@@ -16,7 +16,10 @@ port_run() {
     good_run "$ranks" "$2 over $RMEM_MPI_TRANSPORT" "${@:3}"
     [[ $RMEM_MPI_TRANSPORT != channel ]] || expected=0
     counted=$(grep -c "rank [0-9]*: by .*, which has counted [1-9]" "$output" || true)
-    [[ $counted == "$expected" ]] || fail "$2: over $RMEM_MPI_TRANSPORT the ports of $counted of $ranks ranks have counted messages"
+    [[ $counted == "$expected" ]] || {
+        transport=$RMEM_MPI_TRANSPORT
+        fail "$2: over $transport the ports of $counted of $ranks ranks have counted messages"
+    }
 }
 
 # random_calls <file>: what three ranks have received by collective calls of a seed
@@ -28,8 +31,11 @@ random_calls() {
 
 netpipe() {
     port_run 2 "$1" "$1" -i -n 3 -u 16384 -o "$work/np.out"
-    grep -q 'Integrity check passed' "$output" || fail "$1 over $RMEM_MPI_TRANSPORT has passed no check"
-    if grep -q 'Integrity check failed' "$output"; then fail "$1 over $RMEM_MPI_TRANSPORT: bytes are others than were sent"; fi
+    grep -q 'Integrity check passed' "$output" ||
+        fail "$1 over $RMEM_MPI_TRANSPORT has passed no check"
+    if grep -q 'Integrity check failed' "$output"; then
+        fail "$1 over $RMEM_MPI_TRANSPORT: bytes are others than were sent"
+    fi
 }
 
 # refused <transport of rank 0> <of the others> <sentence>
@@ -55,19 +61,24 @@ over_ports() {
     local program netpipe=$1
     shift
     for program in traffic random_collectives; do
-        "$@" -O1 -Wall -Wextra -Werror "$RMEM_SOURCE_DIR/tests/support/programs/mpi_$program.c" -o "$work/${program%_collectives}"
+        "$@" -O1 -Wall -Wextra -Werror \
+            "$RMEM_SOURCE_DIR/tests/support/programs/mpi_$program.c" \
+            -o "$work/${program%_collectives}"
     done
     export RMEM_LINK=direct RMEM_MPI_TRANSPORT=channel
     random_calls "$work/expected"
     for RMEM_MPI_TRANSPORT in fm gamma dp; do
         port_run 2 "2 ranks" "$work/traffic"
         random_calls "$work/found"
-        cmp -s "$work/expected" "$work/found" || fail "over $RMEM_MPI_TRANSPORT ranks have received something else"
+        cmp -s "$work/expected" "$work/found" ||
+            fail "over $RMEM_MPI_TRANSPORT ranks have received something else"
         if command -v "$netpipe" >/dev/null; then netpipe "$netpipe"; fi
     done
     echo "--- ranks of different transports"
-    RMEM_MPI_TRANSPORT=channel refused fm channel 'sends by transport .*, this one by .*: give all ranks the same RMEM_MPI_TRANSPORT'
-    RMEM_MPI_TRANSPORT=fm refused dp fm 'sends by transport .*, this one by .*: give all ranks the same RMEM_MPI_TRANSPORT'
+    RMEM_MPI_TRANSPORT=channel refused fm channel \
+        'sends by transport .*, this one by .*: give all ranks the same RMEM_MPI_TRANSPORT'
+    RMEM_MPI_TRANSPORT=fm refused dp fm \
+        'sends by transport .*, this one by .*: give all ranks the same RMEM_MPI_TRANSPORT'
     RMEM_MPI_TRANSPORT=channel RMEM_JOIN_TIMEOUT=2s refused gamma channel \
         'RMEM_MPI_TRANSPORT=gamma, which all ranks must have: rank 1 has not called'
 }

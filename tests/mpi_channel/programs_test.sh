@@ -23,9 +23,12 @@ netpipe() {
     good_run 2 "$1 checks bytes" "$1" -i -n 5 -u 1048576 -o "$work/np.out"
     passed=$(grep -c 'Integrity check passed' "$output" || true)
     ((passed > 30)) || fail "$1: $passed sizes have passed its check"
-    if grep -q 'Integrity check failed' "$output"; then fail "$1: bytes are others than were sent"; fi
+    if grep -q 'Integrity check failed' "$output"; then
+        fail "$1: bytes are others than were sent"
+    fi
     good_run 2 "$1 measures" "$1" -n 10 -u 1048576 -o "$work/np.out"
-    awk '$1 == 1048576 && $2 > 0 { found = 1 } END { exit !found }' "$work/np.out" || fail "$1: no result for 1 MiB"
+    awk '$1 == 1048576 && $2 > 0 { found = 1 } END { exit !found }' "$work/np.out" ||
+        fail "$1: no result for 1 MiB"
 }
 
 # hpcc_input <rows> <columns>: a problem that takes seconds, on a grid of so many ranks.
@@ -108,9 +111,11 @@ if has hpcc hpcc; then
     hpcc_with 2 4
 fi
 if /usr/bin/python3 -c 'import mpi4py' 2>/dev/null; then
-    good_run 4 "mpi4py passes objects" /usr/bin/python3 "$RMEM_SOURCE_DIR/tests/support/programs/mpi4py_objects.py"
+    good_run 4 "mpi4py passes objects" \
+        /usr/bin/python3 "$RMEM_SOURCE_DIR/tests/support/programs/mpi4py_objects.py"
     good_run 8 "mpi4py's own ring" /usr/bin/python3 -m mpi4py.bench ringtest -l 20 -n 100000
-    grep -q 'time for 20 loops = .* seconds (8 processes, 100000 bytes)' "$output" || fail "mpi4py's own ring tells no time"
+    grep -q 'time for 20 loops = .* seconds (8 processes, 100000 bytes)' "$output" ||
+        fail "mpi4py's own ring tells no time"
 else
     missing+=(python3-mpi4py)
 fi

@@ -20,11 +20,13 @@ digests() {
 
 random_collectives() {
     local ranks
-    "$@" -O1 -Wall -Wextra -Werror "$RMEM_SOURCE_DIR/tests/support/programs/mpi_random_collectives.c" -o "$work/random"
+    "$@" -O1 -Wall -Wextra -Werror \
+        "$RMEM_SOURCE_DIR/tests/support/programs/mpi_random_collectives.c" -o "$work/random"
     for ranks in 2 3 4 5; do
         digests $ranks off
         digests $ranks all
-        ((ranks == 2)) || grep -q ' [1-9][0-9]* multicasts' "$output" || fail "there was no multicast"
+        ((ranks == 2)) || grep -q ' [1-9][0-9]* multicasts' "$output" ||
+            fail "there was no multicast"
         cmp -s "$work/all" "$work/off" || {
             diff "$work/off" "$work/all" | head -n 4 || true
             fail "seed $ranks with $ranks ranks: by multicast they have received something else"
@@ -38,6 +40,7 @@ launcher=("$RMEM_SOURCE_DIR/mpi_channel/mpirun-bbp-openmpi" --oversubscribe)
 random_collectives mpicc.openmpi
 
 need_mpich
-[[ -e $RMEM_PROVIDER_PATH/libbbp-mpich-coll.so ]] || skip "Open MPI's have run, but MPICH's were built without its headers"
+[[ -e $RMEM_PROVIDER_PATH/libbbp-mpich-coll.so ]] ||
+    skip "Open MPI's have run, but MPICH's were built without its headers"
 launcher=("$RMEM_SOURCE_DIR/mpi_channel/mpirun-bbp-mpich")
 random_collectives mpicc.mpich -Wno-stringop-overflow

@@ -17,16 +17,20 @@ survive() {
     rm -rf "$work/ended"
     mkdir "$work/ended"
     # shellcheck disable=SC2016 # the inner shell's
-    run 3 bash -c '"$0" "$1" >"$2.$$"; mv "$2.$$" "$2"; while (($(ls "$2" | wc -l) < 3)); do sleep 0.02; done' \
+    local waits='while (($(ls "$2" | wc -l) < 3)); do sleep 0.02; done'
+    # shellcheck disable=SC2016 # the inner shell's
+    run 3 bash -c '"$0" "$1" >"$2.$$"; mv "$2.$$" "$2"; '"$waits" \
         "$work/survivors" "$call" "$work/ended" || true
     cat "$work"/ended/* >>"$output"
-    [[ $(grep -c "^rank [02]: $call has failed" "$output") == 2 ]] || fail "$call of both others does not end with an error"
+    [[ $(grep -c "^rank [02]: $call has failed" "$output") == 2 ]] ||
+        fail "$call of both others does not end with an error"
     left_nothing "$call"
 }
 
 survivors_on_every_link() {
     local call
-    "$@" -O1 -Wall -Wextra -Werror "$RMEM_SOURCE_DIR/tests/support/programs/mpi_survivors.c" -o "$work/survivors"
+    "$@" -O1 -Wall -Wextra -Werror \
+        "$RMEM_SOURCE_DIR/tests/support/programs/mpi_survivors.c" -o "$work/survivors"
     export RMEM_LINK
     for RMEM_LINK in direct ring udp; do
         for call in barrier bcast reduce allreduce allgather; do survive "$call"; done
@@ -39,6 +43,7 @@ launcher=("$RMEM_SOURCE_DIR/mpi_channel/mpirun-bbp-openmpi" --oversubscribe)
 survivors_on_every_link mpicc.openmpi
 
 need_mpich
-[[ -e $RMEM_PROVIDER_PATH/libbbp-mpich-coll.so ]] || skip "Open MPI's have run, but MPICH's were built without its headers"
+[[ -e $RMEM_PROVIDER_PATH/libbbp-mpich-coll.so ]] ||
+    skip "Open MPI's have run, but MPICH's were built without its headers"
 launcher=("$RMEM_SOURCE_DIR/mpi_channel/mpirun-bbp-mpich")
 survivors_on_every_link mpicc.mpich

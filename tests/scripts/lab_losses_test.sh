@@ -20,7 +20,10 @@ traffic() {
     RMEM_RING="$name-$1" RMEM_RANKS=$hosts lab run -- \
         "$RMEM_BUILD_DIR/tests/lab-traffic" $((messages * ${2:-1})) "$1" >"$output" 2>&1
 }
-say() { echo "$1: $(grep -c 'all in order' "$output") hosts, $(grep -o 'after .*' "$output" | sort | tail -1)"; }
+say() {
+    echo "$1: $(grep -c 'all in order' "$output") hosts," \
+        "$(grep -o 'after .*' "$output" | sort | tail -1)"
+}
 
 lab up "$hosts" >"$output" 2>&1 || fail "up"
 for loss in 1 5 20; do

@@ -73,7 +73,8 @@ refused "on both sides" cut 0-1 1-2
 # ---- Programs
 
 # shellcheck disable=SC2016  # expanded on the host
-lab run -- sh -c 'echo "$RMEM_LINK $RMEM_NODE of $RMEM_NODES"; wc -c <"$RMEM_KEY_FILE"; exit "$RMEM_NODE"' &&
+tells='echo "$RMEM_LINK $RMEM_NODE of $RMEM_NODES"; wc -c <"$RMEM_KEY_FILE"; exit "$RMEM_NODE"'
+lab run -- sh -c "$tells" &&
     fail "run ends with the worst status"
 (($? == 2)) || fail "run ends with 2, the worst status"
 for host in 0 1 2; do
@@ -83,14 +84,17 @@ grep -qx "\[0\] 32" "$output" || fail "there is a key"
 lab run --hosts 1 -- sh -c 'echo only; echo error >&2' || fail "run on one host"
 [[ $(sort "$output") == "[1] error"$'\n'"[1] only" ]] || fail "both outputs have the host in front"
 # shellcheck disable=SC2016  # expanded on the host
-lab run --hosts 1-2 -- sh -c 'echo "node $RMEM_NODE of $RMEM_NODES"' || fail "run on two of three hosts"
+lab run --hosts 1-2 -- sh -c 'echo "node $RMEM_NODE of $RMEM_NODES"' ||
+    fail "run on two of three hosts"
 for line in "[1] node 0 of 2" "[2] node 1 of 2"; do
     grep -qxF "$line" "$output" || fail "the hosts that were chosen are all of the ring: $line"
 done
-scripts/lab --help | grep "apt-get install iproute2 nftables" >/dev/null || fail "--help names its packages"
+scripts/lab --help | grep "apt-get install iproute2 nftables" >/dev/null ||
+    fail "--help names its packages"
 segment=/dev/shm/rmem.lab-$name@0
 # shellcheck disable=SC2016  # expanded on the host
-lab run --hosts 0 -- sh -c ': >"/dev/shm/rmem.$RMEM_RING@0"; kill -KILL $$' && fail "a killed program fails"
+lab run --hosts 0 -- sh -c ': >"/dev/shm/rmem.$RMEM_RING@0"; kill -KILL $$' &&
+    fail "a killed program fails"
 [[ ! -e $segment ]] || fail "what a killed program leaves is removed"
 
 # Ends when it is told to, and so do its programs.
@@ -125,11 +129,15 @@ lab up 2 --apart || fail "up makes two hosts that stand apart"
 lab exec 0 -- sh -c 'echo mine >"/dev/shm/$RMEM_RING"' || fail "a host has a /dev/shm"
 [[ ! -e /dev/shm/lab-$name ]] || fail "what one host has in /dev/shm is not in this one's"
 lab exec 1 -- sh -c 'ls -A /dev/shm; hostname'
-[[ $(<"$output") == "rmem-${name//_/-}-1" ]] || fail "each host has a name, and sees nothing of the other's /dev/shm"
+[[ $(<"$output") == "rmem-${name//_/-}-1" ]] ||
+    fail "each host has a name, and sees nothing of the other's /dev/shm"
 # shellcheck disable=SC2016  # expanded on the other host
-lab exec 1 -- scripts/lab-ssh -x 10.0.0.1 'cat /dev/shm/*;' 'echo "$HOME ${RMEM_RING:-none}"; exit 7' && fail "the exit code is the command's"
+lab exec 1 -- scripts/lab-ssh -x 10.0.0.1 \
+    'cat /dev/shm/*;' 'echo "$HOME ${RMEM_RING:-none}"; exit 7' &&
+    fail "the exit code is the command's"
 (($? == 7)) || fail "the exit code is the command's, 7"
-[[ $(<"$output") == mine$'\n'"$HOME none" ]] || fail "a command reaches another host, and nothing of the environment does"
+[[ $(<"$output") == mine$'\n'"$HOME none" ]] ||
+    fail "a command reaches another host, and nothing of the environment does"
 lab exec 1 -- scripts/lab-ssh 10.0.0.9 true && fail "there is no such host"
 grep -q "no hosts of lab" "$output" || fail "a host that is not there is named"
 ! scripts/lab-ssh 10.0.0.1 true 2>"$output" || fail "outside of a lab there is nobody to reach"

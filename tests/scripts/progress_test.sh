@@ -16,7 +16,8 @@ fail() {
 # A build: its last step is shown with the time, what is no step stays, and the exit code is the
 # command's.
 code=0
-output=$("$progress" bash -c 'echo "[1/2] Building a"; echo "a.cpp:3: warning: odd"; echo "[2/2] Linking"; exit 3') || code=$?
+output=$("$progress" bash -c 'echo "[1/2] Building a"; echo "a.cpp:3: warning: odd"
+    echo "[2/2] Linking"; exit 3') || code=$?
 [[ $code == 3 ]] || fail "the exit code is the command's, not $code"
 [[ $output == *"a.cpp:3: warning: odd"* ]] || fail "a warning is shown"
 [[ $output =~ \[2/2,\ 0:[0-9]+\ gone,\ about\ 0:00\ left\] ]] || fail "the last step tells the time"
@@ -39,7 +40,8 @@ END
 output=$("$progress" --tests "$work" bash -c 'echo "1/3 Test #1: rmem/segment ... Passed 0.01 sec"
     echo "100% tests passed, 0 tests failed out of 3"; echo; echo "Total Test time (real) = 1 sec"')
 [[ $output == *"Passed 0.01 sec"*"gone, about"* ]] || fail "a test tells the time"
-[[ $output == *"52 cases inside the test programs; 3 cases or tests skipped"* ]] || fail "the cases are counted"
+[[ $output == *"52 cases inside the test programs; 3 cases or tests skipped"* ]] ||
+    fail "the cases are counted"
 [[ $output == *"rmem/users: needs root (2 cases)"* ]] || fail "a reason stands once, with its cases"
 [[ $output == *"scripts/lab: there is no nft"* ]] || fail "a skipped script tells its reason"
 [[ $output == *"Total Test time (real) = 1 sec" ]] || fail "the runner's summary comes last"

@@ -18,8 +18,8 @@ deaths() {
 
 partitions() {
     # Shorter than the time after which a node is dead: nobody may lose its node.
-    RMEM_DEAD_TIMEOUT=20s RMEM_FAULTS='part:nodes=0,at=300ms,until=800ms; drop:from=1,to=2,at=1s,until=1500ms' \
-        ring_lives --ranks 3 --seconds 2 --no-life-may-end
+    local faults='part:nodes=0,at=300ms,until=800ms; drop:from=1,to=2,at=1s,until=1500ms'
+    RMEM_DEAD_TIMEOUT=20s RMEM_FAULTS=$faults ring_lives --ranks 3 --seconds 2 --no-life-may-end
     # Longer: nodes are given up and come back. Of daemons, which stay the same, so that it happens
     # once.
     RMEM_DEAD_TIMEOUT=500ms RMEM_FAULTS='part:nodes=0,at=1s,until=3s' \

@@ -5,12 +5,12 @@
     guide.py [PAGE...]      all pages of docs/guide, and README.md, unless some are named
 
 A page is read like this:
-  - A block whose first line is a comment with a file's name, `/* hello.c */`, is that file. Every block with a
-    main function has one.
-  - A block of sh that starts a program of its page, `./hello`, is run as it stands, in a folder that has the page's
-    files, after the blocks above it. It must end well.
-  - A block of text right below is what it prints, on stdout and stderr. A line `…` stands for any lines. Names of
-    rings that nobody chose differ from run to run.
+  - A block whose first line is a comment with a file's name, `/* hello.c */`, is that file. Every
+    block with a main function has one.
+  - A block of sh that starts a program of its page, `./hello`, is run as it stands, in a folder
+    that has the page's files, after the blocks above it. It must end well.
+  - A block of text right below is what it prints, on stdout and stderr. A line `…` stands for any
+    lines. Names of rings that nobody chose differ from run to run.
 A comment right above the sh block says what else there is to know:
     <!-- run: numbers vary -->       numbers, and how wide they are, are not compared
     <!-- run: in any order -->       the lines come in any order
@@ -18,7 +18,8 @@ A comment right above the sh block says what else there is to know:
     <!-- run: fails -->              it is to show an error, and ends with one
     <!-- run: needs PROGRAM -->      left out, and said so, where that is not installed
     <!-- not run: WHY -->
-Several are divided by commas. RMEM_SOURCE_DIR and RMEM_BUILD_DIR say where things are. Exit code 77: nothing is built.
+Several are divided by commas. RMEM_SOURCE_DIR and RMEM_BUILD_DIR say where things are. Exit code
+77: nothing is built.
 """
 
 import concurrent.futures
@@ -68,7 +69,10 @@ class Block:
 
 
 def read_page(file):
-    """The files that a page has, and the blocks to run, each with the output that is shown (or None)."""
+    """The files that a page has, and the blocks to run.
+
+    Each block comes with the output that is shown (or None).
+    """
     page = file.read_text(encoding="utf-8")
     blocks = [Block(page, match) for match in FENCE.finditer(page)]
     files = {}

@@ -42,7 +42,8 @@ need_namespaces() {
     for tool in "$@"; do
         command -v "$tool" >/dev/null || skip "there is no '$tool'"
     done
-    ip netns add "rmem-$name-net" 2>"$output" || skip "this host makes no network namespaces: $(cat "$output")"
+    ip netns add "rmem-$name-net" 2>"$output" ||
+        skip "this host makes no network namespaces: $(cat "$output")"
     ip netns delete "rmem-$name-net"
 }
 
@@ -61,7 +62,8 @@ begin_hosts() {
         hosts_prefix=(scripts/lab exec "{}" --name "$name" --)
     else
         # A port of its own, so that no other test hears it.
-        export RMEM_LINK=udp RMEM_NODES=$2 RMEM_INTERFACE=lo RMEM_GROUP=239.1.2.3:$((20000 + $$ % 20000))
+        export RMEM_LINK=udp RMEM_NODES=$2 RMEM_INTERFACE=lo
+        export RMEM_GROUP=239.1.2.3:$((20000 + $$ % 20000))
     fi
 }
 
@@ -76,7 +78,8 @@ on() {
 }
 
 ring_lives() {
-    "$RMEM_BUILD_DIR/tests/ring-lives" --rmem "$RMEM_BUILD_DIR/tools/rmem" "$@" -- "${hosts_prefix[@]}" \
+    "$RMEM_BUILD_DIR/tests/ring-lives" --rmem "$RMEM_BUILD_DIR/tools/rmem" "$@" -- \
+        "${hosts_prefix[@]}" \
         >"$output" 2>&1 || fail "ring-lives $*"
     tail -n 1 "$output"
 }

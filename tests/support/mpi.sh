@@ -21,7 +21,8 @@
 #                               ranks, also where datagrams are lost; one rank aborts, one is killed
 set -euo pipefail
 
-export RMEM_PROVIDER_PATH=$RMEM_BUILD_DIR/mpi_channel RMEM_MPICH=${RMEM_MPICH:-$RMEM_SOURCE_DIR/build/mpich}
+export RMEM_PROVIDER_PATH=$RMEM_BUILD_DIR/mpi_channel
+export RMEM_MPICH=${RMEM_MPICH:-$RMEM_SOURCE_DIR/build/mpich}
 export PATH=$RMEM_BUILD_DIR/tools:$PATH
 export RMEM_INTERFACE=lo FI_LOG_LEVEL=info FI_LOG_PROV=bbp
 launcher=()
@@ -35,7 +36,8 @@ skip() {
 }
 
 fail() {
-    [[ ! -e $output ]] || { grep -v '^libfabric:.*fi_getinfo\|ofi_layering_ok' "$output" || true; } | tail -n 30
+    [[ ! -e $output ]] ||
+        { grep -v '^libfabric:.*fi_getinfo\|ofi_layering_ok' "$output" || true; } | tail -n 30
     echo "FAILED: $1"
     exit 1
 }
@@ -57,7 +59,8 @@ need_open_mpi() {
 
 need_mpich() {
     need mpicc.mpich mpiexec.mpich
-    [[ -e $RMEM_MPICH/libmpich.so.12 ]] || skip "MPICH was not built; mpi_channel/mpich/build makes it"
+    [[ -e $RMEM_MPICH/libmpich.so.12 ]] ||
+        skip "MPICH was not built; mpi_channel/mpich/build makes it"
 }
 
 run() {
@@ -97,7 +100,8 @@ bad_end() {
 traffic_on_every_link() {
     local program link ranks how
     for program in traffic threads; do
-        "$@" -O1 -Wall -Wextra -Werror -pthread "$RMEM_SOURCE_DIR/tests/support/programs/mpi_$program.c" -o "$work/$program"
+        "$@" -O1 -Wall -Wextra -Werror -pthread \
+            "$RMEM_SOURCE_DIR/tests/support/programs/mpi_$program.c" -o "$work/$program"
     done
     for link in direct ring udp; do
         export RMEM_LINK=$link
@@ -110,5 +114,6 @@ traffic_on_every_link() {
         done
     done
     RMEM_LINK=direct good_run 8 "8 ranks" "$work/traffic"
-    RMEM_LINK=udp RMEM_FAULTS='drop:share=5%' good_run 3 "3 ranks on udp, of whose datagrams 5 % are lost" "$work/traffic"
+    RMEM_LINK=udp RMEM_FAULTS='drop:share=5%' \
+        good_run 3 "3 ranks on udp, of whose datagrams 5 % are lost" "$work/traffic"
 }

@@ -30,7 +30,10 @@ eventually() {
 has_members() { [[ $(rmem info "$1" 2>&1 || true) == *"; members: $2"$'\n'* ]]; }
 holds() { [[ $(rmem peek "$1" 0x100 2>&1 || true) == *"$2" ]]; }
 # counts <segment> <counter>: more than none.
-counts() { rmem info "$1" | awk -v name="$2" '$4 == name && $2 > 0 { found = 1 } END { exit !found }'; }
+counts() {
+    rmem info "$1" |
+        awk -v name="$2" '$4 == name && $2 > 0 { found = 1 } END { exit !found }'
+}
 # write_word <ring> <node> <value>: as that node's rank; the others are to have it.
 write_word() { rmem poke "$1@$2" 0x100 "$3" --as-rank "$2" || fail "rank $2 writes into ring $1"; }
 
@@ -41,7 +44,9 @@ rings_apart() {
         for host in 0 1 2; do start_node "$ring" $host; done
     done
     for ring in "$one" "$two"; do
-        for host in 0 1 2; do eventually "node $host is in ring $ring" has_members "$ring@$host" 0-2; done
+        for host in 0 1 2; do
+            eventually "node $host is in ring $ring" has_members "$ring@$host" 0-2
+        done
     done
     write_word $one 0 7
     write_word $two 1 9
@@ -49,7 +54,8 @@ rings_apart() {
         eventually "node $host of ring $one has its own ring's word" holds "$one@$host" 7
         eventually "node $host of ring $two has its own ring's word" holds "$two@$host" 9
         for ring in "$one" "$two"; do
-            eventually "node $host of ring $ring counts what it hears of the other" counts "$ring@$host" refused_ring
+            eventually "node $host of ring $ring counts what it hears of the other" \
+                counts "$ring@$host" refused_ring
         done
     done
     echo "two rings in one group: apart"
@@ -63,12 +69,16 @@ keys_apart() {
     start_node "$ring" 0 "$keys/0"
     start_node "$ring" 1 "$keys/0"
     start_node "$ring" 2 "$keys/2"
-    for host in 0 1; do eventually "node $host is in the ring of its key" has_members "$ring@$host" 0-1; done
+    for host in 0 1; do
+        eventually "node $host is in the ring of its key" has_members "$ring@$host" 0-1
+    done
     eventually "node 2 is alone" has_members "$ring@2" 2
     write_word "$ring" 0 7
     write_word "$ring" 2 9
     for host in 0 1; do eventually "node $host has its own ring's word" holds "$ring@$host" 7; done
-    for host in 0 1 2; do eventually "node $host counts what has another key" counts "$ring@$host" refused_tag; done
+    for host in 0 1 2; do
+        eventually "node $host counts what has another key" counts "$ring@$host" refused_tag
+    done
     holds "$ring@2" 9 || fail "node 2 keeps its own word"
     holds "$ring@1" 7 || fail "node 1 keeps its own ring's word"
     rm -rf "$keys"

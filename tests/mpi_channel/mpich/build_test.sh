@@ -41,7 +41,8 @@ ends_with 77 "there is no '$work/none.dsc'" --source "$work/none.dsc" "$work/mpi
 [[ ! -e $work/mpich/state ]] || fail "what could not be built looks as if it were there"
 # A system without sources: nothing is asked of any network.
 mkdir "$work/no-sources"
-printf 'Dir::Etc::SourceList "/dev/null";\nDir::Etc::SourceParts "%s";\n' "$work/no-sources" >"$work/apt.conf"
+printf 'Dir::Etc::SourceList "/dev/null";\nDir::Etc::SourceParts "%s";\n' "$work/no-sources" \
+    >"$work/apt.conf"
 APT_CONFIG=$work/apt.conf ends_with 77 "cannot be had from the system's apt sources" "$work/mpich"
 # Damaged: whatever it is, it is not built.
 echo 'no source package' >"$work/damaged.dsc"
@@ -54,7 +55,8 @@ fi
 before=$(stat -c %y "$mpich/libmpich.so.12")
 ends_with 0 'is there' --prefix "$work/installed" "$mpich"
 [[ $(stat -c %y "$mpich/libmpich.so.12") == "$before" ]] || fail "it is built again"
-cmp -s "$mpich/libmpich.so.12" "$work/installed/libmpich.so.12" || fail "--prefix holds another library"
+cmp -s "$mpich/libmpich.so.12" "$work/installed/libmpich.so.12" ||
+    fail "--prefix holds another library"
 
 # Each function that a program may have been linked to, and its soname.
 symbols() { nm -D --defined-only "$1" | awk '{ print $3 }' | grep -E '^P?MPI' | sort; }

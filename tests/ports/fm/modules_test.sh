@@ -11,7 +11,8 @@ ports=$RMEM_BUILD_DIR/ports
 libraries=$RMEM_BUILD_DIR/billboard:$RMEM_BUILD_DIR/rmem
 
 cat >node.c <<'PROGRAM'
-/* A node: greets the other, sends to a handler in the program and to one in a library, and says what came of it. */
+/* A node: greets the other, sends to a handler in the program and to one in a library, and says
+   what came of it. */
 #include <fm/fm1.h>
 
 #include <dlfcn.h>
@@ -92,8 +93,8 @@ build() {
     "${CC:-cc}" "${flags[@]}" -fPIC -shared -DVARIANT="$3" -o "$1/libhandlers.so" library.c
     "${CC:-cc}" "${flags[@]}" -fPIC -shared -o "$1/liblate.so" late.c
     # The library is found by where it is when the program starts.
-    "${CC:-cc}" "${flags[@]}" -fPIE -pie -DVARIANT="$2" -I"$RMEM_SOURCE_DIR/ports" -o "$1/node" node.c \
-        -Lone -L"$1" -lhandlers -L"$ports/fm" -lfm -ldl \
+    "${CC:-cc}" "${flags[@]}" -fPIE -pie -DVARIANT="$2" -I"$RMEM_SOURCE_DIR/ports" \
+        -o "$1/node" node.c -Lone -L"$1" -lhandlers -L"$ports/fm" -lfm -ldl \
         -Wl,-rpath,"$ports/fm:$libraries" -Wl,-rpath-link,"$libraries"
 }
 build one 1 1 -Wl,--build-id
@@ -110,7 +111,8 @@ pair() {
     shift 5
     for rank in 0 1; do
         env RMEM_RING="modules-$$-$name" RMEM_RANKS=2 RMEM_RANK=$rank RMEM_JOIN_TIMEOUT=20s \
-            LD_LIBRARY_PATH="${paths[rank]}" LD_PRELOAD="${preload[rank]}" timeout -k 5 90 "./${programs[rank]}/node" "$@" \
+            LD_LIBRARY_PATH="${paths[rank]}" LD_PRELOAD="${preload[rank]}" \
+            timeout -k 5 90 "./${programs[rank]}/node" "$@" \
             >"$name.$rank" 2>"$name.$rank.err" &
         pids+=($!)
     done
@@ -136,7 +138,8 @@ says() {
     done
 }
 differ() {
-    [[ $(cat /proc/sys/kernel/randomize_va_space) != 0 ]] || return 0  # the system lays all images out alike
+    # Where it is 0, the system lays all images out alike.
+    [[ $(cat /proc/sys/kernel/randomize_va_space) != 0 ]] || return 0
     if [[ $(head -1 "$1.0") == "$(head -1 "$1.1")" ]]; then
         echo "$1: both nodes lie at the same addresses"
         head -20 "$1".*

@@ -53,7 +53,8 @@ program ring
     room = int(size(inbox), c_long) * 4
     call check(gamma_bind(5, 3, pid, 5, came, 5, c_loc(inbox), room) == gamma_enode, "no such node")
     call check(gamma_bind(5, next, pid, 5, came, 5, c_loc(inbox), room, failed) == 0, "gamma_bind")
-    call check(gamma_bind(200, gamma_broadcast, pid, 200, came, 200, c_loc(inbox), room) == 0, "broadcast")
+    call check(gamma_bind(200, gamma_broadcast, pid, 200, came, 200, c_loc(inbox), room) == 0, &
+        "broadcast")
     call check(gamma_sync() == 0, "gamma_sync")
 
     outbox = [(i + gamma_my_node(), i = 1, size(outbox))]
@@ -64,7 +65,8 @@ program ring
     call check(gamma_sync() == 0, "gamma_sync")
 
     if (gamma_my_node() == 1) then
-        call check(gamma_send_2p(200_c_short, c_loc(outbox), 4_c_long, c_loc(outbox(100)), 4_c_long) == 0, "2p")
+        call check(gamma_send_2p(200_c_short, c_loc(outbox), 4_c_long, &
+            c_loc(outbox(100)), 4_c_long) == 0, "2p")
     else
         call check(gamma_wait(200_c_short, 1) == 0, "gamma_wait")
         call check(inbox(1) == 2 .and. inbox(2) == 101, "the broadcast")
@@ -92,7 +94,8 @@ contains
 end program
 PROGRAM
 
-gfortran -std=f2018 -Wall -Wextra -Werror -o ring "$RMEM_SOURCE_DIR/ports/gamma/libgamma.f90" ring.f90 \
+gfortran -std=f2018 -Wall -Wextra -Werror -o ring \
+    "$RMEM_SOURCE_DIR/ports/gamma/libgamma.f90" ring.f90 \
     -L"$RMEM_BUILD_DIR/ports/gamma" -lgamma \
     -Wl,-rpath,"$RMEM_BUILD_DIR/ports/gamma:$RMEM_BUILD_DIR/billboard:$RMEM_BUILD_DIR/rmem" \
     -Wl,-rpath-link,"$RMEM_BUILD_DIR/billboard:$RMEM_BUILD_DIR/rmem"

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A plain mpi4py program: objects of Python between all ranks, and large buffers. It ends with 0 if all has arrived as it was sent."""
+"""A plain mpi4py program: objects of Python between all ranks, and large buffers.
+
+It ends with 0 if all has arrived as it was sent.
+"""
 
 from mpi4py import MPI
 
@@ -15,7 +18,8 @@ after, before = (me + 1) % count, (me - 1) % count
 assert world.sendrecv(thing(me), dest=after, source=before) == thing(before)
 assert world.allgather(thing(me)) == [thing(rank) for rank in range(count)]
 assert world.bcast(thing(7) if me == count - 1 else None, root=count - 1) == thing(7)
-assert world.alltoall([(me, rank) for rank in range(count)]) == [(rank, me) for rank in range(count)]
+expected = [(rank, me) for rank in range(count)]
+assert world.alltoall([(me, rank) for rank in range(count)]) == expected
 assert world.allreduce(me, op=MPI.MAX) == count - 1
 
 out, come = bytearray([me % 256]) * 3_000_000, bytearray(3_000_000)
