@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "rmem/interrupts.hpp"
 
+#include "rmem/base/fence.hpp"
 #include "rmem/base/marks.hpp"
 #include "rmem/ring/node_board.hpp"
 #include "rmem/ring/node_slot.hpp"
@@ -162,7 +163,7 @@ InterruptBoard::InterruptBoard(Ring& ring, unsigned node, unsigned rank, As as)
       // relaxed is enough: the engine has counted itself
       claimer_(as == As::engine ? who_of(ring.board().engines.load(std::memory_order_relaxed))
                                 : who_is(rank, incarnation_)) {
-    register_membarrier();  // whoever sleeps for an interrupt relies on it: rmem/ring/waiting.hpp
+    register_fences();  // for those that sleep for an interrupt: rmem/ring/waiting.hpp
     if (as == As::member) forget_the_dead();
 }
 
@@ -369,13 +370,14 @@ void InterruptBoard::push(unsigned node, std::size_t offset, unsigned origin) no
 
 void InterruptBoard::wake_watchers(const Area& to) const noexcept {
     const auto* attention = ring_.attention();
+    light_fence();
     for (unsigned i = 0; i < to.watchers.size(); ++i) {
         // relaxed is enough: as in change()
         std::uint64_t ranks = to.watchers[i].load(std::memory_order_relaxed);
         for (; ranks != 0; ranks &= ranks - 1) {
             const unsigned rank =
                 i * kRanksPerChunk + static_cast<unsigned>(std::countr_zero(ranks));
-            // relaxed is enough: the sleeper's membarrier orders it after the store (4)
+            // relaxed is enough: the fence orders it after the store (4)
             if (rank < ring_.config().ranks &&
                 attention[rank].load(std::memory_order_relaxed) != 0) {
                 wake_rank(ring_, rank);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "billboard/process/biased_lock.hpp"
 
+#include "rmem/base/fence.hpp"
 #include "rmem/ring/waiting.hpp"
 
 #include <sched.h>
@@ -18,7 +19,7 @@ constexpr unsigned kSleepUs = 50;
 
 void BiasedLock::adopt() noexcept {
     // relaxed is enough: only this thread knows the lock
-    if (rmem::register_membarrier()) usual_.store(self(), std::memory_order_relaxed);
+    if (rmem::register_fences()) usual_.store(self(), std::memory_order_relaxed);
 }
 
 void BiasedLock::lock() noexcept {
@@ -71,10 +72,10 @@ BiasedLock::Grip BiasedLock::visit() noexcept {
 
 /// Makes the usual thread go by the mutex, and waits until it does.
 void BiasedLock::ask() noexcept {
-    // relaxed is enough: the membarrier orders it before the loads below, and against the usual
+    // relaxed is enough: the fence orders it before the loads below, and against the usual
     // thread's look
     asked_.fetch_add(1, std::memory_order_relaxed);
-    rmem::order_against_posters();
+    rmem::heavy_fence();
     int looks = 0;
     // (4) - this acquire-load synchronizes-with the release-stores in
     // billboard/process/biased_lock.hpp (3), in billboard/process/biased_lock.hpp (5) and in

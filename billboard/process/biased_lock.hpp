@@ -5,7 +5,7 @@
 /// that.
 ///
 /// The usual thread says that it is inside, and looks whether anybody has asked to come in; if so
-/// it goes by the mutex, as the others do. Who asks says so, lets membarrier(2) order that against
+/// it goes by the mutex, as the others do. Who asks says so, makes a heavy fence against
 /// the usual thread's look, and waits until it is not inside.
 ///
 ///   enter, leave   any thread. The first one that is not the usual one ends that for good: from
@@ -17,9 +17,10 @@
 ///
 /// Invariants: who is inside, and who holds the mutex after having asked, exclude each other. A
 /// grip is left by the thread that has it, the last one first. Progress: blocks while another holds
-/// it. Where the kernel refuses membarrier there is no usual one.
+/// it. Where the kernel refuses fences there is no usual one.
 /// Thread safety: any; adopt() while one thread knows the lock.
 
+#include "rmem/base/fence.hpp"
 #include "rmem/error.hpp"
 
 #include <atomic>
@@ -37,11 +38,11 @@ public:
     [[gnu::always_inline]] Grip enter() noexcept {
         // relaxed is enough: it names this thread, or another one does not matter which
         if (usual_.load(std::memory_order_relaxed) == self()) [[likely]] {
-            // relaxed is enough, twice: this thread alone writes it; ask()'s membarrier orders the
-            // store before the next load
+            // relaxed is enough, twice: this thread alone writes it; the fence orders the store
+            // before the next load
             const unsigned depth = inside_.load(std::memory_order_relaxed);
             inside_.store(depth + 1, std::memory_order_relaxed);
-            asm volatile("" ::: "memory");
+            rmem::light_fence();
             // (1) - this acquire-load synchronizes-with the release in
             // billboard/process/biased_lock.cpp (2)
             if (depth != 0 || asked_.load(std::memory_order_acquire) == 0) [[likely]]
@@ -70,7 +71,7 @@ public:
             inside_.load(std::memory_order_relaxed) != 0) [[unlikely]]
             return false;
         inside_.store(1, std::memory_order_relaxed);
-        asm volatile("" ::: "memory");
+        rmem::light_fence();
         // (6) - this acquire-load synchronizes-with the release in
         // billboard/process/biased_lock.cpp (2)
         if (asked_.load(std::memory_order_acquire) == 0) [[likely]]

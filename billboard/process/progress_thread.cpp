@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "billboard/process/progress_thread.hpp"
 
+#include "rmem/base/fence.hpp"
 #include "rmem/base/signals_blocked.hpp"
 #include "rmem/ring/waiting.hpp"
 
@@ -21,7 +22,7 @@ ProgressThread::ProgressThread(ProcessEndpoint& process)
       ring_(*process.endpoint().ring()),
       rank_(process.endpoint().rank()),
       pid_(::getpid()) {
-    rmem::register_membarrier();
+    rmem::register_fences();
     const rmem::SignalsBlocked blocked;
     thread_ = std::thread([this] { run(); });
 }

@@ -3,6 +3,7 @@
 
 #include "ports/munet/driver_protocol.hpp"
 #include "rmem/base/environment_variable.hpp"
+#include "rmem/base/fence.hpp"
 #include "rmem/base/ownership.hpp"
 #include "rmem/config.hpp"
 #include "rmem/ring/waiting.hpp"
@@ -148,7 +149,7 @@ Connection::Connection(Connection&& other) noexcept
       own_(other.own_),
       nodes_(other.nodes_),
       processors_(other.processors_),
-      has_membarrier_(other.has_membarrier_) {}
+      has_fences_(other.has_fences_) {}
 
 Connection::~Connection() {
     if (memory_.data() != nullptr) ::munmap(memory_.data(), memory_.size());
@@ -188,7 +189,7 @@ int Connection::open(std::size_t send_bytes, std::size_t receive_bytes, std::str
     own_ = {static_cast<std::uint16_t>(reply.node), static_cast<std::uint8_t>(reply.endpoint)};
     nodes_ = reply.nodes;
     processors_ = rmem::allowed_processors();
-    has_membarrier_ = rmem::register_membarrier();
+    has_fences_ = rmem::register_fences();
     if (const int code = map(fd.get()); code != 0) {
         *why = fmt::format("the endpoint's memory cannot be mapped: {}", std::strerror(-code));
         return code;
@@ -278,15 +279,15 @@ int Connection::slow_pause(rmem::Deadline deadline) {
             // (1) pairs with driver.cpp (1): what came before the wake-ups counted here is seen by
             // the next look
             wakes_seen_ = words.daemon().wakes.load(std::memory_order_acquire);
-            // relaxed is enough: membarrier orders it before the next look, and against the
+            // relaxed is enough: the fence orders it before the next look, and against the
             // daemon's stores
             words.program().sleeps.store(1, std::memory_order_relaxed);
-            rmem::order_against_posters();
+            rmem::heavy_fence();
             return 0;
         case Stage::sleep: break;
     }
     polls_ = limit_;
-    const std::int64_t longest = has_membarrier_ ? rmem::kMaxSleepNs : rmem::kBlindSleepNs;
+    const std::int64_t longest = has_fences_ ? rmem::kMaxSleepNs : rmem::kBlindSleepNs;
     const std::int64_t ns = std::min(longest, deadline.at_ns - now);
     const timespec timeout{.tv_sec = 0, .tv_nsec = ns};
     auto* word = reinterpret_cast<std::uint32_t*>(&words.daemon().wakes);

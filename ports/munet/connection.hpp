@@ -55,7 +55,7 @@ private:
     Address own_;
     unsigned nodes_ = 1;
     unsigned processors_ = 1;
-    bool has_membarrier_ = false;
+    bool has_fences_ = false;
 
     // A wait
     enum class Stage { spin, yield, sleep };

@@ -3,6 +3,7 @@
 
 #include "ports/common/port_block.hpp"
 #include "rmem/base/clock.hpp"
+#include "rmem/base/fence.hpp"
 #include "rmem/ring.hpp"
 #include "rmem/ring/waiting.hpp"
 
@@ -39,7 +40,7 @@ Daemon::Daemon(const DaemonConfig& config, Join join)
               .chunk = ring_ ? ring_->network.chunk() : kChunk},
              *this),
       driver_(config.driver, relay_, board_.blocks()),
-      has_membarrier_(rmem::register_membarrier()),
+      has_fences_(rmem::register_fences()),
       processors_(rmem::allowed_processors()) {
     board_.begin();
 }
@@ -130,7 +131,7 @@ void Daemon::idle(std::int64_t now) {
 bool Daemon::has_work_before_sleep() {
     driver_.say_sleeps(true);
     if (ring_ && ring_->wake_fd) ring_->wake_fd->arm();
-    rmem::order_against_posters();
+    rmem::heavy_fence();
     return turn();
 }
 
@@ -139,7 +140,7 @@ void Daemon::rest() {
         const int ring_fd = ring_ && ring_->wake_fd ? ring_->wake_fd->get() : -1;
         std::array<pollfd, 2> waits{{{.fd = driver_.handle(), .events = POLLIN, .revents = 0},
                                      {.fd = ring_fd, .events = POLLIN, .revents = 0}}};
-        ::poll(waits.data(), waits.size(), has_membarrier_ ? kSleepMs : kBlindSleepMs);
+        ::poll(waits.data(), waits.size(), has_fences_ ? kSleepMs : kBlindSleepMs);
     }
     driver_.say_sleeps(false);
     if (driver_.look() || turn()) idle_turns_ = 0;

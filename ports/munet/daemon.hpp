@@ -84,7 +84,7 @@ private:
     CounterBoard board_;
     Relay relay_;
     Driver driver_;
-    const bool has_membarrier_;
+    const bool has_fences_;
     const unsigned processors_;
     unsigned idle_turns_ = 0, turns_ = 0, rejoined_ = 0;
     std::int64_t idle_since_ = 0, next_check_ = 0;

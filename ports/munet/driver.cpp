@@ -313,7 +313,7 @@ void Driver::wake(unsigned endpoint) noexcept {
 void Driver::say_sleeps(bool sleeps) noexcept {
     for (auto& [fd, client] : clients_) {
         if (client->number < 0) continue;
-        // relaxed is enough: the daemon's membarrier orders it (rmem/ring/waiting.hpp)
+        // relaxed is enough: the daemon's fence orders it (rmem/base/fence.hpp)
         client->memory.daemon().sleeps.store(sleeps ? 1 : 0, std::memory_order_relaxed);
     }
 }

@@ -3,6 +3,7 @@
 #include "ports/munet/program.hpp"
 
 #include "rmem/base/copy.hpp"
+#include "rmem/base/fence.hpp"
 #include "rmem/base/marks.hpp"
 
 #include <algorithm>
@@ -152,8 +153,8 @@ void Program::write(Control control, Credit credit, const void* prefix, std::siz
     } else {
         ++next_;
     }
-    // relaxed is enough: the sleeping daemon's membarrier orders this load after the store above
-    // (rmem/ring/waiting.hpp)
+    rmem::light_fence();
+    // relaxed is enough: the fence orders this load after the store above
     if (memory_.daemon().sleeps.load(std::memory_order_relaxed) != 0) [[unlikely]]
         surroundings_.ring();
 }

@@ -318,8 +318,8 @@ void Relay::place(Endpoint& to, std::uint8_t number, Kind kind, std::uint32_t le
 }
 
 void Relay::wake(Endpoint& e) {
-    // relaxed is enough: the sleeper's membarrier orders this load after the stores before it
-    // (rmem/ring/waiting.hpp)
+    rmem::light_fence();
+    // relaxed is enough: the fence orders this load after the stores before it
     if (e.memory.program().sleeps.load(std::memory_order_relaxed) != 0) [[unlikely]]
         edge_.wake(e.number);
 }

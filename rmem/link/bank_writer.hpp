@@ -16,6 +16,7 @@
 ///
 /// Threads: one; `load` and `data` from any.
 
+#include "rmem/base/fence.hpp"
 #include "rmem/link/changed_runs.hpp"
 #include "rmem/link/memory.hpp"
 #include "rmem/ring/counters.hpp"
@@ -190,8 +191,9 @@ void BankWriter<Link>::store_words(std::size_t offset, const void* from,
 template <class Link>
 void BankWriter<Link>::announce() noexcept {
     unannounced_ = false;
+    light_fence();
     for (unsigned r = 0; r < ring_.config().ranks; ++r) {
-        // relaxed is enough: the sleeper's membarrier orders this load after the post before it
+        // relaxed is enough: the fence orders this load after the post before it
         if (attention_[r].load(std::memory_order_relaxed) != 0 && r != rank_) [[unlikely]] {
             wake_rank(ring_, r);
         }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "rmem/ring/interrupt_helper.hpp"
 
+#include "rmem/base/fence.hpp"
 #include "rmem/base/signals_blocked.hpp"
 #include "rmem/ring/waiting.hpp"
 
@@ -52,7 +53,7 @@ std::optional<Interrupt> InterruptHelper::take() {
 }
 
 void InterruptHelper::work() {
-    const std::int64_t longest = register_membarrier() ? kLongestSleepNs : kBlindSleepNs;
+    const std::int64_t longest = register_fences() ? kLongestSleepNs : kBlindSleepNs;
     ask_attention(ring_, rank_, kAttentionInterrupts);
     // relaxed is enough: wake_count acquires what came before the wake-up
     while (!stop_.load(std::memory_order_relaxed)) {

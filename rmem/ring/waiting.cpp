@@ -2,9 +2,9 @@
 #include "rmem/ring/waiting.hpp"
 
 #include "rmem/base/environment_variable.hpp"
+#include "rmem/base/fence.hpp"
 
 #include <linux/futex.h>
-#include <linux/membarrier.h>
 #include <sched.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -20,10 +20,6 @@
 namespace rmem {
 
 namespace {
-
-int membarrier(int command) noexcept {
-    return static_cast<int>(::syscall(__NR_membarrier, command, 0U, 0));
-}
 
 /// Processors that the cgroup's quota amounts to; 0 where there is none.
 unsigned quota_processors() {
@@ -54,10 +50,6 @@ unsigned allowed_processors() noexcept {
     return within_quota(static_cast<unsigned>(std::max(1, CPU_COUNT(&set))));
 }
 
-bool register_membarrier() noexcept {
-    return membarrier(MEMBARRIER_CMD_REGISTER_GLOBAL_EXPEDITED) == 0;
-}
-
 namespace {
 
 /// RMEM_SPIN: polls before yielding, whatever the processors; nothing: as they allow.
@@ -71,7 +63,7 @@ std::optional<unsigned> spin_setting() {
 
 Waiter::Waiter(Ring& ring, unsigned rank)
     : spin_setting_(spin_setting()),
-      membarrier_(register_membarrier()),
+      has_fences_(register_fences()),
       rank_(rank),
       quota_(within_quota(UINT_MAX)),
       ring_(ring),
@@ -138,7 +130,7 @@ Step Waiter::slow_step(Deadline deadline) noexcept {
             break;
         case Stage::sleep:
             polls_ = spin_limit();
-            sleep(std::min(membarrier_ ? kMaxSleepNs : kBlindSleepNs, deadline.at_ns - now));
+            sleep(std::min(has_fences_ ? kMaxSleepNs : kBlindSleepNs, deadline.at_ns - now));
             break;
     }
     if (now < next_check_ns_) return Step::poll;
@@ -164,10 +156,6 @@ void Waiter::sleep(std::int64_t ns) noexcept {
     wake_seen_ = wake_count(ring_, rank_);
 }
 
-void order_against_posters() noexcept {
-    membarrier(MEMBARRIER_CMD_GLOBAL_EXPEDITED);
-}
-
 std::uint32_t wake_count(const Ring& ring, unsigned rank) noexcept {
     // (1) - this acquire-load synchronizes-with the acq_rel add (2): what was posted before a
     // wake-up that we count as seen is seen by the poll that follows
@@ -175,10 +163,10 @@ std::uint32_t wake_count(const Ring& ring, unsigned rank) noexcept {
 }
 
 void ask_attention(const Ring& ring, unsigned rank, std::uint32_t bit) noexcept {
-    // relaxed is enough: membarrier orders it against the posters' loads, and before the poll after
+    // relaxed is enough: the fence orders it against the posters' loads, and before the poll after
     // it
     ring.attention()[rank].fetch_or(bit, std::memory_order_relaxed);
-    order_against_posters();
+    heavy_fence();
 }
 
 void clear_attention(const Ring& ring, unsigned rank, std::uint32_t bit) noexcept {

@@ -15,16 +15,15 @@
 ///
 /// Waking: a poster looks at one `attention` word after its post and, if set, adds one to the
 /// sleeper's wake word and wakes it. The poster pays no fence for that: the sleeper sets
-/// `attention`, runs membarrier(2), which orders it against every running poster, and polls once
-/// more before it sleeps. Where the kernel refuses membarrier, sleeps are short instead
-/// (kBlindSleepNs). Litmus tests with a fence at the sleeper alone lost wake-ups; with membarrier
-/// none in 10^6.
+/// `attention`, makes the heavy fence (rmem/base/fence.hpp), and polls once more before it sleeps.
+/// Where the kernel refuses that, sleeps are short instead (kBlindSleepNs).
 ///
 /// Thread safety: a Waiter belongs to one thread; `give_way` and `wake` may be called by any.
 /// Progress: `step` never blocks longer than kMaxSleepNs, so a lost wake-up costs a delay, not a
 /// hang.
 
 #include "rmem/base/clock.hpp"
+#include "rmem/base/fence.hpp"
 #include "rmem/ring.hpp"
 
 #include <atomic>
@@ -76,11 +75,6 @@ RMEM_API void ask_attention(const Ring& ring, unsigned rank, std::uint32_t bit) 
 RMEM_API void clear_attention(const Ring& ring, unsigned rank, std::uint32_t bit) noexcept;
 RMEM_API void sleep_until_woken(const Ring& ring, unsigned rank, std::uint32_t count_read,
                                 std::int64_t longest_ns) noexcept;
-
-/// Makes what this process stored come before what it loads next, as seen by every running poster:
-/// after a store that says that it sleeps, before a last look. Where the kernel refuses membarrier
-/// it does not: sleep briefly.
-RMEM_API void order_against_posters() noexcept;
 
 /// How a rank sleeps that is woken by other things than its wake word, as by a network's datagrams.
 class Sleeper {
@@ -153,7 +147,8 @@ public:
 
     /// Wakes `rank` if it sleeps; called after the post that it may be waiting for.
     void notify(unsigned rank) const noexcept {
-        // relaxed is enough: the sleeper's membarrier orders this load after the post before it
+        light_fence();
+        // relaxed is enough: the fence orders this load after the post before it
         if (attention_[rank].load(std::memory_order_relaxed) != 0) [[unlikely]]
             wake(rank);
     }
@@ -182,7 +177,7 @@ private:
     unsigned waits_ = 0;                   ///< that were not over at once, while crowded
     std::optional<unsigned> spin_setting_;
     bool armed_ = false;
-    bool membarrier_ = false;
+    bool has_fences_ = false;
     std::uint32_t wake_seen_ = 0;
     std::int64_t yield_start_ns_ = 0;
     unsigned yields_ = 0;  ///< since then
@@ -203,8 +198,5 @@ RMEM_API unsigned allowed_processors() noexcept;
 
 /// So many processors, or fewer where a cgroup's quota says so.
 RMEM_API unsigned within_quota(unsigned processors) noexcept;
-
-/// Lets sleepers of other processes run membarrier against this one. False where refused.
-RMEM_API bool register_membarrier() noexcept;
 
 }  // namespace rmem

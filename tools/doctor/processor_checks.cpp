@@ -9,6 +9,7 @@
 #include <sstream>
 
 #include "rmem/base/clock.hpp"
+#include "rmem/base/fence.hpp"
 #include "rmem/ring/waiting.hpp"
 #include "tools/doctor/checks.hpp"
 #include "tools/output.hpp"
@@ -80,7 +81,7 @@ Finding check_spinning(const CheckedJob& job) {
 Finding check_wake_ups() {
     Finding finding{"wake-ups", Verdict::ok,
                     "membarrier(2) works: sleeping ranks are woken at once", ""};
-    if (rmem::register_membarrier()) return finding;
+    if (rmem::register_fences()) return finding;
     finding.verdict = Verdict::warn;
     finding.found = fmt::format("membarrier(2) is refused: sleeping ranks look every {} instead",
                                 duration_text(rmem::kBlindSleepNs));

@@ -8,6 +8,7 @@
 #include <cstring>
 #include <thread>
 
+#include "rmem/base/fence.hpp"
 #include "rmem/interrupts.hpp"
 #include "rmem/node.hpp"
 #include "rmem/ring/waiting.hpp"
@@ -49,7 +50,7 @@ void store(std::byte* bank, std::uint64_t offset, const Bytes& bytes) {
 
 void write_direct(const std::shared_ptr<rmem::Ring>& ring, unsigned node, std::uint64_t offset,
                   const Bytes& bytes) {
-    // Makes this process one that sleepers' membarriers reach (rmem/ring/waiting.hpp).
+    // Sleepers' heavy fences are to reach this process.
     const rmem::Waiter waiter(*ring, 0);
     store(ring->bank(node), offset, bytes);
     const unsigned ranks = ring->config().ranks;

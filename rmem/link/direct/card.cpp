@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "rmem/link/direct/card.hpp"
 
+#include "rmem/base/fence.hpp"
+
 #include <cstring>
 
 namespace rmem {
@@ -64,8 +66,9 @@ void DirectCard::store_changed(std::size_t offset, const std::byte* from, std::s
 }
 
 void DirectCard::commit() {
+    light_fence();
     for (unsigned r = 0; r < ring_.config().ranks; ++r) {
-        // relaxed is enough: the sleeper's membarrier orders it after the stores before it
+        // relaxed is enough: the fence orders it after the stores before it
         if (attention_[r].load(std::memory_order_relaxed) != 0 && r != rank_) [[unlikely]] {
             wake_rank(ring_, r);
         }

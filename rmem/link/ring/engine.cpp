@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "rmem/link/ring/engine.hpp"
 
+#include "rmem/base/fence.hpp"
 #include "rmem/ring/membership.hpp"
 #include "rmem/ring/waiting.hpp"
 
@@ -441,8 +442,9 @@ void RingEngine::come_round(unsigned rank, const LogReader::Entry& entry) {
 
 /// Whoever of this node sleeps may be waiting for what was applied.
 void RingEngine::wake_node() noexcept {
+    light_fence();
     for (unsigned r = 0; r < rank_node_.size(); ++r) {
-        // relaxed is enough: the sleeper's membarrier orders this load after the stores before it
+        // relaxed is enough: the fence orders this load after the stores before it
         if (rank_node_[r] == node_ && ring_.attention()[r].load(std::memory_order_relaxed) != 0) {
             wake_rank(ring_, r);
         }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "rmem/link/udp/engine.hpp"
 
+#include "rmem/base/fence.hpp"
+
 #include <fmt/format.h>
 #include <poll.h>
 #include <sodium.h>
@@ -228,9 +230,9 @@ void Engine::rest(std::int64_t longest_ns) noexcept {
     std::int64_t wait = 0;
     {
         const std::lock_guard lock(mutex_);
-        // relaxed is enough: order_against_posters() puts it before the look at the logs
+        // relaxed is enough: the fence puts it before the look at the logs
         board_.asleep.store(1, std::memory_order_relaxed);
-        if (!outbox_.clients().empty()) order_against_posters();
+        if (!outbox_.clients().empty()) heavy_fence();
         if (!outbox_.has_news()) wait = std::min(longest_ns, due_ns() - now_ns());
     }
     if (wait > 0) {
@@ -260,8 +262,9 @@ void Engine::tell_programs() noexcept {
 /// Whoever of this node sleeps may be waiting for what was applied. The rank that runs the engine
 /// sleeps here, not on its wake word.
 void Engine::wake_programs() noexcept {
+    light_fence();
     for (unsigned r = 0; r < ring_.config().ranks; ++r) {
-        // relaxed is enough: the sleeper's membarrier orders this load after the stores before it
+        // relaxed is enough: the fence orders this load after the stores before it
         std::uint32_t attention = ring_.attention()[r].load(std::memory_order_relaxed);
         if (r == own_rank_) attention &= ~kAttentionSleeping;
         if (attention != 0) wake_rank(ring_, r);

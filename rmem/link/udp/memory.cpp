@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "rmem/link/udp/memory.hpp"
 
+#include "rmem/base/fence.hpp"
+
 #include <fmt/format.h>
 #include <sched.h>
 
@@ -319,7 +321,8 @@ void UdpMemory::commit() {
     } else {
         lazy_due_ns_ = INT64_MAX;
         commit_log();
-        // relaxed is enough: the engine's membarrier orders this load after the store before it
+        light_fence();
+        // relaxed is enough: the fence orders this load after the store before it
         if (board_.asleep.load(std::memory_order_relaxed) != 0) [[unlikely]]
             bell_->ring();
     }

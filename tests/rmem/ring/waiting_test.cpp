@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // ctest: tsan
 #include "rmem/ring/waiting.hpp"
+
 #include "rmem/base/fence.hpp"
 
 #include "tests/support/child.hpp"
@@ -141,7 +142,7 @@ TEST_F(WaitingTest, no_wake_up_is_lost_between_two_processes) {
 // lost wake-up is a sleep until the time-out, with the word posted and the count of wake-ups
 // unmoved.
 TEST_F(WaitingTest, a_post_that_meets_a_sleeper_lying_down_wakes_it) {
-    if (!register_membarrier()) GTEST_SKIP() << "the kernel refuses membarrier(2) here";
+    if (!register_fences()) GTEST_SKIP() << "the kernel refuses membarrier(2) here";
     constexpr std::uint32_t kRounds = 20'000;
     constexpr std::int64_t kLongSleepNs = 5'000'000'000;
     SharedValue<std::atomic<std::uint32_t>> lying_down;
