@@ -40,6 +40,11 @@ target_compile_options(rmem_flags INTERFACE
     # direct.
     -fno-plt -fno-semantic-interposition)
 
+# Invariants run (rmem/base/check.hpp).
+if(RMEM_SANITIZE OR CMAKE_BUILD_TYPE STREQUAL "Debug")
+    target_compile_definitions(rmem_flags INTERFACE RMEM_CHECKED)
+endif()
+
 if(RMEM_SANITIZE)
     # Everywhere, because a half-instrumented program reports what is not there.
     add_compile_options(

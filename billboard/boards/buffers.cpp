@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "billboard/boards/buffers.hpp"
 
+#include "rmem/base/check.hpp"
+
 #include <algorithm>
 #include <bit>
-#include <cassert>
 
 namespace billboard {
 
@@ -20,6 +21,19 @@ std::size_t Buffers::end() const noexcept {
     if (count_ == 0) return 0;
     const Extent& last = extents_[in_order_[count_ - 1]];
     return last.offset + round_to_line(last.bytes);
+}
+
+/// Whether the extents are those of the allocated buffers, one behind the other within the data.
+bool Buffers::are_in_order() const noexcept {
+    std::size_t start = 0;
+    std::uint32_t seen = 0;
+    for (unsigned i = 0; i < count_; ++i) {
+        const Extent& extent = extents_[in_order_[i]];
+        if (extent.offset < start || extent.offset + extent.bytes > data_bytes_) return false;
+        start = extent.offset + round_to_line(extent.bytes);
+        seen |= bit(in_order_[i]);
+    }
+    return seen == allocated_ && (held_ & ~allocated_) == 0;
 }
 
 std::optional<unsigned> Buffers::allocate(std::size_t bytes) noexcept {
@@ -42,6 +56,7 @@ std::optional<unsigned> Buffers::allocate(std::size_t bytes) noexcept {
     ++count_;
     allocated_ |= bit(index);
     extents_[index] = {start, bytes};
+    RMEM_CHECK_IF(false, are_in_order());
     return index;
 }
 
@@ -58,7 +73,7 @@ void Buffers::collect(std::uint32_t busy) noexcept {
 }
 
 void Buffers::free(unsigned index) noexcept {
-    assert((allocated_ & bit(index)) != 0);
+    RMEM_CHECK_IF(false, (allocated_ & bit(index)) != 0);
     held_ &= ~bit(index);
     collect(~bit(index));
 }

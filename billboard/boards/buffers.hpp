@@ -55,6 +55,7 @@ private:
         std::size_t offset = 0;
         std::size_t bytes = 0;
     };
+    bool are_in_order() const noexcept;
 
     std::size_t data_bytes_;
     std::uint32_t allocated_ = 0;

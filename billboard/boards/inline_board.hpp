@@ -33,6 +33,7 @@
 
 #include "billboard/boards/arrival.hpp"
 #include "billboard/boards/bell_scan.hpp"
+#include "rmem/base/check.hpp"
 #include "rmem/base/clock.hpp"
 #include "rmem/base/copy.hpp"
 #include "rmem/base/marks.hpp"
@@ -337,6 +338,7 @@ private:
         next.toggles = static_cast<Toggles>(toggles);
         next.place = static_cast<std::uint16_t>(place);
         ++next.head;
+        RMEM_CHECK_IF(rmem::is_simulated<M>, next.head - peers_[s].told <= kSlots);
         if (rings_bells_) ++heads_[s];
         if (next.head - peers_[s].told >= kTellEvery) [[unlikely]]
             tell(s);
@@ -409,6 +411,8 @@ private:
     /// Chooses the place of the next message to s.
     [[gnu::always_inline]] std::size_t next_slot(unsigned s) {
         Peer& p = peers_[s];
+        // Closed: the peer has gone since its room was looked at, and nobody reads the slot.
+        RMEM_CHECK_IF(rmem::is_simulated<M>, !p.tx_open || p.tail - p.acknowledged < kSlots);
         const unsigned place = p.tail == p.acknowledged ? 0 : following(p.tx_place);
         p.tx_place = static_cast<std::uint16_t>(place);
         return slot_of(p.tx_slots, place);

@@ -20,6 +20,7 @@
 /// it. Where the kernel refuses fences there is no usual one.
 /// Thread safety: any; adopt() while one thread knows the lock.
 
+#include "rmem/base/check.hpp"
 #include "rmem/base/fence.hpp"
 #include "rmem/error.hpp"
 
@@ -58,6 +59,7 @@ public:
             return leave_slowly(grip);
         // relaxed is enough: this thread alone writes it
         const unsigned depth = inside_.load(std::memory_order_relaxed);
+        RMEM_CHECK_IF(false, depth != 0);
         // (5) - this release-store synchronizes-with the acquire-load in
         // billboard/process/biased_lock.cpp (4)
         inside_.store(depth - 1, std::memory_order_release);

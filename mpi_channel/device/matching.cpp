@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "mpi_channel/device/matching.hpp"
 
+#include "rmem/base/check.hpp"
+
 #include <algorithm>
-#include <cassert>
 
 namespace mpi_channel {
 
@@ -18,7 +19,7 @@ Matcher::~Matcher() {
 // ---- Messages that come
 
 std::optional<Match> Matcher::arrive(const Envelope& envelope) {
-    assert(envelope.source < of_.size());
+    RMEM_CHECK(envelope.source < of_.size());
     Receive* receive = first_fit(of_[envelope.source], envelope);
     Receive* of_any = first_fit(of_any_, envelope);
     if (receive == nullptr || (of_any != nullptr && of_any->turn < receive->turn)) receive = of_any;
@@ -29,7 +30,7 @@ std::optional<Match> Matcher::arrive(const Envelope& envelope) {
 }
 
 void Matcher::keep(Message& message) {
-    assert(!message.unexpected && message.envelope.source < from_.size());
+    RMEM_CHECK(!message.unexpected && message.envelope.source < from_.size());
     message.unexpected = true;
     in_order_.push_back(message);
     from_[message.envelope.source].push_back(message);
@@ -57,7 +58,7 @@ Placement Matcher::place(Receive& receive, std::size_t size) noexcept {
 // ---- Receives
 
 Message* Matcher::post(Receive& receive, Placement& placement) {
-    assert(!receive.posted);
+    RMEM_CHECK(!receive.posted);
     if (Message* message = claim(receive.wanted)) {
         placement = place(receive, message->envelope.size);
         return message;
@@ -83,7 +84,7 @@ void Matcher::take(Receive& receive) noexcept {
 }
 
 Matcher::Receives& Matcher::receives_of(Source source) noexcept {
-    assert(source == kAnySource || source < of_.size());
+    RMEM_CHECK(source == kAnySource || source < of_.size());
     return source == kAnySource ? of_any_ : of_[source];
 }
 
@@ -114,7 +115,7 @@ Message* Matcher::claim(const Wanted& wanted) {
 }
 
 void Matcher::claim(Message& message) {
-    assert(message.unexpected);
+    RMEM_CHECK(message.unexpected);
     message.unexpected = false;
     in_order_.erase(in_order_.iterator_to(message));
     auto& messages = from_[message.envelope.source];

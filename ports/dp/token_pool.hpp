@@ -19,6 +19,7 @@
 /// Errors: the constructor throws std::system_error when the memory cannot be had. Source: the
 /// paper, 4.2 and Figure 4.
 
+#include "rmem/base/check.hpp"
 #include "rmem/error.hpp"
 
 #include <algorithm>
@@ -89,6 +90,7 @@ public:
     std::uint32_t flush(std::uint32_t n) noexcept {
         const std::uint32_t some = std::min(n, reads_ - flushes_);
         flushes_ += some;
+        RMEM_CHECK_IF(false, reads_ - flushes_ <= tokens_);
         return some;
     }
     /// Messages in it, read or not, that are not flushed.
@@ -121,6 +123,7 @@ private:
         newest_ = at;
         end_ = at + bytes_of(length);
         ++tokens_;
+        RMEM_CHECK_IF(false, end_ <= size_ && (at >= oldest_ || end_ <= oldest_));
     }
     void free_flushed() noexcept {
         if (unread_ == 0 && reads_ == flushes_) [[likely]] {  // all of it is free
@@ -131,6 +134,7 @@ private:
         }
     }
     void advance() noexcept {
+        RMEM_CHECK_IF(false, unread_ != 0 && unread_ <= tokens_);
         if (--unread_ != 0) next_ = token_at(next_).link;
     }
     void collect() noexcept;

@@ -16,9 +16,11 @@
 /// Invariants
 ///   (S1) The packets that all nodes may still send, and those in the buffer, are kBufferPackets at
 ///        most: what FM 1.0's calls take in for 2.x always has a place.
-///   (S2) What a handler sends, or who must not wait, has its credit and its places in the outbox
-///   when the message begins, so it never waits. (S3) Packets leave in the order in which they were
-///   filled: nothing passes what is in the outbox. (S4) Nothing is resumed from inside a handler.
+///   (S2) What a handler sends, or a caller that must not wait, has its credit and its places in
+///        the outbox when the message begins, so it never waits.
+///   (S3) Packets leave in the order in which they were filled: nothing passes what is in the
+///        outbox.
+///   (S4) Nothing is resumed from inside a handler.
 /// Thread safety, progress: as ports/fm/network.hpp. Errors: errno values, 0 for success.
 
 #include "ports/fm/fm2.h"

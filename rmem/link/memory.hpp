@@ -104,4 +104,10 @@ concept CommitsOnWait = requires(M m) {
     m.progress_to_post();
 };
 
+/// Whether the memory is of a simulated world: there checks cost no time that is measured.
+template <class M>
+inline constexpr bool is_simulated = requires {
+    typename M::Simulated;
+};
+
 }  // namespace rmem

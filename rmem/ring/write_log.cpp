@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "rmem/ring/write_log.hpp"
 
+#include "rmem/base/check.hpp"
+
 #include <cstring>
 
 namespace rmem {
@@ -64,6 +66,7 @@ void LogWriter::append(const LogRecord& record, const void* words) noexcept {
     if (record.words != 1) put_words(words, record.words);
     head_ += units;
     place_ = place_ + units == area_.capacity() ? 0 : place_ + units;
+    RMEM_CHECK_IF(false, head_ <= limit_ && place_ == area_.place_of(head_));
     // (2) - this release-store synchronizes-with the acquire-load write_log.hpp (1)
     area_.header().head.store(head_, std::memory_order_release);
 }

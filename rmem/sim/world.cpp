@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "rmem/sim/world.hpp"
 
+#include "rmem/base/check.hpp"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -58,6 +60,7 @@ World::World(WorldConfig config)
       wire_(config_.ring.timing, topology_of(config_)),
       bound_ns_(config_.ring.bound_ns),
       flight_(topology_of(config_).nodes()) {
+    check_from_now_on();
     config_.ring = simulated(config_.ring, config_.topology);
     if (config_.topology.rings <= 1) config_.ring.check();
     if (bound_ns_ == 0) bound_ns_ = wire_.bound_ns();

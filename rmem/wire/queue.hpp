@@ -10,6 +10,8 @@
 /// Errors:        none but std::bad_alloc, and only while a container grows.
 /// Source:        a 4-ary heap after LaMarca and Ladner 1996; the lanes are ours.
 
+#include "rmem/base/check.hpp"
+
 #include <algorithm>
 #include <array>
 #include <cstddef>
@@ -106,6 +108,7 @@ public:
 
     /// Takes out the first event; there must be one.
     WireEvent pop() {
+        RMEM_CHECK(next_time() != kNever);
         const std::size_t first = earlier(earlier(0, 1), earlier(2, 3));
         WireEvent event;
         if (first == kHeap) {

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "simulator/udp_hunt/world.hpp"
 
+#include "rmem/base/check.hpp"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -34,6 +36,7 @@ World::World(const Scenario& scenario, const HuntOptions& options, Findings& fin
       authenticator_(authenticator_for(scenario)),
       drops_(scenario.nodes),
       record_random_(scenario.seed * 31) {
+    rmem::check_from_now_on();
     events_.sent = [this](unsigned node, std::span<const std::byte> d) { on_sent(node, d); };
     events_.applied = [this](unsigned node, unsigned origin, const rmem::udp::Batch& batch) {
         return on_applied(node, origin, batch);

@@ -29,8 +29,7 @@ rmem::Error refusal(const std::string& where, const std::string& sentence) {
     return {rmem::Errc::invalid_argument, fmt::format("{}: {}", where, sentence)};
 }
 
-// ---- Users and processors of this host
-// ------------------------------------------------------------
+// ---- Users and processors of this host ----------------------------------------------------------
 
 /// None when that is who we are already.
 std::optional<User> user_named(const std::string& name, const std::string& where) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "rmem/link/ring/engine.hpp"
 
+#include "rmem/base/check.hpp"
 #include "rmem/base/fence.hpp"
 #include "rmem/ring/membership.hpp"
 #include "rmem/ring/waiting.hpp"
@@ -334,12 +335,14 @@ void RingEngine::on_outcome(const WireOutcome& outcome) {
         case WireOutcomeKind::arrived: {
             if (outcome.node != node_) return;
             settle_as_lost(rank, number);
+            RMEM_CHECK_IF(false, flights.first() == number && outcome.time_ns <= step_ns_);
             arrive(rank, flights.front(), outcome.time_ns);
             break;
         }
         case WireOutcomeKind::returned: {
             settle_as_lost(rank, outcome.origin == node_ ? number : number + 1);
             if (outcome.origin != node_) return;
+            RMEM_CHECK_IF(false, flights.first() == number && outcome.time_ns <= step_ns_);
             come_round(rank, flights.front().entry);
             break;
         }

@@ -12,6 +12,7 @@
 /// Progress: lock-free; a system call per kHeldLongNs of seeing the same holder. A stopped holder
 ///   (SIGSTOP) is alive: the node's bank stands still until it goes on.
 
+#include "rmem/base/check.hpp"
 #include "rmem/base/clock.hpp"
 #include "rmem/ring.hpp"
 
@@ -38,6 +39,8 @@ public:
         return holder != mine_ && try_take_over(holder);
     }
     void unlock() noexcept {
+        // relaxed is enough: no other holder takes it over while this one lives
+        RMEM_CHECK_IF(false, word_.load(std::memory_order_relaxed) == mine_);
         // (2) - this release-store synchronizes-with the acquire-exchange (1)
         word_.store(0, std::memory_order_release);
     }

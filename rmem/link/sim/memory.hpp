@@ -26,6 +26,7 @@ namespace rmem::sim {
 class RMEM_API SimMemory {
 public:
     struct Options {};
+    using Simulated = World;
     using Ring = sim::Ring;
     using Membership = sim::Membership;
     static constexpr bool kReplicated = true;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "rmem/link/udp/arrivals.hpp"
 
+#include "rmem/base/check.hpp"
 #include "rmem/ring/node_slot.hpp"
 
 #include <algorithm>
@@ -63,6 +64,8 @@ void Arrivals::take(unsigned origin, const Batch& batch, std::optional<RoundTrip
             apply(write, record.words, now);
             continue;
         }
+        RMEM_CHECK_IF(
+            false, held_[origin].empty() || held_[origin].back().write.sequence <= write.sequence);
         ++held_back_;
         const auto bytes = record.words.bytes();
         held_[origin].push_back({write, {bytes.begin(), bytes.end()}});

@@ -3,6 +3,8 @@
 
 #include "billboard/boards/buffers.hpp"
 
+#include "tests/support/broken.hpp"
+
 #include <gtest/gtest.h>
 
 #include <set>
@@ -81,6 +83,13 @@ TEST(Buffers, as_large_as_the_partition_fit_alone) {
     EXPECT_FALSE(buffers.allocate(4097));
     buffers.free(*whole);
     EXPECT_TRUE(buffers.allocate(4096));
+}
+
+TEST(BuffersDeathTest, check_that_what_is_freed_was_allocated) {
+    Buffers buffers(4096);
+    const unsigned index = *buffers.allocate(100);
+    buffers.free(index);
+    EXPECT_BROKEN_WHERE_CHECKED(buffers.free(index));
 }
 
 }  // namespace

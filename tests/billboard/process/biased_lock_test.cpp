@@ -3,6 +3,8 @@
 // The lock of the process endpoint: whoever enters, one at a time is in.
 #include "billboard/process/biased_lock.hpp"
 
+#include "tests/support/broken.hpp"
+
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -90,6 +92,13 @@ TEST(BiasedLock, lets_in_who_waits_when_the_holder_gives_way) {
     EXPECT_FALSE(guarded.lock.give_way(grip));
     guarded.lock.leave(grip);
     visitor.join();
+}
+
+TEST(BiasedLockDeathTest, checks_that_who_leaves_was_inside) {
+    BiasedLock lock;
+    lock.adopt();
+    lock.leave(lock.enter());
+    EXPECT_BROKEN_WHERE_CHECKED(lock.leave(BiasedLock::Grip::inside));
 }
 
 }  // namespace

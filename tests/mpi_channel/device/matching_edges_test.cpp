@@ -3,6 +3,8 @@
 // What the matching engine does where its callers go wrong, or everybody has gone.
 #include "mpi_channel/device/matching.hpp"
 
+#include "tests/support/broken.hpp"
+
 #include <gtest/gtest.h>
 
 namespace mpi_channel {
@@ -45,6 +47,19 @@ TEST(MatchingEdges, a_message_claimed_is_placed_as_any) {
     EXPECT_EQ(placement.bytes, 10U);
     EXPECT_TRUE(placement.cut);
     EXPECT_TRUE(placement.last);
+}
+
+TEST(MatcherDeathTest, checks_that_nothing_is_in_it_twice) {
+    Matcher matcher(2);
+    Message first;
+    first.envelope = {1, 0, 8};
+    matcher.keep(first);
+    EXPECT_BROKEN(matcher.keep(first));
+    Message unknown;
+    unknown.envelope = {2, 0, 8};
+    EXPECT_BROKEN(matcher.keep(unknown));
+    matcher.claim(first);
+    EXPECT_BROKEN(matcher.claim(first));
 }
 
 }  // namespace

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ports/dp/token_pool.hpp"
 
+#include "tests/support/broken.hpp"
+
 #include <gtest/gtest.h>
 
 #include <cstring>
@@ -172,6 +174,13 @@ TEST(TokenPool, behaves_as_a_queue_of_messages_whatever_is_done) {
         }
         EXPECT_GT(refused, 0U) << "the pool was never full";
     }
+}
+
+TEST(TokenPoolDeathTest, checks_that_nothing_is_read_twice) {
+    TokenPool pool(kPage);
+    put(pool, 10, 1);
+    pool.read();
+    EXPECT_BROKEN_WHERE_CHECKED(pool.read());
 }
 
 }  // namespace

@@ -2,6 +2,8 @@
 // ctest: check tsan
 #include "rmem/ring/write_log.hpp"
 
+#include "tests/support/broken.hpp"
+
 #include <gtest/gtest.h>
 
 #include <cstring>
@@ -245,6 +247,14 @@ TEST_F(WriteLog, a_reader_in_another_thread_sees_whole_records_in_order) {
         }
     }
     other.join();
+}
+
+using WriteLogDeathTest = WriteLog;
+
+TEST_F(WriteLogDeathTest, checks_that_nothing_is_overwritten_that_is_not_reclaimed) {
+    while (append(0, 1, 1)) continue;
+    EXPECT_BROKEN_WHERE_CHECKED(for (int i = 0; i < 100; ++i)
+                                    writer.append(record(0, 1), numbers(1, 1).data()));
 }
 
 }  // namespace

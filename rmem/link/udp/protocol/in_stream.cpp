@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "rmem/link/udp/protocol/in_stream.hpp"
 
+#include "rmem/base/check.hpp"
+
 namespace rmem::udp {
 
 /// Twice the window: what waits for its turn, and behind it what was applied last.
@@ -30,6 +32,7 @@ void InStream::note_newest(std::uint64_t sequence, std::int64_t now) noexcept {
 std::optional<std::span<const std::byte>> InStream::take() noexcept {
     if (is_missing(next_)) return std::nullopt;
     const std::span<const std::byte> body = history_.find(next_++);
+    RMEM_CHECK(next_ <= newest_ + 1 && newest_ + 1 - next_ <= history_.places() / 2);
     if (!has_gap()) {
         first_due_ns_ = again_due_ns_ = kNever;
         asked_ = 0;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "rmem/link/udp/protocol/out_stream.hpp"
 
+#include "rmem/base/check.hpp"
+
 #include <algorithm>
 
 namespace rmem::udp {
@@ -34,6 +36,7 @@ void OutStream::set_window(std::uint32_t batches) noexcept {
 bool OutStream::update_least() noexcept {
     std::uint64_t least = newest_;
     receivers_.for_each([&](unsigned node) { least = std::min(least, acked_[node]); });
+    RMEM_CHECK(least >= least_ && newest_ - least <= history_.places());
     const bool has_grown = least > least_;
     least_ = least;
     if (is_idle()) probe_due_ns_ = kNever;
@@ -43,6 +46,7 @@ bool OutStream::update_least() noexcept {
 // ---- Sending ------------------------------------------------------------------------------------
 
 void OutStream::add(std::span<const std::byte> body, std::int64_t now) noexcept {
+    RMEM_CHECK(has_room());
     ++newest_;
     history_.put(newest_, body);
     again(newest_) = {};
@@ -104,6 +108,7 @@ std::optional<std::uint64_t> OutStream::next_repair(std::int64_t now) noexcept {
         Again& entry = again(sequence);
         if (!entry.wanted) continue;
         entry = {now, false};
+        RMEM_CHECK(sequence > least_ && sequence <= newest_ && history_.contains(sequence));
         return sequence;
     }
     return std::nullopt;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "rmem/link/udp/protocol/out_stream.hpp"
 #include "tests/rmem/link/udp/protocol/batch_fixture.hpp"
+#include "tests/support/broken.hpp"
 
 #include <gtest/gtest.h>
 
@@ -89,6 +90,14 @@ TEST(OutStream, probes_less_and_less_often_until_somebody_answers) {
     }
     out.add(body_of(2), last);
     EXPECT_EQ(out.probe_due_ns(), last + 100'000);
+}
+
+TEST(OutStreamDeathTest, checks_that_there_is_room_for_what_is_added) {
+    OutStream out(2, kMostBytes);
+    out.admit(1);
+    out.add(body_of(1), 0);
+    out.add(body_of(2), 0);
+    EXPECT_BROKEN(out.add(body_of(3), 0));
 }
 
 }  // namespace
