@@ -3,7 +3,7 @@
 /// libFuzzer target: what comes from the network as a datagram of the udp link
 /// (rmem/link/udp/protocol/datagram.hpp).
 ///
-///     cmake --preset fuzz && cmake --build --preset fuzz
+///     cmake --preset asan && cmake --build --preset asan
 ///     build/fuzz/fuzz/fuzz_datagram -max_len=4096 my-corpus fuzz/corpus
 ///
 /// The input is read twice: as it is, and with a header put right, so that most reach the sections.

@@ -3,7 +3,7 @@
 /// libFuzzer target: what a peer's partition may hold, and when it changes
 /// (tests/support/hostile_bank.hpp).
 ///
-///     cmake --preset fuzz && cmake --build --preset fuzz
+///     cmake --preset asan && cmake --build --preset asan
 ///     build/fuzz/fuzz/fuzz_partition -max_len=4096 my-corpus fuzz/corpus
 ///
 /// The first byte chooses link and layout, the others all the rest.

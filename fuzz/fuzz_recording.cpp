@@ -2,7 +2,7 @@
 
 /// libFuzzer target: what a file may hold that a reader takes for a recording.
 ///
-///     cmake --preset fuzz && cmake --build --preset fuzz
+///     cmake --preset asan && cmake --build --preset asan
 ///     build/fuzz/fuzz/fuzz_recording -max_len=4096 my-corpus fuzz/corpus
 ///
 /// An even first byte: the rest is the file. An odd one: the rest becomes a file's blocks, with

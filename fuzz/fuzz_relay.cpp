@@ -3,7 +3,7 @@
 /// libFuzzer target: what a program may write into its MU-Net endpoint, and a node into its frames
 /// (tests/support/munet_hostile.hpp).
 ///
-///     cmake --preset fuzz && cmake --build --preset fuzz
+///     cmake --preset asan && cmake --build --preset asan
 ///     build/fuzz/fuzz/fuzz_relay -max_len=4096 my-corpus fuzz/corpus
 
 #include "tests/support/munet_hostile.hpp"

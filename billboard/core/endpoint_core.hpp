@@ -5,7 +5,7 @@
 ///
 /// Contract: billboard/endpoint.hpp. Of the link it uses the Memory M, and of a membership in its
 /// ring what rmem/link/memory.hpp lists. The short, expected paths are here, so that they are
-/// compiled into the C functions; the others are in detail/:
+/// compiled into the C functions; the others are beside it:
 ///   core/peers.hpp      who is there: joining, deaths, returns
 ///   core/sending.hpp    buffers, multicast, messages larger than a partition
 ///   core/receiving.hpp  order, classes, parts

@@ -322,6 +322,10 @@ LAYERS = (
 )
 
 
+OTHER_FOLDERS = {"tests", "docs", "examples", "scripts", "cmake", "fuzz"}
+EXAMPLES_OF_PATHS = {"CONTRIBUTING.md"}
+
+
 def layers():
     """What names a layer -> (its height, and which of those side by side it is)."""
     return {
@@ -356,6 +360,24 @@ def includes_go_down():
             if other and (other[0] > own[0] or other[0] == own[0] and other != own):
                 where = "beside" if other[0] == own[0] else "above"
                 yield f"{short(file)}:{number}: {match[1]} is in a layer {where}: move one of them"
+
+
+def named_paths_exist():
+    """A path in a comment or a page leads somewhere. (Dated measurements are of their day.)"""
+    folders = "|".join(sorted({name.split("/")[0] for name in layers()} | OTHER_FOLDERS))
+    endings = "hpp|cpp|h|c|py|sh|md|cmake|lua"
+    path = re.compile(rf"(?<![\w/.<\"-])((?:{folders})/[\w/.-]+\.(?:{endings}))\b(?![*-])")
+    for file in all_files():
+        name = short(file)
+        is_history = name.startswith("docs/measurements/") and re.search(r"\d", name)
+        if file.suffix not in CODE | {".md"} or is_history or name in EXAMPLES_OF_PATHS:
+            continue
+        for number, line in enumerate(text(file).splitlines(), 1):
+            for match in path.finditer(line):
+                # Ports' headers are found from ports/, too.
+                places = (ROOT / folder / match[1] for folder in ("", "ports"))
+                if "DATE" not in match[1] and not any(place.exists() for place in places):
+                    yield f"{name}:{number}: there is no {match[1]}"
 
 
 def no_file_is_longer_than_600_lines():
@@ -443,6 +465,7 @@ RULES = [
     tests_mirror_the_tree,
     includes_go_down,
     lines_have_at_most_100_columns,
+    named_paths_exist,
     no_file_is_longer_than_600_lines,
     code_is_formatted,
     scripts_pass_shellcheck,

@@ -146,6 +146,13 @@ class Layers(Rules):
             self.assertTrue(any((lint.ROOT / place).exists() for place in places), name)
 
 
+class Paths(Rules):
+    def test_one_that_leads_nowhere_is_named_with_its_line(self):
+        self.write("\n// as rmem/gone.hpp says, and rmem/a.cpp\n")
+        (complaint,) = lint.named_paths_exist()
+        self.assertEqual(complaint, "rmem/a.cpp:2: there is no rmem/gone.hpp")
+
+
 class Pipes(Rules):
     def complaints(self, line):
         self.write("#!/usr/bin/env bash\nset -o pipefail\n" + line + "\n", "a.sh")
