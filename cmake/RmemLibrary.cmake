@@ -24,7 +24,7 @@ function(rmem_library name define)
         endif()
         set_target_properties(${name} PROPERTIES
             VERSION ${PROJECT_VERSION}
-            SOVERSION ${PROJECT_VERSION_MAJOR}
+            SOVERSION ${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR}
             INSTALL_RPATH "$ORIGIN")
         target_link_libraries(${name} PUBLIC ${arg_LIBRARIES})
         if(NOT arg_C_HEADERS_ONLY)

@@ -46,7 +46,7 @@ output=$("$progress" --tests "$work" bash -c 'echo "1/3 Test #1: rmem/segment ..
 [[ $output == *"scripts/lab: there is no nft"* ]] || fail "a skipped script tells its reason"
 [[ $output == *"Total Test time (real) = 1 sec" ]] || fail "the runner's summary comes last"
 
-output=$("$progress" --tests "$work" bash -c 'echo "1/2 Test #1: rmem/segment ....***Failed 0.01 sec"
+output=$("$progress" --tests "$work" bash -c 'echo "1/2 Test #1: rmem/segment ...***Failed 0 sec"
     echo "    Test #1: rmem/segment ....   Passed 0.01 sec"
     echo "100% tests passed"')
 [[ $output == *"Passed in the second attempt only: rmem/segment"* ]] ||
