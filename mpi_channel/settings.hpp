@@ -28,7 +28,7 @@
 namespace mpi_channel {
 
 /// RMEM_MPI_GET, unless it is set: between these it is faster than bulk
-/// (docs/measurements/mpi-2026-11-22.md).
+/// (docs/measurements/archive/mpi-2026-11-22.md).
 inline constexpr std::size_t kGetLeast = 16 * 1024, kGetMost = std::size_t{2} << 20;
 inline constexpr std::size_t kNoGets = std::numeric_limits<std::size_t>::max();
 
