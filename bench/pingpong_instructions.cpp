@@ -65,7 +65,7 @@ void between_endpoints(unsigned rounds, std::size_t bytes) {
         rounds);
 }
 
-/// Joins a ring of so many ranks, each a process.
+/// Joins a ring of `ranks` ranks, each a process.
 void join(const std::string& ring, unsigned rank, unsigned ranks) {
     const auto set = [](const char* name, const std::string& value) {
         ::setenv(name, value.c_str(), 1);  // NOLINT(concurrency-mt-unsafe): one thread

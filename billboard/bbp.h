@@ -68,7 +68,7 @@ extern "C" {
 #define BBP_API
 #endif
 
-#define BBP_ANY (-1) /* receive from whoever has something */
+#define BBP_ANY (-1) /* receive from any rank that has something */
 
 enum {
     BBP_OK = 0,
@@ -112,8 +112,8 @@ BBP_API int bbp_mcast(const int* dests, int ndests, const void* buf, size_t len)
 
 /* 1 when a message of `src` (or BBP_ANY) waits, 0 when none, negative on error. A receive is
  * immediate then, unless the message is larger than a partition: of that one only a part may be
- * there, and its sender may still take it back (its deadline passes) or die. Who must not wait
- * receives with bbp_tryrecv or bbp_recv_for all the same. */
+ * there, and its sender may still take it back (its deadline passes) or die. A caller that must not
+ * wait receives with bbp_tryrecv or bbp_recv_for all the same. */
 BBP_API int bbp_msgavail(int src);
 
 /* The size and sender of the message that the next bbp_recv(src, …) would return; BBP_EAGAIN when

@@ -47,7 +47,7 @@ public:
 
     virtual unsigned rank() const noexcept = 0;
     virtual unsigned ranks() const noexcept = 0;
-    /// A message of so many bytes at most can be sent by a try call, composed and viewed.
+    /// A message of at most this number of bytes can be sent by a try call, composed and viewed.
     virtual std::size_t partition_bytes() const noexcept = 0;
 
     // ---- Messages
@@ -102,7 +102,7 @@ public:
     /// A thread of a library calls it too, or no longer. Throws Error(invalid_argument) where the
     /// process's node would meet that.
     virtual void set_progress_thread(bool on) = 0;
-    /// So long from now, on the link's clock; a time that has passed for 0 and less.
+    /// The time `ns` from now, on the link's clock; a time that has passed for 0 and less.
     virtual Deadline deadline_in(std::int64_t ns) const = 0;
 
     /// Lets peers know that this rank leaves; called by the destructor too.

@@ -26,7 +26,7 @@ public:
     /// rest.
     int send(Bytes bulk, unsigned to, std::size_t* sent);
 
-    /// Of so many bytes that `from` has announced. What comes of them is bulk.
+    /// Of `bytes` bytes that `from` has announced. What comes of them is bulk.
     void expect(unsigned from, std::size_t bytes) noexcept { due_[from] += bytes; }
     bool is_due(unsigned from) const noexcept { return due_[from] != 0; }
     /// A piece that was met among packets; `view`: what is to be released after it, or null.

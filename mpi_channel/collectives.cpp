@@ -14,7 +14,7 @@ namespace {
 constexpr std::uint16_t kNoMember = 0xffff;
 /// In the number of a broadcast's piece that others follow.
 constexpr std::uint64_t kMoreFollow = std::uint64_t{1} << 63;
-/// An id has its first member's rank above so many bits of count.
+/// An id has its first member's rank above this number of bits of count.
 constexpr unsigned kCountBits = 20;
 static_assert(rmem::kMaxRanks <= 1U << (32 - kCountBits) && rmem::kMaxRanks < kNoMember);
 

@@ -54,7 +54,7 @@ concept Transport = requires(T t, const T c, std::span<const std::byte> bytes, u
     { c.counters() } -> std::same_as<TransportCounters>;
 };
 
-/// So many of the longest packets fit a partition while their receivers are away.
+/// Number of the longest packets that fit a partition while their receivers are away.
 inline constexpr std::size_t kPacketsInPartition = 16;
 inline constexpr std::size_t kMostPacket = 16 * 1024;
 inline std::size_t packet_most_in(const billboard::Endpoint& endpoint) noexcept {

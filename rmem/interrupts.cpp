@@ -346,7 +346,7 @@ void InterruptBoard::push(unsigned node, std::size_t offset, unsigned origin) no
             is_free && entry.state.compare_exchange_strong(
                            state, claimed, std::memory_order_acq_rel, std::memory_order_relaxed);
         if (is_mine) RMEM_MARK("interrupt.tail-behind");
-        // Whoever finds the entry claimed moves the tail on: its claimer may be dead.
+        // A writer that finds the entry claimed moves the tail on: its claimer may be dead.
         // relaxed is enough: as the load of the tail
         to.tail.compare_exchange_strong(tail, tail + 1, std::memory_order_relaxed);
         if (!is_mine) continue;

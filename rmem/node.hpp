@@ -16,7 +16,7 @@
 ///   Only whole words travel: a write of part of a word sends the word as the own bank has it, as
 ///   the card does, so neighbours in one word belong to one writer.
 ///   (On replicated links with write-me-last, flush between two writes to parts of one word.)
-///   `write` never blocks for ever: a full outbound queue is `WriteResult::again`, nothing written.
+///   `write` never blocks forever: a full outbound queue is `WriteResult::again`, nothing written.
 ///   On link udp the others may have dropped the node (it was away for too long, or in the part of
 ///   a ring that did not stand), or its daemon may have ended: then a write is
 ///   `WriteResult::dropped`, nothing written, `flush` is false and `is_member`, too, for good. The
@@ -44,7 +44,7 @@
 ///   `open` gives its world's ring, and accesses take virtual time; raw loads from `bank()` take
 ///   none, so who waits by them alone never ends. Callbacks are the world's calls, at the time of
 ///   the arrival: they may load and read, but not write, wait or flush. There is no descriptor and
-///   no `ring()`. Who may be killed gives the node to sim::Process::keep.
+///   no `ring()`. A process that may be killed gives the node to sim::Process::keep.
 /// In a fork()ed child
 ///   What a node is can be asked (id, rank, config, size, is_alive, ring, counters); every other
 ///   call throws Error(invalid_argument), and nothing of the parent's node is touched. The address

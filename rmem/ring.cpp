@@ -28,7 +28,7 @@ namespace {
 // Which byte of the segment says what by being locked.
 constexpr std::uint64_t kLifeCycleByte = 0;  // held while the segment is made, joined or removed
 constexpr std::uint64_t kPresenceByte = 1;   // shared by everybody who takes part
-constexpr std::uint64_t kEngineByte = 2;     // whoever runs the engine of the segment's node
+constexpr std::uint64_t kEngineByte = 2;     // what runs the engine of the segment's node
 constexpr std::uint64_t kLauncherByte = 3;   // the launcher whose ranks the ring's are
 constexpr std::uint64_t kFirstRankByte = 16;
 
@@ -401,8 +401,8 @@ Ring::~Ring() {
     }
 }
 
-/// A killed process lets go of its locks one after the other. Who has lost its rank but is still
-/// present removes nothing any more, so the last rank alive waits for it; others need not.
+/// A killed process lets go of its locks one after the other. A process that has lost its rank but
+/// is still present removes nothing any more, so the last rank alive waits for it; others need not.
 bool Ring::only_the_dying_remain() const noexcept {
     if (!has_members()) return false;
     bool any = false;

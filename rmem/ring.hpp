@@ -90,7 +90,7 @@ struct alignas(kLineBytes) RankSlot {
     std::atomic<std::uint64_t> start_time;
     /// The processors it may run on when it joins, as in a ProcessorSet.
     std::array<std::atomic<std::uint64_t>, 4> processors;
-    alignas(kLineBytes) std::atomic<std::uint32_t> wake;  ///< futex word; whoever wakes adds one
+    alignas(kLineBytes) std::atomic<std::uint32_t> wake;  ///< futex word; each waker adds one
     Counters link;                                        ///< LinkCounter
     Counters protocol;                                    ///< billboard/core/counters.hpp
     std::array<PortCounters, kPortBlocks> ports;  ///< in the order of their billboard::Class

@@ -134,7 +134,7 @@ void print_end(void) {
     fflush(stdout);
 }
 
-/* So often as was said, for a profiler: nothing is timed. */
+/* The given number of times, for a profiler: nothing is timed. */
 static double repeat(const struct world* world, operation* op, void* with) {
     for (long i = 0; i < world->options->rounds; ++i) op(with);
     return 0;

@@ -32,7 +32,7 @@ struct options {
     int size_count;    /* 0: each figure's own */
     double seconds;    /* for a figure of one size */
     unsigned deadline; /* s, for the whole program */
-    long rounds;       /* 0: by the time; else so often, untimed: for a profiler */
+    long rounds;       /* 0: by the time; else this number, untimed: for a profiler */
 };
 
 struct world {

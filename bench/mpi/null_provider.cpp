@@ -175,7 +175,7 @@ bool Endpoint::take(unsigned from) {
     return true;
 }
 
-/// That a message was taken rides on the answer; whoever has none to give says so by itself.
+/// That a message was taken rides on the answer; a rank that has none to give says so by itself.
 void Endpoint::progress() {
     for (unsigned from : {1 - rank, rank}) {
         if (queue->is_full() || take(from)) return;

@@ -230,7 +230,7 @@ void add_ratio(bench::Table& table, const std::string& name, double asked,
                {"met", asked == 0 ? bench::Row() : bench::Row(ratio <= asked)}});
 }
 
-/// mu_send of 8 bytes, with so many further endpoints open that nobody uses.
+/// mu_send of 8 bytes, with `further` further endpoints open that nobody uses.
 void two_ends(const Plan& plan, unsigned further, bench::Table& table) {
     const Stage1 stage(false);
     pin(0);

@@ -127,9 +127,9 @@ Row row_of_handlers(const Rounds& rounds) {
 
 // ---- Both ways
 
-/// So many from each to the other at once, `lead` of them ahead of what has been received. Who
-/// would wait for room where the other one may wait too receives instead; Directed Point takes in
-/// what comes while it waits.
+/// `count` messages from each to the other at once, `lead` of them ahead of what has been received.
+/// A rank that would wait for room where the other one may wait too receives instead; Directed
+/// Point takes in what comes while it waits.
 template <class System>
 void exchange(System& system, std::size_t bytes, std::size_t lead, std::size_t count) {
     const auto send = [&] {

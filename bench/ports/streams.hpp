@@ -36,7 +36,7 @@ void receive_many(System& system, std::size_t bytes, std::size_t count) {
     }
 }
 
-/// So many windows from rank 0 to rank 1, two at most on their way: each is answered by a small
+/// `windows` windows from rank 0 to rank 1, two at most on their way: each is answered by a small
 /// message, which its sender awaits while the next one is. The slowest of all systems has no flow
 /// control, and would lose messages otherwise.
 template <class System>

@@ -91,7 +91,7 @@ Gamma::Gamma(const RankContext& rank) {
     }
 }
 void Gamma::on_error() {
-    gamma_sigerr(kPort);  // whoever waits hears of a message that was lost
+    gamma_sigerr(kPort);  // a waiting caller hears of a message that was lost
 }
 
 Dp::Dp(const RankContext& rank) : fd_(dp_open(1)) {

@@ -8,9 +8,9 @@
 ///     gamma.send(8);               // rank 0
 ///     gamma.receive(8);            // rank 1: waits
 ///
-/// Who reads in place looks at a word of each line, so that moving the bytes is paid by all. Each
-/// system is used in a process of its own: one with threads makes the endpoint's lock necessary,
-/// which those without do not have to pay for.
+/// A receiver that reads in place looks at a word of each line, so that moving the bytes is paid by
+/// all. Each system is used in a process of its own: one with threads makes the endpoint's lock
+/// necessary, which those without do not have to pay for.
 /// Threads: one. Errors: `rmem::Error`.
 
 #include "tools/measure/rank_group.hpp"
@@ -182,7 +182,7 @@ public:
     Dp(const Dp&) = delete;
     Dp& operator=(const Dp&) = delete;
 
-    /// A pool for so many bytes of messages that nobody has read.
+    /// A pool for `bytes` bytes of messages that nobody has read.
     void take_pool(std::size_t bytes);
     void send(std::size_t bytes) {
         // Full for long where the host has taken the receiver away: nothing was sent.

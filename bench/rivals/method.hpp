@@ -52,7 +52,7 @@ struct Options {
     std::array<int, 2> cpus{0, 1};
     std::uint64_t samples = 100'000;
     std::uint64_t warmup = 10'000;
-    double seconds = 2.0;  // per figure: a slow system takes fewer samples rather than for ever
+    double seconds = 2.0;  // per figure: a slow system takes fewer samples rather than forever
     unsigned deadline = 120;
     int ranks = 2;          // of systems that bring no launcher and have a barrier of more than two
     std::size_t bytes = 8;  // of a ping-pong's message

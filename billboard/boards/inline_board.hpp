@@ -17,12 +17,12 @@
 ///   A slot is new when its toggle has changed; sequence and epoch are then the ones expected next.
 ///   The epoch is that of the two ranks' incarnations together, so what a former self posted is
 ///   never taken for new. The count is of the messages that its sender has taken from the receiver.
-/// Room        whoever answers tells in each answer, for nothing, how much it has taken. A receiver
-///             that only receives writes its count to a word each kTellEvery messages; a sender
-///             reads that word, and what has come to it unread, only when the FIFO looks full.
-///             Telling more often costs cache-line transfers, and is not needed: a full FIFO holds
-///             more than kTellEvery messages not yet taken. The count of a flag word has too few
-///             bits for the long FIFO: there the word alone tells, and rides on what else its
+/// Room        a rank that answers tells in each answer, for nothing, how much it has taken. A
+///             receiver that only receives writes its count to a word each kTellEvery messages; a
+///             sender reads that word, and what has come to it unread, only when the FIFO looks
+///             full. Telling more often costs cache-line transfers, and is not needed: a full FIFO
+///             holds more than kTellEvery messages not yet taken. The count of a flag word has too
+///             few bits for the long FIFO: there the word alone tells, and rides on what else its
 ///             writer sends.
 /// Bells       with more than 16 ranks on one bank the sender also adds to a dense word per pair,
 ///             so that a receiver of BBP_ANY looks at few lines.
@@ -170,7 +170,7 @@ public:
 
     // ---- Receiving
     bool has_next(unsigned s) const { return has(next_[s]); }
-    /// Spins until something of s is there, so many polls at most.
+    /// Spins until something of s is there, at most `polls` polls.
     bool await_next(unsigned s, unsigned polls) {
         const Next next = next_[s];
         if (is_sampled(next.head)) [[unlikely]]

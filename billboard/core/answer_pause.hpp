@@ -6,11 +6,11 @@
 ///     pause.message();                                   // one came, or was processed
 ///     while (!something_came()) pause.after_empty_poll();
 ///
-/// The two directions of a pair of ranks share a line (billboard/boards/inline_board.hpp). Who
-/// polls while the other one works on a message takes that line away from it, and the answer pays
-/// another hop to get it back. So who finds nothing right after a message leaves the line alone for
-/// a while, once, and then polls as everybody does. What comes in that time waits no longer than
-/// that.
+/// The two directions of a pair of ranks share a line (billboard/boards/inline_board.hpp). A rank
+/// that polls while the other one works on a message takes that line away from it, and the answer
+/// pays another hop to get it back. So a rank that finds nothing right after a message leaves the
+/// line alone for a while, once, and then polls as everybody does. What comes in that time waits no
+/// longer than that.
 ///
 /// For protocols whose way from a message to its answer is longer than a pause between two polls.
 /// bbp_recv does without.
@@ -24,8 +24,8 @@ namespace billboard {
 
 class AnswerPause {
 public:
-    /// `ns`: about as long as the other side takes from a message to its answer. Shorter, and polls
-    /// come in its midst; longer, and the answer waits.
+    /// `ns`: about as long as the other side takes from a message to its answer. If shorter, polls
+    /// disturb that work; if longer, the answer waits.
     explicit AnswerPause(std::int64_t ns) noexcept : first_(pauses_of(ns)) {}
 
     void message() noexcept { pauses_ = first_; }

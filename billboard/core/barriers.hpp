@@ -4,7 +4,7 @@
 /// Barriers, and groups by name. Part of EndpointCore (billboard/core/endpoint_core.hpp).
 ///
 /// arrival   each member writes its arrival count into a word of its own and waits until every
-///           member's count has come as far: one propagation. The default. Who comes last wakes
+///           member's count has come as far: one propagation. The default. The last to come wakes
 ///           those who sleep: were each to do so, all would run for each that comes.
 /// paper     the lowest member collects a null message from each other member and answers with one
 ///           multicast: two propagations, as the paper's MPI_Barrier.

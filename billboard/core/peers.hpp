@@ -75,8 +75,9 @@ void EndpointCore<M, BoardOf>::join(Deadline deadline) {
         if (s != me_) memory_.post_word(geometry_.confirmed(s, me_), kFresh);
     }
     for (unsigned i = 0; i < kJoinedGroups; ++i) memory_.post_word(geometry_.group_hash(me_, i), 0);
-    // A returning rank goes on counting where the others are, lest they wait for it for ever. Who
-    // never joined has no count: its words are 0, which is also what counts come to by wrapping.
+    // A returning rank resumes from the others' count; otherwise they would wait for it forever. A
+    // rank that never joined has no count: its words are 0, which is also what counts come to by
+    // wrapping.
     for (std::size_t i = 0; i < barrier_counts_.size(); ++i) {
         for (unsigned s = 0; life > 1 && s < ranks_; ++s) {
             if (memory_.load(geometry_.incarnation(s)) == 0) continue;
@@ -168,7 +169,7 @@ void EndpointCore<M, BoardOf>::refresh(unsigned s) {
 }
 
 /// Whether this rank has lost its node. The bank may be a later life's, in which nobody knows of
-/// it: all are dead to it, and come back to whoever opens anew.
+/// it: all are dead to it, and come back to an endpoint that opens anew.
 template <class M, template <class> class BoardOf>
 bool EndpointCore<M, BoardOf>::life_is_over() const {
     if constexpr (kMayLoseNode) return memory_.is_over();

@@ -144,8 +144,8 @@ inline int corrupt_error(unsigned s) {
 }
 
 /// Makes s's next message one of class `cls` that can be delivered now: BBP_OK and `a`, or
-/// BBP_EAGAIN. Who posts messages of other classes without end must not keep the caller from its
-/// deadline.
+/// BBP_EAGAIN. A sender that posts messages of other classes without end must not keep the caller
+/// from its deadline.
 template <class M, template <class> class BoardOf>
 int EndpointCore<M, BoardOf>::settle(unsigned s, Class cls, Wanted wanted, Arrival& a) {
     for (unsigned looks = kMostLooks; looks > 0 && board_.peek(s, a); --looks) {

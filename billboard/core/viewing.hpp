@@ -30,7 +30,7 @@ int EndpointCore<M, BoardOf>::try_view(int src, const void** data, std::size_t* 
     Found found = Found::nothing;
     unsigned s = 0;
     Arrival a;
-    // Who takes all that comes takes who is ready first.
+    // A caller that takes all that comes takes the sender that is ready first.
     const Wanted wanted = small == nullptr ? Wanted::coming : Wanted::ready;
     if (const int result = find(src, cls, wanted, found, s, a); result != BBP_OK) {
         return result == BBP_EAGAIN ? nothing_from(src, deadline) : result;

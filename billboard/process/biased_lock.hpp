@@ -5,7 +5,7 @@
 /// that.
 ///
 /// The usual thread says that it is inside, and looks whether anybody has asked to come in; if so
-/// it goes by the mutex, as the others do. Who asks says so, makes a heavy fence against
+/// it goes by the mutex, as the others do. A thread that asks says so, makes a heavy fence against
 /// the usual thread's look, and waits until it is not inside.
 ///
 ///   enter, leave   any thread. The first one that is not the usual one ends that for good: from

@@ -17,8 +17,8 @@
 /// (billboard/process/shared_endpoint.hpp). The lock costs the thread that called `share` next to
 /// nothing, until another thread of the program holds the endpoint
 /// (billboard/process/biased_lock.hpp); threads of libraries visit. It is recursive: a handler that
-/// runs while it is held may send. Who waits for others does so in slices, and gives way between
-/// them.
+/// runs while it is held may send. A thread that waits for others does so in slices, and gives way
+/// between them.
 ///
 /// Attendants: what has to be taken in when it comes, even while the program computes, registers
 /// here. A progress thread then calls it (billboard/process/progress_thread.hpp), whenever the
@@ -189,8 +189,9 @@ inline void Attendant::polled() noexcept {
         process_->send_to_rest();
 }
 
-/// The slices of a wait for others, by whoever holds the endpoint: short at first, since another
-/// thread may come at any moment, and longer where none does, so that the waiter comes to sleep.
+/// The slices of a wait for others, by the thread that holds the endpoint: short at first, since
+/// another thread may come at any moment, and longer where none does, so that the waiter comes to
+/// sleep.
 ///
 ///     for (Slices slices(held, endpoint, deadline);; slices.pass()) {
 ///         const int result = endpoint.recv(…, slices.deadline());

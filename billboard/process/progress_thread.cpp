@@ -12,7 +12,8 @@ namespace billboard {
 
 namespace {
 
-/// Looks in vain, each with a yield, before it sleeps: an answer to what a handler sent comes soon.
+/// Looks that find nothing, each with a yield, before it sleeps: an answer to what a handler sent
+/// comes soon.
 constexpr int kLooksBeforeSleep = 16;
 
 }  // namespace

@@ -18,9 +18,9 @@
 /// registered (serve()) may be read and written by others (access()): what has been asked of one
 /// rank is done there in its order, but what goes from memory to memory.
 ///
-/// Progress: only in calls; no call waits. progress() takes what has come, whoever it is for, so
-/// that two ranks that send to each other never wait for each other; it also finds out who has
-/// died.
+/// Progress: only in calls; no call waits. progress() takes what has come, no matter what it is
+/// for, so that two ranks that send to each other never wait for each other; it also finds out who
+/// has died.
 /// Memory: unexpected messages of one sender take at most kCredit bytes, and one line for each that
 /// asks to be sent.
 /// Errors: Status. Requests end with `gone` when the other rank has died, left, or sent what no
@@ -56,11 +56,11 @@ inline constexpr std::size_t kCostBytes = 64;
 inline constexpr std::size_t kEagerMost = 64 * 1024;
 inline constexpr unsigned kMostTaken = 32;  ///< packets in one progress()
 inline constexpr std::size_t kScratchBytes = 16 * 1024;
-/// So much of a message is read from its sender's memory before others get their turn; so much of
-/// an access is one piece.
+/// Number of bytes of a message that are read from its sender's memory before others get their
+/// turn; the size of one piece of an access.
 inline constexpr std::size_t kGetSlice = std::size_t{1} << 20;
-/// Of an access whose bytes go over the ring: a target keeps so many bytes of a piece that is read,
-/// and so many pieces of each rank.
+/// Of an access whose bytes go over the ring: how many bytes of a piece that is read a target
+/// keeps, and how many pieces of each rank.
 inline constexpr std::size_t kRemotePiece = 64 * 1024;
 inline constexpr unsigned kRemoteWindow = 16;
 
@@ -228,7 +228,7 @@ public:
     /// The same, to nowhere, and nobody is told.
     virtual void discard(Unexpected& message) = 0;
 
-    /// Takes so many packets at most. False if nothing has come, left or ended.
+    /// Takes at most `packets` packets. False if nothing has come, left or ended.
     virtual bool progress(unsigned packets = kMostTaken) = 0;
     /// Whether something is still to leave, or to be read: who ends goes on until not, and who
     /// sleeps would not see it go on.

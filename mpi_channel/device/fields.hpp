@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-/// Numbers in packets, as they lie in memory, one behind the other. Who reads has checked that they
-/// are there.
+/// Numbers in packets, as they lie in memory, one behind the other. The reader has checked that
+/// they are there.
 /// Thread safety: as of plain memory.
 
 #include <cstddef>

@@ -19,7 +19,7 @@
 /// call, so groups gather instead.
 ///
 /// Contract: mpi_channel/transport.hpp. A packet stays where it is until the next call of
-/// recv_any_control. Who is there, and whether it lives, is asked of the ring; all bytes go by the
+/// recv_any_control. The ring is asked who is there, and whether it lives; all bytes go by the
 /// port.
 /// Trust: a message that does not begin with the Lead of its sender is BBP_ESIZE of that rank, as
 /// one that is too long.

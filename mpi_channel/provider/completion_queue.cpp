@@ -15,14 +15,14 @@ namespace mpi_channel::provider {
 
 namespace {
 
-/// MPI reads queues without end: where ranks share a processor another one gets it after so many
-/// reads in vain.
+/// MPI reads queues without end: where ranks share a processor another one gets it after this
+/// number of empty reads.
 constexpr unsigned kCrowdedReads = 8;
-/// After so many in vain, some tens of microseconds, other programs may want the processor, too,
-/// and what is waited for may be late because they have that of its sender.
+/// After this number of them, some tens of microseconds, other programs may want the processor,
+/// too, and what is waited for may be late because they have that of its sender.
 constexpr unsigned kLongReads = 2048;
 constexpr std::size_t kFirstEntries = 1024;
-/// Who waits looks so often, and then sleeps until something comes, or so long.
+/// A waiting thread looks this often, then sleeps until something comes or this time is over.
 constexpr unsigned kLooks = 1000;
 constexpr std::int64_t kSleepNs = 1'000'000;
 

@@ -20,7 +20,7 @@ namespace mpi_channel::provider {
 
 namespace {
 
-/// What has not left when the endpoint is closed has so long.
+/// What has not left when the endpoint is closed has this time.
 constexpr std::int64_t kDrainNs = 10'000'000'000;
 
 EndpointObject& endpoint_of(struct fid* fid) {

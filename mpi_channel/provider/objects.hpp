@@ -56,7 +56,7 @@ namespace mpi_channel::provider {
 extern fi_provider provider;
 
 inline constexpr std::size_t kInjectMost = 4096;
-/// So many sends may wait for room before the caller is to make progress first.
+/// Number of sends that may wait for room before the caller is to make progress first.
 inline constexpr std::size_t kBacklogMost = 1024;
 
 /// What fi_getname gives: who has it can send to this rank.
@@ -205,7 +205,7 @@ public:
 
     ssize_t read(void* buffer, std::size_t count, fi_addr_t* sources);
     ssize_t read_error(fi_cq_err_entry& error);
-    /// `timeout_ms` < 0: for ever.
+    /// `timeout_ms` < 0: forever.
     ssize_t wait_and_read(void* buffer, std::size_t count, fi_addr_t* sources, int timeout_ms);
     /// To be polled, if it was asked for: readable when something may have come since the last look
     /// found nothing.

@@ -120,7 +120,7 @@ void describe_domain(fi_info& info) {
     info.domain_attr->caps = FI_LOCAL_COMM | FI_REMOTE_COMM;
 }
 
-/// Who says nothing of directions means all of them.
+/// A caller that says nothing of directions means all of them.
 std::uint64_t whole(std::uint64_t caps) {
     if ((caps & (FI_MSG | FI_TAGGED)) != 0 && (caps & (FI_SEND | FI_RECV)) == 0)
         caps |= FI_SEND | FI_RECV;

@@ -146,7 +146,7 @@ DP_API int dp_target_remove(int fd, int nid, int dpid);
  * endpoint is closed, whether it was read or not. */
 DP_API int dp_reliable(int fd, int on);
 
-/* Waits until all that was written is acknowledged, at most so long: 0, or -1 with ETIMEDOUT,
+/* Waits until all that was written is acknowledged, at most `timeout_ns`: 0, or -1 with ETIMEDOUT,
  * EHOSTDOWN. */
 DP_API int dp_drain(int fd, int64_t timeout_ns);
 

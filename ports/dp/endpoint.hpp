@@ -40,8 +40,8 @@ struct Target {
 
 class Endpoint {
 public:
-    /// So many messages, left behind by one dp_read, are offered at once for who polls between two
-    /// reads; then the engine's look decides again whether somebody does.
+    /// Number of messages left behind by one dp_read that are offered at once, for a program that
+    /// polls between two reads; then the engine's look decides again whether somebody does.
     static constexpr unsigned kOffersByReader = 16;
 
     Endpoint(Service& service, std::uint64_t id, unsigned dpid, std::size_t pool_bytes);

@@ -59,7 +59,7 @@ public:
         landing_ = find(kTokenBytes + kLandingBytes);
         return landing_ == kNowhere ? nullptr : base_ + landing_ + kHeaderAt;
     }
-    /// It has come to the landing, with so many bytes behind its header, and nothing unread is in
+    /// It has come to the landing, with `length` bytes behind its header, and nothing unread is in
     /// the pool: it has been read.
     std::byte* land(std::size_t length) noexcept {
         append(landing_, length);

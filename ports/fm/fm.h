@@ -97,7 +97,7 @@ enum FM_counter {
     FM_ACKS_ALONE,         /* 1.0: acknowledgements in a frame of their own */
     FM_SENDS_WAITING,      /* sends that had to wait */
     FM_FRAMES_LOST,        /* 1.0: frames that a node had not accepted when it died */
-    FM_MESSAGES_CUT,       /* 2.x: messages whose sender died in their midst */
+    FM_MESSAGES_CUT,       /* 2.x: messages whose sender died before their end */
     FM_HANDLERS_SUSPENDED, /* 2.x: times a handler had to wait in FM_receive */
     FM_CREDITS_ALONE,      /* 2.x: credit in a frame of its own */
     FM_INVALID_HANDLERS,   /* messages to a handler that there is not; dropped */

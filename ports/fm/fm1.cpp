@@ -458,7 +458,7 @@ unsigned Fm1::settle(Deadline deadline) {
         if (undecided == 0 || is_last) break;
         await_one(network_.endpoint().deadline_in(Slices::kShortestNs));
     }
-    // What was accepted is told, lest its senders think it lost.
+    // What was accepted is told; otherwise its senders would think it lost.
     for (const Index node : due_) {
         if (peers_[node].decided != peers_[node].told || peers_[node].owed != 0) tell(node);
     }

@@ -26,7 +26,7 @@
  *               network is full. Outside of handlers it then processes messages, as FM_extract does
  *               (reconstruction: the paper does not say), so that nodes which only send do not wait
  *               for each other. Inside a handler it takes messages over without processing them:
- *               handlers that wait for each other wait for ever, which the paper leaves to the
+ *               handlers that wait for each other wait forever, which the paper leaves to the
  *               programmer. FM_SENDS_WAITING shows it.
  * Handlers      Run in FM_extract and in sends that wait, one after the other; they may send, and
  *               may call FM_extract, which then processes further messages within them. A pointer

@@ -4,8 +4,8 @@
 /// Fast Messages 1.0: frames, the reject queue, the host receive queue.
 ///
 /// A frame is written into a free slot of the reject queue and posted from there. The slot is held
-/// until its receiver has decided: accepted, or returned for want of room. A returned frame is
-/// still in its slot, since on reflective memory a frame never leaves its sender's memory; what
+/// until its receiver has decided: accepted, or returned because there is no room. A returned frame
+/// is still in its slot, since on reflective memory a frame never leaves its sender's memory; what
 /// travels back is the slot's number. It is sent again later.
 ///
 ///   slot   free → sent → free        (accepted)
@@ -49,7 +49,7 @@ public:
     };
 
     Fm1(Network& network, Limits limits);
-    /// Memory of a receive queue of so many frames.
+    /// Memory of a receive queue of `frames` frames.
     static constexpr std::size_t queue_bytes(unsigned frames) noexcept {
         return frames * sizeof(Entry);
     }

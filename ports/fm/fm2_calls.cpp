@@ -83,7 +83,7 @@ constexpr ULONG kMostId = ports::fm::kMostHandlers - 1;
                                                  handler, error, may_wait);
     if (stream != nullptr) [[likely]]
         return stream;
-    // Who tries again and again needs no sentence.
+    // A caller that tries again and again needs no sentence.
     if (error == EAGAIN && !may_wait) {
         kept.fail(error);
     } else {

@@ -55,7 +55,7 @@ std::size_t Fm2::extract(std::size_t most) {
     return bytes;
 }
 
-/// Up to so many bytes, what exceeds them by the last packet not counted.
+/// Up to `most` bytes, what exceeds them by the last packet not counted.
 void Fm2::take_over(std::size_t most, std::size_t& bytes) {
     while (bytes < most && !quit_ && take_one(bytes)) {
     }

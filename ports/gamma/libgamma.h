@@ -141,9 +141,8 @@ GAMMA_API int gamma_post_recv(unsigned short port, void* buffer, unsigned long s
 /* ---- Messages ------------------------------------------------------------------------------ */
 
 /* [library] Sends through a bound port; returns 0 when `buf` may be used again, also where frames
- * were lost by overrun, of which only the receiver is told. GAMMA_ESIZE: 4 GiB or more. In the
- * midst of a longer message to the same port of the same process, a handler's is refused:
- * GAMMA_EAGAIN. */
+ * were lost by overrun, of which only the receiver is told. GAMMA_ESIZE: 4 GiB or more. During a
+ * longer message to the same port of the same process, a handler's is refused: GAMMA_EAGAIN. */
 GAMMA_API int gamma_send(unsigned short port, void* buf, unsigned long len);
 /* [library] The same, waiting for the receiver as long as it lives. Where messages cannot be taken
  * in meanwhile (in a handler whose port's next message is waiting, in gamma_atomic) at most two

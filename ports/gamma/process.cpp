@@ -385,8 +385,8 @@ bool Process::is_gone(int rank) {
 // ---- Barrier ------------------------------------------------------------------------------------
 
 /// Dissemination: in round k each node tells the one 2^k above it that it, and all it knows of,
-/// have come. Who finds that one cannot come goes through the remaining rounds without waiting and
-/// says so, so that nobody is left.
+/// have come. A node that finds that one cannot come goes through the remaining rounds without
+/// waiting and says so, so that nobody is left.
 int Process::sync() {
     Held held = hold();
     if (depth_ != 0 || atomic_ != 0)

@@ -16,7 +16,7 @@ bool Process::attend() noexcept {
     return something;
 }
 
-/// Takes in what has come, but not for ever. Whether there was something.
+/// Takes in what has come, but not forever. Whether there was something.
 bool Process::take_in() {
     if (!may_take_in()) return false;
     int result = 0;

@@ -13,8 +13,7 @@ namespace {
 
 /// Of a wait for room: what comes meanwhile is to be taken in soon.
 constexpr std::int64_t kLongestSliceNs = 16 * billboard::Slices::kShortestNs;
-constexpr int kLifeOver =
-    2;  ///< no code: the receiver has begun another life in the message's midst
+constexpr int kLifeOver = 2;  ///< no code: the receiver has begun another life during the message
 
 }  // namespace
 
@@ -302,7 +301,7 @@ int Process::wait_for_room(Held& held, const Outgoing& out, Attempt&& attempt) {
 
 // ---- Losses -------------------------------------------------------------------------------------
 
-/// So many frames are not sent; who should have got them is told when there is room.
+/// `frames` frames are not sent; the nodes that should have got them are told when there is room.
 void Process::lose(const Outgoing& out, std::uint32_t frames) {
     *out.out.number += frames;
     const auto dests = out.is_to_all() ? members(out.out) : std::span<const int>(&out.out.dest, 1);

@@ -300,7 +300,7 @@ int Connection::slow_pause(rmem::Deadline deadline) {
 void Connection::end_wait() noexcept {
     if (!is_armed_) return;
     is_armed_ = false;
-    // relaxed is enough: who still sees it wakes in vain
+    // relaxed is enough: a peer that still sees it wakes needlessly
     EndpointMemory(memory_, geometry_).program().sleeps.store(0, std::memory_order_relaxed);
 }
 

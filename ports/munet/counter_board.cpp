@@ -25,8 +25,8 @@ namespace {
                                                       object, std::strerror(code)));
 }
 
-/// Locks it for writing. False: another has; whoever can only read it may lock it for reading at
-/// most, which is no daemon's.
+/// Locks it for writing. False: another has; a process that can only read it may lock it for
+/// reading at most, which is no daemon's.
 bool lock(const rmem::Descriptor& board) {
     struct flock all {};
     all.l_type = F_WRLCK;

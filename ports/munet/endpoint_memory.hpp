@@ -68,7 +68,7 @@ enum class Kind : std::uint8_t {
     none = 8     ///< record: what was to be there will not come
 };
 
-/// A message or part of so many bytes takes so many lines of a receive buffer.
+/// Number of lines of a receive buffer that a message or part of `bytes` bytes takes.
 constexpr std::uint32_t lines_of(std::size_t bytes) noexcept {
     return static_cast<std::uint32_t>((kHeader + bytes + kLine - 1) / kLine);
 }

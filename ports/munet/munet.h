@@ -20,13 +20,13 @@
  * Order         Messages from one endpoint to another arrive in the order sent, each once, whatever
  *               their sizes and by whichever of the two sends. Nothing is promised between senders.
  * Flow control  A receive buffer is divided among the senders it admits
- *               (`rmem node --munet-senders`). Who has used its share up waits in mu_send until the
- *               receiver has received: two programs that only send to each other can wait for each
- *               other; mu_set_timeout is the tool for those. A message takes three quarters of a
- *               share at most. In a share it takes 16 bytes more, rounded up to lines of 64 bytes;
- *               one that mu_send has cut, 192 for each 128. So what mu_send sends and is longer
- *               than half a share may wait until its receiver receives, though nothing else is on
- *               its way; by mu_send_DMA it has room as a whole.
+ *               (`rmem node --munet-senders`). A sender that has used its share up waits in mu_send
+ *               until the receiver has received: two programs that only send to each other can wait
+ *               for each other; mu_set_timeout is the tool for those. A message takes three
+ *               quarters of a share at most. In a share it takes 16 bytes more, rounded up to lines
+ *               of 64 bytes; one that mu_send has cut, 192 for each 128. So what mu_send sends and
+ *               is longer than half a share may wait until its receiver receives, though nothing
+ *               else is on its way; by mu_send_DMA it has room as a whole.
  * Protection    By virtual memory, between processes. Endpoints of one process share its fate. A
  *               destination is nobody's secret: who may connect to the daemon may send to any
  *               endpoint that has a place for senders left; a user takes half of them at most, but
@@ -102,8 +102,8 @@ MU_API int mu_recv(mu_endpoint_t* ep, void* buf, size_t maxlen, mu_addr_t* src);
 
 /* ---- Additions ----------------------------------------------------------------------------- */
 
-/* Waits until a message is there, at most so many nanoseconds; -1: for ever. 0 or -ETIMEDOUT. Spins
- * while there are processors to spare, then yields, then sleeps. */
+/* Waits until a message is there, at most `timeout_ns` nanoseconds; -1: forever. 0 or -ETIMEDOUT.
+ * Spins while there are processors to spare, then yields, then sleeps. */
 MU_API int mu_wait(mu_endpoint_t* ep, int64_t timeout_ns);
 
 /* The length (and sender) of what the next mu_recv returns, or -EAGAIN. */
@@ -112,7 +112,7 @@ MU_API int mu_probe(mu_endpoint_t* ep, mu_addr_t* src);
 /* The endpoint's own address, to be given to those who shall send to it. */
 MU_API int mu_address(const mu_endpoint_t* ep, mu_addr_t* own);
 
-/* How long a send may wait for room: -1 for ever, which is the default; 0 not at all. For an answer
+/* How long a send may wait for room: -1 forever, which is the default; 0 not at all. For an answer
  * of a node where nothing was sent to before it waits at least 10 s. */
 MU_API int mu_set_timeout(mu_endpoint_t* ep, int64_t timeout_ns);
 

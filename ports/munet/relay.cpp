@@ -119,7 +119,7 @@ void Relay::act(Endpoint& e, Control control, const DescriptorEntry& entry) {
     e.count(Counter::bad_descriptors);
 }
 
-/// Whether the slot may have so many more lines under way.
+/// Whether the slot may have `lines` more lines under way.
 bool Relay::spend(Endpoint& e, Slot& slot, std::uint32_t lines) {
     if (slot.state != Slot::State::open) [[unlikely]] {
         e.count(slot.life != 0 ? Counter::undelivered : Counter::forged);

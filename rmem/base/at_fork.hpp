@@ -4,9 +4,9 @@
 /// What a fork()ed child must forget of its parent's part in a ring.
 ///
 /// A child inherits the memory and the objects, but no descriptor, lock or thread: whatever it did
-/// there would be done in its parent's name. Who keeps such a part derives from AtFork, and takes
-/// away in the child what its calls check anyway; so they pay nothing for it. What the child
-/// inherited is kept, and left alone.
+/// there would be done in its parent's name. A class that keeps such a part derives from AtFork,
+/// and takes away in the child what its calls check anyway; so they pay nothing for it. What the
+/// child inherited is kept, and left alone.
 /// Thread safety: any thread. Errors: std::bad_alloc.
 
 #include "rmem/error.hpp"

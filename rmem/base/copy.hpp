@@ -48,7 +48,8 @@ inline void copy_bytes(void* to, const void* from, std::size_t bytes) noexcept {
     std::memcpy(to, from, bytes);
 }
 
-/// Asks for a line that will be written soon, from whoever has read it last. Only a hint.
+/// Asks for a line that will be written soon, from the processor that has read it last. Only a
+/// hint.
 inline void take_line(const std::byte* at) noexcept {
 #if defined(__x86_64__)
     asm volatile("prefetchw %0" ::"m"(*at));  // the builtin would only read it here
@@ -57,7 +58,7 @@ inline void take_line(const std::byte* at) noexcept {
 #endif
 }
 
-/// Sends a line that was just written on its way to whoever reads it: to the cache that all
+/// Sends a line that was just written on its way to its reader: to the cache that all
 /// processors share. Only a hint, and none where a processor does not know it.
 inline void hand_line(const std::byte* at) noexcept {
 #if defined(__x86_64__)

@@ -62,7 +62,7 @@ public:
 
     // ---- Memory
     virtual std::byte* bank() const = 0;
-    /// Whether writes of so many bytes in all can be taken now.
+    /// Whether writes of `bytes` bytes in all can be taken now.
     virtual bool room(std::size_t bytes) = 0;
     virtual void write(std::size_t offset, const void* from, std::size_t bytes) = 0;
     /// Wakes who may wait for what was written.
@@ -71,7 +71,7 @@ public:
     virtual void poll() = 0;
     /// After a look that found nothing (rmem/ring/waiting.hpp).
     virtual void give_way() = 0;
-    /// So many words of the bank are loaded next: applies what is due.
+    /// Announces that `words` words of the bank are loaded next: applies what is due.
     virtual void before_load(std::size_t words) = 0;
     /// For readers that do not call.
     virtual void keep_applying() = 0;

@@ -7,7 +7,7 @@
 
 namespace rmem {
 
-/// Of so many words, calls send(first, count) for each run of those that is_sent(word) says are to
+/// Of `words` words, calls send(first, count) for each run of those that is_sent(word) says are to
 /// be sent, in order. Returns how many were not.
 template <class IsSent, class Send>
 std::size_t send_runs(std::size_t words, IsSent is_sent, Send send) {

@@ -8,8 +8,8 @@
 ///
 /// Order
 ///   Between writes of one node there is order, inside one write there is none. A flag is therefore
-///   a write of its own: post_word. Who has seen a flag (load with acquire) may read what its
-///   writer wrote before it with plain loads (`data`).
+///   a write of its own: post_word. A reader that has seen a flag (load with acquire) may read what
+///   its writer wrote before it with plain loads (`data`).
 /// Room
 ///   Before a group of writes a protocol asks `room(bytes)` for the sum of their bytes; once
 ///   granted, the writes of the group cannot fail. No room is back-pressure: wait and ask again.
@@ -32,7 +32,8 @@
 ///   to kMaxPostBytes behind the flag.
 /// Hints
 ///   `expect_write(offset, bytes)`: this is probably written next. Where a store is the transfer,
-///   its lines are taken from whoever read them last, so that the store need not wait for them.
+///   its lines are taken from the reader that read them last, so that the store need not wait for
+///   them.
 ///   `expect_read(offset, bytes)`: this has been announced, and its reader comes for it. Where a
 ///   load fetches lines from their writer's cache, they go to meet it.
 /// Propagation

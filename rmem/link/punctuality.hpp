@@ -18,7 +18,7 @@
 /// Where the origin's clock is known with an error, only what breaks the bound for certain counts
 /// as a violation.
 ///
-/// Thread safety: whoever runs the node's engine. Units: nanoseconds.
+/// Thread safety: only the thread that runs the node's engine. Units: nanoseconds.
 
 #include "rmem/ring.hpp"
 #include "rmem/ring/bound_violation.hpp"

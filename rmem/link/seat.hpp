@@ -59,7 +59,7 @@ requires M::kReplicated struct Seat<M> {
 RMEM_API std::shared_ptr<void> find_seat(const Ring& ring, unsigned rank);
 RMEM_API void show_seat(const Ring& ring, unsigned rank, const std::shared_ptr<void>& seat);
 
-/// This process's seat at the rank. Who takes one for a use that it has already gets what
+/// This process's seat at the rank. A caller that takes one for a use that it has already gets what
 /// Membership says to that.
 template <class M>
 std::shared_ptr<Seat<M>> take_seat(std::shared_ptr<Ring> ring, Member member,

@@ -47,7 +47,7 @@ public:
     Player(PlaySpeed speed, std::int64_t recorded_ns, std::int64_t now_ns) noexcept
         : speed_(speed), recorded_ns_(recorded_ns), started_ns_(now_ns) {}
 
-    /// Lets so many more writes pass, where the speed is stepped.
+    /// Lets `writes` more writes pass, where the speed is stepped.
     void step(std::uint64_t writes = 1) noexcept { steps_ += writes; }
 
     /// When the write of that time is due: before now if it may be played at once, kNever if it

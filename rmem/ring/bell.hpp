@@ -3,7 +3,7 @@
 
 /// A bell that one process of this host hears while it waits for descriptors, and others ring.
 ///
-/// A pipe with a name beside the segment's, /dev/shm/rmem-bell.<segment>, made by whoever listens
+/// A pipe with a name beside the segment's, /dev/shm/rmem-bell.<segment>, made by the listener
 /// and kept for its successor; it goes with the segment (Segment::remove). Ringing is for a
 /// listener that has said it sleeps: it costs a system call.
 ///

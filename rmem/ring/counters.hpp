@@ -3,11 +3,11 @@
 
 /// Counters in shared memory: any process can read them while the owner computes, hangs or is dead.
 ///
-/// Each block has one writer (the rank, or whoever runs the node's engine), so counting is a plain
-/// add, stored atomically only for the readers' sake. Counters start at zero when the ring is made
-/// and only grow (a restarted rank goes on where its former self stopped), except the `_max` ones.
-/// What the hot path would pay for is not counted here: messages per pair are the FIFOs' own
-/// positions (billboard/boards/layout.hpp).
+/// Each block has one writer (the rank, or the process that runs the node's engine), so counting is
+/// a plain add, stored atomically only for the readers' sake. Counters start at zero when the ring
+/// is made and only grow (a restarted rank goes on where its former self stopped), except the
+/// `_max` ones. What the hot path would pay for is not counted here: messages per pair are the
+/// FIFOs' own positions (billboard/boards/layout.hpp).
 
 #include <array>
 #include <atomic>

@@ -2,7 +2,7 @@
 #pragma once
 
 /// What the engine of a node keeps in shared memory, for its successors and for tools.
-/// Writer: whoever runs the node's engine (rmem/link/ring/engine.hpp).
+/// Writer: the process that runs the node's engine (rmem/link/ring/engine.hpp).
 
 #include "rmem/base/histogram.hpp"
 #include "rmem/config.hpp"

@@ -167,7 +167,7 @@ void check_opened(const std::string& ring, int fd, const Trust& trust) {
 
 enum class Standing { gone, ours, others };
 
-/// Whether what has this name may be looked at. Who opens it asks again.
+/// Whether what has this name may be looked at. A process that opens it asks again.
 Standing standing_of(const char* path) {
     struct stat found {};
     if (::lstat(path, &found) != 0) return Standing::gone;

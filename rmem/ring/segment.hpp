@@ -64,7 +64,8 @@ class RMEM_API Segment {
 public:
     struct Created;
     /// Makes a new object of `bytes` zeroed bytes; nothing when the name exists. `byte` is locked
-    /// before the name can be found, so whoever finds the object can tell whether its maker lives.
+    /// before the name can be found, so a process that finds the object can tell whether its maker
+    /// lives.
     static std::optional<Created> create(const std::string& ring, std::size_t bytes,
                                          const std::string& unix_group, std::uint64_t byte);
     /// Maps an existing object, as large as it is by now; nothing when there is none.

@@ -92,12 +92,12 @@ public:
 
     /// Sleeps by that from now on; null: on the wake word.
     void sleep_by(Sleeper* sleeper) noexcept { sleeper_ = sleeper; }
-    /// So many polls at most before it yields, where a poll is dear.
+    /// Maximum number of polls before yielding, for links whose poll is expensive.
     void set_most_polls(unsigned polls) noexcept {
         most_polls_ = polls;
         refresh_spin_limit();
     }
-    /// So many ranks of this host that the ring does not count poll too, and may run on these
+    /// `ranks` ranks of this host that the ring does not count poll too, and may run on these
     /// processors.
     void set_company(unsigned ranks, const ProcessorSet& processors) noexcept;
 
@@ -196,7 +196,7 @@ private:
 /// Processors that this process may use: its affinity mask, less what a cgroup quota takes away.
 RMEM_API unsigned allowed_processors() noexcept;
 
-/// So many processors, or fewer where a cgroup's quota says so.
+/// `processors`, or fewer where a cgroup's quota says so.
 RMEM_API unsigned within_quota(unsigned processors) noexcept;
 
 }  // namespace rmem

@@ -106,8 +106,8 @@ std::uint64_t LogReader::oldest() const noexcept {
 bool LogReader::is_overwritten(std::uint64_t position) const noexcept {
     if (oldest() <= position) return false;
     if (role_ == Role::member) return true;
-    // Who has read a part of a later record sees the head where that record, or the pad before it,
-    // begins. (13) - this acquire-load synchronizes-with the release-store (2)
+    // A reader that has read a part of a later record sees the head where that record, or the pad
+    // before it, begins. (13) - this acquire-load synchronizes-with the release-store (2)
     const std::uint64_t head = area_.header().head.load(std::memory_order_acquire);
     return head + 2 * LogArea::units_of(kMaxRecordWords) > position + area_.capacity();
 }

@@ -3,8 +3,8 @@
 
 /// What a simulated host costs: its processor's way to the card across the I/O bus, and software.
 ///
-/// Units: nanoseconds of virtual time. A load and a call cost at least 1 ns, so that whoever polls
-/// without waiting still lets time pass.
+/// Units: nanoseconds of virtual time. A load and a call cost at least 1 ns, so that a process that
+/// polls without waiting still lets time pass.
 /// Errors: `parse_host` throws Error(bad_profile) with a sentence that names what can stand there.
 
 #include "rmem/error.hpp"

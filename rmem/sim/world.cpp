@@ -85,7 +85,8 @@ World::World(WorldConfig config)
 }
 
 World::~World() {
-    // What the processes own says good-bye to the world: it must still be there, and they be dead.
+    // Destructors of the processes' objects call into the world, so it must outlive them, and no
+    // process may still run.
     for (Rank& rank : ranks_) {
         if (rank.process) rank.process->state_ = Process::State::dead;
         rank.process.reset();
@@ -147,7 +148,7 @@ void World::kill(unsigned r) {
     Rank& rank = ranks_[r];
     if (rank.process.get() != running_) return end_process(rank, EventKind::killed);
     rank.process->state_ = Process::State::dead;
-    rank.process->fiber_.suspend();  // for ever
+    rank.process->fiber_.suspend();  // forever
 }
 
 /// Whose program has returned, or will not go on.

@@ -89,9 +89,9 @@ public:
     void kill(unsigned rank);
     void stop(unsigned rank);  ///< it is alive, but does nothing
     void resume(unsigned rank);
-    /// It loses the processor for so long.
+    /// It loses the processor for `ns`.
     void stall(unsigned rank, std::int64_t ns);
-    /// Calls once, before the process's access after so many more. Ends with the process.
+    /// Calls once, before the process's access after `accesses` more. Ends with the process.
     void at_access(unsigned rank, std::uint64_t accesses, std::function<void()> action);
     bool has_ended(unsigned rank) const noexcept;  ///< returned or killed
     bool runs(unsigned rank) const noexcept { return !has_ended(rank); }

@@ -251,7 +251,7 @@ void World::wake_watchers(Node& node, std::size_t offset, std::size_t bytes, std
 
 // ---- Who lives ----------------------------------------------------------------------------------
 
-/// What a dead rank wrote is still on its way for a while: till then it counts as alive.
+/// What a dead rank wrote is still on its way for a while: until then it counts as alive.
 bool World::is_alive(unsigned r) const noexcept {
     const Rank& rank = ranks_[r];
     const Node& node = nodes_[rank.node];

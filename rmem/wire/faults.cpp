@@ -124,7 +124,7 @@ void take_choice(Settings& settings, FaultChoice& choice) {
     if (const auto text = settings.take("share")) choice.share = settings.share(*text);
 }
 
-/// When a fault begins and, unless it is for ever, ends.
+/// When a fault begins and, unless it is forever, ends.
 struct Span {
     std::int64_t at_ns = 0;
     std::optional<std::int64_t> until_ns;

@@ -17,7 +17,7 @@
 ///   cut:         a cable is cut               cable=<n> (required: from node n to its successor),
 ///                                             ring=0|1|both (0)
 ///   bypass:      a node is out of the ring    node=<n> (required)
-///       of these two:  at=<time> (0), until=<time> (for ever), since the making of the ring
+///       of these two:  at=<time> (0), until=<time> (forever), since the making of the ring
 /// Of datagrams, on link udp, done by the node that receives them
 ///   (rmem/link/udp/datagram_faults.hpp):
 ///   drop:        they are lost
@@ -26,9 +26,9 @@
 ///                them
 ///   corrupt:     one bit of them, any, is flipped
 ///       of these four: from=<nodes>, to=<nodes> (all), after=<datagrams> (0), count=<datagrams>
-///                      (all), share=<percent>% (100%), at=<time> (0), until=<time> (for ever)
+///                      (all), share=<percent>% (100%), at=<time> (0), until=<time> (forever)
 ///   part:        nothing passes between nodes=<nodes> (required) and the others, either way
-///                (one way: drop:from=…,to=…)   at=<time> (0), until=<time> (for ever)
+///                (one way: drop:from=…,to=…)   at=<time> (0), until=<time> (forever)
 ///       at and until count from the node's own start
 ///
 /// Items are separated by `;`, blanks around them are ignored. <nodes> is `3`, `0-2` or `0-2+5`.

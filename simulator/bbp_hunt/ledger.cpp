@@ -31,7 +31,7 @@ void Ledger::starts(unsigned rank) {
     for (unsigned peer = 0; peer < Scenario::kRanks; ++peer) {
         pair(rank, peer).told = ranks_[peer].deaths;
         pair(rank, peer).met = 0;
-        // Who has died may be found dead, or in its new life already.
+        // A rank that has died may be found dead, or in its new life already.
         pair(rank, peer).unsure = peer != rank && ranks_[peer].deaths != 0;
     }
 }

@@ -5,7 +5,7 @@
 /// random until enough has been posted, then receives until nothing is missing any more, and
 /// leaves.
 ///
-/// No call waits for ever: each is a try or has a deadline, so a rank that gets nowhere shows as
+/// No call waits forever: each is a try or has a deadline, so a rank that gets nowhere shows as
 /// messages that are missing at the end.
 /// Thread safety: none; one world's programs.
 

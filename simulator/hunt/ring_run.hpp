@@ -2,7 +2,7 @@
 #pragma once
 
 /// A seed of a hunt on the simulated ring, on its way: four ranks run the hunt's program, and the
-/// seed's faults meet them when so many messages have been posted.
+/// seed's faults meet them when a given number of messages have been posted.
 ///
 ///     class Run final : public RingRun { … };
 ///     Findings findings = Run(scenario, options).to_end();
@@ -46,7 +46,7 @@ protected:
 
     /// `own` checks every event, before the others see it.
     void observe(rmem::sim::Observer& own, const RingOptions& options);
-    /// What is due once so many messages have been posted.
+    /// What is due once `posted` messages have been posted.
     void inject_due(std::uint64_t posted);
     /// Some faults are still to come, so traffic goes on.
     bool more_to_come() const { return findings_.injected < faults_.size() || absent_ != 0; }

@@ -41,7 +41,7 @@ const char* name_of(FaultKind kind) noexcept;
 struct Fault {
     FaultKind kind = FaultKind::delay;
     unsigned target = 0;         ///< rank or node
-    unsigned at_message = 0;     ///< once so many have been posted in all
+    unsigned at_message = 0;     ///< once this number has been posted in all
     std::uint64_t accesses = 1;  ///< of the target, after that
     std::uint64_t writes = 1;    ///< that are hit
     std::int64_t time_ns = 0;    ///< how late, or how long
@@ -62,7 +62,8 @@ struct RingScenario {
 /// Sizes of data partitions, from which a seed takes one.
 inline constexpr std::array<std::size_t, 4> kPartitions = {1024, 2048, 4096, 16384};
 
-/// A fault of that kind in a seed of so many messages. `may_return`: who dies may be started again.
+/// A fault of that kind in a seed of `messages` messages. `may_return`: a rank that dies may be
+/// started again.
 Fault draw_fault(FaultKind kind, unsigned messages, bool may_return, Random& random);
 
 /// In the order in which they are due.

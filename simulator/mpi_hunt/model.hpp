@@ -112,7 +112,7 @@ public:
 
     // ---- What comes
     void arrives(unsigned at, unsigned from, const mpi_channel::Packet& packet);
-    /// So many bytes that a packet announced.
+    /// The number of bytes that a packet announced.
     void comes(unsigned at, unsigned from, std::size_t bytes);
     void completed(unsigned at, const Completion& completion);
 

@@ -17,7 +17,7 @@ enum class Sight : std::uint8_t {
     out_of_credit,  ///< a message was asked for because its sender had no credit
     flow_packet,    ///< credit came back in a packet of its own
     bundle,         ///< what had waited left together
-    waited,         ///< something stayed at its sender for want of room
+    waited,         ///< something stayed at its sender because there was no room
     unexpected,
     from_any,  ///< a receive of any source got one
     to_self,

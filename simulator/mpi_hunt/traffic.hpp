@@ -5,7 +5,7 @@
 /// and makes progress at random until enough has been sent, then receives what is still unexpected
 /// until the model misses nothing, cancels what still waits, and leaves.
 ///
-/// Nothing waits for ever: who gets nowhere for kSettleNs leaves, and the model says what is
+/// Nothing waits forever: a rank that gets nowhere for kSettleNs leaves, and the model says what is
 /// missing.
 /// Thread safety: none; one world's programs.
 

@@ -68,7 +68,7 @@ HopTimes hop_times(const std::string& timing, std::size_t own_bytes) {
 }
 
 std::int64_t throughput(const std::string& timing, unsigned transmitters) {
-    // A single one streams; of several, each what its FIFO holds, so that all are sending till the
+    // A single one streams; of several, each what its FIFO holds, so that all are sending until the
     // end.
     const std::size_t own_bytes = transmitters == 1 ? 65536 : 4096;
     Testbed testbed = ring_of(timing, std::max(transmitters, 2U), "pentium-ii");

@@ -19,7 +19,8 @@ namespace simulator {
 inline constexpr std::int64_t kPsPerNs = 1000;
 inline constexpr std::int64_t kWarmUp = 4;  // rounds until everything repeats itself
 
-/// So many rounds, each by a step later within the poll of the one that waits: together all phases.
+/// `rounds` rounds, each by a step later within the poll of the one that waits: together all
+/// phases.
 struct Phases {
     std::int64_t rounds, step_ns;
 

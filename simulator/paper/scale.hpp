@@ -37,7 +37,7 @@ struct ScalePoint {
                                        ///< does by arrival words
 };
 
-/// From small to large; up to so many nodes.
+/// From small to large; up to `most_nodes` nodes.
 std::vector<Place> places_to_measure(unsigned most_nodes);
 ScalePoint measure(const Place& place);
 

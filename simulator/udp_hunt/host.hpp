@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-/// A simulated host with a node of the udp link: a core, a bank, a socket that holds so many
-/// datagrams, and a clock that is nobody else's.
+/// A simulated host with a node of the udp link: a core, a bank, a socket that holds a limited
+/// number of datagrams, and a clock that is nobody else's.
 ///
 /// Times are the world's unless they say otherwise. Thread safety: none.
 
@@ -51,7 +51,7 @@ public:
     /// It does nothing until then; or reads nothing.
     void stall(std::int64_t until_ns) { stalled_until_ns_ = until_ns; }
     void starve(std::int64_t until_ns) { starved_until_ns_ = until_ns; }
-    /// It does nothing for so long, nor does its clock, if that stands still, too.
+    /// It does nothing for `span_ns`, nor does its clock, if that stands still, too.
     void pause(std::int64_t now, std::int64_t span_ns, bool with_clock) {
         stall(now + span_ns);
         if (with_clock) clock_.offset_ns -= span_ns;

@@ -255,7 +255,7 @@ void Run::settle() {
     findings_.violate("after one more message each, not all is acknowledged:" + world_.describe());
 }
 
-/// Whoever is a member can write, and when nobody does, nobody speaks but to say that he is there.
+/// Each member can write, and when nobody does, nobody speaks but to say that he is there.
 void Run::check_aftermath() {
     world_.run_for(2000 * kMillisecond);  // what was doubled late is here
     const std::uint64_t posted = world_.network().counts().posted;

@@ -27,7 +27,7 @@
 namespace simulator {
 
 struct Weather {
-    unsigned lost = 0;       ///< so many of a thousand
+    unsigned lost = 0;       ///< per thousand datagrams
     unsigned doubled = 0;    ///< come twice, the second time up to `late_ns` later
     unsigned corrupted = 0;  ///< with a bit flipped, or too short
     std::int64_t delay_ns = 5'000;

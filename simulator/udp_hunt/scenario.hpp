@@ -47,7 +47,7 @@ struct Fault {
     unsigned target = 0;  ///< node
     unsigned other =
         0;  ///< cut_one_way, clog: the node that hears nothing; partition: nodes as bits
-    unsigned at_message = 0;   ///< once so many have been written, or tried
+    unsigned at_message = 0;   ///< once this number has been written, or tried
     unsigned chance = 0;       ///< of a thousand datagrams
     std::int64_t time_ns = 0;  ///< how long
     bool comes_back = true;    ///< kill, leave: started again, after time_ns; else at the end

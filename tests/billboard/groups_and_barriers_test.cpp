@@ -20,8 +20,8 @@ RMEM_ON_ALL_RINGS(Groups);
 
 enum Word : std::size_t { kPosted, kGo, kDone, kEntered = 100 };
 
-/// Enters a barrier of `members` many times; the shared word `entered` counts the entries, so
-/// whoever leaves round r must see at least r × members of them.
+/// Enters a barrier of `members` many times; the shared word `entered` counts the entries, so a
+/// rank that leaves round r must see at least r × members of them.
 void check_rounds(Rank& me, std::size_t entered, int members, int rounds,
                   const std::function<int()>& barrier) {
     std::uint64_t state = static_cast<std::uint64_t>(me.rank) + 1;
@@ -66,7 +66,7 @@ TEST_P(Barriers, among_many_ranks_hold) {
 }
 
 TEST_P(Barriers, do_not_let_the_last_wait_for_others) {
-    // Whoever enters last may leave at once and end: nobody has to answer it.
+    // The rank that enters last may leave at once and end: nobody has to answer it.
     run(3, [](Rank& me) {
         if (me.rank == 0) me.await_word(kPosted, 2);
         if (me.rank != 0) me.raise(kPosted);

@@ -402,7 +402,7 @@ TEST_P(InPlace, calls_that_cannot_be_right_are_refused_and_do_no_harm) {
     });
 }
 
-// ---- Posting without waiting for ever
+// ---- Posting without waiting forever
 
 /// Posts composed messages with the seeds first, first + 1, … until nobody makes room for the next,
 /// which is discarded; returns how many have been posted.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // ctest: check marked
 
-/// A rank is killed (SIGKILL) at each RMEM_MARK of the billboard's sources, in the midst of traffic
+/// A rank is killed (SIGKILL) at each RMEM_MARK of the billboard's sources, during traffic
 /// of every kind. The survivors get each of its messages whole and in order, or BBP_EPEER; they go
 /// on among themselves; and the rank, started again, talks to them as before.
 ///
@@ -419,8 +419,8 @@ TEST(KillMarksAlone, a_sender_that_died_while_filling_and_is_back_already_is_mis
     ring.finish();
 }
 
-/// Neither taken nor found by a probe for ever: who waits by trying both, as the MPI device does,
-/// would never miss its sender.
+/// Neither taken nor found by a probe forever: a rank that waits by trying both, as the MPI device
+/// does, would never miss its sender.
 TEST(KillMarksAlone, a_sender_that_died_while_filling_is_missed_by_who_only_tries) {
     RingSetup setup;
     setup.partition = kPlace;

@@ -133,7 +133,7 @@ TEST_P(Messages, to_oneself_arrive) {
 }
 
 TEST_P(Messages, to_oneself_may_be_more_than_any_queue_holds) {
-    // A rank that waits for itself would wait for ever: what is sent to oneself must find room, or
+    // A rank that waits for itself would wait forever: what is sent to oneself must find room, or
     // the call must say that it cannot.
     run(1, [](Rank& me) {
         constexpr int kMessages = 200;

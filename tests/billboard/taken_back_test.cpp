@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // ctest: tsan
 
-/// A message larger than a partition that is taken back in its midst: nothing overtakes the word of
-/// it.
+/// A message larger than a partition that is taken back before it is complete: nothing overtakes
+/// the word of it.
 
 #include "billboard/core/counters.hpp"
 #include "billboard/core/endpoint_core.hpp"

@@ -371,7 +371,7 @@ TEST_P(Waiting, a_descriptor_falls_quiet_when_nothing_waits) {
         me.await_word(kPosted);
         std::uint64_t next = 0;
         await([&] { return drain(next) == 1; }, "the message");
-        // It may report more than there is, but not for ever.
+        // It may report more than there is, but not forever.
         await(
             [&] {
                 drain(next);

@@ -398,6 +398,45 @@ def lines_have_at_most_100_columns():
                     yield f"{short(file)}:{number}: wrap it, {len(line)} columns are too many"
 
 
+# ---- Words --------------------------------------------------------------------------------------
+
+OLD_WORDS = re.compile(
+    r"\b(lest|for\s+want\s+of|in\s+vain|midst|whoever|good-bye|till|dear)\b", re.IGNORECASE
+)
+COMMENT_OR_LITERAL = re.compile(
+    r"(?P<comment>//(?:\\\n|[^\n])*|/\*.*?\*/)"
+    r'|R"(?P<mark>[^()\\\s]{0,16})\(.*?\)(?P=mark)"'
+    r'|"(?:\\.|[^"\\\n])*"'
+    r"|\b\d[\w.']*|'(?:\\.|[^'\\\n])+'",
+    re.DOTALL,
+)
+
+
+def comments_only(code):
+    """The code with nothing but its comments, on their lines; their marks are blanks."""
+    lines = []
+    at = 0
+    for match in COMMENT_OR_LITERAL.finditer(code):
+        if match["comment"]:
+            lines += [re.sub(r"[^\n]", " ", code[at : match.start()]), match["comment"]]
+            at = match.end()
+    return re.sub(r"(?m)^(\s*)(?://+<?|/\*+|\*)", r"\1", "".join(lines))
+
+
+def words_are_plain():
+    """Comments and pages use words of today. (Dated measurements and former names stay.)"""
+    for file in all_files():
+        name = short(file)
+        is_page = file.suffix == ".md" or name.startswith("docs/man/")
+        is_past = name.startswith("docs/measurements/") or name == "docs/glossary.md"
+        if is_past or not is_page and file.suffix not in CODE:
+            continue
+        words = text(file) if is_page else comments_only(text(file))
+        for match in OLD_WORDS.finditer(words):
+            number = words.count("\n", 0, match.start()) + 1
+            yield f"{name}:{number}: say `{' '.join(match[0].split())}` in a word of today"
+
+
 # ---- Tools --------------------------------------------------------------------------------------
 
 
@@ -466,6 +505,7 @@ RULES = [
     includes_go_down,
     lines_have_at_most_100_columns,
     named_paths_exist,
+    words_are_plain,
     no_file_is_longer_than_600_lines,
     code_is_formatted,
     scripts_pass_shellcheck,

@@ -153,6 +153,36 @@ class Paths(Rules):
         self.assertEqual(complaint, "rmem/a.cpp:2: there is no rmem/gone.hpp")
 
 
+class Words(Rules):
+    def complaints(self, code, name="a.cpp"):
+        self.write(code, name)
+        return list(lint.words_are_plain())
+
+    def test_an_old_one_in_a_comment_is_named_with_its_line(self):
+        (complaint,) = self.complaints("int a;\n// waits till then\n")
+        self.assertEqual(complaint, "rmem/a.cpp:2: say `till` in a word of today")
+
+    def test_one_in_a_page_or_a_header_of_c_is_too(self):
+        self.assertEqual(len(self.complaints("Lest it waits.\n", "a.md")), 1)
+        (lint.ROOT / "rmem" / "a.md").unlink()
+        self.assertEqual(len(self.complaints("int a; /* whoever\n * it is */\n", "a.h")), 1)
+
+    def test_one_on_two_lines_is_found(self):
+        (complaint,) = self.complaints("// refused for\n/// want of room\n")
+        self.assertEqual(complaint, "rmem/a.cpp:1: say `for want of` in a word of today")
+
+    def test_code_and_what_a_program_says_are_left_alone(self):
+        code = 'int till = 1\'000; const char* a = "// in vain"; char b = \'"\'; // fine\n'
+        raw = 'auto c = R"(dear " // midst)"; // "fine\n'
+        self.assertEqual(self.complaints(code + raw), [])
+
+    def test_former_names_stay_in_the_glossary(self):
+        (lint.ROOT / "docs" / "measurements").mkdir(parents=True)
+        for name in ("docs/glossary.md", "docs/measurements/2024-01-01.md"):
+            (lint.ROOT / name).write_text("in vain\n")
+        self.assertEqual(list(lint.words_are_plain()), [])
+
+
 class Pipes(Rules):
     def complaints(self, line):
         self.write("#!/usr/bin/env bash\nset -o pipefail\n" + line + "\n", "a.sh")

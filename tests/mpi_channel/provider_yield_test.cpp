@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Where ranks share a processor, who polls in vain gives it away; where each has its own, nobody
-// does. What yields is counted: the provider's sched_yield is this program's.
+// Where ranks share a processor, a rank whose polls find nothing gives it away; where each has its
+// own, nobody does. What yields is counted: the provider's sched_yield is this program's.
 #include <gtest/gtest.h>
 
 #ifdef BBP_PROVIDER_PATH
@@ -50,7 +50,8 @@ const bbp_collectives& table() {
     return *get();
 }
 
-/// Two ranks of one processor, the first of which waits for the other in vain: how often it yields.
+/// Two ranks of one processor, the first of which waits for the other, which never comes: how often
+/// it yields.
 void run_shared(const std::string& spin, const std::function<void(ProviderRank&)>& wait_in_vain) {
     RingSetup setup;
     if (!spin.empty()) setup.extra["RMEM_SPIN"] = spin;

@@ -153,7 +153,7 @@ TEST(Figures, grow_with_what_they_are_drawn_against) {
         for (std::size_t i = 1; i < drawn.rows.size(); ++i) {
             ASSERT_EQ(drawn.rows[i].size(), drawn.columns.size());
             for (std::size_t column = 0; column < drawn.columns.size(); ++column) {
-                // Who is above a power of two is folded in: MPI_Barrier of three takes longer than
+                // A rank above a power of two is folded in: MPI_Barrier of three takes longer than
                 // of four.
                 if (number == 6 && column == 3) continue;
                 EXPECT_GT(drawn.rows[i][column], drawn.rows[i - 1][column])

@@ -103,7 +103,7 @@ public:
         require(!room || p.tx_open, "there is no room at who has not opened");
         if (!K::kIsInline || !p.tx_open) return room;
         require(!room || p.sent.size() < K::kSlots, "there is no room beyond the last slot");
-        // Whoever has taken so many has told, without being asked.
+        // A receiver that has taken this number has told, without being asked.
         const bool told = p.sent.size() + told_every() <= K::kSlots && saw_all;
         require(room || !told, "there is room after the receiver has taken what it was sent");
         return room;

@@ -3,11 +3,11 @@
 
 /// A bank in which the peers write whatever they like, at any moment, and a Memory on it.
 ///
-/// The bank lies between pages that cannot be touched, so whoever reads or writes outside it dies.
-/// A peer may change a word at each look that rank 0 takes, also between two looks at one word.
-/// Most of what peers write is nearly right (the sequence expected next, a length at the limit),
-/// since plain noise gets no further than the first check. Writes of rank 0 to words that are not
-/// its own, and calls that look or wait without end, are violations.
+/// The bank lies between pages that cannot be touched, so a process that reads or writes outside it
+/// dies. A peer may change a word at each look that rank 0 takes, also between two looks at one
+/// word. Most of what peers write is nearly right (the sequence expected next, a length at the
+/// limit), since plain noise gets no further than the first check. Writes of rank 0 to words that
+/// are not its own, and calls that look or wait without end, are violations.
 ///
 /// Time is counted in waits: a call's deadline passes after kWaitsPerCall of them. No threads.
 

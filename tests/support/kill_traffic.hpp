@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-/// Traffic of every kind among three ranks, in the midst of which one, the victim, may die.
+/// Traffic of every kind among three ranks, during which one, the victim, may die.
 ///
 /// Each round sends every kind of message from everybody to everybody, and checks who got what: a
 /// rank that has been told of the victim's death goes on with the other survivor.

@@ -198,7 +198,7 @@ TEST_P(LinkConformance, a_killed_node_blocks_nobody) {
             self.await([&] { return self.node.load((1 - self.id) * 4) == kWrites; });
             self.await([&] { return !self.node.is_alive(2); });
             // A process is dying for some milliseconds, in which it may still count as a member.
-            // Who leaves in that time is not the last one and must let the segment stand.
+            // A rank that leaves in that time is not the last one and must let the segment stand.
             self.await([&] { return self.has_died(2); });
         },
         {.dies = 2});

@@ -177,8 +177,8 @@ protected:
 
     void SetUp() override { stay_on_this_host(name_.get()); }
     void TearDown() override { ::unsetenv("RMEM_DEAD_TIMEOUT"); }
-    /// Who is stopped is not to be held for dead, however long this test is itself kept waiting.
-    /// Before run().
+    /// A node that is stopped is not to be taken for dead, however long this test is itself kept
+    /// waiting. Before run().
     static void keep_the_silent() { ::setenv("RMEM_DEAD_TIMEOUT", "60s", 1); }
 
     bool replicated() const { return GetParam().link != LinkKind::direct; }

@@ -98,7 +98,7 @@ private:
         for (std::size_t i = 4; i < bytes.size(); ++i) bytes[i] = static_cast<std::byte>(sent_ + i);
         std::memcpy(bytes.data(), &sent_, sizeof sent_);
         auto& program = programs_[0];
-        // A message in parts that was given up in its midst is not to arrive, so honest ones go in
+        // A message in parts that was given up halfway is not to arrive, so honest ones go in
         // one.
         const bool fits = bytes.size() <= ports::munet::kInline;
         const int result =

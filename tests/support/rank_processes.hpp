@@ -98,7 +98,7 @@ struct Rank {
 
     /// bbp_finalize now instead of after the body. Waits first until nobody is dying at the test's
     /// hands: a killed process lets go of its locks one after the other, so it may be known as dead
-    /// and still count as a member. Who leaves in between must let the segment stand.
+    /// and still count as a member. A rank that leaves in between must let the segment stand.
     void leave(Place place = Place::here());
 
     bool joined = false;

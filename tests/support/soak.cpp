@@ -97,7 +97,7 @@ private:
             return true;
         }
         check_code(code, BBP_ETIMEDOUT, "sending in parts");
-        // Others may be sending as well: whoever receives for long enough lets them through.
+        // Others may be sending as well: a rank that receives for long enough lets them through.
         patience_ns_ = std::min(2 * patience_ns_, kMostPatienceNs);
         const auto longest = static_cast<std::uint64_t>(8 * patience_ns_);
         only_receiving_until_ =

@@ -90,7 +90,7 @@ public:
     Transport transport;
 
 private:
-    /// Who finds no room lets come what may bring it: credit.
+    /// A station that finds no room lets come what may bring it: credit.
     bool sent(int result) {
         if (result != BBP_EAGAIN) check_code(result, BBP_OK);
         if (result == BBP_EAGAIN) transport.control_msg_avail();

@@ -21,7 +21,7 @@ struct Finding {
     std::string advice;  ///< what to do; empty when there is nothing to do
 };
 
-/// For a job of so many ranks.
+/// For a job of this number of ranks.
 struct CheckedJob {
     unsigned ranks = 4;
     std::size_t segment_bytes = 0;  ///< what its ring needs

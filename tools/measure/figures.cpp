@@ -177,7 +177,7 @@ void measure_bandwidth(const GroupOptions& options, const Plan& plan, Results& r
                 checked(bbp_barrier());
                 const std::int64_t start = now_ns();
                 for (std::size_t i = 0; i < plan.batch; ++i) operation();
-                checked(bbp_barrier());  // till the receiver has it
+                checked(bbp_barrier());  // until the receiver has it
                 series.push_back(static_cast<double>(now_ns() - start) /
                                  static_cast<double>(plan.batch));
             };

@@ -23,10 +23,10 @@ struct Plan {
     std::size_t rounds = 200;       ///< of floor and ours in turn
     std::size_t batch = 500;        ///< operations in each half of a round
     std::size_t bytes = 8;
-    /// Pingpong: each side first works for a random time of up to so many ns, in the floor and in
-    /// ours alike; half of it is subtracted. Two loops of fixed length fall into step with the
-    /// pause instruction, and then a nanosecond more or less of work shows as a whole pause or as
-    /// none.
+    /// Pingpong: each side first works for a random time of up to this number of ns, in the floor
+    /// and in ours alike; half of it is subtracted. Two loops of fixed length fall into step with
+    /// the pause instruction, and then a nanosecond more or less of work shows as a whole pause or
+    /// as none.
     double think_ns = 0;
 };
 

@@ -48,7 +48,7 @@ public:
 
 struct SourceOptions {
     std::optional<unsigned> node;  ///< whose bank; without: of the first node that lives
-    std::int64_t sample_ns = 0;    ///< look at the bank so often, instead of at the writes
+    std::int64_t sample_ns = 0;    ///< look at the bank at this interval, instead of at the writes
 };
 
 /// The source for the ring of that name. Throws not_permitted for a ring that shows no writes (link

@@ -291,7 +291,7 @@ void replay(const ReplayOptions& options) {
         show_summary(reader, options.json);
     }
     if (signal != 0) end_with(128 + signal);
-    // Who stops before the end does not know what comes.
+    // A replay that stops before the end does not know what comes.
     RecordedWrite rest;
     while (reader.next(rest)) {
     }

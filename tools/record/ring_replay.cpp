@@ -20,7 +20,7 @@ using rmem::RecordedWrite;
 namespace {
 
 constexpr std::int64_t kRoomNs = 10'000'000'000;
-/// So long before its time a write is waited for awake: a sleep ends some tens of microseconds
+/// How long before its time a write is waited for awake: a sleep ends some tens of microseconds
 /// late.
 constexpr std::int64_t kAwakeNs = 100'000;
 constexpr std::size_t kImageWriteBytes = 1024;

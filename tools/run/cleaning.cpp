@@ -37,8 +37,8 @@ Cleaned remove_unused(const std::string& name, const std::string& why, bool dry_
     const auto segment = rmem::Segment::open(name, {.only_looks = true});
     if (!segment) return {name, true, "it is gone already"};
     if (segment->is_locked(0, kAllBytes)) return {name, false, "a live process holds a lock on it"};
-    // Who only looks takes no lock: somebody who cleans at the same time would take it for a live
-    // process.
+    // A caller that only looks takes no lock: somebody who cleans at the same time would take it
+    // for a live process.
     if (dry_run) return {name, true, why};
     // Held while we remove it, so that nobody joins it, or replaces it by a new ring of that name,
     // meanwhile.

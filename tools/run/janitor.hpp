@@ -4,9 +4,10 @@
 /// A small process that outlives a killed launcher and tidies up after it.
 ///
 /// It waits on a pipe that only the launcher holds. The launcher tells it the ranks it starts; when
-/// the pipe ends without a good-bye, the launcher was killed: the janitor kills the ranks' process
-/// groups (what they had started does not get the kernel's death signal) and removes the rings once
-/// nobody is in them. It sits in a session of its own, so that signals to the job do not meet it.
+/// the pipe ends without the launcher's last word, the launcher was killed: the janitor kills the
+/// ranks' process groups (what they had started does not get the kernel's death signal) and removes
+/// the rings once nobody is in them. It sits in a session of its own, so that signals to the job do
+/// not meet it.
 /// Thread safety: one thread, which must be the only one of the process when it is made.
 
 #include <sys/types.h>
@@ -22,7 +23,7 @@ class Janitor {
 public:
     /// `rings`: by the names of their segments.
     explicit Janitor(const std::vector<std::string>& rings);
-    /// Says good-bye: nothing is left to tidy up.
+    /// Tells the janitor to end: nothing is left to tidy up.
     ~Janitor();
     Janitor(const Janitor&) = delete;
     Janitor& operator=(const Janitor&) = delete;

@@ -131,7 +131,7 @@ RankProcess RankProcess::start(const RankStart& how) {
     }
     errno = error;
     if (process.pid_ < 0) fail("starting a process");
-    ::setpgid(process.pid_, process.pid_);  // here too: whoever comes first
+    ::setpgid(process.pid_, process.pid_);  // here too: no matter which comes first
     return process;
 }
 

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-/// Serves one text over HTTP, to whoever asks for GET /metrics: from a thread of its own, so that
-/// nobody who asks, and nothing that is asked, makes its owner wait.
+/// Serves one text over HTTP, to anyone who asks for GET /metrics: from a thread of its own, so
+/// that nobody who asks, and nothing that is asked, makes its owner wait.
 ///
-/// Trust: whoever reaches the port may ask anything. A request has kMostRequestBytes and kMostTime,
-/// answer included; kMostConnections are open at once; one more ends the one that has been at its
-/// request for the longest time, so that requests that never end keep nobody away. Each gets one
-/// answer, and is closed.
+/// Trust: anyone who reaches the port may ask anything. A request has kMostRequestBytes and
+/// kMostTime, answer included; kMostConnections are open at once; one more ends the one that has
+/// been at its request for the longest time, so that requests that never end keep nobody away. Each
+/// gets one answer, and is closed.
 /// Thread safety: the text is made by the server's thread.
 /// Errors: the constructor throws `rmem::Error`: bad_environment for what is no address, system for
 /// one that cannot be had. What goes wrong later is the one connection's end; a text that cannot be

@@ -35,7 +35,7 @@ Screen::Screen() : is_colourful_(is_colourful(STDOUT_FILENO)) {
     if (has_keys_) {
         termios keys = before_;
         keys.c_lflag &= ~static_cast<tcflag_t>(ICANON | ECHO);
-        // Whoever stopped or dumped it by a key would be left with this screen.
+        // A user who stopped or dumped it by a key would be left with this screen.
         keys.c_cc[VSUSP] = keys.c_cc[VQUIT] = _POSIX_VDISABLE;
         ::tcsetattr(STDIN_FILENO, TCSANOW, &keys);
     }

@@ -443,7 +443,7 @@ void RingEngine::come_round(unsigned rank, const LogReader::Entry& entry) {
     set_applied(rank, entry.next);
 }
 
-/// Whoever of this node sleeps may be waiting for what was applied.
+/// A sleeping rank of this node may be waiting for what was applied.
 void RingEngine::wake_node() noexcept {
     light_fence();
     for (unsigned r = 0; r < rank_node_.size(); ++r) {

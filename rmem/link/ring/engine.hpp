@@ -79,7 +79,7 @@ public:
     InterruptBoard& interrupts() noexcept { return interrupts_; }
     const InterruptBoard& interrupts() const noexcept { return interrupts_; }
     const Punctuality& punctuality() const noexcept { return punctuality_; }
-    /// Called after a run, by whoever ran, without the engine's lock.
+    /// Called after a run, by the thread that ran, without the engine's lock.
     void on_bound_violation(ViolationHook hook);
     /// In place of a line on stderr; called inside a run: it must not call this object.
     void on_race(RaceChecker::Report report);

@@ -40,7 +40,7 @@ struct RingOptions {
     bool check_writers = false;  ///< RMEM_CHECK=writers
     bool helper = true;  ///< off: only for tests that want to be the only ones to move anything
 
-    /// What the environment says, for a ring of so many nodes.
+    /// What the environment says, for a ring of that configuration.
     RMEM_API static RingOptions from(const Environment& environment, const RingConfig& config);
 };
 
@@ -66,7 +66,7 @@ public:
     /// Wakes who sleeps and may want what was written.
     void commit() noexcept;
     bool in_flight() const noexcept { return engine_.busy(); }
-    /// What a dead rank wrote is still on its way for a while: till then it counts as alive.
+    /// What a dead rank wrote is still on its way for a while: until then it counts as alive.
     bool is_alive(unsigned rank) const noexcept {
         return ring_.is_alive(rank) || !has_applied_all(rank);
     }

@@ -10,7 +10,7 @@
 /// each pair is found once, by the node that wrote second.
 ///
 /// Cost: 8 bytes per word of the bank, in the process that checks, as far as the node writes it.
-/// Thread safety: one thread at a time (whoever runs the node's engine).
+/// Thread safety: one thread at a time (the one that runs the node's engine).
 /// Limits: of several own writes to a word only the newest is remembered.
 
 #include "rmem/error.hpp"

@@ -51,7 +51,7 @@ public:
     void apply_all(std::int64_t now) { apply_until(kNever, now); }
     /// All that is held back of one, which has gone.
     void apply_all_of(unsigned origin, std::int64_t now);
-    /// So many of the batches taken from an origin are not wholly in the bank yet.
+    /// Number of batches taken from an origin that are not wholly in the bank yet.
     std::uint64_t behind(unsigned origin) const noexcept;
 
     Punctuality& punctuality() noexcept { return punctuality_; }

@@ -2,7 +2,7 @@
 #pragma once
 
 /// Faults of the network on purpose (RMEM_FAULTS, rmem/wire/faults.hpp), at the node that receives:
-/// it stands between the socket and whoever reads datagrams.
+/// it stands between the socket and the reader of datagrams.
 ///
 ///     while (auto datagram = faults.next(now); !datagram.empty()) core.on_datagram(datagram, now);
 ///     for (auto datagram : what the socket has)
@@ -20,8 +20,8 @@
 ///   all they are at most kMostHeld, and one more is dropped and counted (`overflowed`).
 /// Reproducible: equal plans and equal datagrams at equal times give the same.
 /// Thread safety: one thread at a time. Units: nanoseconds of any clock that does not go backwards,
-/// the same one in all calls. Errors: none; a datagram that cannot be held for want of memory is
-/// std::bad_alloc.
+/// the same one in all calls. Errors: none, except std::bad_alloc when there is no memory
+/// to hold a datagram.
 
 #include "rmem/wire/faults.hpp"
 

@@ -93,7 +93,7 @@ struct Endpoints {
     /// For people: "group 239.1.2.3:7400 on lo (127.0.0.1)", "fan-out to 3 nodes".
     RMEM_API std::string text() const;
 
-    /// From the environment, for a ring of so many nodes.
+    /// From the environment, for a ring of `nodes` nodes.
     RMEM_API static Endpoints read(unsigned nodes);
     /// The same from values given; empty: unset.
     RMEM_API static Endpoints parse(const std::string& group, const std::string& interface,

@@ -259,7 +259,7 @@ void Engine::tell_programs() noexcept {
     if (arrivals_.take_news()) wake_programs();
 }
 
-/// Whoever of this node sleeps may be waiting for what was applied. The rank that runs the engine
+/// A sleeping rank of this node may be waiting for what was applied. The rank that runs the engine
 /// sleeps here, not on its wake word.
 void Engine::wake_programs() noexcept {
     light_fence();
@@ -358,7 +358,7 @@ void Engine::has_joined(std::int64_t now) {
     arrivals_.apply_all(now);
     outbox_.begin_life();
     tap_.show_gap(now);
-    // Who joins at the same time may have said so already, and be in the view only later.
+    // One that joins at the same time may have said so already, and be in the view only later.
     roster_.read_all([this](unsigned node) { return core_.exchange().takes(node); });
     // relaxed is enough for these: for people
     board_.incarnation.store(core_.incarnation(), std::memory_order_relaxed);

@@ -8,7 +8,7 @@
 /// It is the core (rmem/link/udp/protocol/core.hpp) with a clock, a socket and a segment. One
 /// process of this host runs it: the only program of the node, in its own calls and by a helper
 /// thread while it computes (rmem/link/udp/memory.hpp), or the daemon `rmem node`, for any number
-/// of programs. Who holds the segment's engine lock is the one.
+/// of programs. The process that holds the segment's engine lock is the one.
 ///
 /// Terms: rmem/link/udp/outbox.hpp. Life: from becoming a member to being dropped or ending;
 /// NodeBoard::life counts them.
@@ -67,7 +67,7 @@ public:
     /// Takes what has come, and does what is due. Also when another thread was at it: who waits
     /// must not miss what that one left.
     void run(Leaving leaving = Leaving::what_is_due);
-    /// Waits for a datagram, a bell or a timer, so long at most; does nothing about it.
+    /// Waits for a datagram, a bell or a timer, at most `longest_ns`; does nothing about it.
     void rest(std::int64_t longest_ns) noexcept;
     /// The same, for the rank that runs the engine.
     void sleep(std::int64_t longest_ns) noexcept override;
@@ -84,7 +84,7 @@ public:
     bool put(const LogRecord& record, const void* words);
     struct Committed {
         bool gathers = false;        ///< some of it waits for more
-        std::size_t room_bytes = 0;  ///< for one group of so many bytes nobody need ask
+        std::size_t room_bytes = 0;  ///< for one group of this number of bytes nobody need ask
     };
     /// `now`: the newest put's time will do.
     Committed commit(std::int64_t now);
@@ -100,7 +100,7 @@ public:
 
     InterruptBoard& interrupts() noexcept { return interrupts_; }
     std::int64_t bound_ns() const noexcept { return arrivals_.punctuality().bound(); }
-    /// Called after a run, by whoever ran.
+    /// Called after a run, by the thread that ran.
     void on_bound_violation(ViolationHook hook);
     /// What to do about a small receive buffer; empty: it is fine.
     std::string buffer_advice() const { return socket_.buffer_advice(); }

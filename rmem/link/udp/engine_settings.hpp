@@ -10,7 +10,7 @@
 ///                              ring
 /// RMEM_PAYLOAD                 bytes of a datagram at most, the same on all nodes; more where the
 ///                              network has jumbo frames
-/// RMEM_DEAD_TIMEOUT            so long without a word from a node, and it counts as dead
+/// RMEM_DEAD_TIMEOUT            a node without a word for this time counts as dead
 /// RMEM_FAULTS                  what is to go wrong (rmem/wire/faults.hpp)
 ///
 /// Errors: `Error(bad_environment)`, bad_key and bad_fault; the sentence names the variable and

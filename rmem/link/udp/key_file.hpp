@@ -5,7 +5,7 @@
 ///
 /// The file: 32 raw bytes, or 64 hex digits with white space around them. It must be a regular file
 /// that belongs to who runs the program, or to root, and that nobody else may read or write.
-/// Who is asked is the opened file, not its name, so that a swap in between changes nothing.
+/// The opened file is asked, not its name, so that a swap in between changes nothing.
 ///
 /// Thread safety: the functions share nothing.
 /// Errors: `Error(bad_key)` for a file that is no good, `Error(system)` for what the host refuses.

@@ -32,7 +32,7 @@
 
 namespace rmem::udp {
 
-inline constexpr std::int64_t kLazyNs = 20'000;  ///< lazy writes wait so long for others to ride on
+inline constexpr std::int64_t kLazyNs = 20'000;  ///< time lazy writes wait for others to ride on
 inline constexpr unsigned kLoad = 8;             ///< commits
 inline constexpr std::int64_t kQuietNs = 200'000;
 
@@ -44,7 +44,7 @@ public:
     Outbox(Ring& ring, unsigned node, Core& core, Tap& tap);
 
     // ---- The program that runs the engine
-    /// Whether a group of writes of so many bytes in all can be taken now.
+    /// Whether a group of writes of `bytes` bytes in all can be taken now.
     bool has_room(std::size_t bytes) const noexcept;
     /// A group of more than this has to wait between its writes.
     std::size_t most_group_bytes() const noexcept;

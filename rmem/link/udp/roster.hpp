@@ -48,7 +48,7 @@ public:
     /// Whether a live process of this host has the rank.
     bool is_here(unsigned rank) const noexcept;
 
-    /// Another node has written so many words there; those of the roster count.
+    /// Another node has written `words` words there; those of the roster count.
     void applied(std::size_t offset, std::size_t words) noexcept;
     /// The bank is a new one: all of it counts. Ranks of nodes for which that is false are lost.
     void read_all(const std::function<bool(unsigned node)>& is_there) noexcept;

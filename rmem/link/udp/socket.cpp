@@ -299,7 +299,7 @@ bool Socket::send_one(const sockaddr_in& to, std::span<const std::byte> datagram
     }
 }
 
-/// True if the host has no room, so that trying others is in vain.
+/// True if the host has no room, so that trying others is useless.
 bool Socket::note_not_sent(std::size_t datagrams) noexcept {
     const bool no_room = errno == EAGAIN || errno == EWOULDBLOCK || errno == ENOBUFS;
     if (no_room) {

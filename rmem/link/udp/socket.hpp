@@ -51,8 +51,8 @@ namespace rmem::udp {
 inline constexpr unsigned kDefaultHops = 1;
 /// What is asked for. The host grants at most net.core.rmem_max, and doubles it.
 inline constexpr std::size_t kReceiveBufferBytes = std::size_t{8} << 20;
-/// A buffer that holds so many is not called small: of 1472 bytes they fill a gigabit's line for 12
-/// ms, and so long a receiver may be away.
+/// A buffer that holds this number is not called small: of 1472 bytes they fill a gigabit's line
+/// for 12 ms, and a receiver may be away for that time.
 inline constexpr std::uint32_t kEnoughDatagrams = 1024;
 
 struct SocketSettings {
@@ -124,8 +124,8 @@ public:
     const SocketCounters& counters() const noexcept { return counters_; }
     /// Datagrams that the host threw away because the receive buffer was full. Asks the host.
     std::uint64_t overflowed() const noexcept;
-    /// So many datagrams of any size up to the limit fit the receive buffer, whatever the network
-    /// card.
+    /// Number of datagrams of any size up to the limit that fit the receive buffer, whatever the
+    /// network card.
     std::uint32_t datagrams_held() const noexcept { return datagrams_held_; }
     /// What to do about a small receive buffer; empty: it is large enough, or as large as was asked
     /// for.

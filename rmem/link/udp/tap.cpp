@@ -87,7 +87,7 @@ void Tap::show_gap(std::int64_t now) noexcept {
     append(packed(gap), &nothing);
 }
 
-/// Whoever has not read what is overwritten has lost it.
+/// A reader that has not read what is overwritten has lost it.
 void Tap::append(const LogRecord& record, const void* words) noexcept {
     if (!log_.fits(LogArea::units_of(record.words))) log_.reclaim(log_.head());
     log_.append(record, words);

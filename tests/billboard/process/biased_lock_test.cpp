@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // ctest: tsan
-// The lock of the process endpoint: whoever enters, one at a time is in.
+// The lock of the process endpoint: one thread at a time is in, no matter which.
 #include "billboard/process/biased_lock.hpp"
 
 #include "tests/support/broken.hpp"

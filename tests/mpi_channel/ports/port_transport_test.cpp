@@ -298,7 +298,7 @@ TEST_P(PortsOn, what_a_rank_had_sent_comes_before_word_of_its_death) {
         for (unsigned i = 0; i < 3; ++i) station.send(bytes_of(40, i), 0);
         station.settle();
         me.raise(0);
-        me.await_word(9);  // in vain
+        me.await_word(9);  // never written
     });
     ring.await_word(0);
     ring.kill(1);

@@ -57,7 +57,7 @@ void read_message(int fd, std::uint32_t number) {
     dp_fsync(fd, 1);
 }
 
-/// Exchanges messages by all ways, for ever.
+/// Exchanges messages by all ways, forever.
 void talk(Rank& me) {
     Point raw(kRaw), reliable(kReliable), own(kBeside);
     raw.to(0, kRaw);

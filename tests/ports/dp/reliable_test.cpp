@@ -38,7 +38,7 @@ TEST_P(Reliable, all_arrive_once_and_in_order_through_a_pool_that_overflows) {
         await([&] { return dp_read(other.fd(), &at) == 0 && point.stat().dropped_full != 0; },
               "the pool to overflow");
         for (std::uint64_t i = 0; i < messages; ++i) point.read(kBytes, i);
-        // The last answer may have been lost: whoever waits here gives it.
+        // The last answer may have been lost: a thread that waits here gives it.
         await([&] { return dp_read(other.fd(), &at) == 0 && me.shared[1] != 0; },
               "the writer to be done");
     });

@@ -29,7 +29,7 @@ constexpr unsigned kFrames =
     150;  ///< so many that their slots fill more than two frames of returned ones
 enum Words : std::size_t { kIsFull, kHasDecided, kPosted, kIsDone };
 
-/// Whoever reads and writes frames of class fm by itself.
+/// A peer that reads and writes frames of class fm by itself.
 class ByHand {
 public:
     std::vector<std::byte> next() {

@@ -49,7 +49,7 @@ void check_errno(int expected, Call&& call, Place place = Place::here()) {
           place);
 }
 
-/// A frame as bytes, from whoever is no Fast Messages.
+/// A frame as bytes, from a sender that is not Fast Messages.
 inline void send_frame(int node, std::span<const std::byte> bytes, Place place = Place::here()) {
     check_code(billboard::ProcessEndpoint::open()->endpoint().send(node, bytes.data(), bytes.size(),
                                                                    {}, billboard::Class::fm),

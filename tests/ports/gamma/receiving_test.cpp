@@ -267,8 +267,8 @@ TEST_P(GammaReceiving, other_senders_to_a_port_wait_while_a_longer_message_comes
             me.await_word(kRead);
             send_raw(2, end);
         } else if (me.rank == 1) {
-            // Who has come out of the second barrier knows that node 2 was in it, behind the first
-            // part.
+            // A node that has come out of the second barrier knows that node 2 was in it, behind
+            // the first part.
             for (int i = 0; i < 2; ++i) check_ok(gamma_sync());
             for (std::uint64_t i = 0; i < 30; ++i) check_ok(send_pattern(5, 40, 2));
         } else {
@@ -427,7 +427,8 @@ TEST_P(GammaReceiving, a_message_whose_sender_dies_in_its_midst_is_an_error_and_
         bind_to(me.rank == 2 ? 0 : 2, {.on_error = note_error});
         check_ok(gamma_sync());
         if (me.rank == 1) send_raw(2, part(0, 100, 0, 50));
-        // Who has come out of the second barrier knows that node 2 was in it, behind the part.
+        // A node that has come out of the second barrier knows that node 2 was in it, behind the
+        // part.
         for (int i = 0; i < 2; ++i) check_ok(gamma_sync());
         if (me.rank == 1) {
             me.raise(kSent);

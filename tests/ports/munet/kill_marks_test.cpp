@@ -27,7 +27,7 @@ std::vector<Death> deaths() {
 
 class MunetKilled : public ::testing::TestWithParam<Death> {};
 
-/// Numbered messages by all ways, as they come back from an echo, for ever; and to an endpoint that
+/// Numbered messages by all ways, as they come back from an echo, forever; and to an endpoint that
 /// never sends, so that it returns credit by messages of its own.
 void talk(mu_addr_t echo) {
     mu_endpoint_t *ep = mu_create(), *quiet = mu_create();

@@ -128,7 +128,7 @@ TEST(MunetRelay, keeps_the_order_of_one_sender_over_all_sizes_and_many_laps) {
         int result = 0;
         const auto found = receive(b, &result);
         if (result < 0) continue;
-        // One in parts whose sender found no room in its midst is never seen, so numbers may repeat
+        // One in parts whose sender found no room for the rest is never seen, so numbers may repeat
         // but not go back.
         unsigned number = 0;
         std::memcpy(&number, found.data(), sizeof number);

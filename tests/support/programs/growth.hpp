@@ -9,7 +9,7 @@
 ///
 /// Of each process the first quarter of its samples is its warm-up. Growth is what the least of the
 /// last quarter is above the most of the second, so a value that goes up and down does not count.
-/// Who has fewer than kFewest samples, because it has not lived for long, is not judged.
+/// A process that has fewer than kFewest samples, because it has not lived for long, is not judged.
 /// Thread safety: one thread. Errors: none; a process that is gone gives no sample.
 
 #include <sys/types.h>

@@ -125,7 +125,7 @@ void LivesScenario::kill_some() {
     }
     daemons_killed_ += static_cast<unsigned>(daemons.size());
     ranks_killed_ += static_cast<unsigned>(victims.size());
-    // Who is not yet in the ring may need all others for that.
+    // A rank that is not yet in the ring may need all others for that.
     const std::uint64_t when = settled_ ? random(3) : 0;
     if (when == 0) restart(victims, daemons);
     expect_others_go_on(survivors);

@@ -3,8 +3,8 @@
 // A plain MPI program whose rank 1 is killed between two collective calls: at each of the others a
 // call must end with an error then. It is to be run where no launcher ends them.
 //   mpi_survivors <barrier, bcast, reduce, allreduce or allgather>
-// A survivor says `rank <r>: <call> has failed`. Who waits for the dead rank for ever is ended by
-// its alarm.
+// A survivor says `rank <r>: <call> has failed`. A rank that waits for the dead rank forever is
+// ended by its alarm.
 #include <mpi.h>
 #include <signal.h>
 #include <stdio.h>

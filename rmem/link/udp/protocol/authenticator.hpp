@@ -9,7 +9,7 @@
 ///   life key     BLAKE2b of the master key and all that tells one life from every other, so that
 ///                no two lives, rings or kinds of tag ever use the same key
 ///   number       of a datagram, counts all of a life; with the origin it is the nonce
-/// A number must never be signed twice in a life: whoever has two such datagrams could forge
+/// A number must never be signed twice in a life: anyone who has two such datagrams could forge
 /// others.
 ///
 /// Tags are AES-256-GCM where the processor has AES, ChaCha20-Poly1305 elsewhere, both used as a

@@ -119,7 +119,7 @@ void Core::leave(unsigned node, std::int64_t now) {
     status_due_ns_ = now;  // so that it learns of it, should it live
 }
 
-/// Who joins has parts of the bank from before, and may never have had the stream that ended: it
+/// A joiner has parts of the bank from before, and may never have had the stream that ended: it
 /// begins anew.
 void Core::end_served(std::int64_t now) {
     for (unsigned node = 0; node < others_.size(); ++node) {
@@ -344,7 +344,7 @@ DatagramWriter& Core::begin_greeting(std::int64_t now) {
     return writer;
 }
 
-/// Who is greeted by a joiner hears the join with it.
+/// A node that is greeted by a joiner hears the join with it.
 void Core::send_greetings(std::int64_t now) {
     if (!is_member_ && exchange_->owes_greetings(now)) send_join(now);
     exchange_->send_greetings(greeting_flags(), now);
@@ -356,8 +356,8 @@ void Core::send_join(std::int64_t now) {
     joined_at_ns_ = now;
     ++counters_.joins_sent;
     Join join{cookie_, {}};
-    // Who takes a stream because it heard the other's join may not have been heard itself: that
-    // counts for nothing.
+    // A node that takes a stream because it heard the other's join may not have been heard itself:
+    // that counts for nothing.
     for (unsigned node = 0; node < others_.size(); ++node) {
         if (exchange_->takes(node) && others_[node].has_admitted) join.admitted_by.insert(node);
     }

@@ -50,7 +50,7 @@ void Core::on_join(const Header& header, const Join& join, std::int64_t now) {
     // Where many join at a time, answers to each join of each would be more than anybody can read.
     const bool knows = join.admitted_by.contains(me()) && is_connected(node, header.incarnation);
     if (!admit(node, header.incarnation, now)) return;
-    // Who has written already says itself from where on its stream is to be taken.
+    // A node that has written already says itself from where on its stream is to be taken.
     const std::uint64_t first = config_.exchange.first_sequence;
     const bool has_written = header.newest != static_cast<std::uint32_t>(first - 1);
     if (!has_written) connect(node, header.incarnation, first, now);
@@ -197,8 +197,8 @@ void Core::on_taken(const Header& header, const Greeting& greeting, std::int64_t
     const bool gives_way = (greeting.flags & Greeting::kIsMember) == 0 &&
                            config_.exchange.first_life < header.incarnation;
     if (is_itself && gives_way) return;
-    // Who was started again at once is told so, too, until its former life has been silent for long
-    // enough.
+    // A node that was started again at once is told so, too, until its former life has been silent
+    // for long enough.
     if (now - taken_ns_ > kGiveWayNs) taken_since_ns_ = now;
     taken_ns_ = now;
     if (!is_itself && now - taken_since_ns_ < 2 * kNamesakeNs) return;
@@ -209,8 +209,8 @@ bool Core::may_form(std::int64_t now) const noexcept {
     if (welcomed_ || now - taken_ns_ < kGiveWayNs) return false;
     if (me() == 0 && all_are_joining(now)) return true;  // nobody is left who might be a member
     if (now - joining_since_ns_ < kFormNs) return false;
-    // Who was heard may only be waiting for its processor: two rings formed at a time cost one of
-    // them its life.
+    // A node that was heard may only be waiting for its processor: two rings formed at a time cost
+    // one of them its life.
     if (heard_member_ns_ >= 0 && now - heard_member_ns_ < kGiveWayNs) return false;
     for (unsigned node = 0; node < me(); ++node) {
         const std::int64_t heard = others_[node].heard_joining_ns;
@@ -252,8 +252,8 @@ std::uint64_t Core::lives_of(const NodeSet& nodes) const noexcept {
 void Core::on_ask(const Header& header, const Ask& ask, std::int64_t now) {
     if (!is_member_ || ask.question().to != my_life()) return;
     if (!is_connected(header.origin, header.incarnation)) return;
-    // Who comes after a death gets nothing more of that node: the bank must have all that any
-    // survivor has.
+    // A node that comes after a death gets nothing more of that node: the bank must have all that
+    // any survivor has.
     if (!exchange_->all_settled(now)) return;
     exchange_->close_ended(now);
     // What is begun leaves first: the own position then covers what the bank holds.

@@ -16,9 +16,9 @@
 /// Trust:     nothing that arrives. Only read_sections() fills a Sections, and only when all of the
 ///            datagram is as it must be, so a datagram counts whole or not at all. Afterwards: each
 ///            node id is below kMaxNodes, each sequence of a batch at least 1, each place has words
-///            and ends within kPlaceIndices, words lie inside the section. What remains to whoever
-///            uses them: ids against the ring's nodes, places against the bank (Place::is_inside),
-///            values against what it knows.
+///            and ends within kPlaceIndices, words lie inside the section. What remains to their
+///            users: ids against the ring's nodes, places against the bank (Place::is_inside),
+///            values against what they know.
 /// Lifetime:  views point into the datagram's bytes, which must stay. Nothing is allocated.
 /// Threads:   values without shared state; each object has one user at a time.
 /// Units:     times in nanoseconds of the named clock; sizes in bytes unless they are words.

@@ -464,7 +464,7 @@ void Exchange::take_position(unsigned from, const Ack& ack, bool has_ended, std:
     if (ended.life == 0 || NodeLife::of(ack.origin.node, ended.life) != ack.origin) return;
     const std::uint64_t position = widened(ack.up_to, ended.applied());
     if (ended.stream) {
-        // Who is of this ring has some of it: so it was.
+        // A node of this ring has some of it: so it was.
         const bool is_of_ring = peers_[from].in && !peers_[from].is_held;
         if (ended.is_held && is_of_ring && position > ended.applied()) {
             ended.is_held = false;

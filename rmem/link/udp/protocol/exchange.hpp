@@ -5,9 +5,9 @@
 /// acknowledged.
 ///
 /// The data plane of the udp link's core (docs/design/udp-link.md). It has neither socket nor
-/// clock: times and datagrams come in, datagrams and writes go out through an ExchangeEdge. Who is
-/// a member it is told; what it does not know itself in a datagram, of joining and views, it passes
-/// on.
+/// clock: times and datagrams come in, datagrams and writes go out through an ExchangeEdge. It is
+/// told who is a member; what it does not know itself in a datagram, of joining and views, it
+/// passes on.
 ///
 ///     exchange.write(index, words, from, now); … exchange.commit(now);   // the own writes
 ///     exchange.on_datagram(bytes, now);                                  // what came
@@ -46,13 +46,13 @@
 namespace rmem::udp {
 
 inline constexpr std::uint32_t kMostWindow = 1024;  ///< batches; a power of two
-inline constexpr std::int64_t kAckNs = 20'000;  ///< an ack waits so long for a datagram to ride on
+inline constexpr std::int64_t kAckNs = 20'000;      ///< time an ack waits for a datagram to ride on
 inline constexpr std::int64_t kEchoNs =
     100'000;  ///< between echoes to one node: round trips change slowly
 inline constexpr std::uint32_t kAcksAWindow =
     4;  ///< or until so much of a window is unacknowledged: a quarter
 inline constexpr std::uint64_t kMostGiven = 32;  ///< batches for one question
-/// So long the believed life of a node has to be silent before another process's can take its
+/// Time that the believed life of a node has to be silent before another process's can take its
 /// place.
 inline constexpr std::int64_t kNamesakeNs = 150'000'000;
 
@@ -119,8 +119,8 @@ public:
     virtual void send(std::span<const std::byte> datagram) = 0;
     /// The next batch of a member; all of it lies inside the bank.
     virtual void apply(unsigned origin, const Batch& batch, std::int64_t now) = 0;
-    /// By so many batches of the node the bank is behind what apply() was given. None when its life
-    /// is over.
+    /// Number of batches of the node that the bank is behind what apply() was given. None when its
+    /// life is over.
     virtual std::uint64_t behind(unsigned) const { return 0; }
     /// A section that is not the exchange's, of a node whose datagram is authentic, member or not.
     virtual void on_section(const Header& header, const Section& section, std::int64_t now) = 0;
@@ -153,7 +153,7 @@ public:
     /// Adds the greetings that are owed. `flags`: Greeting's.
     void add_greetings(DatagramWriter& writer, std::uint16_t flags, std::int64_t now);
     void send_greetings(std::uint16_t flags, std::int64_t now);
-    /// Who has this node's number, if there is somebody, is asked.
+    /// Asks the process that has this node's number, if there is one.
     void greet_namesakes(std::int64_t now) { namesakes_.owe(config_.node, 0, now); }
     /// The life of the node that is believed; 0: none.
     std::uint64_t believed(unsigned node) const noexcept {
@@ -205,7 +205,7 @@ public:
     void set_window(std::uint32_t batches) noexcept { out_.set_window(batches); }
 
     // ---- Own writes
-    /// Whether so many words, in one write, would not go beyond the window.
+    /// Whether `words` words, in one write, would not go beyond the window.
     bool has_room(std::size_t words, unsigned spare = 0) const noexcept;
     /// Adds a write to the batch that the next commit sends; one that is full is sent at once.
     void write(std::uint64_t index, std::size_t words, const void* from, std::int64_t now,
@@ -231,12 +231,12 @@ public:
     // ---- What is known
     const OutStream& out() const noexcept { return out_; }
     std::uint64_t applied(unsigned node) const noexcept;
-    /// Up to where the bank has its stream: so far it is acknowledged.
+    /// Up to where the bank has its stream: up to there it is acknowledged.
     std::uint64_t shown(unsigned node) const noexcept { return applied(node) - edge_.behind(node); }
     const RoundTrip& round_trip(unsigned node) const noexcept { return peers_[node].round_trip; }
     /// When the last authentic datagram of the member came; the time of begin() before the first.
     std::int64_t heard_ns(unsigned node) const noexcept { return peers_[node].heard_ns; }
-    /// So long this node did not run, and heard nobody: that is not held against the others.
+    /// This node did not run for `away_ns`, and heard nobody: that is not held against the others.
     void excuse(std::int64_t away_ns, std::int64_t now) noexcept;
     const ExchangeCounters& counters() const noexcept { return counters_; }
 
@@ -246,7 +246,7 @@ private:
         static constexpr std::uint64_t kUnsaid = UINT64_MAX;
 
         std::uint64_t life = 0;            ///< 0: none has ended
-        std::unique_ptr<InStream> stream;  ///< till nothing of it is awaited any more
+        std::unique_ptr<InStream> stream;  ///< until nothing of it is awaited any more
         bool is_held = false;              ///< it was
         bool had_begun = false;            ///< without the stream: something of it was applied
         std::uint64_t position = 0;        ///< without the stream: how far it was brought

@@ -5,7 +5,7 @@
 ///
 /// Terms
 ///   receiver   a node that takes the stream; it counts from a first sequence on
-///   window     so many batches may be under way to the slowest receiver
+///   window     how many batches may be under way to the slowest receiver
 ///   probe      the newest batch once more, because nobody has said that it arrived: who has it
 ///              acknowledges at once, who lacks something asks for it
 /// Invariants: what a receiver lacks is in the history. Sequences count from the first, by default

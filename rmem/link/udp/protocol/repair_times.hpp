@@ -28,7 +28,7 @@ struct RepairTimes {
     constexpr std::int64_t probe_ns() const noexcept {
         return std::clamp(round_trip_ns + 4 * deviation_ns, kLeastRepairNs, kMostRetryNs);
     }
-    /// Who asks for the same within this is answered by what is on its way already.
+    /// A node that asks for the same within this is answered by what is on its way already.
     constexpr std::int64_t answer_once_ns() const noexcept { return round_trip_ns / 2; }
     /// How long the node that comes `steps` behind the origin in ring order leaves asking to
     /// others.
@@ -37,7 +37,7 @@ struct RepairTimes {
     }
 };
 
-/// An interval that has doubled so many times.
+/// An interval that has doubled `times` times.
 constexpr std::int64_t doubled(std::int64_t interval_ns, unsigned times) noexcept {
     for (; times > 0 && interval_ns < kMostRetryNs; --times) interval_ns *= 2;
     return std::min(interval_ns, kMostRetryNs);

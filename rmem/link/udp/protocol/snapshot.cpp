@@ -192,7 +192,7 @@ bool add_part(DatagramWriter& writer, const Question& question, const Place& pla
     std::byte* to = writer.add_chunk(question, place);
     if (to == nullptr) return false;
     for (std::size_t i = 0; i < place.words; ++i) {
-        // relaxed is enough: whoever writes this word here is in the streams, and the vector says
+        // relaxed is enough: the writer of this word here is in the streams, and the vector says
         // how far
         std::uint32_t word =
             std::atomic_ref<const std::uint32_t>(

@@ -44,7 +44,7 @@ namespace rmem::udp {
 inline constexpr std::uint32_t kPartWords =
     256;  ///< of one chunk: it fits the smallest payload limit's datagram
 inline constexpr unsigned kPartsAQuestion =
-    32;  ///< answered by so many datagrams at once, and a vector
+    32;  ///< answered by this number of datagrams at once, and a vector
 inline constexpr unsigned kMostQuestions = 4;  ///< under way
 
 class RMEM_API SnapshotTaker {
