@@ -14,12 +14,13 @@ namespace rmem::test {
 
 namespace {
 
-/// Its own pages and those it shares, bytes; 0: it is gone.
+/// Bytes of its own pages; 0: it is gone. Those of shared memory count where it is touched first,
+/// which may be late.
 std::uint64_t memory_of(pid_t pid) {
     std::ifstream status(fmt::format("/proc/{}/status", pid));
     for (std::string word; status >> word;) {
         std::uint64_t kilobytes = 0;
-        if (word == "VmRSS:" && status >> kilobytes) return kilobytes * 1024;
+        if (word == "RssAnon:" && status >> kilobytes) return kilobytes * 1024;
     }
     return 0;
 }
