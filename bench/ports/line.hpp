@@ -27,8 +27,8 @@ inline Line fit_relative(const std::vector<double>& sizes, const std::vector<dou
     return {(y - slope * x) / w, slope};
 }
 
-/// The smallest size at which so many bytes go in a unit of time; between two sizes by the straight
-/// line of their rates.
+/// The smallest size at which messages reach this rate, in bytes per unit of time; between two
+/// sizes by the straight line of their rates.
 inline std::optional<double> size_at_rate(const std::vector<double>& sizes,
                                           const std::vector<double>& times, double rate) {
     for (std::size_t i = 0; i < sizes.size(); ++i) {

@@ -15,9 +15,9 @@
 ///   visit          a thread of a library that comes rarely: the usual one remains
 ///   give_way       in the middle of a long hold: lets those in that wait
 ///
-/// Invariants: who is inside, and who holds the mutex after having asked, exclude each other. A
-/// grip is left by the thread that has it, the last one first. Progress: blocks while another holds
-/// it. Where the kernel refuses fences there is no usual one.
+/// Invariants: a thread that is inside, and one that holds the mutex after it has asked, exclude
+/// each other. A grip is left by the thread that has it, the last one first. Progress: blocks while
+/// another holds it. Where the kernel refuses fences there is no usual one.
 /// Thread safety: any; adopt() while one thread knows the lock.
 
 #include "rmem/base/check.hpp"

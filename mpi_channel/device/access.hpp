@@ -3,8 +3,8 @@
 
 /// Access to others' memory: the side that asks. Part of Device (mpi_channel/device/device.hpp).
 ///
-/// An access is asked for in pieces, so many at a time as its target will keep answers for; answers
-/// come in the order of the pieces, each of which the first in `asked` is.
+/// An access is asked for in pieces, at most as many at a time as its target keeps answers for;
+/// answers come in the order of the pieces, each of which the first in `asked` is.
 
 #include "billboard/bbp.h"
 #include "mpi_channel/device/device.hpp"

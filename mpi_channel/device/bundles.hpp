@@ -6,7 +6,7 @@
 ///
 /// Where ranks share a processor, a sender finds no room until its receiver has had its turn. What
 /// a turn carries is then not the few packets that the billboard has places for, but as many as fit
-/// so many of the longest ones.
+/// into that number of the longest ones.
 
 #include "mpi_channel/device/device.hpp"
 

@@ -52,8 +52,8 @@ bool HostMemory::read(unsigned rank, std::uint64_t address, std::span<std::byte>
         to = to.subspan(static_cast<std::size_t>(count));
         address += static_cast<std::uint64_t>(count);
     }
-    // Else the number might have been another process's meanwhile: who holds the rank now has held
-    // it all the time.
+    // Otherwise the number might have been another process's meanwhile: the process that holds the
+    // rank now has held it all the time.
     return reaches(rank) && processes_[rank].incarnation == process.incarnation &&
            ring_->is_alive(rank);
 }
