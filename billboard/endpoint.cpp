@@ -73,7 +73,7 @@ std::unique_ptr<Endpoint> open_remote(const std::shared_ptr<rmem::Ring>& ring, r
             return make_here<rmem::UdpMemory>(ring, member, settings, deadline,
                                               rmem::UdpOptions::from(rmem::Environment::read()),
                                               is_the_process);
-        } catch (const rmem::LifeOver&) {
+        } catch (const rmem::IncarnationOver&) {
             // The process's node keeps the life that has ended.
             if (deadline.passed(rmem::now_ns()) || rmem::find_seat(*ring, member.rank)) throw;
         }

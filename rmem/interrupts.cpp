@@ -106,7 +106,7 @@ public:
         // (1) - this acquire-exchange synchronizes-with the release-store (2) of the last holder
         while (!word_.compare_exchange_strong(seen, mine_, std::memory_order_acquire,
                                               std::memory_order_relaxed)) {
-            if (seen != 0 && board.rank_lives(who_of(seen))) {
+            if (seen != 0 && board.is_rank_alive(who_of(seen))) {
                 std::this_thread::sleep_for(kGuardPause);
                 seen = 0;
             }  // else: take it over from the dead holder that we saw
@@ -146,7 +146,7 @@ InterruptBoard::InterruptBoard(Ring& ring, unsigned node, unsigned rank)
     : InterruptBoard(ring, node, rank, As::member) {}
 
 InterruptBoard InterruptBoard::in_the_name_of(Ring& ring, unsigned node, unsigned rank) {
-    return {ring, node, rank, As::bystander};
+    return {ring, node, rank, As::observer};
 }
 
 InterruptBoard InterruptBoard::of_engine(Ring& ring, unsigned node) {
@@ -388,15 +388,15 @@ void InterruptBoard::wake_watchers(const Area& to) const noexcept {
 
 // ---- Taking -------------------------------------------------------------------------------------
 
-bool InterruptBoard::claimer_lives(std::uint64_t state) const noexcept {
+bool InterruptBoard::is_claimer_alive(std::uint64_t state) const noexcept {
     const std::uint32_t who = who_of(state);
-    if (!ring_.config().is_remote()) return rank_lives(who);
+    if (!ring_.config().is_remote()) return is_rank_alive(who);
     // relaxed is enough: (5)
     return who == who_of(ring_.board().engines.load(std::memory_order_relaxed)) &&
            ring_.has_engine();
 }
 
-bool InterruptBoard::rank_lives(std::uint32_t who) const noexcept {
+bool InterruptBoard::is_rank_alive(std::uint32_t who) const noexcept {
     const unsigned rank = who >> kIncarnationBits;
     if (rank >= ring_.config().seats()) return false;  // nonsense, so nobody who could go on
     // relaxed is enough: a claimer's incarnation was there before its claim
@@ -420,7 +420,7 @@ std::optional<Interrupt> InterruptBoard::take() noexcept {
             continue;
         }
         if (phase_of(state) != Phase::full) {
-            if (claimer_lives(state)) return std::nullopt;
+            if (is_claimer_alive(state)) return std::nullopt;
             // relaxed is enough for the reader's own counts
             mine.skipped.fetch_add(1, std::memory_order_relaxed);
             // (6) - this release-store synchronizes-with the acq_rel exchange (3) of the next
@@ -456,7 +456,7 @@ bool InterruptBoard::pending() const noexcept {
         if (ahead > 0) continue;  // taken since we looked at the head
         if (phase_of(state) == Phase::free) return false;
         if (phase_of(state) == Phase::full) return true;
-        if (claimer_lives(state)) return false;
+        if (is_claimer_alive(state)) return false;
     }
     return false;
 }

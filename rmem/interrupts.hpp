@@ -91,7 +91,7 @@ private:
     enum class Map : unsigned { receive = 0, any = 1, transmit = 2 };
     using Bits = std::atomic<std::uint32_t>;
 
-    enum class As { member, bystander, engine };
+    enum class As { member, observer, engine };
     InterruptBoard(Ring& ring, unsigned node, unsigned rank, As as);
     static std::size_t area_bytes(const RingConfig& config) noexcept;
     Area& area(unsigned node) const noexcept;
@@ -103,8 +103,8 @@ private:
                      Raises raises) noexcept;
     void push(unsigned node, std::size_t offset, unsigned origin) noexcept;
     void wake_watchers(const Area& to) const noexcept;
-    bool claimer_lives(std::uint64_t state) const noexcept;
-    bool rank_lives(std::uint32_t who) const noexcept;
+    bool is_claimer_alive(std::uint64_t state) const noexcept;
+    bool is_rank_alive(std::uint32_t who) const noexcept;
 
     Ring& ring_;
     std::atomic<std::uint64_t>* watched_anywhere_;

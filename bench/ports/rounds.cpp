@@ -11,7 +11,7 @@ namespace {
 
 Series live(const Subject& subject, const GroupOptions& options) {
     Results results;
-    subject.life(options, results);
+    subject.session(options, results);
     return results.all();
 }
 

@@ -30,7 +30,7 @@ void report(RankContext& rank, const Series& series);
 
 struct Subject {
     std::string name;
-    std::function<void(const GroupOptions&, Results&)> life;
+    std::function<void(const GroupOptions&, Results&)> session;
 };
 /// One that joins a ring; `body` is called by each rank.
 Subject on_ring(const std::string& name, std::function<void(RankContext&)> body);

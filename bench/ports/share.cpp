@@ -107,7 +107,7 @@ Subject streams_of(const SharePlan& plan) {
 
 /// Two processes that meet in a page of memory instead of on a ring.
 Subject bare_streams(const SharePlan& plan) {
-    const auto life = [=](const GroupOptions& options, Results& results) {
+    const auto session = [=](const GroupOptions& options, Results& results) {
         rivals::Meeting& meeting = rivals::Meeting::create();
         const std::uint16_t port = rivals::some_port();
         run_processes(options, 2, results, [&](unsigned rank, const std::string&) {
@@ -121,7 +121,7 @@ Subject bare_streams(const SharePlan& plan) {
         });
         ::munmap(&meeting, sizeof meeting);
     };
-    return {Datagrams::kName, life};
+    return {Datagrams::kName, session};
 }
 
 template <class System>

@@ -272,13 +272,13 @@ private:
     void mark_gone(unsigned s, Counter why);
     void take_over(unsigned s);
     void check_peers();
-    bool life_is_over() const;
+    bool incarnation_is_over() const;
     bool is_gone(unsigned s);
     bool others_gone();
     bool data_open();
     int gone_error(unsigned s);
-    void close_life(unsigned s);
-    int end_life(unsigned s);
+    void close_incarnation(unsigned s);
+    int end_incarnation(unsigned s);
     bool has_confirmed(unsigned s) const;
 
     // -- core/sending.hpp
@@ -448,7 +448,7 @@ private:
     Settings settings_;
     unsigned me_;
     unsigned ranks_;
-    std::uint32_t life_ =
+    std::uint32_t incarnation_ =
         0;  ///< of this rank's messages: 1 the first, more each time that they begin
     unsigned next_any_ = 0;  ///< BBP_ANY looks here first, so that nobody starves
     unsigned next_check_ = 0;

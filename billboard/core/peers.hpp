@@ -33,8 +33,8 @@
 namespace billboard {
 
 inline constexpr std::uint32_t kFresh = 0xffffffff;
-constexpr std::uint32_t noticed(std::uint32_t life) {
-    return life | 0x80000000;
+constexpr std::uint32_t noticed(std::uint32_t incarnation) {
+    return incarnation | 0x80000000;
 }
 inline constexpr unsigned kPeersPerCheck = 8;  ///< liveness costs a system call each
 
@@ -69,7 +69,7 @@ template <class M, template <class> class BoardOf>
 void EndpointCore<M, BoardOf>::join(Deadline deadline) {
     // While the process keeps the rank for its node, messages may begin again.
     const std::uint32_t former = memory_.load(geometry_.incarnation(me_));
-    const std::uint32_t life = life_ = std::max(member_.incarnation(), former + 1);
+    const std::uint32_t incarnation = incarnation_ = std::max(member_.incarnation(), former + 1);
     is_first_ = former == 0;
     for (unsigned s = 0; s < ranks_; ++s) {
         if (s != me_) memory_.post_word(geometry_.confirmed(s, me_), kFresh);
@@ -79,7 +79,7 @@ void EndpointCore<M, BoardOf>::join(Deadline deadline) {
     // rank that never joined has no count: its words are 0, which is also what counts come to by
     // wrapping.
     for (std::size_t i = 0; i < barrier_counts_.size(); ++i) {
-        for (unsigned s = 0; life > 1 && s < ranks_; ++s) {
+        for (unsigned s = 0; incarnation > 1 && s < ranks_; ++s) {
             if (memory_.load(geometry_.incarnation(s)) == 0) continue;
             const std::uint32_t theirs = memory_.load(barrier_word(s, i));
             if (static_cast<std::int32_t>(theirs - barrier_counts_[i]) > 0) {
@@ -89,11 +89,11 @@ void EndpointCore<M, BoardOf>::join(Deadline deadline) {
         memory_.post_word(barrier_word(me_, i), barrier_counts_[i]);
     }
     RMEM_MARK("join.words-written");
-    memory_.post_word(geometry_.incarnation(me_), life);
+    memory_.post_word(geometry_.incarnation(me_), incarnation);
     memory_.commit();
-    peers_[me_].incarnation = life;
+    peers_[me_].incarnation = incarnation;
     connect(me_);
-    data_open_ = life == 1;
+    data_open_ = incarnation == 1;
     const auto missing = [this] {
         std::string ranks;
         for (unsigned s = 0; s < ranks_; ++s) {
@@ -103,7 +103,7 @@ void EndpointCore<M, BoardOf>::join(Deadline deadline) {
     };
     JoinNotice notice(rmem::now_ns());
     const int result = wait_for(deadline, [&]() -> int {
-        if constexpr (requires { memory_.check_life(); }) memory_.check_life();
+        if constexpr (requires { memory_.check_epoch(); }) memory_.check_epoch();
         // Whether they live is looked at now and then, by wait_for: of many ranks each asks after
         // many.
         for (unsigned s = 0; s < ranks_; ++s) see(s);
@@ -133,7 +133,7 @@ bool EndpointCore<M, BoardOf>::all_joined() const {
     for (const Peer& p : peers_) {
         if (p.gone) continue;
         if (p.incarnation == 0) return false;
-        if (life_ == 1 && !p.tx_open && !p.peer_due) return false;
+        if (incarnation_ == 1 && !p.tx_open && !p.peer_due) return false;
     }
     return true;
 }
@@ -144,14 +144,14 @@ template <class M, template <class> class BoardOf>
 bool EndpointCore<M, BoardOf>::see(unsigned s) {
     Peer& p = peers_[s];
     if (s == me_) return false;
-    if (life_is_over()) {
+    if (incarnation_is_over()) {
         if (!p.gone) mark_gone(s, Counter::peers_dead);
         return false;
     }
-    const std::uint32_t life = memory_.load(geometry_.incarnation(s));
-    if (life == 0) return false;
-    if (life != p.incarnation) {
-        meet(s, life);
+    const std::uint32_t incarnation = memory_.load(geometry_.incarnation(s));
+    if (incarnation == 0) return false;
+    if (incarnation != p.incarnation) {
+        meet(s, incarnation);
         return false;
     }
     if (p.gone) return false;
@@ -171,14 +171,14 @@ void EndpointCore<M, BoardOf>::refresh(unsigned s) {
 /// Whether this rank has lost its node. The bank may be a later life's, in which nobody knows of
 /// it: all are dead to it, and come back to an endpoint that opens anew.
 template <class M, template <class> class BoardOf>
-bool EndpointCore<M, BoardOf>::life_is_over() const {
+bool EndpointCore<M, BoardOf>::incarnation_is_over() const {
     if constexpr (kMayLoseNode) return memory_.is_over();
     return false;
 }
 
 /// s has a life that this rank has not seen yet.
 template <class M, template <class> class BoardOf>
-void EndpointCore<M, BoardOf>::meet(unsigned s, std::uint32_t life) {
+void EndpointCore<M, BoardOf>::meet(unsigned s, std::uint32_t incarnation) {
     Peer& p = peers_[s];
     if (p.incarnation != 0) {
         if (!p.gone) mark_gone(s, why_gone(s));
@@ -187,11 +187,11 @@ void EndpointCore<M, BoardOf>::meet(unsigned s, std::uint32_t life) {
         count(Counter::peers_returned);
         if (p.peer_due) aside_.push_end(s);
     }
-    p.incarnation = life;
+    p.incarnation = incarnation;
     p.gone = p.rx_open = p.tx_open = false;
     connect(s);
-    if (p.rx_open || life == 1) return;
-    memory_.post_word(geometry_.confirmed(s, me_), noticed(life));
+    if (p.rx_open || incarnation == 1) return;
+    memory_.post_word(geometry_.confirmed(s, me_), noticed(incarnation));
     memory_.commit();
     memory_.notify(s);
 }
@@ -199,7 +199,7 @@ void EndpointCore<M, BoardOf>::meet(unsigned s, std::uint32_t life) {
 template <class M, template <class> class BoardOf>
 void EndpointCore<M, BoardOf>::connect(unsigned s) {
     Peer& p = peers_[s];
-    const std::uint32_t mine = life_;
+    const std::uint32_t mine = incarnation_;
     const std::uint32_t epoch = mine + p.incarnation;
     const std::uint32_t theirs = s == me_ ? mine : memory_.load(geometry_.confirmed(me_, s));
     // It may be the word of a life that began since s's was read, and must not count as the
@@ -256,27 +256,27 @@ bool EndpointCore<M, BoardOf>::is_given_up_by(unsigned s) const noexcept {
     // While it is not open, the word may be of a new life that has met this rank, and has posted
     // nothing yet.
     return s != me_ && peers_[s].tx_open &&
-           memory_.load(geometry_.confirmed(me_, s)) == noticed(life_);
+           memory_.load(geometry_.confirmed(me_, s)) == noticed(incarnation_);
 }
 
 template <class M, template <class> class BoardOf>
 void EndpointCore<M, BoardOf>::give_up(unsigned s) {
     if (!peers_[s].gone) mark_gone(s, Counter::peers_dead);
     stop_gathering(peers_[s]);
-    close_life(s);
+    close_incarnation(s);
 }
 
 /// Takes nothing of that life of s any more: where the network was cut, something may still come.
 template <class M, template <class> class BoardOf>
-void EndpointCore<M, BoardOf>::close_life(unsigned s) {
+void EndpointCore<M, BoardOf>::close_incarnation(unsigned s) {
     board_.close_rx(s);
     peers_[s].rx_open = false;
 }
 
 /// Tells that s has gone, and takes nothing of that life any more.
 template <class M, template <class> class BoardOf>
-int EndpointCore<M, BoardOf>::end_life(unsigned s) {
-    close_life(s);
+int EndpointCore<M, BoardOf>::end_incarnation(unsigned s) {
+    close_incarnation(s);
     return tell_gone(s);
 }
 
@@ -343,7 +343,7 @@ bool EndpointCore<M, BoardOf>::data_open() {
 
 template <class M, template <class> class BoardOf>
 bool EndpointCore<M, BoardOf>::has_confirmed(unsigned s) const {
-    return memory_.load(geometry_.confirmed(me_, s)) == life_;
+    return memory_.load(geometry_.confirmed(me_, s)) == incarnation_;
 }
 
 template <class M, template <class> class BoardOf>
@@ -374,7 +374,7 @@ void EndpointCore<M, BoardOf>::leave() noexcept {
         if (peers_[s].rx_open) board_.tell(s);
     }
     RMEM_MARK("leave.told");
-    memory_.post_word(geometry_.departed(me_), life_);
+    memory_.post_word(geometry_.departed(me_), incarnation_);
     memory_.commit();
     RMEM_MARK("leave.departed");
     for (unsigned s = 0; s < ranks_; ++s) memory_.notify(s);

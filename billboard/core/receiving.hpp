@@ -336,7 +336,7 @@ int EndpointCore<M, BoardOf>::nothing_from(int src, Deadline deadline) {
                                                member_.ring().config().name));
         }
     } else if (is_gone(static_cast<unsigned>(src))) {
-        return end_life(static_cast<unsigned>(src));
+        return end_incarnation(static_cast<unsigned>(src));
     }
     if (is_try(deadline)) look_around(src);
     return BBP_EAGAIN;
@@ -401,10 +401,10 @@ template <class M, template <class> class BoardOf>
 int EndpointCore<M, BoardOf>::copy_filling(unsigned s, bool any, const Arrival& a, void* buf,
                                            Deadline deadline) {
     const std::byte* from = bytes_of(s, a);
-    const std::uint32_t life = peers_[s].incarnation;
+    const std::uint32_t incarnation = peers_[s].incarnation;
     std::size_t done = 0;
     const auto copy_more = [&]() -> int {
-        if (peers_[s].incarnation != life) return BBP_EPEER;
+        if (peers_[s].incarnation != incarnation) return BBP_EPEER;
         const std::size_t filled =
             std::min<std::size_t>(memory_.load(geometry_.filled(s, a.buffer)), a.length);
         if (filled > done && buf != nullptr) {
@@ -417,7 +417,7 @@ int EndpointCore<M, BoardOf>::copy_filling(unsigned s, bool any, const Arrival& 
     const int result = wait_for(deadline, copy_more);
     if (result != BBP_EPEER) return result;
     // Its sender is back already, and what it had posted taken over: set aside or dropped.
-    if (peers_[s].incarnation != life) return BBP_EAGAIN;
+    if (peers_[s].incarnation != incarnation) return BBP_EAGAIN;
     if (copy_more() == BBP_OK) return BBP_OK;  // the last piece came before the end
     drop(s, a, Counter::halves_dropped);
     return any ? BBP_EAGAIN : tell_gone(s);

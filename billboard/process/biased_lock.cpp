@@ -19,7 +19,7 @@ constexpr unsigned kSleepUs = 50;
 
 void BiasedLock::adopt() noexcept {
     // relaxed is enough: only this thread knows the lock
-    if (rmem::register_fences()) usual_.store(self(), std::memory_order_relaxed);
+    if (rmem::register_fences()) owner_.store(self(), std::memory_order_relaxed);
 }
 
 void BiasedLock::lock() noexcept {
@@ -36,10 +36,10 @@ BiasedLock::Grip BiasedLock::enter_slowly() noexcept {
     if (holder_.load(std::memory_order_relaxed) != me) {
         lock();
         // relaxed is enough, five times: the mutex orders them, and others look for their own name
-        void* const usual = usual_.load(std::memory_order_relaxed);
-        if (usual != nullptr && usual != me) {
-            usual_.store(nullptr, std::memory_order_relaxed);
-            ask();
+        void* const owner = owner_.load(std::memory_order_relaxed);
+        if (owner != nullptr && owner != me) {
+            owner_.store(nullptr, std::memory_order_relaxed);
+            suspend_bias();
         }
         holder_.store(me, std::memory_order_relaxed);
     }
@@ -55,26 +55,26 @@ void BiasedLock::leave_slowly(Grip grip) noexcept {
     }
     // (2) - this release synchronizes-with the acquire-loads in billboard/process/biased_lock.hpp
     // (1) and in billboard/process/biased_lock.hpp (6)
-    if (grip == Grip::visiting) asked_.fetch_sub(1, std::memory_order_release);
+    if (grip == Grip::guest) suspended_.fetch_sub(1, std::memory_order_release);
 }
 
-BiasedLock::Grip BiasedLock::visit() noexcept {
+BiasedLock::Grip BiasedLock::enter_as_guest() noexcept {
     void* const me = self();
-    ask();
+    suspend_bias();
     // relaxed is enough, twice: as in enter_slowly()
     if (holder_.load(std::memory_order_relaxed) != me) {
         lock();
         holder_.store(me, std::memory_order_relaxed);
     }
     ++depth_;
-    return Grip::visiting;
+    return Grip::guest;
 }
 
 /// Makes the usual thread go by the mutex, and waits until it does.
-void BiasedLock::ask() noexcept {
+void BiasedLock::suspend_bias() noexcept {
     // relaxed is enough: the fence orders it before the loads below, and against the usual
     // thread's look
-    asked_.fetch_add(1, std::memory_order_relaxed);
+    suspended_.fetch_add(1, std::memory_order_relaxed);
     rmem::heavy_fence();
     int looks = 0;
     // (4) - this acquire-load synchronizes-with the release-stores in
@@ -102,7 +102,7 @@ bool BiasedLock::give_way_slowly(Grip& grip) noexcept {
          ++i) {
         ::sched_yield();
     }
-    grip = grip == Grip::visiting ? visit() : enter();
+    grip = grip == Grip::guest ? enter_as_guest() : enter();
     return true;
 }
 

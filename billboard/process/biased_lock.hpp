@@ -31,14 +31,14 @@ namespace billboard {
 
 class RMEM_API BiasedLock {
 public:
-    enum class Grip { inside, locked, visiting };
+    enum class Grip { inside, locked, guest };
 
     /// The calling thread becomes the usual one.
     void adopt() noexcept;
 
     [[gnu::always_inline]] Grip enter() noexcept {
         // relaxed is enough: it names this thread, or another one does not matter which
-        if (usual_.load(std::memory_order_relaxed) == self()) [[likely]] {
+        if (owner_.load(std::memory_order_relaxed) == self()) [[likely]] {
             // relaxed is enough, twice: this thread alone writes it; the fence orders the store
             // before the next load
             const unsigned depth = inside_.load(std::memory_order_relaxed);
@@ -46,7 +46,7 @@ public:
             rmem::light_fence();
             // (1) - this acquire-load synchronizes-with the release in
             // billboard/process/biased_lock.cpp (2)
-            if (depth != 0 || asked_.load(std::memory_order_acquire) == 0) [[likely]]
+            if (depth != 0 || suspended_.load(std::memory_order_acquire) == 0) [[likely]]
                 return Grip::inside;
             // (3) - this release-store synchronizes-with the acquire-load in
             // billboard/process/biased_lock.cpp (4)
@@ -67,33 +67,33 @@ public:
 
     /// Whether the calling thread is inside now: it is the usual one, was not inside, and nobody
     /// has asked.
-    [[gnu::always_inline]] bool pass() noexcept {
+    [[gnu::always_inline]] bool try_enter() noexcept {
         // relaxed is enough, three times: as in enter()
-        if (usual_.load(std::memory_order_relaxed) != self() ||
+        if (owner_.load(std::memory_order_relaxed) != self() ||
             inside_.load(std::memory_order_relaxed) != 0) [[unlikely]]
             return false;
         inside_.store(1, std::memory_order_relaxed);
         rmem::light_fence();
         // (6) - this acquire-load synchronizes-with the release in
         // billboard/process/biased_lock.cpp (2)
-        if (asked_.load(std::memory_order_acquire) == 0) [[likely]]
+        if (suspended_.load(std::memory_order_acquire) == 0) [[likely]]
             return true;
-        passed();
+        leave_at_once();
         return false;
     }
     /// Out again, after a pass() that was true.
-    [[gnu::always_inline]] void passed() noexcept {
+    [[gnu::always_inline]] void leave_at_once() noexcept {
         // (7) - this release-store synchronizes-with the acquire-load in
         // billboard/process/biased_lock.cpp (4)
         inside_.store(0, std::memory_order_release);
     }
 
-    Grip visit() noexcept;
+    Grip enter_as_guest() noexcept;
 
     /// Whether more than one thread enters, as far as is known.
     bool has_company() const noexcept {
         // relaxed is enough: a hint
-        return usual_.load(std::memory_order_relaxed) == nullptr;
+        return owner_.load(std::memory_order_relaxed) == nullptr;
     }
 
     /// Whether there was anybody.
@@ -109,12 +109,12 @@ private:
     void leave_slowly(Grip grip) noexcept;
     bool give_way_slowly(Grip& grip) noexcept;
     void lock() noexcept;
-    void ask() noexcept;
+    void suspend_bias() noexcept;
 
-    std::atomic<void*> usual_{};        ///< null: none
-    std::atomic<unsigned> inside_{0};   ///< how often the usual thread has entered
-    std::atomic<unsigned> asked_{0};    ///< threads that want the usual one to go by the mutex
-    std::atomic<unsigned> waiting_{0};  ///< threads that wait to come in
+    std::atomic<void*> owner_{};          ///< null: none
+    std::atomic<unsigned> inside_{0};     ///< how often the usual thread has entered
+    std::atomic<unsigned> suspended_{0};  ///< threads that want the usual one to go by the mutex
+    std::atomic<unsigned> waiting_{0};    ///< threads that wait to come in
     std::mutex mutex_;
     std::atomic<void*> holder_{};  ///< of the mutex
     unsigned depth_ = 0;           ///< how often it has locked it

@@ -87,7 +87,7 @@ void ProcessEndpoint::attend(Attendant& attendant) {
 void ProcessEndpoint::dismiss(Attendant& attendant) {
     bool was_last = false;
     {
-        const auto held = visit();
+        const auto held = enter_as_guest();
         const std::lock_guard lock(attended_mutex_);
         const auto gone =
             std::erase_if(attended_, [&](const Attended& a) { return a.attendant == &attendant; });

@@ -114,9 +114,9 @@ public:
     class Passing {
     public:
         explicit Passing(ProcessEndpoint& process)
-            : lock_(process.lock_), holds_(process.shared_ && lock_.pass()) {}
+            : lock_(process.lock_), holds_(process.shared_ && lock_.try_enter()) {}
         ~Passing() {
-            if (holds_) lock_.passed();
+            if (holds_) lock_.leave_at_once();
         }
         Passing(const Passing&) = delete;
         Passing& operator=(const Passing&) = delete;
@@ -138,7 +138,7 @@ public:
 
     Held hold() { return Held(*this); }
     /// The same for a thread of a library, once it is shared.
-    Held visit() { return {lock_, lock_.visit()}; }
+    Held enter_as_guest() { return {lock_, lock_.enter_as_guest()}; }
     Endpoint& endpoint() noexcept { return *endpoint_; }
     /// For who holds nothing: each call takes the lock for itself, if there is one to take.
     Endpoint& guarded() noexcept;

@@ -92,7 +92,7 @@ void ProgressThread::send_to_rest() noexcept {
 }
 
 bool ProgressThread::attend() {
-    const auto held = process_.visit();
+    const auto held = process_.enter_as_guest();
     return process_.attend_all();
 }
 

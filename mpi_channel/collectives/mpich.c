@@ -26,7 +26,7 @@ struct known {
 
 static pthread_mutex_t mutex =
     PTHREAD_MUTEX_INITIALIZER; /* of all that follows but reading the table */
-static int lives = 0;          /* beginnings less endings */
+static int open_sessions = 0;  /* beginnings less endings */
 static enum { NOT_YET, BEGUN, ENDED } state = NOT_YET;
 static int keyval = MPI_KEYVAL_INVALID;
 static MPI_Comm quiet = MPI_COMM_NULL;
@@ -130,7 +130,7 @@ static void begin(int may_have_session) {
 static int begun(int result) {
     if (result != MPI_SUCCESS) return result;
     pthread_mutex_lock(&mutex);
-    ++lives;
+    ++open_sessions;
     begin(1);
     pthread_mutex_unlock(&mutex);
     return MPI_SUCCESS;
@@ -139,7 +139,7 @@ static int begun(int result) {
 /* Before what may be the last one ends; MPICH begins no second time. */
 static void ending(void) {
     pthread_mutex_lock(&mutex);
-    if (lives > 0 && --lives == 0 && state == BEGUN) {
+    if (open_sessions > 0 && --open_sessions == 0 && state == BEGUN) {
         __atomic_store_n(&state, ENDED, __ATOMIC_RELEASE); /* (M3) */
         PMPI_Comm_free(&quiet);
         PMPI_Comm_free_keyval(&keyval);

@@ -211,7 +211,7 @@ int EndpointObject::enable() {
     settings.barrier = billboard::BarrierKind::arrival;
     const auto own_settings = mpi_channel::Settings::read();
     open_transport(own_settings, settings);
-    if (settings.awaits_others) forget_former_lives();
+    if (settings.awaits_others) forget_former_incarnations();
     // Not the environment's: what that leaves open, the ring that was there has said.
     const rmem::RingConfig& config = endpoint_->ring()->config();
     ring_ = std::hash<std::string>()(config.name);
@@ -249,7 +249,7 @@ void EndpointObject::open_transport(const mpi_channel::Settings& settings,
 
 /// Another rank may have begun anew since this one met it. Nobody has sent anything yet, so nothing
 /// is lost, and its former life's end, which is told once, is none of the device's peers'.
-void EndpointObject::forget_former_lives() {
+void EndpointObject::forget_former_incarnations() {
     for (unsigned rank = 0; port_ == nullptr && rank < endpoint_->ranks(); ++rank) {
         if (rank != endpoint_->rank())
             endpoint_->probe(static_cast<int>(rank), nullptr, billboard::Class::mpi);

@@ -369,7 +369,7 @@ private:
     int bind_queue(CompletionQueue& queue, std::uint64_t flags);
     int bind_counter(Counter& counter, std::uint64_t flags);
     void open_transport(const mpi_channel::Settings& settings, const billboard::Settings& board);
-    void forget_former_lives();
+    void forget_former_incarnations();
     void use_peers_memory(const rmem::RingConfig& config, const rmem::Environment& environment,
                           const mpi_channel::Settings& settings);
     std::uint32_t mark_of(std::uint64_t flags) const noexcept;

@@ -102,7 +102,7 @@ public:
     bool is_left_behind = false;  ///< something unread waits to be offered by the next look
     bool is_nonblocking = false;  ///< as it was when last looked at
     bool has_ended = false;
-    // Of the service, with its `life_`:
+    // Of the service, with its `lifecycle_mutex_`:
     bool is_ending = false;  ///< somebody does that
     bool is_served = false;  ///< by the engine
 

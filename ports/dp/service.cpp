@@ -55,12 +55,12 @@ void Service::abandon() noexcept {
 }
 
 int Service::open(unsigned dpid) {
-    std::unique_lock life(life_);
+    std::unique_lock lifecycle_lock(lifecycle_mutex_);
     for (Endpoint* other = find(dpid); other != nullptr; other = find(dpid)) {
         if (!other->is_ending) return -EADDRINUSE;
-        life.unlock();
+        lifecycle_lock.unlock();
         ::sched_yield();
-        life.lock();
+        lifecycle_lock.lock();
     }
     const std::size_t bytes = pool_bytes();
     if (!process_) {
@@ -109,21 +109,21 @@ void Service::close(Endpoint& endpoint, int fd) {
 /// may be about to exit.
 void Service::await_endings() {
     const auto is_ending = [](const auto& entry) { return entry.second->is_ending; };
-    for (std::unique_lock life(life_);
+    for (std::unique_lock lifecycle_lock(lifecycle_mutex_);
          std::any_of(endpoints_.begin(), endpoints_.end(), is_ending);) {
-        life.unlock();
+        lifecycle_lock.unlock();
         ::sched_yield();
-        life.lock();
+        lifecycle_lock.lock();
     }
 }
 
-/// All have closed the descriptor. What it still has on its way is waited for without `life_`:
-/// others open and close meanwhile.
+/// All have closed the descriptor. What it still has on its way is waited for without
+/// `lifecycle_mutex_`: others open and close meanwhile.
 void Service::end(std::uint64_t id) {
     Endpoint* const e = begin_end(id);
     if (e == nullptr) return;
     {
-        auto held = process_->visit();
+        auto held = process_->enter_as_guest();
         serve_writes(held, *e);
         const auto owes = [](const auto& receiver) { return receiver.second.owes_ack(); };
         wait_until(held, *e, DP_FULL_NS, [&] {
@@ -137,23 +137,23 @@ void Service::end(std::uint64_t id) {
 
 /// Null: somebody else ends it, or has.
 Endpoint* Service::begin_end(std::uint64_t id) {
-    std::unique_lock life(life_);
+    std::unique_lock lifecycle_lock(lifecycle_mutex_);
     const auto it = endpoints_.find(id);
     if (it == endpoints_.end() || it->second->is_ending) return nullptr;
     Endpoint* const e = it->second.get();
     e->is_ending = true;
     while (e->is_served) {  // what was written comes in its order
-        life.unlock();
+        lifecycle_lock.unlock();
         ::sched_yield();
-        life.lock();
+        lifecycle_lock.lock();
     }
     return e;
 }
 
 bool Service::remove(Endpoint& e) {
-    const std::lock_guard life(life_);
+    const std::lock_guard lifecycle_lock(lifecycle_mutex_);
     {
-        const auto held = process_->visit();
+        const auto held = process_->enter_as_guest();
         if (e.readers != 0) return false;
         by_dpid_[e.dpid()] = nullptr;
         is_not_behind(e);
@@ -170,7 +170,7 @@ bool Service::remove(Endpoint& e) {
 }
 
 Endpoint* Service::find_inode(ino_t inode) {
-    const std::lock_guard life(life_);
+    const std::lock_guard lifecycle_lock(lifecycle_mutex_);
     for (auto& [id, endpoint] : endpoints_) {
         if (endpoint->inode() == inode) return endpoint.get();
     }
@@ -189,7 +189,7 @@ int Service::set_pool(Endpoint& e, dpmmap_t& map) {
 }
 
 int Service::stat(const Endpoint* e, dp_stat_t& counts) {
-    const std::lock_guard life(life_);
+    const std::lock_guard lifecycle_lock(lifecycle_mutex_);
     counts = std::bit_cast<dp_stat_t>(closed_);
     if (!process_) return 0;
     const auto held = process_->hold();
@@ -202,17 +202,17 @@ int Service::stat(const Endpoint* e, dp_stat_t& counts) {
 }
 
 int Service::nid() {
-    const std::lock_guard life(life_);
+    const std::lock_guard lifecycle_lock(lifecycle_mutex_);
     return process_ ? static_cast<int>(ring().rank()) : -1;
 }
 
 int Service::nids() {
-    const std::lock_guard life(life_);
+    const std::lock_guard lifecycle_lock(lifecycle_mutex_);
     return process_ ? static_cast<int>(ring().ranks()) : -1;
 }
 
 int Service::container() {
-    const std::lock_guard life(life_);
+    const std::lock_guard lifecycle_lock(lifecycle_mutex_);
     return process_ ? static_cast<int>(container_) : -1;
 }
 
@@ -221,12 +221,12 @@ int Service::container() {
 void Service::serve(std::uint64_t id, Engine::Event event) noexcept {
     if (Endpoint* const e = begin_serving(id); e != nullptr) {
         {
-            auto held = process_->visit();
+            auto held = process_->enter_as_guest();
             if (event.input) serve_writes(held, *e);
             if (event.room && e->was_read() && e->pool->unread() != 0 && e->readers == 0)
                 e->offer();
         }
-        const std::lock_guard life(life_);
+        const std::lock_guard lifecycle_lock(lifecycle_mutex_);
         e->is_served = false;
     }
     if (event.closed) end(id);
@@ -234,7 +234,7 @@ void Service::serve(std::uint64_t id, Engine::Event event) noexcept {
 
 /// From then on it stays, and with it the ring.
 Endpoint* Service::begin_serving(std::uint64_t id) {
-    const std::lock_guard life(life_);
+    const std::lock_guard lifecycle_lock(lifecycle_mutex_);
     const auto it = endpoints_.find(id);
     if (it == endpoints_.end() || it->second->is_ending) return nullptr;
     it->second->is_served = true;

@@ -9,8 +9,8 @@
 /// engine.
 ///
 /// Thread safety: calls with an endpoint's descriptor, open(), close() and stat() from any thread;
-/// what begins with "while held" is for who holds the process endpoint. `life_` is taken before
-/// that, never after.
+/// what begins with "while held" is for who holds the process endpoint. `lifecycle_mutex_` is taken
+/// before that, never after.
 /// Progress: no call waits for others but in slices, between which others come in.
 /// Errors: results are those of dp.h with a negative errno for -1; open() throws.
 
@@ -169,7 +169,7 @@ private:
     void await_endings();
     Endpoint* begin_serving(std::uint64_t id);
 
-    std::mutex life_;  ///< endpoints come and go
+    std::mutex lifecycle_mutex_;  ///< endpoints come and go
     std::shared_ptr<billboard::ProcessEndpoint> process_;
     billboard::Endpoint* ring_ = nullptr;  ///< its
     std::unique_ptr<Engine> engine_;

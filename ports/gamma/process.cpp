@@ -108,7 +108,7 @@ void Process::form() {
     std::vector<Request> requests;
     for (const Peer& p : peers_) {
         requests.push_back(p.request);
-        has_bystanders_ |= !p.request.takes_part();
+        has_non_members_ |= !p.request.takes_part();
     }
     groups_ = form_groups(requests);
     others_ = groups_;
@@ -248,7 +248,7 @@ int Process::wait_until(Held& held, Done&& done, Check&& check) {
             pump();
             watch_sources();
             if (const int result = done(); result != kPending) return result;
-            if (taken == BBP_EPEER || only_bystanders_live()) {
+            if (taken == BBP_EPEER || only_non_members_live()) {
                 return fail(GAMMA_EPEER,
                             "what is waited for cannot come any more: all other "
                             "processes are dead or have left");
@@ -362,8 +362,8 @@ bool Process::all_gone(const Out& out) {
 }
 
 /// Where all other ranks are processes, the billboard tells that they are gone.
-bool Process::only_bystanders_live() {
-    if (!has_bystanders_) return false;
+bool Process::only_non_members_live() {
+    if (!has_non_members_) return false;
     bool has_others = false;
     for (unsigned r = 0; r < ranks_; ++r) {
         if (r == me_ || !peers_[r].request.takes_part()) continue;

@@ -186,7 +186,7 @@ private:
         bool answer_due = false;   ///< it has asked
         bool is_returned = false;  ///< with a new life, of which the program has not been told
         bool is_gone = false;      ///< as last seen
-        std::uint32_t lives = 0;
+        std::uint32_t incarnations = 0;
         std::array<Arrived, kMaxRounds> arrived{};
     };
     struct Outgoing;
@@ -219,7 +219,7 @@ private:
     bool is_in_parts(const std::uint32_t* stream) const noexcept;
     int check_destinations(unsigned semaphore);
     bool is_gone(int rank);
-    bool only_bystanders_live();
+    bool only_non_members_live();
     bool all_gone(const Out& out);
     int send_round(Held& held, int to, unsigned round, bool failed);
     int await_round(Held& held, int from, unsigned round);
@@ -289,7 +289,7 @@ private:
     unsigned me_, ranks_;
     unsigned par_pid_ = 0, node_ = 0;
     bool is_formed_ = false;
-    bool has_bystanders_ = false;
+    bool has_non_members_ = false;
     std::size_t frame_payload_;
     std::uint32_t barriers_ = 0;  ///< begun
     std::array<Port, kPorts> ports_{};

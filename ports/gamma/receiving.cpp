@@ -384,7 +384,7 @@ void Process::hello_arrived(unsigned source, const Header& h, const Frame& frame
         if ((wanted & kAsksPid) != 0) peer.request.par_pid = wanted >> 16 & 0xff;
     }
     if (is_another) {
-        ++peer.lives;
+        ++peer.incarnations;
         peer.is_returned = is_formed_;
     }
     peer.has_greeted = true;

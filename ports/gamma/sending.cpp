@@ -13,7 +13,8 @@ namespace {
 
 /// Of a wait for room: what comes meanwhile is to be taken in soon.
 constexpr std::int64_t kLongestSliceNs = 16 * billboard::Slices::kShortestNs;
-constexpr int kLifeOver = 2;  ///< no code: the receiver has begun another life during the message
+constexpr int kIncarnationOver =
+    2;  ///< no code: the receiver has begun another life during the message
 
 }  // namespace
 
@@ -33,7 +34,7 @@ struct Process::Outgoing {
     unsigned port;
     Service service;
     Out out;
-    std::uint32_t lives = 0;  ///< of the receiver, when it began
+    std::uint32_t incarnations = 0;  ///< of the receiver, when it began
     bool met_dead = false;
 
     bool is_to_all() const noexcept { return out.dest == kToAll; }
@@ -99,7 +100,7 @@ int Process::send_slowly(Held& held, unsigned port, const Pieces& message, Servi
     if (!out.is_to_all()) {
         Peer& peer = peers_[static_cast<unsigned>(out.out.dest)];
         if (peer.is_returned) return told_gone(port, out.out.dest);
-        out.lives = peer.lives;
+        out.incarnations = peer.incarnations;
     }
     if (is_in_parts(out.out.number)) {
         if (service == Service::immediate) return GAMMA_EAGAIN;
@@ -186,8 +187,9 @@ int Process::send_frame(Held& held, Outgoing& out, std::size_t header_bytes, con
     };
     const std::span<const int> dests =
         out.is_to_all() ? members(out.out) : std::span<const int>(&out.out.dest, 1);
-    const auto is_life_over = [&] {
-        return !out.is_to_all() && peers_[static_cast<unsigned>(out.out.dest)].lives != out.lives;
+    const auto is_incarnation_over = [&] {
+        return !out.is_to_all() &&
+               peers_[static_cast<unsigned>(out.out.dest)].incarnations != out.incarnations;
     };
     // Another thread may have begun a message in parts while this one gave way.
     const auto is_barred = [&] { return !in_parts && is_in_parts(out.out.number); };
@@ -196,7 +198,7 @@ int Process::send_frame(Held& held, Outgoing& out, std::size_t header_bytes, con
         alignas(8) std::byte frame[billboard::kInlineBytes];
         message.copy(frame + header_bytes, offset, bytes);
         result = wait_for_room(held, out, [&](Deadline deadline) -> int {
-            if (is_life_over()) return kLifeOver;
+            if (is_incarnation_over()) return kIncarnationOver;
             if (is_barred()) return BBP_EAGAIN;
             write_header(frame);
             if (!out.is_to_all())
@@ -207,7 +209,7 @@ int Process::send_frame(Held& held, Outgoing& out, std::size_t header_bytes, con
     } else {
         void* composed = nullptr;
         result = wait_for_room(held, out, [&](Deadline deadline) -> int {
-            if (is_life_over()) return kLifeOver;
+            if (is_incarnation_over()) return kIncarnationOver;
             if (is_barred()) return BBP_EAGAIN;
             if (composed == nullptr) {
                 const int made = compose(length, composed, deadline);
@@ -221,7 +223,7 @@ int Process::send_frame(Held& held, Outgoing& out, std::size_t header_bytes, con
             endpoint_.discard(composed);
         if (result == BBP_OK) count(Counter::frames_sent);
     }
-    if (result == kLifeOver) return BBP_EPEER;
+    if (result == kIncarnationOver) return BBP_EPEER;
     if (out.is_to_all() && result == BBP_EAGAIN && out.service == Service::best_effort) {
         std::byte frame[kFrameBytes];
         write_header(frame);

@@ -25,7 +25,7 @@ constexpr int kBlindSleepMs = 1;            ///< the same where wake-ups may be 
 }  // namespace
 
 Daemon::Part::Part(std::unique_ptr<billboard::Endpoint> opened, unsigned nodes)
-    : rank(std::move(opened)), network(*rank, nodes), bystander(*rank) {
+    : rank(std::move(opened)), network(*rank, nodes), non_member(*rank) {
     if (rank->ring() != nullptr)
         wake_fd = std::make_unique<billboard::WakeFd>(*rank->ring(), rank->rank());
 }
@@ -79,7 +79,7 @@ bool Daemon::keep(std::int64_t now) {
 /// dropped this node, it becomes a new rank of theirs.
 void Daemon::look_at_ring() {
     ring_->network.check(relay_);
-    ring_->bystander.look();
+    ring_->non_member.look();
     if (!ring_->network.is_over()) return;
     ring_.reset();
     ring_ = std::make_unique<Part>(join_(), config_.driver.nodes);

@@ -19,7 +19,7 @@
 /// Errors: the constructor throws rmem::Error, and so does run_for() where taking part again fails.
 
 #include "billboard/core/wake_fd.hpp"
-#include "ports/gamma/bystander.hpp"
+#include "ports/gamma/non_member.hpp"
 #include "ports/munet/counter_board.hpp"
 #include "ports/munet/driver.hpp"
 #include "ports/munet/network.hpp"
@@ -67,7 +67,7 @@ private:
 
         std::unique_ptr<billboard::Endpoint> rank;
         Network network;
-        gamma::Bystander bystander;
+        gamma::NonMember non_member;
         std::unique_ptr<billboard::WakeFd> wake_fd;  ///< null in a simulation
     };
 

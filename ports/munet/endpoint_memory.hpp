@@ -128,10 +128,10 @@ struct Address {
 /// A record's second word: who sent it, and which of that place's holders that is.
 struct Origin {
     Address from;
-    std::uint16_t life = 0;
+    std::uint16_t generation = 0;
 
     constexpr std::uint64_t word() const noexcept {
-        return from.node | std::uint64_t{from.endpoint} << 16 | std::uint64_t{life} << 32;
+        return from.node | std::uint64_t{from.endpoint} << 16 | std::uint64_t{generation} << 32;
     }
     static constexpr Origin of(std::uint64_t word) noexcept {
         return {{static_cast<std::uint16_t>(word), static_cast<std::uint8_t>(word >> 16)},

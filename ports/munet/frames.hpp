@@ -33,10 +33,10 @@ enum class FrameType : std::uint8_t {
 
 struct FrameHead {
     FrameType type = FrameType::whole;
-    std::uint8_t endpoint = 0;  ///< whom it is for
-    std::uint8_t source = 0;    ///< endpoint of the sending node
-    std::uint8_t index = 0;     ///< place at the destination; answer, credit, gone: slot
-    std::uint16_t life = 0;     ///< of the pairing, as the asking node numbers them
+    std::uint8_t endpoint = 0;     ///< whom it is for
+    std::uint8_t source = 0;       ///< endpoint of the sending node
+    std::uint8_t index = 0;        ///< place at the destination; answer, credit, gone: slot
+    std::uint16_t generation = 0;  ///< of the pairing, as the asking node numbers them
     std::uint8_t credit_index = 0;
     std::uint8_t flags = 0;
     std::uint32_t length = 0;  ///< of the bytes that follow, or of the whole message

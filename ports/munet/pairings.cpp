@@ -40,23 +40,23 @@ void Relay::ask(Endpoint& e, unsigned number, const DescriptorEntry& entry, std:
     e.count(Counter::asked);
     slot = {.state = Slot::State::asked,
             .to = {static_cast<std::uint16_t>(to), static_cast<std::uint8_t>(to >> 16)},
-            .life = ++life_ != 0 ? life_ : ++life_};
+            .generation = ++last_generation_ != 0 ? last_generation_ : ++last_generation_};
     if (slot.to.node >= config_.nodes) return answer(e, number, Answer::no_node, 0, 0);
     if (slot.to.node != config_.node) {
         return post(slot.to.node, {.type = FrameType::open,
                                    .endpoint = slot.to.endpoint,
                                    .source = static_cast<std::uint8_t>(e.number),
                                    .index = static_cast<std::uint8_t>(number),
-                                   .life = slot.life,
+                                   .generation = slot.generation,
                                    .lines = e.user});
     }
     Endpoint* const at = local(slot.to);
     std::uint8_t place = 0;
-    const Answer code = admit(at, address(e), number, slot.life, e.user, &place);
+    const Answer code = admit(at, address(e), number, slot.generation, e.user, &place);
     answer(e, number, code, code == Answer::granted ? at->geometry.share() : 0, place);
 }
 
-Answer Relay::admit(Endpoint* to, Address from, unsigned slot, std::uint16_t life,
+Answer Relay::admit(Endpoint* to, Address from, unsigned slot, std::uint16_t generation,
                     std::uint32_t user, std::uint8_t* number) {
     if (to == nullptr) return Answer::no_endpoint;
     refresh(*to);
@@ -76,7 +76,7 @@ Answer Relay::admit(Endpoint* to, Address from, unsigned slot, std::uint16_t lif
     *free = {.used = true,
              .slot = static_cast<std::uint8_t>(slot),
              .from = from,
-             .life = life,
+             .generation = generation,
              .user = user};
     *number = static_cast<std::uint8_t>(free - to->places.data());
     return Answer::granted;
@@ -110,13 +110,14 @@ void Relay::end_slot(Endpoint& e, Slot& slot, Answer code) {
     if (was_open && slot.local != nullptr) {
         Place& place = slot.local->places[slot.place];
         slot.local = nullptr;
-        if (place.used && place.from == address(e) && place.life == slot.life) place.used = false;
+        if (place.used && place.from == address(e) && place.generation == slot.generation)
+            place.used = false;
     } else if (slot.to.node != config_.node && code == Answer::none) {
         post(slot.to.node, {.type = FrameType::left,
                             .endpoint = slot.to.endpoint,
                             .source = static_cast<std::uint8_t>(e.number),
                             .index = slot.place,
-                            .life = slot.life});
+                            .generation = slot.generation});
     }
     if (code == Answer::none) return;
     const auto number = static_cast<unsigned>(&slot - e.slots.data());
@@ -134,11 +135,11 @@ void Relay::free_place(Endpoint& e, Place& place) {
               .kind = Kind::none,
               .index = static_cast<std::uint8_t>(&place - e.places.data()),
               .length = place.length},
-             Origin{place.from, place.life}.word());
+             Origin{place.from, place.generation}.word());
     }
     if (Endpoint* sender = local(place.from)) {
         Slot& slot = sender->slots[place.slot];
-        if (slot.state == Slot::State::open && slot.life == place.life) {
+        if (slot.state == Slot::State::open && slot.generation == place.generation) {
             end_slot(*sender, slot, Answer::gone);
         }
     } else if (place.from.node != config_.node) {
@@ -146,7 +147,7 @@ void Relay::free_place(Endpoint& e, Place& place) {
                                .endpoint = place.from.endpoint,
                                .source = static_cast<std::uint8_t>(e.number),
                                .index = place.slot,
-                               .life = place.life});
+                               .generation = place.generation});
     }
 }
 
@@ -172,7 +173,7 @@ void Relay::credit(Endpoint& e, Credit credit, const Slot* carrier) {
                            .endpoint = place.from.endpoint,
                            .source = static_cast<std::uint8_t>(e.number),
                            .index = place.slot,
-                           .life = place.life,
+                           .generation = place.generation,
                            .lines = credit.lines});
 }
 

@@ -122,7 +122,7 @@ void Relay::act(Endpoint& e, Control control, const DescriptorEntry& entry) {
 /// Whether the slot may have `lines` more lines under way.
 bool Relay::spend(Endpoint& e, Slot& slot, std::uint32_t lines) {
     if (slot.state != Slot::State::open) [[unlikely]] {
-        e.count(slot.life != 0 ? Counter::undelivered : Counter::forged);
+        e.count(slot.generation != 0 ? Counter::undelivered : Counter::forged);
         return false;
     }
     if (slot.sent + lines - slot.returned > slot.share) [[unlikely]] {
@@ -155,7 +155,7 @@ FrameHead Relay::message_head(Endpoint& e, const Slot& slot, FrameType type, std
                    .endpoint = slot.to.endpoint,
                    .source = static_cast<std::uint8_t>(e.number),
                    .index = slot.place,
-                   .life = slot.life,
+                   .generation = slot.generation,
                    .length = length};
     if (carried_.is_there) {
         head.flags = FrameHead::kHasCredit;
@@ -179,7 +179,7 @@ void Relay::begin_move(Endpoint& e, Control control, const DescriptorEntry& entr
     if (!spend(e, slot, lines_of(control.length))) return;
     e.moving = {.active = true,
                 .slot = control.index,
-                .life = slot.life,
+                .generation = slot.generation,
                 .offset = static_cast<std::uint32_t>(offset),
                 .length = control.length,
                 .moved = 0,
@@ -198,7 +198,8 @@ void Relay::begin_move(Endpoint& e, Control control, const DescriptorEntry& entr
 bool Relay::go_on_moving(Endpoint& e) {
     auto& m = e.moving;
     Slot& slot = e.slots[m.slot];
-    if (slot.state != Slot::State::open || slot.life != m.life) {  // the destination is gone
+    if (slot.state != Slot::State::open ||
+        slot.generation != m.generation) {  // the destination is gone
         e.count(Counter::undelivered);
         m.active = false;
         advance(e);
@@ -227,7 +228,7 @@ bool Relay::go_on_moving(Endpoint& e) {
     if (slot.local != nullptr) {
         show(*slot.local, m.at,
              {.mark = kRecordMark, .kind = Kind::whole, .index = slot.place, .length = m.length},
-             Origin{address(e), slot.life}.word());
+             Origin{address(e), slot.generation}.word());
     } else {
         passes(Stage::data_sent);
     }
@@ -239,11 +240,12 @@ bool Relay::go_on_moving(Endpoint& e) {
 void Relay::abandon_move(Endpoint& e) {
     Slot& slot = e.slots[e.moving.slot];
     e.moving.active = false;
-    if (slot.state != Slot::State::open || slot.life != e.moving.life || slot.local == nullptr)
+    if (slot.state != Slot::State::open || slot.generation != e.moving.generation ||
+        slot.local == nullptr)
         return;
     show(*slot.local, e.moving.at,
          {.mark = kRecordMark, .kind = Kind::none, .index = slot.place, .length = e.moving.length},
-         Origin{address(e), slot.life}.word());
+         Origin{address(e), slot.generation}.word());
 }
 
 // ---- Receive buffers ----------------------------------------------------------------------------
@@ -314,7 +316,7 @@ void Relay::place(Endpoint& to, std::uint8_t number, Kind kind, std::uint32_t le
         copy_in(to.memory, to.geometry, at, kHeader, data, length);
     }
     show(to, at, {.mark = kRecordMark, .kind = kind, .index = number, .length = length},
-         Origin{place.from, place.life}.word());
+         Origin{place.from, place.generation}.word());
 }
 
 void Relay::wake(Endpoint& e) {

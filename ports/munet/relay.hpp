@@ -130,8 +130,8 @@ private:
 
     // Pairings
     void ask(Endpoint& e, unsigned slot, const DescriptorEntry& entry, std::uint32_t length);
-    Answer admit(Endpoint* to, Address from, unsigned slot, std::uint16_t life, std::uint32_t user,
-                 std::uint8_t* place);
+    Answer admit(Endpoint* to, Address from, unsigned slot, std::uint16_t generation,
+                 std::uint32_t user, std::uint8_t* place);
     void answer(Endpoint& e, unsigned slot, Answer code, std::uint32_t share, std::uint8_t place);
     void end_slot(Endpoint& e, Slot& slot, Answer code);
     void free_place(Endpoint& e, Place& place);
@@ -169,7 +169,7 @@ private:
     Trace* trace_ = nullptr;
     std::array<std::unique_ptr<Endpoint>, kEndpoints> endpoints_;
     std::vector<Endpoint*> active_;
-    std::uint16_t life_ = 0;
+    std::uint16_t last_generation_ = 0;
     std::vector<std::deque<std::vector<std::byte>>> waiting_;  ///< frames, for each node
     std::size_t backlogged_ = 0;
     std::vector<bool> lost_;

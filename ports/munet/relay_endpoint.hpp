@@ -17,7 +17,7 @@ struct Relay::Slot {
     State state = State::closed;
     std::uint8_t place = 0;
     Address to;
-    std::uint16_t life = 0;
+    std::uint16_t generation = 0;
     std::uint32_t share = 0, sent = 0, returned = 0;  ///< lines; the last two count on
     Endpoint* local = nullptr;                        ///< the destination, at this node
 };
@@ -27,7 +27,7 @@ struct alignas(kLine) Relay::Place {
     bool used = false;
     std::uint8_t slot = 0;
     Address from;
-    std::uint16_t life = 0;
+    std::uint16_t generation = 0;
     std::uint32_t user = 0;
     std::uint32_t delivered = 0, returned = 0;  ///< lines
     std::uint64_t last_line = 0;                ///< behind its last record
@@ -58,7 +58,7 @@ struct alignas(kLine) Relay::Endpoint {
     struct Moving {
         bool active = false;
         std::uint8_t slot = 0;
-        std::uint16_t life = 0;
+        std::uint16_t generation = 0;
         std::uint32_t offset = 0, length = 0, moved = 0;
         std::uint32_t at = 0;
     } moving;

@@ -89,12 +89,12 @@ void Relay::deliver(unsigned node, std::span<const std::byte> frame) {
         case FrameType::long_more: return deliver_message(node, head, data);
         case FrameType::open: {
             std::uint8_t place = 0;
-            const Answer code = admit(to, from, head.index, head.life, head.lines, &place);
+            const Answer code = admit(to, from, head.index, head.generation, head.lines, &place);
             return post(node, {.type = FrameType::answer,
                                .endpoint = head.source,
                                .source = head.endpoint,
                                .index = head.index,
-                               .life = head.life,
+                               .generation = head.generation,
                                .credit_index = place,
                                .flags = static_cast<std::uint8_t>(code),
                                .length = code == Answer::granted ? to->geometry.share() : 0});
@@ -102,15 +102,17 @@ void Relay::deliver(unsigned node, std::span<const std::byte> frame) {
         case FrameType::answer: return deliver_answer(node, head);
         case FrameType::credit:
             if (to == nullptr) return;
-            if (Slot& slot = to->slots[head.index];
-                slot.state == Slot::State::open && slot.to == from && slot.life == head.life) {
+            if (Slot& slot = to->slots[head.index]; slot.state == Slot::State::open &&
+                                                    slot.to == from &&
+                                                    slot.generation == head.generation) {
                 returned(*to, head.index, head.lines);
             }
             return;
         case FrameType::gone:
             if (to == nullptr) return;
             for (Slot& slot : to->slots) {
-                if (slot.state == Slot::State::open && slot.to == from && slot.life == head.life) {
+                if (slot.state == Slot::State::open && slot.to == from &&
+                    slot.generation == head.generation) {
                     end_slot(*to, slot, Answer::gone);
                 }
             }
@@ -118,7 +120,7 @@ void Relay::deliver(unsigned node, std::span<const std::byte> frame) {
         case FrameType::left:
             if (to == nullptr || head.index >= to->places.size()) return;
             if (Place& place = to->places[head.index];
-                place.used && place.from == from && place.life == head.life) {
+                place.used && place.from == from && place.generation == head.generation) {
                 free_place(*to, place);
             }
             return;
@@ -131,7 +133,7 @@ void Relay::deliver_answer(unsigned node, const FrameHead& head) {
     const auto code = static_cast<Answer>(head.flags);
     Slot* const slot = to == nullptr ? nullptr : &to->slots[head.index];
     const bool is_awaited = slot != nullptr && slot->state == Slot::State::asked &&
-                            slot->life == head.life &&
+                            slot->generation == head.generation &&
                             slot->to == Address{static_cast<std::uint16_t>(node), head.source};
     if (is_awaited) {
         const bool is_granted = code == Answer::granted && head.length >= kMinShare;
@@ -143,7 +145,7 @@ void Relay::deliver_answer(unsigned node, const FrameHead& head) {
                 .endpoint = head.source,
                 .source = head.endpoint,
                 .index = head.credit_index,
-                .life = head.life});
+                .generation = head.generation});
 }
 
 void Relay::deliver_message(unsigned node, const FrameHead& head, std::span<const std::byte> data) {
@@ -152,12 +154,12 @@ void Relay::deliver_message(unsigned node, const FrameHead& head, std::span<cons
     const Address from{static_cast<std::uint16_t>(node), head.source};
     const bool is_paired = to != nullptr && head.index < to->places.size() &&
                            to->places[head.index].used && to->places[head.index].from == from &&
-                           to->places[head.index].life == head.life;
+                           to->places[head.index].generation == head.generation;
     if (!is_paired) {
         return post(node, {.type = FrameType::gone,
                            .endpoint = head.source,
                            .source = head.endpoint,
-                           .life = head.life});
+                           .generation = head.generation});
     }
     if ((head.flags & FrameHead::kHasCredit) != 0) {
         const Slot& slot = to->slots[head.credit_index];
@@ -201,7 +203,7 @@ void Relay::deliver_chunk(Endpoint& to, std::uint8_t number, const FrameHead& he
     place.fills = false;
     show(to, place.at,
          {.mark = kRecordMark, .kind = Kind::whole, .index = number, .length = place.length},
-         Origin{place.from, place.life}.word());
+         Origin{place.from, place.generation}.word());
 }
 
 }  // namespace ports::munet

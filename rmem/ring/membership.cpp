@@ -35,7 +35,7 @@ bool has_residents(const Ring& ring, unsigned node, unsigned except) noexcept {
 
 std::optional<unsigned> find_source(const Ring& ring, unsigned node) {
     for (unsigned n = 0; n < ring.config().nodes; ++n) {
-        if (n != node && node_lives(ring, n)) return n;
+        if (n != node && is_node_alive(ring, n)) return n;
     }
     return std::nullopt;
 }
@@ -121,7 +121,7 @@ bool take_in(Ring& ring, unsigned node, unsigned rank, std::uint32_t incarnation
     return anew;
 }
 
-bool node_lives(const Ring& ring, unsigned node) noexcept {
+bool is_node_alive(const Ring& ring, unsigned node) noexcept {
     return has_residents(ring, node, ring.config().seats());
 }
 

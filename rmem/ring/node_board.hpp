@@ -36,9 +36,9 @@ struct NodeBoard {
     std::atomic<std::uint32_t> pid;   ///< 0: it has ended, or nobody has run it
     /// Counts the node's lives in the ring, over all engines; 0 in the lower bit while it is in
     /// none. A program that has opened in one life sees all others as dead in the next.
-    std::atomic<std::uint32_t> life;
+    std::atomic<std::uint32_t> membership_epoch;
     std::array<std::atomic<std::uint64_t>, kMaxNodes / 64> members;  ///< a bit each
-    std::atomic<std::uint64_t> incarnation, ring_life;
+    std::atomic<std::uint64_t> incarnation, ring_incarnation;
     std::atomic<std::uint32_t> window;  ///< batches that may be under way
     std::atomic<std::uint32_t> socket_room;
     std::atomic<std::uint32_t> engines;  ///< counts the engines that there were
@@ -49,7 +49,7 @@ struct NodeBoard {
     alignas(kLineBytes) std::atomic<std::int64_t> tap_until_ns;
     std::atomic<std::uint32_t> tap_open;
     /// Counts programs that have come or gone; theirs.
-    alignas(kLineBytes) std::atomic<std::uint32_t> roll;
+    alignas(kLineBytes) std::atomic<std::uint32_t> membership_changes;
     /// Of each rank's log: up to where its program wants it to leave now. The program's.
     alignas(kLineBytes) std::array<std::atomic<std::uint64_t>, kMaxRanks> committed;
     /// Of each rank: in which of the node's lives its program has opened, and where its log began

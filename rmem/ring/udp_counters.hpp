@@ -17,11 +17,11 @@ namespace rmem::udp {
     X(datagrams_taken, "datagrams", "well-formed, authentic and new")                         \
     X(batches_sent, "batches", "of own writes, each sent once")                               \
     X(batches_applied, "batches", "of others")                                                \
-    X(repairs_sent, "batches", "sent again because somebody lacked them")                     \
+    X(retransmissions_sent, "batches", "sent again because somebody lacked them")             \
     X(probes_sent, "batches", "sent again because nobody had answered")                       \
-    X(asked, "gaps", "that this node lacked and asked for")                                   \
+    X(naks_sent, "gaps", "that this node lacked and asked for")                               \
     X(repeated, "batches", "that came again")                                                 \
-    X(given, "batches", "of the dead, given to who lacked them")                              \
+    X(forwarded, "batches", "of the dead, given to who lacked them")                          \
     X(acks_alone, "datagrams", "with nothing but acknowledgements")                           \
     X(send_no_room, "datagrams", "not sent: the host's buffers were full")                    \
     X(send_refused, "datagrams", "not sent: firewall, no route, interface down")              \
@@ -36,7 +36,7 @@ namespace rmem::udp {
     X(refused_unsigned, "datagrams", "refused: no tag where a key is set, or the other way")  \
     X(refused_tag, "datagrams", "refused: a tag by another key")                              \
     X(refused_replayed, "datagrams", "refused: taken before, or too old to tell")             \
-    X(refused_life, "datagrams", "refused: of no member or of another life")                  \
+    X(refused_incarnation, "datagrams", "refused: of no member or of another life")           \
     X(refused_stranger, "datagrams", "refused: of lives that have not shown they are of now") \
     X(refused_namesake, "times", "another process was heard that has this node's number")     \
     X(refused_outside, "batches", "refused: outside of the bank or the window")               \

@@ -122,7 +122,7 @@ public:
 
     /// Who reads. The writer reclaims nothing that a member lacks, but it does not know of
     /// bystanders: they may still read what is reclaimed, until it is overwritten.
-    enum class Role { member, bystander };
+    enum class Role { member, observer };
 
     LogReader(std::byte* log, std::size_t bytes, Role role = Role::member) noexcept;
 

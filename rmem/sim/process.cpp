@@ -7,12 +7,12 @@
 
 namespace rmem::sim {
 
-Process::Process(World& world, unsigned rank, unsigned node, unsigned life, std::size_t stack_bytes,
-                 Program program)
+Process::Process(World& world, unsigned rank, unsigned node, unsigned incarnation,
+                 std::size_t stack_bytes, Program program)
     : world_(world),
       rank_(rank),
       node_(node),
-      life_(life),
+      incarnation_(incarnation),
       program_(std::move(program)),
       states_(make_process_states()),
       fiber_([this] { run(); }, stack_bytes) {

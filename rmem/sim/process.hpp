@@ -44,7 +44,9 @@ public:
     World& world() const noexcept { return world_; }
     unsigned rank() const noexcept { return rank_; }
     unsigned node() const noexcept { return node_; }
-    unsigned life() const noexcept { return life_; }  ///< 1 for the rank's first process
+    unsigned incarnation() const noexcept {
+        return incarnation_;
+    }  ///< 1 for the rank's first process
     std::int64_t now_ns() const noexcept override { return clock_ns_; }
     const char* variable(const char* name) const noexcept override;
 
@@ -71,8 +73,8 @@ private:
 
     enum class State : std::uint8_t { ready, running, parked, ended, dead };
 
-    Process(World& world, unsigned rank, unsigned node, unsigned life, std::size_t stack_bytes,
-            Program program);
+    Process(World& world, unsigned rank, unsigned node, unsigned incarnation,
+            std::size_t stack_bytes, Program program);
     void release_kept() noexcept;
     void exchange_states() noexcept;
     void run();
@@ -80,7 +82,7 @@ private:
     World& world_;
     const unsigned rank_;
     const unsigned node_;
-    const unsigned life_;
+    const unsigned incarnation_;
     std::int64_t clock_ns_ = 0;
     State state_ = State::ready;
     bool stopped_ = false;

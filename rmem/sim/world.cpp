@@ -75,7 +75,7 @@ World::World(WorldConfig config)
     for (unsigned r = 0; r < ranks(); ++r) {
         ranks_[r].node = static_cast<unsigned>(std::uint64_t{r} * nodes() / ranks());
         ranks_[r].link = std::make_unique<Counters>();
-        ranks_[r].incarnation = config_.lives_before;
+        ranks_[r].incarnation = config_.incarnations_before;
         ranks_[r].protocol = std::make_unique<Counters>();
         if (!config_.faults.writes.empty()) {
             ranks_[r].faults = std::make_unique<WriteFaults>(config_.faults, ranks_[r].node, r);
@@ -127,11 +127,11 @@ void World::start(unsigned r, Program program, std::int64_t at_ns) {
                         r));
     }
     rank.process.reset(
-        new Process(*this, r, rank.node, ++rank.lives, config_.stack_bytes, std::move(program)));
+        new Process(*this, r, rank.node, ++rank.starts, config_.stack_bytes, std::move(program)));
     Process& process = *rank.process;
     process.clock_ns_ = std::max(at_ns, now_ns_);
     tell(EventKind::started, static_cast<std::uint16_t>(rank.node), nullptr, process.clock_ns_, r,
-         rank.lives);
+         rank.starts);
     queue(process, process.clock_ns_);
     horizon_ns_ = std::min(horizon_ns_, process.clock_ns_);
 }
@@ -197,8 +197,8 @@ void World::stall(unsigned r, std::int64_t ns) {
     Process& process = *ranks_[r].process;
     if (process.state_ == Process::State::running) return process.sleep(ns);
     stop(r);
-    at(now_ns_ + ns, [this, r, life = process.life_] {
-        if (!has_ended(r) && ranks_[r].process->life_ == life) resume(r);
+    at(now_ns_ + ns, [this, r, incarnation = process.incarnation_] {
+        if (!has_ended(r) && ranks_[r].process->incarnation_ == incarnation) resume(r);
     });
 }
 
@@ -216,9 +216,9 @@ void World::at_access(unsigned r, std::uint64_t accesses, std::function<void()> 
 void World::run_access_actions(Process& process) {
     auto& actions = ranks_[process.rank_].at_access;
     while (!actions.empty() && actions.begin()->first <= process.accesses_) {
-        at(process.clock_ns_, [this, r = process.rank_, life = process.life_,
+        at(process.clock_ns_, [this, r = process.rank_, incarnation = process.incarnation_,
                                action = std::move(actions.begin()->second)] {
-            if (!has_ended(r) && ranks_[r].process->life_ == life) action();
+            if (!has_ended(r) && ranks_[r].process->incarnation_ == incarnation) action();
         });
         actions.erase(actions.begin());
     }

@@ -53,7 +53,7 @@ struct WorldConfig {
     FaultPlan faults;  ///< of writes and of the wire, as RMEM_FAULTS has them
     /// What programs find in their environment, beside what follows from `ring` and the rank.
     std::map<std::string, std::string> environment;
-    std::uint32_t lives_before = 0;  ///< of each rank: incarnations count from here
+    std::uint32_t incarnations_before = 0;  ///< of each rank: incarnations count from here
     std::size_t stack_bytes = Fiber::kDefaultStackBytes;
 };
 
@@ -102,7 +102,7 @@ public:
     /// It is on again. Once what was on the wire is through, it has a live node's memory, and
     /// `joined` is called: the time to start its processes.
     void join_node(unsigned node, std::function<void()> joined);
-    bool node_lives(unsigned node) const noexcept { return nodes_[node].alive; }
+    bool is_node_alive(unsigned node) const noexcept { return nodes_[node].alive; }
     void set_cable(std::uint32_t ring, unsigned from_node, bool up);
 
     // ---- The next `count` writes that a node's processes make
@@ -163,7 +163,7 @@ private:
     };
     struct Rank {
         unsigned node = 0;
-        unsigned lives = 0;
+        unsigned starts = 0;
         std::uint32_t incarnation = 0;
         bool held = false;             ///< a process has joined as it
         std::uint64_t last_write = 0;  ///< its node's count when it was let go
@@ -239,7 +239,7 @@ private:
     // -- calls (world_calls.cpp)
     void call(Process& process, std::function<void()> action);
     void run_calls_soon(const Process& process);
-    void run_calls(unsigned rank, unsigned life);
+    void run_calls(unsigned rank, unsigned incarnation);
     void raise_interrupts(Node& node, unsigned id, const WriteInFlight& write, std::int64_t now);
     void call_on_interrupt(Process& process);
     void call_on_violation(unsigned id, const WriteInFlight& write, std::int64_t propagation);

@@ -17,14 +17,16 @@ void World::call(Process& process, std::function<void()> action) {
 }
 
 void World::run_calls_soon(const Process& process) {
-    at(now_ns_, [this, rank = process.rank_, life = process.life_] { run_calls(rank, life); });
+    at(now_ns_, [this, rank = process.rank_, incarnation = process.incarnation_] {
+        run_calls(rank, incarnation);
+    });
 }
 
 /// Any of them may end the process.
-void World::run_calls(unsigned rank, unsigned life) {
+void World::run_calls(unsigned rank, unsigned incarnation) {
     for (;;) {
         Process* process = ranks_[rank].process.get();
-        if (process == nullptr || process->life_ != life) return;
+        if (process == nullptr || process->incarnation_ != incarnation) return;
         if (process->stopped_ || process->calls_.empty()) return;
         const auto action = std::move(process->calls_.front());
         process->calls_.pop_front();

@@ -38,9 +38,9 @@ private:
     void check_end(bool all_ended) override {
         ledger_.check_settled();
         if (all_ended) link_.check_quiet();
-        collect_sights();
+        collect_coverage();
     }
-    void collect_sights();
+    void collect_coverage();
 
     const Scenario& scenario_;
     LinkChecker link_;
@@ -48,17 +48,20 @@ private:
     Traffic traffic_;
 };
 
-void Run::collect_sights() {
+void Run::collect_coverage() {
     using billboard::Counter;
     for (unsigned r = 0; r < kRanks; ++r) {
         const auto& counters = world().protocol_counters(r);
-        findings().saw(Sight::collected, counters.get(Counter::collections));
-        findings().saw(Sight::fifo_full, world().counter(r, rmem::LinkCounter::back_pressure));
-        findings().saw(Sight::barrier_passed, counters.get(Counter::barriers));
+        findings().cover(CoverageMark::collected, counters.get(Counter::collections));
+        findings().cover(CoverageMark::fifo_full,
+                         world().counter(r, rmem::LinkCounter::back_pressure));
+        findings().cover(CoverageMark::barrier_passed, counters.get(Counter::barriers));
         // They start 32 below zero.
-        if (counters.get(Counter::buffers_posted) > 32) findings().saw(Sight::numbers_wrapped);
-        const std::uint32_t life = scenario_.lives_before + ledger_.life(r);
-        if (life / 256 != (scenario_.lives_before + 1) / 256) findings().saw(Sight::epochs_wrapped);
+        if (counters.get(Counter::buffers_posted) > 32)
+            findings().cover(CoverageMark::numbers_wrapped);
+        const std::uint32_t incarnation = scenario_.incarnations_before + ledger_.incarnation(r);
+        if (incarnation / 256 != (scenario_.incarnations_before + 1) / 256)
+            findings().cover(CoverageMark::epochs_wrapped);
     }
 }
 
@@ -69,7 +72,7 @@ Findings run_scenario(const Scenario& scenario, const HuntOptions& options) {
 }
 
 Subject subject(const HuntOptions& options) {
-    return subject_of<Scenario, Sight>("--link ring", "tests/simulator/seeds.txt", options);
+    return subject_of<Scenario, CoverageMark>("--link ring", "tests/simulator/seeds.txt", options);
 }
 
 }  // namespace simulator::bbp

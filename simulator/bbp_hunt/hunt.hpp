@@ -7,8 +7,8 @@
 /// Thread safety: a run uses the thread's one simulated world at a time.
 /// Equal scenarios give equal findings, trace hash included, with every compiler.
 
+#include "simulator/bbp_hunt/coverage.hpp"
 #include "simulator/bbp_hunt/scenario.hpp"
-#include "simulator/bbp_hunt/sights.hpp"
 #include "simulator/bbp_hunt/traffic.hpp"
 #include "simulator/hunt/findings.hpp"
 #include "simulator/hunt/ring_run.hpp"

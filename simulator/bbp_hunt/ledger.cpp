@@ -25,9 +25,9 @@ Ledger::Ledger(const Scenario& scenario, Findings& findings, LinkChecker& link)
 void Ledger::starts(unsigned rank) {
     RankState& r = ranks_[rank];
     r.alive = true;
-    ++r.life;
-    r.node_died.resize(r.life + 1);
-    if (r.node_died[r.life - 1]) link_.forget_losses(rank);
+    ++r.incarnation;
+    r.node_died.resize(r.incarnation + 1);
+    if (r.node_died[r.incarnation - 1]) link_.forget_losses(rank);
     for (unsigned peer = 0; peer < Scenario::kRanks; ++peer) {
         pair(rank, peer).told = ranks_[peer].deaths;
         pair(rank, peer).met = 0;
@@ -41,10 +41,10 @@ void Ledger::dies(unsigned rank, bool with_node) {
     if (!r.alive) return;
     r.alive = false;
     ++r.deaths;
-    r.node_died[r.life] = with_node;
+    r.node_died[r.incarnation] = with_node;
     for (unsigned to = 0; to < Scenario::kRanks; ++to) {
         for (Entry& entry : pair(rank, to).entries) {
-            if (entry.life == r.life && entry.status == Status::open)
+            if (entry.incarnation == r.incarnation && entry.status == Status::open)
                 entry.status = Status::perhaps;
         }
     }
@@ -52,8 +52,9 @@ void Ledger::dies(unsigned rank, bool with_node) {
 
 // ---- Sending ------------------------------------------------------------------------------------
 
-void Ledger::fill(std::span<std::byte> bytes, unsigned rank, unsigned life, std::uint64_t number) {
-    Random random(number << 16 ^ life << 8 ^ rank);
+void Ledger::fill(std::span<std::byte> bytes, unsigned rank, unsigned incarnation,
+                  std::uint64_t number) {
+    Random random(number << 16 ^ incarnation << 8 ^ rank);
     while (!bytes.empty()) {
         const std::uint64_t word = random.next();
         const std::size_t part = std::min(bytes.size(), sizeof word);
@@ -68,8 +69,9 @@ void Ledger::begins(unsigned rank, std::span<const int> dests, std::uint64_t num
         const auto to = static_cast<unsigned>(dest);
         const Pair& p = pair(rank, to);
         const bool is_known = p.told == ranks_[to].deaths && ranks_[to].alive && !p.unsure;
-        pair(rank, to).entries.push_back({number, bytes, ranks_[rank].life,
-                                          is_known ? ranks_[to].life : 0, Status::open, false});
+        pair(rank, to).entries.push_back({number, bytes, ranks_[rank].incarnation,
+                                          is_known ? ranks_[to].incarnation : 0, Status::open,
+                                          false});
     }
 }
 
@@ -80,7 +82,7 @@ void Ledger::ends(unsigned rank, std::span<const int> dests, std::uint64_t numbe
         const auto entry = std::find_if(entries.rbegin(), entries.rend(),
                                         [&](const Entry& e) { return e.number == number; });
         if (entry == entries.rend()) continue;
-        const bool still = entry->to_life == ranks_[to].life && ranks_[to].alive;
+        const bool still = entry->to_incarnation == ranks_[to].incarnation && ranks_[to].alive;
         entry->status = code == BBP_EPEER ? Status::perhaps
                         : code < 0        ? Status::not_sent
                         : still           ? Status::sent
@@ -98,7 +100,7 @@ void Ledger::ends(unsigned rank, std::span<const int> dests, std::uint64_t numbe
 
 bool Ledger::matches(const Entry& entry, unsigned from, std::span<const std::byte> bytes) const {
     if (entry.bytes != bytes.size()) return false;
-    Random random(entry.number << 16 ^ entry.life << 8 ^ from);
+    Random random(entry.number << 16 ^ entry.incarnation << 8 ^ from);
     for (std::size_t at = 0; at < bytes.size(); at += sizeof(std::uint64_t)) {
         const std::uint64_t word = random.next();
         if (std::memcmp(bytes.data() + at, &word, std::min(bytes.size() - at, sizeof word)) != 0) {
@@ -115,7 +117,8 @@ void Ledger::receives(unsigned rank, unsigned from, bool by_name,
     for (std::size_t i = p.next; i < p.entries.size(); ++i) {
         const Entry& entry = p.entries[i];
         if (entry.received || entry.status == Status::not_sent) continue;
-        const bool is_former = entry.to_life != 0 && entry.to_life != ranks_[rank].life;
+        const bool is_former =
+            entry.to_incarnation != 0 && entry.to_incarnation != ranks_[rank].incarnation;
         if (matches(entry, from, bytes)) {
             if (is_former) {
                 complain(from, rank, fmt::format("message {} was for a former life", entry.number));
@@ -134,13 +137,14 @@ void Ledger::receives(unsigned rank, unsigned from, bool by_name,
 void Ledger::note_received(std::size_t place, unsigned from, unsigned rank, bool by_name) {
     Pair& p = pair(from, rank);
     Entry& entry = p.entries[place];
-    if (entry.life != ranks_[from].life || !ranks_[from].alive) findings_.saw(Sight::drained);
+    if (entry.incarnation != ranks_[from].incarnation || !ranks_[from].alive)
+        findings_.cover(CoverageMark::drained);
     entry.received = true;
     p.next = place + 1;
     Pair& back = pair(rank, from);
-    back.met = std::max(back.met, entry.life);
+    back.met = std::max(back.met, entry.incarnation);
     // Of a former life's end it would have been told before; of this one's perhaps not yet.
-    const bool is_present = entry.life == ranks_[from].life && ranks_[from].alive;
+    const bool is_present = entry.incarnation == ranks_[from].incarnation && ranks_[from].alive;
     if (by_name && is_present) back.unsure = false;
 }
 
@@ -151,38 +155,39 @@ bool Ledger::has_losses(unsigned from, unsigned to) const {
 /// Passed over, or never received.
 bool Ledger::may_be_missing(const Entry& entry, unsigned from, unsigned to) const {
     if (entry.status != Status::sent) return true;
-    if (entry.to_life != ranks_[to].life || !ranks_[to].alive) return true;
-    if (entry.life == ranks_[from].life && ranks_[from].alive) return false;
+    if (entry.to_incarnation != ranks_[to].incarnation || !ranks_[to].alive) return true;
+    if (entry.incarnation == ranks_[from].incarnation && ranks_[from].alive) return false;
     // With a card goes what it had not sent yet, of processes that died before, too.
     const auto& died = ranks_[from].node_died;
-    return std::find(died.begin() + static_cast<std::ptrdiff_t>(entry.life), died.end(), true) !=
-           died.end();
+    return std::find(died.begin() + static_cast<std::ptrdiff_t>(entry.incarnation), died.end(),
+                     true) != died.end();
 }
 
 void Ledger::complain(unsigned from, unsigned to, std::string sentence) {
-    if (has_losses(from, to)) return findings_.saw(Sight::forgiven);
+    if (has_losses(from, to)) return findings_.cover(CoverageMark::forgiven);
     findings_.violate(fmt::format("from rank {} to rank {}: {}", from, to, sentence));
 }
 
 void Ledger::is_told(unsigned rank, unsigned peer) {
-    findings_.saw(Sight::peer_error);
+    findings_.cover(CoverageMark::peer_error);
     Pair& p = pair(rank, peer);
     // It says so again while it does not know better.
-    const bool knows = p.met == ranks_[peer].life && ranks_[peer].alive;
+    const bool knows = p.met == ranks_[peer].incarnation && ranks_[peer].alive;
     if (p.told >= ranks_[peer].deaths && knows && !p.unsure) {
         complain(peer, rank, "BBP_EPEER, though it has not died since the last one");
     }
     // It does not say of which death: certain only where one was left to be told, of a life that it
     // knew, and no other ended during the call.
-    const unsigned ended = ranks_[peer].alive ? ranks_[peer].life - 1 : ranks_[peer].life;
-    const bool knew = p.met >= ended || (ended == 1 && ranks_[rank].life == 1);
+    const unsigned ended =
+        ranks_[peer].alive ? ranks_[peer].incarnation - 1 : ranks_[peer].incarnation;
+    const bool knew = p.met >= ended || (ended == 1 && ranks_[rank].incarnation == 1);
     const bool one_left = !p.unsure && p.deaths_before <= p.told + 1;
     p.told = p.deaths_before;
     p.unsure = !knew || !one_left || p.deaths_before != ranks_[peer].deaths;
 }
 
 void Ledger::is_told_of_some(unsigned rank, std::span<const int> dests) {
-    findings_.saw(Sight::peer_error);
+    findings_.cover(CoverageMark::peer_error);
     for (const int dest : dests) {
         const auto peer = static_cast<unsigned>(dest);
         if (ranks_[peer].deaths != 0) pair(rank, peer).unsure = true;
@@ -196,7 +201,7 @@ void Ledger::calls(unsigned rank) {
 }
 
 void Ledger::complain_of(unsigned rank, std::string sentence) {
-    if (any_losses()) return findings_.saw(Sight::forgiven);
+    if (any_losses()) return findings_.cover(CoverageMark::forgiven);
     complain(rank, rank, std::move(sentence));
 }
 

@@ -15,9 +15,9 @@
 /// of no bytes is one, too.
 /// Thread safety: none; programs of one world.
 
+#include "simulator/bbp_hunt/coverage.hpp"
 #include "simulator/bbp_hunt/link_checker.hpp"
 #include "simulator/bbp_hunt/scenario.hpp"
-#include "simulator/bbp_hunt/sights.hpp"
 #include "simulator/hunt/findings.hpp"
 
 #include <cstddef>
@@ -37,13 +37,13 @@ public:
     void dies(unsigned rank, bool with_node);
     /// It left in good order; nobody need receive anything of it any more, but may.
     bool is_alive(unsigned rank) const { return ranks_[rank].alive; }
-    unsigned life(unsigned rank) const { return ranks_[rank].life; }
+    unsigned incarnation(unsigned rank) const { return ranks_[rank].incarnation; }
 
     /// A call of `rank` begins.
     void calls(unsigned rank);
 
     // ---- Sending
-    static void fill(std::span<std::byte> bytes, unsigned rank, unsigned life,
+    static void fill(std::span<std::byte> bytes, unsigned rank, unsigned incarnation,
                      std::uint64_t number);
     /// The next message of `rank`, about to be posted; `number` makes its bytes.
     std::uint64_t next_number(unsigned rank) { return ++ranks_[rank].numbers; }
@@ -79,8 +79,8 @@ private:
     struct Entry {
         std::uint64_t number;
         std::size_t bytes;
-        unsigned life;     ///< of the sender
-        unsigned to_life;  ///< of the receiver
+        unsigned incarnation;     ///< of the sender
+        unsigned to_incarnation;  ///< of the receiver
         Status status;
         bool received;
     };
@@ -95,7 +95,7 @@ private:
     };
     struct RankState {
         bool alive = false;
-        unsigned life = 0;
+        unsigned incarnation = 0;
         unsigned deaths = 0;
         std::uint64_t numbers = 0;
         std::vector<bool> node_died;  ///< by life: its card failed with it

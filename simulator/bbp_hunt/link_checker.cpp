@@ -52,7 +52,7 @@ void LinkChecker::on_event(const Event& e) {
         case EventKind::returned: return on_returned(e);
         case EventKind::repeated: return findings_.met(FaultKind::duplicate);
         case EventKind::delayed: return findings_.met(FaultKind::delay);
-        case EventKind::late: return findings_.saw(Sight::bound_broken);
+        case EventKind::late: return findings_.cover(CoverageMark::bound_broken);
         case EventKind::node_failed: nodes_[e.node].joining = true; return;
         case EventKind::node_joined:
             nodes_[e.node].joining = false;
@@ -105,7 +105,7 @@ void LinkChecker::on_arrived(const Event& e) {
     }
     if (last != 0 && !node.joining) check_missing(e, last + 1);
     last = std::max(last, e.number);
-    if (e.stored_ns < node.newest_stored_ns) findings_.saw(Sight::overtaken);
+    if (e.stored_ns < node.newest_stored_ns) findings_.cover(CoverageMark::overtaken);
     node.newest_stored_ns = std::max(node.newest_stored_ns, e.stored_ns);
     if (world_.bound_ns() != 0 && e.time_ns - e.stored_ns > world_.bound_ns()) ++late_[e.node];
 }
@@ -162,7 +162,7 @@ void LinkChecker::check_bank(unsigned n) {
 
 void LinkChecker::check_quiet() {
     for (unsigned n = 0; n < world_.nodes(); ++n) {
-        if (world_.node_lives(n) && !nodes_[n].joining) check_bank(n);
+        if (world_.is_node_alive(n) && !nodes_[n].joining) check_bank(n);
         const std::uint64_t counted = world_.counter(n, rmem::LinkCounter::bound_violations);
         if (counted == late_[n]) continue;
         findings_.violate(fmt::format("node {} counted {} writes beyond the bound; there were {}",

@@ -12,8 +12,8 @@
 /// Thread safety: none. Cost: about 20 ns an event.
 
 #include "rmem/sim/world.hpp"
+#include "simulator/bbp_hunt/coverage.hpp"
 #include "simulator/bbp_hunt/scenario.hpp"
-#include "simulator/bbp_hunt/sights.hpp"
 #include "simulator/hunt/findings.hpp"
 
 #include <cstdint>

@@ -45,8 +45,8 @@ Scenario Scenario::of_seed(std::uint64_t seed) {
         s.faults.push_back(draw_fault(fault, kMessages, true, random));
     }
     if (s.ends && random.one_in(4)) {
-        s.lives_before = 256 * static_cast<std::uint32_t>(random.below(3)) + 250 +
-                         static_cast<std::uint32_t>(random.below(6));
+        s.incarnations_before = 256 * static_cast<std::uint32_t>(random.below(3)) + 250 +
+                                static_cast<std::uint32_t>(random.below(6));
     }
     put_in_order(s.faults);
     return s;

@@ -32,7 +32,7 @@ struct Traffic::Me {
     Endpoint& endpoint;
     Random random;
     unsigned rank;
-    unsigned life;
+    unsigned incarnation;
 
     Deadline soon() {
         if (random.one_in(2)) return Deadline::now();
@@ -56,8 +56,8 @@ void Traffic::run(rmem::sim::Process& process) {
     const unsigned rank = process.rank();
     ledger_.starts(rank);
     Endpoint& endpoint = process.keep(open_());
-    Me me{process, endpoint, Random(scenario_.seed * 1009 + rank * 31 + process.life()), rank,
-          process.life()};
+    Me me{process, endpoint, Random(scenario_.seed * 1009 + rank * 31 + process.incarnation()),
+          rank, process.incarnation()};
     const std::size_t buffers = free_buffers(me);
     while (!enough()) act(me);
     while (ranks_[rank].barriers < barriers_due()) barrier(me);
@@ -141,11 +141,11 @@ void Traffic::send(Me& me) {
     const std::size_t size = some_size(me);
     const std::uint64_t number = ledger_.next_number(me.rank);
     const std::span bytes(out_[me.rank].data(), size);
-    Ledger::fill(bytes, me.rank, me.life, number);
+    Ledger::fill(bytes, me.rank, me.incarnation, number);
     ledger_.begins(me.rank, {&dest, 1}, number, size);
     const int code = me.endpoint.send(dest, bytes.data(), size, deadline);
     posted(me, {&dest, 1}, number, code);
-    if (code == BBP_OK && size > partition_) findings_.saw(Sight::in_parts);
+    if (code == BBP_OK && size > partition_) findings_.cover(CoverageMark::in_parts);
     // A try of what needs several parts is refused.
     if (code != BBP_ESIZE || size <= partition_) note_error(me, dest, code, "send");
 }
@@ -162,11 +162,11 @@ void Traffic::multicast(Me& me) {
     const std::size_t size = std::min(some_size(me), partition_);
     const std::uint64_t number = ledger_.next_number(me.rank);
     const std::span bytes(out_[me.rank].data(), size);
-    Ledger::fill(bytes, me.rank, me.life, number);
+    Ledger::fill(bytes, me.rank, me.incarnation, number);
     ledger_.begins(me.rank, list, number, size);
     const int code = me.endpoint.mcast(list, bytes.data(), size, deadline);
     posted(me, list, number, code);
-    if (code == BBP_OK && count > 1) findings_.saw(Sight::multicast);
+    if (code == BBP_OK && count > 1) findings_.cover(CoverageMark::multicast);
     if (code == BBP_EPEER) {
         ledger_.is_told_of_some(me.rank, list);
     } else {
@@ -184,7 +184,7 @@ void Traffic::compose(Me& me) {
     }
     const int dest = me.somebody();
     const std::uint64_t number = ledger_.next_number(me.rank);
-    Ledger::fill({static_cast<std::byte*>(place), size}, me.rank, me.life, number);
+    Ledger::fill({static_cast<std::byte*>(place), size}, me.rank, me.incarnation, number);
     ledger_.begins(me.rank, {&dest, 1}, number, size);
     const int code = me.endpoint.post({&dest, 1}, place, size, me.soon());
     posted(me, {&dest, 1}, number, code);
@@ -236,7 +236,7 @@ void Traffic::note_error(Me& me, int peer, int code, const char* call) {
     if (code == BBP_EPEER && peer >= 0) {
         ledger_.is_told(me.rank, static_cast<unsigned>(peer));
     } else if (code == BBP_EAGAIN || code == BBP_ETIMEDOUT) {
-        if (peer >= 0 && call[0] == 's') findings_.saw(Sight::send_waited);
+        if (peer >= 0 && call[0] == 's') findings_.cover(CoverageMark::send_waited);
     } else if (!is_expected(code)) {
         ledger_.complain_of(me.rank,
                             fmt::format("{} said {}: {}", call, code, billboard::last_error()));

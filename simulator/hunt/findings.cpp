@@ -13,7 +13,7 @@ Findings& Findings::operator+=(const Findings& other) {
     for (const std::string& sentence : other.violations) violate(sentence);
     for (std::size_t i = 0; i < kMostKinds; ++i) {
         faults[i] += other.faults[i];
-        sights[i] += other.sights[i];
+        coverage[i] += other.coverage[i];
     }
     messages += other.messages;
     injected += other.injected;

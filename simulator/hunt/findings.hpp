@@ -29,7 +29,7 @@ struct Kinds {
         const char* name;
         std::size_t place;  ///< among Findings' counts
     };
-    std::vector<Kind> faults, sights;
+    std::vector<Kind> faults, coverage;
 
     /// `all`: values of one enum.
     template <class Values>
@@ -48,7 +48,7 @@ struct Findings {
 
     std::vector<std::string> violations;
     Counts faults{};
-    Counts sights{};
+    Counts coverage{};
     std::uint64_t messages = 0;  ///< received whole
     std::uint64_t injected = 0;  ///< of the scenario's faults
     std::uint64_t events = 0;
@@ -59,9 +59,9 @@ struct Findings {
     void met(FaultKind kind) {
         ++faults.at(static_cast<std::size_t>(kind));
     }
-    template <class Sight>
-    void saw(Sight sight, std::uint64_t n = 1) {
-        sights.at(static_cast<std::size_t>(sight)) += n;
+    template <class CoverageMark>
+    void cover(CoverageMark mark, std::uint64_t n = 1) {
+        coverage.at(static_cast<std::size_t>(mark)) += n;
     }
     Findings& operator+=(const Findings& other);
 };

@@ -23,7 +23,7 @@ constexpr std::size_t kSentenceBytes = 400;
 /// What a job says of one seed, through its pipe.
 struct Report {
     std::uint64_t seed = 0;
-    Findings::Counts faults{}, sights{};
+    Findings::Counts faults{}, coverage{};
     std::uint64_t messages = 0, injected = 0, events = 0, hash = 0;
     std::uint32_t failed = 0;
     std::array<char, kSentenceBytes> sentence{};
@@ -42,7 +42,7 @@ Report report_of(std::uint64_t seed, const HuntPlan& plan) {
     Report report;
     report.seed = seed;
     report.faults = findings.faults;
-    report.sights = findings.sights;
+    report.coverage = findings.coverage;
     report.messages = findings.messages;
     report.injected = findings.injected;
     report.events = findings.events;
@@ -126,7 +126,7 @@ private:
     void note(const Report& report) {
         Findings findings;
         findings.faults = report.faults;
-        findings.sights = report.sights;
+        findings.coverage = report.coverage;
         findings.messages = report.messages;
         findings.injected = report.injected;
         findings.events = report.events;
@@ -175,8 +175,8 @@ std::vector<std::string> HuntResult::never_met() const {
     for (const Kinds::Kind& fault : kinds.faults) {
         if (all.faults.at(fault.place) == 0) names.emplace_back(fault.name);
     }
-    for (const Kinds::Kind& sight : kinds.sights) {
-        if (all.sights.at(sight.place) == 0) names.emplace_back(sight.name);
+    for (const Kinds::Kind& mark : kinds.coverage) {
+        if (all.coverage.at(mark.place) == 0) names.emplace_back(mark.name);
     }
     return names;
 }

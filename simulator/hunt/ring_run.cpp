@@ -24,7 +24,7 @@ rmem::sim::WorldConfig world_config(const std::string& name, const RingScenario&
     config.ring.user_bytes = 64;
     config.ring.timing = scenario.timing;
     config.host = scenario.host;
-    config.lives_before = scenario.lives_before;
+    config.incarnations_before = scenario.incarnations_before;
     return billboard::simulated(config, scenario.settings);
 }
 

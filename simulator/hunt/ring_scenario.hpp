@@ -55,8 +55,8 @@ struct RingScenario {
     billboard::Settings settings;
     rmem::TimingProfile timing;
     rmem::sim::HostProfile host;
-    std::uint32_t lives_before = 0;  ///< of each rank; its epochs wrap at 256
-    bool ends = false;               ///< processes or nodes die
+    std::uint32_t incarnations_before = 0;  ///< of each rank; its epochs wrap at 256
+    bool ends = false;                      ///< processes or nodes die
 };
 
 /// Sizes of data partitions, from which a seed takes one.

@@ -56,9 +56,9 @@ Scenario shrink(const Scenario& failing, const Options& options) {
     return best;
 }
 
-template <class Scenario, class Sight, class Options>
+template <class Scenario, class CoverageMark, class Options>
 Subject subject_of(const char* option, const char* seeds_file, const Options& options) {
-    const Kinds kinds = {Kinds::of(Scenario::kFaultKinds), Kinds::of(every<Sight>())};
+    const Kinds kinds = {Kinds::of(Scenario::kFaultKinds), Kinds::of(every<CoverageMark>())};
     const auto run = [options](std::uint64_t seed, bool hash) {
         Options with_hash = options;
         with_hash.hash = hash;

@@ -64,7 +64,7 @@ Findings run_scenario(const Scenario& scenario, const HuntOptions& options) {
 }
 
 Subject subject(const HuntOptions& options) {
-    return subject_of<Scenario, Sight>("--mpi", "tests/simulator/mpi_seeds.txt", options);
+    return subject_of<Scenario, CoverageMark>("--mpi", "tests/simulator/mpi_seeds.txt", options);
 }
 
 }  // namespace simulator::mpi

@@ -10,8 +10,8 @@
 
 #include "simulator/hunt/ring_run.hpp"
 #include "simulator/hunt/subject.hpp"
+#include "simulator/mpi_hunt/coverage.hpp"
 #include "simulator/mpi_hunt/scenario.hpp"
-#include "simulator/mpi_hunt/sights.hpp"
 #include "simulator/mpi_hunt/tap.hpp"
 
 namespace simulator::mpi {

@@ -131,8 +131,8 @@ void Model::discards(Sent& sent) {
 void Model::arrives(unsigned at, unsigned from, const mpi_channel::Packet& packet) {
     const PacketType type = packet.header.type;
     if (has_lost(at, from)) return complain(at, "a packet came of a rank that it has given up");
-    if (type == PacketType::flow) findings_.saw(Sight::flow_packet);
-    if (type == PacketType::bundle) findings_.saw(Sight::bundle);
+    if (type == PacketType::flow) findings_.cover(CoverageMark::flow_packet);
+    if (type == PacketType::bundle) findings_.cover(CoverageMark::bundle);
     bulk_.at(at).at(from) = {};
     if (type > PacketType::request_send) return;  // of no message
     auto& to_come = to_come_.at(from).at(at);
@@ -187,7 +187,7 @@ void Model::sent_completed(unsigned at, const Completion& completion) {
     } else if (completion.status != Status::gone || is_alive(sent.to)) {
         complain(at, which + " failed, though its receiver lives");
     } else {
-        findings_.saw(Sight::send_gone);
+        findings_.cover(CoverageMark::send_gone);
     }
     std::fill(sent.bytes.begin(), sent.bytes.end(), kUntouched);  // they are the program's again
 }
@@ -209,10 +209,10 @@ void Model::received(unsigned at, const Completion& completion) {
         check_content(waiting, *take, completion);
     } else if (completion.status == Status::cancelled) {
         if (!waiting.cancelled || waiting.hopeless) complain(at, "a receive was not cancelled");
-        findings_.saw(Sight::cancelled);
+        findings_.cover(CoverageMark::cancelled);
     } else if (completion.status == Status::gone) {
         if (!waiting.hopeless) complain(at, "a receive ended, though its senders live");
-        findings_.saw(Sight::receive_gone);
+        findings_.cover(CoverageMark::receive_gone);
     } else {
         complain(at, fmt::format("a receive got {} bytes of rank {}, tag {}, which were not for it",
                                  completion.envelope.size, completion.envelope.source,
@@ -226,14 +226,14 @@ void Model::check_content(Waiting& waiting, const Take& take, const Completion& 
     const std::string which = fmt::format("message {} of rank {}", sent.number, sent.from);
     if (completion.status == Status::gone) {
         if (is_alive(sent.from)) complain(waiting.at, which + " is gone, though its sender lives");
-        return findings_.saw(Sight::receive_gone);
+        return findings_.cover(CoverageMark::receive_gone);
     }
     ++findings_.messages;
-    if (!is_alive(sent.from)) findings_.saw(Sight::drained);
-    if (take.placement.cut) findings_.saw(Sight::cut);
-    if (sent.from == waiting.at) findings_.saw(Sight::to_self);
-    if (waiting.takes.size() == 2) findings_.saw(Sight::several);
-    if (waiting.wanted.source == mpi_channel::kAnySource) findings_.saw(Sight::from_any);
+    if (!is_alive(sent.from)) findings_.cover(CoverageMark::drained);
+    if (take.placement.cut) findings_.cover(CoverageMark::cut);
+    if (sent.from == waiting.at) findings_.cover(CoverageMark::to_self);
+    if (waiting.takes.size() == 2) findings_.cover(CoverageMark::several);
+    if (waiting.wanted.source == mpi_channel::kAnySource) findings_.cover(CoverageMark::from_any);
     if (completion.status != (take.placement.cut ? Status::cut : Status::ok) ||
         completion.bytes != take.placement.bytes || completion.untagged != sent.untagged) {
         complain(waiting.at, which + " was told of otherwise than it was sent");

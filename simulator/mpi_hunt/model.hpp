@@ -20,8 +20,8 @@
 
 #include "mpi_channel/device/device.hpp"
 #include "simulator/hunt/findings.hpp"
+#include "simulator/mpi_hunt/coverage.hpp"
 #include "simulator/mpi_hunt/scenario.hpp"
-#include "simulator/mpi_hunt/sights.hpp"
 
 #include <array>
 #include <cstddef>

@@ -44,9 +44,9 @@ struct Tapped {
 };
 
 /// A rank's life, as its functions see it.
-struct Traffic::Life final : mpi_channel::Completions {
-    Life(rmem::sim::Process& its_process, Model& its_model, const DoMischief& mischief,
-         const Scenario& scenario)
+struct Traffic::Incarnation final : mpi_channel::Completions {
+    Incarnation(rmem::sim::Process& its_process, Model& its_model, const DoMischief& mischief,
+                const Scenario& scenario)
         : process(its_process),
           rank(its_process.rank()),
           random(scenario.seed * 1009 + rank * 31),
@@ -94,8 +94,9 @@ Traffic::Traffic(const Scenario& scenario, Model& model, Findings& findings, DoM
     : scenario_(scenario), model_(model), findings_(findings), mischief_(std::move(mischief)) {}
 
 void Traffic::run(rmem::sim::Process& process) {
-    Life& me = process.keep(std::make_unique<Life>(process, model_, mischief_, scenario_));
-    lives_.at(me.rank) = &me;
+    Incarnation& me =
+        process.keep(std::make_unique<Incarnation>(process, model_, mischief_, scenario_));
+    incarnations_.at(me.rank) = &me;
     while (!enough()) act(me);
     settle(me);
     leave(me);
@@ -105,7 +106,7 @@ bool Traffic::enough() const {
     return model_.sent() >= scenario_.messages && !more_to_come();
 }
 
-void Traffic::act(Life& me) {
+void Traffic::act(Incarnation& me) {
     if (me.process.now_ns() < deaf_until_ns_.at(me.rank)) return me.process.sleep(kMicrosecond);
     switch (me.random.below(16)) {
         case 0:
@@ -122,7 +123,7 @@ void Traffic::act(Life& me) {
     }
 }
 
-bool Traffic::progress(Life& me) {
+bool Traffic::progress(Incarnation& me) {
     const bool any = me.device->progress();
     me.look_for_losses();
     return any;
@@ -131,7 +132,7 @@ bool Traffic::progress(Life& me) {
 // ---- Sending ------------------------------------------------------------------------------------
 
 /// Around each limit of the device's protocols, and between.
-std::size_t Traffic::some_size(Life& me) const {
+std::size_t Traffic::some_size(Incarnation& me) const {
     const std::size_t packet = me.device->packet_most() - kHeaderBytes;
     switch (me.random.below(16)) {
         case 0: return 0;
@@ -150,11 +151,11 @@ std::size_t Traffic::some_size(Life& me) const {
     return me.random.below(100);
 }
 
-std::uint64_t Traffic::some_tag(Life& me, bool untagged) const {
+std::uint64_t Traffic::some_tag(Incarnation& me, bool untagged) const {
     return untagged ? 0 : me.random.below(kTags);
 }
 
-void Traffic::send(Life& me) {
+void Traffic::send(Incarnation& me) {
     if (scenario_.heavy && me.rank == 0) {
         progress(me);
         return;
@@ -179,7 +180,7 @@ void Traffic::send(Life& me) {
     order.context = &sent;
     me.device->send(order);
     if (sent.copy) std::fill(sent.bytes.begin(), sent.bytes.end(), std::byte{0x55});
-    if (me.device->backlog(to) != 0) findings_.saw(Sight::waited);
+    if (me.device->backlog(to) != 0) findings_.cover(CoverageMark::waited);
     me.look_for_losses();
     on_sent();
 }
@@ -187,7 +188,7 @@ void Traffic::send(Life& me) {
 // ---- Receiving ----------------------------------------------------------------------------------
 
 /// Of a size of its own, so that some messages are cut; sometimes for several.
-void Traffic::receive(Life& me) {
+void Traffic::receive(Incarnation& me) {
     if (scenario_.heavy && me.rank == 0 && !me.random.one_in(8)) {
         progress(me);
         return;
@@ -205,7 +206,7 @@ void Traffic::receive(Life& me) {
     post(me, waiting);
 }
 
-void Traffic::post(Life& me, Waiting& waiting) {
+void Traffic::post(Incarnation& me, Waiting& waiting) {
     mpi_channel::ReceiveOrder order;
     order.from = waiting.wanted.source;
     order.tag = waiting.wanted.tag;
@@ -220,7 +221,7 @@ void Traffic::post(Life& me, Waiting& waiting) {
 }
 
 /// One that waits, or sometimes one that is over.
-void Traffic::cancel(Life& me) {
+void Traffic::cancel(Incarnation& me) {
     const auto& posted = model_.posted(me.rank);
     if (posted.empty()) return;
     auto chosen = posted.begin();
@@ -228,14 +229,14 @@ void Traffic::cancel(Life& me) {
     Waiting& waiting = **chosen;
     if (me.random.one_in(2)) progress(me);  // it may be over by now
     const bool was_posted = model_.cancels(waiting);
-    if (!was_posted) findings_.saw(Sight::too_late);
+    if (!was_posted) findings_.cover(CoverageMark::too_late);
     if (me.device->cancel(&waiting) != was_posted) {
         model_.complain(me.rank, "cancelling a receive said the opposite of what is so");
     }
     me.look_for_losses();
 }
 
-void Traffic::peek(Life& me) {
+void Traffic::peek(Incarnation& me) {
     Wanted wanted;
     const bool untagged = me.random.one_in(4);
     wanted.source = me.random.one_in(2) ? kAnySource : me.somebody();
@@ -249,7 +250,7 @@ void Traffic::peek(Life& me) {
         return model_.complain(me.rank, "peeking saw another message than is there");
     }
     if (found == nullptr) return;
-    findings_.saw(Sight::peeked);
+    findings_.cover(CoverageMark::peeked);
     if (found->envelope.source != sent->from || found->envelope.tag != sent->tag ||
         found->envelope.size != sent->size || found->data != sent->data) {
         model_.complain(me.rank, "peeking saw another message than comes first");
@@ -260,16 +261,16 @@ void Traffic::peek(Life& me) {
     me.claimed_sent = sent;
 }
 
-void Traffic::end_claim(Life& me) {
+void Traffic::end_claim(Incarnation& me) {
     if (me.claimed == nullptr) return;
     Unexpected& message = *std::exchange(me.claimed, nullptr);
     Sent& sent = *std::exchange(me.claimed_sent, nullptr);
     if (me.random.one_in(3)) {
-        findings_.saw(Sight::claimed_discarded);
+        findings_.cover(CoverageMark::claimed_discarded);
         model_.discards(sent);
         return me.device->discard(message);
     }
-    findings_.saw(Sight::claimed_received);
+    findings_.cover(CoverageMark::claimed_received);
     Waiting& waiting = model_.receives(me.rank, me.random.below(2 * sent.size + 1));
     waiting.untagged = sent.untagged;
     mpi_channel::ReceiveOrder order;
@@ -283,7 +284,7 @@ void Traffic::end_claim(Life& me) {
 
 // ---- The end ------------------------------------------------------------------------------------
 
-void Traffic::settle(Life& me) {
+void Traffic::settle(Incarnation& me) {
     if (settle_until_ns_ == 0) settle_until_ns_ = me.process.now_ns() + kSettleNs;
     const auto goes_on = [&] {
         return me.process.now_ns() < settle_until_ns_ && findings_.violations.empty() &&
@@ -302,7 +303,7 @@ void Traffic::settle(Life& me) {
     }
 }
 
-void Traffic::receive_unexpected(Life& me) {
+void Traffic::receive_unexpected(Incarnation& me) {
     if (model_.unexpected(me.rank).empty()) return;
     const Sent& sent = *model_.unexpected(me.rank).front();
     Waiting& waiting = model_.receives(me.rank, sent.size);
@@ -313,8 +314,8 @@ void Traffic::receive_unexpected(Life& me) {
 
 /// No packet is on its way between the living, and none waits to leave.
 bool Traffic::is_quiet() const {
-    for (const Life* from : lives_) {
-        for (const Life* to : lives_) {
+    for (const Incarnation* from : incarnations_) {
+        for (const Incarnation* to : incarnations_) {
             if (from == nullptr || to == nullptr) continue;
             if (from->device->backlog(to->rank) != 0) return false;
             if (from->tap->sent_to(to->rank) != to->tap->received_from(from->rank)) return false;
@@ -324,7 +325,7 @@ bool Traffic::is_quiet() const {
 }
 
 /// Nobody leaves while others may still need an answer; the last one sees that nothing was mislaid.
-void Traffic::leave(Life& me) {
+void Traffic::leave(Incarnation& me) {
     if (++finished_ == model_.alive()) check_credit();
     while (finished_ < model_.alive()) {
         if (!progress(me)) me.process.sleep(kMicrosecond);
@@ -332,14 +333,14 @@ void Traffic::leave(Life& me) {
     if (me.device->counters().broken != 0) {
         model_.complain(me.rank, "it has given up a rank for what that sent");
     }
-    note_sights(me);
-    lives_.at(me.rank) = nullptr;
+    note_coverage(me);
+    incarnations_.at(me.rank) = nullptr;
 }
 
 /// A sender's credit is with it, or with the receiver of its messages.
 void Traffic::check_credit() {
-    for (const Life* from : lives_) {
-        for (const Life* to : lives_) {
+    for (const Incarnation* from : incarnations_) {
+        for (const Incarnation* to : incarnations_) {
             if (from == nullptr || to == nullptr || !is_quiet()) continue;
             const std::size_t all = from->device->credit(to->rank) + to->device->held(from->rank);
             if (all == mpi_channel::kCredit) continue;
@@ -349,13 +350,13 @@ void Traffic::check_credit() {
     }
 }
 
-void Traffic::note_sights(const Life& me) {
+void Traffic::note_coverage(const Incarnation& me) {
     const mpi_channel::DeviceCounters& counters = me.device->counters();
-    findings_.saw(Sight::short_sent, counters.short_sent);
-    findings_.saw(Sight::eager_sent, counters.eager_sent);
-    findings_.saw(Sight::rendezvous_sent, counters.rendezvous_sent);
-    findings_.saw(Sight::out_of_credit, counters.out_of_credit);
-    findings_.saw(Sight::unexpected, counters.unexpected);
+    findings_.cover(CoverageMark::short_sent, counters.short_sent);
+    findings_.cover(CoverageMark::eager_sent, counters.eager_sent);
+    findings_.cover(CoverageMark::rendezvous_sent, counters.rendezvous_sent);
+    findings_.cover(CoverageMark::out_of_credit, counters.out_of_credit);
+    findings_.cover(CoverageMark::unexpected, counters.unexpected);
 }
 
 }  // namespace simulator::mpi

@@ -29,7 +29,7 @@ public:
     /// What a process of the rank runs.
     void run(rmem::sim::Process& process);
     /// It has died.
-    void dies(unsigned rank) { lives_.at(rank) = nullptr; }
+    void dies(unsigned rank) { incarnations_.at(rank) = nullptr; }
     /// Lets a rank make no progress until that time.
     void deafen(unsigned rank, std::int64_t until_ns) { deaf_until_ns_.at(rank) = until_ns; }
 
@@ -39,31 +39,31 @@ public:
     std::function<bool()> more_to_come;
 
 private:
-    struct Life;
+    struct Incarnation;
 
-    void act(Life& me);
-    void send(Life& me);
-    void receive(Life& me);
-    void post(Life& me, Waiting& waiting);
-    void cancel(Life& me);
-    void peek(Life& me);
-    void end_claim(Life& me);
-    bool progress(Life& me);
-    void settle(Life& me);
-    void receive_unexpected(Life& me);
-    void leave(Life& me);
-    std::size_t some_size(Life& me) const;
-    std::uint64_t some_tag(Life& me, bool untagged) const;
+    void act(Incarnation& me);
+    void send(Incarnation& me);
+    void receive(Incarnation& me);
+    void post(Incarnation& me, Waiting& waiting);
+    void cancel(Incarnation& me);
+    void peek(Incarnation& me);
+    void end_claim(Incarnation& me);
+    bool progress(Incarnation& me);
+    void settle(Incarnation& me);
+    void receive_unexpected(Incarnation& me);
+    void leave(Incarnation& me);
+    std::size_t some_size(Incarnation& me) const;
+    std::uint64_t some_tag(Incarnation& me, bool untagged) const;
     bool enough() const;
     bool is_quiet() const;
     void check_credit();
-    void note_sights(const Life& me);
+    void note_coverage(const Incarnation& me);
 
     const Scenario& scenario_;
     Model& model_;
     Findings& findings_;
     DoMischief mischief_;
-    std::array<Life*, Model::kRanks> lives_{};
+    std::array<Incarnation*, Model::kRanks> incarnations_{};
     std::array<std::int64_t, Model::kRanks> deaf_until_ns_{};
     unsigned finished_ = 0;
     std::int64_t settle_until_ns_ = 0;

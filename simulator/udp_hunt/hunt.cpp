@@ -42,7 +42,7 @@ public:
                 write_something(n);
             }).run(trial_);
         }
-        world_.collect_sights();
+        world_.collect_coverage();
         return std::move(findings_);
     }
 
@@ -109,14 +109,14 @@ void Run::write_something(unsigned node) {
     const std::uint64_t before = host.core().exchange().out().newest();
     for (std::uint64_t i = 0; i < parts; ++i) {
         if (write_part(node, words)) continue;
-        findings_.saw(Sight::back_pressure);
+        findings_.cover(CoverageMark::back_pressure);
         break;
     }
     host.commit(world_.now());
     const std::uint64_t after = host.core().exchange().out().newest();
     world_.trace().note(world_.now(), node, "wrote", words, after);
-    if (after > before + 1) findings_.saw(Sight::in_parts);
-    if (after >> 32 != before >> 32) findings_.saw(Sight::wrapped);
+    if (after > before + 1) findings_.cover(CoverageMark::in_parts);
+    if (after >> 32 != before >> 32) findings_.cover(CoverageMark::wrapped);
 }
 
 /// Somewhere in the node's own share of the bank.
@@ -126,9 +126,9 @@ bool Run::write_part(unsigned node, std::size_t words) {
     const std::size_t share = kBankWords / scenario_.nodes;
     const std::size_t first = node * share + random_.below(share - std::min(words, share - 1));
     words = std::min(words, share - 1);
-    const std::uint64_t life = host.core().incarnation();
+    const std::uint64_t incarnation = host.core().incarnation();
     for (std::size_t i = 0; i < words; ++i) {
-        host.words()[first + i] = world_.ledger().next_value(node, life, first + i);
+        host.words()[first + i] = world_.ledger().next_value(node, incarnation, first + i);
     }
     return host.write(first, words, world_.now());
 }
@@ -290,7 +290,8 @@ Findings run_scenario(const Scenario& scenario, const HuntOptions& options) {
 }
 
 Subject subject(const HuntOptions& options) {
-    return subject_of<Scenario, Sight>("--link udp", "tests/simulator/udp_seeds.txt", options);
+    return subject_of<Scenario, CoverageMark>("--link udp", "tests/simulator/udp_seeds.txt",
+                                              options);
 }
 
 }  // namespace simulator::udp

@@ -13,8 +13,8 @@
 
 #include "rmem/link/udp/protocol/datagram.hpp"
 #include "simulator/hunt/subject.hpp"
+#include "simulator/udp_hunt/coverage.hpp"
 #include "simulator/udp_hunt/scenario.hpp"
-#include "simulator/udp_hunt/sights.hpp"
 
 #include <cstddef>
 #include <cstdint>

@@ -14,23 +14,23 @@ Ledger::Ledger(unsigned nodes, std::size_t bank_words, Findings& findings)
       last_(bank_words),
       readers_(nodes) {}
 
-std::uint32_t Ledger::next_value(unsigned node, std::uint64_t life, std::uint64_t place) {
+std::uint32_t Ledger::next_value(unsigned node, std::uint64_t incarnation, std::uint64_t place) {
     std::uint32_t& current = current_[node];
-    if (current == Position::kNone || lives_[current].incarnation != life) {
-        current = static_cast<std::uint32_t>(lives_.size());
-        lives_.push_back({node, life, 0});
+    if (current == Position::kNone || incarnations_[current].incarnation != incarnation) {
+        current = static_cast<std::uint32_t>(incarnations_.size());
+        incarnations_.push_back({node, incarnation, 0});
     }
     const auto value = static_cast<std::uint32_t>(written_.size());
-    written_.push_back({current, lives_[current].words++, place});
+    written_.push_back({current, incarnations_[current].words++, place});
     last_[place] = value;
     return value;
 }
 
-void Ledger::applies(unsigned reader, std::uint64_t reader_life, unsigned origin,
+void Ledger::applies(unsigned reader, std::uint64_t reader_incarnation, unsigned origin,
                      const rmem::udp::Batch& batch) {
     Reader& state = readers_[reader];
-    if (state.life != reader_life || state.of.empty()) {
-        state.life = reader_life;
+    if (state.incarnation != reader_incarnation || state.of.empty()) {
+        state.incarnation = reader_incarnation;
         state.of.assign(readers_.size(), Position());
     }
     ++findings_.messages;
@@ -49,15 +49,15 @@ void Ledger::applies_word(unsigned reader, unsigned origin, std::uint64_t place,
     };
     if (value == 0 || value >= written_.size()) return complain("nobody has written");
     const Written& written = written_[value];
-    if (lives_[written.life].node != origin || written.place != place) {
+    if (incarnations_[written.incarnation].node != origin || written.place != place) {
         return complain("was written by another node, or elsewhere");
     }
     Position& position = readers_[reader].of[origin];
-    if (position.life != written.life) {
-        if (position.life != Position::kNone && written.life < position.life) {
+    if (position.incarnation != written.incarnation) {
+        if (position.incarnation != Position::kNone && written.incarnation < position.incarnation) {
             return complain("is a former life's, after a newer one's");
         }
-        position = {written.life, written.index};
+        position = {written.incarnation, written.index};
     }
     if (written.index < position.next) complain("it has applied before");
     if (written.index > position.next) complain("is not the next one");

@@ -29,9 +29,9 @@ public:
     Ledger(unsigned nodes, std::size_t bank_words, Findings& findings);
 
     /// The value for the next word that this life of the node writes.
-    std::uint32_t next_value(unsigned node, std::uint64_t life, std::uint64_t place);
+    std::uint32_t next_value(unsigned node, std::uint64_t incarnation, std::uint64_t place);
     /// That life of a reader has applied a batch.
-    void applies(unsigned reader, std::uint64_t reader_life, unsigned origin,
+    void applies(unsigned reader, std::uint64_t reader_incarnation, unsigned origin,
                  const rmem::udp::Batch& batch);
     /// The banks of all nodes are these, and nothing is under way. `nothing_ended`: no node or
     /// membership has.
@@ -39,11 +39,11 @@ public:
 
 private:
     struct Written {
-        std::uint32_t life = 0;   ///< place in lives_
-        std::uint32_t index = 0;  ///< of the words of that life
+        std::uint32_t incarnation = 0;  ///< place in incarnations_
+        std::uint32_t index = 0;        ///< of the words of that life
         std::uint64_t place = 0;
     };
-    struct LifeState {
+    struct IncarnationState {
         unsigned node = 0;
         std::uint64_t incarnation = 0;
         std::uint32_t words = 0;
@@ -51,11 +51,11 @@ private:
     /// What a reader has of an origin.
     struct Position {
         static constexpr std::uint32_t kNone = UINT32_MAX;
-        std::uint32_t life = kNone;
+        std::uint32_t incarnation = kNone;
         std::uint32_t next = 0;
     };
     struct Reader {
-        std::uint64_t life = 0;
+        std::uint64_t incarnation = 0;
         std::vector<Position> of;
     };
 
@@ -63,8 +63,8 @@ private:
 
     Findings& findings_;
     std::vector<Written> written_;  ///< by value; 0 is none
-    std::vector<LifeState> lives_;
-    std::vector<std::uint32_t> current_;  ///< of each node: place in lives_
+    std::vector<IncarnationState> incarnations_;
+    std::vector<std::uint32_t> current_;  ///< of each node: place in incarnations_
     std::vector<std::uint32_t> last_;     ///< value of each word
     std::vector<Reader> readers_;
 };

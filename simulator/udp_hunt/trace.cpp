@@ -27,7 +27,7 @@ std::string describe_status(const Section& section) {
                                                     "returned"};
     return fmt::format("status({} ring {} view {})",
                        kStates.at(static_cast<std::size_t>(status.state)),
-                       status.ring_life % 1'000'000'000'000, nodes_of(status.view));
+                       status.ring_incarnation % 1'000'000'000'000, nodes_of(status.view));
 }
 
 std::string describe_list(const Section& section) {
@@ -38,8 +38,8 @@ std::string describe_list(const Section& section) {
         }
         return "acks(" + text.substr(text.empty() ? 0 : 1) + ")";
     }
-    for (const auto& missing : rmem::udp::list_of<rmem::udp::Missing>(section)) {
-        text += fmt::format(" {}@{}+{}", missing.origin.node, missing.first, missing.count);
+    for (const auto& nak : rmem::udp::list_of<rmem::udp::Nak>(section)) {
+        text += fmt::format(" {}@{}+{}", nak.origin.node, nak.first, nak.count);
     }
     return "missing(" + text.substr(text.empty() ? 0 : 1) + ")";
 }
@@ -58,12 +58,13 @@ std::string describe(const Section& section) {
     switch (section.type()) {
         case SectionType::batch:
             return fmt::format("batch({})", rmem::udp::Batch(section).sequence());
-        case SectionType::given: {
-            const rmem::udp::Given given(section);
-            return fmt::format("given({}@{})", given.origin().node, given.batch().sequence());
+        case SectionType::forwarded: {
+            const rmem::udp::ForwardedBatch forwarded(section);
+            return fmt::format("given({}@{})", forwarded.origin().node,
+                               forwarded.batch().sequence());
         }
         case SectionType::acks:
-        case SectionType::missing: return describe_list(section);
+        case SectionType::nak: return describe_list(section);
         case SectionType::echo: return "echo";
         case SectionType::status: return describe_status(section);
         case SectionType::join:
@@ -72,14 +73,15 @@ std::string describe(const Section& section) {
         case SectionType::welcome: {
             const rmem::udp::Welcome welcome(section);
             return fmt::format("welcome({} ring {} view {})", welcome.joiner().node,
-                               welcome.ring_life() % 1'000'000'000'000, nodes_of(welcome.view()));
+                               welcome.ring_incarnation() % 1'000'000'000'000,
+                               nodes_of(welcome.view()));
         }
         case SectionType::admit: {
             const auto admit = rmem::udp::entry_of<rmem::udp::Admit>(section);
             return fmt::format("admit({} from {})", admit.joiner.node, admit.first);
         }
-        case SectionType::ask:
-            return fmt::format("ask({})", rmem::udp::Ask(section).question().to.node);
+        case SectionType::snapshot_request:
+            return fmt::format("ask({})", rmem::udp::SnapshotRequest(section).question().to.node);
         case SectionType::vector:
             return fmt::format("vector({})", rmem::udp::Vector(section).question().to.node);
         case SectionType::chunk:

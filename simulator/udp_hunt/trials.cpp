@@ -135,7 +135,9 @@ void Trials::form_apart(Nodes nodes) {
 Trials::Nodes Trials::standing_of(Nodes some) const {
     const Nodes others = all() & ~some;
     const auto ring_of = [this](Nodes nodes) {
-        return world_.host(static_cast<unsigned>(std::countr_zero(nodes))).core().ring_life();
+        return world_.host(static_cast<unsigned>(std::countr_zero(nodes)))
+            .core()
+            .ring_incarnation();
     };
     if (ring_of(some) != ring_of(others)) return ring_of(some) < ring_of(others) ? some : others;
     if (std::popcount(some) != std::popcount(others)) {

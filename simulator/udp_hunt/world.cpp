@@ -82,7 +82,7 @@ void World::record(unsigned node, std::span<const std::byte> datagram) {
 
 bool World::is_of_now(const Recorded& recorded) const {
     const Host& host = *hosts_[recorded.from];
-    return host.is_up() && host.core().incarnation() == recorded.life;
+    return host.is_up() && host.core().incarnation() == recorded.incarnation;
 }
 
 void World::play(const Recorded& recorded) {
@@ -107,11 +107,11 @@ void World::on_changed(unsigned node, const char* what, unsigned other) {
         ++drops_[node];
     }
     if (event != "joined") return;
-    if (in_trouble) findings_.saw(Sight::joined_in_traffic);
+    if (in_trouble) findings_.cover(CoverageMark::joined_in_traffic);
     for (const auto& host : hosts_) {
         if (!host->is_up() || !host->core().is_member()) continue;
-        if (host->core().ring_life() == hosts_[node]->core().ring_life()) continue;
-        findings_.saw(Sight::two_rings);
+        if (host->core().ring_incarnation() == hosts_[node]->core().ring_incarnation()) continue;
+        findings_.cover(CoverageMark::two_rings);
     }
 }
 
@@ -163,13 +163,13 @@ void World::deliver() {
         if (!to.is_up()) continue;
         // Without a key, the sum that every datagram has is all there is.
         if (arrival->corrupted && !scenario_.has_key) {
-            findings_.saw(Sight::refused);
+            findings_.cover(CoverageMark::refused);
             continue;
         }
         const bool fits = to.receive(std::move(arrival->bytes));
         trace_.note(now_, arrival->to, fits ? "arrived" : "overflowed", arrival->from,
                     arrival->number);
-        if (!fits) findings_.saw(Sight::socket_overflow);
+        if (!fits) findings_.cover(CoverageMark::socket_overflow);
     }
 }
 
@@ -192,13 +192,13 @@ bool World::is_whole(std::uint32_t nodes_as_bits) const {
     for (unsigned n = 0; n < scenario_.nodes; ++n) {
         if ((nodes_as_bits >> n & 1U) == 0 || !hosts_[n]->is_up()) continue;
         all.insert(n);
-        if (ring == 0) ring = hosts_[n]->core().ring_life();
+        if (ring == 0) ring = hosts_[n]->core().ring_incarnation();
     }
     bool is_whole = true;
     all.for_each([&](unsigned n) {
         const rmem::udp::Core& core = hosts_[n]->core();
-        is_whole = is_whole && core.is_member() && core.view() == all && core.ring_life() == ring &&
-                   core.is_idle();
+        is_whole = is_whole && core.is_member() && core.view() == all &&
+                   core.ring_incarnation() == ring && core.is_idle();
     });
     return is_whole;
 }
@@ -209,7 +209,7 @@ std::string World::describe() const {
         if (!hosts_[n]->is_up()) continue;
         const rmem::udp::Core& core = hosts_[n]->core();
         text += fmt::format(" node {} {} ring {}, has", n, core.is_member() ? "in" : "joins, no",
-                            core.ring_life() % 1'000'000'000'000);
+                            core.ring_incarnation() % 1'000'000'000'000);
         for (unsigned other = 0; other < scenario_.nodes; ++other) {
             if (core.view().contains(other)) text += fmt::format(" {}", other);
             if (core.exchange().takes(other)) {
@@ -228,21 +228,21 @@ void World::check_banks(bool nothing_stopped) {
     ledger_.check_quiet(banks, nothing_stopped && members_left_ + dropped_ == 0);
 }
 
-void World::collect_sights() {
+void World::collect_coverage() {
     const Network::Counts& counts = network_.counts();
-    findings_.saw(Sight::overtaken, counts.overtaken);
-    findings_.saw(scenario_.has_key ? Sight::signed_run : Sight::unsigned_run);
-    findings_.saw(Sight::died, members_left_);
-    findings_.saw(Sight::dropped, dropped_);
+    findings_.cover(CoverageMark::overtaken, counts.overtaken);
+    findings_.cover(scenario_.has_key ? CoverageMark::signed_run : CoverageMark::unsigned_run);
+    findings_.cover(CoverageMark::died, members_left_);
+    findings_.cover(CoverageMark::dropped, dropped_);
     for (const auto& host : hosts_) {
         const rmem::udp::ExchangeCounters sum =
             host->is_up() ? host->former() + host->core().exchange_counters() : host->former();
-        findings_.saw(Sight::asked, sum.asked);
-        findings_.saw(Sight::repaired, sum.repairs_sent);
-        findings_.saw(Sight::probed, sum.probes_sent);
-        findings_.saw(Sight::given, sum.given);
-        findings_.saw(Sight::replayed, sum.replayed);
-        findings_.saw(Sight::refused, sum.wrong_tag);
+        findings_.cover(CoverageMark::nak_sent, sum.naks_sent);
+        findings_.cover(CoverageMark::retransmitted, sum.retransmissions_sent);
+        findings_.cover(CoverageMark::probed, sum.probes_sent);
+        findings_.cover(CoverageMark::forwarded, sum.forwarded);
+        findings_.cover(CoverageMark::replayed, sum.replayed);
+        findings_.cover(CoverageMark::refused, sum.wrong_tag);
     }
     findings_.events = trace_.events();
     if (options_.hash) findings_.hash = trace_.hash();

@@ -29,7 +29,7 @@ namespace simulator::udp {
 /// A datagram that somebody has kept.
 struct Recorded {
     unsigned from = 0;
-    std::uint64_t life = 0;
+    std::uint64_t incarnation = 0;
     std::vector<std::byte> bytes;
 };
 
@@ -72,7 +72,7 @@ public:
     /// All banks are as they have to be then. `nothing_stopped`: no host has.
     void check_banks(bool nothing_stopped);
     std::string describe() const;
-    void collect_sights();
+    void collect_coverage();
 
     bool is_recorded = true;  ///< what is sent
     bool in_trouble = false;  ///< faults are met: who joins now joins in traffic

@@ -84,7 +84,7 @@ TEST(HostilePeers, that_post_empty_parts_without_end_do_not_keep_a_receiver) {
 
 TEST(HostilePeers, that_post_without_end_do_not_keep_who_takes_over_from_them) {
     BesideATirelessPoster me(billboard::Class::mpi);
-    me.bank.begin_life(1, 2);
+    me.bank.begin_incarnation(1, 2);
     std::byte buffer[64];
     EXPECT_EQ(me.endpoint->recv(2, buffer, sizeof buffer, nullptr, Deadline{0}), BBP_ETIMEDOUT);
     EXPECT_EQ(me.bank.violation(), "");

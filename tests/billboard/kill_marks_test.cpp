@@ -154,13 +154,13 @@ RingSetup setup_of(const Kind& kind) {
 
 /// Ranks beyond the talkers make the ring large. They must look up now and then, or a rank that
 /// returns cannot know that they read nothing of its former life.
-void start_bystanders(RankProcesses& ring) {
+void start_silent_ranks(RankProcesses& ring) {
     for (unsigned rank = kTalkers; rank < ring.setup().ranks; ++rank) {
         ring.start_bare(rank, [](Rank& me) {
             init(me);
             while (me.shared[kDone] < kTalkers) {
                 check_code(bbp_recv_for(BBP_ANY, nullptr, 0, nullptr, kMillisecond), BBP_ETIMEDOUT,
-                           "a bystander's bbp_recv_for");
+                           "a silent rank's bbp_recv_for");
             }
         });
     }
@@ -226,7 +226,7 @@ TEST_P(KillMarks, a_rank_killed_there_is_survived_and_can_return) {
         me.await_word(kUp);
         talk_again(me, talker);
     };
-    start_bystanders(ring);
+    start_silent_ranks(ring);
     for (const unsigned rank : {0U, 2U}) ring.start_bare(rank, survivor);
     await_the_others(ring);
     ring.start_doomed(
@@ -253,24 +253,24 @@ TEST_P(KillMarksOfJoining, a_rank_killed_there_in_a_later_life_can_return_too) {
         init(me);
         me.raise(kBorn);
         // Greetings of any life, and deaths, until the last life greets.
-        char life = 0;
+        char incarnation = 0;
         await(
             [&] {
-                const int code = bbp_tryrecv(kVictim, &life, 1, nullptr);
+                const int code = bbp_tryrecv(kVictim, &incarnation, 1, nullptr);
                 check(code == kVictim || code == BBP_EAGAIN || code == BBP_EPEER, code_name(code));
-                return code == kVictim && life == 3;
+                return code == kVictim && incarnation == 3;
             },
             "the third life's greeting");
         // The second life's end, if noticed at all, may still have to be told.
-        const int code = bbp_tryrecv(kVictim, &life, 1, nullptr);
+        const int code = bbp_tryrecv(kVictim, &incarnation, 1, nullptr);
         check(code == BBP_EAGAIN || code == BBP_EPEER, code_name(code));
         me.raise(kSettled);
         me.await_word(kSettled, 2);
         Talker talker(me);
         talk_again(me, talker);
     };
-    const auto greet = [](char life) {
-        for (const int d : {0, 2}) check_ok(bbp_send(d, &life, 1), "greeting");
+    const auto greet = [](char incarnation) {
+        for (const int d : {0, 2}) check_ok(bbp_send(d, &incarnation, 1), "greeting");
     };
     for (const unsigned rank : {0U, 2U}) ring.start_bare(rank, survivor);
     ring.start_bare(kVictim, [](Rank& me) {

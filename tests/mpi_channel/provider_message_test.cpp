@@ -262,7 +262,7 @@ TEST(ProviderAddresses, are_inserted_looked_up_described_and_removed) {
     }
 }
 
-TEST(ProviderLife, what_is_used_is_not_closed) {
+TEST(ProviderRestart, what_is_used_is_not_closed) {
     run_ranks(1, [](Rank& me) {
         ProviderRank fabric(me);
         fabric.enable();
@@ -273,7 +273,7 @@ TEST(ProviderLife, what_is_used_is_not_closed) {
     });
 }
 
-TEST(ProviderLife, what_was_injected_last_arrives_though_the_sender_closes) {
+TEST(ProviderRestart, what_was_injected_last_arrives_though_the_sender_closes) {
     run_ranks(2, [](Rank& me) {
         ProviderRank fabric(me);
         fabric.enable();
@@ -346,11 +346,11 @@ void inject_to_a_rank_that_dies(bool counts) {
 }
 
 /// MPIs that are told of an error look into its context, and what is injected has none.
-TEST(ProviderLife, what_is_injected_to_a_rank_that_dies_ends_without_an_entry) {
+TEST(ProviderRestart, what_is_injected_to_a_rank_that_dies_ends_without_an_entry) {
     inject_to_a_rank_that_dies(false);
 }
 
-TEST(ProviderLife, what_is_injected_to_a_rank_that_dies_is_counted_as_an_error) {
+TEST(ProviderRestart, what_is_injected_to_a_rank_that_dies_is_counted_as_an_error) {
     inject_to_a_rank_that_dies(true);
 }
 

@@ -35,7 +35,7 @@ int count_short(FM_stream*, unsigned) {
 TEST_P(BadInput, a_handler_of_fm2_whose_message_never_ends_is_counted_and_others_go_on) {
     run(3, [](Rank& me) {
         enum { entered, others_done, ended };
-        const FmLife life;
+        const FmSession session;
         constexpr int kMessages = 30;
         FM_register_handler(1, wait_for_more);
         FM_register_handler(2, count_short);

@@ -26,8 +26,8 @@ Seen& seen() {
 }
 
 /// A node with queues of these lengths.
-struct Node : FmLife {
-    Node(int receive_queue, int reject_queue) : FmLife(set(receive_queue, reject_queue)) {
+struct Node : FmSession {
+    Node(int receive_queue, int reject_queue) : FmSession(set(receive_queue, reject_queue)) {
         seen() = {};
     }
 

@@ -51,7 +51,7 @@ int on_message(FM_stream* stream, unsigned sender) {
 constexpr ULONG kMessage = 1, kAction = 2;
 
 /// A node with two handlers: of messages, and of what a test does in handlers.
-struct Node : FmLife {
+struct Node : FmSession {
     explicit Node(FM_handler* action = on_message) {
         seen() = {};
         check_equal(FM_register_handler(kMessage, on_message), kMessage, "FM_register_handler");

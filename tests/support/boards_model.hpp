@@ -69,7 +69,7 @@ public:
           seen_(seen),
           geometry_(geometry_of(K::kLayout, ranks, K::kIsFar)),
           banks_(ranks, geometry_.region_bytes(), seen),
-          life_(ranks, 1),
+          incarnation_(ranks, 1),
           pairs_(std::size_t{ranks} * ranks),
           owed_(ranks) {
         for (unsigned r = 0; r < ranks; ++r) {
@@ -236,7 +236,7 @@ public:
         owed_[rank].fill(0);
         for (unsigned r = 0; r < ranks_; ++r) pair(rank, r) = pair(r, rank) = {};
         boards_[rank] = std::make_unique<Board>(*memories_[rank], geometry_, rank);
-        ++life_[rank];
+        ++incarnation_[rank];
         for (unsigned r = 0; r < ranks_; ++r) {
             open_rx(rank, r);
             if (r != rank) open_rx(r, rank);
@@ -245,7 +245,7 @@ public:
         open_tx(rank, rank);
     }
     void open_tx(unsigned from, unsigned to) {
-        board(from).open_tx(to, life_[from] + life_[to]);
+        board(from).open_tx(to, incarnation_[from] + incarnation_[to]);
         pair(from, to).tx_open = true;
     }
     /// `rank` is gone as `r` sees it; what it has sent stays to be taken.
@@ -289,7 +289,9 @@ private:
     bool sees_all(unsigned a, unsigned b) {
         return seen_ == Seen::at_once || a == b || banks_.all_seen(a, b);
     }
-    void open_rx(unsigned to, unsigned from) { board(to).open_rx(from, life_[to] + life_[from]); }
+    void open_rx(unsigned to, unsigned from) {
+        board(to).open_rx(from, incarnation_[to] + incarnation_[from]);
+    }
 
     static Payload payload_of(std::uint32_t id) {
         Payload payload;
@@ -352,7 +354,7 @@ private:
     PlainBanks banks_;
     std::vector<std::unique_ptr<typename K::Memory>> memories_;
     std::vector<std::unique_ptr<Board>> boards_;
-    std::vector<std::uint32_t> life_;
+    std::vector<std::uint32_t> incarnation_;
     std::vector<Pair> pairs_;
     std::vector<std::array<Bits, kBuffers>> owed_;  ///< [from][buffer]: who may still read it
     std::uint32_t id_ = 0;
@@ -369,10 +371,11 @@ public:
     }
     Ranks<K>& all() { return all_; }
 
-    void run(unsigned steps, unsigned steps_per_life) {
+    void run(unsigned steps, unsigned steps_per_incarnation) {
         for (unsigned i = 0; i < steps; ++i) {
             if (i % 4096 == 0) change_habits();
-            if (i % steps_per_life == steps_per_life - 1) all_.restart(one_of(all_.ranks()));
+            if (i % steps_per_incarnation == steps_per_incarnation - 1)
+                all_.restart(one_of(all_.ranks()));
             step();
             if (seen_ == Seen::when_delivered) deliver_some();
         }

@@ -66,16 +66,16 @@ private:
         using udp::SectionType;
         switch (section.type()) {
             case SectionType::batch: return use(udp::Batch(section));
-            case SectionType::given:
-                use_node(udp::Given(section).origin().node);
-                return use(udp::Given(section).batch());
+            case SectionType::forwarded:
+                use_node(udp::ForwardedBatch(section).origin().node);
+                return use(udp::ForwardedBatch(section).batch());
             case SectionType::acks:
                 for (const auto& ack : udp::list_of<udp::Ack>(section)) use_node(ack.origin.node);
                 return;
-            case SectionType::missing:
-                for (const auto& missing : udp::list_of<udp::Missing>(section)) {
-                    use_node(missing.origin.node);
-                    owe(missing.count > 0, "count");
+            case SectionType::nak:
+                for (const auto& nak : udp::list_of<udp::Nak>(section)) {
+                    use_node(nak.origin.node);
+                    owe(nak.count > 0, "count");
                 }
                 return;
             case SectionType::echo:
@@ -90,7 +90,7 @@ private:
             case SectionType::welcome: return use(udp::Welcome(section));
             case SectionType::admit:
                 return use_node(udp::entry_of<udp::Admit>(section).joiner.node);
-            case SectionType::ask: return use(udp::Ask(section));
+            case SectionType::snapshot_request: return use(udp::SnapshotRequest(section));
             case SectionType::vector: return use(udp::Vector(section));
             case SectionType::chunk: return use(udp::Chunk(section));
             case SectionType::padding: return;
@@ -114,12 +114,12 @@ private:
     }
     void use(const udp::Welcome& welcome) {
         use_node(welcome.joiner().node);
-        sum_ += welcome.cookie() + welcome.ring_life() + welcome.view().size();
-        for (const auto& member : welcome.lives()) use_node(member.node);
+        sum_ += welcome.cookie() + welcome.ring_incarnation() + welcome.view().size();
+        for (const auto& member : welcome.incarnations()) use_node(member.node);
     }
-    void use(const udp::Ask& ask) {
-        use_node(ask.question().to.node);
-        for (const udp::Place& place : ask.parts()) use(place);
+    void use(const udp::SnapshotRequest& request) {
+        use_node(request.question().to.node);
+        for (const udp::Place& place : request.parts()) use(place);
     }
     void use(const udp::Vector& vector) {
         use_node(vector.question().to.node);

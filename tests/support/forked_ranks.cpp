@@ -67,7 +67,7 @@ ForkedRanks::~ForkedRanks() {
     ::munmap(shared_, sizeof(Shared));
 }
 
-void ForkedRanks::start(RankLife life) {
+void ForkedRanks::start(RankRun rank_run) {
     int ends[2];
     if (::pipe(ends) != 0) throw std::system_error(errno, std::generic_category(), "pipe");
     std::fflush(nullptr);
@@ -78,24 +78,24 @@ void ForkedRanks::start(RankLife life) {
         ::prctl(PR_SET_PDEATHSIG, SIGKILL);
         if (::getppid() != test) ::_exit(1);
         ::close(ends[0]);
-        run_child(life, ends[1]);
+        run_child(rank_run, ends[1]);
     }
     ::close(ends[1]);
     ::fcntl(ends[0], F_SETFL, O_NONBLOCK);
     Process process;
-    process.rank = life.rank;
+    process.rank = rank_run.rank;
     process.pid = pid;
     process.pipe = ends[0];
-    process.doomed = life.doomed;
+    process.doomed = rank_run.doomed;
     processes_.push_back(std::move(process));
 }
 
-void ForkedRanks::run_child(const RankLife& life, int pipe) {
+void ForkedRanks::run_child(const RankRun& rank_run, int pipe) {
     int result = 0;
     try {
-        last_place = &shared_->places[life.rank];
-        set_environment(life);
-        live(life, setup_, *shared_);
+        last_place = &shared_->places[rank_run.rank];
+        set_environment(rank_run);
+        live(rank_run, setup_, *shared_);
     } catch (const std::exception& error) {
         say(pipe, error.what());
         result = 1;
@@ -105,14 +105,14 @@ void ForkedRanks::run_child(const RankLife& life, int pipe) {
     ::_exit(result);
 }
 
-void ForkedRanks::set_environment(const RankLife& life) const {
+void ForkedRanks::set_environment(const RankRun& rank_run) const {
     for (const char* launcher :
          {"PMI_RANK", "PMI_SIZE", "PMIX_RANK", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE",
           "SLURM_PROCID", "SLURM_NTASKS", "RMEM_NODE", "RMEM_NODES", "RMEM_SIZE", "RMEM_BOUND",
           "RMEM_FAULTS", "RMEM_CHECK", "RMEM_UNIX_GROUP", "RMEM_KEY_FILE"}) {
         ::unsetenv(launcher);
     }
-    for (const auto& [variable, value] : environment_of(setup_, ring_, life)) {
+    for (const auto& [variable, value] : environment_of(setup_, ring_, rank_run)) {
         if (value.empty()) {
             ::unsetenv(variable.c_str());
         } else {

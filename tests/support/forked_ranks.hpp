@@ -20,7 +20,7 @@ public:
     ~ForkedRanks() override;
 
     Shared& shared() override { return *shared_; }
-    void start(RankLife life) override;
+    void start(RankRun rank_run) override;
     void kill(unsigned rank) override;
     void stop(unsigned rank) override;
     void resume(unsigned rank) override;
@@ -41,8 +41,8 @@ private:
         std::string said;
     };
 
-    [[noreturn]] void run_child(const RankLife& life, int pipe);
-    void set_environment(const RankLife& life) const;
+    [[noreturn]] void run_child(const RankRun& rank_run, int pipe);
+    void set_environment(const RankRun& rank_run) const;
     Process& latest(unsigned rank);
     bool collect();  ///< takes what the processes have said; false when all have ended
     void report(Process& process, int status);

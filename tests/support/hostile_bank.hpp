@@ -84,7 +84,7 @@ class HostileBank {
 public:
     static constexpr unsigned kMe = 0;
     static constexpr unsigned kRanks = 3;
-    static constexpr std::uint32_t kMyLife = 1;
+    static constexpr std::uint32_t kMyIncarnation = 1;
     static constexpr unsigned kWaitsPerCall = 12;
     static constexpr unsigned kLooksPerCall = 200'000;
 
@@ -98,7 +98,7 @@ public:
         find_my_words();
         for (unsigned s = 1; s < kRanks; ++s) {
             put(geometry_.incarnation(s), 1);
-            put(geometry_.confirmed(kMe, s), kMyLife);
+            put(geometry_.confirmed(kMe, s), kMyIncarnation);
         }
     }
 
@@ -167,9 +167,9 @@ public:
         describe(in_parts ? billboard::Descriptor{0, 8, 1, cls, Part::first} : later_);
     }
     /// And it says that it has begun another life.
-    void begin_life(unsigned s, std::uint32_t life) {
-        put(geometry_.incarnation(s), life);
-        put(geometry_.confirmed(kMe, s), kMyLife);
+    void begin_incarnation(unsigned s, std::uint32_t incarnation) {
+        put(geometry_.incarnation(s), incarnation);
+        put(geometry_.confirmed(kMe, s), kMyIncarnation);
     }
 
     /// One thing that a hostile peer does.
@@ -177,9 +177,9 @@ public:
         const unsigned s = 1 + choices_.below(kRanks - 1);
         switch (choices_.below(16)) {
             case 0: return put_foreign(choices_.word() % bytes_, choices_.word());
-            case 1: return put(geometry_.incarnation(s), some_life());
-            case 2: return put(geometry_.confirmed(kMe, s), some_life());
-            case 3: return put(geometry_.departed(s), some_life());
+            case 1: return put(geometry_.incarnation(s), some_incarnation());
+            case 2: return put(geometry_.confirmed(kMe, s), some_incarnation());
+            case 3: return put(geometry_.departed(s), some_incarnation());
             case 4: return put(geometry_.ack_flags(kMe, s), choices_.word());
             case 5: return put(geometry_.consumed(kMe, s), near(geometry_.consumed(kMe, s)));
             case 6: return put(geometry_.barrier(s), near(geometry_.barrier(kMe)));
@@ -252,9 +252,9 @@ private:
     std::uint32_t near(std::size_t offset) {
         return choices_.below(4) == 0 ? choices_.word() : get(offset) + choices_.below(12) - 4;
     }
-    std::uint32_t some_life() {
-        constexpr std::uint32_t kLives[] = {0, 1, 1, 1, 1, 2, 3, 0xffffffff};
-        return kLives[choices_.below(std::size(kLives))];
+    std::uint32_t some_incarnation() {
+        constexpr std::uint32_t kIncarnations[] = {0, 1, 1, 1, 1, 2, 3, 0xffffffff};
+        return kIncarnations[choices_.below(std::size(kIncarnations))];
     }
     std::uint32_t some_length() {
         const auto most = static_cast<std::uint32_t>(geometry_.data_bytes());
@@ -302,7 +302,7 @@ private:
         if (kind == 0) low = choices_.below(64);
         if (choices_.below(16) == 0) low = choices_.below(64);
         put_descriptor(kind == 2 ? geometry_.descriptor(s, buffer) : slot + kWordBytes, d);
-        const std::uint32_t epoch = (kMyLife + get(geometry_.incarnation(s))) & 0xff;
+        const std::uint32_t epoch = (kMyIncarnation + get(geometry_.incarnation(s))) & 0xff;
         const std::uint32_t toggle = ~get(slot) & (1U << 25);
         put(slot, (count + 1) << 26 | toggle | choices_.below(16) << 21 | epoch << 13 |
                       static_cast<std::uint32_t>(cls) << 9 | kind << 6 | low);

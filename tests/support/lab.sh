@@ -14,8 +14,8 @@
 #   begin_hosts <place> <n>     lab: makes a lab of so many hosts; loop-back: all are this one
 #   on <host> <program>...      becomes that program on the host, as `scripts/lab exec` has it in
 #                               its environment
-#   ring_lives <option>...      runs ring-lives (tests/support/programs/ring_lives.cpp) on the
-#                               hosts; fails unless all held
+#   ring_restarts <option>...   runs ring-restarts (tests/support/programs/ring_restarts.cpp)
+#                               on the hosts; fails unless all held
 set -euo pipefail
 cd "$RMEM_SOURCE_DIR"
 
@@ -77,9 +77,9 @@ on() {
     fi
 }
 
-ring_lives() {
-    "$RMEM_BUILD_DIR/tests/ring-lives" --rmem "$RMEM_BUILD_DIR/tools/rmem" "$@" -- \
+ring_restarts() {
+    "$RMEM_BUILD_DIR/tests/ring-restarts" --rmem "$RMEM_BUILD_DIR/tools/rmem" "$@" -- \
         "${hosts_prefix[@]}" \
-        >"$output" 2>&1 || fail "ring-lives $*"
+        >"$output" 2>&1 || fail "ring-restarts $*"
     tail -n 1 "$output"
 }

@@ -16,7 +16,7 @@
 namespace rmem::test {
 
 /// One life of a rank.
-struct RankLife {
+struct RankRun {
     unsigned rank = 0;
     Body body;
     bool joins = false;  ///< the body runs between bbp_init and bbp_finalize
@@ -32,7 +32,7 @@ public:
     RankHost& operator=(const RankHost&) = delete;
 
     virtual Shared& shared() = 0;
-    virtual void start(RankLife life) = 0;
+    virtual void start(RankRun rank_run) = 0;
     virtual void kill(unsigned rank) = 0;
     virtual void stop(unsigned rank) = 0;
     virtual void resume(unsigned rank) = 0;
@@ -45,10 +45,10 @@ public:
 
 /// All that a rank finds in its environment, "" where it must find nothing.
 std::map<std::string, std::string> environment_of(const RingSetup& setup, const std::string& ring,
-                                                  const RankLife& life);
+                                                  const RankRun& rank_run);
 
 /// Runs the body, in the rank's process. Throws what the body does, and CheckFailed.
-void live(const RankLife& life, const RingSetup& setup, Shared& shared);
+void live(const RankRun& rank_run, const RingSetup& setup, Shared& shared);
 
 /// "at file:line", of the last check that a rank came to.
 std::string describe(Place place);

@@ -88,10 +88,10 @@ void Rank::leave(Place place) {
 // ---- What hosts share
 
 std::map<std::string, std::string> environment_of(const RingSetup& setup, const std::string& ring,
-                                                  const RankLife& life) {
+                                                  const RankRun& rank_run) {
     std::map<std::string, std::string> variables = {
         {"RMEM_RING", ring},
-        {"RMEM_RANK", std::to_string(life.rank)},
+        {"RMEM_RANK", std::to_string(rank_run.rank)},
         {"RMEM_RANKS", std::to_string(setup.ranks)},
         {"RMEM_LINK", setup.link},
         {"RMEM_TIMING", setup.timing},
@@ -105,24 +105,25 @@ std::map<std::string, std::string> environment_of(const RingSetup& setup, const 
         variables["RMEM_DEAD_TIMEOUT"] = "1s";
     }
     for (const auto& [variable, value] : setup.extra) variables[variable] = value;
-    for (const auto& [variable, value] : life.changes) variables[variable] = value;
-    if (!life.doomed.empty()) variables["RMEM_KILL_AT"] = life.doomed;
+    for (const auto& [variable, value] : rank_run.changes) variables[variable] = value;
+    if (!rank_run.doomed.empty()) variables["RMEM_KILL_AT"] = rank_run.doomed;
     return variables;
 }
 
-void live(const RankLife& life, const RingSetup& setup, Shared& shared) {
-    Rank me{static_cast<int>(life.rank), static_cast<int>(setup.ranks), setup.partition, shared};
-    if (life.joins) {
+void live(const RankRun& rank_run, const RingSetup& setup, Shared& shared) {
+    Rank me{static_cast<int>(rank_run.rank), static_cast<int>(setup.ranks), setup.partition,
+            shared};
+    if (rank_run.joins) {
         int number = -1;
         int ranks = -1;
         check_ok(bbp_init(&number, &ranks), "bbp_init");
-        check_equal(number, life.rank, "the rank that bbp_init tells");
+        check_equal(number, rank_run.rank, "the rank that bbp_init tells");
         check_equal(ranks, setup.ranks, "the number of ranks that bbp_init tells");
         me.joined = true;
         ++shared.joined;
         await([&] { return shared.joined >= setup.ranks; }, "all ranks to join");
     }
-    life.body(me);
+    rank_run.body(me);
     if (me.joined) me.leave();
 }
 

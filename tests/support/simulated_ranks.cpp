@@ -66,23 +66,24 @@ SimulatedRanks::SimulatedRanks(const RingSetup& setup, const std::string& ring)
       deadline_ns_(in_ns(setup.deadline)),
       world_(world_of(setup, ring)) {}
 
-void SimulatedRanks::start(RankLife what) {
+void SimulatedRanks::start(RankRun what) {
     if (!what.doomed.empty()) throw std::invalid_argument("only real processes die at marks");
-    lives_.push_back({std::move(what), {}});
-    Life& life = lives_.back();
-    world_.start(life.what.rank, [this, &life](sim::Process& process) { run(process, life); });
+    runs_.push_back({std::move(what), {}});
+    Run& rank_run = runs_.back();
+    world_.start(rank_run.what.rank,
+                 [this, &rank_run](sim::Process& process) { run(process, rank_run); });
 }
 
 /// The program of a process.
-void SimulatedRanks::run(sim::Process& process, Life& life) {
+void SimulatedRanks::run(sim::Process& process, Run& rank_run) {
     last_place = &shared_->places[process.rank()];
-    for (const auto& [name, value] : life.what.changes) {
+    for (const auto& [name, value] : rank_run.what.changes) {
         process.set_variable(name, value.empty() ? std::nullopt : std::optional(value));
     }
     try {
-        return live(life.what, setup_, *shared_);
+        return live(rank_run.what, setup_, *shared_);
     } catch (const std::exception& error) {
-        life.said = error.what();
+        rank_run.said = error.what();
     }
     world_.kill(process.rank());  // it must not leave in good order
 }
@@ -160,10 +161,10 @@ void SimulatedRanks::look_at_the_time() {
 // ---- How it ends
 
 void SimulatedRanks::report_failures() {
-    for (Life& life : lives_) {
-        if (life.said.empty() || life.told) continue;
-        ADD_FAILURE() << "rank " << life.what.rank << ": " << life.said;
-        life.told = true;
+    for (Run& rank_run : runs_) {
+        if (rank_run.said.empty() || rank_run.told) continue;
+        ADD_FAILURE() << "rank " << rank_run.what.rank << ": " << rank_run.said;
+        rank_run.told = true;
         if (!failed_) deadline_ns_ = std::min(deadline_ns_, world_.now_ns() + in_ns(kGrace));
         failed_ = true;
     }

@@ -23,7 +23,7 @@ public:
     SimulatedRanks(const RingSetup& setup, const std::string& ring);
 
     Shared& shared() override { return *shared_; }
-    void start(RankLife life) override;
+    void start(RankRun rank_run) override;
     void kill(unsigned rank) override;
     void stop(unsigned rank) override;
     void resume(unsigned rank) override;
@@ -34,13 +34,13 @@ public:
     void finish() override;
 
 private:
-    struct Life {
-        RankLife what;
+    struct Run {
+        RankRun what;
         std::string said;  ///< why it failed
         bool told = false;
     };
 
-    void run(sim::Process& process, Life& life);
+    void run(sim::Process& process, Run& rank_run);
     bool go_on_until(const std::function<bool()>& holds);
     bool go_on();
     void look_at_the_time();
@@ -50,7 +50,7 @@ private:
 
     const RingSetup& setup_;
     std::unique_ptr<Shared> shared_;
-    std::deque<Life> lives_;
+    std::deque<Run> runs_;
     std::chrono::steady_clock::time_point host_deadline_;
     std::int64_t deadline_ns_;
     bool looks_at_the_time_ = false;  ///< it is going to, after some virtual time

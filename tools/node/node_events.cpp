@@ -34,24 +34,24 @@ NodeEvents::NodeEvents(const rmem::Ring& ring, Say say)
     : ring_(ring),
       node_(ring.own_node()),
       say_(std::move(say)),
-      life_(ring.board().life.load(std::memory_order_relaxed)),  // enough: for people
+      epoch_(ring.board().membership_epoch.load(std::memory_order_relaxed)),  // enough: for people
       programs_(ring.config().ranks) {}
 
 void NodeEvents::look(std::int64_t now) {
-    look_at_life();
+    look_at_epoch();
     look_at_members();
     look_at_notice();
     for (unsigned r = 0; r < programs_.size(); ++r) look_at_rank(r);
     look_at_bound(now);
 }
 
-void NodeEvents::look_at_life() {
+void NodeEvents::look_at_epoch() {
     // relaxed is enough, here and below: for people
-    const std::uint32_t life = ring_.board().life.load(std::memory_order_relaxed);
-    if (life == life_) return;
-    const bool was_member = life_ % 2 == 1 || life - life_ > 1;
-    const bool is_member = life % 2 == 1;
-    life_ = life;
+    const std::uint32_t epoch = ring_.board().membership_epoch.load(std::memory_order_relaxed);
+    if (epoch == epoch_) return;
+    const bool was_member = epoch_ % 2 == 1 || epoch - epoch_ > 1;
+    const bool is_member = epoch % 2 == 1;
+    epoch_ = epoch;
     if (was_member) {
         say_("the others have dropped this node; programs that are open here have to open again");
         members_.clear();
@@ -71,7 +71,7 @@ void NodeEvents::look_at_notice() {
 }
 
 void NodeEvents::look_at_members() {
-    if (life_ % 2 == 0) return;
+    if (epoch_ % 2 == 0) return;
     const std::vector<unsigned> now = members();
     const auto came = without(now, members_);
     const auto gone = without(members_, now);
@@ -151,7 +151,7 @@ std::string NodeEvents::status() const {
         programs_.begin(), programs_.end(),
         [](const Program& program) { return program.pid != 0 && program.end == End::none; });
     const std::string where = fmt::format("node {} of ring '{}'", node_, ring_.config().name);
-    if (life_ % 2 == 0) return where + ": joining";
+    if (epoch_ % 2 == 0) return where + ": joining";
     return fmt::format("{}: {}; {} programs here", where,
                        members_.empty() ? "alone" : "with " + nodes_text(members_), programs);
 }

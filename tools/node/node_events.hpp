@@ -38,7 +38,7 @@ private:
         End end = End::none;
     };
 
-    void look_at_life();
+    void look_at_epoch();
     void look_at_notice();
     void look_at_members();
     void look_at_rank(unsigned rank);
@@ -49,7 +49,7 @@ private:
     const rmem::Ring& ring_;
     const unsigned node_;
     Say say_;
-    std::uint32_t life_ = 0;
+    std::uint32_t epoch_ = 0;
     std::uint32_t notices_ = 0;
     std::vector<unsigned> members_;   ///< other than this node
     std::vector<Program> programs_;   ///< of each rank

@@ -17,7 +17,7 @@ namespace {
 /// What holds the memory as the ring has it: a node that nobody runs has fallen behind.
 unsigned first_live_node(const rmem::Ring& ring) {
     for (unsigned node = 0; node < ring.config().nodes; ++node) {
-        if (rmem::node_lives(ring, node)) return node;
+        if (rmem::is_node_alive(ring, node)) return node;
     }
     return 0;
 }

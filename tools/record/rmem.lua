@@ -111,7 +111,7 @@ local SET_BYTES = 32
 local TAGS = { [0] = "none", "AES-256-GCM", "ChaCha20-Poly1305" }
 local STATES = { "joining", "member", "leaving", "returned" }
 local SECTIONS = {
-    "batch", "given", "acks", "missing", "echo", "status", "join", "welcome", "admit", "ask", "vector", "chunk", "padding",
+    "batch", "forwarded", "acks", "nak", "echo", "status", "join", "welcome", "admit", "snapshot request", "vector", "chunk", "padding",
     "greeting", "about",
 }
 
@@ -132,9 +132,9 @@ local w = {
     interrupt = ProtoField.bool("rmem_udp.interrupt", "Interrupt mark", 8, nil, 0x1),
     of = ProtoField.uint16("rmem_udp.of", "Of or to node"),
     up_to = ProtoField.uint32("rmem_udp.up_to", "All here up to batch, low bits"),
-    missing = ProtoField.uint32("rmem_udp.missing", "Missing from batch, low bits"),
+    nak = ProtoField.uint32("rmem_udp.nak", "NAK from batch, low bits"),
     state = ProtoField.uint16("rmem_udp.state", "State", base.DEC, STATES),
-    ring_life = ProtoField.uint64("rmem_udp.ring_life", "Ring's life", base.HEX),
+    ring_incarnation = ProtoField.uint64("rmem_udp.ring_incarnation", "Ring's life", base.HEX),
     nodes = ProtoField.bytes("rmem_udp.nodes", "Nodes, a bit each"),
     nonce = ProtoField.uint64("rmem_udp.nonce", "Nonce", base.HEX),
     answer = ProtoField.uint64("rmem_udp.answer", "Nonce that is answered", base.HEX),
@@ -214,10 +214,10 @@ local SHOW = {
         return text and string.format("of node %d: %s", body(0, 2):le_uint(), text)
     end },
     { 0, function(tree, body) return add_list(tree, body, 0, 8, add_node(w.up_to, "Of")) and "acks" end },
-    { 0, function(tree, body) return add_list(tree, body, 0, 12, add_node(w.missing, "Of")) and "missing" end },
+    { 0, function(tree, body) return add_list(tree, body, 0, 12, add_node(w.nak, "Of")) and "nak" end },
     { 0, function(tree, body) return add_list(tree, body, 0, 20, add_node(nil, "Of")) and "echo" end },
     { 48, function(tree, body)
-        tree:add_le(w.ring_life, body(0, 8))
+        tree:add_le(w.ring_incarnation, body(0, 8))
         tree:add_le(w.state, body(12, 2))
         tree:add(w.nodes, body(16, SET_BYTES))
         return STATES[body(12, 2):le_uint()] or "status"
@@ -228,19 +228,19 @@ local SHOW = {
     end },
     { 52, function(tree, body)
         tree:add_le(w.of, body(0, 2))
-        tree:add_le(w.ring_life, body(12, 8))
+        tree:add_le(w.ring_incarnation, body(12, 8))
         tree:add(w.nodes, body(20, SET_BYTES))
         return add_list(tree, body, 52, 12, add_node(nil, "Member")) and "welcome to node " .. body(0, 2):le_uint()
     end },
     { 28, function(tree, body)
         tree:add_le(w.of, body(0, 2))
         tree:add_le(w.sequence, body(12, 8))
-        tree:add_le(w.ring_life, body(20, 8))
+        tree:add_le(w.ring_incarnation, body(20, 8))
         return "admit of node " .. body(0, 2):le_uint()
     end },
     { 8, function(tree, body)
         tree:add_le(w.of, body(0, 2))
-        return add_list(tree, body, 8, PLACE_BYTES, add_place) and "ask to node " .. body(0, 2):le_uint()
+        return add_list(tree, body, 8, PLACE_BYTES, add_place) and "snapshot request to node " .. body(0, 2):le_uint()
     end },
     { 48, function(tree, body)
         tree:add_le(w.of, body(0, 2))

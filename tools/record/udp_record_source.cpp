@@ -36,7 +36,7 @@ public:
     explicit UdpSource(std::shared_ptr<rmem::Ring> ring)
         : ring_(std::move(ring)),
           node_(ring_->own_node()),
-          log_(ring_->tap(), rmem::kTapBytes, LogReader::Role::bystander),
+          log_(ring_->tap(), rmem::kTapBytes, LogReader::Role::observer),
           last_ns_(ring_->config().nodes) {}
 
     const rmem::RingConfig& config() const override { return ring_->config(); }

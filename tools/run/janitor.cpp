@@ -106,7 +106,7 @@ Janitor::~Janitor() {
 void Janitor::started(pid_t rank) {
     tell(rank);
 }
-void Janitor::buried(pid_t rank) {
+void Janitor::reaped(pid_t rank) {
     tell(-rank);
 }
 

@@ -29,7 +29,7 @@ public:
     Janitor& operator=(const Janitor&) = delete;
 
     void started(pid_t rank);
-    void buried(pid_t rank);
+    void reaped(pid_t rank);
 
 private:
     void tell(pid_t news);

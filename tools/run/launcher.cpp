@@ -65,8 +65,8 @@ Launcher::~Launcher() {
     tell_running(SIGKILL);
     for (const unsigned rank : running()) {
         const pid_t pid = ranks_[rank].process.pid();
-        ranks_[rank].process.bury();
-        janitor_.buried(pid);
+        ranks_[rank].process.reap();
+        janitor_.reaped(pid);
     }
 }
 
@@ -216,7 +216,7 @@ void Launcher::take_signals() {
 
 void Launcher::take_signal(int number) {
     if (number == SIGCHLD) {  // of ranks we look for anyway
-        for (const unsigned rank : running()) ranks_[rank].process.bury_orphans();
+        for (const unsigned rank : running()) ranks_[rank].process.reap_orphans();
         return;
     }
     if (number == SIGTSTP) return stop_all();
@@ -262,9 +262,9 @@ void Launcher::on_end(unsigned rank) {
     end.pid = r.process.pid();
     end.after_ns = rmem::now_ns() - started_ns_;
     end.expected = r.told_to_end;
-    end.status = r.process.bury();
+    end.status = r.process.reap();
     r.running = false;
-    janitor_.buried(end.pid);
+    janitor_.reaped(end.pid);
     drain(rank);
     report_.ended(end);
     if (rank == 0) close_input();

@@ -80,8 +80,8 @@ void NodeProcesses::end() noexcept {
             std::this_thread::sleep_for(kPause);
         }
         const pid_t pid = node.process.pid();
-        node.process.bury();
-        janitor_.buried(pid);
+        node.process.reap();
+        janitor_.reaped(pid);
     }
     nodes_.clear();
 }

@@ -146,7 +146,7 @@ bool RankProcess::has_ended() const {
            info.si_pid == pid_;
 }
 
-void RankProcess::bury_orphans() const {
+void RankProcess::reap_orphans() const {
     siginfo_t info{};
     while (pid_ > 0 &&
            ::waitid(P_PGID, static_cast<id_t>(pid_), &info, WEXITED | WNOHANG | WNOWAIT) == 0 &&
@@ -155,7 +155,7 @@ void RankProcess::bury_orphans() const {
     }
 }
 
-int RankProcess::bury() {
+int RankProcess::reap() {
     signal(SIGKILL);  // while the number is still its own
     int status = 0;
     while (::waitpid(pid_, &status, 0) < 0 && errno == EINTR) {

@@ -67,10 +67,10 @@ public:
     /// Whether the process has ended, without burying it: its number stays its own.
     bool has_ended() const;
     /// Takes the status of what it has started, left, and has ended since: a subreaper has to.
-    void bury_orphans() const;
+    void reap_orphans() const;
     /// Kills what it has left running and takes its status, as of wait(2). Where the launcher is a
     /// subreaper (prctl(2)), what it had left running has ended, too.
-    int bury();
+    int reap();
 
 private:
     pid_t pid_ = -1;

@@ -87,12 +87,12 @@ private:
 };
 
 std::string met_text(const simulator::HuntResult& result) {
-    Table table({"fault or sight", ">met"});
+    Table table({"fault or coverage mark", ">met"});
     for (const auto& fault : result.kinds.faults) {
         table.add({fault.name, fmt::format("{}", result.all.faults.at(fault.place))});
     }
-    for (const auto& sight : result.kinds.sights) {
-        table.add({sight.name, fmt::format("{}", result.all.sights.at(sight.place))});
+    for (const auto& mark : result.kinds.coverage) {
+        table.add({mark.name, fmt::format("{}", result.all.coverage.at(mark.place))});
     }
     return table.text();
 }
@@ -129,8 +129,8 @@ nlohmann::json json_of(const simulator::HuntResult& result, double seconds) {
     for (const auto& fault : result.kinds.faults) {
         json["faults"][fault.name] = result.all.faults.at(fault.place);
     }
-    for (const auto& sight : result.kinds.sights) {
-        json["sights"][sight.name] = result.all.sights.at(sight.place);
+    for (const auto& mark : result.kinds.coverage) {
+        json["coverage"][mark.name] = result.all.coverage.at(mark.place);
     }
     if (result.all.hash != 0) json["hash"] = fmt::format("{:016x}", result.all.hash);
     return json;

@@ -27,7 +27,7 @@ Examples:
   rmem metrics my-ring --port 9464 --wait 1h        started before the ring is there
   rmem metrics my-ring                              prints them once
 
-A bystander: it takes part in nothing, and goes on when the ring ends or comes back. `rmem node
+An observer: it takes part in nothing, and goes on when the ring ends or comes back. `rmem node
 --metrics PORT` serves a node's own. Only this host can ask, unless --metrics-address says another
 address.
 Exit codes: 0 done, or told to end by SIGTERM, SIGINT or SIGHUP; 1 failed; 2 wrong command line.)";

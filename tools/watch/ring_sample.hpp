@@ -62,13 +62,13 @@ struct EngineSample {
     bool runs = false;
     rmem::udp::EngineKind kind = rmem::udp::EngineKind::none;
     unsigned pid = 0;
-    std::uint32_t life = 0;  ///< odd: it is a member
+    std::uint32_t membership_epoch = 0;  ///< odd: it is a member
     std::uint32_t window = 0;
     std::bitset<rmem::kMaxNodes> members;  ///< as it sees them
     CounterValues counters;                ///< UdpCounter
     std::vector<PeerSample> peers;
 
-    bool is_member() const { return runs && life % 2 == 1; }
+    bool is_member() const { return runs && membership_epoch % 2 == 1; }
 };
 
 /// The MU-Net daemon of a node on this host (ports/munet/counter_board.hpp).

@@ -78,7 +78,7 @@ EngineSample engine_of(const Ring& ring) {
     engine.runs = ring.has_engine();
     engine.kind = static_cast<rmem::udp::EngineKind>(board.kind.load(kRelaxed));
     engine.pid = board.pid.load(kRelaxed);
-    engine.life = board.life.load(kRelaxed);
+    engine.membership_epoch = board.membership_epoch.load(kRelaxed);
     engine.window = board.window.load(kRelaxed);
     engine.counters = values_of(board.counters, rmem::udp::kUdpCounterNames.size());
     for (unsigned n = 0; n < ring.config().nodes; ++n) {
@@ -93,7 +93,7 @@ EngineSample engine_of(const Ring& ring) {
 }
 
 NodeState state_of(const EngineSample& engine) {
-    if (!engine.runs) return engine.life == 0 ? NodeState::absent : NodeState::down;
+    if (!engine.runs) return engine.membership_epoch == 0 ? NodeState::absent : NodeState::down;
     if (is_stopped(engine.pid)) return NodeState::stopped;
     return engine.is_member() ? NodeState::up : NodeState::joining;
 }

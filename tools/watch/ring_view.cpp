@@ -28,13 +28,14 @@ struct Kind {
 /// What is in none of them is of the kind "other"; what is in "" is no event.
 constexpr std::array kKinds = {
     Kind{"losses",
-         " writes_lost_fifo lost_on_wire asked overflowed send_no_room send_refused receive_errors "
+         " writes_lost_fifo lost_on_wire naks_sent overflowed send_no_room send_refused "
+         "receive_errors "
          "interrupts_lost aged_out aborts_received halves_dropped "},
-    Kind{"repairs", " repairs_sent probes_sent repeated given ring_switches "},
+    Kind{"retransmissions", " retransmissions_sent probes_sent repeated forwarded ring_switches "},
     Kind{"back-pressure", " back_pressure held_off send_waits "},
     Kind{"refusals",
          " refused_truncated refused_oversized refused_random refused_version refused_ring "
-         "refused_malformed refused_unsigned refused_tag refused_replayed refused_life "
+         "refused_malformed refused_unsigned refused_tag refused_replayed refused_incarnation "
          "refused_stranger refused_namesake "
          "refused_outside records_refused corrupt "},
     Kind{"bound", " bound_violations bound_missed_by_host late_published late_by_host "},

@@ -506,12 +506,12 @@ void RingEngine::note_member(unsigned rank, bool alive, std::int64_t now) {
     meet_origin(rank);
     const unsigned node = rank_node_[rank];
     if (node == kNoNode || node == node_) return;
-    const bool node_lives = alive || has_live_rank(node);
-    if (node_lives == node_alive_[node]) return;
-    set_node_alive(node, node_lives, now);
+    const bool is_node_alive = alive || has_live_rank(node);
+    if (is_node_alive == node_alive_[node]) return;
+    set_node_alive(node, is_node_alive, now);
     // relaxed is enough: who has left has said so before it let go of its rank
     const auto state = ring_.rank(rank).state.load(std::memory_order_relaxed);
-    if (!node_lives && state == static_cast<std::uint32_t>(RankState::joined)) {
+    if (!is_node_alive && state == static_cast<std::uint32_t>(RankState::joined)) {
         slot_.link.raise_to(LinkCounter::nodes_bypassed, ++bypassed_);
     }
 }

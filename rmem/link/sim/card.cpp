@@ -99,10 +99,10 @@ void SimCard::forget_the_dead() {
     auto& interrupts = world_.nodes_[process_.node()].interrupts;
     if (!interrupts) return;
     const auto& users = interrupts->users();
-    const bool any_lives = std::any_of(users.begin(), users.end(), [&](unsigned rank) {
+    const bool is_any_alive = std::any_of(users.begin(), users.end(), [&](unsigned rank) {
         return rank != process_.rank() && world_.ranks_[rank].held;
     });
-    if (!any_lives) interrupts->forget_all();
+    if (!is_any_alive) interrupts->forget_all();
 }
 
 NodeInterrupts& SimCard::marks() {

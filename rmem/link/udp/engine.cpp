@@ -95,7 +95,7 @@ Engine::Engine(Ring& ring, EngineSettings settings, EngineKind kind,
     }
     // relaxed is enough: only engines change it, one at a time. The life of one that was killed is
     // over.
-    if (board_.life.load(std::memory_order_relaxed) % 2 == 1) begin_or_end_life(false);
+    if (board_.membership_epoch.load(std::memory_order_relaxed) % 2 == 1) advance_epoch(false);
     roster_.lose_unless([](unsigned) { return false; });
     outbox_.find_clients(own_rank_);
     board_.notice.say("");
@@ -170,7 +170,8 @@ void Engine::run_locked(Leaving leaving, std::int64_t now) {
 /// Whether other programs of this host want something.
 bool Engine::has_calls() const noexcept {
     // relaxed is enough: who is not seen now rings the bell, or is seen by keep()
-    return board_.roll.load(std::memory_order_relaxed) != roll_seen_ || !outbox_.clients().empty();
+    return board_.membership_changes.load(std::memory_order_relaxed) != membership_changes_seen_ ||
+           !outbox_.clients().empty();
 }
 
 /// What a timing profile held back, and is acknowledged only now.
@@ -183,7 +184,8 @@ void Engine::apply_due(std::int64_t now) {
 void Engine::do_what_is_due(std::int64_t now) {
     apply_due(now);
     // relaxed is enough: as said in has_calls()
-    if (board_.roll.load(std::memory_order_relaxed) != roll_seen_) keep_roster(now);
+    if (board_.membership_changes.load(std::memory_order_relaxed) != membership_changes_seen_)
+        keep_roster(now);
     if (!outbox_.clients().empty()) outbox_.take_logs(false, now);
     if (now >= outbox_.due_ns()) outbox_.on_time(now);
     if (now >= core_.due_ns()) core_.on_tick(now);
@@ -193,7 +195,7 @@ void Engine::do_what_is_due(std::int64_t now) {
 }
 
 void Engine::leave(Leaving leaving, std::int64_t now) {
-    if (leaving == Leaving::all) outbox_.send_gathered(now);
+    if (leaving == Leaving::all) outbox_.send_coalesced(now);
     socket_.flush();
 }
 
@@ -294,8 +296,8 @@ Engine::Committed Engine::commit(std::int64_t now) {
     const std::lock_guard lock(mutex_);
     idle_until_ns_ = 0;
     outbox_.commit(std::max(now, ran_ns_));  // the helper may have run since
-    if (!outbox_.gathers()) socket_.flush();
-    return {outbox_.gathers(), outbox_.has_room(kNextBytes) ? kNextBytes : 0};
+    if (!outbox_.coalesces()) socket_.flush();
+    return {outbox_.coalesces(), outbox_.has_room(kNextBytes) ? kNextBytes : 0};
 }
 
 void Engine::commit_on_wait() {
@@ -303,9 +305,9 @@ void Engine::commit_on_wait() {
     outbox_.commit_on_wait();
 }
 
-bool Engine::gathers() {
+bool Engine::coalesces() {
     const std::lock_guard lock(mutex_);
-    return outbox_.gathers();
+    return outbox_.coalesces();
 }
 
 bool Engine::is_overdue() {
@@ -356,29 +358,29 @@ void Engine::clear_bank() {
 
 void Engine::has_joined(std::int64_t now) {
     arrivals_.apply_all(now);
-    outbox_.begin_life();
+    outbox_.begin_incarnation();
     tap_.show_gap(now);
     // One that joins at the same time may have said so already, and be in the view only later.
     roster_.read_all([this](unsigned node) { return core_.exchange().takes(node); });
     // relaxed is enough for these: for people
     board_.incarnation.store(core_.incarnation(), std::memory_order_relaxed);
-    board_.ring_life.store(core_.ring_life(), std::memory_order_relaxed);
+    board_.ring_incarnation.store(core_.ring_incarnation(), std::memory_order_relaxed);
     show_members();
-    begin_or_end_life(true);
+    advance_epoch(true);
 }
 
 void Engine::was_dropped(std::int64_t now) {
     arrivals_.apply_all(now);
     if (!is_member()) return;
-    begin_or_end_life(false);
+    advance_epoch(false);
     roster_.lose_unless([](unsigned) { return false; });
     wake_programs();
 }
 
-void Engine::begin_or_end_life(bool member) noexcept {
+void Engine::advance_epoch(bool member) noexcept {
     // (4) - this release-add synchronizes-with the acquire-load rmem/link/udp/memory.hpp (1): who
     // sees the new life sees its bank
-    board_.life.fetch_add(1, std::memory_order_release);
+    board_.membership_epoch.fetch_add(1, std::memory_order_release);
     // (2) - this release-store synchronizes-with the acquire-load (1)
     is_member_.store(member, std::memory_order_release);
 }
@@ -414,7 +416,7 @@ void Engine::keep_oddities(std::int64_t now) {
 void Engine::enroll(unsigned rank, std::uint32_t incarnation, bool joined) {
     const std::lock_guard lock(mutex_);
     // relaxed is enough: this process alone changes it
-    own_life_ = joined ? board_.life.load(std::memory_order_relaxed) : 0;
+    own_epoch_ = joined ? board_.membership_epoch.load(std::memory_order_relaxed) : 0;
     idle_until_ns_ = 0;
     write_roster(rank, incarnation, joined, now_ns());
 }
@@ -434,7 +436,7 @@ void Engine::write_roster(unsigned rank, std::uint32_t incarnation, bool joined,
 /// writes; of one that has gone, after.
 void Engine::keep_roster(std::int64_t now) {
     // (6) - this acquire-load synchronizes-with the release-add rmem/link/udp/memory.cpp (5)
-    roll_seen_ = board_.roll.load(std::memory_order_acquire);
+    membership_changes_seen_ = board_.membership_changes.load(std::memory_order_acquire);
     outbox_.find_clients(own_rank_);
     if (!core_.is_member()) return;
     for (unsigned r = 0; r < ring_.config().ranks; ++r) {
@@ -455,7 +457,8 @@ void Engine::keep_roster(std::int64_t now) {
 /// Whether a live program of this host has the rank, and opened it in this life of the node.
 bool Engine::has_program(unsigned rank) const noexcept {
     // relaxed is enough: this process alone changes it
-    if (rank == own_rank_) return own_life_ == board_.life.load(std::memory_order_relaxed);
+    if (rank == own_rank_)
+        return own_epoch_ == board_.membership_epoch.load(std::memory_order_relaxed);
     return outbox_.has_opened(rank) && roster_.is_here(rank);
 }
 
@@ -519,16 +522,16 @@ void Engine::show_counters() noexcept {
     show(UdpCounter::datagrams_taken, exchange.datagrams_taken);
     show(UdpCounter::batches_sent, exchange.batches_sent);
     show(UdpCounter::batches_applied, exchange.batches_applied);
-    show(UdpCounter::repairs_sent, exchange.repairs_sent);
+    show(UdpCounter::retransmissions_sent, exchange.retransmissions_sent);
     show(UdpCounter::probes_sent, exchange.probes_sent);
-    show(UdpCounter::asked, exchange.asked);
+    show(UdpCounter::naks_sent, exchange.naks_sent);
     show(UdpCounter::repeated, exchange.repeated);
-    show(UdpCounter::given, exchange.given);
+    show(UdpCounter::forwarded, exchange.forwarded);
     show(UdpCounter::acks_alone, exchange.acks_alone);
     show(UdpCounter::refused_unsigned, exchange.unsigned_ + exchange.signed_);
     show(UdpCounter::refused_tag, exchange.wrong_tag);
     show(UdpCounter::refused_replayed, exchange.replayed);
-    show(UdpCounter::refused_life, exchange.no_member);
+    show(UdpCounter::refused_incarnation, exchange.no_member);
     show(UdpCounter::refused_stranger, exchange.strangers);
     show(UdpCounter::refused_namesake, namesakes_);
     show(UdpCounter::refused_outside, exchange.outside);

@@ -83,14 +83,14 @@ public:
     std::size_t most_group_bytes();
     bool put(const LogRecord& record, const void* words);
     struct Committed {
-        bool gathers = false;        ///< some of it waits for more
+        bool coalesces = false;      ///< some of it waits for more
         std::size_t room_bytes = 0;  ///< for one group of this number of bytes nobody need ask
     };
     /// `now`: the newest put's time will do.
     Committed commit(std::int64_t now);
     /// What was put leaves when the program waits.
     void commit_on_wait();
-    bool gathers();
+    bool coalesces();
     /// Whether the program should have sent some of it by now.
     bool is_overdue();
     bool is_settled();
@@ -139,7 +139,7 @@ private:
     void show_members() noexcept;
     void show_counters() noexcept;
     void show_nodes(std::int64_t now) noexcept;
-    void begin_or_end_life(bool member) noexcept;
+    void advance_epoch(bool member) noexcept;
     std::int64_t due_ns() const noexcept;
     std::atomic<std::uint32_t>* words() const noexcept;
 
@@ -160,8 +160,8 @@ private:
     std::mutex mutex_;
     Core core_;
     Outbox outbox_;
-    std::uint32_t roll_seen_ = 0;
-    std::uint32_t own_life_ =
+    std::uint32_t membership_changes_seen_ = 0;
+    std::uint32_t own_epoch_ =
         0;  ///< of the node, in which the rank that runs it has opened; 0: none
     std::int64_t next_keep_ns_ = 0;
     std::int64_t idle_until_ns_ =

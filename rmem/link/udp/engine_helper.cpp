@@ -55,14 +55,15 @@ void EngineHelper::begin_watching() {
 
 /// Sends what is due. Ends when there has been nothing for some time.
 void EngineHelper::look_closely() {
-    if (engine_.gathers()) {
+    if (engine_.coalesces()) {
         looks_in_vain_ = 0;
         if (engine_.is_overdue()) engine_.run();
     } else if (++looks_in_vain_ == kLooksInVain) {
         looks_in_vain_ = 0;
         closely_.store(false,
                        std::memory_order_relaxed);  // relaxed is enough: the mutex of gathers()
-        if (engine_.gathers()) closely_.store(true, std::memory_order_relaxed);  // enough: likewise
+        if (engine_.coalesces())
+            closely_.store(true, std::memory_order_relaxed);  // enough: likewise
     }
 }
 

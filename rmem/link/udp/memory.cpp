@@ -115,13 +115,13 @@ void UdpMemory::start_engine(Deadline deadline) {
                                             udp::EngineKind::program, rank_);
     engine_->join(deadline);
     // relaxed is enough: this process has joined itself
-    life_ = board_.life.load(std::memory_order_relaxed);
+    epoch_ = board_.membership_epoch.load(std::memory_order_relaxed);
 }
 
 void UdpMemory::await_engine(Deadline deadline) {
     for (;;) {
-        life_ = node_life();
-        if (life_ % 2 == 1 && ring_.has_engine()) break;
+        epoch_ = node_epoch();
+        if (epoch_ % 2 == 1 && ring_.has_engine()) break;
         if (deadline.passed(rmem::now_ns())) {
             throw Error(
                 Errc::timed_out,
@@ -154,12 +154,12 @@ void UdpMemory::take_rank(Membership& member, Deadline deadline) {
     commit_log();
     // relaxed is enough, twice: (7), and the former program of this rank had the byte lock. What
     // that one wrote in this life still counts.
-    if (board_.opened[rank_].load(std::memory_order_relaxed) != life_) {
+    if (board_.opened[rank_].load(std::memory_order_relaxed) != epoch_) {
         board_.begun[rank_].store(log_.head(), std::memory_order_relaxed);
     }
     // (7) - this release-store synchronizes-with the acquire-load rmem/link/udp/outbox.cpp (3)
-    board_.opened[rank_].store(life_, std::memory_order_release);
-    call_roll();
+    board_.opened[rank_].store(epoch_, std::memory_order_release);
+    announce_membership_change();
     await_roster(deadline);
 }
 
@@ -169,7 +169,7 @@ void UdpMemory::await_roster(Deadline deadline) const {
     const udp::RosterEntry said{true, member_.node(), member_.incarnation()};
     const udp::Roster roster(ring_, member_.node());
     for (unsigned polls = 0; roster.entry(rank_).word() != said.word(); ++polls) {
-        check_life();
+        check_epoch();
         if (deadline.passed(rmem::now_ns())) {
             throw Error(
                 Errc::timed_out,
@@ -196,7 +196,7 @@ UdpMemory::~UdpMemory() {
     const Deadline deadline = Deadline::in(kLeaveNs);
     flush(deadline);
     if (!engine_) {
-        call_roll();
+        announce_membership_change();
         return;
     }
     engine_->enroll(rank_, member_.incarnation(), false);
@@ -204,9 +204,9 @@ UdpMemory::~UdpMemory() {
 }
 
 /// The engine is to look who has come or gone.
-void UdpMemory::call_roll() noexcept {
+void UdpMemory::announce_membership_change() noexcept {
     // (5) - this release-add synchronizes-with the acquire-load rmem/link/udp/engine.cpp (6)
-    board_.roll.fetch_add(1, std::memory_order_release);
+    board_.membership_changes.fetch_add(1, std::memory_order_release);
     bell_->ring();
 }
 
@@ -218,18 +218,18 @@ void UdpMemory::commit_log() noexcept {
 
 /// What ended the life leaves the bank as it is, if it runs the node no more.
 bool UdpMemory::is_left_alone() const noexcept {
-    if (engine_ || node_life() != life_ + 1) return false;
+    if (engine_ || node_epoch() != epoch_ + 1) return false;
     // relaxed is enough: (1); the next engine comes after its process is named
     return board_.pid.load(std::memory_order_relaxed) == 0 || !ring_.has_engine();
 }
 
 bool UdpMemory::is_over() const noexcept {
-    return node_life() != life_ || (!engine_ && !ring_.has_engine());
+    return node_epoch() != epoch_ || (!engine_ && !ring_.has_engine());
 }
 
-void UdpMemory::check_life() const {
+void UdpMemory::check_epoch() const {
     if (!is_over()) return;
-    throw LifeOver(
+    throw IncarnationOver(
         Errc::timed_out,
         fmt::format(
             "node {} of ring '{}' was dropped by the others, or its engine ended, while this "
@@ -283,7 +283,7 @@ void UdpMemory::put(LogRecord& record, const void* words) {
         }
         put_ns_ = record.written_ns;
     } else {
-        if (node_life() != life_) return;
+        if (node_epoch() != epoch_) return;
         for (reclaim(); !log_.fits(kMostUnits); reclaim()) {
             if (is_over()) return;
             await_room(pause_ns);
@@ -314,10 +314,10 @@ void UdpMemory::commit() {
         has_committed_ = true;
         const std::int64_t put_ns = std::exchange(put_ns_, 0);
         const auto done = engine_->commit(put_ns != 0 ? put_ns : rmem::now_ns());
-        gathers_ = done.gathers;
+        coalesces_ = done.coalesces;
         room_bytes_ = done.room_bytes;
         // The program may compute for long before it calls again.
-        if (gathers_ && helper_) helper_->watch_closely();
+        if (coalesces_ && helper_) helper_->watch_closely();
     } else {
         lazy_due_ns_ = INT64_MAX;
         commit_log();
@@ -400,7 +400,7 @@ void UdpMemory::progress_to_post() {
 /// A program that sends on and on need not ask for datagrams between any two of its messages. That
 /// it waits for one shows when it asks twice.
 void UdpMemory::run_between_sends() {
-    if (gathers_) {
+    if (coalesces_) {
         const std::int64_t now = rmem::now_ns();
         if (std::exchange(has_waited_, false)) ran_ns_ = now;
         if (now - ran_ns_ < udp::kLazyNs) return;

@@ -41,7 +41,7 @@ struct UdpOptions {
 };
 
 /// The node's life has ended while a program was about to begin: worth trying again.
-class LifeOver : public Error {
+class IncarnationOver : public Error {
 public:
     using Error::Error;
 };
@@ -80,14 +80,14 @@ public:
 
     /// Whether the node's life that this program opened in goes on. A later life's bank is left as
     /// its members know it.
-    bool is_heard() const noexcept { return node_life() == life_; }
+    bool is_heard() const noexcept { return node_epoch() == epoch_; }
     /// Whether the bank is still that of that life: it stays when nothing runs the node any more.
     bool has_bank() const noexcept { return is_heard() || is_left_alone(); }
     /// Whether that life has ended, or nothing runs the node. What others write from then on is not
     /// for it.
     bool is_over() const noexcept;
-    /// Throws LifeOver when it has.
-    void check_life() const;
+    /// Throws IncarnationOver when it has.
+    void check_epoch() const;
 
     // ---- The card's options
     /// True when every live node has the own writes; false when the deadline passed, or the node's
@@ -107,9 +107,9 @@ public:
 private:
     friend class BankWriter<UdpMemory>;
 
-    std::uint32_t node_life() const noexcept {
+    std::uint32_t node_epoch() const noexcept {
         // (1) - this acquire-load synchronizes-with the release-add rmem/link/udp/engine.cpp (4)
-        return board_.life.load(std::memory_order_acquire);
+        return board_.membership_epoch.load(std::memory_order_acquire);
     }
 
     // What BankWriter needs
@@ -122,7 +122,7 @@ private:
     void take_rank(Membership& member, Deadline deadline);
     void await_roster(Deadline deadline) const;
     void look_for_company();
-    void call_roll() noexcept;
+    void announce_membership_change() noexcept;
     void commit_log() noexcept;
     void put(LogRecord& record, const void* words);
     void await_room(std::int64_t& pause_ns);
@@ -137,7 +137,7 @@ private:
     WriteFaults faults_;
     InterruptBoard interrupts_;
     std::int64_t bound_ns_ = 0;
-    std::uint32_t life_ = 0;  ///< of the node, NodeBoard::life
+    std::uint32_t epoch_ = 0;  ///< of the node, NodeBoard::life
     std::uint64_t members_seen_ = 0;
     std::int64_t lazy_due_ns_ = INT64_MAX;  ///< of a client
     std::optional<Bell> bell_;              ///< of a client: the engine's
@@ -148,7 +148,8 @@ private:
     bool has_committed_ = false;  ///< since progress()
     bool has_taken_ = false;      ///< a message, since progress_to_post()
     bool has_waited_ = false;     ///< it was run since it was between two messages
-    bool gathers_ = false;  ///< the last commit has left a datagram open (rmem/link/udp/outbox.hpp)
+    bool coalesces_ =
+        false;  ///< the last commit has left a datagram open (rmem/link/udp/outbox.hpp)
     std::int64_t ran_ns_ = 0;  ///< when it was run between two messages under load
     std::unique_ptr<udp::EngineHelper> helper_;  // last: it uses the engine
 };

@@ -28,7 +28,7 @@ Outbox::Outbox(Ring& ring, unsigned node, Core& core, Tap& tap)
     for (unsigned r = 0; r < ring.config().ranks; ++r) {
         logs_.emplace_back(ring.log(r), ring.log_bytes());
     }
-    begin_life();
+    begin_incarnation();
 }
 
 bool Outbox::has_room(std::size_t bytes) const noexcept {
@@ -88,7 +88,7 @@ void Outbox::show(const LogRecord& record, const void* words, std::int64_t now) 
 void Outbox::commit(std::int64_t now) {
     note_load(now);
     if (now >= commit_due_ns_ || !is_loaded_) return send_open(now);
-    gathers_ = commit_due_ns_ != kNever;
+    coalesces_ = commit_due_ns_ != kNever;
 }
 
 void Outbox::note_load(std::int64_t now) noexcept {
@@ -100,7 +100,7 @@ void Outbox::note_load(std::int64_t now) noexcept {
 
 void Outbox::send_open(std::int64_t now) {
     commit_due_ns_ = kNever;
-    gathers_ = false;
+    coalesces_ = false;
     core_.commit(now);
 }
 
@@ -110,7 +110,7 @@ bool Outbox::has_opened(unsigned rank) const noexcept {
     // (3) - this acquire-load synchronizes-with the release-store rmem/link/udp/memory.cpp (7);
     // relaxed is enough for the life, which only engines change
     return board_.opened[rank].load(std::memory_order_acquire) ==
-           board_.life.load(std::memory_order_relaxed);
+           board_.membership_epoch.load(std::memory_order_relaxed);
 }
 
 /// What a log holds below that position is of a former life.
@@ -258,13 +258,13 @@ bool Outbox::is_settled() const noexcept {
     return delayed_.empty() && core_.is_idle() && own_later_.empty();
 }
 
-void Outbox::begin_life() {
+void Outbox::begin_incarnation() {
     delayed_.clear();
     own_later_.clear();
     taken_.clear();
     clients_.clear();
     commit_due_ns_ = kNever;
-    gathers_ = is_loaded_ = false;
+    coalesces_ = is_loaded_ = false;
     load_ = 0;
     settled_ = 0;
     for (unsigned r = 0; r < logs_.size(); ++r) {

@@ -53,14 +53,14 @@ public:
     /// What was put leaves, now or, under load, with more.
     void commit(std::int64_t now);
     /// What was put leaves with what comes next, when the program waits, or after kLazyNs.
-    void commit_on_wait() noexcept { gathers_ = commit_due_ns_ != kNever; }
+    void commit_on_wait() noexcept { coalesces_ = commit_due_ns_ != kNever; }
     bool is_loaded() const noexcept { return is_loaded_; }
     /// Whether something committed has not left yet.
-    bool gathers() const noexcept { return gathers_; }
+    bool coalesces() const noexcept { return coalesces_; }
     /// The program waits: it leaves now.
-    void send_gathered(std::int64_t now) {
+    void send_coalesced(std::int64_t now) {
         has_waited_ = true;
-        if (gathers_) send_open(now);
+        if (coalesces_) send_open(now);
     }
 
     // ---- The others
@@ -86,7 +86,7 @@ public:
     bool is_settled() const noexcept;
     /// The stream is a new life's: nothing of the former is awaited any more, and logs go on from
     /// their ends.
-    void begin_life();
+    void begin_incarnation();
 
 private:
     struct Delayed {
@@ -133,7 +133,7 @@ private:
     std::deque<OwnLater> own_later_;
     std::deque<Taken> taken_;
     std::int64_t commit_due_ns_ = kNever;  ///< of what is in no datagram yet
-    bool gathers_ = false, is_loaded_ = false, has_waited_ = false;
+    bool coalesces_ = false, is_loaded_ = false, has_waited_ = false;
     unsigned load_ = 0;           ///< commits
     std::int64_t loaded_ns_ = 0;  ///< the last one's time
     std::uint64_t settled_ = 0;

@@ -156,7 +156,7 @@ void close_on_exec(int fd) {
 }
 
 /// Whether the host gives what came as a train in one piece; if not, it cuts them by itself.
-void take_trains(AsioSocket& socket) {
+void enable_gro(AsioSocket& socket) {
     const int on = 1;
     static_cast<void>(::setsockopt(socket.native_handle(), IPPROTO_UDP, UDP_GRO, &on, sizeof on));
 }
@@ -183,7 +183,7 @@ Descriptor make_socket(const SocketSettings& settings) {
         bind_port(socket, settings.endpoints);
         use_groups(socket, settings);
     }
-    if (settings.trains) take_trains(socket);
+    if (settings.gso) enable_gro(socket);
     return Descriptor(socket.release());
 }
 
@@ -206,7 +206,7 @@ void say_length(msghdr& message, std::uint16_t length) noexcept {
 }
 
 /// What hosts and network cards say that cannot cut trains.
-bool is_refusal_of_trains(int error) noexcept {
+bool is_gso_refusal(int error) noexcept {
     return error == EINVAL || error == EIO || error == EMSGSIZE || error == EOPNOTSUPP ||
            error == ENOPROTOOPT;
 }
@@ -229,7 +229,7 @@ Socket::Socket(const SocketSettings& settings)
       socket_(make_socket(settings)),
       buffer_granted_(granted_buffer(socket_.get())),
       datagrams_held_(datagrams_in(buffer_granted_, payload_limit_)),
-      trains_(settings.trains),
+      gso_(settings.gso),
       stride_((payload_limit_ + kLineStride) / kLineStride * kLineStride) {
     const Endpoints& endpoints = settings.endpoints;
     for (const Address& node : endpoints.nodes) nodes_.push_back(to_socket_address(node));
@@ -248,8 +248,8 @@ Socket::Socket(const SocketSettings& settings)
 void Socket::prepare_batches() {
     out_bytes_.resize(kMostInBatch * stride_);
     in_bytes_ = std::make_unique_for_overwrite<std::byte[]>(kMostInBatch * kMostReceived);
-    received_.reserve(kMostInBatch * kMostInTrain);
-    from_.reserve(kMostInBatch * kMostInTrain);
+    received_.reserve(kMostInBatch * kMostInGsoBatch);
+    from_.reserve(kMostInBatch * kMostInGsoBatch);
     out_.resize(kMostInBatch * others_.size());
     auto next = out_.begin();
     for (std::size_t i = 0; i < kMostInBatch; ++i) {
@@ -321,8 +321,8 @@ void Socket::queue(std::span<const std::byte> datagram) noexcept {
 std::size_t Socket::send_queued() noexcept {
     const std::size_t count = std::exchange(queued_, 0);
     const std::uint64_t sent_before = counters_.sent;
-    if (trains_ && count > 1) {
-        flush_in_trains(count);
+    if (gso_ && count > 1) {
+        flush_gso_batches(count);
     } else {
         flush_singly(count);
     }
@@ -346,7 +346,7 @@ void Socket::flush_singly(std::size_t count) noexcept {
 
 /// How many of those queued can leave in one piece: of one length but the last, which may be
 /// shorter.
-std::size_t Socket::train_from(std::size_t first, std::size_t end) const noexcept {
+std::size_t Socket::gso_batch_from(std::size_t first, std::size_t end) const noexcept {
     const std::size_t length = out_parts_[first].iov_len;
     end = std::min(end, first + kMostReceived / std::max<std::size_t>(length, 1));
     std::size_t next = first + 1;
@@ -355,19 +355,19 @@ std::size_t Socket::train_from(std::size_t first, std::size_t end) const noexcep
     return next - first;
 }
 
-void Socket::flush_in_trains(std::size_t count) noexcept {
+void Socket::flush_gso_batches(std::size_t count) noexcept {
     for (std::size_t at = 0; at < count;) {
-        const std::size_t length = train_from(at, count);
-        for (const sockaddr_in& to : others_) send_train(to, at, length);
+        const std::size_t length = gso_batch_from(at, count);
+        for (const sockaddr_in& to : others_) send_gso_batch(to, at, length);
         at += length;
     }
 }
 
 /// What the host refuses in one piece goes singly, now and later.
-void Socket::send_train(const sockaddr_in& to, std::size_t first, std::size_t count) noexcept {
-    if (trains_ && count > 1) {
+void Socket::send_gso_batch(const sockaddr_in& to, std::size_t first, std::size_t count) noexcept {
+    if (gso_ && count > 1) {
         if (send_in_one_piece(to, first, count)) return;
-        trains_ = false;
+        gso_ = false;
     }
     for (std::size_t i = first; i < first + count; ++i) {
         send_one(to,
@@ -389,7 +389,7 @@ bool Socket::send_in_one_piece(const sockaddr_in& to, std::size_t first,
     say_length(message, static_cast<std::uint16_t>(out_parts_[first].iov_len));
     while (::sendmsg(handle(), &message, MSG_DONTWAIT) < 0) {
         if (errno == EINTR) continue;
-        if (is_refusal_of_trains(errno)) return false;
+        if (is_gso_refusal(errno)) return false;
         note_not_sent(count);
         return true;
     }
@@ -451,7 +451,7 @@ std::size_t Socket::receive_many() noexcept {
 /// a train is nobody's, and goes to the reader as it is.
 void Socket::cut(std::span<std::byte> bytes, const sockaddr_in& from) noexcept {
     for (std::size_t i = 1;; ++i) {
-        const std::size_t length = i < kMostInTrain ? length_of_first(bytes) : bytes.size();
+        const std::size_t length = i < kMostInGsoBatch ? length_of_first(bytes) : bytes.size();
         received_.push_back(bytes.first(length));
         if (asks_for_senders_) from_.push_back(ntohl(from.sin_addr.s_addr));
         if (length > payload_limit_) ++counters_.oversized;

@@ -62,7 +62,7 @@ struct SocketSettings {
     std::size_t payload_limit = kDefaultPayload;  ///< of a datagram, in bytes
     unsigned hops = kDefaultHops;                 ///< routers that pass multicast on, plus one
     std::size_t receive_buffer_bytes = kReceiveBufferBytes;
-    bool trains = true;  ///< off: for tests that want the host to be one that knows none
+    bool gso = true;  ///< off: for tests that want the host to be one that knows none
 };
 
 /// In datagrams; one to several nodes by fan-out counts for each.
@@ -79,7 +79,7 @@ struct SocketCounters {
 class RMEM_API Socket {
 public:
     static constexpr std::size_t kMostInBatch = 16;
-    static constexpr std::size_t kMostInTrain = 64;  ///< that the host hands out in one piece
+    static constexpr std::size_t kMostInGsoBatch = 64;  ///< that the host hands out in one piece
 
     /// Joins the others' groups, or binds the node's own address.
     explicit Socket(const SocketSettings& settings);
@@ -139,10 +139,10 @@ public:
 private:
     bool send_one(const sockaddr_in& to, std::span<const std::byte> datagram) noexcept;
     std::size_t send_queued() noexcept;
-    std::size_t train_from(std::size_t first, std::size_t end) const noexcept;
-    void send_train(const sockaddr_in& to, std::size_t first, std::size_t count) noexcept;
+    std::size_t gso_batch_from(std::size_t first, std::size_t end) const noexcept;
+    void send_gso_batch(const sockaddr_in& to, std::size_t first, std::size_t count) noexcept;
     bool send_in_one_piece(const sockaddr_in& to, std::size_t first, std::size_t count) noexcept;
-    void flush_in_trains(std::size_t count) noexcept;
+    void flush_gso_batches(std::size_t count) noexcept;
     void flush_singly(std::size_t count) noexcept;
     bool note_not_sent(std::size_t datagrams) noexcept;
     std::size_t receive_one() noexcept;
@@ -161,7 +161,7 @@ private:
     SocketCounters counters_;
 
     // What sendmmsg and recvmmsg read, made once; only lengths change.
-    bool trains_;         ///< the host has not refused one yet
+    bool gso_;            ///< the host has not refused one yet
     std::size_t stride_;  ///< of what is sent
     std::vector<std::byte> out_bytes_;
     std::unique_ptr<std::byte[]> in_bytes_;

@@ -26,7 +26,7 @@ struct Guarded {
         lock.leave(grip);
     }
     void visit_and_count() {
-        const auto grip = lock.visit();
+        const auto grip = lock.enter_as_guest();
         ++plain;
         lock.leave(grip);
     }
@@ -35,11 +35,11 @@ struct Guarded {
 TEST(BiasedLock, keeps_a_visitor_out_while_the_usual_thread_is_in) {
     Guarded guarded;
     guarded.lock.adopt();
-    std::thread visitor([&] {
+    std::thread guest([&] {
         for (int i = 0; i < kTimes; ++i) guarded.visit_and_count();
     });
     for (int i = 0; i < 20 * kTimes; ++i) guarded.enter_and_count();
-    visitor.join();
+    guest.join();
     EXPECT_EQ(guarded.plain, 21 * kTimes);
 }
 
@@ -52,12 +52,12 @@ TEST(BiasedLock, keeps_other_threads_of_the_program_out_too) {
             for (int i = 0; i < kTimes; ++i) guarded.enter_and_count();
         });
     }
-    std::thread visitor([&] {
+    std::thread guest([&] {
         for (int i = 0; i < kTimes / 10; ++i) guarded.visit_and_count();
     });
     for (int i = 0; i < kTimes; ++i) guarded.enter_and_count();
     for (std::thread& other : others) other.join();
-    visitor.join();
+    guest.join();
     EXPECT_EQ(guarded.plain, 4 * kTimes + kTimes / 10);
 }
 
@@ -66,15 +66,15 @@ TEST(BiasedLock, is_recursive_for_usual_thread_and_visitor) {
     guarded.lock.adopt();
     const auto outer = guarded.lock.enter();
     guarded.enter_and_count();
-    std::thread visitor([&] {
-        const auto grip = guarded.lock.visit();
+    std::thread guest([&] {
+        const auto grip = guarded.lock.enter_as_guest();
         guarded.enter_and_count();
         guarded.visit_and_count();
         guarded.lock.leave(grip);
     });
     guarded.enter_and_count();  // also while somebody asks
     guarded.lock.leave(outer);
-    visitor.join();
+    guest.join();
     EXPECT_EQ(guarded.plain, 4);
 }
 
@@ -83,7 +83,7 @@ TEST(BiasedLock, lets_in_who_waits_when_the_holder_gives_way) {
     guarded.lock.adopt();
     std::atomic<bool> was_in{false};
     auto grip = guarded.lock.enter();
-    std::thread visitor([&] {
+    std::thread guest([&] {
         guarded.visit_and_count();
         was_in = true;
     });
@@ -91,7 +91,7 @@ TEST(BiasedLock, lets_in_who_waits_when_the_holder_gives_way) {
     EXPECT_EQ(guarded.plain, 1);
     EXPECT_FALSE(guarded.lock.give_way(grip));
     guarded.lock.leave(grip);
-    visitor.join();
+    guest.join();
 }
 
 TEST(BiasedLockDeathTest, checks_that_who_leaves_was_inside) {

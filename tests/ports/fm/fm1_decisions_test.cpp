@@ -116,7 +116,7 @@ TEST_P(Fm1Decisions, a_count_covers_no_frame_that_is_returned_before_its_slot_is
          },
          [](Rank& me) {
              FM_set_parameter(FM_HOST_RECEIVE_QUEUE, 1);
-             FmLife life;
+             FmSession session;
              runs_by[me.rank] = 0;
              FM_send_4(0, occupy, 0, 0, 0, 0);
              // With the way back full, what is decided on from here on is told later, all of it

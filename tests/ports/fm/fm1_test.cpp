@@ -27,8 +27,8 @@ Seen& seen() {
 }
 
 /// From FM_initialize to FM_finalize, nothing seen before.
-struct Life : FmLife {
-    Life() { seen() = {}; }
+struct Session : FmSession {
+    Session() { seen() = {}; }
 };
 
 void note(int i0, int i1, int i2, int i3) {
@@ -56,7 +56,7 @@ void extract_until(int count, Place place = Place::here()) {
 
 TEST_P(Fm1, four_words_come_to_their_handler) {
     run(2, [](Rank& me) {
-        Life life;
+        Session session;
         check_equal(FM_nodeid, static_cast<ULONG>(me.rank), "FM_nodeid");
         check_equal(FM_numnodes, ULONG{2}, "FM_numnodes");
         if (me.rank == 0) return FM_send_4(1, note, 1, -2, 0x7fffffff, 4);
@@ -67,7 +67,7 @@ TEST_P(Fm1, four_words_come_to_their_handler) {
 
 TEST_P(Fm1, up_to_32_words_come_to_their_handler_whatever_their_number) {
     run(2, [](Rank& me) {
-        Life life;
+        Session session;
         constexpr int kSizes[] = {0, 1, 4, 15, 16, 17, 48, 49, 64, 127, 128};
         for (const int size : kSizes) {
             auto bytes = pattern(static_cast<std::size_t>(size), static_cast<unsigned>(size));
@@ -86,7 +86,7 @@ TEST_P(Fm1, up_to_32_words_come_to_their_handler_whatever_their_number) {
 
 TEST_P(Fm1, a_node_sends_to_itself) {
     run(1, [](Rank&) {
-        Life life;
+        Session session;
         FM_send_4(0, note, 1, 2, 3, 4);
         extract_until(1);
         check_equal(seen().words, std::vector<int>{1, 2, 3, 4}, "words");
@@ -98,7 +98,7 @@ TEST_P(Fm1, a_node_sends_to_itself) {
 
 TEST_P(Fm1, every_message_arrives_once_when_all_nodes_send_to_all) {
     run(3, [](Rank& me) {
-        Life life;
+        Session session;
         const int messages = thrifty(1200);
         for (int i = 0; i < messages; ++i) {
             for (int to = 0; to < me.ranks; ++to) FM_send_4(to, note_first, i, 0, 0, 0);
@@ -125,7 +125,7 @@ void hold_the_queue(int i0, int rejects, int, int) {
 TEST_P(Fm1, what_finds_the_receive_queue_full_is_returned_and_comes_later_and_out_of_order) {
     run(2, [](Rank& me) {
         FM_set_parameter(FM_HOST_RECEIVE_QUEUE, 2);
-        Life life;
+        Session session;
         if (me.rank == 0) {
             FM_send_4(1, hold_the_queue, 0, 3, 0, 0);
             for (int i = 1; i < 5; ++i) FM_send_4(1, note_first, i, 0, 0, 0);
@@ -157,7 +157,7 @@ TEST_P(Fm1, returned_frames_of_many_senders_find_their_way_through_a_queue_of_tw
     run(3, [](Rank& me) {
         FM_set_parameter(FM_HOST_RECEIVE_QUEUE, 2);
         FM_set_parameter(FM_REJECT_QUEUE, 16);
-        Life life;
+        Session session;
         const int messages = thrifty(400);
         if (me.rank != 0) {
             for (int i = 0; i < messages; ++i) FM_send_4(0, note_first, i, 0, 0, 0);
@@ -172,7 +172,7 @@ TEST_P(Fm1, returned_frames_of_many_senders_find_their_way_through_a_queue_of_tw
 
 TEST_P(Fm1, acknowledgements_ride_on_data_and_go_alone_only_where_nothing_is_sent) {
     run(2, [](Rank& me) {
-        Life life;
+        Session session;
         const int messages = thrifty(200);
         const int other = 1 - me.rank;
         for (int i = 1; i <= messages; ++i) {
@@ -201,7 +201,7 @@ void answer(int from, int left, int, int) {
 
 TEST_P(Fm1, a_handler_may_send) {
     run(2, [](Rank& me) {
-        Life life;
+        Session session;
         if (me.rank == 0) FM_send_4(1, answer, 0, 99, 0, 0);
         extract_until(50);
     });
@@ -215,7 +215,7 @@ void flood(int to, int messages, int, int) {
 TEST_P(Fm1, a_handler_that_waits_takes_over_what_comes_without_processing_it) {
     run(2, [](Rank& me) {
         FM_set_parameter(FM_REJECT_QUEUE, 8);
-        Life life;
+        Session session;
         constexpr int kMessages = 60;
         if (me.rank == 0) {
             FM_send_4(1, flood, 0, kMessages, 0, 0);
@@ -244,7 +244,7 @@ TEST_P(Fm1, a_handler_that_does_not_return_is_seen_by_others) {
     if (std::string_view(GetParam().link) == "udp")
         GTEST_SKIP() << "the other node has a segment of its own";
     run(2, [](Rank& me) {
-        Life life;
+        Session session;
         wait_in_handler = [&] { me.await_word(0); };
         if (me.rank == 1) {
             await([] { return FM_extract() != 0; }, "the handler");
@@ -265,7 +265,7 @@ TEST_P(Fm1, bad_arguments_are_refused) {
         check_errno(ENOTCONN, [] { FM_finalize(); });
         check_errno(EINVAL, [] { FM_set_parameter(FM_REJECT_QUEUE, 257); });
         check_errno(EINVAL, [] { FM_set_parameter(FM_HOST_RECEIVE_QUEUE, 0); });
-        Life life;
+        Session session;
         char bytes[200] = {};
         check_errno(EINVAL, [] { FM_send_4(1, note, 1, 2, 3, 4); });
         check_errno(EINVAL, [] { FM_send_4(-1, note, 1, 2, 3, 4); });
@@ -288,7 +288,7 @@ void finalizes(int, int, int, int) {
 
 TEST_P(Fm1, a_handler_cannot_end_what_has_called_it) {
     run(1, [](Rank&) {
-        Life life;
+        Session session;
         FM_send_4(0, finalizes, 0, 0, 0, 0);
         extract_until(1);
     });

@@ -26,8 +26,8 @@ Seen& seen() {
 }
 
 /// From FM_initialize to FM_finalize, nothing seen before.
-struct Life : FmLife {
-    Life() { seen() = {}; }
+struct Session : FmSession {
+    Session() { seen() = {}; }
 };
 
 void send(ULONG node, ULONG id, std::span<const std::byte> bytes, std::size_t piece,
@@ -78,7 +78,7 @@ TEST_P(Fm2, ids_are_given_replaced_and_refused) {
         const ULONG any = FM_register_handler(FM_ANY_ID, receive_message);
         check_equal(any, 0UL, "the first id that is not in use");
         check_equal(FM_register_handler(2, receive_message), 2UL, "an id of choice");
-        Life life;
+        Session session;
         check_equal(FM_register_handler(FM_ANY_ID, receive_message), 1UL, "the next id");
         check_errno(EINVAL, [] {
             check_equal(FM_register_handler(FM_ANY_ID, receive_message), FM_ANY_ID, "no id left");
@@ -101,7 +101,7 @@ TEST_P(Fm2, ids_are_given_replaced_and_refused) {
 
 TEST_P(Fm2, messages_of_all_sizes_arrive_whole_and_in_order) {
     run(2, [](Rank& me) {
-        Life life;
+        Session session;
         const ULONG id = FM_register_handler(FM_ANY_ID, receive_message);
         constexpr std::uint32_t kSizes[] = {0,   1,    8,    44,   45,   52,   53,
                                             200, 1007, 1008, 1016, 1017, 5000, 70'000};
@@ -127,7 +127,7 @@ TEST_P(Fm2, messages_of_all_sizes_arrive_whole_and_in_order) {
 
 TEST_P(Fm2, nodes_that_stream_to_each_other_do_not_wait_for_each_other) {
     run(3, [](Rank& me) {
-        Life life;
+        Session session;
         const ULONG id = FM_register_handler(FM_ANY_ID, receive_message);
         const int messages = thrifty(200);
         for (int i = 0; i < messages; ++i) {
@@ -144,7 +144,7 @@ TEST_P(Fm2, nodes_that_stream_to_each_other_do_not_wait_for_each_other) {
 
 TEST_P(Fm2, a_handler_is_suspended_until_the_next_piece_comes_and_others_run_meanwhile) {
     run(3, [](Rank& me) {
-        Life life;
+        Session session;
         const ULONG id = FM_register_handler(FM_ANY_ID, receive_message);
         if (me.rank == 0) {
             // The first packets leave, the rest waits for word.
@@ -187,7 +187,7 @@ int receive_two_bytes(FM_stream* s, unsigned) {
 
 TEST_P(Fm2, what_a_handler_does_not_receive_is_discarded) {
     run(2, [](Rank& me) {
-        Life life;
+        Session session;
         const ULONG two = FM_register_handler(FM_ANY_ID, receive_two_bytes);
         const ULONG all = FM_register_handler(FM_ANY_ID, receive_message);
         if (me.rank == 0) {
@@ -215,7 +215,7 @@ int receive_too_much(FM_stream* s, unsigned) {
 
 TEST_P(Fm2, who_receives_more_than_there_is_is_told) {
     run(1, [](Rank&) {
-        Life life;
+        Session session;
         const ULONG id = FM_register_handler(FM_ANY_ID, receive_too_much);
         const std::vector<std::byte> bytes(10, std::byte{'y'});
         send(0, id, bytes, 3);
@@ -227,7 +227,7 @@ TEST_P(Fm2, who_receives_more_than_there_is_is_told) {
 
 TEST_P(Fm2, a_message_may_be_shorter_than_announced_but_not_longer) {
     run(1, [](Rank&) {
-        Life life;
+        Session session;
         const ULONG id = FM_register_handler(FM_ANY_ID, receive_message);
         auto bytes = message(100, 3);
         FM_stream* s = FM_begin_message(0, 50'000, id);
@@ -250,7 +250,7 @@ int quits(FM_stream*, unsigned) {
 
 TEST_P(Fm2, extract_stops_at_FM_QUIT_and_at_about_so_many_bytes) {
     run(1, [](Rank&) {
-        Life life;
+        Session session;
         const ULONG quit = FM_register_handler(FM_ANY_ID, quits);
         const ULONG go_on = FM_register_handler(FM_ANY_ID, receive_two_bytes);
         for (int i = 0; i < 3; ++i) send(0, quit, message(2, 1), 10);
@@ -271,7 +271,7 @@ TEST_P(Fm2, extract_stops_at_FM_QUIT_and_at_about_so_many_bytes) {
 TEST_P(Fm2, an_unknown_handler_is_told_and_its_message_dropped) {
     run(2, [](Rank& me) {
         FM_set_parameter(FM_QUIET);
-        Life life;
+        Session session;
         const ULONG id = FM_register_handler(5, receive_message);
         if (me.rank == 0) {
             send(1, 4, message(100, 1), 10);
@@ -303,7 +303,7 @@ int answers(FM_stream* s, unsigned sender) {
 
 TEST_P(Fm2, a_handler_sends_what_has_room_and_gets_NULL_for_what_has_not) {
     run(2, [](Rank& me) {
-        Life life;
+        Session session;
         FM_register_handler(0, answers);
         FM_register_handler(1, receive_message);
         constexpr std::uint32_t kAnswers[] = {4, 3000, 50'000'000, 5000};
@@ -327,7 +327,7 @@ TEST_P(Fm2, a_handler_sends_what_has_room_and_gets_NULL_for_what_has_not) {
 
 TEST_P(Fm2, what_a_handler_sends_while_the_network_is_full_leaves_later_and_in_order) {
     run(2, [](Rank& me) {
-        Life life;
+        Session session;
         FM_register_handler(0, answers);
         FM_register_handler(1, receive_message);
         constexpr std::uint32_t kAnswer = 10;
@@ -350,7 +350,7 @@ TEST_P(Fm2, what_a_handler_sends_while_the_network_is_full_leaves_later_and_in_o
 
 TEST_P(Fm2, who_tries_to_begin_gets_NULL_instead_of_waiting_and_what_was_begun_arrives) {
     run(2, [](Rank& me) {
-        Life life;
+        Session session;
         FM_register_handler(1, receive_message);
         const auto most = static_cast<std::uint32_t>(FM_packet_bytes());
         if (me.rank == 0) {
@@ -391,7 +391,7 @@ TEST_P(Fm2, who_tries_to_begin_gets_NULL_instead_of_waiting_and_what_was_begun_a
 
 TEST_P(Fm2, credit_is_told_alone_where_nothing_carries_it_and_is_divided_anew) {
     run(2, [](Rank& me) {
-        Life life;
+        Session session;
         const ULONG id = FM_register_handler(FM_ANY_ID, receive_message);
         const int messages = 400;  // more than the whole buffer
         if (me.rank == 0) {
@@ -412,7 +412,7 @@ TEST_P(Fm2, bad_arguments_are_refused) {
         check_errno(EINVAL, [] { FM_set_parameter(FM_MAX_HANDLERS, 0); });
         check_errno(ENOTCONN, [] { check(FM_begin_message(0, 1, 0) == nullptr, "no stream"); });
         check_errno(ENOTCONN, [] { check_equal(FM_extract(1), -1, "FM_extract"); });
-        Life life;
+        Session session;
         check_errno(EINVAL, [] { check(FM_begin_message(1, 1, 0) == nullptr, "no such node"); });
         check_errno(EINVAL,
                     [] { check(FM_begin_message(0, 1, 1UL << 20) == nullptr, "no such id"); });

@@ -48,7 +48,7 @@ void comes_through(const RingSetup& setup, const Frames& frames, long long corru
     RankProcesses ring(setup);
     ring.start_all([&](Rank& me) {
         FM_set_parameter(FM_QUIET);
-        FmLife life;
+        FmSession session;
         seen_by[me.rank] = 0;
         FM_register_handler(0, note2);
         if (me.rank == 0) {
@@ -108,7 +108,7 @@ TEST_P(FmHostile, packets_beyond_the_credit_are_counted_and_those_within_it_have
     run(2, [](Rank& me) {
         FM_set_parameter(FM_QUIET);
         FM_register_handler(0, note2);
-        FmLife life;
+        FmSession session;
         seen_by[me.rank] = 0;
         constexpr int kPackets = 70, kCredit = 64;  // half of 256, for each of two nodes
         if (me.rank == 0) {
@@ -144,7 +144,7 @@ TEST_P(FmHostile, pointers_that_are_no_code_are_told) {
 TEST_P(FmHostile, a_node_that_runs_another_binary_is_told_and_refused) {
     run(2, [](Rank& me) {
         FM_set_parameter(FM_QUIET);
-        FmLife life;
+        FmSession session;
         seen_by[me.rank] = 0;
         if (me.rank == 0) {
             send_frame(1, frame(Hello{.program = 1, .modules = 2}));
@@ -180,7 +180,7 @@ TEST_P(FmHostile, random_frames_do_no_harm) {
     RankProcesses ring(setup(2));
     ring.start_all([&](Rank& me) {
         FM_set_parameter(FM_QUIET);
-        FmLife life;
+        FmSession session;
         if (me.rank == 0) {
             for (const auto& each : frames) send_frame(1, each);
             me.raise(0);

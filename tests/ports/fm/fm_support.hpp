@@ -20,17 +20,17 @@
 namespace rmem::test {
 
 /// From FM_initialize to FM_finalize.
-class FmLife {
+class FmSession {
 public:
-    explicit FmLife(Place place = Place::here()) {
+    explicit FmSession(Place place = Place::here()) {
         FM_initialize();
         check(FM_numnodes != 0, "FM_initialize", place);
     }
-    ~FmLife() {
+    ~FmSession() {
         if (FM_numnodes != 0) FM_finalize();
     }
-    FmLife(const FmLife&) = delete;
-    FmLife& operator=(const FmLife&) = delete;
+    FmSession(const FmSession&) = delete;
+    FmSession& operator=(const FmSession&) = delete;
 };
 
 inline long long count_of(FM_counter counter) {

@@ -62,14 +62,14 @@ TEST_P(Gamma, a_forked_child_is_no_process_of_it) {
 
 TEST_P(Gamma, a_process_is_in_one_virtual_gamma_and_may_join_again_after_it_has_left) {
     run(2, [](Rank& me) {
-        for (int life = 0; life < 2; ++life) {
+        for (int incarnation = 0; incarnation < 2; ++incarnation) {
             start(me, 2);
             check_code(gamma_init(2, 0, nullptr), GAMMA_EINVAL);
             bind_to(1 - gamma_my_node());
             check_ok(gamma_sync());
-            check_ok(send_pattern(5, 100, static_cast<std::uint64_t>(life)));
+            check_ok(send_pattern(5, 100, static_cast<std::uint64_t>(incarnation)));
             check_ok(gamma_wait(5, 1));
-            check_came(100, static_cast<std::uint64_t>(life));
+            check_came(100, static_cast<std::uint64_t>(incarnation));
             check_ok(gamma_sync());
             check_ok(gamma_exit());
             check_ok(bbp_barrier());

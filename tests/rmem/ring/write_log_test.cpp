@@ -129,22 +129,22 @@ TEST_F(WriteLog, a_reader_that_was_overtaken_notices) {
 }
 
 TEST_F(WriteLog, a_bystander_reads_what_is_reclaimed_until_it_is_overwritten) {
-    LogReader bystander(log, size, LogReader::Role::bystander);
+    LogReader observer(log, size, LogReader::Role::observer);
     LogReader::Entry entry;
     for (std::uint32_t i = 0; i < 30; ++i) ASSERT_TRUE(append(0, 1, i));
     writer.reclaim(writer.head());
     EXPECT_EQ(reader.peek(entry), LogReader::Found::lapped);
     for (std::uint32_t i = 0; i < 30; ++i) {
-        ASSERT_EQ(bystander.peek(entry), LogReader::Found::record);
+        ASSERT_EQ(observer.peek(entry), LogReader::Found::record);
         std::uint32_t word = 0;
-        ASSERT_TRUE(bystander.copy_words(entry, reinterpret_cast<std::byte*>(&word)));
+        ASSERT_TRUE(observer.copy_words(entry, reinterpret_cast<std::byte*>(&word)));
         EXPECT_EQ(word, i);
-        bystander.pass(entry);
+        observer.pass(entry);
     }
 }
 
 TEST_F(WriteLog, a_bystander_that_was_overtaken_notices_and_goes_on_with_what_is_whole) {
-    LogReader bystander(log, size, LogReader::Role::bystander);
+    LogReader observer(log, size, LogReader::Role::observer);
     std::uint32_t written = 0;
     for (int round = 0; round < 20; ++round) {
         while (append(0, 1 + written % 20, written)) ++written;
@@ -152,11 +152,11 @@ TEST_F(WriteLog, a_bystander_that_was_overtaken_notices_and_goes_on_with_what_is
     }
     ASSERT_TRUE(append(0, 1, written));
     LogReader::Entry entry;
-    ASSERT_EQ(bystander.peek(entry), LogReader::Found::lapped);
-    bystander.seek(bystander.oldest());
-    ASSERT_EQ(bystander.peek(entry), LogReader::Found::record);
+    ASSERT_EQ(observer.peek(entry), LogReader::Found::lapped);
+    observer.seek(observer.oldest());
+    ASSERT_EQ(observer.peek(entry), LogReader::Found::record);
     std::uint32_t word = 0;
-    ASSERT_TRUE(bystander.copy_words(entry, reinterpret_cast<std::byte*>(&word)));
+    ASSERT_TRUE(observer.copy_words(entry, reinterpret_cast<std::byte*>(&word)));
     EXPECT_EQ(word, written);
 }
 
@@ -172,24 +172,24 @@ TEST_F(WriteLog,
                           std::vector<std::uint32_t>(words, i).data());
         }
     });
-    LogReader bystander(log, size, LogReader::Role::bystander);
+    LogReader observer(log, size, LogReader::Role::observer);
     std::uint64_t next = 0;
     while (next < kRecords) {
         LogReader::Entry entry;
-        const LogReader::Found found = bystander.peek(entry);
+        const LogReader::Found found = observer.peek(entry);
         ASSERT_NE(found, LogReader::Found::corrupt);
-        if (found == LogReader::Found::lapped) bystander.seek(bystander.oldest());
+        if (found == LogReader::Found::lapped) observer.seek(observer.oldest());
         if (found == LogReader::Found::none) std::this_thread::yield();
         if (found != LogReader::Found::record) continue;
         const std::uint64_t number = entry.record.offset / kWordBytes;
         ASSERT_GE(number, next);
         ASSERT_EQ(entry.record.words, 1 + number % 40);
         std::vector<std::uint32_t> words(entry.record.words);
-        if (bystander.copy_words(entry, reinterpret_cast<std::byte*>(words.data()))) {
+        if (observer.copy_words(entry, reinterpret_cast<std::byte*>(words.data()))) {
             ASSERT_EQ(words,
                       std::vector<std::uint32_t>(words.size(), static_cast<std::uint32_t>(number)));
         }
-        bystander.pass(entry);
+        observer.pass(entry);
         next = number + 1;
     }
 }

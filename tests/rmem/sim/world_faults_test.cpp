@@ -170,7 +170,7 @@ TEST(WorldFaults, that_take_a_card_out_kill_its_processes_and_nobody_elses) {
     for (unsigned r = 0; r < 6; ++r) world.start(r, posts(100, 1000, 512 * r));
     world.at(50'500, [&] {
         world.fail_node(1);
-        EXPECT_FALSE(world.node_lives(1));
+        EXPECT_FALSE(world.is_node_alive(1));
         for (unsigned r = 0; r < 6; ++r) EXPECT_EQ(world.has_ended(r), r == 2 || r == 3);
     });
     EXPECT_EQ(world.run(), RunEnd::all_ended);

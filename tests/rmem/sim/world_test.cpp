@@ -179,9 +179,9 @@ TEST(World, stalls_a_store_into_a_full_fifo_and_loses_nothing) {
 
 TEST(World, starts_a_rank_again_when_it_has_ended) {
     World world(small_world(2));
-    std::vector<unsigned> lives;
+    std::vector<unsigned> incarnations;
     const Program program = [&](Process& me) {
-        lives.push_back(me.life());
+        incarnations.push_back(me.incarnation());
         me.sleep(10);
     };
     for (int i = 0; i < 3; ++i) {
@@ -191,7 +191,7 @@ TEST(World, starts_a_rank_again_when_it_has_ended) {
         world.run();
         EXPECT_TRUE(world.has_ended(1));
     }
-    EXPECT_EQ(lives, (std::vector<unsigned>{1, 2, 3}));
+    EXPECT_EQ(incarnations, (std::vector<unsigned>{1, 2, 3}));
 }
 
 TEST(World, refuses_ranks_and_nodes_that_do_not_exist) {
@@ -392,9 +392,9 @@ TEST(World, stalls_a_process_for_as_long_as_told) {
 
 TEST(World, lets_one_process_kill_stop_and_start_others) {
     World world(small_world(3));
-    int lives = 0;
+    int incarnations = 0;
     const Program sleeper = [&](Process& me) {
-        ++lives;
+        ++incarnations;
         me.sleep(1'000'000);
     };
     world.start(1, sleeper);
@@ -412,7 +412,7 @@ TEST(World, lets_one_process_kill_stop_and_start_others) {
         world.resume(2);
     });
     EXPECT_EQ(world.run(), RunEnd::all_ended);
-    EXPECT_EQ(lives, 2);
+    EXPECT_EQ(incarnations, 2);
     EXPECT_EQ(world.word(0, 0), 50U);
 }
 

@@ -157,23 +157,24 @@ TEST_F(NodeCommand, goes_on_for_the_others_when_a_program_is_killed) {
 }
 
 TEST_F(NodeCommand, brings_what_the_killed_had_sent_though_their_successors_are_quick) {
-    constexpr int kLives = 5;
+    constexpr int kIncarnations = 5;
     const auto nodes = std::array{start_node(0), start_node(1)};
     Child other = program(2, [] {
-        for (int life = 0; life < kLives;) {
+        for (int incarnation = 0; incarnation < kIncarnations;) {
             int value = -1;
             std::size_t size = 0;
             const int code = bbp_recv_for(0, &value, sizeof value, &size, kLongNs);
             if (code == BBP_EPEER) continue;  // one of them was gone
             ASSERT_EQ(code, 0) << bbp_last_error();
-            EXPECT_EQ(value, life++);
+            EXPECT_EQ(value, incarnation++);
         }
     });
     std::vector<Child> idle;
     for (const int rank : {1, 3}) idle.push_back(program(rank, [] {}));
-    for (int life = 0; life < kLives; ++life) {
-        Child killed = program(0, [life] {
-            EXPECT_TRUE(eventually([&] { return bbp_send(2, &life, sizeof life) == BBP_OK; }));
+    for (int incarnation = 0; incarnation < kIncarnations; ++incarnation) {
+        Child killed = program(0, [incarnation] {
+            EXPECT_TRUE(eventually(
+                [&] { return bbp_send(2, &incarnation, sizeof incarnation) == BBP_OK; }));
             ::raise(SIGKILL);
         });
         EXPECT_EQ(killed.wait(), -SIGKILL);

@@ -101,7 +101,7 @@ TEST(Metrics, of_a_node_are_served_by_its_daemon) {
     const std::string answer = get_metrics(port_in(node.err()));
     EXPECT_THAT(answer, HasSubstr("rmem_udp_engine_up{ring=\"" + name.get() + "\",node=\"0\"} 1"));
     EXPECT_THAT(answer,
-                HasSubstr("rmem_udp_lives_total{ring=\"" + name.get() + "\",node=\"0\"} 1"));
+                HasSubstr("rmem_udp_incarnations_total{ring=\"" + name.get() + "\",node=\"0\"} 1"));
     node.signal(SIGTERM);
     EXPECT_EQ(node.wait().code, 0);
 }

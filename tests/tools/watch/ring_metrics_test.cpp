@@ -33,7 +33,7 @@ RingSample sample_of(rmem::LinkKind link) {
     sample.nodes[0].link.assign(static_cast<std::size_t>(rmem::LinkCounter::count_), 1'000'000);
     if (link == rmem::LinkKind::udp) {
         sample.nodes[0].engine.emplace().runs = true;
-        sample.nodes[0].engine->life = 3;
+        sample.nodes[0].engine->membership_epoch = 3;
         sample.nodes[0].engine->peers = {{1, 4, 20'000, -1}};
     }
     return sample;
@@ -73,7 +73,7 @@ TEST(RingMetrics, tell_apart_what_a_rank_and_a_node_count) {
 TEST(RingMetrics, tell_of_the_engine_and_whom_it_hears) {
     const std::string text = metrics_of("rig", sample_of(rmem::LinkKind::udp));
     EXPECT_THAT(text, HasSubstr("rmem_udp_engine_up{ring=\"rig\",node=\"0\"} 1"));
-    EXPECT_THAT(text, HasSubstr("rmem_udp_lives_total{ring=\"rig\",node=\"0\"} 2"));
+    EXPECT_THAT(text, HasSubstr("rmem_udp_incarnations_total{ring=\"rig\",node=\"0\"} 2"));
     EXPECT_THAT(text, HasSubstr("rmem_udp_refused_replayed_total{ring=\"rig\",node=\"0\"} 0"));
     EXPECT_THAT(text, HasSubstr("round_trip_seconds{ring=\"rig\",node=\"0\",peer=\"1\"} 2e-05"));
     EXPECT_THAT(text, Not(HasSubstr("clock_error_seconds{"))) << "it is not known";

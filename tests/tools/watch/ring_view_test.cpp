@@ -153,7 +153,7 @@ TEST(RingView, has_an_event_for_each_counter_of_trouble_that_is_not_zero) {
     set(now.ranks[0].link, LinkCounter::writes_sent, 4);
     set(before.nodes[0].engine->counters, UdpCounter::refused_tag, 1);
     set(now.nodes[0].engine->counters, UdpCounter::refused_tag, 2);
-    set(now.nodes[0].engine->counters, UdpCounter::asked, 9);
+    set(now.nodes[0].engine->counters, UdpCounter::naks_sent, 9);
     const RingView view = view_of(before, now);
     ASSERT_EQ(view.events.size(), 3U);
     EXPECT_STREQ(view.events[0].kind, "losses") << "in the order of the kinds";

@@ -205,7 +205,7 @@ TEST(TopFrame, shows_events_with_their_meaning_and_says_which_kinds_there_are_no
     EXPECT_THAT(text, HasSubstr("refused_tag"));
     EXPECT_THAT(text, HasSubstr("a tag by another key"));
     EXPECT_THAT(text, HasSubstr("0-1"));
-    EXPECT_THAT(text, HasSubstr("no losses, repairs, back-pressure, bound, members\n"));
+    EXPECT_THAT(text, HasSubstr("no losses, retransmissions, back-pressure, bound, members\n"));
 }
 
 TEST(TopFrame, shows_munet_daemons_and_alarms_where_one_has_ended) {

@@ -91,7 +91,7 @@ TEST(Top, puts_the_nodes_of_one_ring_over_several_hosts_together) {
     const RingConfig config = config_of(name, LinkKind::udp);
     const auto first = open(config, 0), second = open(config, 1);
     const auto engine = first->try_lock_engine();
-    first->board().life.store(1);
+    first->board().membership_epoch.store(1);
     first->board().members[0].store(3);
     first->board().counters.add(udp::UdpCounter::refused_tag, 4);
     second->board().counters.add(udp::UdpCounter::refused_tag, 5);

@@ -49,13 +49,13 @@ Nonce nonce_of(std::uint16_t origin, std::uint64_t number) {
 }
 
 /// Every field has its fixed place, so no two lives give the same bytes.
-Key derive(const MasterKey& master, const Life& life, TagKind kind) {
+Key derive(const MasterKey& master, const IncarnationId& id, TagKind kind) {
     std::array<unsigned char, kContext.size() + 8 + 2 + 8 + 8 + 1> input;
     unsigned char* at = std::copy(kContext.begin(), kContext.end(), input.data());
-    at = put(at, life.ring);
-    at = put(at, life.origin);
-    at = put(at, life.incarnation);
-    at = put(at, life.salt);
+    at = put(at, id.ring);
+    at = put(at, id.origin);
+    at = put(at, id.incarnation);
+    at = put(at, id.salt);
     *at = static_cast<unsigned char>(kind);
     Key key;
     crypto_generichash(key.data(), key.size(), input.data(), input.size(),
@@ -96,12 +96,12 @@ bool is_available(TagKind kind) noexcept {
     return false;
 }
 
-LifeKey::~LifeKey() {
+IncarnationKey::~IncarnationKey() {
     sodium_memzero(state_.data(), kind_ == TagKind::none ? 0 : state_.size());
 }
 
-void LifeKey::sign(std::uint64_t number, std::span<const std::byte> covered,
-                   Tag tag) const noexcept {
+void IncarnationKey::sign(std::uint64_t number, std::span<const std::byte> covered,
+                          Tag tag) const noexcept {
     if (kind_ == TagKind::none) {
         std::memset(tag.data(), 0, tag.size());
         return;
@@ -124,8 +124,8 @@ void LifeKey::sign(std::uint64_t number, std::span<const std::byte> covered,
     }
 }
 
-bool LifeKey::verify(std::uint64_t number, std::span<const std::byte> covered,
-                     ConstTag tag) const noexcept {
+bool IncarnationKey::verify(std::uint64_t number, std::span<const std::byte> covered,
+                            ConstTag tag) const noexcept {
     if (kind_ == TagKind::none) return is_zero(tag);
     const Nonce nonce = nonce_of(origin_, number);
     const unsigned char nothing = 0;
@@ -165,14 +165,15 @@ Authenticator::Kind Authenticator::check(std::uint8_t kind) const noexcept {
     return is_available(TagKind{kind}) ? Kind::fine : Kind::unavailable;
 }
 
-LifeKey Authenticator::life_key(const Life& life, TagKind kind) const noexcept {
+IncarnationKey Authenticator::incarnation_key(const IncarnationId& id,
+                                              TagKind kind) const noexcept {
     // Whatever is asked for: with a master key, never a life key that takes what is not signed.
     if (check(static_cast<std::uint8_t>(kind)) != Kind::fine) kind = kind_;
-    LifeKey made(kind, life.origin);
+    IncarnationKey made(kind, id.origin);
     static_assert(sizeof made.state_ >= sizeof(crypto_aead_aes256gcm_state));
-    static_assert(alignof(LifeKey) >= alignof(crypto_aead_aes256gcm_state));
+    static_assert(alignof(IncarnationKey) >= alignof(crypto_aead_aes256gcm_state));
     if (kind == TagKind::none) return made;
-    Key key = derive(*key_, life, kind);
+    Key key = derive(*key_, id, kind);
     if (kind == TagKind::aes_256_gcm) {
         crypto_aead_aes256gcm_beforenm(aes_state(made.state_.data()), key.data());
     } else {

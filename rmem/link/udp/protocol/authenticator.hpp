@@ -40,24 +40,24 @@ namespace rmem::udp {
 RMEM_API bool is_available(TagKind kind) noexcept;
 
 /// What tells a life from every other.
-struct Life {
+struct IncarnationId {
     std::uint64_t ring = 0;
     std::uint16_t origin = 0;
     std::uint64_t incarnation = 0;
     std::uint64_t salt = 0;
-    friend bool operator==(const Life&, const Life&) = default;
+    friend bool operator==(const IncarnationId&, const IncarnationId&) = default;
 };
 
 /// The prepared key of one life: one per sender. Making one takes less than a microsecond; without
 /// a key (`none`) tags are zero bytes. Its memory is overwritten at its end.
-class RMEM_API LifeKey {
+class RMEM_API IncarnationKey {
 public:
     using Tag = std::span<std::byte, kTagBytes>;
     using ConstTag = std::span<const std::byte, kTagBytes>;
 
-    LifeKey(const LifeKey&) = default;
-    LifeKey& operator=(const LifeKey&) = default;
-    ~LifeKey();
+    IncarnationKey(const IncarnationKey&) = default;
+    IncarnationKey& operator=(const IncarnationKey&) = default;
+    ~IncarnationKey();
 
     TagKind kind() const noexcept { return kind_; }
     /// Writes the tag of datagram `number`, which covers these bytes.
@@ -69,7 +69,7 @@ public:
 private:
     friend class Authenticator;
     static constexpr std::size_t kStateBytes = 512;
-    LifeKey(TagKind kind, std::uint16_t origin) noexcept : kind_(kind), origin_(origin) {}
+    IncarnationKey(TagKind kind, std::uint16_t origin) noexcept : kind_(kind), origin_(origin) {}
 
     /// AES-GCM: its expanded key. ChaCha20-Poly1305: the key, at the front.
     alignas(16) std::array<std::byte, kStateBytes> state_{};
@@ -101,9 +101,11 @@ public:
     Kind check(std::uint8_t kind) const noexcept;
     /// The key of a life whose datagrams have tags of that kind, which `check` found fine; of any
     /// other kind: the key for the own kind, which their tags do not fit.
-    LifeKey life_key(const Life& life, TagKind kind) const noexcept;
+    IncarnationKey incarnation_key(const IncarnationId& id, TagKind kind) const noexcept;
     /// The key of an own life.
-    LifeKey life_key(const Life& life) const noexcept { return life_key(life, kind_); }
+    IncarnationKey incarnation_key(const IncarnationId& id) const noexcept {
+        return incarnation_key(id, kind_);
+    }
 
 private:
     std::optional<MasterKey> key_;

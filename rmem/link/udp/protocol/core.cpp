@@ -18,8 +18,8 @@ Core::Core(const CoreConfig& config, const Authenticator& authenticator, CoreEdg
       first_ns_(now),
       first_wall_ns_(config.exchange.incarnation) {
     config_.exchange.hear_ns = config.dead_ns + 2 * kStatusNs;
-    config_.exchange.first_life = config.exchange.incarnation;
-    begin_life(now);
+    config_.exchange.first_incarnation = config.exchange.incarnation;
+    begin_incarnation(now);
 }
 
 /// What it makes need not be secret, only different each time.
@@ -29,14 +29,14 @@ std::uint64_t Core::random() noexcept {
 
 // ---- Lives --------------------------------------------------------------------------------------
 
-void Core::begin_life(std::int64_t now) {
+void Core::begin_incarnation(std::int64_t now) {
     ExchangeEdge& edge = *this;
     config_.exchange.seed = random();
     exchange_ = std::make_unique<Exchange>(config_.exchange, authenticator_, edge);
     pending_.clear();
     is_member_ = false;
     view_ = NodeSet();
-    ring_life_ = 0;
+    ring_incarnation_ = 0;
     heard_member_ns_ = -1;
     cookie_ = random();
     joins_ = 0;
@@ -53,25 +53,25 @@ void Core::begin_life(std::int64_t now) {
 void Core::drop_out(std::int64_t now) {
     ++counters_.dropped;
     edge_.was_dropped(now);
-    next_life(now);
+    next_incarnation(now);
 }
 
-void Core::next_life(std::int64_t now) {
+void Core::next_incarnation(std::int64_t now) {
     former_ = exchange_counters();
     ++config_.exchange.incarnation;
     config_.exchange.salt = random();
     // Lives that it has ended itself may well be what stands: they are met as if for the first
     // time.
     for (Other& other : others_) other = Other{};
-    begin_life(now);
+    begin_incarnation(now);
 }
 
-void Core::become_member(const NodeSet& view, std::uint64_t ring_life, std::int64_t now) {
+void Core::become_member(const NodeSet& view, std::uint64_t ring_incarnation, std::int64_t now) {
     is_member_ = true;
     member_since_ns_ = now;
     view_ = view;
     view_.insert(me());
-    ring_life_ = ring_life;
+    ring_incarnation_ = ring_incarnation;
     welcomed_.reset();
     taker_.reset();
     join_due_ns_ = kNever;
@@ -108,7 +108,7 @@ void Core::leave(unsigned node, std::int64_t now) {
     }
     if (welcomed_) {
         welcomed_->view.erase(node);
-        if (welcomed_->sponsor == node) welcomed_.reset();
+        if (welcomed_->donor == node) welcomed_.reset();
     }
     if (was_member || has_written) end_served(now);
     if (!was_member) return;
@@ -165,8 +165,8 @@ void Core::on_status(const Header& header, const Status& status, std::int64_t no
     const unsigned node = header.origin;
     const bool is_member = status.is_member();
     if (is_member) heard_member_ns_ = now;
-    if (is_member && is_member_ && status.ring_life != ring_life_) {
-        return stands_against_ring(status.ring_life) ? leave(node, now) : drop_out(now);
+    if (is_member && is_member_ && status.ring_incarnation != ring_incarnation_) {
+        return stands_against_ring(status.ring_incarnation) ? leave(node, now) : drop_out(now);
     }
     if (!is_connected(node, header.incarnation)) {
         // A life that it has not met; one that it has ended learns that from its view.
@@ -178,10 +178,10 @@ void Core::on_status(const Header& header, const Status& status, std::int64_t no
         return;
     }
     if (status.state == Status::State::leaving) return leave(node, now);
-    if (is_member) others_[node].ring_life = status.ring_life;
+    if (is_member) others_[node].ring_incarnation = status.ring_incarnation;
     if (!is_member || !is_member_) return;
     others_[node].socket_room = status.socket_room;
-    if (status.ring_life == ring_life_ && !view_.contains(node)) {
+    if (status.ring_incarnation == ring_incarnation_ && !view_.contains(node)) {
         view_.insert(node);
         ++counters_.members_came;
         edge_.member_came(node, now);
@@ -193,8 +193,8 @@ void Core::on_status(const Header& header, const Status& status, std::int64_t no
 
 /// Of two rings that were formed apart the older one; so their members come to the same answer,
 /// whichever of them have met.
-bool Core::stands_against_ring(std::uint64_t ring_life) const noexcept {
-    return ring_life_ < ring_life;
+bool Core::stands_against_ring(std::uint64_t ring_incarnation) const noexcept {
+    return ring_incarnation_ < ring_incarnation;
 }
 
 /// Whether the view of another member of this ring means that one of the two is none any more. Of
@@ -280,12 +280,12 @@ void Core::on_section(const Header& header, const Section& section, std::int64_t
         if (!taker_) return;
         if (section.type() == SectionType::vector) {
             const Vector vector(section);
-            if (vector.question().to != my_life()) return;
-            return taker_->on_vector(vector, lives_of(vector.origins()),
+            if (vector.question().to != my_incarnation()) return;
+            return taker_->on_vector(vector, incarnation_sum_of(vector.origins()),
                                      [this](unsigned node) { return exchange_->applied(node); });
         }
         const Chunk chunk(section);
-        if (chunk.question().to != my_life()) return;
+        if (chunk.question().to != my_incarnation()) return;
         return taker_->on_chunk(
             chunk, [this](std::uint64_t index, std::uint32_t value) { edge_.store(index, value); });
     }
@@ -299,7 +299,8 @@ void Core::deal_with(const Header& header, const Section& section, std::int64_t 
         case SectionType::join: return on_join(header, entry_of<Join>(section), now);
         case SectionType::welcome: return on_welcome(header, Welcome(section), now);
         case SectionType::admit: return on_admit(header, entry_of<Admit>(section), now);
-        case SectionType::ask: return on_ask(header, Ask(section), now);
+        case SectionType::snapshot_request:
+            return on_snapshot_request(header, SnapshotRequest(section), now);
         default: return;  // of a later version
     }
 }
@@ -320,7 +321,7 @@ void Core::on_datagram(std::span<const std::byte> bytes, std::int64_t now) {
 std::int64_t Core::due_ns() const noexcept {
     std::int64_t due = std::min({exchange_->due_ns(), exchange_->greet_due_ns(), join_due_ns_,
                                  status_due_ns_, look_due_ns_});
-    if (!is_member_ && all_have_admitted()) due = std::min(due, taker_->ask_due_ns());
+    if (!is_member_ && all_have_admitted()) due = std::min(due, taker_->request_due_ns());
     return due;
 }
 
@@ -385,7 +386,7 @@ void Core::send_status(std::int64_t now) {
 void Core::send_status(Status::State state, std::int64_t now) {
     status_due_ns_ = now + kStatusNs;
     Status status;
-    status.ring_life = ring_life_;
+    status.ring_incarnation = ring_incarnation_;
     status.socket_room = config_.socket_room;
     status.state = state;
     status.view = view_;
@@ -398,39 +399,39 @@ void Core::send_status(Status::State state, std::int64_t now) {
 
 void Core::send_welcome(unsigned node, const Join& join, std::int64_t now) {
     ++counters_.welcomes_sent;
-    const NodeLife joiner =
-        NodeLife::of(static_cast<std::uint16_t>(node), others_[node].incarnation);
+    const NodeIncarnation joiner =
+        NodeIncarnation::of(static_cast<std::uint16_t>(node), others_[node].incarnation);
     NodeSet view = view_;
     view.erase(node);
     const auto begin = [&] {
-        begin_greeting(now).begin_welcome(joiner, join.cookie, ring_life_, view);
+        begin_greeting(now).begin_welcome(joiner, join.cookie, ring_incarnation_, view);
     };
     begin();
     view.for_each([&](unsigned member) {
-        const std::uint64_t life =
+        const std::uint64_t incarnation =
             member == me() ? config_.exchange.incarnation : others_[member].incarnation;
-        const MemberLife entry{static_cast<std::uint16_t>(member), life};
-        if (exchange_->other().add_life(entry)) return;
+        const MemberIncarnation entry{static_cast<std::uint16_t>(member), incarnation};
+        if (exchange_->other().add_incarnation(entry)) return;
         exchange_->send_other(now);
         begin();
-        exchange_->other().add_life(entry);
+        exchange_->other().add_incarnation(entry);
     });
     exchange_->send_other(now);
 }
 
 /// That life of the node is over here.
 void Core::send_refusal(unsigned node, std::uint64_t cookie, std::int64_t now) {
-    const NodeLife joiner =
-        NodeLife::of(static_cast<std::uint16_t>(node), others_[node].incarnation);
-    begin_greeting(now).add_admit({joiner, cookie, 0, ring_life_});
+    const NodeIncarnation joiner =
+        NodeIncarnation::of(static_cast<std::uint16_t>(node), others_[node].incarnation);
+    begin_greeting(now).add_admit({joiner, cookie, 0, ring_incarnation_});
     exchange_->send_other(now);
 }
 
 void Core::send_admit(unsigned node, std::uint64_t cookie, std::int64_t now) {
     const Other& other = others_[node];
     begin_greeting(now).add_admit(
-        {NodeLife::of(static_cast<std::uint16_t>(node), other.incarnation), cookie,
-         other.admitted_from, ring_life_});
+        {NodeIncarnation::of(static_cast<std::uint16_t>(node), other.incarnation), cookie,
+         other.admitted_from, ring_incarnation_});
     exchange_->send_other(now);
 }
 

@@ -90,12 +90,12 @@ struct CoreCounters {
 
 /// What a joining node was told by who welcomed it.
 struct Welcomed {
-    unsigned sponsor = 0;
-    std::uint64_t sponsor_life = 0;
-    std::uint64_t ring_life = 0;
+    unsigned donor = 0;
+    std::uint64_t donor_incarnation = 0;
+    std::uint64_t ring_incarnation = 0;
     std::int64_t heard_ns = 0;
     NodeSet view;
-    std::array<std::uint64_t, kMaxNodes> lives{};
+    std::array<std::uint64_t, kMaxNodes> incarnations{};
 };
 
 class RMEM_API Core final : private ExchangeEdge {
@@ -135,7 +135,7 @@ public:
     /// The members, this node among them when it is one.
     const NodeSet& view() const noexcept { return view_; }
     std::uint64_t incarnation() const noexcept { return config_.exchange.incarnation; }
-    std::uint64_t ring_life() const noexcept { return ring_life_; }
+    std::uint64_t ring_incarnation() const noexcept { return ring_incarnation_; }
     const Exchange& exchange() const noexcept { return *exchange_; }
     /// Of the newest life of another node that was met; 0: of none.
     std::uint64_t incarnation_of(unsigned node) const noexcept { return others_[node].incarnation; }
@@ -146,10 +146,10 @@ public:
 private:
     /// Another node.
     struct Other {
-        std::uint64_t incarnation = 0;    ///< of the newest life that was connected; 0: none yet
-        std::uint64_t admitted_from = 0;  ///< of the own stream, it counts as a receiver
-        std::uint64_t ring_life = 0;      ///< in which it is a member, as it said; 0: it has not
-        NodeSet view;                     ///< its last status', in this node's ring
+        std::uint64_t incarnation = 0;       ///< of the newest life that was connected; 0: none yet
+        std::uint64_t admitted_from = 0;     ///< of the own stream, it counts as a receiver
+        std::uint64_t ring_incarnation = 0;  ///< in which it is a member, as it said; 0: it has not
+        NodeSet view;                        ///< its last status', in this node's ring
         std::int64_t heard_joining_ns = -1;
         std::uint32_t socket_room = 0;
         bool has_admitted = false;  ///< it has said from where on this node's life gets its stream
@@ -182,11 +182,12 @@ private:
     void on_join(const Header& header, const Join& join, std::int64_t now);
     void on_welcome(const Header& header, const Welcome& welcome, std::int64_t now);
     void on_admit(const Header& header, const Admit& admit, std::int64_t now);
-    void on_ask(const Header& header, const Ask& ask, std::int64_t now);
+    void on_snapshot_request(const Header& header, const SnapshotRequest& request,
+                             std::int64_t now);
 
     // Joining
-    void begin_life(std::int64_t now);
-    void next_life(std::int64_t now);
+    void begin_incarnation(std::int64_t now);
+    void next_incarnation(std::int64_t now);
     bool admit(unsigned node, std::uint64_t incarnation, std::int64_t now);
     void connect(unsigned node, std::uint64_t incarnation, std::uint64_t first, std::int64_t now);
     bool is_connected(unsigned node, std::uint64_t incarnation) const noexcept;
@@ -197,9 +198,9 @@ private:
     bool all_are_joining(std::int64_t now) const noexcept;
     bool may_form(std::int64_t now) const noexcept;
     void form(std::int64_t now);
-    void become_member(const NodeSet& view, std::uint64_t ring_life, std::int64_t now);
+    void become_member(const NodeSet& view, std::uint64_t ring_incarnation, std::int64_t now);
     void advance_joining(std::int64_t now);
-    bool is_sponsor() const noexcept;
+    bool is_donor() const noexcept;
 
     // Members
     void leave(unsigned node, std::int64_t now);
@@ -207,7 +208,7 @@ private:
     void end_served(std::int64_t now);
     bool resolve_differences(std::int64_t now);
     void note_absence(std::int64_t now);
-    bool stands_against_ring(std::uint64_t ring_life) const noexcept;
+    bool stands_against_ring(std::uint64_t ring_incarnation) const noexcept;
     void check_view(const Header& header, const Status& status, std::int64_t now);
     bool stands_against(unsigned node, const Status& status, std::int64_t now) const noexcept;
     unsigned supporters() const noexcept;
@@ -225,13 +226,13 @@ private:
     void send_welcome(unsigned node, const Join& join, std::int64_t now);
     void send_refusal(unsigned node, std::uint64_t cookie, std::int64_t now);
     void send_admit(unsigned node, std::uint64_t cookie, std::int64_t now);
-    void ask(std::int64_t now);
-    std::uint64_t lives_of(const NodeSet& nodes) const noexcept;
+    void request(std::int64_t now);
+    std::uint64_t incarnation_sum_of(const NodeSet& nodes) const noexcept;
     std::uint64_t random() noexcept;
 
     unsigned me() const noexcept { return config_.exchange.node; }
-    NodeLife my_life() const noexcept {
-        return NodeLife::of(config_.exchange.node, config_.exchange.incarnation);
+    NodeIncarnation my_incarnation() const noexcept {
+        return NodeIncarnation::of(config_.exchange.node, config_.exchange.incarnation);
     }
 
     CoreConfig config_;
@@ -244,7 +245,7 @@ private:
 
     bool is_member_ = false;
     NodeSet view_;
-    std::uint64_t ring_life_ = 0;
+    std::uint64_t ring_incarnation_ = 0;
     std::int64_t heard_member_ns_ = -1;
     std::int64_t member_since_ns_ = 0;
     std::int64_t returned_until_ns_ = kLongAgo;  ///< it was away until not long ago
@@ -260,8 +261,8 @@ private:
     std::int64_t joined_at_ns_ = kLongAgo;  ///< when the last was sent
     std::int64_t joining_since_ns_ = 0;
     std::optional<Welcomed> welcomed_;
-    MemberLife parts_from_;      ///< whose bank the parts are of that are here
-    bool must_restart_ = false;  ///< among them are words that may be another ring's
+    MemberIncarnation parts_from_;  ///< whose bank the parts are of that are here
+    bool must_restart_ = false;     ///< among them are words that may be another ring's
     std::optional<SnapshotTaker> taker_;
 
     std::int64_t join_due_ns_ = kNever;

@@ -36,7 +36,7 @@ void Core::connect(unsigned node, std::uint64_t incarnation, std::uint64_t first
 }
 
 /// The lowest member's bank is the one that stands where members differ.
-bool Core::is_sponsor() const noexcept {
+bool Core::is_donor() const noexcept {
     return is_member_ && view_.lowest() == me();
 }
 
@@ -46,7 +46,8 @@ void Core::on_join(const Header& header, const Join& join, std::int64_t now) {
     const bool is_over = others_[node].ended && others_[node].incarnation == header.incarnation;
     if (is_over && is_member_) return send_refusal(node, join.cookie, now);
     // An old join: what was applied of that life is not to be applied again.
-    if (is_over && exchange_->has_applied_ended(node, header.incarnation)) return next_life(now);
+    if (is_over && exchange_->has_applied_ended(node, header.incarnation))
+        return next_incarnation(now);
     // Where many join at a time, answers to each join of each would be more than anybody can read.
     const bool knows = join.admitted_by.contains(me()) && is_connected(node, header.incarnation);
     if (!admit(node, header.incarnation, now)) return;
@@ -54,47 +55,47 @@ void Core::on_join(const Header& header, const Join& join, std::int64_t now) {
     const std::uint64_t first = config_.exchange.first_sequence;
     const bool has_written = header.newest != static_cast<std::uint32_t>(first - 1);
     if (!has_written) connect(node, header.incarnation, first, now);
-    if (is_sponsor()) send_welcome(node, join, now);
+    if (is_donor()) send_welcome(node, join, now);
     if (!knows) send_admit(node, join.cookie, now);
 }
 
 void Core::on_welcome(const Header& header, const Welcome& welcome, std::int64_t now) {
-    if (is_member_ || welcome.joiner() != my_life() || welcome.cookie() != cookie_) return;
-    const bool is_same = welcomed_ && welcomed_->sponsor == header.origin &&
-                         welcomed_->sponsor_life == header.incarnation;
+    if (is_member_ || welcome.joiner() != my_incarnation() || welcome.cookie() != cookie_) return;
+    const bool is_same = welcomed_ && welcomed_->donor == header.origin &&
+                         welcomed_->donor_incarnation == header.incarnation;
     // One will do; of two that disagree the lower one stands.
-    if (welcomed_ && !is_same && welcomed_->sponsor < header.origin &&
-        is_connected(welcomed_->sponsor, welcomed_->sponsor_life)) {
+    if (welcomed_ && !is_same && welcomed_->donor < header.origin &&
+        is_connected(welcomed_->donor, welcomed_->donor_incarnation)) {
         return;
     }
     // Parts from two sponsors make no bank: a node that came and went between is in neither's
     // stream.
-    const MemberLife sponsor{header.origin, header.incarnation};
-    if (taker_->parts_here() != 0 && sponsor != parts_from_) return next_life(now);
-    parts_from_ = sponsor;
+    const MemberIncarnation donor{header.origin, header.incarnation};
+    if (taker_->parts_here() != 0 && donor != parts_from_) return next_incarnation(now);
+    parts_from_ = donor;
     if (!is_same) {
         welcomed_.emplace();
-        welcomed_->sponsor = header.origin;
-        welcomed_->sponsor_life = header.incarnation;
+        welcomed_->donor = header.origin;
+        welcomed_->donor_incarnation = header.incarnation;
         taker_->forget_questions();
     }
     welcomed_->heard_ns = now;
-    welcomed_->ring_life = welcome.ring_life();
+    welcomed_->ring_incarnation = welcome.ring_incarnation();
     welcomed_->view = welcome.view();
-    for (const MemberLife& member : welcome.lives()) {
-        if (member.node < others_.size()) welcomed_->lives[member.node] = member.incarnation;
+    for (const MemberIncarnation& member : welcome.incarnations()) {
+        if (member.node < others_.size()) welcomed_->incarnations[member.node] = member.incarnation;
     }
 }
 
 void Core::on_admit(const Header& header, const Admit& admit, std::int64_t now) {
-    if (admit.joiner != my_life()) return;
-    if (admit.first == 0) return is_member_ ? drop_out(now) : next_life(now);
+    if (admit.joiner != my_incarnation()) return;
+    if (admit.first == 0) return is_member_ ? drop_out(now) : next_incarnation(now);
     const unsigned node = header.origin;
     if (is_connected(node, header.incarnation)) {
         // It had ended this node meanwhile, or not met it before, and does not keep what is still
         // missing.
         if (admit.first > exchange_->applied(node) + 1) {
-            return is_member_ ? drop_out(now) : next_life(now);
+            return is_member_ ? drop_out(now) : next_incarnation(now);
         }
         others_[node].has_admitted = true;
         return;
@@ -102,7 +103,7 @@ void Core::on_admit(const Header& header, const Admit& admit, std::int64_t now) 
     // What it wrote while it counted as dead here is not kept for this life. Of two members the
     // views say who goes.
     if (others_[node].ended && others_[node].incarnation == header.incarnation) {
-        if (!is_member_) next_life(now);
+        if (!is_member_) next_incarnation(now);
         return;
     }
     // What it wrote before that may be missing in what is here of the bank already.
@@ -113,10 +114,10 @@ void Core::on_admit(const Header& header, const Admit& admit, std::int64_t now) 
         const bool has_written =
             exchange_->out().next_sequence() != config_.exchange.first_sequence;
         const bool goes = !has_written || node < me();
-        if (admit.ring_life == ring_life_ && goes) drop_out(now);
+        if (admit.ring_incarnation == ring_incarnation_ && goes) drop_out(now);
         return;
     }
-    if (is_late && taker_->parts_here() != 0) return next_life(now);
+    if (is_late && taker_->parts_here() != 0) return next_incarnation(now);
     connect(node, header.incarnation, admit.first, now);
     others_[node].has_admitted = is_connected(node, header.incarnation);
     if (exchange_->out().next_sequence() != config_.exchange.first_sequence) {
@@ -129,8 +130,8 @@ bool Core::all_have_admitted() const noexcept {
     bool all = true;
     welcomed_->view.for_each([&](unsigned node) {
         if (node == me()) return;
-        const bool has = node < others_.size() && welcomed_->lives[node] != 0 &&
-                         is_connected(node, welcomed_->lives[node]);
+        const bool has = node < others_.size() && welcomed_->incarnations[node] != 0 &&
+                         is_connected(node, welcomed_->incarnations[node]);
         all = all && has;
     });
     return all;
@@ -139,23 +140,23 @@ bool Core::all_have_admitted() const noexcept {
 void Core::advance_joining(std::int64_t now) {
     // A sponsor that died before the two were connected is missed by nobody.
     if (welcomed_ && now - welcomed_->heard_ns > kFormNs &&
-        !is_connected(welcomed_->sponsor, welcomed_->sponsor_life)) {
+        !is_connected(welcomed_->donor, welcomed_->donor_incarnation)) {
         welcomed_.reset();
     }
     if (may_form(now)) return form(now);
     leave_other_rings(now);
-    if (must_restart_) return next_life(now);
+    if (must_restart_) return next_incarnation(now);
     if (!all_have_admitted()) return;
-    if (exchange_->differs_from().contains(welcomed_->sponsor)) return next_life(now);
+    if (exchange_->differs_from().contains(welcomed_->donor)) return next_incarnation(now);
     const auto applied = [this](unsigned node) { return exchange_->applied(node); };
     if (taker_->is_complete(applied) && exchange_->all_settled(now) && knows_rings()) {
         NodeSet view;
         for (unsigned node = 0; node < others_.size(); ++node) {
             if (exchange_->takes(node) && is_of_ring(node)) view.insert(node);
         }
-        return become_member(view, welcomed_->ring_life, now);
+        return become_member(view, welcomed_->ring_incarnation, now);
     }
-    if (now >= taker_->ask_due_ns()) ask(now);
+    if (now >= taker_->request_due_ns()) request(now);
 }
 
 /// It is a member of the ring that this node joins: so said who welcomed it, or itself.
@@ -163,13 +164,13 @@ bool Core::is_of_ring(unsigned node) const noexcept {
     if (!welcomed_) return false;
     const Other& other = others_[node];
     const bool is_named =
-        welcomed_->view.contains(node) && welcomed_->lives[node] == other.incarnation;
-    return is_named || other.ring_life == welcomed_->ring_life;
+        welcomed_->view.contains(node) && welcomed_->incarnations[node] == other.incarnation;
+    return is_named || other.ring_incarnation == welcomed_->ring_incarnation;
 }
 
 void Core::leave_other_rings(std::int64_t now) {
     for (unsigned node = 0; welcomed_ && node < others_.size(); ++node) {
-        const bool is_other = others_[node].ring_life != 0 && !is_of_ring(node);
+        const bool is_other = others_[node].ring_incarnation != 0 && !is_of_ring(node);
         if (is_other && exchange_->takes(node)) leave(node, now);
     }
 }
@@ -195,7 +196,7 @@ void Core::on_taken(const Header& header, const Greeting& greeting, std::int64_t
     if (is_member_) return;
     const bool is_itself = header.origin == me();
     const bool gives_way = (greeting.flags & Greeting::kIsMember) == 0 &&
-                           config_.exchange.first_life < header.incarnation;
+                           config_.exchange.first_incarnation < header.incarnation;
     if (is_itself && gives_way) return;
     // A node that was started again at once is told so, too, until its former life has been silent
     // for long enough.
@@ -221,7 +222,7 @@ bool Core::may_form(std::int64_t now) const noexcept {
 
 void Core::form(std::int64_t now) {
     // Members that have heard this life may take what it writes for their own ring's.
-    if (heard_member_ns_ >= 0) next_life(now);
+    if (heard_member_ns_ >= 0) next_incarnation(now);
     ++counters_.rings_formed;
     edge_.clear_bank();
     // Of two rings the older one stands; no two nodes form one with the same number.
@@ -229,28 +230,29 @@ void Core::form(std::int64_t now) {
     become_member(NodeSet(), (wall_ns & ~std::uint64_t{kMaxNodes - 1}) | me(), now);
 }
 
-void Core::ask(std::int64_t now) {
-    taker_->set_times({exchange_->round_trip(welcomed_->sponsor).empty()
+void Core::request(std::int64_t now) {
+    taker_->set_times({exchange_->round_trip(welcomed_->donor).empty()
                            ? kFirstRoundTripNs
-                           : exchange_->round_trip(welcomed_->sponsor).smoothed_ns(),
+                           : exchange_->round_trip(welcomed_->donor).smoothed_ns(),
                        0});
-    const NodeLife sponsor =
-        NodeLife::of(static_cast<std::uint16_t>(welcomed_->sponsor), welcomed_->sponsor_life);
-    while (taker_->ask(exchange_->begin_other(now), sponsor, now)) exchange_->send_other(now);
+    const NodeIncarnation donor = NodeIncarnation::of(static_cast<std::uint16_t>(welcomed_->donor),
+                                                      welcomed_->donor_incarnation);
+    while (taker_->request(exchange_->begin_other(now), donor, now)) exchange_->send_other(now);
 }
 
-std::uint64_t Core::lives_of(const NodeSet& nodes) const noexcept {
+std::uint64_t Core::incarnation_sum_of(const NodeSet& nodes) const noexcept {
     std::uint64_t sum = 0;
     nodes.for_each([&](unsigned node) {
         if (node >= others_.size()) return;
-        sum += sum_of_lives(
+        sum += sum_of_incarnations(
             node, node == me() ? config_.exchange.incarnation : others_[node].incarnation);
     });
     return sum;
 }
 
-void Core::on_ask(const Header& header, const Ask& ask, std::int64_t now) {
-    if (!is_member_ || ask.question().to != my_life()) return;
+void Core::on_snapshot_request(const Header& header, const SnapshotRequest& request,
+                               std::int64_t now) {
+    if (!is_member_ || request.question().to != my_incarnation()) return;
     if (!is_connected(header.origin, header.incarnation)) return;
     // A node that comes after a death gets nothing more of that node: the bank must have all that
     // any survivor has.
@@ -260,16 +262,16 @@ void Core::on_ask(const Header& header, const Ask& ask, std::int64_t now) {
     exchange_->commit(now);
     ++counters_.questions_answered;
     others_[header.origin].served = !view_.contains(header.origin);
-    SponsorView view;
+    DonorView view;
     view.bank = edge_.bank();
     for (unsigned node = 0; node < others_.size(); ++node) {
         if (node != me() && !exchange_->takes(node)) continue;
         view.origins.insert(node);
         view.positions[node] = node == me() ? exchange_->out().newest() : exchange_->shown(node);
     }
-    view.lives = lives_of(view.origins);
+    view.incarnation_sum = incarnation_sum_of(view.origins);
     answer(
-        NodeLife::of(header.origin, header.incarnation), ask, view,
+        NodeIncarnation::of(header.origin, header.incarnation), request, view,
         [&]() -> DatagramWriter& { return exchange_->begin_other(now); },
         [&] { exchange_->send_other(now); });
 }

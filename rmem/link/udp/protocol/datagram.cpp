@@ -36,10 +36,11 @@ Refusal check_batch(Bytes body) noexcept {
     return Refusal::none;
 }
 
-Refusal check_given(Bytes body) noexcept {
-    if (body.size() < Given::kHeadBytes) return Refusal::section_size;
-    const Refusal refusal = check_node(MemberLife::read(body.data()).node);
-    return refusal != Refusal::none ? refusal : check_batch(body.subspan(Given::kHeadBytes));
+Refusal check_forwarded(Bytes body) noexcept {
+    if (body.size() < ForwardedBatch::kHeadBytes) return Refusal::section_size;
+    const Refusal refusal = check_node(MemberIncarnation::read(body.data()).node);
+    return refusal != Refusal::none ? refusal
+                                    : check_batch(body.subspan(ForwardedBatch::kHeadBytes));
 }
 
 Refusal check(const Ack& ack) noexcept {
@@ -48,7 +49,7 @@ Refusal check(const Ack& ack) noexcept {
 Refusal check(const Echo& echo) noexcept {
     return check_node(echo.node.node);
 }
-Refusal check(const MemberLife& member) noexcept {
+Refusal check(const MemberIncarnation& member) noexcept {
     return check_node(member.node);
 }
 Refusal check(const Place& place) noexcept {
@@ -57,8 +58,8 @@ Refusal check(const Place& place) noexcept {
 Refusal check(const Greeting& greeting) noexcept {
     return check_node(greeting.to);
 }
-Refusal check(const Missing& missing) noexcept {
-    return missing.count == 0 ? Refusal::record_empty : check_node(missing.origin.node);
+Refusal check(const Nak& nak) noexcept {
+    return nak.count == 0 ? Refusal::record_empty : check_node(nak.origin.node);
 }
 
 template <class T>
@@ -75,7 +76,7 @@ Refusal check_list(Bytes body) noexcept {
 template <class T>
 Refusal check_addressed_list(Bytes body, std::size_t head_bytes) noexcept {
     if (body.size() < head_bytes) return Refusal::section_size;
-    const Refusal refusal = check_node(NodeLife::read(body.data()).node);
+    const Refusal refusal = check_node(NodeIncarnation::read(body.data()).node);
     return refusal != Refusal::none ? refusal : check_list<T>(body.subspan(head_bytes));
 }
 
@@ -111,16 +112,17 @@ Refusal check(const Section& section) noexcept {
     const Bytes body = section.body();
     switch (section.type()) {
         case SectionType::batch: return check_batch(body);
-        case SectionType::given: return check_given(body);
+        case SectionType::forwarded: return check_forwarded(body);
         case SectionType::acks: return check_list<Ack>(body);
-        case SectionType::missing: return check_list<Missing>(body);
+        case SectionType::nak: return check_list<Nak>(body);
         case SectionType::echo: return check_list<Echo>(body);
         case SectionType::status: return check_size(body, Status::kBytes);
         case SectionType::join: return check_size(body, Join::kBytes);
         case SectionType::welcome:
-            return check_addressed_list<MemberLife>(body, Welcome::kHeadBytes);
+            return check_addressed_list<MemberIncarnation>(body, Welcome::kHeadBytes);
         case SectionType::admit: return check_admit(body);
-        case SectionType::ask: return check_addressed_list<Place>(body, Question::kBytes);
+        case SectionType::snapshot_request:
+            return check_addressed_list<Place>(body, Question::kBytes);
         case SectionType::vector: return check_vector(body);
         case SectionType::chunk: return check_chunk(body, (section.flags() & Section::kZeros) != 0);
         case SectionType::greeting: return check_list<Greeting>(body);

@@ -194,7 +194,7 @@ public:
     Run<Record> records() const noexcept { return Run<Record>(body_.subspan(kHeadBytes)); }
     /// Whether each lies inside a bank of that size; asked before the first is applied.
     RMEM_API bool is_inside(std::uint64_t bank_bytes) const noexcept;
-    /// What a history keeps, and DatagramWriter::add_batch and add_given send again.
+    /// What a history keeps, and DatagramWriter::add_batch and add_forwarded send again.
     std::span<const std::byte> body() const noexcept { return body_; }
 
 private:
@@ -202,14 +202,15 @@ private:
 };
 
 /// A batch of a life that has ended, passed on by who has it.
-class Given {
+class ForwardedBatch {
 public:
-    static constexpr std::size_t kHeadBytes = MemberLife::kBytes;  ///< in front of the batch's body
+    static constexpr std::size_t kHeadBytes =
+        MemberIncarnation::kBytes;  ///< in front of the batch's body
 
-    explicit Given(const Section& section) noexcept : body_(section.body()) {}
+    explicit ForwardedBatch(const Section& section) noexcept : body_(section.body()) {}
 
     /// Whose batch it is.
-    MemberLife origin() const noexcept { return MemberLife::read(body_.data()); }
+    MemberIncarnation origin() const noexcept { return MemberIncarnation::read(body_.data()); }
     Batch batch() const noexcept { return Batch(body_.subspan(kHeadBytes)); }
 
 private:
@@ -225,20 +226,24 @@ public:
 
     explicit Welcome(const Section& section) noexcept : body_(section.body()) {}
 
-    NodeLife joiner() const noexcept { return NodeLife::read(body_.data()); }
+    NodeIncarnation joiner() const noexcept { return NodeIncarnation::read(body_.data()); }
     std::uint64_t cookie() const noexcept { return load<std::uint64_t>(body_.data() + 4); }
-    std::uint64_t ring_life() const noexcept { return load<std::uint64_t>(body_.data() + 12); }
+    std::uint64_t ring_incarnation() const noexcept {
+        return load<std::uint64_t>(body_.data() + 12);
+    }
     NodeSet view() const noexcept { return NodeSet::read(body_.data() + 20); }
-    Run<MemberLife> lives() const noexcept { return Run<MemberLife>(body_.subspan(kHeadBytes)); }
+    Run<MemberIncarnation> incarnations() const noexcept {
+        return Run<MemberIncarnation>(body_.subspan(kHeadBytes));
+    }
 
 private:
     std::span<const std::byte> body_;
 };
 
 /// Parts of the bank that a joiner asks its sponsor for; their flags say nothing.
-class Ask {
+class SnapshotRequest {
 public:
-    explicit Ask(const Section& section) noexcept : body_(section.body()) {}
+    explicit SnapshotRequest(const Section& section) noexcept : body_(section.body()) {}
 
     Question question() const noexcept { return Question::read(body_.data()); }
     Run<Place> parts() const noexcept { return Run<Place>(body_.subspan(Question::kBytes)); }
@@ -256,8 +261,8 @@ public:
     explicit Vector(const Section& section) noexcept : body_(section.body()) {}
 
     Question question() const noexcept { return Question::read(body_.data()); }
-    /// A sum over the lives of the origins (sum_of_lives): both must mean the same ones.
-    std::uint64_t lives() const noexcept {
+    /// A sum over the lives of the origins (sum_of_incarnations): both must mean the same ones.
+    std::uint64_t incarnation_sum() const noexcept {
         return load<std::uint64_t>(body_.data() + Question::kBytes);
     }
     NodeSet origins() const noexcept { return NodeSet::read(body_.data() + Question::kBytes + 8); }

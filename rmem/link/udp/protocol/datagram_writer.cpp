@@ -13,7 +13,7 @@ namespace rmem::udp {
 
 namespace {
 
-static_assert(kMostBatchHeadBytes == Given::kHeadBytes + Batch::kHeadBytes);
+static_assert(kMostBatchHeadBytes == ForwardedBatch::kHeadBytes + Batch::kHeadBytes);
 
 /// Words of the host to the wire.
 void put_words(std::byte* to, const void* from, std::size_t words) noexcept {
@@ -103,8 +103,8 @@ bool DatagramWriter::add_to_list(const T& entry, std::uint8_t flags) noexcept {
 bool DatagramWriter::add_ack(const Ack& ack, std::uint8_t flags) noexcept {
     return add_to_list(ack, flags);
 }
-bool DatagramWriter::add_missing(const Missing& missing, std::uint8_t flags) noexcept {
-    return add_to_list(missing, flags);
+bool DatagramWriter::add_nak(const Nak& nak, std::uint8_t flags) noexcept {
+    return add_to_list(nak, flags);
 }
 bool DatagramWriter::add_echo(const Echo& echo) noexcept {
     return add_to_list(echo);
@@ -154,7 +154,7 @@ bool DatagramWriter::begin_batch(std::uint64_t sequence, std::int64_t first_stor
 std::size_t DatagramWriter::record_room() const noexcept {
     if (!is_last(SectionType::batch)) return 0;
     // Not only the room in this datagram: as given, alone behind the header, it must fit too.
-    const std::size_t extent = used_ - last_ + Given::kHeadBytes;
+    const std::size_t extent = used_ - last_ + ForwardedBatch::kHeadBytes;
     const std::size_t most = end_ - kHeaderBytes;
     return extent > most ? 0 : words_behind(Place::kBytes, std::min(room(), most - extent));
 }
@@ -184,57 +184,58 @@ bool DatagramWriter::add_batch(std::span<const std::byte> body, std::uint8_t fla
     return true;
 }
 
-bool DatagramWriter::add_given(const MemberLife& origin, std::span<const std::byte> body,
-                               std::uint8_t flags) noexcept {
-    std::byte* at = open(SectionType::given, flags, Given::kHeadBytes + body.size());
+bool DatagramWriter::add_forwarded(const MemberIncarnation& origin, std::span<const std::byte> body,
+                                   std::uint8_t flags) noexcept {
+    std::byte* at = open(SectionType::forwarded, flags, ForwardedBatch::kHeadBytes + body.size());
     if (at == nullptr) return false;
     origin.write(at);
-    std::memcpy(at + Given::kHeadBytes, body.data(), body.size());
+    std::memcpy(at + ForwardedBatch::kHeadBytes, body.data(), body.size());
     return true;
 }
 
 // ---- Longer parts of joining
 
-bool DatagramWriter::begin_welcome(const NodeLife& joiner, std::uint64_t cookie,
-                                   std::uint64_t ring_life, const NodeSet& view) noexcept {
+bool DatagramWriter::begin_welcome(const NodeIncarnation& joiner, std::uint64_t cookie,
+                                   std::uint64_t ring_incarnation, const NodeSet& view) noexcept {
     std::byte* at = open(SectionType::welcome, 0, Welcome::kHeadBytes);
     if (at == nullptr) return false;
     joiner.write(at);
     store(at + 4, cookie);
-    store(at + 12, ring_life);
+    store(at + 12, ring_incarnation);
     view.write(at + 20);
     return true;
 }
 
-bool DatagramWriter::add_life(const MemberLife& member) noexcept {
-    std::byte* at = extend(SectionType::welcome, MemberLife::kBytes);
+bool DatagramWriter::add_incarnation(const MemberIncarnation& member) noexcept {
+    std::byte* at = extend(SectionType::welcome, MemberIncarnation::kBytes);
     if (at == nullptr) return false;
     member.write(at);
     return true;
 }
 
-bool DatagramWriter::begin_ask(const Question& question) noexcept {
-    std::byte* at = open(SectionType::ask, 0, Question::kBytes);
+bool DatagramWriter::begin_snapshot_request(const Question& question) noexcept {
+    std::byte* at = open(SectionType::snapshot_request, 0, Question::kBytes);
     if (at == nullptr) return false;
     question.write(at);
     return true;
 }
 
 bool DatagramWriter::add_part(const Place& place) noexcept {
-    std::byte* at = is_sendable(place) ? extend(SectionType::ask, Place::kBytes) : nullptr;
+    std::byte* at =
+        is_sendable(place) ? extend(SectionType::snapshot_request, Place::kBytes) : nullptr;
     if (at == nullptr) return false;
     place.write(at);
     return true;
 }
 
-bool DatagramWriter::add_vector(const Question& question, std::uint64_t lives,
+bool DatagramWriter::add_vector(const Question& question, std::uint64_t incarnation_sum,
                                 const NodeSet& origins,
                                 std::span<const std::uint64_t, kMaxNodes> positions) noexcept {
     const std::size_t bytes = Vector::kHeadBytes + origins.size() * sizeof(std::uint32_t);
     std::byte* at = open(SectionType::vector, 0, bytes);
     if (at == nullptr) return false;
     question.write(at);
-    store(at + Question::kBytes, lives);
+    store(at + Question::kBytes, incarnation_sum);
     origins.write(at + Question::kBytes + 8);
     at += Vector::kHeadBytes;
     origins.for_each([&](unsigned origin) {

@@ -72,15 +72,15 @@ public:
     /// A batch again: the body that end_batch() or Batch::body() gave.
     bool add_batch(std::span<const std::byte> body, std::uint8_t flags = 0) noexcept;
     /// A batch of another node. As batches leave room for that, one fits any datagram alone.
-    bool add_given(const MemberLife& origin, std::span<const std::byte> body,
-                   std::uint8_t flags = 0) noexcept;
+    bool add_forwarded(const MemberIncarnation& origin, std::span<const std::byte> body,
+                       std::uint8_t flags = 0) noexcept;
 
     // ---- Entries
 
     /// `flags`: Section::kEnded.
     bool add_ack(const Ack& ack, std::uint8_t flags = 0) noexcept;
     /// `flags`: Section::kFromAnybody.
-    bool add_missing(const Missing& missing, std::uint8_t flags = 0) noexcept;
+    bool add_nak(const Nak& nak, std::uint8_t flags = 0) noexcept;
     bool add_echo(const Echo& echo) noexcept;
     bool add_greeting(const Greeting& greeting) noexcept;
     /// Text of at most kMostAboutBytes.
@@ -91,15 +91,16 @@ public:
 
     // ---- Longer parts of joining
 
-    /// A welcome without lives; add_life() adds to it, false when the next datagram needs another.
-    bool begin_welcome(const NodeLife& joiner, std::uint64_t cookie, std::uint64_t ring_life,
-                       const NodeSet& view) noexcept;
-    bool add_life(const MemberLife& member) noexcept;
+    /// A welcome without incarnations; add_incarnation() adds to it, false when the next datagram
+    /// needs another.
+    bool begin_welcome(const NodeIncarnation& joiner, std::uint64_t cookie,
+                       std::uint64_t ring_incarnation, const NodeSet& view) noexcept;
+    bool add_incarnation(const MemberIncarnation& member) noexcept;
     /// An ask without parts; add_part() adds to it.
-    bool begin_ask(const Question& question) noexcept;
+    bool begin_snapshot_request(const Question& question) noexcept;
     bool add_part(const Place& place) noexcept;
     /// `positions` has one for each node; those of `origins` are sent.
-    bool add_vector(const Question& question, std::uint64_t lives, const NodeSet& origins,
+    bool add_vector(const Question& question, std::uint64_t incarnation_sum, const NodeSet& origins,
                     std::span<const std::uint64_t, kMaxNodes> positions) noexcept;
     /// Where the chunk's words go, little-endian, at a multiple of 4 of the buffer; nullptr: no
     /// room.

@@ -20,9 +20,9 @@ ExchangeCounters operator+(const ExchangeCounters& a, const ExchangeCounters& b)
     ExchangeCounters sum = a;
     for (std::uint64_t C::*count :
          {&C::datagrams_sent, &C::datagrams_taken, &C::batches_sent, &C::batches_applied,
-          &C::repairs_sent, &C::probes_sent, &C::asked, &C::repeated, &C::acks_alone, &C::unsigned_,
-          &C::signed_, &C::wrong_tag, &C::replayed, &C::given, &C::no_member, &C::strangers,
-          &C::greetings_sent, &C::outside}) {
+          &C::retransmissions_sent, &C::probes_sent, &C::naks_sent, &C::repeated, &C::acks_alone,
+          &C::unsigned_, &C::signed_, &C::wrong_tag, &C::replayed, &C::forwarded, &C::no_member,
+          &C::strangers, &C::greetings_sent, &C::outside}) {
         sum.*count += b.*count;
     }
     for (std::size_t i = 0; i < kRefusals; ++i) sum.refused[i] += b.refused[i];
@@ -34,10 +34,11 @@ Exchange::Exchange(const ExchangeConfig& config, const Authenticator& authentica
     : config_(config),
       authenticator_(authenticator),
       edge_(edge),
-      key_(authenticator.life_key(Life{config.ring, config.node, config.incarnation, config.salt})),
+      key_(authenticator.incarnation_key(
+          IncarnationId{config.ring, config.node, config.incarnation, config.salt})),
       peers_(config.nodes),
-      greeter_(config.nodes, config.first_life, config.seed),
-      namesakes_(config.nodes, config.first_life, ~config.seed),
+      greeter_(config.nodes, config.first_incarnation, config.seed),
+      namesakes_(config.nodes, config.first_incarnation, ~config.seed),
       out_(config.most_batches, config.payload, config.first_sequence),
       batch_buffer_(config.payload),
       other_buffer_(config.payload),
@@ -52,7 +53,7 @@ void Exchange::begin(unsigned node, std::uint64_t incarnation, std::uint64_t fir
                      std::int64_t now) {
     Peer& peer = peers_[node];
     close(peer.ended, now);
-    if (peer.ended.life == incarnation) peer.ended = Ended();  // it was not over
+    if (peer.ended.incarnation == incarnation) peer.ended = Ended();  // it was not over
     peer.incarnation = incarnation;
     peer.in = std::make_unique<InStream>(first, config_.most_batches, config_.payload);
     peer.is_held = false;
@@ -60,14 +61,14 @@ void Exchange::begin(unsigned node, std::uint64_t incarnation, std::uint64_t fir
     peer.heard_ns = now;
     peer.round_trip = RoundTrip();
     peer.echo_next_ns = now;
-    count_askers();
+    count_nak_backoff();
 }
 
 void Exchange::end(unsigned node, const NodeSet& heirs, std::int64_t now) {
     Peer& peer = peers_[node];
     if (peer.in) {
         peer.ended = Ended();
-        peer.ended.life = peer.incarnation;
+        peer.ended.incarnation = peer.incarnation;
         peer.ended.stream = std::move(peer.in);
         peer.ended.is_held = peer.is_held;
         peer.ended.since_ns = now;
@@ -86,7 +87,7 @@ void Exchange::end(unsigned node, const NodeSet& heirs, std::int64_t now) {
     if (acks_due_.empty()) ack_due_ns_ = kNever;
     differs_from_.erase(node);
     if (echo_to_ == static_cast<int>(node)) echo_to_ = -1;
-    count_askers();
+    count_nak_backoff();
 }
 
 void Exchange::release(unsigned node, std::int64_t now) {
@@ -139,7 +140,7 @@ void Exchange::add_ended(DatagramWriter& writer, std::int64_t now) {
     for (unsigned node = 0; node < peers_.size(); ++node) {
         const Ended& ended = peers_[node].ended;
         if (!ended.stream && now >= ended.told_until_ns) continue;
-        writer.add_ack({NodeLife::of(static_cast<std::uint16_t>(node), ended.life),
+        writer.add_ack({NodeIncarnation::of(static_cast<std::uint16_t>(node), ended.incarnation),
                         static_cast<std::uint32_t>(ended.applied())},
                        Section::kEnded);
     }
@@ -150,23 +151,23 @@ std::uint64_t Exchange::applied(unsigned node) const noexcept {
 }
 
 /// The member that is named, if it is this life of it.
-Exchange::Peer* Exchange::member(const NodeLife& named) noexcept {
+Exchange::Peer* Exchange::member(const NodeIncarnation& named) noexcept {
     if (named.node >= peers_.size()) return nullptr;
     Peer& peer = peers_[named.node];
-    return peer.in && NodeLife::of(named.node, peer.incarnation) == named ? &peer : nullptr;
+    return peer.in && NodeIncarnation::of(named.node, peer.incarnation) == named ? &peer : nullptr;
 }
 
 // ---- Timers follow round trips, and who asks first the order of the ring
 
-RepairTimes Exchange::times_of(const Peer& peer) const noexcept {
+RetransmitTimes Exchange::times_of(const Peer& peer) const noexcept {
     if (peer.round_trip.empty()) return {};
     return {peer.round_trip.smoothed_ns(), peer.round_trip.deviation_ns()};
 }
 
 void Exchange::note_round_trip(unsigned node) {
     const Peer& peer = peers_[node];
-    const RepairTimes times = times_of(peer);
-    peer.in->set_times(times, peer.asks_after);
+    const RetransmitTimes times = times_of(peer);
+    peer.in->set_times(times, peer.nak_backoff_steps);
     if (node == slowest_) return find_slowest();
     if (times.probe_ns() <= times_of(peers_[slowest_]).probe_ns()) return;
     slowest_ = node;
@@ -184,16 +185,16 @@ void Exchange::find_slowest() {
     out_.set_times(times_of(peers_[slowest_]));
 }
 
-void Exchange::count_askers() {
+void Exchange::count_nak_backoff() {
     for (unsigned node = 0; node < peers_.size(); ++node) {
         Peer& peer = peers_[node];
         if (!peer.in) continue;
-        peer.asks_after = 0;
+        peer.nak_backoff_steps = 0;
         for (unsigned n = (node + 1) % config_.nodes; n != config_.node;
              n = (n + 1) % config_.nodes) {
-            if (peers_[n].in) ++peer.asks_after;
+            if (peers_[n].in) ++peer.nak_backoff_steps;
         }
-        peer.in->set_times(times_of(peer), peer.asks_after);
+        peer.in->set_times(times_of(peer), peer.nak_backoff_steps);
     }
     find_slowest();
 }
@@ -220,7 +221,7 @@ void Exchange::send(DatagramWriter& writer, std::int64_t now, Length length) {
     ++number_;
     writer.restamp(header(now));
     const std::span<std::byte> datagram = writer.finish();
-    key_.sign(number_, writer.covered(), LifeKey::Tag(writer.tag().data(), kTagBytes));
+    key_.sign(number_, writer.covered(), IncarnationKey::Tag(writer.tag().data(), kTagBytes));
     ++counters_.datagrams_sent;
     edge_.send(datagram);
 }
@@ -271,7 +272,7 @@ void Exchange::send_batch(Length length, std::int64_t now) {
     send(batch_, now, length);
 }
 
-void Exchange::send_batch_again(std::uint64_t sequence, std::uint8_t flags, std::int64_t now) {
+void Exchange::retransmit_batch(std::uint64_t sequence, std::uint8_t flags, std::int64_t now) {
     const auto body = out_.body(sequence);
     if (body.empty()) return;
     other_.begin(header(now));
@@ -279,10 +280,10 @@ void Exchange::send_batch_again(std::uint64_t sequence, std::uint8_t flags, std:
     send(other_, now);
 }
 
-void Exchange::send_repairs(std::int64_t now) {
-    while (const auto sequence = out_.next_repair(now)) {
-        ++counters_.repairs_sent;
-        send_batch_again(*sequence, 0, now);
+void Exchange::send_retransmissions(std::int64_t now) {
+    while (const auto sequence = out_.next_retransmission(now)) {
+        ++counters_.retransmissions_sent;
+        retransmit_batch(*sequence, 0, now);
     }
 }
 
@@ -310,7 +311,7 @@ void Exchange::add_acks(DatagramWriter& writer) {
     acks_due_.for_each([&](unsigned node) {
         Peer& peer = peers_[node];
         const std::uint64_t up_to = shown(node);
-        const Ack ack{NodeLife::of(static_cast<std::uint16_t>(node), peer.incarnation),
+        const Ack ack{NodeIncarnation::of(static_cast<std::uint16_t>(node), peer.incarnation),
                       static_cast<std::uint32_t>(up_to)};
         if (writer.add_ack(ack)) {
             peer.acked = up_to;
@@ -325,7 +326,7 @@ void Exchange::add_acks(DatagramWriter& writer) {
 void Exchange::add_echo(DatagramWriter& writer, std::int64_t now) {
     if (echo_to_ < 0) return;
     Peer& peer = peers_[static_cast<std::size_t>(echo_to_)];
-    const Echo echo{NodeLife::of(static_cast<std::uint16_t>(echo_to_), peer.incarnation),
+    const Echo echo{NodeIncarnation::of(static_cast<std::uint16_t>(echo_to_), peer.incarnation),
                     peer.heard_sent_ns, now - peer.heard_ns};
     if (!writer.add_echo(echo)) return;
     echo_to_ = -1;
@@ -341,7 +342,7 @@ void Exchange::on_datagram(std::span<const std::byte> bytes, std::int64_t now) {
     if (refusal == Refusal::none && header.origin >= config_.nodes) refusal = Refusal::node;
     if (refusal != Refusal::none) return note_refusal(refusal, bytes);
     if (header.origin == config_.node) return meet_namesake(datagram, now);
-    std::optional<LifeKey> fresh;
+    std::optional<IncarnationKey> fresh;
     const Standing standing = standing_of(datagram, fresh);
     if (standing == Standing::refused) return;
     Sections sections;
@@ -363,9 +364,9 @@ void Exchange::on_datagram(std::span<const std::byte> bytes, std::int64_t now) {
     for (const Section& section : sections) take_section(header, section, now);
     if (peer.in && peer.incarnation == header.incarnation) {
         peer.in->note_newest(widened(header.newest, peer.in->applied()), now);
-        ask(header.origin, *peer.in, peer.incarnation, 0, now);
+        send_naks(header.origin, *peer.in, peer.incarnation, 0, now);
     }
-    send_repairs(now);
+    send_retransmissions(now);
     if (now >= ack_due_ns_) on_tick(now);
 }
 
@@ -380,12 +381,12 @@ void Exchange::take_section(const Header& header, const Section& section, std::i
             }
             return take_batch(header.origin, Batch(section),
                               (section.flags() & Section::kAckAtOnce) != 0, now);
-        case SectionType::given: return take_given(Given(section), now);
+        case SectionType::forwarded: return take_forwarded(ForwardedBatch(section), now);
         case SectionType::acks:
             if (is_member) take_acks(header.origin, section, now);
             return;
-        case SectionType::missing:
-            if (is_member) take_missing(section, now);
+        case SectionType::nak:
+            if (is_member) take_naks(section, now);
             return;
         case SectionType::echo:
             if (is_member) take_echoes(header, section, now);
@@ -433,14 +434,14 @@ void Exchange::has_shown(unsigned node, std::int64_t now) {
     if (peers_[node].in) owe_ack(peers_[node], false, now);
 }
 
-void Exchange::take_given(const Given& given, std::int64_t now) {
-    const MemberLife origin = given.origin();
+void Exchange::take_forwarded(const ForwardedBatch& forwarded, std::int64_t now) {
+    const MemberIncarnation origin = forwarded.origin();
     if (origin.node >= peers_.size() || origin.node == config_.node) return;
     Peer& peer = peers_[origin.node];
     if (peer.in && peer.incarnation == origin.incarnation) {
-        take_batch(origin.node, given.batch(), false, now);
-    } else if (peer.ended.stream && peer.ended.life == origin.incarnation) {
-        take_in(origin.node, *peer.ended.stream, peer.ended.is_held, given.batch(), now);
+        take_batch(origin.node, forwarded.batch(), false, now);
+    } else if (peer.ended.stream && peer.ended.incarnation == origin.incarnation) {
+        take_in(origin.node, *peer.ended.stream, peer.ended.is_held, forwarded.batch(), now);
     } else {
         ++counters_.no_member;
     }
@@ -461,7 +462,9 @@ void Exchange::take_acks(unsigned from, const Section& section, std::int64_t now
 void Exchange::take_position(unsigned from, const Ack& ack, bool has_ended, std::int64_t now) {
     if (ack.origin.node >= peers_.size()) return;
     Ended& ended = peers_[ack.origin.node].ended;
-    if (ended.life == 0 || NodeLife::of(ack.origin.node, ended.life) != ack.origin) return;
+    if (ended.incarnation == 0 ||
+        NodeIncarnation::of(ack.origin.node, ended.incarnation) != ack.origin)
+        return;
     const std::uint64_t position = widened(ack.up_to, ended.applied());
     if (ended.stream) {
         // A node of this ring has some of it: so it was.
@@ -480,34 +483,34 @@ void Exchange::take_position(unsigned from, const Ack& ack, bool has_ended, std:
     }
 }
 
-void Exchange::take_missing(const Section& section, std::int64_t now) {
+void Exchange::take_naks(const Section& section, std::int64_t now) {
     const bool from_anybody = (section.flags() & Section::kFromAnybody) != 0;
-    for (const Missing& missing : list_of<Missing>(section)) {
-        if (is_me(missing.origin)) {
-            out_.on_missing(widened(missing.first, out_.newest()), missing.count, now);
-        } else if (from_anybody && missing.origin.node < peers_.size()) {
-            give(missing.origin.node, missing, now);
-        } else if (Peer* peer = member(missing.origin)) {
-            peer->in->on_asked(widened(missing.first, peer->in->applied()), missing.count, now);
+    for (const Nak& nak : list_of<Nak>(section)) {
+        if (is_me(nak.origin)) {
+            out_.on_nak(widened(nak.first, out_.newest()), nak.count, now);
+        } else if (from_anybody && nak.origin.node < peers_.size()) {
+            forward(nak.origin.node, nak, now);
+        } else if (Peer* peer = member(nak.origin)) {
+            peer->in->on_other_nak(widened(nak.first, peer->in->applied()), nak.count, now);
         }
     }
 }
 
 /// What is here of a stream whose node the asker holds for dead.
-void Exchange::give(unsigned node, const Missing& missing, std::int64_t now) {
+void Exchange::forward(unsigned node, const Nak& nak, std::int64_t now) {
     const Peer& peer = peers_[node];
-    const bool is_here = member(missing.origin) != nullptr;
+    const bool is_here = member(nak.origin) != nullptr;
     const InStream* stream = is_here ? peer.in.get() : peer.ended.stream.get();
-    const std::uint64_t life = is_here ? peer.incarnation : peer.ended.life;
+    const std::uint64_t incarnation = is_here ? peer.incarnation : peer.ended.incarnation;
     const auto origin = static_cast<std::uint16_t>(node);
-    if (stream == nullptr || NodeLife::of(origin, life) != missing.origin) return;
-    const std::uint64_t first = widened(missing.first, stream->applied());
-    for (std::uint64_t n = 0; n < std::min<std::uint64_t>(missing.count, kMostGiven); ++n) {
+    if (stream == nullptr || NodeIncarnation::of(origin, incarnation) != nak.origin) return;
+    const std::uint64_t first = widened(nak.first, stream->applied());
+    for (std::uint64_t n = 0; n < std::min<std::uint64_t>(nak.count, kMostForwarded); ++n) {
         const auto body = stream->body(first + n);
         if (body.empty() || first + n > stream->applied()) continue;
-        ++counters_.given;
+        ++counters_.forwarded;
         other_.begin(header(now));
-        other_.add_given({origin, life}, body);
+        other_.add_forwarded({origin, incarnation}, body);
         send(other_, now);
     }
 }
@@ -524,14 +527,15 @@ void Exchange::take_echoes(const Header& header, const Section& section, std::in
 
 // ---- Timers -------------------------------------------------------------------------------------
 
-void Exchange::ask(unsigned node, InStream& stream, std::uint64_t life, std::uint8_t flags,
-                   std::int64_t now) {
-    if (now < stream.ask_due_ns()) return;
+void Exchange::send_naks(unsigned node, InStream& stream, std::uint64_t incarnation,
+                         std::uint8_t flags, std::int64_t now) {
+    if (now < stream.nak_due_ns()) return;
     other_.begin(header(now));
-    const NodeLife origin = NodeLife::of(static_cast<std::uint16_t>(node), life);
-    stream.ask(now, [&](std::uint64_t first, std::uint64_t count) {
-        ++counters_.asked;
-        other_.add_missing(
+    const NodeIncarnation origin =
+        NodeIncarnation::of(static_cast<std::uint16_t>(node), incarnation);
+    stream.send_naks(now, [&](std::uint64_t first, std::uint64_t count) {
+        ++counters_.naks_sent;
+        other_.add_nak(
             {origin, static_cast<std::uint32_t>(first), static_cast<std::uint32_t>(count)}, flags);
     });
     if (!other_.is_empty()) send(other_, now);
@@ -540,8 +544,8 @@ void Exchange::ask(unsigned node, InStream& stream, std::uint64_t life, std::uin
 std::int64_t Exchange::due_ns() const noexcept {
     std::int64_t due = std::min(out_.probe_due_ns(), ack_due_ns_);
     for (const Peer& peer : peers_) {
-        if (peer.in) due = std::min(due, peer.in->ask_due_ns());
-        if (peer.ended.stream) due = std::min(due, peer.ended.stream->ask_due_ns());
+        if (peer.in) due = std::min(due, peer.in->nak_due_ns());
+        if (peer.ended.stream) due = std::min(due, peer.ended.stream->nak_due_ns());
     }
     return due;
 }
@@ -549,19 +553,19 @@ std::int64_t Exchange::due_ns() const noexcept {
 void Exchange::on_tick(std::int64_t now) {
     for (unsigned node = 0; node < peers_.size(); ++node) {
         Peer& peer = peers_[node];
-        if (peer.in) ask(node, *peer.in, peer.incarnation, 0, now);
+        if (peer.in) send_naks(node, *peer.in, peer.incarnation, 0, now);
         if (!peer.ended.stream) continue;
         if (now - peer.ended.since_ns >= 2 * config_.hear_ns) {
             close(peer.ended, now);
         } else {
-            ask(node, *peer.ended.stream, peer.ended.life, Section::kFromAnybody, now);
+            send_naks(node, *peer.ended.stream, peer.ended.incarnation, Section::kFromAnybody, now);
         }
     }
     if (const auto sequence = out_.probe(now)) {
         ++counters_.probes_sent;
-        send_batch_again(*sequence, Section::kAckAtOnce, now);
+        retransmit_batch(*sequence, Section::kAckAtOnce, now);
     }
-    send_repairs(now);
+    send_retransmissions(now);
     if (now >= ack_due_ns_ && !acks_due_.empty()) {
         ++counters_.acks_alone;
         other_.begin(header(now));

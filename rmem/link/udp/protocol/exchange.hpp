@@ -51,7 +51,7 @@ inline constexpr std::int64_t kEchoNs =
     100'000;  ///< between echoes to one node: round trips change slowly
 inline constexpr std::uint32_t kAcksAWindow =
     4;  ///< or until so much of a window is unacknowledged: a quarter
-inline constexpr std::uint64_t kMostGiven = 32;  ///< batches for one question
+inline constexpr std::uint64_t kMostForwarded = 32;  ///< batches for one question
 /// Time that the believed life of a node has to be silent before another process's can take its
 /// place.
 inline constexpr std::int64_t kNamesakeNs = 150'000'000;
@@ -59,11 +59,11 @@ inline constexpr std::int64_t kNamesakeNs = 150'000'000;
 struct ExchangeConfig {
     std::uint16_t node = 0;
     unsigned nodes = 1;
-    std::uint64_t ring = 0;         ///< hash of name, configuration and payload limit
-    std::uint64_t incarnation = 1;  ///< of this life
-    std::uint64_t first_life = 1;   ///< of this process: its incarnation
-    std::uint64_t salt = 0;         ///< random, of this life
-    std::uint64_t seed = 1;         ///< random, of this life
+    std::uint64_t ring = 0;               ///< hash of name, configuration and payload limit
+    std::uint64_t incarnation = 1;        ///< of this life
+    std::uint64_t first_incarnation = 1;  ///< of this process: its incarnation
+    std::uint64_t salt = 0;               ///< random, of this life
+    std::uint64_t seed = 1;               ///< random, of this life
     std::uint64_t bank_bytes = 0;
     std::size_t payload = kDefaultPayload;
     std::uint32_t most_batches = kMostWindow;  ///< the largest window; a power of two
@@ -79,14 +79,14 @@ struct ExchangeConfig {
 struct ExchangeCounters {
     std::uint64_t datagrams_sent = 0, datagrams_taken = 0;
     std::uint64_t batches_sent = 0, batches_applied = 0;
-    std::uint64_t repairs_sent = 0;  ///< because somebody asked
-    std::uint64_t probes_sent = 0;   ///< because nobody answered
-    std::uint64_t asked = 0;         ///< ranges that this node lacked
-    std::uint64_t repeated = 0;      ///< batches that came again
-    std::uint64_t acks_alone = 0;    ///< datagrams with nothing but acknowledgements
+    std::uint64_t retransmissions_sent = 0;  ///< because somebody asked
+    std::uint64_t probes_sent = 0;           ///< because nobody answered
+    std::uint64_t naks_sent = 0;             ///< ranges that this node lacked
+    std::uint64_t repeated = 0;              ///< batches that came again
+    std::uint64_t acks_alone = 0;            ///< datagrams with nothing but acknowledgements
     std::array<std::uint64_t, kRefusals> refused{};  ///< as datagram.hpp says why
     std::uint64_t unsigned_ = 0, signed_ = 0, wrong_tag = 0, replayed = 0;
-    std::uint64_t given = 0;      ///< batches of the dead, to who lacked them
+    std::uint64_t forwarded = 0;  ///< batches of the dead, to who lacked them
     std::uint64_t no_member = 0;  ///< of a node or a life that is no member here
     std::uint64_t strangers = 0;  ///< datagrams of lives that are not believed
     std::uint64_t greetings_sent = 0;
@@ -157,7 +157,7 @@ public:
     void greet_namesakes(std::int64_t now) { namesakes_.owe(config_.node, 0, now); }
     /// The life of the node that is believed; 0: none.
     std::uint64_t believed(unsigned node) const noexcept {
-        return peers_[node].is_believed ? peers_[node].life->incarnation : 0;
+        return peers_[node].is_believed ? peers_[node].believed_id->incarnation : 0;
     }
     /// That life has to prove itself again.
     void doubt(unsigned node, std::uint64_t incarnation) noexcept;
@@ -198,7 +198,7 @@ public:
     /// The same of the stream that ended last, if it was that life's: some of it may have come from
     /// others since.
     bool has_applied_ended(unsigned node, std::uint64_t incarnation) const noexcept {
-        return peers_[node].ended.life == incarnation && peers_[node].ended.has_begun();
+        return peers_[node].ended.incarnation == incarnation && peers_[node].ended.has_begun();
     }
 
     /// Batches under way at most, if that is less than the largest window.
@@ -245,7 +245,7 @@ private:
     struct Ended {
         static constexpr std::uint64_t kUnsaid = UINT64_MAX;
 
-        std::uint64_t life = 0;            ///< 0: none has ended
+        std::uint64_t incarnation = 0;     ///< 0: none has ended
         std::unique_ptr<InStream> stream;  ///< until nothing of it is awaited any more
         bool is_held = false;              ///< it was
         bool had_begun = false;            ///< without the stream: something of it was applied
@@ -263,8 +263,9 @@ private:
     struct Peer {
         std::uint64_t incarnation = 0;  ///< of the life whose stream is taken
         bool is_believed = false;       ///< `life` is
-        std::optional<Life> life;       ///< that was believed last; the key is that life's
-        std::optional<LifeKey> key;
+        std::optional<IncarnationId>
+            believed_id;  ///< that was believed last; the key is that life's
+        std::optional<IncarnationKey> key;
         ReplayWindow replays;
         std::int64_t spoke_ns = 0;  ///< of a life that is believed and no member: when last
         RoundTrip round_trip;
@@ -275,38 +276,40 @@ private:
         std::int64_t heard_ns = 0;
         std::int64_t heard_sent_ns = 0;  ///< the send time of its newest datagram
         std::int64_t echo_next_ns = 0;
-        unsigned asks_after = 0;  ///< so many members come before this node behind it in the ring
+        unsigned nak_backoff_steps =
+            0;  ///< so many members come before this node behind it in the ring
     };
 
     Header header(std::int64_t now);
     enum class Length : bool { as_needed, full };
     void send(DatagramWriter& writer, std::int64_t now, Length length = Length::as_needed);
     void send_batch(Length length, std::int64_t now);
-    void send_batch_again(std::uint64_t sequence, std::uint8_t flags, std::int64_t now);
-    void send_repairs(std::int64_t now);
+    void retransmit_batch(std::uint64_t sequence, std::uint8_t flags, std::int64_t now);
+    void send_retransmissions(std::int64_t now);
     void add_acks(DatagramWriter& writer);
     void add_echo(DatagramWriter& writer, std::int64_t now);
 
     enum class Standing : std::uint8_t { refused, stranger, believed };
-    Standing standing_of(const Datagram& datagram, std::optional<LifeKey>& fresh);
-    bool is_tagged(const Datagram& datagram, const LifeKey& key);
+    Standing standing_of(const Datagram& datagram, std::optional<IncarnationKey>& fresh);
+    bool is_tagged(const Datagram& datagram, const IncarnationKey& key);
     void note_refusal(Refusal refusal, std::span<const std::byte> bytes);
-    bool meet(const Header& header, const Sections& sections, const LifeKey& key, std::int64_t now);
+    bool meet(const Header& header, const Sections& sections, const IncarnationKey& key,
+              std::int64_t now);
     void meet_namesake(const Datagram& datagram, std::int64_t now);
     void send_to_namesakes(std::uint16_t flags, std::int64_t now);
-    bool take_greeting(const Header& header, const Greeting& greeting, const LifeKey* key,
+    bool take_greeting(const Header& header, const Greeting& greeting, const IncarnationKey* key,
                        std::int64_t now);
-    void believe(const Header& header, const LifeKey& key, std::int64_t now);
+    void believe(const Header& header, const IncarnationKey& key, std::int64_t now);
     void take_section(const Header& header, const Section& section, std::int64_t now);
     void take_batch(unsigned origin, const Batch& batch, bool ack_at_once, std::int64_t now);
-    void take_given(const Given& given, std::int64_t now);
+    void take_forwarded(const ForwardedBatch& forwarded, std::int64_t now);
     void take_acks(unsigned from, const Section& section, std::int64_t now);
-    void take_missing(const Section& section, std::int64_t now);
+    void take_naks(const Section& section, std::int64_t now);
     void take_position(unsigned from, const Ack& ack, bool has_ended, std::int64_t now);
     void close(Ended& ended, std::int64_t now);
-    void give(unsigned node, const Missing& missing, std::int64_t now);
-    void ask(unsigned node, InStream& stream, std::uint64_t life, std::uint8_t flags,
-             std::int64_t now);
+    void forward(unsigned node, const Nak& nak, std::int64_t now);
+    void send_naks(unsigned node, InStream& stream, std::uint64_t incarnation, std::uint8_t flags,
+                   std::int64_t now);
     void take_in(unsigned origin, InStream& stream, bool is_held, const Batch& batch,
                  std::int64_t now);
     void apply_in_order(unsigned origin, InStream& stream, std::int64_t now);
@@ -314,17 +317,17 @@ private:
     void owe_ack(Peer& peer, bool at_once, std::int64_t now);
     void note_round_trip(unsigned node);
     void find_slowest();
-    void count_askers();
-    RepairTimes times_of(const Peer& peer) const noexcept;
-    bool is_me(const NodeLife& named) const noexcept {
-        return named == NodeLife::of(config_.node, config_.incarnation);
+    void count_nak_backoff();
+    RetransmitTimes times_of(const Peer& peer) const noexcept;
+    bool is_me(const NodeIncarnation& named) const noexcept {
+        return named == NodeIncarnation::of(config_.node, config_.incarnation);
     }
-    Peer* member(const NodeLife& named) noexcept;
+    Peer* member(const NodeIncarnation& named) noexcept;
 
     const ExchangeConfig config_;
     const Authenticator& authenticator_;
     ExchangeEdge& edge_;
-    const LifeKey key_;
+    const IncarnationKey key_;
     std::vector<Peer> peers_;
     Greeter greeter_, namesakes_;
     OutStream out_;

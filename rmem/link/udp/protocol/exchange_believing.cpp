@@ -8,10 +8,10 @@ namespace rmem::udp {
 
 // ---- Tags ---------------------------------------------------------------------------------------
 
-bool Exchange::is_tagged(const Datagram& datagram, const LifeKey& key) {
+bool Exchange::is_tagged(const Datagram& datagram, const IncarnationKey& key) {
     const Header& header = datagram.header();
     if (key.verify(header.number, datagram.covered(),
-                   LifeKey::ConstTag(datagram.tag().data(), kTagBytes))) [[likely]] {
+                   IncarnationKey::ConstTag(datagram.tag().data(), kTagBytes))) [[likely]] {
         return true;
     }
     ++counters_.wrong_tag;
@@ -21,7 +21,8 @@ bool Exchange::is_tagged(const Datagram& datagram, const LifeKey& key) {
 
 /// Tag, then replays: a number from who has no key must not move the window. `fresh`: the key of a
 /// life that is not the peer's.
-Exchange::Standing Exchange::standing_of(const Datagram& datagram, std::optional<LifeKey>& fresh) {
+Exchange::Standing Exchange::standing_of(const Datagram& datagram,
+                                         std::optional<IncarnationKey>& fresh) {
     const Header& header = datagram.header();
     switch (authenticator_.check(static_cast<std::uint8_t>(header.tag_kind))) {
         case Authenticator::Kind::fine: break;
@@ -36,9 +37,9 @@ Exchange::Standing Exchange::standing_of(const Datagram& datagram, std::optional
         default: ++counters_.wrong_tag; return Standing::refused;
     }
     Peer& peer = peers_[header.origin];
-    const Life life{header.ring, header.origin, header.incarnation, header.salt};
-    const bool is_peers = peer.life == life && peer.key && peer.key->kind() == header.tag_kind;
-    if (!is_peers) fresh.emplace(authenticator_.life_key(life, header.tag_kind));
+    const IncarnationId id{header.ring, header.origin, header.incarnation, header.salt};
+    const bool is_peers = peer.believed_id == id && peer.key && peer.key->kind() == header.tag_kind;
+    if (!is_peers) fresh.emplace(authenticator_.incarnation_key(id, header.tag_kind));
     if (!is_tagged(datagram, is_peers ? *peer.key : *fresh)) return Standing::refused;
     if (!is_peers || !peer.is_believed) return Standing::stranger;
     if (peer.replays.accept(header.number)) return Standing::believed;
@@ -61,8 +62,9 @@ void Exchange::note_refusal(Refusal refusal, std::span<const std::byte> bytes) {
     if (read_sections(datagram, sections) != Refusal::none) return;
     const auto kind = static_cast<std::uint8_t>(header.tag_kind);
     const bool can_check = authenticator_.check(kind) == Authenticator::Kind::fine;
-    const Life life{header.ring, header.origin, header.incarnation, header.salt};
-    if (!can_check || !is_tagged(datagram, authenticator_.life_key(life, header.tag_kind))) return;
+    const IncarnationId id{header.ring, header.origin, header.incarnation, header.salt};
+    if (!can_check || !is_tagged(datagram, authenticator_.incarnation_key(id, header.tag_kind)))
+        return;
     const auto text = (*sections.begin()).body();
     edge_.on_odd(Odd::other_ring, header,
                  {reinterpret_cast<const char*>(text.data()), text.size()});
@@ -71,7 +73,7 @@ void Exchange::note_refusal(Refusal refusal, std::span<const std::byte> bytes) {
 // ---- Greetings ----------------------------------------------------------------------------------
 
 /// What a life says that is not believed. True if it is from now on.
-bool Exchange::meet(const Header& header, const Sections& sections, const LifeKey& key,
+bool Exchange::meet(const Header& header, const Sections& sections, const IncarnationKey& key,
                     std::int64_t now) {
     bool is_believed = false;
     for (const Section& section : sections) {
@@ -87,8 +89,8 @@ bool Exchange::meet(const Header& header, const Sections& sections, const LifeKe
 }
 
 /// `key`: of a stranger. True if it is believed now.
-bool Exchange::take_greeting(const Header& header, const Greeting& greeting, const LifeKey* key,
-                             std::int64_t now) {
+bool Exchange::take_greeting(const Header& header, const Greeting& greeting,
+                             const IncarnationKey* key, std::int64_t now) {
     if (greeting.to != config_.node) return false;
     const unsigned node = header.origin;
     const Peer& peer = peers_[node];
@@ -97,23 +99,24 @@ bool Exchange::take_greeting(const Header& header, const Greeting& greeting, con
         // A new life of the same process ends the former one; another process's waits for its
         // silence.
         const std::uint64_t former = believed(node);
-        const bool is_its_own = former >= greeting.first_life && former < header.incarnation;
+        const bool is_its_own = former >= greeting.first_incarnation && former < header.incarnation;
         const bool is_silent = now - std::max(peer.heard_ns, peer.spoke_ns) >= kNamesakeNs;
         is_believed = former == 0 || is_its_own || is_silent;
         if (is_believed) believe(header, *key, now);
     }
     if (greeting.believed == config_.incarnation) return is_believed;
     greeter_.owe(node, greeting.nonce, now);
-    const bool is_other = greeting.believed != 0 && (greeting.believed < config_.first_life ||
-                                                     greeting.believed > config_.incarnation);
+    const bool is_other =
+        greeting.believed != 0 &&
+        (greeting.believed < config_.first_incarnation || greeting.believed > config_.incarnation);
     if (is_other && is_believed) edge_.on_taken(header, greeting, now);
     return is_believed;
 }
 
 /// What it sent before this datagram is not taken any more.
-void Exchange::believe(const Header& header, const LifeKey& key, std::int64_t now) {
+void Exchange::believe(const Header& header, const IncarnationKey& key, std::int64_t now) {
     Peer& peer = peers_[header.origin];
-    peer.life = Life{header.ring, header.origin, header.incarnation, header.salt};
+    peer.believed_id = IncarnationId{header.ring, header.origin, header.incarnation, header.salt};
     if (&key != (peer.key ? &*peer.key : nullptr)) peer.key.emplace(key);
     peer.replays.begin_at(header.number);
     peer.is_believed = true;
@@ -160,14 +163,14 @@ void Exchange::send_greetings(std::uint16_t flags, std::int64_t now) {
 /// A datagram of this node: its own, which came back where groups are shared, or another process's.
 void Exchange::meet_namesake(const Datagram& datagram, std::int64_t now) {
     const Header& header = datagram.header();
-    const bool is_own =
-        header.incarnation >= config_.first_life && header.incarnation <= config_.incarnation;
+    const bool is_own = header.incarnation >= config_.first_incarnation &&
+                        header.incarnation <= config_.incarnation;
     if (is_own && header.incarnation != config_.incarnation) return;
     if (is_own && header.salt == config_.salt) return;
     const auto kind = static_cast<std::uint8_t>(header.tag_kind);
     if (authenticator_.check(kind) != Authenticator::Kind::fine) return;
-    const Life life{header.ring, header.origin, header.incarnation, header.salt};
-    if (!is_tagged(datagram, authenticator_.life_key(life, header.tag_kind))) return;
+    const IncarnationId id{header.ring, header.origin, header.incarnation, header.salt};
+    if (!is_tagged(datagram, authenticator_.incarnation_key(id, header.tag_kind))) return;
     Sections sections;
     if (read_sections(datagram, sections) != Refusal::none) return;
     for (const Section& section : sections) {
@@ -192,7 +195,7 @@ void Exchange::send_to_namesakes(std::uint16_t flags, std::int64_t now) {
     ++number_;
     other_.restamp(header(now));
     const std::span<std::byte> datagram = other_.finish();
-    key_.sign(number_, other_.covered(), LifeKey::Tag(other_.tag().data(), kTagBytes));
+    key_.sign(number_, other_.covered(), IncarnationKey::Tag(other_.tag().data(), kTagBytes));
     ++counters_.datagrams_sent;
     edge_.send_to_namesakes(datagram);
 }

@@ -80,22 +80,22 @@ inline constexpr std::size_t kLengthAt = 52;  ///< bytes of the sections, then t
 
 /// Which node, and a check that its same life is meant: the low bits of the incarnation. An
 /// acknowledgement that was on its way while a node was restarted must not count for the new life.
-struct NodeLife {
+struct NodeIncarnation {
     std::uint16_t node = 0;
-    std::uint16_t life = 0;
+    std::uint16_t incarnation = 0;
 
     static constexpr std::size_t kBytes = 4;
-    static constexpr NodeLife of(std::uint16_t node, std::uint64_t incarnation) noexcept {
+    static constexpr NodeIncarnation of(std::uint16_t node, std::uint64_t incarnation) noexcept {
         return {node, static_cast<std::uint16_t>(incarnation)};
     }
-    static NodeLife read(const std::byte* from) noexcept {
+    static NodeIncarnation read(const std::byte* from) noexcept {
         return {load<std::uint16_t>(from), load<std::uint16_t>(from + 2)};
     }
     void write(std::byte* to) const noexcept {
         store(to, node);
-        store(to + 2, life);
+        store(to + 2, incarnation);
     }
-    friend bool operator==(const NodeLife&, const NodeLife&) = default;
+    friend bool operator==(const NodeIncarnation&, const NodeIncarnation&) = default;
 };
 
 /// The sequence next to `near` that has these low bits.
@@ -131,25 +131,25 @@ struct Place {
 };
 
 /// A number for the lives of some nodes: of one, to be added to that of others.
-constexpr std::uint64_t sum_of_lives(unsigned node, std::uint64_t incarnation) noexcept {
+constexpr std::uint64_t sum_of_incarnations(unsigned node, std::uint64_t incarnation) noexcept {
     std::uint64_t sum = (incarnation ^ std::uint64_t{node} << 56) * 0x9e3779b97f4a7c15;
     sum = (sum ^ sum >> 32) * 0xd6e8feb86659fd93;
     return sum ^ sum >> 32;
 }
 
 enum class SectionType : std::uint8_t {
-    batch = 1,  ///< writes of the datagram's origin: Batch
-    given,      ///< a batch of another node, whose life has ended: Given
-    acks,       ///< Ack, a list
-    missing,    ///< Missing, a list
-    echo,       ///< Echo, a list
-    status,     ///< Status
-    join,       ///< Join
-    welcome,    ///< Welcome
-    admit,      ///< Admit
-    ask,        ///< Ask
-    vector,     ///< Vector
-    chunk,      ///< Chunk
+    batch = 1,         ///< writes of the datagram's origin: Batch
+    forwarded,         ///< a batch of another node, whose life has ended: Given
+    acks,              ///< Ack, a list
+    nak,               ///< Missing, a list
+    echo,              ///< Echo, a list
+    status,            ///< Status
+    join,              ///< Join
+    welcome,           ///< Welcome
+    admit,             ///< Admit
+    snapshot_request,  ///< Ask
+    vector,            ///< Vector
+    chunk,             ///< Chunk
     /// Nothing: makes a datagram as long as others (rmem/link/udp/socket.hpp says what for).
     padding,
     greeting,  ///< Greeting, a list
@@ -158,13 +158,13 @@ enum class SectionType : std::uint8_t {
 
 /// Of a node's stream all up to this is here.
 struct Ack {
-    NodeLife origin;
+    NodeIncarnation origin;
     std::uint32_t up_to = 0;  ///< low bits; see widened()
 
     static constexpr SectionType kType = SectionType::acks;
     static constexpr std::size_t kBytes = 8;
     static Ack read(const std::byte* from) noexcept {
-        return {NodeLife::read(from), load<std::uint32_t>(from + 4)};
+        return {NodeIncarnation::read(from), load<std::uint32_t>(from + 4)};
     }
     void write(std::byte* to) const noexcept {
         origin.write(to);
@@ -173,15 +173,16 @@ struct Ack {
 };
 
 /// Batches of a node's stream that are asked for.
-struct Missing {
-    NodeLife origin;
+struct Nak {
+    NodeIncarnation origin;
     std::uint32_t first = 0;  ///< low bits
     std::uint32_t count = 0;  ///< at least 1
 
-    static constexpr SectionType kType = SectionType::missing;
+    static constexpr SectionType kType = SectionType::nak;
     static constexpr std::size_t kBytes = 12;
-    static Missing read(const std::byte* from) noexcept {
-        return {NodeLife::read(from), load<std::uint32_t>(from + 4), load<std::uint32_t>(from + 8)};
+    static Nak read(const std::byte* from) noexcept {
+        return {NodeIncarnation::read(from), load<std::uint32_t>(from + 4),
+                load<std::uint32_t>(from + 8)};
     }
     void write(std::byte* to) const noexcept {
         origin.write(to);
@@ -192,14 +193,14 @@ struct Missing {
 
 /// The newest datagram heard of a node: its own send time, and how long ago it came.
 struct Echo {
-    NodeLife node;
+    NodeIncarnation node;
     std::int64_t sent_ns = 0;  ///< that node's clock
     std::int64_t held_ns = 0;  ///< between its arrival and this datagram's send time
 
     static constexpr SectionType kType = SectionType::echo;
     static constexpr std::size_t kBytes = 20;
     static Echo read(const std::byte* from) noexcept {
-        return {NodeLife::read(from), load_time(from + 4), load_time(from + 12)};
+        return {NodeIncarnation::read(from), load_time(from + 4), load_time(from + 12)};
     }
     void write(std::byte* to) const noexcept {
         node.write(to);
@@ -213,11 +214,11 @@ struct Status {
     /// returned: a member that did not run for longer than half of the time-out of a death.
     enum class State : std::uint16_t { joining = 1, member = 2, leaving = 3, returned = 4 };
 
-    std::uint64_t ring_life = 0;    ///< 0: in none yet
-    std::uint32_t socket_room = 0;  ///< datagrams that its socket holds
-    State state = State::joining;   ///< another value says nothing
-    std::uint16_t ranks = 0;        ///< programs attached to the node
-    NodeSet view;                   ///< the members, as it sees them
+    std::uint64_t ring_incarnation = 0;  ///< 0: in none yet
+    std::uint32_t socket_room = 0;       ///< datagrams that its socket holds
+    State state = State::joining;        ///< another value says nothing
+    std::uint16_t ranks = 0;             ///< programs attached to the node
+    NodeSet view;                        ///< the members, as it sees them
 
     bool is_member() const noexcept { return state == State::member || state == State::returned; }
 
@@ -229,7 +230,7 @@ struct Status {
                 NodeSet::read(from + 16)};
     }
     void write(std::byte* to) const noexcept {
-        store(to, ring_life);
+        store(to, ring_incarnation);
         store(to + 8, socket_room);
         store(to + 12, static_cast<std::uint16_t>(state));
         store(to + 14, ranks);
@@ -254,15 +255,15 @@ struct Join {
 };
 
 /// A member and its life, as a welcome names them.
-struct MemberLife {
+struct MemberIncarnation {
     std::uint16_t node = 0;
     std::uint64_t incarnation = 0;
 
     static constexpr std::size_t kBytes = 12;
-    static MemberLife read(const std::byte* from) noexcept {
+    static MemberIncarnation read(const std::byte* from) noexcept {
         return {load<std::uint16_t>(from), load<std::uint64_t>(from + 4)};
     }
-    friend bool operator==(const MemberLife&, const MemberLife&) = default;
+    friend bool operator==(const MemberIncarnation&, const MemberIncarnation&) = default;
     void write(std::byte* to) const noexcept {
         store(to, node);
         store(to + 2, std::uint16_t{0});
@@ -273,22 +274,23 @@ struct MemberLife {
 /// From which batch of the datagram's origin on the joiner counts as a receiver; 0: that life of it
 /// is over.
 struct Admit {
-    NodeLife joiner;
+    NodeIncarnation joiner;
     std::uint64_t cookie = 0;
-    std::uint64_t first = 0;      ///< sequence, at least 1
-    std::uint64_t ring_life = 0;  ///< of the ring that the origin is a member of; 0: of none yet
+    std::uint64_t first = 0;  ///< sequence, at least 1
+    std::uint64_t ring_incarnation =
+        0;  ///< of the ring that the origin is a member of; 0: of none yet
 
     static constexpr SectionType kType = SectionType::admit;
     static constexpr std::size_t kBytes = 28;
     static Admit read(const std::byte* from) noexcept {
-        return {NodeLife::read(from), load<std::uint64_t>(from + 4), load<std::uint64_t>(from + 12),
-                load<std::uint64_t>(from + 20)};
+        return {NodeIncarnation::read(from), load<std::uint64_t>(from + 4),
+                load<std::uint64_t>(from + 12), load<std::uint64_t>(from + 20)};
     }
     void write(std::byte* to) const noexcept {
         joiner.write(to);
         store(to + 4, cookie);
         store(to + 12, first);
-        store(to + 20, ring_life);
+        store(to + 20, ring_incarnation);
     }
 };
 
@@ -298,10 +300,10 @@ struct Greeting {
 
     std::uint16_t to = 0;  ///< node, whatever its life
     std::uint16_t flags = 0;
-    std::uint64_t nonce = 0;       ///< the origin's, for the life of `to` that is to repeat it
-    std::uint64_t answer = 0;      ///< the nonce of `to` for the origin; 0: asks, answers none
-    std::uint64_t believed = 0;    ///< the life of `to` that the origin believes; 0: none
-    std::uint64_t first_life = 0;  ///< of the origin's process
+    std::uint64_t nonce = 0;     ///< the origin's, for the life of `to` that is to repeat it
+    std::uint64_t answer = 0;    ///< the nonce of `to` for the origin; 0: asks, answers none
+    std::uint64_t believed = 0;  ///< the life of `to` that the origin believes; 0: none
+    std::uint64_t first_incarnation = 0;  ///< of the origin's process
 
     static constexpr SectionType kType = SectionType::greeting;
     static constexpr std::size_t kBytes = 36;
@@ -316,7 +318,7 @@ struct Greeting {
         store(to_bytes + 4, nonce);
         store(to_bytes + 12, answer);
         store(to_bytes + 20, believed);
-        store(to_bytes + 28, first_life);
+        store(to_bytes + 28, first_incarnation);
     }
 };
 
@@ -327,12 +329,12 @@ inline constexpr std::size_t kMostAboutBytes = 400;
 /// of the question. A question asked again has a new number, so all with one number is of one
 /// instant.
 struct Question {
-    NodeLife to;
+    NodeIncarnation to;
     std::uint32_t number = 0;
 
     static constexpr std::size_t kBytes = 8;
     static Question read(const std::byte* from) noexcept {
-        return {NodeLife::read(from), load<std::uint32_t>(from + 4)};
+        return {NodeIncarnation::read(from), load<std::uint32_t>(from + 4)};
     }
     void write(std::byte* to_bytes) const noexcept {
         to.write(to_bytes);

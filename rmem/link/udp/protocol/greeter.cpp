@@ -11,8 +11,8 @@ static_assert(kEnvelopeBytes + 2 * kSectionHeadBytes + kMostGreetings * Greeting
                   Join::kBytes <=
               kLeastPayload);
 
-Greeter::Greeter(unsigned nodes, std::uint64_t first_life, std::uint64_t seed)
-    : first_life_(first_life), state_(seed), nodes_(nodes) {}
+Greeter::Greeter(unsigned nodes, std::uint64_t first_incarnation, std::uint64_t seed)
+    : first_incarnation_(first_incarnation), state_(seed), nodes_(nodes) {}
 
 std::uint64_t Greeter::nonce(unsigned node, std::int64_t now) noexcept {
     Node& asked = nodes_[node];
@@ -26,8 +26,8 @@ std::uint64_t Greeter::nonce(unsigned node, std::int64_t now) noexcept {
 
 void Greeter::owe(unsigned node, std::uint64_t answer, std::int64_t now) {
     if (answer == 0) {
-        if (now < nodes_[node].ask_next_ns) return;
-        nodes_[node].ask_next_ns = now + kGreetAgainNs;
+        if (now < nodes_[node].challenge_next_ns) return;
+        nodes_[node].challenge_next_ns = now + kGreetAgainNs;
     }
     const Owed owed{node, answer};
     const bool is_owed = std::find(owed_.begin(), owed_.end(), owed) != owed_.end();
@@ -39,7 +39,7 @@ void Greeter::add_to(DatagramWriter& writer, std::uint16_t flags,
     const auto left = std::find_if_not(owed_.begin(), owed_.end(), [&](const Owed& owed) {
         return writer.add_greeting({static_cast<std::uint16_t>(owed.node), flags,
                                     nonce(owed.node, now), owed.answer, believed(owed.node),
-                                    first_life_});
+                                    first_incarnation_});
     });
     if (left != owed_.begin()) next_ns_ = now + kGreetNs;
     owed_.erase(owed_.begin(), left);

@@ -34,7 +34,7 @@ public:
     static constexpr std::int64_t kNever = INT64_MAX;
 
     /// `seed`: from a true source of random numbers, or of one that such a source began.
-    Greeter(unsigned nodes, std::uint64_t first_life, std::uint64_t seed);
+    Greeter(unsigned nodes, std::uint64_t first_incarnation, std::uint64_t seed);
 
     /// Whether that repeats what the node was asked.
     bool is_answered(unsigned node, std::uint64_t answer, std::int64_t now) const noexcept {
@@ -56,7 +56,7 @@ private:
     struct Node {
         std::uint64_t nonce = 0;  ///< 0: none; no greeting answers that
         std::int64_t drawn_ns = 0;
-        std::int64_t ask_next_ns = 0;
+        std::int64_t challenge_next_ns = 0;
     };
     struct Owed {
         unsigned node = 0;
@@ -66,7 +66,7 @@ private:
 
     std::uint64_t nonce(unsigned node, std::int64_t now) noexcept;
 
-    std::uint64_t first_life_;
+    std::uint64_t first_incarnation_;
     std::uint64_t state_;
     std::vector<Node> nodes_;
     std::vector<Owed> owed_;

@@ -11,7 +11,7 @@ InStream::InStream(std::uint64_t first, std::uint32_t most_batches, std::size_t 
       first_(first),
       next_(first),
       newest_(first - 1),
-      asked_end_(first) {}
+      nak_end_(first) {}
 
 InStream::Offer InStream::offer(std::uint64_t sequence, std::span<const std::byte> body,
                                 std::int64_t now) noexcept {
@@ -35,7 +35,7 @@ std::optional<std::span<const std::byte>> InStream::take() noexcept {
     RMEM_CHECK(next_ <= newest_ + 1 && newest_ + 1 - next_ <= history_.places() / 2);
     if (!has_gap()) {
         first_due_ns_ = again_due_ns_ = kNever;
-        asked_ = 0;
+        naks_unanswered_ = 0;
     }
     return body;
 }
@@ -51,37 +51,37 @@ std::uint64_t InStream::find_missing(std::uint64_t from, std::uint64_t end) cons
 void InStream::notice_gap(std::int64_t now) noexcept {
     if (first_due_ns_ != kNever) return;
     const std::uint64_t end = newest_ + 1;
-    asked_end_ = find_missing(std::max(asked_end_, next_), end);
-    if (asked_end_ < end) first_due_ns_ = now + times_.ask_after_ns(steps_);
+    nak_end_ = find_missing(std::max(nak_end_, next_), end);
+    if (nak_end_ < end) first_due_ns_ = now + times_.nak_backoff_ns(steps_);
 }
 
 /// From where to ask; false while nothing is due.
-bool InStream::begin_asking(std::int64_t now, std::uint64_t& from) noexcept {
-    if (now < ask_due_ns()) return false;
+bool InStream::begin_nak(std::int64_t now, std::uint64_t& from) noexcept {
+    if (now < nak_due_ns()) return false;
     const bool is_again = now >= again_due_ns_;
-    from = is_again ? next_ : std::max(asked_end_, next_);
-    if (is_again) ++asked_;
+    from = is_again ? next_ : std::max(nak_end_, next_);
+    if (is_again) ++naks_unanswered_;
     first_due_ns_ = kNever;
     return true;
 }
 
-void InStream::asked_up_to(std::uint64_t end, std::int64_t now) noexcept {
-    asked_end_ = std::max(asked_end_, end);
-    if (find_missing(next_, asked_end_) == asked_end_) {
+void InStream::nak_sent_up_to(std::uint64_t end, std::int64_t now) noexcept {
+    nak_end_ = std::max(nak_end_, end);
+    if (find_missing(next_, nak_end_) == nak_end_) {
         again_due_ns_ = kNever;
     } else {
-        again_due_ns_ = now + doubled(times_.ask_again_ns(), asked_);
+        again_due_ns_ = now + doubled(times_.nak_retry_ns(), naks_unanswered_);
     }
     notice_gap(now);
 }
 
 /// If that is all that this node was about to ask for, it needs not: the answer goes to everybody.
-void InStream::on_asked(std::uint64_t first, std::uint64_t count, std::int64_t now) noexcept {
+void InStream::on_other_nak(std::uint64_t first, std::uint64_t count, std::int64_t now) noexcept {
     if (first_due_ns_ == kNever || count == 0) return;
-    const std::uint64_t missing = find_missing(std::max(asked_end_, next_), newest_ + 1);
+    const std::uint64_t missing = find_missing(std::max(nak_end_, next_), newest_ + 1);
     if (missing < first || missing - first >= count) return;
     first_due_ns_ = kNever;
-    asked_up_to(std::min(first + std::min(count, newest_ + 1), newest_ + 1), now);
+    nak_sent_up_to(std::min(first + std::min(count, newest_ + 1), newest_ + 1), now);
 }
 
 }  // namespace rmem::udp

@@ -22,7 +22,7 @@
 /// Trust: sequences are bounded by the window; what lies outside is refused.
 
 #include "rmem/link/udp/protocol/batch_history.hpp"
-#include "rmem/link/udp/protocol/repair_times.hpp"
+#include "rmem/link/udp/protocol/retransmit_times.hpp"
 
 #include <algorithm>
 #include <cstdint>
@@ -66,34 +66,34 @@ public:
 
     // ---- Asking
     /// `steps`: how far this node comes behind the first that asks.
-    void set_times(const RepairTimes& times, unsigned steps) noexcept {
+    void set_times(const RetransmitTimes& times, unsigned steps) noexcept {
         times_ = times;
         steps_ = steps;
     }
     /// When ask() has something to say; kNever when nothing is missing.
-    std::int64_t ask_due_ns() const noexcept { return std::min(first_due_ns_, again_due_ns_); }
+    std::int64_t nak_due_ns() const noexcept { return std::min(first_due_ns_, again_due_ns_); }
     /// If it is due: calls say(first, count) for each range that is missing, up to kMostRanges.
     template <class Say>
-    void ask(std::int64_t now, Say say);
+    void send_naks(std::int64_t now, Say say);
     /// Another node has asked for these.
-    void on_asked(std::uint64_t first, std::uint64_t count, std::int64_t now) noexcept;
+    void on_other_nak(std::uint64_t first, std::uint64_t count, std::int64_t now) noexcept;
 
 private:
     bool is_missing(std::uint64_t sequence) const noexcept { return !history_.contains(sequence); }
     /// The first missing one from there on, or `end`.
     std::uint64_t find_missing(std::uint64_t from, std::uint64_t end) const noexcept;
     void notice_gap(std::int64_t now) noexcept;
-    bool begin_asking(std::int64_t now, std::uint64_t& from) noexcept;
-    void asked_up_to(std::uint64_t end, std::int64_t now) noexcept;
+    bool begin_nak(std::int64_t now, std::uint64_t& from) noexcept;
+    void nak_sent_up_to(std::uint64_t end, std::int64_t now) noexcept;
 
     BatchHistory history_;
     std::uint64_t first_;
     std::uint64_t next_;
     std::uint64_t newest_;
-    std::uint64_t asked_end_;  ///< what is missing before it was asked for already
-    RepairTimes times_;
+    std::uint64_t nak_end_;  ///< what is missing before it was asked for already
+    RetransmitTimes times_;
     unsigned steps_ = 0;
-    unsigned asked_ = 0;                  ///< times without an answer
+    unsigned naks_unanswered_ = 0;        ///< times without an answer
     std::int64_t first_due_ns_ = kNever;  ///< for what was not asked for yet
     std::int64_t again_due_ns_ = kNever;
 };
@@ -101,9 +101,9 @@ private:
 // ---- Inline definitions
 
 template <class Say>
-void InStream::ask(std::int64_t now, Say say) {
+void InStream::send_naks(std::int64_t now, Say say) {
     std::uint64_t from = 0;
-    if (!begin_asking(now, from)) return;
+    if (!begin_nak(now, from)) return;
     const std::uint64_t end = newest_ + 1;
     for (unsigned ranges = 0; ranges < kMostRanges && from < end; ++ranges) {
         const std::uint64_t first = find_missing(from, end);
@@ -114,7 +114,7 @@ void InStream::ask(std::int64_t now, Say say) {
         for (from = first; from < end && is_missing(from);) ++from;
         say(first, from - first);
     }
-    asked_up_to(from, now);
+    nak_sent_up_to(from, now);
 }
 
 }  // namespace rmem::udp

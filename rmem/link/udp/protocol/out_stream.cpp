@@ -82,7 +82,7 @@ bool OutStream::on_ack(unsigned node, std::uint64_t up_to, std::int64_t now) noe
     return has_grown;
 }
 
-void OutStream::on_missing(std::uint64_t first, std::uint64_t count, std::int64_t now) noexcept {
+void OutStream::on_nak(std::uint64_t first, std::uint64_t count, std::int64_t now) noexcept {
     first = std::max(first, least_ + 1);
     if (first > newest_) return;
     const std::uint64_t end = first + std::min(count, newest_ + 1 - first);
@@ -100,7 +100,7 @@ void OutStream::on_missing(std::uint64_t first, std::uint64_t count, std::int64_
 
 // ---- Sending again ------------------------------------------------------------------------------
 
-std::optional<std::uint64_t> OutStream::next_repair(std::int64_t now) noexcept {
+std::optional<std::uint64_t> OutStream::next_retransmission(std::int64_t now) noexcept {
     // What all have by now needs no sending; its places may be another batch's.
     wanted_first_ = std::min(std::max(wanted_first_, least_ + 1), wanted_end_);
     while (wanted_first_ != wanted_end_) {

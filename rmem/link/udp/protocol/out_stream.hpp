@@ -16,7 +16,7 @@
 
 #include "rmem/base/node_set.hpp"
 #include "rmem/link/udp/protocol/batch_history.hpp"
-#include "rmem/link/udp/protocol/repair_times.hpp"
+#include "rmem/link/udp/protocol/retransmit_times.hpp"
 
 #include <array>
 #include <cstdint>
@@ -65,16 +65,16 @@ public:
     std::uint64_t acked_by(unsigned node) const noexcept { return acked_[node]; }
     /// Somebody lacks these: they are to be sent again, once for all who ask at about the same
     /// time.
-    void on_missing(std::uint64_t first, std::uint64_t count, std::int64_t now) noexcept;
+    void on_nak(std::uint64_t first, std::uint64_t count, std::int64_t now) noexcept;
 
     // ---- Sending again
     /// The next batch that somebody has asked for, the oldest first.
-    std::optional<std::uint64_t> next_repair(std::int64_t now) noexcept;
+    std::optional<std::uint64_t> next_retransmission(std::int64_t now) noexcept;
     /// When probe() is due; kNever while nothing is under way.
     std::int64_t probe_due_ns() const noexcept { return probe_due_ns_; }
     /// If it is due: the batch to be sent again.
     std::optional<std::uint64_t> probe(std::int64_t now) noexcept;
-    void set_times(const RepairTimes& times) noexcept { times_ = times; }
+    void set_times(const RetransmitTimes& times) noexcept { times_ = times; }
 
 private:
     struct Again {
@@ -94,7 +94,7 @@ private:
     std::uint64_t newest_;
     std::uint64_t least_;
     std::uint32_t window_;
-    RepairTimes times_;
+    RetransmitTimes times_;
     unsigned probes_ = 0;  ///< without an answer
     std::int64_t probe_due_ns_ = kNever;
 };

@@ -26,7 +26,7 @@ SnapshotTaker::SnapshotTaker(std::uint64_t bank_words)
     : words_(bank_words),
       set_by_(bank_words),
       part_here_((bank_words + kPartWords - 1) / kPartWords),
-      part_asked_(part_here_.size()) {}
+      part_requested_(part_here_.size()) {}
 
 void SnapshotTaker::note_write(unsigned origin, std::uint64_t sequence,
                                const Place& place) noexcept {
@@ -63,7 +63,7 @@ Place SnapshotTaker::place_of(std::uint32_t part) const noexcept {
             0};
 }
 
-std::int64_t SnapshotTaker::ask_due_ns() const noexcept {
+std::int64_t SnapshotTaker::request_due_ns() const noexcept {
     if (here_ == parts()) return kNever;
     std::int64_t due = kNever;
     std::uint64_t open = 0;
@@ -78,13 +78,14 @@ std::int64_t SnapshotTaker::ask_due_ns() const noexcept {
 /// What was not answered in time is free to be asked for again.
 void SnapshotTaker::drop_lost(std::int64_t now) {
     std::erase_if(questions_, [now](const Question& question) { return question.again_ns <= now; });
-    std::fill(part_asked_.begin(), part_asked_.end(), false);
+    std::fill(part_requested_.begin(), part_requested_.end(), false);
     for (const Question& question : questions_) {
-        for (const std::uint32_t part : question.parts) part_asked_[part] = true;
+        for (const std::uint32_t part : question.parts) part_requested_[part] = true;
     }
 }
 
-bool SnapshotTaker::ask(DatagramWriter& writer, const NodeLife& sponsor, std::int64_t now) {
+bool SnapshotTaker::request(DatagramWriter& writer, const NodeIncarnation& donor,
+                            std::int64_t now) {
     drop_lost(now);
     if (questions_.size() >= kMostQuestions || here_ == parts()) return false;
     Question question;
@@ -94,12 +95,13 @@ bool SnapshotTaker::ask(DatagramWriter& writer, const NodeLife& sponsor, std::in
          ++looked) {
         const std::uint32_t part = next_part_;
         next_part_ = (next_part_ + 1) % count;
-        if (!part_here_[part] && !part_asked_[part]) question.parts.push_back(part);
+        if (!part_here_[part] && !part_requested_[part]) question.parts.push_back(part);
     }
-    if (question.parts.empty() || !writer.begin_ask({sponsor, question.number})) return false;
+    if (question.parts.empty() || !writer.begin_snapshot_request({donor, question.number}))
+        return false;
     for (const std::uint32_t part : question.parts) writer.add_part(place_of(part));
     // An answer is many datagrams: it may take a while longer than one.
-    question.again_ns = now + 4 * times_.ask_again_ns();
+    question.again_ns = now + 4 * times_.nak_retry_ns();
     questions_.push_back(std::move(question));
     return true;
 }
@@ -111,9 +113,11 @@ SnapshotTaker::Question* SnapshotTaker::find(const rmem::udp::Question& named) n
     return found == questions_.end() ? nullptr : &*found;
 }
 
-void SnapshotTaker::on_vector(const Vector& vector, std::uint64_t lives, const Applied& applied) {
+void SnapshotTaker::on_vector(const Vector& vector, std::uint64_t incarnation_sum,
+                              const Applied& applied) {
     Question* question = find(vector.question());
-    if (question == nullptr || question->has_vector || vector.lives() != lives) return;
+    if (question == nullptr || question->has_vector || vector.incarnation_sum() != incarnation_sum)
+        return;
     question->origins = vector.origins();
     vector.for_each([&](unsigned origin, std::uint32_t low) {
         question->positions[origin] = widened(low, applied(origin));
@@ -153,8 +157,8 @@ void SnapshotTaker::on_chunk(const Chunk& chunk, const Store& store) {
     if (question == nullptr || !question->has_vector || part >= parts()) return;
     const auto number = static_cast<std::uint32_t>(part);
     if (place != place_of(number) || part_here_[number]) return;
-    const auto& asked = question->parts;
-    if (std::find(asked.begin(), asked.end(), number) == asked.end()) return;
+    const auto& requested = question->parts;
+    if (std::find(requested.begin(), requested.end(), number) == requested.end()) return;
     for (std::uint64_t i = 0; i < place.words; ++i) {
         if (is_newer(place.index + i, *question)) continue;
         store(place.index + i, chunk.is_zeros() ? 0 : chunk.words()[i]);
@@ -205,12 +209,12 @@ bool add_part(DatagramWriter& writer, const Question& question, const Place& pla
 
 }  // namespace
 
-void answer(const NodeLife& joiner, const Ask& ask, const SponsorView& view,
+void answer(const NodeIncarnation& joiner, const SnapshotRequest& request, const DonorView& view,
             const std::function<DatagramWriter&()>& begin, const std::function<void()>& send) {
-    const Question question{joiner, ask.question().number};
+    const Question question{joiner, request.question().number};
     DatagramWriter* writer = &begin();
-    writer->add_vector(question, view.lives, view.origins, view.positions);
-    for (const Place& place : ask.parts()) {
+    writer->add_vector(question, view.incarnation_sum, view.origins, view.positions);
+    for (const Place& place : request.parts()) {
         if (!place.is_inside(view.bank.size()) || place.words > kPartWords) continue;
         if (add_part(*writer, question, place, view.bank)) continue;
         send();

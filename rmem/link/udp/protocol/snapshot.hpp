@@ -11,7 +11,7 @@
 ///     SnapshotTaker taker(bank words, origins);                    // the joiner
 ///     taker.note_write(origin, sequence, place);                   // for each write that it
 ///     applies
-///     taker.ask(writer, sponsor, now); …                           // when ask_due_ns() says so
+///     taker.ask(writer, donor, now); …                     // when request_due_ns() says so
 ///     taker.on_vector(vector, applied); taker.on_chunk(chunk, now, store);
 ///     taker.is_complete(applied)
 ///
@@ -30,7 +30,7 @@
 
 #include "rmem/link/udp/protocol/datagram.hpp"
 #include "rmem/link/udp/protocol/datagram_writer.hpp"
-#include "rmem/link/udp/protocol/repair_times.hpp"
+#include "rmem/link/udp/protocol/retransmit_times.hpp"
 
 #include <array>
 #include <cstdint>
@@ -66,18 +66,18 @@ public:
     void note_write(unsigned origin, std::uint64_t sequence, const Place& place) noexcept;
 
     // ---- Asking
-    void set_times(const RepairTimes& times) noexcept { times_ = times; }
+    void set_times(const RetransmitTimes& times) noexcept { times_ = times; }
     /// When there is something to ask; kNever when all is here.
-    std::int64_t ask_due_ns() const noexcept;
+    std::int64_t request_due_ns() const noexcept;
     /// Adds a question to the sponsor to the datagram. False when none is due, or there is no room.
-    bool ask(DatagramWriter& writer, const NodeLife& sponsor, std::int64_t now);
+    bool request(DatagramWriter& writer, const NodeIncarnation& donor, std::int64_t now);
     /// Another sponsor: what was asked and not answered is to be asked again.
     void forget_questions() noexcept { questions_.clear(); }
 
     // ---- Answers
     /// `lives`: of the origins that it names, as the joiner knows them; a sponsor that means others
     /// has not answered.
-    void on_vector(const Vector& vector, std::uint64_t lives, const Applied& applied);
+    void on_vector(const Vector& vector, std::uint64_t incarnation_sum, const Applied& applied);
     /// Before its vector a chunk says nothing, and is asked for again.
     void on_chunk(const Chunk& chunk, const Store& store);
 
@@ -106,7 +106,7 @@ private:
 
     std::uint64_t words_;
     std::vector<std::uint64_t> set_by_;  ///< of each word: origin and sequence; 0: by none
-    std::vector<bool> part_here_, part_asked_;
+    std::vector<bool> part_here_, part_requested_;
     std::uint64_t here_ = 0;
     std::uint32_t next_part_ = 0;  ///< where the search for one to ask for begins
     std::uint32_t numbers_ = 0;
@@ -114,21 +114,21 @@ private:
     NodeSet admitted_, departed_;
     std::array<std::uint64_t, kMaxNodes> first_{};  ///< of each of these: it is taken from there on
     std::array<std::uint64_t, kMaxNodes> needed_{};  ///< of each stream
-    RepairTimes times_;
+    RetransmitTimes times_;
 };
 
 /// What a sponsor needs to answer a question.
-struct SponsorView {
+struct DonorView {
     NodeSet origins;
-    std::uint64_t lives = 0;                           ///< sum_of_lives() of them
+    std::uint64_t incarnation_sum = 0;                 ///< sum_of_incarnations() of them
     std::array<std::uint64_t, kMaxNodes> positions{};  ///< in the bank, of each origin
     std::span<const std::byte> bank;
 };
 
 /// Answers a question at this instant: `begin` begins a datagram, `send` sends it; none fails when
 /// the parts lie in the bank, others are passed over.
-RMEM_API void answer(const NodeLife& joiner, const Ask& ask, const SponsorView& view,
-                     const std::function<DatagramWriter&()>& begin,
+RMEM_API void answer(const NodeIncarnation& joiner, const SnapshotRequest& request,
+                     const DonorView& view, const std::function<DatagramWriter&()>& begin,
                      const std::function<void()>& send);
 
 }  // namespace rmem::udp

@@ -394,11 +394,11 @@ void await_tick() {
 TEST(RingEngine, a_rank_that_writes_again_before_the_wire_has_come_to_its_death_is_heard) {
     RingRanks ring({.timing = "scramnet-burst"});
     RingRank a(ring, 0, still());
-    for (std::uint32_t life = 1; life <= 3; ++life) {
+    for (std::uint32_t incarnation = 1; incarnation <= 3; ++incarnation) {
         std::optional<RingRank> b;
         b.emplace(ring, 1U, still());
-        b->memory.post_word(4, life);
-        a.await(4, life);
+        b->memory.post_word(4, incarnation);
+        a.await(4, incarnation);
         b.reset();
         await_tick();
         a.memory.engine().look_at_members();

@@ -103,7 +103,7 @@ TEST_P(RingLinkProcesses, a_killed_node_is_bypassed_and_holds_nobody_up) {
     a.memory.post_word(0, 2);
     c.await(0, 2);
     a.flush();
-    EXPECT_FALSE(node_lives(*ring.ring(), 1));
+    EXPECT_FALSE(is_node_alive(*ring.ring(), 1));
     EXPECT_TRUE(eventually([&] {
         a.memory.progress();
         return ring.count(0, LinkCounter::nodes_bypassed) == 1;
@@ -113,21 +113,21 @@ TEST_P(RingLinkProcesses, a_killed_node_is_bypassed_and_holds_nobody_up) {
 TEST_P(RingLinkProcesses, a_killed_node_that_is_started_again_finds_the_memory) {
     RingRanks ring(spec(2));
     RingRank a(ring, 0);
-    for (std::uint32_t life = 1; life <= 3; ++life) {
+    for (std::uint32_t incarnation = 1; incarnation <= 3; ++incarnation) {
         SharedValue<Signs> signs;
         Child child([&] {
             RingRank me(ring.open(), {1, 1}, {});
-            me.await(life * 4, life);
-            for (std::uint32_t earlier = 1; earlier < life; ++earlier) {
+            me.await(incarnation * 4, incarnation);
+            for (std::uint32_t earlier = 1; earlier < incarnation; ++earlier) {
                 EXPECT_EQ(me.memory.load(earlier * 4), earlier);
             }
-            me.memory.post_word(128, life);
+            me.memory.post_word(128, incarnation);
             me.flush();
             gather(*signs, 2);
             me.await(0, 99);  // never
         });
-        a.memory.post_word(life * 4, life);
-        a.await(128, life);
+        a.memory.post_word(incarnation * 4, incarnation);
+        a.await(128, incarnation);
         gather(*signs, 2);
         child.kill();
     }

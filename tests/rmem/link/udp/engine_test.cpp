@@ -48,10 +48,10 @@ protected:
         LogRecord record;
         record.words = 1;
         record.written_ns = now_ns();
-        return engine.put(record, &value) && engine.commit(now_ns()).gathers;
+        return engine.put(record, &value) && engine.commit(now_ns()).coalesces;
     }
     /// What is posted leaves no more by itself.
-    static void post_until_gathering(Engine& engine) {
+    static void post_until_coalescing(Engine& engine) {
         for (std::uint32_t i = 1; !post(engine, i); ++i) ASSERT_LT(i, 1'000'000U);
     }
     RosterEntry entry(unsigned at, unsigned rank) const {
@@ -162,12 +162,12 @@ TEST_F(EngineTest, in_a_run_for_who_waits_leaves_nothing_open) {
     const auto engine = start(0, 0);
     bool has_left_some = false;
     for (int round = 0; round < 50; ++round) {
-        post_until_gathering(*engine);
+        post_until_coalescing(*engine);
         engine->run(Engine::Leaving::what_is_due);
-        has_left_some = has_left_some || engine->gathers();
-        post_until_gathering(*engine);
+        has_left_some = has_left_some || engine->coalesces();
+        post_until_coalescing(*engine);
         engine->run(Engine::Leaving::all);
-        EXPECT_FALSE(engine->gathers());
+        EXPECT_FALSE(engine->coalesces());
     }
     EXPECT_TRUE(has_left_some) << "for who goes on sending it waits for more";
 }
@@ -207,10 +207,10 @@ TEST_F(EngineTest, is_looked_at_closely_by_its_helper_while_something_is_open) {
             std::this_thread::sleep_for(std::chrono::milliseconds(1));
         }
         const std::uint64_t before = helper.takeovers();
-        post_until_gathering(*engine);
+        post_until_coalescing(*engine);
         helper.watch_closely();
         const Deadline deadline = Deadline::in(kPatienceNs);
-        while (engine->gathers()) {
+        while (engine->coalesces()) {
             helper.attend();
             ASSERT_FALSE(deadline.passed(now_ns())) << "nobody has sent it";
             std::this_thread::yield();

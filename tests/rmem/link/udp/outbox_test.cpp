@@ -54,8 +54,8 @@ protected:
     OutboxTest() {
         while (!core.is_member()) core.on_tick(now += kJoinNs);
         // relaxed is enough: there is one thread
-        ring->board().life.store(1, std::memory_order_relaxed);
-        outbox.begin_life();
+        ring->board().membership_epoch.store(1, std::memory_order_relaxed);
+        outbox.begin_incarnation();
     }
 
     static RingConfig config(const std::string& name) {
@@ -87,7 +87,7 @@ protected:
         outbox.commit(now);
     }
     std::uint32_t send_until_loaded(std::uint32_t value = 0) {
-        while (!outbox.gathers()) send(++value);
+        while (!outbox.coalesces()) send(++value);
         return value;
     }
 
@@ -130,7 +130,7 @@ TEST_F(OutboxTest, a_program_that_only_sends_fills_datagrams_after_a_few) {
     ASSERT_EQ(wire.batches.back().size(), 100U);
     EXPECT_EQ(wire.batches.back().front(), first_open);
     EXPECT_EQ(wire.batches.back().back(), first_open + 99);
-    EXPECT_FALSE(outbox.gathers());
+    EXPECT_FALSE(outbox.coalesces());
 }
 
 TEST_F(OutboxTest, no_commit_keeps_back_what_has_waited_long_enough) {
@@ -146,10 +146,10 @@ TEST_F(OutboxTest, no_commit_keeps_back_what_has_waited_long_enough) {
 TEST_F(OutboxTest, what_waits_for_more_leaves_when_the_program_waits) {
     const std::uint32_t last = send_until_loaded();
     const std::size_t before = wire.batches.size();
-    outbox.send_gathered(now);
+    outbox.send_coalesced(now);
     ASSERT_EQ(wire.batches.size(), before + 1);
     EXPECT_EQ(wire.batches.back(), (std::vector<std::uint32_t>{last}));
-    outbox.send_gathered(now);
+    outbox.send_coalesced(now);
     EXPECT_EQ(wire.batches.size(), before + 1);
 }
 
@@ -157,12 +157,12 @@ TEST_F(OutboxTest, what_is_committed_on_wait_leaves_when_the_program_waits_and_o
     ASSERT_TRUE(put(1));
     outbox.commit_on_wait();
     EXPECT_TRUE(wire.batches.empty()) << "an answer may take it along";
-    outbox.send_gathered(now);
+    outbox.send_coalesced(now);
     ASSERT_EQ(wire.batches.size(), 1U);
     EXPECT_EQ(wire.batches[0], (std::vector<std::uint32_t>{1}));
     outbox.commit_on_wait();
-    EXPECT_FALSE(outbox.gathers()) << "nothing was put since";
-    outbox.send_gathered(now);
+    EXPECT_FALSE(outbox.coalesces()) << "nothing was put since";
+    outbox.send_coalesced(now);
     EXPECT_EQ(wire.batches.size(), 1U);
 }
 
@@ -172,30 +172,30 @@ TEST_F(OutboxTest, what_is_committed_on_wait_rides_on_the_answer_or_leaves_after
     send(2);
     ASSERT_EQ(wire.batches.size(), 1U);
     EXPECT_EQ(wire.batches[0], (std::vector<std::uint32_t>{1, 2}));
-    EXPECT_FALSE(outbox.gathers());
+    EXPECT_FALSE(outbox.coalesces());
     ASSERT_TRUE(put(3));
     outbox.commit_on_wait();
     EXPECT_EQ(outbox.due_ns(), now + kLazyNs);
     outbox.on_time(now + kLazyNs);
     EXPECT_EQ(wire.batches.size(), 2U);
-    EXPECT_FALSE(outbox.gathers());
+    EXPECT_FALSE(outbox.coalesces());
 }
 
 TEST_F(OutboxTest, messages_that_are_answered_are_never_kept_back) {
     for (std::uint32_t i = 0; i < 1000; ++i) {
         const unsigned burst = 1 + i % (kLoad / 2);
         for (unsigned k = 0; k < burst; ++k) send(i);
-        EXPECT_FALSE(outbox.gathers()) << i;
-        outbox.send_gathered(now += kStep);
+        EXPECT_FALSE(outbox.coalesces()) << i;
+        outbox.send_coalesced(now += kStep);
     }
 }
 
 TEST_F(OutboxTest, load_is_forgotten_in_silence) {
     send_until_loaded();
-    outbox.send_gathered(now);
+    outbox.send_coalesced(now);
     now += kQuietNs;
     send(5);
-    EXPECT_FALSE(outbox.gathers());
+    EXPECT_FALSE(outbox.coalesces());
 }
 
 TEST_F(OutboxTest, a_delayed_write_holds_up_what_comes_after_it) {
@@ -215,8 +215,8 @@ TEST_F(OutboxTest, a_delayed_write_holds_up_what_comes_after_it) {
 TEST_F(OutboxTest, a_new_life_begins_with_nothing) {
     send_until_loaded();
     ASSERT_TRUE(put(1, 5'000));
-    outbox.begin_life();
-    EXPECT_FALSE(outbox.gathers());
+    outbox.begin_incarnation();
+    EXPECT_FALSE(outbox.coalesces());
     EXPECT_EQ(outbox.due_ns(), Outbox::kNever);
 }
 

@@ -131,7 +131,7 @@ std::string no_multicast() {
 }
 
 /// Why this host knows no trains; empty if it does.
-std::string no_trains() {
+std::string why_no_gso() {
     const Descriptor probe(::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0));
     const int length = 100, on = 1;
     if (::setsockopt(probe.get(), IPPROTO_UDP, UDP_SEGMENT, &length, sizeof length) != 0) {
@@ -265,14 +265,14 @@ TEST(Socket, a_group_on_another_interface_is_not_heard) {
 /// Both ways of addressing, on a host that knows trains and on one that does not.
 struct Way {
     bool in_group;
-    bool sends_trains;
-    bool takes_trains;
+    bool sends_gso;
+    bool takes_gro;
 };
 
 std::ostream& operator<<(std::ostream& out, const Way& way) {
     return out << (way.in_group ? "group" : "fan_out")
-               << (way.sends_trains ? "_in_trains" : "_singly")
-               << (way.takes_trains ? "_taken_whole" : "_taken_singly");
+               << (way.sends_gso ? "_in_gso_batches" : "_singly")
+               << (way.takes_gro ? "_taken_whole" : "_taken_singly");
 }
 
 class SocketBatches : public testing::TestWithParam<Way> {
@@ -280,9 +280,9 @@ protected:
     void SetUp() override {
         if (GetParam().in_group) NEED_MULTICAST();
         SocketSettings ring = GetParam().in_group ? in_group(1, free_port()) : fan_out(2);
-        ring.trains = GetParam().sends_trains;
+        ring.gso = GetParam().sends_gso;
         a_.emplace(at_node(ring, 0));
-        ring.trains = GetParam().takes_trains;
+        ring.gso = GetParam().takes_gro;
         b_.emplace(at_node(ring, 1));
     }
     std::optional<Station> a_, b_;
@@ -327,13 +327,13 @@ TEST_P(SocketBatches, many_waiting_are_taken_with_few_calls) {
 }
 
 TEST_P(SocketBatches, of_one_length_are_one_piece_if_both_hosts_know_trains) {
-    if (const std::string why = no_trains(); !why.empty()) GTEST_SKIP() << why;
+    if (const std::string why = why_no_gso(); !why.empty()) GTEST_SKIP() << why;
     const std::string text(300, 'x');
     for (unsigned i = 0; i < 12; ++i) a_->queue(framed(text));
     EXPECT_EQ(a_->socket().flush(), 0U);
     EXPECT_EQ(a_->socket().counters().sent, 12U);
     ASSERT_TRUE(b_->socket().wait(Deadline::in(kPatienceNs)));
-    const bool in_one_piece = GetParam().sends_trains && GetParam().takes_trains;
+    const bool in_one_piece = GetParam().sends_gso && GetParam().takes_gro;
     EXPECT_EQ(b_->socket().receive().size(), in_one_piece ? 12U : 1U);
     EXPECT_EQ(b_->socket().counters().received, in_one_piece ? 12U : 1U);
 }
@@ -379,7 +379,7 @@ TEST_P(SocketBatches, whose_last_is_torn_lose_only_that_one) {
 TEST_P(SocketBatches, that_claim_to_be_many_fill_no_memory) {
     std::string tiny;  // in one datagram more of them than a train has
     while (tiny.size() + kEnvelopeBytes <= kMostPayload) tiny += framed("");
-    ASSERT_GT(tiny.size() / kEnvelopeBytes, Socket::kMostInTrain);
+    ASSERT_GT(tiny.size() / kEnvelopeBytes, Socket::kMostInGsoBatch);
     EXPECT_TRUE(a_->socket().send_to(1, bytes_of(tiny)));
     std::size_t bytes = 0, pieces = 0;
     for (; bytes < tiny.size(); ++pieces) {
@@ -387,7 +387,7 @@ TEST_P(SocketBatches, that_claim_to_be_many_fill_no_memory) {
         ASSERT_TRUE(piece);
         bytes += piece->size();
     }
-    EXPECT_EQ(pieces, Socket::kMostInTrain);
+    EXPECT_EQ(pieces, Socket::kMostInGsoBatch);
     EXPECT_EQ(b_->socket().counters().oversized, 1U) << "what is behind the last one";
 }
 

@@ -15,10 +15,10 @@ namespace {
 using Tag = std::array<std::byte, kTagBytes>;
 using Bytes = std::vector<std::byte>;
 
-constexpr Life kLife{.ring = 0x0123456789abcdef,
-                     .origin = 0x0102,
-                     .incarnation = 1'700'000'000'000'000'000,
-                     .salt = 0xfedcba9876543210};
+constexpr IncarnationId kIncarnation{.ring = 0x0123456789abcdef,
+                                     .origin = 0x0102,
+                                     .incarnation = 1'700'000'000'000'000'000,
+                                     .salt = 0xfedcba9876543210};
 constexpr std::uint64_t kNumber = 0x1122334455667788;
 
 /// 0, 1, 2, … from `first`.
@@ -34,7 +34,7 @@ Bytes some_bytes(std::size_t count) {
     return bytes;
 }
 
-Tag tag_of(const LifeKey& key, std::uint64_t number, const Bytes& covered) {
+Tag tag_of(const IncarnationKey& key, std::uint64_t number, const Bytes& covered) {
     Tag tag;
     key.sign(number, covered, tag);
     return tag;
@@ -56,8 +56,9 @@ protected:
     void SetUp() override {
         if (!is_available(GetParam())) GTEST_SKIP() << "this processor has no AES";
     }
-    LifeKey life_key(const Life& life = kLife, unsigned first = 0) const {
-        return Authenticator(master(first), GetParam()).life_key(life);
+    IncarnationKey incarnation_key(const IncarnationId& id = kIncarnation,
+                                   unsigned first = 0) const {
+        return Authenticator(master(first), GetParam()).incarnation_key(id);
     }
 };
 
@@ -71,15 +72,15 @@ INSTANTIATE_TEST_SUITE_P(kinds, AuthenticatorKindTest,
 // docs/design/udp-link.md: a second implementation that shares nothing with libsodium.
 TEST_P(AuthenticatorKindTest, tags_are_those_that_another_implementation_computes) {
     const bool aes = GetParam() == TagKind::aes_256_gcm;
-    EXPECT_EQ(hex(tag_of(life_key(), kNumber, some_bytes(100))),
+    EXPECT_EQ(hex(tag_of(incarnation_key(), kNumber, some_bytes(100))),
               aes ? "e1b8a9f8d1c4a62bd6671a2c3ebae6c3" : "333a5648569e5d603b3c77f8dcb35294");
-    EXPECT_EQ(hex(tag_of(life_key(), kNumber, {})),
+    EXPECT_EQ(hex(tag_of(incarnation_key(), kNumber, {})),
               aes ? "9721136a1553c69f0cd5cb52da2f61b5" : "c224dcf32a995c21d826b487f41cffb7");
 }
 
 TEST_P(AuthenticatorKindTest, what_was_signed_is_verified_at_every_length) {
-    const LifeKey sender = life_key();
-    const LifeKey receiver = life_key();
+    const IncarnationKey sender = incarnation_key();
+    const IncarnationKey receiver = incarnation_key();
     for (std::size_t count = 0; count <= 1500; ++count) {
         const Bytes covered = some_bytes(count);
         EXPECT_TRUE(receiver.verify(count, covered, tag_of(sender, count, covered))) << count;
@@ -89,7 +90,7 @@ TEST_P(AuthenticatorKindTest, what_was_signed_is_verified_at_every_length) {
 }
 
 TEST_P(AuthenticatorKindTest, each_flipped_bit_of_what_is_covered_is_found) {
-    const LifeKey key = life_key();
+    const IncarnationKey key = incarnation_key();
     for (const std::size_t count :
          {std::size_t{1}, std::size_t{56}, std::size_t{100}, std::size_t{257}}) {
         Bytes covered = some_bytes(count);
@@ -105,7 +106,7 @@ TEST_P(AuthenticatorKindTest, each_flipped_bit_of_what_is_covered_is_found) {
 }
 
 TEST_P(AuthenticatorKindTest, each_flipped_bit_of_the_tag_is_found) {
-    const LifeKey key = life_key();
+    const IncarnationKey key = incarnation_key();
     const Bytes covered = some_bytes(100);
     const Tag tag = tag_of(key, kNumber, covered);
     for (std::size_t bit = 0; bit < 8 * kTagBytes; ++bit) {
@@ -117,7 +118,7 @@ TEST_P(AuthenticatorKindTest, each_flipped_bit_of_the_tag_is_found) {
 }
 
 TEST_P(AuthenticatorKindTest, a_shorter_or_longer_datagram_is_found) {
-    const LifeKey key = life_key();
+    const IncarnationKey key = incarnation_key();
     const Tag tag = tag_of(key, kNumber, some_bytes(100));
     for (std::size_t count = 0; count <= 200; ++count) {
         EXPECT_EQ(key.verify(kNumber, some_bytes(count), tag), count == 100) << count;
@@ -125,7 +126,7 @@ TEST_P(AuthenticatorKindTest, a_shorter_or_longer_datagram_is_found) {
 }
 
 TEST_P(AuthenticatorKindTest, each_flipped_bit_of_the_number_is_found) {
-    const LifeKey key = life_key();
+    const IncarnationKey key = incarnation_key();
     const Bytes covered = some_bytes(100);
     const Tag tag = tag_of(key, kNumber, covered);
     for (unsigned bit = 0; bit < 64; ++bit) {
@@ -135,40 +136,42 @@ TEST_P(AuthenticatorKindTest, each_flipped_bit_of_the_number_is_found) {
 
 TEST_P(AuthenticatorKindTest, each_bit_of_the_master_key_matters) {
     const Bytes covered = some_bytes(100);
-    const Tag tag = tag_of(life_key(), kNumber, covered);
+    const Tag tag = tag_of(incarnation_key(), kNumber, covered);
     for (std::size_t bit = 0; bit < 8 * MasterKey::kBytes; ++bit) {
         std::array<std::byte, MasterKey::kBytes> bytes;
         const MasterKey right = master();
         std::memcpy(bytes.data(), right.bytes().data(), bytes.size());
         bytes[bit / 8] ^= static_cast<std::byte>(1U << (bit % 8));
-        const LifeKey wrong = Authenticator(MasterKey(bytes), GetParam()).life_key(kLife);
+        const IncarnationKey wrong =
+            Authenticator(MasterKey(bytes), GetParam()).incarnation_key(kIncarnation);
         EXPECT_FALSE(wrong.verify(kNumber, covered, tag)) << bit;
     }
 }
 
 TEST_P(AuthenticatorKindTest, each_bit_that_tells_lives_apart_matters) {
     const Bytes covered = some_bytes(100);
-    const Tag tag = tag_of(life_key(), kNumber, covered);
-    const auto differs = [&](const Life& other) {
-        return !life_key(other).verify(kNumber, covered, tag);
+    const Tag tag = tag_of(incarnation_key(), kNumber, covered);
+    const auto differs = [&](const IncarnationId& other) {
+        return !incarnation_key(other).verify(kNumber, covered, tag);
     };
     for (unsigned bit = 0; bit < 64; ++bit) {
-        for (const auto field : {&Life::ring, &Life::incarnation, &Life::salt}) {
-            Life other = kLife;
+        for (const auto field :
+             {&IncarnationId::ring, &IncarnationId::incarnation, &IncarnationId::salt}) {
+            IncarnationId other = kIncarnation;
             other.*field ^= std::uint64_t{1} << bit;
             EXPECT_TRUE(differs(other)) << bit;
         }
-        Life other = kLife;
+        IncarnationId other = kIncarnation;
         other.origin = static_cast<std::uint16_t>(other.origin ^ (1U << (bit % 16)));
         EXPECT_TRUE(differs(other)) << bit;
     }
-    EXPECT_FALSE(differs(kLife));
+    EXPECT_FALSE(differs(kIncarnation));
 }
 
 TEST_P(AuthenticatorKindTest, a_copy_of_a_life_key_is_as_good) {
     const Bytes covered = some_bytes(100);
-    const LifeKey key = life_key();
-    LifeKey copy = life_key({}, 9);
+    const IncarnationKey key = incarnation_key();
+    IncarnationKey copy = incarnation_key({}, 9);
     copy = key;
     EXPECT_EQ(copy.kind(), GetParam());
     EXPECT_TRUE(copy.verify(kNumber, covered, tag_of(key, kNumber, covered)));
@@ -177,7 +180,7 @@ TEST_P(AuthenticatorKindTest, a_copy_of_a_life_key_is_as_good) {
 TEST_P(AuthenticatorKindTest, signs_with_the_kind_asked_for) {
     const Authenticator authenticator(master(), GetParam());
     EXPECT_EQ(authenticator.kind(), GetParam());
-    EXPECT_EQ(authenticator.life_key(kLife).kind(), GetParam());
+    EXPECT_EQ(authenticator.incarnation_key(kIncarnation).kind(), GetParam());
 }
 
 TEST(AuthenticatorTest, takes_the_processors_best_kind) {
@@ -192,9 +195,9 @@ TEST(AuthenticatorTest, a_receiver_takes_the_kind_that_the_header_names) {
     for (const TagKind kind : {TagKind::aes_256_gcm, TagKind::chacha20_poly1305}) {
         if (!is_available(kind)) continue;
         ASSERT_EQ(receiver.check(static_cast<std::uint8_t>(kind)), Authenticator::Kind::fine);
-        const LifeKey sender = Authenticator(master(), kind).life_key(kLife);
+        const IncarnationKey sender = Authenticator(master(), kind).incarnation_key(kIncarnation);
         const Tag tag = tag_of(sender, kNumber, covered);
-        EXPECT_TRUE(receiver.life_key(kLife, kind).verify(kNumber, covered, tag));
+        EXPECT_TRUE(receiver.incarnation_key(kIncarnation, kind).verify(kNumber, covered, tag));
     }
 }
 
@@ -202,8 +205,9 @@ TEST(AuthenticatorTest, a_tag_of_one_kind_is_no_tag_of_the_other) {
     if (!is_available(TagKind::aes_256_gcm)) GTEST_SKIP() << "this processor has no AES";
     const Authenticator authenticator(master());
     const Bytes covered = some_bytes(100);
-    const LifeKey aes = authenticator.life_key(kLife, TagKind::aes_256_gcm);
-    const LifeKey chacha = authenticator.life_key(kLife, TagKind::chacha20_poly1305);
+    const IncarnationKey aes = authenticator.incarnation_key(kIncarnation, TagKind::aes_256_gcm);
+    const IncarnationKey chacha =
+        authenticator.incarnation_key(kIncarnation, TagKind::chacha20_poly1305);
     EXPECT_FALSE(chacha.verify(kNumber, covered, tag_of(aes, kNumber, covered)));
     EXPECT_FALSE(aes.verify(kNumber, covered, tag_of(chacha, kNumber, covered)));
 }
@@ -228,7 +232,7 @@ TEST(AuthenticatorTest, kinds_of_later_versions_are_unknown) {
 }
 
 TEST(AuthenticatorTest, without_a_key_tags_are_zero_bytes_and_nothing_else) {
-    const LifeKey key = Authenticator().life_key(kLife);
+    const IncarnationKey key = Authenticator().incarnation_key(kIncarnation);
     EXPECT_EQ(key.kind(), TagKind::none);
     Tag tag;
     tag.fill(std::byte{0xff});
@@ -242,8 +246,8 @@ TEST(AuthenticatorTest, without_a_key_tags_are_zero_bytes_and_nothing_else) {
 TEST(AuthenticatorTest, with_a_key_no_life_key_takes_what_is_not_signed) {
     const Authenticator authenticator(master());
     for (unsigned kind = 0; kind <= 255; ++kind) {
-        const LifeKey key =
-            authenticator.life_key(kLife, static_cast<TagKind>(static_cast<std::uint8_t>(kind)));
+        const IncarnationKey key = authenticator.incarnation_key(
+            kIncarnation, static_cast<TagKind>(static_cast<std::uint8_t>(kind)));
         EXPECT_NE(key.kind(), TagKind::none) << kind;
         EXPECT_FALSE(key.verify(kNumber, some_bytes(100), Tag{})) << kind;
     }

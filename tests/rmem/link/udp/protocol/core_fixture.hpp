@@ -24,11 +24,11 @@ inline constexpr std::size_t kShare = 128;  // words of each node's own
 class Ring {
 public:
     struct Node final : CoreEdge {
-        Node(Ring& all, unsigned number, std::uint64_t life)
+        Node(Ring& all, unsigned number, std::uint64_t incarnation)
             : ring(all),
               id(number),
               words(kBankWords),
-              core(config_of(number, all.nodes, life), all.authenticator, *this, all.now) {}
+              core(config_of(number, all.nodes, incarnation), all.authenticator, *this, all.now) {}
 
         void send(std::span<const std::byte> datagram) override { ring.post(id, datagram); }
         void apply(unsigned origin, const Batch& batch, std::int64_t) override {
@@ -72,12 +72,12 @@ public:
             ring.to_namesakes.emplace_back(datagram.begin(), datagram.end());
         }
 
-        static CoreConfig config_of(unsigned number, unsigned count, std::uint64_t life) {
+        static CoreConfig config_of(unsigned number, unsigned count, std::uint64_t incarnation) {
             CoreConfig config;
             config.exchange = Hosts::config_of(number, count, 64);
-            config.exchange.incarnation = life;
-            config.exchange.salt = life * 77 + number;
-            config.seed = life * 1000 + number;
+            config.exchange.incarnation = incarnation;
+            config.exchange.salt = incarnation * 77 + number;
+            config.seed = incarnation * 1000 + number;
             config.dead_ns = 100 * kMillisecond;
             return config;
         }
@@ -97,8 +97,8 @@ public:
 
     Node& start(unsigned node) {
         // The clock on the wall; no two are equal.
-        lives = std::max(lives + 1, static_cast<std::uint64_t>(now));
-        all[node] = std::make_unique<Node>(*this, node, lives);
+        last_incarnation = std::max(last_incarnation + 1, static_cast<std::uint64_t>(now));
+        all[node] = std::make_unique<Node>(*this, node, last_incarnation);
         return *all[node];
     }
     void kill(unsigned node) { all[node].reset(); }
@@ -175,12 +175,12 @@ public:
         for (const auto& node : all) {
             if (node) running.insert(node->id);
         }
-        std::uint64_t life = 0;
+        std::uint64_t incarnation = 0;
         for (const auto& node : all) {
             if (!node) continue;
-            if (life == 0) life = node->core.ring_life();
+            if (incarnation == 0) incarnation = node->core.ring_incarnation();
             const bool fits = node->core.is_member() && node->core.view() == running &&
-                              node->core.ring_life() == life && node->core.is_idle();
+                              node->core.ring_incarnation() == incarnation && node->core.is_idle();
             if (!fits) return false;
         }
         return true;
@@ -202,7 +202,7 @@ public:
             text += "\nnode " + std::to_string(node->id) + " life " +
                     std::to_string(core.incarnation()) +
                     (core.is_member() ? " member of " : " joining ") +
-                    std::to_string(core.ring_life()) + (core.is_idle() ? " idle" : " busy") +
+                    std::to_string(core.ring_incarnation()) + (core.is_idle() ? " idle" : " busy") +
                     ", view";
             core.view().for_each([&](unsigned n) { text += " " + std::to_string(n); });
             text += ", takes";
@@ -239,7 +239,7 @@ public:
     SplitMix64 random;
     Authenticator authenticator;
     std::int64_t now = 1;
-    std::uint64_t lives = 100;
+    std::uint64_t last_incarnation = 100;
     std::uint32_t values = 0;
     std::multimap<std::int64_t, std::pair<unsigned, std::vector<std::byte>>> under_way;
     std::map<unsigned, std::int64_t> paused;

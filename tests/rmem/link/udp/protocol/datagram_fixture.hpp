@@ -82,14 +82,14 @@ struct UdpDatagram : ::testing::Test {
         ASSERT_TRUE(writer.add_record({10, 2}, numbers(2, 1).data()));
         ASSERT_TRUE(writer.add_record({20, 1, Place::kInterrupt}, numbers(1, 9).data()));
         const auto body = writer.end_batch();
-        ASSERT_TRUE(writer.add_given({9, 77}, body));
+        ASSERT_TRUE(writer.add_forwarded({9, 77}, body));
         ASSERT_TRUE(writer.add_ack({{1, 2}, 3}) && writer.add_ack({{2, 2}, 4}));
-        ASSERT_TRUE(writer.add_missing({{1, 2}, 3, 4}));
+        ASSERT_TRUE(writer.add_nak({{1, 2}, 3, 4}));
         ASSERT_TRUE(writer.add_echo({{1, 2}, 3, 4}));
         ASSERT_TRUE(writer.add_status({}) && writer.add_join({8, {}}));
-        ASSERT_TRUE(writer.begin_welcome({1, 2}, 3, 4, {}) && writer.add_life({5, 6}));
+        ASSERT_TRUE(writer.begin_welcome({1, 2}, 3, 4, {}) && writer.add_incarnation({5, 6}));
         ASSERT_TRUE(writer.add_admit({{1, 2}, 3, 4}));
-        ASSERT_TRUE(writer.begin_ask(question) && writer.add_part({5, 6}));
+        ASSERT_TRUE(writer.begin_snapshot_request(question) && writer.add_part({5, 6}));
         NodeSet origins;
         origins.insert(200);
         ASSERT_TRUE(

@@ -122,9 +122,10 @@ TEST_F(UdpDatagram, a_section_of_an_unknown_type_is_passed_over) {
 
 TEST_F(UdpDatagram, bodies_of_impossible_sizes_are_refused) {
     for (const auto type :
-         {SectionType::batch, SectionType::given, SectionType::acks, SectionType::missing,
+         {SectionType::batch, SectionType::forwarded, SectionType::acks, SectionType::nak,
           SectionType::echo, SectionType::status, SectionType::join, SectionType::welcome,
-          SectionType::admit, SectionType::ask, SectionType::vector, SectionType::chunk}) {
+          SectionType::admit, SectionType::snapshot_request, SectionType::vector,
+          SectionType::chunk}) {
         EXPECT_EQ(refusal_of(type, Bytes(4)), Refusal::section_size) << static_cast<int>(type);
     }
     EXPECT_EQ(refusal_of(SectionType::status, Bytes(Status::kBytes + 4)), Refusal::section_size);
@@ -165,31 +166,32 @@ TEST_F(UdpDatagram, nodes_that_no_ring_has_are_refused_wherever_they_are_named) 
         store(body.data() + at, std::uint16_t{kMaxNodes});
         return refusal_of(type, body);
     };
-    Bytes given(Given::kHeadBytes + Batch::kHeadBytes);
-    store(given.data() + Given::kHeadBytes, std::uint64_t{1});
-    Bytes missing(Missing::kBytes);
-    store(missing.data() + 8, std::uint32_t{1});
+    Bytes forwarded(ForwardedBatch::kHeadBytes + Batch::kHeadBytes);
+    store(forwarded.data() + ForwardedBatch::kHeadBytes, std::uint64_t{1});
+    Bytes nak(Nak::kBytes);
+    store(nak.data() + 8, std::uint32_t{1});
     Bytes admit(Admit::kBytes);
     store(admit.data() + 12, std::uint64_t{1});
     Bytes chunk(Chunk::kHeadBytes + kWordBytes);
     Place{3, 1}.write(chunk.data() + Question::kBytes);
-    EXPECT_EQ(refusal_with(SectionType::given, 0, given), Refusal::node);
+    EXPECT_EQ(refusal_with(SectionType::forwarded, 0, forwarded), Refusal::node);
     EXPECT_EQ(refusal_with(SectionType::acks, Ack::kBytes, Bytes(2 * Ack::kBytes)), Refusal::node);
-    EXPECT_EQ(refusal_with(SectionType::missing, 0, missing), Refusal::node);
+    EXPECT_EQ(refusal_with(SectionType::nak, 0, nak), Refusal::node);
     EXPECT_EQ(refusal_with(SectionType::echo, 0, Bytes(Echo::kBytes)), Refusal::node);
     EXPECT_EQ(refusal_with(SectionType::welcome, 0, Bytes(Welcome::kHeadBytes)), Refusal::node);
     EXPECT_EQ(refusal_with(SectionType::welcome, Welcome::kHeadBytes,
-                           Bytes(Welcome::kHeadBytes + MemberLife::kBytes)),
+                           Bytes(Welcome::kHeadBytes + MemberIncarnation::kBytes)),
               Refusal::node);
     EXPECT_EQ(refusal_with(SectionType::admit, 0, admit), Refusal::node);
-    EXPECT_EQ(refusal_with(SectionType::ask, 0, Bytes(Question::kBytes)), Refusal::node);
+    EXPECT_EQ(refusal_with(SectionType::snapshot_request, 0, Bytes(Question::kBytes)),
+              Refusal::node);
     EXPECT_EQ(refusal_with(SectionType::vector, 0, Bytes(Vector::kHeadBytes)), Refusal::node);
     EXPECT_EQ(refusal_with(SectionType::chunk, 0, chunk), Refusal::node);
 }
 
 TEST_F(UdpDatagram, what_asks_for_nothing_is_refused) {
-    EXPECT_EQ(refusal_of(SectionType::missing, Bytes(Missing::kBytes)), Refusal::record_empty);
-    EXPECT_EQ(refusal_of(SectionType::ask, Bytes(Question::kBytes + Place::kBytes)),
+    EXPECT_EQ(refusal_of(SectionType::nak, Bytes(Nak::kBytes)), Refusal::record_empty);
+    EXPECT_EQ(refusal_of(SectionType::snapshot_request, Bytes(Question::kBytes + Place::kBytes)),
               Refusal::record_empty);
 }
 

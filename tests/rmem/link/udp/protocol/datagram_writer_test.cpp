@@ -89,15 +89,15 @@ TEST_F(UdpDatagramWriter, a_kept_batch_is_sent_again_and_given_on_as_it_was) {
     writer.begin(some_header());
     ASSERT_TRUE(writer.add_batch(body, Section::kAckAtOnce));
     EXPECT_EQ(writer.record_room(), 0U);
-    ASSERT_TRUE(writer.add_given({200, 0x123456789}, body));
+    ASSERT_TRUE(writer.add_forwarded({200, 0x123456789}, body));
     ASSERT_EQ(refusal(writer.finish()), Refusal::none);
     auto at = sections.begin();
     const auto again = Batch(*at++).body();
     EXPECT_TRUE(std::equal(again.begin(), again.end(), body.begin(), body.end()));
-    const Given given(*at++);
-    EXPECT_EQ(given.origin().node, 200);
-    EXPECT_EQ(given.origin().incarnation, 0x123456789U);
-    const auto passed = given.batch().body();
+    const ForwardedBatch forwarded(*at++);
+    EXPECT_EQ(forwarded.origin().node, 200);
+    EXPECT_EQ(forwarded.origin().incarnation, 0x123456789U);
+    const auto passed = forwarded.batch().body();
     EXPECT_TRUE(std::equal(passed.begin(), passed.end(), body.begin(), body.end()));
 }
 
@@ -118,7 +118,7 @@ TEST_F(UdpDatagramWriter, acks_missing_and_echoes_in_a_row_make_one_section_each
     for (std::uint16_t node = 0; node < 3; ++node) {
         ASSERT_TRUE(writer.add_ack({{node, 5}, node + 100U}));
     }
-    ASSERT_TRUE(writer.add_missing({{4, 6}, 0xffff'fff0, 0x20}));
+    ASSERT_TRUE(writer.add_nak({{4, 6}, 0xffff'fff0, 0x20}));
     ASSERT_TRUE(writer.add_echo({{255, 7}, 1'000'000'000'000, -3}));
     ASSERT_TRUE(writer.add_echo({{254, 7}, 2, 4}));
     ASSERT_EQ(refusal(writer.finish()), Refusal::none);
@@ -127,10 +127,10 @@ TEST_F(UdpDatagramWriter, acks_missing_and_echoes_in_a_row_make_one_section_each
     const auto acks = list_of<Ack>(*at++);
     ASSERT_EQ(acks.size(), 3U);
     for (const Ack& ack : acks) EXPECT_EQ(ack.up_to, ack.origin.node + 100U);
-    const Missing missing = *list_of<Missing>(*at++).begin();
-    EXPECT_EQ(missing.origin, (NodeLife{4, 6}));
-    EXPECT_EQ(missing.first, 0xffff'fff0U);
-    EXPECT_EQ(missing.count, 0x20U);
+    const Nak nak = *list_of<Nak>(*at++).begin();
+    EXPECT_EQ(nak.origin, (NodeIncarnation{4, 6}));
+    EXPECT_EQ(nak.first, 0xffff'fff0U);
+    EXPECT_EQ(nak.count, 0x20U);
     const auto echoes = list_of<Echo>(*at);
     ASSERT_EQ(echoes.size(), 2U);
     EXPECT_EQ((*echoes.begin()).sent_ns, 1'000'000'000'000);
@@ -143,7 +143,7 @@ TEST_F(UdpDatagramWriter, a_status_is_read_as_it_was_written) {
     for (const unsigned node : {0U, 63U, 64U, 255U}) sent.view.insert(node);
     ASSERT_TRUE(writer.add_status(sent));
     const Status read = entry_of<Status>(section());
-    EXPECT_EQ(read.ring_life, sent.ring_life);
+    EXPECT_EQ(read.ring_incarnation, sent.ring_incarnation);
     EXPECT_EQ(read.socket_room, 256U);
     EXPECT_EQ(read.state, Status::State::leaving);
     EXPECT_EQ(read.ranks, 12);
@@ -162,7 +162,7 @@ TEST_F(UdpDatagramWriter, join_and_admit_are_read_as_they_were_written) {
     EXPECT_EQ(join.cookie, 0xfedcba9876543210U);
     EXPECT_EQ(join.admitted_by, sent.admitted_by);
     const Admit admit = entry_of<Admit>(*at);
-    EXPECT_EQ(admit.joiner, (NodeLife{9, 8}));
+    EXPECT_EQ(admit.joiner, (NodeIncarnation{9, 8}));
     EXPECT_EQ(admit.cookie, join.cookie);
     EXPECT_EQ(admit.first, 1ULL << 40U);
 }
@@ -175,13 +175,13 @@ TEST_F(UdpDatagramWriter, three_welcomes_tell_the_lives_of_256_members) {
     for (std::uint16_t next = 0; next < kMaxNodes; ++datagrams) {
         writer.begin(some_header());
         ASSERT_TRUE(writer.begin_welcome({9, 8}, 77, 66, view));
-        while (next < kMaxNodes && writer.add_life({next, 1'000'000ULL * next})) ++next;
+        while (next < kMaxNodes && writer.add_incarnation({next, 1'000'000ULL * next})) ++next;
         const Welcome welcome(section());
-        EXPECT_EQ(welcome.joiner(), (NodeLife{9, 8}));
+        EXPECT_EQ(welcome.joiner(), (NodeIncarnation{9, 8}));
         EXPECT_EQ(welcome.cookie(), 77U);
-        EXPECT_EQ(welcome.ring_life(), 66U);
+        EXPECT_EQ(welcome.ring_incarnation(), 66U);
         EXPECT_EQ(welcome.view(), view);
-        for (const MemberLife& member : welcome.lives()) {
+        for (const MemberIncarnation& member : welcome.incarnations()) {
             EXPECT_EQ(member.incarnation, 1'000'000ULL * member.node);
             told.insert(member.node);
         }
@@ -191,13 +191,13 @@ TEST_F(UdpDatagramWriter, three_welcomes_tell_the_lives_of_256_members) {
 }
 
 TEST_F(UdpDatagramWriter, an_ask_is_read_as_it_was_written) {
-    ASSERT_TRUE(writer.begin_ask({{1, 2}, 3}));
+    ASSERT_TRUE(writer.begin_snapshot_request({{1, 2}, 3}));
     ASSERT_TRUE(writer.add_part({0, 65535}) && writer.add_part({65535, 1}));
-    const Ask ask(section());
-    EXPECT_EQ(ask.question(), (Question{{1, 2}, 3}));
-    ASSERT_EQ(ask.parts().size(), 2U);
-    EXPECT_EQ(*ask.parts().begin(), (Place{0, 65535}));
-    EXPECT_EQ(*++ask.parts().begin(), (Place{65535, 1}));
+    const SnapshotRequest request(section());
+    EXPECT_EQ(request.question(), (Question{{1, 2}, 3}));
+    ASSERT_EQ(request.parts().size(), 2U);
+    EXPECT_EQ(*request.parts().begin(), (Place{0, 65535}));
+    EXPECT_EQ(*++request.parts().begin(), (Place{65535, 1}));
 }
 
 TEST_F(UdpDatagramWriter, the_vector_of_256_streams_fits_the_least_datagram) {
@@ -213,7 +213,7 @@ TEST_F(UdpDatagramWriter, the_vector_of_256_streams_fits_the_least_datagram) {
     ASSERT_EQ(refusal(least.finish()), Refusal::none);
     const Vector vector(*sections.begin());
     EXPECT_EQ(vector.question(), (Question{{1, 2}, 3}));
-    EXPECT_EQ(vector.lives(), 4U);
+    EXPECT_EQ(vector.incarnation_sum(), 4U);
     unsigned visited = 0;
     vector.for_each([&](unsigned origin, std::uint32_t low) {
         EXPECT_EQ(origin, visited++);
@@ -333,7 +333,7 @@ TEST_F(UdpDatagramWriter, the_largest_batch_can_be_given_on) {
         const auto body = filled.end_batch();
         const Bytes kept(body.begin(), body.end());
         filled.begin(some_header());
-        ASSERT_TRUE(filled.add_given({1, 2}, kept));
+        ASSERT_TRUE(filled.add_forwarded({1, 2}, kept));
         EXPECT_EQ(read_datagram(filled.finish(), kRing, limit, datagram), Refusal::none);
         EXPECT_EQ(read_sections(datagram, sections), Refusal::none);
     }
@@ -348,9 +348,9 @@ TEST_F(UdpDatagramWriter, what_does_not_fit_leaves_the_datagram_as_it_was) {
     EXPECT_FALSE(writer.add_status({}));
     EXPECT_FALSE(writer.add_join({}));
     EXPECT_FALSE(writer.add_echo({}));
-    EXPECT_FALSE(writer.add_missing({}));
+    EXPECT_FALSE(writer.add_nak({}));
     EXPECT_FALSE(writer.begin_welcome({}, 0, 0, {}));
-    EXPECT_FALSE(writer.add_life({}));
+    EXPECT_FALSE(writer.add_incarnation({}));
     EXPECT_FALSE(writer.add_part({0, 1}));
     EXPECT_FALSE(writer.begin_batch(2, 2));
     EXPECT_EQ(writer.add_chunk({}, {0, 1}), nullptr);

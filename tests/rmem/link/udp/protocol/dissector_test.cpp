@@ -82,12 +82,12 @@ TEST_F(Dissector, finds_writes_in_the_datagrams_of_a_ring_by_node_offset_and_wor
         HasSubstr("3\t5\t1\t42"));
 }
 
-TEST_F(Dissector, shows_each_section_of_a_train_and_leaves_other_datagrams_alone) {
+TEST_F(Dissector, shows_each_section_of_a_gso_batch_and_leaves_other_datagrams_alone) {
     write_all_types();
-    Bytes train = finished();
-    const Bytes again = train;
-    train.insert(train.end(), again.begin(), again.end());
-    capture(train);
+    Bytes gso_batch = finished();
+    const Bytes again = gso_batch;
+    gso_batch.insert(gso_batch.end(), again.begin(), again.end());
+    capture(gso_batch);
     capture(Bytes(200, std::byte{'x'}));
     Bytes cut = again;
     cut.resize(kEnvelopeBytes);
@@ -98,8 +98,8 @@ TEST_F(Dissector, shows_each_section_of_a_train_and_leaves_other_datagrams_alone
     const std::string lines =
         tshark("-T fields -e frame.number -e _ws.col.Protocol -e _ws.col.Info");
     for (const char* section :
-         {"batch 100, 2 writes", "of node 9: batch 100", "acks", "missing", "echo", "join",
-          "welcome to node 1", "admit of node 1", "ask to node 3", "vector for node 3",
+         {"batch 100, 2 writes", "of node 9: batch 100", "acks", "nak", "echo", "join",
+          "welcome to node 1", "admit of node 1", "snapshot request to node 3", "vector for node 3",
           "chunk 0x0000000000000078: 1 word; chunk 0x00000000000000a0: 1000 words; greeting; "
           "about ring x"})
         EXPECT_THAT(lines, HasSubstr(section));

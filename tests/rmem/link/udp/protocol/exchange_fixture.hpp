@@ -105,7 +105,7 @@ public:
         config.node = static_cast<std::uint16_t>(node);
         config.nodes = count;
         config.ring = kRing;
-        config.incarnation = config.first_life = 100 + node;
+        config.incarnation = config.first_incarnation = 100 + node;
         config.seed = node + 1;
         config.salt = 55 * node;
         config.bank_bytes = kBankWords * kWordBytes;

@@ -247,7 +247,7 @@ TEST(Exchange, gets_from_the_other_survivor_what_a_dead_node_could_tell_only_tha
     EXPECT_FALSE(hosts[1].is_settled(0, hosts.now));
     say_what_has_ended(hosts, {1, 2});
     EXPECT_EQ(hosts.all[2]->bank[3], 7U);
-    EXPECT_EQ(hosts[1].counters().given, 1U);
+    EXPECT_EQ(hosts[1].counters().forwarded, 1U);
     say_what_has_ended(hosts, {1, 2});
     for (const unsigned n : {1U, 2U}) EXPECT_TRUE(hosts[n].is_settled(0, hosts.now));
 }
@@ -312,7 +312,7 @@ TEST(Exchange, believes_no_life_for_what_it_said_in_another_session) {
     const auto recorded = recorded_session();
     // A new life of the one, and nobody there who is the other.
     ExchangeConfig config = Hosts::config_of(1, 2, 64);
-    config.incarnation = config.first_life = 500;
+    config.incarnation = config.first_incarnation = 500;
     config.seed = 77;
     Hosts hosts(2);
     hosts.sent.clear();
@@ -367,7 +367,7 @@ TEST(Exchange, believes_a_life_again_only_for_a_new_answer) {
 TEST(Exchange, takes_another_process_for_a_node_only_when_the_one_before_is_silent) {
     Hosts hosts(2);
     ExchangeConfig config = Hosts::config_of(0, 2, 64);
-    config.incarnation = config.first_life = 40;  // its clock was set back
+    config.incarnation = config.first_incarnation = 40;  // its clock was set back
     const auto second = std::make_unique<Hosts::Host>(hosts, config);
     const auto speak = [&](std::int64_t for_ns) {
         for (const std::int64_t end = hosts.now + for_ns; hosts.now < end;) {

@@ -18,7 +18,7 @@ TEST(InStream, refuses_what_no_member_sends) {
     EXPECT_EQ(in.offer(13, body_of(13), 0), InStream::Offer::too_far);
     EXPECT_EQ(in.offer(5, large, 0), InStream::Offer::too_large);
     in.note_newest(UINT64_MAX, 0);
-    EXPECT_EQ(in.ask_due_ns(), InStream::kNever);
+    EXPECT_EQ(in.nak_due_ns(), InStream::kNever);
     EXPECT_EQ(in.offer(5, body_of(5), 0), InStream::Offer::taken);
     EXPECT_EQ(in.offer(5, body_of(5), 0), InStream::Offer::known);
     EXPECT_TRUE(in.take());
@@ -41,47 +41,47 @@ TEST(InStream, keeps_the_last_ones_for_those_who_lack_them) {
 TEST(InStream, asks_for_each_range_that_is_missing_and_at_once_for_what_shows_up_later) {
     InStream in(1, 16, kMostBytes);
     in.set_times({100'000, 0}, 0);
-    std::vector<std::pair<std::uint64_t, std::uint64_t>> asked;
-    const auto ask = [&](std::int64_t now) {
-        asked.clear();
-        in.ask(now, [&](std::uint64_t first, std::uint64_t count) {
-            asked.push_back({first, count});
+    std::vector<std::pair<std::uint64_t, std::uint64_t>> naks;
+    const auto send_naks = [&](std::int64_t now) {
+        naks.clear();
+        in.send_naks(now, [&](std::uint64_t first, std::uint64_t count) {
+            naks.push_back({first, count});
         });
-        return asked;
+        return naks;
     };
     using Ranges = std::vector<std::pair<std::uint64_t, std::uint64_t>>;
     in.offer(3, body_of(3), 0);
     in.offer(6, body_of(6), 0);
-    EXPECT_EQ(in.ask_due_ns(), 0);
-    EXPECT_EQ(ask(0), (Ranges{{1, 2}, {4, 2}}));
-    EXPECT_EQ(ask(1), Ranges{});
+    EXPECT_EQ(in.nak_due_ns(), 0);
+    EXPECT_EQ(send_naks(0), (Ranges{{1, 2}, {4, 2}}));
+    EXPECT_EQ(send_naks(1), Ranges{});
     in.note_newest(8, 50);
-    EXPECT_EQ(ask(50), (Ranges{{7, 2}}));
+    EXPECT_EQ(send_naks(50), (Ranges{{7, 2}}));
     in.offer(1, body_of(1), 60);
     in.offer(2, body_of(2), 60);
     while (in.take()) {
     }
     EXPECT_EQ(in.applied(), 3U);
-    EXPECT_EQ(in.ask_due_ns(), 200'050) << "two round trips after the last question";
-    EXPECT_EQ(ask(200'050), (Ranges{{4, 2}, {7, 2}}));
+    EXPECT_EQ(in.nak_due_ns(), 200'050) << "two round trips after the last question";
+    EXPECT_EQ(send_naks(200'050), (Ranges{{4, 2}, {7, 2}}));
     for (const std::uint64_t n : {4U, 5U, 7U, 8U}) in.offer(n, body_of(n), 200'060);
     while (in.take()) {
     }
-    EXPECT_EQ(in.ask_due_ns(), InStream::kNever);
+    EXPECT_EQ(in.nak_due_ns(), InStream::kNever);
 }
 
 TEST(InStream, lets_those_nearer_to_the_origin_ask_first) {
     InStream in(1, 16, kMostBytes);
     in.set_times({100'000, 0}, 2);
     in.offer(3, body_of(3), 0);
-    EXPECT_EQ(in.ask_due_ns(), 50'000);
-    in.on_asked(1, 2, 20'000);
-    EXPECT_EQ(in.ask_due_ns(), 220'000) << "only when that brings nothing";
+    EXPECT_EQ(in.nak_due_ns(), 50'000);
+    in.on_other_nak(1, 2, 20'000);
+    EXPECT_EQ(in.nak_due_ns(), 220'000) << "only when that brings nothing";
     in.offer(1, body_of(1), 30'000);
     in.offer(2, body_of(2), 30'000);
     while (in.take()) {
     }
-    EXPECT_EQ(in.ask_due_ns(), InStream::kNever);
+    EXPECT_EQ(in.nak_due_ns(), InStream::kNever);
 }
 
 }  // namespace

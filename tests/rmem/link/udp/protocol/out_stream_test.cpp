@@ -48,11 +48,11 @@ TEST(OutStream, takes_no_word_for_what_was_not_sent) {
     out.add(body_of(1), 0);
     EXPECT_FALSE(out.on_ack(1, 2, 0));
     EXPECT_FALSE(out.on_ack(2, 1, 0)) << "of one who is no receiver";
-    out.on_missing(0, UINT64_MAX, 0);
-    EXPECT_EQ(out.next_repair(0), std::optional<std::uint64_t>(1));
-    EXPECT_EQ(out.next_repair(0), std::nullopt);
-    out.on_missing(2, 5, 100'000'000);
-    EXPECT_EQ(out.next_repair(100'000'000), std::nullopt);
+    out.on_nak(0, UINT64_MAX, 0);
+    EXPECT_EQ(out.next_retransmission(0), std::optional<std::uint64_t>(1));
+    EXPECT_EQ(out.next_retransmission(0), std::nullopt);
+    out.on_nak(2, 5, 100'000'000);
+    EXPECT_EQ(out.next_retransmission(100'000'000), std::nullopt);
     EXPECT_TRUE(out.on_ack(1, 1, 0));
     EXPECT_TRUE(out.body(1).empty()) << "all have it";
 }
@@ -63,14 +63,15 @@ TEST(OutStream, answers_those_who_ask_at_about_the_same_time_once) {
     out.admit(1);
     out.admit(2);
     for (int i = 0; i < 3; ++i) out.add(body_of(1), 0);
-    out.on_missing(2, 1, 1000);
-    out.on_missing(1, 2, 1001);
-    EXPECT_EQ(out.next_repair(1002), std::optional<std::uint64_t>(1));
-    EXPECT_EQ(out.next_repair(1002), std::optional<std::uint64_t>(2));
-    out.on_missing(1, 2, 1003);
-    EXPECT_EQ(out.next_repair(1003), std::nullopt);
-    out.on_missing(1, 2, 60'000);
-    EXPECT_EQ(out.next_repair(60'000), std::optional<std::uint64_t>(1)) << "that one was lost, too";
+    out.on_nak(2, 1, 1000);
+    out.on_nak(1, 2, 1001);
+    EXPECT_EQ(out.next_retransmission(1002), std::optional<std::uint64_t>(1));
+    EXPECT_EQ(out.next_retransmission(1002), std::optional<std::uint64_t>(2));
+    out.on_nak(1, 2, 1003);
+    EXPECT_EQ(out.next_retransmission(1003), std::nullopt);
+    out.on_nak(1, 2, 60'000);
+    EXPECT_EQ(out.next_retransmission(60'000), std::optional<std::uint64_t>(1))
+        << "that one was lost, too";
 }
 
 TEST(OutStream, probes_less_and_less_often_until_somebody_answers) {

@@ -12,7 +12,7 @@
 namespace rmem::udp {
 namespace {
 
-constexpr NodeLife kJoiner{7, 77}, kSponsor{3, 33};
+constexpr NodeIncarnation kJoiner{7, 77}, kDonor{3, 33};
 
 /// A bank that applies the streams of several origins, each as far as it likes.
 class Replica {
@@ -66,31 +66,31 @@ private:
 /// A sponsor and a joiner, and what is on its way between them.
 class Joining {
 public:
-    Joining(Replica& sponsor, Replica& joiner, SnapshotTaker& taker, unsigned origins)
-        : sponsor_(sponsor),
+    Joining(Replica& donor, Replica& joiner, SnapshotTaker& taker, unsigned origins)
+        : donor_(donor),
           joiner_(joiner),
           taker_(taker),
           origins_(origins),
           buffer_(kDefaultPayload),
           writer_(buffer_) {}
 
-    bool ask(std::int64_t now) {
+    bool request(std::int64_t now) {
         writer_.begin({});
-        if (!taker_.ask(writer_, kSponsor, now)) return false;
-        to_sponsor.push_back(take_datagram());
+        if (!taker_.request(writer_, kDonor, now)) return false;
+        to_donor.push_back(take_datagram());
         return true;
     }
     void answer_next() {
-        const auto bytes = to_sponsor.front();
-        to_sponsor.erase(to_sponsor.begin());
-        SponsorView view;
+        const auto bytes = to_donor.front();
+        to_donor.erase(to_donor.begin());
+        DonorView view;
         for (unsigned o = 0; o < origins_; ++o) view.origins.insert(o);
-        view.positions = sponsor_.applied;
-        view.bank = sponsor_.bytes();
+        view.positions = donor_.applied;
+        view.bank = donor_.bytes();
         each_section(bytes, [&](const Section& section) {
-            ASSERT_EQ(section.type(), SectionType::ask);
+            ASSERT_EQ(section.type(), SectionType::snapshot_request);
             answer(
-                kJoiner, Ask(section), view,
+                kJoiner, SnapshotRequest(section), view,
                 [this]() -> DatagramWriter& {
                     writer_.begin({});
                     return writer_;
@@ -116,7 +116,7 @@ public:
         return [this](unsigned origin) { return joiner_.applied[origin]; };
     }
 
-    std::vector<std::vector<std::byte>> to_sponsor, to_joiner;
+    std::vector<std::vector<std::byte>> to_donor, to_joiner;
 
 private:
     std::vector<std::byte> take_datagram() {
@@ -132,7 +132,7 @@ private:
         for (const Section& section : sections) visit(section);
     }
 
-    Replica& sponsor_;
+    Replica& donor_;
     Replica& joiner_;
     SnapshotTaker& taker_;
     unsigned origins_;
@@ -146,17 +146,17 @@ TEST(Snapshot, gives_a_joiner_the_bank_of_its_streams_positions_whatever_goes_on
         const auto origins = static_cast<unsigned>(dice.below(4)) + 1;
         const std::size_t words = (dice.below(40) + 2) * 16 * origins + dice.below(300);
         Streams streams(origins, words, seed);
-        Replica sponsor(words), joiner(words);
+        Replica donor(words), joiner(words);
         for (int i = 0; i < 200; ++i) streams.extend(static_cast<unsigned>(dice.below(origins)));
         SnapshotTaker taker(words);
         // Admitted here; the sponsor may not have come that far yet.
         for (unsigned o = 0; o < origins; ++o) {
             const std::uint64_t some = dice.below(streams.batches[o].size() + 1);
-            while (sponsor.applied[o] < some) streams.apply_next(sponsor, o);
+            while (donor.applied[o] < some) streams.apply_next(donor, o);
             joiner.applied[o] = some + dice.below(streams.batches[o].size() - some + 1);
             taker.note_admission(o, joiner.applied[o] + 1);
         }
-        Joining joining(sponsor, joiner, taker, origins);
+        Joining joining(donor, joiner, taker, origins);
         std::int64_t now = 0;
         for (unsigned steps = 0; !taker.is_complete(joining.applied()); ++steps) {
             ASSERT_LT(steps, 100'000U) << "seed " << seed;
@@ -165,13 +165,13 @@ TEST(Snapshot, gives_a_joiner_the_bank_of_its_streams_positions_whatever_goes_on
                 case 0:
                     if (steps < 3000) streams.extend(o);
                     break;
-                case 1: streams.apply_next(sponsor, o); break;
+                case 1: streams.apply_next(donor, o); break;
                 case 2: streams.apply_next(joiner, o, &taker); break;
                 case 3:
-                    if (taker.ask_due_ns() <= now) joining.ask(now);
+                    if (taker.request_due_ns() <= now) joining.request(now);
                     break;
                 case 4:
-                    if (!joining.to_sponsor.empty()) joining.answer_next();
+                    if (!joining.to_donor.empty()) joining.answer_next();
                     break;
                 case 5:
                     if (!joining.to_joiner.empty())
@@ -193,10 +193,10 @@ TEST(Snapshot, gives_a_joiner_the_bank_of_its_streams_positions_whatever_goes_on
 }
 
 TEST(Snapshot, of_a_bank_of_zeros_takes_few_bytes) {
-    Replica sponsor(kPartWords * kPartsAQuestion), joiner(sponsor.bank.size());
-    SnapshotTaker taker(sponsor.bank.size());
-    Joining joining(sponsor, joiner, taker, 1);
-    ASSERT_TRUE(joining.ask(0));
+    Replica donor(kPartWords * kPartsAQuestion), joiner(donor.bank.size());
+    SnapshotTaker taker(donor.bank.size());
+    Joining joining(donor, joiner, taker, 1);
+    ASSERT_TRUE(joining.request(0));
     joining.answer_next();
     ASSERT_EQ(joining.to_joiner.size(), 1U);
     joining.take(0);
@@ -204,25 +204,25 @@ TEST(Snapshot, of_a_bank_of_zeros_takes_few_bytes) {
 }
 
 TEST(Snapshot, takes_no_answer_to_what_it_did_not_ask) {
-    Replica sponsor(3 * kPartWords), joiner(3 * kPartWords);
-    for (auto& word : sponsor.bank) word = 5;
-    SnapshotTaker taker(sponsor.bank.size()), other(sponsor.bank.size());
-    Joining joining(sponsor, joiner, taker, 1);
-    Joining strange(sponsor, joiner, other, 1);
-    ASSERT_TRUE(strange.ask(0));
+    Replica donor(3 * kPartWords), joiner(3 * kPartWords);
+    for (auto& word : donor.bank) word = 5;
+    SnapshotTaker taker(donor.bank.size()), other(donor.bank.size());
+    Joining joining(donor, joiner, taker, 1);
+    Joining strange(donor, joiner, other, 1);
+    ASSERT_TRUE(strange.request(0));
     strange.answer_next();
     joining.to_joiner = strange.to_joiner;
     while (!joining.to_joiner.empty()) joining.take(0);
     EXPECT_EQ(taker.parts_here(), 0U);
     EXPECT_EQ(joiner.bank, std::vector<std::uint32_t>(joiner.bank.size()));
 
-    ASSERT_TRUE(joining.ask(0));
+    ASSERT_TRUE(joining.request(0));
     joining.answer_next();
     joining.to_joiner.erase(joining.to_joiner.begin());  // the vector
     while (!joining.to_joiner.empty()) joining.take(0);
     EXPECT_EQ(taker.parts_here(), 0U) << "without its vector no chunk counts";
-    EXPECT_FALSE(joining.ask(1));
-    EXPECT_TRUE(joining.ask(100'000'000)) << "asked for again in time";
+    EXPECT_FALSE(joining.request(1));
+    EXPECT_TRUE(joining.request(100'000'000)) << "asked for again in time";
 }
 
 }  // namespace

@@ -28,7 +28,7 @@ struct Weather {
 
 /// What travels: a batch (answering: at once), acks and questions.
 struct Parcel {
-    enum class Kind { batch, ack, missing } kind;
+    enum class Kind { batch, ack, nak } kind;
     unsigned from = 0, to = 0;
     std::uint64_t a = 0, b = 0;
     std::vector<std::byte> body;
@@ -38,7 +38,7 @@ class Network {
 public:
     Network(unsigned receivers, const Weather& weather, std::uint64_t seed)
         : weather_(weather), random_(seed), out_(kWindow, kMostBytes) {
-        RepairTimes times;
+        RetransmitTimes times;
         times.round_trip_ns = 2 * weather.delay_ns + weather.jitter_ns;
         times.deviation_ns = weather.jitter_ns / 2;
         out_.set_times(times);
@@ -77,7 +77,7 @@ public:
 private:
     std::int64_t next_time() {
         std::int64_t next = out_.probe_due_ns();
-        for (const InStream& in : in_) next = std::min(next, in.ask_due_ns());
+        for (const InStream& in : in_) next = std::min(next, in.nak_due_ns());
         if (!parcels_.empty()) next = std::min(next, parcels_.begin()->first);
         return std::max(next, now_ + 1);
     }
@@ -113,15 +113,15 @@ private:
         multicast(out_.newest(), false);
     }
     void send_again() {
-        while (const auto sequence = out_.next_repair(now_)) multicast(*sequence, false);
+        while (const auto sequence = out_.next_retransmission(now_)) multicast(*sequence, false);
         if (const auto sequence = out_.probe(now_)) multicast(*sequence, true);
         for (unsigned r = 0; r < in_.size(); ++r) {
-            in_[r].ask(now_, [&](std::uint64_t first, std::uint64_t count) {
+            in_[r].send_naks(now_, [&](std::uint64_t first, std::uint64_t count) {
                 ++questions_;
                 for (unsigned to = 0; to <= in_.size(); ++to) {
                     if (to == r) continue;
                     const unsigned target = to == in_.size() ? kSender : to;
-                    post({Parcel::Kind::missing, r, target, first, count, {}});
+                    post({Parcel::Kind::nak, r, target, first, count, {}});
                 }
             });
         }
@@ -132,10 +132,10 @@ private:
             if (p.kind == Parcel::Kind::ack) {
                 out_.on_ack(p.from, p.a, now_);
             } else {
-                out_.on_missing(p.a, p.b, now_);
+                out_.on_nak(p.a, p.b, now_);
             }
-        } else if (p.kind == Parcel::Kind::missing) {
-            in_[p.to].on_asked(p.a, p.b, now_);
+        } else if (p.kind == Parcel::Kind::nak) {
+            in_[p.to].on_other_nak(p.a, p.b, now_);
         } else {
             take(p);
         }
@@ -205,7 +205,7 @@ TEST(Streams, repair_the_last_batch_though_nothing_follows_it) {
     network.lose_once(40, 1);
     ASSERT_TRUE(network.run(40, 1'000'000'000));
     EXPECT_EQ(network.batches_sent(), 41U) << "the probe is the repair";
-    EXPECT_LE(network.now(), kLeastRepairNs + 2 * 20'000);
+    EXPECT_LE(network.now(), kLeastRetransmitNs + 2 * 20'000);
 }
 
 TEST(Streams, are_asked_by_one_of_those_who_lack_the_same) {

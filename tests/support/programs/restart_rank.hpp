@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-/// One rank of ring-lives: sends to and receives from all others while any of them may die and come
-/// back.
+/// One rank of ring-restarts: sends to and receives from all others while any of them may die and
+/// come back.
 ///
 /// Each message says of which life of its sender it is, and its number in what that life has sent
 /// to this one. The rank fails unless, of each other rank,
@@ -14,12 +14,12 @@
 /// A rank that all others are dead to has lost its node: it opens the ring again, as a new life.
 /// Thread safety: one thread. Errors: `CheckFailed`.
 
-#include "tests/support/programs/lives_record.hpp"
+#include "tests/support/programs/restart_record.hpp"
 
 namespace rmem::test {
 
 /// Lives until the record says that it may leave. The ring and the rank's place in it are the
 /// environment's.
-void live_as_rank(LivesRecord& record, std::uint64_t seed);
+void live_as_rank(RestartRecord& record, std::uint64_t seed);
 
 }  // namespace rmem::test

@@ -14,8 +14,8 @@
 namespace rmem::test {
 namespace {
 
-class FmLives : public Conformance {};
-RMEM_ON_ALL_RINGS(FmLives);
+class FmRestarts : public Conformance {};
+RMEM_ON_ALL_RINGS(FmRestarts);
 
 struct Seen {
     int count = 0, error = 0, sum = 0;
@@ -24,8 +24,8 @@ Seen seen_by[kMaxTestRanks];
 Seen& seen() {
     return seen_by[FM_nodeid];
 }
-struct Life : FmLife {
-    Life() { seen() = {}; }
+struct Session : FmSession {
+    Session() { seen() = {}; }
 };
 
 void note(int i0, int, int, int) {
@@ -51,10 +51,10 @@ void extract_both_until(const std::function<bool()>& holds, std::string_view wha
         what, place);
 }
 
-TEST_P(FmLives, a_forked_child_takes_no_part) {
+TEST_P(FmRestarts, a_forked_child_takes_no_part) {
     RMEM_SKIP_IF_SIMULATED("its processes cannot fork");
     run(1, [](Rank&) {
-        Life life;
+        Session session;
         Child child([] {
             check_errno(ENOTCONN, [] { FM_send_4(0, note, 1, 0, 0, 0); });
             check_errno(ENOTCONN, [] { FM_extract(); });
@@ -69,12 +69,12 @@ TEST_P(FmLives, a_forked_child_takes_no_part) {
     });
 }
 
-TEST_P(FmLives, a_dead_node_gives_its_slots_back_and_is_told_once) {
+TEST_P(FmRestarts, a_dead_node_gives_its_slots_back_and_is_told_once) {
     RankProcesses ring(setup(2));
     ring.start(0, [](Rank& me) {
         FM_set_parameter(FM_QUIET);
         FM_set_parameter(FM_REJECT_QUEUE, 4);
-        Life life;
+        Session session;
         for (int i = 0; i < 4; ++i) FM_send_4(1, note, i, 0, 0, 0);  // all slots
         me.raise(0);
         me.await_word(1);
@@ -98,7 +98,7 @@ TEST_P(FmLives, a_dead_node_gives_its_slots_back_and_is_told_once) {
         extract_both_until([] { return seen().count == 8; }, "messages to itself");
     });
     ring.start(1, [](Rank& me) {
-        FmLife life;
+        FmSession session;
         me.await_word(2);  // never
     });
     ring.await_word(0);
@@ -108,13 +108,13 @@ TEST_P(FmLives, a_dead_node_gives_its_slots_back_and_is_told_once) {
     ring.finish();
 }
 
-TEST_P(FmLives, that_a_node_has_finished_is_told_by_sends_to_it_alone) {
+TEST_P(FmRestarts, that_a_node_has_finished_is_told_by_sends_to_it_alone) {
     run(3, [](Rank& me) {
         FM_set_parameter(FM_QUIET);
         if (me.rank != 0) {
             await([] { return bbp_probe(0, nullptr) == BBP_EPEER; }, "node 0 to finish and leave");
         }
-        const Life life;
+        const Session session;
         if (me.rank == 0) return;
         check_errno(EHOSTDOWN, [] { FM_send_4(0, note, 0, 0, 0, 0); });
         for (int i = 0; i < 1000; ++i) check(FM_extract() >= 0, "an extract has news");
@@ -122,18 +122,18 @@ TEST_P(FmLives, that_a_node_has_finished_is_told_by_sends_to_it_alone) {
     });
 }
 
-TEST_P(FmLives, a_send_that_waits_for_a_node_ends_when_that_dies) {
+TEST_P(FmRestarts, a_send_that_waits_for_a_node_ends_when_that_dies) {
     RankProcesses ring(setup(2));
     ring.start(0, [](Rank& me) {
         FM_set_parameter(FM_QUIET);
         FM_set_parameter(FM_REJECT_QUEUE, 4);
-        Life life;
+        Session session;
         for (int i = 0; i < 4; ++i) FM_send_4(1, note, i, 0, 0, 0);
         me.raise(0);
         check_errno(EHOSTDOWN, [] { FM_send_4(1, note, 4, 0, 0, 0); });
     });
     ring.start(1, [](Rank& me) {
-        FmLife life;
+        FmSession session;
         me.await_word(2);  // never
     });
     ring.await_word(0);
@@ -142,12 +142,12 @@ TEST_P(FmLives, a_send_that_waits_for_a_node_ends_when_that_dies) {
     ring.finish();
 }
 
-TEST_P(FmLives, a_message_whose_sender_dies_in_its_midst_ends_short) {
+TEST_P(FmRestarts, a_message_whose_sender_dies_in_its_midst_ends_short) {
     RankProcesses ring(setup(2));
     ring.start(0, [](Rank& me) {
         FM_set_parameter(FM_QUIET);
         FM_register_handler(0, note_stream);
-        Life life;
+        Session session;
         extract_both_until([] { return count_of(FM_HANDLERS_SUSPENDED) > 0; },
                            "a suspended handler");
         me.raise(0);
@@ -157,7 +157,7 @@ TEST_P(FmLives, a_message_whose_sender_dies_in_its_midst_ends_short) {
         check_equal(count_of(FM_HANDLERS_LEFT), 1LL, "handlers left");
     });
     ring.start(1, [](Rank& me) {
-        FmLife life;
+        FmSession session;
         std::array<char, 3000> bytes{};
         FM_stream* const s = FM_begin_message(0, 5000, 0);
         FM_send_piece(s, bytes.data(), bytes.size());
@@ -169,12 +169,12 @@ TEST_P(FmLives, a_message_whose_sender_dies_in_its_midst_ends_short) {
     ring.finish();
 }
 
-TEST_P(FmLives, a_node_that_comes_back_is_a_new_one_to_both_versions) {
+TEST_P(FmRestarts, a_node_that_comes_back_is_a_new_one_to_both_versions) {
     RankProcesses ring(setup(2));
     const Body body = [](Rank& me) {
         FM_set_parameter(FM_QUIET);
         FM_register_handler(0, note_stream);
-        Life life;
+        Session session;
         if (me.rank == 1) {
             for (int i = 0; i < 3; ++i) FM_send_4(0, note, 1, 0, 0, 0);
             std::array<char, 5000> bytes{};
@@ -187,9 +187,9 @@ TEST_P(FmLives, a_node_that_comes_back_is_a_new_one_to_both_versions) {
             if (me.shared[1] == 1) me.await_word(100);  // never: the first life is killed
             return;
         }
-        for (unsigned life_of_1 = 1; life_of_1 <= 2; ++life_of_1) {
-            extract_both_until([&] { return seen().count >= static_cast<int>(4 * life_of_1); },
-                               "messages");
+        for (unsigned incarnation_of_1 = 1; incarnation_of_1 <= 2; ++incarnation_of_1) {
+            extract_both_until(
+                [&] { return seen().count >= static_cast<int>(4 * incarnation_of_1); }, "messages");
             // The first send may be told of the former life's end.
             for (errno = EHOSTDOWN; errno == EHOSTDOWN;) {
                 errno = 0;
@@ -200,7 +200,8 @@ TEST_P(FmLives, a_node_that_comes_back_is_a_new_one_to_both_versions) {
             check(s != nullptr, "FM_begin_message");
             FM_send_piece(s, bytes.data(), bytes.size());
             FM_end_message(s);
-            extract_both_until([&] { return me.shared[1] >= life_of_1; }, "word of the answers");
+            extract_both_until([&] { return me.shared[1] >= incarnation_of_1; },
+                               "word of the answers");
         }
     };
     ring.start_all(body);
@@ -210,11 +211,11 @@ TEST_P(FmLives, a_node_that_comes_back_is_a_new_one_to_both_versions) {
     ring.finish();
 }
 
-TEST_P(FmLives, all_nodes_may_finalize_and_initialize_again) {
+TEST_P(FmRestarts, all_nodes_may_finalize_and_initialize_again) {
     run(2, [](Rank& me) {
-        for (int life = 0; life < 3; ++life) {
+        for (int session = 0; session < 3; ++session) {
             {
-                Life joined;
+                Session joined;
                 FM_send_4(1 - me.rank, note, 1, 0, 0, 0);
                 extract_both_until([] { return seen().count >= 1; }, "a message of this life");
             }
@@ -223,10 +224,10 @@ TEST_P(FmLives, all_nodes_may_finalize_and_initialize_again) {
     });
 }
 
-TEST_P(FmLives, both_versions_and_the_billboard_speak_on_one_ring) {
+TEST_P(FmRestarts, both_versions_and_the_billboard_speak_on_one_ring) {
     run(2, [](Rank& me) {
         FM_register_handler(0, note_stream);
-        Life life;
+        Session session;
         const int other = 1 - me.rank;
         const int messages = thrifty(100);
         std::array<char, 5000> bytes{};
@@ -254,7 +255,7 @@ TEST_F(FmLoss, messages_arrive_once_where_datagrams_are_lost) {
     ring.start_all([](Rank& me) {
         FM_set_parameter(FM_HOST_RECEIVE_QUEUE, 8);
         FM_register_handler(0, note_stream);
-        Life life;
+        Session session;
         const int other = 1 - me.rank;
         constexpr int kMessages = 60;
         std::array<char, 5000> bytes{};

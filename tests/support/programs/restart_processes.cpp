@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tests/support/programs/lives_processes.hpp"
+#include "tests/support/programs/restart_processes.hpp"
 
 #include "tests/support/checks.hpp"
 
@@ -44,10 +44,11 @@ std::string how_it_ended(int status) {
 
 }  // namespace
 
-LivesProcesses::LivesProcesses(const Lives& lives, std::string ring, std::string record)
-    : lives_(lives), ring_(std::move(ring)), record_(std::move(record)) {}
+RestartProcesses::RestartProcesses(const RestartSettings& settings, std::string ring,
+                                   std::string record)
+    : settings_(settings), ring_(std::move(ring)), record_(std::move(record)) {}
 
-LivesProcesses::~LivesProcesses() {
+RestartProcesses::~RestartProcesses() {
     for (const auto& [name, pid] : running_) ::kill(pid, SIGKILL);
     for (const auto& [name, pid] : running_) ::waitpid(pid, nullptr, 0);
     std::error_code ignored;
@@ -59,24 +60,24 @@ LivesProcesses::~LivesProcesses() {
     }
 }
 
-void LivesProcesses::start_rank(unsigned rank, std::uint64_t seed) {
-    start(rank_name(rank), lives_.node_of(rank), {fmt::format("RMEM_RANK={}", rank)},
+void RestartProcesses::start_rank(unsigned rank, std::uint64_t seed) {
+    start(rank_name(rank), settings_.node_of(rank), {fmt::format("RMEM_RANK={}", rank)},
           {std::filesystem::read_symlink("/proc/self/exe").string(), "--record", record_, "--seed",
            std::to_string(seed)});
 }
 
-void LivesProcesses::start_daemon(unsigned node) {
-    start(daemon_name(node), node, {}, {lives_.rmem, "node", "--quiet"});
+void RestartProcesses::start_daemon(unsigned node) {
+    start(daemon_name(node), node, {}, {settings_.rmem, "node", "--quiet"});
 }
 
-void LivesProcesses::start(const std::string& name, unsigned node,
-                           const std::vector<std::string>& variables,
-                           const std::vector<std::string>& program) {
+void RestartProcesses::start(const std::string& name, unsigned node,
+                             const std::vector<std::string>& variables,
+                             const std::vector<std::string>& program) {
     std::vector<std::string> words;
-    for (const std::string& word : lives_.before) words.push_back(with_node(word, node));
+    for (const std::string& word : settings_.before) words.push_back(with_node(word, node));
     words.insert(words.end(), {"env", fmt::format("RMEM_NODE={}", node),
-                               fmt::format("RMEM_NODES={}", lives_.nodes),
-                               fmt::format("RMEM_RANKS={}", lives_.ranks)});
+                               fmt::format("RMEM_NODES={}", settings_.nodes),
+                               fmt::format("RMEM_RANKS={}", settings_.ranks)});
     words.insert(words.end(), variables.begin(), variables.end());
     words.insert(words.end(), program.begin(), program.end());
     std::fflush(nullptr);
@@ -86,14 +87,14 @@ void LivesProcesses::start(const std::string& name, unsigned node,
     running_[name] = pid;
 }
 
-void LivesProcesses::kill(const std::string& name) {
+void RestartProcesses::kill(const std::string& name) {
     const auto found = running_.find(name);
     ::kill(found->second, SIGKILL);
     ::waitpid(found->second, nullptr, 0);
     running_.erase(found);
 }
 
-void LivesProcesses::check_running() {
+void RestartProcesses::check_running() {
     for (auto& [name, pid] : running_) {
         int status = 0;
         if (::waitpid(pid, &status, WNOHANG) != pid) continue;
@@ -103,7 +104,7 @@ void LivesProcesses::check_running() {
     }
 }
 
-void LivesProcesses::await_end(const std::string& name) {
+void RestartProcesses::await_end(const std::string& name) {
     const pid_t pid = running_.at(name);
     const auto deadline = std::chrono::steady_clock::now() + kLongest;
     int status = 0;
@@ -115,8 +116,8 @@ void LivesProcesses::await_end(const std::string& name) {
     check(status == 0, name + " " + how_it_ended(status));
 }
 
-void LivesProcesses::finish() {
-    for (unsigned rank = 0; rank < lives_.ranks; ++rank) await_end(rank_name(rank));
+void RestartProcesses::finish() {
+    for (unsigned rank = 0; rank < settings_.ranks; ++rank) await_end(rank_name(rank));
     for (const auto& [name, pid] : running_) ::kill(pid, SIGTERM);
     while (!running_.empty()) await_end(std::string(running_.begin()->first));
     std::error_code ignored;
@@ -126,7 +127,7 @@ void LivesProcesses::finish() {
     }
 }
 
-std::map<pid_t, std::string> LivesProcesses::names() const {
+std::map<pid_t, std::string> RestartProcesses::names() const {
     std::map<pid_t, std::string> result;
     for (const auto& [name, pid] : running_) result[pid] = name;
     return result;

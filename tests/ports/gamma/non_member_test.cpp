@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A rank that is no GAMMA process, on a ring with some that are.
-#include "ports/gamma/bystander.hpp"
+#include "ports/gamma/non_member.hpp"
 
 #include "billboard/bbp.h"
 #include "billboard/process/process_endpoint.hpp"
@@ -11,23 +11,23 @@ namespace {
 
 constexpr unsigned short kNobodys = 200;  ///< a semaphore of no bound port
 
-class GammaBystander : public Conformance {};
-RMEM_ON_ALL_RINGS(GammaBystander);
+class GammaNonMember : public Conformance {};
+RMEM_ON_ALL_RINGS(GammaNonMember);
 
 /// Until so many processes have told that they end.
 void stand_by(unsigned processes) {
     const auto process = billboard::ProcessEndpoint::open();
-    ports::gamma::Bystander bystander(process->endpoint());
+    ports::gamma::NonMember non_member(process->endpoint());
     for (unsigned ended = 0; ended < processes;) {
         {
             const auto held = process->hold();
-            bystander.look();
+            non_member.look();
         }
         if (bbp_recv_for(BBP_ANY, nullptr, 0, nullptr, kMillisecond) >= 0) ++ended;
     }
 }
 
-TEST_P(GammaBystander, is_in_no_group_and_holds_nobody_up) {
+TEST_P(GammaNonMember, is_in_no_group_and_holds_nobody_up) {
     run(4, [](Rank& me) {
         if (me.rank == 1) return stand_by(3);
         start(me, 3);
@@ -46,7 +46,7 @@ TEST_P(GammaBystander, is_in_no_group_and_holds_nobody_up) {
     });
 }
 
-TEST_P(GammaBystander, is_nobody_to_wait_for_when_all_processes_are_gone) {
+TEST_P(GammaNonMember, is_nobody_to_wait_for_when_all_processes_are_gone) {
     run(3, [](Rank& me) {
         if (me.rank == 0) return stand_by(2);
         start(me, 2);

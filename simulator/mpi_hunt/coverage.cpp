@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "simulator/mpi_hunt/sights.hpp"
+#include "simulator/mpi_hunt/coverage.hpp"
 
 #include <array>
 
@@ -7,7 +7,7 @@ namespace simulator::mpi {
 
 namespace {
 
-constexpr std::array<const char*, kSights> kNames = {
+constexpr std::array<const char*, kCoverageMarks> kNames = {
     "short messages",       "eager messages",        "rendezvous",
     "out of credit",        "flow packets",          "bundles",
     "sends that waited",    "unexpected messages",   "receives of any source",
@@ -18,8 +18,8 @@ constexpr std::array<const char*, kSights> kNames = {
 
 }  // namespace
 
-const char* name_of(Sight sight) noexcept {
-    return kNames.at(static_cast<std::size_t>(sight));
+const char* name_of(CoverageMark mark) noexcept {
+    return kNames.at(static_cast<std::size_t>(mark));
 }
 
 }  // namespace simulator::mpi

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-/// The course of ring-lives: all ranks talk; again and again some processes are killed and started
-/// again, by the seed; in the end all are in one ring, everybody has heard the present life of
-/// everybody, and has had each message; there is a barrier, and banks are equal.
+/// The course of ring-restarts: all ranks talk; again and again some processes are killed and
+/// started again, by the seed; in the end all are in one ring, everybody has heard the present
+/// incarnation of everybody, and has had each message; there is a barrier, and banks are equal.
 /// Thread safety: one thread. Errors: `CheckFailed`, which says who did not do what.
 
 #include "rmem/ring.hpp"
 #include "tests/support/programs/growth.hpp"
-#include "tests/support/programs/lives_processes.hpp"
-#include "tests/support/programs/lives_record.hpp"
+#include "tests/support/programs/restart_processes.hpp"
+#include "tests/support/programs/restart_record.hpp"
 
 #include <cstdint>
 #include <functional>
@@ -21,19 +21,19 @@
 namespace rmem::test {
 
 struct Course {
-    Lives lives;
+    RestartSettings settings;
     std::string ring;
     unsigned kills = 0;       ///< times that some are killed, evenly over the time
     unsigned seconds = 0;     ///< for so long they talk, at least
     unsigned messages = 100;  ///< of each pair, at least
     std::uint64_t seed = 1;
     bool watches_growth = false;
-    bool no_life_may_end = false;  ///< but by a kill
+    bool no_incarnation_may_end = false;  ///< but by a kill
 };
 
-class LivesScenario {
+class RestartScenario {
 public:
-    LivesScenario(Course course, LivesRecord& record, const std::string& record_file);
+    RestartScenario(Course course, RestartRecord& record, const std::string& record_file);
 
     void run();
 
@@ -65,12 +65,12 @@ private:
     void look_after();
     std::string state() const;
 
-    LivesOfRank& rank(unsigned r) { return record_.ranks.at(r); }
+    RestartsOfRank& rank(unsigned r) { return record_.ranks.at(r); }
     std::uint64_t random(std::uint64_t below);
 
     Course course_;
-    LivesRecord& record_;
-    LivesProcesses processes_;
+    RestartRecord& record_;
+    RestartProcesses processes_;
     Growth growth_;
     std::uint64_t state_;
     /// Of daemons: where all of a node are dead or have left, its next program would not wait for

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "simulator/bbp_hunt/sights.hpp"
+#include "simulator/bbp_hunt/coverage.hpp"
 
 #include <array>
 
@@ -7,7 +7,7 @@ namespace simulator::bbp {
 
 namespace {
 
-constexpr std::array<const char*, kSights> kNames = {
+constexpr std::array<const char*, kCoverageMarks> kNames = {
     "overtaken writes",      "FIFO full",           "sends that waited", "garbage collections",
     "messages in parts",     "multicasts",          "bound broken",      "BBP_EPEER",
     "drained from the dead", "forgiven for a loss", "barriers",          "numbers wrapped",
@@ -15,8 +15,8 @@ constexpr std::array<const char*, kSights> kNames = {
 
 }  // namespace
 
-const char* name_of(Sight sight) noexcept {
-    return kNames.at(static_cast<std::size_t>(sight));
+const char* name_of(CoverageMark mark) noexcept {
+    return kNames.at(static_cast<std::size_t>(mark));
 }
 
 }  // namespace simulator::bbp

@@ -16,9 +16,9 @@
 
 namespace ports::gamma {
 
-class Bystander {
+class NonMember {
 public:
-    explicit Bystander(billboard::Endpoint& endpoint)
+    explicit NonMember(billboard::Endpoint& endpoint)
         : endpoint_(endpoint), has_asked_(endpoint.ranks()) {}
 
     /// Takes in what has come in class gamma, a bounded number, and answers.
@@ -34,14 +34,14 @@ private:
     std::vector<bool> has_asked_;
 };
 
-inline void Bystander::look() {
+inline void NonMember::look() {
     take_in();
     for (unsigned r = 0; r < has_asked_.size(); ++r) {
         if (has_asked_[r] && answer(static_cast<int>(r))) has_asked_[r] = false;
     }
 }
 
-inline void Bystander::take_in() {
+inline void NonMember::take_in() {
     std::array<std::byte, billboard::kInlineBytes> small;
     const void* data = nullptr;
     std::size_t bytes = 0;
@@ -58,7 +58,7 @@ inline void Bystander::take_in() {
 }
 
 /// Whether that needs no other attempt.
-inline bool Bystander::answer(int rank) {
+inline bool NonMember::answer(int rank) {
     std::array<std::byte, kHelloBytes> hello{};
     put_word(hello.data(), 0, Header{Kind::hello, kAnswer, 0, 0, 0}.word());
     put_word(hello.data(), 8, kVersion);

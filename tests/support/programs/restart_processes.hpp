@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-/// The processes of ring-lives: a rank each, and where it is asked for a daemon (`rmem node`) for
-/// each node.
+/// The processes of ring-restarts: a rank each, and where it is asked for a daemon (`rmem node`)
+/// for each node.
 ///
 /// A process is started by `before`, its words with the node's number for {}, followed by `env`,
 /// what the environment does not say of the ring yet, and the program; on the hosts of a lab
@@ -18,7 +18,7 @@
 
 namespace rmem::test {
 
-struct Lives {
+struct RestartSettings {
     unsigned ranks = 4, nodes = 4;
     bool daemons = false;
     std::string link = "udp";
@@ -30,13 +30,13 @@ struct Lives {
     bool is_several_hosts() const { return link == "udp"; }
 };
 
-class LivesProcesses {
+class RestartProcesses {
 public:
-    /// `record`: the file of the LivesRecord, which each rank is given.
-    LivesProcesses(const Lives& lives, std::string ring, std::string record);
-    ~LivesProcesses();
-    LivesProcesses(const LivesProcesses&) = delete;
-    LivesProcesses& operator=(const LivesProcesses&) = delete;
+    /// `record`: the file of the RestartRecord, which each rank is given.
+    RestartProcesses(const RestartSettings& settings, std::string ring, std::string record);
+    ~RestartProcesses();
+    RestartProcesses(const RestartProcesses&) = delete;
+    RestartProcesses& operator=(const RestartProcesses&) = delete;
 
     void start_rank(unsigned rank, std::uint64_t seed);
     void start_daemon(unsigned node);
@@ -60,7 +60,7 @@ private:
     void kill(const std::string& name);
     void await_end(const std::string& name);
 
-    Lives lives_;
+    RestartSettings settings_;
     std::string ring_, record_;
     std::map<std::string, pid_t> running_;
 };

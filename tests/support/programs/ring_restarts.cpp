@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 
 /// Ranks that talk while any of them, or the daemon of its node, is killed and started again, and
-/// while the network does what RMEM_FAULTS says (lives_rank.hpp: what must hold;
-/// lives_scenario.hpp: the course). See --help.
+/// while the network does what RMEM_FAULTS says (restart_rank.hpp: what must hold;
+/// restart_scenario.hpp: the course). See --help.
 
 #include "tests/support/checks.hpp"
 #include "tests/support/own_network.hpp"
-#include "tests/support/programs/lives_rank.hpp"
-#include "tests/support/programs/lives_scenario.hpp"
+#include "tests/support/programs/restart_rank.hpp"
+#include "tests/support/programs/restart_scenario.hpp"
 
 #include <fcntl.h>
 #include <sys/mman.h>
@@ -33,24 +33,25 @@ it, of which {} becomes the node's number. What the environment says of the ring
 RMEM_KEY_FILE, RMEM_DEAD_TIMEOUT) holds for all.
 
 Examples:
-  ring-lives --kills 20 --seed 7
-  RMEM_FAULTS='drop:share=2%' ring-lives --nodes 3 --ranks 6 --daemons --kills 10
-  ring-lives --seconds 600 --watch-growth
-  scripts/lab up 4; ring-lives --kills 20 -- scripts/lab exec {} --; scripts/lab down
+  ring-restarts --kills 20 --seed 7
+  RMEM_FAULTS='drop:share=2%' ring-restarts --nodes 3 --ranks 6 --daemons --kills 10
+  ring-restarts --seconds 600 --watch-growth
+  scripts/lab up 4; ring-restarts --kills 20 -- scripts/lab exec {} --; scripts/lab down
 
 Exit codes: 0 all held, 1 something did not, 2 wrong command line.)";
 
 /// The record in a file, mapped for as long as this process lives.
-LivesRecord& map_record(int fd) {
-    void* memory = ::mmap(nullptr, sizeof(LivesRecord), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+RestartRecord& map_record(int fd) {
+    void* memory =
+        ::mmap(nullptr, sizeof(RestartRecord), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
     if (memory == MAP_FAILED) throw std::system_error(errno, std::generic_category(), "mmap");
-    return *static_cast<LivesRecord*>(memory);
+    return *static_cast<RestartRecord*>(memory);
 }
 
-LivesRecord& open_record(const std::string& file) {
+RestartRecord& open_record(const std::string& file) {
     const int fd = ::open(file.c_str(), O_RDWR | O_CLOEXEC);
     if (fd < 0) throw std::system_error(errno, std::generic_category(), file);
-    LivesRecord& record = map_record(fd);
+    RestartRecord& record = map_record(fd);
     ::close(fd);
     return record;
 }
@@ -64,24 +65,24 @@ void prepare_environment(const Course& course) {
         ::unsetenv(variable);  // NOLINT(concurrency-mt-unsafe): one thread
     }
     set("RMEM_RING", course.ring);
-    set("RMEM_LINK", course.lives.link);
+    set("RMEM_LINK", course.settings.link);
     set("RMEM_SIZE", "64K");
     set("RMEM_PARTITION", "16K");
     set("RMEM_JOIN_TIMEOUT", "5s", false);
     set("RMEM_DEAD_TIMEOUT", "1500ms", false);
-    if (course.lives.before.empty()) stay_on_this_host(course.ring);
+    if (course.settings.before.empty()) stay_on_this_host(course.ring);
 }
 
 void lead(const Course& course) {
     // The name is a file only as long as this process is: nothing is left of it, however this one
     // ends.
     const int fd = ::memfd_create("lives", 0);
-    if (fd < 0 || ::ftruncate(fd, sizeof(LivesRecord)) != 0) {
+    if (fd < 0 || ::ftruncate(fd, sizeof(RestartRecord)) != 0) {
         throw std::system_error(errno, std::generic_category(), "memfd_create");
     }
     const std::string file = fmt::format("/proc/{}/fd/{}", ::getpid(), fd);
     prepare_environment(course);
-    LivesScenario(course, map_record(fd), file).run();
+    RestartScenario(course, map_record(fd), file).run();
 }
 
 }  // namespace
@@ -89,16 +90,16 @@ void lead(const Course& course) {
 int main(int argc, char** argv) {
     CLI::App app("Ranks that talk while some are killed and started again");
     Course course;
-    Lives& lives = course.lives;
+    RestartSettings& settings = course.settings;
     std::string record;
     course.ring = fmt::format("lives-{}", ::getpid());
-    app.add_option("--ranks", lives.ranks, "how many")
+    app.add_option("--ranks", settings.ranks, "how many")
         ->check(CLI::Range(2U, kMostRanks))
         ->capture_default_str();
-    app.add_option("--nodes", lives.nodes, "on how many nodes; without, one for each rank");
-    app.add_flag("--daemons", lives.daemons, "each node is run by a daemon (link udp)");
-    app.add_option("--link", lives.link, "udp, ring or direct")->capture_default_str();
-    app.add_option("--rmem", lives.rmem, "the rmem command, for daemons")->capture_default_str();
+    app.add_option("--nodes", settings.nodes, "on how many nodes; without, one for each rank");
+    app.add_flag("--daemons", settings.daemons, "each node is run by a daemon (link udp)");
+    app.add_option("--link", settings.link, "udp, ring or direct")->capture_default_str();
+    app.add_option("--rmem", settings.rmem, "the rmem command, for daemons")->capture_default_str();
     app.add_option("--kills", course.kills, "how often some are killed")->capture_default_str();
     app.add_option("--seconds", course.seconds, "how long they talk at least")
         ->capture_default_str();
@@ -106,17 +107,19 @@ int main(int argc, char** argv) {
     app.add_option("--seed", course.seed, "of all choices")->capture_default_str();
     app.add_flag("--watch-growth", course.watches_growth,
                  "fail when memory or descriptors of a process grow, or /dev/shm");
-    app.add_flag("--no-life-may-end", course.no_life_may_end, "fail when a rank loses its node");
+    app.add_flag("--no-incarnation-may-end", course.no_incarnation_may_end,
+                 "fail when a rank loses its node");
     app.add_option("--record", record, "be a rank of the one that has this file")->group("");
-    app.add_option("before", lives.before, "what each process is started by, with {} for its node");
+    app.add_option("before", settings.before,
+                   "what each process is started by, with {} for its node");
     app.footer(kFooter);
-    lives.nodes = 0;
+    settings.nodes = 0;
     try {
         app.parse(argc, argv);
     } catch (const CLI::ParseError& error) {
         return app.exit(error) == 0 ? 0 : 2;
     }
-    if (lives.nodes == 0) lives.nodes = lives.ranks;
+    if (settings.nodes == 0) settings.nodes = settings.ranks;
     try {
         if (record.empty()) {
             lead(course);
@@ -127,7 +130,7 @@ int main(int argc, char** argv) {
         const char* rank = std::getenv("RMEM_RANK");  // NOLINT(concurrency-mt-unsafe): as above
         const std::string who =
             record.empty() ? "" : fmt::format("rank {}: ", rank == nullptr ? "?" : rank);
-        fmt::print(stderr, "ring-lives: {}{}\n", who, error.what());
+        fmt::print(stderr, "ring-restarts: {}{}\n", who, error.what());
         return 1;
     }
 }

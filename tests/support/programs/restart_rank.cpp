@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tests/support/programs/lives_rank.hpp"
+#include "tests/support/programs/restart_rank.hpp"
 
 #include "billboard/bbp.h"
 #include "tests/support/checks.hpp"
@@ -25,8 +25,9 @@ constexpr unsigned kAtOnce = 16;  // messages of one sender before it is the nex
 
 /// What stands at the front of each message.
 struct Front {
-    std::uint32_t life = 0;     ///< of the sender
-    std::uint32_t to_life = 0;  ///< that the sender has heard of the receiver; 0: of none yet
+    std::uint32_t incarnation = 0;  ///< of the sender
+    std::uint32_t to_incarnation =
+        0;  ///< that the sender has heard of the receiver; 0: of none yet
     std::uint32_t number = 0;
     std::uint32_t is_last = 0;
 };
@@ -45,7 +46,7 @@ struct Other {
 
 class LivingRank {
 public:
-    LivingRank(LivesRecord& record, std::uint64_t seed) : record_(record), state_(seed) {
+    LivingRank(RestartRecord& record, std::uint64_t seed) : record_(record), state_(seed) {
         buffer_.resize(kLargest);
         outgoing_.reserve(kLargest);
     }
@@ -54,16 +55,16 @@ public:
         do open();
         while (!live());
         check_ok(bbp_barrier_for(kMeetNs), "the barrier of all");
-        me().met = life_;
+        me().met = incarnation_;
         while (record_.phase != Phase::leaving) pause();
         check_ok(bbp_finalize(), "bbp_finalize");
     }
 
 private:
-    LivesOfRank& me() const { return record_.ranks.at(static_cast<std::size_t>(rank_)); }
+    RestartsOfRank& me() const { return record_.ranks.at(static_cast<std::size_t>(rank_)); }
 
     void open() {
-        life_ = ++record_.lives;
+        incarnation_ = ++record_.incarnations;
         int code = BBP_OK;
         // Others may be dead or cut off for longer than it waits for them, or its node may be.
         while ((code = bbp_init(&rank_, &ranks_)) == BBP_ETIMEDOUT) {
@@ -71,7 +72,7 @@ private:
         check_ok(code, "bbp_init");
         others_.assign(static_cast<std::size_t>(ranks_), {});
         for (auto& heard : me().heard) heard = 0;
-        me().life = life_;
+        me().incarnation = incarnation_;
     }
 
     /// True: all is said. False: the node was lost.
@@ -79,12 +80,12 @@ private:
         for (;;) {
             const bool was_idle = !exchange();
             if (all_gone()) {
-                me().life = 0;
+                me().incarnation = 0;
                 ++me().reopens;
                 check_ok(bbp_finalize(), "bbp_finalize without a node");
                 return false;
             }
-            if (is_done()) me().done = life_;
+            if (is_done()) me().done = incarnation_;
             if (record_.phase >= Phase::meeting) {
                 check(is_done(), "told to meet before all was said");
                 return true;
@@ -146,17 +147,19 @@ private:
             "message {} of life {} of rank {} (to life {}; here is life {} of rank {}, which has "
             "heard life {}, "
             "and expects its {}; {}told of its end{})",
-            front.number, front.life, rank, front.to_life, life_, rank_, other.heard, other.next_in,
-            other.told ? "" : "not ", other.end_received ? " by a receive" : "");
-        if (front.life != other.heard) {
-            check(front.life > other.heard, "of a former life: " + which);
+            front.number, front.incarnation, rank, front.to_incarnation, incarnation_, rank_,
+            other.heard, other.next_in, other.told ? "" : "not ",
+            other.end_received ? " by a receive" : "");
+        if (front.incarnation != other.heard) {
+            check(front.incarnation > other.heard, "of a former life: " + which);
             check(other.heard == 0 || other.told,
                   "nobody told that the former self is gone: " + which);
-            meet(rank, front.life);
+            meet(rank, front.incarnation);
         } else {
             check(!other.end_received, "of a life whose end was told: " + which);
         }
-        check(front.to_life == 0 || front.to_life == life_, "for another life: " + which);
+        check(front.to_incarnation == 0 || front.to_incarnation == incarnation_,
+              "for another life: " + which);
         check(!other.has_last, "after the last one: " + which);
         check_equal(front.number, other.next_in, which);
         const auto body = message.subspan(sizeof front);
@@ -166,21 +169,22 @@ private:
         other.has_last = front.is_last != 0;
         ++me().received[static_cast<std::size_t>(rank)];
     }
-    void meet(int rank, std::uint32_t life) {
+    void meet(int rank, std::uint32_t incarnation) {
         Other& other = others_[static_cast<std::size_t>(rank)];
-        other.heard = life;
+        other.heard = incarnation;
         other.next_in = 0;
         // A send tells of the end of a life whose first messages may still wait to be received.
         if (other.end_received) other.told = false;
         other.end_received = other.has_last = false;
-        me().heard[static_cast<std::size_t>(rank)] = life;
+        me().heard[static_cast<std::size_t>(rank)] = incarnation;
     }
 
     bool send(int rank) {
         Other& other = others_[static_cast<std::size_t>(rank)];
         if (other.last_sent) return false;
         const bool is_last = record_.phase >= Phase::ending;
-        const Front front{life_, other.told ? 0 : other.heard, other.next_out, is_last ? 1U : 0U};
+        const Front front{incarnation_, other.told ? 0 : other.heard, other.next_out,
+                          is_last ? 1U : 0U};
         compose(front, rank);
         const int code = outgoing_.size() <= kInOnePart
                              ? bbp_trysend(rank, outgoing_.data(), outgoing_.size())
@@ -208,7 +212,7 @@ private:
         fill(std::span(outgoing_).subspan(sizeof front), seed_of(front, rank));
     }
     static std::uint64_t seed_of(const Front& front, int receiver) {
-        return (std::uint64_t{front.life} << 40U) + (std::uint64_t{front.number} << 8U) +
+        return (std::uint64_t{front.incarnation} << 40U) + (std::uint64_t{front.number} << 8U) +
                static_cast<unsigned>(receiver);
     }
 
@@ -227,17 +231,17 @@ private:
     }
     static void pause() { std::this_thread::sleep_for(std::chrono::milliseconds(1)); }
 
-    LivesRecord& record_;
+    RestartRecord& record_;
     std::uint64_t state_;
     int rank_ = 0, ranks_ = 0;
-    std::uint32_t life_ = 0;
+    std::uint32_t incarnation_ = 0;
     std::vector<Other> others_;
     std::vector<std::byte> buffer_, outgoing_;
 };
 
 }  // namespace
 
-void live_as_rank(LivesRecord& record, std::uint64_t seed) {
+void live_as_rank(RestartRecord& record, std::uint64_t seed) {
     LivingRank(record, seed).run();
 }
 

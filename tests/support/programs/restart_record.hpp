@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-/// What the ranks of ring-lives (ring_lives.cpp) and the program that starts them tell each other,
-/// in a mapping that is no part of the ring: the network may be cut, this is not.
+/// What the ranks of ring-restarts (ring_restarts.cpp) and the program that starts them tell each
+/// other, in a mapping that is no part of the ring: the network may be cut, this is not.
 ///
 /// Lives are numbered over all ranks, in the order in which they begin; 0: none.
 
@@ -23,11 +23,11 @@ enum class Phase : std::uint32_t {
 };
 
 /// Written by the rank alone.
-struct LivesOfRank {
-    std::atomic<std::uint32_t> life;     ///< the present one, once it is in the ring
-    std::atomic<std::uint32_t> reopens;  ///< times it has lost its node and opened again
-    std::atomic<std::uint32_t> done;     ///< the life that has sent and received all last messages
-    std::atomic<std::uint32_t> met;      ///< the life that has come out of the barrier
+struct RestartsOfRank {
+    std::atomic<std::uint32_t> incarnation;  ///< the present one, once it is in the ring
+    std::atomic<std::uint32_t> reopens;      ///< times it has lost its node and opened again
+    std::atomic<std::uint32_t> done;  ///< the life that has sent and received all last messages
+    std::atomic<std::uint32_t> met;   ///< the life that has come out of the barrier
     std::array<std::atomic<std::uint32_t>, kMostRanks>
         heard;  ///< by its present life: whose life of each
     std::array<std::atomic<std::uint32_t>, kMostRanks> told;  ///< how often that each one has ended
@@ -41,10 +41,10 @@ struct LivesOfRank {
     }
 };
 
-struct LivesRecord {
-    std::atomic<std::uint32_t> lives;
+struct RestartRecord {
+    std::atomic<std::uint32_t> incarnations;
     std::atomic<Phase> phase;
-    std::array<LivesOfRank, kMostRanks> ranks;
+    std::array<RestartsOfRank, kMostRanks> ranks;
 };
 
 }  // namespace rmem::test

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tests/support/programs/lives_scenario.hpp"
+#include "tests/support/programs/restart_scenario.hpp"
 
 #include "rmem/base/clock.hpp"
 #include "rmem/ring.hpp"
@@ -30,18 +30,19 @@ std::uint32_t word_at(const std::byte* bank, std::size_t offset) {
 
 }  // namespace
 
-LivesScenario::LivesScenario(Course course, LivesRecord& record, const std::string& record_file)
+RestartScenario::RestartScenario(Course course, RestartRecord& record,
+                                 const std::string& record_file)
     : course_(std::move(course)),
       record_(record),
-      processes_(course_.lives, course_.ring, record_file),
+      processes_(course_.settings, course_.ring, record_file),
       growth_(course_.ring),
       state_(course_.seed) {}
 
-void LivesScenario::run() {
-    if (course_.lives.daemons) {
-        for (unsigned node = 0; node < course_.lives.nodes; ++node) start_daemon(node);
+void RestartScenario::run() {
+    if (course_.settings.daemons) {
+        for (unsigned node = 0; node < course_.settings.nodes; ++node) start_daemon(node);
     }
-    for (unsigned r = 0; r < course_.lives.ranks; ++r) start_rank(r);
+    for (unsigned r = 0; r < course_.settings.ranks; ++r) start_rank(r);
     await_settled();
     talk();
     await_settled();
@@ -49,13 +50,13 @@ void LivesScenario::run() {
     report();
 }
 
-void LivesScenario::start_rank(unsigned r) {
+void RestartScenario::start_rank(unsigned r) {
     processes_.start_rank(r, course_.seed + ++starts_);
 }
 
 /// Its programs must not come first: they would run the node themselves. Where it was run by a
 /// daemon before, they wait.
-void LivesScenario::start_daemon(unsigned node) {
+void RestartScenario::start_daemon(unsigned node) {
     processes_.start_daemon(node);
     if (daemons_killed_ != 0) return;
     const std::string segment = fmt::format("{}@{}", course_.ring, node);
@@ -73,7 +74,7 @@ void LivesScenario::start_daemon(unsigned node) {
 
 // ---- Talking and dying
 
-void LivesScenario::talk() {
+void RestartScenario::talk() {
     const std::int64_t begin = now_ns();
     const std::int64_t time = course_.seconds * kSecondNs;
     for (unsigned done = 0; done < course_.kills || now_ns() < begin + time;) {
@@ -84,8 +85,8 @@ void LivesScenario::talk() {
             look_after();
         }
     }
-    for (unsigned r = 0; r < course_.lives.ranks; ++r) {
-        for (unsigned from = 0; from < course_.lives.ranks; ++from) {
+    for (unsigned r = 0; r < course_.settings.ranks; ++r) {
+        for (unsigned from = 0; from < course_.settings.ranks; ++from) {
             if (from == r) continue;
             await([&] { return rank(r).received[from] >= course_.messages; },
                   fmt::format("rank {} to have {} messages of rank {}", r, course_.messages, from));
@@ -94,26 +95,29 @@ void LivesScenario::talk() {
 }
 
 /// Ranks; and of the daemons, into `daemons`. At least two ranks live on.
-std::set<unsigned> LivesScenario::choose_victims(std::set<unsigned>& daemons) {
-    const Lives& lives = course_.lives;
+std::set<unsigned> RestartScenario::choose_victims(std::set<unsigned>& daemons) {
+    const RestartSettings& settings = course_.settings;
     std::set<unsigned> ranks;
-    if (lives.daemons && random(2) == 0) daemons.insert(static_cast<unsigned>(random(lives.nodes)));
-    if (daemons.empty() || random(3) == 0) ranks.insert(static_cast<unsigned>(random(lives.ranks)));
-    if (lives.ranks > 3 && random(3) == 0) ranks.insert(static_cast<unsigned>(random(lives.ranks)));
+    if (settings.daemons && random(2) == 0)
+        daemons.insert(static_cast<unsigned>(random(settings.nodes)));
+    if (daemons.empty() || random(3) == 0)
+        ranks.insert(static_cast<unsigned>(random(settings.ranks)));
+    if (settings.ranks > 3 && random(3) == 0)
+        ranks.insert(static_cast<unsigned>(random(settings.ranks)));
     return ranks;
 }
 
-void LivesScenario::kill_some() {
+void RestartScenario::kill_some() {
     std::set<unsigned> daemons;
     const Ranks victims = choose_victims(daemons);
     Ranks survivors;
-    for (unsigned r = 0; r < course_.lives.ranks; ++r) {
-        if (!victims.contains(r) && !daemons.contains(course_.lives.node_of(r)))
+    for (unsigned r = 0; r < course_.settings.ranks; ++r) {
+        if (!victims.contains(r) && !daemons.contains(course_.settings.node_of(r)))
             survivors.insert(r);
     }
     // The moment: after so many more messages of one of them, or while it is not yet in the ring.
     if (!victims.empty() && random(4) != 0) {
-        LivesOfRank& victim = rank(*victims.begin());
+        RestartsOfRank& victim = rank(*victims.begin());
         const std::uint64_t enough = victim.received_in_all() + random(2000);
         passes_within(kSecondNs, [&] { return victim.received_in_all() >= enough; });
     }
@@ -121,7 +125,7 @@ void LivesScenario::kill_some() {
     for (const unsigned node : daemons) processes_.kill_daemon(node);
     for (const unsigned r : victims) {
         processes_.kill_rank(r);
-        rank(r).life = 0;
+        rank(r).incarnation = 0;
     }
     daemons_killed_ += static_cast<unsigned>(daemons.size());
     ranks_killed_ += static_cast<unsigned>(victims.size());
@@ -136,7 +140,7 @@ void LivesScenario::kill_some() {
     if (settled_) await_settled();
 }
 
-void LivesScenario::restart(const Ranks& ranks, const std::set<unsigned>& daemons) {
+void RestartScenario::restart(const Ranks& ranks, const std::set<unsigned>& daemons) {
     const bool ranks_first = random(2) == 0;
     for (const unsigned r : ranks) {
         if (ranks_first) start_rank(r);
@@ -148,7 +152,7 @@ void LivesScenario::restart(const Ranks& ranks, const std::set<unsigned>& daemon
 }
 
 /// But who loses its node meanwhile.
-void LivesScenario::expect_others_go_on(const Ranks& survivors) {
+void RestartScenario::expect_others_go_on(const Ranks& survivors) {
     for (const unsigned r : survivors) {
         for (const unsigned from : survivors) {
             if (from == r) continue;
@@ -164,23 +168,25 @@ void LivesScenario::expect_others_go_on(const Ranks& survivors) {
     }
 }
 
-std::vector<LivesScenario::Witness> LivesScenario::witnesses_of(const Ranks& victims,
-                                                                const Ranks& survivors) {
+std::vector<RestartScenario::Witness> RestartScenario::witnesses_of(const Ranks& victims,
+                                                                    const Ranks& survivors) {
     std::vector<Witness> witnesses;
     for (const unsigned victim : victims) {
         for (const unsigned r : survivors) {
-            const std::uint32_t life = rank(victim).life;
-            if (life == 0 || rank(r).life == 0 || rank(r).heard[victim] != life) continue;
+            const std::uint32_t incarnation = rank(victim).incarnation;
+            if (incarnation == 0 || rank(r).incarnation == 0 ||
+                rank(r).heard[victim] != incarnation)
+                continue;
             witnesses.push_back({r, victim, rank(r).told[victim]});
         }
     }
     return witnesses;
 }
 
-void LivesScenario::expect_told(const std::vector<Witness>& witnesses) {
+void RestartScenario::expect_told(const std::vector<Witness>& witnesses) {
     for (const auto& [r, victim, before] : witnesses) {
         await([&, who = r, of = victim,
-               than = before] { return rank(who).life == 0 || rank(who).told[of] > than; },
+               than = before] { return rank(who).incarnation == 0 || rank(who).told[of] > than; },
               fmt::format("rank {} to be told that rank {} has died", r, victim));
     }
 }
@@ -188,14 +194,15 @@ void LivesScenario::expect_told(const std::vector<Witness>& witnesses) {
 // ---- The end
 
 /// All are in the ring, and each has heard the present life of each.
-void LivesScenario::await_settled() {
-    const unsigned ranks = course_.lives.ranks;
+void RestartScenario::await_settled() {
+    const unsigned ranks = course_.settings.ranks;
     await(
         [&] {
             for (unsigned r = 0; r < ranks; ++r) {
                 for (unsigned from = 0; from < ranks; ++from) {
-                    const std::uint32_t life = rank(from).life;
-                    if (life == 0 || (from != r && rank(r).heard[from] != life)) return false;
+                    const std::uint32_t incarnation = rank(from).incarnation;
+                    if (incarnation == 0 || (from != r && rank(r).heard[from] != incarnation))
+                        return false;
                 }
             }
             return true;
@@ -203,18 +210,18 @@ void LivesScenario::await_settled() {
         "all to hear all");
 }
 
-void LivesScenario::end() {
-    const auto all = [this](const std::function<bool(const LivesOfRank&)>& holds) {
-        for (unsigned r = 0; r < course_.lives.ranks; ++r) {
-            if (rank(r).life == 0 || !holds(rank(r))) return false;
+void RestartScenario::end() {
+    const auto all = [this](const std::function<bool(const RestartsOfRank&)>& holds) {
+        for (unsigned r = 0; r < course_.settings.ranks; ++r) {
+            if (rank(r).incarnation == 0 || !holds(rank(r))) return false;
         }
         return true;
     };
     record_.phase = Phase::ending;
-    await([&] { return all([](const LivesOfRank& r) { return r.done == r.life; }); },
+    await([&] { return all([](const RestartsOfRank& r) { return r.done == r.incarnation; }); },
           "all to have the last message of all");
     record_.phase = Phase::meeting;
-    await([&] { return all([](const LivesOfRank& r) { return r.met == r.life; }); },
+    await([&] { return all([](const RestartsOfRank& r) { return r.met == r.incarnation; }); },
           "all to come out of the barrier");
     expect_equal_banks();
     record_.phase = Phase::leaving;
@@ -224,16 +231,16 @@ void LivesScenario::end() {
 
 /// Where each has its own. Each word has one writer. Of a program that shares its node with others,
 /// its death may leave words in that node's bank that had not left.
-void LivesScenario::expect_equal_banks() {
-    const Lives& lives = course_.lives;
-    if (lives.link == "direct" || (lives.daemons && ranks_killed_ != 0)) return;
+void RestartScenario::expect_equal_banks() {
+    const RestartSettings& settings = course_.settings;
+    if (settings.link == "direct" || (settings.daemons && ranks_killed_ != 0)) return;
     std::vector<std::shared_ptr<Ring>> rings;
-    for (unsigned node = 0; node < lives.nodes; ++node) {
+    for (unsigned node = 0; node < settings.nodes; ++node) {
         rings.push_back(Ring::observe(
-            lives.is_several_hosts() ? fmt::format("{}@{}", course_.ring, node) : course_.ring));
+            settings.is_several_hosts() ? fmt::format("{}@{}", course_.ring, node) : course_.ring));
     }
     const std::size_t bytes = rings[0]->config().bank_bytes();
-    for (unsigned node = 1; node < lives.nodes; ++node) {
+    for (unsigned node = 1; node < settings.nodes; ++node) {
         std::size_t at = 0;  // all before it is equal, or was
         const auto are_equal = [&] {
             for (at = 0; at < bytes; at += 4) {
@@ -249,17 +256,17 @@ void LivesScenario::expect_equal_banks() {
     }
 }
 
-void LivesScenario::report() const {
+void RestartScenario::report() const {
     std::uint64_t messages = 0;
     unsigned reopens = 0;
-    for (const LivesOfRank& r : record_.ranks) {
+    for (const RestartsOfRank& r : record_.ranks) {
         messages += r.received_in_all();
         reopens += r.reopens;
     }
     fmt::print(
         "{} messages in order; {} ranks and {} daemons were killed, {} ranks had lost their node\n",
         messages, ranks_killed_, daemons_killed_, reopens);
-    if (course_.no_life_may_end) check_equal(reopens, 0, "ranks that had lost their node");
+    if (course_.no_incarnation_may_end) check_equal(reopens, 0, "ranks that had lost their node");
     if (!course_.watches_growth) return;
     for (const std::string& line : growth_.summary()) fmt::print("{}\n", line);
     const auto complaints = growth_.complaints();
@@ -269,12 +276,12 @@ void LivesScenario::report() const {
 
 // ---- Waiting
 
-void LivesScenario::await(const std::function<bool()>& holds, const std::string& what) {
+void RestartScenario::await(const std::function<bool()>& holds, const std::string& what) {
     if (passes_within(kLongestNs, holds)) return;
     fail(fmt::format("waited in vain for {}\n{}", what, state()));
 }
 
-bool LivesScenario::passes_within(std::int64_t ns, const std::function<bool()>& holds) {
+bool RestartScenario::passes_within(std::int64_t ns, const std::function<bool()>& holds) {
     const std::int64_t deadline = now_ns() + ns;
     while (!holds()) {
         if (now_ns() > deadline) return false;
@@ -283,7 +290,7 @@ bool LivesScenario::passes_within(std::int64_t ns, const std::function<bool()>& 
     return true;
 }
 
-void LivesScenario::look_after() {
+void RestartScenario::look_after() {
     processes_.check_running();
     if (course_.watches_growth && now_ns() >= next_sample_ns_) {
         next_sample_ns_ = now_ns() + kSecondNs;
@@ -293,13 +300,13 @@ void LivesScenario::look_after() {
 }
 
 /// For who wants to know what went wrong.
-std::string LivesScenario::state() const {
+std::string RestartScenario::state() const {
     std::string text;
-    for (unsigned r = 0; r < course_.lives.ranks; ++r) {
-        const LivesOfRank& of = record_.ranks.at(r);
-        text += fmt::format("rank {}: life {}, done {}, met {}; of each: heard", r, of.life.load(),
-                            of.done.load(), of.met.load());
-        for (unsigned s = 0; s < course_.lives.ranks; ++s) {
+    for (unsigned r = 0; r < course_.settings.ranks; ++r) {
+        const RestartsOfRank& of = record_.ranks.at(r);
+        text += fmt::format("rank {}: life {}, done {}, met {}; of each: heard", r,
+                            of.incarnation.load(), of.done.load(), of.met.load());
+        for (unsigned s = 0; s < course_.settings.ranks; ++s) {
             text += fmt::format(" {} ({} messages, told {})", of.heard[s].load(),
                                 of.received[s].load(), of.told[s].load());
         }
@@ -308,7 +315,7 @@ std::string LivesScenario::state() const {
     return text;
 }
 
-std::uint64_t LivesScenario::random(std::uint64_t below) {
+std::uint64_t RestartScenario::random(std::uint64_t below) {
     return next_random(state_) % below;
 }
 

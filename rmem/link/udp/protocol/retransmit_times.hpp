@@ -12,27 +12,27 @@
 namespace rmem::udp {
 
 inline constexpr std::int64_t kFirstRoundTripNs = 1'000'000;  ///< until one is measured
-inline constexpr std::int64_t kLeastRepairNs =
+inline constexpr std::int64_t kLeastRetransmitNs =
     50'000;  ///< below, a host that looks away is taken for a loss
 inline constexpr std::int64_t kMostRetryNs = 20'000'000;  ///< to which intervals double
 
-struct RepairTimes {
+struct RetransmitTimes {
     std::int64_t round_trip_ns = kFirstRoundTripNs;  ///< smoothed
     std::int64_t deviation_ns = kFirstRoundTripNs / 2;
 
     /// Between asking for the same batch: the answer takes a round trip.
-    constexpr std::int64_t ask_again_ns() const noexcept {
-        return std::clamp(2 * round_trip_ns, kLeastRepairNs, kMostRetryNs);
+    constexpr std::int64_t nak_retry_ns() const noexcept {
+        return std::clamp(2 * round_trip_ns, kLeastRetransmitNs, kMostRetryNs);
     }
     /// From sending the newest batch to sending it again when nobody has acknowledged it.
     constexpr std::int64_t probe_ns() const noexcept {
-        return std::clamp(round_trip_ns + 4 * deviation_ns, kLeastRepairNs, kMostRetryNs);
+        return std::clamp(round_trip_ns + 4 * deviation_ns, kLeastRetransmitNs, kMostRetryNs);
     }
     /// A node that asks for the same within this is answered by what is on its way already.
     constexpr std::int64_t answer_once_ns() const noexcept { return round_trip_ns / 2; }
     /// How long the node that comes `steps` behind the origin in ring order leaves asking to
     /// others.
-    constexpr std::int64_t ask_after_ns(unsigned steps) const noexcept {
+    constexpr std::int64_t nak_backoff_ns(unsigned steps) const noexcept {
         return std::min<std::int64_t>(steps, 4) * (std::min(round_trip_ns, kMostRetryNs) / 4);
     }
 };

@@ -10,14 +10,14 @@
 
 namespace simulator::udp {
 
-enum class Sight : std::uint8_t {
+enum class CoverageMark : std::uint8_t {
     overtaken = 0,    ///< a datagram came after one that was sent later
     socket_overflow,  ///< datagrams were lost because a node did not read
     back_pressure,    ///< a member had no room to write
-    asked,            ///< a node asked for batches that it lacked
-    repaired,
+    nak_sent,         ///< a node asked for batches that it lacked
+    retransmitted,
     probed,
-    given,              ///< batches of the dead went from one survivor to another
+    forwarded,          ///< batches of the dead went from one survivor to another
     in_parts,           ///< a message went in several batches
     joined_in_traffic,  ///< a bank was taken while others wrote
     died,               ///< a member was given up
@@ -30,8 +30,8 @@ enum class Sight : std::uint8_t {
     unsigned_run,
     count_
 };
-inline constexpr std::size_t kSights = static_cast<std::size_t>(Sight::count_);
+inline constexpr std::size_t kCoverageMarks = static_cast<std::size_t>(CoverageMark::count_);
 
-const char* name_of(Sight sight) noexcept;
+const char* name_of(CoverageMark mark) noexcept;
 
 }  // namespace simulator::udp

@@ -10,7 +10,7 @@
 
 namespace simulator::mpi {
 
-enum class Sight : std::uint8_t {
+enum class CoverageMark : std::uint8_t {
     short_sent = 0,
     eager_sent,
     rendezvous_sent,
@@ -33,8 +33,8 @@ enum class Sight : std::uint8_t {
     drained,       ///< a message was received whole of a sender that was dead by then
     count_
 };
-inline constexpr std::size_t kSights = static_cast<std::size_t>(Sight::count_);
+inline constexpr std::size_t kCoverageMarks = static_cast<std::size_t>(CoverageMark::count_);
 
-const char* name_of(Sight sight) noexcept;
+const char* name_of(CoverageMark mark) noexcept;
 
 }  // namespace simulator::mpi

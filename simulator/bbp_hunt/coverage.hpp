@@ -10,7 +10,7 @@
 
 namespace simulator::bbp {
 
-enum class Sight : std::uint8_t {
+enum class CoverageMark : std::uint8_t {
     overtaken = 0,  ///< a write arrived before an older one of another origin
     fifo_full,      ///< a sender was told that the transmit FIFO is full
     send_waited,    ///< a sender was told to wait, or waited, for room
@@ -26,8 +26,8 @@ enum class Sight : std::uint8_t {
     epochs_wrapped,   ///< the 8 bits of a rank's lives that messages carry
     count_
 };
-inline constexpr std::size_t kSights = static_cast<std::size_t>(Sight::count_);
+inline constexpr std::size_t kCoverageMarks = static_cast<std::size_t>(CoverageMark::count_);
 
-const char* name_of(Sight sight) noexcept;
+const char* name_of(CoverageMark mark) noexcept;
 
 }  // namespace simulator::bbp

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "simulator/udp_hunt/coverage.hpp"
+
+#include <array>
+
+namespace simulator::udp {
+
+namespace {
+
+constexpr std::array<const char*, kCoverageMarks> kNames = {
+    "overtaken datagrams", "socket overflows",   "back-pressure",
+    "gaps asked for",      "retransmissions",    "probes",
+    "given of the dead",   "messages in parts",  "joined in traffic",
+    "members given up",    "dropped nodes",      "two rings",
+    "refused datagrams",   "replayed datagrams", "numbers wrapped",
+    "runs with a key",     "runs without a key"};
+
+}  // namespace
+
+const char* name_of(CoverageMark mark) noexcept {
+    return kNames.at(static_cast<std::size_t>(mark));
+}
+
+}  // namespace simulator::udp
