@@ -74,7 +74,8 @@ bool leaves_host(const Launcher& launcher) {
 }
 
 /// The parent of the process that leads this one's session. Hydra tells its ranks no job id, but
-/// makes each lead a session of its own below one proxy: what they start stays in that session.
+/// makes each lead a session of its own below one proxy: the processes that they start stay in that
+/// session.
 unsigned parent_of_session() {
     return process_parent(static_cast<unsigned>(::getsid(0)));
 }
@@ -164,7 +165,7 @@ void check_bytes(const char* what, std::size_t bytes, std::size_t min, std::size
                             bytes, kWordBytes, min, max));
 }
 
-/// What no parsing gives may come from a segment; its numbers must not reach the wire model.
+/// A segment may hold numbers that no parsing gives; they must not reach the wire model.
 void check_timing(const TimingProfile& timing) {
     const bool terminated = std::memchr(timing.name, 0, sizeof timing.name) != nullptr;
     if (terminated && parse_timing(to_string(timing)) == timing) return;

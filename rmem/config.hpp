@@ -39,12 +39,13 @@ struct RingConfig {
     unsigned nodes = 1;
     unsigned ranks = 1;
     LinkKind link = LinkKind::direct;
-    std::size_t user_bytes = kDefaultUserBytes;  ///< RMEM_SIZE: what card programs see, at offset 0
-    TimingProfile timing{};                      ///< RMEM_TIMING; what `ring` keeps
-    std::int64_t bound_ns = 0;                   ///< RMEM_BOUND; 0: derived from the timing profile
-    std::size_t system_bytes = 0;                ///< system regions above the user's memory
-    std::uint64_t system_hash = 0;               ///< hash of their layout; 0: none
-    std::string unix_group;  ///< RMEM_UNIX_GROUP: share with a group (mode 0660)
+    std::size_t user_bytes =
+        kDefaultUserBytes;          ///< RMEM_SIZE: card programs' memory, from offset 0
+    TimingProfile timing{};         ///< RMEM_TIMING; `ring` keeps it
+    std::int64_t bound_ns = 0;      ///< RMEM_BOUND; 0: derived from the timing profile
+    std::size_t system_bytes = 0;   ///< system regions above the user's memory
+    std::uint64_t system_hash = 0;  ///< hash of their layout; 0: none
+    std::string unix_group;         ///< RMEM_UNIX_GROUP: share with a group (mode 0660)
 
     /// Whether the other nodes are elsewhere: a segment then holds one node's bank.
     bool is_remote() const noexcept { return link == LinkKind::udp; }
@@ -53,17 +54,17 @@ struct RingConfig {
     std::size_t bank_bytes() const noexcept {
         return roster_offset() + (is_remote() ? kRosterBytes : 0);
     }
-    /// Who may write on link `ring`: the ranks, and behind them the operator (rmem/ring.hpp).
+    /// The writers on link `ring`: the ranks, and after them the operator (rmem/ring.hpp).
     unsigned seats() const noexcept { return ranks + (link == LinkKind::ring ? 1 : 0); }
     unsigned banks() const noexcept { return link == LinkKind::direct || is_remote() ? 1 : nodes; }
     /// The segment that a node of it uses on this host: by name, with `@<node>` where nodes are
     /// elsewhere.
     RMEM_API std::string segment_name(unsigned node) const;
 
-    /// Throws `Error` naming the first value that cannot be.
+    /// Throws `Error` naming the first value that is not valid.
     RMEM_API void check() const;
 
-    /// What joiners compare: everything that decides where things lie and how they behave.
+    /// The value that joiners compare: it covers everything that decides places and behaviour.
     RMEM_API std::uint64_t hash() const noexcept;
 };
 

@@ -86,7 +86,7 @@ struct InterruptBoard::Area {
     alignas(kLineBytes) std::atomic<std::uint64_t> watched_anywhere;  ///< only node 0's is used
     alignas(kLineBytes) std::atomic<std::uint64_t> watched;  ///< bits set in `receive` and `any`
     std::array<std::atomic<std::uint64_t>, kMaxRanks / kRanksPerChunk> watchers;  ///< whom to wake
-    alignas(kLineBytes) std::atomic<std::uint64_t> guard;  ///< 0, or who changes the maps
+    alignas(kLineBytes) std::atomic<std::uint64_t> guard;  ///< 0, or the rank that changes the maps
     alignas(kLineBytes) std::atomic<std::uint64_t> tail;   ///< the next position to claim
     std::atomic<std::uint64_t> lost;                       ///< pushes that found the queue full
     alignas(kLineBytes) std::atomic<std::uint64_t> head;   ///< the next position to take
@@ -341,7 +341,7 @@ void InterruptBoard::push(unsigned node, std::size_t offset, unsigned origin) no
         const std::uint64_t claimed = state_of(lap_at(tail), Phase::claimed, claimer_);
         const bool is_free = ahead == 0 && phase_of(state) == Phase::free;
         // (3) - this acq_rel exchange synchronizes-with the release-store (6) or (7) that freed it,
-        // and the acquire-load (5): who sees the claim knows of its engine
+        // and the acquire-load (5): a reader that sees the claim knows of its engine
         const bool is_mine =
             is_free && entry.state.compare_exchange_strong(
                            state, claimed, std::memory_order_acq_rel, std::memory_order_relaxed);

@@ -9,17 +9,18 @@
 /// marked or not. A write of several words raises once for each word that is watched.
 /// A raised interrupt carries the address, the writing node and the value that the word held when
 /// it was raised: what was written, as long as one node writes the word. It is queued (1024
-/// entries); what does not fit is counted and reported with the next interrupt taken.
+/// entries); interrupts that do not fit are counted and reported with the next one taken.
 ///
 /// The ranks of a node share its marks and its queue, as programs share a card. The marks of ranks
-/// that died go when a rank joins the node and none of those that watched lives any more.
+/// that died go when a rank joins the node and no rank that watched is alive any more.
 ///
 /// Thread safety: `raise` paths (`written`, `applied`) from any process; `take` from one thread of
 ///   the node at a time; `watch` … `unmark` from one thread of the rank; the rest from any.
 /// Progress: raising and taking are lock-free. A process killed while it raises costs its own
-///   interrupt (counted as missed) and no other; one stopped there (SIGSTOP) holds back what was
-///   raised after it until it goes on or dies. Watching waits for other ranks of its own node.
-/// Nobody pays who does not use it: writers look at one word that is zero while nobody watches.
+///   interrupt (counted as missed) and no other; one stopped there (SIGSTOP) delays later
+///   interrupts until it goes on or dies. Watching waits for other ranks of its own node.
+/// Programs that do not use interrupts pay nothing: writers look at one word that is zero while
+/// nobody watches.
 /// Errors: `rmem::Error` (invalid_argument) for a range outside the user's memory.
 /// Source: SCRAMNet+ auxiliary control RAM (ACR), CSR0 and the interrupt FIFO.
 
@@ -70,7 +71,7 @@ public:
 
     /// Whether any node of this host watches anything: the writers' one predicted branch.
     bool anyone_watches() const noexcept {
-        // relaxed is enough: who was told of the watching by its watcher sees it
+        // relaxed is enough: a process that was told of the watching by its watcher sees it
         return watched_anywhere_->load(std::memory_order_relaxed) != 0;
     }
     /// On `direct`, by the writer, after the store: raises at every other node that watches.
@@ -111,7 +112,7 @@ private:
     unsigned node_;
     unsigned rank_;
     std::uint32_t incarnation_;
-    std::uint32_t claimer_;  ///< who claims entries of queues
+    std::uint32_t claimer_;  ///< the rank that claims entries of queues
 };
 
 }  // namespace rmem

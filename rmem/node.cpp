@@ -124,7 +124,7 @@ public:
     void check_word(std::size_t offset) const;
     void read(std::size_t offset, std::byte* to, std::size_t bytes) const noexcept;
     WriteResult write(std::size_t offset, const std::byte* from, std::size_t bytes);
-    /// What a write without room comes to.
+    /// The result of a write without room.
     WriteResult refusal() const {
         return card_->is_member() ? WriteResult::again : WriteResult::dropped;
     }
@@ -278,8 +278,7 @@ bool Node::flush(Deadline deadline) {
 
 void Node::poll() {
     impl_->card().poll();
-    impl_->card()
-        .give_way();  // what it is for is in the bank: whether that was found shows only there
+    impl_->card().give_way();  // only the bank shows whether the awaited write is there
 }
 
 std::uint32_t Node::wait_change(std::size_t offset, std::uint32_t old, Deadline deadline) {

@@ -20,31 +20,31 @@
 ///   On link udp the others may have dropped the node (it was away for too long, or in the part of
 ///   a ring that did not stand), or its daemon may have ended: then a write is
 ///   `WriteResult::dropped`, nothing written, `flush` is false and `is_member`, too, for good. The
-///   bank is a later life's: make a new Node, and take what it shows for what is. Each write leaves
-///   by itself and wakes who sleeps for it. A write of nothing does nothing.
+///   bank is a later incarnation's: make a new Node, and rely on its bank. Each write leaves by
+///   itself and wakes the ranks that sleep for it. A write of nothing does nothing.
 /// Progress
 ///   Waiting calls run the engine; when nobody has called for about a millisecond a helper thread
 ///   does, and all the time once `bank()` was called, since raw loads make no progress.
 /// The bound
 ///   On replicated links each write's propagation is measured. On `direct` one of kStampEvery
 ///   one-word writes of a rank is, and only for readers that are in wait_change for that word
-///   already (rmem/ring/write_stamps.hpp); what is late there is late by the host.
+///   already (rmem/ring/write_stamps.hpp); lateness there is by the host.
 /// Beside messages
 ///   A process that has called bbp_init, or uses a port, may open() its node, and the other way
-///   round: both are one rank, and what it writes and what it sends keep one order.
-///   set_write_me_last and set_data_filter are the node's alone. A ring that open() makes has a
-///   place for messages if the program is linked with the billboard. One thread at a time is in a
-///   call of the node or of the messages. So on ring and udp a process with a node has no port with
-///   a progress thread (GAMMA, Directed Point): whichever comes second is Error(invalid_argument).
+///   round: both are one rank, and its writes and messages keep one order. set_write_me_last and
+///   set_data_filter are the node's alone. A ring that open() makes has a place for messages if the
+///   program is linked with the billboard. One thread at a time is in a call of the node or of the
+///   messages. So on ring and udp a process with a node has no port with a progress thread (GAMMA,
+///   Directed Point): whichever comes second is Error(invalid_argument).
 /// Polling
 ///   load, read, poll and deadlines that have passed, called again and again without success, give
 ///   the processor to another rank where there are more ranks than processors
 ///   (rmem/ring/waiting.hpp).
 /// In a simulated process (rmem/sim/world.hpp)
 ///   `open` gives its world's ring, and accesses take virtual time; raw loads from `bank()` take
-///   none, so who waits by them alone never ends. Callbacks are the world's calls, at the time of
-///   the arrival: they may load and read, but not write, wait or flush. There is no descriptor and
-///   no `ring()`. A process that may be killed gives the node to sim::Process::keep.
+///   none, so a program that waits by them alone never ends. Callbacks are the world's calls, at
+///   the time of the arrival: they may load and read, but not write, wait or flush. There is no
+///   descriptor and no `ring()`. A process that may be killed gives the node to sim::Process::keep.
 /// In a fork()ed child
 ///   What a node is can be asked (id, rank, config, size, is_alive, ring, counters); every other
 ///   call throws Error(invalid_argument), and nothing of the parent's node is touched. The address
@@ -72,7 +72,8 @@ namespace rmem {
 enum class WriteResult {
     ok,
     again,  ///< no room now: try again
-    /// The node is no member any more in the life in which this Node was opened: make a new one.
+    /// The node is no member any more in the incarnation in which this Node was opened: make a new
+    /// one.
     dropped,
 };
 
@@ -136,7 +137,7 @@ public:
     /// the helper's; simulated: by the world.
     void on_bound_violation(std::function<void(const BoundViolation&)> callback);
 
-    /// What this rank sent and what happened at its node's bank.
+    /// Counters of this rank's sends and of its node's bank.
     std::uint64_t counter(LinkCounter id) const noexcept;
 
 private:

@@ -101,7 +101,7 @@ void check_agreement(const RingConfig& found, RingConfig wanted, const std::stri
     }
 }
 
-/// What stands in a segment, checked before any of it is used. `expected` null: take it as it is.
+/// A segment's contents, checked before any of it is used. `expected` null: take it as it is.
 RingConfig checked_config(const Segment& segment, const std::string& name,
                           const RingConfig* expected) {
     const std::string object = Segment::object_name(name);
@@ -163,7 +163,7 @@ ByteLock life_cycle_lock(const Segment& segment, const std::string& name, Deadli
     }
 }
 
-/// What of its name `name` is without a node's number: "rig@1" is of "rig".
+/// `name` without a node's number: "rig@1" is of "rig".
 std::string ring_of(const std::string& name) {
     return name.substr(0, name.rfind('@'));
 }
@@ -206,9 +206,9 @@ std::string segment_named(const std::string& name) {
     return nodes.empty() ? name : nodes.front();
 }
 
-/// Whether only the dead have to do with a segment, seen with its life-cycle lock held: a ring
-/// whose members died, of whatever version, or one whose maker died before it was one. What is
-/// neither belongs to somebody else.
+/// Whether a segment belongs to dead processes only, seen with its life-cycle lock held: a ring
+/// whose members died, of whatever version, or one whose maker died before it was one. Any other
+/// belongs to somebody else.
 bool is_left_behind(const Segment& segment) {
     if (segment.is_locked(kPresenceByte)) return false;
     const std::size_t looked_at = std::min(segment.size(), kHeaderBytes);
@@ -220,7 +220,7 @@ bool is_left_behind(const Segment& segment) {
 }
 
 /// Whether a node's daemon has ended while programs were here, or was killed: it is expected back.
-/// The last program to leave keeps the segment then, and who comes waits for the daemon.
+/// The last program to leave keeps the segment then, and a newcomer waits for the daemon.
 bool awaits_daemon(const Segment& segment, const RingConfig& config) {
     if (!config.is_remote() || segment.is_locked(kEngineByte)) return false;
     const SegmentLayout layout(config);
@@ -228,7 +228,7 @@ bool awaits_daemon(const Segment& segment, const RingConfig& config) {
         return false;
     }
     const auto& board = *reinterpret_cast<const udp::NodeBoard*>(segment.data() + layout.board);
-    // relaxed is enough: only who has the engine's lock changes it
+    // relaxed is enough: only the holder of the engine's lock changes it
     return board.kind.load(std::memory_order_relaxed) ==
            static_cast<std::uint32_t>(udp::EngineKind::daemon);
 }
@@ -474,7 +474,7 @@ bool Ring::stays() const noexcept {
 }
 
 void Ring::set_stays(bool stays) noexcept {
-    // relaxed is enough: who leaves last has locked the life cycle after this
+    // relaxed is enough: the last to leave has locked the life cycle after this
     header_of(segment_).stays.store(stays ? 1 : 0, std::memory_order_relaxed);
 }
 
@@ -497,8 +497,8 @@ bool Ring::has_engine() const noexcept {
 unsigned Ring::joined_ranks() const noexcept {
     unsigned joined = 0;
     for (unsigned r = 0; r < config_.ranks; ++r) {
-        // (6) - this acquire-load synchronizes-with the release-stores (4) and (5): who counts a
-        // rank may read its slot
+        // (6) - this acquire-load synchronizes-with the release-stores (4) and (5): a process that
+        // counts a rank may read its slot
         const auto state = rank(r).state.load(std::memory_order_acquire);
         joined += state == static_cast<std::uint32_t>(RankState::joined) ? 1 : 0;
     }

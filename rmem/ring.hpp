@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-/// A ring on this host: the segment that holds its banks, and who takes part.
+/// A ring on this host: the segment that holds its banks, and its members.
 ///
 /// Segment   header | attention words, write stamps | rank slots | node slots | node board |
 ///           interrupt areas | logs | tap | banks. On link udp it is one node's, with one bank and
@@ -9,7 +9,7 @@
 ///           (rmem/ring/node_board.hpp), and a tap where it shows writes (rmem/link/udp/tap.hpp).
 ///           All places follow from the configuration (`SegmentLayout`); nothing is trusted that
 ///           the segment says about itself before the header's hash agrees with that computation.
-/// Life      The first to come makes the segment, the last to leave removes it. Presence and ranks
+/// Lifetime  The first to come makes the segment, the last to leave removes it. Presence and ranks
 ///           are byte locks (rmem/ring/segment.hpp), so a killed process leaves both by dying. A
 ///           segment that only the dead have left behind is replaced by the next ring of that name.
 ///           One that was told to stay waits for the next members with the user's memory in it,
@@ -18,8 +18,8 @@
 /// Operator  on link `ring` one seat is nobody's rank: from it a tool writes into a ring whose
 ///           ranks are all taken, as any node (Member{config.ranks, node}). It has a log; it
 ///           watches nothing, and the billboard does not know it.
-/// Engine    on link udp one process runs the node's engine, a rank or a daemon: who holds the
-///           engine's byte.
+/// Engine    on link udp one process runs the node's engine, a rank or a daemon: the one that holds
+///           the engine's byte.
 /// Thread safety: a Ring may be shared by threads; a Membership belongs to one.
 /// Errors: `rmem::Error` while opening and joining; nothing later.
 
@@ -81,7 +81,7 @@ enum class RankState : std::uint32_t {
 /// Processors that may be used, a bit each; numbers from 256 on are folded.
 using ProcessorSet = std::array<std::uint64_t, 4>;
 
-/// What a rank shows of itself on this host. Written by the rank's process, except `wake`.
+/// The state that a rank shows on this host. Written by the rank's process, except `wake`.
 struct alignas(kLineBytes) RankSlot {
     std::atomic<std::uint32_t> state;        ///< RankState
     std::atomic<std::uint32_t> incarnation;  ///< counts the processes that have been this rank
@@ -96,10 +96,10 @@ struct alignas(kLineBytes) RankSlot {
     std::array<PortCounters, kPortBlocks> ports;  ///< in the order of their billboard::Class
 };
 
-/// What happens at a node's bank (rmem/ring/node_slot.hpp).
+/// Counters of a node's bank (rmem/ring/node_slot.hpp).
 struct NodeSlot;
 
-/// Where things lie in the segment of a configuration.
+/// The layout of the segment of a configuration.
 struct SegmentLayout {
     std::size_t attention = 0, stamps = 0, ranks = 0, nodes = 0, board = 0, interrupts = 0,
                 logs = 0, tap = 0, banks = 0;
@@ -170,7 +170,7 @@ public:
     bool is_alive(unsigned rank) const noexcept;
     /// With whom it is shared (RMEM_UNIX_GROUP); nothing: with nobody.
     std::optional<gid_t> group() const { return segment_.group(); }
-    /// False once its name stands for nothing, or for another ring.
+    /// False once its name means nothing, or another ring.
     bool is_linked() const { return segment_.is_linked(); }
     /// Whether anybody takes part.
     bool has_members() const noexcept;
@@ -222,8 +222,8 @@ public:
     const std::shared_ptr<Ring>& shared_ring() const noexcept { return ring_; }
     unsigned rank() const noexcept { return member_.rank; }
     unsigned node() const noexcept { return member_.node; }
-    /// Others remember a former life of this rank that was not on this host: this one comes after
-    /// it.
+    /// Others remember a former incarnation of this rank that was not on this host: this one comes
+    /// after it.
     void follow(std::uint32_t former) noexcept;
     /// 1 for the first process that has been this rank, 2 for the next…
     std::uint32_t incarnation() const noexcept { return incarnation_; }

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-/// What a fork()ed child must forget of its parent's part in a ring.
+/// The part of its parent in a ring, which a fork()ed child must forget.
 ///
 /// A child inherits the memory and the objects, but no descriptor, lock or thread: whatever it did
 /// there would be done in its parent's name. A class that keeps such a part derives from AtFork,
-/// and takes away in the child what its calls check anyway; so they pay nothing for it. What the
-/// child inherited is kept, and left alone.
+/// and takes away in the child what its calls check anyway; so they pay nothing for it. The
+/// inherited objects are kept and left alone.
 /// Thread safety: any thread. Errors: std::bad_alloc.
 
 #include "rmem/error.hpp"

@@ -4,8 +4,8 @@
 /// Invariants, executed: RMEM_CHECK(condition) ends the process with the condition's text and place
 /// when it does not hold.
 ///
-/// A check is for what cannot be unless this code is wrong. What another process, host, file or
-/// caller may get wrong is no invariant: that is refused with an error, in every build.
+/// A check fails only if this code is wrong. A mistake of another process, host, file or caller
+/// breaks no invariant: it is refused with an error, in every build.
 ///
 ///   RMEM_CHECK(condition)             runs in debug, sanitized and fuzz builds, and in every build
 ///                                     once the process has made a simulated world: the hunts

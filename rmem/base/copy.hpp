@@ -34,8 +34,8 @@ inline void copy_short(void* to, const void* from, std::size_t bytes) noexcept {
     if (bytes == 1) std::memcpy(to, from, 1);
 }
 
-/// What was just written by stores of words: wider loads would wait until these have left for the
-/// cache.
+/// For bytes that were just written by stores of words: wider loads would wait until these have
+/// left for the cache.
 inline void copy_words(void* to, const void* from, std::size_t bytes) noexcept {
     auto* out = static_cast<char*>(to);
     auto* in = static_cast<const char*>(from);

@@ -23,8 +23,8 @@ RMEM_API const char* environment_setting(const char* name) noexcept;
 RMEM_API const std::vector<std::string>& setting_names();
 
 /// Throws bad_environment when the process's environment has a variable that nothing reads and
-/// whose name is one edit away from that of one that is read: a setting that its user believes to
-/// have given.
+/// whose name is one edit away from that of one that is read: a setting that its user believes is
+/// set.
 RMEM_API void refuse_misspelt_settings();
 
 }  // namespace rmem

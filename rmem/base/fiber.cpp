@@ -94,7 +94,7 @@ private:
 thread_local Stacks stacks;
 
 /// The exceptions that are being handled, of which the C++ runtime keeps one list for a thread:
-/// each fiber, and who resumes it, must find its own.
+/// each fiber, and the code that resumes it, must find its own.
 class Handled {
 public:
     Handled() { std::memcpy(saved_, abi::__cxa_get_globals(), sizeof saved_); }
@@ -109,7 +109,7 @@ private:
 
 }  // namespace
 
-/// The switches themselves, and what sanitizers want to know of them.
+/// The switches themselves, and their announcement to sanitizers.
 ///
 /// The bare switch of Boost.Context, not its class `fiber`: that one's destructor resumes what has
 /// not ended and unwinds it by force, and would have to be kept from running. Here a stack is given
@@ -124,7 +124,7 @@ struct Fiber::Switch {
 #endif
 #if RMEM_ASAN
         void* frames = nullptr;
-        __lsan_disable();  // what an abandoned fiber owns is lost on purpose
+        __lsan_disable();  // objects of an abandoned fiber are lost on purpose
         __sanitizer_start_switch_fiber(&frames, f.stack_, f.stack_bytes_);
 #endif
         f.inside_.context = context::jump_fcontext(f.inside_.context, &f).fctx;

@@ -4,15 +4,16 @@
 /// A function with a stack of its own, which runs until it suspends itself.
 ///
 /// A fiber that is destroyed before it has ended is abandoned: its stack is released and nothing of
-/// it runs any more, no destructor either, as when a process is killed. What its frames own is
-/// lost.
+/// it runs any more, no destructor either, as when a process is killed. Objects that its frames own
+/// are lost.
 ///
 /// Thread safety: a fiber belongs to the thread that made it. Stacks are pooled for each thread.
-/// Errors: what leaves the body leaves `resume`; the constructor throws Error(no_space) without
-///   memory for a stack. Overflowing a stack is a fault (SIGSEGV at a guard page).
+/// Errors: an exception that leaves the body leaves `resume`; the constructor throws
+///   Error(no_space) without memory for a stack. Overflowing a stack is a fault (SIGSEGV at a guard
+///   page).
 /// Cost: a switch below 20 ns; a fiber on a stack that was used before well below 1 us.
-/// Sanitizers: know of each switch. What a fiber allocates is never called a leak, as it may be
-/// abandoned.
+/// Sanitizers: know of each switch. An allocation of a fiber is never called a leak, as the fiber
+/// may be abandoned.
 
 #include "rmem/error.hpp"
 
@@ -34,7 +35,7 @@ public:
 
     /// Runs it until it suspends itself or ends. Not from inside of it, and not once it has ended.
     void resume();
-    /// Back to who resumed it. Only from inside of it.
+    /// Back to the code that resumed it. Only from inside of it.
     void suspend();
     bool ended() const noexcept { return ended_; }
 
@@ -53,7 +54,7 @@ private:
     std::byte* stack_ = nullptr;  ///< its lowest address, above the guard page
     std::size_t stack_bytes_;
     Side inside_;
-    Side outside_;  ///< who resumed it
+    Side outside_;  ///< the code that resumed it
     bool ended_ = false;
     std::exception_ptr thrown_;
 };

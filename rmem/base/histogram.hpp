@@ -55,7 +55,7 @@ public:
         return max();
     }
 
-    /// How many values are in a bucket, for who wants all of them. `bucket` < kBuckets.
+    /// The number of values in a bucket, for callers that want all buckets. `bucket` < kBuckets.
     std::uint64_t values_in(std::size_t bucket) const noexcept {
         return buckets_[bucket].load(std::memory_order_relaxed);  // relaxed is enough: a number
     }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-/// The sentence for a thread's last failed call, in one place as long as the thread lives.
+/// The sentence for a thread's last failed call, in one place until the thread ends.
 ///
 /// So a pointer that was given before a call is good after it: in printf("%d %s", call(),
 /// last_error()) the arguments may be evaluated in any order. A sentence that is longer is cut.

@@ -2,8 +2,8 @@
 #pragma once
 
 /// Whose files in /dev/shm this process uses. All users make files there, under any name, so a name
-/// proves nothing: who takes part in a ring that another user has made hands that user all that it
-/// writes.
+/// proves nothing: a process that takes part in a ring that another user has made hands that user
+/// all that it writes.
 ///
 /// Terms
 ///   to take part   to map a ring in order to write into it, or to listen at its bell
@@ -27,7 +27,7 @@
 
 namespace rmem {
 
-/// Who is trusted besides the own user and root.
+/// The users who are trusted besides the own user and root.
 struct Trust {
     std::optional<gid_t> group{};  ///< that was asked for
     bool only_looks = false;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-/// What a program finds around it: a clock and an environment. They are this host's, but in a
-/// simulated process its world's.
+/// A program's surroundings: a clock and an environment. They are this host's, or, in a simulated
+/// process, its world's.
 ///
 /// Thread safety: each thread has its own.
 
@@ -27,7 +27,7 @@ protected:
 /// That of the program which runs on this thread; null: this host.
 RMEM_API const ProgramHost* program_host() noexcept;
 
-/// Says so to what is called from now on; a simulator does, before a process runs and after.
+/// Sets it for all later calls; a simulator does so before a process runs and after.
 RMEM_API void set_program_host(const ProgramHost* host) noexcept;
 
 }  // namespace rmem

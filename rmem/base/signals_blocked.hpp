@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-/// Keeps the program's signals away from a helper thread: it inherits the mask of who starts it.
+/// Keeps the program's signals away from a helper thread: it inherits the mask of the thread that
+/// starts it.
 ///
 ///     const SignalsBlocked blocked;
 ///     thread_ = std::thread(...);

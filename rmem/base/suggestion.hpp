@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-/// What somebody may have meant who wrote a name that does not exist.
+/// The name that a user may have meant who wrote one that does not exist.
 ///
 /// Thread safety: functions of their arguments.
 

@@ -3,7 +3,7 @@
 
 /// How a rank writes on links with a bank per node: into the own bank, and out to the others.
 ///
-/// What such links have in common of the Memory concept (rmem/link/memory.hpp) and of the card's
+/// The common part of such links in the Memory concept (rmem/link/memory.hpp) and of the card's
 /// options. The link itself is the class `Link`, which derives from this one and has
 ///
 ///     void send(std::size_t offset, const void* from, std::size_t words, std::uint32_t flags);
@@ -92,8 +92,8 @@ protected:
     std::atomic<std::uint32_t>& word(std::size_t offset) const noexcept {
         return *reinterpret_cast<std::atomic<std::uint32_t>*>(bank_ + offset);
     }
-    /// A flag and what lies behind it, of kMaxPostBytes at most, as one write. For links that store
-    /// a write's first word last in all banks.
+    /// A flag and the bytes after it, kMaxPostBytes at most, as one write. For links that store a
+    /// write's first word last in all banks.
     void post(std::size_t offset, std::uint32_t flag, const void* from, std::size_t bytes);
     /// Wakes the ranks of this host that sleep and may want what was written.
     void announce() noexcept;
@@ -125,7 +125,7 @@ void BankWriter<Link>::write(std::size_t offset, const void* from, std::size_t b
     const std::size_t words = bytes / kWordBytes;
     const std::size_t rest = bytes % kWordBytes;
     if (rest == 0) return write_words(offset, from, words);
-    // The word in which it ends travels whole, with what the own bank has in the rest of it.
+    // The word in which it ends travels whole, with the own bank's bytes in the rest of it.
     if (words != 0) write_words(offset, from, words);
     const std::size_t last = offset + words * kWordBytes;
     std::uint32_t value = load(last);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-/// What a Node does differently on each link: its card.
+/// The part of a Node that differs by link: its card.
 ///
 /// A card has joined its ring when it is made, and leaves it when it is destroyed. Offsets and
 /// sizes are whole words inside the user's memory: Node has checked and completed them.
@@ -22,7 +22,7 @@
 
 namespace rmem {
 
-/// A card's interrupts; what each function owes is said in rmem/interrupts.hpp and rmem/node.hpp.
+/// A card's interrupts; the contracts are in rmem/interrupts.hpp and rmem/node.hpp.
 class CardInterrupts {
 public:
     CardInterrupts() = default;
@@ -51,7 +51,8 @@ public:
     virtual const RingConfig& config() const = 0;
     virtual Member member() const = 0;
     virtual bool is_alive(unsigned rank) const = 0;
-    /// Its node is still in the life in which this card was opened: others hear what it writes.
+    /// Its node is still in the incarnation in which this card was opened: others receive its
+    /// writes.
     virtual bool is_member() const { return true; }
     /// Null in a simulated process: its ring is no shared memory.
     virtual const Ring* ring() const = 0;
@@ -65,7 +66,7 @@ public:
     /// Whether writes of `bytes` bytes in all can be taken now.
     virtual bool room(std::size_t bytes) = 0;
     virtual void write(std::size_t offset, const void* from, std::size_t bytes) = 0;
-    /// Wakes who may wait for what was written.
+    /// Wakes ranks that may wait for these writes.
     virtual void commit() = 0;
     virtual bool flush(Deadline deadline) = 0;
     virtual void poll() = 0;

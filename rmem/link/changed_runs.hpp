@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-/// The data filter of links that send: what of a write goes out.
+/// The data filter of links that send: the parts of a write that go out.
 
 #include <cstddef>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-/// The card of a process of this host: what such cards have in common, whatever their link.
+/// The card of a process of this host: the common part of such cards, for all links.
 /// Contract and thread safety: rmem/link/card.hpp.
 
 #include "rmem/link/card.hpp"
@@ -28,7 +28,7 @@ protected:
         : seat_(std::move(member)), member_(*seat_) {}
 
 private:
-    std::shared_ptr<Membership> seat_;  ///< what the process has of the rank
+    std::shared_ptr<Membership> seat_;  ///< the process's part of the rank
 
 protected:
     Membership& member_;

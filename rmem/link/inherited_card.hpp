@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-/// A node's card as a fork()ed child has inherited it: what it is can be asked, everything else
+/// A node's card as a fork()ed child has inherited it: its properties can be read, everything else
 /// throws.
 ///
 /// Contract: rmem/link/card.hpp. Thread safety: any thread.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-/// What a protocol needs of a link: the Memory concept.
+/// The needs of a protocol from its link: the Memory concept.
 ///
 /// Protocol code is a template on it, instantiated once per link, so that `direct` pays nothing for
 /// the links that log, send or simulate. All offsets are into the bank and multiples of a word.
@@ -16,9 +16,9 @@
 /// Batches
 ///   What is written between two commits may travel together. `write_lazy` may wait for the next
 ///   commit, or for a short timer: it is for acknowledgements. Where answers take long a link may
-///   offer `commit_on_wait` (CommitsOnWait): what was written leaves when the caller next waits, if
-///   no commit has taken it along; and `progress_to_post`, progress before a group of writes, which
-///   spares who has just taken a message.
+///   offer `commit_on_wait` (CommitsOnWait): the writes leave when the caller next waits, if no
+///   commit has taken them along; and `progress_to_post`, progress before a group of writes, which
+///   spares a caller that has just taken a message.
 /// Waiting
 ///   `begin_wait`, then `wait` between polls, then `end_wait`, as in rmem/ring/waiting.hpp. `wait`
 ///   makes progress on the link; until then a caller may poll `brief_polls()` times by itself, on
@@ -38,13 +38,14 @@
 ///   load fetches lines from their writer's cache, they go to meet it.
 /// Propagation
 ///   A link that does not time each write by itself (kReplicated is false) is given samples:
-///   `stamp` just before a post_word, with what it will write, and `seen` by who awaited that word.
+///   `stamp` just before a post_word, with what it will write, and `seen` by the rank that awaited
+///   that word.
 /// Membership
 ///   `M::Ring` and `M::Membership` are the ring's types, rmem/ring.hpp's where processes are real.
 ///   Protocols use of a Membership, made of (shared_ptr<Ring>, Member): ring().config(),
 ///   incarnation(), held() and slot().protocol.
 /// Bytes
-///   Only whole words travel. A write may end inside a word: what follows it in that word is then
+///   Only whole words travel. A write may end inside a word: the rest of that word is then
 ///   unspecified in every bank, so protocols give each message whole words.
 
 #include "rmem/base/clock.hpp"
@@ -71,7 +72,7 @@ concept Memory = requires(M m, const M c, std::size_t offset, const void* from, 
     { c.own(offset) } -> std::same_as<std::byte*>;                 // compose here, then publish
     { m.room(offset) } -> std::same_as<bool>;
     m.write(offset, from, offset);  // (offset, from, bytes)
-    m.publish(offset, offset);      // (offset, bytes): what `own` was filled with
+    m.publish(offset, offset);      // (offset, bytes): sends the bytes filled into `own`
     m.post_word(offset, value);     // release
     m.write_lazy(offset, value);
     m.commit();

@@ -41,7 +41,7 @@ public:
         std::uint32_t words = 0;
         std::uint32_t queued_words = 0;
         std::int64_t written_ns = 0;
-        std::int64_t doubt_ns = 0;   ///< it may have been written so much earlier or later
+        std::int64_t doubt_ns = 0;   ///< it may have been written that much earlier or later
         std::int64_t unseen_ns = 0;  ///< of the propagation: before the writer had published it
         std::int64_t due_ns = 0;
         std::int64_t applied_ns = 0;

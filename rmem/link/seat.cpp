@@ -22,7 +22,7 @@ private:
     void in_child() noexcept override { all.clear(); }
 };
 
-/// Leaked on purpose: who leaves during exit still looks.
+/// Leaked on purpose: a rank that leaves during exit still looks.
 Seats& seats() {
     static auto* const made = new Seats;
     return *made;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-/// What a process has of its rank: the membership, and where each node has a bank of its own the
+/// A process's part of its rank: the membership, and, where each node has a bank of its own, the
 /// link's memory, whose log has one writer.
 ///
 /// A process may use the memory (Node::open) and send messages (bbp_init, the ports) as one rank.
@@ -9,7 +9,7 @@
 /// rank leaves the ring when both have let go.
 /// Thread safety: take() from any thread; the seat, between those who share it, is one thread's at
 /// a time.
-/// Errors: what Membership and M throw.
+/// Errors: those of Membership and M.
 
 #include "rmem/link/memory.hpp"
 #include "rmem/ring.hpp"
@@ -20,7 +20,7 @@
 
 namespace rmem {
 
-/// Who sits there: one of each at most.
+/// Users of the seat: one of each at most.
 enum class SeatUse { node, messages };
 
 /// Throws Error(invalid_argument).

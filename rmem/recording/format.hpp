@@ -58,7 +58,7 @@ struct BlockHeader {
 
 RMEM_API void put_block_header(std::byte* to, const BlockHeader& header, Key key) noexcept;
 
-/// A header of this recording at `from` (kBlockHeaderBytes), whose values can be.
+/// A header of this recording at `from` (kBlockHeaderBytes), whose values are valid.
 RMEM_API std::optional<BlockHeader> get_block_header(const std::byte* from, Key key) noexcept;
 
 // ---- Records

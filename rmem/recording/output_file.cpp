@@ -60,7 +60,7 @@ bool OutputFile::append(std::span<const std::byte> piece) {
         if (count < 0 && errno == EINTR) continue;
         if (count < 0) {
             fail(errno);
-            // What is left of the piece would be damage to readers; if it stays, they skip it.
+            // A part of the piece would be damage to readers; if it stays, they skip it.
             if (done != 0 && ::ftruncate(fd_, static_cast<off_t>(bytes_)) != 0) return false;
             return false;
         }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-/// A file that only grows, by whole pieces: what a recording and a capture are written with.
+/// A file that only grows, by whole pieces: recordings and captures are such files.
 ///
 /// Thread safety: one thread at a time. Invariants: after a failed append the file ends with the
 /// piece before (if the system lets it be shortened), and nothing more is written.
@@ -33,7 +33,8 @@ public:
     bool close();
 
     bool failed() const noexcept { return error_ != 0; }
-    /// The error of the first failure, no_space or system: what could not be done, and `kept`.
+    /// The error of the first failure, no_space or system: it names the failed operation, and
+    /// `kept`.
     Error failure(const std::string& kept) const;
     std::uint64_t bytes() const noexcept { return bytes_; }
     const std::string& path() const noexcept { return path_; }

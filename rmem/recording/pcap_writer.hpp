@@ -28,7 +28,7 @@ public:
     static constexpr std::size_t kDelayBytes = 4;
 
     PcapWriter(const std::string& path, const RecordingInfo& info, bool replace = false);
-    /// As close(), whose result is nobody's then.
+    /// As close(), but the result is dropped.
     ~PcapWriter();
     PcapWriter(const PcapWriter&) = delete;
     PcapWriter& operator=(const PcapWriter&) = delete;

@@ -10,8 +10,8 @@
 ///         …
 ///     }
 ///
-/// Order         the file's: who asks for one write at a time in that order plays them in it. One
-///               whose time steps back is due at once, behind the one before it.
+/// Order         the file's, if the caller asks for one write at a time in that order. One whose
+///               time steps back is due at once, behind the one before it.
 /// Thread safety one thread at a time. Units: nanoseconds. Errors: Error (invalid_argument) from
 /// parsing.
 

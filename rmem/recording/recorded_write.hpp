@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-/// What a recording consists of: its ring, and writes with their times. docs/design/recording.md is
-/// the format.
+/// The parts of a recording: its ring, and writes with their times. docs/design/recording.md is the
+/// format.
 ///
 /// Thread safety: values. Units: bytes, nanoseconds; times of writes are of the recording host's
 /// CLOCK_MONOTONIC.
@@ -15,7 +15,7 @@
 
 namespace rmem {
 
-/// What was recorded, and when the recording began, in both clocks at the same instant.
+/// The recorded ring, and the beginning of the recording, in both clocks at the same instant.
 struct RecordingInfo {
     RingConfig config;               ///< without the unix group, which is the host's matter
     std::int64_t start_wall_ns = 0;  ///< since 1970, UTC
@@ -26,7 +26,7 @@ struct RecordingInfo {
     std::int64_t wall_ns(std::int64_t time_ns) const noexcept;
 };
 
-/// A write with its words, which lie with who made it: a reader's until its next call.
+/// A write with its words, which belong to its maker: a reader's until its next call.
 struct RecordedWrite {
     static constexpr std::uint16_t kInterrupt = 1;  ///< carried the interrupt mark
     static constexpr std::uint16_t kMeLast = 2;     ///< its own bank got it when it had come round

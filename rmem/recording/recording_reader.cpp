@@ -124,7 +124,7 @@ bool RecordingReader::read_payload(const BlockHeader& header) {
            recording_format::is_whole(buffer_.data(), header, info_.config);
 }
 
-/// Counts a whole block, and what was lost before it.
+/// Counts a whole block, and the writes lost before it.
 void RecordingReader::pass(const BlockHeader& header) noexcept {
     if (report_.lost_blocks == 0 && report_.damaged_bytes == 0) {
         report_.damaged_block = next_number_;

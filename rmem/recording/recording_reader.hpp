@@ -7,8 +7,8 @@
 ///               given out.
 /// Trust         none in the file: whatever it holds, next() gives only writes that the header's
 ///               ring can have had, and the work is in proportion to the file's size.
-/// Damage        a damaged block is left out and counted; what follows is given. What lies behind
-///               the last whole block is the tail: torn off when a recorder died, so no error.
+/// Damage        a damaged block is left out and counted; the blocks after it are read. Bytes after
+///               the last whole block are the tail: torn off when a recorder died, so no error.
 /// Thread safety one thread at a time.
 /// Errors        Error from the constructor (bad_recording, version_mismatch, not_permitted,
 ///               system), and from next() and seek() when the system cannot read the file.
@@ -23,7 +23,7 @@
 
 namespace rmem {
 
-/// What a reader has met so far: complete when next() has returned false.
+/// Counts of a reader so far: complete when next() has returned false.
 struct RecordingReport {
     std::uint64_t writes = 0;
     std::uint64_t blocks = 0;

@@ -4,10 +4,11 @@
 /// Writes a recording: docs/design/recording.md.
 ///
 /// Memory        one block, allocated at the start; a full or old block goes out by one write(2).
-/// Times         in the order in which they shall be played; they may step back.
+/// Times         in the order in which they are to be played; they may step back.
 /// Thread safety one thread at a time. No clock inside: flush_old() is told the time.
 /// Errors        the constructor throws Error. add() and the others return false when the file
-///               takes no more; failure() then says why, and what was kept. Nothing is tried again.
+///               takes no more; failure() then says why, and how much was kept. Nothing is tried
+///               again.
 
 #include "rmem/recording/format.hpp"
 #include "rmem/recording/output_file.hpp"
@@ -28,7 +29,7 @@ public:
         bool sync_at_close = false;           ///< close() waits for the disk
         bool replace = false;                 ///< a file that is there
     };
-    /// What is safe in the file, and what is not in it.
+    /// The writes that are safe in the file, and those that are not in it.
     struct Kept {
         std::uint64_t writes = 0;
         std::uint64_t blocks = 0;
@@ -39,7 +40,7 @@ public:
 
     RecordingWriter(const std::string& path, const RecordingInfo& info, const Options& options);
     RecordingWriter(const std::string& path, const RecordingInfo& info);
-    /// As close(), whose result is nobody's then.
+    /// As close(), but the result is dropped.
     ~RecordingWriter();
     RecordingWriter(const RecordingWriter&) = delete;
     RecordingWriter& operator=(const RecordingWriter&) = delete;

@@ -30,7 +30,7 @@ Descriptor open_pipe(const std::string& path) {
 
 /// All who may take part in the segment may ring.
 void share_with(std::optional<gid_t> group, int fd) {
-    // What the host refuses leaves the bell to its maker; others are then heard later.
+    // If the host refuses, the bell is its maker's alone; others are then heard later.
     if (group) static_cast<void>(::fchown(fd, static_cast<uid_t>(-1), *group));
     static_cast<void>(::fchmod(fd, group ? 0660 : 0600));
 }

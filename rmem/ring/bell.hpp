@@ -9,8 +9,9 @@
 ///
 /// Thread safety: ring() by any thread; the rest by one. Progress: nothing waits; a bell that has
 ///   been rung thousands of times unheard stays rung.
-/// Trust: what the pipe holds is not looked at. One that another user has made is taken only where
-///   it is meant for us (rmem/base/ownership.hpp): its maker could keep others from being heard.
+/// Trust: the contents of the pipe are not looked at. One that another user has made is taken only
+///   where it is meant for us (rmem/base/ownership.hpp): its maker could keep others from being
+///   heard.
 /// Errors: making throws `Error` with system, foreign_segment or not_permitted, nothing else does.
 
 #include "rmem/ring/segment.hpp"
@@ -23,8 +24,8 @@ namespace rmem {
 
 class RMEM_API Bell {
 public:
-    /// For the listener; takes over the pipe that its predecessor has left. `group`: with whom the
-    /// segment is shared (Segment::group), who may ring, too, and whose bell it may be.
+    /// For the listener; takes over the pipe that its predecessor has left. `group`: the group that
+    /// shares the segment (Segment::group); its users may ring, too, and may own the bell.
     static Bell make(const std::string& segment, std::optional<gid_t> group = {});
     /// For who rings. Nothing rings where there is no bell yet, or another's.
     static Bell open(const std::string& segment, std::optional<gid_t> group = {});

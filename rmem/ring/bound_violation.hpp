@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-/// What is reported when a write took longer than the bound.
+/// The report of a write that took longer than the bound.
 
 #include <cstdint>
 

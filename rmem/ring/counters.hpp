@@ -6,7 +6,7 @@
 /// Each block has one writer (the rank, or the process that runs the node's engine), so counting is
 /// a plain add, stored atomically only for the readers' sake. Counters start at zero when the ring
 /// is made and only grow (a restarted rank goes on where its former self stopped), except the
-/// `_max` ones. What the hot path would pay for is not counted here: messages per pair are the
+/// `_max` ones. Nothing is counted here that the hot path would pay for: messages per pair are the
 /// FIFOs' own positions (billboard/boards/layout.hpp).
 
 #include <array>
@@ -26,9 +26,9 @@ struct CounterName {
 inline constexpr std::size_t kCountersPerBlock = 32;
 inline constexpr std::size_t kCountersPerPort = 16;
 
-/// What a list of counters, a macro that calls its argument with (identifier, unit, meaning) for
-/// each, says: the enum `Id`, with count_ behind the last, and the array `kNames` in its order. A
-/// block has `room` for them.
+/// From a list of counters, a macro that calls its argument with (identifier, unit, meaning) for
+/// each: the enum `Id`, with count_ behind the last, and the array `kNames` in its order. A block
+/// has `room` for them.
 #define RMEM_DEFINE_COUNTERS(Id, kNames, LIST, room)                                       \
     enum class Id : unsigned { LIST(RMEM_COUNTER_ID) count_ };                             \
     inline constexpr std::array<::rmem::CounterName, static_cast<std::size_t>(Id::count_)> \
@@ -100,7 +100,7 @@ struct alignas(64) CounterBlock {
 
 using Counters = CounterBlock<kCountersPerBlock>;
 
-/// Of each library that stands on a rank's protocol, as the ports do, a block of its own.
+/// A block of its own for each library on top of a rank's protocol, as the ports are.
 inline constexpr std::size_t kPortBlocks = 4;
 using PortCounters = CounterBlock<kCountersPerPort>;
 

@@ -50,7 +50,7 @@ private:
     const unsigned rank_;
     InterruptBoard& board_;
     Descriptor fd_;
-    std::mutex mutex_;  ///< the callback, who takes, and the descriptor's level
+    std::mutex mutex_;  ///< the callback, the taker, and the descriptor's level
     Callback callback_;
     std::atomic<bool> stop_{false};
     std::thread thread_;

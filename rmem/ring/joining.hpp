@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-/// Joining the ring that the environment names: what it does not say, a ring that is there already
-/// says.
+/// Joining the ring that the environment names; a ring that is there already supplies the settings
+/// that the environment does not.
 ///
 /// A ring that is alive on this host has a configuration, and a process that has been given a part
-/// of one only (its name and a rank are enough) takes the rest from it; what it has been given must
-/// agree. Where no such ring is, the process makes it of its own settings and the defaults.
+/// of one only (its name and a rank are enough) takes the rest from it; the part must agree. Where
+/// no such ring is, the process makes it of its own settings and the defaults.
 /// Thread safety: functions; the environment is read as by getenv.
 /// Errors: `rmem::Error`: config_mismatch with both values of each setting that differs, and those
 /// of Ring::open.
@@ -43,10 +43,11 @@ struct Joined {
     Member member;
 };
 
-/// What a process asks for, given a completed environment and the ring that is there (null: none).
+/// The ring that a process asks for, by a completed environment and the ring that is there (null:
+/// none).
 using Wish = std::function<RingConfig(const Environment&, const RingConfig* there)>;
 
-/// `to_make`: what a ring that is not there is made with; empty: as wished.
+/// `to_make`: the configuration of a ring that has to be made; empty: as wished.
 RMEM_API Joined join_ring(const Environment& environment, Deadline deadline, const Wish& wish,
                           const std::function<RingConfig(const Environment&)>& to_make = {});
 

@@ -18,7 +18,7 @@ std::uint64_t oldest_of(Ring& ring, unsigned rank) {
     return LogReader(ring.log(rank), kLogBytes).oldest();
 }
 
-/// Whether a rank other than `except` has joined the node and lives.
+/// Whether a rank other than `except` has joined the node and is alive.
 bool has_residents(const Ring& ring, unsigned node, unsigned except) noexcept {
     const NodeSlot& slot = ring.node(node);
     for (unsigned r = 0; r < ring.config().seats(); ++r) {
@@ -102,8 +102,8 @@ bool take_in(Ring& ring, unsigned node, unsigned rank, std::uint32_t incarnation
             // relaxed is enough, here and for `applied`: the engine's lock orders the node's ranks,
             // and `present` (3) the writers
             slot.resident[r].store(0, std::memory_order_relaxed);
-            // What it has applied before it was left is in the bank; applied again, it could undo
-            // newer writes.
+            // The writes that it has applied before it was left are in the bank; applied again,
+            // they could undo newer ones.
             const auto before =
                 slot.applied[r].load(std::memory_order_relaxed);  // enough: as above
             slot.applied[r].store(std::max(before, oldest_of(ring, r)),

@@ -6,9 +6,9 @@
 ///
 /// The first rank of a node (or the first after all of it died) copies the bank of a live node, if
 /// there is one, and goes on from the positions in the logs which that bank had reached before the
-/// copy. What lies between those positions and the copy is applied twice, which changes nothing in
-/// the end; the engine is run up to date before the program sees the bank. A further rank goes on
-/// where the others of its node are.
+/// copy. The writes between those positions and the copy are applied twice, which changes nothing
+/// in the end; the engine is run up to date before the program sees the bank. A further rank goes
+/// on where the others of its node are.
 ///
 /// Thread safety: the caller holds the node's engine (rmem/link/ring/engine_lock.hpp).
 
@@ -22,7 +22,7 @@ namespace rmem {
 /// in anew.
 RMEM_API bool take_in(Ring& ring, unsigned node, unsigned rank, std::uint32_t incarnation);
 
-/// Whether a rank that has joined the node lives. A system call for each of its ranks that ever
+/// Whether a rank that has joined the node is alive. A system call for each of its ranks that ever
 /// joined, up to the first that does.
 RMEM_API bool is_node_alive(const Ring& ring, unsigned node) noexcept;
 

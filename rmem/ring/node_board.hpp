@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-/// What the engine of a node shows of itself on this host: to the programs that share the node, and
-/// to tools.
+/// The state that a node's engine shows on this host: to the programs that share the node, and to
+/// tools.
 ///
 /// It lies in the node's segment (rmem/ring.hpp). Writer: the engine's process, except where it
-/// says so. Times and counts are for people; what programs rely on is numbered.
+/// says so. Times and counts are for people; operations that programs rely on are numbered.
 
 #include "rmem/config.hpp"
 #include "rmem/ring/counters.hpp"
@@ -18,24 +18,24 @@
 
 namespace rmem::udp {
 
-/// Who runs the engine, or ran it last.
+/// The process that runs the engine, or ran it last.
 enum class EngineKind : std::uint32_t { none = 0, program = 1, daemon = 2 };
 
-/// What is known here of another node.
+/// The local knowledge of another node.
 struct NodeView {
-    std::atomic<std::uint64_t> incarnation;  ///< of its life in the ring; 0: none yet
+    std::atomic<std::uint64_t> incarnation;  ///< of its presence in the ring; 0: none yet
     std::atomic<std::int64_t> round_trip_ns;
     std::atomic<std::int64_t> clock_error_ns;  ///< -1: its clock is not known
     std::atomic<std::uint64_t> batches_applied;
 };
 
 struct NodeBoard {
-    /// The engine sleeps: who gives it something to do rings its bell.
+    /// The engine sleeps: a process that gives it work rings its bell.
     alignas(kLineBytes) std::atomic<std::uint32_t> asleep;
     std::atomic<std::uint32_t> kind;  ///< EngineKind
     std::atomic<std::uint32_t> pid;   ///< 0: it has ended, or nobody has run it
-    /// Counts the node's lives in the ring, over all engines; 0 in the lower bit while it is in
-    /// none. A program that has opened in one life sees all others as dead in the next.
+    /// The membership epoch: counts the node's joins and ends, over all engines; odd while the node
+    /// is a member. A program that has opened in one epoch sees all others as dead in the next.
     std::atomic<std::uint32_t> membership_epoch;
     std::array<std::atomic<std::uint64_t>, kMaxNodes / 64> members;  ///< a bit each
     std::atomic<std::uint64_t> incarnation, ring_incarnation;
@@ -52,15 +52,15 @@ struct NodeBoard {
     alignas(kLineBytes) std::atomic<std::uint32_t> membership_changes;
     /// Of each rank's log: up to where its program wants it to leave now. The program's.
     alignas(kLineBytes) std::array<std::atomic<std::uint64_t>, kMaxRanks> committed;
-    /// Of each rank: in which of the node's lives its program has opened, and where its log began
-    /// then. Programs of a former life are not heard any more. The program's.
+    /// Of each rank: the membership epoch in which its program has opened, and where its log began
+    /// then. Programs of a former epoch are not heard any more. The program's.
     std::array<std::atomic<std::uint64_t>, kMaxRanks> begun;
     std::array<std::atomic<std::uint32_t>, kMaxRanks> opened;
     /// Up to where it is in the node's stream, and up to where all members have it.
     alignas(kLineBytes) std::array<std::atomic<std::uint64_t>, kMaxRanks> taken;
     std::array<std::atomic<std::uint64_t>, kMaxRanks> settled;
     std::array<NodeView, kMaxNodes> nodes;
-    Notice notice;  ///< what it has noticed of others that it refuses
+    Notice notice;  ///< its remark about others that it refuses
 };
 
 }  // namespace rmem::udp

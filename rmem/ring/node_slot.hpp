@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-/// What the engine of a node keeps in shared memory, for its successors and for tools.
+/// The state that a node's engine keeps in shared memory, for its successors and for tools.
 /// Writer: the process that runs the node's engine (rmem/link/ring/engine.hpp).
 
 #include "rmem/base/histogram.hpp"
@@ -14,12 +14,12 @@
 namespace rmem {
 
 struct alignas(kLineBytes) NodeSlot {
-    /// 0, or who is in the engine: 1 + the rank, and above 16 bits its incarnation.
+    /// 0, or the rank in the engine: 1 + the rank, and above 16 bits its incarnation.
     std::atomic<std::uint32_t> engine_holder;
     /// Counts how often the node was taken into the ring; 0 while it never was.
     std::atomic<std::uint32_t> present;
     std::atomic<std::int64_t> engine_ran_ns;  ///< when the engine last looked at the clock
-    alignas(kLineBytes) Counters link;        ///< LinkCounter: what happens at the node's bank
+    alignas(kLineBytes) Counters link;        ///< LinkCounter: of the node's bank
     Histogram propagation;                    ///< ns from the store at the origin to this bank
     Histogram lateness;                       ///< ns behind the wire model, while we ran
     /// Up to which position of each rank's log (rmem/ring/write_log.hpp) this bank has it.

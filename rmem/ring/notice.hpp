@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-/// A sentence in shared memory, for people: what a node's engine has noticed of others that it
+/// A sentence in shared memory, for people: a remark of a node's engine about others that it
 /// refuses.
 ///
 ///     board.notice.say("10.0.0.2 speaks with another key");   // the engine
 ///     std::string sentence = board.notice.text();             // any process
 ///
 /// Writer: one. A reader that meets a change gets the sentence before or after it, or none.
-/// Trust: what is read may be anything; it comes back as printable text of at most kBytes.
+/// Trust: the words may hold anything; they come back as printable text of at most kBytes.
 /// Progress: no call waits. A segment of zeros has said nothing.
 
 #include <array>
@@ -34,7 +34,7 @@ public:
     static constexpr std::size_t kBytes = 1024;
 
     void say(std::string_view sentence) noexcept {
-        // relaxed is enough: one process writes, and who sees a letter (3) sees this, too
+        // relaxed is enough: one process writes, and a reader of a letter (3) sees this, too
         const std::uint32_t count = begun_.load(std::memory_order_relaxed) + 1;
         begun_.store(count, std::memory_order_relaxed);
         for (std::size_t i = 0; i < kBytes; ++i) {

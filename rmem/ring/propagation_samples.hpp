@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-/// Propagation on `direct`, by samples: the writer stamps a word, who waited for it records the
-/// age.
+/// Propagation on `direct`, by samples: the writer stamps a word, a reader that waited for it
+/// records the age.
 ///
-/// What a sample is, and what is not sampled: rmem/ring/write_stamps.hpp. Recorded in the histogram
-/// of the reader's node. What exceeds the bound is by the host, since the link itself takes no
-/// time.
+/// What is a sample and what is not: rmem/ring/write_stamps.hpp. Recorded in the histogram of the
+/// reader's node. A violation of the bound is by the host, since the link itself takes no time.
 /// Thread safety: one rank's thread; two ranks of one node may lose each other's samples.
 /// Units: nanoseconds.
 
@@ -29,8 +28,8 @@ public:
     /// The same of a message, which is counted: others are not, since that would cost as much as
     /// they do.
     void stamp_message(std::size_t offset, std::uint32_t value) noexcept;
-    /// After the word was loaded (with acquire) by who awaited it since then. A broken bound is
-    /// counted, and returned.
+    /// After the word was loaded (with acquire) by a rank that awaited it since then. A broken
+    /// bound is counted, and returned.
     std::optional<BoundViolation> seen(std::size_t offset, std::uint32_t value,
                                        std::int64_t waited_since_ns) noexcept;
 

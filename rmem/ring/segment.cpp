@@ -26,7 +26,7 @@ namespace {
 
 namespace ipc = boost::interprocess;
 
-/// Lets Boost map the very object that we hold open, whatever its name stands for by now.
+/// Lets Boost map the very object that we hold open, even if its name means another by now.
 struct Mappable {
     int fd;
     ipc::mapping_handle_t get_mapping_handle() const {
@@ -272,7 +272,7 @@ std::optional<Segment::Created> Segment::create(const std::string& ring, std::si
         RMEM_MARK("ring.reserved");
         segment.region_ = map_whole(ring, segment.fd_.get());
     } catch (...) {
-        ::unlink(name.c_str());  // still ours alone: who found it waits for the lock
+        ::unlink(name.c_str());  // still ours alone: a process that found it waits for the lock
         throw;
     }
     return Created{std::move(segment), std::move(*lock)};

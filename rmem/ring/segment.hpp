@@ -11,7 +11,7 @@
 /// Thread safety: distinct objects are independent; one object is used by one thread at a time,
 ///   except `is_locked`, which any thread may call.
 /// Fork: a child does not inherit liveness; its copies of the descriptors are closed at fork, and
-///   what it inherited as objects holds, asks and removes nothing.
+///   the inherited objects hold, ask and remove nothing.
 /// Trust: an object of another user is opened only where it is meant for us
 /// (rmem/base/ownership.hpp).
 /// Errors: `rmem::Error` with no_space, not_permitted, no_such_ring, foreign_segment, system.
@@ -65,11 +65,11 @@ public:
     struct Created;
     /// Makes a new object of `bytes` zeroed bytes; nothing when the name exists. `byte` is locked
     /// before the name can be found, so a process that finds the object can tell whether its maker
-    /// lives.
+    /// is alive.
     static std::optional<Created> create(const std::string& ring, std::size_t bytes,
                                          const std::string& unix_group, std::uint64_t byte);
     /// Maps an existing object, as large as it is by now; nothing when there is none.
-    /// `foreign_segment` for what is no file, `not_permitted` for another user's.
+    /// `foreign_segment` for an object that is no file, `not_permitted` for another user's.
     static std::optional<Segment> open(const std::string& ring, const Trust& trust = {});
     /// Whether anything has the name.
     static bool exists(const std::string& ring);
@@ -89,7 +89,7 @@ public:
     /// With whom it is shared; nothing: with nobody.
     std::optional<gid_t> group() const;
 
-    /// False once the name stands for nothing or for another object.
+    /// False once the name means nothing, or another object.
     bool is_linked() const;
     /// False when the object has another size than the mapping: it was being made.
     bool is_whole() const;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-/// What an engine of the udp link counts, by name: in the order of the lists, in its NodeBoard.
+/// The counters of an engine of the udp link, by name: in the order of the lists, in its NodeBoard.
 
 #include <array>
 #include <cstddef>

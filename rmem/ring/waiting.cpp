@@ -157,8 +157,8 @@ void Waiter::sleep(std::int64_t ns) noexcept {
 }
 
 std::uint32_t wake_count(const Ring& ring, unsigned rank) noexcept {
-    // (1) - this acquire-load synchronizes-with the acq_rel add (2): what was posted before a
-    // wake-up that we count as seen is seen by the poll that follows
+    // (1) - this acquire-load synchronizes-with the acq_rel add (2): messages posted before a
+    // wake-up that we count as seen are seen by the poll that follows
     return ring.rank(rank).wake.load(std::memory_order_acquire);
 }
 

@@ -35,7 +35,7 @@ namespace rmem {
 
 inline constexpr unsigned kSpinPolls = 20'000;            ///< about 0.3 ms of polling
 inline constexpr unsigned kBriefPolls = 256;              ///< of these, before `begin` is worth it
-inline constexpr unsigned kMaxSpinPolls = 1'000'000'000;  ///< what RMEM_SPIN may say
+inline constexpr unsigned kMaxSpinPolls = 1'000'000'000;  ///< the most that RMEM_SPIN may say
 inline constexpr unsigned kSpinPollsPerCheck = 4'096;     ///< polls between looks at the clock
 inline constexpr unsigned kLooksPerCount = 64;       ///< empty looks between counts of the ranks
 inline constexpr std::int64_t kYieldNs = 1'000'000;  ///< yield this long before sleeping
@@ -46,7 +46,7 @@ inline constexpr unsigned kMostCrowd =
 inline constexpr std::int64_t kMaxSleepNs = 10'000'000;  ///< longest single sleep
 inline constexpr std::int64_t kBlindSleepNs = 200'000;   ///< the same where wake-ups may be lost
 
-/// Bits of a rank's `attention` word: who of it waits to be woken.
+/// Bits of a rank's `attention` word: which of its threads wait to be woken.
 inline constexpr std::uint32_t kAttentionSleeping = 1;    ///< a Waiter
 inline constexpr std::uint32_t kAttentionInterrupts = 2;  ///< the helper behind Node::interrupt_fd
 inline constexpr std::uint32_t kAttentionDescriptor =
@@ -68,8 +68,8 @@ enum class Step { poll, check_peers, expired };
 /// Wakes a rank whose `attention` is set, after the post that it waits for.
 RMEM_API void wake_rank(const Ring& ring, unsigned rank) noexcept;
 
-/// The sleeper's side, for those who wait in other ways than a Waiter: read the count, ask for
-/// attention, look once more for what is awaited, sleep until the count differs from the one read.
+/// The sleeper's side, for waits without a Waiter: read the count, ask for attention, look once
+/// more for the awaited change, sleep until the count differs from the one read.
 RMEM_API std::uint32_t wake_count(const Ring& ring, unsigned rank) noexcept;
 RMEM_API void ask_attention(const Ring& ring, unsigned rank, std::uint32_t bit) noexcept;
 RMEM_API void clear_attention(const Ring& ring, unsigned rank, std::uint32_t bit) noexcept;

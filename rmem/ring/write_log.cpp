@@ -35,7 +35,8 @@ void store_word(std::byte* to, std::uint32_t value) noexcept {
 
 LogWriter::LogWriter(std::byte* log, std::size_t bytes) noexcept
     : area_(log, bytes),
-      // relaxed is enough: written by this rank's former self, whose end the rank's lock tells
+      // relaxed is enough: written by this rank's former incarnation, whose end the rank's lock
+      // tells
       head_(area_.header().head.load(std::memory_order_relaxed)),
       place_(area_.place_of(head_)),
       // relaxed is enough: as above
@@ -44,7 +45,7 @@ LogWriter::LogWriter(std::byte* log, std::size_t bytes) noexcept
 void LogWriter::reclaim(std::uint64_t position) noexcept {
     if (position > head_ || position + area_.capacity() <= limit_) return;
     limit_ = position + area_.capacity();
-    // relaxed is enough: the release-stores (3) of what overwrites publish it
+    // relaxed is enough: the release-stores (3) of the overwriting words publish it
     area_.header().reclaimed.store(position, std::memory_order_relaxed);
 }
 
@@ -98,7 +99,7 @@ LogReader::LogReader(std::byte* log, std::size_t bytes, Role role) noexcept
     : area_(log, bytes), role_(role) {}
 
 std::uint64_t LogReader::oldest() const noexcept {
-    // (10) - this acquire-load synchronizes-with the release-store (3) of what overwrote
+    // (10) - this acquire-load synchronizes-with the release-store (3) of the overwriting words
     return area_.header().reclaimed.load(std::memory_order_acquire);
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-/// The log of one rank's writes: what the `ring` link has instead of a wire.
+/// The log of one rank's writes: the `ring` link has it instead of a wire.
 ///
 /// Layout    two lines (head | reclaimed), then a circular array of 32-byte units. A record is one
 ///           unit, which holds the value of a one-word write, and for longer writes the words in
@@ -10,9 +10,9 @@
 ///           place. They survive the writer: a restarted rank goes on where its former self
 ///           stopped.
 /// Thread safety: one LogWriter per log; any number of LogReaders, each with one user at a time.
-/// Invariants: what lies at or above `reclaimed` and below `head` is whole. The writer moves
+/// Invariants: records at or above `reclaimed` and below `head` are whole. The writer moves
 ///           `reclaimed` before it reuses anything, so a reader that looks at it after reading
-///           knows whether it has read a record or what overwrote it.
+///           knows whether it has read a record or newer bytes over it.
 /// Progress: neither side waits. append() needs room, which the writer is told by reclaim().
 /// Trust:    a reader bounds everything it finds by the log's size; see LogReader::Found.
 
@@ -48,8 +48,7 @@ static_assert(sizeof(LogUnit) == kLogUnitBytes);
 
 struct LogHeader {
     alignas(kLineBytes) std::atomic<std::uint64_t> head;  ///< position behind the newest record
-    alignas(
-        kLineBytes) std::atomic<std::uint64_t> reclaimed;  ///< what lies below may be overwritten
+    alignas(kLineBytes) std::atomic<std::uint64_t> reclaimed;  ///< records below may be overwritten
 };
 static_assert(std::atomic<std::uint64_t>::is_always_lock_free);
 
@@ -120,8 +119,8 @@ public:
         std::uint64_t next = 0;  ///< position behind it
     };
 
-    /// Who reads. The writer reclaims nothing that a member lacks, but it does not know of
-    /// bystanders: they may still read what is reclaimed, until it is overwritten.
+    /// The kind of reader. The writer reclaims nothing that a member lacks, but it does not know of
+    /// observers: they may still read reclaimed records, until these are overwritten.
     enum class Role { member, observer };
 
     LogReader(std::byte* log, std::size_t bytes, Role role = Role::member) noexcept;

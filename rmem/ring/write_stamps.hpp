@@ -6,9 +6,9 @@
 /// A clock costs as much as a write there, so each rank stamps one of kStampEvery one-word writes,
 /// just before it stores the word. A reader that was waiting for that word already when it was
 /// written looks for its stamp, and the age of the stamp is the propagation: both clocks included,
-/// so it is never shown too small. What nobody waits for, longer writes and plain stores are not
-/// measured. Messages of the billboard's `inline` layout are sampled alike: one of kStampEvery from
-/// rank to rank.
+/// so it is never shown too small. Words that nobody waits for, longer writes and plain stores are
+/// not measured. Messages of the billboard's `inline` layout are sampled alike: one of kStampEvery
+/// from rank to rank.
 ///
 /// A stamp is one word of 64 bits: time, origin, and a tag made of offset and value. Writers that
 /// meet in one place of the table lose a sample; a killed one leaves no half. A reader takes

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-/// What happens in a simulation, one event after the other, for traces and for those who check.
+/// The events of a simulation, one after the other, for traces and checks.
 ///
 /// Thread safety: values; an Observer is called on the simulation's thread.
 /// Invariants:    equal worlds give equal events in equal order, on every compiler.
@@ -88,8 +88,8 @@ private:
     std::vector<Observer*> all_;
 };
 
-/// One line of a trace: time, event, node, and what is known of the write. `trace_header` names the
-/// columns.
+/// One line of a trace: time, event, node, and the known facts of the write. `trace_header` names
+/// the columns.
 RMEM_API std::string trace_line(const Event& event);
 RMEM_API std::string trace_header();
 

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-/// What a simulated host costs: its processor's way to the card across the I/O bus, and software.
+/// The costs of a simulated host: its processor's way to the card across the I/O bus, and software.
 ///
 /// Units: nanoseconds of virtual time. A load and a call cost at least 1 ns, so that a process that
 /// polls without waiting still lets time pass.
-/// Errors: `parse_host` throws Error(bad_profile) with a sentence that names what can stand there.
+/// Errors: `parse_host` throws Error(bad_profile) with a sentence that names the valid values.
 
 #include "rmem/error.hpp"
 

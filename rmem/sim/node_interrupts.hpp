@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-/// The interrupts of a simulated node: which words raise, and what was raised and not yet taken.
+/// The interrupts of a simulated node: the words that raise, and interrupts not yet taken.
 ///
-/// What they mean is said in rmem/interrupts.hpp; ranges have been checked there.
+/// Their meaning is in rmem/interrupts.hpp; ranges have been checked there.
 /// Thread safety: none, a simulation is one thread.
 
 #include "rmem/interrupts.hpp"
@@ -82,7 +82,7 @@ public:
 private:
     static constexpr std::uint8_t kReceive = 1, kAny = 2, kTransmit = 4;
 
-    /// The marks of the words that the range touches; what is not the user's memory has none.
+    /// The marks of the words that the range touches; only the user's memory has marks.
     std::span<const std::uint8_t> words_of(std::size_t offset, std::size_t bytes) const {
         const std::size_t first = std::min(offset / kWordBytes, marks_.size());
         const std::size_t end =

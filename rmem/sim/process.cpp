@@ -29,7 +29,7 @@ Process::~Process() {
     release_kept();  // of one that was killed
 }
 
-/// What was kept last may use what was kept before.
+/// An object may use those that were kept before it.
 void Process::release_kept() noexcept {
     while (!kept_.empty()) {
         const auto last = std::move(kept_.back());

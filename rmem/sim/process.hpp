@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-/// A simulated process: one life of a rank, with a clock of its own.
+/// A simulated process: one incarnation of a rank, with a clock of its own.
 ///
-/// Its program is a function that runs as a fiber. What it does to its card and what it calls takes
-/// virtual time, as the host profile says; what it computes by itself takes none, but for `sleep`.
-/// Inside it, the C interfaces of the libraries (bbp_init …) and rmem::Node::open work as in a
-/// process of its own, rmem::environment_variable finds the world's variables and its own rank, and
-/// deadlines are times of its clock (rmem::program_now_ns).
+/// Its program is a function that runs as a fiber. Accesses to its card and calls take virtual
+/// time, as the host profile says; its own computing takes none, except for `sleep`. Inside it, the
+/// C interfaces of the libraries (bbp_init …) and rmem::Node::open work as in a process of its own,
+/// rmem::environment_variable finds the world's variables and its own rank, and deadlines are times
+/// of its clock (rmem::program_now_ns).
 ///
 /// Killed, it stops between two accesses and nothing of it runs any more: no destructor does.
 /// Thread safety: the simulation's thread only.
@@ -53,7 +53,7 @@ public:
     /// Lets virtual time pass; from its own program only.
     void sleep(std::int64_t ns);
 
-    /// What it finds from now on as an environment variable; nullopt: nothing.
+    /// The value of an environment variable that it finds from now on; nullopt: none.
     void set_variable(const std::string& name, std::optional<std::string> value);
 
     /// Keeps an object as long as the process: destroyed by it when its program has returned, and

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-/// What a polling process looks at, so that it need not be simulated poll by poll.
+/// The words that a polling process looks at, so that it need not be simulated poll by poll.
 ///
 /// Between two waits a process polls: it loads some words, at some times, and finds nothing. Until
 /// one of those words changes every further poll would do the same. So the process is parked, and

@@ -74,8 +74,8 @@ WireSubmit Wire::submit_on(std::size_t ring, const WireWrite& write) {
     return result;
 }
 
-/// The ring with the least time does what it has to do then. What crosses a bridge is submitted to
-/// its next ring no earlier, so no ring gets a write of its past.
+/// The ring with the least time does what it has to do then. A write that crosses a bridge is
+/// submitted to its next ring no earlier, so no ring gets a write of its past.
 void Wire::advance_one() {
     const std::size_t ring = next_.index();
     now_ns_ = next_.time_ns();

@@ -7,9 +7,9 @@
 /// ring, too. A bridge stores what passes it: a write of its leaf goes on to the backbone, one that
 /// the backbone brings to its leaf, each `bridge_ns` after its last word is in, and inserted as by
 /// any node. It is the origin on the ring onto which it forwards, and removes there what comes
-/// round. What finds a bridge's transmit FIFO full waits in the bridge, so nothing is lost there
-/// and each origin keeps its order. In a hierarchy the nodes' FIFOs hold off, too, whatever the
-/// profile says.
+/// round. A write that finds a bridge's transmit FIFO full waits in the bridge, so nothing is lost
+/// there and each origin keeps its order. In a hierarchy the nodes' FIFOs hold off, too, with any
+/// profile.
 ///
 /// Thread safety: none.
 /// Invariants:    outcomes come in time order; a write arrives at every other node once and returns
@@ -72,8 +72,7 @@ public:
         return rings_.size() == 1 ? rings_.front().next_time_ns() : next_.time_ns();
     }
     /// Lets time pass on the node's ring, on which nothing happens until then. Its FIFO is to be
-    /// asked at that time: what was submitted for later is not in it, and words leave it one by
-    /// one.
+    /// asked at that time: writes submitted for later are not in it, and words leave it one by one.
     void bring_to(std::uint32_t node, std::int64_t time_ns) {
         rings_[ring_of(node)].advance(time_ns, [](const WireOutcome&) {});
     }
@@ -95,7 +94,7 @@ public:
     void set_cable(std::uint32_t ring, std::uint32_t from_node, bool up, std::int64_t time_ns);
 
     const Topology& topology() const noexcept { return topology_; }
-    /// What the node's card counts: in a hierarchy of its own ring.
+    /// The counters of the node's card: in a hierarchy those of its own ring.
     WireCounters counters(std::uint32_t node) const noexcept;
     WireCounters totals() const noexcept;  ///< of the nodes and bridges of all rings
     /// The promised most propagation of one write between any two nodes, as rmem::bound_ns says it
@@ -104,7 +103,8 @@ public:
     std::int64_t bound_ns(std::uint32_t words = 1) const noexcept;
 
 private:
-    /// A write in a hierarchy: what came in as its tag, and how many rings it still goes round on.
+    /// A write in a hierarchy: the tag that it came with, and on how many rings it still goes
+    /// round.
     struct Carried {
         std::uint64_t tag = 0;
         std::uint64_t offset = 0;
@@ -142,7 +142,7 @@ private:
     std::vector<Carried> carried_;
     std::vector<std::uint32_t> free_;    ///< of carried_
     std::vector<WireOutcome> inner_;     ///< of the ring that advances
-    std::vector<WireOutcome> outcomes_;  ///< of them, what nodes see
+    std::vector<WireOutcome> outcomes_;  ///< of them, those that nodes see
 };
 
 }  // namespace rmem::sim

@@ -151,7 +151,7 @@ void World::kill(unsigned r) {
     rank.process->fiber_.suspend();  // forever
 }
 
-/// Whose program has returned, or will not go on.
+/// Of a process whose program has returned, or will not go on.
 void World::end_process(Rank& rank, EventKind how) {
     Process& process = *rank.process;
     if (process.state_ == Process::State::parked) unpark(process);
@@ -369,7 +369,7 @@ void World::run_process() {
     Process& process = *rank.process;
     if (process.state_ == Process::State::parked) unpark(process);
     process.clock_ns_ = std::max(process.clock_ns_, first.time_ns);
-    // What changed meanwhile is seen by later loads of the same poll; no load may be before it.
+    // Later loads of the same poll see changes made meanwhile; no load may be before them.
     if (process.changes_seen_ > 1) process.clock_ns_ = std::max(process.clock_ns_, now_ns_);
     process.changes_seen_ = 0;
     process.state_ = Process::State::running;

@@ -14,13 +14,12 @@
 ///
 /// Thread safety: a world belongs to one thread, and one world at a time runs programs that use the
 ///   C interfaces of the libraries.
-/// Invariants   a bank changes only by its own stores and by what the wire brought, in each
-///              origin's
-///   order; nothing is early; what is lost is reported; equal inputs give equal events.
+/// Invariants   a bank changes only by its own stores and by writes that the wire brought, in each
+///              origin's order; nothing is early; losses are reported; equal inputs give equal
+///              events.
 /// Units        nanoseconds of virtual time since the world began.
-/// Errors       Error from the constructor and for ranks and nodes that do not exist; what a
-///              program
-///   throws leaves `run` and `step`, and its process is dead then.
+/// Errors       Error from the constructor and for ranks and nodes that do not exist; an exception
+///              of a program leaves `run` and `step`, and its process is dead then.
 
 #include "rmem/base/clock.hpp"
 #include "rmem/base/histogram.hpp"
@@ -82,9 +81,10 @@ public:
     unsigned node_of(unsigned rank) const noexcept { return ranks_[rank].node; }
 
     // ---- Processes. Not of the one that calls, unless said otherwise.
-    /// The rank's next life begins at this time (not before now). Throws where it has one already.
+    /// The rank's next incarnation begins at this time (not before now). Throws where it has one
+    /// already.
     void start(unsigned rank, Program program, std::int64_t at_ns = 0);
-    /// Ends it between two accesses; what its card has taken goes on. Its own too: at its next
+    /// Ends it between two accesses; writes that its card has taken go on. Its own too: at its next
     /// access.
     void kill(unsigned rank);
     void stop(unsigned rank);  ///< it is alive, but does nothing
@@ -157,7 +157,7 @@ private:
         std::uint64_t delays_due = 0, losses_due = 0, repeats_due = 0;  ///< writes to be hit
         std::int64_t delay_ns = 0;
         std::uint64_t finished = 0;      ///< the last own write that came round or was lost
-        std::unique_ptr<Counters> link;  ///< what happens at the bank
+        std::unique_ptr<Counters> link;  ///< of the bank
         std::unique_ptr<Histogram> propagation;
         std::unique_ptr<NodeInterrupts> interrupts;  ///< once somebody has asked for some
     };
@@ -168,7 +168,7 @@ private:
         bool held = false;             ///< a process has joined as it
         std::uint64_t last_write = 0;  ///< its node's count when it was let go
         std::unique_ptr<Process> process;
-        std::unique_ptr<Counters> link;  ///< what it sent, in all its lives
+        std::unique_ptr<Counters> link;  ///< of its sends, in all its incarnations
         std::unique_ptr<Counters> protocol;
         std::unique_ptr<WriteFaults> faults;
         std::multimap<std::uint64_t, std::function<void()>> at_access;  ///< by its accesses
@@ -224,7 +224,7 @@ private:
     void measure(Node& node, unsigned id, const WriteInFlight& write, std::int64_t now);
     void wake_watchers(Node& node, std::size_t offset, std::size_t bytes, std::int64_t now);
     bool is_alive(unsigned rank) const noexcept;
-    /// It was killed, and does not run: destructors of what it has kept do.
+    /// It was killed, and does not run; only destructors of the objects that it has kept do.
     bool is_left_over(const Process& process) const noexcept {
         return process.state_ == Process::State::dead && running_ != &process;
     }

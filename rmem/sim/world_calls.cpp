@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// What an arrival makes happen in the node's processes: interrupts, and calls that they asked for.
+/// The effects of an arrival in the node's processes: interrupts, and calls that they asked for.
 
 #include "rmem/sim/world.hpp"
 

@@ -67,8 +67,8 @@ void World::join_node(unsigned id, std::function<void()> joined) {
     if (node.alive) return;
     node.alive = true;
     wire_.set_alive(id, true, now_ns_);
-    // From now on it hears everything; what had passed it by is in every other bank when all is
-    // through that was on the wire.
+    // From now on it hears everything; the writes that had passed it by are in every other bank
+    // when all writes that were on the wire are through.
     at(now_ns_ + settling_ns(), [this, id, joins = ++node.joins, then = std::move(joined)] {
         complete_join(id, joins, then);
     });
@@ -90,8 +90,8 @@ void World::complete_join(unsigned id, unsigned joins, const std::function<void(
     joined();
 }
 
-/// False while the source lacks something that the node has already: it comes to it later. What it
-/// lacks of a node that is gone, and of which nothing can be on its way any more, is lost.
+/// False while the source lacks something that the node has already: it comes to it later. Writes
+/// that it lacks of a node that is gone, and of which nothing can be on its way any more, are lost.
 bool World::take_memory_of(unsigned source, unsigned id) {
     const Node& from = nodes_[source];
     Node& node = nodes_[id];
@@ -106,7 +106,8 @@ bool World::take_memory_of(unsigned source, unsigned id) {
     return true;
 }
 
-/// The nearest one upstream with all its memory: what it has not got yet comes past the node later.
+/// The nearest one upstream with all its memory: writes that this one lacks come past the node
+/// later.
 std::optional<unsigned> World::complete_node_before(unsigned id) const {
     for (unsigned steps = 1; steps < nodes(); ++steps) {
         const unsigned candidate = (id + nodes() - steps) % nodes();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// What happens to the banks: stores, and what the wire brings.
+/// Changes of the banks: stores, and writes that the wire brings.
 
 #include "rmem/sim/world.hpp"
 
@@ -75,7 +75,7 @@ void World::wake_stalled(Node& node) {
     node.stalled.clear();
 }
 
-/// Of the process's node, at its time; what was due before has happened.
+/// Of the process's node, at its time; all that was due before has happened.
 std::uint32_t World::fifo_words(const Process& process) {
     wire_.bring_to(process.node_, process.clock_ns_);
     return wire_.fifo_occupancy(process.node_);
@@ -124,7 +124,7 @@ void World::send(Process& process, std::size_t offset, const std::byte* from, st
     horizon_ns_ = std::min(horizon_ns_, wire_.next_time_ns());
 }
 
-/// What faults do to a write before it is on the wire. True if it never gets there.
+/// Faults that meet a write before it is on the wire. True if it never gets there.
 bool World::spoil(Process& process, WriteInFlight& write, WireWrite& out) {
     Node& node = nodes_[out.origin];
     WriteFaults::Verdict verdict;
@@ -249,9 +249,9 @@ void World::wake_watchers(Node& node, std::size_t offset, std::size_t bytes, std
     }
 }
 
-// ---- Who lives ----------------------------------------------------------------------------------
+// ---- Who is alive -------------------------------------------------------------------------------
 
-/// What a dead rank wrote is still on its way for a while: until then it counts as alive.
+/// A dead rank's writes are still on their way for a while: until then it counts as alive.
 bool World::is_alive(unsigned r) const noexcept {
     const Rank& rank = ranks_[r];
     const Node& node = nodes_[rank.node];

@@ -18,7 +18,7 @@ namespace rmem {
 
 namespace {
 
-constexpr std::int64_t kMaxDelayNs = 4'000'000'000;  // what a log record holds
+constexpr std::int64_t kMaxDelayNs = 4'000'000'000;  // a log record holds no more
 
 [[noreturn]] void refuse(std::string_view item, const std::string& what) {
     throw Error(Errc::bad_fault, fmt::format("RMEM_FAULTS: in '{}': {}", item, what));
@@ -31,7 +31,7 @@ std::string_view trimmed(std::string_view text) {
     return text.substr(first, text.find_last_not_of(kBlanks) - first + 1);
 }
 
-/// Takes what stands before `separator` (or all) off the front of `text`.
+/// Takes the part before `separator` (or all) off the front of `text`.
 std::string_view cut_off(std::string_view& text, char separator) {
     const auto end = text.find(separator);
     const std::string_view part = text.substr(0, end);
@@ -39,7 +39,7 @@ std::string_view cut_off(std::string_view& text, char separator) {
     return trimmed(part);
 }
 
-/// The settings of one item, each of which may be taken once; what is left over is an error.
+/// The settings of one item, each of which may be taken once; one that is left over is an error.
 class Settings {
 public:
     explicit Settings(std::string_view item) : item_(item) {
@@ -244,7 +244,7 @@ DatagramFault parse_datagram_fault(DatagramFault::Kind kind, Settings& settings,
     return fault;
 }
 
-/// Two faults: what one side sends the other does not get.
+/// Two faults: neither side gets the other's datagrams.
 void parse_part(Settings& settings, std::uint32_t nodes, std::vector<DatagramFault>& faults) {
     DatagramFault fault;
     fault.kind = DatagramFault::Kind::part;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-/// Faults on purpose: what RMEM_FAULTS says, and what it means for one writer.
+/// Faults on purpose: the plan of RMEM_FAULTS, and its effect on one writer.
 ///
 ///     RMEM_FAULTS='seed=7; delay:node=1,by=200us,count=5,after=10; cut:cable=1,at=5ms,until=20ms'
 ///     RMEM_FAULTS='drop:share=1%; hold:by=200us,share=5%; part:nodes=0-2,at=1s,until=3s'
@@ -21,7 +21,7 @@
 /// Of datagrams, on link udp, done by the node that receives them
 ///   (rmem/link/udp/datagram_faults.hpp):
 ///   drop:        they are lost
-///   duplicate:   they come twice              by=<time> (0): the second one so much later
+///   duplicate:   they come twice              by=<time> (0): the second one that much later
 ///   hold:        they come later              by=<time> (required); with a share, others overtake
 ///                them
 ///   corrupt:     one bit of them, any, is flipped
@@ -39,7 +39,7 @@
 ///
 /// Thread safety: values. Reproducible: equal seeds and equal writes, or equal datagrams at equal
 ///   times, give equal faults; each rank, and each node for its datagrams, draws its own sequence.
-/// Errors: `Error(bad_fault)`, whose sentence names the item and what can stand there.
+/// Errors: `Error(bad_fault)`, whose sentence names the item and the valid values.
 
 #include "rmem/base/link_kind.hpp"
 #include "rmem/base/node_set.hpp"
@@ -121,7 +121,7 @@ struct FaultPlan {
     RMEM_API static FaultPlan parse(std::string_view spec, std::uint32_t nodes, LinkKind link);
 };
 
-/// What a plan does to the writes of one rank, in their order.
+/// The effect of a plan on the writes of one rank, in their order.
 class RMEM_API WriteFaults {
 public:
     struct Verdict {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The wire model's TX FIFOs: who gets in and when, how full they are, what goes with a failing
-// card.
+// The wire model's TX FIFOs: which writes get in and when, how full they are, which are lost with a
+// failing card.
 #include <algorithm>
 
 #include "rmem/wire/state.hpp"
@@ -80,8 +80,8 @@ bool WireModel::State::sendable(const Node& node) const noexcept {
            node.records[node.next_record].entry + profile_.insertion_ps <= now_;
 }
 
-// A bypassed node's queue is gone, with what faults hold back in the card; a write that is half on
-// the wire is lost as a whole.
+// A bypassed node's queue is gone, with the writes that faults delay in the card; a write that is
+// half on the wire is lost as a whole.
 void WireModel::State::drop_queue(std::uint16_t id) {
     Node& node = nodes_[id];
     if (node.armed || node.unadmitted != node.records.end()) cancel_turns(id);
@@ -103,7 +103,7 @@ void WireModel::State::drop_queue(std::uint16_t id) {
     arm(id);
 }
 
-/// What waits at this node, for the FIFO or for the wire, does so no more.
+/// Writes that wait at this node, for the FIFO or for the wire, do so no more.
 void WireModel::State::cancel_turns(std::uint16_t id) {
     nodes_[id].armed = false;
     queue_.extract([id](const WireEvent& event) {

@@ -167,8 +167,8 @@ void WireModel::State::append(Node& node, Packet& packet) {
     if (node.started_words == record.end_word) ++node.next_record;
 }
 
-/// Not when another waits behind it, whose time is fixed; not when what it holds is lost already,
-/// for it will not be carried on where that was.
+/// Not when another waits behind it, whose time is fixed; not when its write is lost already, for
+/// it will not be carried on where that was.
 bool WireModel::State::may_grow(const Node& node, std::uint32_t index) const noexcept {
     return node.open_packet == index && !node.records[packets_[index].last_record].lost;
 }
@@ -231,7 +231,7 @@ std::uint64_t WireModel::State::input_floor(const Node& node) const noexcept {
     return std::max(node.input_floor, node.floor_start + tail_[packets_[node.floor_packet].words]);
 }
 
-/// What comes to `next` from now on stays behind this packet, whose head is through it then.
+/// Packets that come to `next` from now on stay behind this one, whose head is through it then.
 void WireModel::State::follow(Node& next, std::uint32_t index, std::uint64_t head) {
     const Packet& packet = packets_[index];
     next.input_floor = std::max(input_floor(next), head + tail_[packet.words]);
@@ -344,7 +344,7 @@ void WireModel::State::on_delivery(const WireEvent& event) {
     release(event.packet);
 }
 
-// ---- Lives of packets and records ----
+// ---- Beginning and end of packets and records ----
 
 std::uint32_t WireModel::State::new_packet() {
     if (free_packets_.empty()) {

@@ -7,9 +7,9 @@
 ///
 /// Thread safety: none; one thread at a time owns a model.
 /// Invariants:    outcomes come in time order; an origin's writes reach every node in the order of
-///                submission; a write reaches each node that lives on its way once, or is reported
-///                as lost; nothing is early; equal inputs give equal outputs on every compiler,
-///                however advance() is sliced.
+///                submission; a write reaches each node that is alive on its way once, or is
+///                reported as lost; nothing is early; equal inputs give equal outputs on every
+///                compiler, however advance() is sliced.
 /// Units:         nanoseconds of the caller's clock; picoseconds inside, rounded up on the way out.
 /// Errors:        the constructor throws Error; the rest returns values and counts. It allocates
 ///                only while its queues grow to the load's size.

@@ -57,8 +57,9 @@ std::uint16_t WireModel::State::live_before(std::uint16_t id) const noexcept {
     return static_cast<std::uint16_t>(at);
 }
 
-/// The optical switch closes: what is in the node's register goes straight on, behind what the node
-/// has already sent; what waits in its TX FIFO is lost. An own packet on the wire is completed.
+/// The optical switch closes: packets in the node's register go straight on, after those that the
+/// node has already sent; packets that wait in its TX FIFO are lost. An own packet on the wire is
+/// completed.
 void WireModel::State::bypass(std::uint16_t id) {
     Node& node = nodes_[id];
     drop_queue(id);
@@ -79,7 +80,7 @@ void WireModel::State::bypass(std::uint16_t id) {
         if (event.kind() == WireEventKind::hop) {
             Packet& packet = packets_[event.packet];
             if (packet.origin == id) packet.circled = true;
-            // At once is not before now; who follows it in the register stays behind it.
+            // At once is not before now; packets that follow it in the register stay behind it.
             const std::uint64_t leave = std::max(now_, event.time - profile_.node_delay_ps);
             follow(next, event.packet, forward(event.packet, id, leave));
         }
@@ -125,9 +126,9 @@ void WireModel::State::set_cable(std::uint16_t id, std::uint8_t ring, bool up) {
     if (cut) damage(id, healed);
 }
 
-/// A cable in use was cut behind `from`: what has left its sender and is not yet whole in the next
-/// node is damaged. BURST loses it; PLATINUM sends it again over the other ring, at once, from the
-/// sender of this segment, so that an origin's order holds.
+/// A cable in use was cut after `from`: a packet that has left its sender and is not yet whole in
+/// the next node is damaged. BURST loses it; PLATINUM sends it again over the other ring, at once,
+/// from the sender of this segment, so that an origin's order holds.
 void WireModel::State::damage(std::uint16_t from, bool healed) {
     Cut cut;
     cut.sender = nodes_[from].alive ? from : live_before(from);
@@ -170,7 +171,7 @@ bool WireModel::State::damage_head(const WireEvent& hop, std::uint16_t arrived, 
     const std::uint64_t whole = hop.time - profile_.node_delay_ps + tail_[packet.words];
     const bool on_the_wire = leave <= now_ && now_ < whole;
     if (cut->healed && profile_.retransmits != 0) {
-        // What was to follow waits for what is sent again.
+        // Packets that were to follow wait for the retransmitted ones.
         if (!on_the_wire && leave >= cut->busy_until) return false;
         const std::uint64_t start = std::max(on_the_wire ? now_ : leave, cut->busy_until);
         if (on_the_wire) ++nodes_[packet.origin].counters.retransmitted;

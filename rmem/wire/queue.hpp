@@ -5,7 +5,7 @@
 ///
 /// Thread safety: none.
 /// Invariants:    events leave in the order of (time, order); order is unique, so the sequence is a
-///                function of what was pushed and nothing else.
+///                function of the pushed events and nothing else.
 /// Units:         picoseconds.
 /// Errors:        none but std::bad_alloc, and only while a container grows.
 /// Source:        a 4-ary heap after LaMarca and Ladner 1996; the lanes are ours.
@@ -57,7 +57,7 @@ private:
     std::uint64_t end_ = 0;
 };
 
-/// At one time, what comes first: the value is the rank.
+/// The order of kinds at one time: the value is the rank.
 enum class WireEventKind : std::uint8_t {
     fault = 0,  ///< a node or a cable changes
     entry,      ///< a write reaches a TX FIFO that may be full
@@ -83,9 +83,9 @@ struct WireEvent {
     static constexpr int kKindShift = 56;
 };
 
-/// A priority queue that is O(1) for what it mostly gets: events of one kind are usually pushed
-/// with growing times (now plus a constant), and then queue up in that kind's lane. Only those that
-/// come out of turn, behind contention, go through the heap.
+/// A priority queue that is O(1) in the common case: events of one kind are usually pushed with
+/// growing times (now plus a constant), and then queue up in that kind's lane. Only those that come
+/// out of turn, behind contention, go through the heap.
 class WireEventQueue {
 public:
     static constexpr std::uint64_t kNever = std::numeric_limits<std::uint64_t>::max();
@@ -152,7 +152,7 @@ private:
     static constexpr std::size_t kLanes = 3;
     static constexpr std::size_t kHeap = kLanes;
 
-    /// When a lane's, or the heap's, first event is: what every look at the queue asks for.
+    /// When a lane's, or the heap's, first event is: every look at the queue asks for it.
     struct First {
         std::uint64_t time = kNever;
         std::uint64_t order = kNever;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-/// The wire model's inside: what is where on the ring, and what happens next.
+/// The wire model's inside: the places of packets on the ring, and the next events.
 ///
 /// Thread safety: none.
 /// Invariants:    of each packet at most one hop event is pending, and at most one delivery for
@@ -33,7 +33,7 @@ inline constexpr std::uint16_t kCursorBits = 0x7fff;
 /// A write on its way: in the TX FIFO, in packets, or both.
 struct WireRecord {
     std::uint64_t stored = 0;     ///< by the host
-    std::uint64_t held_back = 0;  ///< by a fault: so much later into the TX FIFO
+    std::uint64_t held_back = 0;  ///< by a fault: that much later into the TX FIFO
     std::uint64_t entry = 0;      ///< into the TX FIFO
     std::uint64_t tag = 0;
     std::uint64_t end_word = 0;  ///< of the origin's stream of words, once admitted
@@ -62,7 +62,7 @@ struct WirePacket {
 struct WireNode {
     bool alive = true;
     bool armed = false;             ///< an insertion event is pending
-    bool report_next_sent = false;  ///< once, to who waits for room
+    bool report_next_sent = false;  ///< once, to writers that wait for room
     std::array<bool, 2> cable_up{true, true};
     std::uint8_t cable = 0;  ///< the ring that the segment behind this node uses
 
@@ -118,8 +118,8 @@ class WireModel::State {
     using WireEventQueue = detail::WireEventQueue;
     static constexpr std::uint64_t kPsPerNs = detail::kPsPerNs;
     static constexpr std::uint32_t kNoPacket = detail::kNoPacket;
-    // 64 bits of picoseconds last for 213 days; long before that the origin of time moves on. What
-    // is still under way began less than the margin ago.
+    // 64 bits of picoseconds last for 213 days; long before that the origin of time moves on.
+    // Packets still under way began less than the margin ago.
     static constexpr std::uint64_t kRebaseAfter = std::uint64_t{1} << 61;
     static constexpr std::uint64_t kRebaseMargin = 1'000'000'000'000;
 

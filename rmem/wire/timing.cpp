@@ -106,7 +106,7 @@ TimingProfile rfm5565() {
     return p;
 }
 
-/// What options make a card of; without a line rate it is none.
+/// The basis that options turn into a card; without a line rate it is none.
 TimingProfile custom() {
     TimingProfile p;
     p.bits_per_byte = 8;

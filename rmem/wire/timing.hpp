@@ -10,8 +10,8 @@
 /// Errors:        parse_timing() throws Error(Errc::bad_profile); its sentence names the profile or
 ///                option, what was found and the valid ones.
 /// Source:        SCRAMNet+ SC150e and SCRAMNet GT200 hardware references, figures of RFM 5565 that
-///                vendors publish; which number comes from where, and what is derived, is said in
-///                timing.cpp and by timing_source().
+///                vendors publish; timing.cpp and timing_source() tell the source of each number,
+///                and which are derived.
 
 #include <cstddef>
 #include <cstdint>

@@ -174,7 +174,8 @@ void RingEngine::step(bool for_fifo) noexcept {
     if (model_) {
         if (!news_.empty()) feed();
         const auto sink = [this](const WireOutcome& outcome) { on_outcome(outcome); };
-        // By single steps, so that the model is not taken past the time of what is published late.
+        // By single steps, so that the model does not pass the time of a record that is published
+        // late.
         for (auto next = model_->next_time_ns(); next <= now; next = model_->next_time_ns()) {
             work_ns_ += kWriteWorkNs;
             model_->advance(next, sink);
@@ -291,7 +292,7 @@ std::int64_t RingEngine::publication_of(const LogRecord& record) noexcept {
 
 // ---- Output: from the model into the bank -------------------------------------------------------
 
-/// Profile `none`: what is in a log is due, unless a fault delays it.
+/// Profile `none`: a record in a log is due, unless a fault delays it.
 void RingEngine::pass_instantly(std::int64_t now) {
     in_flight_ = 0;
     if (news_.empty()) return;
@@ -360,7 +361,7 @@ void RingEngine::on_outcome(const WireOutcome& outcome) {
     settle_gone(rank);
 }
 
-/// Flights before `until` never come: what was sent after them has.
+/// Flights before `until` never come: later ones have come.
 void RingEngine::settle_as_lost(unsigned rank, std::uint64_t until) {
     Flights& flights = flights_[rank];
     while (flights.first() < until) {
@@ -443,7 +444,7 @@ void RingEngine::come_round(unsigned rank, const LogReader::Entry& entry) {
     set_applied(rank, entry.next);
 }
 
-/// A sleeping rank of this node may be waiting for what was applied.
+/// A sleeping rank of this node may be waiting for these writes.
 void RingEngine::wake_node() noexcept {
     light_fence();
     for (unsigned r = 0; r < rank_node_.size(); ++r) {
@@ -491,9 +492,9 @@ void RingEngine::tick(std::int64_t now) {
     slot_.link.raise_to(LinkCounter::aged_out, totals.aged_out);
 }
 
-/// Whether a rank that was seen dead is out of the ring: a card sends what it was given, whatever
-/// becomes of the process. And the sight may be old: the rank may have a new life, whose first
-/// writes must not be lost with the former one.
+/// Whether a rank that was seen dead is out of the ring: a card sends what it was given, even after
+/// the process has ended. And the observation may be old: the rank may have a new incarnation,
+/// whose first writes must not be lost with the former one.
 bool RingEngine::is_over(unsigned rank) noexcept {
     if (!flights_[rank].empty() || logs_[rank].refresh()) return false;
     if (!ring_.is_alive(rank)) return true;
@@ -509,7 +510,7 @@ void RingEngine::note_member(unsigned rank, bool alive, std::int64_t now) {
     const bool is_node_alive = alive || has_live_rank(node);
     if (is_node_alive == node_alive_[node]) return;
     set_node_alive(node, is_node_alive, now);
-    // relaxed is enough: who has left has said so before it let go of its rank
+    // relaxed is enough: a process that has left has said so before it let go of its rank
     const auto state = ring_.rank(rank).state.load(std::memory_order_relaxed);
     if (!is_node_alive && state == static_cast<std::uint32_t>(RankState::joined)) {
         slot_.link.raise_to(LinkCounter::nodes_bypassed, ++bypassed_);

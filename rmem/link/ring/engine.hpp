@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-/// The engine of a node on the `ring` link: what the card does by itself.
+/// The engine of a node on the `ring` link: the work that a card does by itself.
 ///
 /// It reads the logs of all ranks (rmem/ring/write_log.hpp), lets the wire model say when each
 /// write reaches this node, and stores what is due into this node's bank, never early. It raises
@@ -12,13 +12,12 @@
 ///   flight   a write that was seen in a log and has neither been applied here nor lost
 /// Thread safety: any thread of the process may call; one at a time per node gets to run, the
 ///   others are told so at once. Each process of a node has a RingEngine with a model of its own;
-///   what is applied is shared.
+///   the record of what is applied is shared.
 /// Invariants: each log is applied in its order. A write is applied at or after the model's time.
 /// Progress: run() never waits. Idle it costs a compare-and-swap, a clock and a load for each rank.
 ///   It allocates only while its queues grow to the load's size.
 /// Errors: the constructor throws Error(timed_out) when the engine's holder is stopped. Without
-///   memory for its queues run() ends the process: what it had begun could neither be kept nor
-///   undone.
+///   memory for its queues run() ends the process: its step could neither be finished nor undone.
 
 #include "rmem/interrupts.hpp"
 #include "rmem/link/punctuality.hpp"
@@ -58,13 +57,13 @@ public:
     /// The same, and then fifo_words() is up to date.
     bool run_for_fifo();
 
-    /// Looks who of the ring lives: a system call for each of up to kRanksPerLook ranks, in turn.
+    /// Looks which ranks are alive: a system call for each of up to kRanksPerLook ranks, in turn.
     /// The engine acts on it when it runs next; it looks itself, slower, when nobody else does.
     void look_at_members() noexcept;
 
     /// Whether something is known to be on its way to this bank.
     bool busy() const noexcept {
-        // relaxed is enough: who sleeps because of an old value is woken by the writer
+        // relaxed is enough: a rank that sleeps because of an old value is woken by the writer
         return busy_.load(std::memory_order_relaxed);
     }
     /// How often run() ran.
@@ -87,10 +86,10 @@ public:
 private:
     struct Flight {
         LogReader::Entry entry;
-        std::int64_t unseen_ns = 0;  ///< its writer published it so long after its time
+        std::int64_t unseen_ns = 0;  ///< its writer published it that long after its time
         bool gone = false;           ///< lost, but something before it is not settled
     };
-    /// What an instant wire knows of a rank's writes.
+    /// The state of a rank's writes on an instant wire.
     struct Held {
         std::uint64_t seen_end = 0;     ///< position behind the newest record that was seen
         std::int64_t published_ns = 0;  ///< of that record
@@ -162,7 +161,7 @@ private:
     ViolationHook hook_;
 
     std::uint64_t in_flight_ = 0;
-    std::int64_t work_ns_ = 0;  ///< what was done since the last look at the clock may have taken
+    std::int64_t work_ns_ = 0;  ///< the work since the last look at the clock may have taken
     bool applied_any_ = false;
     std::int64_t looked_ns_ = 0;  ///< when the logs were last looked at, but for this run
     bool lapped_ = false;         ///< a log was reused before we read it

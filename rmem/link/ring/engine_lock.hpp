@@ -4,13 +4,14 @@
 /// Who runs a node's engine: one thread of one process at a time.
 ///
 /// The lock is a word in the node's slot that holds the rank and its incarnation. Nobody waits for
-/// it: who does not get it has nothing to do, because the holder is doing it. A holder that was
-/// killed is taken over once it has been seen there for kHeldLongNs and its rank is dead (or lives
-/// again as another incarnation); the engine's steps can be repeated, so nothing is lost by that.
+/// it: a thread that does not get it has nothing to do, because the holder is doing it. A holder
+/// that was killed is taken over once it has been seen there for kHeldLongNs and its rank is dead
+/// (or has come back as another incarnation); the engine's steps can be repeated, so nothing is
+/// lost by that.
 ///
 /// Thread safety: any thread of the rank's process.
 /// Progress: lock-free; a system call per kHeldLongNs of seeing the same holder. A stopped holder
-///   (SIGSTOP) is alive: the node's bank stands still until it goes on.
+///   (SIGSTOP) is alive: the node's bank does not change until it goes on.
 
 #include "rmem/base/check.hpp"
 #include "rmem/base/clock.hpp"
@@ -39,7 +40,7 @@ public:
         return holder != mine_ && try_take_over(holder);
     }
     void unlock() noexcept {
-        // relaxed is enough: no other holder takes it over while this one lives
+        // relaxed is enough: no other holder takes it over while this one is alive
         RMEM_CHECK_IF(false, word_.load(std::memory_order_relaxed) == mine_);
         // (2) - this release-store synchronizes-with the acquire-exchange (1)
         word_.store(0, std::memory_order_release);

@@ -8,10 +8,10 @@
 /// bank at once, or with write-me-last when they have come round the ring.
 ///
 /// Room     room(bytes) grants a group of up to kMaxGroupWrites writes. No room: the log is full of
-///          what a live node has not applied, or the transmit FIFO is too full (hold-off). A group
-///          of more words than half the FIFO may wait for it between its writes, at the wire's
-///          speed. A group of more than max_group_bytes() is granted when the log is empty, and may
-///          wait for the slowest node.
+///          writes that a live node has not applied, or the transmit FIFO is too full (hold-off). A
+///          group of more words than half the FIFO may wait for it between its writes, at the
+///          wire's speed. A group of more than max_group_bytes() is granted when the log is empty,
+///          and may wait for the slowest node.
 /// Loss     with fifo=lose a write that finds the FIFO full is lost to all other banks, and
 ///          counted.
 /// Threads  one thread, and the helper inside (rmem/link/ring/engine_helper.hpp); `load` and `data`
@@ -34,13 +34,13 @@
 
 namespace rmem {
 
-/// What a rank may do beyond the contract, mostly for tests of programs.
+/// Options of a rank beyond the contract, mostly for tests of programs.
 struct RingOptions {
     FaultPlan faults;            ///< RMEM_FAULTS
     bool check_writers = false;  ///< RMEM_CHECK=writers
     bool helper = true;  ///< off: only for tests that want to be the only ones to move anything
 
-    /// What the environment says, for a ring of that configuration.
+    /// From the environment, for a ring of that configuration.
     RMEM_API static RingOptions from(const Environment& environment, const RingConfig& config);
 };
 
@@ -66,7 +66,7 @@ public:
     /// Wakes who sleeps and may want what was written.
     void commit() noexcept;
     bool in_flight() const noexcept { return engine_.busy(); }
-    /// What a dead rank wrote is still on its way for a while: until then it counts as alive.
+    /// A dead rank's writes are still on their way for a while: until then it counts as alive.
     bool is_alive(unsigned rank) const noexcept {
         return ring_.is_alive(rank) || !has_applied_all(rank);
     }
@@ -101,7 +101,7 @@ public:
 private:
     friend class BankWriter<RingMemory>;
 
-    // What BankWriter needs
+    // For BankWriter
     void send(std::size_t offset, const void* from, std::size_t words, std::uint32_t flags);
     std::uint32_t mark_of(std::size_t offset, std::size_t bytes) const noexcept;
     static constexpr bool is_heard() noexcept { return true; }

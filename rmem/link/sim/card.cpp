@@ -94,7 +94,7 @@ Step SimCard::wait(Deadline deadline) {
 
 // ---- Interrupts ---------------------------------------------------------------------------------
 
-/// The marks of ranks that died go when a rank joins and none of those that made some lives.
+/// The marks of ranks that died go when a rank joins and no rank that made some is alive.
 void SimCard::forget_the_dead() {
     auto& interrupts = world_.nodes_[process_.node()].interrupts;
     if (!interrupts) return;

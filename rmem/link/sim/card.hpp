@@ -4,11 +4,12 @@
 /// A node's card in a simulated world: rmem::Node on the `sim` link.
 ///
 /// Contract: rmem/link/card.hpp; what accesses cost: rmem/link/sim/memory.hpp. Beyond that
-///   - a write that is refused room costs a call, so that who tries again and again lets time pass;
+///   - a write that is refused room costs a call, so that a program that tries again and again lets
+///     time pass;
 ///   - the card goes on while its process is stopped or busy, as hardware does;
-///   - callbacks are run by the world when what they tell of arrives, in virtual time; a stopped
+///   - callbacks are run by the world when their write arrives, in virtual time; a stopped
 ///     process's when it goes on. They may load and read, which takes no time then, and not write,
-///     wait or flush; what they throw leaves World::run;
+///     wait or flush; their exceptions leave World::run;
 ///   - there is no descriptor for interrupts: `fd` throws Error(unknown_link).
 /// Thread safety: the simulation's. In a killed process it does nothing.
 /// Errors: as rmem/link/sim/ring.hpp's Membership.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-/// A simulated ring as protocols see it: what rmem/ring.hpp's Ring and Membership are elsewhere.
+/// A simulated ring as protocols see it; elsewhere these are Ring and Membership of rmem/ring.hpp.
 ///
 /// Thread safety: the simulation's thread. Errors: Error(bad_rank, rank_taken) from the
 /// constructor.
@@ -22,7 +22,7 @@ private:
     World& world_;
 };
 
-/// What is counted of a rank over all its lives.
+/// A rank's counters over all its incarnations.
 struct RankSlot {
     Counters& protocol;
 };
