@@ -18,8 +18,8 @@
  * Order         Messages from one sender to one receiver arrive in the order sent, whatever their
  *               sizes and whether sent alone or as a multicast. Nothing is promised between
  *               senders.
- * Delivery      Each message once, intact. A message outlives its sender's bbp_finalize; what a
- *               killed sender had posted is still delivered before BBP_EPEER is reported.
+ * Delivery      Each message once, intact. A message outlives its sender's bbp_finalize; those
+ *               of a killed sender are still delivered before BBP_EPEER is reported.
  * Waiting       A blocking call spins while there are processors to spare, then yields, then
  *               sleeps. A send waits while its receivers leave its buffers unread; two ranks that
  *               only send can wait for each other: use the try calls in such programs. Calls that
@@ -28,14 +28,14 @@
  *               processors, so a program that polls needs no yield of its own.
  * Dead peers    A call that needs a dead rank returns BBP_EPEER, never hangs. A stopped process is
  *               alive: only deadlines help. A death is noticed by a call that waits, or by one in
- *               64 tries to receive: what was sent in between is lost with the dead.
+ *               64 tries to receive: messages sent in between are lost with the dead.
  * Returns       A rank that died or left can be started again, and sees nothing that was sent to
  *               its former self. Each other rank that has noticed is told by BBP_EPEER once, by the
  *               next call that names the rank, before it can talk to it again: a receive gives all
- *               that the former self had posted, then BBP_EPEER, then what the new one sends; a
- *               send and a barrier say BBP_EPEER at once. BBP_ANY names nobody: it gives what the
- *               former self had posted and then what the new one sends, and leaves BBP_EPEER to the
- *               next call that does name it, such as an answer to it.
+ *               messages of the former incarnation, then BBP_EPEER, then those of the new one; a
+ *               send and a barrier say BBP_EPEER at once. BBP_ANY names nobody: it gives the
+ *               messages of the former incarnation and then those of the new one, and leaves
+ *               BBP_EPEER to the next call that does name the rank, such as an answer to it.
  *               A returned rank's messages that do not fit beside their flag, and bbp_compose, wait
  *               until every live rank has noticed its return and released what it viewed of the
  *               former self: any call that waits or tries notices, but a rank that computes for
@@ -92,7 +92,7 @@ enum {
  * joined, at most RMEM_JOIN_TIMEOUT (default 30 s). Either pointer may be null. */
 BBP_API int bbp_init(int* rank, int* nprocs);
 
-/* Leaves the ring. What was posted stays readable for the receivers. */
+/* Leaves the ring. Posted messages stay readable for the receivers. */
 BBP_API int bbp_finalize(void);
 
 /* ---- Messages ------------------------------------------------------------------------------ */
@@ -117,9 +117,9 @@ BBP_API int bbp_mcast(const int* dests, int ndests, const void* buf, size_t len)
 BBP_API int bbp_msgavail(int src);
 
 /* The size and sender of the message that the next bbp_recv(src, …) would return; BBP_EAGAIN when
- * none waits. What bbp_msgavail says of messages larger than a partition holds here, too. *len may
- * be null. Returns the sender's rank: receive from it by name where it must be this message, for of
- * BBP_ANY one in several parts that is whole meanwhile comes first. */
+ * none waits. The remarks of bbp_msgavail on messages larger than a partition hold here, too. *len
+ * may be null. Returns the sender's rank: receive from it by name where it must be this message,
+ * for of BBP_ANY one in several parts that is whole meanwhile comes first. */
 BBP_API int bbp_probe(int src, size_t* len);
 
 /* As the three above, but BBP_EAGAIN instead of waiting. trysend and trymcast of a message that is
@@ -192,8 +192,8 @@ BBP_API int bbp_fd(void);
 /* A code's meaning. */
 BBP_API const char* bbp_strerror(int code);
 
-/* The sentence for this thread's last failed call. The address is the same as long as the thread
- * lives; the text changes with the next call that fails. */
+/* The sentence for this thread's last failed call. The address stays the same until the
+ * thread ends; the text changes with the next call that fails. */
 BBP_API const char* bbp_last_error(void);
 
 #ifdef __cplusplus

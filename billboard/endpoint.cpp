@@ -48,7 +48,7 @@ std::unique_ptr<Endpoint> make_here(const std::shared_ptr<rmem::Ring>& ring, rme
                    settings, deadline, options);
 }
 
-/// What a ring that this process makes has for the billboard.
+/// The billboard's place in a ring that this process makes.
 [[maybe_unused]] const bool has_regions = [] {
     rmem::set_system_regions(
         [](const rmem::Environment& environment) { return ring_config(environment); });
@@ -74,7 +74,7 @@ std::unique_ptr<Endpoint> open_remote(const std::shared_ptr<rmem::Ring>& ring, r
                                               rmem::UdpOptions::from(rmem::Environment::read()),
                                               is_the_process);
         } catch (const rmem::IncarnationOver&) {
-            // The process's node keeps the life that has ended.
+            // The process's node keeps the incarnation that has ended.
             if (deadline.passed(rmem::now_ns()) || rmem::find_seat(*ring, member.rank)) throw;
         }
     }

@@ -73,8 +73,8 @@ public:
     virtual int view(int src, const void** data, std::size_t* len, Deadline deadline = {},
                      Class cls = Class::user) = 0;
     virtual int release(const void* data) = 0;
-    /// As view() of BBP_ANY, for who takes all that comes: a message that lies in no buffer is
-    /// copied into `small`, of kInlineBytes; `*data` is that then, and needs no release.
+    /// As view() of BBP_ANY, for a caller that takes all messages: a message that lies in no buffer
+    /// is copied into `small`, of kInlineBytes; `*data` is that then, and needs no release.
     virtual int take(std::byte* small, const void** data, std::size_t* len, Deadline deadline = {},
                      Class cls = Class::user) = 0;
 
@@ -97,7 +97,8 @@ public:
     virtual void give_way() = 0;
     /// Whether that would give a processor away.
     virtual bool is_crowded() = 0;
-    /// Whether the last life of that rank whose end was met here left, by leave(), and did not die.
+    /// Whether the last incarnation of that rank whose end was met here left, by leave(), and did
+    /// not die.
     virtual bool has_left(unsigned rank) = 0;
     /// A thread of a library calls it too, or no longer. Throws Error(invalid_argument) where the
     /// process's node would meet that.

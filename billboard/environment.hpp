@@ -21,7 +21,7 @@ struct Settings {
     BoardConfig board;
     BarrierKind barrier = BarrierKind::arrival;
     /// Whether opening waits for the other ranks. If not, those that have not come yet are there
-    /// and silent: what is sent to them waits (BBP_EAGAIN).
+    /// and silent: messages to them wait (BBP_EAGAIN).
     bool awaits_others = true;
     /// Whether a ring that is there decides on the layout; on the partition it does while
     /// data_bytes is 0.
@@ -30,8 +30,8 @@ struct Settings {
     RMEM_API static Settings read();
 };
 
-/// The settings with what they leave open as the ring's billboard has it. Throws version_mismatch,
-/// with both values, where they say otherwise.
+/// The settings, completed from the ring's billboard. Throws version_mismatch, with both values,
+/// where they say otherwise.
 RMEM_API Settings completed(const Settings& settings, const rmem::RingConfig& there);
 
 /// The ring that the environment asks for, with the billboard's region in it.

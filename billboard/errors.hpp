@@ -21,13 +21,13 @@ RMEM_API const char* last_error() noexcept;
 /// For who keeps the sentences of several processes in one thread: the simulator.
 void exchange_last_error(rmem::KeptSentence& sentence) noexcept;
 
-/// BBP_ETIMEDOUT, with what was awaited: a message of `src`, room that `dests` must make, the
+/// BBP_ETIMEDOUT, with the awaited event: a message of `src`, room that `dests` must make, the
 /// arrival of `missing` (none: not known).
 [[gnu::cold]] RMEM_API int receive_timed_out(int src);
 [[gnu::cold]] RMEM_API int send_timed_out(std::span<const int> dests);
 [[gnu::cold]] RMEM_API int barrier_timed_out(std::span<const int> missing);
 
-/// The code that stands for an rmem error.
+/// The code for an rmem error.
 RMEM_API int code_of(rmem::Errc error) noexcept;
 
 /// Runs `body` and turns what it throws into a code and its sentence.

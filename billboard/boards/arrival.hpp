@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-/// What a posting board shows a receiver: the next message of one sender.
+/// A posting board's view for a receiver: the next message of one sender.
 ///
 /// A posting board is the part of the billboard that differs between the two layouts: how a sender
 /// announces a message to a receiver and how the receiver finds it in order. Both boards offer
 ///
 ///   kInlineBytes              payload that can be announced without a buffer; 0 if none
-///   open_rx(s, epoch)         forget what stands there: from now on s's posts of this epoch count
+///   open_rx(s, epoch)         forget the words there: from now on s's posts of this epoch count
 ///   open_tx(s, epoch)         s has opened: from now on this rank may post to it
-///   close(s)                  nothing is posted to s; what was counts as acknowledged
+///   close(s)                  nothing is posted to s; earlier ones count as acknowledged
 ///   tx_room(s)                whether one more announcement to s fits
 ///   post_inline(s, …)         announce a short message (room was asked for)
 ///   describe(i, d), post(s, i)  write buffer i's descriptor, then announce it to each receiver
@@ -20,9 +20,9 @@
 ///   find(first)               some sender, from `first` on in rank order, that peek would show; or
 ///                             -1
 ///   wait_begins(), wait_ends()   around a wait for messages, for samples of propagation
-///   tell(s)                   lets s know at once what has been taken
+///   tell(s)                   lets s know at once which messages are taken
 ///
-/// What a peer wrote is not trusted: an impossible flag or descriptor is shown as `corrupt`.
+/// A peer's words are not trusted: an impossible flag or descriptor is shown as `corrupt`.
 
 #include "billboard/boards/layout.hpp"
 
@@ -33,7 +33,7 @@ namespace billboard {
 
 struct Arrival {
     const std::byte* payload = nullptr;  ///< inline messages: where the bytes are
-    Descriptor descriptor;               ///< else: what the buffer holds
+    Descriptor descriptor;               ///< else: the buffer's bytes
     std::uint32_t length = 0;
     unsigned buffer = 0;
     unsigned place = 0;  ///< the board's own: where `take` finds it again
@@ -42,7 +42,7 @@ struct Arrival {
     bool corrupt = false;
 };
 
-/// What announcing a message to one receiver takes beside its payload, at most, in bytes.
+/// The bytes that an announcement to one receiver takes beside its payload, at most.
 inline constexpr std::size_t kAnnounceBytes = rmem::kLineBytes;
 
 /// Counters that wrap start just below the wrap, so that every run crosses it.

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-/// The next of many words that differs from what was seen last: how a receiver from anybody looks
-/// at all bells.
+/// The next of many words that differs from its last seen value: a receiver from anybody looks at
+/// all bells so.
 ///
 /// Both arrays hold whole blocks of 16 words, one cache line; `bells` starts at one. Other
-/// processes write it meanwhile: an answer is a hint, to be checked by an acquire-load of what the
-/// bell stands for.
+/// processes write it meanwhile: an answer is a hint, to be checked by an acquire-load of the word
+/// that the bell announces.
 /// Thread safety: any thread. Cost of 256 equal words where the processor has AVX2: 12 ns to find
 /// none, 9 ns to say that there is none, which is what loading them costs.
 

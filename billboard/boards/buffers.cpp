@@ -23,7 +23,7 @@ std::size_t Buffers::end() const noexcept {
     return last.offset + round_to_line(last.bytes);
 }
 
-/// Whether the extents are those of the allocated buffers, one behind the other within the data.
+/// Whether the extents are those of the allocated buffers, one after the other within the data.
 bool Buffers::are_in_order() const noexcept {
     std::size_t start = 0;
     std::uint32_t seen = 0;

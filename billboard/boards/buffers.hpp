@@ -6,7 +6,7 @@
 /// A buffer is allocated, filled, posted to one or more receivers, and free again when all of them
 /// have acknowledged it. Acknowledgements are not looked at until room is short; then the caller
 /// collects (the paper's garbage collection) and tries again. Extents are kept in address order.
-/// Small ones are given out behind the last one while there is room, which is found at once; others
+/// Small ones are allocated after the last one while there is room, which is found at once; others
 /// first fit: receivers acknowledge out of order, so a circular allocator would stall behind the
 /// slowest receiver of one multicast, and large ones had better use memory again that is in the
 /// cache.
@@ -34,7 +34,7 @@ public:
     void collect(std::uint32_t busy) noexcept;
     void free(unsigned index) noexcept;
 
-    /// A held buffer is not collected, whatever the flags say: it is being composed.
+    /// A held buffer is not collected, even if the flags allow it: it is being composed.
     void hold(unsigned index) noexcept { held_ |= bit(index); }
     void release_hold(unsigned index) noexcept { held_ &= ~bit(index); }
     bool is_held(unsigned index) const noexcept { return (held_ & bit(index)) != 0; }

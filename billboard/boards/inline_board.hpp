@@ -15,14 +15,15 @@
 ///             line, which goes to and fro whole, and a receiver looks at two slots.
 /// Flag word   sequence:6 | toggle:1 | count:4 | epoch:8 | class:4 | kind:3 | length or buffer:6
 ///   A slot is new when its toggle has changed; sequence and epoch are then the ones expected next.
-///   The epoch is that of the two ranks' incarnations together, so what a former self posted is
-///   never taken for new. The count is of the messages that its sender has taken from the receiver.
+///   The epoch is that of the two ranks' incarnations together, so a former incarnation's message
+///   is never taken for new. The count is of the messages that its sender has taken from the
+///   receiver.
 /// Room        a rank that answers tells in each answer, for nothing, how much it has taken. A
 ///             receiver that only receives writes its count to a word each kTellEvery messages; a
-///             sender reads that word, and what has come to it unread, only when the FIFO looks
-///             full. Telling more often costs cache-line transfers, and is not needed: a full FIFO
-///             holds more than kTellEvery messages not yet taken. The count of a flag word has too
-///             few bits for the long FIFO: there the word alone tells, and rides on what else its
+///             sender reads that word, and its unread messages, only when the FIFO looks full.
+///             Telling more often costs cache-line transfers, and is not needed: a full FIFO holds
+///             more than kTellEvery messages not yet taken. The count of a flag word has too few
+///             bits for the long FIFO: there the word alone tells, and rides on what else its
 ///             writer sends.
 /// Bells       with more than 16 ranks on one bank the sender also adds to a dense word per pair,
 ///             so that a receiver of BBP_ANY looks at few lines.
@@ -110,7 +111,8 @@ public:
     }
     void close_rx(unsigned s) {
         next_[s].if_first = next_[s].if_next = kNever;
-        if (rings_bells_) heads_[s] = memory_.load(geometry_.bell(me_, s));  // who died may owe one
+        if (rings_bells_)
+            heads_[s] = memory_.load(geometry_.bell(me_, s));  // a dead peer may owe one
     }
 
     // ---- Sending
@@ -199,7 +201,7 @@ public:
     }
     void take(unsigned s, const Arrival& a) { take(s, a.place); }
 
-    /// `peek`, copying and `take` in one, for what is expected most: a message of this class that
+    /// `peek`, copying and `take` in one, for the most common case: a message of this class that
     /// lies whole in its slot and fits. Returns its length; -1: something else is there, or
     /// nothing.
     [[gnu::always_inline]] int receive_head(unsigned s, Class cls, void* buf, std::size_t cap) {
@@ -250,7 +252,7 @@ public:
     [[gnu::always_inline]] int find(unsigned first) const {
         if (rings_bells_) [[unlikely]]
             return find_bell(first);
-        // Read once: nothing is read before the flags that is written behind them.
+        // Read once: nothing is read before the flags that is written after them.
         const Next* const next = next_.data();
         const auto ranks = static_cast<unsigned>(peers_.size());
         for (unsigned s = first; s < ranks; ++s) {
@@ -358,8 +360,8 @@ private:
         look_for_room(s);
         return p.tail - p.acknowledged < kSlots;
     }
-    /// What s has told by messages not received yet, and by its word. The word is read first: then
-    /// all that is not there yet was posted after it, and counts at least as much.
+    /// The counts that s has told by messages not received yet, and by its word. The word is read
+    /// first: then all that is not there yet was posted after it, and counts at least as much.
     void look_for_room(unsigned s) {
         Peer& p = peers_[s];
         const std::uint32_t told = memory_.load(p.rx_count);
@@ -382,7 +384,7 @@ private:
         }
     }
     /// Takes s's count out of its message of this number. A count has few bits, so it must not be
-    /// older than what is known; each message's is not older than that of the one before.
+    /// older than the known one; each message's is not older than that of the one before.
     static void credit(Peer& p, std::uint32_t number, std::uint32_t flag) {
         if constexpr (!kCounts) return;
         if (static_cast<std::int32_t>(number - p.credit_from) < 0) return;
@@ -418,7 +420,7 @@ private:
         return slot_of(p.tx_slots, place);
     }
 
-    /// `from`, `bytes`: what lies in the slot behind the flag; it is there already, unless
+    /// `from`, `bytes`: the slot's bytes after the flag; they are there already, unless
     /// kPostsWhole.
     [[gnu::always_inline]] void announce(unsigned s, std::size_t slot, Kind kind, Class cls,
                                          std::uint32_t low, const void* from, std::size_t bytes) {
@@ -444,7 +446,7 @@ private:
         memory_.post_word(geometry_.bell(s, me_), p.tail - kFirstCount);
     }
 
-    /// Sends for what lies outside the slot, to have it when the longer way has come there.
+    /// Prefetches the lines outside the slot, to have them when the longer way has come there.
     [[gnu::noinline]] void fetch_payload(unsigned s, const Seen& seen) const {
         if constexpr (M::kReplicated) return;  // nobody else has the bank's lines
         Arrival a;
@@ -499,7 +501,7 @@ private:
         const int s = find_bell(first, static_cast<unsigned>(peers_.size()));
         return s >= 0 ? s : find_bell(0, first);
     }
-    /// The first in [from, to) whose bell differs from what was taken.
+    /// The first in [from, to) whose bell differs from the taken one.
     int find_bell(unsigned from, unsigned to) const {
         for (unsigned s = from; (s = next_difference(bells(), heads_.data(), s, to)) < to; ++s) {
             if (has_next(s)) return static_cast<int>(s);

@@ -80,7 +80,7 @@ Geometry::Geometry(const rmem::RingConfig& config, BoardConfig board)
 
 std::optional<BoardConfig> board_of(const rmem::RingConfig& config) {
     for (const Layout layout : {Layout::inline_slots, Layout::paper}) {
-        // What the region has more than one of the smallest partitions is their data.
+        // The part of the region above one with the smallest partitions is for their data.
         BoardConfig board{layout, kMinDataBytes};
         const std::size_t least = Geometry(config, board).region_bytes();
         if (config.system_bytes < least) continue;

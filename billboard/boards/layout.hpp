@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-/// Where the billboard lies in the bank, word by word, and who writes which word.
+/// The places of the billboard in the bank, word by word, and the writer of each word.
 ///
 /// The billboard's region stands above the user's memory and is divided equally: one partition per
 /// rank, each with a control partition and a data partition (as in the paper). Every word has one
@@ -10,7 +10,7 @@
 ///   state        writer r   incarnation; the incarnation that has left
 ///   groups       writer r   hashes of the group names r has joined
 ///   barriers     writer r   arrival counts: one line for all ranks, one word per group id
-///   descriptors  writer r   32 × { offset | part | class, length, sequence }: what lies in the
+///   descriptors  writer r   32 × { offset | part | class, length, sequence }: of a message in the
 ///                data
 ///   ack[s]       writer s   s's answers to r's messages: consumed count, ACK flags, confirmation
 ///   paper:  message[s]  writer s   MESSAGE flags: one toggled bit per buffer of s
@@ -23,7 +23,7 @@
 ///
 /// Two layouts, fixed when the ring is made: `paper` as printed, and `inline`, where flag and
 /// payload of a short message share a line, so that it costs one cache-line transfer. The two
-/// directions of a pair share it too, since who answers at once then owns the line already:
+/// directions of a pair share it too, since a rank that answers at once then owns the line already:
 /// measured 1.0 to 1.3 hops one way against 1.4 to 2.1 with a line for each direction
 /// (docs/design/billboard.md).
 ///
@@ -106,14 +106,14 @@ struct Descriptor {
     }
 };
 
-/// What decides the places.
+/// The values that decide the places.
 struct BoardConfig {
     Layout layout = Layout::inline_slots;
     std::size_t data_bytes = 0;  ///< data partition per rank; 0: the default for link and ranks
 };
 
-/// What a ring that has a billboard of this version was made with, found again from its sizes;
-/// nothing of another.
+/// The values that a ring with a billboard of this version was made with, found again from its
+/// sizes; none for another version.
 RMEM_API std::optional<BoardConfig> board_of(const rmem::RingConfig& config);
 
 /// The places, computed once.

@@ -42,7 +42,8 @@ public:
         Peer& p = peers_[s];
         p.count = p.first = 0;
         p.rx_open = true;
-        // s posts nothing until it sees our confirmation: what the word holds is the base line.
+        // s posts nothing until it sees our confirmation: the present value of the word is the base
+        // line.
         p.seen = p.ack_flags = memory_.load(geometry_.message_flags(me_, s));
         memory_.post_word(geometry_.ack_flags(s, me_), p.ack_flags);
     }

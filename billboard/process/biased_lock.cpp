@@ -12,7 +12,7 @@ namespace billboard {
 namespace {
 
 constexpr int kYieldsToGiveWay = 100;    ///< a woken thread needs a while to come
-constexpr int kYieldsBeforeSleep = 100;  ///< for the usual thread to go out
+constexpr int kYieldsBeforeSleep = 100;  ///< for the owner to go out
 constexpr unsigned kSleepUs = 50;
 
 }  // namespace
@@ -24,7 +24,7 @@ void BiasedLock::adopt() noexcept {
 
 void BiasedLock::lock() noexcept {
     if (mutex_.try_lock()) return;
-    // relaxed is enough, twice: a hint for who gives way
+    // relaxed is enough, twice: a hint for a thread that gives way
     waiting_.fetch_add(1, std::memory_order_relaxed);
     mutex_.lock();
     waiting_.fetch_sub(1, std::memory_order_relaxed);
@@ -70,10 +70,9 @@ BiasedLock::Grip BiasedLock::enter_as_guest() noexcept {
     return Grip::guest;
 }
 
-/// Makes the usual thread go by the mutex, and waits until it does.
+/// Makes the owner go by the mutex, and waits until it does.
 void BiasedLock::suspend_bias() noexcept {
-    // relaxed is enough: the fence orders it before the loads below, and against the usual
-    // thread's look
+    // relaxed is enough: the fence orders it before the loads below, and against the owner's look
     suspended_.fetch_add(1, std::memory_order_relaxed);
     rmem::heavy_fence();
     int looks = 0;
@@ -81,7 +80,7 @@ void BiasedLock::suspend_bias() noexcept {
     // billboard/process/biased_lock.hpp (3), in billboard/process/biased_lock.hpp (5) and in
     // billboard/process/biased_lock.hpp (7)
     while (inside_.load(std::memory_order_acquire) != 0) {
-        // relaxed is enough, twice: a hint for who gives way
+        // relaxed is enough, twice: a hint for a thread that gives way
         if (looks == 0) waiting_.fetch_add(1, std::memory_order_relaxed);
         if (++looks < kYieldsBeforeSleep) {
             ::sched_yield();
@@ -93,7 +92,7 @@ void BiasedLock::suspend_bias() noexcept {
 }
 
 bool BiasedLock::give_way_slowly(Grip& grip) noexcept {
-    // relaxed is enough, three times: hints, and what only this thread writes
+    // relaxed is enough, three times: hints, and words that only this thread writes
     const unsigned waiting = waiting_.load(std::memory_order_relaxed);
     const bool is_inside = grip == Grip::inside;
     if ((is_inside ? inside_.load(std::memory_order_relaxed) : depth_) != 1) return false;

@@ -1,23 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-/// A recursive lock that costs one thread, the usual one, two plain stores; all others pay for
+/// A recursive lock that costs one thread, the bias owner, two plain stores; all others pay for
 /// that.
 ///
-/// The usual thread says that it is inside, and looks whether anybody has asked to come in; if so
-/// it goes by the mutex, as the others do. A thread that asks says so, makes a heavy fence against
-/// the usual thread's look, and waits until it is not inside.
+/// The owner says that it is inside, and looks whether any thread has suspended the bias; if so it
+/// goes by the mutex, as the others do. A thread that suspends the bias says so, makes a heavy
+/// fence against the owner's look, and waits until the owner is not inside.
 ///
-///   enter, leave   any thread. The first one that is not the usual one ends that for good: from
-///                  then on all go by the mutex
-///   pass           enters where that costs next to nothing, which spares its caller the rest; else
-///                  not
-///   visit          a thread of a library that comes rarely: the usual one remains
-///   give_way       in the middle of a long hold: lets those in that wait
+///   enter, leave     any thread. The first one that is not the owner revokes the bias: from then
+///                    on all go by the mutex
+///   try_enter        enters where that costs next to nothing, which spares its caller the rest;
+///                    else not
+///   enter_as_guest   a thread of a library that comes rarely: the bias remains
+///   give_way         in the middle of a long hold: lets those in that wait
 ///
-/// Invariants: a thread that is inside, and one that holds the mutex after it has asked, exclude
-/// each other. A grip is left by the thread that has it, the last one first. Progress: blocks while
-/// another holds it. Where the kernel refuses fences there is no usual one.
+/// Invariants: a thread that is inside, and one that holds the mutex after it has suspended the
+/// bias, exclude each other. A grip is left by the thread that has it, the last one first.
+/// Progress: blocks while another holds it. Where the kernel refuses fences there is no owner.
 /// Thread safety: any; adopt() while one thread knows the lock.
 
 #include "rmem/base/check.hpp"
@@ -33,7 +33,7 @@ class RMEM_API BiasedLock {
 public:
     enum class Grip { inside, locked, guest };
 
-    /// The calling thread becomes the usual one.
+    /// The calling thread becomes the owner.
     void adopt() noexcept;
 
     [[gnu::always_inline]] Grip enter() noexcept {
@@ -65,8 +65,8 @@ public:
         inside_.store(depth - 1, std::memory_order_release);
     }
 
-    /// Whether the calling thread is inside now: it is the usual one, was not inside, and nobody
-    /// has asked.
+    /// Whether the calling thread is inside now: it is the owner, was not inside, and the bias is
+    /// not suspended.
     [[gnu::always_inline]] bool try_enter() noexcept {
         // relaxed is enough, three times: as in enter()
         if (owner_.load(std::memory_order_relaxed) != self() ||
@@ -81,7 +81,7 @@ public:
         leave_at_once();
         return false;
     }
-    /// Out again, after a pass() that was true.
+    /// Out again, after a try_enter() that was true.
     [[gnu::always_inline]] void leave_at_once() noexcept {
         // (7) - this release-store synchronizes-with the acquire-load in
         // billboard/process/biased_lock.cpp (4)
@@ -112,8 +112,8 @@ private:
     void suspend_bias() noexcept;
 
     std::atomic<void*> owner_{};          ///< null: none
-    std::atomic<unsigned> inside_{0};     ///< how often the usual thread has entered
-    std::atomic<unsigned> suspended_{0};  ///< threads that want the usual one to go by the mutex
+    std::atomic<unsigned> inside_{0};     ///< how often the owner has entered
+    std::atomic<unsigned> suspended_{0};  ///< threads that want the owner to go by the mutex
     std::atomic<unsigned> waiting_{0};    ///< threads that wait to come in
     std::mutex mutex_;
     std::atomic<void*> holder_{};  ///< of the mutex

@@ -107,7 +107,7 @@ void ProcessEndpoint::send_to_rest() noexcept {
 
 bool ProcessEndpoint::attend_all() {
     bool something = false;
-    for (std::size_t i = 0; i < attended_.size(); ++i) {  // who attends may dismiss itself
+    for (std::size_t i = 0; i < attended_.size(); ++i) {  // an attendant may dismiss itself
         something |= attended_[i].attendant->attend();
     }
     return something;

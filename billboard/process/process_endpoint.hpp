@@ -9,26 +9,28 @@
 ///     const auto held = process->hold();                   // for as long as the endpoint is used
 ///     process->endpoint().send(1, "hello", 6);
 ///
-/// A rank has one part of the memory and one life, so several libraries of one program speak by one
-/// endpoint, each in its own class. The rank leaves the ring when the last of them lets go.
+/// A rank has one part of the memory and one incarnation, so several libraries of one program speak
+/// by one endpoint, each in its own class. The rank leaves the ring when the last of them lets go.
 ///
 /// Several threads: an endpoint is one thread's at a time. As long as the program has one thread,
 /// holding costs a branch; from `share` on it takes a lock, and bbp_ calls take it too
 /// (billboard/process/shared_endpoint.hpp). The lock costs the thread that called `share` next to
 /// nothing, until another thread of the program holds the endpoint
-/// (billboard/process/biased_lock.hpp); threads of libraries visit. It is recursive: a handler that
-/// runs while it is held may send. A thread that waits for others does so in slices, and gives way
-/// between them.
+/// (billboard/process/biased_lock.hpp); threads of libraries enter as guests. It is recursive: a
+/// handler that runs while it is held may send. A thread that waits for others does so in slices,
+/// and gives way between them.
 ///
-/// Attendants: what has to be taken in when it comes, even while the program computes, registers
-/// here. A progress thread then calls it (billboard/process/progress_thread.hpp), whenever the
-/// program has not polled for it by itself for a while.
+/// Attendants: a library that must take messages in when they come, even while the program
+/// computes, registers here. A progress thread then calls it
+/// (billboard/process/progress_thread.hpp), whenever the program has not polled for it by itself
+/// for a while.
 ///
 /// Thread safety: open(), share(), attend() and dismiss() from one thread at a time; hold() from
 /// any.
 /// Errors: open() throws `rmem::Error`; attend() that, where the process's node would meet the
 ///   thread (rmem/link/seat.hpp), and std::system_error when there can be none.
-/// Simulated processes have an endpoint each, and no threads: nobody attends there but who polls.
+/// Simulated processes have an endpoint each, and no threads: nobody attends there except by
+/// polling.
 
 #include "billboard/endpoint.hpp"
 #include "billboard/process/biased_lock.hpp"
@@ -45,7 +47,7 @@ class ProcessEndpoint;
 class ProgressThread;
 class SharedEndpoint;
 
-/// What takes messages in when they come.
+/// Takes messages in when they come.
 class RMEM_API Attendant {
 public:
     /// Takes in all that has come; the endpoint is held. Whether there was something.
@@ -57,7 +59,7 @@ public:
         // relaxed is enough: a hint
         return polls_.load(std::memory_order_relaxed);
     }
-    /// From here on, for long perhaps, the program waits for what it takes in by itself; or no
+    /// From here on, for long perhaps, the program waits and takes messages in by itself; or no
     /// longer.
     void polls_on(bool does) noexcept {
         // relaxed is enough: a hint
@@ -173,7 +175,8 @@ private:
         Attendant* attendant;
         std::uint32_t polls_seen;
     };
-    std::vector<Attended> attended_;  ///< changed by who has both the endpoint and the mutex
+    std::vector<Attended>
+        attended_;  ///< changed by a thread that has both the endpoint and the mutex
     std::mutex attended_mutex_;
     std::unique_ptr<ProgressThread> progress_;
     std::atomic<bool> is_alone_{false};  ///< there is one attendant

@@ -12,7 +12,7 @@ namespace billboard {
 
 namespace {
 
-/// Looks that find nothing, each with a yield, before it sleeps: an answer to what a handler sent
+/// Looks that find nothing, each with a yield, before it sleeps: an answer to a handler's message
 /// comes soon.
 constexpr int kLooksBeforeSleep = 16;
 
@@ -70,14 +70,14 @@ void ProgressThread::be_on_duty() {
         process_.sleeps_on_duty(true);
         const std::uint32_t seen = rmem::wake_count(ring_, rank_);
         rmem::ask_attention(ring_, rank_, rmem::kAttentionProgress);
-        // What came before rang no bell. relaxed is enough: the exchange tells for certain
+        // Earlier messages rang no bell. relaxed is enough: the exchange tells for certain
         if (!attend() && sleeps_on_duty_.load(std::memory_order_relaxed) && !is_stopped())
             rmem::sleep_until_woken(ring_, rank_, seen, rmem::kMaxSleepNs);
         process_.sleeps_on_duty(false);
         // (2) - this acquire-exchange synchronizes-with the release-store (1) and the release of
         // (3)
         const bool was_sent = !sleeps_on_duty_.exchange(false, std::memory_order_acq_rel);
-        // So that what comes while it is awake, or rests, does not ring.
+        // So that messages that come while it is awake, or rests, do not ring.
         rmem::clear_attention(ring_, rank_, rmem::kAttentionProgress);
         if (was_sent || is_stopped() || attend_while_busy()) return;
     }

@@ -5,7 +5,7 @@
 ///
 /// It rests while the program polls by itself: looks once in kLookNs, no more. Where the program
 /// has not polled for one of the attendants since the last look, the thread goes on duty: it asks
-/// the ring to wake it, attends at once to whatever comes, and sleeps in between. So the first
+/// the ring to wake it, attends at once to all that comes, and sleeps in between. So the first
 /// message to a program that has gone off to compute may wait for kLookNs, or a tick of the host's
 /// clock; those after it wait for a wake-up each. When the program polls again, it rests again:
 /// sent by that poll where there is one attendant, for until then each message costs its sender a
