@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-/// What the hunt on the billboard must have met beside the faults themselves.
+/// The coverage marks of the hunt on the billboard: it must meet them beside the faults themselves.
 
 #include "simulator/hunt/findings.hpp"
 
@@ -23,7 +23,7 @@ enum class CoverageMark : std::uint8_t {
     forgiven,       ///< a message suffered from a loss that the link had reported
     barrier_passed,
     numbers_wrapped,  ///< a sequence number went through zero
-    epochs_wrapped,   ///< the 8 bits of a rank's lives that messages carry
+    epochs_wrapped,   ///< the 8 bits of a rank's incarnation that messages carry
     count_
 };
 inline constexpr std::size_t kCoverageMarks = static_cast<std::size_t>(CoverageMark::count_);

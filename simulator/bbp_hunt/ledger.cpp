@@ -20,7 +20,7 @@ Ledger::Ledger(const Scenario& scenario, Findings& findings, LinkChecker& link)
     for (Pair& pair : pairs_) pair.entries.reserve(scenario.messages / 4);
 }
 
-// ---- Lives --------------------------------------------------------------------------------------
+// ---- Incarnations -----------------------------------------------------------------------------
 
 void Ledger::starts(unsigned rank) {
     RankState& r = ranks_[rank];
@@ -31,7 +31,7 @@ void Ledger::starts(unsigned rank) {
     for (unsigned peer = 0; peer < Scenario::kRanks; ++peer) {
         pair(rank, peer).told = ranks_[peer].deaths;
         pair(rank, peer).met = 0;
-        // A rank that has died may be found dead, or in its new life already.
+        // A rank that has died may be found dead, or in its new incarnation already.
         pair(rank, peer).unsure = peer != rank && ranks_[peer].deaths != 0;
     }
 }
@@ -143,7 +143,7 @@ void Ledger::note_received(std::size_t place, unsigned from, unsigned rank, bool
     p.next = place + 1;
     Pair& back = pair(rank, from);
     back.met = std::max(back.met, entry.incarnation);
-    // Of a former life's end it would have been told before; of this one's perhaps not yet.
+    // Of a former incarnation's end it would have been told before; of this one's perhaps not yet.
     const bool is_present = entry.incarnation == ranks_[from].incarnation && ranks_[from].alive;
     if (by_name && is_present) back.unsure = false;
 }
@@ -176,8 +176,8 @@ void Ledger::is_told(unsigned rank, unsigned peer) {
     if (p.told >= ranks_[peer].deaths && knows && !p.unsure) {
         complain(peer, rank, "BBP_EPEER, though it has not died since the last one");
     }
-    // It does not say of which death: certain only where one was left to be told, of a life that it
-    // knew, and no other ended during the call.
+    // It does not say of which death: certain only where one was left to be told, of an incarnation
+    // that it knew, and no other ended during the call.
     const unsigned ended =
         ranks_[peer].alive ? ranks_[peer].incarnation - 1 : ranks_[peer].incarnation;
     const bool knew = p.met >= ended || (ended == 1 && ranks_[rank].incarnation == 1);

@@ -1,18 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-/// Who has sent what to whom, and what of it was received: checks what the billboard promises.
+/// The messages sent between ranks, and those received: checks the promises of the billboard.
 ///
 ///   * a message received is one that was sent to this rank, intact, and the next one of its
-///     sender: those passed over were not sent after all, or were for a former life of the receiver
+///     sender: those passed over were not sent after all, or were for a former incarnation of the
+///     receiver
 ///   * a message whose sending failed is not received
-///   * at the end, all that was sent between two lives that both lasted has been received, and what
-///     a dead process had sent, too (unless the link had reported a loss, which is then counted as
+///   * at the end, all messages between two incarnations that both lasted have been received, and
+///     those of a dead process, too (unless the link had reported a loss, which is then counted as
 ///     forgiven)
-///   * BBP_EPEER comes only for who has died
+///   * BBP_EPEER comes only for a rank that has died
 ///
-/// A message's bytes follow from (sender, its life, number), so that no header is needed: a message
-/// of no bytes is one, too.
+/// A message's bytes follow from (sender, its incarnation, number), so that no header is needed: a
+/// message of no bytes is one, too.
 /// Thread safety: none; programs of one world.
 
 #include "simulator/bbp_hunt/coverage.hpp"
@@ -31,8 +32,8 @@ class Ledger {
 public:
     Ledger(const Scenario& scenario, Findings& findings, LinkChecker& link);
 
-    // ---- Lives
-    /// The rank's next life begins.
+    // ---- Incarnations
+    /// The rank's next incarnation begins.
     void starts(unsigned rank);
     void dies(unsigned rank, bool with_node);
     /// It left in good order; nobody need receive anything of it any more, but may.
@@ -48,7 +49,7 @@ public:
     /// The next message of `rank`, about to be posted; `number` makes its bytes.
     std::uint64_t next_number(unsigned rank) { return ++ranks_[rank].numbers; }
     void begins(unsigned rank, std::span<const int> dests, std::uint64_t number, std::size_t bytes);
-    /// What the call said of it.
+    /// The call's result for it.
     void ends(unsigned rank, std::span<const int> dests, std::uint64_t number, int code);
 
     // ---- Receiving
@@ -87,9 +88,9 @@ private:
     /// From one rank to another.
     struct Pair {
         std::vector<Entry> entries;
-        std::size_t next = 0;        ///< all before it are received or passed over
-        unsigned told = 0;           ///< deaths of the receiver that the sender knows of
-        unsigned met = 0;            ///< the receiver's last life that the sender has heard of
+        std::size_t next = 0;  ///< all before it are received or passed over
+        unsigned told = 0;     ///< deaths of the receiver that the sender knows of
+        unsigned met = 0;      ///< the receiver's last incarnation that the sender has heard of
         unsigned deaths_before = 0;  ///< of the receiver, when the sender's call began
         bool unsure = false;         ///< whether it knows of all of them
     };
@@ -98,7 +99,7 @@ private:
         unsigned incarnation = 0;
         unsigned deaths = 0;
         std::uint64_t numbers = 0;
-        std::vector<bool> node_died;  ///< by life: its card failed with it
+        std::vector<bool> node_died;  ///< by incarnation: its card failed with it
     };
 
     Pair& pair(unsigned from, unsigned to) { return pairs_[from * Scenario::kRanks + to]; }

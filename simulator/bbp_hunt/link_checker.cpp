@@ -56,7 +56,7 @@ void LinkChecker::on_event(const Event& e) {
         case EventKind::node_failed: nodes_[e.node].joining = true; return;
         case EventKind::node_joined:
             nodes_[e.node].joining = false;
-            // It has now what its neighbour had; what it missed, it will not get.
+            // It has now what its neighbour had; it will not get the writes that it missed.
             for (unsigned o = 0; o < world_.nodes(); ++o) nodes_[e.node].last[o] = 0;
             return except_composed(e.node);
         default: return;
@@ -110,7 +110,7 @@ void LinkChecker::on_arrived(const Event& e) {
     if (world_.bound_ns() != 0 && e.time_ns - e.stored_ns > world_.bound_ns()) ++late_[e.node];
 }
 
-/// What came before it must have come, or be known as lost.
+/// Earlier ones must have come, or be known as lost.
 void LinkChecker::check_missing(const Event& e, std::uint64_t from) {
     for (; from < e.number; ++from) {
         const Stored* missing = find(e.origin, from);

@@ -32,7 +32,7 @@ public:
 
     /// Whether writes of this node, since it last joined, were lost on their way.
     bool has_lost(unsigned node) const { return nodes_[node].lost != 0; }
-    /// A new life begins with a clean slate.
+    /// A new incarnation begins with a clean slate.
     void forget_losses(unsigned node) { nodes_[node].lost = 0; }
 
 private:
@@ -66,7 +66,7 @@ private:
     std::vector<std::uint8_t> writer_;   ///< of each word: the rank + 1
     std::vector<std::uint32_t> value_;   ///< that it was given last
     std::vector<std::uint8_t> unequal_;  ///< words that may differ from bank to bank
-    std::vector<std::uint64_t> late_;    ///< arrivals behind the bound, per node
+    std::vector<std::uint64_t> late_;    ///< arrivals after the bound, per node
 };
 
 }  // namespace simulator::bbp

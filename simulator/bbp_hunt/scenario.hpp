@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-/// What one seed of the hunt on the billboard is: a small ring, traffic, and the faults that meet
-/// it.
+/// One seed of the hunt on the billboard: a small ring, traffic, and the faults that meet it.
 ///
 /// Thread safety: values. Errors: simulator/hunt/seeded.hpp's.
 

@@ -26,7 +26,7 @@ bool is_expected(int code) {
 
 }  // namespace
 
-/// A rank's life, as its functions see it.
+/// A rank's incarnation, as its functions see it.
 struct Traffic::Me {
     rmem::sim::Process& process;
     Endpoint& endpoint;
@@ -77,8 +77,8 @@ bool Traffic::enough() const {
     return ledger_.posted() >= scenario_.messages && !more_to_come();
 }
 
-/// Where nobody dies and nothing is lost, all meet after each so many messages. Not by messages,
-/// for which there may be no buffer while nobody reads.
+/// Where nobody dies and nothing is lost, all meet after a number of messages. Not by messages, for
+/// which there may be no buffer while nobody reads.
 unsigned Traffic::barriers_due() const {
     if (scenario_.ends || scenario_.loses) return 0;
     if (scenario_.settings.barrier != billboard::BarrierKind::arrival) return 0;
@@ -146,7 +146,7 @@ void Traffic::send(Me& me) {
     const int code = me.endpoint.send(dest, bytes.data(), size, deadline);
     posted(me, {&dest, 1}, number, code);
     if (code == BBP_OK && size > partition_) findings_.cover(CoverageMark::in_parts);
-    // A try of what needs several parts is refused.
+    // A try of a message that needs several parts is refused.
     if (code != BBP_ESIZE || size <= partition_) note_error(me, dest, code, "send");
 }
 

@@ -32,7 +32,7 @@ public:
 
     Traffic(const Scenario& scenario, Ledger& ledger, Findings& findings, OpenEndpoint open);
 
-    /// What a process of the rank runs.
+    /// The program of a process of the rank.
     void run(rmem::sim::Process& process);
 
     /// Called when another message was posted.

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-/// What a run broke, and what it met: faults that were done to it, and sights that came of them.
-/// Each hunt has kinds of its own, an enum for either, with a name_of().
+/// What a run broke, and what it met: injected faults, and coverage marks. Each hunt has kinds of
+/// its own, an enum for either, with a name_of().
 ///
 /// Thread safety: none. A run goes on after a finding, so that the trace shows what came of it;
 /// only the first few sentences are kept.

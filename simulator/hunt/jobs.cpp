@@ -20,7 +20,7 @@ namespace {
 
 constexpr std::size_t kSentenceBytes = 400;
 
-/// What a job says of one seed, through its pipe.
+/// A job's report on one seed, through its pipe.
 struct Report {
     std::uint64_t seed = 0;
     Findings::Counts faults{}, coverage{};
@@ -89,7 +89,7 @@ public:
     }
     bool any() const { return !jobs_.empty(); }
 
-    /// Waits up to a second for what the jobs have to say, and takes it.
+    /// Waits up to a second for the jobs' reports, and takes them.
     void take() {
         std::vector<pollfd> ready;
         for (const Job& job : jobs_) ready.push_back({job.pipe, POLLIN, 0});

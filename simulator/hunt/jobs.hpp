@@ -42,7 +42,7 @@ struct HuntResult {
     std::uint64_t seeds = 0;
     std::vector<FailedSeed> failed;
 
-    /// Faults and sights that were never met, by name.
+    /// Faults and coverage marks that were never met, by name.
     std::vector<std::string> never_met() const;
 };
 

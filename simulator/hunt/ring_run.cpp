@@ -141,7 +141,7 @@ void RingRun::end_process(const Fault& fault) {
               [this, rank = fault.target, with_node] { bring_back(rank, with_node); });
 }
 
-/// What waited for an access of a process that is dead now.
+/// Faults that waited for an access of a process that is dead now.
 void RingRun::pass_on(unsigned dead) {
     std::list<Fault> left;
     for (auto it = waiting_.begin(); it != waiting_.end();) {

@@ -7,8 +7,8 @@
 ///     class Run final : public RingRun { … };
 ///     Findings findings = Run(scenario, options).to_end();
 ///
-/// What would meet a dead rank meets the next one that lives. Of the last two none dies, so that
-/// there is traffic: they only lose the processor for a while.
+/// A fault that would meet a dead rank meets the next one that is alive. Of the last two none dies,
+/// so that there is traffic: they only lose the processor for a while.
 ///
 /// Thread safety: uses the thread's one simulated world at a time.
 
@@ -46,7 +46,7 @@ protected:
 
     /// `own` checks every event, before the others see it.
     void observe(rmem::sim::Observer& own, const RingOptions& options);
-    /// What is due once `posted` messages have been posted.
+    /// The faults that are due once `posted` messages have been posted.
     void inject_due(std::uint64_t posted);
     /// Some faults are still to come, so traffic goes on.
     bool more_to_come() const { return findings_.injected < faults_.size() || absent_ != 0; }
@@ -54,7 +54,7 @@ protected:
     Findings& findings() { return findings_; }
 
 private:
-    // What each hunt does in its own way.
+    // The part that differs by hunt.
     virtual void run(rmem::sim::Process& process) = 0;
     virtual bool is_alive(unsigned rank) const = 0;
     /// It is about to be ended.

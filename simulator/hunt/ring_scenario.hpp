@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-/// What the seeds of all hunts on the simulated ring have in common: four ranks on a small ring,
-/// and the faults that meet them. A hunt has those of the faults that it chooses, and traffic of
-/// its own.
+/// The common part of the seeds of all hunts on the simulated ring: four ranks on a small ring, and
+/// the faults that meet them. A hunt has those of the faults that it chooses, and traffic of its
+/// own.
 ///
-/// Thread safety: values. What is drawn follows from the random numbers, one draw a statement.
+/// Thread safety: values. The choices follow from the random numbers, one draw a statement.
 
 #include "billboard/environment.hpp"
 #include "rmem/sim/host_profile.hpp"
@@ -48,7 +48,7 @@ struct Fault {
     bool comes_back = true;      ///< kill, fail_node: started again, after time_ns
 };
 
-/// What a hunt's Scenario is beside Seeded.
+/// The requirements on a hunt's Scenario beside Seeded.
 struct RingScenario {
     static constexpr unsigned kRanks = 4;
 

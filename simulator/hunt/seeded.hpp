@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-/// What the scenarios of all hunts have in common: everything follows from a seed, and can be made
+/// The common part of the scenarios of all hunts: everything follows from a seed, and can be made
 /// smaller.
 ///
 ///     struct Scenario : Seeded<Scenario, Fault, most messages, faults> {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-/// What a hunt hunts on: how a seed of it is run and made smaller, and what is counted.
+/// The subject of a hunt: how a seed of it is run and made smaller, and what is counted.
 ///
 /// Each hunt has a Scenario (simulator/hunt/seeded.hpp), options of which one is `hash`, and in
 /// their namespace a run_scenario(scenario, options) that returns Findings.

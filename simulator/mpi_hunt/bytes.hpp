@@ -14,7 +14,7 @@
 
 namespace simulator::mpi {
 
-/// What a buffer is full of before something is received into it.
+/// The byte that fills a buffer before something is received into it.
 inline constexpr std::byte kUntouched{0xee};
 
 /// Calls `use` with each word of the message and how many of its bytes count.

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-/// What the hunt on MPI's messages must have met beside the faults themselves.
+/// The coverage marks of the hunt on MPI's messages: it must meet them beside the faults
+/// themselves.
 
 #include "simulator/hunt/findings.hpp"
 
@@ -16,7 +17,7 @@ enum class CoverageMark : std::uint8_t {
     rendezvous_sent,
     out_of_credit,  ///< a message was asked for because its sender had no credit
     flow_packet,    ///< credit came back in a packet of its own
-    bundle,         ///< what had waited left together
+    bundle,         ///< packets that had waited left together
     waited,         ///< something stayed at its sender because there was no room
     unexpected,
     from_any,  ///< a receive of any source got one

@@ -2,7 +2,7 @@
 #pragma once
 
 /// One seed of the hunt on MPI's messages, run: the device, the matching and the channel interface
-/// of mpi_channel/ over the billboard on the ring's wire model, against a plain model of what MPI
+/// of mpi_channel/ over the billboard on the ring's wire model, against a plain model of MPI's
 /// promises (simulator/mpi_hunt/model.hpp).
 ///
 /// Thread safety: a run uses the thread's one simulated world at a time.

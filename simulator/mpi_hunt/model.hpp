@@ -1,16 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-/// What MPI promises, kept the plain way: all messages and all receives of all ranks in lists.
+/// MPI's promises, kept the plain way: all messages and all receives of all ranks in lists.
 ///
-/// The ranks say what they are about to ask of their devices, and what came of it; their transports
-/// say which packets come (simulator/mpi_hunt/tap.hpp). So the model knows which receive each
+/// The ranks tell it each call to their devices before it is made, and its result; their transports
+/// tell it which packets come (simulator/mpi_hunt/tap.hpp). So the model knows which receive each
 /// message belongs to before the device does, and complains
 ///   * of a packet that is not its sender's next message,
 ///   * of a completion that is not the expected one: another message, place, length, word or byte,
-///   * of a request that completes twice, after its end, or with an error for which nobody has
-///     died,
-///   * of bytes that changed outside of what was received, or after the end,
+///   * of a request that completes twice, after its end, or with an error although nobody has died,
+///   * of bytes that changed outside of the received ones, or after the end,
 ///   * at the end, of requests of the living that never completed, and of messages to the living
 ///     that nobody received.
 ///
@@ -122,13 +121,13 @@ public:
     const std::list<Waiting*>& posted(unsigned at) const { return posted_.at(at); }
     /// All that must come has come, and has been told.
     bool is_settled() const;
-    /// Complains of what is missing, or has changed since its end.
+    /// Complains of requests that are missing, or have changed since their end.
     void check_end();
 
     void complain(unsigned rank, const std::string& sentence);
 
 private:
-    /// What follows a packet of one rank to another.
+    /// The consequences of a packet of one rank to another.
     struct Bulk {
         Sent* of = nullptr;
         std::size_t left = 0;

@@ -19,7 +19,7 @@
 
 namespace simulator::mpi {
 
-/// What is done to a packet that has come.
+/// The treatment of a packet that has come.
 enum class Mischief : std::uint8_t {
     none,
     forget,     ///< it is dropped
@@ -30,7 +30,7 @@ enum class Mischief : std::uint8_t {
 using DoMischief =
     std::function<Mischief(unsigned at, unsigned from, const mpi_channel::Packet& packet)>;
 
-/// What a tap knows of its transport's packets.
+/// A tap's knowledge of its transport's packets.
 class Onlooker {
 public:
     using Bytes = std::span<const std::byte>;

@@ -43,7 +43,7 @@ struct Tapped {
     mpi_channel::Device<Tap<T>> device;
 };
 
-/// A rank's life, as its functions see it.
+/// A rank's incarnation, as its functions see it.
 struct Traffic::Incarnation final : mpi_channel::Completions {
     Incarnation(rmem::sim::Process& its_process, Model& its_model, const DoMischief& mischief,
                 const Scenario& scenario)
@@ -69,7 +69,7 @@ struct Traffic::Incarnation final : mpi_channel::Completions {
         look_for_losses();
         model.completed(rank, completion);
     }
-    /// Whom the device has given up since, the model learns before anything else.
+    /// The model learns first which ranks the device has given up since.
     void look_for_losses() {
         for (unsigned r = 0; r < Model::kRanks; ++r) {
             if (device->is_gone(r) && !model.has_lost(rank, r)) model.loses(rank, r);

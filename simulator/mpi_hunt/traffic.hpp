@@ -26,7 +26,7 @@ public:
 
     Traffic(const Scenario& scenario, Model& model, Findings& findings, DoMischief mischief);
 
-    /// What a process of the rank runs.
+    /// The program of a process of the rank.
     void run(rmem::sim::Process& process);
     /// It has died.
     void dies(unsigned rank) { incarnations_.at(rank) = nullptr; }

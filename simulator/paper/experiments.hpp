@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-/// What the paper measured with its protocol, measured in a simulated world.
+/// The paper's measurements of its protocol, repeated in a simulated world.
 ///
-/// A waiting rank polls, so what it waits for is seen up to a poll late, and two ranks that answer
+/// A waiting rank polls, so it sees the awaited word up to a poll late, and two ranks that answer
 /// each other at equal intervals meet the same delay each time. So every figure here is a mean over
 /// the phases between sender and poll: ranks think for some nanoseconds more each round, which is
 /// taken off again, or wait a while before they begin.
@@ -26,8 +26,8 @@ std::int64_t one_way_ps(const Testbed& testbed, std::size_t bytes);
 /// waiting, has it: returns from bbp_recv. A world has one clock, so this needs no answer.
 std::int64_t multicast_ps(const Testbed& testbed, std::size_t bytes, unsigned receivers);
 
-/// The same as hosts without a common clock can measure it: the last receiver answers with a
-/// message of that size, whose one-way time is taken off.
+/// The same, as far as hosts without a common clock can measure it: the last receiver answers with
+/// a message of that size, whose one-way time is taken off.
 std::int64_t multicast_by_answer_ps(const Testbed& testbed, std::size_t bytes, unsigned receivers);
 
 /// One of many bbp_barriers of all ranks, one after the other; how they work: testbed.barrier.

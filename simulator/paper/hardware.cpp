@@ -74,7 +74,7 @@ std::int64_t throughput(const std::string& timing, unsigned transmitters) {
     Testbed testbed = ring_of(timing, std::max(transmitters, 2U), "pentium-ii");
     testbed.user_bytes = own_bytes * testbed.nodes;
     std::vector<std::int64_t> first(testbed.nodes), last(testbed.nodes);
-    std::vector<std::int64_t> bytes(testbed.nodes);  // behind the first write
+    std::vector<std::int64_t> bytes(testbed.nodes);  // after the first write
     Arrivals arrivals([&](const Event& event) {
         if (event.node != (event.origin + 1U) % testbed.nodes) return;
         if (first[event.origin] == 0) {

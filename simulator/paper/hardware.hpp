@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-/// What is known of the ring itself, measured on simulated cards. Nothing here is fitted: the
+/// The known figures of the ring itself, measured on simulated cards. Nothing here is fitted: the
 /// timing profile has the manual's 247 ns, 150 Mbit/s and 615 ns a word, the rest follows.
 ///
 /// Units: nanoseconds, bytes per second. Errors and thread safety: simulator/paper/worlds.hpp.
@@ -19,7 +19,7 @@ struct HopTimes {
 };
 HopTimes hop_times(const std::string& timing, std::size_t own_bytes);
 
-/// Of one of so many nodes of a ring that all store words one after the other, as fast as the bus
+/// Of one of `nodes` nodes of a ring that all store words one after the other, as fast as the bus
 /// of the paper's hosts takes them; counted where they arrive. At most 8 nodes.
 std::int64_t throughput(const std::string& timing, unsigned transmitters);
 

@@ -6,7 +6,7 @@
 /// hosts.
 ///
 /// Calls wait as in MPI: until the request is complete, by making progress. Their software takes
-/// half of MpiHost::message_ns at either end: before the sender's packet is posted, and behind the
+/// half of MpiHost::message_ns at either end: before the sender's packet is posted, and after the
 /// receiver's progress. Nothing is taken for each byte: the paper finds that MPI adds a constant.
 /// The collectives by messages are those of MPICH 1: a barrier that folds what is above a power of
 /// two into it and exchanges within, a broadcast along a binomial tree. Those by multicast are the
@@ -26,7 +26,7 @@
 
 namespace simulator {
 
-/// What the software of MPICH takes on a host.
+/// The time of MPICH's software on a host.
 struct MpiHost {
     /// Of a message, at both ends together. Fitted to the paper's 44 µs of an empty one
     /// (simulator/paper/calibration.hpp).

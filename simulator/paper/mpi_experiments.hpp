@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-/// What the paper measured with its MPI, measured in a simulated world (simulator/paper/mpi.hpp);
-/// and the other networks that it drew beside it, as far as it prints what they took.
+/// The paper's measurements with its MPI, repeated in a simulated world (simulator/paper/mpi.hpp);
+/// and the other networks that it drew beside it, as far as it prints their times.
 ///
 /// Units: picoseconds; bytes. Means over the phases between sender and poll, as in
 /// simulator/paper/experiments.hpp.
@@ -28,7 +28,7 @@ std::int64_t mpi_broadcast_ps(const Testbed& testbed, std::size_t bytes, Broadca
 /// One of many MPI_Barriers by messages of all ranks, one after the other.
 std::int64_t mpi_barrier_ps(const Testbed& testbed, const MpiHost& host = {});
 
-/// MPICH over TCP on another network: a message takes a constant and so much for each byte. The
+/// MPICH over TCP on another network: a message takes a constant and a time for each byte. The
 /// constant is what the paper prints of an MPI_Barrier of three nodes there, by three: that many
 /// messages follow one another in it. The bytes are at the rate of the wire alone.
 struct OtherNetwork {

@@ -61,7 +61,7 @@ public:
     template <class Meet, class Send, class Receive>
     void run(rmem::sim::Process& me, Meet&& meet, Send&& send, Receive&& receive) {
         if (me.rank() == 0) first_ns_ = me.now_ns() + period_ns_;
-        meet();  // behind it, everybody knows when
+        meet();  // after it, everybody knows when
         for (std::int64_t i = 0; me.rank() <= receivers_ && i < phases_.rounds; ++i) {
             const std::int64_t begin_ns = first_ns_ + i * period_ns_;
             if (me.rank() == 0) {

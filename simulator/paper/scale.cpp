@@ -34,7 +34,7 @@ Testbed bare_testbed_of(const Place& place) {
     return testbed;
 }
 
-/// Polls until the word, which counts, has come as far: who is ahead may have counted on.
+/// Polls until the word, which counts, has come as far: a rank that is ahead may have counted on.
 void await_count(SimMemory& memory, std::size_t offset, std::uint32_t count) {
     if (memory.load(offset) >= count) return;
     memory.begin_wait();

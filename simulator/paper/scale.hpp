@@ -41,7 +41,7 @@ struct ScalePoint {
 std::vector<Place> places_to_measure(unsigned most_nodes);
 ScalePoint measure(const Place& place);
 
-/// How many ranks' partitions of the paper's layout fit into a card's memory, each with so many
+/// How many ranks' partitions of the paper's layout fit into a card's memory, each with this many
 /// bytes of data; the library itself has at most rmem::kMaxRanks.
 unsigned most_ranks(std::size_t memory_bytes, std::size_t data_bytes);
 

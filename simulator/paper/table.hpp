@@ -4,8 +4,8 @@
 /// Every number of the paper and of the ring's hardware, beside what the simulation says.
 ///
 /// B1 to B21 are the numbers that the paper prints; "ring" rows are from the card's manual. A
-/// number that can be read in two ways has a row for each. What needs the curve of a network of
-/// which the paper prints nothing is listed as not modelled: no constant stands in for it.
+/// number that can be read in two ways has a row for each. A claim that needs the curve of a
+/// network of which the paper prints nothing is listed as not modelled: no constant replaces it.
 ///
 /// Units: as the row says; the values are for people, the simulation itself is in whole
 /// nanoseconds.
@@ -28,10 +28,10 @@ const char* name_of(Standing standing) noexcept;
 
 struct Row {
     std::string id;    ///< B1 to B21, "ring", or empty: of this library alone
-    std::string what;  ///< what is measured
+    std::string what;  ///< the measured quantity
     std::string unit;
     std::string paper;                  ///< as printed; empty: no such number
-    std::optional<double> paper_value;  ///< what the error is taken from
+    std::optional<double> paper_value;  ///< the base of the error
     std::optional<double> simulated;
     Standing standing = Standing::predicted;
     std::string note;

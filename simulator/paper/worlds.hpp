@@ -32,8 +32,8 @@ struct Testbed {
 /// One program for all ranks.
 using RankProgram = std::function<void(rmem::sim::Process&)>;
 
-/// Runs the program between bbp_init and bbp_finalize on every rank. All begin together, behind a
-/// barrier, and nobody leaves before all are through: who is idle does not disturb.
+/// Runs the program between bbp_init and bbp_finalize on every rank. All begin together, after a
+/// barrier, and nobody leaves before all are through: an idle rank does not disturb.
 void run_billboard(const Testbed& testbed, const RankProgram& program);
 
 /// Runs it on every rank of a world that has no billboard: bare memory (rmem/link/sim/memory.hpp).

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-/// What the hunt on the udp link must have met beside the faults themselves.
+/// The coverage marks of the hunt on the udp link: it must meet them beside the faults themselves.
 
 #include "simulator/hunt/findings.hpp"
 
@@ -21,9 +21,9 @@ enum class CoverageMark : std::uint8_t {
     in_parts,           ///< a message went in several batches
     joined_in_traffic,  ///< a bank was taken while others wrote
     died,               ///< a member was given up
-    dropped,            ///< a node learnt that it was, and began a new life
+    dropped,            ///< a node learnt that it was, and began a new incarnation
     two_rings,          ///< there were two at a time
-    refused,            ///< a damaged datagram was seen for what it was
+    refused,            ///< a damaged datagram was recognized
     replayed,           ///< one that had been there before was
     wrapped,            ///< a stream's numbers went through zero
     signed_run,

@@ -21,7 +21,7 @@ namespace simulator::udp {
 
 inline constexpr std::size_t kBankWords = 2560;
 
-/// What a host tells the run.
+/// A host's events for the run.
 struct HostEvents {
     std::function<void(unsigned node, std::span<const std::byte>)> sent;
     /// False: the batch is not to be stored (a planted bug).
@@ -43,7 +43,7 @@ public:
     std::span<std::uint32_t> words() noexcept { return bank_; }
     std::span<const std::uint32_t> words() const noexcept { return bank_; }
 
-    /// A new life, with whatever the bank was.
+    /// A new incarnation, with the bank as it was.
     void start(std::int64_t now);
     void stop(std::int64_t now);
     /// It tells the others that it goes, and goes.
@@ -51,7 +51,7 @@ public:
     /// It does nothing until then; or reads nothing.
     void stall(std::int64_t until_ns) { stalled_until_ns_ = until_ns; }
     void starve(std::int64_t until_ns) { starved_until_ns_ = until_ns; }
-    /// It does nothing for `span_ns`, nor does its clock, if that stands still, too.
+    /// It does nothing for `span_ns`; its clock may stop, too.
     void pause(std::int64_t now, std::int64_t span_ns, bool with_clock) {
         stall(now + span_ns);
         if (with_clock) clock_.offset_ns -= span_ns;
@@ -70,7 +70,7 @@ public:
     bool write(std::uint64_t index, std::size_t words, std::int64_t now);
     void commit(std::int64_t now) { core_->commit(local(now)); }
 
-    /// Sums over the lives that are over.
+    /// Sums over the incarnations that are over.
     const rmem::udp::ExchangeCounters& former() const noexcept { return former_; }
     const rmem::udp::CoreCounters& former_core() const noexcept { return former_core_; }
 

@@ -257,7 +257,7 @@ void Run::settle() {
 
 /// Each member can write, and when nobody does, nobody speaks but to say that he is there.
 void Run::check_aftermath() {
-    world_.run_for(2000 * kMillisecond);  // what was doubled late is here
+    world_.run_for(2000 * kMillisecond);  // late duplicates are here
     const std::uint64_t posted = world_.network().counts().posted;
     world_.run_for(1000 * kMillisecond);
     const std::uint64_t most =

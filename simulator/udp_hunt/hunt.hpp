@@ -4,9 +4,9 @@
 /// One seed of the hunt on the udp link, run.
 ///
 /// Cores of 2 to 5 nodes write, on a simulated network, in virtual time, while the scenario's
-/// faults meet them. Then all faults end, who is gone is started again, and within kSettleNs all
-/// must be in one ring with equal banks, with room to write and nothing under way; ledger.hpp says
-/// what is checked before that. At last comes a trial (trials.hpp).
+/// faults meet them. Then all faults end, nodes that are gone are started again, and within
+/// kSettleNs all must be in one ring with equal banks, with room to write and nothing under way;
+/// ledger.hpp says what is checked before that. At last comes a trial (trials.hpp).
 ///
 /// Thread safety: none. Equal scenarios give equal findings, trace hash included, with every
 /// compiler.
@@ -34,7 +34,7 @@ struct HuntOptions {
     std::optional<FaultKind>
         trial;  ///< at the end this one, not the seed's (simulator/udp_hunt/trials.hpp)
     // Tests of the hunt plant bugs:
-    /// Sees each datagram before it leaves; what it changes is not signed again.
+    /// Sees each datagram before it leaves; a changed one is not signed again.
     std::function<void(unsigned from, std::span<std::byte>)> alter;
     /// False: this batch is not stored.
     std::function<bool(unsigned node, unsigned origin, const rmem::udp::Batch&)> may_store;

@@ -1,17 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-/// What every node has written, and what of it came where: checks what the udp link's core
-/// promises.
+/// The writes of every node, and where they came: checks the promises of the udp link's core.
 ///
-///   * a node applies the batches of each life of another node once, in order, intact, nothing
-///     between two left out
-///   * never again those of a former life, once it applies those of a newer one
+///   * a node applies the batches of each incarnation of another node once, in order, intact,
+///     nothing between two left out
+///   * never again those of a former incarnation, once it applies those of a newer one
 ///   * at quiet, all banks are equal, and each word has a value that was written to it; when nobody
 ///     was given up or died, the last one
 ///
-/// Each word written has a value of its own, so that a value says who wrote it, where, and what
-/// came before it.
+/// Each word written has a value of its own, so that a value tells its writer, its place, and the
+/// values before it.
 /// Thread safety: none.
 
 #include "rmem/link/udp/protocol/datagram.hpp"
@@ -28,9 +27,9 @@ class Ledger {
 public:
     Ledger(unsigned nodes, std::size_t bank_words, Findings& findings);
 
-    /// The value for the next word that this life of the node writes.
+    /// The value for the next word that this incarnation of the node writes.
     std::uint32_t next_value(unsigned node, std::uint64_t incarnation, std::uint64_t place);
-    /// That life of a reader has applied a batch.
+    /// That incarnation of a reader has applied a batch.
     void applies(unsigned reader, std::uint64_t reader_incarnation, unsigned origin,
                  const rmem::udp::Batch& batch);
     /// The banks of all nodes are these, and nothing is under way. `nothing_ended`: no node or
@@ -40,7 +39,7 @@ public:
 private:
     struct Written {
         std::uint32_t incarnation = 0;  ///< place in incarnations_
-        std::uint32_t index = 0;        ///< of the words of that life
+        std::uint32_t index = 0;        ///< of the words of that incarnation
         std::uint64_t place = 0;
     };
     struct IncarnationState {
@@ -48,7 +47,7 @@ private:
         std::uint64_t incarnation = 0;
         std::uint32_t words = 0;
     };
-    /// What a reader has of an origin.
+    /// A reader's position in an origin's writes.
     struct Position {
         static constexpr std::uint32_t kNone = UINT32_MAX;
         std::uint32_t incarnation = kNone;

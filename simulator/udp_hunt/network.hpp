@@ -7,9 +7,9 @@
 ///     network.post(from, datagram, now);
 ///     while (auto arrival = network.take(now)) deliver(arrival->to, arrival->bytes);
 ///
-/// What can become of a copy: lost, held up (and so overtaken by later ones), doubled, with bits
-/// flipped or its end missing. A link is cut as often as cut() was called and not mend(); one that
-/// is clogged lets nothing through until a time, and then all at once, in order.
+/// The fates of a copy: lost, held up (and so overtaken by later ones), doubled, with bits flipped
+/// or its end missing. A link is cut as often as cut() was called and not mend(); one that is
+/// clogged lets nothing through until a time, and then all at once, in order.
 ///
 /// Thread safety: none. Equal seeds and calls give equal arrivals. Units: nanoseconds of virtual
 /// time; chances in thousandths.
@@ -65,7 +65,7 @@ public:
     void clog(unsigned from, unsigned to, std::int64_t until_ns) {
         link(from, to).clogged_until_ns = until_ns;
     }
-    /// All links are whole and have this weather; what is under way stays so.
+    /// All links are whole and have this weather; copies under way stay so.
     void calm(const Weather& weather);
 
     void post(unsigned from, std::span<const std::byte> datagram, std::int64_t now);

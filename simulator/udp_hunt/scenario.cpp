@@ -31,7 +31,7 @@ constexpr std::array<FaultKind, 8> kAlways = {
 constexpr std::array<FaultKind, 3> kCuts = {FaultKind::cut_one_way, FaultKind::cut_off,
                                             FaultKind::partition};
 
-/// What a seed's faults may be: some have all, some only what nobody need die of.
+/// A seed's possible faults: some seeds have all, some only those that kill nobody.
 struct Mixture {
     bool cuts = false;
     bool ends = false;
@@ -69,7 +69,7 @@ Fault fault_for(const Scenario& scenario, const Mixture& mixture, Random& random
     fault.chance = static_cast<unsigned>(random.between(20, 600));
     fault.time_ns = time_for(random);
     fault.comes_back = !random.one_in(4);
-    // Where nobody is to be given up, silence is shorter than what counts as death.
+    // Where nobody is to be given up, silence is shorter than the dead time-out.
     if (!mixture.cuts) fault.time_ns = std::min(fault.time_ns, 20 * kMillisecond);
     return fault;
 }

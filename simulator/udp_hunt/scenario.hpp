@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-/// What one seed of the hunt on the udp link is: a few nodes, their writes, a network, and the
-/// faults that meet them.
+/// One seed of the hunt on the udp link: a few nodes, their writes, a network, and the faults that
+/// meet them.
 ///
 /// Thread safety: values. Errors: simulator/hunt/seeded.hpp's.
 
@@ -34,9 +34,9 @@ enum class FaultKind : std::uint8_t {
     flood,        ///< it writes as much as there is room for
     // When all is well again one of these (simulator/udp_hunt/trials.hpp), so that it is known what
     // has to come of it
-    pause,   ///< a node stands still for longer than what counts as death
+    pause,   ///< a node stops for longer than the dead time-out
     apart,   ///< two rings, or two parts of one, and both write
-    replay,  ///< what was sent in another session is sent again by somebody who has no key
+    replay,  ///< datagrams of another session are sent again by somebody who has no key
     count_
 };
 

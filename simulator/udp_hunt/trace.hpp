@@ -15,7 +15,7 @@ namespace simulator::udp {
 
 /// The columns of a line.
 std::string trace_header();
-/// What a datagram says, in short.
+/// A datagram's contents, in short.
 std::string describe(std::span<const std::byte> datagram, std::size_t payload);
 
 class Trace {

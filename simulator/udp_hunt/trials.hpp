@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-/// What is done to a ring that is whole and at rest, one thing at a time, so that it is known what
-/// has to come of it:
+/// Faults of a ring that is whole and at rest, one at a time, so that the right outcome is known:
 ///
-///   * a node stands still for longer than the dead time-out, with its clock or without, while the
-///     others write: it goes, they stay
+///   * a node stops for longer than the dead time-out, with its clock or without, while the others
+///     write: it goes, they stay
 ///   * the ring falls in two, or a second one is formed apart; both sides write, and the links
 ///     between them are mended one by one: of two rings the older one stands, of two parts of one
 ///     the greater
-///   * who has recorded all that was ever sent plays it again, in any mix, to nodes of another
+///   * somebody who has recorded all datagrams plays them again, in any mix, to nodes of another
 ///     session: nothing happens
 ///
 /// In each, the nodes that stand are never dropped, and in the end all banks are what theirs were.

@@ -173,7 +173,7 @@ void World::deliver() {
     }
 }
 
-/// Nobody's stream is ahead of what its slowest receiver has by more than its history.
+/// Nobody's stream is ahead of its slowest receiver by more than its history.
 void World::check_windows() {
     for (const auto& host : hosts_) {
         if (!host->is_up()) continue;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-/// The hosts of a scenario, the network between them, and virtual time: what they do is told to the
-/// trace and held against the ledger. What is done to them is the hunt's
+/// The hosts of a scenario, the network between them, and virtual time: their actions go to the
+/// trace and are checked against the ledger. The faults are the hunt's
 /// (simulator/udp_hunt/hunt.cpp).
 ///
 ///     world.start(node); world.run_for(ns); …
@@ -45,7 +45,7 @@ public:
     void at(std::int64_t time_ns, std::function<void()> what) {
         timers_.emplace(time_ns, std::move(what));
     }
-    /// What at() was told and is not due yet happens now.
+    /// Calls passed to at() that are not due yet happen now.
     void hurry();
 
     Host& host(unsigned node) { return *hosts_[node]; }
@@ -63,9 +63,9 @@ public:
     const std::vector<std::uint64_t>& all_drops() const noexcept { return drops_; }
     std::uint64_t left() const noexcept { return members_left_; }
 
-    /// Some of what was sent, from the beginning on.
+    /// Some of the sent datagrams, from the beginning on.
     const std::vector<Recorded>& recorded() const noexcept { return recorded_; }
-    /// Its life is that of a node that is up.
+    /// Its incarnation is that of a node that is up.
     bool is_of_now(const Recorded& recorded) const;
     /// All nodes hear it.
     void play(const Recorded& recorded);
@@ -74,11 +74,11 @@ public:
     std::string describe() const;
     void collect_coverage();
 
-    bool is_recorded = true;  ///< what is sent
-    bool in_trouble = false;  ///< faults are met: who joins now joins in traffic
+    bool is_recorded = true;  ///< the sent datagrams
+    bool in_trouble = false;  ///< faults are met: a node that joins now joins in traffic
 
 private:
-    // What the hosts say
+    // The hosts' events
     void on_sent(unsigned node, std::span<const std::byte> datagram);
     void record(unsigned node, std::span<const std::byte> datagram);
     bool on_applied(unsigned node, unsigned origin, const rmem::udp::Batch& batch);
