@@ -94,8 +94,8 @@ std::string title_of(const CLI::App& app) {
     return parent == nullptr ? app.get_name() : title_of(*parent) + " " + app.get_name();
 }
 
-/// What the first word that nobody knows should have been; empty when all are known. CLI11 says of
-/// them only that they were not expected, and what else is missing before that.
+/// The known word that is nearest to the first unknown one; empty when all are known. CLI11 says of
+/// them only that they were not expected, after anything else that is missing.
 std::string unknown_word(const CLI::App& app, const Words& words) {
     const CLI::App* command = &app;
     for (std::size_t i = 0; i < words.size() && words[i] != "--"; ++i) {
@@ -139,7 +139,7 @@ void put_ring_first(const CLI::App& app, Words& words) {
     std::rotate(words.begin() + 1, given, given + (has_next ? 2 : 1));
 }
 
-/// `help` and `help COMMAND` as the options that they stand for.
+/// `help` and `help COMMAND` as the options that they mean.
 void translate_help(Words& words) {
     if (words.empty() || words[0] != "help") return;
     words.erase(words.begin());

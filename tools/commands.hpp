@@ -4,9 +4,9 @@
 /// The subcommands of `rmem`. Each is one function in a file of its own name; it adds itself to the
 /// command line, and runs from there.
 ///
-/// A command that is done returns; `end_with` ends one with another exit code. What goes wrong is
-/// thrown as `rmem::Error`, which tools/command_line.cpp prints; words that cannot be read, as
-/// UsageError (tools/usage.hpp).
+/// A command that is done returns; `end_with` ends one with another exit code. Failures are thrown
+/// as `rmem::Error`, which tools/command_line.cpp prints; words that cannot be read, as UsageError
+/// (tools/usage.hpp).
 
 #include <string>
 

@@ -2,8 +2,8 @@
 #pragma once
 
 /// The command line, as the subcommands see it: CLI11, whose headers cost every file that includes
-/// them some seconds to compile, behind declarations alone. What a call does is CLI11's own
-/// documentation of the same name.
+/// them some seconds to compile, hidden by declarations. Each call is documented by CLI11 under the
+/// same name.
 ///
 /// Lifetime: an App is owned by the App that it is a subcommand of, an Option by its App; both stay
 /// where they are.
@@ -24,7 +24,7 @@ class Validator;
 
 namespace tools::cli {
 
-/// What a value must be like.
+/// The requirement on a value.
 class Check {
 public:
     explicit Check(const ::CLI::Validator& validator);
@@ -79,7 +79,7 @@ public:
     Option* add_option(const std::string& names, T& value, const std::string& meaning);
     Option* add_flag(const std::string& names, bool& value, const std::string& meaning);
 
-    /// What main() needs, which reads the line.
+    /// For main(), which reads the line.
     ::CLI::App& parser() { return app_; }
 
 private:

@@ -32,7 +32,7 @@ std::string offset_text(std::uint64_t offset);
 /// The text without bytes that a terminal would obey.
 std::string printable(std::string_view text);
 
-/// Characters of UTF-8 text: what it takes of a terminal's width, for the little we print.
+/// Characters of UTF-8 text: its width on a terminal, for the little we print.
 std::size_t text_width(std::string_view text);
 /// As much of the text as fits into the width, with "…" at the end if that is not all.
 std::string fitted(std::string_view text, std::size_t width);

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-/// Options that are RMEM_ variables in disguise: what a command is told by one, it and the
-/// processes that it starts find in the environment, where the same code reads it that reads a
-/// user's.
+/// Command-line options that set RMEM_ variables: the command and the processes that it starts find
+/// the value in the environment, where the same code reads it that reads a user's.
 /// Thread safety: one thread, since environments have no more.
 
 #include <map>
@@ -34,9 +33,9 @@ inline constexpr Setting kRingSettings[] = {
 
 class Settings {
 public:
-    /// Adds an option for each. The command line outlives this object no longer than it is parsed.
+    /// Adds an option for each. The object must exist until the command line is parsed.
     void add_to(cli::App& command, std::span<const Setting> settings);
-    /// What was given, into this process's environment.
+    /// Sets the variables of the given options in this process's environment.
     void apply() const;
 
 private:

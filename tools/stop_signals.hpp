@@ -2,8 +2,7 @@
 #pragma once
 
 /// Lets a command that runs until it is told to end finish properly: SIGINT, SIGTERM and SIGHUP
-/// only note that it shall, and interrupt what it waits in. The second one ends the process as
-/// usual.
+/// only set a flag, and interrupt a call that waits. The second one ends the process as usual.
 /// Thread safety: one object at a time in a process.
 
 #include <array>

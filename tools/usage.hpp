@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-/// Words of a command line that cannot be read as what they should be: the command ends with exit
-/// code 2 then, and not with 1, which says that something could not be done.
+/// Words of a command line that cannot be parsed: the command ends with exit code 2 then, and not
+/// with 1, which says that something could not be done.
 /// Thread safety: functions of their arguments.
 
 #include <cstddef>

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-/// What can trouble rings on this host, looked at one by one for `rmem doctor`.
+/// The possible troubles of rings on this host, checked one by one for `rmem doctor`.
 ///
 /// Each check looks at the real thing (makes a ring, takes a lock, asks the kernel) rather than at
-/// names and versions, changes nothing that lasts, and never throws: what it cannot find out is a
-/// warning that says so.
+/// names and versions, changes nothing that lasts, and never throws: a fact that it cannot find out
+/// is a warning that says so.
 
 #include <string>
 #include <vector>
@@ -18,13 +18,13 @@ struct Finding {
     std::string name;  ///< stable, e.g. "shared-memory"
     Verdict verdict = Verdict::ok;
     std::string found;
-    std::string advice;  ///< what to do; empty when there is nothing to do
+    std::string advice;  ///< the advice; empty when there is nothing to do
 };
 
 /// For a job of this number of ranks.
 struct CheckedJob {
     unsigned ranks = 4;
-    std::size_t segment_bytes = 0;  ///< what its ring needs
+    std::size_t segment_bytes = 0;  ///< the needs of its ring
 };
 
 /// Memory: shared-memory, ring, locks, stale-rings, memory-limit, huge-pages.

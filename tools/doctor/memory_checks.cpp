@@ -57,7 +57,8 @@ Finding check_shared_memory(const CheckedJob& job) {
     return finding;
 }
 
-/// Makes a ring, takes and tests the lock that tells life from death, and removes the ring.
+/// Makes a ring, takes and tests the lock that tells live processes from dead ones, and removes the
+/// ring.
 Finding check_making() {
     Finding finding{"ring", Verdict::ok, "a ring can be made, locked and removed", ""};
     rmem::RingConfig config;

@@ -282,7 +282,7 @@ Finding judge_buffer(const NetworkFacts& facts) {
               fmt::format("it holds {} datagrams of {} bytes", tested.held, facts.payload));
 }
 
-// ---- Who may speak
+// ---- Permission to speak ----
 
 bool leaves_host(const NetworkFacts& facts) {
     if (facts.endpoints.is_fan_out()) return facts.endpoints.leave_host();

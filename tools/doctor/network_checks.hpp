@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-/// What the network's facts mean for link `udp`, and what to do about them.
+/// The meaning of the network's facts for link `udp`, and the advice.
 ///
 /// Pure: equal facts, equal findings. Where link `udp` is not asked for, nothing is worse than a
 /// warning.

@@ -72,8 +72,8 @@ void copy_memory(void* to, const void* from, std::size_t bytes) {
     asm volatile("" : : "r"(to) : "memory");
 }
 
-/// Two copies through the segment, pipelined over two processors by pieces: what a perfect stream
-/// of copies in and out would take. The message lies behind two lines of progress words.
+/// Two copies through the segment, pipelined over two processors by pieces: the time of a perfect
+/// stream of copies in and out. The message follows two lines of progress words.
 class PipelinedCopies {
 public:
     PipelinedCopies(RankContext& rank, std::size_t bytes)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-/// What is measured, each in the same run and on the same segment as the machine's own limit.
+/// The measured figures, each in the same run and on the same segment as the machine's own limit.
 ///
 /// Method: two kinds of samples. *Rounds*: the floor and ours in turn, each a batch of operations
 /// between two clock readings, so that a change of the machine's speed meets both; ratios and

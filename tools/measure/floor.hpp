@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-/// What the figures of messages are compared with, and what is done between two messages.
+/// The floor that figures of messages are compared with, and the work between two messages.
 ///
 /// Threads: each object is one rank's.
 
@@ -14,7 +14,7 @@
 
 namespace bench {
 
-/// ns of so many operations.
+/// ns of this many operations.
 template <class Operation>
 double time_of(std::size_t times, Operation&& operation) {
     const std::int64_t start = rmem::now_ns();

@@ -28,7 +28,7 @@ constexpr std::size_t kColdBytes = 64U << 20;  ///< more than caches hold
 constexpr std::size_t kComputing =
     10'000'000;  ///< steps of a computation: some ten ms, more than it takes to be attended
 constexpr std::size_t kPoolBytes =
-    16U << 20;  ///< a stream finds room, whatever the host does to its reader
+    16U << 20;  ///< a stream finds room, even if the host takes its reader's processor
 constexpr int kDpid = 1, kQuiet = 2;
 constexpr std::array kSizes = {1, 64, 256, 512, 1024, 1500, 4096};
 
@@ -77,7 +77,7 @@ double gap_of(std::size_t times, Operation&& operation) {
            static_cast<double>(times);
 }
 
-/// What a look at the clock costs is in each of them once.
+/// The cost of a look at the clock is in each of them once.
 double clock_ns() {
     std::vector<double> looks;
     for (std::size_t i = 0; i < kIterations; ++i) looks.push_back(time_of([] {}));
@@ -201,8 +201,8 @@ private:
         }
     }
 
-    /// Until so many messages that are asked for have come: not so long that their sender misses an
-    /// answer to them.
+    /// Until the requested messages have come: not so long that their sender misses an answer to
+    /// them.
     std::int64_t time_of_arrival(std::size_t messages, double trip) {
         const double writing = static_cast<double>(messages) * std::max(series_["O_s"].back(), 0.0);
         return kLeastSettleNs + static_cast<std::int64_t>(2 * trip + writing);

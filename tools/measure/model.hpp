@@ -11,14 +11,14 @@
 ///   O_s        time inside dp_write, while messages go to and fro and the receiver waits
 ///   O_r        time that dp_read takes longer for a message on the ring than for one in the pool;
 ///              the message is alone
-///   O_r_run    the same for one of several that have come: what a look at the network costs is
-///              shared by them
+///   O_r_run    the same for one of several that have come: they share the cost of a look at the
+///              network
 ///   O_r_async  processor time of the library's threads for each message that comes while the
-///              receiver computes, more than without messages (the median). The paper measures what
-///              the computation takes longer
+///              receiver computes, more than without messages (the median). The paper measures by
+///              how much the computation takes longer
 ///   U_r        time inside dp_read and dp_fsync of a message that lies in the pool
 ///   g_s        from message to message of a long stream, at its sender: less than O_s where a link
-///              gathers messages, and so the predictions hold for long messages, not for a few
+///              coalesces messages, and so the predictions hold for long messages, not for a few
 ///              packets there
 ///   g_r        the least time from message to message at a receiver: of two senders (ranks 0 and 2
 ///              of three), as in the paper, where each has a processor; elsewhere of one, in its

@@ -34,7 +34,7 @@ namespace {
 
 constexpr std::size_t kFailureBytes = 512;
 
-/// What a rank that failed says: in memory shared with the parent.
+/// A failed rank's message: in memory shared with the parent.
 struct Failure {
     int code;  ///< rmem::Errc; 0: it did not fail
     char sentence[kFailureBytes];
@@ -77,8 +77,8 @@ void set_environment(const GroupOptions& options, const std::string& ring) {
     }
 }
 
-/// A rank's whole life. Pinned only once joined: how long it spins depends on the processors that
-/// the whole group may use.
+/// The whole run of a rank. Pinned only once joined: how long it spins depends on the processors
+/// that the whole group may use.
 void be_rank(unsigned rank, const std::string& ring, unsigned processor, Results& results,
              const std::function<void(RankContext&)>& body) {
     set("RMEM_RANK", std::to_string(rank));

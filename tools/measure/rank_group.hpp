@@ -20,7 +20,7 @@ namespace bench {
 /// The user's memory of the rings made for measurements: room for the floors.
 inline constexpr std::size_t kUserBytes = std::size_t{8} << 20;
 
-/// Room for what rank 0 has to say: named series of numbers.
+/// Room for rank 0's results: named series of numbers.
 class Results {
 public:
     static constexpr std::size_t kMaxNumbers = std::size_t{1} << 21;

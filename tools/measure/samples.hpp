@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-/// Samples of a figure and what is said of them. Percentiles are by nearest rank; nothing is
-/// averaged away and nothing is dropped.
+/// Samples of a figure and their statistics. Percentiles are by nearest rank; nothing is averaged
+/// away and nothing is dropped.
 
 #include <algorithm>
 #include <cmath>

@@ -2,8 +2,8 @@
 // `rmem node`: the engine of a node on the udp link, as a process of its own, for any number of
 // programs.
 //
-// The options become RMEM_ variables of this process; what they say is read by the same code by
-// which the node's programs read theirs.
+// The options become RMEM_ variables of this process; the same code reads them that reads those of
+// the node's programs.
 
 #include <fmt/format.h>
 
@@ -176,7 +176,7 @@ private:
     std::int64_t next_look_ns_ = 0, next_signal_ns_ = 0;
 };
 
-/// Serves the node's counters from now on, if that is wanted. As any bystander: the engine knows
+/// Serves the node's counters from now on, if that is wanted. As any observer: the engine knows
 /// nothing of it.
 std::unique_ptr<MetricsServer> serve_metrics(const NodeOptions& options,
                                              const std::string& segment) {

@@ -17,7 +17,7 @@ namespace {
 
 constexpr std::int64_t kSummaryNs = 1'000'000'000;
 
-/// What stands in the first and not in the second.
+/// The entries of the first that are not in the second.
 std::vector<unsigned> without(const std::vector<unsigned>& all, const std::vector<unsigned>& less) {
     std::vector<unsigned> rest;
     std::set_difference(all.begin(), all.end(), less.begin(), less.end(), std::back_inserter(rest));

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-/// What happens at a node of the udp link, as sentences for a log: nodes and programs that come and
+/// The events of a node of the udp link, as sentences for a log: nodes and programs that come and
 /// go, being dropped, broken bounds.
 ///
-/// Found by comparing what the node's segment shows now with what it showed at the last look; so
-/// what comes and goes between two looks may not be told.
+/// Found by comparing the node's segment with its state at the last look; so an event that comes
+/// and goes between two looks may not be told.
 /// Thread safety: one thread. Trust: the segment's numbers are only printed.
 
 #include <cstdint>
@@ -22,7 +22,7 @@ class NodeEvents {
 public:
     using Say = std::function<void(const std::string& sentence)>;
 
-    /// The ring outlives it.
+    /// The ring must outlive it.
     NodeEvents(const rmem::Ring& ring, Say say);
     void look(std::int64_t now);
     /// To be told in the next second's summary.

@@ -3,7 +3,7 @@
 
 /// `rmem node --munet`: MU-Net for the programs of a node, beside the node's engine or without one.
 ///
-/// Three ways, by what the command line and the environment say of the ring:
+/// Three ways, by the command line's and the environment's settings of the ring:
 ///   alone      no number of nodes is given: the programs of this host talk to each other
 ///   as a rank  on link direct or ring: the daemon is the first rank of its node
 ///   beside     on link udp: the same, in a thread of its own beside the engine

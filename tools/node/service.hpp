@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-/// What a daemon tells the service manager that started it (sd_notify(3)): that it is ready, what
-/// it is doing, that it lives. Without one, nothing happens.
+/// Notifications of a daemon to the service manager that started it (sd_notify(3)): that it is
+/// ready, what it is doing, that it is alive. Without one, nothing happens.
 /// Thread safety: one thread.
 
 #include <cstdint>

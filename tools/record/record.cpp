@@ -44,7 +44,7 @@ constexpr std::int64_t kFlushNs = 10'000'000;
 constexpr std::int64_t kMembersEveryNs = 200'000'000;  // looks for members that often
 constexpr std::int64_t kProgressEveryNs = 250'000'000;
 constexpr std::int64_t kWaitStepNs = 1'000'000;
-constexpr std::int64_t kRestNs = 100'000'000;  // at the end, for what was written and not yet read
+constexpr std::int64_t kRestNs = 100'000'000;  // at the end, for writes not yet read
 
 struct RecordOptions {
     std::string ring, out, pcap, duration, sample, wait;
@@ -68,7 +68,7 @@ rmem::RecordingInfo info_now(const rmem::RingConfig& config) {
     return info;
 }
 
-/// The file or files, and what was put into them.
+/// The file or files, and the counts of their contents.
 class Recording {
 public:
     Recording(const RecordOptions& options, const rmem::RecordingInfo& info) {
@@ -109,7 +109,7 @@ public:
 
     const std::string& name() const { return name_; }
 
-    std::uint64_t writes = 0, bytes = 0;  // but for what stood there at the start
+    std::uint64_t writes = 0, bytes = 0;  // except for the memory at the start
     std::uint64_t missed = 0;             // how often, not how many
 
 private:
@@ -241,7 +241,7 @@ std::unique_ptr<RecordSource> open(const RecordOptions& options, const StopSigna
         try {
             return open_source(options.ring, how);
         } catch (const rmem::Error& error) {
-            // What is half-made is taken for foreign.
+            // A half-made one is taken for foreign.
             const bool may_come = error.code() == rmem::Errc::no_such_ring ||
                                   error.code() == rmem::Errc::foreign_segment;
             if (!may_come || deadline.passed(rmem::now_ns()) || stop.signal() != 0) throw;

@@ -14,7 +14,7 @@ namespace tools {
 
 namespace {
 
-/// What holds the memory as the ring has it: a node that nobody runs has fallen behind.
+/// The node that holds the memory as the ring has it: one that nobody runs has fallen behind.
 unsigned first_live_node(const rmem::Ring& ring) {
     for (unsigned node = 0; node < ring.config().nodes; ++node) {
         if (rmem::is_node_alive(ring, node)) return node;

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-/// Where `rmem record` gets a ring's writes from: for each kind of ring one source behind this
+/// The sources from which `rmem record` gets a ring's writes: one for each kind of ring, with this
 /// interface.
 ///
-/// A source is a bystander: it takes no part in the ring, no writer knows or waits for it. What it
-/// could not read in time it gives as a record with RecordedWrite::kMissed in the place where
-/// writes are missing.
+/// A source is an observer: it takes no part in the ring, no writer knows or waits for it. For
+/// writes that it could not read in time it gives a record with RecordedWrite::kMissed in their
+/// place.
 /// Order: writes of one rank in theirs; of all ranks by their times, as far as they are known at a
 /// look.
 /// Thread safety: one thread at a time. Errors: `rmem::Error` from open_source().
@@ -33,9 +33,8 @@ public:
     RecordSource& operator=(const RecordSource&) = delete;
 
     virtual const rmem::RingConfig& config() const = 0;
-    /// Gives what the memory holds now, where it is not zero (RecordedWrite::kAtStart), and begins
-    /// there: what is written from now on comes from look(). Some of the first writes may be in the
-    /// memory already.
+    /// Gives the present memory, where it is not zero (RecordedWrite::kAtStart), and begins there:
+    /// later writes come from look(). Some of the first writes may be in the memory already.
     virtual void begin(std::int64_t now_ns, const Sink& sink) = 0;
     /// Gives what was written since, but no more than some ten thousand writes at once. True if
     /// there is so much that the next look should follow without a pause.
@@ -47,7 +46,7 @@ public:
 };
 
 struct SourceOptions {
-    std::optional<unsigned> node;  ///< whose bank; without: of the first node that lives
+    std::optional<unsigned> node;  ///< whose bank; without: of the first live node
     std::int64_t sample_ns = 0;    ///< look at the bank at this interval, instead of at the writes
 };
 
@@ -55,11 +54,12 @@ struct SourceOptions {
 /// direct) unless it is to be sampled.
 std::unique_ptr<RecordSource> open_source(const std::string& ring, const SourceOptions& options);
 
-// ---- The sources, and what they share
+// ---- The sources, and their common part
 
 /// The logs of all ranks of a ring on link `ring`.
 std::unique_ptr<RecordSource> make_ring_source(std::shared_ptr<rmem::Ring> ring, unsigned node);
-/// What the engine of one of this host's nodes of a ring on link `udp` sends and applies.
+/// The writes that the engine of one of this host's nodes of a ring on link `udp` sends and
+/// applies.
 std::unique_ptr<RecordSource> make_udp_source(std::shared_ptr<rmem::Ring> ring);
 /// The user's memory of any ring, looked at every so often: a change that is undone between two
 /// looks is not seen, nor who made it (RecordedWrite::kSampled).

@@ -15,7 +15,7 @@ std::string write_text(const rmem::RecordedWrite& write, const rmem::RecordingIn
 /// The same with all words, as numbers.
 nlohmann::json write_json(const rmem::RecordedWrite& write, const rmem::RecordingInfo& info);
 
-/// What a whole recording holds; goes through all that the reader has left.
+/// A summary of a whole recording; goes through all that the reader has left.
 nlohmann::json summary_json(rmem::RecordingReader& reader);
 std::string summary_text(const nlohmann::json& summary);
 

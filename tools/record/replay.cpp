@@ -65,7 +65,7 @@ Selection selection_of(const ReplayOptions& options, const rmem::RecordingInfo& 
                                   options.file, *options.node, info.config.nodes - 1));
 }
 
-/// What says which writes, without saying what to do with them, would do nothing.
+/// An option that selects writes, without one that uses them, would do nothing.
 void refuse_idle_selection(const ReplayOptions& options) {
     const char* idle = !options.from.empty()    ? "--from"
                        : !options.until.empty() ? "--until"
@@ -169,7 +169,7 @@ unsigned free_rank(const rmem::Ring& ring, std::optional<unsigned> node) {
                    config.name));
 }
 
-/// What the user types, by lines, while signals are heard.
+/// The user's input, by lines, while signals are heard.
 class Steps {
 public:
     Steps(const rmem::RecordingInfo& info, const StopSignals& stop, bool json)

@@ -43,7 +43,7 @@ public:
     void begin(std::int64_t now_ns, const Sink& sink) override {
         for (unsigned r = 0; r < logs_.size(); ++r) {
             // (1) - this acquire-load synchronizes-with the release-store rmem/link/ring/engine.cpp
-            // (1): what lies before is in the bank that is read next
+            // (1): earlier writes are in the bank that is read next
             const auto applied = ring_->node(node_).applied[r].load(std::memory_order_acquire);
             logs_[r].seek(std::max(applied, logs_[r].oldest()));
             last_ns_[r] = now_ns;
@@ -133,8 +133,7 @@ private:
         sink(write);
     }
 
-    /// The times of what was missed are unknown: behind the rank's last write, before the next
-    /// look.
+    /// The times of missed writes are unknown: after the rank's last write, before the next look.
     void give_missed(unsigned rank, std::int64_t now_ns, const Sink& sink) {
         RecordedWrite write;
         write.time_ns = std::min(last_ns_[rank], now_ns);

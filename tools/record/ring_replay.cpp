@@ -68,8 +68,8 @@ bool RingReplay::is_before(const RecordedWrite& write) const noexcept {
     return (write.flags & RecordedWrite::kAtStart) != 0 || write.time_ns < selection_.from_ns;
 }
 
-/// Of the time before, but recorded behind what has been played: it belongs to the memory all the
-/// same.
+/// Of the time before, but recorded after writes that have been played: it belongs to the memory
+/// all the same.
 bool RingReplay::is_belated(const RecordedWrite& write, bool has_begun) const noexcept {
     return has_begun && !selection_.node && (write.flags & RecordedWrite::kAtStart) == 0;
 }
@@ -91,7 +91,7 @@ void RingReplay::write_image() {
     node_.set_data_filter(false);
 }
 
-/// Waits until the write is due. False if it shall not be played any more.
+/// Waits until the write is due. False if it is not to be played any more.
 bool RingReplay::wait_for(rmem::Player& player, const RecordedWrite& write, const Steps& steps) {
     while (!player.take(write.time_ns, rmem::now_ns())) {
         const std::int64_t due = player.due_ns(write.time_ns);

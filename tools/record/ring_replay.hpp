@@ -3,10 +3,10 @@
 
 /// Plays a recording into a live ring, as one of its nodes.
 ///
-/// Memory        first the ring's memory is made as it was where the replay begins: what stood
-///               there when the recording began, and what was written before `from_ns`; other words
-///               are zero. Only words that differ are written. With `node` this is left out: the
-///               other nodes' words are not ours.
+/// Memory        first the ring's memory is made as it was where the replay begins: its state when
+///               the recording began, and the writes before `from_ns`; other words are zero. Only
+///               words that differ are written. With `node` this is left out: the other nodes'
+///               words are not ours.
 /// Range         writes of the user's memory; others (a protocol's regions, a smaller ring) are
 ///               counted and left out.
 /// Interrupts    a write that carried the interrupt mark carries it again.
@@ -29,7 +29,7 @@
 
 namespace tools {
 
-/// What of a recording is wanted, by times of its host's CLOCK_MONOTONIC.
+/// The wanted part of a recording, by times of its host's CLOCK_MONOTONIC.
 struct Selection {
     std::int64_t from_ns = std::numeric_limits<std::int64_t>::min();
     std::int64_t until_ns = std::numeric_limits<std::int64_t>::max();
@@ -80,7 +80,7 @@ private:
     std::vector<std::byte>
         image_;  ///< the user's memory where the replay begins, until it is written
     std::int64_t newest_ns_ =
-        std::numeric_limits<std::int64_t>::min();  ///< time of what was played
+        std::numeric_limits<std::int64_t>::min();  ///< time of the played writes
     Replayed result_;
 };
 

@@ -65,7 +65,7 @@ private:
     const std::byte* const bank_;
     const std::int64_t interval_ns_;
     std::vector<std::byte> seen_;  // the memory at the last look
-    RecordedWrite write_;          // with what all have in common
+    RecordedWrite write_;          // with the common part of all
 };
 
 }  // namespace

@@ -38,12 +38,12 @@ struct CleanOptions {
     bool all = false, force = false, dry_run = false, json = false;
 };
 
-/// What was done, for people and for programs.
+/// The report, for people and for programs.
 class Report {
 public:
     explicit Report(bool dry_run) : dry_run_(dry_run) {}
 
-    /// `key` and `kind`: what it is, in JSON and as a word before its name.
+    /// `key` and `kind`: its kind, in JSON and as a word before its name.
     void add(const char* key, const char* kind, const Cleaned& cleaned) {
         const char* what = !cleaned.removed ? "kept" : dry_run_ ? "would remove" : "removed";
         text += fmt::format("{} {}{}: {}\n", what, kind, printable(cleaned.name),

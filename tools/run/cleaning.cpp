@@ -32,7 +32,7 @@ bool is_ours(const rmem::Segment& segment) {
 }
 
 /// A maker holds the life-cycle lock from before the name can be found until the ring is whole, and
-/// who takes part another: what nobody has locked is nobody's.
+/// a process that takes part another: an object that nobody has locked is nobody's.
 Cleaned remove_unused(const std::string& name, const std::string& why, bool dry_run) {
     const auto segment = rmem::Segment::open(name, {.only_looks = true});
     if (!segment) return {name, true, "it is gone already"};
@@ -49,7 +49,7 @@ Cleaned remove_unused(const std::string& name, const std::string& why, bool dry_
     return {name, true, why};
 }
 
-/// What is wrong with it: the sentence of `problem` advises programs that join.
+/// The fault of the ring: the sentence of `problem` advises programs that join.
 const char* kind_of(const rmem::Segment& segment, const rmem::Error& problem) {
     if (!is_ours(segment)) return "it is no ring, and nobody uses it";
     return problem.code() == rmem::Errc::version_mismatch
@@ -57,7 +57,7 @@ const char* kind_of(const rmem::Segment& segment, const rmem::Error& problem) {
                : "a ring that was begun and never finished";
 }
 
-/// What no ring of this version is.
+/// An object that is no ring of this version.
 Cleaned clean_broken(const std::string& name, const rmem::Error& problem, bool force,
                      bool dry_run) {
     const char* kind = "";

@@ -4,13 +4,13 @@
 /// Removing what dead processes have left in /dev/shm, and nothing else.
 ///
 /// Invariant: nothing that a live process takes part in is ever removed: removing happens under the
-/// ring's own lock, without which nobody joins. Nor are the counters of a MU-Net daemon that lives.
+/// ring's own lock, without which nobody joins. Nor are the counters of a live MU-Net daemon.
 
 #include <string>
 
 namespace tools {
 
-/// What becomes of a ring that was made to stay (`rmem make`).
+/// The treatment of a ring that was made to stay (`rmem make`).
 enum class Staying { keep, remove };
 
 struct Cleaned {

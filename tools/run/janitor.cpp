@@ -25,7 +25,7 @@ constexpr auto kTryEvery = std::chrono::milliseconds(10);
 constexpr int kTries = 1000;  // ten seconds: killed processes end sooner
 
 /// Reads the launcher's news until it says that it ends (true) or is killed (false). A positive
-/// number is a rank started, a negative one a rank buried.
+/// number is a rank started, a negative one a rank reaped.
 bool follow(int pipe, std::set<pid_t>& ranks) {
     for (;;) {
         pid_t news = 0;

@@ -51,8 +51,8 @@ Launcher::Launcher(const Job& job, RunReport& report, Janitor& janitor)
       ranks_(job.programs.size()),
       signals_(take_signals_by_descriptor()),
       from_terminal_(::isatty(STDIN_FILENO) == 1) {
-    // What a rank has started becomes ours when the rank ends, so that we can wait for its end,
-    // too.
+    // Processes that a rank has started become ours when the rank ends, so that we can wait for
+    // their end, too.
     ::prctl(PR_SET_CHILD_SUBREAPER, 1);
     for (Rank& rank : ranks_) rank.restarts_left = job.restarts;
     if (from_terminal_) {
@@ -164,8 +164,8 @@ void Launcher::read_stream(unsigned rank, unsigned stream, std::int64_t now) {
     r.streams[stream].reset();  // the end of it: polled no more
 }
 
-/// What a rank that has ended had still printed. Nobody of its group is left to print more, unless
-/// it fled into a session of its own, for whose output we do not wait.
+/// The last output of a rank that has ended. Nobody of its group is left to print more, unless it
+/// fled into a session of its own, for whose output we do not wait.
 void Launcher::drain(unsigned rank) {
     Rank& r = ranks_[rank];
     for (unsigned stream = 0; stream < r.streams.size(); ++stream) {
@@ -184,7 +184,7 @@ void Launcher::drain(unsigned rank) {
 void Launcher::feed_input() {
     if (input_held_.empty()) {
         if (!is_in_foreground()) {
-            ::usleep(10'000);  // what was typed is somebody else's; do not spin on it
+            ::usleep(10'000);  // the input is somebody else's; do not spin on it
             return;
         }
         std::array<char, 4096> buffer;

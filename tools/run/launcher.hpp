@@ -10,7 +10,7 @@
 ///           SIGTERM or SIGQUIT kills. SIGTSTP stops the ranks and then the launcher; SIGCONT goes
 ///           on.
 /// Leftovers What a rank has started and left running is killed with it, and waited for: then it is
-///           in no ring any more. What has left the rank's process group is not.
+///           in no ring any more. A process that has left the rank's process group is not.
 /// Result    0, or the exit code of the rank that failed first (128 + signal when it died of one).
 /// Thread safety: one thread, the only one of the process.
 

@@ -50,7 +50,7 @@ struct MakeOptions {
     bool json = false;
 };
 
-/// What shall stand somewhere.
+/// Values for a place.
 struct Value {
     std::uint64_t offset = 0;
     std::vector<std::byte> bytes;
@@ -124,7 +124,7 @@ rmem::RingConfig config_of(const MakeOptions& options) {
                                   config.nodes, config.ranks));
 }
 
-/// What programs that are started by hand need.
+/// The settings that programs need which are started by hand.
 std::vector<std::pair<std::string, std::string>> environment_of(const rmem::RingConfig& config) {
     std::vector<std::pair<std::string, std::string>> variables = {
         {"RMEM_RING", config.name},

@@ -20,7 +20,7 @@ constexpr std::int64_t kStartNs = 10'000'000'000;
 constexpr std::int64_t kEndNs = 5'000'000'000;  // a node leaves in milliseconds
 
 bool has_daemon(const rmem::Ring& ring) {
-    // relaxed is enough: who holds the engine's byte has said what it is, or does so before
+    // relaxed is enough: the holder of the engine's byte has said what it is, or does so before
     // programs may join
     const auto kind = ring.board().kind.load(std::memory_order_relaxed);
     return kind == static_cast<std::uint32_t>(rmem::udp::EngineKind::daemon) && ring.has_engine();

@@ -35,7 +35,7 @@ struct Prepared {
     pid_t launcher;
 };
 
-/// What the launcher changed, back to what a program expects.
+/// Undoes the launcher's changes, as a program expects.
 void restore_signals() {
     for (const int number : {SIGPIPE, SIGTTOU}) ::signal(number, SIG_DFL);
     sigset_t none;

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-/// One process that is a rank: how it is started, signalled and buried.
+/// One process that is a rank: how it is started, signalled and reaped.
 ///
-/// Each rank leads a process group of its own, so that what it starts (a shell's commands, a
-/// debugger's program) gets the same signals and ends with it. It dies by SIGKILL when the launcher
+/// Each rank leads a process group of its own, so that its children (a shell's commands, a
+/// debugger's program) get the same signals and end with it. It dies by SIGKILL when the launcher
 /// dies.
 /// Thread safety: the process must have one thread while it starts ranks.
 /// Errors: `rmem::Error` (system) when the host refuses a process or a pipe; a program that cannot
@@ -27,7 +27,7 @@ inline constexpr int kExitNotFound = 127;
 
 using Variables = std::vector<std::pair<std::string, std::string>>;
 
-/// Whom a program may run as, looked up before the fork.
+/// The user that a program runs as, looked up before the fork.
 struct User {
     std::string name, home;
     uid_t id = 0;
@@ -35,7 +35,7 @@ struct User {
     std::vector<gid_t> groups;
 };
 
-/// What a rank runs, and how.
+/// A rank's program, and how it runs.
 struct RankProgram {
     std::vector<std::string> command;
     Variables environment;             ///< besides the launcher's own
@@ -61,15 +61,16 @@ public:
     int output() const { return output_.get(); }
     int errors() const { return errors_.get(); }
 
-    /// To the rank and all that it has started. Does nothing to one that is buried.
+    /// To the rank and all that it has started. Does nothing to one that is reaped.
     void signal(int number) const;
 
-    /// Whether the process has ended, without burying it: its number stays its own.
+    /// Whether the process has ended, without reaping it, so its pid is not reused.
     bool has_ended() const;
-    /// Takes the status of what it has started, left, and has ended since: a subreaper has to.
+    /// Takes the status of processes that it has started and left, and that have ended since: a
+    /// subreaper has to.
     void reap_orphans() const;
     /// Kills what it has left running and takes its status, as of wait(2). Where the launcher is a
-    /// subreaper (prctl(2)), what it had left running has ended, too.
+    /// subreaper (prctl(2)), processes that it had left running have ended, too.
     int reap();
 
 private:

@@ -134,7 +134,7 @@ private:
         throw refusal(where(node), fmt::format("'{}' is no table; write [{}]", key, key));
     }
 
-    /// What a variable or an argument may be: a string, a number or a truth.
+    /// The types of a variable or an argument: a string, a number or a truth value.
     std::string text_of(const toml::node& node, std::string_view key) const {
         if (const auto* text = node.as_string()) {
             if (text->get().find('\0') == std::string::npos) return text->get();

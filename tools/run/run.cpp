@@ -2,7 +2,7 @@
 // `rmem run`: makes a ring and runs a program's ranks in it.
 //
 // The options become RMEM_ variables of this process; the ring is made from them by the same code
-// by which the ranks, who inherit them, compute theirs.
+// that computes the settings of the ranks, which inherit them.
 
 #include <fmt/format.h>
 #include <grp.h>
@@ -114,7 +114,7 @@ std::vector<RankProgram> chosen_programs(const RunOptions& options) {
     return std::move(rig.programs);
 }
 
-/// What the command line leaves open of a ring that was made to stay is as it is there.
+/// Settings of a ring that was made to stay hold where the command line leaves them open.
 void adopt_ring(std::size_t count) {
     const char* name = std::getenv("RMEM_RING");  // NOLINT: one thread
     if (name == nullptr || !rmem::Segment::open(name)) return;
@@ -132,11 +132,11 @@ void adopt_ring(std::size_t count) {
         set("RMEM_SIZE", fmt::format("{}", config.user_bytes));
         if (config.timing.instant == 0) set("RMEM_TIMING", rmem::to_string(config.timing));
         if (config.bound_ns != 0) set("RMEM_BOUND", fmt::format("{}ns", config.bound_ns));
-    } catch (const rmem::Error&) {  // NOLINT: what is no ring is told when it is joined
+    } catch (const rmem::Error&) {  // NOLINT: reported when it is joined
     }
 }
 
-/// What the ranks inherit, and what this process reads.
+/// The settings that the ranks inherit, and those that this process reads.
 void set_environment(const RunOptions& options, std::size_t count) {
     options.settings.apply();
     const std::string ranks = fmt::format("{}", count);
@@ -210,7 +210,7 @@ void check_settings(const rmem::Environment& environment, const rmem::RingConfig
                         "nobody; give --nodes at most -n",
                         config.nodes, config.ranks));
     }
-    // What each rank would say one after the other is said once.
+    // A message that each rank would repeat is printed once.
     if (environment.faults) rmem::FaultPlan::parse(*environment.faults, config.nodes, config.link);
     if (config.link == rmem::LinkKind::ring) rmem::RingOptions::from(environment, config);
     if (config.is_remote()) rmem::udp::Endpoints::read(config.nodes);
@@ -253,13 +253,13 @@ std::shared_ptr<rmem::Ring> make_ring(const rmem::RingConfig& config, unsigned n
     return ring;
 }
 
-/// On link udp: a key that only this user's processes can read, as long as this one lives.
-/// Datagrams pass where all users of the host may listen and send.
+/// On link udp: a key that only this user's processes can read, until this one ends. Datagrams pass
+/// where all users of the host may listen and send.
 rmem::Descriptor make_key(const std::vector<std::shared_ptr<rmem::Ring>>& rings) {
     const char* insecure = rmem::environment_setting("RMEM_INSECURE");
     const bool has_one = rmem::environment_setting("RMEM_KEY_FILE") != nullptr ||
                          (insecure != nullptr && insecure != std::string_view("0"));
-    // What runs already has its own settings.
+    // Processes that run already have their own settings.
     const bool is_alone = std::none_of(rings.begin(), rings.end(),
                                        [](const auto& ring) { return ring->has_engine(); });
     if (has_one || !is_alone || !rings.front()->config().is_remote()) return {};
@@ -327,7 +327,7 @@ int run(const RunOptions& options) {
     return exit_code;
 }
 
-/// What must be given where no rig file is.
+/// The required words where no rig file is.
 void complete(RunOptions& options) {
     if (!options.rig.empty()) return;
     if (options.words.empty()) cli::miss("PROGRAM (or --rig)");

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-/// What `rmem run` says: the ranks' output and what became of them, as text or as JSON lines.
+/// The output of `rmem run`: that of the ranks and their ends, as text or as JSON lines.
 ///
 /// Text: labelled lines to the stream they came on; its own sentences go to stderr.
 /// JSON: one object per line on stdout, with "event": ring, started, output, ended, ending, signal,

@@ -53,7 +53,7 @@ double ours_us(void (*measure)(const bench::GroupOptions&, const bench::Plan&, b
     return bench::median(results.all().at("ours")) / 1e3;
 }
 
-/// What can be compared: with fewer processors than ranks, a barrier measures the scheduler.
+/// The comparable ones: with fewer processors than ranks, a barrier measures the scheduler.
 void measure_here(std::vector<simulator::Row>& rows) {
     const unsigned processors = std::thread::hardware_concurrency();
     for (simulator::Row& row : rows) {

@@ -51,7 +51,7 @@ struct ReplayCommand {
 };
 
 /// Writes as it goes: a trace may have a million lines. They come from within simulated processes,
-/// through which nothing may be thrown: what fails is thrown by end().
+/// through which nothing may be thrown: end() throws the error.
 class LineWriter {
 public:
     void add(const std::string& line) noexcept {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-/// A bank as a bystander sees it: what a node's memory holds, without taking part in the ring.
+/// A bank as an observer sees it: a node's memory, without taking part in the ring.
 ///
 /// Looking disturbs nobody, and works on rings whose members are stuck or dead. On links with a
 /// bank per node a bank shows what its node's engine has applied so far.
@@ -40,9 +40,9 @@ private:
     unsigned node_;
 };
 
-/// What a user means by a ring's name and --node. Of a ring over several hosts each node that is on
-/// this host has a segment: `rig@1`, or `rig` and --node 1, or `rig` alone where it is the only
-/// one. Throws bad_rank for a node that is on another host.
+/// The bank that a user means by a ring's name and --node. Of a ring over several hosts each node
+/// that is on this host has a segment: `rig@1`, or `rig` and --node 1, or `rig` alone where it is
+/// the only one. Throws bad_rank for a node that is on another host.
 std::string named_segment(const std::string& ring, std::optional<unsigned> node);
 
 /// Whose bank: the given node's, checked; without one the first, or the one whose segment it is.

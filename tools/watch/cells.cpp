@@ -128,7 +128,7 @@ T parse_real(const std::string& text) {
     return value;
 }
 
-/// JSON has no word for infinities and what is no number.
+/// JSON has no word for infinities and NaN.
 template <class T>
 nlohmann::json real_json(T value) {
     if (std::isfinite(value)) return value;

@@ -6,7 +6,7 @@
 /// A type is what the bits mean (u, i, x, bits, f), how many there are, and their byte order: this
 /// host's, unless the name ends with `be` or `le`.
 /// Thread safety: values and functions of their arguments.
-/// Errors: UsageError naming what was given and what would do.
+/// Errors: UsageError naming the given text and the valid ones.
 
 #include <cstddef>
 #include <cstdint>
@@ -26,7 +26,7 @@ struct CellType {
     bool is_swapped = false;  ///< the other byte order than this host's
 
     bool is_text() const { return kind == Kind::text; }
-    /// What the offset of one must be a multiple of: a value of at most a word lies in one, a
+    /// The offset of one must be a multiple of this: a value of at most a word lies in one, a
     /// larger one in words.
     std::size_t alignment() const;
 
@@ -39,14 +39,14 @@ inline constexpr const char* kCellTypes =
 
 CellType parse_cell_type(const std::string& name);
 
-/// Throws unless a value of the type can stand there.
+/// Throws unless a value of the type can be there.
 void check_alignment(const CellType& type, const std::string& name, std::uint64_t offset);
 
 /// One value (for text: all bytes up to the first zero).
 std::string cell_text(const CellType& type, std::span<const std::byte> bytes);
 nlohmann::json cell_json(const CellType& type, std::span<const std::byte> bytes);
 
-/// What stands in memory for a value given on the command line.
+/// The bytes in memory of a value given on the command line.
 std::vector<std::byte> parse_cell(const CellType& type, const std::string& text);
 
 /// "256", "0x100", "4K"

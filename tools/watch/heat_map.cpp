@@ -45,7 +45,7 @@ void HeatMap::begin(std::size_t bytes, std::size_t from, std::size_t most_cells)
     cell_bytes_ = rmem::kWordBytes;
     while (cell_bytes_ * most_cells < bytes) cell_bytes_ *= 2;
     parts_ = std::min(kParts, cell_bytes_ / rmem::kWordBytes);
-    // Odd, so that it goes through all places of what repeats in powers of two.
+    // Odd, so that it goes through all places of a pattern that repeats in powers of two.
     line_step_ = bytes <= kMostBytes ? 1 : (bytes / kMostBytes + 1) | 1;
     cells_.assign((bytes + cell_bytes_ - 1) / cell_bytes_, {});
     digests_.assign(cells_.size() * parts_, 0);

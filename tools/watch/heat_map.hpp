@@ -5,8 +5,8 @@
 /// of late.
 ///
 /// A look makes a digest of each of a cell's parts (16, or a word each) and compares it with the
-/// last look's; the heat of a cell is the share of its parts that have changed, or half of what it
-/// was if that is more. A value that changes and changes back between two looks is not seen. Of
+/// last look's; the heat of a cell is the share of its parts that have changed, or half of its last
+/// value if that is more. A value that changes and changes back between two looks is not seen. Of
 /// more than kMostBytes only every n-th line is looked at.
 /// Thread safety: one thread. Reading a bank disturbs its writers as any other reader would.
 

@@ -21,7 +21,7 @@ public:
 
     /// Those of another node as well.
     void add(const HistogramSample& other);
-    /// What has come since an earlier sample. Its greatest value is known as a bucket bound only.
+    /// The difference from an earlier sample. Its greatest value is known as a bucket bound only.
     /// After a new start (fewer values than before) all are new.
     HistogramSample since(const HistogramSample& earlier) const;
 

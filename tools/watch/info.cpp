@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// `rmem info` and `rmem list`: the rings of this host, and who is in them.
+// `rmem info` and `rmem list`: the rings of this host, and their members.
 
 #include <fmt/format.h>
 

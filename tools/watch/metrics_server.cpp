@@ -116,7 +116,7 @@ private:
                           });
     }
 
-    /// What is still on its way would, unread, reset the connection and take the answer with it.
+    /// Unread input would reset the connection and take the answer with it.
     void linger() {
         error_code ignored;
         stream_.socket().shutdown(tcp::socket::shutdown_send, ignored);

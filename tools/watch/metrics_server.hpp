@@ -9,9 +9,9 @@
 /// been at its request for the longest time, so that requests that never end keep nobody away. Each
 /// gets one answer, and is closed.
 /// Thread safety: the text is made by the server's thread.
-/// Errors: the constructor throws `rmem::Error`: bad_environment for what is no address, system for
-/// one that cannot be had. What goes wrong later is the one connection's end; a text that cannot be
-/// made is answered with 500.
+/// Errors: the constructor throws `rmem::Error`: bad_environment for an invalid address, system for
+/// one that cannot be bound. A later failure ends only its connection; a text that cannot be made
+/// is answered with 500.
 
 #include <chrono>
 #include <cstddef>

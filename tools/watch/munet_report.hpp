@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-/// What a MU-Net daemon's board says (ports/munet/counter_board.hpp), for `rmem info`, `top` and
-/// `metrics`.
+/// The contents of a MU-Net daemon's board (ports/munet/counter_board.hpp), for `rmem info`, `top`
+/// and `metrics`.
 
 #include <optional>
 #include <string>
@@ -17,12 +17,12 @@ std::string board_name(const std::string& ring, unsigned node);
 
 /// Nothing where there is no such board.
 std::optional<MunetSample> munet_sample(const std::string& board);
-/// Of a ring's node. What a dead daemon has left counts only where the ring has had one: it may be
-/// of a former ring of the name.
+/// Of a ring's node. A dead daemon's board counts only where the ring has had one: it may be of a
+/// former ring of the name.
 std::optional<MunetSample> munet_sample(const std::string& ring, unsigned node, bool had_daemon);
 
 nlohmann::json munet_json(const std::string& board, const MunetSample& sample);
-/// The same of what the board says; throws rmem::Error (no_such_ring) where there is no such board.
+/// The same of the board; throws rmem::Error (no_such_ring) where there is no such board.
 nlohmann::json munet_report(const std::string& board);
 std::string munet_report_text(const nlohmann::json& report);
 

@@ -33,7 +33,7 @@ void store(std::byte* bank, std::uint64_t offset, const Bytes& bytes) {
         auto& word = *reinterpret_cast<std::uint32_t*>(bank + offset + done);
         std::atomic_ref(word).store(value, std::memory_order_release);
     }
-    // What is smaller than a word is whole, too, where it lies in one.
+    // A value smaller than a word is whole, too, where it lies in one.
     if (bytes.size() - done >= 2 && (offset + done) % 2 == 0 && bytes.size() - done < 4) {
         std::uint16_t value;
         std::memcpy(&value, bytes.data() + done, sizeof value);

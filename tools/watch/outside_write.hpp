@@ -22,7 +22,7 @@ namespace tools {
 ///   was.
 ///   direct  a store into the bank that all share, which raises interrupts as a write of that node
 ///   ring    a write of that node, made from the operator's seat, which is free when all ranks are
-///           taken; while no rank lives, a store into every bank
+///           taken; while no rank is alive, a store into every bank
 /// Without a node: the first that has a live rank.
 unsigned write_from_outside(const std::shared_ptr<rmem::Ring>& ring, std::optional<unsigned> node,
                             std::uint64_t offset, const std::vector<std::byte>& bytes);

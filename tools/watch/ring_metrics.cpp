@@ -18,7 +18,7 @@ namespace tools {
 namespace {
 
 using Names = std::span<const rmem::CounterName>;
-/// Who counts, and what.
+/// The counting object, and its counters.
 using Source = std::pair<Labels, const CounterValues*>;
 
 void add_counters(MetricsText& text, const std::string& prefix, Names names,

@@ -26,7 +26,7 @@ struct Process {
     char state = '?';     ///< as in /proc/<pid>/stat
 };
 
-/// What the system says of a process.
+/// The system's data on a process.
 Process process_of(unsigned pid) {
     Process process;
     std::getline(std::ifstream(fmt::format("/proc/{}/comm", pid)), process.command);
@@ -38,7 +38,7 @@ Process process_of(unsigned pid) {
     return process;
 }
 
-/// What it says of the process in a slot, unless its number is another's by now.
+/// Those of the process in a slot, unless its number is another's by now.
 Process process_of(const rmem::RankSlot& slot) {
     const std::uint32_t pid = slot.pid.load(std::memory_order_relaxed);
     const std::uint64_t start = slot.start_time.load(std::memory_order_relaxed);

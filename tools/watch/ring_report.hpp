@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-/// What a ring shows of itself to a bystander: members, counters, percentiles; as JSON, from which
+/// The state of a ring as an observer sees it: members, counters, percentiles; as JSON, from which
 /// the text is made, so that both say the same.
 ///
 /// Everything comes out of shared memory that others write, and is read once. Nothing is changed.
@@ -26,7 +26,7 @@ unsigned live_ranks(const rmem::Ring& ring);
 const char* ring_state(const rmem::Ring& ring);
 
 /// One line's worth: name, state (that of ring_state(), or broken), members, link, sizes. Never
-/// throws for what the object holds: a broken one has "problem".
+/// throws for the object's contents: a broken one has "problem".
 nlohmann::json ring_summary(const std::string& name);
 
 /// All of it.

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-/// What a ring's shared memory shows at one instant, as plain values: counters, states, times.
+/// A ring's shared memory at one instant, as plain values: counters, states, times.
 ///
 /// From two of them come rates (tools/watch/ring_view.hpp), from one the metrics
 /// (tools/watch/ring_metrics.hpp). Of a ring over several hosts there is one segment per node of
-/// this host; a sample has all of them together, and what these nodes know of the others.
+/// this host; a sample has all of them together, and these nodes' data on the others.
 /// Trust: the values come out of memory that others write. They are bounded where they are indices;
 /// otherwise they are only shown.
 
@@ -49,7 +49,7 @@ struct RankSample {
     bool is_alive() const { return state == "alive" || state == "stopped" || state == "elsewhere"; }
 };
 
-/// What a node of link udp on this host knows of another one.
+/// The data of a node of link udp on this host on another one.
 struct PeerSample {
     unsigned node = 0;
     std::uint64_t batches = 0;
@@ -93,7 +93,7 @@ const char* name_of(NodeState state);
 struct NodeSample {
     NodeState state = NodeState::absent;
     bool is_here = false;  ///< its bank is on this host
-    CounterValues link;    ///< what happens at its bank
+    CounterValues link;    ///< of its bank
     /// Of writes to its bank; of a node on another host: of its writes to the banks here.
     HistogramSample propagation;
     std::optional<EngineSample> engine;

@@ -31,7 +31,7 @@ std::shared_ptr<Ring> open_read_only(const std::string& segment) {
 
 // ---- Ranks --------------------------------------------------------------------------------------
 
-/// What a segment says of a rank. Of a ring over several hosts its own node's segment says most.
+/// A segment's data on a rank. Of a ring over several hosts its own node's segment says most.
 RankSample rank_of(const Ring& ring, unsigned rank) {
     const rmem::RankSlot& slot = ring.rank(rank);
     RankSample sample;
@@ -98,7 +98,7 @@ NodeState state_of(const EngineSample& engine) {
     return engine.is_member() ? NodeState::up : NodeState::joining;
 }
 
-/// What the nodes here think of one that is elsewhere.
+/// The view of the nodes here on one that is elsewhere.
 NodeState state_by_others(const RingSample& sample, unsigned node) {
     NodeState state = NodeState::absent;
     for (const NodeSample& here : sample.nodes) {
@@ -111,7 +111,7 @@ NodeState state_by_others(const RingSample& sample, unsigned node) {
     return state;
 }
 
-/// A segment of link udp: its own node's, and what it has measured of the others.
+/// A segment of link udp: its own node's, and its measurements of the others.
 void add_nodes_of(RingSample& sample, const Ring& ring) {
     const unsigned own = ring.own_node();
     for (unsigned n = 0; n < sample.nodes.size(); ++n) {

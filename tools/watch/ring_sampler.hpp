@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-/// Takes samples of a ring, as long as one likes: a bystander that takes part in nothing.
+/// Takes samples of a ring, as long as one likes: an observer that takes part in nothing.
 ///
-/// It maps the ring's segments read-only, so it changes nothing whatever happens, and works while
-/// the members are stuck or dead. A ring that has gone is not there; one that comes back under the
-/// name is found by the next sample.
+/// It maps the ring's segments read-only, so it changes nothing, and works while the members are
+/// stuck or dead. A ring that has gone is not there; one that comes back under the name is found by
+/// the next sample.
 /// `name`: of a ring over several hosts all its nodes on this host, or one of them (`rig@2`).
 /// Thread safety: one thread. Errors: `rmem::Error` for a segment that is no ring of this version.
 

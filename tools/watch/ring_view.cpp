@@ -25,7 +25,7 @@ struct Kind {
     std::string_view counters;  ///< their names, with a blank before and after each
 };
 
-/// What is in none of them is of the kind "other"; what is in "" is no event.
+/// A counter in none of them is of the kind "other"; one in "" is no event.
 constexpr std::array kKinds = {
     Kind{"losses",
          " writes_lost_fifo lost_on_wire naks_sent overflowed send_no_room send_refused "
@@ -79,7 +79,7 @@ TimesView times_of(const HistogramSample& histogram) {
     return {histogram.count(), histogram.quantile(0.5), histogram.quantile(0.99), histogram.max()};
 }
 
-/// What has happened between two samples of one ring, which have the same ranks and nodes.
+/// The changes between two samples of one ring, which have the same ranks and nodes.
 class Difference {
 public:
     Difference(const RingSample& before, const RingSample& now) : before_(before), now_(now) {

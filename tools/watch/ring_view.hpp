@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-/// What happened in a ring between two samples: rates, percentiles, and who is there. Made for
-/// people and for `--json`; it looks at nothing but the samples.
+/// The changes of a ring between two samples: rates, percentiles, and its members. Made for people
+/// and for `--json`; it looks at nothing but the samples.
 ///
 /// Counters that have become smaller have begun anew, with a ring of the same name: all of them is
 /// new.
@@ -25,8 +25,8 @@ struct TimesView {
 /// A counter that is not part of the traffic: something was lost, sent again, refused, held up… And
 /// each of a port that ranks have used.
 struct EventView {
-    /// "losses", "retransmissions", "back-pressure", "refusals", "bound", "members", "other",
-    /// or a port's name.
+    /// "losses", "retransmissions", "back-pressure", "refusals", "bound", "members", "other", or a
+    /// port's name.
     const char* kind;
     const char* name;
     const char* unit;
@@ -83,7 +83,7 @@ struct RingView {
 };
 
 /// Of the kinds of events that any ring can have, in the order in which they are shown. Those of
-/// ports come behind.
+/// ports come after.
 std::vector<const char*> event_kinds();
 
 RingView view_of(const RingSample& before, const RingSample& now);

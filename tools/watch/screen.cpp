@@ -14,7 +14,7 @@ namespace tools {
 
 namespace {
 
-// Alternate screen, no cursor, and no new line by itself behind the last column; and back.
+// Alternate screen, no cursor, and no new line by itself after the last column; and back.
 constexpr std::string_view kEnter = "\x1b[?1049h\x1b[?25l\x1b[?7l";
 constexpr std::string_view kLeave = "\x1b[?7h\x1b[?25h\x1b[?1049l";
 
@@ -61,8 +61,8 @@ void Screen::draw(const std::vector<Line>& lines) const {
 }
 
 std::string drawn(const std::vector<Line>& lines, bool is_colourful) {
-    // What stands there is erased before, not behind: a line as wide as the screen leaves the
-    // cursor on its last character.
+    // Old text is erased before, not after: a line as wide as the screen leaves the cursor on its
+    // last character.
     std::string text = "\x1b[H\x1b[J";
     for (std::size_t i = 0; i < lines.size(); ++i) {
         const std::string colour = is_colourful ? colour_of(lines[i].style) : "";

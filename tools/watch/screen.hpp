@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-/// The terminal as a screen that is drawn in place: the alternate one, so that what stood there
-/// comes back at the end of the object, by whatever way its scope is left.
+/// The terminal as a screen that is drawn in place: the alternate one, so that the former text
+/// comes back at the end of the object, however its scope is left.
 ///
 /// Plain sequences that every terminal of today obeys; there is nothing to edit or to scroll that
 /// would want a library.
-/// Thread safety: one object in a process, one thread. Signals that shall end the command have to
-/// be let in by the way of StopSignals, so that the destructor runs.
+/// Thread safety: one object in a process, one thread. Signals that end the command must go through
+/// StopSignals, so that the destructor runs.
 
 #include <termios.h>
 
@@ -43,10 +43,10 @@ private:
     termios before_{};
 };
 
-/// What draws the lines in place of what stands there.
+/// The text that draws the lines in place of the old ones.
 std::string drawn(const std::vector<Line>& lines, bool is_colourful);
 
-/// What a terminal sends for keys, a character for each: arrows as k j h l (up, down, left, right),
+/// A terminal's input for keys, a character for each: arrows as k j h l (up, down, left, right),
 /// page up and down as b and f, the rest as it is. Sequences of other keys are left out.
 std::string keys_of(std::string_view sent);
 

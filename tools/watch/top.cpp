@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// `rmem top`: what happens in a ring, live in a terminal or as frames one after another.
+// `rmem top`: the events of a ring, live in a terminal or as frames one after another.
 
 #include <fmt/format.h>
 #include <unistd.h>
@@ -51,8 +51,8 @@ struct TopOptions {
     bool once = false, json = false, no_map = false;
 };
 
-/// The only ring, when none was named. Nodes of one ring count as one; what is no ring, and other
-/// users' rings, do not.
+/// The only ring, when none was named. Nodes of one ring count as one; objects that are no ring,
+/// and other users' rings, do not.
 std::string only_ring() {
     std::string only;
     for (const std::string& found : rmem::Segment::list()) {
@@ -129,7 +129,7 @@ private:
         port_.has_keys = screen_->has_keys();
     }
 
-    /// What the map shows of a bank.
+    /// The part of a bank that the map shows.
     std::pair<std::size_t, std::size_t> window(std::size_t bank) const {
         const std::size_t from = from_ < bank ? from_ : 0;
         const std::size_t all = std::min<std::size_t>(before_.config.user_bytes, bank);
@@ -249,7 +249,7 @@ private:
     RingSample before_;
     RingView view_;
     HeatMap map_;
-    std::size_t from_, bytes_;  ///< what the map shows; no bytes: the user's memory from there
+    std::size_t from_, bytes_;  ///< of the map; no bytes: the user's memory from there
     Viewport port_;
     ShownMap shown_;
     std::optional<Screen> screen_;

@@ -59,7 +59,7 @@ std::string heading(const RingView& view) {
                        view.ranks_alive, view.ranks, view.timing);
 }
 
-/// Who takes a write from whom; in brackets who is passed over.
+/// The way of a write from node to node; in brackets nodes that are passed over.
 std::string order_text(const RingView& view) {
     if (!view.has_wire) return "order        none: all nodes share one bank";
     std::string text = "order       ";
@@ -147,7 +147,7 @@ template <double NodeView::*Rate>
 std::string rate_cell(const NodeView& node) {
     return rate_text(node.*Rate);
 }
-/// What is only known of a node on this host.
+/// Facts that are only known of a node on this host.
 template <double NodeView::*Rate>
 std::string own_rate_cell(const NodeView& node) {
     return node.is_here ? rate_text(node.*Rate) : "-";

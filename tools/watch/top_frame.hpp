@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-/// What `rmem top` shows of a ring at one instant: lines for a terminal, or JSON. It looks at
-/// nothing else.
+/// A frame of `rmem top`, a ring at one instant: lines for a terminal, or JSON. It looks at nothing
+/// else.
 
 #include <cstddef>
 #include <string>
@@ -40,9 +40,9 @@ struct Frame {
     std::size_t scroll = 0;  ///< the viewport's, but no further than there are lines
 };
 
-/// No line is wider than the viewport: what does not fit goes as a whole, with "…" in its place. At
-/// most its height: nodes make room first, then lines are left out, which can be scrolled to where
-/// there are keys; all of it is said.
+/// No line is wider than the viewport: an item that does not fit goes as a whole, with "…" in its
+/// place. At most its height: nodes make room first, then lines are left out, which can be scrolled
+/// to where there are keys; all of it is said.
 Frame frame_of(const RingView& view, ShownMap map, const Viewport& port);
 
 /// Of the map in a viewport, as many as HeatMap::look() may make.
@@ -50,7 +50,7 @@ std::size_t map_cells(const Viewport& port);
 
 nlohmann::json frame_json(const RingView& view, ShownMap map);
 
-/// "0", "12.3", "1.5k", "20M": what happens in a second, in five characters.
+/// "0", "12.3", "1.5k", "20M": a rate per second, in five characters.
 std::string rate_text(double per_second);
 
 }  // namespace tools

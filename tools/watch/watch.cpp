@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // `rmem watch`: prints what changes in a bank, with the time at which it was seen.
 //
-// A bystander has no interrupts, so it looks at intervals: a value that changes twice between two
+// An observer has no interrupts, so it looks at intervals: a value that changes twice between two
 // looks shows once.
 
 #include <fmt/chrono.h>
@@ -157,7 +157,7 @@ private:
             table.add({offset_text(cell.offset), cell_text(type_, cell.bytes),
                        fmt::format("{}", cell.changes), cell.when});
         }
-        // Up over what stands there, and clear to the end of the screen.
+        // Up over the old lines, and clear to the end of the screen.
         const std::string up = drawn_ ? fmt::format("\x1b[{}F\x1b[J", cells_.size() + 1) : "";
         drawn_ = true;
         show(up + table.text());
