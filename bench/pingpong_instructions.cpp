@@ -7,7 +7,8 @@
 ///     [BYTES]]
 ///
 /// Callgrind prints what it counted as "Collected", for each process. Divide by ROUNDS (1000), or
-/// subtract two runs to be rid of what only the first rounds do. A message has BYTES (4). The ways:
+/// subtract two runs to remove the work that only the first rounds do. A message has BYTES (4). The
+/// ways:
 ///
 ///   endpoints  both ranks in this process, by Endpoint's functions: each sends, and each receives
 ///   self       the C functions: a message to oneself, its receipt, and a look for another

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 /// How long a node takes to become a member of a ring on link udp whose members go on writing, and
-/// what that does to them.
+/// its effect on them.
 ///
 ///     udp-late-join [--mib 8] [--joins 20] [--writers 2]
 ///
@@ -39,7 +39,7 @@ using namespace rmem;
 constexpr std::int64_t kPatienceNs = 60'000'000'000;
 constexpr unsigned kMostWriters = 8;
 
-/// What the joiner does.
+/// The joiner's program.
 enum State : unsigned { kAway, kJoining, kThere };
 /// Counted by each writer, for each state.
 struct Tally {
@@ -66,7 +66,7 @@ RingConfig config_of(const Options& options, const std::string& name) {
     return config;
 }
 
-/// What stands at a place: of which writer it is, so that a wrong word shows.
+/// The value at a place: it tells its writer, so that a wrong word shows.
 std::uint32_t value_at(std::size_t word, std::uint32_t round) {
     return static_cast<std::uint32_t>(word % 0xffff) << 16 | (round & 0xffff);
 }

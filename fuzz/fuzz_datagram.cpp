@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// libFuzzer target: what comes from the network as a datagram of the udp link
+/// libFuzzer target: bytes from the network as a datagram of the udp link
 /// (rmem/link/udp/protocol/datagram.hpp).
 ///
 ///     cmake --preset asan && cmake --build --preset asan

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// libFuzzer target: what a peer's partition may hold, and when it changes
+/// libFuzzer target: a peer's partition with any contents, and any changes
 /// (tests/support/hostile_bank.hpp).
 ///
 ///     cmake --preset asan && cmake --build --preset asan

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// libFuzzer target: what a file may hold that a reader takes for a recording.
+/// libFuzzer target: a file with any contents that a reader takes for a recording.
 ///
 ///     cmake --preset asan && cmake --build --preset asan
 ///     build/fuzz/fuzz/fuzz_recording -max_len=4096 my-corpus fuzz/corpus
 ///
 /// An even first byte: the rest is the file. An odd one: the rest becomes a file's blocks, with
-/// checksums that are right, since no fuzzer guesses them; what is under them is the fuzzer's. What
-/// a reader gives must be possible on the header's ring, in the file's order, also after seeking.
+/// checksums that are right, since no fuzzer guesses them; the bytes under them are the fuzzer's.
+/// A reader's writes must be possible on the header's ring, in the file's order, also after
+/// seeking.
 
 #include "rmem/recording/recording_reader.hpp"
 
@@ -45,7 +46,7 @@ T take(Input& input) {
     return value;
 }
 
-/// A block with what the input says, after the one before it unless the input says otherwise.
+/// A block by the input, after the one before it unless the input says otherwise.
 void add_block(std::vector<std::byte>& file, Input& input, format::Key key, std::uint64_t& number) {
     const auto how = take<std::uint8_t>(input);
     const std::size_t bytes = std::min<std::size_t>(take<std::uint8_t>(input), input.size());
@@ -115,7 +116,7 @@ void read_file(const std::vector<std::byte>& bytes, std::int64_t seek_ns) {
         reader.seek(seek_ns);
         demand(read_all(reader, seek_ns) <= writes, "more writes after seeking than before");
     } catch (const rmem::Error& error) {
-        demand(error.code() != rmem::Errc::system, error.what());  // refused for what it holds
+        demand(error.code() != rmem::Errc::system, error.what());  // refused for its contents
     }
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// libFuzzer target: what a program may write into its MU-Net endpoint, and a node into its frames
-/// (tests/support/munet_hostile.hpp).
+/// libFuzzer target: any bytes that a program writes into its MU-Net endpoint, or a node into its
+/// frames (tests/support/munet_hostile.hpp).
 ///
 ///     cmake --preset asan && cmake --build --preset asan
 ///     build/fuzz/fuzz/fuzz_relay -max_len=4096 my-corpus fuzz/corpus

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// A libfabric provider that does next to nothing: what a ping-pong over it takes is the MPI's own
+/// A libfabric provider that does next to nothing: the time of a ping-pong over it is the MPI's own
 /// share, and the floor of any provider under that MPI. For measurements alone.
 ///
 /// Two ranks, tagged messages of up to 8 bytes, one on its way in each direction. A message is half
@@ -9,7 +9,8 @@
 /// (-FI_EAGAIN) before it sends another. There is no probe, no peek and no cancelling of sends.
 ///
 /// Environment: NULL_FI_MAILBOX, a file of 64 bytes, zero at the start of a run, made and removed
-/// by who starts the ranks; the rank is the launcher's (OMPI_COMM_WORLD_RANK, PMIX_RANK, PMI_RANK).
+/// by the script that starts the ranks; the rank is the launcher's (OMPI_COMM_WORLD_RANK,
+/// PMIX_RANK, PMI_RANK).
 /// Thread safety: none. Progress: in fi_cq_read. Errors: libfabric's numbers; -FI_EMSGSIZE for a
 /// longer message.
 
@@ -49,7 +50,7 @@ constexpr unsigned kRanks = 2;
 
 // ---- The mailbox
 
-/// What one rank writes: its message, and how many of the other's it has taken.
+/// The words that one rank writes: its message, and how many of the other's it has taken.
 struct Half {
     std::atomic<std::uint32_t> sent;
     std::atomic<std::uint32_t> taken;
@@ -427,7 +428,7 @@ int open_fabric(fi_fabric_attr*, fid_fabric** fabric, void* context) {
     return 0;
 }
 
-/// What was asked for, as far as it can matter to an MPI of two ranks.
+/// The requested attributes, as far as they matter to an MPI of two ranks.
 int get_info(std::uint32_t, const char*, const char*, std::uint64_t, const fi_info* hints,
              fi_info** info) {
     if (hints != nullptr) {

@@ -18,7 +18,7 @@ namespace {
 
 constexpr double kMegabyte = 1048576;  // as in the paper of FM
 
-/// What its paper says of it, where it says it.
+/// Its paper's figure, where there is one.
 struct Published {
     const char* system;
     double n_half, t0_us, r_inf;

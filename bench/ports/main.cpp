@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The ports beside the billboard that they stand on.
+// The ports beside the billboard that they use.
 #include "bench/ports/figures.hpp"
 #include "bench/ports/flow_control.hpp"
 #include "bench/ports/instructions.hpp"
@@ -27,7 +27,7 @@ constexpr const char* kExamples = R"(examples:
       ports-bench instructions --system gamma
 Of MU-Net: munet-bench. All of it, as a page: bench/ports/run.)";
 
-/// What is asked of the program: the options of all figures, and the one that was chosen.
+/// The command line: the options of all figures, and the one that was chosen.
 struct Program {
     bool json = false;
     GroupOptions group;

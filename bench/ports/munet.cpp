@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// MU-Net measured: a message through the daemon beside a bare relay over two cache lines, what
-/// mu_send_DMA costs its caller, and the anatomy of a message as in the paper's Table 2.
+/// MU-Net measured: a message through the daemon beside a bare relay over two cache lines, the cost
+/// of mu_send_DMA for its caller, and the anatomy of a message as in the paper's Table 2.
 ///
 ///     munet-bench                    everything
 ///     munet-bench --rounds 500       for longer
@@ -96,7 +96,7 @@ struct Shared {
     std::array<std::array<char, kLongBytes>, 4> copies;
 };
 
-/// Takes what stands in one line over to another.
+/// Copies one line to another.
 struct Mover {
     Line& from;
     Line& to;

@@ -127,9 +127,9 @@ Row row_of_handlers(const Rounds& rounds) {
 
 // ---- Both ways
 
-/// `count` messages from each to the other at once, `lead` of them ahead of what has been received.
-/// A rank that would wait for room where the other one may wait too receives instead; Directed
-/// Point takes in what comes while it waits.
+/// `count` messages from each to the other at once, `lead` of them ahead of those received. A rank
+/// that would wait for room where the other one may wait too receives instead; Directed Point takes
+/// in what comes while it waits.
 template <class System>
 void exchange(System& system, std::size_t bytes, std::size_t lead, std::size_t count) {
     const auto send = [&] {
@@ -149,8 +149,8 @@ void exchange(System& system, std::size_t bytes, std::size_t lead, std::size_t c
 }
 
 constexpr std::size_t kBothSizes[] = {8, 1500, 4096};
-constexpr std::size_t kLeads[] = {8,
-                                  32};  ///< what the network of link direct takes unread, and more
+constexpr std::size_t kLeads[] = {
+    8, 32};  ///< as much as the network of link direct takes unread, and more
 
 template <class System>
 Subject both_ways_of(const Effort& effort) {

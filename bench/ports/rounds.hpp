@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-/// What is compared, in turn, round by round.
+/// The compared systems, in turn, round by round.
 ///
 /// In each round each subject has a ring of its own and two fresh processes, on the same two
 /// processors, one subject after the other, every second round in the opposite order. A subject

@@ -37,7 +37,7 @@ inline int peer_of(const RankContext& rank) {
     return rank.rank == 0 ? 1 : 0;
 }
 
-/// Ends the process with what a call has said, through an exception.
+/// Ends the process with a call's error, through an exception.
 [[noreturn]] void fail(const char* call, const char* why);
 
 class Billboard {
@@ -61,7 +61,7 @@ private:
     std::vector<std::byte> message_ = std::vector<std::byte>(kMostBytes);
 };
 
-/// What both versions of Fast Messages count their arrivals by.
+/// The count of arrivals for both versions of Fast Messages.
 struct FastMessages {
     static int received;
 

@@ -19,7 +19,7 @@ struct Lines {
     Line arrived[2];
 };
 
-/// Nameless at once, so that nothing stays behind whatever happens; fork() passes the mapping on.
+/// Nameless at once, so that nothing is left over; fork() passes the mapping on.
 Lines& create_lines() {
     const std::string name = "/rivals-floor-" + std::to_string(getpid());
     const int fd = shm_open(name.c_str(), O_RDWR | O_CREAT | O_EXCL, 0600);

@@ -163,7 +163,7 @@ struct Budget {
     double ns;
 };
 
-/// What a figure's warm-up, its single and its batched samples may take.
+/// The time of a figure's warm-up, of its single and of its batched samples.
 inline Budget budget(const Options& options, std::uint64_t samples, double share_of_time) {
     return {samples, options.seconds * share_of_time * 1e9};
 }

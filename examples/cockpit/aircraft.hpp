@@ -25,13 +25,13 @@ struct Motion {
     double heading_rad = 0.0;
 };
 
-/// What acts on the aircraft in a motion under controls.
+/// The forces on the aircraft in a motion under controls.
 struct Forces {
     double lift_n = 0.0;
     double drag_n = 0.0;
     double thrust_n = 0.0;
     double lift_coefficient = 0.0;
-    double load_factor = 0.0;  ///< what the wing gives
+    double load_factor = 0.0;  ///< of the wing
 };
 
 Forces forces(const Motion& motion, const Controls& controls);

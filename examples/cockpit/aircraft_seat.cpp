@@ -39,7 +39,7 @@ FlightState state_of(double time_s, const Motion& m, const Controls& controls) {
 
 void advance(Flight& flight, std::uint32_t frame, const Recording& recording) {
     const double time_s = frame * kFrameSeconds;
-    // The controls of the frame's middle stand for all of it.
+    // The controls in the frame's middle count for all of it.
     const Controls controls = recording.at(time_s - kFrameSeconds / 2);
     flight.motion = fly(flight.motion, controls, kFrameSeconds);
     flight.seconds = time_s;

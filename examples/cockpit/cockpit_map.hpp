@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-/// The cockpit's memory map: what lies where in the reflective memory, and who writes it.
+/// The cockpit's memory map: the places of values in the reflective memory, and their writers.
 ///
 /// offset  words  writer    what
 /// 0x000   1      aircraft  begun: number of the frame whose state is being written
@@ -9,7 +9,7 @@
 /// 0x008   1      aircraft  phase: 0 boarding, 1 flying, 2 ended
 /// 0x00c   1      aircraft  frames: how many the flight will have
 /// 0x040   12     aircraft  the state of frame `done` (FlightState)
-/// 0x100   4      seat 1    what seat 1 says of itself (SeatWord); seat s at 0x100 + 0x40 (s - 1)
+/// 0x100   4      seat 1    the state of seat 1 (SeatWord); seat s at 0x100 + 0x40 (s - 1)
 ///
 /// Every word has one writer. All are 32 bits: counters unsigned, quantities IEEE 754 floats.
 ///

@@ -42,7 +42,7 @@ public:
     explicit FrameReader(rmem::Node& node);
 
     /// Sleeps until there is a frame newer than the last one, and reads it whole; none when the
-    /// flight has ended. What came and went in between is counted as missed.
+    /// flight has ended. Frames that came and went in between are counted as missed.
     std::optional<Frame> next();
     /// Says that the frame has been worked through.
     void release(const Frame& frame);

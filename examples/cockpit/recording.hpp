@@ -5,7 +5,7 @@
 ///
 /// Lines that begin with # are comments. Controls: time_s, throttle (0 to 1), load_factor,
 /// bank_deg; times grow from 0; between two records the controls change evenly. An expected end:
-/// name, value, tolerance. Errors: std::runtime_error with file, line and what was found.
+/// name, value, tolerance. Errors: std::runtime_error with file, line and the text found.
 
 #include "aircraft.hpp"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-/// What each process of the cockpit does, from boarding to the end of the flight.
+/// The programs of the cockpit's processes, from boarding to the end of the flight.
 /// Results are exit codes. Errors: rmem::Error, std::runtime_error.
 
 #include "rmem/node.hpp"

@@ -34,8 +34,8 @@ static int mine(const dp_graph_t* graph, int i) {
     return dp_graph_fd(graph, points[i][0], points[i][1]);
 }
 
-/* Its name, to whom its edges lead. What is sent before its endpoint is open would be lost: hence
- * Go-Back-N. */
+/* Its name, and the ends of its edges. A packet sent before its endpoint is open would be lost:
+   hence Go-Back-N. */
 static void tell(int fd, int i) {
     char name[32];
     const int length = snprintf(name, sizeof name, "<%d,%d>", points[i][0], points[i][1]);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-/// What a band needs of the other bands: their rows at its border, and the sum over the whole
-/// plate. `Alone` has the whole plate; `Ranks` are the other processes, reached over the billboard.
+/// A band's needs from the other bands: their rows at its border, and the sum over the whole plate.
+/// `Alone` has the whole plate; `Ranks` are the other processes, reached over the billboard.
 
 #include "plate.hpp"
 
@@ -16,8 +16,8 @@ public:
     virtual ~Company() = default;
     /// Fills the band's halo with the neighbours' rows.
     virtual void exchange_halo(Band& band) = 0;
-    /// Adds up, in the order of the plate's rows, what every band gives for its own rows. The order
-    /// is fixed because a sum of floating-point numbers depends on it.
+    /// Adds up, in the order of the plate's rows, the values that every band gives for its own
+    /// rows. The order is fixed because a sum of floating-point numbers depends on it.
     virtual double sum(std::span<const double> of_own_rows) = 0;
     /// The rows of the whole plate at rank 0, nothing at the others.
     virtual std::vector<double> gather(Band& band) = 0;

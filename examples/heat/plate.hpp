@@ -39,7 +39,7 @@ public:
 
     /// One step; the halo must hold the neighbours' rows as they are now.
     void step();
-    /// For each row of the band: the sum of the squares of what the last step changed.
+    /// For each row of the band: the sum of the squares of the last step's changes.
     std::vector<double> changes() const;
 
 private:
@@ -54,7 +54,7 @@ private:
     std::size_t first_;
     std::size_t count_;
     std::vector<double> now_;
-    std::vector<double> next_;  ///< after a step: what was before it
+    std::vector<double> next_;  ///< after a step: the state before it
 };
 
 }  // namespace heat

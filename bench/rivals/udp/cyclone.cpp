@@ -66,7 +66,7 @@ private:
                      "dds_create_topic");
     }
 
-    /// What is written before the reader is known does not reach it.
+    /// Messages written before the reader is known do not reach it.
     void wait_for_other() {
         dds_publication_matched_status_t written{};
         dds_subscription_matched_status_t read{};

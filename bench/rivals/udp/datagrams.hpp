@@ -20,8 +20,8 @@ inline void check_call(long result, const char* what) {
     require(result >= 0, std::string(what) + ": " + std::strerror(errno));
 }
 
-/// Each rank receives in a group and at a port of its own, so that it does not hear itself, and the
-/// host of one makes no copy for itself of what it sends.
+/// Each rank receives in a group and at a port of its own, so that it does not hear itself, and a
+/// host makes no copy of its own datagrams for itself.
 class DatagramChannel {
 public:
     DatagramChannel(int rank, const Options& options, std::uint16_t port)
@@ -52,7 +52,7 @@ public:
             sendto(socket_, data, size, 0, reinterpret_cast<const sockaddr*>(&to_), sizeof to_),
             "sendto");
     }
-    /// The next datagram of this size; what is left of a stream is passed over.
+    /// The next datagram of this size; the rest of a stream is passed over.
     void receive(void* data, std::size_t size) {
         while (try_receive(data, size) != long(size)) relax();
     }

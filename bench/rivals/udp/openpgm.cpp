@@ -16,7 +16,7 @@ using namespace rivals;
 
 constexpr const char* group = "239.1.2.11";
 
-/// What PGM says is wrong is there only after the call, hence a reference.
+/// PGM's message is there only after the call, hence a reference.
 void check(bool fine, const char* what, pgm_error_t* const& error) {
     if (fine) return;
     const std::string reason = error && error->message ? error->message : "no reason given";
