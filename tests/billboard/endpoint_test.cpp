@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// What an endpoint does with time and descriptors, which each link has of its own or not at all.
+/// An endpoint's time and descriptors, which each link has of its own or not at all.
 
 #include "billboard/endpoint.hpp"
 #include "billboard/bbp.h"

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Conformance: calls with arguments that cannot be right, or at the wrong time, return their code
-/// and one sentence, lose nothing and never crash. (billboard/bbp.h: codes, bbp_strerror,
-/// bbp_last_error; what bbp_init refuses: joining_test.cpp.)
+/// Conformance: calls with invalid arguments, or at the wrong time, return their code and one
+/// sentence, lose nothing and never crash. (billboard/bbp.h: codes, bbp_strerror, bbp_last_error;
+/// refusals of bbp_init: joining_test.cpp.)
 
 #include "tests/support/child.hpp"
 #include "tests/support/conformance.hpp"

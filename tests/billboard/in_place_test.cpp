@@ -2,7 +2,7 @@
 // ctest: check
 
 /// Conformance: messages composed and read where they lie are messages like all others: in order,
-/// intact until released, in any order of release; what is released is free again.
+/// intact until released, in any order of release; a released buffer is free again.
 /// (billboard/bbp.h: No copies; views of the dead's messages: tests/billboard/core/peers_test.cpp.)
 
 #include "billboard/endpoint.hpp"
@@ -303,7 +303,7 @@ TEST_P(InPlace, releases_out_of_order_free_the_senders_room) {
             for (std::uint64_t i = 0; i < 4; ++i) send(1, kSize, i);
             for (std::uint64_t i = 4; i < 40; ++i) send(1, kSize, i);
         } else {
-            // The first stays viewed; what is released behind it must be enough to go on.
+            // The first stays viewed; those released after it must be enough to go on.
             const View first = view(0, kSize, 0);
             for (std::uint64_t i = 1; i < 40; ++i) release(view(0, kSize, i));
             release(first);
@@ -559,7 +559,7 @@ TEST_P(InPlace, who_takes_all_that_comes_gets_it_in_each_senders_order_short_and
             const std::size_t size = kSizes[next[source]++ % kSizes.size()];
             check_equal(message.size(), size, "size taken");
             check_bytes(message.data(), size, size + 10000 * static_cast<std::uint64_t>(source));
-            // What lies in no buffer was copied, and needs no release.
+            // A message in no buffer was copied, and needs no release.
             if (message.data() != room.data())
                 check_code(billboard::Endpoint::of_bbp_init()->release(message.data()), BBP_OK);
         }

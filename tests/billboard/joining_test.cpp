@@ -2,7 +2,7 @@
 // ctest: check
 
 /// Conformance: bbp_init joins the ring of the environment (or of a launcher) once all ranks have
-/// come, and refuses what cannot be with a code and a sentence of its own. (billboard/bbp.h: Life
+/// come, and refuses invalid settings with a code and a sentence of its own. (billboard/bbp.h: Life
 /// cycle, codes; design §5: environment; issue "what bad input gets".)
 
 #include "tests/support/conformance.hpp"
@@ -53,7 +53,7 @@ protected:
         ring.finish();
     }
 
-    /// Sets the variables of `changes` to what the ring's setup says.
+    /// Sets the variables of `changes` to the values of the ring's setup.
     static void correct(const RingSetup& setup, const Changes& changes) {
         const Changes right = {{"RMEM_RANK", "0"},
                                {"RMEM_RANKS", std::to_string(setup.ranks)},

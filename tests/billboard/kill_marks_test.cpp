@@ -88,7 +88,7 @@ std::ostream& operator<<(std::ostream& out, const Case& c) {
     return out << c.mark << ':' << c.pass << " on " << c.kind.name;
 }
 
-/// Marks that only a rank passes which meets the next life of another.
+/// Marks that only a rank passes which meets the next incarnation of another.
 bool is_of_a_return(const std::string& mark) {
     return starts_with_any(mark, {"return."});
 }
@@ -153,7 +153,7 @@ RingSetup setup_of(const Kind& kind) {
 }
 
 /// Ranks beyond the talkers make the ring large. They must look up now and then, or a rank that
-/// returns cannot know that they read nothing of its former life.
+/// returns cannot know that they read nothing of its former incarnation.
 void start_silent_ranks(RankProcesses& ring) {
     for (unsigned rank = kTalkers; rank < ring.setup().ranks; ++rank) {
         ring.start_bare(rank, [](Rank& me) {
@@ -252,7 +252,7 @@ TEST_P(KillMarksOfJoining, a_rank_killed_there_in_a_later_life_can_return_too) {
     const auto survivor = [](Rank& me) {
         init(me);
         me.raise(kBorn);
-        // Greetings of any life, and deaths, until the last life greets.
+        // Greetings of any incarnation, and deaths, until the last one greets.
         char incarnation = 0;
         await(
             [&] {
@@ -261,7 +261,7 @@ TEST_P(KillMarksOfJoining, a_rank_killed_there_in_a_later_life_can_return_too) {
                 return code == kVictim && incarnation == 3;
             },
             "the third life's greeting");
-        // The second life's end, if noticed at all, may still have to be told.
+        // The second incarnation's end, if noticed at all, may still have to be told.
         const int code = bbp_tryrecv(kVictim, &incarnation, 1, nullptr);
         check(code == BBP_EAGAIN || code == BBP_EPEER, code_name(code));
         me.raise(kSettled);
@@ -301,12 +301,12 @@ INSTANTIATE_TEST_SUITE_P(At, KillMarksOfJoining, ::testing::ValuesIn(joining_cas
 
 class KillMarksOfReturns : public KillMarks {};
 
-/// Rank 0 is killed while it takes over what rank 1's former self had posted; rank 2 gets all of
-/// that, misses both, and goes on with the next lives of both.
+/// Rank 0 is killed while it takes over the messages of rank 1's former incarnation; rank 2 gets
+/// all of them, misses both, and goes on with the next incarnations of both.
 TEST_P(KillMarksOfReturns, a_rank_killed_while_it_meets_another_again_is_survived_and_can_return) {
     constexpr std::size_t kPosted[] = {20, 600, 40, 3000};
     RankProcesses ring(setup_of(GetParam().kind));
-    // Within the billboard, so that what happens to others is noticed.
+    // Within the billboard, so that the fate of others is noticed.
     const auto look_on_until = [](Rank& me, KillWord word, std::uint32_t value) {
         await(
             [&] {

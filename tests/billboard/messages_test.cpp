@@ -133,8 +133,8 @@ TEST_P(Messages, to_oneself_arrive) {
 }
 
 TEST_P(Messages, to_oneself_may_be_more_than_any_queue_holds) {
-    // A rank that waits for itself would wait forever: what is sent to oneself must find room, or
-    // the call must say that it cannot.
+    // A rank that waits for itself would wait forever: a message to oneself must find room, or the
+    // call must say that it cannot.
     run(1, [](Rank& me) {
         constexpr int kMessages = 200;
         int sent = 0;

@@ -265,7 +265,7 @@ TEST_P(Multicast, tells_of_a_dead_member_and_reaches_the_others) {
             if (me.rank == 0) {
                 me.await_word(kGo);
                 const int dests[] = {1, 2, 3};
-                // A death is noticed when it stands in the way, at the latest when a queue is full.
+                // A death is noticed when it blocks a call, at the latest when a queue is full.
                 std::uint32_t unnoticed = 0;
                 while (bbp_mcast(dests, 3, "x", 1) == BBP_OK) {
                     check(++unnoticed < 10'000, "multicasts to a dead rank never tell");

@@ -19,7 +19,8 @@ void write(Node& node, std::size_t offset, std::uint32_t value) {
     await([&] { return node.write_word(offset, value) == WriteResult::ok; }, "room");
 }
 
-/// A word and a message to and fro: who has the message has the word that was written before it.
+/// A word and a message to and fro: a rank that has the message has the word that was written
+/// before it.
 void talk(Rank& me, Node& node, std::uint32_t first) {
     const int other = 1 - me.rank;
     for (std::uint32_t round = first; round < first + 20; ++round) {

@@ -67,8 +67,8 @@ TEST_P(Restart, of_a_killed_rank_is_missed_once_and_then_heard) {
 }
 
 TEST_P(Restart, is_missed_by_one_who_only_sends) {
-    // A death is noticed when it stands in the way, at the latest when a queue is full. What was
-    // sent until then was for the former self; what is sent from then on is for the new one.
+    // A death is noticed when it blocks a call, at the latest when a queue is full. Messages sent
+    // until then were for the former incarnation; later ones are for the new one.
     for (const std::size_t size : {std::size_t{4}, std::size_t{700}, kPartition}) {
         SCOPED_TRACE(size);
         RankProcesses ring(setup(2));
@@ -350,7 +350,7 @@ void return_unasked(const RingSetup& setup, const std::function<void()>& ask) {
     ring.start(1, [](Rank& me) {
         send(0, 20, 1);
         send(0, 700, 2);
-        // A link may gather what is posted until its sender waits, and death takes that along.
+        // A link may coalesce messages until their sender waits, and death takes them along.
         check_code(bbp_recv_for(1, nullptr, 0, nullptr, 2 * kMillisecond), BBP_ETIMEDOUT);
         me.raise(kPosted);
         linger(me);

@@ -4,7 +4,7 @@
 /// Once a program has warmed up, no message costs an allocation or a system call, neither its
 /// sender nor its receiver, as long as nobody has to wait for long: waiting is what the kernel is
 /// for, and these ranks never leave the processor (RMEM_SPIN). A rank that the host keeps waiting
-/// looks once a millisecond whether its peer lives: such looks are bounded, all else is counted
+/// looks once a millisecond whether its peer is alive: such looks are bounded, all else is counted
 /// exactly.
 
 #include "billboard/endpoint.hpp"
@@ -79,9 +79,9 @@ namespace {
 
 constexpr int kWarmUp = 1'000;
 constexpr int kMessages = 3'000;
-constexpr int kStumble = 512;  // a receiver falls back once in so many messages
+constexpr int kStumble = 512;  // a receiver falls back once in this many messages
 constexpr std::size_t kLarge = 1024;
-constexpr unsigned kMostRanks = 4;  // whose life one check looks at
+constexpr unsigned kMostRanks = 4;  // that one check looks at
 
 /// Two that spin must not share a processor: nothing would make one give way to the other.
 void stay_on_own_processor(int process) {

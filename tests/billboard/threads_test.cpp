@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // ctest: tsan
 
-/// Ranks as threads of one process on one mapping: what programs of that shape need, and the only
-/// way in which the thread sanitizer sees the protocol's order.
-/// tests/rmem/base/planted_race_test.cpp shows that it would report a missing one.
+/// Ranks as threads of one process on one mapping: programs of that shape, and the only way in
+/// which the thread sanitizer sees the protocol's order. tests/rmem/base/planted_race_test.cpp
+/// shows that it would report a missing one.
 
 #include "billboard/endpoint.hpp"
 #include "billboard/errors.hpp"
@@ -192,7 +192,7 @@ private:
         message = plans_[static_cast<std::size_t>(sender)].next_for(rank_);
         if (views_.size() > 3) release();
     }
-    /// In an order of its own; what is in view must not have changed.
+    /// In an order of its own; the viewed messages must not have changed.
     void release() {
         const std::size_t which = turns_ % views_.size();
         const View view = views_[which];

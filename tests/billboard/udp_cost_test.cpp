@@ -2,8 +2,8 @@
 // ctest: serial
 
 /// What messages cost on link udp, counted: datagrams of a program that answers, and system calls
-/// of one for whom messages wait. On a host that keeps a rank waiting some more are sent and made,
-/// so what is counted has an upper bound between the two that it could be.
+/// of a program whose messages wait. On a host that keeps a rank waiting some more are sent and
+/// made, so the upper bound lies between the two possible counts.
 #include "billboard/process/process_endpoint.hpp"
 #include "rmem/ring.hpp"
 #include "rmem/ring/node_board.hpp"

@@ -312,7 +312,7 @@ TEST_F(EnvironmentTest, ranks_on_several_hosts_meet_by_datagrams) {
     EXPECT_EQ(config().link, LinkKind::direct);
     set("MPI_LOCALNRANKS", "2");
     EXPECT_EQ(config().link, LinkKind::udp);
-    // Told by the launcher, whatever the step is in which it runs.
+    // Told by the launcher, in any step.
     set("SLURM_STEP_NUM_NODES", "2");
     set("MPI_LOCALNRANKS", "4");
     EXPECT_EQ(config().link, LinkKind::direct);

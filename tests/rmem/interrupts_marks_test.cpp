@@ -18,7 +18,7 @@ using test::eventually;
 using test::RingName;
 using test::SharedValue;
 
-/// The marks of raising, taking and watching. Everything runs in children, since what is to be
+/// The marks of raising, taking and watching. Everything runs in children, since the mark to be
 /// killed at is read when a process passes its first mark.
 class InterruptMarksTest : public ::testing::TestWithParam<std::string> {
 protected:
@@ -48,7 +48,7 @@ TEST_P(InterruptMarksTest, a_process_killed_there_costs_at_most_its_own_interrup
         board.watch(0, 4, Trigger::any_write);
         *stage = 1;
         ASSERT_TRUE(eventually([&] { return *stage == 2; }));
-        // What the killed one raised may be there; what the survivor raised must be.
+        // The killed one's interrupt may be there; the survivor's must be.
         ASSERT_TRUE(eventually([&] {
             const auto interrupt = board.take();
             return interrupt && interrupt->value == 22;

@@ -28,7 +28,8 @@ TEST_P(RingMarksTest, a_process_killed_there_leaves_nothing_that_stops_the_next)
     const auto come_and_go = [&] {
         Membership(Ring::open(config, Deadline::in(30'000'000'000)), {});
     };
-    // In a process of its own, since what is to be killed at is read when the first mark is passed.
+    // In a process of its own, since the mark to be killed at is read when the first mark is
+    // passed.
     SharedValue<std::atomic<bool>> joined;
     Child first([&] {
         if (GetParam() != "ring.joined") return;

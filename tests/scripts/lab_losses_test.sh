@@ -14,7 +14,7 @@ readonly messages=${RMEM_LAB_MESSAGES:-2000} hosts=${RMEM_LAB_HOSTS:-3}
 need_namespaces ip nft
 lab() { scripts/lab "$1" --name "$name" "${@:2}"; }
 
-# traffic <seed> [times]: all hosts send and receive, so many times the messages; the ring's name is
+# traffic <seed> [times]: all hosts send and receive, `times` times the messages; the ring's name is
 # new each time.
 traffic() {
     RMEM_RING="$name-$1" RMEM_RANKS=$hosts lab run -- \

@@ -14,7 +14,7 @@ namespace {
 
 TEST(Calibration, gives_the_constants_of_the_profile) {
     Testbed testbed;
-    testbed.host.load_ns = testbed.host.call_ns = 1;  // what it starts from does not matter
+    testbed.host.load_ns = testbed.host.call_ns = 1;  // the starting point does not matter
     const HostFit fit = fit_host(testbed);
     EXPECT_EQ(fit.load_ns, rmem::sim::parse_host("pentium-ii").load_ns);
     EXPECT_EQ(fit.call_ns, rmem::sim::parse_host("pentium-ii").call_ns);

@@ -47,7 +47,7 @@ private:
 
 template <template <class> class Board>
 std::unique_ptr<billboard::Endpoint> open_planted() {
-    // Where the layout is the other one, nothing is planted: what fails must fail for the canary.
+    // With the other layout nothing is planted: a failure must be due to the planted bug.
     if (billboard::Settings::read().board.layout != billboard::Layout::paper) {
         return billboard::Endpoint::open();
     }

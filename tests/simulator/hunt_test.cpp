@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // ctest: check
 
-/// Enough seeds to meet every kind of fault; a search for what is left is
-/// `rmem sim hunt --seeds 20000`.
+/// Enough seeds to meet every kind of fault; a search for rarer bugs is `rmem sim hunt --seeds
+/// 20000`.
 
 #include "simulator/bbp_hunt/hunt.hpp"
 #include "rmem/ring/waiting.hpp"
@@ -15,7 +15,7 @@
 namespace simulator {
 namespace {
 
-/// Seeds of a hunt that has found nothing, with every kind of fault and sight met.
+/// Seeds of a hunt that has found nothing, with every kind of fault and every coverage mark met.
 Findings hunt_for_nothing(const Subject& subject, std::uint64_t seeds) {
     HuntPlan plan;
     plan.subject = subject;

@@ -18,7 +18,7 @@ namespace {
 
 using mpi_channel::Packet;
 
-/// Does so to one in so many packets.
+/// Does so to one in this many packets.
 HuntOptions planted(Mischief mischief, unsigned one_in) {
     HuntOptions options;
     options.mischief = [mischief, one_in, packets = std::make_shared<unsigned>(0)](
@@ -32,7 +32,7 @@ bool finds(const Scenario& scenario, const HuntOptions& options) {
     return !run_scenario(scenario, options).violations.empty();
 }
 
-/// Within so many seeds.
+/// Within this many seeds.
 bool is_found(Mischief mischief, std::uint64_t seeds) {
     for (std::uint64_t seed = 1; seed <= seeds; ++seed) {
         if (finds(Scenario::of_seed(seed), planted(mischief, 50))) return true;

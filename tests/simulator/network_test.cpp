@@ -12,7 +12,7 @@ std::vector<std::byte> datagram(unsigned value) {
     return std::vector<std::byte>(100, static_cast<std::byte>(value));
 }
 
-/// What comes until then.
+/// The copies that come until then.
 std::vector<Network::Arrival> all_of(Network& network, std::int64_t until) {
     std::vector<Network::Arrival> all;
     while (auto arrival = network.take(until)) all.push_back(std::move(*arrival));

@@ -2,8 +2,8 @@
 // ctest: tsan
 
 /// Equal seeds are equal runs: again and again, and with both compilers (the thread sanitizer's
-/// build is Clang's). The hashes change with every change of what the protocols write or of what a
-/// seed means.
+/// build is Clang's). The hashes change with every change of the protocols' writes or of a seed's
+/// meaning.
 
 #include "simulator/bbp_hunt/hunt.hpp"
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-/// Some ranks' posting boards over plain memory, and a model of what they ought to show: a queue
-/// per pair of ranks. `Walk` makes random steps on them.
+/// Some ranks' posting boards over plain memory, and a model of the right behaviour: a queue per
+/// pair of ranks. `Walk` makes random steps on them.
 /// Thread safety: one thread. Errors: std::logic_error after the first wrong step.
 
 #include "billboard/boards/inline_board.hpp"
@@ -57,7 +57,7 @@ inline Geometry geometry_of(Layout layout, unsigned ranks, bool is_far = false) 
     return {config, {layout, kMinDataBytes}};
 }
 
-/// The boards of some ranks, and what they ought to show. Each call checks what it sees.
+/// The boards of some ranks, and the expected messages. Each call checks what it sees.
 template <class K>
 class Ranks {
 public:
@@ -248,7 +248,7 @@ public:
         board(from).open_tx(to, incarnation_[from] + incarnation_[to]);
         pair(from, to).tx_open = true;
     }
-    /// `rank` is gone as `r` sees it; what it has sent stays to be taken.
+    /// `rank` is gone as `r` sees it; its messages stay to be taken.
     void end(unsigned r, unsigned rank) {
         board(r).close(rank);
         pair(r, rank).tx_open = false;
@@ -356,7 +356,8 @@ private:
     std::vector<std::unique_ptr<Board>> boards_;
     std::vector<std::uint32_t> incarnation_;
     std::vector<Pair> pairs_;
-    std::vector<std::array<Bits, kBuffers>> owed_;  ///< [from][buffer]: who may still read it
+    std::vector<std::array<Bits, kBuffers>>
+        owed_;  ///< [from][buffer]: ranks that may still read it
     std::uint32_t id_ = 0;
     unsigned last_place_ = 0;
 };

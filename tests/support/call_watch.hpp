@@ -9,10 +9,10 @@
 ///     ...
 ///     const CallsSeen seen = CallWatch::stop();
 ///
-/// Calls are made, counted or not, so that a watched program goes on and ends as any other. What
-/// needs no kernel (the clock, where it is in the vDSO) is no system call; where it is not, reading
-/// the clock is not counted, since that is the machine's doing. Looks at a lock of a file
-/// (F_OFD_GETLK: whether a rank lives) are counted apart.
+/// Calls are made, counted or not, so that a watched program goes on and ends as any other. A call
+/// without the kernel (the clock, where it is in the vDSO) is no system call; where it is not,
+/// reading the clock is not counted, since that is the machine's doing. Looks at a lock of a file
+/// (F_OFD_GETLK: whether a rank is alive) are counted apart.
 /// Thread safety: one thread per process, and threads started after `install` must not exist.
 /// x86-64 Linux only: `supported` says whether this is one that allows filters.
 
@@ -64,7 +64,7 @@ namespace rmem::test {
 struct CallsSeen {
     unsigned calls = 0;
     int first = -1;      ///< the number of the first of them
-    unsigned looks = 0;  ///< at whether a rank lives
+    unsigned looks = 0;  ///< whether a rank is alive
 };
 
 class CallWatch {

@@ -3,8 +3,8 @@
 
 /// Checks that work in a process that the test forked, where gtest's would be lost.
 ///
-/// A check that does not hold throws `CheckFailed`, whose text names the place, what was expected
-/// and what was found; the harness (tests/support/rank_processes.hpp) carries it to the test. Each
+/// A check that does not hold throws `CheckFailed`, whose text names the place, the expected value
+/// and the found one; the harness (tests/support/rank_processes.hpp) carries it to the test. Each
 /// check also leaves its place in `last_place`, so that a rank that hangs can be told where.
 /// Thread safety: one thread per process.
 
@@ -18,7 +18,7 @@
 
 namespace rmem::test {
 
-/// Where a check stands in the source.
+/// The place of a check in the source.
 struct Place {
     const char* file = "";
     int line = 0;
@@ -77,7 +77,7 @@ inline void check_ok(int found, std::string_view what = "", Place place = Place:
     check_code(found, 0, what, place);
 }
 
-/// Fails unless a bbp_ call failed, with whatever code, and said why.
+/// Fails unless a bbp_ call failed, with any code, and said why.
 void check_refused(int found, std::string_view what, Place place = Place::here());
 
 }  // namespace rmem::test

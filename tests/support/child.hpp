@@ -99,7 +99,8 @@ inline std::vector<char> thread_states(pid_t pid) {
     return states;
 }
 
-/// Whether all its threads are stopped; for who is not its parent, which could wait for it.
+/// Whether all its threads are stopped; for processes that are not its parent, which could wait for
+/// it.
 inline bool is_stopped(pid_t pid) {
     const auto states = thread_states(pid);
     return !states.empty() &&

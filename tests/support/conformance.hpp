@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-/// What the files of the billboard's conformance suite share: the rings they run on, and the calls
-/// of billboard/bbp.h with a message's bytes filled in and checked.
+/// The common part of the billboard's conformance suite: the rings they run on, and the calls of
+/// billboard/bbp.h with a message's bytes filled in and checked.
 ///
 /// The suite is written from billboard/bbp.h and the design alone. It knows nothing of how the
 /// protocol works, so that it holds for every link and layout alike.
@@ -29,7 +29,7 @@ struct Variant {
     const char* link;
     const char* timing;
     const char* layout;
-    unsigned thrift;          ///< what loops are divided by: keeping 1990s time takes time
+    unsigned thrift;          ///< the divisor of loops: keeping 1990s time takes time
     const char* faults = "";  ///< RMEM_FAULTS
 };
 
@@ -45,7 +45,8 @@ std::string variant_name(const ::testing::TestParamInfo<Variant>& info);
 
 inline constexpr std::size_t kPartition = 16384;
 inline constexpr std::int64_t kMillisecond = 1'000'000;
-inline constexpr std::int64_t kLong = 20'000 * kMillisecond;  ///< for what must not take as long
+inline constexpr std::int64_t kLong =
+    20'000 * kMillisecond;  ///< for calls that must not take as long
 
 /// A test on a ring of the variant's kind.
 class Conformance : public ::testing::TestWithParam<Variant> {
@@ -92,8 +93,9 @@ int send_until_full(int dest, std::size_t size, std::uint64_t first, int limit =
 /// and bytes. Returns the sender.
 int receive(int source, std::size_t size, std::uint64_t seed, Place place = Place::here());
 
-/// For the two ranks of a ring that have posted so many messages to each other, with the seeds from
-/// 0 on, before either receives: receives the other's. Uses three shared words, from `words` on.
+/// For the two ranks of a ring that have posted this many messages to each other, with the seeds
+/// from 0 on, before either receives: receives the other's. Uses three shared words, from `words`
+/// on.
 void receive_what_both_posted(Rank& me, std::size_t size, std::uint64_t posted, std::size_t words,
                               Place place = Place::here());
 

@@ -2,8 +2,8 @@
 #pragma once
 
 /// Reads a datagram as a node would and uses all that it gets: every byte of every view is looked
-/// at, so that a sanitizer sees one outside, and what rmem/link/udp/protocol/datagram.hpp promises
-/// is checked.
+/// at, so that a sanitizer sees one outside, and the promises of
+/// rmem/link/udp/protocol/datagram.hpp are checked.
 
 #include "rmem/link/udp/protocol/datagram.hpp"
 
@@ -23,8 +23,8 @@ public:
         std::size_t words = 0;  ///< of batches and chunks
     };
 
-    /// Of a copy as long as the datagram, so that what is behind it is not the program's to read.
-    /// Throws std::logic_error when a promise is broken.
+    /// Of a copy as long as the datagram, so that the program may not read bytes after it. Throws
+    /// std::logic_error when a promise is broken.
     static Result run(std::span<const std::byte> bytes, std::uint64_t ring, std::size_t limit) {
         const std::vector<std::byte> copy(bytes.begin(), bytes.end());
         DatagramWalk walk;

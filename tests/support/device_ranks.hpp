@@ -33,11 +33,11 @@ public:
 
     static constexpr std::size_t kAll = ~std::size_t{0};
     std::map<unsigned, bool> far;  ///< ranks out of reach, as is known
-    std::size_t left = kAll;       ///< so many bytes can be read before it refuses
+    std::size_t left = kAll;       ///< this many bytes can be read before it refuses
     std::size_t bytes_read = 0;
 };
 
-/// A device, and what it has told.
+/// A device, and its reports.
 class DeviceRank final : public Completions, public RemoteEvents {
 public:
     explicit DeviceRank(Pipe& pipe) : device(pipe, *this) { device.serve(regions, *this); }

@@ -29,7 +29,7 @@ struct RingOfTwo {
     Settings settings;
 };
 
-/// Link direct, layout inline, so many bytes of data partition.
+/// Link direct, layout inline, a data partition of this many bytes.
 inline RingOfTwo ring_of_two(const std::string& name, std::size_t data_bytes,
                              std::int64_t bound_ns = 0, unsigned ranks = 2) {
     RingOfTwo two;

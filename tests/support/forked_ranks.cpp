@@ -185,7 +185,7 @@ bool ForkedRanks::collect() {
         }
         int status = 0;
         if (::waitpid(process.pid, &status, WNOHANG) == process.pid) {
-            // What it said between the last look and its end.
+            // Its output between the last look and its end.
             for (ssize_t n = 0; (n = ::read(process.pipe, text, sizeof text)) > 0;) {
                 process.said.append(text, static_cast<std::size_t>(n));
             }
@@ -240,7 +240,7 @@ void ForkedRanks::finish() {
         }
         std::this_thread::sleep_for(kPause);
     }
-    if (failed_) return;  // what a failed rank leaves behind says nothing
+    if (failed_) return;  // the remains of a failed rank say nothing
     remove_nodes_of_the_killed();
     for (const std::string& file : left_behind()) {
         ADD_FAILURE() << kSharedMemory << "/" << file << " was left behind";

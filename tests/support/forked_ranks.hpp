@@ -34,7 +34,7 @@ private:
     struct Process {
         unsigned rank = 0;
         pid_t pid = -1;
-        int pipe = -1;  ///< read end of what it has to say
+        int pipe = -1;  ///< read end of its output
         bool ended = false;
         bool killed = false;  ///< by the test, so its end is no failure
         std::string doomed;   ///< the mark at which it must be killed

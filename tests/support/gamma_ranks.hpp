@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-/// What the tests of GAMMA share: what handlers have seen, for each process, and the usual
-/// bindings.
+/// The common part of the tests of GAMMA: the handlers' observations, for each process, and the
+/// usual bindings.
 ///
-/// Handlers have no arguments, and simulated processes share the variables of the test: so what
-/// they note is found by the process that they run in.
+/// Handlers have no arguments, and simulated processes share the variables of the test: so the
+/// process that they run in finds their notes.
 
 #include "ports/gamma/libgamma.h"
 #include "tests/support/conformance.hpp"
@@ -19,7 +19,7 @@
 
 namespace rmem::test::gamma {
 
-/// What one process's handlers have seen. Atomic, since the progress thread runs them too.
+/// The observations of one process's handlers. Atomic, since the progress thread runs them too.
 struct Seen {
     std::atomic<int> messages{0}, errors{0}, last_error{0}, last_port{-1};
     std::atomic<long> last_length{-1};
@@ -90,7 +90,7 @@ inline int send_pattern(unsigned short port, std::size_t size, std::uint64_t see
                            : gamma_send(port, bytes.data(), size);
 }
 
-/// What came last has this size, and the seed's bytes.
+/// The last message has this size, and the seed's bytes.
 inline void check_came(std::size_t size, std::uint64_t seed, Place place = Place::here()) {
     check_equal(seen().last_length.load(), static_cast<long>(size), "the message's length", place);
     check_bytes(seen().buffer.data(), size, seed, place);

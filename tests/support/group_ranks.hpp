@@ -28,7 +28,7 @@ inline std::vector<int> everywhere(std::size_t members, int result) {
     return std::vector<int>(members, result);
 }
 
-/// What a buffer holds that nothing was received into.
+/// The contents of a buffer that nothing was received into.
 inline constexpr std::byte kUntouched{0xa5};
 
 inline std::vector<std::byte> untouched(std::size_t size) {

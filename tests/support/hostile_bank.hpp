@@ -5,7 +5,7 @@
 ///
 /// The bank lies between pages that cannot be touched, so a process that reads or writes outside it
 /// dies. A peer may change a word at each look that rank 0 takes, also between two looks at one
-/// word. Most of what peers write is nearly right (the sequence expected next, a length at the
+/// word. Most of the peers' words are nearly right (the sequence expected next, a length at the
 /// limit), since plain noise gets no further than the first check. Writes of rank 0 to words that
 /// are not its own, and calls that look or wait without end, are violations.
 ///
@@ -30,7 +30,7 @@
 
 namespace rmem::test {
 
-/// What a run decides by: a fuzzer's bytes (zeros when they are used up), or a seed.
+/// The choices of a run: a fuzzer's bytes (zeros when they are used up), or a seed.
 class Choices {
 public:
     explicit Choices(std::span<const std::uint8_t> bytes) : bytes_(bytes) {}
@@ -108,7 +108,7 @@ public:
     }
     void begin_call() {
         waits_ = looks_ = 0;
-        posts_ = true;  // what it posted before may have been passed over
+        posts_ = true;  // its earlier messages may have been passed over
     }
 
     // ---- What the memory is made of
@@ -166,7 +166,7 @@ public:
         put(geometry_.data(s), 1000);  // the size of the large one
         describe(in_parts ? billboard::Descriptor{0, 8, 1, cls, Part::first} : later_);
     }
-    /// And it says that it has begun another life.
+    /// And it says that it has begun another incarnation.
     void begin_incarnation(unsigned s, std::uint32_t incarnation) {
         put(geometry_.incarnation(s), incarnation);
         put(geometry_.confirmed(kMe, s), kMyIncarnation);
@@ -322,7 +322,7 @@ private:
         if (choices_.below(8) == 0) total = (std::uint64_t{choices_.word()} << 32) - 1;
         std::memcpy(bank_ + geometry_.data(s) + offset, &total, sizeof total);
     }
-    /// What stands where rank 0 is about to read changes.
+    /// The word that rank 0 is about to read changes.
     void disturb_data(std::size_t offset) {
         for (unsigned s = 1; s < kRanks; ++s) {
             const std::size_t data = geometry_.data(s);
@@ -345,7 +345,7 @@ private:
     std::vector<bool> mine_;
     std::string violation_;
     unsigned waits_ = 0, looks_ = 0;
-    unsigned tireless_ = 0;          ///< who posts without end; 0: nobody does
+    unsigned tireless_ = 0;          ///< the rank that posts without end; 0: none
     billboard::Descriptor later_{};  ///< of all its messages but the first
     unsigned words_unread_ = 0;      ///< of its descriptor
     bool posts_ = false;             ///< at the next look

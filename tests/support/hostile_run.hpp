@@ -21,7 +21,7 @@
 namespace rmem::test {
 
 inline constexpr std::size_t kHostilePlace = 1024 + 64;  ///< data partition
-inline constexpr std::size_t kHostileLarge = 200'000;    ///< with it, what is filled late fits, too
+inline constexpr std::size_t kHostileLarge = 200'000;    ///< with it, messages filled late fit, too
 
 /// The calls of one run.
 class HostileCalls {
@@ -213,7 +213,7 @@ std::string run_among_hostile_peers(const std::shared_ptr<Ring>& ring, billboard
         choices.below(3) == 0 ? billboard::BarrierKind::paper : billboard::BarrierKind::arrival;
     const billboard::Geometry geometry(ring->config(), settings.board);
     HostileBank bank(geometry, ring->config().user_bytes + geometry.region_bytes(), choices);
-    // relaxed is enough: one thread. Every run is its rank's first life.
+    // relaxed is enough: one thread. Every run is its rank's first incarnation.
     ring->rank(0).incarnation.store(0, std::memory_order_relaxed);
     std::unique_ptr<Core> endpoint;
     try {

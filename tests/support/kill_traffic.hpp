@@ -22,9 +22,9 @@ inline constexpr std::size_t kPlace =
 enum KillWord : std::size_t {
     kBorn,      ///< survivors that have come out of bbp_init
     kSurvived,  ///< survivors that have gone on alone
-    kDead,      ///< lives of the victim that have ended
+    kDead,      ///< incarnations of the victim that have ended
     kUp,        ///< the victim is back for good
-    kSettled,   ///< survivors that have heard of all lives that ended
+    kSettled,   ///< survivors that have heard of all incarnations that ended
     kDone,      ///< talkers that need the others no more
     kTakenBack  ///< from here on: one word per message that its sender took back
 };
@@ -36,7 +36,7 @@ struct Stage {
     std::size_t size;
     Take take;
 };
-/// What each rank in turn sends to the others in one round: each way a message can go.
+/// The messages of each rank in turn to the others in one round: each way a message can go.
 inline constexpr Stage kStages[] = {
     {How::taken_back, 400000, Take::recv},  // first: then there is room for its beginning
     {How::send, 24, Take::recv},           {How::send, 0, Take::probe},
@@ -174,13 +174,13 @@ private:
         if (stage.take == Take::view) {
             code = bbp_view(turn_, &data, &size);
         } else {
-            // Another may be ahead by a turn, so who it is that waits cannot be told.
+            // Another may be ahead by a turn, so the waiting rank cannot be told.
             if (stage.take == Take::probe) code = bbp_probe(BBP_ANY, &size);
             check(code >= 0 || code == BBP_EAGAIN, "bbp_probe told " + code_name(code));
             code = bbp_recv(turn_, buffer_.data(), buffer_.size(), &size);
         }
         if (!note(code, turn_, "receiving")) {
-            // What it had posted came before: nothing else may come now.
+            // Its messages came before: nothing else may come now.
             const int again = bbp_tryrecv(turn_, buffer_.data(), buffer_.size(), &size);
             check_code(again, BBP_EPEER, "receiving from the dead once more");
             return;

@@ -11,11 +11,11 @@
 #
 # For one that runs in a lab, and where there is none on loop-back:
 #
-#   begin_hosts <place> <n>     lab: makes a lab of so many hosts; loop-back: all are this one
+#   begin_hosts <place> <n>     lab: makes a lab of n hosts; loop-back: all are this one
 #   on <host> <program>...      becomes that program on the host, as `scripts/lab exec` has it in
 #                               its environment
-#   ring_restarts <option>...   runs ring-restarts (tests/support/programs/ring_restarts.cpp)
-#                               on the hosts; fails unless all held
+#   ring_restarts <option>...   runs ring-restarts (tests/support/programs/ring_restarts.cpp) on
+#                               the hosts; fails unless all held
 set -euo pipefail
 cd "$RMEM_SOURCE_DIR"
 

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-/// What tests that were killed have left in /dev/shm, and who removes it: the next test to make a
-/// ring.
+/// Files that killed tests have left in /dev/shm; the next test that makes a ring removes them.
 ///
 /// Only rings with names of the tests' own pattern, `rmem.test-<pid>-<n>` and
 /// `rmem.unit-<pid>-<n>`, and only when there is no such process and nobody holds a lock on the
 /// file: in another pid namespace with the same /dev/shm, a pid that is not found may live.
-/// Thread safety: any. Errors: none; what cannot be removed stays.
+/// Thread safety: any. Errors: none; files that cannot be removed stay.
 
 #include <fcntl.h>
 #include <signal.h>

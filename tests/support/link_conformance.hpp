@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-/// What every link owes its nodes, as tests that run on each of them.
+/// Every link's duties to its nodes, as tests that run on each of them.
 ///
 ///     INSTANTIATE_TEST_SUITE_P(Direct, LinkConformance, conformance_cases(LinkKind::direct,
 ///     {"none"}),
@@ -152,7 +152,7 @@ TEST_P(LinkConformance, a_full_queue_says_so_and_recovers_when_the_slowest_goes_
             self.await([&] { return self.node.load(0) == self.shared.words[0]; });
             return;
         }
-        // Going on would come too early for who has not yet stopped.
+        // Going on would come too early for a node that has not yet stopped.
         self.await([&] { return self.is_stopped(1); });
         std::uint32_t written = 0;
         while (written < kFarTooMany && self.node.write_word(0, written + 1) == WriteResult::ok) {

@@ -5,10 +5,10 @@
 ///
 ///     run(2, [](Self& self) { if (self.id == 0) self.write_word(0, 1); … });
 ///
-/// A case is a link, its timing, and what the nodes are: threads on one mapping (which the thread
-/// sanitizer can look into), processes, or processes of a simulated world. Bodies run once per node
-/// and meet at gates outside the ring, so that no check of the ring depends on the ring. What a
-/// body does to processes it does by Self, which knows what they are; times are those of
+/// A case is a link, its timing, and the kind of its nodes: threads on one mapping (which the
+/// thread sanitizer can look into), processes, or processes of a simulated world. Bodies run once
+/// per node and meet at gates outside the ring, so that no check of the ring depends on the ring.
+/// A body kills and stops processes by Self, which knows their kind; times are those of
 /// program_now_ns().
 
 #include "rmem/node.hpp"
@@ -74,7 +74,7 @@ protected:
     static constexpr std::int64_t kRestNs = 1000;  ///< where time passes by resting only
     static constexpr unsigned kNobody = ~0U;
 
-    /// What the nodes of a test share besides the ring.
+    /// The memory that the nodes of a test share besides the ring.
     struct Shared {
         std::array<std::atomic<unsigned>, 64> gates;
         std::array<std::atomic<std::uint32_t>, 64> words;
@@ -111,7 +111,7 @@ protected:
         }
 
         // ---- Memory
-        /// Writes, however often there is no room at first.
+        /// Writes, and tries again while there is no room.
         void write(std::size_t offset, const void* from, std::size_t bytes) {
             await([&] { return node.write(offset, from, bytes) == WriteResult::ok; });
         }
@@ -169,7 +169,7 @@ protected:
     };
     using Body = std::function<void(Self&)>;
 
-    /// Who behaves unlike the others.
+    /// The nodes that behave unlike the others.
     struct Roles {
         unsigned dies = kNobody;  ///< its process may end by SIGKILL
         unsigned late = kNobody;  ///< joins when another one says so
@@ -177,8 +177,8 @@ protected:
 
     void SetUp() override { stay_on_this_host(name_.get()); }
     void TearDown() override { ::unsetenv("RMEM_DEAD_TIMEOUT"); }
-    /// A node that is stopped is not to be taken for dead, however long this test is itself kept
-    /// waiting. Before run().
+    /// A node that is stopped is not to be taken for dead, however long this test itself has to
+    /// wait. Before run().
     static void keep_the_silent() { ::setenv("RMEM_DEAD_TIMEOUT", "60s", 1); }
 
     bool replicated() const { return GetParam().link != LinkKind::direct; }

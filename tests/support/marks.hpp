@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-/// The kill marks (rmem/base/marks.hpp) as they stand in the sources, so that a test that kills at
+/// The kill marks (rmem/base/marks.hpp) as they are in the sources, so that a test that kills at
 /// each of them meets a new one without being changed, and fails if it does not pass it.
 
 #include <gtest/gtest.h>
@@ -53,7 +53,7 @@ inline std::string name_of_death(const ::testing::TestParamInfo<Death>& death) {
     return test_name_of_mark(death.param.mark) + "_" + std::to_string(death.param.pass);
 }
 
-/// At each mark of these files, which may stand in several places, at each of these passes.
+/// At each mark of these files, which may be in several places, at each of these passes.
 inline std::vector<Death> deaths_at_marks(const std::string& root,
                                           const std::vector<std::string>& files,
                                           std::initializer_list<unsigned> passes) {

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-/// What the MPI device does on a ring, whatever its transport: the part that the tests of all
-/// transports have in common.
+/// The MPI device on a ring, with any transport: the common part of the tests of all transports.
 ///
 ///     TEST_P(…, messages_of_all_sizes_cross_…) { run(3, [](Rank& me) {
 ///         messages_cross<Channel>(me); }); }

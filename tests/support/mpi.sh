@@ -11,7 +11,7 @@
 #   need_open_mpi               the same for Open MPI's launcher, and becomes one that root may use
 #   need_mpich                  the same for the MPICH that mpi_channel/mpich/build has made
 #   run <ranks> <program>...    on a ring of its own, at most 100 s; true if it ended well
-#   went_over_the_ring <ranks> <what>     fails unless so many ranks have told that they have sent
+#   went_over_the_ring <ranks> <what>     fails unless that many ranks have told that they have sent
 #                                         packets
 #   left_nothing <what>         fails if something of the last run is still in /dev/shm
 #   good_run <ranks> <what> <program>...  run, and all of that

@@ -129,7 +129,7 @@ private:
         }
     }
 
-    // What the liar does
+    // The liar's actions
     void scribble() {
         const std::size_t at = choices_.below(static_cast<std::uint32_t>(kGeometry.bytes() / 4));
         const std::uint32_t word = choices_.word();

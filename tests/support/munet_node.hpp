@@ -81,7 +81,7 @@ private:
     ports::munet::EndpointMemory words_;
 };
 
-/// Frames between the nodes of one process, in order; a node may stand still.
+/// Frames between the nodes of one process, in order; a node may stop.
 class MunetWire {
 public:
     explicit MunetWire(unsigned nodes) : nodes_(nodes) {}

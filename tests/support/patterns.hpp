@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-/// Bytes that tell whether a message arrived intact, and whose it was.
+/// Bytes that tell whether a message arrived intact, and its sender.
 ///
 /// The bytes follow from (seed, size): another seed, a shifted, torn or cut message differs within
 /// the first words. Reproducible everywhere: no std distributions.

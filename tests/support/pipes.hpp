@@ -7,8 +7,8 @@
 ///     Pipes pipes(3, seed);
 ///     Device<Pipe> device(pipes.of(0), completions);
 ///
-/// It has what mpi_channel/transport.hpp promises, and what a test does to ranks: they die, or say
-/// what no device says.
+/// It keeps the promises of mpi_channel/transport.hpp, and lets a test harm ranks: they die, or
+/// send packets that no device sends.
 
 #include "billboard/bbp.h"
 #include "mpi_channel/transport.hpp"
@@ -61,7 +61,7 @@ public:
     }
     Pipe& of(unsigned rank) { return pipes_[rank]; }
     unsigned ranks() const { return static_cast<unsigned>(pipes_.size()); }
-    /// What it has sent stays.
+    /// Its messages stay.
     void kill(unsigned rank) { dead_[rank] = true; }
     /// One call in `n` finds no room or nothing, though there is; 0: none does.
     void refuse_one_in(unsigned n) { refuse_ = n; }
@@ -105,7 +105,7 @@ inline int Pipe::send_control_block(Bytes header, Bytes message, unsigned to) {
     return BBP_OK;
 }
 
-/// As the billboard's: who comes first finds the others missing, and calls again.
+/// As the billboard's: the first to come finds the others missing, and calls again.
 inline int Pipe::barrier(std::span<const int> members, unsigned id) {
     auto& counts = pipes_->arrivals_[id];
     counts.resize(ranks());

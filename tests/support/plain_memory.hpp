@@ -47,7 +47,7 @@ public:
         std::memcpy(at(rank, offset), &value, sizeof value);
         publish(rank, offset, sizeof value);
     }
-    /// What stands in the rank's own bank goes on its way to the others'.
+    /// The words of the rank's own bank go on their way to the others'.
     void publish(unsigned rank, std::size_t offset, std::size_t bytes) {
         const std::size_t words = (bytes + rmem::kWordBytes - 1) / rmem::kWordBytes;
         stores_[rank] += words;
@@ -61,7 +61,7 @@ public:
         }
     }
 
-    /// The writer's next stores, so many at most, get to the reader's bank.
+    /// The writer's next stores, this many at most, get to the reader's bank.
     void deliver(unsigned writer, unsigned reader, std::size_t most = ~std::size_t{0}) {
         auto& way_there = way(writer, reader);
         for (; most > 0 && !way_there.empty(); --most) {

@@ -9,9 +9,9 @@
 ///         …fabric.next(fabric.queue)…
 ///     });
 ///
-/// All ranks are processes, each with one endpoint; opening waits until all have theirs. What
-/// cannot be done is a failed check (tests/support/checks.hpp). Closing checks that everything lets
-/// itself be closed.
+/// All ranks are processes, each with one endpoint; opening waits until all have theirs. An error
+/// is a failed check (tests/support/checks.hpp). Closing checks that everything lets itself be
+/// closed.
 
 #include "tests/support/rank_processes.hpp"
 
@@ -129,7 +129,7 @@ public:
             },
             "the others");
     }
-    /// Waits for the next entry, whatever it is.
+    /// Waits for the next entry, of any kind.
     Entry next(Place where = Place::here()) {
         Entry entry;
         const std::int64_t end = clock_ns() + std::chrono::nanoseconds(kAwaitDeadline).count();

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-/// What can run the ranks of a RankProcesses (tests/support/rank_processes.hpp, which says what
-/// each function does): forked processes, or simulated ones.
+/// A host for the ranks of a RankProcesses (tests/support/rank_processes.hpp, which documents each
+/// function): forked processes, or simulated ones.
 
 #include "tests/support/rank_processes.hpp"
 
@@ -15,7 +15,7 @@
 
 namespace rmem::test {
 
-/// One life of a rank.
+/// One incarnation of a rank.
 struct RankRun {
     unsigned rank = 0;
     Body body;

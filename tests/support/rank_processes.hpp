@@ -48,7 +48,7 @@ inline constexpr std::chrono::seconds kAwaitDeadline{30};
 inline constexpr std::chrono::seconds kGrace{3};
 inline constexpr unsigned kMaxTestRanks = 64;
 
-/// What the ranks of a ring find in their environment.
+/// The environment of the ranks of a ring.
 struct RingSetup {
     unsigned ranks = 2;
     std::string link = "direct";
@@ -79,7 +79,7 @@ bool is_simulated();
 /// The clock that deadlines of this rank run by, from an unspecified beginning.
 std::int64_t clock_ns();
 
-/// Does nothing for so long.
+/// Does nothing for this long.
 void rest(std::chrono::nanoseconds time);
 
 /// Sets an environment variable of this rank, or unsets it.
@@ -145,7 +145,7 @@ public:
     /// Time for the ranks.
     void let_pass(std::chrono::nanoseconds time);
 
-    /// Waits for every rank, reports what failed and what the ring has left behind.
+    /// Waits for every rank, reports failures and the files that the ring has left over.
     void finish();
 
 private:

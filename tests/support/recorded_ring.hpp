@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-/// A ring of two nodes in the test's process, and what a recording of it holds.
+/// A ring of two nodes in the test's process, and the contents of a recording of it.
 ///
 ///     RecordedRing ring(LinkKind::ring);
 ///     Node node = ring.node(0);

@@ -17,8 +17,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr std::int64_t kLookEachNs = 1'000'000;
-/// What the test hears of a process has taken so long, in which the wire brings what was sent
-/// before.
+/// A process's message takes this long to the test; in that time the wire brings earlier writes.
 constexpr std::chrono::microseconds kPause(200);
 
 /// `last_place` is each process's own.

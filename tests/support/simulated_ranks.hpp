@@ -56,7 +56,7 @@ private:
     bool looks_at_the_time_ = false;  ///< it is going to, after some virtual time
     bool failed_ = false;
     std::string over_;  ///< why the world does not go on
-    sim::World world_;  // last: what it runs uses the others
+    sim::World world_;  // last: its processes use the others
 };
 
 }  // namespace rmem::test

@@ -85,7 +85,7 @@ private:
         if (code != BBP_EAGAIN) check_ok(code, "sending");
         return code == BBP_OK;
     }
-    /// What its receivers have got of it by the deadline they must drop, or there is one too many.
+    /// Its receivers must drop the parts that came by the deadline, or there is one too many.
     bool sent_in_parts(const PlannedMessage& message) {
         if (clock_ns() < only_receiving_until_) return false;
         outgoing_.resize(message.size);
@@ -123,7 +123,7 @@ private:
         return true;
     }
 
-    /// Takes room and gives it back: what lies around it must not change.
+    /// Takes room and gives it back: messages around it must not change.
     static void compose_and_discard(std::size_t size) {
         void* buffer = nullptr;
         const int code = bbp_compose(size, &buffer);
@@ -140,7 +140,7 @@ private:
         const void* data = buffer_.data();
         bool as_view = next_random(state_) % 4 == 0;
         int sender = as_view ? bbp_tryview(BBP_ANY, &data, &size) : BBP_ESIZE;
-        if (sender == BBP_ESIZE) {  // what has come in parts cannot be viewed
+        if (sender == BBP_ESIZE) {  // a message in parts cannot be viewed
             as_view = false;
             data = buffer_.data();
             sender = bbp_tryrecv(BBP_ANY, buffer_.data(), buffer_.size(), &size);

@@ -11,7 +11,7 @@
 /// Some messages are viewed in place and released out of order, some are composed in place and
 /// posted, with room that is composed in and discarded before. With `setup.partition` smaller than
 /// `largest`, some are larger than a partition: a send of these cannot be a try, so it has a short
-/// deadline, and what is taken back at its end is sent again.
+/// deadline, and a message taken back at its end is sent again.
 
 #include "tests/support/rank_processes.hpp"
 
@@ -51,7 +51,7 @@ private:
     PlannedMessage message_;
 };
 
-/// One rank's part of such a run, with so many messages of each rank; ends when all have had
+/// One rank's part of such a run, with this many messages of each rank; ends when all have had
 /// theirs.
 void soak(Rank& me, std::uint64_t messages_each, std::uint64_t seed, std::size_t largest);
 
@@ -60,8 +60,8 @@ void soak(Rank& me, std::uint64_t messages_each, std::uint64_t seed, std::size_t
 void run_soak(const RingSetup& setup, std::uint64_t messages, std::uint64_t seed,
               std::size_t largest = 0);
 
-/// RMEM_SOAK_MESSAGES and RMEM_SOAK_SEED, or what is given here: of the messages a tenth in a
-/// sanitized build, whose messages take ten times as long.
+/// RMEM_SOAK_MESSAGES and RMEM_SOAK_SEED, or these values: of the messages a tenth in a sanitized
+/// build, whose messages take ten times as long.
 std::uint64_t soak_messages(std::uint64_t by_default);
 std::uint64_t soak_seed();
 

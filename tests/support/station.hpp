@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-/// A rank's channel interface, whatever its transport, with calls that wait: the part that the
-/// tests of all transports have in common.
+/// A rank's channel interface, with any transport, with calls that wait: the common part of the
+/// tests of all transports.
 ///
 ///     TEST_P(…) { run(3, [](Rank& me) { Station<Channel> station; packets_cross(station, me); });
 ///         }
@@ -34,7 +34,7 @@ public:
             },
             "room for bulk");
     }
-    /// What comes next: the code, and of whom.
+    /// The next packet: its code, and its sender.
     int next(std::vector<std::byte>& packet, unsigned& from) {
         int result = BBP_EAGAIN;
         await(
@@ -53,7 +53,7 @@ public:
         check_code(next(packet, from), BBP_OK);
         return from;
     }
-    /// What was expected.
+    /// The expected one.
     std::vector<std::byte> receive_bulk(std::size_t size, unsigned from, std::size_t room) {
         std::vector<std::byte> bulk(size);
         std::size_t come = 0;

@@ -31,7 +31,7 @@
 
 namespace rmem::test {
 
-/// How a command ended, and what it said.
+/// The end of a command, and its output.
 struct Ran {
     int code = 0;  ///< 128 + signal if it died of one
     std::string out, err;
@@ -44,7 +44,7 @@ struct Ran {
 
 class Tool {
 public:
-    /// `input` is all that stands on its stdin.
+    /// `input` is all of its stdin.
     explicit Tool(std::vector<std::string> arguments, const std::string& input = "")
         : in_(new_file(input)), out_(new_file("")), err_(new_file("")) {
         arguments.insert(arguments.begin(), RMEM_TOOL);

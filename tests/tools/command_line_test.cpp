@@ -79,7 +79,7 @@ TEST(CommandLine, suggests_the_option_that_was_meant_before_it_says_what_else_is
 }
 
 TEST(CommandLine, leaves_a_programs_own_options_alone) {
-    // What is refused is the ring's name, not a word behind the program's.
+    // The ring's name is refused, not a word after the program's.
     for (const std::vector<std::string>& words :
          {std::vector<std::string>{"run", "-n", "1", "--ring", "a/b", "--", "./x", "--linq"},
           {"run", "-n", "1", "--ring", "a/b", "./x", "--linq", "-z"}}) {

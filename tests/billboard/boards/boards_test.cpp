@@ -4,7 +4,7 @@
 /// Both posting boards alone, over plain memory, against a model: a queue per pair of ranks.
 ///
 /// Everything runs in one thread, so that any interleaving can be told and millions of steps are
-/// few seconds. What a rank writes is seen by the others at once, or late but in its order.
+/// few seconds. The others see a rank's writes at once, or late but in its order.
 
 #include "tests/support/boards_model.hpp"
 #include "tests/support/sanitizers.hpp"
@@ -137,7 +137,7 @@ TYPED_TEST(Boards, give_room_to_a_sender_to_whom_nothing_is_said) {
     EXPECT_EQ(answers, TypeParam::kIsInline ? kMessages / (TypeParam::kSlots / 2) : kMessages);
 }
 
-/// What is the inline board's alone.
+/// For the inline board alone.
 template <class K>
 struct InlineBoards : ::testing::Test {};
 using InlineKinds = ::testing::Types<Inline, Kind<InlineBoard, true>>;
@@ -203,7 +203,7 @@ TYPED_TEST(InlineBoards, show_nothing_of_flags_that_no_rank_writes_but_corrupt_m
     const std::size_t told = all.geometry().consumed(1, 0);
     for (unsigned i = 0; i < kSteps; ++i) {
         const std::size_t slot = slots + rng() % TypeParam::kSlots * rmem::kLineBytes;
-        // Half of them one bit from what stands there, so that many look new.
+        // Half of them one bit from the present value, so that many look new.
         const std::uint32_t now = all.banks().load(0, slot);
         const auto flag =
             static_cast<std::uint32_t>(rng() % 2 == 0 ? rng() : now ^ 1U << rng() % 32);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// What the C functions keep of a process can be exchanged for another process's: the endpoint and
-/// the sentence of the last failure (rmem/base/process_state.hpp).
+/// The state that the C functions keep of a process can be exchanged for another process's: the
+/// endpoint and the sentence of the last failure (rmem/base/process_state.hpp).
 
 #include "rmem/base/process_state.hpp"
 #include "billboard/bbp.h"
@@ -19,7 +19,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-/// What the libraries keep of another process.
+/// The libraries' state of another process.
 class OtherProcess {
 public:
     template <class Body>

@@ -108,7 +108,7 @@ protected:
         return Ring::open(config(group), Deadline::in(kPatience));
     }
     std::string object() const { return Segment::object_name(name_.get()); }
-    /// Bob does this, and lives until the end of the test.
+    /// Bob does this, and stays until the end of the test.
     void bob(const std::function<void()>& makes) {
         bob_ = std::make_unique<Child>([&] {
             become(kBob, {group_});

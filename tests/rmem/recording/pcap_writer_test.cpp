@@ -109,7 +109,7 @@ TEST_F(PcapWriterTest, a_full_disk_is_told) {
 const std::filesystem::path kDissector =
     std::filesystem::path(RMEM_SOURCE_DIR) / "tools/record/rmem.lua";
 
-/// What tshark prints of the file with the dissector.
+/// tshark's output for the file with the dissector.
 std::string tshark(const std::string& path, const std::string& options) {
     const std::string command =
         "tshark -X lua_script:" + kDissector.string() + " -r " + path + " " + options + " 2>&1";

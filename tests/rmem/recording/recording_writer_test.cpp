@@ -15,7 +15,7 @@ namespace {
 using ::testing::HasSubstr;
 using RecordingWriterTest = RecordingTest;
 
-/// While it lives, this process makes no file longer than `bytes`.
+/// While it exists, this process makes no file longer than `bytes`.
 class FileLimit {
 public:
     explicit FileLimit(rlim_t bytes) {

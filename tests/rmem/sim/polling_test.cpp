@@ -18,7 +18,7 @@ constexpr const char* kHost = "none,load=685ns,store=150ns,call=800ns";
 
 /// When node 0 sees a word change that node 2 posts at that time: polling by itself, or parked.
 struct Seen {
-    std::int64_t at_ns = 0;       ///< the process's clock, behind the poll that saw it
+    std::int64_t at_ns = 0;       ///< the process's clock, after the poll that saw it
     std::int64_t arrived_ns = 0;  ///< of the write
 };
 Seen one_word_seen(std::int64_t posted_ns, bool parked) {

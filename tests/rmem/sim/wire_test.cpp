@@ -273,7 +273,7 @@ TEST(SimulatedWire, a_word_takes_its_time_on_three_rings_and_in_two_bridges) {
     EXPECT_EQ(wire.next_time_ns(), Wire::kNever);
     const auto outcomes = outcomes_of(wire, writes);
     ASSERT_EQ(outcomes.size(), 4u);
-    EXPECT_EQ(outcomes[0].node, 0u);  // behind the bridge, which has it 247 ns earlier
+    EXPECT_EQ(outcomes[0].node, 0u);  // after the bridge, which has it 247 ns earlier
     EXPECT_EQ(outcomes[0].time_ns, 10'000 + 547 + 247);
     const std::int64_t at_second_leaf = 10'000 + 547 + 1000 + 547 + 1000;
     EXPECT_EQ(outcomes[1].node, 2u);

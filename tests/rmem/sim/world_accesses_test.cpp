@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// What happens to a process at one of its accesses.
+/// Kills and stops of a process at one of its accesses.
 
 #include "tests/rmem/sim/world_fixture.hpp"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// What faults do to the writes, cards and cables of a simulated world, and to who lives in it.
+/// Faults of the writes, cards and cables of a simulated world, and of its processes.
 
 #include "rmem/wire/faults.hpp"
 #include "tests/rmem/sim/world_fixture.hpp"
@@ -43,7 +43,7 @@ TEST(WorldFaults, of_a_process_leave_objects_whose_destructors_write_nothing) {
     });
     world.at(1000, [&] { world.kill(0); });
     EXPECT_EQ(world.run(), RunEnd::all_ended);
-    world.start(0, posts(1, 1000, 4), 2000);  // what the first life kept is gone now
+    world.start(0, posts(1, 1000, 4), 2000);  // objects kept by the first incarnation are gone now
     EXPECT_EQ(world.run(), RunEnd::all_ended);
     EXPECT_EQ(events.count(EventKind::stored), 1U);
     EXPECT_EQ(world.word(1, 0), 0U);
@@ -259,9 +259,9 @@ TEST(WorldFaults, that_come_again_before_a_card_has_joined_void_the_join) {
     EXPECT_TRUE(banks_are_equal(world));
 }
 
-// ---- Who lives
+// ---- Who is alive
 
-/// A member for as long as its process lives.
+/// A member until its process ends.
 Membership& join(Process& me) {
     return me.keep(std::make_unique<Membership>(std::make_shared<Ring>(me.world()),
                                                 Member{me.rank(), me.node()}));

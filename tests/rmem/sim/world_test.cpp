@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Time and processes of a simulated world (rmem/sim/world.hpp); what polls see: polling_test.cpp;
-/// faults: world_faults_test.cpp; programs with the billboard: tests/billboard/simulation_test.cpp.
+/// Time and processes of a simulated world (rmem/sim/world.hpp); polls: polling_test.cpp; faults:
+/// world_faults_test.cpp; programs with the billboard: tests/billboard/simulation_test.cpp.
 
 #include "rmem/base/environment_variable.hpp"
 #include "rmem/sim/event.hpp"
@@ -445,7 +445,7 @@ TEST(World, is_stuck_while_a_process_is_stopped_for_good) {
 
 // ---- Equal runs
 
-/// What happens in a world with all kinds of things going on.
+/// The events of a world with all kinds of things going on.
 std::uint64_t hash_of_a_run(std::uint64_t seed, const Topology& topology = {1, 0, 0}) {
     WorldConfig config = small_world(4, "scramnet-burst", "pentium-ii");
     if (topology.rings > 1) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-/// A wire model with its outcomes kept, and what its tests ask of them.
+/// A wire model with its outcomes kept, and the questions of its tests.
 
 #include <algorithm>
 #include <cstddef>

@@ -380,7 +380,8 @@ TEST(WireModel, what_is_in_a_dying_nodes_register_goes_on) {
 
 TEST(WireModel, what_follows_a_growing_packet_around_a_bypassed_node_stays_behind_all_of_it) {
     Bench b("gt200", 4);
-    // Node 1 fails while it is sending, so what comes through its place must wait for the rest.
+    // Node 1 fails while it is sending, so packets that come through its place must wait for the
+    // rest.
     std::vector<std::uint64_t> tags;
     for (int n = 0; n < 16; ++n) b.write_at(1, 4, 4096 + 4 * static_cast<std::uint64_t>(n));
     b.model.set_alive(1, false, 400);

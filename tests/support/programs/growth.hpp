@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-/// Whether processes grow: their memory, their descriptors, and what their ring has in /dev/shm.
+/// The growth of processes: their memory, their descriptors, and their ring's files in /dev/shm.
 ///
 ///     Growth growth("my-ring");
 ///     …each second: growth.sample({{pid, "rank 0"}, …});
@@ -32,9 +32,9 @@ public:
 
     void sample(const std::map<pid_t, std::string>& processes);
 
-    /// What grew, a sentence each.
+    /// The growths, a sentence each.
     std::vector<std::string> complaints() const;
-    /// What was measured, a line each.
+    /// The measurements, a line each.
     std::vector<std::string> summary() const;
 
 private:

@@ -5,7 +5,7 @@
 ///
 ///     scripts/lab run -- lab-traffic MESSAGES SEED
 ///
-/// Each rank sends so many messages, to one or several, of up to a partition's size; exit status 0
+/// Each rank sends MESSAGES messages, to one or several, of up to a partition's size; exit status 0
 /// when each that was meant for this one has come once, in order and intact.
 
 #include "billboard/bbp.h"

@@ -54,7 +54,7 @@ static MPI_Datatype random_type(void) {
     return types[random_below(sizeof types / sizeof *types)];
 }
 
-/* Often small, often at one of the limits of what goes by which way. */
+/* Often small, often at one of the limits between the ways. */
 static int random_size(int most) {
     static const int limits[] = {0, 8, 40, 1000, 4096, 16384, 32768, 65536};
     int size = 0;
@@ -66,7 +66,7 @@ static int random_size(int most) {
     return size < 0 ? 0 : size > most ? most : size;
 }
 
-/* Elements of a type in about so many bytes of memory. */
+/* Elements of a type in about this many bytes of memory. */
 static int count_in(int bytes, MPI_Datatype type) {
     MPI_Aint low, extent;
     MPI_Type_get_extent(type, &low, &extent);

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-/// The processes of ring-restarts: a rank each, and where it is asked for a daemon (`rmem node`)
-/// for each node.
+/// The processes of ring-restarts: a rank each, and, on request, a daemon (`rmem node`) for each
+/// node.
 ///
 /// A process is started by `before`, its words with the node's number for {}, followed by `env`,
-/// what the environment does not say of the ring yet, and the program; on the hosts of a lab
+/// the settings of the ring that the environment lacks, and the program; on the hosts of a lab
 /// `before` is `scripts/lab exec {} --`. All are killed with this one.
 /// Thread safety: one thread. Errors: std::system_error; `CheckFailed` when one ends by itself that
 /// should not.

@@ -23,7 +23,7 @@ constexpr std::int64_t kIdleNs = 200'000;
 constexpr std::int64_t kMeetNs = 30'000'000'000;
 constexpr unsigned kAtOnce = 16;  // messages of one sender before it is the next one's turn
 
-/// What stands at the front of each message.
+/// The front of each message.
 struct Front {
     std::uint32_t incarnation = 0;  ///< of the sender
     std::uint32_t to_incarnation =
@@ -32,11 +32,11 @@ struct Front {
     std::uint32_t is_last = 0;
 };
 
-/// Another rank, as the present life knows it.
+/// Another rank, as the present incarnation knows it.
 struct Other {
-    std::uint32_t heard = 0;     ///< its life that messages came from last
+    std::uint32_t heard = 0;     ///< its incarnation that messages came from last
     std::uint32_t next_in = 0;   ///< number of its next message
-    bool end_received = false;   ///< a receive has told that this life has ended
+    bool end_received = false;   ///< a receive has told that this incarnation has ended
     bool told = false;           ///< that it ended, by any call since a message came
     bool gone = false;           ///< the last call said so
     bool has_last = false;       ///< its last message has come
@@ -104,7 +104,7 @@ private:
         }
         return did;
     }
-    /// By name: who receives from anyone is not told who has come back.
+    /// By name: a receiver from anyone is not told which rank has come back.
     void wait_a_little() {
         const auto some = static_cast<int>(next_random(state_) % static_cast<unsigned>(ranks_));
         if (some != rank_) receive(some, kIdleNs);
@@ -127,7 +127,7 @@ private:
         return true;
     }
 
-    /// What was sent to it is lost, or nobody knows: the next is for a new life.
+    /// Messages to it are lost, or nobody knows: the next is for a new incarnation.
     void hear_of_its_end(int rank) {
         Other& other = others_[static_cast<std::size_t>(rank)];
         other.told = true;
@@ -173,7 +173,8 @@ private:
         Other& other = others_[static_cast<std::size_t>(rank)];
         other.heard = incarnation;
         other.next_in = 0;
-        // A send tells of the end of a life whose first messages may still wait to be received.
+        // A send tells of the end of an incarnation whose first messages may still wait to be
+        // received.
         if (other.end_received) other.told = false;
         other.end_received = other.has_last = false;
         me().heard[static_cast<std::size_t>(rank)] = incarnation;

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-/// What the ranks of ring-restarts (ring_restarts.cpp) and the program that starts them tell each
-/// other, in a mapping that is no part of the ring: the network may be cut, this is not.
+/// The messages between the ranks of ring-restarts (ring_restarts.cpp) and the program that starts
+/// them, in a mapping that is no part of the ring: the network may be cut, this is not.
 ///
-/// Lives are numbered over all ranks, in the order in which they begin; 0: none.
+/// Incarnations are numbered over all ranks, in the order in which they begin; 0: none.
 
 #include <array>
 #include <atomic>
@@ -14,7 +14,7 @@ namespace rmem::test {
 
 inline constexpr unsigned kMostRanks = 16;
 
-/// What they all do, one phase after the other.
+/// The phases of all, one after the other.
 enum class Phase : std::uint32_t {
     talking,  ///< messages without end
     ending,   ///< a last one to everybody
@@ -26,13 +26,14 @@ enum class Phase : std::uint32_t {
 struct RestartsOfRank {
     std::atomic<std::uint32_t> incarnation;  ///< the present one, once it is in the ring
     std::atomic<std::uint32_t> reopens;      ///< times it has lost its node and opened again
-    std::atomic<std::uint32_t> done;  ///< the life that has sent and received all last messages
-    std::atomic<std::uint32_t> met;   ///< the life that has come out of the barrier
+    std::atomic<std::uint32_t>
+        done;  ///< the incarnation that has sent and received all last messages
+    std::atomic<std::uint32_t> met;  ///< the incarnation that has come out of the barrier
     std::array<std::atomic<std::uint32_t>, kMostRanks>
-        heard;  ///< by its present life: whose life of each
+        heard;  ///< by its present incarnation: the incarnation of each
     std::array<std::atomic<std::uint32_t>, kMostRanks> told;  ///< how often that each one has ended
     std::array<std::atomic<std::uint64_t>, kMostRanks>
-        received;  ///< messages of each, by all its lives
+        received;  ///< messages of each, by all its incarnations
 
     std::uint64_t received_in_all() const {
         std::uint64_t sum = 0;

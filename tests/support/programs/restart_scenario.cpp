@@ -115,7 +115,7 @@ void RestartScenario::kill_some() {
         if (!victims.contains(r) && !daemons.contains(course_.settings.node_of(r)))
             survivors.insert(r);
     }
-    // The moment: after so many more messages of one of them, or while it is not yet in the ring.
+    // The moment: after some more messages of one of them, or while it is not yet in the ring.
     if (!victims.empty() && random(4) != 0) {
         RestartsOfRank& victim = rank(*victims.begin());
         const std::uint64_t enough = victim.received_in_all() + random(2000);
@@ -193,7 +193,7 @@ void RestartScenario::expect_told(const std::vector<Witness>& witnesses) {
 
 // ---- The end
 
-/// All are in the ring, and each has heard the present life of each.
+/// All are in the ring, and each has heard the present incarnation of each.
 void RestartScenario::await_settled() {
     const unsigned ranks = course_.settings.ranks;
     await(

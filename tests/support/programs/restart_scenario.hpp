@@ -24,7 +24,7 @@ struct Course {
     RestartSettings settings;
     std::string ring;
     unsigned kills = 0;       ///< times that some are killed, evenly over the time
-    unsigned seconds = 0;     ///< for so long they talk, at least
+    unsigned seconds = 0;     ///< they talk for this long, at least
     unsigned messages = 100;  ///< of each pair, at least
     std::uint64_t seed = 1;
     bool watches_growth = false;
@@ -39,7 +39,7 @@ public:
 
 private:
     using Ranks = std::set<unsigned>;
-    /// A rank that has heard a life which now ends, and must be told.
+    /// A rank that has heard an incarnation which now ends, and must be told.
     struct Witness {
         unsigned rank = 0, of = 0;
         std::uint32_t told_before = 0;

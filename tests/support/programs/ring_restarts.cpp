@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 /// Ranks that talk while any of them, or the daemon of its node, is killed and started again, and
-/// while the network does what RMEM_FAULTS says (restart_rank.hpp: what must hold;
+/// while the network has the faults of RMEM_FAULTS (restart_rank.hpp: the checks;
 /// restart_scenario.hpp: the course). See --help.
 
 #include "tests/support/checks.hpp"
@@ -40,7 +40,7 @@ Examples:
 
 Exit codes: 0 all held, 1 something did not, 2 wrong command line.)";
 
-/// The record in a file, mapped for as long as this process lives.
+/// The record in a file, mapped until this process ends.
 RestartRecord& map_record(int fd) {
     void* memory =
         ::mmap(nullptr, sizeof(RestartRecord), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
@@ -74,7 +74,7 @@ void prepare_environment(const Course& course) {
 }
 
 void lead(const Course& course) {
-    // The name is a file only as long as this process is: nothing is left of it, however this one
+    // The name is a file only while this process runs: nothing is left of it, however this one
     // ends.
     const int fd = ::memfd_create("lives", 0);
     if (fd < 0 || ::ftruncate(fd, sizeof(RestartRecord)) != 0) {

@@ -117,7 +117,7 @@ TEST_F(NodeMunet, shows_its_ring_what_happened_in_info_top_and_metrics) {
     second->signal(SIGKILL);
     second->wait();
     EXPECT_TRUE(run_tool({"info", name_.get()}).says(" (has ended)"));
-    const auto third = start(1, ring);  // takes the place of what the dead has left
+    const auto third = start(1, ring);  // takes the place of the dead one's files
 }
 
 TEST_F(NodeMunet, is_not_shown_to_a_later_ring_of_the_name_once_it_has_ended) {
@@ -131,7 +131,7 @@ TEST_F(NodeMunet, is_not_shown_to_a_later_ring_of_the_name_once_it_has_ended) {
     node->wait();
     EXPECT_FALSE(run_tool({"info", name_.get(), "--json"}).json().contains("munet"));
     EXPECT_FALSE(run_tool({"metrics", name_.get()}).says("rmem_munet"));
-    const auto next = start(0, {});  // takes the place of what the dead has left
+    const auto next = start(0, {});  // takes the place of the dead one's files
 }
 
 TEST_F(NodeMunet, keeps_to_the_limits_it_is_given) {
@@ -226,7 +226,7 @@ TEST_F(NodeMunet, takes_part_again_after_the_others_have_dropped_its_node) {
     second->signal(SIGSTOP);
     EXPECT_TRUE(sends(-ECONNRESET)) << mu_last_error();
     second->signal(SIGCONT);
-    // What was sent before the end is lost, or comes; this comes.
+    // A message sent before the end is lost, or comes; this comes.
     EXPECT_TRUE(eventually([&] {
         std::uint32_t number = 0;
         mu_send_number(here, mu_own(there), 2);

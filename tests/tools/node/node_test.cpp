@@ -138,7 +138,7 @@ TEST_F(NodeCommand, goes_on_for_the_others_when_a_program_is_killed) {
     std::vector<Child> programs;
     for (const int rank : {0, 2, 3}) {
         programs.push_back(program(rank, [rank] {
-            EXPECT_EQ(receive(1), rank);  // what it had sent before it died
+            EXPECT_EQ(receive(1), rank);  // its writes before it died
             std::size_t size = 0;
             EXPECT_EQ(bbp_recv_for(1, nullptr, 0, &size, kLongNs), BBP_EPEER);
             std::vector<int> others;
@@ -189,7 +189,7 @@ struct Progress {
     std::atomic<bool> may_open, has_opened, may_leave;
 };
 
-/// What they hear of it, and how they come back.
+/// Their events, and their return.
 void check_new_node(const std::function<Child(int, std::function<void()>)>& program,
                     const std::function<void()>& replace_node) {
     SharedValue<Progress> now;

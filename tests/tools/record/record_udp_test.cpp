@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // ctest: check
-// `rmem record` of a ring on link udp: what the engine of one of its nodes sends and applies.
+// `rmem record` of a ring on link udp: the writes that the engine of one of its nodes sends and
+// applies.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -43,7 +44,7 @@ protected:
         tool.signal(SIGINT);
         return tool.wait();
     }
-    /// What was written to the user's memory while it was recorded.
+    /// The writes to the user's memory during the recording.
     std::vector<OwnedWrite> user_writes() const {
         std::vector<OwnedWrite> found;
         for (const OwnedWrite& write : writes_in(path)) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// `rmem run`: deaths, signals, and what is left behind.
+// `rmem run`: deaths, signals, and leftovers.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

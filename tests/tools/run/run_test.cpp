@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// `rmem run`: what it gives the ranks, and what it does with what they print.
+// `rmem run`: the ranks' environment, and their output.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -241,7 +241,7 @@ TEST(Run, ends_the_ranks_when_nobody_reads_their_output) {
     FILE* pipe = ::popen(command.c_str(), "r");  // NOLINT(cert-env33-c): our own words
     char line[16] = "";
     EXPECT_NE(std::fgets(line, sizeof line, pipe), nullptr);
-    EXPECT_EQ(::pclose(pipe), 0);  // that is head's; what counts is that it comes back
+    EXPECT_EQ(::pclose(pipe), 0);  // that is head's; the point is that it comes back
     EXPECT_THAT(line, HasSubstr("] y"));
 }
 

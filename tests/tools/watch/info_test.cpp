@@ -183,7 +183,7 @@ TEST(List, lists_rings_and_what_is_none) {
 
 // ---- A host with many users
 
-/// A ring of Bob's, a folder, and a ring of Alice's, who looks.
+/// A ring of Bob's, a folder, and a ring of Alice's, the user who looks.
 class ManyUsers : public ::testing::Test {
 protected:
     void SetUp() override {

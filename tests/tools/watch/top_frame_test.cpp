@@ -134,7 +134,7 @@ TEST(TopFrame, cuts_between_numbers_and_marks_it) {
             EXPECT_NE(kept.back(), ' ');
             const auto begins = [&](const Line& one) { return one.text.starts_with(kept); };
             if (std::none_of(whole.begin(), whole.end(), begins)) continue;  // fewer columns
-            // What stands behind it in full is no part of the same number or word.
+            // The full text after it is no part of the same number or word.
             EXPECT_TRUE(std::any_of(whole.begin(), whole.end(), [&](const Line& one) {
                 return begins(one) && one.text[kept.size()] == ' ';
             })) << line.text;

@@ -39,7 +39,7 @@ TEST(RingEngine, a_write_is_never_early) {
     RingRanks ring({.nodes = 3, .timing = "scramnet-burst"});
     std::vector<std::thread> threads;
     std::barrier together(3);
-    // A slot of 546.7 ns, 247 ns in each node that it passes, and whatever has to be waited for.
+    // A slot of 546.7 ns, 247 ns in each node that it passes, and any time of waiting.
     const auto least = [](unsigned hops) { return 546 + (hops - 1) * 247U; };
     for (unsigned n = 0; n < 3; ++n) {
         threads.emplace_back([&, n] {
@@ -74,7 +74,7 @@ TEST(RingEngine, one_transmitter_sends_no_more_than_the_profile_lets_it) {
         a.memory.post_word(0, i);
     }
     b.await(0, kWords);
-    // 615 ns per word, whatever the host does: never faster.
+    // 615 ns per word, on any host: never faster.
     EXPECT_GE(now_ns() - start, std::int64_t{kWords} * 615);
 }
 
@@ -333,7 +333,7 @@ TEST(RingEngine, behind_a_segment_without_cables_nothing_arrives_until_it_is_men
         RingRanks ring({.nodes = 2, .timing = "scramnet-burst"});
         RingRank a(ring, 0, faulty(faults)), b(ring, 1, faulty(faults));
         a.memory.post_word(0, 1);
-        a.flush();  // what is lost does not hold it up
+        a.flush();  // a lost one does not delay it
         const std::uint32_t seen = b.load(0);
         if (age_of(ring) >= mended) return false;
         EXPECT_EQ(seen, 0U);

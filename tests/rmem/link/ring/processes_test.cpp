@@ -21,7 +21,7 @@ using test::RingRanks;
 using test::RingSpec;
 using test::SharedValue;
 
-/// What parent and children tell each other beside the ring.
+/// The signals between parent and children beside the ring.
 struct Signs {
     std::atomic<std::uint32_t> arrived{0};
     std::atomic<std::uint32_t> sign[8]{};
@@ -194,7 +194,7 @@ TEST_P(RingLinkProcesses, a_process_killed_at_any_moment_leaves_a_node_that_goes
         a.memory.post_word(0, ++value);
         b.await(0, value);
         a.flush();
-        // What the dead one had logged is everywhere; it may have died between its bank and its
+        // The dead one's logged writes are everywhere; it may have died between its bank and its
         // log.
         a.await([&] { return b.load(256) - a.memory.load(256) <= 1; });
     }
@@ -247,7 +247,7 @@ TEST_P(RingLinkProcesses, a_process_that_slept_through_a_lap_of_the_log_goes_on)
     });
     RingRank a(ring, 0), b(ring, 3);
     gather(*signs, 2);
-    // Stopped outside the engine: else the whole node would stand still.
+    // Stopped outside the engine: otherwise the whole node would stop.
     const auto stopped_outside = [&] {
         sleeper.stop();
         if ((ring.node(1).engine_holder.load() & 0xffffU) != 1 + 1) return true;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// What rmem::Node does in a simulated world beyond the suite of all links (tests/support/
+/// rmem::Node in a simulated world, beyond the suite of all links (tests/support/
 /// link_conformance.hpp): its costs in virtual time, callbacks, options, and how it ends.
 
 #include "rmem/node.hpp"
