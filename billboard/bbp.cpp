@@ -65,8 +65,8 @@ Child child;
 [[gnu::cold]] int not_joined() {
     if (child.is_one) return fail(BBP_EINVAL, rmem::kForkedChild);
     return fail(BBP_EINVAL,
-                "this process is in no ring; call bbp_init first, and only once it "
-                "returned 0 anything else");
+                "this process is in no ring; call bbp_init first, and other functions only after "
+                "it has returned 0");
 }
 
 [[gnu::cold]] int no_list() {
@@ -266,17 +266,17 @@ const char* bbp_strerror(int code) {
     switch (code) {
         case BBP_OK: return "success";
         case BBP_EAGAIN: return "would have to wait";
-        case BBP_EINVAL: return "an argument or setting that cannot be right";
+        case BBP_EINVAL: return "an invalid argument or setting";
         case BBP_ERANK: return "no such rank";
-        case BBP_ESIZE: return "larger than the buffer, or than can be sent";
+        case BBP_ESIZE: return "larger than the buffer, or too large to send";
         case BBP_EPEER: return "a rank that the call needs is dead or has left";
         case BBP_ETIMEDOUT: return "the deadline passed";
         case BBP_ENOMEM: return "out of memory";
         case BBP_ESYS: return "the system refused";
-        case BBP_ECORRUPT: return "shared memory holds what no rank of this library writes";
+        case BBP_ECORRUPT: return "shared memory holds values that no rank of this library writes";
         case BBP_EVERSION: return "a ring of another version or layout";
         case BBP_EBUSY: return "another live process has claimed this rank";
-        default: return code > 0 ? "success" : "no code of this library";
+        default: return code > 0 ? "success" : "not a code of this library";
     }
 }
 

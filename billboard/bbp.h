@@ -73,14 +73,14 @@ extern "C" {
 enum {
     BBP_OK = 0,
     BBP_EAGAIN = -1,    /* a try call that would have to wait                                  */
-    BBP_EINVAL = -2,    /* an argument, or a setting in the environment, that cannot be right   */
+    BBP_EINVAL = -2,    /* an argument, or a setting in the environment, is not valid           */
     BBP_ERANK = -3,     /* no such rank                                                         */
-    BBP_ESIZE = -4,     /* larger than the buffer given, or than can be sent                    */
+    BBP_ESIZE = -4,     /* larger than the buffer, or too large to send                         */
     BBP_EPEER = -5,     /* a rank that this call needs is dead or has left                      */
     BBP_ETIMEDOUT = -6, /* the deadline passed                                                  */
     BBP_ENOMEM = -7,    /* no room: shared memory at the start, private memory later            */
     BBP_ESYS = -8,      /* the system refused something; bbp_last_error() says what             */
-    BBP_ECORRUPT = -9,  /* shared memory holds what no rank of this library writes              */
+    BBP_ECORRUPT = -9,  /* shared memory holds values that no rank of this library writes       */
     BBP_EVERSION = -10, /* the ring was made by another version or with another layout          */
     BBP_EBUSY = -11     /* another live process has claimed this rank                           */
 };

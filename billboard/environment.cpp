@@ -63,8 +63,8 @@ Settings completed(const Settings& settings, const rmem::RingConfig& there) {
     if (!differences.empty()) {
         throw rmem::Error(rmem::Errc::version_mismatch,
                           fmt::format("ring '{}' was made with another billboard than this process "
-                                      "asks for: {}; give all members the same, or none: who gives "
-                                      "none takes them from the ring; or use another RMEM_RING",
+                                      "asks for: {}; give all members the same, or none, to take "
+                                      "them from the ring; or use another RMEM_RING",
                                       there.name, fmt::join(differences, ", ")));
     }
     Settings result = settings;

@@ -32,7 +32,7 @@ const char* last_error() noexcept {
 
 int receive_timed_out(int src) {
     return fail(BBP_ETIMEDOUT, fmt::format("no whole message from {} came within the deadline; "
-                                           "allow more time, or see what keeps the sender",
+                                           "allow more time, or find out what delays the sender",
                                            src < 0 ? "any rank" : names({&src, 1})));
 }
 
@@ -45,8 +45,8 @@ int send_timed_out(std::span<const int> dests) {
 int barrier_timed_out(std::span<const int> missing) {
     return fail(BBP_ETIMEDOUT,
                 fmt::format("the barrier was not complete within the deadline{}; enter it again, "
-                            "or see what keeps the others",
-                            missing.empty() ? "" : ", for want of " + names(missing)));
+                            "or find out what delays the others",
+                            missing.empty() ? "" : " (missing: " + names(missing) + ")"));
 }
 
 int code_of(rmem::Errc error) noexcept {

@@ -147,22 +147,23 @@ void check_name(const std::string& name) {
     }
     throw Error(
         Errc::invalid_argument,
-        fmt::format("'{}' cannot name a ring (RMEM_RING); give 1 to {} letters, digits, dots, "
-                    "dashes or underscores, not dots alone",
-                    name, kMaxNameBytes));
+        fmt::format(
+            "RMEM_RING: '{}' is not a valid name of a ring; give 1 to {} letters, digits, dots, "
+            "dashes or underscores, not dots alone",
+            name, kMaxNameBytes));
 }
 
 void check_count(const char* what, const char* variable, unsigned count, unsigned max) {
     if (count >= 1 && count <= max) return;
-    throw Error(Errc::bad_node_count, fmt::format("a ring of {} {} cannot be ({}); give 1 to {}",
-                                                  count, what, variable, max));
+    throw Error(Errc::bad_node_count, fmt::format("invalid number of {}: {} ({}); must be 1 to {}",
+                                                  what, count, variable, max));
 }
 
 void check_bytes(const char* what, std::size_t bytes, std::size_t min, std::size_t max) {
     if (bytes >= min && bytes <= max && bytes % kWordBytes == 0) return;
     throw Error(Errc::bad_size,
-                fmt::format("{} cannot be {} bytes; give a multiple of {} from {} to {}", what,
-                            bytes, kWordBytes, min, max));
+                fmt::format("invalid size of {}: {} bytes; must be a multiple of {} from {} to {}",
+                            what, bytes, kWordBytes, min, max));
 }
 
 /// A segment may hold numbers that no parsing gives; they must not reach the wire model.
@@ -171,8 +172,8 @@ void check_timing(const TimingProfile& timing) {
     if (terminated && parse_timing(to_string(timing)) == timing) return;
     throw Error(
         Errc::bad_profile,
-        fmt::format("the timing profile '{}' has numbers that no RMEM_TIMING gives; take one "
-                    "that parse_timing() made",
+        fmt::format("the timing profile '{}' has numbers that no RMEM_TIMING gives; use one that "
+                    "parse_timing() made",
                     std::string_view(timing.name, terminated ? std::strlen(timing.name) : 0)));
 }
 
@@ -191,11 +192,10 @@ void RingConfig::check() const {
     check_bytes("the memory of a ring (RMEM_SIZE)", user_bytes, kWordBytes, kMaxUserBytes);
     check_bytes("the system regions of a ring", system_bytes, 0, kMaxSystemBytes);
     if (bound_ns < 0) {
-        throw Error(
-            Errc::invalid_argument,
-            fmt::format("a bound of {} ns cannot be (RMEM_BOUND); give a time, or 0 for the "
-                        "timing profile's own",
-                        bound_ns));
+        throw Error(Errc::invalid_argument,
+                    fmt::format("RMEM_BOUND: {} ns is not a valid bound; give a positive time, or "
+                                "0 for the timing profile's own",
+                                bound_ns));
     }
     check_timing(timing);
 }

@@ -225,8 +225,8 @@ bool Node::is_member() const noexcept {
 const Ring& Node::ring() const {
     if (const Ring* ring = impl_->card().ring()) return *ring;
     throw Error(Errc::unknown_link,
-                fmt::format("the ring '{}' of a simulated process is no shared memory; what is "
-                            "known of it say Node::config and rmem/sim/world.hpp",
+                fmt::format("the ring '{}' of a simulated process is not in shared memory; use "
+                            "Node::config, or the functions of rmem/sim/world.hpp",
                             config().name));
 }
 

@@ -132,12 +132,12 @@ RingConfig checked_config(const Segment& segment, const std::string& name,
             throw Error(Errc::foreign_segment, "it is another node's");
         }
     } catch (const Error& e) {
-        throw foreign(fmt::format("has an impossible configuration ({})", e.what()));
+        throw foreign(fmt::format("has an invalid configuration ({})", e.what()));
     }
     if (expected != nullptr) check_agreement(found, *expected, name);
     if (header.config_hash != found.hash() || header.segment_bytes != segment.size() ||
         SegmentLayout(found).total != segment.size()) {
-        throw foreign("has a size or hash that does not go with its configuration");
+        throw foreign("has a size or hash that does not match its configuration");
     }
     return found;
 }
@@ -536,10 +536,9 @@ Error rank_taken(const std::string& ring, unsigned rank, const RankSlot& slot) {
     // relaxed is enough: for people
     const std::uint32_t holder = slot.pid.load(std::memory_order_relaxed);
     if (holder == static_cast<std::uint32_t>(::getpid())) {
-        return {Errc::rank_taken,
-                fmt::format("this process has rank {} of ring '{}' already; use what it has opened "
-                            "there, or close that first",
-                            rank, ring)};
+        return {Errc::rank_taken, fmt::format("this process has rank {} of ring '{}' already; use "
+                                              "the one that it has opened, or close that first",
+                                              rank, ring)};
     }
     return {Errc::rank_taken,
             fmt::format("rank {} of ring '{}' is already claimed by process {}; give each process "

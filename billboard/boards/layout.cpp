@@ -27,7 +27,7 @@ std::size_t checked_data_bytes(const rmem::RingConfig& config, std::size_t asked
     const std::size_t bytes = asked == 0 ? default_data_bytes(config) : asked;
     if (bytes % rmem::kWordBytes != 0 || bytes < kMinDataBytes || bytes > kMaxDataBytes) {
         throw Error(Errc::bad_size,
-                    fmt::format("a data partition of {} bytes (RMEM_PARTITION) cannot be; give a "
+                    fmt::format("RMEM_PARTITION: a data partition of {} bytes is not valid; give a "
                                 "multiple of {} from {} to {}",
                                 bytes, rmem::kWordBytes, kMinDataBytes, kMaxDataBytes));
     }

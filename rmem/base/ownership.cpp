@@ -38,8 +38,8 @@ void check_owner(const std::string& object, const struct stat& found, const Trus
     const std::string whose = owner_text(found);
     if ((found.st_mode & S_IRWXO) != 0) {
         throw Error(Errc::not_permitted,
-                    fmt::format("{} belongs to {}, who lets everybody in: another user's ring is "
-                                "entered only if others get nothing (mode 0660) and "
+                    fmt::format("{} belongs to {} and is open to everybody: a process enters "
+                                "another user's ring only if others have no access (mode 0660) and "
                                 "RMEM_UNIX_GROUP names its group; use another RMEM_RING, or have "
                                 "that user or root remove it",
                                 object, whose));

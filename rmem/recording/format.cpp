@@ -139,19 +139,19 @@ RecordingInfo get_file_header(const std::byte* from, std::size_t size, const std
     }
     key = get<Key>(from, kFileChecksumAt);
     if (checksum(from, kFileChecksumAt) != key) {
-        throw bad(name, "its header is damaged (the checksum is wrong); take a copy that is not");
+        throw bad(name, "its header is damaged (the checksum is wrong); use an undamaged copy");
     }
     RecordingInfo info;
     info.start_wall_ns = get<std::int64_t>(from, kWallAt);
     info.start_ns = get<std::int64_t>(from, kStartAt);
     if (get<std::uint32_t>(from, kSizeAt) != kFileHeaderBytes || !is_time(info.start_ns) ||
         !is_time(info.start_wall_ns)) {
-        throw bad(name, "its header has a size or times that nothing writes");
+        throw bad(name, "its header has an invalid size or invalid times");
     }
     try {
         info.config = get_config(from);
     } catch (const Error& error) {
-        throw bad(name, "its ring cannot be: " + error.sentence());
+        throw bad(name, "its ring is not valid: " + error.sentence());
     }
     return info;
 }

@@ -11,10 +11,11 @@ namespace rmem {
 namespace {
 
 Error no_speed(const std::string& text) {
-    return {Errc::invalid_argument,
-            fmt::format("'{}' is no speed; give for instance 1x, 0.5x or 10x (0.001x to {}x), max, "
-                        "or step",
-                        text, PlaySpeed::kMaxThousandths / 1000)};
+    return {
+        Errc::invalid_argument,
+        fmt::format("'{}' is not a speed; give for instance 1x, 0.5x or 10x (0.001x to {}x), max, "
+                    "or step",
+                    text, PlaySpeed::kMaxThousandths / 1000)};
 }
 
 /// All of `text`, in digits; false if it is anything else.

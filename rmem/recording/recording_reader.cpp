@@ -60,7 +60,7 @@ void RecordingReader::open_header() {
     if (::fstat(fd_, &status) != 0) throw unreadable(name_, errno);
     if (!S_ISREG(status.st_mode)) {
         throw Error(Errc::bad_recording,
-                    fmt::format("'{}' is no regular file; give a recording in one", name_));
+                    fmt::format("'{}' is not a regular file; give one with a recording", name_));
     }
     size_ = static_cast<std::uint64_t>(status.st_size);
     const std::size_t got = read_at(0, kFileHeaderBytes);
@@ -198,7 +198,7 @@ std::string to_string(const RecordingReport& report) {
                                                       report.damaged_block, report.damaged_at);
     }
     if (report.tail_bytes != 0) {
-        text += fmt::format("; {} bytes behind the last whole block are torn off or damaged",
+        text += fmt::format("; {} bytes after the last whole block are torn off or damaged",
                             report.tail_bytes);
     }
     if (!report.closed) text += "; it was not closed: its recorder died, or is still at work";

@@ -20,7 +20,7 @@ static const RecordingWriter::Options& checked(const RecordingWriter::Options& o
         options.block_bytes > kMaxPayloadBytes) {
         throw Error(
             Errc::invalid_argument,
-            fmt::format("a recording's blocks cannot be of {} bytes; give {} to {}",
+            fmt::format("invalid size of a recording's blocks: {} bytes; must be {} to {}",
                         options.block_bytes, RecordingWriter::kMinBlockBytes, kMaxPayloadBytes));
     }
     return options;

@@ -19,8 +19,8 @@ std::string path_of(const std::string& segment) {
 }
 
 [[noreturn]] void fail(const std::string& path, const char* doing, int error) {
-    throw Error(Errc::system, fmt::format("{} {}: {}; remove what stands there if it is nobody's",
-                                          doing, path, std::strerror(error)));
+    throw Error(Errc::system, fmt::format("{} {}: {}; remove that file if nobody uses it", doing,
+                                          path, std::strerror(error)));
 }
 
 /// With both ends open nobody meets an end of file, or a pipe that nobody reads.
@@ -49,7 +49,7 @@ Bell Bell::make(const std::string& segment, std::optional<gid_t> group) {
     if (problem != 0 || !is_there) fail(path, "opening", problem != 0 ? problem : errno);
     if (!S_ISFIFO(found.st_mode)) {
         throw Error(Errc::foreign_segment,
-                    fmt::format("{} is no pipe; remove it, it is not of this library", path));
+                    fmt::format("{} is not a pipe; remove it: it is not from this library", path));
     }
     share_with(group, pipe.get());
     Bell bell(std::move(pipe));

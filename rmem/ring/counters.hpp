@@ -63,7 +63,7 @@ inline constexpr std::size_t kCountersPerPort = 16;
     X(lost_on_wire, "writes", "writes lost on a cut cable")                                   \
     X(engine_takeovers, "events", "times the helper thread ran the engine for a busy rank")   \
     X(faults_injected, "events", "faults injected by RMEM_FAULTS")                            \
-    X(records_refused, "records", "records in a log that cannot be; skipped")                 \
+    X(records_refused, "records", "invalid records in a log; skipped")                        \
     X(messages_sampled, "samples", "on direct one of 1024 short messages from rank to rank")
 
 RMEM_DEFINE_COUNTERS(LinkCounter, kLinkCounterNames, RMEM_LINK_COUNTERS, kCountersPerBlock);

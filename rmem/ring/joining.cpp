@@ -40,10 +40,10 @@ Error settings_differ(const std::string& ring, const std::vector<Difference>& di
         texts.push_back(fmt::format("{} is {} there and {} here", d.variable, d.there, d.here));
     }
     return {Errc::config_mismatch,
-            fmt::format("ring '{}' was made with other settings than this process has: {}; give "
-                        "all members the same, or none: who gives none takes them from the ring; "
-                        "or use another RMEM_RING",
-                        ring, fmt::join(texts, ", "))};
+            fmt::format(
+                "ring '{}' was made with other settings than this process has: {}; give all "
+                "members the same, or none, to take them from the ring; or use another RMEM_RING",
+                ring, fmt::join(texts, ", "))};
 }
 
 Environment completed(const Environment& environment, const RingConfig& there) {

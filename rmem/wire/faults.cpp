@@ -50,7 +50,7 @@ public:
             const bool has_value = setting.find('=') != std::string_view::npos;
             const std::string_view key = cut_off(setting, '=');
             if (!has_value || key.empty() || trimmed(setting).empty()) {
-                refuse(item_, fmt::format("'{}' is no setting; write name=value", whole));
+                refuse(item_, fmt::format("'{}' is not a setting; write name=value", whole));
             }
             settings_.push_back({std::string(key), std::string(trimmed(setting))});
         }

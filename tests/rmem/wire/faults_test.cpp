@@ -69,7 +69,7 @@ TEST(FaultPlan, what_cannot_be_meant_is_refused_by_name) {
     EXPECT_THAT(refused("delay:by=1us,node=4"), HasSubstr("from 0 to 3"));
     EXPECT_THAT(refused("delay:by=1us,colour=red"), HasSubstr("no setting 'colour'"));
     EXPECT_THAT(refused("delay:by=1us,by=2us"), HasSubstr("twice"));
-    EXPECT_THAT(refused("delay:by"), HasSubstr("is no setting"));
+    EXPECT_THAT(refused("delay:by"), HasSubstr("is not a setting"));
     EXPECT_THAT(refused("lose:share=0%"), HasSubstr("more than 0%"));
     EXPECT_THAT(refused("lose:share=101%"), HasSubstr("up to 100%"));
     EXPECT_THAT(refused("lose:share=nan%"), HasSubstr("more than 0%"));
