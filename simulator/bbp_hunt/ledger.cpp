@@ -121,7 +121,8 @@ void Ledger::receives(unsigned rank, unsigned from, bool by_name,
             entry.to_incarnation != 0 && entry.to_incarnation != ranks_[rank].incarnation;
         if (matches(entry, from, bytes)) {
             if (is_former) {
-                complain(from, rank, fmt::format("message {} was for a former life", entry.number));
+                complain(from, rank,
+                         fmt::format("message {} was for a former incarnation", entry.number));
             }
             return note_received(i, from, rank, by_name);
         }

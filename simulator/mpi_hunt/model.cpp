@@ -21,7 +21,7 @@ unsigned Model::alive() const {
 void Model::loses(unsigned at, unsigned from) {
     auto& lost = lost_.at(at);
     lost.at(from) = true;
-    if (is_alive(from)) complain(at, fmt::format("it has given up rank {}, which lives", from));
+    if (is_alive(from)) complain(at, fmt::format("it has given up rank {}, which is alive", from));
     unexpected_.at(at).remove_if([&](const Sent* sent) {
         return sent->from == from && (sent->is_rendezvous || !sent->is_whole);
     });
@@ -141,7 +141,8 @@ void Model::arrives(unsigned at, unsigned from, const mpi_channel::Packet& packe
     to_come.pop_front();
     if (packet.header.tag != sent.tag || packet.header.untagged != sent.untagged ||
         packet.size != sent.size || packet.header.has_data != sent.data.has_value()) {
-        complain(at, fmt::format("what came of rank {} is not its message {}", from, sent.number));
+        complain(at,
+                 fmt::format("the arrival of rank {} is not its message {}", from, sent.number));
     }
     sent.arrived = true;
     sent.is_rendezvous = type == PacketType::request_send;
@@ -185,7 +186,7 @@ void Model::sent_completed(unsigned at, const Completion& completion) {
         if (sent.silent) complain(at, which + " was to be silent, and told of its end");
         if (sent.after_match && !sent.taken) complain(at, which + " ended before its receive");
     } else if (completion.status != Status::gone || is_alive(sent.to)) {
-        complain(at, which + " failed, though its receiver lives");
+        complain(at, which + "  failed, though its receiver is alive");
     } else {
         findings_.cover(CoverageMark::send_gone);
     }
@@ -211,7 +212,7 @@ void Model::received(unsigned at, const Completion& completion) {
         if (!waiting.cancelled || waiting.hopeless) complain(at, "a receive was not cancelled");
         findings_.cover(CoverageMark::cancelled);
     } else if (completion.status == Status::gone) {
-        if (!waiting.hopeless) complain(at, "a receive ended, though its senders live");
+        if (!waiting.hopeless) complain(at, "a receive ended, though its senders are alive");
         findings_.cover(CoverageMark::receive_gone);
     } else {
         complain(at, fmt::format("a receive got {} bytes of rank {}, tag {}, which were not for it",
@@ -225,7 +226,8 @@ void Model::check_content(Waiting& waiting, const Take& take, const Completion& 
     const Sent& sent = *take.sent;
     const std::string which = fmt::format("message {} of rank {}", sent.number, sent.from);
     if (completion.status == Status::gone) {
-        if (is_alive(sent.from)) complain(waiting.at, which + " is gone, though its sender lives");
+        if (is_alive(sent.from))
+            complain(waiting.at, which + "  is gone, though its sender is alive");
         return findings_.cover(CoverageMark::receive_gone);
     }
     ++findings_.messages;
@@ -236,7 +238,7 @@ void Model::check_content(Waiting& waiting, const Take& take, const Completion& 
     if (waiting.wanted.source == mpi_channel::kAnySource) findings_.cover(CoverageMark::from_any);
     if (completion.status != (take.placement.cut ? Status::cut : Status::ok) ||
         completion.bytes != take.placement.bytes || completion.untagged != sent.untagged) {
-        complain(waiting.at, which + " was told of otherwise than it was sent");
+        complain(waiting.at, which + "  was reported otherwise than it was sent");
     }
     const auto bytes = std::span(waiting.buffer).subspan(take.placement.at, take.placement.bytes);
     if (!matches(bytes, sent.from, sent.number)) {
@@ -256,7 +258,7 @@ void Model::note_last(Waiting& waiting, const Completion& completion) {
     ++waiting.ended;
     const auto rest = std::span(waiting.buffer).subspan(waiting.used);
     if (std::any_of(rest.begin(), rest.end(), [](std::byte b) { return b != kUntouched; })) {
-        complain(waiting.at, "bytes behind what was received have changed");
+        complain(waiting.at, "bytes after the received ones have changed");
     }
     waiting.sum = sum_of(waiting.buffer);
 }

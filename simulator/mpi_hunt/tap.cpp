@@ -9,14 +9,14 @@ using mpi_channel::PacketType;
 
 void Onlooker::show(Bytes packet, unsigned from) {
     const auto what = mpi_channel::read(packet);
-    if (!what) return model_.complain(rank_, "a packet came that is none");
+    if (!what) return model_.complain(rank_, "a malformed packet came");
     model_.arrives(rank_, from, *what);
     if (what->header.type != PacketType::bundle) return;
     const bool is_sound = mpi_channel::for_each_bundled(packet.last(what->size), [&](Bytes its) {
         show(its, from);
         return true;
     });
-    if (!is_sound) model_.complain(rank_, "a bundle came that is none");
+    if (!is_sound) model_.complain(rank_, "a malformed bundle came");
 }
 
 bool Onlooker::give_held(Bytes* packet, unsigned* from) {

@@ -231,7 +231,7 @@ void Traffic::cancel(Incarnation& me) {
     const bool was_posted = model_.cancels(waiting);
     if (!was_posted) findings_.cover(CoverageMark::too_late);
     if (me.device->cancel(&waiting) != was_posted) {
-        model_.complain(me.rank, "cancelling a receive said the opposite of what is so");
+        model_.complain(me.rank, "cancelling a receive gave the opposite result");
     }
     me.look_for_losses();
 }
@@ -331,7 +331,7 @@ void Traffic::leave(Incarnation& me) {
         if (!progress(me)) me.process.sleep(kMicrosecond);
     }
     if (me.device->counters().broken != 0) {
-        model_.complain(me.rank, "it has given up a rank for what that sent");
+        model_.complain(me.rank, "it has given up a rank because of its packets");
     }
     note_coverage(me);
     incarnations_.at(me.rank) = nullptr;

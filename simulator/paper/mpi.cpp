@@ -118,7 +118,7 @@ void Mpi::multicast(std::span<std::byte> bytes) {
         while (result == BBP_EAGAIN) result = channel_.recv_any_control(&packet, &from);
         const auto header = mpi_channel::read(packet);
         require(result == BBP_OK && header && header->size == bytes.size(),
-                "what came is not the simulated multicast");
+                "the message is not the simulated multicast");
         std::copy_n(packet.last(bytes.size()).begin(), bytes.size(), bytes.begin());
         return work_behind();
     }

@@ -33,7 +33,7 @@ void run_to_the_end(World& world, const RankProgram& program) {
     for (unsigned r = 0; r < world.ranks(); ++r) world.start(r, program);
     if (world.run() == RunEnd::all_ended) return;
     throw rmem::Error(rmem::Errc::timed_out,
-                      fmt::format("the {} ranks of the experiment wait for each other for ever; "
+                      fmt::format("the {} ranks of the experiment wait for each other forever; "
                                   "this is a fault of the program or of the library",
                                   world.ranks()));
 }

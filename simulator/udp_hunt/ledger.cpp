@@ -55,7 +55,7 @@ void Ledger::applies_word(unsigned reader, unsigned origin, std::uint64_t place,
     Position& position = readers_[reader].of[origin];
     if (position.incarnation != written.incarnation) {
         if (position.incarnation != Position::kNone && written.incarnation < position.incarnation) {
-            return complain("is a former life's, after a newer one's");
+            return complain("is a former incarnation's, after a newer one's");
         }
         position = {written.incarnation, written.index};
     }

@@ -60,7 +60,7 @@ std::string describe(const Section& section) {
             return fmt::format("batch({})", rmem::udp::Batch(section).sequence());
         case SectionType::forwarded: {
             const rmem::udp::ForwardedBatch forwarded(section);
-            return fmt::format("given({}@{})", forwarded.origin().node,
+            return fmt::format("forwarded({}@{})", forwarded.origin().node,
                                forwarded.batch().sequence());
         }
         case SectionType::acks:
@@ -110,7 +110,7 @@ std::string describe(std::span<const std::byte> bytes, std::size_t payload) {
         return "damaged";
     }
     const rmem::udp::Header& header = datagram.header();
-    std::string text = fmt::format("#{} life {} newest {}", header.number,
+    std::string text = fmt::format("#{} incarnation {} newest {}", header.number,
                                    header.incarnation % 1'000'000'000'000, header.newest);
     for (const Section& section : sections) text += " " + describe(section);
     return text;

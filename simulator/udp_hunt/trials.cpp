@@ -69,11 +69,12 @@ void Trials::expect_to_stand(Nodes nodes, const std::vector<std::uint32_t>& bank
     if (!run_until_whole(kWholeNs, what)) return;
     for (unsigned n = 0; n < scenario_.nodes; ++n) {
         if (has(nodes, n) && world_.drops(n) != drops_before_[n]) {
-            findings_.violate(fmt::format("{}: node {} was dropped, which should stand", what, n));
+            findings_.violate(
+                fmt::format("{}: node {} was dropped, but should have stayed", what, n));
         }
         if (!std::equal(bank.begin(), bank.end(), world_.host(n).words().begin())) {
-            findings_.violate(
-                fmt::format("{}: node {} has another bank than those that should stand", what, n));
+            findings_.violate(fmt::format(
+                "{}: node {} has another bank than those that should have stayed", what, n));
         }
     }
 }
@@ -89,7 +90,7 @@ void Trials::pause() {
     world_.run_for(50 * kMillisecond);
     const auto bank = bank_of(others);
     world_.run_for(100 * kMillisecond);
-    expect_to_stand(others, bank, "a node stood still");
+    expect_to_stand(others, bank, "a node stopped");
 }
 
 // ---- Apart --------------------------------------------------------------------------------------
