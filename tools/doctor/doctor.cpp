@@ -99,8 +99,8 @@ void add_doctor(cli::App& app) {
         bool json = false;
     };
     auto options = std::make_shared<Options>();
-    cli::App* command = app.add_subcommand("doctor", "Check what troubles rings on this host");
-    command->add_option("-n,--ranks", options->ranks, "For jobs of so many ranks")
+    cli::App* command = app.add_subcommand("doctor", "Check this host for troubles of rings");
+    command->add_option("-n,--ranks", options->ranks, "For jobs of this many ranks")
         ->check(cli::range(1U, rmem::kMaxRanks))
         ->capture_default_str();
     command->add_flag("--json", options->json, "Print JSON");

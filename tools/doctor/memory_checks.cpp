@@ -87,8 +87,8 @@ Finding check_stale() {
         if (clean_ring(name, false, true, Staying::keep).removed)
             removable.push_back(printable(name));
     }
-    Finding finding{"stale-rings", Verdict::ok,
-                    fmt::format("rings: {}, somebody in each", names.size()), ""};
+    Finding finding{"stale-rings", Verdict::ok, fmt::format("rings: {}, each in use", names.size()),
+                    ""};
     if (names.empty()) finding.found = "no rings on this host";
     if (removable.empty()) return finding;
     finding.verdict = Verdict::warn;

@@ -221,8 +221,9 @@ void add_bench(cli::App& app) {
     bench->add_option("--processors", options->group.processors, "Processors to pin to, in turn")
         ->delimiter(',');
     bench
-        ->add_option("--think", options->plan.think_ns,
-                     "pingpong: random work of up to so many ns before each reply, taken off again")
+        ->add_option(
+            "--think", options->plan.think_ns,
+            "pingpong: random work of up to this many ns before each reply, taken off again")
         ->check(cli::range(0.0, 1e6));
     bench->add_option("--samples", options->plan.samples, "Operations timed one by one")
         ->check(cli::range(std::size_t{10}, std::size_t{500'000}))

@@ -107,8 +107,7 @@ int be_process(unsigned process, const std::string& ring,
     } catch (const rmem::Error& e) {
         return fail(e.code(), e.sentence());
     } catch (const std::bad_alloc&) {
-        return fail(rmem::Errc::no_space,
-                    "there is not so much memory; measure with fewer --bytes");
+        return fail(rmem::Errc::no_space, "not enough memory; measure with fewer --bytes");
     } catch (const std::exception& e) {
         return fail(rmem::Errc::system, e.what());
     }

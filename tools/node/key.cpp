@@ -49,7 +49,7 @@ void add_key(cli::App& app) {
     cli::App* command = app.add_subcommand("key", "Make the key that a ring's hosts share");
     command->add_option("--out", options->out, "The file, which must not exist yet")
         ->capture_default_str();
-    command->add_flag("--json", options->json, "Print what was done as JSON");
+    command->add_flag("--json", options->json, "Print the result as JSON");
     command->footer(kExamples);
     command->callback([options] { make_key(*options); });
 }

@@ -67,7 +67,7 @@ constexpr Setting kNetworkSettings[] = {
     {"--group", "RMEM_GROUP", "Where the nodes meet: a multicast address:port, or each node's"},
     {"--interface", "RMEM_INTERFACE", "Interface for that, by name or address"},
     {"--key-file", "RMEM_KEY_FILE", "The key that all nodes share; `rmem key` makes one"},
-    {"--dead-timeout", "RMEM_DEAD_TIMEOUT", "A node that is silent for so long counts as dead"},
+    {"--dead-timeout", "RMEM_DEAD_TIMEOUT", "A node that is silent for this long counts as dead"},
 };
 
 struct NodeOptions {
@@ -113,8 +113,9 @@ public:
     NodeDaemon(const NodeOptions& options, rmem::Ring& ring, rmem::udp::EngineSettings settings)
         : options_(options),
           events_(ring, [this](const std::string& sentence) { say(sentence); }),
-          where_(settings.endpoints.text() +
-                 (settings.key ? "" : ", without a key: who can send there can write into it")),
+          where_(
+              settings.endpoints.text() +
+              (settings.key ? "" : ", without a key: anyone who can send there can write into it")),
           engine_(ring, std::move(settings), rmem::udp::EngineKind::daemon, std::nullopt) {
         engine_.on_bound_violation(
             [this](const rmem::BoundViolation& violation) { events_.note(violation); });

@@ -255,8 +255,7 @@ void record(const RecordOptions& options) {
                                          ? std::numeric_limits<std::int64_t>::max()
                                          : duration_option("--for", options.duration);
     if (!options.sample.empty() && duration_option("--sample", options.sample) == 0) {
-        throw UsageError(
-            "--sample 0 looks at the memory never; give the time between two looks, such as 1ms");
+        throw UsageError("--sample 0 is not valid; give the time between two looks, such as 1ms");
     }
     const StopSignals stop;
     const auto source = open(options, stop);
@@ -275,15 +274,15 @@ void add_record(cli::App& app) {
     command->add_option("-o,--out", options->out,
                         "The file (default: named after the ring and the time, unless --pcap)");
     command->add_option("--for", options->duration, "End after this time, such as 10s");
-    command->add_option("--count", options->count, "End after so many writes");
+    command->add_option("--count", options->count, "End after this many writes");
     command->add_option("--pcap", options->pcap, "Write a capture for Wireshark");
     command->add_option("--sample", options->sample,
-                        "Look at the memory every so often, such as 1ms, for what has changed");
+                        "Record the changes of the memory at this interval, such as 1ms");
     command->add_option("--node", options->node,
-                        "Whose memory it begins with (default: of the first node that lives)");
-    command->add_option("--wait", options->wait, "Wait so long for the ring to be there");
+                        "Node whose memory it begins with (default: the first live one)");
+    command->add_option("--wait", options->wait, "Wait this long for the ring to be there");
     command->add_flag("--replace", options->replace, "Replace a file that is there");
-    command->add_flag("--json", options->json, "Print what was recorded as JSON");
+    command->add_flag("--json", options->json, "Print the result as JSON");
     command->footer(kExamples);
     command->callback([options] { record(*options); });
 }

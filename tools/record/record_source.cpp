@@ -25,11 +25,10 @@ unsigned first_live_node(const rmem::Ring& ring) {
 [[noreturn]] void refuse(const rmem::RingConfig& config) {
     throw rmem::Error(
         rmem::Errc::not_permitted,
-        fmt::format(
-            "ring '{}' is on link direct, where a store is the transfer and nobody can see "
-            "single writes: look at its memory every so often with --sample 1ms, or run its "
-            "program on --link ring",
-            config.name));
+        fmt::format("ring '{}' is on link direct, where a store is the transfer and nobody can see "
+                    "single writes: sample its memory, for instance with --sample 1ms, or run its "
+                    "program on --link ring",
+                    config.name));
 }
 
 }  // namespace

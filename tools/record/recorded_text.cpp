@@ -164,7 +164,7 @@ std::string summary_text(const json& summary) {
     std::string text = fmt::format(
         "ring {}: link {}, timing {}, {} nodes, {} ranks, {} of user's memory\n"
         "  begun {:%Y-%m-%d %H:%M:%S}, last write after {}\n"
-        "  {} {} ({}); {} stood in the memory at the start\n",
+        "  {} {} ({}); {} in the memory at the start\n",
         printable(summary["ring"].get<std::string>()), summary["link"].get<std::string>(),
         summary["timing"].get<std::string>(), number("nodes"), number("ranks"),
         size_text(number("user_bytes")),

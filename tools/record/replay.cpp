@@ -55,8 +55,8 @@ Selection selection_of(const ReplayOptions& options, const rmem::RecordingInfo& 
     if (!options.from.empty()) selection.from_ns = time("--from", options.from);
     if (!options.until.empty()) selection.until_ns = time("--until", options.until);
     if (selection.from_ns > selection.until_ns) {
-        throw UsageError(fmt::format("--from {} lies behind --until {}; swap them", options.from,
-                                     options.until));
+        throw UsageError(
+            fmt::format("--from {} is after --until {}; swap them", options.from, options.until));
     }
     selection.node = options.node;
     if (!options.node || *options.node < info.config.nodes) return selection;
@@ -159,13 +159,12 @@ unsigned free_rank(const rmem::Ring& ring, std::optional<unsigned> node) {
     }
     throw rmem::Error(
         rmem::Errc::rank_taken,
-        node ? fmt::format(
-                   "every rank of node {} of ring '{}' is taken, and a replay needs one: stop "
-                   "the program whose writes it shall give, or give another --as-rank",
-                   *node, config.name)
+        node ? fmt::format("every rank of node {} of ring '{}' is taken, and a replay needs one: "
+                           "stop the program whose writes it replaces, or give another --as-rank",
+                           *node, config.name)
              : fmt::format(
                    "every rank of ring '{}' is taken, and a replay needs one: start the ring "
-                   "with a rank more, or stop the program whose writes it shall give",
+                   "with a rank more, or stop the program whose writes it replaces",
                    config.name));
 }
 
@@ -192,7 +191,7 @@ public:
             const auto [rest, error] = std::from_chars(line->data(), end, steps);
             if (error == std::errc{} && rest == end && steps != 0) return steps;
             fmt::print(stderr,
-                       "rmem replay: '{}' is no number of writes; Enter plays one, q ends\n",
+                       "rmem replay: '{}' is not a number of writes; Enter plays one, q ends\n",
                        printable(*line));
         }
     }
@@ -242,8 +241,8 @@ void report(const ReplayOptions& options, const Replayed& result, unsigned rank,
                duration_text(static_cast<std::uint64_t>(took_ns)), options.ring, rank, latest);
     if (result.outside != 0) {
         fmt::print(stderr,
-                   "rmem replay: {} writes left out: they lie outside of the user's memory of ring "
-                   "'{}', in regions of protocols or behind its end\n",
+                   "rmem replay: {} writes left out: they are outside the user's memory of ring "
+                   "'{}', in regions of protocols or after its end\n",
                    result.outside, options.ring);
     }
     if (result.missed != 0) {

@@ -134,7 +134,7 @@ local w = {
     up_to = ProtoField.uint32("rmem_udp.up_to", "All here up to batch, low bits"),
     nak = ProtoField.uint32("rmem_udp.nak", "NAK from batch, low bits"),
     state = ProtoField.uint16("rmem_udp.state", "State", base.DEC, STATES),
-    ring_incarnation = ProtoField.uint64("rmem_udp.ring_incarnation", "Ring's life", base.HEX),
+    ring_incarnation = ProtoField.uint64("rmem_udp.ring_incarnation", "Ring's incarnation", base.HEX),
     nodes = ProtoField.bytes("rmem_udp.nodes", "Nodes, a bit each"),
     nonce = ProtoField.uint64("rmem_udp.nonce", "Nonce", base.HEX),
     answer = ProtoField.uint64("rmem_udp.answer", "Nonce that is answered", base.HEX),
@@ -320,7 +320,7 @@ local function show_datagram(buffer, packet, root)
     return string.format("node %d: %s", buffer(6, 2):le_uint(), text or "malformed")
 end
 
--- Several may stand in a row: a train that the host has not cut.
+-- Several may follow each other: a GSO batch that the host has not cut.
 function rmem_udp.dissector(buffer, packet, root)
     local texts, at = {}, 0
     while at < buffer:len() do

@@ -129,7 +129,7 @@ void add_clean(cli::App& app) {
     command->add_flag("--all", options->all, "All rings of this host, as without a name")
         ->excludes(rings);
     command->add_flag("--force", options->force,
-                      "Also what is no ring, if no live process holds a lock on it");
+                      "Also an object that is no ring, if no live process holds a lock on it");
     command->add_flag("--dry-run", options->dry_run, "Only say what would be removed");
     command->add_flag("--json", options->json, "Print JSON");
     command->footer(kExamples);

@@ -80,17 +80,18 @@ Value file_of(const std::string& path, const std::string& at) {
     std::ifstream stream(path, std::ios::binary | std::ios::ate);
     const auto size = stream ? static_cast<std::streamoff>(stream.tellg()) : -1;
     if (size < 0 || static_cast<std::uint64_t>(size) > rmem::kMaxUserBytes) {
-        throw rmem::Error(rmem::Errc::invalid_argument,
-                          fmt::format("'{}' cannot be read, or is no bank; give a file that `rmem "
-                                      "dump --format raw` wrote (--from)",
-                                      path));
+        throw rmem::Error(
+            rmem::Errc::invalid_argument,
+            fmt::format("'{}' cannot be read, or is not a bank; give a file that `rmem "
+                        "dump --format raw` wrote (--from)",
+                        path));
     }
     Value value{parse_offset("--at", at), std::vector<std::byte>(static_cast<std::size_t>(size))};
     stream.seekg(0);
     stream.read(reinterpret_cast<char*>(value.bytes.data()), size);
     if (stream.gcount() == size) return value;
     throw rmem::Error(rmem::Errc::system,
-                      fmt::format("reading '{}': it has become shorter meanwhile", path));
+                      fmt::format("reading '{}': it became shorter meanwhile", path));
 }
 
 void check_place(const Value& value, const rmem::RingConfig& config) {
@@ -112,16 +113,16 @@ rmem::RingConfig config_of(const MakeOptions& options) {
         throw rmem::Error(
             rmem::Errc::unknown_link,
             fmt::format(
-                "on link {} a node's memory lives as long as its node, which is a process; "
+                "on link {} a node's memory exists only as long as its node, which is a process; "
                 "{}, or give --link direct or ring",
                 name_of(config.link),
                 config.is_remote() ? "`rmem node` runs it without programs" : "see rmem(7)"));
     }
     if (config.nodes <= config.ranks) return config;
-    throw rmem::Error(rmem::Errc::bad_node_count,
-                      fmt::format("{} nodes are more than {} ranks, and a node without a rank is "
-                                  "nobody; give --nodes at most -n",
-                                  config.nodes, config.ranks));
+    throw rmem::Error(
+        rmem::Errc::bad_node_count,
+        fmt::format("{} nodes for {} ranks: each node needs a rank; give --nodes at most -n",
+                    config.nodes, config.ranks));
 }
 
 /// The settings that programs need which are started by hand.
@@ -199,7 +200,7 @@ void add_make(cli::App& app) {
     command->add_option("RING", options->ring, "Name of the ring")->required();
     command->add_option(
         "VALUE", options->values,
-        fmt::format("OFFSET=VALUE or OFFSET=VALUE:TYPE (u32 if not said): {}", kCellTypes));
+        fmt::format("OFFSET=VALUE or OFFSET=VALUE:TYPE (default u32): {}", kCellTypes));
     options->settings.add_to(*command, kSettings);
     for (const Setting& setting : kRingSettings) {
         const std::string variable = setting.variable;  // these two are of programs, not of a ring
@@ -207,11 +208,11 @@ void add_make(cli::App& app) {
         options->settings.add_to(*command, std::span(&setting, 1));
     }
     auto* from =
-        command->add_option("--from", options->from, "A file of what shall be in its memory");
+        command->add_option("--from", options->from, "A file with the contents of its memory");
     command->add_option("--at", options->at, "Where the file's first byte belongs")
         ->capture_default_str()
         ->needs(from);
-    command->add_flag("--json", options->json, "Print what was made as JSON");
+    command->add_flag("--json", options->json, "Print the new ring as JSON");
     command->footer(kExamples);
     command->callback([options] { make(*options); });
 }

@@ -131,7 +131,7 @@ private:
 
     const toml::table& table_of(const toml::node& node, const char* key) const {
         if (const auto* table = node.as_table()) return *table;
-        throw refusal(where(node), fmt::format("'{}' is no table; write [{}]", key, key));
+        throw refusal(where(node), fmt::format("'{}' is not a table; write [{}]", key, key));
     }
 
     /// The types of a variable or an argument: a string, a number or a truth value.
@@ -170,7 +170,8 @@ private:
         for (const auto& [key, value] : table_of(node, "environment")) {
             const std::string name(key.str());
             if (name.empty() || name.find_first_of(std::string_view("=\0", 2)) != name.npos) {
-                throw refusal(where(value), fmt::format("'{}' cannot name a variable", name));
+                throw refusal(where(value),
+                              fmt::format("'{}' is not a valid name of a variable", name));
             }
             const bool of_ring = std::any_of(keys_.begin(), keys_.end(), [&](const auto& known) {
                 return known.second == name;
@@ -178,7 +179,7 @@ private:
             if (of_ring || name == "RMEM_RANK" || name == "RMEM_RANKS" || name == "RMEM_NODE") {
                 throw refusal(where(value),
                               fmt::format("{} is the same for all ranks or follows from their "
-                                          "order; it belongs into [ring], or is left out",
+                                          "order; it belongs in [ring], or is left out",
                                           name));
             }
             variables.emplace_back(name, text_of(value, name));
@@ -233,7 +234,7 @@ private:
             const auto* list = arguments->as_array();
             if (list == nullptr) {
                 throw refusal(where(*arguments),
-                              "'arguments' is no list; write [\"one\", \"two\"]");
+                              "'arguments' is not a list; write [\"one\", \"two\"]");
             }
             for (const toml::node& one : *list)
                 program.command.push_back(text_of(one, "arguments"));
@@ -303,11 +304,12 @@ std::vector<RankProgram> programs_of(unsigned first, const std::vector<std::stri
             }
             if (word != end && *word == "--") ++word;
         }
-        if (word == end) throw malformed("a program is missing beside a ':', which parts programs");
+        if (word == end)
+            throw malformed("a program is missing beside a ':', which separates programs");
         if (word->starts_with('-')) {
             throw malformed(
-                fmt::format("behind ':' stands '{}'; give [-n RANKS] and a program "
-                            "(options of the ring stand before the first program)",
+                fmt::format("after ':' comes '{}'; give [-n RANKS] and a program (options of the "
+                            "ring come before the first program)",
                             *word));
         }
         if (count == 0 || programs.size() + count > rmem::kMaxRanks) {

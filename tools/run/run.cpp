@@ -206,8 +206,7 @@ void check_settings(const rmem::Environment& environment, const rmem::RingConfig
     if (config.nodes > config.ranks) {
         throw rmem::Error(
             rmem::Errc::bad_node_count,
-            fmt::format("{} nodes are more than {} ranks, and a node without a rank is "
-                        "nobody; give --nodes at most -n",
+            fmt::format("{} nodes for {} ranks: each node needs a rank; give --nodes at most -n",
                         config.nodes, config.ranks));
     }
     // A message that each rank would repeat is printed once.
@@ -360,7 +359,7 @@ void add_behaviour(cli::App& command, RunOptions& options) {
                     "How long the others may go on after a failure, then until they are killed")
         ->capture_default_str();
     command.add_option("--restart", options.restarts,
-                       "Start a rank that dies of a signal again, at most so many times");
+                       "Start a rank that dies of a signal again, at most this many times");
     command.add_flag("--bind-to-core", options.bind, "Bind each rank to one processor, in order");
     command.add_flag("--json", options.json, "Print everything as JSON, one event per line");
 }

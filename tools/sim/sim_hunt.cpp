@@ -109,7 +109,7 @@ std::string failures_text(const simulator::HuntResult& result, const simulator::
                                     [](const simulator::FailedSeed& f) { return !f.crashed; });
     if (first == result.failed.end() || !may_shrink) return text;
     return text + fmt::format(
-                      "\nThe smallest form of the first one; a line for {} once it is mended:\n"
+                      "\nThe smallest form of the first one; a line for {} once it is fixed:\n"
                       "  rmem sim replay {} {} --trace\n",
                       subject.seeds_file, subject.shrink(first->seed), subject.option);
 }

@@ -61,9 +61,9 @@ void BankView::check(std::uint64_t offset, std::uint64_t bytes, bool system) con
         fmt::format("{} bytes at {} are outside the {} of ring '{}', which ends at {}{}", bytes,
                     offset_text(offset), system ? "bank" : "user's memory", ring_->config().name,
                     offset_text(size),
-                    is_system ? "; what lies above belongs to its protocols: look there with "
-                                "--system"
-                              : ""));
+                    is_system
+                        ? "; the memory above belongs to its protocols: look there with --system"
+                        : ""));
 }
 
 std::vector<std::byte> BankView::read(std::uint64_t offset, std::uint64_t bytes) const {

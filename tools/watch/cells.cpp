@@ -158,7 +158,7 @@ CellType parse_cell_type(const std::string& name) {
 void check_alignment(const CellType& type, const std::string& name, std::uint64_t offset) {
     if (offset % type.alignment() == 0) return;
     throw UsageError(
-        fmt::format("{} is no multiple of {} bytes, as a value of type {} needs; use "
+        fmt::format("{} is not a multiple of {} bytes, as a value of type {} needs; use "
                     "--as u8, x8 or text for single bytes",
                     offset_text(offset), type.alignment(), name));
 }

@@ -127,7 +127,7 @@ void dump(const DumpOptions& options) {
     std::optional<std::uint64_t> given;
     if (!options.to.empty()) given = parse_offset("--to", options.to);
     if (given && from > *given) {
-        throw UsageError(fmt::format("--from {} lies behind --to {}; swap them", offset_text(from),
+        throw UsageError(fmt::format("--from {} is after --to {}; swap them", offset_text(from),
                                      offset_text(*given)));
     }
     const BankView bank(options.ring, options.node);

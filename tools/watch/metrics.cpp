@@ -73,7 +73,7 @@ void add_metrics(cli::App& app) {
     add_ring(*command, options->ring)->required();
     command->add_option("--port", options->port, "Serve them at this port; 0: any free one")
         ->check(cli::range(0U, kMaxPort));
-    command->add_option("--wait", options->wait, "Wait so long for the ring to be there");
+    command->add_option("--wait", options->wait, "Wait this long for the ring to be there");
     command->add_option("--metrics-address", options->address, "And at this address of the host")
         ->capture_default_str();
     command->footer(kExamples);

@@ -74,7 +74,7 @@ std::optional<Answer> answer_to(const error_code& problem) {
         problem.category() != http::make_error_code(http::error::bad_method).category()) {
         return std::nullopt;
     }
-    return answer_with(http::status::bad_request, "This is no HTTP request.\n");
+    return answer_with(http::status::bad_request, "This is not an HTTP request.\n");
 }
 
 /// One request and its answer. It keeps itself alive until then.
@@ -145,7 +145,7 @@ tcp::endpoint endpoint_of(const std::string& address, std::uint16_t port) {
     const auto parsed = asio::ip::make_address(address, problem);
     if (!problem) return {parsed, port};
     throw rmem::Error(rmem::Errc::bad_environment,
-                      fmt::format("'{}' is no address (--metrics-address); give for instance "
+                      fmt::format("'{}' is not an address (--metrics-address); give for instance "
                                   "127.0.0.1, or 0.0.0.0 for all of this host",
                                   address));
 }

@@ -81,7 +81,7 @@ void poke(const PokeOptions& options) {
     if (offset > config.user_bytes || bytes.size() > config.user_bytes - offset) {
         throw rmem::Error(rmem::Errc::invalid_argument,
                           fmt::format("{} bytes at {} are outside the user's memory of ring '{}', "
-                                      "which ends at {}; what lies above belongs to its protocols",
+                                      "which ends at {}; the memory above belongs to its protocols",
                                       bytes.size(), offset_text(offset), config.name,
                                       offset_text(config.user_bytes)));
     }
@@ -105,15 +105,15 @@ void add_poke(cli::App& app) {
     cli::App* command = app.add_subcommand("poke", "Write values into a ring");
     add_ring(*command, options->ring)->required();
     command->add_option("OFFSET", options->offset, "Where, in bytes: 256, 0x100 or 4K")->required();
-    command->add_option("VALUE", options->values, "What, one after the other")->required();
+    command->add_option("VALUE", options->values, "The values, one after the other")->required();
     command->add_option("--as", options->as, fmt::format("Type: {}", kCellTypes))
         ->capture_default_str();
     command->add_option(
         "--node", options->node,
-        "Which node writes (default: the first that lives; on link udp the one here)");
+        "Which node writes (default: the first live one; on link udp the one here)");
     command->add_option("--as-rank", options->as_rank,
                         "Join as this rank, which nobody holds (link udp needs it)");
-    command->add_flag("--json", options->json, "Print what was done as JSON");
+    command->add_flag("--json", options->json, "Print the result as JSON");
     command->footer(kExamples);
     command->callback([options] { poke(*options); });
 }

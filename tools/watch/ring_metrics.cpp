@@ -112,7 +112,7 @@ private:
                        "1 while a process runs the node's engine",
                        [](const EngineSample& engine) { return engine.runs ? 1U : 0U; });
         add_of_engines(text, "rmem_udp_incarnations_total", MetricType::counter,
-                       "lives of the node in the ring", [](const EngineSample& engine) {
+                       "Incarnations of the node in the ring", [](const EngineSample& engine) {
                            return (engine.membership_epoch + 1) / 2;
                        });
         add_of_engines(text, "rmem_udp_window_batches", MetricType::gauge,

@@ -259,11 +259,11 @@ private:
 
 void add_top(cli::App& app) {
     auto options = std::make_shared<TopOptions>();
-    cli::App* command = app.add_subcommand("top", "Show what happens in a ring, live");
+    cli::App* command = app.add_subcommand("top", "Show a ring live");
     add_ring(*command, options->ring, "Name of the ring; the only one if not given");
     command->add_option("--interval", options->interval, "Time between two looks")
         ->capture_default_str();
-    auto* count = command->add_option("--count", options->count, "End after so many frames")
+    auto* count = command->add_option("--count", options->count, "End after this many frames")
                       ->check(cli::positive_number());
     command->add_flag("--once", options->once, "One frame, after one interval")->excludes(count);
     command->add_option("--node", options->node, "Whose bank the map shows (the first one here)");

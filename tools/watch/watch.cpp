@@ -181,7 +181,7 @@ private:
 
 void add_watch(cli::App& app) {
     auto options = std::make_shared<WatchOptions>();
-    cli::App* command = app.add_subcommand("watch", "Print what changes in a bank");
+    cli::App* command = app.add_subcommand("watch", "Print the changes in a bank");
     add_ring(*command, options->ring)->required();
     command->add_option("OFFSET", options->offset, "Where, in bytes: 256, 0x100 or 4K")->required();
     command->add_option("COUNT", options->cells, "How many values (of text: bytes)")
@@ -194,7 +194,7 @@ void add_watch(cli::App& app) {
     command->add_option("--interval", options->interval, "Time between two looks")
         ->capture_default_str();
     command->add_flag("--changes", options->lines, "One line for each change, on a terminal too");
-    command->add_option("--count", options->changes, "End after so many changes");
+    command->add_option("--count", options->changes, "End after this many changes");
     command->add_option("--for", options->duration, "End after this time, such as 5s");
     command->add_flag("--system", options->system, "Above the user's memory, too");
     command->add_flag("--json", options->json, "One JSON object for each change");

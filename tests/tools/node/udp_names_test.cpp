@@ -93,7 +93,7 @@ TEST(UdpNames, lead_to_what_a_node_refuses) {
     EXPECT_THAT(run_tool({"info", ring.segment(1)}).out, Not(HasSubstr("refuses")));
     ring.ring(1).board().notice.say("10.0.0.2 speaks with another key as node 0");
     EXPECT_THAT(run_tool({"info", ring.segment(1)}).out,
-                HasSubstr("refuses what it hears: 10.0.0.2 speaks with another key as node 0\n"));
+                HasSubstr("refuses datagrams: 10.0.0.2 speaks with another key as node 0\n"));
     EXPECT_EQ(run_tool({"info", ring.segment(1), "--json"}).json()["engine"]["refuses"],
               "10.0.0.2 speaks with another key as node 0");
     EXPECT_THAT(run_tool({"doctor"}).out, HasSubstr("node 1 of ring '" + ring.name() +

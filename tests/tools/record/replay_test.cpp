@@ -115,7 +115,7 @@ TEST_F(Replay, plays_as_many_writes_as_are_asked_for_by_each_line) {
     const Ran ran = replay({"--ring", ring.name(), "--step"}, "\n2\nnonsense\nq\n");
     EXPECT_EQ(ran.code, 0) << ran.err;
     EXPECT_THAT(ran.err, HasSubstr("3 writes"));
-    EXPECT_THAT(ran.err, HasSubstr("'nonsense' is no number"));
+    EXPECT_THAT(ran.err, HasSubstr("'nonsense' is not a number"));
     EXPECT_THAT(ran.out, HasSubstr("next: +0.000000004 s  node 0"));
     EXPECT_EQ(reader.load(0), 3U);
     EXPECT_EQ(replay({"--ring", ring.name(), "--step"}, "100\n").code, 0);
@@ -235,7 +235,7 @@ TEST_F(Replay, tolerates_a_torn_tail_and_says_so) {
     const Ran ran = replay({});
     EXPECT_EQ(ran.code, 0);
     EXPECT_THAT(ran.out, HasSubstr("90 writes"));
-    EXPECT_THAT(ran.err, HasSubstr("behind the last whole block are torn off"));
+    EXPECT_THAT(ran.err, HasSubstr("after the last whole block are torn off"));
 }
 
 TEST_F(Replay, plays_around_a_damaged_block_and_names_it) {

@@ -138,14 +138,14 @@ TEST(RigFile, names_the_line_of_what_is_wrong) {
         StartsWith("some/rig.toml:2: [ring] has no key 'naem'; there are name, nodes, size"));
     EXPECT_THAT(refusal_of("[ring]\nsize = [1]\n"),
                 StartsWith("some/rig.toml:2: 'size' is neither"));
-    EXPECT_THAT(refusal_of("ring = 3\n"), StartsWith("some/rig.toml:1: 'ring' is no table"));
+    EXPECT_THAT(refusal_of("ring = 3\n"), StartsWith("some/rig.toml:1: 'ring' is not a table"));
     EXPECT_THAT(refusal_of("\nranks = 3\n"), StartsWith("some/rig.toml:2: a rig file has no key"));
     EXPECT_THAT(refusal_of("[ring]\nsize = 4"), HasSubstr("needs a table [[rank]]"));
     EXPECT_THAT(refusal_of("rank = [1]"), StartsWith("some/rig.toml:1: a rig needs"));
     EXPECT_THAT(refusal_of("[[rank]]\ncount = 2"), StartsWith("some/rig.toml:1: this [[rank]]"));
     EXPECT_THAT(refusal_of("[[rank]]\nprogram = \"\""), HasSubstr("'program' is empty"));
     EXPECT_THAT(refusal_of("[[rank]]\nprogram = \"a\"\narguments = \"b\""),
-                StartsWith("some/rig.toml:3: 'arguments' is no list"));
+                StartsWith("some/rig.toml:3: 'arguments' is not a list"));
     EXPECT_THAT(refusal_of("[[rank]]\nprogram = \"a\"\ncount = 0"), HasSubstr("from 1 to 256"));
     EXPECT_THAT(refusal_of("[[rank]]\nprogram = \"a\"\ncount = 256\n[[rank]]\nprogram = \"b\""),
                 StartsWith("some/rig.toml:4: a ring has at most 256"));

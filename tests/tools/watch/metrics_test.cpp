@@ -89,7 +89,7 @@ TEST(Metrics, say_what_is_wrong_with_a_ring_port_or_address) {
     const auto ring = ring_of(name);
     EXPECT_THAT(
         run_tool({"metrics", name.get(), "--port", "0", "--metrics-address", "nowhere"}).err,
-        HasSubstr("'nowhere' is no address"));
+        HasSubstr("'nowhere' is not an address"));
     EXPECT_EQ(run_tool({"metrics", name.get(), "--port", "65536"}).code, 2);
 }
 

@@ -122,7 +122,8 @@ TEST(TopFrame, cuts_between_numbers_and_marks_it) {
     RingView view = ring_of(4);
     view.bound_ns = 123'456;
     view.now = view.ever = {12'345, 11'111, 22'222, 33'333};
-    view.events = {{"losses", "asked", "gaps", "that this node lacked and asked for", 7, 2, {0}}};
+    view.events = {
+        {"losses", "naks_sent", "gaps", "that this node has requested by NAK", 7, 2, {0}}};
     const auto whole = frame_of(view, {}, {400, 0}).lines;
     for (std::size_t width = 1; width < 120; ++width) {
         const auto lines = frame_of(view, {}, {width, 0}).lines;
@@ -224,7 +225,8 @@ TEST(TopFrame, shows_munet_daemons_and_alarms_where_one_has_ended) {
 
 TEST(TopFrame, is_never_wider_or_higher_than_told) {
     RingView view = ring_of(256);
-    view.events = {{"losses", "asked", "gaps", "that this node lacked and asked for", 7, 2, {0}}};
+    view.events = {
+        {"losses", "naks_sent", "gaps", "that this node has requested by NAK", 7, 2, {0}}};
     HeatMap map;
     const std::vector<std::uint32_t> bank(1 << 18);
     map.look(std::as_bytes(std::span(bank)));
@@ -273,12 +275,13 @@ TEST(TopFrame, says_that_the_ring_has_gone) {
 TEST(TopFrame, says_the_same_in_json) {
     RingView view = ring_of(2);
     view.nodes[1].state = NodeState::down;
-    view.events = {{"losses", "asked", "gaps", "that this node lacked", 7, 2, {0}}};
+    view.events = {
+        {"losses", "naks_sent", "gaps", "that this node has requested by NAK", 7, 2, {0}}};
     const auto frame = frame_json(view, {});
     EXPECT_EQ(frame["nodes"][0]["writes_per_s"], 10.0);
     EXPECT_EQ(frame["nodes"][1]["state"], "down");
     EXPECT_EQ(frame["order"], nlohmann::json::parse("[0]"));
-    EXPECT_EQ(frame["events"][0]["counter"], "asked");
+    EXPECT_EQ(frame["events"][0]["counter"], "naks_sent");
     EXPECT_EQ(frame["events"][0]["total"], 7);
 }
 
