@@ -22,8 +22,8 @@ static const char kUsage[] =
     "  --bytes     sizes, instead of each figure's own\n"
     "  --cpus      rank r runs on number r modulo their count (0,1)\n"
     "  --seconds   for each figure and size (1)\n"
-    "  --deadline  the program ends after so many seconds, whatever it does (300)\n"
-    "  --rounds    so many operations of each figure but bandwidths, untimed: for a profiler\n";
+    "  --deadline  the program ends after this many seconds in any case (300)\n"
+    "  --rounds    operations of each figure but bandwidths, untimed: for a profiler\n";
 
 static void refuse(const char* argument) {
     fprintf(stderr, "mpi bench: '%s' means nothing here\n%s", argument, kUsage);

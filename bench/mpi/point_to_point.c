@@ -12,7 +12,7 @@ static const size_t kLatencySizes[] = {8, 0, 1, 64, 256, 1024, 4096, 16384, 6553
 static const size_t kBandwidthSizes[] = {1 << 20, 1 << 16, 1 << 24, 1 << 26};
 #define COUNT_OF(array) ((int)(sizeof(array) / sizeof *(array)))
 
-/* A stream's window is so many messages, or as many as fit so many bytes, but two at least. */
+/* A stream's window: some messages, or as many as fit a number of bytes, but two at least. */
 #define MOST_WINDOW 32
 static const size_t kWindowBytes = (size_t)32 << 20;
 

@@ -28,7 +28,7 @@ Options parse_options(int argc, char** argv, const char* about) {
     app.add_option("--samples", options.samples, "samples per figure, at most");
     app.add_option("--warmup", options.warmup, "operations before the first sample, at most");
     app.add_option("--seconds", options.seconds, "time per figure, roughly, at most");
-    app.add_option("--deadline", options.deadline, "give up after so many seconds");
+    app.add_option("--deadline", options.deadline, "give up after this many seconds");
     app.add_option("--ranks", options.ranks,
                    "processes that enter the barrier, two per CPU and more; "
                    "an MPI's launcher says how many")

@@ -77,7 +77,7 @@ double value_of(const Motion& m, const std::string& name) {
     if (name == "speed_mps") return m.speed_mps;
     if (name == "path_deg") return m.path_rad * kDegrees;
     if (name == "heading_deg") return m.heading_rad * kDegrees;
-    throw std::runtime_error(fmt::format("nothing of the aircraft is called '{}'", name));
+    throw std::runtime_error(fmt::format("the aircraft has no value '{}'", name));
 }
 
 bool is_as_expected(const Motion& end, const std::vector<Expectation>& expectations) {

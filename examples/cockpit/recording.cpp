@@ -47,7 +47,7 @@ double number(const std::string& file, const Line& line, std::size_t field) {
     char* end = nullptr;
     const double value = std::strtod(text.c_str(), &end);
     if (end == text.c_str() || *end != '\0' || !std::isfinite(value)) {
-        complain(file, line.number, fmt::format("'{}' is no number", text));
+        complain(file, line.number, fmt::format("'{}' is not a number", text));
     }
     return value;
 }

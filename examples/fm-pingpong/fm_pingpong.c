@@ -177,7 +177,7 @@ static void measure(const struct way* way, int rounds, int packets) {
 static int number(const char* text, int most) {
     const long value = strtol(text, NULL, 10);
     if (value >= 1 && value <= most) return (int)value;
-    fprintf(stderr, "fm-pingpong: '%s' is no number from 1 to %d\n", text, most);
+    fprintf(stderr, "fm-pingpong: '%s' is not a number from 1 to %d\n", text, most);
     exit(2);
 }
 

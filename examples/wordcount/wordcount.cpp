@@ -171,7 +171,7 @@ int main(int argc, char** argv) {
     app.add_option("--block", options.block_bytes, "Bytes per multicast, about")
         ->check(CLI::Range(std::size_t{1}, std::size_t{1} << 30))
         ->capture_default_str();
-    app.add_option("--top", options.top, "Print so many of the commonest words")
+    app.add_option("--top", options.top, "Number of the commonest words to print")
         ->capture_default_str();
     app.add_option("--counts", options.counts_file, "Write all counts to this file");
     app.footer("Example: rmem run -n 4 -- wordcount /usr/share/common-licenses/GPL-3");

@@ -69,7 +69,7 @@ void add_text(std::string_view text, Counts& counts) {
         if (error != std::errc() || end == std::string_view::npos || space + 1 >= end ||
             text[space] != ' ') {
             throw std::runtime_error(
-                fmt::format("'{}' is no line of counts", text.substr(0, end_of_word(text, 0))));
+                fmt::format("'{}' is not a line of counts", text.substr(0, end_of_word(text, 0))));
         }
         counts[std::string(text.substr(space + 1, end - space - 1))] += times;
         text.remove_prefix(end + 1);

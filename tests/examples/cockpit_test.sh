@@ -53,7 +53,7 @@ names_the_bad_line_of_a_recording() {
         echo "FAILED: a bad recording was flown"
         exit 1
     fi
-    expect "$work/out" "bad.csv:2: 'one' is no number"
+    expect "$work/out" "bad.csv:2: 'one' is not a number"
 }
 
 on_every_link every_seat_sees_every_frame
