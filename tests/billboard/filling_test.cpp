@@ -54,7 +54,7 @@ protected:
     std::vector<std::byte> buffer_ = std::vector<std::byte>(kLarge);
 };
 
-TEST_F(Filling, is_not_told_of_by_who_asks_whether_a_message_waits) {
+TEST_F(Filling, is_not_reported_when_asked_whether_a_message_waits) {
     std::size_t size = 0;
     EXPECT_EQ(ranks_[1]->available(0), 0);
     EXPECT_EQ(ranks_[1]->probe(0, &size), BBP_EAGAIN);
@@ -66,7 +66,7 @@ TEST_F(Filling, is_not_told_of_by_who_asks_whether_a_message_waits) {
         << "what was told of can be received at once";
 }
 
-TEST_F(Filling, that_ends_with_its_sender_is_not_told_to_who_names_nobody) {
+TEST_F(Filling, that_ends_with_its_sender_is_not_reported_to_calls_that_name_nobody) {
     std::size_t size = 0;
     auto receiving = std::async(std::launch::async, [&] {
         return ranks_[1]->recv(BBP_ANY, buffer_.data(), buffer_.size(), &size, patience());

@@ -82,7 +82,7 @@ TEST(HostilePeers, that_post_empty_parts_without_end_do_not_keep_a_receiver) {
     EXPECT_EQ(me.bank.violation(), "");
 }
 
-TEST(HostilePeers, that_post_without_end_do_not_keep_who_takes_over_from_them) {
+TEST(HostilePeers, that_post_without_end_do_not_detain_a_rank_that_takes_over_from_them) {
     BesideATirelessPoster me(billboard::Class::mpi);
     me.bank.begin_incarnation(1, 2);
     std::byte buffer[64];

@@ -533,7 +533,7 @@ int take(std::span<const std::byte>& message, std::array<std::byte, kInlineBytes
     return source;
 }
 
-TEST_P(InPlace, who_takes_all_that_comes_gets_it_in_each_senders_order_short_and_long) {
+TEST_P(InPlace, a_receiver_of_all_gets_each_senders_order_short_and_long) {
     run(3, [](Rank& me) {
         const int rounds = thrifty(20);
         if (me.rank != 0) {
@@ -568,7 +568,7 @@ TEST_P(InPlace, who_takes_all_that_comes_gets_it_in_each_senders_order_short_and
     });
 }
 
-TEST_P(InPlace, who_takes_one_class_leaves_the_others) {
+TEST_P(InPlace, a_receiver_of_one_class_leaves_the_others) {
     run(2, [](Rank& me) {
         auto& endpoint = *billboard::Endpoint::of_bbp_init();
         const std::uint64_t word = 7;

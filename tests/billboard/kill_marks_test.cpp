@@ -247,7 +247,7 @@ INSTANTIATE_TEST_SUITE_P(At, KillMarks, ::testing::ValuesIn(cases()), case_name)
 
 class KillMarksOfJoining : public KillMarks {};
 
-TEST_P(KillMarksOfJoining, a_rank_killed_there_in_a_later_life_can_return_too) {
+TEST_P(KillMarksOfJoining, a_rank_killed_there_in_a_later_incarnation_can_return_too) {
     RankProcesses ring(setup_of(GetParam().kind));
     const auto survivor = [](Rank& me) {
         init(me);
@@ -421,7 +421,7 @@ TEST(KillMarksAlone, a_sender_that_died_while_filling_and_is_back_already_is_mis
 
 /// Neither taken nor found by a probe forever: a rank that waits by trying both, as the MPI device
 /// does, would never miss its sender.
-TEST(KillMarksAlone, a_sender_that_died_while_filling_is_missed_by_who_only_tries) {
+TEST(KillMarksAlone, a_sender_that_died_while_filling_is_missed_by_a_receiver_that_only_tries) {
     RingSetup setup;
     setup.partition = kPlace;
     RankProcesses ring(setup);

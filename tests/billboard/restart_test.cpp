@@ -383,7 +383,7 @@ TEST_P(Restart, is_told_to_a_receiver_before_the_new_selfs_messages) {
     });
 }
 
-TEST_P(Restart, is_told_to_whoever_asks_for_a_message) {
+TEST_P(Restart, is_told_to_any_rank_that_asks_for_a_message) {
     const std::vector<std::pair<const char*, std::function<int()>>> calls = {
         {"bbp_msgavail", [] { return bbp_msgavail(1); }},
         {"bbp_probe", [] { return bbp_probe(1, nullptr); }},

@@ -163,7 +163,7 @@ TEST_F(InterruptsTest, watching_again_replaces_the_trigger) {
     EXPECT_TRUE(node(1).take());
 }
 
-TEST_F(InterruptsTest, who_has_stopped_watching_costs_writers_nothing) {
+TEST_F(InterruptsTest, a_node_that_stopped_watching_costs_writers_nothing) {
     node(1).watch(0x40, 400, Trigger::any_write);
     node(2).watch(0x80, 4, Trigger::marked);
     node(1).unwatch(0, kBytes);

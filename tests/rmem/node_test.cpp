@@ -194,7 +194,7 @@ TEST_P(NodeInterruptTest, a_node_with_a_helper_can_leave_at_any_time) {
 
 // ---- The bound
 
-TEST_F(NodeTest, on_direct_a_sampled_write_is_measured_by_who_waits_for_it) {
+TEST_F(NodeTest, on_direct_a_sampled_write_is_measured_by_a_reader_that_waits_for_it) {
     const auto ring = Ring::open(config(), Deadline::in(kPatience));
     Node writer(ring, {0, 0});
     for (unsigned i = 1; i < kStampEvery; ++i) writer.write_word(4, i);

@@ -167,7 +167,7 @@ TEST_F(RingTest, coming_and_going_at_random_never_fails_and_leaves_nothing) {
 
 // ---- Attach and observe
 
-TEST_F(RingTest, who_attaches_takes_the_rings_configuration) {
+TEST_F(RingTest, a_process_that_attaches_takes_the_rings_configuration) {
     RingConfig made = config(3);
     made.system_bytes = 8192;
     made.system_hash = 77;
@@ -281,7 +281,7 @@ TEST_F(RingTest, a_header_that_contradicts_itself_is_not_believed) {
                   [&] { std::memset(header.config.timing.name, 'x', sizeof config.timing.name); });
 }
 
-TEST_F(RingTest, random_headers_never_crash_who_looks_at_them) {
+TEST_F(RingTest, random_headers_never_crash_a_process_that_looks_at_them) {
     const auto ring = open();
     auto segment = Segment::open(name.get());
     SegmentHeader& header = writable_header(*segment);
@@ -411,7 +411,7 @@ TEST_F(RingTest, a_forked_child_that_tears_down_does_not_leave_for_its_parent) {
     EXPECT_EQ(membership->ring().joined_ranks(), 1U);
 }
 
-TEST_F(RingTest, is_removed_by_who_leaves_beside_a_process_that_is_still_dying) {
+TEST_F(RingTest, is_removed_by_the_last_to_leave_beside_a_process_that_is_still_dying) {
     bool removed = false;
     for (int tries = 0; tries < 20 && !removed;
          ++tries) {  // a try in which the host stops us does not count

@@ -109,7 +109,7 @@ TYPED_TEST(Boards, take_messages_of_others_while_their_own_are_left_unread) {
     }
 }
 
-TYPED_TEST(Boards, have_no_room_for_who_is_gone_but_show_what_it_sent) {
+TYPED_TEST(Boards, have_no_room_for_a_rank_that_is_gone_but_show_what_it_sent) {
     Ranks<TypeParam> all(2);
     for (unsigned i = 0; i < 5; ++i) {
         ASSERT_TRUE(all.post_inline(0, 1, 8) && all.post_alone(0, 1, 20) && all.take(1, 0));

@@ -32,7 +32,7 @@ struct Guarded {
     }
 };
 
-TEST(BiasedLock, keeps_a_visitor_out_while_the_usual_thread_is_in) {
+TEST(BiasedLock, keeps_a_guest_out_while_the_owner_is_in) {
     Guarded guarded;
     guarded.lock.adopt();
     std::thread guest([&] {
@@ -61,7 +61,7 @@ TEST(BiasedLock, keeps_other_threads_of_the_program_out_too) {
     EXPECT_EQ(guarded.plain, 4 * kTimes + kTimes / 10);
 }
 
-TEST(BiasedLock, is_recursive_for_usual_thread_and_visitor) {
+TEST(BiasedLock, is_recursive_for_owner_and_guest) {
     Guarded guarded;
     guarded.lock.adopt();
     const auto outer = guarded.lock.enter();
@@ -78,7 +78,7 @@ TEST(BiasedLock, is_recursive_for_usual_thread_and_visitor) {
     EXPECT_EQ(guarded.plain, 4);
 }
 
-TEST(BiasedLock, lets_in_who_waits_when_the_holder_gives_way) {
+TEST(BiasedLock, lets_a_waiting_thread_in_when_the_holder_gives_way) {
     Guarded guarded;
     guarded.lock.adopt();
     std::atomic<bool> was_in{false};
@@ -94,7 +94,7 @@ TEST(BiasedLock, lets_in_who_waits_when_the_holder_gives_way) {
     guest.join();
 }
 
-TEST(BiasedLockDeathTest, checks_that_who_leaves_was_inside) {
+TEST(BiasedLockDeathTest, checks_that_a_leaving_thread_was_inside) {
     BiasedLock lock;
     lock.adopt();
     lock.leave(lock.enter());

@@ -78,7 +78,7 @@ TEST_P(ProcessEndpoints, a_port_keeps_the_ring_open_after_bbp_finalize) {
     });
 }
 
-TEST_P(ProcessEndpoints, who_takes_with_a_deadline_waits_for_short_and_long_messages) {
+TEST_P(ProcessEndpoints, a_take_with_a_deadline_waits_for_short_and_long_messages) {
     run(2, [](Rank& me) {
         const auto process = ProcessEndpoint::open();
         billboard::Endpoint& endpoint = process->endpoint();

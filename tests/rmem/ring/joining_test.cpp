@@ -205,7 +205,8 @@ TEST_F(Joining, starts_anew_when_another_makes_the_ring_meanwhile) {
     EXPECT_EQ(joined.ring->config().hash(), made().hash());
 }
 
-TEST_F(Joining, of_a_ring_that_is_memory_alone_is_said_to_be_so_to_who_needs_room_for_messages) {
+TEST_F(Joining,
+       of_a_ring_that_is_memory_alone_is_said_to_be_so_to_a_program_that_needs_room_for_messages) {
     RingConfig memory = made();
     const auto ring = Ring::open(memory, Deadline::in(kPatience));
     memory.system_bytes = 4096;

@@ -73,7 +73,7 @@ TEST_F(WaitingTest, a_long_wait_asks_to_look_after_the_peers) {
     waiter.end();
 }
 
-TEST_F(WaitingTest, a_post_counts_a_wake_up_for_who_sleeps) {
+TEST_F(WaitingTest, a_post_counts_a_wake_up_for_a_sleeper) {
     int woken_early = 0;
     for (std::uint32_t round = 1; round <= 10; ++round) {
         std::thread sleeper([&] {

@@ -128,7 +128,7 @@ TEST_F(WriteLog, a_reader_that_was_overtaken_notices) {
     EXPECT_EQ(reader.peek(entry), LogReader::Found::record);
 }
 
-TEST_F(WriteLog, a_bystander_reads_what_is_reclaimed_until_it_is_overwritten) {
+TEST_F(WriteLog, an_observer_reads_what_is_reclaimed_until_it_is_overwritten) {
     LogReader observer(log, size, LogReader::Role::observer);
     LogReader::Entry entry;
     for (std::uint32_t i = 0; i < 30; ++i) ASSERT_TRUE(append(0, 1, i));
@@ -143,7 +143,7 @@ TEST_F(WriteLog, a_bystander_reads_what_is_reclaimed_until_it_is_overwritten) {
     }
 }
 
-TEST_F(WriteLog, a_bystander_that_was_overtaken_notices_and_goes_on_with_what_is_whole) {
+TEST_F(WriteLog, an_observer_that_was_overtaken_notices_and_goes_on_with_what_is_whole) {
     LogReader observer(log, size, LogReader::Role::observer);
     std::uint32_t written = 0;
     for (int round = 0; round < 20; ++round) {

@@ -26,7 +26,7 @@ TEST_F(WriteStampsTest, a_stamp_is_found_by_offset_and_value) {
     EXPECT_FALSE(stamps.find(0x40 + 4 * WriteStamps::kPlaces, 7, 900, 1'250)) << "the same place";
 }
 
-TEST_F(WriteStampsTest, who_began_to_wait_later_finds_nothing) {
+TEST_F(WriteStampsTest, a_later_waiter_finds_nothing) {
     stamps.put(0x40, 7, 3, 1'000);
     EXPECT_TRUE(stamps.find(0x40, 7, 1'000, 1'250));
     EXPECT_FALSE(stamps.find(0x40, 7, 1'001, 1'250));

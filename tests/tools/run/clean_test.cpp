@@ -213,7 +213,7 @@ TEST(Clean, removes_the_counters_that_a_killed_munet_daemon_has_left) {
     EXPECT_FALSE(is_there());
 }
 
-TEST(Clean, keeps_the_counters_of_a_munet_daemon_that_lives) {
+TEST(Clean, keeps_the_counters_of_a_live_munet_daemon) {
     const RingName name;
     CounterBoard shown(name.get() + "@0");
     shown.begin();

@@ -51,7 +51,7 @@ TEST(OutsideWrite, reaches_all_nodes_of_a_ring_whose_ranks_all_run) {
     EXPECT_EQ(a.load(0x44), 8U);
 }
 
-TEST(OutsideWrite, is_one_of_the_first_node_that_lives) {
+TEST(OutsideWrite, is_one_of_the_first_live_node) {
     const RingName name;
     const auto ring = open(name, LinkKind::ring);
     Node b(ring, {1, 1});
@@ -59,7 +59,7 @@ TEST(OutsideWrite, is_one_of_the_first_node_that_lives) {
     EXPECT_EQ(b.load(0x40), 7U);
 }
 
-TEST(OutsideWrite, goes_into_every_bank_while_no_rank_lives) {
+TEST(OutsideWrite, goes_into_every_bank_while_no_rank_is_alive) {
     const RingName name;
     const auto ring = open(name, LinkKind::ring);
     tools::write_from_outside(ring, std::nullopt, 0x41, {std::byte{1}, std::byte{2}});

@@ -170,7 +170,7 @@ TEST(RunEnds, ends_what_a_rank_has_left_running) {
     EXPECT_TRUE(eventually([&] { return !is_running(left); }));
 }
 
-TEST(RunEnds, buries_what_a_rank_has_started_and_left) {
+TEST(RunEnds, reaps_what_a_rank_has_started_and_left) {
     const Tool job(run_script({"-n", "1"}, "(sh -c 'echo orphan $$' &); exec sleep 60"));
     ASSERT_TRUE(job.prints("orphan "));
     const pid_t orphan = printed_pid(job.out(), "orphan");

@@ -168,7 +168,7 @@ TEST(MetricsServer, answers_at_once_while_hundreds_leave_their_requests_half_sai
     EXPECT_THAT(scraper.hear(), StartsWith("HTTP/1.1 200 "));
 }
 
-TEST(MetricsServer, tells_who_asks_that_the_text_cannot_be_made) {
+TEST(MetricsServer, tells_the_client_that_the_text_cannot_be_made) {
     const MetricsServer server(
         "127.0.0.1", 0, []() -> std::string { throw std::runtime_error("the ring is broken"); });
     const Client client(server.port());

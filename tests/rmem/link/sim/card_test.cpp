@@ -138,7 +138,7 @@ TEST(SimCard, flushes_when_its_writes_have_come_round_and_not_before) {
     EXPECT_EQ(world.run(), RunEnd::all_ended);
 }
 
-TEST(SimCard, lets_time_pass_for_who_tries_to_write_again_and_again) {
+TEST(SimCard, lets_time_pass_for_a_program_that_tries_to_write_again_and_again) {
     World world(small_world(2));
     world.start(0, [](Process&) {
         Node node = Node::open();
@@ -234,7 +234,7 @@ Program writer(std::uint32_t count) {
     };
 }
 
-TEST(SimCard, wakes_who_waits_for_an_interrupt_when_the_word_arrives) {
+TEST(SimCard, wakes_a_program_that_waits_for_an_interrupt_when_the_word_arrives) {
     World world(small_world(2));
     Events events;
     world.observe(&events);
