@@ -45,7 +45,7 @@ struct series {
     size_t count;
 };
 
-/* A figure's name and what its samples stand for. */
+/* A figure's name and the meaning of its samples. */
 struct figure {
     const char* name;
     size_t bytes;

@@ -247,13 +247,12 @@ Table measure_handlers(const GroupOptions& options, const Effort& effort) {
 Table measure_both_ways(const GroupOptions& options, const Effort& effort) {
     const Rounds rounds("both-ways", options,
                         {both_ways_of<Billboard>(effort), both_ways_of<Dp>(effort)}, effort.rounds);
-    Table table(
-        "both-ways",
-        fmt::format("ns of a message in each direction, link {}; ahead: so many at most are "
-                    "sent before as many have been received.\nshare: of the bandwidth of "
-                    "one way that each direction has. Paper: 0.73 on Gigabit, 1.0 on Fast "
-                    "Ethernet.\n",
-                    options.link));
+    Table table("both-ways",
+                fmt::format("ns of a message in each direction, link {}; ahead: the most that are "
+                            "sent before as many have been received.\nshare: of the bandwidth of "
+                            "one way that each direction has. Paper: 0.73 on Gigabit, 1.0 on Fast "
+                            "Ethernet.\n",
+                            options.link));
     add_both_ways<Billboard>(table, rounds);
     add_both_ways<Dp>(table, rounds);
     return table;

@@ -44,7 +44,7 @@ struct OtherNetwork {
 /// 100 Mbit/s, once over the wire.
 inline constexpr OtherNetwork kFastEthernet{554'000'000, 80'000};
 /// 155.52 Mbit/s less SONET's share, 149.76; 48 of a cell's 53 bytes are data. The paper does not
-/// say which ATM it had; this was the usual one.
+/// say which ATM it had; this was the common one.
 inline constexpr OtherNetwork kAtm{660'000'000, 58'983};
 
 /// The sizes from which the other network is faster; `most` if it is at none below.

@@ -2,7 +2,7 @@
 // ctest: check
 
 /// Conformance: bbp_init joins the ring of the environment (or of a launcher) once all ranks have
-/// come, and refuses invalid settings with a code and a sentence of its own. (billboard/bbp.h: Life
+/// come, and refuses invalid settings with a code and a sentence of its own. (billboard/bbp.h: life
 /// cycle, codes; design §5: environment; issue "what bad input gets".)
 
 #include "tests/support/conformance.hpp"

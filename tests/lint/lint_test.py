@@ -171,10 +171,30 @@ class Words(Rules):
         (complaint,) = self.complaints("// refused for\n/// want of room\n")
         self.assertEqual(complaint, "rmem/a.cpp:1: say `for want of` in a word of today")
 
-    def test_code_and_what_a_program_says_are_left_alone(self):
-        code = 'int till = 1\'000; const char* a = "// in vain"; char b = \'"\'; // fine\n'
-        raw = 'auto c = R"(dear " // midst)"; // "fine\n'
-        self.assertEqual(self.complaints(code + raw), [])
+    def test_one_in_what_a_program_says_is_named_with_its_line(self):
+        (complaint,) = self.complaints('f("refused\\nfor "\n  "want of room");\n')
+        self.assertEqual(complaint, "rmem/a.cpp:1: say `for want of` in a word of today")
+        (complaint,) = self.complaints('int a;\nauto c = R"(all\nin vain " // fine)"; // "\n')
+        self.assertEqual(complaint, "rmem/a.cpp:3: say `in vain` in a word of today")
+
+    def test_names_and_what_tests_say_are_left_alone(self):
+        self.assertEqual(self.complaints("int till = 1'000; char b = '\"'; // fine\n"), [])
+        (lint.ROOT / "tests").mkdir()
+        (lint.ROOT / "tests" / "a.cpp").write_text('auto c = "in vain";\n')
+        self.assertEqual(list(lint.words_are_plain()), [])
+
+    def test_former_words_of_the_glossary_are_found(self):
+        for words in ("the sponsor", "its next life", "while it lives", "bystanders", "a train",
+                      "is repaired", "was buried", "sights", "the usual thread, and visitors"):
+            self.assertTrue(self.complaints(f"// {words}\n"), words)
+        for words in ("life cycle", "rmem-udp-life-v1", "lifetime", "training"):
+            self.assertEqual(self.complaints(f"// {words}\n"), [], words)
+
+    def test_a_clause_in_the_place_of_a_noun_is_found(self):
+        for words in ("It sleeps. Who waits is woken", "so many at most", "{} cannot be; give 1"):
+            self.assertEqual(len(self.complaints(f'f("{words}");\n')), 1, words)
+        for words in ("Look. Who waits?", "so many that it is full", "it cannot be read; give 1"):
+            self.assertEqual(self.complaints(f'f("{words}");\n'), [], words)
 
     def test_former_names_stay_in_the_glossary(self):
         (lint.ROOT / "docs" / "measurements").mkdir(parents=True)

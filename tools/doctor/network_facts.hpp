@@ -7,7 +7,7 @@
 /// Looking sends some datagrams on a free port of the ring's group, which this host's own sockets
 /// are to hear, and leaves nothing behind. It never throws: what cannot be found out is empty,
 /// zero, or a sentence in `problem`.
-/// Thread safety: values; gathering shares nothing. Units: bytes.
+/// Thread safety: values; the functions share nothing. Units: bytes.
 
 #include <cstddef>
 #include <cstdint>

@@ -22,7 +22,7 @@ Examples:
   scp -p rmem.key host2:                         each host of the ring gets a copy, mode and all
   RMEM_KEY_FILE=$PWD/rmem.key ./program          and each program is told where it is
 
-Whoever has the key can write into the ring. A key that others may have read is replaced on all
+Anyone who has the key can write into the ring. A key that others may have read is replaced on all
 hosts.
 Exit codes: 0 done, 1 failed, 2 wrong command line.)";
 

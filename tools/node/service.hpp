@@ -17,7 +17,7 @@ public:
     void stopping();
     /// One line for `systemctl status`; the same again costs nothing.
     void status(const std::string& line);
-    /// Sends the sign of life when half of the time is over that the manager gives (WatchdogSec).
+    /// Sends the keep-alive message when half of the manager's time-out is over (WatchdogSec).
     void tick(std::int64_t now);
 
 private:

@@ -45,7 +45,7 @@ public:
 
     /// False once nobody reads the descriptor any more.
     bool line(unsigned rank, int fd, std::string_view text, bool whole);
-    /// Ends a prompt that stands there, before something else is printed.
+    /// Ends a prompt that is there, before something else is printed.
     void finish_line();
 
 private:
@@ -53,7 +53,7 @@ private:
 
     std::size_t digits_;
     bool colour_out_, colour_err_;
-    int open_rank_ = -1;  ///< whose prompt stands at the end of the screen
+    int open_rank_ = -1;  ///< whose prompt is at the end of the screen
     int open_fd_ = -1;
 };
 

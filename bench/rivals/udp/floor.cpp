@@ -2,7 +2,7 @@
 //
 // The floor of everything that goes over the network: datagrams by multicast from one process to
 // another, with nothing around them. In the ping-pong one plain call each; in the stream sendmmsg
-// and recvmmsg, and what is lost on the way is not repaired but counted as not delivered.
+// and recvmmsg, and datagrams lost on the way are not sent again but counted as not delivered.
 #include "../method.hpp"
 #include "datagrams.hpp"
 

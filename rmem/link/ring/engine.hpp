@@ -42,7 +42,7 @@ namespace rmem {
 class RMEM_API RingEngine {
 public:
     using ViolationHook = std::function<void(const BoundViolation&)>;
-    /// Who runs it: only how it is counted differs.
+    /// The runner of the engine: only the counting differs.
     enum class Caller { rank, helper };
     static constexpr unsigned kRanksPerLook = 8;
 
