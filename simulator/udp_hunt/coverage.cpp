@@ -8,12 +8,12 @@ namespace simulator::udp {
 namespace {
 
 constexpr std::array<const char*, kCoverageMarks> kNames = {
-    "overtaken datagrams",   "socket overflows",   "back-pressure",
-    "gaps asked for",        "retransmissions",    "probes",
-    "forwarded of the dead", "messages in parts",  "joined in traffic",
-    "members given up",      "dropped nodes",      "two rings",
-    "refused datagrams",     "replayed datagrams", "numbers wrapped",
-    "runs with a key",       "runs without a key"};
+    "overtaken datagrams", "socket overflows",   "back-pressure",
+    "NAKs sent",           "retransmissions",    "probes",
+    "batches forwarded",   "messages in parts",  "joined in traffic",
+    "members given up",    "dropped nodes",      "two rings",
+    "refused datagrams",   "replayed datagrams", "numbers wrapped",
+    "runs with a key",     "runs without a key"};
 
 }  // namespace
 

@@ -81,7 +81,8 @@ std::string describe(const Section& section) {
             return fmt::format("admit({} from {})", admit.joiner.node, admit.first);
         }
         case SectionType::snapshot_request:
-            return fmt::format("ask({})", rmem::udp::SnapshotRequest(section).question().to.node);
+            return fmt::format("request({})",
+                               rmem::udp::SnapshotRequest(section).question().to.node);
         case SectionType::vector:
             return fmt::format("vector({})", rmem::udp::Vector(section).question().to.node);
         case SectionType::chunk:
