@@ -168,7 +168,7 @@ public:
 
     /// Whether a live process holds the rank. One system call.
     bool is_alive(unsigned rank) const noexcept;
-    /// With whom it is shared (RMEM_UNIX_GROUP); nothing: with nobody.
+    /// The group that shares it (RMEM_UNIX_GROUP); nothing: none.
     std::optional<gid_t> group() const { return segment_.group(); }
     /// False once its name means nothing, or another ring.
     bool is_linked() const { return segment_.is_linked(); }

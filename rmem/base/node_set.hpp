@@ -32,7 +32,7 @@ public:
         return static_cast<unsigned>(count);
     }
     bool empty() const noexcept { return *this == NodeSet{}; }
-    /// kMaxNodes, behind all of them, when it is empty.
+    /// kMaxNodes, after all of them, when it is empty.
     unsigned lowest() const noexcept {
         unsigned first = kMaxNodes;
         for_each([&](unsigned node) { first = std::min(first, node); });

@@ -27,9 +27,9 @@
 ///   whether that gives a processor away. `notify(rank)` follows a post that `rank` may be sleeping
 ///   for.
 /// Posts
-///   A message that lies behind its flag's word is a write and a post_word. Where each write has
-///   its price, a link may offer both in one (PostsWhole): `post(offset, flag, from, bytes)`, of up
-///   to kMaxPostBytes behind the flag.
+///   A message that follows its flag's word is a write and a post_word. Where each write has its
+///   price, a link may offer both in one (PostsWhole): `post(offset, flag, from, bytes)`, of up to
+///   kMaxPostBytes after the flag.
 /// Hints
 ///   `expect_write(offset, bytes)`: this is probably written next. Where a store is the transfer,
 ///   its lines are taken from the reader that read them last, so that the store need not wait for

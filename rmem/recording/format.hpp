@@ -21,7 +21,7 @@ inline constexpr std::uint32_t kOldestVersion = 1;  ///< which is read
 inline constexpr std::size_t kFileHeaderBytes = 320;
 inline constexpr std::size_t kBlockHeaderBytes = 48;
 inline constexpr std::size_t kRecordHeaderBytes = 20;
-inline constexpr std::size_t kDelayBytes = 4;  ///< behind the words, with RecordedWrite::kApplied
+inline constexpr std::size_t kDelayBytes = 4;  ///< after the words, with RecordedWrite::kApplied
 inline constexpr std::size_t kMaxPayloadBytes = std::size_t{1} << 20;
 inline constexpr std::uint64_t kMaxBlocks = std::uint64_t{1} << 48;
 

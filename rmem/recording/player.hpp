@@ -11,7 +11,7 @@
 ///     }
 ///
 /// Order         the file's, if the caller asks for one write at a time in that order. One whose
-///               time steps back is due at once, behind the one before it.
+///               time steps back is due at once, after the one before it.
 /// Thread safety one thread at a time. Units: nanoseconds. Errors: Error (invalid_argument) from
 /// parsing.
 

@@ -31,7 +31,7 @@ struct RecordingReport {
     std::uint64_t damaged_bytes = 0;  ///< before the last whole one
     std::uint64_t damaged_block = 0;  ///< the first that is lost; of use if there are any
     std::uint64_t damaged_at = 0;     ///< where in the file the first damage begins
-    std::uint64_t tail_bytes = 0;     ///< behind the last whole block
+    std::uint64_t tail_bytes = 0;     ///< after the last whole block
     bool closed = false;              ///< its recorder ended it; else it died, or is still at it
 
     /// Whether everything that was recorded was there.
@@ -84,7 +84,7 @@ private:
     std::vector<std::byte> buffer_;
 
     std::uint64_t place_ = 0;        ///< in the file: where the next block should begin
-    std::uint64_t good_end_ = 0;     ///< behind the last whole block
+    std::uint64_t good_end_ = 0;     ///< after the last whole block
     std::uint64_t next_number_ = 0;  ///< of the next block
     BlockHeader block_;              ///< whose records lie in buffer_
     std::size_t at_ = 0;             ///< in buffer_: the next record

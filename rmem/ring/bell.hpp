@@ -27,7 +27,7 @@ public:
     /// For the listener; takes over the pipe that its predecessor has left. `group`: the group that
     /// shares the segment (Segment::group); its users may ring, too, and may own the bell.
     static Bell make(const std::string& segment, std::optional<gid_t> group = {});
-    /// For who rings. Nothing rings where there is no bell yet, or another's.
+    /// For the process that rings. Nothing rings where there is no bell yet, or another's.
     static Bell open(const std::string& segment, std::optional<gid_t> group = {});
     /// Removes the name.
     static void remove(const std::string& segment) noexcept;

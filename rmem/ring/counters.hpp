@@ -27,7 +27,7 @@ inline constexpr std::size_t kCountersPerBlock = 32;
 inline constexpr std::size_t kCountersPerPort = 16;
 
 /// From a list of counters, a macro that calls its argument with (identifier, unit, meaning) for
-/// each: the enum `Id`, with count_ behind the last, and the array `kNames` in its order. A block
+/// each: the enum `Id`, with count_ after the last, and the array `kNames` in its order. A block
 /// has `room` for them.
 #define RMEM_DEFINE_COUNTERS(Id, kNames, LIST, room)                                       \
     enum class Id : unsigned { LIST(RMEM_COUNTER_ID) count_ };                             \

@@ -86,7 +86,7 @@ public:
     std::byte* data() const noexcept { return static_cast<std::byte*>(region_.get_address()); }
     std::size_t size() const noexcept { return region_.get_size(); }
 
-    /// With whom it is shared; nothing: with nobody.
+    /// The group that shares it; nothing: none.
     std::optional<gid_t> group() const;
 
     /// False once the name means nothing, or another object.

@@ -5,7 +5,7 @@
 ///
 /// Layout    two lines (head | reclaimed), then a circular array of 32-byte units. A record is one
 ///           unit, which holds the value of a one-word write, and for longer writes the words in
-///           the units behind it. A record never wraps: a pad record fills the end of the array.
+///           the units after it. A record never wraps: a pad record fills the end of the array.
 /// Positions count units since the ring was made, so they only grow; `position % capacity` is a
 ///           place. They survive the writer: a restarted rank goes on where its former self
 ///           stopped.
@@ -47,7 +47,7 @@ struct LogUnit {
 static_assert(sizeof(LogUnit) == kLogUnitBytes);
 
 struct LogHeader {
-    alignas(kLineBytes) std::atomic<std::uint64_t> head;  ///< position behind the newest record
+    alignas(kLineBytes) std::atomic<std::uint64_t> head;       ///< position after the newest record
     alignas(kLineBytes) std::atomic<std::uint64_t> reclaimed;  ///< records below may be overwritten
 };
 static_assert(std::atomic<std::uint64_t>::is_always_lock_free);
@@ -116,7 +116,7 @@ public:
     struct Entry {
         LogRecord record;
         std::uint64_t position = 0;
-        std::uint64_t next = 0;  ///< position behind it
+        std::uint64_t next = 0;  ///< position after it
     };
 
     /// The kind of reader. The writer reclaims nothing that a member lacks, but it does not know of
@@ -133,7 +133,7 @@ public:
     }
     /// The oldest record that has not been read.
     Found peek(Entry& entry) noexcept;
-    /// Goes behind an entry that peek() gave.
+    /// Goes past an entry that peek() gave.
     void pass(const Entry& entry) noexcept { position_ = entry.next; }
     void seek(std::uint64_t position) noexcept { position_ = head_ = position; }
     void skip_all() noexcept;

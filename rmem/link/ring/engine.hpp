@@ -91,7 +91,7 @@ private:
     };
     /// The state of a rank's writes on an instant wire.
     struct Held {
-        std::uint64_t seen_end = 0;     ///< position behind the newest record that was seen
+        std::uint64_t seen_end = 0;     ///< position after the newest record that was seen
         std::int64_t published_ns = 0;  ///< of that record
         std::int64_t due_ns = 0;        ///< of the newest record that was passed on
     };

@@ -63,7 +63,7 @@ public:
 
     // ---- The Memory concept, besides BankWriter's part
     bool room(std::size_t bytes);
-    /// Wakes who sleeps and may want what was written.
+    /// Wakes ranks that sleep and may want these writes.
     void commit() noexcept;
     bool in_flight() const noexcept { return engine_.busy(); }
     /// A dead rank's writes are still on their way for a while: until then it counts as alive.
