@@ -18,7 +18,7 @@ namespace billboard {
 
 [[gnu::cold]] RMEM_API int fail(int code, const std::string& sentence);
 RMEM_API const char* last_error() noexcept;
-/// For who keeps the sentences of several processes in one thread: the simulator.
+/// For a caller that keeps the sentences of several processes in one thread: the simulator.
 void exchange_last_error(rmem::KeptSentence& sentence) noexcept;
 
 /// BBP_ETIMEDOUT, with the awaited event: a message of `src`, room that `dests` must make, the

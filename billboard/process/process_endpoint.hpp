@@ -86,7 +86,7 @@ class RMEM_API ProcessEndpoint {
 public:
     class Held {
     public:
-        /// For who knows that the calling thread holds it already: nothing more is held.
+        /// For callers whose thread holds it already: nothing more is held.
         Held() noexcept : lock_(nullptr) {}
         explicit Held(ProcessEndpoint& process)
             : lock_(process.shared_ ? &process.lock_ : nullptr) {
@@ -142,7 +142,7 @@ public:
     /// The same for a thread of a library, once it is shared.
     Held enter_as_guest() { return {lock_, lock_.enter_as_guest()}; }
     Endpoint& endpoint() noexcept { return *endpoint_; }
-    /// For who holds nothing: each call takes the lock for itself, if there is one to take.
+    /// For callers without a hold: each call takes the lock (if any) itself.
     Endpoint& guarded() noexcept;
 
     bool is_shared() const noexcept { return shared_; }

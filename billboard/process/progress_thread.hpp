@@ -31,7 +31,7 @@ public:
 
     explicit ProgressThread(ProcessEndpoint& process);
     ~ProgressThread();
-    /// By who holds the endpoint.
+    /// By a thread that holds the endpoint.
     void send_to_rest() noexcept;
     ProgressThread(const ProgressThread&) = delete;
     ProgressThread& operator=(const ProgressThread&) = delete;

@@ -15,9 +15,9 @@
 ///
 /// Reading a frame   A write has no order inside, but writes of one node arrive in the order
 ///                   written:
-///   the aircraft writes begun, the state, done. So who reads done, then the state, then begun, and
-///   finds the two numbers equal, has a whole frame; otherwise the next frame was on its way in,
-///   and one reads again.
+///   the aircraft writes begun, the state, done. So a seat that reads done, then the state, then
+///   begun, and finds the two numbers equal, has a whole frame; otherwise the next frame was on its
+///   way in, and one reads again.
 /// Frames are numbered from 1 and last kFrameSeconds each; 0 means that there is none yet.
 
 #include <cstddef>

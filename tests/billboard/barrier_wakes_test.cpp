@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // ctest: tsan
 
-/// Whom an arrival at a barrier wakes: nobody before the last, so that a barrier of many ranks on
-/// few processors costs each of them one sleep.
+/// The ranks that an arrival at a barrier wakes: none before the last, so that a barrier of many
+/// ranks on few processors costs each of them one sleep.
 
 #include "billboard/endpoint.hpp"
 #include "billboard/errors.hpp"

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # ctest: check
-# The flight ends where it should; who keeps up sees every frame, who does not says how many it
-# missed.
+# The flight ends where it should; a seat that keeps up sees every frame, one that does not says how
+# many it missed.
 # shellcheck source=tests/support/examples.sh
 source "$RMEM_SOURCE_DIR/tests/support/examples.sh"
 

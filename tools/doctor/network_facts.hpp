@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-/// What this host's network is like for link `udp`: facts, which tools/doctor/network_checks.hpp
-/// judges.
+/// This host's network, as link `udp` sees it: facts, which tools/doctor/network_checks.hpp judges.
 ///
 /// Looking sends some datagrams on a free port of the ring's group, which this host's own sockets
 /// are to hear, and leaves nothing behind. It never throws: what cannot be found out is empty,

@@ -31,7 +31,7 @@ rmem::Error refusal(const std::string& where, const std::string& sentence) {
 
 // ---- Users and processors of this host ----------------------------------------------------------
 
-/// None when that is who we are already.
+/// None for the present user.
 std::optional<User> user_named(const std::string& name, const std::string& where) {
     const ::passwd* entry = ::getpwnam(name.c_str());  // NOLINT(concurrency-mt-unsafe): one thread
     if (entry == nullptr) {

@@ -151,7 +151,7 @@ void RestartScenario::restart(const Ranks& ranks, const std::set<unsigned>& daem
     }
 }
 
-/// But who loses its node meanwhile.
+/// Except for a rank that loses its node meanwhile.
 void RestartScenario::expect_others_go_on(const Ranks& survivors) {
     for (const unsigned r : survivors) {
         for (const unsigned from : survivors) {
@@ -299,7 +299,7 @@ void RestartScenario::look_after() {
     std::this_thread::sleep_for(kPause);
 }
 
-/// For who wants to know what went wrong.
+/// For people who look for the failure.
 std::string RestartScenario::state() const {
     std::string text;
     for (unsigned r = 0; r < course_.settings.ranks; ++r) {
