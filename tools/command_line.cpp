@@ -23,8 +23,8 @@ Examples:
   rmem run -n 4 -- ./program            four ranks of a program on this host
   rmem node --ring rig --node 0 --nodes 2   a node of a ring over several hosts
   rmem list                             the rings of this host
-  rmem watch my-ring 0x100 4            what changes at an address
-  rmem top my-ring                      who is there, traffic, losses, times: live
+  rmem watch my-ring 0x100 4            the changes at an address
+  rmem top my-ring                      members, traffic, losses, times: live
   rmem record my-ring -o a.rec          every write, with its time, in a file
   rmem doctor                           is this host fit for it?
   rmem bench pingpong                   how fast is it here, beside the machine's own limit?

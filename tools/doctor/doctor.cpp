@@ -25,8 +25,8 @@ Examples:
                                         for a ring over several hosts
   rmem doctor --json | jq '.findings[] | select(.verdict != "ok")'
 
-The settings of the environment (RMEM_LINK, RMEM_SIZE, …) count for what a ring needs; without
-RMEM_LINK=udp what is wrong with the network is a warning.
+The settings of the environment (RMEM_LINK, RMEM_SIZE, …) decide the needs of a ring; without
+RMEM_LINK=udp a fault of the network is a warning.
 Exit codes: 0 no check failed (warnings cost speed, not function), 1 one did, 2 wrong command
 line.)";
 

@@ -27,10 +27,10 @@ Figures:
   pingpong    one way of a message there and back
   rate        messages one after the other, per message
   bandwidth   large messages: against one memcpy and two pipelined ones
-  mcast       what each further receiver costs the sender
+  mcast       the sender's cost of each further receiver
   barrier     all ranks
   any         receive from BBP_ANY with a random sender, and an empty look (direct, ring)
-  model       Directed Point's cost model: its parameters, fitted, and what they predict
+  model       Directed Point's cost model: its parameters, fitted, and their predictions
 
 Examples:
   rmem bench pingpong                              8 bytes over the direct link

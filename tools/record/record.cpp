@@ -33,9 +33,9 @@ Examples:
   rmem record rig -o flight.rmemrec --for 10s
   rmem record rig --wait 60s                 started before the ring is there
   rmem record rig --pcap flight.pcap         for Wireshark
-  rmem record desk --sample 1ms              link direct: what a look at the memory finds changed
+  rmem record desk --sample 1ms              link direct: the changes found by looking at it
 
-A recording begins with what is in the memory. It ends when the ring has no members left, after
+A recording begins with the contents of the memory. It ends when the ring has no members left, after
 --for a time or --count writes, or at SIGINT, SIGTERM or SIGHUP; a recorder that is killed has
 lost 10 ms at most. `rmem replay` shows and plays it.
 Exit codes: 0 done, 1 failed, or some writes were missed, 2 wrong command line.)";

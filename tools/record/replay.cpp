@@ -27,7 +27,7 @@ using rmem::RecordingReader;
 
 constexpr const char* kExamples = R"(
 Examples:
-  rmem replay flight.rmemrec                        what is in it, and whether it is whole
+  rmem replay flight.rmemrec                        its contents, and whether it is whole
   rmem replay flight.rmemrec --print --node 2       its writes as text; --json for programs
   rmem replay flight.rmemrec --ring rig             into a ring, at the original speed
   rmem replay flight.rmemrec --ring new --make      into a ring that is made as the recorded one was

@@ -24,8 +24,8 @@ Examples:
   eval "$(rmem env rig --rank 2)"       and the next program of this shell is its rank 2
   rmem env rig --json
 
-A program needs less: RMEM_RING and RMEM_RANK are enough to join a ring that is there, and what
-else it is given must agree with the ring. Link udp needs besides RMEM_GROUP, RMEM_INTERFACE and
+A program needs less: RMEM_RING and RMEM_RANK are enough to join a ring that is there; all
+other settings must agree with it. Link udp needs besides RMEM_GROUP, RMEM_INTERFACE and
 RMEM_KEY_FILE as its other nodes have them, which a ring does not tell.
 Exit codes: 0 done, 1 failed, 2 wrong command line.)~";
 

@@ -38,7 +38,7 @@ Examples:
   rmem sim hunt --seeds 100 --first 7   seeds 7 to 106
   rmem sim hunt --link udp --seeds 1000 the protocol of the udp link
   rmem sim hunt --mpi --seeds 1000      MPI's messages over the billboard
-  rmem sim replay 42                    what happened in seed 42
+  rmem sim replay 42                    the events of seed 42
 
 Exit codes: 0 nothing found, 1 something was found (or never met), 2 wrong command line.)";
 

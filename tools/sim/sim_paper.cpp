@@ -25,7 +25,7 @@ constant was chosen by it), predicted, or not modelled (needs another network's 
 
 Examples:
   rmem sim paper                        the table, in a second or two
-  rmem sim paper --here                 and what this library needs on this machine
+  rmem sim paper --here                 and this library's times on this machine
   rmem sim paper --json                 for programs
   rmem sim paper --figure 1             one of the paper's figures 1 to 6 as a table
   rmem sim paper --figure 1 --data      the same as a data file

@@ -27,12 +27,12 @@ The columns of a trace:
   origin   of a write: the node it comes from; write: that node's count of writes
   offset   of a write: place in the memory; bytes; value: its first word
 Events of a write: stored (by the process, into its card), sent (its bits go on the wire), arrived
-(in node's memory), returned (come round, removed), lost (nodes behind this one do not get it),
+(in node's memory), returned (come round, removed), lost (nodes after this one do not get it),
 repeated and stray (came by again, dropped), late (beyond the bound), delayed (by a fault).
 Others: started, ended, killed, stopped, continued, failed, joined (nodes), cut, mended (cables;
 value: ring 0 or 1). Of the udp link: time_us, node, event (sent, arrived, overflowed: its socket
 was full; wrote, applied; joined, dropped, came, left; a fault's name), the other node, and a
-number or what the datagram says.
+number or the datagram's contents.
 
 Examples:
   rmem sim replay 42                    its ring, its faults, and what it broke

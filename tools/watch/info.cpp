@@ -18,7 +18,7 @@ namespace {
 constexpr const char* kInfoExamples = R"(
 Examples:
   rmem info my-ring                     members, times and counters that are not zero
-  rmem info default@0 --munet           endpoints of `rmem node --munet`, and what was refused
+  rmem info default@0 --munet           endpoints of `rmem node --munet`, and refusals
   rmem info my-ring --json | jq '.members[] | select(.state == "dead")'
 
 States: alive, stopped (alive, but not running), dead (died without leaving), left, absent (not yet
@@ -30,8 +30,8 @@ Examples:
   rmem list --json | jq -r '.[] | select(.state == "dead") | .name'
 
 States: alive, dead (nobody is left: `rmem clean` removes it), kept (nobody is in it: `rmem make`
-made it to stay), broken (no ring of this version), not yours (another user's, who stands behind
-it).
+made it to stay), broken (no ring of this version), not yours (another user's, whose name
+follows).
 Exit codes: 0 done, 1 failed, 2 wrong command line.)";
 
 constexpr const char* kNotYours = "not yours";
