@@ -260,7 +260,7 @@ TEST_P(KillMarksOfJoining, a_rank_killed_there_in_a_later_incarnation_can_return
                 check(code == kVictim || code == BBP_EAGAIN || code == BBP_EPEER, code_name(code));
                 return code == kVictim && incarnation == 3;
             },
-            "the third life's greeting");
+            "the third incarnation's greeting");
         // The second incarnation's end, if noticed at all, may still have to be told.
         const int code = bbp_tryrecv(kVictim, &incarnation, 1, nullptr);
         check(code == BBP_EAGAIN || code == BBP_EPEER, code_name(code));

@@ -84,10 +84,11 @@ TEST_P(NodeAndMessages, may_begin_again_beside_the_node) {
         if (me.rank == 1) {
             check_ok(bbp_finalize());
             check_ok(bbp_init(nullptr, nullptr), "again");
-            check_code(bbp_recv(0, nullptr, 0, nullptr), 0, "the other has met the new life");
+            check_code(bbp_recv(0, nullptr, 0, nullptr), 0,
+                       "the other has met the new incarnation");
         } else {
             check_code(bbp_recv(1, nullptr, 0, nullptr), BBP_EPEER, "it has left");
-            await([] { return bbp_send(1, nullptr, 0) == BBP_OK; }, "its next life");
+            await([] { return bbp_send(1, nullptr, 0) == BBP_OK; }, "its next incarnation");
         }
         talk(me, node, 21);
         check_ok(bbp_barrier());

@@ -144,22 +144,21 @@ private:
         std::memcpy(&front, message.data(), sizeof front);
         Other& other = others_[static_cast<std::size_t>(rank)];
         const std::string which = fmt::format(
-            "message {} of life {} of rank {} (to life {}; here is life {} of rank {}, which has "
-            "heard life {}, "
-            "and expects its {}; {}told of its end{})",
+            "message {} of incarnation {} of rank {} (to incarnation {}; here is incarnation {} of "
+            "rank {}, which has heard incarnation {}, and expects its {}; {}told of its end{})",
             front.number, front.incarnation, rank, front.to_incarnation, incarnation_, rank_,
             other.heard, other.next_in, other.told ? "" : "not ",
             other.end_received ? " by a receive" : "");
         if (front.incarnation != other.heard) {
-            check(front.incarnation > other.heard, "of a former life: " + which);
+            check(front.incarnation > other.heard, "of a former incarnation: " + which);
             check(other.heard == 0 || other.told,
                   "nobody told that the former self is gone: " + which);
             meet(rank, front.incarnation);
         } else {
-            check(!other.end_received, "of a life whose end was told: " + which);
+            check(!other.end_received, "of an incarnation whose end was told: " + which);
         }
         check(front.to_incarnation == 0 || front.to_incarnation == incarnation_,
-              "for another life: " + which);
+              "for another incarnation: " + which);
         check(!other.has_last, "after the last one: " + which);
         check_equal(front.number, other.next_in, which);
         const auto body = message.subspan(sizeof front);

@@ -304,7 +304,7 @@ std::string RestartScenario::state() const {
     std::string text;
     for (unsigned r = 0; r < course_.settings.ranks; ++r) {
         const RestartsOfRank& of = record_.ranks.at(r);
-        text += fmt::format("rank {}: life {}, done {}, met {}; of each: heard", r,
+        text += fmt::format("rank {}: incarnation {}, done {}, met {}; of each: heard", r,
                             of.incarnation.load(), of.done.load(), of.met.load());
         for (unsigned s = 0; s < course_.settings.ranks; ++s) {
             text += fmt::format(" {} ({} messages, told {})", of.heard[s].load(),

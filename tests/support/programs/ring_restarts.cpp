@@ -76,7 +76,7 @@ void prepare_environment(const Course& course) {
 void lead(const Course& course) {
     // The name is a file only while this process runs: nothing is left of it, however this one
     // ends.
-    const int fd = ::memfd_create("lives", 0);
+    const int fd = ::memfd_create("restarts", 0);
     if (fd < 0 || ::ftruncate(fd, sizeof(RestartRecord)) != 0) {
         throw std::system_error(errno, std::generic_category(), "memfd_create");
     }
@@ -92,7 +92,7 @@ int main(int argc, char** argv) {
     Course course;
     RestartSettings& settings = course.settings;
     std::string record;
-    course.ring = fmt::format("lives-{}", ::getpid());
+    course.ring = fmt::format("restarts-{}", ::getpid());
     app.add_option("--ranks", settings.ranks, "how many")
         ->check(CLI::Range(2U, kMostRanks))
         ->capture_default_str();
