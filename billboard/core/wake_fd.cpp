@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "billboard/core/wake_fd.hpp"
 
-#include "rmem/base/signals_blocked.hpp"
 #include "rmem/ring/waiting.hpp"
 
 #include <sys/eventfd.h>
@@ -25,23 +24,14 @@ rmem::Descriptor make_eventfd() {
 
 }  // namespace
 
-WakeFd::WakeFd(rmem::Ring& ring, unsigned rank) : ring_(ring), rank_(rank), fd_(make_eventfd()) {
-    const rmem::SignalsBlocked blocked;
-    // Before the thread: what wakes us while it starts must not be taken for seen.
-    thread_ = std::thread([this, seen = rmem::wake_count(ring, rank)] { run(seen); });
-}
-
-WakeFd::~WakeFd() {
-    if (fd_.get() < 0) {  // a forked child has the object without the thread
-        thread_.detach();
-        return;
-    }
-    // relaxed is enough: the wake-up that follows orders it
-    stop_.store(true, std::memory_order_relaxed);
-    rmem::wake_rank(ring_, rank_);
-    thread_.join();
-    rmem::clear_attention(ring_, rank_, rmem::kAttentionDescriptor);
-}
+WakeFd::WakeFd(rmem::Ring& ring, unsigned rank)
+    : ring_(ring),
+      rank_(rank),
+      fd_(make_eventfd()),
+      // The count before the thread: what wakes it while it starts must not be taken for seen.
+      thread_(
+          "bbp-fd", [this, seen = rmem::wake_count(ring, rank)] { run(seen); },
+          [this] { rmem::wake_rank(ring_, rank_); }) {}
 
 void WakeFd::arm() noexcept {
     std::uint64_t ignored;
@@ -59,13 +49,13 @@ void WakeFd::run(std::uint32_t seen) noexcept {
     for (;;) {
         rmem::sleep_until_woken(ring_, rank_, seen, rmem::kMaxSleepNs);
         const std::uint32_t now = rmem::wake_count(ring_, rank_);
-        // relaxed is enough: the wake-up orders it
-        if (stop_.load(std::memory_order_relaxed)) return;
+        if (thread_.is_stopping()) break;
         if (now == seen) continue;
         seen = now;
         rmem::clear_attention(ring_, rank_, rmem::kAttentionDescriptor);
         signal();
     }
+    rmem::clear_attention(ring_, rank_, rmem::kAttentionDescriptor);
 }
 
 }  // namespace billboard

@@ -12,20 +12,15 @@
 /// Thread safety: arm and signal from the rank's thread.
 /// Errors: the constructor throws `rmem::Error` (system).
 
+#include "rmem/base/helper_thread.hpp"
 #include "rmem/ring.hpp"
 #include "rmem/ring/segment.hpp"
-
-#include <atomic>
-#include <thread>
 
 namespace billboard {
 
 class RMEM_API WakeFd {
 public:
     WakeFd(rmem::Ring& ring, unsigned rank);
-    ~WakeFd();
-    WakeFd(const WakeFd&) = delete;
-    WakeFd& operator=(const WakeFd&) = delete;
 
     int get() const noexcept { return fd_.get(); }
     void arm() noexcept;
@@ -37,8 +32,7 @@ private:
     rmem::Ring& ring_;
     unsigned rank_;
     rmem::Descriptor fd_;
-    std::atomic<bool> stop_{false};
-    std::thread thread_;
+    rmem::HelperThread thread_;
 };
 
 }  // namespace billboard

@@ -1,12 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "billboard/process/progress_thread.hpp"
 
-#include "rmem/base/fence.hpp"
-#include "rmem/base/signals_blocked.hpp"
 #include "rmem/ring/waiting.hpp"
 
 #include <sched.h>
-#include <unistd.h>
 
 namespace billboard {
 
@@ -22,45 +19,18 @@ ProgressThread::ProgressThread(ProcessEndpoint& process)
     : process_(process),
       ring_(*process.endpoint().ring()),
       rank_(process.endpoint().rank()),
-      pid_(::getpid()) {
-    rmem::register_fences();
-    const rmem::SignalsBlocked blocked;
-    thread_ = std::thread([this] { run(); });
-}
-
-ProgressThread::~ProgressThread() {
-    if (::getpid() != pid_) {  // a forked child has the object without the thread
-        thread_.detach();
-        return;
-    }
-    {
-        const std::lock_guard lock(mutex_);
-        stop_ = true;
-    }
-    stopping_.notify_all();
-    rmem::wake_rank(ring_, rank_);
-    thread_.join();
-    rmem::clear_attention(ring_, rank_, rmem::kAttentionProgress);
-}
+      thread_(
+          "bbp-progress", [this] { run(); }, [this] { rmem::wake_rank(ring_, rank_); }) {}
 
 void ProgressThread::run() {
     while (rest()) be_on_duty();
 }
 
-bool ProgressThread::is_stopped() {
-    const std::lock_guard lock(mutex_);
-    return stop_;
-}
-
 bool ProgressThread::rest() {
-    for (;;) {
-        {
-            std::unique_lock lock(mutex_);
-            if (stopping_.wait_for(lock, std::chrono::nanoseconds(kLookNs), [&] { return stop_; }))
-                return false;
-        }
+    while (thread_.pause(kLookNs)) {
         if (!process_.has_new_polls()) return true;
     }
+    return false;
 }
 
 void ProgressThread::be_on_duty() {
@@ -70,8 +40,8 @@ void ProgressThread::be_on_duty() {
         process_.sleeps_on_duty(true);
         const std::uint32_t seen = rmem::wake_count(ring_, rank_);
         rmem::ask_attention(ring_, rank_, rmem::kAttentionProgress);
-        // Earlier messages rang no bell. relaxed is enough: the exchange tells for certain
-        if (!attend() && sleeps_on_duty_.load(std::memory_order_relaxed) && !is_stopped())
+        // What came before rang no bell. relaxed is enough: the exchange tells for certain
+        if (!attend() && sleeps_on_duty_.load(std::memory_order_relaxed) && !thread_.is_stopping())
             rmem::sleep_until_woken(ring_, rank_, seen, rmem::kMaxSleepNs);
         process_.sleeps_on_duty(false);
         // (2) - this acquire-exchange synchronizes-with the release-store (1) and the release of
@@ -79,7 +49,7 @@ void ProgressThread::be_on_duty() {
         const bool was_sent = !sleeps_on_duty_.exchange(false, std::memory_order_acq_rel);
         // So that messages that come while it is awake, or rests, do not ring.
         rmem::clear_attention(ring_, rank_, rmem::kAttentionProgress);
-        if (was_sent || is_stopped() || attend_while_busy()) return;
+        if (was_sent || thread_.is_stopping() || attend_while_busy()) return;
     }
 }
 

@@ -17,11 +17,10 @@
 /// Errors: std::system_error when there can be no thread.
 
 #include "billboard/process/process_endpoint.hpp"
+#include "rmem/base/helper_thread.hpp"
 #include "rmem/ring.hpp"
 
-#include <condition_variable>
-#include <mutex>
-#include <thread>
+#include <atomic>
 
 namespace billboard {
 
@@ -30,29 +29,21 @@ public:
     static constexpr std::int64_t kLookNs = 1'000'000;
 
     explicit ProgressThread(ProcessEndpoint& process);
-    ~ProgressThread();
-    /// By a thread that holds the endpoint.
+    /// By who holds the endpoint.
     void send_to_rest() noexcept;
-    ProgressThread(const ProgressThread&) = delete;
-    ProgressThread& operator=(const ProgressThread&) = delete;
 
 private:
     void run();
     bool rest();  ///< until the program has not polled, or false: the end
     void be_on_duty();
-    bool is_stopped();
     bool attend();
     bool attend_while_busy();
 
     ProcessEndpoint& process_;
     rmem::Ring& ring_;
     unsigned rank_;
-    pid_t pid_;
-    std::mutex mutex_;
-    std::condition_variable stopping_;
-    bool stop_ = false;
     std::atomic<bool> sleeps_on_duty_{false};  ///< or is about to
-    std::thread thread_;
+    rmem::HelperThread thread_;
 };
 
 }  // namespace billboard

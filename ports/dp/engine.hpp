@@ -8,11 +8,11 @@
 /// Thread safety: watch() from any thread; who is closed is watched no more. Errors:
 /// std::system_error. A fork()ed child has no such thread.
 
-#include <sys/types.h>
+#include "rmem/base/helper_thread.hpp"
+#include "rmem/ring/segment.hpp"
 
 #include <cstdint>
 #include <functional>
-#include <thread>
 
 namespace ports::dp {
 
@@ -25,21 +25,15 @@ public:
     using Serve = std::function<void(std::uint64_t id, Event event)>;
 
     explicit Engine(Serve serve);
-    ~Engine();
-    Engine(const Engine&) = delete;
-    Engine& operator=(const Engine&) = delete;
 
     void watch(int own_end, std::uint64_t id);
-    /// In a fork()ed child: gives up what it has inherited.
-    void abandon() noexcept;
 
 private:
     void run();
 
-    static constexpr std::uint64_t kStop = 0;  ///< no endpoint's id
     Serve serve_;
-    int poll_ = -1, stop_ = -1;
-    std::thread thread_;
+    rmem::Descriptor stop_, poll_;
+    rmem::HelperThread thread_;
 };
 
 }  // namespace ports::dp

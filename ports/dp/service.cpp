@@ -51,7 +51,6 @@ Service::~Service() {
 
 void Service::abandon() noexcept {
     for (auto& [id, endpoint] : endpoints_) ::close(endpoint->own_end());
-    if (engine_) engine_->abandon();
 }
 
 int Service::open(unsigned dpid) {

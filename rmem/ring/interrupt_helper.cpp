@@ -2,7 +2,6 @@
 #include "rmem/ring/interrupt_helper.hpp"
 
 #include "rmem/base/fence.hpp"
-#include "rmem/base/signals_blocked.hpp"
 #include "rmem/ring/waiting.hpp"
 
 #include <fmt/format.h>
@@ -15,26 +14,24 @@
 
 namespace rmem {
 
-InterruptHelper::InterruptHelper(Ring& ring, unsigned rank, InterruptBoard& board)
-    : ring_(ring), rank_(rank), board_(board), fd_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
-    if (fd_.get() < 0) {
-        throw Error(Errc::system, fmt::format("the interrupt descriptor of rank {}: {}", rank,
-                                              std::strerror(errno)));
-    }
-    const SignalsBlocked blocked;
-    thread_ = std::thread([this] { work(); });
+namespace {
+
+Descriptor make_eventfd(unsigned rank) {
+    const int fd = ::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    if (fd >= 0) return Descriptor(fd);
+    throw Error(Errc::system,
+                fmt::format("the interrupt descriptor of rank {}: {}", rank, std::strerror(errno)));
 }
 
-InterruptHelper::~InterruptHelper() {
-    if (fd_.get() < 0) {  // a forked child has the object without the thread
-        thread_.detach();
-        return;
-    }
-    // relaxed is enough: the wake-up that follows publishes it
-    stop_.store(true, std::memory_order_relaxed);
-    wake_rank(ring_, rank_);
-    thread_.join();
-}
+}  // namespace
+
+InterruptHelper::InterruptHelper(Ring& ring, unsigned rank, InterruptBoard& board)
+    : ring_(ring),
+      rank_(rank),
+      board_(board),
+      fd_(make_eventfd(rank)),
+      thread_(
+          "rmem-interrupts", [this] { work(); }, [this] { wake_rank(ring_, rank_); }) {}
 
 void InterruptHelper::on_interrupt(Callback callback) {
     {
@@ -55,10 +52,9 @@ std::optional<Interrupt> InterruptHelper::take() {
 void InterruptHelper::work() {
     const std::int64_t longest = register_fences() ? kLongestSleepNs : kBlindSleepNs;
     ask_attention(ring_, rank_, kAttentionInterrupts);
-    // relaxed is enough: wake_count acquires what came before the wake-up
-    while (!stop_.load(std::memory_order_relaxed)) {
+    while (!thread_.is_stopping()) {
         const std::uint32_t count = wake_count(ring_, rank_);
-        if (stop_.load(std::memory_order_relaxed)) break;  // enough: as above
+        if (thread_.is_stopping()) break;
         look();
         sleep_until_woken(ring_, rank_, count, longest);
     }

@@ -12,15 +12,14 @@
 /// Errors: Error(system) when there can be no eventfd; std::system_error when there can be no
 /// thread.
 
+#include "rmem/base/helper_thread.hpp"
 #include "rmem/interrupts.hpp"
 #include "rmem/ring.hpp"
 #include "rmem/ring/segment.hpp"
 
-#include <atomic>
 #include <functional>
 #include <mutex>
 #include <optional>
-#include <thread>
 
 namespace rmem {
 
@@ -31,9 +30,6 @@ public:
     static constexpr std::int64_t kBlindSleepNs = 1'000'000;  ///< where wake-ups may be lost
 
     InterruptHelper(Ring& ring, unsigned rank, InterruptBoard& board);
-    ~InterruptHelper();
-    InterruptHelper(const InterruptHelper&) = delete;
-    InterruptHelper& operator=(const InterruptHelper&) = delete;
 
     int fd() const noexcept { return fd_.get(); }
     void on_interrupt(Callback callback);
@@ -52,8 +48,7 @@ private:
     Descriptor fd_;
     std::mutex mutex_;  ///< the callback, the taker, and the descriptor's level
     Callback callback_;
-    std::atomic<bool> stop_{false};
-    std::thread thread_;
+    HelperThread thread_;
 };
 
 }  // namespace rmem

@@ -12,10 +12,9 @@
 #include <boost/beast/http.hpp>
 #include <list>
 #include <optional>
-#include <thread>
 #include <utility>
 
-#include "rmem/base/signals_blocked.hpp"
+#include "rmem/base/helper_thread.hpp"
 #include "rmem/error.hpp"
 
 namespace tools {
@@ -158,12 +157,8 @@ public:
         : text_(std::move(text)), most_time_(most_time), acceptor_(context_), pause_(context_) {
         listen(endpoint);
         accept();
-        const rmem::SignalsBlocked blocked;  // they are the owner's
-        thread_ = std::thread([this] { context_.run(); });
-    }
-    ~Server() {
-        context_.stop();
-        thread_.join();
+        thread_.emplace(
+            "rmem-metrics", [this] { context_.run(); }, [this] { context_.stop(); });
     }
     Server(const Server&) = delete;
     Server& operator=(const Server&) = delete;
@@ -229,7 +224,7 @@ private:
     asio::io_context context_{1};
     tcp::acceptor acceptor_;
     asio::steady_timer pause_;
-    std::thread thread_;
+    std::optional<rmem::HelperThread> thread_;
 };
 
 MetricsServer::MetricsServer(const std::string& address, std::uint16_t port, Text text,

@@ -53,16 +53,11 @@ RingMemory::RingMemory(Membership& member, const RingOptions& options)
       fifo_loses_(ring_.config().timing.overflow == FifoPolicy::lose),
       dead_epoch_(ring_.config().nodes),
       engine_(member, options.faults, options.check_writers) {
-    if (options.helper) helper_ = std::make_unique<EngineHelper>(ring_, engine_);
+    if (options.helper) helper_ = std::make_unique<RingEngineThread>(ring_, engine_);
 }
 
 RingMemory::~RingMemory() {
-    if (member_.held()) {
-        flush(Deadline::in(kLeaveNs));
-    } else {
-        // A condition that a thread of the parent waits for can be neither used nor destroyed here.
-        static_cast<void>(helper_.release());
-    }
+    if (member_.held()) flush(Deadline::in(kLeaveNs));
 }
 
 void RingMemory::keep_applying(bool on) {

@@ -14,7 +14,7 @@
 ///          and may wait for the slowest node.
 /// Loss     with fifo=lose a write that finds the FIFO full is lost to all other banks, and
 ///          counted.
-/// Threads  one thread, and the helper inside (rmem/link/ring/engine_helper.hpp); `load` and `data`
+/// Threads  one thread, and the helper inside (rmem/link/ring/engine_thread.hpp); `load` and `data`
 ///          from any.
 /// Leaving  the destructor waits up to kLeaveNs until the others have the own writes. In a process
 ///          forked since it only forgets: rank, log and helper are the parent's.
@@ -23,7 +23,7 @@
 #include "rmem/link/bank_writer.hpp"
 #include "rmem/link/memory.hpp"
 #include "rmem/link/ring/engine.hpp"
-#include "rmem/link/ring/engine_helper.hpp"
+#include "rmem/link/ring/engine_thread.hpp"
 
 #include <atomic>
 #include <cstddef>
@@ -133,7 +133,7 @@ private:
     std::int64_t next_liveness_ns_ = 0;
 
     RingEngine engine_;
-    std::unique_ptr<EngineHelper> helper_;  // last: it uses the engine
+    std::unique_ptr<RingEngineThread> helper_;  // last: it uses the engine
 };
 
 static_assert(Memory<RingMemory>);

@@ -1,11 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "rmem/link/udp/engine_helper.hpp"
 
-#include "rmem/base/signals_blocked.hpp"
-
 #include <sys/prctl.h>
-
-#include <chrono>
 
 namespace rmem::udp {
 
@@ -21,35 +17,19 @@ void set_slack(std::int64_t ns) noexcept {
 
 }  // namespace
 
-EngineHelper::EngineHelper(Engine& engine) : engine_(engine) {
-    const SignalsBlocked blocked;
-    thread_ = std::thread([this] { work(); });
-}
-
-EngineHelper::~EngineHelper() {
-    {
-        const std::lock_guard lock(mutex_);
-        stop_.store(true, std::memory_order_relaxed);  // relaxed is enough: the mutex orders it
-    }
-    changed_.notify_one();
-    engine_.interrupt();
-    thread_.join();
-}
+EngineHelper::EngineHelper(Engine& engine)
+    : engine_(engine),
+      thread_(
+          "rmem-udp", [this] { work(); }, [this] { engine_.interrupt(); }) {}
 
 void EngineHelper::set_always(bool always) {
-    {
-        const std::lock_guard lock(mutex_);
-        always_.store(always, std::memory_order_relaxed);  // relaxed is enough: the mutex orders it
-    }
-    changed_.notify_one();
+    always_.store(always, std::memory_order_relaxed);  // relaxed is enough: wake() orders it
+    thread_.wake();
 }
 
 void EngineHelper::begin_watching() {
-    {
-        const std::lock_guard lock(mutex_);
-        closely_.store(true, std::memory_order_relaxed);  // relaxed is enough: the mutex orders it
-    }
-    changed_.notify_one();
+    closely_.store(true, std::memory_order_relaxed);  // relaxed is enough: wake() orders it
+    thread_.wake();
     engine_.interrupt();
 }
 
@@ -68,27 +48,26 @@ void EngineHelper::look_closely() {
 }
 
 /// Until the next look, or until something has changed.
-void EngineHelper::pause(std::unique_lock<std::mutex>& lock) {
+void EngineHelper::pause() {
     const std::int64_t interval = interval_ns();
     if (interval == kLookNs) set_slack(kLateNs);
-    changed_.wait_for(lock, std::chrono::nanoseconds(interval));
+    thread_.pause(interval, [&] {
+        // relaxed is enough: who sets it wakes the thread
+        return always_.load(std::memory_order_relaxed) || interval_ns() < interval;
+    });
     set_slack(kExactNs);
 }
 
 void EngineHelper::work() {
     set_slack(kExactNs);
-    std::unique_lock lock(mutex_);
-    // relaxed is enough here and below: the mutex orders the flags, the rest are hints
-    while (!stop_.load(std::memory_order_relaxed)) {
+    // relaxed is enough here and below: hints, and who sets a flag wakes the thread
+    while (!thread_.is_stopping()) {
         const std::uint64_t before = attended_.load(std::memory_order_relaxed);
-        if (!always_.load(std::memory_order_relaxed)) pause(lock);
+        if (!always_.load(std::memory_order_relaxed)) pause();
         const bool is_close = closely_.load(std::memory_order_relaxed);
         const bool idle = !is_close && !is_attended_since(before);
-        lock.unlock();
         if (is_close) look_closely();
-        if (idle || always_.load(std::memory_order_relaxed))
-            run_until_attended();  // relaxed: a hint
-        lock.lock();
+        if (idle || always_.load(std::memory_order_relaxed)) run_until_attended();
     }
 }
 
@@ -99,7 +78,7 @@ void EngineHelper::run_until_attended() {
     do {
         engine_.run();
         engine_.rest(interval_ns());
-        if (stop_.load(std::memory_order_relaxed)) return;  // enough: as said above
+        if (thread_.is_stopping()) return;
     } while (always_.load(std::memory_order_relaxed) || !is_attended_since(before));
 }
 

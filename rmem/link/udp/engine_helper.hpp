@@ -14,12 +14,10 @@
 /// Thread safety: set_always() and attend() from any thread; the rest from the owner's.
 /// Errors: std::system_error when there can be no thread.
 
+#include "rmem/base/helper_thread.hpp"
 #include "rmem/link/udp/engine.hpp"
 
 #include <atomic>
-#include <condition_variable>
-#include <mutex>
-#include <thread>
 
 namespace rmem::udp {
 
@@ -32,9 +30,6 @@ public:
     static constexpr std::int64_t kCloselyNs = 250'000;
 
     explicit EngineHelper(Engine& engine);
-    ~EngineHelper();
-    EngineHelper(const EngineHelper&) = delete;
-    EngineHelper& operator=(const EngineHelper&) = delete;
 
     void set_always(bool always);
     /// The program runs the engine itself; called often.
@@ -63,20 +58,17 @@ private:
     std::int64_t interval_ns() const noexcept {
         return closely_.load(std::memory_order_relaxed) ? kCloselyNs : kLookNs;  // relaxed: a hint
     }
-    void pause(std::unique_lock<std::mutex>& lock);
+    void pause();
     void work();
     void run_until_attended();
 
     Engine& engine_;
-    std::mutex mutex_;
-    std::condition_variable changed_;
-    std::atomic<bool> stop_{false};
     std::atomic<bool> always_{false};
     std::atomic<bool> closely_{false};
     unsigned looks_in_vain_ = 0;
     std::atomic<std::uint64_t> attended_{0};
     std::atomic<std::uint64_t> takeovers_{0};
-    std::thread thread_;
+    HelperThread thread_;
 };
 
 }  // namespace rmem::udp
