@@ -2,6 +2,7 @@
 #include "rmem/config.hpp"
 
 #include "rmem/base/environment_variable.hpp"
+#include "rmem/base/hash.hpp"
 #include "rmem/base/process.hpp"
 #include "rmem/base/suggestion.hpp"
 
@@ -120,22 +121,6 @@ void read_launcher(Environment& environment) {
     }
 }
 
-// ---- Hash ---------------------------------------------------------------------------------------
-
-/// FNV-1a, 64 bits: the same on every host and in every version of the standard library.
-class Fnv {
-public:
-    void add(std::uint64_t value) noexcept {
-        for (unsigned byte = 0; byte < sizeof value; ++byte) {
-            hash_ = (hash_ ^ ((value >> (8 * byte)) & 0xff)) * 0x100000001b3;
-        }
-    }
-    std::uint64_t get() const noexcept { return hash_; }
-
-private:
-    std::uint64_t hash_ = 0xcbf29ce484222325;
-};
-
 bool is_name_character(unsigned char c) {
     return std::isalnum(c) != 0 || c == '.' || c == '_' || c == '-';
 }
@@ -205,15 +190,15 @@ std::string RingConfig::segment_name(unsigned node) const {
 }
 
 std::uint64_t RingConfig::hash() const noexcept {
-    Fnv fnv;
+    Fnv1a fnv;
     for (const std::uint64_t value :
          {std::uint64_t{nodes}, std::uint64_t{ranks}, static_cast<std::uint64_t>(link),
           std::uint64_t{user_bytes}, static_cast<std::uint64_t>(bound_ns),
           std::uint64_t{system_bytes}, system_hash}) {
-        fnv.add(value);
+        fnv.add_word(value);
     }
-    fnv.add(hash_of(timing));
-    return fnv.get();
+    fnv.add_word(hash_of(timing));
+    return fnv.value();
 }
 
 Environment Environment::read() {

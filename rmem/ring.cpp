@@ -2,6 +2,7 @@
 #include "rmem/ring.hpp"
 
 #include "rmem/base/environment_variable.hpp"
+#include "rmem/base/limits.hpp"
 #include "rmem/base/marks.hpp"
 #include "rmem/base/suggestion.hpp"
 #include "rmem/interrupts.hpp"
@@ -37,10 +38,6 @@ static_assert(sizeof(SegmentHeader) <= kHeaderBytes);
 constexpr auto kRetryPause = std::chrono::milliseconds(1);
 constexpr int kLeaveTries = 1000;  // others hold the life-cycle byte for microseconds
 constexpr int kDyingTries = 100;   // the kernel takes a killed process down in microseconds
-
-constexpr std::size_t round_up(std::size_t value, std::size_t step) {
-    return (value + step - 1) / step * step;
-}
 
 SegmentHeader& header_of(const Segment& segment) {
     return *reinterpret_cast<SegmentHeader*>(segment.data());

@@ -2,6 +2,7 @@
 #include "billboard/boards/buffers.hpp"
 
 #include "rmem/base/check.hpp"
+#include "rmem/base/limits.hpp"
 
 #include <algorithm>
 #include <bit>
@@ -12,7 +13,7 @@ namespace {
 
 /// Buffers start on lines so that two messages never share one.
 constexpr std::size_t round_to_line(std::size_t bytes) {
-    return (bytes + rmem::kLineBytes - 1) / rmem::kLineBytes * rmem::kLineBytes;
+    return rmem::round_up(bytes, rmem::kLineBytes);
 }
 
 }  // namespace

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "billboard/boards/layout.hpp"
 
+#include "rmem/base/hash.hpp"
+#include "rmem/base/limits.hpp"
+
 #include <fmt/format.h>
 
 namespace billboard {
@@ -8,14 +11,11 @@ namespace billboard {
 using rmem::Errc;
 using rmem::Error;
 using rmem::kLineBytes;
+using rmem::round_up;
 
 namespace {
 
 constexpr std::uint32_t kLayoutVersion = 3;
-
-constexpr std::size_t round_up(std::size_t value, std::size_t step) {
-    return (value + step - 1) / step * step;
-}
 
 std::size_t default_data_bytes(const rmem::RingConfig& config) {
     if (config.link != rmem::LinkKind::direct) return kDefaultDataBytesReplicated;
@@ -100,18 +100,15 @@ std::optional<BoardConfig> board_of(const rmem::RingConfig& config) {
 }
 
 std::uint64_t Geometry::hash() const noexcept {
-    std::uint64_t hash = 0xcbf29ce484222325;  // FNV-1a
-    const auto mix = [&hash](std::uint64_t value) {
-        for (int i = 0; i < 8; ++i, value >>= 8) hash = (hash ^ (value & 0xff)) * 0x100000001b3;
-    };
-    mix(kLayoutVersion);
-    mix(static_cast<std::uint64_t>(layout_));
-    mix(ranks_);
-    mix(base_);
-    mix(data_bytes_);
-    mix(partition_bytes_);
-    mix(fifo_slots_);
-    return hash;
+    return rmem::Fnv1a()
+        .add_word(kLayoutVersion)
+        .add_word(static_cast<std::uint64_t>(layout_))
+        .add_word(ranks_)
+        .add_word(base_)
+        .add_word(data_bytes_)
+        .add_word(partition_bytes_)
+        .add_word(fifo_slots_)
+        .value();
 }
 
 }  // namespace billboard

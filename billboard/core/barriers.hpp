@@ -13,6 +13,7 @@
 /// groups would not be comparable.
 
 #include "billboard/core/endpoint_core.hpp"
+#include "rmem/base/hash.hpp"
 #include "rmem/base/marks.hpp"
 
 #include <fmt/format.h>
@@ -143,10 +144,9 @@ int EndpointCore<M, BoardOf>::barrier_by_messages(std::span<const int> members, 
     return BBP_OK;
 }
 
-/// FNV-1a; never 0 in the low word, which stands for an unused place.
+/// Never 0 in the low word, which stands for an unused place.
 inline std::uint64_t group_hash_of(std::string_view name) {
-    std::uint64_t hash = 0xcbf29ce484222325;
-    for (const char c : name) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3;
+    const std::uint64_t hash = rmem::Fnv1a().add(name).value();
     return (hash & 0xffffffff) == 0 ? hash | 1 : hash;
 }
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ports/fm/modules.hpp"
 
+#include "rmem/base/hash.hpp"
+
 #include <elf.h>
 #include <link.h>
 
@@ -13,13 +15,10 @@ namespace ports::fm {
 
 namespace {
 
-constexpr std::uint64_t kHashStart = 0xcbf29ce484222325;
-
-/// FNV-1a, with the last bits mixed.
+/// With the last bits mixed.
 std::uint64_t hash(std::span<const std::byte> bytes, std::uint64_t from) {
-    for (const std::byte b : bytes)
-        from = (from ^ std::to_integer<std::uint64_t>(b)) * 0x100000001b3;
-    return from ^ from >> 29;
+    const std::uint64_t value = rmem::Fnv1a(from).add(bytes).value();
+    return value ^ value >> 29;
 }
 
 std::span<const std::byte> bytes_at(std::uintptr_t at, std::size_t size) {
@@ -50,7 +49,7 @@ Modules::Modules() {
     ::dl_iterate_phdr(add, &list_);
     if (list_.empty()) list_.emplace_back();  // no code at all: no pointer is in it
     program_ = list_.front().id;
-    all_ = kHashStart;
+    all_ = rmem::Fnv1a::kStart;
     for (const Module& m : list_) all_ = hash(std::as_bytes(std::span(&m.id, 1)), all_);
 }
 
@@ -71,7 +70,7 @@ int Modules::add(::dl_phdr_info* info, std::size_t, void* list) noexcept {
         m.base = begin;
         m.code = code;
         m.code_bytes = end - code;
-        m.id = hash(id.empty() ? bytes_at(code, m.code_bytes) : id, kHashStart);
+        m.id = hash(id.empty() ? bytes_at(code, m.code_bytes) : id, rmem::Fnv1a::kStart);
     }
     // Offsets have 32 bits. What is larger keeps its place, and has no code that can be told.
     if (m.code + m.code_bytes - m.base > std::numeric_limits<std::uint32_t>::max())

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "rmem/base/fiber.hpp"
 
+#include "rmem/base/limits.hpp"
+
 #include <boost/context/detail/fcontext.hpp>
 
 #include <cxxabi.h>
@@ -170,8 +172,7 @@ struct Fiber::Switch {
 };
 
 Fiber::Fiber(std::function<void()> body, std::size_t stack_bytes)
-    : body_(std::move(body)),
-      stack_bytes_((stack_bytes + page_bytes() - 1) / page_bytes() * page_bytes()) {
+    : body_(std::move(body)), stack_bytes_(round_up(stack_bytes, page_bytes())) {
     stack_ = stacks.take(stack_bytes_);
     inside_.context = context::make_fcontext(stack_ + stack_bytes_, stack_bytes_, Switch::start);
 #if RMEM_TSAN

@@ -12,4 +12,9 @@ inline constexpr std::size_t kLineBytes = 64;
 inline constexpr unsigned kMaxNodes = 256;
 inline constexpr unsigned kMaxRanks = 256;
 
+/// The least multiple of `step` that is not below `value`.
+constexpr std::size_t round_up(std::size_t value, std::size_t step) noexcept {
+    return (value + step - 1) / step * step;
+}
+
 }  // namespace rmem

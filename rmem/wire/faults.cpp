@@ -2,6 +2,7 @@
 #include "rmem/wire/faults.hpp"
 
 #include "rmem/base/quantity.hpp"
+#include "rmem/base/random.hpp"
 
 #include <fmt/format.h>
 

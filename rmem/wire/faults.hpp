@@ -146,13 +146,4 @@ private:
     std::uint64_t random_;
 };
 
-/// splitmix64 (Steele, Lea, Flood 2014): any seed is a good one.
-constexpr std::uint64_t next_random(std::uint64_t& state) noexcept {
-    state += 0x9e3779b97f4a7c15U;
-    std::uint64_t z = state;
-    z = (z ^ (z >> 30U)) * 0xbf58476d1ce4e5b9U;
-    z = (z ^ (z >> 27U)) * 0x94d049bb133111ebU;
-    return z ^ (z >> 31U);
-}
-
 }  // namespace rmem

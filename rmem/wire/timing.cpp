@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "rmem/wire/timing.hpp"
 
+#include "rmem/base/hash.hpp"
 #include "rmem/base/limits.hpp"
 #include "rmem/wire/timing_file.hpp"
 
@@ -320,23 +321,6 @@ std::uint64_t bits_ps(const TimingProfile& p, std::uint64_t bits) noexcept {
     return (bits * kPsPerSecond + p.bits_per_s / 2) / p.bits_per_s;
 }
 
-class Fnv {
-public:
-    void add(std::uint64_t value) noexcept {
-        for (int shift = 0; shift < 64; shift += 8) {
-            hash_ = (hash_ ^ ((value >> shift) & 0xff)) * 0x100000001b3ULL;
-        }
-    }
-    std::uint64_t value() const noexcept { return hash_; }
-
-private:
-    std::uint64_t hash_ = 0xcbf29ce484222325ULL;
-};
-
-}  // namespace
-
-namespace {
-
 /// A fixed packet holds one word; a packet is over before its transmitter's next one.
 void check_card(TimingProfile* p) {
     if (p->instant != 0) return;
@@ -464,20 +448,20 @@ std::int64_t bound_ns(const TimingProfile& p, std::uint32_t nodes, std::uint32_t
 }
 
 std::uint64_t hash_of(const TimingProfile& p) noexcept {
-    Fnv hash;
-    for (const char c : p.name) hash.add(static_cast<unsigned char>(c));
+    Fnv1a hash;
+    for (const char c : p.name) hash.add_word(static_cast<unsigned char>(c));
     for (const std::uint64_t v :
          {p.bits_per_s, p.node_delay_ps, p.insertion_ps, p.pitch_ps, p.cable_ps, p.promised_ns}) {
-        hash.add(v);
+        hash.add_word(v);
     }
     for (const std::uint32_t v :
          {p.header_bits, p.bits_per_byte, p.packet_bytes, p.fifo_words, p.max_age}) {
-        hash.add(v);
+        hash.add_word(v);
     }
-    hash.add(static_cast<std::uint64_t>(p.packets));
-    hash.add(static_cast<std::uint64_t>(p.overflow));
-    hash.add(p.retransmits);
-    hash.add(p.instant);
+    hash.add_word(static_cast<std::uint64_t>(p.packets));
+    hash.add_word(static_cast<std::uint64_t>(p.overflow));
+    hash.add_word(p.retransmits);
+    hash.add_word(p.instant);
     return hash.value();
 }
 

@@ -120,11 +120,11 @@ std::string describe(std::span<const std::byte> bytes, std::size_t payload) {
 void Trace::note(std::int64_t now, unsigned node, const char* what, std::uint64_t other,
                  std::uint64_t detail) {
     ++events_;
-    mix(static_cast<std::uint64_t>(now));
-    mix(node);
-    for (const char* c = what; *c != '\0'; ++c) mix(static_cast<unsigned char>(*c));
-    mix(other);
-    mix(detail);
+    hash_.mix(static_cast<std::uint64_t>(now));
+    hash_.mix(node);
+    hash_.add(what);
+    hash_.mix(other);
+    hash_.mix(detail);
     if (!line_) return;
     line_(fmt::format("{:>10}.{:03} {:>4} {:<12} {:>5} {}\n", now / 1000, now % 1000, node, what,
                       other, detail));
@@ -133,9 +133,9 @@ void Trace::note(std::int64_t now, unsigned node, const char* what, std::uint64_
 void Trace::note(std::int64_t now, unsigned node, const char* what, unsigned other,
                  std::span<const std::byte> datagram) {
     ++events_;
-    mix(static_cast<std::uint64_t>(now));
-    mix(std::uint64_t{node} << 32 | other);
-    for (const std::byte byte : datagram) mix(std::to_integer<std::uint64_t>(byte));
+    hash_.mix(static_cast<std::uint64_t>(now));
+    hash_.mix(std::uint64_t{node} << 32 | other);
+    hash_.add(datagram);
     if (!line_) return;
     line_(fmt::format("{:>10}.{:03} {:>4} {:<12} {:>5} {}\n", now / 1000, now % 1000, node, what,
                       other, describe(datagram, payload_)));

@@ -5,6 +5,8 @@
 ///
 /// Thread safety: none. Cost: none of the lines when nobody takes them.
 
+#include "rmem/base/hash.hpp"
+
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -28,15 +30,13 @@ public:
               std::uint64_t detail = 0);
     void note(std::int64_t now, unsigned node, const char* what, unsigned other,
               std::span<const std::byte> datagram);
-    std::uint64_t hash() const noexcept { return hash_; }
+    std::uint64_t hash() const noexcept { return hash_.value(); }
     std::uint64_t events() const noexcept { return events_; }
 
 private:
-    void mix(std::uint64_t value) noexcept { hash_ = (hash_ ^ value) * 0x100000001b3; }
-
     std::function<void(const std::string&)> line_;
     std::size_t payload_;
-    std::uint64_t hash_ = 0xcbf29ce484222325;
+    rmem::Fnv1a hash_;
     std::uint64_t events_ = 0;
 };
 

@@ -6,6 +6,8 @@
 /// The bytes follow from (seed, size): another seed, a shifted, torn or cut message differs within
 /// the first words. Reproducible everywhere: no std distributions.
 
+#include "rmem/base/random.hpp"
+
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -14,14 +16,7 @@
 
 namespace rmem::test {
 
-/// The next number of a sequence that any seed starts (splitmix64's step and mix).
-inline std::uint64_t next_random(std::uint64_t& state) {
-    state += 0x9e3779b97f4a7c15U;
-    std::uint64_t z = state;
-    z = (z ^ (z >> 30U)) * 0xbf58476d1ce4e5b9U;
-    z = (z ^ (z >> 27U)) * 0x94d049bb133111ebU;
-    return z ^ (z >> 31U);
-}
+using rmem::next_random;
 
 /// Writes the bytes of `seed` over `to`.
 inline void fill(std::span<std::byte> to, std::uint64_t seed) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/measure/figures.hpp"
 
+#include "rmem/base/random.hpp"
 #include "tools/measure/floor.hpp"
 
 #include "billboard/bbp.h"

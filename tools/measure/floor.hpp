@@ -6,6 +6,7 @@
 /// Threads: each object is one rank's.
 
 #include "rmem/base/clock.hpp"
+#include "rmem/base/random.hpp"
 #include "rmem/ring/waiting.hpp"
 
 #include <atomic>

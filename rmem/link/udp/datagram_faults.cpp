@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "rmem/link/udp/datagram_faults.hpp"
 
+#include "rmem/base/random.hpp"
 #include "rmem/link/udp/protocol/format.hpp"
 
 #include <algorithm>

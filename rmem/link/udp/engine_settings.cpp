@@ -2,6 +2,7 @@
 #include "rmem/link/udp/engine_settings.hpp"
 
 #include "rmem/base/environment_variable.hpp"
+#include "rmem/base/hash.hpp"
 #include "rmem/link/udp/protocol/format.hpp"
 
 #include <fmt/format.h>
@@ -90,15 +91,8 @@ std::string about(const RingConfig& config, std::size_t payload) {
         config.bound_ns, config.system_bytes, config.system_hash, payload);
 }
 
-/// FNV-1a, so that it is the same on all hosts.
 std::uint64_t ring_id(const RingConfig& config, std::size_t payload) noexcept {
-    std::uint64_t hash = 0xcbf29ce484222325;
-    const auto add = [&](std::uint8_t byte) { hash = (hash ^ byte) * 0x100000001b3; };
-    for (const char c : config.name) add(static_cast<std::uint8_t>(c));
-    for (const std::uint64_t value : {config.hash(), std::uint64_t{payload}}) {
-        for (unsigned i = 0; i < 8; ++i) add(static_cast<std::uint8_t>(value >> 8 * i));
-    }
-    return hash;
+    return Fnv1a().add(config.name).add_word(config.hash()).add_word(payload).value();
 }
 
 }  // namespace rmem::udp

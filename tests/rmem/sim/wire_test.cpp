@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "rmem/sim/wire.hpp"
+#include "rmem/base/hash.hpp"
 
 #include <gtest/gtest.h>
 
@@ -117,9 +118,9 @@ private:
 };
 
 std::uint64_t hash_of(const std::vector<WireOutcome>& outcomes) {
-    std::uint64_t hash = 0xcbf29ce484222325ULL;
+    std::uint64_t hash = Fnv1a::kStart;
     const auto add = [&hash](std::uint64_t value) {
-        hash = (hash ^ value) * 0x100000001b3ULL;
+        hash = Fnv1a(hash).mix(value).value();
         hash ^= hash >> 29;
     };
     for (const WireOutcome& o : outcomes) {

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "rmem/base/random.hpp"
 #include "rmem/wire/model.hpp"
 
 namespace rmem {
@@ -18,15 +19,9 @@ using Kind = WireOutcomeKind;
 class SplitMix64 {
 public:
     explicit SplitMix64(std::uint64_t seed) : state_(seed) {}
-    std::uint64_t below(std::uint64_t end) { return next() % end; }
+    std::uint64_t below(std::uint64_t end) { return next_random(state_) % end; }
 
 private:
-    std::uint64_t next() {
-        std::uint64_t z = state_ += 0x9e3779b97f4a7c15ULL;
-        z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ULL;
-        z = (z ^ (z >> 27)) * 0x94d049bb133111ebULL;
-        return z ^ (z >> 31);
-    }
     std::uint64_t state_;
 };
 

@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "rmem/base/hash.hpp"
 #include "tests/rmem/wire/model_fixture.hpp"
 #include "tests/support/sanitizers.hpp"
 
@@ -133,9 +134,9 @@ TEST(WireModelLoad, faults_break_neither_order_nor_the_count) {
 }
 
 std::uint64_t hash_of_outcomes(const Bench& b) {
-    std::uint64_t hash = 0xcbf29ce484222325ULL;
+    std::uint64_t hash = Fnv1a::kStart;
     const auto add = [&hash](std::uint64_t value) {
-        hash = (hash ^ value) * 0x100000001b3ULL;
+        hash = Fnv1a(hash).mix(value).value();
         hash ^= hash >> 29;
     };
     for (const WireOutcome& o : b.outcomes) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "rmem/link/udp/protocol/greeter.hpp"
 
+#include "rmem/base/random.hpp"
 #include "rmem/wire/faults.hpp"
 
 #include <algorithm>
