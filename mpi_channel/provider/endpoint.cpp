@@ -8,6 +8,7 @@
 #include "mpi_channel/settings.hpp"
 #include "rmem/base/clock.hpp"
 #include "rmem/base/environment_variable.hpp"
+#include "rmem/base/hash.hpp"
 #include "rmem/config.hpp"
 
 #include <fmt/format.h>
@@ -214,7 +215,7 @@ int EndpointObject::enable() {
     if (settings.awaits_others) forget_former_incarnations();
     // Not the environment's: what that leaves open, the ring that was there has said.
     const rmem::RingConfig& config = endpoint_->ring()->config();
-    ring_ = std::hash<std::string>()(config.name);
+    ring_ = rmem::Fnv1a().add(config.name).value();
     RemoteEvents& events = *this;
     collectives_ = std::make_unique<Collectives>(*device_);
     offer_collectives(this);
