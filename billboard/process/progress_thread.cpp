@@ -27,7 +27,7 @@ void ProgressThread::run() {
 }
 
 bool ProgressThread::rest() {
-    while (thread_.pause(kLookNs)) {
+    while (thread_.pause(rmem::HelperThread::kLookNs)) {
         if (!process_.has_new_polls()) return true;
     }
     return false;

@@ -26,8 +26,6 @@ namespace billboard {
 
 class ProgressThread {
 public:
-    static constexpr std::int64_t kLookNs = 1'000'000;
-
     explicit ProgressThread(ProcessEndpoint& process);
     /// By who holds the endpoint.
     void send_to_rest() noexcept;

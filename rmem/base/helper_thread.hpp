@@ -23,6 +23,9 @@ namespace rmem {
 
 class RMEM_API HelperThread {
 public:
+    /// Between looks at what the program does by itself.
+    static constexpr std::int64_t kLookNs = 1'000'000;
+
     /// `name` has at most 15 characters. `end_sleep` ends each sleep of the work other than
     /// pause(); it is called once, when the thread is to end.
     HelperThread(const char* name, std::function<void()> work,

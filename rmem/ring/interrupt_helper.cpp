@@ -50,7 +50,7 @@ std::optional<Interrupt> InterruptHelper::take() {
 }
 
 void InterruptHelper::work() {
-    const std::int64_t longest = register_fences() ? kLongestSleepNs : kBlindSleepNs;
+    const std::int64_t longest = register_fences() ? kLongestSleepNs : kBlindLookNs;
     ask_attention(ring_, rank_, kAttentionInterrupts);
     while (!thread_.is_stopping()) {
         const std::uint32_t count = wake_count(ring_, rank_);

@@ -27,7 +27,8 @@ class InterruptHelper {
 public:
     using Callback = std::function<void(const Interrupt&)>;
     static constexpr std::int64_t kLongestSleepNs = 100'000'000;
-    static constexpr std::int64_t kBlindSleepNs = 1'000'000;  ///< where wake-ups may be lost
+    /// Where wake-ups may be lost. Rarer than a Waiter's, since it sleeps while the program computes.
+    static constexpr std::int64_t kBlindLookNs = 1'000'000;
 
     InterruptHelper(Ring& ring, unsigned rank, InterruptBoard& board);
 

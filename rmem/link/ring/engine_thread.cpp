@@ -31,7 +31,7 @@ void RingEngineThread::work() {
             run_always();
             continue;
         }
-        thread_.pause(kLookNs, [this] { return is_always(); });
+        thread_.pause(HelperThread::kLookNs, [this] { return is_always(); });
         engine_.look_at_members();
         if (engine_.runs() == runs) engine_.run(RingEngine::Caller::helper);
         runs = engine_.runs();

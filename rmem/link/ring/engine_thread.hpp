@@ -19,7 +19,6 @@ namespace rmem {
 
 class RMEM_API RingEngineThread {
 public:
-    static constexpr std::int64_t kLookNs = 1'000'000;
     static constexpr std::int64_t kNapNs = 50'000;
 
     RingEngineThread(Ring& ring, RingEngine& engine);

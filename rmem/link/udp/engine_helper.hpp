@@ -23,7 +23,7 @@ namespace rmem::udp {
 
 class RMEM_API EngineHelper {
 public:
-    static constexpr std::int64_t kLookNs = 1'000'000;
+    static constexpr std::int64_t kLookNs = HelperThread::kLookNs;
     /// So that it is done with a tick of the host's clock: a timer of its own takes a busy
     /// program's processor for 5 to 40 us.
     static constexpr std::int64_t kLateNs = 3'000'000;
