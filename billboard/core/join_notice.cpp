@@ -1,30 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "billboard/core/join_notice.hpp"
 
+#include "rmem/base/time.hpp"
 #include "rmem/sim/process.hpp"
 
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include <limits>
-
 namespace billboard {
 
-namespace {
-
-constexpr std::int64_t kNever = std::numeric_limits<std::int64_t>::max();
-
-}  // namespace
+namespace {}  // namespace
 
 JoinNotice::JoinNotice(std::int64_t now_ns, int descriptor)
     : descriptor_(descriptor), due_ns_(now_ns + kAfterNs) {
     const bool is_read = rmem::sim::current_process() == nullptr && ::isatty(descriptor_) == 1;
-    if (!is_read) due_ns_ = kNever;
+    if (!is_read) due_ns_ = rmem::kNever;
 }
 
 bool JoinNotice::is_due(std::int64_t now_ns) noexcept {
     if (now_ns < due_ns_) return false;
-    due_ns_ = kNever;
+    due_ns_ = rmem::kNever;
     return true;
 }
 

@@ -4,6 +4,7 @@
 /// The host's clock, at the edges only: protocol cores take the time as an argument.
 /// Units: nanoseconds of CLOCK_MONOTONIC, which all processes of a host share.
 
+#include "rmem/base/time.hpp"
 #include "rmem/error.hpp"
 
 #include <cstdint>
@@ -24,7 +25,7 @@ RMEM_API std::int64_t program_now_ns() noexcept;
 
 /// A point in time after which a call gives up.
 struct Deadline {
-    std::int64_t at_ns = std::numeric_limits<std::int64_t>::max();
+    std::int64_t at_ns = kNever;
 
     static Deadline never() noexcept { return {}; }
     static Deadline now() noexcept { return {std::numeric_limits<std::int64_t>::min()}; }
@@ -33,10 +34,9 @@ struct Deadline {
     }
     /// `ns` after `start_ns`, which is not negative.
     static Deadline after(std::int64_t start_ns, std::int64_t ns) noexcept {
-        return ns > std::numeric_limits<std::int64_t>::max() - start_ns ? never()
-                                                                        : Deadline{start_ns + ns};
+        return ns > kNever - start_ns ? never() : Deadline{start_ns + ns};
     }
-    bool is_never() const noexcept { return at_ns == std::numeric_limits<std::int64_t>::max(); }
+    bool is_never() const noexcept { return at_ns == kNever; }
     bool passed(std::int64_t now) const noexcept { return now >= at_ns; }
 };
 

@@ -29,8 +29,8 @@ bool read_digits(std::string_view text, std::uint32_t& number) {
 /// large.
 std::int64_t scale(std::int64_t a, std::int64_t b, std::int64_t c) noexcept {
     std::int64_t whole = 0;
-    if (__builtin_mul_overflow(a / c, b, &whole)) return Player::kNever;
-    return __builtin_add_overflow(whole, a % c * b / c, &whole) ? Player::kNever : whole;
+    if (__builtin_mul_overflow(a / c, b, &whole)) return kNever;
+    return __builtin_add_overflow(whole, a % c * b / c, &whole) ? kNever : whole;
 }
 
 }  // namespace

@@ -15,10 +15,10 @@
 /// Thread safety one thread at a time. Units: nanoseconds. Errors: Error (invalid_argument) from
 /// parsing.
 
+#include "rmem/base/time.hpp"
 #include "rmem/error.hpp"
 
 #include <cstdint>
-#include <limits>
 #include <string>
 
 namespace rmem {
@@ -41,8 +41,6 @@ RMEM_API PlaySpeed parse_play_speed(const std::string& text);
 
 class RMEM_API Player {
 public:
-    static constexpr std::int64_t kNever = std::numeric_limits<std::int64_t>::max();
-
     /// At `now_ns` what was recorded at `recorded_ns` is due.
     Player(PlaySpeed speed, std::int64_t recorded_ns, std::int64_t now_ns) noexcept
         : speed_(speed), recorded_ns_(recorded_ns), started_ns_(now_ns) {}

@@ -6,6 +6,8 @@
 ///
 /// Thread safety: none.
 
+#include "rmem/base/time.hpp"
+
 #include <bit>
 #include <cstddef>
 #include <cstdint>
@@ -15,8 +17,6 @@ namespace rmem::sim {
 
 class FirstTime {
 public:
-    static constexpr std::int64_t kNever = INT64_MAX;
-
     /// All are kNever.
     explicit FirstTime(std::size_t count = 1) : tree_(2 * std::bit_ceil(count)) {}
 

@@ -24,6 +24,7 @@
 /// Source:        the hierarchy is in the manual only as a fact ("256 nodes, more with a hierarchy
 ///                of rings"); how a bridge works, and its delay, are reconstruction.
 
+#include "rmem/base/time.hpp"
 #include "rmem/sim/first_time.hpp"
 #include "rmem/wire/model.hpp"
 #include "rmem/wire/timing.hpp"
@@ -48,8 +49,6 @@ struct Topology {
 
 class RMEM_API Wire {
 public:
-    static constexpr std::int64_t kNever = WireModel::kNever;
-
     /// `start_ns`: no write is older.
     Wire(const TimingProfile& profile, const Topology& topology, std::int64_t start_ns = 0);
 

@@ -21,7 +21,7 @@ constexpr auto kLater = [](const auto& a, const auto& b) {
 
 /// A nanosecond later, if ever.
 std::int64_t after(std::int64_t time_ns) {
-    return time_ns == World::kNever ? time_ns : time_ns + 1;
+    return time_ns == kNever ? time_ns : time_ns + 1;
 }
 
 /// How far processes may run, for as long as it exists.
@@ -30,7 +30,7 @@ public:
     Limit(std::int64_t& limit_ns, std::int64_t until_ns) : limit_ns_(limit_ns) {
         limit_ns_ = until_ns;
     }
-    ~Limit() { limit_ns_ = World::kNever; }
+    ~Limit() { limit_ns_ = kNever; }
     Limit(const Limit&) = delete;
     Limit& operator=(const Limit&) = delete;
 

@@ -23,6 +23,7 @@
 
 #include "rmem/base/clock.hpp"
 #include "rmem/base/histogram.hpp"
+#include "rmem/base/time.hpp"
 #include "rmem/config.hpp"
 #include "rmem/ring/counters.hpp"
 #include "rmem/sim/event.hpp"
@@ -67,8 +68,6 @@ enum class RunEnd : std::uint8_t {
 
 class RMEM_API World {
 public:
-    static constexpr std::int64_t kNever = INT64_MAX;
-
     explicit World(WorldConfig config);
     ~World();
     World(const World&) = delete;

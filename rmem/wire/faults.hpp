@@ -43,11 +43,11 @@
 
 #include "rmem/base/link_kind.hpp"
 #include "rmem/base/node_set.hpp"
+#include "rmem/base/time.hpp"
 #include "rmem/error.hpp"
 
 #include <cstddef>
 #include <cstdint>
-#include <limits>
 #include <string_view>
 #include <vector>
 
@@ -103,7 +103,7 @@ struct DatagramFault : FaultChoice {
     udp::NodeSet to;    ///< part is two faults, one each way
     std::int64_t by_ns = 0;
     std::int64_t at_ns = 0;  ///< since the node's start, as until_ns; this one is the first outside
-    std::int64_t until_ns = std::numeric_limits<std::int64_t>::max();
+    std::int64_t until_ns = kNever;
 };
 inline constexpr std::size_t kDatagramFaultKinds =
     static_cast<std::size_t>(DatagramFault::Kind::kCount);

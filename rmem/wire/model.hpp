@@ -20,6 +20,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "rmem/base/time.hpp"
 #include "rmem/wire/timing.hpp"
 
 namespace rmem {
@@ -87,8 +88,6 @@ struct WireCounters {
 
 class RMEM_API WireModel {
 public:
-    static constexpr std::int64_t kNever = INT64_MAX;
-
     /// `start_ns`: no write is older. Throws Errc::bad_node_count above 256 nodes or below 1.
     WireModel(const TimingProfile& profile, std::uint32_t nodes, std::int64_t start_ns = 0);
     ~WireModel();

@@ -32,7 +32,7 @@ std::int64_t Host::local(std::int64_t now) const noexcept {
 
 /// The first time at which the clock shows that.
 std::int64_t Host::world(std::int64_t local_ns) const noexcept {
-    if (local_ns == kNever) return kNever;
+    if (local_ns == rmem::kNever) return rmem::kNever;
     std::int64_t now = std::max<std::int64_t>(local_ns - clock_.offset_ns, 0);
     for (int i = 0; i < 2; ++i) now += local_ns - local(now);
     now = std::max<std::int64_t>(now, 0);
@@ -92,7 +92,7 @@ bool Host::receive(std::vector<std::byte> datagram) {
 }
 
 std::int64_t Host::due_ns() const noexcept {
-    if (!core_) return kNever;
+    if (!core_) return rmem::kNever;
     std::int64_t due = world(core_->due_ns());
     if (!socket_.empty()) due = std::min(due, starved_until_ns_);
     return std::max(due, stalled_until_ns_);

@@ -6,6 +6,7 @@
 ///
 /// Times are the world's unless they say otherwise. Thread safety: none.
 
+#include "rmem/base/time.hpp"
 #include "rmem/link/udp/protocol/core.hpp"
 #include "simulator/udp_hunt/scenario.hpp"
 
@@ -31,7 +32,6 @@ struct HostEvents {
 
 class Host final : private rmem::udp::CoreEdge {
 public:
-    static constexpr std::int64_t kNever = INT64_MAX;
     static constexpr std::int64_t kDeadNs = 100'000'000;
 
     Host(unsigned node, const Scenario& scenario, const rmem::udp::Authenticator& authenticator,

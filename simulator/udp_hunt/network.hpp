@@ -14,6 +14,7 @@
 /// Thread safety: none. Equal seeds and calls give equal arrivals. Units: nanoseconds of virtual
 /// time; chances in thousandths.
 
+#include "rmem/base/time.hpp"
 #include "simulator/hunt/random.hpp"
 
 #include <array>
@@ -37,8 +38,6 @@ struct Weather {
 
 class Network {
 public:
-    static constexpr std::int64_t kNever = INT64_MAX;
-
     struct Counts {
         std::uint64_t posted = 0;  ///< copies, one for each other node
         std::uint64_t lost = 0, doubled = 0, corrupted = 0, cut = 0, clogged = 0;
@@ -71,7 +70,7 @@ public:
     void post(unsigned from, std::span<const std::byte> datagram, std::int64_t now);
     /// When take() has something.
     std::int64_t due_ns() const noexcept {
-        return under_way_.empty() ? kNever : under_way_.begin()->first;
+        return under_way_.empty() ? rmem::kNever : under_way_.begin()->first;
     }
     std::optional<Arrival> take(std::int64_t now);
 

@@ -31,7 +31,7 @@ TEST(Networks, bring_each_datagram_to_every_other_node_in_order) {
         EXPECT_EQ(all[i].to, i % 2 == 0 ? 0U : 2U);
         EXPECT_EQ(all[i].bytes, datagram(i / 2));
     }
-    EXPECT_EQ(network.due_ns(), Network::kNever);
+    EXPECT_EQ(network.due_ns(), rmem::kNever);
     EXPECT_EQ(network.counts().overtaken, 0U);
 }
 

@@ -147,7 +147,7 @@ bool SimulatedRanks::go_on() {
 }
 
 void SimulatedRanks::look_at_the_time() {
-    if (world_.next_ns() == sim::World::kNever) {
+    if (world_.next_ns() == kNever) {
         over_ = "the simulated world is stuck, nothing can happen in it any more";
     } else if (world_.now_ns() > deadline_ns_) {
         over_ = failed_ ? "another rank had failed" : "the test's deadline passed in virtual time";

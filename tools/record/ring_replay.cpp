@@ -95,7 +95,7 @@ void RingReplay::write_image() {
 bool RingReplay::wait_for(rmem::Player& player, const RecordedWrite& write, const Steps& steps) {
     while (!player.take(write.time_ns, rmem::now_ns())) {
         const std::int64_t due = player.due_ns(write.time_ns);
-        if (due != rmem::Player::kNever) {
+        if (due != rmem::kNever) {
             sleep_until(due);
         } else if (const std::uint64_t more = steps(write); more != 0) {
             player.step(more);

@@ -10,9 +10,9 @@
 #include <algorithm>
 #include <cerrno>
 #include <csignal>
-#include <limits>
 
 #include "rmem/base/clock.hpp"
+#include "rmem/base/time.hpp"
 
 namespace tools {
 
@@ -21,7 +21,6 @@ namespace {
 constexpr std::array<int, 9> kTakenSignals = {SIGINT,  SIGTERM, SIGHUP,  SIGQUIT, SIGUSR1,
                                               SIGUSR2, SIGTSTP, SIGCONT, SIGCHLD};
 constexpr std::int64_t kNsPerMs = 1'000'000;
-constexpr std::int64_t kNever = std::numeric_limits<std::int64_t>::max();
 
 /// Signals come through a descriptor, so that nothing happens at odd moments.
 rmem::Descriptor take_signals_by_descriptor() {
@@ -121,8 +120,8 @@ void Launcher::wait_for_something() {
 
     const std::int64_t due = next_due();
     const std::int64_t wait_ns =
-        due == kNever ? 0 : std::max<std::int64_t>(due - rmem::now_ns(), 0);
-    const int timeout = due == kNever ? -1 : static_cast<int>(wait_ns / kNsPerMs + 1);
+        due == rmem::kNever ? 0 : std::max<std::int64_t>(due - rmem::now_ns(), 0);
+    const int timeout = due == rmem::kNever ? -1 : static_cast<int>(wait_ns / kNsPerMs + 1);
     if (::poll(polled.data(), polled.size(), timeout) < 0 && errno != EINTR) return;
 
     const std::int64_t now = rmem::now_ns();
@@ -141,7 +140,8 @@ void Launcher::wait_for_something() {
 }
 
 std::int64_t Launcher::next_due() const {
-    std::int64_t due = ending_ == Ending::waiting || ending_ == Ending::told ? end_at_ns_ : kNever;
+    std::int64_t due =
+        ending_ == Ending::waiting || ending_ == Ending::told ? end_at_ns_ : rmem::kNever;
     for (const Rank& rank : ranks_) {
         for (const auto& stream : rank.streams) {
             if (stream) due = std::min(due, stream->due_ns());

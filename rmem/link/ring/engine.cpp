@@ -381,7 +381,7 @@ void RingEngine::settle_gone(unsigned rank) {
 
 /// Where nothing moves any more, nothing arrives.
 void RingEngine::settle_if_idle() {
-    if (model_->next_time_ns() != WireModel::kNever) return;
+    if (model_->next_time_ns() != kNever) return;
     for (unsigned r = 0; r < flights_.size(); ++r) settle_as_lost(r, flights_[r].end());
 }
 

@@ -113,7 +113,7 @@ bool SimMemory::flush(Deadline deadline) {
     while (world_.nodes_[process_.node()].finished < last) {
         if (deadline.passed(process_.clock_ns_)) return false;
         const std::int64_t next = world_.wire_.next_time_ns();
-        if (next == World::kNever) return false;
+        if (next == kNever) return false;
         process_.clock_ns_ = std::max(process_.clock_ns_ + 1, std::min(next, deadline.at_ns));
         pay(0);
     }

@@ -42,9 +42,9 @@ TEST(Player, what_stepped_back_before_the_start_is_due_at_once) {
 }
 
 TEST(Player, a_time_that_cannot_be_told_is_never) {
-    EXPECT_EQ(player("0.001x").due_ns(std::int64_t{1} << 60), Player::kNever);
+    EXPECT_EQ(player("0.001x").due_ns(std::int64_t{1} << 60), kNever);
     Player early(parse_play_speed("1x"), -5, kNow);
-    EXPECT_EQ(early.due_ns(std::numeric_limits<std::int64_t>::max()), Player::kNever);
+    EXPECT_EQ(early.due_ns(std::numeric_limits<std::int64_t>::max()), kNever);
 }
 
 TEST(Player, as_fast_as_possible_everything_is_due) {
@@ -56,8 +56,8 @@ TEST(Player, as_fast_as_possible_everything_is_due) {
 TEST(Player, stepped_each_step_lets_one_write_pass) {
     Player played = player("step");
     EXPECT_FALSE(played.take(kStart, kNow));
-    EXPECT_EQ(played.due_ns(kStart), Player::kNever);
-    EXPECT_FALSE(played.take(kStart, Player::kNever));
+    EXPECT_EQ(played.due_ns(kStart), kNever);
+    EXPECT_FALSE(played.take(kStart, kNever));
     played.step();
     EXPECT_TRUE(played.take(kStart, kNow));
     EXPECT_FALSE(played.take(kStart + 1, kNow + 1));

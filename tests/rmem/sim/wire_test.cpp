@@ -47,7 +47,7 @@ std::vector<WireWrite> writes_of(const Load& load, std::uint32_t nodes) {
 
 template <class AnyWire>
 void drain(AnyWire& wire, std::vector<WireOutcome>* outcomes) {
-    while (wire.next_time_ns() != AnyWire::kNever) {
+    while (wire.next_time_ns() != kNever) {
         wire.advance(wire.next_time_ns(), [&](const WireOutcome& o) { outcomes->push_back(o); });
     }
 }
@@ -271,7 +271,7 @@ TEST(SimulatedWire, a_word_takes_its_time_on_three_rings_and_in_two_bridges) {
     w.time_ns = 10'000;
     w.tag = 99;
     const std::vector<WireWrite> writes{w};
-    EXPECT_EQ(wire.next_time_ns(), Wire::kNever);
+    EXPECT_EQ(wire.next_time_ns(), kNever);
     const auto outcomes = outcomes_of(wire, writes);
     ASSERT_EQ(outcomes.size(), 4u);
     EXPECT_EQ(outcomes[0].node, 0u);  // after the bridge, which has it 247 ns earlier
@@ -457,7 +457,7 @@ TEST(SimulatedWire, a_hierarchy_refuses_faults_and_writes_of_nobody) {
     w.origin = 1;
     w.bytes = 0;
     EXPECT_EQ(wire.submit(w), WireSubmit::refused);
-    EXPECT_EQ(wire.next_time_ns(), Wire::kNever);
+    EXPECT_EQ(wire.next_time_ns(), kNever);
 }
 
 }  // namespace

@@ -23,7 +23,7 @@ namespace {
 TEST(World, begins_at_time_zero_and_stays_there_without_programs) {
     World world(small_world(3));
     EXPECT_EQ(world.now_ns(), 0);
-    EXPECT_EQ(world.next_ns(), World::kNever);
+    EXPECT_EQ(world.next_ns(), kNever);
     EXPECT_FALSE(world.step());
     EXPECT_EQ(world.run(), RunEnd::all_ended);
     EXPECT_EQ(world.now_ns(), 0);
@@ -427,7 +427,7 @@ TEST(World, says_when_its_processes_wait_for_each_other_for_ever) {
     }
     EXPECT_EQ(world.run(), RunEnd::stuck);
     EXPECT_FALSE(world.step());
-    EXPECT_EQ(world.next_ns(), World::kNever);
+    EXPECT_EQ(world.next_ns(), kNever);
     world.at(world.now_ns() + 1000, [&] { world.kill(0); });
     EXPECT_EQ(world.run(), RunEnd::stuck) << "the other one still waits";
     world.kill(1);

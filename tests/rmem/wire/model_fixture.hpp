@@ -53,7 +53,7 @@ struct Bench {
         model.advance(until_ns, [this](const WireOutcome& o) { outcomes.push_back(o); });
     }
     void drain() {
-        while (model.next_time_ns() != WireModel::kNever) advance(model.next_time_ns());
+        while (model.next_time_ns() != kNever) advance(model.next_time_ns());
     }
 
     /// The time of the first such outcome, or -1.

@@ -129,7 +129,7 @@ TEST(WireModelLoad, faults_break_neither_order_nor_the_count) {
         EXPECT_EQ(b.count(Kind::arrived), total.received);
         EXPECT_EQ(b.count(Kind::returned), total.returned);
         EXPECT_LE(total.returned + b.count(Kind::lost), total.submitted);
-        EXPECT_EQ(b.model.next_time_ns(), WireModel::kNever);
+        EXPECT_EQ(b.model.next_time_ns(), kNever);
     }
 }
 

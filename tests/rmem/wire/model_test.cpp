@@ -335,7 +335,7 @@ TEST(WireModel, what_cannot_be_a_write_is_refused) {
     EXPECT_EQ(b.submitted, WireSubmit::refused);
     b.write_at(0, 0, 0, 0);
     EXPECT_EQ(b.submitted, WireSubmit::refused);
-    EXPECT_EQ(b.model.next_time_ns(), WireModel::kNever);
+    EXPECT_EQ(b.model.next_time_ns(), kNever);
     EXPECT_THROW(Bench("none", 0), Error);
     EXPECT_THROW(Bench("none", 257), Error);
 }
