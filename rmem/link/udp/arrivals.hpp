@@ -17,6 +17,7 @@
 /// Units: nanoseconds of this host's clock.
 
 #include "rmem/base/node_set.hpp"
+#include "rmem/base/time.hpp"
 #include "rmem/interrupts.hpp"
 #include "rmem/link/punctuality.hpp"
 #include "rmem/link/udp/protocol/datagram.hpp"
@@ -35,8 +36,6 @@ namespace rmem::udp {
 
 class RMEM_API Arrivals {
 public:
-    static constexpr std::int64_t kNever = INT64_MAX;
-
     Arrivals(Ring& ring, unsigned node, InterruptBoard& interrupts, Roster& roster, Tap& tap);
 
     enum class Showing : bool { in_time, at_once };

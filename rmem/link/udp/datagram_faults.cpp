@@ -26,9 +26,7 @@ std::uint32_t origin_of(std::span<const std::byte> datagram) noexcept {
 
 /// A later time, also when the sum would be beyond the last one.
 constexpr std::int64_t later(std::int64_t time, std::int64_t by) noexcept {
-    return by > std::numeric_limits<std::int64_t>::max() - time
-               ? std::numeric_limits<std::int64_t>::max()
-               : time + by;
+    return by > kNever - time ? kNever : time + by;
 }
 
 }  // namespace

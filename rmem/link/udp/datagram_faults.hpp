@@ -23,12 +23,12 @@
 /// the same one in all calls. Errors: none, except std::bad_alloc when there is no memory
 /// to hold a datagram.
 
+#include "rmem/base/time.hpp"
 #include "rmem/wire/faults.hpp"
 
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <limits>
 #include <map>
 #include <span>
 #include <utility>
@@ -39,8 +39,6 @@ namespace rmem::udp {
 class RMEM_API DatagramFaults {
 public:
     static constexpr std::size_t kMostHeld = 4096;
-    static constexpr std::int64_t kNever = std::numeric_limits<std::int64_t>::max();
-
     struct Counts {
         std::array<std::uint64_t, kDatagramFaultKinds> hits{};  ///< datagrams that met this kind
         std::uint64_t overflowed = 0;  ///< copies dropped because too many are held

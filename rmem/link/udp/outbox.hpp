@@ -19,6 +19,7 @@
 /// stays where it is.
 /// Trust: a log's records are bounded by the bank; one that cannot be is counted, and skipped.
 
+#include "rmem/base/time.hpp"
 #include "rmem/link/udp/protocol/core.hpp"
 #include "rmem/link/udp/tap.hpp"
 #include "rmem/ring.hpp"
@@ -38,7 +39,6 @@ inline constexpr std::int64_t kQuietNs = 200'000;
 
 class RMEM_API Outbox {
 public:
-    static constexpr std::int64_t kNever = INT64_MAX;
     static constexpr std::size_t kMostDelayed = 4096;  ///< writes
 
     Outbox(Ring& ring, unsigned node, Core& core, Tap& tap);

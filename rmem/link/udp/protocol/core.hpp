@@ -20,6 +20,7 @@
 /// Trust: rmem/link/udp/protocol/exchange.hpp's.
 /// Units: nanoseconds of one clock that does not go backwards, from 0.
 
+#include "rmem/base/time.hpp"
 #include "rmem/link/udp/protocol/exchange.hpp"
 #include "rmem/link/udp/protocol/snapshot.hpp"
 
@@ -100,7 +101,6 @@ struct Welcomed {
 
 class RMEM_API Core final : private ExchangeEdge {
 public:
-    static constexpr std::int64_t kNever = INT64_MAX;
     static constexpr std::int64_t kLongAgo = INT64_MIN / 2;
 
     /// Begins to join. The authenticator and the edge outlive it.

@@ -25,6 +25,7 @@
 /// followed.
 /// Units: nanoseconds of one clock that does not go backwards, from 0.
 
+#include "rmem/base/time.hpp"
 #include "rmem/link/udp/protocol/authenticator.hpp"
 #include "rmem/link/udp/protocol/datagram.hpp"
 #include "rmem/link/udp/protocol/datagram_writer.hpp"
@@ -135,8 +136,6 @@ public:
 
 class RMEM_API Exchange {
 public:
-    static constexpr std::int64_t kNever = INT64_MAX;
-
     /// The authenticator and the edge outlive it.
     Exchange(const ExchangeConfig& config, const Authenticator& authenticator, ExchangeEdge& edge);
     ~Exchange();

@@ -16,6 +16,7 @@
 /// Threads: one user at a time. Progress: no call waits.
 /// Units: nanoseconds.
 
+#include "rmem/base/time.hpp"
 #include "rmem/link/udp/protocol/datagram_writer.hpp"
 
 #include <cstdint>
@@ -31,8 +32,6 @@ inline constexpr std::size_t kMostGreetings = 24;  ///< with a join they fit the
 
 class RMEM_API Greeter {
 public:
-    static constexpr std::int64_t kNever = INT64_MAX;
-
     /// `seed`: from a true source of random numbers, or of one that such a source began.
     Greeter(unsigned nodes, std::uint64_t first_incarnation, std::uint64_t seed);
 

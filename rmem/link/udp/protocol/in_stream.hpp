@@ -21,6 +21,7 @@
 ///   look at each place of the window.
 /// Trust: sequences are bounded by the window; what lies outside is refused.
 
+#include "rmem/base/time.hpp"
 #include "rmem/link/udp/protocol/batch_history.hpp"
 #include "rmem/link/udp/protocol/retransmit_times.hpp"
 
@@ -33,7 +34,6 @@ namespace rmem::udp {
 
 class RMEM_API InStream {
 public:
-    static constexpr std::int64_t kNever = INT64_MAX;
     static constexpr unsigned kMostRanges =
         32;  ///< asked for at a time: what a datagram has room for
 

@@ -15,6 +15,7 @@
 /// Trust: sequences that a receiver names are bounded by what was sent.
 
 #include "rmem/base/node_set.hpp"
+#include "rmem/base/time.hpp"
 #include "rmem/link/udp/protocol/batch_history.hpp"
 #include "rmem/link/udp/protocol/retransmit_times.hpp"
 
@@ -28,8 +29,6 @@ namespace rmem::udp {
 
 class RMEM_API OutStream {
 public:
-    static constexpr std::int64_t kNever = INT64_MAX;
-
     /// `most_batches`: the largest window; a power of two. `most_bytes`: of a batch's body.
     /// `first`: the first one's sequence.
     OutStream(std::uint32_t most_batches, std::size_t most_bytes, std::uint64_t first = 1);

@@ -28,6 +28,7 @@
 /// make it wait.
 /// Units: nanoseconds; places in words.
 
+#include "rmem/base/time.hpp"
 #include "rmem/link/udp/protocol/datagram.hpp"
 #include "rmem/link/udp/protocol/datagram_writer.hpp"
 #include "rmem/link/udp/protocol/retransmit_times.hpp"
@@ -49,7 +50,6 @@ inline constexpr unsigned kMostQuestions = 4;  ///< under way
 
 class RMEM_API SnapshotTaker {
 public:
-    static constexpr std::int64_t kNever = INT64_MAX;
     using Applied = std::function<std::uint64_t(unsigned origin)>;
     /// Stores words at a word index.
     using Store = std::function<void(std::uint64_t index, std::uint32_t value)>;

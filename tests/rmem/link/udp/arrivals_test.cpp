@@ -76,7 +76,7 @@ TEST_F(ArrivalsTest, are_in_the_bank_when_they_come) {
     EXPECT_EQ(word(1), 7U);
     EXPECT_TRUE(arrivals_->take_news());
     EXPECT_FALSE(arrivals_->take_news());
-    EXPECT_EQ(arrivals_->due_ns(), Arrivals::kNever);
+    EXPECT_EQ(arrivals_->due_ns(), kNever);
     EXPECT_EQ(ring_->node(1).propagation.max(), 1000U);
 }
 
@@ -137,7 +137,7 @@ TEST_F(ArrivalsTest, of_one_transmitter_come_at_its_rate_and_of_two_at_both) {
     EXPECT_EQ(word(2), 1U);
     arrivals_->apply_all(kNow);
     EXPECT_EQ(word(3), 100U);
-    EXPECT_EQ(arrivals_->due_ns(), Arrivals::kNever);
+    EXPECT_EQ(arrivals_->due_ns(), kNever);
 }
 
 TEST_F(ArrivalsTest, that_come_late_do_not_overtake_what_is_held_back) {

@@ -53,8 +53,8 @@ TEST(DatagramFaults, without_a_plan_let_everything_pass) {
     DatagramFaults faults = faults_of("");
     EXPECT_TRUE(faults.empty());
     EXPECT_TRUE(passes(faults, 1));
-    EXPECT_EQ(faults.due_ns(), DatagramFaults::kNever);
-    EXPECT_TRUE(faults.next(DatagramFaults::kNever - 1).empty());
+    EXPECT_EQ(faults.due_ns(), kNever);
+    EXPECT_TRUE(faults.next(kNever - 1).empty());
     EXPECT_EQ(faults.counts().injected(), 0U);
 }
 
@@ -112,7 +112,7 @@ TEST(DatagramFaults, hold_so_that_others_overtake) {
     EXPECT_EQ(faults.due_ns(), kStart + 100'000);
     EXPECT_EQ(held(faults, kStart + 99'999), "");
     EXPECT_EQ(held(faults, kStart + 100'000), "12") << "held ones stay in their order";
-    EXPECT_EQ(faults.due_ns(), DatagramFaults::kNever);
+    EXPECT_EQ(faults.due_ns(), kNever);
     EXPECT_EQ(faults.counts().of(Kind::hold), 2U);
 }
 
@@ -138,7 +138,7 @@ TEST(DatagramFaults, duplicate_now_or_later) {
 TEST(DatagramFaults, neither_hold_nor_duplicate_what_is_dropped) {
     DatagramFaults faults = faults_of("duplicate:;hold:by=1us;drop:");
     EXPECT_FALSE(passes(faults, 1));
-    EXPECT_EQ(faults.due_ns(), DatagramFaults::kNever);
+    EXPECT_EQ(faults.due_ns(), kNever);
 }
 
 TEST(DatagramFaults, flip_exactly_one_bit_and_not_always_the_same) {

@@ -215,9 +215,9 @@ TEST(Exchange, acknowledges_what_the_bank_has_and_not_what_is_held_back) {
 TEST(Exchange, owes_no_acknowledgement_to_who_has_left) {
     Hosts hosts(2);
     send_word(hosts, 0);
-    EXPECT_NE(hosts[1].due_ns(), Exchange::kNever);
+    EXPECT_NE(hosts[1].due_ns(), kNever);
     hosts[1].end(0, {}, hosts.now);
-    EXPECT_EQ(hosts[1].due_ns(), Exchange::kNever);
+    EXPECT_EQ(hosts[1].due_ns(), kNever);
 }
 
 // ---- What a dead node leaves

@@ -18,7 +18,7 @@ TEST(InStream, refuses_what_no_member_sends) {
     EXPECT_EQ(in.offer(13, body_of(13), 0), InStream::Offer::too_far);
     EXPECT_EQ(in.offer(5, large, 0), InStream::Offer::too_large);
     in.note_newest(UINT64_MAX, 0);
-    EXPECT_EQ(in.nak_due_ns(), InStream::kNever);
+    EXPECT_EQ(in.nak_due_ns(), kNever);
     EXPECT_EQ(in.offer(5, body_of(5), 0), InStream::Offer::taken);
     EXPECT_EQ(in.offer(5, body_of(5), 0), InStream::Offer::known);
     EXPECT_TRUE(in.take());
@@ -67,7 +67,7 @@ TEST(InStream, asks_for_each_range_that_is_missing_and_at_once_for_what_shows_up
     for (const std::uint64_t n : {4U, 5U, 7U, 8U}) in.offer(n, body_of(n), 200'060);
     while (in.take()) {
     }
-    EXPECT_EQ(in.nak_due_ns(), InStream::kNever);
+    EXPECT_EQ(in.nak_due_ns(), kNever);
 }
 
 TEST(InStream, lets_those_nearer_to_the_origin_ask_first) {
@@ -81,7 +81,7 @@ TEST(InStream, lets_those_nearer_to_the_origin_ask_first) {
     in.offer(2, body_of(2), 30'000);
     while (in.take()) {
     }
-    EXPECT_EQ(in.nak_due_ns(), InStream::kNever);
+    EXPECT_EQ(in.nak_due_ns(), kNever);
 }
 
 }  // namespace

@@ -38,7 +38,7 @@ TEST(OutStream, keeps_nothing_for_nobody) {
         out.add(body_of(7), 0);
     }
     EXPECT_TRUE(out.is_idle());
-    EXPECT_EQ(out.probe_due_ns(), OutStream::kNever);
+    EXPECT_EQ(out.probe_due_ns(), kNever);
     EXPECT_EQ(out.admit(3), 101U);
 }
 
