@@ -11,8 +11,9 @@
 ///   a write of its own: post_word. A reader that has seen a flag (load with acquire) may read what
 ///   its writer wrote before it with plain loads (`data`).
 /// Room
-///   Before a group of writes a protocol asks `room(bytes)` for the sum of their bytes; once
-///   granted, the writes of the group cannot fail. No room is back-pressure: wait and ask again.
+///   Before a group of writes, at most kMaxGroupWrites, a protocol asks `room(bytes)` for the sum of
+///   their bytes; once granted, the writes of the group cannot fail. No room is back-pressure: wait
+///   and ask again.
 /// Batches
 ///   What is written between two commits may travel together. `write_lazy` may wait for the next
 ///   commit, or for a short timer: it is for acknowledgements. Where answers take long a link may
@@ -93,7 +94,10 @@ concept Memory = requires(M m, const M c, std::size_t offset, const void* from, 
     { c.now_ns() } -> std::same_as<std::int64_t>;  // the clock of deadlines
 };
 
+inline constexpr std::size_t kMaxGroupWrites = 64;
 inline constexpr std::size_t kMaxPostBytes = 28;
+/// A rank that leaves waits no longer for others: to have its writes, or to give a lock free.
+inline constexpr std::int64_t kLeaveNs = 1'000'000'000;
 
 template <class M>
 concept PostsWhole = requires(M m, std::size_t offset, std::uint32_t flag, const void* from) {

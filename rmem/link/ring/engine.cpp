@@ -3,6 +3,7 @@
 
 #include "rmem/base/check.hpp"
 #include "rmem/base/fence.hpp"
+#include "rmem/link/memory.hpp"
 #include "rmem/ring/membership.hpp"
 #include "rmem/ring/waiting.hpp"
 
@@ -20,8 +21,6 @@ constexpr std::int64_t kTickNs = 100'000;       // act on what is known of membe
 constexpr std::int64_t kTotalsNs = 10'000'000;  // sum up the model's counters this often
 constexpr std::int64_t kUnseenNs = 5'000'000;   // look at members ourselves when nobody else did
 constexpr std::int64_t kWriteWorkNs = 100;      // what a write costs us, at most
-constexpr std::int64_t kLeaveNs =
-    1'000'000'000;  // a stopped process of the node keeps us no longer
 constexpr std::int64_t kTickWorkNs = 1'000;
 constexpr std::int64_t kOldestNs = 10'000'000'000;  // no write is believed to be older, nor…
 constexpr std::int64_t kNewestNs = 1'000'000'000;   // …further in the future

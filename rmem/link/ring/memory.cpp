@@ -17,13 +17,6 @@ constexpr std::int64_t kMaxHoldOffNs =
     1'000'000'000;  // then a wire that does not move is not waited for
 constexpr std::uint64_t kMaxPadUnits = LogArea::units_of(kMaxRecordWords);
 
-/// Units that a group of writes takes in the log, at most.
-constexpr std::uint64_t units_of_group(std::size_t bytes) {
-    const std::uint64_t records =
-        RingMemory::kMaxGroupWrites + bytes / (kMaxRecordWords * kWordBytes);
-    return bytes / kLogUnitBytes + 2 * records;  // a head and an unfilled unit each
-}
-
 }  // namespace
 
 RingOptions RingOptions::from(const Environment& environment, const RingConfig& config) {
@@ -120,13 +113,9 @@ void RingMemory::send_record(std::size_t offset, const void* from, std::uint32_t
 
 // ---- Room ---------------------------------------------------------------------------------------
 
-std::size_t RingMemory::max_group_bytes() const noexcept {
-    const std::uint64_t units = log_.capacity() - kMaxPadUnits - units_of_group(0);
-    return units / 2 * kLogUnitBytes;  // whatever the writes' sizes
-}
-
 bool RingMemory::room(std::size_t bytes) {
-    const std::uint64_t units = std::min(units_of_group(bytes), log_.capacity() - kMaxPadUnits);
+    const std::uint64_t units =
+        std::min(LogArea::units_of_group(bytes, kMaxGroupWrites), log_.capacity() - kMaxPadUnits);
     if (!log_.fits(units)) reclaim();
     bool granted = log_.fits(units);
     if (granted && fifo_depth_ != 0 && !fifo_loses_) {

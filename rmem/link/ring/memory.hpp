@@ -7,11 +7,11 @@
 /// where the engines of all nodes take it (docs/design/ring-link.md). Own writes are in the own
 /// bank at once, or with write-me-last when they have come round the ring.
 ///
-/// Room     room(bytes) grants a group of up to kMaxGroupWrites writes. No room: the log is full of
-///          writes that a live node has not applied, or the transmit FIFO is too full (hold-off). A
-///          group of more words than half the FIFO may wait for it between its writes, at the
-///          wire's speed. A group of more than max_group_bytes() is granted when the log is empty,
-///          and may wait for the slowest node.
+/// Room     room(bytes) grants a group of writes. No room: the log is full of what a live node has not
+///          applied, or the transmit FIFO is too full (hold-off). A group of more words than half
+///          the FIFO may wait for it between its writes, at the wire's speed. A group that may be
+///          larger than the log is granted when the log is empty, and may wait for the slowest
+///          node.
 /// Loss     with fifo=lose a write that finds the FIFO full is lost to all other banks, and
 ///          counted.
 /// Threads  one thread, and the helper inside (rmem/link/ring/engine_thread.hpp); `load` and `data`
@@ -50,8 +50,6 @@ public:
     using Ring = rmem::Ring;
     using Membership = rmem::Membership;
     static constexpr bool kFar = false;
-    static constexpr std::size_t kMaxGroupWrites = 64;
-    static constexpr std::int64_t kLeaveNs = 1'000'000'000;
     static constexpr unsigned kRefusalsPerYield = 64;
 
     /// With the options that the environment names.
@@ -96,7 +94,6 @@ public:
     }
     std::int64_t bound_ns() const noexcept { return engine_.punctuality().bound(); }
     /// Whatever is asked of room() beyond this has to wait for an empty log.
-    std::size_t max_group_bytes() const noexcept;
 
 private:
     friend class BankWriter<RingMemory>;

@@ -16,13 +16,7 @@ namespace {
 
 constexpr std::int64_t kRestNs = 1'000'000;
 constexpr unsigned kRosterYields = 1000;
-constexpr std::size_t kMostGroupWrites = 64;
 constexpr std::uint64_t kMostUnits = LogArea::units_of(kMaxRecordWords);
-
-/// Units that a group of writes takes in the log, at most.
-constexpr std::uint64_t units_of_group(std::size_t bytes) {
-    return bytes / kLogUnitBytes + 2 * (kMostGroupWrites + bytes / (kMaxRecordWords * kWordBytes));
-}
 
 /// A daemon needs a processor as a rank does.
 unsigned daemons_of(const Ring& ring) {
@@ -343,7 +337,8 @@ void UdpMemory::reclaim() noexcept {
 
 std::size_t UdpMemory::max_group_bytes() {
     if (engine_) return engine_->most_group_bytes();
-    return (log_.capacity() - kMostUnits - units_of_group(0)) / 2 * kLogUnitBytes;
+    return (log_.capacity() - kMostUnits - LogArea::units_of_group(0, kMaxGroupWrites)) / 2 *
+           kLogUnitBytes;
 }
 
 bool UdpMemory::room(std::size_t bytes) {
@@ -354,7 +349,8 @@ bool UdpMemory::room(std::size_t bytes) {
     } else if (engine_) {
         granted = engine_->has_room(bytes);
     } else {
-        const std::uint64_t units = std::min(units_of_group(bytes), log_.capacity() - kMostUnits);
+        const std::uint64_t units =
+            std::min(LogArea::units_of_group(bytes, kMaxGroupWrites), log_.capacity() - kMostUnits);
         if (!log_.fits(units)) reclaim();
         granted = log_.fits(units);
     }

@@ -52,7 +52,6 @@ public:
     using Ring = rmem::Ring;
     using Membership = rmem::Membership;
     static constexpr bool kFar = true;
-    static constexpr std::int64_t kLeaveNs = 1'000'000'000;
     static constexpr unsigned kSpinPollsHere =
         500;  ///< each asks the host for datagrams: about 0.3 ms
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "rmem/link/udp/outbox.hpp"
 
+#include "rmem/link/memory.hpp"
 #include "rmem/ring/node_slot.hpp"
 
 #include <algorithm>
@@ -10,7 +11,6 @@ namespace rmem::udp {
 
 namespace {
 
-constexpr std::size_t kMostGroupWrites = 64;
 constexpr std::size_t kPlaceWords = 2;  // a record's place takes as much of a datagram
 
 }  // namespace
@@ -35,8 +35,8 @@ bool Outbox::has_room(std::size_t bytes) const noexcept {
     // A batch to spare: what is begun may leave before the group comes, and the engine itself
     // writes a word at times.
     constexpr unsigned kSpare = 1;
-    return core_.has_room(bytes / kWordBytes + kPlaceWords * kMostGroupWrites, kSpare) &&
-           delayed_.size() + kMostGroupWrites <= kMostDelayed;
+    return core_.has_room(bytes / kWordBytes + kPlaceWords * kMaxGroupWrites, kSpare) &&
+           delayed_.size() + kMaxGroupWrites <= kMostDelayed;
 }
 
 std::size_t Outbox::most_group_bytes() const noexcept {
