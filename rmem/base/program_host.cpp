@@ -7,15 +7,15 @@ namespace rmem {
 
 namespace {
 
-constinit thread_local const ProgramHost* host_of_thread = nullptr;
+constinit thread_local ProgramHost* host_of_thread = nullptr;
 
 }  // namespace
 
-const ProgramHost* program_host() noexcept {
+ProgramHost* program_host() noexcept {
     return host_of_thread;
 }
 
-void set_program_host(const ProgramHost* host) noexcept {
+void set_program_host(ProgramHost* host) noexcept {
     host_of_thread = host;
 }
 

@@ -12,7 +12,7 @@
 
 namespace rmem {
 
-/// The host of a simulated process.
+/// The host of a simulated process: only rmem::sim::Process is one.
 class ProgramHost {
 public:
     /// The time of its clock, in nanoseconds.
@@ -25,9 +25,9 @@ protected:
 };
 
 /// That of the program which runs on this thread; null: this host.
-RMEM_API const ProgramHost* program_host() noexcept;
+RMEM_API ProgramHost* program_host() noexcept;
 
-/// Sets it for all later calls; a simulator does so before a process runs and after.
-RMEM_API void set_program_host(const ProgramHost* host) noexcept;
+/// Says so to what is called from now on; a simulator does, before a process runs and after.
+RMEM_API void set_program_host(ProgramHost* host) noexcept;
 
 }  // namespace rmem

@@ -12,8 +12,6 @@ namespace rmem::sim {
 
 namespace {
 
-thread_local Process* current = nullptr;
-
 /// For heaps whose top is the least time, and of equal ones the first that was put in.
 constexpr auto kLater = [](const auto& a, const auto& b) {
     return a.time_ns != b.time_ns ? a.time_ns > b.time_ns : a.order > b.order;
@@ -52,7 +50,7 @@ Topology topology_of(const WorldConfig& config) {
 }  // namespace
 
 Process* current_process() noexcept {
-    return current;
+    return static_cast<Process*>(program_host());
 }
 
 World::World(WorldConfig config)
@@ -383,7 +381,7 @@ void World::run_process() {
 
     const auto enter = [&](Process* now_running) {
         process.exchange_states();
-        current = running_ = now_running;
+        running_ = now_running;
         set_program_host(now_running);
     };
     enter(&process);
