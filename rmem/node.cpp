@@ -115,7 +115,8 @@ public:
 
     std::uint32_t word(std::size_t offset) const noexcept {
         // (1) - this acquire-load synchronizes-with the release-stores rmem/link/direct/card.cpp
-        // (1) and rmem/ring/write_log.cpp (5); in a simulated world there is one thread
+        // (1), rmem/ring/write_log.cpp (5) and rmem/link/udp/arrivals.cpp (1); in a simulated
+        // world there is one thread
         return reinterpret_cast<const std::atomic<std::uint32_t>*>(bank_ + offset)
             ->load(std::memory_order_acquire);
     }

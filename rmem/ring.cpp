@@ -494,8 +494,8 @@ bool Ring::has_engine() const noexcept {
 unsigned Ring::joined_ranks() const noexcept {
     unsigned joined = 0;
     for (unsigned r = 0; r < config_.ranks; ++r) {
-        // (6) - this acquire-load synchronizes-with the release-stores (4) and (5): a process that
-        // counts a rank may read its slot
+        // (6) - this acquire-load synchronizes-with the release-stores (4), (5) and
+        // rmem/link/udp/roster.cpp (1): who counts a rank may read its slot
         const auto state = rank(r).state.load(std::memory_order_acquire);
         joined += state == static_cast<std::uint32_t>(RankState::joined) ? 1 : 0;
     }
@@ -573,7 +573,9 @@ Membership::Membership(std::shared_ptr<Ring> ring, Member member)
     for (std::size_t i = 0; i < processors.size(); ++i) {
         mine.processors[i].store(processors[i], std::memory_order_relaxed);  // enough: (4)
     }
-    // (4) - this release-store synchronizes-with the acquire-loads (6) and (7)
+    // (4) - this release-store synchronizes-with the acquire-loads (6) and (7), and with those of
+    // rmem/link/udp/outbox.cpp (1), mpi_channel/device/peer_memory.cpp (1) and
+    // tools/watch/ring_report.cpp (1)
     mine.state.store(static_cast<std::uint32_t>(RankState::joined), std::memory_order_release);
 }
 

@@ -39,10 +39,10 @@ static unsigned read_settings(void) {
 
 static int is_used(unsigned use) {
     static unsigned uses, is_read;
-    if (!__atomic_load_n(&is_read, __ATOMIC_ACQUIRE)) { /* (C1) pairs with (C2) */
+    if (!__atomic_load_n(&is_read, __ATOMIC_ACQUIRE)) { /* (1) pairs with (2) */
         uses = read_settings();
         __atomic_store_n(&is_read, 1,
-                         __ATOMIC_RELEASE); /* (C2) pairs with (C1); others write the same */
+                         __ATOMIC_RELEASE); /* (2) pairs with (1); others write the same */
     }
     return (uses & use) != 0;
 }

@@ -54,7 +54,8 @@ static unsigned first_slot(MPI_Comm comm) {
 /* Only who may use the handle reads what belongs to it, so it is not removed meanwhile. */
 static struct known* find(MPI_Comm comm) {
     for (unsigned slot = first_slot(comm), i = 0; i < SLOTS; ++i, slot = next_slot(slot)) {
-        const int handle = __atomic_load_n(&slots[slot].handle, __ATOMIC_ACQUIRE); /* (M2) */
+        const int handle =
+            __atomic_load_n(&slots[slot].handle, __ATOMIC_ACQUIRE); /* (2) pairs with (1) */
         if (handle == comm) return slots[slot].its;
         if (handle == NEVER_USED) return NULL;
     }
@@ -68,7 +69,7 @@ static int insert(MPI_Comm comm, struct known* its) {
          ++i, slot = next_slot(slot)) {
         if (slots[slot].handle != NEVER_USED && slots[slot].handle != REMOVED) continue;
         slots[slot].its = its;
-        __atomic_store_n(&slots[slot].handle, comm, __ATOMIC_RELEASE); /* (M1) pairs with (M2) */
+        __atomic_store_n(&slots[slot].handle, comm, __ATOMIC_RELEASE); /* (1) pairs with (2) */
         result = 1;
     }
     pthread_mutex_unlock(&mutex);
@@ -124,7 +125,8 @@ static void begin(int may_have_session) {
         make_quiet_of_session();
     }
     PMPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, forget, &keyval, NULL);
-    if (quiet != MPI_COMM_NULL) __atomic_store_n(&state, BEGUN, __ATOMIC_RELEASE); /* (M3) */
+    /* (3) pairs with (5) */
+    if (quiet != MPI_COMM_NULL) __atomic_store_n(&state, BEGUN, __ATOMIC_RELEASE);
 }
 
 static int begun(int result) {
@@ -140,7 +142,7 @@ static int begun(int result) {
 static void ending(void) {
     pthread_mutex_lock(&mutex);
     if (open_sessions > 0 && --open_sessions == 0 && state == BEGUN) {
-        __atomic_store_n(&state, ENDED, __ATOMIC_RELEASE); /* (M3) */
+        __atomic_store_n(&state, ENDED, __ATOMIC_RELEASE); /* (4) pairs with (5) */
         PMPI_Comm_free(&quiet);
         PMPI_Comm_free_keyval(&keyval);
         if (own_session != MPI_SESSION_NULL) PMPI_Session_finalize(&own_session);
@@ -322,7 +324,7 @@ static struct known* meet(MPI_Comm comm) {
 
 /* Also of a program whose MPI_Init was not seen here; not of one that is ending. */
 static int is_on(void) {
-    int now = __atomic_load_n(&state, __ATOMIC_ACQUIRE); /* pairs with (M3) */
+    int now = __atomic_load_n(&state, __ATOMIC_ACQUIRE); /* (5) pairs with (3), (4) */
     if (now == NOT_YET) {
         pthread_mutex_lock(&mutex);
         begin(0);

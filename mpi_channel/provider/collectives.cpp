@@ -24,14 +24,14 @@ namespace {
 
 /// Tries in one call, after which the caller's MPI is to make progress, too.
 constexpr unsigned kTries = 64;
-// (A1) release, pairs with (A2): who finds the endpoint finds what enabling it has made.
+// Who finds the endpoint finds what enabling it has made.
 std::atomic<EndpointObject*> current{nullptr};
 
 std::mutex groups_mutex;  ///< of open_groups; taken after a domain's
 std::vector<std::unique_ptr<bbp_group>> open_groups;
 
 EndpointObject* found() noexcept {
-    return current.load(std::memory_order_acquire);  // (A2) pairs with (A1)
+    return current.load(std::memory_order_acquire);  // (2) pairs with (1)
 }
 
 /// `call` with the domain's lock held; `otherwise` without an endpoint.
@@ -176,7 +176,7 @@ constexpr bbp_collectives kTable = {
 }  // namespace
 
 void offer_collectives(EndpointObject* endpoint) noexcept {
-    current.store(endpoint, std::memory_order_release);  // (A1) pairs with (A2)
+    current.store(endpoint, std::memory_order_release);  // (1) pairs with (2)
 }
 
 void withdraw_collectives(EndpointObject* endpoint) noexcept {

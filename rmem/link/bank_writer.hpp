@@ -39,8 +39,9 @@ public:
 
     std::uint32_t load(std::size_t offset) const noexcept {
         // (1) - this acquire-load synchronizes-with the release-stores (2), rmem/ring/write_log.cpp
-        // (5), rmem/link/udp/arrivals.cpp (1), rmem/link/udp/engine.cpp (3) and
-        // rmem/link/udp/outbox.cpp (5)
+        // (5), rmem/link/udp/arrivals.cpp (1), rmem/link/udp/engine.cpp (3),
+        // rmem/link/udp/outbox.cpp (5), and of a person's tools/watch/outside_write.cpp (1),
+        // tools/watch/outside_write.cpp (2) and tools/watch/outside_write.cpp (3)
         return word(offset).load(std::memory_order_acquire);
     }
     const std::byte* data(std::size_t offset, std::size_t) const noexcept { return bank_ + offset; }

@@ -109,8 +109,8 @@ bool take_in(Ring& ring, unsigned node, unsigned rank, std::uint32_t incarnation
             slot.applied[r].store(std::max(before, oldest_of(ring, r)),
                                   std::memory_order_relaxed);  // enough: as above
         }
-        // (3) - this acq_rel add synchronizes-with the acquire-load rmem/link/ring/memory.cpp (4):
-        // from now on writers wait for this node
+        // (3) - this acq_rel add synchronizes-with the acquire-loads rmem/link/ring/memory.cpp (4)
+        // and rmem/link/ring/memory.cpp (5): from now on writers wait for this node
         slot.present.fetch_add(1, std::memory_order_acq_rel);
         const auto source = find_source(ring, node);
         while (source && !copy_node(ring, *source, node)) {

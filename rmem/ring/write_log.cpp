@@ -22,7 +22,9 @@ std::uint64_t load_pair(const std::byte* from, std::size_t bytes) noexcept {
 }
 
 void store_word(std::byte* to, std::uint32_t value) noexcept {
-    // (5) - this release-store synchronizes-with the acquire-load rmem/link/bank_writer.hpp (1)
+    // (5) - this release-store synchronizes-with the acquire-loads of who reads a bank:
+    // rmem/link/bank_writer.hpp (1), rmem/node.cpp (1), rmem/ring/membership.cpp (1),
+    // tools/record/record_source.cpp (1) and tools/watch/bank_view.cpp (1)
     reinterpret_cast<std::atomic<std::uint32_t>*>(to)->store(value, std::memory_order_release);
 }
 
@@ -61,21 +63,22 @@ void LogWriter::append(const LogRecord& record, const void* words) noexcept {
         std::uint64_t{record.delay_ns} << 32U | record.flags,
         std::uint64_t{record.queued_words} << 32U | value};
     for (unsigned i = 0; i < 4; ++i) {
-        // (3) - this release-store synchronizes-with the acquire-loads (4)
+        // (3) - this release-store synchronizes-with the acquire-loads (4), (10) and (12)
         unit.part[i].store(parts[i], std::memory_order_release);
     }
     if (record.words != 1) put_words(words, record.words);
     head_ += units;
     place_ = place_ + units == area_.capacity() ? 0 : place_ + units;
     RMEM_CHECK_IF(false, head_ <= limit_ && place_ == area_.place_of(head_));
-    // (2) - this release-store synchronizes-with the acquire-load write_log.hpp (1)
+    // (2) - this release-store synchronizes-with the acquire-loads write_log.hpp (1), (11), (13)
+    // and rmem/link/ring/memory.cpp (7)
     area_.header().head.store(head_, std::memory_order_release);
 }
 
 void LogWriter::pad() noexcept {
-    // (6) - this release-store synchronizes-with the acquire-loads (4), as (3)
+    // (6) - this release-store synchronizes-with the acquire-loads (4)
     area_.unit(place_).part[1].store(0, std::memory_order_release);
-    // (7) - this release-store synchronizes-with the acquire-loads (4), as (3)
+    // (7) - this release-store synchronizes-with the acquire-loads (4)
     area_.unit(place_).part[2].store(kPad, std::memory_order_release);
     head_ += area_.capacity() - place_;
     place_ = 0;
@@ -88,7 +91,7 @@ void LogWriter::put_words(const void* words, std::uint32_t count) noexcept {
         const std::uint32_t at = pair * kPairBytes;
         const std::size_t size = bytes - at < kPairBytes ? bytes - at : kPairBytes;
         auto& part = area_.unit(place_ + 1 + pair / kPairsPerUnit).part[pair % kPairsPerUnit];
-        // (8) - this release-store synchronizes-with the acquire-load (9), as (3)
+        // (8) - this release-store synchronizes-with the acquire-load (9)
         part.store(load_pair(from + at, size), std::memory_order_release);
     }
 }

@@ -83,6 +83,7 @@ void NodeEvents::look_at_members() {
 std::vector<unsigned> NodeEvents::members() const {
     std::vector<unsigned> nodes;
     for (unsigned n = 0; n < ring_.config().nodes; ++n) {
+        // relaxed is enough: the next look sees what this one misses
         const auto bits = ring_.board().members[n / 64].load(std::memory_order_relaxed);
         if (n != node_ && (bits >> n % 64 & 1) != 0) nodes.push_back(n);
     }

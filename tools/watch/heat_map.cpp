@@ -29,6 +29,7 @@ std::uint64_t digest_of(std::span<const std::byte> part, std::size_t first, std:
         // Only loads are made; atomic_ref takes no constants yet.
         auto* const word =
             reinterpret_cast<std::uint32_t*>(const_cast<std::byte*>(part.data()) + at);
+        // relaxed is enough: nothing is read by what a word says
         for (std::size_t i = 0; i < words; ++i) {
             digest.add(std::atomic_ref(word[i]).load(std::memory_order_relaxed));
         }

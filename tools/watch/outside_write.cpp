@@ -31,6 +31,7 @@ void store(std::byte* bank, std::uint64_t offset, const Bytes& bytes) {
         std::uint32_t value;
         std::memcpy(&value, bytes.data() + done, sizeof value);
         auto& word = *reinterpret_cast<std::uint32_t*>(bank + offset + done);
+        // (1) - this release-store synchronizes-with the acquire-load rmem/link/bank_writer.hpp (1)
         std::atomic_ref(word).store(value, std::memory_order_release);
     }
     // A value smaller than a word is whole, too, where it lies in one.
@@ -38,11 +39,13 @@ void store(std::byte* bank, std::uint64_t offset, const Bytes& bytes) {
         std::uint16_t value;
         std::memcpy(&value, bytes.data() + done, sizeof value);
         auto& half = *reinterpret_cast<std::uint16_t*>(bank + offset + done);
+        // (2) - this release-store synchronizes-with the acquire-load rmem/link/bank_writer.hpp (1)
         std::atomic_ref(half).store(value, std::memory_order_release);
         done += sizeof value;
     }
     for (; done < bytes.size(); ++done) {
         auto& byte = *reinterpret_cast<unsigned char*>(bank + offset + done);
+        // (3) - this release-store synchronizes-with the acquire-load rmem/link/bank_writer.hpp (1)
         std::atomic_ref(byte).store(std::to_integer<unsigned char>(bytes[done]),
                                     std::memory_order_release);
     }

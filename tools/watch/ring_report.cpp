@@ -38,7 +38,8 @@ Process process_of(unsigned pid) {
     return process;
 }
 
-/// Those of the process in a slot, unless its number is another's by now.
+/// What it says of the process in a slot, unless its number is another's by now.
+// relaxed is enough: a process's start time tells whether the two belong together
 Process process_of(const rmem::RankSlot& slot) {
     const std::uint32_t pid = slot.pid.load(std::memory_order_relaxed);
     const std::uint64_t start = slot.start_time.load(std::memory_order_relaxed);
@@ -79,6 +80,7 @@ json histogram_json(const rmem::Histogram& histogram) {
             {"p99.9", histogram.quantile(0.999)}, {"max", histogram.max()}};
 }
 
+// relaxed is enough: what a report says is of no one instant
 json rank_json(const rmem::Ring& ring, unsigned rank) {
     const rmem::RankSlot& slot = ring.rank(rank);
     json result = {{"rank", rank},
@@ -93,6 +95,7 @@ json rank_json(const rmem::Ring& ring, unsigned rank) {
     return result;
 }
 
+// relaxed is enough: as above
 json node_json(const rmem::Ring& ring, unsigned node) {
     const rmem::NodeSlot& slot = ring.node(node);
     return {{"node", node},
@@ -112,6 +115,7 @@ const char* kind_text(std::uint32_t kind) {
 }
 
 /// The node's engine on link udp, as its board shows it.
+// relaxed is enough: as above
 json engine_json(const rmem::Ring& ring) {
     const rmem::udp::NodeBoard& board = ring.board();
     json members = json::array(), peers = json::array();
@@ -290,6 +294,7 @@ unsigned live_ranks(const rmem::Ring& ring) {
 std::string rank_state(const rmem::Ring& ring, unsigned rank) {
     const rmem::RankSlot& slot = ring.rank(rank);
     if (ring.is_alive(rank)) return process_of(slot).state == 'T' ? "stopped" : "alive";
+    // (1) - this acquire-load synchronizes-with the release-store rmem/ring.cpp (4)
     switch (static_cast<rmem::RankState>(slot.state.load(std::memory_order_acquire))) {
         case rmem::RankState::joined: return "dead";
         case rmem::RankState::left: return "left";

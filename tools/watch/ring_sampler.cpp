@@ -31,7 +31,8 @@ std::shared_ptr<Ring> open_read_only(const std::string& segment) {
 
 // ---- Ranks --------------------------------------------------------------------------------------
 
-/// A segment's data on a rank. Of a ring over several hosts its own node's segment says most.
+/// What a segment says of a rank. Of a ring over several hosts its own node's segment says most.
+// relaxed is enough: a sample is of no one instant
 RankSample rank_of(const Ring& ring, unsigned rank) {
     const rmem::RankSlot& slot = ring.rank(rank);
     RankSample sample;

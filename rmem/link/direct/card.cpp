@@ -42,7 +42,8 @@ void DirectCard::write(std::size_t offset, const void* from, std::size_t bytes) 
 
 void DirectCard::store(std::size_t offset, const std::byte* from, std::size_t bytes) {
     for (std::size_t at = 0; at < bytes; at += kWordBytes) {
-        // (1) - this release-store synchronizes-with the acquire-load rmem/node.cpp (1) of a reader
+        // (1) - this release-store synchronizes-with the acquire-loads rmem/node.cpp (1) and
+        // tools/record/record_source.cpp (1) of a reader
         word(offset + at).store(word_at(from + at), std::memory_order_release);
     }
     sent_.add(LinkCounter::writes_sent);

@@ -392,8 +392,8 @@ bool RingEngine::done_already(unsigned rank, const LogReader::Entry& entry) cons
 void RingEngine::set_applied(unsigned rank, std::uint64_t position) noexcept {
     // relaxed is enough: as in done_already()
     if (position <= slot_.applied[rank].load(std::memory_order_relaxed)) return;
-    // (1) - this release-store synchronizes-with the acquire-loads memory.cpp (2) and
-    // rmem/ring/membership.cpp (2)
+    // (1) - this release-store synchronizes-with the acquire-loads memory.cpp (2), memory.cpp (6),
+    // memory.cpp (8), rmem/ring/membership.cpp (2) and tools/record/ring_record_source.cpp (1)
     slot_.applied[rank].store(position, std::memory_order_release);
 }
 

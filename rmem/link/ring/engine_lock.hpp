@@ -42,7 +42,8 @@ public:
     void unlock() noexcept {
         // relaxed is enough: no other holder takes it over while this one is alive
         RMEM_CHECK_IF(false, word_.load(std::memory_order_relaxed) == mine_);
-        // (2) - this release-store synchronizes-with the acquire-exchange (1)
+        // (2) - this release-store synchronizes-with the acquire-exchanges (1) and
+        // engine_lock.cpp (3)
         word_.store(0, std::memory_order_release);
     }
 
