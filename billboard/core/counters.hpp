@@ -9,25 +9,28 @@
 
 namespace billboard {
 
-/// X(identifier, unit, meaning)
-#define BBP_COUNTERS(X)                                                                        \
-    X(buffers_posted, "messages", "messages posted in the data partition")                     \
-    X(bytes_posted, "bytes", "their bytes")                                                    \
-    X(multicasts, "messages", "multicasts posted, whatever the number of receivers")           \
-    X(segments_posted, "segments", "parts of messages larger than a partition")                \
-    X(collections, "runs", "garbage collections of the own buffers")                           \
-    X(send_waits, "calls", "sends that had to wait for a receiver")                            \
-    X(peer_checks, "looks", "looks for dead and returned peers, while waiting or trying")      \
-    X(set_aside, "messages", "messages moved to private memory on the way to another class")   \
-    X(aborts_sent, "messages", "messages taken back because a deadline passed in their midst") \
-    X(aborts_received, "messages", "such messages dropped here")                               \
-    X(halves_dropped, "messages", "messages whose sender died in their midst")                 \
-    X(corrupt, "messages", "messages refused because no rank of this library writes such")     \
-    X(peers_dead, "events", "peers found dead")                                                \
-    X(peers_left, "events", "peers that left")                                                 \
-    X(peers_returned, "events", "peers that came back with a new incarnation")                 \
-    X(barriers, "calls", "barriers completed")
+/// X(identifier, kind, unit, meaning)
+#define BBP_COUNTERS(X)                                                                         \
+    X(buffers_posted, work, "messages", "messages posted in the data partition")                \
+    X(bytes_posted, work, "bytes", "their bytes")                                               \
+    X(multicasts, work, "messages", "multicasts posted, whatever the number of receivers")      \
+    X(segments_posted, work, "segments", "parts of messages larger than a partition")           \
+    X(collections, work, "runs", "garbage collections of the own buffers")                      \
+    X(send_waits, back_pressure, "calls", "sends that had to wait for a receiver")              \
+    X(peer_checks, work, "looks", "looks for dead and returned peers, while waiting or trying") \
+    X(set_aside, other, "messages",                                                             \
+      "messages moved to private memory on the way to another class")                           \
+    X(aborts_sent, other, "messages",                                                           \
+      "messages taken back because a deadline passed in their midst")                           \
+    X(aborts_received, losses, "messages", "such messages dropped here")                        \
+    X(halves_dropped, losses, "messages", "messages whose sender died in their midst")          \
+    X(corrupt, refusals, "messages",                                                            \
+      "messages refused because no rank of this library writes such")                           \
+    X(peers_dead, members, "events", "peers found dead")                                        \
+    X(peers_left, members, "events", "peers that left")                                         \
+    X(peers_returned, members, "events", "peers that came back with a new incarnation")         \
+    X(barriers, work, "calls", "barriers completed")
 
-RMEM_DEFINE_COUNTERS(Counter, kCounterNames, BBP_COUNTERS, rmem::kCountersPerBlock);
+RMEM_DEFINE_KIND_COUNTERS(Counter, kCounterNames, BBP_COUNTERS, rmem::kCountersPerBlock);
 
 }  // namespace billboard

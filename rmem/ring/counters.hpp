@@ -17,10 +17,23 @@
 
 namespace rmem {
 
+/// What it means to a person who watches the ring that a counter grows.
+enum class CounterKind : unsigned char {
+    losses,
+    retransmissions,
+    back_pressure,
+    refusals,
+    bound,
+    members,
+    other,
+    work,  ///< nothing: it is what a ring does
+};
+
 struct CounterName {
     const char* name;
     const char* unit;
     const char* meaning;
+    CounterKind kind = CounterKind::other;
 };
 
 inline constexpr std::size_t kCountersPerBlock = 32;
@@ -37,36 +50,49 @@ inline constexpr std::size_t kCountersPerPort = 16;
 #define RMEM_COUNTER_ID(id, unit, meaning) id,
 #define RMEM_COUNTER_NAME(id, unit, meaning) {#id, unit, meaning},
 
-/// X(identifier, unit, meaning)
-#define RMEM_LINK_COUNTERS(X)                                                                 \
-    X(writes_sent, "writes", "writes handed to the link")                                     \
-    X(bytes_sent, "bytes", "their bytes")                                                     \
-    X(writes_applied, "writes", "writes of others applied to this bank")                      \
-    X(bytes_applied, "bytes", "their bytes")                                                  \
-    X(writes_filtered, "words", "words not sent because they did not change (data filter)")   \
-    X(writes_lost_fifo, "writes", "writes lost to a full transmit FIFO (fifo=lose)")          \
-    X(held_off, "writes", "writes that waited for room in the transmit FIFO")                 \
-    X(back_pressure, "calls", "calls told that the outbound queue is full")                   \
-    X(flushes, "calls", "flush calls completed")                                              \
-    X(late_published, "writes", "writes seen over 0.2 us after the model had passed them")    \
-    X(late_by_host, "writes", "writes that fell due while the host had taken the processor")  \
-    X(late_max_ns, "ns", "largest lateness of a write that fell due while we ran")            \
-    X(bound_violations, "writes", "writes whose propagation exceeded the bound")              \
-    X(bound_missed_by_host, "writes", "writes in time on the wire, applied late by the host") \
-    X(interrupts_raised, "interrupts", "interrupts raised at this node")                      \
-    X(interrupts_lost, "interrupts", "interrupts lost to a full queue")                       \
-    X(races_found, "writes", "concurrent writes of two nodes to one word (RMEM_CHECK)")       \
-    X(ring_switches, "events", "times a cut cable was healed over the second ring")           \
-    X(ring_breaks, "events", "times both cables of a segment were cut")                       \
-    X(nodes_bypassed, "events", "dead nodes taken out of the ring")                           \
-    X(aged_out, "writes", "strays removed by age")                                            \
-    X(lost_on_wire, "writes", "writes lost on a cut cable")                                   \
-    X(engine_takeovers, "events", "times the helper thread ran the engine for a busy rank")   \
-    X(faults_injected, "events", "faults injected by RMEM_FAULTS")                            \
-    X(records_refused, "records", "invalid records in a log; skipped")                        \
-    X(messages_sampled, "samples", "on direct one of 1024 short messages from rank to rank")
+/// The same of a list that tells the kind of each: (identifier, kind, unit, meaning).
+#define RMEM_DEFINE_KIND_COUNTERS(Id, kNames, LIST, room)                                  \
+    enum class Id : unsigned { LIST(RMEM_KIND_COUNTER_ID) count_ };                        \
+    inline constexpr std::array<::rmem::CounterName, static_cast<std::size_t>(Id::count_)> \
+        kNames = {{LIST(RMEM_KIND_COUNTER_NAME)}};                                         \
+    static_assert(kNames.size() <= (room))
+#define RMEM_KIND_COUNTER_ID(id, kind, unit, meaning) id,
+#define RMEM_KIND_COUNTER_NAME(id, kind, unit, meaning) \
+    {#id, unit, meaning, ::rmem::CounterKind::kind},
 
-RMEM_DEFINE_COUNTERS(LinkCounter, kLinkCounterNames, RMEM_LINK_COUNTERS, kCountersPerBlock);
+/// X(identifier, kind, unit, meaning)
+#define RMEM_LINK_COUNTERS(X)                                                                      \
+    X(writes_sent, work, "writes", "writes handed to the link")                                    \
+    X(bytes_sent, work, "bytes", "their bytes")                                                    \
+    X(writes_applied, work, "writes", "writes of others applied to this bank")                     \
+    X(bytes_applied, work, "bytes", "their bytes")                                                 \
+    X(writes_filtered, work, "words", "words not sent because they did not change (data filter)")  \
+    X(writes_lost_fifo, losses, "writes", "writes lost to a full transmit FIFO (fifo=lose)")       \
+    X(held_off, back_pressure, "writes", "writes that waited for room in the transmit FIFO")       \
+    X(back_pressure, back_pressure, "calls", "calls told that the outbound queue is full")         \
+    X(flushes, work, "calls", "flush calls completed")                                             \
+    X(late_published, bound, "writes", "writes seen over 0.2 us after the model had passed them")  \
+    X(late_by_host, bound, "writes",                                                               \
+      "writes that fell due while the host had taken the processor")                               \
+    X(late_max_ns, work, "ns", "largest lateness of a write that fell due while we ran")           \
+    X(bound_violations, bound, "writes", "writes whose propagation exceeded the bound")            \
+    X(bound_missed_by_host, bound, "writes",                                                       \
+      "writes in time on the wire, applied late by the host")                                      \
+    X(interrupts_raised, work, "interrupts", "interrupts raised at this node")                     \
+    X(interrupts_lost, losses, "interrupts", "interrupts lost to a full queue")                    \
+    X(races_found, other, "writes", "concurrent writes of two nodes to one word (RMEM_CHECK)")     \
+    X(ring_switches, retransmissions, "events",                                                    \
+      "times a cut cable was healed over the second ring")                                         \
+    X(ring_breaks, members, "events", "times both cables of a segment were cut")                   \
+    X(nodes_bypassed, members, "events", "dead nodes taken out of the ring")                       \
+    X(aged_out, losses, "writes", "strays removed by age")                                         \
+    X(lost_on_wire, losses, "writes", "writes lost on a cut cable")                                \
+    X(engine_takeovers, other, "events", "times the helper thread ran the engine for a busy rank") \
+    X(faults_injected, other, "events", "faults injected by RMEM_FAULTS")                          \
+    X(records_refused, refusals, "records", "records in a log that cannot be; skipped")            \
+    X(messages_sampled, work, "samples", "on direct one of 1024 short messages from rank to rank")
+
+RMEM_DEFINE_KIND_COUNTERS(LinkCounter, kLinkCounterNames, RMEM_LINK_COUNTERS, kCountersPerBlock);
 
 /// A line-aligned block of counters with one writer.
 template <std::size_t Size>

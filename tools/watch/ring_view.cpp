@@ -5,7 +5,6 @@
 #include <array>
 #include <map>
 #include <span>
-#include <string_view>
 
 #include "billboard/core/counters.hpp"
 #include "ports/munet/counter_board.hpp"
@@ -20,46 +19,9 @@ using rmem::LinkCounter;
 using Message = billboard::Counter;
 using rmem::udp::UdpCounter;
 
-struct Kind {
-    const char* kind;
-    std::string_view counters;  ///< their names, with a blank before and after each
-};
-
-/// A counter in none of them is of the kind "other"; one in "" is no event.
-constexpr std::array kKinds = {
-    Kind{"losses",
-         " writes_lost_fifo lost_on_wire naks_sent overflowed send_no_room send_refused "
-         "receive_errors "
-         "interrupts_lost aged_out aborts_received halves_dropped "},
-    Kind{"retransmissions", " retransmissions_sent probes_sent repeated forwarded ring_switches "},
-    Kind{"back-pressure", " back_pressure held_off send_waits "},
-    Kind{"refusals",
-         " refused_truncated refused_oversized refused_random refused_version refused_ring "
-         "refused_malformed refused_unsigned refused_tag refused_replayed refused_incarnation "
-         "refused_stranger refused_namesake "
-         "refused_outside records_refused corrupt "},
-    Kind{"bound", " bound_violations bound_missed_by_host late_published late_by_host "},
-    Kind{"members",
-         " joined formed dropped members_came members_left ring_breaks nodes_bypassed peers_dead "
-         "peers_left peers_returned questions_answered "},
-    Kind{"other", ""},
-    Kind{"",
-         " writes_sent bytes_sent writes_applied bytes_applied writes_filtered flushes late_max_ns "
-         "interrupts_raised messages_sampled datagrams_sent datagrams_received datagrams_taken "
-         "batches_sent "
-         "batches_applied acks_alone buffers_posted bytes_posted multicasts segments_posted "
-         "collections barriers peer_checks "},
-};
-
-std::size_t kind_of(const char* counter) {
-    const std::string name = " " + std::string(counter) + " ";
-    std::size_t other = 0;
-    for (std::size_t i = 0; i < kKinds.size(); ++i) {
-        if (kKinds[i].counters.find(name) != std::string_view::npos) return i;
-        if (kKinds[i].counters.empty()) other = i;
-    }
-    return other;
-}
+/// Of rmem::CounterKind, in its order; that of work is no event.
+constexpr std::array<const char*, static_cast<std::size_t>(rmem::CounterKind::work)> kKinds = {
+    "losses", "retransmissions", "back-pressure", "refusals", "bound", "members", "other"};
 
 std::uint64_t value(const CounterValues& values, std::size_t counter) {
     return counter < values.size() ? values[counter] : 0;
@@ -227,9 +189,9 @@ private:
 
     void note(Names names, unsigned node, const CounterValues& before, const CounterValues& now) {
         for (std::size_t i = 0; i < names.size(); ++i) {
-            const std::size_t kind = kind_of(names[i].name);
-            if (*kKinds[kind].kind == '\0') continue;
-            note(kind, kKinds[kind].kind, names[i], node, value(before, i), value(now, i));
+            const auto kind = static_cast<std::size_t>(names[i].kind);
+            if (kind >= kKinds.size()) continue;
+            note(kind, kKinds[kind], names[i], node, value(before, i), value(now, i));
         }
     }
 
@@ -292,11 +254,7 @@ private:
 }  // namespace
 
 std::vector<const char*> event_kinds() {
-    std::vector<const char*> kinds;
-    for (const Kind& kind : kKinds) {
-        if (*kind.kind != '\0') kinds.push_back(kind.kind);
-    }
-    return kinds;
+    return {kKinds.begin(), kKinds.end()};
 }
 
 RingView view_of(const RingSample& before, const RingSample& now) {

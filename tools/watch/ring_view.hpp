@@ -25,8 +25,7 @@ struct TimesView {
 /// A counter that is not part of the traffic: something was lost, sent again, refused, held up… And
 /// each of a port that ranks have used.
 struct EventView {
-    /// "losses", "retransmissions", "back-pressure", "refusals", "bound", "members", "other", or a
-    /// port's name.
+    /// One of event_kinds(), or a port's name.
     const char* kind;
     const char* name;
     const char* unit;

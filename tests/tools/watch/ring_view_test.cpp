@@ -4,7 +4,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <memory>
+#include <span>
 #include <string>
 
 #include "billboard/core/counters.hpp"
@@ -168,6 +170,36 @@ TEST(RingView, has_an_event_for_each_counter_of_trouble_that_is_not_zero) {
     EXPECT_EQ(refused->total, 2U);
     EXPECT_EQ(refused->more, 1U);
     EXPECT_EQ(event(view, "writes_sent"), nullptr) << "traffic is no event";
+}
+
+/// Counters of all three lists, of which each tells its kind.
+TEST(RingView, shows_each_counter_that_is_not_of_work_as_an_event_of_its_kind) {
+    auto now = sample_at(1);
+    now.ranks[0].link.assign(rmem::kLinkCounterNames.size(), 1);
+    now.ranks[0].protocol.assign(billboard::kCounterNames.size(), 1);
+    now.nodes[0].engine->counters.assign(rmem::udp::kUdpCounterNames.size(), 1);
+    const RingView view = view_of(sample_at(0), now);
+    const auto kinds = event_kinds();
+    std::size_t events = 0;
+    const auto count = [&](std::span<const rmem::CounterName> names) {
+        for (const rmem::CounterName& name : names) {
+            const auto shown = std::find_if(view.events.begin(), view.events.end(), [&](auto& one) {
+                return std::string(one.name) == name.name &&
+                       std::string(one.meaning) == name.meaning;
+            });
+            if (name.kind == rmem::CounterKind::work) {
+                EXPECT_EQ(shown, view.events.end()) << name.name;
+                continue;
+            }
+            ++events;
+            ASSERT_NE(shown, view.events.end()) << name.name;
+            EXPECT_STREQ(shown->kind, kinds.at(static_cast<std::size_t>(name.kind))) << name.name;
+        }
+    };
+    count(rmem::kLinkCounterNames);
+    count(billboard::kCounterNames);
+    count(rmem::udp::kUdpCounterNames);
+    EXPECT_EQ(view.events.size(), events);
 }
 
 TEST(RingView, has_an_event_for_each_counter_of_a_port_that_is_not_zero_behind_all_others) {
