@@ -20,7 +20,20 @@ import sys
 
 import tree
 from atomics import ordered_atomics_name_their_partner, relaxed_atomics_say_why_that_is_enough
-from tree import CODE, HEADERS, Skip, all_files, files, is_script, run, short, text
+from constants import named_constants_exist, named_constants_have_their_figure
+from tree import (
+    CODE,
+    COMMENT_OR_LITERAL,
+    HEADERS,
+    Skip,
+    all_files,
+    comments_only,
+    files,
+    is_script,
+    run,
+    short,
+    text,
+)
 
 MAX_LINES = 600
 MAX_COLUMNS = 100
@@ -248,24 +261,6 @@ OLD_WORDS = re.compile(
     re.IGNORECASE,
 )
 FORMER_NAMES = ("docs/glossary.md", "CHANGELOG.md")
-COMMENT_OR_LITERAL = re.compile(
-    r"(?P<comment>//(?:\\\n|[^\n])*|/\*.*?\*/)"
-    r'|R"(?P<mark>[^()\\\s]{0,16})\(.*?\)(?P=mark)"'
-    r'|"(?:\\.|[^"\\\n])*"'
-    r"|\b\d[\w.']*|'(?:\\.|[^'\\\n])+'",
-    re.DOTALL,
-)
-
-
-def comments_only(code):
-    """The code with nothing but its comments, on their lines; their marks are blanks."""
-    lines = []
-    at = 0
-    for match in COMMENT_OR_LITERAL.finditer(code):
-        if match["comment"]:
-            lines += [re.sub(r"[^\n]", " ", code[at : match.start()]), match["comment"]]
-            at = match.end()
-    return re.sub(r"(?m)^(\s*)(?://+<?|/\*+|\*)", r"\1", "".join(lines))
 
 
 def texts_only(code):
@@ -364,6 +359,8 @@ RULES = [
     includes_go_down,
     lines_have_at_most_100_columns,
     named_paths_exist,
+    named_constants_exist,
+    named_constants_have_their_figure,
     words_are_plain,
     no_file_is_longer_than_600_lines,
     code_is_formatted,

@@ -123,6 +123,52 @@ class Headers(Rules):
         self.assertTrue(complaint.startswith("rmem/alone.hpp:1: include what it needs"), complaint)
 
 
+class Constants(Rules):
+    CODE = "constexpr std::int64_t kRestNs = 2 * kStepNs;\nconstexpr int kStepNs = 1'500;\n"
+
+    def figures(self, comment, code=CODE):
+        self.write(f"{comment}\n{code}")
+        return list(lint.named_constants_have_their_figure())
+
+    def test_a_name_in_a_comment_or_a_page_is_one_of_the_code(self):
+        self.make("docs/page.md", "As long as `kRestNs`.\n\nUntil `kGoneNs`.\n")
+        self.write("// for kStepNs, not kLostNs\n" + self.CODE)
+        self.assertEqual(
+            sorted(lint.named_constants_exist()),
+            ["docs/page.md:3: there is no kGoneNs", "rmem/a.cpp:1: there is no kLostNs"],
+        )
+
+    def test_a_page_may_name_what_its_own_program_has(self):
+        self.make("docs/page.md", "`kOwn` is\n\n```cpp\nconstexpr int kOwn = 1;\n```\n")
+        self.assertEqual(list(lint.named_constants_exist()), [])
+
+    def test_a_figure_beside_a_name_is_its_value(self):
+        rights = ("3 µs (`kRestNs`)", "`kRestNs` (3000 ns)", "kRestNs = 3 us", "1.5 µs (kStepNs)")
+        for right in rights:
+            self.assertEqual(self.figures(f"// it takes {right}."), [], right)
+        for wrong in ("4 µs (`kRestNs`; so)", "`kRestNs` (3 ms)", "kRestNs = 3", "1 µs (kStepNs)"):
+            self.assertEqual(len(self.figures(f"// it takes {wrong}.")), 1, wrong)
+        (complaint,) = self.figures("/// 4 µs (kRestNs)")
+        self.assertEqual(complaint, "rmem/a.cpp:1: kRestNs is 3000, not 4000")
+
+    def test_a_figure_in_a_page_counts(self):
+        self.write("inline constexpr std::size_t kPart = std::size_t{64} << 10;\n")
+        self.make("docs/page.md", "to 64 KiB (`kPart`),\nand to 128 KiB (`kPart`)\n")
+        self.assertEqual(
+            list(lint.named_constants_have_their_figure()),
+            ["docs/page.md:2: kPart is 65536, not 131072"],
+        )
+
+    def test_one_of_several_constants_of_a_name_is_enough(self):
+        self.write("constexpr int kRoom = 8;\n", "b.cpp")
+        self.assertEqual(self.figures("// 8 (kRoom)", "constexpr int kRoom = 9;\n"), [])
+        self.assertEqual(len(self.figures("// 7 (kRoom)", "constexpr int kRoom = 9;\n")), 1)
+
+    def test_a_value_that_no_program_can_tell_is_said_without_a_figure(self):
+        (complaint,) = self.figures("// 8 (kRoom)", "constexpr int kRoom = sizeof(int);\n")
+        self.assertIn("say no figure", complaint)
+
+
 class Layers(Rules):
     def complaints(self, **headers):
         """Of files that include what is said: rmem_base_a="rmem/ring.hpp"."""

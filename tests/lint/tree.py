@@ -3,6 +3,7 @@
 
 import os
 import pathlib
+import re
 import subprocess
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -47,3 +48,23 @@ def run(command):
         command, cwd=ROOT, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False
     )
     return result.returncode == 0, result.stdout + result.stderr
+
+
+COMMENT_OR_LITERAL = re.compile(
+    r"(?P<comment>//(?:\\\n|[^\n])*|/\*.*?\*/)"
+    r'|R"(?P<mark>[^()\\\s]{0,16})\(.*?\)(?P=mark)"'
+    r'|"(?:\\.|[^"\\\n])*"'
+    r"|\b\d[\w.']*|'(?:\\.|[^'\\\n])+'",
+    re.DOTALL,
+)
+
+
+def comments_only(code):
+    """The code with nothing but its comments, on their lines; their marks are blanks."""
+    lines = []
+    at = 0
+    for match in COMMENT_OR_LITERAL.finditer(code):
+        if match["comment"]:
+            lines += [re.sub(r"[^\n]", " ", code[at : match.start()]), match["comment"]]
+            at = match.end()
+    return re.sub(r"(?m)^(\s*)(?://+<?|/\*+|\*)", r"\1", "".join(lines))
