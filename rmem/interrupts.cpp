@@ -421,7 +421,7 @@ std::optional<Interrupt> InterruptBoard::take() noexcept {
         }
         if (phase_of(state) != Phase::full) {
             if (is_claimer_alive(state)) return std::nullopt;
-            // relaxed is enough for the reader's own counts
+            // relaxed is enough: they are the reader's own counts
             mine.skipped.fetch_add(1, std::memory_order_relaxed);
             // (6) - this release-store synchronizes-with the acq_rel exchange (3) of the next
             // claimer
@@ -434,7 +434,7 @@ std::optional<Interrupt> InterruptBoard::take() noexcept {
         entry.state.store(state_of(lap_at(head) + 1, Phase::free), std::memory_order_release);
         RMEM_MARK("interrupt.freed");
         mine.head.store(head + 1, std::memory_order_relaxed);  // enough: as above
-        // relaxed is enough for the reader's own counts
+        // relaxed is enough: they are the reader's own counts
         const std::uint64_t lost = mine.lost.load(std::memory_order_relaxed);
         taken.missed = lost - mine.lost_reported.exchange(lost, std::memory_order_relaxed) +
                        mine.skipped.exchange(0, std::memory_order_relaxed);

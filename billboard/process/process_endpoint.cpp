@@ -78,8 +78,7 @@ void ProcessEndpoint::attend(Attendant& attendant) {
         const std::lock_guard lock(attended_mutex_);
         attended_.push_back({&attendant, attendant.polls()});
         attendant.is_called_by(this);
-        // relaxed is enough: a hint
-        is_alone_.store(attended_.size() == 1, std::memory_order_relaxed);
+        is_alone_.set(attended_.size() == 1);
     }
     if (!progress_) progress_ = std::make_unique<ProgressThread>(*this);
 }
@@ -92,8 +91,7 @@ void ProcessEndpoint::dismiss(Attendant& attendant) {
         const auto gone =
             std::erase_if(attended_, [&](const Attended& a) { return a.attendant == &attendant; });
         attendant.is_called_by(nullptr);
-        // relaxed is enough: a hint
-        is_alone_.store(attended_.size() == 1, std::memory_order_relaxed);
+        is_alone_.set(attended_.size() == 1);
         was_last = gone != 0 && attended_.empty();
     }
     if (!was_last) return;

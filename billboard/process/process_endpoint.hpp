@@ -34,6 +34,7 @@
 
 #include "billboard/endpoint.hpp"
 #include "billboard/process/biased_lock.hpp"
+#include "rmem/base/relaxed.hpp"
 
 #include <algorithm>
 #include <atomic>
@@ -55,20 +56,11 @@ public:
 
     /// The program itself has just done so, from within a call: the progress thread may rest.
     inline void polled() noexcept;
-    std::uint32_t polls() const noexcept {
-        // relaxed is enough: a hint
-        return polls_.load(std::memory_order_relaxed);
-    }
-    /// From here on, for long perhaps, the program waits and takes messages in by itself; or no
+    std::uint32_t polls() const noexcept { return polls_.get(); }
+    /// From here on, for long perhaps, the program waits for what it takes in by itself; or no
     /// longer.
-    void polls_on(bool does) noexcept {
-        // relaxed is enough: a hint
-        polls_on_.store(does, std::memory_order_relaxed);
-    }
-    bool polls_on() const noexcept {
-        // relaxed is enough: a hint
-        return polls_on_.load(std::memory_order_relaxed);
-    }
+    void polls_on(bool does) noexcept { polls_on_.set(does); }
+    bool polls_on() const noexcept { return polls_on_.get(); }
 
     /// For the process endpoint: that it calls it, or no longer (null).
     void is_called_by(ProcessEndpoint* process) noexcept { process_ = process; }
@@ -77,8 +69,8 @@ protected:
     ~Attendant() = default;
 
 private:
-    std::atomic<std::uint32_t> polls_{0};
-    std::atomic<bool> polls_on_{false};
+    rmem::Counter<std::uint32_t> polls_;  ///< by who holds the endpoint
+    rmem::Hint<bool> polls_on_;
     ProcessEndpoint* process_ = nullptr;  ///< while attended
 };
 
@@ -159,11 +151,7 @@ private:
     friend class ProgressThread;
 
     void send_to_rest() noexcept;
-    void sleeps_on_duty(bool does) noexcept {
-        // relaxed is enough, twice: hints
-        may_send_to_rest_.store(does && is_alone_.load(std::memory_order_relaxed),
-                                std::memory_order_relaxed);
-    }
+    void sleeps_on_duty(bool does) noexcept { may_send_to_rest_.set(does && is_alone_.get()); }
     bool attend_all();     ///< while it is held
     bool has_new_polls();  ///< at any time
 
@@ -179,16 +167,13 @@ private:
         attended_;  ///< changed by a thread that has both the endpoint and the mutex
     std::mutex attended_mutex_;
     std::unique_ptr<ProgressThread> progress_;
-    std::atomic<bool> is_alone_{false};  ///< there is one attendant
-    std::atomic<bool> may_send_to_rest_{
-        false};  ///< the progress thread sleeps on duty, for one attendant
+    rmem::Hint<bool> is_alone_;          ///< there is one attendant
+    rmem::Hint<bool> may_send_to_rest_;  ///< the progress thread sleeps on duty, for one attendant
 };
 
 inline void Attendant::polled() noexcept {
-    // relaxed is enough, three times: hints; the endpoint is held, so nobody else writes
-    polls_.store(polls_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
-    if (process_ != nullptr && process_->may_send_to_rest_.load(std::memory_order_relaxed))
-        [[unlikely]]
+    polls_.add();
+    if (process_ != nullptr && process_->may_send_to_rest_.get()) [[unlikely]]
         process_->send_to_rest();
 }
 

@@ -128,9 +128,7 @@ bool CounterBoard::remove(const std::string& name, bool dry_run) {
 void CounterBoard::show(const DriverCounts& driver, const Relay& relay,
                         unsigned rejoined) noexcept {
     const auto put = [this](NodeCounter which, std::uint64_t value) {
-        // relaxed is enough: for people
-        memory_->node.values[static_cast<std::size_t>(which)].store(value,
-                                                                    std::memory_order_relaxed);
+        memory_->node.values[static_cast<std::size_t>(which)].set(value);
     };
     put(NodeCounter::created, driver.created);
     put(NodeCounter::destroyed, driver.destroyed);

@@ -8,9 +8,10 @@
 /// Thread safety: one writer; readers see each bucket whole, the sum of them about right.
 /// Debian has no package for an HDR histogram that can lie in shared memory: hence these lines.
 
+#include "rmem/base/relaxed.hpp"
+
 #include <algorithm>
 #include <array>
-#include <atomic>
 #include <bit>
 #include <cstddef>
 #include <cstdint>
@@ -24,18 +25,13 @@ public:
     static constexpr std::size_t kBuckets = (kMaxBits - kStepBits + 1) << kStepBits;
 
     void record(std::uint64_t value) noexcept {
-        auto& bucket = buckets_[index_of(value)];
-        // relaxed is enough: one writer, and readers want numbers, not an order
-        bucket.store(bucket.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
-        if (value > max_.load(std::memory_order_relaxed)) {  // relaxed is enough: as above
-            max_.store(value, std::memory_order_relaxed);    // relaxed is enough: as above
-        }
+        buckets_[index_of(value)].add();
+        max_.raise_to(value);
     }
 
     std::uint64_t count() const noexcept {
         std::uint64_t sum = 0;
-        for (const auto& bucket : buckets_)
-            sum += bucket.load(std::memory_order_relaxed);  // enough
+        for (const auto& bucket : buckets_) sum += bucket.get();
         return sum;
     }
 
@@ -47,7 +43,7 @@ public:
         const double wanted = share * static_cast<double>(total);
         std::uint64_t seen = 0;
         for (std::size_t i = 0; i + 1 < kBuckets; ++i) {
-            seen += buckets_[i].load(std::memory_order_relaxed);  // relaxed is enough: a number
+            seen += buckets_[i].get();
             if (seen > 0 && static_cast<double>(seen) >= wanted) {
                 return std::min(upper_bound_of(i), max());
             }
@@ -55,14 +51,10 @@ public:
         return max();
     }
 
-    /// The number of values in a bucket, for callers that want all buckets. `bucket` < kBuckets.
-    std::uint64_t values_in(std::size_t bucket) const noexcept {
-        return buckets_[bucket].load(std::memory_order_relaxed);  // relaxed is enough: a number
-    }
+    /// How many values are in a bucket, for who wants all of them. `bucket` < kBuckets.
+    std::uint64_t values_in(std::size_t bucket) const noexcept { return buckets_[bucket].get(); }
 
-    std::uint64_t max() const noexcept {
-        return max_.load(std::memory_order_relaxed);  // relaxed is enough: a number
-    }
+    std::uint64_t max() const noexcept { return max_.get(); }
 
     static constexpr std::size_t index_of(std::uint64_t value) noexcept {
         constexpr std::uint64_t kSteps = 1U << kStepBits;
@@ -81,8 +73,8 @@ public:
     }
 
 private:
-    std::array<std::atomic<std::uint64_t>, kBuckets> buckets_;
-    std::atomic<std::uint64_t> max_;
+    std::array<Counter<>, kBuckets> buckets_;
+    Counter<> max_;
 };
 
 }  // namespace rmem

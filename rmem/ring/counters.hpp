@@ -9,8 +9,9 @@
 /// `_max` ones. Nothing is counted here that the hot path would pay for: messages per pair are the
 /// FIFOs' own positions (billboard/boards/layout.hpp).
 
+#include "rmem/base/relaxed.hpp"
+
 #include <array>
-#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -97,30 +98,24 @@ RMEM_DEFINE_KIND_COUNTERS(LinkCounter, kLinkCounterNames, RMEM_LINK_COUNTERS, kC
 /// A line-aligned block of counters with one writer.
 template <std::size_t Size>
 struct alignas(64) CounterBlock {
-    std::array<std::atomic<std::uint64_t>, Size> values;
+    std::array<Counter<>, Size> values;
 
     template <class Id>
     void add(Id id, std::uint64_t n = 1) noexcept {
-        auto& value = values[static_cast<std::size_t>(id)];
-        // relaxed is enough: one writer, and readers want a number, not an order
-        value.store(value.load(std::memory_order_relaxed) + n, std::memory_order_relaxed);
+        values[static_cast<std::size_t>(id)].add(n);
     }
     /// For the few values that several processes count (interrupts raised by writers on `direct`).
     template <class Id>
     void add_shared(Id id, std::uint64_t n = 1) noexcept {
-        // relaxed is enough: a number, not an order
-        values[static_cast<std::size_t>(id)].fetch_add(n, std::memory_order_relaxed);
+        values[static_cast<std::size_t>(id)].add_shared(n);
     }
     template <class Id>
     void raise_to(Id id, std::uint64_t n) noexcept {
-        auto& value = values[static_cast<std::size_t>(id)];
-        // relaxed is enough: as in add()
-        if (n > value.load(std::memory_order_relaxed)) value.store(n, std::memory_order_relaxed);
+        values[static_cast<std::size_t>(id)].raise_to(n);
     }
     template <class Id>
     std::uint64_t get(Id id) const noexcept {
-        // relaxed is enough: a number for people
-        return values[static_cast<std::size_t>(id)].load(std::memory_order_relaxed);
+        return values[static_cast<std::size_t>(id)].get();
     }
 };
 

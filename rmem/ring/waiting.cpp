@@ -90,12 +90,8 @@ void Waiter::refresh_spin_limit() noexcept {
     const unsigned processors = std::min(quota_, count);
     const unsigned ranks = ring_.joined_ranks() + others_;
     const bool are_many = ranks > processors;
-    // relaxed is enough: a hint
-    crowd_.store(std::clamp(ranks / std::max(1U, processors), 1U, kMostCrowd),
-                 std::memory_order_relaxed);
-    // relaxed is enough: a hint
-    spin_limit_.store(spin_setting_.value_or(are_many ? 0 : most_polls_),
-                      std::memory_order_relaxed);
+    crowd_.set(std::clamp(ranks / std::max(1U, processors), 1U, kMostCrowd));
+    spin_limit_.set(spin_setting_.value_or(are_many ? 0 : most_polls_));
 }
 
 void Waiter::give_way_if_crowded(unsigned looks) noexcept {
@@ -134,8 +130,8 @@ Step Waiter::slow_step(Deadline deadline) noexcept {
             break;
     }
     if (now < next_check_ns_) return Step::poll;
-    // Each look is a system call, and all of the crowd look: relaxed is enough, a hint.
-    next_check_ns_ = now + kCheckNs * crowd_.load(std::memory_order_relaxed);
+    // Each look is a system call, and all of the crowd look.
+    next_check_ns_ = now + kCheckNs * crowd_.get();
     return Step::check_peers;
 }
 

@@ -24,6 +24,7 @@
 
 #include "rmem/base/clock.hpp"
 #include "rmem/base/fence.hpp"
+#include "rmem/base/relaxed.hpp"
 #include "rmem/ring.hpp"
 
 #include <atomic>
@@ -116,9 +117,7 @@ public:
 
     /// After a look that found nothing, by a caller that polls and does not wait.
     void give_way() noexcept {
-        // relaxed is enough, twice: a hint
-        const unsigned looks = looks_.load(std::memory_order_relaxed) + 1;
-        looks_.store(looks, std::memory_order_relaxed);
+        const unsigned looks = looks_.add();
         if (spin_limit() == 0 || looks % kLooksPerCount == 0) [[unlikely]]
             give_way_if_crowded(looks);
     }
@@ -158,10 +157,7 @@ public:
     void refresh_spin_limit() noexcept;
 
 private:
-    unsigned spin_limit() const noexcept {
-        // relaxed is enough: a hint
-        return spin_limit_.load(std::memory_order_relaxed);
-    }
+    unsigned spin_limit() const noexcept { return spin_limit_.get(); }
     void give_way_if_crowded(unsigned looks) noexcept;
     Step slow_step(Deadline deadline) noexcept;
     void arm() noexcept;
@@ -171,10 +167,10 @@ private:
     enum class Stage { spin, yield, sleep };
     Stage stage_ = Stage::spin;
     unsigned polls_ = 0;
-    std::atomic<unsigned> spin_limit_{0};  ///< 0: there are more ranks than processors
-    std::atomic<unsigned> crowd_{1};       ///< ranks for each processor
-    std::atomic<unsigned> looks_{0};       ///< that found nothing
-    unsigned waits_ = 0;                   ///< that were not over at once, while crowded
+    Hint<unsigned> spin_limit_{0};  ///< 0: there are more ranks than processors
+    Hint<unsigned> crowd_{1};       ///< ranks for each processor
+    Counter<unsigned> looks_{0};    ///< that found nothing
+    unsigned waits_ = 0;            ///< that were not over at once, while crowded
     std::optional<unsigned> spin_setting_;
     bool armed_ = false;
     bool has_fences_ = false;

@@ -98,9 +98,18 @@ class Atomics(Rules):
         (complaint,) = self.relaxed("a.load(std::memory_order_relaxed);\n")
         self.assertTrue(complaint.startswith("rmem/a.cpp:1: say why"), complaint)
 
+    def test_the_word_alone_is_no_reason(self):
+        for said in ("enough", "relaxed is enough", "enough."):
+            complaints = self.relaxed(f"a.load(std::memory_order_relaxed);  // {said}\n")
+            self.assertEqual(len(complaints), 1, said)
+
+    def test_a_hint_has_a_type_of_its_own(self):
+        (complaint,) = self.relaxed("a.load(std::memory_order_relaxed);  // enough: a hint\n")
+        self.assertIn("use a Hint", complaint)
+
     def test_a_reason_covers_its_paragraph_and_no_more(self):
         line = "a.load(std::memory_order_relaxed);\n"
-        reason = "// relaxed is enough: a hint\n"
+        reason = "// relaxed is enough: who has the lock is the only one\n"
         self.assertEqual(self.relaxed(reason + line + line), [])
         self.assertEqual(len(self.relaxed(reason + line + "\n" + line)), 1)
 

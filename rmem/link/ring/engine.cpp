@@ -182,8 +182,7 @@ void RingEngine::step(bool for_fifo) noexcept {
         if (in_flight_ != 0) settle_if_idle();
         if (for_fifo) {
             model_->advance(now, sink);
-            // relaxed is enough: a number
-            fifo_words_.store(model_->fifo_occupancy(node_), std::memory_order_relaxed);
+            fifo_words_.set(model_->fifo_occupancy(node_));
         }
     } else {
         pass_instantly(now);
@@ -193,9 +192,8 @@ void RingEngine::step(bool for_fifo) noexcept {
     if (applied_any_) wake_node();
     if (work_ns_ != 0) punctuality_.look(now_ns(), work_ns_);
     punctuality_.end();
-    // relaxed is enough for both: hints for this process's other thread
-    busy_.store(in_flight_ != 0, std::memory_order_relaxed);
-    runs_.store(runs_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);  // enough
+    busy_.set(in_flight_ != 0);
+    runs_.add();
 }
 
 // ---- Input: from the logs into the model --------------------------------------------------------
@@ -252,7 +250,7 @@ void RingEngine::meet_origin(unsigned rank) {
     // relaxed is enough: a rank's node is stored before its records are published
     const std::uint32_t node = ring_.rank(rank).node.load(std::memory_order_relaxed);
     const bool joined =
-        ring_.rank(rank).incarnation.load(std::memory_order_relaxed) != 0;  // enough
+        ring_.rank(rank).incarnation.load(std::memory_order_relaxed) != 0;  // enough: likewise
     rank_node_[rank] = joined && node < ring_.config().nodes ? node : kNoNode;
     if (rank_node_[rank] == kNoNode || node_alive_[node]) return;
     set_seen_alive(rank, ring_.is_alive(rank));
@@ -461,25 +459,20 @@ void RingEngine::look_at_members() noexcept {
 }
 
 void RingEngine::look_at_member() noexcept {
-    // relaxed is enough, here and below: these are observations, and an old one is corrected by the
-    // next
-    const unsigned rank = next_rank_.fetch_add(1, std::memory_order_relaxed) % rank_count();
-    seen_alive_[rank].store(ring_.is_alive(rank), std::memory_order_relaxed);  // enough: as above
-    members_seen_ns_.store(now_ns(), std::memory_order_relaxed);               // enough: as above
+    const unsigned rank = next_rank_.add_shared() % rank_count();
+    seen_alive_[rank].set(ring_.is_alive(rank));
+    members_seen_ns_.set(now_ns());
 }
 
 void RingEngine::tick(std::int64_t now) {
     next_tick_ns_ = now + kTickNs;
     work_ns_ += kTickWorkNs;
-    // relaxed is enough: as in look_at_member()
-    if (now - members_seen_ns_.load(std::memory_order_relaxed) > kUnseenNs) {
+    if (now - members_seen_ns_.get() > kUnseenNs) {
         look_at_members();
-        members_seen_ns_.store(now - kUnseenNs + kTickNs * 10,
-                               std::memory_order_relaxed);  // enough
+        members_seen_ns_.set(now - kUnseenNs + kTickNs * 10);
     }
     for (unsigned r = 0; r < rank_count(); ++r) {
-        // relaxed is enough: as in look_at_member()
-        const bool alive = seen_alive_[r].load(std::memory_order_relaxed);
+        const bool alive = seen_alive_[r].get();
         if (alive != rank_alive_[r] && (alive || is_over(r))) note_member(r, alive, now);
     }
     if (!model_) return;
@@ -497,7 +490,7 @@ void RingEngine::tick(std::int64_t now) {
 bool RingEngine::is_over(unsigned rank) noexcept {
     if (!flights_[rank].empty() || logs_[rank].refresh()) return false;
     if (!ring_.is_alive(rank)) return true;
-    seen_alive_[rank].store(true, std::memory_order_relaxed);  // enough: as in look_at_member()
+    seen_alive_[rank].set(true);
     return false;
 }
 
@@ -517,7 +510,7 @@ void RingEngine::note_member(unsigned rank, bool alive, std::int64_t now) {
 }
 
 void RingEngine::set_seen_alive(unsigned rank, bool alive) noexcept {
-    seen_alive_[rank].store(alive, std::memory_order_relaxed);  // enough: as in look_at_member()
+    seen_alive_[rank].set(alive);
     rank_alive_[rank] = alive;
 }
 

@@ -19,6 +19,7 @@
 /// Errors: the constructor throws Error(timed_out) when the engine's holder is stopped. Without
 ///   memory for its queues run() ends the process: its step could neither be finished nor undone.
 
+#include "rmem/base/relaxed.hpp"
 #include "rmem/interrupts.hpp"
 #include "rmem/link/punctuality.hpp"
 #include "rmem/link/ring/engine_lock.hpp"
@@ -62,18 +63,11 @@ public:
     void look_at_members() noexcept;
 
     /// Whether something is known to be on its way to this bank.
-    bool busy() const noexcept {
-        // relaxed is enough: a rank that sleeps because of an old value is woken by the writer
-        return busy_.load(std::memory_order_relaxed);
-    }
+    bool busy() const noexcept { return busy_.get(); }
     /// How often run() ran.
-    std::uint64_t runs() const noexcept {
-        return runs_.load(std::memory_order_relaxed);  // relaxed is enough: a hint for the helper
-    }
+    std::uint64_t runs() const noexcept { return runs_.get(); }
     /// Words in this node's transmit FIFO at the last run_for_fifo().
-    std::uint32_t fifo_words() const noexcept {
-        return fifo_words_.load(std::memory_order_relaxed);  // relaxed is enough: a number
-    }
+    std::uint32_t fifo_words() const noexcept { return fifo_words_.get(); }
 
     InterruptBoard& interrupts() noexcept { return interrupts_; }
     const InterruptBoard& interrupts() const noexcept { return interrupts_; }
@@ -147,16 +141,16 @@ private:
     std::vector<WireFault> wire_faults_;
     std::optional<WireModel> model_;  ///< none: the profile is instant and no fault needs a wire
 
-    std::vector<LogReader> logs_;                // of each rank
-    std::vector<Flights> flights_;               // of each rank
-    std::vector<Held> held_;                     // of each rank, where there is no model
-    std::vector<unsigned> rank_node_;            // kNoNode: unknown
-    std::vector<std::atomic<bool>> seen_alive_;  // each rank, when somebody last looked
-    std::vector<bool> rank_alive_;               // as far as we know
-    std::vector<bool> node_alive_;               // as the model was told
-    std::vector<std::int64_t> told_ns_;          // of each node: the time of what it was told last
-    std::vector<unsigned> news_;                 // ranks with unread records
-    std::vector<LogReader::Entry> next_;         // of each rank in news_
+    std::vector<LogReader> logs_;         // of each rank
+    std::vector<Flights> flights_;        // of each rank
+    std::vector<Held> held_;              // of each rank, where there is no model
+    std::vector<unsigned> rank_node_;     // kNoNode: unknown
+    std::vector<Hint<bool>> seen_alive_;  // each rank, when somebody last looked
+    std::vector<bool> rank_alive_;        // as far as we know
+    std::vector<bool> node_alive_;        // as the model was told
+    std::vector<std::int64_t> told_ns_;   // of each node: the time of what it was told last
+    std::vector<unsigned> news_;          // ranks with unread records
+    std::vector<LogReader::Entry> next_;  // of each rank in news_
     std::vector<BoundViolation> violations_;
     ViolationHook hook_;
 
@@ -168,16 +162,16 @@ private:
     std::int64_t step_ns_ = 0;    ///< when this run began
     std::int64_t next_tick_ns_ = 0;
     std::int64_t next_totals_ns_ = 0;
-    std::atomic<unsigned> next_rank_{0};
-    std::atomic<std::int64_t> members_seen_ns_{0};  ///< when somebody last looked at them
+    Counter<unsigned> next_rank_;
+    Hint<std::int64_t> members_seen_ns_;  ///< when somebody last looked at them
     std::uint64_t bypassed_ = 0;
     std::size_t wire_faults_done_ = 0;
     std::uint64_t breaks_ = 0;
     std::vector<bool> cable_cut_[2];
 
-    std::atomic<bool> busy_{false};
-    std::atomic<std::uint64_t> runs_{0};
-    std::atomic<std::uint32_t> fifo_words_{0};
+    Hint<bool> busy_;  ///< who sleeps because of an old value is woken by the writer
+    Counter<> runs_;
+    Hint<std::uint32_t> fifo_words_;
 };
 
 }  // namespace rmem

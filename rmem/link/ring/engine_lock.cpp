@@ -39,15 +39,13 @@ bool EngineLock::is_dead(std::uint32_t holder) const noexcept {
 bool EngineLock::try_take_over(std::uint32_t holder) noexcept {
     if (holder == 0) return false;
     const std::int64_t now = now_ns();
-    // relaxed is enough for what this process has seen: its threads agree on nothing with it
-    if (seen_holder_.load(std::memory_order_relaxed) != holder) {
-        seen_holder_.store(holder, std::memory_order_relaxed);  // enough: as above
-        seen_since_ns_.store(now, std::memory_order_relaxed);   // enough: as above
+    if (seen_holder_.get() != holder) {
+        seen_holder_.set(holder);
+        seen_since_ns_.set(now);
         return false;
     }
-    // relaxed is enough: as above
-    if (now - seen_since_ns_.load(std::memory_order_relaxed) < kHeldLongNs) return false;
-    seen_since_ns_.store(now, std::memory_order_relaxed);  // enough: as above
+    if (now - seen_since_ns_.get() < kHeldLongNs) return false;
+    seen_since_ns_.set(now);
     if (!is_dead(holder)) return false;
     // (3) - this acquire-exchange synchronizes-with the release-store engine_lock.hpp (2), if the
     // holder was not dead but had just left; relaxed is enough where it fails

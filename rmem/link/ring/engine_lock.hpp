@@ -15,6 +15,7 @@
 
 #include "rmem/base/check.hpp"
 #include "rmem/base/clock.hpp"
+#include "rmem/base/relaxed.hpp"
 #include "rmem/ring.hpp"
 
 #include <atomic>
@@ -58,8 +59,8 @@ private:
     Ring& ring_;
     std::atomic<std::uint32_t>& word_;
     std::uint32_t mine_;
-    std::atomic<std::uint32_t> seen_holder_{0};
-    std::atomic<std::int64_t> seen_since_ns_{0};
+    Hint<std::uint32_t> seen_holder_;  ///< by this process
+    Hint<std::int64_t> seen_since_ns_;
 };
 
 }  // namespace rmem

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+// ctest: tsan
+#include "rmem/base/relaxed.hpp"
+
+#include <gtest/gtest.h>
+
+#include <thread>
+#include <vector>
+
+namespace rmem {
+namespace {
+
+TEST(Counter, is_read_by_others_while_its_writer_adds) {
+    Counter<> counter;
+    constexpr std::uint64_t kMany = 10'000;
+    std::thread reader([&] {
+        for (std::uint64_t last = 0; last != kMany;) {
+            const std::uint64_t now = counter.get();
+            EXPECT_GE(now, last);
+            last = now;
+        }
+    });
+    for (std::uint64_t i = 1; i <= kMany; ++i) EXPECT_EQ(counter.add(), i);
+    reader.join();
+}
+
+TEST(Counter, loses_nothing_of_several_writers_that_share_it) {
+    Counter<unsigned> counter;
+    std::vector<std::thread> writers;
+    for (int t = 0; t < 4; ++t) {
+        writers.emplace_back([&] {
+            for (int i = 0; i < 1'000; ++i) counter.add_shared();
+        });
+    }
+    for (auto& writer : writers) writer.join();
+    EXPECT_EQ(counter.get(), 4'000U);
+}
+
+TEST(Counter, is_raised_and_never_lowered) {
+    Counter<> counter;
+    counter.raise_to(7);
+    counter.raise_to(5);
+    EXPECT_EQ(counter.get(), 7U);
+}
+
+TEST(Hint, is_what_was_set_last) {
+    Hint<bool> hint;
+    EXPECT_FALSE(hint.get());
+    hint.set(true);
+    EXPECT_TRUE(hint.get());
+}
+
+}  // namespace
+}  // namespace rmem
