@@ -37,7 +37,7 @@ struct Deadline {
         return ns > kNever - start_ns ? never() : Deadline{start_ns + ns};
     }
     bool is_never() const noexcept { return at_ns == kNever; }
-    bool passed(std::int64_t now) const noexcept { return now >= at_ns; }
+    [[nodiscard]] bool passed(std::int64_t now) const noexcept { return now >= at_ns; }
 };
 
 }  // namespace rmem

@@ -34,7 +34,7 @@ public:
     HelperThread(const HelperThread&) = delete;
     HelperThread& operator=(const HelperThread&) = delete;
 
-    bool is_stopping() const noexcept;
+    [[nodiscard]] bool is_stopping() const noexcept;
     /// Sleeps for `ns`, or until it is to end, or until `until` says so, which is asked first and
     /// after each wake(). False: it is to end.
     bool pause(std::int64_t ns, const std::function<bool()>& until = nullptr);

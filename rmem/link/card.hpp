@@ -35,7 +35,7 @@ public:
     virtual void mark(std::size_t offset, std::size_t bytes) = 0;
     virtual void unmark(std::size_t offset, std::size_t bytes) = 0;
     /// The oldest interrupt; none while a callback gets them.
-    virtual std::optional<Interrupt> take() = 0;
+    [[nodiscard]] virtual std::optional<Interrupt> take() = 0;
     virtual int fd() = 0;
     virtual void on_interrupt(std::function<void(const Interrupt&)> callback) = 0;
 };
@@ -64,11 +64,11 @@ public:
     // ---- Memory
     virtual std::byte* bank() const = 0;
     /// Whether writes of `bytes` bytes in all can be taken now.
-    virtual bool room(std::size_t bytes) = 0;
+    [[nodiscard]] virtual bool room(std::size_t bytes) = 0;
     virtual void write(std::size_t offset, const void* from, std::size_t bytes) = 0;
     /// Wakes ranks that may wait for these writes.
     virtual void commit() = 0;
-    virtual bool flush(Deadline deadline) = 0;
+    [[nodiscard]] virtual bool flush(Deadline deadline) = 0;
     virtual void poll() = 0;
     /// After a look that found nothing (rmem/ring/waiting.hpp).
     virtual void give_way() = 0;

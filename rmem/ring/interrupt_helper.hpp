@@ -35,7 +35,7 @@ public:
     int fd() const noexcept { return fd_.get(); }
     void on_interrupt(Callback callback);
     /// The oldest interrupt; none while a callback gets them.
-    std::optional<Interrupt> take();
+    [[nodiscard]] std::optional<Interrupt> take();
 
 private:
     void work();

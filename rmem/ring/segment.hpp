@@ -69,10 +69,11 @@ public:
     static std::optional<Created> create(const std::string& ring, std::size_t bytes,
                                          const std::string& unix_group, std::uint64_t byte);
     /// Maps an existing object, as large as it is by now; nothing when there is none.
-    /// `foreign_segment` for an object that is no file, `not_permitted` for another user's.
-    static std::optional<Segment> open(const std::string& ring, const Trust& trust = {});
+    /// `foreign_segment` for what is no file, `not_permitted` for another user's.
+    [[nodiscard]] static std::optional<Segment> open(const std::string& ring,
+                                                     const Trust& trust = {});
     /// Whether anything has the name.
-    static bool exists(const std::string& ring);
+    [[nodiscard]] static bool exists(const std::string& ring);
     /// The user who has made what has the name, for people; empty when there is nothing.
     static std::string owner(const std::string& ring);
     /// Removes the name; those who have it mapped keep it. False when there was none.
@@ -95,8 +96,8 @@ public:
     bool is_whole() const;
 
     /// Takes the lock on `byte` if nobody holds it (a shared lock: if nobody holds it exclusively).
-    std::optional<ByteLock> try_lock(std::uint64_t byte) const;
-    std::optional<ByteLock> try_lock_shared(std::uint64_t byte) const;
+    [[nodiscard]] std::optional<ByteLock> try_lock(std::uint64_t byte) const;
+    [[nodiscard]] std::optional<ByteLock> try_lock_shared(std::uint64_t byte) const;
     /// Whether somebody holds a lock in [byte, byte + count); locks of other objects in this
     /// process count. One system call.
     bool is_locked(std::uint64_t byte, std::uint64_t count = 1) const noexcept;

@@ -88,7 +88,9 @@ public:
     std::uint64_t head() const noexcept { return head_; }
     std::uint64_t capacity() const noexcept { return area_.capacity(); }
     /// Whether records of `units` units in all fit, whatever the wrap costs.
-    bool fits(std::uint64_t units) const noexcept { return head_ + units + kMaxPad <= limit_; }
+    [[nodiscard]] bool fits(std::uint64_t units) const noexcept {
+        return head_ + units + kMaxPad <= limit_;
+    }
     /// Everybody has read what lies below `position`.
     void reclaim(std::uint64_t position) noexcept;
 
@@ -136,8 +138,8 @@ public:
         return position_ != head_;
     }
     /// The oldest record that has not been read.
-    Found peek(Entry& entry) noexcept;
-    /// Goes past an entry that peek() gave.
+    [[nodiscard]] Found peek(Entry& entry) noexcept;
+    /// Goes behind an entry that peek() gave.
     void pass(const Entry& entry) noexcept { position_ = entry.next; }
     void seek(std::uint64_t position) noexcept { position_ = head_ = position; }
     void skip_all() noexcept;
@@ -150,7 +152,7 @@ public:
 
     /// Stores an entry's words at `to`, each as one 4-byte release-store. False if it was
     /// overwritten meanwhile (then some words may be wrong).
-    bool copy_words(const Entry& entry, std::byte* to) const noexcept;
+    [[nodiscard]] bool copy_words(const Entry& entry, std::byte* to) const noexcept;
 
 private:
     bool is_overwritten(std::uint64_t position) const noexcept;

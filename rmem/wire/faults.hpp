@@ -66,7 +66,7 @@ public:
     explicit FaultChooser(const FaultChoice& choice) noexcept : choice_(choice) {}
 
     /// Whether the next event is hit; draws from `random` when chance decides.
-    bool hits(std::uint64_t& random) noexcept;
+    [[nodiscard]] bool hits(std::uint64_t& random) noexcept;
 
 private:
     FaultChoice choice_;

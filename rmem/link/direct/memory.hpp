@@ -38,7 +38,7 @@ public:
     const std::byte* data(std::size_t offset, std::size_t) const noexcept { return bank_ + offset; }
     std::byte* own(std::size_t offset) const noexcept { return bank_ + offset; }
 
-    static constexpr bool room(std::size_t) noexcept { return true; }
+    [[nodiscard]] static constexpr bool room(std::size_t) noexcept { return true; }
     void write(std::size_t offset, const void* from, std::size_t bytes) noexcept {
         copy_bytes(bank_ + offset, from, bytes);
     }

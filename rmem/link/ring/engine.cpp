@@ -400,7 +400,8 @@ void RingEngine::arrive(unsigned rank, const Flight& flight, std::int64_t due_ns
     const LogReader::Entry& entry = flight.entry;
     if (done_already(rank, entry)) return;
     const LogRecord& record = entry.record;
-    logs_[rank].copy_words(entry, bank_ + record.offset);
+    // A writer leaves alone what a live node has not applied.
+    static_cast<void>(logs_[rank].copy_words(entry, bank_ + record.offset));
     Punctuality::Arrival arrival;
     arrival.origin = rank_node_[rank];
     arrival.offset = record.offset;
@@ -435,7 +436,7 @@ void RingEngine::arrive(unsigned rank, const Flight& flight, std::int64_t due_ns
 void RingEngine::come_round(unsigned rank, const LogReader::Entry& entry) {
     if (done_already(rank, entry)) return;
     if ((entry.record.flags & LogRecord::kMeLast) != 0) {
-        logs_[rank].copy_words(entry, bank_ + entry.record.offset);
+        static_cast<void>(logs_[rank].copy_words(entry, bank_ + entry.record.offset));
         applied_any_ = true;
     }
     set_applied(rank, entry.next);

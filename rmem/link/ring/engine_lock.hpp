@@ -30,7 +30,7 @@ public:
     /// For a rank that has joined (rmem::Membership).
     EngineLock(Ring& ring, unsigned node, unsigned rank, std::uint32_t incarnation);
 
-    bool try_lock() noexcept {
+    [[nodiscard]] bool try_lock() noexcept {
         std::uint32_t holder = 0;
         // (1) - this acquire-exchange synchronizes-with the release-store (2) of the last holder;
         // relaxed is enough where it fails
@@ -50,10 +50,10 @@ public:
 
     /// Waits for it, for joining and leaving. False when the deadline passed: its holder is
     /// stopped.
-    bool lock(Deadline deadline) noexcept;
+    [[nodiscard]] bool lock(Deadline deadline) noexcept;
 
 private:
-    bool try_take_over(std::uint32_t holder) noexcept;
+    [[nodiscard]] bool try_take_over(std::uint32_t holder) noexcept;
     bool is_dead(std::uint32_t holder) const noexcept;
 
     Ring& ring_;

@@ -50,7 +50,7 @@ RingMemory::RingMemory(Membership& member, const RingOptions& options)
 }
 
 RingMemory::~RingMemory() {
-    if (member_.held()) flush(Deadline::in(kLeaveNs));
+    if (member_.held()) static_cast<void>(flush(Deadline::in(kLeaveNs)));
 }
 
 void RingMemory::keep_applying(bool on) {

@@ -60,8 +60,8 @@ public:
     RingMemory& operator=(const RingMemory&) = delete;
 
     // ---- The Memory concept, besides BankWriter's part
-    bool room(std::size_t bytes);
-    /// Wakes ranks that sleep and may want these writes.
+    [[nodiscard]] bool room(std::size_t bytes);
+    /// Wakes who sleeps and may want what was written.
     void commit() noexcept;
     bool in_flight() const noexcept { return engine_.busy(); }
     /// A dead rank's writes are still on their way for a while: until then it counts as alive.
@@ -83,7 +83,7 @@ public:
     // ---- The card's options
     /// True when every live node has applied the own writes and they have come round; false when
     /// the deadline passed.
-    bool flush(Deadline deadline);
+    [[nodiscard]] bool flush(Deadline deadline);
     /// The helper runs the engine all the time, for programs that read the bank by plain loads.
     void keep_applying(bool on);
 
@@ -107,7 +107,7 @@ private:
     void send_record(std::size_t offset, const void* from, std::uint32_t words,
                      std::uint32_t flags);
     void wait_for_log(std::uint64_t units);
-    bool enter_fifo(std::uint32_t words, std::int64_t& now);
+    [[nodiscard]] bool enter_fifo(std::uint32_t words, std::int64_t& now);
     void look_at_fifo(std::int64_t now);
     void reclaim();
     bool counts(unsigned node, std::uint32_t epoch) const noexcept;

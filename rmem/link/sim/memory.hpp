@@ -46,7 +46,7 @@ public:
     const std::byte* data(std::size_t offset, std::size_t bytes) const;
     std::byte* own(std::size_t offset) const noexcept { return bank_ + offset; }
 
-    bool room(std::size_t bytes);
+    [[nodiscard]] bool room(std::size_t bytes);
     void write(std::size_t offset, const void* from, std::size_t bytes);
     void publish(std::size_t offset, std::size_t bytes) { write(offset, bank_ + offset, bytes); }
     void post_word(std::size_t offset, std::uint32_t value) { write(offset, &value, sizeof value); }
@@ -70,7 +70,7 @@ public:
     std::int64_t now_ns() const noexcept { return process_.clock_ns_; }
 
     /// True when all own writes have come round (or were lost) before the deadline.
-    bool flush(Deadline deadline);
+    [[nodiscard]] bool flush(Deadline deadline);
 
 private:
     void pay(std::int64_t ns) const {

@@ -120,7 +120,7 @@ TEST_F(SegmentTest, another_user_is_not_permitted) {
     Child other([&] {
         ASSERT_EQ(::setuid(65534), 0);
         try {
-            Segment::open(name.get());
+            static_cast<void>(Segment::open(name.get()));
             FAIL() << "opened another user's segment";
         } catch (const Error& error) {
             EXPECT_EQ(error.code(), Errc::not_permitted);
@@ -157,7 +157,7 @@ TEST_F(SegmentTest, what_is_no_file_is_refused) {
     const std::string path = Segment::object_name(name.get());
     const auto refused = [&](const std::string& what) {
         try {
-            Segment::open(name.get());
+            static_cast<void>(Segment::open(name.get()));
             FAIL() << "it was opened";
         } catch (const Error& error) {
             EXPECT_EQ(error.code(), Errc::foreign_segment) << error.what();

@@ -153,7 +153,7 @@ TEST_P(RingMemoryTest, flush_gives_up_at_its_deadline) {
     RingRank b(ring, 1, still);  // nobody moves it
     a.memory.post_word(0, 1);
     EXPECT_FALSE(a.memory.flush(Deadline::in(5'000'000)));
-    b.memory.flush(Deadline::in(kPatienceNs));
+    EXPECT_TRUE(b.memory.flush(Deadline::in(kPatienceNs)));
     b.await(0, 1);
     a.flush();
 }
