@@ -114,9 +114,8 @@ private:
     }
     static int lost() {
         return fail(BBP_EPEER,
-                    "this rank's node was dropped by the others, or what ran it has ended: all "
-                    "others are dead "
-                    "to it, and it to them; open the ring again (bbp_finalize, bbp_init)");
+                    "this node was removed from the ring (or its engine stopped), so no other rank "
+                    "can be reached; call bbp_finalize, then bbp_init, to rejoin");
     }
 
     Core core_;
