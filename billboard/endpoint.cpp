@@ -13,12 +13,12 @@
 
 namespace billboard {
 
-extern template class EndpointCore<rmem::RingMemory, InlineBoard>;
-extern template class EndpointCore<rmem::RingMemory, PaperBoard>;
-extern template class EndpointCore<rmem::UdpMemory, InlineBoard>;
-extern template class EndpointCore<rmem::UdpMemory, PaperBoard>;
-extern template class EndpointCore<rmem::sim::SimMemory, InlineBoard>;
-extern template class EndpointCore<rmem::sim::SimMemory, PaperBoard>;
+BILLBOARD_ENDPOINT_OF(extern template, , rmem::RingMemory, InlineBoard);
+BILLBOARD_ENDPOINT_OF(extern template, , rmem::RingMemory, PaperBoard);
+BILLBOARD_ENDPOINT_OF(extern template, , rmem::UdpMemory, InlineBoard);
+BILLBOARD_ENDPOINT_OF(extern template, , rmem::UdpMemory, PaperBoard);
+BILLBOARD_ENDPOINT_OF(extern template, , rmem::sim::SimMemory, InlineBoard);
+BILLBOARD_ENDPOINT_OF(extern template, , rmem::sim::SimMemory, PaperBoard);
 
 namespace {
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-/// Barriers, and groups by name. Part of EndpointCore (billboard/core/endpoint_core.hpp).
+/// Barriers, of all ranks and of groups.
 ///
 /// arrival   each member writes its arrival count into a word of its own and waits until every
 ///           member's count has come as far: one propagation. The default. The last to come wakes
@@ -11,51 +11,112 @@
 ///
 /// An arrival count goes with a barrier id, and an id with one list of members: counts of different
 /// groups would not be comparable.
+///
+/// Invariants: a call waits with the list that its barrier was used with before, which is in order
+/// and has this rank in it; an arrival is written once, however many calls wait for it.
+/// Thread safety: one thread. Errors: billboard/endpoint.hpp.
 
-#include "billboard/core/endpoint_core.hpp"
-#include "rmem/base/hash.hpp"
+#include "billboard/core/own_rank.hpp"
+#include "billboard/core/peers.hpp"
+#include "billboard/core/set_aside.hpp"
+#include "rmem/base/check.hpp"
 #include "rmem/base/marks.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <numeric>
+#include <span>
+#include <vector>
 
 namespace billboard {
 
-template <class M, template <class> class BoardOf>
-int EndpointCore<M, BoardOf>::barrier(Deadline deadline) {
-    if (settings_.barrier == BarrierKind::paper)
+template <class Own>
+class Barriers {
+public:
+    /// `messages`: the endpoint, by which the members of a barrier of kind `paper` talk.
+    Barriers(Own& own, Peers<Own>& peers, const SetAside& aside, Endpoint& messages)
+        : own_(own), peers_(peers), aside_(aside), messages_(messages), everybody_(own.ranks) {
+        std::iota(everybody_.begin(), everybody_.end(), 0);
+    }
+
+    /// Before the rank joins: writes its counts. A rank that comes back (not its `first_life`)
+    /// resumes from those of the others.
+    void begin(bool first_life);
+    [[nodiscard]] int barrier(Deadline deadline);
+    [[nodiscard]] int barrier_group(std::span<const int> members, unsigned id, Deadline deadline);
+
+private:
+    int check_members(std::span<const int> members, unsigned id);
+    int arrive_and_wait(std::span<const int> members, std::size_t index, Deadline deadline);
+    int barrier_by_messages(std::span<const int> members, unsigned id, Deadline deadline);
+    std::size_t word(unsigned r, std::size_t index) const {
+        return index == 0 ? own_.geometry.barrier(r)
+                          : own_.geometry.barrier(r, static_cast<unsigned>(index - 1));
+    }
+    bool has_arrived(unsigned m, std::size_t index) const {
+        return static_cast<std::int32_t>(own_.memory.load(word(m, index)) - counts_[index]) >= 0;
+    }
+
+    Own& own_;
+    Peers<Own>& peers_;
+    const SetAside& aside_;
+    Endpoint& messages_;
+    std::vector<int> everybody_;
+    // By index: 0 is everybody's, a group's is its id and one.
+    std::vector<std::uint32_t> counts_ = std::vector<std::uint32_t>(1 + kBarrierIds, kFirstCount);
+    std::vector<bool> pending_ = std::vector<bool>(1 + kBarrierIds);  ///< arrived and timed out
+    std::vector<std::vector<int>> members_ = std::vector<std::vector<int>>(kBarrierIds);  ///< by id
+};
+
+template <class Own>
+void Barriers<Own>::begin(bool first_life) {
+    for (std::size_t i = 0; i < counts_.size(); ++i) {
+        // Otherwise they would wait for it forever. A rank that never joined has no count: its
+        // words are 0, which is also what counts come to by wrapping.
+        for (unsigned s = 0; !first_life && s < own_.ranks; ++s) {
+            if (own_.memory.load(own_.geometry.incarnation(s)) == 0) continue;
+            const std::uint32_t theirs = own_.memory.load(word(s, i));
+            if (static_cast<std::int32_t>(theirs - counts_[i]) > 0) counts_[i] = theirs;
+        }
+        own_.memory.post_word(word(own_.me, i), counts_[i]);
+    }
+}
+
+template <class Own>
+int Barriers<Own>::barrier(Deadline deadline) {
+    if (own_.settings.barrier == BarrierKind::paper)
         return barrier_by_messages(everybody_, 0, deadline);
     return arrive_and_wait(everybody_, 0, deadline);
 }
 
-template <class M, template <class> class BoardOf>
-int EndpointCore<M, BoardOf>::barrier_group(std::span<const int> members, unsigned id,
-                                            Deadline deadline) {
+template <class Own>
+int Barriers<Own>::barrier_group(std::span<const int> members, unsigned id, Deadline deadline) {
     if (id >= kBarrierIds) {
         return fail(BBP_EINVAL, fmt::format("there is no barrier {}; ids go from 0 to {}", id,
                                             kBarrierIds - 1));
     }
-    auto& known = barrier_members_[id];
+    auto& known = members_[id];
     if (known.empty() || !std::equal(members.begin(), members.end(), known.begin(), known.end())) {
         if (const int bad = check_members(members, id); bad != BBP_OK) return bad;
     }
-    if (settings_.barrier == BarrierKind::paper)
+    if (own_.settings.barrier == BarrierKind::paper)
         return barrier_by_messages(known, id + 1, deadline);
     return arrive_and_wait(known, id + 1, deadline);
 }
 
 /// The list that the barrier was used with before, or is from now on.
-template <class M, template <class> class BoardOf>
-int EndpointCore<M, BoardOf>::check_members(std::span<const int> members, unsigned id) {
-    if (const int bad = check_message(members, nullptr, 0); bad != BBP_OK) return bad;
+template <class Own>
+int Barriers<Own>::check_members(std::span<const int> members, unsigned id) {
+    if (const int bad = own_.check_ranks(members); bad != BBP_OK) return bad;
     std::vector<int> sorted(members.begin(), members.end());
     std::sort(sorted.begin(), sorted.end());
-    if (!std::binary_search(sorted.begin(), sorted.end(), static_cast<int>(me_))) {
-        return fail(BBP_EINVAL,
-                    fmt::format("rank {} is not in the list of members that it waits with", me_));
+    if (!std::binary_search(sorted.begin(), sorted.end(), static_cast<int>(own_.me))) {
+        return fail(
+            BBP_EINVAL,
+            fmt::format("rank {} is not in the list of members that it waits with", own_.me));
     }
-    auto& known = barrier_members_[id];
+    auto& known = members_[id];
     if (known.empty()) known = sorted;
     if (known != sorted) {
         return fail(BBP_EINVAL,
@@ -66,148 +127,85 @@ int EndpointCore<M, BoardOf>::check_members(std::span<const int> members, unsign
     return BBP_OK;
 }
 
-template <class M, template <class> class BoardOf>
-int EndpointCore<M, BoardOf>::arrive_and_wait(std::span<const int> members, std::size_t index,
-                                              Deadline deadline) {
-    memory_.progress();
-    if (!barrier_pending_[index]) {  // else a former call has arrived and timed out
-        const int room = wait_for(
-            deadline, [&]() -> int { return memory_.room(kAnnounceBytes) ? BBP_OK : BBP_EAGAIN; });
+template <class Own>
+int Barriers<Own>::arrive_and_wait(std::span<const int> members, std::size_t index,
+                                   Deadline deadline) {
+    RMEM_CHECK_IF(Own::kIsSimulated, std::is_sorted(members.begin(), members.end()) &&
+                                         std::binary_search(members.begin(), members.end(),
+                                                            static_cast<int>(own_.me)));
+    own_.memory.progress();
+    if (!pending_[index]) {  // else a former call has arrived and timed out
+        const int room = peers_.wait_for(BBP_ANY, deadline, [&]() -> int {
+            return own_.memory.room(kAnnounceBytes) ? BBP_OK : BBP_EAGAIN;
+        });
         if (room == BBP_ETIMEDOUT) return barrier_timed_out({});
         if (room != BBP_OK) return room;
         RMEM_MARK("barrier.before-arrival");
-        memory_.post_word(barrier_word(me_, index), ++barrier_counts_[index]);
-        memory_.commit();
-        barrier_pending_[index] = true;
+        own_.memory.post_word(word(own_.me, index), ++counts_[index]);
+        own_.memory.commit();
+        pending_[index] = true;
         RMEM_MARK("barrier.arrived");
     }
-    const std::uint32_t count_now = barrier_counts_[index];
-    const auto has_arrived = [&](unsigned m) {
-        return static_cast<std::int32_t>(memory_.load(barrier_word(m, index)) - count_now) >= 0;
-    };
     std::size_t next = 0;  // members before it have arrived
     // The last is who finds all others arrived at once. Two that come at the same time may not see
     // each other in their first look, each in its second; who sleeps then was there before.
     unsigned looks = 0;
-    const int result = wait_for(deadline, [&]() -> int {
+    int awaited = BBP_ANY;
+    const int result = peers_.wait_for(awaited, deadline, [&]() -> int {
         ++looks;
         for (; next < members.size(); ++next) {
             const auto m = static_cast<unsigned>(members[next]);
-            if (m == me_) continue;
-            if (aside_.has_end(m)) return tell_gone(m);  // has it arrived, then its new self has
-            if (has_arrived(m)) continue;
-            awaited_ = static_cast<int>(m);
-            return is_gone(m) ? tell_gone(m) : BBP_EAGAIN;
+            if (m == own_.me) continue;
+            if (aside_.has_end(m))
+                return peers_.tell_gone(m);  // has it arrived, then its new self has
+            if (has_arrived(m, index)) continue;
+            awaited = static_cast<int>(m);
+            return peers_.is_still_gone(m) ? peers_.tell_gone(m) : BBP_EAGAIN;
         }
         return BBP_OK;
     });
     // Where there are several banks, the write itself has woken those who sleep.
-    if (!M::kReplicated && result == BBP_OK && looks <= 2) {
-        for (const int m : members) memory_.notify(static_cast<unsigned>(m));
+    if (!Own::Memory::kReplicated && result == BBP_OK && looks <= 2) {
+        for (const int m : members) own_.memory.notify(static_cast<unsigned>(m));
     }
-    if (result != BBP_ETIMEDOUT && result != BBP_EAGAIN) barrier_pending_[index] = false;
-    if (result == BBP_OK) count(Counter::barriers);
+    if (result != BBP_ETIMEDOUT && result != BBP_EAGAIN) pending_[index] = false;
+    if (result == BBP_OK) own_.count(Counter::barriers);
     if (result != BBP_ETIMEDOUT) return result;
     std::vector<int> missing;
     for (const int m : members) {
         const auto r = static_cast<unsigned>(m);
-        if (r != me_ && !has_arrived(r)) missing.push_back(m);
+        if (r != own_.me && !has_arrived(r, index)) missing.push_back(m);
     }
     return barrier_timed_out(missing);
 }
 
-template <class M, template <class> class BoardOf>
-int EndpointCore<M, BoardOf>::barrier_by_messages(std::span<const int> members, unsigned id,
-                                                  Deadline deadline) {
+template <class Own>
+int Barriers<Own>::barrier_by_messages(std::span<const int> members, unsigned id,
+                                       Deadline deadline) {
     if (members.size() < 2) return BBP_OK;
     const int coordinator = members[0];
     std::uint32_t word = id;
     const std::size_t bytes = id == 0 ? 0 : sizeof word;  // everybody's barrier: null messages
     std::size_t len = 0;
     int result = BBP_OK;
-    if (static_cast<int>(me_) != coordinator) {
-        result = send(coordinator, &word, bytes, deadline, Class::barrier);
+    if (static_cast<int>(own_.me) != coordinator) {
+        result = messages_.send(coordinator, &word, bytes, deadline, Class::barrier);
         if (result == BBP_OK)
-            result = recv(coordinator, &word, sizeof word, &len, deadline, Class::barrier);
+            result =
+                messages_.recv(coordinator, &word, sizeof word, &len, deadline, Class::barrier);
     } else {
         for (const int m : members.subspan(1)) {
-            result = recv(m, &word, sizeof word, &len, deadline, Class::barrier);
+            result = messages_.recv(m, &word, sizeof word, &len, deadline, Class::barrier);
             if (result == BBP_ETIMEDOUT) return barrier_timed_out({&m, 1});
             if (result < 0) return result;
         }
         word = id;
-        result = mcast(members.subspan(1), &word, bytes, deadline, Class::barrier);
+        result = messages_.mcast(members.subspan(1), &word, bytes, deadline, Class::barrier);
     }
     if (result == BBP_ETIMEDOUT) return barrier_timed_out(members.first(1));
     if (result < 0) return result;
-    count(Counter::barriers);
+    own_.count(Counter::barriers);
     return BBP_OK;
-}
-
-/// Never 0 in the low word, which stands for an unused place.
-inline std::uint64_t group_hash_of(std::string_view name) {
-    const std::uint64_t hash = rmem::Fnv1a().add(name).value();
-    return (hash & 0xffffffff) == 0 ? hash | 1 : hash;
-}
-
-template <class M, template <class> class BoardOf>
-bool EndpointCore<M, BoardOf>::is_in_group(unsigned r, std::uint64_t hash) const {
-    for (unsigned i = 0; i < kJoinedGroups; ++i) {
-        const std::size_t at = geometry_.group_hash(r, i);
-        if (memory_.load(at) == static_cast<std::uint32_t>(hash) &&
-            memory_.load(at + 4) == static_cast<std::uint32_t>(hash >> 32)) {
-            return true;
-        }
-    }
-    return false;
-}
-
-template <class M, template <class> class BoardOf>
-int EndpointCore<M, BoardOf>::group_join(std::string_view name) {
-    if (name.empty()) return fail(BBP_EINVAL, "a group needs a name; the one given is empty");
-    const std::uint64_t hash = group_hash_of(name);
-    if (is_in_group(me_, hash)) return BBP_OK;
-    for (unsigned i = 0; i < kJoinedGroups; ++i) {
-        const std::size_t at = geometry_.group_hash(me_, i);
-        if (memory_.load(at) != 0) continue;
-        memory_.post_word(at + 4, static_cast<std::uint32_t>(hash >> 32));
-        RMEM_MARK("group.half-joined");
-        memory_.post_word(at, static_cast<std::uint32_t>(hash));  // last: it makes the place valid
-        memory_.commit();
-        return BBP_OK;
-    }
-    return fail(BBP_ENOMEM,
-                fmt::format("rank {} is in {} groups already; leave one before joining '{}'", me_,
-                            kJoinedGroups, name));
-}
-
-template <class M, template <class> class BoardOf>
-int EndpointCore<M, BoardOf>::group_leave(std::string_view name) {
-    const std::uint64_t hash = group_hash_of(name);
-    for (unsigned i = 0; i < kJoinedGroups; ++i) {
-        const std::size_t at = geometry_.group_hash(me_, i);
-        if (memory_.load(at) != static_cast<std::uint32_t>(hash) ||
-            memory_.load(at + 4) != static_cast<std::uint32_t>(hash >> 32)) {
-            continue;
-        }
-        memory_.post_word(at, 0);
-        memory_.commit();
-        return BBP_OK;
-    }
-    return fail(BBP_EINVAL, fmt::format("rank {} is not in group '{}'", me_, name));
-}
-
-template <class M, template <class> class BoardOf>
-int EndpointCore<M, BoardOf>::mcast_group(std::string_view name, const void* buf, std::size_t len,
-                                          Deadline deadline, Class cls) {
-    memory_.progress();
-    const std::uint64_t hash = group_hash_of(name);
-    std::vector<int> dests;
-    for (unsigned r = 0; r < ranks_; ++r) {
-        if (r != me_ && is_in_group(r, hash) && !is_gone(r)) dests.push_back(static_cast<int>(r));
-    }
-    const int result = mcast(dests, buf, len, deadline, cls);
-    return result == BBP_OK ? static_cast<int>(dests.size()) : result;
 }
 
 }  // namespace billboard

@@ -1,17 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "billboard/core/barriers.hpp"
 #include "billboard/core/endpoint_core.hpp"
-#include "billboard/core/peers.hpp"
-#include "billboard/core/receiving.hpp"
-#include "billboard/core/sending.hpp"
-#include "billboard/core/viewing.hpp"
 #include "rmem/link/ring/memory.hpp"
 
 namespace billboard {
 
 static_assert(InlineBoard<rmem::RingMemory>::kSlots == fifo_slots_on(rmem::LinkKind::ring));
 
-template class EndpointCore<rmem::RingMemory, InlineBoard>;
-template class EndpointCore<rmem::RingMemory, PaperBoard>;
+BILLBOARD_ENDPOINT_OF(template, , rmem::RingMemory, InlineBoard);
+BILLBOARD_ENDPOINT_OF(template, , rmem::RingMemory, PaperBoard);
 
 }  // namespace billboard

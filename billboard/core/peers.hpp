@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-/// Who is there: joining, deaths and returns. Part of EndpointCore
-/// (billboard/core/endpoint_core.hpp).
+/// What this rank knows of the others, and they of it: joining, deaths, returns, leaving.
 ///
 /// Two ranks a and b connect by three kinds of words, each with one writer:
 ///   incarnation(a)      a counts its lives
@@ -21,14 +20,36 @@
 /// before the new one's. BBP_ANY passes by it. Not confirming the new life until then would be
 /// simpler, but would leave it without buffers (I3) until the last rank has named it, perhaps for
 /// ever.
+///
+/// Invariants
+///   (I1) A rank posts to s only while s's confirmation word for it holds its own incarnation.
+///   (I2) A rank confirms s only when s is fresh or has confirmed it, after it has taken over all
+///        that s's former incarnation had posted: so nothing is read by a slot number or a flag
+///        that meant another message.
+///   (I3) A restarted rank writes no buffer until every live peer has confirmed it (may_post_data).
+///   (I5) While BBP_EPEER of a rank that is back is due, its former life's end stands among the
+///        messages set aside, before all of its new life, and nothing is posted to that.
+/// Told of a rank's end: AbortsDue and the board at once (mark_gone); the messages set aside and in
+/// parts when its next life is met (take_over), or when it is given up. Views are asked first.
+/// Progress: looks at others are paid by calls that wait, and by try calls now and then.
+/// Thread safety: one thread.
 
-#include "billboard/core/endpoint_core.hpp"
+#include "billboard/core/aborts_due.hpp"
 #include "billboard/core/join_notice.hpp"
+#include "billboard/core/own_rank.hpp"
+#include "billboard/core/reassembly.hpp"
+#include "billboard/core/set_aside.hpp"
+#include "billboard/core/views.hpp"
+#include "rmem/base/check.hpp"
 #include "rmem/base/clock.hpp"
 #include "rmem/base/marks.hpp"
 #include "rmem/ring/node_board.hpp"
 
 #include <fmt/format.h>
+
+#include <algorithm>
+#include <string>
+#include <vector>
 
 namespace billboard {
 
@@ -38,117 +59,192 @@ constexpr std::uint32_t noticed(std::uint32_t incarnation) {
 }
 inline constexpr unsigned kPeersPerCheck = 8;  ///< liveness costs a system call each
 
-template <class M, template <class> class BoardOf>
-EndpointCore<M, BoardOf>::EndpointCore(std::shared_ptr<rmem::Seat<M>> seat,
-                                       const Settings& settings, Deadline deadline,
-                                       const typename M::Options& options)
-    : seat_(std::move(seat)),
-      member_(seat_->member),
-      geometry_(member_.ring().config(), settings.board),
-      memory_(memory_of(*seat_, options)),
-      settings_(settings),
-      me_(member_.rank()),
-      ranks_(member_.ring().config().ranks),
-      board_(memory_, geometry_, me_),
-      buffers_(geometry_.data_bytes()),
-      peers_(ranks_),
-      counters_(member_.slot().protocol),
-      barrier_counts_(1 + kBarrierIds, kFirstCount),
-      barrier_pending_(1 + kBarrierIds, false),
-      barrier_members_(kBarrierIds) {
-    for (unsigned r = 0; r < ranks_; ++r) everybody_.push_back(static_cast<int>(r));
-    join(deadline);
-}
+template <class Own>
+class Peers {
+public:
+    Peers(Own& own, SetAside& aside, Reassembly<Own>& reassembly, AbortsDue& aborts_due,
+          const Views<Own>& views)
+        : own_(own),
+          aside_(aside),
+          reassembly_(reassembly),
+          aborts_due_(aborts_due),
+          views_(views),
+          peers_(own.ranks) {}
 
-template <class M, template <class> class BoardOf>
-EndpointCore<M, BoardOf>::~EndpointCore() {
-    leave();
-}
+    // ---- This rank
+    /// Begins its next incarnation. The other words that a rank begins with are written between
+    /// this and join().
+    void begin();
+    /// Shows it, and waits for the others. Throws Error(timed_out).
+    void join(Deadline deadline);
+    [[nodiscard]] bool is_first_life() const noexcept { return incarnation_ == 1; }
+    /// Whether leave() is still to be called. A forked child leaves for nobody.
+    [[nodiscard]] bool is_in() const noexcept { return !left_ && own_.member.held(); }
+    void leave() noexcept;
 
-template <class M, template <class> class BoardOf>
-void EndpointCore<M, BoardOf>::join(Deadline deadline) {
-    // While the process keeps the rank for its node, messages may begin again.
-    const std::uint32_t former = memory_.load(geometry_.incarnation(me_));
-    const std::uint32_t incarnation = incarnation_ = std::max(member_.incarnation(), former + 1);
-    is_first_ = former == 0;
-    for (unsigned s = 0; s < ranks_; ++s) {
-        if (s != me_) memory_.post_word(geometry_.confirmed(s, me_), kFresh);
+    // ---- As last seen
+    [[nodiscard]] std::uint32_t incarnation(unsigned s) const { return peers_[s].incarnation; }
+    [[nodiscard]] bool is_connected(unsigned s) const { return peers_[s].tx_open; }
+    /// Dead or left; what it had posted may still be there.
+    [[nodiscard]] bool is_gone(unsigned s) const { return peers_[s].gone; }
+    /// Whether its last life that is over ended by leaving.
+    [[nodiscard]] bool has_left(unsigned s) const { return peers_[s].left; }
+    /// Whether s has given this rank up, though it lives: then s may have used the buffers of its
+    /// messages again.
+    [[nodiscard]] bool is_given_up_by(unsigned s) const noexcept;
+
+    // ---- Looks
+    /// The next step of the connection with s, and whether it lives.
+    void refresh(unsigned s);
+    /// The same of some of all, in turn.
+    void check();
+    /// Whether s is dead or has left, and has not come back since.
+    [[nodiscard]] bool is_still_gone(unsigned s);
+    [[nodiscard]] bool others_are_gone();
+    /// Whether s can be posted to, if it has room; not while BBP_EPEER is due.
+    [[nodiscard]] bool may_post_to(unsigned s);
+    /// (I3)
+    [[nodiscard]] bool may_post_data();
+
+    // ---- Ends
+    /// BBP_EPEER, with the sentence for it.
+    [[nodiscard]] int gone_error(unsigned s) const;
+    /// The same, after which nothing of s is due any more.
+    [[nodiscard]] int tell_gone(unsigned s);
+    /// The same of the former life whose end comes next among the messages set aside.
+    [[nodiscard]] int tell_former_end(unsigned s);
+    /// Tells that s has gone, and takes nothing of that life any more.
+    [[nodiscard]] int end_incarnation(unsigned s);
+    /// Takes s for dead because it has given this rank up, and nothing of it any more.
+    void give_up(unsigned s);
+
+    /// Tries until `attempt` gives something else than BBP_EAGAIN or the deadline passes:
+    /// BBP_ETIMEDOUT, to which the caller adds its sentence. Between looks at the peers, of which
+    /// `awaited` is one each time if it is a rank, it tries only when `worth_trying` says so: that
+    /// is the spinning loop.
+    template <class Attempt, class Worth>
+    [[nodiscard]] int wait_for(const int& awaited, Deadline deadline, Attempt&& attempt,
+                               Worth&& worth_trying);
+    template <class Attempt>
+    [[nodiscard]] int wait_for(const int& awaited, Deadline deadline, Attempt&& attempt) {
+        return wait_for(awaited, deadline, attempt, [] { return true; });
     }
-    for (unsigned i = 0; i < kJoinedGroups; ++i) memory_.post_word(geometry_.group_hash(me_, i), 0);
-    // A returning rank resumes from the others' count; otherwise they would wait for it forever. A
-    // rank that never joined has no count: its words are 0, which is also what counts come to by
-    // wrapping.
-    for (std::size_t i = 0; i < barrier_counts_.size(); ++i) {
-        for (unsigned s = 0; incarnation > 1 && s < ranks_; ++s) {
-            if (memory_.load(geometry_.incarnation(s)) == 0) continue;
-            const std::uint32_t theirs = memory_.load(barrier_word(s, i));
-            if (static_cast<std::int32_t>(theirs - barrier_counts_[i]) > 0) {
-                barrier_counts_[i] = theirs;
-            }
-        }
-        memory_.post_word(barrier_word(me_, i), barrier_counts_[i]);
-    }
-    RMEM_MARK("join.words-written");
-    memory_.post_word(geometry_.incarnation(me_), incarnation);
-    memory_.commit();
-    peers_[me_].incarnation = incarnation;
-    connect(me_);
-    data_open_ = incarnation == 1;
-    const auto missing = [this] {
-        std::string ranks;
-        for (unsigned s = 0; s < ranks_; ++s) {
-            if (!peers_[s].gone && !peers_[s].tx_open) ranks += fmt::format(" {}", s);
-        }
-        return ranks;
+
+private:
+    struct Peer {
+        std::uint32_t incarnation = 0;  ///< 0: never seen
+        bool rx_open = false;
+        bool tx_open = false;
+        bool gone = false;
+        bool left = false;
+        bool peer_due = false;  ///< BBP_EPEER is still to be reported, once: gone or (I5)
     };
+
+    bool all_joined() const;
+    std::string missing() const;
+    bool see(unsigned s);
+    void meet(unsigned s, std::uint32_t incarnation);
+    void connect(unsigned s);
+    bool has_departed(unsigned s) const;
+    Counter why_gone(unsigned s) const;
+    void mark_gone(unsigned s, Counter why);
+    void take_over(unsigned s);
+    bool incarnation_is_over() const;
+    void close_incarnation(unsigned s);
+    bool has_confirmed(unsigned s) const;
+    bool is_sound(unsigned s) const;
+
+    Own& own_;
+    SetAside& aside_;
+    Reassembly<Own>& reassembly_;
+    AbortsDue& aborts_due_;
+    const Views<Own>& views_;
+    std::uint32_t incarnation_ =
+        0;  ///< of this rank's messages: 1 the first, more each time that they begin
+    unsigned next_check_ = 0;
+    bool data_open_ = false;  ///< (I3)
+    bool is_first_ = false;   ///< no life of this rank was announced before
+    bool left_ = false;
+    std::vector<Peer> peers_;
+};
+
+template <class Own>
+void Peers<Own>::begin() {
+    // While the process keeps the rank for its node, messages may begin again.
+    const std::uint32_t former = own_.memory.load(own_.geometry.incarnation(own_.me));
+    incarnation_ = std::max(own_.member.incarnation(), former + 1);
+    is_first_ = former == 0;
+    for (unsigned s = 0; s < own_.ranks; ++s) {
+        if (s != own_.me) own_.memory.post_word(own_.geometry.confirmed(s, own_.me), kFresh);
+    }
+}
+
+template <class Own>
+void Peers<Own>::join(Deadline deadline) {
+    RMEM_MARK("join.words-written");
+    own_.memory.post_word(own_.geometry.incarnation(own_.me), incarnation_);
+    own_.memory.commit();
+    peers_[own_.me].incarnation = incarnation_;
+    connect(own_.me);
+    data_open_ = is_first_life();
     JoinNotice notice(rmem::now_ns());
-    const int result = wait_for(deadline, [&]() -> int {
-        if constexpr (requires { memory_.check_epoch(); }) memory_.check_epoch();
+    const int result = wait_for(BBP_ANY, deadline, [&]() -> int {
+        if constexpr (requires { own_.memory.check_epoch(); }) own_.memory.check_epoch();
         // Whether they live is looked at now and then, by wait_for: of many ranks each asks after
         // many.
-        for (unsigned s = 0; s < ranks_; ++s) see(s);
-        if (!settings_.awaits_others || all_joined()) return BBP_OK;
+        for (unsigned s = 0; s < own_.ranks; ++s) see(s);
+        if (!own_.settings.awaits_others || all_joined()) return BBP_OK;
         if (notice.is_due(rmem::now_ns()))
-            notice.tell(me_, member_.ring().config().name, missing());
+            notice.tell(own_.me, own_.member.ring().config().name, missing());
         return BBP_EAGAIN;
     });
     if (result == BBP_OK) return;
     std::string heard;  // of others that the node refuses
-    if constexpr (requires { member_.ring().board().notice; }) {
-        if (member_.ring().config().is_remote()) heard = member_.ring().board().notice.text();
+    if constexpr (requires { own_.member.ring().board().notice; }) {
+        if (own_.member.ring().config().is_remote())
+            heard = own_.member.ring().board().notice.text();
     }
     throw rmem::Error(
         rmem::Errc::timed_out,
-        fmt::format("rank {} of ring '{}' waited for ranks{} of {}, which have not come; {}", me_,
-                    member_.ring().config().name, missing(), ranks_,
+        fmt::format("rank {} of ring '{}' waited for ranks{} of {}, which have not come; {}",
+                    own_.me, own_.member.ring().config().name, missing(), own_.ranks,
                     heard.empty() ? "start them too, with the same RMEM_RING, or allow more time "
                                     "(RMEM_JOIN_TIMEOUT)"
                                   : heard));
 }
 
+template <class Own>
+std::string Peers<Own>::missing() const {
+    std::string ranks;
+    for (unsigned s = 0; s < own_.ranks; ++s) {
+        if (!peers_[s].gone && !peers_[s].tx_open) ranks += fmt::format(" {}", s);
+    }
+    return ranks;
+}
+
 /// All have been seen; and in a rank's first life, all have opened (later ones open as they
 /// notice).
-template <class M, template <class> class BoardOf>
-bool EndpointCore<M, BoardOf>::all_joined() const {
+template <class Own>
+bool Peers<Own>::all_joined() const {
     for (const Peer& p : peers_) {
         if (p.gone) continue;
         if (p.incarnation == 0) return false;
-        if (incarnation_ == 1 && !p.tx_open && !p.peer_due) return false;
+        if (is_first_life() && !p.tx_open && !p.peer_due) return false;
     }
     return true;
 }
 
 /// Looks at what s says of itself, and takes the next step of the connection. Whether it may be
 /// dead.
-template <class M, template <class> class BoardOf>
-bool EndpointCore<M, BoardOf>::see(unsigned s) {
+template <class Own>
+bool Peers<Own>::see(unsigned s) {
     Peer& p = peers_[s];
-    if (s == me_) return false;
+    if (s == own_.me) return false;
     if (incarnation_is_over()) {
         if (!p.gone) mark_gone(s, Counter::peers_dead);
         return false;
     }
-    const std::uint32_t incarnation = memory_.load(geometry_.incarnation(s));
+    const std::uint32_t incarnation = own_.memory.load(own_.geometry.incarnation(s));
     if (incarnation == 0) return false;
     if (incarnation != p.incarnation) {
         meet(s, incarnation);
@@ -162,120 +258,132 @@ bool EndpointCore<M, BoardOf>::see(unsigned s) {
 }
 
 /// The same, and whether it lives.
-template <class M, template <class> class BoardOf>
-void EndpointCore<M, BoardOf>::refresh(unsigned s) {
-    if (!see(s) || memory_.is_alive(s)) return;
+template <class Own>
+void Peers<Own>::refresh(unsigned s) {
+    if (!see(s) || own_.memory.is_alive(s)) return;
     mark_gone(s, why_gone(s));  // it may have left in good order between the two looks
 }
 
 /// Whether this rank has lost its node. The bank may be a later life's, in which nobody knows of
 /// it: all are dead to it, and come back to an endpoint that opens anew.
-template <class M, template <class> class BoardOf>
-bool EndpointCore<M, BoardOf>::incarnation_is_over() const {
-    if constexpr (kMayLoseNode) return memory_.is_over();
+template <class Own>
+bool Peers<Own>::incarnation_is_over() const {
+    if constexpr (Own::kMayLoseNode) return own_.memory.is_over();
     return false;
 }
 
 /// s has a life that this rank has not seen yet.
-template <class M, template <class> class BoardOf>
-void EndpointCore<M, BoardOf>::meet(unsigned s, std::uint32_t incarnation) {
+template <class Own>
+void Peers<Own>::meet(unsigned s, std::uint32_t incarnation) {
     Peer& p = peers_[s];
     if (p.incarnation != 0) {
         if (!p.gone) mark_gone(s, why_gone(s));
-        if (p.views != 0) return;  // its former data is still being read: (I2) later
+        if (views_.has(s)) return;  // its former data is still being read: (I2) later
         take_over(s);
-        count(Counter::peers_returned);
+        own_.count(Counter::peers_returned);
         if (p.peer_due) aside_.push_end(s);
     }
     p.incarnation = incarnation;
     p.gone = p.rx_open = p.tx_open = false;
     connect(s);
     if (p.rx_open || incarnation == 1) return;
-    memory_.post_word(geometry_.confirmed(s, me_), noticed(incarnation));
-    memory_.commit();
-    memory_.notify(s);
+    own_.memory.post_word(own_.geometry.confirmed(s, own_.me), noticed(incarnation));
+    own_.memory.commit();
+    own_.memory.notify(s);
 }
 
-template <class M, template <class> class BoardOf>
-void EndpointCore<M, BoardOf>::connect(unsigned s) {
+template <class Own>
+void Peers<Own>::connect(unsigned s) {
     Peer& p = peers_[s];
     const std::uint32_t mine = incarnation_;
     const std::uint32_t epoch = mine + p.incarnation;
-    const std::uint32_t theirs = s == me_ ? mine : memory_.load(geometry_.confirmed(me_, s));
+    const std::uint32_t theirs =
+        s == own_.me ? mine : own_.memory.load(own_.geometry.confirmed(own_.me, s));
     // It may be the word of a life that began since s's was read, and must not count as the
     // former's. Each life writes its number first, so if it is, the number has changed.
-    if (s != me_ && memory_.load(geometry_.incarnation(s)) != p.incarnation) return;
+    if (s != own_.me && own_.memory.load(own_.geometry.incarnation(s)) != p.incarnation) return;
     const bool is_quiet =
         theirs == mine || theirs == noticed(mine) || (theirs == kFresh && is_first_);
     if (!p.rx_open && is_quiet) {
-        board_.open_rx(s, epoch);
+        own_.board.open_rx(s, epoch);
         RMEM_MARK("connect.receiving-open");
-        memory_.post_word(geometry_.confirmed(s, me_), p.incarnation);
-        memory_.commit();
-        memory_.notify(s);
+        own_.memory.post_word(own_.geometry.confirmed(s, own_.me), p.incarnation);
+        own_.memory.commit();
+        own_.memory.notify(s);
         p.rx_open = true;
     }
     if (!p.tx_open && p.rx_open && theirs == mine && !p.peer_due) {
-        board_.open_tx(s, epoch);
+        own_.board.open_tx(s, epoch);
         RMEM_MARK("connect.sending-open");
         p.tx_open = true;
-        memory_.commit();
+        own_.memory.commit();
     }
+    RMEM_CHECK(is_sound(s));
 }
 
 /// Whether the life of s that this rank knows has left in good order.
-template <class M, template <class> class BoardOf>
-bool EndpointCore<M, BoardOf>::has_departed(unsigned s) const {
-    return memory_.load(geometry_.departed(s)) == peers_[s].incarnation;
+template <class Own>
+bool Peers<Own>::has_departed(unsigned s) const {
+    return own_.memory.load(own_.geometry.departed(s)) == peers_[s].incarnation;
 }
 
-template <class M, template <class> class BoardOf>
-Counter EndpointCore<M, BoardOf>::why_gone(unsigned s) const {
+template <class Own>
+Counter Peers<Own>::why_gone(unsigned s) const {
     return has_departed(s) ? Counter::peers_left : Counter::peers_dead;
 }
 
 /// Nothing more comes from s's present life. What it has posted stays to be received.
-template <class M, template <class> class BoardOf>
-void EndpointCore<M, BoardOf>::mark_gone(unsigned s, Counter why) {
+template <class Own>
+void Peers<Own>::mark_gone(unsigned s, Counter why) {
     Peer& p = peers_[s];
     p.gone = true;
     p.left = why == Counter::peers_left;
     p.peer_due = true;
     p.tx_open = false;
-    set_abort_due(s, false);
-    board_.close(s);
-    count(why);
+    aborts_due_.set(s, false);
+    own_.board.close(s);
+    own_.count(why);
     // It may live, where the network is cut: this word comes to it before anything else that is put
     // where its messages are.
-    if constexpr (kMayLoseNode)
-        memory_.post_word(geometry_.confirmed(s, me_), noticed(p.incarnation));
+    if constexpr (Own::kMayLoseNode)
+        own_.memory.post_word(own_.geometry.confirmed(s, own_.me), noticed(p.incarnation));
+    RMEM_CHECK(is_sound(s));
 }
 
-template <class M, template <class> class BoardOf>
-bool EndpointCore<M, BoardOf>::is_given_up_by(unsigned s) const noexcept {
+template <class Own>
+bool Peers<Own>::is_given_up_by(unsigned s) const noexcept {
     // While it is not open, the word may be of a new life that has met this rank, and has posted
     // nothing yet.
-    return s != me_ && peers_[s].tx_open &&
-           memory_.load(geometry_.confirmed(me_, s)) == noticed(incarnation_);
+    return s != own_.me && peers_[s].tx_open &&
+           own_.memory.load(own_.geometry.confirmed(own_.me, s)) == noticed(incarnation_);
 }
 
-template <class M, template <class> class BoardOf>
-void EndpointCore<M, BoardOf>::give_up(unsigned s) {
+template <class Own>
+void Peers<Own>::give_up(unsigned s) {
     if (!peers_[s].gone) mark_gone(s, Counter::peers_dead);
-    stop_gathering(peers_[s]);
+    reassembly_.stop(s);
     close_incarnation(s);
 }
 
 /// Takes nothing of that life of s any more: where the network was cut, something may still come.
-template <class M, template <class> class BoardOf>
-void EndpointCore<M, BoardOf>::close_incarnation(unsigned s) {
-    board_.close_rx(s);
+template <class Own>
+void Peers<Own>::close_incarnation(unsigned s) {
+    own_.board.close_rx(s);
     peers_[s].rx_open = false;
+    RMEM_CHECK(is_sound(s));
 }
 
-/// Tells that s has gone, and takes nothing of that life any more.
-template <class M, template <class> class BoardOf>
-int EndpointCore<M, BoardOf>::end_incarnation(unsigned s) {
+/// What holds of s after each step: it is posted to only while it is received from and nothing of
+/// it is due (I1); a former life's end is due as long as it is set aside (I5).
+template <class Own>
+bool Peers<Own>::is_sound(unsigned s) const {
+    const Peer& p = peers_[s];
+    return (!p.tx_open || (p.rx_open && !p.gone && !p.peer_due)) &&
+           (!aside_.has_end(s) || p.peer_due);
+}
+
+template <class Own>
+int Peers<Own>::end_incarnation(unsigned s) {
     close_incarnation(s);
     return tell_gone(s);
 }
@@ -283,101 +391,135 @@ int EndpointCore<M, BoardOf>::end_incarnation(unsigned s) {
 /// Moves what s's former life had posted to private memory, before its words mean something else.
 /// The dead post no more than they have buffers or slots; who goes on posting is not what it says
 /// it is.
-template <class M, template <class> class BoardOf>
-void EndpointCore<M, BoardOf>::take_over(unsigned s) {
+template <class Own>
+void Peers<Own>::take_over(unsigned s) {
     Peer& p = peers_[s];
     Arrival a;
-    for (unsigned looks = kMostLooks; looks > 0 && p.rx_open && board_.peek(s, a); --looks) {
+    for (unsigned looks = kMostLooks; looks > 0 && p.rx_open && own_.board.peek(s, a); --looks) {
         if (a.corrupt) {
-            drop(s, a, Counter::corrupt);
-        } else if (!a.is_inline && a.descriptor.part == Part::filling && !is_filled(s, a)) {
-            drop(s, a, Counter::halves_dropped);
-        } else if (!set_aside(s, a)) {
-            drop(s, a, Counter::halves_dropped);
+            own_.drop(s, a, Counter::corrupt);
+        } else if (!own_.is_filled(s, a)) {
+            own_.drop(s, a, Counter::halves_dropped);
+        } else if (!reassembly_.set_aside(s, a)) {
+            own_.drop(s, a, Counter::halves_dropped);
         }
         RMEM_MARK("return.one-taken-over");
     }
-    board_.close_rx(s);
+    own_.board.close_rx(s);
     RMEM_MARK("return.taken-over");
     p.rx_open = false;
-    if (p.gathering) count(Counter::halves_dropped);
-    stop_gathering(p);
+    reassembly_.drop(s);
 }
 
-template <class M, template <class> class BoardOf>
-void EndpointCore<M, BoardOf>::check_peers() {
-    count(Counter::peer_checks);
-    for (unsigned i = 0; i < std::min(ranks_, kPeersPerCheck); ++i) {
+template <class Own>
+void Peers<Own>::check() {
+    own_.count(Counter::peer_checks);
+    for (unsigned i = 0; i < std::min(own_.ranks, kPeersPerCheck); ++i) {
         refresh(next_check_);
-        next_check_ = next_check_ + 1 == ranks_ ? 0 : next_check_ + 1;
+        next_check_ = own_.after(next_check_);
     }
 }
 
-/// Whether s is dead or has left, and has not come back since.
-template <class M, template <class> class BoardOf>
-bool EndpointCore<M, BoardOf>::is_gone(unsigned s) {
+template <class Own>
+bool Peers<Own>::is_still_gone(unsigned s) {
     if (peers_[s].gone) refresh(s);
     return peers_[s].gone;
 }
 
-template <class M, template <class> class BoardOf>
-bool EndpointCore<M, BoardOf>::others_gone() {
-    for (unsigned s = 0; s < ranks_; ++s) {
-        if (s != me_ && !is_gone(s)) return false;
+template <class Own>
+bool Peers<Own>::others_are_gone() {
+    for (unsigned s = 0; s < own_.ranks; ++s) {
+        if (s != own_.me && !is_still_gone(s)) return false;
     }
-    return ranks_ > 1;
+    return own_.ranks > 1;
 }
 
-/// (I3): in a later life, buffers wait until nobody can still read the former life's.
-template <class M, template <class> class BoardOf>
-bool EndpointCore<M, BoardOf>::data_open() {
+template <class Own>
+bool Peers<Own>::may_post_to(unsigned s) {
+    const Peer& p = peers_[s];
+    if (!p.tx_open) refresh(s);
+    return !p.gone && !p.peer_due;
+}
+
+/// In a later life, buffers wait until nobody can still read the former life's.
+template <class Own>
+bool Peers<Own>::may_post_data() {
     if (data_open_) [[likely]]
         return true;
-    for (unsigned s = 0; s < ranks_; ++s) {
+    for (unsigned s = 0; s < own_.ranks; ++s) {
         refresh(s);
         const Peer& p = peers_[s];
-        if (s != me_ && !p.gone && p.incarnation != 0 && !has_confirmed(s)) return false;
+        if (s != own_.me && !p.gone && p.incarnation != 0 && !has_confirmed(s)) return false;
     }
     return data_open_ = true;
 }
 
-template <class M, template <class> class BoardOf>
-bool EndpointCore<M, BoardOf>::has_confirmed(unsigned s) const {
-    return memory_.load(geometry_.confirmed(me_, s)) == incarnation_;
+template <class Own>
+bool Peers<Own>::has_confirmed(unsigned s) const {
+    return own_.memory.load(own_.geometry.confirmed(own_.me, s)) == incarnation_;
 }
 
-template <class M, template <class> class BoardOf>
-int EndpointCore<M, BoardOf>::tell_gone(unsigned s) {
+template <class Own>
+int Peers<Own>::tell_gone(unsigned s) {
     peers_[s].peer_due = false;
     aside_.erase_end(s);
+    RMEM_CHECK(is_sound(s));
     return gone_error(s);
 }
 
-/// BBP_EPEER, with the sentence for it.
-template <class M, template <class> class BoardOf>
-int EndpointCore<M, BoardOf>::gone_error(unsigned s) {
+template <class Own>
+int Peers<Own>::tell_former_end(unsigned s) {
+    const int told = tell_gone(s);
+    peers_[s].peer_due = peers_[s].gone;  // the life after it may have ended, too
+    return told;
+}
+
+template <class Own>
+int Peers<Own>::gone_error(unsigned s) const {
     return fail(BBP_EPEER,
-                fmt::format("rank {} of ring '{}' {}", s, member_.ring().config().name,
+                fmt::format("rank {} of ring '{}' {}", s, own_.member.ring().config().name,
                             !peers_[s].gone  ? "was gone and has come back: what its former self "
                                                "did not read is lost; go on with the new one"
                             : peers_[s].left ? "has left; start it again to go on with it"
                                              : "has died; start it again to go on with it"));
 }
 
-template <class M, template <class> class BoardOf>
-void EndpointCore<M, BoardOf>::leave() noexcept {
-    if (left_ || !member_.held()) return;  // a forked child leaves for nobody
+template <class Own>
+void Peers<Own>::leave() noexcept {
     left_ = true;
-    wake_fd_.reset();
     // What has been taken must be told, or senders wait for a rank that has gone.
-    for (unsigned s = 0; s < ranks_; ++s) {
-        if (peers_[s].rx_open) board_.tell(s);
+    for (unsigned s = 0; s < own_.ranks; ++s) {
+        if (peers_[s].rx_open) own_.board.tell(s);
     }
     RMEM_MARK("leave.told");
-    memory_.post_word(geometry_.departed(me_), incarnation_);
-    memory_.commit();
+    own_.memory.post_word(own_.geometry.departed(own_.me), incarnation_);
+    own_.memory.commit();
     RMEM_MARK("leave.departed");
-    for (unsigned s = 0; s < ranks_; ++s) memory_.notify(s);
+    for (unsigned s = 0; s < own_.ranks; ++s) own_.memory.notify(s);
+}
+
+template <class Own>
+template <class Attempt, class Worth>
+int Peers<Own>::wait_for(const int& awaited, Deadline deadline, Attempt&& attempt,
+                         Worth&& worth_trying) {
+    int result = attempt();
+    if (result != BBP_EAGAIN) return result;
+    if (is_try(deadline)) return own_.not_now();
+    own_.memory.begin_wait();
+    while (result == BBP_EAGAIN) {
+        rmem::Step step;
+        do {
+            step = own_.memory.wait(deadline);
+        } while (step == rmem::Step::poll && !worth_trying());
+        if (step == rmem::Step::check_peers) [[unlikely]] {
+            if (awaited >= 0) refresh(static_cast<unsigned>(awaited));
+            check();
+        }
+        result = attempt();
+        if (step == rmem::Step::expired && result == BBP_EAGAIN) result = BBP_ETIMEDOUT;
+    }
+    own_.memory.end_wait();
+    return result;
 }
 
 }  // namespace billboard

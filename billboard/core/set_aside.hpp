@@ -5,10 +5,12 @@
 /// a rank that has come back with a new incarnation. After the latter stands its end, until it is
 /// told.
 ///
+/// Invariant: a source has at most one end in the queue, and a message leaves it once.
 /// Limit: kSetAsideBytes; what does not fit stays where it was posted and holds its sender back.
 /// Thread safety: one thread. The queue is short in any sane program, so look-ups scan it.
 
 #include "billboard/boards/layout.hpp"
+#include "rmem/base/check.hpp"
 
 #include <algorithm>
 #include <cstddef>
@@ -32,9 +34,9 @@ public:
         bool is_end = false;  ///< of a former life of `source`; no message, and of no class
     };
 
-    bool empty() const noexcept { return queue_.empty(); }
-    bool has_messages() const noexcept { return queue_.size() > ends_; }
-    bool has_room(std::size_t bytes) const noexcept {
+    [[nodiscard]] bool empty() const noexcept { return queue_.empty(); }
+    [[nodiscard]] bool has_messages() const noexcept { return queue_.size() > ends_; }
+    [[nodiscard]] bool has_room(std::size_t bytes) const noexcept {
         return bytes <= kSetAsideBytes && held_ <= kSetAsideBytes - bytes;
     }
     void push(Class cls, unsigned source, std::span<const std::byte> bytes) {
@@ -55,19 +57,19 @@ public:
     void erase_end(unsigned source) {
         ends_ -= std::erase_if(queue_, [&](const Message& m) { return is_end_of(m, source); });
     }
-    bool has_end(unsigned source) const noexcept {
+    [[nodiscard]] bool has_end(unsigned source) const noexcept {
         return ends_ != 0 && std::any_of(queue_.begin(), queue_.end(),
                                          [&](const Message& m) { return is_end_of(m, source); });
     }
     /// The oldest message of a class and source (negative: any); null if none.
-    Message* find(Class cls, int source) noexcept {
+    [[nodiscard]] Message* find(Class cls, int source) noexcept {
         for (Message& m : queue_) {
             if (is_of(m, cls, source)) return &m;
         }
         return nullptr;
     }
     /// Whether the end of a life of `source` comes before its next message of this class.
-    bool ends_next(Class cls, unsigned source) const noexcept {
+    [[nodiscard]] bool ends_next(Class cls, unsigned source) const noexcept {
         if (ends_ == 0) return false;
         for (const Message& m : queue_) {
             if (is_end_of(m, source)) return true;
@@ -75,15 +77,15 @@ public:
         }
         return false;
     }
+    /// One that find() has found.
     Message pop(const Message* which) {
-        for (auto it = queue_.begin(); it != queue_.end(); ++it) {
-            if (&*it != which) continue;
-            Message message = std::move(*it);
-            held_ -= cost_of(message);
-            queue_.erase(it);
-            return message;
-        }
-        return {};
+        const auto it = std::find_if(queue_.begin(), queue_.end(),
+                                     [&](const Message& m) { return &m == which; });
+        RMEM_CHECK(it != queue_.end() && !it->is_end && held_ >= cost_of(*it));
+        Message message = std::move(*it);
+        held_ -= cost_of(message);
+        queue_.erase(it);
+        return message;
     }
 
 private:

@@ -5,12 +5,7 @@
 /// written, and one that now and then forgets to acknowledge. Without that, a hunt that finds
 /// nothing says nothing.
 
-#include "billboard/core/barriers.hpp"
 #include "billboard/core/endpoint_core.hpp"
-#include "billboard/core/peers.hpp"
-#include "billboard/core/receiving.hpp"
-#include "billboard/core/sending.hpp"
-#include "billboard/core/viewing.hpp"
 #include "billboard/simulation.hpp"
 #include "rmem/link/sim/memory.hpp"
 #include "simulator/bbp_hunt/hunt.hpp"

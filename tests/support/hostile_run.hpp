@@ -4,12 +4,7 @@
 /// One rank's endpoint among hostile peers (tests/support/hostile_bank.hpp): random calls, each of
 /// which must end, with a code that bbp.h documents for it, and never touch what is not its own.
 
-#include "billboard/core/barriers.hpp"
 #include "billboard/core/endpoint_core.hpp"
-#include "billboard/core/peers.hpp"
-#include "billboard/core/receiving.hpp"
-#include "billboard/core/sending.hpp"
-#include "billboard/core/viewing.hpp"
 #include "tests/support/hostile_bank.hpp"
 
 #include <initializer_list>
