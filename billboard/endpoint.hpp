@@ -45,66 +45,65 @@ public:
     Endpoint(const Endpoint&) = delete;
     Endpoint& operator=(const Endpoint&) = delete;
 
-    virtual unsigned rank() const noexcept = 0;
-    virtual unsigned ranks() const noexcept = 0;
+    [[nodiscard]] virtual unsigned rank() const noexcept = 0;
+    [[nodiscard]] virtual unsigned ranks() const noexcept = 0;
     /// A message of at most this number of bytes can be sent by a try call, composed and viewed.
-    virtual std::size_t partition_bytes() const noexcept = 0;
+    [[nodiscard]] virtual std::size_t partition_bytes() const noexcept = 0;
 
     // ---- Messages
-    virtual int send(int dest, const void* buf, std::size_t len, Deadline deadline = {},
-                     Class cls = Class::user) = 0;
-    virtual int mcast(std::span<const int> dests, const void* buf, std::size_t len,
-                      Deadline deadline = {}, Class cls = Class::user) = 0;
+    [[nodiscard]] virtual int send(int dest, const void* buf, std::size_t len,
+                                   Deadline deadline = {}, Class cls = Class::user) = 0;
+    [[nodiscard]] virtual int mcast(std::span<const int> dests, const void* buf, std::size_t len,
+                                    Deadline deadline = {}, Class cls = Class::user) = 0;
     /// A try call of send or mcast whose message is in two pieces: where a store is the transfer
     /// they are joined where it goes.
-    virtual int send_joined(std::span<const int> dests, Bytes head, Bytes body,
-                            Class cls = Class::user) = 0;
-    virtual int recv(int src, void* buf, std::size_t cap, std::size_t* len, Deadline deadline = {},
-                     Class cls = Class::user) = 0;
-    virtual int available(int src, Class cls = Class::user) = 0;
-    virtual int probe(int src, std::size_t* len, Class cls = Class::user) = 0;
+    [[nodiscard]] virtual int send_joined(std::span<const int> dests, Bytes head, Bytes body,
+                                          Class cls = Class::user) = 0;
+    [[nodiscard]] virtual int recv(int src, void* buf, std::size_t cap, std::size_t* len,
+                                   Deadline deadline = {}, Class cls = Class::user) = 0;
+    [[nodiscard]] virtual int available(int src, Class cls = Class::user) = 0;
+    [[nodiscard]] virtual int probe(int src, std::size_t* len, Class cls = Class::user) = 0;
 
     // ---- No copies
-    virtual int compose(std::size_t len, void** buf) = 0;
+    [[nodiscard]] virtual int compose(std::size_t len, void** buf) = 0;
     /// After BBP_EAGAIN or BBP_ETIMEDOUT the buffer is still composed.
-    virtual int post(std::span<const int> dests, void* buf, std::size_t len, Deadline deadline = {},
-                     Class cls = Class::user) = 0;
-    virtual int discard(void* buf) = 0;
-    virtual int view(int src, const void** data, std::size_t* len, Deadline deadline = {},
-                     Class cls = Class::user) = 0;
-    virtual int release(const void* data) = 0;
-    /// As view() of BBP_ANY, for a caller that takes all messages: a message that lies in no buffer
-    /// is copied into `small`, of kInlineBytes; `*data` is that then, and needs no release.
-    virtual int take(std::byte* small, const void** data, std::size_t* len, Deadline deadline = {},
-                     Class cls = Class::user) = 0;
+    [[nodiscard]] virtual int post(std::span<const int> dests, void* buf, std::size_t len,
+                                   Deadline deadline = {}, Class cls = Class::user) = 0;
+    virtual int discard(void* buf) = 0;  ///< fails only where `buf` was not composed
+    [[nodiscard]] virtual int view(int src, const void** data, std::size_t* len,
+                                   Deadline deadline = {}, Class cls = Class::user) = 0;
+    virtual int release(const void* data) = 0;  ///< fails only where `data` is not in view
+    /// As view() of BBP_ANY, for who takes all that comes: a message that lies in no buffer is
+    /// copied into `small`, of kInlineBytes; `*data` is that then, and needs no release.
+    [[nodiscard]] virtual int take(std::byte* small, const void** data, std::size_t* len,
+                                   Deadline deadline = {}, Class cls = Class::user) = 0;
 
     // ---- Barriers and groups
-    virtual int barrier(Deadline deadline = {}) = 0;
-    virtual int barrier_group(std::span<const int> members, unsigned id,
-                              Deadline deadline = {}) = 0;
-    virtual int group_join(std::string_view name) = 0;
-    virtual int group_leave(std::string_view name) = 0;
-    virtual int mcast_group(std::string_view name, const void* buf, std::size_t len,
-                            Deadline deadline = {}, Class cls = Class::user) = 0;
+    [[nodiscard]] virtual int barrier(Deadline deadline = {}) = 0;
+    [[nodiscard]] virtual int barrier_group(std::span<const int> members, unsigned id,
+                                            Deadline deadline = {}) = 0;
+    [[nodiscard]] virtual int group_join(std::string_view name) = 0;
+    [[nodiscard]] virtual int group_leave(std::string_view name) = 0;
+    [[nodiscard]] virtual int mcast_group(std::string_view name, const void* buf, std::size_t len,
+                                          Deadline deadline = {}, Class cls = Class::user) = 0;
 
     // ---- Waiting elsewhere
-    virtual int fd() = 0;
+    [[nodiscard]] virtual int fd() = 0;
     /// Where a thread may wait to be woken (rmem/ring/waiting.hpp); null: simulated.
-    virtual rmem::Ring* ring() noexcept = 0;
+    [[nodiscard]] virtual rmem::Ring* ring() noexcept = 0;
     /// After a poll by take() that found nothing: where there are more ranks than processors,
     /// another runs. All other calls that do not wait, or not for long, do so by themselves
     /// (rmem/ring/waiting.hpp).
     virtual void give_way() = 0;
     /// Whether that would give a processor away.
-    virtual bool is_crowded() = 0;
-    /// Whether the last incarnation of that rank whose end was met here left, by leave(), and did
-    /// not die.
-    virtual bool has_left(unsigned rank) = 0;
+    [[nodiscard]] virtual bool is_crowded() = 0;
+    /// Whether the last life of that rank whose end was met here left, by leave(), and did not die.
+    [[nodiscard]] virtual bool has_left(unsigned rank) = 0;
     /// A thread of a library calls it too, or no longer. Throws Error(invalid_argument) where the
     /// process's node would meet that.
     virtual void set_progress_thread(bool on) = 0;
     /// The time `ns` from now, on the link's clock; a time that has passed for 0 and less.
-    virtual Deadline deadline_in(std::int64_t ns) const = 0;
+    [[nodiscard]] virtual Deadline deadline_in(std::int64_t ns) const = 0;
 
     /// Lets peers know that this rank leaves; called by the destructor too.
     virtual void leave() noexcept = 0;

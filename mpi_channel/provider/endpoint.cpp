@@ -16,6 +16,7 @@
 #include <algorithm>
 #include <cstring>
 #include <functional>
+#include <tuple>
 
 namespace mpi_channel::provider {
 
@@ -253,7 +254,7 @@ void EndpointObject::open_transport(const mpi_channel::Settings& settings,
 void EndpointObject::forget_former_incarnations() {
     for (unsigned rank = 0; port_ == nullptr && rank < endpoint_->ranks(); ++rank) {
         if (rank != endpoint_->rank())
-            endpoint_->probe(static_cast<int>(rank), nullptr, billboard::Class::mpi);
+            std::ignore = endpoint_->probe(static_cast<int>(rank), nullptr, billboard::Class::mpi);
     }
 }
 

@@ -15,6 +15,7 @@
 #include <cstdint>
 #include <limits>
 #include <memory>
+#include <tuple>
 
 namespace billboard {
 namespace {
@@ -72,7 +73,7 @@ TEST(Endpoint, that_does_not_await_the_others_sends_to_them_once_they_have_come)
     const auto second = Endpoint::open(ring, {1, 1}, alone, test::patience());
     const Deadline end = test::patience();
     while (first->send(1, "late", 5, Deadline::now()) == BBP_EAGAIN) {
-        second->available(BBP_ANY);
+        std::ignore = second->available(BBP_ANY);  // connects as it looks
         ASSERT_FALSE(end.passed(rmem::now_ns()));
     }
     char text[8] = {};

@@ -2,6 +2,7 @@
 // ctest: tsan
 #include "billboard/process/progress_thread.hpp"
 
+#include "billboard/errors.hpp"
 #include "tests/support/child.hpp"
 #include "tests/support/endpoint_pair.hpp"
 
@@ -26,7 +27,9 @@ public:
         while (process_.endpoint().recv(0, &number, sizeof number, nullptr, Deadline::now(),
                                         Class::gamma) == 0) {
             sum += number;
-            process_.endpoint().send(0, &number, sizeof number, patience(), Class::dp);
+            const int sent =
+                process_.endpoint().send(0, &number, sizeof number, patience(), Class::dp);
+            EXPECT_EQ(sent, BBP_OK) << last_error();
             something = true;
         }
         return something;
@@ -69,9 +72,10 @@ TEST(ProgressThread, shares_the_endpoint_with_a_program_that_polls_and_waits_by_
     std::thread peer([&] {
         for (std::uint64_t i = 0; i < kRounds; ++i) {
             std::uint64_t back = 0;
-            ring.pair.sender->send(1, &i, sizeof i, patience(), Class::gamma);
-            ring.pair.sender->send(1, &i, sizeof i, patience(), Class::user);
-            ring.pair.sender->recv(1, &back, sizeof back, nullptr, patience(), Class::dp);
+            for (const Class cls : {Class::gamma, Class::user})
+                EXPECT_EQ(ring.pair.sender->send(1, &i, sizeof i, patience(), cls), BBP_OK);
+            EXPECT_EQ(ring.pair.sender->recv(1, &back, sizeof back, nullptr, patience(), Class::dp),
+                      1);
         }
     });
     std::uint64_t in_order = 0;
