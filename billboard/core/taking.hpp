@@ -253,8 +253,17 @@ int Taking<Own>::recv(int src, void* buf, std::size_t cap, std::size_t* len, Dea
         return fail(BBP_EINVAL, fmt::format("the buffer is a null pointer with capacity {}", cap));
     }
     look_for(src, cls);
-    const auto attempt = [&] { return try_recv(src, buf, cap, len, deadline, cls); };
-    int result = attempt();  // before a clock is read
+    const bool any = src == BBP_ANY;
+    const auto attempt = [&] {
+        const int candidate = any ? own_.board.find(next_any_) : src;
+        const int from = recv_short(own_, aside_, candidate, buf, cap, len, cls);
+        if (from < 0) return try_recv(src, buf, cap, len, deadline, cls);
+        if (any) next_any_ = own_.after(static_cast<unsigned>(from));
+        return from;
+    };
+    // Before a clock is read. EndpointCore has just tried the short way; where a store is the
+    // transfer, nothing that it would take has come with the look.
+    int result = Memory::kReplicated ? attempt() : try_recv(src, buf, cap, len, deadline, cls);
     if (result != BBP_EAGAIN) return result;
     if (is_try(deadline)) return own_.not_now();
     own_.board.wait_begins();
@@ -270,12 +279,6 @@ template <class Own>
 int Taking<Own>::try_recv(int src, void* buf, std::size_t cap, std::size_t* len, Deadline deadline,
                           Class cls) {
     const bool any = src == BBP_ANY;
-    const int candidate = any ? own_.board.find(next_any_) : src;
-    if (const int quick = recv_short(own_, aside_, candidate, buf, cap, len, cls); quick >= 0)
-        [[likely]] {
-        if (any) next_any_ = own_.after(static_cast<unsigned>(quick));
-        return quick;
-    }
     const Wanted wanted = is_try(deadline) ? Wanted::ready : Wanted::coming;
     Found found = Found::nothing;
     unsigned s = 0;
