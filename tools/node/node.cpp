@@ -146,7 +146,7 @@ public:
 
 private:
     void turn() {
-        engine_.run(rmem::udp::Engine::Leaving::all);
+        engine_.run(rmem::udp::Leaving::all);
         if (!options_.spin) engine_.rest(kRestNs);
     }
     bool is_stopped() {

@@ -154,14 +154,13 @@ void Engine::run_locked(Leaving leaving, std::int64_t now) {
     arrivals_.punctuality().begin(now);
     leave(leaving, now);  // before anything is waited for
     const bool has_come = receive(now);
-    const bool is_due = has_chores_ || now >= idle_until_ns_ || has_calls();
+    const bool is_due = now >= idle_until_ns_ || has_calls();
     if (has_come && !is_due) {  // who waits for it gets it first
-        has_chores_ = true;
+        idle_until_ns_ = 0;
         tell_programs();
     } else if (has_come || is_due) {
         do_what_is_due(now);
         leave(leaving, now);
-        has_chores_ = false;
         idle_until_ns_ = due_ns();
     }
     arrivals_.punctuality().end();
@@ -296,8 +295,9 @@ Engine::Committed Engine::commit(std::int64_t now) {
     const std::lock_guard lock(mutex_);
     idle_until_ns_ = 0;
     outbox_.commit(std::max(now, ran_ns_));  // the helper may have run since
-    if (!outbox_.coalesces()) socket_.flush();
-    return {outbox_.coalesces(), outbox_.has_room(kNextBytes) ? kNextBytes : 0};
+    const bool coalesces = outbox_.coalescer().coalesces();
+    if (!coalesces) socket_.flush();
+    return {coalesces, outbox_.has_room(kNextBytes) ? kNextBytes : 0};
 }
 
 void Engine::commit_on_wait() {
@@ -307,7 +307,7 @@ void Engine::commit_on_wait() {
 
 bool Engine::coalesces() {
     const std::lock_guard lock(mutex_);
-    return outbox_.coalesces();
+    return outbox_.coalescer().coalesces();
 }
 
 bool Engine::is_overdue() {
@@ -324,7 +324,7 @@ bool Engine::is_settled() {
 
 /// Under load many datagrams leave with one call.
 void Engine::send(std::span<const std::byte> datagram) {
-    if (outbox_.is_loaded()) {
+    if (outbox_.coalescer().is_loaded()) {
         socket_.queue(datagram);
     } else {
         socket_.send(datagram);

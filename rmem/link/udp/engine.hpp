@@ -61,9 +61,6 @@ public:
     void join(Deadline deadline);
     bool is_member() const noexcept;
 
-    /// What leaves in a run of what waits for more to share a datagram with
-    /// (rmem/link/udp/outbox.hpp).
-    enum class Leaving : bool { what_is_due, all };
     /// Takes what has come, and does what is due. Also when another thread was at it: who waits
     /// must not miss what that one left.
     void run(Leaving leaving = Leaving::what_is_due);
@@ -77,13 +74,13 @@ public:
     /// Ends a rest().
     void interrupt() const noexcept { bell_.ring(); }
 
-    // ---- Writes of the rank that runs it (rmem/link/udp/outbox.hpp)
+    // ---- Writes of the rank that runs it (rmem/link/udp/outbox.hpp, rmem/link/udp/coalescer.hpp)
     /// A group of more than most_group_bytes() has room when nothing is under way.
     bool has_room(std::size_t bytes);
     std::size_t most_group_bytes();
     bool put(const LogRecord& record, const void* words);
     struct Committed {
-        bool coalesces = false;      ///< some of it waits for more
+        bool coalesces = false;      ///< some of it has not left yet
         std::size_t room_bytes = 0;  ///< for one group of this number of bytes nobody need ask
     };
     /// `now`: the newest put's time will do.
@@ -171,8 +168,7 @@ private:
         SIZE_MAX;  ///< of the datagram that is read, among those that the socket gave
     std::int64_t odd_ns_ = INT64_MIN / 2;  ///< when something odd was heard last
     std::uint64_t namesakes_ = 0;
-    std::string said_;         ///< of what is odd, on the board
-    bool has_chores_ = false;  ///< what has come may make something due
+    std::string said_;  ///< of what is odd, on the board
     std::atomic<bool> is_member_{false};
     std::atomic<bool> sleeps_{false};
     ViolationHook hook_;

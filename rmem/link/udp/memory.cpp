@@ -275,7 +275,7 @@ void UdpMemory::put(LogRecord& record, const void* words) {
             if (is_over()) return;
             await_room(pause_ns);
         }
-        put_ns_ = record.written_ns;
+        pacer_.on_write(record.written_ns);
     } else {
         if (node_epoch() != epoch_) return;
         for (reclaim(); !log_.fits(kMostUnits); reclaim()) {
@@ -283,7 +283,7 @@ void UdpMemory::put(LogRecord& record, const void* words) {
             await_room(pause_ns);
         }
         log_.append(record, words);
-        lazy_due_ns_ = std::min(lazy_due_ns_, record.written_ns + udp::kLazyNs);
+        log_coalescer_.on_write(record.written_ns);
     }
     counters_.add(LinkCounter::writes_sent);
     counters_.add(LinkCounter::bytes_sent, record.words * kWordBytes);
@@ -292,7 +292,7 @@ void UdpMemory::put(LogRecord& record, const void* words) {
 /// For writes that nobody asked room for.
 void UdpMemory::await_room(std::int64_t& pause_ns) {
     commit();
-    if (engine_) engine_->run(udp::Engine::Leaving::all);
+    if (engine_) engine_->run(udp::Leaving::all);
     if (pause_ns == 0) {
         pause_ns = 1;
         ::sched_yield();
@@ -305,15 +305,14 @@ void UdpMemory::await_room(std::int64_t& pause_ns) {
 
 void UdpMemory::commit() {
     if (engine_) {
-        has_committed_ = true;
-        const std::int64_t put_ns = std::exchange(put_ns_, 0);
-        const auto done = engine_->commit(put_ns != 0 ? put_ns : rmem::now_ns());
-        coalesces_ = done.coalesces;
+        const std::int64_t written_ns = pacer_.on_commit();
+        const auto done = engine_->commit(written_ns != 0 ? written_ns : rmem::now_ns());
+        pacer_.on_committed(done.coalesces);
         room_bytes_ = done.room_bytes;
         // The program may compute for long before it calls again.
-        if (coalesces_ && helper_) helper_->watch_closely();
+        if (done.coalesces && helper_) helper_->watch_closely();
     } else {
-        lazy_due_ns_ = INT64_MAX;
+        log_coalescer_.on_sent();
         commit_log();
         light_fence();
         // relaxed is enough: the fence orders this load after the store before it
@@ -327,7 +326,7 @@ void UdpMemory::commit() {
 void UdpMemory::commit_on_wait() {
     if (!engine_) return commit();
     engine_->commit_on_wait();
-    has_taken_ = true;
+    pacer_.on_commit_on_wait();
 }
 
 void UdpMemory::reclaim() noexcept {
@@ -379,39 +378,30 @@ bool UdpMemory::flush(Deadline deadline) {
 // ---- Waiting ------------------------------------------------------------------------------------
 
 void UdpMemory::progress() {
-    if (engine_) {
-        if (std::exchange(has_committed_, false)) return run_between_sends();
-        has_waited_ = true;
-        run_engine(udp::Engine::Leaving::all);
-    } else if (lazy_due_ns_ <= rmem::now_ns()) {
-        commit();
+    using Progress = udp::ProgressPacer::Progress;
+    if (!engine_) {
+        if (log_coalescer_.due_ns() <= rmem::now_ns()) commit();
+        return;
+    }
+    switch (pacer_.on_progress(rmem::now_ns)) {
+        case Progress::none: return;
+        case Progress::what_is_due: return run_engine(udp::Leaving::what_is_due);
+        case Progress::all: return run_engine(udp::Leaving::all);
     }
 }
 
-/// Once only: who finds no room looks for it.
+/// Omitted once only: a program that finds no room asks again, and then makes progress.
 void UdpMemory::progress_to_post() {
-    if (!std::exchange(has_taken_, false)) progress();
+    if (pacer_.on_post()) progress();
 }
 
-/// A program that sends on and on need not ask for datagrams between any two of its messages. That
-/// it waits for one shows when it asks twice.
-void UdpMemory::run_between_sends() {
-    if (coalesces_) {
-        const std::int64_t now = rmem::now_ns();
-        if (std::exchange(has_waited_, false)) ran_ns_ = now;
-        if (now - ran_ns_ < udp::kLazyNs) return;
-        ran_ns_ = now;
-    }
-    run_engine(udp::Engine::Leaving::what_is_due);
-}
-
-void UdpMemory::run_engine(udp::Engine::Leaving leaving) {
+void UdpMemory::run_engine(udp::Leaving leaving) {
     if (helper_) helper_->attend();
     engine_->run(leaving);
 }
 
 Step UdpMemory::wait(Deadline deadline) {
-    has_committed_ = false;
+    pacer_.on_wait();
     progress();
     const Step step = waiter_.step(deadline);
     if (step == Step::check_peers) look_for_company();

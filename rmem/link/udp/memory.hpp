@@ -23,6 +23,7 @@
 
 #include "rmem/link/bank_writer.hpp"
 #include "rmem/link/memory.hpp"
+#include "rmem/link/udp/coalescer.hpp"
 #include "rmem/link/udp/engine_helper.hpp"
 
 #include <cstddef>
@@ -127,8 +128,7 @@ private:
     void await_room(std::int64_t& pause_ns);
     void reclaim() noexcept;
     bool is_settled(std::uint64_t log_position);
-    void run_between_sends();
-    void run_engine(udp::Engine::Leaving leaving);
+    void run_engine(udp::Leaving leaving);
 
     const Membership& member_;
     udp::NodeBoard& board_;
@@ -138,18 +138,12 @@ private:
     std::int64_t bound_ns_ = 0;
     std::uint32_t epoch_ = 0;  ///< of the node, NodeBoard::life
     std::uint64_t members_seen_ = 0;
-    std::int64_t lazy_due_ns_ = INT64_MAX;  ///< of a client
-    std::optional<Bell> bell_;              ///< of a client: the engine's
+    udp::Coalescer log_coalescer_;  ///< of a client
+    std::optional<Bell> bell_;      ///< of a client: the engine's
     ByteLock engine_lock_;
     std::unique_ptr<udp::Engine> engine_;
-    std::int64_t put_ns_ = 0;     ///< the newest write's time, not committed yet; 0: none
-    std::size_t room_bytes_ = 0;  ///< for one group there is so much
-    bool has_committed_ = false;  ///< since progress()
-    bool has_taken_ = false;      ///< a message, since progress_to_post()
-    bool has_waited_ = false;     ///< it was run since it was between two messages
-    bool coalesces_ =
-        false;  ///< the last commit has left a datagram open (rmem/link/udp/outbox.hpp)
-    std::int64_t ran_ns_ = 0;  ///< when it was run between two messages under load
+    udp::ProgressPacer pacer_;                   ///< of the program that runs the engine
+    std::size_t room_bytes_ = 0;                 ///< granted to the next group, if it needs no more
     std::unique_ptr<udp::EngineHelper> helper_;  // last: it uses the engine
 };
 

@@ -2,10 +2,10 @@
 #include "rmem/link/udp/outbox.hpp"
 
 #include "rmem/link/memory.hpp"
+#include "rmem/link/memory.hpp"
 #include "rmem/ring/node_slot.hpp"
 
 #include <algorithm>
-#include <utility>
 
 namespace rmem::udp {
 
@@ -69,7 +69,7 @@ void Outbox::write(const LogRecord& record, const void* words, std::int64_t now)
                               record.offset,
                               {bytes, bytes + record.words * kWordBytes}});
     }
-    commit_due_ns_ = std::min(commit_due_ns_, now + kLazyNs);
+    coalescer_.on_write(now);
     if (tap_.is_open()) [[unlikely]]
         show(record, words, now);
 }
@@ -86,21 +86,11 @@ void Outbox::show(const LogRecord& record, const void* words, std::int64_t now) 
 }
 
 void Outbox::commit(std::int64_t now) {
-    note_load(now);
-    if (now >= commit_due_ns_ || !is_loaded_) return send_open(now);
-    coalesces_ = commit_due_ns_ != kNever;
-}
-
-void Outbox::note_load(std::int64_t now) noexcept {
-    if (std::exchange(has_waited_, false)) load_ /= 2;
-    if (now - std::exchange(loaded_ns_, now) > kQuietNs) load_ = 0;
-    load_ = std::min(load_ + 1, 2 * kLoad);
-    is_loaded_ = load_ >= kLoad;
+    if (coalescer_.on_commit(now)) send_open(now);
 }
 
 void Outbox::send_open(std::int64_t now) {
-    commit_due_ns_ = kNever;
-    coalesces_ = false;
+    coalescer_.on_sent();
     core_.commit(now);
 }
 
@@ -205,7 +195,7 @@ bool Outbox::is_possible(const LogRecord& record) const noexcept {
 std::int64_t Outbox::due_ns() const noexcept {
     // Without room there is nothing to do until a datagram makes some.
     const bool waits = delayed_.empty() || !core_.has_room(delayed_.front().record.words);
-    return std::min(commit_due_ns_, waits ? kNever : delayed_.front().due_ns);
+    return std::min(coalescer_.due_ns(), waits ? kNever : delayed_.front().due_ns);
 }
 
 void Outbox::on_time(std::int64_t now) {
@@ -219,7 +209,7 @@ void Outbox::on_time(std::int64_t now) {
         delayed_.pop_front();
         if (delayed_.empty()) place_taken();
     }
-    if (now >= commit_due_ns_) send_open(now);
+    if (now >= coalescer_.due_ns()) send_open(now);
 }
 
 /// What was taken behind delayed writes is in the stream by now.
@@ -263,9 +253,7 @@ void Outbox::begin_incarnation() {
     own_later_.clear();
     taken_.clear();
     clients_.clear();
-    commit_due_ns_ = kNever;
-    coalesces_ = is_loaded_ = false;
-    load_ = 0;
+    coalescer_ = Coalescer();
     settled_ = 0;
     for (unsigned r = 0; r < logs_.size(); ++r) {
         logs_[r].refresh();

@@ -7,10 +7,7 @@
 /// host are taken from their logs (rmem/ring/write_log.hpp), each log in its order. What injected
 /// faults delay (rmem/wire/faults.hpp) waits here, and everything behind it, as in a card's FIFO.
 ///
-/// Under load, when the program has committed kLoad times and waited for nothing, what is committed
-/// does not leave by itself, but when it fills a datagram, when the program waits, or after
-/// kLazyNs: a datagram for each would cost more than it could bring forward. Load is remembered
-/// over waits, half of it over each, and forgotten in kQuietNs.
+/// When it leaves, a Coalescer decides (rmem/link/udp/coalescer.hpp).
 ///
 /// Terms: a log's position is *taken* when its writes are in the stream, *settled* when all members
 ///   have them. A client is a program of this host that writes by its log. Write-me-last: the own
@@ -19,7 +16,7 @@
 /// stays where it is.
 /// Trust: a log's records are bounded by the bank; one that cannot be is counted, and skipped.
 
-#include "rmem/base/time.hpp"
+#include "rmem/link/udp/coalescer.hpp"
 #include "rmem/link/udp/protocol/core.hpp"
 #include "rmem/link/udp/tap.hpp"
 #include "rmem/ring.hpp"
@@ -33,12 +30,9 @@
 
 namespace rmem::udp {
 
-inline constexpr std::int64_t kLazyNs = 20'000;  ///< time lazy writes wait for others to ride on
-inline constexpr unsigned kLoad = 8;             ///< commits
-inline constexpr std::int64_t kQuietNs = 200'000;
-
 class RMEM_API Outbox {
 public:
+    static constexpr std::int64_t kNever = Coalescer::kNever;
     static constexpr std::size_t kMostDelayed = 4096;  ///< writes
 
     Outbox(Ring& ring, unsigned node, Core& core, Tap& tap);
@@ -53,14 +47,11 @@ public:
     /// What was put leaves, now or, under load, with more.
     void commit(std::int64_t now);
     /// What was put leaves with what comes next, when the program waits, or after kLazyNs.
-    void commit_on_wait() noexcept { coalesces_ = commit_due_ns_ != kNever; }
-    bool is_loaded() const noexcept { return is_loaded_; }
-    /// Whether something committed has not left yet.
-    bool coalesces() const noexcept { return coalesces_; }
-    /// The program waits: it leaves now.
+    void commit_on_wait() noexcept { coalescer_.on_commit_on_wait(); }
+    const Coalescer& coalescer() const noexcept { return coalescer_; }
+    /// The program waits: what coalesces leaves now.
     void send_coalesced(std::int64_t now) {
-        has_waited_ = true;
-        if (coalesces_) send_open(now);
+        if (coalescer_.on_wait()) send_open(now);
     }
 
     // ---- The others
@@ -107,7 +98,6 @@ private:
     };
 
     void send_open(std::int64_t now);
-    void note_load(std::int64_t now) noexcept;
     std::uint64_t committed(unsigned rank) const noexcept;
     void show_taken(unsigned rank, std::uint64_t position) noexcept;
     void show_settled(unsigned rank, std::uint64_t position) noexcept;
@@ -132,10 +122,7 @@ private:
     std::deque<Delayed> delayed_;
     std::deque<OwnLater> own_later_;
     std::deque<Taken> taken_;
-    std::int64_t commit_due_ns_ = kNever;  ///< of what is in no datagram yet
-    bool coalesces_ = false, is_loaded_ = false, has_waited_ = false;
-    unsigned load_ = 0;           ///< commits
-    std::int64_t loaded_ns_ = 0;  ///< the last one's time
+    Coalescer coalescer_;
     std::uint64_t settled_ = 0;
 };
 

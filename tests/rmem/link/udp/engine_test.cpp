@@ -153,7 +153,7 @@ TEST_F(EngineTest, under_load_lets_several_commits_share_a_datagram) {
         if (!engine->has_room(4)) engine->run();
         post(*engine, i);
     }
-    engine->run(Engine::Leaving::all);
+    engine->run(Leaving::all);
     EXPECT_LT(engine->socket().counters().sent - before, kCommits / 2);
     EXPECT_TRUE(engine->is_settled());
 }
@@ -163,10 +163,10 @@ TEST_F(EngineTest, in_a_run_for_who_waits_leaves_nothing_open) {
     bool has_left_some = false;
     for (int round = 0; round < 50; ++round) {
         post_until_coalescing(*engine);
-        engine->run(Engine::Leaving::what_is_due);
+        engine->run(Leaving::what_is_due);
         has_left_some = has_left_some || engine->coalesces();
         post_until_coalescing(*engine);
-        engine->run(Engine::Leaving::all);
+        engine->run(Leaving::all);
         EXPECT_FALSE(engine->coalesces());
     }
     EXPECT_TRUE(has_left_some) << "for who goes on sending it waits for more";
@@ -186,7 +186,7 @@ TEST_F(EngineTest, has_the_room_that_it_granted_also_when_what_was_open_has_left
     std::uint32_t posted = 0;
     while (engine->has_room(4)) {
         ASSERT_LT(++posted, 10'000'000U) << "nobody has anything of it";
-        if (posted % 40 == 0) engine->run(Engine::Leaving::all);
+        if (posted % 40 == 0) engine->run(Leaving::all);
         LogRecord record;
         record.words = 1;
         record.written_ns = now_ns();

@@ -87,7 +87,7 @@ protected:
         outbox.commit(now);
     }
     std::uint32_t send_until_loaded(std::uint32_t value = 0) {
-        while (!outbox.coalesces()) send(++value);
+        while (!outbox.coalescer().coalesces()) send(++value);
         return value;
     }
 
@@ -130,7 +130,7 @@ TEST_F(OutboxTest, a_program_that_only_sends_fills_datagrams_after_a_few) {
     ASSERT_EQ(wire.batches.back().size(), 100U);
     EXPECT_EQ(wire.batches.back().front(), first_open);
     EXPECT_EQ(wire.batches.back().back(), first_open + 99);
-    EXPECT_FALSE(outbox.coalesces());
+    EXPECT_FALSE(outbox.coalescer().coalesces());
 }
 
 TEST_F(OutboxTest, no_commit_keeps_back_what_has_waited_long_enough) {
@@ -161,7 +161,7 @@ TEST_F(OutboxTest, what_is_committed_on_wait_leaves_when_the_program_waits_and_o
     ASSERT_EQ(wire.batches.size(), 1U);
     EXPECT_EQ(wire.batches[0], (std::vector<std::uint32_t>{1}));
     outbox.commit_on_wait();
-    EXPECT_FALSE(outbox.coalesces()) << "nothing was put since";
+    EXPECT_FALSE(outbox.coalescer().coalesces()) << "nothing was put since";
     outbox.send_coalesced(now);
     EXPECT_EQ(wire.batches.size(), 1U);
 }
@@ -172,20 +172,20 @@ TEST_F(OutboxTest, what_is_committed_on_wait_rides_on_the_answer_or_leaves_after
     send(2);
     ASSERT_EQ(wire.batches.size(), 1U);
     EXPECT_EQ(wire.batches[0], (std::vector<std::uint32_t>{1, 2}));
-    EXPECT_FALSE(outbox.coalesces());
+    EXPECT_FALSE(outbox.coalescer().coalesces());
     ASSERT_TRUE(put(3));
     outbox.commit_on_wait();
     EXPECT_EQ(outbox.due_ns(), now + kLazyNs);
     outbox.on_time(now + kLazyNs);
     EXPECT_EQ(wire.batches.size(), 2U);
-    EXPECT_FALSE(outbox.coalesces());
+    EXPECT_FALSE(outbox.coalescer().coalesces());
 }
 
 TEST_F(OutboxTest, messages_that_are_answered_are_never_kept_back) {
     for (std::uint32_t i = 0; i < 1000; ++i) {
         const unsigned burst = 1 + i % (kLoad / 2);
         for (unsigned k = 0; k < burst; ++k) send(i);
-        EXPECT_FALSE(outbox.coalesces()) << i;
+        EXPECT_FALSE(outbox.coalescer().coalesces()) << i;
         outbox.send_coalesced(now += kStep);
     }
 }
@@ -195,7 +195,7 @@ TEST_F(OutboxTest, load_is_forgotten_in_silence) {
     outbox.send_coalesced(now);
     now += kQuietNs;
     send(5);
-    EXPECT_FALSE(outbox.coalesces());
+    EXPECT_FALSE(outbox.coalescer().coalesces());
 }
 
 TEST_F(OutboxTest, a_delayed_write_holds_up_what_comes_after_it) {
@@ -216,8 +216,8 @@ TEST_F(OutboxTest, a_new_life_begins_with_nothing) {
     send_until_loaded();
     ASSERT_TRUE(put(1, 5'000));
     outbox.begin_incarnation();
-    EXPECT_FALSE(outbox.coalesces());
-    EXPECT_EQ(outbox.due_ns(), kNever);
+    EXPECT_FALSE(outbox.coalescer().coalesces());
+    EXPECT_EQ(outbox.due_ns(), Outbox::kNever);
 }
 
 }  // namespace
