@@ -80,6 +80,7 @@ void Host::stop(std::int64_t now) {
 
 void Host::leave(std::int64_t now) {
     core_->depart(local(now));
+    send_outgoing();
     stop(now);
 }
 
@@ -104,8 +105,17 @@ void Host::act(std::int64_t now) {
         const std::vector<std::byte> datagram = std::move(socket_.front());
         socket_.pop_front();
         core_->on_datagram(datagram, local(now));
+        send_outgoing();
     }
     if (core_->due_ns() <= local(now)) core_->on_tick(local(now));
+    send_outgoing();
+}
+
+void Host::send_outgoing() {
+    core_->outgoing().drain([this](const rmem::udp::OutgoingDatagram& datagram) {
+        using To = rmem::udp::OutgoingDatagram::To;
+        if (datagram.to == To::all_nodes) events_.sent(node_, datagram.bytes);
+    });
 }
 
 void Host::apply(unsigned origin, const rmem::udp::Batch& batch, std::int64_t) {
@@ -120,7 +130,13 @@ void Host::apply(unsigned origin, const rmem::udp::Batch& batch, std::int64_t) {
 bool Host::write(std::uint64_t index, std::size_t words, std::int64_t now) {
     if (!core_->has_room(words)) return false;
     core_->write(index, words, &bank_[index], local(now));
+    send_outgoing();
     return true;
+}
+
+void Host::commit(std::int64_t now) {
+    core_->commit(local(now));
+    send_outgoing();
 }
 
 }  // namespace simulator::udp

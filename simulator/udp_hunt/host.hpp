@@ -68,14 +68,14 @@ public:
 
     /// Writes from the bank; false when there is no room.
     bool write(std::uint64_t index, std::size_t words, std::int64_t now);
-    void commit(std::int64_t now) { core_->commit(local(now)); }
+    void commit(std::int64_t now);
 
     /// Sums over the incarnations that are over.
     const rmem::udp::ExchangeCounters& former() const noexcept { return former_; }
     const rmem::udp::CoreCounters& former_core() const noexcept { return former_core_; }
 
 private:
-    void send(std::span<const std::byte> datagram) override { events_.sent(node_, datagram); }
+    void send_outgoing();
     void apply(unsigned origin, const rmem::udp::Batch& batch, std::int64_t now) override;
     void store(std::uint64_t index, std::uint32_t value) override { bank_.at(index) = value; }
     std::span<const std::byte> bank() const override { return std::as_bytes(std::span(bank_)); }

@@ -108,6 +108,7 @@ Engine::~Engine() {
     board_.pid.store(0, std::memory_order_relaxed);
     was_dropped(now_ns());
     core_.depart(now_ns());
+    send_outgoing();
     socket_.flush();
     show_counters();
 }
@@ -188,14 +189,34 @@ void Engine::do_what_is_due(std::int64_t now) {
     if (!outbox_.clients().empty()) outbox_.take_logs(false, now);
     if (now >= outbox_.due_ns()) outbox_.on_time(now);
     if (now >= core_.due_ns()) core_.on_tick(now);
+    send_outgoing();
     if (outbox_.settle()) wake_programs();
     tell_programs();
-    if (now >= next_keep_ns_) keep(now);
+    if (now >= next_keep_ns_) {
+        keep(now);
+        send_outgoing();
+    }
 }
 
 void Engine::leave(Leaving leaving, std::int64_t now) {
-    if (leaving == Leaving::all) outbox_.send_coalesced(now);
+    if (leaving == Leaving::all) {
+        outbox_.send_coalesced(now);
+        send_outgoing();
+    }
     socket_.flush();
+}
+
+/// What the core has filled. Under load many datagrams leave with one call.
+void Engine::send_filled() noexcept {
+    core_.outgoing().drain([&](const OutgoingDatagram& datagram) {
+        if (datagram.to == OutgoingDatagram::To::namesakes) [[unlikely]] {
+            socket_.send_to_namesakes(datagram.bytes);
+        } else if (outbox_.coalescer().is_loaded()) {
+            socket_.queue(datagram.bytes);
+        } else {
+            socket_.send(datagram.bytes);
+        }
+    });
 }
 
 /// True if anything came.
@@ -203,6 +224,7 @@ bool Engine::receive(std::int64_t now) {
     bool any = false;
     for (auto held = faults_.next(now); !held.empty(); held = faults_.next(now)) {
         core_.on_datagram(held, now);
+        send_outgoing();
         any = true;
     }
     for (unsigned i = 0; i < kMostReceives; ++i) {
@@ -211,7 +233,9 @@ bool Engine::receive(std::int64_t now) {
         any = true;
         for (place_ = 0; place_ < datagrams.size(); ++place_) {
             const auto datagram = datagrams[place_];
-            if (faults_.empty() || faults_.pass(datagram, now)) core_.on_datagram(datagram, now);
+            if (!faults_.empty() && !faults_.pass(datagram, now)) continue;
+            core_.on_datagram(datagram, now);
+            send_outgoing();
         }
         place_ = SIZE_MAX;
         // They may be what the program waits for: to ask for more would make it wait longer, and
@@ -288,13 +312,16 @@ std::size_t Engine::most_group_bytes() {
 bool Engine::put(const LogRecord& record, const void* words) {
     const std::lock_guard lock(mutex_);
     idle_until_ns_ = 0;
-    return outbox_.put(record, words, record.written_ns);
+    const bool is_put = outbox_.put(record, words, record.written_ns);
+    send_outgoing();
+    return is_put;
 }
 
 Engine::Committed Engine::commit(std::int64_t now) {
     const std::lock_guard lock(mutex_);
     idle_until_ns_ = 0;
     outbox_.commit(std::max(now, ran_ns_));  // the helper may have run since
+    send_outgoing();
     const bool coalesces = outbox_.coalescer().coalesces();
     if (!coalesces) socket_.flush();
     return {coalesces, outbox_.has_room(kNextBytes) ? kNextBytes : 0};
@@ -321,15 +348,6 @@ bool Engine::is_settled() {
 }
 
 // ---- The core's edge ----------------------------------------------------------------------------
-
-/// Under load many datagrams leave with one call.
-void Engine::send(std::span<const std::byte> datagram) {
-    if (outbox_.coalescer().is_loaded()) {
-        socket_.queue(datagram);
-    } else {
-        socket_.send(datagram);
-    }
-}
 
 /// A joining node's bank is nobody's yet, and who has left the ring holds up no one.
 void Engine::apply(unsigned origin, const Batch& batch, std::int64_t now) {
@@ -419,6 +437,7 @@ void Engine::enroll(unsigned rank, std::uint32_t incarnation, bool joined) {
     own_epoch_ = joined ? board_.membership_epoch.load(std::memory_order_relaxed) : 0;
     idle_until_ns_ = 0;
     write_roster(rank, incarnation, joined, now_ns());
+    send_outgoing();
 }
 
 void Engine::write_roster(unsigned rank, std::uint32_t incarnation, bool joined, std::int64_t now) {
@@ -507,7 +526,7 @@ void Engine::show_counters() noexcept {
     const SocketCounters& socket = socket_.counters();
     show(UdpCounter::datagrams_sent, socket.sent);
     show(UdpCounter::datagrams_received, socket.received);
-    show(UdpCounter::send_no_room, socket.no_room);
+    show(UdpCounter::send_no_room, socket.no_room + core_.outgoing().no_room());
     show(UdpCounter::send_refused, socket.refused);
     show(UdpCounter::receive_errors, socket.receive_errors);
     show(UdpCounter::overflowed, socket_.overflowed());

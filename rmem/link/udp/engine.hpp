@@ -105,7 +105,6 @@ public:
 
 private:
     // The core's edge
-    void send(std::span<const std::byte> datagram) override;
     void apply(unsigned origin, const Batch& batch, std::int64_t now) override;
     std::uint64_t behind(unsigned origin) const override { return arrivals_.behind(origin); }
     void store(std::uint64_t index, std::uint32_t value) override;
@@ -116,14 +115,15 @@ private:
     void member_came(unsigned node, std::int64_t now) override;
     void member_left(unsigned node, std::int64_t now) override;
     void on_odd(Odd odd, const Header& header, std::string_view text) override;
-    void send_to_namesakes(std::span<const std::byte> datagram) override {
-        socket_.send_to_namesakes(datagram);
-    }
 
     void keep_oddities(std::int64_t now);
     void run_locked(Leaving leaving, std::int64_t now);
     void leave(Leaving leaving, std::int64_t now);
     bool receive(std::int64_t now);
+    void send_outgoing() noexcept {
+        if (!core_.outgoing().is_empty()) send_filled();
+    }
+    void send_filled() noexcept;
     bool has_calls() const noexcept;
     void do_what_is_due(std::int64_t now);
     void apply_due(std::int64_t now);

@@ -14,6 +14,7 @@ Core::Core(const CoreConfig& config, const Authenticator& authenticator, CoreEdg
     : config_(config),
       authenticator_(authenticator),
       edge_(edge),
+      outgoing_(config.exchange.payload),
       others_(config.exchange.nodes),
       random_state_(config.seed),
       first_ns_(now),
@@ -33,7 +34,7 @@ std::uint64_t Core::random() noexcept {
 void Core::begin_incarnation(std::int64_t now) {
     ExchangeEdge& edge = *this;
     config_.exchange.seed = random();
-    exchange_ = std::make_unique<Exchange>(config_.exchange, authenticator_, edge);
+    exchange_ = std::make_unique<Exchange>(config_.exchange, authenticator_, edge, outgoing_);
     pending_.clear();
     is_member_ = false;
     view_ = NodeSet();

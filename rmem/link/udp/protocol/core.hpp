@@ -8,6 +8,7 @@
 ///     if (now >= core.due_ns()) core.on_tick(now);  // timers
 ///     if (core.has_room(words)) core.write(index, words, from, now);
 ///     core.commit(now);
+///     core.outgoing().drain(send);                  // after each of these
 ///
 /// Terms: rmem/link/udp/protocol/*.hpp and the design page. States: joining (in no ring), member.
 /// Invariants
@@ -60,7 +61,6 @@ public:
     CoreEdge(const CoreEdge&) = delete;
     CoreEdge& operator=(const CoreEdge&) = delete;
 
-    virtual void send(std::span<const std::byte> datagram) = 0;
     virtual void apply(unsigned origin, const Batch& batch, std::int64_t now) = 0;
     /// As ExchangeEdge's. Only of members the bank may be behind, and not when one has left.
     virtual std::uint64_t behind(unsigned) const { return 0; }
@@ -79,7 +79,6 @@ public:
     /// As ExchangeEdge's. A namesake: the origin, if that is this node's number, or else the origin
     /// says that there is one.
     virtual void on_odd(Odd, const Header&, std::string_view) {}
-    virtual void send_to_namesakes(std::span<const std::byte>) {}
 };
 
 /// What happened, each a count.
@@ -125,6 +124,9 @@ public:
     void on_datagram(std::span<const std::byte> bytes, std::int64_t now);
     std::int64_t due_ns() const noexcept;
     void on_tick(std::int64_t now);
+    /// What the calls have filled: to be sent after each.
+    Outgoing& outgoing() noexcept { return outgoing_; }
+    const Outgoing& outgoing() const noexcept { return outgoing_; }
 
     /// Tells the others that this node goes: they need not wait for it. What was written has to be
     /// acknowledged before.
@@ -164,16 +166,12 @@ private:
     };
 
     // The exchange's edge
-    void send(std::span<const std::byte> datagram) override { edge_.send(datagram); }
     void apply(unsigned origin, const Batch& batch, std::int64_t now) override;
     std::uint64_t behind(unsigned origin) const override { return edge_.behind(origin); }
     void on_section(const Header& header, const Section& section, std::int64_t now) override;
     void on_taken(const Header& header, const Greeting& greeting, std::int64_t now) override;
     void on_odd(Odd odd, const Header& header, std::string_view text) override {
         edge_.on_odd(odd, header, text);
-    }
-    void send_to_namesakes(std::span<const std::byte> datagram) override {
-        edge_.send_to_namesakes(datagram);
     }
 
     // Sections
@@ -238,6 +236,7 @@ private:
     CoreConfig config_;
     const Authenticator& authenticator_;
     CoreEdge& edge_;
+    Outgoing outgoing_;
     std::unique_ptr<Exchange> exchange_;
     std::vector<Other> others_;
     std::vector<Pending> pending_;

@@ -41,11 +41,15 @@ public:
 
     // ---- The datagram
 
+    /// The buffer of the next datagrams, as large as the first one.
+    void use(std::span<std::byte> buffer) noexcept { data_ = buffer.data(); }
+    std::span<std::byte> buffer() const noexcept { return {data_, end_ + kTagBytes}; }
     /// Starts it anew.
     void begin(const Header& header) noexcept;
-    /// Another header for what has been written: its number and send time are those at which it
-    /// leaves.
-    void restamp(const Header& header) noexcept { header.write(data_); }
+    /// What its header says is known when it leaves.
+    void restamp(std::uint64_t number, std::int64_t sent_ns, std::uint32_t newest) noexcept {
+        Header::restamp(data_, number, sent_ns, newest);
+    }
     /// Bytes for sections, their heads included, that are left.
     std::size_t room() const noexcept { return end_ - used_; }
     bool is_empty() const noexcept { return used_ == kHeaderBytes; }

@@ -30,22 +30,24 @@ ExchangeCounters operator+(const ExchangeCounters& a, const ExchangeCounters& b)
 }
 
 Exchange::Exchange(const ExchangeConfig& config, const Authenticator& authenticator,
-                   ExchangeEdge& edge)
+                   ExchangeEdge& edge, Outgoing& outgoing)
     : config_(config),
       authenticator_(authenticator),
       edge_(edge),
+      outgoing_(outgoing),
       key_(authenticator.incarnation_key(
           IncarnationId{config.ring, config.node, config.incarnation, config.salt})),
       peers_(config.nodes),
       greeter_(config.nodes, config.first_incarnation, config.seed),
       namesakes_(config.nodes, config.first_incarnation, ~config.seed),
       out_(config.most_batches, config.payload, config.first_sequence),
-      batch_buffer_(config.payload),
-      other_buffer_(config.payload),
-      batch_(batch_buffer_, config.payload),
-      other_(other_buffer_, config.payload) {}
+      batch_(outgoing.lend(), config.payload),
+      other_(outgoing.lend(), config.payload) {}
 
-Exchange::~Exchange() = default;
+Exchange::~Exchange() {
+    outgoing_.give_back(batch_.buffer());
+    outgoing_.give_back(other_.buffer());
+}
 
 // ---- Members ------------------------------------------------------------------------------------
 
@@ -214,16 +216,19 @@ Header Exchange::header(std::int64_t now) {
     return header;
 }
 
-void Exchange::send(DatagramWriter& writer, std::int64_t now, Length length) {
-    add_acks(writer);
-    add_echo(writer, now);
+void Exchange::send(DatagramWriter& writer, std::int64_t now, Length length,
+                    OutgoingDatagram::To to) {
+    if (to == OutgoingDatagram::To::all_nodes) [[likely]] {
+        add_acks(writer);
+        add_echo(writer, now);
+    }
     if (length == Length::full) writer.pad();
     ++number_;
-    writer.restamp(header(now));
+    writer.restamp(number_, now, static_cast<std::uint32_t>(out_.newest()));
     const std::span<std::byte> datagram = writer.finish();
     key_.sign(number_, writer.covered(), IncarnationKey::Tag(writer.tag().data(), kTagBytes));
     ++counters_.datagrams_sent;
-    edge_.send(datagram);
+    writer.use(outgoing_.take_over(datagram, to));
 }
 
 bool Exchange::has_room(std::size_t words, unsigned spare) const noexcept {
@@ -245,6 +250,8 @@ void Exchange::write(std::uint64_t index, std::size_t words, const void* from, s
             batch_.begin(header(now));
             composing_ = batch_.begin_batch(out_.next_sequence(), now);
         }
+        // Usually all of it fits.
+        if (batch_.add_record({index, static_cast<std::uint16_t>(words), flags}, data)) return;
         const std::size_t part = std::min(words, batch_.record_room());
         // A flag and what lies behind it (rmem/link/memory.hpp: Posts) come together, or the flag
         // would come first.

@@ -32,6 +32,7 @@
 #include "rmem/link/udp/protocol/greeter.hpp"
 #include "rmem/link/udp/protocol/in_stream.hpp"
 #include "rmem/link/udp/protocol/out_stream.hpp"
+#include "rmem/link/udp/protocol/outgoing.hpp"
 #include "rmem/link/udp/protocol/replay_window.hpp"
 #include "rmem/link/udp/protocol/round_trip.hpp"
 
@@ -116,8 +117,6 @@ public:
     ExchangeEdge(const ExchangeEdge&) = delete;
     ExchangeEdge& operator=(const ExchangeEdge&) = delete;
 
-    /// To all nodes of the ring. May be lost; the bytes are valid during the call.
-    virtual void send(std::span<const std::byte> datagram) = 0;
     /// The next batch of a member; all of it lies inside the bank.
     virtual void apply(unsigned origin, const Batch& batch, std::int64_t now) = 0;
     /// Number of batches of the node that the bank is behind what apply() was given. None when its
@@ -130,14 +129,15 @@ public:
     virtual void on_taken(const Header&, const Greeting&, std::int64_t) {}
     /// The datagram that is read now is odd. `text` is a stranger's.
     virtual void on_odd(Odd, const Header&, std::string_view) {}
-    /// To who has this node's number, if there is somebody.
-    virtual void send_to_namesakes(std::span<const std::byte>) {}
 };
 
 class RMEM_API Exchange {
 public:
-    /// The authenticator and the edge outlive it.
-    Exchange(const ExchangeConfig& config, const Authenticator& authenticator, ExchangeEdge& edge);
+    static constexpr std::int64_t kNever = INT64_MAX;
+
+    /// The authenticator, the edge and `outgoing` outlive it.
+    Exchange(const ExchangeConfig& config, const Authenticator& authenticator, ExchangeEdge& edge,
+             Outgoing& outgoing);
     ~Exchange();
     Exchange(const Exchange&) = delete;
     Exchange& operator=(const Exchange&) = delete;
@@ -281,7 +281,8 @@ private:
 
     Header header(std::int64_t now);
     enum class Length : bool { as_needed, full };
-    void send(DatagramWriter& writer, std::int64_t now, Length length = Length::as_needed);
+    void send(DatagramWriter& writer, std::int64_t now, Length length = Length::as_needed,
+              OutgoingDatagram::To to = OutgoingDatagram::To::all_nodes);
     void send_batch(Length length, std::int64_t now);
     void retransmit_batch(std::uint64_t sequence, std::uint8_t flags, std::int64_t now);
     void send_retransmissions(std::int64_t now);
@@ -326,12 +327,12 @@ private:
     const ExchangeConfig config_;
     const Authenticator& authenticator_;
     ExchangeEdge& edge_;
+    Outgoing& outgoing_;
     const IncarnationKey key_;
     std::vector<Peer> peers_;
     Greeter greeter_, namesakes_;
     OutStream out_;
 
-    std::vector<std::byte> batch_buffer_, other_buffer_;
     DatagramWriter batch_, other_;  ///< under composition: the next batch; anything else
     bool composing_ = false;        ///< a batch has begun
     std::uint64_t number_ = 0;      ///< of the last datagram

@@ -192,12 +192,7 @@ void Exchange::send_to_namesakes(std::uint16_t flags, std::int64_t now) {
     namesakes_.add_to(
         other_, flags, [](unsigned) { return 0; }, now);
     if (other_.is_empty()) return;
-    ++number_;
-    other_.restamp(header(now));
-    const std::span<std::byte> datagram = other_.finish();
-    key_.sign(number_, other_.covered(), IncarnationKey::Tag(other_.tag().data(), kTagBytes));
-    ++counters_.datagrams_sent;
-    edge_.send_to_namesakes(datagram);
+    send(other_, now, Length::as_needed, OutgoingDatagram::To::namesakes);
 }
 
 }  // namespace rmem::udp

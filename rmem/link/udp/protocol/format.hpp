@@ -69,6 +69,11 @@ struct Header {
         store(to + 8, ring);
         store(to + 16, incarnation);
         store(to + 24, salt);
+        restamp(to, number, sent_ns, newest);
+    }
+    /// Of one that was written: what is known when it leaves.
+    static void restamp(std::byte* to, std::uint64_t number, std::int64_t sent_ns,
+                        std::uint32_t newest) noexcept {
         store(to + 32, number);
         store_time(to + 40, sent_ns);
         store(to + 48, newest);

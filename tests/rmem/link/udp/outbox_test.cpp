@@ -21,7 +21,7 @@ public:
     /// The words of the batch in each datagram that had one, in the order in which they left.
     std::vector<std::vector<std::uint32_t>> batches;
 
-    void send(std::span<const std::byte> bytes) override {
+    void take(std::span<const std::byte> bytes) {
         Datagram datagram;
         ASSERT_EQ(read_datagram(bytes, 1, kDefaultPayload, datagram), Refusal::none);
         Sections sections;
@@ -86,6 +86,11 @@ protected:
         ASSERT_TRUE(put(value));
         outbox.commit(now);
     }
+    /// What has left.
+    const std::vector<std::vector<std::uint32_t>>& batches() {
+        core.outgoing().drain([this](const OutgoingDatagram& sent) { wire.take(sent.bytes); });
+        return wire.batches;
+    }
     std::uint32_t send_until_loaded(std::uint32_t value = 0) {
         while (!outbox.coalescer().coalesces()) send(++value);
         return value;
@@ -103,81 +108,81 @@ protected:
 
 TEST_F(OutboxTest, a_commit_leaves_at_once_with_all_that_was_put) {
     ASSERT_TRUE(put(1) && put(2));
-    EXPECT_TRUE(wire.batches.empty());
+    EXPECT_TRUE(batches().empty());
     outbox.commit(now);
-    ASSERT_EQ(wire.batches.size(), 1U);
-    EXPECT_EQ(wire.batches[0], (std::vector<std::uint32_t>{1, 2}));
-    EXPECT_EQ(outbox.due_ns(), kNever);
+    ASSERT_EQ(batches().size(), 1U);
+    EXPECT_EQ(batches()[0], (std::vector<std::uint32_t>{1, 2}));
+    EXPECT_EQ(outbox.due_ns(), Outbox::kNever);
 }
 
 TEST_F(OutboxTest, what_is_not_committed_leaves_after_a_while) {
     ASSERT_TRUE(put(1));
     EXPECT_EQ(outbox.due_ns(), now + kLazyNs);
     outbox.on_time(now + kLazyNs - 1);
-    EXPECT_TRUE(wire.batches.empty());
+    EXPECT_TRUE(batches().empty());
     outbox.on_time(now + kLazyNs);
-    EXPECT_EQ(wire.batches.size(), 1U);
+    EXPECT_EQ(batches().size(), 1U);
 }
 
 TEST_F(OutboxTest, a_program_that_only_sends_fills_datagrams_after_a_few) {
     const std::uint32_t first_open = send_until_loaded();
     EXPECT_EQ(first_open, kLoad);
-    EXPECT_EQ(wire.batches.size(), kLoad - 1);
+    EXPECT_EQ(batches().size(), kLoad - 1);
     for (std::uint32_t i = 1; i < 100; ++i) send(first_open + i);
-    EXPECT_EQ(wire.batches.size(), kLoad - 1) << "100 words fit a datagram, and it is not yet due";
+    EXPECT_EQ(batches().size(), kLoad - 1) << "100 words fit a datagram, and it is not yet due";
     outbox.on_time(outbox.due_ns());
-    ASSERT_EQ(wire.batches.size(), kLoad);
-    ASSERT_EQ(wire.batches.back().size(), 100U);
-    EXPECT_EQ(wire.batches.back().front(), first_open);
-    EXPECT_EQ(wire.batches.back().back(), first_open + 99);
+    ASSERT_EQ(batches().size(), kLoad);
+    ASSERT_EQ(batches().back().size(), 100U);
+    EXPECT_EQ(batches().back().front(), first_open);
+    EXPECT_EQ(batches().back().back(), first_open + 99);
     EXPECT_FALSE(outbox.coalescer().coalesces());
 }
 
 TEST_F(OutboxTest, no_commit_keeps_back_what_has_waited_long_enough) {
     send_until_loaded();
     now = outbox.due_ns();
-    const std::size_t before = wire.batches.size();
+    const std::size_t before = batches().size();
     ASSERT_TRUE(put(77));
     outbox.commit(now);
-    EXPECT_EQ(wire.batches.size(), before + 1);
-    EXPECT_EQ(wire.batches.back().back(), 77U);
+    EXPECT_EQ(batches().size(), before + 1);
+    EXPECT_EQ(batches().back().back(), 77U);
 }
 
 TEST_F(OutboxTest, what_waits_for_more_leaves_when_the_program_waits) {
     const std::uint32_t last = send_until_loaded();
-    const std::size_t before = wire.batches.size();
+    const std::size_t before = batches().size();
     outbox.send_coalesced(now);
-    ASSERT_EQ(wire.batches.size(), before + 1);
-    EXPECT_EQ(wire.batches.back(), (std::vector<std::uint32_t>{last}));
+    ASSERT_EQ(batches().size(), before + 1);
+    EXPECT_EQ(batches().back(), (std::vector<std::uint32_t>{last}));
     outbox.send_coalesced(now);
-    EXPECT_EQ(wire.batches.size(), before + 1);
+    EXPECT_EQ(batches().size(), before + 1);
 }
 
 TEST_F(OutboxTest, what_is_committed_on_wait_leaves_when_the_program_waits_and_once) {
     ASSERT_TRUE(put(1));
     outbox.commit_on_wait();
-    EXPECT_TRUE(wire.batches.empty()) << "an answer may take it along";
+    EXPECT_TRUE(batches().empty()) << "an answer may take it along";
     outbox.send_coalesced(now);
-    ASSERT_EQ(wire.batches.size(), 1U);
-    EXPECT_EQ(wire.batches[0], (std::vector<std::uint32_t>{1}));
+    ASSERT_EQ(batches().size(), 1U);
+    EXPECT_EQ(batches()[0], (std::vector<std::uint32_t>{1}));
     outbox.commit_on_wait();
     EXPECT_FALSE(outbox.coalescer().coalesces()) << "nothing was put since";
     outbox.send_coalesced(now);
-    EXPECT_EQ(wire.batches.size(), 1U);
+    EXPECT_EQ(batches().size(), 1U);
 }
 
 TEST_F(OutboxTest, what_is_committed_on_wait_rides_on_the_answer_or_leaves_after_a_while) {
     ASSERT_TRUE(put(1));
     outbox.commit_on_wait();
     send(2);
-    ASSERT_EQ(wire.batches.size(), 1U);
-    EXPECT_EQ(wire.batches[0], (std::vector<std::uint32_t>{1, 2}));
+    ASSERT_EQ(batches().size(), 1U);
+    EXPECT_EQ(batches()[0], (std::vector<std::uint32_t>{1, 2}));
     EXPECT_FALSE(outbox.coalescer().coalesces());
     ASSERT_TRUE(put(3));
     outbox.commit_on_wait();
     EXPECT_EQ(outbox.due_ns(), now + kLazyNs);
     outbox.on_time(now + kLazyNs);
-    EXPECT_EQ(wire.batches.size(), 2U);
+    EXPECT_EQ(batches().size(), 2U);
     EXPECT_FALSE(outbox.coalescer().coalesces());
 }
 
@@ -202,13 +207,13 @@ TEST_F(OutboxTest, a_delayed_write_holds_up_what_comes_after_it) {
     ASSERT_TRUE(put(1, 5'000));
     ASSERT_TRUE(put(2));
     outbox.commit(now);
-    EXPECT_TRUE(wire.batches.empty());
+    EXPECT_TRUE(batches().empty());
     EXPECT_EQ(outbox.due_ns(), now + 5'000);
     EXPECT_FALSE(outbox.is_settled());
     outbox.on_time(now + 5'000);
-    ASSERT_EQ(wire.batches.size(), 2U);
-    EXPECT_EQ(wire.batches[0], (std::vector<std::uint32_t>{1}));
-    EXPECT_EQ(wire.batches[1], (std::vector<std::uint32_t>{2}));
+    ASSERT_EQ(batches().size(), 2U);
+    EXPECT_EQ(batches()[0], (std::vector<std::uint32_t>{1}));
+    EXPECT_EQ(batches()[1], (std::vector<std::uint32_t>{2}));
     EXPECT_TRUE(outbox.is_settled());
 }
 

@@ -28,9 +28,26 @@ public:
             : ring(all),
               id(number),
               words(kBankWords),
-              core(config_of(number, all.nodes, incarnation), all.authenticator, *this, all.now) {}
+              core(config_of(number, all.nodes, incarnation), all.authenticator, *this, all.now) {
+            ring.speakers.push_back(this);
+        }
+        ~Node() override {
+            collect();
+            std::erase(ring.speakers, this);
+        }
+        Node(const Node&) = delete;
+        Node& operator=(const Node&) = delete;
 
-        void send(std::span<const std::byte> datagram) override { ring.post(id, datagram); }
+        /// What it has filled is on its way.
+        void collect() {
+            core.outgoing().drain([&](const OutgoingDatagram& datagram) {
+                if (datagram.to == OutgoingDatagram::To::namesakes) {
+                    ring.to_namesakes.emplace_back(datagram.bytes.begin(), datagram.bytes.end());
+                } else {
+                    ring.post(id, datagram.bytes);
+                }
+            });
+        }
         void apply(unsigned origin, const Batch& batch, std::int64_t) override {
             if (holds_back && core.view().contains(origin)) {
                 const auto body = batch.body();
@@ -67,9 +84,6 @@ public:
 
         void on_odd(Odd odd, const Header&, std::string_view) override {
             if (odd == Odd::namesake) ++namesakes;
-        }
-        void send_to_namesakes(std::span<const std::byte> datagram) override {
-            ring.to_namesakes.emplace_back(datagram.begin(), datagram.end());
         }
 
         static CoreConfig config_of(unsigned number, unsigned count, std::uint64_t incarnation) {
@@ -117,6 +131,9 @@ public:
     }
     Node& operator[](unsigned node) { return *all[node]; }
 
+    void collect() {
+        for (Node* node : speakers) node->collect();
+    }
     void post(unsigned from, std::span<const std::byte> datagram) {
         if (records) recorded.emplace_back(datagram.begin(), datagram.end());
         for (unsigned to = 0; to < nodes; ++to) {
@@ -136,6 +153,7 @@ public:
     void run(std::int64_t for_ns) {
         const std::int64_t until = now + for_ns;
         while (now < until) {
+            collect();
             std::int64_t next = until;
             for (const auto& node : all) {
                 if (node && !is_paused(node->id)) next = std::min(next, node->core.due_ns());
@@ -153,12 +171,14 @@ public:
                     under_way.emplace(paused[to], std::make_pair(to, bytes));
                 } else if (all[to]) {
                     all[to]->core.on_datagram(bytes, now);
+                    collect();
                 }
             }
             for (const auto& node : all) {
                 if (node && !is_paused(node->id) && node->core.due_ns() <= now)
                     node->core.on_tick(now);
             }
+            collect();
         }
     }
     bool run_until(const std::function<bool()>& is_so, std::int64_t within) {
@@ -245,6 +265,7 @@ public:
     std::map<unsigned, std::int64_t> paused;
     bool records = false;
     std::vector<std::vector<std::byte>> recorded, to_namesakes;
+    std::vector<Node*> speakers;  ///< all that speak
     std::vector<std::unique_ptr<Node>> all;
 };
 

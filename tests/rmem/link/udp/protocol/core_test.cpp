@@ -259,6 +259,7 @@ TEST(Core, with_a_number_that_another_process_has_says_so_and_forms_no_ring) {
     for (int i = 0; i < 2000; ++i) {
         ring.run(kMillisecond);
         if (second.core.due_ns() <= ring.now) second.core.on_tick(ring.now);
+        ring.collect();
         for (const auto& datagram : std::exchange(ring.to_namesakes, {})) {
             ring[0].core.on_datagram(datagram, ring.now);
             second.core.on_datagram(datagram, ring.now);

@@ -45,9 +45,13 @@ public:
             : hosts(all),
               id(config.node),
               bank(kBankWords),
-              exchange(config, all.authenticator, *this) {}
+              exchange(config, all.authenticator, *this, outgoing) {
+            hosts.speakers.push_back(this);
+        }
+        ~Host() override { std::erase(hosts.speakers, this); }
+        Host(const Host&) = delete;
+        Host& operator=(const Host&) = delete;
 
-        void send(std::span<const std::byte> datagram) override { hosts.post(id, datagram); }
         void apply(unsigned origin, const Batch& batch, std::int64_t) override {
             EXPECT_EQ(batch.sequence(), ++applied[origin])
                 << "node " << origin << " at node " << id;
@@ -68,6 +72,7 @@ public:
         std::vector<Place> places;  ///< of all that was applied
         unsigned others = 0;
         std::uint64_t not_shown = 0;  ///< batches of each other node
+        Outgoing outgoing{kDefaultPayload};
         Exchange exchange;
     };
 
@@ -96,7 +101,7 @@ public:
             }
         }
         run(now + 1'000'000);
-        sent.clear();
+        sent().clear();
         weather = weather_then;
     }
 
@@ -115,14 +120,25 @@ public:
 
     Exchange& operator[](unsigned node) { return all[node]->exchange; }
 
+    /// All datagrams.
+    std::deque<std::vector<std::byte>>& sent() {
+        collect();
+        return sent_;
+    }
+    void collect() {
+        for (Host* host : speakers) {
+            host->outgoing.drain(
+                [&](const OutgoingDatagram& datagram) { post(host->id, datagram.bytes); });
+        }
+    }
     void post(unsigned from, std::span<const std::byte> datagram) {
-        sent.emplace_back(datagram.begin(), datagram.end());
+        sent_.emplace_back(datagram.begin(), datagram.end());
         for (unsigned to = 0; to < all.size(); ++to) {
             if (to == from || random.below(100) < weather.lost_percent) continue;
             if (is_cut(from, to)) continue;
             const unsigned copies = random.below(100) < weather.repeated_percent ? 2 : 1;
             for (unsigned i = 0; i < copies; ++i) {
-                std::vector<std::byte> bytes = sent.back();
+                std::vector<std::byte> bytes = sent_.back();
                 if (random.below(100) < weather.corrupted_percent) {
                     bytes[random.below(bytes.size())] ^= std::byte{0x10};
                 }
@@ -136,6 +152,7 @@ public:
     /// Lets happen what is due until then, or until nothing is open any more.
     void run(std::int64_t until) {
         while (now < until) {
+            collect();
             std::int64_t next = until;
             for (const auto& host : all) {
                 next = std::min({next, host->exchange.due_ns(), host->exchange.greet_due_ns()});
@@ -147,10 +164,12 @@ public:
                 const auto [to, bytes] = std::move(under_way.begin()->second);
                 under_way.erase(under_way.begin());
                 all[to]->exchange.on_datagram(bytes, now);
+                collect();
             }
             for (const auto& host : all) {
                 if (host->exchange.greet_due_ns() <= now) host->exchange.send_greetings(0, now);
                 if (host->exchange.due_ns() <= now) host->exchange.on_tick(now);
+                collect();
             }
         }
     }
@@ -168,10 +187,13 @@ public:
     Weather weather;
     SplitMix64 random;
     Authenticator authenticator;
+    std::vector<Host*> speakers;  ///< all that speak
     std::vector<std::unique_ptr<Host>> all;
     std::multimap<std::int64_t, std::pair<unsigned, std::vector<std::byte>>> under_way;
-    std::deque<std::vector<std::byte>> sent;  ///< all datagrams
     std::int64_t now = 1;
+
+private:
+    std::deque<std::vector<std::byte>> sent_;
 };
 
 }  // namespace rmem::udp

@@ -42,9 +42,9 @@ TEST(Exchange, brings_a_write_to_all_others_in_one_datagram) {
     const std::uint32_t words[2] = {42, 43};
     hosts[1].write(10, 2, words, hosts.now);
     hosts[1].write(20, 1, words, hosts.now);
-    EXPECT_TRUE(hosts.sent.empty()) << "not before the commit";
+    EXPECT_TRUE(hosts.sent().empty()) << "not before the commit";
     hosts[1].commit(hosts.now);
-    ASSERT_EQ(hosts.sent.size(), 1U);
+    ASSERT_EQ(hosts.sent().size(), 1U);
     hosts.run(hosts.now + 6000);
     for (const unsigned n : {0U, 2U}) {
         EXPECT_EQ(hosts.all[n]->bank[10], 42U);
@@ -53,7 +53,7 @@ TEST(Exchange, brings_a_write_to_all_others_in_one_datagram) {
     }
     ASSERT_TRUE(hosts.settle(1'000'000));
     EXPECT_EQ(hosts[1].counters().probes_sent, 0U);
-    EXPECT_EQ(hosts.sent.size(), 3U) << "the others' acknowledgements";
+    EXPECT_EQ(hosts.sent().size(), 3U) << "the others' acknowledgements";
 }
 
 TEST(Exchange, of_two_that_answer_each_other_needs_no_datagram_but_the_messages) {
@@ -65,7 +65,7 @@ TEST(Exchange, of_two_that_answer_each_other_needs_no_datagram_but_the_messages)
         hosts.run(hosts.now + 5001);
         EXPECT_EQ(hosts.all[1 - n]->bank[n], i);
     }
-    EXPECT_EQ(hosts.sent.size(), 100U);
+    EXPECT_EQ(hosts.sent().size(), 100U);
     EXPECT_GE(hosts[0].round_trip(1).smoothed_ns(), 10'000);
     EXPECT_LE(hosts[0].round_trip(1).smoothed_ns(), 10'100);
 }
@@ -136,7 +136,7 @@ TEST(Exchange, echoes_another_node_now_and_then_and_not_in_each_datagram) {
     }
     const std::int64_t intervals = (hosts.now - begun) / kEchoNs;
     unsigned echoes = 0;
-    for (const auto& datagram : hosts.sent) echoes += echoes_in(datagram);
+    for (const auto& datagram : hosts.sent()) echoes += echoes_in(datagram);
     EXPECT_LE(echoes, 2 * (intervals + 1));
     EXPECT_GE(echoes, intervals);
     EXPECT_FALSE(hosts[0].round_trip(1).empty());
@@ -161,13 +161,13 @@ TEST(Exchange, cuts_no_write_as_short_as_a_flag_with_what_lies_behind_it) {
 TEST(Exchange, makes_all_full_batches_equally_long) {
     Hosts hosts(3);
     send_word(hosts, 1);
-    hosts.sent.clear();
+    hosts.sent().clear();
     const auto& bank = hosts.all[0]->bank;
     hosts[0].write(0, bank.size(), bank.data(), hosts.now);
-    ASSERT_GE(hosts.sent.size(), 2U);
-    for (const auto& datagram : hosts.sent) EXPECT_EQ(datagram.size(), kDefaultPayload);
+    ASSERT_GE(hosts.sent().size(), 2U);
+    for (const auto& datagram : hosts.sent()) EXPECT_EQ(datagram.size(), kDefaultPayload);
     hosts[0].commit(hosts.now);
-    EXPECT_LT(hosts.sent.back().size(), kDefaultPayload) << "the last one is as long as needed";
+    EXPECT_LT(hosts.sent().back().size(), kDefaultPayload) << "the last one is as long as needed";
 }
 
 TEST(Exchange, has_no_room_while_a_receiver_is_silent_and_room_again_without_it) {
@@ -281,7 +281,7 @@ TEST(Exchange, takes_no_datagram_twice_nor_one_of_a_former_life) {
     hosts[0].commit(hosts.now);
     ASSERT_TRUE(hosts.settle(1'000'000));
     const std::uint64_t taken = hosts[1].counters().datagrams_taken;
-    hosts[1].on_datagram(hosts.sent.front(), hosts.now);
+    hosts[1].on_datagram(hosts.sent().front(), hosts.now);
     EXPECT_EQ(hosts[1].counters().replayed, 1U);
     EXPECT_EQ(hosts[1].counters().datagrams_taken, taken);
 
@@ -300,12 +300,12 @@ TEST(Exchange, takes_no_datagram_twice_nor_one_of_a_former_life) {
 std::deque<std::vector<std::byte>> recorded_session() {
     Hosts hosts(2);
     const std::uint32_t value = 666;
-    hosts.sent.clear();
+    hosts.sent().clear();
     hosts.introduce();
     hosts[0].write(0, 1, &value, hosts.now);
     hosts[0].commit(hosts.now);
     EXPECT_TRUE(hosts.settle(1'000'000));
-    return hosts.sent;
+    return hosts.sent();
 }
 
 TEST(Exchange, believes_no_life_for_what_it_said_in_another_session) {
@@ -315,7 +315,7 @@ TEST(Exchange, believes_no_life_for_what_it_said_in_another_session) {
     config.incarnation = config.first_incarnation = 500;
     config.seed = 77;
     Hosts hosts(2);
-    hosts.sent.clear();
+    hosts.sent().clear();
     Hosts::Host alone(hosts, config);
     for (int times = 0; times < 3; ++times) {
         for (const auto& datagram : recorded) {
@@ -328,8 +328,8 @@ TEST(Exchange, believes_no_life_for_what_it_said_in_another_session) {
     EXPECT_GT(alone.exchange.counters().strangers, 0U);
     EXPECT_TRUE(alone.applied.empty());
     EXPECT_EQ(alone.others, 0U) << "no section of a stranger is anybody's";
-    EXPECT_GT(hosts.sent.size(), 0U) << "it is asked";
-    EXPECT_LE(hosts.sent.size(), 3 * recorded.size());
+    EXPECT_GT(hosts.sent().size(), 0U) << "it is asked";
+    EXPECT_LE(hosts.sent().size(), 3 * recorded.size());
 }
 
 TEST(Exchange, takes_nothing_that_a_life_had_sent_before_it_was_believed) {
@@ -338,7 +338,7 @@ TEST(Exchange, takes_nothing_that_a_life_had_sent_before_it_was_believed) {
     hosts.is_cut = [](unsigned, unsigned) { return true; };
     hosts[0].write(0, 1, &value, hosts.now);
     hosts[0].commit(hosts.now);
-    const std::vector<std::byte> held_back = hosts.sent.back();
+    const std::vector<std::byte> held_back = hosts.sent().back();
     hosts.is_cut = [](unsigned, unsigned) { return false; };
     hosts[1].doubt(0, 100);
     hosts[1].greet(0, hosts.now += kGreetAgainNs);
@@ -354,7 +354,7 @@ TEST(Exchange, believes_a_life_again_only_for_a_new_answer) {
     hosts[1].doubt(0, 100);
     hosts[1].greet(0, hosts.now += kGreetAgainNs);
     hosts.run(hosts.now + 1'000'000);
-    const auto greetings = hosts.sent;
+    const auto greetings = hosts.sent();
     ASSERT_EQ(hosts[1].believed(0), 100U);
     hosts[1].doubt(0, 100);
     for (const auto& datagram : greetings) hosts[1].on_datagram(datagram, hosts.now);
@@ -375,7 +375,7 @@ TEST(Exchange, takes_another_process_for_a_node_only_when_the_one_before_is_sile
             second->exchange.send_greetings(0, hosts.now);
             hosts.run(hosts.now + 1'000'000);
             // What is for the number is heard by both.
-            for (const auto& datagram : std::exchange(hosts.sent, {})) {
+            for (const auto& datagram : std::exchange(hosts.sent(), {})) {
                 second->exchange.on_datagram(datagram, hosts.now);
             }
         }
@@ -398,13 +398,13 @@ TEST(Exchange, takes_nothing_from_who_has_another_key_or_none) {
     const std::uint32_t value = 666;
     stranger.exchange.write(0, 1, &value, 1);
     stranger.exchange.commit(1);
-    hosts[1].on_datagram(strangers.sent.back(), hosts.now);
+    hosts[1].on_datagram(strangers.sent().back(), hosts.now);
     EXPECT_EQ(hosts[1].counters().wrong_tag, 1U);
     open[0].write(0, 1, &value, 1);
     open[0].commit(1);
-    hosts[1].on_datagram(open.sent.back(), hosts.now);
+    hosts[1].on_datagram(open.sent().back(), hosts.now);
     EXPECT_EQ(hosts[1].counters().unsigned_, 1U);
-    open[1].on_datagram(strangers.sent.back(), open.now);
+    open[1].on_datagram(strangers.sent().back(), open.now);
     EXPECT_EQ(open[1].counters().signed_, 1U);
     EXPECT_EQ(hosts.all[1]->bank[0], 0U);
     EXPECT_EQ(hosts[1].counters().datagrams_taken, taken);
@@ -415,7 +415,7 @@ TEST(Exchange, takes_no_datagram_with_a_changed_bit_or_a_missing_end) {
     const std::uint32_t value = 5;
     hosts[0].write(0, 1, &value, hosts.now);
     hosts[0].commit(hosts.now);
-    const std::vector<std::byte> good = hosts.sent.front();
+    const std::vector<std::byte> good = hosts.sent().front();
     const std::uint64_t taken = hosts[1].counters().datagrams_taken;
     for (std::size_t bit = 0; bit < 8 * good.size(); ++bit) {
         std::vector<std::byte> bytes = good;
