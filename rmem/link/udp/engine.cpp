@@ -86,10 +86,12 @@ Engine::Engine(Ring& ring, EngineSettings settings, EngineKind kind,
       oddities_(ring.config().name, node_, about(ring.config(), settings.payload)),
       core_(core_config(ring, settings, socket_), authenticator_, *this, now_ns()),
       outbox_(ring, node_, core_, tap_) {
-    board_.kind = static_cast<std::uint32_t>(kind);
-    board_.pid = static_cast<std::uint32_t>(::getpid());
-    board_.started_ns = now_ns();
-    board_.socket_room = socket_.datagrams_held();
+    // relaxed is enough for these: the release (4), or that of a word in the bank (3), publishes
+    // them to programs that rely on them
+    board_.kind.store(static_cast<std::uint32_t>(kind), std::memory_order_relaxed);
+    board_.pid.store(static_cast<std::uint32_t>(::getpid()), std::memory_order_relaxed);
+    board_.started_ns.store(now_ns(), std::memory_order_relaxed);
+    board_.socket_room.store(socket_.datagrams_held(), std::memory_order_relaxed);
     for (std::size_t i = 0; i < former_.size(); ++i) {
         former_[i] = board_.counters.get(static_cast<UdpCounter>(i));
     }
