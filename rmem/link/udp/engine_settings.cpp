@@ -30,8 +30,8 @@ std::size_t read_payload() {
     throw Error(
         Errc::bad_environment,
         fmt::format(
-            "RMEM_PAYLOAD: datagrams of {} bytes cannot be; give a multiple of {} from {} to "
-            "{}, the same on all nodes",
+            "RMEM_PAYLOAD={} is not a valid datagram size; it must be a multiple of {} from {} to "
+            "{} bytes, the same on all nodes",
             bytes, kWordBytes, kLeastPayload, kMostPayload));
 }
 
@@ -44,8 +44,8 @@ std::int64_t read_dead_timeout() {
     if (ns >= kLeastDeadNs) return ns;
     throw Error(
         Errc::bad_environment,
-        fmt::format("RMEM_DEAD_TIMEOUT: in {} no silence can be told from a busy host; give at "
-                    "least {} ms",
+        fmt::format("RMEM_DEAD_TIMEOUT={} is too short to tell a dead node from a busy one; the "
+                    "minimum is {} ms",
                     text, kLeastDeadNs / 1'000'000));
 }
 
@@ -54,7 +54,7 @@ bool read_insecure() {
     if (text.empty() || text == "0") return false;
     if (text == "1") return true;
     throw Error(Errc::bad_environment,
-                fmt::format("RMEM_INSECURE is '{}'; give 1, or unset it", text));
+                fmt::format("RMEM_INSECURE={} is not valid; it must be 0, 1 or unset", text));
 }
 
 std::optional<MasterKey> read_master_key(const Endpoints& endpoints) {

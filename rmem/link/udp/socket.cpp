@@ -65,12 +65,13 @@ sockaddr_in to_socket_address(const Address& address) {
 void check(const SocketSettings& settings) {
     if (settings.payload_limit < kLeastPayload || settings.payload_limit > kMostPayload) {
         throw Error(Errc::invalid_argument,
-                    fmt::format("datagrams of {} bytes cannot be; give a payload limit of {} to {}",
+                    fmt::format("a payload limit of {} bytes is out of range ({} to {})",
                                 settings.payload_limit, kLeastPayload, kMostPayload));
     }
     if (settings.hops > kMostHops) {
-        throw Error(Errc::invalid_argument, fmt::format("{} multicast hops cannot be; give 0 to {}",
-                                                        settings.hops, kMostHops));
+        throw Error(
+            Errc::invalid_argument,
+            fmt::format("{} multicast hops are out of range (0 to {})", settings.hops, kMostHops));
     }
     if (settings.endpoints.is_fan_out() && settings.node >= settings.endpoints.nodes.size()) {
         throw Error(Errc::bad_rank,
