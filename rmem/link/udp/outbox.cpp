@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "rmem/link/udp/outbox.hpp"
 
-#include "rmem/link/memory.hpp"
-#include "rmem/link/memory.hpp"
+#include "rmem/base/check.hpp"
 #include "rmem/ring/node_slot.hpp"
 
 #include <algorithm>
@@ -45,6 +44,7 @@ std::size_t Outbox::most_group_bytes() const noexcept {
 }
 
 bool Outbox::put(const LogRecord& record, const void* words, std::int64_t now) {
+    RMEM_CHECK_IF(false, is_possible(record));
     if (!delayed_.empty() || record.delay_ns != 0) {
         if (delayed_.size() >= kMostDelayed) return false;
         const auto* bytes = static_cast<const std::byte*>(words);

@@ -12,6 +12,7 @@
 /// Terms: a log's position is *taken* when its writes are in the stream, *settled* when all members
 ///   have them. A client is a program of this host that writes by its log. Write-me-last: the own
 ///   bank gets a write when it is settled.
+/// Invariant: what is put lies in the bank.
 /// Thread safety: the engine's user. Progress: nothing waits: what finds no room in the stream
 /// stays where it is.
 /// Trust: a log's records are bounded by the bank; one that cannot be is counted, and skipped.

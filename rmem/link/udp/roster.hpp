@@ -13,6 +13,7 @@
 /// Thread safety: the engine's user. Trust: words are bounded; who has a rank of this host, another
 /// node cannot take by writing.
 
+#include "rmem/base/check.hpp"
 #include "rmem/ring.hpp"
 
 #include <atomic>
@@ -42,11 +43,12 @@ public:
     Roster(Ring& ring, unsigned node) : ring_(ring), node_(node) {}
 
     std::size_t offset_of(unsigned rank) const noexcept {
+        RMEM_CHECK(rank < ring_.config().ranks);
         return ring_.config().roster_offset() + rank * kWordBytes;
     }
-    RosterEntry entry(unsigned rank) const noexcept;
+    [[nodiscard]] RosterEntry entry(unsigned rank) const noexcept;
     /// Whether a live process of this host has the rank.
-    bool is_here(unsigned rank) const noexcept;
+    [[nodiscard]] bool is_here(unsigned rank) const noexcept;
 
     /// Another node has written `words` words there; those of the roster count.
     void applied(std::size_t offset, std::size_t words) noexcept;

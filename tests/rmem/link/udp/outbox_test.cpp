@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "rmem/link/udp/outbox.hpp"
 
+#include "tests/support/broken.hpp"
 #include "tests/support/child.hpp"
 
 #include <gtest/gtest.h>
@@ -217,7 +218,15 @@ TEST_F(OutboxTest, a_delayed_write_holds_up_what_comes_after_it) {
     EXPECT_TRUE(outbox.is_settled());
 }
 
-TEST_F(OutboxTest, a_new_life_begins_with_nothing) {
+TEST_F(OutboxTest, notices_a_write_beyond_the_bank) {
+    LogRecord record;
+    record.words = 1;
+    record.offset = ring->config().bank_bytes();
+    const std::uint32_t value = 1;
+    EXPECT_BROKEN_WHERE_CHECKED(static_cast<void>(outbox.put(record, &value, now)));
+}
+
+TEST_F(OutboxTest, a_new_incarnation_begins_with_nothing) {
     send_until_loaded();
     ASSERT_TRUE(put(1, 5'000));
     outbox.begin_incarnation();

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "rmem/link/udp/roster.hpp"
+#include "tests/support/broken.hpp"
 #include "tests/support/child.hpp"
 
 #include <gtest/gtest.h>
@@ -74,6 +75,10 @@ TEST_F(RosterTest, a_rank_of_this_host_is_not_taken_by_what_another_node_writes)
     roster.applied(roster.offset_of(1), 1);
     EXPECT_EQ(state(1), RankState::joined);
     EXPECT_EQ(here.incarnation(), 1U);
+}
+
+TEST_F(RosterTest, notices_a_rank_outside_the_ring) {
+    EXPECT_BROKEN(static_cast<void>(roster.offset_of(4)));
 }
 
 }  // namespace
