@@ -56,13 +56,15 @@ public:
     Punctuality& punctuality() noexcept { return punctuality_; }
     const Punctuality& punctuality() const noexcept { return punctuality_; }
     /// Bounds that were broken since this was asked last; few are kept.
-    bool has_violations() const noexcept { return !violations_.empty(); }
-    std::vector<BoundViolation> take_violations() { return std::exchange(violations_, {}); }
-    bool has_news() const noexcept { return any_; }
+    [[nodiscard]] bool has_violations() const noexcept { return !violations_.empty(); }
+    [[nodiscard]] std::vector<BoundViolation> take_violations() {
+        return std::exchange(violations_, {});
+    }
+    [[nodiscard]] bool has_news() const noexcept { return any_; }
     /// Whether anything was applied since this was asked last.
-    bool take_news() noexcept { return std::exchange(any_, false); }
+    [[nodiscard]] bool take_news() noexcept { return std::exchange(any_, false); }
     /// Of whom something was applied that had been held back, since this was asked last.
-    NodeSet take_shown() noexcept { return std::exchange(shown_, NodeSet()); }
+    [[nodiscard]] NodeSet take_shown() noexcept { return std::exchange(shown_, NodeSet()); }
     std::uint64_t held_back() const noexcept { return held_back_; }
 
 private:

@@ -58,7 +58,7 @@ public:
 
     /// True: it goes on now, perhaps with a bit of it flipped. False: it is lost, or comes by
     /// next(). What next() has is to be taken first, or it is overtaken.
-    bool pass(std::span<std::byte> datagram, std::int64_t now);
+    [[nodiscard]] bool pass(std::span<std::byte> datagram, std::int64_t now);
 
     /// A datagram whose time has come, or nothing. It stays until the next call of next().
     std::span<const std::byte> next(std::int64_t now);

@@ -76,9 +76,9 @@ public:
 
     // ---- Writes of the rank that runs it (rmem/link/udp/outbox.hpp, rmem/link/udp/coalescer.hpp)
     /// A group of more than most_group_bytes() has room when nothing is under way.
-    bool has_room(std::size_t bytes);
+    [[nodiscard]] bool has_room(std::size_t bytes);
     std::size_t most_group_bytes();
-    bool put(const LogRecord& record, const void* words);
+    [[nodiscard]] bool put(const LogRecord& record, const void* words);
     struct Committed {
         bool coalesces = false;      ///< some of it has not left yet
         std::size_t room_bytes = 0;  ///< for one group of this number of bytes nobody need ask
@@ -87,10 +87,10 @@ public:
     Committed commit(std::int64_t now);
     /// What was put leaves when the program waits.
     void commit_on_wait();
-    bool coalesces();
+    [[nodiscard]] bool coalesces();
     /// Whether the program should have sent some of it by now.
-    bool is_overdue();
-    bool is_settled();
+    [[nodiscard]] bool is_overdue();
+    [[nodiscard]] bool is_settled();
 
     /// The word in the roster of the rank that runs it: it is there from now on, or not any more.
     void enroll(unsigned rank, std::uint32_t incarnation, bool joined);
@@ -119,7 +119,7 @@ private:
     void keep_oddities(std::int64_t now);
     void run_locked(Leaving leaving, std::int64_t now);
     void leave(Leaving leaving, std::int64_t now);
-    bool receive(std::int64_t now);
+    [[nodiscard]] bool receive(std::int64_t now);
     void send_outgoing() noexcept {
         if (!core_.outgoing().is_empty()) send_filled();
     }

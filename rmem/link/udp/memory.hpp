@@ -64,7 +64,7 @@ public:
     UdpMemory& operator=(const UdpMemory&) = delete;
 
     // ---- The Memory concept, besides BankWriter's part
-    bool room(std::size_t bytes);
+    [[nodiscard]] bool room(std::size_t bytes);
     using BankWriter::post;
     /// What was written leaves.
     void commit();
@@ -80,12 +80,12 @@ public:
 
     /// Whether the node's life that this program opened in goes on. A later life's bank is left as
     /// its members know it.
-    bool is_heard() const noexcept { return node_epoch() == epoch_; }
+    [[nodiscard]] bool is_heard() const noexcept { return node_epoch() == epoch_; }
     /// Whether the bank is still that of that life: it stays when nothing runs the node any more.
-    bool has_bank() const noexcept { return is_heard() || is_left_alone(); }
+    [[nodiscard]] bool has_bank() const noexcept { return is_heard() || is_left_alone(); }
     /// Whether that life has ended, or nothing runs the node. What others write from then on is not
     /// for it.
-    bool is_over() const noexcept;
+    [[nodiscard]] bool is_over() const noexcept;
     /// Throws IncarnationOver when it has.
     void check_epoch() const;
 
@@ -127,7 +127,7 @@ private:
     void put(LogRecord& record, const void* words);
     void await_room(std::int64_t& pause_ns);
     void reclaim() noexcept;
-    bool is_settled(std::uint64_t log_position);
+    [[nodiscard]] bool is_settled(std::uint64_t log_position);
     void run_engine(udp::Leaving leaving);
 
     const Membership& member_;

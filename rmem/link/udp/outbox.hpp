@@ -40,11 +40,11 @@ public:
 
     // ---- The program that runs the engine
     /// Whether a group of writes of `bytes` bytes in all can be taken now.
-    bool has_room(std::size_t bytes) const noexcept;
+    [[nodiscard]] bool has_room(std::size_t bytes) const noexcept;
     /// A group of more than this has to wait between its writes.
     std::size_t most_group_bytes() const noexcept;
     /// A write, stored in the own bank already (but for write-me-last). False: no room.
-    bool put(const LogRecord& record, const void* words, std::int64_t now);
+    [[nodiscard]] bool put(const LogRecord& record, const void* words, std::int64_t now);
     /// What was put leaves, now or, under load, with more.
     void commit(std::int64_t now);
     /// What was put leaves with what comes next, when the program waits, or after kLazyNs.
@@ -65,7 +65,7 @@ public:
     /// Puts what they have committed, and with `all` also what they have not; commits it.
     void take_logs(bool all, std::int64_t now);
     /// Whether one has committed something that is not taken.
-    bool has_news() const noexcept;
+    [[nodiscard]] bool has_news() const noexcept;
 
     // ---- Later
     /// When something is to be done by on_time(): delayed writes, lazy ones.
@@ -73,9 +73,9 @@ public:
     void on_time(std::int64_t now);
     /// The stream is acknowledged up to where it is: settles what that settles. True if the own
     /// bank changed.
-    bool settle() noexcept;
+    [[nodiscard]] bool settle() noexcept;
     /// Everything put has left and all have it.
-    bool is_settled() const noexcept;
+    [[nodiscard]] bool is_settled() const noexcept;
     /// The stream is a new life's: nothing of the former is awaited any more, and logs go on from
     /// their ends.
     void begin_incarnation();
@@ -104,7 +104,7 @@ private:
     void show_settled(unsigned rank, std::uint64_t position) noexcept;
     void write(const LogRecord& record, const void* words, std::int64_t now);
     void show(const LogRecord& record, const void* words, std::int64_t now) noexcept;
-    bool take_log(unsigned rank, std::uint64_t until, std::int64_t now);
+    [[nodiscard]] bool take_log(unsigned rank, std::uint64_t until, std::int64_t now);
     void place_taken() noexcept;
     bool is_possible(const LogRecord& record) const noexcept;
     void pass_over(unsigned rank, std::uint64_t position) noexcept;

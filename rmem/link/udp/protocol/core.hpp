@@ -107,7 +107,7 @@ public:
          std::int64_t now);
 
     // ---- Own writes, of a member
-    bool has_room(std::size_t words, unsigned spare = 0) const noexcept {
+    [[nodiscard]] bool has_room(std::size_t words, unsigned spare = 0) const noexcept {
         return is_member_ && exchange_->has_room(words, spare);
     }
     void write(std::uint64_t index, std::size_t words, const void* from, std::int64_t now,

@@ -165,7 +165,7 @@ public:
 
     // ---- Members
     /// From the next own batch on the node is a receiver; returns that batch's sequence.
-    std::uint64_t admit(unsigned node) { return out_.admit(node); }
+    [[nodiscard]] std::uint64_t admit(unsigned node) { return out_.admit(node); }
     /// This life's stream is taken from that sequence on. A former life of the node ends.
     void begin(unsigned node, std::uint64_t incarnation, std::uint64_t first, std::int64_t now);
     /// It receives and sends no more. What others have of its stream beyond what is here is still
@@ -205,7 +205,7 @@ public:
 
     // ---- Own writes
     /// Whether `words` words, in one write, would not go beyond the window.
-    bool has_room(std::size_t words, unsigned spare = 0) const noexcept;
+    [[nodiscard]] bool has_room(std::size_t words, unsigned spare = 0) const noexcept;
     /// Adds a write to the batch that the next commit sends; one that is full is sent at once.
     void write(std::uint64_t index, std::size_t words, const void* from, std::int64_t now,
                std::uint8_t flags = 0);
