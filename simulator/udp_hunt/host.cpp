@@ -41,7 +41,7 @@ std::int64_t Host::world(std::int64_t local_ns) const noexcept {
     return now;
 }
 
-// ---- Incarnations -----------------------------------------------------------------------------
+// ---- Incarnations -------------------------------------------------------------------------------
 
 rmem::udp::CoreConfig Host::config(std::int64_t now) const {
     rmem::udp::CoreConfig config;

@@ -43,7 +43,7 @@ public:
     std::span<std::uint32_t> words() noexcept { return bank_; }
     std::span<const std::uint32_t> words() const noexcept { return bank_; }
 
-    /// A new incarnation, with the bank as it was.
+    /// A new incarnation, with whatever the bank was.
     void start(std::int64_t now);
     void stop(std::int64_t now);
     /// It tells the others that it goes, and goes.

@@ -14,8 +14,8 @@ namespace {
 constexpr std::int64_t kMillisecond = 1'000'000;
 constexpr std::int64_t kAwayNs = 4 * Host::kDeadNs;
 constexpr std::int64_t kWholeNs = 3'000 * kMillisecond;
-/// A node joins within that, whatever the others do: it may have to wait until a former incarnation
-/// was silent for long enough.
+/// A node joins within that, whatever the others play: it may have to wait until a former
+/// incarnation was silent for long enough.
 constexpr std::int64_t kJoinedNs = 1'000 * kMillisecond;
 
 }  // namespace
@@ -176,7 +176,7 @@ void Trials::begin_session(Nodes nodes) {
     run_until_whole(kWholeNs, "a new session");
 }
 
-/// Datagrams recorded in incarnations that are over come again: some of them, in any order, or the
+/// What was recorded in incarnations that are over comes again: some of it, in any order, or the
 /// same few many times.
 void Trials::play(std::int64_t span_ns) {
     const std::vector<Recorded>& all = world_.recorded();

@@ -31,7 +31,8 @@
 /// without a commit. Two programs that answer each other never reach it.
 ///
 /// Both classes are pure: they have no clock, socket or lock, and decide by what they are told.
-/// Invariants: what coalesces has a time at which it is due; no commit is older than the one before.
+/// Invariants: what coalesces has a time at which it is due; no commit is older than the one
+/// before.
 /// Thread safety: one user at a time; Coalescer's is the engine's, ProgressPacer's the program's
 /// thread.
 /// Units: nanoseconds of one clock that does not go backwards, from 0.

@@ -21,7 +21,7 @@ constexpr std::int64_t kRestNs = 1'000'000;
 constexpr unsigned kMostReceives = 4;    // calls in one run
 constexpr std::size_t kNextBytes = 256;  // of a group that is likely to come next
 
-/// Nobody's life before may have the same: the wall clock, in nanoseconds.
+/// Nobody's incarnation before may have the same: the wall clock, in nanoseconds.
 std::uint64_t new_incarnation() {
     timespec now{};
     ::clock_gettime(CLOCK_REALTIME, &now);
@@ -95,8 +95,8 @@ Engine::Engine(Ring& ring, EngineSettings settings, EngineKind kind,
     for (std::size_t i = 0; i < former_.size(); ++i) {
         former_[i] = board_.counters.get(static_cast<UdpCounter>(i));
     }
-    // relaxed is enough: only engines change it, one at a time. The life of one that was killed is
-    // over.
+    // relaxed is enough: only engines change it, one at a time. The incarnation of one that was
+    // killed is over.
     if (board_.membership_epoch.load(std::memory_order_relaxed) % 2 == 1) advance_epoch(false);
     roster_.lose_unless([](unsigned) { return false; });
     outbox_.find_clients(own_rank_);
@@ -399,7 +399,7 @@ void Engine::was_dropped(std::int64_t now) {
 
 void Engine::advance_epoch(bool member) noexcept {
     // (4) - this release-add synchronizes-with the acquire-load rmem/link/udp/memory.hpp (1): who
-    // sees the new life sees its bank
+    // sees the new incarnation sees its bank
     board_.membership_epoch.fetch_add(1, std::memory_order_release);
     // (2) - this release-store synchronizes-with the acquire-load (1)
     is_member_.store(member, std::memory_order_release);
@@ -475,7 +475,7 @@ void Engine::keep_roster(std::int64_t now) {
     }
 }
 
-/// Whether a live program of this host has the rank, and opened it in this life of the node.
+/// Whether a live program of this host has the rank, and opened it in this incarnation of the node.
 bool Engine::has_program(unsigned rank) const noexcept {
     // relaxed is enough: this process alone changes it
     if (rank == own_rank_)

@@ -2,16 +2,17 @@
 #pragma once
 
 /// The engine of a node on the udp link: what its card does. It joins the ring, sends what the
-/// node's programs write, applies what others wrote to the node's bank, repairs, answers, and shows
-/// itself on the node's board.
+/// node's programs write, applies what others wrote to the node's bank, retransmits, answers, and
+/// shows itself on the node's board.
 ///
 /// It is the core (rmem/link/udp/protocol/core.hpp) with a clock, a socket and a segment. One
 /// process of this host runs it: the only program of the node, in its own calls and by a helper
 /// thread while it computes (rmem/link/udp/memory.hpp), or the daemon `rmem node`, for any number
 /// of programs. The process that holds the segment's engine lock is the one.
 ///
-/// Terms: rmem/link/udp/outbox.hpp. Life: from becoming a member to being dropped or ending;
-/// NodeBoard::life counts them.
+/// Terms: rmem/link/udp/outbox.hpp. Incarnation: from becoming a member to being dropped or ending;
+/// NodeBoard::membership_epoch counts
+/// them.
 /// Thread safety: all of it from any thread; one runs at a time, others wait some microseconds.
 /// Progress: run() does what is due and returns; no other process can make it wait. rest() waits
 /// for news.
@@ -49,7 +50,7 @@ class RMEM_API Engine final : public Sleeper, private CoreEdge {
 public:
     using ViolationHook = std::function<void(const BoundViolation&)>;
     static constexpr std::int64_t kKeepNs =
-        10'000'000;  ///< between looks at who of this host lives
+        10'000'000;  ///< between looks at who of this host is alive
 
     /// Begins to join. The ring outlives it; `own_rank`: the program's that runs it, none for a
     /// daemon.

@@ -147,7 +147,7 @@ void UdpMemory::take_rank(Membership& member, Deadline deadline) {
     if (engine_) return engine_->enroll(rank_, member.incarnation(), true);
     commit_log();
     // relaxed is enough, twice: (7), and the former program of this rank had the byte lock. What
-    // that one wrote in this life still counts.
+    // that one wrote in this incarnation still counts.
     if (board_.opened[rank_].load(std::memory_order_relaxed) != epoch_) {
         board_.begun[rank_].store(log_.head(), std::memory_order_relaxed);
     }
@@ -210,7 +210,7 @@ void UdpMemory::commit_log() noexcept {
     board_.committed[rank_].store(log_.head(), std::memory_order_release);
 }
 
-/// What ended the life leaves the bank as it is, if it runs the node no more.
+/// What ended the incarnation leaves the bank as it is, if it runs the node no more.
 bool UdpMemory::is_left_alone() const noexcept {
     if (engine_ || node_epoch() != epoch_ + 1) return false;
     // relaxed is enough: (1); the next engine comes after its process is named

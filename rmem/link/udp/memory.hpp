@@ -12,9 +12,9 @@
 ///          what is under way, or the log is full of what the engine could not send. A group of
 ///          more than max_group_bytes() is granted when nothing is under way, and may wait in
 ///          between.
-/// Life     All that a program knows of others holds for one life of its node. When the node was
-///          dropped, or the process ended that runs its engine, all others are dead to the program
-///          (is_alive), and of a client nobody hears what it writes, until it opens anew.
+/// Epoch    All that a program knows of others holds for one incarnation of its node. When the node
+///          was dropped, or the process ended that runs its engine, all others are dead to the
+///          program (is_alive), and of a client nobody hears what it writes, until it opens anew.
 /// Threads  one thread, and the helper inside; `load` and `data` from any.
 /// Leaving  the destructor waits up to kLeaveNs until the others have the own writes. In a process
 ///          forked since it only forgets: rank, engine and log are the parent's.
@@ -41,7 +41,7 @@ struct UdpOptions {
     RMEM_API static UdpOptions from(const Environment& environment);
 };
 
-/// The node's life has ended while a program was about to begin: worth trying again.
+/// The node's incarnation has ended while a program was about to begin: worth trying again.
 class IncarnationOver : public Error {
 public:
     using Error::Error;
@@ -78,20 +78,21 @@ public:
     void progress_to_post();
     Step wait(Deadline deadline);
 
-    /// Whether the node's life that this program opened in goes on. A later life's bank is left as
-    /// its members know it.
+    /// Whether the node's incarnation that this program opened in goes on. A later incarnation's
+    /// bank is left as its members know it.
     [[nodiscard]] bool is_heard() const noexcept { return node_epoch() == epoch_; }
-    /// Whether the bank is still that of that life: it stays when nothing runs the node any more.
+    /// Whether the bank is still that of that incarnation: it stays when nothing runs the node any
+    /// more.
     [[nodiscard]] bool has_bank() const noexcept { return is_heard() || is_left_alone(); }
-    /// Whether that life has ended, or nothing runs the node. What others write from then on is not
-    /// for it.
+    /// Whether that incarnation has ended, or nothing runs the node. What others write from then on
+    /// is not for it.
     [[nodiscard]] bool is_over() const noexcept;
     /// Throws IncarnationOver when it has.
     void check_epoch() const;
 
     // ---- The card's options
     /// True when every live node has the own writes; false when the deadline passed, or the node's
-    /// life is over.
+    /// incarnation is over.
     bool flush(Deadline deadline);
     /// The engine runs all the time, for programs that read the bank by plain loads.
     void keep_applying(bool on);
@@ -136,7 +137,7 @@ private:
     WriteFaults faults_;
     InterruptBoard interrupts_;
     std::int64_t bound_ns_ = 0;
-    std::uint32_t epoch_ = 0;  ///< of the node, NodeBoard::life
+    std::uint32_t epoch_ = 0;  ///< of the node, NodeBoard::membership_epoch
     std::uint64_t members_seen_ = 0;
     udp::Coalescer log_coalescer_;  ///< of a client
     std::optional<Bell> bell_;      ///< of a client: the engine's

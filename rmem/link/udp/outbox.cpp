@@ -98,12 +98,12 @@ void Outbox::send_open(std::int64_t now) {
 
 bool Outbox::has_opened(unsigned rank) const noexcept {
     // (3) - this acquire-load synchronizes-with the release-store rmem/link/udp/memory.cpp (7);
-    // relaxed is enough for the life, which only engines change
+    // relaxed is enough for the incarnation, which only engines change
     return board_.opened[rank].load(std::memory_order_acquire) ==
            board_.membership_epoch.load(std::memory_order_relaxed);
 }
 
-/// What a log holds below that position is of a former life.
+/// What a log holds below that position is of a former incarnation.
 void Outbox::pass_over(unsigned rank, std::uint64_t position) noexcept {
     logs_[rank].seek(position);
     show_taken(rank, position);

@@ -56,10 +56,10 @@ public:
     }
 
     // ---- The others
-    /// Who of this host writes by a log: ranks that have joined in the node's present life, but for
-    /// that one.
+    /// Who of this host writes by a log: ranks that have joined in the node's present incarnation,
+    /// but for that one.
     void find_clients(std::optional<unsigned> own_rank);
-    /// Whether a program has opened as that rank in the node's present life.
+    /// Whether a program has opened as that rank in the node's present incarnation.
     bool has_opened(unsigned rank) const noexcept;
     const std::vector<unsigned>& clients() const noexcept { return clients_; }
     /// Puts what they have committed, and with `all` also what they have not; commits it.
@@ -76,8 +76,8 @@ public:
     [[nodiscard]] bool settle() noexcept;
     /// Everything put has left and all have it.
     [[nodiscard]] bool is_settled() const noexcept;
-    /// The stream is a new life's: nothing of the former is awaited any more, and logs go on from
-    /// their ends.
+    /// The stream is a new incarnation's: nothing of the former is awaited any more, and logs go on
+    /// from their ends.
     void begin_incarnation();
 
 private:

@@ -156,7 +156,7 @@ void close_on_exec(int fd) {
     }
 }
 
-/// Whether the host gives what came as a train in one piece; if not, it cuts them by itself.
+/// Whether the host gives what came as a GSO batch in one piece; if not, it cuts them by itself.
 void enable_gro(AsioSocket& socket) {
     const int on = 1;
     static_cast<void>(::setsockopt(socket.native_handle(), IPPROTO_UDP, UDP_GRO, &on, sizeof on));
@@ -206,7 +206,7 @@ void say_length(msghdr& message, std::uint16_t length) noexcept {
     std::memcpy(CMSG_DATA(header), &length, sizeof length);
 }
 
-/// What hosts and network cards say that cannot cut trains.
+/// What hosts and network cards say that cannot cut GSO batches.
 bool is_gso_refusal(int error) noexcept {
     return error == EINVAL || error == EIO || error == EMSGSIZE || error == EOPNOTSUPP ||
            error == ENOPROTOOPT;
@@ -449,7 +449,7 @@ std::size_t Socket::receive_many() noexcept {
 }
 
 /// The datagrams that the host gave in one piece, each as long as it says. What follows the last of
-/// a train is nobody's, and goes to the reader as it is.
+/// a GSO batch is nobody's, and goes to the reader as it is.
 void Socket::cut(std::span<std::byte> bytes, const sockaddr_in& from) noexcept {
     for (std::size_t i = 1;; ++i) {
         const std::size_t length = i < kMostInGsoBatch ? length_of_first(bytes) : bytes.size();

@@ -9,15 +9,15 @@
 /// itself.
 ///
 /// Sending never waits: what the host has no room for, or refuses, is not sent, and counted; the
-/// protocol repairs it as any loss. Nodes that are absent do not disturb: the socket is not
-/// connected and asks for no reports, so the host keeps their ICMP errors to itself.
+/// protocol retransmits it as after any loss. Nodes that are absent do not disturb: the socket is
+/// not connected and asks for no reports, so the host keeps their ICMP errors to itself.
 /// Receiving takes what came first with a plain call, and as soon as several in a row were waiting,
 /// up to kMostInBatch with one call.
 ///
-/// Datagrams of one length that are sent together are a train: the host gets them in one piece and
-/// cuts it as late as it can (UDP_SEGMENT), for nodes on one host never: their sockets take the
+/// Datagrams of one length that are sent together are a GSO batch: the host gets them in one piece
+/// and cuts it as late as it can (UDP_SEGMENT), for nodes on one host never: their sockets take the
 /// piece as it is (UDP_GRO). It is cut here by the lengths that the datagrams say themselves, since
-/// asking the host for them costs each plain call 0.1 us more. Where the host knows no trains, each
+/// asking the host for them costs each plain call 0.1 us more. Where the host knows no GSO, each
 /// goes for itself.
 ///
 /// Threads: one user at a time; wait() and handle() may be called by any thread at any time. A

@@ -13,8 +13,8 @@
 ///           write a branch more than that on is_open() ever after. The engine looks for listeners
 ///           now and then (Engine::kKeepNs).
 /// Gaps      a record says that the bank is not what the writes shown make of it: the tap was
-///           closed before, or the node has begun a new life in the ring, with the bank of another
-///           member.
+///           closed before, or the node has begun a new incarnation in the ring, with the bank of
+///           another member.
 /// Order     each origin's writes in their order, all in the order of this node's bank.
 /// Times     nanoseconds of this host's CLOCK_MONOTONIC. A batch says when its first write was
 ///           stored, and all its writes bear that time; the clock of another host is known with an

@@ -12,7 +12,8 @@ namespace rmem::udp {
 
 namespace {
 
-/// So that no other use of the same master key, and no later version, makes the same life keys.
+/// So that no other use of the same master key, and no later version, makes the same incarnation
+/// keys.
 constexpr std::string_view kContext = "rmem-udp-life-v1";
 
 using Nonce = std::array<unsigned char, 12>;
@@ -48,7 +49,7 @@ Nonce nonce_of(std::uint16_t origin, std::uint64_t number) {
     return nonce;
 }
 
-/// Every field has its fixed place, so no two lives give the same bytes.
+/// Every field has its fixed place, so no two incarnations give the same bytes.
 Key derive(const MasterKey& master, const IncarnationId& id, TagKind kind) {
     std::array<unsigned char, kContext.size() + 8 + 2 + 8 + 8 + 1> input;
     unsigned char* at = std::copy(kContext.begin(), kContext.end(), input.data());
@@ -167,7 +168,8 @@ Authenticator::Kind Authenticator::check(std::uint8_t kind) const noexcept {
 
 IncarnationKey Authenticator::incarnation_key(const IncarnationId& id,
                                               TagKind kind) const noexcept {
-    // Whatever is asked for: with a master key, never a life key that takes what is not signed.
+    // Whatever is asked for: with a master key, never an incarnation key that takes what is not
+    // signed.
     if (check(static_cast<std::uint8_t>(kind)) != Kind::fine) kind = kind_;
     IncarnationKey made(kind, id.origin);
     static_assert(sizeof made.state_ >= sizeof(crypto_aead_aes256gcm_state));

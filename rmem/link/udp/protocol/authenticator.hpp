@@ -4,13 +4,12 @@
 /// Says who may speak: makes the tag of a datagram, and checks it.
 ///
 /// Terms
-///   master key   what all nodes of a ring share (master_key.hpp)
-///   life         from one join of a node to its end
-///   life key     BLAKE2b of the master key and all that tells one life from every other, so that
-///                no two lives, rings or kinds of tag ever use the same key
-///   number       of a datagram, counts all of a life; with the origin it is the nonce
-/// A number must never be signed twice in a life: anyone who has two such datagrams could forge
-/// others.
+///   master key       what all nodes of a ring share (master_key.hpp)
+///   incarnation key  BLAKE2b of the master key and all that tells one incarnation from every
+///                    other, so that no two incarnations, rings or kinds of tag use the same key
+///   number           of a datagram, counts all of an incarnation; with the origin it is the nonce
+/// A number must never be signed twice in an incarnation: anyone who has two such datagrams could
+/// forge others.
 ///
 /// Tags are AES-256-GCM where the processor has AES, ChaCha20-Poly1305 elsewhere, both used as a
 /// MAC: everything is additional data, nothing is encrypted. The header's kind byte says which it
@@ -18,8 +17,8 @@
 /// check. A ring of different processors gives the same kind to all nodes (the constructor's second
 /// argument).
 ///
-/// A tag shows that somebody with the master key made this datagram in this life, not when: replays
-/// are the business of replay_window.hpp, and old lives that of incarnations.
+/// A tag shows that somebody with the master key made this datagram in this incarnation, not when:
+/// replay_window.hpp refuses replays, and greeter.hpp finds out which incarnation is of now.
 ///
 /// Thread safety: const calls from any thread at once. Errors: constructors throw
 /// `Error(invalid_argument)` for a kind that cannot be had here; the others never throw.
@@ -39,7 +38,7 @@ namespace rmem::udp {
 /// Whether this processor can make and check such tags (`none`: always).
 RMEM_API bool is_available(TagKind kind) noexcept;
 
-/// What tells a life from every other.
+/// What tells an incarnation from every other.
 struct IncarnationId {
     std::uint64_t ring = 0;
     std::uint16_t origin = 0;
@@ -48,8 +47,8 @@ struct IncarnationId {
     friend bool operator==(const IncarnationId&, const IncarnationId&) = default;
 };
 
-/// The prepared key of one life: one per sender. Making one takes less than a microsecond; without
-/// a key (`none`) tags are zero bytes. Its memory is overwritten at its end.
+/// The prepared key of one incarnation: one per sender. Making one takes less than a microsecond;
+/// without a key (`none`) tags are zero bytes. Its memory is overwritten at its end.
 class RMEM_API IncarnationKey {
 public:
     using Tag = std::span<std::byte, kTagBytes>;
@@ -99,10 +98,10 @@ public:
     TagKind kind() const noexcept { return kind_; }
     /// What the kind byte of a header means here.
     Kind check(std::uint8_t kind) const noexcept;
-    /// The key of a life whose datagrams have tags of that kind, which `check` found fine; of any
-    /// other kind: the key for the own kind, which their tags do not fit.
+    /// The key of an incarnation whose datagrams have tags of that kind, which `check` found fine;
+    /// of any other kind: the key for the own kind, which their tags do not fit.
     IncarnationKey incarnation_key(const IncarnationId& id, TagKind kind) const noexcept;
-    /// The key of an own life.
+    /// The key of an own incarnation.
     IncarnationKey incarnation_key(const IncarnationId& id) const noexcept {
         return incarnation_key(id, kind_);
     }

@@ -29,7 +29,7 @@ std::uint64_t Core::random() noexcept {
     return next_random(random_state_);
 }
 
-// ---- Lives --------------------------------------------------------------------------------------
+// ---- Incarnations -------------------------------------------------------------------------------
 
 void Core::begin_incarnation(std::int64_t now) {
     ExchangeEdge& edge = *this;
@@ -51,7 +51,7 @@ void Core::begin_incarnation(std::int64_t now) {
     look_due_ns_ = now + kJoinNs;
 }
 
-/// Others have dropped this node: what it is to them is a new life.
+/// Others have dropped this node: what it is to them is a new incarnation.
 void Core::drop_out(std::int64_t now) {
     ++counters_.dropped;
     edge_.was_dropped(now);
@@ -62,8 +62,8 @@ void Core::next_incarnation(std::int64_t now) {
     former_ = exchange_counters();
     ++config_.exchange.incarnation;
     config_.exchange.salt = random();
-    // Lives that it has ended itself may well be what stands: they are met as if for the first
-    // time.
+    // Incarnations that it has ended itself may well be what stands: they are met as if for the
+    // first time.
     for (Other& other : others_) other = Other{};
     begin_incarnation(now);
 }
@@ -171,7 +171,7 @@ void Core::on_status(const Header& header, const Status& status, std::int64_t no
         return stands_against_ring(status.ring_incarnation) ? leave(node, now) : drop_out(now);
     }
     if (!is_connected(node, header.incarnation)) {
-        // A life that it has not met; one that it has ended learns that from its view.
+        // An incarnation that it has not met; one that it has ended learns that from its view.
         if (header.incarnation != others_[node].incarnation) {
             join_due_ns_ = std::min(join_due_ns_, std::max(now, joined_at_ns_ + kJoinNs));
         } else if (is_member && is_member_) {
@@ -421,7 +421,7 @@ void Core::send_welcome(unsigned node, const Join& join, std::int64_t now) {
     exchange_->send_other(now);
 }
 
-/// That life of the node is over here.
+/// That incarnation of the node is over here.
 void Core::send_refusal(unsigned node, std::uint64_t cookie, std::int64_t now) {
     const NodeIncarnation joiner =
         NodeIncarnation::of(static_cast<std::uint16_t>(node), others_[node].incarnation);

@@ -14,8 +14,8 @@
 /// Invariants
 ///   Equal configurations and calls give equal calls of the edge.
 ///   While it is a member, its bank is what all members' streams up to where it has applied them
-///   make. Nothing of a node is applied whose life is not known from a join or an admission, and
-///   believed. Of two that disagree on who is in, one goes, and both come to the same answer
+///   make. Nothing of a node is applied whose incarnation is not known from a join or an admission,
+///   and believed. Of two that disagree on who is in, one goes, and both come to the same answer
 ///   (docs/design/udp-link.md: Disagreement).
 /// Threads: one user at a time; the edge does not call back into it. Progress: no call waits.
 /// Trust: rmem/link/udp/protocol/exchange.hpp's.
@@ -49,7 +49,7 @@ struct CoreConfig {
     ExchangeConfig exchange;
     std::int64_t dead_ns = kDeadNs;
     std::uint32_t socket_room = 256;  ///< datagrams that the own socket holds
-    /// From a true source of random numbers: cookies, nonces and later lives' salts.
+    /// From a true source of random numbers: cookies, nonces and later incarnations' salts.
     std::uint64_t seed = 1;
     std::string about;  ///< the ring's name and settings, for people
 };
@@ -64,14 +64,14 @@ public:
     virtual void apply(unsigned origin, const Batch& batch, std::int64_t now) = 0;
     /// As ExchangeEdge's. Only of members the bank may be behind, and not when one has left.
     virtual std::uint64_t behind(unsigned) const { return 0; }
-    /// A word of the sponsor's bank.
+    /// A word of the donor's bank.
     virtual void store(std::uint64_t index, std::uint32_t value) = 0;
     virtual std::span<const std::byte> bank() const = 0;
     /// The bank is a new ring's: zeros.
     virtual void clear_bank() = 0;
     /// This node is a member from now on, with this bank.
     virtual void has_joined(std::int64_t now) = 0;
-    /// It is none any more, and joins again as a new life.
+    /// It is none any more, and joins again as a new incarnation.
     virtual void was_dropped(std::int64_t now) = 0;
     /// Another node is a member, or not any more.
     virtual void member_came(unsigned node, std::int64_t now) = 0;
@@ -139,25 +139,27 @@ public:
     std::uint64_t incarnation() const noexcept { return config_.exchange.incarnation; }
     std::uint64_t ring_incarnation() const noexcept { return ring_incarnation_; }
     const Exchange& exchange() const noexcept { return *exchange_; }
-    /// Of the newest life of another node that was met; 0: of none.
+    /// Of the newest incarnation of another node that was met; 0: of none.
     std::uint64_t incarnation_of(unsigned node) const noexcept { return others_[node].incarnation; }
-    /// Over all lives.
+    /// Over all incarnations.
     ExchangeCounters exchange_counters() const noexcept { return former_ + exchange_->counters(); }
     const CoreCounters& counters() const noexcept { return counters_; }
 
 private:
     /// Another node.
     struct Other {
-        std::uint64_t incarnation = 0;       ///< of the newest life that was connected; 0: none yet
+        std::uint64_t incarnation =
+            0;  ///< of the newest incarnation that was connected; 0: none yet
         std::uint64_t admitted_from = 0;     ///< of the own stream, it counts as a receiver
         std::uint64_t ring_incarnation = 0;  ///< in which it is a member, as it said; 0: it has not
         NodeSet view;                        ///< its last status', in this node's ring
         std::int64_t heard_joining_ns = -1;
         std::uint32_t socket_room = 0;
-        bool has_admitted = false;  ///< it has said from where on this node's life gets its stream
-        bool had_me = false;        ///< its view once had this node's life
-        bool ended = false;         ///< that life is over here
-        bool served = false;        ///< it joins, and has parts of the bank from this node
+        bool has_admitted =
+            false;            ///< it has said from where on this node's incarnation gets its stream
+        bool had_me = false;  ///< its view once had this node's incarnation
+        bool ended = false;   ///< that incarnation is over here
+        bool served = false;  ///< it joins, and has parts of the bank from this node
     };
     /// A section that is dealt with once the exchange is through with its datagram.
     struct Pending {
@@ -249,14 +251,14 @@ private:
     std::int64_t member_since_ns_ = 0;
     std::int64_t returned_until_ns_ = kLongAgo;  ///< it was away until not long ago
     unsigned statuses_ = 0;
-    std::int64_t first_ns_ = 0;        ///< when the first life began, in the caller's clock
+    std::int64_t first_ns_ = 0;        ///< when the first incarnation began, in the caller's clock
     std::uint64_t first_wall_ns_ = 0;  ///< and on the wall
 
     // While joining
     std::int64_t taken_ns_ = kLongAgo;        ///< when it heard last that its number is another's
     std::int64_t taken_since_ns_ = kLongAgo;  ///< since when others say so again and again
     std::uint64_t cookie_ = 0;
-    unsigned joins_ = 0;                    ///< sent in this life
+    unsigned joins_ = 0;                    ///< sent in this incarnation
     std::int64_t joined_at_ns_ = kLongAgo;  ///< when the last was sent
     std::int64_t joining_since_ns_ = 0;
     std::optional<Welcomed> welcomed_;
@@ -268,7 +270,7 @@ private:
     std::int64_t status_due_ns_ = 0;
     std::int64_t look_due_ns_ = 0;
     CoreCounters counters_;
-    ExchangeCounters former_;  ///< of former lives
+    ExchangeCounters former_;  ///< of former incarnations
 };
 
 }  // namespace rmem::udp

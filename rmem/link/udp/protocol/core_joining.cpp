@@ -8,13 +8,13 @@ bool Core::is_connected(unsigned node, std::uint64_t incarnation) const noexcept
     return exchange_->takes(node) && others_[node].incarnation == incarnation;
 }
 
-/// This life of the node is a receiver from the next own batch on, if it is not one already. False
-/// while its former life is not settled.
+/// This incarnation of the node is a receiver from the next own batch on, if it is not one already.
+/// False while its former incarnation is not settled.
 bool Core::admit(unsigned node, std::uint64_t incarnation, std::int64_t now) {
     Other& other = others_[node];
     if (incarnation != other.incarnation) {
         leave(node, now);
-        // First the survivors agree on what there is of the former life.
+        // First the survivors agree on what there is of the former incarnation.
         if (!exchange_->is_settled(node, now)) return false;
         Other fresh;
         fresh.incarnation = incarnation;
@@ -45,7 +45,7 @@ void Core::on_join(const Header& header, const Join& join, std::int64_t now) {
     others_[node].heard_joining_ns = now;
     const bool is_over = others_[node].ended && others_[node].incarnation == header.incarnation;
     if (is_over && is_member_) return send_refusal(node, join.cookie, now);
-    // An old join: what was applied of that life is not to be applied again.
+    // An old join: what was applied of that incarnation is not to be applied again.
     if (is_over && exchange_->has_applied_ended(node, header.incarnation))
         return next_incarnation(now);
     // Where many join at a time, answers to each join of each would be more than anybody can read.
@@ -68,7 +68,7 @@ void Core::on_welcome(const Header& header, const Welcome& welcome, std::int64_t
         is_connected(welcomed_->donor, welcomed_->donor_incarnation)) {
         return;
     }
-    // Parts from two sponsors make no bank: a node that came and went between is in neither's
+    // Parts from two donors make no bank: a node that came and went between is in neither's
     // stream.
     const MemberIncarnation donor{header.origin, header.incarnation};
     if (taker_->parts_here() != 0 && donor != parts_from_) return next_incarnation(now);
@@ -100,8 +100,8 @@ void Core::on_admit(const Header& header, const Admit& admit, std::int64_t now) 
         others_[node].has_admitted = true;
         return;
     }
-    // What it wrote while it counted as dead here is not kept for this life. Of two members the
-    // views say who goes.
+    // What it wrote while it counted as dead here is not kept for this incarnation. Of two members
+    // the views say who goes.
     if (others_[node].ended && others_[node].incarnation == header.incarnation) {
         if (!is_member_) next_incarnation(now);
         return;
@@ -138,7 +138,7 @@ bool Core::all_have_admitted() const noexcept {
 }
 
 void Core::advance_joining(std::int64_t now) {
-    // A sponsor that died before the two were connected is missed by nobody.
+    // A donor that died before the two were connected is missed by nobody.
     if (welcomed_ && now - welcomed_->heard_ns > kFormNs &&
         !is_connected(welcomed_->donor, welcomed_->donor_incarnation)) {
         welcomed_.reset();
@@ -198,8 +198,8 @@ void Core::on_taken(const Header& header, const Greeting& greeting, std::int64_t
     const bool gives_way = (greeting.flags & Greeting::kIsMember) == 0 &&
                            config_.exchange.first_incarnation < header.incarnation;
     if (is_itself && gives_way) return;
-    // A node that was started again at once is told so, too, until its former life has been silent
-    // for long enough.
+    // A node that was started again at once is told so, too, until its former incarnation has been
+    // silent for long enough.
     if (now - taken_ns_ > kGiveWayNs) taken_since_ns_ = now;
     taken_ns_ = now;
     if (!is_itself && now - taken_since_ns_ < 2 * kNamesakeNs) return;
@@ -211,7 +211,7 @@ bool Core::may_form(std::int64_t now) const noexcept {
     if (me() == 0 && all_are_joining(now)) return true;  // nobody is left who might be a member
     if (now - joining_since_ns_ < kFormNs) return false;
     // A node that was heard may only be waiting for its processor: two rings formed at a time cost
-    // one of them its life.
+    // one of them its incarnation.
     if (heard_member_ns_ >= 0 && now - heard_member_ns_ < kGiveWayNs) return false;
     for (unsigned node = 0; node < me(); ++node) {
         const std::int64_t heard = others_[node].heard_joining_ns;
@@ -221,7 +221,7 @@ bool Core::may_form(std::int64_t now) const noexcept {
 }
 
 void Core::form(std::int64_t now) {
-    // Members that have heard this life may take what it writes for their own ring's.
+    // Members that have heard this incarnation may take what it writes for their own ring's.
     if (heard_member_ns_ >= 0) next_incarnation(now);
     ++counters_.rings_formed;
     edge_.clear_bank();

@@ -201,7 +201,7 @@ private:
     std::span<const std::byte> body_;
 };
 
-/// A batch of a life that has ended, passed on by who has it.
+/// A batch of an incarnation that has ended, passed on by who has it.
 class ForwardedBatch {
 public:
     static constexpr std::size_t kHeadBytes =
@@ -217,9 +217,9 @@ private:
     std::span<const std::byte> body_;
 };
 
-/// A member's answer to a join. The view is whole, the lives may be some of its members': what does
-/// not fit is in another welcome. The joiner has been welcomed when it knows the life of each in
-/// the view.
+/// A member's answer to a join. The view is whole, the incarnations may be some of its members':
+/// what does not fit is in another welcome. The joiner has been welcomed when it knows the
+/// incarnation of each in the view.
 class Welcome {
 public:
     static constexpr std::size_t kHeadBytes = 20 + NodeSet::kBytes;
@@ -240,7 +240,7 @@ private:
     std::span<const std::byte> body_;
 };
 
-/// Parts of the bank that a joiner asks its sponsor for; their flags say nothing.
+/// Parts of the bank that a joiner requests of its donor; their flags say nothing.
 class SnapshotRequest {
 public:
     explicit SnapshotRequest(const Section& section) noexcept : body_(section.body()) {}
@@ -252,7 +252,7 @@ private:
     std::span<const std::byte> body_;
 };
 
-/// Where in each stream the sponsor was when it read the chunks with the same question. Low bits
+/// Where in each stream the donor was when it read the chunks with the same question. Low bits
 /// are enough: the position is not below what was admitted, and no window is that large.
 class Vector {
 public:
@@ -261,7 +261,8 @@ public:
     explicit Vector(const Section& section) noexcept : body_(section.body()) {}
 
     Question question() const noexcept { return Question::read(body_.data()); }
-    /// A sum over the lives of the origins (sum_of_incarnations): both must mean the same ones.
+    /// A sum over the incarnations of the origins (sum_of_incarnations): both must mean the same
+    /// ones.
     std::uint64_t incarnation_sum() const noexcept {
         return load<std::uint64_t>(body_.data() + Question::kBytes);
     }
@@ -280,7 +281,7 @@ private:
     std::span<const std::byte> body_;
 };
 
-/// A part of the sponsor's bank.
+/// A part of the donor's bank.
 class Chunk {
 public:
     static constexpr std::size_t kHeadBytes = Question::kBytes + Place::kBytes;

@@ -77,7 +77,7 @@ void Exchange::end(unsigned node, const NodeSet& heirs, std::int64_t now) {
         peer.ended.heirs = heirs;
         peer.ended.others_have.assign(peers_.size(), Ended::kUnsaid);
     }
-    // A later life of the node never had the streams that ended before it.
+    // A later incarnation of the node never had the streams that ended before it.
     for (Peer& other : peers_) {
         if (!other.ended.stream || &other == &peer) continue;
         other.ended.heirs.erase(node);
@@ -152,14 +152,14 @@ std::uint64_t Exchange::applied(unsigned node) const noexcept {
     return peers_[node].in ? peers_[node].in->applied() : config_.first_sequence - 1;
 }
 
-/// The member that is named, if it is this life of it.
+/// The member that is named, if it is this incarnation of it.
 Exchange::Peer* Exchange::member(const NodeIncarnation& named) noexcept {
     if (named.node >= peers_.size()) return nullptr;
     Peer& peer = peers_[named.node];
     return peer.in && NodeIncarnation::of(named.node, peer.incarnation) == named ? &peer : nullptr;
 }
 
-// ---- Timers follow round trips, and who asks first the order of the ring
+// ---- Timers follow round trips, and the order of NAKs that of the ring
 
 RetransmitTimes Exchange::times_of(const Peer& peer) const noexcept {
     if (peer.round_trip.empty()) return {};
@@ -503,7 +503,7 @@ void Exchange::take_naks(const Section& section, std::int64_t now) {
     }
 }
 
-/// What is here of a stream whose node the asker holds for dead.
+/// What is here of a stream whose node is dead to the NAK's sender.
 void Exchange::forward(unsigned node, const Nak& nak, std::int64_t now) {
     const Peer& peer = peers_[node];
     const bool is_here = member(nak.origin) != nullptr;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-/// What members exchange: each one's stream of writes, brought to all others in order, repaired and
-/// acknowledged.
+/// What members exchange: each one's stream of writes, brought to all others in order,
+/// retransmitted and acknowledged.
 ///
 /// The data plane of the udp link's core (docs/design/udp-link.md). It has neither socket nor
 /// clock: times and datagrams come in, datagrams and writes go out through an ExchangeEdge. It is
@@ -16,12 +16,12 @@
 /// Invariants
 ///   apply() is called once for each batch of a member, in the order of its stream.
 ///   Nobody's stream is ahead of what its slowest receiver has acknowledged by more than the
-///   window. Of a life that is not believed (docs/design/udp-link.md: Greeting) nothing counts but
-///   its greetings. Equal calls give equal calls of the edge.
+///   window. Of an incarnation that is not believed (docs/design/udp-link.md: Greeting) nothing
+///   counts but its greetings. Equal calls give equal calls of the edge.
 /// Threads: one user at a time; the edge does not call back into it.
 /// Progress: no call waits; memory is taken when a member's stream begins.
-/// Trust: a datagram counts when all of it is well-formed, of this ring, tagged by a life that is
-/// believed, and new. What a member names that it cannot mean is bounded and counted, never
+/// Trust: a datagram counts when all of it is well-formed, of this ring, tagged by an incarnation
+/// that is believed, and new. What a member names that it cannot mean is bounded and counted, never
 /// followed.
 /// Units: nanoseconds of one clock that does not go backwards, from 0.
 
@@ -54,23 +54,23 @@ inline constexpr std::int64_t kEchoNs =
 inline constexpr std::uint32_t kAcksAWindow =
     4;  ///< or until so much of a window is unacknowledged: a quarter
 inline constexpr std::uint64_t kMostForwarded = 32;  ///< batches for one question
-/// Time that the believed life of a node has to be silent before another process's can take its
-/// place.
+/// Time that the believed incarnation of a node has to be silent before another process's can take
+/// its place.
 inline constexpr std::int64_t kNamesakeNs = 150'000'000;
 
 struct ExchangeConfig {
     std::uint16_t node = 0;
     unsigned nodes = 1;
     std::uint64_t ring = 0;               ///< hash of name, configuration and payload limit
-    std::uint64_t incarnation = 1;        ///< of this life
+    std::uint64_t incarnation = 1;        ///< its number
     std::uint64_t first_incarnation = 1;  ///< of this process: its incarnation
-    std::uint64_t salt = 0;               ///< random, of this life
-    std::uint64_t seed = 1;               ///< random, of this life
+    std::uint64_t salt = 0;               ///< random, of this incarnation
+    std::uint64_t seed = 1;               ///< random, of this incarnation
     std::uint64_t bank_bytes = 0;
     std::size_t payload = kDefaultPayload;
     std::uint32_t most_batches = kMostWindow;  ///< the largest window; a power of two
-    /// Of each life's stream, the same at all nodes: tests begin where the 32 bits that datagrams
-    /// carry wrap.
+    /// Of each incarnation's stream, the same at all nodes: tests begin where the 32 bits that
+    /// datagrams carry wrap.
     std::uint64_t first_sequence = 1;
     /// By then a survivor has said what it has of a node that is dead here; in twice that what they
     /// have is left as it is.
@@ -81,7 +81,7 @@ struct ExchangeConfig {
 struct ExchangeCounters {
     std::uint64_t datagrams_sent = 0, datagrams_taken = 0;
     std::uint64_t batches_sent = 0, batches_applied = 0;
-    std::uint64_t retransmissions_sent = 0;  ///< because somebody asked
+    std::uint64_t retransmissions_sent = 0;  ///< because of a NAK
     std::uint64_t probes_sent = 0;           ///< because nobody answered
     std::uint64_t naks_sent = 0;             ///< ranges that this node lacked
     std::uint64_t repeated = 0;              ///< batches that came again
@@ -89,8 +89,8 @@ struct ExchangeCounters {
     std::array<std::uint64_t, kRefusals> refused{};  ///< as datagram.hpp says why
     std::uint64_t unsigned_ = 0, signed_ = 0, wrong_tag = 0, replayed = 0;
     std::uint64_t forwarded = 0;  ///< batches of the dead, to who lacked them
-    std::uint64_t no_member = 0;  ///< of a node or a life that is no member here
-    std::uint64_t strangers = 0;  ///< datagrams of lives that are not believed
+    std::uint64_t no_member = 0;  ///< of a node or an incarnation that is no member here
+    std::uint64_t strangers = 0;  ///< datagrams of incarnations that are not believed
     std::uint64_t greetings_sent = 0;
     std::uint64_t outside = 0;  ///< batches beyond the bank, the window or the size
 
@@ -120,12 +120,12 @@ public:
     /// The next batch of a member; all of it lies inside the bank.
     virtual void apply(unsigned origin, const Batch& batch, std::int64_t now) = 0;
     /// Number of batches of the node that the bank is behind what apply() was given. None when its
-    /// life is over.
+    /// incarnation is over.
     virtual std::uint64_t behind(unsigned) const { return 0; }
     /// A section that is not the exchange's, of a node whose datagram is authentic, member or not.
     virtual void on_section(const Header& header, const Section& section, std::int64_t now) = 0;
-    /// A member that is believed says: another life has this node's number. 0: the datagram's
-    /// origin itself has it.
+    /// A member that is believed says: another incarnation has this node's number. 0: the
+    /// datagram's origin itself has it.
     virtual void on_taken(const Header&, const Greeting&, std::int64_t) {}
     /// The datagram that is read now is odd. `text` is a stranger's.
     virtual void on_odd(Odd, const Header&, std::string_view) {}
@@ -154,11 +154,11 @@ public:
     void send_greetings(std::uint16_t flags, std::int64_t now);
     /// Asks the process that has this node's number, if there is one.
     void greet_namesakes(std::int64_t now) { namesakes_.owe(config_.node, 0, now); }
-    /// The life of the node that is believed; 0: none.
+    /// The incarnation of the node that is believed; 0: none.
     std::uint64_t believed(unsigned node) const noexcept {
         return peers_[node].is_believed ? peers_[node].believed_id->incarnation : 0;
     }
-    /// That life has to prove itself again.
+    /// That incarnation has to prove itself again.
     void doubt(unsigned node, std::uint64_t incarnation) noexcept;
     /// The same for who was silent since then.
     void doubt_silent_since(std::int64_t then);
@@ -166,11 +166,12 @@ public:
     // ---- Members
     /// From the next own batch on the node is a receiver; returns that batch's sequence.
     [[nodiscard]] std::uint64_t admit(unsigned node) { return out_.admit(node); }
-    /// This life's stream is taken from that sequence on. A former life of the node ends.
+    /// This incarnation's stream is taken from that sequence on. A former incarnation of the node
+    /// ends.
     void begin(unsigned node, std::uint64_t incarnation, std::uint64_t first, std::int64_t now);
     /// It receives and sends no more. What others have of its stream beyond what is here is still
-    /// taken from them, until a new life of it begins. `heirs`: the members that have that stream,
-    /// too; empty when it was no member.
+    /// taken from them, until a new incarnation of it begins. `heirs`: the members that have that
+    /// stream, too; empty when it was no member.
     void end(unsigned node, const NodeSet& heirs, std::int64_t now);
     /// Whether all members that said how far they have an ended stream have as much as is here, or
     /// time is up.
@@ -194,8 +195,8 @@ public:
     bool has_applied(unsigned node) const noexcept {
         return takes(node) && peers_[node].in->has_begun();
     }
-    /// The same of the stream that ended last, if it was that life's: some of it may have come from
-    /// others since.
+    /// The same of the stream that ended last, if it was that incarnation's: some of it may have
+    /// come from others since.
     bool has_applied_ended(unsigned node, std::uint64_t incarnation) const noexcept {
         return peers_[node].ended.incarnation == incarnation && peers_[node].ended.has_begun();
     }
@@ -240,7 +241,7 @@ public:
     const ExchangeCounters& counters() const noexcept { return counters_; }
 
 private:
-    /// The stream of a life that is over, as far as it was brought here.
+    /// The stream of an incarnation that is over, as far as it was brought here.
     struct Ended {
         static constexpr std::uint64_t kUnsaid = UINT64_MAX;
 
@@ -253,25 +254,25 @@ private:
         std::int64_t told_until_ns = 0;  ///< without the stream: others are told the position
         NodeSet heirs;                   ///< who must have it, too
         std::vector<std::uint64_t> others_have;  ///< each node as it said
-        /// With these it is over, too: they will not have more but by being given it.
+        /// With these it is over, too: they will not have more but forwarded batches.
         NodeSet ended_at;
         std::uint64_t applied() const noexcept { return stream ? stream->applied() : position; }
         bool has_begun() const noexcept { return stream ? stream->has_begun() : had_begun; }
     };
     /// Another node, as far as this one knows it.
     struct Peer {
-        std::uint64_t incarnation = 0;  ///< of the life whose stream is taken
-        bool is_believed = false;       ///< `life` is
+        std::uint64_t incarnation = 0;  ///< of the incarnation whose stream is taken
+        bool is_believed = false;       ///< `believed_id` is
         std::optional<IncarnationId>
-            believed_id;  ///< that was believed last; the key is that life's
+            believed_id;  ///< that was believed last; the key is that incarnation's
         std::optional<IncarnationKey> key;
         ReplayWindow replays;
-        std::int64_t spoke_ns = 0;  ///< of a life that is believed and no member: when last
+        std::int64_t spoke_ns = 0;  ///< of an incarnation that is believed and no member: when last
         RoundTrip round_trip;
         std::unique_ptr<InStream> in;  ///< null: no member
         bool is_held = false;
         std::uint64_t acked = 0;  ///< what it was told that we have
-        Ended ended;              ///< its former life
+        Ended ended;              ///< its former incarnation
         std::int64_t heard_ns = 0;
         std::int64_t heard_sent_ns = 0;  ///< the send time of its newest datagram
         std::int64_t echo_next_ns = 0;

@@ -20,7 +20,7 @@ bool Exchange::is_tagged(const Datagram& datagram, const IncarnationKey& key) {
 }
 
 /// Tag, then replays: a number from who has no key must not move the window. `fresh`: the key of a
-/// life that is not the peer's.
+/// incarnation that is not the peer's.
 Exchange::Standing Exchange::standing_of(const Datagram& datagram,
                                          std::optional<IncarnationKey>& fresh) {
     const Header& header = datagram.header();
@@ -72,7 +72,7 @@ void Exchange::note_refusal(Refusal refusal, std::span<const std::byte> bytes) {
 
 // ---- Greetings ----------------------------------------------------------------------------------
 
-/// What a life says that is not believed. True if it is from now on.
+/// What an incarnation says that is not believed. True if it is from now on.
 bool Exchange::meet(const Header& header, const Sections& sections, const IncarnationKey& key,
                     std::int64_t now) {
     bool is_believed = false;
@@ -96,8 +96,8 @@ bool Exchange::take_greeting(const Header& header, const Greeting& greeting,
     const Peer& peer = peers_[node];
     bool is_believed = key == nullptr;
     if (!is_believed && greeter_.is_answered(node, greeting.answer, now)) {
-        // A new life of the same process ends the former one; another process's waits for its
-        // silence.
+        // A new incarnation of the same process ends the former one; another process's waits for
+        // its silence.
         const std::uint64_t former = believed(node);
         const bool is_its_own = former >= greeting.first_incarnation && former < header.incarnation;
         const bool is_silent = now - std::max(peer.heard_ns, peer.spoke_ns) >= kNamesakeNs;

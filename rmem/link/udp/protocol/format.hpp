@@ -49,9 +49,9 @@ struct Header {
     TagKind tag_kind = TagKind::none;
     std::uint16_t origin = 0;
     std::uint64_t ring = 0;         ///< hash of name and configuration
-    std::uint64_t incarnation = 0;  ///< the origin's life
-    std::uint64_t salt = 0;         ///< of that life
-    std::uint64_t number = 0;       ///< of this datagram in that life
+    std::uint64_t incarnation = 0;  ///< the origin's
+    std::uint64_t salt = 0;         ///< of that incarnation
+    std::uint64_t number = 0;       ///< of this datagram in that incarnation
     std::int64_t sent_ns = 0;       ///< origin's clock
     std::uint32_t newest = 0;       ///< low bits of the sequence of its newest batch; 0: none yet
 
@@ -83,8 +83,9 @@ struct Header {
 inline constexpr std::size_t kVersionAt = 4;  ///< in the header, behind the magic
 inline constexpr std::size_t kLengthAt = 52;  ///< bytes of the sections, then two zero bytes
 
-/// Which node, and a check that its same life is meant: the low bits of the incarnation. An
-/// acknowledgement that was on its way while a node was restarted must not count for the new life.
+/// Which node, and a check which incarnation of it is meant: the low bits of its number. An
+/// acknowledgement that was on its way while a node was restarted must not count for the new
+/// incarnation.
 struct NodeIncarnation {
     std::uint16_t node = 0;
     std::uint16_t incarnation = 0;
@@ -135,7 +136,7 @@ struct Place {
     friend bool operator==(const Place&, const Place&) = default;
 };
 
-/// A number for the lives of some nodes: of one, to be added to that of others.
+/// A number for the incarnations of some nodes: of one, to be added to that of others.
 constexpr std::uint64_t sum_of_incarnations(unsigned node, std::uint64_t incarnation) noexcept {
     std::uint64_t sum = (incarnation ^ std::uint64_t{node} << 56) * 0x9e3779b97f4a7c15;
     sum = (sum ^ sum >> 32) * 0xd6e8feb86659fd93;
@@ -144,7 +145,7 @@ constexpr std::uint64_t sum_of_incarnations(unsigned node, std::uint64_t incarna
 
 enum class SectionType : std::uint8_t {
     batch = 1,         ///< writes of the datagram's origin: Batch
-    forwarded,         ///< a batch of another node, whose life has ended: Given
+    forwarded,         ///< a batch of another node, whose incarnation has ended
     acks,              ///< Ack, a list
     nak,               ///< Missing, a list
     echo,              ///< Echo, a list
@@ -152,7 +153,7 @@ enum class SectionType : std::uint8_t {
     join,              ///< Join
     welcome,           ///< Welcome
     admit,             ///< Admit
-    snapshot_request,  ///< Ask
+    snapshot_request,  ///< places
     vector,            ///< Vector
     chunk,             ///< Chunk
     /// Nothing: makes a datagram as long as others (rmem/link/udp/socket.hpp says what for).
@@ -177,7 +178,7 @@ struct Ack {
     }
 };
 
-/// Batches of a node's stream that are asked for.
+/// Batches of a node's stream that its sender lacks.
 struct Nak {
     NodeIncarnation origin;
     std::uint32_t first = 0;  ///< low bits
@@ -259,7 +260,7 @@ struct Join {
     }
 };
 
-/// A member and its life, as a welcome names them.
+/// A member and its incarnation, as a welcome names them.
 struct MemberIncarnation {
     std::uint16_t node = 0;
     std::uint64_t incarnation = 0;
@@ -276,8 +277,8 @@ struct MemberIncarnation {
     }
 };
 
-/// From which batch of the datagram's origin on the joiner counts as a receiver; 0: that life of it
-/// is over.
+/// From which batch of the datagram's origin on the joiner counts as a receiver; 0: that
+/// incarnation of it is over.
 struct Admit {
     NodeIncarnation joiner;
     std::uint64_t cookie = 0;
@@ -299,15 +300,16 @@ struct Admit {
     }
 };
 
-/// What makes one life believe another (docs/design/udp-link.md: Greeting). A nonce is never 0.
+/// What makes one incarnation believe another (docs/design/udp-link.md: Greeting). A nonce is never
+/// 0.
 struct Greeting {
     static constexpr std::uint16_t kIsMember = 1;  ///< flag: the origin is a member
 
-    std::uint16_t to = 0;  ///< node, whatever its life
+    std::uint16_t to = 0;  ///< node, whatever its incarnation
     std::uint16_t flags = 0;
-    std::uint64_t nonce = 0;     ///< the origin's, for the life of `to` that is to repeat it
+    std::uint64_t nonce = 0;     ///< the origin's, for the incarnation of `to` that is to repeat it
     std::uint64_t answer = 0;    ///< the nonce of `to` for the origin; 0: asks, answers none
-    std::uint64_t believed = 0;  ///< the life of `to` that the origin believes; 0: none
+    std::uint64_t believed = 0;  ///< the incarnation of `to` that the origin believes; 0: none
     std::uint64_t first_incarnation = 0;  ///< of the origin's process
 
     static constexpr SectionType kType = SectionType::greeting;
@@ -330,9 +332,9 @@ struct Greeting {
 /// Bytes of the text of an about section at most.
 inline constexpr std::size_t kMostAboutBytes = 400;
 
-/// What ties an ask and its answer: the node that is to read the section, and the joiner's number
-/// of the question. A question asked again has a new number, so all with one number is of one
-/// instant.
+/// What ties a snapshot request and its answer: the node that is to read the section, and the
+/// joiner's number of the question. A question requested again has a new number, so all with one
+/// number is of one instant.
 struct Question {
     NodeIncarnation to;
     std::uint32_t number = 0;

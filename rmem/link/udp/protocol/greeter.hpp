@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-/// What a node says to others so that they believe its life, and asks of them before it believes
-/// theirs (docs/design/udp-link.md: Greeting).
+/// What a node says to others so that they believe its incarnation, and asks of them before it
+/// believes theirs (docs/design/udp-link.md: Greeting).
 ///
 ///     greeter.owe(node, 0, now);               // a stranger was heard: it is asked
 ///     greeter.owe(node, greeting.nonce, now);  // it asked: it gets an answer
@@ -46,8 +46,8 @@ public:
     /// The node is greeted; `answer`: its nonce, or 0 to ask it, which is done only now and then.
     void owe(unsigned node, std::uint64_t answer, std::int64_t now);
     std::int64_t due_ns() const noexcept { return owed_.empty() ? kNever : next_ns_; }
-    /// Adds what is owed to the datagram. `believed`: the life of a node that is believed, 0 for
-    /// none.
+    /// Adds what is owed to the datagram. `believed`: the incarnation of a node that is believed, 0
+    /// for none.
     void add_to(DatagramWriter& writer, std::uint16_t flags,
                 const std::function<std::uint64_t(unsigned)>& believed, std::int64_t now);
 

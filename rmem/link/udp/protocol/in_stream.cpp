@@ -40,14 +40,14 @@ std::optional<std::span<const std::byte>> InStream::take() noexcept {
     return body;
 }
 
-// ---- Asking -------------------------------------------------------------------------------------
+// ---- NAKs ---------------------------------------------------------------------------------------
 
 std::uint64_t InStream::find_missing(std::uint64_t from, std::uint64_t end) const noexcept {
     while (from < end && !is_missing(from)) ++from;
     return from;
 }
 
-/// Something may be missing that nobody was asked for yet.
+/// Something may be missing that no NAK has named yet.
 void InStream::notice_gap(std::int64_t now) noexcept {
     if (first_due_ns_ != kNever) return;
     const std::uint64_t end = newest_ + 1;
@@ -55,7 +55,7 @@ void InStream::notice_gap(std::int64_t now) noexcept {
     if (nak_end_ < end) first_due_ns_ = now + times_.nak_backoff_ns(steps_);
 }
 
-/// From where to ask; false while nothing is due.
+/// From where on a NAK is due; false while nothing is due.
 bool InStream::begin_nak(std::int64_t now, std::uint64_t& from) noexcept {
     if (now < nak_due_ns()) return false;
     const bool is_again = now >= again_due_ns_;
@@ -75,7 +75,7 @@ void InStream::nak_sent_up_to(std::uint64_t end, std::int64_t now) noexcept {
     notice_gap(now);
 }
 
-/// If that is all that this node was about to ask for, it needs not: the answer goes to everybody.
+/// If that is all that this node's NAK would name, none is needed: the answer goes to all nodes.
 void InStream::on_other_nak(std::uint64_t first, std::uint64_t count, std::int64_t now) noexcept {
     if (first_due_ns_ == kNever || count == 0) return;
     const std::uint64_t missing = find_missing(std::max(nak_end_, next_), newest_ + 1);

@@ -1,24 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-/// Another node's batches: put in order, what is missing asked for, the last ones kept for others.
+/// Another node's batches: put in order, NAKs for what is missing, the last ones kept for others.
 ///
 ///     stream.offer(batch.sequence(), batch.body(), now);
 ///     stream.note_newest(widened(header.newest, stream.applied()), now);
 ///     while (auto body = stream.take()) apply(Batch(*body));
-///     stream.ask(now, [](std::uint64_t first, std::uint64_t count) { … });   // when due
+///     stream.send_naks(now, [](std::uint64_t first, std::uint64_t count) { … });   // when due
 ///
 /// Terms
 ///   applied   the sequence up to which take() has given all
 ///   gap       batches between it and the newest that is known of, which are not here
-/// Asking: a gap is asked for once after a delay that depends on the place in the ring (who hears
-///   another ask for it lets it be), and again at intervals that double until something comes. What
-///   shows up missing meanwhile is asked for at once, too.
+/// NAKs: one names a gap after a back-off that depends on the place in the ring (a node that hears
+///   another's NAK for it sends none), and again at intervals that double until something comes.
+///   What shows up missing meanwhile is named at once, too.
 /// Invariants: take() gives each batch once, in order, from the first on. Of the last
 ///   `most_batches` applied ones all are kept: a sender is at most that far ahead of its slowest
 ///   receiver.
-/// Threads: one user at a time. Progress: no call waits or allocates; ask() takes the time of a
-///   look at each place of the window.
+/// Threads: one user at a time. Progress: no call waits or allocates; send_naks() takes the time of
+///   a look at each place of the window.
 /// Trust: sequences are bounded by the window; what lies outside is refused.
 
 #include "rmem/base/time.hpp"
@@ -34,12 +34,12 @@ namespace rmem::udp {
 
 class RMEM_API InStream {
 public:
-    static constexpr unsigned kMostRanges =
-        32;  ///< asked for at a time: what a datagram has room for
+    static constexpr std::int64_t kNever = INT64_MAX;
+    static constexpr unsigned kMostRanges = 32;  ///< named at a time: what a datagram has room for
 
     enum class Offer : std::uint8_t {
         taken,
-        known,    ///< a second time: it was asked for by others, or repeated on the way
+        known,    ///< a second time: another's NAK named it, or it was repeated on the way
         too_far,  ///< beyond the window: no member sends that
         too_large
     };
@@ -64,18 +64,18 @@ public:
         return history_.find(sequence);
     }
 
-    // ---- Asking
-    /// `steps`: how far this node comes behind the first that asks.
+    // ---- NAKs
+    /// `steps`: how far this node comes behind the first that sends a NAK.
     void set_times(const RetransmitTimes& times, unsigned steps) noexcept {
         times_ = times;
         steps_ = steps;
     }
-    /// When ask() has something to say; kNever when nothing is missing.
+    /// When send_naks() has something to say; kNever when nothing is missing.
     std::int64_t nak_due_ns() const noexcept { return std::min(first_due_ns_, again_due_ns_); }
     /// If it is due: calls say(first, count) for each range that is missing, up to kMostRanges.
     template <class Say>
     void send_naks(std::int64_t now, Say say);
-    /// Another node has asked for these.
+    /// Another node's NAK has named these.
     void on_other_nak(std::uint64_t first, std::uint64_t count, std::int64_t now) noexcept;
 
 private:
@@ -90,11 +90,11 @@ private:
     std::uint64_t first_;
     std::uint64_t next_;
     std::uint64_t newest_;
-    std::uint64_t nak_end_;  ///< what is missing before it was asked for already
+    std::uint64_t nak_end_;  ///< what is missing before it was in a NAK already
     RetransmitTimes times_;
     unsigned steps_ = 0;
     unsigned naks_unanswered_ = 0;        ///< times without an answer
-    std::int64_t first_due_ns_ = kNever;  ///< for what was not asked for yet
+    std::int64_t first_due_ns_ = kNever;  ///< for what no NAK has named yet
     std::int64_t again_due_ns_ = kNever;
 };
 

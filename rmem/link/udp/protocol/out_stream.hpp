@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-/// A node's own batches: kept until every receiver has them, and given again to who lacks one.
+/// A node's own batches: kept until every receiver has them, and retransmitted.
 ///
 /// Terms
 ///   receiver   a node that takes the stream; it counts from a first sequence on
 ///   window     how many batches may be under way to the slowest receiver
 ///   probe      the newest batch once more, because nobody has said that it arrived: who has it
-///              acknowledges at once, who lacks something asks for it
+///              acknowledges at once, one that lacks something sends a NAK
 /// Invariants: what a receiver lacks is in the history. Sequences count from the first, by default
 /// 1.
 /// Threads: one user at a time. Progress: no call waits or allocates; acknowledging takes the time
@@ -62,12 +62,12 @@ public:
     bool on_ack(unsigned node, std::uint64_t up_to, std::int64_t now) noexcept;
     /// What the node has acknowledged.
     std::uint64_t acked_by(unsigned node) const noexcept { return acked_[node]; }
-    /// Somebody lacks these: they are to be sent again, once for all who ask at about the same
+    /// Somebody lacks these: they are to be sent again, once for all NAKs of about the same
     /// time.
     void on_nak(std::uint64_t first, std::uint64_t count, std::int64_t now) noexcept;
 
     // ---- Sending again
-    /// The next batch that somebody has asked for, the oldest first.
+    /// The next batch that a NAK has named, the oldest first.
     std::optional<std::uint64_t> next_retransmission(std::int64_t now) noexcept;
     /// When probe() is due; kNever while nothing is under way.
     std::int64_t probe_due_ns() const noexcept { return probe_due_ns_; }

@@ -5,14 +5,14 @@
 /// order.
 ///
 ///     core.on_datagram(bytes, now);
-///     core.outgoing().drain([&](const OutgoingDatagram& datagram) { socket.send(datagram.bytes); });
+///     core.outgoing().drain([&](const OutgoingDatagram& one) { socket.send(one.bytes); });
 ///
 /// A datagram is composed in the buffer in which it leaves: take_over() takes a full buffer and
 /// returns an empty one, so nothing is copied.
 /// Invariant: every place has a buffer of its own, full or empty, and so has every writer.
 /// Threads: one user at a time. Progress: no call waits. Memory: as many buffers as one call of the
-/// core has filled at most, but no more than kMostOutgoing; what is beyond is not sent, and counted,
-/// as with a host that has no room.
+/// core has filled at most, but no more than kMostOutgoing; what is beyond is not sent, and
+/// counted, as with a host that has no room.
 
 #include "rmem/error.hpp"
 

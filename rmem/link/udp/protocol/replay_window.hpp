@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-/// Tells which datagrams of one life of a node have been here before.
+/// Tells which datagrams of one incarnation of a node have been here before.
 ///
 /// It knows the greatest number seen and which of the kSize numbers up to it have been seen; what
 /// is older counts as seen. A network that turns datagrams around by less than that loses none by

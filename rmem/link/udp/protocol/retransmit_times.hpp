@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-/// The timers of repair, all of them derived from the measured round trip. The one home of their
-/// limits.
+/// The timers of retransmission, all of them derived from the measured round trip. The one home of
+/// their limits.
 ///
 /// Units: nanoseconds.
 
@@ -20,7 +20,7 @@ struct RetransmitTimes {
     std::int64_t round_trip_ns = kFirstRoundTripNs;  ///< smoothed
     std::int64_t deviation_ns = kFirstRoundTripNs / 2;
 
-    /// Between asking for the same batch: the answer takes a round trip.
+    /// Between two NAKs for the same batch: the answer takes a round trip.
     constexpr std::int64_t nak_retry_ns() const noexcept {
         return std::clamp(2 * round_trip_ns, kLeastRetransmitNs, kMostRetryNs);
     }
@@ -28,9 +28,9 @@ struct RetransmitTimes {
     constexpr std::int64_t probe_ns() const noexcept {
         return std::clamp(round_trip_ns + 4 * deviation_ns, kLeastRetransmitNs, kMostRetryNs);
     }
-    /// A node that asks for the same within this is answered by what is on its way already.
+    /// Another NAK for the same within this is answered by what is on its way already.
     constexpr std::int64_t answer_once_ns() const noexcept { return round_trip_ns / 2; }
-    /// How long the node that comes `steps` behind the origin in ring order leaves asking to
+    /// How long the node that comes `steps` behind the origin in ring order leaves the NAK to
     /// others.
     constexpr std::int64_t nak_backoff_ns(unsigned steps) const noexcept {
         return std::min<std::int64_t>(steps, 4) * (std::min(round_trip_ns, kMostRetryNs) / 4);

@@ -75,7 +75,7 @@ std::int64_t SnapshotTaker::request_due_ns() const noexcept {
     return has_more && questions_.size() < kMostQuestions ? 0 : due;
 }
 
-/// What was not answered in time is free to be asked for again.
+/// What was not answered in time is free to be requested again.
 void SnapshotTaker::drop_lost(std::int64_t now) {
     std::erase_if(questions_, [now](const Question& question) { return question.again_ns <= now; });
     std::fill(part_requested_.begin(), part_requested_.end(), false);
@@ -125,7 +125,7 @@ void SnapshotTaker::on_vector(const Vector& vector, std::uint64_t incarnation_su
     question->has_vector = covers_admissions(*question);
 }
 
-/// What was written before this node was admitted comes with the bank or not at all; and a sponsor
+/// What was written before this node was admitted comes with the bank or not at all; and a donor
 /// that still takes a stream that has ended here does not have all of it that there is.
 bool SnapshotTaker::covers_admissions(const Question& question) const {
     bool covers = true;
@@ -182,7 +182,7 @@ bool SnapshotTaker::is_complete(const Applied& applied) const {
     return true;
 }
 
-// ---- The sponsor --------------------------------------------------------------------------------
+// ---- The donor ----------------------------------------------------------------------------------
 
 namespace {
 

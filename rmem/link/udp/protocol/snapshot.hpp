@@ -4,18 +4,17 @@
 /// The bank for a node that joins, while all others go on writing.
 ///
 /// The joiner takes all streams from where it was admitted, and applies them to its bank at once.
-/// It asks its sponsor for the bank in parts, some at a time; each answer is of one instant, at
-/// which the sponsor had applied each stream up to a position. A word that a later batch than that
+/// It requests the bank of its donor in parts, some at a time; each answer is of one instant, at
+/// which the donor had applied each stream up to a position. A word that a later batch than that
 /// has set here already is newer than the answer's, and stays.
 ///
 ///     SnapshotTaker taker(bank words, origins);                    // the joiner
-///     taker.note_write(origin, sequence, place);                   // for each write that it
-///     applies
-///     taker.ask(writer, donor, now); …                     // when request_due_ns() says so
-///     taker.on_vector(vector, applied); taker.on_chunk(chunk, now, store);
+///     taker.note_write(origin, sequence, place);                   // for each write applied
+///     taker.request(writer, donor, now); …                         // when request_due_ns() says
+///     so taker.on_vector(vector, applied); taker.on_chunk(chunk, now, store);
 ///     taker.is_complete(applied)
 ///
-///     answer(ask, positions, bank, begin, send);                   // the sponsor
+///     answer(joiner, request, view, begin, send);                  // the donor
 ///
 /// Why it is consistent: a word's last write before a stream's position p is in the answer if p is
 /// at or below the vector's, and was applied here, later than the answer or marked as newer, if it
@@ -56,11 +55,11 @@ public:
 
     explicit SnapshotTaker(std::uint64_t bank_words);
 
-    /// A life of the origin: its stream is taken from there on, answers must cover all before it.
-    /// Takes the time of a look at each word.
+    /// An incarnation of the origin: its stream is taken from there on, answers must cover all
+    /// before it. Takes the time of a look at each word.
     void note_admission(unsigned origin, std::uint64_t first) noexcept;
-    /// Its life has ended: nothing is awaited of it any more. A sponsor that knows that, too, has
-    /// all that any survivor has of it; what was asked before is to be asked again.
+    /// Its incarnation has ended: nothing is awaited of it any more. A donor that knows that, too,
+    /// has all that any survivor has of it; what was asked before is to be requested again.
     void note_departure(unsigned origin) noexcept;
     /// This place was set by that batch of the origin.
     void note_write(unsigned origin, std::uint64_t sequence, const Place& place) noexcept;
@@ -69,16 +68,16 @@ public:
     void set_times(const RetransmitTimes& times) noexcept { times_ = times; }
     /// When there is something to ask; kNever when all is here.
     std::int64_t request_due_ns() const noexcept;
-    /// Adds a question to the sponsor to the datagram. False when none is due, or there is no room.
+    /// Adds a question to the donor to the datagram. False when none is due, or there is no room.
     bool request(DatagramWriter& writer, const NodeIncarnation& donor, std::int64_t now);
-    /// Another sponsor: what was asked and not answered is to be asked again.
+    /// Another donor: what was asked and not answered is to be requested again.
     void forget_questions() noexcept { questions_.clear(); }
 
     // ---- Answers
     /// `lives`: of the origins that it names, as the joiner knows them; a sponsor that means others
     /// has not answered.
     void on_vector(const Vector& vector, std::uint64_t incarnation_sum, const Applied& applied);
-    /// Before its vector a chunk says nothing, and is asked for again.
+    /// Before its vector a chunk says nothing, and is requested again.
     void on_chunk(const Chunk& chunk, const Store& store);
 
     /// All parts are here, and each stream is applied up to where an answer had it.
@@ -117,7 +116,7 @@ private:
     RetransmitTimes times_;
 };
 
-/// What a sponsor needs to answer a question.
+/// What a donor needs to answer a question.
 struct DonorView {
     NodeSet origins;
     std::uint64_t incarnation_sum = 0;                 ///< sum_of_incarnations() of them

@@ -130,7 +130,7 @@ std::string no_multicast() {
     }
 }
 
-/// Why this host knows no trains; empty if it does.
+/// Why this host knows no GSO; empty if it does.
 std::string why_no_gso() {
     const Descriptor probe(::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0));
     const int length = 100, on = 1;
@@ -262,7 +262,7 @@ TEST(Socket, a_group_on_another_interface_is_not_heard) {
 
 // ---- Batches
 
-/// Both ways of addressing, on a host that knows trains and on one that does not.
+/// Both ways of addressing, on a host that knows GSO and on one that does not.
 struct Way {
     bool in_group;
     bool sends_gso;
@@ -338,7 +338,7 @@ TEST_P(SocketBatches, of_one_length_are_one_piece_if_both_hosts_know_trains) {
     EXPECT_EQ(b_->socket().counters().received, in_one_piece ? 12U : 1U);
 }
 
-/// Of those that fill a train, one says that it is longer than it is, or shorter.
+/// Of those that fill a GSO batch, one says that it is longer than it is, or shorter.
 TEST_P(SocketBatches, of_which_one_lies_about_its_length_lose_no_others_than_of_that_train) {
     for (const int lie : {-300, -4, -1, 1, 4, 300, 65'000}) {
         std::string liar = framed(std::string(300, 'x'));
@@ -377,7 +377,7 @@ TEST_P(SocketBatches, whose_last_is_torn_lose_only_that_one) {
 }
 
 TEST_P(SocketBatches, that_claim_to_be_many_fill_no_memory) {
-    std::string tiny;  // in one datagram more of them than a train has
+    std::string tiny;  // in one datagram more of them than a GSO batch has
     while (tiny.size() + kEnvelopeBytes <= kMostPayload) tiny += framed("");
     ASSERT_GT(tiny.size() / kEnvelopeBytes, Socket::kMostInGsoBatch);
     EXPECT_TRUE(a_->socket().send_to(1, bytes_of(tiny)));

@@ -245,7 +245,7 @@ TEST(Core, whose_clock_was_set_back_comes_back) {
     for (unsigned n = 0; n < 2; ++n) ring.start(n);
     ASSERT_TRUE(ring.run_until([&] { return ring.is_whole(); }, 1000 * kMillisecond));
     ring.kill(1);
-    ring.all[1] = std::make_unique<Ring::Node>(ring, 1, 5);  // a life below all that were
+    ring.all[1] = std::make_unique<Ring::Node>(ring, 1, 5);  // an incarnation below all that were
     ASSERT_TRUE(ring.run_until([&] { return ring.is_whole(); }, 1000 * kMillisecond));
     EXPECT_EQ(ring[1].core.incarnation(), 5U);
 }
@@ -293,7 +293,7 @@ TEST(Core, that_hears_a_member_again_that_it_gave_up_while_joining_begins_anew) 
     Ring ring(3);
     for (unsigned n = 0; n < 2; ++n) ring.start(n);
     ASSERT_TRUE(ring.run_until([&] { return ring.is_whole(); }, 1000 * kMillisecond));
-    // The sponsor is not heard, so it goes on joining; then the other member is not heard, either.
+    // The donor is not heard, so it goes on joining; then the other member is not heard, either.
     bool hears_0 = false, hears_1 = true;
     ring.is_cut = [&](unsigned from, unsigned to) {
         return to == 2 && (from == 0 ? !hears_0 : !hears_1);

@@ -157,7 +157,8 @@ TEST(Exchange, cuts_no_write_as_short_as_a_flag_with_what_lies_behind_it) {
     }
 }
 
-/// So that they can leave as a train, though one carries acknowledgements and the next does not.
+/// So that they can leave as a GSO batch, though one carries acknowledgements and the next does
+/// not.
 TEST(Exchange, makes_all_full_batches_equally_long) {
     Hosts hosts(3);
     send_word(hosts, 1);
@@ -310,7 +311,7 @@ std::deque<std::vector<std::byte>> recorded_session() {
 
 TEST(Exchange, believes_no_life_for_what_it_said_in_another_session) {
     const auto recorded = recorded_session();
-    // A new life of the one, and nobody there who is the other.
+    // A new incarnation of the one, and nobody there who is the other.
     ExchangeConfig config = Hosts::config_of(1, 2, 64);
     config.incarnation = config.first_incarnation = 500;
     config.seed = 77;

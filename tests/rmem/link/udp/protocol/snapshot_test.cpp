@@ -63,7 +63,7 @@ private:
     std::uint32_t values_ = 0;
 };
 
-/// A sponsor and a joiner, and what is on its way between them.
+/// A donor and a joiner, and what is on its way between them.
 class Joining {
 public:
     Joining(Replica& donor, Replica& joiner, SnapshotTaker& taker, unsigned origins)
@@ -149,7 +149,7 @@ TEST(Snapshot, gives_a_joiner_the_bank_of_its_streams_positions_whatever_goes_on
         Replica donor(words), joiner(words);
         for (int i = 0; i < 200; ++i) streams.extend(static_cast<unsigned>(dice.below(origins)));
         SnapshotTaker taker(words);
-        // Admitted here; the sponsor may not have come that far yet.
+        // Admitted here; the donor may not have come that far yet.
         for (unsigned o = 0; o < origins; ++o) {
             const std::uint64_t some = dice.below(streams.batches[o].size() + 1);
             while (donor.applied[o] < some) streams.apply_next(donor, o);
