@@ -168,7 +168,7 @@ TEST_F(ArrivalsTest, say_by_how_many_batches_the_bank_is_behind) {
     EXPECT_EQ(arrivals_->behind(2), 0U);
 }
 
-TEST_F(ArrivalsTest, of_who_has_gone_are_shown_at_once_and_hold_up_nobody_else) {
+TEST_F(ArrivalsTest, of_a_node_that_has_gone_are_published_at_once_and_hold_up_nobody_else) {
     open("scramnet-burst");
     for (std::uint32_t i = 1; i <= 100; ++i) take(1, i, kNow, kNow + 10);
     take(2, 1, kNow, kNow + 10);

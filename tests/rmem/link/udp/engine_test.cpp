@@ -114,7 +114,7 @@ TEST_F(EngineTest, tells_of_other_settings_those_of_both) {
 
 // ---- The roster
 
-TEST_F(EngineTest, takes_ranks_of_its_nodes_former_life_off_the_roster) {
+TEST_F(EngineTest, takes_ranks_of_its_nodes_former_incarnation_off_the_roster) {
     const auto first = start(0, 0);
     EngineHelper helper(*first);
     helper.set_always(true);

@@ -217,7 +217,7 @@ TEST_F(KeyFileTest, a_new_key_does_not_follow_a_link) {
     EXPECT_FALSE(std::filesystem::exists(folder_ + "/elsewhere"));
 }
 
-TEST(KeyWithoutName, is_read_by_the_own_users_processes_while_its_maker_lives) {
+TEST(KeyWithoutName, is_read_by_the_own_users_processes_while_its_maker_is_alive) {
     const Descriptor key = new_key_without_name();
     const std::string path =
         "/proc/" + std::to_string(::getpid()) + "/fd/" + std::to_string(key.get());

@@ -28,7 +28,7 @@ std::uint32_t word_of(const std::byte* bank, std::size_t offset) {
 // ---- Flush
 
 /// So much takes the card milliseconds, and the network much less.
-TEST(UdpMemory, flushed_means_shown_also_where_a_profile_holds_back_what_has_come) {
+TEST(UdpMemory, flushed_means_published_also_where_a_profile_defers_what_has_come) {
     const UdpRing ring(2, "scramnet-burst");
     const std::byte* const others = ring.node(1).bank();  // its helper applies from now on
     for (std::uint32_t round = 1; round <= 5; ++round) {

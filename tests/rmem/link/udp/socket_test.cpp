@@ -326,7 +326,7 @@ TEST_P(SocketBatches, many_waiting_are_taken_with_few_calls) {
     EXPECT_THAT(b_->socket().receive(), IsEmpty());
 }
 
-TEST_P(SocketBatches, of_one_length_are_one_piece_if_both_hosts_know_trains) {
+TEST_P(SocketBatches, of_one_length_are_one_piece_if_both_hosts_know_gso) {
     if (const std::string why = why_no_gso(); !why.empty()) GTEST_SKIP() << why;
     const std::string text(300, 'x');
     for (unsigned i = 0; i < 12; ++i) a_->queue(framed(text));
@@ -339,7 +339,7 @@ TEST_P(SocketBatches, of_one_length_are_one_piece_if_both_hosts_know_trains) {
 }
 
 /// Of those that fill a GSO batch, one says that it is longer than it is, or shorter.
-TEST_P(SocketBatches, of_which_one_lies_about_its_length_lose_no_others_than_of_that_train) {
+TEST_P(SocketBatches, of_which_one_lies_about_its_length_lose_no_others_than_of_that_gso_batch) {
     for (const int lie : {-300, -4, -1, 1, 4, 300, 65'000}) {
         std::string liar = framed(std::string(300, 'x'));
         store(reinterpret_cast<std::byte*>(liar.data()) + kLengthAt,

@@ -148,7 +148,7 @@ TEST_P(AuthenticatorKindTest, each_bit_of_the_master_key_matters) {
     }
 }
 
-TEST_P(AuthenticatorKindTest, each_bit_that_tells_lives_apart_matters) {
+TEST_P(AuthenticatorKindTest, each_bit_that_tells_incarnations_apart_matters) {
     const Bytes covered = some_bytes(100);
     const Tag tag = tag_of(incarnation_key(), kNumber, covered);
     const auto differs = [&](const IncarnationId& other) {
@@ -168,7 +168,7 @@ TEST_P(AuthenticatorKindTest, each_bit_that_tells_lives_apart_matters) {
     EXPECT_FALSE(differs(kIncarnation));
 }
 
-TEST_P(AuthenticatorKindTest, a_copy_of_a_life_key_is_as_good) {
+TEST_P(AuthenticatorKindTest, a_copy_of_an_incarnation_key_is_as_good) {
     const Bytes covered = some_bytes(100);
     const IncarnationKey key = incarnation_key();
     IncarnationKey copy = incarnation_key({}, 9);
@@ -243,7 +243,7 @@ TEST(AuthenticatorTest, without_a_key_tags_are_zero_bytes_and_nothing_else) {
     EXPECT_FALSE(key.verify(kNumber, some_bytes(100), tag));
 }
 
-TEST(AuthenticatorTest, with_a_key_no_life_key_takes_what_is_not_signed) {
+TEST(AuthenticatorTest, with_a_key_no_incarnation_key_takes_what_is_not_signed) {
     const Authenticator authenticator(master());
     for (unsigned kind = 0; kind <= 255; ++kind) {
         const IncarnationKey key = authenticator.incarnation_key(

@@ -219,7 +219,7 @@ public:
         for (const auto& node : all) {
             if (!node) continue;
             const Core& core = node->core;
-            text += "\nnode " + std::to_string(node->id) + " life " +
+            text += "\nnode " + std::to_string(node->id) + " incarnation " +
                     std::to_string(core.incarnation()) +
                     (core.is_member() ? " member of " : " joining ") +
                     std::to_string(core.ring_incarnation()) + (core.is_idle() ? " idle" : " busy") +

@@ -76,7 +76,7 @@ TEST(Core, gives_a_bank_that_is_behind_the_streams_as_what_it_is) {
     ring.expect_equal_banks();
 }
 
-TEST(Core, notices_that_another_is_dead_and_takes_it_in_again_as_a_new_life) {
+TEST(Core, notices_that_another_is_dead_and_takes_it_in_again_as_a_new_incarnation) {
     Ring ring(3);
     for (unsigned n = 0; n < 3; ++n) ring.start(n);
     ASSERT_TRUE(ring.run_until([&] { return ring.is_whole(); }, 1000 * kMillisecond));
@@ -338,7 +338,7 @@ TEST(Core, that_has_writes_of_a_ring_that_is_gone_takes_the_new_ones_bank) {
     ring.expect_equal_banks();
 }
 
-TEST(Core, that_has_given_up_a_member_is_given_what_another_goes_on_hearing) {
+TEST(Core, that_has_given_up_a_member_gets_forwarded_what_another_goes_on_hearing) {
     Ring ring(3);
     for (unsigned n = 0; n < 3; ++n) ring.start(n);
     ASSERT_TRUE(ring.run_until([&] { return ring.is_whole(); }, 1000 * kMillisecond));

@@ -189,7 +189,7 @@ TEST_F(UdpDatagram, nodes_that_no_ring_has_are_refused_wherever_they_are_named) 
     EXPECT_EQ(refusal_with(SectionType::chunk, 0, chunk), Refusal::node);
 }
 
-TEST_F(UdpDatagram, what_asks_for_nothing_is_refused) {
+TEST_F(UdpDatagram, what_requests_nothing_is_refused) {
     EXPECT_EQ(refusal_of(SectionType::nak, Bytes(Nak::kBytes)), Refusal::record_empty);
     EXPECT_EQ(refusal_of(SectionType::snapshot_request, Bytes(Question::kBytes + Place::kBytes)),
               Refusal::record_empty);

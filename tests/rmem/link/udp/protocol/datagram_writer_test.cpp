@@ -81,7 +81,7 @@ TEST_F(UdpDatagramWriter, a_batch_is_read_as_it_was_written) {
     EXPECT_EQ(records[1].words[0], words[4]);
 }
 
-TEST_F(UdpDatagramWriter, a_kept_batch_is_sent_again_and_given_on_as_it_was) {
+TEST_F(UdpDatagramWriter, a_kept_batch_is_retransmitted_and_forwarded_as_it_was) {
     ASSERT_TRUE(writer.begin_batch(17, 5));
     ASSERT_TRUE(writer.add_record({3, 4}, numbers(4, 0).data()));
     const auto kept = writer.end_batch();
@@ -167,7 +167,7 @@ TEST_F(UdpDatagramWriter, join_and_admit_are_read_as_they_were_written) {
     EXPECT_EQ(admit.first, 1ULL << 40U);
 }
 
-TEST_F(UdpDatagramWriter, three_welcomes_tell_the_lives_of_256_members) {
+TEST_F(UdpDatagramWriter, three_welcomes_tell_the_incarnations_of_256_members) {
     NodeSet view;
     for (unsigned node = 0; node < kMaxNodes; ++node) view.insert(node);
     std::set<unsigned> told;
@@ -190,7 +190,7 @@ TEST_F(UdpDatagramWriter, three_welcomes_tell_the_lives_of_256_members) {
     EXPECT_EQ(datagrams, 3U);
 }
 
-TEST_F(UdpDatagramWriter, an_ask_is_read_as_it_was_written) {
+TEST_F(UdpDatagramWriter, a_snapshot_request_is_read_as_it_was_written) {
     ASSERT_TRUE(writer.begin_snapshot_request({{1, 2}, 3}));
     ASSERT_TRUE(writer.add_part({0, 65535}) && writer.add_part({65535, 1}));
     const SnapshotRequest request(section());
@@ -318,7 +318,7 @@ TEST_F(UdpDatagramWriter, a_full_datagram_is_not_padded) {
     EXPECT_EQ(finished(), before);
 }
 
-TEST_F(UdpDatagramWriter, the_largest_batch_can_be_given_on) {
+TEST_F(UdpDatagramWriter, the_largest_batch_can_be_forwarded) {
     for (const std::size_t limit : {kLeastPayload, kDefaultPayload, kMostPayload}) {
         DatagramWriter filled(buffer, limit);
         filled.begin(some_header());

@@ -275,7 +275,7 @@ TEST(Exchange, knows_who_has_more_of_a_dead_node_than_it_could_get) {
 
 // ---- Who may speak
 
-TEST(Exchange, takes_no_datagram_twice_nor_one_of_a_former_life) {
+TEST(Exchange, takes_no_datagram_twice_nor_one_of_a_former_incarnation) {
     Hosts hosts(2);
     std::uint32_t value = 1;
     hosts[0].write(0, 1, &value, hosts.now);
@@ -309,7 +309,7 @@ std::deque<std::vector<std::byte>> recorded_session() {
     return hosts.sent();
 }
 
-TEST(Exchange, believes_no_life_for_what_it_said_in_another_session) {
+TEST(Exchange, believes_no_incarnation_for_what_it_said_in_another_session) {
     const auto recorded = recorded_session();
     // A new incarnation of the one, and nobody there who is the other.
     ExchangeConfig config = Hosts::config_of(1, 2, 64);
@@ -333,7 +333,7 @@ TEST(Exchange, believes_no_life_for_what_it_said_in_another_session) {
     EXPECT_LE(hosts.sent().size(), 3 * recorded.size());
 }
 
-TEST(Exchange, takes_nothing_that_a_life_had_sent_before_it_was_believed) {
+TEST(Exchange, takes_nothing_that_an_incarnation_had_sent_before_it_was_believed) {
     Hosts hosts(2);
     const std::uint32_t value = 666;
     hosts.is_cut = [](unsigned, unsigned) { return true; };
@@ -350,7 +350,7 @@ TEST(Exchange, takes_nothing_that_a_life_had_sent_before_it_was_believed) {
     EXPECT_EQ(hosts[1].counters().replayed, 1U);
 }
 
-TEST(Exchange, believes_a_life_again_only_for_a_new_answer) {
+TEST(Exchange, believes_an_incarnation_again_only_for_a_new_answer) {
     Hosts hosts(2);
     hosts[1].doubt(0, 100);
     hosts[1].greet(0, hosts.now += kGreetAgainNs);

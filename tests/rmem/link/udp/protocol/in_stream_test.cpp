@@ -70,7 +70,7 @@ TEST(InStream, asks_for_each_range_that_is_missing_and_at_once_for_what_shows_up
     EXPECT_EQ(in.nak_due_ns(), kNever);
 }
 
-TEST(InStream, lets_those_nearer_to_the_origin_ask_first) {
+TEST(InStream, lets_those_nearer_to_the_origin_send_a_nak_first) {
     InStream in(1, 16, kMostBytes);
     in.set_times({100'000, 0}, 2);
     in.offer(3, body_of(3), 0);

@@ -57,7 +57,7 @@ TEST(OutStream, takes_no_word_for_what_was_not_sent) {
     EXPECT_TRUE(out.body(1).empty()) << "all have it";
 }
 
-TEST(OutStream, answers_those_who_ask_at_about_the_same_time_once) {
+TEST(OutStream, answers_naks_of_about_the_same_time_once) {
     OutStream out(8, kMostBytes);
     out.set_times({100'000, 0});
     out.admit(1);

@@ -203,7 +203,7 @@ TEST(Snapshot, of_a_bank_of_zeros_takes_few_bytes) {
     EXPECT_TRUE(taker.is_complete(joining.applied()));
 }
 
-TEST(Snapshot, takes_no_answer_to_what_it_did_not_ask) {
+TEST(Snapshot, takes_no_answer_to_what_it_did_not_request) {
     Replica donor(3 * kPartWords), joiner(3 * kPartWords);
     for (auto& word : donor.bank) word = 5;
     SnapshotTaker taker(donor.bank.size()), other(donor.bank.size());

@@ -168,7 +168,7 @@ private:
     std::int64_t now_ = 0;
 };
 
-TEST(Streams, on_a_good_network_send_each_batch_once_and_ask_for_nothing) {
+TEST(Streams, on_a_good_network_send_each_batch_once_and_no_nak) {
     Network network(3, {}, 1);
     ASSERT_TRUE(network.run(1000, 1'000'000'000));
     EXPECT_EQ(network.taken(), (std::vector<std::uint64_t>{1000, 1000, 1000}));
@@ -190,7 +190,7 @@ TEST(Streams, bring_each_batch_once_and_in_order_through_any_weather) {
     }
 }
 
-TEST(Streams, repair_a_batch_that_one_receiver_lacks_within_two_round_trips_of_its_successor) {
+TEST(Streams, retransmit_a_batch_that_one_receiver_lacks_within_two_round_trips_of_its_successor) {
     Network network(4, {}, 1);
     network.lose_once(30, 2);
     ASSERT_TRUE(network.run(60, 1'000'000'000));
@@ -200,15 +200,15 @@ TEST(Streams, repair_a_batch_that_one_receiver_lacks_within_two_round_trips_of_i
     EXPECT_LE(network.now(), 10'000 + 3 * 20'000);
 }
 
-TEST(Streams, repair_the_last_batch_though_nothing_follows_it) {
+TEST(Streams, retransmit_the_last_batch_though_nothing_follows_it) {
     Network network(2, {}, 1);
     network.lose_once(40, 1);
     ASSERT_TRUE(network.run(40, 1'000'000'000));
-    EXPECT_EQ(network.batches_sent(), 41U) << "the probe is the repair";
+    EXPECT_EQ(network.batches_sent(), 41U) << "the probe is the retransmission";
     EXPECT_LE(network.now(), kLeastRetransmitNs + 2 * 20'000);
 }
 
-TEST(Streams, are_asked_by_one_of_those_who_lack_the_same) {
+TEST(Streams, get_a_nak_from_one_of_those_who_lack_the_same) {
     Network network(5, {}, 1);
     for (unsigned r = 0; r < 5; ++r) network.lose_once(20, r);
     ASSERT_TRUE(network.run(50, 1'000'000'000));
