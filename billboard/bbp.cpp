@@ -12,7 +12,6 @@
 
 #include <memory>
 #include <new>
-#include <utility>
 
 namespace {
 
@@ -31,22 +30,9 @@ struct Current {
 };
 Current current;
 
-/// One simulated process's.
-class SimulatedState final : public rmem::sim::ProcessState {
-public:
-    void exchange() noexcept override {
-        std::swap(current, mine_);
-        billboard::exchange_last_error(sentence_);
-    }
-
-private:
-    Current mine_;
-    rmem::KeptSentence sentence_;
-};
 [[maybe_unused]] const bool registered =
-    rmem::sim::register_process_state([]() -> std::unique_ptr<rmem::sim::ProcessState> {
-        return std::make_unique<SimulatedState>();
-    });
+    rmem::sim::exchanges<current>() &&
+    rmem::sim::exchanges_by<rmem::KeptSentence, billboard::exchange_last_error>();
 
 /// In a forked child the calls find no endpoint. That of the parent is kept, and never touched.
 class Child final : rmem::AtFork {

@@ -16,18 +16,7 @@ namespace {
 
 std::weak_ptr<ProcessEndpoint> opened;
 
-/// One simulated process's.
-class SimulatedState final : public rmem::sim::ProcessState {
-public:
-    void exchange() noexcept override { std::swap(opened, mine_); }
-
-private:
-    std::weak_ptr<ProcessEndpoint> mine_;
-};
-[[maybe_unused]] const bool registered =
-    rmem::sim::register_process_state([]() -> std::unique_ptr<rmem::sim::ProcessState> {
-        return std::make_unique<SimulatedState>();
-    });
+[[maybe_unused]] const bool registered = rmem::sim::exchanges<opened>();
 
 /// A forked child opens its own.
 class Child final : rmem::AtFork {

@@ -15,18 +15,7 @@ namespace {
 std::unique_ptr<Service> service;
 bool is_fork = false;
 
-/// One simulated process's.
-class SimulatedState final : public rmem::sim::ProcessState {
-public:
-    void exchange() noexcept override { std::swap(service, mine_); }
-
-private:
-    std::unique_ptr<Service> mine_;
-};
-[[maybe_unused]] const bool registered =
-    rmem::sim::register_process_state([]() -> std::unique_ptr<rmem::sim::ProcessState> {
-        return std::make_unique<SimulatedState>();
-    });
+[[maybe_unused]] const bool registered = rmem::sim::exchanges<service>();
 
 /// A fork()ed child has the descriptors, and nothing else: it must not keep the other ends open,
 /// nor speak for the rank.

@@ -12,7 +12,6 @@
 #include <cerrno>
 #include <cstdarg>
 #include <cstdio>
-#include <utility>
 
 using ports::fm::current;
 using ports::fm::Kind;
@@ -27,23 +26,7 @@ Current current;
 
 namespace {
 
-/// One simulated process's.
-class SimulatedState final : public rmem::sim::ProcessState {
-public:
-    void exchange() noexcept override {
-        std::swap(current, mine_);
-        std::swap(FM_nodeid, node_);
-        std::swap(FM_numnodes, nodes_);
-    }
-
-private:
-    Current mine_;
-    ULONG node_ = 0, nodes_ = 0;
-};
-[[maybe_unused]] const bool registered =
-    rmem::sim::register_process_state([]() -> std::unique_ptr<rmem::sim::ProcessState> {
-        return std::make_unique<SimulatedState>();
-    });
+[[maybe_unused]] const bool registered = rmem::sim::exchanges<current, FM_nodeid, FM_numnodes>();
 
 /// In a forked child the calls find no runtime. That of the parent is kept, and never touched.
 class Child final : rmem::AtFork {

@@ -11,7 +11,6 @@
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
-#include <utility>
 
 unsigned short gamma_active_port = 0;
 long gamma_msglen = 0;
@@ -27,26 +26,8 @@ using ports::gamma::Service;
 
 std::unique_ptr<Process> current;
 
-/// One simulated process's.
-class SimulatedState final : public rmem::sim::ProcessState {
-public:
-    void exchange() noexcept override {
-        std::swap(current, process_);
-        std::swap(gamma_active_port, active_port_);
-        std::swap(gamma_msglen, msglen_);
-        std::swap(gamma_errno, errno_);
-    }
-
-private:
-    std::unique_ptr<Process> process_;
-    unsigned short active_port_ = 0;
-    long msglen_ = 0;
-    int errno_ = 0;
-};
 [[maybe_unused]] const bool registered =
-    rmem::sim::register_process_state([]() -> std::unique_ptr<rmem::sim::ProcessState> {
-        return std::make_unique<SimulatedState>();
-    });
+    rmem::sim::exchanges<current, gamma_active_port, gamma_msglen, gamma_errno>();
 
 /// In a forked child the calls find no process. That of the parent is kept, and never touched.
 class Child final : rmem::AtFork {

@@ -20,16 +20,7 @@ constexpr std::int64_t kLookEachNs = 1'000'000;
 /// A process's message takes this long to the test; in that time the wire brings earlier writes.
 constexpr std::chrono::microseconds kPause(200);
 
-/// `last_place` is each process's own.
-class LastPlace final : public sim::ProcessState {
-public:
-    void exchange() noexcept override { std::swap(last_place, mine_); }
-
-private:
-    Place* mine_ = nullptr;
-};
-[[maybe_unused]] const bool registered = sim::register_process_state(
-    []() -> std::unique_ptr<sim::ProcessState> { return std::make_unique<LastPlace>(); });
+[[maybe_unused]] const bool registered = sim::exchanges<last_place>();
 
 std::int64_t in_ns(std::chrono::nanoseconds time) {
     return time.count();
