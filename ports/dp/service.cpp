@@ -2,7 +2,6 @@
 // Endpoints come and go.
 #include "ports/dp/service.hpp"
 
-#include "ports/common/port_block.hpp"
 #include "rmem/base/environment_variable.hpp"
 #include "rmem/config.hpp"
 
@@ -66,8 +65,7 @@ int Service::open(unsigned dpid) {
         process_ = billboard::ProcessEndpoint::open();
         ring_ = &process_->endpoint();
         nid_ = ring().rank();
-        if (rmem::Ring* ring = this->ring().ring())
-            counters_ = &ring->rank(nid_).ports[port_block(billboard::Class::dp)];
+        counters_.emplace(ring(), billboard::Class::dp);
         // A message is sent by try calls, and the receiver's partition is like the own one.
         container_ = std::min(kMostContainer, ring().partition_bytes() / 4) / 8 * 8 - 64;
         if (generation_ == 0) generation_ = static_cast<std::uint16_t>(now_ns() >> 10);
@@ -163,7 +161,7 @@ bool Service::remove(Endpoint& e) {
     }
     if (!endpoints_.empty()) return true;
     process_->dismiss(*this);
-    counters_ = &own_;  // the ring may go now
+    counters_.reset();  // the ring may go now
     process_.reset();
     return true;
 }

@@ -15,6 +15,7 @@
 /// Errors: results are those of dp.h with a negative errno for -1; open() throws.
 
 #include "billboard/process/process_endpoint.hpp"
+#include "ports/common/counters.hpp"
 #include "ports/dp/endpoint.hpp"
 #include "ports/dp/engine.hpp"
 #include "ports/dp/outgoing.hpp"
@@ -26,6 +27,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -98,9 +100,8 @@ public:
     /// What the engine has seen.
     void serve(std::uint64_t id, Engine::Event event) noexcept;
     Endpoint* find_inode(ino_t inode);
-    /// Of the process, while an endpoint is open: its block of the rank slot. A simulated rank has
-    /// none.
-    rmem::PortCounters& counters() noexcept { return *counters_; }
+    /// Of the process, while an endpoint is open.
+    rmem::PortCounters& counters() noexcept { return counters_->block(); }
     void abandon() noexcept;
 
 private:
@@ -184,9 +185,8 @@ private:
         0;  ///< endpoints where a message waits for who is not in dp_read, and is not offered
     unsigned reads_ = 0;
     unsigned waiting_readers_ = 0;
-    Counts closed_{};  ///< of endpoints that are no more, and of none
-    rmem::PortCounters own_{};
-    rmem::PortCounters* counters_ = &own_;
+    Counts closed_{};                     ///< of endpoints that are no more, and of none
+    std::optional<PortCounts> counters_;  ///< while an endpoint is open
     billboard::AnswerPause pause_{kAnswerNs}, room_pause_{kRoomNs};
 };
 

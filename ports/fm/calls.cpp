@@ -172,10 +172,10 @@ long long FM_count(ULONG node, enum FM_counter counter) {
     if (!current.runtime || static_cast<unsigned>(counter) >= FM_COUNTERS) return -1;
     ports::fm::Network& network = current.runtime->network;
     if (node == network.me()) return static_cast<long long>(network.counts().get(counter));
-    rmem::Ring* const ring = network.endpoint().ring();
-    if (ring == nullptr || node >= network.nodes()) return -1;
-    const auto& block = ring->rank(static_cast<unsigned>(node)).ports[ports::fm::kPortBlock];
-    return static_cast<long long>(block.get(counter));
+    if (node >= network.nodes()) return -1;
+    const rmem::PortCounters* const block =
+        ports::counters_of(network.endpoint(), billboard::Class::fm, static_cast<unsigned>(node));
+    return block == nullptr ? -1 : static_cast<long long>(block->get(counter));
 }
 
 // ---- FM 1.0. The headers name these FM_send_4 and so on.

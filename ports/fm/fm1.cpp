@@ -91,7 +91,7 @@ int Fm1::send(billboard::ProcessEndpoint::Held& held, unsigned node, Kind kind, 
             if (await_one(deadline)) take_over();
             if (slices) network_.look_at(node);
         }
-        if (!slices) network_.counts().add(FM_SENDS_WAITING);
+        if (!slices) network_.counts().add(Counter::sends_waiting);
         if (network_.handlers == 0) run_waiting();
         tidy();
         if (slices) {
@@ -170,7 +170,7 @@ void Fm1::resend() {
         }
         if (result == BBP_OK) {
             enlist(peers_[node], index);
-            network_.counts().add(FM_FRAMES_RESENT);
+            network_.counts().add(Counter::frames_resent);
         } else if (slot.state != State::free) {
             append(returned_, index);
         }
@@ -208,7 +208,7 @@ void Fm1::hear_of_returned(unsigned from, std::span<const std::byte> frame) {
             continue;
         }
         slots_[index].state = State::returned;
-        network_.counts().add(FM_FRAMES_RETURNED);
+        network_.counts().add(Counter::frames_returned);
     }
     hear_of_ack(from, head.ack);
 }
@@ -306,7 +306,7 @@ bool Fm1::refuse(unsigned from, unsigned slot) {
     ++p.owed;
     p.is_open = false;
     is_urgent_ = true;
-    network_.counts().add(FM_FRAMES_REJECTED);
+    network_.counts().add(Counter::frames_rejected);
     return false;
 }
 
@@ -367,7 +367,7 @@ inline void Fm1::run(Entry& e) {
 }
 
 void Fm1::say_invalid(unsigned from, const Fm1Header& head) {
-    network_.counts().add(FM_INVALID_HANDLERS);
+    network_.counts().add(Counter::invalid_handlers);
     network_.say(fmt::format("Received invalid handler {:#x} of module {} from node {}",
                              head.offset, head.module, from));
 }
@@ -405,7 +405,7 @@ bool Fm1::tell(unsigned node) {
     const int result = network_.post(node, &ack, sizeof ack, Deadline::now());
     if (result == BBP_OK) {
         p.told = ack.ack;
-        network_.counts().add(FM_ACKS_ALONE);
+        network_.counts().add(Counter::acks_alone);
     }
     return result != BBP_EAGAIN;
 }
@@ -429,7 +429,7 @@ unsigned Fm1::forget(unsigned node, bool all) {
     p.sent = 0;
     p.acked = kFirstCount;
     p.is_open = false;
-    network_.counts().add(FM_FRAMES_LOST, lost);
+    network_.counts().add(Counter::frames_lost, lost);
     if (all) meet(node, {});
     return lost;
 }

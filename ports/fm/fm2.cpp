@@ -203,7 +203,7 @@ int Fm2::post_or_wait(Held& held, Outgoing& s, std::size_t size) {
         if (result == BBP_EPEER) return EHOSTDOWN;
         if (result != BBP_EAGAIN) return EIO;
     }
-    network_.counts().add(FM_SENDS_WAITING);
+    network_.counts().add(Counter::sends_waiting);
     for (Slices slices(held, network_.endpoint(), Deadline::never());; slices.pass()) {
         if (extract(~std::size_t{0}) == 0 && !is_possible() && !s.is_lost) {
             std::size_t bytes = 0;
@@ -275,7 +275,7 @@ void Fm2::tell_due() {
             if (result == BBP_EAGAIN) return false;
             if (result == BBP_OK) {
                 p.told = credit.limit;
-                network_.counts().add(FM_CREDITS_ALONE);
+                network_.counts().add(Counter::credits_alone);
             }
         }
         p.is_due = false;
@@ -326,7 +326,7 @@ void Fm2::meet(unsigned node, const Hello&) {
     Peer& p = peers_[node];
     for (auto& stream : p.streams) {
         if (!stream) continue;
-        network_.counts().add(FM_MESSAGES_CUT);
+        network_.counts().add(Counter::messages_cut);
         cut_.push_back(std::move(stream));
     }
     std::erase_if(buffer_, [&](const Packet& packet) { return packet.node == node; });

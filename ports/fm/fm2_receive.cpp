@@ -162,7 +162,7 @@ inline FM_handler* Fm2::handler_of(unsigned from, std::uint16_t id) {
 }
 
 void Fm2::say_invalid(unsigned from, std::uint16_t id) {
-    network_.counts().add(FM_INVALID_HANDLERS);
+    network_.counts().add(Counter::invalid_handlers);
     network_.say(fmt::format("Received invalid handler ID {} from node {}", id, from));
 }
 
@@ -202,9 +202,9 @@ void Fm2::start(unsigned from, const Fm2Header& head, std::span<const std::byte>
     message.is_discarding = handler == nullptr;
     if (handler == nullptr) return;
     message.fiber = std::make_unique<rmem::sim::Fiber>([this, &message, handler, from] {
-        network_.counts().add(FM_HANDLERS_ENTERED);
+        network_.counts().add(Counter::handlers_entered);
         message.result = handler(&message, from);
-        network_.counts().add(FM_HANDLERS_LEFT);
+        network_.counts().add(Counter::handlers_left);
     });
     go_on(message);
 }
@@ -253,7 +253,7 @@ int Fm2::receive_slowly(void* to, std::size_t bytes) {
         next += piece;
         bytes -= piece;
         if (bytes == 0 || message.is_last) break;
-        network_.counts().add(FM_HANDLERS_SUSPENDED);
+        network_.counts().add(Counter::handlers_suspended);
         message.fiber->suspend();
     }
     return static_cast<int>(bytes);

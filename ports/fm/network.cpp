@@ -13,7 +13,7 @@ Network::Network(billboard::ProcessEndpoint& process, Settings settings)
     : endpoint_(process.endpoint()),
       fastest_(billboard::fastest(&endpoint_)),
       settings_(settings),
-      counts_(endpoint_),
+      counts_(endpoint_, Class::fm),
       me_(endpoint_.rank()),
       peers_(endpoint_.ranks()) {
     peers_[me_].greeted = peers_[me_].known = true;
@@ -97,7 +97,7 @@ void Network::take_hello(unsigned from, std::span<const std::byte> frame) {
     p.other_program = hello.program != modules_.program();
     p.other_modules = hello.modules != modules_.all();
     if (p.other_program) {
-        counts_.add(FM_FOREIGN_BINARIES);
+        counts_.add(Counter::foreign_binaries);
         say(
             fmt::format("node {} runs another binary (its build id's hash is {:016x}, here "
                         "{:016x}), so handlers named "
@@ -120,7 +120,7 @@ void Network::end(unsigned node) {
     const bool left = endpoint_.has_left(node), lost = lost1 != 0 || lost2 != 0;
     p.ended = true;
     if (left && !lost) return;
-    counts_.add(FM_NODES_LOST);
+    counts_.add(Counter::nodes_lost);
     end_is_due_ = true;
     say(fmt::format("node {} has {}{}", node, left ? "left" : "died",
                     !lost ? ""

@@ -19,7 +19,8 @@
 #include "billboard/core/answer_pause.hpp"
 #include "billboard/core/endpoint_core.hpp"
 #include "billboard/process/process_endpoint.hpp"
-#include "ports/fm/counts.hpp"
+#include "ports/common/counters.hpp"
+#include "ports/fm/counters.hpp"
 #include "ports/fm/frame.hpp"
 #include "ports/fm/modules.hpp"
 
@@ -68,7 +69,7 @@ public:
     }
 
     billboard::Endpoint& endpoint() noexcept { return endpoint_; }
-    Counts& counts() noexcept { return counts_; }
+    PortCounts& counts() noexcept { return counts_; }
     Modules& modules() noexcept { return modules_; }
     unsigned me() const noexcept { return me_; }
     unsigned nodes() const noexcept { return static_cast<unsigned>(peers_.size()); }
@@ -109,7 +110,7 @@ public:
 
     /// A frame of another layer, or of this one.
     void deliver(unsigned from, std::span<const std::byte> frame);
-    void is_corrupt() noexcept { counts_.add(FM_CORRUPT); }
+    void is_corrupt() noexcept { counts_.add(Counter::corrupt); }
 
     /// The next frame, if it is there and as small as most are, into `small` of kInlineBytes.
     /// BBP_EAGAIN: there seems to be nothing. kNobody: ask take(), and now and then anyway.
@@ -174,7 +175,7 @@ private:
     billboard::Endpoint& endpoint_;
     billboard::Fastest* const fastest_;  ///< the same, if its calls are worth compiling in
     Settings settings_;
-    Counts counts_;
+    PortCounts counts_;
     Modules modules_;
     unsigned me_;
     std::vector<Peer> peers_;
@@ -190,12 +191,12 @@ private:
 class Handling {
 public:
     explicit Handling(Network& network) : network_(network) {
-        network_.counts().add(FM_HANDLERS_ENTERED);
+        network_.counts().add(Counter::handlers_entered);
         ++network_.handlers;
     }
     ~Handling() {
         --network_.handlers;
-        network_.counts().add(FM_HANDLERS_LEFT);
+        network_.counts().add(Counter::handlers_left);
     }
     Handling(const Handling&) = delete;
     Handling& operator=(const Handling&) = delete;

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ports/gamma/handling.hpp"
 
-#include "ports/common/port_block.hpp"
-
 #include <fmt/format.h>
 #include <sched.h>
 
@@ -12,9 +10,6 @@
 namespace ports::gamma {
 
 namespace {
-
-/// The library's block among those of a rank's slot.
-constexpr std::size_t kCounterBlock = port_block(billboard::Class::gamma);
 
 constexpr std::int64_t kLookNs = 1'000'000;  ///< for those who have not come yet
 
@@ -27,15 +22,10 @@ Process::Process(std::shared_ptr<ProcessEndpoint> process, unsigned nodes, const
       fastest_(billboard::fastest(&endpoint_)),
       settings_(settings),
       visible_(visible),
+      counters_(endpoint_, billboard::Class::gamma),
       me_(endpoint_.rank()),
       ranks_(endpoint_.ranks()),
       frame_payload_(std::min(kFramePayload, endpoint_.partition_bytes() - kPartsHeaderBytes)) {
-    if (rmem::Ring* ring = endpoint_.ring()) {
-        counters_ = &ring->rank(me_).ports[kCounterBlock];
-    } else {
-        own_counters_ = std::make_unique<rmem::PortCounters>();
-        counters_ = own_counters_.get();
-    }
     peers_.resize(ranks_);
     barriers_ = settings_.first_number;
     for (Peer& p : peers_) {
@@ -141,14 +131,16 @@ int Process::prepare_exit() {
 
 std::int64_t Process::counter(unsigned par_pid, unsigned node, unsigned counter) {
     const int rank = rank_of(par_pid, node);
-    if (rank == static_cast<int>(me_)) return static_cast<std::int64_t>(counters_->get(counter));
+    if (rank == static_cast<int>(me_)) return static_cast<std::int64_t>(counters_.get(counter));
     rmem::Ring* ring = endpoint_.ring();
     if (rank < 0 || ring == nullptr) return -1;
-    const rmem::RankSlot& slot = ring->rank(static_cast<unsigned>(rank));
+    const auto r = static_cast<unsigned>(rank);
     // relaxed is enough: a number for people
-    const auto state = static_cast<rmem::RankState>(slot.state.load(std::memory_order_relaxed));
+    const auto state =
+        static_cast<rmem::RankState>(ring->rank(r).state.load(std::memory_order_relaxed));
     if (state == rmem::RankState::elsewhere || state == rmem::RankState::lost) return -1;
-    return static_cast<std::int64_t>(slot.ports[kCounterBlock].get(counter));
+    const rmem::PortCounters* const block = counters_of(endpoint_, billboard::Class::gamma, r);
+    return static_cast<std::int64_t>(block->get(counter));
 }
 
 // ---- Ports --------------------------------------------------------------------------------------

@@ -22,6 +22,7 @@
 
 #include "billboard/core/endpoint_core.hpp"
 #include "billboard/process/process_endpoint.hpp"
+#include "ports/common/counters.hpp"
 #include "ports/gamma/codes.hpp"
 #include "ports/gamma/counters.hpp"
 #include "ports/gamma/frame.hpp"
@@ -273,15 +274,14 @@ private:
     void count_detours() noexcept;
 
     std::int64_t now_ns() const { return endpoint_.deadline_in(1).at_ns - 1; }
-    void count(Counter id, std::uint64_t n = 1) noexcept { counters_->add(id, n); }
+    void count(Counter id, std::uint64_t n = 1) noexcept { counters_.add(id, n); }
 
     std::shared_ptr<ProcessEndpoint> process_;
     Endpoint& endpoint_;
     billboard::Fastest* const fastest_;  ///< the same, if its calls are worth compiling in
     Settings settings_;
     Visible visible_;
-    rmem::PortCounters* counters_;
-    std::unique_ptr<rmem::PortCounters> own_counters_;  ///< where no segment has a place for them
+    PortCounts counters_;
     std::uint32_t own_messages_ = 0;  ///< word 0 of a short message for here, but for its ports
     unsigned detours_ = 0;            ///< what a short message has to look at first
     billboard::AnswerPause pause_{kAnswerNs};

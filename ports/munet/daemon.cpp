@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ports/munet/daemon.hpp"
 
-#include "ports/common/port_block.hpp"
+#include "ports/common/counters.hpp"
 #include "rmem/base/clock.hpp"
 #include "rmem/base/fence.hpp"
 #include "rmem/ring.hpp"
@@ -88,14 +88,13 @@ void Daemon::look_at_ring() {
 
 /// The endpoints' counters together, where those of all ports stand.
 void Daemon::show_in_ring() noexcept {
-    rmem::Ring* const ring = ring_->rank->ring();
-    if (ring == nullptr) return;
-    constexpr auto kBlock = port_block(billboard::Class::munet);
-    rmem::PortCounters& block = ring->rank(ring_->rank->rank()).ports[kBlock];
+    rmem::PortCounters* const block =
+        counters_of(*ring_->rank, billboard::Class::munet, ring_->rank->rank());
+    if (block == nullptr) return;
     for (std::size_t i = 0; i < static_cast<std::size_t>(Counter::count_); ++i) {
         std::uint64_t sum = 0;
         for (const auto& endpoint : board_.blocks()) sum += endpoint.get(i);
-        block.raise_to(i, sum);
+        block->raise_to(i, sum);
     }
 }
 

@@ -16,6 +16,7 @@ namespace rmem::test {
 namespace {
 
 using namespace ports::munet;
+using ports::munet::Counter;
 
 Deadline soon() {
     return Deadline::in(kLong);

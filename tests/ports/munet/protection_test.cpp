@@ -28,6 +28,7 @@ namespace rmem::test {
 namespace {
 
 using namespace ports::munet;
+using ports::munet::Counter;
 
 constexpr uid_t kAlice = 61001, kBob = 61002, kMallory = 61003;
 constexpr unsigned kRounds = 3000;

@@ -19,6 +19,7 @@ namespace rmem::test {
 namespace {
 
 using namespace ports::munet;
+using ports::munet::Counter;
 
 std::vector<std::byte> pattern(std::size_t bytes, unsigned seed) {
     std::vector<std::byte> data(bytes);
