@@ -14,11 +14,11 @@
 /// Thread safety: used only while the process endpoint is held. Errors: the constructor throws
 /// std::system_error.
 
-#include "billboard/core/endpoint_core.hpp"
 #include "billboard/process/process_endpoint.hpp"
 #include "ports/dp/counters.hpp"
 #include "ports/dp/frame.hpp"
 #include "ports/dp/go_back_n.hpp"
+#include "ports/dp/outgoing.hpp"
 #include "ports/dp/token_pool.hpp"
 
 #include <sys/types.h>
@@ -93,7 +93,7 @@ public:
         ++counts[static_cast<std::size_t>(counter)];
         process_counters_.add(counter);
     }
-    billboard::Fastest* fastest = nullptr;  ///< the ring, if calls are worth compiling in
+    Ring ring;  ///< the service's, at hand
     bool takes_directly =
         false;  ///< it is, dp_read may wait, as far as is known, and it has not ended
     std::uint64_t plain_to_it = 0;  ///< header of a plain message to it, without the length

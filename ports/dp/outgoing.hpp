@@ -7,7 +7,7 @@
 /// Thread safety: used while the process endpoint is held. Errors: results are the billboard's
 /// codes.
 
-#include "billboard/endpoint.hpp"
+#include "ports/common/port_endpoint.hpp"
 #include "ports/dp/frame.hpp"
 #include "rmem/base/marks.hpp"
 
@@ -18,17 +18,20 @@
 
 namespace ports::dp {
 
+/// The rank's own, in class dp.
+using Ring = PortEndpoint<billboard::Class::dp>;
+
 class Outgoing {
 public:
     /// `lead`: header and what else comes before the container.
-    Outgoing(billboard::Endpoint& ring, std::span<const int> dests, std::span<const std::byte> lead,
+    Outgoing(const Ring& ring, std::span<const int> dests, std::span<const std::byte> lead,
              std::span<const std::byte> container)
         : ring_(ring), dests_(dests), lead_(lead), container_(container) {
         if (size() > short_.size()) return;
         fill(short_.data());
     }
     ~Outgoing() {
-        if (composed_ != nullptr) ring_.discard(composed_);
+        if (composed_ != nullptr) ring_->discard(composed_);
     }
     Outgoing(const Outgoing&) = delete;
     Outgoing& operator=(const Outgoing&) = delete;
@@ -36,22 +39,20 @@ public:
     /// BBP_EAGAIN, BBP_ETIMEDOUT: try again.
     int post(billboard::Deadline deadline) {
         if (size() <= short_.size()) {
-            return dests_.size() == 1
-                       ? ring_.send(dests_[0], short_.data(), size(), deadline,
-                                    billboard::Class::dp)
-                       : ring_.mcast(dests_, short_.data(), size(), deadline, billboard::Class::dp);
+            return dests_.size() == 1 ? ring_.send(dests_[0], short_.data(), size(), deadline)
+                                      : ring_.mcast(dests_, short_.data(), size(), deadline);
         }
         if (composed_ == nullptr) {
-            if (const int result = ring_.compose(size(), &composed_); result != BBP_OK) {
+            if (const int result = ring_->compose(size(), &composed_); result != BBP_OK) {
                 composed_ = nullptr;
                 return result;
             }
             fill(static_cast<std::byte*>(composed_));
             RMEM_MARK("dp.composed");
         }
-        const int result = ring_.post(dests_, composed_, size(), deadline, billboard::Class::dp);
+        const int result = ring_.post(dests_, composed_, size(), deadline);
         if (result == BBP_OK || result == BBP_EPEER)
-            composed_ = nullptr;  // those that live have got it
+            composed_ = nullptr;  // those that are alive have got it
         return result;
     }
 
@@ -63,7 +64,7 @@ private:
             std::memcpy(to + lead_.size(), container_.data(), container_.size());
     }
 
-    billboard::Endpoint& ring_;
+    const Ring& ring_;
     std::span<const int> dests_;
     std::span<const std::byte> lead_, container_;
     std::array<std::byte, billboard::kInlineBytes> short_;

@@ -12,7 +12,6 @@ namespace ports::dp {
 
 namespace {
 
-using billboard::Class;
 using billboard::Deadline;
 
 constexpr unsigned kMostAtOnce = 256;  ///< messages, before others come in
@@ -21,21 +20,16 @@ constexpr unsigned kReadsPerOffer =
 
 }  // namespace
 
-std::int64_t Service::now_ns() const {
-    return process_->endpoint().deadline_in(1).at_ns - 1;
-}
-
 // ---- Dispatching
 
 /// Takes the next message off the ring; the billboard's code if there was none.
 int Service::receive_one(Deadline deadline) noexcept {
     std::array<std::byte, billboard::kInlineBytes> small;
-    const void* data = nullptr;
-    std::size_t size = 0;
-    const int from = ring().take(small.data(), &data, &size, deadline, Class::dp);
+    billboard::Bytes message;
+    const int from = ring().take(small.data(), message, deadline);
     if (from < 0) return from;
-    on_message(static_cast<unsigned>(from), static_cast<const std::byte*>(data), size);
-    if (data != small.data()) ring().release(data);
+    on_message(static_cast<unsigned>(from), message.data(), message.size());
+    ring().release(small.data(), message);
     return from;
 }
 
@@ -174,7 +168,7 @@ bool Service::pick(Endpoint& e, int fd, char** address, int& length) noexcept {
 bool Service::is_nonblocking(Endpoint& e, int fd) noexcept {
     const int flags = ::fcntl(fd, F_GETFL);
     e.is_nonblocking = flags >= 0 && (flags & O_NONBLOCK) != 0;
-    e.takes_directly = e.fastest != nullptr && !e.is_nonblocking && !e.has_ended;
+    e.takes_directly = e.ring.fastest() != nullptr && !e.is_nonblocking && !e.has_ended;
     return e.is_nonblocking;
 }
 
@@ -228,7 +222,7 @@ int Service::try_read(Endpoint& e, int fd, char** address) {
         --e.readers;
         if (!pick(e, fd, address, length)) {
             *address = nullptr;
-            ring().give_way();
+            ring()->give_way();
             errno = EAGAIN;
         }
     }
@@ -259,7 +253,7 @@ int Service::await_long(Held& held, Endpoint& e, int fd, char** address) {
     int length = 0;
     is_nonblocking(e, fd);
     if (!e.is_nonblocking) e.offers_by_reader = 0;  // who waits here does not poll
-    for (billboard::Slices slices(held, ring(), Deadline::never());; slices.pass()) {
+    for (billboard::Slices slices(held, *ring(), Deadline::never());; slices.pass()) {
         if (e.has_ended) return -EBADF;
         receive_all();
         if (pick(e, fd, address, length)) return length;

@@ -37,12 +37,12 @@ int Service::broken(const Endpoint& e) noexcept {
 /// Holds, others come in, until `done` is not 0: its result. -ETIMEDOUT: not in time.
 int Service::wait_until(Held& held, Endpoint& e, std::int64_t timeout_ns,
                         const std::function<int()>& done) {
-    const Deadline deadline = ring().deadline_in(timeout_ns);
+    const Deadline deadline = ring()->deadline_in(timeout_ns);
     for (;;) {
         if (const int result = done(); result != 0) return result;
         if (e.has_ended) return -EBADF;
         if (deadline.passed(now_ns())) return -ETIMEDOUT;
-        const int from = receive_one(ring().deadline_in(kSliceNs));
+        const int from = receive_one(ring()->deadline_in(kSliceNs));
         if (from == BBP_EPEER) return -EHOSTDOWN;
         if (from >= 0) receive_all();
         tick();
@@ -147,8 +147,7 @@ void Service::acknowledge(Endpoint& e, std::uint32_t source, GoBackNReceiver& re
         Label{static_cast<std::uint16_t>(e.dpid()), receiver.generation(), receiver.awaited()}
             .word(),
         receiver.gap() ? 1U : 0U};
-    const int result =
-        ring().send(dest, words.data(), sizeof words, Deadline::now(), billboard::Class::dp);
+    const int result = ring().send(dest, words.data(), sizeof words, Deadline::now());
     RMEM_MARK("dp.acknowledged");
     if (result != BBP_EAGAIN) receiver.acknowledged();  // who is dead awaits no answer
 }

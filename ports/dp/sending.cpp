@@ -11,7 +11,6 @@ namespace ports::dp {
 
 namespace {
 
-using billboard::Class;
 using billboard::Deadline;
 
 constexpr unsigned kBriefPosts = 32;      ///< tries, before it is asked whether to wait at all
@@ -23,7 +22,7 @@ constexpr std::int64_t kPostSliceNs = 200'000;  ///< of waiting in the billboard
 // ---- Edges
 
 int Service::check_target(int nid, int dpid) {
-    if (nid < 0 || static_cast<unsigned>(nid) >= ring().ranks()) return EHOSTUNREACH;
+    if (nid < 0 || static_cast<unsigned>(nid) >= ring()->ranks()) return EHOSTUNREACH;
     return dpid < 0 || static_cast<unsigned>(dpid) > kMaxDpid ? EINVAL : 0;
 }
 
@@ -77,7 +76,7 @@ int Service::remove_target(Endpoint& e, int nid, int dpid) {
 
 int Service::write(Endpoint& e, int fd, const void* message, std::size_t length) {
     auto held = process_->hold();
-    if (write_words(ring(), e, message, length)) [[likely]]
+    if (write_words(*ring(), e, message, length)) [[likely]]
         return static_cast<int>(length);
     return send(held, e, fd, message, length);
 }
@@ -135,7 +134,7 @@ int Service::post(Held& held, Endpoint& e, int fd, Outgoing& out) {
     Deadline deadline = Deadline::now();
     for (unsigned tries = 1;; ++tries) {
         const bool waits = tries % kPostsPerSlice == 0;
-        const int result = out.post(waits ? ring().deadline_in(kPostSliceNs) : Deadline::now());
+        const int result = out.post(waits ? ring()->deadline_in(kPostSliceNs) : Deadline::now());
         if (result == BBP_OK) {
             RMEM_MARK("dp.posted");
             return 0;
@@ -154,7 +153,7 @@ int Service::post(Held& held, Endpoint& e, int fd, Outgoing& out) {
         if (!may_wait && (tries >= kBriefPosts || e.is_nonblocking)) {
             if (fd >= 0 && is_nonblocking(e, fd)) return -EAGAIN;
             may_wait = true;
-            deadline = ring().deadline_in(DP_FULL_NS);
+            deadline = ring()->deadline_in(DP_FULL_NS);
         }
         if (waits && deadline.passed(now_ns())) {
             e.count(Counter::dropped_network);

@@ -63,22 +63,22 @@ int Service::open(unsigned dpid) {
     const std::size_t bytes = pool_bytes();
     if (!process_) {
         process_ = billboard::ProcessEndpoint::open();
-        ring_ = &process_->endpoint();
-        nid_ = ring().rank();
-        counters_.emplace(ring(), billboard::Class::dp);
+        ring_ = Ring(process_->endpoint());
+        nid_ = ring()->rank();
+        counters_.emplace(*ring(), billboard::Class::dp);
         // A message is sent by try calls, and the receiver's partition is like the own one.
-        container_ = std::min(kMostContainer, ring().partition_bytes() / 4) / 8 * 8 - 64;
+        container_ = std::min(kMostContainer, ring()->partition_bytes() / 4) / 8 * 8 - 64;
         if (generation_ == 0) generation_ = static_cast<std::uint16_t>(now_ns() >> 10);
         process_->attend(*this);
     }
-    if (!engine_ && ring().ring() != nullptr) {
+    if (!engine_ && ring()->ring() != nullptr) {
         engine_ = std::make_unique<Engine>(
             [this](std::uint64_t id, Engine::Event event) { serve(id, event); });
     }
     const auto held = process_->hold();
     auto endpoint = std::make_unique<Endpoint>(*this, ++last_id_, dpid, bytes);
-    endpoint->fastest = billboard::fastest(ring_);
-    endpoint->takes_directly = endpoint->fastest != nullptr;
+    endpoint->ring = ring_;
+    endpoint->takes_directly = ring_.fastest() != nullptr;
     endpoint->plain_to_it = Header::to(nid_, dpid, Kind::plain);
     const int fd = endpoint->descriptor();
     if (dpid >= by_dpid_.size()) by_dpid_.resize(dpid + 1);
@@ -200,12 +200,12 @@ int Service::stat(const Endpoint* e, dp_stat_t& counts) {
 
 int Service::nid() {
     const std::lock_guard lifecycle_lock(lifecycle_mutex_);
-    return process_ ? static_cast<int>(ring().rank()) : -1;
+    return process_ ? static_cast<int>(ring()->rank()) : -1;
 }
 
 int Service::nids() {
     const std::lock_guard lifecycle_lock(lifecycle_mutex_);
-    return process_ ? static_cast<int>(ring().ranks()) : -1;
+    return process_ ? static_cast<int>(ring()->ranks()) : -1;
 }
 
 int Service::container() {

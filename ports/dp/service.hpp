@@ -110,9 +110,9 @@ private:
         280;  ///< for which a full FIFO is left alone: four short messages, then its reader tells
     using Held = billboard::ProcessEndpoint::Held;
 
-    billboard::Endpoint& ring() noexcept { return *ring_; }
+    const Ring& ring() const noexcept { return ring_; }
     bool has_engine() const noexcept { return engine_ != nullptr; }
-    std::int64_t now_ns() const;
+    std::int64_t now_ns() const { return ring_.now_ns(); }
 
     // -- all while held
     /// What is no endpoint's.
@@ -124,8 +124,8 @@ private:
         return dpid < by_dpid_.size() ? by_dpid_[dpid] : nullptr;
     }
     void dispatch_copy(unsigned from, std::span<const std::byte> bytes);
-    template <class Ring>
-    bool write_words(Ring& ring, Endpoint& e, const void* message, std::size_t length);
+    template <class AnyRing>
+    bool write_words(AnyRing& ring, Endpoint& e, const void* message, std::size_t length);
     int receive_one(billboard::Deadline deadline) noexcept;
     bool receive_all() noexcept;
     void on_message(unsigned from, const std::byte* bytes, std::size_t size);
@@ -172,7 +172,7 @@ private:
 
     std::mutex lifecycle_mutex_;  ///< endpoints come and go
     std::shared_ptr<billboard::ProcessEndpoint> process_;
-    billboard::Endpoint* ring_ = nullptr;  ///< its
+    Ring ring_;  ///< its endpoint
     std::unique_ptr<Engine> engine_;
     std::map<std::uint64_t, std::unique_ptr<Endpoint>> endpoints_;  ///< by id
     std::vector<Endpoint*> by_dpid_;
@@ -204,7 +204,7 @@ private:
         return -1;
     std::size_t size = 0;
     pause_.message();  // one was sent, or is awaited behind the last
-    const int from = e.fastest->take_briefly(landing, &size, billboard::Class::dp, pause_);
+    const int from = e.ring.take_briefly(landing, size, pause_);
     if (from < 0) [[unlikely]]
         return -1;
     const std::uint64_t header = load_word(landing);
@@ -221,8 +221,8 @@ private:
 }
 
 /// Of two words, by `ring`: whether it has been sent.
-template <class Ring>
-[[gnu::always_inline]] inline bool Service::write_words(Ring& ring, Endpoint& e,
+template <class AnyRing>
+[[gnu::always_inline]] inline bool Service::write_words(AnyRing& ring, Endpoint& e,
                                                         const void* message, std::size_t length) {
     if (length > kShortestBytes || e.raw_dest < 0) [[unlikely]]
         return false;
@@ -240,7 +240,7 @@ template <class Ring>
 
 [[gnu::always_inline]] inline bool Service::write_expected(Endpoint& e, const void* message,
                                                            std::size_t length) {
-    return e.fastest != nullptr && write_words(*e.fastest, e, message, length);
+    return e.ring.fastest() != nullptr && write_words(*e.ring.fastest(), e, message, length);
 }
 
 }  // namespace ports::dp

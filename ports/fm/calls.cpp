@@ -174,7 +174,7 @@ long long FM_count(ULONG node, enum FM_counter counter) {
     if (node == network.me()) return static_cast<long long>(network.counts().get(counter));
     if (node >= network.nodes()) return -1;
     const rmem::PortCounters* const block =
-        ports::counters_of(network.endpoint(), billboard::Class::fm, static_cast<unsigned>(node));
+        ports::counters_of(*network.endpoint(), billboard::Class::fm, static_cast<unsigned>(node));
     return block == nullptr ? -1 : static_cast<long long>(block->get(counter));
 }
 

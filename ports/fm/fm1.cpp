@@ -12,7 +12,6 @@
 
 namespace ports::fm {
 
-using billboard::Class;
 using billboard::fail;
 using billboard::Slices;
 
@@ -97,7 +96,7 @@ int Fm1::send(billboard::ProcessEndpoint::Held& held, unsigned node, Kind kind, 
         if (slices) {
             slices->pass();
         } else {
-            slices.emplace(held, network_.endpoint(), Deadline::never());
+            slices.emplace(held, *network_.endpoint(), Deadline::never());
         }
     }
 }
@@ -110,8 +109,8 @@ int Fm1::post_free(unsigned node, Kind kind, const void* handler, const void* pa
     if (result != BBP_OK) return result;
     Slot& slot = slots_[free_];
     write(slot, header(kind, p.decided, network_.modules().find(handler)), payload, size);
-    result = network_.heard(node, network_.endpoint().send(static_cast<int>(node), slot.frame,
-                                                           slot.size, deadline, Class::fm));
+    result = network_.heard(
+        node, network_.endpoint().send(static_cast<int>(node), slot.frame, slot.size, deadline));
     if (result == BBP_OK) is_sent(p, node);
     return result;
 }
@@ -227,7 +226,7 @@ bool Fm1::take_over() {
 inline bool Fm1::take_one() {
     Entry& at = landing();
     std::size_t size = 0;
-    const int from = network_.take_at_once(at.frame, size);
+    const int from = network_.endpoint().take_at_once(at.frame, size);
     if (from < 0) return from != BBP_EAGAIN && await_one(Deadline::now());
     const auto kind = static_cast<Kind>(at.frame[0]);
     if (size >= kFm1Header && (kind == Kind::four || kind == Kind::buffer)) [[likely]] {
@@ -242,7 +241,7 @@ inline bool Fm1::take_one() {
 bool Fm1::await_one(Deadline deadline) {
     Entry& at = landing();
     std::span<const std::byte> frame;
-    const int from = network_.take(at.frame, frame, deadline);
+    const int from = network_.endpoint().take(at.frame, frame, deadline);
     if (from < 0) return from == BBP_ECORRUPT;
     take_other(at, static_cast<unsigned>(from), frame);
     return true;
@@ -250,7 +249,7 @@ bool Fm1::await_one(Deadline deadline) {
 
 void Fm1::take_other(const Entry& landing, unsigned from, std::span<const std::byte> frame) {
     network_.deliver(from, frame);
-    network_.release(landing.frame, frame);
+    network_.endpoint().release(landing.frame, frame);
 }
 
 void Fm1::take_in(unsigned from, std::span<const std::byte> frame) {
@@ -456,7 +455,7 @@ unsigned Fm1::settle(Deadline deadline) {
         }
         for (Index i = returned_.first; i != kNone; i = slots_[i].next) ++undecided;
         if (undecided == 0 || is_last) break;
-        await_one(network_.endpoint().deadline_in(Slices::kShortestNs));
+        await_one(network_.endpoint()->deadline_in(Slices::kShortestNs));
     }
     // What was accepted is told; otherwise its senders would think it lost.
     for (const Index node : due_) {

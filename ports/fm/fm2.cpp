@@ -10,14 +10,13 @@
 
 namespace ports::fm {
 
-using billboard::Class;
 using billboard::Slices;
 
 Fm2::Fm2(Network& network, const Handlers& handlers)
     : network_(network),
       handlers_(handlers),
       packet_bytes_(std::clamp<std::size_t>(
-          network.endpoint().partition_bytes() / kPacketsPerPartition / 8 * 8,
+          network.endpoint()->partition_bytes() / kPacketsPerPartition / 8 * 8,
           billboard::kInlineBytes, kPacketBytes)),
       first_share_(static_cast<std::uint16_t>(std::max(1U, kBufferPackets / 2 / network.nodes()))),
       share_(first_share_),
@@ -59,7 +58,7 @@ FM_stream* Fm2::begin(Held& held, unsigned node, std::uint64_t length, std::uint
         p.reserved += reserved;
         outbox_reserved_ += reserved;
     } else if (!network_.is_greeted(node)) [[unlikely]] {
-        for (Slices slices(held, network_.endpoint(), Deadline::never());; slices.pass()) {
+        for (Slices slices(held, *network_.endpoint(), Deadline::never());; slices.pass()) {
             const int greeted = network_.greet(node, slices.deadline());
             if (greeted == BBP_OK) break;
             if (greeted == BBP_EPEER) return refuse(EHOSTDOWN);
@@ -88,7 +87,7 @@ void Fm2::begin_packet(Outgoing& s) {
     const std::size_t most = std::min<std::uint64_t>(packet_bytes_, kFm2Header + s.left);
     void* place = nullptr;
     s.is_composed =
-        most > billboard::kInlineBytes && network_.endpoint().compose(most, &place) == BBP_OK;
+        most > billboard::kInlineBytes && network_.endpoint()->compose(most, &place) == BBP_OK;
     if (!s.is_composed && !s.own)
         s.own = std::make_unique_for_overwrite<std::byte[]>(packet_bytes_);
     s.at = s.is_composed ? static_cast<std::byte*>(place) : s.own.get();
@@ -133,7 +132,7 @@ int Fm2::end(Held& held, FM_stream* stream) {
 
 /// Gives back what a handler's message did not need.
 void Fm2::close(Outgoing& s) {
-    if (s.at != nullptr && s.is_composed) network_.endpoint().discard(s.at);
+    if (s.at != nullptr && s.is_composed) network_.endpoint()->discard(s.at);
     s.at = nullptr;
     Peer& p = peers_[s.node];
     p.reserved -= std::min(p.reserved, s.reserved);
@@ -176,12 +175,12 @@ void Fm2::stamp(Outgoing& s, bool is_last) {
 int Fm2::post(Outgoing& s, std::size_t size, Deadline deadline) {
     Peer& p = peers_[s.node];
     const int node = static_cast<int>(s.node);
-    billboard::Endpoint& endpoint = network_.endpoint();
+    const auto& endpoint = network_.endpoint();
     const int result = s.is_composed && size > billboard::kInlineBytes
-                           ? endpoint.post({&node, 1}, s.at, size, deadline, Class::fm)
-                           : endpoint.send(node, s.at, size, deadline, Class::fm);
+                           ? endpoint.post({&node, 1}, s.at, size, deadline)
+                           : endpoint.send(node, s.at, size, deadline);
     if (result == BBP_OK) [[likely]] {
-        if (s.is_composed && size <= billboard::kInlineBytes) endpoint.discard(s.at);
+        if (s.is_composed && size <= billboard::kInlineBytes) endpoint->discard(s.at);
         s.is_composed = false;
         ++p.sent;
         p.told = p.granted;
@@ -204,7 +203,7 @@ int Fm2::post_or_wait(Held& held, Outgoing& s, std::size_t size) {
         if (result != BBP_EAGAIN) return EIO;
     }
     network_.counts().add(Counter::sends_waiting);
-    for (Slices slices(held, network_.endpoint(), Deadline::never());; slices.pass()) {
+    for (Slices slices(held, *network_.endpoint(), Deadline::never());; slices.pass()) {
         if (extract(~std::size_t{0}) == 0 && !is_possible() && !s.is_lost) {
             std::size_t bytes = 0;
             await_one(slices.deadline(), bytes);
@@ -230,7 +229,7 @@ void Fm2::keep(Outgoing& s, std::size_t size) {
     packet.size = static_cast<std::uint16_t>(size);
     Peer& p = peers_[s.node];
     ++p.sent;
-    if (s.is_composed) network_.endpoint().discard(s.at);
+    if (s.is_composed) network_.endpoint()->discard(s.at);
     s.is_composed = false;
 }
 
@@ -252,7 +251,7 @@ bool Fm2::drain() {
 unsigned Fm2::settle(Deadline deadline) {
     while (!drain() && !deadline.passed(rmem::program_now_ns())) {
         std::size_t bytes = 0;
-        await_one(network_.endpoint().deadline_in(Slices::kShortestNs), bytes);
+        await_one(network_.endpoint()->deadline_in(Slices::kShortestNs), bytes);
     }
     return outbox_used_;
 }

@@ -7,15 +7,12 @@
 
 namespace ports::fm {
 
-using billboard::Class;
-
 Network::Network(billboard::ProcessEndpoint& process, Settings settings)
     : endpoint_(process.endpoint()),
-      fastest_(billboard::fastest(&endpoint_)),
       settings_(settings),
-      counts_(endpoint_, Class::fm),
-      me_(endpoint_.rank()),
-      peers_(endpoint_.ranks()) {
+      counts_(*endpoint_, billboard::Class::fm),
+      me_(endpoint_->rank()),
+      peers_(endpoint_->ranks()) {
     peers_[me_].greeted = peers_[me_].known = true;
 }
 
@@ -34,7 +31,7 @@ void Network::greet_all() {
     }
     if (others.empty()) return;
     const Hello mine = hello();
-    if (endpoint_.mcast(others, &mine, sizeof mine, Deadline::now(), Class::fm) != BBP_OK) return;
+    if (endpoint_.mcast(others, &mine, sizeof mine, Deadline::now()) != BBP_OK) return;
     for (const int node : others) peers_[static_cast<unsigned>(node)].greeted = true;
 }
 
@@ -42,8 +39,7 @@ int Network::greet(unsigned node, Deadline deadline) {
     Peer& p = peers_[node];
     if (p.greeted) return BBP_OK;
     const Hello mine = hello();
-    const int result =
-        endpoint_.send(static_cast<int>(node), &mine, sizeof mine, deadline, Class::fm);
+    const int result = endpoint_.send(static_cast<int>(node), &mine, sizeof mine, deadline);
     if (result == BBP_OK) {
         p.greeted = true;
         p.ended = false;
@@ -53,15 +49,7 @@ int Network::greet(unsigned node, Deadline deadline) {
 
 int Network::post(unsigned node, const void* frame, std::size_t size, Deadline deadline) {
     if (const int result = greet(node, deadline); result != BBP_OK) return result;
-    return heard(node, endpoint_.send(static_cast<int>(node), frame, size, deadline, Class::fm));
-}
-
-int Network::take(std::byte* small, std::span<const std::byte>& frame, Deadline deadline) {
-    const void* data = nullptr;
-    std::size_t size = 0;
-    const int from = endpoint_.take(small, &data, &size, deadline, Class::fm);
-    if (from >= 0) frame = {static_cast<const std::byte*>(data), size};
-    return from;
+    return heard(node, endpoint_.send(static_cast<int>(node), frame, size, deadline));
 }
 
 void Network::deliver(unsigned from, std::span<const std::byte> frame) {
@@ -117,7 +105,7 @@ void Network::end(unsigned node) {
     p.ahead = p.greeted = false;
     if (all) p.known = false;
     const unsigned lost1 = fm1_->forget(node, all), lost2 = fm2_->forget(node, all);
-    const bool left = endpoint_.has_left(node), lost = lost1 != 0 || lost2 != 0;
+    const bool left = endpoint_->has_left(node), lost = lost1 != 0 || lost2 != 0;
     p.ended = true;
     if (left && !lost) return;
     counts_.add(Counter::nodes_lost);
@@ -130,7 +118,7 @@ void Network::end(unsigned node) {
 }
 
 void Network::look_at(unsigned node) {
-    heard(node, endpoint_.probe(static_cast<int>(node), nullptr, Class::fm));
+    if (endpoint_.is_gone(node)) end(node);
 }
 
 void Network::look_around() {

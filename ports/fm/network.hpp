@@ -17,9 +17,9 @@
 /// Errors: BBP codes; BBP_EPEER once `forget` has been called.
 
 #include "billboard/core/answer_pause.hpp"
-#include "billboard/core/endpoint_core.hpp"
 #include "billboard/process/process_endpoint.hpp"
 #include "ports/common/counters.hpp"
+#include "ports/common/port_endpoint.hpp"
 #include "ports/fm/counters.hpp"
 #include "ports/fm/frame.hpp"
 #include "ports/fm/modules.hpp"
@@ -68,7 +68,7 @@ public:
         fm2_ = &fm2;
     }
 
-    billboard::Endpoint& endpoint() noexcept { return endpoint_; }
+    const PortEndpoint<billboard::Class::fm>& endpoint() const noexcept { return endpoint_; }
     PortCounts& counts() noexcept { return counts_; }
     Modules& modules() noexcept { return modules_; }
     unsigned me() const noexcept { return me_; }
@@ -87,9 +87,7 @@ public:
     /// end, or a link that takes longer anyway, so ask post().
     [[gnu::always_inline]] bool post_short(unsigned node, std::span<const std::byte> head,
                                            std::span<const std::byte> payload) {
-        const int dest = static_cast<int>(node);
-        return fastest_ != nullptr &&
-               fastest_->send_joined_at_once(dest, head, payload, billboard::Class::fm);
+        return endpoint_.send_joined_at_once(static_cast<int>(node), head, payload);
     }
     /// What a send of the endpoint said: if BBP_EPEER, the end is told to the layers.
     int heard(unsigned node, int result) {
@@ -112,21 +110,8 @@ public:
     void deliver(unsigned from, std::span<const std::byte> frame);
     void is_corrupt() noexcept { counts_.add(Counter::corrupt); }
 
-    /// The next frame, if it is there and as small as most are, into `small` of kInlineBytes.
-    /// BBP_EAGAIN: there seems to be nothing. kNobody: ask take(), and now and then anyway.
-    [[gnu::always_inline]] int take_at_once(std::byte* small, std::size_t& size) {
-        if (fastest_ == nullptr) [[unlikely]]
-            return kNobody;
-        return fastest_->take_at_once(small, &size, billboard::Class::fm);
-    }
-    static constexpr int kNobody = billboard::Fastest::kNobody;
     /// Whether a look right behind another costs next to nothing: no link has to be asked.
-    bool may_look_again() const noexcept { return fastest_ != nullptr; }
-    /// The next frame, into `small`, or in a view to be released; < 0: none.
-    int take(std::byte* small, std::span<const std::byte>& frame, Deadline deadline);
-    void release(const std::byte* small, std::span<const std::byte> frame) {
-        if (frame.data() != small) endpoint_.release(frame.data());
-    }
+    bool may_look_again() const noexcept { return endpoint_.fastest() != nullptr; }
 
     /// After a poll that found nothing: leaves the line alone for a while, gives the processor away
     /// where it is short, and looks at a node now and then. Whether it is time for what need not be
@@ -135,11 +120,7 @@ public:
         pause_.after_empty_poll();
         if (++empty_polls_ % kPollsPerLook == 0) [[unlikely]]
             look_around();
-        if (fastest_ != nullptr) {
-            fastest_->give_way();
-        } else {
-            endpoint_.give_way();
-        }
+        endpoint_.give_way();
         return empty_polls_ % kPollsPerChore == 0;
     }
     /// After a poll that found something.
@@ -172,8 +153,7 @@ private:
     void look_around();
     Hello hello() const;
 
-    billboard::Endpoint& endpoint_;
-    billboard::Fastest* const fastest_;  ///< the same, if its calls are worth compiling in
+    const PortEndpoint<billboard::Class::fm> endpoint_;
     Settings settings_;
     PortCounts counts_;
     Modules modules_;

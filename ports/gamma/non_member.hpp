@@ -8,7 +8,7 @@
 /// Thread safety: that of the endpoint, which outlives it. Progress: look() does not wait; what
 /// finds no room is answered at a later look. Errors: none; what is no greeting is dropped.
 
-#include "billboard/endpoint.hpp"
+#include "ports/common/port_endpoint.hpp"
 #include "ports/gamma/frame.hpp"
 
 #include <array>
@@ -30,7 +30,7 @@ private:
     void take_in();
     bool answer(int rank);
 
-    billboard::Endpoint& endpoint_;
+    const PortEndpoint<billboard::Class::gamma> endpoint_;
     std::vector<bool> has_asked_;
 };
 
@@ -43,17 +43,15 @@ inline void NonMember::look() {
 
 inline void NonMember::take_in() {
     std::array<std::byte, billboard::kInlineBytes> small;
-    const void* data = nullptr;
-    std::size_t bytes = 0;
+    billboard::Bytes frame;
     for (unsigned n = 0; n < kFramesPerLook; ++n) {
-        const int from = endpoint_.take(small.data(), &data, &bytes, billboard::Deadline::now(),
-                                        billboard::Class::gamma);
+        const int from = endpoint_.take(small.data(), frame, Deadline::now());
         if (from < 0) return;
-        const auto* frame = static_cast<const std::byte*>(data);
-        const Header header = Header::of(bytes < kHeaderBytes ? 0 : word_at(frame, 0));
+        const Header header =
+            Header::of(frame.size() < kHeaderBytes ? 0 : word_at(frame.data(), 0));
         if (header.kind == Kind::hello && (header.flags & kAnswer) == 0)
             has_asked_[static_cast<unsigned>(from)] = true;
-        if (data != small.data()) endpoint_.release(data);
+        endpoint_.release(small.data(), frame);
     }
 }
 
@@ -62,8 +60,7 @@ inline bool NonMember::answer(int rank) {
     std::array<std::byte, kHelloBytes> hello{};
     put_word(hello.data(), 0, Header{Kind::hello, kAnswer, 0, 0, 0}.word());
     put_word(hello.data(), 8, kVersion);
-    const int result = endpoint_.send(rank, hello.data(), hello.size(), billboard::Deadline::now(),
-                                      billboard::Class::gamma);
+    const int result = endpoint_.send(rank, hello.data(), hello.size(), Deadline::now());
     return result == BBP_OK || result == BBP_EPEER;
 }
 

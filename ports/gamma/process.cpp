@@ -19,13 +19,12 @@ Process::Process(std::shared_ptr<ProcessEndpoint> process, unsigned nodes, const
                  Visible visible)
     : process_(std::move(process)),
       endpoint_(process_->endpoint()),
-      fastest_(billboard::fastest(&endpoint_)),
       settings_(settings),
       visible_(visible),
-      counters_(endpoint_, billboard::Class::gamma),
-      me_(endpoint_.rank()),
-      ranks_(endpoint_.ranks()),
-      frame_payload_(std::min(kFramePayload, endpoint_.partition_bytes() - kPartsHeaderBytes)) {
+      counters_(*endpoint_, billboard::Class::gamma),
+      me_(endpoint_->rank()),
+      ranks_(endpoint_->ranks()),
+      frame_payload_(std::min(kFramePayload, endpoint_->partition_bytes() - kPartsHeaderBytes)) {
     peers_.resize(ranks_);
     barriers_ = settings_.first_number;
     for (Peer& p : peers_) {
@@ -70,7 +69,7 @@ void Process::set_progress(bool on) {
 /// Tells all others what this process asks for, and waits until all have told it the same.
 void Process::join(unsigned nodes) {
     auto held = process_->hold();
-    const Deadline end = endpoint_.deadline_in(settings_.join_timeout_ns);
+    const Deadline end = endpoint_->deadline_in(settings_.join_timeout_ns);
     const auto missing = [&] {
         return std::find_if(peers_.begin(), peers_.end(),
                             [](const Peer& p) { return !p.has_greeted || !p.is_greeted; });
@@ -81,10 +80,10 @@ void Process::join(unsigned nodes) {
         }
         pump();
         int result = 0;
-        while (take_one(endpoint_.deadline_in(kLookNs), result)) {
+        while (take_one(endpoint_->deadline_in(kLookNs), result)) {
         }
         held.give_way();
-        if (!end.passed(now_ns()) || missing() == peers_.end()) continue;
+        if (!end.passed(endpoint_.now_ns()) || missing() == peers_.end()) continue;
         throw rmem::Error(rmem::Errc::timed_out,
                           fmt::format("rank {} has not called gamma_init({}, …) in time; of the {} "
                                       "ranks of the ring, all but "
@@ -121,10 +120,10 @@ int Process::prepare_exit() {
                     "gamma_exit was called by a handler, or in gamma_atomic; let the "
                     "program itself call it");
     }
-    const Deadline end = endpoint_.deadline_in(settings_.patience_ns);
-    while (!pump() && !end.passed(now_ns())) {
+    const Deadline end = endpoint_->deadline_in(settings_.patience_ns);
+    while (!pump() && !end.passed(endpoint_.now_ns())) {
         int result = 0;
-        take_one(endpoint_.deadline_in(kLookNs), result);
+        take_one(endpoint_->deadline_in(kLookNs), result);
     }
     return BBP_OK;
 }
@@ -132,14 +131,14 @@ int Process::prepare_exit() {
 std::int64_t Process::counter(unsigned par_pid, unsigned node, unsigned counter) {
     const int rank = rank_of(par_pid, node);
     if (rank == static_cast<int>(me_)) return static_cast<std::int64_t>(counters_.get(counter));
-    rmem::Ring* ring = endpoint_.ring();
+    rmem::Ring* ring = endpoint_->ring();
     if (rank < 0 || ring == nullptr) return -1;
     const auto r = static_cast<unsigned>(rank);
     // relaxed is enough: a number for people
     const auto state =
         static_cast<rmem::RankState>(ring->rank(r).state.load(std::memory_order_relaxed));
     if (state == rmem::RankState::elsewhere || state == rmem::RankState::lost) return -1;
-    const rmem::PortCounters* const block = counters_of(endpoint_, billboard::Class::gamma, r);
+    const rmem::PortCounters* const block = counters_of(*endpoint_, billboard::Class::gamma, r);
     return static_cast<std::int64_t>(block->get(counter));
 }
 
@@ -236,7 +235,7 @@ int Process::wait_until(Held& held, Done&& done, Check&& check) {
         }
         int taken = 0;
         if (take_briefly(taken)) continue;
-        while (!take_one(endpoint_.deadline_in(slice), taken)) {
+        while (!take_one(endpoint_->deadline_in(slice), taken)) {
             pump();
             watch_sources();
             if (const int result = done(); result != kPending) return result;
@@ -293,7 +292,7 @@ int Process::test(unsigned semaphore, int n) {
         pump();
         watch_sources();
         result = take_signals(s, n);
-        if (result == kPending) endpoint_.give_way();
+        if (result == kPending) endpoint_->give_way();
     }
     return result == BBP_OK ? 1 : result == kPending ? 0 : result;
 }
@@ -369,7 +368,7 @@ bool Process::only_non_members_live() {
 bool Process::is_gone(int rank) {
     const auto r = static_cast<unsigned>(rank);
     if (r == me_ || find_stalled(r) != nullptr) return false;
-    if (endpoint_.probe(rank, nullptr, billboard::Class::gamma) != BBP_EPEER) return false;
+    if (!endpoint_.is_gone(r)) return false;
     lose_sources(r);
     return true;
 }

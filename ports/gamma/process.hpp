@@ -20,9 +20,10 @@
 /// Progress: who waits takes in, in slices; else the progress thread, as an attendant.
 /// Errors: start() throws `rmem::Error`; the rest returns codes (codes.hpp).
 
-#include "billboard/core/endpoint_core.hpp"
+#include "billboard/core/answer_pause.hpp"
 #include "billboard/process/process_endpoint.hpp"
 #include "ports/common/counters.hpp"
+#include "ports/common/port_endpoint.hpp"
 #include "ports/gamma/codes.hpp"
 #include "ports/gamma/counters.hpp"
 #include "ports/gamma/frame.hpp"
@@ -38,7 +39,6 @@
 namespace ports::gamma {
 
 using billboard::Deadline;
-using billboard::Endpoint;
 using billboard::ProcessEndpoint;
 using Handler = void (*)();
 
@@ -273,12 +273,10 @@ private:
     std::span<const int> members(const Out& out) const noexcept;
     void count_detours() noexcept;
 
-    std::int64_t now_ns() const { return endpoint_.deadline_in(1).at_ns - 1; }
     void count(Counter id, std::uint64_t n = 1) noexcept { counters_.add(id, n); }
 
     std::shared_ptr<ProcessEndpoint> process_;
-    Endpoint& endpoint_;
-    billboard::Fastest* const fastest_;  ///< the same, if its calls are worth compiling in
+    const PortEndpoint<billboard::Class::gamma> endpoint_;
     Settings settings_;
     Visible visible_;
     PortCounts counters_;

@@ -82,27 +82,27 @@ bool Process::take_one(Deadline deadline, int& result) {
         return take_from_each();
     }
     alignas(8) std::byte small[billboard::kInlineBytes];
-    const void* data = nullptr;
-    std::size_t length = 0;
-    result = endpoint_.take(small, &data, &length, deadline, billboard::Class::gamma);
+    billboard::Bytes frame;
+    result = endpoint_.take(small, frame, deadline);
     if (result < 0) return false;
     const auto source = static_cast<unsigned>(result);
-    if (data == small && short_message_arrived(source, small, length)) [[likely]]
+    const bool is_view = frame.data() != small;
+    if (!is_view && short_message_arrived(source, small, frame.size())) [[likely]]
         return true;
-    arrived(source, {static_cast<const std::byte*>(data), length, data != small});
+    arrived(source, {frame.data(), frame.size(), is_view});
     return true;
 }
 
 /// What is there, or comes before a wait is worth to begin.
 bool Process::take_briefly(int& result) {
-    if (fastest_ == nullptr || !stalled_.empty()) [[unlikely]] {
+    if (endpoint_.fastest() == nullptr || !stalled_.empty()) [[unlikely]] {
         if (take_one(Deadline::now(), result)) return true;
         pause_.after_empty_poll();
         return false;
     }
     alignas(8) std::byte small[billboard::kInlineBytes];
     std::size_t length = 0;
-    const int from = fastest_->take_briefly(small, &length, billboard::Class::gamma, pause_);
+    const int from = endpoint_.take_briefly(small, length, pause_);
     if (from < 0) return take_one(Deadline::now(), result);
     const auto source = static_cast<unsigned>(from);
     if (!short_message_arrived(source, small, length)) [[unlikely]]
@@ -119,8 +119,8 @@ bool Process::take_from_each() {
         if (find_stalled(source) != nullptr) continue;
         const void* data = nullptr;
         std::size_t length = 0;
-        const int result = endpoint_.view(static_cast<int>(source), &data, &length, Deadline::now(),
-                                          billboard::Class::gamma);
+        const int result = endpoint_->view(static_cast<int>(source), &data, &length,
+                                           Deadline::now(), billboard::Class::gamma);
         if (result == BBP_EPEER) lose_sources(source);
         if (result < 0) continue;
         arrived(source, {static_cast<const std::byte*>(data), length, true});
@@ -185,7 +185,7 @@ bool Process::process_frame(unsigned source, const Frame& frame, int& lost_port)
 }
 
 void Process::done_with(const Frame& frame) {
-    if (frame.is_view) endpoint_.release(frame.data);
+    if (frame.is_view) endpoint_->release(frame.data);
 }
 
 void Process::refuse(const Frame& frame) {

@@ -53,11 +53,7 @@ int Process::send(unsigned port, const Pieces& message, Service service) {
             frame[0] = both_words(p.out.header, *p.out.number);
             rmem::copy_short(frame + 1, message.first, message.first_bytes);
             const std::size_t bytes = kHeaderBytes + message.first_bytes;
-            const int result = fastest_ != nullptr
-                                   ? fastest_->send(p.out.dest, frame, bytes, Deadline::now(),
-                                                    billboard::Class::gamma)
-                                   : endpoint_.send(p.out.dest, frame, bytes, Deadline::now(),
-                                                    billboard::Class::gamma);
+            const int result = endpoint_.send_at_once(p.out.dest, frame, bytes);
             if (result == BBP_OK) [[likely]] {
                 ++*p.out.number;
                 return BBP_OK;
@@ -201,10 +197,8 @@ int Process::send_frame(Held& held, Outgoing& out, std::size_t header_bytes, con
             if (is_incarnation_over()) return kIncarnationOver;
             if (is_barred()) return BBP_EAGAIN;
             write_header(frame);
-            if (!out.is_to_all())
-                return endpoint_.send(out.out.dest, frame, length, deadline,
-                                      billboard::Class::gamma);
-            return endpoint_.mcast(dests, frame, length, deadline, billboard::Class::gamma);
+            if (!out.is_to_all()) return endpoint_.send(out.out.dest, frame, length, deadline);
+            return endpoint_.mcast(dests, frame, length, deadline);
         });
     } else {
         void* composed = nullptr;
@@ -217,10 +211,10 @@ int Process::send_frame(Held& held, Outgoing& out, std::size_t header_bytes, con
                 message.copy(static_cast<std::byte*>(composed) + header_bytes, offset, bytes);
             }
             write_header(static_cast<std::byte*>(composed));
-            return endpoint_.post(dests, composed, length, deadline, billboard::Class::gamma);
+            return endpoint_.post(dests, composed, length, deadline);
         });
         if (composed != nullptr && result != BBP_OK && result != BBP_EPEER)
-            endpoint_.discard(composed);
+            endpoint_->discard(composed);
         if (result == BBP_OK) count(Counter::frames_sent);
     }
     if (result == kIncarnationOver) return BBP_EPEER;
@@ -240,7 +234,7 @@ int Process::send_frame(Held& held, Outgoing& out, std::size_t header_bytes, con
 
 /// A buffer of the own partition; while there is none, what comes is taken in until the deadline.
 int Process::compose(std::size_t bytes, void*& composed, Deadline deadline) {
-    int result = endpoint_.compose(bytes, &composed);
+    int result = endpoint_->compose(bytes, &composed);
     if (result != BBP_EAGAIN) return result;
     int taken = 0;
     if (!may_take_in()) {
@@ -248,7 +242,7 @@ int Process::compose(std::size_t bytes, void*& composed, Deadline deadline) {
     } else if (deadline.at_ns != Deadline::now().at_ns) {
         take_one(deadline, taken);
     }
-    return endpoint_.compose(bytes, &composed);
+    return endpoint_->compose(bytes, &composed);
 }
 
 /// Some of the group have room and some have not: these lose the frame.
@@ -258,8 +252,7 @@ int Process::broadcast_to_each(Outgoing& out, const std::byte* frame, std::size_
     next.number = &number_after;
     int result = BBP_OK;
     for (const int member : members(out.out)) {
-        const int sent =
-            endpoint_.send(member, frame, bytes, Deadline::now(), billboard::Class::gamma);
+        const int sent = endpoint_.send(member, frame, bytes, Deadline::now());
         if (sent == BBP_EPEER) {
             result = BBP_EPEER;
         } else if (sent != BBP_OK) {
@@ -285,16 +278,16 @@ int Process::wait_for_room(Held& held, const Outgoing& out, Attempt&& attempt) {
             out.is_to_all() ? members(out.out) : std::span<const int>(&out.out.dest, 1);
         const bool is_overrun =
             std::any_of(dests.begin(), dests.end(), [&](int d) { return owes(d); });
-        end = endpoint_.deadline_in(is_overrun ? 0 : settings_.patience_ns);
+        end = endpoint_->deadline_in(is_overrun ? 0 : settings_.patience_ns);
     } else if (!is_free) {
-        end = endpoint_.deadline_in(settings_.deadlock_ns);
+        end = endpoint_->deadline_in(settings_.deadlock_ns);
     }
     for (std::int64_t slice = billboard::Slices::kShortestNs;;) {
         const bool took = take_in();
-        result = attempt(took ? Deadline::now() : endpoint_.deadline_in(slice));
+        result = attempt(took ? Deadline::now() : endpoint_->deadline_in(slice));
         if (result != BBP_EAGAIN && result != BBP_ETIMEDOUT) return result;
         polled();
-        if (end.passed(now_ns())) return BBP_EAGAIN;
+        if (end.passed(endpoint_.now_ns())) return BBP_EAGAIN;
         const bool gave_way = is_free && held.give_way();
         slice = took || gave_way ? billboard::Slices::kShortestNs
                                  : std::min(slice * 2, kLongestSliceNs);
@@ -344,8 +337,7 @@ bool Process::pump() {
     }
     std::erase_if(notices_, [&](const Notice& n) {
         const std::uint64_t words = both_words(n.header, n.number);
-        const int result =
-            endpoint_.send(n.dest, &words, sizeof words, Deadline::now(), billboard::Class::gamma);
+        const int result = endpoint_.send(n.dest, &words, sizeof words, Deadline::now());
         return result == BBP_OK || result == BBP_EPEER;
     });
     count_detours();
@@ -385,8 +377,8 @@ int Process::say_hello(unsigned rank, bool is_answer) {
             put_word(frame.data(), frame.size() - 4, number);
         }
     }
-    const int result = endpoint_.send(static_cast<int>(rank), frame.data(), frame.size(),
-                                      Deadline::now(), billboard::Class::gamma);
+    const int result =
+        endpoint_.send(static_cast<int>(rank), frame.data(), frame.size(), Deadline::now());
     if (result != BBP_OK) return result;
     std::fill_n(to_rank_.begin() + static_cast<std::ptrdiff_t>(rank * kPorts), kPorts,
                 settings_.first_number);
@@ -424,7 +416,7 @@ int Process::send_round(Held& held, int to, unsigned round, bool failed) {
     const Outgoing out{
         kBarrierPort, Service::flow_controlled, {header.word(), to, nullptr, par_pid_}};
     const int result = wait_for_room(held, out, [&](Deadline deadline) -> int {
-        return endpoint_.send(to, &words, sizeof words, deadline, billboard::Class::gamma);
+        return endpoint_.send(to, &words, sizeof words, deadline);
     });
     if (result != BBP_EPEER) return result;
     return fail(GAMMA_EPEER,

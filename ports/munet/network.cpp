@@ -33,38 +33,37 @@ unsigned Network::rank_of(unsigned node, unsigned nodes, unsigned ranks) noexcep
 }
 
 std::size_t Network::chunk() const noexcept {
-    return std::min(kChunk, endpoint_.partition_bytes() / (4 * billboard::kFarSlots));
+    return std::min(kChunk, endpoint_->partition_bytes() / (4 * billboard::kFarSlots));
 }
 
 Edge::Sent Network::send(unsigned node, std::span<const std::byte> head,
                          std::span<const std::byte> data) {
-    const int dest = static_cast<int>(rank_of(node, nodes_, endpoint_.ranks()));
+    const int dest = static_cast<int>(rank_of(node, nodes_, endpoint_->ranks()));
     const std::size_t bytes = head.size() + data.size();
     if (bytes <= billboard::kInlineBytes) {
         std::array<std::byte, billboard::kInlineBytes> frame;
         std::memcpy(frame.data(), head.data(), head.size());
         if (!data.empty()) std::memcpy(frame.data() + head.size(), data.data(), data.size());
-        return meaning_of(endpoint_.send(dest, frame.data(), bytes, Deadline::now(), Class::munet));
+        return meaning_of(endpoint_.send(dest, frame.data(), bytes, Deadline::now()));
     }
     void* place = nullptr;
-    if (const int code = endpoint_.compose(bytes, &place); code != BBP_OK) return meaning_of(code);
+    if (const int code = endpoint_->compose(bytes, &place); code != BBP_OK) return meaning_of(code);
     std::memcpy(place, head.data(), head.size());
     std::memcpy(static_cast<std::byte*>(place) + head.size(), data.data(), data.size());
-    const int code = endpoint_.post({&dest, 1}, place, bytes, Deadline::now(), Class::munet);
-    if (code != BBP_OK && code != BBP_EPEER) endpoint_.discard(place);
+    const int code = endpoint_.post({&dest, 1}, place, bytes, Deadline::now());
+    if (code != BBP_OK && code != BBP_EPEER) endpoint_->discard(place);
     return meaning_of(code);
 }
 
 bool Network::deliver_to(Relay& relay) {
     std::array<std::byte, billboard::kInlineBytes> small;
-    const void* data = nullptr;
-    std::size_t bytes = 0;
+    billboard::Bytes frame;
     for (unsigned n = 0; n < kFramesPerLook; ++n) {
-        const int from = endpoint_.take(small.data(), &data, &bytes, Deadline::now(), Class::munet);
+        const int from = endpoint_.take(small.data(), frame, Deadline::now());
         if (from < 0) return n != 0;
-        const unsigned node = static_cast<unsigned>(from) * nodes_ / endpoint_.ranks();
-        relay.deliver(node, {static_cast<const std::byte*>(data), bytes});
-        if (data != small.data()) endpoint_.release(data);
+        const unsigned node = static_cast<unsigned>(from) * nodes_ / endpoint_->ranks();
+        relay.deliver(node, frame);
+        endpoint_.release(small.data(), frame);
     }
     return true;
 }
@@ -73,15 +72,15 @@ void Network::check(Relay& relay) {
     const std::vector<bool> partners = relay.partners();
     for (unsigned node = 0; node < nodes_; ++node) {
         if (!partners[node]) continue;
-        const unsigned rank = rank_of(node, nodes_, endpoint_.ranks());
-        if (endpoint_.available(static_cast<int>(rank), Class::munet) == BBP_EPEER) {
+        const unsigned rank = rank_of(node, nodes_, endpoint_->ranks());
+        if (endpoint_->available(static_cast<int>(rank), Class::munet) == BBP_EPEER) {
             relay.lose(node);
         }
     }
 }
 
 bool Network::is_over() {
-    return endpoint_.available(static_cast<int>(endpoint_.rank()), Class::munet) == BBP_EPEER;
+    return endpoint_->available(static_cast<int>(endpoint_->rank()), Class::munet) == BBP_EPEER;
 }
 
 }  // namespace ports::munet

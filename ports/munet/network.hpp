@@ -8,7 +8,7 @@
 /// take at once is full.
 /// Thread safety: one thread.
 
-#include "billboard/endpoint.hpp"
+#include "ports/common/port_endpoint.hpp"
 #include "ports/munet/relay.hpp"
 
 #include <cstdint>
@@ -44,7 +44,7 @@ public:
 private:
     static constexpr unsigned kFramesPerLook = 32;
 
-    billboard::Endpoint& endpoint_;
+    const PortEndpoint<billboard::Class::munet> endpoint_;
     unsigned nodes_;
 };
 
