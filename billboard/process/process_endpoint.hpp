@@ -177,6 +177,13 @@ inline void Attendant::polled() noexcept {
         process_->send_to_rest();
 }
 
+/// How long the slices of a wait are: the next one is twice as long, unless something moved.
+struct SliceLengths {
+    std::int64_t shortest_ns = 50'000;
+    std::int64_t longest_ns = 12'800'000;
+    std::int64_t longest_in_company_ns = 800'000;  ///< of a thread that others wait for
+};
+
 /// The slices of a wait for others, by the thread that holds the endpoint: short at first, since
 /// another thread may come at any moment, and longer where none does, so that the waiter comes to
 /// sleep.
@@ -187,20 +194,21 @@ inline void Attendant::polled() noexcept {
 ///     }
 class Slices {
 public:
-    static constexpr std::int64_t kShortestNs = 50'000;
-    static constexpr std::int64_t kLongestNs = 12'800'000;
-    static constexpr std::int64_t kLongestInCompanyNs =
-        800'000;  ///< of a thread that others wait for
+    static constexpr std::int64_t kShortestNs = SliceLengths{}.shortest_ns;
 
-    Slices(ProcessEndpoint::Held& held, const Endpoint& endpoint, Deadline whole)
-        : held_(held), endpoint_(endpoint), whole_(whole) {
+    Slices(ProcessEndpoint::Held& held, const Endpoint& endpoint, Deadline whole,
+           const SliceLengths& lengths = {})
+        : held_(held), endpoint_(endpoint), whole_(whole), lengths_(lengths) {
         begin();
     }
     Deadline deadline() const noexcept { return is_last_ ? whole_ : slice_; }
     bool is_last() const noexcept { return is_last_; }
-    void pass() {
-        const std::int64_t longest = held_.has_company() ? kLongestInCompanyNs : kLongestNs;
-        ns_ = held_.give_way() ? kShortestNs : std::min(ns_ * 2, longest);
+    /// The next one. `may_give_way`: other threads may come in; `moved`: something came.
+    void pass(bool may_give_way = true, bool moved = false) {
+        const bool gave_way = may_give_way && held_.give_way();
+        const std::int64_t longest =
+            held_.has_company() ? lengths_.longest_in_company_ns : lengths_.longest_ns;
+        ns_ = moved || gave_way ? lengths_.shortest_ns : std::min(ns_ * 2, longest);
         begin();
     }
 
@@ -213,7 +221,8 @@ private:
     ProcessEndpoint::Held& held_;
     const Endpoint& endpoint_;
     Deadline whole_, slice_;
-    std::int64_t ns_ = kShortestNs;
+    const SliceLengths lengths_;
+    std::int64_t ns_ = lengths_.shortest_ns;
     bool is_last_ = false;
 };
 

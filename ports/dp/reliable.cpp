@@ -12,7 +12,9 @@ namespace {
 
 using billboard::Deadline;
 
-constexpr std::int64_t kSliceNs = 50'000;
+/// Always short: what is due by the clock is looked after between them.
+constexpr std::int64_t kSliceNs = billboard::Slices::kShortestNs;
+constexpr billboard::SliceLengths kShortSlices{kSliceNs, kSliceNs, kSliceNs};
 
 std::uint32_t edge(unsigned nid, unsigned dpid) {
     return nid | dpid << 16;
@@ -38,16 +40,15 @@ int Service::broken(const Endpoint& e) noexcept {
 int Service::wait_until(Held& held, Endpoint& e, std::int64_t timeout_ns,
                         const std::function<int()>& done) {
     const Deadline deadline = ring()->deadline_in(timeout_ns);
-    for (;;) {
+    for (billboard::Slices slices(held, *ring(), Deadline::never(), kShortSlices);; slices.pass()) {
         if (const int result = done(); result != 0) return result;
         if (e.has_ended) return -EBADF;
         if (deadline.passed(now_ns())) return -ETIMEDOUT;
-        const int from = receive_one(ring()->deadline_in(kSliceNs));
+        const int from = receive_one(slices.deadline());
         if (from == BBP_EPEER) return -EHOSTDOWN;
         if (from >= 0) receive_all();
         tick();
         offer_due();
-        held.give_way();
     }
 }
 

@@ -12,6 +12,9 @@ namespace ports::gamma {
 namespace {
 
 constexpr std::int64_t kLookNs = 1'000'000;  ///< for those who have not come yet
+/// As long in company as alone.
+constexpr billboard::SliceLengths kWaitSlices{.longest_in_company_ns =
+                                                  billboard::SliceLengths{}.longest_ns};
 
 }  // namespace
 
@@ -226,7 +229,7 @@ template <class Done, class Check>
 int Process::wait_until(Held& held, Done&& done, Check&& check) {
     polled();
     pause_.message();  // one was sent, or is awaited behind the last
-    for (std::int64_t slice = billboard::Slices::kShortestNs;;) {
+    for (;;) {
         if (const int result = done(); result != kPending) return result;
         if (!may_take_in()) {
             return fail(GAMMA_EAGAIN,
@@ -235,7 +238,8 @@ int Process::wait_until(Held& held, Done&& done, Check&& check) {
         }
         int taken = 0;
         if (take_briefly(taken)) continue;
-        while (!take_one(endpoint_->deadline_in(slice), taken)) {
+        for (billboard::Slices slices(held, *endpoint_, Deadline::never(), kWaitSlices);
+             !take_one(slices.deadline(), taken); slices.pass(depth_ == 0)) {
             pump();
             watch_sources();
             if (const int result = done(); result != kPending) return result;
@@ -247,11 +251,7 @@ int Process::wait_until(Held& held, Done&& done, Check&& check) {
             if (const int result = check(); result != kPending) return result;
             polled();
             if (!stalled_.empty()) ::sched_yield();
-            const bool gave_way = depth_ == 0 && held.give_way();
-            slice = gave_way ? billboard::Slices::kShortestNs
-                             : std::min(slice * 2, billboard::Slices::kLongestNs);
         }
-        slice = billboard::Slices::kShortestNs;
     }
 }
 

@@ -12,7 +12,8 @@ namespace ports::gamma {
 namespace {
 
 /// Of a wait for room: what comes meanwhile is to be taken in soon.
-constexpr std::int64_t kLongestSliceNs = 16 * billboard::Slices::kShortestNs;
+constexpr billboard::SliceLengths kRoomSlices{.longest_ns =
+                                                  billboard::SliceLengths{}.longest_in_company_ns};
 constexpr int kIncarnationOver =
     2;  ///< no code: the receiver has begun another life during the message
 
@@ -282,15 +283,14 @@ int Process::wait_for_room(Held& held, const Outgoing& out, Attempt&& attempt) {
     } else if (!is_free) {
         end = endpoint_->deadline_in(settings_.deadlock_ns);
     }
-    for (std::int64_t slice = billboard::Slices::kShortestNs;;) {
-        const bool took = take_in();
-        result = attempt(took ? Deadline::now() : endpoint_->deadline_in(slice));
+    bool took = false;
+    for (billboard::Slices slices(held, *endpoint_, Deadline::never(), kRoomSlices);;
+         slices.pass(is_free, took)) {
+        took = take_in();
+        result = attempt(took ? Deadline::now() : slices.deadline());
         if (result != BBP_EAGAIN && result != BBP_ETIMEDOUT) return result;
         polled();
         if (end.passed(endpoint_.now_ns())) return BBP_EAGAIN;
-        const bool gave_way = is_free && held.give_way();
-        slice = took || gave_way ? billboard::Slices::kShortestNs
-                                 : std::min(slice * 2, kLongestSliceNs);
     }
 }
 

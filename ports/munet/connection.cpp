@@ -10,12 +10,10 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <linux/futex.h>
 #include <poll.h>
 #include <sched.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -241,20 +239,18 @@ void Connection::give_way() noexcept {
 }
 
 void Connection::begin_wait() noexcept {
-    stage_ = Stage::spin;
-    polls_ = 0;
+    stages_.begin();
     limit_ = spin_limit();
 }
 
 int Connection::pause(rmem::Deadline deadline) {
-    if (++polls_ < limit_ && polls_ % rmem::kSpinPollsPerCheck != 0) {
-        rmem::cpu_relax();
-        return 0;
-    }
-    return slow_pause(deadline);
+    if (!stages_.spins_on(limit_)) return slow_pause(deadline);
+    rmem::cpu_relax();
+    return 0;
 }
 
 int Connection::slow_pause(rmem::Deadline deadline) {
+    using Act = rmem::WaitStages::Act;
     const std::int64_t now = rmem::now_ns();
     if (deadline.passed(now)) return -ETIMEDOUT;
     if (now >= next_look_) {
@@ -262,19 +258,10 @@ int Connection::slow_pause(rmem::Deadline deadline) {
         if (!has_daemon()) return -ENETDOWN;
     }
     const EndpointMemory words(memory_, geometry_);
-    if (stage_ == Stage::spin && polls_ >= limit_) {
-        stage_ = Stage::yield;
-        yielding_since_ = now;
-    }
-    switch (stage_) {
-        case Stage::spin: rmem::cpu_relax(); return 0;
-        case Stage::yield:
-            polls_ = limit_;
-            if (now - yielding_since_ < rmem::kYieldNs) {
-                ::sched_yield();
-                return 0;
-            }
-            stage_ = Stage::sleep;
+    switch (stages_.next(now, limit_)) {
+        case Act::spin: rmem::cpu_relax(); break;
+        case Act::yield: ::sched_yield(); break;
+        case Act::arm:
             is_armed_ = true;
             // (1) pairs with driver.cpp (1): what came before the wake-ups counted here is seen by
             // the next look
@@ -283,17 +270,14 @@ int Connection::slow_pause(rmem::Deadline deadline) {
             // daemon's stores
             words.program().sleeps.store(1, std::memory_order_relaxed);
             rmem::heavy_fence();
-            return 0;
-        case Stage::sleep: break;
+            break;
+        case Act::sleep:
+            rmem::sleep_on(words.daemon().wakes, wakes_seen_,
+                           std::min(has_fences_ ? rmem::kMaxSleepNs : rmem::kBlindSleepNs,
+                                    deadline.at_ns - now));
+            // (2) pairs with driver.cpp (1), as (1)
+            wakes_seen_ = words.daemon().wakes.load(std::memory_order_acquire);
     }
-    polls_ = limit_;
-    const std::int64_t longest = has_fences_ ? rmem::kMaxSleepNs : rmem::kBlindSleepNs;
-    const std::int64_t ns = std::min(longest, deadline.at_ns - now);
-    const timespec timeout{.tv_sec = 0, .tv_nsec = ns};
-    auto* word = reinterpret_cast<std::uint32_t*>(&words.daemon().wakes);
-    ::syscall(SYS_futex, word, FUTEX_WAIT, wakes_seen_, &timeout, nullptr, 0);
-    // (2) pairs with driver.cpp (1), as (1)
-    wakes_seen_ = words.daemon().wakes.load(std::memory_order_acquire);
     return 0;
 }
 

@@ -10,6 +10,7 @@
 
 #include "ports/munet/program.hpp"
 #include "rmem/ring/segment.hpp"
+#include "rmem/ring/wait_stages.hpp"
 
 #include <cstdint>
 #include <span>
@@ -58,10 +59,9 @@ private:
     bool has_fences_ = false;
 
     // A wait
-    enum class Stage { spin, yield, sleep };
-    Stage stage_ = Stage::spin;
-    unsigned polls_ = 0, limit_ = 0;
-    std::int64_t yielding_since_ = 0, next_look_ = 0;
+    rmem::WaitStages stages_;
+    unsigned limit_ = 0;
+    std::int64_t next_look_ = 0;
     std::uint32_t wakes_seen_ = 0;
     bool is_armed_ = false;
 };

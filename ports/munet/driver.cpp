@@ -4,19 +4,17 @@
 #include "ports/munet/driver_protocol.hpp"
 #include "rmem/base/ownership.hpp"
 #include "rmem/config.hpp"
+#include "rmem/ring/waiting.hpp"
 
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <grp.h>
-#include <linux/futex.h>
 #include <sys/epoll.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <cerrno>
-#include <climits>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
@@ -306,8 +304,7 @@ void Driver::wake(unsigned endpoint) noexcept {
     auto& word = client->memory.daemon().wakes;
     // (1) pairs with connection.cpp (1): what the program is woken for
     word.fetch_add(1, std::memory_order_release);
-    ::syscall(SYS_futex, reinterpret_cast<std::uint32_t*>(&word), FUTEX_WAKE, INT_MAX, nullptr,
-              nullptr, 0);
+    rmem::wake_sleepers(word);
 }
 
 void Driver::say_sleeps(bool sleeps) noexcept {

@@ -102,30 +102,19 @@ void Waiter::give_way_if_crowded(unsigned looks) noexcept {
 Step Waiter::slow_step(Deadline deadline) noexcept {
     const std::int64_t now = now_ns();
     if (deadline.passed(now)) {
-        if (stage_ == Stage::spin) give_way();  // it has only looked
+        if (stages_.is_spinning()) give_way();  // it has only looked
         return Step::expired;
     }
-    if (stage_ == Stage::spin && polls_ >= spin_limit()) {
-        stage_ = Stage::yield;
-        yield_start_ns_ = now;
-        yields_ = 0;
-        // To count many ranks takes longer than to give way to one.
-        if (spin_limit() != 0 || ++waits_ % kLooksPerCount == 0) refresh_spin_limit();
+    // To count many ranks takes longer than to give way to one.
+    if (stages_.ends_spinning(now, spin_limit()) &&
+        (spin_limit() != 0 || ++waits_ % kLooksPerCount == 0)) {
+        refresh_spin_limit();
     }
-    switch (stage_) {
-        case Stage::spin: cpu_relax(); break;
-        case Stage::yield:
-            polls_ = spin_limit();  // the next step comes here again
-            if (now - yield_start_ns_ >= kYieldNs && yields_ >= kLeastYields) {
-                stage_ = Stage::sleep;
-                arm();
-                return Step::poll;  // once more, now that posters know
-            }
-            ++yields_;
-            ::sched_yield();
-            break;
-        case Stage::sleep:
-            polls_ = spin_limit();
+    switch (stages_.next(now, spin_limit())) {
+        case WaitStages::Act::spin: cpu_relax(); break;
+        case WaitStages::Act::yield: ::sched_yield(); break;
+        case WaitStages::Act::arm: arm(); return Step::poll;  // once more, now that posters know
+        case WaitStages::Act::sleep:
             sleep(std::min(has_fences_ ? kMaxSleepNs : kBlindSleepNs, deadline.at_ns - now));
             break;
     }
@@ -172,17 +161,26 @@ void clear_attention(const Ring& ring, unsigned rank, std::uint32_t bit) noexcep
 
 void sleep_until_woken(const Ring& ring, unsigned rank, std::uint32_t count_read,
                        std::int64_t longest_ns) noexcept {
-    timespec timeout{};
-    timeout.tv_sec = longest_ns / 1'000'000'000;
-    timeout.tv_nsec = longest_ns % 1'000'000'000;
-    auto* word = reinterpret_cast<std::uint32_t*>(&ring.rank(rank).wake);
-    ::syscall(SYS_futex, word, FUTEX_WAIT, count_read, &timeout, nullptr, 0);
+    sleep_on(ring.rank(rank).wake, count_read, longest_ns);
 }
 
 void wake_rank(const Ring& ring, unsigned rank) noexcept {
     auto& word = ring.rank(rank).wake;
     // (2) - this acq_rel add synchronizes-with the acquire-load (1)
     word.fetch_add(1, std::memory_order_acq_rel);
+    wake_sleepers(word);
+}
+
+void sleep_on(std::atomic<std::uint32_t>& word, std::uint32_t seen,
+              std::int64_t longest_ns) noexcept {
+    timespec timeout{};
+    timeout.tv_sec = longest_ns / 1'000'000'000;
+    timeout.tv_nsec = longest_ns % 1'000'000'000;
+    ::syscall(SYS_futex, reinterpret_cast<std::uint32_t*>(&word), FUTEX_WAIT, seen, &timeout,
+              nullptr, 0);
+}
+
+void wake_sleepers(std::atomic<std::uint32_t>& word) noexcept {
     ::syscall(SYS_futex, reinterpret_cast<std::uint32_t*>(&word), FUTEX_WAKE, INT_MAX, nullptr,
               nullptr, 0);
 }

@@ -3,7 +3,7 @@
 
 /// Waiting for another process: spin, yield, sleep.
 ///
-/// A waiter polls. Between polls it spins while there are processors to spare (not at all when the
+/// A waiter polls (rmem/ring/wait_stages.hpp). Between polls it spins while there are processors to spare (not at all when the
 /// live ranks exceed the processors they may use together: then spinning would keep the awaited
 /// rank from running), yields for a millisecond and until it has had three turns, and then sleeps
 /// on a futex outside the bank. RMEM_SPIN sets the number of polls by hand.
@@ -26,6 +26,7 @@
 #include "rmem/base/fence.hpp"
 #include "rmem/base/relaxed.hpp"
 #include "rmem/ring.hpp"
+#include "rmem/ring/wait_stages.hpp"
 
 #include <atomic>
 #include <cstdint>
@@ -36,10 +37,8 @@ namespace rmem {
 
 inline constexpr unsigned kSpinPolls = 20'000;            ///< about 0.3 ms of polling
 inline constexpr unsigned kBriefPolls = 256;              ///< of these, before `begin` is worth it
-inline constexpr unsigned kMaxSpinPolls = 1'000'000'000;  ///< the most that RMEM_SPIN may say
-inline constexpr unsigned kSpinPollsPerCheck = 4'096;     ///< polls between looks at the clock
-inline constexpr unsigned kLooksPerCount = 64;       ///< empty looks between counts of the ranks
-inline constexpr std::int64_t kYieldNs = 1'000'000;  ///< yield this long before sleeping
+inline constexpr unsigned kMaxSpinPolls = 1'000'000'000;  ///< what RMEM_SPIN may say
+inline constexpr unsigned kLooksPerCount = 64;  ///< empty looks between counts of the ranks
 inline constexpr unsigned kLeastYields = 3;  ///< and so often: in a large crowd a turn comes later
 inline constexpr std::int64_t kCheckNs = 1'000'000;  ///< look for dead peers this often
 inline constexpr unsigned kMostCrowd =
@@ -76,6 +75,11 @@ RMEM_API void ask_attention(const Ring& ring, unsigned rank, std::uint32_t bit) 
 RMEM_API void clear_attention(const Ring& ring, unsigned rank, std::uint32_t bit) noexcept;
 RMEM_API void sleep_until_woken(const Ring& ring, unsigned rank, std::uint32_t count_read,
                                 std::int64_t longest_ns) noexcept;
+
+/// The same of any word that processes share: until it differs from the value seen, or is woken.
+RMEM_API void sleep_on(std::atomic<std::uint32_t>& word, std::uint32_t seen,
+                       std::int64_t longest_ns) noexcept;
+RMEM_API void wake_sleepers(std::atomic<std::uint32_t>& word) noexcept;
 
 /// How a rank sleeps that is woken by other things than its wake word, as by a network's datagrams.
 class Sleeper {
@@ -123,12 +127,9 @@ public:
     }
 
     /// Starts a wait; `step` is called between polls, `end` when it is over (either way).
-    void begin() noexcept {
-        polls_ = 0;
-        stage_ = Stage::spin;
-    }
+    void begin() noexcept { stages_.begin(); }
     Step step(Deadline deadline) noexcept {
-        if (++polls_ < spin_limit() && polls_ % kSpinPollsPerCheck != 0) {
+        if (stages_.spins_on(spin_limit())) {
             cpu_relax();
             return Step::poll;
         }
@@ -136,7 +137,7 @@ public:
     }
     /// Before a `step` that must not sleep, because something is known to be on its way.
     void stay_awake() noexcept {
-        if (stage_ != Stage::sleep) return;
+        if (!stages_.is_sleeping()) return;
         end();
         begin();
     }
@@ -164,9 +165,7 @@ private:
     void disarm() noexcept;
     void sleep(std::int64_t ns) noexcept;
 
-    enum class Stage { spin, yield, sleep };
-    Stage stage_ = Stage::spin;
-    unsigned polls_ = 0;
+    WaitStages stages_{kLeastYields};
     Hint<unsigned> spin_limit_{0};  ///< 0: there are more ranks than processors
     Hint<unsigned> crowd_{1};       ///< ranks for each processor
     Counter<unsigned> looks_{0};    ///< that found nothing
@@ -175,8 +174,6 @@ private:
     bool armed_ = false;
     bool has_fences_ = false;
     std::uint32_t wake_seen_ = 0;
-    std::int64_t yield_start_ns_ = 0;
-    unsigned yields_ = 0;  ///< since then
     std::int64_t next_check_ns_ = 0;
     Sleeper* sleeper_ = nullptr;
     unsigned most_polls_ = kSpinPolls;

@@ -2,7 +2,9 @@
 // The endpoint that bbp_init, the ports and their progress thread share.
 #include "billboard/process/process_endpoint.hpp"
 
+#include "tests/support/child.hpp"
 #include "tests/support/conformance.hpp"
+#include "tests/support/endpoint_pair.hpp"
 
 #include <atomic>
 #include <thread>
@@ -174,6 +176,27 @@ TEST_P(ProcessEndpoints, two_threads_of_a_program_may_send_and_receive_at_once) 
         sends.join();
         check_equal(in_order, messages, "messages in order");
     });
+}
+
+TEST(Slices, are_twice_as_long_each_time_until_something_moves) {
+    constexpr std::int64_t kSecond = 1'000'000'000;
+    const RingName name;
+    const auto [ring, board] = billboard::test::ring_of_two(name.get(), 65536, 0, 1);
+    ProcessEndpoint process(
+        billboard::Endpoint::open(ring, {0, 0}, board, billboard::test::patience()));
+    auto held = process.hold();
+    billboard::Slices slices(held, process.endpoint(), Deadline::never(),
+                             {kSecond, 3 * kSecond, kSecond});
+    const auto seconds = [&] {
+        const std::int64_t now = process.endpoint().deadline_in(1).at_ns;
+        return (slices.deadline().at_ns - now + kSecond / 2) / kSecond;
+    };
+    for (const std::int64_t expected : {1, 2, 3, 3}) {
+        EXPECT_EQ(seconds(), expected);
+        slices.pass();
+    }
+    slices.pass(false, true);
+    EXPECT_EQ(seconds(), 1);
 }
 
 }  // namespace
