@@ -53,7 +53,7 @@ public:
                                                                Bytes body) const {
         return fastest_ != nullptr && fastest_->send_joined_at_once(dest, head, body, kClass);
     }
-    /// Into `small` of kInlineBytes, if it is there and fits. BBP_EAGAIN: there seems to be nothing.
+    /// Into `small` of kInlineBytes, if it is there and fits. BBP_EAGAIN: it seems not to be.
     [[nodiscard, gnu::always_inline]] int take_at_once(std::byte* small, std::size_t& bytes) const {
         if (fastest_ == nullptr) [[unlikely]]
             return kNobody;

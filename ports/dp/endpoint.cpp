@@ -2,6 +2,7 @@
 #include "ports/dp/endpoint.hpp"
 
 #include "ports/dp/service.hpp"
+#include "rmem/base/check.hpp"
 
 #include <fcntl.h>
 #include <linux/sockios.h>
@@ -41,6 +42,7 @@ Endpoint::~Endpoint() {
 }
 
 void Endpoint::offer() noexcept {
+    RMEM_CHECK(!offered_ && pool->unread() != 0);
     // What it refuses it would refuse again: nobody has the other end any more, or the system has
     // no memory for now.
     if (::send(own_, pool->next(), pool->next_length(), MSG_NOSIGNAL) < 0) return;
@@ -51,6 +53,7 @@ void Endpoint::offer() noexcept {
 
 void Endpoint::was_taken() noexcept {
     RMEM_MARK("dp.read-served");
+    RMEM_CHECK(offered_ && pool->unread() != 0);
     offered_ = false;
     count(Counter::served_reads);
     pool->skip();

@@ -61,7 +61,7 @@ public:
     // ---- The descriptor
     bool is_offered() const noexcept { return offered_; }
     /// Puts the oldest unread message in.
-    void offer() noexcept;
+    RMEM_API void offer() noexcept;
     /// Takes it back out. False: somebody has read it, and it is no longer in the pool.
     bool take_back(int descriptor) noexcept;
     /// Whether somebody has read what was offered.

@@ -15,6 +15,7 @@ std::int64_t GoBackNSender::patience_ns() const noexcept {
 }
 
 bool GoBackNSender::sent(std::int64_t now) noexcept {
+    RMEM_CHECK(sent_ < kept_.size() && ever_sent_ <= kept_.size());
     const bool again = sent_ < ever_sent_;
     if (sent_ == 0) since_ns_ = now;
     if (!again && !sampling_) {

@@ -15,6 +15,8 @@
 /// while round trips stay below twice the shortest one (beyond that, messages queue up rather than
 /// travel), and is halved when something was lost.
 ///
+/// Invariants: of the messages kept, those on their way are the first, and none was sent before one
+/// in front of it; the receiver delivers no number twice.
 /// Time and actions: `now` is passed in; what is to be sent is asked for (`to_send`), and told when
 /// the network has taken it.
 /// Thread safety: one thread. Progress: a sender that gets no answer kMostSilences times in a row
@@ -22,6 +24,7 @@
 /// Units: nanoseconds. Source: the paper names the protocol (5.2) and no more: all of this is a
 /// reconstruction.
 
+#include "rmem/base/check.hpp"
 #include "rmem/error.hpp"
 
 #include <cstddef>
@@ -54,7 +57,10 @@ public:
     std::int64_t patience_ns() const noexcept;
 
     /// Takes a message over; has_room() first.
-    void push(std::vector<std::byte> message) { kept_.push_back(std::move(message)); }
+    void push(std::vector<std::byte> message) {
+        RMEM_CHECK(has_room());
+        kept_.push_back(std::move(message));
+    }
 
     /// The next message for the network; null: none.
     const std::vector<std::byte>* to_send() const noexcept {
@@ -111,6 +117,7 @@ public:
     };
     Verdict on_message(std::uint16_t generation, std::uint32_t sequence) noexcept;
     void delivered() noexcept {
+        RMEM_CHECK(met_);
         ++awaited_;
         ++owed_;
         told_gap_ = false;

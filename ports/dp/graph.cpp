@@ -2,6 +2,7 @@
 #include "ports/dp/graph.hpp"
 
 #include "ports/dp/dp.h"
+#include "rmem/base/check.hpp"
 
 #include <fmt/format.h>
 #include <boost/graph/adjacency_list.hpp>
@@ -93,10 +94,18 @@ int Graph::process_of(PointName name) const {
     throw GraphError(ENOENT, fmt::format("there is no endpoint {}", said(name)));
 }
 
+/// Its ends are points of different processes.
+bool Graph::joins_processes(const Edge& edge) const noexcept {
+    const auto from = points_.find(edge.first), to = points_.find(edge.second);
+    return from != points_.end() && to != points_.end() && from->second != to->second;
+}
+
 void Graph::remove_point(PointName name) {
     process_of(name);
     points_.erase(name);
     std::erase_if(edges_, [&](const Edge& e) { return e.first == name || e.second == name; });
+    RMEM_CHECK(std::all_of(edges_.begin(), edges_.end(),
+                           [&](const Edge& e) { return joins_processes(e); }));
 }
 
 void Graph::add_edge(const Edge& edge) {

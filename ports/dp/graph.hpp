@@ -8,6 +8,8 @@
 /// an errno and a sentence.
 /// Source: the paper, 2: DPG = (N, EP, NID, P, E).
 
+#include "rmem/error.hpp"
+
 #include <map>
 #include <set>
 #include <stdexcept>
@@ -32,7 +34,7 @@ struct PointName {
     auto operator<=>(const PointName&) const = default;
 };
 
-class Graph {
+class RMEM_API Graph {
 public:
     using Edge = std::pair<PointName, PointName>;
 
@@ -53,6 +55,9 @@ public:
     const std::set<Edge>& edges() const noexcept { return edges_; }
 
 private:
+    friend struct PlantedBug;  ///< a test's, which a check finds
+    bool joins_processes(const Edge& edge) const noexcept;
+
     std::map<PointName, int> points_;
     std::set<Edge> edges_;
     int processes_ = 0;

@@ -53,7 +53,7 @@ public:
         return table_[static_cast<unsigned>(fd)].load(std::memory_order_acquire);
     }
     /// Known, or found by what the descriptor is.
-    static Endpoint* find(int fd) noexcept;
+    RMEM_API static Endpoint* find(int fd) noexcept;
 
 private:
     static constexpr std::size_t kDescriptors = 65536;

@@ -107,6 +107,7 @@ int Fm1::post_free(unsigned node, Kind kind, const void* handler, const void* pa
     Peer& p = peers_[node];
     int result = open(node, deadline);
     if (result != BBP_OK) return result;
+    RMEM_CHECK(p.owed == 0 && network_.is_greeted(node));  // (F2)
     Slot& slot = slots_[free_];
     write(slot, header(kind, p.decided, network_.modules().find(handler)), payload, size);
     result = network_.heard(
@@ -267,6 +268,7 @@ void Fm1::take_in(unsigned from, std::span<const std::byte> frame) {
 inline void Fm1::take_data(Entry& landing, unsigned from, std::size_t size) {
     if (!decide(landing, from, size)) [[unlikely]]
         return;
+    RMEM_CHECK_IF(false, has_place() && &landing == &entry(tail_));  // (F3)
     ++tail_;
     landing.size = static_cast<std::uint32_t>(size);
     landing.from = static_cast<std::uint16_t>(from);
@@ -376,8 +378,10 @@ void Fm1::say_invalid(unsigned from, const Fm1Header& head) {
 void Fm1::tidy() {
     is_urgent_ = false;
     if (!due_.empty()) tell_due();
-    if (returned_.first != kNone) [[unlikely]]
-        resend();
+    if (returned_.first == kNone) [[likely]]
+        return;
+    resend();
+    RMEM_CHECK(is_each_slot_in_one_list());
 }
 
 /// Tells decisions in a frame of their own where enough are due, or where nothing has carried them
@@ -433,6 +437,23 @@ unsigned Fm1::forget(unsigned node, bool all) {
     return lost;
 }
 
+/// (F1), and that no slot is in none.
+bool Fm1::is_each_slot_in_one_list() const {
+    std::vector<unsigned> times(limits_.slots);
+    bool fits = true;
+    const auto walk = [&](Index first, auto&& belongs) {
+        for (Index i = first; i != kNone && fits; i = slots_[i].next)
+            fits = i < limits_.slots && ++times[i] == 1 && belongs(slots_[i]);
+    };
+    walk(free_, [](const Slot& s) { return s.state == State::free; });
+    walk(returned_.first, [](const Slot& s) { return s.state == State::returned; });
+    for (std::size_t node = 0; node < peers_.size(); ++node) {
+        walk(peers_[node].frames.first,
+             [&](const Slot& s) { return s.state != State::free && s.node == node; });
+    }
+    return fits && std::find(times.begin(), times.end(), 0U) == times.end();
+}
+
 void Fm1::meet(unsigned node, const Hello& hello) {
     Peer& p = peers_[node];
     p.decided = p.told = kFirstCount;
@@ -457,6 +478,7 @@ unsigned Fm1::settle(Deadline deadline) {
         if (undecided == 0 || is_last) break;
         await_one(network_.endpoint()->deadline_in(Slices::kShortestNs));
     }
+    RMEM_CHECK(is_each_slot_in_one_list());
     // What was accepted is told; otherwise its senders would think it lost.
     for (const Index node : due_) {
         if (peers_[node].decided != peers_[node].told || peers_[node].owed != 0) tell(node);

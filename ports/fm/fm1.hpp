@@ -65,6 +65,7 @@ public:
         const auto place = network_.modules().find(handler);
         if (!p.is_open || p.sent == limits_.to_one || !place.is_known()) [[unlikely]]
             return false;
+        RMEM_CHECK_IF(false, p.owed == 0);  // (F2)
         const Header head = header(kind, p.decided, place);
         const auto* const bytes = static_cast<const std::byte*>(payload);
         if (!network_.post_short(node, head, {bytes, size})) [[unlikely]]
@@ -90,6 +91,7 @@ public:
     void meet(unsigned node, const Hello& hello) override;
 
 private:
+    friend struct PlantedBug;  ///< a test's, which a check finds
     using Index = std::uint16_t;
     static constexpr Index kNone = 0xffff;
     enum class State : std::uint8_t { free, sent, returned };
@@ -153,6 +155,7 @@ private:
     [[gnu::always_inline]] void is_sent(Peer& p, unsigned node) {
         const Index index = free_;
         Slot& slot = slots_[index];
+        RMEM_CHECK_IF(false, slot.state == State::free);
         free_ = slot.next;
         slot.node = static_cast<Index>(node);
         enlist(p, index);
@@ -174,11 +177,13 @@ private:
         return index;
     }
     void set_free(Index index) {
+        RMEM_CHECK_IF(false, slots_[index].state != State::free);
         slots_[index].state = State::free;
         slots_[index].next = free_;
         free_ = index;
     }
 
+    bool is_each_slot_in_one_list() const;
     int check(unsigned node, const void* handler, const void* payload, std::size_t size) const;
     int open(unsigned node, Deadline deadline);
     int pay_back(unsigned node, Deadline deadline);

@@ -150,8 +150,8 @@ int Fm2::flush(Held& held, Outgoing& s, bool is_last) {
         const int error = post_or_wait(held, s, size);
         if (error != 0) return error;
     } else {
-        // Its packets and their places are reserved.
         Peer& p = peers_[s.node];
+        RMEM_CHECK(p.reserved != 0 && s.reserved != 0 && outbox_reserved_ != 0);  // (S2)
         --p.reserved;
         --s.reserved;
         --outbox_reserved_;
@@ -222,6 +222,7 @@ int Fm2::post_or_wait(Held& held, Outgoing& s, std::size_t size) {
 
 /// In the outbox, until there is room.
 void Fm2::keep(Outgoing& s, std::size_t size) {
+    RMEM_CHECK(outbox_used_ < kOutbox);
     Packet& packet = outbox_[(outbox_first_ + outbox_used_++) % kOutbox];
     if (!packet.bytes) packet.bytes = std::make_unique_for_overwrite<std::byte[]>(packet_bytes_);
     std::memcpy(packet.bytes.get(), s.at, size);
@@ -333,6 +334,14 @@ void Fm2::meet(unsigned node, const Hello&) {
     outstanding_ += first_share_;
     p.come = p.done = kFirstCount;
     p.granted = p.told = static_cast<std::uint16_t>(kFirstCount + first_share_);
+    RMEM_CHECK(is_credit_accounted_for());
+}
+
+/// (S1), and that no credit is lost.
+bool Fm2::is_credit_accounted_for() const {
+    unsigned promised = 0;
+    for (const Peer& p : peers_) promised += static_cast<std::uint16_t>(p.granted - p.done);
+    return promised == outstanding_ && outstanding_ <= kBufferPackets;
 }
 
 }  // namespace ports::fm

@@ -128,6 +128,7 @@ public:
     void meet(unsigned node, const Hello& hello) override;
 
 private:
+    friend struct PlantedBug;  ///< a test's, which a check finds
     /// A message that is being sent.
     struct alignas(rmem::kLineBytes) Outgoing : FM_stream {
         bool is_open = false, is_first = true, is_lost = false;
@@ -211,10 +212,12 @@ private:
             const unsigned extra = std::min(static_cast<unsigned>(more), free);
             p.granted = static_cast<std::uint16_t>(p.granted + extra);
             outstanding_ += extra;
+            RMEM_CHECK_IF(false, outstanding_ <= kBufferPackets);  // (S1)
         }
         return p.granted;
     }
     void tell_due();
+    bool is_credit_accounted_for() const;
 
     void take_over(std::size_t most, std::size_t& bytes);
     [[gnu::always_inline]] bool take_one(std::size_t& bytes);

@@ -23,6 +23,7 @@
 #include "ports/fm/counters.hpp"
 #include "ports/fm/frame.hpp"
 #include "ports/fm/modules.hpp"
+#include "rmem/base/check.hpp"
 
 #include <span>
 #include <string>
@@ -87,6 +88,7 @@ public:
     /// end, or a link that takes longer anyway, so ask post().
     [[gnu::always_inline]] bool post_short(unsigned node, std::span<const std::byte> head,
                                            std::span<const std::byte> payload) {
+        RMEM_CHECK_IF(false, is_greeted(node));
         return endpoint_.send_joined_at_once(static_cast<int>(node), head, payload);
     }
     /// What a send of the endpoint said: if BBP_EPEER, the end is told to the layers.

@@ -2,6 +2,7 @@
 #include "ports/gamma/groups.hpp"
 
 #include "ports/gamma/frame.hpp"
+#include "rmem/base/check.hpp"
 
 #include <fmt/format.h>
 
@@ -67,7 +68,8 @@ std::vector<Group> form_groups(std::span<const Request> ranks) {
             ++next;
             continue;
         }
-        while (!groups[pid].empty()) ++pid;  // there are no more ranks than PIDs
+        while (pid < kMaxGroups && !groups[pid].empty()) ++pid;
+        RMEM_CHECK(pid < kMaxGroups);  // there are no more ranks than PIDs
         groups[pid] = consecutive(ranks, next);
     }
     while (!groups.empty() && groups.back().empty()) groups.pop_back();

@@ -14,7 +14,8 @@
 ///        from that sender. So a process keeps one frame for each sender at most, and the order
 ///        within each is kept.
 ///   (G3) A handler runs when its frame is done with: copied, released, counted. It may call
-///   anything. (G4) One message at a time is in parts under way in a stream.
+///        anything.
+///   (G4) One message at a time is in parts under way in a stream.
 ///
 /// Thread safety: any thread, when the process endpoint is shared; else one.
 /// Progress: who waits takes in, in slices; else the progress thread, as an attendant.
@@ -28,6 +29,7 @@
 #include "ports/gamma/counters.hpp"
 #include "ports/gamma/frame.hpp"
 #include "ports/gamma/groups.hpp"
+#include "rmem/base/check.hpp"
 #include "rmem/base/copy.hpp"
 #include "rmem/ring/waiting.hpp"
 
@@ -125,6 +127,7 @@ public:
     std::int64_t counter(unsigned par_pid, unsigned node, unsigned counter);
 
 private:
+    friend struct PlantedBug;  ///< a test's, which a check finds
     using Held = ProcessEndpoint::Held;
     static constexpr std::int64_t kAnswerNs =
         55;  ///< from gamma_wait to the gamma_send that answers

@@ -47,6 +47,7 @@ inline void Process::deliver(unsigned port, std::size_t bytes) {
         return;
     }
     const long outer_length = std::exchange(visible_.msglen, static_cast<long>(bytes));
+    RMEM_CHECK_IF(false, !p.is_in_use);
     p.is_in_use = true;
     run(p.on_message, port);
     p.is_in_use = false;
@@ -162,6 +163,7 @@ void Process::arrived(unsigned source, const Frame& frame) {
 
 /// Tells of the loss before the frame, with the frame put by: the error handler may take in more.
 void Process::stall(Stalled stalled, int lost_port) {
+    RMEM_CHECK(find_stalled(stalled.source) == nullptr);  // (G2)
     stalled_.push_back(std::move(stalled));
     if (lost_port >= 0) break_message(static_cast<unsigned>(lost_port), GAMMA_ELOST);
 }
@@ -282,6 +284,7 @@ void Process::part_arrived(unsigned source, unsigned port, const Frame& frame) {
         coming_in_.push_back(port);
     }
     p.received += bytes;
+    RMEM_CHECK(p.received <= p.total && p.total <= p.size);
     if (p.received < total) return;
     p.source = -1;
     std::erase(coming_in_, port);

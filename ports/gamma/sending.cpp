@@ -133,6 +133,7 @@ int Process::send_slowly(Held& held, unsigned port, const Pieces& message, Servi
 int Process::send_parts(Held& held, Outgoing& out, const Pieces& message) {
     struct UnderWay {
         UnderWay(Process& p, const std::uint32_t* s) : process(p), stream(s) {
+            RMEM_CHECK(!process.is_in_parts(stream));  // (G4)
             process.in_parts_.push_back(stream);
             process.count_detours();
         }

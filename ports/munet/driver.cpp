@@ -2,6 +2,7 @@
 #include "ports/munet/driver.hpp"
 
 #include "ports/munet/driver_protocol.hpp"
+#include "rmem/base/check.hpp"
 #include "rmem/base/ownership.hpp"
 #include "rmem/config.hpp"
 #include "rmem/ring/waiting.hpp"
@@ -293,6 +294,8 @@ void Driver::destroy(Client& client) noexcept {
         ++counts_.destroyed;
     }
     const auto user = users_.find(client.user);
+    RMEM_CHECK(user != users_.end() && user->second.connections != 0 &&
+               user->second.bytes >= client.bytes);
     user->second.bytes -= client.bytes;
     if (--user->second.connections == 0) users_.erase(user);
     clients_.erase(client.socket.get());

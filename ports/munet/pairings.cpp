@@ -2,6 +2,7 @@
 // The relay's pairings of slots and places: how they begin and end, and the credit that flows back
 // in them.
 #include "ports/munet/relay_endpoint.hpp"
+#include "rmem/base/check.hpp"
 
 #include <algorithm>
 #include <cstring>
@@ -73,6 +74,7 @@ Answer Relay::admit(Endpoint* to, Address from, unsigned slot, std::uint16_t gen
         to->count(Counter::turned_away);
         return Answer::no_place;
     }
+    RMEM_CHECK(!free->fills);
     *free = {.used = true,
              .slot = static_cast<std::uint8_t>(slot),
              .from = from,
@@ -180,6 +182,7 @@ void Relay::credit(Endpoint& e, Credit credit, const Slot* carrier) {
 void Relay::returned(Endpoint& e, unsigned number, std::uint32_t lines) {
     Slot& slot = e.slots[number];
     if (lines - slot.returned > slot.sent - slot.returned) return;  // another node's mistake
+    RMEM_CHECK(slot.sent - slot.returned <= slot.share);
     slot.returned = lines;
     // relaxed is enough: a number that says all there is to say
     e.memory.daemon().returned[number].store(lines, std::memory_order_relaxed);

@@ -3,6 +3,7 @@
 #include "ports/munet/relay.hpp"
 
 #include "ports/munet/relay_endpoint.hpp"
+#include "rmem/base/check.hpp"
 #include "rmem/base/fence.hpp"
 
 #include <algorithm>
@@ -130,6 +131,7 @@ bool Relay::spend(Endpoint& e, Slot& slot, std::uint32_t lines) {
         return false;
     }
     slot.sent += lines;
+    RMEM_CHECK_IF(false, slot.sent - slot.returned <= slot.share);
     return true;
 }
 
@@ -278,6 +280,7 @@ bool Relay::reserve(Endpoint& to, std::uint32_t lines, std::uint32_t* at) {
     }
     *at = to.tail_at;
     to.tail += lines;
+    RMEM_CHECK_IF(false, to.tail - to.head + kAhead <= to.geometry.receive_lines);
     to.tail_at += lines;
     if (to.tail_at >= to.geometry.receive_lines) to.tail_at -= to.geometry.receive_lines;
     // A longer record may be shown after those behind it. A short one is shown at once, and finds

@@ -113,6 +113,7 @@ public:
     void trace(Trace* trace) noexcept { trace_ = trace; }
 
 private:
+    friend struct PlantedBug;  ///< a test's, which a check finds
     struct Endpoint;
     struct Slot;
     struct Place;
@@ -151,6 +152,7 @@ private:
     // Other nodes
     void post(unsigned node, const FrameHead& head, std::span<const std::byte> data = {});
     bool flush();
+    bool is_backlog_right() const noexcept;
     void lose_those_lost();
     void deliver_message(unsigned node, const FrameHead& head, std::span<const std::byte> data);
     void deliver_chunk(Endpoint& to, std::uint8_t place, const FrameHead& head,

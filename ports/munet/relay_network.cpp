@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The relay's dealings with other nodes.
 #include "ports/munet/relay_endpoint.hpp"
+#include "rmem/base/check.hpp"
 
 #include <algorithm>
 #include <cstring>
@@ -69,6 +70,13 @@ void Relay::lose(unsigned node) {
         }
     }
     lost_[node] = false;
+    RMEM_CHECK(is_backlog_right());
+}
+
+bool Relay::is_backlog_right() const noexcept {
+    std::size_t frames = 0;
+    for (const auto& waiting : waiting_) frames += waiting.size();
+    return frames == backlogged_;
 }
 
 void Relay::deliver(unsigned node, std::span<const std::byte> frame) {

@@ -3,10 +3,11 @@
 
 /// Waiting for another process: spin, yield, sleep.
 ///
-/// A waiter polls (rmem/ring/wait_stages.hpp). Between polls it spins while there are processors to spare (not at all when the
+/// A waiter polls. Between polls it spins while there are processors to spare (not at all when the
 /// live ranks exceed the processors they may use together: then spinning would keep the awaited
 /// rank from running), yields for a millisecond and until it has had three turns, and then sleeps
-/// on a futex outside the bank. RMEM_SPIN sets the number of polls by hand.
+/// on a futex outside the bank: rmem/ring/wait_stages.hpp. RMEM_SPIN sets the number of polls by
+/// hand.
 ///
 /// A program that polls by itself, with calls that do not wait, gives way instead (`give_way`):
 /// after a look that found nothing its processor goes to another rank, where there are more ranks

@@ -2,6 +2,8 @@
 // The Go-Back-N layer in a model: a network that loses, and a receiver whose pool is full at times.
 #include "ports/dp/go_back_n.hpp"
 
+#include "tests/support/broken.hpp"
+
 #include <gtest/gtest.h>
 
 #include <cstring>
@@ -208,6 +210,21 @@ TEST(GoBackN, a_new_generation_begins_at_its_first_message) {
     }
     EXPECT_EQ(receiver.on_message(2, 3), GoBackNReceiver::Verdict::unknown);
     EXPECT_EQ(receiver.on_message(2, 0), GoBackNReceiver::Verdict::deliver);
+}
+
+TEST(GoBackNDeathTest, checks_that_no_more_is_kept_than_the_window_holds) {
+    GoBackNSender sender(7);
+    EXPECT_BROKEN(for (std::uint32_t i = 0; i <= sender.window(); ++i) sender.push(numbered(i)));
+}
+
+TEST(GoBackNDeathTest, checks_that_only_what_is_kept_was_sent) {
+    GoBackNSender sender(7);
+    EXPECT_BROKEN(sender.sent(0));
+}
+
+TEST(GoBackNDeathTest, checks_that_nothing_is_delivered_before_its_sender_is_known) {
+    GoBackNReceiver receiver;
+    EXPECT_BROKEN(receiver.delivered());
 }
 
 }  // namespace

@@ -3,7 +3,17 @@
 // while running.
 #include "ports/dp/graph.h"
 
+#include "ports/dp/graph.hpp"
 #include "tests/ports/dp/points.hpp"
+#include "tests/support/broken.hpp"
+
+namespace ports::dp {
+
+struct PlantedBug {
+    static void add_edge_without_points(Graph& graph) { graph.edges_.insert({{1, 1}, {2, 2}}); }
+};
+
+}  // namespace ports::dp
 
 namespace rmem::test {
 namespace {
@@ -93,6 +103,13 @@ TEST_P(Graphs, what_cannot_be_is_refused_with_a_sentence) {
         check_equal(errno, ENOENT, "errno");
         check(dp_graph_parse(nullptr) == nullptr && errno == EFAULT, "no text");
     });
+}
+
+TEST(GraphDeathTest, checks_that_edges_join_points) {
+    ports::dp::Graph graph;
+    graph.add_point({5, 5}, 0);
+    EXPECT_BROKEN(ports::dp::PlantedBug::add_edge_without_points(graph);
+                  graph.remove_point({5, 5}));
 }
 
 }  // namespace

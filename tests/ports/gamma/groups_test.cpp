@@ -2,6 +2,7 @@
 // Several virtual GAMMAs on one ring: who is in which, and messages across.
 #include "ports/gamma/groups.hpp"
 
+#include "tests/support/broken.hpp"
 #include "tests/support/gamma_ranks.hpp"
 
 namespace rmem::test::gamma {
@@ -48,6 +49,11 @@ TEST(Groups, that_contradict_each_other_are_refused_by_name) {
     refused({{2, {}}, {3, {}}, {3, {}}}, "rank 1 asks for 3 nodes, and rank 0");
     refused({{2, {}}, {2, {}}, {2, {}}}, "rank 2 asks for 2 nodes, and the ring has only 1");
     refused({{2, 7}, {1, {}}}, "rank 0 asks for 2 nodes of parallel PID 7, which 1");
+}
+
+TEST(GroupsDeathTest, are_checked_to_be_no_more_than_there_are_PIDs) {
+    const std::vector<Request> ranks(257, Request{1, {}});
+    EXPECT_BROKEN(static_cast<void>(form_groups(ranks)));
 }
 
 class GammaGroups : public Conformance {};

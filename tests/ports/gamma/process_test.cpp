@@ -5,6 +5,7 @@
 /// thread sanitizer can see. And what only this class can be told: where numbers begin.
 #include "ports/gamma/process.hpp"
 
+#include "tests/support/broken.hpp"
 #include "tests/support/child.hpp"
 #include "tests/support/endpoint_pair.hpp"
 #include "tests/support/leftovers.hpp"
@@ -17,6 +18,13 @@
 #include <thread>
 
 namespace ports::gamma {
+
+struct PlantedBug {
+    static void stall(Process& process, unsigned source) {
+        process.stall({source, {nullptr, 0, false}, {}}, -1);
+    }
+};
+
 namespace {
 
 using rmem::test::first_difference;
@@ -154,6 +162,21 @@ TEST_F(GammaThreads, numbers_of_frames_and_barriers_wrap) {
                                             static_cast<unsigned>(Counter::frames_lost)),
                   0);
     });
+}
+
+TEST(GammaProcessDeathTest, checks_that_it_keeps_one_frame_of_each_sender_at_most) {
+    const rmem::test::RingName name;
+    const auto [ring, board] = billboard::test::ring_of_two(name.get(), 65536, 0, 1);
+    Settings settings;
+    settings.has_progress_thread = false;
+    unsigned short active_port = 0;
+    long msglen = 0;
+    int error = 0;
+    const auto process = Process::start(std::make_shared<ProcessEndpoint>(billboard::Endpoint::open(
+                                            ring, {0, 0}, board, billboard::test::patience())),
+                                        1, settings, {active_port, msglen, error});
+    PlantedBug::stall(*process, 0);
+    EXPECT_BROKEN(PlantedBug::stall(*process, 0));
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 /// and what the relay does about programs that lie. Several nodes of one process meet by a wire
 /// that can be full or dead.
 
+#include "tests/support/broken.hpp"
 #include "tests/support/munet_node.hpp"
 
 #include <gtest/gtest.h>
@@ -14,6 +15,14 @@
 #include <random>
 #include <string>
 #include <vector>
+
+namespace ports::munet {
+
+struct PlantedBug {
+    static void miscount_the_backlog(Relay& relay) { ++relay.backlogged_; }
+};
+
+}  // namespace ports::munet
 
 namespace rmem::test {
 namespace {
@@ -569,6 +578,13 @@ TEST(MunetRelay, is_rung_for_only_when_it_says_that_it_sleeps) {
     a.words().daemon().sleeps.store(1, std::memory_order_relaxed);
     ASSERT_EQ(send(a, b, 0), 0);
     EXPECT_EQ(a.rings, 1U);
+}
+
+TEST(RelayDeathTest, checks_that_it_knows_what_waits_for_a_link) {
+    MunetWire wire(2);
+    MunetNode node(4, &wire, 0);
+    node.relay.lose(1);
+    EXPECT_BROKEN(PlantedBug::miscount_the_backlog(node.relay); node.relay.lose(1));
 }
 
 }  // namespace
