@@ -135,7 +135,7 @@ void Fm2::close(Outgoing& s) {
     if (s.at != nullptr && s.is_composed) network_.endpoint()->discard(s.at);
     s.at = nullptr;
     Peer& p = peers_[s.node];
-    p.reserved -= std::min(p.reserved, s.reserved);
+    if (!s.is_lost) p.reserved -= s.reserved;  // else forget() has
     outbox_reserved_ -= s.reserved;
     s.reserved = 0;
     s.is_open = false;
