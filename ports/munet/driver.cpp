@@ -305,7 +305,7 @@ void Driver::wake(unsigned endpoint) noexcept {
     Client* const client = by_number_[endpoint];
     if (client == nullptr) return;
     auto& word = client->memory.daemon().wakes;
-    // (1) pairs with connection.cpp (1): what the program is woken for
+    // (1) pairs with connection.cpp (1) and connection.cpp (2): what the program is woken for
     word.fetch_add(1, std::memory_order_release);
     rmem::wake_sleepers(word);
 }

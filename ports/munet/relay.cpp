@@ -100,7 +100,8 @@ void Relay::advance(Endpoint& e) {
     } else {
         ++e.next;
     }
-    // (4) pairs with program.cpp (3): the descriptor has been read, it may be written again
+    // (4) pairs with program.cpp (3) and program.cpp (6): the descriptor has been read, it may be
+    // written again
     e.memory.daemon().taken.store(e.taken, std::memory_order_release);
 }
 

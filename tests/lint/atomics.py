@@ -69,6 +69,7 @@ class Operations:
 SCOPE = (
     "billboard",
     "mpi_channel",
+    "ports",
     "rmem",
     "tools",
 )

@@ -37,6 +37,172 @@ from tree import (
 
 MAX_LINES = 600
 MAX_COLUMNS = 100
+HEADERS = {".hpp", ".h"}
+CODE = {".cpp", ".c"} | HEADERS
+SCRIPTS = {".py", ".sh", ".cmake"}
+
+
+class Skip(Exception):
+    """The rule cannot be checked here; the text says why."""
+
+
+def all_files():
+    """Every file of the tree, without what is built or hidden (but with the CI's files)."""
+    for folder, subfolders, names in os.walk(ROOT):
+        subfolders[:] = sorted(
+            s for s in subfolders if s == ".ci" or not s.startswith(".") and s != "build"
+        )
+        for name in sorted(names):
+            yield pathlib.Path(folder, name)
+
+
+def files(*suffixes):
+    return [f for f in all_files() if f.suffix in suffixes]
+
+
+def short(file):
+    return file.relative_to(ROOT).as_posix()
+
+
+def text(file):
+    return file.read_text(encoding="utf-8", errors="replace")
+
+
+def is_script(file):
+    return file.suffix in SCRIPTS or not file.suffix and text(file).startswith("#!")
+
+
+def run(command):
+    """Runs a tool from the root of the tree; returns whether it was content, and what it said."""
+    result = subprocess.run(
+        command, cwd=ROOT, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False
+    )
+    return result.returncode == 0, result.stdout + result.stderr
+
+
+# ---- Atomics ------------------------------------------------------------------------------------
+
+ORDER = r"(?:memory_order(?:_|::)|__ATOMIC_)"
+ORDERED = re.compile(ORDER + r"(acquire|release|acq_rel|seq_cst)\b", re.IGNORECASE)
+RELAXED = re.compile(ORDER + r"relaxed\b", re.IGNORECASE)
+NUMBER = re.compile(r"(?:(?P<file>[\w./]+\.(?:hpp|cpp|h)) )?(?<!\w)\((?P<number>\d+)\)")
+
+
+def split_comment(line):
+    """The code of a line, and its comment."""
+    if line.lstrip().startswith(("//", "/*", "* ")):
+        return "", line.lstrip(" /*")
+    code, _, comment = line.partition("//")
+    return code, comment
+
+
+class Operations:
+    """The statements of a file that name a memory order, with the comments that belong to them.
+
+    A statement's comment is what stands on its own lines and in the comment directly above it.
+    """
+
+    def __init__(self, file):
+        self.lines = [split_comment(line) for line in text(file).splitlines()]
+
+    def statements(self):
+        """(line number, code, comment, comment of the paragraph) of each."""
+        at = 0
+        while at < len(self.lines):
+            first, last = at, at
+            while last + 1 < len(self.lines) and self._goes_on(last):
+                last += 1
+            code = " ".join(c for c, _ in self.lines[first : last + 1])
+            if ORDERED.search(code) or RELAXED.search(code):
+                line = next(
+                    n
+                    for n in range(first, last + 1)
+                    if ORDERED.search(self.lines[n][0]) or RELAXED.search(self.lines[n][0])
+                )
+                own = " ".join(c for _, c in self.lines[first : last + 1])
+                above = self._comment_above(first)
+                yield line + 1, code, f"{above} {own}", f"{self._paragraph_above(first)} {own}"
+            at = last + 1
+
+    def _goes_on(self, at):
+        code = self.lines[at][0].strip()
+        return code != "" and not code.startswith("#") and code[-1] not in ";{}:"
+
+    def _comment_above(self, first):
+        at = first - 1
+        while at >= 0 and self.lines[at][0] == "" and self.lines[at][1].strip():
+            at -= 1
+        return " ".join(c for _, c in self.lines[at + 1 : first])
+
+    def _paragraph_above(self, first):
+        """The nearest comment above that no empty line divides from the statement."""
+        at = first - 1
+        while at >= 0 and self.lines[at][0].strip():
+            at -= 1
+        return self._comment_above(at + 1)
+
+
+def shared_memory_code():
+    return [f for f in files(*CODE) if short(f).split("/")[0] in ("rmem", "billboard", "ports")]
+
+
+def directions(code):
+    """What the operation's orders do: publish, observe, or both."""
+    orders = {order.lower() for order in ORDERED.findall(code)}
+    publishes = {"release", "acq_rel", "seq_cst"} & orders
+    observes = {"acquire", "acq_rel", "seq_cst"} & orders
+    return ({"publish"} if publishes else set()) | ({"observe"} if observes else set())
+
+
+def ordered_atomics_name_their_partner():
+    """Each acquire, release, acq_rel and seq_cst has a number and names the one it pairs with."""
+    operations = {}  # (file, number) -> (line, directions, the (file, number)s named)
+    for file in shared_memory_code():
+        for line, code, comment, _ in Operations(file).statements():
+            if not ORDERED.search(code):
+                continue
+            place = f"{short(file)}:{line}"
+            numbers = list(NUMBER.finditer(comment))
+            own = next((m for m in numbers if not m["file"]), None)
+            if own is None:
+                yield f"{place}: number it and name its partner, `// (1) pairs with (2): …`"
+                continue
+            key = (short(file), own["number"])
+            if key in operations:
+                yield f"{place}: ({own['number']}) is taken by line {operations[key][0]}: renumber"
+                continue
+            named = {(find_file(m["file"], file), m["number"]) for m in numbers if m is not own}
+            operations[key] = (line, directions(code), named)
+
+    for (file, number), (line, own_directions, named) in operations.items():
+        place = f"{file}:{line}"
+        if not named:
+            yield f"{place}: say which operation ({number}) pairs with, as (2) or `file.hpp (2)`"
+        for other in named - set(operations):
+            yield f"{place}: ({number}) names {other[0]} ({other[1]}), which is not there"
+        partners = [operations[other][1] for other in named & set(operations)]
+        if partners and not any(fits(own_directions, partner) for partner in partners):
+            yield f"{place}: ({number}) needs a partner to acquire what it releases, or the reverse"
+
+
+def fits(one, other):
+    return "publish" in one and "observe" in other or "observe" in one and "publish" in other
+
+
+def find_file(name, near):
+    """The file a comment means: its own, a path from the root, or a name in its own folder."""
+    if not name:
+        return short(near)
+    return name if "/" in name else short(near.with_name(name))
+
+
+def relaxed_atomics_say_why_that_is_enough():
+    """Each operation that is only relaxed says "enough" in the comment of its paragraph."""
+    for file in shared_memory_code():
+        for line, code, comment, paragraph in Operations(file).statements():
+            said = f"{comment} {paragraph}".lower()
+            if not ORDERED.search(code) and "enough" not in said:
+                yield f"{short(file)}:{line}: say why it may be, `// relaxed is enough: …`"
 
 
 # ---- Files --------------------------------------------------------------------------------------

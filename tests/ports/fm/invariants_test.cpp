@@ -17,6 +17,7 @@ struct PlantedBug {
         fm1.peers_[1].is_open = true;
     }
     static void post_before_the_hello(Fm1& fm1) { fm1.peers_[1].is_open = true; }
+    static unsigned reserved(const Fm2& fm2) { return fm2.peers_[1].reserved; }
     static void promise_too_much(Fm2& fm2) { ++fm2.outstanding_; }
 };
 
@@ -24,9 +25,9 @@ namespace {
 
 void handler(int, int, int, int) {}
 
-class FmDeathTest : public ::testing::Test {
+class FmInvariants : public ::testing::Test {
 protected:
-    FmDeathTest() { network_.set_layers(fm1_, fm2_); }
+    FmInvariants() { network_.set_layers(fm1_, fm2_); }
 
     int send() {
         const int words[4] = {};
@@ -43,6 +44,8 @@ protected:
     Handlers handlers_;
     Fm2 fm2_{network_, handlers_};
 };
+
+using FmDeathTest = FmInvariants;
 
 TEST_F(FmDeathTest, checks_that_each_slot_is_in_one_list) {
     EXPECT_EQ(fm1_.settle(Deadline::now()), 0U);
@@ -61,6 +64,19 @@ TEST_F(FmDeathTest, checks_that_a_node_is_greeted_first) {
 TEST_F(FmDeathTest, checks_that_no_more_credit_is_promised_than_there_is_room) {
     fm2_.meet(1, {});
     EXPECT_BROKEN(PlantedBug::promise_too_much(fm2_); fm2_.meet(1, {}));
+}
+
+TEST_F(FmInvariants, a_stream_to_a_former_incarnation_gives_nothing_of_the_next_one_back) {
+    int error = 0;
+    const auto begin = [&] { return fm2_.begin(held_, 1, 8, 0, error, false); };
+    FM_stream* const former = begin();
+    fm2_.forget(1, false);
+    FM_stream* const next = begin();
+    ASSERT_NE(next, nullptr);
+    EXPECT_EQ(fm2_.end(held_, former), EHOSTDOWN);
+    EXPECT_EQ(PlantedBug::reserved(fm2_), 1U);
+    EXPECT_EQ(fm2_.end(held_, next), 0);
+    EXPECT_EQ(PlantedBug::reserved(fm2_), 0U);
 }
 
 }  // namespace
