@@ -496,7 +496,8 @@ std::array<double, kRows.size()> anatomy_of(std::size_t bytes, unsigned endpoint
         for (unsigned i = 0; i < count; ++i) {
             stamp.at.store(0, std::memory_order_relaxed);
             const std::int64_t start = ticks();
-            a.programs[0]->send_dma({1, 0}, text.data(), bytes, rmem::Deadline::never());
+            static_cast<void>(
+                a.programs[0]->send_dma({1, 0}, text.data(), bytes, rmem::Deadline::never()));
             while (b.programs[0]->recv(found.data(), bytes, nullptr) < 0) rmem::cpu_relax();
             const std::int64_t received = ticks();
             const std::int64_t at =

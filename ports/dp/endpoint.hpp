@@ -59,14 +59,14 @@ public:
     int descriptor() const noexcept { return descriptor_; }
 
     // ---- The descriptor
-    bool is_offered() const noexcept { return offered_; }
+    [[nodiscard]] bool is_offered() const noexcept { return offered_; }
     /// Puts the oldest unread message in.
     RMEM_API void offer() noexcept;
     /// Takes it back out. False: somebody has read it, and it is no longer in the pool.
-    bool take_back(int descriptor) noexcept;
+    [[nodiscard]] bool take_back(int descriptor) noexcept;
     /// Whether somebody has read what was offered.
-    bool was_read() noexcept;
-    bool is_closed() const noexcept;  ///< by all who had it
+    [[nodiscard]] bool was_read() noexcept;
+    [[nodiscard]] bool is_closed() const noexcept;  ///< by all who had it
 
     // ---- Edges
     std::vector<Target> targets;

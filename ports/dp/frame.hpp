@@ -41,18 +41,19 @@ struct Header {
     std::size_t length;
     Kind kind;
 
-    constexpr std::uint64_t word() const noexcept {
+    [[nodiscard]] constexpr std::uint64_t word() const noexcept {
         return to(nid, dpid, kind) | static_cast<std::uint64_t>(length) << 32;
     }
     /// All of it but the length, which comes with each message.
-    static constexpr std::uint64_t to(unsigned nid, unsigned dpid, Kind kind) noexcept {
+    [[nodiscard]] static constexpr std::uint64_t to(unsigned nid, unsigned dpid,
+                                                    Kind kind) noexcept {
         return nid | static_cast<std::uint64_t>(dpid) << 16 |
                static_cast<std::uint64_t>(kind) << 56;
     }
-    static constexpr std::uint64_t without_length(std::uint64_t word) noexcept {
+    [[nodiscard]] static constexpr std::uint64_t without_length(std::uint64_t word) noexcept {
         return word & ~(std::uint64_t{0xffffff} << 32);
     }
-    static constexpr Header from(std::uint64_t word) noexcept {
+    [[nodiscard]] static constexpr Header from(std::uint64_t word) noexcept {
         return {static_cast<unsigned>(word & 0xffff), static_cast<unsigned>(word >> 16 & 0xffff),
                 static_cast<std::size_t>(word >> 32 & 0xffffff), static_cast<Kind>(word >> 56)};
     }
@@ -65,11 +66,11 @@ struct Label {
     std::uint16_t generation;
     std::uint32_t sequence;
 
-    std::uint64_t word() const noexcept {
+    [[nodiscard]] std::uint64_t word() const noexcept {
         return source | static_cast<std::uint64_t>(generation) << 16 |
                static_cast<std::uint64_t>(sequence) << 32;
     }
-    static Label from(std::uint64_t word) noexcept {
+    [[nodiscard]] static Label from(std::uint64_t word) noexcept {
         return {static_cast<std::uint16_t>(word), static_cast<std::uint16_t>(word >> 16),
                 static_cast<std::uint32_t>(word >> 32)};
     }
@@ -78,12 +79,12 @@ struct Label {
 /// A list's entry.
 struct Entry {
     unsigned nid, dpid;
-    static Entry at(const std::byte* entries, std::size_t i) noexcept {
+    [[nodiscard]] static Entry at(const std::byte* entries, std::size_t i) noexcept {
         std::uint32_t word;
         std::memcpy(&word, entries + i * kEntryBytes, sizeof word);
         return {word & 0xffff, word >> 16};
     }
-    std::uint32_t word() const noexcept { return nid | dpid << 16; }
+    [[nodiscard]] std::uint32_t word() const noexcept { return nid | dpid << 16; }
 };
 
 /// A message as it was found.
@@ -94,14 +95,14 @@ struct Frame {
     const std::byte* container;
 };
 
-inline std::uint64_t load_word(const std::byte* from) noexcept {
+[[nodiscard]] inline std::uint64_t load_word(const std::byte* from) noexcept {
     std::uint64_t word;
     std::memcpy(&word, from, sizeof word);
     return word;
 }
 
 /// Up to 8 bytes as a word, without a store that a wider load would have to wait for.
-inline std::uint64_t word_of(const void* bytes, std::size_t length) noexcept {
+[[nodiscard]] inline std::uint64_t word_of(const void* bytes, std::size_t length) noexcept {
     const auto* from = static_cast<const unsigned char*>(bytes);
     if (length == 8) return load_word(reinterpret_cast<const std::byte*>(from));
     if (length >= 4) {
@@ -116,7 +117,7 @@ inline std::uint64_t word_of(const void* bytes, std::size_t length) noexcept {
 }
 
 /// False: it is none, or holds less than it says.
-inline bool parse(const std::byte* bytes, std::size_t size, Frame& frame) noexcept {
+[[nodiscard]] inline bool parse(const std::byte* bytes, std::size_t size, Frame& frame) noexcept {
     if (size < kHeaderBytes) return false;
     frame.header = Header::from(load_word(bytes));
     std::size_t before = kHeaderBytes;

@@ -50,11 +50,11 @@ public:
     /// Starts anew, for a receiver that may have forgotten: numbers begin at 0.
     std::uint16_t generation() const noexcept { return generation_; }
 
-    bool has_room() const noexcept { return kept_.size() < window_; }
-    bool is_idle() const noexcept { return kept_.empty(); }
-    bool is_broken() const noexcept { return silences_ >= kMostSilences; }
+    [[nodiscard]] bool has_room() const noexcept { return kept_.size() < window_; }
+    [[nodiscard]] bool is_idle() const noexcept { return kept_.empty(); }
+    [[nodiscard]] bool is_broken() const noexcept { return silences_ >= kMostSilences; }
     std::size_t window() const noexcept { return window_; }
-    std::int64_t patience_ns() const noexcept;
+    [[nodiscard]] std::int64_t patience_ns() const noexcept;
 
     /// Takes a message over; has_room() first.
     void push(std::vector<std::byte> message) {
@@ -63,10 +63,10 @@ public:
     }
 
     /// The next message for the network; null: none.
-    const std::vector<std::byte>* to_send() const noexcept {
+    [[nodiscard]] const std::vector<std::byte>* to_send() const noexcept {
         return sent_ < kept_.size() ? &kept_[sent_] : nullptr;
     }
-    std::uint32_t sequence_to_send() const noexcept {
+    [[nodiscard]] std::uint32_t sequence_to_send() const noexcept {
         return first_ + static_cast<std::uint32_t>(sent_);
     }
     /// The network has taken it. Whether it was sent before.
@@ -78,7 +78,7 @@ public:
     /// Whether it was time to begin again.
     bool on_tick(std::int64_t now) noexcept;
     /// When on_tick has something to do; INT64_MAX: never.
-    std::int64_t next_tick_ns() const noexcept;
+    [[nodiscard]] std::int64_t next_tick_ns() const noexcept;
 
 private:
     void go_back() noexcept;
@@ -115,7 +115,7 @@ public:
         gap,      ///< something before it is missing
         unknown   ///< of a sender whose beginning was not seen
     };
-    Verdict on_message(std::uint16_t generation, std::uint32_t sequence) noexcept;
+    [[nodiscard]] Verdict on_message(std::uint16_t generation, std::uint32_t sequence) noexcept;
     void delivered() noexcept {
         RMEM_CHECK(met_);
         ++awaited_;
@@ -124,12 +124,12 @@ public:
     }
     /// There was no room; once there is, `has_room_again` asks for it.
     void refused() noexcept { blocked_ = true; }
-    bool is_blocked() const noexcept { return blocked_; }
+    [[nodiscard]] bool is_blocked() const noexcept { return blocked_; }
     void has_room_again() noexcept;
 
-    bool owes_ack() const noexcept { return owed_ != 0; }
-    bool owes_ack_now() const noexcept { return owed_ >= kAckEvery || gap_; }
-    bool gap() const noexcept { return gap_; }
+    [[nodiscard]] bool owes_ack() const noexcept { return owed_ != 0; }
+    [[nodiscard]] bool owes_ack_now() const noexcept { return owed_ >= kAckEvery || gap_; }
+    [[nodiscard]] bool gap() const noexcept { return gap_; }
     std::uint16_t generation() const noexcept { return generation_; }
     std::uint32_t awaited() const noexcept { return awaited_; }
     void acknowledged() noexcept {

@@ -39,7 +39,7 @@ public:
     using Edge = std::pair<PointName, PointName>;
 
     /// Graphviz DOT.
-    static Graph parse(const std::string& text);
+    [[nodiscard]] static Graph parse(const std::string& text);
 
     void add_point(PointName name, int process);
     /// And the edges linked to it.
@@ -56,7 +56,7 @@ public:
 
 private:
     friend struct PlantedBug;  ///< a test's, which a check finds
-    bool joins_processes(const Edge& edge) const noexcept;
+    [[nodiscard]] bool joins_processes(const Edge& edge) const noexcept;
 
     std::map<PointName, int> points_;
     std::set<Edge> edges_;

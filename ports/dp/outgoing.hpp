@@ -37,7 +37,7 @@ public:
     Outgoing& operator=(const Outgoing&) = delete;
 
     /// BBP_EAGAIN, BBP_ETIMEDOUT: try again.
-    int post(billboard::Deadline deadline) {
+    [[nodiscard]] int post(billboard::Deadline deadline) {
         if (size() <= short_.size()) {
             return dests_.size() == 1 ? ring_.send(dests_[0], short_.data(), size(), deadline)
                                       : ring_.mcast(dests_, short_.data(), size(), deadline);
@@ -57,7 +57,7 @@ public:
     }
 
 private:
-    std::size_t size() const noexcept { return lead_.size() + container_.size(); }
+    [[nodiscard]] std::size_t size() const noexcept { return lead_.size() + container_.size(); }
     void fill(std::byte* to) const noexcept {
         std::memcpy(to, lead_.data(), lead_.size());
         if (!container_.empty())

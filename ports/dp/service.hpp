@@ -45,7 +45,7 @@ public:
     static void forget(const Endpoint& endpoint) noexcept;
     static void forget_all() noexcept;
     /// By its number; null: none, or one that was not seen before (a duplicate).
-    [[gnu::always_inline]] static Endpoint* known(int fd) noexcept {
+    [[nodiscard, gnu::always_inline]] static Endpoint* known(int fd) noexcept {
         if (static_cast<unsigned>(fd) >= kDescriptors) [[unlikely]]
             return nullptr;
         // (1) - this acquire-load synchronizes-with the release-store in ports/dp/descriptors.cpp
@@ -53,7 +53,7 @@ public:
         return table_[static_cast<unsigned>(fd)].load(std::memory_order_acquire);
     }
     /// Known, or found by what the descriptor is.
-    RMEM_API static Endpoint* find(int fd) noexcept;
+    [[nodiscard]] RMEM_API static Endpoint* find(int fd) noexcept;
 
 private:
     static constexpr std::size_t kDescriptors = 65536;
@@ -63,33 +63,33 @@ private:
 class Service final : public billboard::Attendant {
 public:
     /// That of this process, or simulated process; null: it has never had an endpoint.
-    static Service* current() noexcept;
+    [[nodiscard]] static Service* current() noexcept;
     /// The same, made if there is none. Null in a fork()ed child.
-    static Service* make();
+    [[nodiscard]] static Service* make();
 
     Service();
     ~Service();
 
     /// A new endpoint's descriptor.
-    int open(unsigned dpid);
+    [[nodiscard]] int open(unsigned dpid);
     void close(Endpoint& endpoint, int fd);
 
     billboard::ProcessEndpoint& process() noexcept { return *process_; }
-    int read_expected(Endpoint& e, char** address);
-    bool write_expected(Endpoint& e, const void* message, std::size_t length);
-    int read(Endpoint& e, int fd, char** address);
-    int try_read(Endpoint& e, int fd, char** address);
-    int write(Endpoint& e, int fd, const void* message, std::size_t length);
+    [[nodiscard]] int read_expected(Endpoint& e, char** address);
+    [[nodiscard]] bool write_expected(Endpoint& e, const void* message, std::size_t length);
+    [[nodiscard]] int read(Endpoint& e, int fd, char** address);
+    [[nodiscard]] int try_read(Endpoint& e, int fd, char** address);
+    [[nodiscard]] int write(Endpoint& e, int fd, const void* message, std::size_t length);
     int flush(Endpoint& e, std::uint32_t n) {
         const auto held = process_->hold();
         return static_cast<int>(e.pool->flush(n));
     }
     int drain(Endpoint& e, std::int64_t timeout_ns);
-    int set_pool(Endpoint& e, dpmmap_t& map);
-    int set_reliable(Endpoint& e, bool on);
+    [[nodiscard]] int set_pool(Endpoint& e, dpmmap_t& map);
+    [[nodiscard]] int set_reliable(Endpoint& e, bool on);
     void set_target(Endpoint& e, int nid, int dpid);
-    int add_target(Endpoint& e, int nid, int dpid);
-    int remove_target(Endpoint& e, int nid, int dpid);
+    [[nodiscard]] int add_target(Endpoint& e, int nid, int dpid);
+    [[nodiscard]] int remove_target(Endpoint& e, int nid, int dpid);
     int stat(const Endpoint* e, dp_stat_t& counts);
 
     int nid();
@@ -99,7 +99,7 @@ public:
     bool attend() noexcept override;
     /// What the engine has seen.
     void serve(std::uint64_t id, Engine::Event event) noexcept;
-    Endpoint* find_inode(ino_t inode);
+    [[nodiscard]] Endpoint* find_inode(ino_t inode);
     /// Of the process, while an endpoint is open.
     rmem::PortCounters& counters() noexcept { return counters_->block(); }
     void abandon() noexcept;
@@ -111,7 +111,7 @@ private:
     using Held = billboard::ProcessEndpoint::Held;
 
     const Ring& ring() const noexcept { return ring_; }
-    bool has_engine() const noexcept { return engine_ != nullptr; }
+    [[nodiscard]] bool has_engine() const noexcept { return engine_ != nullptr; }
     std::int64_t now_ns() const { return ring_.now_ns(); }
 
     // -- all while held
@@ -120,37 +120,41 @@ private:
         ++closed_[static_cast<std::size_t>(counter)];
         counters_->add(counter);
     }
-    Endpoint* find(unsigned dpid) noexcept {
+    [[nodiscard]] Endpoint* find(unsigned dpid) noexcept {
         return dpid < by_dpid_.size() ? by_dpid_[dpid] : nullptr;
     }
     void dispatch_copy(unsigned from, std::span<const std::byte> bytes);
     template <class AnyRing>
-    bool write_words(AnyRing& ring, Endpoint& e, const void* message, std::size_t length);
+    [[nodiscard]] bool write_words(AnyRing& ring, Endpoint& e, const void* message,
+                                   std::size_t length);
     int receive_one(billboard::Deadline deadline) noexcept;
     bool receive_all() noexcept;
     void on_message(unsigned from, const std::byte* bytes, std::size_t size);
     void on_frame(unsigned from, const Frame& frame);
     bool deliver(Endpoint& e, const std::byte* container, std::size_t length) noexcept;
-    bool pick(Endpoint& e, int fd, char** address, int& length) noexcept;
-    int await(Held& held, Endpoint& e, int fd, char** address);
-    int await_long(Held& held, Endpoint& e, int fd, char** address);
+    [[nodiscard]] bool pick(Endpoint& e, int fd, char** address, int& length) noexcept;
+    [[nodiscard]] int await(Held& held, Endpoint& e, int fd, char** address);
+    [[nodiscard]] int await_long(Held& held, Endpoint& e, int fd, char** address);
     void leave_behind(Endpoint& e) noexcept;
     void is_not_behind(Endpoint& e) noexcept {
         if (e.is_left_behind) --left_behind_;
         e.is_left_behind = false;
     }
     void offer_due(const Endpoint* reading = nullptr) noexcept;
-    int read_left(Endpoint& e, char** address) noexcept;
+    [[nodiscard]] int read_left(Endpoint& e, char** address) noexcept;
     bool is_nonblocking(Endpoint& e, int fd) noexcept;
 
-    int send(Held& held, Endpoint& e, int fd, const void* message, std::size_t length);
-    int send_raw(Held& held, Endpoint& e, int fd, const void* message, std::size_t length);
-    int send_reliably(Held& held, Endpoint& e, int fd, const void* message, std::size_t length);
-    int post(Held& held, Endpoint& e, int fd, Outgoing& out);
+    [[nodiscard]] int send(Held& held, Endpoint& e, int fd, const void* message,
+                           std::size_t length);
+    [[nodiscard]] int send_raw(Held& held, Endpoint& e, int fd, const void* message,
+                               std::size_t length);
+    [[nodiscard]] int send_reliably(Held& held, Endpoint& e, int fd, const void* message,
+                                    std::size_t length);
+    [[nodiscard]] int post(Held& held, Endpoint& e, int fd, Outgoing& out);
     int wait_until(Held& held, Endpoint& e, std::int64_t timeout_ns,
                    const std::function<int()>& done);
-    int check_target(int nid, int dpid);
-    Target make_target(const Endpoint& e, int nid, int dpid);
+    [[nodiscard]] int check_target(int nid, int dpid);
+    [[nodiscard]] Target make_target(const Endpoint& e, int nid, int dpid);
     void let_go(Endpoint& e, Target&& target);
 
     // -- while held: the Go-Back-N layer
@@ -160,15 +164,15 @@ private:
     void acknowledge(Endpoint& e, std::uint32_t source, GoBackNReceiver& receiver);
     void tick() noexcept;
     void tick(Endpoint& e, std::int64_t now);
-    static bool is_idle(const Endpoint& e) noexcept;
-    static int broken(const Endpoint& e) noexcept;
+    [[nodiscard]] static bool is_idle(const Endpoint& e) noexcept;
+    [[nodiscard]] static int broken(const Endpoint& e) noexcept;
 
     void serve_writes(Held& held, Endpoint& e);
     void end(std::uint64_t id);
-    Endpoint* begin_end(std::uint64_t id);
-    bool remove(Endpoint& e);
+    [[nodiscard]] Endpoint* begin_end(std::uint64_t id);
+    [[nodiscard]] bool remove(Endpoint& e);
     void await_endings();
-    Endpoint* begin_serving(std::uint64_t id);
+    [[nodiscard]] Endpoint* begin_serving(std::uint64_t id);
 
     std::mutex lifecycle_mutex_;  ///< endpoints come and go
     std::shared_ptr<billboard::ProcessEndpoint> process_;

@@ -40,7 +40,7 @@ public:
     std::size_t size() const noexcept { return size_; }
 
     /// Room for a message, to be filled before anything else is called; null: the pool is full.
-    std::byte* put(std::size_t length) noexcept {
+    [[nodiscard]] std::byte* put(std::size_t length) noexcept {
         free_flushed();
         const std::size_t at = find(bytes_of(length));
         if (at == kNowhere) return nullptr;
@@ -54,25 +54,25 @@ public:
     /// header of 8 bytes, which lies before the buffer then; null: the pool is full. Nothing of
     /// that is in the pool before `land`.
     static constexpr std::size_t kLandingBytes = 64;
-    std::byte* landing() noexcept {
+    [[nodiscard]] std::byte* landing() noexcept {
         free_flushed();
         landing_ = find(kTokenBytes + kLandingBytes);
         return landing_ == kNowhere ? nullptr : base_ + landing_ + kHeaderAt;
     }
     /// It has come to the landing, with `length` bytes behind its header, and nothing unread is in
     /// the pool: it has been read.
-    std::byte* land(std::size_t length) noexcept {
+    [[nodiscard]] std::byte* land(std::size_t length) noexcept {
         append(landing_, length);
         ++reads_;
         return base_ + landing_ + kTokenBytes;
     }
     /// Whether `put` would find room now.
-    bool has_room(std::size_t length) noexcept;
+    [[nodiscard]] bool has_room(std::size_t length) noexcept;
 
-    std::size_t unread() const noexcept { return unread_; }
+    [[nodiscard]] std::size_t unread() const noexcept { return unread_; }
     /// The oldest unread message.
-    std::byte* next() const noexcept { return base_ + next_ + kTokenBytes; }
-    std::size_t next_length() const noexcept {
+    [[nodiscard]] std::byte* next() const noexcept { return base_ + next_ + kTokenBytes; }
+    [[nodiscard]] std::size_t next_length() const noexcept {
         return unread_ == 1 ? newest_length_ : token_at(next_).length;
     }
     /// It has been read in place: the next one is next.
@@ -94,7 +94,7 @@ public:
         return some;
     }
     /// Messages in it, read or not, that are not flushed.
-    std::size_t used() noexcept {
+    [[nodiscard]] std::size_t used() noexcept {
         collect();
         return tokens_;
     }
@@ -113,7 +113,7 @@ private:
     Token& token_at(std::size_t offset) const noexcept {
         return *reinterpret_cast<Token*>(base_ + offset);
     }
-    static constexpr std::size_t bytes_of(std::size_t length) noexcept {
+    [[nodiscard]] static constexpr std::size_t bytes_of(std::size_t length) noexcept {
         return kTokenBytes + (length + kAlign - 1) / kAlign * kAlign;
     }
     /// Chains the token of a message behind the newest one.
@@ -138,7 +138,7 @@ private:
         if (--unread_ != 0) next_ = token_at(next_).link;
     }
     void collect() noexcept;
-    std::size_t find(std::size_t need) noexcept {
+    [[nodiscard]] std::size_t find(std::size_t need) noexcept {
         if (tokens_ == 0) {
             oldest_ = 0;
             return need <= size_ ? 0 : kNowhere;

@@ -40,8 +40,8 @@ private:
 [[gnu::cold]] void not_initialized();
 
 /// What FM_extract says: that many, or the end of a node.
-int untold_end(Runtime& runtime);
-inline int extracted(Runtime& runtime, int result) {
+[[nodiscard]] int untold_end(Runtime& runtime);
+[[nodiscard]] inline int extracted(Runtime& runtime, int result) {
     return result != 0 ? result : untold_end(runtime);
 }
 

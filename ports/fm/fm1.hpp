@@ -56,8 +56,8 @@ public:
 
     /// The expected case: a short message, a free slot, a node that may be sent to, room in the
     /// network. False: see send(). The slot is written when the frame has gone.
-    [[gnu::always_inline]] bool try_send(unsigned node, Kind kind, const void* handler,
-                                         const void* payload, std::size_t size) {
+    [[nodiscard, gnu::always_inline]] bool try_send(unsigned node, Kind kind, const void* handler,
+                                                    const void* payload, std::size_t size) {
         if (free_ == kNone || node >= peers_.size() || size > billboard::kHeadBytes - kFm1Header)
             [[unlikely]]
             return false;
@@ -74,8 +74,8 @@ public:
         is_sent(p, node);
         return true;
     }
-    int send(billboard::ProcessEndpoint::Held& held, unsigned node, Kind kind, const void* handler,
-             const void* payload, std::size_t size);
+    [[nodiscard]] int send(billboard::ProcessEndpoint::Held& held, unsigned node, Kind kind,
+                           const void* handler, const void* payload, std::size_t size);
 
     /// How many messages were processed.
     int extract();
@@ -84,7 +84,7 @@ public:
     unsigned settle(Deadline deadline);
 
     /// Messages that wait for their handler.
-    unsigned waiting() const noexcept { return tail_ - next_; }
+    [[nodiscard]] unsigned waiting() const noexcept { return tail_ - next_; }
 
     void take_in(unsigned from, std::span<const std::byte> frame) override;
     unsigned forget(unsigned node, bool all) override;
@@ -138,7 +138,8 @@ private:
 
     /// Fm1Header of a frame from the first free slot, by two stores as it is read at once.
     using Header = std::array<std::byte, kFm1Header>;
-    [[gnu::always_inline]] Header header(Kind kind, std::uint16_t ack, Modules::Place place) const {
+    [[nodiscard, gnu::always_inline]] Header header(Kind kind, std::uint16_t ack,
+                                                    Modules::Place place) const {
         Header head;
         const std::uint64_t first = static_cast<std::uint64_t>(kind) | std::uint64_t{free_} << 8 |
                                     std::uint64_t{ack} << 16 | std::uint64_t{place.module} << 32;
@@ -171,7 +172,7 @@ private:
         (list.first == kNone ? list.first : slots_[list.last].next) = index;
         list.last = index;
     }
-    Index take_first(List& list) {
+    [[nodiscard]] Index take_first(List& list) {
         const Index index = list.first;
         list.first = slots_[index].next;
         return index;
@@ -183,19 +184,20 @@ private:
         free_ = index;
     }
 
-    bool is_each_slot_in_one_list() const;
-    int check(unsigned node, const void* handler, const void* payload, std::size_t size) const;
-    int open(unsigned node, Deadline deadline);
-    int pay_back(unsigned node, Deadline deadline);
-    int post_free(unsigned node, Kind kind, const void* handler, const void* payload,
-                  std::size_t size, Deadline deadline);
+    [[nodiscard]] bool is_each_slot_in_one_list() const;
+    [[nodiscard]] int check(unsigned node, const void* handler, const void* payload,
+                            std::size_t size) const;
+    [[nodiscard]] int open(unsigned node, Deadline deadline);
+    [[nodiscard]] int pay_back(unsigned node, Deadline deadline);
+    [[nodiscard]] int post_free(unsigned node, Kind kind, const void* handler, const void* payload,
+                                std::size_t size, Deadline deadline);
 
     bool take_over();
-    [[gnu::always_inline]] bool take_one();
+    [[nodiscard, gnu::always_inline]] bool take_one();
     bool await_one(Deadline deadline);
     void take_other(const Entry& landing, unsigned from, std::span<const std::byte> frame);
     [[gnu::always_inline]] void take_data(Entry& landing, unsigned from, std::size_t size);
-    [[gnu::always_inline]] bool decide(Entry& landing, unsigned from, std::size_t size);
+    [[nodiscard, gnu::always_inline]] bool decide(Entry& landing, unsigned from, std::size_t size);
     bool refuse(unsigned from, unsigned slot);
     void hear_of_returned(unsigned from, std::span<const std::byte> frame);
     [[gnu::always_inline]] void hear_of_ack(unsigned from, std::uint16_t ack);
@@ -207,10 +209,10 @@ private:
     void tell_due();
     bool tell(unsigned node);
 
-    bool has_place() const noexcept { return tail_ - head_ < limits_.queue; }
+    [[nodiscard]] bool has_place() const noexcept { return tail_ - head_ < limits_.queue; }
     /// Where the next frame comes to: its place in the queue, if there is one.
-    Entry& landing() noexcept { return has_place() ? entry(tail_) : spare_; }
-    Entry& entry(std::uint32_t count) { return queue_[count & mask_]; }
+    [[nodiscard]] Entry& landing() noexcept { return has_place() ? entry(tail_) : spare_; }
+    [[nodiscard]] Entry& entry(std::uint32_t count) { return queue_[count & mask_]; }
 
     Network& network_;
     Limits limits_;

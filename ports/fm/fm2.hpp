@@ -58,8 +58,8 @@ public:
     /// The expected case of a message to be sent: a short one, of the program, while no other is
     /// open and nothing is kept, to a node that has been greeted. Null, or false: see begin(),
     /// write() and end().
-    [[gnu::always_inline]] FM_stream* try_begin(unsigned node, std::uint64_t length,
-                                                std::uint64_t handler) {
+    [[nodiscard, gnu::always_inline]] FM_stream* try_begin(unsigned node, std::uint64_t length,
+                                                           std::uint64_t handler) {
         Outgoing& s = outgoing_.front();
         if (open_ != 0 || network_.handlers != 0 || outbox_used_ != 0 || s.own == nullptr ||
             length > billboard::kHeadBytes - kFm2Header || !network_.is_greeted(node)) [[unlikely]]
@@ -69,7 +69,8 @@ public:
         s.is_short = true;
         return &s;
     }
-    [[gnu::always_inline]] bool try_write(FM_stream* stream, const void* from, std::size_t bytes) {
+    [[nodiscard, gnu::always_inline]] bool try_write(FM_stream* stream, const void* from,
+                                                     std::size_t bytes) {
         Outgoing& s = outgoing_.front();
         if (stream != &s || !s.is_short || bytes > s.left || from == nullptr) [[unlikely]]
             return false;
@@ -78,7 +79,7 @@ public:
         s.left -= bytes;
         return true;
     }
-    [[gnu::always_inline]] bool try_end(FM_stream* stream) {
+    [[nodiscard, gnu::always_inline]] bool try_end(FM_stream* stream) {
         Outgoing& s = outgoing_.front();
         if (stream != &s || !s.is_short || outbox_used_ != 0) [[unlikely]]
             return false;
@@ -97,14 +98,14 @@ public:
     }
 
     /// Null, and why.
-    FM_stream* begin(Held& held, unsigned node, std::uint64_t length, std::uint64_t handler,
-                     int& error, bool may_wait = true);
-    int write(Held& held, FM_stream* stream, const void* from, std::size_t bytes);
-    int end(Held& held, FM_stream* stream);
+    [[nodiscard]] FM_stream* begin(Held& held, unsigned node, std::uint64_t length,
+                                   std::uint64_t handler, int& error, bool may_wait = true);
+    [[nodiscard]] int write(Held& held, FM_stream* stream, const void* from, std::size_t bytes);
+    [[nodiscard]] int end(Held& held, FM_stream* stream);
     /// Bytes of the packets processed.
     std::size_t extract(std::size_t most);
     /// How many bytes were missing; < 0: not the stream of the handler that runs.
-    [[gnu::always_inline]] int receive(FM_stream* stream, void* to, std::size_t bytes) {
+    [[nodiscard, gnu::always_inline]] int receive(FM_stream* stream, void* to, std::size_t bytes) {
         if (stream == nullptr || stream != running_) [[unlikely]]
             return -1;
         std::span<const std::byte>& rest = running_->rest;
@@ -117,11 +118,11 @@ public:
     void reallocate();
 
     /// Of a message that fits one packet.
-    std::size_t packet_payload() const noexcept { return packet_bytes_ - kFm2Header; }
+    [[nodiscard]] std::size_t packet_payload() const noexcept { return packet_bytes_ - kFm2Header; }
     /// Packets that the network had no room for.
-    unsigned kept() const noexcept { return outbox_used_; }
+    [[nodiscard]] unsigned kept() const noexcept { return outbox_used_; }
     /// Packets that could not leave by the deadline.
-    unsigned settle(Deadline deadline);
+    [[nodiscard]] unsigned settle(Deadline deadline);
 
     void take_in(unsigned from, std::span<const std::byte> frame) override;
     unsigned forget(unsigned node, bool all) override;
@@ -167,11 +168,11 @@ private:
 
     class Running;
 
-    Outgoing* find(FM_stream* stream);
+    [[nodiscard]] Outgoing* find(FM_stream* stream);
     void begin_packet(Outgoing& s);
-    int flush(Held& held, Outgoing& s, bool is_last);
-    int post(Outgoing& s, std::size_t size, Deadline deadline);
-    int post_or_wait(Held& held, Outgoing& s, std::size_t size);
+    [[nodiscard]] int flush(Held& held, Outgoing& s, bool is_last);
+    [[nodiscard]] int post(Outgoing& s, std::size_t size, Deadline deadline);
+    [[nodiscard]] int post_or_wait(Held& held, Outgoing& s, std::size_t size);
     [[gnu::always_inline]] void open(Outgoing& s, unsigned node, std::uint64_t length,
                                      std::uint64_t handler) {
         s.is_open = s.is_first = true;
@@ -185,7 +186,7 @@ private:
         ++open_;
         sender_ = __builtin_thread_pointer();
     }
-    [[gnu::always_inline]] std::uint64_t header(const Outgoing& s, bool is_last) {
+    [[nodiscard, gnu::always_inline]] std::uint64_t header(const Outgoing& s, bool is_last) {
         Peer& p = peers_[s.node];
         const std::uint8_t kind = static_cast<std::uint8_t>(static_cast<unsigned>(Kind::packet) |
                                                             (s.is_first ? kFirstPacket : 0U) |
@@ -199,12 +200,12 @@ private:
     bool drain();
     void close(Outgoing& s);
 
-    unsigned credit(const Peer& p) const {
+    [[nodiscard]] unsigned credit(const Peer& p) const {
         return static_cast<std::uint16_t>(p.limit - p.sent) - p.reserved;
     }
     void hear_of_limit(Peer& p, std::uint16_t limit);
     /// What the node may be told now.
-    [[gnu::always_inline]] std::uint16_t grant(Peer& p) {
+    [[nodiscard, gnu::always_inline]] std::uint16_t grant(Peer& p) {
         const auto more =
             static_cast<std::int16_t>(static_cast<std::uint16_t>(p.done + share_) - p.granted);
         if (more > 0) {
@@ -217,14 +218,14 @@ private:
         return p.granted;
     }
     void tell_due();
-    bool is_credit_accounted_for() const;
+    [[nodiscard]] bool is_credit_accounted_for() const;
 
     void take_over(std::size_t most, std::size_t& bytes);
     [[gnu::always_inline]] bool take_one(std::size_t& bytes);
     bool await_one(Deadline deadline, std::size_t& bytes);
     [[gnu::always_inline]] void take(unsigned from, std::span<const std::byte> frame,
                                      std::size_t& bytes);
-    [[gnu::always_inline]] bool admit(unsigned from, std::span<const std::byte> frame);
+    [[nodiscard, gnu::always_inline]] bool admit(unsigned from, std::span<const std::byte> frame);
     void process(unsigned from, std::span<const std::byte> frame);
     [[gnu::always_inline]] void run(unsigned from, const Fm2Header& head,
                                     std::span<const std::byte> payload);
@@ -232,9 +233,9 @@ private:
                                           std::span<const std::byte> payload);
     void start(unsigned from, const Fm2Header& head, std::span<const std::byte> payload);
     void go_on(Incoming& message);
-    int receive_slowly(void* to, std::size_t bytes);
+    [[nodiscard]] int receive_slowly(void* to, std::size_t bytes);
     void end_cut();
-    [[gnu::always_inline]] FM_handler* handler_of(unsigned from, std::uint16_t id);
+    [[nodiscard, gnu::always_inline]] FM_handler* handler_of(unsigned from, std::uint16_t id);
     [[gnu::cold]] void say_invalid(unsigned from, std::uint16_t id);
 
     Network& network_;

@@ -47,7 +47,7 @@ inline constexpr std::size_t kFm2Header = 8;
 inline constexpr std::uint16_t kFirstCount = 0xffe0;
 
 template <class T>
-T read_as(const std::byte* from) noexcept {
+[[nodiscard]] T read_as(const std::byte* from) noexcept {
     T value;
     std::memcpy(&value, from, sizeof value);
     return value;

@@ -23,24 +23,24 @@ public:
     struct Place {
         std::uint32_t module;  ///< kUnknown: none
         std::uint32_t offset;
-        bool is_known() const noexcept { return module != kUnknown; }
+        [[nodiscard]] bool is_known() const noexcept { return module != kUnknown; }
     };
     static constexpr std::uint32_t kUnknown = ~std::uint32_t{0};
 
     Modules();
 
-    std::uint64_t program() const noexcept { return program_; }
-    std::uint64_t all() const noexcept { return all_; }
+    [[nodiscard]] std::uint64_t program() const noexcept { return program_; }
+    [[nodiscard]] std::uint64_t all() const noexcept { return all_; }
 
     /// Of a module that is known, or nowhere.
-    Place find(const void* code) noexcept {
+    [[nodiscard]] Place find(const void* code) noexcept {
         const auto at = reinterpret_cast<std::uintptr_t>(code);
         if (const Module& m = list_[latest_]; at - m.code < m.code_bytes) [[likely]]
             return {latest_, static_cast<std::uint32_t>(at - m.base)};
         return find_slowly(at);
     }
     /// Null: no code there.
-    const void* at(Place place) const noexcept {
+    [[nodiscard]] const void* at(Place place) const noexcept {
         if (place.module >= list_.size()) return nullptr;
         const Module& m = list_[place.module];
         const std::uintptr_t at = m.base + place.offset;

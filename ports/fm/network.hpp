@@ -69,7 +69,9 @@ public:
         fm2_ = &fm2;
     }
 
-    const PortEndpoint<billboard::Class::fm>& endpoint() const noexcept { return endpoint_; }
+    [[nodiscard]] const PortEndpoint<billboard::Class::fm>& endpoint() const noexcept {
+        return endpoint_;
+    }
     PortCounts& counts() noexcept { return counts_; }
     Modules& modules() noexcept { return modules_; }
     unsigned me() const noexcept { return me_; }
@@ -79,15 +81,16 @@ public:
     /// frame.
     void greet_all();
 
-    bool is_greeted(unsigned node) const noexcept { return peers_[node].greeted; }
+    [[nodiscard]] bool is_greeted(unsigned node) const noexcept { return peers_[node].greeted; }
     /// Posts a frame; greets first. A try for Deadline::now().
-    int post(unsigned node, const void* frame, std::size_t size, Deadline deadline);
+    [[nodiscard]] int post(unsigned node, const void* frame, std::size_t size, Deadline deadline);
     /// Greets, and tells the layers of an end if there is one.
-    int greet(unsigned node, Deadline deadline);
+    [[nodiscard]] int greet(unsigned node, Deadline deadline);
     /// A frame in two pieces, of kHeadBytes together, to a node that is greeted. False: not now, an
     /// end, or a link that takes longer anyway, so ask post().
-    [[gnu::always_inline]] bool post_short(unsigned node, std::span<const std::byte> head,
-                                           std::span<const std::byte> payload) {
+    [[nodiscard, gnu::always_inline]] bool post_short(unsigned node,
+                                                      std::span<const std::byte> head,
+                                                      std::span<const std::byte> payload) {
         RMEM_CHECK_IF(false, is_greeted(node));
         return endpoint_.send_joined_at_once(static_cast<int>(node), head, payload);
     }
@@ -99,21 +102,21 @@ public:
     }
 
     /// Whether pointers of this node mean the same here.
-    bool runs_another_binary(unsigned node, std::uint32_t module) const noexcept {
+    [[nodiscard]] bool runs_another_binary(unsigned node, std::uint32_t module) const noexcept {
         const Peer& p = peers_[node];
         return module == 0 ? p.other_program : p.other_modules;
     }
     /// Whether a new life of it speaks already, while the former one's end was not noticed.
-    bool is_ahead(unsigned node) const noexcept { return peers_[node].ahead; }
+    [[nodiscard]] bool is_ahead(unsigned node) const noexcept { return peers_[node].ahead; }
     /// Whether it has said hello, and not ended.
-    bool is_known(unsigned node) const noexcept { return peers_[node].known; }
+    [[nodiscard]] bool is_known(unsigned node) const noexcept { return peers_[node].known; }
 
     /// A frame of another layer, or of this one.
     void deliver(unsigned from, std::span<const std::byte> frame);
     void is_corrupt() noexcept { counts_.add(Counter::corrupt); }
 
     /// Whether a look right behind another costs next to nothing: no link has to be asked.
-    bool may_look_again() const noexcept { return endpoint_.fastest() != nullptr; }
+    [[nodiscard]] bool may_look_again() const noexcept { return endpoint_.fastest() != nullptr; }
 
     /// After a poll that found nothing: leaves the line alone for a while, gives the processor away
     /// where it is short, and looks at a node now and then. Whether it is time for what need not be
@@ -133,7 +136,7 @@ public:
     /// Whether it has ended; tells the layers if so.
     void look_at(unsigned node);
     /// An end that FM_extract has still to tell.
-    bool has_untold_end() noexcept { return std::exchange(end_is_due_, false); }
+    [[nodiscard]] bool has_untold_end() noexcept { return std::exchange(end_is_due_, false); }
 
     /// One line on stderr, unless quiet.
     void say(const std::string& sentence) const;
@@ -153,7 +156,7 @@ private:
     void end(unsigned node);
     void take_hello(unsigned from, std::span<const std::byte> frame);
     void look_around();
-    Hello hello() const;
+    [[nodiscard]] Hello hello() const;
 
     const PortEndpoint<billboard::Class::fm> endpoint_;
     Settings settings_;

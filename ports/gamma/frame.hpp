@@ -57,22 +57,23 @@ struct Header {
     Kind kind;
     unsigned flags, port, par_pid, source_port;
 
-    constexpr std::uint32_t word() const noexcept {
+    [[nodiscard]] constexpr std::uint32_t word() const noexcept {
         return static_cast<unsigned>(kind) | flags << 4 | port << 8 | par_pid << 16 |
                source_port << 24;
     }
-    static constexpr Header of(std::uint32_t word) noexcept {
+    [[nodiscard]] static constexpr Header of(std::uint32_t word) noexcept {
         return {static_cast<Kind>(word & 0xf), word >> 4 & 0xf, word >> 8 & 0xff, word >> 16 & 0xff,
                 word >> 24};
     }
 };
 
 /// Words 0 and 1 as they are written and read: at once.
-constexpr std::uint64_t both_words(std::uint32_t header, std::uint32_t number) noexcept {
+[[nodiscard]] constexpr std::uint64_t both_words(std::uint32_t header,
+                                                 std::uint32_t number) noexcept {
     return header | std::uint64_t{number} << 32;
 }
 
-inline std::uint32_t word_at(const std::byte* frame, std::size_t offset) noexcept {
+[[nodiscard]] inline std::uint32_t word_at(const std::byte* frame, std::size_t offset) noexcept {
     std::uint32_t word;
     std::memcpy(&word, frame + offset, sizeof word);
     return word;

@@ -24,13 +24,13 @@ struct Request {
     unsigned nodes = 0;
     std::optional<unsigned> par_pid;
 
-    bool takes_part() const noexcept { return nodes != 0; }
+    [[nodiscard]] bool takes_part() const noexcept { return nodes != 0; }
 };
 
 /// The ring's rank of each node of a group; empty: there is no such group.
 using Group = std::vector<int>;
 
 /// The groups by parallel PID, up to the highest there is.
-RMEM_API std::vector<Group> form_groups(std::span<const Request> ranks);
+[[nodiscard]] RMEM_API std::vector<Group> form_groups(std::span<const Request> ranks);
 
 }  // namespace ports::gamma

@@ -54,7 +54,7 @@ struct Settings {
     std::optional<unsigned> par_pid;  ///< RMEM_GAMMA_PID
     std::uint32_t first_number = 0;   ///< of all streams
 
-    RMEM_API static Settings read();
+    [[nodiscard]] RMEM_API static Settings read();
 };
 
 /// The variables that handlers read.
@@ -79,8 +79,8 @@ struct Pieces {
     const void* second = nullptr;
     std::size_t second_bytes = 0;
 
-    std::size_t size() const noexcept { return first_bytes + second_bytes; }
-    bool has_holes() const noexcept {
+    [[nodiscard]] std::size_t size() const noexcept { return first_bytes + second_bytes; }
+    [[nodiscard]] bool has_holes() const noexcept {
         return (first == nullptr && first_bytes != 0) || (second == nullptr && second_bytes != 0);
     }
     void copy(std::byte* to, std::size_t offset, std::size_t bytes) const noexcept;
@@ -92,8 +92,9 @@ enum class Service { best_effort, flow_controlled, immediate };
 class RMEM_API Process final : private billboard::Attendant {
 public:
     /// Waits until all ranks of the ring have done so, but for bystanders, and forms the groups.
-    static std::unique_ptr<Process> start(std::shared_ptr<ProcessEndpoint> process, unsigned nodes,
-                                          const Settings& settings, Visible visible);
+    [[nodiscard]] static std::unique_ptr<Process> start(std::shared_ptr<ProcessEndpoint> process,
+                                                        unsigned nodes, const Settings& settings,
+                                                        Visible visible);
     ~Process();
     Process(const Process&) = delete;
     Process& operator=(const Process&) = delete;
@@ -108,7 +109,7 @@ public:
 
     int send(unsigned port, const Pieces& message, Service service);
 
-    std::size_t frame_bytes() const noexcept { return frame_payload_; }
+    [[nodiscard]] std::size_t frame_bytes() const noexcept { return frame_payload_; }
     /// Whether the progress thread takes messages in, too.
     void set_progress(bool on);
 
@@ -200,49 +201,51 @@ private:
             Visible visible);
 
     /// A handler's thread holds the endpoint already.
-    Held hold();
+    [[nodiscard]] Held hold();
 
     // -- process.cpp
     void join(unsigned nodes);
     void form();
-    const Group& own_group() const noexcept { return groups_[par_pid_]; }
-    int rank_of(unsigned par_pid, unsigned node) const noexcept;
+    [[nodiscard]] const Group& own_group() const noexcept { return groups_[par_pid_]; }
+    [[nodiscard]] int rank_of(unsigned par_pid, unsigned node) const noexcept;
     void place_buffer(unsigned port, void* buffer, std::size_t size);
-    bool is_bound(unsigned port) const noexcept {
+    [[nodiscard]] bool is_bound(unsigned port) const noexcept {
         return port <= kLastPort && ports_[port].out.dest != kUnbound;
     }
     template <class Done, class Check>
-    int wait_until(Held& held, Done&& done, Check&& check);
-    int take_signals(Semaphore& s, int n) {
+    [[nodiscard]] int wait_until(Held& held, Done&& done, Check&& check);
+    [[nodiscard]] int take_signals(Semaphore& s, int n) {
         if (s.count < n) return s.error == 0 ? kPending : take_error(s);
         s.count -= n;
         return BBP_OK;
     }
-    static int take_error(Semaphore& s);
-    int await_stream(Held& held, const std::uint32_t* stream);
-    bool is_in_parts(const std::uint32_t* stream) const noexcept;
-    int check_destinations(unsigned semaphore);
+    [[nodiscard]] static int take_error(Semaphore& s);
+    [[nodiscard]] int await_stream(Held& held, const std::uint32_t* stream);
+    [[nodiscard]] bool is_in_parts(const std::uint32_t* stream) const noexcept;
+    [[nodiscard]] int check_destinations(unsigned semaphore);
     bool is_gone(int rank);
-    bool only_non_members_live();
-    bool all_gone(const Out& out);
-    int send_round(Held& held, int to, unsigned round, bool failed);
-    int await_round(Held& held, int from, unsigned round);
+    [[nodiscard]] bool only_non_members_live();
+    [[nodiscard]] bool all_gone(const Out& out);
+    [[nodiscard]] int send_round(Held& held, int to, unsigned round, bool failed);
+    [[nodiscard]] int await_round(Held& held, int from, unsigned round);
 
     // -- receiving.cpp
     bool attend() noexcept override;
-    bool may_take_in() const noexcept { return atomic_ == 0 && depth_ < kMaxDepth; }
+    [[nodiscard]] bool may_take_in() const noexcept { return atomic_ == 0 && depth_ < kMaxDepth; }
     bool take_in();
     bool take_one(Deadline deadline, int& result);
     bool take_briefly(int& result);
     bool take_from_each();
     bool retry_stalled();
     void stall(Stalled stalled, int lost_port);
-    Stalled* find_stalled(unsigned source);
-    [[gnu::always_inline]] bool short_message_arrived(unsigned source, const std::byte* data,
-                                                      std::size_t length);
+    [[nodiscard]] Stalled* find_stalled(unsigned source);
+    [[nodiscard, gnu::always_inline]] bool short_message_arrived(unsigned source,
+                                                                 const std::byte* data,
+                                                                 std::size_t length);
     void arrived(unsigned source, const Frame& frame);
-    bool process_frame(unsigned source, const Frame& frame, int& lost_port);
-    bool message_arrived(unsigned source, const Header& h, const Frame& frame, int& lost_port);
+    [[nodiscard]] bool process_frame(unsigned source, const Frame& frame, int& lost_port);
+    [[nodiscard]] bool message_arrived(unsigned source, const Header& h, const Frame& frame,
+                                       int& lost_port);
     void single_arrived(unsigned port, const Frame& frame);
     void part_arrived(unsigned source, unsigned port, const Frame& frame);
     void notice_arrived(unsigned source, const Header& h, const Frame& frame);
@@ -258,22 +261,23 @@ private:
     void lose_sources(unsigned rank);
 
     // -- sending.cpp
-    int check_message(unsigned port, const Pieces& message, Service service);
-    int send_slowly(Held& held, unsigned port, const Pieces& message, Service service);
-    int send_parts(Held& held, Outgoing& out, const Pieces& message);
-    int send_frame(Held& held, Outgoing& out, std::size_t header_bytes, const Pieces& message,
-                   std::size_t offset, std::size_t bytes);
-    int compose(std::size_t bytes, void*& composed, Deadline deadline);
-    int broadcast_to_each(Outgoing& out, const std::byte* frame, std::size_t bytes);
+    [[nodiscard]] int check_message(unsigned port, const Pieces& message, Service service);
+    [[nodiscard]] int send_slowly(Held& held, unsigned port, const Pieces& message,
+                                  Service service);
+    [[nodiscard]] int send_parts(Held& held, Outgoing& out, const Pieces& message);
+    [[nodiscard]] int send_frame(Held& held, Outgoing& out, std::size_t header_bytes,
+                                 const Pieces& message, std::size_t offset, std::size_t bytes);
+    [[nodiscard]] int compose(std::size_t bytes, void*& composed, Deadline deadline);
+    [[nodiscard]] int broadcast_to_each(Outgoing& out, const std::byte* frame, std::size_t bytes);
     template <class Attempt>
-    int wait_for_room(Held& held, const Outgoing& out, Attempt&& attempt);
+    [[nodiscard]] int wait_for_room(Held& held, const Outgoing& out, Attempt&& attempt);
     void lose(const Outgoing& out, std::uint32_t frames);
     void owe(int dest, const Out& out);
-    bool owes(int dest) const noexcept;
+    [[nodiscard]] bool owes(int dest) const noexcept;
     bool pump();
-    int say_hello(unsigned rank, bool is_answer);
-    int told_gone(unsigned port, int rank);
-    std::span<const int> members(const Out& out) const noexcept;
+    [[nodiscard]] int say_hello(unsigned rank, bool is_answer);
+    [[nodiscard]] int told_gone(unsigned port, int rank);
+    [[nodiscard]] std::span<const int> members(const Out& out) const noexcept;
     void count_detours() noexcept;
 
     void count(Counter id, std::uint64_t n = 1) noexcept { counters_.add(id, n); }

@@ -26,7 +26,7 @@ public:
     ~Connection();
 
     /// 0, or a negative errno and why.
-    int open(std::size_t send_bytes, std::size_t receive_bytes, std::string* why);
+    [[nodiscard]] int open(std::size_t send_bytes, std::size_t receive_bytes, std::string* why);
 
     std::span<std::byte> memory() const noexcept { return memory_; }
     const Geometry& geometry() const noexcept { return geometry_; }
@@ -34,8 +34,8 @@ public:
     unsigned nodes() const noexcept { return nodes_; }
 
     /// Whether the daemon is still there. One system call.
-    bool has_daemon() const noexcept;
-    std::string no_daemon() const;
+    [[nodiscard]] bool has_daemon() const noexcept;
+    [[nodiscard]] std::string no_daemon() const;
     /// For who polls by itself: lets others run where processors are few.
     void give_way() noexcept;
 
@@ -45,9 +45,9 @@ public:
     void end_wait() noexcept override;
 
 private:
-    int map(int fd);
-    int slow_pause(rmem::Deadline deadline);
-    unsigned spin_limit() const noexcept;
+    [[nodiscard]] int map(int fd);
+    [[nodiscard]] int slow_pause(rmem::Deadline deadline);
+    [[nodiscard]] unsigned spin_limit() const noexcept;
 
     std::string path_;
     rmem::Descriptor socket_;

@@ -65,11 +65,11 @@ public:
 
     /// A copy of another's, as it is now; null where there is none. Trust: numbers for people,
     /// nothing else.
-    static std::shared_ptr<const BoardMemory> observe(const std::string& name);
-    static std::string object_name(const std::string& name) { return kPrefix + name; }
+    [[nodiscard]] static std::shared_ptr<const BoardMemory> observe(const std::string& name);
+    [[nodiscard]] static std::string object_name(const std::string& name) { return kPrefix + name; }
 
     /// The names of those that this user may remove, of daemons that live or have left them.
-    static std::vector<std::string> list();
+    [[nodiscard]] static std::vector<std::string> list();
     /// Removes one that its daemon has left (in a dry run: would), false if there is none; throws
     /// where a daemon has it.
     static bool remove(const std::string& name, bool dry_run = false);

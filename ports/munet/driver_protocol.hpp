@@ -47,11 +47,12 @@ inline constexpr const char* kRuntimeFolder = "/run/rmem";
 /// the name of the ring (RMEM_RING, or without it one that is the same for all users) and the node;
 /// in the user's own runtime directory where that is set and there is no /run/rmem, which root
 /// makes.
-RMEM_API std::string socket_path(const char* setting, const std::optional<std::string>& ring,
-                                 unsigned node);
+[[nodiscard]] RMEM_API std::string socket_path(const char* setting,
+                                               const std::optional<std::string>& ring,
+                                               unsigned node);
 
 /// False when the path is too long for a socket.
-inline bool make_address(const std::string& path, sockaddr_un* address) {
+[[nodiscard]] inline bool make_address(const std::string& path, sockaddr_un* address) {
     *address = {};
     address->sun_family = AF_UNIX;
     if (path.empty() || path.size() >= sizeof address->sun_path) return false;

@@ -69,19 +69,19 @@ enum class Kind : std::uint8_t {
 };
 
 /// Number of lines of a receive buffer that a message or part of `bytes` bytes takes.
-constexpr std::uint32_t lines_of(std::size_t bytes) noexcept {
+[[nodiscard]] constexpr std::uint32_t lines_of(std::size_t bytes) noexcept {
     return static_cast<std::uint32_t>((kHeader + bytes + kLine - 1) / kLine);
 }
 
 /// What a sender may have in a receive buffer, in lines; how much of it the receiver may keep to
 /// itself before it says that it is free; and so, how much a single message may take.
-constexpr std::uint32_t high_water(std::uint32_t share) noexcept {
+[[nodiscard]] constexpr std::uint32_t high_water(std::uint32_t share) noexcept {
     return share / 4;
 }
-constexpr std::uint32_t most_lines(std::uint32_t share) noexcept {
+[[nodiscard]] constexpr std::uint32_t most_lines(std::uint32_t share) noexcept {
     return share - high_water(share);
 }
-constexpr std::size_t most_bytes(std::uint32_t share) noexcept {
+[[nodiscard]] constexpr std::size_t most_bytes(std::uint32_t share) noexcept {
     return most_lines(share) * kLine - kHeader;
 }
 
@@ -92,11 +92,11 @@ struct Control {
     std::uint8_t index = 0;
     std::uint32_t length = 0;
 
-    constexpr std::uint64_t word() const noexcept {
+    [[nodiscard]] constexpr std::uint64_t word() const noexcept {
         return mark | std::uint64_t{static_cast<std::uint8_t>(kind)} << 8 |
                std::uint64_t{index} << 16 | std::uint64_t{length} << 32;
     }
-    static constexpr Control of(std::uint64_t word) noexcept {
+    [[nodiscard]] static constexpr Control of(std::uint64_t word) noexcept {
         return {static_cast<std::uint8_t>(word), static_cast<Kind>(word >> 8 & 0xff),
                 static_cast<std::uint8_t>(word >> 16), static_cast<std::uint32_t>(word >> 32)};
     }
@@ -110,10 +110,10 @@ struct Credit {
     std::uint8_t place = 0;
     std::uint32_t lines = 0;
 
-    constexpr std::uint64_t word() const noexcept {
+    [[nodiscard]] constexpr std::uint64_t word() const noexcept {
         return is_there ? lines | std::uint64_t{place} << 32 | std::uint64_t{1} << 40 : 0;
     }
-    static constexpr Credit of(std::uint64_t word) noexcept {
+    [[nodiscard]] static constexpr Credit of(std::uint64_t word) noexcept {
         return {(word >> 40 & 1) != 0, static_cast<std::uint8_t>(word >> 32),
                 static_cast<std::uint32_t>(word)};
     }
@@ -130,10 +130,10 @@ struct Origin {
     Address from;
     std::uint16_t generation = 0;
 
-    constexpr std::uint64_t word() const noexcept {
+    [[nodiscard]] constexpr std::uint64_t word() const noexcept {
         return from.node | std::uint64_t{from.endpoint} << 16 | std::uint64_t{generation} << 32;
     }
-    static constexpr Origin of(std::uint64_t word) noexcept {
+    [[nodiscard]] static constexpr Origin of(std::uint64_t word) noexcept {
         return {{static_cast<std::uint16_t>(word), static_cast<std::uint8_t>(word >> 16)},
                 static_cast<std::uint16_t>(word >> 32)};
     }
@@ -149,10 +149,10 @@ enum class Answer : std::uint8_t {
     no_node = 4,
     gone = 5  ///< it was there, and is not any more
 };
-constexpr Answer answer_in(std::uint32_t word) noexcept {
+[[nodiscard]] constexpr Answer answer_in(std::uint32_t word) noexcept {
     return static_cast<Answer>(word & 0xff);
 }
-constexpr std::uint32_t next_answer(std::uint32_t word, Answer code) noexcept {
+[[nodiscard]] constexpr std::uint32_t next_answer(std::uint32_t word, Answer code) noexcept {
     return ((word & ~0xffU) + 0x100) | static_cast<std::uint32_t>(code);
 }
 
@@ -204,13 +204,13 @@ struct Geometry {
         return receive_buffer() + receive_lines * kLine;
     }
     /// Lines of the receive buffer for each sender.
-    constexpr std::uint32_t share() const noexcept {
+    [[nodiscard]] constexpr std::uint32_t share() const noexcept {
         return (receive_lines - static_cast<std::uint32_t>(kAhead)) / senders;
     }
-    static constexpr std::size_t least_receive_bytes(unsigned senders) noexcept {
+    [[nodiscard]] static constexpr std::size_t least_receive_bytes(unsigned senders) noexcept {
         return (kAhead + kMinShare * senders) * kLine;
     }
-    constexpr bool is_possible() const noexcept {
+    [[nodiscard]] constexpr bool is_possible() const noexcept {
         return senders > 0 && senders <= kMaxSenders && send_bytes % kLine == 0 &&
                send_bytes <= kMaxBuffer && receive_lines <= kMaxBuffer / kLine &&
                receive_lines * kLine >= least_receive_bytes(senders);

@@ -49,7 +49,7 @@ static_assert(sizeof(FrameHead) == 16);
 inline constexpr std::size_t kChunk = 4096;  ///< of a long message, in one frame, at most
 
 /// False when there is too little of it.
-inline bool read_head(std::span<const std::byte> frame, FrameHead* head) noexcept {
+[[nodiscard]] inline bool read_head(std::span<const std::byte> frame, FrameHead* head) noexcept {
     if (frame.size() < sizeof *head) return false;
     std::memcpy(head, frame.data(), sizeof *head);
     return true;

@@ -26,20 +26,20 @@ public:
     Network(billboard::Endpoint& endpoint, unsigned nodes);
 
     /// The rank by which a node of such a ring takes part.
-    static unsigned rank_of(unsigned node, unsigned nodes, unsigned ranks) noexcept;
+    [[nodiscard]] static unsigned rank_of(unsigned node, unsigned nodes, unsigned ranks) noexcept;
     unsigned nodes() const noexcept { return nodes_; }
     /// Bytes of a long message in a frame: so few that what waits for a node that stands still, all
     /// slots of its FIFO, leaves most of the partition to the others.
-    std::size_t chunk() const noexcept;
+    [[nodiscard]] std::size_t chunk() const noexcept;
 
-    Edge::Sent send(unsigned node, std::span<const std::byte> head,
-                    std::span<const std::byte> data);
+    [[nodiscard]] Edge::Sent send(unsigned node, std::span<const std::byte> head,
+                                  std::span<const std::byte> data);
     /// Hands frames that have come to the relay, a bounded number. Whether there were any.
     bool deliver_to(Relay& relay);
     /// Tells the relay of nodes that are not there any more, of those it deals with.
     void check(Relay& relay);
     /// The others have dropped this node, so its rank is over; a new one has to be opened.
-    bool is_over();
+    [[nodiscard]] bool is_over();
 
 private:
     static constexpr unsigned kFramesPerLook = 32;

@@ -36,7 +36,7 @@ public:
     virtual void ring() noexcept = 0;
     /// A wait begins; then, between looks, lets time pass: 0, or a negative errno to end the wait.
     virtual void begin_wait() noexcept = 0;
-    virtual int pause(rmem::Deadline deadline) = 0;
+    [[nodiscard]] virtual int pause(rmem::Deadline deadline) = 0;
     virtual void end_wait() noexcept = 0;
 
 protected:
@@ -51,14 +51,16 @@ public:
 
     Address own() const noexcept { return own_; }
 
-    int send(Address to, const void* data, std::size_t bytes, rmem::Deadline deadline);
-    int send_dma(Address to, const void* data, std::size_t bytes, rmem::Deadline deadline);
-    int recv(void* buffer, std::size_t room, Address* from);
-    int probe(Address* from);
+    [[nodiscard]] int send(Address to, const void* data, std::size_t bytes,
+                           rmem::Deadline deadline);
+    [[nodiscard]] int send_dma(Address to, const void* data, std::size_t bytes,
+                               rmem::Deadline deadline);
+    [[nodiscard]] int recv(void* buffer, std::size_t room, Address* from);
+    [[nodiscard]] int probe(Address* from);
     /// Until recv() or probe() has something.
-    int wait(rmem::Deadline deadline);
+    [[nodiscard]] int wait(rmem::Deadline deadline);
     /// The longest message that `to` takes, or a negative errno.
-    std::int64_t most(Address to, rmem::Deadline deadline);
+    [[nodiscard]] std::int64_t most(Address to, rmem::Deadline deadline);
 
 private:
     static constexpr unsigned kNoPlace = kMaxSenders;
@@ -84,31 +86,33 @@ private:
         bool is_whole = false;
     };
 
-    Peer* find(Address to);
-    int open(Address to, rmem::Deadline deadline, Peer** peer);
+    [[nodiscard]] Peer* find(Address to);
+    [[nodiscard]] int open(Address to, rmem::Deadline deadline, Peer** peer);
     void ask(Peer& peer, Address to);
-    int post(Peer& peer, Kind kind, const void* prefix, std::size_t prefix_bytes, const void* data,
-             std::size_t bytes, rmem::Deadline deadline);
-    int send_parts(Peer& peer, const std::byte* data, std::size_t bytes, rmem::Deadline deadline);
-    int await_room(Peer& peer, std::uint32_t lines, rmem::Deadline deadline);
-    int await_descriptor(rmem::Deadline deadline);
-    int await_send_buffer(std::size_t bytes, std::size_t* offset, rmem::Deadline deadline);
+    [[nodiscard]] int post(Peer& peer, Kind kind, const void* prefix, std::size_t prefix_bytes,
+                           const void* data, std::size_t bytes, rmem::Deadline deadline);
+    [[nodiscard]] int send_parts(Peer& peer, const std::byte* data, std::size_t bytes,
+                                 rmem::Deadline deadline);
+    [[nodiscard]] int await_room(Peer& peer, std::uint32_t lines, rmem::Deadline deadline);
+    [[nodiscard]] int await_descriptor(rmem::Deadline deadline);
+    [[nodiscard]] int await_send_buffer(std::size_t bytes, std::size_t* offset,
+                                        rmem::Deadline deadline);
     template <class Done>
-    int await(rmem::Deadline deadline, Done&& done);
+    [[nodiscard]] int await(rmem::Deadline deadline, Done&& done);
 
-    bool has_descriptor() noexcept;
+    [[nodiscard]] bool has_descriptor() noexcept;
     void write(Control control, Credit credit, const void* prefix, std::size_t prefix_bytes,
                const void* data, std::size_t bytes) noexcept;
-    Credit credit_for(const Peer& peer) noexcept;
-    bool is_gone(Peer& peer) noexcept;
+    [[nodiscard]] Credit credit_for(const Peer& peer) noexcept;
+    [[nodiscard]] bool is_gone(Peer& peer) noexcept;
     void forget(Peer& peer) noexcept;
 
-    std::uint64_t next_word() const noexcept;
+    [[nodiscard]] std::uint64_t next_word() const noexcept;
     void consume(Source& source, std::uint32_t lines);
     void return_credit();
-    Source& source_of(Control control, std::uint64_t origin);
+    [[nodiscard]] Source& source_of(Control control, std::uint64_t origin);
     void take_part(Source& source, Control control, std::uint32_t at);
-    int next(std::size_t room, bool takes, void* buffer, Address* from);
+    [[nodiscard]] int next(std::size_t room, bool takes, void* buffer, Address* from);
     void copy_out(void* to, std::uint32_t at, std::size_t skip, std::size_t bytes) const noexcept;
 
     const Geometry geometry_;

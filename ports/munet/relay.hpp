@@ -54,8 +54,8 @@ public:
     enum class Sent { yes, full, lost };
     /// A frame in two pieces; full: not now, lost: not any more, until `lost()` was told and the
     /// node asked again.
-    virtual Sent send(unsigned node, std::span<const std::byte> head,
-                      std::span<const std::byte> data) = 0;
+    [[nodiscard]] virtual Sent send(unsigned node, std::span<const std::byte> head,
+                                    std::span<const std::byte> data) = 0;
     /// The endpoint's program sleeps, and there is news for it.
     virtual void wake(unsigned endpoint) noexcept = 0;
 
@@ -103,13 +103,13 @@ public:
     /// A node is not there any more, or only as a new one.
     void lose(unsigned node);
 
-    unsigned active() const noexcept { return static_cast<unsigned>(active_.size()); }
+    [[nodiscard]] unsigned active() const noexcept { return static_cast<unsigned>(active_.size()); }
     /// The other nodes with which pairings exist or are asked for.
-    std::vector<bool> partners() const;
+    [[nodiscard]] std::vector<bool> partners() const;
     /// Frames that wait for a link.
-    std::size_t backlog() const noexcept { return backlogged_; }
+    [[nodiscard]] std::size_t backlog() const noexcept { return backlogged_; }
     /// Frames that no relay sends.
-    std::uint64_t bad_frames() const noexcept { return bad_frames_; }
+    [[nodiscard]] std::uint64_t bad_frames() const noexcept { return bad_frames_; }
     void trace(Trace* trace) noexcept { trace_ = trace; }
 
 private:
@@ -126,13 +126,14 @@ private:
     bool go_on_moving(Endpoint& e);
     void abandon_move(Endpoint& e);
     void advance(Endpoint& e);
-    bool spend(Endpoint& e, Slot& slot, std::uint32_t lines);
-    FrameHead message_head(Endpoint& e, const Slot& slot, FrameType type, std::uint32_t length);
+    [[nodiscard]] bool spend(Endpoint& e, Slot& slot, std::uint32_t lines);
+    [[nodiscard]] FrameHead message_head(Endpoint& e, const Slot& slot, FrameType type,
+                                         std::uint32_t length);
 
     // Pairings
     void ask(Endpoint& e, unsigned slot, const DescriptorEntry& entry, std::uint32_t length);
-    Answer admit(Endpoint* to, Address from, unsigned slot, std::uint16_t generation,
-                 std::uint32_t user, std::uint8_t* place);
+    [[nodiscard]] Answer admit(Endpoint* to, Address from, unsigned slot, std::uint16_t generation,
+                               std::uint32_t user, std::uint8_t* place);
     void answer(Endpoint& e, unsigned slot, Answer code, std::uint32_t share, std::uint8_t place);
     void end_slot(Endpoint& e, Slot& slot, Answer code);
     void free_place(Endpoint& e, Place& place);
@@ -140,11 +141,11 @@ private:
     void returned(Endpoint& e, unsigned slot, std::uint32_t lines);
 
     // Receive buffers
-    bool reserve(Endpoint& to, std::uint32_t lines, std::uint32_t* at);
+    [[nodiscard]] bool reserve(Endpoint& to, std::uint32_t lines, std::uint32_t* at);
     void place(Endpoint& to, std::uint8_t place, Kind kind, std::uint32_t length,
                const std::byte* data);
     void show(Endpoint& to, std::uint32_t at, Control control, std::uint64_t origin);
-    static std::uint32_t next_line(const Endpoint& to) noexcept;
+    [[nodiscard]] static std::uint32_t next_line(const Endpoint& to) noexcept;
     static void end_at(Endpoint& to, std::uint32_t line) noexcept;
     void refresh(Endpoint& to);
     void wake(Endpoint& e);
@@ -152,7 +153,7 @@ private:
     // Other nodes
     void post(unsigned node, const FrameHead& head, std::span<const std::byte> data = {});
     bool flush();
-    bool is_backlog_right() const noexcept;
+    [[nodiscard]] bool is_backlog_right() const noexcept;
     void lose_those_lost();
     void deliver_message(unsigned node, const FrameHead& head, std::span<const std::byte> data);
     void deliver_chunk(Endpoint& to, std::uint8_t place, const FrameHead& head,
@@ -163,8 +164,8 @@ private:
         if (trace_ != nullptr) [[unlikely]]
             trace_->passes(stage);
     }
-    Address address(const Endpoint& e) const noexcept;
-    Endpoint* local(Address address) const noexcept;
+    [[nodiscard]] Address address(const Endpoint& e) const noexcept;
+    [[nodiscard]] Endpoint* local(Address address) const noexcept;
 
     const RelayConfig config_;
     Edge& edge_;

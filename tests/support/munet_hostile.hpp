@@ -21,6 +21,7 @@
 #include <cstring>
 #include <span>
 #include <string>
+#include <tuple>
 #include <vector>
 
 namespace rmem::test {
@@ -30,8 +31,10 @@ public:
     explicit BesideALiar(Choices choices) : choices_(choices) {
         for (std::size_t i = 0; i < kEndpoints; ++i) open(i);
         // So that the liar has slots and places that mean something.
-        for (const std::size_t to : {0U, 1U, 2U}) programs_[2].send(address(to), "", 0, deadline());
-        programs_[0].send(address(2), "", 0, deadline());
+        for (const std::size_t to : {0U, 1U, 2U}) {
+            std::ignore = programs_[2].send(address(to), "", 0, deadline());
+        }
+        std::ignore = programs_[0].send(address(2), "", 0, deadline());
     }
 
     std::string run(unsigned steps) {
@@ -170,7 +173,7 @@ private:
         ports::munet::FrameHead head;
         std::array<std::uint32_t, sizeof head / 4> words;
         for (auto& word : words) word = choices_.word();
-        ports::munet::read_head(std::as_bytes(std::span(words)), &head);
+        std::ignore = ports::munet::read_head(std::as_bytes(std::span(words)), &head);
         head.type = static_cast<ports::munet::FrameType>(choices_.below(13));
         head.endpoint =
             choices_.below(3) == 0 ? head.endpoint : 2;  // an honest one has no such sender
