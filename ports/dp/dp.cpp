@@ -94,7 +94,8 @@ extern "C" {
 
 int dp_open(int dpid) {
     if (dpid < 0 || dpid > DP_MAX_DPID)
-        return fail(EINVAL, fmt::format("a DPID is 0 to {}, not {}", DP_MAX_DPID, dpid));
+        return fail(EINVAL,
+                    fmt::format("dp_open: dpid is {}; it must be 0 to {}", dpid, DP_MAX_DPID));
     try {
         Service* service = Service::make();
         if (service == nullptr) {

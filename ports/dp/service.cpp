@@ -26,9 +26,10 @@ std::size_t pool_bytes() {
     if (text == nullptr || *text == 0) return DP_POOL_BYTES;
     const std::size_t bytes = rmem::parse_size("RMEM_DP_POOL", text);
     if (bytes <= kMostPoolBytes) return bytes;
-    throw rmem::Error(rmem::Errc::bad_environment,
-                      fmt::format("RMEM_DP_POOL is {}; a token buffer pool has {} bytes at most",
-                                  text, kMostPoolBytes));
+    throw rmem::Error(
+        rmem::Errc::bad_environment,
+        fmt::format("RMEM_DP_POOL: {} is too large for a token buffer pool; maximum is {} bytes",
+                    text, kMostPoolBytes));
 }
 
 void add(Counts& sum, const Counts& more) {

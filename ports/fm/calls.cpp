@@ -62,8 +62,8 @@ void set(int parameter, std::va_list values) {
             return;
         }
         refuse(EINVAL, BBP_EINVAL,
-               fmt::format("parameter {} of FM_set_parameter is a number from 1 to {}, not {}",
-                           parameter, most, value));
+               fmt::format("FM_set_parameter: parameter {} is {}; it must be 1 to {}", parameter,
+                           value, most));
     };
     switch (parameter) {
         case FM_QUIET: p.is_quiet = true; break;

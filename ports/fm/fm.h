@@ -64,10 +64,10 @@ FM_API extern ULONG FM_numnodes; /* how many there are; 0 while FM_initialize ha
 /* Documented (2.x). Joins; both versions are ready then. */
 FM_API void FM_initialize(void);
 
-/* Reconstruction. Waits until all that was sent has been accepted by nodes that live, then leaves.
- * Handlers that were suspended in FM_receive are not resumed. Messages not extracted are lost.
- * FM_initialize may be called again, best once all have left: until then a node's messages come to
- * whichever life the receiver is in. */
+/* Reconstruction. Waits until all that was sent has been accepted by nodes that are alive, then
+ * leaves. Handlers that were suspended in FM_receive are not resumed. Messages not extracted are
+ * lost. FM_initialize may be called again, best once all have left: until then a node's messages
+ * come to whichever incarnation the receiver is in. */
 FM_API void FM_finalize(void);
 
 /* What can be set before FM_initialize, by FM_set_parameter(parameter, value). */

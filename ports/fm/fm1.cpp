@@ -180,7 +180,7 @@ void Fm1::resend() {
 // ---- Decisions on frames sent
 
 inline void Fm1::hear_of_ack(unsigned from, std::uint16_t ack) {
-    if (network_.is_ahead(from)) return;  // nothing was sent to this life yet
+    if (network_.is_ahead(from)) return;  // nothing was sent to this one yet
     Peer& p = peers_[from];
     const auto more = static_cast<std::uint16_t>(ack - p.acked);
     if (more > p.sent) return network_.is_corrupt();
@@ -413,7 +413,7 @@ bool Fm1::tell(unsigned node) {
     return result != BBP_EAGAIN;
 }
 
-// ---- Lives of nodes
+// ---- Incarnations of nodes
 
 unsigned Fm1::forget(unsigned node, bool all) {
     Peer& p = peers_[node];

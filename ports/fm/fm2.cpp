@@ -298,7 +298,7 @@ void Fm2::reallocate() {
     tell_due();
 }
 
-// ---- Lives of nodes
+// ---- Incarnations of nodes
 
 unsigned Fm2::forget(unsigned node, bool all) {
     Peer& p = peers_[node];

@@ -141,7 +141,7 @@ inline void Fm2::process(unsigned from, std::span<const std::byte> frame) {
         unsigned from;
         ~Done() {
             Peer& p = fm2.peers_[from];
-            if (p.done == p.come) return;  // a new life has begun meanwhile
+            if (p.done == p.come) return;  // a new incarnation has begun
             ++p.done;
             --fm2.outstanding_;
             const auto untold = static_cast<std::uint16_t>(p.done + fm2.share_ - p.told);

@@ -5,7 +5,7 @@
 /// the host has them.
 ///
 ///   hello     kind, version, window:16, 0:32, program:64, modules:64     before anything else,
-///             once for each life
+///             once for each incarnation
 ///   four      kind, slot:8, ack:16, module:32, offset:32, words 4 × 32   FM_send_4; 28 bytes: half
 ///             a line with its flag
 ///   buffer    the same header, 0 to 128 bytes                            FM_send

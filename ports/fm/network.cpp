@@ -96,8 +96,8 @@ void Network::take_hello(unsigned from, std::span<const std::byte> frame) {
     fm2_->meet(from, hello);
 }
 
-/// A life of the node has ended. What was sent to it is lost; what came from it ends only if no
-/// newer life has spoken. That a node has left is no news unless something is lost with it.
+/// An incarnation of the node has ended. What was sent to it is lost; what came from it ends only
+/// if no newer one has spoken. That a node has left is no news unless something is lost with it.
 void Network::end(unsigned node) {
     Peer& p = peers_[node];
     if (p.ended) return;

@@ -4,9 +4,10 @@
 /// The billboard as Fast Messages see it: frames of class fm, nodes that come and go.
 ///
 /// Before its first frame to a node, a node says hello to it: who it is and which binary it runs. A
-/// node's life ends when it leaves the ring or dies, which a send to it or a look at it notices.
+/// node's incarnation ends when it leaves the ring or dies, which a send to it or a look at it
+/// notices.
 /// Both layers are told: `forget` when what was on its way to a node is lost, `meet` when a new
-/// life of it begins. Since a new life's hello can come before the end of the former one is
+/// incarnation of it begins. Since a new one's hello can come before the end of the former one is
 /// noticed, each hello begins anew what was received, and an end that comes after it concerns only
 /// what was sent.
 ///
@@ -42,7 +43,7 @@ public:
     /// What was sent to `node` is lost; `all`: what comes from it ends, too. How much that was, to
     /// tell.
     virtual unsigned forget(unsigned node, bool all) = 0;
-    /// A life of `node` begins.
+    /// An incarnation of `node` begins.
     virtual void meet(unsigned node, const Hello& hello) = 0;
 
 protected:
@@ -106,7 +107,7 @@ public:
         const Peer& p = peers_[node];
         return module == 0 ? p.other_program : p.other_modules;
     }
-    /// Whether a new life of it speaks already, while the former one's end was not noticed.
+    /// Whether a new incarnation of it speaks already, while the former one's end was not noticed.
     [[nodiscard]] bool is_ahead(unsigned node) const noexcept { return peers_[node].ahead; }
     /// Whether it has said hello, and not ended.
     [[nodiscard]] bool is_known(unsigned node) const noexcept { return peers_[node].known; }
@@ -147,7 +148,7 @@ public:
 private:
     struct Peer {
         bool greeted = false;
-        bool known = false;  ///< has said hello in this life
+        bool known = false;  ///< this incarnation has said hello
         bool ahead = false;  ///< in a new one, before the former one's end was noticed
         bool ended = false;  ///< and nothing has come of it since
         bool other_program = false, other_modules = false;

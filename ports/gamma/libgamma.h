@@ -144,7 +144,7 @@ GAMMA_API int gamma_post_recv(unsigned short port, void* buffer, unsigned long s
  * were lost by overrun, of which only the receiver is told. GAMMA_ESIZE: 4 GiB or more. During a
  * longer message to the same port of the same process, a handler's is refused: GAMMA_EAGAIN. */
 GAMMA_API int gamma_send(unsigned short port, void* buf, unsigned long len);
-/* [library] The same, waiting for the receiver as long as it lives. Where messages cannot be taken
+/* [library] The same, waiting for the receiver while it is alive. Where messages cannot be taken
  * in meanwhile (in a handler whose port's next message is waiting, in gamma_atomic) at most two
  * seconds: GAMMA_EAGAIN, or, when a part is on its way, GAMMA_ELOST. */
 GAMMA_API int gamma_send_flowctl(unsigned short port, void* buf, unsigned long len);

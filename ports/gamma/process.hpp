@@ -91,7 +91,7 @@ enum class Service { best_effort, flow_controlled, immediate };
 
 class RMEM_API Process final : private billboard::Attendant {
 public:
-    /// Waits until all ranks of the ring have done so, but for bystanders, and forms the groups.
+    /// Waits until all ranks of the ring have done so, but for non-members, and forms the groups.
     [[nodiscard]] static std::unique_ptr<Process> start(std::shared_ptr<ProcessEndpoint> process,
                                                         unsigned nodes, const Settings& settings,
                                                         Visible visible);
@@ -189,7 +189,7 @@ private:
         Request request;
         bool has_greeted = false, is_greeted = false;
         bool answer_due = false;   ///< it has asked
-        bool is_returned = false;  ///< with a new life, of which the program has not been told
+        bool is_returned = false;  ///< as a new incarnation, which the program is not told of yet
         bool is_gone = false;      ///< as last seen
         std::uint32_t incarnations = 0;
         std::array<Arrived, kMaxRounds> arrived{};

@@ -357,8 +357,8 @@ void Process::notice_arrived(unsigned source, const Header& h, const Frame& fram
     }
 }
 
-/// A new life of that rank, or its answer: all streams begin, both ways each with the hello that is
-/// sent that way.
+/// A new incarnation of that rank, or its answer: all streams begin, both ways each with the hello
+/// that is sent that way.
 void Process::hello_arrived(unsigned source, const Header& h, const Frame& frame) {
     constexpr std::size_t kEach = 8;
     const std::uint32_t wanted = frame.length >= kHelloBytes ? word_at(frame.data, 8) : 0;

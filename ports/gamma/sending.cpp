@@ -14,8 +14,7 @@ namespace {
 /// Of a wait for room: what comes meanwhile is to be taken in soon.
 constexpr billboard::SliceLengths kRoomSlices{.longest_ns =
                                                   billboard::SliceLengths{}.longest_in_company_ns};
-constexpr int kIncarnationOver =
-    2;  ///< no code: the receiver has begun another life during the message
+constexpr int kIncarnationOver = 2;  ///< no code: the receiver has come back during the message
 
 }  // namespace
 
@@ -59,7 +58,7 @@ int Process::send(unsigned port, const Pieces& message, Service service) {
                 ++*p.out.number;
                 return BBP_OK;
             }
-            // Said once of a life that is over: trying again could reach the next one.
+            // Said once of an incarnation that is over: trying again could reach the next one.
             if (result == BBP_EPEER) return told_gone(port, p.out.dest);
         }
     }
@@ -105,7 +104,7 @@ int Process::send_slowly(Held& held, unsigned port, const Pieces& message, Servi
             return fail(
                 GAMMA_EAGAIN,
                 fmt::format("a longer message of this process to the same port is under way, "
-                            "and port {}'s would come into its midst; send it later, or to "
+                            "and port {}'s would come into the middle of it; send it later, or to "
                             "another port",
                             port));
         }
@@ -333,7 +332,7 @@ bool Process::pump() {
     for (unsigned r = 0; r < ranks_; ++r) {
         if (!peers_[r].answer_due) continue;
         int result = say_hello(r, true);
-        if (result == BBP_EPEER) result = say_hello(r, true);  // the first told of its former life
+        if (result == BBP_EPEER) result = say_hello(r, true);  // the first told of the former one
         if (result == BBP_OK || result == BBP_EPEER) peers_[r].answer_due = false;
     }
     std::erase_if(notices_, [&](const Notice& n) {
@@ -404,7 +403,7 @@ int Process::told_gone(unsigned port, int rank) {
     }
     return fail(GAMMA_EPEER,
                 fmt::format("rank {}, which port {} is bound to, is dead or has left, or "
-                            "has come back with a new life since",
+                            "has come back as a new incarnation since",
                             rank, port));
 }
 

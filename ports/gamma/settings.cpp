@@ -20,7 +20,7 @@ bool parse_switch(const char* name, const std::string& text) {
     if (text == "on") return true;
     if (text == "off") return false;
     throw rmem::Error(rmem::Errc::bad_environment,
-                      fmt::format("{}: '{}' is neither on nor off", name, text));
+                      fmt::format("{}: '{}' is not valid; give on or off", name, text));
 }
 
 }  // namespace

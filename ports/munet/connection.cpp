@@ -100,8 +100,8 @@ std::string why_refused(const Reply& reply, const std::string& path) {
                 path, reply.limit);
         case EINVAL:
             return fmt::format(
-                "buffers of this size cannot be: the receive buffer takes {} bytes at least "
-                "here, and no buffer more than {}",
+                "size of a buffer is out of range: the receive buffer has {} bytes at least here, "
+                "and no buffer more than {}",
                 reply.limit, kMaxBuffer);
         case ENOBUFS:
             return fmt::format("the node has {} endpoints already, and no more", kEndpoints);
@@ -157,7 +157,10 @@ int Connection::open(std::size_t send_bytes, std::size_t receive_bytes, std::str
     path_ = path_of_environment();
     sockaddr_un address;
     if (!make_address(path_, &address)) {
-        *why = fmt::format("'{}' cannot be the path of a socket", path_);
+        *why = fmt::format(
+            "'{}' is not a valid path of a socket, which has 1 to {} characters; give another by "
+            "RMEM_MUNET",
+            path_, sizeof address.sun_path - 1);
         return -EINVAL;
     }
     socket_ = rmem::Descriptor(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0));

@@ -68,7 +68,7 @@ public:
     [[nodiscard]] static std::shared_ptr<const BoardMemory> observe(const std::string& name);
     [[nodiscard]] static std::string object_name(const std::string& name) { return kPrefix + name; }
 
-    /// The names of those that this user may remove, of daemons that live or have left them.
+    /// The names of those that this user may remove, of daemons that are alive or have left them.
     [[nodiscard]] static std::vector<std::string> list();
     /// Removes one that its daemon has left (in a dry run: would), false if there is none; throws
     /// where a daemon has it.
@@ -78,7 +78,7 @@ private:
     static constexpr const char* kPrefix = "/rmem-munet.";
 
     std::string object_;
-    rmem::Descriptor fd_;  ///< locked while its writer lives
+    rmem::Descriptor fd_;  ///< locked while its writer is alive
     BoardMemory* memory_;
 };
 

@@ -75,7 +75,7 @@ bool Daemon::keep(std::int64_t now) {
     return moved;
 }
 
-/// Who of the others lives, and who asks whether this rank is GAMMA's; and if the others have
+/// Which of the others are alive, and who asks whether this rank is GAMMA's; and if the others have
 /// dropped this node, it becomes a new rank of theirs.
 void Daemon::look_at_ring() {
     ring_->network.check(relay_);

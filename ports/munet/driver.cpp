@@ -97,10 +97,11 @@ void make_runtime_folder(const std::string& path) {
 rmem::Descriptor listen_at(const std::string& path, const std::string& group) {
     sockaddr_un address;
     if (!make_address(path, &address)) {
-        throw rmem::Error(rmem::Errc::invalid_argument,
-                          fmt::format("MU-Net: '{}' cannot be the path of a socket: it has 1 to {} "
-                                      "characters; give another by RMEM_MUNET",
-                                      path, sizeof address.sun_path - 1));
+        throw rmem::Error(
+            rmem::Errc::invalid_argument,
+            fmt::format("MU-Net: '{}' is not a valid path of a socket, which has 1 to "
+                        "{} characters; give another by RMEM_MUNET",
+                        path, sizeof address.sun_path - 1));
     }
     const auto* name = reinterpret_cast<const sockaddr*>(&address);
     // Somebody who answers there is another daemon; a socket that nobody listens at is left over.

@@ -20,7 +20,7 @@ namespace ports::munet {
 class RMEM_API Network {
 public:
     static constexpr std::int64_t kCheckNs =
-        50'000'000;  ///< between looks at who of the others lives
+        50'000'000;  ///< between looks at which of the others are alive
 
     /// The endpoint outlives it.
     Network(billboard::Endpoint& endpoint, unsigned nodes);

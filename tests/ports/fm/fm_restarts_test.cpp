@@ -184,13 +184,13 @@ TEST_P(FmRestarts, a_node_that_comes_back_is_a_new_one_to_both_versions) {
             me.raise(0);
             extract_both_until([] { return seen().count >= 2; }, "an answer in both versions");
             me.raise(1);
-            if (me.shared[1] == 1) me.await_word(100);  // never: the first life is killed
+            if (me.shared[1] == 1) me.await_word(100);  // never: the first one is killed
             return;
         }
         for (unsigned incarnation_of_1 = 1; incarnation_of_1 <= 2; ++incarnation_of_1) {
             extract_both_until(
                 [&] { return seen().count >= static_cast<int>(4 * incarnation_of_1); }, "messages");
-            // The first send may be told of the former life's end.
+            // The first send may be told of the former incarnation's end.
             for (errno = EHOSTDOWN; errno == EHOSTDOWN;) {
                 errno = 0;
                 FM_send_4(1, note, 1, 0, 0, 0);
@@ -217,9 +217,11 @@ TEST_P(FmRestarts, all_nodes_may_finalize_and_initialize_again) {
             {
                 Session joined;
                 FM_send_4(1 - me.rank, note, 1, 0, 0, 0);
-                extract_both_until([] { return seen().count >= 1; }, "a message of this life");
+                extract_both_until([] { return seen().count >= 1; },
+                                   "a message of this incarnation");
             }
-            check_ok(bbp_barrier(), "or the next life's first message could come in this one");
+            check_ok(bbp_barrier(),
+                     "or the next incarnation's first message could come in this one");
         }
     });
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-/// What the tests of Fast Messages share: a node's life, frames by hand, and what went wrong as
-/// errno.
+/// What the tests of Fast Messages share: a node's incarnation, frames by hand, and what went wrong
+/// as errno.
 
 #include "billboard/errors.hpp"
 #include "billboard/process/process_endpoint.hpp"

@@ -173,7 +173,7 @@ TEST_P(GammaGroups, a_killed_process_may_come_back_and_is_missed_once) {
         bind_to(BROADCAST, {.port = 6, .to_port = 6});
         check_ok(gamma_sync());
         if (me.rank == 0) {
-            check_ok(send_pattern(5, 8, 1));  // so that numbers differ from a new life's
+            check_ok(send_pattern(5, 8, 1));  // so that numbers differ from a new incarnation's
             check_ok(send_pattern(6, 8, 1));
         }
         me.raise(kBound);
