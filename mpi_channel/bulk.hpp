@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-/// Bulk: bytes of a rank that a packet of it has announced, in pieces. The part that both
-/// transports have in common.
+/// Bulk: bytes of a rank that a packet of it has announced, in pieces. A part of the channel.
 ///
 /// Thread safety, errors: as of the endpoint, which outlives it.
 

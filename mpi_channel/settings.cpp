@@ -18,7 +18,14 @@ namespace mpi_channel {
 
 namespace {
 
-constexpr const char* kTransports[] = {"channel", "billboard", "fm", "gamma", "dp"};
+struct Transport {
+    const char* name;
+    TransportKind kind;
+};
+constexpr Transport kTransports[] = {{"channel", TransportKind::channel},
+                                     {"fm", TransportKind::fm},
+                                     {"gamma", TransportKind::gamma},
+                                     {"dp", TransportKind::dp}};
 constexpr std::string_view kPrefix = "RMEM_MPI_";
 constexpr const char* kNames[] = {"RMEM_MPI_TRANSPORT", "RMEM_MPI_GET", "RMEM_MPI_COLLECTIVES",
                                   "RMEM_MPI_LOCK"};
@@ -44,12 +51,15 @@ bool parse_lock(const std::string& text) {
 }
 
 TransportKind parse_transport(const std::string& text) {
-    const auto known = std::find(std::begin(kTransports), std::end(kTransports), text);
-    if (known != std::end(kTransports))
-        return static_cast<TransportKind>(known - std::begin(kTransports));
-    throw rmem::Error(rmem::Errc::bad_environment,
-                      fmt::format("RMEM_MPI_TRANSPORT: there is no transport '{}'; give one of {}",
-                                  text, fmt::join(kTransports, ", ")));
+    std::string names;
+    for (const Transport& transport : kTransports) {
+        if (text == transport.name) return transport.kind;
+        names += fmt::format("{}{}", names.empty() ? "" : ", ", transport.name);
+    }
+    throw rmem::Error(
+        rmem::Errc::bad_environment,
+        fmt::format("RMEM_MPI_TRANSPORT is '{}', which is no transport; give one of {}", text,
+                    names));
 }
 
 void parse_get(const std::string& text, Settings& settings) {
@@ -93,7 +103,10 @@ void check_collectives(std::string text) {
 }  // namespace
 
 const char* name_of(TransportKind kind) noexcept {
-    return kTransports[static_cast<std::size_t>(kind)];
+    for (const Transport& transport : kTransports) {
+        if (transport.kind == kind) return transport.name;
+    }
+    return "of another version";
 }
 
 Settings Settings::read() {

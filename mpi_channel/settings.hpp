@@ -3,10 +3,9 @@
 
 /// The MPI channel's part of the environment.
 ///
-///   RMEM_MPI_TRANSPORT   channel (default): through the channel interface, as the paper;
-///                        billboard: without it; fm, gamma, dp: the channel interface over Fast
-///                        Messages, GAMMA or Directed Point. Ranks of the last three understand
-///                        their like alone
+///   RMEM_MPI_TRANSPORT   channel (default): the channel interface on the billboard; fm, gamma, dp:
+///                        the channel interface over Fast Messages, GAMMA or Directed Point. All
+///                        ranks have the same
 ///   RMEM_MPI_GET         which messages are read from their sender's memory, where that is
 ///                        possible: of so many bytes or more (16K), of so many to so many (16K-2M,
 ///                        the default), or off
@@ -32,10 +31,11 @@ namespace mpi_channel {
 inline constexpr std::size_t kGetLeast = 16 * 1024, kGetMost = std::size_t{2} << 20;
 inline constexpr std::size_t kNoGets = std::numeric_limits<std::size_t>::max();
 
-enum class TransportKind : std::uint8_t { channel, billboard, fm, gamma, dp };
+/// The numbers are in the ranks' addresses; 1 was another one's.
+enum class TransportKind : std::uint8_t { channel = 0, fm = 2, gamma = 3, dp = 4 };
 
-/// As RMEM_MPI_TRANSPORT has it.
-const char* name_of(TransportKind kind) noexcept;
+/// As in RMEM_MPI_TRANSPORT; of a number that no transport has, "of another version".
+[[nodiscard]] const char* name_of(TransportKind kind) noexcept;
 
 struct Settings {
     TransportKind transport = TransportKind::channel;

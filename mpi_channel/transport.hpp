@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-/// What carries the device's packets and bulk: the Transport concept. The historic interface is one
-/// (mpi_channel/channel.hpp), the billboard itself another (mpi_channel/billboard_transport.hpp);
-/// ranks of both understand each other. Those that send by one of the ports
-/// (mpi_channel/ports/port_transport.hpp) understand their like alone.
+/// What carries the device's packets and bulk: the Transport concept. One is the channel interface
+/// on the billboard (mpi_channel/channel.hpp), the others are the channel interface on the ports
+/// (mpi_channel/ports/port_transport.hpp). All ranks have the same.
 ///
 /// No call waits: what finds no room is BBP_EAGAIN, and nothing of it has been sent. What one rank
 /// sends to another comes in its order, packets and bulk alike: so after a packet that announces

@@ -6,7 +6,7 @@ Ratios are taken within a round, and the median of the rounds counts.
 import statistics
 from dataclasses import dataclass
 
-OURS = ["openmpi-bbp", "openmpi-bbp-nochannel", "mpich-bbp"]
+OURS = ["openmpi-bbp", "mpich-bbp"]
 MPICH = ["mpich-shm", "mpich-ucx"]  # what Debian's has: now one is faster, now the other
 
 

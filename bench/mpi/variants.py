@@ -143,8 +143,6 @@ VARIANTS = [
     Variant("billboard", "none"),
     Variant("openmpi-null", "openmpi", through_fabric("null"), without_provider),
     Variant("openmpi-bbp", "openmpi", ring_openmpi, on_ring(), OVER_RING),
-    Variant("openmpi-bbp-nochannel", "openmpi", ring_openmpi,
-            on_ring(RMEM_MPI_TRANSPORT="billboard"), OVER_RING),
     Variant("openmpi-bbp-plain", "openmpi", ring_openmpi, on_ring(**PLAIN_COLLECTIVES), OVER_RING),
     *(Variant(f"{mpi}-bbp-{port}", mpi, ring, on_ring(RMEM_MPI_TRANSPORT=port), BY_PORT)
       for mpi, ring in (("openmpi", ring_openmpi), ("mpich", ring_mpich)) for port in PORTS),
@@ -187,7 +185,7 @@ class Scene:
 
 
 NATIVE = "openmpi-vader mpich-shm mpich-ucx"
-ALL_MEMORY = "openmpi-bbp openmpi-bbp-nochannel mpich-bbp " + NATIVE
+ALL_MEMORY = "openmpi-bbp mpich-bbp " + NATIVE
 COLLECTIVE = "openmpi-bbp openmpi-bbp-plain mpich-bbp mpich-bbp-plain " + NATIVE
 SMALL = "8,64,256,1024"
 SCENES = [

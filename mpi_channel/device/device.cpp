@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "mpi_channel/device/device.hpp"
 
-#include "mpi_channel/billboard_transport.hpp"
 #include "mpi_channel/channel.hpp"
 
 namespace mpi_channel {
 
 template class Device<Channel>;
-template class Device<BillboardTransport>;
 
 }  // namespace mpi_channel

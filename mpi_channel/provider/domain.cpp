@@ -155,14 +155,11 @@ AddressVector::AddressVector(Domain& its_domain, void* context)
 /// log is off.
 bool AddressVector::is_good(const RankAddress& address) {
     if (address.rank >= rmem::kMaxRanks) return false;
-    if (address.transport == transport_number(transport_)) return true;
+    if (address.transport == static_cast<std::uint32_t>(transport_)) return true;
     if (std::exchange(has_complained_, true)) return false;
-    const bool is_known = address.transport <= static_cast<std::uint32_t>(TransportKind::dp);
     const std::string text = fmt::format(
         "rank {} sends by transport {}, this one by {}: give all ranks the same RMEM_MPI_TRANSPORT",
-        address.rank,
-        is_known ? name_of(static_cast<TransportKind>(address.transport)) : "of another version",
-        name_of(transport_));
+        address.rank, name_of(static_cast<TransportKind>(address.transport)), name_of(transport_));
     say(text.c_str());
     FI_WARN(&provider, FI_LOG_AV, "%s\n", text.c_str());
     return false;

@@ -231,21 +231,14 @@ int EndpointObject::enable() {
 void EndpointObject::open_transport(const mpi_channel::Settings& settings,
                                     const billboard::Settings& board) {
     Completions& own = *this;
-    switch (settings.transport) {
-        case TransportKind::channel:
-            endpoint_ = billboard::Endpoint::open(board);
-            channel_ = std::make_unique<Channel>(*endpoint_);
-            device_ = std::make_unique<Device<Channel>>(*channel_, own);
-            return;
-        case TransportKind::billboard:
-            endpoint_ = billboard::Endpoint::open(board);
-            direct_ = std::make_unique<BillboardTransport>(*endpoint_);
-            device_ = std::make_unique<Device<BillboardTransport>>(*direct_, own);
-            return;
-        default:
-            port_ = std::make_unique<PortTransport>(settings.transport, board);
-            endpoint_ = port_->endpoint();
-            device_ = make_device(*port_, own);
+    if (settings.transport == TransportKind::channel) {
+        endpoint_ = billboard::Endpoint::open(board);
+        channel_ = std::make_unique<Channel>(*endpoint_);
+        device_ = std::make_unique<Device<Channel>>(*channel_, own);
+    } else {
+        port_ = std::make_unique<PortTransport>(settings.transport, board);
+        endpoint_ = port_->endpoint();
+        device_ = make_device(*port_, own);
     }
 }
 
@@ -277,7 +270,7 @@ void EndpointObject::use_peers_memory(const rmem::RingConfig& config,
 int EndpointObject::name(void* address, std::size_t* size) const {
     if (endpoint_ == nullptr) return -FI_EOPBADSTATE;
     const RankAddress own{ring_, endpoint_->rank(),
-                          transport_number(mpi_channel::Settings::read().transport)};
+                          static_cast<std::uint32_t>(mpi_channel::Settings::read().transport)};
     const std::size_t room = std::exchange(*size, sizeof own);
     if (room < sizeof own) return -FI_ETOOSMALL;
     std::memcpy(address, &own, sizeof own);

@@ -18,7 +18,6 @@
 /// Errors: libfabric's numbers; the sentence goes to its log (FI_LOG_LEVEL=warn).
 
 #include "billboard/endpoint.hpp"
-#include "mpi_channel/billboard_transport.hpp"
 #include "mpi_channel/channel.hpp"
 #include "mpi_channel/collectives.hpp"
 #include "mpi_channel/device/device.hpp"
@@ -63,14 +62,9 @@ inline constexpr std::size_t kBacklogMost = 1024;
 struct RankAddress {
     std::uint64_t ring = 0;  ///< a hash of its name
     std::uint32_t rank = 0;
-    std::uint32_t transport = 0;  ///< what reaches it (transport_number)
+    std::uint32_t transport = 0;  ///< a TransportKind: what reaches it
     friend bool operator==(const RankAddress&, const RankAddress&) = default;
 };
-
-/// 0 for those that understand each other.
-constexpr std::uint32_t transport_number(TransportKind kind) noexcept {
-    return kind == TransportKind::billboard ? 0 : static_cast<std::uint32_t>(kind);
-}
 
 class EndpointObject;
 
@@ -394,8 +388,7 @@ private:
     std::uint64_t ring_ = 0;
     std::size_t least_ = 1;  ///< FI_OPT_MIN_MULTI_RECV
     std::shared_ptr<billboard::Endpoint> endpoint_;
-    std::unique_ptr<Channel> channel_;  ///< one of the three
-    std::unique_ptr<BillboardTransport> direct_;
+    std::unique_ptr<Channel> channel_;  ///< this or `port_`
     std::unique_ptr<PortTransport> port_;
     std::unique_ptr<HostMemory> peers_;
     std::unique_ptr<DeviceInterface> device_;

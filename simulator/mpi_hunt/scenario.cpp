@@ -34,7 +34,6 @@ Scenario Scenario::of_seed(std::uint64_t seed) {
     s.host.load_ns = random.between(1, s.heavy ? 20 : 700);
     s.host.call_ns = random.between(1, 900);
     s.ends = random.one_in(2);
-    s.direct = static_cast<unsigned>(random.below(1U << kRanks));
     for (unsigned i = 0; i < kFaults; ++i) {
         const FaultKind fault = kind_for(s, random);
         s.faults.push_back(draw_fault(fault, kMessages, false, random));

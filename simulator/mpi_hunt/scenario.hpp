@@ -20,10 +20,6 @@ struct Scenario : Seeded<Scenario, Fault, 300, 10>, RingScenario {
         FaultKind::cut_cable, FaultKind::kill,  FaultKind::fail_node,
         FaultKind::stop,      FaultKind::stall, FaultKind::deaf};
 
-    /// Some ranks, by their bits, send and receive without the channel interface:
-    /// mpi_channel/billboard_transport.hpp.
-    unsigned direct = 0;
-
     /// Messages long enough that unexpected ones take all their credit, on a link that takes no
     /// time. Rank 0 then sends nothing, so that credit comes back by itself, and receives seldom.
     bool heavy = false;

@@ -7,7 +7,30 @@ namespace simulator::mpi {
 
 using mpi_channel::PacketType;
 
-void Onlooker::show(Bytes packet, unsigned from) {
+int Tap::send_control_block(Bytes header, Bytes message, unsigned to) {
+    const int result = Channel::send_control_block(header, message, to);
+    if (result == BBP_OK) ++sent_.at(to);
+    return result;
+}
+
+int Tap::recv_any_control(Bytes* packet, unsigned* from) {
+    if (!give_held(packet, from)) {
+        do {
+            const int result = Channel::recv_any_control(packet, from);
+            if (result != BBP_OK) return result;
+        } while (!let_through(packet, *from));
+    }
+    show(*packet, *from);
+    return BBP_OK;
+}
+
+int Tap::recv_from_channel(std::span<std::byte> room, unsigned from, std::size_t* size) {
+    const int result = Channel::recv_from_channel(room, from, size);
+    if (result == BBP_OK) model_.comes(rank_, from, *size);
+    return result;
+}
+
+void Tap::show(Bytes packet, unsigned from) {
     const auto what = mpi_channel::read(packet);
     if (!what) return model_.complain(rank_, "a malformed packet came");
     model_.arrives(rank_, from, *what);
@@ -19,7 +42,7 @@ void Onlooker::show(Bytes packet, unsigned from) {
     if (!is_sound) model_.complain(rank_, "a malformed bundle came");
 }
 
-bool Onlooker::give_held(Bytes* packet, unsigned* from) {
+bool Tap::give_held(Bytes* packet, unsigned* from) {
     if (!std::exchange(gives_held_, false)) return false;
     held_.is_there = false;
     *packet = held_.bytes;
@@ -27,7 +50,7 @@ bool Onlooker::give_held(Bytes* packet, unsigned* from) {
     return true;
 }
 
-bool Onlooker::let_through(Bytes* packet, unsigned from) {
+bool Tap::let_through(Bytes* packet, unsigned from) {
     ++received_.at(from);
     auto what = mpi_channel::read(*packet);
     const Mischief mischief = what && mischief_ ? mischief_(rank_, from, *what) : Mischief::none;

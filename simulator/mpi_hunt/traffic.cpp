@@ -2,8 +2,6 @@
 #include "simulator/mpi_hunt/traffic.hpp"
 
 #include "billboard/endpoint.hpp"
-#include "mpi_channel/billboard_transport.hpp"
-#include "mpi_channel/channel.hpp"
 #include "simulator/hunt/random.hpp"
 
 #include <fmt/format.h>
@@ -13,7 +11,6 @@
 
 namespace simulator::mpi {
 
-using mpi_channel::DeviceInterface;
 using mpi_channel::kAnySource;
 using mpi_channel::kEagerMost;
 using mpi_channel::kHeaderBytes;
@@ -32,18 +29,7 @@ Parts parts_of(std::vector<std::byte>& bytes, std::size_t cut) {
 
 }  // namespace
 
-/// A device and its transport, which goes with it.
-template <class T>
-struct Tapped {
-    Tapped(billboard::Endpoint& endpoint, Model& model, const DoMischief& mischief,
-           mpi_channel::Completions& completions)
-        : tap(endpoint, model, mischief), device(tap, completions) {}
-
-    Tap<T> tap;
-    mpi_channel::Device<Tap<T>> device;
-};
-
-/// A rank's incarnation, as its functions see it.
+/// A rank's life, as its functions see it.
 struct Traffic::Incarnation final : mpi_channel::Completions {
     Incarnation(rmem::sim::Process& its_process, Model& its_model, const DoMischief& mischief,
                 const Scenario& scenario)
@@ -51,19 +37,9 @@ struct Traffic::Incarnation final : mpi_channel::Completions {
           rank(its_process.rank()),
           random(scenario.seed * 1009 + rank * 31),
           model(its_model),
-          endpoint(billboard::Endpoint::open()) {
-        if ((scenario.direct >> rank & 1U) != 0) {
-            open(direct, mischief);
-        } else {
-            open(by_channel, mischief);
-        }
-    }
-    template <class T>
-    void open(std::unique_ptr<Tapped<T>>& tapped, const DoMischief& mischief) {
-        tapped = std::make_unique<Tapped<T>>(*endpoint, model, mischief, *this);
-        tap = &tapped->tap;
-        device = &tapped->device;
-    }
+          endpoint(billboard::Endpoint::open()),
+          tap(*endpoint, model, mischief),
+          device(tap, *this) {}
 
     void completed(const Completion& completion) override {
         look_for_losses();
@@ -72,7 +48,7 @@ struct Traffic::Incarnation final : mpi_channel::Completions {
     /// The model learns first which ranks the device has given up since.
     void look_for_losses() {
         for (unsigned r = 0; r < Model::kRanks; ++r) {
-            if (device->is_gone(r) && !model.has_lost(rank, r)) model.loses(rank, r);
+            if (device.is_gone(r) && !model.has_lost(rank, r)) model.loses(rank, r);
         }
     }
     unsigned somebody() { return static_cast<unsigned>(random.below(Model::kRanks)); }
@@ -82,10 +58,8 @@ struct Traffic::Incarnation final : mpi_channel::Completions {
     Random random;
     Model& model;
     std::unique_ptr<billboard::Endpoint> endpoint;
-    std::unique_ptr<Tapped<mpi_channel::Channel>> by_channel;
-    std::unique_ptr<Tapped<mpi_channel::BillboardTransport>> direct;
-    Onlooker* tap = nullptr;
-    DeviceInterface* device = nullptr;
+    Tap tap;
+    mpi_channel::Device<Tap> device;
     Unexpected* claimed = nullptr;
     Sent* claimed_sent = nullptr;
 };
@@ -124,7 +98,7 @@ void Traffic::act(Incarnation& me) {
 }
 
 bool Traffic::progress(Incarnation& me) {
-    const bool any = me.device->progress();
+    const bool any = me.device.progress();
     me.look_for_losses();
     return any;
 }
@@ -133,7 +107,7 @@ bool Traffic::progress(Incarnation& me) {
 
 /// Around each limit of the device's protocols, and between.
 std::size_t Traffic::some_size(Incarnation& me) const {
-    const std::size_t packet = me.device->packet_most() - kHeaderBytes;
+    const std::size_t packet = me.device.packet_most() - kHeaderBytes;
     switch (me.random.below(16)) {
         case 0: return 0;
         case 1: return packet - me.random.below(2);
@@ -178,9 +152,9 @@ void Traffic::send(Incarnation& me) {
     order.after_match = sent.after_match;
     order.silent = sent.silent;
     order.context = &sent;
-    me.device->send(order);
+    me.device.send(order);
     if (sent.copy) std::fill(sent.bytes.begin(), sent.bytes.end(), std::byte{0x55});
-    if (me.device->backlog(to) != 0) findings_.cover(CoverageMark::waited);
+    if (me.device.backlog(to) != 0) findings_.cover(CoverageMark::waited);
     me.look_for_losses();
     on_sent();
 }
@@ -216,7 +190,7 @@ void Traffic::post(Incarnation& me, Waiting& waiting) {
     order.parts = parts_of(waiting.buffer, me.random.below(waiting.buffer.size() + 1));
     order.context = &waiting;
     model_.posts(waiting);
-    me.device->receive(order);
+    me.device.receive(order);
     me.look_for_losses();
 }
 
@@ -230,8 +204,8 @@ void Traffic::cancel(Incarnation& me) {
     if (me.random.one_in(2)) progress(me);  // it may be over by now
     const bool was_posted = model_.cancels(waiting);
     if (!was_posted) findings_.cover(CoverageMark::too_late);
-    if (me.device->cancel(&waiting) != was_posted) {
-        model_.complain(me.rank, "cancelling a receive gave the opposite result");
+    if (me.device.cancel(&waiting) != was_posted) {
+        model_.complain(me.rank, "cancelling a receive said the opposite of what is so");
     }
     me.look_for_losses();
 }
@@ -244,7 +218,7 @@ void Traffic::peek(Incarnation& me) {
     wanted.ignore = me.random.one_in(2) ? kAllBits : 0;
     const bool claims = me.claimed == nullptr && me.random.one_in(2);
     Unexpected* found =
-        claims ? me.device->claim(wanted, untagged) : me.device->peek(wanted, untagged);
+        claims ? me.device.claim(wanted, untagged) : me.device.peek(wanted, untagged);
     Sent* const sent = model_.peeks(me.rank, wanted, untagged);
     if ((found == nullptr) != (sent == nullptr)) {
         return model_.complain(me.rank, "peeking saw another message than is there");
@@ -268,7 +242,7 @@ void Traffic::end_claim(Incarnation& me) {
     if (me.random.one_in(3)) {
         findings_.cover(CoverageMark::claimed_discarded);
         model_.discards(sent);
-        return me.device->discard(message);
+        return me.device.discard(message);
     }
     findings_.cover(CoverageMark::claimed_received);
     Waiting& waiting = model_.receives(me.rank, me.random.below(2 * sent.size + 1));
@@ -278,7 +252,7 @@ void Traffic::end_claim(Incarnation& me) {
     order.parts = parts_of(waiting.buffer, me.random.below(waiting.buffer.size() + 1));
     order.context = &waiting;
     model_.receives_claimed(sent, waiting);
-    me.device->receive_claimed(message, order);
+    me.device.receive_claimed(message, order);
     me.look_for_losses();
 }
 
@@ -298,7 +272,7 @@ void Traffic::settle(Incarnation& me) {
     while (!model_.posted(me.rank).empty()) {
         Waiting& waiting = *model_.posted(me.rank).front();
         model_.cancels(waiting);
-        if (me.device->cancel(&waiting)) continue;
+        if (me.device.cancel(&waiting)) continue;
         return model_.complain(me.rank, "a receive that waits was not there to be cancelled");
     }
 }
@@ -317,8 +291,8 @@ bool Traffic::is_quiet() const {
     for (const Incarnation* from : incarnations_) {
         for (const Incarnation* to : incarnations_) {
             if (from == nullptr || to == nullptr) continue;
-            if (from->device->backlog(to->rank) != 0) return false;
-            if (from->tap->sent_to(to->rank) != to->tap->received_from(from->rank)) return false;
+            if (from->device.backlog(to->rank) != 0) return false;
+            if (from->tap.sent_to(to->rank) != to->tap.received_from(from->rank)) return false;
         }
     }
     return true;
@@ -330,8 +304,8 @@ void Traffic::leave(Incarnation& me) {
     while (finished_ < model_.alive()) {
         if (!progress(me)) me.process.sleep(kMicrosecond);
     }
-    if (me.device->counters().broken != 0) {
-        model_.complain(me.rank, "it has given up a rank because of its packets");
+    if (me.device.counters().broken != 0) {
+        model_.complain(me.rank, "it has given up a rank for what that sent");
     }
     note_coverage(me);
     incarnations_.at(me.rank) = nullptr;
@@ -342,7 +316,7 @@ void Traffic::check_credit() {
     for (const Incarnation* from : incarnations_) {
         for (const Incarnation* to : incarnations_) {
             if (from == nullptr || to == nullptr || !is_quiet()) continue;
-            const std::size_t all = from->device->credit(to->rank) + to->device->held(from->rank);
+            const std::size_t all = from->device.credit(to->rank) + to->device.held(from->rank);
             if (all == mpi_channel::kCredit) continue;
             model_.complain(from->rank, fmt::format("of its credit at rank {} {} bytes are left",
                                                     to->rank, all));
@@ -351,7 +325,7 @@ void Traffic::check_credit() {
 }
 
 void Traffic::note_coverage(const Incarnation& me) {
-    const mpi_channel::DeviceCounters& counters = me.device->counters();
+    const mpi_channel::DeviceCounters& counters = me.device.counters();
     findings_.cover(CoverageMark::short_sent, counters.short_sent);
     findings_.cover(CoverageMark::eager_sent, counters.eager_sent);
     findings_.cover(CoverageMark::rendezvous_sent, counters.rendezvous_sent);

@@ -92,6 +92,28 @@ TEST_P(ChannelOn, who_announced_bulk_is_not_asked_for_packets) {
     });
 }
 
+TEST_P(ChannelOn, a_packet_is_read_in_place_and_stays_until_the_next_call) {
+    run(2, [](Rank& me) {
+        Channel channel(*billboard::Endpoint::of_bbp_init());
+        const auto packet = bytes_of(700, 3);
+        const auto header = std::span(packet).first(20), message = std::span(packet).subspan(20);
+        if (me.rank == 1) {
+            await([&] { return channel.send_control_block(header, message, 0) == BBP_OK; },
+                  "room for a packet");
+        } else {
+            std::span<const std::byte> arrived;
+            unsigned from = 9;
+            await([&] { return channel.recv_any_control(&arrived, &from) == BBP_OK; }, "a packet");
+            check_equal(from, 1U, "its sender");
+            check(std::equal(arrived.begin(), arrived.end(), packet.begin(), packet.end()),
+                  "its bytes");
+            check_equal(channel.recv_any_control(&arrived, &from), static_cast<int>(BBP_EAGAIN),
+                        "nothing more");
+        }
+        check_ok(bbp_barrier());
+    });
+}
+
 TEST_P(ChannelOn, messages_of_the_program_are_not_touched) {
     run(2, [](Rank& me) {
         ChannelStation station;

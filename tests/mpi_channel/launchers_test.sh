@@ -68,4 +68,4 @@ fi
 launcher=("$RMEM_SOURCE_DIR/mpi_channel/mpirun-bbp-openmpi")
 export RMEM_LINK=direct
 if RMEM_MPI_TRANSPORT=foo run 1 "$work/of_openmpi"; then fail "there is a transport foo"; fi
-says "bbp: RMEM_MPI_TRANSPORT: there is no transport 'foo'; give one of channel, billboard"
+says "bbp: RMEM_MPI_TRANSPORT is 'foo', which is no transport; give one of channel, fm"

@@ -93,7 +93,7 @@ private:
     /// A station that finds no room lets come what may bring it: credit.
     bool sent(int result) {
         if (result != BBP_EAGAIN) check_code(result, BBP_OK);
-        if (result == BBP_EAGAIN) transport.control_msg_avail();
+        if (result == BBP_EAGAIN) static_cast<void>(transport.control_msg_avail());
         return result == BBP_OK;
     }
 };
