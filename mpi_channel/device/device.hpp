@@ -36,6 +36,7 @@
 #include "mpi_channel/device/remote_packets.hpp"
 #include "mpi_channel/settings.hpp"
 #include "mpi_channel/transport.hpp"
+#include "rmem/link/memory.hpp"
 
 #include <boost/container/small_vector.hpp>
 
@@ -407,7 +408,8 @@ private:
         std::size_t bulk_left = 0;
     };
 
-    Matcher& matcher(bool untagged) noexcept { return untagged ? untagged_ : tagged_; }
+    using DeviceMatcher = MatcherOf<rmem::is_simulated<T>>;
+    DeviceMatcher& matcher(bool untagged) noexcept { return untagged ? untagged_ : tagged_; }
 
     // -- Sending
     bool send_at_once(const SendOrder& order, std::size_t size);
@@ -515,7 +517,7 @@ private:
     T& transport_;
     Completions& completions_;
     GroupTraffic* groups_ = nullptr;
-    Matcher tagged_, untagged_;
+    DeviceMatcher tagged_, untagged_;
     std::vector<Other> others_;
     std::vector<unsigned> waiting_;  ///< ranks with a backlog
     Pool<Send> sends_;

@@ -7,9 +7,11 @@
 
 namespace mpi_channel {
 
-Matcher::Matcher(unsigned sources) : of_(sources), from_(sources) {}
+template <bool kAlwaysChecks>
+MatcherOf<kAlwaysChecks>::MatcherOf(unsigned sources) : of_(sources), from_(sources) {}
 
-Matcher::~Matcher() {
+template <bool kAlwaysChecks>
+MatcherOf<kAlwaysChecks>::~MatcherOf() {
     for (Receives& receives : of_) receives.clear();
     for (MessagesOfOne& messages : from_) messages.clear();
     of_any_.clear();
@@ -18,8 +20,9 @@ Matcher::~Matcher() {
 
 // ---- Messages that come
 
-std::optional<Match> Matcher::arrive(const Envelope& envelope) {
-    RMEM_CHECK(envelope.source < of_.size());
+template <bool kAlwaysChecks>
+std::optional<Match> MatcherOf<kAlwaysChecks>::arrive(const Envelope& envelope) {
+    RMEM_CHECK_IF(kAlwaysChecks, envelope.source < of_.size());
     Receive* receive = first_fit(of_[envelope.source], envelope);
     Receive* of_any = first_fit(of_any_, envelope);
     if (receive == nullptr || (of_any != nullptr && of_any->turn < receive->turn)) receive = of_any;
@@ -29,14 +32,17 @@ std::optional<Match> Matcher::arrive(const Envelope& envelope) {
     return Match{receive, placement};
 }
 
-void Matcher::keep(Message& message) {
-    RMEM_CHECK(!message.unexpected && message.envelope.source < from_.size());
+template <bool kAlwaysChecks>
+void MatcherOf<kAlwaysChecks>::keep(Message& message) {
+    RMEM_CHECK_IF(kAlwaysChecks, !message.unexpected && message.envelope.source < from_.size());
     message.unexpected = true;
     in_order_.push_back(message);
     from_[message.envelope.source].push_back(message);
 }
 
-Receive* Matcher::first_fit(Receives& receives, const Envelope& envelope) noexcept {
+template <bool kAlwaysChecks>
+Receive* MatcherOf<kAlwaysChecks>::first_fit(Receives& receives,
+                                             const Envelope& envelope) noexcept {
     const auto it = std::find_if(receives.begin(), receives.end(), [&](const Receive& receive) {
         return receive.wanted.fits(envelope);
     });
@@ -44,7 +50,8 @@ Receive* Matcher::first_fit(Receives& receives, const Envelope& envelope) noexce
 }
 
 /// The bytes of the receive's buffer that its next message takes.
-Placement Matcher::place(Receive& receive, std::size_t size) noexcept {
+template <bool kAlwaysChecks>
+Placement MatcherOf<kAlwaysChecks>::place(Receive& receive, std::size_t size) noexcept {
     Placement placement;
     const std::size_t room = receive.capacity - std::min(receive.used, receive.capacity);
     placement.at = receive.used;
@@ -57,8 +64,9 @@ Placement Matcher::place(Receive& receive, std::size_t size) noexcept {
 
 // ---- Receives
 
-Message* Matcher::post(Receive& receive, Placement& placement) {
-    RMEM_CHECK(!receive.posted);
+template <bool kAlwaysChecks>
+Message* MatcherOf<kAlwaysChecks>::post(Receive& receive, Placement& placement) {
+    RMEM_CHECK_IF(kAlwaysChecks, !receive.posted);
     if (Message* message = claim(receive.wanted)) {
         placement = place(receive, message->envelope.size);
         return message;
@@ -70,25 +78,30 @@ Message* Matcher::post(Receive& receive, Placement& placement) {
     return nullptr;
 }
 
-bool Matcher::cancel(Receive& receive) {
+template <bool kAlwaysChecks>
+bool MatcherOf<kAlwaysChecks>::cancel(Receive& receive) {
     if (!receive.posted) return false;
     take(receive);
     return true;
 }
 
-void Matcher::take(Receive& receive) noexcept {
+template <bool kAlwaysChecks>
+void MatcherOf<kAlwaysChecks>::take(Receive& receive) noexcept {
     Receives& receives = receives_of(receive.wanted.source);
     receives.erase(receives.iterator_to(receive));
     receive.posted = false;
     --posted_;
 }
 
-Matcher::Receives& Matcher::receives_of(Source source) noexcept {
-    RMEM_CHECK(source == kAnySource || source < of_.size());
+template <bool kAlwaysChecks>
+typename MatcherOf<kAlwaysChecks>::Receives& MatcherOf<kAlwaysChecks>::receives_of(
+    Source source) noexcept {
+    RMEM_CHECK_IF(kAlwaysChecks, source == kAnySource || source < of_.size());
     return source == kAnySource ? of_any_ : of_[source];
 }
 
-Receive* Matcher::take_hopeless(Source source) {
+template <bool kAlwaysChecks>
+Receive* MatcherOf<kAlwaysChecks>::take_hopeless(Source source) {
     Receives& receives = receives_of(source);
     if (receives.empty()) return nullptr;
     Receive& receive = receives.front();
@@ -98,7 +111,9 @@ Receive* Matcher::take_hopeless(Source source) {
 
 // ---- Questions
 
-Message* Matcher::peek(const Wanted& wanted) {
+template <bool kAlwaysChecks>
+Message* MatcherOf<kAlwaysChecks>::peek(const Wanted& wanted) {
+    RMEM_CHECK_IF(kAlwaysChecks, wanted.source == kAnySource || wanted.source < from_.size());
     const auto first_in = [&](auto& messages) -> Message* {
         const auto it = std::find_if(messages.begin(), messages.end(), [&](const Message& message) {
             return wanted.fits(message.envelope);
@@ -108,18 +123,23 @@ Message* Matcher::peek(const Wanted& wanted) {
     return wanted.source == kAnySource ? first_in(in_order_) : first_in(from_[wanted.source]);
 }
 
-Message* Matcher::claim(const Wanted& wanted) {
+template <bool kAlwaysChecks>
+Message* MatcherOf<kAlwaysChecks>::claim(const Wanted& wanted) {
     Message* message = peek(wanted);
     if (message != nullptr) claim(*message);
     return message;
 }
 
-void Matcher::claim(Message& message) {
-    RMEM_CHECK(message.unexpected);
+template <bool kAlwaysChecks>
+void MatcherOf<kAlwaysChecks>::claim(Message& message) {
+    RMEM_CHECK_IF(kAlwaysChecks, message.unexpected);
     message.unexpected = false;
     in_order_.erase(in_order_.iterator_to(message));
     auto& messages = from_[message.envelope.source];
     messages.erase(messages.iterator_to(message));
 }
+
+template class MatcherOf<false>;
+template class MatcherOf<true>;
 
 }  // namespace mpi_channel

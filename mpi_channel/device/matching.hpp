@@ -18,7 +18,7 @@
 ///   tag         64 bits. Those set in a receive's `ignore` do not count. Untagged messages have a
 ///               matcher of their own, tags 0.
 ///   source      the number of the sender, below the matcher's `sources`; kAnySource in what is
-///               asked for: of whomever
+///               asked for: any
 ///
 /// Rules
 ///   - A message goes to the receive posted first among those that it fits; a receive gets the
@@ -32,8 +32,15 @@
 ///   - What was claimed belongs to who has claimed it, and fits no receive any more.
 ///
 /// Receives and messages are the caller's: they stay where they are, and as they are, while they
-/// are in a matcher. Nothing is allocated after construction, and nothing throws. Sources that are
-/// named are below `sources`: the caller has checked them.
+/// are in a matcher. Nothing is allocated after construction, and nothing throws.
+///
+/// Invariants, of which (M2) and (M3) are the caller's part
+///   (M1) A receive is posted exactly while it is in one list: of its source, or of any source. A
+///        message is unexpected exactly while it is in two: of all, and of its source.
+///   (M2) A source that is named is below `sources`.
+///   (M3) A receive that is posted, and a message that is kept, is in no matcher yet.
+/// They are checked where `kAlwaysChecks` says so, and in debug builds (rmem/base/check.hpp).
+///
 /// Cost: a receive that names its source, and a message, look at what is posted for that source and
 /// for any, or has come from it.
 /// Thread safety: one thread at a time.
@@ -63,7 +70,7 @@ struct Wanted {
     std::uint64_t tag = 0;
     std::uint64_t ignore = 0;
 
-    bool fits(const Envelope& envelope) const noexcept {
+    [[nodiscard]] bool fits(const Envelope& envelope) const noexcept {
         return (source == kAnySource || source == envelope.source) &&
                ((tag ^ envelope.tag) & ~ignore) == 0;
     }
@@ -81,8 +88,8 @@ struct Receive : Link<BySource> {
     Wanted wanted;
     std::size_t capacity = 0;
     std::size_t least = 0;  ///< 0: one message; else it is over when fewer bytes are free
-    std::size_t used =
-        0;  ///< by the messages taken so far; 0 again when it is used for another buffer
+    /// By the messages taken so far; 0 again when it is used for another buffer.
+    std::size_t used = 0;
 
     // The matcher's own
     std::uint64_t turn = 0;
@@ -110,18 +117,19 @@ struct Match {
     Placement placement;
 };
 
-class Matcher {
+template <bool kAlwaysChecks>
+class MatcherOf {
 public:
-    explicit Matcher(unsigned sources);
+    explicit MatcherOf(unsigned sources);
     /// Nothing is in it any more, or its owners go with it.
-    ~Matcher();
-    Matcher(const Matcher&) = delete;
-    Matcher& operator=(const Matcher&) = delete;
+    ~MatcherOf();
+    MatcherOf(const MatcherOf&) = delete;
+    MatcherOf& operator=(const MatcherOf&) = delete;
 
     // ---- Messages that come
     /// The receive that the message belongs to, and where it goes; the receive is no longer posted
     /// if that was its last. Nothing: keep().
-    std::optional<Match> arrive(const Envelope& envelope);
+    [[nodiscard]] std::optional<Match> arrive(const Envelope& envelope);
     /// Of a message that nobody has asked for yet. `envelope` is set; it came after all others in
     /// here.
     void keep(Message& message);
@@ -130,28 +138,28 @@ public:
     /// The unexpected message that the receive takes first, no longer in here, and in `placement`
     /// where it goes; null: the receive is posted. After one that was not the last
     /// (`placement.last`), ask again with the same receive.
-    Message* post(Receive& receive, Placement& placement);
+    [[nodiscard]] Message* post(Receive& receive, Placement& placement);
     /// True if it was posted, and is no longer. False: it is over already, or was never posted.
     bool cancel(Receive& receive);
 
     // ---- Questions
     /// The unexpected message that such a receive would get; it stays.
-    Message* peek(const Wanted& wanted);
+    [[nodiscard]] Message* peek(const Wanted& wanted);
     /// The same, and takes it out: it is the caller's, to be received or discarded.
-    Message* claim(const Wanted& wanted);
+    [[nodiscard]] Message* claim(const Wanted& wanted);
     /// Takes out one that peek() has given.
     void claim(Message& message);
 
     /// Where a message claimed goes in a receive that was not posted.
-    static Placement place(Receive& receive, std::size_t size) noexcept;
+    [[nodiscard]] static Placement place(Receive& receive, std::size_t size) noexcept;
 
     // ---- When a source is gone for good
     /// The receive posted first that names it, no longer posted; null: none is left. Those of any
     /// source stay, unless kAnySource is given: then they are meant.
-    Receive* take_hopeless(Source source);
+    [[nodiscard]] Receive* take_hopeless(Source source);
 
-    std::size_t posted() const noexcept { return posted_; }
-    std::size_t unexpected() const noexcept { return in_order_.size(); }
+    [[nodiscard]] std::size_t posted() const noexcept { return posted_; }
+    [[nodiscard]] std::size_t unexpected() const noexcept { return in_order_.size(); }
 
 private:
     using Receives = intrusive::list<Receive, intrusive::base_hook<Link<BySource>>>;
@@ -169,5 +177,8 @@ private:
     std::uint64_t turns_ = 0;
     std::size_t posted_ = 0;
 };
+
+/// One whose checks run in every build.
+using Matcher = MatcherOf<true>;
 
 }  // namespace mpi_channel

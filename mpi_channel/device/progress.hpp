@@ -324,7 +324,7 @@ void Device<T>::lose(unsigned rank) {
 
 template <class T>
 void Device<T>::end_receives_from(Source from) {
-    for (Matcher* matcher : {&tagged_, &untagged_}) {
+    for (DeviceMatcher* matcher : {&tagged_, &untagged_}) {
         while (Receive* receive = matcher->take_hopeless(from)) {
             end_receive(static_cast<WaitingReceive&>(*receive), Status::gone);
         }

@@ -88,7 +88,7 @@ Unexpected* Device<T>::claim(const Wanted& wanted, bool untagged) {
 template <class T>
 void Device<T>::receive_claimed(Unexpected& message, const ReceiveOrder& order) {
     WaitingReceive& receive = receives_.take(order);
-    const Placement placement = Matcher::place(receive, message.envelope.size);
+    const Placement placement = DeviceMatcher::place(receive, message.envelope.size);
     hand_over(message, receive, placement);
 }
 

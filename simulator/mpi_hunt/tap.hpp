@@ -32,6 +32,8 @@ using DoMischief =
 
 class Tap final : public mpi_channel::Channel {
 public:
+    using Simulated = Model;  ///< the device's checks run
+
     Tap(billboard::Endpoint& endpoint, Model& model, const DoMischief& mischief)
         : Channel(endpoint), model_(model), rank_(endpoint.rank()), mischief_(mischief) {}
 

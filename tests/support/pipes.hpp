@@ -26,6 +26,7 @@ class Pipes;
 
 class Pipe {
 public:
+    using Simulated = Pipes;  ///< the device's checks run in every build
     using Bytes = std::span<const std::byte>;
 
     Pipe(Pipes& pipes, unsigned rank) : pipes_(&pipes), rank_(rank) {}

@@ -60,6 +60,11 @@ TEST(MatcherDeathTest, checks_that_nothing_is_in_it_twice) {
     EXPECT_BROKEN(matcher.keep(unknown));
     matcher.claim(first);
     EXPECT_BROKEN(matcher.claim(first));
+    EXPECT_BROKEN(static_cast<void>(matcher.peek({.source = 2})));
+    Receive receive;
+    Placement placement;
+    ASSERT_EQ(matcher.post(receive, placement), nullptr);
+    EXPECT_BROKEN(static_cast<void>(matcher.post(receive, placement)));
 }
 
 }  // namespace
