@@ -25,8 +25,6 @@
 ///
 /// Errors: the billboard's codes; BBP_EPEER when `*from` or the receiver has died.
 /// Progress, thread safety: billboard/endpoint.hpp. The endpoint outlives the channel.
-/// Invariant: at most one view of a packet is out, and none while recv_any_control looks for the
-/// next one.
 
 #include "mpi_channel/bulk.hpp"
 #include "mpi_channel/transport.hpp"

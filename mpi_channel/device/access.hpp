@@ -1,24 +1,125 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-/// Access to others' memory: the side that asks. Part of Device (mpi_channel/device/device.hpp).
+/// Access to others' memory: the initiator's side. Part of Device (mpi_channel/device/device.hpp).
 ///
-/// An access is asked for in pieces, at most as many at a time as its target keeps answers for;
-/// answers come in the order of the pieces, each of which the first in `asked` is.
+/// An access is asked for in pieces, at most as many at a time as its target keeps answers for. The
+/// target answers in the order of the pieces, so an answer is about the first in `asked`.
+///
+/// Progress: on each answer; no call waits. Thread safety: one thread at a time.
+/// Errors: the access ends with a RemoteStatus; std::bad_alloc.
+/// Trust: on_answer() takes the target's packet, and returns false for an answer to nothing.
+/// Invariants, checked where the transport is simulated and in debug builds
+///   (A1) At most kRemoteWindow pieces of a target are asked and not answered.
+///   (A2) An access that something is left of is in its target's queue; `waiting_` counts these.
+///   (A3) An access is over when nothing of it is left and none of its pieces is asked.
+///   (A4) The places of an order have as many bytes as its parts: the caller's part.
 
-#include "billboard/bbp.h"
-#include "mpi_channel/device/device.hpp"
+#include "mpi_channel/device/incoming_bulk.hpp"
+#include "mpi_channel/device/pool.hpp"
+#include "mpi_channel/device/reach.hpp"
+#include "mpi_channel/device/receiving.hpp"
+#include "mpi_channel/device/remote_packets.hpp"
+#include "mpi_channel/device/requests.hpp"
+#include "mpi_channel/device/sending.hpp"
+#include "rmem/link/memory.hpp"
 
 #include <algorithm>
-#include <cstring>
+#include <deque>
+#include <utility>
+#include <vector>
 
 namespace mpi_channel {
 
+/// Of an access whose bytes go over the ring: how many bytes of a piece that is read a target
+/// keeps, and how many pieces of each rank.
+inline constexpr std::size_t kRemotePiece = 64 * 1024;
+inline constexpr unsigned kRemoteWindow = 16;
+
 template <class T>
-void Device<T>::access(const RemoteOrder& order) {
-    Other& other = others_[order.to];
-    ++counters_.accesses;
-    if (other.unreachable)
+class Accesses final : public SendingListener, private BulkSink {
+public:
+    using Bytes = std::span<const std::byte>;
+
+    Accesses(T& transport, Reach& reach, Sending<T>& sending, IncomingBulk<T>& bulk)
+        : reach_(reach), sending_(sending), bulk_(bulk), ranks_(transport.ranks()) {}
+
+    void tell(RemoteEvents& events) noexcept { events_ = &events; }
+
+    void access(const RemoteOrder& order);
+    [[nodiscard]] bool on_answer(unsigned from, const RemotePacket& packet, Bytes bytes);
+    /// What was asked of it ends.
+    void on_unreachable(unsigned rank) override;
+
+    /// Whether something is left to be asked.
+    [[nodiscard]] bool has_backlog() const noexcept { return waiting_ != 0; }
+    [[nodiscard]] std::size_t backlog(unsigned to) const noexcept {
+        return ranks_[to].accesses.size();
+    }
+    [[nodiscard]] std::uint64_t count() const noexcept { return count_; }
+
+private:
+    static constexpr bool kChecks = rmem::is_simulated<T>;
+
+    /// What of an access has not been asked for yet.
+    struct Range {
+        std::size_t place = 0;   ///< which one
+        std::size_t at = 0;      ///< in that
+        std::size_t before = 0;  ///< bytes of the places before it
+        std::size_t size = 0;
+        bool by_get = false;   ///< from memory to memory
+        bool is_last = false;  ///< with it the access is whole
+    };
+    struct Access {
+        std::uint32_t number = 0;
+        RemoteOrder order;
+        std::vector<std::byte> copy;
+        std::deque<Range> left;
+        unsigned asked = 0;  ///< pieces that are not answered yet
+        RemoteStatus status = RemoteStatus::ok;
+    };
+    struct Piece {
+        Access* access = nullptr;
+        Range range;
+        RemoteKind kind = RemoteKind::read;
+    };
+    struct Rank {
+        std::deque<Access*> accesses;  ///< of which something is left to be asked
+        std::deque<Piece> asked;       ///< in the order in which the rank answers
+        std::size_t arrived = 0;       ///< as bulk, of the first of these
+    };
+
+    std::span<std::byte> room(unsigned from) override;
+    void arrived(unsigned from, std::size_t bytes) override { ranks_[from].arrived += bytes; }
+    void is_whole(unsigned from) override { end_piece(from, RemoteStatus::ok); }
+
+    void divide(Access& access);
+    bool is_within_reach(const RemoteOrder& order, std::size_t size);
+    void ask(unsigned to);
+    Range next_piece(Access& access);
+    void ask_for(unsigned to, Access& access, const Range& range);
+    RemoteStatus take_granted(unsigned from, const Piece& piece, std::uint64_t address);
+    Piece take_asked(unsigned from);
+    void end_piece(unsigned from, RemoteStatus status);
+    void ask_again(unsigned to);
+    void end_access(Access& access);
+
+    Reach& reach_;
+    Sending<T>& sending_;
+    IncomingBulk<T>& bulk_;
+    RemoteEvents* events_ = nullptr;
+    std::vector<Rank> ranks_;
+    Pool<Access> accesses_;
+    unsigned waiting_ = 0;  ///< accesses of which something is left to be asked
+    std::uint64_t count_ = 0;
+};
+
+// ---- Asking -------------------------------------------------------------------------------------
+
+template <class T>
+void Accesses<T>::access(const RemoteOrder& order) {
+    ++count_;
+    if (sending_.is_unreachable(order.to))
         return events_->over({order.writes, RemoteStatus::gone, order.mark, order.context});
     Access& access = accesses_.take();
     access.order = order;
@@ -28,13 +129,13 @@ void Device<T>::access(const RemoteOrder& order) {
         access.order.parts = {{access.copy.data(), access.copy.size()}};
     }
     divide(access);
-    other.accesses.push_back(&access);
-    ++accesses_waiting_;
+    ranks_[order.to].accesses.push_back(&access);
+    ++waiting_;
     ask(order.to);
 }
 
 template <class T>
-void Device<T>::divide(Access& access) {
+void Accesses<T>::divide(Access& access) {
     const RemoteOrder& order = access.order;
     std::size_t before = 0;
     for (std::size_t i = 0; i < order.places.size(); ++i) {
@@ -44,35 +145,37 @@ void Device<T>::divide(Access& access) {
         access.left.push_back({i, 0, before, size, by_get, i + 1 == order.places.size()});
         before += size;
     }
+    RMEM_CHECK_IF(kChecks, before == size_of(order.parts));
 }
 
-/// Of who would have to read the other's memory.
+/// For the side that would have to read the other's memory.
 template <class T>
-bool Device<T>::is_within_reach(const RemoteOrder& order, std::size_t size) {
-    if (order.writes) return order.parts.count() == 1 && may_be_read(order.to, size);
-    return size >= get_least_ && may_read(order.to);
+bool Accesses<T>::is_within_reach(const RemoteOrder& order, std::size_t size) {
+    if (order.writes) return order.parts.count() == 1 && reach_.may_be_read(order.to, size);
+    return size >= reach_.least() && reach_.may_read(order.to);
 }
 
 template <class T>
-void Device<T>::ask(unsigned to) {
-    Other& other = others_[to];
-    while (!other.accesses.empty() && other.asked.size() < kRemoteWindow) {
-        Access& access = *other.accesses.front();
+void Accesses<T>::ask(unsigned to) {
+    Rank& rank = ranks_[to];
+    while (!rank.accesses.empty() && rank.asked.size() < kRemoteWindow) {
+        Access& access = *rank.accesses.front();
         const Range piece = next_piece(access);
         if (access.left.empty()) {
-            other.accesses.pop_front();
-            --accesses_waiting_;
+            rank.accesses.pop_front();
+            --waiting_;
         }
         ask_for(to, access, piece);
-        if (other.unreachable) return;  // nothing of it is left
+        if (sending_.is_unreachable(to)) return;  // nothing of it is left
     }
 }
 
 template <class T>
-typename Device<T>::Range Device<T>::next_piece(Access& access) {
-    const Other& other = others_[access.order.to];
+typename Accesses<T>::Range Accesses<T>::next_piece(Access& access) {
+    RMEM_CHECK_IF(kChecks, !access.left.empty());
+    const unsigned to = access.order.to;
     Range& range = access.left.front();
-    range.by_get &= !(access.order.writes ? other.cannot_read : other.unreadable);
+    range.by_get &= !(access.order.writes ? reach_.cannot_read(to) : reach_.is_unreadable(to));
     Range piece = range;
     piece.size = std::min(range.size, range.by_get ? kGetSlice : kRemotePiece);
     piece.is_last = range.is_last && piece.size == range.size;
@@ -83,10 +186,10 @@ typename Device<T>::Range Device<T>::next_piece(Access& access) {
 }
 
 template <class T>
-void Device<T>::ask_for(unsigned to, Access& access, const Range& range) {
+void Accesses<T>::ask_for(unsigned to, Access& access, const Range& range) {
     const RemoteOrder& order = access.order;
-    Remote remote;
-    remote.access = &access;
+    RemoteToSend remote;
+    remote.parts = &order.parts;
     remote.at = range.before + range.at;
     RemotePacket& packet = remote.packet;
     packet.kind = order.writes ? (range.by_get ? RemoteKind::write_get : RemoteKind::write)
@@ -97,76 +200,33 @@ void Device<T>::ask_for(unsigned to, Access& access, const Range& range) {
     packet.is_last = range.is_last;
     if (packet.kind == RemoteKind::write_get)
         packet.source = reinterpret_cast<std::uintptr_t>(order.parts[0].iov_base) + remote.at;
-    const std::size_t bytes = packet.kind == RemoteKind::write ? range.size : 0;
+    remote.bytes = packet.kind == RemoteKind::write ? range.size : 0;
+    if (range.is_last) remote.data = order.data;
     ++access.asked;
-    others_[to].asked.push_back({&access, range, packet.kind});
-    enqueue_remote(to, std::move(remote), range.is_last ? order.data : std::nullopt, bytes);
-}
-
-/// `bytes` of the access, or of the copy, go with it.
-template <class T>
-void Device<T>::enqueue_remote(unsigned to, Remote remote, std::optional<std::uint32_t> data,
-                               std::size_t bytes) {
-    remote.bytes = bytes;
-    remote.packet.is_long = kHeaderBytes + kMostRemoteBytes + bytes > transport_.packet_most();
-    Leaving leaving;
-    leaving.packet.header.type = PacketType::remote;
-    leaving.packet.header.has_data = data.has_value();
-    leaving.packet.header.data = data.value_or(0);
-    leaving.has_packet = true;
-    leaving.left = remote.packet.is_long ? bytes : 0;
-    leaving.remote = std::make_unique<Remote>(std::move(remote));
-    enqueue(to, std::move(leaving));
-}
-
-template <class T>
-int Device<T>::leave_remote(unsigned to, Leaving& leaving) {
-    Remote& remote = *leaving.remote;
-    const Parts copied{{remote.copy.data(), remote.copy.size()}};
-    const Parts& parts = remote.access != nullptr ? remote.access->order.parts : copied;
-    if (leaving.has_packet) {
-        std::byte* next = scratch_.data() + write(remote.packet, scratch_.data());
-        if (!remote.packet.is_long) {
-            for_each_stretch(parts, remote.at, remote.bytes,
-                             [&](const std::byte* from, std::size_t count) {
-                                 std::memcpy(next, from, count);
-                                 next += count;
-                                 return true;
-                             });
-        }
-        const Bytes message(scratch_.data(), next);
-        if (const int result = put_packet(to, leaving.packet, message); result != BBP_OK)
-            return result;
-        leaving.has_packet = false;
-    }
-    if (leaving.left != 0) {
-        const std::size_t at = remote.at + remote.bytes - leaving.left;
-        if (const int result = leave_bulk(to, parts, at, leaving.left); result != BBP_OK)
-            return result;
-    }
-    if (remote.packet.is_answer()) --others_[to].answers;
-    return BBP_OK;
+    ranks_[to].asked.push_back({&access, range, packet.kind});
+    sending_.post(to, std::move(remote));
 }
 
 // ---- What the target says -----------------------------------------------------------------------
 
 template <class T>
-bool Device<T>::on_answer(unsigned from, const RemotePacket& packet, Bytes bytes) {
-    Other& other = others_[from];
+bool Accesses<T>::on_answer(unsigned from, const RemotePacket& packet, Bytes bytes) {
     if (packet.is_long && packet.value > kRemotePiece) return false;
-    if (other.unreachable) {  // what was asked has ended
-        if (packet.is_long) begin_bulk(from, nullptr, nullptr, packet.value);
+    if (sending_.is_unreachable(from)) {  // what was asked has ended
+        if (packet.is_long) bulk_.begin(from, packet.value, nullptr);
         return true;
     }
-    if (other.asked.empty()) return false;
-    const Piece piece = other.asked.front();
+    Rank& rank = ranks_[from];
+    if (rank.asked.empty()) return false;
+    const Piece& piece = rank.asked.front();
     const bool is_write = piece.access->order.writes;
     RemoteStatus status = packet.status;
     switch (packet.kind) {
         case RemoteKind::reply:
             if (piece.kind != RemoteKind::read || packet.value != piece.range.size) return false;
             if (packet.is_long) {
-                begin_remote_bulk(from, packet, std::nullopt, packet.value);
+                rank.arrived = 0;
+                bulk_.begin(from, packet.value, this);
                 return true;
             }
             if (piece.access->status == RemoteStatus::ok)
@@ -184,39 +244,67 @@ bool Device<T>::on_answer(unsigned from, const RemotePacket& packet, Bytes bytes
     }
     if (status != RemoteStatus::unreadable) {
         end_piece(from, status);
-    } else {
-        (is_write ? other.cannot_read : other.unreadable) = true;
-        ask_again(from, piece);
+        return true;
     }
+    if (is_write) {
+        reach_.found_no_reader(from);
+    } else {
+        reach_.found_unreadable(from);
+    }
+    ask_again(from);
     return true;
 }
 
+/// Where the next bytes of a reply go; those of an access that has failed go nowhere.
 template <class T>
-RemoteStatus Device<T>::take_granted(unsigned from, const Piece& piece, std::uint64_t address) {
+std::span<std::byte> Accesses<T>::room(unsigned from) {
+    const Rank& rank = ranks_[from];
+    const Piece& piece = rank.asked.front();
+    std::span<std::byte> room;
+    if (piece.access->status != RemoteStatus::ok) return room;
+    for_each_stretch(piece.access->order.parts, piece.range.before + piece.range.at + rank.arrived,
+                     piece.range.size - rank.arrived, [&](std::byte* to, std::size_t count) {
+                         room = {to, count};
+                         return false;
+                     });
+    return room;
+}
+
+template <class T>
+RemoteStatus Accesses<T>::take_granted(unsigned from, const Piece& piece, std::uint64_t address) {
     if (piece.access->status != RemoteStatus::ok) return RemoteStatus::ok;
-    bool is_read = may_read(from);
+    bool is_read = reach_.may_read(from);
     for_each_stretch(piece.access->order.parts, piece.range.before + piece.range.at,
                      is_read ? piece.range.size : 0, [&](std::byte* to, std::size_t count) {
-                         is_read = peers_->read(from, address, {to, count});
+                         is_read = reach_.read(from, address, {to, count});
                          address += count;
                          return is_read;
                      });
     return is_read ? RemoteStatus::ok : RemoteStatus::unreadable;
 }
 
+/// The piece that an answer is about, no longer asked.
+template <class T>
+typename Accesses<T>::Piece Accesses<T>::take_asked(unsigned from) {
+    Rank& rank = ranks_[from];
+    RMEM_CHECK_IF(kChecks, !rank.asked.empty() && rank.asked.size() <= kRemoteWindow);
+    const Piece piece = rank.asked.front();
+    RMEM_CHECK_IF(kChecks, piece.access->asked != 0);
+    rank.asked.pop_front();
+    --piece.access->asked;
+    return piece;
+}
+
 /// The first error of an access ends it, when what has been asked for is answered.
 template <class T>
-void Device<T>::end_piece(unsigned from, RemoteStatus status) {
-    Other& other = others_[from];
-    Access& access = *other.asked.front().access;
-    other.asked.pop_front();
-    --access.asked;
+void Accesses<T>::end_piece(unsigned from, RemoteStatus status) {
+    Access& access = *take_asked(from).access;
     if (status != RemoteStatus::ok && access.status == RemoteStatus::ok) {
         access.status = status;
         if (!access.left.empty()) {
             access.left.clear();
-            std::erase(other.accesses, &access);
-            --accesses_waiting_;
+            std::erase(ranks_[from].accesses, &access);
+            --waiting_;
         }
     }
     if (access.asked == 0 && access.left.empty()) end_access(access);
@@ -225,15 +313,15 @@ void Device<T>::end_piece(unsigned from, RemoteStatus status) {
 
 /// Over the ring, what could not go from memory to memory.
 template <class T>
-void Device<T>::ask_again(unsigned to, const Piece& piece) {
-    Other& other = others_[to];
+void Accesses<T>::ask_again(unsigned to) {
+    Rank& rank = ranks_[to];
+    if (const RemoteStatus status = rank.asked.front().access->status; status != RemoteStatus::ok)
+        return end_piece(to, status);
+    const Piece piece = take_asked(to);
     Access& access = *piece.access;
-    if (access.status != RemoteStatus::ok) return end_piece(to, access.status);
-    other.asked.pop_front();
-    --access.asked;
     if (access.left.empty()) {
-        other.accesses.push_front(&access);
-        ++accesses_waiting_;
+        rank.accesses.push_front(&access);
+        ++waiting_;
     }
     Range range = piece.range;
     range.by_get = false;
@@ -242,22 +330,20 @@ void Device<T>::ask_again(unsigned to, const Piece& piece) {
 }
 
 template <class T>
-void Device<T>::end_access(Access& access) {
+void Accesses<T>::end_access(Access& access) {
     const RemoteOrder& order = access.order;
     const RemoteCompletion completion{order.writes, access.status, order.mark, order.context};
     accesses_.give(access);
     events_->over(completion);
 }
 
-/// What was asked of it ends; what it asked is not answered.
 template <class T>
-void Device<T>::stop_access(unsigned to) {
-    Other& other = others_[to];
-    accesses_waiting_ -= static_cast<unsigned>(other.accesses.size());
-    other.accesses.clear();
-    other.asked.clear();
-    other.answers = 0;
-    if (other.remote && other.remote->packet.is_answer()) other.remote.reset();
+void Accesses<T>::on_unreachable(unsigned to) {
+    Rank& rank = ranks_[to];
+    waiting_ -= static_cast<unsigned>(rank.accesses.size());
+    rank.accesses.clear();
+    rank.asked.clear();
+    bulk_.drop(to, *this);
     accesses_.for_each([&](Access& access) {
         if (access.order.to != to) return;
         access.status = RemoteStatus::gone;

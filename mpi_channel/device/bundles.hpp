@@ -1,84 +1,51 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-/// Bundles: several packets that wait for room leave as one. Part of Device
-/// (mpi_channel/device/device.hpp).
+/// A BUNDLE that is put together: several packets that leave as one. What reads it is in
+/// mpi_channel/device/packets.hpp.
 ///
-/// Where ranks share a processor, a sender finds no room until its receiver has had its turn. What
-/// a turn carries is then not the few packets that the billboard has places for, but as many as fit
-/// into that number of the longest ones.
+///     BundleWriter bundle(room);
+///     while (… && bundle.has_room(message_bytes)) bundle.add(packet, parts, message_bytes);
+///
+/// Thread safety: one thread at a time. Errors: none. `room` outlives it.
+/// Invariant, checked in debug builds: what has been added lies in the room.
 
-#include "mpi_channel/device/device.hpp"
+#include "mpi_channel/device/packets.hpp"
+#include "mpi_channel/device/parts.hpp"
+#include "rmem/base/check.hpp"
 
+#include <cstddef>
 #include <cstring>
+#include <span>
 
 namespace mpi_channel {
 
-/// Of one that is next to leave and no part of bulk: how long it is with its message; 0: it is none
-/// for a bundle.
-template <class T>
-std::size_t Device<T>::bundled_bytes(unsigned to, Leaving& leaving) {
-    if (leaving.remote != nullptr) return 0;
-    if (!leaving.has_packet && leaving.left == 0 && leaving.send != nullptr) begin(to, leaving);
-    if (!leaving.has_packet || leaving.left != 0) return 0;
-    return sizeof(BundledLength) + kMostPacketBytes + message_bytes(leaving);
-}
+class BundleWriter {
+public:
+    explicit BundleWriter(std::span<std::byte> room) : room_(room) {}
 
-/// As many as fit, in their order; BBP_EAGAIN: none has left. `*count`: how many have.
-template <class T>
-int Device<T>::leave_bundle(unsigned to, std::size_t* count) {
-    auto& backlog = others_[to].backlog;
-    const std::size_t room = transport_.packet_most() - kHeaderBytes;
-    std::byte* const begin_of = scratch_.data();
-    std::byte* next = begin_of;
-    *count = 0;
-    while (*count < backlog.size()) {
-        Leaving& leaving = backlog[*count];
-        const std::size_t most = bundled_bytes(to, leaving);
-        if (most == 0 || static_cast<std::size_t>(next - begin_of) + most > room) break;
-        leaving.packet.header.credit = 0;  // the bundle's own header has it
-        std::byte* const packet = next + sizeof(BundledLength);
-        std::byte* const message = packet + write(leaving.packet, packet);
-        if (const std::size_t bytes = message_bytes(leaving); bytes != 0)
-            copy_out(leaving.send->order.parts, message);
-        const auto length = static_cast<BundledLength>(message + message_bytes(leaving) - packet);
-        std::memcpy(next, &length, sizeof length);
-        next = packet + length;
-        ++*count;
+    /// Of a packet with a message of that length.
+    [[nodiscard]] bool has_room(std::size_t message_bytes) const noexcept {
+        return sizeof(BundledLength) + kMostPacketBytes + message_bytes <= room_.size() - size_;
     }
-    if (*count < 2) {
-        *count = 0;
-        return BBP_OK;
+    /// The message: so many bytes, all of the parts; null if it has none.
+    void add(const Packet& packet, const Parts* message, std::size_t message_bytes) {
+        RMEM_CHECK_IF(false, has_room(message_bytes));
+        std::byte* const to = room_.data() + size_ + sizeof(BundledLength);
+        const std::size_t header_bytes = write(packet, to);
+        if (message_bytes != 0) copy_out(*message, to + header_bytes);
+        const auto length = static_cast<BundledLength>(header_bytes + message_bytes);
+        std::memcpy(to - sizeof length, &length, sizeof length);
+        size_ += sizeof length + length;
+        ++count_;
     }
-    Packet bundle;
-    bundle.header.type = PacketType::bundle;
-    const int result = put_packet(to, bundle, Bytes(begin_of, next));
-    if (result != BBP_OK) *count = 0;
-    return result;
-}
+    [[nodiscard]] std::size_t count() const noexcept { return count_; }
+    [[nodiscard]] std::span<const std::byte> bytes() const noexcept { return room_.first(size_); }
 
-/// The first of the backlog has left in a bundle.
-template <class T>
-void Device<T>::end_bundled(Leaving& leaving) {
-    if (leaving.send == nullptr) return;
-    if (leaving.asks) {
-        leaving.send->asked = true;
-    } else {
-        end_send(*leaving.send, Status::ok);
-    }
-}
-
-/// What announces bulk is the last: the rest of the bundle would be taken for that.
-template <class T>
-bool Device<T>::on_bundle(unsigned from, Bytes bytes) {
-    const Other& other = others_[from];
-    return for_each_bundled(bytes, [&](Bytes packet) {
-        if (other.broken) return true;
-        const auto what = read(packet);
-        if (!what || what->header.type == PacketType::bundle || other.bulk_left != 0) return false;
-        on_packet(from, packet);
-        return true;
-    });
-}
+private:
+    std::span<std::byte> room_;
+    std::size_t size_ = 0;
+    std::size_t count_ = 0;
+};
 
 }  // namespace mpi_channel

@@ -1,17 +1,189 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-/// Sending: which protocol, what waits for room. Part of Device (mpi_channel/device/device.hpp).
+/// What leaves for each rank: sends, by which protocol each of them goes, and packets of the other
+/// parts. Part of Device (mpi_channel/device/device.hpp).
+///
+/// What finds no room waits in its rank's queue. Packets that wait for one rank leave as a bundle:
+/// where ranks share a processor, a sender finds no room until its receiver has had its turn, and a
+/// turn then carries as many packets as fit into one of the longest.
+///
+/// Progress: in each call that sends, and in pump_all(); no call waits.
+/// Thread safety: one thread at a time. Errors: a send ends with `gone`; std::bad_alloc.
+/// Trust: on_ok_to_send() and on_done_get() take the receiver's packets, and return false for a
+/// number that is no send of its.
+/// Invariants, checked where the transport is simulated and in debug builds
+///   (S1) A rank whose queue is not empty is in `waiting_`, once.
+///   (S2) Nothing waits for a rank that is unreachable, and no send to it is under way.
+///   (S3) What leaves for one rank leaves in the order in which it was given; bulk follows its
+///        packet.
 
 #include "billboard/bbp.h"
-#include "mpi_channel/device/device.hpp"
+#include "mpi_channel/device/bundles.hpp"
+#include "mpi_channel/device/credit.hpp"
+#include "mpi_channel/device/packets.hpp"
+#include "mpi_channel/device/pool.hpp"
+#include "mpi_channel/device/reach.hpp"
+#include "mpi_channel/device/remote_packets.hpp"
+#include "mpi_channel/device/requests.hpp"
+#include "rmem/link/memory.hpp"
 
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <deque>
+#include <memory>
+#include <span>
 #include <utility>
+#include <vector>
 
 namespace mpi_channel {
 
+/// Who is told that nothing can be sent to a rank any more.
+class SendingListener {
+public:
+    virtual void on_unreachable(unsigned rank) = 0;
+
+protected:
+    ~SendingListener() = default;
+};
+
+/// A REMOTE packet that is to leave, and the bytes that go with it.
+struct RemoteToSend {
+    RemotePacket packet;
+    std::optional<std::uint32_t> data;  ///< a word for the target
+    const Parts* parts = nullptr;       ///< they stay until the answer; null: `copy`
+    std::size_t at = 0;                 ///< in these
+    std::size_t bytes = 0;
+    std::vector<std::byte> copy;
+};
+
 template <class T>
-Packet Device<T>::packet_of(const SendOrder& order, PacketType type) const {
+class Sending {
+public:
+    using Bytes = std::span<const std::byte>;
+
+    Sending(T& transport, Completions& completions, Reach& reach)
+        : transport_(transport),
+          completions_(completions),
+          reach_(reach),
+          ranks_(transport.ranks()),
+          scratch_(std::max(kMostRemoteBytes, transport.packet_most())) {}
+    Sending(const Sending&) = delete;
+    Sending& operator=(const Sending&) = delete;
+
+    void set_listener(SendingListener& listener) noexcept { listener_ = &listener; }
+
+    // ---- Messages
+    void send(const SendOrder& order);
+    [[nodiscard]] bool on_ok_to_send(unsigned from, const Packet& packet);
+    [[nodiscard]] bool on_done_get(unsigned from, const Packet& packet);
+
+    // ---- Packets of the other parts, in the order of what is sent to that rank
+    void post(unsigned to, const Packet& packet) { post(to, packet, nullptr); }
+    void post(unsigned to, RemoteToSend remote);
+    /// Of these, answers that have not left yet.
+    [[nodiscard]] unsigned answers(unsigned to) const noexcept { return ranks_[to].answers; }
+    [[nodiscard]] int post_to_group(std::span<const int> to, std::uint32_t group,
+                                    std::uint64_t number, Bytes bytes);
+
+    // ---- Credit
+    [[nodiscard]] bool refund(unsigned from, std::size_t bytes) noexcept {
+        return ranks_[from].credit.refund(bytes);
+    }
+    [[nodiscard]] bool hold(unsigned from, std::size_t cost) noexcept {
+        return ranks_[from].credit.hold(cost);
+    }
+    void give_back(unsigned to, std::size_t cost);
+    [[nodiscard]] std::size_t credit_left(unsigned to) const noexcept {
+        return ranks_[to].credit.left();
+    }
+    [[nodiscard]] std::size_t held(unsigned from) const noexcept {
+        return ranks_[from].credit.held();
+    }
+
+    // ---- Progress
+    /// True if the queue of a rank has become empty.
+    bool pump_all();
+    [[nodiscard]] bool has_backlog() const noexcept { return !waiting_.empty(); }
+    [[nodiscard]] std::size_t backlog(unsigned to) const noexcept {
+        return ranks_[to].queue.size();
+    }
+
+    [[nodiscard]] bool is_unreachable(unsigned rank) const noexcept {
+        return ranks_[rank].unreachable;
+    }
+    /// What was to be sent to it ends; what it sent may still arrive.
+    void cut_off(unsigned rank);
+
+    [[nodiscard]] const SendingCounters& counters() const noexcept { return counters_; }
+
+private:
+    static constexpr bool kChecks = rmem::is_simulated<T>;
+
+    /// A send that has not left at once.
+    struct Send {
+        std::uint32_t number = 0;
+        SendOrder order;
+        std::size_t size = 0;
+        std::vector<std::byte> copy;
+        bool asked = false;    ///< it has asked, and is not answered yet
+        bool offered = false;  ///< to be read where it lies
+    };
+    /// A packet, bulk of a send, or both.
+    struct Leaving {
+        Packet packet;
+        bool has_packet = false;  ///< it has not left yet
+        Send* send = nullptr;     ///< without a packet: its protocol is still to be chosen
+        bool asks = false;        ///< the send is not over when this has left
+        std::size_t left = 0;     ///< bytes of the bulk
+        std::unique_ptr<RemoteToSend> remote;
+    };
+    struct Rank {
+        std::deque<Leaving> queue;
+        Credit<kChecks> credit;
+        unsigned answers = 0;  ///< in the queue
+        bool unreachable = false;
+    };
+
+    static Packet packet_of(const SendOrder& order, PacketType type);
+    bool send_at_once(const SendOrder& order, std::size_t size);
+    int put_packet(unsigned to, Packet& packet, Bytes message);
+    int send_for_group(unsigned to, Packet& packet, Bytes bytes);
+    void post(unsigned to, const Packet& packet, Send* bulk_of);
+    void enqueue(unsigned to, Leaving leaving);
+    bool pump(unsigned to);
+    int leave(unsigned to, Leaving& leaving);
+    void begin(unsigned to, Leaving& leaving);
+    int leave_bulk(unsigned to, const Parts& parts, std::size_t at, std::size_t& left);
+    int leave_remote(unsigned to, Leaving& leaving);
+    bool may_be_bundled(unsigned to, Leaving& leaving);
+    int leave_bundle(unsigned to, std::size_t* count);
+    void end_bundled(Leaving& leaving);
+    void end_send(Send& send, Status status);
+    void complete(const SendOrder& order, Status status);
+    /// Behind its packet's header: of those two alone.
+    static std::size_t message_bytes(const Leaving& leaving) noexcept {
+        const PacketType type = leaving.packet.header.type;
+        const bool has = type == PacketType::short_message || type == PacketType::group_message;
+        return has ? leaving.send->size : 0;
+    }
+
+    T& transport_;
+    Completions& completions_;
+    Reach& reach_;
+    SendingListener* listener_ = nullptr;
+    std::vector<Rank> ranks_;
+    std::vector<unsigned> waiting_;  ///< ranks with a queue
+    Pool<Send> sends_;
+    std::vector<std::byte> scratch_;  ///< for a packet that is put together
+    SendingCounters counters_;
+};
+
+// ---- Messages -----------------------------------------------------------------------------------
+
+template <class T>
+Packet Sending<T>::packet_of(const SendOrder& order, PacketType type) {
     Packet packet;
     packet.header.type = type;
     packet.header.untagged = order.untagged;
@@ -22,11 +194,12 @@ Packet Device<T>::packet_of(const SendOrder& order, PacketType type) const {
 }
 
 template <class T>
-void Device<T>::send(const SendOrder& order) {
+void Sending<T>::send(const SendOrder& order) {
+    RMEM_CHECK_IF(kChecks, order.to < ranks_.size());
     const std::size_t size = size_of(order.parts);
-    Other& other = others_[order.to];
-    if (other.unreachable) return tell_sent(order, Status::gone);
-    if (other.backlog.empty() && !order.after_match && send_at_once(order, size)) return;
+    const Rank& rank = ranks_[order.to];
+    if (rank.unreachable) return complete(order, Status::gone);
+    if (rank.queue.empty() && !order.after_match && send_at_once(order, size)) return;
     Send& send = sends_.take();
     send.order = order;
     send.size = size;
@@ -40,11 +213,11 @@ void Device<T>::send(const SendOrder& order) {
     enqueue(order.to, std::move(leaving));
 }
 
-/// The usual case, for which nothing is noted down. False: it must wait, or be asked for.
+/// The usual case, for which nothing is noted down. False: it must wait, or ask first.
 template <class T>
-bool Device<T>::send_at_once(const SendOrder& order, std::size_t size) {
-    Other& other = others_[order.to];
-    if (kHeaderBytes + size > transport_.packet_most() || cost_of(size) > other.credit)
+bool Sending<T>::send_at_once(const SendOrder& order, std::size_t size) {
+    Rank& rank = ranks_[order.to];
+    if (kHeaderBytes + size > transport_.packet_most() || !rank.credit.covers(cost_of(size)))
         return false;
     Packet packet = packet_of(order, PacketType::short_message);
     Bytes message;
@@ -57,39 +230,119 @@ bool Device<T>::send_at_once(const SendOrder& order, std::size_t size) {
     const int result = put_packet(order.to, packet, message);
     if (result == BBP_EAGAIN) return false;
     if (result == BBP_OK) {
-        other.credit -= cost_of(size);
+        rank.credit.spend(cost_of(size));
         ++counters_.short_sent;
     } else {
-        stop_sending(order.to);
+        cut_off(order.to);
     }
-    tell_sent(order, result == BBP_OK ? Status::ok : Status::gone);
+    complete(order, result == BBP_OK ? Status::ok : Status::gone);
     return true;
 }
 
 /// Credit that is owed goes with every packet.
 template <class T>
-int Device<T>::put_packet(unsigned to, Packet& packet, Bytes message) {
-    Other& other = others_[to];
-    packet.header.credit = static_cast<std::uint32_t>(other.owed);
+int Sending<T>::put_packet(unsigned to, Packet& packet, Bytes message) {
+    Rank& rank = ranks_[to];
+    packet.header.credit = static_cast<std::uint32_t>(rank.credit.owed());
     std::array<std::byte, kMostPacketBytes> header;
     const std::size_t bytes = write(packet, header.data());
     const int result = transport_.send_control_block(Bytes(header).first(bytes), message, to);
-    if (result == BBP_OK) other.held -= std::exchange(other.owed, 0);
+    if (result == BBP_OK) rank.credit.repaid();
     return result;
 }
 
+/// The protocol of a send is chosen when it is its turn: until then it may have got credit.
 template <class T>
-void Device<T>::enqueue(unsigned to, Leaving leaving) {
-    Other& other = others_[to];
-    const bool was_empty = other.backlog.empty();
-    other.backlog.push_back(std::move(leaving));
+void Sending<T>::begin(unsigned to, Leaving& leaving) {
+    Send& send = *leaving.send;
+    Rank& rank = ranks_[to];
+    send.offered = send.order.parts.count() == 1 && send.size <= reach_.most() &&
+                   reach_.may_be_read(to, send.size);
+    const bool is_small = send.size <= kEagerMost && !send.order.after_match && !send.offered;
+    leaving.has_packet = true;
+    if (!is_small || !rank.credit.covers(cost_of(send.size))) {
+        leaving.packet = packet_of(
+            send.order, send.offered ? PacketType::request_get : PacketType::request_send);
+        if (send.offered)
+            leaving.packet.address = reinterpret_cast<std::uintptr_t>(send.order.parts[0].iov_base);
+        leaving.packet.size = send.size;
+        leaving.packet.send = send.number;
+        leaving.asks = true;
+        ++counters_.rendezvous_sent;
+        if (is_small) ++counters_.out_of_credit;
+        return;
+    }
+    rank.credit.spend(cost_of(send.size));
+    if (kHeaderBytes + send.size <= transport_.packet_most()) {
+        leaving.packet = packet_of(send.order, PacketType::short_message);
+        ++counters_.short_sent;
+    } else {
+        leaving.packet = packet_of(send.order, PacketType::long_message);
+        leaving.packet.size = send.size;
+        leaving.left = send.size;
+        ++counters_.eager_sent;
+    }
+}
+
+template <class T>
+bool Sending<T>::on_ok_to_send(unsigned from, const Packet& packet) {
+    Send* send = sends_.find(packet.send);
+    if (send == nullptr || send->order.to != from || !send->asked) return false;
+    send->asked = false;
+    if (send->offered) {
+        reach_.found_no_reader(from);
+        ++counters_.gets_refused;
+    }
+    Packet answer;
+    answer.header.type = PacketType::data;
+    answer.receive = packet.receive;
+    post(from, answer, send);
+    return true;
+}
+
+template <class T>
+bool Sending<T>::on_done_get(unsigned from, const Packet& packet) {
+    Send* send = sends_.find(packet.send);
+    if (send == nullptr || send->order.to != from || !send->asked || !send->offered) return false;
+    ++counters_.gets_sent;
+    end_send(*send, Status::ok);
+    return true;
+}
+
+template <class T>
+void Sending<T>::end_send(Send& send, Status status) {
+    complete(send.order, status);
+    sends_.give(send);
+}
+
+template <class T>
+void Sending<T>::complete(const SendOrder& order, Status status) {
+    if (order.untold || (order.silent && status == Status::ok)) return;
+    Completion completion;
+    completion.of = Completion::Of::send;
+    completion.status = status;
+    completion.untagged = order.untagged;
+    completion.mark = order.mark;
+    completion.context = order.context;
+    completions_.completed(completion);
+}
+
+// ---- Queues -------------------------------------------------------------------------------------
+
+template <class T>
+void Sending<T>::enqueue(unsigned to, Leaving leaving) {
+    Rank& rank = ranks_[to];
+    RMEM_CHECK_IF(kChecks, !rank.unreachable);
+    const bool was_empty = rank.queue.empty();
+    rank.queue.push_back(std::move(leaving));
     if (!was_empty) return;
+    RMEM_CHECK_IF(kChecks, std::find(waiting_.begin(), waiting_.end(), to) == waiting_.end());
     waiting_.push_back(to);
     if (pump(to)) waiting_.erase(std::find(waiting_.begin(), waiting_.end(), to));
 }
 
 template <class T>
-void Device<T>::enqueue_packet(unsigned to, const Packet& packet, Send* bulk_of) {
+void Sending<T>::post(unsigned to, const Packet& packet, Send* bulk_of) {
     Leaving leaving;
     leaving.packet = packet;
     leaving.has_packet = true;
@@ -98,32 +351,59 @@ void Device<T>::enqueue_packet(unsigned to, const Packet& packet, Send* bulk_of)
     enqueue(to, std::move(leaving));
 }
 
-/// True when nothing of the backlog is left.
 template <class T>
-bool Device<T>::pump(unsigned to) {
-    Other& other = others_[to];
-    while (!other.backlog.empty()) {
+void Sending<T>::post(unsigned to, RemoteToSend remote) {
+    remote.packet.is_long =
+        kHeaderBytes + kMostRemoteBytes + remote.bytes > transport_.packet_most();
+    if (remote.packet.is_answer()) ++ranks_[to].answers;
+    Leaving leaving;
+    leaving.packet.header.type = PacketType::remote;
+    leaving.packet.header.has_data = remote.data.has_value();
+    leaving.packet.header.data = remote.data.value_or(0);
+    leaving.has_packet = true;
+    leaving.left = remote.packet.is_long ? remote.bytes : 0;
+    leaving.remote = std::make_unique<RemoteToSend>(std::move(remote));
+    enqueue(to, std::move(leaving));
+}
+
+template <class T>
+bool Sending<T>::pump_all() {
+    bool any = false;
+    for (std::size_t i = waiting_.size(); i-- > 0;) {
+        const unsigned to = waiting_[i];
+        if (!pump(to)) continue;
+        waiting_.erase(std::find(waiting_.begin(), waiting_.end(), to));
+        any = true;
+    }
+    return any;
+}
+
+/// True when nothing of the queue is left.
+template <class T>
+bool Sending<T>::pump(unsigned to) {
+    std::deque<Leaving>& queue = ranks_[to].queue;
+    while (!queue.empty()) {
         std::size_t bundled = 0;
         int result = BBP_OK;
-        if (other.backlog.size() > 1) result = leave_bundle(to, &bundled);
-        if (result == BBP_OK && bundled == 0) result = leave(to, other.backlog.front());
+        if (queue.size() > 1) result = leave_bundle(to, &bundled);
+        if (result == BBP_OK && bundled == 0) result = leave(to, queue.front());
         if (result == BBP_EAGAIN) return false;
         if (result != BBP_OK) {
-            stop_sending(to);
+            cut_off(to);
             return true;
         }
         for (; bundled > 1; --bundled) {
-            end_bundled(other.backlog.front());
-            other.backlog.pop_front();
+            end_bundled(queue.front());
+            queue.pop_front();
         }
-        if (bundled == 1) end_bundled(other.backlog.front());
-        other.backlog.pop_front();
+        if (bundled == 1) end_bundled(queue.front());
+        queue.pop_front();
     }
     return true;
 }
 
 template <class T>
-int Device<T>::leave(unsigned to, Leaving& leaving) {
+int Sending<T>::leave(unsigned to, Leaving& leaving) {
     if (leaving.remote != nullptr) return leave_remote(to, leaving);
     if (!leaving.has_packet && leaving.left == 0 && leaving.send != nullptr) begin(to, leaving);
     if (leaving.has_packet) {
@@ -147,42 +427,8 @@ int Device<T>::leave(unsigned to, Leaving& leaving) {
     return BBP_OK;
 }
 
-/// By which protocol a send goes is decided when it is its turn: until then it may have got credit.
 template <class T>
-void Device<T>::begin(unsigned to, Leaving& leaving) {
-    Send& send = *leaving.send;
-    Other& other = others_[to];
-    send.offered =
-        send.order.parts.count() == 1 && send.size <= get_most_ && may_be_read(to, send.size);
-    const bool is_small = send.size <= kEagerMost && !send.order.after_match && !send.offered;
-    const bool has_credit = cost_of(send.size) <= other.credit;
-    leaving.has_packet = true;
-    if (!is_small || !has_credit) {
-        leaving.packet = packet_of(
-            send.order, send.offered ? PacketType::request_get : PacketType::request_send);
-        if (send.offered)
-            leaving.packet.address = reinterpret_cast<std::uintptr_t>(send.order.parts[0].iov_base);
-        leaving.packet.size = send.size;
-        leaving.packet.send = send.number;
-        leaving.asks = true;
-        ++counters_.rendezvous_sent;
-        if (is_small) ++counters_.out_of_credit;
-        return;
-    }
-    other.credit -= cost_of(send.size);
-    if (kHeaderBytes + send.size <= transport_.packet_most()) {
-        leaving.packet = packet_of(send.order, PacketType::short_message);
-        ++counters_.short_sent;
-    } else {
-        leaving.packet = packet_of(send.order, PacketType::long_message);
-        leaving.packet.size = send.size;
-        leaving.left = send.size;
-        ++counters_.eager_sent;
-    }
-}
-
-template <class T>
-int Device<T>::leave_bulk(unsigned to, const Parts& parts, std::size_t at, std::size_t& left) {
+int Sending<T>::leave_bulk(unsigned to, const Parts& parts, std::size_t at, std::size_t& left) {
     int result = BBP_OK;
     for_each_stretch(parts, at, left, [&](const std::byte* from, std::size_t count) {
         std::size_t sent = 0;
@@ -194,34 +440,118 @@ int Device<T>::leave_bulk(unsigned to, const Parts& parts, std::size_t at, std::
     return result;
 }
 
-// ---- Groups
+template <class T>
+int Sending<T>::leave_remote(unsigned to, Leaving& leaving) {
+    RemoteToSend& remote = *leaving.remote;
+    const Parts copied{{remote.copy.data(), remote.copy.size()}};
+    const Parts& parts = remote.parts != nullptr ? *remote.parts : copied;
+    if (leaving.has_packet) {
+        std::byte* next = scratch_.data() + write(remote.packet, scratch_.data());
+        if (!remote.packet.is_long) {
+            for_each_stretch(parts, remote.at, remote.bytes,
+                             [&](const std::byte* from, std::size_t count) {
+                                 std::memcpy(next, from, count);
+                                 next += count;
+                                 return true;
+                             });
+        }
+        const Bytes message(scratch_.data(), next);
+        if (const int result = put_packet(to, leaving.packet, message); result != BBP_OK)
+            return result;
+        leaving.has_packet = false;
+    }
+    if (leaving.left != 0) {
+        const std::size_t at = remote.at + remote.bytes - leaving.left;
+        if (const int result = leave_bulk(to, parts, at, leaving.left); result != BBP_OK)
+            return result;
+    }
+    if (remote.packet.is_answer()) --ranks_[to].answers;
+    return BBP_OK;
+}
+
+template <class T>
+void Sending<T>::cut_off(unsigned to) {
+    Rank& rank = ranks_[to];
+    rank.unreachable = true;
+    rank.queue.clear();
+    rank.answers = 0;
+    sends_.for_each([&](Send& send) {
+        if (send.order.to == to) end_send(send, Status::gone);
+    });
+    if (listener_ != nullptr) listener_->on_unreachable(to);
+}
+
+// ---- Bundles ------------------------------------------------------------------------------------
+
+/// Whether one that is next to leave may leave in a bundle: no bulk, and no access.
+template <class T>
+bool Sending<T>::may_be_bundled(unsigned to, Leaving& leaving) {
+    if (leaving.remote != nullptr) return false;
+    if (!leaving.has_packet && leaving.left == 0 && leaving.send != nullptr) begin(to, leaving);
+    return leaving.has_packet && leaving.left == 0;
+}
+
+/// As many as fit, in their order; BBP_EAGAIN: none has left. `*count`: how many have.
+template <class T>
+int Sending<T>::leave_bundle(unsigned to, std::size_t* count) {
+    auto& queue = ranks_[to].queue;
+    const std::size_t room = transport_.packet_most() - kHeaderBytes;
+    BundleWriter bundle({scratch_.data(), room});
+    *count = 0;
+    while (bundle.count() < queue.size()) {
+        Leaving& leaving = queue[bundle.count()];
+        if (!may_be_bundled(to, leaving) || !bundle.has_room(message_bytes(leaving))) break;
+        leaving.packet.header.credit = 0;  // the bundle's own header has it
+        const Parts* message = leaving.send != nullptr ? &leaving.send->order.parts : nullptr;
+        bundle.add(leaving.packet, message, message_bytes(leaving));
+    }
+    if (bundle.count() < 2) return BBP_OK;
+    Packet header;
+    header.header.type = PacketType::bundle;
+    const int result = put_packet(to, header, bundle.bytes());
+    if (result == BBP_OK) *count = bundle.count();
+    return result;
+}
+
+/// The first of the queue has left in a bundle.
+template <class T>
+void Sending<T>::end_bundled(Leaving& leaving) {
+    if (leaving.send == nullptr) return;
+    if (leaving.asks) {
+        leaving.send->asked = true;
+    } else {
+        end_send(*leaving.send, Status::ok);
+    }
+}
+
+// ---- Groups, credit -----------------------------------------------------------------------------
 
 /// Behind what waits to be sent to any of them: a group's messages keep their order, and bulk is
 /// not broken.
 template <class T>
-int Device<T>::post_to_group(std::span<const int> to, std::uint32_t group, std::uint64_t number,
-                             Bytes bytes) {
+int Sending<T>::post_to_group(std::span<const int> to, std::uint32_t group, std::uint64_t number,
+                              Bytes bytes) {
     Packet packet;
     packet.header.type = PacketType::group_message;
     packet.header.data = group;
     packet.header.tag = number;
     if (to.size() == 1) return send_for_group(static_cast<unsigned>(to[0]), packet, bytes);
-    const auto has_backlog_to = [&](int rank) {
-        return !others_[static_cast<unsigned>(rank)].backlog.empty();
+    const auto has_queue = [&](int rank) {
+        return !ranks_[static_cast<unsigned>(rank)].queue.empty();
     };
-    if (std::any_of(to.begin(), to.end(), has_backlog_to)) return BBP_EAGAIN;
+    if (std::any_of(to.begin(), to.end(), has_queue)) return BBP_EAGAIN;
     std::array<std::byte, kMostPacketBytes> header;
     const std::size_t size = write(packet, header.data());
     return transport_.mcast_control(Bytes(header).first(size), bytes, to);
 }
 
-/// To one rank alone it waits in the backlog, as other messages; several get it by one post, or not
+/// To one rank alone it waits in the queue, as other messages; several get it by one post, or not
 /// yet.
 template <class T>
-int Device<T>::send_for_group(unsigned to, Packet& packet, Bytes bytes) {
-    Other& other = others_[to];
-    if (other.unreachable) return BBP_EPEER;
-    if (other.backlog.empty()) {
+int Sending<T>::send_for_group(unsigned to, Packet& packet, Bytes bytes) {
+    const Rank& rank = ranks_[to];
+    if (rank.unreachable) return BBP_EPEER;
+    if (rank.queue.empty()) {
         const int result = put_packet(to, packet, bytes);
         if (result != BBP_EAGAIN) return result;
     }
@@ -239,32 +569,14 @@ int Device<T>::send_for_group(unsigned to, Packet& packet, Bytes bytes) {
     return BBP_OK;
 }
 
+/// What a message has cost may be spent again. The sender learns it with the next packet, or by a
+/// packet of its own when much is owed.
 template <class T>
-void Device<T>::tell_group_flow(unsigned to, std::uint32_t group, std::uint64_t taken) {
-    if (others_[to].unreachable) return;
-    Packet packet;
-    packet.header.type = PacketType::group_flow;
-    packet.header.data = group;
-    packet.header.tag = taken;
-    enqueue_packet(to, packet, nullptr);
-}
-
-template <class T>
-void Device<T>::end_send(Send& send, Status status) {
-    tell_sent(send.order, status);
-    sends_.give(send);
-}
-
-template <class T>
-void Device<T>::tell_sent(const SendOrder& order, Status status) {
-    if (order.untold || (order.silent && status == Status::ok)) return;
-    Completion completion;
-    completion.of = Completion::Of::send;
-    completion.status = status;
-    completion.untagged = order.untagged;
-    completion.mark = order.mark;
-    completion.context = order.context;
-    completions_.completed(completion);
+void Sending<T>::give_back(unsigned to, std::size_t cost) {
+    Rank& rank = ranks_[to];
+    rank.credit.owe(cost);
+    if (rank.credit.owed() < kCredit / 2 || !rank.queue.empty() || rank.unreachable) return;
+    post(to, Packet());
 }
 
 }  // namespace mpi_channel

@@ -128,7 +128,7 @@ void EndpointObject::drain() {
 void EndpointObject::show_counters() const {
     if (device_ == nullptr) return;
     const TransportCounters sent = device_->transport_counters();
-    const DeviceCounters& device = device_->counters();
+    const DeviceCounters device = device_->counters();
     const std::string text = fmt::format(
         "rank {}: {} packets sent, {} received, {} and {} pieces of bulk, {} multicasts; {} short, "
         "{} eager, {} "

@@ -325,7 +325,7 @@ void Traffic::check_credit() {
 }
 
 void Traffic::note_coverage(const Incarnation& me) {
-    const mpi_channel::DeviceCounters& counters = me.device.counters();
+    const mpi_channel::DeviceCounters counters = me.device.counters();
     findings_.cover(CoverageMark::short_sent, counters.short_sent);
     findings_.cover(CoverageMark::eager_sent, counters.eager_sent);
     findings_.cover(CoverageMark::rendezvous_sent, counters.rendezvous_sent);

@@ -50,7 +50,7 @@ protected:
         EXPECT_EQ(received[0].bytes, size);
         EXPECT_TRUE(in == out) << size;
     }
-    const DeviceCounters& counters(unsigned rank) { return ranks[rank].device.counters(); }
+    DeviceCounters counters(unsigned rank) { return ranks[rank].device.counters(); }
 
     DeviceRanks ranks;
 };

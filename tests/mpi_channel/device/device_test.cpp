@@ -404,7 +404,7 @@ TEST_F(ThreeDevices, what_was_claimed_of_a_rank_that_then_dies_ends_as_gone_once
     Unexpected* begun = rank(0).device.claim({1, 2, 0}, false);
     ASSERT_NE(asked, nullptr);
     ASSERT_NE(begun, nullptr);
-    ASSERT_LT(begun->come, kEagerMost);
+    ASSERT_LT(begun->arrived, kEagerMost);
     kill(1);
     run();
     EXPECT_TRUE(rank(0).device.is_gone(1));
