@@ -90,6 +90,11 @@ void for_each_stretch(const Parts& parts, std::size_t at, std::size_t bytes, Use
 
 /// Bytes into the parts, from `at` on.
 inline void copy_in(const Parts& parts, std::size_t at, std::span<const std::byte> bytes) {
+    if (parts.count() == 1 && at + bytes.size() <= parts[0].iov_len) [[likely]] {
+        rmem::copy_bytes(static_cast<std::byte*>(parts[0].iov_base) + at, bytes.data(),
+                         bytes.size());
+        return;
+    }
     for_each_stretch(parts, at, bytes.size(), [&](std::byte* to, std::size_t count) {
         rmem::copy_bytes(to, bytes.data(), count);
         bytes = bytes.subspan(count);
