@@ -39,10 +39,11 @@ static unsigned read_settings(void) {
 
 static int is_used(unsigned use) {
     static unsigned uses, is_read;
-    if (!__atomic_load_n(&is_read, __ATOMIC_ACQUIRE)) { /* (1) pairs with (2) */
+    /* (1) pairs with the release-store (2): then the settings are here */
+    if (!__atomic_load_n(&is_read, __ATOMIC_ACQUIRE)) {
         uses = read_settings();
-        __atomic_store_n(&is_read, 1,
-                         __ATOMIC_RELEASE); /* (2) pairs with (1); others write the same */
+        /* (2) releases the settings to the acquire-load (1); other threads write the same */
+        __atomic_store_n(&is_read, 1, __ATOMIC_RELEASE);
     }
     return (uses & use) != 0;
 }

@@ -39,7 +39,7 @@ static MPI_Session own_session = MPI_SESSION_NULL; /* that of `quiet`, without M
 enum { SLOTS = 8192, NEVER_USED = 0, REMOVED = -1 };
 
 static struct {
-    int handle; /* (M1) release, pairs with (M2): who finds the handle finds the rest */
+    int handle;
     struct known* its;
 } slots[SLOTS];
 
@@ -54,8 +54,8 @@ static unsigned first_slot(MPI_Comm comm) {
 /* Only who may use the handle reads what belongs to it, so it is not removed meanwhile. */
 static struct known* find(MPI_Comm comm) {
     for (unsigned slot = first_slot(comm), i = 0; i < SLOTS; ++i, slot = next_slot(slot)) {
-        const int handle =
-            __atomic_load_n(&slots[slot].handle, __ATOMIC_ACQUIRE); /* (2) pairs with (1) */
+        /* (1) pairs with the release-store (2): a caller that finds the handle finds the rest */
+        const int handle = __atomic_load_n(&slots[slot].handle, __ATOMIC_ACQUIRE);
         if (handle == comm) return slots[slot].its;
         if (handle == NEVER_USED) return NULL;
     }
@@ -69,7 +69,8 @@ static int insert(MPI_Comm comm, struct known* its) {
          ++i, slot = next_slot(slot)) {
         if (slots[slot].handle != NEVER_USED && slots[slot].handle != REMOVED) continue;
         slots[slot].its = its;
-        __atomic_store_n(&slots[slot].handle, comm, __ATOMIC_RELEASE); /* (1) pairs with (2) */
+        /* (2) releases what belongs to the handle to the acquire-load (1) */
+        __atomic_store_n(&slots[slot].handle, comm, __ATOMIC_RELEASE);
         result = 1;
     }
     pthread_mutex_unlock(&mutex);
@@ -125,8 +126,9 @@ static void begin(int may_have_session) {
         make_quiet_of_session();
     }
     PMPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, forget, &keyval, NULL);
-    /* (3) pairs with (5) */
-    if (quiet != MPI_COMM_NULL) __atomic_store_n(&state, BEGUN, __ATOMIC_RELEASE);
+    if (quiet == MPI_COMM_NULL) return;
+    /* (3) releases the key and the quiet communicator to the acquire-load (5) */
+    __atomic_store_n(&state, BEGUN, __ATOMIC_RELEASE);
 }
 
 static int begun(int result) {
@@ -142,7 +144,8 @@ static int begun(int result) {
 static void ending(void) {
     pthread_mutex_lock(&mutex);
     if (open_sessions > 0 && --open_sessions == 0 && state == BEGUN) {
-        __atomic_store_n(&state, ENDED, __ATOMIC_RELEASE); /* (4) pairs with (5) */
+        /* (4) ends what (3) began, before it goes, for the acquire-load (5) */
+        __atomic_store_n(&state, ENDED, __ATOMIC_RELEASE);
         PMPI_Comm_free(&quiet);
         PMPI_Comm_free_keyval(&keyval);
         if (own_session != MPI_SESSION_NULL) PMPI_Session_finalize(&own_session);
@@ -324,7 +327,8 @@ static struct known* meet(MPI_Comm comm) {
 
 /* Also of a program whose MPI_Init was not seen here; not of one that is ending. */
 static int is_on(void) {
-    int now = __atomic_load_n(&state, __ATOMIC_ACQUIRE); /* (5) pairs with (3), (4) */
+    /* (5) pairs with the release-stores (3) and (4) */
+    int now = __atomic_load_n(&state, __ATOMIC_ACQUIRE);
     if (now == NOT_YET) {
         pthread_mutex_lock(&mutex);
         begin(0);

@@ -24,14 +24,15 @@ namespace {
 
 /// Tries in one call, after which the caller's MPI is to make progress, too.
 constexpr unsigned kTries = 64;
-// Who finds the endpoint finds what enabling it has made.
 std::atomic<EndpointObject*> current{nullptr};
 
 std::mutex groups_mutex;  ///< of open_groups; taken after a domain's
 std::vector<std::unique_ptr<bbp_group>> open_groups;
 
 EndpointObject* found() noexcept {
-    return current.load(std::memory_order_acquire);  // (2) pairs with (1)
+    // (2) pairs with the release-store (1): a thread that finds the endpoint finds what enabling it
+    // has made
+    return current.load(std::memory_order_acquire);
 }
 
 /// `call` with the domain's lock held; `otherwise` without an endpoint.
@@ -176,7 +177,8 @@ constexpr bbp_collectives kTable = {
 }  // namespace
 
 void offer_collectives(EndpointObject* endpoint) noexcept {
-    current.store(endpoint, std::memory_order_release);  // (1) pairs with (2)
+    // (1) releases an endpoint that is enabled to the acquire-load (2)
+    current.store(endpoint, std::memory_order_release);
 }
 
 void withdraw_collectives(EndpointObject* endpoint) noexcept {

@@ -143,7 +143,8 @@ class Operations:
 
 
 def shared_memory_code():
-    return [f for f in files(*CODE) if short(f).split("/")[0] in ("rmem", "billboard", "ports")]
+    folders = ("rmem", "billboard", "mpi_channel")
+    return [f for f in files(*CODE) if short(f).split("/")[0] in folders]
 
 
 def directions(code):
