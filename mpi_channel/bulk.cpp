@@ -65,7 +65,7 @@ int Bulk::receive(std::span<std::byte> room, unsigned from, std::size_t* size) {
     if (*size != 0) std::memcpy(room.data(), piece.bytes.data(), *size);
     piece.bytes = piece.bytes.subspan(*size);
     due_[from] -= *size;
-    // What is longer than was announced is nobody's.
+    // More bytes than were announced go nowhere.
     if (piece.bytes.empty() || due_[from] == 0) release(piece);
     return BBP_OK;
 }

@@ -23,23 +23,23 @@ public:
 
     /// Some of it, from its beginning: how many bytes have left. The caller comes again with the
     /// rest.
-    int send(Bytes bulk, unsigned to, std::size_t* sent);
+    [[nodiscard]] int send(Bytes bulk, unsigned to, std::size_t* sent);
 
-    /// Of `bytes` bytes that `from` has announced. What comes of them is bulk.
+    /// `from` has announced so many bytes: the next messages of it are bulk.
     void expect(unsigned from, std::size_t bytes) noexcept { due_[from] += bytes; }
-    bool is_due(unsigned from) const noexcept { return due_[from] != 0; }
+    [[nodiscard]] bool is_due(unsigned from) const noexcept { return due_[from] != 0; }
     /// A piece that was met among packets; `view`: what is to be released after it, or null.
     void put(unsigned from, Bytes piece, const void* view);
     /// A rank of which a piece has come and is not all received.
-    std::optional<unsigned> unread() const noexcept {
+    [[nodiscard]] std::optional<unsigned> unread() const noexcept {
         return unread_ == 0 ? std::nullopt : first_unread();
     }
     /// The next piece, in the order in which it was sent; BBP_EAGAIN: nothing more has come yet.
     /// The rest of a piece that is larger than the room comes with the next call.
-    int receive(std::span<std::byte> room, unsigned from, std::size_t* size);
+    [[nodiscard]] int receive(std::span<std::byte> room, unsigned from, std::size_t* size);
 
-    std::uint64_t pieces_sent() const noexcept { return sent_; }
-    std::uint64_t pieces_received() const noexcept { return received_; }
+    [[nodiscard]] std::uint64_t pieces_sent() const noexcept { return sent_; }
+    [[nodiscard]] std::uint64_t pieces_received() const noexcept { return received_; }
 
 private:
     struct Piece {
@@ -48,7 +48,7 @@ private:
         bool is_here = false;
     };
     void release(Piece& piece);
-    std::optional<unsigned> first_unread() const noexcept;
+    [[nodiscard]] std::optional<unsigned> first_unread() const noexcept;
 
     billboard::Endpoint& endpoint_;
     std::size_t piece_most_;

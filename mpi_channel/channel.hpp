@@ -49,7 +49,7 @@ public:
     /// The longest packet, header and message together.
     [[nodiscard]] std::size_t packet_most() const noexcept { return packet_most_; }
 
-    /// What the next call for this rank would meet: BBP_OK: something; BBP_EAGAIN: nothing waits;
+    /// The next call for this rank would meet: BBP_OK: something; BBP_EAGAIN: nothing waits;
     /// BBP_EPEER: nothing waits, and the rank is dead or has left.
     [[nodiscard]] int ask_for(unsigned from) {
         const int result = endpoint_.probe(static_cast<int>(from), nullptr, billboard::Class::mpi);

@@ -4,6 +4,8 @@
 #include "mpi_channel/device/packets.hpp"
 #include "rmem/base/copy.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <stdexcept>
 
@@ -35,7 +37,9 @@ Collectives::~Collectives() {
 
 std::unique_ptr<Group> Collectives::open(std::uint32_t id, std::vector<int> members,
                                          std::optional<unsigned> barrier) {
-    if (groups_.count(id) != 0) throw std::invalid_argument("a group of this id is open");
+    if (groups_.count(id) != 0)
+        throw std::invalid_argument(
+            fmt::format("group {:#x} is open already; give each group an id of its own", id));
     std::unique_ptr<Group> group(new Group(*this, id, std::move(members), barrier));
     groups_[id] = group.get();
     return group;
@@ -90,7 +94,9 @@ Group::Group(Collectives& collectives, std::uint32_t id, std::vector<int> member
     for (unsigned i = 0; i < members.size(); ++i) {
         const auto rank = static_cast<unsigned>(members[i]);
         if (rank >= index_.size() || index_[rank] != kNoMember)
-            throw std::invalid_argument("a group's members are ranks of the ring, each once");
+            throw std::invalid_argument(
+                fmt::format("member {} of a group is rank {}; give ranks of 0 to {}, each once", i,
+                            rank, index_.size() - 1));
         index_[rank] = static_cast<std::uint16_t>(i);
         members_[i].rank = rank;
         if (rank == device_.rank()) {
@@ -100,7 +106,10 @@ Group::Group(Collectives& collectives, std::uint32_t id, std::vector<int> member
             others_.push_back(members[i]);
         }
     }
-    if (!has_own) throw std::invalid_argument("who opens a group is one of its members");
+    if (!has_own)
+        throw std::invalid_argument(
+            fmt::format("rank {} is no member of the group that it opens; add it to the members",
+                        device_.rank()));
     std::sort(sorted_.begin(), sorted_.end());
 }
 
@@ -161,7 +170,7 @@ void Group::fail(int result) {
     for (Member& member : members_) member.is_awaited = false;
 }
 
-/// What is sent, or has room for what is awaited, next of a broadcast.
+/// The next piece of a broadcast: its bytes, or the room for them.
 std::span<std::byte> Group::piece() const noexcept {
     return bytes_.subspan(done_, std::min(bytes_.size() - done_, collectives_.piece_));
 }
@@ -261,7 +270,7 @@ bool Group::take(unsigned from, std::uint64_t number, Bytes bytes) {
     return true;
 }
 
-/// What fits; the operation goes on, as its sender's does.
+/// As many bytes as fit; the operation goes on, as its sender's does.
 void Group::use(unsigned i, std::uint64_t number, Bytes bytes) {
     Member& member = members_[i];
     member.is_awaited = false;
@@ -283,8 +292,8 @@ void Group::use(unsigned i, std::uint64_t number, Bytes bytes) {
     if (++member.come % (kWindow / 2) == 0) device_.tell_group_flow(member.rank, id_, member.come);
 }
 
-/// Whether somebody has gone whom the operation still needs: who has done his part may leave, and
-/// does at a program's end.
+/// Whether a member has gone that the operation still needs: one that has done its part may leave,
+/// and does at a program's end.
 bool Group::is_hopeless() const {
     const bool sends = operation_ == Operation::broadcast ? root_ == own_ : !is_sent_;
     for (unsigned i = 0; i < members_.size(); ++i) {

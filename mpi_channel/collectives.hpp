@@ -9,14 +9,14 @@
 ///     while ((result = group->go_on()) == BBP_EAGAIN) device.progress();
 ///
 /// Terms
-///   group     ranks in an order of their own, its members; who opens it gives it an id, the same
-///             at all of them and of no other group that one of them has open
+///   group     ranks in an order of their own, its members. Each of them opens it with the same
+///             id, which no other group has that one of them has open
 ///   number    of a step of the group's operations: each member counts them, and all count alike
 ///   window    a member may be kWindow messages ahead of another one
 ///
 /// Operations: one at a time per group, all members the same ones in the same order, begun by a
-/// call and then tried by go_on() until it says something else than BBP_EAGAIN. No call waits; what
-/// comes is noticed by the device's progress(). Buffers are the operation's until it is over.
+/// call and then tried by go_on() until it says something else than BBP_EAGAIN. No call waits; the
+/// device's progress() notices what has arrived. Buffers are the operation's until it is over.
 ///   broadcast   one multicast per block_most() bytes
 ///   gather      each member's block to one member, or by a multicast to all of them; at most
 ///               block_most() bytes
@@ -62,21 +62,21 @@ public:
     /// `members`: ranks, among them the own one; `barrier`: the id of a barrier of the billboard,
     /// which all members have reserved. Before a member sends, all have opened it. Throws
     /// std::invalid_argument.
-    std::unique_ptr<Group> open(std::uint32_t id, std::vector<int> members,
-                                std::optional<unsigned> barrier = std::nullopt);
+    [[nodiscard]] std::unique_ptr<Group> open(std::uint32_t id, std::vector<int> members,
+                                              std::optional<unsigned> barrier = std::nullopt);
     /// An id for a group that this rank is the first member of.
-    std::uint32_t new_id() noexcept;
+    [[nodiscard]] std::uint32_t new_id() noexcept;
     /// A bit for each barrier of the billboard that this rank has reserved. One is never free
     /// again: it goes with its members.
-    std::uint64_t reserved_barriers() const noexcept { return reserved_barriers_; }
+    [[nodiscard]] std::uint64_t reserved_barriers() const noexcept { return reserved_barriers_; }
     /// False: it is reserved already, as all are where the device has no barriers.
-    bool reserve_barrier(unsigned barrier) noexcept;
-    std::size_t block_most() const noexcept { return piece_; }
+    [[nodiscard]] bool reserve_barrier(unsigned barrier) noexcept;
+    [[nodiscard]] std::size_t block_most() const noexcept { return piece_; }
 
 private:
     friend class Group;
-    bool on_group_message(unsigned from, std::uint32_t group, std::uint64_t number,
-                          Bytes bytes) override;
+    [[nodiscard]] bool on_group_message(unsigned from, std::uint32_t group, std::uint64_t number,
+                                        Bytes bytes) override;
     void on_group_flow(unsigned from, std::uint32_t group, std::uint64_t taken) override;
 
     Group* find(std::uint32_t id);
@@ -97,8 +97,8 @@ public:
     Group(const Group&) = delete;
     Group& operator=(const Group&) = delete;
 
-    unsigned size() const noexcept { return static_cast<unsigned>(members_.size()); }
-    unsigned own() const noexcept { return own_; }
+    [[nodiscard]] unsigned size() const noexcept { return static_cast<unsigned>(members_.size()); }
+    [[nodiscard]] unsigned own() const noexcept { return own_; }
 
     // ---- Begin an operation
     void broadcast(std::span<std::byte> bytes, unsigned root);
@@ -117,7 +117,7 @@ private:
         std::uint64_t number = 0;
         std::vector<std::byte> bytes;
     };
-    /// What this one knows of another member.
+    /// Another member, as this one knows it.
     struct Member {
         unsigned rank = 0;
         std::uint64_t sent = 0;          ///< messages to it
@@ -132,19 +132,19 @@ private:
     Group(Collectives& collectives, std::uint32_t id, std::vector<int> members,
           std::optional<unsigned> barrier);
 
-    int go_on_with_broadcast();
-    int go_on_with_gather();
-    int send(std::span<const int> to, Bytes bytes, std::uint64_t mark);
-    bool has_window(std::span<const int> to) const;
+    [[nodiscard]] int go_on_with_broadcast();
+    [[nodiscard]] int go_on_with_gather();
+    [[nodiscard]] int send(std::span<const int> to, Bytes bytes, std::uint64_t mark);
+    [[nodiscard]] bool has_window(std::span<const int> to) const;
     void fail(int result);
     void await(unsigned member);
-    int take_kept();
-    bool take(unsigned from, std::uint64_t number, Bytes bytes);
+    [[nodiscard]] int take_kept();
+    [[nodiscard]] bool take(unsigned from, std::uint64_t number, Bytes bytes);
     void use(unsigned member, std::uint64_t number, Bytes bytes);
-    bool is_hopeless() const;
+    [[nodiscard]] bool is_hopeless() const;
     void on_flow(unsigned from, std::uint64_t taken);
-    std::optional<unsigned> index_of(unsigned rank) const noexcept;
-    std::span<std::byte> piece() const noexcept;
+    [[nodiscard]] std::optional<unsigned> index_of(unsigned rank) const noexcept;
+    [[nodiscard]] std::span<std::byte> piece() const noexcept;
 
     Collectives& collectives_;
     DeviceInterface& device_;

@@ -39,8 +39,8 @@ void check_names() {
         if (std::find(std::begin(kNames), std::end(kNames), name) != std::end(kNames)) continue;
         throw rmem::Error(
             rmem::Errc::bad_environment,
-            fmt::format("{}: there is no such setting; the MPI channel has {}; correct or unset it",
-                        name, fmt::join(kNames, ", ")));
+            fmt::format("{} is no setting of the MPI channel; it has {}; correct or unset it", name,
+                        fmt::join(kNames, ", ")));
     }
 }
 
@@ -92,9 +92,10 @@ void check_collectives(std::string text) {
         if (words.count(word) == 0) {
             throw rmem::Error(
                 rmem::Errc::bad_environment,
-                fmt::format("RMEM_MPI_COLLECTIVES: there is no operation '{}'; give off, all, or a "
-                            "list of barrier,bcast,reduce,allreduce,allgather",
-                            word));
+                fmt::format(
+                    "RMEM_MPI_COLLECTIVES has '{}', which is no operation; give off, all, or a "
+                    "list of barrier,bcast,reduce,allreduce,allgather",
+                    word));
         }
         text.erase(0, comma == std::string::npos ? comma : comma + 1);
     }

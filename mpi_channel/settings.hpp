@@ -7,12 +7,11 @@
 ///                        the channel interface over Fast Messages, GAMMA or Directed Point. All
 ///                        ranks have the same
 ///   RMEM_MPI_GET         which messages are read from their sender's memory, where that is
-///                        possible: of so many bytes or more (16K), of so many to so many (16K-2M,
-///                        the default), or off
+///                        possible: of this number of bytes or more (16K), of a range (16K-2M, the
+///                        default), or off
 ///   RMEM_MPI_COLLECTIVES which collective operations are multicasts: a list of barrier, bcast,
-///   reduce, allreduce, allgather; all
-///                        (default); off (mpi_channel/collectives/calls.h reads it, here it is
-///                        checked)
+///                        reduce, allreduce, allgather; all (default); off. It is checked here, and
+///                        read in mpi_channel/collectives/calls.h
 ///   RMEM_MPI_LOCK        1: calls of several threads may meet, whatever the MPI says
 ///                        (mpi_channel/collectives/mpich.c sets it)
 ///

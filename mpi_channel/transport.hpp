@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-/// What carries the device's packets and bulk: the Transport concept. One is the channel interface
+/// The Transport concept: it carries the device's packets and bulk. One is the channel interface
 /// on the billboard (mpi_channel/channel.hpp), the others are the channel interface on the ports
 /// (mpi_channel/ports/port_transport.hpp). All ranks have the same.
 ///
-/// No call waits: what finds no room is BBP_EAGAIN, and nothing of it has been sent. What one rank
-/// sends to another comes in its order, packets and bulk alike: so after a packet that announces
+/// No call waits: a call that finds no room returns BBP_EAGAIN, and has sent nothing. Packets and
+/// bulk of one sender arrive in the order in which they were sent: so after a packet that announces
 /// bulk the receiver takes that before anything else of that rank.
 
 #include "billboard/endpoint.hpp"
@@ -56,7 +56,7 @@ concept Transport = requires(T t, const T c, std::span<const std::byte> bytes, u
 /// Number of the longest packets that fit a partition while their receivers are away.
 inline constexpr std::size_t kPacketsInPartition = 16;
 inline constexpr std::size_t kMostPacket = 16 * 1024;
-inline std::size_t packet_most_in(const billboard::Endpoint& endpoint) noexcept {
+[[nodiscard]] inline std::size_t packet_most_in(const billboard::Endpoint& endpoint) noexcept {
     return std::min(endpoint.partition_bytes() / kPacketsInPartition, kMostPacket);
 }
 

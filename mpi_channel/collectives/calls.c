@@ -98,8 +98,8 @@ static const struct bbp_collectives* usable_provider(void) {
     return calls == NULL || (bbp_mpi_threads_may_meet() && !calls->is_shared()) ? NULL : calls;
 }
 
-/* What the members have to agree upon before the group is open at all of them. Each tells its rank
- * in the ring, which need not be that in any communicator; members of different rings have no
+/* The members agree on this before the group is open at all of them. Each tells its rank in the
+ * ring, which need not be that in any communicator; members of different rings have no
  * group. */
 static int open_group(struct bbp_comm* self) {
     enum { ID, RESERVED, CANNOT, RING, OTHER_RINGS, FIRST_MEMBER };
@@ -180,7 +180,7 @@ static int get_type(MPI_Datatype type, struct bbp_type* its) {
     return 1;
 }
 
-/* What these find unsound it is the MPI's to refuse, in its own words. */
+/* The MPI itself refuses what is unsound here, in its own words. */
 static int is_sound(const struct bbp_comm* self, int count, int root) {
     return count >= 0 && root >= 0 && root < self->size;
 }

@@ -33,8 +33,8 @@
  * also while it begins and ends. So nothing is called here that could raise an error handler which
  * is not this library's: calls.c calls no function of MPI at all, openmpi.c only what Open MPI has
  * inside, which raises none, and mpich.c asks about a handle that has come in through a
- * communicator of its own, whose errors are returned, before it uses it elsewhere. What then is
- * none to use is left to the MPI's own call, which says so in its own words.
+ * communicator of its own, whose errors are returned, before it uses it elsewhere. An unusable
+ * handle is left to the MPI's own call, which says so in its own words.
  *
  * Thread safety: as MPI's: one call at a time on a communicator.
  */

@@ -115,7 +115,8 @@ static void make_quiet_of_session(void) {
     PMPI_Group_free(&self);
 }
 
-/* Under the mutex. A session of its own is only for who sees the program's last one end. */
+/* Under the mutex. A session of its own is only for a caller that sees the program's last one end.
+ */
 static void begin(int may_have_session) {
     int has_world = 0;
     PMPI_Initialized(&has_world);
@@ -220,7 +221,7 @@ int MPI_Session_finalize(MPI_Session* session) {
 
 /* ---- What calls.c asks for ------------------------------------------------------------------- */
 
-/* What a probe finds stays. On a communicator of one it would look at no network. */
+/* A message that a probe finds stays. On a communicator of one a probe looks at no network. */
 void bbp_mpi_progress(struct bbp_comm* self) {
     int found = 0;
     PMPI_Iprobe(self->rank, 0, self->comm, &found, MPI_STATUS_IGNORE);

@@ -48,7 +48,7 @@ public:
 
     void access(const RemoteOrder& order);
     [[nodiscard]] bool on_answer(unsigned from, const RemotePacket& packet, Bytes bytes);
-    /// What was asked of it ends.
+    /// Accesses to it end.
     void on_unreachable(unsigned rank) override;
 
     /// Whether something is left to be asked.
@@ -61,7 +61,7 @@ public:
 private:
     static constexpr bool kChecks = rmem::is_simulated<T>;
 
-    /// What of an access has not been asked for yet.
+    /// A part of an access that has not been asked for yet.
     struct Range {
         std::size_t place = 0;   ///< which one
         std::size_t at = 0;      ///< in that
@@ -311,7 +311,7 @@ void Accesses<T>::end_piece(unsigned from, RemoteStatus status) {
     ask(from);
 }
 
-/// Over the ring, what could not go from memory to memory.
+/// Over the ring, since the piece could not go from memory to memory.
 template <class T>
 void Accesses<T>::ask_again(unsigned to) {
     Rank& rank = ranks_[to];

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-/// A BUNDLE that is put together: several packets that leave as one. What reads it is in
+/// A BUNDLE that is put together: several packets that leave as one. It is read in
 /// mpi_channel/device/packets.hpp.
 ///
 ///     BundleWriter bundle(room);
@@ -28,7 +28,7 @@ public:
     [[nodiscard]] bool has_room(std::size_t message_bytes) const noexcept {
         return sizeof(BundledLength) + kMostPacketBytes + message_bytes <= room_.size() - size_;
     }
-    /// The message: so many bytes, all of the parts; null if it has none.
+    /// The message is all of the parts; null if it has no bytes.
     void add(const Packet& packet, const Parts* message, std::size_t message_bytes) {
         RMEM_CHECK_IF(false, has_room(message_bytes));
         std::byte* const to = room_.data() + size_ + sizeof(BundledLength);

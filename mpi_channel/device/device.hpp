@@ -27,9 +27,9 @@
 ///   Serving         mpi_channel/device/serving.hpp         accesses of others to this rank's
 /// The device itself gives each packet to its part, and finds out which rank has died.
 ///
-/// Progress: only in calls; no call waits. progress() takes what has come, no matter what it is
-/// for, so that two ranks that send to each other never wait for each other; it also finds out who
-/// has died.
+/// Progress: only in calls; no call waits. progress() takes all that has arrived, for any request,
+/// so that two ranks that send to each other never wait for each other; it also finds out which
+/// ranks have died.
 /// Memory: unexpected messages of one sender take at most kCredit bytes, and one line for each that
 /// asks to be sent.
 /// Errors: Status. Requests end with `gone` when the other rank has died, left, or sent what no
@@ -68,7 +68,8 @@ public:
     /// Before anything is sent: messages of `least` to `most` bytes are read from their sender's
     /// memory, where it is within reach; so are accesses of `least` bytes or more.
     virtual void use(PeerMemory& peers, std::size_t least, std::size_t most) noexcept = 0;
-    /// Before anything is sent: what others may access, and who hears of accesses, here and there.
+    /// Before anything is sent: the regions that others may access, and the listener that hears of
+    /// accesses, here and there.
     virtual void serve(const Regions& regions, RemoteEvents& events) noexcept = 0;
 
     virtual void send(const SendOrder& order) = 0;
@@ -90,8 +91,8 @@ public:
 
     /// Takes at most `packets` packets. False if nothing has come, left or ended.
     virtual bool progress(unsigned packets = kMostTaken) = 0;
-    /// Whether something is still to leave, or to be read: who ends goes on until not, and who
-    /// sleeps would not see it go on.
+    /// Whether something is still to leave, or to be read: a rank that ends makes progress until
+    /// not, and one that sleeps would make none.
     [[nodiscard]] virtual bool has_backlog() const noexcept = 0;
     [[nodiscard]] virtual std::size_t backlog(unsigned to) const noexcept = 0;
     [[nodiscard]] virtual bool is_gone(unsigned rank) const noexcept = 0;
@@ -101,7 +102,7 @@ public:
     [[nodiscard]] virtual std::size_t held(unsigned from) const noexcept = 0;
 
     // ---- Groups
-    /// Who is told of what comes for groups; null: nobody, it is dropped.
+    /// The listener for messages of groups; null: they are dropped.
     virtual void set_group_traffic(GroupTraffic* traffic) noexcept = 0;
     /// To several ranks by one multicast: BBP_OK, BBP_EAGAIN: to nobody yet, BBP_EPEER: to those
     /// that live. To one rank by a packet, and never too early. At most packet_most() with its
@@ -286,7 +287,7 @@ bool Device<T>::take_one() {
     return result == BBP_ESIZE;
 }
 
-/// Without memory for what it sends, its sender cannot be heard any more.
+/// Without memory for its packets, a sender cannot be heard any more.
 template <class T>
 void Device<T>::take_packet(unsigned from, Bytes bytes) {
     try {
@@ -334,7 +335,7 @@ bool Device<T>::on_group(unsigned from, const Packet& packet, Bytes bytes) {
     return true;
 }
 
-/// What announces bulk is the last: the rest of the bundle would be taken for that.
+/// A packet that announces bulk is the last: the rest of the bundle would be taken for bulk.
 template <class T>
 bool Device<T>::on_bundle(unsigned from, Bytes bytes) {
     return for_each_bundled(bytes, [&](Bytes packet) {
@@ -357,7 +358,7 @@ bool Device<T>::on_remote(unsigned from, const Packet& packet, Bytes bytes) {
 
 // ---- Deaths -------------------------------------------------------------------------------------
 
-/// Of one rank at a time: what it had sent before comes first.
+/// Of one rank at a time: its earlier messages come first.
 template <class T>
 void Device<T>::look_for_the_dead() {
     next_look_ = (next_look_ + 1) % transport_.ranks();
@@ -374,7 +375,7 @@ void Device<T>::lose(unsigned rank) {
     receiving_.lose(rank);
 }
 
-/// It sends what no device sends: whatever else comes of it is nobody's.
+/// It sends what no device sends: everything else that arrives of it is dropped.
 template <class T>
 void Device<T>::break_off(unsigned rank) {
     if (is_broken_[rank] != 0) return;

@@ -25,7 +25,7 @@ namespace mpi_channel {
 
 inline constexpr std::size_t kScratchBytes = 16 * 1024;
 
-/// What bulk is for.
+/// The part that bulk is for.
 class BulkSink {
 public:
     /// Where the next bytes of that rank go; empty: nowhere.
@@ -43,7 +43,7 @@ public:
     explicit IncomingBulk(T& transport)
         : transport_(transport), ranks_(transport.ranks()), scratch_(kScratchBytes) {}
 
-    /// That rank has announced so many bytes; null: they go nowhere.
+    /// The rank has announced this number of bytes; null: they go nowhere.
     void begin(unsigned from, std::size_t bytes, BulkSink* sink) {
         // Over a port this is the sender's word: a wrong one breaks its own messages.
         if constexpr (rmem::is_simulated<T>) RMEM_CHECK_IF(true, ranks_[from].left == 0);
@@ -51,7 +51,7 @@ public:
         transport_.expect_bulk(from, bytes);
     }
     [[nodiscard]] bool is_due(unsigned from) const noexcept { return ranks_[from].left != 0; }
-    /// What is still to arrive goes nowhere.
+    /// The rest goes nowhere.
     void drop(unsigned from) noexcept { ranks_[from].sink = nullptr; }
     void drop(unsigned from, const BulkSink& sink) noexcept {
         if (ranks_[from].sink == &sink) drop(from);

@@ -64,7 +64,7 @@ struct Envelope {
     std::size_t size = 0;
 };
 
-/// What a receive, or a question, asks for.
+/// The messages that a receive, or a question, asks for.
 struct Wanted {
     Source source = kAnySource;
     std::uint64_t tag = 0;

@@ -13,7 +13,7 @@ namespace {
 constexpr unsigned kUntaggedShift = 8, kHasDataShift = 9, kCreditShift = 32, kTagShift = 32;
 constexpr std::uint64_t kZeros = 0xfffffc00;
 
-/// What follows the header.
+/// Behind the header.
 std::size_t tail_bytes(PacketType type) noexcept {
     switch (type) {
         case PacketType::long_message:

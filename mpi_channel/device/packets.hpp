@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-/// The packets of the MPI device: what one tells another.
+/// The packets of the MPI device.
 ///
 /// A packet is a header of kHeaderBytes and what its type adds. All ranks of a ring are of one
 /// machine type, so numbers are as they lie in memory, at multiples of four. The header and a
@@ -72,19 +72,19 @@ inline constexpr std::size_t kMostPacketBytes =
 
 /// Into `to`, which has kMostPacketBytes; returns how many. The message of a SHORT, and the rest of
 /// a REMOTE, go behind them.
-std::size_t write(const Packet& packet, std::byte* to) noexcept;
+[[nodiscard]] std::size_t write(const Packet& packet, std::byte* to) noexcept;
 
-/// Nothing if it is none. What follows the header of a SHORT, GROUP, BUNDLE or REMOTE are the last
-/// `size` bytes.
-std::optional<Packet> read(std::span<const std::byte> bytes) noexcept;
+/// Nothing if it is no packet. The last `size` bytes follow the header of a SHORT, GROUP, BUNDLE or
+/// REMOTE.
+[[nodiscard]] std::optional<Packet> read(std::span<const std::byte> bytes) noexcept;
 
-/// What comes before each packet of a BUNDLE: its length.
+/// The length that stands before each packet of a BUNDLE.
 using BundledLength = std::uint32_t;
 
 /// Calls `use` with each packet of what follows a BUNDLE's header, until that answers false. False:
 /// or a length is none.
 template <class Use>
-bool for_each_bundled(std::span<const std::byte> bytes, Use&& use) {
+[[nodiscard]] bool for_each_bundled(std::span<const std::byte> bytes, Use&& use) {
     while (!bytes.empty()) {
         BundledLength length = 0;
         if (bytes.size() < sizeof length) return false;

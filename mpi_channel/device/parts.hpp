@@ -34,8 +34,8 @@ public:
         return *this;
     }
 
-    std::size_t count() const noexcept { return count_; }
-    bool empty() const noexcept { return count_ == 0; }
+    [[nodiscard]] std::size_t count() const noexcept { return count_; }
+    [[nodiscard]] bool empty() const noexcept { return count_ == 0; }
     iovec& operator[](std::size_t i) noexcept { return parts_[i]; }
     const iovec& operator[](std::size_t i) const noexcept { return parts_[i]; }
     void push_back(const iovec& part) {
@@ -60,14 +60,14 @@ private:
     }
 
     [[noreturn]] static void throw_too_many() {
-        throw std::length_error("a message in too many parts");
+        throw std::length_error("a message has more than 8 parts; give 8 at most");
     }
 
     std::size_t count_ = 0;
     std::array<iovec, kPartsMost> parts_;  ///< the first `count_`
 };
 
-inline std::size_t size_of(const Parts& parts) noexcept {
+[[nodiscard]] inline std::size_t size_of(const Parts& parts) noexcept {
     std::size_t size = 0;
     for (const iovec& part : parts) size += part.iov_len;
     return size;

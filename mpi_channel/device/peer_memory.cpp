@@ -13,7 +13,7 @@ namespace mpi_channel {
 
 namespace {
 
-/// What another process's memory is asked for at once; the system reads no more than 2 GiB.
+/// The most bytes in one call; the system reads no more than 2 GiB.
 constexpr std::size_t kMostAtOnce = std::size_t{1} << 30;
 
 }  // namespace

@@ -32,9 +32,10 @@ class PeerMemory {
 public:
     virtual ~PeerMemory() = default;
     /// Whether a rank's memory can be read from here, as far as is known.
-    virtual bool reaches(unsigned rank) = 0;
+    [[nodiscard]] virtual bool reaches(unsigned rank) = 0;
     /// All of `to`, or false: then what is in it is worth nothing.
-    virtual bool read(unsigned rank, std::uint64_t address, std::span<std::byte> to) = 0;
+    [[nodiscard]] virtual bool read(unsigned rank, std::uint64_t address,
+                                    std::span<std::byte> to) = 0;
 };
 
 class HostMemory final : public PeerMemory {
@@ -44,8 +45,8 @@ public:
 
     HostMemory(std::shared_ptr<const rmem::Ring> ring, Refused refused);
 
-    bool reaches(unsigned rank) override;
-    bool read(unsigned rank, std::uint64_t address, std::span<std::byte> to) override;
+    [[nodiscard]] bool reaches(unsigned rank) override;
+    [[nodiscard]] bool read(unsigned rank, std::uint64_t address, std::span<std::byte> to) override;
 
 private:
     struct Process {

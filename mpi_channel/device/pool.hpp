@@ -35,7 +35,7 @@ public:
             free_.push_back(&all_.back());
         }
         Place& place = *free_.back();
-        const std::uint32_t number = place.object.number + kMost;  // the next life of this place
+        const std::uint32_t number = place.object.number + kMost;  // the next object in this place
         std::destroy_at(&place.object);
         std::construct_at(&place.object, std::forward<Arguments>(arguments)...);
         free_.pop_back();
@@ -48,7 +48,7 @@ public:
         place.taken = false;
         free_.push_back(&place);
     }
-    T* find(std::uint32_t number) {
+    [[nodiscard]] T* find(std::uint32_t number) {
         const std::uint32_t index = number % kMost;
         if (index >= all_.size()) return nullptr;
         Place& place = all_[index];
@@ -60,7 +60,7 @@ public:
             if (place.taken) look(place.object);
         }
     }
-    std::size_t taken() const noexcept { return all_.size() - free_.size(); }
+    [[nodiscard]] std::size_t taken() const noexcept { return all_.size() - free_.size(); }
 
 private:
     struct Place {

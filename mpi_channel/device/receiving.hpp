@@ -118,7 +118,7 @@ private:
         std::uint32_t send = 0;     ///< the sender's number of that
     };
     struct Rank {
-        // What its bulk is for
+        // Its bulk is for one of these
         Delivery* delivery = nullptr;
         Unexpected* kept = nullptr;
         bool gone = false;
@@ -227,8 +227,8 @@ Completion Receiving<T>::completion_of(const WaitingReceive& receive, Status sta
     return completion;
 }
 
-/// One that was posted, and is no longer. What is on its way to it goes on; the last of that ends
-/// it.
+/// One that was posted, and is no longer. Messages on their way to it go on, and the last of them
+/// ends it.
 template <class T>
 void Receiving<T>::end_receive(WaitingReceive& receive, Status status) {
     RMEM_CHECK_IF(kChecks, !receive.posted);
@@ -449,7 +449,7 @@ void Receiving<T>::begin_bulk(unsigned from, Delivery* delivery, Unexpected* kep
     bulk_.begin(from, size, this);
 }
 
-/// What is cut goes nowhere.
+/// Bytes that are cut go nowhere.
 template <class T>
 std::span<std::byte> Receiving<T>::room(unsigned from) {
     const Rank& rank = ranks_[from];
@@ -542,7 +542,7 @@ void Receiving<T>::lose(unsigned rank) {
     ranks_[rank].kept = nullptr;
     end_receives_from(rank);
     if (is_hopeless(kAnySource)) end_receives_from(kAnySource);
-    // What was on its way, and what only asked to be sent, will not come.
+    // A message that was on its way, or only asked to be sent, will not arrive.
     messages_.for_each([&](Unexpected& message) {
         if (message.envelope.source != rank) return;
         if (!message.is_rendezvous && !message.is_hopeless) return;

@@ -51,7 +51,7 @@ public:
         return regions_.emplace(key, region).second;
     }
     void remove(std::uint64_t key) { regions_.erase(key); }
-    Found find(const RemotePlace& place, bool writes) const;
+    [[nodiscard]] Found find(const RemotePlace& place, bool writes) const;
 
 private:
     std::unordered_map<std::uint64_t, Region> regions_;

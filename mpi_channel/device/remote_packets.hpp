@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-/// What a REMOTE packet carries behind its header: access to memory that another rank has
+/// The part of a REMOTE packet behind its header: access to memory that another rank has
 /// registered.
 ///
 ///   kind       who       adds                                               then, in the order in
@@ -47,15 +47,15 @@ struct RemotePacket {
     // Of the target
     std::uint64_t value = 0;
 
-    bool is_answer() const noexcept { return kind >= RemoteKind::done; }
+    [[nodiscard]] bool is_answer() const noexcept { return kind >= RemoteKind::done; }
 };
 
 inline constexpr std::size_t kMostRemoteBytes = 52;
 
 /// Into `to`, which has kMostRemoteBytes; returns how many.
-std::size_t write(const RemotePacket& packet, std::byte* to) noexcept;
+[[nodiscard]] std::size_t write(const RemotePacket& packet, std::byte* to) noexcept;
 
 /// Nothing if it is none. `bytes` is then what the packet itself carries of the memory.
-std::optional<RemotePacket> read_remote(std::span<const std::byte>& bytes) noexcept;
+[[nodiscard]] std::optional<RemotePacket> read_remote(std::span<const std::byte>& bytes) noexcept;
 
 }  // namespace mpi_channel

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-/// What a device is asked for, and what it tells of it.
+/// Orders to a device, and what it tells of them.
 ///
 /// An order is copied when a call takes it; its parts stay the device's until its completion.
 /// Thread safety: as of plain memory. Completions, events and group traffic are called from within
@@ -81,13 +81,13 @@ protected:
     ~Completions() = default;
 };
 
-/// What groups of ranks tell each other (mpi_channel/collectives.hpp), past matching.
+/// Messages among groups of ranks (mpi_channel/collectives.hpp), past matching.
 class GroupTraffic {
 public:
     using Bytes = std::span<const std::byte>;
     /// False: no rank sends that.
-    virtual bool on_group_message(unsigned from, std::uint32_t group, std::uint64_t number,
-                                  Bytes bytes) = 0;
+    [[nodiscard]] virtual bool on_group_message(unsigned from, std::uint32_t group,
+                                                std::uint64_t number, Bytes bytes) = 0;
     virtual void on_group_flow(unsigned from, std::uint32_t group, std::uint64_t taken) = 0;
 
 protected:

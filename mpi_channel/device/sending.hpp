@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-/// What leaves for each rank: sends, by which protocol each of them goes, and packets of the other
+/// Everything that leaves for each rank: sends, each by its protocol, and packets of the other
 /// parts. Part of Device (mpi_channel/device/device.hpp).
 ///
-/// What finds no room waits in its rank's queue. Packets that wait for one rank leave as a bundle:
-/// where ranks share a processor, a sender finds no room until its receiver has had its turn, and a
-/// turn then carries as many packets as fit into one of the longest.
+/// A send or packet that finds no room waits in its rank's queue. Packets that wait for one rank
+/// leave as a bundle: where ranks share a processor, a sender finds no room until its receiver has
+/// had its turn, and a turn then carries as many packets as fit into one of the longest.
 ///
 /// Progress: in each call that sends, and in pump_all(); no call waits.
 /// Thread safety: one thread at a time. Errors: a send ends with `gone`; std::bad_alloc.
@@ -39,7 +39,7 @@
 
 namespace mpi_channel {
 
-/// Who is told that nothing can be sent to a rank any more.
+/// It is told when nothing can be sent to a rank any more.
 class SendingListener {
 public:
     virtual void on_unreachable(unsigned rank) = 0;
@@ -113,7 +113,7 @@ public:
     [[nodiscard]] bool is_unreachable(unsigned rank) const noexcept {
         return ranks_[rank].unreachable;
     }
-    /// What was to be sent to it ends; what it sent may still arrive.
+    /// Its sends end; messages of that rank may still arrive.
     void cut_off(unsigned rank);
 
     [[nodiscard]] const SendingCounters& counters() const noexcept { return counters_; }
@@ -569,7 +569,7 @@ int Sending<T>::send_for_group(unsigned to, Packet& packet, Bytes bytes) {
     return BBP_OK;
 }
 
-/// What a message has cost may be spent again. The sender learns it with the next packet, or by a
+/// The cost of a message may be spent again. The sender learns it with the next packet, or by a
 /// packet of its own when much is owed.
 template <class T>
 void Sending<T>::give_back(unsigned to, std::size_t cost) {

@@ -4,7 +4,7 @@
 /// Access by others to memory that is registered here: the target's side. Part of Device
 /// (mpi_channel/device/device.hpp).
 ///
-/// What one rank asks is done and answered in its order.
+/// The requests of one rank are done and answered in their order.
 ///
 /// Progress: on each packet and piece of bulk; no call waits. Thread safety: one thread at a time.
 /// Errors: the answer; std::bad_alloc.
@@ -193,7 +193,7 @@ void Serving<T>::answer(unsigned to, const RemotePacket& packet, Bytes bytes) {
 
 // ---- Bulk ---------------------------------------------------------------------------------------
 
-/// What must be refused goes nowhere.
+/// The bytes of a write that must be refused go nowhere.
 template <class T>
 std::span<std::byte> Serving<T>::room(unsigned from) {
     Write& write = writes_[from];

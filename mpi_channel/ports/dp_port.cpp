@@ -69,7 +69,7 @@ public:
             dp_fsync(sink_.fd, 1);  // nobody's
         }
     }
-    /// What is not acknowledged yet the library's thread sends again.
+    /// The library's thread retransmits what is not acknowledged.
     bool has_backlog() const noexcept override { return false; }
     int wait_descriptor() override { return sink_.fd; }
     Tally tally() const override {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// MPI over GAMMA: a port for each other process, bound to its node. What comes is put into the
+// MPI over GAMMA: a port for each other process, bound to its node. A message arrives in the
 // buffer that its port is bound to, and the handler binds a fresh one, so nothing is copied;
 // BROADCAST is a port of its own. Handlers run in the device's calls alone.
 #include "mpi_channel/ports/ports.hpp"
@@ -141,7 +141,7 @@ private:
     std::vector<Buffer> bound_;  ///< to the port of each node
     std::vector<Buffer> free_;
     std::deque<Come> come_;  ///< as many as one gamma_test takes in
-    Buffer in_use_;          ///< by who was given the last message
+    Buffer in_use_;          ///< by the caller: the last message
 };
 
 }  // namespace

@@ -16,7 +16,7 @@ namespace mpi_channel {
 template <class T>
 class OfProcess {
 public:
-    static T* get() noexcept { return current_; }
+    [[nodiscard]] static T* get() noexcept { return current_; }
     static void set(T* object) noexcept {
         static_cast<void>(registered_);  // so that it is made
         current_ = object;

@@ -26,7 +26,7 @@
 
 namespace mpi_channel {
 
-/// The first word of each message: what it is, and of whom, for systems that do not tell.
+/// The first word of each message: its kind and its sender, for systems that do not tell.
 struct Lead {
     enum class Kind : std::uint8_t { packet = 1, bulk = 2 };
 
@@ -71,20 +71,20 @@ public:
     virtual ~Port() = default;
 
     /// The longest message, with its Lead.
-    virtual std::size_t most() const noexcept = 0;
+    [[nodiscard]] virtual std::size_t most() const noexcept = 0;
     /// A message in two parts. BBP_EAGAIN: nothing of it has been sent.
-    virtual int send(Bytes head, Bytes body, unsigned to) = 0;
+    [[nodiscard]] virtual int send(Bytes head, Bytes body, unsigned to) = 0;
     /// To all others by one call of the system; BBP_EAGAIN: to nobody; BBP_EPEER: to those that
     /// live.
-    virtual int broadcast(Bytes head, Bytes body) = 0;
-    virtual bool can_broadcast() const noexcept = 0;
-    /// What has come next; its bytes stay until the next call.
-    virtual std::optional<Message> receive() = 0;
+    [[nodiscard]] virtual int broadcast(Bytes head, Bytes body) = 0;
+    [[nodiscard]] virtual bool can_broadcast() const noexcept = 0;
+    /// The next message that has arrived; its bytes stay until the next call.
+    [[nodiscard]] virtual std::optional<Message> receive() = 0;
     /// Whether something that was sent waits for calls of this rank to leave.
-    virtual bool has_backlog() const noexcept = 0;
+    [[nodiscard]] virtual bool has_backlog() const noexcept = 0;
     /// A descriptor that is readable when something may have come, or that of the ring.
-    virtual int wait_descriptor() = 0;
-    virtual Tally tally() const = 0;
+    [[nodiscard]] virtual int wait_descriptor() = 0;
+    [[nodiscard]] virtual Tally tally() const = 0;
 
 protected:
     Port() = default;
@@ -93,6 +93,7 @@ protected:
 };
 
 /// Of kind fm, gamma or dp.
-std::unique_ptr<Port> open_port(TransportKind kind, billboard::ProcessEndpoint& process);
+[[nodiscard]] std::unique_ptr<Port> open_port(TransportKind kind,
+                                              billboard::ProcessEndpoint& process);
 
 }  // namespace mpi_channel

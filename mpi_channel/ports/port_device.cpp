@@ -21,8 +21,10 @@ std::unique_ptr<Port> open_port(TransportKind kind, billboard::ProcessEndpoint& 
         case TransportKind::dp: return open_dp_port(process);
         default: break;
     }
-    throw rmem::Error(rmem::Errc::bad_environment,
-                      fmt::format("'{}' is no port that MPI goes by", name_of(kind)));
+    throw rmem::Error(
+        rmem::Errc::bad_environment,
+        fmt::format("RMEM_MPI_TRANSPORT is '{}', which is no port; give fm, gamma or dp",
+                    name_of(kind)));
 }
 
 }  // namespace mpi_channel

@@ -12,6 +12,7 @@
 
 namespace mpi_channel {
 
-std::unique_ptr<DeviceInterface> make_device(PortTransport& transport, Completions& completions);
+[[nodiscard]] std::unique_ptr<DeviceInterface> make_device(PortTransport& transport,
+                                                           Completions& completions);
 
 }  // namespace mpi_channel

@@ -29,12 +29,12 @@ std::shared_ptr<billboard::Endpoint> PortTransport::endpoint() const {
     return {process_, &process_->guarded()};
 }
 
-/// Nothing of class mpi is ever sent here: that class tells of lives alone.
+/// No message has class mpi here: that class tells of deaths alone.
 int PortTransport::ask_for(unsigned from) {
     if (!has_next_) {
         const int result =
             process_->guarded().probe(static_cast<int>(from), nullptr, billboard::Class::mpi);
-        // What it had sent before comes first.
+        // Its earlier messages come first.
         if (result == BBP_EPEER && !has_next()) return BBP_EPEER;
     }
     return has_next_ && next_from_ == from ? BBP_OK : BBP_EAGAIN;
@@ -164,7 +164,7 @@ int PortTransport::recv_from_channel(std::span<std::byte> room, unsigned from, s
     if (*size != 0) rmem::copy_bytes(room.data(), next_.data(), *size);
     next_ = next_.subspan(*size);
     due_[from] -= *size;
-    // What is longer than was announced is nobody's.
+    // More bytes than were announced go nowhere.
     if (!next_.empty() && due_[from] != 0) return BBP_OK;
     has_next_ = false;
     ++counters_.bulk_received;

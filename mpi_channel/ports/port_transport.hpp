@@ -5,22 +5,21 @@
 /// MPI: the transport of RMEM_MPI_TRANSPORT=fm, gamma and dp.
 ///
 ///     MPID_SendControl, SendControlBlock   one message of the system: Lead, packet
-///     MPID_RecvAnyControl, ControlMsgAvail its handler, or its read, puts what has come next aside
+///     MPID_RecvAnyControl, ControlMsgAvail its handler, or its read, sets the next message aside
 ///     MPID_SendChannel                     messages of kind bulk, each as long as the system's may
 ///                                          be
 ///     MPID_RecvFromChannel                 the next of these
 ///
-/// What differs from the billboard's: a packet to several ranks is one call only where the system
-/// has a broadcast and all others are meant; else one message for each. Where some of them have
-/// room and some have not, it is kept for the latter, before all that is sent to them later: then
-/// has_backlog(). While the packet of another rank waits to be taken by recv_any_control,
-/// recv_from_channel says BBP_EAGAIN. Room to send may come with what is taken (Fast Messages'
-/// credit), so who waits for it goes on taking. There is no barrier: the systems' own wait in their
-/// call, so groups gather instead.
+/// Differences to the channel on the billboard: a packet to several ranks is one call only where
+/// the system has a broadcast and all others are meant; else one message for each. Where some of
+/// them have room and some have not, it is kept for the latter, before all that is sent to them
+/// later: then has_backlog(). While the packet of another rank waits to be taken by
+/// recv_any_control, recv_from_channel returns BBP_EAGAIN. Messages that are taken may bring room
+/// to send (Fast Messages' credit), so a rank that waits for it goes on taking. There is no
+/// barrier: the systems' own wait in their call, so groups gather instead.
 ///
 /// Contract: mpi_channel/transport.hpp. A packet stays where it is until the next call of
-/// recv_any_control. The ring is asked who is there, and whether it lives; all bytes go by the
-/// port.
+/// recv_any_control. The ring tells which ranks are there and alive; all bytes go by the port.
 /// Trust: a message that does not begin with the Lead of its sender is BBP_ESIZE of that rank, as
 /// one that is too long.
 
@@ -46,39 +45,44 @@ public:
     PortTransport(const PortTransport&) = delete;
     PortTransport& operator=(const PortTransport&) = delete;
 
-    unsigned rank() const noexcept { return rank_; }
-    unsigned ranks() const noexcept { return static_cast<unsigned>(due_.size()); }
-    std::size_t packet_most() const noexcept { return packet_most_; }
-    int ask_for(unsigned from);
+    [[nodiscard]] unsigned rank() const noexcept { return rank_; }
+    [[nodiscard]] unsigned ranks() const noexcept { return static_cast<unsigned>(due_.size()); }
+    [[nodiscard]] std::size_t packet_most() const noexcept { return packet_most_; }
+    [[nodiscard]] int ask_for(unsigned from);
 
     // ---- Packets
-    int send_control(Bytes packet, unsigned to) { return send_control_block(packet, {}, to); }
-    int send_control_block(Bytes header, Bytes message, unsigned to);
-    int mcast_control(Bytes header, Bytes message, std::span<const int> to);
-    int recv_any_control(Bytes* packet, unsigned* from);
-    bool control_msg_avail();
+    [[nodiscard]] int send_control(Bytes packet, unsigned to) {
+        return send_control_block(packet, {}, to);
+    }
+    [[nodiscard]] int send_control_block(Bytes header, Bytes message, unsigned to);
+    [[nodiscard]] int mcast_control(Bytes header, Bytes message, std::span<const int> to);
+    [[nodiscard]] int recv_any_control(Bytes* packet, unsigned* from);
+    [[nodiscard]] bool control_msg_avail();
 
     // ---- Bulk
-    int send_channel(Bytes bulk, unsigned to, std::size_t* sent);
+    [[nodiscard]] int send_channel(Bytes bulk, unsigned to, std::size_t* sent);
     void expect_bulk(unsigned from, std::size_t bytes) noexcept { due_[from] += bytes; }
-    int recv_from_channel(std::span<std::byte> room, unsigned from, std::size_t* size);
+    [[nodiscard]] int recv_from_channel(std::span<std::byte> room, unsigned from,
+                                        std::size_t* size);
 
-    int barrier(std::span<const int>, unsigned) const noexcept { return BBP_EINVAL; }
-    bool has_backlog() const noexcept { return !kept_for_.empty() || port_->has_backlog(); }
-    TransportCounters counters() const noexcept { return counters_; }
+    [[nodiscard]] int barrier(std::span<const int>, unsigned) const noexcept { return BBP_EINVAL; }
+    [[nodiscard]] bool has_backlog() const noexcept {
+        return !kept_for_.empty() || port_->has_backlog();
+    }
+    [[nodiscard]] TransportCounters counters() const noexcept { return counters_; }
 
     /// The process's endpoint, for what is not traffic.
-    std::shared_ptr<billboard::Endpoint> endpoint() const;
-    int wait_descriptor() { return port_->wait_descriptor(); }
-    Port::Tally tally() const { return port_->tally(); }
+    [[nodiscard]] std::shared_ptr<billboard::Endpoint> endpoint() const;
+    [[nodiscard]] int wait_descriptor() { return port_->wait_descriptor(); }
+    [[nodiscard]] Port::Tally tally() const { return port_->tally(); }
 
 private:
-    int send(Lead::Kind kind, Bytes header, Bytes body, unsigned to);
-    int send_to_each(Bytes body, std::span<const int> to);
+    [[nodiscard]] int send(Lead::Kind kind, Bytes header, Bytes body, unsigned to);
+    [[nodiscard]] int send_to_each(Bytes body, std::span<const int> to);
     void put_head(Lead::Kind kind, Bytes header, std::size_t body_bytes);
-    bool is_kept_for(unsigned rank) const noexcept;
+    [[nodiscard]] bool is_kept_for(unsigned rank) const noexcept;
     void send_kept();
-    bool has_next();
+    [[nodiscard]] bool has_next();
 
     std::shared_ptr<billboard::ProcessEndpoint> process_;
     std::unique_ptr<Port> port_;

@@ -8,8 +8,8 @@
 
 namespace mpi_channel {
 
-std::unique_ptr<Port> open_fm_port(billboard::ProcessEndpoint& process);
-std::unique_ptr<Port> open_gamma_port(billboard::ProcessEndpoint& process);
-std::unique_ptr<Port> open_dp_port(billboard::ProcessEndpoint& process);
+[[nodiscard]] std::unique_ptr<Port> open_fm_port(billboard::ProcessEndpoint& process);
+[[nodiscard]] std::unique_ptr<Port> open_gamma_port(billboard::ProcessEndpoint& process);
+[[nodiscard]] std::unique_ptr<Port> open_dp_port(billboard::ProcessEndpoint& process);
 
 }  // namespace mpi_channel

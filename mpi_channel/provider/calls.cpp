@@ -32,8 +32,8 @@ iovec part_of(const void* bytes, std::size_t size) {
     return {const_cast<void*>(bytes), size};
 }
 
-/// What every call has; the rest is filled in where the call is, since a copy would cost more than
-/// all of it.
+/// The fields of every call; the others are filled in where the call is, since a copy would cost
+/// more than all of it.
 Call call_of(const iovec* iov, std::size_t count, fi_addr_t address, void* context,
              std::uint64_t flags) {
     Call call;

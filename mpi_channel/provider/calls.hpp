@@ -15,10 +15,10 @@ namespace mpi_channel::provider {
 /// Of a call: fi_inject, whose success nobody hears of. (A bit that libfabric keeps for its own.)
 inline constexpr std::uint64_t kNeverTold = std::uint64_t{1} << 63;
 
-fi_ops_msg& message_calls();
-fi_ops_tagged& tagged_calls();
-fi_ops_rma& access_calls();
+[[nodiscard]] fi_ops_msg& message_calls();
+[[nodiscard]] fi_ops_tagged& tagged_calls();
+[[nodiscard]] fi_ops_rma& access_calls();
 /// Of a domain: memory regions.
-fi_ops_mr& memory_calls();
+[[nodiscard]] fi_ops_mr& memory_calls();
 
 }  // namespace mpi_channel::provider

@@ -12,7 +12,7 @@
 #include <mutex>
 #include <vector>
 
-/// What the table calls a group.
+/// A group of the table.
 struct bbp_group {
     mpi_channel::provider::EndpointObject* endpoint;  ///< null: it was closed first
     std::unique_ptr<mpi_channel::Group> group;
@@ -45,7 +45,7 @@ auto locked(decltype(std::declval<Call>()(std::declval<EndpointObject&>())) othe
         const auto lock = endpoint->domain.lock();
         return call(*endpoint);
     } catch (...) {
-        report_exception();
+        static_cast<void>(report_exception());
         return otherwise;
     }
 }
@@ -63,7 +63,7 @@ int with(bbp_group* group, Call&& call) noexcept {
         const auto lock = group->endpoint->domain.lock();
         return call(*group->endpoint, *group->group);
     } catch (...) {
-        report_exception();
+        static_cast<void>(report_exception());
         return BBP_ENOMEM;
     }
 }

@@ -270,7 +270,7 @@ void CompletionQueue::keep(const Entry& entry) {
     if (wait_) wait_->raise();
 }
 
-/// What is completed by that goes to the reader at once.
+/// A completion goes to the reader at once.
 ssize_t CompletionQueue::progress_into(void* buffer, std::size_t count, fi_addr_t* sources) {
     next_ = buffer;
     sources_ = sources;
@@ -288,7 +288,7 @@ ssize_t CompletionQueue::progress_into(void* buffer, std::size_t count, fi_addr_
 
 ssize_t CompletionQueue::read_error(fi_cq_err_entry& error) {
     if (errors_.empty()) return -FI_EAGAIN;
-    // What there is room for in `err_data` is the caller's, and stays; nothing is put there.
+    // `err_data` stays the caller's: nothing is put there.
     void* const data = error.err_data;
     error = errors_.front();
     error.err_data = data;

@@ -22,7 +22,7 @@ namespace mpi_channel::provider {
 
 namespace {
 
-/// What has not left when the endpoint is closed has this time.
+/// The time that messages have to leave when the endpoint is closed.
 constexpr std::int64_t kDrainNs = 10'000'000'000;
 
 EndpointObject& endpoint_of(struct fid* fid) {
@@ -195,9 +195,9 @@ int EndpointObject::bind_counter(Counter& counter, std::uint64_t flags) {
 }
 
 /// Whether all ranks are to be there before this one is enabled. Some programs want its name before
-/// the others start, but what a launcher starts it starts at once. There it matters on link udp:
-/// nodes that begin together may each begin a ring before they hear of each other, and then one
-/// life ends which only a rank that still waits for others begins anew.
+/// the others start, but a launcher starts all ranks at once. There it matters on link udp: nodes
+/// that begin together may each begin a ring before they hear of each other; then one incarnation
+/// ends, and only a rank that still waits for others begins a new one.
 static bool is_for_all_at_once(const rmem::Environment& environment) {
     return rmem::environment_setting("RMEM_RANK") == nullptr &&
            environment.ring_config().is_remote();
@@ -242,8 +242,8 @@ void EndpointObject::open_transport(const mpi_channel::Settings& settings,
     }
 }
 
-/// Another rank may have begun anew since this one met it. Nobody has sent anything yet, so nothing
-/// is lost, and its former life's end, which is told once, is none of the device's peers'.
+/// Another rank may have a new incarnation since this one met it. Nobody has sent anything yet, so
+/// nothing is lost; the end of the former incarnation is told once, and ends no peer of the device.
 void EndpointObject::forget_former_incarnations() {
     for (unsigned rank = 0; port_ == nullptr && rank < endpoint_->ranks(); ++rank) {
         if (rank != endpoint_->rank())

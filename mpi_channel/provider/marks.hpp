@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-/// What a request of the provider's carries to its completion (SendOrder::mark and its like).
+/// Bits that a request of the provider carries to its completion (SendOrder::mark and its like).
 
 #include <cstdint>
 

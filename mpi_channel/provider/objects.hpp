@@ -58,7 +58,7 @@ inline constexpr std::size_t kInjectMost = 4096;
 /// Number of sends that may wait for room before the caller is to make progress first.
 inline constexpr std::size_t kBacklogMost = 1024;
 
-/// What fi_getname gives: who has it can send to this rank.
+/// What fi_getname gives: a rank that has it can send to this one.
 struct RankAddress {
     std::uint64_t ring = 0;  ///< a hash of its name
     std::uint32_t rank = 0;
@@ -69,12 +69,12 @@ struct RankAddress {
 class EndpointObject;
 
 /// fi_getinfo; fabric, for fi_provider.
-int get_info(std::uint32_t version, const char* node, const char* service, std::uint64_t flags,
-             const fi_info* hints, fi_info** info);
-int open_fabric(fi_fabric_attr* attributes, fid_fabric** fabric, void* context);
+[[nodiscard]] int get_info(std::uint32_t version, const char* node, const char* service,
+                           std::uint64_t flags, const fi_info* hints, fi_info** info);
+[[nodiscard]] int open_fabric(fi_fabric_attr* attributes, fid_fabric** fabric, void* context);
 
 /// Calls `body`; what it throws is logged and becomes an error number.
-int report_exception() noexcept;
+[[nodiscard]] int report_exception() noexcept;
 template <class Body>
 auto guarded(Body&& body) noexcept -> decltype(body()) {
     try {
@@ -84,8 +84,7 @@ auto guarded(Body&& body) noexcept -> decltype(body()) {
     }
 }
 
-/// What keeps this rank from taking part is said once even where libfabric's log is off: no MPI
-/// tells it.
+/// Tells once, even where libfabric's log is off, why this rank cannot take part: no MPI tells it.
 void say(const char* sentence) noexcept;
 template <class Body>
 auto guarded_aloud(Body&& body) noexcept -> decltype(body()) {
@@ -103,8 +102,7 @@ auto guarded_aloud(Body&& body) noexcept -> decltype(body()) {
 void offer_collectives(EndpointObject* endpoint) noexcept;
 void withdraw_collectives(EndpointObject* endpoint) noexcept;
 
-/// How memory is registered: of fi_mr_mode those three that make a difference here, or a former
-/// name of all or none.
+/// The bits of fi_mr_mode that make a difference here, and the former names of all and of none.
 inline constexpr int kRegistrationModes =
     FI_MR_BASIC | FI_MR_SCALABLE | FI_MR_VIRT_ADDR | FI_MR_ALLOCATED | FI_MR_PROV_KEY;
 
@@ -122,12 +120,16 @@ public:
         return is_shared_ ? std::unique_lock(mutex_) : std::unique_lock<std::mutex>();
     }
     /// Whether calls of several threads may meet.
-    bool is_shared() const noexcept { return is_shared_; }
+    [[nodiscard]] bool is_shared() const noexcept { return is_shared_; }
     unsigned users = 0;  ///< objects of the domain that are open
 
     /// Whether keys are the provider's, and addresses the bytes' own.
-    bool chooses_keys() const noexcept { return (mode_ & (FI_MR_BASIC | FI_MR_PROV_KEY)) != 0; }
-    bool by_address() const noexcept { return (mode_ & (FI_MR_BASIC | FI_MR_VIRT_ADDR)) != 0; }
+    [[nodiscard]] bool chooses_keys() const noexcept {
+        return (mode_ & (FI_MR_BASIC | FI_MR_PROV_KEY)) != 0;
+    }
+    [[nodiscard]] bool by_address() const noexcept {
+        return (mode_ & (FI_MR_BASIC | FI_MR_VIRT_ADDR)) != 0;
+    }
     Regions regions;
     std::uint64_t next_key = 1;
 
@@ -148,14 +150,14 @@ public:
     int insert(const void* addresses, std::size_t count, fi_addr_t* indices, int* errors);
     /// Their indices are not used again.
     int remove(const fi_addr_t* indices, std::size_t count);
-    std::optional<unsigned> rank_of(fi_addr_t address) const noexcept {
+    [[nodiscard]] std::optional<unsigned> rank_of(fi_addr_t address) const noexcept {
         const RankAddress* found = find(address);
         return found == nullptr ? std::nullopt : std::optional(found->rank);
     }
-    fi_addr_t address_of(Source rank) const noexcept {
+    [[nodiscard]] fi_addr_t address_of(Source rank) const noexcept {
         return rank < addresses_.size() ? addresses_[rank] : FI_ADDR_NOTAVAIL;
     }
-    const RankAddress* find(fi_addr_t address) const noexcept {
+    [[nodiscard]] const RankAddress* find(fi_addr_t address) const noexcept {
         return address < ranks_.size() && ranks_[address] ? &*ranks_[address] : nullptr;
     }
 
@@ -163,7 +165,7 @@ public:
     unsigned users = 0;  ///< endpoints
 
 private:
-    bool is_good(const RankAddress& address);
+    [[nodiscard]] bool is_good(const RankAddress& address);
 
     const TransportKind transport_;
     bool has_complained_ = false;
@@ -192,21 +194,22 @@ public:
     }
     void attach(EndpointObject& endpoint);
     void detach(EndpointObject& endpoint);
-    bool is_used() const noexcept { return !endpoints_.empty(); }
+    [[nodiscard]] bool is_used() const noexcept { return !endpoints_.empty(); }
     /// It is enabled now.
     void watch(EndpointObject& endpoint);
     void progress();
 
-    ssize_t read(void* buffer, std::size_t count, fi_addr_t* sources);
-    ssize_t read_error(fi_cq_err_entry& error);
+    [[nodiscard]] ssize_t read(void* buffer, std::size_t count, fi_addr_t* sources);
+    [[nodiscard]] ssize_t read_error(fi_cq_err_entry& error);
     /// `timeout_ms` < 0: forever.
-    ssize_t wait_and_read(void* buffer, std::size_t count, fi_addr_t* sources, int timeout_ms);
+    [[nodiscard]] ssize_t wait_and_read(void* buffer, std::size_t count, fi_addr_t* sources,
+                                        int timeout_ms);
     /// To be polled, if it was asked for: readable when something may have come since the last look
     /// found nothing.
-    std::optional<int> descriptor();
+    [[nodiscard]] std::optional<int> descriptor();
     /// Whether one may sleep on the descriptor: nothing is here, and nothing waits to leave. Makes
     /// progress first.
-    bool may_sleep();
+    [[nodiscard]] bool may_sleep();
     void wake() {
         woken_ = true;
         if (wait_) wait_->raise();
@@ -226,7 +229,7 @@ private:
         return static_cast<std::byte*>(to) + entry_bytes_;
     }
     void keep(const Entry& entry);
-    ssize_t progress_into(void* buffer, std::size_t count, fi_addr_t* sources);
+    [[nodiscard]] ssize_t progress_into(void* buffer, std::size_t count, fi_addr_t* sources);
     WaitObject& wait_object();
 
     fi_cq_format format_;
@@ -234,7 +237,7 @@ private:
     std::optional<WaitObject> wait_;
     boost::circular_buffer<Entry> entries_;  ///< larger when it is full
     std::deque<fi_cq_err_entry> errors_;
-    // Of who reads just now and found nothing
+    // Of the reader that has found nothing so far
     void* next_ = nullptr;
     fi_addr_t* sources_ = nullptr;
     std::size_t room_ = 0;
@@ -251,9 +254,9 @@ public:
 
     void attach(EndpointObject& endpoint);
     void detach(EndpointObject& endpoint);
-    bool is_used() const noexcept { return !endpoints_.empty() || regions != 0; }
+    [[nodiscard]] bool is_used() const noexcept { return !endpoints_.empty() || regions != 0; }
     bool progress();
-    int wait(std::uint64_t threshold, int timeout_ms);
+    [[nodiscard]] int wait(std::uint64_t threshold, int timeout_ms);
 
     std::uint64_t value = 0;
     std::uint64_t errors = 0;
@@ -297,10 +300,10 @@ public:
 
     int bind(struct fid* other, std::uint64_t flags);
     int enable();
-    int name(void* address, std::size_t* size) const;
-    int set_option(int name, const void* value, std::size_t size);
-    int option(int name, void* value, std::size_t* size) const;
-    ssize_t cancel(void* context);
+    [[nodiscard]] int name(void* address, std::size_t* size) const;
+    [[nodiscard]] int set_option(int name, const void* value, std::size_t size);
+    [[nodiscard]] int option(int name, void* value, std::size_t* size) const;
+    [[nodiscard]] ssize_t cancel(void* context);
 
     /// A send or receive, tagged or not, as all the calls put it. The messages' parts are `iov`.
     struct Call {
@@ -314,8 +317,8 @@ public:
         void* context = nullptr;
         std::uint64_t flags = 0;
     };
-    ssize_t send(const Call& call);
-    ssize_t receive(const Call& call);
+    [[nodiscard]] ssize_t send(const Call& call);
+    [[nodiscard]] ssize_t receive(const Call& call);
 
     /// A read or write of another rank's memory, as all the calls put it.
     struct AccessCall {
@@ -329,30 +332,34 @@ public:
         void* context = nullptr;
         std::uint64_t flags = 0;
     };
-    ssize_t access(const AccessCall& call);
+    [[nodiscard]] ssize_t access(const AccessCall& call);
 
-    std::uint64_t sending_flags() const noexcept { return sends_.flags; }
-    std::uint64_t receiving_flags() const noexcept { return receives_.flags; }
+    [[nodiscard]] std::uint64_t sending_flags() const noexcept { return sends_.flags; }
+    [[nodiscard]] std::uint64_t receiving_flags() const noexcept { return receives_.flags; }
     bool progress() { return device_ != nullptr && device_->progress(); }
     /// For who waits for one completion: a packet at a time, since a look at what comes next would
     /// take longer.
     bool progress_once() { return device_ != nullptr && device_->progress(1); }
-    unsigned rank() const noexcept { return endpoint_->rank(); }
-    unsigned ranks() const noexcept { return endpoint_->ranks(); }
-    std::uint64_t ring() const noexcept { return ring_; }  ///< as in RankAddress
-    Collectives& collectives() noexcept { return *collectives_; }
-    std::uint64_t multicasts() const noexcept { return device_->transport_counters().multicasts; }
+    [[nodiscard]] unsigned rank() const noexcept { return endpoint_->rank(); }
+    [[nodiscard]] unsigned ranks() const noexcept { return endpoint_->ranks(); }
+    [[nodiscard]] std::uint64_t ring() const noexcept { return ring_; }  ///< as in RankAddress
+    [[nodiscard]] Collectives& collectives() noexcept { return *collectives_; }
+    [[nodiscard]] std::uint64_t multicasts() const noexcept {
+        return device_->transport_counters().multicasts;
+    }
     /// Whether ranks share processors, as it was found a while ago.
-    bool is_crowded() {
+    [[nodiscard]] bool is_crowded() {
         if (endpoint_ != nullptr && crowd_asked_++ % kAsksPerLook == 0)
             is_crowded_ = endpoint_->is_crowded();
         return is_crowded_;
     }
-    int wait_descriptor() {
+    [[nodiscard]] int wait_descriptor() {
         if (port_ != nullptr) return port_->wait_descriptor();
         return endpoint_ == nullptr ? -1 : endpoint_->fd();
     }
-    bool has_backlog() const noexcept { return device_ != nullptr && device_->has_backlog(); }
+    [[nodiscard]] bool has_backlog() const noexcept {
+        return device_ != nullptr && device_->has_backlog();
+    }
 
     Domain& domain;
 
@@ -360,25 +367,25 @@ private:
     void completed(const Completion& completion) override;
     void over(const RemoteCompletion& completion) override;
     void touched(const RemoteTouch& touch) override;
-    int bind_queue(CompletionQueue& queue, std::uint64_t flags);
-    int bind_counter(Counter& counter, std::uint64_t flags);
+    [[nodiscard]] int bind_queue(CompletionQueue& queue, std::uint64_t flags);
+    [[nodiscard]] int bind_counter(Counter& counter, std::uint64_t flags);
     void open_transport(const mpi_channel::Settings& settings, const billboard::Settings& board);
     void forget_former_incarnations();
     void use_peers_memory(const rmem::RingConfig& config, const rmem::Environment& environment,
                           const mpi_channel::Settings& settings);
-    std::uint32_t mark_of(std::uint64_t flags) const noexcept;
+    [[nodiscard]] std::uint32_t mark_of(std::uint64_t flags) const noexcept;
     void fail(const Completion& completion, CompletionQueue& queue, std::uint64_t flags);
-    ssize_t peek(const Call& call, Source from);
-    ssize_t receive_claimed(const Call& call);
+    [[nodiscard]] ssize_t peek(const Call& call, Source from);
+    [[nodiscard]] ssize_t receive_claimed(const Call& call);
     void tell_discarded(const Call& call, const Unexpected& message);
-    ssize_t answer_peek(const Call& call, const Unexpected* message);
+    [[nodiscard]] ssize_t answer_peek(const Call& call, const Unexpected* message);
     ReceiveOrder order_of(const Call& call, Source from) const;
     void drain();
     void show_counters() const;
 
     static constexpr unsigned kAsksPerLook = 128;
 
-    const bool is_directed_;  ///< a receive names whom it is from
+    const bool is_directed_;  ///< a receive names its sender
     AddressVector* addresses_ = nullptr;
     Told sends_, receives_;
     Counter* reads_ = nullptr;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What libfabric finds when it loads the library: the provider, what it offers, fabrics and
+// The provider that libfabric finds when it loads the library: what it offers, fabrics and
 // domains.
 #include "mpi_channel/provider/objects.hpp"
 
@@ -21,12 +21,12 @@ constexpr std::uint64_t kCapabilities = FI_MSG | FI_TAGGED | FI_SEND | FI_RECV |
                                         FI_RMA | FI_READ | FI_WRITE | FI_REMOTE_READ |
                                         FI_REMOTE_WRITE | FI_RMA_EVENT;
 constexpr std::uint64_t kAccess = FI_READ | FI_WRITE | FI_REMOTE_READ | FI_REMOTE_WRITE;
-/// What only who receives, or is accessed, has; and what only who begins has.
+/// Capabilities that only a receiver or a target has; and those that only an initiator has.
 constexpr std::uint64_t kOfReceiver = FI_RECV | FI_DIRECTED_RECV | FI_MULTI_RECV | FI_SOURCE |
                                       FI_REMOTE_READ | FI_REMOTE_WRITE | FI_RMA_EVENT;
 constexpr std::uint64_t kOfSender = FI_SEND | FI_READ | FI_WRITE;
-/// What a target does for one rank it does in the order asked; up to kRemotePiece bytes, which are
-/// copied. What follows a read or write in time is no message: SAR and SAW are not kept.
+/// A target serves one rank in the order asked, up to kRemotePiece bytes, which are copied. A
+/// message may overtake a read or write before it: SAR and SAW are not kept.
 constexpr std::uint64_t kAccessOrder = FI_ORDER_RAR | FI_ORDER_RAW | FI_ORDER_RAS | FI_ORDER_WAR |
                                        FI_ORDER_WAW | FI_ORDER_WAS | FI_ORDER_RMA_RAR |
                                        FI_ORDER_RMA_RAW | FI_ORDER_RMA_WAR | FI_ORDER_RMA_WAW;
@@ -138,7 +138,7 @@ int registration_mode(std::uint32_t version, const fi_domain_attr* domain) {
     return asked & kRegistrationModes;
 }
 
-/// What was asked for and makes no difference here comes back as it was.
+/// Hints that make no difference here come back as they were.
 void follow_hints(fi_info& info, const fi_info& hints) {
     if (hints.caps != 0) info.caps = whole(hints.caps);
     info.mode = hints.mode & (FI_CONTEXT | FI_CONTEXT2);

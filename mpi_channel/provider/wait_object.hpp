@@ -31,7 +31,7 @@ public:
     WaitObject(const WaitObject&) = delete;
     WaitObject& operator=(const WaitObject&) = delete;
 
-    int descriptor() const noexcept { return epoll_; }
+    [[nodiscard]] int descriptor() const noexcept { return epoll_; }
     /// None: below 0.
     void add(int descriptor) noexcept {
         epoll_event event{};

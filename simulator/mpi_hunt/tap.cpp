@@ -65,7 +65,7 @@ bool Tap::let_through(Bytes* packet, unsigned from) {
     changed_.assign(packet->begin(), packet->end());
     if (mischief == Mischief::no_credit) {
         what->header.credit = 0;
-        mpi_channel::write(*what, changed_.data());
+        static_cast<void>(mpi_channel::write(*what, changed_.data()));
     } else if (is_short && what->size != 0) {
         changed_.back() ^= std::byte{1};
     }

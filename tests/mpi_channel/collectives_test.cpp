@@ -151,15 +151,17 @@ TEST(Collectives, a_member_knows_its_place_in_the_group) {
 
 TEST(Collectives, refuse_groups_that_are_none) {
     GroupRanks ranks(3);
-    EXPECT_THROW(ranks.at(0).open(1, {1, 2}), std::invalid_argument) << "without itself";
-    EXPECT_THROW(ranks.at(0).open(1, {0, 1, 1}), std::invalid_argument) << "one twice";
-    EXPECT_THROW(ranks.at(0).open(1, {0, 3}), std::invalid_argument) << "no rank of the ring";
-    EXPECT_THROW(ranks.at(0).open(1, {0, -1}), std::invalid_argument);
-    EXPECT_THROW(ranks.at(0).open(1, {}), std::invalid_argument);
-    auto group = ranks.at(0).open(1, {0, 1});
-    EXPECT_THROW(ranks.at(0).open(1, {0, 2}), std::invalid_argument) << "an id that is in use";
+    std::unique_ptr<Group> group;
+    const auto open = [&](std::vector<int> to) { group = ranks.at(0).open(1, std::move(to)); };
+    EXPECT_THROW(open({1, 2}), std::invalid_argument) << "without itself";
+    EXPECT_THROW(open({0, 1, 1}), std::invalid_argument) << "one twice";
+    EXPECT_THROW(open({0, 3}), std::invalid_argument) << "no rank of the ring";
+    EXPECT_THROW(open({0, -1}), std::invalid_argument);
+    EXPECT_THROW(open({}), std::invalid_argument);
+    open({0, 1});
+    EXPECT_THROW(open({0, 2}), std::invalid_argument) << "an id that is in use";
     group.reset();
-    EXPECT_NO_THROW(group = ranks.at(0).open(1, {0, 2})) << "an id that was in use";
+    EXPECT_NO_THROW(open({0, 2})) << "an id that was in use";
 }
 
 TEST(Collectives, ids_are_of_one_group_each) {
