@@ -12,18 +12,21 @@
 ///   - every call takes the class of traffic it is about: classes never meet.
 /// Thread safety: one thread at a time per Endpoint; several Endpoints of one process (threads as
 ///   ranks, on one shared mapping) are independent.
-/// Errors: opening throws `rmem::Error`; all other calls return codes (errors.hpp: last_error).
+/// Errors: opening throws `rmem::Error`; all other calls return codes (bbp.h: bbp_last_error).
 
 #include "billboard/bbp.h"
 #include "billboard/boards/layout.hpp"
 #include "billboard/environment.hpp"
 #include "rmem/base/clock.hpp"
-#include "rmem/ring.hpp"
 
 #include <cstddef>
 #include <memory>
 #include <span>
 #include <string_view>
+
+namespace rmem {
+class Ring;
+}
 
 namespace billboard {
 

@@ -25,7 +25,6 @@
 /// Source: SCRAMNet+ auxiliary control RAM (ACR), CSR0 and the interrupt FIFO.
 
 #include "rmem/config.hpp"
-#include "rmem/ring.hpp"
 
 #include <atomic>
 #include <cstddef>
@@ -33,6 +32,8 @@
 #include <optional>
 
 namespace rmem {
+
+class Ring;
 
 struct Interrupt {
     std::uint64_t offset = 0;  ///< of the word

@@ -58,8 +58,8 @@
 #include "rmem/base/histogram.hpp"
 #include "rmem/config.hpp"
 #include "rmem/interrupts.hpp"
-#include "rmem/ring.hpp"
 #include "rmem/ring/bound_violation.hpp"
+#include "rmem/ring/counters.hpp"
 
 #include <cstddef>
 #include <cstdint>
@@ -68,6 +68,8 @@
 #include <optional>
 
 namespace rmem {
+
+class Ring;
 
 enum class WriteResult {
     ok,

@@ -4,16 +4,17 @@
 #include "rmem/base/environment_variable.hpp"
 #include "rmem/base/limits.hpp"
 #include "rmem/base/marks.hpp"
-#include "rmem/base/suggestion.hpp"
+#include "rmem/base/process.hpp"
 #include "rmem/interrupts.hpp"
 #include "rmem/ring/joining.hpp"
 #include "rmem/ring/membership.hpp"
 #include "rmem/ring/node_board.hpp"
 #include "rmem/ring/node_slot.hpp"
+#include "rmem/ring/segment.hpp"
+#include "rmem/ring/segment_names.hpp"
 #include "rmem/ring/write_stamps.hpp"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 #include <sched.h>
 #include <unistd.h>
 
@@ -160,52 +161,9 @@ ByteLock life_cycle_lock(const Segment& segment, const std::string& name, Deadli
     }
 }
 
-/// `name` without a node's number: "rig@1" is of "rig".
-std::string ring_of(const std::string& name) {
-    return name.substr(0, name.rfind('@'));
-}
-
-Error no_such_ring(const std::string& name) {
-    constexpr std::size_t kMostNamed = 8;
-    const std::string ring = ring_of(name);
-    std::vector<std::string> here = Segment::list();
-    if (ring != name && std::find(here.begin(), here.end(), ring) != here.end()) {
-        return {Errc::no_such_ring,
-                fmt::format("ring '{}' is one segment on this host, not one for each node: call it "
-                            "'{}', and give the node by --node",
-                            ring, ring)};
-    }
-    const std::string meant = did_you_mean(name, here);
-    const std::size_t all = here.size();
-    here.resize(std::min(all, kMostNamed));
-    return {Errc::no_such_ring,
-            fmt::format("no ring '{}' on this host{}; {}; start one with `rmem run --ring {} …`",
-                        name, meant,
-                        here.empty()
-                            ? std::string("it has none")
-                            : fmt::format("here {}: {}{}", all == 1 ? "is" : "are",
-                                          fmt::join(here, ", "), all > kMostNamed ? ", …" : ""),
-                        ring)};
-}
-
-/// The segment that a name means: its own, or that of the only node of a ring over several hosts.
-std::string segment_named(const std::string& name) {
-    std::vector<std::string> nodes;
-    for (const std::string& found : Segment::list()) {
-        if (found == name) return name;
-        if (ring_of(found) == name) nodes.push_back(found);
-    }
-    if (nodes.size() > 1) {
-        throw Error(Errc::bad_rank,
-                    fmt::format("this host has {} nodes of ring '{}'; say which one: {}",
-                                nodes.size(), name, fmt::join(nodes, ", ")));
-    }
-    return nodes.empty() ? name : nodes.front();
-}
-
-/// Whether a segment belongs to dead processes only, seen with its life-cycle lock held: a ring
-/// whose members died, of whatever version, or one whose maker died before it was one. Any other
-/// belongs to somebody else.
+/// Whether only the dead have to do with a segment, seen with its life-cycle lock held: a ring
+/// whose members died, of whatever version, or one whose maker died before it was one. What is
+/// neither belongs to somebody else.
 bool is_left_behind(const Segment& segment) {
     if (segment.is_locked(kPresenceByte)) return false;
     const std::size_t looked_at = std::min(segment.size(), kHeaderBytes);
@@ -276,11 +234,16 @@ SegmentLayout::SegmentLayout(const RingConfig& config) {
     total = banks + config.banks() * bank_stride;
 }
 
+struct Ring::Hold {
+    Segment segment;
+    std::optional<ByteLock> presence;  ///< nothing: an observer's
+};
+
 Ring::Ring(RingConfig config, Segment segment, std::optional<ByteLock> presence)
     : config_(std::move(config)),
       layout_(config_),
-      segment_(std::move(segment)),
-      presence_(std::move(presence)) {}
+      hold_(new Hold{std::move(segment), std::move(presence)}),
+      base_(hold_->segment.data()) {}
 
 std::shared_ptr<Ring> Ring::make(const RingConfig& config, unsigned node) {
     const SegmentLayout layout(config);
@@ -378,19 +341,20 @@ std::shared_ptr<Ring> Ring::observe(const std::string& given) {
 }
 
 Ring::~Ring() {
-    if (!presence_ || !presence_->held()) return;  // an observer's, or inherited by a forked child
+    auto& [segment, presence] = *hold_;
+    if (!presence || !presence->held()) return;  // an observer's, or inherited by a forked child
     try {
-        auto leaving = segment_.try_lock(kLifeCycleByte);
+        auto leaving = segment.try_lock(kLifeCycleByte);
         for (int tries = 0; !leaving && tries < kLeaveTries; ++tries) {
             std::this_thread::sleep_for(kRetryPause);
-            leaving = segment_.try_lock(kLifeCycleByte);
+            leaving = segment.try_lock(kLifeCycleByte);
         }
-        presence_->release();
+        presence->release();
         for (int tries = 0; leaving && only_the_dying_remain() && tries < kDyingTries; ++tries) {
             std::this_thread::sleep_for(kRetryPause);
         }
-        if (leaving && !segment_.is_locked(kPresenceByte) && segment_.is_linked() && !stays() &&
-            !awaits_daemon(segment_, config_)) {
+        if (leaving && !segment.is_locked(kPresenceByte) && segment.is_linked() && !stays() &&
+            !awaits_daemon(segment, config_)) {
             RMEM_MARK("ring.leaving");
             Segment::remove(segment_name());
         }
@@ -414,81 +378,89 @@ bool Ring::only_the_dying_remain() const noexcept {
 }
 
 const SegmentHeader& Ring::header() const noexcept {
-    return header_of(segment_);
+    return header_of(hold_->segment);
 }
 
 RankSlot& Ring::rank(unsigned r) const noexcept {
-    return reinterpret_cast<RankSlot*>(segment_.data() + layout_.ranks)[r];
+    return reinterpret_cast<RankSlot*>(base_ + layout_.ranks)[r];
 }
 
 NodeSlot& Ring::node(unsigned n) const noexcept {
-    return reinterpret_cast<NodeSlot*>(segment_.data() + layout_.nodes)[n];
+    return reinterpret_cast<NodeSlot*>(base_ + layout_.nodes)[n];
 }
 
 std::byte* Ring::interrupt_area(unsigned node) const noexcept {
     const unsigned index = config_.is_remote() ? 0 : node;
-    return segment_.data() + layout_.interrupts + index * layout_.interrupt_stride;
+    return base_ + layout_.interrupts + index * layout_.interrupt_stride;
 }
 
 udp::NodeBoard& Ring::board() const noexcept {
-    return *reinterpret_cast<udp::NodeBoard*>(segment_.data() + layout_.board);
+    return *reinterpret_cast<udp::NodeBoard*>(base_ + layout_.board);
 }
 
 std::byte* Ring::log(unsigned rank) const noexcept {
-    return segment_.data() + layout_.logs + rank * layout_.log_stride;
+    return base_ + layout_.logs + rank * layout_.log_stride;
 }
 
 std::byte* Ring::tap() const noexcept {
-    return segment_.data() + layout_.tap;
+    return base_ + layout_.tap;
 }
 
 std::atomic<std::uint32_t>* Ring::attention() const noexcept {
-    return reinterpret_cast<std::atomic<std::uint32_t>*>(segment_.data() + layout_.attention);
+    return reinterpret_cast<std::atomic<std::uint32_t>*>(base_ + layout_.attention);
 }
 
 std::atomic<std::uint64_t>* Ring::stamps() const noexcept {
-    return reinterpret_cast<std::atomic<std::uint64_t>*>(segment_.data() + layout_.stamps);
+    return reinterpret_cast<std::atomic<std::uint64_t>*>(base_ + layout_.stamps);
 }
 
 bool Ring::is_alive(unsigned rank) const noexcept {
-    return segment_.is_locked(kFirstRankByte + rank);
+    return hold_->segment.is_locked(kFirstRankByte + rank);
 }
 
 /// To those who come the members of before are nobody: no rank of theirs has left or died, and no
 /// message of theirs waits.
 void Ring::begin_anew() noexcept {
     if (config_.link == LinkKind::ring) level_banks(*this);
-    header_of(segment_).made_ns = now_ns();
-    std::memset(segment_.data() + layout_.attention, 0, layout_.banks - layout_.attention);
+    header_of(hold_->segment).made_ns = now_ns();
+    std::memset(base_ + layout_.attention, 0, layout_.banks - layout_.attention);
     for (unsigned bank = 0; bank < config_.banks(); ++bank) {
         std::byte* const system = this->bank(bank) + config_.user_bytes;
         std::memset(system, 0, config_.bank_bytes() - config_.user_bytes);
     }
 }
 
+std::optional<gid_t> Ring::group() const {
+    return hold_->segment.group();
+}
+
+bool Ring::is_linked() const {
+    return hold_->segment.is_linked();
+}
+
 bool Ring::stays() const noexcept {
-    return is_to_stay(segment_);
+    return is_to_stay(hold_->segment);
 }
 
 void Ring::set_stays(bool stays) noexcept {
-    // relaxed is enough: the last to leave has locked the life cycle after this
-    header_of(segment_).stays.store(stays ? 1 : 0, std::memory_order_relaxed);
+    // relaxed is enough: who leaves last has locked the life cycle after this
+    header_of(hold_->segment).stays.store(stays ? 1 : 0, std::memory_order_relaxed);
 }
 
 bool Ring::has_members() const noexcept {
-    return segment_.is_locked(kPresenceByte);
+    return hold_->segment.is_locked(kPresenceByte);
 }
 
 std::optional<ByteLock> Ring::try_lock_engine() const {
-    return segment_.try_lock(kEngineByte);
+    return hold_->segment.try_lock(kEngineByte);
 }
 
 std::optional<ByteLock> Ring::try_lock_launcher() const {
-    return segment_.try_lock(kLauncherByte);
+    return hold_->segment.try_lock(kLauncherByte);
 }
 
 bool Ring::has_engine() const noexcept {
-    return segment_.is_locked(kEngineByte);
+    return hold_->segment.is_locked(kEngineByte);
 }
 
 unsigned Ring::joined_ranks() const noexcept {
@@ -555,9 +527,9 @@ Membership::Membership(std::shared_ptr<Ring> ring, Member member)
                         "nodes; ranks and nodes count from 0",
                         member.rank, member.node, config.name, config.ranks, config.nodes));
     }
-    auto lock = ring_->segment_.try_lock(kFirstRankByte + member.rank);
+    auto lock = ring_->hold_->segment.try_lock(kFirstRankByte + member.rank);
     if (!lock) throw rank_taken(config.name, member.rank, slot());
-    lock_ = std::move(*lock);
+    lock_ = std::make_unique<ByteLock>(std::move(*lock));
     RankSlot& mine = slot();
     const auto pid = static_cast<std::uint32_t>(::getpid());
     // relaxed is enough for these four: the byte lock orders the incarnations of a rank, and the
@@ -584,6 +556,10 @@ void Membership::follow(std::uint32_t former) noexcept {
     incarnation_ = former + 1;
     slot().incarnation.store(incarnation_,
                              std::memory_order_relaxed);  // relaxed is enough: for people
+}
+
+bool Membership::held() const noexcept {
+    return lock_->held();
 }
 
 Membership::~Membership() {

@@ -24,10 +24,10 @@
 /// Errors: `rmem::Error` while opening and joining; nothing later.
 
 #include "rmem/base/clock.hpp"
-#include "rmem/base/process.hpp"
 #include "rmem/config.hpp"
 #include "rmem/ring/counters.hpp"
-#include "rmem/ring/segment.hpp"
+
+#include <sys/types.h>
 
 #include <array>
 #include <atomic>
@@ -99,7 +99,11 @@ struct alignas(kLineBytes) RankSlot {
 /// Counters of a node's bank (rmem/ring/node_slot.hpp).
 struct NodeSlot;
 
-/// The layout of the segment of a configuration.
+class ByteLock;  // rmem/ring/segment.hpp
+class Segment;
+struct Trust;  // rmem/base/ownership.hpp
+
+/// Where things lie in the segment of a configuration.
 struct SegmentLayout {
     std::size_t attention = 0, stamps = 0, ranks = 0, nodes = 0, board = 0, interrupts = 0,
                 logs = 0, tap = 0, banks = 0;
@@ -149,7 +153,7 @@ public:
     /// The bank of a node (on `direct` all nodes share one; on `udp` it is the own one).
     std::byte* bank(unsigned node) const noexcept {
         const unsigned index = config_.banks() == 1 ? 0 : node;
-        return segment_.data() + layout_.banks + index * layout_.bank_stride;
+        return base_ + layout_.banks + index * layout_.bank_stride;
     }
     RankSlot& rank(unsigned r) const noexcept;
     NodeSlot& node(unsigned n) const noexcept;
@@ -168,10 +172,10 @@ public:
 
     /// Whether a live process holds the rank. One system call.
     bool is_alive(unsigned rank) const noexcept;
-    /// The group that shares it (RMEM_UNIX_GROUP); nothing: none.
-    std::optional<gid_t> group() const { return segment_.group(); }
-    /// False once its name means nothing, or another ring.
-    bool is_linked() const { return segment_.is_linked(); }
+    /// With whom it is shared (RMEM_UNIX_GROUP); nothing: with nobody.
+    std::optional<gid_t> group() const;
+    /// False once its name stands for nothing, or for another ring.
+    bool is_linked() const;
     /// Whether anybody takes part.
     bool has_members() const noexcept;
     /// Whether it is kept when the last has left.
@@ -193,6 +197,7 @@ public:
 
 private:
     friend class Membership;
+    struct Hold;
     Ring(RingConfig config, Segment segment, std::optional<ByteLock> presence);
     bool only_the_dying_remain() const noexcept;
     void begin_anew() noexcept;
@@ -204,8 +209,8 @@ private:
 
     RingConfig config_;
     SegmentLayout layout_;
-    Segment segment_;
-    std::optional<ByteLock> presence_;
+    std::unique_ptr<Hold> hold_;
+    std::byte* base_;  ///< where the segment is mapped
 };
 
 /// A process's hold on one rank of a ring, from construction to destruction (or death).
@@ -229,12 +234,12 @@ public:
     std::uint32_t incarnation() const noexcept { return incarnation_; }
     RankSlot& slot() const noexcept { return ring_->rank(member_.rank); }
     /// False in a process forked since: the rank is its parent's, and must be left alone.
-    bool held() const noexcept { return lock_.held(); }
+    bool held() const noexcept;
 
 private:
     std::shared_ptr<Ring> ring_;
     Member member_;
-    ByteLock lock_;
+    std::unique_ptr<ByteLock> lock_;
     std::uint32_t incarnation_ = 0;
 };
 

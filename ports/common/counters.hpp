@@ -12,6 +12,7 @@
 
 #include "billboard/endpoint.hpp"
 #include "ports/common/port_block.hpp"
+#include "rmem/ring.hpp"
 #include "rmem/ring/counters.hpp"
 
 #include <cstdint>

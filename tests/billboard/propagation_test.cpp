@@ -7,6 +7,7 @@
 #include "billboard/boards/arrival.hpp"
 #include "billboard/endpoint.hpp"
 #include "billboard/errors.hpp"
+#include "rmem/ring.hpp"
 #include "rmem/ring/node_slot.hpp"
 #include "rmem/ring/write_stamps.hpp"
 #include "tests/support/child.hpp"

@@ -2,6 +2,7 @@
 // ctest: marked
 #include "rmem/interrupts.hpp"
 
+#include "rmem/ring.hpp"
 #include "tests/support/child.hpp"
 #include "tests/support/marks.hpp"
 

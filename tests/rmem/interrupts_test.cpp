@@ -2,6 +2,7 @@
 // ctest: tsan
 #include "rmem/interrupts.hpp"
 
+#include "rmem/ring.hpp"
 #include "rmem/ring/node_slot.hpp"
 #include "tests/support/child.hpp"
 

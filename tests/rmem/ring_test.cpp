@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "rmem/ring.hpp"
 
+#include "rmem/base/process.hpp"
 #include "tests/support/child.hpp"
 
 #include <fcntl.h>

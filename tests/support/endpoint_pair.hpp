@@ -5,6 +5,7 @@
 /// alone.
 
 #include "billboard/endpoint.hpp"
+#include "rmem/ring.hpp"
 
 #include <cstddef>
 #include <cstdint>

@@ -14,6 +14,7 @@
 #include "billboard/boards/layout.hpp"
 #include "rmem/link/memory.hpp"
 #include "rmem/ring.hpp"
+#include "rmem/ring/segment.hpp"
 #include "tests/support/patterns.hpp"
 
 #include <fmt/format.h>

@@ -12,6 +12,7 @@
 /// program_now_ns().
 
 #include "rmem/node.hpp"
+#include "rmem/ring.hpp"
 #include "rmem/sim/world.hpp"
 #include "tests/support/child.hpp"
 #include "tests/support/own_network.hpp"

@@ -8,6 +8,7 @@
 ///     RecordedRing::write(node, 0x40, 7);
 
 #include "rmem/node.hpp"
+#include "rmem/ring.hpp"
 #include "tests/rmem/recording/recording_fixture.hpp"
 #include "tests/support/child.hpp"
 

@@ -8,6 +8,7 @@
 ///     ring.node(0).write_word(0x40, 7);
 
 #include "rmem/node.hpp"
+#include "rmem/ring.hpp"
 #include "tests/support/child.hpp"
 #include "tests/support/own_network.hpp"
 

@@ -9,6 +9,7 @@
 #include <fstream>
 
 #include "rmem/ring.hpp"
+#include "rmem/ring/segment.hpp"
 #include "tools/doctor/checks.hpp"
 #include "tools/output.hpp"
 #include "tools/run/cleaning.hpp"

@@ -4,6 +4,7 @@
 #include "billboard/bbp.h"
 #include "rmem/base/clock.hpp"
 #include "rmem/ring.hpp"
+#include "rmem/ring/segment.hpp"
 
 #include <fmt/format.h>
 #include <sched.h>

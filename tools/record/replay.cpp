@@ -11,6 +11,7 @@
 
 #include "rmem/node.hpp"
 #include "rmem/recording/pcap_writer.hpp"
+#include "rmem/ring.hpp"
 #include "tools/commands.hpp"
 #include "tools/output.hpp"
 #include "tools/record/recorded_text.hpp"

@@ -8,6 +8,7 @@
 #include <atomic>
 #include <cstring>
 
+#include "rmem/ring/segment.hpp"
 #include "tools/output.hpp"
 
 namespace tools {

@@ -6,6 +6,7 @@
 #include <memory>
 #include <string>
 
+#include "rmem/ring/segment.hpp"
 #include "tools/commands.hpp"
 #include "tools/output.hpp"
 #include "tools/watch/munet_report.hpp"

@@ -8,8 +8,10 @@
 #include <span>
 
 #include "billboard/core/counters.hpp"
+#include "rmem/base/process.hpp"
 #include "rmem/ring/node_board.hpp"
 #include "rmem/ring/node_slot.hpp"
+#include "rmem/ring/segment.hpp"
 #include "rmem/wire/timing.hpp"
 #include "tools/output.hpp"
 #include "tools/watch/munet_report.hpp"

@@ -8,6 +8,7 @@
 
 #include "billboard/core/counters.hpp"
 #include "rmem/ring/node_slot.hpp"
+#include "rmem/ring/segment.hpp"
 #include "rmem/wire/timing.hpp"
 #include "tools/watch/munet_report.hpp"
 #include "tools/watch/port_counters.hpp"

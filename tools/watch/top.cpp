@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "rmem/base/clock.hpp"
+#include "rmem/ring/segment.hpp"
 #include "tools/commands.hpp"
 #include "tools/output.hpp"
 #include "tools/stop_signals.hpp"

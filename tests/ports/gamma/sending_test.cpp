@@ -5,6 +5,7 @@
 
 #include "billboard/core/counters.hpp"
 #include "billboard/process/process_endpoint.hpp"
+#include "rmem/ring.hpp"
 
 namespace rmem::test::gamma {
 namespace {
