@@ -248,6 +248,10 @@ int bbp_fd(void) {
     return on_endpoint([](auto& e) { return e.fd(); });
 }
 
+int bbp_version(void) {
+    return BBP_VERSION;
+}
+
 const char* bbp_strerror(int code) {
     switch (code) {
         case BBP_OK: return "success";

@@ -55,6 +55,8 @@
  *               others are additions.
  */
 
+#include "rmem/version.h"
+
 #include <stddef.h>
 #include <stdint.h>
 
@@ -195,6 +197,12 @@ BBP_API const char* bbp_strerror(int code);
 /* The sentence for this thread's last failed call. The address stays the same until the
  * thread ends; the text changes with the next call that fails. */
 BBP_API const char* bbp_last_error(void);
+
+/* ---- Version ------------------------------------------------------------------------------- */
+
+/* Of this header, and of the library that the program runs with (rmem/version.h). */
+#define BBP_VERSION RMEM_VERSION
+BBP_API int bbp_version(void);
 
 #ifdef __cplusplus
 }

@@ -185,6 +185,10 @@ void RingConfig::check() const {
     check_timing(timing);
 }
 
+int version() noexcept {
+    return RMEM_VERSION;
+}
+
 std::string RingConfig::segment_name(unsigned node) const {
     return is_remote() ? fmt::format("{}@{}", name, node) : name;
 }

@@ -12,6 +12,7 @@
 #include "rmem/base/link_kind.hpp"
 #include "rmem/base/quantity.hpp"
 #include "rmem/error.hpp"
+#include "rmem/version.h"
 #include "rmem/wire/timing.hpp"
 
 #include <cstddef>
@@ -32,6 +33,9 @@ inline constexpr std::size_t kLogBytes = std::size_t{1} << 20;        ///< per r
 inline constexpr std::size_t kClientLogBytes = std::size_t{1} << 17;  ///< per rank, on link udp
 inline constexpr std::size_t kTapBytes = std::size_t{1} << 20;        ///< per node, on link udp
 inline constexpr std::size_t kRosterBytes = kMaxRanks * kWordBytes;   ///< on link udp
+
+/// RMEM_VERSION of the library that the program runs with.
+RMEM_API int version() noexcept;
 
 /// The configuration that all members of a ring share.
 struct RingConfig {

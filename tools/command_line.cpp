@@ -180,7 +180,7 @@ int parse_and_run(CLI::App& app, Words words) {
 }
 
 void add_commands(CLI::App& app, cli::App& commands) {
-    app.set_version_flag("-v,--version", RMEM_VERSION);
+    app.set_version_flag("-v,--version", RMEM_TOOL_VERSION);
     app.footer(kOverview);
     app.require_subcommand(1);
     app.get_formatter()->column_width(34);

@@ -214,6 +214,10 @@ int dp_stat(int fd, dp_stat_t* stat) {
     return on_endpoint(fd, [&](Service& service, Endpoint& e) { return service.stat(&e, *stat); });
 }
 
+int dp_version(void) {
+    return DP_VERSION;
+}
+
 const char* dp_last_error(void) {
     return ports::dp::last_error();
 }

@@ -58,6 +58,8 @@
  *               are a reconstruction.
  */
 
+#include "rmem/version.h"
+
 #include <stddef.h>
 #include <stdint.h>
 
@@ -176,6 +178,10 @@ typedef struct {
 
 /* Of an endpoint; fd -1: of all of the process, also those that are closed. */
 DP_API int dp_stat(int fd, dp_stat_t* stat);
+
+/* Of this header, and of the library that the program runs with (rmem/version.h). */
+#define DP_VERSION RMEM_VERSION
+DP_API int dp_version(void);
 
 #ifdef __cplusplus
 }

@@ -168,6 +168,10 @@ void FM_finalize(void) {
     FM_nodeid = FM_numnodes = 0;
 }
 
+int FM_version(void) {
+    return FM_VERSION;
+}
+
 long long FM_count(ULONG node, enum FM_counter counter) {
     if (!current.runtime || static_cast<unsigned>(counter) >= FM_COUNTERS) return -1;
     ports::fm::Network& network = current.runtime->network;

@@ -42,6 +42,8 @@
  *               "Documented" and "reconstruction" below say which names are theirs.
  */
 
+#include "rmem/version.h"
+
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -111,6 +113,10 @@ enum FM_counter {
  * readable while that is stuck: all nodes on links direct and ring, on link udp those of the own
  * node of the ring, in the simulator none. -1: none that can be seen here. */
 FM_API long long FM_count(ULONG node, enum FM_counter counter);
+
+/* Addition: of this header, and of the library that the program runs with (rmem/version.h). */
+#define FM_VERSION RMEM_VERSION
+FM_API int FM_version(void);
 
 #ifdef __cplusplus
 }

@@ -227,6 +227,10 @@ double gamma_time_diff(gamma_time_t from, gamma_time_t to) {
     return static_cast<double>(to.ns - from.ns) / 1000;
 }
 
+int gamma_version(void) {
+    return GAMMA_VERSION;
+}
+
 const char* gamma_strerror(int code) {
     switch (code) {
         case GAMMA_EAGAIN: return "would wait where it must not";

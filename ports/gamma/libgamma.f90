@@ -47,6 +47,9 @@ module libgamma
         end function
         subroutine gamma_abort() bind(c, name="gamma_abort")
         end subroutine
+        integer(c_int) function gamma_version() bind(c, name="gamma_version")
+            import
+        end function
         integer(c_int) function gamma_my_par_pid() bind(c, name="gamma_my_par_pid")
             import
         end function

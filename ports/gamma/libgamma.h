@@ -61,6 +61,8 @@
  * gamma_send; gamma_send_2p_flowctl stands for the rest of "2p".
  */
 
+#include "rmem/version.h"
+
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -210,6 +212,10 @@ GAMMA_API const char* gamma_last_error(void);
  * stuck: this one, or one that shares its memory on this host (on link udp one of the same node of
  * the ring, in the simulator none). */
 GAMMA_API long long gamma_counter(unsigned char par_pid, unsigned short node, const char* name);
+
+/* [addition] Of this header, and of the library that the program runs with (rmem/version.h). */
+#define GAMMA_VERSION RMEM_VERSION
+GAMMA_API int gamma_version(void);
 
 #ifdef __cplusplus
 }

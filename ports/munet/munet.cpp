@@ -245,6 +245,10 @@ int64_t mu_max_message(mu_endpoint_t* ep, mu_addr_t dst) {
     return result < 0 ? result : most;
 }
 
+int mu_version(void) {
+    return MU_VERSION;
+}
+
 const char* mu_last_error(void) {
     return last_error.c_str();
 }

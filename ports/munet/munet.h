@@ -47,6 +47,8 @@
  *               send and send_DMA, types and results are a reconstruction; additions are marked.
  */
 
+#include "rmem/version.h"
+
 #include <stddef.h>
 #include <stdint.h>
 
@@ -122,6 +124,10 @@ MU_API int64_t mu_max_message(mu_endpoint_t* ep, mu_addr_t dst);
 
 /* The sentence for this thread's last failed call: the object, what was found, what to do. */
 MU_API const char* mu_last_error(void);
+
+/* Of this header, and of the library that the program runs with (rmem/version.h). */
+#define MU_VERSION RMEM_VERSION
+MU_API int mu_version(void);
 
 #ifdef __cplusplus
 }

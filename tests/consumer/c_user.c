@@ -4,5 +4,8 @@
 #include <stdio.h>
 
 int main(void) {
-    return printf("BBP_EPEER means: %s\n", bbp_strerror(BBP_EPEER)) > 0 ? 0 : 1;
+    const int version = bbp_version();
+    printf("version %d.%d.%d\n", version / 10000, version / 100 % 100, version % 100);
+    printf("BBP_EPEER means: %s\n", bbp_strerror(BBP_EPEER));
+    return version == BBP_VERSION ? 0 : 1;
 }

@@ -39,7 +39,8 @@ read -ra c_flags < <(pkg-config --cflags --libs billboard)
 read -ra cpp_flags < <(pkg-config --cflags --libs billboard rmem)
 "${CC:-cc}" -std=c11 -o "$work/c_user" "$here/c_user.c" "${c_flags[@]}"
 "${CXX:-c++}" -std=c++20 -o "$work/cpp_user" "$here/cpp_user.cpp" "${cpp_flags[@]}"
-"$work/c_user"
+"$work/c_user" | tee "$work/said"
+[[ $(head -1 "$work/said") == "version $(pkg-config --modversion billboard)" ]]
 "$work/cpp_user"
 
 echo "--- all ports in one program"

@@ -84,6 +84,8 @@ int main(int argc, char** argv) {
     int ranks, fd;
     ULONG handler;
     alarm(60);
+    check(FM_version() == FM_VERSION && gamma_version() == GAMMA_VERSION, "version");
+    check(dp_version() == DP_VERSION && mu_version() == MU_VERSION, "version");
     check(bbp_init(&rank, &ranks) == BBP_OK && ranks == 2, "bbp_init");
     other = 1 - rank;
     FM_initialize();

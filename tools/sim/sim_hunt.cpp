@@ -102,7 +102,7 @@ std::string failures_text(const simulator::HuntResult& result, const simulator::
                           bool may_shrink) {
     std::string text;
     for (const simulator::FailedSeed& failed : result.failed) {
-        text += fmt::format("seed {} (version {}, commit {}): {}\n", failed.seed, RMEM_VERSION,
+        text += fmt::format("seed {} (version {}, commit {}): {}\n", failed.seed, RMEM_TOOL_VERSION,
                             RMEM_COMMIT, failed.sentence);
     }
     const auto first = std::find_if(result.failed.begin(), result.failed.end(),

@@ -93,7 +93,8 @@ build() {
     "${CC:-cc}" "${flags[@]}" -fPIC -shared -DVARIANT="$3" -o "$1/libhandlers.so" library.c
     "${CC:-cc}" "${flags[@]}" -fPIC -shared -o "$1/liblate.so" late.c
     # The library is found by where it is when the program starts.
-    "${CC:-cc}" "${flags[@]}" -fPIE -pie -DVARIANT="$2" -I"$RMEM_SOURCE_DIR/ports" \
+    "${CC:-cc}" "${flags[@]}" -fPIE -pie -DVARIANT="$2" -I"$RMEM_SOURCE_DIR" \
+        -I"$RMEM_SOURCE_DIR/ports" \
         -o "$1/node" node.c -Lone -L"$1" -lhandlers -L"$ports/fm" -lfm -ldl \
         -Wl,-rpath,"$ports/fm:$libraries" -Wl,-rpath-link,"$libraries"
 }
