@@ -7,7 +7,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cerrno>
+#include <cstring>
 #include <new>
 #include <system_error>
 
@@ -204,14 +206,20 @@ int dp_container(void) {
     return service == nullptr ? -1 : service->container();
 }
 
-int dp_stat(int fd, dp_stat_t* stat) {
+int dp_stat(int fd, dp_stat_t* stat, size_t size) {
     if (stat == nullptr) return told(-EFAULT);
+    dp_stat_t counts{};
     if (fd == -1) {
-        *stat = {};
-        Service* service = Service::current();
-        return service == nullptr ? 0 : service->stat(nullptr, *stat);
+        if (Service* service = Service::current()) service->stat(nullptr, counts);
+    } else if (const int result = on_endpoint(
+                   fd, [&](Service& service, Endpoint& e) { return service.stat(&e, counts); });
+               result != 0) {
+        return result;
     }
-    return on_endpoint(fd, [&](Service& service, Endpoint& e) { return service.stat(&e, *stat); });
+    const std::size_t known = std::min(size, sizeof counts);
+    std::memcpy(stat, &counts, known);
+    std::memset(reinterpret_cast<char*>(stat) + known, 0, size - known);
+    return 0;
 }
 
 int dp_version(void) {

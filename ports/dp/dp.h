@@ -159,7 +159,8 @@ DP_API int dp_nids(void);      /* how many there are                            
 DP_API int dp_container(void); /* most bytes of a message                       */
 DP_API const char* dp_last_error(void);
 
-/* Counted since dp_open. What was lost: the dropped_ ones. */
+/* Counted since dp_open. What was lost: the dropped_ ones. Later versions may add members at the
+ * end. */
 typedef struct {
     uint64_t written;         /* messages sent, a multicast once                          */
     uint64_t arrived;         /* put into the pool                                        */
@@ -176,8 +177,10 @@ typedef struct {
     uint64_t dropped_corrupt; /* of the process: no Directed Messages                     */
 } dp_stat_t;
 
-/* Of an endpoint; fd -1: of all of the process, also those that are closed. */
-DP_API int dp_stat(int fd, dp_stat_t* stat);
+/* Of an endpoint; fd -1: of all of the process, also those that are closed. `size` is
+ * sizeof(dp_stat_t) as the program was compiled: it gets as many bytes, and zeros for members that
+ * the library has not. EFAULT. */
+DP_API int dp_stat(int fd, dp_stat_t* stat, size_t size);
 
 /* Of this header, and of the library that the program runs with (rmem/version.h). */
 #define DP_VERSION RMEM_VERSION

@@ -11,6 +11,8 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <cstring>
+
 namespace rmem::test {
 namespace {
 
@@ -98,6 +100,21 @@ TEST_P(DirectedPoint, what_a_process_has_counted_stands_in_its_rank_slot_for_oth
         me.raise(0);
         me.await_word(0, 2);
     });
+}
+
+TEST(DirectedPointCounts, have_the_length_that_the_program_was_compiled_with) {
+    struct {
+        dp_stat_t known;
+        std::uint64_t of_a_later_version;
+    } counts;
+    std::memset(&counts, 1, sizeof counts);
+    const std::uint64_t untouched = counts.known.arrived;
+    EXPECT_EQ(dp_stat(-1, &counts.known, sizeof counts.known.written), 0);
+    EXPECT_EQ(counts.known.written, 0U);
+    EXPECT_EQ(counts.known.arrived, untouched);
+    EXPECT_EQ(dp_stat(-1, &counts.known, sizeof counts), 0);
+    EXPECT_EQ(counts.known.arrived, 0U);
+    EXPECT_EQ(counts.of_a_later_version, 0U);
 }
 
 TEST_P(DirectedPoint, what_finds_no_room_is_dropped_and_counted_and_the_writer_is_not_held_up) {
