@@ -1,19 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
 
-# rmem_library(<name> <define> [C_HEADERS_ONLY] [INTERNAL] MARKED <source>... [LIBRARIES
-#     <library>...] [PRIVATE_LIBRARIES <library>...])
+# rmem_library(<name> <define> [INTERNAL] HEADERS <header>...
+#     MARKED <source>... [LIBRARIES <library>...] [PRIVATE_LIBRARIES <library>...])
 #
 # Makes the library <name> (alias rmem::<name>), static with BUILD_SHARED_LIBS=OFF, of the sources
-# in the current folder and below it, and <name>_marked, a static library with the kill marks
-# compiled in, for the tests that stop a process at a named place. MARKED are the sources that
-# include rmem/base/marks.hpp, perhaps by other headers; of the others both have the same objects.
-# <define> is set while the library itself compiles. LIBRARIES are other libraries of this project
-# that its headers need. Its headers are found from the root of the tree and installed below the
-# folder's name; with C_HEADERS_ONLY those for C alone. INTERNAL:
-# static, not installed, and built only when another part is made of it.
+# in the current folder and below it, and <name>_marked, a static library with
+# the kill marks compiled in, for the tests that stop a process at a named place. MARKED are the
+# sources that include rmem/base/marks.hpp, perhaps by other headers; of the others both have the
+# same objects. <define> is set while the library itself compiles. LIBRARIES are other libraries of
+# this project that its headers need. HEADERS are what users include, and what these include: they
+# are installed below the folder's name, and no others. INTERNAL: static, not installed, and built
+# only when another part is made of it.
 function(rmem_library name define)
     cmake_parse_arguments(PARSE_ARGV 2 arg
-        "C_HEADERS_ONLY;INTERNAL" "" "MARKED;LIBRARIES;PRIVATE_LIBRARIES")
+        "INTERNAL" "" "HEADERS;MARKED;LIBRARIES;PRIVATE_LIBRARIES")
     file(GLOB_RECURSE sources CONFIGURE_DEPENDS *.cpp)
 
     if(sources)
@@ -27,7 +27,7 @@ function(rmem_library name define)
             SOVERSION ${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR}
             INSTALL_RPATH "$ORIGIN")
         target_link_libraries(${name} PUBLIC ${arg_LIBRARIES})
-        if(NOT arg_C_HEADERS_ONLY)
+        if(arg_HEADERS MATCHES "[.]hpp")
             target_compile_features(${name} PUBLIC cxx_std_20)
         endif()
 
@@ -67,13 +67,8 @@ function(rmem_library name define)
     if(arg_INTERNAL)
         return()
     endif()
-    install(TARGETS ${name} EXPORT rmemTargets)
     set_property(GLOBAL APPEND PROPERTY rmem_components ${name})
-    set(patterns PATTERN "*.h")
-    if(NOT arg_C_HEADERS_ONLY)
-        list(APPEND patterns PATTERN "*.hpp")
-    endif()
-    install(DIRECTORY ${CMAKE_CURRENT_SOURCE_DIR}/
-        DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/${name}
-        FILES_MATCHING ${patterns})
+    cmake_path(GET CMAKE_CURRENT_SOURCE_DIR PARENT_PATH root)
+    target_sources(${name} PUBLIC FILE_SET HEADERS BASE_DIRS ${root} FILES ${arg_HEADERS})
+    install(TARGETS ${name} EXPORT rmemTargets FILE_SET HEADERS)
 endfunction()

@@ -3,8 +3,8 @@
 # ctest: check
 #
 # Installs the build, moves the installed tree (packagers do) and builds a C and a C++ user of it,
-# once with CMake and once with pkg-config; and by pkg-config alone a C program on all the ports,
-# which two ranks of one ring run.
+# once with CMake and once with pkg-config; each installed header alone; and by pkg-config alone a C
+# program on all the ports, which two ranks of one ring run.
 set -euo pipefail
 
 here=$RMEM_SOURCE_DIR/tests/consumer
@@ -42,6 +42,26 @@ read -ra cpp_flags < <(pkg-config --cflags --libs billboard rmem)
 "$work/c_user" | tee "$work/said"
 [[ $(head -1 "$work/said") == "version $(pkg-config --modversion billboard)" ]]
 "$work/cpp_user"
+
+echo "--- each header alone"
+# What it reads is the install's, the compiler's or the C library's.
+others='/(boost|fmt|nlohmann|rdma|toml\+\+)/|/(sodium|zlib)\.h'
+alone() { # <header> <language> <compiler> <option>...
+    printf '#include <%s>\nextern int alone;\n' "$1" >"$work/alone.$2"
+    "${@:3}" -Wall -Wextra -Wpedantic -Werror -I "$prefix/include" -c -o "$work/alone.o" \
+        -MD -MF "$work/alone.d" "$work/alone.$2" || return 1
+    ! grep -oE "[^ ]*($others)[^ ]*" "$work/alone.d"
+}
+while read -r header; do
+    if [[ $header == *.h ]]; then
+        alone "$header" c "${CC:-cc}" -std=c11 || failed="${failed:-} $header (C)"
+    fi
+    alone "$header" cpp "${CXX:-c++}" -std=c++20 || failed="${failed:-} $header"
+done < <(cd "$prefix/include" && find . -name '*.h' -o -name '*.hpp' | sed 's,^\./,,' | sort)
+[[ ! ${failed:-} ]] || {
+    echo "do not compile alone, or read what is another package's:$failed"
+    exit 1
+}
 
 echo "--- all ports in one program"
 read -ra port_flags < <(pkg-config --cflags --libs fm gamma dp munet billboard)
