@@ -9,12 +9,14 @@
 # sources that include rmem/base/marks.hpp, perhaps by other headers; of the others both have the
 # same objects. <define> is set while the library itself compiles. LIBRARIES are other libraries of
 # this project that its headers need. HEADERS are what users include, and what these include: they
-# are installed below the folder's name, and no others. INTERNAL: static, not installed, and built
-# only when another part is made of it.
+# are installed below the folder's name, and no others. The names that a shared library gives are
+# in the folder's exports.map. INTERNAL: static, not installed, and built only when another part is
+# made of it.
 function(rmem_library name define)
     cmake_parse_arguments(PARSE_ARGV 2 arg
         "INTERNAL" "" "HEADERS;MARKED;LIBRARIES;PRIVATE_LIBRARIES")
     file(GLOB_RECURSE sources CONFIGURE_DEPENDS *.cpp)
+    configure_file(exports.map exports.map @ONLY)
 
     if(sources)
         if(arg_INTERNAL)
@@ -26,6 +28,12 @@ function(rmem_library name define)
             VERSION ${PROJECT_VERSION}
             SOVERSION ${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR}
             INSTALL_RPATH "$ORIGIN")
+        get_target_property(type ${name} TYPE)
+        if(type STREQUAL "SHARED_LIBRARY")
+            set(map ${CMAKE_CURRENT_BINARY_DIR}/exports.map)
+            target_link_options(${name} PRIVATE -Wl,--version-script=${map})
+            set_target_properties(${name} PROPERTIES LINK_DEPENDS ${map})
+        endif()
         target_link_libraries(${name} PUBLIC ${arg_LIBRARIES})
         if(arg_HEADERS MATCHES "[.]hpp")
             target_compile_features(${name} PUBLIC cxx_std_20)

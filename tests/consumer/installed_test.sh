@@ -67,6 +67,12 @@ echo "--- all ports in one program"
 read -ra port_flags < <(pkg-config --cflags --libs fm gamma dp munet billboard)
 "${CC:-cc}" -std=c11 -Wall -Wextra -Wpedantic -Werror -o "$work/ports_user" \
     "$here/ports_user.c" "${port_flags[@]}"
+for user in c_user cpp_user ports_user; do
+    if nm -D "$work/$user" | grep _PRIVATE_; then
+        echo "$user is linked with names that are not for users"
+        exit 1
+    fi
+done
 export RMEM_MUNET=$work/munet.sock
 "$prefix/bin/rmem" node --munet --ring "ports-$$" --node 0 --munet-socket "$RMEM_MUNET" \
     >"$work/node.log" 2>&1 &
