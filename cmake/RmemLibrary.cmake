@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 
-# rmem_library(<name> <define> [INTERNAL] HEADERS <header>...
+# rmem_library(<name> <define> [INTERNAL] [WITHOUT <folder>] HEADERS <header>...
 #     MARKED <source>... [LIBRARIES <library>...] [PRIVATE_LIBRARIES <library>...])
 #
 # Makes the library <name> (alias rmem::<name>), static with BUILD_SHARED_LIBS=OFF, of the sources
-# in the current folder and below it, and <name>_marked, a static library with
+# in the current folder and below it, WITHOUT one of these, and <name>_marked, a static library with
 # the kill marks compiled in, for the tests that stop a process at a named place. MARKED are the
 # sources that include rmem/base/marks.hpp, perhaps by other headers; of the others both have the
 # same objects. <define> is set while the library itself compiles. LIBRARIES are other libraries of
@@ -14,8 +14,11 @@
 # made of it.
 function(rmem_library name define)
     cmake_parse_arguments(PARSE_ARGV 2 arg
-        "INTERNAL" "" "HEADERS;MARKED;LIBRARIES;PRIVATE_LIBRARIES")
+        "INTERNAL" "WITHOUT" "HEADERS;MARKED;LIBRARIES;PRIVATE_LIBRARIES")
     file(GLOB_RECURSE sources CONFIGURE_DEPENDS *.cpp)
+    if(arg_WITHOUT)
+        list(FILTER sources EXCLUDE REGEX "/${name}/${arg_WITHOUT}/")
+    endif()
     configure_file(exports.map exports.map @ONLY)
 
     if(sources)
