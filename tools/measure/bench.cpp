@@ -11,6 +11,7 @@
 #include "billboard/boards/layout.hpp"
 #include "rmem/config.hpp"
 #include "tools/commands.hpp"
+#include "tools/measure/bench_memory.hpp"
 #include "tools/measure/bench_model.hpp"
 #include "tools/measure/figures.hpp"
 #include "tools/measure/samples.hpp"
@@ -30,7 +31,8 @@ Figures:
   mcast       the sender's cost of each further receiver
   barrier     all ranks
   any         receive from BBP_ANY with a random sender, and an empty look (direct, ring)
-  model       Directed Point's cost model: its parameters, fitted, and their predictions
+  memory      stores, words to and fro, streams, blocks, interrupts, flushes, frames, idleness
+  model       Directed Point's cost model: its parameters, fitted, and what they predict
 
 Examples:
   rmem bench pingpong                              8 bytes over the direct link
@@ -39,6 +41,9 @@ Examples:
   rmem bench bandwidth --bytes 64K
   rmem bench any -n 256 --spin 1000000 --json
   rmem bench model --link udp
+  rmem bench memory --link ring --timing scramnet-burst
+  rmem bench memory --all --page                   all links, as a page of tables
+  rmem bench memory --only hop,flush -n 4 --busy 1
 
 Exit codes: 0 done, 1 failed, 2 wrong command line.)";
 
@@ -49,6 +54,8 @@ struct BenchOptions {
     std::string figure;
     bench::GroupOptions group;
     bench::Plan plan;
+    MemoryOptions memory;
+    std::string most_block;
     std::string size;  ///< --bytes
     std::size_t bytes = 0;
     bool json = false;
@@ -180,6 +187,12 @@ void run(BenchOptions options) {
     }
     options.group.progress = !options.json;
     if (options.figure == "model") return bench_model(options.group, options.json);
+    if (options.figure == "memory") {
+        if (!options.most_block.empty())
+            options.memory.plan.most_block = size_option("--most-block", options.most_block);
+        options.memory.plan.samples = std::min(options.plan.samples, options.memory.plan.samples);
+        return bench_memory(options.group, options.memory, options.json);
+    }
     bench::Results results;
     measure_of(options.figure)(options.group, options.plan, results);
     const Series series = results.all();
@@ -206,8 +219,8 @@ void add_bench(cli::App& app) {
     bench->footer(kExamples);
     bench->add_option("figure", options->figure, "What to measure")
         ->required()
-        ->check(cli::is_member(
-            {"floor", "pingpong", "rate", "bandwidth", "mcast", "barrier", "any", "model"}));
+        ->check(cli::is_member({"floor", "pingpong", "rate", "bandwidth", "mcast", "barrier", "any",
+                                "model", "memory"}));
     bench->add_option("-n,--ranks", options->group.ranks, "Ranks")
         ->check(cli::range(2, 256))
         ->capture_default_str();
@@ -233,6 +246,17 @@ void add_bench(cli::App& app) {
         ->capture_default_str();
     bench->add_option("--deadline", options->group.deadline_s, "Seconds until it gives up")
         ->capture_default_str();
+    bench->add_option("--only", options->memory.plan.quantities, "memory: these quantities")
+        ->delimiter(',')
+        ->check(cli::is_member({"store", "hop", "interrupt", "rhythm", "words", "blocks", "reads",
+                                "flush", "frame", "idle"}));
+    bench
+        ->add_option("--busy", options->memory.plan.busy,
+                     "memory: processes that compute meanwhile")
+        ->check(cli::range(0, 64));
+    bench->add_option("--most-block", options->most_block, "memory: largest block (default 4M)");
+    bench->add_flag("--all", options->memory.all_links, "memory: all links and several profiles");
+    bench->add_flag("--page", options->memory.page, "memory: tables as Markdown");
     bench->add_flag("--json", options->json, "For programs");
     bench->callback([options] { run(*options); });
 }

@@ -13,6 +13,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <csignal>
 #include <cstdlib>
 #include <cstring>
@@ -24,7 +25,7 @@ namespace bench {
 struct Results::Shared {
     std::size_t series, numbers;
     struct {
-        char name[48];
+        char name[64];
         std::size_t first, count;
     } index[kMaxSeries];
     char failure[512];
@@ -168,6 +169,15 @@ std::map<std::string, std::vector<double>> Results::all() const {
     }
     if (shared_->failure[0] != 0) throw rmem::Error(rmem::Errc::system, shared_->failure);
     return result;
+}
+
+std::vector<std::string> Results::names() const {
+    std::vector<std::string> names;
+    for (std::size_t i = 0; i < shared_->series; ++i) {
+        const std::string name = shared_->index[i].name;
+        if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
+    }
+    return names;
 }
 
 int checked(int result) {

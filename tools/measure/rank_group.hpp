@@ -24,7 +24,7 @@ inline constexpr std::size_t kUserBytes = std::size_t{8} << 20;
 class Results {
 public:
     static constexpr std::size_t kMaxNumbers = std::size_t{1} << 21;
-    static constexpr std::size_t kMaxSeries = 32;
+    static constexpr std::size_t kMaxSeries = 128;
 
     Results();
     ~Results();
@@ -34,6 +34,8 @@ public:
     /// Appends a series; called by rank 0.
     void put(const std::string& name, const std::vector<double>& values);
     std::map<std::string, std::vector<double>> all() const;
+    /// Names in the order in which they were put first.
+    std::vector<std::string> names() const;
 
 private:
     struct Shared;

@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+/// One case of the memory's figures: its processes, their nodes, and where they meet.
+///
+/// Thread safety: a Case belongs to one process's thread. Meeting is shared by the processes and
+/// uses none of the runtime, so that what is measured is not disturbed by it.
+/// Progress: meet() sleeps; a process that fails ends all (rank_group.hpp).
+
+#include "rmem/node.hpp"
+#include "tools/measure/memory.hpp"
+
+#include <atomic>
+#include <functional>
+#include <memory>
+#include <optional>
+
+namespace bench {
+
+inline constexpr std::size_t kPing = 0x1000;      ///< node 0 writes it
+inline constexpr std::size_t kPong = 0x2000;      ///< node 1 writes it
+inline constexpr std::size_t kEnd = 0x3000;       ///< node 0 writes it when a case is over
+inline constexpr std::size_t kSleepers = 0x4000;  ///< written once, when a case is over
+inline constexpr std::size_t kFlags = 0x8000;     ///< of each node, a line apart
+inline constexpr std::size_t kBlock = 0x100000;
+inline constexpr std::uint32_t kOver = 0xffffffff;  ///< the value that ends a case
+inline constexpr std::size_t kMostNodes = 256;
+
+/// Memory that the processes of a case share beside the ring.
+struct Shared {
+    alignas(64) std::atomic<std::uint32_t> arrived;
+    alignas(64) std::atomic<std::uint32_t> generation;
+    alignas(64) std::atomic<std::uint32_t> line;   ///< the floor of a word to and fro
+    alignas(64) std::atomic<std::uint32_t> other;  ///< of a plain store: nobody reads it
+    alignas(64) std::atomic<std::int64_t> start_ns;
+    std::atomic<std::int64_t> times[kMostNodes];
+    std::atomic<std::int64_t> counts[kMostNodes];
+};
+
+/// The shared memory of one case, made before its processes.
+class Meeting {
+public:
+    explicit Meeting(unsigned processes);
+    ~Meeting();
+    Meeting(const Meeting&) = delete;
+    Meeting& operator=(const Meeting&) = delete;
+
+    Shared& shared() noexcept { return *shared_; }
+    /// Returns when all have come; sleeps until then.
+    void meet();
+
+private:
+    unsigned processes_;
+    Shared* shared_;
+};
+
+/// Futexes between processes.
+void futex_wait(std::atomic<std::uint32_t>& word, std::uint32_t value);
+void futex_wake(std::atomic<std::uint32_t>& word);
+
+/// What a process of a case has.
+struct Case {
+    unsigned me;
+    unsigned nodes;
+    rmem::Node& node;
+    Meeting& meeting;  ///< of those who take part
+    const MemoryPlan& plan;
+    Results& results;
+
+    /// Writes a word, however long the outbound queue is full.
+    void put(std::size_t offset, std::uint32_t value) {
+        while (is_refused(node.write_word(offset, value))) node.poll();
+    }
+    void write(std::size_t offset, const void* from, std::size_t bytes) {
+        while (is_refused(node.write(offset, from, bytes))) node.poll();
+    }
+    void flush();
+
+private:
+    static bool is_refused(rmem::WriteResult result) {
+        if (result == rmem::WriteResult::dropped) [[unlikely]]
+            throw_dropped();
+        return result == rmem::WriteResult::again;
+    }
+    [[noreturn]] static void throw_dropped();
+};
+
+/// Takes samples until there are enough, or the time is over.
+class Sampling {
+public:
+    explicit Sampling(const MemoryPlan& plan);
+    bool goes_on() const;
+    void add(double value) { values_.push_back(value); }
+    const std::vector<double>& values() const noexcept { return values_; }
+
+private:
+    std::size_t most_;
+    std::int64_t end_ns_;
+    std::vector<double> values_;
+};
+
+using Part = std::function<void(Case&)>;
+
+/// Runs a case: `active` on nodes 0 and 1, the others asleep; or on all nodes.
+enum class Who { two, all };
+void run_case(const GroupOptions& options, const MemoryPlan& plan, Results& results, Who who,
+              const Part& part);
+
+// memory_hops.cpp, memory_streams.cpp
+void measure_store(const GroupOptions& options, const MemoryPlan& plan, Results& results);
+void measure_hop(const GroupOptions& options, const MemoryPlan& plan, Results& results);
+void measure_interrupt(const GroupOptions& options, const MemoryPlan& plan, Results& results);
+void measure_rhythm(const GroupOptions& options, const MemoryPlan& plan, Results& results);
+void measure_words(const GroupOptions& options, const MemoryPlan& plan, Results& results);
+void measure_blocks(const GroupOptions& options, const MemoryPlan& plan, Results& results);
+void measure_reads(const GroupOptions& options, const MemoryPlan& plan, Results& results);
+void measure_flush(const GroupOptions& options, const MemoryPlan& plan, Results& results);
+void measure_frame(const GroupOptions& options, const MemoryPlan& plan, Results& results);
+void measure_idle(const GroupOptions& options, const MemoryPlan& plan, Results& results);
+
+}  // namespace bench

@@ -1,0 +1,459 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a store costs its writer, and how long a word is on its way.
+#include "tools/measure/floor.hpp"
+#include "tools/measure/memory_case.hpp"
+
+#include "rmem/base/clock.hpp"
+#include "rmem/base/time.hpp"
+#include "rmem/wire/model.hpp"
+
+#include <arpa/inet.h>
+#include <fmt/format.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <condition_variable>
+#include <mutex>
+
+namespace bench {
+
+namespace {
+
+using rmem::Deadline;
+using rmem::now_ns;
+
+constexpr std::int64_t kPatienceNs = 1'000'000'000;  // of one wait; then it is begun again
+constexpr std::int64_t kSettleNs = 3'000'000;        // until a waiter sleeps or spins for good
+constexpr std::size_t kStoresInBatch = 64;
+
+std::uint32_t plain(const std::byte* bank, std::size_t offset) {
+    return *reinterpret_cast<const volatile std::uint32_t*>(bank + offset);
+}
+
+void pause_for(std::int64_t ns) {
+    const timespec time{ns / 1'000'000'000, ns % 1'000'000'000};
+    ::nanosleep(&time, nullptr);
+}
+
+// ---- The cost of a store ------------------------------------------------------------------------
+
+/// What the other node's program does while node 0 stores into kPing.
+struct Other {
+    const char* name;
+    void (*run)(Case&);
+};
+
+void is_away(Case&) {}
+
+void loads_elsewhere(Case& it) {
+    const std::byte* bank = it.node.bank();
+    while (plain(bank, kEnd) == 0) {
+    }
+}
+
+void polls_elsewhere(Case& it) {
+    while (it.node.load(kEnd) == 0) {
+    }
+}
+
+void waits_elsewhere(Case& it) {
+    while (it.node.wait_change(kEnd, 0, Deadline::in(kPatienceNs)) == 0) {
+    }
+}
+
+void waits_here(Case& it) {
+    std::uint32_t seen = 0;
+    while (it.node.load(kEnd) == 0) {
+        seen = it.node.wait_change(kPing, seen, Deadline::in(kPatienceNs / 100));
+    }
+}
+
+void watches(Case& it) {
+    it.node.watch(kPing, 4);
+    while (it.node.load(kEnd) == 0) it.node.next_interrupt(Deadline::in(kPatienceNs / 100));
+}
+
+constexpr Other kOthers[] = {
+    {"the other does nothing", is_away},
+    {"the other loads another word plainly", loads_elsewhere},
+    {"the other polls another word by load", polls_elsewhere},
+    {"the other is in wait_change for another word", waits_elsewhere},
+    {"the other is in wait_change for this word", waits_here},
+    {"the other takes interrupts of this word", watches},
+};
+
+/// A batch of stores that nothing holds up, then a flush that is not timed.
+void store(Case& it, const char* name) {
+    pause_for(kSettleNs);
+    Sampling ours(it.plan), floor(it.plan);
+    std::uint32_t value = 0;
+    std::atomic<std::uint32_t>& other = it.meeting.shared().other;
+    while (ours.goes_on()) {
+        // relaxed is enough: the store's cost is what is asked for
+        floor.add(time_of(kStoresInBatch, [&] { other.store(1, std::memory_order_relaxed); }) /
+                  kStoresInBatch);
+        ours.add(time_of(kStoresInBatch, [&] { it.put(kPing, ++value); }) / kStoresInBatch);
+        it.flush();
+    }
+    it.put(kEnd, 1);
+    it.results.put(fmt::format("store: {}", name), ours.values());
+    it.results.put("store: floor, a plain store", floor.values());
+}
+
+// ---- A word to and fro --------------------------------------------------------------------------
+
+/// How a program waits until the word has this value; it has not had it before.
+class Way {
+public:
+    virtual ~Way() = default;
+    virtual void await(std::uint32_t value) = 0;
+};
+
+class ByPlainLoads : public Way {
+public:
+    ByPlainLoads(Case& it, std::size_t word) : bank_(it.node.bank()), word_(word) {}
+    void await(std::uint32_t value) override {
+        while (plain(bank_, word_) != value) {
+        }
+    }
+
+private:
+    const std::byte* bank_;
+    std::size_t word_;
+};
+
+class ByLoad : public Way {
+public:
+    ByLoad(Case& it, std::size_t word) : it_(it), word_(word) {}
+    void await(std::uint32_t value) override {
+        while (it_.node.load(word_) != value) {
+        }
+    }
+
+private:
+    Case& it_;
+    std::size_t word_;
+};
+
+class ByWaitChange : public Way {
+public:
+    ByWaitChange(Case& it, std::size_t word) : it_(it), word_(word) {}
+    void await(std::uint32_t value) override {
+        while (seen_ != value) {
+            seen_ = it_.node.wait_change(word_, seen_, Deadline::in(kPatienceNs));
+        }
+    }
+
+private:
+    Case& it_;
+    std::size_t word_;
+    std::uint32_t seen_ = 0;
+};
+
+/// `next_interrupt` in a loop of looks, or waiting in it, or after poll() of the descriptor.
+class ByInterrupt : public Way {
+public:
+    enum class How { looks, blocks, descriptor };
+    ByInterrupt(Case& it, std::size_t word, How how) : it_(it), how_(how) {
+        it.node.watch(word, 4);
+        if (how == How::descriptor) fd_ = it.node.interrupt_fd();
+    }
+    void await(std::uint32_t value) override {
+        for (;;) {
+            if (how_ == How::descriptor) {
+                pollfd ready{fd_, POLLIN, 0};
+                ::poll(&ready, 1, static_cast<int>(kPatienceNs / 1'000'000));
+            }
+            const Deadline deadline =
+                how_ == How::blocks ? Deadline::in(kPatienceNs) : Deadline::now();
+            while (const auto interrupt = it_.node.next_interrupt(deadline)) {
+                if (interrupt->value == value) return;
+            }
+        }
+    }
+
+private:
+    Case& it_;
+    How how_;
+    int fd_ = -1;
+};
+
+template <class W, auto... how>
+std::unique_ptr<Way> make(Case& it, std::size_t word) {
+    return std::make_unique<W>(it, word, how...);
+}
+
+struct NamedWay {
+    const char* name;
+    std::unique_ptr<Way> (*make)(Case& it, std::size_t word);
+};
+
+constexpr NamedWay kWays[] = {
+    {"plain loads", make<ByPlainLoads>},
+    {"load", make<ByLoad>},
+    {"wait_change", make<ByWaitChange>},
+};
+
+constexpr NamedWay kInterruptWays[] = {
+    {"next_interrupt, spinning", make<ByInterrupt, ByInterrupt::How::looks>},
+    {"next_interrupt, waiting", make<ByInterrupt, ByInterrupt::How::blocks>},
+    {"interrupt_fd and poll", make<ByInterrupt, ByInterrupt::How::descriptor>},
+};
+
+/// Node 0 sends a number, node 1 sends it back.
+void to_and_fro(Case& it, const std::string& series, const NamedWay& named) {
+    const auto way = named.make(it, it.me == 0 ? kPong : kPing);
+    it.meeting.meet();  // both watch
+    const std::atomic<std::int64_t>& last = it.meeting.shared().counts[0];
+    if (it.me == 1) {
+        for (std::uint32_t value = 1;; ++value) {
+            way->await(value);
+            it.put(kPong, value);
+            // relaxed is enough: the word that comes after it orders it
+            if (last.load(std::memory_order_relaxed) == value) return;
+        }
+    }
+    Sampling samples(it.plan);
+    for (std::uint32_t value = 1;; ++value) {
+        const bool is_last = !samples.goes_on();
+        // relaxed is enough: the word that comes after it orders it
+        if (is_last) it.meeting.shared().counts[0].store(value, std::memory_order_relaxed);
+        const std::int64_t start = now_ns();
+        it.put(kPing, value);
+        way->await(value);
+        if (is_last) break;
+        samples.add(static_cast<double>(now_ns() - start) / 2);
+    }
+    it.results.put(series, samples.values());
+}
+
+/// The answer is written by the callback; the program's own thread does nothing.
+void by_callback(Case& it, const std::string& series) {
+    std::mutex mutex;
+    std::condition_variable over;
+    bool is_over = false;
+    Sampling samples(it.plan);
+    std::uint32_t value = 0;
+    std::int64_t start = 0;
+    const auto end = [&] {
+        const std::lock_guard lock(mutex);
+        is_over = true;
+        over.notify_one();
+    };
+    const auto answer = [&](const rmem::Interrupt& interrupt) {
+        if (it.me == 1) {
+            it.put(kPong, interrupt.value);
+            if (interrupt.value == kOver) end();
+            return;
+        }
+        if (interrupt.value == kOver) return end();
+        samples.add(static_cast<double>(now_ns() - start) / 2);
+        value = samples.goes_on() ? value + 1 : kOver;
+        start = now_ns();
+        it.put(kPing, value);
+    };
+    it.node.watch(it.me == 0 ? kPong : kPing, 4);
+    it.node.on_interrupt(answer);
+    it.meeting.meet();
+    if (it.me == 0) {
+        start = now_ns();
+        it.put(kPing, ++value);
+    }
+    {
+        std::unique_lock lock(mutex);
+        over.wait(lock, [&] { return is_over; });
+    }
+    it.node.on_interrupt({});
+    if (it.me == 0) it.results.put(series, samples.values());
+}
+
+// ---- Floors -------------------------------------------------------------------------------------
+
+void line_to_and_fro(Case& it, const std::string& series) {
+    Floor floor(reinterpret_cast<std::byte*>(&it.meeting.shared().line), it.me);
+    constexpr std::size_t kBounces = 2'000;
+    std::vector<double> hops;
+    for (std::size_t i = 0; i < kBounces; ++i)
+        hops.push_back(time_of(1, [&] { floor.bounce(); }) / 2);
+    if (it.me == 0) it.results.put(series, hops);
+}
+
+void futex_to_and_fro(Case& it, const std::string& series) {
+    std::atomic<std::uint32_t>& word = it.meeting.shared().line;
+    constexpr std::uint32_t kBounces = 1'000;
+    std::vector<double> hops;
+    for (std::uint32_t i = 0; i < kBounces; ++i) {
+        const std::int64_t start = now_ns();
+        for (std::uint32_t side = 0; side < 2; ++side) {
+            const std::uint32_t turn = 2 * i + side;
+            if (side == it.me) {
+                // (1) - this release-store synchronizes-with the acquire-load (2)
+                word.store(turn + 1, std::memory_order_release);
+                futex_wake(word);
+            } else {
+                // (2) - this acquire-load synchronizes-with the release-store (1)
+                while (word.load(std::memory_order_acquire) != turn + 1) futex_wait(word, turn);
+            }
+        }
+        hops.push_back(static_cast<double>(now_ns() - start) / 2);
+    }
+    if (it.me == 0) it.results.put(series, hops);
+}
+
+/// A datagram of a word through the loop-back interface; `waits`: in the kernel, or looking.
+void datagram_to_and_fro(Case& it, const std::string& series, bool waits) {
+    const int own = ::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    sockaddr_in address{};
+    address.sin_family = AF_INET;
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    socklen_t length = sizeof address;
+    ::bind(own, reinterpret_cast<sockaddr*>(&address), sizeof address);
+    ::getsockname(own, reinterpret_cast<sockaddr*>(&address), &length);
+    auto& ports = it.meeting.shared().counts;
+    ports[it.me].store(address.sin_port, std::memory_order_relaxed);  // relaxed is enough: meet()
+    it.meeting.meet();
+    // relaxed is enough: meet()
+    address.sin_port = static_cast<in_port_t>(ports[1 - it.me].load(std::memory_order_relaxed));
+    ::connect(own, reinterpret_cast<sockaddr*>(&address), sizeof address);
+    it.meeting.meet();
+    std::uint32_t word = 0;
+    const auto receive = [&] {
+        while (::recv(own, &word, sizeof word, waits ? 0 : MSG_DONTWAIT) < 0) {
+        }
+    };
+    constexpr std::size_t kBounces = 2'000;
+    std::vector<double> hops;
+    for (std::size_t i = 0; i < kBounces; ++i) {
+        const std::int64_t start = now_ns();
+        if (it.me == 1) receive();
+        ::send(own, &word, sizeof word, 0);
+        if (it.me == 0) receive();
+        hops.push_back(static_cast<double>(now_ns() - start) / 2);
+    }
+    ::close(own);
+    if (it.me == 0) it.results.put(series, hops);
+}
+
+/// What the wire model says that a word needs from node 0 to node 1; nothing on an instant wire.
+std::vector<double> wire_times(const GroupOptions& options) {
+    if (options.link != "ring" || options.timing.empty()) return {};
+    const rmem::TimingProfile profile = rmem::parse_timing(options.timing);
+    if (profile.instant != 0) return {};
+    rmem::WireModel model(profile, options.ranks);
+    rmem::WireWrite write;
+    write.offset = kPing;
+    model.submit(write);
+    std::vector<double> times;
+    while (times.empty() && model.next_time_ns() != rmem::kNever) {
+        model.advance(model.next_time_ns(), [&](const rmem::WireOutcome& outcome) {
+            if (outcome.kind == rmem::WireOutcomeKind::arrived && outcome.node == 1)
+                times.push_back(static_cast<double>(outcome.time_ns));
+        });
+    }
+    return times;
+}
+
+void measure_floors(const GroupOptions& options, const MemoryPlan& plan, Results& results,
+                    const std::string& quantity, bool sleeps) {
+    if (const auto wire = wire_times(options); !wire.empty())
+        results.put(quantity + ": floor, the wire", wire);
+    run_case(options, plan, results, Who::two, [&](Case& it) {
+        if (sleeps) {
+            futex_to_and_fro(it, quantity + ": floor, a futex");
+        } else {
+            line_to_and_fro(it, quantity + ": floor, a line");
+        }
+    });
+    if (options.link != "udp") return;
+    run_case(options, plan, results, Who::two,
+             [&](Case& it) { datagram_to_and_fro(it, quantity + ": floor, a datagram", sleeps); });
+}
+
+// ---- A rig's rhythm -----------------------------------------------------------------------------
+
+constexpr std::int64_t kBeatNs = 1'000'000;
+
+/// How node 1 looks at the word; `bank` is null but for plain loads.
+struct Look {
+    const char* name;
+    bool is_plain;
+    std::uint32_t (*look)(Case& it, const std::byte* bank, std::uint32_t seen);
+};
+
+constexpr Look kLooks[] = {
+    {"plain loads", true,
+     [](Case&, const std::byte* bank, std::uint32_t) { return plain(bank, kPing); }},
+    {"load", false, [](Case& it, const std::byte*, std::uint32_t) { return it.node.load(kPing); }},
+    {"wait_change", false,
+     [](Case& it, const std::byte*, std::uint32_t seen) {
+         return it.node.wait_change(kPing, seen, Deadline::in(kPatienceNs));
+     }},
+};
+
+/// Node 0 writes the time each millisecond and sleeps; the last word is 0. An odd time is no 0.
+void beats(Case& it) {
+    Sampling beats(it.plan);
+    for (std::int64_t next = now_ns() + kBeatNs; beats.goes_on(); next += kBeatNs) {
+        const timespec at{next / 1'000'000'000, next % 1'000'000'000};
+        ::clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &at, nullptr);
+        it.put(kPing, static_cast<std::uint32_t>(now_ns()) | 1);
+        beats.add(0);
+    }
+    pause_for(kBeatNs);
+    it.put(kPing, 0);
+}
+
+/// Node 1 says how old the time is when it sees it.
+void rhythm(Case& it, const Look& look) {
+    const std::byte* bank = it.me == 1 && look.is_plain ? it.node.bank() : nullptr;
+    it.meeting.meet();
+    if (it.me == 0) return beats(it);
+    std::vector<double> ages;
+    for (std::uint32_t seen = 0;;) {
+        const std::uint32_t word = look.look(it, bank, seen);
+        if (word == seen) continue;
+        if (word == 0) break;
+        ages.push_back(static_cast<std::uint32_t>(now_ns()) - word);
+        seen = word;
+    }
+    it.results.put(fmt::format("rhythm: {}", look.name), ages);
+}
+
+}  // namespace
+
+void measure_store(const GroupOptions& options, const MemoryPlan& plan, Results& results) {
+    for (const Other& other : kOthers) {
+        run_case(options, plan, results, Who::two, [&](Case& it) {
+            if (it.me == 0) return store(it, other.name);
+            other.run(it);
+        });
+    }
+}
+
+void measure_hop(const GroupOptions& options, const MemoryPlan& plan, Results& results) {
+    measure_floors(options, plan, results, "hop", false);
+    for (const NamedWay& way : kWays) {
+        run_case(options, plan, results, Who::two,
+                 [&](Case& it) { to_and_fro(it, fmt::format("hop: {}", way.name), way); });
+    }
+}
+
+void measure_interrupt(const GroupOptions& options, const MemoryPlan& plan, Results& results) {
+    measure_floors(options, plan, results, "interrupt", true);
+    for (const NamedWay& way : kInterruptWays) {
+        run_case(options, plan, results, Who::two,
+                 [&](Case& it) { to_and_fro(it, fmt::format("interrupt: {}", way.name), way); });
+    }
+    run_case(options, plan, results, Who::two,
+             [](Case& it) { by_callback(it, "interrupt: on_interrupt"); });
+}
+
+void measure_rhythm(const GroupOptions& options, const MemoryPlan& plan, Results& results) {
+    for (const Look& look : kLooks) {
+        run_case(options, plan, results, Who::two, [&](Case& it) { rhythm(it, look); });
+    }
+}
+
+}  // namespace bench
