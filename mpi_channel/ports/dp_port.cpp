@@ -74,7 +74,7 @@ public:
     int wait_descriptor() override { return sink_.fd; }
     Tally tally() const override {
         dp_stat_t counts{};
-        dp_stat(sink_.fd, &counts, sizeof counts);
+        dp_stat(sink_.fd, &counts);
         return {"Directed Point", "arrived", counts.arrived};
     }
 

@@ -206,7 +206,7 @@ int dp_container(void) {
     return service == nullptr ? -1 : service->container();
 }
 
-int dp_stat(int fd, dp_stat_t* stat, size_t size) {
+int dp_stat_sized(int fd, dp_stat_t* stat, size_t size) {
     if (stat == nullptr) return told(-EFAULT);
     dp_stat_t counts{};
     if (fd == -1) {

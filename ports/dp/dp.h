@@ -180,7 +180,10 @@ typedef struct {
 /* Of an endpoint; fd -1: of all of the process, also those that are closed. `size` is
  * sizeof(dp_stat_t) as the program was compiled: it gets as many bytes, and zeros for members that
  * the library has not. EFAULT. */
-DP_API int dp_stat(int fd, dp_stat_t* stat, size_t size);
+DP_API int dp_stat_sized(int fd, dp_stat_t* stat, size_t size);
+static inline int dp_stat(int fd, dp_stat_t* stat) {
+    return dp_stat_sized(fd, stat, sizeof *stat);
+}
 
 /* Of this header, and of the library that the program runs with (rmem/version.h). */
 #define DP_VERSION RMEM_VERSION

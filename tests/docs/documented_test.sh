@@ -66,7 +66,7 @@ done
 functions=$({
     grep -hoE '\bbbp_[a-z_]+\(' billboard/bbp.h
     sed '/^#/d' ports/*/*.h | tr '\n' ' ' | sed -E 's,/\*([^*]|\*[^/])*\*/,,g' |
-        grep -oE '\b(FM|GAMMA|DP|MU)_API [^;({]*\(' | grep -oE '[A-Za-z0-9_]+ *\($'
+        grep -oE '\b((FM|GAMMA|DP|MU)_API|static inline) [^;({]*\(' | grep -oE '[A-Za-z0-9_]+ *\($'
 } | tr -d '( ' | sed 's/^FM[12]_/FM_/' | sort -u)
 [[ $(wc -w <<<"$functions") -ge 110 ]] || {
     echo "FAILED: found no functions in the headers"

@@ -224,7 +224,7 @@ public:
         check_equal(gamma_counter(0, static_cast<unsigned short>(me_), "messages_received"),
                     static_cast<long long>(arrived_[kGamma]), "GAMMA's messages");
         dp_stat_t stat{};
-        dp_stat(sink_, &stat, sizeof stat);
+        dp_stat(sink_, &stat);
         check_equal(stat.arrived, std::uint64_t{arrived_[kDp]}, "DP's messages");
         check(endpoint_->count(Counter::sent) >= sent_by(kMunet), "MU-Net's messages sent");
         check(endpoint_->count(Counter::received) >= arrived_[kMunet], "MU-Net's received");

@@ -318,7 +318,7 @@ private:
     }
     std::uint64_t arrived() const {
         dp_stat_t stat{};
-        need(dp_stat(fd_, &stat, sizeof stat), "dp_stat");
+        need(dp_stat(fd_, &stat), "dp_stat");
         return stat.arrived;
     }
     void compute() {

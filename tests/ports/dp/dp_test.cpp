@@ -109,10 +109,10 @@ TEST(DirectedPointCounts, have_the_length_that_the_program_was_compiled_with) {
     } counts;
     std::memset(&counts, 1, sizeof counts);
     const std::uint64_t untouched = counts.known.arrived;
-    EXPECT_EQ(dp_stat(-1, &counts.known, sizeof counts.known.written), 0);
+    EXPECT_EQ(dp_stat_sized(-1, &counts.known, sizeof counts.known.written), 0);
     EXPECT_EQ(counts.known.written, 0U);
     EXPECT_EQ(counts.known.arrived, untouched);
-    EXPECT_EQ(dp_stat(-1, &counts.known, sizeof counts), 0);
+    EXPECT_EQ(dp_stat_sized(-1, &counts.known, sizeof counts), 0);
     EXPECT_EQ(counts.known.arrived, 0U);
     EXPECT_EQ(counts.of_a_later_version, 0U);
 }

@@ -58,7 +58,7 @@ public:
     }
     dp_stat_t stat() const {
         dp_stat_t stat{};
-        dp_stat(fd_, &stat, sizeof stat);
+        dp_stat(fd_, &stat);
         return stat;
     }
 
@@ -76,7 +76,7 @@ inline void all_are_open(Rank& me, Place place = Place::here()) {
 
 inline dp_stat_t stat_of_process() {
     dp_stat_t stat{};
-    dp_stat(-1, &stat, sizeof stat);
+    dp_stat(-1, &stat);
     return stat;
 }
 
