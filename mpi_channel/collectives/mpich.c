@@ -128,7 +128,7 @@ static void begin(int may_have_session) {
     }
     PMPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, forget, &keyval, NULL);
     if (quiet == MPI_COMM_NULL) return;
-    /* (3) releases the key and the quiet communicator to the acquire-load (5) */
+    /* (3) releases the key and the quiet communicator to the acquire-load (5), until (4) */
     __atomic_store_n(&state, BEGUN, __ATOMIC_RELEASE);
 }
 

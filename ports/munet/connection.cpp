@@ -232,8 +232,7 @@ void Connection::ring() noexcept {
 
 unsigned Connection::spin_limit() const noexcept {
     const EndpointMemory words(memory_, geometry_);
-    // relaxed is enough: a hint
-    const unsigned pollers = words.daemon().pollers.load(std::memory_order_relaxed);
+    const unsigned pollers = words.daemon().pollers.get();
     return pollers > processors_ ? 0 : rmem::kSpinPolls;
 }
 
@@ -266,8 +265,8 @@ int Connection::slow_pause(rmem::Deadline deadline) {
         case Act::yield: ::sched_yield(); break;
         case Act::arm:
             is_armed_ = true;
-            // (1) pairs with driver.cpp (1): what came before the wake-ups counted here is seen by
-            // the next look
+            // (1) pairs with driver.cpp (1), as (2): what came before the wake-ups counted here is
+            // seen by the next look
             wakes_seen_ = words.daemon().wakes.load(std::memory_order_acquire);
             // relaxed is enough: the fence orders it before the next look, and against the
             // daemon's stores

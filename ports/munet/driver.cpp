@@ -257,8 +257,7 @@ void Driver::create(Client& client, std::uint64_t send_bytes, std::uint64_t rece
         reply.error = code;
     } else {
         client.memory = EndpointMemory(client.mapping.bytes(), geometry);
-        // relaxed is enough: nobody else has it yet
-        client.memory.daemon().pollers.store(pollers_, std::memory_order_relaxed);
+        client.memory.daemon().pollers.set(pollers_);
         client.number = relay_.open(client.mapping.bytes(), geometry, client.user, counters_);
         reply.error = client.number < 0 ? ENOBUFS : 0;
     }
@@ -324,8 +323,7 @@ void Driver::say_pollers(unsigned pollers) noexcept {
     pollers_ = pollers;
     for (auto& [fd, client] : clients_) {
         if (client->number < 0) continue;
-        // relaxed is enough: a hint
-        client->memory.daemon().pollers.store(pollers, std::memory_order_relaxed);
+        client->memory.daemon().pollers.set(pollers);
     }
 }
 

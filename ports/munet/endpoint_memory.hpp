@@ -32,6 +32,7 @@
 /// same number, each keeps its own.
 /// Units: bytes, unless named lines.
 
+#include "rmem/base/relaxed.hpp"
 #include "rmem/config.hpp"
 
 #include <array>
@@ -172,8 +173,7 @@ static_assert(sizeof(RecordHead) == kHeader);
 struct DaemonWords {
     alignas(kLine) std::atomic<std::uint64_t> taken;  ///< descriptors that are free again
     alignas(kLine) std::atomic<std::uint32_t> sleeps;
-    std::atomic<std::uint32_t>
-        pollers;  ///< processes that poll at this node, this daemon among them
+    rmem::Hint<std::uint32_t> pollers;  ///< processes that poll here, this daemon among them
     alignas(kLine) std::atomic<std::uint32_t> wakes;  ///< a futex
     alignas(kLine) std::array<std::atomic<std::uint32_t>, kSlots> answer;
     alignas(kLine) std::array<std::atomic<std::uint32_t>, kSlots> share;     ///< lines
