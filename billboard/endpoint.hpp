@@ -100,7 +100,7 @@ public:
     virtual void give_way() = 0;
     /// Whether that would give a processor away.
     [[nodiscard]] virtual bool is_crowded() = 0;
-    /// Whether the last life of that rank whose end was met here left, by leave(), and did not die.
+    /// Whether the last incarnation of that rank whose end was met here left, by leave().
     [[nodiscard]] virtual bool has_left(unsigned rank) = 0;
     /// A thread of a library calls it too, or no longer. Throws Error(invalid_argument) where the
     /// process's node would meet that.

@@ -25,7 +25,7 @@ public:
     /// rest.
     [[nodiscard]] int send(Bytes bulk, unsigned to, std::size_t* sent);
 
-    /// `from` has announced so many bytes: the next messages of it are bulk.
+    /// `from` has announced that number of bytes: its next messages are bulk.
     void expect(unsigned from, std::size_t bytes) noexcept { due_[from] += bytes; }
     [[nodiscard]] bool is_due(unsigned from) const noexcept { return due_[from] != 0; }
     /// A piece that was met among packets; `view`: what is to be released after it, or null.

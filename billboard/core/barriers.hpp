@@ -148,7 +148,7 @@ int Barriers<Own>::arrive_and_wait(std::span<const int> members, std::size_t ind
     }
     std::size_t next = 0;  // members before it have arrived
     // The last is who finds all others arrived at once. Two that come at the same time may not see
-    // each other in their first look, each in its second; who sleeps then was there before.
+    // each other in their first look, each in its second; a sleeper was there before.
     unsigned looks = 0;
     int awaited = BBP_ANY;
     const int result = peers_.wait_for(awaited, deadline, [&]() -> int {

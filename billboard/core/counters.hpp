@@ -21,9 +21,9 @@ namespace billboard {
     X(set_aside, other, "messages",                                                             \
       "messages moved to private memory on the way to another class")                           \
     X(aborts_sent, other, "messages",                                                           \
-      "messages taken back because a deadline passed in their midst")                           \
+      "messages taken back because a deadline passed before their end")                         \
     X(aborts_received, losses, "messages", "such messages dropped here")                        \
-    X(halves_dropped, losses, "messages", "messages whose sender died in their midst")          \
+    X(halves_dropped, losses, "messages", "messages whose sender died before their end")        \
     X(corrupt, refusals, "messages",                                                            \
       "messages refused because no rank of this library writes such")                           \
     X(peers_dead, members, "events", "peers found dead")                                        \

@@ -209,7 +209,7 @@ public:
     }
 
     // ---- For NodeGuard
-    /// Whether the bank is still that of the node's life that this rank has opened in.
+    /// Whether the bank is still of the node's incarnation in which this rank has opened.
     [[nodiscard]] bool has_bank() const noexcept {
         if constexpr (kMayLoseNode) return own_.memory.has_bank();
         return true;
@@ -269,8 +269,8 @@ template <class M, template <class> class BoardOf>
     return from >= 0 ? from : taking_.recv(src, buf, cap, len, deadline, cls);
 }
 
-/// Spins until something is there, but not for long. Whose it is; kNobody: nothing, or it takes
-/// longer.
+/// Spins until something is there, but not for long. Returns its sender; kNobody: nothing, or
+/// it takes longer.
 template <class M, template <class> class BoardOf>
 inline int EndpointCore<M, BoardOf>::await_briefly(int src) {
     if (!has_taken_nothing()) return kNobody;

@@ -4,10 +4,10 @@
 /// An endpoint on link udp, whose node may be dropped by the others, or lose its engine, at any
 /// moment.
 ///
-/// Soon the bank is another life's then: what the program reads there was not written for it, and
-/// may change under its eyes. So each call asks afterwards whether the bank is still that of the
-/// node's life that it was opened in, and if it is not, what it found does not count: BBP_EPEER, as
-/// for all calls to come, until the program opens the ring again. A view that is out may show
+/// Soon the bank is another incarnation's then: its contents are not for the program, and may
+/// change while it reads. So each call checks afterwards whether the bank is still of the node's
+/// incarnation in which it was opened; if it is not, the call's result is BBP_EPEER, as for all
+/// calls to come, until the program opens the ring again. A view that is out may show
 /// anything then. The same holds for a message of a rank that has meanwhile given this one up.
 /// Contract: billboard/endpoint.hpp. Thread safety, errors: as there.
 

@@ -4,22 +4,22 @@
 /// What this rank knows of the others, and they of it: joining, deaths, returns, leaving.
 ///
 /// Two ranks a and b connect by three kinds of words, each with one writer:
-///   incarnation(a)      a counts its lives
-///   departed(a)         the life in which a left in good order
-///   confirmed(a, b)     by b, in a's partition: the life of a that b receives from; or while b
-///                       posts nothing to a, kFresh (b has just joined) or noticed(life of a), the
-///                       life that b has just met, or whose end it has seen
-/// b confirms a once it has taken over what a's former life had posted, and only when nothing can
-/// come any more that a posted to b's former life: confirmed(b, a) is b's present life or says that
-/// a has noticed it, and whatever a wrote before is there, too. To a life before which
-/// none was announced nothing was posted, so kFresh will do; to a later one kFresh may be older
-/// than what is on its way. a posts once confirmed.
+///   incarnation(a)      the number of a's present incarnation
+///   departed(a)         the incarnation in which a left in good order
+///   confirmed(a, b)     by b, in a's partition: the incarnation of a that b receives from; or
+///                       while b posts nothing to a, kFresh (b has just joined) or noticed(n), n
+///                       the incarnation of a that b has just met, or whose end it has seen
+/// b confirms a once it has taken over the messages of a's former incarnation, and only when none
+/// can come any more that a posted to b's former one: confirmed(b, a) is b's present incarnation
+/// or says that a has noticed it, and all that a wrote before is there, too. Nothing was posted to
+/// the first incarnation before it was announced, so kFresh will do; for a later one kFresh may be
+/// older than messages on their way. a posts once confirmed.
 ///
-/// Nobody talks to a new life by name before it was told of the former one's end: posting to it
-/// opens only then, and that end waits in private memory behind the former life's messages and
-/// before the new one's. BBP_ANY passes by it. Not confirming the new life until then would be
-/// simpler, but would leave it without buffers (I3) until the last rank has named it, perhaps for
-/// ever.
+/// A rank is told of the former incarnation's end before it talks to the new one by name: posting
+/// to it opens only then, and the end waits in private memory after the former incarnation's
+/// messages and before the new one's. BBP_ANY passes by it. Not confirming the new incarnation
+/// until then would be simpler, but would leave it without buffers (I3) until the last rank has
+/// named it, perhaps forever.
 ///
 /// Invariants
 ///   (I1) A rank posts to s only while s's confirmation word for it holds its own incarnation.
@@ -27,10 +27,10 @@
 ///        that s's former incarnation had posted: so nothing is read by a slot number or a flag
 ///        that meant another message.
 ///   (I3) A restarted rank writes no buffer until every live peer has confirmed it (may_post_data).
-///   (I5) While BBP_EPEER of a rank that is back is due, its former life's end stands among the
-///        messages set aside, before all of its new life, and nothing is posted to that.
+///   (I5) While BBP_EPEER of a rank that is back is due, its former incarnation's end is among the
+///        messages set aside, before all of its new one, and nothing is posted to that.
 /// Told of a rank's end: AbortsDue and the board at once (mark_gone); the messages set aside and in
-/// parts when its next life is met (take_over), or when it is given up. Views are asked first.
+/// parts when its next incarnation is met (take_over), or it is given up. Views are asked first.
 /// Progress: looks at others are paid by calls that wait, and by try calls now and then.
 /// Thread safety: one thread.
 
@@ -87,14 +87,14 @@ public:
     [[nodiscard]] bool is_connected(unsigned s) const { return peers_[s].tx_open; }
     /// Dead or left; what it had posted may still be there.
     [[nodiscard]] bool is_gone(unsigned s) const { return peers_[s].gone; }
-    /// Whether its last life that is over ended by leaving.
+    /// Whether its last incarnation that is over ended by leaving.
     [[nodiscard]] bool has_left(unsigned s) const { return peers_[s].left; }
-    /// Whether s has given this rank up, though it lives: then s may have used the buffers of its
-    /// messages again.
+    /// Whether s has given this rank up, though it is alive: then s may have used the buffers of
+    /// its messages again.
     [[nodiscard]] bool is_given_up_by(unsigned s) const noexcept;
 
     // ---- Looks
-    /// The next step of the connection with s, and whether it lives.
+    /// The next step of the connection with s, and whether it is alive.
     void refresh(unsigned s);
     /// The same of some of all, in turn.
     void check();
@@ -111,9 +111,9 @@ public:
     [[nodiscard]] int gone_error(unsigned s) const;
     /// The same, after which nothing of s is due any more.
     [[nodiscard]] int tell_gone(unsigned s);
-    /// The same of the former life whose end comes next among the messages set aside.
+    /// The same of the former incarnation whose end comes next among the messages set aside.
     [[nodiscard]] int tell_former_end(unsigned s);
-    /// Tells that s has gone, and takes nothing of that life any more.
+    /// Tells that s has gone, and takes nothing of that incarnation any more.
     [[nodiscard]] int end_incarnation(unsigned s);
     /// Takes s for dead because it has given this rank up, and nothing of it any more.
     void give_up(unsigned s);
@@ -163,7 +163,7 @@ private:
         0;  ///< of this rank's messages: 1 the first, more each time that they begin
     unsigned next_check_ = 0;
     bool data_open_ = false;  ///< (I3)
-    bool is_first_ = false;   ///< no life of this rank was announced before
+    bool is_first_ = false;   ///< no incarnation of this rank was announced before
     bool left_ = false;
     std::vector<Peer> peers_;
 };
@@ -222,7 +222,7 @@ std::string Peers<Own>::missing() const {
     return ranks;
 }
 
-/// All have been seen; and in a rank's first life, all have opened (later ones open as they
+/// All have been seen; and in a rank's first incarnation, all have opened (later ones open as they
 /// notice).
 template <class Own>
 bool Peers<Own>::all_joined() const {
@@ -257,22 +257,22 @@ bool Peers<Own>::see(unsigned s) {
     return false;
 }
 
-/// The same, and whether it lives.
+/// The same, and whether it is alive.
 template <class Own>
 void Peers<Own>::refresh(unsigned s) {
     if (!see(s) || own_.memory.is_alive(s)) return;
     mark_gone(s, why_gone(s));  // it may have left in good order between the two looks
 }
 
-/// Whether this rank has lost its node. The bank may be a later life's, in which nobody knows of
-/// it: all are dead to it, and come back to an endpoint that opens anew.
+/// Whether this rank has lost its node. The bank may be a later incarnation's, in which it is
+/// unknown: all are dead to it, and come back to an endpoint that opens anew.
 template <class Own>
 bool Peers<Own>::incarnation_is_over() const {
     if constexpr (Own::kMayLoseNode) return own_.memory.is_over();
     return false;
 }
 
-/// s has a life that this rank has not seen yet.
+/// s has an incarnation that this rank has not seen yet.
 template <class Own>
 void Peers<Own>::meet(unsigned s, std::uint32_t incarnation) {
     Peer& p = peers_[s];
@@ -299,8 +299,8 @@ void Peers<Own>::connect(unsigned s) {
     const std::uint32_t epoch = mine + p.incarnation;
     const std::uint32_t theirs =
         s == own_.me ? mine : own_.memory.load(own_.geometry.confirmed(own_.me, s));
-    // It may be the word of a life that began since s's was read, and must not count as the
-    // former's. Each life writes its number first, so if it is, the number has changed.
+    // It may be the word of an incarnation that began since s's was read, and must not count as the
+    // former's. Each writes its number first, so if it is, the number has changed.
     if (s != own_.me && own_.memory.load(own_.geometry.incarnation(s)) != p.incarnation) return;
     const bool is_quiet =
         theirs == mine || theirs == noticed(mine) || (theirs == kFresh && is_first_);
@@ -321,7 +321,7 @@ void Peers<Own>::connect(unsigned s) {
     RMEM_CHECK(is_sound(s));
 }
 
-/// Whether the life of s that this rank knows has left in good order.
+/// Whether the incarnation of s that this rank knows has left in good order.
 template <class Own>
 bool Peers<Own>::has_departed(unsigned s) const {
     return own_.memory.load(own_.geometry.departed(s)) == peers_[s].incarnation;
@@ -332,7 +332,7 @@ Counter Peers<Own>::why_gone(unsigned s) const {
     return has_departed(s) ? Counter::peers_left : Counter::peers_dead;
 }
 
-/// Nothing more comes from s's present life. What it has posted stays to be received.
+/// Nothing more comes from s's present incarnation. Its posted messages stay to be received.
 template <class Own>
 void Peers<Own>::mark_gone(unsigned s, Counter why) {
     Peer& p = peers_[s];
@@ -352,8 +352,8 @@ void Peers<Own>::mark_gone(unsigned s, Counter why) {
 
 template <class Own>
 bool Peers<Own>::is_given_up_by(unsigned s) const noexcept {
-    // While it is not open, the word may be of a new life that has met this rank, and has posted
-    // nothing yet.
+    // While it is not open, the word may be of a new incarnation that has met this rank, and has
+    // posted nothing yet.
     return s != own_.me && peers_[s].tx_open &&
            own_.memory.load(own_.geometry.confirmed(own_.me, s)) == noticed(incarnation_);
 }
@@ -365,7 +365,7 @@ void Peers<Own>::give_up(unsigned s) {
     close_incarnation(s);
 }
 
-/// Takes nothing of that life of s any more: where the network was cut, something may still come.
+/// Takes nothing of that incarnation of s any more: after a cut something may still come.
 template <class Own>
 void Peers<Own>::close_incarnation(unsigned s) {
     own_.board.close_rx(s);
@@ -374,7 +374,7 @@ void Peers<Own>::close_incarnation(unsigned s) {
 }
 
 /// What holds of s after each step: it is posted to only while it is received from and nothing of
-/// it is due (I1); a former life's end is due as long as it is set aside (I5).
+/// it is due (I1); a former incarnation's end is due while it is set aside (I5).
 template <class Own>
 bool Peers<Own>::is_sound(unsigned s) const {
     const Peer& p = peers_[s];
@@ -388,9 +388,9 @@ int Peers<Own>::end_incarnation(unsigned s) {
     return tell_gone(s);
 }
 
-/// Moves what s's former life had posted to private memory, before its words mean something else.
-/// The dead post no more than they have buffers or slots; who goes on posting is not what it says
-/// it is.
+/// Moves the messages of s's former incarnation to private memory, before its words mean something
+/// else. The dead post no more than they have buffers or slots; a sender that goes on posting is
+/// not what it says it is.
 template <class Own>
 void Peers<Own>::take_over(unsigned s) {
     Peer& p = peers_[s];
@@ -441,7 +441,7 @@ bool Peers<Own>::may_post_to(unsigned s) {
     return !p.gone && !p.peer_due;
 }
 
-/// In a later life, buffers wait until nobody can still read the former life's.
+/// In a later incarnation, buffers wait until nobody can still read the former one's.
 template <class Own>
 bool Peers<Own>::may_post_data() {
     if (data_open_) [[likely]]
@@ -470,7 +470,7 @@ int Peers<Own>::tell_gone(unsigned s) {
 template <class Own>
 int Peers<Own>::tell_former_end(unsigned s) {
     const int told = tell_gone(s);
-    peers_[s].peer_due = peers_[s].gone;  // the life after it may have ended, too
+    peers_[s].peer_due = peers_[s].gone;  // the one after it may have ended, too
     return told;
 }
 

@@ -12,7 +12,7 @@
 ///
 /// Invariants
 ///   What is announced lies in this rank's data partition, in a buffer that no receiver has still
-///   to read; and never while the former life's buffers may be read: Peers (I3).
+///   to read; and never while the former incarnation's may be read: Peers (I3).
 ///   A rank is posted to only when it is connected, and has been told of what is taken back.
 /// Asks Peers who can be posted to; and Reassembly, since a rank that sends to itself makes room by
 /// taking its oldest messages aside.
@@ -361,7 +361,7 @@ std::optional<unsigned> Posting<Own>::allocate(std::size_t bytes) {
     return buffers_.allocate(bytes);
 }
 
-/// As `allocate`; who waits for room that only it can make, makes it.
+/// As `allocate`; a rank that waits for room that only it can make, makes it.
 template <class Own>
 std::optional<unsigned> Posting<Own>::allocate_for(const Post& post, std::size_t bytes) {
     if (const auto buffer = allocate(bytes)) return buffer;

@@ -156,7 +156,7 @@ bool Reassembly<Own>::gather(unsigned s, const Arrival& a) {
 }
 
 /// The size of the message that a first part begins: 0 if it has been taken back, kImpossible if it
-/// cannot be. Read as words, since its sender may be taking it back just now.
+/// is not valid. Read as words, since its sender may be taking it back just now.
 template <class Own>
 std::uint64_t Reassembly<Own>::total_of(unsigned s, const Arrival& a) const {
     if (a.length < kTotalBytes) return kImpossible;

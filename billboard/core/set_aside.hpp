@@ -31,7 +31,7 @@ public:
         Class cls;
         unsigned source;
         std::vector<std::byte> bytes;
-        bool is_end = false;  ///< of a former life of `source`; no message, and of no class
+        bool is_end = false;  ///< of a former incarnation of `source`; of no class
     };
 
     [[nodiscard]] bool empty() const noexcept { return queue_.empty(); }
@@ -47,8 +47,8 @@ public:
         queue_.push_back(std::move(message));
         held_ += cost;
     }
-    /// What `source` sends from now on is of another life than all before. At most one for each
-    /// source.
+    /// All that `source` sends from now on is of another incarnation than before. At most one for
+    /// each source.
     void push_end(unsigned source) {
         erase_end(source);
         queue_.push_back({Class::user, source, {}, true});
@@ -68,7 +68,7 @@ public:
         }
         return nullptr;
     }
-    /// Whether the end of a life of `source` comes before its next message of this class.
+    /// Whether the end of an incarnation of `source` comes before its next message of this class.
     [[nodiscard]] bool ends_next(Class cls, unsigned source) const noexcept {
         if (ends_ == 0) return false;
         for (const Message& m : queue_) {

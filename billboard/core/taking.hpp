@@ -176,7 +176,7 @@ void Taking<Own>::gather_latest() {
 }
 
 /// The next message of `src` and `cls` that has left the board, whole or (of a named rank) in
-/// parts; BBP_EPEER where the end of a life comes before it.
+/// parts; BBP_EPEER where the end of an incarnation comes before it.
 template <class Own>
 int Taking<Own>::find_taken(int src, Class cls, Found& found, unsigned& s) {
     if (src >= 0 && aside_.ends_next(cls, static_cast<unsigned>(src))) {

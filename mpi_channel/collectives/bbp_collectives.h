@@ -47,7 +47,7 @@ struct bbp_collectives {
     uint32_t (*new_id)(void);
     uint64_t (*reserved_barriers)(void);
     int (*reserve_barrier)(unsigned barrier);
-    /* Null if it cannot be. All members open it before any of them uses it. */
+    /* Null if it has none. All members open it before any of them uses it. */
     struct bbp_group* (*open)(uint32_t id, const int* members, int count, int barrier);
     void (*close)(struct bbp_group* group);
     int (*broadcast)(struct bbp_group* group, void* bytes, size_t size, int root);

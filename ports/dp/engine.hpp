@@ -5,7 +5,7 @@
 ///
 /// It sleeps until the own end of an endpoint tells so. That somebody has read is told by the room
 /// this makes.
-/// Thread safety: watch() from any thread; who is closed is watched no more. Errors:
+/// Thread safety: watch() from any thread; a closed descriptor is not watched. Errors:
 /// std::system_error. A fork()ed child has no such thread.
 
 #include "rmem/base/helper_thread.hpp"

@@ -89,7 +89,7 @@ private:
     std::deque<std::vector<std::byte>> kept_;
     std::uint32_t first_;        ///< number of kept_.front()
     std::size_t sent_ = 0;       ///< of those kept, as many from the front are on their way
-    std::size_t ever_sent_ = 0;  ///< and so many were
+    std::size_t ever_sent_ = 0;  ///< and how many were
     std::size_t window_ = kFirstWindow;
     std::size_t acknowledged_ = 0;  ///< since the window changed
     std::uint32_t lost_before_;     ///< a loss below this number has been counted

@@ -23,7 +23,7 @@
  *                 ENODATA     a handler has asked for more than its message holds
  *                 EISCONN     FM_initialize was called before; parameters are set before it
  *               and of FM_initialize alone: EADDRINUSE, another process has this rank; ETIMEDOUT,
- *               not all ranks have come in time; EINVAL, what the environment says cannot be;
+ *               not all ranks have come in time; EINVAL, the environment is not valid;
  *               EPROTO, another version of the library; ENOMEM; EIO, anything else.
  *               What a program must hear of without looking at errno is also printed on stderr, in
  *               a line that begins with "FM: ", unless FM_QUIET is set.

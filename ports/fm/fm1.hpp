@@ -12,10 +12,10 @@
 ///                 sent → returned → sent …
 ///
 /// Decisions: a receiver decides on a node's frames in the order in which they come, and tells so
-/// by a count, which covers all frames up to it, so many acknowledgements are one number that rides
-/// on any frame. The numbers of returned slots go ahead of the count that covers them. No receiver
-/// ever has to keep a frame that it cannot place, so each takes in all that comes, and two full
-/// ones never wait for each other.
+/// by a count, which covers all frames up to it, so several acknowledgements are one number that
+/// rides on any frame. The numbers of returned slots go ahead of the count that covers them. No
+/// receiver ever has to keep a frame that it cannot place, so each takes in all that comes, and two
+/// full ones never wait for each other.
 ///
 /// Invariants
 ///   (F1) A slot that is not free is in exactly one list: sent, of its receiver, or returned.

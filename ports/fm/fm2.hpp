@@ -8,7 +8,7 @@
 /// node may interleave: a handler may send while a message is open. The handler of a message of one
 /// packet is called directly; that of a longer one runs on a fiber, from its first packet on.
 ///
-/// Credit: a receiver's buffer has room for kBufferPackets, and each node may have sent so many
+/// Credit: a receiver's buffer has room for kBufferPackets, and each node may have sent that many
 /// packets that it has been told a limit for. Limits are counts, which only grow, and ride on
 /// packets. Half of the buffer is divided among all nodes at the start; the rest by
 /// FM_reallocate_credit.

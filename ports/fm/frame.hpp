@@ -86,7 +86,7 @@ struct Fm2Header {
     std::uint8_t stream = 0;
     std::uint16_t handler = 0;
     std::uint16_t limit =
-        0;  ///< so many packets, counted as they were sent, the receiver of this may send
+        0;  ///< packets, counted as they were sent, that the receiver of this may send
     std::uint16_t number = 0;  ///< of this packet, between the two nodes
 };
 static_assert(sizeof(Fm2Header) == kFm2Header && kFm2Header + 16 <= billboard::kHeadBytes);

@@ -18,7 +18,7 @@ namespace ports::gamma {
     X(frames_overrun, "frames", "frames not sent: their receiver did not read for too long")     \
     X(frames_lost, "frames", "frames that never came, as their numbers tell")                    \
     X(messages_overlong, "messages", "messages larger than their port's buffer; dropped")        \
-    X(messages_broken, "messages", "messages given up in their midst: a loss, or a dead sender") \
+    X(messages_broken, "messages", "messages given up before their end: loss or dead sender")    \
     X(frames_unbound, "frames", "frames to ports that are not bound; dropped")                   \
     X(frames_skipped, "frames", "later frames of messages that were dropped")                    \
     X(frames_refused, "frames", "frames that no GAMMA process writes, or not for here; dropped") \

@@ -78,7 +78,7 @@ typedef struct {
  * buffers, which are rounded up to lines of 64 bytes and cannot be changed later; `send_buf` may be
  * 0 where mu_send_DMA is not used. -ENOENT, -ECONNREFUSED: no daemon; -EACCES: not for this user;
  * -EDQUOT: over this user's limit of memory or endpoints; -ENOBUFS: the node has no endpoint left;
- * -EINVAL: sizes that cannot be; -EPROTO: another version. */
+ * -EINVAL: sizes out of range; -EPROTO: another version. */
 MU_API int mu_create_endpoint(mu_endpoint_t** ep, size_t send_buf, size_t recv_buf);
 
 /* Destroys it. What it has sent is still taken. A null pointer is allowed. */
@@ -111,7 +111,7 @@ MU_API int mu_wait(mu_endpoint_t* ep, int64_t timeout_ns);
 /* The length (and sender) of what the next mu_recv returns, or -EAGAIN. */
 MU_API int mu_probe(mu_endpoint_t* ep, mu_addr_t* src);
 
-/* The endpoint's own address, to be given to those who shall send to it. */
+/* The endpoint's own address, to be given to those that send to it. */
 MU_API int mu_address(const mu_endpoint_t* ep, mu_addr_t* own);
 
 /* How long a send may wait for room: -1 forever, which is the default; 0 not at all. For an answer

@@ -11,9 +11,9 @@
 ///   a write of its own: post_word. A reader that has seen a flag (load with acquire) may read what
 ///   its writer wrote before it with plain loads (`data`).
 /// Room
-///   Before a group of writes, at most kMaxGroupWrites, a protocol asks `room(bytes)` for the sum of
-///   their bytes; once granted, the writes of the group cannot fail. No room is back-pressure: wait
-///   and ask again.
+///   Before a group of writes, at most kMaxGroupWrites, a protocol asks `room(bytes)` for the sum
+///   of their bytes; once granted, the writes of the group cannot fail. No room is back-pressure:
+///   wait and ask again.
 /// Batches
 ///   What is written between two commits may travel together. `write_lazy` may wait for the next
 ///   commit, or for a short timer: it is for acknowledgements. Where answers take long a link may

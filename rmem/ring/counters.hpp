@@ -90,7 +90,7 @@ inline constexpr std::size_t kCountersPerPort = 16;
     X(lost_on_wire, losses, "writes", "writes lost on a cut cable")                                \
     X(engine_takeovers, other, "events", "times the helper thread ran the engine for a busy rank") \
     X(faults_injected, other, "events", "faults injected by RMEM_FAULTS")                          \
-    X(records_refused, refusals, "records", "records in a log that cannot be; skipped")            \
+    X(records_refused, refusals, "records", "records of a log that are not valid; skipped")        \
     X(messages_sampled, work, "samples", "on direct one of 1024 short messages from rank to rank")
 
 RMEM_DEFINE_KIND_COUNTERS(LinkCounter, kLinkCounterNames, RMEM_LINK_COUNTERS, kCountersPerBlock);

@@ -27,7 +27,7 @@ class InterruptHelper {
 public:
     using Callback = std::function<void(const Interrupt&)>;
     static constexpr std::int64_t kLongestSleepNs = 100'000'000;
-    /// Where wake-ups may be lost. Rarer than a Waiter's, since it sleeps while the program computes.
+    /// Where wake-ups may be lost. Rarer than a Waiter's: it sleeps while the program computes.
     static constexpr std::int64_t kBlindLookNs = 1'000'000;
 
     InterruptHelper(Ring& ring, unsigned rank, InterruptBoard& board);

@@ -37,9 +37,9 @@ namespace rmem::udp {
       "refused: no tag where a key is set, or the other way")                                      \
     X(refused_tag, refusals, "datagrams", "refused: a tag by another key")                         \
     X(refused_replayed, refusals, "datagrams", "refused: taken before, or too old to tell")        \
-    X(refused_incarnation, refusals, "datagrams", "refused: of no member or of another life")      \
+    X(refused_incarnation, refusals, "datagrams", "refused: of no member or another incarnation")  \
     X(refused_stranger, refusals, "datagrams",                                                     \
-      "refused: of lives that have not shown they are of now")                                     \
+      "refused: of incarnations that have not shown that they are new")                            \
     X(refused_namesake, refusals, "times",                                                         \
       "another process was heard that has this node's number")                                     \
     X(refused_outside, refusals, "batches", "refused: outside of the bank or the window")          \

@@ -69,7 +69,8 @@ public:
     static constexpr std::uint64_t units_of(std::uint32_t words) noexcept {
         return 1 + (words == 1 ? 0 : (words * kWordBytes + kLogUnitBytes - 1) / kLogUnitBytes);
     }
-    /// Units of so many writes of together so many bytes, at most: a head and an unfilled unit each.
+    /// Maximum of units of `writes` writes of `bytes` bytes in all: a head and an unfilled unit
+    /// each.
     static constexpr std::uint64_t units_of_group(std::size_t bytes, std::size_t writes) noexcept {
         return bytes / kLogUnitBytes + 2 * (writes + bytes / (kMaxRecordWords * kWordBytes));
     }

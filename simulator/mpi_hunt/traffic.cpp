@@ -29,7 +29,7 @@ Parts parts_of(std::vector<std::byte>& bytes, std::size_t cut) {
 
 }  // namespace
 
-/// A rank's life, as its functions see it.
+/// A rank's incarnation, as its functions see it.
 struct Traffic::Incarnation final : mpi_channel::Completions {
     Incarnation(rmem::sim::Process& its_process, Model& its_model, const DoMischief& mischief,
                 const Scenario& scenario)

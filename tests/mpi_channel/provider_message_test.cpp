@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // ctest: check
 //
-// Messages, addresses and the life of objects, through libfabric.
+// Messages, addresses and the lifetime of objects, through libfabric.
 #include <gtest/gtest.h>
 
 #ifdef BBP_PROVIDER_PATH

@@ -48,7 +48,7 @@ struct Points {
                      Place place = Place::here()) const {
         take_in_until([&] { return me.shared[word] >= value; }, "the others", place);
     }
-    /// Until so many messages have found room in the pool, or none.
+    /// Until that number of messages has found room in the pool, or none.
     void take_in_messages(std::uint64_t messages, Place place = Place::here()) const {
         take_in_until([&] { return stat().arrived + stat().dropped_full == messages; },
                       "each message to arrive or to be dropped", place);
@@ -314,7 +314,7 @@ TEST_P(DpRaw, send_cannot_block_but_drops) {
 // ==== With the Go-Back-N layer
 // =====================================================================
 
-/// Both ends of a test: the writer sends so many, the reader takes in without reading until its
+/// Both ends of a test: the writer sends that number, the reader takes in without reading until its
 /// pool has refused some, then reads.
 void through_a_full_pool(Rank& me, std::uint32_t messages,
                          const std::function<void(const Points&)>& read_all) {

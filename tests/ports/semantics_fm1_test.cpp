@@ -68,7 +68,7 @@ void send_number(int dest, int number) {
     check_errno(0, [&] { FM_send_4(dest, on_number, number, 0, 0, 0); });
 }
 
-/// Calls FM_extract until so many messages have come.
+/// Calls FM_extract until that number of messages has come.
 void extract_until(std::size_t messages, Place place = Place::here()) {
     await([&] { return FM_extract() >= 0 && seen().numbers.size() >= messages; }, "messages",
           place);

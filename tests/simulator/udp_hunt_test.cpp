@@ -84,8 +84,8 @@ TEST(UdpHunt, of_seeds_that_once_failed_finds_nothing_any_more) {
     EXPECT_NE(seeds, 0U);
 }
 
-/// A member was dropped for lacking nothing: another one's former incarnation was held for an heir of a
-/// dead node's batches.
+/// A member was dropped for lacking nothing: another one's former incarnation was held for an heir
+/// of a dead node's batches.
 TEST(UdpHunt, of_seeds_whose_trial_once_failed_finds_nothing_any_more) {
     HuntOptions options;
     options.trial = FaultKind::apart;

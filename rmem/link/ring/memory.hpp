@@ -7,11 +7,11 @@
 /// where the engines of all nodes take it (docs/design/ring-link.md). Own writes are in the own
 /// bank at once, or with write-me-last when they have come round the ring.
 ///
-/// Room     room(bytes) grants a group of writes. No room: the log is full of what a live node has not
-///          applied, or the transmit FIFO is too full (hold-off). A group of more words than half
-///          the FIFO may wait for it between its writes, at the wire's speed. A group that may be
-///          larger than the log is granted when the log is empty, and may wait for the slowest
-///          node.
+/// Room     room(bytes) grants a group of writes. No room: the log is full of writes that a live
+///          node has not applied, or the transmit FIFO is too full (hold-off). A group of more
+///          words than half the FIFO may wait for it between its writes, at the wire's speed. A
+///          group that may be larger than the log is granted when the log is empty, and may
+///          wait for the slowest node.
 /// Loss     with fifo=lose a write that finds the FIFO full is lost to all other banks, and
 ///          counted.
 /// Threads  one thread, and the helper inside (rmem/link/ring/engine_thread.hpp); `load` and `data`

@@ -8,7 +8,7 @@ namespace rmem::udp {
 namespace {
 
 constexpr unsigned kLooksInVain = 4;
-constexpr std::int64_t kExactNs = 1'000;  // repairs are due in tens of microseconds
+constexpr std::int64_t kExactNs = 1'000;  // retransmissions are due in tens of microseconds
 
 /// By how much this thread's timers may be late.
 void set_slack(std::int64_t ns) noexcept {

@@ -3,13 +3,13 @@
 
 /// The thread that runs a program's engine when the program does not.
 ///
-/// A program that computes neither repairs nor answers, and would soon be dead to the others. The
-/// helper looks each kLookNs, or up to kLateNs later, whether anybody has run the engine since; if
-/// not it does, waiting for datagrams in between, until the program calls again. While the program
-/// reads its bank by plain loads (`set_always(true)`) it does so all the time. While a program
-/// under load leaves datagrams open for more (rmem/link/udp/outbox.hpp), it looks each kCloselyNs,
-/// and sends what the program has left behind for kLazyNs: what is younger the program is about to
-/// send itself.
+/// A program that computes neither retransmits nor answers, and would soon be dead to the others.
+/// The helper looks each kLookNs, or up to kLateNs later, whether anybody has run the engine since;
+/// if not it does, waiting for datagrams in between, until the program calls again. While the
+/// program reads its bank by plain loads (`set_always(true)`) it does so all the time. While a
+/// program under load leaves datagrams open for more (rmem/link/udp/outbox.hpp), it looks each
+/// kCloselyNs, and sends what the program has left behind for kLazyNs: what is younger the program
+/// is about to send itself.
 ///
 /// Thread safety: set_always() and attend() from any thread; the rest from the owner's.
 /// Errors: std::system_error when there can be no thread.

@@ -2,6 +2,7 @@
 #include "rmem/link/udp/outbox.hpp"
 
 #include "rmem/base/check.hpp"
+#include "rmem/link/memory.hpp"
 #include "rmem/ring/node_slot.hpp"
 
 #include <algorithm>

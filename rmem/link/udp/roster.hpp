@@ -10,7 +10,7 @@
 /// segment's slot says `elsewhere` while they are there, and `lost` when their node is none of the
 /// members any more; ranks of this host keep their slots themselves.
 ///
-/// Thread safety: the engine's user. Trust: words are bounded; who has a rank of this host, another
+/// Thread safety: the engine's user. Trust: words are bounded; a rank of this host, another
 /// node cannot take by writing.
 
 #include "rmem/base/check.hpp"

@@ -197,7 +197,7 @@ std::size_t granted_buffer(int fd) {
     return static_cast<std::size_t>(bytes);
 }
 
-/// Into the control part of a message: each so many bytes are a datagram.
+/// Into the control part of a message: the bytes of each datagram.
 void say_length(msghdr& message, std::uint16_t length) noexcept {
     cmsghdr* const header = CMSG_FIRSTHDR(&message);
     header->cmsg_level = IPPROTO_UDP;

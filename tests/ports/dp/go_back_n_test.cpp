@@ -33,7 +33,7 @@ public:
     Model(Loss loss, unsigned seed, std::uint32_t first = 0)
         : loss_(loss), random_(seed), first_(first), sender_(7, first), receiver_(first) {}
 
-    /// Until so many were delivered, or it has gone on for too long.
+    /// Until that number was delivered, or it has gone on for too long.
     void run(std::uint32_t messages) {
         while (taken_ < messages && now_ < 300'000 * kMs) {
             while (pushed_ < messages && sender_.has_room()) sender_.push(numbered(pushed_++));

@@ -28,7 +28,7 @@ std::vector<Death> deaths() {
 
 class DpKilled : public ::testing::TestWithParam<Death> {};
 
-constexpr int kRaw = 1, kReliable = 2, kBeside = 3;  // DPIDs; who answers has them all
+constexpr int kRaw = 1, kReliable = 2, kBeside = 3;  // DPIDs; the answerer has them all
 constexpr std::uint32_t kRawFirst =
     24;  ///< messages without the Go-Back-N layer, which has other ways
 constexpr std::array<std::size_t, 3> kSizes{8, 40, 600};

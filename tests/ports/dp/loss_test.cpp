@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Directed Point on a network that loses datagrams: the link repairs, so a raw message is lost to a
-// full pool only.
+// Directed Point on a network that loses datagrams: the link retransmits, so a raw message
+// is lost to a full pool only.
 #include "tests/ports/dp/points.hpp"
 
 namespace rmem::test {

@@ -111,7 +111,7 @@ TEST_P(Fm1, every_message_arrives_once_when_all_nodes_send_to_all) {
     });
 }
 
-/// Keeps its place in the receive queue until so many frames have found none.
+/// Keeps its place in the receive queue until that number of frames has found none.
 void hold_the_queue(int i0, int rejects, int, int) {
     note_first(i0, 0, 0, 0);
     await(

@@ -162,7 +162,7 @@ TEST_P(GammaGroups, who_waits_in_vain_for_others_is_told_for_whom) {
     });
 }
 
-// ---- Lives
+// ---- Incarnations
 
 TEST_P(GammaGroups, a_killed_process_may_come_back_and_is_missed_once) {
     RankProcesses ring(setup(3));

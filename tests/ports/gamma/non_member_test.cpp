@@ -14,7 +14,7 @@ constexpr unsigned short kNobodys = 200;  ///< a semaphore of no bound port
 class GammaNonMember : public Conformance {};
 RMEM_ON_ALL_RINGS(GammaNonMember);
 
-/// Until so many processes have told that they end.
+/// Until that number of processes has told that they end.
 void stand_by(unsigned processes) {
     const auto process = billboard::ProcessEndpoint::open();
     ports::gamma::NonMember non_member(process->endpoint());

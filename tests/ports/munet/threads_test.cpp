@@ -52,7 +52,7 @@ public:
     void wake(unsigned) noexcept override {}
 };
 
-/// Sends and receives so many messages of changing sizes; what was wrong, or empty.
+/// Sends and receives messages of changing sizes; returns what was wrong, or nothing.
 std::string exchange(Program& program, Address other, unsigned messages) {
     const auto deadline = rmem::Deadline::in(50'000'000'000);
     std::vector<std::byte> out(2000), in(2000);

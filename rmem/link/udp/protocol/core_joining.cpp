@@ -110,7 +110,7 @@ void Core::on_admit(const Header& header, const Admit& admit, std::int64_t now) 
     const bool is_late = admit.first > config_.exchange.first_sequence;
     if (is_late && is_member_) {
         // Another ring's statuses say which of the two stands. In one ring each of the two lacks
-        // what the other wrote, if both have written; who has not, lacks something alone.
+        // what the other wrote, if both have written; one that has not lacks something alone.
         const bool has_written =
             exchange_->out().next_sequence() != config_.exchange.first_sequence;
         const bool goes = !has_written || node < me();

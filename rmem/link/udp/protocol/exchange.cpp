@@ -99,7 +99,7 @@ void Exchange::release(unsigned node, std::int64_t now) {
     owe_ack(peer, true, now);
 }
 
-/// Nothing more of it is awaited; who has more or less of it than this node is known by now.
+/// Nothing more of it is awaited; which nodes have more or less of it than this is known by now.
 void Exchange::close(Ended& ended, std::int64_t now) {
     if (!ended.stream) return;
     ended.position = ended.stream->applied();

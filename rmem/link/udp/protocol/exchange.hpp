@@ -52,7 +52,7 @@ inline constexpr std::int64_t kAckNs = 20'000;      ///< time an ack waits for a
 inline constexpr std::int64_t kEchoNs =
     100'000;  ///< between echoes to one node: round trips change slowly
 inline constexpr std::uint32_t kAcksAWindow =
-    4;  ///< or until so much of a window is unacknowledged: a quarter
+    4;  ///< or until that part of a window is unacknowledged: a quarter
 inline constexpr std::uint64_t kMostForwarded = 32;  ///< batches for one question
 /// Time that the believed incarnation of a node has to be silent before another process's can take
 /// its place.
@@ -277,7 +277,7 @@ private:
         std::int64_t heard_sent_ns = 0;  ///< the send time of its newest datagram
         std::int64_t echo_next_ns = 0;
         unsigned nak_backoff_steps =
-            0;  ///< so many members come before this node behind it in the ring
+            0;  ///< members between it and this node in the order of the ring
     };
 
     Header header(std::int64_t now);

@@ -16,7 +16,7 @@ constexpr std::uint64_t kSequenceMask = (std::uint64_t{1} << kSequenceBits) - 1;
 static_assert(kHeaderBytes + kSectionHeadBytes + Chunk::kHeadBytes + kPartWords * kWordBytes +
                       kTagBytes <=
                   kLeastPayload,
-              "a part that fits no datagram would be asked for again for ever");
+              "a part that fits no datagram would be requested again forever");
 
 }  // namespace
 

@@ -74,8 +74,8 @@ public:
     void forget_questions() noexcept { questions_.clear(); }
 
     // ---- Answers
-    /// `lives`: of the origins that it names, as the joiner knows them; a sponsor that means others
-    /// has not answered.
+    /// `incarnation_sum`: of the origins that it names, as the joiner knows them; a donor that
+    /// means others has not answered.
     void on_vector(const Vector& vector, std::uint64_t incarnation_sum, const Applied& applied);
     /// Before its vector a chunk says nothing, and is requested again.
     void on_chunk(const Chunk& chunk, const Store& store);

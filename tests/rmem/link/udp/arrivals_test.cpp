@@ -35,7 +35,7 @@ protected:
         tap_.emplace(*ring_);
         arrivals_.emplace(*ring_, 0, *interrupts_, *roster_, *tap_);
     }
-    /// One write of so many words with this value, stored at that time by the origin's clock, which
+    /// One write of `words` words with this value, stored at that time by the origin's clock, which
     /// is known so well.
     void take(unsigned origin, std::uint32_t value, std::int64_t written, std::int64_t now,
               std::int64_t error_ns = 0, std::size_t words = 1) {

@@ -27,7 +27,7 @@ std::uint32_t word_of(const std::byte* bank, std::size_t offset) {
 
 // ---- Flush
 
-/// So much takes the card milliseconds, and the network much less.
+/// This takes the card milliseconds, and the network much less.
 TEST(UdpMemory, flushed_means_published_also_where_a_profile_defers_what_has_come) {
     const UdpRing ring(2, "scramnet-burst");
     const std::byte* const others = ring.node(1).bank();  // its helper applies from now on
@@ -74,7 +74,7 @@ protected:
     bool arrives() {
         return test::eventually([this] { return word_of(others_bank, 0) == value; });
     }
-    /// Of the memory's whole life.
+    /// Of the memory's whole time.
     std::uint64_t batches_sent() {
         memory.reset();
         return ring->board().counters.get(udp::UdpCounter::batches_sent);

@@ -105,7 +105,7 @@ SocketSettings at_node(SocketSettings settings, unsigned node) {
     return settings;
 }
 
-/// Groups of this process alone, for a ring of so many nodes.
+/// Groups of this process alone, for a ring of that number of nodes.
 SocketSettings in_group(unsigned last_byte, std::uint16_t port, unsigned nodes = 2) {
     const auto process = static_cast<unsigned>(::getpid());
     SocketSettings settings;

@@ -8,7 +8,7 @@
 namespace rmem::udp {
 namespace {
 
-/// Each node writes to words of its own, so many times, whenever there is room.
+/// Each node writes to words of its own, that number of times, whenever there is room.
 void write_much(Hosts& hosts, unsigned commits) {
     const auto nodes = static_cast<unsigned>(hosts.all.size());
     const std::size_t share = kBankWords / nodes;

@@ -49,7 +49,7 @@ public:
         }
     }
 
-    /// Sends so many batches, as fast as the window allows; true when all have all in time.
+    /// Sends that number of batches, as fast as the window allows; true when all have all in time.
     bool run(std::uint64_t batches, std::int64_t most_ns) {
         for (now_ = 0; now_ < most_ns; now_ = next_time()) {
             while (!parcels_.empty() && parcels_.begin()->first <= now_) {
