@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 namespace mpi_channel {
 
@@ -71,9 +72,9 @@ int Bulk::receive(std::span<std::byte> room, unsigned from, std::size_t* size) {
 }
 
 void Bulk::release(Piece& piece) {
-    if (piece.view != nullptr) endpoint_.release(piece.view);
-    piece = {};
+    const void* const view = std::exchange(piece, {}).view;
     --unread_;
+    if (view != nullptr) endpoint_.release(view);
 }
 
 }  // namespace mpi_channel

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "mpi_channel/channel.hpp"
 
+#include <utility>
+
 namespace mpi_channel {
 
 using billboard::Class;
@@ -38,8 +40,7 @@ bool Channel::control_msg_avail() {
 }
 
 void Channel::release() {
-    if (view_ != nullptr) endpoint_.release(view_);
-    view_ = nullptr;
+    if (const void* view = std::exchange(view_, nullptr)) endpoint_.release(view);
 }
 
 TransportCounters Channel::counters() const noexcept {

@@ -60,14 +60,15 @@ int Views<Own>::release(const void* data) {
         return fail(BBP_EINVAL,
                     "the address is not that of a message in view, or was released before");
     }
-    if (it->buffer != kNone) {
-        RMEM_CHECK_IF(Own::kIsSimulated, buffers_of_[it->source] != 0);
-        --buffers_of_[it->source];
-        own_.board.acknowledge(it->source, it->buffer);
-        own_.commit_taken();
-    }
+    const unsigned source = it->source, buffer = it->buffer;
     *it = std::move(views_.back());
     views_.pop_back();
+    if (buffer == kNone) return BBP_OK;
+    RMEM_CHECK_IF(Own::kIsSimulated, buffers_of_[source] != 0);
+    --buffers_of_[source];
+    // Last: a simulated process may be killed here, and its objects release what they have.
+    own_.board.acknowledge(source, buffer);
+    own_.commit_taken();
     return BBP_OK;
 }
 
