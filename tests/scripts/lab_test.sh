@@ -32,7 +32,7 @@ refused "is there already" up 2
 lab down || fail "down takes half a lab away"
 [[ -z $(left) ]] || fail "down leaves nothing of half a lab"
 refused "there is no lab" status
-refused "give 1 to 200" up many
+refused "must be 1 to 200" up many
 refused "'5' is no loss" up 2 --loss 5
 [[ -z $(left) ]] || fail "what was refused leaves nothing"
 lab up 3 || fail "up makes three hosts"
