@@ -76,7 +76,9 @@ std::vector<std::string> Growth::complaints() const {
         found.push_back(fmt::format("{}: {} grew from {} to {}", whose, what, q.before, q.after));
     };
     for (const auto& [pid, process] : processes_) {
-        judge(process.name, "bytes of memory", process.memory, kAllowedBytes);
+        const bool is_filled = process.memory.size() >= kFilled;
+        judge(process.name, "bytes of memory", process.memory,
+              is_filled ? kAllowedBytes : kHistoryBytes);
         judge(process.name, "open descriptors", process.descriptors, 0);
     }
     judge("ring " + ring_, "bytes in /dev/shm", shared_memory_, 0);

@@ -9,6 +9,8 @@
 ///
 /// Of each process the first quarter of its samples is its warm-up. Growth is what the least of the
 /// last quarter is above the most of the second, so a value that goes up and down does not count.
+/// A link's histories take their pages as they are first written to: a run of less than kFilled
+/// samples may not have filled them, and may grow by as much as they hold.
 /// A process that has fewer than kFewest samples, because it has not lived for long, is not judged.
 /// Thread safety: one thread. Errors: none; a process that is gone gives no sample.
 
@@ -25,8 +27,10 @@ namespace rmem::test {
 class Growth {
 public:
     static constexpr std::size_t kFewest = 8;
+    static constexpr std::size_t kFilled = 60;
     /// Allocators take pages now and then.
     static constexpr std::uint64_t kAllowedBytes = 256 * 1024;
+    static constexpr std::uint64_t kHistoryBytes = 2 * 1024 * 1024;
 
     explicit Growth(std::string ring) : ring_(std::move(ring)) {}
 
