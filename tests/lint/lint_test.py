@@ -115,15 +115,30 @@ class Atomics(Rules):
 
 
 class Headers(Rules):
-    def test_one_that_its_source_begins_with_is_compiled_there(self):
+    def alone(self):
+        return {path.name for path in lint.headers_that_a_build_compiles_alone()}
+
+    def test_one_that_a_source_begins_with_is_compiled_there(self):
         self.write("int f();\n", "a.hpp")
         self.write('// what it is\n#include "rmem/a.hpp"\n#include <vector>\n')
-        self.assertTrue(lint.is_first_in_its_source(tree.ROOT / "rmem" / "a.hpp"))
+        self.assertEqual(self.alone(), {"a.hpp"})
+
+    def test_so_is_what_that_header_begins_with(self):
+        self.write("int f();\n", "b.hpp")
+        self.write('#include "rmem/b.hpp"\n#include "rmem/c.hpp"\n', "a.hpp")
+        self.write("int g();\n", "c.hpp")
+        self.write('#include "rmem/a.hpp"\n')
+        self.assertEqual(self.alone(), {"a.hpp", "b.hpp"})
 
     def test_one_that_stands_behind_another_is_not(self):
         self.write("int f();\n", "a.hpp")
         self.write('#include <vector>\n#include "rmem/a.hpp"\n')
-        self.assertFalse(lint.is_first_in_its_source(tree.ROOT / "rmem" / "a.hpp"))
+        self.assertEqual(self.alone(), set())
+
+    def test_one_that_a_test_begins_with_is_not(self):
+        self.write("int f();\n", "a.hpp")
+        self.make("tests/rmem/a_test.cpp", '#include "rmem/a.hpp"\n')
+        self.assertEqual(self.alone(), set())
 
     def test_one_that_lacks_something_is_named(self):
         self.write("inline std::size_t f() { return 0; }\n", "alone.hpp")
