@@ -40,9 +40,9 @@ public:
         std::iota(everybody_.begin(), everybody_.end(), 0);
     }
 
-    /// Before the rank joins: writes its counts. A rank that comes back (not its `first_life`)
-    /// resumes from those of the others.
-    void begin(bool first_life);
+    /// Before the rank joins: writes its counts. After its `first_incarnation` a rank resumes from
+    /// those of the others.
+    void begin(bool first_incarnation);
     [[nodiscard]] int barrier(Deadline deadline);
     [[nodiscard]] int barrier_group(std::span<const int> members, unsigned id, Deadline deadline);
 
@@ -70,11 +70,11 @@ private:
 };
 
 template <class Own>
-void Barriers<Own>::begin(bool first_life) {
+void Barriers<Own>::begin(bool first_incarnation) {
     for (std::size_t i = 0; i < counts_.size(); ++i) {
         // Otherwise they would wait for it forever. A rank that never joined has no count: its
         // words are 0, which is also what counts come to by wrapping.
-        for (unsigned s = 0; !first_life && s < own_.ranks; ++s) {
+        for (unsigned s = 0; !first_incarnation && s < own_.ranks; ++s) {
             if (own_.memory.load(own_.geometry.incarnation(s)) == 0) continue;
             const std::uint32_t theirs = own_.memory.load(word(s, i));
             if (static_cast<std::int32_t>(theirs - counts_[i]) > 0) counts_[i] = theirs;

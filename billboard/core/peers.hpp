@@ -77,7 +77,7 @@ public:
     void begin();
     /// Shows it, and waits for the others. Throws Error(timed_out).
     void join(Deadline deadline);
-    [[nodiscard]] bool is_first_life() const noexcept { return incarnation_ == 1; }
+    [[nodiscard]] bool is_first_incarnation() const noexcept { return incarnation_ == 1; }
     /// Whether leave() is still to be called. A forked child leaves for nobody.
     [[nodiscard]] bool is_in() const noexcept { return !left_ && own_.member.held(); }
     void leave() noexcept;
@@ -186,7 +186,7 @@ void Peers<Own>::join(Deadline deadline) {
     own_.memory.commit();
     peers_[own_.me].incarnation = incarnation_;
     connect(own_.me);
-    data_open_ = is_first_life();
+    data_open_ = is_first_incarnation();
     JoinNotice notice(rmem::now_ns());
     const int result = wait_for(BBP_ANY, deadline, [&]() -> int {
         if constexpr (requires { own_.memory.check_epoch(); }) own_.memory.check_epoch();
@@ -229,7 +229,7 @@ bool Peers<Own>::all_joined() const {
     for (const Peer& p : peers_) {
         if (p.gone) continue;
         if (p.incarnation == 0) return false;
-        if (is_first_life() && !p.tx_open && !p.peer_due) return false;
+        if (is_first_incarnation() && !p.tx_open && !p.peer_due) return false;
     }
     return true;
 }

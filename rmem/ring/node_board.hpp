@@ -57,8 +57,8 @@ struct NodeBoard {
     std::array<std::atomic<std::uint64_t>, kMaxRanks> begun;
     std::array<std::atomic<std::uint32_t>, kMaxRanks> opened;
     /// Up to where it is in the node's stream, and up to where all members have it.
-    alignas(kLineBytes) std::array<std::atomic<std::uint64_t>, kMaxRanks> taken;
-    std::array<std::atomic<std::uint64_t>, kMaxRanks> settled;
+    alignas(kLineBytes) std::array<std::atomic<std::uint64_t>, kMaxRanks> consumed;
+    std::array<std::atomic<std::uint64_t>, kMaxRanks> completed;
     std::array<NodeView, kMaxNodes> nodes;
     Notice notice;  ///< its remark about others that it refuses
 };

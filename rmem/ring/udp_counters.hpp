@@ -50,7 +50,7 @@ namespace rmem::udp {
     X(members_left, members, "events", "other nodes that died, were dropped or left")              \
     X(questions_answered, members, "questions", "of joining nodes, for parts of the bank")         \
     X(clock_jumps, other, "events", "times another node's clock jumped")                           \
-    X(held_back, other, "writes", "held back until the timing profile's time")                     \
+    X(deferred, other, "writes", "deferred until the timing profile's time")                       \
     X(faults_injected, other, "datagrams", "hit by RMEM_FAULTS")
 
 inline constexpr std::size_t kUdpCounters = 48;

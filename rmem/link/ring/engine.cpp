@@ -179,7 +179,7 @@ void RingEngine::step(bool for_fifo) noexcept {
             work_ns_ += kWriteWorkNs;
             model_->advance(next, sink);
         }
-        if (in_flight_ != 0) settle_if_idle();
+        if (in_flight_ != 0) drop_if_idle();
         if (for_fifo) {
             model_->advance(now, sink);
             fifo_words_.set(model_->fifo_occupancy(node_));
@@ -223,7 +223,7 @@ bool RingEngine::peek(unsigned rank, LogReader::Entry& entry) {
     }
     slot_.link.add(LinkCounter::records_refused);
     log.skip_all();
-    settle_as_lost(rank, flights_[rank].end());
+    drop_before(rank, flights_[rank].end());
     set_applied(rank, log.position());
     return false;
 }
@@ -328,17 +328,17 @@ void RingEngine::on_outcome(const WireOutcome& outcome) {
     const auto rank = static_cast<unsigned>(outcome.tag >> kTagShift);
     const std::uint64_t number = outcome.tag & kNumberMask;
     Flights& flights = flights_[rank];
-    if (number < flights.first()) return;  // settled here; a stray, or news of other nodes
+    if (number < flights.first()) return;  // done here; a stray, or news of other nodes
     switch (outcome.kind) {
         case WireOutcomeKind::arrived: {
             if (outcome.node != node_) return;
-            settle_as_lost(rank, number);
+            drop_before(rank, number);
             RMEM_CHECK_IF(false, flights.first() == number && outcome.time_ns <= step_ns_);
             arrive(rank, flights.front(), outcome.time_ns);
             break;
         }
         case WireOutcomeKind::returned: {
-            settle_as_lost(rank, outcome.origin == node_ ? number : number + 1);
+            drop_before(rank, outcome.origin == node_ ? number : number + 1);
             if (outcome.origin != node_) return;
             RMEM_CHECK_IF(false, flights.first() == number && outcome.time_ns <= step_ns_);
             come_round(rank, flights.front().entry);
@@ -347,7 +347,7 @@ void RingEngine::on_outcome(const WireOutcome& outcome) {
         case WireOutcomeKind::lost: {
             if (!lies_behind(node_, outcome.node, outcome.origin, ring_.config().nodes)) return;
             flights[number].gone = true;
-            settle_gone(rank);
+            drop_gone(rank);
             return;
         }
         case WireOutcomeKind::stray:
@@ -355,11 +355,11 @@ void RingEngine::on_outcome(const WireOutcome& outcome) {
     }
     flights.pop_front();
     --in_flight_;
-    settle_gone(rank);
+    drop_gone(rank);
 }
 
 /// Flights before `until` never come: later ones have come.
-void RingEngine::settle_as_lost(unsigned rank, std::uint64_t until) {
+void RingEngine::drop_before(unsigned rank, std::uint64_t until) {
     Flights& flights = flights_[rank];
     while (flights.first() < until) {
         if (rank_node_[rank] != node_ && !done_already(rank, flights.front().entry)) {
@@ -371,15 +371,15 @@ void RingEngine::settle_as_lost(unsigned rank, std::uint64_t until) {
     }
 }
 
-void RingEngine::settle_gone(unsigned rank) {
+void RingEngine::drop_gone(unsigned rank) {
     Flights& flights = flights_[rank];
-    while (!flights.empty() && flights.front().gone) settle_as_lost(rank, flights.first() + 1);
+    while (!flights.empty() && flights.front().gone) drop_before(rank, flights.first() + 1);
 }
 
 /// Where nothing moves any more, nothing arrives.
-void RingEngine::settle_if_idle() {
+void RingEngine::drop_if_idle() {
     if (model_->next_time_ns() != kNever) return;
-    for (unsigned r = 0; r < flights_.size(); ++r) settle_as_lost(r, flights_[r].end());
+    for (unsigned r = 0; r < flights_.size(); ++r) drop_before(r, flights_[r].end());
 }
 
 bool RingEngine::done_already(unsigned rank, const LogReader::Entry& entry) const noexcept {

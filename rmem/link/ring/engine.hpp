@@ -81,7 +81,7 @@ private:
     struct Flight {
         LogReader::Entry entry;
         std::int64_t unseen_ns = 0;  ///< its writer published it that long after its time
-        bool gone = false;           ///< lost, but something before it is not settled
+        bool gone = false;           ///< lost, but something before it is under way
     };
     /// The state of a rank's writes on an instant wire.
     struct Held {
@@ -106,9 +106,9 @@ private:
     // Output
     void pass_instantly(std::int64_t now);
     void on_outcome(const WireOutcome& outcome);
-    void settle_as_lost(unsigned rank, std::uint64_t until);
-    void settle_gone(unsigned rank);
-    void settle_if_idle();
+    void drop_before(unsigned rank, std::uint64_t until);
+    void drop_gone(unsigned rank);
+    void drop_if_idle();
     void arrive(unsigned rank, const Flight& flight, std::int64_t due_ns);
     std::int64_t publication_of(const LogRecord& record) noexcept;
     void come_round(unsigned rank, const LogReader::Entry& entry);

@@ -30,7 +30,7 @@ Arrivals::Arrivals(Ring& ring, unsigned node, InterruptBoard& interrupts, Roster
       punctuality_(ring.config(), slot_),
       keeps_time_(ring.config().timing.instant == 0),
       wire_free_ns_(ring.config().nodes),
-      held_(ring.config().nodes),
+      deferred_(ring.config().nodes),
       taken_(ring.config().nodes) {}
 
 /// When the card here would have the last word of a write.
@@ -60,15 +60,15 @@ void Arrivals::take(unsigned origin, const Batch& batch, std::optional<RoundTrip
             const std::int64_t latest = std::min(written->value_ns + written->error_ns, now);
             write.due_ns = std::max(now, card_time(origin, record.place.words, latest));
         }
-        if (write.due_ns <= now && held_[origin].empty()) {
+        if (write.due_ns <= now && deferred_[origin].empty()) {
             apply(write, record.words, now);
             continue;
         }
-        RMEM_CHECK_IF(
-            false, held_[origin].empty() || held_[origin].back().write.sequence <= write.sequence);
-        ++held_back_;
+        RMEM_CHECK_IF(false, deferred_[origin].empty() ||
+                                 deferred_[origin].back().write.sequence <= write.sequence);
+        ++deferred_count_;
         const auto bytes = record.words.bytes();
-        held_[origin].push_back({write, {bytes.begin(), bytes.end()}});
+        deferred_[origin].push_back({write, {bytes.begin(), bytes.end()}});
         due_ns_ = std::min(due_ns_, write.due_ns);
     }
 }
@@ -127,22 +127,23 @@ void Arrivals::apply_due(std::int64_t now) {
 }
 
 void Arrivals::apply_until(std::int64_t due, std::int64_t now) {
-    for (unsigned origin = 0; origin < held_.size(); ++origin) apply_until(origin, due, now);
+    for (unsigned origin = 0; origin < deferred_.size(); ++origin) apply_until(origin, due, now);
     find_due();
 }
 
 void Arrivals::find_due() noexcept {
     due_ns_ = kNever;
-    for (const auto& held : held_) {
-        if (!held.empty()) due_ns_ = std::min(due_ns_, held.front().write.due_ns);
+    for (const auto& deferred : deferred_) {
+        if (!deferred.empty()) due_ns_ = std::min(due_ns_, deferred.front().write.due_ns);
     }
 }
 
 void Arrivals::apply_until(unsigned origin, std::int64_t due, std::int64_t now) {
-    for (auto& held = held_[origin]; !held.empty() && held.front().write.due_ns <= due;) {
-        apply(held.front().write, Words(held.front().words), now);
-        held.pop_front();
-        shown_.insert(origin);
+    for (auto& deferred = deferred_[origin];
+         !deferred.empty() && deferred.front().write.due_ns <= due;) {
+        apply(deferred.front().write, Words(deferred.front().words), now);
+        deferred.pop_front();
+        published_.insert(origin);
     }
 }
 
@@ -153,8 +154,8 @@ void Arrivals::apply_all_of(unsigned origin, std::int64_t now) {
 }
 
 std::uint64_t Arrivals::behind(unsigned origin) const noexcept {
-    if (held_[origin].empty()) return 0;
-    return taken_[origin] - held_[origin].front().write.sequence + 1;
+    if (deferred_[origin].empty()) return 0;
+    return taken_[origin] - deferred_[origin].front().write.sequence + 1;
 }
 
 }  // namespace rmem::udp

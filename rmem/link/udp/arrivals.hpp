@@ -7,13 +7,13 @@
 /// The card's time of a write is that of an otherwise idle ring: from the store, the insertion, the
 /// packets of this and of the origin's writes before it one behind the other, and the nodes and
 /// cables in between. A network that is slower than the card is late, which the histogram, the
-/// lateness and the bound show (rmem/link/punctuality.hpp). A write is *shown* when it is in the
-/// bank. Others wait for it then, so no more is held back than a window.
+/// lateness and the bound show (rmem/link/punctuality.hpp). A write is *published* when it is in
+/// the bank. Others wait for it then, so no more is deferred than a window.
 ///
 /// Invariant: each origin's writes are applied in the order in which they come.
 /// Thread safety: the engine's user; words are stored one by one with release, for readers of any
 /// process.
-/// Progress: nothing waits. Memory is taken for what is held back only.
+/// Progress: nothing waits. Memory is taken for deferred writes only.
 /// Units: nanoseconds of this host's clock.
 
 #include "rmem/base/node_set.hpp"
@@ -43,12 +43,12 @@ public:
     /// origin's clock is known.
     void take(unsigned origin, const Batch& batch, std::optional<RoundTrip::Estimate> written,
               std::int64_t now, Showing showing = Showing::in_time);
-    /// When something that is held back is due.
+    /// When a deferred write is due.
     std::int64_t due_ns() const noexcept { return due_ns_; }
     void apply_due(std::int64_t now);
-    /// All that is held back, now: its origins' clocks or rings are gone.
+    /// All deferred writes, now: their origins' clocks or rings are gone.
     void apply_all(std::int64_t now) { apply_until(kNever, now); }
-    /// All that is held back of one, which has gone.
+    /// All deferred writes of one, which has gone.
     void apply_all_of(unsigned origin, std::int64_t now);
     /// Number of batches taken from an origin that are not wholly in the bank yet.
     std::uint64_t behind(unsigned origin) const noexcept;
@@ -63,9 +63,9 @@ public:
     [[nodiscard]] bool has_news() const noexcept { return any_; }
     /// Whether anything was applied since this was asked last.
     [[nodiscard]] bool take_news() noexcept { return std::exchange(any_, false); }
-    /// Of whom something was applied that had been held back, since this was asked last.
-    [[nodiscard]] NodeSet take_shown() noexcept { return std::exchange(shown_, NodeSet()); }
-    std::uint64_t held_back() const noexcept { return held_back_; }
+    /// The origins of which a deferred write was applied since the last call.
+    [[nodiscard]] NodeSet take_published() noexcept { return std::exchange(published_, NodeSet()); }
+    std::uint64_t deferred() const noexcept { return deferred_count_; }
 
 private:
     struct Write {
@@ -75,7 +75,7 @@ private:
         std::int64_t due_ns = 0;
         std::uint64_t sequence = 0;  ///< the batch's
     };
-    struct Held {
+    struct Deferred {
         Write write;
         std::vector<std::byte> words;
     };
@@ -99,13 +99,13 @@ private:
     const bool keeps_time_;  ///< a profile's
     std::vector<std::int64_t>
         wire_free_ns_;  ///< of each origin: when its card could insert the next packet
-    std::vector<std::deque<Held>> held_;  ///< of each origin
-    std::vector<std::uint64_t> taken_;    ///< of each origin: the newest batch
-    NodeSet shown_;
+    std::vector<std::deque<Deferred>> deferred_;  ///< of each origin
+    std::vector<std::uint64_t> taken_;            ///< of each origin: the newest batch
+    NodeSet published_;
     std::int64_t due_ns_ = kNever;
     std::vector<BoundViolation> violations_;
     bool any_ = false;
-    std::uint64_t held_back_ = 0;
+    std::uint64_t deferred_count_ = 0;
 };
 
 }  // namespace rmem::udp

@@ -12,7 +12,7 @@
 ///                                 the program waits, or        or run of the engine that finds
 ///                                 kLazyNs has passed           it due; the run of a program that
 ///                                                              waits; while the program computes
-///                                                              EngineHelper, each kCloselyNs
+///                                                              EngineHelper, each kActiveNs
 ///   a write committed on wait     until the next commit, the   that commit; the run of a program
 ///                                 program waits, or kLazyNs    that waits; a run that finds it
 ///                                                              due; while the program computes

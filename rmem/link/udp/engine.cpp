@@ -176,11 +176,11 @@ bool Engine::has_calls() const noexcept {
            !outbox_.clients().empty();
 }
 
-/// What a timing profile held back, and is acknowledged only now.
+/// Acknowledges what a timing profile deferred.
 void Engine::apply_due(std::int64_t now) {
     if (now < arrivals_.due_ns()) return;
     arrivals_.apply_due(now);
-    arrivals_.take_shown().for_each([&](unsigned node) { core_.has_shown(node, now); });
+    arrivals_.take_published().for_each([&](unsigned node) { core_.has_published(node, now); });
 }
 
 void Engine::do_what_is_due(std::int64_t now) {
@@ -192,7 +192,7 @@ void Engine::do_what_is_due(std::int64_t now) {
     if (now >= outbox_.due_ns()) outbox_.on_time(now);
     if (now >= core_.due_ns()) core_.on_tick(now);
     send_outgoing();
-    if (outbox_.settle()) wake_programs();
+    if (outbox_.complete()) wake_programs();
     tell_programs();
     if (now >= next_keep_ns_) {
         keep(now);
@@ -303,7 +303,7 @@ void Engine::wake_programs() noexcept {
 bool Engine::has_room(std::size_t bytes) {
     const std::lock_guard lock(mutex_);
     if (bytes <= outbox_.most_group_bytes() && outbox_.has_room(bytes)) return true;
-    return outbox_.is_settled();  // more room than now there will never be
+    return outbox_.is_completed();  // more room than now there will never be
 }
 
 std::size_t Engine::most_group_bytes() {
@@ -344,9 +344,9 @@ bool Engine::is_overdue() {
     return outbox_.due_ns() <= now_ns();
 }
 
-bool Engine::is_settled() {
+bool Engine::is_completed() {
     const std::lock_guard lock(mutex_);
-    return outbox_.is_settled();
+    return outbox_.is_completed();
 }
 
 // ---- The core's edge ----------------------------------------------------------------------------
@@ -489,7 +489,7 @@ void Engine::keep(std::int64_t now) {
     if (!outbox_.clients().empty()) outbox_.take_logs(true, now);
     keep_roster(now);
     roster_.lose_unless([&](unsigned node) {
-        return core_.exchange().takes(node) || !core_.exchange().is_settled(node, now);
+        return core_.exchange().takes(node) || !core_.exchange().is_completed(node, now);
     });
     keep_oddities(now);
     show_counters();
@@ -557,7 +557,7 @@ void Engine::show_counters() noexcept {
     show(UdpCounter::refused_namesake, namesakes_);
     show(UdpCounter::refused_outside, exchange.outside);
     show(UdpCounter::faults_injected, faults_.counts().injected());
-    show(UdpCounter::held_back, arrivals_.held_back());
+    show(UdpCounter::deferred, arrivals_.deferred());
     std::array<std::uint64_t, kRefusals> refused = exchange.refused;
     const auto take = [&](Refusal why) {
         return std::exchange(refused[static_cast<std::size_t>(why)], 0);

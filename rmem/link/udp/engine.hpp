@@ -91,7 +91,7 @@ public:
     [[nodiscard]] bool coalesces();
     /// Whether the program should have sent some of it by now.
     [[nodiscard]] bool is_overdue();
-    [[nodiscard]] bool is_settled();
+    [[nodiscard]] bool is_completed();
 
     /// The word in the roster of the rank that runs it: it is there from now on, or not any more.
     void enroll(unsigned rank, std::uint32_t incarnation, bool joined);

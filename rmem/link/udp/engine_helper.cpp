@@ -7,7 +7,7 @@ namespace rmem::udp {
 
 namespace {
 
-constexpr unsigned kLooksInVain = 4;
+constexpr unsigned kMostEmptyLooks = 4;
 constexpr std::int64_t kExactNs = 1'000;  // retransmissions are due in tens of microseconds
 
 /// By how much this thread's timers may be late.
@@ -28,22 +28,23 @@ void EngineHelper::set_always(bool always) {
 }
 
 void EngineHelper::begin_watching() {
-    closely_.store(true, std::memory_order_relaxed);  // relaxed is enough: wake() orders it
+    polls_actively_.store(true, std::memory_order_relaxed);  // relaxed is enough: wake() orders it
     thread_.wake();
     engine_.interrupt();
 }
 
 /// Sends what is due. Ends when there has been nothing for some time.
-void EngineHelper::look_closely() {
+void EngineHelper::poll_actively() {
     if (engine_.coalesces()) {
-        looks_in_vain_ = 0;
+        empty_looks_ = 0;
         if (engine_.is_overdue()) engine_.run();
-    } else if (++looks_in_vain_ == kLooksInVain) {
-        looks_in_vain_ = 0;
-        closely_.store(false,
-                       std::memory_order_relaxed);  // relaxed is enough: the mutex of gathers()
+    } else if (++empty_looks_ == kMostEmptyLooks) {
+        empty_looks_ = 0;
+        polls_actively_.store(
+            false,
+            std::memory_order_relaxed);  // relaxed is enough: the mutex of coalesces()
         if (engine_.coalesces())
-            closely_.store(true, std::memory_order_relaxed);  // enough: likewise
+            polls_actively_.store(true, std::memory_order_relaxed);  // enough: likewise
     }
 }
 
@@ -64,9 +65,9 @@ void EngineHelper::work() {
     while (!thread_.is_stopping()) {
         const std::uint64_t before = attended_.load(std::memory_order_relaxed);
         if (!always_.load(std::memory_order_relaxed)) pause();
-        const bool is_close = closely_.load(std::memory_order_relaxed);
+        const bool is_close = polls_actively_.load(std::memory_order_relaxed);
         const bool idle = !is_close && !is_attended_since(before);
-        if (is_close) look_closely();
+        if (is_close) poll_actively();
         if (idle || always_.load(std::memory_order_relaxed)) run_until_attended();
     }
 }

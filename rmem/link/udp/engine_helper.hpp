@@ -8,7 +8,7 @@
 /// if not it does, waiting for datagrams in between, until the program calls again. While the
 /// program reads its bank by plain loads (`set_always(true)`) it does so all the time. While a
 /// program under load leaves datagrams open for more (rmem/link/udp/outbox.hpp), it looks each
-/// kCloselyNs, and sends what the program has left behind for kLazyNs: what is younger the program
+/// kActiveNs, and sends what the program has left behind for kLazyNs: what is younger the program
 /// is about to send itself.
 ///
 /// Thread safety: set_always() and attend() from any thread; the rest from the owner's.
@@ -27,7 +27,7 @@ public:
     /// So that it is done with a tick of the host's clock: a timer of its own takes a busy
     /// program's processor for 5 to 40 us.
     static constexpr std::int64_t kLateNs = 3'000'000;
-    static constexpr std::int64_t kCloselyNs = 250'000;
+    static constexpr std::int64_t kActiveNs = 250'000;
 
     explicit EngineHelper(Engine& engine);
 
@@ -38,9 +38,9 @@ public:
         attended_.store(attended_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
     }
     /// The program has left a datagram open. After the engine's commit().
-    void watch_closely() {
+    void watch_actively() {
         // relaxed is enough: who clears it looks at the engine, under its mutex, afterwards
-        if (!closely_.load(std::memory_order_relaxed)) [[unlikely]]
+        if (!polls_actively_.load(std::memory_order_relaxed)) [[unlikely]]
             begin_watching();
     }
     /// The times that the helper began because nobody else did.
@@ -54,9 +54,10 @@ private:
         return attended_.load(std::memory_order_relaxed) != count || engine_.sleeps();
     }
     void begin_watching();
-    void look_closely();
+    void poll_actively();
     std::int64_t interval_ns() const noexcept {
-        return closely_.load(std::memory_order_relaxed) ? kCloselyNs : kLookNs;  // relaxed: a hint
+        return polls_actively_.load(std::memory_order_relaxed) ? kActiveNs
+                                                               : kLookNs;  // relaxed: a hint
     }
     void pause();
     void work();
@@ -64,8 +65,8 @@ private:
 
     Engine& engine_;
     std::atomic<bool> always_{false};
-    std::atomic<bool> closely_{false};
-    unsigned looks_in_vain_ = 0;
+    std::atomic<bool> polls_actively_{false};
+    unsigned empty_looks_ = 0;
     std::atomic<std::uint64_t> attended_{0};
     std::atomic<std::uint64_t> takeovers_{0};
     HelperThread thread_;

@@ -310,7 +310,7 @@ void UdpMemory::commit() {
         pacer_.on_committed(done.coalesces);
         room_bytes_ = done.room_bytes;
         // The program may compute for long before it calls again.
-        if (done.coalesces && helper_) helper_->watch_closely();
+        if (done.coalesces && helper_) helper_->watch_actively();
     } else {
         log_coalescer_.on_sent();
         commit_log();
@@ -331,7 +331,7 @@ void UdpMemory::commit_on_wait() {
 
 void UdpMemory::reclaim() noexcept {
     // (3) - this acquire-load synchronizes-with the release-store rmem/link/udp/outbox.cpp (4)
-    log_.reclaim(board_.taken[rank_].load(std::memory_order_acquire));
+    log_.reclaim(board_.consumed[rank_].load(std::memory_order_acquire));
 }
 
 std::size_t UdpMemory::max_group_bytes() {
@@ -357,16 +357,16 @@ bool UdpMemory::room(std::size_t bytes) {
     return granted;
 }
 
-bool UdpMemory::is_settled(std::uint64_t log_position) {
-    if (engine_) return engine_->is_settled();
+bool UdpMemory::is_completed(std::uint64_t log_position) {
+    if (engine_) return engine_->is_completed();
     // (4) - this acquire-load synchronizes-with the release-store rmem/link/udp/outbox.cpp (6)
-    return board_.settled[rank_].load(std::memory_order_acquire) >= log_position;
+    return board_.completed[rank_].load(std::memory_order_acquire) >= log_position;
 }
 
 bool UdpMemory::flush(Deadline deadline) {
     commit();
     const std::uint64_t target = log_.head();
-    for (std::int64_t pause_ns = 0; !is_settled(target);) {
+    for (std::int64_t pause_ns = 0; !is_completed(target);) {
         if (is_over() || deadline.passed(rmem::now_ns())) return false;
         if (helper_) helper_->attend();
         await_room(pause_ns);

@@ -128,7 +128,7 @@ private:
     void put(LogRecord& record, const void* words);
     void await_room(std::int64_t& pause_ns);
     void reclaim() noexcept;
-    [[nodiscard]] bool is_settled(std::uint64_t log_position);
+    [[nodiscard]] bool is_completed(std::uint64_t log_position);
     void run_engine(udp::Leaving leaving);
 
     const Membership& member_;

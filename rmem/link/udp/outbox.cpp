@@ -107,8 +107,8 @@ bool Outbox::has_opened(unsigned rank) const noexcept {
 /// What a log holds below that position is of a former incarnation.
 void Outbox::pass_over(unsigned rank, std::uint64_t position) noexcept {
     logs_[rank].seek(position);
-    show_taken(rank, position);
-    show_settled(rank, position);
+    show_consumed(rank, position);
+    show_completed(rank, position);
 }
 
 void Outbox::find_clients(std::optional<unsigned> own_rank) {
@@ -135,14 +135,14 @@ std::uint64_t Outbox::committed(unsigned rank) const noexcept {
     return board_.committed[rank].load(std::memory_order_acquire);
 }
 
-void Outbox::show_taken(unsigned rank, std::uint64_t position) noexcept {
+void Outbox::show_consumed(unsigned rank, std::uint64_t position) noexcept {
     // (4) - this release-store synchronizes-with the acquire-load rmem/link/udp/memory.cpp (3)
-    board_.taken[rank].store(position, std::memory_order_release);
+    board_.consumed[rank].store(position, std::memory_order_release);
 }
 
-void Outbox::show_settled(unsigned rank, std::uint64_t position) noexcept {
+void Outbox::show_completed(unsigned rank, std::uint64_t position) noexcept {
     // (6) - this release-store synchronizes-with the acquire-load rmem/link/udp/memory.cpp (4)
-    board_.settled[rank].store(position, std::memory_order_release);
+    board_.completed[rank].store(position, std::memory_order_release);
 }
 
 bool Outbox::has_news() const noexcept {
@@ -159,7 +159,7 @@ void Outbox::take_logs(bool all, std::int64_t now) {
     if (any) commit(now);
 }
 
-/// True if anything was taken.
+/// True if anything was consumed.
 bool Outbox::take_log(unsigned rank, std::uint64_t until, std::int64_t now) {
     LogReader& log = logs_[rank];
     const std::uint64_t before = log.position();
@@ -178,9 +178,9 @@ bool Outbox::take_log(unsigned rank, std::uint64_t until, std::int64_t now) {
     }
     if (log.position() == before) return false;
     const bool in_stream = delayed_.empty();
-    taken_.push_back(
+    consumed_.push_back(
         {in_stream ? core_.exchange().out().next_sequence() : kLater, rank, log.position()});
-    show_taken(rank, log.position());
+    show_consumed(rank, log.position());
     return true;
 }
 
@@ -208,24 +208,24 @@ void Outbox::on_time(std::int64_t now) {
         write(next.record, next.words.data(), now);
         send_open(now);
         delayed_.pop_front();
-        if (delayed_.empty()) place_taken();
+        if (delayed_.empty()) place_consumed();
     }
     if (now >= coalescer_.due_ns()) send_open(now);
 }
 
-/// What was taken behind delayed writes is in the stream by now.
-void Outbox::place_taken() noexcept {
-    for (Taken& taken : taken_) {
-        if (taken.sequence == kLater) taken.sequence = core_.exchange().out().newest();
+/// What was consumed behind delayed writes is in the stream by now.
+void Outbox::place_consumed() noexcept {
+    for (Consumed& entry : consumed_) {
+        if (entry.sequence == kLater) entry.sequence = core_.exchange().out().newest();
     }
 }
 
-bool Outbox::settle() noexcept {
+bool Outbox::complete() noexcept {
     const std::uint64_t acknowledged = core_.exchange().out().acknowledged();
-    if (acknowledged == settled_) return false;
-    settled_ = acknowledged;
+    if (acknowledged == completed_) return false;
+    completed_ = acknowledged;
     bool changed = false;
-    while (!own_later_.empty() && own_later_.front().sequence <= settled_) {
+    while (!own_later_.empty() && own_later_.front().sequence <= completed_) {
         const OwnLater& write = own_later_.front();
         auto* const to = reinterpret_cast<std::atomic<std::uint32_t>*>(bank_ + write.offset);
         const Words words(write.words);
@@ -237,30 +237,30 @@ bool Outbox::settle() noexcept {
         own_later_.pop_front();
         changed = true;
     }
-    while (!taken_.empty() && taken_.front().sequence <= settled_) {
-        const Taken& next = taken_.front();
-        show_settled(next.rank, next.position);
-        taken_.pop_front();
+    while (!consumed_.empty() && consumed_.front().sequence <= completed_) {
+        const Consumed& next = consumed_.front();
+        show_completed(next.rank, next.position);
+        consumed_.pop_front();
     }
     return changed;
 }
 
-bool Outbox::is_settled() const noexcept {
+bool Outbox::is_completed() const noexcept {
     return delayed_.empty() && core_.is_idle() && own_later_.empty();
 }
 
 void Outbox::begin_incarnation() {
     delayed_.clear();
     own_later_.clear();
-    taken_.clear();
+    consumed_.clear();
     clients_.clear();
     coalescer_ = Coalescer();
-    settled_ = 0;
+    completed_ = 0;
     for (unsigned r = 0; r < logs_.size(); ++r) {
         logs_[r].refresh();
         logs_[r].skip_all();
-        show_taken(r, logs_[r].position());
-        show_settled(r, logs_[r].position());
+        show_consumed(r, logs_[r].position());
+        show_completed(r, logs_[r].position());
     }
 }
 

@@ -9,9 +9,9 @@
 ///
 /// When it leaves, a Coalescer decides (rmem/link/udp/coalescer.hpp).
 ///
-/// Terms: a log's position is *taken* when its writes are in the stream, *settled* when all members
-///   have them. A client is a program of this host that writes by its log. Write-me-last: the own
-///   bank gets a write when it is settled.
+/// Terms: a log's position is *consumed* when its writes are in the stream, *completed* when all
+///   members have them. A client is a program of this host that writes by its log. Write-me-last:
+///   the own bank gets a write when it is completed.
 /// Invariant: what is put lies in the bank.
 /// Thread safety: the engine's user. Progress: nothing waits: what finds no room in the stream
 /// stays where it is.
@@ -64,18 +64,18 @@ public:
     const std::vector<unsigned>& clients() const noexcept { return clients_; }
     /// Puts what they have committed, and with `all` also what they have not; commits it.
     void take_logs(bool all, std::int64_t now);
-    /// Whether one has committed something that is not taken.
+    /// Whether one has committed something that is not consumed.
     [[nodiscard]] bool has_news() const noexcept;
 
     // ---- Later
-    /// When something is to be done by on_time(): delayed writes, lazy ones.
+    /// When something is to be done by on_time(): delayed writes, delayed acks.
     std::int64_t due_ns() const noexcept;
     void on_time(std::int64_t now);
-    /// The stream is acknowledged up to where it is: settles what that settles. True if the own
-    /// bank changed.
-    [[nodiscard]] bool settle() noexcept;
+    /// The stream is acknowledged up to where it is: completes the positions before that. True if
+    /// the own bank changed.
+    [[nodiscard]] bool complete() noexcept;
     /// Everything put has left and all have it.
-    [[nodiscard]] bool is_settled() const noexcept;
+    [[nodiscard]] bool is_completed() const noexcept;
     /// The stream is a new incarnation's: nothing of the former is awaited any more, and logs go on
     /// from their ends.
     void begin_incarnation();
@@ -92,7 +92,7 @@ private:
         std::vector<std::byte> words;
     };
     static constexpr std::uint64_t kLater = UINT64_MAX;  ///< not in the stream yet
-    struct Taken {
+    struct Consumed {
         std::uint64_t sequence = 0;
         unsigned rank = 0;
         std::uint64_t position = 0;
@@ -100,12 +100,12 @@ private:
 
     void send_open(std::int64_t now);
     std::uint64_t committed(unsigned rank) const noexcept;
-    void show_taken(unsigned rank, std::uint64_t position) noexcept;
-    void show_settled(unsigned rank, std::uint64_t position) noexcept;
+    void show_consumed(unsigned rank, std::uint64_t position) noexcept;
+    void show_completed(unsigned rank, std::uint64_t position) noexcept;
     void write(const LogRecord& record, const void* words, std::int64_t now);
     void show(const LogRecord& record, const void* words, std::int64_t now) noexcept;
     [[nodiscard]] bool take_log(unsigned rank, std::uint64_t until, std::int64_t now);
-    void place_taken() noexcept;
+    void place_consumed() noexcept;
     bool is_possible(const LogRecord& record) const noexcept;
     void pass_over(unsigned rank, std::uint64_t position) noexcept;
 
@@ -122,9 +122,9 @@ private:
     std::vector<std::byte> words_;  ///< of one record
     std::deque<Delayed> delayed_;
     std::deque<OwnLater> own_later_;
-    std::deque<Taken> taken_;
+    std::deque<Consumed> consumed_;
     Coalescer coalescer_;
-    std::uint64_t settled_ = 0;
+    std::uint64_t completed_ = 0;
 };
 
 }  // namespace rmem::udp

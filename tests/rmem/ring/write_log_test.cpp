@@ -161,7 +161,7 @@ TEST_F(WriteLog, an_observer_that_was_overtaken_notices_and_goes_on_with_what_is
 }
 
 TEST_F(WriteLog,
-       a_bystander_takes_no_overwritten_words_for_a_record_beside_a_writer_that_never_waits) {
+       an_observer_takes_no_overwritten_words_for_a_record_beside_a_writer_that_never_waits) {
     // Each word of a record is the record's number, and its offset tells the same.
     constexpr std::uint32_t kRecords = 200'000;
     const std::jthread writing([this] {

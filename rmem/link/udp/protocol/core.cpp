@@ -79,7 +79,7 @@ void Core::become_member(const NodeSet& view, std::uint64_t ring_incarnation, st
     join_due_ns_ = kNever;
     ++counters_.joined;
     for (unsigned node = 0; node < others_.size(); ++node) {
-        if (!view_.contains(node)) exchange_->hold(node);
+        if (!view_.contains(node)) exchange_->defer(node);
     }
     update_window();
     edge_.has_joined(now);

@@ -120,7 +120,7 @@ public:
 
     // ---- What comes, and timers
     /// Some of what the bank was behind is in it now.
-    void has_shown(unsigned node, std::int64_t now) { exchange_->has_shown(node, now); }
+    void has_published(unsigned node, std::int64_t now) { exchange_->has_published(node, now); }
     void on_datagram(std::span<const std::byte> bytes, std::int64_t now);
     std::int64_t due_ns() const noexcept;
     void on_tick(std::int64_t now);

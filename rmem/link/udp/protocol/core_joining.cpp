@@ -9,13 +9,13 @@ bool Core::is_connected(unsigned node, std::uint64_t incarnation) const noexcept
 }
 
 /// This incarnation of the node is a receiver from the next own batch on, if it is not one already.
-/// False while its former incarnation is not settled.
+/// False while its former incarnation is not completed.
 bool Core::admit(unsigned node, std::uint64_t incarnation, std::int64_t now) {
     Other& other = others_[node];
     if (incarnation != other.incarnation) {
         leave(node, now);
         // First the survivors agree on what there is of the former incarnation.
-        if (!exchange_->is_settled(node, now)) return false;
+        if (!exchange_->is_completed(node, now)) return false;
         Other fresh;
         fresh.incarnation = incarnation;
         fresh.heard_joining_ns = other.heard_joining_ns;
@@ -30,7 +30,7 @@ void Core::connect(unsigned node, std::uint64_t incarnation, std::uint64_t first
                    std::int64_t now) {
     if (is_connected(node, incarnation) || !admit(node, incarnation, now)) return;
     exchange_->begin(node, incarnation, first, now);
-    if (is_member_) exchange_->hold(node);  // until it says that it is a member of this ring
+    if (is_member_) exchange_->defer(node);  // until it says that it is a member of this ring
     others_[node].ended = false;
     if (taker_) taker_->note_admission(node, first);
 }
@@ -149,7 +149,7 @@ void Core::advance_joining(std::int64_t now) {
     if (!all_have_admitted()) return;
     if (exchange_->differs_from().contains(welcomed_->donor)) return next_incarnation(now);
     const auto applied = [this](unsigned node) { return exchange_->applied(node); };
-    if (taker_->is_complete(applied) && exchange_->all_settled(now) && knows_rings()) {
+    if (taker_->is_complete(applied) && exchange_->all_completed(now) && knows_rings()) {
         NodeSet view;
         for (unsigned node = 0; node < others_.size(); ++node) {
             if (exchange_->takes(node) && is_of_ring(node)) view.insert(node);
@@ -256,7 +256,7 @@ void Core::on_snapshot_request(const Header& header, const SnapshotRequest& requ
     if (!is_connected(header.origin, header.incarnation)) return;
     // A node that comes after a death gets nothing more of that node: the bank must have all that
     // any survivor has.
-    if (!exchange_->all_settled(now)) return;
+    if (!exchange_->all_completed(now)) return;
     exchange_->close_ended(now);
     // What is begun leaves first: the own position then covers what the bank holds.
     exchange_->commit(now);
@@ -267,7 +267,8 @@ void Core::on_snapshot_request(const Header& header, const SnapshotRequest& requ
     for (unsigned node = 0; node < others_.size(); ++node) {
         if (node != me() && !exchange_->takes(node)) continue;
         view.origins.insert(node);
-        view.positions[node] = node == me() ? exchange_->out().newest() : exchange_->shown(node);
+        view.positions[node] =
+            node == me() ? exchange_->out().newest() : exchange_->published(node);
     }
     view.incarnation_sum = incarnation_sum_of(view.origins);
     answer(

@@ -113,11 +113,11 @@ private:
 class Section {
 public:
     static constexpr std::uint8_t kAckAtOnce =
-        1;  ///< flag of batch and given: do not wait with the ack
+        1;  ///< flag of batch and forwarded: do not wait with the ack
     static constexpr std::uint8_t kFromAnybody =
         1;  ///< flag of missing: of nodes that are dead here
     static constexpr std::uint8_t kEnded =
-        1;  ///< flag of acks: of streams that are over here, and so go on only by what is given
+        1;  ///< flag of acks: of streams that are over here, and so go on only by what is forwarded
     static constexpr std::uint8_t kZeros = 1;  ///< flag of chunk: all its words are 0, none follow
 
     SectionType type() const noexcept { return static_cast<SectionType>(at_[0]); }

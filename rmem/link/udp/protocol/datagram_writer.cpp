@@ -153,7 +153,7 @@ bool DatagramWriter::begin_batch(std::uint64_t sequence, std::int64_t first_stor
 
 std::size_t DatagramWriter::record_room() const noexcept {
     if (!is_last(SectionType::batch)) return 0;
-    // Not only the room in this datagram: as given, alone behind the header, it must fit too.
+    // Not only the room in this datagram: forwarded, alone behind the header, it must fit too.
     const std::size_t extent = used_ - last_ + ForwardedBatch::kHeadBytes;
     const std::size_t most = end_ - kHeaderBytes;
     return extent > most ? 0 : words_behind(Place::kBytes, std::min(room(), most - extent));

@@ -58,7 +58,7 @@ void Exchange::begin(unsigned node, std::uint64_t incarnation, std::uint64_t fir
     if (peer.ended.incarnation == incarnation) peer.ended = Ended();  // it was not over
     peer.incarnation = incarnation;
     peer.in = std::make_unique<InStream>(first, config_.most_batches, config_.payload);
-    peer.is_held = false;
+    peer.is_deferred = false;
     peer.acked = first - 1;
     peer.heard_ns = now;
     peer.round_trip = RoundTrip();
@@ -72,7 +72,7 @@ void Exchange::end(unsigned node, const NodeSet& heirs, std::int64_t now) {
         peer.ended = Ended();
         peer.ended.incarnation = peer.incarnation;
         peer.ended.stream = std::move(peer.in);
-        peer.ended.is_held = peer.is_held;
+        peer.ended.is_deferred = peer.is_deferred;
         peer.ended.since_ns = now;
         peer.ended.heirs = heirs;
         peer.ended.others_have.assign(peers_.size(), Ended::kUnsaid);
@@ -94,7 +94,7 @@ void Exchange::end(unsigned node, const NodeSet& heirs, std::int64_t now) {
 
 void Exchange::release(unsigned node, std::int64_t now) {
     Peer& peer = peers_[node];
-    if (!peer.in || !std::exchange(peer.is_held, false)) return;
+    if (!peer.in || !std::exchange(peer.is_deferred, false)) return;
     apply_in_order(node, *peer.in, now);
     owe_ack(peer, true, now);
 }
@@ -114,7 +114,7 @@ void Exchange::close(Ended& ended, std::int64_t now) {
     ended.told_until_ns = now + config_.hear_ns;
 }
 
-bool Exchange::is_settled(unsigned node, std::int64_t now) const noexcept {
+bool Exchange::is_completed(unsigned node, std::int64_t now) const noexcept {
     const Ended& ended = peers_[node].ended;
     const std::int64_t since = now - ended.since_ns;
     if (!ended.stream || since >= 2 * config_.hear_ns) return true;
@@ -131,9 +131,9 @@ bool Exchange::is_settled(unsigned node, std::int64_t now) const noexcept {
     return true;
 }
 
-bool Exchange::all_settled(std::int64_t now) const noexcept {
+bool Exchange::all_completed(std::int64_t now) const noexcept {
     for (unsigned node = 0; node < peers_.size(); ++node) {
-        if (!is_settled(node, now)) return false;
+        if (!is_completed(node, now)) return false;
     }
     return true;
 }
@@ -308,7 +308,7 @@ void Exchange::send_other(std::int64_t now) {
 void Exchange::owe_ack(Peer& peer, bool at_once, std::int64_t now) {
     const auto node = static_cast<unsigned>(&peer - peers_.data());
     acks_due_.insert(node);
-    const std::uint64_t open = shown(node) - peer.acked;
+    const std::uint64_t open = published(node) - peer.acked;
     const bool is_much = open >= out_.window() / kAcksAWindow;
     ack_due_ns_ = std::min(ack_due_ns_, at_once || is_much ? now : now + kAckNs);
 }
@@ -317,7 +317,7 @@ void Exchange::add_acks(DatagramWriter& writer) {
     NodeSet left;
     acks_due_.for_each([&](unsigned node) {
         Peer& peer = peers_[node];
-        const std::uint64_t up_to = shown(node);
+        const std::uint64_t up_to = published(node);
         const Ack ack{NodeIncarnation::of(static_cast<std::uint16_t>(node), peer.incarnation),
                       static_cast<std::uint32_t>(up_to)};
         if (writer.add_ack(ack)) {
@@ -409,7 +409,7 @@ void Exchange::take_section(const Header& header, const Section& section, std::i
     }
 }
 
-void Exchange::take_in(unsigned origin, InStream& stream, bool is_held, const Batch& batch,
+void Exchange::take_in(unsigned origin, InStream& stream, bool is_deferred, const Batch& batch,
                        std::int64_t now) {
     if (!batch.is_inside(config_.bank_bytes)) {
         ++counters_.outside;
@@ -420,7 +420,7 @@ void Exchange::take_in(unsigned origin, InStream& stream, bool is_held, const Ba
         case InStream::Offer::known: ++counters_.repeated; return;
         default: ++counters_.outside; return;
     }
-    if (!is_held) apply_in_order(origin, stream, now);
+    if (!is_deferred) apply_in_order(origin, stream, now);
 }
 
 void Exchange::apply_in_order(unsigned origin, InStream& stream, std::int64_t now) {
@@ -432,12 +432,12 @@ void Exchange::apply_in_order(unsigned origin, InStream& stream, std::int64_t no
 
 void Exchange::take_batch(unsigned origin, const Batch& batch, bool ack_at_once, std::int64_t now) {
     Peer& peer = peers_[origin];
-    take_in(origin, *peer.in, peer.is_held, batch, now);
+    take_in(origin, *peer.in, peer.is_deferred, batch, now);
     // Of a repeated one, too: the last ack may have been lost.
     if (edge_.behind(origin) == 0) owe_ack(peer, ack_at_once, now);
 }
 
-void Exchange::has_shown(unsigned node, std::int64_t now) {
+void Exchange::has_published(unsigned node, std::int64_t now) {
     if (peers_[node].in) owe_ack(peers_[node], false, now);
 }
 
@@ -448,7 +448,7 @@ void Exchange::take_forwarded(const ForwardedBatch& forwarded, std::int64_t now)
     if (peer.in && peer.incarnation == origin.incarnation) {
         take_batch(origin.node, forwarded.batch(), false, now);
     } else if (peer.ended.stream && peer.ended.incarnation == origin.incarnation) {
-        take_in(origin.node, *peer.ended.stream, peer.ended.is_held, forwarded.batch(), now);
+        take_in(origin.node, *peer.ended.stream, peer.ended.is_deferred, forwarded.batch(), now);
     } else {
         ++counters_.no_member;
     }
@@ -475,12 +475,12 @@ void Exchange::take_position(unsigned from, const Ack& ack, bool has_ended, std:
     const std::uint64_t position = widened(ack.up_to, ended.applied());
     if (ended.stream) {
         // A node of this ring has some of it: so it was.
-        const bool is_of_ring = peers_[from].in && !peers_[from].is_held;
-        if (ended.is_held && is_of_ring && position > ended.applied()) {
-            ended.is_held = false;
+        const bool is_of_ring = peers_[from].in && !peers_[from].is_deferred;
+        if (ended.is_deferred && is_of_ring && position > ended.applied()) {
+            ended.is_deferred = false;
             apply_in_order(ack.origin.node, *ended.stream, now);
         }
-        if (ended.is_held && !is_of_ring) return;
+        if (ended.is_deferred && !is_of_ring) return;
         ended.others_have[from] = position;
         if (has_ended) ended.ended_at.insert(from);
         ended.stream->note_newest(position, now);

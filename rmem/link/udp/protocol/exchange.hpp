@@ -175,8 +175,8 @@ public:
     void end(unsigned node, const NodeSet& heirs, std::int64_t now);
     /// Whether all members that said how far they have an ended stream have as much as is here, or
     /// time is up.
-    bool is_settled(unsigned node, std::int64_t now) const noexcept;
-    bool all_settled(std::int64_t now) const noexcept;
+    bool is_completed(unsigned node, std::int64_t now) const noexcept;
+    bool all_completed(std::int64_t now) const noexcept;
     /// Nothing more is taken of streams that have ended.
     void close_ended(std::int64_t now) {
         for (Peer& peer : peers_) close(peer.ended, now);
@@ -189,7 +189,7 @@ public:
     bool takes(unsigned node) const noexcept { return peers_[node].in != nullptr; }
     /// Its batches are kept, but neither applied nor acknowledged, until it is released: it may be
     /// another ring that it writes in.
-    void hold(unsigned node) noexcept { peers_[node].is_held = true; }
+    void defer(unsigned node) noexcept { peers_[node].is_deferred = true; }
     void release(unsigned node, std::int64_t now);
     /// Something of its stream was applied here.
     bool has_applied(unsigned node) const noexcept {
@@ -215,7 +215,7 @@ public:
 
     // ---- What comes
     /// Some of what the bank was behind is in it now, and is to be acknowledged.
-    void has_shown(unsigned node, std::int64_t now);
+    void has_published(unsigned node, std::int64_t now);
     void on_datagram(std::span<const std::byte> bytes, std::int64_t now);
     /// When on_tick() has something to do; kNever when nothing is open.
     std::int64_t due_ns() const noexcept;
@@ -231,8 +231,10 @@ public:
     // ---- What is known
     const OutStream& out() const noexcept { return out_; }
     std::uint64_t applied(unsigned node) const noexcept;
-    /// Up to where the bank has its stream: up to there it is acknowledged.
-    std::uint64_t shown(unsigned node) const noexcept { return applied(node) - edge_.behind(node); }
+    /// Up to where its stream is published in the bank: up to there it is acknowledged.
+    std::uint64_t published(unsigned node) const noexcept {
+        return applied(node) - edge_.behind(node);
+    }
     const RoundTrip& round_trip(unsigned node) const noexcept { return peers_[node].round_trip; }
     /// When the last authentic datagram of the member came; the time of begin() before the first.
     std::int64_t heard_ns(unsigned node) const noexcept { return peers_[node].heard_ns; }
@@ -247,7 +249,7 @@ private:
 
         std::uint64_t incarnation = 0;     ///< 0: none has ended
         std::unique_ptr<InStream> stream;  ///< until nothing of it is awaited any more
-        bool is_held = false;              ///< it was
+        bool is_deferred = false;          ///< it was
         bool had_begun = false;            ///< without the stream: something of it was applied
         std::uint64_t position = 0;        ///< without the stream: how far it was brought
         std::int64_t since_ns = 0;
@@ -270,7 +272,7 @@ private:
         std::int64_t spoke_ns = 0;  ///< of an incarnation that is believed and no member: when last
         RoundTrip round_trip;
         std::unique_ptr<InStream> in;  ///< null: no member
-        bool is_held = false;
+        bool is_deferred = false;
         std::uint64_t acked = 0;  ///< what it was told that we have
         Ended ended;              ///< its former incarnation
         std::int64_t heard_ns = 0;
@@ -311,7 +313,7 @@ private:
     void forward(unsigned node, const Nak& nak, std::int64_t now);
     void send_naks(unsigned node, InStream& stream, std::uint64_t incarnation, std::uint8_t flags,
                    std::int64_t now);
-    void take_in(unsigned origin, InStream& stream, bool is_held, const Batch& batch,
+    void take_in(unsigned origin, InStream& stream, bool is_deferred, const Batch& batch,
                  std::int64_t now);
     void apply_in_order(unsigned origin, InStream& stream, std::int64_t now);
     void take_echoes(const Header& header, const Section& section, std::int64_t now);

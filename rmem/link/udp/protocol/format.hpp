@@ -34,7 +34,7 @@ inline constexpr std::size_t kDefaultPayload =
 inline constexpr std::size_t kMostPayload = 8972;   ///< of a jumbo frame of 9000
 inline constexpr std::size_t kLeastPayload = 1232;  ///< IPv6's least MTU of 1280 less 40 and 8
 
-/// In front of a batch's records at most: as given, it needs more than as its writer sent it.
+/// In front of a batch's records at most: forwarded, it needs more than as its writer sent it.
 inline constexpr std::size_t kMostBatchHeadBytes = 28;
 
 /// Word indices of a place have 40 bits: banks up to 4 TiB.

@@ -114,7 +114,7 @@ TEST_F(ArrivalsTest, of_a_profile_are_held_back_until_the_card_would_have_had_th
     EXPECT_EQ(word(1), 0U);
     arrivals_->apply_due(due);
     EXPECT_EQ(word(1), 7U);
-    EXPECT_EQ(arrivals_->held_back(), 1U);
+    EXPECT_EQ(arrivals_->deferred(), 1U);
 }
 
 TEST_F(ArrivalsTest, are_never_earlier_than_the_card_however_wrong_the_clock_may_be) {
@@ -158,11 +158,11 @@ TEST_F(ArrivalsTest, say_by_how_many_batches_the_bank_is_behind) {
     take(2, 1, kNow, kNow + 10);
     EXPECT_EQ(arrivals_->behind(1), 5U);
     EXPECT_EQ(arrivals_->behind(2), 1U);
-    EXPECT_TRUE(arrivals_->take_shown().empty());
+    EXPECT_TRUE(arrivals_->take_published().empty());
     while (arrivals_->behind(1) > 2) arrivals_->apply_due(arrivals_->due_ns());
     EXPECT_EQ(word(1), 3U);
-    EXPECT_TRUE(arrivals_->take_shown().contains(1));
-    EXPECT_TRUE(arrivals_->take_shown().empty()) << "it says so once";
+    EXPECT_TRUE(arrivals_->take_published().contains(1));
+    EXPECT_TRUE(arrivals_->take_published().empty()) << "it says so once";
     arrivals_->apply_all(kNow);
     EXPECT_EQ(arrivals_->behind(1), 0U);
     EXPECT_EQ(arrivals_->behind(2), 0U);

@@ -155,7 +155,7 @@ TEST_F(EngineTest, under_load_lets_several_commits_share_a_datagram) {
     }
     engine->run(Leaving::all);
     EXPECT_LT(engine->socket().counters().sent - before, kCommits / 2);
-    EXPECT_TRUE(engine->is_settled());
+    EXPECT_TRUE(engine->is_completed());
 }
 
 TEST_F(EngineTest, in_a_run_for_who_waits_leaves_nothing_open) {
@@ -197,7 +197,7 @@ TEST_F(EngineTest, has_the_room_that_it_granted_also_when_what_was_open_has_left
 
 /// The program is not away, so the helper takes nothing over; but it may compute before it calls
 /// again.
-TEST_F(EngineTest, is_looked_at_closely_by_its_helper_while_something_is_open) {
+TEST_F(EngineTest, is_polled_actively_by_its_helper_while_something_is_open) {
     const auto engine = start(0, 0);
     EngineHelper helper(*engine);
     unsigned rounds_without_takeover = 0;
@@ -208,7 +208,7 @@ TEST_F(EngineTest, is_looked_at_closely_by_its_helper_while_something_is_open) {
         }
         const std::uint64_t before = helper.takeovers();
         post_until_coalescing(*engine);
-        helper.watch_closely();
+        helper.watch_actively();
         const Deadline deadline = Deadline::in(kPatienceNs);
         while (engine->coalesces()) {
             helper.attend();

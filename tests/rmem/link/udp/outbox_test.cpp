@@ -210,12 +210,12 @@ TEST_F(OutboxTest, a_delayed_write_holds_up_what_comes_after_it) {
     outbox.commit(now);
     EXPECT_TRUE(batches().empty());
     EXPECT_EQ(outbox.due_ns(), now + 5'000);
-    EXPECT_FALSE(outbox.is_settled());
+    EXPECT_FALSE(outbox.is_completed());
     outbox.on_time(now + 5'000);
     ASSERT_EQ(batches().size(), 2U);
     EXPECT_EQ(batches()[0], (std::vector<std::uint32_t>{1}));
     EXPECT_EQ(batches()[1], (std::vector<std::uint32_t>{2}));
-    EXPECT_TRUE(outbox.is_settled());
+    EXPECT_TRUE(outbox.is_completed());
 }
 
 TEST_F(OutboxTest, notices_a_write_beyond_the_bank) {

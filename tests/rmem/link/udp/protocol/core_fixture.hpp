@@ -67,7 +67,7 @@ public:
             for (auto& [origin, batches] : held) {
                 for (const auto& body : batches) show(Batch(body));
                 batches.clear();
-                core.has_shown(origin, ring.now);
+                core.has_published(origin, ring.now);
             }
         }
         std::uint64_t behind(unsigned origin) const override {

@@ -63,7 +63,7 @@ public:
             }
         }
         void on_section(const Header&, const Section&, std::int64_t) override { ++others; }
-        std::uint64_t behind(unsigned) const override { return not_shown; }
+        std::uint64_t behind(unsigned) const override { return not_published; }
 
         Hosts& hosts;
         const unsigned id;
@@ -71,7 +71,7 @@ public:
         std::map<unsigned, std::uint64_t> applied;
         std::vector<Place> places;  ///< of all that was applied
         unsigned others = 0;
-        std::uint64_t not_shown = 0;  ///< batches of each other node
+        std::uint64_t not_published = 0;  ///< batches of each other node
         Outgoing outgoing{kDefaultPayload};
         Exchange exchange;
     };

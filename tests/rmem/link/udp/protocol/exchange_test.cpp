@@ -196,20 +196,20 @@ TEST(Exchange, acknowledges_what_the_bank_has_and_not_what_is_held_back) {
         ASSERT_LT(++value, 100U);
         hosts[0].write(0, 1, &value, hosts.now);
         hosts[0].commit(hosts.now);
-        ++slow.not_shown;
+        ++slow.not_published;
         hosts.run(hosts.now + 100'000);
     }
-    EXPECT_EQ(hosts[1].applied(0), slow.not_shown);
-    EXPECT_EQ(hosts[1].shown(0), 0U);
+    EXPECT_EQ(hosts[1].applied(0), slow.not_published);
+    EXPECT_EQ(hosts[1].published(0), 0U);
     EXPECT_EQ(hosts[0].out().acknowledged(), 0U) << "all came, nothing is in the bank";
     EXPECT_EQ(hosts[1].counters().acks_alone, 0U) << "it has nothing to say";
-    slow.not_shown = 3;
-    hosts[1].has_shown(0, hosts.now);
+    slow.not_published = 3;
+    hosts[1].has_published(0, hosts.now);
     hosts.run(hosts.now + 100'000);
     EXPECT_EQ(hosts[0].out().acknowledged(), hosts[0].out().newest() - 3);
     EXPECT_TRUE(hosts[0].has_room(1));
-    slow.not_shown = 0;
-    hosts[1].has_shown(0, hosts.now);
+    slow.not_published = 0;
+    hosts[1].has_published(0, hosts.now);
     EXPECT_TRUE(hosts.settle(100'000));
 }
 
@@ -245,12 +245,12 @@ TEST(Exchange, gets_from_the_other_survivor_what_a_dead_node_could_tell_only_tha
     survivors.insert(2);
     for (const unsigned n : {1U, 2U}) hosts[n].end(0, survivors, hosts.now);
     EXPECT_EQ(hosts.all[2]->bank[3], 0U);
-    EXPECT_FALSE(hosts[1].is_settled(0, hosts.now));
+    EXPECT_FALSE(hosts[1].is_completed(0, hosts.now));
     say_what_has_ended(hosts, {1, 2});
     EXPECT_EQ(hosts.all[2]->bank[3], 7U);
     EXPECT_EQ(hosts[1].counters().forwarded, 1U);
     say_what_has_ended(hosts, {1, 2});
-    for (const unsigned n : {1U, 2U}) EXPECT_TRUE(hosts[n].is_settled(0, hosts.now));
+    for (const unsigned n : {1U, 2U}) EXPECT_TRUE(hosts[n].is_completed(0, hosts.now));
 }
 
 TEST(Exchange, knows_who_has_more_of_a_dead_node_than_it_could_get) {
