@@ -82,11 +82,11 @@ std::string describe(const Section& section) {
         }
         case SectionType::snapshot_request:
             return fmt::format("request({})",
-                               rmem::udp::SnapshotRequest(section).question().to.node);
+                               rmem::udp::SnapshotRequest(section).request_id().to.node);
         case SectionType::vector:
-            return fmt::format("vector({})", rmem::udp::Vector(section).question().to.node);
+            return fmt::format("vector({})", rmem::udp::Vector(section).request_id().to.node);
         case SectionType::chunk:
-            return fmt::format("chunk({})", rmem::udp::Chunk(section).question().to.node);
+            return fmt::format("chunk({})", rmem::udp::Chunk(section).request_id().to.node);
         case SectionType::padding: return "padding";
         case SectionType::greeting: return describe_greetings(section);
         case SectionType::about: return "about";

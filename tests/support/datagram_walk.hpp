@@ -118,18 +118,18 @@ private:
         for (const auto& member : welcome.incarnations()) use_node(member.node);
     }
     void use(const udp::SnapshotRequest& request) {
-        use_node(request.question().to.node);
+        use_node(request.request_id().to.node);
         for (const udp::Place& place : request.parts()) use(place);
     }
     void use(const udp::Vector& vector) {
-        use_node(vector.question().to.node);
+        use_node(vector.request_id().to.node);
         vector.for_each([this](unsigned origin, std::uint32_t low) {
             use_node(origin);
             sum_ += low;
         });
     }
     void use(const udp::Chunk& chunk) {
-        use_node(chunk.question().to.node);
+        use_node(chunk.request_id().to.node);
         use(chunk.place());
         owe(chunk.words().size() == (chunk.is_zeros() ? 0 : chunk.place().words),
             "words of a chunk");

@@ -37,7 +37,7 @@ std::uint64_t true_random() {
 
 /// This engine comes after all others of the segment.
 NodeBoard& counted(NodeBoard& board) {
-    // relaxed is enough: rmem/interrupts.cpp (3) publishes it to who needs it
+    // relaxed is enough: rmem/interrupts.cpp (3) publishes it to its readers
     board.engines.fetch_add(1, std::memory_order_relaxed);
     return board;
 }
@@ -158,7 +158,7 @@ void Engine::run_locked(Leaving leaving, std::int64_t now) {
     leave(leaving, now);  // before anything is waited for
     const bool has_come = receive(now);
     const bool is_due = now >= idle_until_ns_ || has_calls();
-    if (has_come && !is_due) {  // who waits for it gets it first
+    if (has_come && !is_due) {  // the waiting program gets it first
         idle_until_ns_ = 0;
         tell_programs();
     } else if (has_come || is_due) {
@@ -171,7 +171,7 @@ void Engine::run_locked(Leaving leaving, std::int64_t now) {
 
 /// Whether other programs of this host want something.
 bool Engine::has_calls() const noexcept {
-    // relaxed is enough: who is not seen now rings the bell, or is seen by keep()
+    // relaxed is enough: a program that is not seen now rings the bell, or is seen by keep()
     return board_.membership_changes.load(std::memory_order_relaxed) != membership_changes_seen_ ||
            !outbox_.clients().empty();
 }
@@ -241,7 +241,7 @@ bool Engine::receive(std::int64_t now) {
         }
         place_ = SIZE_MAX;
         // They may be what the program waits for: to ask for more would make it wait longer, and
-        // who sent them for room that the program makes.
+        // their senders for room that the program makes.
         if (arrivals_.has_news()) return true;
         now = now_ns();
     }
@@ -351,7 +351,7 @@ bool Engine::is_completed() {
 
 // ---- The core's edge ----------------------------------------------------------------------------
 
-/// A joining node's bank is nobody's yet, and who has left the ring holds up no one.
+/// A joining node's bank is nobody's yet, and a node that has left the ring holds up no one.
 void Engine::apply(unsigned origin, const Batch& batch, std::int64_t now) {
     const bool is_member = core_.view().contains(origin);
     arrivals_.take(origin, batch,
@@ -538,7 +538,7 @@ void Engine::show_counters() noexcept {
     show(UdpCounter::dropped, core.dropped);
     show(UdpCounter::members_came, core.members_came);
     show(UdpCounter::members_left, core.members_left);
-    show(UdpCounter::questions_answered, core.questions_answered);
+    show(UdpCounter::requests_answered, core.requests_answered);
     const ExchangeCounters exchange = core_.exchange_counters();
     show(UdpCounter::datagrams_taken, exchange.datagrams_taken);
     show(UdpCounter::batches_sent, exchange.batches_sent);

@@ -122,7 +122,7 @@ void Core::leave(unsigned node, std::int64_t now) {
 }
 
 /// A joiner has parts of the bank from before, and may never have had the stream that ended: it
-/// begins anew.
+/// begins again.
 void Core::end_served(std::int64_t now) {
     for (unsigned node = 0; node < others_.size(); ++node) {
         if (others_[node].served && !view_.contains(node)) leave(node, now);
@@ -282,12 +282,12 @@ void Core::on_section(const Header& header, const Section& section, std::int64_t
         if (!taker_) return;
         if (section.type() == SectionType::vector) {
             const Vector vector(section);
-            if (vector.question().to != my_incarnation()) return;
+            if (vector.request_id().to != my_incarnation()) return;
             return taker_->on_vector(vector, incarnation_sum_of(vector.origins()),
                                      [this](unsigned node) { return exchange_->applied(node); });
         }
         const Chunk chunk(section);
-        if (chunk.question().to != my_incarnation()) return;
+        if (chunk.request_id().to != my_incarnation()) return;
         return taker_->on_chunk(
             chunk, [this](std::uint64_t index, std::uint32_t value) { edge_.store(index, value); });
     }

@@ -85,10 +85,10 @@ public:
 struct CoreCounters {
     std::uint64_t rings_formed = 0, joined = 0, dropped = 0;
     std::uint64_t members_came = 0, members_left = 0;
-    std::uint64_t joins_sent = 0, welcomes_sent = 0, questions_answered = 0;
+    std::uint64_t joins_sent = 0, welcomes_sent = 0, requests_answered = 0;
 };
 
-/// What a joining node was told by who welcomed it.
+/// What a joining node was told by the member that welcomed it.
 struct Welcomed {
     unsigned donor = 0;
     std::uint64_t donor_incarnation = 0;

@@ -77,7 +77,7 @@ void Core::on_welcome(const Header& header, const Welcome& welcome, std::int64_t
         welcomed_.emplace();
         welcomed_->donor = header.origin;
         welcomed_->donor_incarnation = header.incarnation;
-        taker_->forget_questions();
+        taker_->forget_requests();
     }
     welcomed_->heard_ns = now;
     welcomed_->ring_incarnation = welcome.ring_incarnation();
@@ -191,7 +191,7 @@ bool Core::all_are_joining(std::int64_t now) const noexcept {
     return heard_member_ns_ < 0;
 }
 
-/// Its number is another process's, so says that one itself, or who believes it.
+/// Its number is another process's, so says that one itself, or a node that believes it.
 void Core::on_taken(const Header& header, const Greeting& greeting, std::int64_t now) {
     if (is_member_) return;
     const bool is_itself = header.origin == me();
@@ -252,7 +252,7 @@ std::uint64_t Core::incarnation_sum_of(const NodeSet& nodes) const noexcept {
 
 void Core::on_snapshot_request(const Header& header, const SnapshotRequest& request,
                                std::int64_t now) {
-    if (!is_member_ || request.question().to != my_incarnation()) return;
+    if (!is_member_ || request.request_id().to != my_incarnation()) return;
     if (!is_connected(header.origin, header.incarnation)) return;
     // A node that comes after a death gets nothing more of that node: the bank must have all that
     // any survivor has.
@@ -260,7 +260,7 @@ void Core::on_snapshot_request(const Header& header, const SnapshotRequest& requ
     exchange_->close_ended(now);
     // What is begun leaves first: the own position then covers what the bank holds.
     exchange_->commit(now);
-    ++counters_.questions_answered;
+    ++counters_.requests_answered;
     others_[header.origin].served = !view_.contains(header.origin);
     DonorView view;
     view.bank = edge_.bank();

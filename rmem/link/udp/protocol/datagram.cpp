@@ -91,18 +91,18 @@ Refusal check_admit(Bytes body) noexcept {
 
 Refusal check_vector(Bytes body) noexcept {
     if (body.size() < Vector::kHeadBytes) return Refusal::section_size;
-    const std::size_t origins = NodeSet::read(body.data() + Question::kBytes + 8).size();
+    const std::size_t origins = NodeSet::read(body.data() + RequestId::kBytes + 8).size();
     if (body.size() != Vector::kHeadBytes + origins * sizeof(std::uint32_t)) {
         return Refusal::section_size;
     }
-    return check_node(Question::read(body.data()).to.node);
+    return check_node(RequestId::read(body.data()).to.node);
 }
 
 Refusal check_chunk(Bytes body, bool zeros) noexcept {
     if (body.size() < Chunk::kHeadBytes) return Refusal::section_size;
-    const Refusal refusal = check_node(Question::read(body.data()).to.node);
+    const Refusal refusal = check_node(RequestId::read(body.data()).to.node);
     if (refusal != Refusal::none) return refusal;
-    const Place place = Place::read(body.data() + Question::kBytes);
+    const Place place = Place::read(body.data() + RequestId::kBytes);
     const std::size_t bytes = zeros ? 0 : place.words * kWordBytes;
     if (body.size() != Chunk::kHeadBytes + bytes) return Refusal::record_overrun;
     return check_place(place);
@@ -122,7 +122,7 @@ Refusal check(const Section& section) noexcept {
             return check_addressed_list<MemberIncarnation>(body, Welcome::kHeadBytes);
         case SectionType::admit: return check_admit(body);
         case SectionType::snapshot_request:
-            return check_addressed_list<Place>(body, Question::kBytes);
+            return check_addressed_list<Place>(body, RequestId::kBytes);
         case SectionType::vector: return check_vector(body);
         case SectionType::chunk: return check_chunk(body, (section.flags() & Section::kZeros) != 0);
         case SectionType::greeting: return check_list<Greeting>(body);

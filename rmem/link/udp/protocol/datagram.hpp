@@ -201,7 +201,7 @@ private:
     std::span<const std::byte> body_;
 };
 
-/// A batch of an incarnation that has ended, passed on by who has it.
+/// A batch of an incarnation that has ended, passed on by a node that has it.
 class ForwardedBatch {
 public:
     static constexpr std::size_t kHeadBytes =
@@ -245,28 +245,28 @@ class SnapshotRequest {
 public:
     explicit SnapshotRequest(const Section& section) noexcept : body_(section.body()) {}
 
-    Question question() const noexcept { return Question::read(body_.data()); }
-    Run<Place> parts() const noexcept { return Run<Place>(body_.subspan(Question::kBytes)); }
+    RequestId request_id() const noexcept { return RequestId::read(body_.data()); }
+    Run<Place> parts() const noexcept { return Run<Place>(body_.subspan(RequestId::kBytes)); }
 
 private:
     std::span<const std::byte> body_;
 };
 
-/// Where in each stream the donor was when it read the chunks with the same question. Low bits
+/// Where in each stream the donor was when it read the chunks with the same request id. Low bits
 /// are enough: the position is not below what was admitted, and no window is that large.
 class Vector {
 public:
-    static constexpr std::size_t kHeadBytes = Question::kBytes + 8 + NodeSet::kBytes;
+    static constexpr std::size_t kHeadBytes = RequestId::kBytes + 8 + NodeSet::kBytes;
 
     explicit Vector(const Section& section) noexcept : body_(section.body()) {}
 
-    Question question() const noexcept { return Question::read(body_.data()); }
+    RequestId request_id() const noexcept { return RequestId::read(body_.data()); }
     /// A sum over the incarnations of the origins (sum_of_incarnations): both must mean the same
     /// ones.
     std::uint64_t incarnation_sum() const noexcept {
-        return load<std::uint64_t>(body_.data() + Question::kBytes);
+        return load<std::uint64_t>(body_.data() + RequestId::kBytes);
     }
-    NodeSet origins() const noexcept { return NodeSet::read(body_.data() + Question::kBytes + 8); }
+    NodeSet origins() const noexcept { return NodeSet::read(body_.data() + RequestId::kBytes + 8); }
     /// Calls visit(origin, low bits of the position) for each origin, the lowest first.
     template <class Visit>
     void for_each(Visit visit) const {
@@ -284,13 +284,13 @@ private:
 /// A part of the donor's bank.
 class Chunk {
 public:
-    static constexpr std::size_t kHeadBytes = Question::kBytes + Place::kBytes;
+    static constexpr std::size_t kHeadBytes = RequestId::kBytes + Place::kBytes;
 
     explicit Chunk(const Section& section) noexcept
         : body_(section.body()), zeros_((section.flags() & Section::kZeros) != 0) {}
 
-    Question question() const noexcept { return Question::read(body_.data()); }
-    Place place() const noexcept { return Place::read(body_.data() + Question::kBytes); }
+    RequestId request_id() const noexcept { return RequestId::read(body_.data()); }
+    Place place() const noexcept { return Place::read(body_.data() + RequestId::kBytes); }
     /// Whether all its words are 0; then words() is empty.
     bool is_zeros() const noexcept { return zeros_; }
     Words words() const noexcept { return Words(body_.subspan(kHeadBytes)); }
@@ -302,7 +302,7 @@ private:
 
 // ---- Reading
 
-/// Bytes of the first datagram where several may stand in a row, as it says itself; all, when that
+/// Bytes of the first datagram where several may be in a row, as it says itself; all, when that
 /// cannot be or it is none of ours.
 RMEM_API std::size_t length_of_first(std::span<const std::byte> bytes) noexcept;
 

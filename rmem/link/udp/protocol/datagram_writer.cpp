@@ -42,7 +42,8 @@ DatagramWriter::DatagramWriter(std::span<std::byte> buffer, std::size_t limit)
     : data_(buffer.data()), end_(limit - kTagBytes) {
     if (limit < kLeastPayload || limit > kMostPayload || buffer.size() < limit) {
         throw Error(Errc::invalid_argument,
-                    fmt::format("a datagram of {} bytes in a buffer of {}: {} to {} are possible",
+                    fmt::format("invalid datagram size: {} bytes in a buffer of {}; must be {} to "
+                                "{}, and at most the buffer's size",
                                 limit, buffer.size(), kLeastPayload, kMostPayload));
     }
 }
@@ -213,10 +214,10 @@ bool DatagramWriter::add_incarnation(const MemberIncarnation& member) noexcept {
     return true;
 }
 
-bool DatagramWriter::begin_snapshot_request(const Question& question) noexcept {
-    std::byte* at = open(SectionType::snapshot_request, 0, Question::kBytes);
+bool DatagramWriter::begin_snapshot_request(const RequestId& id) noexcept {
+    std::byte* at = open(SectionType::snapshot_request, 0, RequestId::kBytes);
     if (at == nullptr) return false;
-    question.write(at);
+    id.write(at);
     return true;
 }
 
@@ -228,15 +229,15 @@ bool DatagramWriter::add_part(const Place& place) noexcept {
     return true;
 }
 
-bool DatagramWriter::add_vector(const Question& question, std::uint64_t incarnation_sum,
+bool DatagramWriter::add_vector(const RequestId& id, std::uint64_t incarnation_sum,
                                 const NodeSet& origins,
                                 std::span<const std::uint64_t, kMaxNodes> positions) noexcept {
     const std::size_t bytes = Vector::kHeadBytes + origins.size() * sizeof(std::uint32_t);
     std::byte* at = open(SectionType::vector, 0, bytes);
     if (at == nullptr) return false;
-    question.write(at);
-    store(at + Question::kBytes, incarnation_sum);
-    origins.write(at + Question::kBytes + 8);
+    id.write(at);
+    store(at + RequestId::kBytes, incarnation_sum);
+    origins.write(at + RequestId::kBytes + 8);
     at += Vector::kHeadBytes;
     origins.for_each([&](unsigned origin) {
         store(at, static_cast<std::uint32_t>(positions[origin]));
@@ -249,21 +250,21 @@ std::size_t DatagramWriter::chunk_room() const noexcept {
     return words_behind(kSectionHeadBytes + Chunk::kHeadBytes, room());
 }
 
-std::byte* DatagramWriter::add_chunk(const Question& question, const Place& place) noexcept {
+std::byte* DatagramWriter::add_chunk(const RequestId& id, const Place& place) noexcept {
     if (!is_sendable(place)) return nullptr;
     std::byte* at = open(SectionType::chunk, 0, Chunk::kHeadBytes + place.words * kWordBytes);
     if (at == nullptr) return nullptr;
-    question.write(at);
-    place.write(at + Question::kBytes);
+    id.write(at);
+    place.write(at + RequestId::kBytes);
     return at + Chunk::kHeadBytes;
 }
 
-bool DatagramWriter::add_zeros(const Question& question, const Place& place) noexcept {
+bool DatagramWriter::add_zeros(const RequestId& id, const Place& place) noexcept {
     std::byte* at =
         is_sendable(place) ? open(SectionType::chunk, Section::kZeros, Chunk::kHeadBytes) : nullptr;
     if (at == nullptr) return false;
-    question.write(at);
-    place.write(at + Question::kBytes);
+    id.write(at);
+    place.write(at + RequestId::kBytes);
     return true;
 }
 

@@ -44,7 +44,7 @@ public:
     /// The buffer of the next datagrams, as large as the first one.
     void use(std::span<std::byte> buffer) noexcept { data_ = buffer.data(); }
     std::span<std::byte> buffer() const noexcept { return {data_, end_ + kTagBytes}; }
-    /// Starts it anew.
+    /// Starts it again.
     void begin(const Header& header) noexcept;
     /// What its header says is known when it leaves.
     void restamp(std::uint64_t number, std::int64_t sent_ns, std::uint32_t newest) noexcept {
@@ -101,16 +101,16 @@ public:
                        std::uint64_t ring_incarnation, const NodeSet& view) noexcept;
     bool add_incarnation(const MemberIncarnation& member) noexcept;
     /// An ask without parts; add_part() adds to it.
-    bool begin_snapshot_request(const Question& question) noexcept;
+    bool begin_snapshot_request(const RequestId& id) noexcept;
     bool add_part(const Place& place) noexcept;
     /// `positions` has one for each node; those of `origins` are sent.
-    bool add_vector(const Question& question, std::uint64_t incarnation_sum, const NodeSet& origins,
+    bool add_vector(const RequestId& id, std::uint64_t incarnation_sum, const NodeSet& origins,
                     std::span<const std::uint64_t, kMaxNodes> positions) noexcept;
     /// Where the chunk's words go, little-endian, at a multiple of 4 of the buffer; nullptr: no
     /// room.
-    std::byte* add_chunk(const Question& question, const Place& place) noexcept;
+    std::byte* add_chunk(const RequestId& id, const Place& place) noexcept;
     /// A part of the bank with nothing but zeros in it.
-    bool add_zeros(const Question& question, const Place& place) noexcept;
+    bool add_zeros(const RequestId& id, const Place& place) noexcept;
     /// Words that one more chunk can have; 0: none fits.
     std::size_t chunk_room() const noexcept;
 

@@ -237,8 +237,8 @@ bool Exchange::has_room(std::size_t words, unsigned spare) const noexcept {
     const std::size_t fits = composing_ ? batch_.record_room() : 0;
     const std::size_t left = words - std::min(words, fits);
     const std::size_t more = left <= full ? (left != 0 ? 1 : 0) : (left + full - 1) / full;
-    // One place stays free: who gives this node up must still find the oldest batch with others
-    // when the next one comes.
+    // One place stays free: a node that gives this one up must still find the oldest batch with
+    // others when the next one comes.
     return out_.has_room(static_cast<std::uint32_t>(begun + more + spare + 1));
 }
 

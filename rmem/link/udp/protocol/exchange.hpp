@@ -53,7 +53,7 @@ inline constexpr std::int64_t kEchoNs =
     100'000;  ///< between echoes to one node: round trips change slowly
 inline constexpr std::uint32_t kAcksAWindow =
     4;  ///< or until that part of a window is unacknowledged: a quarter
-inline constexpr std::uint64_t kMostForwarded = 32;  ///< batches for one question
+inline constexpr std::uint64_t kMostForwarded = 32;  ///< batches for one NAK
 /// Time that the believed incarnation of a node has to be silent before another process's can take
 /// its place.
 inline constexpr std::int64_t kNamesakeNs = 150'000'000;
@@ -88,7 +88,7 @@ struct ExchangeCounters {
     std::uint64_t acks_alone = 0;            ///< datagrams with nothing but acknowledgements
     std::array<std::uint64_t, kRefusals> refused{};  ///< as datagram.hpp says why
     std::uint64_t unsigned_ = 0, signed_ = 0, wrong_tag = 0, replayed = 0;
-    std::uint64_t forwarded = 0;  ///< batches of the dead, to who lacked them
+    std::uint64_t forwarded = 0;  ///< batches of dead nodes, to nodes that lacked them
     std::uint64_t no_member = 0;  ///< of a node or an incarnation that is no member here
     std::uint64_t strangers = 0;  ///< datagrams of incarnations that are not believed
     std::uint64_t greetings_sent = 0;
@@ -160,7 +160,7 @@ public:
     }
     /// That incarnation has to prove itself again.
     void doubt(unsigned node, std::uint64_t incarnation) noexcept;
-    /// The same for who was silent since then.
+    /// The same for nodes that were silent since then.
     void doubt_silent_since(std::int64_t then);
 
     // ---- Members
@@ -183,8 +183,8 @@ public:
     }
     /// Says in the datagram under composition how far ended streams are here.
     void add_ended(DatagramWriter& writer, std::int64_t now);
-    /// Who has another length of an ended stream than this node, or has none that should, and
-    /// nobody gave what lacks in time.
+    /// The nodes that have another length of an ended stream than this one, or none though they
+    /// should, and to which nobody forwarded the rest in time.
     const NodeSet& differs_from() const noexcept { return differs_from_; }
     bool takes(unsigned node) const noexcept { return peers_[node].in != nullptr; }
     /// Its batches are kept, but neither applied nor acknowledged, until it is released: it may be

@@ -19,8 +19,8 @@ bool Exchange::is_tagged(const Datagram& datagram, const IncarnationKey& key) {
     return false;
 }
 
-/// Tag, then replays: a number from who has no key must not move the window. `fresh`: the key of a
-/// incarnation that is not the peer's.
+/// Tag, then replays: a number from a sender without the key must not move the window. `fresh`: the
+/// key of a incarnation that is not the peer's.
 Exchange::Standing Exchange::standing_of(const Datagram& datagram,
                                          std::optional<IncarnationKey>& fresh) {
     const Header& header = datagram.header();

@@ -333,21 +333,21 @@ struct Greeting {
 inline constexpr std::size_t kMostAboutBytes = 400;
 
 /// What ties a snapshot request and its answer: the node that is to read the section, and the
-/// joiner's number of the question. A question requested again has a new number, so all with one
+/// joiner's number of the request. A request that is repeated has a new number, so all with one
 /// number is of one instant.
-struct Question {
+struct RequestId {
     NodeIncarnation to;
     std::uint32_t number = 0;
 
     static constexpr std::size_t kBytes = 8;
-    static Question read(const std::byte* from) noexcept {
+    static RequestId read(const std::byte* from) noexcept {
         return {NodeIncarnation::read(from), load<std::uint32_t>(from + 4)};
     }
     void write(std::byte* to_bytes) const noexcept {
         to.write(to_bytes);
         store(to_bytes + 4, number);
     }
-    friend bool operator==(const Question&, const Question&) = default;
+    friend bool operator==(const RequestId&, const RequestId&) = default;
 };
 
 }  // namespace rmem::udp

@@ -12,7 +12,7 @@
 /// Invariants
 ///   A nonce is nobody else's and is never drawn twice; after renew() the former one is worth
 ///   nothing, nor after twice kNonceNs. At most kMostGreetings are owed. What does not fit is
-///   dropped: who is not answered speaks again.
+///   dropped: a node that is not answered speaks again.
 /// Threads: one user at a time. Progress: no call waits.
 /// Units: nanoseconds.
 
@@ -26,7 +26,7 @@
 namespace rmem::udp {
 
 inline constexpr std::int64_t kGreetNs = 200'000;          ///< between two datagrams with greetings
-inline constexpr std::int64_t kGreetAgainNs = 10'000'000;  ///< between two questions to one node
+inline constexpr std::int64_t kGreetAgainNs = 10'000'000;  ///< between two greetings of one node
 inline constexpr std::int64_t kNonceNs = 1'000'000'000;    ///< older ones are not sent
 inline constexpr std::size_t kMostGreetings = 24;  ///< with a join they fit the smallest datagram
 

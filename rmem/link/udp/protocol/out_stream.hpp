@@ -6,8 +6,8 @@
 /// Terms
 ///   receiver   a node that takes the stream; it counts from a first sequence on
 ///   window     how many batches may be under way to the slowest receiver
-///   probe      the newest batch once more, because nobody has said that it arrived: who has it
-///              acknowledges at once, one that lacks something sends a NAK
+///   probe      the newest batch once more, because nobody has said that it arrived: a node that
+///              has it acknowledges at once, one that lacks something sends a NAK
 /// Invariants: what a receiver lacks is in the history. Sequences count from the first, by default
 /// 1.
 /// Threads: one user at a time. Progress: no call waits or allocates; acknowledging takes the time

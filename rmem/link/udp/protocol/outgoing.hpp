@@ -27,7 +27,7 @@ namespace rmem::udp {
 inline constexpr std::size_t kMostOutgoing = 2048;  ///< datagrams; two of the largest windows
 
 struct OutgoingDatagram {
-    enum class To : bool { all_nodes, namesakes };  ///< namesakes: who has this node's number
+    enum class To : bool { all_nodes, namesakes };  ///< namesakes: with this node's number
 
     std::span<std::byte> bytes;
     To to = To::all_nodes;

@@ -21,7 +21,7 @@ public:
     /// How many numbers are told apart: the newest one and those before it.
     static constexpr std::uint64_t kSize = 1024;
 
-    /// Begins anew: that number and all before it count as seen.
+    /// Begins again: that number and all before it count as seen.
     void begin_at(std::uint64_t number) noexcept {
         seen_.fill(0);
         for (std::uint64_t back = 0; back < kSize && back <= number; ++back) {

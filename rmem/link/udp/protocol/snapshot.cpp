@@ -47,7 +47,7 @@ void SnapshotTaker::note_departure(unsigned origin) noexcept {
     admitted_.erase(origin);
     departed_.insert(origin);
     needed_[origin] = 0;
-    questions_.clear();
+    requests_.clear();
     forget_writes(origin);
 }
 
@@ -67,110 +67,109 @@ std::int64_t SnapshotTaker::request_due_ns() const noexcept {
     if (here_ == parts()) return kNever;
     std::int64_t due = kNever;
     std::uint64_t open = 0;
-    for (const Question& question : questions_) {
-        due = std::min(due, question.again_ns);
-        for (const std::uint32_t part : question.parts) open += part_here_[part] ? 0U : 1U;
+    for (const Request& pending : requests_) {
+        due = std::min(due, pending.again_ns);
+        for (const std::uint32_t part : pending.parts) open += part_here_[part] ? 0U : 1U;
     }
     const bool has_more = here_ + open < parts();
-    return has_more && questions_.size() < kMostQuestions ? 0 : due;
+    return has_more && requests_.size() < kMostRequests ? 0 : due;
 }
 
 /// What was not answered in time is free to be requested again.
 void SnapshotTaker::drop_lost(std::int64_t now) {
-    std::erase_if(questions_, [now](const Question& question) { return question.again_ns <= now; });
+    std::erase_if(requests_, [now](const Request& pending) { return pending.again_ns <= now; });
     std::fill(part_requested_.begin(), part_requested_.end(), false);
-    for (const Question& question : questions_) {
-        for (const std::uint32_t part : question.parts) part_requested_[part] = true;
+    for (const Request& pending : requests_) {
+        for (const std::uint32_t part : pending.parts) part_requested_[part] = true;
     }
 }
 
 bool SnapshotTaker::request(DatagramWriter& writer, const NodeIncarnation& donor,
                             std::int64_t now) {
     drop_lost(now);
-    if (questions_.size() >= kMostQuestions || here_ == parts()) return false;
-    Question question;
-    question.number = ++numbers_;
+    if (requests_.size() >= kMostRequests || here_ == parts()) return false;
+    Request pending;
+    pending.number = ++numbers_;
     const auto count = static_cast<std::uint32_t>(parts());
-    for (std::uint32_t looked = 0; looked < count && question.parts.size() < kPartsAQuestion;
+    for (std::uint32_t looked = 0; looked < count && pending.parts.size() < kPartsARequest;
          ++looked) {
         const std::uint32_t part = next_part_;
         next_part_ = (next_part_ + 1) % count;
-        if (!part_here_[part] && !part_requested_[part]) question.parts.push_back(part);
+        if (!part_here_[part] && !part_requested_[part]) pending.parts.push_back(part);
     }
-    if (question.parts.empty() || !writer.begin_snapshot_request({donor, question.number}))
+    if (pending.parts.empty() || !writer.begin_snapshot_request({donor, pending.number}))
         return false;
-    for (const std::uint32_t part : question.parts) writer.add_part(place_of(part));
+    for (const std::uint32_t part : pending.parts) writer.add_part(place_of(part));
     // An answer is many datagrams: it may take a while longer than one.
-    question.again_ns = now + 4 * times_.nak_retry_ns();
-    questions_.push_back(std::move(question));
+    pending.again_ns = now + 4 * times_.nak_retry_ns();
+    requests_.push_back(std::move(pending));
     return true;
 }
 
-SnapshotTaker::Question* SnapshotTaker::find(const rmem::udp::Question& named) noexcept {
+SnapshotTaker::Request* SnapshotTaker::find(const RequestId& named) noexcept {
     const auto found =
-        std::find_if(questions_.begin(), questions_.end(),
-                     [&](const Question& question) { return question.number == named.number; });
-    return found == questions_.end() ? nullptr : &*found;
+        std::find_if(requests_.begin(), requests_.end(),
+                     [&](const Request& pending) { return pending.number == named.number; });
+    return found == requests_.end() ? nullptr : &*found;
 }
 
 void SnapshotTaker::on_vector(const Vector& vector, std::uint64_t incarnation_sum,
                               const Applied& applied) {
-    Question* question = find(vector.question());
-    if (question == nullptr || question->has_vector || vector.incarnation_sum() != incarnation_sum)
+    Request* pending = find(vector.request_id());
+    if (pending == nullptr || pending->has_vector || vector.incarnation_sum() != incarnation_sum)
         return;
-    question->origins = vector.origins();
+    pending->origins = vector.origins();
     vector.for_each([&](unsigned origin, std::uint32_t low) {
-        question->positions[origin] = widened(low, applied(origin));
+        pending->positions[origin] = widened(low, applied(origin));
     });
-    question->has_vector = covers_admissions(*question);
+    pending->has_vector = covers_admissions(*pending);
 }
 
 /// What was written before this node was admitted comes with the bank or not at all; and a donor
 /// that still takes a stream that has ended here does not have all of it that there is.
-bool SnapshotTaker::covers_admissions(const Question& question) const {
+bool SnapshotTaker::covers_admissions(const Request& pending) const {
     bool covers = true;
     departed_.for_each([&](unsigned origin) {
-        if (question.origins.contains(origin)) covers = false;
+        if (pending.origins.contains(origin)) covers = false;
     });
     admitted_.for_each([&](unsigned origin) {
-        if (!question.origins.contains(origin) || question.positions[origin] + 1 < first_[origin]) {
+        if (!pending.origins.contains(origin) || pending.positions[origin] + 1 < first_[origin]) {
             covers = false;
         }
     });
     return covers;
 }
 
-bool SnapshotTaker::is_newer(std::uint64_t word, const Question& question) const noexcept {
+bool SnapshotTaker::is_newer(std::uint64_t word, const Request& pending) const noexcept {
     const std::uint64_t by = set_by_[word];
-    return by != 0 && (by & kSequenceMask) > question.positions[by >> kSequenceBits];
+    return by != 0 && (by & kSequenceMask) > pending.positions[by >> kSequenceBits];
 }
 
-bool SnapshotTaker::is_all_here(const Question& question) const noexcept {
-    return std::all_of(question.parts.begin(), question.parts.end(),
+bool SnapshotTaker::is_all_here(const Request& pending) const noexcept {
+    return std::all_of(pending.parts.begin(), pending.parts.end(),
                        [this](std::uint32_t part) { return part_here_[part]; });
 }
 
 void SnapshotTaker::on_chunk(const Chunk& chunk, const Store& store) {
-    Question* question = find(chunk.question());
+    Request* pending = find(chunk.request_id());
     const Place place = chunk.place();
     const std::uint64_t part = place.index / kPartWords;
-    if (question == nullptr || !question->has_vector || part >= parts()) return;
+    if (pending == nullptr || !pending->has_vector || part >= parts()) return;
     const auto number = static_cast<std::uint32_t>(part);
     if (place != place_of(number) || part_here_[number]) return;
-    const auto& requested = question->parts;
+    const auto& requested = pending->parts;
     if (std::find(requested.begin(), requested.end(), number) == requested.end()) return;
     for (std::uint64_t i = 0; i < place.words; ++i) {
-        if (is_newer(place.index + i, *question)) continue;
+        if (is_newer(place.index + i, *pending)) continue;
         store(place.index + i, chunk.is_zeros() ? 0 : chunk.words()[i]);
     }
     part_here_[number] = true;
     ++here_;
-    question->origins.for_each([&](unsigned origin) {
-        needed_[origin] = std::max(needed_[origin], question->positions[origin]);
+    pending->origins.for_each([&](unsigned origin) {
+        needed_[origin] = std::max(needed_[origin], pending->positions[origin]);
     });
-    if (is_all_here(*question)) {
-        std::erase_if(questions_,
-                      [n = question->number](const Question& q) { return q.number == n; });
+    if (is_all_here(*pending)) {
+        std::erase_if(requests_, [n = pending->number](const Request& q) { return q.number == n; });
     }
 }
 
@@ -187,13 +186,13 @@ bool SnapshotTaker::is_complete(const Applied& applied) const {
 namespace {
 
 /// Adds this part of the bank; false without room.
-bool add_part(DatagramWriter& writer, const Question& question, const Place& place,
+bool add_part(DatagramWriter& writer, const RequestId& id, const Place& place,
               std::span<const std::byte> bank) {
     const auto words = bank.subspan(place.index * kWordBytes, place.words * kWordBytes);
     const bool is_zeros =
         std::all_of(words.begin(), words.end(), [](std::byte b) { return b == std::byte{0}; });
-    if (is_zeros) return writer.add_zeros(question, place);
-    std::byte* to = writer.add_chunk(question, place);
+    if (is_zeros) return writer.add_zeros(id, place);
+    std::byte* to = writer.add_chunk(id, place);
     if (to == nullptr) return false;
     for (std::size_t i = 0; i < place.words; ++i) {
         // relaxed is enough: the writer of this word here is in the streams, and the vector says
@@ -211,15 +210,15 @@ bool add_part(DatagramWriter& writer, const Question& question, const Place& pla
 
 void answer(const NodeIncarnation& joiner, const SnapshotRequest& request, const DonorView& view,
             const std::function<DatagramWriter&()>& begin, const std::function<void()>& send) {
-    const Question question{joiner, request.question().number};
+    const RequestId id{joiner, request.request_id().number};
     DatagramWriter* writer = &begin();
-    writer->add_vector(question, view.incarnation_sum, view.origins, view.positions);
+    writer->add_vector(id, view.incarnation_sum, view.origins, view.positions);
     for (const Place& place : request.parts()) {
         if (!place.is_inside(view.bank.size()) || place.words > kPartWords) continue;
-        if (add_part(*writer, question, place, view.bank)) continue;
+        if (add_part(*writer, id, place, view.bank)) continue;
         send();
         writer = &begin();
-        add_part(*writer, question, place, view.bank);
+        add_part(*writer, id, place, view.bank);
     }
     send();
 }

@@ -23,8 +23,8 @@
 ///
 /// Threads: one user at a time. Progress: no call waits; the joiner takes 8 bytes a word of the
 /// bank until it is complete.
-/// Trust: places are held against the bank, questions against those that were asked; positions only
-/// make it wait.
+/// Trust: places are held against the bank, request ids against those of this joiner; positions
+/// only make it wait.
 /// Units: nanoseconds; places in words.
 
 #include "rmem/base/time.hpp"
@@ -43,9 +43,9 @@ namespace rmem::udp {
 
 inline constexpr std::uint32_t kPartWords =
     256;  ///< of one chunk: it fits the smallest payload limit's datagram
-inline constexpr unsigned kPartsAQuestion =
+inline constexpr unsigned kPartsARequest =
     32;  ///< answered by this number of datagrams at once, and a vector
-inline constexpr unsigned kMostQuestions = 4;  ///< under way
+inline constexpr unsigned kMostRequests = 4;  ///< under way
 
 class RMEM_API SnapshotTaker {
 public:
@@ -68,10 +68,10 @@ public:
     void set_times(const RetransmitTimes& times) noexcept { times_ = times; }
     /// When there is something to ask; kNever when all is here.
     std::int64_t request_due_ns() const noexcept;
-    /// Adds a question to the donor to the datagram. False when none is due, or there is no room.
+    /// Adds a request to the donor to the datagram. False when none is due, or there is no room.
     bool request(DatagramWriter& writer, const NodeIncarnation& donor, std::int64_t now);
     /// Another donor: what was asked and not answered is to be requested again.
-    void forget_questions() noexcept { questions_.clear(); }
+    void forget_requests() noexcept { requests_.clear(); }
 
     // ---- Answers
     /// `incarnation_sum`: of the origins that it names, as the joiner knows them; a donor that
@@ -86,7 +86,7 @@ public:
     std::uint64_t parts_here() const noexcept { return here_; }
 
 private:
-    struct Question {
+    struct Request {
         std::uint32_t number = 0;
         std::int64_t again_ns = 0;  ///< when it counts as lost
         std::vector<std::uint32_t> parts;
@@ -96,12 +96,12 @@ private:
     };
 
     Place place_of(std::uint32_t part) const noexcept;
-    Question* find(const rmem::udp::Question& named) noexcept;
+    Request* find(const RequestId& named) noexcept;
     void drop_lost(std::int64_t now);
     void forget_writes(unsigned origin) noexcept;
-    bool is_newer(std::uint64_t word, const Question& question) const noexcept;
-    bool covers_admissions(const Question& question) const;
-    bool is_all_here(const Question& question) const noexcept;
+    bool is_newer(std::uint64_t word, const Request& pending) const noexcept;
+    bool covers_admissions(const Request& pending) const;
+    bool is_all_here(const Request& pending) const noexcept;
 
     std::uint64_t words_;
     std::vector<std::uint64_t> set_by_;  ///< of each word: origin and sequence; 0: by none
@@ -109,7 +109,7 @@ private:
     std::uint64_t here_ = 0;
     std::uint32_t next_part_ = 0;  ///< where the search for one to ask for begins
     std::uint32_t numbers_ = 0;
-    std::deque<Question> questions_;
+    std::deque<Request> requests_;
     NodeSet admitted_, departed_;
     std::array<std::uint64_t, kMaxNodes> first_{};  ///< of each of these: it is taken from there on
     std::array<std::uint64_t, kMaxNodes> needed_{};  ///< of each stream
@@ -124,7 +124,7 @@ struct DonorView {
     std::span<const std::byte> bank;
 };
 
-/// Answers a question at this instant: `begin` begins a datagram, `send` sends it; none fails when
+/// Answers a request at this instant: `begin` begins a datagram, `send` sends it; none fails when
 /// the parts lie in the bank, others are passed over.
 RMEM_API void answer(const NodeIncarnation& joiner, const SnapshotRequest& request,
                      const DonorView& view, const std::function<DatagramWriter&()>& begin,

@@ -77,7 +77,7 @@ struct UdpDatagram : ::testing::Test {
     }
     /// One with a section of each type.
     void write_all_types() {
-        const Question question{{3, 4}, 5};
+        const RequestId id{{3, 4}, 5};
         ASSERT_TRUE(writer.begin_batch(100, 1));
         ASSERT_TRUE(writer.add_record({10, 2}, numbers(2, 1).data()));
         ASSERT_TRUE(writer.add_record({20, 1, Place::kInterrupt}, numbers(1, 9).data()));
@@ -89,13 +89,12 @@ struct UdpDatagram : ::testing::Test {
         ASSERT_TRUE(writer.add_status({}) && writer.add_join({8, {}}));
         ASSERT_TRUE(writer.begin_welcome({1, 2}, 3, 4, {}) && writer.add_incarnation({5, 6}));
         ASSERT_TRUE(writer.add_admit({{1, 2}, 3, 4}));
-        ASSERT_TRUE(writer.begin_snapshot_request(question) && writer.add_part({5, 6}));
+        ASSERT_TRUE(writer.begin_snapshot_request(id) && writer.add_part({5, 6}));
         NodeSet origins;
         origins.insert(200);
-        ASSERT_TRUE(
-            writer.add_vector(question, 5, origins, std::array<std::uint64_t, kMaxNodes>{}));
-        ASSERT_NE(writer.add_chunk(question, {30, 1}), nullptr);
-        ASSERT_TRUE(writer.add_zeros(question, {40, 1000}));
+        ASSERT_TRUE(writer.add_vector(id, 5, origins, std::array<std::uint64_t, kMaxNodes>{}));
+        ASSERT_NE(writer.add_chunk(id, {30, 1}), nullptr);
+        ASSERT_TRUE(writer.add_zeros(id, {40, 1000}));
         ASSERT_TRUE(writer.add_greeting({.to = 1, .nonce = 2, .answer = 3}));
         ASSERT_TRUE(writer.add_about("ring x"));
     }

@@ -173,7 +173,7 @@ TEST_F(UdpDatagram, nodes_that_no_ring_has_are_refused_wherever_they_are_named) 
     Bytes admit(Admit::kBytes);
     store(admit.data() + 12, std::uint64_t{1});
     Bytes chunk(Chunk::kHeadBytes + kWordBytes);
-    Place{3, 1}.write(chunk.data() + Question::kBytes);
+    Place{3, 1}.write(chunk.data() + RequestId::kBytes);
     EXPECT_EQ(refusal_with(SectionType::forwarded, 0, forwarded), Refusal::node);
     EXPECT_EQ(refusal_with(SectionType::acks, Ack::kBytes, Bytes(2 * Ack::kBytes)), Refusal::node);
     EXPECT_EQ(refusal_with(SectionType::nak, 0, nak), Refusal::node);
@@ -183,7 +183,7 @@ TEST_F(UdpDatagram, nodes_that_no_ring_has_are_refused_wherever_they_are_named) 
                            Bytes(Welcome::kHeadBytes + MemberIncarnation::kBytes)),
               Refusal::node);
     EXPECT_EQ(refusal_with(SectionType::admit, 0, admit), Refusal::node);
-    EXPECT_EQ(refusal_with(SectionType::snapshot_request, 0, Bytes(Question::kBytes)),
+    EXPECT_EQ(refusal_with(SectionType::snapshot_request, 0, Bytes(RequestId::kBytes)),
               Refusal::node);
     EXPECT_EQ(refusal_with(SectionType::vector, 0, Bytes(Vector::kHeadBytes)), Refusal::node);
     EXPECT_EQ(refusal_with(SectionType::chunk, 0, chunk), Refusal::node);
@@ -191,14 +191,14 @@ TEST_F(UdpDatagram, nodes_that_no_ring_has_are_refused_wherever_they_are_named) 
 
 TEST_F(UdpDatagram, what_requests_nothing_is_refused) {
     EXPECT_EQ(refusal_of(SectionType::nak, Bytes(Nak::kBytes)), Refusal::record_empty);
-    EXPECT_EQ(refusal_of(SectionType::snapshot_request, Bytes(Question::kBytes + Place::kBytes)),
+    EXPECT_EQ(refusal_of(SectionType::snapshot_request, Bytes(RequestId::kBytes + Place::kBytes)),
               Refusal::record_empty);
 }
 
 TEST_F(UdpDatagram, a_chunk_has_exactly_the_words_that_it_says) {
     const auto refusal_with = [this](const Place& place, std::size_t words, std::uint8_t flags) {
         Bytes body(Chunk::kHeadBytes + words * kWordBytes);
-        place.write(body.data() + Question::kBytes);
+        place.write(body.data() + RequestId::kBytes);
         return refusal_of(SectionType::chunk, body, flags);
     };
     EXPECT_EQ(refusal_with({7, 3}, 3, 0), Refusal::none);

@@ -194,7 +194,7 @@ TEST_F(UdpDatagramWriter, a_snapshot_request_is_read_as_it_was_written) {
     ASSERT_TRUE(writer.begin_snapshot_request({{1, 2}, 3}));
     ASSERT_TRUE(writer.add_part({0, 65535}) && writer.add_part({65535, 1}));
     const SnapshotRequest request(section());
-    EXPECT_EQ(request.question(), (Question{{1, 2}, 3}));
+    EXPECT_EQ(request.request_id(), (RequestId{{1, 2}, 3}));
     ASSERT_EQ(request.parts().size(), 2U);
     EXPECT_EQ(*request.parts().begin(), (Place{0, 65535}));
     EXPECT_EQ(*++request.parts().begin(), (Place{65535, 1}));
@@ -212,7 +212,7 @@ TEST_F(UdpDatagramWriter, the_vector_of_256_streams_fits_the_least_datagram) {
     ASSERT_TRUE(least.add_vector({{1, 2}, 3}, 4, origins, positions));
     ASSERT_EQ(refusal(least.finish()), Refusal::none);
     const Vector vector(*sections.begin());
-    EXPECT_EQ(vector.question(), (Question{{1, 2}, 3}));
+    EXPECT_EQ(vector.request_id(), (RequestId{{1, 2}, 3}));
     EXPECT_EQ(vector.incarnation_sum(), 4U);
     unsigned visited = 0;
     vector.for_each([&](unsigned origin, std::uint32_t low) {
@@ -236,7 +236,7 @@ TEST_F(UdpDatagramWriter, chunks_are_read_as_they_were_written) {
     ASSERT_EQ(chunk.words().size(), words);
     for (std::uint32_t i = 0; i < words; ++i) EXPECT_EQ(chunk.words()[i], i);
     const Chunk zeros(*at);
-    EXPECT_EQ(zeros.question(), (Question{{1, 2}, 3}));
+    EXPECT_EQ(zeros.request_id(), (RequestId{{1, 2}, 3}));
     EXPECT_EQ(zeros.place(), (Place{9000, 65535}));
     EXPECT_TRUE(zeros.is_zeros());
     EXPECT_EQ(zeros.words().size(), 0U);

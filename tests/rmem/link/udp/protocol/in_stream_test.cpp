@@ -62,7 +62,7 @@ TEST(InStream, asks_for_each_range_that_is_missing_and_at_once_for_what_shows_up
     while (in.take()) {
     }
     EXPECT_EQ(in.applied(), 3U);
-    EXPECT_EQ(in.nak_due_ns(), 200'050) << "two round trips after the last question";
+    EXPECT_EQ(in.nak_due_ns(), 200'050) << "two round trips after the last NAK";
     EXPECT_EQ(send_naks(200'050), (Ranges{{4, 2}, {7, 2}}));
     for (const std::uint64_t n : {4U, 5U, 7U, 8U}) in.offer(n, body_of(n), 200'060);
     while (in.take()) {

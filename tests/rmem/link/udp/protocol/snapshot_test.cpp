@@ -192,8 +192,8 @@ TEST(Snapshot, gives_a_joiner_the_bank_of_its_streams_positions_whatever_goes_on
     }
 }
 
-TEST(Snapshot, of_a_bank_of_zeros_takes_few_bytes) {
-    Replica donor(kPartWords * kPartsAQuestion), joiner(donor.bank.size());
+TEST(Snapshot, a_snapshot_of_a_bank_of_zeros_takes_few_bytes) {
+    Replica donor(kPartWords * kPartsARequest), joiner(donor.bank.size());
     SnapshotTaker taker(donor.bank.size());
     Joining joining(donor, joiner, taker, 1);
     ASSERT_TRUE(joining.request(0));

@@ -26,7 +26,7 @@ struct Weather {
     std::int64_t jitter_ns = 0;
 };
 
-/// What travels: a batch (answering: at once), acks and questions.
+/// What travels: a batch (answering: at once), acks and NAKs.
 struct Parcel {
     enum class Kind { batch, ack, nak } kind;
     unsigned from = 0, to = 0;
@@ -67,7 +67,7 @@ public:
     OutStream& out() { return out_; }
     const std::vector<std::uint64_t>& taken() const { return taken_; }
     std::uint64_t batches_sent() const { return sent_; }
-    std::uint64_t questions() const { return questions_; }
+    std::uint64_t naks() const { return naks_; }
     std::int64_t now() const { return now_; }
     /// Lets the named batch be lost once on its way to this receiver.
     void lose_once(std::uint64_t sequence, unsigned receiver) {
@@ -117,7 +117,7 @@ private:
         if (const auto sequence = out_.probe(now_)) multicast(*sequence, true);
         for (unsigned r = 0; r < in_.size(); ++r) {
             in_[r].send_naks(now_, [&](std::uint64_t first, std::uint64_t count) {
-                ++questions_;
+                ++naks_;
                 for (unsigned to = 0; to <= in_.size(); ++to) {
                     if (to == r) continue;
                     const unsigned target = to == in_.size() ? kSender : to;
@@ -164,16 +164,16 @@ private:
     std::vector<std::uint64_t> taken_;
     std::multimap<std::int64_t, Parcel> parcels_;
     std::map<std::pair<std::uint64_t, unsigned>, int> to_lose_;
-    std::uint64_t sent_ = 0, questions_ = 0;
+    std::uint64_t sent_ = 0, naks_ = 0;
     std::int64_t now_ = 0;
 };
 
-TEST(Streams, on_a_good_network_send_each_batch_once_and_no_nak) {
+TEST(Streams, streams_on_a_good_network_send_each_batch_once_and_no_nak) {
     Network network(3, {}, 1);
     ASSERT_TRUE(network.run(1000, 1'000'000'000));
     EXPECT_EQ(network.taken(), (std::vector<std::uint64_t>{1000, 1000, 1000}));
     EXPECT_EQ(network.batches_sent(), 1000U);
-    EXPECT_EQ(network.questions(), 0U);
+    EXPECT_EQ(network.naks(), 0U);
 }
 
 TEST(Streams, bring_each_batch_once_and_in_order_through_any_weather) {
@@ -194,9 +194,9 @@ TEST(Streams, retransmit_a_batch_that_one_receiver_lacks_within_two_round_trips_
     Network network(4, {}, 1);
     network.lose_once(30, 2);
     ASSERT_TRUE(network.run(60, 1'000'000'000));
-    // The window lets all 60 go at once: one way, the question, the answer, the last ack.
+    // The window lets all 60 go at once: one way, the NAK, the answer, the last ack.
     EXPECT_EQ(network.batches_sent(), 61U);
-    EXPECT_EQ(network.questions(), 1U);
+    EXPECT_EQ(network.naks(), 1U);
     EXPECT_LE(network.now(), 10'000 + 3 * 20'000);
 }
 
@@ -213,8 +213,7 @@ TEST(Streams, get_a_nak_from_one_of_those_who_lack_the_same) {
     for (unsigned r = 0; r < 5; ++r) network.lose_once(20, r);
     ASSERT_TRUE(network.run(50, 1'000'000'000));
     EXPECT_EQ(network.batches_sent(), 51U);
-    EXPECT_LE(network.questions(), 3U)
-        << "those who hear the question before their turn do not ask";
+    EXPECT_LE(network.naks(), 3U) << "nodes that hear the NAK before their turn send none";
 }
 
 }  // namespace
