@@ -69,7 +69,7 @@ bool receive_at_once(int other) {
     return received(bbp_tryrecv(other, &told, sizeof told, nullptr), other);
 }
 
-TEST_P(Crowd, of_tries_to_receive_moves) {
+TEST_P(Crowd, a_crowd_of_tries_to_receive_moves) {
     RMEM_SKIP_IF_SIMULATED("nobody shares a processor");
     play(setup(2), [](int other, int round) {
         int told = -1;
@@ -78,7 +78,7 @@ TEST_P(Crowd, of_tries_to_receive_moves) {
     });
 }
 
-TEST_P(Crowd, of_questions_whether_a_message_waits_moves) {
+TEST_P(Crowd, a_crowd_of_questions_whether_a_message_waits_moves) {
     RMEM_SKIP_IF_SIMULATED("nobody shares a processor");
     play(setup(2), [](int other, int round) {
         const int source = round % 2 == 0 ? other : BBP_ANY;
@@ -89,7 +89,7 @@ TEST_P(Crowd, of_questions_whether_a_message_waits_moves) {
     });
 }
 
-TEST_P(Crowd, of_tries_to_view_and_of_the_shortest_deadlines_moves) {
+TEST_P(Crowd, a_crowd_of_tries_to_view_and_of_the_shortest_deadlines_moves) {
     RMEM_SKIP_IF_SIMULATED("nobody shares a processor");
     play(setup(2), [](int other, int round) {
         int told = -1;
@@ -105,7 +105,7 @@ TEST_P(Crowd, of_tries_to_view_and_of_the_shortest_deadlines_moves) {
     });
 }
 
-TEST_P(Crowd, of_senders_to_full_receivers_moves) {
+TEST_P(Crowd, a_crowd_of_senders_to_full_receivers_moves) {
     RMEM_SKIP_IF_SIMULATED("nobody shares a processor");
     constexpr int kMessages = 400;
     RankProcesses ring(setup(2));
@@ -137,7 +137,7 @@ TEST_P(Crowd, of_senders_to_full_receivers_moves) {
     ring.finish();
 }
 
-TEST_P(Crowd, of_programs_that_look_at_the_memory_moves) {
+TEST_P(Crowd, a_crowd_of_programs_that_look_at_the_memory_moves) {
     RMEM_SKIP_IF_SIMULATED("nobody shares a processor");
     RankProcesses ring(setup(2));
     for (const unsigned rank : {0U, 1U}) {

@@ -43,7 +43,7 @@ TEST(Deadline, lies_so_long_after_its_start_or_never) {
     EXPECT_TRUE(Deadline::after(0, kMost).is_never());
 }
 
-TEST(Endpoint, on_a_real_link_counts_from_the_hosts_clock) {
+TEST(Endpoint, an_endpoint_on_a_real_link_counts_from_the_hosts_clock) {
     const rmem::test::RingName name;
     const auto pair = test::open_pair(name.get(), 4096);
     const std::int64_t before = rmem::now_ns();
@@ -61,7 +61,7 @@ TEST(Endpoint, takes_no_time_and_less_as_passed_and_too_much_as_never) {
     EXPECT_TRUE(pair.sender->deadline_in(kMost).is_never());
 }
 
-TEST(Endpoint, that_does_not_await_the_others_sends_to_them_once_they_have_come) {
+TEST(Endpoint, an_endpoint_that_does_not_await_the_others_sends_to_them_once_they_have_come) {
     const rmem::test::RingName name;
     const auto [ring, settings] = test::ring_of_two(name.get(), 4096);
     Settings alone = settings;
@@ -81,7 +81,7 @@ TEST(Endpoint, that_does_not_await_the_others_sends_to_them_once_they_have_come)
     EXPECT_STREQ(text, "late");
 }
 
-TEST(Endpoint, on_a_simulated_link_counts_from_its_process_own_clock) {
+TEST(Endpoint, an_endpoint_on_a_simulated_link_counts_from_its_process_own_clock) {
     simulate([](rmem::sim::Process& process) {
         const auto endpoint = Endpoint::open();
         process.sleep(70'000);
@@ -92,7 +92,7 @@ TEST(Endpoint, on_a_simulated_link_counts_from_its_process_own_clock) {
     });
 }
 
-TEST(Endpoint, in_a_simulated_process_times_out_in_virtual_time) {
+TEST(Endpoint, an_endpoint_in_a_simulated_process_times_out_in_virtual_time) {
     simulate([](rmem::sim::Process& process) {
         ASSERT_EQ(bbp_init(nullptr, nullptr), BBP_OK) << bbp_last_error();
         const std::int64_t begin = process.now_ns();
@@ -104,7 +104,7 @@ TEST(Endpoint, in_a_simulated_process_times_out_in_virtual_time) {
     });
 }
 
-TEST(Endpoint, of_a_simulated_link_has_no_descriptor_and_says_what_to_do) {
+TEST(Endpoint, an_endpoint_of_a_simulated_link_has_no_descriptor_and_says_what_to_do) {
     simulate([](rmem::sim::Process&) {
         ASSERT_EQ(bbp_init(nullptr, nullptr), BBP_OK) << bbp_last_error();
         EXPECT_EQ(bbp_fd(), BBP_EINVAL);

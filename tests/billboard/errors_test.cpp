@@ -177,7 +177,7 @@ TEST_P(Errors, tell_of_messages_larger_than_can_be_sent) {
     });
 }
 
-TEST_P(Errors, of_a_receive_leave_nothing_changed) {
+TEST_P(Errors, errors_of_a_receive_leave_nothing_changed) {
     run(2, [](Rank& me) {
         if (me.rank == 0) {
             send(1, 30, 1);
@@ -225,7 +225,7 @@ TEST_P(Errors, come_with_a_sentence_that_names_what_was_found) {
     });
 }
 
-TEST_P(Errors, of_size_name_the_message_and_the_room) {
+TEST_P(Errors, errors_of_size_name_the_message_and_the_room) {
     run(2, [](Rank& me) {
         if (me.rank == 0) return send(1, 345, 1);
         std::byte buffer[400];
@@ -248,7 +248,7 @@ TEST(ErrorCodes, each_have_a_text_of_their_own) {
     EXPECT_FALSE(texts.contains(bbp_strerror(BBP_OK)));
 }
 
-TEST(ErrorCodes, that_do_not_exist_have_a_text_too) {
+TEST(ErrorCodes, codes_that_do_not_exist_have_a_text_too) {
     for (const int code : {1, 1000, -12, -13, -1000, INT_MAX, INT_MIN}) {
         const char* text = bbp_strerror(code);
         ASSERT_NE(text, nullptr) << code;

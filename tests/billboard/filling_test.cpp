@@ -67,7 +67,7 @@ TEST_F(Filling, is_not_reported_when_asked_whether_a_message_waits) {
         << "what was told of can be received at once";
 }
 
-TEST_F(Filling, that_ends_with_its_sender_is_not_reported_to_calls_that_name_nobody) {
+TEST_F(Filling, a_message_that_ends_with_its_sender_is_not_reported_to_calls_that_name_nobody) {
     std::size_t size = 0;
     auto receiving = std::async(std::launch::async, [&] {
         return ranks_[1]->recv(BBP_ANY, buffer_.data(), buffer_.size(), &size, patience());

@@ -67,14 +67,14 @@ struct BesideATirelessPoster {
     }
 };
 
-TEST(HostilePeers, that_post_without_end_do_not_keep_a_receiver_from_its_deadline) {
+TEST(HostilePeers, peers_that_post_without_end_do_not_keep_a_receiver_from_its_deadline) {
     BesideATirelessPoster me(billboard::Class::mpi);
     std::byte buffer[64];
     EXPECT_EQ(me.endpoint->recv(1, buffer, sizeof buffer, nullptr, Deadline{0}), BBP_ETIMEDOUT);
     EXPECT_EQ(me.bank.violation(), "");
 }
 
-TEST(HostilePeers, that_post_empty_parts_without_end_do_not_keep_a_receiver) {
+TEST(HostilePeers, peers_that_post_empty_parts_without_end_do_not_keep_a_receiver) {
     BesideATirelessPoster me(billboard::Class::user, true);
     std::vector<std::byte> buffer(1000);
     EXPECT_EQ(me.endpoint->recv(1, buffer.data(), buffer.size(), nullptr, Deadline{0}),
@@ -82,7 +82,7 @@ TEST(HostilePeers, that_post_empty_parts_without_end_do_not_keep_a_receiver) {
     EXPECT_EQ(me.bank.violation(), "");
 }
 
-TEST(HostilePeers, that_post_without_end_do_not_detain_a_rank_that_takes_over_from_them) {
+TEST(HostilePeers, peers_that_post_without_end_do_not_detain_a_rank_that_takes_over_from_them) {
     BesideATirelessPoster me(billboard::Class::mpi);
     me.bank.begin_incarnation(1, 2);
     std::byte buffer[64];

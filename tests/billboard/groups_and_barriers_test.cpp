@@ -47,7 +47,7 @@ TEST_P(Barriers, let_nobody_leave_before_the_last_has_entered) {
     }
 }
 
-TEST_P(Barriers, of_the_papers_kind_let_nobody_leave_before_the_last_has_entered) {
+TEST_P(Barriers, barriers_of_the_papers_kind_let_nobody_leave_before_the_last_has_entered) {
     for (const unsigned ranks : {2U, 5U}) {
         RingSetup with_paper = setup(ranks);
         with_paper.extra["RMEM_BARRIER"] = "paper";
@@ -124,7 +124,7 @@ TEST_P(Barriers, pass_while_messages_fill_every_queue) {
     });
 }
 
-TEST_P(Barriers, of_disjoint_groups_go_on_independently) {
+TEST_P(Barriers, barriers_of_disjoint_groups_go_on_independently) {
     run(6, [](Rank& me) {
         const int group = me.rank % 2;
         const int members[] = {group, group + 2, group + 4};
@@ -135,7 +135,7 @@ TEST_P(Barriers, of_disjoint_groups_go_on_independently) {
     });
 }
 
-TEST_P(Barriers, of_overlapping_groups_do_not_meet) {
+TEST_P(Barriers, barriers_of_overlapping_groups_do_not_meet) {
     run(4, [](Rank& me) {
         const std::vector<std::vector<int>> groups = {{0, 1, 2}, {1, 2, 3}, {0, 3}, {0, 1, 2, 3}};
         for (int round = 1; round <= thrifty(300); ++round) {
@@ -154,7 +154,7 @@ TEST_P(Barriers, of_overlapping_groups_do_not_meet) {
     });
 }
 
-TEST_P(Barriers, of_groups_use_every_id) {
+TEST_P(Barriers, barriers_of_groups_use_every_id) {
     run(3, [](Rank& me) {
         const int members[] = {0, 2};
         for (unsigned id = 0; id < BBP_MAX_BARRIERS; ++id) {
@@ -164,7 +164,7 @@ TEST_P(Barriers, of_groups_use_every_id) {
     });
 }
 
-TEST_P(Barriers, of_the_caller_alone_never_wait) {
+TEST_P(Barriers, barriers_of_the_caller_alone_never_wait) {
     run(2, [](Rank& me) {
         for (int i = 0; i < 5; ++i) {
             check_ok(bbp_barrier_group(&me.rank, 1, static_cast<unsigned>(me.rank)));
@@ -172,7 +172,7 @@ TEST_P(Barriers, of_the_caller_alone_never_wait) {
     });
 }
 
-TEST_P(Barriers, with_arguments_that_cannot_be_right_are_refused) {
+TEST_P(Barriers, barriers_with_arguments_that_cannot_be_right_are_refused) {
     run(3, [](Rank& me) {
         if (me.rank == 0) {
             const auto refused = [](std::vector<int> members, unsigned id, int code,
@@ -196,7 +196,7 @@ TEST_P(Barriers, with_arguments_that_cannot_be_right_are_refused) {
     });
 }
 
-TEST_P(Barriers, of_groups_with_a_deadline_time_out_and_can_be_entered_again) {
+TEST_P(Barriers, barriers_of_groups_with_a_deadline_time_out_and_can_be_entered_again) {
     run(3, [](Rank& me) {
         const int members[] = {0, 1, 2};
         if (me.rank == 0) {
@@ -213,7 +213,7 @@ TEST_P(Barriers, of_groups_with_a_deadline_time_out_and_can_be_entered_again) {
     });
 }
 
-TEST_P(Barriers, of_an_id_always_go_with_one_list) {
+TEST_P(Barriers, barriers_of_an_id_always_go_with_one_list) {
     run(3, [](Rank& me) {
         const int pair[] = {0, 1};
         const int all[] = {0, 1, 2};
@@ -333,7 +333,7 @@ TEST_P(Groups, can_be_as_many_as_the_header_says) {
     });
 }
 
-TEST_P(Groups, with_names_that_cannot_be_right_are_refused) {
+TEST_P(Groups, groups_with_names_that_cannot_be_right_are_refused) {
     run(2, [](Rank&) {
         check_code(bbp_group_join(nullptr), BBP_EINVAL, "join null");
         check_code(bbp_group_join(""), BBP_EINVAL, "join the empty name");

@@ -420,7 +420,7 @@ TEST_P(Joining, ends_when_a_rank_never_comes) {
     ring.finish();
 }
 
-TEST_P(Joining, that_timed_out_leaves_the_ring_to_those_who_come_later) {
+TEST_P(Joining, joining_that_timed_out_leaves_the_ring_to_those_who_come_later) {
     RMEM_SKIP_IF_SIMULATED("the memory of a world outlives its processes");
     RingSetup patient = setup(2);
     patient.join_timeout = "200ms";
@@ -480,7 +480,7 @@ TEST_P(Joining, is_refused_with_another_partition_than_the_ring_has) {
                               {"RMEM_PARTITION"});
 }
 
-TEST_P(Joining, of_two_processes_as_one_rank_lets_exactly_one_in) {
+TEST_P(Joining, joining_of_two_processes_as_one_rank_lets_exactly_one_in) {
     RMEM_SKIP_IF_SIMULATED("a rank is one process of its world");
     RankProcesses ring(setup(2));
     const auto rival = [](Rank& me) {

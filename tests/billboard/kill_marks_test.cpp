@@ -166,7 +166,7 @@ void start_silent_ranks(RankProcesses& ring) {
     }
 }
 
-/// Waits until all but the victim take part: a ring whose only member has died is made anew, and
+/// Waits until all but the victim take part: a ring whose only member has died is made again, and
 /// then nobody has died in it. Passes no mark, which the children must do first.
 void await_the_others(RankProcesses& ring) {
     await(
@@ -350,7 +350,8 @@ TEST_P(KillMarksOfReturns, a_rank_killed_while_it_meets_another_again_is_survive
     ring.start_bare(kVictim, [&](Rank& me) {
         init(me);
         me.raise(kUp);
-        // It may have met rank 0's former self or not, and is told before it hears of the new one.
+        // It may have met rank 0's former incarnation or not, and is told before it hears of the
+        // new one.
         std::byte greeting[1];
         int code = BBP_EPEER;
         await(
@@ -461,7 +462,7 @@ TEST(KillMarksAlone, are_found_in_the_sources) {
     }
 }
 
-TEST(KillMarksAlone, of_the_memory_are_read_by_its_own_tests) {
+TEST(KillMarksAlone, marks_of_the_memory_are_read_by_its_own_tests) {
     std::string tests;
     const auto folder = std::filesystem::path(RMEM_SOURCE_DIR) / "tests" / "rmem";
     for (const auto& entry : std::filesystem::directory_iterator(folder)) {

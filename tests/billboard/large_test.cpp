@@ -335,7 +335,7 @@ TEST_P(Large, messages_may_be_sent_again_to_a_receiver_that_restarts) {
     ring.finish();
 }
 
-TEST_P(Large, of_a_stopped_sender_do_not_keep_others_from_a_receiver_from_anybody) {
+TEST_P(Large, large_messages_of_a_stopped_sender_do_not_keep_others_from_a_receiver) {
     enum Step : std::size_t { kSends, kReceive, kSendToo, kGot };
     RankProcesses ring(setup(3));
     ring.start_all([](Rank& me) {

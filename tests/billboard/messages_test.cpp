@@ -27,13 +27,14 @@ void exchange(Rank& me, std::size_t size, std::uint64_t seed) {
     }
 }
 
-TEST_P(Messages, of_every_size_up_to_200_bytes_arrive_intact) {
+TEST_P(Messages, messages_of_every_size_up_to_200_bytes_arrive_intact) {
     run(2, [](Rank& me) {
         for (std::size_t size = 0; size <= 200; ++size) exchange(me, size, 1000 * size);
     });
 }
 
-TEST_P(Messages, of_sizes_around_lines_pages_and_fractions_of_the_partition_arrive_intact) {
+TEST_P(Messages,
+       messages_of_sizes_around_lines_pages_and_fractions_of_the_partition_arrive_intact) {
     run(2, [](Rank& me) {
         for (const std::size_t middle : {256U, 512U, 1000U, 1024U, 2048U, 4096U, 8192U, 12288U}) {
             for (std::size_t size = middle - 5; size <= middle + 5; ++size) {
@@ -43,7 +44,7 @@ TEST_P(Messages, of_sizes_around_lines_pages_and_fractions_of_the_partition_arri
     });
 }
 
-TEST_P(Messages, of_zero_bytes_arrive_with_null_buffers) {
+TEST_P(Messages, messages_of_zero_bytes_arrive_with_null_buffers) {
     run(2, [](Rank& me) {
         for (int i = 0; i < 100; ++i) {
             if (me.rank == 0) {
@@ -119,7 +120,7 @@ TEST_P(Messages, are_safe_from_changes_to_the_buffer_after_the_send) {
     });
 }
 
-TEST_P(Messages, to_oneself_arrive) {
+TEST_P(Messages, messages_to_the_sender_itself_arrive) {
     run(2, [](Rank& me) {
         for (const std::size_t size : {0U, 8U, 60U, 61U, 1000U, 9000U}) {
             send(me.rank, size, size);
@@ -132,7 +133,7 @@ TEST_P(Messages, to_oneself_arrive) {
     });
 }
 
-TEST_P(Messages, to_oneself_may_be_more_than_any_queue_holds) {
+TEST_P(Messages, messages_to_the_sender_itself_may_be_more_than_any_queue_holds) {
     // A rank that waits for itself would wait forever: a message to oneself must find room, or the
     // call must say that it cannot.
     run(1, [](Rank& me) {
@@ -154,7 +155,7 @@ TEST_P(Messages, to_oneself_may_be_more_than_any_queue_holds) {
     });
 }
 
-TEST_P(Messages, to_oneself_and_try_calls_never_lose_one) {
+TEST_P(Messages, messages_to_the_sender_itself_and_try_calls_never_lose_one) {
     run(1, [](Rank&) {
         std::uint64_t sent = 0;
         std::uint64_t received = 0;
@@ -168,7 +169,7 @@ TEST_P(Messages, to_oneself_and_try_calls_never_lose_one) {
     });
 }
 
-TEST_P(Messages, in_a_ring_of_one_rank_never_wait_for_others) {
+TEST_P(Messages, messages_in_a_ring_of_one_rank_never_wait_for_others) {
     run(1, [](Rank&) {
         nothing_waits(0);
         nothing_waits(BBP_ANY);
@@ -234,7 +235,7 @@ TEST_P(Messages, told_of_are_the_next_ones_of_anybody_though_others_come_in_betw
     });
 }
 
-TEST_P(Messages, that_do_not_fit_into_a_null_buffer_tell_their_size) {
+TEST_P(Messages, messages_that_do_not_fit_into_a_null_buffer_tell_their_size) {
     run(2, [](Rank& me) {
         if (me.rank == 0) return send(1, 77, 3);
         std::size_t size = 0;
@@ -329,7 +330,7 @@ TEST_P(Messages, available_are_told_by_source_until_received) {
     });
 }
 
-TEST_P(Messages, between_all_pairs_at_once_arrive_intact) {
+TEST_P(Messages, messages_between_all_pairs_at_once_arrive_intact) {
     run(5, [](Rank& me) {
         const int rounds = thrifty(200);
         for (int round = 0; round < rounds; ++round) {

@@ -60,7 +60,7 @@ TEST_P(Multicast, may_name_oneself) {
     });
 }
 
-TEST_P(Multicast, to_one_rank_is_a_message) {
+TEST_P(Multicast, a_multicast_to_one_rank_is_a_message) {
     run(2, [](Rank& me) {
         for (const std::size_t size : kSizes) {
             if (me.rank == 0) multicast({1}, size, size);
@@ -79,7 +79,7 @@ TEST_P(Multicast, does_not_depend_on_the_order_of_the_list) {
     });
 }
 
-TEST_P(Multicast, to_many_ranks_reaches_them_all) {
+TEST_P(Multicast, a_multicast_to_many_ranks_reaches_them_all) {
     run(many(12), [](Rank& me) {
         const int rounds = thrifty(60);
         for (int i = 0; i < rounds; ++i) {
@@ -110,7 +110,7 @@ TEST_P(Multicast, is_safe_from_changes_to_the_buffer_afterwards) {
     });
 }
 
-TEST_P(Multicast, with_a_list_that_cannot_be_right_reaches_nobody) {
+TEST_P(Multicast, a_multicast_with_a_list_that_cannot_be_right_reaches_nobody) {
     run(3, [](Rank& me) {
         if (me.rank == 0) {
             const auto refused = [](std::vector<int> dests, int code) {
@@ -144,7 +144,7 @@ TEST_P(Multicast, with_a_list_that_cannot_be_right_reaches_nobody) {
     });
 }
 
-TEST_P(Multicast, that_finds_one_receiver_full_reaches_none_and_can_be_tried_again) {
+TEST_P(Multicast, a_multicast_that_finds_one_receiver_full_reaches_none_and_can_be_tried_again) {
     run(3, [](Rank& me) {
         for (const std::size_t size : {8U, 500U}) {
             const auto round = static_cast<std::uint32_t>(size == 8 ? 1 : 2);
@@ -191,7 +191,7 @@ TEST_P(Multicast, waits_for_a_receiver_that_is_full) {
     });
 }
 
-TEST_P(Multicast, that_waits_too_long_times_out_and_the_next_one_arrives) {
+TEST_P(Multicast, a_multicast_that_waits_too_long_times_out_and_the_next_one_arrives) {
     run(3, [](Rank& me) {
         if (me.rank == 0) {
             const int queued = send_until_full(1, 8, 0);
@@ -301,7 +301,7 @@ TEST_P(Multicast, tells_of_a_dead_member_and_reaches_the_others) {
     ring.finish();
 }
 
-TEST_P(Multicast, that_waits_for_a_member_ends_when_that_one_dies) {
+TEST_P(Multicast, a_multicast_that_waits_for_a_member_ends_when_that_one_dies) {
     RankProcesses ring(setup(3));
     ring.start(0, [](Rank& me) {
         const int queued = send_until_full(1, 8, 0);

@@ -31,7 +31,7 @@ std::size_t mixed_size(std::uint64_t number) {
     }
 }
 
-TEST_P(Order, of_mixed_sizes_is_kept) {
+TEST_P(Order, the_order_of_mixed_sizes_is_kept) {
     run(2, [](Rank& me) {
         const auto messages = static_cast<std::uint64_t>(thrifty(3000));
         for (std::uint64_t i = 0; i < messages; ++i) {
@@ -44,7 +44,7 @@ TEST_P(Order, of_mixed_sizes_is_kept) {
     });
 }
 
-TEST_P(Order, of_short_messages_is_kept_beyond_the_wrap_of_any_queue) {
+TEST_P(Order, the_order_of_short_messages_is_kept_beyond_the_wrap_of_any_queue) {
     run(2, [](Rank& me) {
         const auto messages = static_cast<std::uint64_t>(thrifty(100'000));
         for (std::uint64_t i = 0; i < messages; ++i) {
@@ -59,7 +59,7 @@ TEST_P(Order, of_short_messages_is_kept_beyond_the_wrap_of_any_queue) {
     });
 }
 
-TEST_P(Order, of_messages_that_waited_for_a_late_receiver_is_kept) {
+TEST_P(Order, the_order_of_messages_that_waited_for_a_late_receiver_is_kept) {
     run(2, [](Rank& me) {
         for (int round = 0; round < 5; ++round) {
             const auto go = static_cast<std::uint32_t>(round + 1);
@@ -82,7 +82,7 @@ TEST_P(Order, of_messages_that_waited_for_a_late_receiver_is_kept) {
     });
 }
 
-TEST_P(Order, of_single_and_multicast_messages_is_kept) {
+TEST_P(Order, the_order_of_single_and_multicast_messages_is_kept) {
     run(4, [](Rank& me) {
         // Everyone computes the same plan: message i goes to the ranks in the bits of `mask(i)`.
         const auto messages = static_cast<std::uint64_t>(thrifty(2000));
@@ -111,7 +111,7 @@ TEST_P(Order, of_single_and_multicast_messages_is_kept) {
     });
 }
 
-TEST_P(Order, of_each_sender_is_kept_when_received_from_anyone) {
+TEST_P(Order, the_order_of_each_sender_is_kept_when_received_from_anyone) {
     run(4, [](Rank& me) {
         const int messages = thrifty(3000);
         if (me.rank != 0) {
@@ -179,7 +179,7 @@ TEST_P(Order, survives_try_calls_that_found_no_room) {
     });
 }
 
-TEST_P(Order, of_a_receiver_that_peeks_and_refuses_is_kept) {
+TEST_P(Order, the_order_of_a_receiver_that_peeks_and_refuses_is_kept) {
     run(2, [](Rank& me) {
         const auto messages = static_cast<std::uint64_t>(thrifty(500));
         for (std::uint64_t i = 0; i < messages; ++i) {
@@ -195,7 +195,7 @@ TEST_P(Order, of_a_receiver_that_peeks_and_refuses_is_kept) {
     });
 }
 
-TEST_P(Order, of_anyone_forgets_no_sender_that_has_posted) {
+TEST_P(Order, receiving_from_anyone_forgets_no_sender_that_has_posted) {
     run(5, [](Rank& me) {
         if (me.rank != 0) {
             const int posted = send_until_full(0, 8, 0, 1000);
@@ -267,11 +267,11 @@ void check_patience(Rank& me, int busy, int patient) {
                      patient));
 }
 
-TEST_P(Order, of_anyone_lets_no_low_rank_starve_a_high_one) {
+TEST_P(Order, receiving_from_anyone_lets_no_low_rank_starve_a_high_one) {
     run(4, [](Rank& me) { check_patience(me, 1, 3); });
 }
 
-TEST_P(Order, of_anyone_lets_no_high_rank_starve_a_low_one) {
+TEST_P(Order, receiving_from_anyone_lets_no_high_rank_starve_a_low_one) {
     run(4, [](Rank& me) { check_patience(me, 3, 1); });
 }
 

@@ -57,7 +57,7 @@ protected:
 INSTANTIATE_TEST_SUITE_P(From, Propagation, ::testing::Values(0, BBP_ANY),
                          [](const auto& source) { return source.param == 0 ? "one" : "anybody"; });
 
-TEST_P(Propagation, of_an_awaited_message_is_sampled_once_in_many) {
+TEST_P(Propagation, the_propagation_of_an_awaited_message_is_sampled_once_in_many) {
     open(0);
     for (unsigned i = 0; i < kBeforeSample; ++i) send_to_one_who_sleeps();
     EXPECT_EQ(samples(), 0U);
@@ -68,7 +68,7 @@ TEST_P(Propagation, of_an_awaited_message_is_sampled_once_in_many) {
     EXPECT_GT(ring_->node(1).propagation.max(), 0U);
 }
 
-TEST_P(Propagation, of_a_message_that_nobody_awaited_is_no_sample) {
+TEST_P(Propagation, the_propagation_of_a_message_that_nobody_awaited_is_no_sample) {
     open(0);
     for (unsigned i = 0; i <= kBeforeSample + rmem::kStampEvery; ++i) {
         send();
@@ -77,7 +77,7 @@ TEST_P(Propagation, of_a_message_that_nobody_awaited_is_no_sample) {
     EXPECT_EQ(samples(), 0U);
 }
 
-TEST_P(Propagation, of_a_message_awaited_in_vain_before_is_no_sample) {
+TEST_P(Propagation, the_propagation_of_a_message_that_an_earlier_wait_missed_is_no_sample) {
     open(0);
     for (unsigned i = 0; i < kBeforeSample; ++i) {
         send();

@@ -2,8 +2,8 @@
 // ctest: check
 
 /// Conformance: a rank that was killed or left can be started again. The others see BBP_EPEER once
-/// and then talk to it; it sees nothing that was posted to its former self. (billboard/bbp.h: Dead
-/// peers; ranks that stay away: tests/billboard/core/peers_test.cpp.)
+/// and then talk to it; it sees nothing that was posted to its former incarnation.
+/// (billboard/bbp.h: Dead peers; ranks that stay away: tests/billboard/core/peers_test.cpp.)
 
 #include "tests/support/conformance.hpp"
 
@@ -47,7 +47,7 @@ void answer(int peer, std::uint64_t seed) {
     }
 }
 
-TEST_P(Restart, of_a_killed_rank_is_missed_once_and_then_heard) {
+TEST_P(Restart, the_restart_of_a_killed_rank_is_missed_once_and_then_heard) {
     RankProcesses ring(setup(2));
     ring.start(0, [](Rank& me) {
         me.await_word(kGo);
@@ -97,7 +97,7 @@ TEST_P(Restart, is_missed_by_one_who_only_sends) {
     }
 }
 
-TEST_P(Restart, shows_nothing_that_was_posted_to_the_former_self) {
+TEST_P(Restart, shows_nothing_that_was_posted_to_the_former_incarnation) {
     for (const std::size_t size : {4U, 700U}) {
         SCOPED_TRACE(size);
         RankProcesses ring(setup(3));
@@ -128,7 +128,7 @@ TEST_P(Restart, shows_nothing_that_was_posted_to_the_former_self) {
     }
 }
 
-TEST_P(Restart, leaves_what_the_former_self_had_posted_to_be_read_first) {
+TEST_P(Restart, leaves_what_the_former_incarnation_had_posted_to_be_read_first) {
     RankProcesses ring(setup(2));
     ring.start(0, [](Rank& me) {
         me.await_word(kGo);
@@ -152,7 +152,7 @@ TEST_P(Restart, leaves_what_the_former_self_had_posted_to_be_read_first) {
     ring.finish();
 }
 
-TEST_P(Restart, does_not_touch_what_others_view_of_the_former_self) {
+TEST_P(Restart, does_not_touch_what_others_view_of_the_former_incarnation) {
     RankProcesses ring(setup(2));
     ring.start(0, [](Rank& me) {
         const void* data[2] = {};
@@ -233,7 +233,7 @@ TEST_P(Restart, can_happen_again_and_again) {
     ring.finish();
 }
 
-TEST_P(Restart, of_a_rank_that_left_lets_it_talk_again) {
+TEST_P(Restart, the_restart_of_a_rank_that_left_lets_it_talk_again) {
     RankProcesses ring(setup(2));
     ring.start(0, [](Rank& me) {
         receive(1, 50, 1);
@@ -304,7 +304,7 @@ TEST_P(Restart, brings_back_multicasts_barriers_and_groups) {
     ring.finish();
 }
 
-TEST_P(Restart, after_everyone_was_killed_makes_a_new_ring) {
+TEST_P(Restart, a_restart_after_everyone_was_killed_makes_a_new_ring) {
     RMEM_SKIP_IF_SIMULATED("the memory of a world outlives its processes");
     RankProcesses ring(setup(2));
     const auto full_of_messages = [](Rank& me) {
@@ -326,7 +326,7 @@ TEST_P(Restart, after_everyone_was_killed_makes_a_new_ring) {
     ring.finish();
 }
 
-// ---- The former self's end comes between the two selves' messages
+// ---- The former incarnation's end comes between the two selves' messages
 
 /// Waits within the billboard until the word is raised: notices deaths and returns, is told of
 /// none.

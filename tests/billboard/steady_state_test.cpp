@@ -165,27 +165,29 @@ protected:
 INSTANTIATE_TEST_SUITE_P(On, SteadyState, ::testing::Values("inline", "paper"),
                          [](const auto& layout) { return std::string(layout.param); });
 
-TEST_P(SteadyState, of_messages_there_and_back_needs_no_kernel_and_no_heap) {
+TEST_P(SteadyState, a_steady_state_of_messages_there_and_back_needs_no_kernel_and_no_heap) {
     run_messages(8, true);
 }
 
-TEST_P(SteadyState, of_a_stream_that_fills_the_fifo_needs_no_kernel_and_no_heap) {
+TEST_P(SteadyState, a_steady_state_of_a_stream_that_fills_the_fifo_needs_no_kernel_and_no_heap) {
     run_messages(8, false);
 }
 
-TEST_P(SteadyState, of_messages_through_the_data_partition_needs_no_kernel_and_no_heap) {
+TEST_P(SteadyState,
+       a_steady_state_of_messages_through_the_data_partition_needs_no_kernel_and_no_heap) {
     run_messages(kLarge, true);
 }
 
-TEST_P(SteadyState, of_a_stream_through_the_data_partition_needs_no_kernel_and_no_heap) {
+TEST_P(SteadyState,
+       a_steady_state_of_a_stream_through_the_data_partition_needs_no_kernel_and_no_heap) {
     run_messages(kLarge, false);
 }
 
-TEST_P(SteadyState, of_barriers_by_arrival_needs_no_kernel_and_no_heap) {
+TEST_P(SteadyState, a_steady_state_of_barriers_by_arrival_needs_no_kernel_and_no_heap) {
     run_barriers("arrival");
 }
 
-TEST_P(SteadyState, of_barriers_by_messages_needs_no_kernel_and_no_heap) {
+TEST_P(SteadyState, a_steady_state_of_barriers_by_messages_needs_no_kernel_and_no_heap) {
     run_barriers("paper");
 }
 
@@ -206,7 +208,7 @@ std::vector<std::unique_ptr<billboard::Endpoint>> open_ranks(unsigned first, uns
 }
 
 /// Three receivers in one process: more processes than processors would have to yield.
-TEST_P(SteadyState, of_multicasts_to_three_needs_no_kernel_and_no_heap) {
+TEST_P(SteadyState, a_steady_state_of_multicasts_to_three_needs_no_kernel_and_no_heap) {
     for (const std::size_t bytes : {std::size_t{8}, kLarge}) {
         RankProcesses ring(setup(4));
         ring.start_bare(0, [&](Rank& me) {

@@ -40,7 +40,7 @@ std::uint64_t datagrams_sent() {
     return process->endpoint().ring()->board().counters.get(udp::UdpCounter::datagrams_sent);
 }
 
-TEST_P(UdpCost, of_an_answer_is_one_datagram_which_acknowledges_too) {
+TEST_P(UdpCost, the_cost_of_an_answer_is_one_datagram_which_acknowledges_too) {
     run([](Rank& me) {
         const int other = 1 - me.rank;
         Message message{};
@@ -55,7 +55,7 @@ TEST_P(UdpCost, of_an_answer_is_one_datagram_which_acknowledges_too) {
     });
 }
 
-TEST_P(UdpCost, of_messages_that_are_here_is_no_system_call_each) {
+TEST_P(UdpCost, the_cost_of_messages_that_are_here_is_no_system_call_each) {
     if (!CallWatch::supported()) GTEST_SKIP() << "no seccomp filter on x86-64 can be had here";
     run([](Rank& me) {
         Message message{};

@@ -71,7 +71,7 @@ TEST_P(ChannelOn, bulk_follows_its_packet_whatever_the_room) {
     });
 }
 
-TEST_P(ChannelOn, who_announced_bulk_is_not_asked_for_packets) {
+TEST_P(ChannelOn, a_rank_that_announced_bulk_is_not_asked_for_packets) {
     run(2, [](Rank& me) {
         ChannelStation station;
         if (me.rank == 1) {

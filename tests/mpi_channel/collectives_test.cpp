@@ -299,7 +299,7 @@ TEST(Collectives, a_root_that_runs_ahead_is_stopped_by_the_window_and_goes_on) {
     EXPECT_EQ(ranks.multicasts(0), kCount);
 }
 
-TEST(Collectives, who_only_sends_in_gathers_is_stopped_by_the_window_and_goes_on) {
+TEST(Collectives, a_member_that_only_sends_in_gathers_is_stopped_by_the_window_and_goes_on) {
     GroupRanks ranks(2, 1, 1000);
     const auto group = ranks.open(1, {0, 1});
     std::vector<std::byte> own(4);
@@ -429,7 +429,7 @@ std::vector<std::byte> cut(std::vector<std::byte> sent, std::size_t room) {
     return sent;
 }
 
-TEST(Collectives, who_gathers_blocks_of_another_size_is_told_and_goes_on) {
+TEST(Collectives, a_member_that_gathers_blocks_of_another_size_is_told_and_goes_on) {
     for (const std::size_t other : std::initializer_list<std::size_t>{0, 99, 101, 600}) {
         GroupRanks ranks(3);
         const auto group = ranks.open(1, {0, 1, 2});
@@ -443,7 +443,7 @@ TEST(Collectives, who_gathers_blocks_of_another_size_is_told_and_goes_on) {
     }
 }
 
-TEST(Collectives, who_expects_a_broadcast_of_another_size_is_told_and_goes_on) {
+TEST(Collectives, a_member_that_expects_a_broadcast_of_another_size_is_told_and_goes_on) {
     for (const auto& [size, other] : std::initializer_list<std::pair<std::size_t, std::size_t>>{
              {1, 2}, {100, 99}, {100, 101}, {100, 20'000}, {50'000, 99}, {50'000, 60'000}}) {
         SCOPED_TRACE(testing::Message() << size << " bytes for " << other);
@@ -459,7 +459,7 @@ TEST(Collectives, who_expects_a_broadcast_of_another_size_is_told_and_goes_on) {
     }
 }
 
-TEST(Collectives, who_sends_to_a_group_that_is_not_open_harms_nobody) {
+TEST(Collectives, a_member_that_sends_to_a_group_that_is_not_open_harms_nobody) {
     GroupRanks ranks(3);
     const auto group = ranks.open(1, {0, 1});
     ranks.ranks.pipes.put(2, 0, group_packet(99, 0, 10));
@@ -472,7 +472,7 @@ TEST(Collectives, who_sends_to_a_group_that_is_not_open_harms_nobody) {
     EXPECT_EQ(ranks.ranks[0].device.counters().broken, 0U);
 }
 
-TEST(Collectives, who_exceeds_its_window_is_given_up_and_harms_nobody_else) {
+TEST(Collectives, a_member_that_exceeds_its_window_is_given_up_and_harms_nobody_else) {
     GroupRanks ranks(4);
     const auto group = ranks.open(1, {0, 1}), other = ranks.open(2, {2, 0, 3});
     for (unsigned i = 0; i < 2 * Group::kWindow; ++i)
@@ -558,7 +558,7 @@ TEST(Collectives, what_a_member_had_sent_before_its_death_still_counts) {
     EXPECT_EQ(buffers[2], bytes_of(200, 1));
 }
 
-TEST(Collectives, who_has_done_its_part_may_leave_before_the_others_have) {
+TEST(Collectives, a_member_that_has_done_its_part_may_leave_before_the_others_have) {
     GroupRanks ranks(3);
     const auto group = ranks.open(1, {0, 1, 2});
     const auto own = bytes_of(10, 1);

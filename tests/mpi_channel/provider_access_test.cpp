@@ -304,7 +304,7 @@ TEST(ProviderAccess, a_region_has_counters_of_its_own) {
     });
 }
 
-TEST(ProviderAccess, of_a_rank_that_dies_ends_with_an_error) {
+TEST(ProviderAccess, an_access_of_a_rank_that_dies_ends_with_an_error) {
     RingSetup setup;
     setup.extra["FI_PROVIDER_PATH"] = BBP_PROVIDER_PATH;
     setup.extra["FI_PROVIDER"] = "bbp";

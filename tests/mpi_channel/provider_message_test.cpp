@@ -80,7 +80,7 @@ TEST(ProviderMessage, is_peeked_claimed_received_or_discarded) {
     }
 }
 
-TEST(ProviderMessage, that_is_cut_tells_how_much_there_was) {
+TEST(ProviderMessage, a_message_that_is_cut_tells_how_much_there_was) {
     run_ranks(2, [](Rank& me) {
         ProviderRank fabric(me);
         fabric.enable();

@@ -88,7 +88,8 @@ TEST(ProviderQueue, a_wait_ends_with_a_completion_at_its_time_or_by_a_signal) {
         fi_cq_tagged_entry entry{};
         if (me.rank == 1) {
             const std::int64_t begin = clock_ns();
-            check_call(fi_cq_sread(fabric.queue, &entry, 1, nullptr, 30), "in vain", -FI_EAGAIN);
+            check_call(fi_cq_sread(fabric.queue, &entry, 1, nullptr, 30), "nothing came",
+                       -FI_EAGAIN);
             check(clock_ns() - begin >= 30'000'000, "it did not wait");
             check_call(fi_cq_sread(fabric.queue, &entry, 1, nullptr, 0), "not at all", -FI_EAGAIN);
             std::thread other([&] {

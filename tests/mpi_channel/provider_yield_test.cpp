@@ -52,7 +52,8 @@ const bbp_collectives& table() {
 
 /// Two ranks of one processor, the first of which waits for the other, which never comes: how often
 /// it yields.
-void run_shared(const std::string& spin, const std::function<void(ProviderRank&)>& wait_in_vain) {
+void run_shared(const std::string& spin,
+                const std::function<void(ProviderRank&)>& wait_for_nothing) {
     RingSetup setup;
     if (!spin.empty()) setup.extra["RMEM_SPIN"] = spin;
     run_ranks(setup, [&](Rank& me) {
@@ -61,19 +62,19 @@ void run_shared(const std::string& spin, const std::function<void(ProviderRank&)
         fabric.enable();
         if (me.rank == 0) {
             yields = 0;
-            wait_in_vain(fabric);
+            wait_for_nothing(fabric);
         }
         fabric.meet();
         fabric.close();
     });
 }
 
-void read_in_vain(ProviderRank& fabric) {
+void read_nothing(ProviderRank& fabric) {
     for (unsigned i = 0; i < kReads; ++i) fabric.expect_nothing();
 }
 
 /// One call of go_on.
-void gather_in_vain(ProviderRank&) {
+void gather_nothing(ProviderRank&) {
     const bbp_collectives& calls = table();
     constexpr int kMembers[] = {0, 1};
     bbp_group* const group = calls.open(calls.new_id(), kMembers, 2, BBP_NO_BARRIER);
@@ -84,30 +85,30 @@ void gather_in_vain(ProviderRank&) {
     calls.close(group);
 }
 
-TEST(ProviderYield, a_queue_that_is_read_in_vain_gives_a_shared_processor_away) {
+TEST(ProviderYield, a_queue_that_is_read_and_empty_gives_a_shared_processor_away) {
     run_shared("", [](ProviderRank& fabric) {
-        read_in_vain(fabric);
+        read_nothing(fabric);
         check(yields >= kReads / 16 && yields < kReads, "it yields, but not at each read");
     });
 }
 
 TEST(ProviderYield, a_queue_keeps_a_processor_that_it_need_not_share) {
     run_shared("1000", [](ProviderRank& fabric) {
-        read_in_vain(fabric);
+        read_nothing(fabric);
         check_equal(yields, 0U, "yields");
     });
 }
 
-TEST(ProviderYield, who_waits_in_a_collective_gives_a_shared_processor_away) {
+TEST(ProviderYield, a_rank_that_waits_in_a_collective_gives_a_shared_processor_away) {
     run_shared("", [](ProviderRank& fabric) {
-        gather_in_vain(fabric);
+        gather_nothing(fabric);
         check(yields >= 16, "it yields between its tries");
     });
 }
 
-TEST(ProviderYield, who_waits_in_a_collective_keeps_a_processor_that_it_need_not_share) {
+TEST(ProviderYield, a_rank_that_waits_in_a_collective_keeps_a_processor_that_it_need_not_share) {
     run_shared("1000", [](ProviderRank& fabric) {
-        gather_in_vain(fabric);
+        gather_nothing(fabric);
         check_equal(yields, 0U, "yields");
     });
 }

@@ -333,7 +333,7 @@ void through_a_full_pool(Rank& me, std::uint32_t messages,
     points.take_in_until([&] { return points.stat().dropped_full > 0; }, "a full pool");
     read_all(points);
     check_equal(points.stat().arrived, messages, "messages put into the pool");
-    // Leaves at once: the writer learns all the same that they have arrived.
+    // Leaves at once: the writer learns anyway that they have arrived.
 }
 
 TEST_P(DpReliable, is_reliable_through_a_pool_that_overflows) {

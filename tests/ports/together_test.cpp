@@ -285,7 +285,7 @@ private:
         FM_end_message(stream);
     }
 
-    /// Whole, by the system that it was sent by, once; in order, but for FM 1.0.
+    /// Whole, by the system that it was sent by, once; in order, except for FM 1.0.
     void has_come(System system, std::span<const std::byte> bytes) {
         Head head{};
         check(bytes.size() >= sizeof head, fmt::format("{}: a head", kNames[system]));

@@ -294,7 +294,7 @@ TEST_F(InterruptsTest, a_sleeping_watcher_is_woken) {
 
 // ---- The dead
 
-TEST_F(InterruptsTest, a_node_that_comes_again_has_forgotten_what_its_former_self_watched) {
+TEST_F(InterruptsTest, a_node_that_comes_again_has_forgotten_what_its_former_incarnation_watched) {
     node(1).watch(0, kBytes, Trigger::any_write);
     node(1).mark(0x10, 4);
     write_word(0, 0x40, 1);

@@ -30,19 +30,19 @@ Findings hunt_for_nothing(const Subject& subject, std::uint64_t seeds) {
     return result.all;
 }
 
-TEST(BbpHunt, of_a_hundred_seeds_meets_every_kind_of_fault_and_finds_nothing) {
+TEST(BbpHunt, a_hunt_of_a_hundred_seeds_meets_every_kind_of_fault_and_finds_nothing) {
     constexpr std::uint64_t kSeeds = 100;
     const Findings all = hunt_for_nothing(bbp::subject(), kSeeds);
     EXPECT_GE(all.messages, kSeeds * bbp::Scenario::kMessages);
 }
 
-TEST(UdpHunt, of_two_hundred_seeds_meets_every_kind_of_fault_and_finds_nothing) {
+TEST(UdpHunt, a_hunt_of_two_hundred_seeds_meets_every_kind_of_fault_and_finds_nothing) {
     constexpr std::uint64_t kSeeds = 200;
     const Findings all = hunt_for_nothing(udp::subject(), kSeeds);
     EXPECT_EQ(all.injected, kSeeds * udp::Scenario::kFaults);
 }
 
-TEST(MpiHunt, of_a_hundred_seeds_meets_every_kind_of_fault_and_finds_nothing) {
+TEST(MpiHunt, a_hunt_of_a_hundred_seeds_meets_every_kind_of_fault_and_finds_nothing) {
     constexpr std::uint64_t kSeeds = 100;
     const Findings all = hunt_for_nothing(mpi::subject(), kSeeds);
     EXPECT_EQ(all.injected, kSeeds * mpi::Scenario::kFaults);

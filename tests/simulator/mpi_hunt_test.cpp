@@ -40,7 +40,7 @@ bool is_found(Mischief mischief, std::uint64_t seeds) {
     return false;
 }
 
-TEST(MpiHunt, of_some_dozens_of_seeds_finds_nothing) {
+TEST(MpiHunt, a_hunt_of_some_dozens_of_seeds_finds_nothing) {
     for (std::uint64_t seed = 1; seed <= 60; ++seed) {
         const Findings findings = run_scenario(Scenario::of_seed(seed));
         EXPECT_TRUE(findings.violations.empty()) << seed << ": " << findings.violations.front();
@@ -48,7 +48,7 @@ TEST(MpiHunt, of_some_dozens_of_seeds_finds_nothing) {
     }
 }
 
-TEST(MpiHunt, of_seeds_that_once_failed_finds_nothing_any_more) {
+TEST(MpiHunt, a_hunt_of_seeds_that_once_failed_finds_nothing_any_more) {
     std::ifstream file(std::string(RMEM_SOURCE_DIR) + "/tests/simulator/mpi_seeds.txt");
     ASSERT_TRUE(file);
     for (std::string line; std::getline(file, line);) {
@@ -84,7 +84,7 @@ TEST(MpiHunt, shrinks_what_it_finds_to_fewer_messages_and_faults) {
     EXPECT_TRUE(finds(Scenario::parse(small.text()), options));
 }
 
-TEST(MpiHunt, in_several_processes_finds_what_is_planted) {
+TEST(MpiHunt, a_hunt_in_several_processes_finds_what_is_planted) {
     HuntPlan plan;
     plan.subject = subject(planted(Mischief::forget, 50));
     plan.seeds = 10;
@@ -92,7 +92,7 @@ TEST(MpiHunt, in_several_processes_finds_what_is_planted) {
     EXPECT_FALSE(hunt(plan).failed.empty());
 }
 
-TEST(MpiHunt, of_equal_seeds_is_equal_runs) {
+TEST(MpiHunt, a_hunt_of_equal_seeds_is_equal_runs) {
     HuntOptions options;
     options.hash = true;
     const Scenario scenario = Scenario::of_seed(11).with_messages(100);

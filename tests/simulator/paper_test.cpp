@@ -163,7 +163,7 @@ TEST(Figures, grow_with_what_they_are_drawn_against) {
     }
 }
 
-TEST(Figures, that_the_paper_does_not_have_are_refused) {
+TEST(Figures, figures_that_the_paper_does_not_have_are_refused) {
     EXPECT_THROW(figure(0), rmem::Error);
     EXPECT_THROW(figure(7), rmem::Error);
 }

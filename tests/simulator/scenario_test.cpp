@@ -40,7 +40,7 @@ TYPED_TEST(Scenarios, have_as_many_messages_and_faults_as_promised) {
     }
 }
 
-TYPED_TEST(Scenarios, of_a_few_hundred_seeds_have_every_kind_of_fault) {
+TYPED_TEST(Scenarios, scenarios_of_a_few_hundred_seeds_have_every_kind_of_fault) {
     std::set<std::string> met = {"restart", "pause", "apart", "replay"};  // not drawn
     for (std::uint64_t seed = 1; seed <= 300; ++seed) {
         for (const auto& fault : TypeParam::of_seed(seed).faults) met.insert(name_of(fault.kind));
@@ -70,7 +70,7 @@ TYPED_TEST(Scenarios, meet_their_faults_earlier_with_fewer_messages) {
     }
 }
 
-TYPED_TEST(Scenarios, that_cannot_be_are_refused) {
+TYPED_TEST(Scenarios, scenarios_that_cannot_be_are_refused) {
     for (const char* text : {"", "x", "7x", ":", "7:faults", "7:messages=", "7:faults=99",
                              "99999999999999999999999", "7:what=1"}) {
         EXPECT_THROW(TypeParam::parse(text), rmem::Error) << text;

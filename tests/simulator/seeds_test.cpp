@@ -12,7 +12,7 @@
 namespace simulator::bbp {
 namespace {
 
-TEST(Seeds, that_once_failed_find_nothing_any_more) {
+TEST(Seeds, seeds_that_once_failed_find_nothing_any_more) {
     std::ifstream file(std::string(RMEM_SOURCE_DIR) + "/tests/simulator/seeds.txt");
     ASSERT_TRUE(file);
     unsigned seeds = 0;

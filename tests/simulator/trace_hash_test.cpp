@@ -21,13 +21,13 @@ std::uint64_t hash_of(const Scenario& scenario) {
     return findings.hash;
 }
 
-TEST(TraceHash, of_a_seed_is_the_same_in_a_hundred_runs) {
+TEST(TraceHash, the_hash_of_a_seed_is_the_same_in_a_hundred_runs) {
     const Scenario scenario = Scenario::of_seed(11).with_messages(150);
     const std::uint64_t first = hash_of(scenario);
     for (int run = 1; run < 100; ++run) ASSERT_EQ(hash_of(scenario), first) << "run " << run;
 }
 
-TEST(TraceHash, of_seeds_is_the_same_with_every_compiler) {
+TEST(TraceHash, the_hash_of_seeds_is_the_same_with_every_compiler) {
     std::uint64_t all = 0;
     for (std::uint64_t seed = 1; seed <= 30; ++seed) {
         const std::uint64_t hash = hash_of(Scenario::of_seed(seed).with_messages(300));

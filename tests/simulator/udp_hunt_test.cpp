@@ -49,7 +49,7 @@ std::uint64_t seed_without_key(std::uint64_t seed) {
     return seed;
 }
 
-TEST(UdpHunt, of_some_dozens_of_seeds_finds_nothing) {
+TEST(UdpHunt, a_hunt_of_some_dozens_of_seeds_finds_nothing) {
     for (std::uint64_t seed = 1; seed <= 40; ++seed) {
         const Findings findings = run_scenario(Scenario::of_seed(seed));
         EXPECT_TRUE(findings.violations.empty()) << seed << ": " << findings.violations.front();
@@ -57,7 +57,7 @@ TEST(UdpHunt, of_some_dozens_of_seeds_finds_nothing) {
     }
 }
 
-TEST(UdpHunt, of_a_dozen_seeds_finds_nothing_in_any_trial) {
+TEST(UdpHunt, a_hunt_of_a_dozen_seeds_finds_nothing_in_any_trial) {
     for (const FaultKind trial : kTrials) {
         HuntOptions options;
         options.trial = trial;
@@ -71,7 +71,7 @@ TEST(UdpHunt, of_a_dozen_seeds_finds_nothing_in_any_trial) {
     }
 }
 
-TEST(UdpHunt, of_seeds_that_once_failed_finds_nothing_any_more) {
+TEST(UdpHunt, a_hunt_of_seeds_that_once_failed_finds_nothing_any_more) {
     std::ifstream file(std::string(RMEM_SOURCE_DIR) + "/tests/simulator/udp_seeds.txt");
     ASSERT_TRUE(file);
     unsigned seeds = 0;
@@ -86,7 +86,7 @@ TEST(UdpHunt, of_seeds_that_once_failed_finds_nothing_any_more) {
 
 /// A member was dropped for lacking nothing: another one's former incarnation was held for an heir
 /// of a dead node's batches.
-TEST(UdpHunt, of_seeds_whose_trial_once_failed_finds_nothing_any_more) {
+TEST(UdpHunt, a_hunt_of_seeds_whose_trial_once_failed_finds_nothing_any_more) {
     HuntOptions options;
     options.trial = FaultKind::apart;
     for (const std::uint64_t seed : {594U, 689U}) {
@@ -121,7 +121,7 @@ TEST(UdpHunt, shrinks_what_it_finds_to_fewer_messages_and_faults) {
     EXPECT_TRUE(finds(Scenario::parse(small.text()), forgetful()));
 }
 
-TEST(UdpHunt, in_several_processes_finds_what_is_planted) {
+TEST(UdpHunt, a_hunt_in_several_processes_finds_what_is_planted) {
     HuntPlan plan;
     plan.subject = subject(forgetful());
     plan.seeds = 10;
@@ -130,7 +130,7 @@ TEST(UdpHunt, in_several_processes_finds_what_is_planted) {
     EXPECT_FALSE(result.failed.empty());
 }
 
-TEST(UdpHunt, of_equal_seeds_is_equal_runs) {
+TEST(UdpHunt, a_hunt_of_equal_seeds_is_equal_runs) {
     HuntOptions options;
     options.hash = true;
     const Scenario scenario = Scenario::of_seed(11).with_messages(200);

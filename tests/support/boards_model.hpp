@@ -228,7 +228,7 @@ public:
             end(r, rank);
             while (take(r, rank)) {
             }
-            require(waiting(rank, r) == 0, "all that the former self sent is shown");
+            require(waiting(rank, r) == 0, "all that the former incarnation sent is shown");
             board(r).close_rx(rank);
             Arrival a;
             require(!board(r).peek(rank, a) && !board(r).has_next(rank), "closed shows nothing");

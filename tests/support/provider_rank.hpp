@@ -141,7 +141,7 @@ public:
                 return entry;
             }
             check_call(result, "fi_cq_readfrom", -FI_EAGAIN, where);
-            if (clock_ns() > end) fail("waited in vain for a completion", where);
+            if (clock_ns() > end) fail("no completion came", where);
         }
     }
     /// One without an error, of this call.

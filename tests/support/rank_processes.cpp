@@ -67,7 +67,7 @@ void await(const std::function<bool()>& holds, std::string_view what, Place plac
     passing(place);
     const std::int64_t deadline = clock_ns() + std::chrono::nanoseconds(kAwaitDeadline).count();
     while (!holds()) {
-        if (clock_ns() > deadline) fail(fmt::format("waited in vain for {}", what), place);
+        if (clock_ns() > deadline) fail(fmt::format("waited too long for {}", what), place);
         rest(kPause);
     }
 }

@@ -105,7 +105,7 @@ TEST(CommandLine, explains_itself_by_help_as_well) {
     EXPECT_EQ(run({"-v"}).out, run({"--version"}).out);
 }
 
-TEST(CommandLine, that_cannot_be_read_ends_with_2) {
+TEST(CommandLine, a_command_line_that_cannot_be_read_ends_with_2) {
     const std::vector<std::vector<std::string>> cases = {
         {},
         {"peek"},
@@ -150,14 +150,14 @@ TEST(CommandLine, says_once_what_bench_cannot_measure) {
     EXPECT_THAT(link.err, Not(HasSubstr("rank 0")));
 }
 
-TEST(CommandLine, of_which_the_output_cannot_be_written_ends_with_1) {
+TEST(CommandLine, a_command_line_of_which_the_output_cannot_be_written_ends_with_1) {
     const int full = ::open("/dev/full", O_WRONLY);
     const Said said = run_into(full, {"help", "peek"});
     EXPECT_EQ(said.code, 1);
     EXPECT_THAT(said.err, HasSubstr("no-space"));
 }
 
-TEST(CommandLine, whose_reader_has_gone_ends_without_a_word_even_in_a_simulation) {
+TEST(CommandLine, a_command_line_whose_reader_has_gone_ends_without_a_word_even_in_a_simulation) {
     const auto before = std::signal(SIGPIPE, SIG_IGN);
     for (const std::vector<std::string>& words :
          {std::vector<std::string>{"help"}, {"sim", "replay", "42", "--trace"}}) {
@@ -171,7 +171,7 @@ TEST(CommandLine, whose_reader_has_gone_ends_without_a_word_even_in_a_simulation
     std::signal(SIGPIPE, before);
 }
 
-TEST(CommandLine, of_a_ring_that_is_not_there_ends_with_1) {
+TEST(CommandLine, a_command_line_of_a_ring_that_is_not_there_ends_with_1) {
     for (const char* command : {"info", "env", "dump", "metrics"}) {
         const Said said = run({command, "no-such-ring"});
         EXPECT_EQ(said.code, 1) << command;

@@ -40,7 +40,7 @@ TEST(Help, lists_the_subcommands) {
     }
 }
 
-TEST(Help, of_every_subcommand_has_examples_and_exit_codes) {
+TEST(Help, the_help_of_every_subcommand_has_examples_and_exit_codes) {
     for (const auto& name : subcommands()) {
         const Ran ran = run_tool({name, "--help"});
         EXPECT_EQ(ran.code, 0) << name;

@@ -26,7 +26,7 @@ void with_stdout(int descriptor, const std::function<void()>& call) {
     ::close(own);
 }
 
-TEST(Output, that_finds_the_disk_full_is_an_error) {
+TEST(Output, output_that_finds_the_disk_full_is_an_error) {
     const int full = ::open("/dev/full", O_WRONLY);
     with_stdout(full, [] {
         try {

@@ -41,7 +41,7 @@ TEST(Rate, may_be_reached_by_the_smallest_size_or_by_none) {
     EXPECT_EQ(bench::size_at_rate(kSizes, times_of(100, 1), 1), std::nullopt);
 }
 
-TEST(Rate, of_half_the_asymptote_is_reached_where_the_line_says) {
+TEST(Rate, the_rate_of_half_the_asymptote_is_reached_where_the_line_says) {
     std::vector<double> sizes, times;
     for (double n = 1; n < 4000; n += 1) {
         sizes.push_back(n);

@@ -19,7 +19,7 @@ struct BellScan : ::testing::Test {
     }
 };
 
-TEST_F(BellScan, of_equal_words_finds_none) {
+TEST_F(BellScan, a_scan_of_equal_words_finds_none) {
     for (unsigned from = 0; from <= kWords; ++from) EXPECT_EQ(find(from, kWords), kWords);
     EXPECT_FALSE(any_difference(bells, seen, kWords));
 }

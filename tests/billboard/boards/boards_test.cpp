@@ -49,7 +49,7 @@ TYPED_TEST(Boards, do_what_a_queue_does_when_stores_are_seen_late_but_in_order) 
     }
 }
 
-TYPED_TEST(Boards, begin_anew_with_ranks_that_come_back) {
+TYPED_TEST(Boards, begin_again_with_ranks_that_come_back) {
     for (const Seen seen : {Seen::at_once, Seen::when_delivered}) {
         for (const unsigned steps_per_incarnation : {50U, 700U, 9'000U}) {
             Walk<TypeParam>(3, seen, steps_per_incarnation).run(kSteps / 4, steps_per_incarnation);

@@ -14,14 +14,14 @@ namespace {
 
 using billboard::Buffers;
 
-TEST(Buffers, of_no_bytes_have_addresses_of_their_own) {
+TEST(Buffers, buffers_of_no_bytes_have_addresses_of_their_own) {
     Buffers buffers(4096);
     std::set<std::size_t> places;
     for (int i = 0; i < 8; ++i) places.insert(buffers.offset(*buffers.allocate(0)));
     EXPECT_EQ(places.size(), 8U);
 }
 
-TEST(Buffers, that_are_small_go_behind_the_last_and_large_ones_into_the_first_gap) {
+TEST(Buffers, buffers_that_are_small_go_behind_the_last_and_large_ones_into_the_first_gap) {
     Buffers buffers(std::size_t{1} << 20);
     const unsigned gap = *buffers.allocate(64 * 1024);
     EXPECT_EQ(buffers.offset(*buffers.allocate(100)), std::size_t{64} * 1024);
@@ -65,7 +65,7 @@ TEST(Buffers, are_thirty_two_at_most) {
     EXPECT_EQ(buffers.allocate(8), 17U);
 }
 
-TEST(Buffers, that_are_busy_or_held_are_not_collected) {
+TEST(Buffers, buffers_that_are_busy_or_held_are_not_collected) {
     Buffers buffers(4096);
     const unsigned busy = *buffers.allocate(64), held = *buffers.allocate(64);
     const unsigned done = *buffers.allocate(64);
@@ -75,7 +75,7 @@ TEST(Buffers, that_are_busy_or_held_are_not_collected) {
     EXPECT_EQ(buffers.allocate(64), done);
 }
 
-TEST(Buffers, as_large_as_the_partition_fit_alone) {
+TEST(Buffers, buffers_as_large_as_the_partition_fit_alone) {
     Buffers buffers(4096);
     const auto whole = buffers.allocate(4096);
     ASSERT_TRUE(whole);

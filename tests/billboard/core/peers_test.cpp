@@ -54,7 +54,7 @@ void check_gone(int gone) {
 
 // ---- Leaving
 
-TEST_P(Peers, that_have_left_are_drained_before_they_are_missed) {
+TEST_P(Peers, peers_that_have_left_are_drained_before_they_are_missed) {
     RankProcesses ring(setup(2));
     ring.start(0, [](Rank& me) {
         for (const std::size_t size : kSizes) send(1, size, size);
@@ -70,7 +70,7 @@ TEST_P(Peers, that_have_left_are_drained_before_they_are_missed) {
     ring.finish();
 }
 
-TEST_P(Peers, that_have_left_are_drained_from_anyone_and_by_views) {
+TEST_P(Peers, peers_that_have_left_are_drained_from_anyone_and_by_views) {
     RankProcesses ring(setup(3));
     for (const unsigned rank : {0U, 2U}) {
         ring.start(rank, [](Rank& me) {
@@ -100,7 +100,7 @@ TEST_P(Peers, that_have_left_are_drained_from_anyone_and_by_views) {
     ring.finish();
 }
 
-TEST_P(Peers, that_leave_right_after_a_barrier_do_not_fail_the_others_barrier) {
+TEST_P(Peers, peers_that_leave_right_after_a_barrier_do_not_fail_the_others_barrier) {
     for (int i = 0; i < thrifty(10); ++i) {
         run(4, [](Rank& me) {
             check_ok(bbp_barrier());
@@ -109,7 +109,7 @@ TEST_P(Peers, that_leave_right_after_a_barrier_do_not_fail_the_others_barrier) {
     }
 }
 
-TEST_P(Peers, that_have_not_left_go_on_without_those_that_have) {
+TEST_P(Peers, peers_that_have_not_left_go_on_without_those_that_have) {
     run(3, [](Rank& me) {
         if (me.rank == 2) return me.leave();
         for (std::uint64_t i = 0; i < 300; ++i) {
@@ -121,7 +121,7 @@ TEST_P(Peers, that_have_not_left_go_on_without_those_that_have) {
     });
 }
 
-TEST_P(Peers, that_left_their_own_messages_unread_stop_nobody) {
+TEST_P(Peers, peers_that_left_their_own_messages_unread_stop_nobody) {
     RankProcesses ring(setup(3));
     ring.start(0, [](Rank& me) {
         check(send_until_full(1, 900, 0) > 0, "nothing could be sent");
@@ -139,7 +139,7 @@ TEST_P(Peers, that_left_their_own_messages_unread_stop_nobody) {
     ring.finish();
 }
 
-TEST_P(Peers, that_left_leave_oneself_to_talk_to) {
+TEST_P(Peers, peers_that_left_leave_a_rank_itself_to_talk_to) {
     RankProcesses ring(setup(2));
     ring.start(0, [](Rank& me) {
         me.await_word(kGo);
@@ -157,7 +157,7 @@ TEST_P(Peers, that_left_leave_oneself_to_talk_to) {
 
 // ---- Dying
 
-TEST_P(Peers, that_were_killed_are_drained_before_they_are_missed) {
+TEST_P(Peers, peers_that_were_killed_are_drained_before_they_are_missed) {
     RankProcesses ring(setup(2));
     ring.start(0, [](Rank& me) {
         for (const std::size_t size : kSizes) send(1, size, size);
@@ -175,7 +175,7 @@ TEST_P(Peers, that_were_killed_are_drained_before_they_are_missed) {
     ring.finish();
 }
 
-TEST_P(Peers, that_were_killed_with_full_queues_are_drained_whole) {
+TEST_P(Peers, peers_that_were_killed_with_full_queues_are_drained_whole) {
     for (const std::size_t size : {4U, 900U}) {
         SCOPED_TRACE(size);
         RankProcesses ring(setup(2));
@@ -211,14 +211,14 @@ void kill_what_is_waited_for(const RingSetup& setup, const std::function<int()>&
     ring.finish();
 }
 
-TEST_P(Peers, that_die_end_a_receive_that_waits_for_them) {
+TEST_P(Peers, peers_that_die_end_a_receive_that_waits_for_them) {
     kill_what_is_waited_for(setup(2), [] {
         std::byte buffer[8];
         return bbp_recv(0, buffer, sizeof buffer, nullptr);
     });
 }
 
-TEST_P(Peers, that_die_end_a_receive_from_anyone_when_they_were_the_last) {
+TEST_P(Peers, peers_that_die_end_a_receive_from_anyone_when_they_were_the_last) {
     kill_what_is_waited_for(setup(2), [] {
         std::byte buffer[8];
         return bbp_recv(BBP_ANY, buffer, sizeof buffer, nullptr);
@@ -227,7 +227,7 @@ TEST_P(Peers, that_die_end_a_receive_from_anyone_when_they_were_the_last) {
 
 /// What looks for the dead now and then must not miss each turn because another call has counted
 /// it.
-TEST_P(Peers, that_die_are_missed_by_whoever_polls_by_several_calls_in_turn) {
+TEST_P(Peers, peers_that_die_are_missed_by_a_rank_that_polls_by_several_calls_in_turn) {
     for (const int polls_before : {0, 1}) {
         RankProcesses ring(setup(2));
         ring.start(0, linger);
@@ -248,7 +248,7 @@ TEST_P(Peers, that_die_are_missed_by_whoever_polls_by_several_calls_in_turn) {
     }
 }
 
-TEST_P(Peers, that_die_end_a_view_that_waits_for_them) {
+TEST_P(Peers, peers_that_die_end_a_view_that_waits_for_them) {
     kill_what_is_waited_for(setup(2), [] {
         const void* data = nullptr;
         std::size_t size = 0;
@@ -256,7 +256,7 @@ TEST_P(Peers, that_die_end_a_view_that_waits_for_them) {
     });
 }
 
-TEST_P(Peers, that_die_end_a_send_that_waits_for_them) {
+TEST_P(Peers, peers_that_die_end_a_send_that_waits_for_them) {
     for (const std::size_t size : {4U, 900U}) {
         kill_what_is_waited_for(setup(2), [size] {
             const auto bytes = pattern(size, 1);
@@ -267,29 +267,29 @@ TEST_P(Peers, that_die_end_a_send_that_waits_for_them) {
     }
 }
 
-TEST_P(Peers, that_die_end_the_sending_of_a_message_larger_than_a_partition) {
+TEST_P(Peers, peers_that_die_end_the_sending_of_a_message_larger_than_a_partition) {
     kill_what_is_waited_for(setup(2), [] {
         const auto bytes = pattern(5 * kPartition, 1);
         return bbp_send(0, bytes.data(), bytes.size());
     });
 }
 
-TEST_P(Peers, that_die_end_a_barrier) {
+TEST_P(Peers, peers_that_die_end_a_barrier) {
     kill_what_is_waited_for(setup(2), [] { return bbp_barrier(); });
 }
 
-TEST_P(Peers, that_die_end_a_barrier_with_a_deadline_before_it_passes) {
+TEST_P(Peers, peers_that_die_end_a_barrier_with_a_deadline_before_it_passes) {
     kill_what_is_waited_for(setup(2), [] { return bbp_barrier_for(kLong); });
 }
 
-TEST_P(Peers, that_die_end_a_barrier_of_their_group) {
+TEST_P(Peers, peers_that_die_end_a_barrier_of_their_group) {
     kill_what_is_waited_for(setup(2), [] {
         const int members[] = {0, 1};
         return bbp_barrier_group(members, 2, 5);
     });
 }
 
-TEST_P(Peers, that_die_end_everybodys_barrier) {
+TEST_P(Peers, peers_that_die_end_everybodys_barrier) {
     RankProcesses ring(setup(4));
     for (const unsigned rank : {0U, 1U, 3U}) {
         ring.start(rank, [](Rank& me) {
@@ -306,7 +306,7 @@ TEST_P(Peers, that_die_end_everybodys_barrier) {
     ring.finish();
 }
 
-TEST_P(Peers, that_die_in_the_middle_of_a_large_message_end_its_receive) {
+TEST_P(Peers, peers_that_die_in_the_middle_of_a_large_message_end_its_receive) {
     RankProcesses ring(setup(3));
     ring.start(0, [](Rank& me) {
         const auto bytes = pattern(20 * kPartition, 1);
@@ -332,7 +332,7 @@ TEST_P(Peers, that_die_in_the_middle_of_a_large_message_end_its_receive) {
     ring.finish();
 }
 
-TEST_P(Peers, that_die_do_not_end_a_receive_from_anyone_while_others_live) {
+TEST_P(Peers, peers_that_die_do_not_end_a_receive_from_anyone_while_others_live) {
     RankProcesses ring(setup(3));
     ring.start(0, [](Rank& me) {
         me.raise(kPosted);
@@ -352,7 +352,8 @@ TEST_P(Peers, that_die_do_not_end_a_receive_from_anyone_while_others_live) {
     ring.finish();
 }
 
-TEST_P(Peers, that_die_in_the_middle_of_a_large_message_are_not_told_to_who_names_nobody) {
+TEST_P(Peers,
+       peers_that_die_in_the_middle_of_a_large_message_are_not_told_to_a_call_that_names_nobody) {
     RankProcesses ring(setup(3));
     ring.start(0, [](Rank& me) {
         const auto bytes = pattern(20 * kPartition, 1);
@@ -388,7 +389,7 @@ TEST_P(Peers, that_die_in_the_middle_of_a_large_message_are_not_told_to_who_name
     ring.finish();
 }
 
-TEST_P(Peers, that_die_one_after_the_other_end_a_receive_from_anyone) {
+TEST_P(Peers, peers_that_die_one_after_the_other_end_a_receive_from_anyone) {
     RankProcesses ring(setup(4));
     ring.start(0, [](Rank& me) {
         me.raise(kPosted);
@@ -404,7 +405,7 @@ TEST_P(Peers, that_die_one_after_the_other_end_a_receive_from_anyone) {
     ring.finish();
 }
 
-TEST_P(Peers, that_die_with_unread_messages_free_the_senders_room) {
+TEST_P(Peers, peers_that_die_with_unread_messages_free_the_senders_room) {
     RankProcesses ring(setup(3));
     ring.start(0, [](Rank& me) {
         check(send_until_full(1, 900, 0) > 0, "nothing could be sent");
@@ -422,7 +423,7 @@ TEST_P(Peers, that_die_with_unread_messages_free_the_senders_room) {
     ring.finish();
 }
 
-TEST_P(Peers, that_die_with_views_of_messages_free_the_senders_room) {
+TEST_P(Peers, peers_that_die_with_views_of_messages_free_the_senders_room) {
     RankProcesses ring(setup(3));
     ring.start(0, [](Rank& me) {
         for (std::uint64_t i = 0; i < 3; ++i) multicast({1, 2}, kPartition / 4, i);
@@ -449,7 +450,7 @@ TEST_P(Peers, that_die_with_views_of_messages_free_the_senders_room) {
     ring.finish();
 }
 
-TEST_P(Peers, that_die_leave_their_messages_to_those_who_view_them) {
+TEST_P(Peers, peers_that_die_leave_their_messages_to_those_who_view_them) {
     RankProcesses ring(setup(2));
     ring.start(0, [](Rank& me) {
         send(1, 20, 1);
@@ -475,7 +476,7 @@ TEST_P(Peers, that_die_leave_their_messages_to_those_who_view_them) {
     ring.finish();
 }
 
-TEST_P(Peers, that_die_in_a_storm_of_messages_do_not_stop_the_others) {
+TEST_P(Peers, peers_that_die_in_a_storm_of_messages_do_not_stop_the_others) {
     RankProcesses ring(setup(4));
     const auto storm = [](Rank& me) {
         // Until rank 2 is missed; whatever else happens is an error.
@@ -511,7 +512,7 @@ TEST_P(Peers, that_die_in_a_storm_of_messages_do_not_stop_the_others) {
     ring.finish();
 }
 
-TEST_P(Peers, that_all_die_but_one_leave_a_ring_that_one_can_end) {
+TEST_P(Peers, peers_that_all_die_but_one_leave_a_ring_that_one_can_end) {
     RankProcesses ring(setup(5));
     ring.start(2, [](Rank& me) {
         me.await_word(kGo);
@@ -532,7 +533,7 @@ TEST_P(Peers, that_all_die_but_one_leave_a_ring_that_one_can_end) {
 
 // ---- Stopped
 
-TEST_P(Peers, that_are_stopped_are_alive_and_only_deadlines_help) {
+TEST_P(Peers, peers_that_are_stopped_are_alive_and_only_deadlines_help) {
     RankProcesses ring(setup(2));
     ring.start(0, [](Rank& me) {
         me.raise(kPosted);

@@ -227,7 +227,7 @@ TEST_F(Access, accesses_of_a_dead_rank_end_as_gone_once) {
     EXPECT_EQ(write(bytes[0], 0), RemoteStatus::gone);
 }
 
-TEST_F(Access, who_answers_what_was_not_asked_or_asks_without_end_is_given_up) {
+TEST_F(Access, a_rank_that_answers_what_was_not_asked_or_asks_without_end_is_given_up) {
     const auto put = [&](unsigned from, unsigned to, const RemotePacket& packet,
                          std::size_t payload) {
         Packet outer;

@@ -164,7 +164,7 @@ TEST_F(Getting, a_message_whose_sender_dies_while_it_is_read_ends_as_gone) {
     EXPECT_EQ(ranks[1].told[0].status, Status::gone);
 }
 
-TEST_F(Getting, who_says_that_it_has_read_what_was_not_offered_to_it_is_given_up) {
+TEST_F(Getting, a_rank_that_says_that_it_has_read_what_was_not_offered_to_it_is_given_up) {
     auto out = bytes_of(100'000, 1), in = bytes_of(100'000, 2);
     send(0, 1, 1, out);  // offered to rank 1
     ranks.run();

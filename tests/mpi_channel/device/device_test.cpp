@@ -350,7 +350,7 @@ TEST_F(DeviceTest, copied_bytes_are_the_callers_at_once_and_silent_sends_say_not
     EXPECT_THAT(rank(0).told, IsEmpty());
 }
 
-TEST_F(DeviceTest, what_is_sent_to_oneself_arrives) {
+TEST_F(DeviceTest, a_message_to_the_sender_itself_arrives) {
     for (const std::size_t size : kSizes) {
         auto out = bytes_of(size, 1), in = bytes_of(size, 2);
         rank(0).send(0, 1, out);
@@ -436,7 +436,7 @@ TEST_F(ThreeDevices, receives_from_anybody_end_when_nobody_is_left) {
     for (const auto& told : rank(0).told) EXPECT_EQ(told.status, Status::gone);
 }
 
-TEST_F(ThreeDevices, who_sends_what_no_device_sends_is_given_up_and_others_go_on) {
+TEST_F(ThreeDevices, a_rank_that_sends_what_no_device_sends_is_given_up_and_others_go_on) {
     std::mt19937 random(5);
     for (unsigned i = 0; i < 2000; ++i) {
         std::vector<std::byte> nonsense(random() % 60);

@@ -115,7 +115,7 @@ TEST_F(MatchingTest, a_message_passes_by_receives_of_other_tags_and_sources) {
     EXPECT_EQ(arrive(1, 5), &other_tag);
 }
 
-TEST_F(MatchingTest, of_a_directed_receive_and_one_from_any_source_that_posted_first_wins) {
+TEST_F(MatchingTest, the_receive_that_was_posted_first_wins_directed_or_from_any_source) {
     Receive any = one(from_any(1));
     Receive directed = one(from(1, 1));
     Receive directed_first = one(from(2, 2));
@@ -175,7 +175,7 @@ TEST_F(MatchingTest, unexpected_messages_of_one_source_are_received_in_order) {
     }
 }
 
-TEST_F(MatchingTest, a_receive_from_any_source_takes_the_message_that_came_first_whoever_sent_it) {
+TEST_F(MatchingTest, a_receive_from_any_source_takes_the_message_that_came_first_of_all_sources) {
     std::array early{message(4), message(1), message(5), message(1), message(0)};
     for (Message& each : early) come_early(each);
     for (Message& each : early) {
@@ -321,7 +321,7 @@ TEST_F(MatchingTest, a_receive_of_several_takes_the_unexpected_ones_first_and_th
     EXPECT_EQ(shown(placement), "10 bytes at 0");
     EXPECT_EQ(take_with(receive), &early[2]);
     EXPECT_EQ(shown(placement), "30 bytes at 10");
-    EXPECT_EQ(matcher.posted(), 0U) << "not before it has asked in vain";
+    EXPECT_EQ(matcher.posted(), 0U) << "not before it has asked without success";
     wait_with(receive);
     EXPECT_EQ(matcher.posted(), 1U);
     EXPECT_EQ(arrive(1, 0, 50), &receive);
@@ -574,7 +574,7 @@ TEST_F(MatchingTest, what_a_source_has_sent_before_it_was_gone_can_still_be_rece
 
 // ---- The end
 
-TEST(MatchingEnds, with_receives_and_messages_in_it_that_outlive_it) {
+TEST(MatchingEnds, matching_ends_before_the_receives_and_messages_in_it) {
     Receive directed = one(from(1));
     Receive any = one(from_any(9));
     Message early = message(2);
@@ -585,7 +585,7 @@ TEST(MatchingEnds, with_receives_and_messages_in_it_that_outlive_it) {
     matcher.keep(early);
 }
 
-TEST(MatchingEnds, with_receives_and_messages_in_it_that_are_gone_before_it) {
+TEST(MatchingEnds, matching_ends_after_the_receives_and_messages_in_it) {
     Matcher matcher{3};
     Placement unused;
     const auto directed = std::make_unique<Receive>(one(from(1)));

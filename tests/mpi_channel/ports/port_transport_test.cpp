@@ -107,7 +107,7 @@ TEST_P(PortsOn, a_packet_to_several_reaches_those_that_are_meant) {
     });
 }
 
-TEST_P(PortsOn, a_packet_to_several_is_kept_for_who_has_no_room_and_comes_before_later_ones) {
+TEST_P(PortsOn, a_packet_to_several_is_kept_for_a_rank_without_room_and_comes_before_later_ones) {
     run(4, [](Rank& me) {
         PortStation station;
         const std::vector<int> some = {1, 2};  // not all others: no broadcast of GAMMA's
@@ -122,7 +122,7 @@ TEST_P(PortsOn, a_packet_to_several_is_kept_for_who_has_no_room_and_comes_before
                 const bool fits = station.transport.send_control(filling, 1) == BBP_OK;
                 refused = fits ? 0 : refused + 1;
                 if (fits) ++sent;
-                check(sent < 100'000, "a rank that takes nothing has no room for ever");
+                check(sent < 100'000, "a rank that takes nothing has no room forever");
                 station.nothing_comes();
                 if (!fits) rest(std::chrono::milliseconds(1));
             }
@@ -246,7 +246,7 @@ std::vector<std::byte> beginning_with(Lead lead, std::size_t size) {
     return bytes;
 }
 
-TEST_P(PortsOn, who_sends_what_is_none_of_the_channel_s_is_named) {
+TEST_P(PortsOn, a_rank_that_sends_what_is_none_of_the_channel_s_is_named) {
     run(2, [](Rank& me) {
         PortStation station;
         const std::vector<std::vector<std::byte>> wrong = {

@@ -98,7 +98,7 @@ TEST_P(Descriptors, poll_select_and_epoll_tell_that_a_message_waits) {
     });
 }
 
-TEST_P(Descriptors, poll_tells_of_every_message_that_is_left_whoever_read_the_one_before) {
+TEST_P(Descriptors, poll_tells_of_every_message_that_is_left_by_any_reader_of_the_one_before) {
     run(2, [](Rank& me) {
         constexpr std::uint64_t kMessages = 40;
         Point point(1);
@@ -381,8 +381,8 @@ TEST_P(Descriptors, exchanging_messages_by_dp_calls_signals_nobody) {
             point.read(8, i);
             if (me.rank == 1) point.write(8, i);
         }
-        // A signal is due to who was away for a millisecond; the host may have seen to that, now
-        // and then.
+        // A signal is due to a reader that was away for a millisecond; the host may have seen to
+        // that, now and then.
         check(point.stat().signals < rounds / 4 + 20,
               fmt::format("{} signals in {} rounds", point.stat().signals, rounds));
     });

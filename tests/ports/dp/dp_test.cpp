@@ -78,7 +78,7 @@ TEST_P(DirectedPoint, reads_go_forward_and_a_flush_frees_the_oldest) {
     });
 }
 
-TEST_P(DirectedPoint, what_a_process_has_counted_stands_in_its_rank_slot_for_others_to_read) {
+TEST_P(DirectedPoint, what_a_process_has_counted_is_in_its_rank_slot_for_others_to_read) {
     RMEM_SKIP_IF_SIMULATED("its ranks have no slots");
     run(2, [](Rank& me) {
         Point first(1), second(2);
@@ -337,7 +337,7 @@ TEST_P(DirectedPoint, with_O_NONBLOCK_no_read_waits) {
     });
 }
 
-TEST_P(DirectedPoint, who_tries_to_read_never_waits_and_gets_all_in_order) {
+TEST_P(DirectedPoint, a_process_that_tries_to_read_never_waits_and_gets_all_in_order) {
     run(2, [](Rank& me) {
         Point point(1);
         all_are_open(me);
@@ -398,7 +398,7 @@ TEST_P(DirectedPoint, what_is_no_directed_message_is_dropped_and_counted) {
     });
 }
 
-TEST_P(DirectedPoint, who_waits_in_dp_read_leaves_what_is_of_another_system_alone) {
+TEST_P(DirectedPoint, a_process_that_waits_in_dp_read_leaves_what_is_of_another_system_alone) {
     run(2, [](Rank& me) {
         constexpr std::array kOthers = {Class::user, Class::fm, Class::gamma, Class::mpi};
         constexpr std::uint32_t kRounds = 80;  // the thread of the library may be there first

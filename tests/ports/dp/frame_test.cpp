@@ -26,7 +26,7 @@ TEST(Frame, holds_destination_length_and_container_as_in_the_paper) {
     EXPECT_EQ(frame.container, bytes.data() + 8);
 }
 
-TEST(Frame, of_eight_bytes_lies_within_half_a_line) {
+TEST(Frame, a_frame_of_eight_bytes_lies_within_half_a_line) {
     EXPECT_LE(kHeaderBytes + 8, 28U);
     EXPECT_LE(kHeaderBytes + kLabelBytes + 8, 28U);
 }
@@ -44,7 +44,7 @@ TEST(Frame, is_refused_when_it_holds_less_than_it_says) {
     EXPECT_FALSE(parse(listed.data(), listed.size(), frame));
 }
 
-TEST(Frame, of_an_unknown_kind_is_refused) {
+TEST(Frame, a_frame_of_an_unknown_kind_is_refused) {
     for (unsigned kind = 0; kind < 256; ++kind) {
         const bool known = kind >= 0xd1 && kind <= 0xd4;
         const auto bytes = bytes_of({static_cast<std::uint64_t>(kind) << 56, 0, 0});

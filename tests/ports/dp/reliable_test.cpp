@@ -102,7 +102,7 @@ TEST_P(Reliable, a_broadcast_reaches_all) {
     });
 }
 
-TEST_P(Reliable, who_does_not_read_is_waited_for_but_not_with_O_NONBLOCK) {
+TEST_P(Reliable, a_receiver_that_does_not_read_is_waited_for_but_not_with_O_NONBLOCK) {
     run(2, [](Rank& me) {
         Point point(1);
         if (me.rank == 1) {

@@ -213,7 +213,7 @@ int receive_too_much(FM_stream* s, unsigned) {
     return FM_CONTINUE;
 }
 
-TEST_P(Fm2, who_receives_more_than_there_is_is_told) {
+TEST_P(Fm2, a_node_that_receives_more_than_there_is_is_told) {
     run(1, [](Rank&) {
         Session session;
         const ULONG id = FM_register_handler(FM_ANY_ID, receive_too_much);
@@ -248,7 +248,7 @@ int quits(FM_stream*, unsigned) {
     return FM_QUIT;
 }
 
-TEST_P(Fm2, extract_stops_at_FM_QUIT_and_at_about_so_many_bytes) {
+TEST_P(Fm2, extract_stops_at_FM_QUIT_and_at_about_the_number_of_bytes_it_was_given) {
     run(1, [](Rank&) {
         Session session;
         const ULONG quit = FM_register_handler(FM_ANY_ID, quits);
@@ -348,7 +348,7 @@ TEST_P(Fm2, what_a_handler_sends_while_the_network_is_full_leaves_later_and_in_o
     });
 }
 
-TEST_P(Fm2, who_tries_to_begin_gets_NULL_instead_of_waiting_and_what_was_begun_arrives) {
+TEST_P(Fm2, a_node_that_tries_to_begin_gets_NULL_instead_of_waiting_and_what_was_begun_arrives) {
     run(2, [](Rank& me) {
         Session session;
         FM_register_handler(1, receive_message);
@@ -368,7 +368,7 @@ TEST_P(Fm2, who_tries_to_begin_gets_NULL_instead_of_waiting_and_what_was_begun_a
                     ++refused;
                     rest(std::chrono::milliseconds(1));
                 }
-                check(begun < 100'000, "a node that takes nothing has no room for ever");
+                check(begun < 100'000, "a node that takes nothing has no room forever");
             }
             check(FM_packets_kept() != 0, "packets for which the network had no room");
             me.shared[1] = begun;
@@ -389,7 +389,7 @@ TEST_P(Fm2, who_tries_to_begin_gets_NULL_instead_of_waiting_and_what_was_begun_a
     });
 }
 
-TEST_P(Fm2, credit_is_told_alone_where_nothing_carries_it_and_is_divided_anew) {
+TEST_P(Fm2, credit_is_told_alone_where_nothing_carries_it_and_is_divided_again) {
     run(2, [](Rank& me) {
         Session session;
         const ULONG id = FM_register_handler(FM_ANY_ID, receive_message);

@@ -108,7 +108,7 @@ TEST_P(FmRestarts, a_dead_node_gives_its_slots_back_and_is_told_once) {
     ring.finish();
 }
 
-TEST_P(FmRestarts, that_a_node_has_finished_is_told_by_sends_to_it_alone) {
+TEST_P(FmRestarts, the_end_of_a_node_is_told_by_sends_to_it_alone) {
     run(3, [](Rank& me) {
         FM_set_parameter(FM_QUIET);
         if (me.rank != 0) {
@@ -142,7 +142,7 @@ TEST_P(FmRestarts, a_send_that_waits_for_a_node_ends_when_that_dies) {
     ring.finish();
 }
 
-TEST_P(FmRestarts, a_message_whose_sender_dies_in_its_midst_ends_short) {
+TEST_P(FmRestarts, a_message_whose_sender_dies_in_the_middle_of_it_ends_short) {
     RankProcesses ring(setup(2));
     ring.start(0, [](Rank& me) {
         FM_set_parameter(FM_QUIET);

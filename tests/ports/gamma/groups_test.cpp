@@ -18,7 +18,7 @@ TEST(Groups, are_consecutive_ranks_in_the_order_of_ranks) {
     EXPECT_EQ(form_groups(ranks), expected);
 }
 
-TEST(Groups, that_are_named_keep_their_number_and_the_others_go_round_them) {
+TEST(Groups, groups_that_are_named_keep_their_number_and_the_others_go_round_them) {
     const std::vector<Request> ranks = {{2, 0}, {2, {}}, {2, 2}, {2, {}}, {2, 2}, {2, 0}, {1, {}}};
     const std::vector<Group> expected = {{0, 5}, {1, 3}, {2, 4}, {6}};
     EXPECT_EQ(form_groups(ranks), expected);
@@ -37,7 +37,7 @@ TEST(Groups, may_be_256) {
     EXPECT_EQ(form_groups(ranks).back(), Group{255});
 }
 
-TEST(Groups, that_contradict_each_other_are_refused_by_name) {
+TEST(Groups, groups_that_contradict_each_other_are_refused_by_name) {
     const auto refused = [](const std::vector<Request>& ranks, const char* word) {
         try {
             static_cast<void>(form_groups(ranks));
@@ -123,7 +123,7 @@ TEST_P(GammaGroups, may_be_named_in_the_environment) {
     });
 }
 
-TEST_P(GammaGroups, that_cannot_be_are_refused_by_every_rank) {
+TEST_P(GammaGroups, groups_that_cannot_be_are_refused_by_every_rank) {
     run(3, [](Rank& me) {
         check_code(gamma_init(static_cast<unsigned char>(me.rank == 0 ? 2 : 3), 0, nullptr),
                    GAMMA_EINVAL);
@@ -148,7 +148,7 @@ TEST_P(GammaGroups, settings_that_mean_nothing_are_refused_by_name) {
     });
 }
 
-TEST_P(GammaGroups, who_waits_in_vain_for_others_is_told_for_whom) {
+TEST_P(GammaGroups, a_rank_that_waits_for_absent_others_is_told_for_whom) {
     run(2, [](Rank& me) {
         if (me.rank == 1) {
             me.await_word(0);

@@ -105,7 +105,7 @@ TEST_P(GammaReceiving, a_message_longer_than_the_buffer_is_not_delivered_and_tol
     }
 }
 
-TEST_P(GammaReceiving, an_error_at_a_port_without_error_handler_is_told_to_who_waits) {
+TEST_P(GammaReceiving, an_error_at_a_port_without_error_handler_is_told_to_the_waiting_call) {
     run(2, [](Rank& me) {
         start(me, 2);
         bind_to(1 - gamma_my_node(), {.on_error = nullptr, .size = 8});
@@ -232,7 +232,7 @@ TEST_P(GammaReceiving, random_frames_do_no_harm) {
                 const std::size_t size = next_random(random) % 100;
                 auto frame = pattern(size, next_random(random));
                 // Mostly of a kind that there is, to ports that are bound or nearly; no hello,
-                // which begins anew.
+                // which begins again.
                 if (size >= 8 && i % 4 != 0) {
                     const Header header{static_cast<Kind>(1 + next_random(random) % 3),
                                         static_cast<unsigned>(next_random(random) % 4),
@@ -287,12 +287,12 @@ TEST_P(GammaReceiving, other_senders_to_a_port_wait_while_a_longer_message_comes
     });
 }
 
-TEST_P(GammaReceiving, a_port_whose_handler_runs_takes_nothing_in_until_it_returns_or_binds_anew) {
+TEST_P(GammaReceiving, a_port_whose_handler_runs_takes_nothing_in_until_it_returns_or_binds_again) {
     run(2, [](Rank& me) {
         start(me, 2);
         static std::array<std::array<int, 2>, 2> found;
         found = {};
-        // Takes in while it runs: nothing of its own port, until it has bound it anew.
+        // Takes in while it runs: nothing of its own port, until it has bound it again.
         const auto handler = [] {
             Seen& mine = seen();
             if (++mine.messages != 1) return;
@@ -394,7 +394,7 @@ TEST_P(GammaReceiving, a_handler_that_does_not_return_can_be_seen_by_others) {
 
 // ---- Dead senders
 
-TEST_P(GammaReceiving, who_waits_for_the_dead_is_told_and_does_not_hang) {
+TEST_P(GammaReceiving, a_process_that_waits_for_the_dead_is_told_and_does_not_hang) {
     RankProcesses ring(setup(3));
     ring.start_all([](Rank& me) {
         start(me, 3);
@@ -408,7 +408,7 @@ TEST_P(GammaReceiving, who_waits_for_the_dead_is_told_and_does_not_hang) {
             check_equal(seen().errors.load(), 1, "errors");
             bind_to(2);
             me.raise(kRead);
-            check_ok(gamma_wait(5, 1));  // bound anew, it can be waited on
+            check_ok(gamma_wait(5, 1));  // bound again, it can be waited on
         } else {
             me.await_word(kRead);
             check_ok(send_pattern(5, 8, 1));
@@ -420,7 +420,8 @@ TEST_P(GammaReceiving, who_waits_for_the_dead_is_told_and_does_not_hang) {
     ring.finish();
 }
 
-TEST_P(GammaReceiving, a_message_whose_sender_dies_in_its_midst_is_an_error_and_the_port_is_free) {
+TEST_P(GammaReceiving,
+       a_message_whose_sender_dies_in_the_middle_of_it_is_an_error_and_frees_the_port) {
     RankProcesses ring(setup(3));
     ring.start_all([](Rank& me) {
         start(me, 3);

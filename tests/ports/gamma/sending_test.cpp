@@ -26,7 +26,7 @@ std::uint32_t send_until_overrun(std::size_t size) {
     return sent;
 }
 
-TEST_P(GammaSending, who_does_not_read_for_too_long_is_overrun_and_told_of_each_loss) {
+TEST_P(GammaSending, a_process_that_does_not_read_for_too_long_is_overrun_and_told_of_each_loss) {
     for (const std::size_t size : Sizes({8, 700})) {
         RankProcesses ring(setup(2));
         ring.start_all([size](Rank& me) {
@@ -137,7 +137,7 @@ TEST_P(GammaSending, with_flow_control_nothing_is_lost_however_late_the_receiver
     });
 }
 
-TEST_P(GammaSending, who_tries_to_send_is_told_instead_of_waiting_and_loses_nothing) {
+TEST_P(GammaSending, a_process_that_tries_to_send_is_told_instead_of_waiting_and_loses_nothing) {
     run(2, [](Rank& me) {
         start(me, 2);
         check_ok(gamma_set_progress(0));
@@ -157,7 +157,7 @@ TEST_P(GammaSending, who_tries_to_send_is_told_instead_of_waiting_and_loses_noth
                 refused = result == 0 ? 0 : refused + 1;
                 if (result == 0) ++sent;
                 if (result != 0) rest(std::chrono::milliseconds(1));
-                check(sent < 100'000, "a process that takes nothing has no room for ever");
+                check(sent < 100'000, "a process that takes nothing has no room forever");
             }
             me.shared[kSent] = sent;
             me.raise(kRead);
@@ -173,7 +173,7 @@ TEST_P(GammaSending, who_tries_to_send_is_told_instead_of_waiting_and_loses_noth
     });
 }
 
-TEST_P(GammaSending, two_processes_that_only_send_to_each_other_do_not_wait_for_ever) {
+TEST_P(GammaSending, two_processes_that_only_send_to_each_other_do_not_wait_forever) {
     run(2, [](Rank& me) {
         set_variable("RMEM_GAMMA_PROGRESS", "off");
         start(me, 2);
@@ -188,7 +188,7 @@ TEST_P(GammaSending, two_processes_that_only_send_to_each_other_do_not_wait_for_
     });
 }
 
-TEST_P(GammaSending, a_handlers_message_does_not_come_into_the_midst_of_a_longer_one) {
+TEST_P(GammaSending, a_handlers_message_does_not_come_into_the_middle_of_a_longer_one) {
     run(2, [](Rank& me) {
         set_variable("RMEM_GAMMA_PROGRESS", "off");
         start(me, 2);
@@ -340,7 +340,7 @@ TEST(GammaOverUdp, loses_no_message_where_datagrams_are_lost_or_late) {
 
 // ---- Dead peers
 
-TEST_P(GammaSending, to_the_dead_is_an_error_and_tells_the_error_handler) {
+TEST_P(GammaSending, a_send_to_the_dead_is_an_error_and_tells_the_error_handler) {
     RankProcesses ring(setup(2));
     ring.start(0, [](Rank& me) {
         start(me, 2);
@@ -370,7 +370,7 @@ TEST_P(GammaSending, to_the_dead_is_an_error_and_tells_the_error_handler) {
     ring.finish();
 }
 
-TEST_P(GammaSending, that_waits_for_room_ends_when_its_receiver_dies) {
+TEST_P(GammaSending, a_send_that_waits_for_room_ends_when_its_receiver_dies) {
     RankProcesses ring(setup(2));
     ring.start(0, [](Rank& me) {
         start(me, 2);

@@ -67,7 +67,7 @@ TEST(MunetDaemon, carries_messages_between_programs_both_ways) {
     EXPECT_EQ(mu_destroy_endpoint(ep), 0);
 }
 
-TEST(MunetDaemon, and_programs_sleep_when_nothing_moves_and_are_woken) {
+TEST(MunetDaemon, daemon_and_programs_sleep_when_nothing_moves_and_are_woken) {
     const MunetDaemon daemon;
     const Word address;
     constexpr std::uint32_t kLast = 1'000'000;
@@ -101,7 +101,7 @@ TEST(MunetDaemon, and_programs_sleep_when_nothing_moves_and_are_woken) {
     mu_destroy_endpoint(ep);
 }
 
-TEST(MunetDaemon, is_not_kept_from_beginning_by_who_locks_the_counters_that_a_former_one_has_left) {
+TEST(MunetDaemon, starts_although_a_process_locks_the_counters_that_a_former_daemon_has_left) {
     MunetDaemon daemon;
     daemon.kill();
     const std::string object = daemon.object();
@@ -191,7 +191,7 @@ TEST(MunetDaemon, is_missed_with_a_sentence) {
     EXPECT_EQ(mu_create_endpoint(&ep, 0, 65536), -EINVAL);
 }
 
-TEST(MunetDaemon, of_another_user_gets_messages_only_where_it_was_named) {
+TEST(MunetDaemon, a_daemon_of_another_user_gets_messages_only_where_it_was_named) {
     if (::geteuid() != 0) GTEST_SKIP() << kNeedsRoot;
     const std::string path = "/tmp/munet-other-" + std::to_string(::getpid()) + ".sock";
     Child bob([&] {
@@ -261,7 +261,7 @@ TEST(MunetDaemon, says_where_its_socket_could_be_when_the_folder_is_not_there_or
     EXPECT_EQ(alice.wait(), 0);
 }
 
-TEST(MunetDaemon, that_ends_is_noticed_by_every_call_that_needs_it) {
+TEST(MunetDaemon, a_daemon_that_ends_is_noticed_by_every_call_that_needs_it) {
     MunetDaemon daemon;
     daemon.enter();
     mu_endpoint_t* ep = mu_create();

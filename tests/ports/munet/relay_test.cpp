@@ -382,7 +382,8 @@ TEST(MunetRelay, believes_nobody_credit_for_what_was_not_sent) {
     EXPECT_EQ(a.words().daemon().returned[0].load(std::memory_order_relaxed), 1U);
 }
 
-TEST(MunetRelay, drops_messages_for_who_gave_credit_and_made_no_room_and_harms_nobody_else) {
+TEST(MunetRelay,
+     drops_messages_for_an_endpoint_that_gave_credit_without_room_and_harms_nobody_else) {
     MunetNode node(2);
     auto &a = node.create(), &b = node.create(), &c = node.create();
     ASSERT_EQ(send(a, c, 0), 0);

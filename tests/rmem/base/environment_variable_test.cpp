@@ -38,7 +38,7 @@ TEST(EnvironmentVariable, is_the_process_own_outside_of_a_simulation) {
     EXPECT_EQ(value_of(kName), "(unset)");
 }
 
-TEST(EnvironmentVariable, of_which_the_manual_speaks_is_known) {
+TEST(EnvironmentVariable, a_variable_of_which_the_manual_speaks_is_known) {
     std::ifstream manual(RMEM_SOURCE_DIR "/docs/man/rmem.7");
     const std::vector<std::string>& known = setting_names();
     unsigned found = 0;
@@ -53,7 +53,7 @@ TEST(EnvironmentVariable, of_which_the_manual_speaks_is_known) {
     EXPECT_GT(found, 20U);
 }
 
-TEST(EnvironmentVariable, that_is_empty_counts_as_unset_where_it_is_a_setting) {
+TEST(EnvironmentVariable, a_variable_that_is_empty_counts_as_unset_where_it_is_a_setting) {
     ::setenv(kName, "", 1);
     EXPECT_EQ(value_of(kName), "");
     EXPECT_EQ(environment_setting(kName), nullptr);

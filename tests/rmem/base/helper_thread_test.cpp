@@ -37,7 +37,7 @@ TEST(HelperThread, has_its_name_and_takes_none_of_the_programs_signals) {
     EXPECT_EQ(sigismember(&blocked, SIGSEGV), 0) << "its own faults";
 }
 
-TEST(HelperThread, leaves_the_signals_of_who_starts_it_as_they_are) {
+TEST(HelperThread, leaves_the_signals_of_the_thread_that_starts_it_as_they_are) {
     sigset_t before, after;
     ::pthread_sigmask(SIG_SETMASK, nullptr, &before);
     const HelperThread thread("rmem-mask", [] {});

@@ -75,7 +75,7 @@ TEST_F(Joining, takes_from_a_ring_that_is_there_what_is_not_given) {
     EXPECT_EQ(joined.member.node, 1U);
 }
 
-TEST_F(Joining, by_the_name_and_a_rank_alone_makes_a_node) {
+TEST_F(Joining, joining_by_the_name_and_a_rank_alone_makes_a_node) {
     const auto ring = Ring::open(made(), Deadline::in(kPatience));
     ::setenv("RMEM_RING", name.get().c_str(), 1);
     ::setenv("RMEM_RANK", "2", 1);
@@ -138,7 +138,7 @@ TEST_F(Joining, names_all_settings_that_differ) {
     EXPECT_THAT(sentence, HasSubstr("RMEM_BOUND is"));
 }
 
-TEST_F(Joining, of_a_rank_outside_the_ring_says_how_many_it_has) {
+TEST_F(Joining, joining_of_a_rank_outside_the_ring_says_how_many_it_has) {
     const auto ring = Ring::open(made(), Deadline::in(kPatience));
     const std::string sentence = refused(Errc::bad_rank, [&] { join(told(9)); });
     EXPECT_THAT(sentence, HasSubstr("4 ranks and 2 nodes"));
@@ -179,7 +179,7 @@ TEST_F(Joining, finds_its_nodes_segment_of_a_ring_over_several_hosts) {
     EXPECT_EQ(joined.member.node, 1U);
 }
 
-TEST_F(Joining, of_two_rings_of_one_name_prefers_that_on_the_link_that_is_given) {
+TEST_F(Joining, joining_of_two_rings_of_one_name_prefers_that_on_the_link_that_is_given) {
     RingConfig remote = made();
     remote.link = LinkKind::udp;
     const auto here = Ring::open(made(), Deadline::in(kPatience));
@@ -191,7 +191,7 @@ TEST_F(Joining, of_two_rings_of_one_name_prefers_that_on_the_link_that_is_given)
     EXPECT_EQ(join(environment).ring->config().link, LinkKind::ring);
 }
 
-TEST_F(Joining, starts_anew_when_another_makes_the_ring_meanwhile) {
+TEST_F(Joining, starts_again_when_another_makes_the_ring_meanwhile) {
     // The wish is asked between the look for a ring and the making of one: just then another makes
     // it.
     std::shared_ptr<Ring> other;
@@ -205,8 +205,7 @@ TEST_F(Joining, starts_anew_when_another_makes_the_ring_meanwhile) {
     EXPECT_EQ(joined.ring->config().hash(), made().hash());
 }
 
-TEST_F(Joining,
-       of_a_ring_that_is_memory_alone_is_said_to_be_so_to_a_program_that_needs_room_for_messages) {
+TEST_F(Joining, joining_a_ring_of_memory_alone_tells_so_a_program_that_needs_room_for_messages) {
     RingConfig memory = made();
     const auto ring = Ring::open(memory, Deadline::in(kPatience));
     memory.system_bytes = 4096;
@@ -217,7 +216,7 @@ TEST_F(Joining,
     EXPECT_THAT(sentence, Not(HasSubstr("0x")));
 }
 
-TEST_F(Joining, of_a_ring_that_is_not_there_names_those_that_are) {
+TEST_F(Joining, joining_of_a_ring_that_is_not_there_names_those_that_are) {
     const auto ring = Ring::open(made(), Deadline::in(kPatience));
     const std::string nearly = name.get() + "x";
     const std::string sentence = refused(Errc::no_such_ring, [&] { Ring::observe(nearly); });

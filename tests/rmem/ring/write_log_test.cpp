@@ -194,7 +194,7 @@ TEST_F(WriteLog,
     }
 }
 
-TEST_F(WriteLog, a_restarted_writer_goes_on_where_its_former_self_stopped) {
+TEST_F(WriteLog, a_restarted_writer_goes_on_where_its_former_incarnation_stopped) {
     ASSERT_TRUE(append(0, 1, 1));
     LogWriter next(log, size);
     EXPECT_EQ(next.head(), writer.head());

@@ -43,7 +43,7 @@ Seen one_word_seen(std::int64_t posted_ns, bool parked) {
     return seen;
 }
 
-TEST(Polling, of_one_word_sees_it_at_the_first_poll_that_is_not_before_its_arrival) {
+TEST(Polling, polling_of_one_word_sees_it_at_the_first_poll_that_is_not_before_its_arrival) {
     for (std::int64_t posted = 5000; posted < 5000 + 2 * 685; posted += 13) {
         const Seen parked = one_word_seen(posted, true);
         EXPECT_EQ(parked.at_ns % 685, 0) << "a poll is a load, and polls stay on their grid";
@@ -78,7 +78,7 @@ std::int64_t one_of_three_seen(std::int64_t posted_ns, std::size_t which, bool p
     return seen_ns;
 }
 
-TEST(Polling, of_several_words_sees_each_when_simulated_polls_would) {
+TEST(Polling, polling_of_several_words_sees_each_when_simulated_polls_would) {
     for (const std::size_t which : {40U, 4U, 400U}) {
         for (std::int64_t posted = 5000; posted < 5000 + 3 * 685; posted += 31) {
             EXPECT_EQ(one_of_three_seen(posted, which, true),
@@ -171,7 +171,7 @@ TEST(Polling, ends_at_its_deadline_at_a_poll) {
     EXPECT_EQ(world.run(), RunEnd::all_ended);
 }
 
-TEST(Polling, with_a_deadline_that_has_passed_looks_once_and_does_not_wait) {
+TEST(Polling, polling_with_a_deadline_that_has_passed_looks_once_and_does_not_wait) {
     World world(small_world(2, "scramnet-burst", kHost));
     world.start(0, [](Process& me) {
         SimMemory memory(me);
@@ -187,7 +187,7 @@ TEST(Polling, with_a_deadline_that_has_passed_looks_once_and_does_not_wait) {
     EXPECT_EQ(world.run(), RunEnd::all_ended);
 }
 
-TEST(Polling, of_a_stopped_process_goes_on_when_it_does) {
+TEST(Polling, polling_of_a_stopped_process_goes_on_when_it_does) {
     World world(small_world(2, "scramnet-burst", kHost));
     std::int64_t seen_ns = 0;
     world.start(0, [&](Process& me) {

@@ -41,7 +41,7 @@ TEST(WorldAccesses, are_places_to_kill_a_process_at_and_what_it_had_stored_arriv
     EXPECT_EQ(prefixes.size(), kWords + 1) << "it died before each store once, and after the last";
 }
 
-TEST(WorldAccesses, that_were_named_are_called_at_in_their_order) {
+TEST(WorldAccesses, accesses_that_were_named_are_called_at_in_their_order) {
     World world(small_world(2));
     std::vector<std::uint32_t> seen;
     world.start(0, [&](Process& process) {

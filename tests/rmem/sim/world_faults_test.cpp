@@ -33,7 +33,7 @@ struct LastWord {
     SimMemory memory;
 };
 
-TEST(WorldFaults, of_a_process_leave_objects_whose_destructors_write_nothing) {
+TEST(WorldFaults, faults_of_a_process_leave_objects_whose_destructors_write_nothing) {
     World world(small_world(2));
     Events events;
     world.observe(&events);
@@ -51,7 +51,7 @@ TEST(WorldFaults, of_a_process_leave_objects_whose_destructors_write_nothing) {
 
 // ---- Writes
 
-TEST(WorldFaults, that_delay_a_write_delay_those_behind_it_and_no_others) {
+TEST(WorldFaults, faults_that_delay_a_write_delay_those_behind_it_and_no_others) {
     World world(small_world(3));
     Events events;
     world.observe(&events);
@@ -81,7 +81,7 @@ TEST(WorldFaults, that_delay_a_write_delay_those_behind_it_and_no_others) {
     EXPECT_TRUE(banks_are_equal(world));
 }
 
-TEST(WorldFaults, that_lose_a_write_say_so_and_lose_no_other) {
+TEST(WorldFaults, faults_that_lose_a_write_say_so_and_lose_no_other) {
     World world(small_world(3));
     Events events;
     world.observe(&events);
@@ -99,7 +99,7 @@ TEST(WorldFaults, that_lose_a_write_say_so_and_lose_no_other) {
     EXPECT_EQ(world.word(1, 12), 4U) << "the own card has it";
 }
 
-TEST(WorldFaults, that_repeat_a_write_change_no_bank_twice) {
+TEST(WorldFaults, faults_that_repeat_a_write_change_no_bank_twice) {
     World world(small_world(4));
     Events events;
     world.observe(&events);
@@ -118,7 +118,7 @@ TEST(WorldFaults, that_repeat_a_write_change_no_bank_twice) {
     EXPECT_EQ(world.word(3, 0), 20U);
 }
 
-TEST(WorldFaults, of_a_plan_hit_the_writes_and_the_wire_that_it_names) {
+TEST(WorldFaults, faults_of_a_plan_hit_the_writes_and_the_wire_that_it_names) {
     WorldConfig config = small_world(4);
     config.faults = FaultPlan::parse(
         "lose:node=1,after=2,count=1;delay:node=2,by=30us,count=1;cut:cable=0,at=500us,until=2ms",
@@ -135,7 +135,7 @@ TEST(WorldFaults, of_a_plan_hit_the_writes_and_the_wire_that_it_names) {
     EXPECT_EQ(events.of(EventKind::cable_mended, 0).at(0).time_ns, 2'000'000);
 }
 
-TEST(WorldFaults, on_a_cable_of_one_of_the_two_rings_lose_nothing_on_the_other) {
+TEST(WorldFaults, faults_on_a_cable_of_one_of_the_two_rings_lose_nothing_on_the_other) {
     World world(small_world(3));
     world.start(0, posts(10, 10'000));
     world.at(45'000, [&] { world.set_cable(0, 1, false); });
@@ -145,7 +145,7 @@ TEST(WorldFaults, on_a_cable_of_one_of_the_two_rings_lose_nothing_on_the_other) 
     EXPECT_GT(world.wire_totals().switch_overs, 0U);
 }
 
-TEST(WorldFaults, on_both_cables_lose_what_must_pass_them_and_say_so) {
+TEST(WorldFaults, faults_on_both_cables_lose_what_must_pass_them_and_say_so) {
     World world(small_world(3));
     const auto set_both = [&](bool up) {
         for (const std::uint32_t ring : {0U, 1U}) world.set_cable(ring, 1, up);
@@ -163,7 +163,7 @@ TEST(WorldFaults, on_both_cables_lose_what_must_pass_them_and_say_so) {
 
 // ---- Cards
 
-TEST(WorldFaults, that_take_a_card_out_kill_its_processes_and_nobody_elses) {
+TEST(WorldFaults, faults_that_take_a_card_out_kill_its_processes_and_nobody_elses) {
     WorldConfig config = small_world(3);
     config.ring.ranks = 6;
     World world(config);
@@ -178,7 +178,7 @@ TEST(WorldFaults, that_take_a_card_out_kill_its_processes_and_nobody_elses) {
     EXPECT_EQ(world.word(1, 512 * 5 + 4 * 99), 0U);
 }
 
-TEST(WorldFaults, that_end_give_a_card_the_others_memory_whatever_is_on_the_wire) {
+TEST(WorldFaults, faults_that_end_give_a_card_the_others_memory_whatever_is_on_the_wire) {
     for (std::uint64_t seed = 1; seed <= 40; ++seed) {
         SplitMix64 random(seed);
         World world(small_world(5, seed % 2 == 0 ? "scramnet-burst" : "scramnet-burst-plus-1k"));
@@ -214,7 +214,7 @@ TEST(WorldFaults, that_end_give_a_card_the_others_memory_whatever_is_on_the_wire
     }
 }
 
-TEST(WorldFaults, on_a_quiet_ring_end_with_equal_banks) {
+TEST(WorldFaults, faults_on_a_quiet_ring_end_with_equal_banks) {
     World world(small_world(4));
     for (unsigned r = 0; r < 4; ++r) world.start(r, posts(30, 500, 256 * r));
     world.at(100'000, [&] { world.fail_node(2); });
@@ -227,7 +227,8 @@ TEST(WorldFaults, on_a_quiet_ring_end_with_equal_banks) {
     EXPECT_EQ(world.word(2, 4 * 59), 60U) << "what was written while it was out";
 }
 
-TEST(WorldFaults, that_take_with_a_card_what_only_one_other_had_do_not_keep_that_one_from_joining) {
+TEST(WorldFaults,
+     faults_that_take_with_a_card_what_only_one_other_had_do_not_keep_that_one_from_joining) {
     World world(small_world(4));
     int joined = 0;
     world.start(1, posts(10, 0, 256));
@@ -243,7 +244,7 @@ TEST(WorldFaults, that_take_with_a_card_what_only_one_other_had_do_not_keep_that
     EXPECT_EQ(world.word(2, 256), world.word(3, 256));
 }
 
-TEST(WorldFaults, that_come_again_before_a_card_has_joined_void_the_join) {
+TEST(WorldFaults, faults_that_come_again_before_a_card_has_joined_void_the_join) {
     World world(small_world(3));
     int first = 0, second = 0;
     world.start(0, posts(100, 1000));
@@ -267,7 +268,7 @@ Membership& join(Process& me) {
                                                 Member{me.rank(), me.node()}));
 }
 
-TEST(WorldFaults, that_kill_a_rank_are_not_known_before_its_last_write_has_come_round) {
+TEST(WorldFaults, faults_that_kill_a_rank_are_not_known_before_its_last_write_has_come_round) {
     World world(small_world(4));
     Events events;
     world.observe(&events);
@@ -292,7 +293,7 @@ TEST(WorldFaults, that_kill_a_rank_are_not_known_before_its_last_write_has_come_
     EXPECT_LE(dead_ns, last + 5);
 }
 
-TEST(WorldFaults, that_take_a_card_out_are_known_once_nothing_of_it_can_come_any_more) {
+TEST(WorldFaults, faults_that_take_a_card_out_are_known_once_nothing_of_it_can_come_any_more) {
     World world(small_world(4));
     Events events;
     world.observe(&events);

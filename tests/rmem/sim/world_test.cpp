@@ -416,7 +416,7 @@ TEST(World, lets_one_process_kill_stop_and_start_others) {
     EXPECT_EQ(world.word(0, 0), 50U);
 }
 
-TEST(World, says_when_its_processes_wait_for_each_other_for_ever) {
+TEST(World, says_when_its_processes_wait_for_each_other_forever) {
     World world(small_world(2));
     for (unsigned r = 0; r < 2; ++r) {
         world.start(r, [r](Process& me) {
@@ -493,7 +493,7 @@ TEST(World, gives_equal_events_in_a_hierarchy_too) {
 
 // ---- A hierarchy of rings
 
-TEST(World, of_a_hierarchy_keeps_the_order_of_each_node_and_its_bound) {
+TEST(World, the_world_of_a_hierarchy_keeps_the_order_of_each_node_and_its_bound) {
     WorldConfig config = small_world(4);
     config.topology = {3, 5, kDefaultBridgeNs};
     config.ring.ranks = 15;
@@ -525,7 +525,7 @@ TEST(World, of_a_hierarchy_keeps_the_order_of_each_node_and_its_bound) {
     EXPECT_THROW(world.fail_node(3), Error) << "nodes of a hierarchy cannot fail";
 }
 
-TEST(World, of_a_hierarchy_may_have_more_nodes_than_a_ring) {
+TEST(World, the_world_of_a_hierarchy_may_have_more_nodes_than_a_ring) {
     WorldConfig config = small_world(4);
     config.topology = {8, 64, kDefaultBridgeNs};
     config.ring.ranks = 512;

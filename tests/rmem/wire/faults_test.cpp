@@ -163,7 +163,7 @@ TEST(WriteFaults, hit_the_writes_that_they_name) {
     EXPECT_EQ(hits, "---xx---");
 }
 
-TEST(WriteFaults, that_meet_in_one_write_add_up) {
+TEST(WriteFaults, faults_that_meet_in_one_write_add_up) {
     WriteFaults faults(FaultPlan::parse("delay:by=1us;delay:by=2us;lose:after=1", 4, kRing), 0, 0);
     const auto first = faults.next();
     EXPECT_EQ(first.delay_ns, 3000U);
@@ -174,7 +174,7 @@ TEST(WriteFaults, that_meet_in_one_write_add_up) {
     EXPECT_EQ(second.injected, 3U);
 }
 
-TEST(WriteFaults, of_one_seed_are_the_same_each_time_and_differ_between_ranks) {
+TEST(WriteFaults, faults_of_one_seed_are_the_same_each_time_and_differ_between_ranks) {
     const auto pattern = [](const std::string& seed, std::uint32_t rank) {
         WriteFaults faults(FaultPlan::parse("seed=" + seed + ";lose:share=50%", 4, kRing), 0, rank);
         std::string hits;

@@ -152,7 +152,7 @@ private:
         if (front.incarnation != other.heard) {
             check(front.incarnation > other.heard, "of a former incarnation: " + which);
             check(other.heard == 0 || other.told,
-                  "nobody told that the former self is gone: " + which);
+                  "nobody told that the former incarnation is gone: " + which);
             meet(rank, front.incarnation);
         } else {
             check(!other.end_received, "of an incarnation whose end was told: " + which);

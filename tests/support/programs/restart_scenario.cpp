@@ -278,7 +278,7 @@ void RestartScenario::report() const {
 
 void RestartScenario::await(const std::function<bool()>& holds, const std::string& what) {
     if (passes_within(kLongestNs, holds)) return;
-    fail(fmt::format("waited in vain for {}\n{}", what, state()));
+    fail(fmt::format("waited too long for {}\n{}", what, state()));
 }
 
 bool RestartScenario::passes_within(std::int64_t ns, const std::function<bool()>& holds) {

@@ -9,7 +9,7 @@ namespace {
 using bench::Packet;
 using bench::predict;
 
-TEST(Prediction, of_one_packet_is_its_one_way_time_whichever_equation_holds) {
+TEST(Prediction, the_prediction_of_one_packet_is_its_one_way_time_whichever_equation_holds) {
     EXPECT_EQ(predict(Packet{900, 100, 10, 300, 200}, 1).ns, 900);
     EXPECT_EQ(predict(Packet{900, 500, 10, 300, 200}, 1).ns, 900);
 }
@@ -27,7 +27,7 @@ TEST(Prediction, adds_what_the_receiver_does_for_each_where_that_is_the_slower) 
     EXPECT_EQ(by_receiver.ns, 900 + 3 * 400);
 }
 
-TEST(Prediction, does_not_take_a_receiver_for_slow_because_a_packet_that_comes_alone_is_dear) {
+TEST(Prediction, does_not_take_a_receiver_for_slow_because_a_packet_that_comes_alone_is_expensive) {
     // One look at the network costs 5 000, and finds all packets of a run.
     const auto prediction = predict(Packet{12'000, 1'500, 20, 2'900, 2'700}, 64);
     EXPECT_EQ(prediction.equation, 1);

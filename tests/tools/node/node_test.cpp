@@ -201,7 +201,7 @@ void check_new_node(const std::function<Child(int, std::function<void()>)>& prog
         talk_with(0, {2});
         ++now->have_talked;
         miss(2);
-        miss(1);  // of the same node, and dead to this program all the same
+        miss(1);  // of the same node, and dead to this program anyway
         ++now->have_missed;
         check_ok(bbp_finalize());
         EXPECT_TRUE(eventually([&] { return now->may_open.load(); }));
@@ -234,7 +234,8 @@ void check_new_node(const std::function<Child(int, std::function<void()>)>& prog
     EXPECT_EQ(fourth.wait(), 0);
 }
 
-TEST_F(NodeCommand, that_was_killed_is_missed_and_its_programs_open_again_when_it_is_back) {
+TEST_F(NodeCommand,
+       a_daemon_that_was_killed_is_missed_and_its_programs_open_again_when_it_is_back) {
     auto node = start_node(0);
     const auto other = start_node(1);
     check_new_node([&](int rank, const std::function<void()>& body) { return program(rank, body); },
@@ -245,7 +246,8 @@ TEST_F(NodeCommand, that_was_killed_is_missed_and_its_programs_open_again_when_i
                    });
 }
 
-TEST_F(NodeCommand, that_was_stopped_is_missed_and_its_programs_open_again_when_it_is_back) {
+TEST_F(NodeCommand,
+       a_daemon_that_was_stopped_is_missed_and_its_programs_open_again_when_it_is_back) {
     auto node = start_node(0);
     const auto other = start_node(1);
     check_new_node([&](int rank, const std::function<void()>& body) { return program(rank, body); },
@@ -256,7 +258,8 @@ TEST_F(NodeCommand, that_was_stopped_is_missed_and_its_programs_open_again_when_
                    });
 }
 
-TEST_F(NodeCommand, that_was_killed_gets_its_node_back_though_the_only_program_has_left_meanwhile) {
+TEST_F(NodeCommand,
+       a_daemon_that_was_killed_gets_its_node_back_though_the_only_program_has_left_meanwhile) {
     auto node = start_node(0);
     const auto other = start_node(1);
     SharedValue<std::atomic<int>> state;

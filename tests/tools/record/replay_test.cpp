@@ -61,7 +61,7 @@ protected:
 
 using ::testing::ElementsAre;
 
-TEST_F(Replay, of_a_recorded_ring_leaves_another_ring_with_the_same_memory) {
+TEST_F(Replay, a_replay_of_a_recorded_ring_leaves_another_ring_with_the_same_memory) {
     constexpr std::uint32_t kWrites = 2000;
     RecordedRing recorded(LinkKind::ring);
     std::vector<std::byte> memory;
@@ -160,7 +160,7 @@ TEST_F(Replay, makes_the_memory_as_it_was_where_it_begins) {
     EXPECT_EQ(reader.load(16), 0U) << "was not there when it was recorded";
 }
 
-TEST_F(Replay, of_one_node_leaves_the_others_words_alone) {
+TEST_F(Replay, a_replay_of_one_node_leaves_the_others_words_alone) {
     make({word(0, 0, 0, 10, RecordedWrite::kAtStart), word(1, 0, 4, 1), word(2, 1, 8, 2)});
     RecordedRing ring(LinkKind::ring);
     Node other = ring.node(1);
@@ -203,7 +203,7 @@ TEST_F(Replay, makes_the_ring_as_it_was_and_stays_in_it_if_told_to) {
     EXPECT_EQ(tool.wait().code, 0);
 }
 
-TEST_F(Replay, that_is_interrupted_says_how_far_it_came) {
+TEST_F(Replay, a_replay_that_is_interrupted_says_how_far_it_came) {
     make({word(1, 0, 0, 1), word(3600'000 * kMs, 0, 0, 2)});
     const RecordedRing ring(LinkKind::ring);
     Node reader = ring.node(1);

@@ -125,7 +125,7 @@ TEST(Clean, keeps_a_ring_that_somebody_holds_without_a_rank) {
     EXPECT_TRUE(name.exists());
 }
 
-TEST(Clean, of_all_rings_removes_the_dead_only) {
+TEST(Clean, cleaning_of_all_rings_removes_the_dead_only) {
     const RingName live, dead;
     const auto ring = Ring::open(config_of(live), Deadline::in(kDefaultJoinTimeoutNs));
     leave_dead(dead);

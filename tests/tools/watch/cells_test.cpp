@@ -78,7 +78,7 @@ TEST(Cells, are_numbers_in_json_unless_they_are_patterns) {
     EXPECT_EQ(json("f32be", "0.5"), 0.5);
 }
 
-TEST(Cells, that_do_not_fit_their_type_are_refused) {
+TEST(Cells, values_that_do_not_fit_their_type_are_refused) {
     const std::vector<std::pair<const char*, const char*>> cases = {
         {"u8", "256"},
         {"u8", "-1"},
@@ -100,7 +100,7 @@ TEST(Cells, that_do_not_fit_their_type_are_refused) {
     }
 }
 
-TEST(Cells, of_no_type_are_refused) {
+TEST(Cells, values_of_no_type_are_refused) {
     for (const char* name : {"", "u", "u24", "u128", "f16", "f8", "textbe", "be", "int", "U32"}) {
         EXPECT_THROW(parse_cell_type(name), UsageError) << name;
     }

@@ -102,7 +102,7 @@ TEST_F(HeatMapTest, looks_at_some_lines_of_a_bank_that_is_too_large) {
     EXPECT_EQ(warm_cells(), map_.cells().size()) << "some line of each part";
 }
 
-TEST_F(HeatMapTest, begins_anew_with_a_bank_of_another_size) {
+TEST_F(HeatMapTest, begins_again_with_a_bank_of_another_size) {
     look();
     bank_.assign(4096, 1);
     look();

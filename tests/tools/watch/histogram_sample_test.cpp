@@ -22,7 +22,7 @@ TEST_F(HistogramSampleTest, has_the_percentiles_of_its_histogram) {
     EXPECT_EQ(sample().max(), 100'000U);
 }
 
-TEST_F(HistogramSampleTest, of_nothing_is_zero) {
+TEST_F(HistogramSampleTest, a_sample_of_nothing_is_zero) {
     EXPECT_EQ(HistogramSample().count(), 0U);
     EXPECT_EQ(HistogramSample().quantile(0.5), 0U);
     EXPECT_EQ(HistogramSample().count_below_power(30), 0U);

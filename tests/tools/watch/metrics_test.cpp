@@ -93,7 +93,7 @@ TEST(Metrics, say_what_is_wrong_with_a_ring_port_or_address) {
     EXPECT_EQ(run_tool({"metrics", name.get(), "--port", "65536"}).code, 2);
 }
 
-TEST(Metrics, of_a_node_are_served_by_its_daemon) {
+TEST(Metrics, metrics_of_a_node_are_served_by_its_daemon) {
     const RingName name;
     Tool node({"node", "--ring", name.get(), "--node", "0", "--nodes", "2", "--size", "64K",
                "--group", own_group(name.get()), "--interface", "lo", "--metrics", "0"});
@@ -106,7 +106,7 @@ TEST(Metrics, of_a_node_are_served_by_its_daemon) {
     EXPECT_EQ(node.wait().code, 0);
 }
 
-TEST(Metrics, of_a_node_that_cannot_have_the_port_keep_it_from_starting) {
+TEST(Metrics, metrics_of_a_node_that_cannot_have_the_port_keep_it_from_starting) {
     const RingName name;
     const Ran ran =
         run_tool({"node", "--ring", name.get(), "--node", "0", "--nodes", "2", "--interface", "lo",

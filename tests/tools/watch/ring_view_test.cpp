@@ -103,7 +103,7 @@ TEST(RingView, has_no_rates_before_time_has_passed) {
     EXPECT_EQ(view_of(before, now).nodes[0].writes, 0);
 }
 
-TEST(RingView, takes_counters_that_fell_as_begun_anew) {
+TEST(RingView, takes_counters_that_fell_as_begun_again) {
     auto before = sample_at(0), now = sample_at(1);
     set(before.ranks[0].link, LinkCounter::writes_sent, 1'000'000);
     set(now.ranks[0].link, LinkCounter::writes_sent, 7);

@@ -68,7 +68,7 @@ TEST(SimCard, is_one_per_process_at_a_time) {
     EXPECT_EQ(world.run(), RunEnd::all_ended);
 }
 
-TEST(SimCard, of_a_node_is_shared_by_its_ranks) {
+TEST(SimCard, the_card_of_a_node_is_shared_by_its_ranks) {
     WorldConfig config = small_world(1);
     config.ring.ranks = 2;
     World world(config);

@@ -80,7 +80,7 @@ TEST_F(ArrivalsTest, are_in_the_bank_when_they_come) {
     EXPECT_EQ(ring_->node(1).propagation.max(), 1000U);
 }
 
-TEST_F(ArrivalsTest, of_writes_k_of_which_were_delayed_past_the_bound_are_k_violations) {
+TEST_F(ArrivalsTest, k_writes_delayed_past_the_bound_are_k_violations) {
     open("none", 5'000);
     for (int i = 0; i < 40; ++i) {
         const std::int64_t delay = i % 4 == 1 ? 5'001 : 5'000;
@@ -95,7 +95,7 @@ TEST_F(ArrivalsTest, of_writes_k_of_which_were_delayed_past_the_bound_are_k_viol
     EXPECT_FALSE(arrivals_->has_violations());
 }
 
-TEST_F(ArrivalsTest, that_may_have_kept_the_bound_as_far_as_clocks_tell_break_none) {
+TEST_F(ArrivalsTest, writes_that_may_have_kept_the_bound_as_far_as_clocks_tell_break_none) {
     open("none", 5'000);
     take(1, 1, kNow, kNow + 5'400, 400);
     EXPECT_EQ(count(LinkCounter::bound_violations), 0U);
@@ -103,7 +103,7 @@ TEST_F(ArrivalsTest, that_may_have_kept_the_bound_as_far_as_clocks_tell_break_no
     EXPECT_EQ(count(LinkCounter::bound_violations), 1U);
 }
 
-TEST_F(ArrivalsTest, of_a_profile_are_held_back_until_the_card_would_have_had_them) {
+TEST_F(ArrivalsTest, writes_of_a_profile_are_deferred_until_the_card_would_have_had_them) {
     open("scramnet-burst");
     take(1, 7, kNow, kNow + 10);
     EXPECT_EQ(word(1), 0U) << "no card is that fast";
@@ -126,7 +126,7 @@ TEST_F(ArrivalsTest, are_never_earlier_than_the_card_however_wrong_the_clock_may
     EXPECT_LT(arrivals_->due_ns(), due - 600) << "node 2 is one hop nearer, too";
 }
 
-TEST_F(ArrivalsTest, of_one_transmitter_come_at_its_rate_and_of_two_at_both) {
+TEST_F(ArrivalsTest, writes_of_one_transmitter_come_at_its_rate_and_of_two_at_both) {
     open("scramnet-burst");
     for (int i = 0; i < 100; ++i) take(3, static_cast<std::uint32_t>(i + 1), kNow, kNow + 10);
     const std::int64_t word_ns = 615;  // 6.5 MB/s, as it is given
@@ -140,7 +140,7 @@ TEST_F(ArrivalsTest, of_one_transmitter_come_at_its_rate_and_of_two_at_both) {
     EXPECT_EQ(arrivals_->due_ns(), kNever);
 }
 
-TEST_F(ArrivalsTest, that_come_late_do_not_overtake_what_is_held_back) {
+TEST_F(ArrivalsTest, writes_that_come_late_do_not_overtake_deferred_ones) {
     open("scramnet-burst");
     take(1, 1, kNow, kNow + 10);
     take(1, 2, kNow - 1'000'000'000, kNow + 20);
@@ -168,7 +168,7 @@ TEST_F(ArrivalsTest, say_by_how_many_batches_the_bank_is_behind) {
     EXPECT_EQ(arrivals_->behind(2), 0U);
 }
 
-TEST_F(ArrivalsTest, of_a_node_that_has_gone_are_published_at_once_and_hold_up_nobody_else) {
+TEST_F(ArrivalsTest, writes_of_a_node_that_has_gone_are_published_at_once_and_hold_up_nobody_else) {
     open("scramnet-burst");
     for (std::uint32_t i = 1; i <= 100; ++i) take(1, i, kNow, kNow + 10);
     take(2, 1, kNow, kNow + 10);
@@ -183,8 +183,7 @@ TEST_F(ArrivalsTest, of_a_node_that_has_gone_are_published_at_once_and_hold_up_n
     EXPECT_EQ(word(2), 1U);
 }
 
-TEST_F(ArrivalsTest,
-       that_say_they_were_written_later_than_now_are_held_back_no_longer_than_others) {
+TEST_F(ArrivalsTest, writes_that_say_a_time_later_than_now_are_deferred_no_longer_than_others) {
     open("scramnet-burst");
     take(1, 1, kNow, kNow);
     const std::int64_t due = arrivals_->due_ns();

@@ -49,7 +49,7 @@ std::string held(DatagramFaults& faults, std::int64_t now) {
     return numbers;
 }
 
-TEST(DatagramFaults, without_a_plan_let_everything_pass) {
+TEST(DatagramFaults, faults_without_a_plan_let_everything_pass) {
     DatagramFaults faults = faults_of("");
     EXPECT_TRUE(faults.empty());
     EXPECT_TRUE(passes(faults, 1));
@@ -116,7 +116,7 @@ TEST(DatagramFaults, hold_so_that_others_overtake) {
     EXPECT_EQ(faults.counts().of(Kind::hold), 2U);
 }
 
-TEST(DatagramFaults, that_hold_one_datagram_add_up) {
+TEST(DatagramFaults, faults_that_hold_one_datagram_add_up) {
     DatagramFaults faults = faults_of("hold:by=100us;hold:by=1us;duplicate:by=5us");
     EXPECT_FALSE(passes(faults, 1));
     EXPECT_EQ(faults.due_ns(), kStart + 101'000);
@@ -177,7 +177,7 @@ TEST(DatagramFaults, hold_a_bounded_number_and_count_the_rest_as_overflowed) {
     EXPECT_EQ(held(faults, kStart + 1'000'000'000).size(), DatagramFaults::kMostHeld);
 }
 
-TEST(DatagramFaults, of_one_seed_are_the_same_each_time_and_differ_between_nodes) {
+TEST(DatagramFaults, faults_of_one_seed_are_the_same_each_time_and_differ_between_nodes) {
     const auto pattern = [](const std::string& seed, std::uint32_t node) {
         DatagramFaults faults = faults_of("seed=" + seed + ";drop:share=50%", node);
         std::string hits;

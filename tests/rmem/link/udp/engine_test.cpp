@@ -145,7 +145,7 @@ TEST_F(EngineTest, says_at_once_who_has_come_and_who_has_gone) {
 
 // ---- Load
 
-TEST_F(EngineTest, under_load_lets_several_commits_share_a_datagram) {
+TEST_F(EngineTest, the_engine_lets_several_commits_share_a_datagram_under_load) {
     const auto engine = start(0, 0);
     constexpr std::uint64_t kCommits = 5'000;
     const std::uint64_t before = engine->socket().counters().sent;
@@ -158,7 +158,7 @@ TEST_F(EngineTest, under_load_lets_several_commits_share_a_datagram) {
     EXPECT_TRUE(engine->is_completed());
 }
 
-TEST_F(EngineTest, in_a_run_for_who_waits_leaves_nothing_open) {
+TEST_F(EngineTest, the_engine_leaves_nothing_open_in_a_run_for_a_waiting_program) {
     const auto engine = start(0, 0);
     bool has_left_some = false;
     for (int round = 0; round < 50; ++round) {

@@ -106,7 +106,7 @@ TEST_F(UdpMemoryPosts, a_flag_and_what_lies_behind_it_are_one_write) {
 }
 
 /// The other node's bank is filled by another thread than this one, which reads it.
-TEST_F(UdpMemoryPosts, who_sees_the_flag_sees_what_lies_behind_it) {
+TEST_F(UdpMemoryPosts, a_reader_that_sees_the_flag_sees_what_lies_behind_it) {
     open(true);
     std::array<std::uint32_t, kMaxPostBytes / 4> message{};
     std::jthread posting([&] {

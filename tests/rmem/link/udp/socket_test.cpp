@@ -326,7 +326,7 @@ TEST_P(SocketBatches, many_waiting_are_taken_with_few_calls) {
     EXPECT_THAT(b_->socket().receive(), IsEmpty());
 }
 
-TEST_P(SocketBatches, of_one_length_are_one_piece_if_both_hosts_know_gso) {
+TEST_P(SocketBatches, batches_of_one_length_are_one_piece_if_both_hosts_know_gso) {
     if (const std::string why = why_no_gso(); !why.empty()) GTEST_SKIP() << why;
     const std::string text(300, 'x');
     for (unsigned i = 0; i < 12; ++i) a_->queue(framed(text));
@@ -339,7 +339,8 @@ TEST_P(SocketBatches, of_one_length_are_one_piece_if_both_hosts_know_gso) {
 }
 
 /// Of those that fill a GSO batch, one says that it is longer than it is, or shorter.
-TEST_P(SocketBatches, of_which_one_lies_about_its_length_lose_no_others_than_of_that_gso_batch) {
+TEST_P(SocketBatches,
+       batches_of_which_one_has_a_wrong_length_lose_no_others_than_of_that_gso_batch) {
     for (const int lie : {-300, -4, -1, 1, 4, 300, 65'000}) {
         std::string liar = framed(std::string(300, 'x'));
         store(reinterpret_cast<std::byte*>(liar.data()) + kLengthAt,
@@ -366,7 +367,7 @@ TEST_P(SocketBatches, of_which_one_lies_about_its_length_lose_no_others_than_of_
     }
 }
 
-TEST_P(SocketBatches, whose_last_is_torn_lose_only_that_one) {
+TEST_P(SocketBatches, batches_whose_last_is_torn_lose_only_that_one) {
     const std::string text(300, 'x');
     for (unsigned i = 0; i < 7; ++i) a_->queue(framed(text));
     a_->queue(framed(text).substr(0, 200));
@@ -376,7 +377,7 @@ TEST_P(SocketBatches, whose_last_is_torn_lose_only_that_one) {
     EXPECT_TRUE(b_->hears_nothing());
 }
 
-TEST_P(SocketBatches, that_claim_to_be_many_fill_no_memory) {
+TEST_P(SocketBatches, batches_that_claim_to_be_many_fill_no_memory) {
     std::string tiny;  // in one datagram more of them than a GSO batch has
     while (tiny.size() + kEnvelopeBytes <= kMostPayload) tiny += framed("");
     ASSERT_GT(tiny.size() / kEnvelopeBytes, Socket::kMostInGsoBatch);
@@ -399,7 +400,7 @@ TEST_P(SocketBatches, a_copy_is_sent) {
     EXPECT_EQ(b_->next(), "as it was when queued");
 }
 
-TEST_P(SocketBatches, of_any_lengths_arrive_one_by_one_in_order) {
+TEST_P(SocketBatches, batches_of_any_lengths_arrive_one_by_one_in_order) {
     const std::vector<std::size_t> lengths = {1400, 1400, 1400, 8,   8,    1400, 100,  0,
                                               0,    4,    1400, 700, 1400, 1400, 1399, 1400};
     for (int round = 0; round < 20; ++round) {
@@ -414,7 +415,7 @@ TEST_P(SocketBatches, of_any_lengths_arrive_one_by_one_in_order) {
     EXPECT_EQ(b_->socket().counters().oversized, 0U);
 }
 
-TEST_P(SocketBatches, of_the_longest_payload_arrive) {
+TEST_P(SocketBatches, batches_of_the_longest_payload_arrive) {
     for (unsigned i = 0; i < 3 * Socket::kMostInBatch; ++i) {
         a_->queue(
             framed(std::string(kDefaultPayload - kEnvelopeBytes, static_cast<char>('a' + i))));

@@ -123,7 +123,7 @@ TEST_F(TapTest, waits_for_no_reader_which_finds_its_place_overwritten) {
     EXPECT_EQ(words_, (std::vector<std::uint32_t>{writes}));
 }
 
-TEST_F(TapTest, of_an_engine_that_comes_later_goes_on_behind_a_gap) {
+TEST_F(TapTest, the_tap_of_an_engine_that_comes_later_goes_on_behind_a_gap) {
     show(*open_tap(), write(0, 0), {1});
     const auto tap = open_tap();
     show(*tap, write(0, 0), {2});

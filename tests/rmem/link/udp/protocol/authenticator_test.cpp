@@ -212,11 +212,11 @@ TEST(AuthenticatorTest, a_tag_of_one_kind_is_no_tag_of_the_other) {
     EXPECT_FALSE(aes.verify(kNumber, covered, tag_of(chacha, kNumber, covered)));
 }
 
-TEST(AuthenticatorTest, who_has_a_key_refuses_what_is_not_signed) {
+TEST(AuthenticatorTest, a_node_with_a_key_refuses_what_is_not_signed) {
     EXPECT_EQ(Authenticator(master()).check(0), Authenticator::Kind::unsigned_);
 }
 
-TEST(AuthenticatorTest, who_has_no_key_refuses_what_is_signed) {
+TEST(AuthenticatorTest, a_node_without_a_key_refuses_what_is_signed) {
     const Authenticator none;
     EXPECT_EQ(none.check(0), Authenticator::Kind::fine);
     EXPECT_EQ(none.check(1), Authenticator::Kind::signed_);

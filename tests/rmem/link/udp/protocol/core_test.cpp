@@ -35,7 +35,7 @@ TEST(Core, started_together_with_others_is_in_one_ring_with_them) {
     }
 }
 
-TEST(Core, that_comes_late_gets_the_bank_while_others_go_on_writing) {
+TEST(Core, a_node_that_comes_late_gets_the_bank_while_others_go_on_writing) {
     Ring ring(4, {.lost_percent = 3, .jitter_ns = 3000});
     for (unsigned n = 0; n < 3; ++n) ring.start(n);
     ASSERT_TRUE(ring.run_until([&] { return ring.is_whole(); }, 1000 * kMillisecond));
@@ -96,7 +96,7 @@ TEST(Core, notices_that_another_is_dead_and_takes_it_in_again_as_a_new_incarnati
     EXPECT_NE(again.words[2 * kShare + 1] | again.words[2 * kShare + 60], 0U) << "its own, too";
 }
 
-TEST(Core, that_comes_back_at_once_is_known_to_have_been_away) {
+TEST(Core, a_node_that_comes_back_at_once_is_known_to_have_been_away) {
     Ring ring(3);
     for (unsigned n = 0; n < 3; ++n) ring.start(n);
     ASSERT_TRUE(ring.run_until([&] { return ring.is_whole(); }, 1000 * kMillisecond));
@@ -107,7 +107,7 @@ TEST(Core, that_comes_back_at_once_is_known_to_have_been_away) {
     EXPECT_EQ(ring[0].came, (std::vector<unsigned>{1, 2, 1}));
 }
 
-TEST(Core, on_the_higher_side_of_a_cut_that_was_too_long_joins_again) {
+TEST(Core, a_node_on_the_higher_side_of_a_cut_that_was_too_long_joins_again) {
     Ring ring(4);
     for (unsigned n = 0; n < 4; ++n) ring.start(n);
     ASSERT_TRUE(ring.run_until([&] { return ring.is_whole(); }, 1000 * kMillisecond));
@@ -127,7 +127,7 @@ TEST(Core, on_the_higher_side_of_a_cut_that_was_too_long_joins_again) {
     ring.expect_equal_banks();
 }
 
-TEST(Core, that_nobody_hears_any_more_learns_that_it_was_dropped) {
+TEST(Core, a_node_that_nobody_hears_any_more_learns_that_it_was_dropped) {
     Ring ring(3);
     for (unsigned n = 0; n < 3; ++n) ring.start(n);
     ASSERT_TRUE(ring.run_until([&] { return ring.is_whole(); }, 1000 * kMillisecond));
@@ -143,7 +143,7 @@ TEST(Core, that_nobody_hears_any_more_learns_that_it_was_dropped) {
     ring.expect_equal_banks();
 }
 
-TEST(Core, that_was_away_goes_whatever_its_number_and_undoes_nothing) {
+TEST(Core, a_node_that_was_away_goes_whatever_its_number_and_undoes_nothing) {
     for (const unsigned count : {2U, 3U, 4U}) {
         for (unsigned away = 0; away < count; ++away) {
             SCOPED_TRACE(testing::Message() << away << " of " << count);
@@ -180,7 +180,7 @@ TEST(Core, stopped_together_with_all_others_goes_on) {
     EXPECT_EQ(ring[0].dropped + ring[1].dropped + ring[2].dropped, 0U);
 }
 
-TEST(Core, of_the_older_of_two_rings_stays_though_both_have_written) {
+TEST(Core, a_node_of_the_older_of_two_rings_stays_though_both_have_written) {
     for (const unsigned apart : {0U, 2U}) {
         Ring ring(3);
         for (unsigned n = 0; n < 3; ++n) {
@@ -240,7 +240,7 @@ TEST(Core, is_not_moved_by_what_was_recorded_in_another_session) {
     }
 }
 
-TEST(Core, whose_clock_was_set_back_comes_back) {
+TEST(Core, a_node_whose_clock_was_set_back_comes_back) {
     Ring ring(2);
     for (unsigned n = 0; n < 2; ++n) ring.start(n);
     ASSERT_TRUE(ring.run_until([&] { return ring.is_whole(); }, 1000 * kMillisecond));
@@ -251,7 +251,7 @@ TEST(Core, whose_clock_was_set_back_comes_back) {
 }
 
 /// Two hosts that were given one number, and can hear each other.
-TEST(Core, with_a_number_that_another_process_has_says_so_and_forms_no_ring) {
+TEST(Core, a_node_with_a_number_that_another_process_has_says_so_and_forms_no_ring) {
     Ring ring(2);
     ring.start(0);
     ASSERT_TRUE(ring.run_until([&] { return ring[0].core.is_member(); }, 2 * kFormNs));
@@ -272,7 +272,7 @@ TEST(Core, with_a_number_that_another_process_has_says_so_and_forms_no_ring) {
     EXPECT_EQ(ring[0].dropped, 0U);
 }
 
-TEST(Core, that_formed_a_ring_because_it_heard_nobody_joins_the_older_one) {
+TEST(Core, a_node_that_formed_a_ring_because_it_heard_nobody_joins_the_older_one) {
     Ring ring(3);
     for (unsigned n = 1; n < 3; ++n) ring.start(n);
     ASSERT_TRUE(ring.run_until([&] { return ring.is_whole(); }, 1000 * kMillisecond));
@@ -289,7 +289,7 @@ TEST(Core, that_formed_a_ring_because_it_heard_nobody_joins_the_older_one) {
     EXPECT_EQ(ring[1].dropped + ring[2].dropped, 0U);
 }
 
-TEST(Core, that_hears_a_member_again_that_it_gave_up_while_joining_begins_anew) {
+TEST(Core, a_node_that_hears_a_member_again_that_it_gave_up_while_joining_begins_again) {
     Ring ring(3);
     for (unsigned n = 0; n < 2; ++n) ring.start(n);
     ASSERT_TRUE(ring.run_until([&] { return ring.is_whole(); }, 1000 * kMillisecond));
@@ -316,7 +316,7 @@ TEST(Core, that_hears_a_member_again_that_it_gave_up_while_joining_begins_anew) 
     ring.expect_equal_banks();
 }
 
-TEST(Core, that_has_writes_of_a_ring_that_is_gone_takes_the_new_ones_bank) {
+TEST(Core, a_node_that_has_writes_of_a_ring_that_is_gone_takes_the_new_ones_bank) {
     Ring ring(3);
     for (unsigned n = 0; n < 2; ++n) ring.start(n);
     ASSERT_TRUE(ring.run_until([&] { return ring.is_whole(); }, 1000 * kMillisecond));
@@ -338,7 +338,7 @@ TEST(Core, that_has_writes_of_a_ring_that_is_gone_takes_the_new_ones_bank) {
     ring.expect_equal_banks();
 }
 
-TEST(Core, that_has_given_up_a_member_gets_forwarded_what_another_goes_on_hearing) {
+TEST(Core, a_node_that_has_given_up_a_member_gets_forwarded_what_another_still_hears) {
     Ring ring(3);
     for (unsigned n = 0; n < 3; ++n) ring.start(n);
     ASSERT_TRUE(ring.run_until([&] { return ring.is_whole(); }, 1000 * kMillisecond));
@@ -392,7 +392,7 @@ TEST(Core, applies_nothing_of_a_node_of_another_ring_that_it_met_while_that_join
     ring.expect_equal_banks();
 }
 
-TEST(Core, that_took_a_stream_without_being_heard_is_told_again_from_where_it_counts) {
+TEST(Core, a_node_that_took_a_stream_without_being_heard_is_told_again_from_where_it_counts) {
     Ring ring(2);
     bool hears_0 = true, hears_1 = true;
     ring.is_cut = [&](unsigned, unsigned to) { return to == 0 ? !hears_1 : !hears_0; };
@@ -413,7 +413,7 @@ TEST(Core, that_took_a_stream_without_being_heard_is_told_again_from_where_it_co
     ring.expect_equal_banks();
 }
 
-TEST(Core, with_others_ends_whole_and_with_equal_banks_whatever_happened) {
+TEST(Core, a_node_with_others_ends_whole_and_with_equal_banks_whatever_happened) {
     for (std::uint64_t seed = 1; seed <= 200; ++seed) {
         SCOPED_TRACE("seed " + std::to_string(seed));
         SplitMix64 dice(seed * 7919);

@@ -14,7 +14,7 @@ void write_much(Hosts& hosts, unsigned commits) {
     const std::size_t share = kBankWords / nodes;
     std::vector<unsigned> done(nodes);
     while (*std::min_element(done.begin(), done.end()) < commits) {
-        ASSERT_LT(hosts.now, 600'000'000'000) << "it takes for ever";
+        ASSERT_LT(hosts.now, 600'000'000'000) << "it takes forever";
         for (unsigned n = 0; n < nodes; ++n) {
             if (done[n] == commits || !hosts[n].has_room(3 * 20)) continue;
             auto& bank = hosts.all[n]->bank;
@@ -56,7 +56,7 @@ TEST(Exchange, brings_a_write_to_all_others_in_one_datagram) {
     EXPECT_EQ(hosts.sent().size(), 3U) << "the others' acknowledgements";
 }
 
-TEST(Exchange, of_two_that_answer_each_other_needs_no_datagram_but_the_messages) {
+TEST(Exchange, an_exchange_of_two_that_answer_each_other_needs_no_datagram_but_the_messages) {
     Hosts hosts(2);
     for (std::uint32_t i = 1; i <= 100; ++i) {
         const unsigned n = i % 2;
@@ -70,7 +70,7 @@ TEST(Exchange, of_two_that_answer_each_other_needs_no_datagram_but_the_messages)
     EXPECT_LE(hosts[0].round_trip(1).smoothed_ns(), 10'100);
 }
 
-TEST(Exchange, of_many_keeps_order_and_loses_nothing_in_any_weather) {
+TEST(Exchange, an_exchange_of_many_keeps_order_and_loses_nothing_in_any_weather) {
     for (std::uint64_t seed = 1; seed <= 12; ++seed) {
         SplitMix64 random(seed);
         Weather weather;
@@ -188,7 +188,7 @@ TEST(Exchange, has_no_room_while_a_receiver_is_silent_and_room_again_without_it)
     EXPECT_EQ(hosts.all[1]->bank[0], value);
 }
 
-TEST(Exchange, acknowledges_what_the_bank_has_and_not_what_is_held_back) {
+TEST(Exchange, acknowledges_what_the_bank_has_and_not_what_is_deferred) {
     Hosts hosts(2, {}, 1, 8);
     Hosts::Host& slow = *hosts.all[1];
     std::uint32_t value = 0;
@@ -213,7 +213,7 @@ TEST(Exchange, acknowledges_what_the_bank_has_and_not_what_is_held_back) {
     EXPECT_TRUE(hosts.settle(100'000));
 }
 
-TEST(Exchange, owes_no_acknowledgement_to_who_has_left) {
+TEST(Exchange, owes_no_acknowledgement_to_a_node_that_has_left) {
     Hosts hosts(2);
     send_word(hosts, 0);
     EXPECT_NE(hosts[1].due_ns(), kNever);
@@ -391,7 +391,7 @@ TEST(Exchange, takes_another_process_for_a_node_only_when_the_one_before_is_sile
     EXPECT_EQ(hosts[1].believed(0), 40U);
 }
 
-TEST(Exchange, takes_nothing_from_who_has_another_key_or_none) {
+TEST(Exchange, takes_nothing_from_a_node_with_another_key_or_none) {
     Hosts hosts(2), strangers(2), open(2, {}, 1, 64, false);
     strangers.authenticator = Authenticator(key_of_bytes(8));
     Hosts::Host stranger(strangers, Hosts::config_of(0, 2, 64));
