@@ -274,11 +274,13 @@ OLD_WORDS = re.compile(
     r"(?<![-\w])(?:lest|for\s+(?:want\s+of|ever)|in\s+vain|midst|whoever|good-bye|till|dear|shall"
     r"|bystanders?|sponsors?|sponsored|bur(?:y|ies|ied|ying)|repair(?:s|ed|ing)?|trains?|sights?"
     r"|visitors?|usual\s+thread|life(?!\s+cycle)|lives"
+    r"|former\s+sel(?:f|ves)|anew|(?:by|for|from|of|than|to|with)\s+who"
     r"|cannot\s+be(?=\s*[;,.:(])|so\s+(?:many|much)(?!\s+(?:that|as)\b))(?![-\w])"
     r"|(?<=[.;]\s)(?:Who|Whose|Whom)\b(?![^.;]*\?)",
     re.IGNORECASE,
 )
 FORMER_NAMES = ("docs/glossary.md", "CHANGELOG.md")
+TEST_NAME = re.compile(r"\bTEST(?:_[FP])?\(\s*\w+,\s*(\w+)\s*\)")
 
 
 def texts_only(code):
@@ -292,6 +294,16 @@ def texts_only(code):
     return re.sub(r"\\n", "  ", "".join(lines))
 
 
+def names_of_tests(code):
+    """The sentences that name tests, on their lines."""
+    lines = []
+    at = 0
+    for match in TEST_NAME.finditer(code):
+        lines += ["\n" * code.count("\n", at, match.start(1)), " " + match[1].replace("_", " ")]
+        at = match.start(1)
+    return "".join(lines)
+
+
 def words_are_plain():
     """Comments, pages and texts use words of today. (Dated measurements and former names stay.)"""
     for file in all_files():
@@ -301,12 +313,21 @@ def words_are_plain():
         if is_past or not is_page and file.suffix not in CODE:
             continue
         parts = [text(file)] if is_page else [comments_only(text(file))]
-        if not is_page and not name.startswith("tests/"):
-            parts.append(texts_only(text(file)))
+        if not is_page:
+            of_tests = name.startswith("tests/")
+            parts.append((names_of_tests if of_tests else texts_only)(text(file)))
         for words in parts:
             for match in OLD_WORDS.finditer(words):
                 number = words.count("\n", 0, match.start()) + 1
                 yield f"{name}:{number}: say `{' '.join(match[0].split())}` in a word of today"
+
+
+def tests_begin_with_their_subject():
+    """The name of a test is a sentence that says what is true."""
+    for file in files(".cpp"):
+        for number, line in enumerate(names_of_tests(text(file)).splitlines(), 1):
+            if match := re.match(r"\s(?:that|who|whose|whom|and|or)\b.*", line):
+                yield f"{short(file)}:{number}: begin with the subject: `{match[0].strip()}`"
 
 
 # ---- Tools --------------------------------------------------------------------------------------
@@ -380,6 +401,7 @@ RULES = [
     named_constants_exist,
     named_constants_have_their_figure,
     words_are_plain,
+    tests_begin_with_their_subject,
     no_file_is_longer_than_600_lines,
     code_is_formatted,
     scripts_pass_shellcheck,

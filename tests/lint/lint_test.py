@@ -264,6 +264,24 @@ class Words(Rules):
         (complaint,) = self.complaints('int a;\nauto c = R"(all\nin vain " // fine)"; // "\n')
         self.assertEqual(complaint, "rmem/a.cpp:3: say `in vain` in a word of today")
 
+    def test_a_clause_in_place_of_a_noun_is_named(self):
+        (complaint,) = self.complaints("// read by who holds it\n// tells who holds it\n")
+        self.assertEqual(complaint, "rmem/a.cpp:1: say `by who` in a word of today")
+
+    def test_one_in_the_name_of_a_test_is_named_with_its_line(self):
+        self.make("tests/a_test.cpp", "\nTEST(Rank, waits_for_ever) {}\nTEST(Rank, waits) {}\n")
+        self.assertEqual(
+            list(lint.words_are_plain()), ["tests/a_test.cpp:2: say `for ever` in a word of today"]
+        )
+
+    def test_the_name_of_a_test_begins_with_its_subject(self):
+        tests = "TEST(Rank,\n     thatches) {}\nTEST_F(Rank, that_waits) {}\n"
+        self.make("tests/a_test.cpp", tests)
+        self.assertEqual(
+            list(lint.tests_begin_with_their_subject()),
+            ["tests/a_test.cpp:3: begin with the subject: `that waits`"],
+        )
+
     def test_former_names_stay_in_the_glossary(self):
         (tree.ROOT / "docs" / "measurements").mkdir(parents=True)
         for name in ("docs/glossary.md", "docs/measurements/2024-01-01.md"):
