@@ -10,6 +10,8 @@
 #include "rmem/base/process_state.hpp"
 #include "rmem/link/direct/memory.hpp"
 
+#include <fmt/format.h>
+
 #include <memory>
 #include <new>
 
@@ -55,8 +57,10 @@ Child child;
                 "it has returned 0");
 }
 
-[[gnu::cold]] int no_list() {
-    return fail(BBP_EINVAL, "the list of ranks is a null pointer or has a negative length");
+[[gnu::cold]] int no_list(int length) {
+    return fail(
+        BBP_EINVAL,
+        fmt::format("the list of ranks is a null pointer, or its length ({}) is negative", length));
 }
 
 /// Calls `body` with this process's endpoint.
@@ -147,16 +151,16 @@ int bbp_probe(int src, size_t* len) {
 }
 
 int bbp_mcast(const int* dests, int ndests, const void* buf, size_t len) {
-    if (!is_list(dests, ndests)) return no_list();
+    if (!is_list(dests, ndests)) return no_list(ndests);
     return on_endpoint([&](auto& e) { return e.mcast(list(dests, ndests), buf, len); });
 }
 int bbp_trymcast(const int* dests, int ndests, const void* buf, size_t len) {
-    if (!is_list(dests, ndests)) return no_list();
+    if (!is_list(dests, ndests)) return no_list(ndests);
     return on_endpoint(
         [&](auto& e) { return e.mcast(list(dests, ndests), buf, len, Deadline::now()); });
 }
 int bbp_mcast_for(const int* dests, int ndests, const void* buf, size_t len, int64_t timeout_ns) {
-    if (!is_list(dests, ndests)) return no_list();
+    if (!is_list(dests, ndests)) return no_list(ndests);
     const auto send = [&](auto& e) {
         return e.mcast(list(dests, ndests), buf, len, e.deadline_in(timeout_ns));
     };
@@ -179,16 +183,16 @@ int bbp_post_for(int dest, void* buf, size_t len, int64_t timeout_ns) {
     return sent_in_time(on_endpoint(post), {&dest, 1});
 }
 int bbp_post_mcast(const int* dests, int ndests, void* buf, size_t len) {
-    if (!is_list(dests, ndests)) return no_list();
+    if (!is_list(dests, ndests)) return no_list(ndests);
     return on_endpoint([&](auto& e) { return e.post(list(dests, ndests), buf, len); });
 }
 int bbp_trypost_mcast(const int* dests, int ndests, void* buf, size_t len) {
-    if (!is_list(dests, ndests)) return no_list();
+    if (!is_list(dests, ndests)) return no_list(ndests);
     return on_endpoint(
         [&](auto& e) { return e.post(list(dests, ndests), buf, len, Deadline::now()); });
 }
 int bbp_post_mcast_for(const int* dests, int ndests, void* buf, size_t len, int64_t timeout_ns) {
-    if (!is_list(dests, ndests)) return no_list();
+    if (!is_list(dests, ndests)) return no_list(ndests);
     const auto post = [&](auto& e) {
         return e.post(list(dests, ndests), buf, len, e.deadline_in(timeout_ns));
     };
@@ -220,11 +224,11 @@ int bbp_barrier_for(int64_t timeout_ns) {
         on_endpoint([&](auto& e) { return e.barrier(e.deadline_in(timeout_ns)); }));
 }
 int bbp_barrier_group(const int* members, int n, unsigned id) {
-    if (!is_list(members, n)) return no_list();
+    if (!is_list(members, n)) return no_list(n);
     return on_endpoint([&](auto& e) { return e.barrier_group(list(members, n), id); });
 }
 int bbp_barrier_group_for(const int* members, int n, unsigned id, int64_t timeout_ns) {
-    if (!is_list(members, n)) return no_list();
+    if (!is_list(members, n)) return no_list(n);
     const auto wait = [&](auto& e) {
         return e.barrier_group(list(members, n), id, e.deadline_in(timeout_ns));
     };
@@ -232,15 +236,15 @@ int bbp_barrier_group_for(const int* members, int n, unsigned id, int64_t timeou
 }
 
 int bbp_group_join(const char* name) {
-    if (name == nullptr) return fail(BBP_EINVAL, "the group's name is a null pointer");
+    if (name == nullptr) return fail(BBP_EINVAL, "the group's name is a null pointer; give a text");
     return on_endpoint([&](auto& e) { return e.group_join(name); });
 }
 int bbp_group_leave(const char* name) {
-    if (name == nullptr) return fail(BBP_EINVAL, "the group's name is a null pointer");
+    if (name == nullptr) return fail(BBP_EINVAL, "the group's name is a null pointer; give a text");
     return on_endpoint([&](auto& e) { return e.group_leave(name); });
 }
 int bbp_mcast_group(const char* name, const void* buf, size_t len) {
-    if (name == nullptr) return fail(BBP_EINVAL, "the group's name is a null pointer");
+    if (name == nullptr) return fail(BBP_EINVAL, "the group's name is a null pointer; give a text");
     return on_endpoint([&](auto& e) { return e.mcast_group(name, buf, len); });
 }
 

@@ -30,16 +30,16 @@
  *               alive: only deadlines help. A death is noticed by a call that waits, or by one in
  *               64 tries to receive: messages sent in between are lost with the dead.
  * Returns       A rank that died or left can be started again, and sees nothing that was sent to
- *               its former self. Each other rank that has noticed is told by BBP_EPEER once, by the
- *               next call that names the rank, before it can talk to it again: a receive gives all
- *               messages of the former incarnation, then BBP_EPEER, then those of the new one; a
- *               send and a barrier say BBP_EPEER at once. BBP_ANY names nobody: it gives the
+ *               its former incarnation. Each other rank that has noticed is told by BBP_EPEER once,
+ *               by the next call that names the rank, before it can talk to it again: a receive
+ *               gives all messages of the former incarnation, then BBP_EPEER, then those of the new
+ *               one; a send and a barrier say BBP_EPEER at once. BBP_ANY names nobody: it gives the
  *               messages of the former incarnation and then those of the new one, and leaves
  *               BBP_EPEER to the next call that does name the rank, such as an answer to it.
  *               A returned rank's messages that do not fit beside their flag, and bbp_compose, wait
  *               until every live rank has noticed its return and released what it viewed of the
- *               former self: any call that waits or tries notices, but a rank that computes for
- *               long without a bbp_ call holds them back. Sends with a deadline end with it.
+ *               former incarnation: any call that waits or tries notices, but a rank that computes
+ *               for long without a bbp_ call holds them back. Sends with a deadline end with it.
  * Memory        A process may also open its node (rmem::Node::open, <rmem/node.hpp>), before
  *               bbp_init or after it: both are one rank then, which leaves the ring when both are
  *               closed.
@@ -104,8 +104,8 @@ BBP_API int bbp_send(int dest, const void* buf, size_t len);
 
 /* Receives the next message of `src` (or of anyone: BBP_ANY) into `buf`; returns the sender's rank
  * and sets *len (if not null) to the message's size. A message larger than `cap` is BBP_ESIZE: *len
- * tells its size and the message stays. It is the next one of BBP_ANY, too, except that one in
- * several parts or set aside may come first: ask again until the buffer is large enough. */
+ * tells its size and the message stays. It also stays first in line for BBP_ANY, unless one in
+ * several parts or set aside overtakes it: retry with *len until the call succeeds. */
 BBP_API int bbp_recv(int src, void* buf, size_t cap, size_t* len);
 
 /* Sends one message to several ranks, each named once, by posting it once. When some are dead the
@@ -115,13 +115,13 @@ BBP_API int bbp_mcast(const int* dests, int ndests, const void* buf, size_t len)
 /* 1 when a message of `src` (or BBP_ANY) waits, 0 when none, negative on error. A receive is
  * immediate then, unless the message is larger than a partition: of that one only a part may be
  * there, and its sender may still take it back (its deadline passes) or die. A caller that must not
- * wait receives with bbp_tryrecv or bbp_recv_for all the same. */
+ * wait receives with bbp_tryrecv or bbp_recv_for anyway. */
 BBP_API int bbp_msgavail(int src);
 
 /* The size and sender of the message that the next bbp_recv(src, …) would return; BBP_EAGAIN when
  * none waits. The remarks of bbp_msgavail on messages larger than a partition hold here, too. *len
- * may be null. Returns the sender's rank: receive from it by name where it must be this message,
- * for of BBP_ANY one in several parts that is whole meanwhile comes first. */
+ * may be null. Returns the sender's rank: receive from it by name where it must be this message:
+ * BBP_ANY gives one in several parts first if that is whole meanwhile. */
 BBP_API int bbp_probe(int src, size_t* len);
 
 /* As the three above, but BBP_EAGAIN instead of waiting. trysend and trymcast of a message that is

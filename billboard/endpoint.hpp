@@ -76,8 +76,8 @@ public:
     [[nodiscard]] virtual int view(int src, const void** data, std::size_t* len,
                                    Deadline deadline = {}, Class cls = Class::user) = 0;
     virtual int release(const void* data) = 0;  ///< fails only where `data` is not in view
-    /// As view() of BBP_ANY, for who takes all that comes: a message that lies in no buffer is
-    /// copied into `small`, of kInlineBytes; `*data` is that then, and needs no release.
+    /// As view() of BBP_ANY, for a program that takes all that comes: a message that lies in no
+    /// buffer is copied into `small`, of kInlineBytes; `*data` is that then, and needs no release.
     [[nodiscard]] virtual int take(std::byte* small, const void** data, std::size_t* len,
                                    Deadline deadline = {}, Class cls = Class::user) = 0;
 

@@ -39,8 +39,9 @@ void check_names() {
         if (std::find(std::begin(kNames), std::end(kNames), name) != std::end(kNames)) continue;
         throw rmem::Error(
             rmem::Errc::bad_environment,
-            fmt::format("{} is no setting of the MPI channel; it has {}; correct or unset it", name,
-                        fmt::join(kNames, ", ")));
+            fmt::format(
+                "{} is set, and the MPI channel does not read it; it reads {}; correct or unset it",
+                name, fmt::join(kNames, ", ")));
     }
 }
 
@@ -80,7 +81,8 @@ void parse_get(const std::string& text, Settings& settings) {
     const auto dash = text.find('-');
     settings.get_least = text == "off" ? kNoGets : parse(text.substr(0, dash));
     settings.get_most = dash == std::string::npos ? kNoGets : parse(text.substr(dash + 1));
-    if (settings.get_most < settings.get_least) throw wrong(", whose most is less than its least");
+    if (settings.get_most < settings.get_least)
+        throw wrong(", whose maximum is less than its minimum");
 }
 
 void check_collectives(std::string text) {

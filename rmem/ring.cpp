@@ -110,7 +110,7 @@ RingConfig checked_config(const Segment& segment, const std::string& name,
     if (segment.size() < kHeaderBytes) throw foreign("is too small to be a ring");
     const SegmentHeader& header = header_of(segment);
     if (header.magic != kSegmentMagic)
-        throw foreign("is not a ring (its first bytes are another's)");
+        throw foreign("is not a ring (its first bytes are not a ring's)");
     if (header.endian_mark != kEndianMark || header.version != kSegmentVersion) {
         throw Error(Errc::version_mismatch,
                     fmt::format("{} was made by version {} of the segment layout, this is version "
@@ -127,7 +127,7 @@ RingConfig checked_config(const Segment& segment, const std::string& name,
         found.check();
         if (found.segment_name(header.config.own_node) != name ||
             header.config.own_node >= found.nodes) {
-            throw Error(Errc::foreign_segment, "it is another node's");
+            throw Error(Errc::foreign_segment, "it belongs to another node");
         }
     } catch (const Error& e) {
         throw foreign(fmt::format("has an invalid configuration ({})", e.what()));
@@ -153,8 +153,8 @@ ByteLock life_cycle_lock(const Segment& segment, const std::string& name, Deadli
         if (deadline.passed(now_ns())) {
             throw Error(
                 Errc::timed_out,
-                fmt::format("ring '{}' stayed locked by a process that makes or removes it; "
-                            "is that process stopped?",
+                fmt::format("ring '{}' is locked by a process that makes or removes it and makes "
+                            "no progress; if it is stopped, continue it (SIGCONT) or end it",
                             name));
         }
         std::this_thread::sleep_for(kRetryPause);
@@ -443,7 +443,7 @@ bool Ring::stays() const noexcept {
 }
 
 void Ring::set_stays(bool stays) noexcept {
-    // relaxed is enough: who leaves last has locked the life cycle after this
+    // relaxed is enough: the last to leave has locked the life cycle after this
     header_of(hold_->segment).stays.store(stays ? 1 : 0, std::memory_order_relaxed);
 }
 
@@ -467,7 +467,7 @@ unsigned Ring::joined_ranks() const noexcept {
     unsigned joined = 0;
     for (unsigned r = 0; r < config_.ranks; ++r) {
         // (6) - this acquire-load synchronizes-with the release-stores (4), (5) and
-        // rmem/link/udp/roster.cpp (1): who counts a rank may read its slot
+        // rmem/link/udp/roster.cpp (1): a process that counts a rank may read its slot
         const auto state = rank(r).state.load(std::memory_order_acquire);
         joined += state == static_cast<std::uint32_t>(RankState::joined) ? 1 : 0;
     }
@@ -539,7 +539,7 @@ Membership::Membership(std::shared_ptr<Ring> ring, Member member)
     mine.start_time.store(process_start_time(pid), std::memory_order_relaxed);  // enough: (4)
     mine.node.store(member.node, std::memory_order_relaxed);                    // enough: (4)
     mine.incarnation.store(incarnation_, std::memory_order_relaxed);            // enough: (4)
-    // relaxed is enough: a sleeping former self needs no wake-up any more
+    // relaxed is enough: a sleeping former incarnation needs no wake-up any more
     ring_->attention()[member.rank].store(0, std::memory_order_relaxed);
     const auto processors = own_processors();
     for (std::size_t i = 0; i < processors.size(); ++i) {

@@ -14,7 +14,7 @@
 ///           segment that only the dead have left behind is replaced by the next ring of that name.
 ///           One that was told to stay waits for the next members with the user's memory in it,
 ///           until `rmem clean` removes it: the first of them to come gives all banks what the
-///           newest has, and lets all the rest begin anew.
+///           newest has, and lets all the rest begin again.
 /// Operator  on link `ring` one seat is nobody's rank: from it a tool writes into a ring whose
 ///           ranks are all taken, as any node (Member{config.ranks, node}). It has a log; it
 ///           watches nothing, and the billboard does not know it.

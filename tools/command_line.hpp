@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-/// The whole of `rmem` but for its process: words in, exit code out.
+/// The whole of `rmem` except for its process: words in, exit code out.
 ///
 /// A wrong word gets a suggestion; `rmem help WORD` is `rmem WORD --help`. Everything that goes
 /// wrong is one sentence on stderr that begins with the command's name.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-/// The first pause of who polls for an answer.
+/// The first pause of a caller that polls for an answer.
 ///
 ///     pause.message();                                   // one came, or was processed
 ///     while (!something_came()) pause.after_empty_poll();

@@ -112,9 +112,8 @@ int Barriers<Own>::check_members(std::span<const int> members, unsigned id) {
     std::vector<int> sorted(members.begin(), members.end());
     std::sort(sorted.begin(), sorted.end());
     if (!std::binary_search(sorted.begin(), sorted.end(), static_cast<int>(own_.me))) {
-        return fail(
-            BBP_EINVAL,
-            fmt::format("rank {} is not in the list of members that it waits with", own_.me));
+        return fail(BBP_EINVAL,
+                    fmt::format("rank {} is not in its own list of members; add it", own_.me));
     }
     auto& known = members_[id];
     if (known.empty()) known = sorted;

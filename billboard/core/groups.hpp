@@ -94,7 +94,8 @@ int Groups<Own>::leave(std::string_view name) {
         own_.memory.commit();
         return BBP_OK;
     }
-    return fail(BBP_EINVAL, fmt::format("rank {} is not in group '{}'", own_.me, name));
+    return fail(BBP_EINVAL,
+                fmt::format("rank {} is not in group '{}'; join it first", own_.me, name));
 }
 
 template <class Own>

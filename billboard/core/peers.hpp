@@ -265,7 +265,7 @@ void Peers<Own>::refresh(unsigned s) {
 }
 
 /// Whether this rank has lost its node. The bank may be a later incarnation's, in which it is
-/// unknown: all are dead to it, and come back to an endpoint that opens anew.
+/// unknown: all are dead to it, and come back to an endpoint that opens again.
 template <class Own>
 bool Peers<Own>::incarnation_is_over() const {
     if constexpr (Own::kMayLoseNode) return own_.memory.is_over();
@@ -476,12 +476,13 @@ int Peers<Own>::tell_former_end(unsigned s) {
 
 template <class Own>
 int Peers<Own>::gone_error(unsigned s) const {
-    return fail(BBP_EPEER,
-                fmt::format("rank {} of ring '{}' {}", s, own_.member.ring().config().name,
-                            !peers_[s].gone  ? "was gone and has come back: what its former self "
-                                               "did not read is lost; go on with the new one"
-                            : peers_[s].left ? "has left; start it again to go on with it"
-                                             : "has died; start it again to go on with it"));
+    return fail(
+        BBP_EPEER,
+        fmt::format("rank {} of ring '{}' {}", s, own_.member.ring().config().name,
+                    !peers_[s].gone  ? "has come back as a new incarnation: messages that the "
+                                       "former one did not read are lost; send to the new one"
+                    : peers_[s].left ? "has left; start it again to exchange more messages"
+                                     : "has died; start it again to exchange more messages"));
 }
 
 template <class Own>

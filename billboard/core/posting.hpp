@@ -300,8 +300,8 @@ int Posting<Own>::try_post(Post& post, const Pieces& pieces, Class cls) {
     return result_of(post);
 }
 
-/// What lies `at` is read now; and who sends a message in a buffer often sends another of that
-/// size.
+/// What lies `at` is read now; and a rank that sends a message in a buffer often sends another of
+/// that size.
 template <class Own>
 void Posting<Own>::after_post(std::size_t at, std::size_t len) {
     own_.memory.expect_read(at, len);
@@ -416,9 +416,9 @@ int Posting<Own>::try_part(Post& post, const std::byte* from, std::size_t bytes,
     return BBP_OK;
 }
 
-/// Takes back what has been posted of a message: from who has not looked yet by its total, which
-/// needs no room, from who is gathering it by a part that says so. (Where the first part's buffer
-/// has been read and used again, it holds a later part of the same message.)
+/// Takes back what has been posted of a message: from a receiver that has not looked yet by its
+/// total, which needs no room, from one that is gathering it by a part that says so. (Where the
+/// first part's buffer has been read and used again, it holds a later part of the same message.)
 template <class Own>
 void Posting<Own>::take_back(const Post& post) {
     own_.memory.post_word(first_part_at_, 0);
@@ -448,15 +448,15 @@ bool Posting<Own>::post_abort(unsigned d) {
 template <class Own>
 int Posting<Own>::compose(std::size_t len, void** buf) {
     if (buf == nullptr)
-        return fail(BBP_EINVAL, "no place to put the buffer's address: a null pointer");
+        return fail(BBP_EINVAL, "the place for the buffer's address is a null pointer");
     if (len > buffers_.data_bytes()) {
         return fail(BBP_ESIZE,
                     fmt::format("a buffer of {} bytes is larger than a partition's {}; use "
                                 "bbp_send, or a larger RMEM_PARTITION",
                                 len, buffers_.data_bytes()));
     }
-    // The link is asked only where it is waited for: who composes posts next, which asks it, and a
-    // link that is asked twice between two messages gathers them no more.
+    // The link is asked only where it is waited for: a program that composes posts next, which asks
+    // it, and a link that is asked twice between two messages gathers them no more.
     auto buffer = peers_.may_post_data() ? allocate(len) : std::nullopt;
     if (!buffer) {
         own_.memory.progress();
@@ -479,7 +479,9 @@ std::optional<unsigned> Posting<Own>::find_composed(const void* buf) const {
 }
 
 inline int not_composed() {
-    return fail(BBP_EINVAL, "the buffer was not composed by this rank, or has been posted already");
+    return fail(BBP_EINVAL,
+                "the buffer was not composed by this rank, or was posted before; call bbp_compose "
+                "for each message");
 }
 
 /// A buffer stays composed until it can be posted.
@@ -490,8 +492,11 @@ int Posting<Own>::post(std::span<const int> dests, void* buf, std::size_t len, D
     const auto buffer = find_composed(buf);
     if (!buffer) return not_composed();
     if (len > buffers_.size(*buffer)) {
-        return fail(BBP_ESIZE, fmt::format("the composed buffer has {} bytes, not {}",
-                                           buffers_.size(*buffer), len));
+        return fail(
+            BBP_ESIZE,
+            fmt::format(
+                "the composed buffer has {} bytes, and the message {}; compose a larger one",
+                buffers_.size(*buffer), len));
     }
     own_.look_before_post();
     const int awaited = dests.size() == 1 ? dests[0] : BBP_ANY;

@@ -85,8 +85,9 @@ private:
     using Memory = typename Own::Memory;
 
     enum class Found { nothing, private_memory, board, in_parts };
-    /// What a message must be like for who looks for one: `ready`, whole as it is; `begun`, of one
-    /// in parts the first will do; `coming`, so it will of one that is being filled.
+    /// What a message must be like for a caller that looks for one: `ready`, whole as it is;
+    /// `begun`, of one in parts the first will do; `coming`, so it will of one that is being
+    /// filled.
     enum class Wanted { ready, begun, coming };
 
     int check_source(int src) const;
@@ -133,9 +134,10 @@ int Taking<Own>::check_source(int src) const {
 }
 
 inline int corrupt_error(unsigned s) {
-    return fail(BBP_ECORRUPT, fmt::format("rank {} has posted what no rank of this library writes; "
-                                          "the message is dropped",
-                                          s));
+    return fail(
+        BBP_ECORRUPT,
+        fmt::format("rank {} posted a message with an invalid descriptor; the message is dropped",
+                    s));
 }
 
 /// Makes s's next message one of class `cls` that can be delivered now: BBP_OK and `a`, or
@@ -398,8 +400,8 @@ int Taking<Own>::copy_filling(unsigned s, bool any, const Arrival& a, void* buf,
 }
 
 /// Receives the rest of a message larger than a partition straight into the caller's buffer. When
-/// the deadline passes in between, or another sender has something for who receives from anybody,
-/// what has come moves back to private memory for the next call.
+/// the deadline passes in between, or another sender has something for a call that receives from
+/// any rank, what has come moves back to private memory for the next call.
 template <class Own>
 int Taking<Own>::recv_parts(unsigned s, bool any, void* buf, std::size_t cap, std::size_t* len,
                             Deadline deadline) {
@@ -501,7 +503,7 @@ template <class Own>
 int Taking<Own>::view(int src, const void** data, std::size_t* len, Deadline deadline, Class cls) {
     if (const int bad = check_source(src); bad != BBP_OK) return bad;
     if (data == nullptr || len == nullptr) {
-        return fail(BBP_EINVAL, "no place to put the message's address or length: a null pointer");
+        return fail(BBP_EINVAL, "the place for the message's address or length is a null pointer");
     }
     look_for(src, cls);
     const int result =

@@ -58,7 +58,8 @@ int Views<Own>::release(const void* data) {
         std::find_if(views_.begin(), views_.end(), [&](const View& v) { return v.data == data; });
     if (it == views_.end()) {
         return fail(BBP_EINVAL,
-                    "the address is not that of a message in view, or was released before");
+                    "the address is not that of a message in view, or was released before; release "
+                    "each view once");
     }
     const unsigned source = it->source, buffer = it->buffer;
     *it = std::move(views_.back());

@@ -69,7 +69,7 @@ protected:
     ~Attendant() = default;
 
 private:
-    rmem::Counter<std::uint32_t> polls_;  ///< by who holds the endpoint
+    rmem::Counter<std::uint32_t> polls_;  ///< by the holder of the endpoint
     rmem::Hint<bool> polls_on_;
     ProcessEndpoint* process_ = nullptr;  ///< while attended
 };

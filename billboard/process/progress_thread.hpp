@@ -27,7 +27,7 @@ namespace billboard {
 class ProgressThread {
 public:
     explicit ProgressThread(ProcessEndpoint& process);
-    /// By who holds the endpoint.
+    /// By the holder of the endpoint.
     void send_to_rest() noexcept;
 
 private:

@@ -163,7 +163,7 @@ static int look_at_library(struct dl_phdr_info* info, size_t size, void* found) 
     const char* const name = slash == NULL ? info->dlpi_name : slash + 1;
     if (strncmp(name, "libmpich.so", strlen("libmpich.so")) == 0) {
         *(int*)found |= HAS_MPICH;
-        /* Of a program that has loaded it for itself: the calls below are found all the same. */
+        /* Of a program that has loaded it for itself: the calls below are found anyway. */
         dlopen(info->dlpi_name, RTLD_LAZY | RTLD_NOLOAD | RTLD_GLOBAL);
     }
     if (strncmp(name, "libmpi.so", strlen("libmpi.so")) == 0) {

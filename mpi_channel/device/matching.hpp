@@ -29,7 +29,7 @@
 ///     one.
 ///   - A message that is longer than the room that a receive has is cut; what does not fit is lost
 ///     (MPI_ERR_TRUNCATE).
-///   - What was claimed belongs to who has claimed it, and fits no receive any more.
+///   - What was claimed belongs to its claimer, and fits no receive any more.
 ///
 /// Receives and messages are the caller's: they stay where they are, and as they are, while they
 /// are in a matcher. Nothing is allocated after construction, and nothing throws.

@@ -35,11 +35,10 @@ public:
     explicit GammaPort(billboard::ProcessEndpoint& process)
         : process_(process), ranks_(process.endpoint().ranks()) {
         if (ranks_ > kBroadcastPort) {
-            throw rmem::Error(
-                rmem::Errc::bad_environment,
-                fmt::format("{} ranks are too many for RMEM_MPI_TRANSPORT=gamma: GAMMA has ports "
-                            "for {} at most",
-                            ranks_, kBroadcastPort));
+            throw rmem::Error(rmem::Errc::bad_environment,
+                              fmt::format("{} ranks are too many for RMEM_MPI_TRANSPORT=gamma; "
+                                          "give at most {}, or another transport",
+                                          ranks_, kBroadcastPort));
         }
         check(gamma_init(static_cast<unsigned char>(ranks_), 0, nullptr), "gamma_init");
         try {

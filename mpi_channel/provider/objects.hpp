@@ -337,7 +337,7 @@ public:
     [[nodiscard]] std::uint64_t sending_flags() const noexcept { return sends_.flags; }
     [[nodiscard]] std::uint64_t receiving_flags() const noexcept { return receives_.flags; }
     bool progress() { return device_ != nullptr && device_->progress(); }
-    /// For who waits for one completion: a packet at a time, since a look at what comes next would
+    /// For a wait for one completion: a packet at a time, since a look at what comes next would
     /// take longer.
     bool progress_once() { return device_ != nullptr && device_->progress(1); }
     [[nodiscard]] unsigned rank() const noexcept { return endpoint_->rank(); }

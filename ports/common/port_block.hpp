@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-/// Which of a rank's blocks of counters (RankSlot::ports) is a port's: they stand in the order of
+/// Which of a rank's blocks of counters (RankSlot::ports) is a port's: they are in the order of
 /// the ports' classes.
 
 #include "billboard/boards/layout.hpp"

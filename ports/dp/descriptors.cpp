@@ -42,7 +42,7 @@ void Descriptors::forget(const Endpoint& endpoint) noexcept {
     for (auto& entry : table_) {
         // relaxed is enough: nothing is read through it
         if (entry.load(std::memory_order_relaxed) == &endpoint)
-            // relaxed is enough: who is in a call with a closed descriptor is too late anyway
+            // relaxed is enough: a thread in a call with a closed descriptor is too late anyway
             entry.store(nullptr, std::memory_order_relaxed);
     }
 }

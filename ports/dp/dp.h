@@ -27,7 +27,7 @@
  *               endpoint too; both are counted (dp_stat). From one endpoint to another in order.
  *               dp_reliable puts the Go-Back-N layer above: then all arrives, once, in order, and
  *               who sends waits for the receiver.
- * Waiting       dp_write never waits for a receiver, but for the network: while that is full, at
+ * Waiting       dp_write never waits for a receiver, only for the network: while that is full, at
  *               most DP_FULL_NS, then -1 with ENOBUFS. dp_read waits for a message; while it does,
  *               it takes in those for other endpoints too, and so does a thread of the library
  *               while the program computes. With O_NONBLOCK set (fcntl(2)) neither waits.
@@ -43,8 +43,8 @@
  *               dp_write alone makes no system call. An empty message is a read of 0 bytes; what
  *               write(2) cannot send is dropped and counted. write(2) and dp_write are not ordered
  *               to each other. On a simulated ring nobody serves descriptors: use the dp_ calls
- *               there. Nor is there a thread that takes messages in: dp_read does, and who waits in
- *               dp_write or dp_drain.
+ *               there. Nor is there a thread that takes messages in: dp_read does, and so do
+ *               dp_write and dp_drain while they wait.
  * Threads       Any number, also on one endpoint. A message read is its reader's until it is
  *               flushed. Closing a descriptor while another thread is in a call on it makes that
  *               call fail with EBADF.

@@ -79,7 +79,7 @@ public:
     std::uint64_t raw_to = 0;  ///< its header without the length
     void set_raw() noexcept;
 
-    /// All have closed the descriptor: who is still in a call is told so.
+    /// All have closed the descriptor: a thread that is still in a call is told so.
     void end() noexcept {
         has_ended = true;
         takes_directly = false;

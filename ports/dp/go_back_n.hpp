@@ -47,7 +47,7 @@ public:
     explicit GoBackNSender(std::uint16_t generation, std::uint32_t first = 0)
         : generation_(generation), first_(first), lost_before_(first) {}
 
-    /// Starts anew, for a receiver that may have forgotten: numbers begin at 0.
+    /// Starts again, for a receiver that may have forgotten: numbers begin at 0.
     std::uint16_t generation() const noexcept { return generation_; }
 
     [[nodiscard]] bool has_room() const noexcept { return kept_.size() < window_; }

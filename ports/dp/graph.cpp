@@ -76,14 +76,15 @@ void Graph::add_point(PointName name, int process) {
         return point.second == process && point.first.nid != name.nid;
     };
     if (std::any_of(points_.begin(), points_.end(), is_elsewhere)) {
-        throw GraphError(EINVAL, fmt::format("process {} has endpoint {}, but its others are on "
-                                             "another node; a process is on one",
+        throw GraphError(EINVAL, fmt::format("process {} has endpoint {} on another node than its "
+                                             "others; give a process endpoints of one node",
                                              process, said(name)));
     }
     if (!points_.emplace(name, process).second) {
-        throw GraphError(EEXIST, fmt::format("endpoint {} is there twice; DPIDs of a node are "
-                                             "disjoint",
-                                             said(name)));
+        throw GraphError(
+            EEXIST,
+            fmt::format("endpoint {} occurs twice; give each process of a node DPIDs of its own",
+                        said(name)));
     }
     processes_ = std::max(processes_, process + 1);
 }
@@ -110,10 +111,10 @@ void Graph::remove_point(PointName name) {
 
 void Graph::add_edge(const Edge& edge) {
     if (process_of(edge.first) == process_of(edge.second)) {
-        throw GraphError(EINVAL,
-                         fmt::format("the edge {} -> {} is within process {}; an edge joins "
-                                     "two",
-                                     said(edge.first), said(edge.second), process_of(edge.first)));
+        throw GraphError(
+            EINVAL,
+            fmt::format("the edge {} -> {} is within process {}; an edge must join two processes",
+                        said(edge.first), said(edge.second), process_of(edge.first)));
     }
     if (!edges_.insert(edge).second) {
         throw GraphError(EEXIST, fmt::format("the edge {} -> {} is there already", said(edge.first),

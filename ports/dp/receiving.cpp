@@ -117,7 +117,7 @@ bool Service::deliver(Endpoint& e, const std::byte* container, std::size_t lengt
 
 // ---- The descriptor's signal
 
-/// A message waits for who is not in dp_read.
+/// A message waits for a program that is not in dp_read.
 void Service::leave_behind(Endpoint& e) noexcept {
     if (!has_engine() || e.is_left_behind) return;
     if (e.offers_by_reader != 0) {
@@ -129,8 +129,8 @@ void Service::leave_behind(Endpoint& e) noexcept {
     }
 }
 
-/// The endpoints whose messages wait for who is not in dp_read: perhaps in poll or read. Not that
-/// of which the caller is about to read.
+/// The endpoints whose messages wait for a program that is not in dp_read: perhaps in poll or read.
+/// Not that of which the caller is about to read.
 void Service::offer_due(const Endpoint* reading) noexcept {
     if (left_behind_ == 0) return;
     for (auto& [id, endpoint] : endpoints_) {
@@ -252,7 +252,7 @@ int Service::await(Held& held, Endpoint& e, int fd, char** address) {
 int Service::await_long(Held& held, Endpoint& e, int fd, char** address) {
     int length = 0;
     is_nonblocking(e, fd);
-    if (!e.is_nonblocking) e.offers_by_reader = 0;  // who waits here does not poll
+    if (!e.is_nonblocking) e.offers_by_reader = 0;  // a program that waits here does not poll
     for (billboard::Slices slices(held, *ring(), Deadline::never());; slices.pass()) {
         if (e.has_ended) return -EBADF;
         receive_all();

@@ -150,7 +150,7 @@ void Service::acknowledge(Endpoint& e, std::uint32_t source, GoBackNReceiver& re
         receiver.gap() ? 1U : 0U};
     const int result = ring().send(dest, words.data(), sizeof words, Deadline::now());
     RMEM_MARK("dp.acknowledged");
-    if (result != BBP_EAGAIN) receiver.acknowledged();  // who is dead awaits no answer
+    if (result != BBP_EAGAIN) receiver.acknowledged();  // a dead sender awaits no answer
 }
 
 void Service::on_ack(unsigned from, Endpoint& e, const Frame& frame) {

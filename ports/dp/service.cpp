@@ -97,7 +97,7 @@ void Service::close(Endpoint& endpoint, int fd) {
         const auto held = process_->hold();
         Descriptors::put(fd, nullptr);
         ::close(fd);
-        if (!endpoint.is_closed()) return;  // by who has a duplicate
+        if (!endpoint.is_closed()) return;  // by all holders of a duplicate
     }
     end(id);
     await_endings();

@@ -5,12 +5,12 @@
 ///
 /// It writes headers, dispatches what comes to the token buffer pools of its endpoints (the paper's
 /// Message Dispatcher Routine), and serves what others do with the descriptors. Messages are taken
-/// in by who is in a call, else by the process's progress thread; descriptors are served by the
+/// in by a thread in a call, else by the process's progress thread; descriptors are served by the
 /// engine.
 ///
 /// Thread safety: calls with an endpoint's descriptor, open(), close() and stat() from any thread;
-/// what begins with "while held" is for who holds the process endpoint. `lifecycle_mutex_` is taken
-/// before that, never after.
+/// what begins with "while held" is for the holder of the process endpoint. `lifecycle_mutex_` is
+/// taken before that, never after.
 /// Progress: no call waits for others but in slices, between which others come in.
 /// Errors: results are those of dp.h with a negative errno for -1; open() throws.
 
@@ -33,8 +33,8 @@
 
 namespace ports::dp {
 
-/// A time that has passed: who waits until then polls for a while, some 50 us, before it looks at
-/// the clock.
+/// A time that has passed: a thread that waits until then polls for a while, some 50 us, before it
+/// looks at the clock.
 inline constexpr billboard::Deadline kBriefly{1};
 inline constexpr std::size_t kShortestBytes = 8;  ///< of a message that is sent as two words
 
@@ -186,7 +186,7 @@ private:
     std::size_t container_ = 0;
     unsigned nid_ = 0;
     unsigned left_behind_ =
-        0;  ///< endpoints where a message waits for who is not in dp_read, and is not offered
+        0;  ///< endpoints where a message waits outside dp_read, and is not offered
     unsigned reads_ = 0;
     unsigned waiting_readers_ = 0;
     Counts closed_{};                     ///< of endpoints that are no more, and of none

@@ -13,7 +13,7 @@
 /// those before it are flushed, and counts as no flush.
 ///
 /// Invariants: tokens lie whole within the pool and never overlap; a buffer in view does not move;
-/// memory is used again only after its flush. Thread safety: one thread, who holds the process
+/// memory is used again only after its flush. Thread safety: one thread, which holds the process
 /// endpoint. Progress: each call is wait-free; `put` looks at the tokens flushed since the last
 /// one. Units: bytes; buffers lie at 16.
 /// Errors: the constructor throws std::system_error when the memory cannot be had. Source: the

@@ -76,7 +76,8 @@ void set(int parameter, std::va_list values) {
         case FM_KEY_NAME: break;  // the environment says where to meet
         default:
             refuse(EINVAL, BBP_EINVAL,
-                   fmt::format("FM_set_parameter knows no parameter {}", parameter));
+                   fmt::format("FM_set_parameter: there is no parameter {}; <fm/fm.h> lists them",
+                               parameter));
     }
 }
 
@@ -130,7 +131,8 @@ extern "C" {
 
 void FM_set_parameter(int parameter, ...) {
     if (current.runtime) {
-        return ports::fm::refuse(EISCONN, BBP_EINVAL, "parameters are set before FM_initialize");
+        return ports::fm::refuse(EISCONN, BBP_EINVAL,
+                                 "FM_set_parameter was called after FM_initialize; call it before");
     }
     std::va_list values;
     va_start(values, parameter);

@@ -76,8 +76,8 @@ int Fm1::send(billboard::ProcessEndpoint::Held& held, unsigned node, Kind kind, 
               const void* payload, std::size_t size) {
     if (const int bad = check(node, handler, payload, size); bad != 0) return bad;
     const Peer& p = peers_[node];
-    // The billboard wakes who waits for a message, and spins for who waits for room: the first is
-    // for a slot, the second for the network.
+    // The billboard wakes a rank that waits for a message, and spins for one that waits for room:
+    // the first is for a slot, the second for the network.
     std::optional<Slices> slices;
     for (Deadline deadline = Deadline::now();; deadline = slices->deadline()) {
         if (free_ != kNone && p.sent < limits_.to_one) {
@@ -122,7 +122,7 @@ int Fm1::open(unsigned node, Deadline deadline) {
     if (p.is_open) return BBP_OK;
     int result = network_.greet(node, deadline);
     if (result == BBP_OK) result = pay_back(node, deadline);
-    // To who runs another binary, each handler is looked at.
+    // For a node that runs another binary, each handler is looked at.
     p.is_open = result == BBP_OK && !network_.runs_another_binary(node, 0) &&
                 !network_.runs_another_binary(node, 1);
     return result;

@@ -223,7 +223,7 @@ private:
     std::uint32_t
         mask_;  ///< a power of two of entries, of which only limits_.queue are used at once
     std::unique_ptr<Entry[]> queue_;
-    /// Oldest in use, next to run, next to fill; all begin anew when none is in use, so that few
+    /// Oldest in use, next to run, next to fill; all begin again when none is in use, so that few
     /// entries are touched.
     std::uint32_t head_ = 0, next_ = 0, tail_ = 0;
     Entry spare_{};           ///< the landing place of what finds none

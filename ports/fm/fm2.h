@@ -75,7 +75,7 @@ extern "C" {
  * set (documented). */
 FM_API ULONG FM_register_handler(ULONG id, FM_handler* handler) FM_SYMBOL("FM2_register_handler");
 
-/* Documented: the number of senders is final, and credit may be divided anew. Here: among the nodes
+/* Documented: the number of senders is final, and credit may be divided again. Here: among nodes
  * that have called FM_initialize and are alive. Without it each node of the ring has an equal
  * share. */
 FM_API void FM_reallocate_credit(void) FM_SYMBOL("FM2_reallocate_credit");

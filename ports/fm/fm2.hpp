@@ -140,7 +140,7 @@ private:
         std::uint64_t left = 0;  ///< bytes that may still be written
         std::size_t filled = 0;
         unsigned reserved = 0;     ///< packets, of a message that never waits
-        bool never_waits = false;  ///< a handler's, or of who must not wait
+        bool never_waits = false;  ///< a handler's, or of a caller that must not wait
         std::byte* at = nullptr;   ///< the packet; null: none is begun
         std::unique_ptr<std::byte[]> own;
     };

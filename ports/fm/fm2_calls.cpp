@@ -41,7 +41,7 @@ void failed(const ports::fm::KeptErrno& kept, int error) {
         case EINVAL:
             return refuse(
                 error, BBP_EINVAL,
-                "the stream is no message that is being sent, or the piece a null pointer");
+                "the stream is not one of a message under way, or the piece is a null pointer");
         case EMSGSIZE:
             return refuse(
                 error, BBP_ESIZE,
@@ -69,11 +69,10 @@ constexpr ULONG kMostId = ports::fm::kMostHandlers - 1;
     }
     if (recipient >= runtime->network.nodes() || handler > kMostId) [[unlikely]] {
         refuse(EINVAL, BBP_ERANK,
-               handler > kMostId
-                   ? fmt::format("no node has a handler with id {}; they are below {}", handler,
-                                 kMostId + 1)
-                   : fmt::format("there is no node {}; this ring has 0 to {}", recipient,
-                                 runtime->network.nodes() - 1));
+               handler > kMostId ? fmt::format("there is no handler with id {}; ids are 0 to {}",
+                                               handler, kMostId)
+                                 : fmt::format("there is no node {}; this ring has 0 to {}",
+                                               recipient, runtime->network.nodes() - 1));
         return nullptr;
     }
     const ports::fm::KeptErrno kept;
@@ -118,7 +117,8 @@ FM_API ULONG FM2_register_handler(ULONG id, FM_handler* handler) {
         refuse(EINVAL, BBP_EINVAL,
                handler == nullptr
                    ? std::string("the handler is a null pointer")
-                   : fmt::format("handler ids are below {}; see FM_MAX_HANDLERS", most));
+                   : fmt::format("there is no handler id {}; ids are 0 to {} (FM_MAX_HANDLERS)", id,
+                                 most - 1));
         return FM_ANY_ID;
     }
     std::optional<Held> held;

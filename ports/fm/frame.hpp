@@ -15,7 +15,7 @@
 ///             bytes of it in 24
 ///   credit    kind, 0:8, limit:16                                        2.x
 ///
-/// All of it is untrusted: who reads a frame checks its size first, then each field.
+/// All of it is untrusted: the reader of a frame checks its size first, then each field.
 
 #include "billboard/boards/layout.hpp"
 

@@ -8,12 +8,12 @@
 /// notices.
 /// Both layers are told: `forget` when what was on its way to a node is lost, `meet` when a new
 /// incarnation of it begins. Since a new one's hello can come before the end of the former one is
-/// noticed, each hello begins anew what was received, and an end that comes after it concerns only
+/// noticed, each hello begins again what was received, and an end that comes after it concerns only
 /// what was sent.
 ///
 /// Invariants: nothing is posted to a node that was not greeted. What arrives is bounded before it
 /// is used.
-/// Thread safety: who holds the process endpoint. Progress: only where the caller says so by a
+/// Thread safety: the holder of the process endpoint. Progress: only where the caller says so by a
 /// deadline.
 /// Errors: BBP codes; BBP_EPEER once `forget` has been called.
 

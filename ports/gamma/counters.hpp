@@ -12,7 +12,7 @@ namespace ports::gamma {
 #define GAMMA_COUNTERS(X)                                                                        \
     X(handlers_begun, "calls", "handlers begun; more than ended for long: one does not return")  \
     X(handlers_ended, "calls", "handlers that have returned")                                    \
-    X(errors_raised, "errors", "errors told to an error handler, or to who waits")               \
+    X(errors_raised, "errors", "errors told to an error handler, or to a waiting call")          \
     X(messages_received, "messages", "messages delivered into a port's buffer")                  \
     X(frames_sent, "frames", "frames of more than 52 bytes of a message sent")                   \
     X(frames_overrun, "frames", "frames not sent: their receiver did not read for too long")     \

@@ -18,8 +18,8 @@
 ///
 /// A stream is what one process sends to one port of one other process (or, broadcast, of one
 /// group). Its frames are numbered, so that a lost one is noticed.
-/// Words are in the host's order, as all of the billboard's are. Every field is checked by who
-/// reads it.
+/// Words are in the host's order, as all of the billboard's are. Every field is checked by its
+/// reader.
 
 #include <cstddef>
 #include <cstdint>

@@ -45,8 +45,8 @@ Child child;
 [[gnu::cold]] int not_running() {
     if (child.is_one) return fail(GAMMA_EINVAL, rmem::kForkedChild);
     return fail(GAMMA_EINVAL,
-                "this process is in no virtual GAMMA; call gamma_init first, and only "
-                "once it returned 0 anything else");
+                "this process is in no virtual GAMMA; call gamma_init first, and other functions "
+                "only after it has returned 0");
 }
 
 template <class Body>
@@ -141,8 +141,10 @@ int gamma_setport(unsigned char port, unsigned char dest_par_pid, int dest_node,
                   unsigned char dest_port, void (*rcv_handler)(void), void (*err_handler)(void),
                   void* buffer, int size) {
     if (dest_node < 0 || size < 0) {
-        return fail(dest_node < 0 ? GAMMA_ENODE : GAMMA_EINVAL,
-                    fmt::format("node {} and {} bytes: neither is less than 0", dest_node, size));
+        return fail(
+            dest_node < 0 ? GAMMA_ENODE : GAMMA_EINVAL,
+            fmt::format("node {} with a buffer of {} bytes is not valid; both must be 0 or more",
+                        dest_node, size));
     }
     return bind({port, static_cast<unsigned>(dest_node), dest_par_pid, dest_port, port, rcv_handler,
                  err_handler, buffer, static_cast<std::size_t>(size)},
@@ -206,7 +208,7 @@ int gamma_sync(void) {
 }
 
 int gamma_atomic(void (*fn)(void)) {
-    if (fn == nullptr) return fail(GAMMA_EINVAL, "gamma_atomic was given a null pointer to run");
+    if (fn == nullptr) return fail(GAMMA_EINVAL, "the function for gamma_atomic is a null pointer");
     return on_process([&](Process& p) { return p.atomically(fn); });
 }
 

@@ -38,10 +38,10 @@
  *               run within it.
  * Errors        Every function returns a negative GAMMA_E… code on error, except gamma_time and
  *               gamma_time_diff; the sentence is gamma_last_error(). A port's error handler runs
- *               with gamma_active_port and gamma_errno set; a port without one tells who waits on
- *               its semaphore, once: gamma_wait returns the code.
+ *               with gamma_active_port and gamma_errno set; a port without one tells the call that
+ *               waits on its semaphore, once: gamma_wait returns the code.
  * Dead peers    Sending to a dead process is GAMMA_EPEER, and calls the port's error handler; so is
- *               waiting on the semaphore of a port that is bound to one, until it is bound anew.
+ *               waiting on the semaphore of a port that is bound to one, until it is bound again.
  *               Nothing hangs.
  * Threads       The progress thread is on by default (RMEM_GAMMA_PROGRESS=off: handlers run in
  *               calls alone). With it, several threads of the program may call; without, one.
@@ -99,7 +99,7 @@ enum {
 /* ---- Life cycle ---------------------------------------------------------------------------- */
 
 /* [library] Joins the ring and makes this process one of a group of num_nodes. Waits until all
- * ranks have called it, but for MU-Net's daemons. */
+ * ranks have called it, except for MU-Net's daemons. */
 GAMMA_API int gamma_init(unsigned char num_nodes, int argc, char** argv);
 /* [addition] From now on the progress thread runs handlers, or (0) only calls do:
  * RMEM_GAMMA_PROGRESS, by the program. */
@@ -171,7 +171,7 @@ GAMMA_API int gamma_wait(unsigned short sem, int n);
 GAMMA_API int gamma_test(unsigned short sem, int n);
 /* [paper] */
 GAMMA_API int gamma_signal(unsigned short sem);
-/* [name] Lets who waits on the semaphore, or does so next, return GAMMA_ESIGNAL. */
+/* [name] The call that waits on the semaphore, or the next one, returns GAMMA_ESIGNAL. */
 GAMMA_API int gamma_sigerr(unsigned short sem);
 
 /* ---- Together ------------------------------------------------------------------------------ */

@@ -44,7 +44,7 @@ std::unique_ptr<Process> Process::start(std::shared_ptr<ProcessEndpoint> process
                                         const Settings& settings, Visible visible) {
     if (nodes == 0) {
         throw rmem::Error(rmem::Errc::bad_environment,
-                          "gamma_init(0, …): a group has one node at least");
+                          "gamma_init: a group of 0 nodes is not valid; give 1 or more");
     }
     std::unique_ptr<Process> started(new Process(std::move(process), nodes, settings, visible));
     started->join(nodes);
@@ -155,17 +155,19 @@ int Process::rank_of(unsigned par_pid, unsigned node) const noexcept {
 int Process::bind(const Binding& b) {
     const Held held = hold();
     if (b.port > kLastPort || b.dest_port > kLastPort || b.semaphore >= kPorts) {
-        return fail(
-            GAMMA_EPORT,
-            fmt::format("port {}, bound to port {} and semaphore {}: ports go from 0 to {}, "
-                        "semaphores to {}",
-                        b.port, b.dest_port, b.semaphore, kLastPort, kPorts - 1));
+        return fail(GAMMA_EPORT,
+                    fmt::format("port {}, bound to port {} and semaphore {}, is not valid; ports "
+                                "are 0 to {}, semaphores 0 to {}",
+                                b.port, b.dest_port, b.semaphore, kLastPort, kPorts - 1));
     }
     const bool to_all = b.node == BROADCAST;
     const int rank = to_all ? -1 : rank_of(b.par_pid, b.node);
     if (rank < 0 && !(to_all && rank_of(b.par_pid, 0) >= 0)) {
-        return fail(GAMMA_ENODE,
-                    fmt::format("there is no node {} of parallel PID {}", b.node, b.par_pid));
+        return fail(
+            GAMMA_ENODE,
+            fmt::format(
+                "there is no node {} of parallel PID {}, which has {} nodes, counted from 0",
+                b.node, b.par_pid, b.par_pid < groups_.size() ? groups_[b.par_pid].size() : 0));
     }
     if (b.buffer == nullptr && b.size != 0) {
         return fail(
@@ -189,14 +191,18 @@ int Process::bind(const Binding& b) {
 
 int Process::set_error_handler(unsigned port, Handler handler) {
     const Held held = hold();
-    if (!is_bound(port)) return fail(GAMMA_EPORT, fmt::format("port {} is not bound", port));
+    if (!is_bound(port))
+        return fail(GAMMA_EPORT,
+                    fmt::format("port {} is not bound; bind it with gamma_setport", port));
     ports_[port].on_error = handler;
     return BBP_OK;
 }
 
 int Process::post_recv(unsigned port, void* buffer, std::size_t size) {
     const Held held = hold();
-    if (!is_bound(port)) return fail(GAMMA_EPORT, fmt::format("port {} is not bound", port));
+    if (!is_bound(port))
+        return fail(GAMMA_EPORT,
+                    fmt::format("port {} is not bound; bind it with gamma_setport", port));
     if (buffer == nullptr && size != 0) {
         return fail(GAMMA_EINVAL, fmt::format("the buffer for port {} is a null pointer with {} "
                                               "bytes",
@@ -233,8 +239,8 @@ int Process::wait_until(Held& held, Done&& done, Check&& check) {
         if (const int result = done(); result != kPending) return result;
         if (!may_take_in()) {
             return fail(GAMMA_EAGAIN,
-                        "what is waited for is not there, and cannot come while messages are not "
-                        "taken in: in gamma_atomic, or too many handlers deep");
+                        "the awaited message is not there and cannot come here: in gamma_atomic, "
+                        "and in too many nested handlers, no message is received");
         }
         int taken = 0;
         if (take_briefly(taken)) continue;
@@ -244,9 +250,9 @@ int Process::wait_until(Held& held, Done&& done, Check&& check) {
             watch_sources();
             if (const int result = done(); result != kPending) return result;
             if (taken == BBP_EPEER || only_non_members_live()) {
-                return fail(GAMMA_EPEER,
-                            "what is waited for cannot come any more: all other "
-                            "processes are dead or have left");
+                return fail(
+                    GAMMA_EPEER,
+                    "the awaited message cannot come: all other processes are dead or have left");
             }
             if (const int result = check(); result != kPending) return result;
             polled();
@@ -256,19 +262,19 @@ int Process::wait_until(Held& held, Done&& done, Check&& check) {
 }
 
 int Process::take_error(Semaphore& s) {
-    return fail(
-        std::exchange(s.error, 0),
-        "an error was told to the semaphore that is waited on, by gamma_sigerr or by a port "
-        "without an error handler");
+    return fail(std::exchange(s.error, 0),
+                "the awaited semaphore got an error, from gamma_sigerr or from a port without an "
+                "error handler");
 }
 
 namespace {
 
 int bad_semaphore(unsigned semaphore, int n) {
-    return fail(semaphore < kPorts ? GAMMA_EINVAL : GAMMA_EPORT,
-                fmt::format("{} signals of semaphore {}: semaphores go from 0 to {}, and signals "
-                            "are not less than none",
-                            n, semaphore, kPorts - 1));
+    return fail(
+        semaphore < kPorts ? GAMMA_EINVAL : GAMMA_EPORT,
+        fmt::format(
+            "{} signals of semaphore {} are not valid; semaphores are 0 to {}, signals 0 or more",
+            n, semaphore, kPorts - 1));
 }
 
 }  // namespace
@@ -339,7 +345,7 @@ int Process::check_destinations(unsigned semaphore) {
         return fail(
             GAMMA_EPEER,
             fmt::format("the process that port {} is bound to is dead or has left; bind the "
-                        "port anew, or wait on another semaphore",
+                        "port again, or wait on another semaphore",
                         port));
     }
     return kPending;
@@ -381,7 +387,9 @@ bool Process::is_gone(int rank) {
 int Process::sync() {
     Held held = hold();
     if (depth_ != 0 || atomic_ != 0)
-        return fail(GAMMA_EINVAL, "gamma_sync was called by a handler, or in gamma_atomic");
+        return fail(GAMMA_EINVAL,
+                    "gamma_sync was called by a handler, or in gamma_atomic; let the program "
+                    "itself call it");
     const Group& group = own_group();
     const unsigned nodes = static_cast<unsigned>(group.size());
     ++barriers_;

@@ -18,7 +18,7 @@
 ///   (G4) One message at a time is in parts under way in a stream.
 ///
 /// Thread safety: any thread, when the process endpoint is shared; else one.
-/// Progress: who waits takes in, in slices; else the progress thread, as an attendant.
+/// Progress: a waiting call receives, in slices; else the progress thread, as an attendant.
 /// Errors: start() throws `rmem::Error`; the rest returns codes (codes.hpp).
 
 #include "billboard/core/answer_pause.hpp"
@@ -91,7 +91,8 @@ enum class Service { best_effort, flow_controlled, immediate };
 
 class RMEM_API Process final : private billboard::Attendant {
 public:
-    /// Waits until all ranks of the ring have done so, but for non-members, and forms the groups.
+    /// Waits until all ranks of the ring have done so, except for non-members, and forms the
+    /// groups.
     [[nodiscard]] static std::unique_ptr<Process> start(std::shared_ptr<ProcessEndpoint> process,
                                                         unsigned nodes, const Settings& settings,
                                                         Visible visible);
@@ -287,7 +288,7 @@ private:
     Settings settings_;
     Visible visible_;
     PortCounts counters_;
-    std::uint32_t own_messages_ = 0;  ///< word 0 of a short message for here, but for its ports
+    std::uint32_t own_messages_ = 0;  ///< word 0 of a short message for here, except for its ports
     unsigned detours_ = 0;            ///< what a short message has to look at first
     billboard::AnswerPause pause_{kAnswerNs};
     unsigned atomic_ = 0, depth_ = 0;

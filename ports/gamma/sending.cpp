@@ -28,8 +28,8 @@ void Pieces::copy(std::byte* to, std::size_t offset, std::size_t bytes) const no
                      bytes - of_first);
 }
 
-/// One call of gamma_send. The port may be bound anew meanwhile, by a handler: what it was bound to
-/// then counts.
+/// One call of gamma_send. The port may be bound again meanwhile, by a handler: what it was bound
+/// to then counts.
 struct Process::Outgoing {
     unsigned port;
     Service service;
@@ -74,15 +74,18 @@ int Process::check_message(unsigned port, const Pieces& message, Service service
                                 port));
     }
     if (message.has_holes())
-        return fail(GAMMA_EINVAL, "the message, or a piece of it, is a null pointer with a length");
+        return fail(GAMMA_EINVAL,
+                    "the message, or a piece of it, is a null pointer with a length that is not 0");
     if (message.size() > kMaxMessageBytes) {
         return fail(GAMMA_ESIZE, fmt::format("a message of {} bytes is larger than the {} that can "
                                              "be sent; send it in pieces",
                                              message.size(), kMaxMessageBytes));
     }
     if (service == Service::immediate && message.size() > frame_payload_) {
-        return fail(GAMMA_ESIZE, fmt::format("{} bytes do not go at once; a frame has {} at most",
-                                             message.size(), frame_payload_));
+        return fail(GAMMA_ESIZE,
+                    fmt::format("a message of {} bytes is larger than a frame's {}, and cannot be "
+                                "sent without waiting; send it in pieces",
+                                message.size(), frame_payload_));
     }
     return BBP_OK;
 }

@@ -90,7 +90,7 @@ std::string why_not_connected(int code, const std::string& path) {
     }
 }
 
-std::string why_refused(const Reply& reply, const std::string& path) {
+std::string why_refused(const Request& request, const Reply& reply, const std::string& path) {
     switch (reply.error) {
         case EDQUOT:
             return fmt::format(
@@ -100,12 +100,16 @@ std::string why_refused(const Reply& reply, const std::string& path) {
                 path, reply.limit);
         case EINVAL:
             return fmt::format(
-                "size of a buffer is out of range: the receive buffer has {} bytes at least here, "
-                "and no buffer more than {}",
-                reply.limit, kMaxBuffer);
+                "buffers of {} bytes to send and {} to receive are out of range; each must be at "
+                "most {}, the receive buffer at least {}",
+                request.send_bytes, request.receive_bytes, kMaxBuffer, reply.limit);
         case ENOBUFS:
-            return fmt::format("the node has {} endpoints already, and no more", kEndpoints);
-        case EPROTO: return fmt::format("the daemon at {} is of another version", path);
+            return fmt::format("the node has {} endpoints, which is the maximum; destroy one first",
+                               kEndpoints);
+        case EPROTO:
+            return fmt::format(
+                "the daemon at {} has another version; install one version for daemon and programs",
+                path);
         default: return fmt::format("the daemon at {}: {}", path, std::strerror(reply.error));
     }
 }
@@ -178,12 +182,12 @@ int Connection::open(std::size_t send_bytes, std::size_t receive_bytes, std::str
     // A daemon that refuses the connection may have ended it already, and still have said why.
     ::send(socket_.get(), &request, sizeof request, MSG_NOSIGNAL);
     if (const int code = receive_reply(socket_.get(), &reply, &fd); code != 0) {
-        *why = fmt::format("the daemon at {} gives no answer that can be understood: {}", path_,
-                           std::strerror(-code));
+        *why =
+            fmt::format("the daemon at {} gave no valid answer: {}", path_, std::strerror(-code));
         return code;
     }
     if (reply.error != 0) {
-        *why = why_refused(reply, path_);
+        *why = why_refused(request, reply, path_);
         return -reply.error;
     }
     geometry_ = reply.geometry;

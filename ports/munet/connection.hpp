@@ -36,7 +36,7 @@ public:
     /// Whether the daemon is still there. One system call.
     [[nodiscard]] bool has_daemon() const noexcept;
     [[nodiscard]] std::string no_daemon() const;
-    /// For who polls by itself: lets others run where processors are few.
+    /// For a program that polls by itself: lets others run where processors are few.
     void give_way() noexcept;
 
     void ring() noexcept override;

@@ -87,7 +87,8 @@ private:
                     path, cause));
 }
 
-/// /run/rmem is gone after each start of the host; other folders are made by who names them.
+/// /run/rmem is gone after each start of the host; other folders are made by the user who names
+/// them.
 void make_runtime_folder(const std::string& path) {
     if (!path.starts_with(kRuntimeFolder) || ::mkdir(kRuntimeFolder, 0755) != 0) return;
     // Whatever the umask is: other users' programs look for the socket there.

@@ -40,7 +40,7 @@ struct Reply {
     std::uint64_t limit = 0;  ///< what the limit is that was met
 };
 
-/// /run/rmem, which root makes, so that who has a socket there is root or was let in by it.
+/// /run/rmem, which root makes, so that the owner of a socket there is root or was let in by it.
 inline constexpr const char* kRuntimeFolder = "/run/rmem";
 
 /// Where a node's daemon listens: what RMEM_MUNET says (`setting`), or a socket in /run/rmem with

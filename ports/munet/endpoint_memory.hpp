@@ -21,7 +21,7 @@
 ///   record    a message, or a part of one, in the receive buffer: two words and then its bytes,
 ///             from a line's start on
 ///   mark      in a descriptor: 1 and 2 in turn, from lap to lap, so that nothing is ever cleared
-///             by who reads it
+///             by its reader
 ///
 /// Both a descriptor and a record have their control word written last, with all that tells what it
 /// is; 48 bytes fit beside the two words, so a short message is one line each way. A record's
@@ -148,7 +148,7 @@ enum class Answer : std::uint8_t {
     no_endpoint = 2,
     no_place = 3,
     no_node = 4,
-    gone = 5  ///< it was there, and is not any more
+    gone = 5  ///< it was there, and is gone
 };
 [[nodiscard]] constexpr Answer answer_in(std::uint32_t word) noexcept {
     return static_cast<Answer>(word & 0xff);

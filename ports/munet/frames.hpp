@@ -27,7 +27,7 @@ enum class FrameType : std::uint8_t {
     open = 7,    ///< asks for a place; `lines` is the user's id
     answer = 8,  ///< `flags`: Answer; `length`: the share; `credit_index`: the place
     credit = 9,
-    gone = 10,  ///< from who is not there any more, to who has a place with it
+    gone = 10,  ///< from an endpoint that is gone, to one that has a place with it
     left = 11   ///< gives a place back
 };
 

@@ -108,7 +108,7 @@ bool is_usable(const mu_endpoint* ep) {
     return ep != nullptr && !ep->is_inherited;
 }
 [[gnu::cold]] int unusable(const mu_endpoint* ep) {
-    return bad_argument(ep == nullptr ? "a null pointer was given"
+    return bad_argument(ep == nullptr ? "the endpoint is a null pointer"
                                       : "a fork()ed child has none of its parent's endpoints; "
                                         "create one here, or use it in the parent");
 }
@@ -118,7 +118,7 @@ int send_by(mu_endpoint* ep, mu_addr_t dst, const void* msg, size_t len, Send&& 
     Address to;
     if (!is_usable(ep)) [[unlikely]]
         return unusable(ep);
-    if (msg == nullptr && len != 0) return bad_argument("a null pointer was given");
+    if (msg == nullptr && len != 0) return bad_argument("the message is a null pointer");
     if (!is_address(dst, &to)) {
         return fail(-ENETUNREACH, fmt::format("there is no node {}; nodes count from 0", dst.node));
     }
@@ -140,7 +140,7 @@ void tell(Address from, mu_addr_t* to) {
 extern "C" {
 
 int mu_create_endpoint(mu_endpoint_t** ep, size_t send_buf, size_t recv_buf) {
-    if (ep == nullptr) return bad_argument("no place for the endpoint was given");
+    if (ep == nullptr) return bad_argument("the place for the endpoint is a null pointer");
     *ep = nullptr;
     try {
         Connection connection;
@@ -176,7 +176,7 @@ int mu_send_DMA(mu_endpoint_t* ep, mu_addr_t dst, const void* msg, size_t len) {
 int mu_recv(mu_endpoint_t* ep, void* buf, size_t maxlen, mu_addr_t* src) {
     if (!is_usable(ep)) [[unlikely]]
         return unusable(ep);
-    if (buf == nullptr && maxlen != 0) return bad_argument("a null pointer was given");
+    if (buf == nullptr && maxlen != 0) return bad_argument("the buffer is a null pointer");
     try {
         Address from;
         const int result = ep->program.recv(buf, maxlen, &from);
@@ -201,7 +201,7 @@ int mu_wait(mu_endpoint_t* ep, int64_t timeout_ns) {
     try {
         const int result =
             ep->program.wait(timeout_ns < 0 ? Deadline::never() : Deadline::in(timeout_ns));
-        if (result == -ETIMEDOUT) return fail(result, "no message came in time");
+        if (result == -ETIMEDOUT) return fail(result, "no message came within the time-out");
         return result == 0 ? 0 : fail(result, ep->connection.no_daemon());
     } catch (const std::bad_alloc&) {
         return fail(-ENOMEM, "out of private memory");
@@ -223,7 +223,7 @@ int mu_probe(mu_endpoint_t* ep, mu_addr_t* src) {
 
 int mu_address(const mu_endpoint_t* ep, mu_addr_t* own) {
     if (!is_usable(ep)) return unusable(ep);
-    if (own == nullptr) return bad_argument("a null pointer was given");
+    if (own == nullptr) return bad_argument("the place for the address is a null pointer");
     tell(ep->program.own(), own);
     return 0;
 }

@@ -28,9 +28,9 @@
  *               is longer than half a share may wait until its receiver receives, though nothing
  *               else is on its way; by mu_send_DMA it has room as a whole.
  * Protection    By virtual memory, between processes. Endpoints of one process share its fate. A
- *               destination is nobody's secret: who may connect to the daemon may send to any
- *               endpoint that has a place for senders left; a user takes half of them at most, but
- *               for those of his own endpoints.
+ *               destination is nobody's secret: a user who may connect to the daemon may send to
+ *               any endpoint that has a place for senders left; a user takes half of them at most,
+ *               except for those of his own endpoints.
  * Death         The endpoint of a process that ends, however it ends, is destroyed. What was sent
  *               to it is lost; its senders are told by -ECONNRESET, once, and may then reach who
  *               comes after it under that number. When the daemon ends, all calls say -ENETDOWN:

@@ -47,7 +47,7 @@ int Program::await(Deadline deadline, Done&& done) {
     surroundings_.begin_wait();
     int result = 0;
     while (result == 0 && !done()) {
-        if (owed_ != 0) return_credit();  // who waits for us may be whom we wait for
+        if (owed_ != 0) return_credit();  // the endpoint we wait for may wait for us
         result = surroundings_.pause(deadline);
     }
     surroundings_.end_wait();

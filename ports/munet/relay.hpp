@@ -63,7 +63,7 @@ protected:
     ~Edge() = default;
 };
 
-/// Where a message is on its way, for who measures: the rows of the paper's Table 2 that the daemon
+/// Where a message is on its way, for measurements: the rows of the paper's Table 2 that the daemon
 /// sees.
 enum class Stage : unsigned { detected, header_sent, data_sent, arrived, in_host_memory };
 

@@ -149,7 +149,7 @@ void Relay::deliver_answer(unsigned node, const FrameHead& head) {
                       head.length, head.credit_index);
     }
     if (code != Answer::granted) return;
-    post(node, {.type = FrameType::left,  // who asked has ended meanwhile
+    post(node, {.type = FrameType::left,  // the requester has ended meanwhile
                 .endpoint = head.source,
                 .source = head.endpoint,
                 .index = head.credit_index,

@@ -51,7 +51,7 @@ public:
         return max();
     }
 
-    /// How many values are in a bucket, for who wants all of them. `bucket` < kBuckets.
+    /// How many values are in a bucket, for callers that want all of them. `bucket` < kBuckets.
     std::uint64_t values_in(std::size_t bucket) const noexcept { return buckets_[bucket].get(); }
 
     std::uint64_t max() const noexcept { return max_.get(); }

@@ -10,7 +10,7 @@
 ///                 in between explains: the host took the processor, or the program did not poll
 /// A write that fell due before the end of a gap, or before the engine had caught up with what the
 /// gap had left it to do, is late by the host, not by the engine: it is counted in late_by_host and
-/// kept out of the lateness histogram. Its propagation is recorded all the same.
+/// kept out of the lateness histogram. Its propagation is recorded anyway.
 ///
 /// The bound is for a write that finds its transmit FIFO empty; a derived one grows by what was
 /// queued before it (LogRecord::queued_words), a configured one is what it is.

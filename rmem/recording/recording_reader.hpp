@@ -59,7 +59,7 @@ public:
     bool next(RecordedWrite& write);
 
     /// next() gives the first write at or after that time, and then all that follow it, even if
-    /// their times step back. Looks at the blocks' headers alone. The report starts anew, there.
+    /// their times step back. Looks at the blocks' headers alone. The report starts again, there.
     void seek(std::int64_t time_ns);
 
     const RecordingReport& report() const noexcept { return report_; }

@@ -19,7 +19,7 @@
 namespace rmem {
 
 /// Sets the node's `applied`, `resident` and `present` for this rank. True when the node was taken
-/// in anew.
+/// in again.
 RMEM_API bool take_in(Ring& ring, unsigned node, unsigned rank, std::uint32_t incarnation);
 
 /// Whether a rank that has joined the node is alive. A system call for each of its ranks that ever

@@ -7,7 +7,7 @@
 ///           unit, which holds the value of a one-word write, and for longer writes the words in
 ///           the units after it. A record never wraps: a pad record fills the end of the array.
 /// Positions count units since the ring was made, so they only grow; `position % capacity` is a
-///           place. They survive the writer: a restarted rank goes on where its former self
+///           place. They survive the writer: a restarted rank goes on where its former incarnation
 ///           stopped.
 /// Thread safety: one LogWriter per log; any number of LogReaders, each with one user at a time.
 /// Invariants: records at or above `reclaimed` and below `head` are whole. The writer moves

@@ -186,7 +186,7 @@ bool WireModel::State::damage_head(const WireEvent& hop, std::uint16_t arrived, 
     return true;
 }
 
-/// A packet whose head is through and whose end is not: damaged all the same, and passed on so.
+/// A packet whose head is through and whose end is not: damaged anyway, and passed on so.
 void WireModel::State::damage_body(const WireEvent& delivery, const Cut& cut) {
     const Packet& packet = packets_[delivery.packet];
     if (delivery.time > now_) {

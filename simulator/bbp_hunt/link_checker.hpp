@@ -7,7 +7,8 @@
 ///   * a write arrives at a node once, in its origin's order, not before it was stored, with the
 ///     bytes that were stored; where one is missing, the link had said that it was lost
 ///   * what is later than the bound is counted
-///   * when all is quiet, the banks are equal, but for words whose last write was lost on its way
+///   * when all is quiet, the banks are equal, except for words whose last write was lost on its
+///   way
 ///
 /// Thread safety: none. Cost: about 20 ns an event.
 

@@ -56,7 +56,7 @@ struct NetworkFacts {
     bool is_wanted = false;          ///< RMEM_LINK is udp: what is wrong here ends a program
     std::string group_problem;       ///< RMEM_GROUP is no good; what follows from it is empty then
     std::string payload_problem;     ///< RMEM_PAYLOAD is no good
-    rmem::udp::Endpoints endpoints;  ///< but for the interface
+    rmem::udp::Endpoints endpoints;  ///< except for the interface
     std::string interface_wanted;    ///< RMEM_INTERFACE
     std::optional<unsigned> node;    ///< RMEM_NODE
     std::vector<HostInterface> interfaces;  ///< of this host

@@ -152,8 +152,8 @@ void check(const BenchOptions& options) {
     }
     if (config.link == rmem::LinkKind::sim) {
         throw UsageError(
-            "--link sim: there calls take no time, so that there is nothing to "
-            "measure; `rmem sim paper` times the ring itself");
+            "--link sim cannot be measured: its calls take no time; `rmem sim paper` times the "
+            "ring itself");
     }
     if (options.plan.think_ns != 0 && options.figure != "pingpong") {
         throw UsageError("--think is for pingpong only");
@@ -164,7 +164,7 @@ void check(const BenchOptions& options) {
             "use direct or ring");
     }
     if (options.bytes > kMostBytes) {
-        throw UsageError(fmt::format("--bytes {}: messages are measured up to {}", options.size,
+        throw UsageError(fmt::format("--bytes {} is too large; give at most {}", options.size,
                                      rmem::size_setting(kMostBytes)));
     }
     check_processors(group.processors);

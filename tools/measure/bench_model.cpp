@@ -23,7 +23,7 @@ struct Parameter {
 };
 constexpr std::array<Parameter, 12> kParameters = {{
     {"O_s", "send overhead: dp_write"},
-    {"O_r", "receive overhead, by who polls"},
+    {"O_r", "receive overhead, of a rank that polls"},
     {"O_r_run", "the same for one of several that have come"},
     {"O_r_async", "the same while the receiver computes"},
     {"U_r", "user receive overhead: dp_read, dp_fsync"},

@@ -61,7 +61,7 @@ void pin(const GroupOptions& options, unsigned process) {
 }
 
 /// In one ring with all others. Where nodes start at the same time on link udp, two rings can meet:
-/// a node of the one that gives way is dropped, and opens anew.
+/// a node of the one that gives way is dropped, and opens again.
 rmem::Node open_among(unsigned nodes) {
     for (const auto deadline = rmem::Deadline::in(rmem::kDefaultJoinTimeoutNs);;) {
         rmem::Node node = rmem::Node::open();

@@ -375,7 +375,7 @@ void measure_floors(const GroupOptions& options, const MemoryPlan& plan, Results
 
 constexpr std::int64_t kBeatNs = 1'000'000;
 
-/// How node 1 looks at the word; `bank` is null but for plain loads.
+/// How node 1 looks at the word; `bank` is null except for plain loads.
 struct Look {
     const char* name;
     bool is_plain;

@@ -33,7 +33,7 @@ void sleep_ns(std::int64_t ns) {
     ::nanosleep(&time, nullptr);
 }
 
-/// Node 1 waits for the word that ends a stream, each stream anew.
+/// Node 1 waits for the word that ends a stream, each stream again.
 void await_ends(Case& it) {
     std::uint32_t seen = 0;
     while (seen != kOver) seen = it.node.wait_change(kEnd, seen, Deadline::in(kPatienceNs));

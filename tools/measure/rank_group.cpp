@@ -147,8 +147,10 @@ Results::~Results() {
 void Results::put(const std::string& name, const std::vector<double>& values) {
     Shared& s = *shared_;
     if (s.series == kMaxSeries || values.size() > kMaxNumbers - s.numbers) {
-        throw rmem::Error(rmem::Errc::invalid_argument,
-                          "too many samples; ask for fewer (--samples)");
+        throw rmem::Error(
+            rmem::Errc::invalid_argument,
+            fmt::format("{} samples are more than the {} that have room; ask for fewer (--samples)",
+                        values.size(), kMaxNumbers - s.numbers));
     }
     auto& entry = s.index[s.series++];
     std::strncpy(entry.name, name.c_str(), sizeof entry.name - 1);
@@ -233,7 +235,10 @@ void run_processes(const GroupOptions& options, unsigned processes, Results&,
     for (const auto& segment : rmem::Segment::list()) {  // the killed cannot have done it
         if (segment == ring || segment.starts_with(ring + "@")) rmem::Segment::remove(segment);
     }
-    if (why.code == 0) throw rmem::Error(rmem::Errc::timed_out, "a rank did not end in time");
+    if (why.code == 0)
+        throw rmem::Error(rmem::Errc::timed_out,
+                          fmt::format("a rank did not end within {} s; allow more by --deadline",
+                                      options.deadline_s));
     throw rmem::Error(static_cast<rmem::Errc>(why.code), why.sentence);
 }
 

@@ -69,7 +69,7 @@ bool RingReplay::is_before(const RecordedWrite& write) const noexcept {
 }
 
 /// Of the time before, but recorded after writes that have been played: it belongs to the memory
-/// all the same.
+/// anyway.
 bool RingReplay::is_belated(const RecordedWrite& write, bool has_begun) const noexcept {
     return has_begun && !selection_.node && (write.flags & RecordedWrite::kAtStart) == 0;
 }

@@ -107,7 +107,7 @@ private:
         log_.pass(next_);
         if (!is_whole || write_.is_gap) return give_missed(sink);
         std::int64_t& last_ns = last_ns_[write_.origin];
-        // Estimates of one clock differ a little; an origin's times go forward all the same.
+        // Estimates of one clock differ a little; an origin's times go forward anyway.
         last_ns = std::max(last_ns, write_.written_ns);
         RecordedWrite write = mark_of(write_.origin, RecordedWrite::kApplied);
         write.delay_ns = static_cast<std::uint32_t>(std::clamp<std::int64_t>(

@@ -64,8 +64,7 @@ Cleaned clean_broken(const std::string& name, const rmem::Error& problem, bool f
     {
         const auto segment = rmem::Segment::open(name, {.only_looks = true});
         if (segment && !is_ours(*segment) && !force) {
-            return {name, false,
-                    fmt::format("{}; --force removes it all the same", problem.what())};
+            return {name, false, fmt::format("{}; --force removes it anyway", problem.what())};
         }
         if (segment) kind = kind_of(*segment, problem);
     }

@@ -92,7 +92,7 @@ Janitor::Janitor(const std::vector<std::string>& rings) {
     }
     ::close(kept);
     pipe_ = std::move(to);
-    // Without a process to spare the job runs all the same, and `rmem clean` does the tidying.
+    // Without a process to spare the job runs anyway, and `rmem clean` does the tidying.
 }
 
 Janitor::~Janitor() {

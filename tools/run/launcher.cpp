@@ -82,7 +82,8 @@ void Launcher::start(unsigned rank) {
     how.program = job_.programs[rank];
     how.place = job_.place(rank);
     how.piped_output = job_.label;
-    // A restarted rank 0 of a terminal gets none: its former self may have eaten half a line.
+    // A restarted rank 0 of a terminal gets none: its former incarnation may have eaten half a
+    // line.
     if (rank == 0) how.input = from_terminal_ ? input_from_.get() : STDIN_FILENO;
 
     Rank& r = ranks_[rank];

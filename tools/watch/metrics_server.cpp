@@ -67,7 +67,7 @@ std::optional<Answer> answer_to(const error_code& problem) {
                            "The request is too long.\n");
     }
     if (problem == http::error::body_limit) {
-        return answer_with(http::status::payload_too_large, "Ask without a body.\n");
+        return answer_with(http::status::payload_too_large, "The request has a body; send none.\n");
     }
     if (problem == http::error::end_of_stream || problem == http::error::partial_message ||
         problem.category() != http::make_error_code(http::error::bad_method).category()) {

@@ -4,7 +4,7 @@
 /// The changes of a ring between two samples: rates, percentiles, and its members. Made for people
 /// and for `--json`; it looks at nothing but the samples.
 ///
-/// Counters that have become smaller have begun anew, with a ring of the same name: all of them is
+/// Counters that have become smaller have begun again, with a ring of the same name: all of them is
 /// new.
 /// Units: per second, nanoseconds, bytes.
 

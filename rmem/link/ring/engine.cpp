@@ -63,9 +63,10 @@ RingEngine::RingEngine(Membership& member, const FaultPlan& faults, bool check_w
     if (!lock_.lock(Deadline::in(kDefaultJoinTimeoutNs))) {
         throw Error(
             Errc::timed_out,
-            fmt::format("the engine of node {} of ring '{}' is held by another process of the "
-                        "node that does not go on; is it stopped?",
-                        node_, config.name));
+            fmt::format(
+                "the engine of node {} of ring '{}' is held by another process of the node, which "
+                "makes no progress; if it is stopped, continue it (SIGCONT) or end it",
+                node_, config.name));
     }
     take_in(ring_, node_, rank_, member.incarnation());
     for (unsigned r = 0; r < config.seats(); ++r) set_seen_alive(r, ring_.is_alive(r));

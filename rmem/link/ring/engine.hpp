@@ -157,7 +157,7 @@ private:
     std::uint64_t in_flight_ = 0;
     std::int64_t work_ns_ = 0;  ///< the work since the last look at the clock may have taken
     bool applied_any_ = false;
-    std::int64_t looked_ns_ = 0;  ///< when the logs were last looked at, but for this run
+    std::int64_t looked_ns_ = 0;  ///< when the logs were last looked at, except for this run
     bool lapped_ = false;         ///< a log was reused before we read it
     std::int64_t step_ns_ = 0;    ///< when this run began
     std::int64_t next_tick_ns_ = 0;

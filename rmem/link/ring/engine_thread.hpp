@@ -26,7 +26,7 @@ public:
     void set_always(bool always);
 
 private:
-    // relaxed is enough: who sets it wakes the thread
+    // relaxed is enough: its setter wakes the thread
     bool is_always() const noexcept { return always_.load(std::memory_order_relaxed); }
     void work();
     void run_always();

@@ -62,8 +62,8 @@ public:
     void join(Deadline deadline);
     bool is_member() const noexcept;
 
-    /// Takes what has come, and does what is due. Also when another thread was at it: who waits
-    /// must not miss what that one left.
+    /// Takes what has come, and does what is due. Also when another thread was at it: a waiting
+    /// program must not miss what that one left.
     void run(Leaving leaving = Leaving::what_is_due);
     /// Waits for a datagram, a bell or a timer, at most `longest_ns`; does nothing about it.
     void rest(std::int64_t longest_ns) noexcept;

@@ -53,7 +53,7 @@ void EngineHelper::pause() {
     const std::int64_t interval = interval_ns();
     if (interval == kLookNs) set_slack(kLateNs);
     thread_.pause(interval, [&] {
-        // relaxed is enough: who sets it wakes the thread
+        // relaxed is enough: its setter wakes the thread
         return always_.load(std::memory_order_relaxed) || interval_ns() < interval;
     });
     set_slack(kExactNs);
@@ -61,7 +61,7 @@ void EngineHelper::pause() {
 
 void EngineHelper::work() {
     set_slack(kExactNs);
-    // relaxed is enough here and below: hints, and who sets a flag wakes the thread
+    // relaxed is enough here and below: hints, and the setter of a flag wakes the thread
     while (!thread_.is_stopping()) {
         const std::uint64_t before = attended_.load(std::memory_order_relaxed);
         if (!always_.load(std::memory_order_relaxed)) pause();

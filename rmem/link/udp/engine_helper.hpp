@@ -39,7 +39,8 @@ public:
     }
     /// The program has left a datagram open. After the engine's commit().
     void watch_actively() {
-        // relaxed is enough: who clears it looks at the engine, under its mutex, afterwards
+        // relaxed is enough: the thread that clears it looks at the engine, under its mutex,
+        // afterwards
         if (!polls_actively_.load(std::memory_order_relaxed)) [[unlikely]]
             begin_watching();
     }

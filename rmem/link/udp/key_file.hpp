@@ -4,7 +4,7 @@
 /// The file with the key that all nodes of a ring share (RMEM_KEY_FILE).
 ///
 /// The file: 32 raw bytes, or 64 hex digits with white space around them. It must be a regular file
-/// that belongs to who runs the program, or to root, and that nobody else may read or write.
+/// that belongs to the user of the program, or to root, and that nobody else may read or write.
 /// The opened file is asked, not its name, so that a swap in between changes nothing.
 ///
 /// Thread safety: the functions share nothing.

@@ -99,7 +99,7 @@ void UdpMemory::look_for_company() {
 
 /// Runs the engine in this process, if no other does and a daemon is not expected back.
 void UdpMemory::start_engine(Deadline deadline) {
-    // relaxed is enough: who has the lock is the only one
+    // relaxed is enough: the holder of the lock is the only writer
     const auto kind = static_cast<udp::EngineKind>(board_.kind.load(std::memory_order_relaxed));
     if (kind == udp::EngineKind::daemon) return;
     auto lock = ring_.try_lock_engine();
@@ -120,9 +120,8 @@ void UdpMemory::await_engine(Deadline deadline) {
             throw Error(
                 Errc::timed_out,
                 fmt::format(
-                    "node {} of ring '{}' has no engine that is in the ring; start `rmem node`, "
-                    "or look at what it says; if it is not to come back, `rmem clean` gives the "
-                    "node up",
+                    "node {} of ring '{}' has no engine that is in the ring; start `rmem node`, or "
+                    "read its output; if it is not to come back, `rmem clean` removes the node",
                     member_.node(), ring_.config().name));
         }
         std::this_thread::sleep_for(std::chrono::nanoseconds(kRestNs));
@@ -157,20 +156,18 @@ void UdpMemory::take_rank(Membership& member, Deadline deadline) {
     await_roster(deadline);
 }
 
-/// The engine must say that this program is there before anything that it writes leaves: who saw
-/// the writes first would take it for dead already.
+/// The engine must say that this program is there before anything that it writes leaves: a node
+/// that saw the writes first would take it for dead already.
 void UdpMemory::await_roster(Deadline deadline) const {
     const udp::RosterEntry said{true, member_.node(), member_.incarnation()};
     const udp::Roster roster(ring_, member_.node());
     for (unsigned polls = 0; roster.entry(rank_).word() != said.word(); ++polls) {
         check_epoch();
         if (deadline.passed(rmem::now_ns())) {
-            throw Error(
-                Errc::timed_out,
-                fmt::format(
-                    "the engine of node {} of ring '{}' takes no notice of this program; look at "
-                    "what `rmem node` says",
-                    member_.node(), ring_.config().name));
+            throw Error(Errc::timed_out,
+                        fmt::format("the engine of node {} of ring '{}' does not answer this "
+                                    "program; read the output of `rmem node`",
+                                    member_.node(), ring_.config().name));
         }
         if (polls < kRosterYields) {
             ::sched_yield();

@@ -14,7 +14,7 @@
 ///          between.
 /// Epoch    All that a program knows of others holds for one incarnation of its node. When the node
 ///          was dropped, or the process ended that runs its engine, all others are dead to the
-///          program (is_alive), and of a client nobody hears what it writes, until it opens anew.
+///          program (is_alive), and of a client nobody hears what it writes, until it opens again.
 /// Threads  one thread, and the helper inside; `load` and `data` from any.
 /// Leaving  the destructor waits up to kLeaveNs until the others have the own writes. In a process
 ///          forked since it only forgets: rank, engine and log are the parent's.

@@ -43,7 +43,7 @@ public:
     [[nodiscard]] bool has_room(std::size_t bytes) const noexcept;
     /// A group of more than this has to wait between its writes.
     std::size_t most_group_bytes() const noexcept;
-    /// A write, stored in the own bank already (but for write-me-last). False: no room.
+    /// A write, stored in the own bank already (except for write-me-last). False: no room.
     [[nodiscard]] bool put(const LogRecord& record, const void* words, std::int64_t now);
     /// What was put leaves, now or, under load, with more.
     void commit(std::int64_t now);
@@ -56,8 +56,8 @@ public:
     }
 
     // ---- The others
-    /// Who of this host writes by a log: ranks that have joined in the node's present incarnation,
-    /// but for that one.
+    /// Finds the ranks of this host that write by a log: those that have joined in the node's
+    /// present incarnation, except for that one.
     void find_clients(std::optional<unsigned> own_rank);
     /// Whether a program has opened as that rank in the node's present incarnation.
     bool has_opened(unsigned rank) const noexcept;

@@ -116,7 +116,7 @@ public:
     Ip sender(std::size_t place) const noexcept {
         return asks_for_senders_ && place < from_.size() ? from_[place] : 0;
     }
-    /// To who has this node's number, if somebody has: those that speak in this node's group hear
+    /// To the nodes with this node's number, if any: those that speak in this node's group hear
     /// another one. Not by fan-out, where a number is an address.
     void send_to_namesakes(std::span<const std::byte> datagram) noexcept;
 

@@ -51,7 +51,7 @@ bool listen(Ring& ring, std::int64_t now) noexcept {
 }
 
 Tap::Tap(Ring& ring) : board_(ring.board()), log_(ring.tap(), kTapBytes) {
-    // relaxed is enough: who listens waits until this engine opens it anew
+    // relaxed is enough: a listener waits until this engine opens it again
     board_.tap_open.store(0, std::memory_order_relaxed);
 }
 

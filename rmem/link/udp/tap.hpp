@@ -65,12 +65,12 @@ private:
     bool is_open_ = false;
 };
 
-/// For who listens, by any process: says that it does, until Tap::kLeaseNs from now. True once the
-/// tap is open: what was written before and is not in the log from its present head on, is in the
-/// bank.
+/// For a listener, in any process: says that it listens, until Tap::kLeaseNs from now. True once
+/// the tap is open: what was written before and is not in the log from its present head on, is in
+/// the bank.
 RMEM_API bool listen(Ring& ring, std::int64_t now) noexcept;
 
-/// How a write stands in the log, and back; the words go beside it.
+/// A write as the log has it, and back; the words go beside it.
 RMEM_API LogRecord packed(const TappedWrite& write) noexcept;
 /// All values are to be bounded by the ring's configuration.
 RMEM_API TappedWrite unpacked(const LogRecord& record) noexcept;

@@ -92,8 +92,9 @@ TEST_P(Graphs, what_cannot_be_is_refused_with_a_sentence) {
         refused("a [process=0, nid=1, dpid=x];", EINVAL, "dpid = 'x'");
         refused("a [process=0, nid=1];", EINVAL, "dpid = ''");
         refused("a [process=0, nid=1, dpid=65536];", EINVAL, "0 to 65535");
-        refused("a [process=0,nid=1,dpid=1]; b [process=1,nid=1,dpid=1];", EEXIST, "there twice");
-        refused("a [process=0,nid=1,dpid=1]; b [process=0,nid=2,dpid=2];", EINVAL, "is on one");
+        refused("a [process=0,nid=1,dpid=1]; b [process=1,nid=1,dpid=1];", EEXIST, "occurs twice");
+        refused("a [process=0,nid=1,dpid=1]; b [process=0,nid=2,dpid=2];", EINVAL,
+                "on another node");
         refused("a [process=0,nid=1,dpid=1]; b [process=0,nid=1,dpid=2]; a -> b;", EINVAL,
                 "within process 0");
         refused("a [process=2,nid=1,dpid=1];", EINVAL, "3 processes, the ring 2 ranks");

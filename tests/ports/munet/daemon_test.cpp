@@ -160,7 +160,7 @@ TEST(MunetDaemon, refuses_what_cannot_be_and_says_why) {
     mu_endpoint_t* ep = nullptr;
     EXPECT_EQ(mu_create_endpoint(nullptr, 0, 65536), -EINVAL);
     EXPECT_EQ(mu_create_endpoint(&ep, 0, 64), -EINVAL);
-    EXPECT_THAT(mu_last_error(), HasSubstr("4224 bytes at least"));
+    EXPECT_THAT(mu_last_error(), HasSubstr("the receive buffer at least 4224"));
     EXPECT_EQ(mu_create_endpoint(&ep, std::size_t{1} << 40, 65536), -EINVAL);
     ep = mu_create();
     EXPECT_EQ(mu_send(ep, {0, 77}, "x", 1), -ECONNREFUSED);
