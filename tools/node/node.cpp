@@ -58,14 +58,14 @@ constexpr std::int64_t kRestNs = 10'000'000;
 constexpr Setting kSettings[] = {
     {"--ring", "RMEM_RING", "Name of the ring"},
     {"--node", "RMEM_NODE", "Which node this is, from 0"},
-    {"--nodes", "RMEM_NODES", "How many nodes the ring has"},
-    {"--ranks", "RMEM_RANKS", "How many ranks the ring has (default: one per node)"},
+    {"--nodes", "RMEM_NODES", "Number of nodes of the ring"},
+    {"--ranks", "RMEM_RANKS", "Number of ranks of the ring (default: one per node)"},
     {"--link", "RMEM_LINK", "udp, which is the default; for --munet alone also direct or ring"},
 };
 
 constexpr Setting kNetworkSettings[] = {
-    {"--group", "RMEM_GROUP", "Where the nodes meet: a multicast address:port, or each node's"},
-    {"--interface", "RMEM_INTERFACE", "Interface for that, by name or address"},
+    {"--group", "RMEM_GROUP", "Meeting point: a multicast address:port, or each node's address"},
+    {"--interface", "RMEM_INTERFACE", "Interface to meet on, by name or address"},
     {"--key-file", "RMEM_KEY_FILE", "The key that all nodes share; `rmem key` makes one"},
     {"--dead-timeout", "RMEM_DEAD_TIMEOUT", "A node that is silent for this long counts as dead"},
 };
@@ -286,9 +286,9 @@ void add_node(cli::App& app) {
                         "Serve its counters to Prometheus at this port; 0: any free one");
     command
         ->add_option("--metrics-address", options->metrics_address,
-                     "And at this address of the host")
+                     "Also at this address of the host")
         ->capture_default_str();
-    command->add_flag("-q,--quiet", options->quiet, "Say nothing but why it failed");
+    command->add_flag("-q,--quiet", options->quiet, "Print nothing but why it failed");
     command->footer(kExamples);
     command->callback([options] { run_node(*options); });
 }

@@ -53,7 +53,7 @@ void MunetOptions::add_to(cli::App& command) {
         ->check(cli::range(1U, ports::munet::kMaxSenders))
         ->capture_default_str();
     command.add_option("--munet-socket", socket_,
-                       "Where programs find it [RMEM_MUNET]; else in /run/rmem");
+                       "Path of its socket [RMEM_MUNET] (default: in /run/rmem)");
     command.add_flag("--munet-spin", spin_, "Never sleep for MU-Net: takes a processor for itself");
 }
 

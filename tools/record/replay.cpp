@@ -310,7 +310,9 @@ void add_ring_options(cli::App& command, ReplayOptions& options, cli::Option* ri
     command
         .add_flag("--step", options.step, "Play a write for each line typed, or as many as it says")
         ->needs(ring);
-    command.add_option("--as-rank", options.as_rank, "Be this rank (default: the first free one)")
+    command
+        .add_option("--as-rank", options.as_rank,
+                    "Write as this rank (default: the first free one)")
         ->needs(ring);
     command.add_flag("--make", options.make, "Make the ring as the recorded one was")->needs(ring);
     command.add_flag("--hold", options.hold, "Stay in the ring after the end, until Ctrl-C")

@@ -130,7 +130,7 @@ void add_clean(cli::App& app) {
         ->excludes(rings);
     command->add_flag("--force", options->force,
                       "Also an object that is no ring, if no live process holds a lock on it");
-    command->add_flag("--dry-run", options->dry_run, "Only say what would be removed");
+    command->add_flag("--dry-run", options->dry_run, "Only print what would be removed");
     command->add_flag("--json", options->json, "Print JSON");
     command->footer(kExamples);
     command->callback([options] { clean(*options); });

@@ -38,7 +38,7 @@ Exit codes: 0 done, 1 failed, 2 wrong command line.)";
 constexpr std::int64_t kMakeNs = 10'000'000'000;
 
 constexpr Setting kSettings[] = {
-    {"-n,--ranks", "RMEM_RANKS", "How many ranks it has room for (default: one per node)"},
+    {"-n,--ranks", "RMEM_RANKS", "Number of ranks it has room for (default: one per node)"},
     {"--nodes", "RMEM_NODES", "Nodes (default: one per rank)"},
     {"--link", "RMEM_LINK", "direct or ring"},
 };
@@ -209,7 +209,7 @@ void add_make(cli::App& app) {
     }
     auto* from =
         command->add_option("--from", options->from, "A file with the contents of its memory");
-    command->add_option("--at", options->at, "Where the file's first byte belongs")
+    command->add_option("--at", options->at, "Offset of the file's first byte")
         ->capture_default_str()
         ->needs(from);
     command->add_flag("--json", options->json, "Print the new ring as JSON");

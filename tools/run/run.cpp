@@ -369,11 +369,12 @@ void add_behaviour(cli::App& command, RunOptions& options) {
 void add_run(cli::App& app) {
     auto options = std::make_shared<RunOptions>();
     cli::App* command = app.add_subcommand("run", "Run programs' ranks in a ring on this host");
-    auto* ranks = command
-                      ->add_option("-n,--ranks", options->ranks,
-                                   "How many ranks of the first program [RMEM_RANKS] (default with "
-                                   "several: 1)")
-                      ->check(cli::range(1U, rmem::kMaxRanks));
+    auto* ranks =
+        command
+            ->add_option(
+                "-n,--ranks", options->ranks,
+                "Number of ranks of the first program [RMEM_RANKS] (default with several: 1)")
+            ->check(cli::range(1U, rmem::kMaxRanks));
     auto* rig = command
                     ->add_option("--rig", options->rig,
                                  "A file (TOML) with the ring, and each rank's program")

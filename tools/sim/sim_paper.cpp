@@ -155,11 +155,12 @@ void paper(const PaperOptions& options) {
 
 void add_sim_paper(cli::App& sim) {
     auto options = std::make_shared<PaperOptions>();
-    cli::App* command = sim.add_subcommand("paper", "The paper's numbers beside the simulation's");
+    cli::App* command =
+        sim.add_subcommand("paper", "Print the paper's numbers beside the simulation's");
     command->footer(kExamples);
-    command->add_option("--figure", options->figure, "One of the paper's figures instead")
+    command->add_option("--figure", options->figure, "Print one of the paper's figures instead")
         ->check(cli::range(1, 6));
-    command->add_flag("--data", options->data, "The figure as a data file");
+    command->add_flag("--data", options->data, "Print the figure as a data file");
     command->add_flag("--here", options->here, "Measure on this machine, too (link direct)");
     command->add_flag("--json", options->json, "For programs");
     command->callback([options] { paper(*options); });

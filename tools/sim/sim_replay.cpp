@@ -203,14 +203,15 @@ void replay(const ReplayCommand& command) {
 
 void add_sim_replay(cli::App& sim) {
     auto options = std::make_shared<ReplayCommand>();
-    cli::App* command = sim.add_subcommand("replay", "One seed of the hunt again, event by event");
+    cli::App* command = sim.add_subcommand("replay", "Replay one seed of the hunt, event by event");
     command->footer(kExamples);
     command->add_option("seed", options->seed, "The seed, as a number or as a hunt has printed it")
         ->required();
     cli::Option* link =
-        command->add_option("--link", options->link, "Of which hunt it is a seed: ring or udp")
+        command->add_option("--link", options->link, "The hunt of the seed: ring or udp")
             ->check(cli::is_member({"ring", "udp"}));
-    command->add_flag("--mpi", options->mpi, "It is one of MPI's messages")->excludes(link);
+    command->add_flag("--mpi", options->mpi, "The seed is one of the hunt with --mpi")
+        ->excludes(link);
     command->add_flag("--trace", options->trace, "Every event");
     command->callback([options] { replay(*options); });
 }

@@ -99,12 +99,13 @@ void scale(const ScaleOptions& options) {
 
 void add_sim_scale(cli::App& sim) {
     auto options = std::make_shared<ScaleOptions>();
-    cli::App* command = sim.add_subcommand("scale", "Multicast and barrier on more and more nodes");
+    cli::App* command =
+        sim.add_subcommand("scale", "Time multicast and barrier on more and more nodes");
     command->footer(kExamples);
     command->add_option("--most", options->most_nodes, "Nodes of the largest place to measure")
         ->check(cli::range(2, 4096))
         ->capture_default_str();
-    command->add_flag("--data", options->data, "As a data file");
+    command->add_flag("--data", options->data, "Print a data file");
     command->add_flag("--json", options->json, "For programs");
     command->callback([options] { scale(*options); });
 }

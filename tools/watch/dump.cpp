@@ -147,7 +147,7 @@ void add_dump(cli::App& app) {
     command->add_option("--from", options->from, "First byte")->capture_default_str();
     command->add_option("--to", options->to, "End (default: of the user's memory)");
     command->add_option("--node", options->node,
-                        "Whose bank (default: the first; on link udp the one that is here)");
+                        "Node of the bank (default: the first; on link udp the one that is here)");
     command->add_option("--format", options->format, "hex, raw or json")
         ->check(cli::is_member({"hex", "raw", "json"}))
         ->capture_default_str();

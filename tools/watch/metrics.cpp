@@ -74,7 +74,7 @@ void add_metrics(cli::App& app) {
     command->add_option("--port", options->port, "Serve them at this port; 0: any free one")
         ->check(cli::range(0U, kMaxPort));
     command->add_option("--wait", options->wait, "Wait this long for the ring to be there");
-    command->add_option("--metrics-address", options->address, "And at this address of the host")
+    command->add_option("--metrics-address", options->address, "Also at this address of the host")
         ->capture_default_str();
     command->footer(kExamples);
     command->callback([options] { run_metrics(*options); });

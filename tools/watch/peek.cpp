@@ -67,14 +67,14 @@ void add_peek(cli::App& app) {
     auto options = std::make_shared<PeekOptions>();
     cli::App* command = app.add_subcommand("peek", "Print values from a bank");
     add_ring(*command, options->ring)->required();
-    command->add_option("OFFSET", options->offset, "Where, in bytes: 256, 0x100 or 4K")->required();
-    command->add_option("COUNT", options->count, "How many values (of text: bytes)")
+    command->add_option("OFFSET", options->offset, "Offset in bytes: 256, 0x100 or 4K")->required();
+    command->add_option("COUNT", options->count, "Number of values (of text: bytes)")
         ->capture_default_str();
     command->add_option("--as", options->as, fmt::format("Type: {}", kCellTypes))
         ->capture_default_str();
     command->add_option("--node", options->node,
-                        "Whose bank (default: the first; on link udp the one that is here)");
-    command->add_flag("--system", options->system, "Above the user's memory, too");
+                        "Node of the bank (default: the first; on link udp the one that is here)");
+    command->add_flag("--system", options->system, "The memory above the user's, too");
     command->add_flag("--json", options->json, "Print JSON");
     command->footer(kExamples);
     command->callback([options] { peek(*options); });

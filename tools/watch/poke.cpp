@@ -104,7 +104,7 @@ void add_poke(cli::App& app) {
     auto options = std::make_shared<PokeOptions>();
     cli::App* command = app.add_subcommand("poke", "Write values into a ring");
     add_ring(*command, options->ring)->required();
-    command->add_option("OFFSET", options->offset, "Where, in bytes: 256, 0x100 or 4K")->required();
+    command->add_option("OFFSET", options->offset, "Offset in bytes: 256, 0x100 or 4K")->required();
     command->add_option("VALUE", options->values, "The values, one after the other")->required();
     command->add_option("--as", options->as, fmt::format("Type: {}", kCellTypes))
         ->capture_default_str();

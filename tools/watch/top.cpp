@@ -267,10 +267,12 @@ void add_top(cli::App& app) {
     auto* count = command->add_option("--count", options->count, "End after this many frames")
                       ->check(cli::positive_number());
     command->add_flag("--once", options->once, "One frame, after one interval")->excludes(count);
-    command->add_option("--node", options->node, "Whose bank the map shows (the first one here)");
-    command->add_option("--from", options->from, "Where the map begins")->capture_default_str();
+    command->add_option("--node", options->node,
+                        "Node of the bank that the map shows (default: the first one here)");
+    command->add_option("--from", options->from, "Offset at which the map begins")
+        ->capture_default_str();
     command->add_option("--bytes", options->bytes,
-                        "How much of the bank it shows (the user's memory)");
+                        "Bytes of the bank that it shows (default: the user's memory)");
     command->add_flag("--no-map", options->no_map, "Do not look into the bank");
     command->add_flag("--json", options->json, "One JSON object for each frame");
     command->footer(kExamples);

@@ -183,20 +183,20 @@ void add_watch(cli::App& app) {
     auto options = std::make_shared<WatchOptions>();
     cli::App* command = app.add_subcommand("watch", "Print the changes in a bank");
     add_ring(*command, options->ring)->required();
-    command->add_option("OFFSET", options->offset, "Where, in bytes: 256, 0x100 or 4K")->required();
-    command->add_option("COUNT", options->cells, "How many values (of text: bytes)")
+    command->add_option("OFFSET", options->offset, "Offset in bytes: 256, 0x100 or 4K")->required();
+    command->add_option("COUNT", options->cells, "Number of values (of text: bytes)")
         ->check(cli::range(std::uint64_t{1}, kMaxCells))
         ->capture_default_str();
     command->add_option("--as", options->as, fmt::format("Type: {}", kCellTypes))
         ->capture_default_str();
     command->add_option("--node", options->node,
-                        "Whose bank (default: the first; on link udp the one that is here)");
+                        "Node of the bank (default: the first; on link udp the one that is here)");
     command->add_option("--interval", options->interval, "Time between two looks")
         ->capture_default_str();
     command->add_flag("--changes", options->lines, "One line for each change, on a terminal too");
     command->add_option("--count", options->changes, "End after this many changes");
     command->add_option("--for", options->duration, "End after this time, such as 5s");
-    command->add_flag("--system", options->system, "Above the user's memory, too");
+    command->add_flag("--system", options->system, "The memory above the user's, too");
     command->add_flag("--json", options->json, "One JSON object for each change");
     command->footer(kExamples);
     command->callback([options] { Watch(*options).run(); });
