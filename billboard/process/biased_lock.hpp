@@ -92,13 +92,13 @@ public:
 
     /// Whether more than one thread enters, as far as is known.
     bool has_company() const noexcept {
-        // relaxed is enough: a hint
+        // relaxed is enough: an old one costs one hold that is too long or too short
         return owner_.load(std::memory_order_relaxed) == nullptr;
     }
 
     /// Whether there was anybody.
     bool give_way(Grip& grip) noexcept {
-        // relaxed is enough: a hint
+        // relaxed is enough: a thread that waits is seen at the next call
         return waiting_.load(std::memory_order_relaxed) != 0 && give_way_slowly(grip);
     }
 

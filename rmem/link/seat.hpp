@@ -11,6 +11,7 @@
 /// a time.
 /// Errors: those of Membership and M.
 
+#include "rmem/base/relaxed.hpp"
 #include "rmem/link/memory.hpp"
 #include "rmem/ring.hpp"
 
@@ -45,13 +46,17 @@ requires M::kReplicated struct Seat<M> {
     /// A library's thread takes messages in while the program is elsewhere: in the node's calls,
     /// for instance.
     void set_progress_thread(bool on) {
-        if (on && is_used[static_cast<std::size_t>(SeatUse::node)]) refuse_threads();
-        has_progress_thread = on;
+        // relaxed is enough: a use that begins at the same time looks at has_progress_thread
+        if (on &&
+            is_used[static_cast<std::size_t>(SeatUse::node)].load(std::memory_order_relaxed)) {
+            refuse_threads();
+        }
+        has_progress_thread.set(on);
     }
 
     typename M::Membership member;
     std::atomic<bool> is_used[2] = {};
-    std::atomic<bool> has_progress_thread = false;
+    Hint<bool> has_progress_thread = false;
     M memory;  // last: it uses the membership
 };
 
@@ -68,16 +73,19 @@ std::shared_ptr<Seat<M>> take_seat(std::shared_ptr<Ring> ring, Member member,
     const Ring& key = *ring;
     auto seat = std::static_pointer_cast<Seat<M>>(find_seat(key, member.rank));
     if constexpr (M::kReplicated) {
-        if (seat && use == SeatUse::node && seat->has_progress_thread) refuse_threads();
+        if (seat && use == SeatUse::node && seat->has_progress_thread.get()) refuse_threads();
     }
-    if (!seat || seat->is_used[index]) {
+    // (1) - this acquire-load synchronizes-with the release-store (2)
+    if (!seat || seat->is_used[index].load(std::memory_order_acquire)) {
         seat = std::make_shared<Seat<M>>(std::move(ring), member, options);
         show_seat(seat->member.ring(), member.rank, seat);
     }
-    seat->is_used[index] = true;
+    // relaxed is enough: it tells others only to stay away
+    seat->is_used[index].store(true, std::memory_order_relaxed);
     // Until this use lets go.
     return {seat.get(), [seat, index](Seat<M>*) mutable {
-                seat->is_used[index] = false;
+                // (2) - this release-store synchronizes-with the acquire-load (1)
+                seat->is_used[index].store(false, std::memory_order_release);
                 seat.reset();
             }};
 }

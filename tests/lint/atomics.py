@@ -3,7 +3,7 @@
 
 import re
 
-from tree import CODE, files, short, text
+from tree import CODE, COMMENT_OR_LITERAL, files, short, text
 
 ORDER = r"(?:memory_order(?:_|::)|__ATOMIC_)"
 ORDERED = re.compile(ORDER + r"(acquire|release|acq_rel|seq_cst)\b", re.IGNORECASE)
@@ -135,8 +135,6 @@ def find_file(name, near):
 
 REASON = re.compile(r"\benough\b[^.]*?[:,]\s*\W?\w", re.IGNORECASE)
 NO_REASON = re.compile(r"\benough: (a hint|a number)\W*$", re.IGNORECASE)
-# Where a Hint or a Counter (rmem/base/relaxed.hpp) is still to replace the comment.
-MAY_HINT = ("billboard/core/", "billboard/process/biased_lock", "rmem/link/udp/")
 
 
 def relaxed_atomics_say_why_that_is_enough():
@@ -151,5 +149,87 @@ def relaxed_atomics_say_why_that_is_enough():
                 continue
             if not REASON.search(f"{comment} {paragraph}"):
                 yield f"{place}: say why it may be, `// relaxed is enough: …`"
-            elif NO_REASON.search(comment) and not short(file).startswith(MAY_HINT):
+            elif NO_REASON.search(comment):
                 yield f"{place}: use a Hint or a Counter (rmem/base/relaxed.hpp)"
+
+
+# A variable, an array of them, or a reference; what is a pointer or a function is used otherwise.
+ATOMIC = re.compile(
+    r"\batomic(?:_ref)?\s*<(?:[^<>;]|<[^<>;]*>)*>(?P<array>,[^<>;()]*>)?(?:\s*&|\s)\s*"
+    r"(?P<name>(?:\w+::)*\w+)\b(?!\()(?P<more>[^;()]*)"
+)
+CALL = re.compile(
+    r"(?P<on>\w*)(?:\[[^][]*\])?(?:\.|->)"
+    r"(?P<call>load|store|exchange|wait|fetch_\w+|compare_exchange_\w+)\("
+)
+INDEX = r"\[[^][]*\]"
+
+
+def blank(match):
+    return re.sub(r"[^\n]", " ", match[0])
+
+
+def code_only(code):
+    """The code with blanks for its comments and literals, on its lines."""
+    return COMMENT_OR_LITERAL.sub(lambda m: m[0] if m[0][0].isalnum() else blank(m), code)
+
+
+def uses_of_atomics(codes):
+    """Name -> how one atomic is written, for the names that nothing else has in these files."""
+    uses = {}
+    for code in codes:
+        for match in ATOMIC.finditer(code):
+            more = re.sub(r"\{[^{}]*\}", "", match["more"])
+            is_array = match["array"] or more.lstrip().startswith("[")
+            for name in [match["name"].split("::")[-1], *re.findall(r",\s*(\w+)", more)]:
+                uses[name] = rf"\b{name}{INDEX}" if is_array else rf"\b{name}\b"
+    declared = re.compile(
+        rf"(?:,|(?:\w|>)(?<!\breturn)(?<!\belse)(?<!\bcase)[&*]*\s)\s*[&*]*({'|'.join(uses)})"
+        r"\b(?=\s*[=;,{)([:])"
+    )
+    for code in codes if uses else ():
+        for name in declared.findall(ATOMIC.sub("", code)):
+            uses.pop(name, None)
+    return uses
+
+
+def arguments(code, at):
+    """What stands in the brackets that open at `at`."""
+    depth = 0
+    for end in range(at, len(code)):
+        depth += {"(": 1, ")": -1}.get(code[end], 0)
+        if depth == 0:
+            break
+    return code[at + 1 : end]
+
+
+def atomics_say_their_order():
+    """An atomic is used by calls that name an order: operators and defaults are silent about it.
+
+    Operators are seen on names that only atomics have, in the tree or in the file and its header.
+    """
+    codes = {file: code_only(text(file)) for file in code_with_atomics()}
+    everywhere = uses_of_atomics(codes.values())
+    for file, code in codes.items():
+        own = [codes[f] for f in {file, file.with_suffix(".hpp")} if f in codes]
+        uses = everywhere | uses_of_atomics(own)
+        offences = []
+        for match in CALL.finditer(code):
+            said, call = arguments(code, match.end() - 1), match["call"]
+            is_one = match["on"] in uses or "_" in call or call == "load" and not said
+            if is_one and not re.search(r"memory_order|kRelaxed", said):
+                offences.append((match.start(), f"`{call}` names no order"))
+        if uses:
+            one = rf"(?:{'|'.join(uses.values())})"
+            implicit = re.compile(
+                rf"(?:\+\+|--)(?:\w+(?:\.|->))*{one}(?!\s*[.(\[]|->)"
+                rf"|{one}\s*(?:[-+|&^]?=(?!=)|\+\+|--)"
+                rf"|(?:\breturn|[!=]=|&&|\|\||!|[(?])\s*(?:\w+(?:\.|->))*{one}\s*"
+                r"(?=[;)?]|[!=<>]=|&&|\|\||[<>+-] )"
+            )
+            for match in implicit.finditer(ATOMIC.sub(blank, code)):
+                said = " ".join(match[0].split())
+                offences.append((match.end(), f"`{said}`: write load or store, with its order"))
+        for at, what in offences:
+            line = code.count("\n", 0, at) + 1
+            yield f"{short(file)}:{line}: {what}"

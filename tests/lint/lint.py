@@ -19,7 +19,11 @@ import subprocess
 import sys
 
 import tree
-from atomics import ordered_atomics_name_their_partner, relaxed_atomics_say_why_that_is_enough
+from atomics import (
+    atomics_say_their_order,
+    ordered_atomics_name_their_partner,
+    relaxed_atomics_say_why_that_is_enough,
+)
 from constants import named_constants_exist, named_constants_have_their_figure
 from tree import (
     CODE,
@@ -54,7 +58,7 @@ def mpi_include_folders():
 
 
 def first_include(file):
-    """The file of the tree that this one begins with; None where a header of the system is first."""
+    """The file of the tree that this one begins with; None where the system's is first."""
     first = re.search(r"^#include.*", text(file), re.MULTILINE)
     named = first and re.fullmatch(r'#include "(.*)"', first[0])
     path = named and tree.ROOT / named[1]
@@ -391,6 +395,7 @@ RULES = [
     headers_compile_alone,
     ordered_atomics_name_their_partner,
     relaxed_atomics_say_why_that_is_enough,
+    atomics_say_their_order,
     files_start_with_their_licence,
     files_hold_no_machine_paths,
     open_ends_name_an_issue,

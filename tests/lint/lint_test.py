@@ -94,6 +94,54 @@ class Atomics(Rules):
         spread = "// (2) pairs with (1)\nif (x &&\n    a.load(\n    std::memory_order_acquire)) {\n"
         self.assertEqual(self.ordered(self.RELEASE + spread), [])
 
+    def implicit(self, code, name="a.cpp"):
+        self.write("std::atomic<bool> flag_, other_{false};\nstd::array<std::atomic<int>, 2> all_;")
+        self.write(code, name)
+        return list(lint.atomics_say_their_order())
+
+    def test_an_operator_names_no_order(self):
+        for line in (
+            "flag_ = true;",
+            "++all_[0];",
+            "all_[i]--;",
+            "all_[1] |= 4;",
+            "it->other_ = false;",
+            "if (a && other_) f();",
+            "return flag_;",
+            "f(flag_ ? 1 : 2);",
+            "while (!it.flag_) g();",
+            "if (all_[1] != 3) g();",
+        ):
+            (complaint,) = self.implicit(f"// flag_ = 1\n{line}\n", "b.cpp")
+            self.assertTrue(complaint.startswith("rmem/b.cpp:2: "), (line, complaint))
+
+    def test_a_call_without_an_order_names_none(self):
+        for line in (
+            "flag_.load();",
+            "all_[1].store(f(2));",
+            "x->fetch_add(1);",
+            "c.compare_exchange_strong(a, b);",
+            "std::atomic_ref(word).load();",
+        ):
+            (complaint,) = self.implicit(line, "b.cpp")
+            self.assertTrue(complaint.startswith("rmem/b.cpp:1: "), (line, complaint))
+
+    def test_calls_with_an_order_and_what_is_no_atomic_are_right(self):
+        for line in (
+            "if (flag_.load(std::memory_order_relaxed)) f(&other_);",
+            "bool flag = false; flag = true; flag |= x.other;",
+            "memory_.store(4, 1); const auto it = memory_.load(at);",
+            "all_[1].store(\n    f(2),\n    std::memory_order_relaxed);",
+            "for (auto& one : all_) f(one);",
+        ):
+            self.assertEqual(self.implicit(line, "b.cpp"), [], line)
+
+    def test_a_name_of_something_else_is_one_of_an_atomic_beside_its_declaration(self):
+        self.write("int flag_ = 0;\nflag_ = 1;\n", "c.cpp")
+        self.assertEqual(self.implicit("flag_ = 1;\n", "b.cpp"), [])
+        self.write("std::atomic<int> flag_;\n", "b.hpp")
+        self.assertEqual(len(self.implicit("flag_ = 1;\n", "b.cpp")), 1)
+
     def test_relaxed_needs_a_reason(self):
         (complaint,) = self.relaxed("a.load(std::memory_order_relaxed);\n")
         self.assertTrue(complaint.startswith("rmem/a.cpp:1: say why"), complaint)

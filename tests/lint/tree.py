@@ -23,7 +23,8 @@ def all_files():
             s for s in subfolders if s == ".ci" or not s.startswith(".") and s != "build"
         )
         for name in sorted(names):
-            yield pathlib.Path(folder, name)
+            if name != ".git":  # in a worktree, a file
+                yield pathlib.Path(folder, name)
 
 
 def files(*suffixes):

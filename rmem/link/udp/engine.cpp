@@ -272,9 +272,9 @@ void Engine::rest(std::int64_t longest_ns) noexcept {
 }
 
 void Engine::sleep(std::int64_t longest_ns) noexcept {
-    sleeps_.store(true, std::memory_order_relaxed);  // relaxed is enough: a hint
+    sleeps_.set(true);
     rest(longest_ns);
-    sleeps_.store(false, std::memory_order_relaxed);  // relaxed is enough: a hint
+    sleeps_.set(false);
 }
 
 void Engine::on_bound_violation(ViolationHook hook) {

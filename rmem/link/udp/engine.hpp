@@ -20,6 +20,7 @@
 /// timed_out.
 /// Units: nanoseconds of the monotonic clock; offsets in bytes.
 
+#include "rmem/base/relaxed.hpp"
 #include "rmem/interrupts.hpp"
 #include "rmem/link/udp/arrivals.hpp"
 #include "rmem/link/udp/datagram_faults.hpp"
@@ -69,9 +70,7 @@ public:
     void rest(std::int64_t longest_ns) noexcept;
     /// The same, for the rank that runs the engine.
     void sleep(std::int64_t longest_ns) noexcept override;
-    bool sleeps() const noexcept {
-        return sleeps_.load(std::memory_order_relaxed);  // relaxed is enough: a hint
-    }
+    bool sleeps() const noexcept { return sleeps_.get(); }
     /// Ends a rest().
     void interrupt() const noexcept { bell_.ring(); }
 
@@ -171,7 +170,7 @@ private:
     std::uint64_t namesakes_ = 0;
     std::string said_;  ///< of what is odd, on the board
     std::atomic<bool> is_member_{false};
-    std::atomic<bool> sleeps_{false};
+    Hint<bool> sleeps_{false};
     ViolationHook hook_;
     /// What former engines of this segment had counted.
     std::array<std::uint64_t, static_cast<std::size_t>(UdpCounter::count_)> former_{};

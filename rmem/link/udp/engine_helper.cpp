@@ -63,7 +63,7 @@ void EngineHelper::work() {
     set_slack(kExactNs);
     // relaxed is enough here and below: hints, and the setter of a flag wakes the thread
     while (!thread_.is_stopping()) {
-        const std::uint64_t before = attended_.load(std::memory_order_relaxed);
+        const std::uint64_t before = attended_.get();
         if (!always_.load(std::memory_order_relaxed)) pause();
         const bool is_close = polls_actively_.load(std::memory_order_relaxed);
         const bool idle = !is_close && !is_attended_since(before);
@@ -73,13 +73,13 @@ void EngineHelper::work() {
 }
 
 void EngineHelper::run_until_attended() {
-    // relaxed is enough for all of these: one writer, and hints
-    takeovers_.store(takeovers_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
-    const std::uint64_t before = attended_.load(std::memory_order_relaxed);
+    takeovers_.add();
+    const std::uint64_t before = attended_.get();
     do {
         engine_.run();
         engine_.rest(interval_ns());
         if (thread_.is_stopping()) return;
+        // relaxed is enough: who sets it wakes the thread
     } while (always_.load(std::memory_order_relaxed) || !is_attended_since(before));
 }
 

@@ -15,6 +15,7 @@
 /// Errors: std::system_error when there can be no thread.
 
 #include "rmem/base/helper_thread.hpp"
+#include "rmem/base/relaxed.hpp"
 #include "rmem/link/udp/engine.hpp"
 
 #include <atomic>
@@ -33,10 +34,7 @@ public:
 
     void set_always(bool always);
     /// The program runs the engine itself; called often.
-    void attend() noexcept {
-        // relaxed is enough, both: a hint
-        attended_.store(attended_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
-    }
+    void attend() noexcept { attended_.add(); }
     /// The program has left a datagram open. After the engine's commit().
     void watch_actively() {
         // relaxed is enough: the thread that clears it looks at the engine, under its mutex,
@@ -45,20 +43,17 @@ public:
             begin_watching();
     }
     /// The times that the helper began because nobody else did.
-    std::uint64_t takeovers() const noexcept {
-        return takeovers_.load(std::memory_order_relaxed);  // relaxed is enough: a number
-    }
+    std::uint64_t takeovers() const noexcept { return takeovers_.get(); }
 
 private:
     bool is_attended_since(std::uint64_t count) const noexcept {
-        // relaxed is enough: a hint
-        return attended_.load(std::memory_order_relaxed) != count || engine_.sleeps();
+        return attended_.get() != count || engine_.sleeps();
     }
     void begin_watching();
     void poll_actively();
     std::int64_t interval_ns() const noexcept {
-        return polls_actively_.load(std::memory_order_relaxed) ? kActiveNs
-                                                               : kLookNs;  // relaxed: a hint
+        // relaxed is enough: an old one costs one look
+        return polls_actively_.load(std::memory_order_relaxed) ? kActiveNs : kLookNs;
     }
     void pause();
     void work();
@@ -68,8 +63,8 @@ private:
     std::atomic<bool> always_{false};
     std::atomic<bool> polls_actively_{false};
     unsigned empty_looks_ = 0;
-    std::atomic<std::uint64_t> attended_{0};
-    std::atomic<std::uint64_t> takeovers_{0};
+    Counter<> attended_;
+    Counter<> takeovers_;
     HelperThread thread_;
 };
 

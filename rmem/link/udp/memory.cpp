@@ -20,7 +20,7 @@ constexpr std::uint64_t kMostUnits = LogArea::units_of(kMaxRecordWords);
 
 /// A daemon needs a processor as a rank does.
 unsigned daemons_of(const Ring& ring) {
-    // relaxed is enough: a hint
+    // relaxed is enough: an old one costs one processor too many or too few
     const auto kind =
         static_cast<udp::EngineKind>(ring.board().kind.load(std::memory_order_relaxed));
     return kind == udp::EngineKind::daemon && ring.has_engine() ? 1 : 0;
@@ -89,7 +89,8 @@ UdpMemory::UdpMemory(Membership& member, const UdpOptions& options)
 void UdpMemory::look_for_company() {
     std::uint64_t members = 0;
     for (const auto& part : board_.members) {
-        members = members * 31 + part.load(std::memory_order_relaxed);  // relaxed is enough: a hint
+        // relaxed is enough: what is missed is seen at the next look
+        members = members * 31 + part.load(std::memory_order_relaxed);
     }
     if (members == members_seen_) return;
     members_seen_ = members;
