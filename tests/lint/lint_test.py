@@ -3,6 +3,7 @@
 """The rules that read code; here is what they must understand."""
 
 import pathlib
+import shutil
 import tempfile
 import unittest
 
@@ -28,6 +29,50 @@ class Rules(unittest.TestCase):
 
     def write(self, code, name="a.cpp"):
         self.make(f"rmem/{name}", code)
+
+
+OFFENCES = {
+    "headers_compile_alone": ("rmem/a.hpp", "inline std::size_t f() { return 0; }"),
+    "ordered_atomics_name_their_partner": ("rmem/a.cpp", "a.load(std::memory_order_acquire);"),
+    "relaxed_atomics_say_why_that_is_enough": ("rmem/a.cpp", "a.load(std::memory_order_relaxed);"),
+    "atomics_say_their_order": ("rmem/a.cpp", "a.load();"),
+    "files_start_with_their_licence": ("rmem/a.cpp", "int a;"),
+    "files_hold_no_machine_paths": ("docs/a.md", "as in /" "home/me/rmem"),
+    "open_ends_name_an_issue": ("rmem/a.cpp", "// TO" "DO: all of it"),
+    "tests_mirror_the_tree": ("tests/gone/a_test.cpp", "int a;"),
+    "includes_go_down": ("rmem/base/a.cpp", '#include "rmem/above.hpp"'),
+    "lines_have_at_most_100_columns": ("rmem/CMakeLists.txt", "# " + 99 * "a"),
+    "named_paths_exist": ("rmem/a.cpp", "// as rmem/gone.hpp says"),
+    "named_constants_exist": ("docs/a.md", "`kGone`"),
+    "named_constants_have_their_figure": ("rmem/a.cpp", "constexpr int kA = 1;  // 2 (kA)"),
+    "words_are_plain": ("rmem/a.cpp", "// till then"),
+    "tests_begin_with_their_subject": ("rmem/a.cpp", "TEST(Ring, that_waits_ends) {}"),
+    "no_file_is_longer_than_600_lines": ("rmem/a.py", 600 * "\n" + "a = 1"),
+    "code_is_formatted": ("rmem/a.cpp", "int  a;"),
+    "scripts_pass_shellcheck": ("rmem/a.sh", "#!/bin/sh\nrm \"$a\""),
+    "pipes_are_read_to_their_end": ("rmem/a.sh", "a | head -n 1"),
+}
+
+
+class Offences(Rules):
+    """Each rule has one here that it finds, and finds nothing in a tree without it."""
+
+    def test_every_rule_finds_its_own(self):
+        self.assertEqual(list(OFFENCES), [rule.__name__ for rule in lint.RULES])
+        self.make("rmem/above.hpp", "// SPDX-License-Identifier: Apache-2.0\n#pragma once\n")
+        shutil.copy(pathlib.Path(lint.__file__).parents[2] / ".clang-format", tree.ROOT)
+        for rule in lint.RULES:
+            name, text = OFFENCES[rule.__name__]
+            with self.subTest(rule.__name__):
+                try:
+                    self.assertEqual(list(rule()), [])
+                    self.make(name, text + "\n")
+                    (complaint,) = rule()
+                    self.assertRegex(complaint, rf"^{name}:\d+:")
+                except tree.Skip as why:
+                    print(f"skipped: {rule.__name__}: {why}")
+                finally:
+                    (tree.ROOT / name).unlink(missing_ok=True)
 
 
 class Atomics(Rules):
