@@ -25,6 +25,7 @@ from atomics import (
     relaxed_atomics_say_why_that_is_enough,
 )
 from constants import named_constants_exist, named_constants_have_their_figure
+from pages import named_functions_exist
 from tree import (
     CODE,
     COMMENT_OR_LITERAL,
@@ -403,6 +404,7 @@ RULES = [
     includes_go_down,
     lines_have_at_most_100_columns,
     named_paths_exist,
+    named_functions_exist,
     named_constants_exist,
     named_constants_have_their_figure,
     words_are_plain,

@@ -43,6 +43,7 @@ OFFENCES = {
     "includes_go_down": ("rmem/base/a.cpp", '#include "rmem/above.hpp"'),
     "lines_have_at_most_100_columns": ("rmem/CMakeLists.txt", "# " + 99 * "a"),
     "named_paths_exist": ("rmem/a.cpp", "// as rmem/gone.hpp says"),
+    "named_functions_exist": ("docs/a.md", "calls `gone_since()`"),
     "named_constants_exist": ("docs/a.md", "`kGone`"),
     "named_constants_have_their_figure": ("rmem/a.cpp", "constexpr int kA = 1;  // 2 (kA)"),
     "words_are_plain": ("rmem/a.cpp", "// till then"),
@@ -331,6 +332,20 @@ class Paths(Rules):
         self.write("\n// as rmem/gone.hpp says, and rmem/a.cpp\n")
         (complaint,) = lint.named_paths_exist()
         self.assertEqual(complaint, "rmem/a.cpp:2: there is no rmem/gone.hpp")
+
+
+class Functions(Rules):
+    def test_one_that_is_not_there_is_named_with_its_line(self):
+        self.write("void Old::run_all() {}  // by gone_since()\n", "core_joining.cpp")
+        self.make("docs/a.md", "`Old::run_all`, `core_joining`, `std::run_all`\n\n`Old::gone()`")
+        self.assertEqual(list(lint.named_functions_exist()), ["docs/a.md:3: there is no gone"])
+        for name in ("run_none()", "run_none(a, b)", "Older", "is()"):
+            self.make("docs/a.md", f"`{name}`, and `Old` or `a` or `word`\n")
+            self.assertEqual(len(list(lint.named_functions_exist())), 1, name)
+
+    def test_those_of_other_systems_and_of_programs_are_not_ours(self):
+        self.make("docs/a.md", "`ucp_put(a)`\n```c\n`gone_since()`\n```\n")
+        self.assertEqual(list(lint.named_functions_exist()), [])
 
 
 class Words(Rules):
