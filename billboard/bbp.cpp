@@ -17,6 +17,9 @@
 
 namespace {
 
+static_assert(BBP_MAX_BARRIERS == billboard::kBarrierIds);
+static_assert(BBP_MAX_JOINED == billboard::kJoinedGroups);
+
 using billboard::Deadline;
 using billboard::Endpoint;
 using billboard::fail;

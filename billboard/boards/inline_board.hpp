@@ -110,7 +110,7 @@ public:
         p.acknowledged = p.tail - kClosed;  // looks full; tx_room asks tx_open then
     }
     void close_rx(unsigned s) {
-        next_[s].if_first = next_[s].if_next = kNever;
+        next_[s].if_first = next_[s].if_next = kNoStamp;
         if (rings_bells_)
             heads_[s] = memory_.load(geometry_.bell(me_, s));  // a dead peer may owe one
     }
@@ -272,7 +272,7 @@ private:
     static constexpr std::uint32_t kToggle = 1U << 25;
     static constexpr std::uint32_t kNextInSequence = 1U << kSequenceShift;
     static constexpr std::uint32_t kStampMask = ~(kDetailsMask | (kCountMask << kCountShift));
-    static constexpr std::uint32_t kNever = 1;         // no flag's stamp
+    static constexpr std::uint32_t kNoStamp = 1;       // of no flag
     static constexpr std::size_t kFetchedBytes = 256;  // the rest comes by its order of reading
     /// Not acknowledged while posting is closed: so many that no counts of the peer make room.
     static constexpr std::uint32_t kClosed = 0x80000000;
@@ -287,7 +287,7 @@ private:
     /// since BBP_ANY looks at all of them.
     struct Next {
         std::size_t first = 0, next = 0;  ///< the first slot, and the one after the last
-        std::uint32_t if_first = kNever, if_next = kNever;
+        std::uint32_t if_first = kNoStamp, if_next = kNoStamp;
         std::uint32_t head = kFirstCount;  ///< messages taken from s
         Toggles toggles = 0;               ///< as they will be next
         std::uint16_t place = 0;           ///< slot of the message taken last

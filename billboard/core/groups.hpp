@@ -11,6 +11,7 @@
 
 #include "billboard/core/own_rank.hpp"
 #include "billboard/core/peers.hpp"
+#include "rmem/base/hash.hpp"
 #include "rmem/base/marks.hpp"
 
 #include <fmt/format.h>
@@ -45,8 +46,7 @@ private:
 
 /// FNV-1a; never 0 in the low word, which stands for an unused place.
 inline std::uint64_t group_hash_of(std::string_view name) {
-    std::uint64_t hash = 0xcbf29ce484222325;
-    for (const char c : name) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3;
+    const std::uint64_t hash = rmem::Fnv1a().add(name).value();
     return (hash & 0xffffffff) == 0 ? hash | 1 : hash;
 }
 

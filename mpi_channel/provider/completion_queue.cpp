@@ -34,8 +34,7 @@ Counter& counter_of(fid_cntr* counter) {
 }
 
 std::int64_t end_of(int timeout_ms) {
-    return timeout_ms < 0 ? std::numeric_limits<std::int64_t>::max()
-                          : rmem::now_ns() + std::int64_t{timeout_ms} * 1'000'000;
+    return timeout_ms < 0 ? rmem::kNever : rmem::now_ns() + std::int64_t{timeout_ms} * 1'000'000;
 }
 
 /// Until the descriptor tells something; without one the processor is only offered to others.

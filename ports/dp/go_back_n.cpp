@@ -2,7 +2,7 @@
 #include "ports/dp/go_back_n.hpp"
 
 #include <algorithm>
-#include <limits>
+#include "rmem/base/time.hpp"
 
 namespace ports::dp {
 
@@ -92,7 +92,7 @@ bool GoBackNSender::on_tick(std::int64_t now) noexcept {
 }
 
 std::int64_t GoBackNSender::next_tick_ns() const noexcept {
-    if (sent_ == 0 || is_broken()) return std::numeric_limits<std::int64_t>::max();
+    if (sent_ == 0 || is_broken()) return rmem::kNever;
     return since_ns_ + patience_ns();
 }
 

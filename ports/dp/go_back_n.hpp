@@ -77,7 +77,7 @@ public:
     void on_ack(std::uint32_t awaited, bool gap, std::int64_t now);
     /// Whether it was time to begin again.
     bool on_tick(std::int64_t now) noexcept;
-    /// When on_tick has something to do; INT64_MAX: never.
+    /// When on_tick has something to do; kNever: nothing is open.
     [[nodiscard]] std::int64_t next_tick_ns() const noexcept;
 
 private:

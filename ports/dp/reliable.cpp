@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <limits>
 
 namespace ports::dp {
 
@@ -92,7 +91,7 @@ int Service::send_reliably(Held& held, Endpoint& e, int fd, const void* message,
             room = all_have_room();
             if (room == 0) return -EAGAIN;
         } else {
-            room = wait_until(held, e, std::numeric_limits<std::int64_t>::max() / 4, all_have_room);
+            room = wait_until(held, e, rmem::kNever, all_have_room);
         }
     }
     if (room < 0) return room;

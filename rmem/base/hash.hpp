@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-/// FNV-1a with 64 bits: for values that processes and hosts compare, so it is the same in all
-/// builds. No protection against who means to collide.
+/// Hashes for values that processes and hosts compare, so they are the same in all builds: FNV-1a
+/// with 64 bits, and a quick step for words. No protection against intended collisions.
 ///
 ///     Fnv1a().add(name).add_word(size).value()
 
@@ -42,5 +42,10 @@ public:
 private:
     std::uint64_t value_;
 };
+
+/// A multiplication by 2^64 over the golden ratio (Knuth): the high bits mix, the low ones do not.
+constexpr std::uint64_t golden_mix(std::uint64_t hash, std::uint64_t value) noexcept {
+    return (hash ^ value) * 0x9e3779b97f4a7c15;
+}
 
 }  // namespace rmem

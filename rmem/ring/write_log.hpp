@@ -83,6 +83,8 @@ private:
 
 class RMEM_API LogWriter {
 public:
+    static constexpr std::uint64_t kMaxPad = LogArea::units_of(kMaxRecordWords);
+
     /// Goes on at the head that it finds.
     LogWriter(std::byte* log, std::size_t bytes) noexcept;
 
@@ -100,8 +102,6 @@ public:
     void append(const LogRecord& record, const void* words) noexcept;
 
 private:
-    static constexpr std::uint64_t kMaxPad = LogArea::units_of(kMaxRecordWords);
-
     void pad() noexcept;
     void put_words(const void* words, std::uint32_t count) noexcept;
 

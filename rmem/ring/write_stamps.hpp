@@ -15,6 +15,8 @@
 /// another word's stamp for its own once in 2^16 such meetings within one wait.
 /// Thread safety: any process. Progress: wait-free. Units: nanoseconds of rmem/base/clock.hpp.
 
+#include "rmem/base/hash.hpp"
+
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -49,8 +51,7 @@ private:
     static constexpr unsigned kTagBits = 16;
 
     static std::uint64_t mixed(std::size_t offset, std::uint32_t value) noexcept {
-        const auto key = (std::uint64_t{offset} << 32) ^ value ^ 0x5bd1e995U;
-        return key * 0x9e3779b97f4a7c15;
+        return golden_mix(std::uint64_t{offset} << 32, value ^ 0x5bd1e995U);
     }
     std::atomic<std::uint64_t>& place_of(std::size_t offset) const noexcept {
         return places_[offset / 4 % kPlaces];

@@ -18,7 +18,7 @@ bool is_of_a_write(EventKind kind) {
 }
 
 std::uint64_t mixed(std::uint64_t hash, std::uint64_t value) {
-    hash = (hash ^ value) * 0x9e3779b97f4a7c15;
+    hash = golden_mix(hash, value);
     return hash ^ (hash >> 29);
 }
 

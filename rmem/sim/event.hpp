@@ -7,6 +7,7 @@
 /// Invariants:    equal worlds give equal events in equal order, on every compiler.
 /// Units:         nanoseconds of virtual time; offsets and sizes in bytes.
 
+#include "rmem/base/hash.hpp"
 #include "rmem/error.hpp"
 
 #include <cstddef>
@@ -73,7 +74,7 @@ public:
     std::uint64_t value() const noexcept { return hash_; }
 
 private:
-    std::uint64_t hash_ = 0xcbf29ce484222325;
+    std::uint64_t hash_ = Fnv1a::kStart;
 };
 
 /// Passes each event to several observers, in order.

@@ -1,23 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "rmem/sim/wire.hpp"
 
+#include "rmem/base/limits.hpp"
+
 #include <fmt/format.h>
 
 namespace rmem::sim {
 
 namespace {
 
-constexpr std::uint32_t kMost = 256;  // members of a ring
-
 void check(const Topology& t) {
     const std::uint32_t bridges = t.rings > 1 ? 1 : 0;
-    if (t.rings < 1 || t.rings > kMost || t.nodes_per_ring < 1 ||
-        t.nodes_per_ring > kMost - bridges) {
+    if (t.rings < 1 || t.rings > kMaxNodes || t.nodes_per_ring < 1 ||
+        t.nodes_per_ring > kMaxNodes - bridges) {
         throw Error(
             Errc::bad_node_count,
             fmt::format("a wire has one ring of 1 to {} nodes, or up to {} rings of 1 to {} "
                         "nodes and a bridge each, not {} of {}",
-                        kMost, kMost, kMost - 1, t.rings, t.nodes_per_ring));
+                        kMaxNodes, kMaxNodes, kMaxNodes - 1, t.rings, t.nodes_per_ring));
     }
     if (t.bridge_ns < 0) {
         throw Error(Errc::bad_profile,

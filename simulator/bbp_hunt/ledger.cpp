@@ -2,7 +2,7 @@
 #include "simulator/bbp_hunt/ledger.hpp"
 
 #include "billboard/bbp.h"
-#include "simulator/hunt/random.hpp"
+#include "rmem/base/random.hpp"
 
 #include <fmt/format.h>
 
@@ -54,7 +54,7 @@ void Ledger::dies(unsigned rank, bool with_node) {
 
 void Ledger::fill(std::span<std::byte> bytes, unsigned rank, unsigned incarnation,
                   std::uint64_t number) {
-    Random random(number << 16 ^ incarnation << 8 ^ rank);
+    rmem::Random random(number << 16 ^ incarnation << 8 ^ rank);
     while (!bytes.empty()) {
         const std::uint64_t word = random.next();
         const std::size_t part = std::min(bytes.size(), sizeof word);
@@ -100,7 +100,7 @@ void Ledger::ends(unsigned rank, std::span<const int> dests, std::uint64_t numbe
 
 bool Ledger::matches(const Entry& entry, unsigned from, std::span<const std::byte> bytes) const {
     if (entry.bytes != bytes.size()) return false;
-    Random random(entry.number << 16 ^ entry.incarnation << 8 ^ from);
+    rmem::Random random(entry.number << 16 ^ entry.incarnation << 8 ^ from);
     for (std::size_t at = 0; at < bytes.size(); at += sizeof(std::uint64_t)) {
         const std::uint64_t word = random.next();
         if (std::memcmp(bytes.data() + at, &word, std::min(bytes.size() - at, sizeof word)) != 0) {

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "simulator/bbp_hunt/link_checker.hpp"
 
+#include "rmem/base/hash.hpp"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -19,7 +21,7 @@ std::uint64_t sum_of(std::span<const std::byte> bytes) {
     for (std::size_t at = 0; at + kWordBytes <= bytes.size(); at += kWordBytes) {
         std::uint32_t word;
         std::memcpy(&word, bytes.data() + at, sizeof word);
-        sum = (sum ^ word) * 0x9e3779b97f4a7c15;
+        sum = rmem::golden_mix(sum, word);
         sum ^= sum >> 32;
     }
     return sum;

@@ -11,7 +11,7 @@ constexpr std::array<FaultKind, 6> kAlways = {FaultKind::delay,     FaultKind::c
 constexpr std::array<const char*, 6> kTimings = {
     "scramnet-burst", "scramnet-burst-plus", "platinum", "platinum-plus", "gt200", "none"};
 
-FaultKind kind_for(const Scenario& scenario, Random& random) {
+FaultKind kind_for(const Scenario& scenario, rmem::Random& random) {
     const std::uint64_t dice = random.below(10);
     if (scenario.ends && dice < 3) return random.one_in(3) ? FaultKind::fail_node : FaultKind::kill;
     if (scenario.loses && dice < 4) return random.one_in(2) ? FaultKind::lose : FaultKind::cut_link;
@@ -25,7 +25,7 @@ FaultKind kind_for(const Scenario& scenario, Random& random) {
 }  // namespace
 
 Scenario Scenario::of_seed(std::uint64_t seed) {
-    Random random(seed);
+    rmem::Random random(seed);
     Scenario s;
     s.seed = seed;
     s.settings.board.layout =

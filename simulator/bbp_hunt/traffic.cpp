@@ -30,7 +30,7 @@ bool is_expected(int code) {
 struct Traffic::Me {
     rmem::sim::Process& process;
     Endpoint& endpoint;
-    Random random;
+    rmem::Random random;
     unsigned rank;
     unsigned incarnation;
 
@@ -56,8 +56,9 @@ void Traffic::run(rmem::sim::Process& process) {
     const unsigned rank = process.rank();
     ledger_.starts(rank);
     Endpoint& endpoint = process.keep(open_());
-    Me me{process, endpoint, Random(scenario_.seed * 1009 + rank * 31 + process.incarnation()),
-          rank, process.incarnation()};
+    Me me{process, endpoint,
+          rmem::Random(scenario_.seed * 1009 + rank * 31 + process.incarnation()), rank,
+          process.incarnation()};
     const std::size_t buffers = free_buffers(me);
     while (!enough()) act(me);
     while (ranks_[rank].barriers < barriers_due()) barrier(me);

@@ -10,8 +10,8 @@
 /// Thread safety: none; one world's programs.
 
 #include "billboard/endpoint.hpp"
+#include "rmem/base/random.hpp"
 #include "simulator/bbp_hunt/ledger.hpp"
-#include "simulator/hunt/random.hpp"
 
 #include <array>
 #include <cstdint>

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "simulator/hunt/findings.hpp"
 
+#include "rmem/base/hash.hpp"
+
 #include <utility>
 
 namespace simulator {
@@ -18,7 +20,7 @@ Findings& Findings::operator+=(const Findings& other) {
     messages += other.messages;
     injected += other.injected;
     events += other.events;
-    hash = (hash ^ other.hash) * 0x9e3779b97f4a7c15;
+    hash = rmem::golden_mix(hash, other.hash);
     return *this;
 }
 

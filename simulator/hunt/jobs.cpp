@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "simulator/hunt/jobs.hpp"
 
+#include "rmem/base/hash.hpp"
 #include "rmem/error.hpp"
 
 #include <fmt/format.h>
@@ -101,7 +102,7 @@ public:
     /// The hashes, as if the seeds had run one after the other.
     std::uint64_t hash() const {
         std::uint64_t sum = 0;
-        for (const auto& [seed, hash] : hashes_) sum = (sum ^ hash) * 0x9e3779b97f4a7c15;
+        for (const auto& [seed, hash] : hashes_) sum = rmem::golden_mix(sum, hash);
         return sum;
     }
 

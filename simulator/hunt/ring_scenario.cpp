@@ -19,7 +19,7 @@ const char* name_of(FaultKind kind) noexcept {
     return kNames.at(static_cast<std::size_t>(kind));
 }
 
-Fault draw_fault(FaultKind kind, unsigned messages, bool may_return, Random& random) {
+Fault draw_fault(FaultKind kind, unsigned messages, bool may_return, rmem::Random& random) {
     Fault fault;
     fault.kind = kind;
     fault.target = static_cast<unsigned>(random.below(RingScenario::kRanks));

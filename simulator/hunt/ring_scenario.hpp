@@ -8,9 +8,9 @@
 /// Thread safety: values. The choices follow from the random numbers, one draw a statement.
 
 #include "billboard/environment.hpp"
+#include "rmem/base/random.hpp"
 #include "rmem/sim/host_profile.hpp"
 #include "rmem/wire/timing.hpp"
-#include "simulator/hunt/random.hpp"
 
 #include <array>
 #include <cstddef>
@@ -64,7 +64,7 @@ inline constexpr std::array<std::size_t, 4> kPartitions = {1024, 2048, 4096, 163
 
 /// A fault of that kind in a seed of `messages` messages. `may_return`: a rank that dies may be
 /// started again.
-Fault draw_fault(FaultKind kind, unsigned messages, bool may_return, Random& random);
+Fault draw_fault(FaultKind kind, unsigned messages, bool may_return, rmem::Random& random);
 
 /// In the order in which they are due.
 void put_in_order(std::vector<Fault>& faults);

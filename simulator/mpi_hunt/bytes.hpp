@@ -4,7 +4,8 @@
 /// The bytes of a hunt's messages, which follow from their sender and number.
 /// Thread safety: values.
 
-#include "simulator/hunt/random.hpp"
+#include "rmem/base/hash.hpp"
+#include "rmem/base/random.hpp"
 
 #include <algorithm>
 #include <cstddef>
@@ -20,7 +21,7 @@ inline constexpr std::byte kUntouched{0xee};
 /// Calls `use` with each word of the message and how many of its bytes count.
 template <class Use>
 bool for_each_word(std::size_t size, unsigned from, std::uint32_t number, Use&& use) {
-    Random random(std::uint64_t{number} << 8 ^ from);
+    rmem::Random random(std::uint64_t{number} << 8 ^ from);
     for (std::size_t at = 0; at < size; at += sizeof(std::uint64_t)) {
         const std::uint64_t word = random.next();
         if (!use(at, word, std::min(size - at, sizeof word))) return false;
@@ -49,7 +50,7 @@ inline std::uint64_t sum_of(std::span<const std::byte> bytes) {
     for (std::size_t at = 0; at < bytes.size(); at += sizeof sum) {
         std::uint64_t word = 0;
         std::memcpy(&word, bytes.data() + at, std::min(bytes.size() - at, sizeof word));
-        sum = (sum ^ word) * 0x9e3779b97f4a7c15;
+        sum = rmem::golden_mix(sum, word);
         sum ^= sum >> 32;
     }
     return sum;

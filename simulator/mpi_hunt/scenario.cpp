@@ -11,7 +11,7 @@ constexpr std::array<FaultKind, 6> kAlways = {FaultKind::delay,     FaultKind::c
 constexpr std::array<const char*, 5> kTimings = {"scramnet-burst", "scramnet-burst-plus",
                                                  "platinum-plus", "gt200", "none"};
 
-FaultKind kind_for(const Scenario& scenario, Random& random) {
+FaultKind kind_for(const Scenario& scenario, rmem::Random& random) {
     const std::uint64_t dice = random.below(8);
     if (scenario.ends && dice < 2) return random.one_in(3) ? FaultKind::fail_node : FaultKind::kill;
     if (scenario.timing.retransmits != 0 && dice == 2) return FaultKind::cut_cable;
@@ -21,7 +21,7 @@ FaultKind kind_for(const Scenario& scenario, Random& random) {
 }  // namespace
 
 Scenario Scenario::of_seed(std::uint64_t seed) {
-    Random random(seed);
+    rmem::Random random(seed);
     Scenario s;
     s.seed = seed;
     s.heavy = random.one_in(8);

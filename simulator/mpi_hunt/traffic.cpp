@@ -2,7 +2,7 @@
 #include "simulator/mpi_hunt/traffic.hpp"
 
 #include "billboard/endpoint.hpp"
-#include "simulator/hunt/random.hpp"
+#include "rmem/base/random.hpp"
 
 #include <fmt/format.h>
 
@@ -55,7 +55,7 @@ struct Traffic::Incarnation final : mpi_channel::Completions {
 
     rmem::sim::Process& process;
     const unsigned rank;
-    Random random;
+    rmem::Random random;
     Model& model;
     std::unique_ptr<billboard::Endpoint> endpoint;
     Tap tap;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "simulator/udp_hunt/hunt.hpp"
 
-#include "simulator/hunt/random.hpp"
+#include "rmem/base/random.hpp"
 #include "simulator/udp_hunt/trials.hpp"
 #include "simulator/udp_hunt/world.hpp"
 
@@ -73,7 +73,7 @@ private:
     const std::vector<Fault> faults_;
     Findings findings_;
     World world_;
-    Random random_;
+    rmem::Random random_;
     const FaultKind trial_;
     unsigned posted_ = 0;
     std::size_t next_fault_ = 0;

@@ -14,8 +14,8 @@
 /// Thread safety: none. Equal seeds and calls give equal arrivals. Units: nanoseconds of virtual
 /// time; chances in thousandths.
 
+#include "rmem/base/random.hpp"
 #include "rmem/base/time.hpp"
-#include "simulator/hunt/random.hpp"
 
 #include <array>
 #include <cstddef>
@@ -90,7 +90,7 @@ private:
     void damage(Arrival& copy);
 
     unsigned nodes_;
-    Random random_;
+    rmem::Random random_;
     std::vector<Link> links_;
     std::multimap<std::int64_t, Arrival> under_way_;  ///< equal times: in the order of posting
     std::uint64_t number_ = 0;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "simulator/udp_hunt/scenario.hpp"
 
-#include "simulator/hunt/random.hpp"
+#include "rmem/base/random.hpp"
 
 #include <algorithm>
 
@@ -37,7 +37,7 @@ struct Mixture {
     bool ends = false;
 };
 
-FaultKind kind_for(const Mixture& mixture, Random& random) {
+FaultKind kind_for(const Mixture& mixture, rmem::Random& random) {
     const std::uint64_t dice = random.below(10);
     if (mixture.ends && dice < 3) {
         const std::uint64_t how = random.below(5);
@@ -48,7 +48,7 @@ FaultKind kind_for(const Mixture& mixture, Random& random) {
 }
 
 /// Some are over before anybody counts as dead, some are not.
-std::int64_t time_for(Random& random) {
+std::int64_t time_for(rmem::Random& random) {
     switch (random.below(4)) {
         case 0: return random.between(kMicrosecond, kMillisecond);
         case 1: return random.between(kMillisecond, 60 * kMillisecond);
@@ -57,7 +57,7 @@ std::int64_t time_for(Random& random) {
     }
 }
 
-Fault fault_for(const Scenario& scenario, const Mixture& mixture, Random& random) {
+Fault fault_for(const Scenario& scenario, const Mixture& mixture, rmem::Random& random) {
     Fault fault;
     fault.kind = kind_for(mixture, random);
     fault.target = static_cast<unsigned>(random.below(scenario.nodes));
@@ -74,7 +74,7 @@ Fault fault_for(const Scenario& scenario, const Mixture& mixture, Random& random
     return fault;
 }
 
-void draw_network(Scenario& s, Random& random) {
+void draw_network(Scenario& s, rmem::Random& random) {
     s.weather.delay_ns = kDelays.at(random.below(kDelays.size()));
     s.weather.jitter_ns = random.one_in(2) ? 0 : random.between(0, 4 * s.weather.delay_ns);
     s.weather.late_ns = random.between(0, kSecond / 2);
@@ -95,7 +95,7 @@ const char* name_of(FaultKind kind) noexcept {
 }
 
 Scenario Scenario::of_seed(std::uint64_t seed) {
-    Random random(seed);
+    rmem::Random random(seed);
     Scenario s;
     s.seed = seed;
     s.nodes = static_cast<unsigned>(random.between(2, kMostNodes));

@@ -14,7 +14,7 @@
 /// In each, the nodes that stand are never dropped, and in the end all banks are what theirs were.
 /// Thread safety: none.
 
-#include "simulator/hunt/random.hpp"
+#include "rmem/base/random.hpp"
 #include "simulator/udp_hunt/world.hpp"
 
 #include <cstdint>
@@ -58,7 +58,7 @@ private:
     World& world_;
     Findings& findings_;
     std::function<void(unsigned node)> write_;
-    Random random_;
+    rmem::Random random_;
     std::vector<std::uint64_t> drops_before_;
 };
 

@@ -10,7 +10,7 @@
 /// Thread safety: none. Equal scenarios and calls give equal traces. Units: nanoseconds of virtual
 /// time.
 
-#include "simulator/hunt/random.hpp"
+#include "rmem/base/random.hpp"
 #include "simulator/udp_hunt/host.hpp"
 #include "simulator/udp_hunt/hunt.hpp"
 #include "simulator/udp_hunt/ledger.hpp"
@@ -105,7 +105,7 @@ private:
     std::vector<std::uint64_t> drops_;  ///< of each node
     std::vector<Recorded> recorded_;
     std::uint64_t sent_ = 0;
-    Random record_random_;
+    rmem::Random record_random_;
     std::vector<std::byte> altered_;
 };
 

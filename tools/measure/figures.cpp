@@ -300,7 +300,7 @@ void any_receiver(billboard::Endpoint& me, const Plan& plan, Floor& floor, Resul
 void any_senders(const std::vector<std::unique_ptr<billboard::Endpoint>>& others, const Plan& plan,
                  Floor& floor) {
     std::vector<std::byte> message(plan.bytes + 1);
-    std::uint32_t random = 2463534242;
+    rmem::Random random(1);
     const auto there_and_back = [&](unsigned r) {
         checked(others[r]->send(0, message.data(), plan.bytes));
         checked(others[r]->recv(0, message.data(), plan.bytes, nullptr));
@@ -310,7 +310,7 @@ void any_senders(const std::vector<std::unique_ptr<billboard::Endpoint>>& others
         for (std::size_t i = 0; i < plan.batch; ++i) there_and_back(1);
         const auto senders = static_cast<std::uint32_t>(others.size() - 1);
         for (std::size_t i = 0; i < plan.batch; ++i)
-            there_and_back(1 + next_random(random) % senders);
+            there_and_back(1 + static_cast<unsigned>(random.below(senders)));
         checked(others[1]->recv(0, message.data(), plan.bytes, nullptr));
     }
 }

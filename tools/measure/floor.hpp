@@ -23,23 +23,17 @@ double time_of(std::size_t times, Operation&& operation) {
     return static_cast<double>(rmem::now_ns() - start);
 }
 
-inline std::uint32_t next_random(std::uint32_t& state) {  // xorshift32
-    state ^= state << 13;
-    state ^= state >> 17;
-    return state ^= state << 5;
-}
-
 /// Random work between receiving and sending.
 class Thinking {
 public:
-    Thinking(double most_ns, unsigned rank) : random_(2463534242U + rank) {
+    Thinking(double most_ns, unsigned rank) : random_(rank) {
         if (most_ns == 0) return;
         constexpr std::uint32_t kTrial = 1'000'000;
         const double step_ns = time_of(1, [] { work(kTrial); }) / kTrial;
         most_ = static_cast<std::uint32_t>(most_ns / step_ns);
     }
     void operator()() {
-        if (most_ != 0) work(next_random(random_) % (most_ + 1));
+        if (most_ != 0) work(static_cast<std::uint32_t>(random_.below(most_ + 1)));
     }
 
 private:
@@ -48,7 +42,7 @@ private:
     }
 
     std::uint32_t most_ = 0;
-    std::uint32_t random_;
+    rmem::Random random_;
 };
 
 /// One cache line of the ring's own segment that goes to and fro between ranks 0 and 1. Counts go

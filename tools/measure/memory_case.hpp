@@ -24,7 +24,6 @@ inline constexpr std::size_t kSleepers = 0x4000;  ///< written once, when a case
 inline constexpr std::size_t kFlags = 0x8000;     ///< of each node, a line apart
 inline constexpr std::size_t kBlock = 0x100000;
 inline constexpr std::uint32_t kOver = 0xffffffff;  ///< the value that ends a case
-inline constexpr std::size_t kMostNodes = 256;
 
 /// Memory that the processes of a case share beside the ring.
 struct Shared {
@@ -33,8 +32,8 @@ struct Shared {
     alignas(64) std::atomic<std::uint32_t> line;   ///< the floor of a word to and fro
     alignas(64) std::atomic<std::uint32_t> other;  ///< of a plain store: nobody reads it
     alignas(64) std::atomic<std::int64_t> start_ns;
-    std::atomic<std::int64_t> times[kMostNodes];
-    std::atomic<std::int64_t> counts[kMostNodes];
+    std::atomic<std::int64_t> times[rmem::kMaxNodes];
+    std::atomic<std::int64_t> counts[rmem::kMaxNodes];
 };
 
 /// The shared memory of one case, made before its processes.

@@ -216,7 +216,7 @@ void frames(Case& it) {
         own.push_back(static_cast<double>(now_ns() - begin));
     }
     // One after the other, the nodes add theirs: the largest of each frame stays.
-    static constexpr std::size_t kTogether = kMostNodes;
+    static constexpr std::size_t kTogether = rmem::kMaxNodes;
     std::vector<double> last(frames);
     for (std::uint32_t from = 0; from < frames; from += kTogether) {
         const std::size_t count = std::min<std::size_t>(kTogether, frames - from);

@@ -6,7 +6,6 @@
 #include <unistd.h>
 
 #include <chrono>
-#include <limits>
 #include <memory>
 #include <optional>
 #include <string>
@@ -251,9 +250,8 @@ std::unique_ptr<RecordSource> open(const RecordOptions& options, const StopSigna
 }
 
 void record(const RecordOptions& options) {
-    const std::int64_t duration_ns = options.duration.empty()
-                                         ? std::numeric_limits<std::int64_t>::max()
-                                         : duration_option("--for", options.duration);
+    const std::int64_t duration_ns =
+        options.duration.empty() ? rmem::kNever : duration_option("--for", options.duration);
     if (!options.sample.empty() && duration_option("--sample", options.sample) == 0) {
         throw UsageError("--sample 0 is not valid; give the time between two looks, such as 1ms");
     }

@@ -11,6 +11,7 @@
 /// look.
 /// Thread safety: one thread at a time. Errors: `rmem::Error` from open_source().
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -55,6 +56,12 @@ struct SourceOptions {
 std::unique_ptr<RecordSource> open_source(const std::string& ring, const SourceOptions& options);
 
 // ---- The sources, and their common part
+
+/// Between looks at a log: a writer or a network at full speed needs milliseconds to fill one.
+inline constexpr std::int64_t kLookNs = 200'000;
+inline constexpr std::size_t kMostAtOnce = 20'000;  ///< writes of one look
+/// A log of which more than this part is filled between two looks is not left alone.
+inline constexpr std::uint64_t kMuchOfLog = 8;
 
 /// The logs of all ranks of a ring on link `ring`.
 std::unique_ptr<RecordSource> make_ring_source(std::shared_ptr<rmem::Ring> ring, unsigned node);

@@ -20,12 +20,6 @@ using rmem::LogReader;
 using rmem::LogRecord;
 using rmem::RecordedWrite;
 
-/// A writer at full speed needs milliseconds to fill its log.
-constexpr std::int64_t kIntervalNs = 200'000;
-constexpr std::size_t kMostAtOnce = 20'000;
-/// A log that fills faster than this between two looks is not left alone.
-constexpr std::uint64_t kMuchOfLog = 8;
-
 class RingSource final : public RecordSource {
 public:
     RingSource(std::shared_ptr<rmem::Ring> ring, unsigned node)
@@ -37,7 +31,7 @@ public:
     }
 
     const rmem::RingConfig& config() const override { return ring_->config(); }
-    std::int64_t interval_ns() const override { return kIntervalNs; }
+    std::int64_t interval_ns() const override { return kLookNs; }
     bool has_writers() const override { return ring_->has_members(); }
 
     void begin(std::int64_t now_ns, const Sink& sink) override {

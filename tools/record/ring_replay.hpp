@@ -32,7 +32,7 @@ namespace tools {
 /// The wanted part of a recording, by times of its host's CLOCK_MONOTONIC.
 struct Selection {
     std::int64_t from_ns = std::numeric_limits<std::int64_t>::min();
-    std::int64_t until_ns = std::numeric_limits<std::int64_t>::max();
+    std::int64_t until_ns = rmem::kNever;
     std::optional<unsigned> node;
 
     bool takes(const rmem::RecordedWrite& write) const noexcept {

@@ -26,9 +26,6 @@ using rmem::LogReader;
 using rmem::RecordedWrite;
 using rmem::udp::TappedWrite;
 
-constexpr std::int64_t kIntervalNs = 200'000;  // the network needs milliseconds to fill the log
-constexpr std::size_t kMostAtOnce = 20'000;
-constexpr std::uint64_t kMuchOfLog = 8;
 constexpr std::int64_t kOpenNs = 10'000'000'000;
 
 class UdpSource final : public RecordSource {
@@ -40,7 +37,7 @@ public:
           last_ns_(ring_->config().nodes) {}
 
     const rmem::RingConfig& config() const override { return ring_->config(); }
-    std::int64_t interval_ns() const override { return kIntervalNs; }
+    std::int64_t interval_ns() const override { return kLookNs; }
     bool has_writers() const override { return ring_->has_members(); }
 
     void begin(std::int64_t now_ns, const Sink& sink) override {

@@ -8,8 +8,8 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <limits>
 
+#include "rmem/base/time.hpp"
 #include "tools/output.hpp"
 
 namespace tools {
@@ -43,7 +43,7 @@ void LineBuffer::tick(std::int64_t now_ns) {
 }
 
 std::int64_t LineBuffer::due_ns() const {
-    return held_.empty() ? std::numeric_limits<std::int64_t>::max() : last_ns_ + kPromptNs;
+    return held_.empty() ? rmem::kNever : last_ns_ + kPromptNs;
 }
 
 void LineBuffer::end() {

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <atomic>
 
+#include "rmem/base/hash.hpp"
 #include "rmem/config.hpp"
 
 namespace tools {
@@ -15,7 +16,7 @@ constexpr std::size_t kWordsOfLine = rmem::kLineBytes / rmem::kWordBytes;
 /// Enough to tell two contents apart that nobody has made to look the same.
 class Digest {
 public:
-    void add(std::uint32_t word) { value_ = (value_ ^ word) * 0x9e3779b97f4a7c15 + 1; }
+    void add(std::uint32_t word) { value_ = rmem::golden_mix(value_, word) + 1; }
     std::uint64_t value() const { return value_ ^ value_ >> 29; }
 
 private:

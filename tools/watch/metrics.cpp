@@ -3,7 +3,6 @@
 
 #include <fmt/format.h>
 
-#include <limits>
 #include <memory>
 #include <string>
 
@@ -62,7 +61,7 @@ void run_metrics(const MetricsOptions& options) {
     if (!options.port) return show(text());
     const MetricsServer server(options.address, static_cast<std::uint16_t>(*options.port), text);
     show(server.url() + "\n");
-    while (stop.signal() == 0) stop.sleep_until(std::numeric_limits<std::int64_t>::max());
+    while (stop.signal() == 0) stop.sleep_until(rmem::kNever);
 }
 
 }  // namespace

@@ -533,7 +533,7 @@ bool RingEngine::has_live_rank(unsigned node) const noexcept {
 }
 
 std::int64_t RingEngine::fault_time(const WireFault& fault) const noexcept {
-    constexpr std::int64_t kEver = INT64_MAX / 4;
+    constexpr std::int64_t kEver = kNever / 4;
     const std::int64_t made = std::clamp<std::int64_t>(ring_.header().made_ns, 0, kEver);
     return made + std::min(fault.at_ns, kEver);
 }

@@ -15,7 +15,6 @@ namespace {
 constexpr std::int64_t kFifoLookNs = 20'000;  // an older count of a busy FIFO is refreshed
 constexpr std::int64_t kMaxHoldOffNs =
     1'000'000'000;  // then a wire that does not move is not waited for
-constexpr std::uint64_t kMaxPadUnits = LogArea::units_of(kMaxRecordWords);
 
 }  // namespace
 
@@ -114,8 +113,8 @@ void RingMemory::send_record(std::size_t offset, const void* from, std::uint32_t
 // ---- Room ---------------------------------------------------------------------------------------
 
 bool RingMemory::room(std::size_t bytes) {
-    const std::uint64_t units =
-        std::min(LogArea::units_of_group(bytes, kMaxGroupWrites), log_.capacity() - kMaxPadUnits);
+    const std::uint64_t units = std::min(LogArea::units_of_group(bytes, kMaxGroupWrites),
+                                         log_.capacity() - LogWriter::kMaxPad);
     if (!log_.fits(units)) reclaim();
     bool granted = log_.fits(units);
     if (granted && fifo_depth_ != 0 && !fifo_loses_) {

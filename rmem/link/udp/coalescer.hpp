@@ -38,6 +38,7 @@
 /// Units: nanoseconds of one clock that does not go backwards, from 0.
 
 #include "rmem/base/check.hpp"
+#include "rmem/base/time.hpp"
 
 #include <algorithm>
 #include <cstdint>
@@ -55,8 +56,6 @@ enum class Leaving : bool { what_is_due, all };
 /// Of the node's stream, or of a client's log.
 class Coalescer {
 public:
-    static constexpr std::int64_t kNever = INT64_MAX;
-
     void on_write(std::int64_t now) noexcept { due_ns_ = std::min(due_ns_, now + kLazyNs); }
     /// Whether what was written leaves now; if not, it coalesces.
     [[nodiscard]] bool on_commit(std::int64_t now) noexcept {

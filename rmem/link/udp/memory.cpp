@@ -16,7 +16,6 @@ namespace {
 
 constexpr std::int64_t kRestNs = 1'000'000;
 constexpr unsigned kRosterYields = 1000;
-constexpr std::uint64_t kMostUnits = LogArea::units_of(kMaxRecordWords);
 
 /// A daemon needs a processor as a rank does.
 unsigned daemons_of(const Ring& ring) {
@@ -276,7 +275,7 @@ void UdpMemory::put(LogRecord& record, const void* words) {
         pacer_.on_write(record.written_ns);
     } else {
         if (node_epoch() != epoch_) return;
-        for (reclaim(); !log_.fits(kMostUnits); reclaim()) {
+        for (reclaim(); !log_.fits(LogArea::units_of(kMaxRecordWords)); reclaim()) {
             if (is_over()) return;
             await_room(pause_ns);
         }
@@ -334,8 +333,8 @@ void UdpMemory::reclaim() noexcept {
 
 std::size_t UdpMemory::max_group_bytes() {
     if (engine_) return engine_->most_group_bytes();
-    return (log_.capacity() - kMostUnits - LogArea::units_of_group(0, kMaxGroupWrites)) / 2 *
-           kLogUnitBytes;
+    return (log_.capacity() - LogWriter::kMaxPad - LogArea::units_of_group(0, kMaxGroupWrites)) /
+           2 * kLogUnitBytes;
 }
 
 bool UdpMemory::room(std::size_t bytes) {
@@ -346,8 +345,8 @@ bool UdpMemory::room(std::size_t bytes) {
     } else if (engine_) {
         granted = engine_->has_room(bytes);
     } else {
-        const std::uint64_t units =
-            std::min(LogArea::units_of_group(bytes, kMaxGroupWrites), log_.capacity() - kMostUnits);
+        const std::uint64_t units = std::min(LogArea::units_of_group(bytes, kMaxGroupWrites),
+                                             log_.capacity() - LogWriter::kMaxPad);
         if (!log_.fits(units)) reclaim();
         granted = log_.fits(units);
     }

@@ -33,7 +33,6 @@ namespace rmem::udp {
 
 class RMEM_API Outbox {
 public:
-    static constexpr std::int64_t kNever = Coalescer::kNever;
     static constexpr std::size_t kMostDelayed = 4096;  ///< writes
 
     Outbox(Ring& ring, unsigned node, Core& core, Tap& tap);

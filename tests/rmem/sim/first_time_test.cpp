@@ -8,7 +8,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "tests/rmem/wire/model_fixture.hpp"
+#include "rmem/base/random.hpp"
 
 namespace rmem::sim {
 namespace {
@@ -22,7 +22,7 @@ TEST(FirstTime, is_the_least_and_the_first_of_equal_ones) {
     for (const std::size_t count : {1U, 2U, 3U, 17U, 257U}) {
         FirstTime first(count);
         std::vector<std::int64_t> times(count, kNever);
-        SplitMix64 random(count);
+        Random random(count);
         for (int n = 0; n < 2000; ++n) {
             const auto index = static_cast<std::size_t>(random.below(count));
             const auto time = static_cast<std::int64_t>(random.below(50));

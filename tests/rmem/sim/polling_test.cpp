@@ -3,8 +3,8 @@
 /// A waiting process is parked (rmem/sim/watch.hpp), and yet sees what it would see if each of its
 /// polls were simulated.
 
+#include "rmem/base/random.hpp"
 #include "tests/rmem/sim/world_fixture.hpp"
-#include "tests/rmem/wire/model_fixture.hpp"
 
 #include <gtest/gtest.h>
 
@@ -89,7 +89,7 @@ TEST(Polling, polling_of_several_words_sees_each_when_simulated_polls_would) {
 }
 
 TEST(Polling, sees_no_word_before_it_arrives_nor_later_than_a_poll_when_several_change) {
-    SplitMix64 random(3);
+    Random random(3);
     for (int round = 0; round < 200; ++round) {
         World world(small_world(4, "scramnet-burst", kHost));
         Events events;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "rmem/sim/wire.hpp"
 #include "rmem/base/hash.hpp"
+#include "rmem/base/random.hpp"
 
 #include <gtest/gtest.h>
 
@@ -26,7 +27,7 @@ struct Load {
 };
 
 std::vector<WireWrite> writes_of(const Load& load, std::uint32_t nodes) {
-    SplitMix64 random(load.seed);
+    Random random(load.seed);
     std::vector<WireWrite> writes;
     std::int64_t now = 0;
     for (std::uint64_t n = 1; n <= load.writes; ++n) {
@@ -302,7 +303,7 @@ TEST(SimulatedWire, slicing_the_time_changes_nothing_in_a_hierarchy) {
             const auto keep = [](auto* to) {
                 return [to](const WireOutcome& o) { to->push_back(o); };
             };
-            SplitMix64 random(3);
+            Random random(3);
             for (const WireWrite& w : writes) {
                 at_once.submit(w);
                 ASSERT_EQ(sliced.submit(w), WireSubmit::accepted);
@@ -359,7 +360,7 @@ TEST(SimulatedWire, a_write_into_an_idle_hierarchy_keeps_the_bound) {
         for (const std::string& profile : timing_profile_names()) {
             SCOPED_TRACE(name_of(profile, s));
             Wire wire(parse_timing(profile), {s.rings, s.nodes_per_ring, 2000});
-            SplitMix64 random(5);
+            Random random(5);
             for (const std::uint32_t words : {1U, 2U, 65U, 1000U}) {
                 WireWrite w;
                 w.origin = static_cast<std::uint16_t>(random.below(wire.topology().nodes()));

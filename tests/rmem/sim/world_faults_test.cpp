@@ -2,9 +2,9 @@
 
 /// Faults of the writes, cards and cables of a simulated world, and of its processes.
 
+#include "rmem/base/random.hpp"
 #include "rmem/wire/faults.hpp"
 #include "tests/rmem/sim/world_fixture.hpp"
-#include "tests/rmem/wire/model_fixture.hpp"
 
 #include <gtest/gtest.h>
 
@@ -180,14 +180,14 @@ TEST(WorldFaults, faults_that_take_a_card_out_kill_its_processes_and_nobody_else
 
 TEST(WorldFaults, faults_that_end_give_a_card_the_others_memory_whatever_is_on_the_wire) {
     for (std::uint64_t seed = 1; seed <= 40; ++seed) {
-        SplitMix64 random(seed);
+        Random random(seed);
         World world(small_world(5, seed % 2 == 0 ? "scramnet-burst" : "scramnet-burst-plus-1k"));
         Events events;
         world.observe(&events);
         for (unsigned r = 0; r < 5; ++r) {
             world.start(r, [seed, r](Process& me) {
                 SimMemory memory(me);
-                SplitMix64 own(seed * 10 + r);
+                Random own(seed * 10 + r);
                 for (std::uint32_t i = 1; i <= 300; ++i) {
                     memory.post_word(512 * r + 4 * own.below(100), i);
                     me.sleep(static_cast<std::int64_t>(1 + own.below(1500)));

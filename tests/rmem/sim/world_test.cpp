@@ -4,9 +4,9 @@
 /// world_faults_test.cpp; programs with the billboard: tests/billboard/simulation_test.cpp.
 
 #include "rmem/base/environment_variable.hpp"
+#include "rmem/base/random.hpp"
 #include "rmem/sim/event.hpp"
 #include "tests/rmem/sim/world_fixture.hpp"
-#include "tests/rmem/wire/model_fixture.hpp"
 
 #include <gtest/gtest.h>
 
@@ -459,7 +459,7 @@ std::uint64_t hash_of_a_run(std::uint64_t seed, const Topology& topology = {1, 0
     for (unsigned r = 0; r < ranks; ++r) {
         world.start(r, [seed, r, ranks](Process& me) {
             SimMemory memory(me);
-            SplitMix64 random(seed * 100 + r);
+            Random random(seed * 100 + r);
             for (std::uint32_t i = 1; i <= 30; ++i) {
                 memory.post_word(4 * r, i);
                 if (random.below(3) == 0) await_word(memory, 4 * ((r + 1) % ranks), i);

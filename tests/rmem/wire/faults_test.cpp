@@ -3,7 +3,6 @@
 
 #include <gmock/gmock.h>
 
-#include <limits>
 #include <string>
 
 namespace rmem {
@@ -113,7 +112,7 @@ TEST(FaultPlan, a_datagram_fault_that_names_nothing_is_for_all_nodes_and_times) 
     EXPECT_EQ(nodes_of(drop.from), "0123");
     EXPECT_EQ(nodes_of(drop.to), "0123");
     EXPECT_EQ(drop.at_ns, 0);
-    EXPECT_EQ(drop.until_ns, std::numeric_limits<std::int64_t>::max());
+    EXPECT_EQ(drop.until_ns, kNever);
     EXPECT_EQ(only(FaultPlan::parse("duplicate:by=1ms", 4, kUdp)).by_ns, 1'000'000);
     EXPECT_EQ(only(FaultPlan::parse("corrupt", 4, kUdp)).kind, DatagramFault::Kind::corrupt);
 }

@@ -9,21 +9,10 @@
 #include <string>
 #include <vector>
 
-#include "rmem/base/random.hpp"
 #include "rmem/wire/model.hpp"
 
 namespace rmem {
 using Kind = WireOutcomeKind;
-
-/// A seeded generator of our own: std distributions differ between libraries.
-class SplitMix64 {
-public:
-    explicit SplitMix64(std::uint64_t seed) : state_(seed) {}
-    std::uint64_t below(std::uint64_t end) { return next_random(state_) % end; }
-
-private:
-    std::uint64_t state_;
-};
 
 struct Bench {
     Bench(const std::string& profile, std::uint32_t nodes, std::int64_t start_ns = 0)

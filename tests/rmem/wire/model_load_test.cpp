@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "rmem/base/hash.hpp"
+#include "rmem/base/random.hpp"
 #include "tests/rmem/wire/model_fixture.hpp"
 #include "tests/support/sanitizers.hpp"
 
@@ -30,7 +31,7 @@ struct Load {
 };
 
 void play(const Load& load, bool sliced, Bench* b) {
-    SplitMix64 random(load.seed);
+    Random random(load.seed);
     std::int64_t now = 0;
     std::vector<std::uint64_t> next_offset(load.nodes, 0);
     for (int n = 0; n < load.writes; ++n) {

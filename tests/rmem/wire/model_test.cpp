@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "rmem/base/random.hpp"
 #include "tests/rmem/wire/model_fixture.hpp"
 
 namespace rmem {
@@ -61,7 +62,7 @@ TEST(WireModel, an_own_packet_is_inserted_only_when_nothing_passing_waits) {
 void expect_stays(const std::string& profile, std::uint32_t bytes, std::int64_t most_ns) {
     constexpr std::uint16_t kNodes = 5;
     Bench b(profile, kNodes);
-    SplitMix64 random(7);
+    Random random(7);
     for (std::int64_t t = 0; t < 4'000'000; t += 500) {
         const auto origin = static_cast<std::uint16_t>(random.below(kNodes));
         if (random.below(4) == 0) b.write(origin, t, bytes);
@@ -170,7 +171,7 @@ TEST(WireModel, a_write_that_finds_an_empty_fifo_arrives_within_the_bound) {
         Bench b(profile, kNodes);
         const std::int64_t bound = bound_ns(b.model.profile(), kNodes);
         std::map<std::uint64_t, std::int64_t> written;  // by node 0, one at a time
-        SplitMix64 random(3);
+        Random random(3);
         std::int64_t now = 0;
         for (int n = 0; n < 2000; ++n) {
             now += bound + static_cast<std::int64_t>(random.below(3000));

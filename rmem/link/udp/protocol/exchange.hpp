@@ -133,8 +133,6 @@ public:
 
 class RMEM_API Exchange {
 public:
-    static constexpr std::int64_t kNever = INT64_MAX;
-
     /// The authenticator, the edge and `outgoing` outlive it.
     Exchange(const ExchangeConfig& config, const Authenticator& authenticator, ExchangeEdge& edge,
              Outgoing& outgoing);

@@ -9,6 +9,7 @@
 /// kBytes are there; values that no node would send are for the reader to refuse.
 /// Units: times in nanoseconds of the named clock; sizes in bytes unless they are words.
 
+#include "rmem/base/hash.hpp"
 #include "rmem/base/little_endian.hpp"
 #include "rmem/base/node_set.hpp"
 #include "rmem/config.hpp"
@@ -138,7 +139,7 @@ struct Place {
 
 /// A number for the incarnations of some nodes: of one, to be added to that of others.
 constexpr std::uint64_t sum_of_incarnations(unsigned node, std::uint64_t incarnation) noexcept {
-    std::uint64_t sum = (incarnation ^ std::uint64_t{node} << 56) * 0x9e3779b97f4a7c15;
+    std::uint64_t sum = golden_mix(incarnation, std::uint64_t{node} << 56);
     sum = (sum ^ sum >> 32) * 0xd6e8feb86659fd93;
     return sum ^ sum >> 32;
 }

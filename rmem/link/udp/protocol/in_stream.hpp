@@ -34,7 +34,6 @@ namespace rmem::udp {
 
 class RMEM_API InStream {
 public:
-    static constexpr std::int64_t kNever = INT64_MAX;
     static constexpr unsigned kMostRanges = 32;  ///< named at a time: what a datagram has room for
 
     enum class Offer : std::uint8_t {

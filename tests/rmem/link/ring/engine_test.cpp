@@ -2,6 +2,7 @@
 // ctest: check tsan
 #include "rmem/link/ring/engine.hpp"
 
+#include "rmem/base/random.hpp"
 #include "tests/support/ring_ranks.hpp"
 
 #include <fmt/format.h>
@@ -463,12 +464,12 @@ TEST(RingEngine, a_record_that_cannot_be_is_refused_and_what_follows_is_applied)
 TEST(RingEngine, random_bytes_in_a_log_crash_nobody) {
     RingRanks ring({.timing = "scramnet-burst"});
     RingRank b(ring, 1);
-    std::uint64_t random = 1;
+    std::uint64_t state = 1;
     for (int round = 0; round < 200; ++round) {
         Membership other(ring.ring(), {0, 0});
         auto* words = reinterpret_cast<std::atomic<std::uint64_t>*>(ring.ring()->log(0));
         for (std::size_t i = 0; i < 512; ++i) {
-            random = random * 6364136223846793005U + 1442695040888963407U;
+            const std::uint64_t random = next_random(state);
             words[i].store(random >> (random % 64), std::memory_order_relaxed);
         }
         for (int run = 0; run < 20; ++run) b.memory.progress();

@@ -29,7 +29,7 @@ std::int64_t load(Coalescer& coalescer, std::int64_t now) {
 TEST(Coalescer, lets_a_commit_leave_at_once_without_load) {
     Coalescer coalescer;
     for (unsigned i = 1; i < kLoad; ++i) EXPECT_TRUE(send(coalescer, kStart + i * kStep));
-    EXPECT_EQ(coalescer.due_ns(), Coalescer::kNever);
+    EXPECT_EQ(coalescer.due_ns(), kNever);
     EXPECT_FALSE(coalescer.coalesces());
     EXPECT_FALSE(coalescer.is_loaded());
 }
@@ -43,7 +43,7 @@ TEST(Coalescer, lets_commits_wait_for_more_under_load_and_no_longer_than_the_fir
     EXPECT_FALSE(send(coalescer, first + kLazyNs - 1));
     EXPECT_EQ(coalescer.due_ns(), first + kLazyNs);
     EXPECT_TRUE(send(coalescer, first + kLazyNs));
-    EXPECT_EQ(coalescer.due_ns(), Coalescer::kNever);
+    EXPECT_EQ(coalescer.due_ns(), kNever);
 }
 
 TEST(Coalescer, lets_what_coalesces_leave_when_the_program_waits) {

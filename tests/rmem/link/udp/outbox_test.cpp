@@ -113,7 +113,7 @@ TEST_F(OutboxTest, a_commit_leaves_at_once_with_all_that_was_put) {
     outbox.commit(now);
     ASSERT_EQ(batches().size(), 1U);
     EXPECT_EQ(batches()[0], (std::vector<std::uint32_t>{1, 2}));
-    EXPECT_EQ(outbox.due_ns(), Outbox::kNever);
+    EXPECT_EQ(outbox.due_ns(), kNever);
 }
 
 TEST_F(OutboxTest, what_is_not_committed_leaves_after_a_while) {
@@ -231,7 +231,7 @@ TEST_F(OutboxTest, a_new_incarnation_begins_with_nothing) {
     ASSERT_TRUE(put(1, 5'000));
     outbox.begin_incarnation();
     EXPECT_FALSE(outbox.coalescer().coalesces());
-    EXPECT_EQ(outbox.due_ns(), Outbox::kNever);
+    EXPECT_EQ(outbox.due_ns(), kNever);
 }
 
 }  // namespace

@@ -256,7 +256,7 @@ public:
     const unsigned nodes;
     std::function<bool(unsigned, unsigned)> is_cut = [](unsigned, unsigned) { return false; };
     Weather weather;
-    SplitMix64 random;
+    Random random;
     Authenticator authenticator;
     std::int64_t now = 1;
     std::uint64_t last_incarnation = 100;

@@ -416,7 +416,7 @@ TEST(Core, a_node_that_took_a_stream_without_being_heard_is_told_again_from_wher
 TEST(Core, a_node_with_others_ends_whole_and_with_equal_banks_whatever_happened) {
     for (std::uint64_t seed = 1; seed <= 200; ++seed) {
         SCOPED_TRACE("seed " + std::to_string(seed));
-        SplitMix64 dice(seed * 7919);
+        Random dice(seed * 7919);
         Weather weather;
         weather.lost_percent = static_cast<unsigned>(dice.below(16));
         weather.repeated_percent = static_cast<unsigned>(dice.below(16));

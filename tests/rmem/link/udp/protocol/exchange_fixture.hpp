@@ -3,8 +3,8 @@
 
 /// Nodes that exchange datagrams over a network with weather, in a time of its own.
 
+#include "rmem/base/random.hpp"
 #include "rmem/link/udp/protocol/exchange.hpp"
-#include "tests/rmem/wire/model_fixture.hpp"
 
 #include <gtest/gtest.h>
 
@@ -185,7 +185,7 @@ public:
 
     std::function<bool(unsigned, unsigned)> is_cut = [](unsigned, unsigned) { return false; };
     Weather weather;
-    SplitMix64 random;
+    Random random;
     Authenticator authenticator;
     std::vector<Host*> speakers;  ///< all that speak
     std::vector<std::unique_ptr<Host>> all;

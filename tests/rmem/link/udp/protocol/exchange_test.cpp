@@ -72,7 +72,7 @@ TEST(Exchange, an_exchange_of_two_that_answer_each_other_needs_no_datagram_but_t
 
 TEST(Exchange, an_exchange_of_many_keeps_order_and_loses_nothing_in_any_weather) {
     for (std::uint64_t seed = 1; seed <= 12; ++seed) {
-        SplitMix64 random(seed);
+        Random random(seed);
         Weather weather;
         weather.lost_percent = static_cast<unsigned>(random.below(21));
         weather.repeated_percent = static_cast<unsigned>(random.below(21));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "rmem/link/udp/protocol/snapshot.hpp"
-#include "tests/rmem/wire/model_fixture.hpp"
+#include "rmem/base/random.hpp"
 
 #include <gtest/gtest.h>
 
@@ -55,7 +55,7 @@ public:
         return true;
     }
 
-    SplitMix64 random;
+    Random random;
     std::vector<std::vector<Write>> batches;
 
 private:
@@ -142,7 +142,7 @@ private:
 
 TEST(Snapshot, gives_a_joiner_the_bank_of_its_streams_positions_whatever_goes_on) {
     for (std::uint64_t seed = 1; seed <= 40; ++seed) {
-        SplitMix64 dice(seed * 31);
+        Random dice(seed * 31);
         const auto origins = static_cast<unsigned>(dice.below(4)) + 1;
         const std::size_t words = (dice.below(40) + 2) * 16 * origins + dice.below(300);
         Streams streams(origins, words, seed);

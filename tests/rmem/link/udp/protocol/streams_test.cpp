@@ -3,10 +3,10 @@
 /// One sender's stream to several receivers over a network that loses, repeats, reorders and
 /// delays.
 
+#include "rmem/base/random.hpp"
 #include "rmem/link/udp/protocol/in_stream.hpp"
 #include "rmem/link/udp/protocol/out_stream.hpp"
 #include "tests/rmem/link/udp/protocol/batch_fixture.hpp"
-#include "tests/rmem/wire/model_fixture.hpp"
 
 #include <gtest/gtest.h>
 
@@ -158,7 +158,7 @@ private:
     }
 
     Weather weather_;
-    SplitMix64 random_;
+    Random random_;
     OutStream out_;
     std::vector<InStream> in_;
     std::vector<std::uint64_t> taken_;
@@ -178,7 +178,7 @@ TEST(Streams, streams_on_a_good_network_send_each_batch_once_and_no_nak) {
 
 TEST(Streams, bring_each_batch_once_and_in_order_through_any_weather) {
     for (std::uint64_t seed = 1; seed <= 60; ++seed) {
-        SplitMix64 random(seed);
+        Random random(seed);
         Weather weather;
         weather.lost_percent = static_cast<unsigned>(random.below(31));
         weather.repeated_percent = static_cast<unsigned>(random.below(31));
