@@ -8,9 +8,12 @@
 /// when a word changes its polls go on where they would be by then: at the first one that loads the
 /// word no earlier than it changed.
 ///
-/// Invariants  a poll that finds nothing does nothing but load (and ask for room, which the process
+/// Invariants  what is loaded, and parked, belongs to a poll that has begun, and comes no earlier.
+/// Contract    a poll that finds nothing does nothing but load (and ask for room, which the process
 ///             looks after itself).
 /// Thread safety: none. It allocates only while it grows.
+
+#include "rmem/base/check.hpp"
 
 #include <algorithm>
 #include <cstddef>
@@ -39,6 +42,7 @@ public:
     bool is_on() const { return on_; }
 
     void loaded(std::uint64_t offset, std::uint32_t value, std::int64_t now_ns) {
+        RMEM_CHECK(on_ && now_ns >= begun_ns_);
         words_.push_back({offset, value, now_ns - begun_ns_});
         low_ = std::min(low_, offset);
         high_ = std::max(high_, offset);
@@ -46,6 +50,7 @@ public:
 
     /// The poll found nothing, and the next one would begin at this time.
     void park(std::int64_t now_ns) {
+        RMEM_CHECK(on_ && now_ns >= begun_ns_);
         period_ns_ = std::max<std::int64_t>(now_ns - begun_ns_, 1);
         next_ns_ = now_ns;
     }
@@ -56,9 +61,7 @@ public:
     }
     /// When the first poll begins that loads this word no earlier than `changed_ns`.
     std::int64_t seen_by_poll_at(const Word& word, std::int64_t changed_ns) const {
-        const std::int64_t late = changed_ns - (next_ns_ + word.after_ns);
-        if (late <= 0) return next_ns_;
-        return next_ns_ + (late + period_ns_ - 1) / period_ns_ * period_ns_;
+        return poll_from(changed_ns - word.after_ns);
     }
     /// The first poll that begins no earlier than this.
     std::int64_t poll_from(std::int64_t time_ns) const {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "rmem/sim/wire.hpp"
 
+#include "rmem/base/check.hpp"
 #include "rmem/base/limits.hpp"
 
 #include <fmt/format.h>
@@ -78,6 +79,7 @@ WireSubmit Wire::submit_on(std::size_t ring, const WireWrite& write) {
 /// submitted to its next ring no earlier, so no ring gets a write of its past.
 void Wire::advance_one() {
     const std::size_t ring = next_.index();
+    RMEM_CHECK(next_.time_ns() >= now_ns_);
     now_ns_ = next_.time_ns();
     inner_.clear();
     outcomes_.clear();
@@ -122,6 +124,7 @@ void Wire::forward(std::size_t ring, std::uint16_t from, std::uint64_t carried,
 /// It has come round on one more ring; on the last, it is back as a whole.
 void Wire::finish(const WireOutcome& outcome) {
     Carried& write = carried_[outcome.tag];
+    RMEM_CHECK(write.rings_left != 0);
     if (--write.rings_left != 0) return;
     WireOutcome seen = outcome;
     seen.tag = write.tag;

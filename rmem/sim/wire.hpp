@@ -102,6 +102,8 @@ public:
     std::int64_t bound_ns(std::uint32_t words = 1) const noexcept;
 
 private:
+    friend struct PlantedBug;  ///< a test's, which a check finds
+
     /// A write in a hierarchy: the tag that it came with, and on how many rings it still goes
     /// round.
     struct Carried {

@@ -143,6 +143,7 @@ private:
     friend class SimMemory;
     friend class SimCard;
     friend class Membership;
+    friend struct PlantedBug;  ///< a test's, which a check finds
 
     struct Node {
         std::vector<std::byte> bank;

@@ -4,6 +4,8 @@
 
 #include "rmem/sim/world.hpp"
 
+#include "rmem/base/check.hpp"
+
 #include <algorithm>
 #include <cstring>
 #include <utility>
@@ -195,6 +197,7 @@ void World::finish_returned(const WireOutcome& outcome, const WriteInFlight& wri
 }
 
 void World::apply(const WireOutcome& outcome, WriteInFlight& write) {
+    RMEM_CHECK(outcome.time_ns >= write.stored_ns);
     Node& node = nodes_[outcome.node];
     if (!node.applied.empty()) {
         std::uint64_t& last = node.applied[outcome.origin];

@@ -6,8 +6,10 @@
 /// A write stays until it has come round, or until a later one of its origin has: writes of one
 /// origin keep their order, so then no node waits for it any more. Those of an origin that died on
 /// the way stay.
+/// Invariant: what comes round is in flight; so each write is forgotten once.
 /// Thread safety: none. It allocates only while it grows to the load's size.
 
+#include "rmem/base/check.hpp"
 #include "rmem/wire/queue.hpp"
 
 #include <cstddef>
@@ -54,12 +56,12 @@ public:
     /// This write of its origin has come round: it and all before it are forgotten.
     void forget_through(std::uint32_t index) {
         Origin& from = of_origin_[all_[index].origin];
-        while (!from.out.empty()) {
-            const std::uint32_t first = from.out.front();
-            from.out.pop_front();
-            free_.push_back(first);
-            if (first == index) return;
+        bool is_last = false;
+        for (; !is_last && !from.out.empty(); from.out.pop_front()) {
+            is_last = from.out.front() == index;
+            free_.push_back(from.out.front());
         }
+        RMEM_CHECK(is_last);
     }
     /// How many writes of the origin there have been.
     std::uint64_t count_of(std::uint16_t origin) const { return of_origin_[origin].count; }

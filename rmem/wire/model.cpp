@@ -63,6 +63,7 @@ void WireModel::State::run(std::int64_t until_ns, Call call, void* target) {
     const std::uint64_t until = to_ps(until_ns);
     while (queue_.next_time() <= until) {
         const WireEvent event = queue_.pop();
+        RMEM_CHECK_IF(false, event.time >= now_);
         now_ = event.time;
         handle(event);
     }
@@ -359,9 +360,11 @@ std::uint32_t WireModel::State::new_packet() {
 
 void WireModel::State::release(std::uint32_t index) {
     Packet& packet = packets_[index];
+    RMEM_CHECK_IF(false, packet.events != 0);
     if (--packet.events != 0) return;
     Node& origin = nodes_[packet.origin];
     for (std::uint64_t n = packet.first_record; n <= packet.last_record; ++n) {
+        RMEM_CHECK_IF(false, origin.records[n].packets != 0);
         --origin.records[n].packets;
     }
     free_packets_.push_back(index);

@@ -140,6 +140,7 @@ public:
     WireCounters totals() const noexcept;
 
 private:
+    friend struct PlantedBug;  ///< a test's, which a check finds
     class State;
     using Call = void (*)(void* target, const WireOutcome& outcome);
 

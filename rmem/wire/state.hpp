@@ -10,6 +10,7 @@
 /// Errors:        none.
 /// Source:        docs/design/wire-model.md, whose terms these are.
 
+#include "rmem/base/check.hpp"
 #include "rmem/base/limits.hpp"
 #include "rmem/wire/model.hpp"
 #include "rmem/wire/queue.hpp"
@@ -153,6 +154,8 @@ public:
     enum FaultDetail : std::uint16_t { kDies = 0, kRevives, kCable };
 
 private:
+    friend struct PlantedBug;  ///< a test's, which a check finds
+
     void handle(const WireEvent& event);
 
     // The TX FIFO.
@@ -238,6 +241,7 @@ private:
         outcome.kind = kind;
         outcome.cause = cause;
         outcome.interrupt = record.interrupt;
+        RMEM_CHECK_IF(false, kind != WireOutcomeKind::arrived || now_ >= record.stored);
         call_(target_, outcome);
     }
     /// How far behind its source a node lies; the source itself, when it comes round, farthest.
