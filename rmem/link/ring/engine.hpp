@@ -78,6 +78,8 @@ public:
     void on_race(RaceChecker::Report report);
 
 private:
+    friend struct PlantedBug;  ///< a test's, which a check finds
+
     struct Flight {
         LogReader::Entry entry;
         std::int64_t unseen_ns = 0;  ///< its writer published it that long after its time

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "rmem/link/udp/datagram_faults.hpp"
 
+#include "rmem/base/check.hpp"
 #include "rmem/base/random.hpp"
 #include "rmem/link/udp/protocol/format.hpp"
 
@@ -96,6 +97,7 @@ void DatagramFaults::hold(std::span<const std::byte> datagram, std::int64_t due)
         return;
     }
     held_.try_emplace({due, arrivals_++}, datagram.begin(), datagram.end());
+    RMEM_CHECK(held_.size() <= kMostHeld);
 }
 
 std::span<const std::byte> DatagramFaults::next(std::int64_t now) {

@@ -68,6 +68,8 @@ public:
     const Counts& counts() const noexcept { return counts_; }
 
 private:
+    friend struct PlantedBug;  ///< a test's, which a check finds
+
     struct Active {
         DatagramFault fault;
         FaultChooser chooser;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "rmem/link/udp/protocol/batch_history.hpp"
 
+#include "rmem/base/check.hpp"
+
 #include <algorithm>
 #include <bit>
 
@@ -13,6 +15,7 @@ BatchHistory::BatchHistory(std::uint32_t places, std::size_t most_bytes)
       bytes_(std::make_unique_for_overwrite<std::byte[]>(entries_.size() * most_bytes)) {}
 
 bool BatchHistory::put(std::uint64_t sequence, std::span<const std::byte> body) noexcept {
+    RMEM_CHECK_IF(false, sequence != 0);
     if (body.size() > most_bytes_) return false;
     const std::size_t place = place_of(sequence);
     entries_[place] = {sequence, body.size()};

@@ -4,7 +4,7 @@
 /// The last batches of one stream: bodies by sequence, in places that are used again in turn.
 ///
 /// Invariants: a body stays until another of the same place is put, that is one with a sequence
-///   larger or smaller by a multiple of `places`.
+///   larger or smaller by a multiple of `places`. Sequences count from 1: 0 is an empty place.
 /// Threads: one user at a time. Progress: put() and find() take the time of a copy and of a look;
 ///   memory is taken once, and used as it is written to.
 

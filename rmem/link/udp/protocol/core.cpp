@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "rmem/link/udp/protocol/core.hpp"
 
+#include "rmem/base/check.hpp"
 #include "rmem/base/random.hpp"
 #include "rmem/wire/faults.hpp"
 
@@ -154,6 +155,7 @@ void Core::note_absence(std::int64_t now) {
 }
 
 void Core::look_for_the_dead(std::int64_t now) {
+    RMEM_CHECK(is_member_ == view_.contains(me()));
     look_due_ns_ = now + std::max<std::int64_t>(config_.dead_ns / 16, 1);
     for (unsigned node = 0; node < others_.size(); ++node) {
         const std::int64_t heard =
@@ -264,6 +266,7 @@ void Core::update_window() noexcept {
 // ---- What comes ---------------------------------------------------------------------------------
 
 void Core::apply(unsigned origin, const Batch& batch, std::int64_t now) {
+    RMEM_CHECK_IF(false, others_[origin].incarnation != 0);
     edge_.apply(origin, batch, now);
     if (!taker_) return;
     // What others give of a node that is gone is in each part that comes from now on. Those here

@@ -13,6 +13,7 @@
 /// Terms: rmem/link/udp/protocol/*.hpp and the design page. States: joining (in no ring), member.
 /// Invariants
 ///   Equal configurations and calls give equal calls of the edge.
+///   It is a member exactly while its view has it.
 ///   While it is a member, its bank is what all members' streams up to where it has applied them
 ///   make. Nothing of a node is applied whose incarnation is not known from a join or an admission,
 ///   and believed. Of two that disagree on who is in, one goes, and both come to the same answer
@@ -146,6 +147,8 @@ public:
     const CoreCounters& counters() const noexcept { return counters_; }
 
 private:
+    friend struct PlantedBug;  ///< a test's, which a check finds
+
     /// Another node.
     struct Other {
         std::uint64_t incarnation =

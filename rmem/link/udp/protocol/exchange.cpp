@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "rmem/link/udp/protocol/exchange.hpp"
 
+#include "rmem/base/check.hpp"
 #include "rmem/link/memory.hpp"
 
 #include <algorithm>
@@ -425,8 +426,10 @@ void Exchange::take_in(unsigned origin, InStream& stream, bool is_deferred, cons
 
 void Exchange::apply_in_order(unsigned origin, InStream& stream, std::int64_t now) {
     while (const auto body = stream.take()) {
+        const Batch batch(*body);
+        RMEM_CHECK_IF(false, batch.sequence() == stream.applied());
         ++counters_.batches_applied;
-        edge_.apply(origin, Batch(*body), now);
+        edge_.apply(origin, batch, now);
     }
 }
 

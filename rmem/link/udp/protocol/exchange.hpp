@@ -241,6 +241,8 @@ public:
     const ExchangeCounters& counters() const noexcept { return counters_; }
 
 private:
+    friend struct PlantedBug;  ///< a test's, which a check finds
+
     /// The stream of an incarnation that is over, as far as it was brought here.
     struct Ended {
         static constexpr std::uint64_t kUnsaid = UINT64_MAX;

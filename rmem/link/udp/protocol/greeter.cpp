@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "rmem/link/udp/protocol/greeter.hpp"
 
+#include "rmem/base/check.hpp"
 #include "rmem/base/random.hpp"
 #include "rmem/wire/faults.hpp"
 
@@ -22,6 +23,8 @@ std::uint64_t Greeter::nonce(unsigned node, std::int64_t now) noexcept {
         asked.nonce = next_random(state_);
     } while (asked.nonce == 0);
     asked.drawn_ns = now;
+    RMEM_CHECK(std::count_if(nodes_.begin(), nodes_.end(),
+                             [&](const Node& other) { return other.nonce == asked.nonce; }) == 1);
     return asked.nonce;
 }
 
@@ -33,6 +36,7 @@ void Greeter::owe(unsigned node, std::uint64_t answer, std::int64_t now) {
     const Owed owed{node, answer};
     const bool is_owed = std::find(owed_.begin(), owed_.end(), owed) != owed_.end();
     if (!is_owed && owed_.size() < kMostGreetings) owed_.push_back(owed);
+    RMEM_CHECK(owed_.size() <= kMostGreetings);
 }
 
 void Greeter::add_to(DatagramWriter& writer, std::uint16_t flags,

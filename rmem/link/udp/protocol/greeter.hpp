@@ -52,6 +52,7 @@ public:
                 const std::function<std::uint64_t(unsigned)>& believed, std::int64_t now);
 
 private:
+    friend struct PlantedBug;  ///< a test's, which a check finds
     struct Node {
         std::uint64_t nonce = 0;  ///< 0: none; no greeting answers that
         std::int64_t drawn_ns = 0;

@@ -78,6 +78,8 @@ public:
     void on_other_nak(std::uint64_t first, std::uint64_t count, std::int64_t now) noexcept;
 
 private:
+    friend struct PlantedBug;  ///< a test's, which a check finds
+
     bool is_missing(std::uint64_t sequence) const noexcept { return !history_.contains(sequence); }
     /// The first missing one from there on, or `end`.
     std::uint64_t find_missing(std::uint64_t from, std::uint64_t end) const noexcept;

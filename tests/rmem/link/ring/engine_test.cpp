@@ -3,6 +3,7 @@
 #include "rmem/link/ring/engine.hpp"
 
 #include "rmem/base/random.hpp"
+#include "tests/support/broken.hpp"
 #include "tests/support/ring_ranks.hpp"
 
 #include <fmt/format.h>
@@ -16,6 +17,20 @@
 #include <vector>
 
 namespace rmem {
+
+struct PlantedBug {
+    /// The model brings a write of rank 1 before its time.
+    static void bring_early(RingEngine& engine) {
+        RingEngine::Flights& flights = engine.flights_.at(1);
+        WireOutcome outcome;
+        outcome.tag = std::uint64_t{1} << 55 | flights.end();
+        outcome.origin = 1;
+        outcome.time_ns = engine.step_ns_ + 1;
+        flights.push_back({});
+        engine.on_outcome(outcome);
+    }
+};
+
 namespace {
 
 using test::faulty;
@@ -475,6 +490,22 @@ TEST(RingEngine, random_bytes_in_a_log_crash_nobody) {
         for (int run = 0; run < 20; ++run) b.memory.progress();
     }
     EXPECT_GT(ring.count(1, LinkCounter::records_refused), 0U);
+}
+
+// ---- What it notices
+
+TEST(RingEngineDeathTest, checks_that_nothing_is_applied_early) {
+    RingRanks ring({.timing = "scramnet-burst"});
+    RingRank a(ring, 0, still());
+    RingEngine engine(a.member, {}, false);
+    EXPECT_BROKEN_WHERE_CHECKED(PlantedBug::bring_early(engine));
+}
+
+TEST(EngineLockDeathTest, checks_that_who_lets_go_holds_it) {
+    RingRanks ring({});
+    RingRank a(ring, 0, still());
+    EngineLock lock(*ring.ring(), 0, 0, a.member.incarnation());
+    EXPECT_BROKEN_WHERE_CHECKED(lock.unlock());
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 #include "rmem/link/udp/arrivals.hpp"
 
 #include "rmem/link/udp/protocol/datagram_writer.hpp"
+#include "tests/support/broken.hpp"
 #include "tests/support/child.hpp"
 
 #include <gtest/gtest.h>
@@ -190,6 +191,14 @@ TEST_F(ArrivalsTest, writes_that_say_a_time_later_than_now_are_deferred_no_longe
     arrivals_->apply_all_of(1, kNow);
     take(1, 2, kNow + 1'000'000'000'000, kNow);
     EXPECT_EQ(arrivals_->due_ns(), due);
+}
+
+TEST_F(ArrivalsTest, notice_a_batch_that_comes_after_a_later_one) {
+    open("scramnet-burst");
+    take(1, 7, kNow, kNow + 10);
+    take(1, 8, kNow, kNow + 10);
+    sequences_[1] = 0;
+    EXPECT_BROKEN_WHERE_CHECKED(take(1, 9, kNow, kNow + 10));
 }
 
 }  // namespace
