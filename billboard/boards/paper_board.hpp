@@ -12,11 +12,12 @@
 ///             counts the sender's posts, orders them. Numbers are compared by difference; a sender
 ///             does not post while a buffer 2^30 posts old is unread, so they never go ambiguous.
 /// Invariants  one writer per word; a sender keeps its flag words privately and never reads them
-///             back.
+///             back. What was found at a sender's is taken once.
 /// Thread safety: one thread. Progress: wait-free, bounded by the number of ranks and buffers.
 /// Source: section 3 of the paper; the sequence number is our addition (bits alone have no order).
 
 #include "billboard/boards/arrival.hpp"
+#include "rmem/base/check.hpp"
 #include "rmem/base/marks.hpp"
 #include "rmem/link/memory.hpp"
 
@@ -116,6 +117,7 @@ public:
         return true;
     }
     void take(unsigned s, const Arrival&) {
+        RMEM_CHECK_IF(rmem::is_simulated<M>, peers_[s].count != 0);
         ++peers_[s].first;
         --peers_[s].count;
     }

@@ -29,6 +29,8 @@ public:
     }
 
 private:
+    friend struct PlantedBug;  ///< a test's, which a check finds
+
     unsigned number_ = 0;
     std::vector<bool> is_due_;
 };

@@ -11,6 +11,7 @@
 
 #include "billboard/core/own_rank.hpp"
 #include "billboard/core/peers.hpp"
+#include "rmem/base/check.hpp"
 #include "rmem/base/hash.hpp"
 #include "rmem/base/marks.hpp"
 
@@ -34,6 +35,9 @@ public:
     [[nodiscard]] std::vector<int> others(std::string_view name);
 
 private:
+    friend struct PlantedBug;  ///< a test's, which a check finds
+
+    void show(unsigned place, std::uint64_t hash);
     bool holds(std::size_t at, std::uint64_t hash) const {
         return own_.memory.load(at) == static_cast<std::uint32_t>(hash) &&
                own_.memory.load(at + 4) == static_cast<std::uint32_t>(hash >> 32);
@@ -70,18 +74,24 @@ int Groups<Own>::join(std::string_view name) {
     const std::uint64_t hash = group_hash_of(name);
     if (is_in(own_.me, hash)) return BBP_OK;
     for (unsigned i = 0; i < kJoinedGroups; ++i) {
-        const std::size_t at = own_.geometry.group_hash(own_.me, i);
-        if (own_.memory.load(at) != 0) continue;
-        own_.memory.post_word(at + 4, static_cast<std::uint32_t>(hash >> 32));
-        RMEM_MARK("group.half-joined");
-        own_.memory.post_word(at,
-                              static_cast<std::uint32_t>(hash));  // last: it makes the place valid
-        own_.memory.commit();
+        if (own_.memory.load(own_.geometry.group_hash(own_.me, i)) != 0) continue;
+        show(i, hash);
         return BBP_OK;
     }
     return fail(BBP_ENOMEM,
                 fmt::format("rank {} is in {} groups already; leave one before joining '{}'",
                             own_.me, kJoinedGroups, name));
+}
+
+template <class Own>
+void Groups<Own>::show(unsigned place, std::uint64_t hash) {
+    const auto low = static_cast<std::uint32_t>(hash);
+    RMEM_CHECK(low != 0);
+    const std::size_t at = own_.geometry.group_hash(own_.me, place);
+    own_.memory.post_word(at + 4, static_cast<std::uint32_t>(hash >> 32));
+    RMEM_MARK("group.half-joined");
+    own_.memory.post_word(at, low);  // last: it makes the place valid
+    own_.memory.commit();
 }
 
 template <class Own>

@@ -21,6 +21,7 @@
 #include "billboard/core/set_aside.hpp"
 #include "billboard/core/views.hpp"
 #include "billboard/core/wake_fd.hpp"
+#include "rmem/base/check.hpp"
 #include "rmem/base/copy.hpp"
 #include "rmem/base/marks.hpp"
 
@@ -63,7 +64,10 @@ public:
 
     /// BBP_ANY looks there first.
     [[nodiscard]] unsigned next_any() const noexcept { return next_any_; }
-    void set_next_any(unsigned s) noexcept { next_any_ = s; }
+    void set_next_any(unsigned s) noexcept {
+        RMEM_CHECK_IF(Own::kIsSimulated, s < own_.ranks);
+        next_any_ = s;
+    }
     /// After a look that found nothing: whether it is too early to look for dead peers.
     [[nodiscard]] bool is_early_to_look_around() noexcept {
         return ++empty_polls_ < kEmptyPollsPerLook;
@@ -260,7 +264,7 @@ int Taking<Own>::recv(int src, void* buf, std::size_t cap, std::size_t* len, Dea
         const int candidate = any ? own_.board.find(next_any_) : src;
         const int from = recv_short(own_, aside_, candidate, buf, cap, len, cls);
         if (from < 0) return try_recv(src, buf, cap, len, deadline, cls);
-        if (any) next_any_ = own_.after(static_cast<unsigned>(from));
+        if (any) set_next_any(own_.after(static_cast<unsigned>(from)));
         return from;
     };
     // Before a clock is read. EndpointCore has just tried the short way; where a store is the
@@ -296,9 +300,9 @@ int Taking<Own>::try_recv(int src, void* buf, std::size_t cap, std::size_t* len,
                               ? deliver_private(aside_.find(cls, src), buf, cap, len)
                           : found == Found::in_parts ? recv_parts(s, any, buf, cap, len, deadline)
                                                      : deliver(s, any, a, buf, cap, len, deadline);
-    if (any && delivered == BBP_ESIZE) next_any_ = s;  // the caller comes back for this one
+    if (any && delivered == BBP_ESIZE) set_next_any(s);  // the caller comes back for this one
     if (delivered < 0) return delivered;
-    if (any) next_any_ = own_.after(s);
+    if (any) set_next_any(own_.after(s));
     return static_cast<int>(s);
 }
 
@@ -472,7 +476,7 @@ int Taking<Own>::probe(int src, std::size_t* len, Class cls) {
         return nothing == BBP_EAGAIN ? own_.not_now() : nothing;
     }
     if (result != BBP_OK) return result;
-    if (src == BBP_ANY) next_any_ = s;  // the caller comes back for this one
+    if (src == BBP_ANY) set_next_any(s);  // the caller comes back for this one
     if (len != nullptr) {
         *len = found == Found::board      ? a.length
                : found == Found::in_parts ? reassembly_.total(s)
@@ -527,7 +531,7 @@ int Taking<Own>::try_view(int src, const void** data, std::size_t* len, Class cl
                                            "cannot be viewed; receive it with bbp_recv",
                                            s));
     }
-    if (src == BBP_ANY) next_any_ = own_.after(s);
+    if (src == BBP_ANY) set_next_any(own_.after(s));
     if (small != nullptr && found == Found::board && a.is_inline) {
         std::memcpy(small, a.payload, a.length);
         *data = small;

@@ -39,6 +39,8 @@ public:
     [[nodiscard]] int release(const void* data);
 
 private:
+    friend struct PlantedBug;  ///< a test's, which a check finds
+
     static constexpr unsigned kNone = kBuffers;
     struct View {
         const std::byte* data;

@@ -217,6 +217,7 @@ int Process::post_recv(unsigned port, void* buffer, std::size_t size) {
 void Process::place_buffer(unsigned port, void* buffer, std::size_t size) {
     Port& p = ports_[port];
     p.is_in_use = false;
+    RMEM_CHECK_IF(false, p.source < 0 || p.received <= p.total);  // (G4)
     const bool fits = p.source < 0 || p.total <= size;
     if (p.source >= 0 && fits && p.buffer != buffer) std::memmove(buffer, p.buffer, p.received);
     p.buffer = static_cast<std::byte*>(buffer);

@@ -15,7 +15,8 @@
 ///        within each is kept.
 ///   (G3) A handler runs when its frame is done with: copied, released, counted. It may call
 ///        anything.
-///   (G4) One message at a time is in parts under way in a stream.
+///   (G4) One message at a time is in parts under way in a stream, and at a port; no more of it has
+///        come in than it has.
 ///
 /// Thread safety: any thread, when the process endpoint is shared; else one.
 /// Progress: a waiting call receives, in slices; else the progress thread, as an attendant.

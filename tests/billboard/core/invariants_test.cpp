@@ -14,6 +14,19 @@
 #include <tuple>
 
 namespace billboard {
+
+struct PlantedBug {
+    static void miscount(AbortsDue& aborts) { ++aborts.number_; }
+    template <class Own>
+    static void miscount(Views<Own>& views) {
+        views.buffers_of_[0] = 0;
+    }
+    template <class Own>
+    static void show(Groups<Own>& groups, std::uint64_t hash) {
+        groups.show(0, hash);
+    }
+};
+
 namespace {
 
 using rmem::DirectMemory;
@@ -69,6 +82,25 @@ TEST_F(Parts, barriers_notice_a_rank_that_is_no_member) {
     Barriers<Own> barriers{own_, peers_, aside_, *pair.sender};
     own_.me = 1;
     EXPECT_BROKEN_WHERE_CHECKED(std::ignore = barriers.barrier(Deadline::now()));
+}
+
+TEST_F(Parts, aborts_due_notice_a_receiver_that_is_not_counted) {
+    EXPECT_BROKEN(PlantedBug::miscount(aborts_due_); aborts_due_.set(0, true));
+}
+
+TEST_F(Parts, groups_notice_a_name_that_looks_like_none) {
+    Groups<Own> groups{own_, peers_};
+    EXPECT_BROKEN(PlantedBug::show(groups, std::uint64_t{1} << 32));
+}
+
+TEST_F(Parts, views_notice_one_that_is_not_counted) {
+    const std::byte* const view = views_.add(0, 0, {});
+    EXPECT_BROKEN_WHERE_CHECKED(PlantedBug::miscount(views_); std::ignore = views_.release(view));
+}
+
+TEST_F(Parts, taking_notices_a_rank_that_cannot_be_next) {
+    Taking<Own> taking{own_, peers_, aside_, reassembly_, views_};
+    EXPECT_BROKEN_WHERE_CHECKED(taking.set_next_any(1));
 }
 
 /// There is room on it for whom nobody is connected to.

@@ -23,6 +23,10 @@ struct PlantedBug {
     static void stall(Process& process, unsigned source) {
         process.stall({source, {nullptr, 0, false}, {}}, -1);
     }
+    static void receive_too_much(Process& process, unsigned port) {
+        process.ports_.at(port).source = 0;
+        process.ports_.at(port).received = 1;
+    }
 };
 
 namespace {
@@ -164,19 +168,32 @@ TEST_F(GammaThreads, numbers_of_frames_and_barriers_wrap) {
     });
 }
 
-TEST(GammaProcessDeathTest, checks_that_it_keeps_one_frame_of_each_sender_at_most) {
-    const rmem::test::RingName name;
-    const auto [ring, board] = billboard::test::ring_of_two(name.get(), 65536, 0, 1);
-    Settings settings;
-    settings.has_progress_thread = false;
-    unsigned short active_port = 0;
-    long msglen = 0;
-    int error = 0;
-    const auto process = Process::start(std::make_shared<ProcessEndpoint>(billboard::Endpoint::open(
-                                            ring, {0, 0}, board, billboard::test::patience())),
-                                        1, settings, {active_port, msglen, error});
-    PlantedBug::stall(*process, 0);
-    EXPECT_BROKEN(PlantedBug::stall(*process, 0));
+class GammaProcessDeathTest : public ::testing::Test {
+protected:
+    std::unique_ptr<Process> start() {
+        const auto [ring, board] = billboard::test::ring_of_two(name_.get(), 65536, 0, 1);
+        Settings settings;
+        settings.has_progress_thread = false;
+        auto endpoint = billboard::Endpoint::open(ring, {0, 0}, board, billboard::test::patience());
+        return Process::start(std::make_shared<ProcessEndpoint>(std::move(endpoint)), 1, settings,
+                              {active_port_, msglen_, error_});
+    }
+
+    rmem::test::RingName name_;
+    unsigned short active_port_ = 0;
+    long msglen_ = 0;
+    int error_ = 0;
+    std::unique_ptr<Process> process_ = start();
+};
+
+TEST_F(GammaProcessDeathTest, checks_that_it_keeps_one_frame_of_each_sender_at_most) {
+    PlantedBug::stall(*process_, 0);
+    EXPECT_BROKEN(PlantedBug::stall(*process_, 0));
+}
+
+TEST_F(GammaProcessDeathTest, checks_that_no_more_of_a_message_is_in_than_it_has) {
+    EXPECT_BROKEN_WHERE_CHECKED(PlantedBug::receive_too_much(*process_, 5);
+                                process_->bind({.port = 5, .dest_port = 5}));
 }
 
 }  // namespace
