@@ -3,9 +3,10 @@
 
 /// A file that only grows, by whole pieces: recordings and captures are such files.
 ///
-/// Thread safety: one thread at a time. Invariants: after a failed append the file ends with the
-/// piece before (if the system lets it be shortened), and nothing more is written.
-/// Errors: the constructor throws Error; the rest returns false, and trouble() says why.
+/// Thread safety: one thread at a time.
+/// Errors: the constructor throws Error; the rest returns false, and failure() says why. After a
+/// failed append the file ends with the piece before (if the system lets it be shortened), and
+/// nothing more is written.
 
 #include "rmem/error.hpp"
 

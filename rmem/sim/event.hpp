@@ -4,7 +4,7 @@
 /// The events of a simulation, one after the other, for traces and checks.
 ///
 /// Thread safety: values; an Observer is called on the simulation's thread.
-/// Invariants:    equal worlds give equal events in equal order, on every compiler.
+/// Reproducible:  equal worlds give equal events in equal order, on every compiler.
 /// Units:         nanoseconds of virtual time; offsets and sizes in bytes.
 
 #include "rmem/base/hash.hpp"

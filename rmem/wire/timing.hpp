@@ -4,7 +4,7 @@
 /// How fast a modelled ring is: named profiles of real hardware, as numbers only.
 ///
 /// Thread safety: values; nothing is shared.
-/// Invariants:    a profile that parse_timing() gave is consistent: slot >= header, pitch >= slot.
+/// Consistency:   of what parse_timing() gives: slot >= header, pitch >= slot. All else it refuses.
 /// Units:         picoseconds inside (82 bits at 150 Mbit/s are 546 667 ps: rounded once for a
 ///                packet, never summed over bits), nanoseconds where a caller sees time.
 /// Errors:        parse_timing() throws Error(Errc::bad_profile); its sentence names the profile or

@@ -134,6 +134,28 @@ def files_hold_no_machine_paths():
                 yield f"{short(file)}:{number}: use a path relative to the tree"
 
 
+def invariants_are_executed():
+    """A header that says Invariants has an RMEM_CHECK, or a source of it has.
+
+    Its sources are those that begin with it, or with a header that does. What no check can execute
+    is called otherwise.
+    """
+    claim = re.compile(r"(?m)^[ \t]*///.*\bInvariants?\b")
+    sources = {}
+    for source in files(".cpp"):
+        header = first_include(source)
+        while header:
+            sources.setdefault(header, []).append(source)
+            header = first_include(header)
+    for header in files(*HEADERS):
+        if not (said := claim.search(text(header))):
+            continue
+        parts = (COMMENT_OR_LITERAL.sub(" ", text(f)) for f in [header, *sources.get(header, [])])
+        if not any(re.search(r"\bRMEM_CHECK(?:_IF)?\(", part) for part in parts):
+            number = text(header).count("\n", 0, said.start()) + 1
+            yield f"{short(header)}:{number}: execute it with RMEM_CHECK, or say what it is instead"
+
+
 def open_ends_name_an_issue():
     """A TO DO without an issue is forgotten."""
     open_end = re.compile(r"\b(?:TO" r"DO|FIX" r"ME|XX" r"X)\b(?!\(#\d+\))")
@@ -400,6 +422,7 @@ RULES = [
     files_start_with_their_licence,
     files_hold_no_machine_paths,
     open_ends_name_an_issue,
+    invariants_are_executed,
     tests_mirror_the_tree,
     includes_go_down,
     lines_have_at_most_100_columns,

@@ -241,6 +241,28 @@ class Headers(Rules):
         self.assertTrue(complaint.startswith("rmem/alone.hpp:1: include what it needs"), complaint)
 
 
+class Invariants(Rules):
+    CLAIM = "/// Invariants: at most two.\n"
+
+    def check(self, header, source=""):
+        self.write(self.CLAIM + header, "a.hpp")
+        self.write('#include "rmem/a.hpp"\n' + source)
+        return list(lint.invariants_are_executed())
+
+    def test_one_that_nothing_executes_is_named(self):
+        (complaint,) = self.check("// RMEM_CHECK(later)\n", 'puts("RMEM_CHECK(x)");\n')
+        self.assertTrue(complaint.startswith("rmem/a.hpp:1: execute it"), complaint)
+
+    def test_a_check_is_in_the_header_or_in_a_source_that_begins_with_it(self):
+        self.assertEqual(self.check("void f() { RMEM_CHECK(n < 3); }\n"), [])
+        self.assertEqual(self.check("void f();\n", "RMEM_CHECK_IF(false, n < 3);\n"), [])
+
+    def test_a_check_of_who_uses_it_is_none_of_it(self):
+        self.write('#include "rmem/b.hpp"\n#include "rmem/a.hpp"\nRMEM_CHECK(n < 3);\n', "b.cpp")
+        self.write("", "b.hpp")
+        self.assertEqual(len(self.check("void f();\n")), 1)
+
+
 class Constants(Rules):
     CODE = "constexpr std::int64_t kRestNs = 2 * kStepNs;\nconstexpr int kStepNs = 1'500;\n"
 

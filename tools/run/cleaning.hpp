@@ -3,8 +3,9 @@
 
 /// Removing what dead processes have left in /dev/shm, and nothing else.
 ///
-/// Invariant: nothing that a live process takes part in is ever removed: removing happens under the
-/// ring's own lock, without which nobody joins. Nor are the counters of a live MU-Net daemon.
+/// Order between processes: removing happens under the ring's own lock, without which nobody joins;
+/// so nothing that a live process takes part in is ever removed. Nor are the counters of a live
+/// MU-Net daemon.
 
 #include <string>
 
