@@ -39,6 +39,7 @@ OFFENCES = {
     "files_start_with_their_licence": ("rmem/a.cpp", "int a;"),
     "files_hold_no_machine_paths": ("docs/a.md", "as in /" "home/me/rmem"),
     "open_ends_name_an_issue": ("rmem/a.cpp", "// TO" "DO: all of it"),
+    "invariants_are_executed": ("rmem/a.hpp", "/// Invariants: there is one."),
     "tests_mirror_the_tree": ("tests/gone/a_test.cpp", "int a;"),
     "includes_go_down": ("rmem/base/a.cpp", '#include "rmem/above.hpp"'),
     "lines_have_at_most_100_columns": ("rmem/CMakeLists.txt", "# " + 99 * "a"),
