@@ -13,9 +13,9 @@
 
 #include <atomic>
 #include <cstring>
+#include <future>
 #include <memory>
 #include <numeric>
-#include <thread>
 #include <tuple>
 
 namespace bench {
@@ -259,15 +259,15 @@ namespace {
 std::vector<std::unique_ptr<billboard::Endpoint>> open_others(
     const std::shared_ptr<rmem::Ring>& ring) {
     const unsigned ranks = ring->config().ranks;
-    std::vector<std::unique_ptr<billboard::Endpoint>> others(ranks);
-    std::vector<std::thread> joining;
+    std::vector<std::future<std::unique_ptr<billboard::Endpoint>>> joining;
     for (unsigned r = 1; r < ranks; ++r) {
-        joining.emplace_back([&, r] {
-            others[r] = billboard::Endpoint::open(ring, {r, r}, billboard::Settings::read(),
-                                                  rmem::Deadline::in(rmem::kDefaultJoinTimeoutNs));
-        });
+        joining.push_back(std::async(std::launch::async, [&, r] {
+            return billboard::Endpoint::open(ring, {r, r}, billboard::Settings::read(),
+                                             rmem::Deadline::in(rmem::kDefaultJoinTimeoutNs));
+        }));
     }
-    for (std::thread& thread : joining) thread.join();
+    std::vector<std::unique_ptr<billboard::Endpoint>> others(1);
+    for (auto& one : joining) others.push_back(one.get());
     return others;
 }
 

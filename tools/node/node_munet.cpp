@@ -97,12 +97,10 @@ void run_munet(const MunetOptions& options, const rmem::RingConfig& ring, unsign
 }
 
 MunetThread::MunetThread(const MunetOptions& options, std::shared_ptr<rmem::Ring> ring, SayLine say)
-    : options_(options), ring_(std::move(ring)), say_(std::move(say)), thread_([this] { run(); }) {}
-
-MunetThread::~MunetThread() {
-    stop();
-    thread_.join();
-}
+    : options_(options),
+      ring_(std::move(ring)),
+      say_(std::move(say)),
+      thread_("rmem-munet", [this] { run(); }) {}
 
 void MunetThread::stop() {
     // relaxed is enough: nothing but the word itself is told

@@ -15,10 +15,10 @@
 #include <functional>
 #include <memory>
 #include <string>
-#include <thread>
 
 #include "billboard/environment.hpp"
 #include "ports/munet/daemon.hpp"
+#include "rmem/base/helper_thread.hpp"
 #include "rmem/config.hpp"
 #include "rmem/ring.hpp"
 #include "tools/settings.hpp"
@@ -50,7 +50,7 @@ void run_munet(const MunetOptions& options, const rmem::RingConfig& ring, unsign
 class MunetThread {
 public:
     MunetThread(const MunetOptions& options, std::shared_ptr<rmem::Ring> ring, SayLine say);
-    ~MunetThread();
+    ~MunetThread() { stop(); }
     MunetThread(const MunetThread&) = delete;
     MunetThread& operator=(const MunetThread&) = delete;
 
@@ -70,7 +70,7 @@ private:
     SayLine say_;
     std::atomic<bool> stop_{false}, failed_{false}, ended_{false};
     std::exception_ptr failure_;
-    std::thread thread_;
+    rmem::HelperThread thread_;
 };
 
 }  // namespace tools
