@@ -23,16 +23,16 @@ void exchange_last_error(rmem::KeptSentence& sentence) noexcept;
 
 /// BBP_ETIMEDOUT, with the awaited event: a message of `src`, room that `dests` must make, the
 /// arrival of `missing` (none: not known).
-[[gnu::cold]] RMEM_API int receive_timed_out(int src);
-[[gnu::cold]] RMEM_API int send_timed_out(std::span<const int> dests);
-[[gnu::cold]] RMEM_API int barrier_timed_out(std::span<const int> missing);
+[[nodiscard, gnu::cold]] RMEM_API int receive_timed_out(int src);
+[[nodiscard, gnu::cold]] RMEM_API int send_timed_out(std::span<const int> dests);
+[[nodiscard, gnu::cold]] RMEM_API int barrier_timed_out(std::span<const int> missing);
 
 /// The code for an rmem error.
 RMEM_API int code_of(rmem::Errc error) noexcept;
 
 /// Runs `body` and turns what it throws into a code and its sentence.
 template <class Body>
-int guarded(Body&& body) noexcept {
+[[nodiscard]] int guarded(Body&& body) noexcept {
     try {
         return body();
     } catch (const rmem::Error& e) {

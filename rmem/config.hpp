@@ -35,7 +35,7 @@ inline constexpr std::size_t kTapBytes = std::size_t{1} << 20;        ///< per n
 inline constexpr std::size_t kRosterBytes = kMaxRanks * kWordBytes;   ///< on link udp
 
 /// RMEM_VERSION of the library that the program runs with.
-RMEM_API int version() noexcept;
+[[nodiscard]] RMEM_API int version() noexcept;
 
 /// The configuration that all members of a ring share.
 struct RingConfig {

@@ -13,6 +13,6 @@
 namespace tools {
 
 /// Runs a command line, given without the program's name, and returns its exit code.
-int run_command_line(std::vector<std::string> words);
+[[nodiscard]] int run_command_line(std::vector<std::string> words);
 
 }  // namespace tools

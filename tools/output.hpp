@@ -38,7 +38,7 @@ std::size_t text_width(std::string_view text);
 std::string fitted(std::string_view text, std::size_t width);
 
 /// Whether people look at the descriptor in colour (a terminal, and NO_COLOR is not set).
-bool is_colourful(int fd);
+[[nodiscard]] bool is_colourful(int fd);
 
 /// Rows in aligned columns; a column of which the first row's cell starts with '>' is
 /// right-aligned.

@@ -23,7 +23,7 @@ RMEM_API unsigned next_difference(const std::uint32_t* bells, const std::uint32_
                                   unsigned from, unsigned to) noexcept;
 
 /// Whether they differ anywhere in the first `words`, a whole number of blocks.
-RMEM_API bool any_difference(const std::uint32_t* bells, const std::uint32_t* seen,
-                             unsigned words) noexcept;
+[[nodiscard]] RMEM_API bool any_difference(const std::uint32_t* bells, const std::uint32_t* seen,
+                                           unsigned words) noexcept;
 
 }  // namespace billboard

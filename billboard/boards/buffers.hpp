@@ -29,7 +29,7 @@ public:
     static constexpr std::size_t kSmallBytes = 4096;
 
     /// A buffer of `bytes` (0 is fine); nothing when no index or no extent is free.
-    std::optional<unsigned> allocate(std::size_t bytes) noexcept;
+    [[nodiscard]] std::optional<unsigned> allocate(std::size_t bytes) noexcept;
     /// Frees every allocated buffer whose bit is clear in `busy`; those held stay.
     void collect(std::uint32_t busy) noexcept;
     void free(unsigned index) noexcept;

@@ -116,7 +116,7 @@ public:
     }
 
     // ---- Sending
-    [[gnu::always_inline]] bool tx_room(unsigned s) {
+    [[nodiscard, gnu::always_inline]] bool tx_room(unsigned s) {
         const Peer& p = peers_[s];
         return p.tail - p.acknowledged < kSlots || finds_room(s);
     }
@@ -173,7 +173,7 @@ public:
     // ---- Receiving
     bool has_next(unsigned s) const { return has(next_[s]); }
     /// Spins until something of s is there, at most `polls` polls.
-    bool await_next(unsigned s, unsigned polls) {
+    [[nodiscard]] bool await_next(unsigned s, unsigned polls) {
         const Next next = next_[s];
         if (is_sampled(next.head)) [[unlikely]]
             return false;  // the longer way reads the clock first
@@ -204,7 +204,8 @@ public:
     /// `peek`, copying and `take` in one, for the most common case: a message of this class that
     /// lies whole in its slot and fits. Returns its length; -1: something else is there, or
     /// nothing.
-    [[gnu::always_inline]] int receive_head(unsigned s, Class cls, void* buf, std::size_t cap) {
+    [[nodiscard, gnu::always_inline]] int receive_head(unsigned s, Class cls, void* buf,
+                                                       std::size_t cap) {
         Seen seen;
         if (!look(s, seen)) return -1;
         const std::uint32_t length =
@@ -354,7 +355,7 @@ private:
     }
 
     /// Whether a FIFO that looked full, or is closed, has room.
-    [[gnu::noinline]] bool finds_room(unsigned s) {
+    [[nodiscard, gnu::noinline]] bool finds_room(unsigned s) {
         Peer& p = peers_[s];
         if (!p.tx_open) return false;
         look_for_room(s);

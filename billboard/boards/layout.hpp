@@ -114,7 +114,7 @@ struct BoardConfig {
 
 /// The values that a ring with a billboard of this version was made with, found again from its
 /// sizes; none for another version.
-RMEM_API std::optional<BoardConfig> board_of(const rmem::RingConfig& config);
+[[nodiscard]] RMEM_API std::optional<BoardConfig> board_of(const rmem::RingConfig& config);
 
 /// The places, computed once.
 class RMEM_API Geometry {

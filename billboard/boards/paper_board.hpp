@@ -76,7 +76,7 @@ public:
         RMEM_MARK("post.described");
         post(s, buffer);
     }
-    bool may_describe() {
+    [[nodiscard]] bool may_describe() {
         if (sequence_ - oldest_ < kMaxAge) [[likely]]
             return true;
         oldest_ = sequence_;

@@ -47,9 +47,10 @@ public:
     [[nodiscard]] int barrier_group(std::span<const int> members, unsigned id, Deadline deadline);
 
 private:
-    int check_members(std::span<const int> members, unsigned id);
+    [[nodiscard]] int check_members(std::span<const int> members, unsigned id);
     int arrive_and_wait(std::span<const int> members, std::size_t index, Deadline deadline);
-    int barrier_by_messages(std::span<const int> members, unsigned id, Deadline deadline);
+    [[nodiscard]] int barrier_by_messages(std::span<const int> members, unsigned id,
+                                          Deadline deadline);
     std::size_t word(unsigned r, std::size_t index) const {
         return index == 0 ? own_.geometry.barrier(r)
                           : own_.geometry.barrier(r, static_cast<unsigned>(index - 1));

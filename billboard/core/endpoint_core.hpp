@@ -103,8 +103,8 @@ public:
         return source >= 0 ? 1 : source == BBP_EAGAIN ? 0 : source;
     }
 
-    int mcast(std::span<const int> dests, const void* buf, std::size_t len, Deadline deadline = {},
-              Class cls = Class::user) override;
+    [[nodiscard]] int mcast(std::span<const int> dests, const void* buf, std::size_t len,
+                            Deadline deadline = {}, Class cls = Class::user) override;
     int send_joined(std::span<const int> dests, Bytes head, Bytes body,
                     Class cls = Class::user) override;
     int probe(int src, std::size_t* len, Class cls = Class::user) override {
@@ -182,8 +182,8 @@ public:
     }
     int group_join(std::string_view name) override { return groups_.join(name); }
     int group_leave(std::string_view name) override { return groups_.leave(name); }
-    int mcast_group(std::string_view name, const void* buf, std::size_t len, Deadline deadline = {},
-                    Class cls = Class::user) override {
+    [[nodiscard]] int mcast_group(std::string_view name, const void* buf, std::size_t len,
+                                  Deadline deadline = {}, Class cls = Class::user) override {
         const std::vector<int> dests = groups_.others(name);
         const int result = mcast(dests, buf, len, deadline, cls);
         return result == BBP_OK ? static_cast<int>(dests.size()) : result;
@@ -222,18 +222,18 @@ public:
 
 private:
     [[gnu::always_inline]] int find_any() const { return own_.board.find(taking_.next_any()); }
-    [[gnu::always_inline]] int recv_short(int from, bool any, void* buf, std::size_t cap,
-                                          std::size_t* len, Class cls) {
+    [[nodiscard, gnu::always_inline]] int recv_short(int from, bool any, void* buf, std::size_t cap,
+                                                     std::size_t* len, Class cls) {
         const int source = billboard::recv_short(own_, aside_, from, buf, cap, len, cls);
         if (any && source >= 0) taking_.set_next_any(own_.after(static_cast<unsigned>(source)));
         return source;
     }
     bool has_taken_nothing() const noexcept { return aside_.empty() && !reassembly_.any(); }
-    int recv_later(int src, void* buf, std::size_t cap, std::size_t* len, Deadline deadline,
-                   Class cls);
-    int await_briefly(int src);
-    bool await_room_briefly(unsigned d);
-    bool can_post_inline(std::span<const int> dests);
+    [[nodiscard]] int recv_later(int src, void* buf, std::size_t cap, std::size_t* len,
+                                 Deadline deadline, Class cls);
+    [[nodiscard]] int await_briefly(int src);
+    [[nodiscard]] bool await_room_briefly(unsigned d);
+    [[nodiscard]] bool can_post_inline(std::span<const int> dests);
 
     Own own_;
     SetAside aside_;

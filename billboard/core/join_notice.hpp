@@ -22,7 +22,7 @@ public:
     explicit JoinNotice(std::int64_t now_ns, int descriptor = 2);
 
     /// Whether it is time to tell. True once at most.
-    bool is_due(std::int64_t now_ns) noexcept;
+    [[nodiscard]] bool is_due(std::int64_t now_ns) noexcept;
     /// `missing` lists ranks.
     void tell(unsigned rank, const std::string& ring, const std::string& missing) const noexcept;
 

@@ -91,7 +91,7 @@ public:
 
 private:
     template <class Call>
-    [[gnu::always_inline]] int guarded(Call&& call) {
+    [[nodiscard, gnu::always_inline]] int guarded(Call&& call) {
         const int result = call();
         return core_.has_bank() ? result : lost();
     }
@@ -112,7 +112,7 @@ private:
     [[gnu::always_inline]] int received(int src, Call&& call) {
         return received(src, call, [] {});
     }
-    static int lost() {
+    [[nodiscard]] static int lost() {
         return fail(BBP_EPEER,
                     "this node was removed from the ring (or its engine stopped), so no other rank "
                     "can be reached; call bbp_finalize, then bbp_init, to rejoin");

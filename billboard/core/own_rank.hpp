@@ -28,7 +28,7 @@
 
 namespace billboard {
 
-inline bool is_try(Deadline deadline) noexcept {
+[[nodiscard]] inline bool is_try(Deadline deadline) noexcept {
     return deadline.passed(std::numeric_limits<std::int64_t>::min());
 }
 
@@ -48,7 +48,7 @@ struct OwnRank {
     unsigned after(unsigned rank) const noexcept { return rank + 1 == ranks ? 0 : rank + 1; }
 
     /// What a call that does not wait says when there is nothing, or no room.
-    int not_now() noexcept {
+    [[nodiscard]] int not_now() noexcept {
         memory.give_way();
         return BBP_EAGAIN;
     }

@@ -91,24 +91,25 @@ private:
     int check(std::span<const int> dests, const Pieces& pieces) const;
     int send_one(int dest, const Pieces& pieces, Deadline deadline, Class cls);
     int send_many(std::span<const int> dests, const Pieces& pieces, Deadline deadline, Class cls);
-    int post_to(Post& post, const Pieces& pieces, Deadline deadline, Class cls);
-    int try_post(Post& post, const Pieces& pieces, Class cls);
+    [[nodiscard]] int post_to(Post& post, const Pieces& pieces, Deadline deadline, Class cls);
+    [[nodiscard]] int try_post(Post& post, const Pieces& pieces, Class cls);
     int ready(Post& post, bool needs_data, std::size_t bytes);
-    bool self_room();
+    [[nodiscard]] bool self_room();
     bool post_abort(unsigned d);
-    std::optional<unsigned> allocate(std::size_t bytes);
-    std::optional<unsigned> allocate_for(const Post& post, std::size_t bytes);
+    [[nodiscard]] std::optional<unsigned> allocate(std::size_t bytes);
+    [[nodiscard]] std::optional<unsigned> allocate_for(const Post& post, std::size_t bytes);
     void announce(const Post& post, unsigned buffer, const Descriptor& d);
     void fill(unsigned buffer, const void* buf, std::size_t len);
     void after_post(std::size_t at, std::size_t len);
     void take_back(const Post& post);
-    int send_in_parts(Post& post, Bytes bytes, int awaited, Deadline deadline, Class cls);
-    int try_part(Post& post, const std::byte* from, std::size_t bytes, std::size_t total, Class cls,
-                 Part part);
-    int result_of(const Post& post);
+    [[nodiscard]] int send_in_parts(Post& post, Bytes bytes, int awaited, Deadline deadline,
+                                    Class cls);
+    [[nodiscard]] int try_part(Post& post, const std::byte* from, std::size_t bytes,
+                               std::size_t total, Class cls, Part part);
+    [[nodiscard]] int result_of(const Post& post);
     int room_timed_out(const Post& post) const;
     std::optional<unsigned> find_composed(const void* buf) const;
-    int try_post_composed(Post& post, unsigned buffer, std::size_t len, Class cls);
+    [[nodiscard]] int try_post_composed(Post& post, unsigned buffer, std::size_t len, Class cls);
     /// Or have gone since they were looked at: then nobody reads it.
     bool are_connected(const Post& post) const {
         return std::all_of(post.dests.begin(), post.dests.end(),
@@ -478,7 +479,7 @@ std::optional<unsigned> Posting<Own>::find_composed(const void* buf) const {
     return std::nullopt;
 }
 
-inline int not_composed() {
+[[nodiscard]] inline int not_composed() {
     return fail(BBP_EINVAL,
                 "the buffer was not composed by this rank, or was posted before; call bbp_compose "
                 "for each message");

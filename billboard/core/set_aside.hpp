@@ -91,10 +91,10 @@ public:
 private:
     /// Empty messages take memory too.
     static std::size_t cost_of(const Message& m) noexcept { return sizeof m + m.bytes.size(); }
-    static bool is_end_of(const Message& m, unsigned source) noexcept {
+    [[nodiscard]] static bool is_end_of(const Message& m, unsigned source) noexcept {
         return m.is_end && m.source == source;
     }
-    static bool is_of(const Message& m, Class cls, int source) noexcept {
+    [[nodiscard]] static bool is_of(const Message& m, Class cls, int source) noexcept {
         return !m.is_end && m.cls == cls &&
                (source < 0 || m.source == static_cast<unsigned>(source));
     }

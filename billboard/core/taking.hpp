@@ -96,26 +96,29 @@ private:
 
     int check_source(int src) const;
     void look_for(int src, Class cls);
-    bool has_whole(int src, Class cls);
-    int find(int src, Class cls, Wanted wanted, Found& found, unsigned& s, Arrival& a);
-    int find_taken(int src, Class cls, Found& found, unsigned& s);
+    [[nodiscard]] bool has_whole(int src, Class cls);
+    [[nodiscard]] int find(int src, Class cls, Wanted wanted, Found& found, unsigned& s,
+                           Arrival& a);
+    [[nodiscard]] int find_taken(int src, Class cls, Found& found, unsigned& s);
     int find_unfinished(int src, Class cls, Found& found, unsigned& s) const;
     int settle(unsigned s, Class cls, Wanted wanted, Arrival& a);
     bool has_next_beside(unsigned s) const;
-    int nothing_from(int src, Deadline deadline);
+    [[nodiscard]] int nothing_from(int src, Deadline deadline);
     void look_around(int src);
-    int try_recv(int src, void* buf, std::size_t cap, std::size_t* len, Deadline deadline,
-                 Class cls);
+    [[nodiscard]] int try_recv(int src, void* buf, std::size_t cap, std::size_t* len,
+                               Deadline deadline, Class cls);
     int deliver(unsigned s, bool any, const Arrival& a, void* buf, std::size_t cap,
                 std::size_t* len, Deadline deadline);
-    int deliver_private(SetAside::Message* message, void* buf, std::size_t cap, std::size_t* len);
-    int copy_filling(unsigned s, bool any, const Arrival& a, void* buf, Deadline deadline);
-    int recv_parts(unsigned s, bool any, void* buf, std::size_t cap, std::size_t* len,
-                   Deadline deadline);
-    int half_lost(unsigned s, bool any);
+    [[nodiscard]] int deliver_private(SetAside::Message* message, void* buf, std::size_t cap,
+                                      std::size_t* len);
+    [[nodiscard]] int copy_filling(unsigned s, bool any, const Arrival& a, void* buf,
+                                   Deadline deadline);
+    [[nodiscard]] int recv_parts(unsigned s, bool any, void* buf, std::size_t cap, std::size_t* len,
+                                 Deadline deadline);
+    [[nodiscard]] int half_lost(unsigned s, bool any);
     void gather_latest();
-    int try_view(int src, const void** data, std::size_t* len, Class cls, Deadline deadline,
-                 std::byte* small = nullptr);
+    [[nodiscard]] int try_view(int src, const void** data, std::size_t* len, Class cls,
+                               Deadline deadline, std::byte* small = nullptr);
 
     Own& own_;
     Peers<Own>& peers_;
@@ -137,7 +140,7 @@ int Taking<Own>::check_source(int src) const {
                     own_.member.ring().config().name, own_.ranks - 1));
 }
 
-inline int corrupt_error(unsigned s) {
+[[nodiscard]] inline int corrupt_error(unsigned s) {
     return fail(
         BBP_ECORRUPT,
         fmt::format("rank {} posted a message with an invalid descriptor; the message is dropped",
@@ -338,7 +341,8 @@ void Taking<Own>::look_around(int src) {
         wake_fd_->signal();
 }
 
-inline int too_small(unsigned s, std::size_t size, std::size_t cap, std::size_t* len) {
+[[nodiscard]] inline int too_small(unsigned s, std::size_t size, std::size_t cap,
+                                   std::size_t* len) {
     if (len != nullptr) *len = size;
     return fail(BBP_ESIZE,
                 fmt::format("the message of rank {} has {} bytes, the buffer {}; it stays, "

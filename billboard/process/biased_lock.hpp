@@ -67,7 +67,7 @@ public:
 
     /// Whether the calling thread is inside now: it is the owner, was not inside, and the bias is
     /// not suspended.
-    [[gnu::always_inline]] bool try_enter() noexcept {
+    [[nodiscard, gnu::always_inline]] bool try_enter() noexcept {
         // relaxed is enough, three times: as in enter()
         if (owner_.load(std::memory_order_relaxed) != self() ||
             inside_.load(std::memory_order_relaxed) != 0) [[unlikely]]
@@ -107,7 +107,7 @@ private:
     static void* self() noexcept { return __builtin_thread_pointer(); }
     Grip enter_slowly() noexcept;
     void leave_slowly(Grip grip) noexcept;
-    bool give_way_slowly(Grip& grip) noexcept;
+    [[nodiscard]] bool give_way_slowly(Grip& grip) noexcept;
     void lock() noexcept;
     void suspend_bias() noexcept;
 

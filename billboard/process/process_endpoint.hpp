@@ -152,8 +152,8 @@ private:
 
     void send_to_rest() noexcept;
     void sleeps_on_duty(bool does) noexcept { may_send_to_rest_.set(does && is_alone_.get()); }
-    bool attend_all();     ///< while it is held
-    bool has_new_polls();  ///< at any time
+    [[nodiscard]] bool attend_all();     ///< while it is held
+    [[nodiscard]] bool has_new_polls();  ///< at any time
 
     std::unique_ptr<Endpoint> endpoint_;
     std::unique_ptr<SharedEndpoint> guarded_;  ///< once it is shared

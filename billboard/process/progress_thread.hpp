@@ -35,7 +35,7 @@ private:
     bool rest();  ///< until the program has not polled, or false: the end
     void be_on_duty();
     bool attend();
-    bool attend_while_busy();
+    [[nodiscard]] bool attend_while_busy();
 
     ProcessEndpoint& process_;
     rmem::Ring& ring_;

@@ -135,11 +135,11 @@ private:
         return call(process_.endpoint());
     }
     template <class Call>
-    int whole(Deadline deadline, Call&& call) {
+    [[nodiscard]] int whole(Deadline deadline, Call&& call) {
         return held([&](Endpoint& e) { return call(e, deadline); });
     }
     template <class Call>
-    int sliced(Deadline deadline, Call&& call) {
+    [[nodiscard]] int sliced(Deadline deadline, Call&& call) {
         auto held = process_.hold();
         Endpoint& endpoint = process_.endpoint();
         // Before a clock is read: mostly it needs no waiting.

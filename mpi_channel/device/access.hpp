@@ -94,7 +94,7 @@ private:
     void is_whole(unsigned from) override { end_piece(from, RemoteStatus::ok); }
 
     void divide(Access& access);
-    bool is_within_reach(const RemoteOrder& order, std::size_t size);
+    [[nodiscard]] bool is_within_reach(const RemoteOrder& order, std::size_t size);
     void ask(unsigned to);
     Range next_piece(Access& access);
     void ask_for(unsigned to, Access& access, const Range& range);

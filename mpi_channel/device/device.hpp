@@ -196,9 +196,9 @@ private:
     bool take_one();
     void take_packet(unsigned from, Bytes bytes);
     void on_packet(unsigned from, Bytes bytes);
-    bool on_group(unsigned from, const Packet& packet, Bytes bytes);
-    bool on_bundle(unsigned from, Bytes bytes);
-    bool on_remote(unsigned from, const Packet& packet, Bytes bytes);
+    [[nodiscard]] bool on_group(unsigned from, const Packet& packet, Bytes bytes);
+    [[nodiscard]] bool on_bundle(unsigned from, Bytes bytes);
+    [[nodiscard]] bool on_remote(unsigned from, const Packet& packet, Bytes bytes);
     void look_for_the_dead();
     void lose(unsigned rank);
     void break_off(unsigned rank);

@@ -78,7 +78,7 @@ public:
 
     // ---- Gets
     /// A slice of the message that has waited longest. False: none waits.
-    bool read_some();
+    [[nodiscard]] bool read_some();
     [[nodiscard]] bool has_reads() const noexcept { return !reads_.empty(); }
 
     /// Of a rank that is gone, of which no bulk arrives any more.
@@ -147,12 +147,12 @@ private:
     void take_whole(WaitingReceive& receive, const Placement& placement, const Envelope& envelope,
                     std::optional<std::uint32_t> data, Bytes bytes);
     void begin_bulk(unsigned from, Delivery* delivery, Unexpected* kept, std::size_t size);
-    bool read_slice(Delivery& delivery, std::size_t size);
+    [[nodiscard]] bool read_slice(Delivery& delivery, std::size_t size);
     /// The word for the receiver's completion.
-    static std::optional<std::uint32_t> data_in(const Packet& packet) noexcept {
+    [[nodiscard]] static std::optional<std::uint32_t> data_in(const Packet& packet) noexcept {
         return packet.header.has_data ? std::optional(packet.header.data) : std::nullopt;
     }
-    static std::optional<std::uint64_t> address_in(const Packet& packet) noexcept {
+    [[nodiscard]] static std::optional<std::uint64_t> address_in(const Packet& packet) noexcept {
         return packet.header.type == PacketType::request_get ? std::optional(packet.address)
                                                              : std::nullopt;
     }

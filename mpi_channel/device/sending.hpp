@@ -104,7 +104,7 @@ public:
 
     // ---- Progress
     /// True if the queue of a rank has become empty.
-    bool pump_all();
+    [[nodiscard]] bool pump_all();
     [[nodiscard]] bool has_backlog() const noexcept { return !waiting_.empty(); }
     [[nodiscard]] std::size_t backlog(unsigned to) const noexcept {
         return ranks_[to].queue.size();
@@ -147,18 +147,19 @@ private:
     };
 
     static Packet packet_of(const SendOrder& order, PacketType type);
-    bool send_at_once(const SendOrder& order, std::size_t size);
-    int put_packet(unsigned to, Packet& packet, Bytes message);
-    int send_for_group(unsigned to, Packet& packet, Bytes bytes);
+    [[nodiscard]] bool send_at_once(const SendOrder& order, std::size_t size);
+    [[nodiscard]] int put_packet(unsigned to, Packet& packet, Bytes message);
+    [[nodiscard]] int send_for_group(unsigned to, Packet& packet, Bytes bytes);
     void post(unsigned to, const Packet& packet, Send* bulk_of);
     void enqueue(unsigned to, Leaving leaving);
     bool pump(unsigned to);
     int leave(unsigned to, Leaving& leaving);
     void begin(unsigned to, Leaving& leaving);
-    int leave_bulk(unsigned to, const Parts& parts, std::size_t at, std::size_t& left);
-    int leave_remote(unsigned to, Leaving& leaving);
-    bool may_be_bundled(unsigned to, Leaving& leaving);
-    int leave_bundle(unsigned to, std::size_t* count);
+    [[nodiscard]] int leave_bulk(unsigned to, const Parts& parts, std::size_t at,
+                                 std::size_t& left);
+    [[nodiscard]] int leave_remote(unsigned to, Leaving& leaving);
+    [[nodiscard]] bool may_be_bundled(unsigned to, Leaving& leaving);
+    [[nodiscard]] int leave_bundle(unsigned to, std::size_t* count);
     void end_bundled(Leaving& leaving);
     void end_send(Send& send, Status status);
     void complete(const SendOrder& order, Status status);

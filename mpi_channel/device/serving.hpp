@@ -67,8 +67,8 @@ private:
     void is_whole(unsigned from) override;
 
     bool on_write(unsigned from, const RemotePacket& packet, Data data, Bytes bytes);
-    bool on_write_get(unsigned from, const RemotePacket& packet, Data data);
-    bool on_read(unsigned from, const RemotePacket& packet);
+    [[nodiscard]] bool on_write_get(unsigned from, const RemotePacket& packet, Data data);
+    [[nodiscard]] bool on_read(unsigned from, const RemotePacket& packet);
     Regions::Found find(const RemotePacket& packet) const;
     void tell_touched(unsigned from, const RemotePacket& packet, Data data);
     void end_write(unsigned from, const RemotePacket& packet, Data data, RemoteStatus status);

@@ -339,7 +339,7 @@ public:
     bool progress() { return device_ != nullptr && device_->progress(); }
     /// For a wait for one completion: a packet at a time, since a look at what comes next would
     /// take longer.
-    bool progress_once() { return device_ != nullptr && device_->progress(1); }
+    [[nodiscard]] bool progress_once() { return device_ != nullptr && device_->progress(1); }
     [[nodiscard]] unsigned rank() const noexcept { return endpoint_->rank(); }
     [[nodiscard]] unsigned ranks() const noexcept { return endpoint_->ranks(); }
     [[nodiscard]] std::uint64_t ring() const noexcept { return ring_; }  ///< as in RankAddress

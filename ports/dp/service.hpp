@@ -92,9 +92,9 @@ public:
     [[nodiscard]] int remove_target(Endpoint& e, int nid, int dpid);
     int stat(const Endpoint* e, dp_stat_t& counts);
 
-    int nid();
-    int nids();
-    int container();  ///< while an endpoint is open
+    [[nodiscard]] int nid();
+    [[nodiscard]] int nids();
+    [[nodiscard]] int container();  ///< while an endpoint is open
 
     bool attend() noexcept override;
     /// What the engine has seen.

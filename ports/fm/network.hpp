@@ -96,7 +96,7 @@ public:
         return endpoint_.send_joined_at_once(static_cast<int>(node), head, payload);
     }
     /// What a send of the endpoint said: if BBP_EPEER, the end is told to the layers.
-    int heard(unsigned node, int result) {
+    [[nodiscard]] int heard(unsigned node, int result) {
         if (result == BBP_EPEER) [[unlikely]]
             end(node);
         return result;
@@ -122,7 +122,7 @@ public:
     /// After a poll that found nothing: leaves the line alone for a while, gives the processor away
     /// where it is short, and looks at a node now and then. Whether it is time for what need not be
     /// done each time.
-    bool found_nothing() {
+    [[nodiscard]] bool found_nothing() {
         pause_.after_empty_poll();
         if (++empty_polls_ % kPollsPerLook == 0) [[unlikely]]
             look_around();

@@ -106,8 +106,8 @@ public:
     unsigned nodes() const noexcept { return static_cast<unsigned>(own_group().size()); }
 
     int bind(const Binding& binding);
-    int set_error_handler(unsigned port, Handler handler);
-    int post_recv(unsigned port, void* buffer, std::size_t size);
+    [[nodiscard]] int set_error_handler(unsigned port, Handler handler);
+    [[nodiscard]] int post_recv(unsigned port, void* buffer, std::size_t size);
 
     int send(unsigned port, const Pieces& message, Service service);
 
@@ -116,15 +116,15 @@ public:
     void set_progress(bool on);
 
     int wait(unsigned semaphore, int n);
-    int test(unsigned semaphore, int n);
+    [[nodiscard]] int test(unsigned semaphore, int n);
     int signal(unsigned semaphore);
-    int signal_error(unsigned semaphore);
+    [[nodiscard]] int signal_error(unsigned semaphore);
     int sync();
 
-    int atomically(Handler function);
+    [[nodiscard]] int atomically(Handler function);
     /// GAMMA_EINVAL where it may not leave: in a handler, in gamma_atomic. Tells of what was lost
     /// first.
-    int prepare_exit();
+    [[nodiscard]] int prepare_exit();
 
     /// -1: no such process, or not on this host.
     std::int64_t counter(unsigned par_pid, unsigned node, unsigned counter);
@@ -236,9 +236,9 @@ private:
     [[nodiscard]] bool may_take_in() const noexcept { return atomic_ == 0 && depth_ < kMaxDepth; }
     bool take_in();
     bool take_one(Deadline deadline, int& result);
-    bool take_briefly(int& result);
-    bool take_from_each();
-    bool retry_stalled();
+    [[nodiscard]] bool take_briefly(int& result);
+    [[nodiscard]] bool take_from_each();
+    [[nodiscard]] bool retry_stalled();
     void stall(Stalled stalled, int lost_port);
     [[nodiscard]] Stalled* find_stalled(unsigned source);
     [[nodiscard, gnu::always_inline]] bool short_message_arrived(unsigned source,

@@ -76,7 +76,7 @@ private:
     void show_in_ring() noexcept;
     void idle(std::int64_t now);
     void rest();
-    bool has_work_before_sleep();
+    [[nodiscard]] bool has_work_before_sleep();
 
     const DaemonConfig config_;
     const Join join_;

@@ -35,7 +35,7 @@ public:
     [[nodiscard]] Edge::Sent send(unsigned node, std::span<const std::byte> head,
                                   std::span<const std::byte> data);
     /// Hands frames that have come to the relay, a bounded number. Whether there were any.
-    bool deliver_to(Relay& relay);
+    [[nodiscard]] bool deliver_to(Relay& relay);
     /// Tells the relay of nodes that are not there any more, of those it deals with.
     void check(Relay& relay);
     /// The others have dropped this node, so its rank is over; a new one has to be opened.

@@ -38,7 +38,7 @@ namespace checks {
 RMEM_API extern std::atomic<bool> are_on;
 }
 
-[[gnu::always_inline]] inline bool is_checking() noexcept {
+[[nodiscard, gnu::always_inline]] inline bool is_checking() noexcept {
     // relaxed is enough: a world is made before what is checked in it
     return kChecked || checks::are_on.load(std::memory_order_relaxed);
 }

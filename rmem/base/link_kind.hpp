@@ -15,7 +15,7 @@ enum class LinkKind : std::uint32_t { direct = 1, ring = 2, udp = 3, sim = 4 };
 
 RMEM_API const char* name_of(LinkKind link) noexcept;
 /// Whether there is a link of that number, as a segment may have another.
-bool is_known(LinkKind link) noexcept;
+[[nodiscard]] bool is_known(LinkKind link) noexcept;
 RMEM_API LinkKind parse_link(const std::string& text);
 
 }  // namespace rmem

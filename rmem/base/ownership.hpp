@@ -33,7 +33,7 @@ struct Trust {
     bool only_looks = false;
 };
 
-RMEM_API bool is_for_us(const struct stat& found, const Trust& trust) noexcept;
+[[nodiscard]] RMEM_API bool is_for_us(const struct stat& found, const Trust& trust) noexcept;
 
 /// Throws unless it is for us. `object`: its path.
 RMEM_API void check_owner(const std::string& object, const struct stat& found, const Trust& trust);
@@ -44,9 +44,9 @@ RMEM_API std::string user_text(uid_t user);
 RMEM_API std::string owner_text(const struct stat& found);
 
 /// By name or number; nothing where there is no such user.
-RMEM_API std::optional<uid_t> user_named(const std::string& name);
+[[nodiscard]] RMEM_API std::optional<uid_t> user_named(const std::string& name);
 /// Of RMEM_UNIX_GROUP; nothing for an empty name. Throws `Error(bad_environment)` where no group is
 /// named so.
-RMEM_API std::optional<gid_t> group_named(const std::string& name);
+[[nodiscard]] RMEM_API std::optional<gid_t> group_named(const std::string& name);
 
 }  // namespace rmem

@@ -37,7 +37,7 @@ public:
 using MakeProcessState = std::unique_ptr<ProcessState> (*)();
 
 /// Returns true, so that it can initialize a constant.
-RMEM_API bool register_process_state(MakeProcessState make);
+[[nodiscard]] RMEM_API bool register_process_state(MakeProcessState make);
 
 /// `Mine`, a fresh one for each simulated process, which `swap` exchanges with the library's own.
 template <class Mine, void (*swap)(Mine&) noexcept>
@@ -50,7 +50,7 @@ private:
 };
 
 template <class Mine, void (*swap)(Mine&) noexcept>
-bool exchanges_by() {
+[[nodiscard]] bool exchanges_by() {
     return register_process_state([]() -> std::unique_ptr<ProcessState> {
         return std::make_unique<Exchanged<Mine, swap>>();
     });
@@ -65,7 +65,7 @@ void exchange_all(CopyOf<variables...>& mine) noexcept {
 
 /// Each simulated process has its own of these variables, value-initialized at first.
 template <auto&... variables>
-bool exchanges() {
+[[nodiscard]] bool exchanges() {
     return exchanges_by<CopyOf<variables...>, exchange_all<variables...>>();
 }
 

@@ -59,16 +59,17 @@ struct BlockHeader {
 RMEM_API void put_block_header(std::byte* to, const BlockHeader& header, Key key) noexcept;
 
 /// A header of this recording at `from` (kBlockHeaderBytes), whose values are valid.
-RMEM_API std::optional<BlockHeader> get_block_header(const std::byte* from, Key key) noexcept;
+[[nodiscard]] RMEM_API std::optional<BlockHeader> get_block_header(const std::byte* from,
+                                                                   Key key) noexcept;
 
 // ---- Records
 
 /// Whether the ring can have had such a write. One of more than kMaxRecordedBytes it cannot.
-RMEM_API bool can_be(const RecordedWrite& write, const RingConfig& config) noexcept;
+[[nodiscard]] RMEM_API bool can_be(const RecordedWrite& write, const RingConfig& config) noexcept;
 
 /// A time as records hold it, if they can.
-inline std::optional<std::int32_t> time_in_block(std::int64_t base_ns,
-                                                 std::int64_t time_ns) noexcept {
+[[nodiscard]] inline std::optional<std::int32_t> time_in_block(std::int64_t base_ns,
+                                                               std::int64_t time_ns) noexcept {
     const std::int64_t apart = time_ns - base_ns;
     if (apart != static_cast<std::int32_t>(apart)) return std::nullopt;
     return static_cast<std::int32_t>(apart);

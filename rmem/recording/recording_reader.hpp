@@ -68,10 +68,10 @@ private:
     using BlockHeader = recording_format::BlockHeader;
 
     void open_header();
-    bool load_block();
-    bool read_payload(const BlockHeader& header);
-    std::optional<BlockHeader> find_header();
-    std::optional<BlockHeader> header_at(std::uint64_t place);
+    [[nodiscard]] bool load_block();
+    [[nodiscard]] bool read_payload(const BlockHeader& header);
+    [[nodiscard]] std::optional<BlockHeader> find_header();
+    [[nodiscard]] std::optional<BlockHeader> header_at(std::uint64_t place);
     std::optional<BlockHeader> header_in(const std::byte* from, std::uint64_t place) const noexcept;
     void pass(const BlockHeader& header) noexcept;
     std::size_t read_at(std::uint64_t place, std::size_t bytes);

@@ -61,7 +61,7 @@ public:
 private:
     bool add_record(const RecordedWrite& write);
     bool goes_into_block(const RecordedWrite& write) const noexcept;
-    bool send_block();
+    [[nodiscard]] bool send_block();
     std::byte* payload() noexcept { return buffer_.data() + recording_format::kBlockHeaderBytes; }
 
     const RingConfig config_;

@@ -24,7 +24,7 @@ RMEM_API bool take_in(Ring& ring, unsigned node, unsigned rank, std::uint32_t in
 
 /// Whether a rank that has joined the node is alive. A system call for each of its ranks that ever
 /// joined, up to the first that does.
-RMEM_API bool is_node_alive(const Ring& ring, unsigned node) noexcept;
+[[nodiscard]] RMEM_API bool is_node_alive(const Ring& ring, unsigned node) noexcept;
 
 /// While nobody takes part, a bank stays as it was when the last of its node left. The hardware's
 /// cards go on applying: this gives each bank what the one has that has applied most. The caller

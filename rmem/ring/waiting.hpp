@@ -161,7 +161,7 @@ public:
 private:
     unsigned spin_limit() const noexcept { return spin_limit_.get(); }
     void give_way_if_crowded(unsigned looks) noexcept;
-    Step slow_step(Deadline deadline) noexcept;
+    [[nodiscard]] Step slow_step(Deadline deadline) noexcept;
     void arm() noexcept;
     void disarm() noexcept;
     void sleep(std::int64_t ns) noexcept;

@@ -187,8 +187,8 @@ private:
     // -- time (world.cpp)
     bool step_until(std::int64_t until_ns);
     void settle(Process& process);
-    bool catch_up(Process& process);
-    bool put_off(Process& process);
+    [[nodiscard]] bool catch_up(Process& process);
+    [[nodiscard]] bool put_off(Process& process);
     void suspend(Process& process);
     void park(Process& process, std::int64_t until_ns);
     void let_go(unsigned rank);
@@ -208,14 +208,14 @@ private:
     void store(Process& process, std::size_t offset, const void* from, std::size_t bytes,
                OwnBank own = OwnBank::at_once);
     void await_fifo(Process& process);
-    bool has_room(Process& process);
+    [[nodiscard]] bool has_room(Process& process);
     void await_start(Process& process);
     void wake_stalled(Node& node);
     std::uint32_t fifo_words(const Process& process);
     std::int64_t room_at(const Process& process, std::uint32_t words);
     void send(Process& process, std::size_t offset, const std::byte* from, std::size_t bytes,
               OwnBank own);
-    bool spoil(Process& process, WriteInFlight& write, WireWrite& out);
+    [[nodiscard]] bool spoil(Process& process, WriteInFlight& write, WireWrite& out);
     void note_lost(Node& origin, const WriteInFlight& write, LinkCounter why);
     void on_outcome(const WireOutcome& outcome);
     void finish_returned(const WireOutcome& outcome, const WriteInFlight& write);
@@ -248,7 +248,7 @@ private:
     void schedule_wire_faults();
     void complete_join(unsigned node, unsigned joins, const std::function<void()>& joined);
     std::optional<unsigned> complete_node_before(unsigned node) const;
-    bool take_memory_of(unsigned source, unsigned node);
+    [[nodiscard]] bool take_memory_of(unsigned source, unsigned node);
     std::int64_t settling_ns() const noexcept;
 
     /// Of a node: they follow each other.

@@ -210,7 +210,7 @@ private:
         std::vector<WireEvent> deliveries;
     };
     void damage(std::uint16_t from, bool healed);
-    bool damage_head(const WireEvent& hop, std::uint16_t arrived, Cut* cut);
+    [[nodiscard]] bool damage_head(const WireEvent& hop, std::uint16_t arrived, Cut* cut);
     void damage_body(const WireEvent& delivery, const Cut& cut);
     std::uint16_t live_before(std::uint16_t id) const noexcept;
     void lose_rest(std::uint32_t index, std::uint64_t first_record, std::uint16_t at);

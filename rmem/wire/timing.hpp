@@ -71,7 +71,7 @@ static_assert(sizeof(TimingProfile) == TimingProfile::kNameSize + 6 * 8 + 6 * 4)
 RMEM_API TimingProfile parse_timing(std::string_view spec);
 
 /// Whether a spec begins with a file's name; without reading it.
-RMEM_API bool names_timing_file(std::string_view spec) noexcept;
+[[nodiscard]] RMEM_API bool names_timing_file(std::string_view spec) noexcept;
 
 /// Where a named profile's numbers are from, in a sentence or two; empty: there is no such profile.
 RMEM_API std::string_view timing_source(std::string_view name) noexcept;

@@ -440,7 +440,7 @@ private:
             case 3: all_.check_busy(a); break;
             case 4: all_.acknowledge_kept(a); break;
             case 5: all_.look(a, b, arrival); break;
-            default: all_.board(a).await_next(b, 1);
+            default: static_cast<void>(all_.board(a).await_next(b, 1));
         }
     }
     void deliver_some() {

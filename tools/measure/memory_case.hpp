@@ -76,7 +76,7 @@ struct Case {
     void flush();
 
 private:
-    static bool is_refused(rmem::WriteResult result) {
+    [[nodiscard]] static bool is_refused(rmem::WriteResult result) {
         if (result == rmem::WriteResult::dropped) [[unlikely]]
             throw_dropped();
         return result == rmem::WriteResult::again;

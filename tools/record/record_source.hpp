@@ -53,7 +53,8 @@ struct SourceOptions {
 
 /// The source for the ring of that name. Throws not_permitted for a ring that shows no writes (link
 /// direct) unless it is to be sampled.
-std::unique_ptr<RecordSource> open_source(const std::string& ring, const SourceOptions& options);
+[[nodiscard]] std::unique_ptr<RecordSource> open_source(const std::string& ring,
+                                                        const SourceOptions& options);
 
 // ---- The sources, and their common part
 
@@ -64,14 +65,16 @@ inline constexpr std::size_t kMostAtOnce = 20'000;  ///< writes of one look
 inline constexpr std::uint64_t kMuchOfLog = 8;
 
 /// The logs of all ranks of a ring on link `ring`.
-std::unique_ptr<RecordSource> make_ring_source(std::shared_ptr<rmem::Ring> ring, unsigned node);
+[[nodiscard]] std::unique_ptr<RecordSource> make_ring_source(std::shared_ptr<rmem::Ring> ring,
+                                                             unsigned node);
 /// The writes that the engine of one of this host's nodes of a ring on link `udp` sends and
 /// applies.
-std::unique_ptr<RecordSource> make_udp_source(std::shared_ptr<rmem::Ring> ring);
+[[nodiscard]] std::unique_ptr<RecordSource> make_udp_source(std::shared_ptr<rmem::Ring> ring);
 /// The user's memory of any ring, looked at every so often: a change that is undone between two
 /// looks is not seen, nor who made it (RecordedWrite::kSampled).
-std::unique_ptr<RecordSource> make_sampled_source(std::shared_ptr<rmem::Ring> ring, unsigned node,
-                                                  std::int64_t interval_ns);
+[[nodiscard]] std::unique_ptr<RecordSource> make_sampled_source(std::shared_ptr<rmem::Ring> ring,
+                                                                unsigned node,
+                                                                std::int64_t interval_ns);
 
 /// Gives the words of [0, bytes) in a bank that are not zero, as writes of `write`'s node, rank,
 /// time and flags.

@@ -21,7 +21,7 @@ struct Cleaned {
 };
 
 /// Whether a ring of that name is there that its last member's leaving should have removed.
-bool is_left_over(const std::string& name);
+[[nodiscard]] bool is_left_over(const std::string& name);
 
 /// `force` also removes what is no ring of any version, if nobody holds a lock on it.
 Cleaned clean_ring(const std::string& name, bool force, bool dry_run, Staying staying);

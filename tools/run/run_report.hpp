@@ -38,7 +38,7 @@ public:
 
     void ring(const rmem::RingConfig& config);
     void started(unsigned rank, pid_t pid);
-    bool output(unsigned rank, int fd, std::string_view line, bool whole);
+    [[nodiscard]] bool output(unsigned rank, int fd, std::string_view line, bool whole);
     void ended(const RankEnd& end);
     void restarting(unsigned rank, unsigned left);
     /// The process of a node with several ranks has ended before them.

@@ -16,10 +16,11 @@ namespace tools {
 std::string board_name(const std::string& ring, unsigned node);
 
 /// Nothing where there is no such board.
-std::optional<MunetSample> munet_sample(const std::string& board);
+[[nodiscard]] std::optional<MunetSample> munet_sample(const std::string& board);
 /// Of a ring's node. A dead daemon's board counts only where the ring has had one: it may be of a
 /// former ring of the name.
-std::optional<MunetSample> munet_sample(const std::string& ring, unsigned node, bool had_daemon);
+[[nodiscard]] std::optional<MunetSample> munet_sample(const std::string& ring, unsigned node,
+                                                      bool had_daemon);
 
 nlohmann::json munet_json(const std::string& board, const MunetSample& sample);
 /// The same of the board; throws rmem::Error (no_such_ring) where there is no such board.

@@ -17,7 +17,7 @@ namespace tools {
 std::string rank_state(const rmem::Ring& ring, unsigned rank);
 
 /// Whether a process of this host is there, but stopped by a signal or a debugger.
-bool is_stopped(unsigned pid);
+[[nodiscard]] bool is_stopped(unsigned pid);
 
 /// Ranks held by a live process.
 unsigned live_ranks(const rmem::Ring& ring);

@@ -93,7 +93,7 @@ private:
     };
     using Flights = detail::NumberedRing<Flight>;
 
-    bool run_and_report(Caller caller, bool for_fifo);
+    [[nodiscard]] bool run_and_report(Caller caller, bool for_fifo);
     void step(bool for_fifo) noexcept;
     void restart(std::int64_t now);
     void make_model(std::int64_t start_ns);

@@ -130,7 +130,7 @@ public:
     }
 
 private:
-    bool is_time_to_look(std::int64_t now) noexcept {
+    [[nodiscard]] bool is_time_to_look(std::int64_t now) noexcept {
         if (std::exchange(has_waited_, false)) looked_ns_ = now;
         if (now - looked_ns_ < kLazyNs) return false;
         looked_ns_ = now;

@@ -70,7 +70,7 @@ struct Interface {
 /// Those that are up and have an address.
 RMEM_API std::vector<Interface> interfaces();
 /// Whether RMEM_INTERFACE means the one of this name and address: by either, or by its network.
-RMEM_API bool is_named(const std::string& name, Ip ip, const std::string& wanted);
+[[nodiscard]] RMEM_API bool is_named(const std::string& name, Ip ip, const std::string& wanted);
 
 struct Endpoints {
     Address group;                           ///< multicast; no address: fan-out

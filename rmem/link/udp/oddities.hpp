@@ -29,7 +29,7 @@ public:
     /// All that counts, the weightiest first, without a full stop; empty: nothing.
     std::string text(std::int64_t now) const;
     /// Whether one of them was noted first, or from another address, since this was asked last.
-    bool has_news() noexcept;
+    [[nodiscard]] bool has_news() noexcept;
 
 private:
     struct Heard {

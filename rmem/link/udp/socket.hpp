@@ -141,7 +141,8 @@ private:
     std::size_t send_queued() noexcept;
     std::size_t gso_batch_from(std::size_t first, std::size_t end) const noexcept;
     void send_gso_batch(const sockaddr_in& to, std::size_t first, std::size_t count) noexcept;
-    bool send_in_one_piece(const sockaddr_in& to, std::size_t first, std::size_t count) noexcept;
+    [[nodiscard]] bool send_in_one_piece(const sockaddr_in& to, std::size_t first,
+                                         std::size_t count) noexcept;
     void flush_gso_batches(std::size_t count) noexcept;
     void flush_singly(std::size_t count) noexcept;
     bool note_not_sent(std::size_t datagrams) noexcept;

@@ -36,7 +36,7 @@
 namespace rmem::udp {
 
 /// Whether this processor can make and check such tags (`none`: always).
-RMEM_API bool is_available(TagKind kind) noexcept;
+[[nodiscard]] RMEM_API bool is_available(TagKind kind) noexcept;
 
 /// What tells an incarnation from every other.
 struct IncarnationId {

@@ -209,7 +209,7 @@ private:
     void leave(unsigned node, std::int64_t now);
     void look_for_the_dead(std::int64_t now);
     void end_served(std::int64_t now);
-    bool resolve_differences(std::int64_t now);
+    [[nodiscard]] bool resolve_differences(std::int64_t now);
     void note_absence(std::int64_t now);
     bool stands_against_ring(std::uint64_t ring_incarnation) const noexcept;
     void check_view(const Header& header, const Status& status, std::int64_t now);

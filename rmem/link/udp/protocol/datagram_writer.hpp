@@ -86,7 +86,7 @@ public:
     /// `flags`: Section::kFromAnybody.
     bool add_nak(const Nak& nak, std::uint8_t flags = 0) noexcept;
     bool add_echo(const Echo& echo) noexcept;
-    bool add_greeting(const Greeting& greeting) noexcept;
+    [[nodiscard]] bool add_greeting(const Greeting& greeting) noexcept;
     /// Text of at most kMostAboutBytes.
     bool add_about(std::string_view text) noexcept;
     bool add_status(const Status& status) noexcept;
@@ -101,7 +101,7 @@ public:
                        std::uint64_t ring_incarnation, const NodeSet& view) noexcept;
     bool add_incarnation(const MemberIncarnation& member) noexcept;
     /// An ask without parts; add_part() adds to it.
-    bool begin_snapshot_request(const RequestId& id) noexcept;
+    [[nodiscard]] bool begin_snapshot_request(const RequestId& id) noexcept;
     bool add_part(const Place& place) noexcept;
     /// `positions` has one for each node; those of `origins` are sent.
     bool add_vector(const RequestId& id, std::uint64_t incarnation_sum, const NodeSet& origins,
@@ -110,7 +110,7 @@ public:
     /// room.
     std::byte* add_chunk(const RequestId& id, const Place& place) noexcept;
     /// A part of the bank with nothing but zeros in it.
-    bool add_zeros(const RequestId& id, const Place& place) noexcept;
+    [[nodiscard]] bool add_zeros(const RequestId& id, const Place& place) noexcept;
     /// Words that one more chunk can have; 0: none fits.
     std::size_t chunk_room() const noexcept;
 
@@ -121,9 +121,9 @@ private:
     std::byte* open(SectionType type, std::uint8_t flags, std::size_t bytes) noexcept;
     std::byte* extend(SectionType type, std::size_t bytes) noexcept;
     template <class T>
-    bool add_to_list(const T& entry, std::uint8_t flags = 0) noexcept;
+    [[nodiscard]] bool add_to_list(const T& entry, std::uint8_t flags = 0) noexcept;
     template <class T>
-    bool add_alone(const T& entry) noexcept;
+    [[nodiscard]] bool add_alone(const T& entry) noexcept;
 
     std::byte* data_;
     std::size_t end_;                  // of the sections: what is behind is the tag's

@@ -294,7 +294,7 @@ private:
 
     enum class Standing : std::uint8_t { refused, stranger, believed };
     Standing standing_of(const Datagram& datagram, std::optional<IncarnationKey>& fresh);
-    bool is_tagged(const Datagram& datagram, const IncarnationKey& key);
+    [[nodiscard]] bool is_tagged(const Datagram& datagram, const IncarnationKey& key);
     void note_refusal(Refusal refusal, std::span<const std::byte> bytes);
     bool meet(const Header& header, const Sections& sections, const IncarnationKey& key,
               std::int64_t now);

@@ -84,7 +84,7 @@ private:
     /// The first missing one from there on, or `end`.
     std::uint64_t find_missing(std::uint64_t from, std::uint64_t end) const noexcept;
     void notice_gap(std::int64_t now) noexcept;
-    bool begin_nak(std::int64_t now, std::uint64_t& from) noexcept;
+    [[nodiscard]] bool begin_nak(std::int64_t now, std::uint64_t& from) noexcept;
     void nak_sent_up_to(std::uint64_t end, std::int64_t now) noexcept;
 
     BatchHistory history_;

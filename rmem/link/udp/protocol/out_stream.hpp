@@ -68,11 +68,11 @@ public:
 
     // ---- Sending again
     /// The next batch that a NAK has named, the oldest first.
-    std::optional<std::uint64_t> next_retransmission(std::int64_t now) noexcept;
+    [[nodiscard]] std::optional<std::uint64_t> next_retransmission(std::int64_t now) noexcept;
     /// When probe() is due; kNever while nothing is under way.
     std::int64_t probe_due_ns() const noexcept { return probe_due_ns_; }
     /// If it is due: the batch to be sent again.
-    std::optional<std::uint64_t> probe(std::int64_t now) noexcept;
+    [[nodiscard]] std::optional<std::uint64_t> probe(std::int64_t now) noexcept;
     void set_times(const RetransmitTimes& times) noexcept { times_ = times; }
 
 private:

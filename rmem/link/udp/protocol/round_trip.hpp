@@ -78,7 +78,7 @@ private:
         std::int64_t taken_ns = 0;
     };
 
-    static bool is_possible(const Echo& echo) noexcept;
+    [[nodiscard]] static bool is_possible(const Echo& echo) noexcept;
     static Sample sample_of(const Echo& echo, std::int64_t round_trip) noexcept;
     static std::int64_t error_at(const Sample& sample, std::int64_t now) noexcept;
     void smooth(std::int64_t round_trip) noexcept;
