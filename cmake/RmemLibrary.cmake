@@ -1,19 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
 
-# rmem_library(<name> <define> [INTERNAL] [WITHOUT <folder>] HEADERS <header>...
+# rmem_library(<name> [INTERNAL] [WITHOUT <folder>] HEADERS <header>...
 #     MARKED <source>... [LIBRARIES <library>...] [PRIVATE_LIBRARIES <library>...])
 #
 # Makes the library <name> (alias rmem::<name>), static with BUILD_SHARED_LIBS=OFF, of the sources
 # in the current folder and below it, WITHOUT one of these, and <name>_marked, a static library with
 # the kill marks compiled in, for the tests that stop a process at a named place. MARKED are the
 # sources that include rmem/base/marks.hpp, perhaps by other headers; of the others both have the
-# same objects. <define> is set while the library itself compiles. LIBRARIES are other libraries of
-# this project that its headers need. HEADERS are what users include, and what these include: they
-# are installed below the folder's name, and no others. The names that a shared library gives are
-# in the folder's exports.map. INTERNAL: static, not installed, and built only when another part is
-# made of it.
-function(rmem_library name define)
-    cmake_parse_arguments(PARSE_ARGV 2 arg
+# same objects. LIBRARIES are other libraries of this project that its headers need. HEADERS are
+# what users include, and what these include: they are installed below the folder's name, and no
+# others. The names that a shared library gives are in the folder's exports.map. INTERNAL: static,
+# not installed, and built only when another part is made of it.
+function(rmem_library name)
+    cmake_parse_arguments(PARSE_ARGV 1 arg
         "INTERNAL" "WITHOUT" "HEADERS;MARKED;LIBRARIES;PRIVATE_LIBRARIES")
     file(GLOB_RECURSE sources CONFIGURE_DEPENDS *.cpp)
     if(arg_WITHOUT)
@@ -51,7 +50,6 @@ function(rmem_library name define)
         target_link_libraries(${name}_marked PUBLIC ${arg_LIBRARIES})
 
         foreach(variant IN ITEMS ${name} ${name}_marked)
-            target_compile_definitions(${variant} PRIVATE ${define})
             target_link_libraries(${variant} PRIVATE
                 $<BUILD_INTERFACE:rmem_flags> ${arg_PRIVATE_LIBRARIES})
         endforeach()

@@ -20,10 +20,6 @@ Check is_member(std::initializer_list<const char*> words) {
     return Check(CLI::IsMember(std::vector<std::string>(words.begin(), words.end())));
 }
 
-Check existing_file() {
-    return Check(CLI::ExistingFile);
-}
-
 Check positive_number() {
     return Check(CLI::PositiveNumber);
 }

@@ -35,7 +35,6 @@ private:
 };
 
 Check is_member(std::initializer_list<const char*> words);
-Check existing_file();
 Check positive_number();
 
 /// From `low` to `high`, both included; defined for the types that options have.

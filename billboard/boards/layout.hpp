@@ -51,7 +51,6 @@ inline constexpr std::size_t kHeadBytes = 28;    ///< inline: as much of it besi
 inline constexpr unsigned kBellRanks = 16;       ///< more ranks than this on one bank ring bells
 inline constexpr unsigned kBarrierIds = 64;      ///< BBP_MAX_BARRIERS
 inline constexpr unsigned kJoinedGroups = 16;    ///< BBP_MAX_JOINED
-inline constexpr unsigned kClasses = 16;         ///< kinds of traffic that never meet
 inline constexpr std::size_t kMinDataBytes = 1024;
 inline constexpr std::size_t kMaxDataBytes = std::size_t{1} << 26;  ///< 24 bits of word offset
 inline constexpr std::size_t kDefaultDataBytes = std::size_t{1} << 22;
@@ -171,7 +170,6 @@ public:
         return partition(r) + filled_ + buffer * kLine;
     }
     std::size_t data(unsigned r) const noexcept { return partition(r) + data_; }
-    std::size_t control_bytes() const noexcept { return data_; }
     std::size_t partition(unsigned r) const noexcept { return base_ + r * partition_bytes_; }
     std::size_t partition_bytes() const noexcept { return partition_bytes_; }
 

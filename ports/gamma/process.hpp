@@ -197,7 +197,6 @@ private:
         std::array<Arrived, kMaxRounds> arrived{};
     };
     struct Outgoing;
-    class RoomWait;
 
     Process(std::shared_ptr<ProcessEndpoint> process, unsigned nodes, const Settings& settings,
             Visible visible);

@@ -54,7 +54,6 @@ public:
         period_ns_ = std::max<std::int64_t>(now_ns - begun_ns_, 1);
         next_ns_ = now_ns;
     }
-    std::int64_t next_poll_ns() const { return next_ns_; }
     const std::vector<Word>& words() const { return words_; }
     bool may_touch(std::uint64_t offset, std::uint64_t bytes) const {
         return offset <= high_ && offset + bytes > low_;

@@ -98,19 +98,6 @@ std::int64_t throughput(const std::string& timing, unsigned transmitters) {
     return sum / transmitters;
 }
 
-std::int64_t farthest_ns(const std::string& timing, unsigned nodes, bool all_send) {
-    const Testbed testbed = ring_of(timing, nodes, "none");
-    std::int64_t longest = 0;
-    Arrivals arrivals(
-        [&](const Event& event) { longest = std::max(longest, event.time_ns - event.stored_ns); });
-    const auto program = [&](Process& me) {
-        if (me.rank() != 0 && !all_send) return;
-        SimMemory(me).post_word(me.rank() * rmem::kWordBytes, 1);
-    };
-    run_bare(testbed, program, &arrivals);
-    return longest;
-}
-
 unsigned largest_ring(const std::string& timing) {
     const auto is_possible = [&](unsigned nodes) {
         try {

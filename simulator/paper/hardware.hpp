@@ -23,10 +23,6 @@ HopTimes hop_times(const std::string& timing, std::size_t own_bytes);
 /// of the paper's hosts takes them; counted where they arrive. At most 8 nodes.
 std::int64_t throughput(const std::string& timing, unsigned transmitters);
 
-/// From the store of a word until it is in the memory of the node farthest away, while no other
-/// node sends, or all do.
-std::int64_t farthest_ns(const std::string& timing, unsigned nodes, bool all_send);
-
 /// How many nodes a ring can have at most; a word that one of them writes reaches all others.
 unsigned largest_ring(const std::string& timing);
 

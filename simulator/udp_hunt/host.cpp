@@ -70,9 +70,6 @@ void Host::start(std::int64_t now) {
 void Host::stop(std::int64_t now) {
     (void)now;
     former_ = former_ + core_->exchange_counters();
-    former_core_.joined += core_->counters().joined;
-    former_core_.dropped += core_->counters().dropped;
-    former_core_.members_left += core_->counters().members_left;
     core_.reset();
     socket_.clear();
     events_.changed(node_, "stopped", node_);

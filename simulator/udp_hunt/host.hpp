@@ -72,7 +72,6 @@ public:
 
     /// Sums over the incarnations that are over.
     const rmem::udp::ExchangeCounters& former() const noexcept { return former_; }
-    const rmem::udp::CoreCounters& former_core() const noexcept { return former_core_; }
 
 private:
     void send_outgoing();
@@ -99,7 +98,6 @@ private:
     std::unique_ptr<rmem::udp::Core> core_;
     std::int64_t stalled_until_ns_ = 0, starved_until_ns_ = 0;
     rmem::udp::ExchangeCounters former_;
-    rmem::udp::CoreCounters former_core_;
 };
 
 }  // namespace simulator::udp

@@ -306,11 +306,6 @@ bool Engine::has_room(std::size_t bytes) {
     return outbox_.is_completed();  // more room than now there will never be
 }
 
-std::size_t Engine::most_group_bytes() {
-    const std::lock_guard lock(mutex_);
-    return outbox_.most_group_bytes();
-}
-
 bool Engine::put(const LogRecord& record, const void* words) {
     const std::lock_guard lock(mutex_);
     idle_until_ns_ = 0;

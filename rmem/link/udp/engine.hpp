@@ -75,9 +75,8 @@ public:
     void interrupt() const noexcept { bell_.ring(); }
 
     // ---- Writes of the rank that runs it (rmem/link/udp/outbox.hpp, rmem/link/udp/coalescer.hpp)
-    /// A group of more than most_group_bytes() has room when nothing is under way.
+    /// A group for which there can be no room has it when nothing is under way.
     [[nodiscard]] bool has_room(std::size_t bytes);
-    std::size_t most_group_bytes();
     [[nodiscard]] bool put(const LogRecord& record, const void* words);
     struct Committed {
         bool coalesces = false;      ///< some of it has not left yet

@@ -331,12 +331,6 @@ void UdpMemory::reclaim() noexcept {
     log_.reclaim(board_.consumed[rank_].load(std::memory_order_acquire));
 }
 
-std::size_t UdpMemory::max_group_bytes() {
-    if (engine_) return engine_->most_group_bytes();
-    return (log_.capacity() - LogWriter::kMaxPad - LogArea::units_of_group(0, kMaxGroupWrites)) /
-           2 * kLogUnitBytes;
-}
-
 bool UdpMemory::room(std::size_t bytes) {
     bool granted = false;
     if (room_bytes_ != 0 && bytes <= room_bytes_) {

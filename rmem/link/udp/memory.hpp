@@ -9,8 +9,8 @@
 /// own bank and into its log, from where the engine takes them.
 ///
 /// Room     room(bytes) grants a group of writes. No room: the slowest member has not acknowledged
-///          what is under way, or the log is full of what the engine could not send. A group of
-///          more than max_group_bytes() is granted when nothing is under way, and may wait in
+///          what is under way, or the log is full of what the engine could not send. A group
+///          for which there can be no room is granted when nothing is under way, and may wait in
 ///          between.
 /// Epoch    All that a program knows of others holds for one incarnation of its node. When the node
 ///          was dropped, or the process ended that runs its engine, all others are dead to the
@@ -101,9 +101,6 @@ public:
     std::int64_t bound_ns() const noexcept { return bound_ns_; }
     /// Of a client's node its engine's process hears of it, and the counters.
     void on_bound_violation(std::function<void(const BoundViolation&)> callback);
-    std::size_t max_group_bytes();
-    /// Whether this program runs the engine.
-    bool runs_engine() const noexcept { return engine_ != nullptr; }
 
 private:
     friend class BankWriter<UdpMemory>;
