@@ -89,6 +89,8 @@ void Core::on_welcome(const Header& header, const Welcome& welcome, std::int64_t
 
 void Core::on_admit(const Header& header, const Admit& admit, std::int64_t now) {
     if (admit.joiner != my_incarnation()) return;
+    // No stream gets that far. One that began near the end would come to 0, which is no sequence.
+    if (admit.first > UINT64_MAX / 2) return;
     if (admit.first == 0) return is_member_ ? drop_out(now) : next_incarnation(now);
     const unsigned node = header.origin;
     if (is_connected(node, header.incarnation)) {

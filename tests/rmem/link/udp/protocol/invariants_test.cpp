@@ -30,6 +30,16 @@ struct PlantedBug {
     static void apply(Core& core, unsigned origin, const Batch& batch, std::int64_t now) {
         core.apply(origin, batch, now);
     }
+    static bool takes_stream(Core& core, std::uint64_t first, std::int64_t now) {
+        Header header;
+        header.origin = 1;
+        header.incarnation = 5;
+        Admit admit;
+        admit.joiner = core.my_incarnation();
+        admit.first = first;
+        core.on_admit(header, admit, now);
+        return core.exchange().takes(1);
+    }
 };
 
 namespace {
@@ -86,6 +96,15 @@ TEST(CoreDeathTest, checks_that_an_incarnation_is_known_of_which_something_is_ap
     Core& core = ring.start(0).core;
     SomeBatch first(1);
     EXPECT_BROKEN_WHERE_CHECKED(PlantedBug::apply(core, 1, first.get(), ring.now));
+}
+
+TEST(Core, takes_no_stream_whose_sequences_would_come_to_an_end) {
+    Ring ring(2);
+    Core& core = ring.start(0).core;
+    for (const std::uint64_t first : {UINT64_MAX, UINT64_MAX / 2 + 1}) {
+        EXPECT_FALSE(PlantedBug::takes_stream(core, first, ring.now)) << first;
+    }
+    EXPECT_TRUE(PlantedBug::takes_stream(core, 1, ring.now));
 }
 
 }  // namespace
