@@ -45,6 +45,7 @@ namespace rivals {
 
 inline constexpr std::size_t cache_line = 64;
 inline constexpr std::size_t batch_length = 100;
+inline constexpr double few_batches = 8;
 inline constexpr std::size_t stream_bytes = std::size_t{1} << 20;
 inline constexpr std::size_t stream_window = 32;
 
@@ -136,23 +137,39 @@ struct Figure {
     double share = 1.0;  // of an operation's time that is reported: half of a round trip
 };
 
-inline void print_figure(const System& system, const Figure& figure, const Series& singles,
-                         const Series& batches) {
-    const auto at = [&](const Series& series, double quantile) {
-        return nearest_rank(series, quantile) * figure.share;
-    };
-    std::printf(
-        "{\"system\":\"%s\",\"version\":\"%s\",\"figure\":\"%s\",\"bytes\":%zu,\"ranks\":%d,"
-        "\"samples\":%zu,\"p50_ns\":%.1f,\"p90_ns\":%.1f,\"p99_ns\":%.1f,\"p999_ns\":%.1f,"
-        "\"max_ns\":%.1f",
-        system.name.c_str(), system.version.c_str(), figure.name, figure.bytes, figure.ranks,
-        singles.size(), at(singles, 0.50), at(singles, 0.90), at(singles, 0.99), at(singles, 0.999),
-        at(singles, 1.0));
-    if (!batches.empty()) std::printf(",\"batch_p50_ns\":%.1f", at(batches, 0.50));
-    if (figure.name == std::string("stream"))
-        std::printf(",\"mb_per_s\":%.0f", double(figure.bytes) * 1e3 / at(singles, 0.50));
+inline void print_number(const char* name, double value) {
+    std::printf(",\"%s\":%.1f", name, value);
+}
+
+/// What every line tells, whichever program's: which figure, and its samples.
+inline void print_samples(const Figure& figure, const Series& samples) {
+    std::printf("\"figure\":\"%s\",\"bytes\":%zu,\"ranks\":%d,\"samples\":%zu", figure.name,
+                figure.bytes, figure.ranks, samples.size());
+    constexpr std::pair<const char*, double> told[] = {{"p10_ns", 0.1},    {"p50_ns", 0.5},
+                                                       {"p90_ns", 0.9},    {"p99_ns", 0.99},
+                                                       {"p999_ns", 0.999}, {"max_ns", 1.0}};
+    for (const auto& [name, quantile] : told)
+        print_number(name, nearest_rank(samples, quantile) * figure.share);
+}
+
+inline void print_rate(const Figure& figure, const Series& samples) {
+    print_number("mb_per_s",
+                 double(figure.bytes) * 1e3 / (nearest_rank(samples, 0.5) * figure.share));
+}
+
+inline void print_end() {
     std::printf("}\n");
     std::fflush(stdout);
+}
+
+inline void print_figure(const System& system, const Figure& figure, const Series& singles,
+                         const Series& batches) {
+    std::printf("{\"system\":\"%s\",\"version\":\"%s\",", system.name.c_str(),
+                system.version.c_str());
+    print_samples(figure, singles);
+    if (!batches.empty()) print_number("batch_p50_ns", nearest_rank(batches, 0.5) * figure.share);
+    if (figure.name == std::string("stream")) print_rate(figure, singles);
+    print_end();
 }
 
 // --- how often: the leader decides chunk by chunk and tells the others, so that a figure takes its
@@ -195,7 +212,7 @@ template <class Channel, class Operation>
 Series lead(Channel& channel, Budget budget, std::size_t length, Operation&& op) {
     Series series;
     const double first = now_ns();
-    for (std::uint64_t chunk = 8;;) {
+    for (std::uint64_t chunk = 1;;) {
         const double start = now_ns();
         std::uint64_t count = std::min<std::uint64_t>(chunk, budget.samples - series.size());
         if (start - first > budget.ns) count = 0;
@@ -212,20 +229,39 @@ Series lead(Channel& channel, Budget budget, std::size_t length, Operation&& op)
     return series;
 }
 
-/// Warm-up, then singly timed operations, then batches; a follower has nothing to report.
+struct Measured {
+    Series singles, batches;
+    std::uint64_t batch = 0;  ///< operations of each of the batches
+};
+
+/// Warm-up, then singly timed operations, then batches: of batch_length, or of fewer where the
+/// operations are so slow that hardly a batch would fit the time. A follower has nothing to report.
 template <class Channel, class Operation>
-void measure_operation(const System& system, const Figure& figure, Channel& channel, bool leader,
-                       const Options& options, Operation&& op) {
+Measured measure_operation(Channel& channel, bool leader, const Options& options, Operation&& op) {
+    Measured found;
     if (!leader) {
-        for (const std::size_t length : {std::size_t{1}, std::size_t{1}, batch_length})
-            follow(channel, length, op);
-        return;
+        follow(channel, 1, op);
+        follow(channel, 1, op);
+        share(channel, false, found.batch);
+        follow(channel, found.batch, op);
+        return {};
     }
     lead(channel, budget(options, options.warmup, 0.1), 1, op);
-    const Series singles = lead(channel, budget(options, options.samples, 0.45), 1, op);
-    const std::uint64_t batches = std::max<std::uint64_t>(options.samples / batch_length, 1);
-    print_figure(system, figure, singles,
-                 lead(channel, budget(options, batches, 0.45), batch_length, op));
+    found.singles = lead(channel, budget(options, options.samples, 0.45), 1, op);
+    const Budget rest =
+        budget(options, std::max<std::uint64_t>(options.samples / batch_length, 1), 0.45);
+    const double fit = rest.ns / few_batches / nearest_rank(found.singles, 0.5);
+    found.batch = std::uint64_t(std::clamp(fit, 1.0, double(batch_length)));
+    share(channel, true, found.batch);
+    found.batches = lead(channel, rest, found.batch, op);
+    return found;
+}
+
+template <class Channel, class Operation>
+void measure_and_print(const System& system, const Figure& figure, Channel& channel, bool leader,
+                       const Options& options, Operation&& op) {
+    const Measured found = measure_operation(channel, leader, options, op);
+    if (leader) print_figure(system, figure, found.singles, found.batches);
 }
 
 // --- the three figures -------------------------------------------------------------------------
@@ -249,9 +285,9 @@ void pingpong(const System& system, Channel& channel, bool leader, const Options
     };
     const Figure figure{"pingpong", bytes, 2, 0.5};
     if (leader)
-        measure_operation(system, figure, channel, true, options, ping);
+        measure_and_print(system, figure, channel, true, options, ping);
     else
-        measure_operation(system, figure, channel, false, options, pong);
+        measure_and_print(system, figure, channel, false, options, pong);
 }
 
 template <class Channel>
@@ -268,7 +304,7 @@ void enter_barrier(Channel& channel) {
 template <class Channel>
 void barrier(const System& system, Channel& channel, int ranks, bool leader,
              const Options& options) {
-    measure_operation(system, {"barrier", 0, ranks}, channel, leader, options,
+    measure_and_print(system, {"barrier", 0, ranks}, channel, leader, options,
                       [&] { enter_barrier(channel); });
 }
 
@@ -427,29 +463,43 @@ inline void end_with_peer() {
     });
 }
 
-/// Forks, pins, builds each side's channel with `make(rank, meeting)` and calls
-/// `measure(channel, leader)` in both processes. Returns the exit status.
+/// A child that ends with this process at the latest, by that signal; 0 in the child.
+inline pid_t fork_child(int signal = SIGKILL) {
+    const pid_t child = fork();
+    require(child >= 0, "fork failed");
+    if (child == 0) prctl(PR_SET_PDEATHSIG, signal);
+    return child;
+}
+
+/// Calls `body(rank)` in that many processes, pinned, each on its host; this one is rank 0. When
+/// all are done with it, `peer_may_leave` is to be set. Returns the exit status.
+template <class Body>
+int in_processes(const Options& options, int ranks, Body&& body) {
+    end_with_peer();
+    int rank = 0;
+    for (int other = 1; other < ranks && rank == 0; ++other)
+        if (fork_child() == 0) rank = other;
+    alarm(options.deadline);
+    pin_to(options.cpus[std::size_t(rank % 2)]);
+    enter_host(options, rank);
+    body(rank);
+    bool fine = true;
+    for (int status = 0; rank == 0 && wait(&status) > 0;) fine = fine && status == 0;
+    return fine ? 0 : 1;
+}
+
+/// Builds each side's channel with `make(rank, meeting)` and calls `measure(channel, leader)` in
+/// both processes. Returns the exit status.
 template <class Make, class Measure>
 int in_two_processes(const Options& options, Make&& make, Measure&& measure) {
     Meeting& meeting = Meeting::create();
-    end_with_peer();
-    const pid_t child = fork();
-    require(child >= 0, "fork failed");
-    const int rank = child == 0 ? 1 : 0;
-    if (rank == 1) prctl(PR_SET_PDEATHSIG, SIGKILL);
-    alarm(options.deadline);
-    pin_to(options.cpus[std::size_t(rank)]);
-    enter_host(options, rank);
-    {
+    return in_processes(options, 2, [&](int rank) {
         auto channel = make(rank, meeting);
         meeting.wait_for_other(rank);
         measure(channel, rank == 0);
         peer_may_leave = 1;
         meeting.wait_for_other(rank);
-    }
-    if (rank == 1) return 0;
-    int status = 0;
-    return waitpid(child, &status, 0) == child && status == 0 ? 0 : 1;
+    });
 }
 
 template <class Make>

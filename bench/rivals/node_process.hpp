@@ -30,8 +30,7 @@ public:
         const char* const tool = std::getenv("RIVALS_NODE");
         if (tool == nullptr) return;
         const int notices = listen_for_notices(ring, node);
-        pid_ = fork();
-        require(pid_ >= 0, "fork failed");
+        pid_ = fork_child(SIGTERM);
         if (pid_ == 0) become_node(tool, ring, node);
         await_ready(notices);
         close(notices);
@@ -62,7 +61,6 @@ private:
     }
 
     [[noreturn]] void become_node(const char* tool, const std::string& ring, int node) {
-        prctl(PR_SET_PDEATHSIG, SIGTERM);
         setenv("NOTIFY_SOCKET", notify_.c_str(), 1);
         const std::string number = std::to_string(node);
         const char* spin = nullptr;

@@ -62,31 +62,14 @@ private:
     std::vector<int> others_;
 };
 
-/// One process of a barrier of more than two; they share the two CPUs.
-void be_one_of_many(int rank, const Options& options, const std::string& ring) {
-    alarm(options.deadline);
-    pin_to(options.cpus[std::size_t(rank % 2)]);
-    BillboardChannel channel(rank, ring, options.ranks);
-    all_figures(System{"rmem", "0.1.0"}, channel, options.ranks, rank == 0, options);
-    peer_may_leave = 1;
-    channel.barrier();
-}
-
-int measure_many(const Options& options, const std::string& ring) {
-    end_with_peer();
-    for (int rank = 1; rank < options.ranks; ++rank) {
-        const pid_t child = fork();
-        require(child >= 0, "fork failed");
-        if (child != 0) continue;
-        std::signal(SIGCHLD, SIG_DFL);
-        prctl(PR_SET_PDEATHSIG, SIGKILL);
-        be_one_of_many(rank, options, ring);
-        return 0;
-    }
-    be_one_of_many(0, options, ring);
-    bool fine = true;
-    for (int status = 0; wait(&status) > 0;) fine = fine && status == 0;
-    return fine ? 0 : 1;
+/// A barrier of more than two, which share the two CPUs.
+int measure_many(const System& system, const Options& options, const std::string& ring) {
+    return in_processes(options, options.ranks, [&](int rank) {
+        BillboardChannel channel(rank, ring, options.ranks);
+        all_figures(system, channel, options.ranks, rank == 0, options);
+        peer_may_leave = 1;
+        channel.barrier();
+    });
 }
 
 }  // namespace
@@ -95,8 +78,9 @@ int main(int argc, char** argv) {
     return guarded("rmem", [&] {
         const Options options = parse_options(argc, argv, "rmem: the billboard");
         const std::string ring = "rivals-" + std::to_string(getpid());
-        if (options.ranks > 2) return measure_many(options, ring);
-        return measure_pair(System{"rmem", "0.1.0"}, options,
+        const System system{"rmem", "0.1.0"};
+        if (options.ranks > 2) return measure_many(system, options, ring);
+        return measure_pair(system, options,
                             [&](int rank, Meeting&) { return BillboardChannel(rank, ring, 2); });
     });
 }
