@@ -18,10 +18,10 @@
 
 #include "billboard/bbp.h"
 #include "tests/support/endpoint_pair.hpp"
+#include "tools/measure/rank_group.hpp"
 
 #include <fmt/format.h>
 #include <sys/socket.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -37,6 +37,7 @@
 namespace {
 
 constexpr unsigned kTurn = 4;  ///< messages of one turn: neither sends more than there is room for
+constexpr double kMostSeconds = 1e6;  ///< as many rounds as one asks for
 
 /// Callgrind counts what is in here.
 [[gnu::noinline]] void counted(const std::function<void()>& round, unsigned rounds) {
@@ -47,12 +48,9 @@ void check(int result) {
     if (result < 0) throw std::runtime_error(bbp_last_error());
 }
 
-std::string ring_name() {
-    return fmt::format("pingpong-{}", ::getpid());
-}
-
 void between_endpoints(unsigned rounds, std::size_t bytes) {
-    const auto pair = billboard::test::open_pair(ring_name(), std::size_t{1} << 20);
+    const auto pair =
+        billboard::test::open_pair(fmt::format("pingpong-{}", ::getpid()), std::size_t{1} << 20);
     std::vector<std::byte> message(bytes), received(bytes);
     const auto one_way = [&](billboard::Endpoint& from, billboard::Endpoint& to) {
         check(from.send(static_cast<int>(to.rank()), message.data(), bytes));
@@ -66,30 +64,26 @@ void between_endpoints(unsigned rounds, std::size_t bytes) {
         rounds);
 }
 
-/// Joins a ring of `ranks` ranks, each a process.
-void join(const std::string& ring, unsigned rank, unsigned ranks) {
-    const auto set = [](const char* name, const std::string& value) {
-        ::setenv(name, value.c_str(), 1);  // NOLINT(concurrency-mt-unsafe): one thread
-    };
-    set("RMEM_RING", ring);
-    set("RMEM_LINK", "direct");
-    set("RMEM_NODES", std::to_string(ranks));
-    set("RMEM_RANKS", std::to_string(ranks));
-    set("RMEM_RANK", std::to_string(rank));
-    check(bbp_init(nullptr, nullptr));
+/// In processes that have joined, and end by themselves.
+void in_ranks(unsigned ranks, const std::function<void(bench::RankContext&)>& body) {
+    bench::GroupOptions options;
+    options.ranks = ranks;
+    options.deadline_s = kMostSeconds;
+    bench::Results results;
+    run_ranks(options, results, body);
 }
 
 void to_oneself(unsigned rounds, std::size_t bytes) {
-    join(ring_name(), 0, 1);
-    std::vector<std::byte> message(bytes), received(bytes);
-    counted(
-        [&] {
-            check(bbp_send(0, message.data(), bytes));
-            check(bbp_recv(0, received.data(), bytes, nullptr));
-            check(bbp_msgavail(BBP_ANY));
-        },
-        rounds);
-    bbp_finalize();
+    in_ranks(1, [=](bench::RankContext&) {
+        std::vector<std::byte> message(bytes), received(bytes);
+        counted(
+            [&] {
+                check(bbp_send(0, message.data(), bytes));
+                check(bbp_recv(0, received.data(), bytes, nullptr));
+                check(bbp_msgavail(BBP_ANY));
+            },
+            rounds);
+    });
 }
 
 /// One process's end of what the turn is handed through.
@@ -129,20 +123,11 @@ void take_turns(Turn turn, unsigned rank, unsigned rounds, std::size_t bytes) {
 }
 
 void between_processes(unsigned rounds, std::size_t bytes) {
-    const std::string ring = ring_name();
     int ends[2];
     if (::socketpair(AF_UNIX, SOCK_STREAM, 0, ends) != 0) throw std::runtime_error("no sockets");
-    const pid_t child = ::fork();
-    if (child < 0) throw std::runtime_error("no second process to be had");
-    const unsigned rank = child == 0 ? 1 : 0;
-    ::close(ends[1 - rank]);  // so that each finds out when the other dies
-    join(ring, rank, 2);
-    take_turns(Turn(ends[rank]), rank, rounds, bytes);
-    bbp_finalize();
-    if (child == 0) return;
-    int status = 0;
-    ::waitpid(child, &status, 0);
-    if (status != 0) throw std::runtime_error("the second process failed");
+    in_ranks(2, [&](bench::RankContext& rank) {
+        take_turns(Turn(ends[rank.rank]), rank.rank, rounds, bytes);
+    });
 }
 
 unsigned number(int argc, char** argv, int index, unsigned otherwise) {

@@ -13,11 +13,9 @@
 
 #include "rmem/link/ring/memory.hpp"
 #include "rmem/ring/node_slot.hpp"
+#include "tools/measure/rank_group.hpp"
 
 #include <fmt/format.h>
-#include <sched.h>
-#include <sys/wait.h>
-#include <unistd.h>
 #include <CLI/CLI.hpp>
 
 #include <algorithm>
@@ -32,22 +30,13 @@ using namespace rmem;
 
 constexpr std::int64_t kStreamNs = 2'000;
 constexpr std::int64_t kPatienceNs = 60'000'000'000;
-constexpr std::size_t kReady = 256;  // a word of each node
-constexpr std::size_t kLeast = 512;  // a word of each node: the shortest propagation it saw
+constexpr double kMostSeconds = 1e6;  // as many samples as one asks for
+constexpr std::size_t kReady = 256;   // a word of each node
+constexpr std::size_t kLeast = 512;   // a word of each node: the shortest propagation it saw
 
 /// The low half of the clock, never 0, so that each write changes the word.
 std::uint32_t stamp() {
     return static_cast<std::uint32_t>(now_ns()) | 1U;
-}
-
-void pin(unsigned processor) {
-    cpu_set_t set;
-    CPU_ZERO(&set);
-    CPU_SET(processor, &set);
-    if (::sched_setaffinity(0, sizeof set, &set) != 0) {
-        fmt::print(stderr, "ring-lateness: processor {} cannot be had; the figures mean little\n",
-                   processor);
-    }
 }
 
 /// One of the two nodes: writes word `id`, reads word `1 - id`.
@@ -130,7 +119,7 @@ std::uint64_t floor_ns(const TimingProfile& profile) {
     return (profile.insertion_ps + packet_ps(profile, 1) + profile.cable_ps) / 1000;
 }
 
-bool report(const char* pattern, Party& party, unsigned node) {
+bool report(const std::string& pattern, Party& party, unsigned node) {
     const RingConfig& config = party.ring().config();
     const NodeSlot& slot = party.ring().node(node);
     const auto applied = slot.link.get(LinkCounter::writes_applied);
@@ -156,43 +145,34 @@ bool report(const char* pattern, Party& party, unsigned node) {
     return false;
 }
 
-bool run(const std::string& profile, const char* pattern, unsigned samples) {
+bool run(const std::string& profile, const std::string& pattern, unsigned samples) {
+    bench::GroupOptions options;
+    options.link = "ring";
+    options.deadline_s = kMostSeconds;
     RingConfig config;
-    config.name = fmt::format("lateness-{}-{}", ::getpid(), pattern);
     config.link = LinkKind::ring;
     config.nodes = config.ranks = 2;
     config.user_bytes = 4096;
     config.timing = parse_timing(profile);
-    const bool stream = std::string(pattern) == "stream";
-    cpu_set_t all;
-    ::sched_getaffinity(0, sizeof all, &all);
-    const auto play = [&](unsigned id, auto&& then) {
-        Party party(config, id);
-        pin(id);  // now, because a rank that may use one processor of two does not spin
-        if (stream) {
+    const bool is_stream = pattern == "stream";
+    bench::Results results;
+    run_processes(options, 2, results, [&](unsigned id, const std::string& ring) {
+        RingConfig own = config;
+        own.name = ring;
+        Party party(own, id);
+        // Now, because a rank that may use one processor of two does not spin.
+        bench::pin_to(bench::processor_of(options, id));
+        if (is_stream) {
             party.stream(samples);
         } else {
             party.pingpong(samples);
         }
         party.finish();
-        return then(party);
-    };
-    const pid_t child = ::fork();
-    if (child == 0) {
-        try {
-            ::_exit(play(1, [](Party&) { return 0; }));
-        } catch (const std::exception& e) {
-            fmt::print(stderr, "ring-lateness: node 1: {}\n", e.what());
-            ::_exit(1);
-        }
-    }
-    const bool good = play(0, [&](Party& party) {
-        return (stream || report(pattern, party, 0)) & report(pattern, party, 1);
+        if (id != 0) return;
+        const bool good = is_stream || report(pattern, party, 0);
+        if (!report(pattern, party, 1) || !good) results.put("early", {});
     });
-    ::sched_setaffinity(0, sizeof all, &all);
-    int status = 0;
-    ::waitpid(child, &status, 0);
-    return good && status == 0;
+    return !results.all().contains("early");
 }
 
 }  // namespace

@@ -13,20 +13,16 @@
 /// meanwhile. RMEM_INTERFACE is lo unless it is set.
 
 #include "rmem/node.hpp"
+#include "tools/measure/rank_group.hpp"
+#include "tools/measure/samples.hpp"
 
 #include <fmt/format.h>
-#include <sys/mman.h>
-#include <sys/prctl.h>
-#include <sys/wait.h>
-#include <unistd.h>
 #include <CLI/CLI.hpp>
 
 #include <algorithm>
 #include <array>
 #include <atomic>
-#include <csignal>
 #include <cstdio>
-#include <cstdlib>
 #include <exception>
 #include <string>
 #include <thread>
@@ -37,6 +33,7 @@ namespace {
 using namespace rmem;
 
 constexpr std::int64_t kPatienceNs = 60'000'000'000;
+constexpr double kMostSeconds = 1e6;  // as many joins as one asks for
 constexpr unsigned kMostWriters = 8;
 
 /// The joiner's program.
@@ -134,19 +131,6 @@ private:
     Node node_;
 };
 
-pid_t start_writer(const Options& options, const std::string& name, Shared& shared, unsigned id) {
-    const pid_t child = ::fork();
-    if (child != 0) return child;
-    ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-    try {
-        Writer(options, name, shared, id).run();
-        ::_exit(0);
-    } catch (const std::exception& error) {
-        fmt::print(stderr, "udp-late-join: writer {}: {}\n", id, error.what());
-        ::_exit(1);
-    }
-}
-
 /// Each word is its place's, of some round.
 void check_bank(const Options& options, const std::byte* bank) {
     const auto* const words = reinterpret_cast<const std::atomic<std::uint32_t>*>(bank);
@@ -163,13 +147,11 @@ void check_bank(const Options& options, const std::byte* bank) {
     }
 }
 
-struct Times {
+/// Series: joins, in ms; spent, the seconds away and joining.
+void join_again_and_again(const Options& options, const std::string& name, Shared& shared,
+                          bench::Results& results) {
     std::vector<double> joins_ms;
-    std::array<double, 2> spent_s{};  ///< away, and joining
-};
-
-Times join_again_and_again(const Options& options, const std::string& name, Shared& shared) {
-    Times times;
+    double away_s = 0, joining_s = 0;
     for (unsigned i = 0; i < options.joins; ++i) {
         const std::int64_t away = now_ns();
         shared.state = kAway;
@@ -179,20 +161,23 @@ Times join_again_and_again(const Options& options, const std::string& name, Shar
         Node node(config_of(options, name), {options.writers, options.writers});
         const std::int64_t end = now_ns();
         shared.state = kThere;
-        times.spent_s[kAway] += static_cast<double>(begin - away) * 1e-9;
-        times.spent_s[kJoining] += static_cast<double>(end - begin) * 1e-9;
-        times.joins_ms.push_back(static_cast<double>(end - begin) * 1e-6);
+        away_s += static_cast<double>(begin - away) * 1e-9;
+        joining_s += static_cast<double>(end - begin) * 1e-9;
+        joins_ms.push_back(static_cast<double>(end - begin) * 1e-6);
         check_bank(options, node.bank());
     }
-    std::sort(times.joins_ms.begin(), times.joins_ms.end());
-    return times;
+    results.put("joins", joins_ms);
+    results.put("spent", {away_s, joining_s});
 }
 
-void print(const Options& options, const Shared& shared, const Times& times) {
+void print(const Options& options, const Shared& shared, const bench::Results& results) {
+    const auto series = results.all();
+    const bench::Percentiles ms(series.at("joins"));
+    const auto& spent_s = series.at("spent");
     const auto rate = [&](unsigned state) {
         std::uint64_t writes = 0;
         for (const Tally& tally : shared.writers) writes += tally.writes[state];
-        return static_cast<double>(writes) / options.writers / times.spent_s[state];
+        return static_cast<double>(writes) / options.writers / spent_s[state];
     };
     const auto pause = [&](unsigned state) {
         std::int64_t longest = 0;
@@ -201,35 +186,28 @@ void print(const Options& options, const Shared& shared, const Times& times) {
         }
         return static_cast<double>(longest) * 1e-6;
     };
-    const auto& ms = times.joins_ms;
     fmt::print(
         "{{\"mib\": {}, \"writers\": {}, \"joins\": {}, \"join_ms\": {{\"p50\": {:.1f}, \"p90\": "
         "{:.1f}, \"max\": {:.1f}}}, \"writes_per_s\": {{\"away\": {:.0f}, \"joining\": {:.0f}}}, "
         "\"pause_ms\": {{\"away\": {:.2f}, \"joining\": {:.2f}}}}}\n",
-        options.mib, options.writers, options.joins, ms[ms.size() / 2], ms[ms.size() * 9 / 10],
-        ms.back(), rate(kAway), rate(kJoining), pause(kAway), pause(kJoining));
+        options.mib, options.writers, options.joins, ms.p50, ms.p90, ms.max, rate(kAway),
+        rate(kJoining), pause(kAway), pause(kJoining));
 }
 
-int measure(const Options& options) {
-    ::setenv("RMEM_INTERFACE", "lo", 0);
-    const std::string name = "late-join-" + std::to_string(::getpid());
-    void* const memory =
-        ::mmap(nullptr, sizeof(Shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    if (memory == MAP_FAILED) throw Error(Errc::system, "no memory to count in");
-    auto& shared = *new (memory) Shared{};
-    std::vector<pid_t> writers;
-    for (unsigned w = 0; w < options.writers; ++w) {
-        writers.push_back(start_writer(options, name, shared, w));
-    }
-    while (shared.ready < options.writers) {
-        std::this_thread::sleep_for(std::chrono::milliseconds(10));
-        if (::waitpid(-1, nullptr, WNOHANG) > 0) return 1;
-    }
-    const Times times = join_again_and_again(options, name, shared);
-    shared.stop = 1;
-    for (const pid_t writer : writers) ::waitpid(writer, nullptr, 0);
-    print(options, shared, times);
-    return 0;
+void measure(const Options& options) {
+    bench::GroupOptions group;
+    group.link = "udp";
+    group.deadline_s = kMostSeconds;
+    bench::Results results;
+    const bench::Common<Shared> shared;
+    run_processes(group, options.writers + 1, results, [&](unsigned id, const std::string& name) {
+        if (id < options.writers) return Writer(options, name, *shared, id).run();
+        while (shared->ready < options.writers)
+            std::this_thread::sleep_for(std::chrono::milliseconds(10));
+        join_again_and_again(options, name, *shared, results);
+        shared->stop = 1;
+    });
+    print(options, *shared, results);
 }
 
 }  // namespace
@@ -243,7 +221,8 @@ int main(int argc, char** argv) {
         ->check(CLI::Range(1U, kMostWriters));
     CLI11_PARSE(app, argc, argv);
     try {
-        return measure(options);
+        measure(options);
+        return 0;
     } catch (const std::exception& error) {
         fmt::print(stderr, "udp-late-join: {}\n", error.what());
         return 1;

@@ -14,17 +14,7 @@ namespace bench {
 /// The line from which the values are away by the least of their own size: small messages count as
 /// much as large ones.
 inline Line fit_relative(const std::vector<double>& sizes, const std::vector<double>& times) {
-    double w = 0, x = 0, y = 0, xx = 0, xy = 0;
-    for (std::size_t i = 0; i < sizes.size(); ++i) {
-        const double weight = 1 / (times[i] * times[i]);
-        w += weight;
-        x += weight * sizes[i];
-        y += weight * times[i];
-        xx += weight * sizes[i] * sizes[i];
-        xy += weight * sizes[i] * times[i];
-    }
-    const double slope = (w * xy - x * y) / (w * xx - x * x);
-    return {(y - slope * x) / w, slope};
+    return fit(sizes, times, [](double time) { return 1 / (time * time); });
 }
 
 /// The smallest size at which messages reach this rate, in bytes per unit of time; between two

@@ -21,8 +21,6 @@
 #include <fmt/format.h>
 #include <sched.h>
 #include <sys/mman.h>
-#include <sys/prctl.h>
-#include <sys/wait.h>
 #include <unistd.h>
 #include <CLI/CLI.hpp>
 
@@ -30,18 +28,16 @@
 #include <array>
 #include <atomic>
 #include <cerrno>
-#include <csignal>
 #include <cstdlib>
 #include <cstring>
 #include <functional>
 #include <memory>
-#include <new>
 #include <string>
 #include <thread>
 #include <vector>
 
 #include "bench/ports/progress.hpp"
-#include "bench/ports/table.hpp"
+#include "bench/ports/rounds.hpp"
 #include "billboard/endpoint.hpp"
 #include "billboard/environment.hpp"
 #include "ports/munet/daemon.hpp"
@@ -51,7 +47,7 @@
 #include "ports/munet/relay.hpp"
 #include "rmem/base/clock.hpp"
 #include "rmem/ring/waiting.hpp"
-#include "tools/measure/samples.hpp"
+#include "tools/measure/floor.hpp"
 
 namespace {
 
@@ -64,11 +60,11 @@ struct Plan {
 constexpr double kMostOfRelay = 1.3, kMostOfCopy = 1.2;  // what is asked for
 constexpr double kPaperRatio = 22.5 / 19.5;              ///< of 4 endpoints to 1
 
-void pin(unsigned processor) {
-    cpu_set_t set;
-    CPU_ZERO(&set);
-    CPU_SET(processor % static_cast<unsigned>(std::max(1L, ::sysconf(_SC_NPROCESSORS_ONLN))), &set);
-    ::sched_setaffinity(0, sizeof set, &set);  // unpinned is slower, not wrong
+/// To the first or the second of the processors that there are before anybody is pinned: a process
+/// inherits its parent's.
+void pin(unsigned number) {
+    static const std::array processors{bench::processor_of({}, 0), bench::processor_of({}, 1)};
+    bench::pin_to(processors.at(number));
 }
 
 [[noreturn]] void end(const std::string& why) {
@@ -123,41 +119,19 @@ void await(Line& line, std::uint64_t word, bool yields) {
     }
 }
 
-class Process {
-public:
-    explicit Process(const std::function<void()>& body) : pid_(::fork()) {
-        if (pid_ != 0) return;
-        ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-        body();
-        ::_exit(0);
-    }
-    ~Process() {
-        ::kill(pid_, SIGKILL);
-        ::waitpid(pid_, nullptr, 0);
-    }
-    Process(const Process&) = delete;
-    Process& operator=(const Process&) = delete;
-
-private:
-    pid_t pid_;
-};
-
 /// The shared words, and a process that is bare relay and daemon by turns.
 class Stage1 {
 public:
     explicit Stage1(bool crowded)
-        : shared(new (::mmap(nullptr, sizeof(Shared), PROT_READ | PROT_WRITE,
-                             MAP_SHARED | MAP_ANONYMOUS, -1, 0)) Shared),
-          path_("/tmp/munet-bench-" + std::to_string(::getpid()) + ".sock") {
+        : path_("/tmp/munet-bench-" + std::to_string(::getpid()) + ".sock") {
         ::unlink(path_.c_str());
         ::setenv("RMEM_MUNET", path_.c_str(), 1);  // NOLINT(concurrency-mt-unsafe): one thread
-        relay_ = std::make_unique<Process>([this, crowded] { relay(crowded); });
+        relay_ = std::make_unique<bench::Companion>([this, crowded] { relay(crowded); });
         while (shared->ready == 0) ::sched_yield();
     }
     ~Stage1() {
         relay_.reset();
         ::unlink(path_.c_str());
-        ::munmap(shared, sizeof(Shared));
     }
     Stage1(const Stage1&) = delete;
     Stage1& operator=(const Stage1&) = delete;
@@ -167,7 +141,7 @@ public:
         while (shared->seen != mode) ::sched_yield();
     }
 
-    Shared* shared;
+    const bench::Common<Shared> shared;
 
 private:
     void relay(bool crowded) {
@@ -204,30 +178,20 @@ private:
     }
 
     std::string path_;
-    std::unique_ptr<Process> relay_;
+    std::unique_ptr<bench::Companion> relay_;
 };
-
-double time_of(unsigned n, const std::function<void()>& all) {
-    const std::int64_t start = rmem::now_ns();
-    all();
-    return static_cast<double>(rmem::now_ns() - start) / n;
-}
 
 /// A row of ratios, taken round by round; `asked`, if not 0, is their upper limit.
 void add_ratio(bench::Table& table, const std::string& name, double asked,
                std::vector<double> floor, std::vector<double> ours) {
-    std::vector<double> ratios;
-    for (std::size_t i = 0; i < floor.size(); ++i) ratios.push_back(ours[i] / floor[i]);
-    std::sort(ratios.begin(), ratios.end());
-    const double ratio = bench::quantile(ratios, 0.5);
-    table.add({{"message", name},
-               {"floor_ns", bench::median(std::move(floor))},
-               {"ours_ns", bench::median(std::move(ours))},
-               {"ratio_p10", bench::quantile(ratios, 0.1)},
-               {"ratio", ratio},
-               {"ratio_p90", bench::quantile(ratios, 0.9)},
-               {"asked", asked == 0 ? bench::Row() : bench::Row(asked)},
-               {"met", asked == 0 ? bench::Row() : bench::Row(ratio <= asked)}});
+    const bench::Spread ratio = bench::spread_of(bench::quotients(ours, floor));
+    bench::Row row = {{"message", name},
+                      {"floor_ns", bench::median(std::move(floor))},
+                      {"ours_ns", bench::median(std::move(ours))}};
+    put(row, "ratio", ratio);
+    row["asked"] = asked == 0 ? bench::Row() : bench::Row(asked);
+    row["met"] = asked == 0 ? bench::Row() : bench::Row(ratio.p50 <= asked);
+    table.add(std::move(row));
 }
 
 /// mu_send of 8 bytes, with `further` further endpoints open that nobody uses.
@@ -258,10 +222,8 @@ void two_ends(const Plan& plan, unsigned further, bench::Table& table) {
     std::vector<double> floor, ours;
     for (unsigned round = 0; round < plan.rounds; ++round) {
         const auto batch = [&](const auto& one) {
-            for (unsigned i = 0; i < plan.batch / 10; ++i) one();
-            return time_of(plan.batch, [&] {
-                for (unsigned i = 0; i < plan.batch; ++i) one();
-            });
+            bench::time_of(plan.batch / 10, one);
+            return bench::time_of(plan.batch, one) / plan.batch;
         };
         stage.enter(kFloor);
         floor.push_back(batch(bounce));
@@ -286,7 +248,7 @@ void three_processes(const Plan& plan, bench::Table& table) {
         while (mu_recv(ep, &found, sizeof found, nullptr) == -EAGAIN) ::sched_yield();
         return found;
     };
-    const Process echo([&] {
+    const bench::Companion echo([&] {
         mu_endpoint_t* ep = nullptr;
         mu_addr_t own{}, from{};
         check(mu_create_endpoint(&ep, 4096, 65536));
@@ -314,24 +276,20 @@ void three_processes(const Plan& plan, bench::Table& table) {
     const unsigned batch = plan.batch / 10;
     for (unsigned round = 0; round < plan.rounds / 4; ++round) {
         stage.enter(kFloor);
-        floor.push_back(time_of(batch,
-                                [&] {
-                                    for (unsigned i = 0; i < batch; ++i) {
-                                        put(shared.there, ++thrown);
-                                        await(shared.returned, thrown, true);
-                                    }
-                                }) /
-                        2);
+        floor.push_back(bench::time_of(batch,
+                                       [&] {
+                                           put(shared.there, ++thrown);
+                                           await(shared.returned, thrown, true);
+                                       }) /
+                        batch / 2);
         stage.enter(kOurs);
-        ours.push_back(time_of(batch,
-                               [&] {
-                                   for (unsigned i = 0; i < batch; ++i) {
-                                       ++number;
-                                       check(mu_send(ep, to, &number, sizeof number));
-                                       if (number_of(ep) != number) end("out of order");
-                                   }
-                               }) /
-                       2);
+        ours.push_back(bench::time_of(batch,
+                                      [&] {
+                                          ++number;
+                                          check(mu_send(ep, to, &number, sizeof number));
+                                          if (number_of(ep) != number) end("out of order");
+                                      }) /
+                       batch / 2);
     }
     add_ratio(table, "8 B, three processes that yield", 0, floor, ours);
     mu_destroy_endpoint(ep);
@@ -353,12 +311,13 @@ void dma(const Plan& plan, bench::Table& table) {
         // A copy as the call makes it: into memory that another processor has read since it was
         // written.
         stage.enter(kFloor);
-        memcpys.push_back(
-            time_of(1, [&] { std::memcpy(shared.copies[i % 4].data(), text.data(), kLongBytes); }));
+        memcpys.push_back(bench::time_of(
+            1, [&] { std::memcpy(shared.copies[i % 4].data(), text.data(), kLongBytes); }));
         shared.asked.word = i;
         while (shared.read.word != i) rmem::cpu_relax();
         stage.enter(kOurs);
-        calls.push_back(time_of(1, [&] { check(mu_send_DMA(a, to, text.data(), kLongBytes)); }));
+        calls.push_back(
+            bench::time_of(1, [&] { check(mu_send_DMA(a, to, text.data(), kLongBytes)); }));
         while (mu_recv(b, found.data(), kLongBytes, nullptr) == -EAGAIN) rmem::cpu_relax();
     }
     add_ratio(table, "mu_send_DMA of 64 KiB, the call", kMostOfCopy, memcpys, calls);

@@ -4,6 +4,7 @@
 #include "bench/ports/streams.hpp"
 #include "bench/ports/systems.hpp"
 #include "bench/rivals/udp/datagrams.hpp"
+#include "tools/measure/memory_case.hpp"
 
 #include <fmt/format.h>
 #include <unistd.h>
@@ -105,21 +106,20 @@ Subject streams_of(const SharePlan& plan) {
     });
 }
 
-/// Two processes that meet in a page of memory instead of on a ring.
+/// Two processes that meet in common memory instead of on a ring.
 Subject bare_streams(const SharePlan& plan) {
     const auto session = [=](const GroupOptions& options, Results& results) {
-        rivals::Meeting& meeting = rivals::Meeting::create();
+        Meeting meeting(2);
         const std::uint16_t port = rivals::some_port();
         run_processes(options, 2, results, [&](unsigned rank, const std::string&) {
-            rivals::pin_to(static_cast<int>(processor_of(options, rank)));
+            pin_to(processor_of(options, rank));
             Datagrams datagrams(rank, port);
             for (const unsigned bytes : plan.sizes) {
-                meeting.wait_for_other(static_cast<int>(rank));
+                meeting.meet();
                 const auto rates = rates_of(datagrams, rank, bytes, plan);
                 if (rank == 0) results.put(series_of(bytes), rates);
             }
         });
-        ::munmap(&meeting, sizeof meeting);
     };
     return {Datagrams::kName, session};
 }

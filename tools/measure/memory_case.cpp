@@ -5,60 +5,18 @@
 
 #include <fmt/format.h>
 #include <linux/futex.h>
-#include <sched.h>
-#include <sys/mman.h>
-#include <sys/prctl.h>
 #include <sys/syscall.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <climits>
-#include <csignal>
 #include <cstdlib>
-#include <new>
+#include <deque>
 
 namespace bench {
 
 namespace {
 
 constexpr std::int64_t kFlushNs = 5'000'000'000;
-
-/// Processes that compute until they are ended.
-class Busy {
-public:
-    explicit Busy(unsigned processes) {
-        for (unsigned i = 0; i < processes; ++i) {
-            const pid_t pid = ::fork();
-            if (pid == 0) {
-                ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-                for (;;) {
-                    asm volatile("");
-                }
-            }
-            if (pid > 0) children_.push_back(pid);
-        }
-    }
-    ~Busy() {
-        for (const pid_t pid : children_) {
-            ::kill(pid, SIGKILL);
-            ::waitpid(pid, nullptr, 0);
-        }
-    }
-    Busy(const Busy&) = delete;
-    Busy& operator=(const Busy&) = delete;
-
-private:
-    std::vector<pid_t> children_;
-};
-
-void pin(const GroupOptions& options, unsigned process) {
-    if (options.processors.empty()) return;  // as a program runs that nobody pins
-    cpu_set_t set;
-    CPU_ZERO(&set);
-    CPU_SET(processor_of(options, process), &set);
-    ::sched_setaffinity(0, sizeof set, &set);  // unpinned is slower, not wrong
-}
 
 /// In one ring with all others. Where nodes start at the same time on link udp, two rings can meet:
 /// a node of the one that gives way is dropped, and opens again.
@@ -88,17 +46,6 @@ void futex_wait(std::atomic<std::uint32_t>& word, std::uint32_t value) {
 void futex_wake(std::atomic<std::uint32_t>& word) {
     ::syscall(SYS_futex, reinterpret_cast<std::uint32_t*>(&word), FUTEX_WAKE, INT_MAX, nullptr,
               nullptr, 0);
-}
-
-Meeting::Meeting(unsigned processes) : processes_(processes) {
-    void* at =
-        ::mmap(nullptr, sizeof(Shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    if (at == MAP_FAILED) throw rmem::Error(rmem::Errc::system, "no memory to meet in");
-    shared_ = new (at) Shared{};
-}
-
-Meeting::~Meeting() {
-    ::munmap(shared_, sizeof(Shared));
 }
 
 void Meeting::meet() {
@@ -138,7 +85,14 @@ bool Sampling::goes_on() const {
 
 void run_case(const GroupOptions& options, const MemoryPlan& plan, Results& results, Who who,
               const Part& part) {
-    const Busy busy(plan.busy);
+    std::deque<Companion> busy;
+    for (unsigned i = 0; i < plan.busy; ++i) {
+        busy.emplace_back([] {
+            for (;;) {
+                asm volatile("");
+            }
+        });
+    }
     Meeting all(options.ranks);
     Meeting meeting(who == Who::two ? 2 : options.ranks);
     // relaxed is enough, here and below: fork and the meeting order it
@@ -146,7 +100,7 @@ void run_case(const GroupOptions& options, const MemoryPlan& plan, Results& resu
     run_processes(options, options.ranks, results, [&](unsigned process, const std::string&) {
         ::setenv("RMEM_RANK", std::to_string(process).c_str(), 1);
         rmem::Node node = open_among(options.ranks);
-        pin(options, process);
+        if (!options.processors.empty()) pin_to(processor_of(options, process));
         Case it{process, options.ranks, node, meeting, plan, results};
         all.meet();
         if (who == Who::all || process < 2) part(it);

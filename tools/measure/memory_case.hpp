@@ -39,10 +39,7 @@ struct Shared {
 /// The shared memory of one case, made before its processes.
 class Meeting {
 public:
-    explicit Meeting(unsigned processes);
-    ~Meeting();
-    Meeting(const Meeting&) = delete;
-    Meeting& operator=(const Meeting&) = delete;
+    explicit Meeting(unsigned processes) : processes_(processes) {}
 
     Shared& shared() noexcept { return *shared_; }
     /// Returns when all have come; sleeps until then.
@@ -50,7 +47,7 @@ public:
 
 private:
     unsigned processes_;
-    Shared* shared_;
+    Common<Shared> shared_;
 };
 
 /// Futexes between processes.

@@ -16,24 +16,30 @@
 
 namespace bench {
 
-/// a + b * m, by least squares.
+/// a + b * m.
 struct Line {
     double fixed = 0, per_byte = 0;
     double at(double bytes) const { return fixed + per_byte * bytes; }
 };
-inline Line fit(const std::vector<double>& bytes, const std::vector<double>& values) {
-    const auto n = static_cast<double>(bytes.size());
-    double x = 0, y = 0, xx = 0, xy = 0;
+/// By least squares, of which each counts as much as `weight` of its value says.
+template <class Weight>
+Line fit(const std::vector<double>& bytes, const std::vector<double>& values, Weight&& weight) {
+    double n = 0, x = 0, y = 0, xx = 0, xy = 0;
     for (std::size_t i = 0; i < bytes.size(); ++i) {
-        x += bytes[i];
-        y += values[i];
-        xx += bytes[i] * bytes[i];
-        xy += bytes[i] * values[i];
+        const double w = weight(values[i]);
+        n += w;
+        x += w * bytes[i];
+        y += w * values[i];
+        xx += w * bytes[i] * bytes[i];
+        xy += w * bytes[i] * values[i];
     }
     const double spread = n * xx - x * x;
     if (spread == 0) return {n == 0 ? 0 : y / n, 0};
     const double slope = (n * xy - x * y) / spread;
     return {(y - slope * x) / n, slope};
+}
+inline Line fit(const std::vector<double>& bytes, const std::vector<double>& values) {
+    return fit(bytes, values, [](double) { return 1.0; });
 }
 
 /// The parameters of one packet.

@@ -42,17 +42,12 @@ struct Failure {
     char sentence[kFailureBytes];
 };
 
-void* share(std::size_t bytes) {
-    void* at = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    if (at == MAP_FAILED) throw rmem::Error(rmem::Errc::system, "no memory to share results in");
-    return at;
-}
-
-void pin_to(unsigned processor) {
-    cpu_set_t set;
-    CPU_ZERO(&set);
-    CPU_SET(processor, &set);
-    ::sched_setaffinity(0, sizeof set, &set);  // unpinned is slower, not wrong
+/// A process that ends when this one does, at the latest; -1 where there is none to be had.
+pid_t start(const std::function<int()>& body) {
+    const pid_t pid = ::fork();
+    if (pid != 0) return pid;
+    ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+    ::_exit(body());
 }
 
 void set(const char* name, const std::string& value) {
@@ -97,7 +92,6 @@ void be_rank(unsigned rank, const std::string& ring, unsigned processor, Results
 
 int be_process(unsigned process, const std::string& ring,
                const std::function<void(unsigned, const std::string&)>& body, Failure& failure) {
-    ::prctl(PR_SET_PDEATHSIG, SIGKILL);
     const auto fail = [&](rmem::Errc code, const std::string& sentence) {
         fmt::format_to_n(failure.sentence, kFailureBytes - 1, "rank {}: {}", process, sentence);
         failure.code = static_cast<int>(code);
@@ -139,10 +133,29 @@ bool wait_for(std::vector<pid_t> children, const GroupOptions& options) {
 
 }  // namespace
 
-Results::Results() : shared_(static_cast<Shared*>(share(sizeof(Shared)))) {}
-Results::~Results() {
-    ::munmap(shared_, sizeof(Shared));
+void* map_common(std::size_t bytes) {
+    void* at = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (at == MAP_FAILED) throw rmem::Error(rmem::Errc::system, "no memory to have in common");
+    return at;
 }
+void unmap_common(void* at, std::size_t bytes) noexcept {
+    ::munmap(at, bytes);
+}
+
+Companion::Companion(const std::function<void()>& body)
+    : pid_(start([&] {
+          body();
+          return 0;
+      })) {
+    if (pid_ < 0) throw rmem::Error(rmem::Errc::system, "no further process to be had");
+}
+Companion::~Companion() {
+    ::kill(pid_, SIGKILL);
+    ::waitpid(pid_, nullptr, 0);
+}
+
+Results::Results() = default;
+Results::~Results() = default;
 
 void Results::put(const std::string& name, const std::vector<double>& values) {
     Shared& s = *shared_;
@@ -204,6 +217,13 @@ std::vector<unsigned> allowed_processors() {
     return processors;
 }
 
+void pin_to(unsigned processor) {
+    cpu_set_t set;
+    CPU_ZERO(&set);
+    CPU_SET(processor, &set);
+    ::sched_setaffinity(0, sizeof set, &set);
+}
+
 unsigned processor_of(const GroupOptions& options, unsigned rank) {
     const auto processors = options.processors.empty() ? allowed_processors() : options.processors;
     return processors[rank % processors.size()];
@@ -221,25 +241,21 @@ void run_processes(const GroupOptions& options, unsigned processes, Results&,
     static int run = 0;
     const std::string ring = fmt::format("bench-{}-{}", ::getpid(), ++run);
     set_environment(options, ring);
-    auto* failure = static_cast<Failure*>(share(sizeof(Failure)));
+    const Common<Failure> failure;
     std::vector<pid_t> children;
     for (unsigned process = 0; process < processes; ++process) {
-        const pid_t pid = ::fork();
-        if (pid == 0) ::_exit(be_process(process, ring, body, *failure));
+        const pid_t pid = start([&] { return be_process(process, ring, body, *failure); });
         if (pid > 0) children.push_back(pid);
     }
-    const bool done = children.size() == processes && wait_for(children, options);
-    const Failure why = *failure;
-    ::munmap(failure, sizeof(Failure));
-    if (done) return;
+    if (children.size() == processes && wait_for(children, options)) return;
     for (const auto& segment : rmem::Segment::list()) {  // the killed cannot have done it
         if (segment == ring || segment.starts_with(ring + "@")) rmem::Segment::remove(segment);
     }
-    if (why.code == 0)
+    if (failure->code == 0)
         throw rmem::Error(rmem::Errc::timed_out,
                           fmt::format("a rank did not end within {} s; allow more by --deadline",
                                       options.deadline_s));
-    throw rmem::Error(static_cast<rmem::Errc>(why.code), why.sentence);
+    throw rmem::Error(static_cast<rmem::Errc>(failure->code), failure->sentence);
 }
 
 }  // namespace bench

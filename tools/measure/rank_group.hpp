@@ -9,9 +9,12 @@
 /// ended.
 /// Thread safety: fork() is called: use it before there are threads.
 
+#include <sys/types.h>
+
 #include <cstddef>
 #include <functional>
 #include <map>
+#include <new>
 #include <string>
 #include <vector>
 
@@ -19,6 +22,38 @@ namespace bench {
 
 /// The user's memory of the rings made for measurements: room for the floors.
 inline constexpr std::size_t kUserBytes = std::size_t{8} << 20;
+
+/// Memory of this process and all that it starts from then on: zeros. Errors: `rmem::Error`.
+void* map_common(std::size_t bytes);
+void unmap_common(void* at, std::size_t bytes) noexcept;
+
+/// One T that these have in common.
+template <class T>
+class Common {
+public:
+    Common() : it_(new (map_common(sizeof(T))) T) {}
+    ~Common() { unmap_common(it_, sizeof(T)); }
+    Common(const Common&) = delete;
+    Common& operator=(const Common&) = delete;
+
+    T& operator*() const noexcept { return *it_; }
+    T* operator->() const noexcept { return it_; }
+
+private:
+    T* it_;
+};
+
+/// A process beside the ranks, which runs `body` until its owner ends it.
+class Companion {
+public:
+    explicit Companion(const std::function<void()>& body);
+    ~Companion();
+    Companion(const Companion&) = delete;
+    Companion& operator=(const Companion&) = delete;
+
+private:
+    pid_t pid_;
+};
 
 /// Room for rank 0's results: named series of numbers.
 class Results {
@@ -39,7 +74,7 @@ public:
 
 private:
     struct Shared;
-    Shared* shared_;
+    Common<Shared> shared_;
 };
 
 struct GroupOptions {
@@ -70,6 +105,9 @@ std::vector<unsigned> allowed_processors();
 
 /// On which a rank is put.
 unsigned processor_of(const GroupOptions& options, unsigned rank);
+
+/// This process; unpinned is slower, not wrong.
+void pin_to(unsigned processor);
 
 /// Throws what bbp_last_error says when `result` is a failure; gives it back otherwise.
 int checked(int result);
