@@ -5,10 +5,10 @@
 /// come, and refuses invalid settings with a code and a sentence of its own. (billboard/bbp.h: life
 /// cycle, codes; design §5: environment; issue "what bad input gets".)
 
+#include "tests/support/child.hpp"
 #include "tests/support/conformance.hpp"
 
 #include <signal.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <chrono>
@@ -236,14 +236,11 @@ TEST_P(Joining, is_not_undone_by_a_forked_child_that_finalizes) {
     run(2, [](Rank& me) {
         if (me.rank == 0) {
             check(bbp_fd() >= 0, "bbp_fd");
-            const pid_t child = ::fork();
-            if (child == 0) {
+            Child child([] {
                 ::alarm(10);
-                ::_exit(bbp_finalize() == BBP_EINVAL ? 0 : 1);
-            }
-            int status = -1;
-            ::waitpid(child, &status, 0);
-            check_equal(status, 0, "the child's end");
+                check_code(bbp_finalize(), BBP_EINVAL);
+            });
+            check_equal(child.wait(), 0, "the child's end");
             me.raise(kGo);
         }
         me.await_word(kGo);

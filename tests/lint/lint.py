@@ -180,6 +180,18 @@ def tests_mirror_the_tree():
             yield f"{short(file)}:1: name it <what>_test{file.suffix}, or move it to tests/support/"
 
 
+def processes_of_tests_are_children():
+    """A Child is killed with its parent, and says how it ended; so nothing else forks."""
+    home = "tests/support/child.hpp"
+    for file in files(*CODE):
+        if not short(file).startswith("tests/") or short(file) == home:
+            continue
+        code = COMMENT_OR_LITERAL.sub(lambda match: re.sub(r"[^\n]", " ", match[0]), text(file))
+        for number, line in enumerate(code.splitlines(), 1):
+            if re.search(r"\b(?:v?fork|forkpty)\s*\(", line):
+                yield f"{short(file)}:{number}: let a Child do it ({home})"
+
+
 # Where a file belongs. From the lowest: a file includes what is in its own layer, and in lower
 # ones. A layer is a folder (with those of its own that are not named here), a file without its
 # suffix, or a file; what is divided by `|` does not see each other.
@@ -424,6 +436,7 @@ RULES = [
     open_ends_name_an_issue,
     invariants_are_executed,
     tests_mirror_the_tree,
+    processes_of_tests_are_children,
     includes_go_down,
     lines_have_at_most_100_columns,
     named_paths_exist,

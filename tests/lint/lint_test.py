@@ -41,6 +41,7 @@ OFFENCES = {
     "open_ends_name_an_issue": ("rmem/a.cpp", "// TO" "DO: all of it"),
     "invariants_are_executed": ("rmem/a.hpp", "/// Invariants: there is one."),
     "tests_mirror_the_tree": ("tests/gone/a_test.cpp", "int a;"),
+    "processes_of_tests_are_children": ("tests/rmem/a_test.cpp", "pid_t a = ::fork();"),
     "includes_go_down": ("rmem/base/a.cpp", '#include "rmem/above.hpp"'),
     "lines_have_at_most_100_columns": ("rmem/CMakeLists.txt", "# " + 99 * "a"),
     "named_paths_exist": ("rmem/a.cpp", "// as rmem/gone.hpp says"),
@@ -369,6 +370,22 @@ class Functions(Rules):
     def test_those_of_other_systems_and_of_programs_are_not_ours(self):
         self.make("docs/a.md", "`ucp_put(a)`\n```c\n`gone_since()`\n```\n")
         self.assertEqual(list(lint.named_functions_exist()), [])
+
+
+class Forks(Rules):
+    def complaints(self, name, code):
+        self.make(name, code)
+        return list(lint.processes_of_tests_are_children())
+
+    def test_one_in_a_test_is_named_with_its_line(self):
+        for call in ("::fork()", "vfork()", "forkpty(&fd, 0, 0, 0)"):
+            (complaint,) = self.complaints("tests/rmem/a_test.cpp", f"\nif ({call} == 0) {{}}\n")
+            self.assertTrue(complaint.startswith("tests/rmem/a_test.cpp:2: let a Child"), complaint)
+
+    def test_a_child_a_comment_a_text_and_a_product_may(self):
+        self.assertEqual(self.complaints("tests/support/child.hpp", "pid = ::fork();\n"), [])
+        self.assertEqual(self.complaints("tests/a_test.cpp", '// fork()\nf("fork()ed");\n'), [])
+        self.assertEqual(self.complaints("tools/a.cpp", "pid = ::fork();\n"), [])
 
 
 class Words(Rules):

@@ -390,11 +390,12 @@ TEST_F(RingTest, a_forked_child_does_not_keep_a_dead_rank_alive) {
     SharedValue<std::atomic<pid_t>> grandchild;
     Child parent([&] {
         Membership me(open(), {1, 1});
-        if (::fork() == 0) {
-            ::prctl(PR_SET_PDEATHSIG, 0);
+        Child other([&] {
+            test::outlive_parent();
             // Told by itself: it has closed what it inherited only when fork has returned here.
             *grandchild = ::getpid();
-        }
+            ::pause();
+        });
         ::pause();
     });
     ASSERT_TRUE(eventually([&] { return grandchild->load() != 0; }));

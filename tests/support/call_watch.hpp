@@ -16,12 +16,13 @@
 /// Thread safety: one thread per process, and threads started after `install` must not exist.
 /// x86-64 Linux only: `supported` says whether this is one that allows filters.
 
+#include "tests/support/child.hpp"
+
 #include <linux/audit.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
-#include <sys/wait.h>
 #include <ucontext.h>
 #include <unistd.h>
 
@@ -71,10 +72,7 @@ class CallWatch {
 public:
     /// Whether a process may be watched here; asked in a process of its own.
     static bool supported() {
-        const pid_t child = ::fork();
-        if (child == 0) ::_exit(install() ? 0 : 1);
-        int status = -1;
-        return child > 0 && ::waitpid(child, &status, 0) == child && status == 0;
+        return Child([] { ::_exit(install() ? 0 : 1); }).wait() == 0;
     }
 
 #if defined(__x86_64__)

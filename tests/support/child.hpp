@@ -6,6 +6,7 @@
 ///     Child other([&] { EXPECT_TRUE(ring->is_alive(0)); });
 ///     EXPECT_EQ(other.wait(), 0);
 ///
+/// All processes of the tests are forked here; one that runs a program calls exec in its function.
 /// The child's exit code is 0 unless a gtest check failed in it (1) or it threw (2); both are
 /// printed. It is killed when the Child goes out of scope or the test dies. Fork only from one
 /// thread.
@@ -20,6 +21,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <csignal>
 #include <cstdio>
 #include <exception>
@@ -27,6 +29,7 @@
 #include <fstream>
 #include <functional>
 #include <new>
+#include <optional>
 #include <string>
 #include <system_error>
 #include <utility>
@@ -38,8 +41,10 @@ class Child {
 public:
     explicit Child(const std::function<void()>& body) {
         std::fflush(nullptr);
+        const pid_t parent = ::getpid();
         pid_ = ::fork();
-        if (pid_ == 0) run(body);
+        if (pid_ < 0) throw std::system_error(errno, std::generic_category(), "fork");
+        if (pid_ == 0) run(body, parent);
     }
     Child(Child&& other) noexcept : pid_(std::exchange(other.pid_, -1)) {}
     Child& operator=(Child&&) = delete;
@@ -48,29 +53,38 @@ public:
     pid_t pid() const { return pid_; }
 
     /// The exit code, or minus the signal that ended it.
-    int wait() {
-        int status = 0;
-        if (pid_ <= 0 || ::waitpid(std::exchange(pid_, -1), &status, 0) < 0) return -1000;
-        return WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
+    int wait() { return collect(0).value_or(-1000); }
+    /// What wait() returns, if it has ended.
+    std::optional<int> poll() { return collect(WNOHANG); }
+    /// Nothing once it has been waited for, since pid() is then -1: everybody.
+    void signal(int number) const {
+        if (pid_ > 0) ::kill(pid_, number);
     }
     /// SIGSTOP, and waits until all its threads have stopped: kill(2) returns before, and until
     /// then they go on.
     void stop() {
-        ::kill(pid_, SIGSTOP);
+        signal(SIGSTOP);
         int status = 0;
         ::waitpid(pid_, &status, WUNTRACED);
         EXPECT_TRUE(WIFSTOPPED(status)) << "ended instead of stopping";
     }
-    void resume() { ::kill(pid_, SIGCONT); }
+    void resume() const { signal(SIGCONT); }
     void kill() {
         if (pid_ <= 0) return;
-        ::kill(pid_, SIGKILL);
+        signal(SIGKILL);
         wait();
     }
 
 private:
-    [[noreturn]] static void run(const std::function<void()>& body) {
+    std::optional<int> collect(int options) {
+        int status = 0;
+        if (pid_ <= 0 || ::waitpid(pid_, &status, options) != pid_) return std::nullopt;
+        pid_ = -1;
+        return WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
+    }
+    [[noreturn]] static void run(const std::function<void()>& body, pid_t parent) {
         ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+        if (::getppid() != parent) ::_exit(1);
         int code = 0;
         try {
             body();
@@ -85,6 +99,11 @@ private:
 
     pid_t pid_ = -1;
 };
+
+/// In a child: it goes on when its parent has died.
+inline void outlive_parent() {
+    ::prctl(PR_SET_PDEATHSIG, 0);
+}
 
 /// The states of a process's threads as in /proc, a letter each; empty when there is none.
 inline std::vector<char> thread_states(pid_t pid) {

@@ -3,21 +3,16 @@
 
 #include "rmem/ring/segment.hpp"
 
-#include <fcntl.h>
 #include <gtest/gtest.h>
-#include <signal.h>
 #include <sys/mman.h>
-#include <sys/prctl.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
+#include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
-#include <new>
 #include <system_error>
 #include <thread>
 
@@ -30,79 +25,32 @@ using Clock = std::chrono::steady_clock;
 constexpr auto kPause = std::chrono::microseconds(200);
 constexpr const char* kSharedMemory = "/dev/shm";
 
-Shared* map_shared() {
-    void* memory =
-        ::mmap(nullptr, sizeof(Shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    if (memory == MAP_FAILED) throw std::system_error(errno, std::generic_category(), "mmap");
-    return new (memory) Shared{};
-}
-
-void say(int pipe, std::string_view text) {
-    while (!text.empty()) {
-        const ssize_t written = ::write(pipe, text.data(), text.size());
-        if (written <= 0) return;
-        text.remove_prefix(static_cast<std::size_t>(written));
-    }
-}
-
 }  // namespace
 
 ForkedRanks::ForkedRanks(const RingSetup& setup, const std::string& ring)
-    : setup_(setup),
-      ring_(ring),
-      shared_(map_shared()),
-      deadline_(Clock::now() + setup_.deadline) {}
+    : setup_(setup), ring_(ring), deadline_(Clock::now() + setup_.deadline) {}
 
 ForkedRanks::~ForkedRanks() {
-    for (Process& process : processes_) {
-        if (!process.ended) {
-            ::kill(process.pid, SIGKILL);
-            ::waitpid(process.pid, nullptr, 0);
-        }
-        if (process.pipe >= 0) ::close(process.pipe);
-    }
+    processes_.clear();
     for (const std::string& file : left_behind()) {
         ::shm_unlink(("/" + file).c_str());
     }
-    ::munmap(shared_, sizeof(Shared));
 }
 
 void ForkedRanks::start(RankRun rank_run) {
-    int ends[2];
-    if (::pipe(ends) != 0) throw std::system_error(errno, std::generic_category(), "pipe");
-    std::fflush(nullptr);
-    const pid_t test = ::getpid();
-    const pid_t pid = ::fork();
-    if (pid < 0) throw std::system_error(errno, std::generic_category(), "fork");
-    if (pid == 0) {
-        ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-        if (::getppid() != test) ::_exit(1);
-        ::close(ends[0]);
-        run_child(rank_run, ends[1]);
-    }
-    ::close(ends[1]);
-    ::fcntl(ends[0], F_SETFL, O_NONBLOCK);
-    Process process;
-    process.rank = rank_run.rank;
-    process.pid = pid;
-    process.pipe = ends[0];
-    process.doomed = rank_run.doomed;
-    processes_.push_back(std::move(process));
+    processes_.emplace_back(*this, rank_run);
 }
 
-void ForkedRanks::run_child(const RankRun& rank_run, int pipe) {
-    int result = 0;
+void ForkedRanks::run_child(const RankRun& rank_run, std::array<char, 4096>& said) {
     try {
         last_place = &shared_->places[rank_run.rank];
         set_environment(rank_run);
         live(rank_run, setup_, *shared_);
     } catch (const std::exception& error) {
-        say(pipe, error.what());
-        result = 1;
+        std::strncpy(said.data(), error.what(), said.size() - 1);
+        std::fflush(nullptr);
+        ::_exit(1);
     }
-    // Not exit: destructors and handlers here belong to the test that was forked.
-    std::fflush(nullptr);
-    ::_exit(result);
 }
 
 void ForkedRanks::set_environment(const RankRun& rank_run) const {
@@ -132,24 +80,18 @@ void ForkedRanks::kill(unsigned rank) {
     Process& process = latest(rank);
     process.killed = true;
     ++shared_->dying;
-    ::kill(process.pid, SIGKILL);
-    while (!process.ended) {
-        collect();
-        std::this_thread::sleep_for(kPause);
-    }
+    process.child.signal(SIGKILL);
+    if (!process.ended) has_ended(process, process.child.wait());
     --shared_->dying;
 }
 
 void ForkedRanks::stop(unsigned rank) {
-    const pid_t pid = latest(rank).pid;
-    ::kill(pid, SIGSTOP);
-    int status = 0;
-    ::waitpid(pid, &status, WUNTRACED);
-    if (!WIFSTOPPED(status)) ADD_FAILURE() << "rank " << rank << " ended instead of stopping";
+    SCOPED_TRACE(rank);
+    latest(rank).child.stop();
 }
 
 void ForkedRanks::resume(unsigned rank) {
-    ::kill(latest(rank).pid, SIGCONT);
+    latest(rank).child.resume();
 }
 
 void ForkedRanks::await_value(const std::atomic<std::uint32_t>& word, std::uint32_t value,
@@ -179,18 +121,8 @@ bool ForkedRanks::collect() {
     bool running = false;
     for (Process& process : processes_) {
         if (process.ended) continue;
-        char text[512];
-        for (ssize_t n = 0; (n = ::read(process.pipe, text, sizeof text)) > 0;) {
-            process.said.append(text, static_cast<std::size_t>(n));
-        }
-        int status = 0;
-        if (::waitpid(process.pid, &status, WNOHANG) == process.pid) {
-            // Its output between the last look and its end.
-            for (ssize_t n = 0; (n = ::read(process.pipe, text, sizeof text)) > 0;) {
-                process.said.append(text, static_cast<std::size_t>(n));
-            }
-            process.ended = true;
-            report(process, status);
+        if (const auto code = process.child.poll()) {
+            has_ended(process, *code);
         } else {
             running = true;
         }
@@ -198,22 +130,21 @@ bool ForkedRanks::collect() {
     return running;
 }
 
-void ForkedRanks::report(Process& process, int status) {
-    if (WIFEXITED(status) && WEXITSTATUS(status) == 0 && process.doomed.empty()) return;
-    if ((process.killed || !process.doomed.empty()) && WIFSIGNALED(status) &&
-        WTERMSIG(status) == SIGKILL)
-        return;
+void ForkedRanks::has_ended(Process& process, int code) {
+    process.ended = true;
+    if (code == 0 && process.doomed.empty()) return;
+    if ((process.killed || !process.doomed.empty()) && code == -SIGKILL) return;
     const std::string place = describe(shared_->places[process.rank]);
-    if (!process.said.empty()) {
-        ADD_FAILURE() << "rank " << process.rank << ": " << process.said;
-    } else if (!process.doomed.empty() && WIFEXITED(status) && WEXITSTATUS(status) == 0) {
+    if (process.said->front() != '\0') {
+        ADD_FAILURE() << "rank " << process.rank << ": " << process.said->data();
+    } else if (code == 0) {
         ADD_FAILURE() << "rank " << process.rank << " never reached " << process.doomed;
-    } else if (WIFSIGNALED(status)) {
-        ADD_FAILURE() << "rank " << process.rank << " died of signal " << WTERMSIG(status) << " ("
-                      << ::strsignal(WTERMSIG(status)) << "), last seen " << place;
+    } else if (code < 0) {
+        ADD_FAILURE() << "rank " << process.rank << " died of signal " << -code << " ("
+                      << ::strsignal(-code) << "), last seen " << place;
     } else {
-        ADD_FAILURE() << "rank " << process.rank << " ended with status " << status
-                      << ", last seen " << place;
+        ADD_FAILURE() << "rank " << process.rank << " ended with status " << code << ", last seen "
+                      << place;
     }
     if (!failed_) deadline_ = std::min(deadline_, Clock::now() + kGrace);
     failed_ = true;
@@ -224,9 +155,7 @@ void ForkedRanks::end_all(std::string_view why) {
         if (process.ended) continue;
         ADD_FAILURE() << "rank " << process.rank << " did not end: " << why << "; last seen "
                       << describe(shared_->places[process.rank]);
-        process.killed = true;
-        ::kill(process.pid, SIGKILL);
-        ::waitpid(process.pid, nullptr, 0);
+        process.child.kill();
         process.ended = true;
     }
 }

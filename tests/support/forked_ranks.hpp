@@ -5,11 +5,12 @@
 ///
 /// Thread safety, errors: tests/support/rank_processes.hpp. Fork only from a test without threads.
 
+#include "tests/support/child.hpp"
 #include "tests/support/rank_host.hpp"
 
-#include <sys/types.h>
-
+#include <array>
 #include <chrono>
+#include <deque>
 #include <vector>
 
 namespace rmem::test {
@@ -32,28 +33,32 @@ public:
 
 private:
     struct Process {
-        unsigned rank = 0;
-        pid_t pid = -1;
-        int pipe = -1;  ///< read end of its output
+        Process(ForkedRanks& ranks, const RankRun& rank_run)
+            : rank(rank_run.rank),
+              doomed(rank_run.doomed),
+              child([&] { ranks.run_child(rank_run, *said); }) {}
+
+        const unsigned rank;
+        const std::string doomed;  ///< the mark at which it must be killed
         bool ended = false;
-        bool killed = false;  ///< by the test, so its end is no failure
-        std::string doomed;   ///< the mark at which it must be killed
-        std::string said;
+        bool killed = false;                       ///< by the test, so its end is no failure
+        SharedValue<std::array<char, 4096>> said;  ///< what failed
+        Child child;
     };
 
-    [[noreturn]] void run_child(const RankRun& rank_run, int pipe);
+    void run_child(const RankRun& rank_run, std::array<char, 4096>& said);
     void set_environment(const RankRun& rank_run) const;
     Process& latest(unsigned rank);
-    bool collect();  ///< takes what the processes have said; false when all have ended
-    void report(Process& process, int status);
+    bool collect();  ///< looks for processes that have ended; false when all have
+    void has_ended(Process& process, int code);
     void end_all(std::string_view why);
     void remove_nodes_of_the_killed();
     std::vector<std::string> left_behind() const;
 
     const RingSetup& setup_;
     const std::string& ring_;
-    Shared* shared_ = nullptr;
-    std::vector<Process> processes_;
+    SharedValue<Shared> shared_;
+    std::deque<Process> processes_;
     std::chrono::steady_clock::time_point deadline_;
     bool failed_ = false;
 };

@@ -12,8 +12,6 @@
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/mman.h>
-#include <sys/prctl.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <csignal>
@@ -46,24 +44,22 @@ class Tool {
 public:
     /// `input` is all of its stdin.
     explicit Tool(std::vector<std::string> arguments, const std::string& input = "")
-        : in_(new_file(input)), out_(new_file("")), err_(new_file("")) {
-        arguments.insert(arguments.begin(), RMEM_TOOL);
-        std::vector<char*> words;
-        for (auto& argument : arguments) words.push_back(argument.data());
-        words.push_back(nullptr);
-        pid_ = ::fork();
-        if (pid_ == 0) become(words);
-    }
+        : in_(new_file(input)),
+          out_(new_file("")),
+          err_(new_file("")),
+          child_([&] { become(std::move(arguments)); }) {}
     ~Tool() {
-        if (pid_ > 0 && !ends_when_told()) ::kill(pid_, SIGKILL);
-        if (pid_ > 0) wait();
+        if (child_.pid() > 0) {
+            child_.signal(SIGTERM);
+            eventually([&] { return child_.poll().has_value(); });
+        }
         for (const int fd : {in_, out_, err_}) ::close(fd);
     }
     Tool(const Tool&) = delete;
     Tool& operator=(const Tool&) = delete;
 
-    pid_t pid() const { return pid_; }
-    void signal(int number) const { ::kill(pid_, number); }
+    pid_t pid() const { return child_.pid(); }
+    void signal(int number) const { child_.signal(number); }
     std::string out() const { return text_of(out_); }
     std::string err() const { return text_of(err_); }
 
@@ -74,21 +70,11 @@ public:
         });
     }
     Ran wait() {
-        int status = 0;
-        ::waitpid(std::exchange(pid_, -1), &status, 0);
-        const int code = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
-        return {code, out(), err()};
+        const int code = child_.wait();
+        return {code < 0 ? 128 - code : code, out(), err()};
     }
 
 private:
-    bool ends_when_told() const {
-        ::kill(pid_, SIGTERM);
-        return eventually([&] {
-            siginfo_t info{};
-            ::waitid(P_PID, static_cast<id_t>(pid_), &info, WEXITED | WNOHANG | WNOWAIT);
-            return info.si_pid == pid_;
-        });
-    }
     static int new_file(const std::string& content) {
         const int fd = ::memfd_create("tool", MFD_CLOEXEC);
         EXPECT_EQ(::write(fd, content.data(), content.size()),
@@ -105,8 +91,11 @@ private:
         }
         return text;
     }
-    [[noreturn]] void become(const std::vector<char*>& words) const {
-        ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+    [[noreturn]] void become(std::vector<std::string> arguments) const {
+        arguments.insert(arguments.begin(), RMEM_TOOL);
+        std::vector<char*> words;
+        for (auto& argument : arguments) words.push_back(argument.data());
+        words.push_back(nullptr);
         ::dup2(in_, STDIN_FILENO);
         // Several processes write there: each at the end of it.
         ::fcntl(out_, F_SETFL, O_APPEND);
@@ -125,7 +114,7 @@ private:
     }
 
     int in_, out_, err_;
-    pid_t pid_ = -1;
+    Child child_;
 };
 
 inline Ran run_tool(std::vector<std::string> arguments, const std::string& input = "") {

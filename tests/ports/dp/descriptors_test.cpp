@@ -3,12 +3,12 @@
 // Endpoints are file descriptors: what the system's own calls do with them. Not on simulated rings,
 // whose time is not the system's.
 #include "tests/ports/dp/points.hpp"
+#include "tests/support/child.hpp"
 
 #include <fcntl.h>
 #include <poll.h>
 #include <sys/epoll.h>
 #include <sys/select.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -43,24 +43,8 @@ void plain_write(int fd, std::size_t size, std::uint64_t seed, Place place = Pla
     check_equal(::write(fd, bytes.data(), size), static_cast<ssize_t>(size), "write", place);
 }
 
-/// A fork()ed child that must end well.
-template <class Body>
-pid_t child(Body&& body) {
-    const pid_t pid = ::fork();
-    if (pid != 0) return pid;
-    int status = 1;
-    try {
-        status = body();
-    } catch (const std::exception& e) {
-        fmt::print(stderr, "child: {}\n", e.what());
-    }
-    ::_exit(status);
-}
-
-void ends_well(pid_t pid, Place place = Place::here()) {
-    int status = -1;
-    check_equal(::waitpid(pid, &status, 0), pid, "waitpid", place);
-    check_equal(status, 0, "the child's status", place);
+void ends_well(Child& child, Place place = Place::here()) {
+    check_equal(child.wait(), 0, "the child's status", place);
 }
 
 TEST_P(Descriptors, poll_select_and_epoll_tell_that_a_message_waits) {
@@ -216,14 +200,14 @@ TEST_P(Descriptors, a_forked_child_reads_and_writes_though_it_is_not_on_the_ring
             point.read(50, 2);
             return;
         }
-        ends_well(child([&] {
+        Child child([&] {
             plain_read(point.fd(), 100, 1);
             char* at = nullptr;
             CHECK_ERRNO(dp_read(point.fd(), &at), EBADF);
             CHECK_ERRNO(dp_open(2), EOPNOTSUPP);
             plain_write(point.fd(), 50, 2);
-            return 0;
-        }));
+        });
+        ends_well(child);
         await([&] { return point.stat().served_writes == 1; }, "the engine");
     });
 }
@@ -238,13 +222,10 @@ TEST_P(Descriptors, what_a_child_holds_stays_open_when_its_parent_has_closed_it)
             point->to(1, 1).write(8, 1);
             return keeps.read(8, 9);
         }
-        const pid_t pid = child([&] {
-            plain_read(point->fd(), 8, 1);
-            return 0;
-        });
+        Child child([&] { plain_read(point->fd(), 8, 1); });
         point->close();
         me.raise(0);
-        ends_well(pid);
+        ends_well(child);
         int again = -1;
         await([&] { return (again = dp_open(1)) >= 0; }, "the endpoint to end with the child");
         dp_close(again);
@@ -257,13 +238,13 @@ TEST_P(Descriptors, what_a_child_holds_ends_when_its_parent_dies) {
     RankProcesses ring(setup(1));
     ring.start_all([](Rank& me) {
         const Point point(1);
-        child([&] {
+        Child child([&] {
+            outlive_parent();
             me.raise(waits);
             char byte = 0;
             check(is_readable(point.fd(), kPatienceMs), "the end is told");
             check_equal(::read(point.fd(), &byte, 1), 0, "read at the end");
             me.raise(told);
-            return 0;
         });
         me.await_word(told + 1);  // never
     });

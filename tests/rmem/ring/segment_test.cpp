@@ -282,11 +282,12 @@ TEST_F(SegmentTest, a_forked_child_does_not_keep_its_dead_parents_lock) {
     Child parent([&] {
         const auto opened = Segment::open(name.get());
         const auto lock = opened->try_lock(100);
-        if (::fork() == 0) {
-            ::prctl(PR_SET_PDEATHSIG, 0);
+        Child other([&] {
+            test::outlive_parent();
             // Told by itself: it has closed what it inherited only when fork has returned here.
             *grandchild = ::getpid();
-        }
+            ::pause();
+        });
         ::pause();
     });
     ASSERT_TRUE(eventually([&] { return grandchild->load() != 0; }));

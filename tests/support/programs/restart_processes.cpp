@@ -3,12 +3,8 @@
 
 #include "tests/support/checks.hpp"
 
-#include <fcntl.h>
-#include <sys/prctl.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
-#include <cerrno>
 #include <chrono>
 #include <csignal>
 #include <filesystem>
@@ -27,13 +23,12 @@ std::string with_node(std::string word, unsigned node) {
     return at == std::string::npos ? word : word.replace(at, 2, std::to_string(node));
 }
 
-std::string how_it_ended(int status) {
-    if (WIFSIGNALED(status)) return fmt::format("was ended by signal {}", WTERMSIG(status));
-    return fmt::format("ended with status {}", WEXITSTATUS(status));
+std::string how_it_ended(int code) {
+    if (code < 0) return fmt::format("was ended by signal {}", -code);
+    return fmt::format("ended with status {}", code);
 }
 
 [[noreturn]] void become(const std::vector<std::string>& words) {
-    ::prctl(PR_SET_PDEATHSIG, SIGKILL);
     std::vector<char*> arguments;
     for (const std::string& word : words) arguments.push_back(const_cast<char*>(word.c_str()));
     arguments.push_back(nullptr);
@@ -49,8 +44,7 @@ RestartProcesses::RestartProcesses(const RestartSettings& settings, std::string 
     : settings_(settings), ring_(std::move(ring)), record_(std::move(record)) {}
 
 RestartProcesses::~RestartProcesses() {
-    for (const auto& [name, pid] : running_) ::kill(pid, SIGKILL);
-    for (const auto& [name, pid] : running_) ::waitpid(pid, nullptr, 0);
+    running_.clear();
     std::error_code ignored;
     for (const auto& entry : std::filesystem::directory_iterator("/dev/shm", ignored)) {
         const std::string file = entry.path().filename().string();
@@ -80,45 +74,34 @@ void RestartProcesses::start(const std::string& name, unsigned node,
                                fmt::format("RMEM_RANKS={}", settings_.ranks)});
     words.insert(words.end(), variables.begin(), variables.end());
     words.insert(words.end(), program.begin(), program.end());
-    std::fflush(nullptr);
-    const pid_t pid = ::fork();
-    if (pid < 0) throw std::system_error(errno, std::generic_category(), "fork");
-    if (pid == 0) become(words);
-    running_[name] = pid;
-}
-
-void RestartProcesses::kill(const std::string& name) {
-    const auto found = running_.find(name);
-    ::kill(found->second, SIGKILL);
-    ::waitpid(found->second, nullptr, 0);
-    running_.erase(found);
+    running_.emplace(name, [&] { become(words); });
 }
 
 void RestartProcesses::check_running() {
-    for (auto& [name, pid] : running_) {
-        int status = 0;
-        if (::waitpid(pid, &status, WNOHANG) != pid) continue;
+    for (auto& [name, process] : running_) {
+        const auto code = process.poll();
+        if (!code) continue;
         const std::string who = name;
-        running_.erase(name);
-        fail(fmt::format("{} {}", who, how_it_ended(status)));
+        running_.erase(who);
+        fail(fmt::format("{} {}", who, how_it_ended(*code)));
     }
 }
 
 void RestartProcesses::await_end(const std::string& name) {
-    const pid_t pid = running_.at(name);
+    Child& process = running_.at(name);
     const auto deadline = std::chrono::steady_clock::now() + kLongest;
-    int status = 0;
-    while (::waitpid(pid, &status, WNOHANG) != pid) {
+    std::optional<int> code;
+    while (!(code = process.poll())) {
         check(std::chrono::steady_clock::now() < deadline, name + " does not end");
         std::this_thread::sleep_for(kPause);
     }
     running_.erase(name);
-    check(status == 0, name + " " + how_it_ended(status));
+    check(*code == 0, name + " " + how_it_ended(*code));
 }
 
 void RestartProcesses::finish() {
     for (unsigned rank = 0; rank < settings_.ranks; ++rank) await_end(rank_name(rank));
-    for (const auto& [name, pid] : running_) ::kill(pid, SIGTERM);
+    for (const auto& [name, process] : running_) process.signal(SIGTERM);
     while (!running_.empty()) await_end(std::string(running_.begin()->first));
     std::error_code ignored;
     for (const auto& entry : std::filesystem::directory_iterator("/dev/shm", ignored)) {
@@ -129,7 +112,7 @@ void RestartProcesses::finish() {
 
 std::map<pid_t, std::string> RestartProcesses::names() const {
     std::map<pid_t, std::string> result;
-    for (const auto& [name, pid] : running_) result[pid] = name;
+    for (const auto& [name, process] : running_) result[process.pid()] = name;
     return result;
 }
 

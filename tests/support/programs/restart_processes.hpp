@@ -10,6 +10,8 @@
 /// Thread safety: one thread. Errors: std::system_error; `CheckFailed` when one ends by itself that
 /// should not.
 
+#include "tests/support/child.hpp"
+
 #include <sys/types.h>
 
 #include <map>
@@ -40,8 +42,8 @@ public:
 
     void start_rank(unsigned rank, std::uint64_t seed);
     void start_daemon(unsigned node);
-    void kill_rank(unsigned rank) { kill(rank_name(rank)); }
-    void kill_daemon(unsigned node) { kill(daemon_name(node)); }
+    void kill_rank(unsigned rank) { running_.erase(rank_name(rank)); }
+    void kill_daemon(unsigned node) { running_.erase(daemon_name(node)); }
     bool runs_rank(unsigned rank) const { return running_.contains(rank_name(rank)); }
 
     /// Fails when one has ended.
@@ -57,12 +59,11 @@ private:
     static std::string daemon_name(unsigned node) { return "daemon " + std::to_string(node); }
     void start(const std::string& name, unsigned node, const std::vector<std::string>& variables,
                const std::vector<std::string>& program);
-    void kill(const std::string& name);
     void await_end(const std::string& name);
 
     RestartSettings settings_;
     std::string ring_, record_;
-    std::map<std::string, pid_t> running_;
+    std::map<std::string, Child> running_;
 };
 
 }  // namespace rmem::test

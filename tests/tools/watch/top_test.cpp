@@ -4,11 +4,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <pty.h>
-#include <sys/wait.h>
 #include <unistd.h>
+#include <utmp.h>
 
 #include <csignal>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "rmem/ring.hpp"
@@ -170,20 +171,21 @@ class Terminal {
 public:
     explicit Terminal(const std::string& ring) {
         const winsize size = {24, 80, 0, 0};
-        pid_ = ::forkpty(&fd_, nullptr, nullptr, &size);
-        if (pid_ != 0) return;
-        ::execl(RMEM_TOOL, RMEM_TOOL, "top", ring.c_str(), "--interval", "20ms", nullptr);
-        ::_exit(127);
+        int inside = -1;
+        EXPECT_EQ(::openpty(&fd_, &inside, nullptr, nullptr, &size), 0);
+        child_.emplace([&] {
+            ::close(fd_);
+            ::login_tty(inside);
+            ::execl(RMEM_TOOL, RMEM_TOOL, "top", ring.c_str(), "--interval", "20ms", nullptr);
+            ::_exit(127);
+        });
+        ::close(inside);
     }
-    ~Terminal() {
-        if (pid_ > 0) ::kill(pid_, SIGKILL);
-        if (pid_ > 0) ::waitpid(pid_, nullptr, 0);
-        ::close(fd_);
-    }
+    ~Terminal() { ::close(fd_); }
     Terminal(const Terminal&) = delete;
     Terminal& operator=(const Terminal&) = delete;
 
-    pid_t pid() const { return pid_; }
+    pid_t pid() const { return child_->pid(); }
     void hit(char key) const { EXPECT_EQ(::write(fd_, &key, 1), 1); }
     /// Reads until the text has come; false at the command's end.
     bool shows(const std::string& text) {
@@ -200,14 +202,10 @@ public:
         shows("\x01");  // never comes
         return shown_;
     }
-    int wait() {
-        int status = 0;
-        ::waitpid(std::exchange(pid_, -1), &status, 0);
-        return WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
-    }
+    int wait() { return child_->wait(); }
 
 private:
-    pid_t pid_ = -1;
+    std::optional<Child> child_;
     int fd_ = -1;
     std::string shown_;
 };

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "rmem/link/udp/socket.hpp"
 
+#include "tests/support/child.hpp"
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <netinet/udp.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <csignal>
@@ -523,11 +524,7 @@ TEST(Socket, a_datagram_ends_the_wait) {
 
 TEST(Socket, is_not_inherited_by_a_process_forked_off) {
     const Socket socket(fan_out(1));
-    const pid_t child = ::fork();
-    if (child == 0) ::_exit(socket.handle() == -1 ? 0 : 1);
-    int status = 0;
-    ASSERT_EQ(::waitpid(child, &status, 0), child);
-    EXPECT_EQ(status, 0);
+    EXPECT_EQ(test::Child([&] { EXPECT_EQ(socket.handle(), -1); }).wait(), 0);
 }
 
 // ---- Errors
