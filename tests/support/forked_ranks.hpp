@@ -6,7 +6,7 @@
 /// Thread safety, errors: tests/support/rank_processes.hpp. Fork only from a test without threads.
 
 #include "tests/support/child.hpp"
-#include "tests/support/rank_host.hpp"
+#include "tests/support/rank_processes.hpp"
 
 #include <array>
 #include <chrono>

@@ -106,52 +106,102 @@ struct Rank {
 
 using Body = std::function<void(Rank&)>;
 
-class RankHost;
+/// One incarnation of a rank.
+struct RankRun {
+    unsigned rank = 0;
+    Body body;
+    bool joins = false;  ///< the body runs between bbp_init and bbp_finalize
+    std::map<std::string, std::string> changes;  ///< of its environment; "": unset
+    std::string doomed;                          ///< the mark at which it must be killed
+};
 
+/// A host for the ranks of a RankProcesses, which documents each function: forked processes
+/// (tests/support/forked_ranks.hpp), or simulated ones (tests/support/simulated_ranks.hpp).
+class RankHost {
+public:
+    RankHost() = default;
+    virtual ~RankHost() = default;
+    RankHost(const RankHost&) = delete;
+    RankHost& operator=(const RankHost&) = delete;
+
+    virtual Shared& shared() = 0;
+    virtual void start(RankRun rank_run) = 0;
+    virtual void kill(unsigned rank) = 0;
+    virtual void stop(unsigned rank) = 0;
+    virtual void resume(unsigned rank) = 0;
+    virtual void await_value(const std::atomic<std::uint32_t>& word, std::uint32_t value,
+                             std::string_view name, Place place) = 0;
+    virtual void wait(unsigned rank) = 0;
+    virtual void let_pass(std::chrono::nanoseconds time) = 0;
+    virtual void finish() = 0;
+};
+
+/// At its end it kills what still runs and removes what is left of the ring.
 class RankProcesses {
 public:
     explicit RankProcesses(RingSetup setup);
-    /// Kills what still runs and removes what is left of the ring.
-    ~RankProcesses();
     RankProcesses(const RankProcesses&) = delete;
-    RankProcesses& operator=(const RankProcesses&) = delete;
 
     const RingSetup& setup() const { return setup_; }
     const std::string& name() const { return name_; }
-    Shared& shared();
+    Shared& shared() { return host_->shared(); }
 
-    void start_all(const Body& body);
+    void start_all(const Body& body) {
+        for (unsigned rank = 0; rank < setup_.ranks; ++rank) start(rank, body);
+    }
     /// Also starts a rank again that has ended or was killed.
-    void start(unsigned rank, const Body& body);
+    void start(unsigned rank, const Body& body) { host_->start({rank, body, true, {}, {}}); }
     /// Another process of the environment, with changes ("": unset), that calls bbp_init itself.
     void start_bare(unsigned rank, const Body& body,
-                    const std::map<std::string, std::string>& changes = {});
+                    const std::map<std::string, std::string>& changes = {}) {
+        host_->start({rank, body, false, changes, {}});
+    }
 
     /// As start_bare, of a process that must die at this RMEM_MARK ("<mark>[:<n>]"); only for tests
     /// that are `marked`.
-    void start_doomed(unsigned rank, const Body& body, const std::string& mark);
+    void start_doomed(unsigned rank, const Body& body, const std::string& mark) {
+        host_->start({rank, body, false, {}, mark});
+    }
 
-    void kill(unsigned rank);  ///< SIGKILL, and waits until it has ended
-    void stop(unsigned rank);  ///< SIGSTOP, and waits until it has stopped
-    void resume(unsigned rank);
+    /// SIGKILL, and waits until it has ended.
+    void kill(unsigned rank) { host_->kill(rank); }
+    /// SIGSTOP, and waits until it has stopped.
+    void stop(unsigned rank) { host_->stop(rank); }
+    void resume(unsigned rank) { host_->resume(rank); }
 
     /// Waits until every rank has come out of bbp_init.
-    void await_all_joined(Place place = Place::here());
+    void await_all_joined(Place place = Place::here()) {
+        host_->await_value(shared().joined, setup_.ranks, "the number of joined ranks", place);
+    }
     /// Waits until a shared word has at least this value; fails early when a rank has failed.
-    void await_word(std::size_t word, std::uint32_t value = 1, Place place = Place::here());
+    void await_word(std::size_t word, std::uint32_t value = 1, Place place = Place::here()) {
+        host_->await_value(shared()[word], value, fmt::format("shared word {}", word), place);
+    }
     /// Waits until the latest process of this rank has ended.
-    void wait(unsigned rank);
+    void wait(unsigned rank) { host_->wait(rank); }
 
     /// Time for the ranks.
-    void let_pass(std::chrono::nanoseconds time);
+    void let_pass(std::chrono::nanoseconds time) { host_->let_pass(time); }
 
     /// Waits for every rank, reports failures and the files that the ring has left over.
-    void finish();
+    void finish() { host_->finish(); }
 
 private:
     RingSetup setup_;
     std::string name_;
-    std::unique_ptr<RankHost> host_;
+    std::unique_ptr<RankHost> host_;  // which refers to both
 };
+
+// ---- What hosts share
+
+/// All that a rank finds in its environment, "" where it must find nothing.
+std::map<std::string, std::string> environment_of(const RingSetup& setup, const std::string& ring,
+                                                  const RankRun& rank_run);
+
+/// Runs the body, in the rank's process. Throws what the body does, and CheckFailed.
+void live(const RankRun& rank_run, const RingSetup& setup, Shared& shared);
+
+/// "at file:line", of the last check that a rank came to.
+std::string describe(Place place);
 
 }  // namespace rmem::test

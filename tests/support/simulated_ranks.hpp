@@ -9,7 +9,7 @@
 /// Thread safety, errors: tests/support/rank_processes.hpp.
 
 #include "rmem/sim/world.hpp"
-#include "tests/support/rank_host.hpp"
+#include "tests/support/rank_processes.hpp"
 
 #include <chrono>
 #include <deque>
