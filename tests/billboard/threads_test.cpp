@@ -9,6 +9,7 @@
 #include "billboard/errors.hpp"
 #include "rmem/ring.hpp"
 #include "tests/support/child.hpp"
+#include "tests/support/endpoint_pair.hpp"
 #include "tests/support/patterns.hpp"
 #include "tests/support/soak.hpp"
 
@@ -29,6 +30,7 @@ using rmem::test::first_difference;
 using rmem::test::pattern;
 using rmem::test::PlannedMessage;
 using rmem::test::SoakPlan;
+using test::patience;
 
 constexpr std::size_t kPlace = 98304;  ///< data partition: room for a message that is filled late
 
@@ -41,33 +43,20 @@ std::string kind_name(const ::testing::TestParamInfo<Kind>& info) {
     return std::string(rmem::name_of(info.param.link)) + "_" + name_of(info.param.layout);
 }
 
-/// Long enough for a busy machine; a call that hangs fails instead.
-Deadline patience() {
-    return Deadline::in(100'000'000'000);
-}
-
 class Threads : public ::testing::TestWithParam<Kind> {
 protected:
     using Body = std::function<void(Endpoint&)>;
 
     /// Runs each rank's part in a thread of its own.
     void run(unsigned ranks, const Body& body) {
-        Settings settings;
-        settings.board = {GetParam().layout, kPlace};
-        rmem::RingConfig config;
-        config.name = name_.get();
-        config.nodes = config.ranks = ranks;
-        config.link = GetParam().link;
-        config.user_bytes = 4096;
-        const Geometry geometry(config, settings.board);
-        config.system_bytes = geometry.region_bytes();
-        config.system_hash = geometry.hash();
-        auto ring = rmem::Ring::open(config, patience());
+        const auto two =
+            test::ring_of_two(name_.get(), kPlace, 0, ranks, GetParam().layout, GetParam().link);
         std::vector<std::thread> threads;
         for (unsigned rank = 0; rank < ranks; ++rank) {
             threads.emplace_back([&, rank] {
                 try {
-                    const auto endpoint = Endpoint::open(ring, {rank, rank}, settings, patience());
+                    const auto endpoint =
+                        Endpoint::open(two.ring, {rank, rank}, two.settings, patience());
                     body(*endpoint);
                     EXPECT_EQ(endpoint->barrier(patience()), BBP_OK) << last_error();
                 } catch (const std::exception& e) {

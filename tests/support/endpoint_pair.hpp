@@ -2,7 +2,8 @@
 #pragma once
 
 /// The ranks of a ring as endpoints of this process, for tests that look at what one of them does
-/// alone.
+/// alone: what tests/support/test_ring.hpp is for nodes. The name is the caller's, since programs
+/// that are no tests use it, too.
 
 #include "billboard/endpoint.hpp"
 #include "rmem/ring.hpp"
@@ -12,6 +13,7 @@
 #include <memory>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 namespace billboard::test {
@@ -20,24 +22,22 @@ inline Deadline patience() {
     return Deadline::in(100'000'000'000);
 }
 
-struct EndpointPair {
-    std::shared_ptr<rmem::Ring> ring;
-    std::unique_ptr<Endpoint> sender, receiver;  ///< ranks 0 and 1
-};
-
 struct RingOfTwo {
     std::shared_ptr<rmem::Ring> ring;
     Settings settings;
 };
 
-/// Link direct, layout inline, a data partition of this many bytes.
+/// A data partition of this many bytes.
 inline RingOfTwo ring_of_two(const std::string& name, std::size_t data_bytes,
-                             std::int64_t bound_ns = 0, unsigned ranks = 2) {
+                             std::int64_t bound_ns = 0, unsigned ranks = 2,
+                             Layout layout = Layout::inline_slots,
+                             rmem::LinkKind link = rmem::LinkKind::direct) {
     RingOfTwo two;
-    two.settings.board = {Layout::inline_slots, data_bytes};
+    two.settings.board = {layout, data_bytes};
     rmem::RingConfig config;
     config.name = name;
     config.nodes = config.ranks = ranks;
+    config.link = link;
     config.user_bytes = 4096;
     config.bound_ns = bound_ns;
     const Geometry geometry(config, two.settings.board);
@@ -47,29 +47,16 @@ inline RingOfTwo ring_of_two(const std::string& name, std::size_t data_bytes,
     return two;
 }
 
-/// Each waits for the other to join.
-inline EndpointPair open_pair(const std::string& name, std::size_t data_bytes,
-                              std::int64_t bound_ns = 0) {
-    const auto [ring, settings] = ring_of_two(name, data_bytes, bound_ns);
-    EndpointPair pair;
-    pair.ring = ring;
-    std::thread other([&pair, settings = settings] {
-        pair.receiver = Endpoint::open(pair.ring, {1, 1}, settings, patience());
-    });
-    pair.sender = Endpoint::open(pair.ring, {0, 0}, settings, patience());
-    other.join();
-    return pair;
-}
-
 struct Endpoints {
     std::shared_ptr<rmem::Ring> ring;
     Settings settings;
     std::vector<std::unique_ptr<Endpoint>> ranks;
 };
 
-/// Of this number of ranks.
-inline Endpoints open_ranks(const std::string& name, unsigned ranks, std::size_t data_bytes) {
-    const auto [ring, settings] = ring_of_two(name, data_bytes, 0, ranks);
+/// Of this number of ranks, which wait for each other to join.
+inline Endpoints open_ranks(const std::string& name, unsigned ranks, std::size_t data_bytes,
+                            std::int64_t bound_ns = 0) {
+    const auto [ring, settings] = ring_of_two(name, data_bytes, bound_ns, ranks);
     Endpoints all{ring, settings, {}};
     all.ranks.resize(ranks);
     std::vector<std::thread> threads;
@@ -80,6 +67,17 @@ inline Endpoints open_ranks(const std::string& name, unsigned ranks, std::size_t
     }
     for (std::thread& thread : threads) thread.join();
     return all;
+}
+
+struct EndpointPair {
+    std::shared_ptr<rmem::Ring> ring;
+    std::unique_ptr<Endpoint> sender, receiver;  ///< ranks 0 and 1
+};
+
+inline EndpointPair open_pair(const std::string& name, std::size_t data_bytes,
+                              std::int64_t bound_ns = 0) {
+    Endpoints two = open_ranks(name, 2, data_bytes, bound_ns);
+    return {two.ring, std::move(two.ranks[0]), std::move(two.ranks[1])};
 }
 
 }  // namespace billboard::test

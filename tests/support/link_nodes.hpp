@@ -10,6 +10,9 @@
 /// per node and meet at gates outside the ring, so that no check of the ring depends on the ring.
 /// A body kills and stops processes by Self, which knows their kind; times are those of
 /// program_now_ns().
+///
+/// It is no RankProcesses, though its processes are Children and its worlds the same: a body has a
+/// node and no billboard's environment, runs as a thread, too, and may kill its own process.
 
 #include "rmem/node.hpp"
 #include "rmem/ring.hpp"

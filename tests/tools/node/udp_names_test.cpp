@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "rmem/ring/node_board.hpp"
+#include "tests/support/test_ring.hpp"
 #include "tests/support/tool.hpp"
-#include "tests/support/udp_ring.hpp"
 
 namespace rmem::test {
 namespace {
@@ -19,8 +19,8 @@ using ::testing::HasSubstr;
 using ::testing::Not;
 
 TEST(UdpNames, say_whose_bank_is_looked_at) {
-    const UdpRing ring;
-    ring.write_word(0, 0x40, 7);
+    const TestRing ring(udp_pair());
+    write_word(ring.node(0), 0x40, 7);
     ring.flush();
     for (const unsigned n : {0U, 1U}) {
         const auto json = run_tool({"peek", ring.segment(n), "0x40", "--json"}).json();
@@ -36,7 +36,7 @@ TEST(UdpNames, say_whose_bank_is_looked_at) {
 }
 
 TEST(UdpNames, are_asked_for_where_this_host_has_several_nodes) {
-    const UdpRing ring;
+    const TestRing ring(udp_pair());
     for (const std::vector<std::string>& words :
          {std::vector<std::string>{"peek", ring.name(), "0"},
           {"info", ring.name()},
@@ -48,8 +48,8 @@ TEST(UdpNames, are_asked_for_where_this_host_has_several_nodes) {
 }
 
 TEST(UdpNames, need_no_node_where_this_host_has_one) {
-    UdpRing ring;
-    ring.write_word(1, 0x40, 7);
+    TestRing ring(udp_pair());
+    write_word(ring.node(1), 0x40, 7);
     ring.flush();
     ring.end(0);
     EXPECT_EQ(run_tool({"peek", ring.name(), "0x40"}).out, "7\n");
@@ -61,7 +61,7 @@ TEST(UdpNames, need_no_node_where_this_host_has_one) {
 }
 
 TEST(UdpNames, do_not_show_one_nodes_bank_as_anothers) {
-    const UdpRing ring;
+    const TestRing ring(udp_pair());
     const Ran ran = run_tool({"peek", ring.segment(1), "0", "--node", "0"});
     EXPECT_EQ(ran.code, 1);
     EXPECT_THAT(ran.err, HasSubstr("[bad-rank]"));
@@ -70,8 +70,8 @@ TEST(UdpNames, do_not_show_one_nodes_bank_as_anothers) {
 }
 
 TEST(UdpNames, lead_to_what_a_node_knows_of_the_ring) {
-    const UdpRing ring;
-    ring.write_word(0, 0, 1);
+    const TestRing ring(udp_pair());
+    write_word(ring.node(0), 0, 1);
     ring.flush();
     const auto report = run_tool({"info", ring.segment(1), "--json"}).json();
     EXPECT_EQ(report["engine"]["node"], 1);
@@ -89,9 +89,9 @@ TEST(UdpNames, lead_to_what_a_node_knows_of_the_ring) {
 }
 
 TEST(UdpNames, lead_to_what_a_node_refuses) {
-    const UdpRing ring;
+    const TestRing ring(udp_pair());
     EXPECT_THAT(run_tool({"info", ring.segment(1)}).out, Not(HasSubstr("refuses")));
-    ring.ring(1).board().notice.say("10.0.0.2 speaks with another key as node 0");
+    ring.ring(1)->board().notice.say("10.0.0.2 speaks with another key as node 0");
     EXPECT_THAT(run_tool({"info", ring.segment(1)}).out,
                 HasSubstr("refuses datagrams: 10.0.0.2 speaks with another key as node 0\n"));
     EXPECT_EQ(run_tool({"info", ring.segment(1), "--json"}).json()["engine"]["refuses"],
@@ -101,10 +101,10 @@ TEST(UdpNames, lead_to_what_a_node_refuses) {
 }
 
 TEST(UdpNames, are_watched) {
-    const UdpRing ring;
+    const TestRing ring(udp_pair());
     Tool tool({"watch", ring.segment(1), "0x40", "--count", "1", "--json"});
     EXPECT_TRUE(tool.prints("\"value\":0"));
-    ring.write_word(0, 0x40, 5);
+    write_word(ring.node(0), 0x40, 5);
     ring.flush();
     const Ran ran = tool.wait();
     EXPECT_EQ(ran.code, 0) << ran.err;
@@ -112,7 +112,7 @@ TEST(UdpNames, are_watched) {
 }
 
 TEST(UdpNames, are_written_to_as_a_rank_that_is_not_running) {
-    const UdpRing ring(4);  // rank 1 of node 0, rank 3 of node 1
+    const TestRing ring(udp_pair(4));  // rank 1 of node 0, rank 3 of node 1
     const Ran ran = run_tool({"poke", ring.segment(1), "0x40", "9", "--as-rank", "3", "--json"});
     EXPECT_EQ(ran.code, 0) << ran.err;
     EXPECT_EQ(ran.json()["node"], 1);

@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "rmem/ring/write_log.hpp"
-#include "tests/support/recorded_ring.hpp"
 #include "tests/support/tool.hpp"
+#include "tests/tools/record/recorded.hpp"
 
 namespace rmem::test {
 namespace {
@@ -21,8 +21,7 @@ using ::testing::HasSubstr;
 class Record : public RecordingTest {
 protected:
     /// A recorder that has begun.
-    std::unique_ptr<Tool> start(const RecordedRing& ring,
-                                const std::vector<std::string>& more = {}) {
+    std::unique_ptr<Tool> start(const TestRing& ring, const std::vector<std::string>& more = {}) {
         std::vector<std::string> words = {"record", "--ring", ring.name(), "-o", path};
         words.insert(words.end(), more.begin(), more.end());
         auto tool = std::make_unique<Tool>(words);
@@ -33,13 +32,13 @@ protected:
 
 TEST_F(Record, has_every_write_of_every_rank_in_its_order_with_its_time) {
     constexpr std::uint32_t kWrites = 500;
-    RecordedRing ring(LinkKind::ring);
-    Node a = ring.node(0), b = ring.node(1);
+    TestRing ring(to_record(LinkKind::ring));
+    Node a = ring.join(0), b = ring.join(1);
     const auto tool = start(ring, {"--count", std::to_string(2 * kWrites)});
     const std::int64_t before = now_ns();
     for (std::uint32_t i = 1; i <= kWrites; ++i) {
-        RecordedRing::write(a, 0x100, i);
-        RecordedRing::write(b, 0x200, i);
+        write_word(a, 0x100, i);
+        write_word(b, 0x200, i);
     }
     const std::int64_t after = now_ns();
     const Ran ran = tool->wait();
@@ -65,13 +64,13 @@ TEST_F(Record, has_every_write_of_every_rank_in_its_order_with_its_time) {
 }
 
 TEST_F(Record, begins_with_what_is_in_the_memory) {
-    RecordedRing ring(LinkKind::ring);
-    Node node = ring.node(1);
-    RecordedRing::write(node, 0x40, 7);
-    RecordedRing::write(node, 0x44, 8);
+    TestRing ring(to_record(LinkKind::ring));
+    Node node = ring.join(1);
+    write_word(node, 0x40, 7);
+    write_word(node, 0x44, 8);
     ASSERT_TRUE(node.flush(Deadline::in(kDefaultJoinTimeoutNs)));
     const auto tool = start(ring, {"--count", "1"});
-    RecordedRing::write(node, 0x48, 9);
+    write_word(node, 0x48, 9);
     EXPECT_EQ(tool->wait().code, 0);
     const auto writes = writes_in(path);
     ASSERT_EQ(writes.size(), 2U);
@@ -83,13 +82,13 @@ TEST_F(Record, begins_with_what_is_in_the_memory) {
 }
 
 TEST_F(Record, has_the_marks_of_interrupts) {
-    RecordedRing ring(LinkKind::ring);
-    Node node = ring.node(0), watcher = ring.node(1);
+    TestRing ring(to_record(LinkKind::ring));
+    Node node = ring.join(0), watcher = ring.join(1);
     watcher.watch(0x10, 4, Trigger::marked);  // marks are sent while somebody may want them
     node.mark(0x10, 4);
     const auto tool = start(ring, {"--count", "2"});
-    RecordedRing::write(node, 0x10, 1);
-    RecordedRing::write(node, 0x14, 1);
+    write_word(node, 0x10, 1);
+    write_word(node, 0x14, 1);
     EXPECT_EQ(tool->wait().code, 0);
     const auto writes = writes_in(path);
     ASSERT_EQ(writes.size(), 2U);
@@ -99,10 +98,10 @@ TEST_F(Record, has_the_marks_of_interrupts) {
 
 TEST_F(Record, ends_properly_when_it_is_told_to) {
     for (const int number : {SIGINT, SIGTERM, SIGHUP}) {
-        RecordedRing ring(LinkKind::ring);
-        Node node = ring.node(0);
+        TestRing ring(to_record(LinkKind::ring));
+        Node node = ring.join(0);
         const auto tool = start(ring, {"--replace"});
-        RecordedRing::write(node, 0, 1);
+        write_word(node, 0, 1);
         tool->signal(number);
         EXPECT_EQ(tool->wait().code, 0);
         RecordingReader reader(path);
@@ -112,11 +111,11 @@ TEST_F(Record, ends_properly_when_it_is_told_to) {
 }
 
 TEST_F(Record, has_what_it_told_the_disk_when_it_is_killed) {
-    RecordedRing ring(LinkKind::ring);
-    Node node = ring.node(0);
+    TestRing ring(to_record(LinkKind::ring));
+    Node node = ring.join(0);
     const auto tool = start(ring);
     const auto empty = std::filesystem::file_size(path);
-    RecordedRing::write(node, 0, 1);
+    write_word(node, 0, 1);
     EXPECT_TRUE(eventually([&] { return std::filesystem::file_size(path) > empty; }));
     tool->signal(SIGKILL);
     tool->wait();
@@ -126,19 +125,19 @@ TEST_F(Record, has_what_it_told_the_disk_when_it_is_killed) {
 }
 
 TEST_F(Record, ends_with_the_ring) {
-    RecordedRing ring(LinkKind::ring);
+    TestRing ring(to_record(LinkKind::ring));
     const auto tool = start(ring);
     {
-        Node node = ring.node(0);
-        RecordedRing::write(node, 0, 1);
+        Node node = ring.join(0);
+        write_word(node, 0, 1);
     }
-    ring.leave();
+    ring.end();
     EXPECT_EQ(tool->wait().code, 0);
     EXPECT_EQ(writes_in(path).size(), 1U);
 }
 
 TEST_F(Record, ends_after_the_time_given) {
-    const RecordedRing ring(LinkKind::ring);
+    const TestRing ring(to_record(LinkKind::ring));
     EXPECT_EQ(start(ring, {"--for", "1ms"})->wait().code, 0);
 }
 
@@ -149,7 +148,7 @@ TEST_F(Record, waits_for_a_ring_that_is_to_come) {
     config.name = name.get();
     Node node(config, {0, 0});
     ASSERT_TRUE(tool.prints("rmem record: ring")) << tool.err();
-    RecordedRing::write(node, 0, 1);
+    write_word(node, 0, 1);
     EXPECT_EQ(tool.wait().code, 0);
 
     const Ran none = run_tool({"record", "--ring", "no-such-ring", "-o", path + "2"});
@@ -159,16 +158,16 @@ TEST_F(Record, waits_for_a_ring_that_is_to_come) {
 }
 
 TEST_F(Record, says_where_it_missed_writes) {
-    RecordedRing ring(LinkKind::ring);
-    Node node = ring.node(0);
+    TestRing ring(to_record(LinkKind::ring));
+    Node node = ring.join(0);
     const auto tool = start(ring);
-    RecordedRing::write(node, 0, 1);
+    write_word(node, 0, 1);
     EXPECT_TRUE(eventually([&] { return writes_in(path).size() == 1; }));
     tool->signal(SIGSTOP);
     siginfo_t stopped{};
     ASSERT_EQ(::waitid(P_PID, static_cast<id_t>(tool->pid()), &stopped, WSTOPPED), 0);
     const std::uint32_t writes = 3 * kLogBytes / kLogUnitBytes;
-    for (std::uint32_t i = 2; i < writes; ++i) RecordedRing::write(node, 0, i);
+    for (std::uint32_t i = 2; i < writes; ++i) write_word(node, 0, i);
     tool->signal(SIGCONT);
     tool->signal(SIGINT);
     const Ran ran = tool->wait();
@@ -182,7 +181,7 @@ TEST_F(Record, says_where_it_missed_writes) {
 }
 
 TEST_F(Record, replaces_a_file_only_when_told_to) {
-    const RecordedRing ring(LinkKind::ring);
+    const TestRing ring(to_record(LinkKind::ring));
     write_file(path, {'x'});
     const Ran ran = run_tool({"record", "--ring", ring.name(), "-o", path, "--for", "1ms"});
     EXPECT_EQ(ran.code, 1);
@@ -192,7 +191,7 @@ TEST_F(Record, replaces_a_file_only_when_told_to) {
 }
 
 TEST_F(Record, tells_programs_what_it_has) {
-    const RecordedRing ring(LinkKind::ring);
+    const TestRing ring(to_record(LinkKind::ring));
     const auto json =
         run_tool({"record", "--ring", ring.name(), "-o", path, "--for", "1ms", "--json"}).json();
     EXPECT_EQ(json["ring"], ring.name());
@@ -202,7 +201,7 @@ TEST_F(Record, tells_programs_what_it_has) {
 }
 
 TEST_F(Record, refuses_a_ring_that_shows_no_writes_and_says_what_would_do) {
-    const RecordedRing ring(LinkKind::direct);
+    const TestRing ring(to_record(LinkKind::direct));
     const Ran ran = run_tool({"record", "--ring", ring.name(), "-o", path});
     EXPECT_EQ(ran.code, 1);
     EXPECT_THAT(ran.err, HasSubstr("--sample"));
@@ -215,13 +214,13 @@ TEST_F(Record, refuses_a_ring_that_shows_no_writes_and_says_what_would_do) {
 
 TEST_F(Record, samples_the_memory_of_any_ring) {
     for (const LinkKind link : {LinkKind::direct, LinkKind::ring}) {
-        RecordedRing ring(link);
-        Node node = ring.node(0);
-        RecordedRing::write(node, 0x40, 5);
+        TestRing ring(to_record(link));
+        Node node = ring.join(0);
+        write_word(node, 0x40, 5);
         const auto tool = start(ring, {"--sample", "1ms", "--count", "2", "--replace"});
-        RecordedRing::write(node, 0x40, 6);
+        write_word(node, 0x40, 6);
         EXPECT_TRUE(eventually([&] { return writes_in(path).size() == 2; }));
-        RecordedRing::write(node, 0x3ffc, 7);
+        write_word(node, 0x3ffc, 7);
         EXPECT_EQ(tool->wait().code, 0);
         const auto writes = writes_in(path);
         ASSERT_EQ(writes.size(), 3U);
@@ -237,11 +236,11 @@ TEST_F(Record, makes_a_capture_that_wireshark_reads) {
     if (std::system("tshark --version >/dev/null 2>&1") != 0) {  // NOLINT(concurrency-mt-unsafe)
         GTEST_SKIP() << "there is no tshark here";
     }
-    RecordedRing ring(LinkKind::ring);
-    Node node = ring.node(1);
+    TestRing ring(to_record(LinkKind::ring));
+    Node node = ring.join(1);
     const std::string capture = folder / "a.pcap";
     const auto tool = start(ring, {"--pcap", capture, "--count", "1"});
-    RecordedRing::write(node, 0x40, 0xdeadbeef);
+    write_word(node, 0x40, 0xdeadbeef);
     EXPECT_EQ(tool->wait().code, 0);
     const auto dissector = std::filesystem::path(RMEM_SOURCE_DIR) / "tools/record/rmem.lua";
     const std::string shown = folder / "shown";

@@ -18,9 +18,8 @@
 
 #include "rmem/recording/pcap_writer.hpp"
 #include "rmem/ring/node_board.hpp"
-#include "tests/support/recorded_ring.hpp"
 #include "tests/support/tool.hpp"
-#include "tests/support/udp_ring.hpp"
+#include "tests/tools/record/recorded.hpp"
 
 namespace rmem::test {
 namespace {
@@ -32,7 +31,7 @@ using PlacedWord = std::pair<std::uint64_t, std::uint32_t>;
 class RecordUdp : public RecordingTest {
 protected:
     /// A recorder at a node, that has begun.
-    std::unique_ptr<Tool> start(const UdpRing& ring, unsigned node = 0,
+    std::unique_ptr<Tool> start(const TestRing& ring, unsigned node = 0,
                                 const std::vector<std::string>& more = {}) {
         std::vector<std::string> words = {"record", "--ring", ring.segment(node), "-o", path};
         words.insert(words.end(), more.begin(), more.end());
@@ -48,7 +47,7 @@ protected:
     std::vector<OwnedWrite> user_writes() const {
         std::vector<OwnedWrite> found;
         for (const OwnedWrite& write : writes_in(path)) {
-            if (write.offset < UdpRing::kBytes && (write.flags & RecordedWrite::kAtStart) == 0) {
+            if (write.offset < kUdpBytes && (write.flags & RecordedWrite::kAtStart) == 0) {
                 found.push_back(write);
             }
         }
@@ -69,7 +68,7 @@ protected:
 };
 
 TEST_F(RecordUdp, has_the_writes_of_all_nodes_each_in_its_order_with_all_bytes) {
-    const UdpRing ring;
+    const TestRing ring(udp_pair());
     const auto tool = start(ring);
     const std::int64_t before = now_ns();
     std::array<std::vector<PlacedWord>, 2> written;
@@ -78,8 +77,8 @@ TEST_F(RecordUdp, has_the_writes_of_all_nodes_each_in_its_order_with_all_bytes) 
         for (const unsigned n : {0U, 1U}) {
             // Also longer than a record of the log, and than a datagram.
             const Words words(i % 50 == 0 ? 600 : 1 + i % 20, value++);
-            const std::size_t offset = n * UdpRing::kBytes / 2 + 4 * i;
-            ring.write(n, offset, words.data(), words.size() * kWordBytes);
+            const std::size_t offset = n * kUdpBytes / 2 + 4 * i;
+            write_all(ring.node(n), offset, words.data(), words.size() * kWordBytes);
             for (std::size_t w = 0; w < words.size(); ++w) {
                 written[n].emplace_back(offset + w * kWordBytes, words[w]);
             }
@@ -107,11 +106,11 @@ TEST_F(RecordUdp, has_the_writes_of_all_nodes_each_in_its_order_with_all_bytes) 
 }
 
 TEST_F(RecordUdp, begins_with_what_is_in_the_memory) {
-    const UdpRing ring;
-    ring.write_word(1, 0x40, 7);
+    const TestRing ring(udp_pair());
+    write_word(ring.node(1), 0x40, 7);
     ring.flush();
     const auto tool = start(ring);
-    ring.write_word(1, 0x44, 8);
+    write_word(ring.node(1), 0x44, 8);
     ring.flush();
     EXPECT_EQ(end(*tool).code, 0);
     const auto writes = writes_in(path);
@@ -122,11 +121,11 @@ TEST_F(RecordUdp, begins_with_what_is_in_the_memory) {
 }
 
 TEST_F(RecordUdp, is_the_same_at_each_node_but_for_the_order_of_nodes) {
-    const UdpRing ring;
+    const TestRing ring(udp_pair());
     const auto tool = start(ring, 1);
     for (std::uint32_t i = 1; i <= 100; ++i) {
-        ring.write_word(0, 0, i);
-        ring.write_word(1, 4, i);
+        write_word(ring.node(0), 0, i);
+        write_word(ring.node(1), 4, i);
     }
     ring.flush();
     EXPECT_EQ(end(*tool).code, 0);
@@ -138,9 +137,9 @@ TEST_F(RecordUdp, is_the_same_at_each_node_but_for_the_order_of_nodes) {
 }
 
 TEST_F(RecordUdp, says_where_it_missed_writes) {
-    const UdpRing ring;
+    const TestRing ring(udp_pair());
     const auto tool = start(ring);
-    ring.write_word(0, 0, 1);
+    write_word(ring.node(0), 0, 1);
     EXPECT_TRUE(eventually([&] { return !user_writes().empty(); }));
     tool->signal(SIGSTOP);
     siginfo_t stopped{};
@@ -148,13 +147,13 @@ TEST_F(RecordUdp, says_where_it_missed_writes) {
     const std::uint32_t writes = 3 * kTapBytes / 1024;
     for (std::uint32_t i = 2; i <= writes; ++i) {
         const Words words(256, i);
-        ring.write(0, 0, words.data(), words.size() * kWordBytes);
+        write_all(ring.node(0), 0, words.data(), words.size() * kWordBytes);
     }
     ring.flush();
     tool->signal(SIGCONT);
     // Were it away for longer than it had asked for, the tap is open again only now.
     EXPECT_TRUE(eventually([&] {
-        ring.write_word(0, 0x800, writes + 1);
+        write_word(ring.node(0), 0x800, writes + 1);
         const auto read = user_writes();
         return !read.empty() && first_word(read.back()) == writes + 1;
     }));
@@ -178,22 +177,22 @@ TEST_F(RecordUdp, says_where_it_missed_writes) {
 }
 
 TEST_F(RecordUdp, costs_the_engine_nothing_any_more_when_its_recorder_was_killed) {
-    const UdpRing ring;
+    const TestRing ring(udp_pair());
     const auto tool = start(ring);
-    EXPECT_EQ(ring.ring(0).board().tap_open.load(), 1U);
+    EXPECT_EQ(ring.ring(0)->board().tap_open.load(), 1U);
     tool->signal(SIGKILL);
     tool->wait();
-    for (std::uint32_t i = 1; i <= 1000; ++i) ring.write_word(0, 0, i);
+    for (std::uint32_t i = 1; i <= 1000; ++i) write_word(ring.node(0), 0, i);
     ring.flush();
     EXPECT_EQ(ring.node(1).load(0), 1000U);
-    EXPECT_TRUE(eventually([&] { return ring.ring(0).board().tap_open.load() == 0; }));
+    EXPECT_TRUE(eventually([&] { return ring.ring(0)->board().tap_open.load() == 0; }));
     EXPECT_EQ(end(*start(ring, 0, {"--replace"})).code, 0);
 }
 
 TEST_F(RecordUdp, ends_with_the_node) {
-    UdpRing ring;
+    TestRing ring(udp_pair());
     const auto tool = start(ring, 1);
-    ring.write_word(1, 0, 5);
+    write_word(ring.node(1), 0, 5);
     ring.flush();
     ring.end(1);
     EXPECT_EQ(tool->wait().code, 0);
@@ -203,10 +202,10 @@ TEST_F(RecordUdp, ends_with_the_node) {
 TEST_F(RecordUdp, makes_captures_and_is_played_into_a_ring) {
     const std::string capture = folder / "a.pcap";
     {
-        const UdpRing ring;
+        const TestRing ring(udp_pair());
         const auto tool = start(ring, 0, {"--pcap", capture});
-        ring.write_word(0, 0x10, 11);
-        ring.write_word(1, 0x20, 22);
+        write_word(ring.node(0), 0x10, 11);
+        write_word(ring.node(1), 0x20, 22);
         ring.flush();
         EXPECT_EQ(end(*tool).code, 0);
     }
@@ -215,8 +214,8 @@ TEST_F(RecordUdp, makes_captures_and_is_played_into_a_ring) {
     EXPECT_THAT(shown.out, HasSubstr("node 1 rank 1"));
     EXPECT_THAT(shown.out, HasSubstr("applied after"));
 
-    const RecordedRing target(LinkKind::ring);
-    Node node = target.node(0);
+    const TestRing target(to_record(LinkKind::ring));
+    Node node = target.join(0);
     const Ran played = run_tool({"replay", path, "--ring", target.name(), "--speed", "max"});
     EXPECT_EQ(played.code, 0) << played.err;
     EXPECT_TRUE(eventually([&] { return node.load(0x20) == 22; }));
@@ -225,13 +224,13 @@ TEST_F(RecordUdp, makes_captures_and_is_played_into_a_ring) {
 
 TEST_F(RecordUdp, stands_in_for_a_node_whose_writes_are_played) {
     {
-        const UdpRing ring;
+        const TestRing ring(udp_pair());
         const auto tool = start(ring);
-        ring.write_word(1, 0x20, 22);
+        write_word(ring.node(1), 0x20, 22);
         ring.flush();
         EXPECT_EQ(end(*tool).code, 0);
     }
-    UdpRing ring;
+    TestRing ring(udp_pair());
     ring.end(1);
     const std::string command = ring.environment() + " " RMEM_TOOL " replay " + path + " --ring " +
                                 ring.name() + " --make --node 1 --speed max 2>/dev/null";
@@ -240,7 +239,7 @@ TEST_F(RecordUdp, stands_in_for_a_node_whose_writes_are_played) {
 }
 
 TEST_F(RecordUdp, wants_to_know_at_which_of_several_nodes_and_names_them) {
-    const UdpRing ring;
+    const TestRing ring(udp_pair());
     const Ran ran = run_tool({"record", "--ring", ring.name(), "-o", path, "--for", "1ms"});
     EXPECT_EQ(ran.code, 1);
     EXPECT_THAT(ran.err, HasSubstr(ring.segment(0)));

@@ -9,8 +9,8 @@
 #include <string>
 #include <vector>
 
-#include "tests/support/recorded_ring.hpp"
 #include "tests/support/tool.hpp"
+#include "tests/tools/record/recorded.hpp"
 
 namespace rmem::test {
 namespace {
@@ -63,41 +63,41 @@ using ::testing::ElementsAre;
 
 TEST_F(Replay, a_replay_of_a_recorded_ring_leaves_another_ring_with_the_same_memory) {
     constexpr std::uint32_t kWrites = 2000;
-    RecordedRing recorded(LinkKind::ring);
+    TestRing recorded(to_record(LinkKind::ring));
     std::vector<std::byte> memory;
     {
-        Node a = recorded.node(0), b = recorded.node(1);
-        RecordedRing::write(a, 8, 1234);
+        Node a = recorded.join(0), b = recorded.join(1);
+        write_word(a, 8, 1234);
         ASSERT_TRUE(a.flush(Deadline::in(kDefaultJoinTimeoutNs)));
         Tool recorder({"record", "--ring", recorded.name(), "-o", path, "--count",
                        std::to_string(2 * kWrites)});
         ASSERT_TRUE(recorder.prints("rmem record: ring"));
         for (std::uint32_t i = 0; i < kWrites; ++i) {
-            RecordedRing::write(a, 0x100 + i % 100 * 4, i);
-            RecordedRing::write(b, 0x2000 + i % 700 * 4, i * 3);
+            write_word(a, 0x100 + i % 100 * 4, i);
+            write_word(b, 0x2000 + i % 700 * 4, i * 3);
         }
         ASSERT_EQ(recorder.wait().code, 0);
         ASSERT_TRUE(a.flush(Deadline::in(kDefaultJoinTimeoutNs)));
         ASSERT_TRUE(b.flush(Deadline::in(kDefaultJoinTimeoutNs)));
-        memory = RecordedRing::memory(a);
-        EXPECT_EQ(RecordedRing::memory(b), memory);
+        memory = memory_of(a);
+        EXPECT_EQ(memory_of(b), memory);
     }
     for (const LinkKind link : {LinkKind::ring, LinkKind::direct}) {
-        const RecordedRing other(link);
-        Node reader = other.node(1);
-        RecordedRing::write(reader, 0x3000, 99);
+        const TestRing other(to_record(link));
+        Node reader = other.join(1);
+        write_word(reader, 0x3000, 99);
         ASSERT_TRUE(reader.flush(Deadline::in(kDefaultJoinTimeoutNs)));
         const Ran ran = replay({"--ring", other.name(), "--speed", "max", "--json"});
         EXPECT_EQ(ran.code, 0) << ran.err;
         EXPECT_EQ(ran.json()["writes"], 2 * kWrites);
         EXPECT_EQ(ran.json()["rank"], 0) << "the one that nobody holds";
-        EXPECT_TRUE(RecordedRing::memory(reader) == memory) << name_of(link);
+        EXPECT_TRUE(memory_of(reader) == memory) << name_of(link);
     }
 }
 
 TEST_F(Replay, is_never_before_its_time) {
     make({word(0, 0, 0, 1), word(60 * kMs, 0, 0, 2)});
-    const RecordedRing ring(LinkKind::ring);
+    const TestRing ring(to_record(LinkKind::ring));
     const auto ns = [&](const std::string& speed) {
         const Ran ran = replay({"--ring", ring.name(), "--speed", speed, "--json"});
         return ran.json()["duration_ns"].get<std::int64_t>();
@@ -110,8 +110,8 @@ TEST_F(Replay, is_never_before_its_time) {
 
 TEST_F(Replay, plays_as_many_writes_as_are_asked_for_by_each_line) {
     make({word(1, 0, 0, 1), word(2, 0, 0, 2), word(3, 0, 0, 3), word(4, 0, 0, 4)});
-    RecordedRing ring(LinkKind::ring);
-    Node reader = ring.node(1);
+    TestRing ring(to_record(LinkKind::ring));
+    Node reader = ring.join(1);
     const Ran ran = replay({"--ring", ring.name(), "--step"}, "\n2\nnonsense\nq\n");
     EXPECT_EQ(ran.code, 0) << ran.err;
     EXPECT_THAT(ran.err, HasSubstr("3 writes"));
@@ -147,9 +147,9 @@ TEST_F(Replay, refuses_to_begin_behind_the_end_or_to_select_what_it_does_nothing
 TEST_F(Replay, makes_the_memory_as_it_was_where_it_begins) {
     make({word(0, 0, 0, 10, RecordedWrite::kAtStart), word(0, 0, 4, 11, RecordedWrite::kAtStart),
           word(1 * kMs, 0, 0, 1), word(2 * kMs, 0, 8, 2), word(3 * kMs, 0, 12, 3)});
-    RecordedRing ring(LinkKind::ring);
-    Node reader = ring.node(1);
-    RecordedRing::write(reader, 16, 77);
+    TestRing ring(to_record(LinkKind::ring));
+    Node reader = ring.join(1);
+    write_word(reader, 16, 77);
     ASSERT_TRUE(reader.flush(Deadline::in(kDefaultJoinTimeoutNs)));
     const Ran ran = replay({"--ring", ring.name(), "--from", "2ms", "--until", "2ms", "--json"});
     EXPECT_EQ(ran.json()["writes"], 1) << ran.err;
@@ -162,9 +162,9 @@ TEST_F(Replay, makes_the_memory_as_it_was_where_it_begins) {
 
 TEST_F(Replay, a_replay_of_one_node_leaves_the_others_words_alone) {
     make({word(0, 0, 0, 10, RecordedWrite::kAtStart), word(1, 0, 4, 1), word(2, 1, 8, 2)});
-    RecordedRing ring(LinkKind::ring);
-    Node other = ring.node(1);
-    RecordedRing::write(other, 8, 77);
+    TestRing ring(to_record(LinkKind::ring));
+    Node other = ring.join(1);
+    write_word(other, 8, 77);
     ASSERT_TRUE(other.flush(Deadline::in(kDefaultJoinTimeoutNs)));
     EXPECT_EQ(replay({"--ring", ring.name(), "--node", "0"}).code, 0);
     EXPECT_EQ(other.load(0), 0U);
@@ -174,8 +174,8 @@ TEST_F(Replay, a_replay_of_one_node_leaves_the_others_words_alone) {
 
 TEST_F(Replay, raises_the_interrupts_again) {
     make({word(1, 0, 0x40, 5, RecordedWrite::kInterrupt), word(2, 0, 0x40, 6)});
-    RecordedRing ring(LinkKind::ring);
-    Node reader = ring.node(1);
+    TestRing ring(to_record(LinkKind::ring));
+    Node reader = ring.join(1);
     reader.watch(0x40, 4, Trigger::marked);
     ASSERT_EQ(replay({"--ring", ring.name()}).code, 0);
     const auto interrupt = reader.next_interrupt(Deadline::in(kDefaultJoinTimeoutNs));
@@ -186,7 +186,7 @@ TEST_F(Replay, raises_the_interrupts_again) {
 
 TEST_F(Replay, leaves_out_what_is_outside_of_the_users_memory_and_says_so) {
     make({word(1, 0, 0, 1), word(2, 0, kRecordedBytes + 8, 2)});
-    const RecordedRing ring(LinkKind::ring);
+    const TestRing ring(to_record(LinkKind::ring));
     const Ran ran = replay({"--ring", ring.name()});
     EXPECT_EQ(ran.code, 0);
     EXPECT_THAT(ran.err, HasSubstr("1 writes left out"));
@@ -205,8 +205,8 @@ TEST_F(Replay, makes_the_ring_as_it_was_and_stays_in_it_if_told_to) {
 
 TEST_F(Replay, a_replay_that_is_interrupted_says_how_far_it_came) {
     make({word(1, 0, 0, 1), word(3600'000 * kMs, 0, 0, 2)});
-    const RecordedRing ring(LinkKind::ring);
-    Node reader = ring.node(1);
+    const TestRing ring(to_record(LinkKind::ring));
+    Node reader = ring.join(1);
     Tool tool({"replay", path, "--ring", ring.name()});
     EXPECT_TRUE(eventually([&] { return reader.load(0) == 1; }));
     tool.signal(SIGINT);
@@ -217,8 +217,8 @@ TEST_F(Replay, a_replay_that_is_interrupted_says_how_far_it_came) {
 
 TEST_F(Replay, needs_a_rank_that_nobody_holds) {
     make({word(1, 0, 0, 1)});
-    const RecordedRing ring(LinkKind::ring);
-    const Node a = ring.node(0), b = ring.node(1);
+    const TestRing ring(to_record(LinkKind::ring));
+    const Node a = ring.join(0), b = ring.join(1);
     for (const auto& more : {std::vector<std::string>{}, {"--as-rank", "1"}, {"--node", "1"}}) {
         std::vector<std::string> words = {"--ring", ring.name()};
         words.insert(words.end(), more.begin(), more.end());

@@ -4,7 +4,7 @@
 
 #include "rmem/base/random.hpp"
 #include "tests/support/broken.hpp"
-#include "tests/support/ring_ranks.hpp"
+#include "tests/support/test_ring.hpp"
 
 #include <fmt/format.h>
 
@@ -35,8 +35,8 @@ namespace {
 
 using test::faulty;
 using test::RingRank;
-using test::RingRanks;
 using test::RingSpec;
+using test::TestRing;
 
 RingOptions still() {
     RingOptions options;
@@ -52,7 +52,7 @@ std::uint32_t clock_word() {
 // ---- Time
 
 TEST(RingEngine, a_write_is_never_early) {
-    RingRanks ring({.nodes = 3, .timing = "scramnet-burst"});
+    TestRing ring({.nodes = 3, .timing = "scramnet-burst"});
     std::vector<std::thread> threads;
     std::barrier together(3);
     // A slot of 546.7 ns, 247 ns in each node that it passes, and any time of waiting.
@@ -77,11 +77,11 @@ TEST(RingEngine, a_write_is_never_early) {
         });
     }
     for (auto& thread : threads) thread.join();
-    for (unsigned n = 0; n < 3; ++n) EXPECT_GE(ring.node(n).propagation.quantile(0), least(1));
+    for (unsigned n = 0; n < 3; ++n) EXPECT_GE(ring.slot(n).propagation.quantile(0), least(1));
 }
 
 TEST(RingEngine, one_transmitter_sends_no_more_than_the_profile_lets_it) {
-    RingRanks ring({.timing = "scramnet-burst"});
+    TestRing ring({.timing = "scramnet-burst"});
     RingRank a(ring, 0), b(ring, 1);
     constexpr std::uint32_t kWords = 10'000;
     const std::int64_t start = now_ns();
@@ -95,7 +95,7 @@ TEST(RingEngine, one_transmitter_sends_no_more_than_the_profile_lets_it) {
 }
 
 TEST(RingEngine, variable_packets_carry_a_block_in_less_wire_time_but_not_in_less_than_theirs) {
-    RingRanks ring({.timing = "scramnet-burst-plus"});
+    TestRing ring({.timing = "scramnet-burst-plus"});
     RingRank a(ring, 0), b(ring, 1);
     constexpr std::size_t kBytes = 32768;
     const std::vector<std::byte> block(kBytes);
@@ -107,7 +107,7 @@ TEST(RingEngine, variable_packets_carry_a_block_in_less_wire_time_but_not_in_les
 }
 
 TEST(RingEngine, a_bank_stands_still_while_nobody_runs_its_engine) {
-    RingRanks ring({.timing = "none"});
+    TestRing ring({.timing = "none"});
     RingRank a(ring, 0, still()), b(ring, 1, still());
     a.memory.post_word(0, 1);
     EXPECT_EQ(b.memory.load(0), 0U);
@@ -116,7 +116,7 @@ TEST(RingEngine, a_bank_stands_still_while_nobody_runs_its_engine) {
 }
 
 TEST(RingEngine, what_fell_due_while_nobody_looked_is_counted_apart) {
-    RingRanks ring({.timing = "scramnet-burst"});
+    TestRing ring({.timing = "scramnet-burst"});
     RingRank a(ring, 0, still()), b(ring, 1, still());
     a.memory.post_word(0, 1);
     const std::int64_t due = now_ns() + 100'000;
@@ -124,9 +124,9 @@ TEST(RingEngine, what_fell_due_while_nobody_looked_is_counted_apart) {
     }
     b.await(0, 1);
     EXPECT_EQ(ring.count(1, LinkCounter::late_by_host), 1U);
-    EXPECT_EQ(ring.node(1).lateness.count(), 0U);
-    EXPECT_EQ(ring.node(1).propagation.count(), 1U);
-    EXPECT_GE(ring.node(1).propagation.max(), 100'000U - 1000);
+    EXPECT_EQ(ring.slot(1).lateness.count(), 0U);
+    EXPECT_EQ(ring.slot(1).propagation.count(), 1U);
+    EXPECT_GE(ring.slot(1).propagation.max(), 100'000U - 1000);
 }
 
 // ---- The bound
@@ -135,7 +135,7 @@ TEST(RingEngine, k_writes_delayed_past_the_bound_are_k_violations) {
     for (const char* timing : {"scramnet-burst", "none"}) {
         std::mutex mutex;
         std::vector<BoundViolation> reported;  // outlives the helper, which may report late
-        RingRanks ring({.timing = timing, .bound_ns = 100'000'000});
+        TestRing ring({.timing = timing, .bound_ns = 100'000'000});
         RingRank a(ring, 0, faulty("delay:node=0,by=150ms,count=3,after=2")), b(ring, 1);
         b.memory.engine().on_bound_violation([&](const BoundViolation& violation) {
             const std::lock_guard lock(mutex);
@@ -164,7 +164,7 @@ TEST(RingEngine, k_writes_delayed_past_the_bound_are_k_violations) {
 }
 
 TEST(RingEngine, a_write_in_time_on_the_wire_that_the_host_keeps_is_the_hosts_fault) {
-    RingRanks ring({.timing = "scramnet-burst", .bound_ns = 1'000'000});
+    TestRing ring({.timing = "scramnet-burst", .bound_ns = 1'000'000});
     RingRank a(ring, 0, still()), b(ring, 1, still());
     a.memory.post_word(0, 1);
     const std::int64_t late = now_ns() + 2'000'000;
@@ -176,7 +176,7 @@ TEST(RingEngine, a_write_in_time_on_the_wire_that_the_host_keeps_is_the_hosts_fa
 }
 
 TEST(RingEngine, the_derived_bound_allows_for_what_was_queued_before) {
-    RingRanks ring({.timing = "scramnet-burst"});
+    TestRing ring({.timing = "scramnet-burst"});
     RingRank a(ring, 0), b(ring, 1);
     EXPECT_EQ(a.memory.bound_ns(), bound_ns(ring.config().timing, 2));
     for (std::uint32_t i = 1; i <= 500; ++i) a.memory.post_word(0, i);
@@ -198,7 +198,7 @@ std::vector<std::uint32_t> numbered_words() {
 }
 
 TEST(RingEngine, with_hold_off_nothing_is_lost_to_a_full_fifo) {
-    RingRanks ring({.timing = "scramnet-burst", .slower = 1000});
+    TestRing ring({.timing = "scramnet-burst", .slower = 1000});
     RingRank a(ring, 0), b(ring, 1);
     const auto words = numbered_words();
     a.memory.write(0, words.data(), kBlockWords * 4);
@@ -209,7 +209,7 @@ TEST(RingEngine, with_hold_off_nothing_is_lost_to_a_full_fifo) {
 }
 
 TEST(RingEngine, without_hold_off_a_full_fifo_loses_writes_and_counts_them) {
-    RingRanks ring({.nodes = 3, .timing = "scramnet-burst,fifo=lose", .slower = 1000});
+    TestRing ring({.nodes = 3, .timing = "scramnet-burst,fifo=lose", .slower = 1000});
     RingRank a(ring, 0), b(ring, 1), c(ring, 2);
     const auto words = numbered_words();
     a.memory.write(0, words.data(), kBlockWords * 4);
@@ -228,7 +228,7 @@ TEST(RingEngine, without_hold_off_a_full_fifo_loses_writes_and_counts_them) {
 }
 
 TEST(RingEngine, a_full_fifo_is_no_room_until_the_wire_has_moved_on) {
-    RingRanks ring({.timing = "scramnet-burst", .slower = 1000});
+    TestRing ring({.timing = "scramnet-burst", .slower = 1000});
     RingRank a(ring, 0, still()), b(ring, 1);
     const std::vector<std::byte> block(4096);
     EXPECT_TRUE(a.memory.room(4096));
@@ -250,7 +250,7 @@ void write_at_once(RingRank& a, RingRank& b) {
 
 TEST(RingEngine, two_nodes_that_write_one_word_at_once_end_with_different_banks) {
     for (const char* timing : {"none", "scramnet-burst"}) {
-        RingRanks ring({.timing = timing});
+        TestRing ring({.timing = timing});
         RingRank a(ring, 0, still()), b(ring, 1, still());
         a.memory.post_word(128, 1);
         b.memory.post_word(128, 2);
@@ -265,7 +265,7 @@ TEST(RingEngine, two_nodes_that_write_one_word_at_once_end_with_different_banks)
 }
 
 TEST(RingEngine, the_checker_names_both_writers) {
-    RingRanks ring({.timing = "scramnet-burst", .slower = 1000});
+    TestRing ring({.timing = "scramnet-burst", .slower = 1000});
     RingOptions checking;
     checking.check_writers = true;
     RingRank a(ring, 0, checking), b(ring, 1, checking);
@@ -296,7 +296,7 @@ TEST(RingEngine, the_checker_names_both_writers) {
 }
 
 TEST(RingEngine, the_checker_says_nothing_of_writers_that_take_turns) {
-    RingRanks ring({.timing = "scramnet-burst"});
+    TestRing ring({.timing = "scramnet-burst"});
     RingOptions checking;
     checking.check_writers = true;
     RingRank a(ring, 0, checking), b(ring, 1, checking);
@@ -314,7 +314,7 @@ TEST(RingEngine, the_checker_says_nothing_of_writers_that_take_turns) {
 
 TEST(RingEngine, a_cut_cable_heals_over_the_second_ring) {
     const char* faults = "cut:cable=0,at=0ms";
-    RingRanks ring({.nodes = 3, .timing = "scramnet-burst"});
+    TestRing ring({.nodes = 3, .timing = "scramnet-burst"});
     RingRank a(ring, 0, faulty(faults, 3)), b(ring, 1, faulty(faults, 3)),
         c(ring, 2, faulty(faults, 3));
     for (std::uint32_t i = 1; i <= 100; ++i) {
@@ -338,7 +338,7 @@ void play_in_time(const std::function<bool(unsigned)>& scene) {
     FAIL() << "a host too slow for this test";
 }
 
-std::int64_t age_of(const RingRanks& ring) {
+std::int64_t age_of(const TestRing& ring) {
     return now_ns() - ring.ring()->header().made_ns;
 }
 
@@ -346,7 +346,7 @@ TEST(RingEngine, behind_a_segment_without_cables_nothing_arrives_until_it_is_men
     play_in_time([](unsigned ms) {
         const std::string faults = fmt::format("cut:cable=0,ring=both,at=0ms,until={}ms", ms);
         const std::int64_t mended = ms * 1'000'000LL;
-        RingRanks ring({.nodes = 2, .timing = "scramnet-burst"});
+        TestRing ring({.nodes = 2, .timing = "scramnet-burst"});
         RingRank a(ring, 0, faulty(faults)), b(ring, 1, faulty(faults));
         a.memory.post_word(0, 1);
         a.flush();  // a lost one does not delay it
@@ -368,7 +368,7 @@ TEST(RingEngine, a_bypassed_node_neither_sends_nor_receives) {
     play_in_time([](unsigned ms) {
         const std::string faults = fmt::format("bypass:node=1,at=0ms,until={}ms", ms);
         const std::int64_t mended = ms * 1'000'000LL;
-        RingRanks ring({.nodes = 3, .timing = "scramnet-burst"});
+        TestRing ring({.nodes = 3, .timing = "scramnet-burst"});
         RingRank a(ring, 0, faulty(faults, 3)), b(ring, 1, faulty(faults, 3)),
             c(ring, 2, faulty(faults, 3));
         a.memory.post_word(0, 1);
@@ -388,7 +388,7 @@ TEST(RingEngine, a_bypassed_node_neither_sends_nor_receives) {
 }
 
 TEST(RingEngine, lost_writes_are_counted_as_faults) {
-    RingRanks ring({.timing = "none"});
+    TestRing ring({.timing = "none"});
     RingRank a(ring, 0, faulty("seed=3;lose:share=50%")), b(ring, 1);
     for (std::uint32_t i = 1; i <= 1000; ++i) a.memory.post_word(i * 4, i);
     a.flush();
@@ -408,7 +408,7 @@ void await_tick() {
 }
 
 TEST(RingEngine, a_rank_that_writes_again_before_the_wire_has_come_to_its_death_is_heard) {
-    RingRanks ring({.timing = "scramnet-burst"});
+    TestRing ring({.timing = "scramnet-burst"});
     RingRank a(ring, 0, still());
     for (std::uint32_t incarnation = 1; incarnation <= 3; ++incarnation) {
         std::optional<RingRank> b;
@@ -423,7 +423,7 @@ TEST(RingEngine, a_rank_that_writes_again_before_the_wire_has_come_to_its_death_
 }
 
 TEST(RingEngine, a_rank_that_writes_again_before_anybody_acts_on_its_death_is_heard) {
-    RingRanks ring({.timing = "scramnet-burst", .slower = 1000});
+    TestRing ring({.timing = "scramnet-burst", .slower = 1000});
     RingRank a(ring, 0, still());
     std::optional<RingRank> b;
     b.emplace(ring, 1U, still());
@@ -439,7 +439,7 @@ TEST(RingEngine, a_rank_that_writes_again_before_anybody_acts_on_its_death_is_he
 }
 
 TEST(RingEngine, what_a_rank_wrote_before_it_was_noticed_and_published_after_that_is_heard) {
-    RingRanks ring({.timing = "scramnet-burst"});
+    TestRing ring({.timing = "scramnet-burst"});
     RingRank a(ring, 0, still()), b(ring, 1, still());
     LogWriter raw(ring.ring()->log(1), kLogBytes);
     LogRecord record;
@@ -461,7 +461,7 @@ TEST(RingEngine, what_a_rank_wrote_before_it_was_noticed_and_published_after_tha
 // ---- What others wrote is not trusted
 
 TEST(RingEngine, a_record_that_cannot_be_is_refused_and_what_follows_is_applied) {
-    RingRanks ring({.timing = "none"});
+    TestRing ring({.timing = "none"});
     RingRank a(ring, 0), b(ring, 1);
     LogWriter raw(ring.ring()->log(0), kLogBytes);
     LogRecord record;
@@ -477,7 +477,7 @@ TEST(RingEngine, a_record_that_cannot_be_is_refused_and_what_follows_is_applied)
 }
 
 TEST(RingEngine, random_bytes_in_a_log_crash_nobody) {
-    RingRanks ring({.timing = "scramnet-burst"});
+    TestRing ring({.timing = "scramnet-burst"});
     RingRank b(ring, 1);
     std::uint64_t state = 1;
     for (int round = 0; round < 200; ++round) {
@@ -495,14 +495,14 @@ TEST(RingEngine, random_bytes_in_a_log_crash_nobody) {
 // ---- What it notices
 
 TEST(RingEngineDeathTest, checks_that_nothing_is_applied_early) {
-    RingRanks ring({.timing = "scramnet-burst"});
+    TestRing ring({.timing = "scramnet-burst"});
     RingRank a(ring, 0, still());
     RingEngine engine(a.member, {}, false);
     EXPECT_BROKEN_WHERE_CHECKED(PlantedBug::bring_early(engine));
 }
 
 TEST(EngineLockDeathTest, checks_that_who_lets_go_holds_it) {
-    RingRanks ring({});
+    TestRing ring({});
     RingRank a(ring, 0, still());
     EngineLock lock(*ring.ring(), 0, 0, a.member.incarnation());
     EXPECT_BROKEN_WHERE_CHECKED(lock.unlock());

@@ -3,7 +3,7 @@
 #include "rmem/link/ring/memory.hpp"
 
 #include "tests/support/patterns.hpp"
-#include "tests/support/ring_ranks.hpp"
+#include "tests/support/test_ring.hpp"
 
 #include <sched.h>
 
@@ -18,8 +18,8 @@ namespace {
 using test::faulty;
 using test::kPatienceNs;
 using test::RingRank;
-using test::RingRanks;
 using test::RingSpec;
+using test::TestRing;
 
 /// Every test runs on a ring without timing, with one-word packets and with variable packets.
 struct RingMemoryTest : ::testing::TestWithParam<const char*> {
@@ -36,7 +36,7 @@ INSTANTIATE_TEST_SUITE_P(On, RingMemoryTest,
                          });
 
 TEST_P(RingMemoryTest, a_write_appears_in_every_other_bank) {
-    RingRanks ring(spec(4));
+    TestRing ring(spec(4));
     RingRank a(ring, 0), b(ring, 1), c(ring, 2), d(ring, 3);
     a.memory.post_word(64, 7);
     EXPECT_EQ(a.memory.load(64), 7U) << "in the own bank at once";
@@ -44,7 +44,7 @@ TEST_P(RingMemoryTest, a_write_appears_in_every_other_bank) {
 }
 
 TEST_P(RingMemoryTest, writes_of_any_size_arrive_whole) {
-    RingRanks ring(spec());
+    TestRing ring(spec());
     RingRank a(ring, 0), b(ring, 1);
     std::uint32_t flag = 0;
     for (const std::size_t size : {1U, 3U, 4U, 5U, 8U, 63U, 64U, 100U, 1024U, 1025U, 5000U}) {
@@ -59,7 +59,7 @@ TEST_P(RingMemoryTest, writes_of_any_size_arrive_whole) {
 }
 
 TEST_P(RingMemoryTest, what_was_composed_in_the_own_bank_is_published) {
-    RingRanks ring(spec());
+    TestRing ring(spec());
     RingRank a(ring, 0), b(ring, 1);
     const auto bytes = test::pattern(200, 1);
     std::memcpy(a.memory.own(512), bytes.data(), 200);
@@ -70,14 +70,14 @@ TEST_P(RingMemoryTest, what_was_composed_in_the_own_bank_is_published) {
 }
 
 TEST_P(RingMemoryTest, a_lazy_write_arrives_without_a_commit) {
-    RingRanks ring(spec());
+    TestRing ring(spec());
     RingRank a(ring, 0), b(ring, 1);
     a.memory.write_lazy(4, 5);
     b.await(4, 5);
 }
 
 TEST_P(RingMemoryTest, the_end_of_a_word_that_is_written_in_part_is_the_own_banks) {
-    RingRanks ring(spec());
+    TestRing ring(spec());
     RingRank a(ring, 0), b(ring, 1);
     a.memory.post_word(8, 0x44332211);
     a.memory.write(8, "\xaa", 1);
@@ -86,7 +86,7 @@ TEST_P(RingMemoryTest, the_end_of_a_word_that_is_written_in_part_is_the_own_bank
 }
 
 /// Each node writes its own counter up, first data and then the flag, while all read all.
-void run_in_order(RingRank& me, const RingRanks& ring, std::barrier<>& together,
+void run_in_order(RingRank& me, const TestRing& ring, std::barrier<>& together,
                   std::uint32_t last) {
     const unsigned nodes = ring.config().nodes;
     const unsigned mine = me.member.node();
@@ -117,7 +117,7 @@ void run_in_order(RingRank& me, const RingRanks& ring, std::barrier<>& together,
 }
 
 TEST_P(RingMemoryTest, threads_of_four_nodes_see_each_nodes_writes_in_order_under_load) {
-    RingRanks ring(spec(4));
+    TestRing ring(spec(4));
     const std::uint32_t last = instant() ? 20'000 : 2'000;
     std::barrier together(4);
     std::vector<std::thread> threads;
@@ -131,12 +131,12 @@ TEST_P(RingMemoryTest, threads_of_four_nodes_see_each_nodes_writes_in_order_unde
     for (unsigned n = 0; n < 4; ++n) {
         EXPECT_EQ(ring.count(n, LinkCounter::writes_applied), 3U * 2 * last);
         EXPECT_EQ(ring.count(n, LinkCounter::lost_on_wire), 0U);
-        EXPECT_EQ(ring.node(n).propagation.count(), 3U * 2 * last);
+        EXPECT_EQ(ring.slot(n).propagation.count(), 3U * 2 * last);
     }
 }
 
 TEST_P(RingMemoryTest, flush_returns_when_every_node_has_the_writes) {
-    RingRanks ring(spec(3));
+    TestRing ring(spec(3));
     RingRank a(ring, 0), b(ring, 1), c(ring, 2);  // b and c are moved by their helpers
     for (std::uint32_t i = 1; i <= 100; ++i) a.memory.post_word(0, i);
     a.flush();
@@ -146,7 +146,7 @@ TEST_P(RingMemoryTest, flush_returns_when_every_node_has_the_writes) {
 }
 
 TEST_P(RingMemoryTest, flush_gives_up_at_its_deadline) {
-    RingRanks ring(spec());
+    TestRing ring(spec());
     RingRank a(ring, 0, {});
     RingOptions still;
     still.helper = false;
@@ -159,7 +159,7 @@ TEST_P(RingMemoryTest, flush_gives_up_at_its_deadline) {
 }
 
 TEST_P(RingMemoryTest, a_full_log_is_back_pressure_until_the_slowest_node_goes_on) {
-    RingRanks ring(spec());
+    TestRing ring(spec());
     RingOptions still;
     still.helper = false;
     RingRank a(ring, 0, still), b(ring, 1, still);
@@ -195,7 +195,7 @@ TEST_P(RingMemoryTest, a_full_log_is_back_pressure_until_the_slowest_node_goes_o
 TEST_P(RingMemoryTest, a_write_larger_than_the_log_arrives) {
     RingSpec large = spec();
     large.user_bytes = 4 << 20;
-    RingRanks ring(large);
+    TestRing ring(large);
     RingRank a(ring, 0), b(ring, 1);
     const auto bytes = test::pattern(2 << 20, 3);
     a.wait_for_room(bytes.size());
@@ -207,7 +207,7 @@ TEST_P(RingMemoryTest, a_write_larger_than_the_log_arrives) {
 }
 
 TEST_P(RingMemoryTest, a_sleeping_rank_is_woken_by_a_write) {
-    RingRanks ring(spec());
+    TestRing ring(spec());
     RingOptions still;
     still.helper = false;
     RingRank a(ring, 0, still);
@@ -224,7 +224,7 @@ TEST_P(RingMemoryTest, a_sleeping_rank_is_woken_by_a_write) {
 }
 
 TEST_P(RingMemoryTest, a_computing_ranks_bank_is_kept_by_its_helper) {
-    RingRanks ring(spec());
+    TestRing ring(spec());
     RingRank a(ring, 0), b(ring, 1);
     a.memory.post_word(0, 1);
     EXPECT_TRUE(test::eventually([&] { return b.memory.load(0) == 1; }));
@@ -232,7 +232,7 @@ TEST_P(RingMemoryTest, a_computing_ranks_bank_is_kept_by_its_helper) {
 }
 
 TEST_P(RingMemoryTest, raw_loads_see_writes_while_the_helper_always_runs) {
-    RingRanks ring(spec());
+    TestRing ring(spec());
     RingRank a(ring, 0), b(ring, 1);
     b.memory.keep_applying(true);
     for (std::uint32_t i = 1; i <= 100; ++i) {
@@ -243,7 +243,7 @@ TEST_P(RingMemoryTest, raw_loads_see_writes_while_the_helper_always_runs) {
 }
 
 TEST_P(RingMemoryTest, with_write_me_last_an_own_write_shows_when_it_has_come_round) {
-    RingRanks ring(spec());
+    TestRing ring(spec());
     RingOptions still;
     still.helper = false;
     RingRank a(ring, 0, still), b(ring, 1, still);
@@ -259,7 +259,7 @@ TEST_P(RingMemoryTest, with_write_me_last_an_own_write_shows_when_it_has_come_ro
 }
 
 TEST_P(RingMemoryTest, the_data_filter_sends_only_words_that_change) {
-    RingRanks ring(spec());
+    TestRing ring(spec());
     RingRank a(ring, 0), b(ring, 1);
     std::uint32_t words[8] = {1, 2, 3, 4, 5, 6, 7, 8};
     a.memory.write(64, words, sizeof words);
@@ -277,7 +277,7 @@ TEST_P(RingMemoryTest, the_data_filter_sends_only_words_that_change) {
 }
 
 TEST_P(RingMemoryTest, the_data_filter_lets_marked_words_pass) {
-    RingRanks ring(spec());
+    TestRing ring(spec());
     RingRank a(ring, 0), b(ring, 1);
     a.memory.interrupts().mark(64, 4);
     b.memory.interrupts().watch(64, 4, Trigger::marked);
@@ -293,7 +293,7 @@ TEST_P(RingMemoryTest, the_data_filter_lets_marked_words_pass) {
 }
 
 TEST_P(RingMemoryTest, a_write_raises_interrupts_where_it_is_applied) {
-    RingRanks ring(spec(3));
+    TestRing ring(spec(3));
     RingRank a(ring, 0), b(ring, 1), c(ring, 2);
     b.memory.interrupts().watch(0, 16, Trigger::any_write);
     c.memory.interrupts().watch(8, 4, Trigger::marked);
@@ -310,7 +310,7 @@ TEST_P(RingMemoryTest, a_write_raises_interrupts_where_it_is_applied) {
 TEST_P(RingMemoryTest, two_ranks_of_one_node_share_its_bank_and_its_engine) {
     RingSpec two = spec(2);
     two.ranks = 4;
-    RingRanks ring(two);
+    TestRing ring(two);
     std::barrier together(4);
     std::vector<std::thread> threads;
     for (unsigned r = 0; r < 4; ++r) {
@@ -333,7 +333,7 @@ TEST_P(RingMemoryTest, two_ranks_of_one_node_share_its_bank_and_its_engine) {
 }
 
 TEST_P(RingMemoryTest, a_node_that_joins_late_finds_the_memory_as_the_others_have_it) {
-    RingRanks ring(spec(3));
+    TestRing ring(spec(3));
     RingRank a(ring, 0);
     const std::vector<std::byte> filler(1024);
     for (int i = 0; i < (instant() ? 3000 : 10); ++i) {  // more than the log holds
@@ -351,7 +351,7 @@ TEST_P(RingMemoryTest, a_node_that_joins_late_finds_the_memory_as_the_others_hav
 }
 
 TEST_P(RingMemoryTest, a_node_that_comes_back_has_what_it_missed) {
-    RingRanks ring(spec(2));
+    TestRing ring(spec(2));
     RingRank a(ring, 0);
     {
         RingRank b(ring, 1);

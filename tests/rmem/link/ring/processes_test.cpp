@@ -3,7 +3,7 @@
 #include "rmem/link/ring/memory.hpp"
 #include "rmem/ring/membership.hpp"
 #include "tests/support/child.hpp"
-#include "tests/support/ring_ranks.hpp"
+#include "tests/support/test_ring.hpp"
 
 #include <sys/types.h>
 
@@ -17,9 +17,9 @@ namespace {
 using test::Child;
 using test::eventually;
 using test::RingRank;
-using test::RingRanks;
 using test::RingSpec;
 using test::SharedValue;
+using test::TestRing;
 
 /// The signals between parent and children beside the ring.
 struct Signs {
@@ -42,7 +42,7 @@ INSTANTIATE_TEST_SUITE_P(On, RingLinkProcesses, ::testing::Values("none", "scram
                          });
 
 TEST_P(RingLinkProcesses, four_processes_see_each_nodes_writes_in_order_under_load) {
-    RingRanks ring(spec(4));
+    TestRing ring(spec(4));
     SharedValue<Signs> signs;
     constexpr std::uint32_t kLast = 3000;
     std::vector<Child> children;
@@ -78,7 +78,7 @@ TEST_P(RingLinkProcesses, four_processes_see_each_nodes_writes_in_order_under_lo
 }
 
 TEST_P(RingLinkProcesses, a_killed_node_is_bypassed_and_holds_nobody_up) {
-    RingRanks ring(spec(3));
+    TestRing ring(spec(3));
     SharedValue<Signs> signs;
     Child victim([&] {
         RingRank me(ring.open(), {1, 1}, {});
@@ -111,7 +111,7 @@ TEST_P(RingLinkProcesses, a_killed_node_is_bypassed_and_holds_nobody_up) {
 }
 
 TEST_P(RingLinkProcesses, a_killed_node_that_is_started_again_finds_the_memory) {
-    RingRanks ring(spec(2));
+    TestRing ring(spec(2));
     RingRank a(ring, 0);
     for (std::uint32_t incarnation = 1; incarnation <= 3; ++incarnation) {
         SharedValue<Signs> signs;
@@ -136,7 +136,7 @@ TEST_P(RingLinkProcesses, a_killed_node_that_is_started_again_finds_the_memory) 
 TEST_P(RingLinkProcesses, a_holder_of_the_engine_that_was_killed_is_taken_over) {
     RingSpec shared = spec(2);
     shared.ranks = 4;  // ranks 1 and 3 share node 1
-    RingRanks ring(shared);
+    TestRing ring(shared);
     RingRank a(ring, 0), b(ring, 3);
     Child victim([&] {
         const auto own = ring.open();
@@ -152,7 +152,7 @@ TEST_P(RingLinkProcesses, a_holder_of_the_engine_that_was_killed_is_taken_over) 
 }
 
 TEST_P(RingLinkProcesses, a_rank_killed_in_the_engine_can_come_back) {
-    RingRanks ring(spec(2));
+    TestRing ring(spec(2));
     RingRank a(ring, 0);
     Child victim([&] {
         const auto own = ring.open();
@@ -171,7 +171,7 @@ TEST_P(RingLinkProcesses, a_rank_killed_in_the_engine_can_come_back) {
 TEST_P(RingLinkProcesses, a_process_killed_at_any_moment_leaves_a_node_that_goes_on) {
     RingSpec shared = spec(2);
     shared.ranks = 4;
-    RingRanks ring(shared);
+    TestRing ring(shared);
     RingRank a(ring, 0), b(ring, 3);
     std::uint32_t value = 0;
     for (int round = 0; round < 20; ++round) {
@@ -203,7 +203,7 @@ TEST_P(RingLinkProcesses, a_process_killed_at_any_moment_leaves_a_node_that_goes
 }
 
 TEST_P(RingLinkProcesses, a_stopped_node_gives_back_pressure_and_then_catches_up) {
-    RingRanks ring(spec(2));
+    TestRing ring(spec(2));
     SharedValue<Signs> signs;
     Child stopped([&] {
         RingRank me(ring.open(), {1, 1}, {});
@@ -238,7 +238,7 @@ TEST_P(RingLinkProcesses, a_stopped_node_gives_back_pressure_and_then_catches_up
 TEST_P(RingLinkProcesses, a_process_that_slept_through_a_lap_of_the_log_goes_on) {
     RingSpec shared = spec(2);
     shared.ranks = 4;  // ranks 1 and 3 share node 1
-    RingRanks ring(shared);
+    TestRing ring(shared);
     SharedValue<Signs> signs;
     Child sleeper([&] {
         RingRank me(ring.open(), {1, 1}, {});
@@ -252,7 +252,7 @@ TEST_P(RingLinkProcesses, a_process_that_slept_through_a_lap_of_the_log_goes_on)
     // Stopped outside the engine: otherwise the whole node would stop.
     const auto stopped_outside = [&] {
         sleeper.stop();
-        if ((ring.node(1).engine_holder.load() & 0xffffU) != 1 + 1) return true;
+        if ((ring.slot(1).engine_holder.load() & 0xffffU) != 1 + 1) return true;
         sleeper.resume();
         return false;
     };

@@ -3,7 +3,7 @@
 
 #include "tests/support/child.hpp"
 #include "tests/support/own_network.hpp"
-#include "tests/support/udp_ring.hpp"
+#include "tests/support/test_ring.hpp"
 
 #include <gtest/gtest.h>
 
@@ -19,7 +19,7 @@
 namespace rmem {
 namespace {
 
-using test::UdpRing;
+using test::TestRing;
 
 std::uint32_t word_of(const std::byte* bank, std::size_t offset) {
     return reinterpret_cast<const std::atomic<std::uint32_t>*>(bank + offset)->load();
@@ -29,13 +29,14 @@ std::uint32_t word_of(const std::byte* bank, std::size_t offset) {
 
 /// This takes the card milliseconds, and the network much less.
 TEST(UdpMemory, flushed_means_published_also_where_a_profile_defers_what_has_come) {
-    const UdpRing ring(2, "scramnet-burst");
+    const TestRing ring(test::udp_pair(2, "scramnet-burst"));
+    const std::size_t bytes = ring.config().user_bytes;
     const std::byte* const others = ring.node(1).bank();  // its helper applies from now on
     for (std::uint32_t round = 1; round <= 5; ++round) {
-        const std::vector<std::uint32_t> words(UdpRing::kBytes / 4, round);
-        ring.write(0, 0, words.data(), UdpRing::kBytes);
+        const std::vector<std::uint32_t> words(bytes / 4, round);
+        test::write_all(ring.node(0), 0, words.data(), bytes);
         ASSERT_TRUE(ring.node(0).flush(Deadline::in(kDefaultJoinTimeoutNs)));
-        EXPECT_EQ(word_of(others, UdpRing::kBytes - 4), round);
+        EXPECT_EQ(word_of(others, bytes - 4), round);
     }
 }
 
