@@ -16,11 +16,11 @@ NAME = r"k[A-Z]\w*"
 DEFINITION = re.compile(
     rf"\bconstexpr\s[\w:\s]*?\b(?P<name>{NAME})\s*=\s*(?P<value>[^;{{}}]*(?:\{{\d+\}}[^;{{}}]*)?);"
 )
-FIGURE = r"(?P<figure>\d[\d ',]*(?:\.\d+)?)(?: ?(?P<unit>ns|µs|us|ms|s|bytes|B|KiB|MiB|GiB|kB)\b)?"
+FIGURE = r"(?P<figure>\d[\d ',]*(?:\.\d+)?)(?:\s?(?P<unit>ns|µs|us|ms|s|bytes|B|KiB|MiB|GiB|kB)\b)?"
 CLAIMS = (
-    re.compile(rf"(?<![\w.]){FIGURE} \(`?(?P<name>{NAME})`?[);]"),
-    re.compile(rf"\b(?P<name>{NAME})`? \({FIGURE}(?=[),;])"),
-    re.compile(rf"\b(?P<name>{NAME})`? = {FIGURE}"),
+    re.compile(rf"(?<![\w.]){FIGURE}\s+\(`?(?P<name>{NAME})`?[);]"),
+    re.compile(rf"\b(?P<name>{NAME})`?\s+\({FIGURE}(?=[),;])"),
+    re.compile(rf"\b(?P<name>{NAME})`?\s+=\s+{FIGURE}"),
 )
 UNITS = {
     None: 1,

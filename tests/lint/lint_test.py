@@ -295,7 +295,7 @@ class Constants(Rules):
 
     def test_a_figure_in_a_page_counts(self):
         self.write("inline constexpr std::size_t kPart = std::size_t{64} << 10;\n")
-        self.make("docs/page.md", "to 64 KiB (`kPart`),\nand to 128 KiB (`kPart`)\n")
+        self.make("docs/page.md", "to 64 KiB (`kPart`),\nand to 128 KiB\n(`kPart`)\n")
         self.assertEqual(
             list(lint.named_constants_have_their_figure()),
             ["docs/page.md:2: kPart is 65536, not 131072"],
@@ -349,6 +349,20 @@ class Layers(Rules):
         for name in lint.layers():
             places = [name, f"{name}.hpp", f"{name}.cpp"]
             self.assertTrue(any((tree.ROOT / place).exists() for place in places), name)
+
+
+class Columns(Rules):
+    LONG = 21 * "five " + "\n"
+
+    def test_prose_of_a_page_is_wrapped(self):
+        self.make("docs/a.md", "# A\n\n" + self.LONG)
+        (complaint,) = lint.lines_have_at_most_100_columns()
+        self.assertEqual(complaint, "docs/a.md:3: wrap it, 105 columns are too many")
+
+    def test_tables_programs_and_measurements_are_not(self):
+        self.make("docs/a.md", f"| a | {self.LONG}\n```sh\n{self.LONG}```\n")
+        self.make("docs/measurements/a.md", self.LONG)
+        self.assertEqual(list(lint.lines_have_at_most_100_columns()), [])
 
 
 class Paths(Rules):
