@@ -9,11 +9,11 @@
 ///   pingpong   two nodes answer each other by words; the others' cards pass them on
 ///   messages   two ranks of the billboard, layout paper, in ping-pong; two more wait
 
-#include <benchmark/benchmark.h>
-
 #include "billboard/bbp.h"
 #include "billboard/simulation.hpp"
 #include "rmem/link/sim/memory.hpp"
+
+#include <benchmark/benchmark.h>
 
 namespace {
 

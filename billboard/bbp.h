@@ -87,7 +87,7 @@ enum {
     BBP_EBUSY = -11     /* another live process has claimed this rank                           */
 };
 
-/* ---- Life cycle ---------------------------------------------------------------------------- */
+/* ---- Life cycle */
 
 /* Joins the ring that the environment names (RMEM_RING, RMEM_RANK, RMEM_RANKS, …; see
  * bbp(7); ranks set by Hydra, PMI and Slurm are recognised too) and waits until every rank has
@@ -97,7 +97,7 @@ BBP_API int bbp_init(int* rank, int* nprocs);
 /* Leaves the ring. Posted messages stay readable for the receivers. */
 BBP_API int bbp_finalize(void);
 
-/* ---- Messages ------------------------------------------------------------------------------ */
+/* ---- Messages */
 
 /* Sends `len` bytes to `dest` (oneself is allowed); returns when `buf` may be used again. */
 BBP_API int bbp_send(int dest, const void* buf, size_t len);
@@ -138,7 +138,7 @@ BBP_API int bbp_recv_for(int src, void* buf, size_t cap, size_t* len, int64_t ti
 BBP_API int bbp_mcast_for(const int* dests, int ndests, const void* buf, size_t len,
                           int64_t timeout_ns);
 
-/* ---- No copies ----------------------------------------------------------------------------- */
+/* ---- No copies */
 
 /* Gives a buffer of `len` bytes in the own partition, to be filled in place and then posted with
  * bbp_post or bbp_post_mcast (exactly one of them, which ends its use) or given back with
@@ -164,7 +164,7 @@ BBP_API int bbp_tryview(int src, const void** data, size_t* len);
 BBP_API int bbp_view_for(int src, const void** data, size_t* len, int64_t timeout_ns);
 BBP_API int bbp_release(const void* data);
 
-/* ---- Groups and barriers ------------------------------------------------------------------- */
+/* ---- Groups and barriers */
 
 /* Waits until every rank has called it. */
 BBP_API int bbp_barrier(void);
@@ -183,13 +183,13 @@ BBP_API int bbp_group_join(const char* name);
 BBP_API int bbp_group_leave(const char* name);
 BBP_API int bbp_mcast_group(const char* name, const void* buf, size_t len);
 
-/* ---- Waiting elsewhere --------------------------------------------------------------------- */
+/* ---- Waiting elsewhere */
 
 /* A descriptor for poll, select or epoll: readable when a message may wait. Receive with
  * bbp_tryrecv until BBP_EAGAIN, which arms it again. Closed by bbp_finalize. */
 BBP_API int bbp_fd(void);
 
-/* ---- Errors -------------------------------------------------------------------------------- */
+/* ---- Errors */
 
 /* A code's meaning. */
 BBP_API const char* bbp_strerror(int code);
@@ -198,7 +198,7 @@ BBP_API const char* bbp_strerror(int code);
  * thread ends; the text changes with the next call that fails. */
 BBP_API const char* bbp_last_error(void);
 
-/* ---- Version ------------------------------------------------------------------------------- */
+/* ---- Version */
 
 /* Of this header, and of the library that the program runs with (rmem/version.h). */
 #define BBP_VERSION RMEM_VERSION

@@ -42,7 +42,7 @@ std::optional<unsigned> count_variable(const char* name, unsigned max) {
     }
 }
 
-// ---- Launchers ----------------------------------------------------------------------------------
+// ---- Launchers
 
 /// How a launcher tells a process its rank, and which job it belongs to.
 struct Launcher {

@@ -176,7 +176,7 @@ InterruptBoard::Bits* InterruptBoard::bits(unsigned node, Map map) const noexcep
     return first + static_cast<std::size_t>(map) * chunks_of(ring_.config());
 }
 
-// ---- Marks --------------------------------------------------------------------------------------
+// ---- Marks
 
 void InterruptBoard::forget_the_dead() {
     Guard guard(*this);
@@ -280,7 +280,7 @@ bool InterruptBoard::is_marked(std::size_t offset, std::size_t bytes) const noex
     return false;
 }
 
-// ---- Raising ------------------------------------------------------------------------------------
+// ---- Raising
 
 template <class Raises>
 void InterruptBoard::raise_words(unsigned node, unsigned origin, std::size_t offset,
@@ -386,7 +386,7 @@ void InterruptBoard::wake_watchers(const Area& to) const noexcept {
     }
 }
 
-// ---- Taking -------------------------------------------------------------------------------------
+// ---- Taking
 
 bool InterruptBoard::is_claimer_alive(std::uint64_t state) const noexcept {
     const std::uint32_t who = who_of(state);

@@ -42,7 +42,7 @@ void note_load(Card& card, const std::byte* place, std::uint32_t value) {
     }
 }
 
-// ---- Its card -----------------------------------------------------------------------------------
+// ---- Its card
 
 template <class M>
 typename M::Options options_of(const Ring& ring) {
@@ -192,7 +192,7 @@ WriteResult Node::Impl::write(std::size_t offset, const std::byte* from, std::si
     return WriteResult::ok;
 }
 
-// ---- Joining ------------------------------------------------------------------------------------
+// ---- Joining
 
 Node Node::open() {
     return Node(std::make_unique<Impl>(open_card()));
@@ -231,7 +231,7 @@ const Ring& Node::ring() const {
                             config().name));
 }
 
-// ---- Memory -------------------------------------------------------------------------------------
+// ---- Memory
 
 std::size_t Node::size() const noexcept {
     return impl_->size();
@@ -307,7 +307,7 @@ void Node::set_data_filter(bool on) {
     impl_->card().set_data_filter(on);
 }
 
-// ---- Interrupts ---------------------------------------------------------------------------------
+// ---- Interrupts
 
 void Node::watch(std::size_t offset, std::size_t bytes, Trigger trigger) {
     impl_->card().interrupts().watch(offset, bytes, trigger);
@@ -350,7 +350,7 @@ void Node::on_interrupt(std::function<void(const Interrupt&)> callback) {
     impl_->card().interrupts().on_interrupt(std::move(callback));
 }
 
-// ---- The bound ----------------------------------------------------------------------------------
+// ---- The bound
 
 std::int64_t Node::bound_ns() const noexcept {
     return impl_->card().bound_ns();

@@ -1,6 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/command_line.hpp"
 
+#include "rmem/base/suggestion.hpp"
+#include "tools/commands.hpp"
+#include "tools/output.hpp"
+#include "tools/usage.hpp"
+
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
@@ -8,11 +13,6 @@
 #include <cctype>
 #include <cstdio>
 #include <sstream>
-
-#include "rmem/base/suggestion.hpp"
-#include "tools/commands.hpp"
-#include "tools/output.hpp"
-#include "tools/usage.hpp"
 
 namespace tools {
 

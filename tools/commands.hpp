@@ -8,9 +8,9 @@
 /// as `rmem::Error`, which tools/command_line.cpp prints; words that cannot be read, as UsageError
 /// (tools/usage.hpp).
 
-#include <string>
-
 #include "tools/options.hpp"
+
+#include <string>
 
 namespace tools {
 

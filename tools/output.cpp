@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/output.hpp"
 
+#include "rmem/error.hpp"
+#include "tools/commands.hpp"
+
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -10,9 +13,6 @@
 #include <csignal>
 #include <cstdlib>
 #include <system_error>
-
-#include "rmem/error.hpp"
-#include "tools/commands.hpp"
 
 namespace tools {
 

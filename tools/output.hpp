@@ -7,12 +7,12 @@
 /// command as SIGPIPE would have, without a word. Throws `rmem::Error` (no_space, system) when it
 /// cannot be written for another reason.
 
+#include "tools/json.hpp"
+
 #include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
-
-#include "tools/json.hpp"
 
 namespace tools {
 

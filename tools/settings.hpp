@@ -5,11 +5,11 @@
 /// the value in the environment, where the same code reads it that reads a user's.
 /// Thread safety: one thread, since environments have no more.
 
+#include "tools/options.hpp"
+
 #include <map>
 #include <span>
 #include <string>
-
-#include "tools/options.hpp"
 
 namespace tools {
 

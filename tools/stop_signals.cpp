@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/stop_signals.hpp"
 
+#include "rmem/base/clock.hpp"
+
 #include <poll.h>
 
 #include <algorithm>
 #include <array>
 #include <ctime>
-
-#include "rmem/base/clock.hpp"
 
 namespace tools {
 

@@ -5,11 +5,11 @@
 /// with 1, which says that something could not be done.
 /// Thread safety: functions of their arguments.
 
+#include "rmem/error.hpp"
+
 #include <cstddef>
 #include <cstdint>
 #include <string>
-
-#include "rmem/error.hpp"
 
 namespace tools {
 

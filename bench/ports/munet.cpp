@@ -18,6 +18,19 @@
 /// another. Each row is measured in rounds of its own, in which nothing else looks at a clock, so
 /// that the rows do not pay for each other.
 
+#include "ports/munet/munet.h"
+#include "bench/ports/progress.hpp"
+#include "bench/ports/rounds.hpp"
+#include "billboard/endpoint.hpp"
+#include "billboard/environment.hpp"
+#include "ports/munet/daemon.hpp"
+#include "ports/munet/network.hpp"
+#include "ports/munet/program.hpp"
+#include "ports/munet/relay.hpp"
+#include "rmem/base/clock.hpp"
+#include "rmem/ring/waiting.hpp"
+#include "tools/measure/floor.hpp"
+
 #include <fmt/format.h>
 #include <sched.h>
 #include <sys/mman.h>
@@ -35,19 +48,6 @@
 #include <string>
 #include <thread>
 #include <vector>
-
-#include "bench/ports/progress.hpp"
-#include "bench/ports/rounds.hpp"
-#include "billboard/endpoint.hpp"
-#include "billboard/environment.hpp"
-#include "ports/munet/daemon.hpp"
-#include "ports/munet/munet.h"
-#include "ports/munet/network.hpp"
-#include "ports/munet/program.hpp"
-#include "ports/munet/relay.hpp"
-#include "rmem/base/clock.hpp"
-#include "rmem/ring/waiting.hpp"
-#include "tools/measure/floor.hpp"
 
 namespace {
 
@@ -75,7 +75,7 @@ void check(int result) {
     if (result < 0) end(mu_last_error());
 }
 
-// ---- A bare relay -------------------------------------------------------------------------------
+// ---- A bare relay
 
 struct alignas(64) Line {
     std::atomic<std::uint64_t> word{0};
@@ -325,7 +325,7 @@ void dma(const Plan& plan, bench::Table& table) {
     mu_destroy_endpoint(b);
 }
 
-// ---- Anatomy ------------------------------------------------------------------------------------
+// ---- Anatomy
 
 std::int64_t ticks() noexcept {
 #if defined(__x86_64__)

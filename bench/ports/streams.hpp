@@ -6,10 +6,10 @@
 #include "tools/measure/floor.hpp"
 #include "tools/measure/rank_group.hpp"
 
+#include "billboard/bbp.h"
+
 #include <algorithm>
 #include <cstddef>
-
-#include "billboard/bbp.h"
 
 namespace bench {
 

@@ -15,6 +15,8 @@
 
 #include "tools/measure/rank_group.hpp"
 
+#include "billboard/bbp.h"
+
 #include <dp/dp.h>
 #include <fm/fm1.h>
 #include <fm/fm2.h>
@@ -24,8 +26,6 @@
 #include <cerrno>
 #include <cstddef>
 #include <vector>
-
-#include "billboard/bbp.h"
 
 namespace bench {
 

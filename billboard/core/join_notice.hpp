@@ -7,10 +7,10 @@
 /// Nobody else is: where stderr is a file or a pipe, and in a simulated process, it says nothing.
 /// Thread safety: one thread.
 
+#include "rmem/error.hpp"
+
 #include <cstdint>
 #include <string>
-
-#include "rmem/error.hpp"
 
 namespace billboard {
 

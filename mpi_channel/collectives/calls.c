@@ -13,7 +13,7 @@
 #define GATHER_MOST (4 * 1024)
 #define MEMBERS_MOST 16 /* of what takes a message of each to each */
 
-/* ---- Which of them --------------------------------------------------------------------------- */
+/* ---- Which of them */
 
 enum { USE_BARRIER = 1, USE_BCAST = 2, USE_REDUCE = 4, USE_ALLREDUCE = 8, USE_ALLGATHER = 16 };
 
@@ -48,7 +48,7 @@ static int is_used(unsigned use) {
     return (uses & use) != 0;
 }
 
-/* ---- The provider ---------------------------------------------------------------------------- */
+/* ---- The provider */
 
 static int find_provider(struct dl_phdr_info* info, size_t size, void* found) {
     (void)size;
@@ -73,7 +73,7 @@ static const struct bbp_collectives* provider(void) {
     return calls;
 }
 
-/* ---- Communicators --------------------------------------------------------------------------- */
+/* ---- Communicators */
 
 void bbp_comm_begin(struct bbp_comm* self, MPI_Comm comm, int size, int rank) {
     self->comm = comm;
@@ -220,7 +220,7 @@ static int can_combine(MPI_Datatype type, MPI_Op op) {
     return kind == OF_THE_PROGRAM ? bbp_mpi_is_op(op, type) : (kind & kinds_for(type)) != 0;
 }
 
-/* ---- Calls ----------------------------------------------------------------------------------- */
+/* ---- Calls */
 
 static int finish(struct bbp_comm* self, int result) {
     while (result == BBP_COLLECTIVES_AGAIN) {

@@ -32,7 +32,7 @@ static int keyval = MPI_KEYVAL_INVALID;
 static MPI_Comm quiet = MPI_COMM_NULL;
 static MPI_Session own_session = MPI_SESSION_NULL; /* that of `quiet`, without MPI_Init */
 
-/* ---- The table ------------------------------------------------------------------------------- */
+/* ---- The table */
 
 /* MPICH has at most 2048 communicators at a time, and gives their handles, which are numbers,
  * again. */
@@ -88,7 +88,7 @@ static void take_out(MPI_Comm comm) {
     pthread_mutex_unlock(&mutex);
 }
 
-/* ---- Beginning and end ----------------------------------------------------------------------- */
+/* ---- Beginning and end */
 
 static int forget(MPI_Comm comm, int key, void* attribute, void* extra) {
     (void)key, (void)extra;
@@ -219,7 +219,7 @@ int MPI_Session_finalize(MPI_Session* session) {
     return PMPI_Session_finalize(session);
 }
 
-/* ---- What calls.c asks for ------------------------------------------------------------------- */
+/* ---- What calls.c asks for */
 
 /* A message that a probe finds stays. On a communicator of one a probe looks at no network. */
 void bbp_mpi_progress(struct bbp_comm* self) {
@@ -304,7 +304,7 @@ int bbp_mpi_combine(const void* with, void* into, int count, MPI_Datatype type, 
     return PMPI_Reduce_local(with, into, count, type, op);
 }
 
-/* ---- Calls ----------------------------------------------------------------------------------- */
+/* ---- Calls */
 
 static struct known* meet(MPI_Comm comm) {
     int result = 0, is_inter = 0, size = 0, rank = 0;

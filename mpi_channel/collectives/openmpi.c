@@ -48,7 +48,7 @@ static void destruct(struct module* module) {
 
 static OBJ_CLASS_INSTANCE(bbp_module, mca_coll_base_module_t, construct, destruct);
 
-/* ---- What calls.c asks for ------------------------------------------------------------------- */
+/* ---- What calls.c asks for */
 
 void bbp_mpi_progress(struct bbp_comm* self) {
     (void)self;
@@ -92,7 +92,7 @@ int bbp_mpi_combine(const void* with, void* into, int count, MPI_Datatype type, 
     return mca_coll_base_reduce_local(with, into, count, type, op, NULL);
 }
 
-/* ---- Calls ----------------------------------------------------------------------------------- */
+/* ---- Calls */
 
 static int barrier(struct ompi_communicator_t* comm, mca_coll_base_module_t* base) {
     struct module* module = (struct module*)base;
@@ -141,7 +141,7 @@ static int allgather(const void* send, int send_count, struct ompi_datatype_t* s
                                         receive_type, comm, module->plain.coll_allgather_module);
 }
 
-/* ---- The component --------------------------------------------------------------------------- */
+/* ---- The component */
 
 static int enable(mca_coll_base_module_t* base, struct ompi_communicator_t* comm) {
     struct module* module = (struct module*)base;

@@ -114,7 +114,7 @@ private:
     std::uint64_t count_ = 0;
 };
 
-// ---- Asking -------------------------------------------------------------------------------------
+// ---- Asking
 
 template <class T>
 void Accesses<T>::access(const RemoteOrder& order) {
@@ -207,7 +207,7 @@ void Accesses<T>::ask_for(unsigned to, Access& access, const Range& range) {
     sending_.post(to, std::move(remote));
 }
 
-// ---- What the target says -----------------------------------------------------------------------
+// ---- What the target says
 
 template <class T>
 bool Accesses<T>::on_answer(unsigned from, const RemotePacket& packet, Bytes bytes) {

@@ -268,7 +268,7 @@ DeviceCounters Device<T>::counters() const noexcept {
     return all;
 }
 
-// ---- What arrives -------------------------------------------------------------------------------
+// ---- What arrives
 
 template <class T>
 bool Device<T>::take_one() {
@@ -356,7 +356,7 @@ bool Device<T>::on_remote(unsigned from, const Packet& packet, Bytes bytes) {
     return serving_.on_request(from, *remote, data, bytes);
 }
 
-// ---- Deaths -------------------------------------------------------------------------------------
+// ---- Deaths
 
 /// Of one rank at a time: its earlier messages come first.
 template <class T>

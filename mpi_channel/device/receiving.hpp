@@ -172,7 +172,7 @@ private:
     ReceivingCounters counters_;
 };
 
-// ---- Receives -----------------------------------------------------------------------------------
+// ---- Receives
 
 template <class T>
 void Receiving<T>::receive(const ReceiveOrder& order) {
@@ -275,7 +275,7 @@ void Receiving<T>::complete(WaitingReceive& receive, const Placement& placement,
     if (!is_silent) completions_.completed(completion);
 }
 
-// ---- Deliveries ---------------------------------------------------------------------------------
+// ---- Deliveries
 
 template <class T>
 typename Receiving<T>::Delivery& Receiving<T>::deliver(WaitingReceive& receive,
@@ -353,7 +353,7 @@ void Receiving<T>::end_delivery(Delivery& delivery, Status status) {
     complete(*over.receive, over.placement, over.envelope, over.data, status);
 }
 
-// ---- Packets ------------------------------------------------------------------------------------
+// ---- Packets
 
 /// A short message, or the beginning of an eager one.
 template <class T>
@@ -438,7 +438,7 @@ bool Receiving<T>::on_data(unsigned from, const Packet& packet) {
     return true;
 }
 
-// ---- Bulk ---------------------------------------------------------------------------------------
+// ---- Bulk
 
 template <class T>
 void Receiving<T>::begin_bulk(unsigned from, Delivery* delivery, Unexpected* kept,
@@ -485,7 +485,7 @@ void Receiving<T>::is_whole(unsigned from) {
     }
 }
 
-// ---- Gets ---------------------------------------------------------------------------------------
+// ---- Gets
 
 template <class T>
 bool Receiving<T>::read_some() {
@@ -531,7 +531,7 @@ bool Receiving<T>::read_slice(Delivery& delivery, std::size_t size) {
     return is_read;
 }
 
-// ---- Deaths -------------------------------------------------------------------------------------
+// ---- Deaths
 
 template <class T>
 void Receiving<T>::lose(unsigned rank) {

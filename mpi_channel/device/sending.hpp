@@ -181,7 +181,7 @@ private:
     SendingCounters counters_;
 };
 
-// ---- Messages -----------------------------------------------------------------------------------
+// ---- Messages
 
 template <class T>
 Packet Sending<T>::packet_of(const SendOrder& order, PacketType type) {
@@ -328,7 +328,7 @@ void Sending<T>::complete(const SendOrder& order, Status status) {
     completions_.completed(completion);
 }
 
-// ---- Queues -------------------------------------------------------------------------------------
+// ---- Queues
 
 template <class T>
 void Sending<T>::enqueue(unsigned to, Leaving leaving) {
@@ -482,7 +482,7 @@ void Sending<T>::cut_off(unsigned to) {
     if (listener_ != nullptr) listener_->on_unreachable(to);
 }
 
-// ---- Bundles ------------------------------------------------------------------------------------
+// ---- Bundles
 
 /// Whether one that is next to leave may leave in a bundle: no bulk, and no access.
 template <class T>
@@ -525,7 +525,7 @@ void Sending<T>::end_bundled(Leaving& leaving) {
     }
 }
 
-// ---- Groups, credit -----------------------------------------------------------------------------
+// ---- Groups, credit
 
 /// Behind what waits to be sent to any of them: a group's messages keep their order, and bulk is
 /// not broken.

@@ -154,7 +154,7 @@ bool Serving<T>::on_read(unsigned from, const RemotePacket& packet) {
     return true;
 }
 
-// ---- Answers ------------------------------------------------------------------------------------
+// ---- Answers
 
 template <class T>
 void Serving<T>::end_write(unsigned from, const RemotePacket& packet, Data data,
@@ -191,7 +191,7 @@ void Serving<T>::answer(unsigned to, const RemotePacket& packet, Bytes bytes) {
     RMEM_CHECK_IF(kChecks, sending_.answers(to) <= kRemoteWindow);
 }
 
-// ---- Bulk ---------------------------------------------------------------------------------------
+// ---- Bulk
 
 /// The bytes of a write that must be refused go nowhere.
 template <class T>

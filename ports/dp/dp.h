@@ -79,7 +79,7 @@ extern "C" {
 #define DP_POOL_BYTES 1048576
 #define DP_FULL_NS 100000000 /* how long dp_write waits for a full network */
 
-/* ---- Table 1 ------------------------------------------------------------------------------- */
+/* ---- Table 1 */
 
 /* Documented: creates an endpoint and returns its descriptor. EADDRINUSE: this process has an
  * endpoint of that DPID. EINVAL: no DPID. EOPNOTSUPP: a fork(2)ed child is not on the ring. Else
@@ -131,7 +131,7 @@ DP_API int dp_fsync(int fd, int n);
  * What cannot be a target is said by the next dp_write. */
 DP_API void dp_target(int fd, int nid, int dpid);
 
-/* ---- Reconstruction: group operations ------------------------------------------------------ */
+/* ---- Reconstruction: group operations */
 
 /* Adds an edge, or deletes one. With several, dp_write is the root of a broadcast: one multicast,
  * whatever their number. The sink of a reduce needs no call: any number of endpoints may have the
@@ -140,7 +140,7 @@ DP_API void dp_target(int fd, int nid, int dpid);
 DP_API int dp_target_add(int fd, int nid, int dpid);
 DP_API int dp_target_remove(int fd, int nid, int dpid);
 
-/* ---- Reconstruction: the Go-Back-N layer ("on top of DP", 5.2) ----------------------------- */
+/* ---- Reconstruction: the Go-Back-N layer ("on top of DP", 5.2) */
 
 /* Messages written from now on are numbered, kept until acknowledged, and sent again from the first
  * that was lost. 0: raw again, once all is acknowledged (EBUSY). The receiving endpoint needs no
@@ -152,7 +152,7 @@ DP_API int dp_reliable(int fd, int on);
  * EHOSTDOWN. */
 DP_API int dp_drain(int fd, int64_t timeout_ns);
 
-/* ---- Reconstruction: what is there --------------------------------------------------------- */
+/* ---- Reconstruction: what is there */
 
 DP_API int dp_nid(void);       /* of this process; -1 while no endpoint is open */
 DP_API int dp_nids(void);      /* how many there are                            */

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ports/dp/go_back_n.hpp"
 
-#include <algorithm>
 #include "rmem/base/time.hpp"
+
+#include <algorithm>
 
 namespace ports::dp {
 

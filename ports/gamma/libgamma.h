@@ -96,7 +96,7 @@ enum {
     GAMMA_ESIGNAL = -15    /* somebody called gamma_sigerr */
 };
 
-/* ---- Life cycle ---------------------------------------------------------------------------- */
+/* ---- Life cycle */
 
 /* [library] Joins the ring and makes this process one of a group of num_nodes. Waits until all
  * ranks have called it, except for MU-Net's daemons. */
@@ -114,7 +114,7 @@ GAMMA_API int gamma_my_par_pid(void);
 GAMMA_API int gamma_my_node(void);
 GAMMA_API int gamma_how_many_nodes(void);
 
-/* ---- Ports --------------------------------------------------------------------------------- */
+/* ---- Ports */
 
 /* [library] Binds a port; `handler` runs at each arrival, and signals what it likes. `semaphore` is
  * where the port's errors are told that no error handler takes. A buffer of 0 bytes takes messages
@@ -140,7 +140,7 @@ GAMMA_API int gamma_set_error_handler(unsigned short port, void (*handler)(void)
  * is overlong. */
 GAMMA_API int gamma_post_recv(unsigned short port, void* buffer, unsigned long size);
 
-/* ---- Messages ------------------------------------------------------------------------------ */
+/* ---- Messages */
 
 /* [library] Sends through a bound port; returns 0 when `buf` may be used again, also where frames
  * were lost by overrun, of which only the receiver is told. GAMMA_ESIZE: 4 GiB or more. During a
@@ -163,7 +163,7 @@ GAMMA_API int gamma_try_send_2p(unsigned short port, void* b1, unsigned long n1,
                                 unsigned long n2);
 GAMMA_API int gamma_frame_bytes(void);
 
-/* ---- Semaphores: 0 to 255, one for each port ------------------------------------------------ */
+/* ---- Semaphores: 0 to 255, one for each port */
 
 /* [paper] Waits for n signals, and takes them. Takes messages in meanwhile, in slices of 50 us. */
 GAMMA_API int gamma_wait(unsigned short sem, int n);
@@ -174,14 +174,14 @@ GAMMA_API int gamma_signal(unsigned short sem);
 /* [name] The call that waits on the semaphore, or the next one, returns GAMMA_ESIGNAL. */
 GAMMA_API int gamma_sigerr(unsigned short sem);
 
-/* ---- Together ------------------------------------------------------------------------------ */
+/* ---- Together */
 
 /* [library] The barrier of the group, by port 255. */
 GAMMA_API int gamma_sync(void);
 /* [name] Runs fn while no handler runs. Within it, gamma_wait does not wait: GAMMA_EAGAIN. */
 GAMMA_API int gamma_atomic(void (*fn)(void));
 
-/* ---- Memory, time -------------------------------------------------------------------------- */
+/* ---- Memory, time */
 
 /* [name] As mlock(2): a real GAMMA needs buffers locked, here it only keeps them from being
  * swapped. */
@@ -196,14 +196,14 @@ typedef struct {
 GAMMA_API gamma_time_t gamma_time(void);
 GAMMA_API double gamma_time_diff(gamma_time_t from, gamma_time_t to);
 
-/* ---- What a handler reads ------------------------------------------------------------------- */
+/* ---- What a handler reads */
 
 extern GAMMA_API unsigned short
     gamma_active_port;              /* [library] the port whose handler runs, or ran last       */
 extern GAMMA_API long gamma_msglen; /* [library] the length of the message that came            */
 extern GAMMA_API int gamma_errno;   /* [library, older] why an error handler runs: a GAMMA_E…   */
 
-/* ---- Errors, counters ----------------------------------------------------------------------- */
+/* ---- Errors, counters */
 
 /* [addition] A code's meaning; the sentence of this thread's last failed call. */
 GAMMA_API const char* gamma_strerror(int code);

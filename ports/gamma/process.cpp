@@ -67,7 +67,7 @@ void Process::set_progress(bool on) {
     }
 }
 
-// ---- Start-up -----------------------------------------------------------------------------------
+// ---- Start-up
 
 /// Tells all others what this process asks for, and waits until all have told it the same.
 void Process::join(unsigned nodes) {
@@ -145,7 +145,7 @@ std::int64_t Process::counter(unsigned par_pid, unsigned node, unsigned counter)
     return static_cast<std::int64_t>(block->get(counter));
 }
 
-// ---- Ports --------------------------------------------------------------------------------------
+// ---- Ports
 
 int Process::rank_of(unsigned par_pid, unsigned node) const noexcept {
     if (par_pid >= groups_.size() || node >= groups_[par_pid].size()) return -1;
@@ -228,7 +228,7 @@ void Process::place_buffer(unsigned port, void* buffer, std::size_t size) {
     }
 }
 
-// ---- Waiting ------------------------------------------------------------------------------------
+// ---- Waiting
 
 /// Takes in until done() gives a result; `check`, in between, may give one too. What is there
 /// already costs no look at the clock, and for what is not, the look is over before it comes.
@@ -380,7 +380,7 @@ bool Process::is_gone(int rank) {
     return true;
 }
 
-// ---- Barrier ------------------------------------------------------------------------------------
+// ---- Barrier
 
 /// Dissemination: in round k each node tells the one 2^k above it that it, and all it knows of,
 /// have come. A node that finds that one cannot come goes through the remaining rounds without

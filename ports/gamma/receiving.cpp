@@ -195,7 +195,7 @@ void Process::refuse(const Frame& frame) {
     count(Counter::frames_refused);
 }
 
-// ---- Messages -----------------------------------------------------------------------------------
+// ---- Messages
 
 bool Process::message_arrived(unsigned source, const Header& h, const Frame& frame,
                               int& lost_port) {
@@ -291,7 +291,7 @@ void Process::part_arrived(unsigned source, unsigned port, const Frame& frame) {
     deliver(port, total);
 }
 
-// ---- Errors -------------------------------------------------------------------------------------
+// ---- Errors
 
 /// The message that is coming in at this port, if any, will not be whole; the error is told in any
 /// case.
@@ -332,7 +332,7 @@ void Process::lose_sources(unsigned rank) {
     }
 }
 
-// ---- Control ------------------------------------------------------------------------------------
+// ---- Control
 
 void Process::notice_arrived(unsigned source, const Header& h, const Frame& frame) {
     const std::uint32_t next = word_at(frame.data, 4);

@@ -297,7 +297,7 @@ int Process::wait_for_room(Held& held, const Outgoing& out, Attempt&& attempt) {
     }
 }
 
-// ---- Losses -------------------------------------------------------------------------------------
+// ---- Losses
 
 /// `frames` frames are not sent; the nodes that should have got them are told when there is room.
 void Process::lose(const Outgoing& out, std::uint32_t frames) {
@@ -357,7 +357,7 @@ void Process::count_detours() noexcept {
     detours_ = static_cast<unsigned>(notices_.size() + in_parts_.size()) + answers_due_ + returned_;
 }
 
-// ---- Peers --------------------------------------------------------------------------------------
+// ---- Peers
 
 /// From then on all streams to that rank begin.
 int Process::say_hello(unsigned rank, bool is_answer) {
@@ -410,7 +410,7 @@ int Process::told_gone(unsigned port, int rank) {
                             rank, port));
 }
 
-// ---- Barrier ------------------------------------------------------------------------------------
+// ---- Barrier
 
 int Process::send_round(Held& held, int to, unsigned round, bool failed) {
     const Header header{Kind::barrier, failed ? unsigned{kFailed} : 0U, kBarrierPort, par_pid_,

@@ -232,7 +232,7 @@ void Connection::ring() noexcept {
     ::send(socket_.get(), &kBell, 1, MSG_NOSIGNAL | MSG_DONTWAIT);
 }
 
-// ---- Waiting ------------------------------------------------------------------------------------
+// ---- Waiting
 
 unsigned Connection::spin_limit() const noexcept {
     const EndpointMemory words(memory_, geometry_);

@@ -102,7 +102,7 @@ MU_API int mu_send_DMA(mu_endpoint_t* ep, mu_addr_t dst, const void* msg, size_t
  * stays, and mu_probe tells its length. */
 MU_API int mu_recv(mu_endpoint_t* ep, void* buf, size_t maxlen, mu_addr_t* src);
 
-/* ---- Additions ----------------------------------------------------------------------------- */
+/* ---- Additions */
 
 /* Waits until a message is there, at most `timeout_ns` nanoseconds; -1: forever. 0 or -ETIMEDOUT.
  * Spins while there are processors to spare, then yields, then sleeps. */

@@ -159,7 +159,7 @@ void Program::write(Control control, Credit credit, const void* prefix, std::siz
         surroundings_.ring();
 }
 
-// ---- What a send may have to wait for -----------------------------------------------------------
+// ---- What a send may have to wait for
 
 bool Program::has_descriptor() noexcept {
     if (posted_ - taken_ < kDescriptors) [[likely]]
@@ -213,7 +213,7 @@ int Program::await_send_buffer(std::size_t bytes, std::size_t* offset, Deadline 
     });
 }
 
-// ---- Destinations -------------------------------------------------------------------------------
+// ---- Destinations
 
 inline Program::Peer* Program::find(Address to) {
     if (latest_ != nullptr && latest_->to == to) [[likely]]

@@ -169,7 +169,7 @@ FrameHead Relay::message_head(Endpoint& e, const Slot& slot, FrameType type, std
     return head;
 }
 
-// ---- Messages in the send buffer ----------------------------------------------------------------
+// ---- Messages in the send buffer
 
 void Relay::begin_move(Endpoint& e, Control control, const DescriptorEntry& entry) {
     std::uint64_t offset = 0;
@@ -251,7 +251,7 @@ void Relay::abandon_move(Endpoint& e) {
          Origin{address(e), slot.generation}.word());
 }
 
-// ---- Receive buffers ----------------------------------------------------------------------------
+// ---- Receive buffers
 
 /// Reads how far its program is, believing it only what can be.
 void Relay::refresh(Endpoint& to) {

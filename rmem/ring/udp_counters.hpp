@@ -3,10 +3,10 @@
 
 /// The counters of an engine of the udp link, by name: in the order of the lists, in its NodeBoard.
 
+#include "rmem/ring/counters.hpp"
+
 #include <array>
 #include <cstddef>
-
-#include "rmem/ring/counters.hpp"
 
 namespace rmem::udp {
 

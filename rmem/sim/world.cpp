@@ -112,7 +112,7 @@ void World::check_node(unsigned node) const {
                             nodes(), nodes() - 1));
 }
 
-// ---- Processes ----------------------------------------------------------------------------------
+// ---- Processes
 
 void World::start(unsigned r, Program program, std::int64_t at_ns) {
     check_rank(r);
@@ -224,7 +224,7 @@ void World::run_access_actions(Process& process) {
     settle(process);
 }
 
-// ---- Time ---------------------------------------------------------------------------------------
+// ---- Time
 
 void World::at(std::int64_t time_ns, std::function<void()> action) {
     if (!action) return;

@@ -12,7 +12,7 @@
 
 namespace rmem::sim {
 
-// ---- Stores -------------------------------------------------------------------------------------
+// ---- Stores
 
 void World::store(Process& process, std::size_t offset, const void* from, std::size_t bytes,
                   OwnBank own) {
@@ -162,7 +162,7 @@ void World::note_lost(Node& origin, const WriteInFlight& write, LinkCounter why)
     origin.link->add(why);
 }
 
-// ---- What the wire brings -----------------------------------------------------------------------
+// ---- What the wire brings
 
 void World::on_outcome(const WireOutcome& outcome) {
     const auto index = static_cast<std::uint32_t>(outcome.tag);
@@ -252,7 +252,7 @@ void World::wake_watchers(Node& node, std::size_t offset, std::size_t bytes, std
     }
 }
 
-// ---- Who is alive -------------------------------------------------------------------------------
+// ---- Who is alive
 
 /// A dead rank's writes are still on their way for a while: until then it counts as alive.
 bool World::is_alive(unsigned r) const noexcept {
@@ -275,7 +275,7 @@ void World::note_liveness() {
     }
 }
 
-// ---- What can be seen of it ---------------------------------------------------------------------
+// ---- What can be seen of it
 
 void World::observe(Observer* observer) noexcept {
     observer_ = observer;

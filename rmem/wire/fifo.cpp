@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // The wire model's TX FIFOs: which writes get in and when, how full they are, which are lost with a
 // failing card.
-#include <algorithm>
-
 #include "rmem/wire/state.hpp"
+
+#include <algorithm>
 
 namespace rmem {
 

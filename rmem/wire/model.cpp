@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "rmem/wire/model.hpp"
 
+#include "rmem/wire/state.hpp"
+
 #include <algorithm>
 #include <string>
 #include <utility>
-
-#include "rmem/wire/state.hpp"
 
 namespace rmem {
 
@@ -23,7 +23,7 @@ WireModel::State::State(const TimingProfile& profile, std::uint32_t nodes, std::
     retrace();
 }
 
-// ---- Input ----
+// ---- Input
 
 WireSubmit WireModel::State::submit(const WireWrite& write) {
     if (write.origin >= nodes_.size() || write.bytes == 0) return WireSubmit::refused;
@@ -89,7 +89,7 @@ void WireModel::State::handle(const WireEvent& event) {
     }
 }
 
-// ---- Own packets ----
+// ---- Own packets
 
 void WireModel::State::arm(std::uint16_t id) {
     Node& node = nodes_[id];
@@ -213,7 +213,7 @@ void WireModel::State::close(Node& node, std::uint32_t index) {
     }
 }
 
-// ---- Passing packets ----
+// ---- Passing packets
 
 std::uint64_t WireModel::State::free_at(const Node& node) const noexcept {
     if (node.open_packet == kNoPacket) return node.free_at;
@@ -345,7 +345,7 @@ void WireModel::State::on_delivery(const WireEvent& event) {
     release(event.packet);
 }
 
-// ---- Beginning and end of packets and records ----
+// ---- Beginning and end of packets and records
 
 std::uint32_t WireModel::State::new_packet() {
     if (free_packets_.empty()) {
@@ -377,7 +377,7 @@ void WireModel::State::drop_finished(Node& node) {
     }
 }
 
-// ---- The public face ----
+// ---- The public face
 
 WireCounters& WireCounters::operator+=(const WireCounters& c) noexcept {
     submitted += c.submitted;

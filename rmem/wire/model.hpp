@@ -15,13 +15,13 @@
 ///                only while its queues grow to the load's size.
 /// Source:        SCRAMNet+ SC150e hardware reference, 2.4 and 5.5.
 
+#include "rmem/base/time.hpp"
+#include "rmem/wire/timing.hpp"
+
 #include <cstdint>
 #include <memory>
 #include <type_traits>
 #include <utility>
-
-#include "rmem/base/time.hpp"
-#include "rmem/wire/timing.hpp"
 
 namespace rmem {
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The wire model's rare events: nodes and cables that fail and come back, losses, the ideal wire.
-#include <algorithm>
-
 #include "rmem/wire/state.hpp"
+
+#include <algorithm>
 
 namespace rmem {
 
@@ -26,7 +26,7 @@ void WireModel::State::on_fault(const WireEvent& event) {
     }
 }
 
-// ---- Nodes ----
+// ---- Nodes
 
 /// The next live node of each, and the way there.
 void WireModel::State::retrace() {
@@ -107,7 +107,7 @@ void WireModel::State::rejoin(std::uint16_t id) {
     arm(id);
 }
 
-// ---- Cables ----
+// ---- Cables
 
 void WireModel::State::set_cable(std::uint16_t id, std::uint8_t ring, bool up) {
     Node& node = nodes_[id];
@@ -200,7 +200,7 @@ void WireModel::State::damage_body(const WireEvent& delivery, const Cut& cut) {
     queue_.put_back(delivery);
 }
 
-// ---- Losses ----
+// ---- Losses
 
 void WireModel::State::lose_rest(std::uint32_t index, std::uint64_t first_record,
                                  std::uint16_t at) {
@@ -224,7 +224,7 @@ void WireModel::State::lose(Node& origin, std::uint64_t number, std::uint16_t at
     emit(WireOutcomeKind::lost, cause, at, id, record);
 }
 
-// ---- The ideal wire ----
+// ---- The ideal wire
 
 void WireModel::State::on_instant(std::uint16_t origin) {
     Node& source = nodes_[origin];
@@ -252,7 +252,7 @@ void WireModel::State::on_instant(std::uint16_t origin) {
     source.records.pop_front();
 }
 
-// ---- Time ----
+// ---- Time
 
 void WireModel::State::rebase() {
     const std::uint64_t ps = (now_ - kRebaseMargin) / kPsPerNs * kPsPerNs;

@@ -13,14 +13,14 @@
 ///                vendors publish; timing.cpp and timing_source() tell the source of each number,
 ///                and which are derived.
 
+#include "rmem/error.hpp"
+
 #include <cstddef>
 #include <cstdint>
 #include <string>
 #include <string_view>
 #include <type_traits>
 #include <vector>
-
-#include "rmem/error.hpp"
 
 namespace rmem {
 

@@ -20,7 +20,7 @@ Ledger::Ledger(const Scenario& scenario, Findings& findings, LinkChecker& link)
     for (Pair& pair : pairs_) pair.entries.reserve(scenario.messages / 4);
 }
 
-// ---- Incarnations -----------------------------------------------------------------------------
+// ---- Incarnations
 
 void Ledger::starts(unsigned rank) {
     RankState& r = ranks_[rank];
@@ -50,7 +50,7 @@ void Ledger::dies(unsigned rank, bool with_node) {
     }
 }
 
-// ---- Sending ------------------------------------------------------------------------------------
+// ---- Sending
 
 void Ledger::fill(std::span<std::byte> bytes, unsigned rank, unsigned incarnation,
                   std::uint64_t number) {
@@ -96,7 +96,7 @@ void Ledger::ends(unsigned rank, std::span<const int> dests, std::uint64_t numbe
     if (code == BBP_OK) ++posted_;
 }
 
-// ---- Receiving ----------------------------------------------------------------------------------
+// ---- Receiving
 
 bool Ledger::matches(const Entry& entry, unsigned from, std::span<const std::byte> bytes) const {
     if (entry.bytes != bytes.size()) return false;

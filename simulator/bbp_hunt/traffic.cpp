@@ -115,7 +115,7 @@ void Traffic::act(Me& me) {
     }
 }
 
-// ---- Sending ------------------------------------------------------------------------------------
+// ---- Sending
 
 /// Mostly short; sometimes as large as a partition, or larger. Where messages may end with their
 /// sender or receiver, they are long enough to tell them apart.
@@ -193,7 +193,7 @@ void Traffic::compose(Me& me) {
     note_error(me, dest, code, "post");
 }
 
-// ---- Receiving ----------------------------------------------------------------------------------
+// ---- Receiving
 
 void Traffic::receive(Me& me, bool patient) {
     ledger_.calls(me.rank);
@@ -244,7 +244,7 @@ void Traffic::note_error(Me& me, int peer, int code, const char* call) {
     }
 }
 
-// ---- The end ------------------------------------------------------------------------------------
+// ---- The end
 
 void Traffic::settle(Me& me) {
     if (settle_until_ns_ == 0) settle_until_ns_ = me.process.now_ns() + kSettleNs;

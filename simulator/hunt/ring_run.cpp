@@ -65,7 +65,7 @@ void RingRun::start(unsigned rank) {
         rank, [this](rmem::sim::Process& process) { run(process); }, world_.now_ns());
 }
 
-// ---- Faults -------------------------------------------------------------------------------------
+// ---- Faults
 
 void RingRun::inject_due(std::uint64_t posted) {
     while (next_fault_ < faults_.size() && posted >= faults_[next_fault_].at_message) {
@@ -174,7 +174,7 @@ void RingRun::cut(const Fault& fault, bool both) {
     world_.at(world_.now_ns() + fault.time_ns, [set] { set(true); });
 }
 
-// ---- The end ------------------------------------------------------------------------------------
+// ---- The end
 
 void RingRun::finish(RunEnd end) {
     if (end != RunEnd::all_ended) {

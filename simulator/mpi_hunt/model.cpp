@@ -12,7 +12,7 @@ namespace simulator::mpi {
 using mpi_channel::PacketType;
 using mpi_channel::Status;
 
-// ---- Deaths -------------------------------------------------------------------------------------
+// ---- Deaths
 
 unsigned Model::alive() const {
     return static_cast<unsigned>(std::count(alive_.begin(), alive_.end(), true));
@@ -35,7 +35,7 @@ void Model::loses(unsigned at, unsigned from) {
     });
 }
 
-// ---- Requests -----------------------------------------------------------------------------------
+// ---- Requests
 
 Sent& Model::sends(unsigned from, unsigned to, std::size_t size) {
     Sent& sent = all_sent_.emplace_back();
@@ -126,7 +126,7 @@ void Model::discards(Sent& sent) {
     sent.taken = true;
 }
 
-// ---- What comes ---------------------------------------------------------------------------------
+// ---- What comes
 
 void Model::arrives(unsigned at, unsigned from, const mpi_channel::Packet& packet) {
     const PacketType type = packet.header.type;
@@ -263,7 +263,7 @@ void Model::note_last(Waiting& waiting, const Completion& completion) {
     waiting.sum = sum_of(waiting.buffer);
 }
 
-// ---- The end ------------------------------------------------------------------------------------
+// ---- The end
 
 std::string Model::missing_of(const Sent& sent) const {
     if (!is_alive(sent.from)) return {};

@@ -103,7 +103,7 @@ bool Traffic::progress(Incarnation& me) {
     return any;
 }
 
-// ---- Sending ------------------------------------------------------------------------------------
+// ---- Sending
 
 /// Around each limit of the device's protocols, and between.
 std::size_t Traffic::some_size(Incarnation& me) const {
@@ -159,7 +159,7 @@ void Traffic::send(Incarnation& me) {
     on_sent();
 }
 
-// ---- Receiving ----------------------------------------------------------------------------------
+// ---- Receiving
 
 /// Of a size of its own, so that some messages are cut; sometimes for several.
 void Traffic::receive(Incarnation& me) {
@@ -256,7 +256,7 @@ void Traffic::end_claim(Incarnation& me) {
     me.look_for_losses();
 }
 
-// ---- The end ------------------------------------------------------------------------------------
+// ---- The end
 
 void Traffic::settle(Incarnation& me) {
     if (settle_until_ns_ == 0) settle_until_ns_ = me.process.now_ns() + kSettleNs;

@@ -23,7 +23,7 @@ Host::Host(unsigned node, const Scenario& scenario, const rmem::udp::Authenticat
       clock_(scenario.clocks.at(node)),
       bank_(kBankWords, kGarbage) {}
 
-// ---- Its clock ----------------------------------------------------------------------------------
+// ---- Its clock
 
 std::int64_t Host::local(std::int64_t now) const noexcept {
     return clock_.offset_ns + now + now / kMillion * clock_.drift_ppm +
@@ -41,7 +41,7 @@ std::int64_t Host::world(std::int64_t local_ns) const noexcept {
     return now;
 }
 
-// ---- Incarnations -------------------------------------------------------------------------------
+// ---- Incarnations
 
 rmem::udp::CoreConfig Host::config(std::int64_t now) const {
     rmem::udp::CoreConfig config;
@@ -81,7 +81,7 @@ void Host::leave(std::int64_t now) {
     stop(now);
 }
 
-// ---- What comes ---------------------------------------------------------------------------------
+// ---- What comes
 
 bool Host::receive(std::vector<std::byte> datagram) {
     if (socket_.size() >= scenario_.socket_room) return false;

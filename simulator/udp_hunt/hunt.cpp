@@ -80,7 +80,7 @@ private:
     bool has_stopped_ = false;  ///< a node
 };
 
-// ---- Traffic ------------------------------------------------------------------------------------
+// ---- Traffic
 
 /// All but those that a fault will start.
 void Run::start_first() {
@@ -137,7 +137,7 @@ void Run::flood(unsigned node) {
     for (unsigned i = 0; i < 2 * scenario_.most_batches; ++i) write_something(node);
 }
 
-// ---- Faults -------------------------------------------------------------------------------------
+// ---- Faults
 
 void Run::inject_due() {
     while (next_fault_ < faults_.size() && posted_ >= faults_[next_fault_].at_message) {
@@ -227,7 +227,7 @@ void Run::end_node(const Fault& fault) {
     });
 }
 
-// ---- The end ------------------------------------------------------------------------------------
+// ---- The end
 
 void Run::end_faults() {
     world_.hurry();

@@ -79,7 +79,7 @@ void Trials::expect_to_stand(Nodes nodes, const std::vector<std::uint32_t>& bank
     }
 }
 
-// ---- Away ---------------------------------------------------------------------------------------
+// ---- Away
 
 void Trials::pause() {
     const auto node = static_cast<unsigned>(random_.below(scenario_.nodes));
@@ -93,7 +93,7 @@ void Trials::pause() {
     expect_to_stand(others, bank, "a node stopped");
 }
 
-// ---- Apart --------------------------------------------------------------------------------------
+// ---- Apart
 
 void Trials::cut(Nodes some) {
     for (unsigned from = 0; from < scenario_.nodes; ++from) {
@@ -164,7 +164,7 @@ void Trials::apart() {
     expect_to_stand(standing, bank, "of two rings");
 }
 
-// ---- Played again -------------------------------------------------------------------------------
+// ---- Played again
 
 /// All end, and these begin again.
 void Trials::begin_session(Nodes nodes) {

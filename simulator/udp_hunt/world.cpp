@@ -53,7 +53,7 @@ void World::start(unsigned node) {
     if (!host(node).is_up()) host(node).start(now_);
 }
 
-// ---- What the hosts say -------------------------------------------------------------------------
+// ---- What the hosts say
 
 void World::on_sent(unsigned node, std::span<const std::byte> datagram) {
     if (options_.alter) {
@@ -115,7 +115,7 @@ void World::on_changed(unsigned node, const char* what, unsigned other) {
     }
 }
 
-// ---- Time ---------------------------------------------------------------------------------------
+// ---- Time
 
 void World::run_for(std::int64_t span_ns) {
     const std::int64_t until = now_ + span_ns;
@@ -184,7 +184,7 @@ void World::check_windows() {
     }
 }
 
-// ---- The end ------------------------------------------------------------------------------------
+// ---- The end
 
 bool World::is_whole(std::uint32_t nodes_as_bits) const {
     rmem::udp::NodeSet all;

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // A call that gets no private memory says so, and the message that it was about stays.
 
+#include "tests/support/conformance.hpp"
+
 #include <cstdlib>
 #include <new>
 #include <utility>
-
-#include "tests/support/conformance.hpp"
 
 namespace {
 

@@ -44,7 +44,7 @@ MAX_LINES = 600
 MAX_COLUMNS = 100
 
 
-# ---- Files --------------------------------------------------------------------------------------
+# ---- Files
 
 
 def mpi_include_folders():
@@ -308,7 +308,32 @@ def lines_have_at_most_100_columns():
                     yield f"{short(file)}:{number}: wrap it, {len(line)} columns are too many"
 
 
-# ---- Words --------------------------------------------------------------------------------------
+def headings_look_alike():
+    """A section's heading is four dashes and its name: `// ---- Receiving`."""
+    heading = re.compile(r"^[ \t]*(?://|#|/\*) ?(?:-{2,}|={3,}) [A-Z`].*", re.MULTILINE)
+    well_formed = re.compile(r"\s*(?://|#|/\*) ---- .*?[^-=\s](?: \*/)?")
+    for file in all_files():
+        if file.suffix in CODE or is_script(file) or file.name == "CMakeLists.txt":
+            code = text(file)
+            for match in heading.finditer(code):
+                if not well_formed.fullmatch(match[0]):
+                    line = code.count("\n", 0, match.end()) + 1
+                    yield f"{short(file)}:{line}: write four dashes and the section's name alone"
+
+
+def own_includes_come_first():
+    """The own header, others of the tree, then those of other packages, then the standard's."""
+    for file in files(*CODE):
+        others = False
+        for number, line in enumerate(text(file).splitlines(), 1):
+            others |= line.startswith("#include <")
+            if others and line.startswith('#include "'):
+                yield f"{short(file)}:{number}: include it before those in <>"
+            if others and line and not line.startswith("#include"):
+                break
+
+
+# ---- Words
 
 # Archaic words; those of the last column of docs/glossary.md that have no other meaning here; and
 # relative clauses where a sentence wants a noun.
@@ -372,7 +397,7 @@ def tests_begin_with_their_subject():
                 yield f"{short(file)}:{number}: begin with the subject: `{match[0].strip()}`"
 
 
-# ---- Tools --------------------------------------------------------------------------------------
+# ---- Tools
 
 
 def code_is_formatted():
@@ -442,6 +467,8 @@ RULES = [
     processes_of_tests_are_children,
     includes_go_down,
     lines_have_at_most_100_columns,
+    headings_look_alike,
+    own_includes_come_first,
     named_paths_exist,
     named_functions_exist,
     named_constants_exist,

@@ -44,6 +44,8 @@ OFFENCES = {
     "processes_of_tests_are_children": ("tests/rmem/a_test.cpp", "pid_t a = ::fork();"),
     "includes_go_down": ("rmem/base/a.cpp", '#include "rmem/above.hpp"'),
     "lines_have_at_most_100_columns": ("rmem/CMakeLists.txt", "# " + 99 * "a"),
+    "headings_look_alike": ("rmem/a.cpp", "// ---- Receiving ----"),
+    "own_includes_come_first": ("rmem/a.cpp", '#include <a>\n\n#include "rmem/above.hpp"'),
     "named_paths_exist": ("rmem/a.cpp", "// as rmem/gone.hpp says"),
     "named_functions_exist": ("docs/a.md", "calls `gone_since()`"),
     "named_constants_exist": ("docs/a.md", "`kGone`"),

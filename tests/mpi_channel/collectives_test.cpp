@@ -48,7 +48,7 @@ std::vector<std::byte> group_packet(std::uint32_t group, std::uint64_t number, s
     return bytes;
 }
 
-// ---- One operation ------------------------------------------------------------------------------
+// ---- One operation
 
 class CollectivesOfSize : public testing::TestWithParam<unsigned> {
 protected:
@@ -189,7 +189,7 @@ TEST(Collectives, a_barrier_is_reserved_once) {
     EXPECT_EQ(ranks.at(1).reserved_barriers(), 0U);
 }
 
-// ---- Posts --------------------------------------------------------------------------------------
+// ---- Posts
 
 TEST(Collectives, a_broadcast_is_one_multicast_per_piece) {
     GroupRanks ranks(4);
@@ -251,7 +251,7 @@ TEST(Collectives, a_barrier_of_the_billboards_sends_nothing) {
     }
 }
 
-// ---- Ahead and behind ---------------------------------------------------------------------------
+// ---- Ahead and behind
 
 TEST(Collectives, a_root_that_runs_ahead_is_stopped_by_the_window_and_goes_on) {
     GroupRanks ranks(3, 1, 1000);
@@ -415,7 +415,7 @@ TEST(Collectives, long_messages_of_the_same_ranks_go_on_meanwhile) {
     }
 }
 
-// ---- What goes wrong ----------------------------------------------------------------------------
+// ---- What goes wrong
 
 void expect_usable(GroupRanks& ranks, const Opened& group) {
     auto buffers = buffers_of(group.size(), 40'000, 0, 9);

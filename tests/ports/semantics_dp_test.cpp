@@ -79,7 +79,7 @@ void drain(const Points& points, Place place = Place::here()) {
     check_equal(result, 0, fmt::format("dp_drain: {}", std::strerror(errno)), place);
 }
 
-// ==== Raw
+// ---- Raw
 // ==========================================================================================
 
 // ---- Reliable: no. What is lost is lost to a full pool.
@@ -311,7 +311,7 @@ TEST_P(DpRaw, send_cannot_block_but_drops) {
     ring.finish();
 }
 
-// ==== With the Go-Back-N layer
+// ---- With the Go-Back-N layer
 // =====================================================================
 
 /// Both ends of a test: the writer sends that number, the reader takes in without reading until its

@@ -2,12 +2,12 @@
 // ctest: check plain
 // Where the fitted constants come from.
 
+#include "simulator/paper/calibration.hpp"
+#include "simulator/paper/experiments.hpp"
+
 #include <gtest/gtest.h>
 
 #include <cstdlib>
-
-#include "simulator/paper/calibration.hpp"
-#include "simulator/paper/experiments.hpp"
 
 namespace simulator {
 namespace {

@@ -2,6 +2,11 @@
 // ctest: check plain
 // The paper's numbers, simulated.
 
+#include "simulator/paper/experiments.hpp"
+#include "simulator/paper/figures.hpp"
+#include "simulator/paper/hardware.hpp"
+#include "simulator/paper/table.hpp"
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -9,11 +14,6 @@
 #include <set>
 #include <string>
 #include <vector>
-
-#include "simulator/paper/experiments.hpp"
-#include "simulator/paper/figures.hpp"
-#include "simulator/paper/hardware.hpp"
-#include "simulator/paper/table.hpp"
 
 namespace simulator {
 namespace {

@@ -2,11 +2,11 @@
 // ctest: check plain
 // Multicast and barrier on more and more nodes.
 
+#include "simulator/paper/scale.hpp"
+
 #include <gtest/gtest.h>
 
 #include <vector>
-
-#include "simulator/paper/scale.hpp"
 
 namespace simulator {
 namespace {

@@ -99,7 +99,7 @@ def read_page(file):
     return files, runs
 
 
-# ---- Running ------------------------------------------------------------------------------------
+# ---- Running
 
 
 def make_tools(work):

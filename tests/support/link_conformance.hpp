@@ -19,7 +19,7 @@
 
 namespace rmem::test {
 
-// ---- Order --------------------------------------------------------------------------------------
+// ---- Order
 
 TEST_P(LinkConformance, what_one_writes_all_read) {
     run(3, [](Self& self) {
@@ -117,7 +117,7 @@ TEST_P(LinkConformance, where_two_wrote_one_word_banks_may_differ_but_only_if_th
     });
 }
 
-// ---- Room and flush -----------------------------------------------------------------------------
+// ---- Room and flush
 
 TEST_P(LinkConformance, flushed_means_applied_everywhere) {
     constexpr std::uint32_t kRounds = 50;
@@ -220,7 +220,7 @@ TEST_P(LinkConformance, who_comes_late_finds_what_was_written_before) {
         {.late = 1});
 }
 
-// ---- Ranges -------------------------------------------------------------------------------------
+// ---- Ranges
 
 TEST_P(LinkConformance, what_lies_outside_the_memory_is_refused_and_nothing_written) {
     run(1, [](Self& self) {
@@ -300,7 +300,7 @@ TEST_P(LinkConformance, the_data_filter_sends_only_what_changes) {
     });
 }
 
-// ---- Waiting ------------------------------------------------------------------------------------
+// ---- Waiting
 
 TEST_P(LinkConformance, a_wait_that_nothing_ends_ends_at_its_deadline) {
     run(2, [](Self& self) {
@@ -322,7 +322,7 @@ TEST_P(LinkConformance, a_sleeping_node_sees_a_write) {
     });
 }
 
-// ---- Interrupts ---------------------------------------------------------------------------------
+// ---- Interrupts
 
 TEST_P(LinkConformance, an_interrupt_tells_address_origin_and_value_of_watched_words_only) {
     run(3, [](Self& self) {

@@ -9,6 +9,8 @@
 /// RMEM_ variables of the test do not reach it. A Tool that goes out of scope is told to
 /// end, so that it tidies up.
 
+#include "tests/support/child.hpp"
+
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/mman.h>
@@ -20,8 +22,6 @@
 #include <string>
 #include <utility>
 #include <vector>
-
-#include "tests/support/child.hpp"
 
 #ifndef RMEM_TOOL  // tests/CMakeLists.txt gives the one of this build
 #define RMEM_TOOL "rmem"

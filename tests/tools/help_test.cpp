@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // What every subcommand has in common.
 
+#include "tests/support/tool.hpp"
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <sstream>
 #include <string>
 #include <vector>
-
-#include "tests/support/tool.hpp"
 
 namespace rmem::test {
 namespace {

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 // `rmem doctor`: is this host fit for rings, and if not, what to do?
 
-#include <fmt/format.h>
-#include <unistd.h>
-
-#include <memory>
-#include <string>
-
 #include "billboard/environment.hpp"
 #include "rmem/ring.hpp"
 #include "tools/commands.hpp"
 #include "tools/doctor/checks.hpp"
 #include "tools/output.hpp"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <memory>
+#include <string>
 
 namespace tools {
 

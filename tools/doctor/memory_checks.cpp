@@ -1,4 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "rmem/ring.hpp"
+#include "rmem/ring/segment.hpp"
+#include "tools/doctor/checks.hpp"
+#include "tools/output.hpp"
+#include "tools/run/cleaning.hpp"
+
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <sys/statfs.h>
@@ -7,12 +13,6 @@
 #include <algorithm>
 #include <charconv>
 #include <fstream>
-
-#include "rmem/ring.hpp"
-#include "rmem/ring/segment.hpp"
-#include "tools/doctor/checks.hpp"
-#include "tools/output.hpp"
-#include "tools/run/cleaning.hpp"
 
 namespace tools {
 

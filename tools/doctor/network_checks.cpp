@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/doctor/network_checks.hpp"
 
+#include "rmem/config.hpp"
+
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cstring>
-
-#include "rmem/config.hpp"
 
 namespace tools {
 
@@ -282,7 +282,7 @@ Finding judge_buffer(const NetworkFacts& facts) {
               fmt::format("it holds {} datagrams of {} bytes", tested.held, facts.payload));
 }
 
-// ---- Permission to speak ----
+// ---- Permission to speak
 
 bool leaves_host(const NetworkFacts& facts) {
     if (facts.endpoints.is_fan_out()) return facts.endpoints.leave_host();

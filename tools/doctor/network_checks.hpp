@@ -6,10 +6,10 @@
 /// Pure: equal facts, equal findings. Where link `udp` is not asked for, nothing is worse than a
 /// warning.
 
-#include <vector>
-
 #include "tools/doctor/checks.hpp"
 #include "tools/doctor/network_facts.hpp"
+
+#include <vector>
 
 namespace tools {
 

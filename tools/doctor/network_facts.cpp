@@ -1,6 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/doctor/network_facts.hpp"
 
+#include "rmem/base/clock.hpp"
+#include "rmem/base/environment_variable.hpp"
+#include "rmem/config.hpp"
+#include "rmem/link/udp/engine_settings.hpp"
+#include "rmem/link/udp/key_file.hpp"
+#include "rmem/link/udp/socket.hpp"
+#include "rmem/ring.hpp"
+#include "rmem/ring/node_board.hpp"
+#include "rmem/ring/segment.hpp"
+#include "tools/doctor/checks.hpp"
+
 #include <fmt/format.h>
 #include <ifaddrs.h>
 #include <net/if.h>
@@ -17,17 +28,6 @@
 #include <filesystem>
 #include <fstream>
 #include <sstream>
-
-#include "rmem/base/clock.hpp"
-#include "rmem/base/environment_variable.hpp"
-#include "rmem/config.hpp"
-#include "rmem/link/udp/engine_settings.hpp"
-#include "rmem/link/udp/key_file.hpp"
-#include "rmem/link/udp/socket.hpp"
-#include "rmem/ring.hpp"
-#include "rmem/ring/node_board.hpp"
-#include "rmem/ring/segment.hpp"
-#include "tools/doctor/checks.hpp"
 
 namespace tools {
 

@@ -8,14 +8,14 @@
 /// zero, or a sentence in `problem`.
 /// Thread safety: values; the functions share nothing. Units: bytes.
 
+#include "rmem/link/udp/endpoints.hpp"
+#include "rmem/link/udp/protocol/format.hpp"
+
 #include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
-
-#include "rmem/link/udp/endpoints.hpp"
-#include "rmem/link/udp/protocol/format.hpp"
 
 namespace tools {
 

@@ -1,4 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "rmem/base/clock.hpp"
+#include "rmem/base/fence.hpp"
+#include "rmem/ring/waiting.hpp"
+#include "tools/doctor/checks.hpp"
+#include "tools/output.hpp"
+#include "tools/run/rank_process.hpp"
+
 #include <fmt/format.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -7,13 +14,6 @@
 #include <cmath>
 #include <fstream>
 #include <sstream>
-
-#include "rmem/base/clock.hpp"
-#include "rmem/base/fence.hpp"
-#include "rmem/ring/waiting.hpp"
-#include "tools/doctor/checks.hpp"
-#include "tools/output.hpp"
-#include "tools/run/rank_process.hpp"
 
 namespace tools {
 

@@ -1,13 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // `rmem bench`: measures the billboard beside the machine's own limit.
 
-#include <fmt/format.h>
-
-#include <algorithm>
-#include <map>
-#include <memory>
-#include <string>
-
 #include "billboard/boards/layout.hpp"
 #include "rmem/config.hpp"
 #include "tools/commands.hpp"
@@ -17,6 +10,13 @@
 #include "tools/measure/samples.hpp"
 #include "tools/output.hpp"
 #include "tools/usage.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <memory>
+#include <string>
 
 namespace tools {
 

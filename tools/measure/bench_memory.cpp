@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/measure/bench_memory.hpp"
 
+#include "tools/measure/samples.hpp"
+#include "tools/output.hpp"
+
 #include <fmt/format.h>
 
 #include <map>
-
-#include "tools/measure/samples.hpp"
-#include "tools/output.hpp"
 
 namespace tools {
 

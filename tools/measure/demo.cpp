@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 // `rmem demo`: four processes exchange messages through an emulated ring; then one table.
 
-#include <fmt/format.h>
-
-#include <cstring>
-#include <memory>
-#include <string>
-
 #include "billboard/bbp.h"
 #include "rmem/base/clock.hpp"
 #include "tools/commands.hpp"
 #include "tools/measure/figures.hpp"
 #include "tools/measure/samples.hpp"
 #include "tools/output.hpp"
+
+#include <fmt/format.h>
+
+#include <cstring>
+#include <memory>
+#include <string>
 
 namespace tools {
 

@@ -37,7 +37,7 @@ void pause_for(std::int64_t ns) {
     ::nanosleep(&time, nullptr);
 }
 
-// ---- The cost of a store ------------------------------------------------------------------------
+// ---- The cost of a store
 
 /// What the other node's program does while node 0 stores into kPing.
 struct Other {
@@ -102,7 +102,7 @@ void store(Case& it, const char* name) {
     it.results.put("store: floor, a plain store", floor.values());
 }
 
-// ---- A word to and fro --------------------------------------------------------------------------
+// ---- A word to and fro
 
 /// How a program waits until the word has this value; it has not had it before.
 class Way {
@@ -269,7 +269,7 @@ void by_callback(Case& it, const std::string& series) {
     if (it.me == 0) it.results.put(series, samples.values());
 }
 
-// ---- Floors -------------------------------------------------------------------------------------
+// ---- Floors
 
 void line_to_and_fro(Case& it, const std::string& series) {
     Floor floor(reinterpret_cast<std::byte*>(&it.meeting.shared().line), it.me);
@@ -371,7 +371,7 @@ void measure_floors(const GroupOptions& options, const MemoryPlan& plan, Results
              [&](Case& it) { datagram_to_and_fro(it, quantity + ": floor, a datagram", sleeps); });
 }
 
-// ---- A rig's rhythm -----------------------------------------------------------------------------
+// ---- A rig's rhythm
 
 constexpr std::int64_t kBeatNs = 1'000'000;
 

@@ -55,7 +55,7 @@ std::vector<double> streams(Case& it, std::size_t count, Operation&& operation) 
     return samples.values();
 }
 
-// ---- Words --------------------------------------------------------------------------------------
+// ---- Words
 
 struct Pattern {
     const char* name;
@@ -69,7 +69,7 @@ constexpr Pattern kPatterns[] = {
     {"the same word", [](std::size_t) { return kBlock; }},
 };
 
-// ---- Blocks -------------------------------------------------------------------------------------
+// ---- Blocks
 
 std::string size_name(std::size_t bytes) {
     if (bytes < 1024) return fmt::format("{} B", bytes);
@@ -178,7 +178,7 @@ void reads(Case& it, std::size_t bytes) {
     it.results.put(fmt::format("reads: floor, memcpy of {}", size_name(bytes)), floor.values());
 }
 
-// ---- Frames -------------------------------------------------------------------------------------
+// ---- Frames
 
 constexpr std::int64_t kFrameNs = 1'000'000;
 constexpr std::size_t kFrameBytes = 1024;
@@ -238,7 +238,7 @@ void frames(Case& it) {
     if (it.me == 0) it.results.put("frame: until the last node has seen all flags", last);
 }
 
-// ---- Start and idleness -------------------------------------------------------------------------
+// ---- Start and idleness
 
 /// What a process has used: processor time, and how often it was switched in.
 struct Used {

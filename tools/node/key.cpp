@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // `rmem key`: makes the key that all nodes of a ring share.
 
+#include "rmem/link/udp/key_file.hpp"
+#include "tools/commands.hpp"
+#include "tools/output.hpp"
+
 #include <fmt/format.h>
 
 #include <filesystem>
 #include <memory>
 #include <string>
-
-#include "rmem/link/udp/key_file.hpp"
-#include "tools/commands.hpp"
-#include "tools/output.hpp"
 
 namespace tools {
 

@@ -5,13 +5,6 @@
 // The options become RMEM_ variables of this process; the same code reads them that reads those of
 // the node's programs.
 
-#include <fmt/format.h>
-
-#include <cstdio>
-#include <memory>
-#include <optional>
-#include <string>
-
 #include "billboard/environment.hpp"
 #include "rmem/base/clock.hpp"
 #include "rmem/link/udp/engine.hpp"
@@ -28,6 +21,13 @@
 #include "tools/watch/metrics_server.hpp"
 #include "tools/watch/ring_metrics.hpp"
 #include "tools/watch/ring_sampler.hpp"
+
+#include <fmt/format.h>
+
+#include <cstdio>
+#include <memory>
+#include <optional>
+#include <string>
 
 namespace tools {
 

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/node/node_events.hpp"
 
+#include "rmem/ring/node_board.hpp"
+#include "rmem/ring/node_slot.hpp"
+#include "tools/output.hpp"
+
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <iterator>
 #include <utility>
-
-#include "rmem/ring/node_board.hpp"
-#include "rmem/ring/node_slot.hpp"
-#include "tools/output.hpp"
 
 namespace tools {
 
@@ -119,7 +119,7 @@ void NodeEvents::look_at_rank(unsigned rank) {
     }
 }
 
-// ---- The bound ----------------------------------------------------------------------------------
+// ---- The bound
 
 void NodeEvents::note(const rmem::BoundViolation& violation) {
     if (violation.propagation_ns > worst_.propagation_ns) worst_ = violation;

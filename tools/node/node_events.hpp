@@ -8,13 +8,13 @@
 /// and goes between two looks may not be told.
 /// Thread safety: one thread. Trust: the segment's numbers are only printed.
 
+#include "rmem/ring.hpp"
+#include "rmem/ring/bound_violation.hpp"
+
 #include <cstdint>
 #include <functional>
 #include <string>
 #include <vector>
-
-#include "rmem/ring.hpp"
-#include "rmem/ring/bound_violation.hpp"
 
 namespace tools {
 

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/node/node_munet.hpp"
 
-#include <fmt/format.h>
-
-#include <cstdlib>
-#include <utility>
-
 #include "ports/munet/driver_protocol.hpp"
 #include "rmem/base/clock.hpp"
 #include "tools/node/service.hpp"
 #include "tools/stop_signals.hpp"
+
+#include <fmt/format.h>
+
+#include <cstdlib>
+#include <utility>
 
 namespace tools {
 

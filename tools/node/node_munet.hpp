@@ -9,19 +9,19 @@
 ///   beside     on link udp: the same, in a thread of its own beside the engine
 /// Thread safety: one thread; MunetThread's members are for the thread that made it.
 
-#include <atomic>
-#include <cstdint>
-#include <exception>
-#include <functional>
-#include <memory>
-#include <string>
-
 #include "billboard/environment.hpp"
 #include "ports/munet/daemon.hpp"
 #include "rmem/base/helper_thread.hpp"
 #include "rmem/config.hpp"
 #include "rmem/ring.hpp"
 #include "tools/settings.hpp"
+
+#include <atomic>
+#include <cstdint>
+#include <exception>
+#include <functional>
+#include <memory>
+#include <string>
 
 namespace tools {
 

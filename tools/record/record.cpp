@@ -1,6 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // `rmem record`: every write of a ring, with its time, into a file.
 
+#include "rmem/base/clock.hpp"
+#include "rmem/recording/pcap_writer.hpp"
+#include "rmem/recording/recording_writer.hpp"
+#include "tools/commands.hpp"
+#include "tools/output.hpp"
+#include "tools/record/record_source.hpp"
+#include "tools/stop_signals.hpp"
+#include "tools/usage.hpp"
+
 #include <fmt/chrono.h>
 #include <fmt/format.h>
 #include <unistd.h>
@@ -10,15 +19,6 @@
 #include <optional>
 #include <string>
 #include <utility>
-
-#include "rmem/base/clock.hpp"
-#include "rmem/recording/pcap_writer.hpp"
-#include "rmem/recording/recording_writer.hpp"
-#include "tools/commands.hpp"
-#include "tools/output.hpp"
-#include "tools/record/record_source.hpp"
-#include "tools/stop_signals.hpp"
-#include "tools/usage.hpp"
 
 namespace tools {
 

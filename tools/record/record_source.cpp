@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/record/record_source.hpp"
 
+#include "rmem/ring/membership.hpp"
+#include "tools/watch/bank_view.hpp"
+
 #include <fmt/format.h>
 
 #include <atomic>
 #include <cstring>
 #include <vector>
-
-#include "rmem/ring/membership.hpp"
-#include "tools/watch/bank_view.hpp"
 
 namespace tools {
 

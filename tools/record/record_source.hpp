@@ -11,15 +11,15 @@
 /// look.
 /// Thread safety: one thread at a time. Errors: `rmem::Error` from open_source().
 
+#include "rmem/recording/recorded_write.hpp"
+#include "rmem/ring.hpp"
+
 #include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <memory>
 #include <optional>
 #include <string>
-
-#include "rmem/recording/recorded_write.hpp"
-#include "rmem/ring.hpp"
 
 namespace tools {
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/record/recorded_text.hpp"
 
+#include "tools/output.hpp"
+
 #include <fmt/chrono.h>
 #include <fmt/format.h>
 
@@ -8,8 +10,6 @@
 #include <cstring>
 #include <ctime>
 #include <vector>
-
-#include "tools/output.hpp"
 
 namespace tools {
 

@@ -3,10 +3,10 @@
 
 /// Recorded writes for people and for programs.
 
-#include <string>
-
 #include "rmem/recording/recording_reader.hpp"
 #include "tools/json.hpp"
+
+#include <string>
 
 namespace tools {
 

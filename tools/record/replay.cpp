@@ -1,14 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // `rmem replay`: shows a recording, makes a capture of it, or plays it into a ring.
 
-#include <fmt/format.h>
-#include <unistd.h>
-
-#include <charconv>
-#include <memory>
-#include <optional>
-#include <string>
-
 #include "rmem/node.hpp"
 #include "rmem/recording/pcap_writer.hpp"
 #include "rmem/ring.hpp"
@@ -18,6 +10,14 @@
 #include "tools/record/ring_replay.hpp"
 #include "tools/stop_signals.hpp"
 #include "tools/usage.hpp"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <charconv>
+#include <memory>
+#include <optional>
+#include <string>
 
 namespace tools {
 

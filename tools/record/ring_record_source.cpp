@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // The writes of a ring on link `ring`, from the logs of its ranks.
 
+#include "rmem/base/clock.hpp"
+#include "rmem/ring/node_slot.hpp"
+#include "rmem/ring/write_log.hpp"
+#include "tools/record/record_source.hpp"
+
 #include <algorithm>
 #include <array>
 #include <atomic>
 #include <utility>
 #include <vector>
-
-#include "rmem/base/clock.hpp"
-#include "rmem/ring/node_slot.hpp"
-#include "rmem/ring/write_log.hpp"
-#include "tools/record/record_source.hpp"
 
 namespace tools {
 

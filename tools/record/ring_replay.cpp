@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/record/ring_replay.hpp"
 
+#include "rmem/base/clock.hpp"
+#include "tools/output.hpp"
+#include "tools/watch/outside_write.hpp"
+
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cstring>
 #include <optional>
 #include <utility>
-
-#include "rmem/base/clock.hpp"
-#include "tools/output.hpp"
-#include "tools/watch/outside_write.hpp"
 
 namespace tools {
 

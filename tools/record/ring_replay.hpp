@@ -13,6 +13,11 @@
 /// Thread safety one thread. Errors: `rmem::Error` from joining; timed_out when the ring takes no
 /// writes.
 
+#include "rmem/node.hpp"
+#include "rmem/recording/player.hpp"
+#include "rmem/recording/recording_reader.hpp"
+#include "tools/stop_signals.hpp"
+
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -21,11 +26,6 @@
 #include <optional>
 #include <span>
 #include <vector>
-
-#include "rmem/node.hpp"
-#include "rmem/recording/player.hpp"
-#include "rmem/recording/recording_reader.hpp"
-#include "tools/stop_signals.hpp"
 
 namespace tools {
 

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // The user's memory of a ring, looked at every so often.
 
+#include "tools/record/record_source.hpp"
+
 #include <cstring>
 #include <utility>
 #include <vector>
-
-#include "tools/record/record_source.hpp"
 
 namespace tools {
 

@@ -2,6 +2,11 @@
 // The writes of a ring on link `udp`, as the engine of one of this host's nodes shows them
 // (rmem/link/udp/tap.hpp).
 
+#include "rmem/base/clock.hpp"
+#include "rmem/link/udp/tap.hpp"
+#include "rmem/ring/write_log.hpp"
+#include "tools/record/record_source.hpp"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -12,11 +17,6 @@
 #include <thread>
 #include <utility>
 #include <vector>
-
-#include "rmem/base/clock.hpp"
-#include "rmem/link/udp/tap.hpp"
-#include "rmem/ring/write_log.hpp"
-#include "tools/record/record_source.hpp"
 
 namespace tools {
 

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 // `rmem clean`: removes rings without live members.
 
-#include <fmt/format.h>
-
-#include <memory>
-#include <string>
-#include <vector>
-
 #include "ports/munet/counter_board.hpp"
 #include "rmem/ring/segment.hpp"
 #include "tools/commands.hpp"
 #include "tools/output.hpp"
 #include "tools/run/cleaning.hpp"
+
+#include <fmt/format.h>
+
+#include <memory>
+#include <string>
+#include <vector>
 
 namespace tools {
 

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/run/cleaning.hpp"
 
+#include "ports/munet/counter_board.hpp"
+#include "rmem/ring.hpp"
+#include "tools/watch/ring_report.hpp"
+
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cstring>
 #include <span>
-
-#include "ports/munet/counter_board.hpp"
-#include "rmem/ring.hpp"
-#include "tools/watch/ring_report.hpp"
 
 namespace tools {
 

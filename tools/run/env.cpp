@@ -1,6 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // `rmem env`: the settings of a ring that is there, as variables.
 
+#include "billboard/boards/layout.hpp"
+#include "rmem/ring.hpp"
+#include "tools/commands.hpp"
+#include "tools/output.hpp"
+
 #include <fmt/format.h>
 
 #include <memory>
@@ -8,11 +13,6 @@
 #include <string>
 #include <utility>
 #include <vector>
-
-#include "billboard/boards/layout.hpp"
-#include "rmem/ring.hpp"
-#include "tools/commands.hpp"
-#include "tools/output.hpp"
 
 namespace tools {
 

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/run/janitor.hpp"
 
+#include "tools/run/cleaning.hpp"
+#include "tools/run/rank_process.hpp"
+
 #include <fcntl.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
@@ -12,9 +15,6 @@
 #include <csignal>
 #include <set>
 #include <thread>
-
-#include "tools/run/cleaning.hpp"
-#include "tools/run/rank_process.hpp"
 
 namespace tools {
 

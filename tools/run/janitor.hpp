@@ -10,12 +10,12 @@
 /// not meet it.
 /// Thread safety: one thread, which must be the only one of the process when it is made.
 
+#include "rmem/ring/segment.hpp"
+
 #include <sys/types.h>
 
 #include <string>
 #include <vector>
-
-#include "rmem/ring/segment.hpp"
 
 namespace tools {
 

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/run/launcher.hpp"
 
+#include "rmem/base/clock.hpp"
+#include "rmem/base/time.hpp"
+
 #include <fcntl.h>
 #include <poll.h>
 #include <sys/prctl.h>
@@ -10,9 +13,6 @@
 #include <algorithm>
 #include <cerrno>
 #include <csignal>
-
-#include "rmem/base/clock.hpp"
-#include "rmem/base/time.hpp"
 
 namespace tools {
 
@@ -99,7 +99,7 @@ void Launcher::start(unsigned rank) {
     report_.started(rank, r.process.pid());
 }
 
-// ---- Waiting ------------------------------------------------------------------------------------
+// ---- Waiting
 
 void Launcher::wait_for_something() {
     std::vector<pollfd> polled = {{signals_.get(), POLLIN, 0}};
@@ -180,7 +180,7 @@ void Launcher::drain(unsigned rank) {
     }
 }
 
-// ---- Input --------------------------------------------------------------------------------------
+// ---- Input
 
 void Launcher::feed_input() {
     if (input_held_.empty()) {
@@ -206,7 +206,7 @@ void Launcher::close_input() {
     input_to_.reset();
 }
 
-// ---- Signals ------------------------------------------------------------------------------------
+// ---- Signals
 
 void Launcher::take_signals() {
     signalfd_siginfo info{};
@@ -248,7 +248,7 @@ void Launcher::on_nobody_reads() {
     tell_running(SIGTERM);
 }
 
-// ---- Ends ---------------------------------------------------------------------------------------
+// ---- Ends
 
 void Launcher::look_for_deaths() {
     for (unsigned rank = 0; rank < ranks_.size(); ++rank) {

@@ -14,6 +14,11 @@
 /// Result    0, or the exit code of the rank that failed first (128 + signal when it died of one).
 /// Thread safety: one thread, the only one of the process.
 
+#include "tools/run/janitor.hpp"
+#include "tools/run/rank_output.hpp"
+#include "tools/run/rank_process.hpp"
+#include "tools/run/run_report.hpp"
+
 #include <sys/signalfd.h>
 
 #include <array>
@@ -23,11 +28,6 @@
 #include <string>
 #include <utility>
 #include <vector>
-
-#include "tools/run/janitor.hpp"
-#include "tools/run/rank_output.hpp"
-#include "tools/run/rank_process.hpp"
-#include "tools/run/run_report.hpp"
 
 namespace tools {
 

@@ -1,16 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // `rmem make`: a ring that stays when its programs have left, with values in it.
 
-#include <fmt/format.h>
-#include <unistd.h>
-
-#include <cstdio>
-#include <fstream>
-#include <memory>
-#include <string>
-#include <utility>
-#include <vector>
-
 #include "billboard/environment.hpp"
 #include "rmem/base/clock.hpp"
 #include "rmem/ring.hpp"
@@ -20,6 +10,16 @@
 #include "tools/usage.hpp"
 #include "tools/watch/cells.hpp"
 #include "tools/watch/outside_write.hpp"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <fstream>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
 
 namespace tools {
 

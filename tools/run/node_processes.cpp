@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/run/node_processes.hpp"
 
+#include "rmem/base/clock.hpp"
+#include "rmem/ring/node_board.hpp"
+
 #include <fmt/format.h>
 
 #include <chrono>
 #include <csignal>
 #include <filesystem>
 #include <thread>
-
-#include "rmem/base/clock.hpp"
-#include "rmem/ring/node_board.hpp"
 
 namespace tools {
 

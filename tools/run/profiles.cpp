@@ -1,6 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // `rmem profiles`: the timing profiles, with their figures.
 
+#include "rmem/config.hpp"
+#include "rmem/wire/timing.hpp"
+#include "tools/commands.hpp"
+#include "tools/output.hpp"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -9,11 +14,6 @@
 #include <string_view>
 #include <utility>
 #include <vector>
-
-#include "rmem/config.hpp"
-#include "rmem/wire/timing.hpp"
-#include "tools/commands.hpp"
-#include "tools/output.hpp"
 
 namespace tools {
 

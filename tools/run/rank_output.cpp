@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/run/rank_output.hpp"
 
+#include "rmem/base/time.hpp"
+#include "tools/output.hpp"
+
 #include <fmt/format.h>
 #include <poll.h>
 #include <unistd.h>
@@ -8,9 +11,6 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
-
-#include "rmem/base/time.hpp"
-#include "tools/output.hpp"
 
 namespace tools {
 

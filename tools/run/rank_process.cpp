@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/run/rank_process.hpp"
 
+#include "rmem/error.hpp"
+
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <grp.h>
@@ -14,8 +16,6 @@
 #include <csignal>
 #include <cstring>
 #include <utility>
-
-#include "rmem/error.hpp"
 
 namespace tools {
 

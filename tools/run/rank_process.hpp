@@ -11,14 +11,14 @@
 ///   be executed, or not in its directory or as its user, is a rank that ends with
 ///   kExitCannotExecute or kExitNotFound and says so on its stderr.
 
+#include "rmem/ring/segment.hpp"
+
 #include <sys/types.h>
 
 #include <optional>
 #include <string>
 #include <utility>
 #include <vector>
-
-#include "rmem/ring/segment.hpp"
 
 namespace tools {
 

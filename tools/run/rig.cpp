@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/run/rig.hpp"
 
+#include "rmem/config.hpp"
+
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <grp.h>
@@ -17,8 +19,6 @@
 #include <initializer_list>
 #include <optional>
 
-#include "rmem/config.hpp"
-
 namespace tools {
 
 namespace {
@@ -29,7 +29,7 @@ rmem::Error refusal(const std::string& where, const std::string& sentence) {
     return {rmem::Errc::invalid_argument, fmt::format("{}: {}", where, sentence)};
 }
 
-// ---- Users and processors of this host ----------------------------------------------------------
+// ---- Users and processors of this host
 
 /// None for the present user.
 std::optional<User> user_named(const std::string& name, const std::string& where) {
@@ -93,7 +93,7 @@ void check_processors(const std::vector<unsigned>& wanted, const std::string& wh
     }
 }
 
-// ---- The file -----------------------------------------------------------------------------------
+// ---- The file
 
 class RigFile {
 public:

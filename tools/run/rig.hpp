@@ -23,12 +23,12 @@
 /// Errors: `rmem::Error` (invalid_argument; for processors, users and folders as this host has them
 ///   as well); its sentence begins with file:line.
 
+#include "tools/run/rank_process.hpp"
+
 #include <map>
 #include <string>
 #include <string_view>
 #include <vector>
-
-#include "tools/run/rank_process.hpp"
 
 namespace tools {
 

@@ -4,21 +4,6 @@
 // The options become RMEM_ variables of this process; the ring is made from them by the same code
 // that computes the settings of the ranks, which inherit them.
 
-#include <fmt/format.h>
-#include <grp.h>
-#include <unistd.h>
-
-#include <algorithm>
-#include <cstdlib>
-#include <memory>
-#include <optional>
-#include <random>
-#include <set>
-#include <span>
-#include <string>
-#include <string_view>
-#include <vector>
-
 #include "billboard/environment.hpp"
 #include "rmem/base/clock.hpp"
 #include "rmem/base/environment_variable.hpp"
@@ -36,6 +21,21 @@
 #include "tools/run/node_processes.hpp"
 #include "tools/run/rig.hpp"
 #include "tools/settings.hpp"
+
+#include <fmt/format.h>
+#include <grp.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <memory>
+#include <optional>
+#include <random>
+#include <set>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
 
 namespace tools {
 

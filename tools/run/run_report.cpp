@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/run/run_report.hpp"
 
+#include "tools/output.hpp"
+
 #include <fmt/format.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <csignal>
 #include <cstring>
-
-#include "tools/output.hpp"
 
 namespace tools {
 

@@ -7,16 +7,16 @@
 /// JSON: one object per line on stdout, with "event": ring, started, output, ended, ending, signal,
 /// restarted, node-died, summary. Every `false` returned says that nobody reads stdout any more.
 
+#include "rmem/config.hpp"
+#include "tools/json.hpp"
+#include "tools/run/rank_output.hpp"
+
 #include <sys/types.h>
 
 #include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
-
-#include "rmem/config.hpp"
-#include "tools/json.hpp"
-#include "tools/run/rank_output.hpp"
 
 namespace tools {
 

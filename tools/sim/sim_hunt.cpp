@@ -1,6 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // `rmem sim hunt`: seeds of faults and traffic, until something breaks.
 
+#include "rmem/ring/waiting.hpp"
+#include "simulator/bbp_hunt/hunt.hpp"
+#include "simulator/hunt/jobs.hpp"
+#include "simulator/mpi_hunt/hunt.hpp"
+#include "simulator/udp_hunt/hunt.hpp"
+#include "tools/output.hpp"
+#include "tools/sim/sim.hpp"
+
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -9,14 +17,6 @@
 #include <cstdio>
 #include <memory>
 #include <string>
-
-#include "rmem/ring/waiting.hpp"
-#include "simulator/bbp_hunt/hunt.hpp"
-#include "simulator/hunt/jobs.hpp"
-#include "simulator/mpi_hunt/hunt.hpp"
-#include "simulator/udp_hunt/hunt.hpp"
-#include "tools/output.hpp"
-#include "tools/sim/sim.hpp"
 
 namespace tools {
 

@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 // `rmem sim paper`: the paper's numbers beside the simulation's.
 
-#include <fmt/format.h>
-
-#include <memory>
-#include <string>
-#include <thread>
-
 #include "simulator/paper/figures.hpp"
 #include "simulator/paper/table.hpp"
 #include "tools/measure/figures.hpp"
 #include "tools/measure/samples.hpp"
 #include "tools/output.hpp"
 #include "tools/sim/sim.hpp"
+
+#include <fmt/format.h>
+
+#include <memory>
+#include <string>
+#include <thread>
 
 namespace tools {
 

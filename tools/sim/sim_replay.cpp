@@ -1,13 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // `rmem sim replay`: one seed of the hunt again, with all that happens.
 
-#include <fmt/format.h>
-
-#include <cstdio>
-#include <exception>
-#include <memory>
-#include <string>
-
 #include "simulator/bbp_hunt/hunt.hpp"
 #include "simulator/mpi_hunt/hunt.hpp"
 #include "simulator/udp_hunt/hunt.hpp"
@@ -15,6 +8,13 @@
 #include "tools/output.hpp"
 #include "tools/sim/sim.hpp"
 #include "tools/usage.hpp"
+
+#include <fmt/format.h>
+
+#include <cstdio>
+#include <exception>
+#include <memory>
+#include <string>
 
 namespace tools {
 

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // `rmem sim scale`: multicast and barrier on more and more nodes.
 
+#include "simulator/paper/scale.hpp"
+#include "tools/output.hpp"
+#include "tools/sim/sim.hpp"
+
 #include <fmt/format.h>
 
 #include <memory>
 #include <string>
 #include <vector>
-
-#include "simulator/paper/scale.hpp"
-#include "tools/output.hpp"
-#include "tools/sim/sim.hpp"
 
 namespace tools {
 

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/watch/bank_view.hpp"
 
+#include "rmem/ring/segment.hpp"
+#include "tools/output.hpp"
+
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include <algorithm>
 #include <atomic>
 #include <cstring>
-
-#include "rmem/ring/segment.hpp"
-#include "tools/output.hpp"
 
 namespace tools {
 

@@ -7,14 +7,14 @@
 /// bank per node a bank shows what its node's engine has applied so far.
 /// Errors: `rmem::Error`: no_such_ring, bad_rank for the node, invalid_argument for a range.
 
+#include "rmem/ring.hpp"
+
 #include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
 #include <vector>
-
-#include "rmem/ring.hpp"
 
 namespace tools {
 

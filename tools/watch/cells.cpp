@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/watch/cells.hpp"
 
+#include "rmem/config.hpp"
+#include "tools/output.hpp"
+#include "tools/usage.hpp"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -10,10 +14,6 @@
 #include <cmath>
 #include <cstring>
 #include <optional>
-
-#include "rmem/config.hpp"
-#include "tools/output.hpp"
-#include "tools/usage.hpp"
 
 namespace tools {
 

@@ -8,13 +8,13 @@
 /// Thread safety: values and functions of their arguments.
 /// Errors: UsageError naming the given text and the valid ones.
 
+#include "tools/json.hpp"
+
 #include <cstddef>
 #include <cstdint>
 #include <span>
 #include <string>
 #include <vector>
-
-#include "tools/json.hpp"
 
 namespace tools {
 

@@ -1,6 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // `rmem dump`: a bank's bytes, for people, for files and for programs.
 
+#include "tools/commands.hpp"
+#include "tools/output.hpp"
+#include "tools/usage.hpp"
+#include "tools/watch/bank_view.hpp"
+#include "tools/watch/cells.hpp"
+
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -8,12 +14,6 @@
 #include <memory>
 #include <optional>
 #include <string>
-
-#include "tools/commands.hpp"
-#include "tools/output.hpp"
-#include "tools/usage.hpp"
-#include "tools/watch/bank_view.hpp"
-#include "tools/watch/cells.hpp"
 
 namespace tools {
 

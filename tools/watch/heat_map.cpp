@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/watch/heat_map.hpp"
 
-#include <algorithm>
-#include <atomic>
-
 #include "rmem/base/hash.hpp"
 #include "rmem/config.hpp"
+
+#include <algorithm>
+#include <atomic>
 
 namespace tools {
 

@@ -7,10 +7,10 @@
 /// Values are nanoseconds. Percentiles are bucket bounds, within 1/16 of the truth.
 /// Thread safety: none; a plain value.
 
+#include "rmem/base/histogram.hpp"
+
 #include <cstdint>
 #include <vector>
-
-#include "rmem/base/histogram.hpp"
 
 namespace tools {
 

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // `rmem info` and `rmem list`: the rings of this host, and their members.
 
-#include <fmt/format.h>
-
-#include <memory>
-#include <string>
-
 #include "rmem/ring/segment.hpp"
 #include "tools/commands.hpp"
 #include "tools/output.hpp"
 #include "tools/watch/munet_report.hpp"
 #include "tools/watch/ring_report.hpp"
+
+#include <fmt/format.h>
+
+#include <memory>
+#include <string>
 
 namespace tools {
 

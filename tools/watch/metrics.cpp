@@ -1,11 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // `rmem metrics`: serves a ring's counters to Prometheus.
 
-#include <fmt/format.h>
-
-#include <memory>
-#include <string>
-
 #include "rmem/base/clock.hpp"
 #include "tools/commands.hpp"
 #include "tools/output.hpp"
@@ -14,6 +9,11 @@
 #include "tools/watch/metrics_server.hpp"
 #include "tools/watch/ring_metrics.hpp"
 #include "tools/watch/ring_sampler.hpp"
+
+#include <fmt/format.h>
+
+#include <memory>
+#include <string>
 
 namespace tools {
 

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/watch/metrics_server.hpp"
 
+#include "rmem/base/helper_thread.hpp"
+#include "rmem/error.hpp"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -13,9 +16,6 @@
 #include <list>
 #include <optional>
 #include <utility>
-
-#include "rmem/base/helper_thread.hpp"
-#include "rmem/error.hpp"
 
 namespace tools {
 

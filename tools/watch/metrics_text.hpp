@@ -11,12 +11,12 @@
 /// Names are the caller's to choose well; help and label values may hold anything.
 /// Thread safety: none. Units: seconds and bytes, as Prometheus wants them.
 
+#include "tools/watch/histogram_sample.hpp"
+
 #include <cstdint>
 #include <string>
 #include <utility>
 #include <vector>
-
-#include "tools/watch/histogram_sample.hpp"
 
 namespace tools {
 

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/watch/munet_report.hpp"
 
-#include <fmt/format.h>
-
-#include <span>
-
 #include "ports/munet/counter_board.hpp"
 #include "rmem/base/process.hpp"
 #include "rmem/error.hpp"
 #include "tools/output.hpp"
+
+#include <fmt/format.h>
+
+#include <span>
 
 namespace tools {
 

@@ -4,11 +4,11 @@
 /// The contents of a MU-Net daemon's board (ports/munet/counter_board.hpp), for `rmem info`, `top`
 /// and `metrics`.
 
-#include <optional>
-#include <string>
-
 #include "tools/json.hpp"
 #include "tools/watch/ring_sample.hpp"
+
+#include <optional>
+#include <string>
 
 namespace tools {
 

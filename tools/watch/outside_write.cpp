@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/watch/outside_write.hpp"
 
+#include "rmem/base/fence.hpp"
+#include "rmem/interrupts.hpp"
+#include "rmem/node.hpp"
+#include "rmem/ring/waiting.hpp"
+#include "tools/output.hpp"
+
 #include <fmt/format.h>
 
 #include <atomic>
 #include <chrono>
 #include <cstring>
 #include <thread>
-
-#include "rmem/base/fence.hpp"
-#include "rmem/interrupts.hpp"
-#include "rmem/node.hpp"
-#include "rmem/ring/waiting.hpp"
-#include "tools/output.hpp"
 
 namespace tools {
 

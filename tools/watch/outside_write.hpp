@@ -6,15 +6,15 @@
 /// Thread safety: one thread. Errors: `rmem::Error`: not_permitted on link udp, rank_taken,
 ///   timed_out when a member is stopped.
 
+#include "rmem/node.hpp"
+#include "rmem/ring.hpp"
+
 #include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <optional>
 #include <span>
 #include <vector>
-
-#include "rmem/node.hpp"
-#include "rmem/ring.hpp"
 
 namespace tools {
 

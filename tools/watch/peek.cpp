@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // `rmem peek`: prints values from a bank.
 
+#include "tools/commands.hpp"
+#include "tools/output.hpp"
+#include "tools/watch/bank_view.hpp"
+#include "tools/watch/cells.hpp"
+
 #include <fmt/format.h>
 
 #include <memory>
 #include <optional>
 #include <string>
-
-#include "tools/commands.hpp"
-#include "tools/output.hpp"
-#include "tools/watch/bank_view.hpp"
-#include "tools/watch/cells.hpp"
 
 namespace tools {
 

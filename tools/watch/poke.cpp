@@ -3,18 +3,18 @@
 //
 // From outside (tools/watch/outside_write.hpp), or as a rank that is not running.
 
+#include "tools/commands.hpp"
+#include "tools/output.hpp"
+#include "tools/watch/bank_view.hpp"
+#include "tools/watch/cells.hpp"
+#include "tools/watch/outside_write.hpp"
+
 #include <fmt/format.h>
 
 #include <memory>
 #include <optional>
 #include <string>
 #include <vector>
-
-#include "tools/commands.hpp"
-#include "tools/output.hpp"
-#include "tools/watch/bank_view.hpp"
-#include "tools/watch/cells.hpp"
-#include "tools/watch/outside_write.hpp"
 
 namespace tools {
 

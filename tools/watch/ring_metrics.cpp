@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/watch/ring_metrics.hpp"
 
+#include "billboard/core/counters.hpp"
+#include "ports/munet/counter_board.hpp"
+#include "tools/watch/metrics_text.hpp"
+#include "tools/watch/port_counters.hpp"
+
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <span>
 #include <string_view>
 #include <tuple>
-
-#include "billboard/core/counters.hpp"
-#include "ports/munet/counter_board.hpp"
-#include "tools/watch/metrics_text.hpp"
-#include "tools/watch/port_counters.hpp"
 
 namespace tools {
 

@@ -7,9 +7,9 @@
 /// it, rank; `rmem_billboard_…_total` of a rank; `rmem_udp_…_total` of a node's engine. Ranks that
 /// never came and nodes of other hosts have no counters here.
 
-#include <string>
-
 #include "tools/watch/ring_sample.hpp"
+
+#include <string>
 
 namespace tools {
 

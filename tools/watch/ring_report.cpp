@@ -1,12 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/watch/ring_report.hpp"
 
-#include <fmt/format.h>
-
-#include <array>
-#include <fstream>
-#include <span>
-
 #include "billboard/core/counters.hpp"
 #include "rmem/base/process.hpp"
 #include "rmem/ring/node_board.hpp"
@@ -16,6 +10,12 @@
 #include "tools/output.hpp"
 #include "tools/watch/munet_report.hpp"
 #include "tools/watch/port_counters.hpp"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <fstream>
+#include <span>
 
 namespace tools {
 
@@ -161,7 +161,7 @@ json config_json(const rmem::Ring& ring) {
             {"creator_pid", ring.header().creator_pid}};
 }
 
-// ---- Text ---------------------------------------------------------------------------------------
+// ---- Text
 
 std::string heading(const json& r) {
     const auto bound = r["bound_ns"].get<std::int64_t>();

@@ -6,10 +6,10 @@
 ///
 /// Everything comes out of shared memory that others write, and is read once. Nothing is changed.
 
-#include <string>
-
 #include "rmem/ring.hpp"
 #include "tools/json.hpp"
+
+#include <string>
 
 namespace tools {
 

@@ -9,6 +9,11 @@
 /// Trust: the values come out of memory that others write. They are bounded where they are indices;
 /// otherwise they are only shown.
 
+#include "rmem/config.hpp"
+#include "rmem/ring/counters.hpp"
+#include "rmem/ring/node_board.hpp"
+#include "tools/watch/histogram_sample.hpp"
+
 #include <algorithm>
 #include <array>
 #include <bitset>
@@ -17,11 +22,6 @@
 #include <optional>
 #include <string>
 #include <vector>
-
-#include "rmem/config.hpp"
-#include "rmem/ring/counters.hpp"
-#include "rmem/ring/node_board.hpp"
-#include "tools/watch/histogram_sample.hpp"
 
 namespace tools {
 

@@ -1,11 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/watch/ring_sampler.hpp"
 
-#include <sys/mman.h>
-
-#include <algorithm>
-#include <array>
-
 #include "billboard/core/counters.hpp"
 #include "rmem/ring/node_slot.hpp"
 #include "rmem/ring/segment.hpp"
@@ -13,6 +8,11 @@
 #include "tools/watch/munet_report.hpp"
 #include "tools/watch/port_counters.hpp"
 #include "tools/watch/ring_report.hpp"
+
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <array>
 
 namespace tools {
 
@@ -30,7 +30,7 @@ std::shared_ptr<Ring> open_read_only(const std::string& segment) {
     return ring;
 }
 
-// ---- Ranks --------------------------------------------------------------------------------------
+// ---- Ranks
 
 /// What a segment says of a rank. Of a ring over several hosts its own node's segment says most.
 // relaxed is enough: a sample is of no one instant
@@ -57,7 +57,7 @@ bool knows_better(const RankSample& one, const RankSample& other) {
     return knowledge(one) > knowledge(other);
 }
 
-// ---- Nodes --------------------------------------------------------------------------------------
+// ---- Nodes
 
 /// Where an engine of one's own or of each node is not what decides: as its ranks are.
 NodeState state_by_ranks(const RingSample& sample, unsigned node) {

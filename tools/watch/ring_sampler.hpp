@@ -9,14 +9,14 @@
 /// `name`: of a ring over several hosts all its nodes on this host, or one of them (`rig@2`).
 /// Thread safety: one thread. Errors: `rmem::Error` for a segment that is no ring of this version.
 
+#include "rmem/ring.hpp"
+#include "tools/watch/ring_sample.hpp"
+
 #include <cstddef>
 #include <memory>
 #include <span>
 #include <string>
 #include <vector>
-
-#include "rmem/ring.hpp"
-#include "tools/watch/ring_sample.hpp"
 
 namespace tools {
 

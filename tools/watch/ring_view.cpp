@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/watch/ring_view.hpp"
 
-#include <algorithm>
-#include <array>
-#include <map>
-#include <span>
-
 #include "billboard/core/counters.hpp"
 #include "ports/munet/counter_board.hpp"
 #include "rmem/ring/write_stamps.hpp"
 #include "tools/watch/port_counters.hpp"
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <span>
 
 namespace tools {
 

@@ -8,12 +8,12 @@
 /// new.
 /// Units: per second, nanoseconds, bytes.
 
+#include "tools/watch/ring_sample.hpp"
+
 #include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
-
-#include "tools/watch/ring_sample.hpp"
 
 namespace tools {
 

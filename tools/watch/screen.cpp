@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/watch/screen.hpp"
 
+#include "tools/output.hpp"
+
 #include <sys/ioctl.h>
 #include <unistd.h>
 
 #include <array>
 #include <string>
 #include <string_view>
-
-#include "tools/output.hpp"
 
 namespace tools {
 

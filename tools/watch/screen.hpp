@@ -9,14 +9,14 @@
 /// Thread safety: one object in a process, one thread. Signals that end the command must go through
 /// StopSignals, so that the destructor runs.
 
+#include "tools/watch/top_frame.hpp"
+
 #include <termios.h>
 
 #include <cstddef>
 #include <string>
 #include <string_view>
 #include <vector>
-
-#include "tools/watch/top_frame.hpp"
 
 namespace tools {
 

@@ -1,15 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // `rmem top`: the events of a ring, live in a terminal or as frames one after another.
 
-#include <fmt/format.h>
-#include <unistd.h>
-
-#include <memory>
-#include <optional>
-#include <string>
-#include <tuple>
-#include <utility>
-
 #include "rmem/base/clock.hpp"
 #include "rmem/ring/segment.hpp"
 #include "tools/commands.hpp"
@@ -23,6 +14,15 @@
 #include "tools/watch/ring_view.hpp"
 #include "tools/watch/screen.hpp"
 #include "tools/watch/top_frame.hpp"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <tuple>
+#include <utility>
 
 namespace tools {
 

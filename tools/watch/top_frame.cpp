@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/watch/top_frame.hpp"
 
+#include "tools/output.hpp"
+
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <array>
 #include <sstream>
-
-#include "tools/output.hpp"
 
 namespace tools {
 
@@ -50,7 +50,7 @@ void append(std::vector<Line>& to, std::vector<Line> more) {
     std::move(more.begin(), more.end(), std::back_inserter(to));
 }
 
-// ---- The ring -----------------------------------------------------------------------------------
+// ---- The ring
 
 std::string heading(const RingView& view) {
     const char* state = view.has_members ? "alive" : view.stays ? "kept" : "nobody is left";
@@ -128,7 +128,7 @@ std::vector<Line> summary(const RingView& view, std::size_t width) {
     return lines;
 }
 
-// ---- Nodes --------------------------------------------------------------------------------------
+// ---- Nodes
 
 bool is_alarming(const NodeView& node) {
     return node.state == NodeState::down || node.state == NodeState::stopped ||
@@ -267,7 +267,7 @@ std::vector<Line> node_lines(const RingView& view, std::size_t most, std::size_t
     return lines;
 }
 
-// ---- Events -------------------------------------------------------------------------------------
+// ---- Events
 
 std::string kinds_without_events(const RingView& view) {
     std::string none;
@@ -297,7 +297,7 @@ std::vector<Line> event_lines(const RingView& view) {
     return lines;
 }
 
-// ---- The map ------------------------------------------------------------------------------------
+// ---- The map
 
 const char* shade_of(const HeatMap::Cell& cell) {
     if (cell.heat > 0.5) return "█";
@@ -340,7 +340,7 @@ std::vector<Line> map_lines(const RingView& view, ShownMap shown, std::size_t wi
     return lines;
 }
 
-// ---- All of it ----------------------------------------------------------------------------------
+// ---- All of it
 
 /// As many of the parts as fit.
 std::string joined(const std::vector<std::string>& parts, std::size_t width) {

@@ -4,13 +4,13 @@
 /// A frame of `rmem top`, a ring at one instant: lines for a terminal, or JSON. It looks at nothing
 /// else.
 
-#include <cstddef>
-#include <string>
-#include <vector>
-
 #include "tools/json.hpp"
 #include "tools/watch/heat_map.hpp"
 #include "tools/watch/ring_view.hpp"
+
+#include <cstddef>
+#include <string>
+#include <vector>
 
 namespace tools {
 

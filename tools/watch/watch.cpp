@@ -4,6 +4,13 @@
 // An observer has no interrupts, so it looks at intervals: a value that changes twice between two
 // looks shows once.
 
+#include "rmem/base/clock.hpp"
+#include "tools/commands.hpp"
+#include "tools/output.hpp"
+#include "tools/usage.hpp"
+#include "tools/watch/bank_view.hpp"
+#include "tools/watch/cells.hpp"
+
 #include <fmt/chrono.h>
 #include <fmt/format.h>
 #include <unistd.h>
@@ -14,13 +21,6 @@
 #include <string>
 #include <thread>
 #include <vector>
-
-#include "rmem/base/clock.hpp"
-#include "tools/commands.hpp"
-#include "tools/output.hpp"
-#include "tools/usage.hpp"
-#include "tools/watch/bank_view.hpp"
-#include "tools/watch/cells.hpp"
 
 namespace tools {
 

@@ -37,7 +37,7 @@ bool lies_behind(unsigned node, unsigned last, unsigned origin, unsigned nodes) 
 
 }  // namespace
 
-// ---- Joining and leaving ------------------------------------------------------------------------
+// ---- Joining and leaving
 
 RingEngine::RingEngine(Membership& member, const FaultPlan& faults, bool check_writers)
     : member_(member),
@@ -137,7 +137,7 @@ void RingEngine::on_race(RaceChecker::Report report) {
     lock_.unlock();
 }
 
-// ---- Running ------------------------------------------------------------------------------------
+// ---- Running
 
 bool RingEngine::run(Caller caller) {
     return run_and_report(caller, false);
@@ -197,7 +197,7 @@ void RingEngine::step(bool for_fifo) noexcept {
     runs_.add();
 }
 
-// ---- Input: from the logs into the model --------------------------------------------------------
+// ---- Input: from the logs into the model
 
 void RingEngine::find_news() {
     news_.clear();
@@ -288,7 +288,7 @@ std::int64_t RingEngine::publication_of(const LogRecord& record) noexcept {
     return looked_ns_ - record.written_ns > kPublishNs ? looked_ns_ : record.written_ns;
 }
 
-// ---- Output: from the model into the bank -------------------------------------------------------
+// ---- Output: from the model into the bank
 
 /// Profile `none`: a record in a log is due, unless a fault delays it.
 void RingEngine::pass_instantly(std::int64_t now) {
@@ -454,7 +454,7 @@ void RingEngine::wake_node() noexcept {
     }
 }
 
-// ---- Members and faults of the wire -------------------------------------------------------------
+// ---- Members and faults of the wire
 
 void RingEngine::look_at_members() noexcept {
     for (unsigned i = 0; i < kRanksPerLook; ++i) look_at_member();

@@ -56,7 +56,7 @@ void RingMemory::keep_applying(bool on) {
     if (helper_) helper_->set_always(on);
 }
 
-// ---- Writing ------------------------------------------------------------------------------------
+// ---- Writing
 
 void RingMemory::commit() noexcept {
     if (unannounced_) announce();
@@ -110,7 +110,7 @@ void RingMemory::send_record(std::size_t offset, const void* from, std::uint32_t
     counters_.add(LinkCounter::bytes_sent, words * kWordBytes);
 }
 
-// ---- Room ---------------------------------------------------------------------------------------
+// ---- Room
 
 bool RingMemory::room(std::size_t bytes) {
     const std::uint64_t units = std::min(LogArea::units_of_group(bytes, kMaxGroupWrites),

@@ -38,7 +38,7 @@ void SimCard::on_bound_violation(std::function<void(const BoundViolation&)> call
     world_.violations_awaited_ = true;
 }
 
-// ---- Memory -------------------------------------------------------------------------------------
+// ---- Memory
 
 bool SimCard::room(std::size_t bytes) {
     if (memory_.room(bytes)) return true;
@@ -77,7 +77,7 @@ void SimCard::before_load(std::size_t words) {
     if (is_running()) memory_.data(0, words * kWordBytes);
 }
 
-// ---- Waiting ------------------------------------------------------------------------------------
+// ---- Waiting
 
 void SimCard::begin_wait(std::optional<std::size_t> offset) {
     awaited_ = offset;
@@ -92,7 +92,7 @@ Step SimCard::wait(Deadline deadline) {
     return step;
 }
 
-// ---- Interrupts ---------------------------------------------------------------------------------
+// ---- Interrupts
 
 /// The marks of ranks that died go when a rank joins and no rank that made some is alive.
 void SimCard::forget_the_dead() {

@@ -139,7 +139,7 @@ bool Engine::is_member() const noexcept {
     return is_member_.load(std::memory_order_acquire);
 }
 
-// ---- Running ------------------------------------------------------------------------------------
+// ---- Running
 
 void Engine::run(Leaving leaving) {
     std::unique_lock lock(mutex_);
@@ -298,7 +298,7 @@ void Engine::wake_programs() noexcept {
     }
 }
 
-// ---- Own writes ---------------------------------------------------------------------------------
+// ---- Own writes
 
 bool Engine::has_room(std::size_t bytes) {
     const std::lock_guard lock(mutex_);
@@ -344,7 +344,7 @@ bool Engine::is_completed() {
     return outbox_.is_completed();
 }
 
-// ---- The core's edge ----------------------------------------------------------------------------
+// ---- The core's edge
 
 /// A joining node's bank is nobody's yet, and a node that has left the ring holds up no one.
 void Engine::apply(unsigned origin, const Batch& batch, std::int64_t now) {
@@ -426,7 +426,7 @@ void Engine::keep_oddities(std::int64_t now) {
     board_.notice.say(said_);
 }
 
-// ---- Now and then -------------------------------------------------------------------------------
+// ---- Now and then
 
 void Engine::enroll(unsigned rank, std::uint32_t incarnation, bool joined) {
     const std::lock_guard lock(mutex_);

@@ -237,7 +237,7 @@ bool UdpMemory::is_alive(unsigned rank) const noexcept {
     return state == RankState::elsewhere || ring_.is_alive(rank);
 }
 
-// ---- Writing ------------------------------------------------------------------------------------
+// ---- Writing
 
 std::uint32_t UdpMemory::mark_of(std::size_t offset, std::size_t bytes) const noexcept {
     if (offset >= ring_.config().user_bytes) return 0;
@@ -366,7 +366,7 @@ bool UdpMemory::flush(Deadline deadline) {
     return true;
 }
 
-// ---- Waiting ------------------------------------------------------------------------------------
+// ---- Waiting
 
 void UdpMemory::progress() {
     using Progress = udp::ProgressPacer::Progress;

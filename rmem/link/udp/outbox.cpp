@@ -95,7 +95,7 @@ void Outbox::send_open(std::int64_t now) {
     core_.commit(now);
 }
 
-// ---- Logs of others -----------------------------------------------------------------------------
+// ---- Logs of others
 
 bool Outbox::has_opened(unsigned rank) const noexcept {
     // (3) - this acquire-load synchronizes-with the release-store rmem/link/udp/memory.cpp (7);
@@ -191,7 +191,7 @@ bool Outbox::is_possible(const LogRecord& record) const noexcept {
            bytes <= bank_bytes_ - record.offset;
 }
 
-// ---- Later --------------------------------------------------------------------------------------
+// ---- Later
 
 std::int64_t Outbox::due_ns() const noexcept {
     // Without room there is nothing to do until a datagram makes some.

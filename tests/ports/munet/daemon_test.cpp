@@ -361,7 +361,7 @@ TEST(MunetDaemon, keeps_the_memory_of_an_endpoint_out_of_children) {
     mu_destroy_endpoint(ep);
 }
 
-// ---- The socket ---------------------------------------------------------------------------------
+// ---- The socket
 
 Descriptor connect_to(const MunetDaemon& daemon) {
     sockaddr_un address;

@@ -125,7 +125,7 @@ private:
     std::unique_ptr<Child> alice_, bob_;
 };
 
-// ---- Reading others' memory ---------------------------------------------------------------------
+// ---- Reading others' memory
 
 TEST_F(Protection, keeps_the_memory_of_processes_from_other_users) {
     attack([&] {
@@ -230,7 +230,7 @@ TEST_F(Protection, keeps_socket_and_counters_from_other_users) {
     });
 }
 
-// ---- Lies ---------------------------------------------------------------------------------------
+// ---- Lies
 
 /// An endpoint whose memory the attacker writes as he likes.
 class RawEndpoint {

@@ -86,7 +86,7 @@ private:
     unsigned next_;
 };
 
-// ---- Messages -----------------------------------------------------------------------------------
+// ---- Messages
 
 TEST(MunetRelay, carries_messages_of_all_sizes_by_both_sends) {
     MunetNode node(2);
@@ -296,7 +296,7 @@ TEST(MunetRelay, shows_nothing_old_behind_what_came_while_a_long_message_was_mov
     }
 }
 
-// ---- Credit -------------------------------------------------------------------------------------
+// ---- Credit
 
 TEST(MunetRelay, lets_a_sender_wait_once_its_share_is_used_up_and_go_on_when_it_was_received) {
     MunetNode node(4);
@@ -440,7 +440,7 @@ TEST(MunetRelay, lets_nobody_make_a_receiver_keep_more_than_the_longest_message)
     EXPECT_EQ(receive_number(b), 5U);
 }
 
-// ---- Destinations -------------------------------------------------------------------------------
+// ---- Destinations
 
 TEST(MunetRelay, refuses_destinations_that_are_not_there) {
     MunetNode node;
@@ -541,7 +541,7 @@ TEST(MunetRelay, has_no_more_than_256_destinations_for_an_endpoint) {
     EXPECT_EQ(send(a, a, 1), -ENOBUFS);
 }
 
-// ---- Turns --------------------------------------------------------------------------------------
+// ---- Turns
 
 TEST(MunetRelay, takes_a_bounded_number_of_each_endpoint_in_a_turn) {
     MunetNode node(2);

@@ -28,7 +28,7 @@ struct Leaving {
     int& count_;
 };
 
-// ---- Switching ----
+// ---- Switching
 
 TEST(Fiber, does_not_start_before_it_is_resumed) {
     bool ran = false;
@@ -147,7 +147,7 @@ TEST(Fiber, one_may_run_another) {
     EXPECT_TRUE(outer.ended());
 }
 
-// ---- Exceptions ----
+// ---- Exceptions
 
 TEST(Fiber, what_leaves_the_body_leaves_resume) {
     int left = 0;
@@ -236,7 +236,7 @@ TEST(Fiber, a_destructor_that_runs_for_an_exception_may_switch) {
     EXPECT_THROW(fiber.resume(), std::runtime_error);
 }
 
-// ---- Abandoning ----
+// ---- Abandoning
 
 TEST(Fiber, an_abandoned_one_runs_no_destructor) {
     int left = 0;
@@ -286,7 +286,7 @@ TEST(Fiber, one_abandoned_in_a_handler_leaves_the_others_exceptions_alone) {
     EXPECT_EQ(std::current_exception(), nullptr);
 }
 
-// ---- Stacks ----
+// ---- Stacks
 
 TEST(Fiber, those_made_in_turn_use_one_stack_abandoned_or_ended) {
     std::set<std::uintptr_t> places;

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "rmem/sim/first_time.hpp"
 
+#include "rmem/base/random.hpp"
+
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
-
-#include "rmem/base/random.hpp"
 
 namespace rmem::sim {
 namespace {

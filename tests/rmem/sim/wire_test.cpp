@@ -3,6 +3,8 @@
 #include "rmem/base/hash.hpp"
 #include "rmem/base/random.hpp"
 
+#include "tests/rmem/wire/model_fixture.hpp"
+
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -12,8 +14,6 @@
 #include <map>
 #include <string>
 #include <vector>
-
-#include "tests/rmem/wire/model_fixture.hpp"
 
 namespace rmem::sim {
 namespace {
@@ -177,7 +177,7 @@ std::string name_of(const std::string& profile, const Shape& s) {
            std::to_string(s.nodes_per_ring);
 }
 
-// ---- One ring ----
+// ---- One ring
 
 TEST(SimulatedWire, one_ring_is_the_bare_model) {
     for (const std::string& profile : timing_profile_names()) {
@@ -228,7 +228,7 @@ TEST(SimulatedWire, one_ring_has_the_models_faults) {
     EXPECT_EQ(outcomes[0].cause, WireLoss::cable);
 }
 
-// ---- Hierarchies ----
+// ---- Hierarchies
 
 TEST(SimulatedWire, in_a_hierarchy_every_write_arrives_once_in_order_everywhere_and_returns_last) {
     for (const Shape& s :
@@ -431,7 +431,7 @@ TEST(SimulatedWire, only_the_source_says_when_a_write_is_sent) {
     for (std::size_t n = 1; n < outcomes.size(); ++n) EXPECT_NE(outcomes[n].kind, Kind::sent);
 }
 
-// ---- Errors ----
+// ---- Errors
 
 TEST(SimulatedWire, topologies_that_cannot_be_are_refused) {
     const TimingProfile profile = parse_timing("scramnet-burst");

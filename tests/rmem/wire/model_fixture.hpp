@@ -3,13 +3,13 @@
 
 /// A wire model with its outcomes kept, and the questions of its tests.
 
+#include "rmem/wire/model.hpp"
+
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <string>
 #include <vector>
-
-#include "rmem/wire/model.hpp"
 
 namespace rmem {
 using Kind = WireOutcomeKind;

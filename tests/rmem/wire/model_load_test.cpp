@@ -1,6 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // ctest: check
 // What holds for any load, with faults and without.
+#include "rmem/base/hash.hpp"
+#include "rmem/base/random.hpp"
+#include "tests/rmem/wire/model_fixture.hpp"
+#include "tests/support/sanitizers.hpp"
+
 #include <gtest/gtest.h>
 
 #include <cstdint>
@@ -10,11 +15,6 @@
 #include <string>
 #include <utility>
 #include <vector>
-
-#include "rmem/base/hash.hpp"
-#include "rmem/base/random.hpp"
-#include "tests/rmem/wire/model_fixture.hpp"
-#include "tests/support/sanitizers.hpp"
 
 namespace rmem {
 namespace {

@@ -3,12 +3,12 @@
 /// Packets that meet while one grows, is lost, or lies in a failing node: nothing overtakes, and
 /// nothing vanishes without a word.
 
+#include "tests/rmem/wire/model_fixture.hpp"
+
 #include <gtest/gtest.h>
 
 #include <cstdint>
 #include <vector>
-
-#include "tests/rmem/wire/model_fixture.hpp"
 
 namespace rmem {
 namespace {

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "rmem/wire/model.hpp"
 
+#include "rmem/base/random.hpp"
+#include "tests/rmem/wire/model_fixture.hpp"
+
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -10,13 +13,10 @@
 #include <string>
 #include <vector>
 
-#include "rmem/base/random.hpp"
-#include "tests/rmem/wire/model_fixture.hpp"
-
 namespace rmem {
 namespace {
 
-// ---- Passing ----
+// ---- Passing
 
 TEST(WireModel, a_word_is_a_slot_away_and_247_ns_more_behind_each_node) {
     Bench b("scramnet-burst", 4, 5000);
@@ -104,7 +104,7 @@ TEST(WireModel, gt200_takes_350_ns_to_insert_and_450_to_pass) {
     EXPECT_EQ(b.arrival(2, tag), 350 + 80 + 450);
 }
 
-// ---- Throughput ----
+// ---- Throughput
 
 /// Bytes per millisecond that each of the `senders` gets, all saturating; `words` a write.
 std::vector<std::uint64_t> shares(const std::string& profile, std::uint16_t nodes,
@@ -194,7 +194,7 @@ TEST(WireModel, a_write_that_finds_an_empty_fifo_arrives_within_the_bound) {
     }
 }
 
-// ---- PLUS packets ----
+// ---- PLUS packets
 
 TEST(WireModel, sequential_writes_that_keep_up_share_a_packet) {
     Bench b("scramnet-burst-plus", 2);
@@ -252,7 +252,7 @@ TEST(WireModel, a_partial_word_is_sent_as_a_whole_one) {
     EXPECT_EQ(b.model.counters(0).sent_words, 2u);
 }
 
-// ---- The TX FIFO ----
+// ---- The TX FIFO
 
 TEST(WireModel, a_full_fifo_loses_when_asked_to_and_counts) {
     Bench b("scramnet-burst,fifo=lose", 2);
@@ -341,7 +341,7 @@ TEST(WireModel, what_cannot_be_a_write_is_refused) {
     EXPECT_THROW(Bench("none", 257), Error);
 }
 
-// ---- Nodes that come and go ----
+// ---- Nodes that come and go
 
 TEST(WireModel, a_bypassed_node_neither_receives_nor_delays) {
     Bench b("scramnet-burst", 4);
@@ -448,7 +448,7 @@ TEST(WireModel, a_ring_of_256_nodes_carries_a_packet_all_the_way_round) {
     EXPECT_EQ(b.model.totals().aged_out, 0u);
 }
 
-// ---- Cables ----
+// ---- Cables
 
 TEST(WireModel, a_cut_cable_heals_over_the_second_ring) {
     Bench b("scramnet-burst", 3);
@@ -524,7 +524,7 @@ TEST(WireModel, cutting_the_idle_ring_disturbs_nothing) {
     EXPECT_EQ(b.model.totals().switch_overs, 0u);
 }
 
-// ---- The ideal wire ----
+// ---- The ideal wire
 
 TEST(WireModel, none_delivers_at_once_in_the_order_of_submission) {
     Bench b("none", 3);

@@ -39,7 +39,7 @@ static const long sizes[] = {0,    1,    40,    41,    100,   1000,  4095,  4096
                              4097, 8192, 16363, 16364, 16365, 65535, 65536, 65537};
 enum { SIZES = sizeof sizes / sizeof *sizes, MOST = 65537 };
 
-/* ---- Bytes, all sizes and roots -------------------------------------------------------------- */
+/* ---- Bytes, all sizes and roots */
 
 static void check_bytes(MPI_Comm comm) {
     int rank, size;
@@ -72,7 +72,7 @@ static void check_bytes(MPI_Comm comm) {
     free(many);
 }
 
-/* ---- Types and operations -------------------------------------------------------------------- */
+/* ---- Types and operations */
 
 /* Values small enough that nothing overflows. */
 static long value_of(int rank, int i) {
@@ -230,7 +230,7 @@ static void check_order(MPI_Comm comm) {
     MPI_Op_free(&op);
 }
 
-/* ---- Derived types --------------------------------------------------------------------------- */
+/* ---- Derived types */
 
 struct gap {
     char c;
@@ -337,7 +337,7 @@ static void check_derived(MPI_Comm comm) {
     MPI_Type_free(&wide);
 }
 
-/* ---- Communicators --------------------------------------------------------------------------- */
+/* ---- Communicators */
 
 static void check_sum(MPI_Comm comm, const char* what) {
     int rank, size, sum = 0, word;
@@ -425,7 +425,7 @@ static void check_communicators(void) {
     check_inter();
 }
 
-/* ---- With messages under way ----------------------------------------------------------------- */
+/* ---- With messages under way */
 
 static void check_pending(void) {
     enum { LONG = 3 << 20 };
@@ -470,7 +470,7 @@ static void check_pending(void) {
     }
 }
 
-/* ---- Errors ---------------------------------------------------------------------------------- */
+/* ---- Errors */
 
 static int class_of(int code) {
     int class = MPI_SUCCESS;
@@ -508,7 +508,7 @@ static void check_errors(int is_fresh) {
     MPI_Comm_free(&comm);
 }
 
-/* ---- The other programs ---------------------------------------------------------------------- */
+/* ---- The other programs */
 
 static void broadcast_often(int count) {
     for (int i = 0; i < count; ++i) {

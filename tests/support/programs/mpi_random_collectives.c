@@ -25,7 +25,7 @@ static void take(const void* bytes, size_t size) {
     for (size_t i = 0; i < size; ++i) digest = (digest ^ byte[i]) * 1099511628211ULL;
 }
 
-/* ---- Types ----------------------------------------------------------------------------------- */
+/* ---- Types */
 
 struct gap {
     short s;
@@ -73,7 +73,7 @@ static int count_in(int bytes, MPI_Datatype type) {
     return bytes / (int)extent;
 }
 
-/* ---- Operations ------------------------------------------------------------------------------ */
+/* ---- Operations */
 
 /* a·x + b after each other, modulo a prime: the order matters. */
 struct line {
@@ -121,7 +121,7 @@ static void fill_vector(void* to, MPI_Datatype type, int count, unsigned seed) {
     }
 }
 
-/* ---- Calls ----------------------------------------------------------------------------------- */
+/* ---- Calls */
 
 static char send[BCAST_MOST + GUARD], receive[RANKS_MOST * BLOCK_MOST + BCAST_MOST + GUARD];
 

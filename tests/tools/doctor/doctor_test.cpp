@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // `rmem doctor` and `rmem profiles`.
 
+#include "rmem/ring.hpp"
+#include "rmem/wire/timing.hpp"
+#include "tests/support/tool.hpp"
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <set>
 #include <string>
-
-#include "rmem/ring.hpp"
-#include "rmem/wire/timing.hpp"
-#include "tests/support/tool.hpp"
 
 namespace rmem::test {
 namespace {

@@ -4,6 +4,9 @@
 
 #include "tools/doctor/network_checks.hpp"
 
+#include "rmem/link/udp/key_file.hpp"
+#include "tests/support/tool.hpp"
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -13,9 +16,6 @@
 #include <filesystem>
 #include <fstream>
 #include <string>
-
-#include "rmem/link/udp/key_file.hpp"
-#include "tests/support/tool.hpp"
 
 namespace rmem::test {
 namespace {

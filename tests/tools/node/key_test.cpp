@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // `rmem key`.
 
+#include "rmem/link/udp/key_file.hpp"
+#include "tests/support/tool.hpp"
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
 #include <filesystem>
 #include <string>
-
-#include "rmem/link/udp/key_file.hpp"
-#include "tests/support/tool.hpp"
 
 namespace rmem::test {
 namespace {

@@ -1,6 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // `rmem node`: daemons that run the nodes of a ring, each for several programs.
 
+#include "rmem/node.hpp"
+#include "billboard/bbp.h"
+#include "rmem/ring.hpp"
+#include "rmem/ring/node_board.hpp"
+#include "tests/support/own_network.hpp"
+#include "tests/support/tool.hpp"
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/socket.h>
@@ -14,13 +21,6 @@
 #include <memory>
 #include <string>
 #include <vector>
-
-#include "billboard/bbp.h"
-#include "rmem/node.hpp"
-#include "rmem/ring.hpp"
-#include "rmem/ring/node_board.hpp"
-#include "tests/support/own_network.hpp"
-#include "tests/support/tool.hpp"
 
 namespace rmem::test {
 namespace {

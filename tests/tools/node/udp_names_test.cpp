@@ -2,15 +2,15 @@
 // Commands that look at a ring on link udp, of which each node on this host has a segment:
 // NAME@NODE.
 
+#include "rmem/ring/node_board.hpp"
+#include "tests/support/test_ring.hpp"
+#include "tests/support/tool.hpp"
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <string>
 #include <vector>
-
-#include "rmem/ring/node_board.hpp"
-#include "tests/support/test_ring.hpp"
-#include "tests/support/tool.hpp"
 
 namespace rmem::test {
 namespace {

@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // `rmem record`.
 
+#include "rmem/ring/write_log.hpp"
+#include "tests/support/tool.hpp"
+#include "tests/tools/record/recorded.hpp"
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -8,10 +12,6 @@
 #include <filesystem>
 #include <string>
 #include <vector>
-
-#include "rmem/ring/write_log.hpp"
-#include "tests/support/tool.hpp"
-#include "tests/tools/record/recorded.hpp"
 
 namespace rmem::test {
 namespace {

@@ -3,6 +3,11 @@
 // `rmem record` of a ring on link udp: the writes that the engine of one of its nodes sends and
 // applies.
 
+#include "rmem/recording/pcap_writer.hpp"
+#include "rmem/ring/node_board.hpp"
+#include "tests/support/tool.hpp"
+#include "tests/tools/record/recorded.hpp"
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -15,11 +20,6 @@
 #include <string>
 #include <utility>
 #include <vector>
-
-#include "rmem/recording/pcap_writer.hpp"
-#include "rmem/ring/node_board.hpp"
-#include "tests/support/tool.hpp"
-#include "tests/tools/record/recorded.hpp"
 
 namespace rmem::test {
 namespace {

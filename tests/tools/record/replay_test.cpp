@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // `rmem replay`.
 
+#include "tests/support/tool.hpp"
+#include "tests/tools/record/recorded.hpp"
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -8,9 +11,6 @@
 #include <sstream>
 #include <string>
 #include <vector>
-
-#include "tests/support/tool.hpp"
-#include "tests/tools/record/recorded.hpp"
 
 namespace rmem::test {
 namespace {

@@ -1,6 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // `rmem clean`: removes what the dead have left, and nothing else.
 
+#include "ports/munet/counter_board.hpp"
+#include "rmem/ring.hpp"
+#include "rmem/ring/node_board.hpp"
+#include "tests/support/tool.hpp"
+#include "tests/support/users.hpp"
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -8,12 +14,6 @@
 #include <fstream>
 #include <memory>
 #include <string>
-
-#include "ports/munet/counter_board.hpp"
-#include "rmem/ring.hpp"
-#include "rmem/ring/node_board.hpp"
-#include "tests/support/tool.hpp"
-#include "tests/support/users.hpp"
 
 namespace rmem::test {
 namespace {

@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // `rmem make`, and writes into a ring from outside.
 
+#include "rmem/node.hpp"
+#include "tests/support/tool.hpp"
+#include "tools/watch/outside_write.hpp"
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -11,10 +15,6 @@
 #include <memory>
 #include <string>
 #include <vector>
-
-#include "rmem/node.hpp"
-#include "tests/support/tool.hpp"
-#include "tools/watch/outside_write.hpp"
 
 namespace rmem::test {
 namespace {

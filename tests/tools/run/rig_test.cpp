@@ -2,6 +2,9 @@
 // What the ranks of a job run: several programs in one line, and rig files.
 #include "tools/run/rig.hpp"
 
+#include "rmem/error.hpp"
+#include "tests/support/tool.hpp"
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -14,9 +17,6 @@
 #include <sstream>
 #include <string>
 #include <vector>
-
-#include "rmem/error.hpp"
-#include "tests/support/tool.hpp"
 
 namespace tools {
 namespace {

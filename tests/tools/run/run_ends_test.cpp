@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // `rmem run`: deaths, signals, and leftovers.
 
+#include "tests/support/tool.hpp"
+#include "tests/support/users.hpp"
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/resource.h>
@@ -9,9 +12,6 @@
 #include <filesystem>
 #include <fstream>
 #include <string>
-
-#include "tests/support/tool.hpp"
-#include "tests/support/users.hpp"
 
 namespace rmem::test {
 namespace {

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // `rmem run`: the ranks' environment, and their output.
 
+#include "rmem/ring.hpp"
+#include "tests/support/tool.hpp"
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -10,9 +13,6 @@
 #include <sstream>
 #include <string>
 #include <vector>
-
-#include "rmem/ring.hpp"
-#include "tests/support/tool.hpp"
 
 namespace rmem::test {
 namespace {

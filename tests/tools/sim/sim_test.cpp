@@ -2,13 +2,13 @@
 // ctest: check plain
 // `rmem sim`.
 
+#include "tests/support/tool.hpp"
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <sstream>
 #include <string>
-
-#include "tests/support/tool.hpp"
 
 namespace rmem::test {
 namespace {

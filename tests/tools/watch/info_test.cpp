@@ -1,6 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // `rmem info` and `rmem list`.
 
+#include "rmem/ring.hpp"
+#include "rmem/ring/node_slot.hpp"
+#include "tests/support/tool.hpp"
+#include "tests/support/users.hpp"
+#include "tools/watch/port_counters.hpp"
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
@@ -12,12 +18,6 @@
 #include <functional>
 #include <memory>
 #include <string>
-
-#include "rmem/ring.hpp"
-#include "rmem/ring/node_slot.hpp"
-#include "tests/support/tool.hpp"
-#include "tests/support/users.hpp"
-#include "tools/watch/port_counters.hpp"
 
 namespace rmem::test {
 namespace {

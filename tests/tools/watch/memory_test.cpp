@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // `rmem peek`, `poke`, `dump` and `watch`.
 
+#include "rmem/interrupts.hpp"
+#include "rmem/ring.hpp"
+#include "tests/support/tool.hpp"
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -8,10 +12,6 @@
 #include <memory>
 #include <string>
 #include <vector>
-
-#include "rmem/interrupts.hpp"
-#include "rmem/ring.hpp"
-#include "tests/support/tool.hpp"
 
 namespace rmem::test {
 namespace {

@@ -3,6 +3,9 @@
 
 #include "tools/watch/metrics_server.hpp"
 
+#include "rmem/error.hpp"
+#include "tests/support/child.hpp"
+
 #include <arpa/inet.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -15,9 +18,6 @@
 #include <stdexcept>
 #include <string>
 #include <vector>
-
-#include "rmem/error.hpp"
-#include "tests/support/child.hpp"
 
 namespace tools {
 namespace {

@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // `rmem metrics`, and `rmem node --metrics`.
 
+#include "rmem/ring.hpp"
+#include "tests/support/own_network.hpp"
+#include "tests/support/tool.hpp"
+
 #include <arpa/inet.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -10,10 +14,6 @@
 
 #include <memory>
 #include <string>
-
-#include "rmem/ring.hpp"
-#include "tests/support/own_network.hpp"
-#include "tests/support/tool.hpp"
 
 namespace rmem::test {
 namespace {

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/watch/ring_metrics.hpp"
 
+#include "tools/watch/port_counters.hpp"
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -8,8 +10,6 @@
 #include <set>
 #include <sstream>
 #include <string>
-
-#include "tools/watch/port_counters.hpp"
 
 namespace tools {
 namespace {

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/watch/ring_view.hpp"
 
+#include "billboard/core/counters.hpp"
+#include "tools/watch/port_counters.hpp"
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -8,9 +11,6 @@
 #include <memory>
 #include <span>
 #include <string>
-
-#include "billboard/core/counters.hpp"
-#include "tools/watch/port_counters.hpp"
 
 namespace tools {
 namespace {

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/watch/top_frame.hpp"
 
+#include "tools/output.hpp"
+#include "tools/watch/screen.hpp"
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <string>
 #include <vector>
-
-#include "tools/output.hpp"
-#include "tools/watch/screen.hpp"
 
 namespace tools {
 namespace {

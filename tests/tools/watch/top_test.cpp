@@ -1,6 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // `rmem top`.
 
+#include "rmem/ring.hpp"
+#include "rmem/ring/node_board.hpp"
+#include "rmem/ring/node_slot.hpp"
+#include "tests/support/tool.hpp"
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <pty.h>
@@ -11,11 +16,6 @@
 #include <memory>
 #include <optional>
 #include <string>
-
-#include "rmem/ring.hpp"
-#include "rmem/ring/node_board.hpp"
-#include "rmem/ring/node_slot.hpp"
-#include "tests/support/tool.hpp"
 
 namespace rmem::test {
 namespace {
@@ -161,7 +161,7 @@ TEST(Top, says_what_it_cannot_show) {
                 HasSubstr("on another host"));
 }
 
-// ---- In a terminal ------------------------------------------------------------------------------
+// ---- In a terminal
 
 constexpr const char* kEnter = "\x1b[?1049h";
 constexpr const char* kLeave = "\x1b[?1049l";

@@ -30,7 +30,7 @@ std::uint64_t Core::random() noexcept {
     return next_random(random_state_);
 }
 
-// ---- Incarnations -------------------------------------------------------------------------------
+// ---- Incarnations
 
 void Core::begin_incarnation(std::int64_t now) {
     ExchangeEdge& edge = *this;
@@ -92,7 +92,7 @@ void Core::become_member(const NodeSet& view, std::uint64_t ring_incarnation, st
     send_status(now);
 }
 
-// ---- Members ------------------------------------------------------------------------------------
+// ---- Members
 
 void Core::leave(unsigned node, std::int64_t now) {
     if (!exchange_->takes(node) && !exchange_->out().receivers().contains(node)) return;
@@ -263,7 +263,7 @@ void Core::update_window() noexcept {
     exchange_->set_window(std::max(least / senders, 4U));
 }
 
-// ---- What comes ---------------------------------------------------------------------------------
+// ---- What comes
 
 void Core::apply(unsigned origin, const Batch& batch, std::int64_t now) {
     RMEM_CHECK_IF(false, others_[origin].incarnation != 0);
@@ -321,7 +321,7 @@ void Core::on_datagram(std::span<const std::byte> bytes, std::int64_t now) {
     if (!is_member_) advance_joining(now);
 }
 
-// ---- Timers -------------------------------------------------------------------------------------
+// ---- Timers
 
 std::int64_t Core::due_ns() const noexcept {
     std::int64_t due = std::min({exchange_->due_ns(), exchange_->greet_due_ns(), join_due_ns_,
@@ -341,7 +341,7 @@ void Core::on_tick(std::int64_t now) {
     if (!is_member_) advance_joining(now);
 }
 
-// ---- Sending ------------------------------------------------------------------------------------
+// ---- Sending
 
 /// What others need first to believe the rest of the datagram.
 DatagramWriter& Core::begin_greeting(std::int64_t now) {

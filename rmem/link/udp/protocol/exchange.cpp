@@ -50,7 +50,7 @@ Exchange::~Exchange() {
     outgoing_.give_back(other_.buffer());
 }
 
-// ---- Members ------------------------------------------------------------------------------------
+// ---- Members
 
 void Exchange::begin(unsigned node, std::uint64_t incarnation, std::uint64_t first,
                      std::int64_t now) {
@@ -202,7 +202,7 @@ void Exchange::count_nak_backoff() {
     find_slowest();
 }
 
-// ---- Sending ------------------------------------------------------------------------------------
+// ---- Sending
 
 Header Exchange::header(std::int64_t now) {
     Header header;
@@ -304,7 +304,7 @@ void Exchange::send_other(std::int64_t now) {
     send(other_, now);
 }
 
-// ---- Acknowledging ------------------------------------------------------------------------------
+// ---- Acknowledging
 
 void Exchange::owe_ack(Peer& peer, bool at_once, std::int64_t now) {
     const auto node = static_cast<unsigned>(&peer - peers_.data());
@@ -341,7 +341,7 @@ void Exchange::add_echo(DatagramWriter& writer, std::int64_t now) {
     peer.echo_next_ns = now + kEchoNs;
 }
 
-// ---- What comes ---------------------------------------------------------------------------------
+// ---- What comes
 
 void Exchange::on_datagram(std::span<const std::byte> bytes, std::int64_t now) {
     Datagram datagram;
@@ -535,7 +535,7 @@ void Exchange::take_echoes(const Header& header, const Section& section, std::in
     }
 }
 
-// ---- Timers -------------------------------------------------------------------------------------
+// ---- Timers
 
 void Exchange::send_naks(unsigned node, InStream& stream, std::uint64_t incarnation,
                          std::uint8_t flags, std::int64_t now) {

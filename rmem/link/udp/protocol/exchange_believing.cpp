@@ -6,7 +6,7 @@
 
 namespace rmem::udp {
 
-// ---- Tags ---------------------------------------------------------------------------------------
+// ---- Tags
 
 bool Exchange::is_tagged(const Datagram& datagram, const IncarnationKey& key) {
     const Header& header = datagram.header();
@@ -70,7 +70,7 @@ void Exchange::note_refusal(Refusal refusal, std::span<const std::byte> bytes) {
                  {reinterpret_cast<const char*>(text.data()), text.size()});
 }
 
-// ---- Greetings ----------------------------------------------------------------------------------
+// ---- Greetings
 
 /// What an incarnation says that is not believed. True if it is from now on.
 bool Exchange::meet(const Header& header, const Sections& sections, const IncarnationKey& key,
@@ -158,7 +158,7 @@ void Exchange::send_greetings(std::uint16_t flags, std::int64_t now) {
     if (now >= namesakes_.due_ns()) send_to_namesakes(flags, now);
 }
 
-// ---- Who has this node's number -----------------------------------------------------------------
+// ---- Who has this node's number
 
 /// A datagram of this node: its own, which came back where groups are shared, or another process's.
 void Exchange::meet_namesake(const Datagram& datagram, std::int64_t now) {

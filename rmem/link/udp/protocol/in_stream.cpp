@@ -40,7 +40,7 @@ std::optional<std::span<const std::byte>> InStream::take() noexcept {
     return body;
 }
 
-// ---- NAKs ---------------------------------------------------------------------------------------
+// ---- NAKs
 
 std::uint64_t InStream::find_missing(std::uint64_t from, std::uint64_t end) const noexcept {
     while (from < end && !is_missing(from)) ++from;

@@ -14,7 +14,7 @@ OutStream::OutStream(std::uint32_t most_batches, std::size_t most_bytes, std::ui
       least_(first - 1),
       window_(history_.places()) {}
 
-// ---- Receivers ----------------------------------------------------------------------------------
+// ---- Receivers
 
 std::uint64_t OutStream::admit(unsigned node) noexcept {
     receivers_.insert(node);
@@ -43,7 +43,7 @@ bool OutStream::update_least() noexcept {
     return has_grown;
 }
 
-// ---- Sending ------------------------------------------------------------------------------------
+// ---- Sending
 
 void OutStream::add(std::span<const std::byte> body, std::int64_t now) noexcept {
     RMEM_CHECK(has_room());
@@ -67,7 +67,7 @@ void OutStream::schedule_probe(std::int64_t now) noexcept {
     probe_due_ns_ = now + doubled(times_.probe_ns(), probes_);
 }
 
-// ---- What receivers say -------------------------------------------------------------------------
+// ---- What receivers say
 
 bool OutStream::on_ack(unsigned node, std::uint64_t up_to, std::int64_t now) noexcept {
     if (!receivers_.contains(node) || up_to > newest_ || up_to <= acked_[node]) return false;
@@ -98,7 +98,7 @@ void OutStream::on_nak(std::uint64_t first, std::uint64_t count, std::int64_t no
     }
 }
 
-// ---- Sending again ------------------------------------------------------------------------------
+// ---- Sending again
 
 std::optional<std::uint64_t> OutStream::next_retransmission(std::int64_t now) noexcept {
     // What all have by now needs no sending; its places may be another batch's.

@@ -20,7 +20,7 @@ static_assert(kHeaderBytes + kSectionHeadBytes + Chunk::kHeadBytes + kPartWords 
 
 }  // namespace
 
-// ---- The joiner ---------------------------------------------------------------------------------
+// ---- The joiner
 
 SnapshotTaker::SnapshotTaker(std::uint64_t bank_words)
     : words_(bank_words),
@@ -181,7 +181,7 @@ bool SnapshotTaker::is_complete(const Applied& applied) const {
     return true;
 }
 
-// ---- The donor ----------------------------------------------------------------------------------
+// ---- The donor
 
 namespace {
 
