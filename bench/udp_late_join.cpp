@@ -93,7 +93,7 @@ public:
             if (at < part.end) continue;
             at = part.first + round++ % 17;
         }
-        node_.flush(Deadline::in(kPatienceNs));
+        flush();
     }
 
 private:
@@ -108,7 +108,13 @@ private:
                 node_.poll();
             }
         }
-        node_.flush(Deadline::in(kPatienceNs));
+        flush();
+    }
+    void flush() {
+        if (node_.flush(Deadline::in(kPatienceNs))) return;
+        throw Error(Errc::timed_out, fmt::format("writer {}: the others do not have all of its "
+                                                 "writes in time",
+                                                 id_));
     }
     void write(std::size_t word, std::uint32_t value) {
         Tally& tally = shared_.writers[id_];

@@ -104,10 +104,10 @@ public:
     const std::byte* bank();                 ///< for raw loads from now on
     std::uint32_t load(std::size_t offset);  ///< one word, acquire; applies what is due first
     void read(std::size_t offset, void* to, std::size_t bytes);  ///< the same, each word of it
-    WriteResult write(std::size_t offset, const void* from, std::size_t bytes);
-    WriteResult write_word(std::size_t offset, std::uint32_t value);
+    [[nodiscard]] WriteResult write(std::size_t offset, const void* from, std::size_t bytes);
+    [[nodiscard]] WriteResult write_word(std::size_t offset, std::uint32_t value);
     /// True when every live node has applied all own writes; false when the deadline passed.
-    bool flush(Deadline deadline);
+    [[nodiscard]] bool flush(Deadline deadline);
     void poll();  ///< applies what is due
     /// Waits until the word differs from `old` (or the deadline); returns what it holds then.
     std::uint32_t wait_change(std::size_t offset, std::uint32_t old, Deadline deadline);

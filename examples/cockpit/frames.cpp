@@ -61,7 +61,9 @@ void FrameWriter::wait_for_readers(std::uint32_t frame) {
 
 void FrameWriter::end() {
     put(node_, kPhase, ended);
-    node_.flush(rmem::Deadline::in(kSilenceNs));
+    if (!node_.flush(rmem::Deadline::in(kSilenceNs))) {
+        throw std::runtime_error("not every seat has the last frame after 10 s");
+    }
 }
 
 // ---- FrameReader

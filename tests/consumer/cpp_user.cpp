@@ -14,11 +14,11 @@ int main() {
     config.nodes = config.ranks = 2;
     const auto ring = rmem::Ring::open(config, rmem::Deadline::never());
     rmem::Node writer(ring, {.rank = 0, .node = 0}), reader(ring, {.rank = 1, .node = 1});
-    writer.write_word(0x100, 42);
+    if (writer.write_word(0x100, 42) != rmem::WriteResult::ok) return 1;
     std::cout << reader.load(0x100) << " in ring " << reader.ring().config().name << '\n'
               << bbp_strerror(BBP_EAGAIN) << '\n';
     try {
-        writer.write_word(config.user_bytes, 1);
+        static_cast<void>(writer.write_word(config.user_bytes, 1));
     } catch (const rmem::Error& error) {
         std::cout << error.what() << '\n';
         return rmem::version() == RMEM_VERSION && billboard::Endpoint::of_bbp_init() == nullptr ? 0

@@ -32,10 +32,10 @@ TEST_P(NodeFork, is_refused_to_the_child_and_goes_on_in_the_parent) {
         const std::pair<const char*, std::function<void()>> calls[] = {
             {"load", [&] { node.load(0x40); }},
             {"read", [&] { node.read(0x40, &word, sizeof word); }},
-            {"write", [&] { node.write(0x40, &word, sizeof word); }},
-            {"write_word", [&] { node.write_word(0x40, 2); }},
+            {"write", [&] { static_cast<void>(node.write(0x40, &word, sizeof word)); }},
+            {"write_word", [&] { static_cast<void>(node.write_word(0x40, 2)); }},
             {"poll", [&] { node.poll(); }},
-            {"flush", [&] { node.flush(Deadline::now()); }},
+            {"flush", [&] { static_cast<void>(node.flush(Deadline::now())); }},
             {"bank", [&] { node.bank(); }},
             {"wait_change", [&] { node.wait_change(0x40, 1, Deadline::now()); }},
             {"next_interrupt", [&] { node.next_interrupt(Deadline::now()); }},

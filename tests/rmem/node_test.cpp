@@ -132,8 +132,8 @@ TEST_P(NodeInterruptTest, the_descriptor_is_readable_exactly_while_interrupts_wa
     watcher->watch(0x40, 4);
     EXPECT_FALSE(readable(fd));
     for (std::uint32_t round = 1; round <= 20; ++round) {
-        writer.write_word(0x40, round);
-        writer.write_word(0x40, round);
+        EXPECT_EQ(writer.write_word(0x40, round), WriteResult::ok);
+        EXPECT_EQ(writer.write_word(0x40, round), WriteResult::ok);
         ASSERT_TRUE(becomes_readable(fd));
         ASSERT_TRUE(writer.flush(Deadline::in(kPatience)));
         ASSERT_TRUE(watcher->next_interrupt(Deadline::now()));
@@ -146,7 +146,7 @@ TEST_P(NodeInterruptTest, the_descriptor_is_readable_exactly_while_interrupts_wa
 
 TEST_P(NodeInterruptTest, one_that_waits_already_makes_a_new_descriptor_readable) {
     watcher->watch(0x40, 4);
-    writer.write_word(0x40, 1);
+    EXPECT_EQ(writer.write_word(0x40, 1), WriteResult::ok);
     ASSERT_TRUE(writer.flush(Deadline::in(kPatience)));
     EXPECT_TRUE(becomes_readable(watcher->interrupt_fd()));
 }
@@ -172,10 +172,10 @@ TEST_P(NodeInterruptTest, an_empty_callback_gives_the_interrupts_back) {
     std::atomic<int> calls = 0;
     watcher->on_interrupt([&](const Interrupt&) { ++calls; });
     watcher->watch(0x40, 4);
-    writer.write_word(0x40, 1);
+    EXPECT_EQ(writer.write_word(0x40, 1), WriteResult::ok);
     ASSERT_TRUE(eventually([&] { return calls == 1; }));
     watcher->on_interrupt(nullptr);
-    writer.write_word(0x40, 2);
+    EXPECT_EQ(writer.write_word(0x40, 2), WriteResult::ok);
     const auto interrupt = watcher->next_interrupt(Deadline::in(kPatience));
     ASSERT_TRUE(interrupt);
     EXPECT_EQ(interrupt->value, 2U);
@@ -186,7 +186,7 @@ TEST_P(NodeInterruptTest, a_node_with_a_helper_can_leave_at_any_time) {
     watcher->watch(0x40, 4);
     for (int i = 0; i < 20; ++i) {
         (void)watcher->interrupt_fd();
-        writer.write_word(0x40, 1);
+        EXPECT_EQ(writer.write_word(0x40, 1), WriteResult::ok);
         watcher.reset();
         watcher.emplace(ring, Member{1, 1});
         watcher->watch(0x40, 4);
@@ -198,7 +198,7 @@ TEST_P(NodeInterruptTest, a_node_with_a_helper_can_leave_at_any_time) {
 TEST_F(NodeTest, on_direct_a_sampled_write_is_measured_by_a_reader_that_waits_for_it) {
     const auto ring = Ring::open(config(), Deadline::in(kPatience));
     Node writer(ring, {0, 0});
-    for (unsigned i = 1; i < kStampEvery; ++i) writer.write_word(4, i);
+    for (unsigned i = 1; i < kStampEvery; ++i) EXPECT_EQ(writer.write_word(4, i), WriteResult::ok);
     std::thread reader([&] {
         Node node(ring, {1, 1});
         EXPECT_EQ(node.wait_change(0, 0, Deadline::in(kPatience)), 1U);
@@ -208,9 +208,9 @@ TEST_F(NodeTest, on_direct_a_sampled_write_is_measured_by_a_reader_that_waits_fo
     });
     // Asleep, so it has begun to wait.
     ASSERT_TRUE(eventually([&] { return ring->attention()[1] != 0; }));
-    writer.write_word(0, 1);
+    EXPECT_EQ(writer.write_word(0, 1), WriteResult::ok);
     ASSERT_TRUE(eventually([&] { return ring->node(1).propagation.count() == 1; }));
-    writer.write_word(0, 2);
+    EXPECT_EQ(writer.write_word(0, 2), WriteResult::ok);
     reader.join();
 }
 
@@ -218,7 +218,7 @@ TEST_F(NodeTest, on_direct_what_was_written_before_the_wait_is_not_measured) {
     const auto ring = Ring::open(config(), Deadline::in(kPatience));
     Node writer(ring, {0, 0});
     Node reader(ring, {1, 1});
-    for (unsigned i = 1; i <= kStampEvery; ++i) writer.write_word(0, i);
+    for (unsigned i = 1; i <= kStampEvery; ++i) EXPECT_EQ(writer.write_word(0, i), WriteResult::ok);
     EXPECT_EQ(reader.wait_change(0, 0, Deadline::in(kPatience)), kStampEvery);
     EXPECT_EQ(reader.propagation().count(), 0U);
 }
@@ -229,7 +229,7 @@ TEST_F(NodeTest, on_direct_a_sample_beyond_the_bound_is_reported_as_the_hosts) {
     const auto ring = Ring::open(bounded, Deadline::in(kPatience));
     Node writer(ring, {0, 0});
     EXPECT_EQ(writer.bound_ns(), 1);
-    for (unsigned i = 1; i < kStampEvery; ++i) writer.write_word(4, i);
+    for (unsigned i = 1; i < kStampEvery; ++i) EXPECT_EQ(writer.write_word(4, i), WriteResult::ok);
     std::thread reader([&] {
         Node node(ring, {1, 1});
         std::optional<BoundViolation> seen;
@@ -244,7 +244,7 @@ TEST_F(NodeTest, on_direct_a_sample_beyond_the_bound_is_reported_as_the_hosts) {
         EXPECT_EQ(node.counter(LinkCounter::bound_violations), 0U);
     });
     ASSERT_TRUE(eventually([&] { return ring->attention()[1] != 0; }));
-    writer.write_word(0, 1);
+    EXPECT_EQ(writer.write_word(0, 1), WriteResult::ok);
     reader.join();
 }
 
@@ -280,10 +280,10 @@ TEST_F(NodeTest, on_ring_every_write_is_measured_and_those_delayed_past_the_boun
 TEST_F(NodeTest, what_it_sent_is_counted_where_others_can_read_it) {
     const auto ring = Ring::open(config(), Deadline::in(kPatience));
     Node node(ring, {1, 1});
-    node.write_word(0, 1);
+    EXPECT_EQ(node.write_word(0, 1), WriteResult::ok);
     const char text[] = "reflective memory";
-    node.write(64, text, 16);
-    node.flush(Deadline::now());
+    EXPECT_EQ(node.write(64, text, 16), WriteResult::ok);
+    EXPECT_TRUE(node.flush(Deadline::now()));
     EXPECT_EQ(node.counter(LinkCounter::writes_sent), 2U);
     EXPECT_EQ(node.counter(LinkCounter::bytes_sent), 20U);
     EXPECT_EQ(node.counter(LinkCounter::flushes), 1U);

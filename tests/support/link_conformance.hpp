@@ -234,10 +234,11 @@ TEST_P(LinkConformance, what_lies_outside_the_memory_is_refused_and_nothing_writ
             }
             return false;
         };
-        EXPECT_TRUE(refused([&] { node.write(kBytes - 8, four.data(), 16); }));
-        EXPECT_TRUE(refused([&] { node.write(~std::size_t{3}, four.data(), 8); }));
-        EXPECT_TRUE(refused([&] { node.write_word(kBytes, 1); }));
-        EXPECT_TRUE(refused([&] { node.write_word(2, 1); }));
+        EXPECT_TRUE(refused([&] { static_cast<void>(node.write(kBytes - 8, four.data(), 16)); }));
+        EXPECT_TRUE(
+            refused([&] { static_cast<void>(node.write(~std::size_t{3}, four.data(), 8)); }));
+        EXPECT_TRUE(refused([&] { static_cast<void>(node.write_word(kBytes, 1)); }));
+        EXPECT_TRUE(refused([&] { static_cast<void>(node.write_word(2, 1)); }));
         EXPECT_TRUE(refused([&] { node.load(kBytes); }));
         EXPECT_TRUE(refused([&] { node.load(1); }));
         EXPECT_TRUE(refused([&] { node.read(kBytes - 8, four.data(), 16); }));

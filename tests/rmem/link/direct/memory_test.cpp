@@ -33,7 +33,8 @@ TEST(DirectMemory, counts_a_cards_writes_as_such_and_not_as_messages) {
     const RingName name;
     const auto ring = ring_named(name);
     Node node(ring, {0, 0});
-    for (unsigned i = 0; i < 3 * kStampEvery; ++i) node.write_word(64, i);
+    for (unsigned i = 0; i < 3 * kStampEvery; ++i)
+        EXPECT_EQ(node.write_word(64, i), WriteResult::ok);
     EXPECT_EQ(ring->rank(0).link.get(LinkCounter::messages_sampled), 0U);
     EXPECT_EQ(ring->rank(0).link.get(LinkCounter::writes_sent), 3U * kStampEvery);
 }

@@ -63,7 +63,7 @@ TEST(SimCard, is_one_per_process_at_a_time) {
             const Node node = Node::open();
             EXPECT_EQ(error_of([] { Node::open(); }), Errc::rank_taken);
         }
-        Node::open().write_word(0, 1);
+        EXPECT_EQ(Node::open().write_word(0, 1), WriteResult::ok);
     });
     EXPECT_EQ(world.run(), RunEnd::all_ended);
 }
@@ -74,14 +74,14 @@ TEST(SimCard, the_card_of_a_node_is_shared_by_its_ranks) {
     World world(config);
     world.start(0, [](Process&) {
         Node node = Node::open();
-        node.write_word(0, 1);
+        EXPECT_EQ(node.write_word(0, 1), WriteResult::ok);
         EXPECT_EQ(node.wait_change(4, 0, soon()), 2U);
         EXPECT_EQ(node.counter(LinkCounter::writes_sent), 1U) << "its own, not its neighbour's";
     });
     world.start(1, [](Process&) {
         Node node = Node::open();
         EXPECT_EQ(node.wait_change(0, 0, soon()), 1U);
-        node.write_word(4, 2);
+        EXPECT_EQ(node.write_word(4, 2), WriteResult::ok);
     });
     EXPECT_EQ(world.run(), RunEnd::all_ended);
     EXPECT_EQ(world.counter(0, LinkCounter::writes_sent), 2U);
@@ -100,8 +100,9 @@ TEST(SimCard, takes_the_time_of_its_host_for_each_word) {
             return me.now_ns() - begin;
         };
         std::byte data[10] = {};
-        EXPECT_EQ(cost([&] { node.write_word(0, 1); }), host.store_ns);
-        EXPECT_EQ(cost([&] { node.write(0, data, 8); }), 2 * host.store_ns);
+        EXPECT_EQ(cost([&] { EXPECT_EQ(node.write_word(0, 1), WriteResult::ok); }), host.store_ns);
+        EXPECT_EQ(cost([&] { EXPECT_EQ(node.write(0, data, 8), WriteResult::ok); }),
+                  2 * host.store_ns);
         EXPECT_EQ(cost([&] { node.load(0); }), host.load_ns);
         EXPECT_EQ(cost([&] { node.read(2, data, 10); }), 3 * host.load_ns);
         EXPECT_EQ(cost([&] { node.poll(); }), host.call_ns);
@@ -128,7 +129,7 @@ TEST(SimCard, flushes_when_its_writes_have_come_round_and_not_before) {
     World world(small_world(4));
     world.start(0, [](Process& me) {
         Node node = Node::open();
-        node.write_word(0, 7);
+        EXPECT_EQ(node.write_word(0, 7), WriteResult::ok);
         EXPECT_FALSE(node.flush(Deadline::in(100)));
         EXPECT_NE(me.world().word(3, 0), 7U);
         EXPECT_TRUE(node.flush(soon()));
@@ -170,10 +171,10 @@ TEST(SimCard, is_late_by_a_fault_and_says_so_to_the_reader) {
     });
     world.start(0, [&](Process& me) {
         Node node = Node::open();
-        node.write_word(4, 1);
+        EXPECT_EQ(node.write_word(4, 1), WriteResult::ok);
         me.sleep(10'000);
         world.delay_writes(0, 1, world.bound_ns() + 50'000);
-        node.write_word(8, 5);
+        EXPECT_EQ(node.write_word(8, 5), WriteResult::ok);
     });
     EXPECT_EQ(world.run(), RunEnd::all_ended);
     ASSERT_EQ(seen.size(), 1U);
@@ -190,18 +191,18 @@ TEST(SimCard, shows_an_own_write_at_once_or_when_it_has_come_round) {
     World world(small_world(3));
     world.start(0, [](Process& me) {
         Node node = Node::open();
-        node.write_word(0, 1);
+        EXPECT_EQ(node.write_word(0, 1), WriteResult::ok);
         EXPECT_EQ(node.load(0), 1U);
         EXPECT_TRUE(node.flush(soon()));
         node.set_write_me_last(true);
-        node.write_word(0, 2);
+        EXPECT_EQ(node.write_word(0, 2), WriteResult::ok);
         EXPECT_EQ(node.load(0), 1U);
         const std::int64_t begin = me.now_ns();
         EXPECT_EQ(node.wait_change(0, 1, soon()), 2U);
         EXPECT_GT(me.now_ns(), begin + 500) << "a round takes that";
         EXPECT_EQ(me.world().word(2, 0), 2U) << "who writes sees it last";
         node.set_write_me_last(false);
-        node.write_word(0, 3);
+        EXPECT_EQ(node.write_word(0, 3), WriteResult::ok);
         EXPECT_EQ(node.load(0), 3U);
     });
     EXPECT_EQ(world.run(), RunEnd::all_ended);
@@ -214,7 +215,7 @@ TEST(SimCard, sends_marked_words_although_they_do_not_change) {
         node.set_data_filter(true);
         node.mark(4, 4);
         const std::uint32_t zeros[3] = {};
-        node.write(0, zeros, sizeof zeros);
+        EXPECT_EQ(node.write(0, zeros, sizeof zeros), WriteResult::ok);
         EXPECT_EQ(node.counter(LinkCounter::writes_filtered), 2U);
         EXPECT_EQ(node.counter(LinkCounter::bytes_sent), 4U);
     });
@@ -229,7 +230,7 @@ Program writer(std::uint32_t count) {
         Node node = Node::open();
         for (std::uint32_t i = 1; i <= count; ++i) {
             me.sleep(1000);
-            node.write_word(0, i);
+            EXPECT_EQ(node.write_word(0, i), WriteResult::ok);
         }
     };
 }
@@ -378,7 +379,7 @@ TEST(SimCard, gives_equal_events_for_equal_programs) {
                     for (std::uint32_t& word : data) word = i;
                     while (node.write(1024 * (r % 3) + 256, data, 29) != WriteResult::ok)
                         node.poll();
-                    node.write_word(64 * r, i);
+                    EXPECT_EQ(node.write_word(64 * r, i), WriteResult::ok);
                     const auto interrupt = node.next_interrupt(soon());
                     me.sleep(interrupt ? interrupt->value : 1);
                 }
