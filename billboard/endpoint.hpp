@@ -36,12 +36,14 @@ using Bytes = std::span<const std::byte>;
 class RMEM_API Endpoint {
 public:
     /// Joins the ring of the environment and waits for the other ranks.
-    static std::unique_ptr<Endpoint> open();
+    [[nodiscard]] static std::unique_ptr<Endpoint> open();
     /// The same, with these instead of the environment's settings of the billboard.
-    static std::unique_ptr<Endpoint> open(const Settings& settings);
+    [[nodiscard]] static std::unique_ptr<Endpoint> open(const Settings& settings);
     /// Joins on a mapping that this process has already.
-    static std::unique_ptr<Endpoint> open(std::shared_ptr<rmem::Ring> ring, rmem::Member member,
-                                          const Settings& settings, Deadline deadline);
+    [[nodiscard]] static std::unique_ptr<Endpoint> open(std::shared_ptr<rmem::Ring> ring,
+                                                        rmem::Member member,
+                                                        const Settings& settings,
+                                                        Deadline deadline);
     /// The one that bbp_init has opened in this process, or simulated program; null: none is open.
     static Endpoint* of_bbp_init() noexcept;
     virtual ~Endpoint() = default;

@@ -183,10 +183,10 @@ public:
     void set_stays(bool stays) noexcept;
     /// Makes the caller the one who runs the node's engine, until the lock is released; nothing
     /// when another does.
-    std::optional<ByteLock> try_lock_engine() const;
+    [[nodiscard]] std::optional<ByteLock> try_lock_engine() const;
     /// Makes the caller the one whose job the ranks are, until the lock is released; nothing when
     /// another launcher is.
-    std::optional<ByteLock> try_lock_launcher() const;
+    [[nodiscard]] std::optional<ByteLock> try_lock_launcher() const;
     /// Whether a live process runs the node's engine. One system call.
     bool has_engine() const noexcept;
     /// The ranks of this host that are joined and alive, as counted by their slots (no system call:

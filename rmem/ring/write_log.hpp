@@ -156,7 +156,7 @@ public:
     [[nodiscard]] bool copy_words(const Entry& entry, std::byte* to) const noexcept;
 
 private:
-    bool is_overwritten(std::uint64_t position) const noexcept;
+    [[nodiscard]] bool is_overwritten(std::uint64_t position) const noexcept;
 
     LogArea area_;
     Role role_;

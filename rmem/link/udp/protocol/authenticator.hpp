@@ -62,8 +62,8 @@ public:
     /// Writes the tag of datagram `number`, which covers these bytes.
     void sign(std::uint64_t number, std::span<const std::byte> covered, Tag tag) const noexcept;
     /// Whether that is the tag; takes the same time wherever it differs.
-    bool verify(std::uint64_t number, std::span<const std::byte> covered,
-                ConstTag tag) const noexcept;
+    [[nodiscard]] bool verify(std::uint64_t number, std::span<const std::byte> covered,
+                              ConstTag tag) const noexcept;
 
 private:
     friend class Authenticator;

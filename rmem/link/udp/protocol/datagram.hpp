@@ -9,8 +9,8 @@
 ///     Refusal refusal = read_datagram(bytes, ring, limit, datagram);   // header and size
 ///     …the tag over datagram.covered(), the replay window…
 ///     Sections sections;
-///     refusal = read_sections(datagram, sections);                     // every bound of every
-///     section for (const Section& section : sections)
+///     refusal = read_sections(datagram, sections);        // every bound of every section
+///     for (const Section& section : sections)
 ///         switch (section.type()) { case SectionType::batch: apply(Batch(section)); … }
 ///
 /// Trust:     nothing that arrives. Only read_sections() fills a Sections, and only when all of the
@@ -336,10 +336,10 @@ private:
 
 /// Checks size and header of what came; on success fills `datagram`. `limit`: the ring's payload
 /// limit.
-RMEM_API Refusal read_datagram(std::span<const std::byte> bytes, std::uint64_t ring,
-                               std::size_t limit, Datagram& datagram) noexcept;
+[[nodiscard]] RMEM_API Refusal read_datagram(std::span<const std::byte> bytes, std::uint64_t ring,
+                                             std::size_t limit, Datagram& datagram) noexcept;
 
 /// Checks all sections; on success fills `sections`, else leaves it empty.
-RMEM_API Refusal read_sections(const Datagram& datagram, Sections& sections) noexcept;
+[[nodiscard]] RMEM_API Refusal read_sections(const Datagram& datagram, Sections& sections) noexcept;
 
 }  // namespace rmem::udp

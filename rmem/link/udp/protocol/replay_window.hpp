@@ -32,7 +32,7 @@ public:
     }
 
     /// True for a number that is not too old, the first time.
-    bool accept(std::uint64_t number) noexcept {
+    [[nodiscard]] bool accept(std::uint64_t number) noexcept {
         if (none_yet_ || number > newest_) {
             advance(number);
         } else if (newest_ - number >= kSize) {

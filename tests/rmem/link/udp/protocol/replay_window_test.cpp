@@ -60,7 +60,9 @@ TEST(ReplayWindowTest, a_number_does_not_become_new_when_the_window_moves_past_i
 
 TEST(ReplayWindowTest, a_leap_forgets_nothing_wrong) {
     ReplayWindow window;
-    for (std::uint64_t number = 0; number < 2 * kSize; ++number) window.accept(number);
+    for (std::uint64_t number = 0; number < 2 * kSize; ++number) {
+        ASSERT_TRUE(window.accept(number));
+    }
     constexpr std::uint64_t kFar = 1'000'000'000'000;
     ASSERT_TRUE(window.accept(kFar));
     for (std::uint64_t back = 1; back < kSize; ++back) {
