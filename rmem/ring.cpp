@@ -28,14 +28,12 @@ namespace rmem {
 namespace {
 
 // Which byte of the segment says what by being locked.
-constexpr std::uint64_t kLifeCycleByte = 0;  // held while the segment is made, joined or removed
-constexpr std::uint64_t kPresenceByte = 1;   // shared by everybody who takes part
-constexpr std::uint64_t kEngineByte = 2;     // what runs the engine of the segment's node
-constexpr std::uint64_t kLauncherByte = 3;   // the launcher whose ranks the ring's are
+constexpr std::uint64_t kPresenceByte = 1;  // shared by everybody who takes part
+constexpr std::uint64_t kEngineByte = 2;    // what runs the engine of the segment's node
+constexpr std::uint64_t kLauncherByte = 3;  // the launcher whose ranks the ring's are
 constexpr std::uint64_t kFirstRankByte = 16;
 
-constexpr std::size_t kHeaderBytes = 4096;
-static_assert(sizeof(SegmentHeader) <= kHeaderBytes);
+static_assert(sizeof(SegmentHeader) <= kSegmentHeaderBytes);
 constexpr auto kRetryPause = std::chrono::milliseconds(1);
 constexpr int kLeaveTries = 1000;  // others hold the life-cycle byte for microseconds
 constexpr int kDyingTries = 100;   // the kernel takes a killed process down in microseconds
@@ -107,7 +105,7 @@ RingConfig checked_config(const Segment& segment, const std::string& name,
         return Error(Errc::foreign_segment,
                      fmt::format("{} {}; {}", object, found, member_hint(name)));
     };
-    if (segment.size() < kHeaderBytes) throw foreign("is too small to be a ring");
+    if (segment.size() < kSegmentHeaderBytes) throw foreign("is too small to be a ring");
     const SegmentHeader& header = header_of(segment);
     if (header.magic != kSegmentMagic)
         throw foreign("is not a ring (its first bytes are not a ring's)");
@@ -166,12 +164,12 @@ ByteLock life_cycle_lock(const Segment& segment, const std::string& name, Deadli
 /// neither belongs to somebody else.
 bool is_left_behind(const Segment& segment) {
     if (segment.is_locked(kPresenceByte)) return false;
-    const std::size_t looked_at = std::min(segment.size(), kHeaderBytes);
+    const std::size_t looked_at = std::min(segment.size(), kSegmentHeaderBytes);
     if (std::all_of(segment.data(), segment.data() + looked_at,
                     [](std::byte b) { return b == std::byte{0}; })) {
         return true;
     }
-    return segment.size() >= kHeaderBytes && header_of(segment).magic == kSegmentMagic;
+    return segment.size() >= kSegmentHeaderBytes && header_of(segment).magic == kSegmentMagic;
 }
 
 /// Whether a node's daemon has ended while programs were here, or was killed: it is expected back.
@@ -190,7 +188,7 @@ bool awaits_daemon(const Segment& segment, const RingConfig& config) {
 
 /// Whether it was told to stay, looked up before the rest of it is checked.
 bool is_to_stay(const Segment& segment) {
-    if (segment.size() < kHeaderBytes) return false;
+    if (segment.size() < kSegmentHeaderBytes) return false;
     const SegmentHeader& header = header_of(segment);
     // relaxed is enough: the life-cycle lock orders makers, and it is told before they let go of it
     // or leave
@@ -217,7 +215,7 @@ std::optional<RingConfig> living_config(const Segment& segment, const std::strin
 SegmentLayout::SegmentLayout(const RingConfig& config) {
     constexpr std::size_t kPage = 4096;
     const unsigned areas = config.is_remote() ? 1 : config.nodes;
-    attention = kHeaderBytes;
+    attention = kSegmentHeaderBytes;
     stamps = round_up(attention + kMaxSeats * sizeof(std::uint32_t), kLineBytes);
     ranks = round_up(stamps + WriteStamps::kBytes, kPage);
     nodes = round_up(ranks + config.seats() * sizeof(RankSlot), kPage);

@@ -3,6 +3,7 @@
 
 #include "ports/munet/counter_board.hpp"
 #include "rmem/ring.hpp"
+#include "rmem/ring/segment.hpp"
 #include "tools/watch/ring_report.hpp"
 
 #include <fmt/format.h>
@@ -15,13 +16,12 @@ namespace tools {
 
 namespace {
 
-constexpr std::uint64_t kLifeCycleByte = 0;  // as in rmem/ring.cpp
 constexpr std::uint64_t kAllBytes = std::uint64_t{1} << 40;
-constexpr std::size_t kHeaderBytes = 4096;
 
 /// Ours in any version, or begun and never written because its maker was killed.
 bool is_ours(const rmem::Segment& segment) {
-    const std::span<const std::byte> start(segment.data(), std::min(segment.size(), kHeaderBytes));
+    const std::span<const std::byte> start(segment.data(),
+                                           std::min(segment.size(), rmem::kSegmentHeaderBytes));
     if (std::all_of(start.begin(), start.end(), [](std::byte b) { return b == std::byte{0}; })) {
         return true;
     }
@@ -42,8 +42,8 @@ Cleaned remove_unused(const std::string& name, const std::string& why, bool dry_
     if (dry_run) return {name, true, why};
     // Held while we remove it, so that nobody joins it, or replaces it by a new ring of that name,
     // meanwhile.
-    const auto lock = segment->try_lock(kLifeCycleByte);
-    if (!lock || segment->is_locked(kLifeCycleByte + 1, kAllBytes) || !segment->is_linked())
+    const auto lock = segment->try_lock(rmem::kLifeCycleByte);
+    if (!lock || segment->is_locked(rmem::kLifeCycleByte + 1, kAllBytes) || !segment->is_linked())
         return {name, false, "somebody has just come to use it"};
     rmem::Segment::remove(name);
     return {name, true, why};
