@@ -95,7 +95,7 @@ def over_udp(setup):
 
 
 def without_provider(setup):
-    """Its mailbox is one cache line of zeros, anew for each run."""
+    """Its mailbox is one cache line of zeros, a new one for each run."""
     present(setup.build / "bench/mpi/libnull-fi.so", "provider that does nothing")
     mailbox = setup.scratch / "mailbox"
     mailbox.write_bytes(bytes(64))

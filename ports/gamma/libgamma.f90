@@ -1,6 +1,7 @@
 ! SPDX-License-Identifier: Apache-2.0
 !
-! GAMMA for Fortran: the functions of <gamma/libgamma.h> under their names, and what Fortran cannot say to C by itself.
+! GAMMA for Fortran: the functions of <gamma/libgamma.h> under their names, and what Fortran cannot
+! say to C by itself.
 !
 !     use libgamma
 !     result = gamma_init(2)
@@ -8,18 +9,19 @@
 !     result = gamma_send(5_c_short, c_loc(out), size_in_bytes)
 !     result = gamma_wait(5_c_short, 1)
 !
-! Contract: that of the header; GAMMA's paper names a Fortran interface and prints none, so all of this is a reconstruction.
-! Handlers are subroutines without arguments, of kind bind(c). Buffers need the attribute target.
+! Contract: that of the header; GAMMA's paper names a Fortran interface and prints none, so all of
+! this is a reconstruction. Handlers are subroutines without arguments, of kind bind(c). Buffers
+! need the attribute target.
 module libgamma
     use, intrinsic :: iso_c_binding
     implicit none
 
     integer, parameter :: gamma_broadcast = 65535
     integer(c_signed_char), parameter :: gamma_go_back = 0
-    integer(c_int), parameter :: gamma_eagain = -1, gamma_einval = -2, gamma_enode = -3, gamma_esize = -4, &
-        gamma_epeer = -5, gamma_etimedout = -6, gamma_enomem = -7, gamma_esys = -8, gamma_ecorrupt = -9, &
-        gamma_eversion = -10, gamma_ebusy = -11, gamma_eport = -12, gamma_elost = -13, gamma_eoverlong = -14, &
-        gamma_esignal = -15
+    integer(c_int), parameter :: gamma_eagain = -1, gamma_einval = -2, gamma_enode = -3, &
+        gamma_esize = -4, gamma_epeer = -5, gamma_etimedout = -6, gamma_enomem = -7, &
+        gamma_esys = -8, gamma_ecorrupt = -9, gamma_eversion = -10, gamma_ebusy = -11, &
+        gamma_eport = -12, gamma_elost = -13, gamma_eoverlong = -14, gamma_esignal = -15
 
     ! What a handler reads.
     integer(c_short), bind(c, name="gamma_active_port") :: gamma_active_port
@@ -60,8 +62,9 @@ module libgamma
             import
         end function
 
-        integer(c_int) function c_gamma_set_active_port(port, dest_node, dest_par_pid, dest_port, handler, &
-                semaphore, buffer_kind, buffer, bytes) bind(c, name="gamma_set_active_port")
+        integer(c_int) function c_gamma_set_active_port(port, dest_node, dest_par_pid, dest_port, &
+                handler, semaphore, buffer_kind, buffer, bytes) &
+                bind(c, name="gamma_set_active_port")
             import
             integer(c_short), value :: port, dest_node, dest_port, semaphore
             integer(c_signed_char), value :: dest_par_pid, buffer_kind
@@ -69,7 +72,8 @@ module libgamma
             type(c_ptr), value :: buffer
             integer(c_long), value :: bytes
         end function
-        integer(c_int) function c_gamma_set_error_handler(port, handler) bind(c, name="gamma_set_error_handler")
+        integer(c_int) function c_gamma_set_error_handler(port, handler) &
+                bind(c, name="gamma_set_error_handler")
             import
             integer(c_short), value :: port
             type(c_funptr), value :: handler
@@ -87,7 +91,8 @@ module libgamma
             type(c_ptr), value :: buffer
             integer(c_long), value :: bytes
         end function
-        integer(c_int) function gamma_send_flowctl(port, buffer, bytes) bind(c, name="gamma_send_flowctl")
+        integer(c_int) function gamma_send_flowctl(port, buffer, bytes) &
+                bind(c, name="gamma_send_flowctl")
             import
             integer(c_short), value :: port
             type(c_ptr), value :: buffer
@@ -144,9 +149,10 @@ contains
         gamma_init = c_gamma_init(as_byte(num_nodes), 0_c_int, c_null_ptr)
     end function
 
-    ! gamma_set_active_port, and the error handler where there is one; gamma_broadcast is a destination node too.
-    integer(c_int) function gamma_bind(port, dest_node, dest_par_pid, dest_port, handler, semaphore, buffer, bytes, &
-            error_handler)
+    ! gamma_set_active_port, and the error handler where there is one; gamma_broadcast is a
+    ! destination node too.
+    integer(c_int) function gamma_bind(port, dest_node, dest_par_pid, dest_port, handler, &
+            semaphore, buffer, bytes, error_handler)
         integer, intent(in) :: port, dest_node, dest_par_pid, dest_port, semaphore
         procedure(gamma_handler) :: handler
         type(c_ptr), intent(in) :: buffer
@@ -156,8 +162,9 @@ contains
         if (min(port, dest_port, semaphore) < 0 .or. max(port, dest_port, semaphore) > 255) return
         gamma_bind = gamma_enode
         if (min(dest_node, dest_par_pid) < 0 .or. dest_node > 65535 .or. dest_par_pid > 255) return
-        gamma_bind = c_gamma_set_active_port(int(port, c_short), as_short(dest_node), as_byte(dest_par_pid), &
-            int(dest_port, c_short), c_funloc(handler), int(semaphore, c_short), gamma_go_back, buffer, bytes)
+        gamma_bind = c_gamma_set_active_port(int(port, c_short), as_short(dest_node), &
+            as_byte(dest_par_pid), int(dest_port, c_short), c_funloc(handler), &
+            int(semaphore, c_short), gamma_go_back, buffer, bytes)
         if (gamma_bind < 0 .or. .not. present(error_handler)) return
         gamma_bind = c_gamma_set_error_handler(int(port, c_short), c_funloc(error_handler))
     end function

@@ -30,6 +30,7 @@ from tree import (
     CODE,
     COMMENT_OR_LITERAL,
     HEADERS,
+    OTHER_CODE,
     Skip,
     all_files,
     comments_only,
@@ -300,7 +301,8 @@ def lines_have_at_most_100_columns():
     """Longer ones do not stand side by side, nor in a mail. (Tables and programs of a page may.)"""
     for file in all_files():
         is_page = file.suffix == ".md" and not short(file).startswith("docs/measurements/")
-        if file.suffix in CODE or is_script(file) or file.name == "CMakeLists.txt" or is_page:
+        is_code = file.suffix in CODE | OTHER_CODE or is_script(file)
+        if is_code or file.name == "CMakeLists.txt" or is_page:
             lines = without_programs(text(file)) if is_page else text(file)
             for number, line in enumerate(lines.splitlines(), 1):
                 is_table = is_page and line.lstrip().startswith("|")
@@ -376,6 +378,8 @@ def words_are_plain():
     for file in all_files():
         name = short(file)
         is_page = file.suffix == ".md" or name.startswith("docs/man/")
+        if not name.startswith("tests/lint/"):
+            is_page |= is_script(file) or file.suffix in OTHER_CODE or file.name == "CMakeLists.txt"
         is_past = name.startswith("docs/measurements/") or name in FORMER_NAMES
         if is_past or not is_page and file.suffix not in CODE:
             continue

@@ -10,6 +10,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 HEADERS = {".hpp", ".h"}
 CODE = {".cpp", ".c"} | HEADERS
 SCRIPTS = {".py", ".sh", ".cmake"}
+OTHER_CODE = {".lua", ".f90"}
 
 
 class Skip(Exception):

@@ -13,7 +13,7 @@ source "$RMEM_SOURCE_DIR/tests/support/mpi.sh"
 source "$RMEM_SOURCE_DIR/tests/support/lab.sh"
 trap 'end_test; rm -rf "$work"' EXIT
 
-# mpi_traffic sends one message of so many bytes to another host; what launchers, and ranks' last
+# mpi_traffic sends one message of that size to another host; what launchers, and ranks' last
 # words, need is less than that.
 readonly longest=$((64 << 20)) wire_up=$((1 << 20))
 

@@ -3,7 +3,7 @@
 # ctest: full
 #
 # What the launchers say before any rank starts, with programs of either MPI and a launcher of Open
-# MPI that only tells how it was called; and what a rank says of a setting that cannot be.
+# MPI that only tells how it was called; and what a rank says of an invalid setting.
 # shellcheck source=tests/support/mpi.sh
 source "$RMEM_SOURCE_DIR/tests/support/mpi.sh"
 

@@ -31,7 +31,7 @@ netpipe() {
         fail "$1: no result for 1 MiB"
 }
 
-# hpcc_input <rows> <columns>: a problem that takes seconds, on a grid of so many ranks.
+# hpcc_input <rows> <columns>: a problem that takes seconds, on a grid of that size.
 hpcc_input() {
     cat <<END
 HPLinpack benchmark input file

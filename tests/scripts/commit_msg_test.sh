@@ -18,7 +18,7 @@ check() { # <passes: 0 or 1> <message> [what is said]
 }
 
 subject='ring, link/udp: let a writer go on'
-check 0 "$subject\n\nIt waited.\n# Lest it waits: a comment of git."
+check 0 "$subject\n\nIt waited.\n# Le""st it waits: a comment of git."
 check 0 "Merge branch 'Main'"
 check 1 'Let a writer go on' 'area: imperative'
 check 1 'ring: Let a writer go on' 'area: imperative'
@@ -26,4 +26,4 @@ check 1 'ring: let a writer go on.' 'area: imperative'
 check 1 "ring: $(printf 'a%.0s' {1..67})" '73 characters'
 check 0 "ring: $(printf 'a%.0s' {1..66})"
 check 1 "$subject\nIt waited." 'second line'
-check 1 "$subject\n\nIt waits for\never." 'for ever'
+check 1 "$subject\n\nIt waits for\never." 'for ev''er'

@@ -1,13 +1,14 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Shows the writes of a reflective memory in Wireshark: from a file that `rmem replay --pcap` made, and in the
--- datagrams of a ring on link udp, live or captured.
+-- Shows the writes of a reflective memory in Wireshark: from a file that `rmem replay --pcap` made,
+-- and in the datagrams of a ring on link udp, live or captured.
 --
---     wireshark -X lua_script:rmem.lua FILE.pcap       (or copy it into Wireshark's folder of plugins)
+--     wireshark -X lua_script:rmem.lua FILE.pcap    (or copy it into Wireshark's folder of plugins)
 --     tshark -X lua_script:rmem.lua -r FILE.pcap -Y 'rmem.node == 2 && rmem.offset == 0x40'
 --     tshark -X lua_script:rmem.lua -i eth0 -f udp -Y rmem_udp
 --
--- rmem/recording/pcap_writer.hpp describes the packets of a recording, rmem/link/udp/protocol/format.hpp the datagrams.
--- rmem.node, rmem.offset, rmem.words and rmem.word are in both. rmem.word finds a word of any place in a write.
+-- rmem/recording/pcap_writer.hpp describes the packets of a recording,
+-- rmem/link/udp/protocol/format.hpp the datagrams. rmem.node, rmem.offset, rmem.words and rmem.word
+-- are in both. rmem.word finds a word of any place in a write.
 
 local rmem = Proto("rmem", "Reflective memory")
 local HEADER_BYTES = 28
@@ -20,7 +21,8 @@ local f = {
     me_last = ProtoField.bool("rmem.flags.me_last", "Write me last", 16, nil, 0x2),
     at_start = ProtoField.bool("rmem.flags.at_start", "Stood there at the start", 16, nil, 0x4),
     missed = ProtoField.bool("rmem.flags.missed", "Writes were missed here", 16, nil, 0x8),
-    sampled = ProtoField.bool("rmem.flags.sampled", "Seen by looking, writer unknown", 16, nil, 0x10),
+    sampled = ProtoField.bool("rmem.flags.sampled", "Seen by looking, writer unknown", 16, nil,
+        0x10),
     applied = ProtoField.bool("rmem.flags.applied", "Says when it was applied", 16, nil, 0x20),
     delay = ProtoField.uint32("rmem.delay", "Applied after (ns)"),
     node = ProtoField.uint16("rmem.node", "Node"),
@@ -38,7 +40,8 @@ rmem.experts = { malformed }
 
 local function add_flags(tree, range)
     local flags = tree:add_le(f.flags, range)
-    for _, field in ipairs({ f.interrupt, f.me_last, f.at_start, f.missed, f.sampled, f.applied }) do
+    local all = { f.interrupt, f.me_last, f.at_start, f.missed, f.sampled, f.applied }
+    for _, field in ipairs(all) do
         flags:add_le(field, range)
     end
 end
@@ -48,7 +51,8 @@ local function add_words(tree, buffer, offset, count)
     for i = 0, count - 1 do
         local range = buffer(i * WORD_BYTES, WORD_BYTES)
         local item = tree:add_le(f.word, range)
-        item:set_text(string.format("0x%s: 0x%08x", (offset + i * WORD_BYTES):tohex(), range:le_uint()))
+        local place = (offset + i * WORD_BYTES):tohex()
+        item:set_text(string.format("0x%s: 0x%08x", place, range:le_uint()))
     end
 end
 
@@ -111,8 +115,8 @@ local SET_BYTES = 32
 local TAGS = { [0] = "none", "AES-256-GCM", "ChaCha20-Poly1305" }
 local STATES = { "joining", "member", "leaving", "returned" }
 local SECTIONS = {
-    "batch", "forwarded", "acks", "nak", "echo", "status", "join", "welcome", "admit", "snapshot request", "vector", "chunk", "padding",
-    "greeting", "about",
+    "batch", "forwarded", "acks", "nak", "echo", "status", "join", "welcome", "admit",
+    "snapshot request", "vector", "chunk", "padding", "greeting", "about",
 }
 
 local w = {
@@ -134,7 +138,8 @@ local w = {
     up_to = ProtoField.uint32("rmem_udp.up_to", "All here up to batch, low bits"),
     nak = ProtoField.uint32("rmem_udp.nak", "NAK from batch, low bits"),
     state = ProtoField.uint16("rmem_udp.state", "State", base.DEC, STATES),
-    ring_incarnation = ProtoField.uint64("rmem_udp.ring_incarnation", "Ring's incarnation", base.HEX),
+    ring_incarnation = ProtoField.uint64("rmem_udp.ring_incarnation", "Ring's incarnation",
+        base.HEX),
     nodes = ProtoField.bytes("rmem_udp.nodes", "Nodes, a bit each"),
     nonce = ProtoField.uint64("rmem_udp.nonce", "Nonce", base.HEX),
     answer = ProtoField.uint64("rmem_udp.answer", "Nonce that is answered", base.HEX),
@@ -204,7 +209,8 @@ local function add_node(field, name)
     end
 end
 
--- Each shows the body of its section, which is at least so long, and returns what the summary says of it; nil: malformed.
+-- Each shows the body of its section, which has this length at least, and returns what the summary
+-- says of it; nil: malformed.
 local SHOW = {
     { 16, function(tree, body) return add_batch(tree, body, 0) end },
     { 28, function(tree, body)
@@ -213,9 +219,15 @@ local SHOW = {
         local text = add_batch(tree, body, 12)
         return text and string.format("of node %d: %s", body(0, 2):le_uint(), text)
     end },
-    { 0, function(tree, body) return add_list(tree, body, 0, 8, add_node(w.up_to, "Of")) and "acks" end },
-    { 0, function(tree, body) return add_list(tree, body, 0, 12, add_node(w.nak, "Of")) and "nak" end },
-    { 0, function(tree, body) return add_list(tree, body, 0, 20, add_node(nil, "Of")) and "echo" end },
+    { 0, function(tree, body)
+        return add_list(tree, body, 0, 8, add_node(w.up_to, "Of")) and "acks"
+    end },
+    { 0, function(tree, body)
+        return add_list(tree, body, 0, 12, add_node(w.nak, "Of")) and "nak"
+    end },
+    { 0, function(tree, body)
+        return add_list(tree, body, 0, 20, add_node(nil, "Of")) and "echo"
+    end },
     { 48, function(tree, body)
         tree:add_le(w.ring_incarnation, body(0, 8))
         tree:add_le(w.state, body(12, 2))
@@ -230,7 +242,8 @@ local SHOW = {
         tree:add_le(w.of, body(0, 2))
         tree:add_le(w.ring_incarnation, body(12, 8))
         tree:add(w.nodes, body(20, SET_BYTES))
-        return add_list(tree, body, 52, 12, add_node(nil, "Member")) and "welcome to node " .. body(0, 2):le_uint()
+        return add_list(tree, body, 52, 12, add_node(nil, "Member"))
+            and "welcome to node " .. body(0, 2):le_uint()
     end },
     { 28, function(tree, body)
         tree:add_le(w.of, body(0, 2))
@@ -240,7 +253,8 @@ local SHOW = {
     end },
     { 8, function(tree, body)
         tree:add_le(w.of, body(0, 2))
-        return add_list(tree, body, 8, PLACE_BYTES, add_place) and "snapshot request to node " .. body(0, 2):le_uint()
+        return add_list(tree, body, 8, PLACE_BYTES, add_place)
+            and "snapshot request to node " .. body(0, 2):le_uint()
     end },
     { 48, function(tree, body)
         tree:add_le(w.of, body(0, 2))
@@ -278,7 +292,8 @@ local function show_sections(tree, sections)
         local bytes = 4 + sections(at + 2, 2):le_uint()
         if sections:len() - at < bytes then return nil end
         local type = sections(at, 1):uint()
-        local part = tree:add(sections(at, bytes), "Section " .. (SECTIONS[type] or "of a type that is not known here"))
+        local name = SECTIONS[type] or "of a type that is not known here"
+        local part = tree:add(sections(at, bytes), "Section " .. name)
         part:add(w.section, sections(at, 1))
         part:add(w.flags, sections(at + 1, 1))
         local show, text = SHOW[type], SECTIONS[type] or "?"
@@ -293,7 +308,8 @@ end
 
 -- Bytes of the datagram that begins here; nil: none of ours.
 local function length_of(buffer)
-    if buffer:len() < WIRE_HEADER_BYTES + TAG_BYTES or buffer(0, 4):le_uint() ~= MAGIC then return nil end
+    if buffer:len() < WIRE_HEADER_BYTES + TAG_BYTES then return nil end
+    if buffer(0, 4):le_uint() ~= MAGIC then return nil end
     return WIRE_HEADER_BYTES + buffer(52, 2):le_uint() + TAG_BYTES
 end
 
