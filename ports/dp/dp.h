@@ -26,7 +26,7 @@
  * Delivery      Raw, as in the paper: what finds no room in its pool is dropped, what is for no
  *               endpoint too; both are counted (dp_stat). From one endpoint to another in order.
  *               dp_reliable puts the Go-Back-N layer above: then all arrives, once, in order, and
- *               who sends waits for the receiver.
+ *               the sender waits for the receiver.
  * Waiting       dp_write never waits for a receiver, only for the network: while that is full, at
  *               most DP_FULL_NS, then -1 with ENOBUFS. dp_read waits for a message; while it does,
  *               it takes in those for other endpoints too, and so does a thread of the library

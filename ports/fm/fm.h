@@ -11,7 +11,7 @@
  *               rmem-run(1) set it) and waits until all ranks have joined. No configuration file.
  * Errors        FM defines none. Here a call that fails sets errno, changes nothing else, and
  *               leaves errno alone if it succeeds; bbp_last_error() of <billboard/bbp.h> has the
- *                 sentence.
+ *               sentence.
  *                 ENOTCONN    FM_initialize has not been called, or has failed; in a fork()ed child
  *                 EINVAL      no such node, handler, parameter; a null pointer with a size
  *                 EMSGSIZE    larger than the limit, or than was announced
@@ -106,7 +106,7 @@ enum FM_counter {
     FM_FOREIGN_BINARIES,   /* nodes found to run another binary */
     FM_CORRUPT,            /* frames that no node of this library sends; dropped */
     FM_NODES_LOST,         /* nodes found dead or gone */
-    FM_COUNTERS
+    FM_COUNTERS            /* how many there are: it grows with the list */
 };
 
 /* Reconstruction: a counter of this node, or of another one that shares its memory on this host,

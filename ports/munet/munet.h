@@ -32,8 +32,8 @@
  *               any endpoint that has a place for senders left; a user takes half of them at most,
  *               except for those of his own endpoints.
  * Death         The endpoint of a process that ends, however it ends, is destroyed. What was sent
- *               to it is lost; its senders are told by -ECONNRESET, once, and may then reach who
- *               comes after it under that number. When the daemon ends, all calls say -ENETDOWN:
+ *               to it is lost; its senders are told by -ECONNRESET, once, and may then reach the
+ *               next one that has its number. When the daemon ends, all calls say -ENETDOWN:
  *               destroy the endpoint and create another.
  * Threads       One thread at a time per endpoint.
  * Fork          An endpoint belongs to the process that created it; its memory is not there in a

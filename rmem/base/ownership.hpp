@@ -12,8 +12,7 @@
 ///   gives others nothing (mode & 007 is 0), and the group is the one that was asked for
 ///   (RMEM_UNIX_GROUP). To look, any group will do that the host lets us in by, and root may look
 ///   at everything.
-/// The opened file is asked (fstat), not its name, so that a swap in between changes
-/// nothing.
+/// The opened file is asked (fstat), not its name, so that a swap in between changes nothing.
 /// Thread safety: any. Errors: `Error(not_permitted)` names the file, its owner and mode, and what
 /// to do.
 

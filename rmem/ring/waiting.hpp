@@ -114,7 +114,7 @@ public:
         return limit < kBriefPolls ? limit : kBriefPolls;
     }
 
-    /// Whether who polls is to yield between two polls.
+    /// Whether a poller is to yield between two polls.
     bool is_crowded() noexcept {
         refresh_spin_limit();
         return spin_limit() == 0;

@@ -8,8 +8,7 @@
 /// `call_ns`; and lets the rest of the world catch up with the process before it sees the memory.
 ///
 /// Room     the transmit FIFO (hold-off): no room while a group would not fit, unless the FIFO is
-///          empty. A process that stores into a full FIFO anyway is stalled until there is
-///          room.
+///          empty. A process that stores into a full FIFO anyway is stalled until there is room.
 /// Waiting  `wait` returns once without waiting, to see what a poll looks at, and then parks the
 ///          process until a word that it looked at has changed (rmem/sim/watch.hpp).
 /// Threads  the simulation's. In a killed process it does nothing.

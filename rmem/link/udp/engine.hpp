@@ -11,8 +11,7 @@
 /// of programs. The process that holds the segment's engine lock is the one.
 ///
 /// Terms: rmem/link/udp/outbox.hpp. Incarnation: from becoming a member to being dropped or ending;
-/// NodeBoard::membership_epoch counts
-/// them.
+/// NodeBoard::membership_epoch counts them.
 /// Thread safety: all of it from any thread; one runs at a time, others wait some microseconds.
 /// Progress: run() does what is due and returns; no other process can make it wait. rest() waits
 /// for news.
