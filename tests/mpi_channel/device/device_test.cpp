@@ -282,6 +282,18 @@ TEST_F(DeviceTest, a_receive_that_waits_can_be_cancelled_once) {
     EXPECT_THAT(rank(1).told, IsEmpty());
 }
 
+TEST_F(DeviceTest, of_two_receives_with_one_context_the_first_is_cancelled_first) {
+    auto first = bytes_of(10, 1), second = bytes_of(10, 2);
+    rank(1).receive(0, 1, first, this);
+    rank(1).receive(0, 2, second, this);
+    EXPECT_TRUE(rank(1).device.cancel(this));
+    EXPECT_TRUE(rank(1).device.cancel(this));
+    const auto told = rank(1).take();
+    ASSERT_EQ(told.size(), 2U);
+    EXPECT_EQ(told[0].envelope.tag, 1U);
+    EXPECT_EQ(told[1].envelope.tag, 2U);
+}
+
 TEST_F(DeviceTest, a_message_is_peeked_claimed_and_received_or_discarded) {
     for (const std::size_t size : kSizes) {
         auto out = bytes_of(size, 1), next = bytes_of(size, 2), in = bytes_of(size, 3);
@@ -454,6 +466,38 @@ TEST_F(ThreeDevices, a_rank_that_sends_what_no_device_sends_is_given_up_and_othe
     EXPECT_EQ(rank(0).device.counters().broken, 1U);
     EXPECT_TRUE(in == out);
     EXPECT_TRUE(pipes.empty());
+}
+
+std::vector<std::byte> written(const Packet& packet) {
+    std::vector<std::byte> bytes(kMostPacketBytes);
+    bytes.resize(write(packet, bytes.data()));
+    return bytes;
+}
+
+TEST_F(DeviceTest, who_announces_more_than_leaves_unasked_is_given_up) {
+    Packet packet;
+    packet.header.type = PacketType::long_message;
+    packet.size = kEagerMost + 1;
+    pipes.put(1, 0, written(packet));
+    run();
+    EXPECT_EQ(rank(0).device.counters().broken, 1U);
+    EXPECT_EQ(rank(0).device.counters().unexpected, 0U);
+}
+
+TEST_F(ThreeDevices, who_says_that_another_rank_s_bytes_come_is_given_up) {
+    auto out = bytes_of(200'000, 1), in = bytes_of(200'000, 2);
+    rank(0).receive(2, 1, in);
+    rank(2).send(0, 1, out);
+    while (rank(0).device.progress()) {
+    }
+    Packet packet;
+    packet.header.type = PacketType::data;
+    packet.receive = Pool<int>::kMost;  // the first delivery's number
+    pipes.put(1, 0, written(packet));
+    is_dead[1] = true;
+    run();
+    EXPECT_EQ(rank(0).device.counters().broken, 1U);
+    EXPECT_TRUE(in == out);
 }
 
 TEST_F(DeviceTest, what_waits_for_room_leaves_together_and_in_order) {

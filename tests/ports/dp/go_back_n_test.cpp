@@ -212,6 +212,50 @@ TEST(GoBackN, a_new_generation_begins_at_its_first_message) {
     EXPECT_EQ(receiver.on_message(2, 0), GoBackNReceiver::Verdict::deliver);
 }
 
+TEST(GoBackN, halves_its_window_once_for_a_loss_that_several_acks_tell) {
+    GoBackNSender sender(1);
+    for (std::uint32_t i = 0; i < 4; ++i) sender.push(numbered(i));
+    for (const std::int64_t now : {10 * kUs, 20 * kUs, 30 * kUs}) {
+        while (sender.to_send() != nullptr) sender.sent(now);
+        sender.on_ack(1, true, now + 5 * kUs);
+    }
+    EXPECT_EQ(sender.window(), GoBackNSender::kFirstWindow / 2);
+}
+
+TEST(GoBackN, measures_no_round_trip_by_the_answer_to_a_repetition) {
+    GoBackNSender sender(1);
+    sender.push(numbered(0));
+    sender.sent(0);
+    const std::int64_t later = sender.next_tick_ns();
+    EXPECT_TRUE(sender.on_tick(later));
+    sender.sent(later);
+    sender.on_ack(1, false, later + 10 * kUs);
+    EXPECT_TRUE(sender.is_idle());
+    EXPECT_EQ(sender.patience_ns(), 2 * GoBackNSender::kFirstPatienceNs);
+}
+
+TEST(GoBackN, answers_a_repetition_and_tells_each_gap_once) {
+    GoBackNReceiver receiver;
+    const auto deliver = [&receiver](std::uint32_t sequence) {
+        ASSERT_EQ(receiver.on_message(1, sequence), GoBackNReceiver::Verdict::deliver);
+        receiver.delivered();
+    };
+    deliver(0);
+    receiver.acknowledged();
+    EXPECT_EQ(receiver.on_message(1, 0), GoBackNReceiver::Verdict::old);
+    EXPECT_TRUE(receiver.owes_ack_now()) << "its ack was lost";
+    receiver.acknowledged();
+    for (const std::uint32_t missing : {1U, 2U}) {
+        EXPECT_EQ(receiver.on_message(1, missing + 1), GoBackNReceiver::Verdict::gap);
+        EXPECT_TRUE(receiver.gap());
+        receiver.acknowledged();
+        EXPECT_EQ(receiver.on_message(1, missing + 2), GoBackNReceiver::Verdict::gap);
+        EXPECT_FALSE(receiver.gap());
+        deliver(missing);
+        receiver.acknowledged();
+    }
+}
+
 TEST(GoBackNDeathTest, checks_that_no_more_is_kept_than_the_window_holds) {
     GoBackNSender sender(7);
     EXPECT_BROKEN(for (std::uint32_t i = 0; i <= sender.window(); ++i) sender.push(numbered(i)));

@@ -213,6 +213,19 @@ TEST(Exchange, acknowledges_what_the_bank_has_and_not_what_is_deferred) {
     EXPECT_TRUE(hosts.settle(100'000));
 }
 
+TEST(Exchange, acknowledges_at_once_when_a_quarter_of_the_window_is_open) {
+    Hosts hosts(2, {}, 1, 64);
+    const std::uint32_t value = 1;
+    for (unsigned i = 0; i < 64 / kAcksAWindow; ++i) {
+        hosts[0].write(0, 1, &value, hosts.now);
+        hosts[0].commit(hosts.now);
+    }
+    const std::int64_t there_and_back = 12'000;
+    static_assert(there_and_back < kAckNs);
+    hosts.run(hosts.now + there_and_back);
+    EXPECT_TRUE(hosts.is_idle());
+}
+
 TEST(Exchange, owes_no_acknowledgement_to_a_node_that_has_left) {
     Hosts hosts(2);
     send_word(hosts, 0);
@@ -366,29 +379,31 @@ TEST(Exchange, believes_an_incarnation_again_only_for_a_new_answer) {
 }
 
 TEST(Exchange, takes_another_process_for_a_node_only_when_the_one_before_is_silent) {
-    Hosts hosts(2);
-    ExchangeConfig config = Hosts::config_of(0, 2, 64);
-    config.incarnation = config.first_incarnation = 40;  // its clock was set back
-    const auto second = std::make_unique<Hosts::Host>(hosts, config);
-    const auto speak = [&](std::int64_t for_ns) {
-        for (const std::int64_t end = hosts.now + for_ns; hosts.now < end;) {
-            second->exchange.greet(1, hosts.now);
-            second->exchange.send_greetings(0, hosts.now);
-            hosts.run(hosts.now + 1'000'000);
-            // What is for the number is heard by both.
-            for (const auto& datagram : std::exchange(hosts.sent(), {})) {
-                second->exchange.on_datagram(datagram, hosts.now);
+    for (const std::uint64_t incarnation : {40U, 140U}) {  // its clock was set back; or was not
+        Hosts hosts(2);
+        ExchangeConfig config = Hosts::config_of(0, 2, 64);
+        config.incarnation = config.first_incarnation = incarnation;
+        const auto second = std::make_unique<Hosts::Host>(hosts, config);
+        const auto speak = [&](std::int64_t for_ns) {
+            for (const std::int64_t end = hosts.now + for_ns; hosts.now < end;) {
+                second->exchange.greet(1, hosts.now);
+                second->exchange.send_greetings(0, hosts.now);
+                hosts.run(hosts.now + 1'000'000);
+                // What is for the number is heard by both.
+                for (const auto& datagram : std::exchange(hosts.sent(), {})) {
+                    second->exchange.on_datagram(datagram, hosts.now);
+                }
             }
+        };
+        for (int i = 0; i < 10; ++i) {
+            hosts[0].begin_other(hosts.now);
+            hosts[0].send_other(hosts.now);
+            speak(kNamesakeNs / 3);
         }
-    };
-    for (int i = 0; i < 10; ++i) {
-        hosts[0].begin_other(hosts.now);
-        hosts[0].send_other(hosts.now);
-        speak(kNamesakeNs / 3);
+        EXPECT_EQ(hosts[1].believed(0), 100U);
+        speak(kNamesakeNs + 3 * kGreetAgainNs);
+        EXPECT_EQ(hosts[1].believed(0), incarnation);
     }
-    EXPECT_EQ(hosts[1].believed(0), 100U);
-    speak(kNamesakeNs + 3 * kGreetAgainNs);
-    EXPECT_EQ(hosts[1].believed(0), 40U);
 }
 
 TEST(Exchange, takes_nothing_from_a_node_with_another_key_or_none) {

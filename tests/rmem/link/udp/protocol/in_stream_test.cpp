@@ -18,6 +18,7 @@ TEST(InStream, refuses_what_no_member_sends) {
     EXPECT_EQ(in.offer(13, body_of(13), 0), InStream::Offer::too_far);
     EXPECT_EQ(in.offer(5, large, 0), InStream::Offer::too_large);
     in.note_newest(UINT64_MAX, 0);
+    in.note_newest(13, 0);
     EXPECT_EQ(in.nak_due_ns(), kNever);
     EXPECT_EQ(in.offer(5, body_of(5), 0), InStream::Offer::taken);
     EXPECT_EQ(in.offer(5, body_of(5), 0), InStream::Offer::known);
@@ -82,6 +83,36 @@ TEST(InStream, lets_those_nearer_to_the_origin_send_a_nak_first) {
     while (in.take()) {
     }
     EXPECT_EQ(in.nak_due_ns(), kNever);
+}
+
+TEST(InStream, sends_its_nak_when_another_s_ends_before_what_is_missing) {
+    InStream in(1, 16, kMostBytes);
+    in.set_times({100'000, 0}, 2);
+    in.offer(1, body_of(1), 0);
+    in.offer(3, body_of(3), 0);
+    in.on_other_nak(1, 1, 20'000);
+    EXPECT_EQ(in.nak_due_ns(), 50'000);
+}
+
+TEST(InStream, begins_with_short_intervals_again_when_an_answer_has_come) {
+    InStream in(1, 16, kMostBytes);
+    in.set_times({100'000, 0}, 0);
+    const auto last_of_three_intervals = [&in](std::int64_t now) {
+        std::int64_t interval = 0;
+        for (int i = 0; i < 3; ++i) {
+            in.send_naks(now, [](std::uint64_t, std::uint64_t) {});
+            interval = in.nak_due_ns() - now;
+            now = in.nak_due_ns();
+        }
+        return interval;
+    };
+    in.offer(2, body_of(2), 0);
+    EXPECT_EQ(last_of_three_intervals(0), 800'000) << "of 200, 400 and 800 µs";
+    in.offer(1, body_of(1), 10'000'000);
+    while (in.take()) {
+    }
+    in.offer(4, body_of(4), 10'000'000);
+    EXPECT_EQ(last_of_three_intervals(10'000'000), 800'000);
 }
 
 }  // namespace

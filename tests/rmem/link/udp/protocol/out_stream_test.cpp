@@ -57,6 +57,20 @@ TEST(OutStream, takes_no_word_for_what_was_not_sent) {
     EXPECT_TRUE(out.body(1).empty()) << "all have it";
 }
 
+TEST(OutStream, takes_no_older_word_back_and_retransmits_nothing_that_all_have) {
+    OutStream out(4, kMostBytes);
+    out.set_times({100'000, 0});
+    out.admit(1);
+    for (int i = 0; i < 4; ++i) out.add(body_of(1), 0);
+    out.on_nak(2, 2, 10);
+    EXPECT_TRUE(out.on_ack(1, 2, 20));
+    EXPECT_FALSE(out.on_ack(1, 1, 30)) << "it was on its way longer";
+    EXPECT_EQ(out.acked_by(1), 2U);
+    EXPECT_TRUE(out.has_room(2));
+    EXPECT_EQ(out.next_retransmission(40), std::optional<std::uint64_t>(3)) << "2 has arrived";
+    EXPECT_EQ(out.next_retransmission(40), std::nullopt);
+}
+
 TEST(OutStream, answers_naks_of_about_the_same_time_once) {
     OutStream out(8, kMostBytes);
     out.set_times({100'000, 0});
@@ -89,8 +103,12 @@ TEST(OutStream, probes_less_and_less_often_until_somebody_answers) {
         last = due;
         EXPECT_EQ(out.probe(due), std::optional<std::uint64_t>(1));
     }
+    EXPECT_EQ(interval, kMostRetryNs);
     out.add(body_of(2), last);
     EXPECT_EQ(out.probe_due_ns(), last + 100'000);
+    EXPECT_EQ(out.probe(last + 100'000), std::optional<std::uint64_t>(2));
+    EXPECT_TRUE(out.on_ack(1, 1, last + 150'000));
+    EXPECT_EQ(out.probe_due_ns(), last + 250'000) << "somebody is there";
 }
 
 TEST(OutStreamDeathTest, checks_that_there_is_room_for_what_is_added) {
