@@ -474,7 +474,7 @@ std::vector<std::byte> written(const Packet& packet) {
     return bytes;
 }
 
-TEST_F(DeviceTest, who_announces_more_than_leaves_unasked_is_given_up) {
+TEST_F(DeviceTest, a_sender_that_announces_more_than_leaves_unasked_is_given_up) {
     Packet packet;
     packet.header.type = PacketType::long_message;
     packet.size = kEagerMost + 1;
@@ -484,7 +484,7 @@ TEST_F(DeviceTest, who_announces_more_than_leaves_unasked_is_given_up) {
     EXPECT_EQ(rank(0).device.counters().unexpected, 0U);
 }
 
-TEST_F(ThreeDevices, who_says_that_another_rank_s_bytes_come_is_given_up) {
+TEST_F(ThreeDevices, a_sender_of_another_rank_s_bytes_is_given_up) {
     auto out = bytes_of(200'000, 1), in = bytes_of(200'000, 2);
     rank(0).receive(2, 1, in);
     rank(2).send(0, 1, out);

@@ -175,6 +175,14 @@ TEST(GoBackN, gives_a_receiver_up_that_never_answers_and_waits_longer_each_time)
     EXPECT_EQ(times, GoBackNSender::kMostSilences);
 }
 
+TEST(GoBackN, has_patience_again_from_each_answer_on) {
+    GoBackNSender sender(1);
+    for (std::uint32_t i = 0; i < 2; ++i) sender.push(numbered(i));
+    while (sender.to_send() != nullptr) sender.sent(0);
+    sender.on_ack(1, false, 50 * kUs);
+    EXPECT_EQ(sender.next_tick_ns(), 50 * kUs + sender.patience_ns());
+}
+
 TEST(GoBackN, begins_again_at_the_gap_before_its_patience_ends) {
     GoBackNSender sender(1);
     for (std::uint32_t i = 0; i < 4; ++i) sender.push(numbered(i));

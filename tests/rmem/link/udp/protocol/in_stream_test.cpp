@@ -17,8 +17,8 @@ TEST(InStream, refuses_what_no_member_sends) {
     EXPECT_EQ(in.offer(4, body_of(4), 0), InStream::Offer::known);
     EXPECT_EQ(in.offer(13, body_of(13), 0), InStream::Offer::too_far);
     EXPECT_EQ(in.offer(5, large, 0), InStream::Offer::too_large);
-    in.note_newest(UINT64_MAX, 0);
     in.note_newest(13, 0);
+    in.note_newest(UINT64_MAX, 0);
     EXPECT_EQ(in.nak_due_ns(), kNever);
     EXPECT_EQ(in.offer(5, body_of(5), 0), InStream::Offer::taken);
     EXPECT_EQ(in.offer(5, body_of(5), 0), InStream::Offer::known);
