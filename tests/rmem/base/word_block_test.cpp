@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+// ctest: tsan
+#include "rmem/base/word_block.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <cstring>
+#include <thread>
+#include <vector>
+
+namespace rmem {
+namespace {
+
+constexpr std::size_t kRoom = 640;
+
+std::byte value_of(std::size_t i) {
+    return static_cast<std::byte>(i * 7 + 1);
+}
+
+/// All sizes of whole words, at all places of the shared side modulo 32, of the other modulo 16.
+template <class Copy>
+void for_all_places(Copy copy) {
+    for (std::size_t bytes = 0; bytes <= 512; bytes += kWordBytes) {
+        for (std::size_t shared = 0; shared < 32; shared += kWordBytes) {
+            for (std::size_t own = 0; own < 16; ++own) copy(bytes, shared, own);
+        }
+    }
+}
+
+TEST(WordBlock, a_block_is_stored_whole_and_nothing_beside_it) {
+    alignas(64) std::array<std::byte, kRoom> to{};
+    std::array<std::byte, kRoom> from{};
+    for (std::size_t i = 0; i < from.size(); ++i) from[i] = value_of(i);
+    for_all_places([&](std::size_t bytes, std::size_t shared, std::size_t own) {
+        to.fill(std::byte{});
+        store_block(to.data() + shared, from.data() + own, bytes);
+        ASSERT_TRUE(std::equal(from.begin() + own, from.begin() + own + bytes, &to[shared]));
+        const auto is_zero = [](std::byte b) { return b == std::byte{}; };
+        ASSERT_TRUE(std::all_of(to.begin(), to.begin() + shared, is_zero));
+        ASSERT_TRUE(std::all_of(to.begin() + shared + bytes, to.end(), is_zero));
+    });
+}
+
+TEST(WordBlock, a_block_is_loaded_whole_and_nothing_beside_it) {
+    alignas(64) std::array<std::byte, kRoom> from{};
+    std::array<std::byte, kRoom> to{};
+    for (std::size_t i = 0; i < from.size(); ++i) from[i] = value_of(i);
+    for_all_places([&](std::size_t bytes, std::size_t shared, std::size_t own) {
+        to.fill(std::byte{});
+        load_block(to.data() + own, from.data() + shared, bytes);
+        ASSERT_TRUE(std::equal(from.begin() + shared, from.begin() + shared + bytes, &to[own]));
+        const auto is_zero = [](std::byte b) { return b == std::byte{}; };
+        ASSERT_TRUE(std::all_of(to.begin(), to.begin() + own, is_zero));
+        ASSERT_TRUE(std::all_of(to.begin() + own + bytes, to.end(), is_zero));
+    });
+}
+
+// Each word of a block is the one of a round, and a flag that follows shows the block of its round,
+// or a later one.
+TEST(WordBlock, no_word_is_torn_and_a_later_store_shows_the_block) {
+    constexpr std::uint32_t kRounds = 20'000;
+    constexpr std::size_t kWords = 61;
+    alignas(64) std::array<std::byte, 512> shared{};
+    std::byte* const block = shared.data() + 2 * kWordBytes;  // at no lane's beginning
+    auto& flag = *reinterpret_cast<std::atomic<std::uint32_t>*>(shared.data() + 448);
+    std::thread writer([&] {
+        std::array<std::uint32_t, kWords> words{};
+        for (std::uint32_t round = 1; round <= kRounds; ++round) {
+            words.fill(round << 16 | (round & 0xffff));
+            store_block(block, words.data(), sizeof words);
+            flag.store(round, std::memory_order_release);
+        }
+    });
+    std::array<std::uint32_t, kWords> seen{};
+    for (std::uint32_t round = 0; round < kRounds;) {
+        round = flag.load(std::memory_order_acquire);
+        load_block(seen.data(), block, sizeof seen);
+        for (const std::uint32_t word : seen) {
+            EXPECT_EQ(word >> 16, word & 0xffff);
+            EXPECT_GE(word & 0xffff, round & 0xffff);
+        }
+        if (HasFailure()) break;
+    }
+    writer.join();
+}
+
+}  // namespace
+}  // namespace rmem
