@@ -155,6 +155,7 @@ InterruptBoard InterruptBoard::of_engine(Ring& ring, unsigned node) {
 
 InterruptBoard::InterruptBoard(Ring& ring, unsigned node, unsigned rank, As as)
     : ring_(ring),
+      sleepers_(ring, node),
       watched_anywhere_(&area(0).watched_anywhere),
       node_(node),
       rank_(rank),
@@ -192,9 +193,11 @@ void InterruptBoard::forget_the_dead() {
     if (!used) return;
     for (const Map map : {Map::receive, Map::any, Map::transmit}) {
         Bits* chunk = bits(node_, map);
-        // relaxed is enough: as in change()
-        for (std::size_t i = 0; i < chunks_of(ring_.config()); ++i)
-            chunk[i].store(0, std::memory_order_relaxed);
+        for (std::size_t i = 0; i < chunks_of(ring_.config()); ++i) {
+            // relaxed is enough: as in change()
+            const std::uint32_t words = chunk[i].exchange(0, std::memory_order_relaxed);
+            if (map != Map::transmit && words != 0) count_watched(i, words, false);
+        }
     }
     for (auto& chunk : mine.watchers)
         chunk.store(0, std::memory_order_relaxed);  // enough: as above
@@ -202,6 +205,19 @@ void InterruptBoard::forget_the_dead() {
     const auto watched = mine.watched.exchange(0, std::memory_order_relaxed);
     watched_anywhere_->fetch_sub(watched, std::memory_order_relaxed);
     while (take()) {  // the dead were meant
+    }
+}
+
+/// Takes words of a chunk into the counts by line, or out of them.
+void InterruptBoard::count_watched(std::size_t chunk, std::uint32_t words, bool set) noexcept {
+    constexpr unsigned kLineWords = kLineBytes / kWordBytes;
+    static_assert(kBitsPerChunk % kLineWords == 0);
+    for (unsigned first = 0; first < kBitsPerChunk; first += kLineWords) {
+        const std::uint32_t line = words >> first & ((1U << kLineWords) - 1);
+        if (line == 0) continue;
+        const std::size_t offset = (chunk * kBitsPerChunk + first) * kWordBytes;
+        const auto count = static_cast<unsigned>(std::popcount(line));
+        set ? sleepers_.add_watched(offset, count) : sleepers_.remove_watched(offset, count);
     }
 }
 
@@ -221,25 +237,38 @@ void InterruptBoard::change(Map map, bool set, std::size_t offset, std::size_t b
             continue;
         }
         const auto changed = static_cast<std::uint64_t>(std::popcount(old ^ now));
-        // The sum over all nodes is never too small, wherever this process is killed.
+        // The sums are never too small, wherever this process is killed.
         if (set) {
+            count_watched(i, old ^ now, true);
             watched_anywhere_->fetch_add(changed, std::memory_order_relaxed);  // enough: as above
             mine.watched.fetch_add(changed, std::memory_order_relaxed);        // enough: as above
             chunks[i].store(now, std::memory_order_relaxed);                   // enough: as above
         } else {
-            chunks[i].store(now, std::memory_order_relaxed);                   // enough: as above
+            chunks[i].store(now, std::memory_order_relaxed);  // enough: as above
+            count_watched(i, old ^ now, false);
             mine.watched.fetch_sub(changed, std::memory_order_relaxed);        // enough: as above
             watched_anywhere_->fetch_sub(changed, std::memory_order_relaxed);  // enough: as above
         }
     }
 }
 
-void InterruptBoard::watch(std::size_t offset, std::size_t bytes, Trigger trigger) {
-    check_watchable(ring_.config(), offset, bytes);
-    Guard guard(*this);
+void InterruptBoard::note_watcher() noexcept {
+    attends_ = true;
     // relaxed is enough: as in change()
     area(node_).watchers[rank_ / kRanksPerChunk].fetch_or(
         std::uint64_t{1} << (rank_ % kRanksPerChunk), std::memory_order_relaxed);
+}
+
+void InterruptBoard::attend() {
+    if (attends_) return;
+    Guard guard(*this);
+    note_watcher();
+}
+
+void InterruptBoard::watch(std::size_t offset, std::size_t bytes, Trigger trigger) {
+    check_watchable(ring_.config(), offset, bytes);
+    Guard guard(*this);
+    note_watcher();
     const bool any = trigger == Trigger::any_write;
     RMEM_MARK("interrupt.guarded");
     change(any ? Map::any : Map::receive, true, offset, bytes);
@@ -256,9 +285,7 @@ void InterruptBoard::unwatch(std::size_t offset, std::size_t bytes) {
 void InterruptBoard::mark(std::size_t offset, std::size_t bytes) {
     check_watchable(ring_.config(), offset, bytes);
     Guard guard(*this);
-    // relaxed is enough: as in change(); a rank that only marks also has something to forget
-    area(node_).watchers[rank_ / kRanksPerChunk].fetch_or(
-        std::uint64_t{1} << (rank_ % kRanksPerChunk), std::memory_order_relaxed);
+    note_watcher();  // a rank that only marks also has something to forget
     change(Map::transmit, true, offset, bytes);
 }
 
@@ -379,7 +406,7 @@ void InterruptBoard::wake_watchers(const Area& to) const noexcept {
                 i * kRanksPerChunk + static_cast<unsigned>(std::countr_zero(ranks));
             // relaxed is enough: the fence orders it after the store (4)
             if (rank < ring_.config().ranks &&
-                attention[rank].load(std::memory_order_relaxed) != 0) {
+                (attention[rank].load(std::memory_order_relaxed) & kInterruptsWake) != 0) {
                 wake_rank(ring_, rank);
             }
         }

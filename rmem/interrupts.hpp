@@ -19,12 +19,14 @@
 /// Progress: raising and taking are lock-free. A process killed while it raises costs its own
 ///   interrupt (counted as missed) and no other; one stopped there (SIGSTOP) delays later
 ///   interrupts until it goes on or dies. Watching waits for other ranks of its own node.
-/// Programs that do not use interrupts pay nothing: writers look at one word that is zero while
-/// nobody watches.
+/// Programs that do not use interrupts pay nothing: engines look at one word that is zero while
+/// nobody watches, writers on `direct` at the count of their word's line, which sleepers share
+/// (rmem/ring/word_sleepers.hpp).
 /// Errors: `rmem::Error` (invalid_argument) for a range outside the user's memory.
 /// Source: SCRAMNet+ auxiliary control RAM (ACR), CSR0 and the interrupt FIFO.
 
 #include "rmem/config.hpp"
+#include "rmem/ring/word_sleepers.hpp"
 
 #include <atomic>
 #include <cstddef>
@@ -66,11 +68,13 @@ public:
     /// Watching a word again with another trigger replaces the trigger.
     void watch(std::size_t offset, std::size_t bytes, Trigger trigger);
     void unwatch(std::size_t offset, std::size_t bytes);
+    /// The rank takes the node's interrupts, whichever rank watches: raisers wake it from now on.
+    void attend();
     /// TIE: this node's writes to the range carry an interrupt.
     void mark(std::size_t offset, std::size_t bytes);
     void unmark(std::size_t offset, std::size_t bytes);
 
-    /// Whether any node of this host watches anything: the writers' one predicted branch.
+    /// Whether any node of this host watches anything.
     bool anyone_watches() const noexcept {
         // relaxed is enough: a process that was told of the watching by its watcher sees it
         return watched_anywhere_->load(std::memory_order_relaxed) != 0;
@@ -99,6 +103,8 @@ private:
     Area& area(unsigned node) const noexcept;
     Bits* bits(unsigned node, Map map) const noexcept;
     void forget_the_dead();
+    void note_watcher() noexcept;
+    void count_watched(std::size_t chunk, std::uint32_t words, bool set) noexcept;
     void change(Map map, bool set, std::size_t offset, std::size_t bytes);
     template <class Raises>
     void raise_words(unsigned node, unsigned origin, std::size_t offset, std::size_t bytes,
@@ -109,11 +115,13 @@ private:
     bool is_rank_alive(std::uint32_t who) const noexcept;
 
     Ring& ring_;
+    WordSleepers sleepers_;  ///< of this node's bank
     std::atomic<std::uint64_t>* watched_anywhere_;
     unsigned node_;
     unsigned rank_;
     std::uint32_t incarnation_;
     std::uint32_t claimer_;  ///< the rank that claims entries of queues
+    bool attends_ = false;   ///< it is among the node's watchers
 };
 
 }  // namespace rmem

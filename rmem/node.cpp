@@ -2,6 +2,7 @@
 #include "rmem/node.hpp"
 
 #include "rmem/base/at_fork.hpp"
+#include "rmem/base/word_block.hpp"
 #include "rmem/link/direct/card.hpp"
 #include "rmem/link/inherited_card.hpp"
 #include "rmem/link/replica_card.hpp"
@@ -14,6 +15,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <bit>
 #include <cstring>
 #include <optional>
 #include <type_traits>
@@ -106,43 +108,76 @@ public:
         : own_(std::move(card)),
           in_child_(*own_),
           card_(own_.get()),
+          direct_(dynamic_cast<DirectCard*>(card_)),
           bank_(card_->bank()),
-          size_(card_->config().user_bytes) {}
+          size_(card_->config().user_bytes),
+          words_(size_ / kWordBytes) {}
 
     const std::byte* bank() const noexcept { return bank_; }
     std::size_t size() const noexcept { return size_; }
     Card& card() const noexcept { return *card_; }
+    /// Null: of another link, or in a forked child.
+    DirectCard* direct() const noexcept { return direct_; }
+    /// What `call` gives with the card, by its type where a store is the transfer: there a virtual
+    /// call costs as much as the access.
+    template <class Call>
+    [[gnu::always_inline]] auto with_card(Call call) const {
+        if (direct_ != nullptr) return call(*direct_);
+        return call(*card_);
+    }
 
     std::uint32_t word(std::size_t offset) const noexcept {
-        // (1) - this acquire-load synchronizes-with the release-stores rmem/link/direct/card.cpp
-        // (1), rmem/ring/write_log.cpp (5) and rmem/link/udp/arrivals.cpp (1); in a simulated
-        // world there is one thread
+        // (1) - this acquire-load synchronizes-with the release-stores rmem/link/direct/card.hpp
+        // (1), rmem/base/word_block.hpp (1), rmem/ring/write_log.cpp (5) and
+        // rmem/link/udp/arrivals.cpp (1); in a simulated world there is one thread
         return reinterpret_cast<const std::atomic<std::uint32_t>*>(bank_ + offset)
             ->load(std::memory_order_acquire);
     }
 
-    void check_range(std::size_t offset, std::size_t bytes) const;
-    void check_word(std::size_t offset) const;
+    void check_range(std::size_t offset, std::size_t bytes) const {
+        if (offset > size_ || bytes > size_ - offset) [[unlikely]]
+            refuse_range(offset, bytes);
+    }
+    void check_word(std::size_t offset) const {
+        if (!is_word(offset)) [[unlikely]]
+            refuse_word(offset);
+    }
+    /// One comparison: an offset that is no multiple of the word becomes a huge number.
+    bool is_word(std::size_t offset) const noexcept {
+        return std::rotr(offset, std::countr_zero(kWordBytes)) < words_;
+    }
     void read(std::size_t offset, std::byte* to, std::size_t bytes) const noexcept;
-    WriteResult write(std::size_t offset, const std::byte* from, std::size_t bytes);
+    template <class C>
+    WriteResult write(C& card, std::size_t offset, const std::byte* from, std::size_t bytes);
+    /// Out of line: what a store on `direct` does needs no stack.
+    [[gnu::noinline]] WriteResult write_word(std::size_t offset, std::uint32_t value);
+    template <class C>
+    std::uint32_t wait_change(C& card, std::size_t offset, std::uint32_t old, Deadline deadline);
     /// The result of a write without room.
     WriteResult refusal() const {
         return card_->is_member() ? WriteResult::again : WriteResult::dropped;
     }
 
 private:
-    void write_part(std::size_t offset, const std::byte* from, std::size_t bytes);
-    void in_child() noexcept override { card_ = &in_child_; }
+    [[noreturn]] void refuse_range(std::size_t offset, std::size_t bytes) const;
+    [[noreturn]] void refuse_word(std::size_t offset) const;
+    template <class C>
+    void write_part(C& card, std::size_t offset, const std::byte* from, std::size_t bytes);
+    void in_child() noexcept override {
+        card_ = &in_child_;
+        direct_ = nullptr;
+    }
 
     std::unique_ptr<Card> own_;
     InheritedCard in_child_;
-    Card* card_;  ///< the own one, or in a forked child that
+    Card* card_;          ///< the own one, or in a forked child that
+    DirectCard* direct_;  ///< the own one, by its type; null: of another link, or in a child
     std::byte* bank_;
     std::size_t size_;
+    std::size_t words_;  ///< whole ones
 };
 
-void Node::Impl::check_range(std::size_t offset, std::size_t bytes) const {
-    if (offset <= size_ && bytes <= size_ - offset) return;
+void Node::Impl::refuse_range(std::size_t offset, std::size_t bytes) const {
     throw Error(
         Errc::invalid_argument,
         fmt::format("{} bytes at {:#x} are not within the memory of ring '{}', which has {} "
@@ -150,46 +185,79 @@ void Node::Impl::check_range(std::size_t offset, std::size_t bytes) const {
                     bytes, offset, card_->config().name, size_));
 }
 
-void Node::Impl::check_word(std::size_t offset) const {
+void Node::Impl::refuse_word(std::size_t offset) const {
     check_range(offset, kWordBytes);
-    if (offset % kWordBytes == 0) return;
     throw Error(Errc::invalid_argument,
                 fmt::format("{:#x} is not the offset of a word of ring '{}'; give a multiple of {}",
                             offset, card_->config().name, kWordBytes));
 }
 
 void Node::Impl::read(std::size_t offset, std::byte* to, std::size_t bytes) const noexcept {
-    while (bytes > 0) {
+    const auto read_part = [&](std::size_t part) {
         const std::size_t inside = offset % kWordBytes;
-        const std::size_t part = std::min(bytes, kWordBytes - inside);
         const std::uint32_t value = word(offset - inside);
         std::memcpy(to, reinterpret_cast<const std::byte*>(&value) + inside, part);
         offset += part;
         to += part;
         bytes -= part;
-    }
+    };
+    if (offset % kWordBytes != 0) read_part(std::min(bytes, kWordBytes - offset % kWordBytes));
+    const std::size_t whole = bytes / kWordBytes * kWordBytes;
+    load_block(to, bank_ + offset, whole);
+    offset += whole;
+    to += whole;
+    bytes -= whole;
+    if (bytes != 0) read_part(bytes);
 }
 
 /// A part of one word: the word as the own bank has it, with this part new.
-void Node::Impl::write_part(std::size_t offset, const std::byte* from, std::size_t bytes) {
+template <class C>
+void Node::Impl::write_part(C& card, std::size_t offset, const std::byte* from, std::size_t bytes) {
     const std::size_t inside = offset % kWordBytes;
     std::uint32_t value = word(offset - inside);
     std::memcpy(reinterpret_cast<std::byte*>(&value) + inside, from, bytes);
-    card_->write(offset - inside, &value, kWordBytes);
+    card.write(offset - inside, &value, kWordBytes);
 }
 
-WriteResult Node::Impl::write(std::size_t offset, const std::byte* from, std::size_t bytes) {
+template <class C>
+WriteResult Node::Impl::write(C& card, std::size_t offset, const std::byte* from,
+                              std::size_t bytes) {
     check_range(offset, bytes);
     if (bytes == 0) return WriteResult::ok;
-    if (!card_->room(bytes + 2 * kWordBytes)) return refusal();
+    if (!card.room(bytes + 2 * kWordBytes)) return refusal();
     const std::size_t head = std::min(bytes, (kWordBytes - offset % kWordBytes) % kWordBytes);
     const std::size_t middle = (bytes - head) / kWordBytes * kWordBytes;
     const std::size_t tail = bytes - head - middle;
-    if (head != 0) write_part(offset, from, head);
-    if (middle != 0) card_->write(offset + head, from + head, middle);
-    if (tail != 0) write_part(offset + head + middle, from + head + middle, tail);
+    if (head != 0) write_part(card, offset, from, head);
+    if (middle != 0) card.write(offset + head, from + head, middle);
+    if (tail != 0) write_part(card, offset + head + middle, from + head + middle, tail);
+    card.commit();
+    return WriteResult::ok;
+}
+
+WriteResult Node::Impl::write_word(std::size_t offset, std::uint32_t value) {
+    if (!card_->room(kWordBytes)) return refusal();
+    card_->write(offset, &value, kWordBytes);
     card_->commit();
     return WriteResult::ok;
+}
+
+template <class C>
+std::uint32_t Node::Impl::wait_change(C& card, std::size_t offset, std::uint32_t old,
+                                      Deadline deadline) {
+    card.before_load(1);
+    std::uint32_t value = word(offset);
+    if (value != old) return value;
+    const std::int64_t since = now_ns();
+    card.begin_wait(offset);
+    bool expired = false;
+    while (value == old && !expired) {
+        expired = card.wait(deadline) == Step::expired;
+        value = word(offset);
+    }
+    if (value != old) card.has_seen(offset, value, since);
+    card.end_wait();
+    return value;
 }
 
 // ---- Joining
@@ -244,7 +312,7 @@ const std::byte* Node::bank() {
 
 std::uint32_t Node::load(std::size_t offset) {
     impl_->check_word(offset);
-    impl_->card().before_load(1);
+    impl_->with_card([](auto& card) { card.before_load(1); });
     const std::uint32_t value = impl_->word(offset);
     note_load(impl_->card(), impl_->bank() + offset, value);
     return value;
@@ -261,16 +329,18 @@ void Node::read(std::size_t offset, void* to, std::size_t bytes) {
 }
 
 WriteResult Node::write(std::size_t offset, const void* from, std::size_t bytes) {
-    return impl_->write(offset, static_cast<const std::byte*>(from), bytes);
+    return impl_->with_card([&](auto& card) {
+        return impl_->write(card, offset, static_cast<const std::byte*>(from), bytes);
+    });
 }
 
 WriteResult Node::write_word(std::size_t offset, std::uint32_t value) {
     impl_->check_word(offset);
-    Card& card = impl_->card();
-    if (!card.room(kWordBytes)) return impl_->refusal();
-    card.write(offset, &value, kWordBytes);
-    card.commit();
-    return WriteResult::ok;
+    if (DirectCard* direct = impl_->direct()) [[likely]] {
+        direct->write_word(offset, value);
+        return WriteResult::ok;
+    }
+    return impl_->write_word(offset, value);
 }
 
 bool Node::flush(Deadline deadline) {
@@ -284,20 +354,8 @@ void Node::poll() {
 
 std::uint32_t Node::wait_change(std::size_t offset, std::uint32_t old, Deadline deadline) {
     impl_->check_word(offset);
-    Card& card = impl_->card();
-    card.before_load(1);
-    std::uint32_t value = impl_->word(offset);
-    if (value != old) return value;
-    const std::int64_t since = now_ns();
-    card.begin_wait(offset);
-    bool expired = false;
-    while (value == old && !expired) {
-        expired = card.wait(deadline) == Step::expired;
-        value = impl_->word(offset);
-    }
-    if (value != old) card.has_seen(offset, value, since);
-    card.end_wait();
-    return value;
+    return impl_->with_card(
+        [&](auto& card) { return impl_->wait_change(card, offset, old, deadline); });
 }
 
 void Node::set_write_me_last(bool on) {

@@ -12,6 +12,7 @@
 #include "rmem/ring/node_slot.hpp"
 #include "rmem/ring/segment.hpp"
 #include "rmem/ring/segment_names.hpp"
+#include "rmem/ring/waiting.hpp"
 #include "rmem/ring/write_stamps.hpp"
 
 #include <fmt/format.h>
@@ -34,6 +35,8 @@ constexpr std::uint64_t kLauncherByte = 3;  // the launcher whose ranks the ring
 constexpr std::uint64_t kFirstRankByte = 16;
 
 static_assert(sizeof(SegmentHeader) <= kSegmentHeaderBytes);
+constexpr std::size_t kSleeperEntriesBytes =
+    round_up(kMaxSeats * sizeof(WordSleepers::Entry), kLineBytes);
 constexpr auto kRetryPause = std::chrono::milliseconds(1);
 constexpr int kLeaveTries = 1000;  // others hold the life-cycle byte for microseconds
 constexpr int kDyingTries = 100;   // the kernel takes a killed process down in microseconds
@@ -217,7 +220,9 @@ SegmentLayout::SegmentLayout(const RingConfig& config) {
     const unsigned areas = config.is_remote() ? 1 : config.nodes;
     attention = kSegmentHeaderBytes;
     stamps = round_up(attention + kMaxSeats * sizeof(std::uint32_t), kLineBytes);
-    ranks = round_up(stamps + WriteStamps::kBytes, kPage);
+    sleepers = stamps + WriteStamps::kBytes;
+    const std::size_t counts = config.banks() * sizeof(WordSleepers::Counts);
+    ranks = round_up(sleepers + kSleeperEntriesBytes + counts, kPage);
     nodes = round_up(ranks + config.seats() * sizeof(RankSlot), kPage);
     board = round_up(nodes + config.nodes * sizeof(NodeSlot), kPage);
     interrupts = round_up(board + (config.is_remote() ? sizeof(udp::NodeBoard) : 0), kPage);
@@ -408,6 +413,16 @@ std::atomic<std::uint32_t>* Ring::attention() const noexcept {
     return reinterpret_cast<std::atomic<std::uint32_t>*>(base_ + layout_.attention);
 }
 
+WordSleepers::Entry* Ring::sleeper_entries() const noexcept {
+    return reinterpret_cast<WordSleepers::Entry*>(base_ + layout_.sleepers);
+}
+
+WordSleepers::Counts& Ring::sleeper_counts(unsigned node) const noexcept {
+    auto* first =
+        reinterpret_cast<WordSleepers::Counts*>(base_ + layout_.sleepers + kSleeperEntriesBytes);
+    return first[config_.banks() == 1 ? 0 : node];
+}
+
 std::atomic<std::uint64_t>* Ring::stamps() const noexcept {
     return reinterpret_cast<std::atomic<std::uint64_t>*>(base_ + layout_.stamps);
 }
@@ -461,9 +476,22 @@ bool Ring::has_engine() const noexcept {
     return hold_->segment.is_locked(kEngineByte);
 }
 
+unsigned Ring::awake_ranks() const noexcept {
+    return count_joined([this](unsigned r) {
+        // relaxed is enough: a rank that has just lain down, or risen, is as good
+        return (attention()[r].load(std::memory_order_relaxed) & kAttentionAsleep) == 0;
+    });
+}
+
 unsigned Ring::joined_ranks() const noexcept {
+    return count_joined([](unsigned) { return true; });
+}
+
+template <class Counts>
+unsigned Ring::count_joined(Counts counts) const noexcept {
     unsigned joined = 0;
     for (unsigned r = 0; r < config_.ranks; ++r) {
+        if (!counts(r)) continue;
         // (6) - this acquire-load synchronizes-with the release-stores (4), (5) and
         // rmem/link/udp/roster.cpp (1): a process that counts a rank may read its slot
         const auto state = rank(r).state.load(std::memory_order_acquire);
@@ -539,6 +567,7 @@ Membership::Membership(std::shared_ptr<Ring> ring, Member member)
     mine.incarnation.store(incarnation_, std::memory_order_relaxed);            // enough: (4)
     // relaxed is enough: a sleeping former incarnation needs no wake-up any more
     ring_->attention()[member.rank].store(0, std::memory_order_relaxed);
+    WordSleepers(*ring_, member.node).remove(member.rank);
     const auto processors = own_processors();
     for (std::size_t i = 0; i < processors.size(); ++i) {
         mine.processors[i].store(processors[i], std::memory_order_relaxed);  // enough: (4)

@@ -3,9 +3,9 @@
 
 /// A ring on this host: the segment that holds its banks, and its members.
 ///
-/// Segment   header | attention words, write stamps | rank slots | node slots | node board |
-///           interrupt areas | logs | tap | banks. On link udp it is one node's, with one bank and
-///           one interrupt area, a board on which its engine shows itself
+/// Segment   header | attention words, write stamps, sleepers | rank slots | node slots | node
+///           board | interrupt areas | logs | tap | banks. On link udp it is one node's, with one
+///           bank and one interrupt area, a board on which its engine shows itself
 ///           (rmem/ring/node_board.hpp), and a tap where it shows writes (rmem/link/udp/tap.hpp).
 ///           All places follow from the configuration (`SegmentLayout`); nothing is trusted that
 ///           the segment says about itself before the header's hash agrees with that computation.
@@ -26,6 +26,7 @@
 #include "rmem/base/clock.hpp"
 #include "rmem/config.hpp"
 #include "rmem/ring/counters.hpp"
+#include "rmem/ring/word_sleepers.hpp"
 
 #include <sys/types.h>
 
@@ -40,7 +41,7 @@
 namespace rmem {
 
 inline constexpr std::uint64_t kSegmentMagic = 0x31474e49524d4d52;  // "RMMRING1", little-endian
-inline constexpr std::uint32_t kSegmentVersion = 5;
+inline constexpr std::uint32_t kSegmentVersion = 6;
 inline constexpr std::uint32_t kEndianMark = 0x01020304;
 
 enum class SegmentState : std::uint32_t { empty = 0, making = 1, ready = 2 };
@@ -105,8 +106,8 @@ struct Trust;  // rmem/base/ownership.hpp
 
 /// Where things lie in the segment of a configuration.
 struct SegmentLayout {
-    std::size_t attention = 0, stamps = 0, ranks = 0, nodes = 0, board = 0, interrupts = 0,
-                logs = 0, tap = 0, banks = 0;
+    std::size_t attention = 0, stamps = 0, sleepers = 0, ranks = 0, nodes = 0, board = 0,
+                interrupts = 0, logs = 0, tap = 0, banks = 0;
     std::size_t interrupt_stride = 0, log_stride = 0, bank_stride = 0;
     std::size_t total = 0;
 
@@ -167,6 +168,10 @@ public:
     /// (rmem/ring/waiting.hpp). Dense, so that a sender to many looks at few lines.
     std::atomic<std::uint32_t>* attention() const noexcept;
 
+    /// Ranks that sleep until a word changes (rmem/ring/word_sleepers.hpp).
+    WordSleepers::Entry* sleeper_entries() const noexcept;  ///< one of each seat
+    WordSleepers::Counts& sleeper_counts(unsigned node) const noexcept;
+
     /// When sampled writes on `direct` were made (rmem/ring/write_stamps.hpp).
     std::atomic<std::uint64_t>* stamps() const noexcept;
 
@@ -192,11 +197,15 @@ public:
     /// The ranks of this host that are joined and alive, as counted by their slots (no system call:
     /// a killed one counts until somebody notices).
     unsigned joined_ranks() const noexcept;
+    /// Those of them that do not sleep in a wait (rmem/ring/waiting.hpp), which need a processor.
+    unsigned awake_ranks() const noexcept;
     /// The processors that the joined ranks may run on, all together: each may be bound to its own.
     ProcessorSet shared_processors() const noexcept;
 
 private:
     friend class Membership;
+    template <class Counts>
+    unsigned count_joined(Counts counts) const noexcept;
     struct Hold;
     Ring(RingConfig config, Segment segment, std::optional<ByteLock> presence);
     bool only_the_dying_remain() const noexcept;

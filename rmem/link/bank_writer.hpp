@@ -38,10 +38,11 @@ public:
     static constexpr bool kHasDescriptors = true;
 
     std::uint32_t load(std::size_t offset) const noexcept {
-        // (1) - this acquire-load synchronizes-with the release-stores (2), rmem/ring/write_log.cpp
-        // (5), rmem/link/udp/arrivals.cpp (1), rmem/link/udp/engine.cpp (3),
-        // rmem/link/udp/outbox.cpp (5), and of a person's tools/watch/outside_write.cpp (1),
-        // tools/watch/outside_write.cpp (2) and tools/watch/outside_write.cpp (3)
+        // (1) - this acquire-load synchronizes-with the release-stores (2),
+        // rmem/base/word_block.hpp (1), rmem/ring/write_log.cpp (5), rmem/link/udp/arrivals.cpp
+        // (1), rmem/link/udp/engine.cpp (3), rmem/link/udp/outbox.cpp (5), and of a person's
+        // tools/watch/outside_write.cpp (1), tools/watch/outside_write.cpp (2) and
+        // tools/watch/outside_write.cpp (3)
         return word(offset).load(std::memory_order_acquire);
     }
     const std::byte* data(std::size_t offset, std::size_t) const noexcept { return bank_ + offset; }
@@ -195,7 +196,8 @@ void BankWriter<Link>::announce() noexcept {
     light_fence();
     for (unsigned r = 0; r < ring_.config().ranks; ++r) {
         // relaxed is enough: the fence orders this load after the post before it
-        if (attention_[r].load(std::memory_order_relaxed) != 0 && r != rank_) [[unlikely]] {
+        const std::uint32_t asked = attention_[r].load(std::memory_order_relaxed) & kWritesWake;
+        if (asked != 0 && r != rank_) [[unlikely]] {
             wake_rank(ring_, r);
         }
     }

@@ -14,6 +14,7 @@ const Histogram& HostCard::propagation() const {
 }
 
 InterruptHelper& HostInterrupts::helper() {
+    board_.attend();
     if (!helper_) helper_ = std::make_unique<InterruptHelper>(ring_, rank_, board_);
     return *helper_;
 }

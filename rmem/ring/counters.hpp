@@ -104,6 +104,10 @@ struct alignas(64) CounterBlock {
     void add(Id id, std::uint64_t n = 1) noexcept {
         values[static_cast<std::size_t>(id)].add(n);
     }
+    template <class Id>
+    void set(Id id, std::uint64_t n) noexcept {
+        values[static_cast<std::size_t>(id)].set(n);
+    }
     /// For the few values that several processes count (interrupts raised by writers on `direct`).
     template <class Id>
     void add_shared(Id id, std::uint64_t n = 1) noexcept {

@@ -25,7 +25,7 @@ void PropagationSamples::stamp_message(std::size_t offset, std::uint32_t value) 
     sent_.add(LinkCounter::messages_sampled);
 }
 
-std::optional<BoundViolation> PropagationSamples::seen(std::size_t offset, std::uint32_t value,
+std::optional<BoundViolation> PropagationSamples::look(std::size_t offset, std::uint32_t value,
                                                        std::int64_t waited_since_ns) noexcept {
     const std::int64_t now = now_ns();
     const auto stamp = stamps_.find(offset, value, waited_since_ns, now);

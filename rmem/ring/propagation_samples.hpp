@@ -31,11 +31,18 @@ public:
     /// After the word was loaded (with acquire) by a rank that awaited it since then. A broken
     /// bound is counted, and returned.
     std::optional<BoundViolation> seen(std::size_t offset, std::uint32_t value,
-                                       std::int64_t waited_since_ns) noexcept;
+                                       std::int64_t waited_since_ns) noexcept {
+        if (!stamps_.may_have(offset, value)) [[likely]]
+            return std::nullopt;
+        return look(offset, value, waited_since_ns);
+    }
 
     std::int64_t bound_ns() const noexcept { return bound_ns_; }
 
 private:
+    std::optional<BoundViolation> look(std::size_t offset, std::uint32_t value,
+                                       std::int64_t waited_since_ns) noexcept;
+
     unsigned node_;
     Counters& sent_;
     NodeSlot& slot_;

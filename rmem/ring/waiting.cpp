@@ -88,7 +88,7 @@ void Waiter::refresh_spin_limit() noexcept {
         count += static_cast<unsigned>(std::popcount(all[i] | their_processors_[i]));
     }
     const unsigned processors = std::min(quota_, count);
-    const unsigned ranks = ring_.joined_ranks() + others_;
+    const unsigned ranks = ring_.awake_ranks() + others_;
     const bool are_many = ranks > processors;
     crowd_.set(std::clamp(ranks / std::max(1U, processors), 1U, kMostCrowd));
     spin_limit_.set(spin_setting_.value_or(are_many ? 0 : most_polls_));
@@ -115,6 +115,10 @@ Step Waiter::slow_step(Deadline deadline) noexcept {
         case WaitStages::Act::yield: ::sched_yield(); break;
         case WaitStages::Act::arm: arm(); return Step::poll;  // once more, now that posters know
         case WaitStages::Act::sleep:
+            if (!has_asked()) {  // it was woken since, for another word or post
+                arm();
+                return Step::poll;
+            }
             sleep(std::min(has_fences_ ? kMaxSleepNs : kBlindSleepNs, deadline.at_ns - now));
             break;
     }
@@ -127,18 +131,36 @@ Step Waiter::slow_step(Deadline deadline) noexcept {
 void Waiter::arm() noexcept {
     armed_ = true;
     wake_seen_ = wake_count(ring_, rank_);
-    ask_attention(ring_, rank_, kAttentionSleeping);
+    if (words_ != nullptr) {
+        words_->add(rank_, word_);
+    } else {
+        ask_attention(ring_, rank_, asks_);
+    }
+}
+
+bool Waiter::has_asked() const noexcept {
+    if (words_ != nullptr) return words_->has(rank_);
+    // relaxed is enough: a waker that has cleared it wakes the rank after that
+    return (attention_[rank_].load(std::memory_order_relaxed) & asks_) != 0;
 }
 
 void Waiter::disarm() noexcept {
     armed_ = false;
-    clear_attention(ring_, rank_, kAttentionSleeping);
+    if (words_ != nullptr) return words_->remove(rank_);
+    clear_attention(ring_, rank_, asks_);
 }
 
 void Waiter::sleep(std::int64_t ns) noexcept {
-    if (sleeper_ != nullptr) return sleeper_->sleep(ns);
-    sleep_until_woken(ring_, rank_, wake_seen_, ns);
-    wake_seen_ = wake_count(ring_, rank_);
+    auto& attention = attention_[rank_];
+    // relaxed is enough: others count it
+    attention.fetch_or(kAttentionAsleep, std::memory_order_relaxed);
+    if (sleeper_ != nullptr) {
+        sleeper_->sleep(ns);
+    } else {
+        sleep_until_woken(ring_, rank_, wake_seen_, ns);
+        wake_seen_ = wake_count(ring_, rank_);
+    }
+    attention.fetch_and(~kAttentionAsleep, std::memory_order_relaxed);  // enough: as above
 }
 
 std::uint32_t wake_count(const Ring& ring, unsigned rank) noexcept {
@@ -165,6 +187,9 @@ void sleep_until_woken(const Ring& ring, unsigned rank, std::uint32_t count_read
 }
 
 void wake_rank(const Ring& ring, unsigned rank) noexcept {
+    constexpr std::uint32_t kOnce = kAttentionSleeping | kAttentionTaking | kAttentionAsleep;
+    // relaxed is enough: the add (2) comes after it, so a sleeper that asks again is woken by that
+    ring.attention()[rank].fetch_and(~kOnce, std::memory_order_relaxed);
     auto& word = ring.rank(rank).wake;
     // (2) - this acq_rel add synchronizes-with the acquire-load (1)
     word.fetch_add(1, std::memory_order_acq_rel);

@@ -14,10 +14,14 @@
 /// than processors. Without that each rank would poll for its whole time slice, while the one that
 /// it polls for waits for a processor. This is the one place for that rule.
 ///
-/// Waking: a poster looks at one `attention` word after its post and, if set, adds one to the
-/// sleeper's wake word and wakes it. The poster pays no fence for that: the sleeper sets
-/// `attention`, makes the heavy fence (rmem/base/fence.hpp), and polls once more before it sleeps.
-/// Where the kernel refuses that, sleeps are short instead (kBlindSleepNs).
+/// Waking: a poster looks at one `attention` word after its post and, if the bit for posts is set,
+/// clears it, adds one to the sleeper's wake word and wakes it. The poster pays no fence for that:
+/// the sleeper sets the bit, makes the heavy fence (rmem/base/fence.hpp), and polls once more
+/// before it sleeps. Where the kernel refuses that, sleeps are short instead (kBlindSleepNs). A
+/// Waiter says what it waits for, and nothing else wakes it: a post, an interrupt, or a change of
+/// one word (rmem/ring/word_sleepers.hpp). Each asking is good for one wake.
+///
+/// Ranks that sleep need no processor: the ring counts those that are awake.
 ///
 /// Thread safety: a Waiter belongs to one thread; `give_way` and `wake` may be called by any.
 /// Progress: `step` never blocks longer than kMaxSleepNs, so a lost wake-up costs a delay, not a
@@ -48,12 +52,21 @@ inline constexpr std::int64_t kMaxSleepNs = 10'000'000;  ///< longest single sle
 inline constexpr std::int64_t kBlindSleepNs = 200'000;   ///< the same where wake-ups may be lost
 
 /// Bits of a rank's `attention` word: which of its threads wait to be woken.
-inline constexpr std::uint32_t kAttentionSleeping = 1;    ///< a Waiter
+inline constexpr std::uint32_t kAttentionSleeping = 1;    ///< a Waiter, for a post
 inline constexpr std::uint32_t kAttentionInterrupts = 2;  ///< the helper behind Node::interrupt_fd
 inline constexpr std::uint32_t kAttentionDescriptor =
     4;  ///< the helper behind a protocol's descriptor
 inline constexpr std::uint32_t kAttentionProgress =
     8;  ///< the thread behind a program that computes
+inline constexpr std::uint32_t kAttentionTaking = 16;  ///< a Waiter, for an interrupt
+/// A Waiter is in the kernel: it needs no processor. It asks for nothing.
+inline constexpr std::uint32_t kAttentionAsleep = 32;
+
+/// What a post, an interrupt, and (where others have to apply it) any write looks for.
+inline constexpr std::uint32_t kPostsWake =
+    kAttentionSleeping | kAttentionDescriptor | kAttentionProgress;
+inline constexpr std::uint32_t kInterruptsWake = kAttentionInterrupts | kAttentionTaking;
+inline constexpr std::uint32_t kWritesWake = kPostsWake | kInterruptsWake;
 
 inline void cpu_relax() noexcept {
 #if defined(__x86_64__) || defined(__i386__)
@@ -66,7 +79,7 @@ inline void cpu_relax() noexcept {
 /// What to do after a step.
 enum class Step { poll, check_peers, expired };
 
-/// Wakes a rank whose `attention` is set, after the post that it waits for.
+/// Wakes a rank that has asked for it, after that for which it waits; its Waiter has to ask again.
 RMEM_API void wake_rank(const Ring& ring, unsigned rank) noexcept;
 
 /// The sleeper's side, for waits without a Waiter: read the count, ask for attention, look once
@@ -127,8 +140,14 @@ public:
             give_way_if_crowded(looks);
     }
 
-    /// Starts a wait; `step` is called between polls, `end` when it is over (either way).
-    void begin() noexcept { stages_.begin(); }
+    /// Starts a wait for a post; `step` is called between polls, `end` when it is over (either
+    /// way).
+    void begin() noexcept { begin(kAttentionSleeping, nullptr, 0); }
+    /// The same for a word of a bank whose writers look for such sleepers, which outlive the wait.
+    void begin_for_word(const WordSleepers& sleepers, std::size_t offset) noexcept {
+        begin(0, &sleepers, offset);
+    }
+    void begin_for_interrupt() noexcept { begin(kAttentionTaking, nullptr, 0); }
     Step step(Deadline deadline) noexcept {
         if (stages_.spins_on(spin_limit())) {
             cpu_relax();
@@ -140,7 +159,7 @@ public:
     void stay_awake() noexcept {
         if (!stages_.is_sleeping()) return;
         end();
-        begin();
+        stages_.begin();
     }
     void end() noexcept {
         if (armed_) disarm();
@@ -150,7 +169,7 @@ public:
     void notify(unsigned rank) const noexcept {
         light_fence();
         // relaxed is enough: the fence orders this load after the post before it
-        if (attention_[rank].load(std::memory_order_relaxed) != 0) [[unlikely]]
+        if ((attention_[rank].load(std::memory_order_relaxed) & kPostsWake) != 0) [[unlikely]]
             wake(rank);
     }
     void wake(unsigned rank) const noexcept { wake_rank(ring_, rank); }
@@ -162,7 +181,14 @@ private:
     unsigned spin_limit() const noexcept { return spin_limit_.get(); }
     void give_way_if_crowded(unsigned looks) noexcept;
     [[nodiscard]] Step slow_step(Deadline deadline) noexcept;
+    void begin(std::uint32_t asks, const WordSleepers* words, std::size_t offset) noexcept {
+        asks_ = asks;
+        words_ = words;
+        word_ = offset;
+        stages_.begin();
+    }
     void arm() noexcept;
+    [[nodiscard]] bool has_asked() const noexcept;
     void disarm() noexcept;
     void sleep(std::int64_t ns) noexcept;
 
@@ -172,6 +198,9 @@ private:
     Counter<unsigned> looks_{0};    ///< that found nothing
     unsigned waits_ = 0;            ///< that were not over at once, while crowded
     std::optional<unsigned> spin_setting_;
+    std::uint32_t asks_ = kAttentionSleeping;  ///< the bit that it is woken by; 0: by the word
+    const WordSleepers* words_ = nullptr;      ///< null: it waits for no word
+    std::size_t word_ = 0;
     bool armed_ = false;
     bool has_fences_ = false;
     std::uint32_t wake_seen_ = 0;

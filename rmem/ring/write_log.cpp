@@ -23,8 +23,9 @@ std::uint64_t load_pair(const std::byte* from, std::size_t bytes) noexcept {
 
 void store_word(std::byte* to, std::uint32_t value) noexcept {
     // (5) - this release-store synchronizes-with the acquire-loads of a bank's readers:
-    // rmem/link/bank_writer.hpp (1), rmem/node.cpp (1), rmem/ring/membership.cpp (1),
-    // tools/record/record_source.cpp (1) and tools/watch/bank_view.cpp (1)
+    // rmem/base/word_block.hpp (2), rmem/link/bank_writer.hpp (1), rmem/node.cpp (1),
+    // rmem/ring/membership.cpp (1), tools/record/record_source.cpp (1) and
+    // tools/watch/bank_view.cpp (1)
     reinterpret_cast<std::atomic<std::uint32_t>*>(to)->store(value, std::memory_order_release);
 }
 

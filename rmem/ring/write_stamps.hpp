@@ -40,6 +40,11 @@ public:
 
     /// Before the word is stored (with release).
     void put(std::size_t offset, std::uint32_t value, unsigned origin, std::int64_t now) noexcept;
+    /// Whether there may be a stamp of that write: find() knows, at the price of a clock.
+    bool may_have(std::size_t offset, std::uint32_t value) const noexcept {
+        // relaxed is enough: the acquire-load of the word came before it
+        return tag_of(place_of(offset).load(std::memory_order_relaxed)) == tag(offset, value);
+    }
     /// The stamp of that write, if it was made between `since` and `now`; after the word was loaded
     /// (with acquire).
     std::optional<Stamp> find(std::size_t offset, std::uint32_t value, std::int64_t since,
@@ -50,6 +55,12 @@ private:
     static constexpr unsigned kOriginBits = 8;
     static constexpr unsigned kTagBits = 16;
 
+    static constexpr std::uint64_t tag_of(std::uint64_t stamp) noexcept {
+        return stamp & ((1U << kTagBits) - 1);
+    }
+    static std::uint64_t tag(std::size_t offset, std::uint32_t value) noexcept {
+        return mixed(offset, value) >> (64 - kTagBits);
+    }
     static std::uint64_t mixed(std::size_t offset, std::uint32_t value) noexcept {
         return golden_mix(std::uint64_t{offset} << 32, value ^ 0x5bd1e995U);
     }
@@ -65,8 +76,7 @@ inline void WriteStamps::put(std::size_t offset, std::uint32_t value, unsigned o
     const std::uint64_t time = static_cast<std::uint64_t>(now) << (64 - kTimeBits);
     const std::uint64_t from = std::uint64_t{origin & 0xff} << kTagBits;
     // relaxed is enough: the release-store of the word follows it
-    place_of(offset).store(time | from | (mixed(offset, value) >> (64 - kTagBits)),
-                           std::memory_order_relaxed);
+    place_of(offset).store(time | from | tag(offset, value), std::memory_order_relaxed);
 }
 
 inline std::optional<WriteStamps::Stamp> WriteStamps::find(std::size_t offset, std::uint32_t value,
@@ -74,8 +84,7 @@ inline std::optional<WriteStamps::Stamp> WriteStamps::find(std::size_t offset, s
                                                            std::int64_t now) const noexcept {
     // relaxed is enough: the acquire-load of the word came before it
     const std::uint64_t found = place_of(offset).load(std::memory_order_relaxed);
-    constexpr std::uint64_t kTagMask = (1U << kTagBits) - 1;
-    if ((found & kTagMask) != mixed(offset, value) >> (64 - kTagBits)) return std::nullopt;
+    if (tag_of(found) != tag(offset, value)) return std::nullopt;
     constexpr std::uint64_t kTimeMask = (std::uint64_t{1} << kTimeBits) - 1;
     const std::uint64_t age =
         (static_cast<std::uint64_t>(now) - (found >> (64 - kTimeBits))) & kTimeMask;

@@ -4,6 +4,7 @@
 
 #include "rmem/ring.hpp"
 #include "rmem/ring/node_slot.hpp"
+#include "rmem/ring/waiting.hpp"
 #include "tests/support/child.hpp"
 
 #include <gmock/gmock.h>
@@ -285,10 +286,14 @@ TEST_F(InterruptsTest, a_sleeping_watcher_is_woken) {
     const std::uint32_t before = ring->rank(1).wake.load();
     write_word(0, 0x40, 1);
     EXPECT_EQ(ring->rank(1).wake.load(), before) << "it does not sleep";
-    ring->attention()[1].store(1);
-    ring->attention()[2].store(1);
+    ring->attention()[1].store(kAttentionSleeping);
+    write_word(0, 0x40, 1);
+    EXPECT_EQ(ring->rank(1).wake.load(), before) << "it sleeps for a message";
+    ring->attention()[1].store(kAttentionTaking);
+    ring->attention()[2].store(kAttentionTaking);
     write_word(0, 0x40, 1);
     EXPECT_EQ(ring->rank(1).wake.load(), before + 1);
+    EXPECT_EQ(ring->attention()[1].load(), 0U) << "it has to ask again";
     EXPECT_EQ(ring->rank(2).wake.load(), 0U) << "this one watches nothing";
 }
 

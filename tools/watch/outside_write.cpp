@@ -2,6 +2,7 @@
 #include "tools/watch/outside_write.hpp"
 
 #include "rmem/base/fence.hpp"
+#include "rmem/base/limits.hpp"
 #include "rmem/interrupts.hpp"
 #include "rmem/node.hpp"
 #include "rmem/ring/waiting.hpp"
@@ -62,6 +63,9 @@ void write_direct(const std::shared_ptr<rmem::Ring>& ring, unsigned node, std::u
     if (alive == ranks) return;  // nobody is there to be told
     rmem::InterruptBoard::in_the_name_of(*ring, node, alive).written(offset, bytes.size());
     for (unsigned rank = 0; rank < ranks; ++rank) waiter.notify(rank);
+    const std::uint64_t first = offset / rmem::kWordBytes * rmem::kWordBytes;
+    const std::uint64_t end = rmem::round_up(offset + bytes.size(), rmem::kWordBytes);
+    rmem::WordSleepers(*ring, node).wake(first, end - first);
 }
 
 std::optional<unsigned> first_live_node(const rmem::Ring& ring) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "rmem/link/direct/card.hpp"
 
-#include "rmem/base/fence.hpp"
+#include "rmem/base/word_block.hpp"
 
 #include <cstring>
 
@@ -24,54 +24,51 @@ DirectCard::DirectCard(const std::shared_ptr<Seat<DirectMemory>>& seat)
       rank_(member_.rank()),
       bank_(ring_.bank(node_)),
       sent_(member_.slot().link),
-      attention_(ring_.attention()),
+      sleepers_(ring_, node_),
       waiter_(ring_, rank_),
       board_(ring_, node_, rank_),
       samples_(member_),
+      block_bytes_(sent_.get(LinkCounter::bytes_sent) -
+                   sent_.get(LinkCounter::writes_sent) * kWordBytes),
       interrupts_(ring_, rank_, board_) {}
 
 void DirectCard::write(std::size_t offset, const void* from, std::size_t bytes) {
     const auto* data = static_cast<const std::byte*>(from);
+    if (bytes == kWordBytes) return write_word(offset, word_at(data));
     if (filter_) return store_changed(offset, data, bytes);
-    if (bytes == kWordBytes && --until_stamp_ == 0) {
-        until_stamp_ = kStampEvery;
-        samples_.stamp(offset, word_at(data));
-    }
-    store(offset, data, bytes);
+    store_block(bank_ + offset, data, bytes);
+    block_bytes_ += bytes - kWordBytes;
+    const std::uint64_t writes = sent_.get(LinkCounter::writes_sent) + 1;
+    count(writes);
+    if ((writes & (kStampEvery - 1)) == 0) usual_ = 0;  // the next word is stamped instead
+    if (sleepers_.is_wanted(offset, bytes)) [[unlikely]]
+        tell(offset, bytes);
 }
 
-void DirectCard::store(std::size_t offset, const std::byte* from, std::size_t bytes) {
-    for (std::size_t at = 0; at < bytes; at += kWordBytes) {
-        // (1) - this release-store synchronizes-with the acquire-loads rmem/node.cpp (1) and
-        // tools/record/record_source.cpp (1) of a reader
-        word(offset + at).store(word_at(from + at), std::memory_order_release);
+void DirectCard::tell(std::size_t offset, std::size_t bytes) {
+    if (board_.anyone_watches()) board_.written(offset, bytes);
+    sleepers_.wake(offset, bytes);
+}
+
+void DirectCard::write_unusual(std::size_t offset, std::uint32_t value) {
+    if (filter_) {
+        return store_changed(offset, reinterpret_cast<const std::byte*>(&value), kWordBytes);
     }
-    sent_.add(LinkCounter::writes_sent);
-    sent_.add(LinkCounter::bytes_sent, bytes);
-    if (board_.anyone_watches()) [[unlikely]] {
-        board_.written(offset, bytes);
-    }
+    usual_ = kStampEvery - 1;
+    samples_.stamp(offset, value);
+    store_word(offset, value, sent_.get(LinkCounter::writes_sent) + 1);
 }
 
 void DirectCard::store_changed(std::size_t offset, const std::byte* from, std::size_t bytes) {
     for (std::size_t at = 0; at < bytes; at += kWordBytes) {
         const std::size_t place = offset + at;
+        const std::uint32_t value = word_at(from + at);
         // relaxed is enough: it is only compared
-        const bool is_same = word(place).load(std::memory_order_relaxed) == word_at(from + at);
+        const bool is_same = word(place).load(std::memory_order_relaxed) == value;
         if (is_same && !board_.is_marked(place, kWordBytes)) {
             sent_.add(LinkCounter::writes_filtered);
         } else {
-            store(place, from + at, kWordBytes);
-        }
-    }
-}
-
-void DirectCard::commit() {
-    light_fence();
-    for (unsigned r = 0; r < ring_.config().ranks; ++r) {
-        // relaxed is enough: the fence orders it after the stores before it
-        if (attention_[r].load(std::memory_order_relaxed) != 0 && r != rank_) [[unlikely]] {
-            wake_rank(ring_, r);
+            store_word(place, value, sent_.get(LinkCounter::writes_sent) + 1);
         }
     }
 }
@@ -81,9 +78,8 @@ bool DirectCard::flush(Deadline) {
     return true;
 }
 
-void DirectCard::has_seen(std::size_t offset, std::uint32_t value, std::int64_t waited_since_ns) {
-    const auto violation = samples_.seen(offset, value, waited_since_ns);
-    if (violation && on_violation_) on_violation_(*violation);
+void DirectCard::report(const BoundViolation& late) {
+    if (on_violation_) on_violation_(late);
 }
 
 }  // namespace rmem

@@ -447,10 +447,10 @@ void RingEngine::come_round(unsigned rank, const LogReader::Entry& entry) {
 void RingEngine::wake_node() noexcept {
     light_fence();
     for (unsigned r = 0; r < rank_node_.size(); ++r) {
+        if (rank_node_[r] != node_) continue;
         // relaxed is enough: the fence orders this load after the stores before it
-        if (rank_node_[r] == node_ && ring_.attention()[r].load(std::memory_order_relaxed) != 0) {
-            wake_rank(ring_, r);
-        }
+        const std::uint32_t attention = ring_.attention()[r].load(std::memory_order_relaxed);
+        if ((attention & kWritesWake) != 0) wake_rank(ring_, r);
     }
 }
 

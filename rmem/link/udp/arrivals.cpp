@@ -78,7 +78,7 @@ void Arrivals::apply(const Write& write, const Words& words, std::int64_t now) {
     auto* const to = reinterpret_cast<std::atomic<std::uint32_t>*>(bank_ + offset);
     for (std::size_t i = write.place.words; i-- > 0;) {  // a flag in front of its words comes last
         // (1) - this release-store synchronizes-with the acquire-loads rmem/link/bank_writer.hpp
-        // (1) and rmem/node.cpp (1)
+        // (1), rmem/base/word_block.hpp (2) and rmem/node.cpp (1)
         to[i].store(words[i], std::memory_order_release);
     }
     any_ = true;

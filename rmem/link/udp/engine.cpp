@@ -292,9 +292,9 @@ void Engine::wake_programs() noexcept {
     light_fence();
     for (unsigned r = 0; r < ring_.config().ranks; ++r) {
         // relaxed is enough: the fence orders this load after the stores before it
-        std::uint32_t attention = ring_.attention()[r].load(std::memory_order_relaxed);
-        if (r == own_rank_) attention &= ~kAttentionSleeping;
-        if (attention != 0) wake_rank(ring_, r);
+        std::uint32_t asked = ring_.attention()[r].load(std::memory_order_relaxed) & kWritesWake;
+        if (r == own_rank_) asked &= ~(kAttentionSleeping | kAttentionTaking);
+        if (asked != 0) wake_rank(ring_, r);
     }
 }
 
