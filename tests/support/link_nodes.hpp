@@ -192,7 +192,7 @@ protected:
         RingConfig config;
         config.name = name_.get();
         config.nodes = config.ranks = nodes;
-        config.user_bytes = kBytes;
+        config.user_bytes = bytes_;
         config.link = GetParam().link;
         config.timing = parse_timing(GetParam().timing);
         return config;
@@ -211,6 +211,7 @@ protected:
     }
 
     RingName name_;
+    std::size_t bytes_ = kBytes;  ///< of the user's memory
     SharedValue<Shared> shared_;
 
 private:
