@@ -2,6 +2,7 @@
 #include "rmem/base/helper_thread.hpp"
 
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <unistd.h>
 
@@ -90,6 +91,12 @@ bool HelperThread::pause(std::int64_t ns, const std::function<bool()>& until) {
 
 void HelperThread::wake() {
     shared_->wake();
+}
+
+bool HelperThread::ask_for_real_time() noexcept {
+    sched_param lowest{};
+    lowest.sched_priority = ::sched_get_priority_min(SCHED_FIFO);
+    return ::pthread_setschedparam(::pthread_self(), SCHED_FIFO, &lowest) == 0;
 }
 
 }  // namespace rmem

@@ -41,6 +41,11 @@ public:
     /// After a change that the `until` of a pause looks at.
     void wake();
 
+    /// The calling thread gets real-time priority, the lowest there is: woken, it runs at once,
+    /// where programs spin on all processors, too. For work that blocks when it has nothing to do.
+    /// False: the system does not allow it (RLIMIT_RTPRIO, CAP_SYS_NICE); nothing has changed.
+    [[nodiscard]] static bool ask_for_real_time() noexcept;
+
 private:
     struct Shared;
     std::unique_ptr<Shared> shared_;

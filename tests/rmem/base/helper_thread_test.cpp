@@ -7,6 +7,7 @@
 #include <gtest/gtest.h>
 #include <poll.h>
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <sys/eventfd.h>
 
@@ -44,6 +45,18 @@ TEST(HelperThread, leaves_the_signals_of_the_thread_that_starts_it_as_they_are) 
     ::pthread_sigmask(SIG_SETMASK, nullptr, &after);
     for (const int signal : {SIGTERM, SIGINT, SIGUSR1})
         EXPECT_EQ(sigismember(&after, signal), sigismember(&before, signal));
+}
+
+TEST(HelperThread, has_real_time_priority_if_it_asks_for_it_and_may_have_it) {
+    bool has_it = false, is_first_in_first_out = false;
+    {
+        const HelperThread thread("rmem-fifo", [&] {
+            has_it = HelperThread::ask_for_real_time();
+            is_first_in_first_out = ::sched_getscheduler(0) == SCHED_FIFO;
+        });
+    }
+    EXPECT_EQ(is_first_in_first_out, has_it);
+    EXPECT_NE(::sched_getscheduler(0), SCHED_FIFO) << "the thread alone has it";
 }
 
 struct Pausing {
