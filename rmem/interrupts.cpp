@@ -155,7 +155,7 @@ InterruptBoard InterruptBoard::of_engine(Ring& ring, unsigned node) {
 
 InterruptBoard::InterruptBoard(Ring& ring, unsigned node, unsigned rank, As as)
     : ring_(ring),
-      sleepers_(ring, node),
+      sleepers_(ring),
       watched_anywhere_(&area(0).watched_anywhere),
       node_(node),
       rank_(rank),
@@ -305,6 +305,11 @@ bool InterruptBoard::is_marked(std::size_t offset, std::size_t bytes) const noex
         if ((chunks[i].load(std::memory_order_relaxed) & mask_of(i, first, last)) != 0) return true;
     }
     return false;
+}
+
+bool InterruptBoard::is_watching(unsigned node) const noexcept {
+    // relaxed is enough: as in change()
+    return area(node).watched.load(std::memory_order_relaxed) != 0;
 }
 
 // ---- Raising

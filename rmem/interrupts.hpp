@@ -20,7 +20,7 @@
 ///   interrupt (counted as missed) and no other; one stopped there (SIGSTOP) delays later
 ///   interrupts until it goes on or dies. Watching waits for other ranks of its own node.
 /// Programs that do not use interrupts pay nothing: engines look at one word that is zero while
-/// nobody watches, writers on `direct` at the count of their word's line, which sleepers share
+/// nobody watches, writers of this host at the count of their word's line, which sleepers share
 /// (rmem/ring/word_sleepers.hpp).
 /// Errors: `rmem::Error` (invalid_argument) for a range outside the user's memory.
 /// Source: SCRAMNet+ auxiliary control RAM (ACR), CSR0 and the interrupt FIFO.
@@ -79,6 +79,8 @@ public:
         // relaxed is enough: a process that was told of the watching by its watcher sees it
         return watched_anywhere_->load(std::memory_order_relaxed) != 0;
     }
+    /// Whether that node watches anything.
+    bool is_watching(unsigned node) const noexcept;
     /// On `direct`, by the writer, after the store: raises at every other node that watches.
     void written(std::size_t offset, std::size_t bytes) noexcept;
     /// On links with a bank per node, by the engine, after applying a write of `origin` here.
@@ -115,7 +117,7 @@ private:
     bool is_rank_alive(std::uint32_t who) const noexcept;
 
     Ring& ring_;
-    WordSleepers sleepers_;  ///< of this node's bank
+    WordSleepers sleepers_;
     std::atomic<std::uint64_t>* watched_anywhere_;
     unsigned node_;
     unsigned rank_;

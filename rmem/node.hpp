@@ -24,7 +24,10 @@
 ///   itself and wakes the ranks that sleep for it. A write of nothing does nothing.
 /// Progress
 ///   Waiting calls run the engine; when nobody has called for about a millisecond a helper thread
-///   does, and all the time once `bank()` was called, since raw loads make no progress.
+///   does, and for each write once `bank()` was called, since raw loads make no progress. With a
+///   processor for each program and helper that is at once; else as soon as the helper gets one,
+///   which real-time priority makes the time of a wake-up: it is asked for, and given where
+///   RLIMIT_RTPRIO or CAP_SYS_NICE says so.
 /// The bound
 ///   On replicated links each write's propagation is measured. On `direct` one of kStampEvery
 ///   one-word writes of a rank is, and only for readers that are in wait_change for that word

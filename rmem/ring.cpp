@@ -12,6 +12,7 @@
 #include "rmem/ring/node_slot.hpp"
 #include "rmem/ring/segment.hpp"
 #include "rmem/ring/segment_names.hpp"
+#include "rmem/ring/sleeping_engines.hpp"
 #include "rmem/ring/waiting.hpp"
 #include "rmem/ring/write_stamps.hpp"
 
@@ -221,8 +222,8 @@ SegmentLayout::SegmentLayout(const RingConfig& config) {
     attention = kSegmentHeaderBytes;
     stamps = round_up(attention + kMaxSeats * sizeof(std::uint32_t), kLineBytes);
     sleepers = stamps + WriteStamps::kBytes;
-    const std::size_t counts = config.banks() * sizeof(WordSleepers::Counts);
-    ranks = round_up(sleepers + kSleeperEntriesBytes + counts, kPage);
+    constexpr std::size_t kCounts = sizeof(WordSleepers::Counts) + kLineBytes;
+    ranks = round_up(sleepers + kSleeperEntriesBytes + kCounts, kPage);
     nodes = round_up(ranks + config.seats() * sizeof(RankSlot), kPage);
     board = round_up(nodes + config.nodes * sizeof(NodeSlot), kPage);
     interrupts = round_up(board + (config.is_remote() ? sizeof(udp::NodeBoard) : 0), kPage);
@@ -401,14 +402,6 @@ udp::NodeBoard& Ring::board() const noexcept {
     return *reinterpret_cast<udp::NodeBoard*>(base_ + layout_.board);
 }
 
-std::byte* Ring::log(unsigned rank) const noexcept {
-    return base_ + layout_.logs + rank * layout_.log_stride;
-}
-
-std::byte* Ring::tap() const noexcept {
-    return base_ + layout_.tap;
-}
-
 std::atomic<std::uint32_t>* Ring::attention() const noexcept {
     return reinterpret_cast<std::atomic<std::uint32_t>*>(base_ + layout_.attention);
 }
@@ -417,10 +410,14 @@ WordSleepers::Entry* Ring::sleeper_entries() const noexcept {
     return reinterpret_cast<WordSleepers::Entry*>(base_ + layout_.sleepers);
 }
 
-WordSleepers::Counts& Ring::sleeper_counts(unsigned node) const noexcept {
-    auto* first =
-        reinterpret_cast<WordSleepers::Counts*>(base_ + layout_.sleepers + kSleeperEntriesBytes);
-    return first[config_.banks() == 1 ? 0 : node];
+WordSleepers::Counts& Ring::sleeper_counts() const noexcept {
+    return *reinterpret_cast<WordSleepers::Counts*>(base_ + layout_.sleepers +
+                                                    kSleeperEntriesBytes);
+}
+
+std::atomic<std::uint32_t>& Ring::engines_asleep() const noexcept {
+    return *reinterpret_cast<std::atomic<std::uint32_t>*>(
+        base_ + layout_.sleepers + kSleeperEntriesBytes + sizeof(WordSleepers::Counts));
 }
 
 std::atomic<std::uint64_t>* Ring::stamps() const noexcept {
@@ -567,7 +564,8 @@ Membership::Membership(std::shared_ptr<Ring> ring, Member member)
     mine.incarnation.store(incarnation_, std::memory_order_relaxed);            // enough: (4)
     // relaxed is enough: a sleeping former incarnation needs no wake-up any more
     ring_->attention()[member.rank].store(0, std::memory_order_relaxed);
-    WordSleepers(*ring_, member.node).remove(member.rank);
+    WordSleepers(*ring_).remove(member.rank);
+    SleepingEngines(*ring_).rise(member.rank);
     const auto processors = own_processors();
     for (std::size_t i = 0; i < processors.size(); ++i) {
         mine.processors[i].store(processors[i], std::memory_order_relaxed);  // enough: (4)

@@ -82,7 +82,8 @@ enum class RankState : std::uint32_t {
 /// Processors that may be used, a bit each; numbers from 256 on are folded.
 using ProcessorSet = std::array<std::uint64_t, 4>;
 
-/// The state that a rank shows on this host. Written by the rank's process, except `wake`.
+/// The state that a rank shows on this host. Written by the rank's process, except `wake` and
+/// `engine`.
 struct alignas(kLineBytes) RankSlot {
     std::atomic<std::uint32_t> state;        ///< RankState
     std::atomic<std::uint32_t> incarnation;  ///< counts the processes that have been this rank
@@ -92,6 +93,7 @@ struct alignas(kLineBytes) RankSlot {
     /// The processors it may run on when it joins, as in a ProcessorSet.
     std::array<std::atomic<std::uint64_t>, 4> processors;
     alignas(kLineBytes) std::atomic<std::uint32_t> wake;  ///< futex word; each waker adds one
+    std::atomic<std::uint32_t> engine;                    ///< rmem/ring/sleeping_engines.hpp
     Counters link;                                        ///< LinkCounter
     Counters protocol;                                    ///< billboard/core/counters.hpp
     std::array<PortCounters, kPortBlocks> ports;  ///< in the order of their billboard::Class
@@ -159,10 +161,12 @@ public:
     RankSlot& rank(unsigned r) const noexcept;
     NodeSlot& node(unsigned n) const noexcept;
     std::byte* interrupt_area(unsigned node) const noexcept;
-    std::byte* log(unsigned rank) const noexcept;
+    std::byte* log(unsigned rank) const noexcept {
+        return base_ + layout_.logs + rank * layout_.log_stride;
+    }
     std::size_t log_bytes() const noexcept { return layout_.log_stride; }
-    udp::NodeBoard& board() const noexcept;  ///< on link udp
-    std::byte* tap() const noexcept;         ///< on link udp: kTapBytes
+    udp::NodeBoard& board() const noexcept;                          ///< on link udp
+    std::byte* tap() const noexcept { return base_ + layout_.tap; }  ///< on link udp: kTapBytes
 
     /// One word per rank, non-zero while the rank sleeps or wants to be told
     /// (rmem/ring/waiting.hpp). Dense, so that a sender to many looks at few lines.
@@ -170,7 +174,9 @@ public:
 
     /// Ranks that sleep until a word changes (rmem/ring/word_sleepers.hpp).
     WordSleepers::Entry* sleeper_entries() const noexcept;  ///< one of each seat
-    WordSleepers::Counts& sleeper_counts(unsigned node) const noexcept;
+    WordSleepers::Counts& sleeper_counts() const noexcept;
+    /// How many engine threads are to be woken by the next write (rmem/ring/sleeping_engines.hpp).
+    std::atomic<std::uint32_t>& engines_asleep() const noexcept;
 
     /// When sampled writes on `direct` were made (rmem/ring/write_stamps.hpp).
     std::atomic<std::uint64_t>* stamps() const noexcept;

@@ -9,10 +9,12 @@
 ///     void send(std::size_t offset, const void* from, std::size_t words, std::uint32_t flags);
 ///     std::uint32_t mark_of(std::size_t offset, std::size_t bytes) const noexcept;
 ///     bool is_heard() const noexcept;
+///     void announce() noexcept;
 ///
 /// send() takes the words on their way, with the flags of LogRecord; mark_of() is
 /// LogRecord::kInterrupt where the node's writes to that range carry it. is_heard() is false when
-/// nobody hears the rank any more: then it leaves the bank alone, too.
+/// nobody hears the rank any more: then it leaves the bank alone, too. announce() wakes who sleeps
+/// and may want what was written; without one of its own, all that have asked for anything.
 ///
 /// Threads: one; `load` and `data` from any.
 
@@ -56,7 +58,7 @@ public:
     }
     void post_word(std::size_t offset, std::uint32_t value) {
         write_words(offset, &value, 1);
-        if (unannounced_) announce();
+        if (unannounced_) link().announce();
     }
     void write_lazy(std::size_t offset, std::uint32_t value) {
         if (!link().is_heard()) return;
@@ -154,7 +156,7 @@ void BankWriter<Link>::post(std::size_t offset, std::uint32_t flag, const void* 
     std::array<std::uint32_t, 1 + kMaxPostBytes / kWordBytes> words{flag};
     if (bytes != 0) std::memcpy(&words[1], from, bytes);
     write_words(offset, words.data(), 1 + (bytes + kWordBytes - 1) / kWordBytes);
-    if (unannounced_) announce();
+    if (unannounced_) link().announce();
 }
 
 /// The data filter: sends the runs of words that change.

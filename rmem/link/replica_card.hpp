@@ -55,7 +55,13 @@ public:
     void before_load(std::size_t) override { memory_.progress(); }
     void keep_applying() override { memory_.keep_applying(true); }
 
-    void begin_wait(std::optional<std::size_t>) override { memory_.begin_wait(); }
+    void begin_wait(std::optional<std::size_t> offset) override {
+        if constexpr (requires { memory_.begin_wait_for_interrupt(); }) {
+            return offset ? memory_.begin_wait_for_word(*offset)
+                          : memory_.begin_wait_for_interrupt();
+        }
+        memory_.begin_wait();
+    }
     Step wait(Deadline deadline) override { return memory_.wait(deadline); }
     void end_wait() override { memory_.end_wait(); }
     void has_seen(std::size_t, std::uint32_t, std::int64_t) override {}  // the engine measures

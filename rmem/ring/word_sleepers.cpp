@@ -6,11 +6,8 @@
 
 namespace rmem {
 
-WordSleepers::WordSleepers(const Ring& ring, unsigned node) noexcept
-    : ring_(ring),
-      bank_(std::uint64_t{ring.config().banks() == 1 ? 0 : node} << kBankShift),
-      counts_(ring.sleeper_counts(node)),
-      entries_(ring.sleeper_entries()) {}
+WordSleepers::WordSleepers(const Ring& ring) noexcept
+    : ring_(ring), counts_(ring.sleeper_counts()), entries_(ring.sleeper_entries()) {}
 
 void WordSleepers::add(unsigned rank, std::size_t offset) const noexcept {
     // relaxed is enough, for the entry and the counts: the fence orders them before the look at the

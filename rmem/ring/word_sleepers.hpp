@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-/// The ranks that sleep until a word of a bank changes.
+/// The ranks that sleep until a word changes, in whichever bank is theirs.
 ///
 /// A store that nobody sleeps for costs a look at one count, that of its word's line, which is in
 /// the writer's cache and zero. The sleeper pays for the rest:
@@ -43,7 +43,7 @@ public:
     static constexpr unsigned kBuckets = 256;
     static constexpr std::size_t kFewLines = 8;  ///< of a write: more are not looked up one by one
 
-    /// The counts of one bank, in shared memory.
+    /// In shared memory.
     struct alignas(kLineBytes) Counts {
         std::atomic<std::uint32_t> all;
         alignas(kLineBytes) std::atomic<std::uint32_t> by_line[kBuckets];
@@ -51,8 +51,7 @@ public:
     /// The word that a rank sleeps for; 0: none.
     using Entry = std::atomic<std::uint64_t>;
 
-    /// Those of the node's bank.
-    WordSleepers(const Ring& ring, unsigned node) noexcept;
+    explicit WordSleepers(const Ring& ring) noexcept;
 
     /// Whether somebody may sleep for the word, or watch it, after it was stored.
     [[nodiscard]] bool is_wanted(std::size_t offset) const noexcept {
@@ -83,20 +82,12 @@ private:
     std::atomic<std::uint32_t>& of_line(std::size_t offset) const noexcept {
         return *(counts_.by_line + offset / kLineBytes % kBuckets);
     }
-    std::uint64_t entry_of(std::size_t offset) const noexcept {
-        return bank_ | (offset / kWordBytes + 1);
-    }
-    std::size_t offset_of(std::uint64_t entry) const noexcept {
-        return ((entry & kWordMask) - 1) * kWordBytes;
-    }
+    static std::uint64_t entry_of(std::size_t offset) noexcept { return offset / kWordBytes + 1; }
+    static std::size_t offset_of(std::uint64_t entry) noexcept { return (entry - 1) * kWordBytes; }
     bool is_line_wanted(std::size_t offset, std::size_t bytes) const noexcept;
     [[nodiscard]] bool take_out(unsigned rank, std::uint64_t entry) const noexcept;
 
-    static constexpr unsigned kBankShift = 48;
-    static constexpr std::uint64_t kWordMask = (std::uint64_t{1} << kBankShift) - 1;
-
     const Ring& ring_;
-    const std::uint64_t bank_;  ///< in an entry
     Counts& counts_;
     Entry* const entries_;  ///< of all ranks
 };

@@ -10,6 +10,8 @@
 #include "rmem/base/random.hpp"
 #include "tests/support/link_nodes.hpp"
 
+#include <sys/resource.h>
+
 #include <array>
 #include <chrono>
 #include <cstdint>
@@ -340,6 +342,36 @@ TEST_P(NodeWaiting, short_deadlines_that_pass_while_a_write_comes_lose_nothing) 
     });
 }
 
+// ---- Others' writes
+
+/// On udp the one who waits takes what comes from the socket, whatever it is.
+class NodeSleeping : public NodeWaiting {};
+
+TEST_P(NodeSleeping, a_sleeper_is_not_woken_for_words_that_it_does_not_wait_for) {
+    constexpr std::uint32_t kOthers = 300;
+    run(2, [](Self& self) {
+        constexpr std::int64_t kPauseNs = 100'000;
+        const auto sleeps = [] {
+            rusage usage{};
+            ::getrusage(RUSAGE_THREAD, &usage);
+            return usage.ru_nvcsw;
+        };
+        if (self.id == 1) {
+            self.meet(0);
+            const long before = sleeps();
+            EXPECT_EQ(next_value(self, 0x200, 0), 1U);
+            EXPECT_LT(sleeps() - before, kOthers / 3);
+            return;
+        }
+        self.meet(0);
+        for (std::uint32_t i = 1; i <= kOthers; ++i) {
+            self.write_word(0x300 + 4 * (i % 64), i);
+            pause(kPauseNs);
+        }
+        self.write_word(0x200, 1);
+    });
+}
+
 // ---- Where
 
 INSTANTIATE_TEST_SUITE_P(Direct, NodeWaiting, conformance_cases(LinkKind::direct, {"none"}),
@@ -352,6 +384,10 @@ INSTANTIATE_TEST_SUITE_P(Udp, NodeWaiting,
                          conformance_case_name);
 INSTANTIATE_TEST_SUITE_P(Sim, NodeWaiting,
                          conformance_cases(LinkKind::sim, {"none", "scramnet-burst"}),
+                         conformance_case_name);
+INSTANTIATE_TEST_SUITE_P(Direct, NodeSleeping, conformance_cases(LinkKind::direct, {"none"}),
+                         conformance_case_name);
+INSTANTIATE_TEST_SUITE_P(Ring, NodeSleeping, conformance_cases(LinkKind::ring, {"none"}),
                          conformance_case_name);
 
 }  // namespace

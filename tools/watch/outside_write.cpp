@@ -65,7 +65,7 @@ void write_direct(const std::shared_ptr<rmem::Ring>& ring, unsigned node, std::u
     for (unsigned rank = 0; rank < ranks; ++rank) waiter.notify(rank);
     const std::uint64_t first = offset / rmem::kWordBytes * rmem::kWordBytes;
     const std::uint64_t end = rmem::round_up(offset + bytes.size(), rmem::kWordBytes);
-    rmem::WordSleepers(*ring, node).wake(first, end - first);
+    rmem::WordSleepers(*ring).wake(first, end - first);
 }
 
 std::optional<unsigned> first_live_node(const rmem::Ring& ring) {

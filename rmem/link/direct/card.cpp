@@ -24,7 +24,7 @@ DirectCard::DirectCard(const std::shared_ptr<Seat<DirectMemory>>& seat)
       rank_(member_.rank()),
       bank_(ring_.bank(node_)),
       sent_(member_.slot().link),
-      sleepers_(ring_, node_),
+      sleepers_(ring_),
       waiter_(ring_, rank_),
       board_(ring_, node_, rank_),
       samples_(member_),

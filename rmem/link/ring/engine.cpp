@@ -49,6 +49,7 @@ RingEngine::RingEngine(Membership& member, const FaultPlan& faults, bool check_w
       lock_(ring_, node_, rank_, member.incarnation()),
       punctuality_(ring_.config(), slot_),
       interrupts_(ring_, node_, rank_),
+      sleepers_(ring_),
       wire_faults_(faults.wire),
       seen_alive_(ring_.config().seats()) {
     const RingConfig& config = ring_.config();
@@ -193,6 +194,7 @@ void RingEngine::step(bool for_fifo) noexcept {
     if (applied_any_) wake_node();
     if (work_ns_ != 0) punctuality_.look(now_ns(), work_ns_);
     punctuality_.end();
+    if (model_) next_due_ns_.set(in_flight_ != 0 ? model_->next_time_ns() : kNever);
     busy_.set(in_flight_ != 0);
     runs_.add();
 }
@@ -293,6 +295,8 @@ std::int64_t RingEngine::publication_of(const LogRecord& record) noexcept {
 /// Profile `none`: a record in a log is due, unless a fault delays it.
 void RingEngine::pass_instantly(std::int64_t now) {
     in_flight_ = 0;
+    std::int64_t next = kNever;
+    next_due_ns_.set(next);
     if (news_.empty()) return;
     for (const unsigned r : news_) meet_origin(r);
     // Own writes first: the checker must know of them.
@@ -309,6 +313,8 @@ void RingEngine::pass_instantly(std::int64_t now) {
             const std::int64_t due = std::max(held.published_ns + record.delay_ns, held.due_ns);
             if (due > now && record.delay_ns != 0) {
                 ++in_flight_;
+                next = std::min(next, due);
+                next_due_ns_.set(next);
                 break;
             }
             held.due_ns = due;
@@ -426,6 +432,8 @@ void RingEngine::arrive(unsigned rank, const Flight& flight, std::int64_t due_ns
                        checker_->arrives(arrival.origin, record.offset, record.words,
                                          record.written_ns, due_ns));
     }
+    // A rank that its writer has woken too early, while another one of this node ran the engine.
+    if (sleepers_.is_wanted(record.offset, bytes)) sleepers_.wake(record.offset, bytes);
     if (interrupts_.anyone_watches()) {
         interrupts_.applied(arrival.origin, record.offset, bytes,
                             (record.flags & LogRecord::kInterrupt) != 0);
@@ -443,15 +451,44 @@ void RingEngine::come_round(unsigned rank, const LogReader::Entry& entry) {
     set_applied(rank, entry.next);
 }
 
-/// A sleeping rank of this node may be waiting for these writes.
+/// A sleeping rank of this node may be waiting for these writes. The own one applies them itself
+/// when it is woken: it sleeps for nothing that is here.
 void RingEngine::wake_node() noexcept {
     light_fence();
     for (unsigned r = 0; r < rank_node_.size(); ++r) {
         if (rank_node_[r] != node_) continue;
         // relaxed is enough: the fence orders this load after the stores before it
         const std::uint32_t attention = ring_.attention()[r].load(std::memory_order_relaxed);
-        if ((attention & kWritesWake) != 0) wake_rank(ring_, r);
+        const std::uint32_t own = r == rank_ ? kAttentionSleeping | kAttentionTaking : 0;
+        if ((attention & kWritesWake & ~own) != 0) wake_rank(ring_, r);
     }
+}
+
+std::uint64_t RingEngine::written(unsigned rank) const noexcept {
+    // relaxed is enough: it is compared, and run() looks before it reads
+    return LogArea(ring_.log(rank), kLogBytes).header().head.load(std::memory_order_relaxed);
+}
+
+std::uint64_t RingEngine::written_in_all() const noexcept {
+    std::uint64_t all = 0;
+    for (unsigned r = 0; r < rank_count(); ++r) all += written(r);
+    return all;
+}
+
+std::uint64_t RingEngine::applied_in_all() const noexcept {
+    std::uint64_t all = 0;
+    for (unsigned r = 0; r < rank_count(); ++r) {
+        all += slot_.applied[r].load(std::memory_order_relaxed);  // relaxed is enough: a comparison
+    }
+    return all;
+}
+
+bool RingEngine::lacks_writes() const noexcept {
+    for (unsigned r = 0; r < rank_count(); ++r) {
+        // relaxed is enough: as in applied_in_all()
+        if (slot_.applied[r].load(std::memory_order_relaxed) != written(r)) return true;
+    }
+    return false;
 }
 
 // ---- Members and faults of the wire

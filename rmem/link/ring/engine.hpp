@@ -66,6 +66,13 @@ public:
     bool busy() const noexcept { return busy_.get(); }
     /// How often run() ran.
     std::uint64_t runs() const noexcept { return runs_.get(); }
+    /// The sum of the positions that all logs have, and that this node has applied of them.
+    std::uint64_t written_in_all() const noexcept;
+    std::uint64_t applied_in_all() const noexcept;
+    /// Whether there are writes that this node has not applied, on their way or unread.
+    bool lacks_writes() const noexcept;
+    /// When run() has something to do again, if nothing more is written; kNever: not before.
+    std::int64_t next_due_ns() const noexcept { return next_due_ns_.get(); }
     /// Words in this node's transmit FIFO at the last run_for_fifo().
     std::uint32_t fifo_words() const noexcept { return fifo_words_.get(); }
 
@@ -117,6 +124,7 @@ private:
     bool done_already(unsigned rank, const LogReader::Entry& entry) const noexcept;
     void set_applied(unsigned rank, std::uint64_t position) noexcept;
     void wake_node() noexcept;
+    std::uint64_t written(unsigned rank) const noexcept;
 
     // Members and faults of the wire
     void tick(std::int64_t now);
@@ -139,6 +147,7 @@ private:
     EngineLock lock_;
     Punctuality punctuality_;
     InterruptBoard interrupts_;
+    const WordSleepers sleepers_;
     std::optional<RaceChecker> checker_;
     std::vector<WireFault> wire_faults_;
     std::optional<WireModel> model_;  ///< none: the profile is instant and no fault needs a wire
@@ -173,6 +182,7 @@ private:
 
     Hint<bool> busy_;  ///< who sleeps because of an old value is woken by the writer
     Counter<> runs_;
+    Hint<std::int64_t> next_due_ns_;
     Hint<std::uint32_t> fifo_words_;
 };
 

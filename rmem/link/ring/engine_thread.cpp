@@ -1,59 +1,125 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "rmem/link/ring/engine_thread.hpp"
 
+#include "rmem/base/time.hpp"
 #include "rmem/ring/waiting.hpp"
 
-#include <sched.h>
+#include <utility>
 
 namespace rmem {
 
 namespace {
 
-constexpr int kRunsPerLook = 1'000;  // between looks at what else there is to do
+constexpr std::int64_t kLongestSleepNs = 3'600'000'000'000;
 
 }  // namespace
 
-RingEngineThread::RingEngineThread(Ring& ring, RingEngine& engine)
+RingEngineThread::RingEngineThread(Ring& ring, unsigned rank, RingEngine& engine)
     : ring_(ring),
+      rank_(rank),
       engine_(engine),
+      sleeping_(ring),
       processors_(allowed_processors()),
-      thread_("rmem-ring", [this] { work(); }) {}
+      thread_(
+          "rmem-ring", [this] { work(); }, [this] { sleeping_.wake(rank_); }) {}
 
 void RingEngineThread::set_always(bool always) {
-    always_.store(always, std::memory_order_relaxed);  // relaxed is enough: wake() orders it
-    thread_.wake();
+    always_.store(always, std::memory_order_relaxed);  // relaxed is enough: the wake orders it
+    sleeping_.wake(rank_);
 }
 
 void RingEngineThread::work() {
-    std::uint64_t runs = engine_.runs();
     while (!thread_.is_stopping()) {
         if (is_always()) {
             run_always();
-            continue;
+        } else {
+            look();
         }
-        thread_.pause(HelperThread::kLookNs, [this] { return is_always(); });
-        engine_.look_at_members();
-        if (engine_.runs() == runs) engine_.run(RingEngine::Caller::helper);
-        runs = engine_.runs();
+    }
+}
+
+/// Whether writes have been applied, by whichever thread, or wait for it.
+bool RingEngineThread::has_moved() noexcept {
+    const std::uint64_t before = std::exchange(applied_, engine_.applied_in_all());
+    return before != applied_ || engine_.lacks_writes();
+}
+
+void RingEngineThread::look() {
+    const std::uint64_t written = engine_.written_in_all();
+    idle_looks_ = has_moved() ? 0 : idle_looks_ + 1;
+    const bool is_idle = idle_looks_ >= kIdleLooks;
+    const bool is_called = is_idle ? sleep(State::asleep, kLongestSleepNs, written)
+                                   : sleep(State::resting, HelperThread::kLookNs, written);
+    if (is_idle) idle_looks_ = 0;
+    engine_.look_at_members();
+    if (is_called) {
+        catch_up();
+    } else if (engine_.runs() == runs_) {
+        engine_.run(RingEngine::Caller::helper);
+    }
+    runs_ = engine_.runs();
+}
+
+/// Somebody waits for this node to have what was written.
+void RingEngineThread::catch_up() {
+    const std::int64_t end = now_ns() + kCatchUpNs;
+    while (engine_.run(RingEngine::Caller::helper) && engine_.lacks_writes()) {
+        const std::int64_t now = now_ns();
+        if (now >= end || engine_.next_due_ns() >= now + kNearNs) return;
+        cpu_relax();
     }
 }
 
 void RingEngineThread::run_always() {
     // Each process has a thread that computes and this one.
-    const bool spare = 2 * ring_.joined_ranks() <= processors_;
-    engine_.look_at_members();
-    bool moved = false;
-    for (int i = 0; i < kRunsPerLook; ++i) {
-        engine_.run(RingEngine::Caller::helper);
-        moved = moved || engine_.busy();
-        if (spare) {
-            cpu_relax();
-        } else {
-            ::sched_yield();
-        }
-        if (!is_always() || thread_.is_stopping()) break;
+    const bool spare = 2 * ring_.awake_ranks() <= processors_;
+    if (!spare && !std::exchange(has_real_time_, true)) {
+        static_cast<void>(HelperThread::ask_for_real_time());
     }
-    if (!moved && !spare) thread_.pause(kNapNs, [this] { return !is_always(); });
+    const std::int64_t began = now_ns();
+    const std::int64_t linger = spare ? kSpinNs : kLingerNs;
+    std::int64_t moved_ns = began;
+    bool has_napped = true;  // whose writer need not wake it again so soon
+    while (is_always() && !thread_.is_stopping()) {
+        const std::uint64_t written = engine_.written_in_all();
+        const bool ran = engine_.run(RingEngine::Caller::helper);
+        const std::int64_t now = now_ns();
+        if (now - checked_ns_ >= HelperThread::kLookNs) {
+            checked_ns_ = now;
+            engine_.look_at_members();
+        }
+        if (has_moved()) {
+            moved_ns = now;
+            has_napped = false;
+        }
+        const std::int64_t due = engine_.next_due_ns();
+        if (!ran || (!spare && now - began >= kNapNs)) {
+            // Another thread runs it; or the programs that look at the memory need the processor.
+            static_cast<void>(sleep(State::resting, kNapNs, written));
+            return;
+        }
+        if (due <= now + kNearNs || (due == kNever && now - moved_ns < linger)) {
+            cpu_relax();
+        } else if (due != kNever) {
+            static_cast<void>(sleep(State::asleep, due - kNearNs - now, written));
+        } else if (!std::exchange(has_napped, true)) {
+            static_cast<void>(sleep(State::resting, kNapNs, written));
+        } else {
+            static_cast<void>(sleep(State::asleep, kLongestSleepNs, written));
+            return;
+        }
+    }
+}
+
+/// Until the time is over, or somebody calls; true: that. It does not sleep if more than `written`
+/// is in the logs.
+bool RingEngineThread::sleep(State state, std::int64_t longest_ns, std::uint64_t written) {
+    const bool always = is_always();
+    sleeping_.lie_down(rank_, state);
+    const bool is_wanted = thread_.is_stopping() || is_always() != always;
+    const bool has_news = state == State::asleep && engine_.written_in_all() != written;
+    if (!is_wanted && !has_news) sleeping_.sleep(rank_, state, longest_ns);
+    return !sleeping_.rise(rank_) || has_news;
 }
 
 }  // namespace rmem

@@ -13,6 +13,7 @@ namespace rmem {
 namespace {
 
 constexpr std::int64_t kFifoLookNs = 20'000;  // an older count of a busy FIFO is refreshed
+constexpr std::int64_t kBusyNs = 20'000;      // a program that waits runs the engine more often
 constexpr std::int64_t kMaxHoldOffNs =
     1'000'000'000;  // then a wire that does not move is not waited for
 
@@ -44,8 +45,10 @@ RingMemory::RingMemory(Membership& member, const RingOptions& options)
       fifo_depth_(ring_.config().timing.fifo_words),
       fifo_loses_(ring_.config().timing.overflow == FifoPolicy::lose),
       dead_epoch_(ring_.config().nodes),
+      sleepers_(ring_),
+      engines_(ring_),
       engine_(member, options.faults, options.check_writers) {
-    if (options.helper) helper_ = std::make_unique<RingEngineThread>(ring_, engine_);
+    if (options.helper) helper_ = std::make_unique<RingEngineThread>(ring_, rank_, engine_);
 }
 
 RingMemory::~RingMemory() {
@@ -57,10 +60,6 @@ void RingMemory::keep_applying(bool on) {
 }
 
 // ---- Writing
-
-void RingMemory::commit() noexcept {
-    if (unannounced_) announce();
-}
 
 void RingMemory::yield_to_holder() noexcept {
     ::sched_yield();
@@ -106,8 +105,43 @@ void RingMemory::send_record(std::size_t offset, const void* from, std::uint32_t
         queued_ += words;
     }
     log_.append(record, from);
+    engines_.wake_others(rank_);
+    if ((flags & LogRecord::kMeLast) != 0) engines_.wake(rank_);  // to apply it here, too
+    if (offset < ring_.config().user_bytes && sleepers_.is_wanted(offset, words * kWordBytes))
+        [[unlikely]] {
+        tell(offset, words * kWordBytes, record.written_ns);
+    }
     counters_.add(LinkCounter::writes_sent);
     counters_.add(LinkCounter::bytes_sent, words * kWordBytes);
+}
+
+/// Wakes those that sleep for these words, and the nodes that watch any: they apply them. The
+/// thread of a node whose program runs the engine just now would only take the processor from it.
+void RingMemory::tell(std::size_t offset, std::size_t bytes, std::int64_t now) noexcept {
+    sleepers_.wake(offset, bytes);
+    if (!interrupts().anyone_watches()) return;
+    for (unsigned r = 0; r < ring_.config().ranks; ++r) {
+        // relaxed is enough: a rank that has just come applies what it finds
+        const std::uint32_t node = ring_.rank(r).node.load(std::memory_order_relaxed);
+        if (r == rank_ || node >= ring_.config().nodes || !interrupts().is_watching(node)) continue;
+        // relaxed is enough: the fence of is_wanted() orders it after the append
+        if ((attention_[r].load(std::memory_order_relaxed) & kAttentionTaking) != 0)
+            wake_rank(ring_, r);
+        // relaxed is enough: a look that comes a little later is soon enough
+        const std::int64_t ran = ring_.node(node).engine_ran_ns.load(std::memory_order_relaxed);
+        if (now - ran > kBusyNs) engines_.wake(r);
+    }
+}
+
+/// Wakes the engines of nodes that have not applied the own writes up to there.
+void RingMemory::wake_behind(std::uint64_t position) noexcept {
+    for (unsigned r = 0; r < ring_.config().ranks; ++r) {
+        // relaxed is enough, for both: one that is woken for nothing lies down again
+        const std::uint32_t node = ring_.rank(r).node.load(std::memory_order_relaxed);
+        if (r == rank_ || node >= ring_.config().nodes) continue;
+        if (ring_.node(node).applied[rank_].load(std::memory_order_relaxed) < position)  // as above
+            engines_.wake(r);
+    }
 }
 
 // ---- Room
@@ -115,7 +149,11 @@ void RingMemory::send_record(std::size_t offset, const void* from, std::uint32_t
 bool RingMemory::room(std::size_t bytes) {
     const std::uint64_t units = std::min(LogArea::units_of_group(bytes, kMaxGroupWrites),
                                          log_.capacity() - LogWriter::kMaxPad);
-    if (!log_.fits(units)) reclaim();
+    if (!log_.fits(units)) {
+        engine_.run();  // what has come round
+        reclaim();
+        if (!log_.fits(units)) wake_behind(log_.head());
+    }
     bool granted = log_.fits(units);
     if (granted && fifo_depth_ != 0 && !fifo_loses_) {
         // A group that fits must not have to wait between its writes; half a FIFO is enough for
@@ -132,7 +170,7 @@ bool RingMemory::room(std::size_t bytes) {
 /// For writes that nobody asked room for.
 void RingMemory::wait_for_log(std::uint64_t units) {
     for (reclaim(); !log_.fits(units); reclaim()) {
-        announce();
+        wake_behind(log_.head());
         engine_.run();
         ::sched_yield();
     }
@@ -148,7 +186,6 @@ bool RingMemory::enter_fifo(std::uint32_t words, std::int64_t& now) {
         return true;
     if (fifo_loses_) return false;
     counters_.add(LinkCounter::held_off);
-    announce();
     const std::int64_t end = now + kMaxHoldOffNs;
     while (!fits() && now < end) {
         cpu_relax();
@@ -206,7 +243,7 @@ void RingMemory::reclaim() {
 
 bool RingMemory::flush(Deadline deadline) {
     const std::uint64_t target = log_.head();
-    announce();
+    wake_behind(target);
     for (unsigned n = 0; n < ring_.config().nodes;) {
         const NodeSlot& slot = ring_.node(n);
         // (5) - this acquire-load synchronizes-with the acq_rel add rmem/ring/membership.cpp (3)

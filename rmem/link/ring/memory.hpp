@@ -61,8 +61,8 @@ public:
 
     // ---- The Memory concept, besides BankWriter's part
     [[nodiscard]] bool room(std::size_t bytes);
-    /// Wakes who sleeps and may want what was written.
-    void commit() noexcept;
+    /// Ranks that sleep for a write were woken by it, or are by notify().
+    void commit() noexcept { announce(); }
     bool in_flight() const noexcept { return engine_.busy(); }
     /// A dead rank's writes are still on their way for a while: until then it counts as alive.
     bool is_alive(unsigned rank) const noexcept {
@@ -78,6 +78,14 @@ public:
         }
         if (engine_.busy()) waiter_.stay_awake();
         return waiter_.step(deadline);
+    }
+
+    void begin_wait_for_word(std::size_t offset) noexcept {
+        waiter_.begin_for_word(sleepers_, offset);
+    }
+    void begin_wait_for_interrupt() {
+        interrupts().attend();
+        waiter_.begin_for_interrupt();
     }
 
     // ---- The card's options
@@ -102,10 +110,13 @@ private:
     void send(std::size_t offset, const void* from, std::size_t words, std::uint32_t flags);
     std::uint32_t mark_of(std::size_t offset, std::size_t bytes) const noexcept;
     static constexpr bool is_heard() noexcept { return true; }
+    void announce() noexcept { unannounced_ = false; }
 
     bool has_applied_all(unsigned rank) const noexcept;
     void send_record(std::size_t offset, const void* from, std::uint32_t words,
                      std::uint32_t flags);
+    void tell(std::size_t offset, std::size_t bytes, std::int64_t now) noexcept;
+    void wake_behind(std::uint64_t position) noexcept;
     void wait_for_log(std::uint64_t units);
     [[nodiscard]] bool enter_fifo(std::uint32_t words, std::int64_t& now);
     void look_at_fifo(std::int64_t now);
@@ -129,6 +140,8 @@ private:
     std::vector<std::uint32_t> dead_epoch_;  ///< of each node: its `present` when it was found dead
     std::int64_t next_liveness_ns_ = 0;
 
+    const WordSleepers sleepers_;
+    const SleepingEngines engines_;
     RingEngine engine_;
     std::unique_ptr<RingEngineThread> helper_;  // last: it uses the engine
 };

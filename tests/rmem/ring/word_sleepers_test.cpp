@@ -21,7 +21,7 @@ using test::SharedValue;
 struct WordSleepersTest : ::testing::Test {
     RingName name;
     std::shared_ptr<Ring> ring = open();
-    WordSleepers sleepers{*ring, 0};
+    WordSleepers sleepers{*ring};
 
     std::shared_ptr<Ring> open() const {
         RingConfig config;
@@ -34,7 +34,7 @@ struct WordSleepersTest : ::testing::Test {
         return *reinterpret_cast<std::atomic<std::uint32_t>*>(ring.bank(0) + offset);
     }
     std::uint32_t wakes(unsigned rank) const { return wake_count(*ring, rank); }
-    std::uint32_t counted() const { return ring->sleeper_counts(0).all.load(); }
+    std::uint32_t counted() const { return ring->sleeper_counts().all.load(); }
 };
 
 TEST_F(WordSleepersTest, a_store_elsewhere_wants_nobody) {
@@ -82,7 +82,7 @@ TEST_F(WordSleepersTest, an_entry_of_a_killed_rank_goes_with_its_next_incarnatio
         Child child([&] {
             const auto mine = open();
             const Membership member(mine, {1, 1});
-            WordSleepers(*mine, 1).add(1, 0x40);
+            WordSleepers(*mine).add(1, 0x40);
             is_entered->store(true);
             for (;;) sleep_until_woken(*mine, 0, 0, kMaxSleepNs);
         });
@@ -150,7 +150,7 @@ TEST_F(WordSleepersTest, a_store_that_meets_a_sleeper_lying_down_wakes_it) {
     Child writer([&] {
         register_fences();
         const auto mine = open();
-        const WordSleepers others(*mine, 0);
+        const WordSleepers others(*mine);
         for (std::uint32_t round = 1; round <= kRounds; ++round) {
             while (lying_down->load() < round) cpu_relax();
             for (std::uint32_t i = 0; i < round % 64; ++i) cpu_relax();

@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+// ctest: tsan
+#include "rmem/link/ring/engine_thread.hpp"
+
+#include "tests/support/test_ring.hpp"
+
+#include <thread>
+#include <vector>
+
+namespace rmem {
+namespace {
+
+using test::eventually;
+using test::kPatienceNs;
+using test::RingRank;
+using test::RingSpec;
+using test::TestRing;
+
+/// Each test runs on a ring without timing, and on one with.
+struct RingEngineThreadTest : ::testing::TestWithParam<const char*> {
+    TestRing ring{RingSpec{.nodes = 3, .timing = GetParam()}};
+    RingRank a{ring, 0}, b{ring, 1}, c{ring, 2};
+
+    std::uint32_t in_bank(unsigned node, std::size_t offset) const {
+        return reinterpret_cast<const std::atomic<std::uint32_t>*>(ring.ring()->bank(node) + offset)
+            ->load(std::memory_order_acquire);
+    }
+    bool all_sleep() const {
+        return eventually([&] { return ring.ring()->engines_asleep().load() == 3; });
+    }
+    void write(RingRank& from, std::size_t offset, std::uint32_t value) {
+        from.wait_for_room(4);
+        from.memory.post_word(offset, value);
+        from.memory.commit();
+    }
+};
+INSTANTIATE_TEST_SUITE_P(On, RingEngineThreadTest, ::testing::Values("none", "scramnet-burst"),
+                         [](const auto& test) {
+                             return std::string(test.param) == "none" ? "none" : "scramnet";
+                         });
+
+TEST_P(RingEngineThreadTest, threads_of_idle_processes_sleep) {
+    EXPECT_TRUE(all_sleep());
+}
+
+// Nobody calls but the writer: each bank is kept by its thread, from sleep to sleep.
+TEST_P(RingEngineThreadTest, the_first_write_wakes_them_and_they_sleep_again) {
+    for (std::uint32_t round = 1; round <= 3; ++round) {
+        ASSERT_TRUE(all_sleep());
+        write(a, 64, round);
+        for (const unsigned node : {1U, 2U}) {
+            EXPECT_TRUE(eventually([&] { return in_bank(node, 64) == round; })) << node;
+        }
+    }
+}
+
+TEST_P(RingEngineThreadTest, a_flush_needs_no_call_of_the_others) {
+    for (std::uint32_t round = 1; round <= 20; ++round) {
+        if (round % 10 == 0) {
+            ASSERT_TRUE(all_sleep());
+        }
+        write(a, 64, round);
+        ASSERT_TRUE(a.memory.flush(Deadline::in(kPatienceNs)));
+        EXPECT_EQ(in_bank(1, 64), round);
+        EXPECT_EQ(in_bank(2, 64), round);
+    }
+}
+
+TEST_P(RingEngineThreadTest, a_program_that_loads_plainly_sees_writes_from_sleep_and_in_streams) {
+    constexpr std::uint32_t kWords = 2'000;
+    b.memory.keep_applying(true);
+    for (std::uint32_t round = 1; round <= 3; ++round) {
+        ASSERT_TRUE(all_sleep());
+        write(a, 64, round);
+        EXPECT_TRUE(eventually([&] { return in_bank(1, 64) == round; }));
+    }
+    std::thread writer([&] {
+        for (std::uint32_t word = 1; word <= kWords; ++word) write(a, 128, word);
+    });
+    std::uint32_t seen = 0;
+    EXPECT_TRUE(eventually([&] {
+        const std::uint32_t now = in_bank(1, 128);
+        EXPECT_GE(now, seen);
+        seen = now;
+        return seen == kWords;
+    }));
+    writer.join();
+    b.memory.keep_applying(false);
+    EXPECT_TRUE(all_sleep());
+}
+
+// More than the log holds: its writer has what has come round taken off, and the others woken.
+TEST_P(RingEngineThreadTest, a_full_log_wakes_those_behind) {
+    constexpr std::uint32_t kWords = 3 * kLogBytes / kLogUnitBytes / 2;
+    ASSERT_TRUE(all_sleep());
+    const std::uint32_t words = std::string(GetParam()) == "none" ? kWords : 4'000;
+    for (std::uint32_t word = 1; word <= words; ++word) write(a, 64, word);
+    EXPECT_TRUE(eventually([&] { return in_bank(2, 64) == words; }));
+}
+
+}  // namespace
+}  // namespace rmem
