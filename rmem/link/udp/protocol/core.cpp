@@ -20,7 +20,7 @@ Core::Core(const CoreConfig& config, const Authenticator& authenticator, CoreEdg
       random_state_(config.seed),
       first_ns_(now),
       first_wall_ns_(config.exchange.incarnation) {
-    config_.exchange.hear_ns = config.dead_ns + 2 * kStatusNs;
+    config_.exchange.hear_ns = config.dead_ns + 2 * std::max(kStatusNs, heartbeat_ns());
     config_.exchange.first_incarnation = config.exchange.incarnation;
     begin_incarnation(now);
 }
@@ -48,7 +48,8 @@ void Core::begin_incarnation(std::int64_t now) {
     must_restart_ = false;
     taker_.emplace(config_.exchange.bank_bytes / kWordBytes);
     join_due_ns_ = now;
-    status_due_ns_ = now + kStatusNs;
+    status_interval_ns_ = std::min(kStatusNs, heartbeat_ns());
+    status_due_ns_ = now + status_interval_ns_;
     look_due_ns_ = now + kJoinNs;
 }
 
@@ -119,6 +120,7 @@ void Core::leave(unsigned node, std::int64_t now) {
     ++counters_.members_left;
     update_window();
     edge_.member_left(node, now);
+    say_again(now);
     status_due_ns_ = now;  // so that it learns of it, should it live
 }
 
@@ -156,7 +158,7 @@ void Core::note_absence(std::int64_t now) {
 
 void Core::look_for_the_dead(std::int64_t now) {
     RMEM_CHECK(is_member_ == view_.contains(me()));
-    look_due_ns_ = now + std::max<std::int64_t>(config_.dead_ns / 16, 1);
+    look_due_ns_ = now + heartbeat_ns();
     for (unsigned node = 0; node < others_.size(); ++node) {
         const std::int64_t heard =
             exchange_->takes(node) ? exchange_->heard_ns(node) : others_[node].heard_joining_ns;
@@ -190,7 +192,11 @@ void Core::on_status(const Header& header, const Status& status, std::int64_t no
         ++counters_.members_came;
         edge_.member_came(node, now);
         exchange_->release(node, now);
+        say_again(now);
     }
+    // Who is woken by a heartbeat sends its own: so members that do nothing wake together.
+    const bool is_quiet = status_interval_ns_ >= heartbeat_ns();
+    if (is_quiet && status_due_ns_ - now <= heartbeat_ns() / 2) status_due_ns_ = now;
     update_window();
     check_view(header, status, now);
 }
@@ -334,7 +340,7 @@ void Core::on_tick(std::int64_t now) {
     note_absence(now);
     exchange_->on_tick(now);
     if (is_member_ && !exchange_->differs_from().empty() && resolve_differences(now)) return;
-    if (now >= look_due_ns_) look_for_the_dead(now);
+    if (now >= look_due_ns_ || now >= status_due_ns_) look_for_the_dead(now);
     if (now >= exchange_->greet_due_ns()) send_greetings(now);
     if (now >= join_due_ns_) send_join(now);
     if (now >= status_due_ns_) send_status(now);
@@ -388,8 +394,15 @@ void Core::send_status(std::int64_t now) {
                 now);
 }
 
+/// What others are told is new: the next statuses follow soon.
+void Core::say_again(std::int64_t now) noexcept {
+    status_interval_ns_ = std::min(kStatusNs, heartbeat_ns());
+    status_due_ns_ = std::min(status_due_ns_, now + status_interval_ns_);
+}
+
 void Core::send_status(Status::State state, std::int64_t now) {
-    status_due_ns_ = now + kStatusNs;
+    status_due_ns_ = now + status_interval_ns_;
+    if (is_member_) status_interval_ns_ = std::min(2 * status_interval_ns_, heartbeat_ns());
     Status status;
     status.ring_incarnation = ring_incarnation_;
     status.socket_room = config_.socket_room;

@@ -26,6 +26,7 @@
 #include "rmem/link/udp/protocol/exchange.hpp"
 #include "rmem/link/udp/protocol/snapshot.hpp"
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <memory>
@@ -41,9 +42,14 @@ inline constexpr std::int64_t kJoinNs =
     10'000'000;  ///< between two joins; later four times as long
 inline constexpr std::int64_t kFormNs = 150'000'000;  ///< of silence: a ring is formed
 inline constexpr std::int64_t kGiveWayNs =
-    1'000'000'000;                                      ///< to a member, or a lower node that joins
-inline constexpr std::int64_t kStatusNs = 50'000'000;   ///< between two statuses
+    1'000'000'000;  ///< to a member, or a lower node that joins
+/// From a status that says something new to the next one: the first may be lost.
+inline constexpr std::int64_t kStatusNs = 50'000'000;
 inline constexpr std::int64_t kDeadNs = 2'000'000'000;  ///< of silence: a node counts as dead
+/// From then on the interval doubles, up to this part of the dead time-out. Statuses then find
+/// death alone (what is lost of a stream, its probes find): a live node is dropped when that many
+/// in a row are lost, and each wakes a node that does nothing.
+inline constexpr std::int64_t kStatusesADeath = 16;
 inline constexpr unsigned kStatusesAnAbout = 20;  ///< one of this number says what the ring is
 
 struct CoreConfig {
@@ -232,6 +238,10 @@ private:
     void request(std::int64_t now);
     std::uint64_t incarnation_sum_of(const NodeSet& nodes) const noexcept;
     std::uint64_t random() noexcept;
+    std::int64_t heartbeat_ns() const noexcept {
+        return std::max<std::int64_t>(config_.dead_ns / kStatusesADeath, 1);
+    }
+    void say_again(std::int64_t now) noexcept;
 
     unsigned me() const noexcept { return config_.exchange.node; }
     NodeIncarnation my_incarnation() const noexcept {
@@ -271,6 +281,7 @@ private:
 
     std::int64_t join_due_ns_ = kNever;
     std::int64_t status_due_ns_ = 0;
+    std::int64_t status_interval_ns_ = kStatusNs;  ///< to the status after the next one
     std::int64_t look_due_ns_ = 0;
     CoreCounters counters_;
     ExchangeCounters former_;  ///< of former incarnations

@@ -35,6 +35,32 @@ TEST(Core, started_together_with_others_is_in_one_ring_with_them) {
     }
 }
 
+/// Each heartbeat wakes all: so they come together, and as seldom as death allows.
+TEST(Core, members_that_do_nothing_send_few_statuses_and_together) {
+    constexpr unsigned kNodes = 4;
+    Ring ring(kNodes);
+    for (unsigned n = 0; n < kNodes; ++n) {
+        ring.start(n);
+        ring.run(7 * kMillisecond);  // not together
+    }
+    ASSERT_TRUE(ring.run_until([&] { return ring.is_whole(); }, 2'000 * kMillisecond));
+    ring.run(200 * kMillisecond);
+    const std::int64_t heartbeat = ring[0].config_of(0, kNodes, 1).dead_ns / kStatusesADeath;
+    constexpr std::size_t kHeartbeats = 100;
+    ring.records = true;
+    std::size_t times = 0;
+    const std::int64_t end = ring.now + static_cast<std::int64_t>(kHeartbeats) * heartbeat;
+    while (ring.now < end) {
+        const std::size_t before = ring.recorded.size();
+        ring.run(heartbeat / 10);
+        if (ring.recorded.size() != before) ++times;
+    }
+    EXPECT_GE(ring.recorded.size(), kNodes * (kHeartbeats - 1));
+    EXPECT_LE(ring.recorded.size(), kNodes * (kHeartbeats + 1));
+    EXPECT_LE(times, 2 * kHeartbeats) << "alone, each would choose a time of its own";
+    EXPECT_TRUE(ring.is_whole());
+}
+
 TEST(Core, a_node_that_comes_late_gets_the_bank_while_others_go_on_writing) {
     Ring ring(4, {.lost_percent = 3, .jitter_ns = 3000});
     for (unsigned n = 0; n < 3; ++n) ring.start(n);
