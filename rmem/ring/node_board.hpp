@@ -30,7 +30,7 @@ struct NodeView {
 };
 
 struct NodeBoard {
-    /// The engine sleeps: a process that gives it work rings its bell.
+    /// How many threads of the engine's process sleep: who gives it work rings its bell.
     alignas(kLineBytes) std::atomic<std::uint32_t> asleep;
     std::atomic<std::uint32_t> kind;  ///< EngineKind
     std::atomic<std::uint32_t> pid;   ///< 0: it has ended, or nobody has run it
@@ -41,7 +41,8 @@ struct NodeBoard {
     std::atomic<std::uint64_t> incarnation, ring_incarnation;
     std::atomic<std::uint32_t> window;  ///< batches that may be under way
     std::atomic<std::uint32_t> socket_room;
-    std::atomic<std::uint32_t> engines;  ///< counts the engines that there were
+    std::atomic<std::uint32_t> engines;    ///< counts the engines that there were
+    std::atomic<std::uint32_t> real_time;  ///< 1: the engine's helper thread has such a priority
     std::atomic<std::int64_t> started_ns;
     alignas(kLineBytes) CounterBlock<kUdpCounters> counters;
     /// Until when recorders listen to the tap (rmem/link/udp/tap.hpp), theirs; and whether it is

@@ -88,6 +88,8 @@ Engine::Engine(Ring& ring, EngineSettings settings, EngineKind kind,
       outbox_(ring, node_, core_, tap_) {
     // relaxed is enough for these: the release (4), or that of a word in the bank (3), publishes
     // them to programs that rely on them
+    board_.asleep.store(0, std::memory_order_relaxed);
+    board_.real_time.store(0, std::memory_order_relaxed);
     board_.kind.store(static_cast<std::uint32_t>(kind), std::memory_order_relaxed);
     board_.pid.store(static_cast<std::uint32_t>(::getpid()), std::memory_order_relaxed);
     board_.started_ns.store(now_ns(), std::memory_order_relaxed);
@@ -144,10 +146,12 @@ bool Engine::is_member() const noexcept {
 void Engine::run(Leaving leaving) {
     std::unique_lock lock(mutex_);
     run_locked(leaving, now_ns());
-    if (!arrivals_.has_violations()) return;
+    const bool is_stood_by = take_stand_by(ran_ns_);
     const std::vector<BoundViolation> violations = arrivals_.take_violations();
-    const ViolationHook hook = hook_;
+    const ViolationHook hook = violations.empty() ? ViolationHook() : hook_;
     lock.unlock();
+    if (is_stood_by) [[unlikely]]
+        bell_.ring();
     if (!hook) return;
     for (const BoundViolation& violation : violations) hook(violation);
 }
@@ -157,6 +161,7 @@ void Engine::run_locked(Leaving leaving, std::int64_t now) {
     arrivals_.punctuality().begin(now);
     leave(leaving, now);  // before anything is waited for
     const bool has_come = receive(now);
+    has_news_to_keep_ = has_news_to_keep_ || has_come;
     const bool is_due = now >= idle_until_ns_ || has_calls();
     if (has_come && !is_due) {  // the waiting program gets it first
         idle_until_ns_ = 0;
@@ -249,29 +254,66 @@ bool Engine::receive(std::int64_t now) {
 }
 
 std::int64_t Engine::due_ns() const noexcept {
+    return std::min({core_.due_ns(), keep_due_ns(), exact_due_ns()});
+}
+
+/// What is not late by kTailNs without harm.
+std::int64_t Engine::exact_due_ns() const noexcept {
     return std::min(
-        {core_.due_ns(), outbox_.due_ns(), arrivals_.due_ns(), faults_.due_ns(), next_keep_ns_});
+        {core_.repair_due_ns(), outbox_.due_ns(), arrivals_.due_ns(), faults_.due_ns()});
+}
+
+/// Where nothing has changed, the next heartbeat will do: unless there are clients, which may have
+/// died, or not committed what they wrote.
+std::int64_t Engine::keep_due_ns() const noexcept {
+    return has_news_to_keep_ || !outbox_.clients().empty() ? next_keep_ns_ : kNever;
 }
 
 void Engine::rest(std::int64_t longest_ns) noexcept {
     std::int64_t wait = 0;
     {
         const std::lock_guard lock(mutex_);
-        // relaxed is enough: the fence puts it before the look at the logs
-        board_.asleep.store(1, std::memory_order_relaxed);
-        if (!outbox_.clients().empty()) heavy_fence();
-        if (!outbox_.has_news()) wait = std::min(longest_ns, due_ns() - now_ns());
+        if (begin_rest()) wait = std::min(longest_ns, due_ns() - now_ns());
     }
-    if (wait > 0) {
+    wait_for_news(wait);
+}
+
+void Engine::stand_by(std::int64_t least_ns) noexcept {
+    std::int64_t wait = 0;
+    {
+        const std::lock_guard lock(mutex_);
+        const std::int64_t now = now_ns();
+        if (begin_rest()) {
+            wait = std::max(due_ns() - now, kTailNs);
+            if (std::exchange(has_written_, false)) wait = kTailNs;
+            wait = std::min(wait, std::max(exact_due_ns() - now, least_ns));
+        }
+        stands_by_until_ns_.set(now + wait);
+    }
+    wait_for_news(wait);
+    stands_by_until_ns_.set(kNobody);
+}
+
+/// From now on who gives the engine work rings the bell. False: there is some.
+bool Engine::begin_rest() noexcept {
+    // relaxed is enough: the fence puts it before the look at the logs
+    board_.asleep.fetch_add(1, std::memory_order_relaxed);
+    if (!outbox_.clients().empty()) heavy_fence();
+    return !outbox_.has_news();
+}
+
+void Engine::wait_for_news(std::int64_t ns) noexcept {
+    if (ns > 0) {
         std::array<pollfd, 2> fds = {{{socket_.handle(), POLLIN, 0}, {bell_.handle(), POLLIN, 0}}};
-        const timespec timeout = {wait / 1'000'000'000, wait % 1'000'000'000};
+        const timespec timeout = {ns / 1'000'000'000, ns % 1'000'000'000};
         ::ppoll(fds.data(), fds.size(), &timeout, nullptr);
         if (fds[1].revents != 0) bell_.clear();
     }
-    board_.asleep.store(0, std::memory_order_relaxed);  // relaxed is enough: a bell too many
+    board_.asleep.fetch_sub(1, std::memory_order_relaxed);  // relaxed is enough: a bell too many
 }
 
 void Engine::sleep(std::int64_t longest_ns) noexcept {
+    has_slept_.set(true);
     sleeps_.set(true);
     rest(longest_ns);
     sleeps_.set(false);
@@ -302,15 +344,20 @@ void Engine::wake_programs() noexcept {
 
 bool Engine::has_room(std::size_t bytes) {
     const std::lock_guard lock(mutex_);
-    if (bytes <= outbox_.most_group_bytes() && outbox_.has_room(bytes)) return true;
+    if (outbox_.has_room(std::min(bytes, outbox_.most_group_bytes()))) return true;
     return outbox_.is_completed();  // more room than now there will never be
 }
 
 bool Engine::put(const LogRecord& record, const void* words) {
-    const std::lock_guard lock(mutex_);
+    std::unique_lock lock(mutex_);
     idle_until_ns_ = 0;
+    has_written_ = true;
     const bool is_put = outbox_.put(record, words, record.written_ns);
     send_outgoing();
+    if (take_stand_by(record.written_ns)) [[unlikely]] {
+        lock.unlock();
+        bell_.ring();
+    }
     return is_put;
 }
 
@@ -337,6 +384,13 @@ bool Engine::coalesces() {
 bool Engine::is_overdue() {
     const std::lock_guard lock(mutex_);
     return outbox_.due_ns() <= now_ns();
+}
+
+void Engine::ask_for_acks() {
+    const std::lock_guard lock(mutex_);
+    outbox_.send_and_ask(now_ns());
+    send_outgoing();
+    socket_.flush();
 }
 
 bool Engine::is_completed() {
@@ -415,17 +469,6 @@ void Engine::on_odd(Odd odd, const Header& header, std::string_view text) {
     oddities_.note(odd, header.origin, socket_.sender(place_), text, ran_ns_);
 }
 
-/// Programs and daemon of this host read it from the board. Where datagrams come from costs time,
-/// so it is asked only while somebody may want to know.
-void Engine::keep_oddities(std::int64_t now) {
-    const bool wants_senders = !core_.is_member() || now - odd_ns_ < Oddities::kRecentNs;
-    if (wants_senders != socket_.asks_for_senders()) socket_.ask_for_senders(wants_senders);
-    const bool is_over = now - odd_ns_ > Oddities::kRecentNs && !said_.empty();
-    if (!oddities_.has_news() && !is_over) return;
-    said_ = oddities_.text(now);
-    board_.notice.say(said_);
-}
-
 // ---- Now and then
 
 void Engine::enroll(unsigned rank, std::uint32_t incarnation, bool joined) {
@@ -480,6 +523,7 @@ bool Engine::has_program(unsigned rank) const noexcept {
 
 void Engine::keep(std::int64_t now) {
     next_keep_ns_ = now + kKeepNs;
+    has_news_to_keep_ = false;
     tap_.keep(now);
     if (!outbox_.clients().empty()) outbox_.take_logs(true, now);
     keep_roster(now);
@@ -489,82 +533,6 @@ void Engine::keep(std::int64_t now) {
     keep_oddities(now);
     show_counters();
     show_nodes(now);
-}
-
-void Engine::show_members() noexcept {
-    std::array<std::uint64_t, kMaxNodes / 64> bits{};
-    core_.view().for_each([&](unsigned n) { bits[n / 64] |= std::uint64_t{1} << n % 64; });
-    for (std::size_t i = 0; i < bits.size(); ++i) {
-        board_.members[i].store(bits[i],
-                                std::memory_order_relaxed);  // relaxed is enough: for people
-    }
-}
-
-void Engine::show_nodes(std::int64_t now) noexcept {
-    const Exchange& exchange = core_.exchange();
-    for (unsigned n = 0; n < ring_.config().nodes; ++n) {
-        if (!exchange.takes(n)) continue;
-        NodeView& view = board_.nodes[n];
-        const auto offset = exchange.round_trip(n).offset(now);
-        // relaxed is enough for these: for people
-        view.incarnation.store(core_.incarnation_of(n), std::memory_order_relaxed);
-        view.round_trip_ns.store(exchange.round_trip(n).smoothed_ns(), std::memory_order_relaxed);
-        view.clock_error_ns.store(offset ? offset->error_ns : -1, std::memory_order_relaxed);
-        view.batches_applied.store(exchange.applied(n), std::memory_order_relaxed);
-    }
-    board_.window.store(exchange.out().window(),
-                        std::memory_order_relaxed);  // relaxed is enough: for people
-}
-
-void Engine::show_counters() noexcept {
-    const auto show = [this](UdpCounter id, std::uint64_t value) {
-        board_.counters.raise_to(id, former_[static_cast<std::size_t>(id)] + value);
-    };
-    const SocketCounters& socket = socket_.counters();
-    show(UdpCounter::datagrams_sent, socket.sent);
-    show(UdpCounter::datagrams_received, socket.received);
-    show(UdpCounter::send_no_room, socket.no_room + core_.outgoing().no_room());
-    show(UdpCounter::send_refused, socket.refused);
-    show(UdpCounter::receive_errors, socket.receive_errors);
-    show(UdpCounter::overflowed, socket_.overflowed());
-    const CoreCounters& core = core_.counters();
-    show(UdpCounter::joined, core.joined);
-    show(UdpCounter::formed, core.rings_formed);
-    show(UdpCounter::dropped, core.dropped);
-    show(UdpCounter::members_came, core.members_came);
-    show(UdpCounter::members_left, core.members_left);
-    show(UdpCounter::requests_answered, core.requests_answered);
-    const ExchangeCounters exchange = core_.exchange_counters();
-    show(UdpCounter::datagrams_taken, exchange.datagrams_taken);
-    show(UdpCounter::batches_sent, exchange.batches_sent);
-    show(UdpCounter::batches_applied, exchange.batches_applied);
-    show(UdpCounter::retransmissions_sent, exchange.retransmissions_sent);
-    show(UdpCounter::probes_sent, exchange.probes_sent);
-    show(UdpCounter::naks_sent, exchange.naks_sent);
-    show(UdpCounter::repeated, exchange.repeated);
-    show(UdpCounter::forwarded, exchange.forwarded);
-    show(UdpCounter::acks_alone, exchange.acks_alone);
-    show(UdpCounter::refused_unsigned, exchange.unsigned_ + exchange.signed_);
-    show(UdpCounter::refused_tag, exchange.wrong_tag);
-    show(UdpCounter::refused_replayed, exchange.replayed);
-    show(UdpCounter::refused_incarnation, exchange.no_member);
-    show(UdpCounter::refused_stranger, exchange.strangers);
-    show(UdpCounter::refused_namesake, namesakes_);
-    show(UdpCounter::refused_outside, exchange.outside);
-    show(UdpCounter::faults_injected, faults_.counts().injected());
-    show(UdpCounter::deferred, arrivals_.deferred());
-    std::array<std::uint64_t, kRefusals> refused = exchange.refused;
-    const auto take = [&](Refusal why) {
-        return std::exchange(refused[static_cast<std::size_t>(why)], 0);
-    };
-    show(UdpCounter::refused_truncated, take(Refusal::too_short) + take(Refusal::length));
-    show(UdpCounter::refused_oversized, take(Refusal::too_long));
-    show(UdpCounter::refused_random, take(Refusal::magic));
-    show(UdpCounter::refused_version, take(Refusal::version));
-    show(UdpCounter::refused_ring, take(Refusal::other_ring));
-    std::uint64_t malformed = 0;
-    for (const std::uint64_t count : refused) malformed += count;
-    show(UdpCounter::refused_malformed, malformed);
 }
 
 }  // namespace rmem::udp

@@ -13,8 +13,9 @@
 /// Terms: rmem/link/udp/outbox.hpp. Incarnation: from becoming a member to being dropped or ending;
 /// NodeBoard::membership_epoch counts them.
 /// Thread safety: all of it from any thread; one runs at a time, others wait some microseconds.
-/// Progress: run() does what is due and returns; no other process can make it wait. rest() waits
-/// for news.
+/// Progress: run() does what is due and returns; no other process can make it wait. rest() and
+/// stand_by() wait for news. A thread that uses the engine while another one stands by for longer
+/// than kTailNs wakes that one: what is due from then on is for it to do.
 /// Errors: the constructor throws `Error` (bad_environment, bad_key, rank_taken, system…), join()
 /// timed_out.
 /// Units: nanoseconds of the monotonic clock; offsets in bytes.
@@ -46,11 +47,31 @@
 
 namespace rmem::udp {
 
+/// A mutex whose holder is soon ready: to sleep and be woken takes ten times as long.
+class SpinThenSleep {
+public:
+    void lock() {
+        for (unsigned i = 0; i < kSpins; ++i) {
+            if (mutex_.try_lock()) return;
+            cpu_relax();
+        }
+        mutex_.lock();
+    }
+    void unlock() { mutex_.unlock(); }
+
+private:
+    static constexpr unsigned kSpins = 200;  // about the time of a system call that sends
+    std::mutex mutex_;
+};
+
 class RMEM_API Engine final : public Sleeper, private CoreEdge {
 public:
     using ViolationHook = std::function<void(const BoundViolation&)>;
     static constexpr std::int64_t kKeepNs =
-        10'000'000;  ///< between looks at who of this host is alive
+        10'000'000;  ///< at least, between looks at who of this host is alive
+    /// For so long after a write, or less, nobody stands by: its datagram may be lost, and is sent
+    /// again then, if nothing comes and wakes somebody.
+    static constexpr std::int64_t kTailNs = 4'000'000;
 
     /// Begins to join. The ring outlives it; `own_rank`: the program's that runs it, none for a
     /// daemon.
@@ -70,11 +91,25 @@ public:
     /// The same, for the rank that runs the engine.
     void sleep(std::int64_t longest_ns) noexcept override;
     bool sleeps() const noexcept { return sleeps_.get(); }
-    /// Ends a rest().
+    /// Whether it has slept since this was asked last.
+    bool take_slept() noexcept {
+        if (!has_slept_.get()) return false;
+        has_slept_.set(false);
+        return true;
+    }
+    /// As rest(), for the thread that runs the engine for a program that does not: until there is
+    /// something to do. What is not urgent waits for kTailNs: acknowledgements, which mostly ride
+    /// on an answer until then, and the first probe for them. A timer before the host's next tick
+    /// costs more than a datagram where the host is a virtual machine.
+    /// `least_ns`: between looks at what a program leaves open.
+    void stand_by(std::int64_t least_ns) noexcept;
+    /// Ends a rest() or stand_by().
     void interrupt() const noexcept { bell_.ring(); }
+    /// Whether that thread has real-time priority, on the board.
+    void show_real_time(bool has) noexcept;
 
     // ---- Writes of the rank that runs it (rmem/link/udp/outbox.hpp, rmem/link/udp/coalescer.hpp)
-    /// A group for which there can be no room has it when nothing is under way.
+    /// A group of more than half a window has it when that half is free.
     [[nodiscard]] bool has_room(std::size_t bytes);
     [[nodiscard]] bool put(const LogRecord& record, const void* words);
     struct Committed {
@@ -89,6 +124,8 @@ public:
     /// Whether the program should have sent some of it by now.
     [[nodiscard]] bool is_overdue();
     [[nodiscard]] bool is_completed();
+    /// What was put leaves, and all members are asked to say that they have it.
+    void ask_for_acks();
 
     /// The word in the roster of the rank that runs it: it is there from now on, or not any more.
     void enroll(unsigned rank, std::uint32_t incarnation, bool joined);
@@ -102,6 +139,8 @@ public:
     const Socket& socket() const noexcept { return socket_; }
 
 private:
+    static constexpr std::int64_t kNobody = INT64_MIN;
+
     // The core's edge
     void apply(unsigned origin, const Batch& batch, std::int64_t now) override;
     std::uint64_t behind(unsigned origin) const override { return arrivals_.behind(origin); }
@@ -136,6 +175,16 @@ private:
     void show_nodes(std::int64_t now) noexcept;
     void advance_epoch(bool member) noexcept;
     std::int64_t due_ns() const noexcept;
+    std::int64_t exact_due_ns() const noexcept;
+    std::int64_t keep_due_ns() const noexcept;
+    [[nodiscard]] bool begin_rest() noexcept;
+    void wait_for_news(std::int64_t ns) noexcept;
+    /// Whether a thread that stands by has to be told that there is something to do from now on.
+    [[nodiscard]] bool take_stand_by(std::int64_t now) noexcept {
+        if (now + kTailNs >= stands_by_until_ns_.get()) return false;
+        stands_by_until_ns_.set(kNobody);
+        return true;
+    }
     std::atomic<std::uint32_t>* words() const noexcept;
 
     Ring& ring_;
@@ -152,13 +201,16 @@ private:
     Arrivals arrivals_;
     Oddities oddities_;
 
-    std::mutex mutex_;
+    SpinThenSleep mutex_;
     Core core_;
     Outbox outbox_;
     std::uint32_t membership_changes_seen_ = 0;
     std::uint32_t own_epoch_ =
         0;  ///< of the node, in which the rank that runs it has opened; 0: none
     std::int64_t next_keep_ns_ = 0;
+    bool has_news_to_keep_ = false;  ///< something came or was written since
+    bool has_written_ = false;       ///< since somebody stood by
+    Hint<std::int64_t> stands_by_until_ns_{kNobody};
     std::int64_t idle_until_ns_ =
         0;  ///< nothing is due before, if nothing comes and nothing is written
     std::int64_t ran_ns_ = 0;
@@ -169,6 +221,7 @@ private:
     std::string said_;  ///< of what is odd, on the board
     std::atomic<bool> is_member_{false};
     Hint<bool> sleeps_{false};
+    Hint<bool> has_slept_{false};
     ViolationHook hook_;
     /// What former engines of this segment had counted.
     std::array<std::uint64_t, static_cast<std::size_t>(UdpCounter::count_)> former_{};

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "rmem/link/udp/engine_helper.hpp"
 
+#include <sched.h>
 #include <sys/prctl.h>
 
 namespace rmem::udp {
@@ -9,6 +10,8 @@ namespace {
 
 constexpr unsigned kMostEmptyLooks = 4;
 constexpr std::int64_t kExactNs = 1'000;  // retransmissions are due in tens of microseconds
+constexpr unsigned kSteady = 8;           // datagrams
+constexpr std::int64_t kLongNs = 3'600'000'000'000;  // until somebody wakes it
 
 /// By how much this thread's timers may be late.
 void set_slack(std::int64_t ns) noexcept {
@@ -48,39 +51,53 @@ void EngineHelper::poll_actively() {
     }
 }
 
-/// Until the next look, or until something has changed.
-void EngineHelper::pause() {
-    const std::int64_t interval = interval_ns();
-    if (interval == kLookNs) set_slack(kLateNs);
-    thread_.pause(interval, [&] {
-        // relaxed is enough: its setter wakes the thread
-        return always_.load(std::memory_order_relaxed) || interval_ns() < interval;
-    });
-    set_slack(kExactNs);
+void EngineHelper::follow_datagrams() noexcept {
+    const int from = engine_.socket().incoming_processor();
+    times_ = from == next_ ? times_ + 1 : 1;
+    next_ = from;
+    if (from < 0 || from == processor_ || times_ < kSteady) return;
+    processor_ = from;
+    cpu_set_t one;
+    CPU_ZERO(&one);
+    CPU_SET(static_cast<unsigned>(from), &one);
+    // One that it may not use is refused.
+    static_cast<void>(::sched_setaffinity(0, sizeof one, &one));
 }
 
-void EngineHelper::work() {
-    set_slack(kExactNs);
-    // relaxed is enough here and below: hints, and the setter of a flag wakes the thread
-    while (!thread_.is_stopping()) {
-        const std::uint64_t before = attended_.get();
-        if (!always_.load(std::memory_order_relaxed)) pause();
-        const bool is_close = polls_actively_.load(std::memory_order_relaxed);
-        const bool idle = !is_close && !is_attended_since(before);
-        if (is_close) poll_actively();
-        if (idle || always_.load(std::memory_order_relaxed)) run_until_attended();
+/// Until the next look, or until something has changed.
+void EngineHelper::pause() {
+    if (is_active()) {
+        thread_.pause(kActiveNs, [&] { return is_always(); });
+    } else if (engine_.sleeps()) {
+        thread_.pause(kLongNs, [&] { return is_always() || is_active() || !engine_.sleeps(); });
+    } else {
+        set_slack(kLateNs);
+        thread_.pause(kLookNs, [&] { return is_always() || is_active(); });
+        set_slack(kExactNs);
     }
 }
 
-void EngineHelper::run_until_attended() {
+void EngineHelper::work() {
+    engine_.show_real_time(HelperThread::ask_for_real_time());
+    set_slack(kExactNs);
+    while (!thread_.is_stopping()) {
+        const std::uint64_t before = attended_.get();
+        if (!is_always()) pause();
+        if (is_active()) poll_actively();
+        if (is_always() || (!is_active() && !is_attended_since(before))) stand_in();
+    }
+}
+
+void EngineHelper::stand_in() {
     takeovers_.add();
     const std::uint64_t before = attended_.get();
     do {
         engine_.run();
-        engine_.rest(interval_ns());
+        engine_.stand_by(is_active() ? kActiveNs : 0);
+        follow_datagrams();
+        if (is_active()) poll_actively();
         if (thread_.is_stopping()) return;
-        // relaxed is enough: who sets it wakes the thread
-    } while (always_.load(std::memory_order_relaxed) || !is_attended_since(before));
+    } while (is_always() || (!is_active() && !is_attended_since(before)));
 }
 
 }  // namespace rmem::udp

@@ -4,15 +4,28 @@
 /// The thread that runs a program's engine when the program does not.
 ///
 /// A program that computes neither retransmits nor answers, and would soon be dead to the others.
-/// The helper looks each kLookNs, or up to kLateNs later, whether anybody has run the engine since;
-/// if not it does, waiting for datagrams in between, until the program calls again. While the
-/// program reads its bank by plain loads (`set_always(true)`) it does so all the time. While a
-/// program under load leaves datagrams open for more (rmem/link/udp/outbox.hpp), it looks each
-/// kActiveNs, and sends what the program has left behind for kLazyNs: what is younger the program
-/// is about to send itself.
 ///
-/// Thread safety: set_always() and attend() from any thread; the rest from the owner's.
-/// Errors: std::system_error when there can be no thread.
+/// Three states:
+///   standing in   blocks in the engine (Engine::stand_by): a datagram or the next timer wakes it,
+///                 and nothing else. Always, while the program reads its bank by plain loads
+///                 (`set_always(true)`).
+///   looking       the program has run the engine since the last look. Looks again after kLookNs,
+///                 or up to kLateNs later, and stands in if the program has not.
+///   parked        the program sleeps in a call of its own, and is woken by what comes. Until its
+///                 wait ends (take_back).
+/// While a program under load leaves datagrams open for more (rmem/link/udp/outbox.hpp), it looks
+/// each kActiveNs, and sends what the program has left behind for kLazyNs: what is younger the
+/// program is about to send itself.
+///
+/// It runs on the processor on which its datagrams come in, if that is always the same: on one host
+/// the sender's own. A thread of another processor has to be called from there, which takes 16 to
+/// 30 us where the host is a virtual machine.
+///
+/// It asks for real-time priority (HelperThread::ask_for_real_time): NodeBoard::real_time says
+/// whether it has got it.
+///
+/// Thread safety: set_always(), attend() and take_back() from any thread; the rest from the
+/// owner's. Errors: std::system_error when there can be no thread.
 
 #include "rmem/base/helper_thread.hpp"
 #include "rmem/base/relaxed.hpp"
@@ -35,6 +48,11 @@ public:
     void set_always(bool always);
     /// The program runs the engine itself; called often.
     void attend() noexcept { attended_.add(); }
+    /// The program's wait is over, in which it may have slept.
+    void take_back() {
+        if (engine_.take_slept()) [[unlikely]]
+            thread_.wake();
+    }
     /// The program has left a datagram open. After the engine's commit().
     void watch_actively() {
         // relaxed is enough: the thread that clears it looks at the engine, under its mutex,
@@ -49,20 +67,23 @@ private:
     bool is_attended_since(std::uint64_t count) const noexcept {
         return attended_.get() != count || engine_.sleeps();
     }
+    // relaxed is enough, twice: hints, and the setter wakes the thread
+    bool is_always() const noexcept { return always_.load(std::memory_order_relaxed); }
+    bool is_active() const noexcept { return polls_actively_.load(std::memory_order_relaxed); }
     void begin_watching();
+    void follow_datagrams() noexcept;
     void poll_actively();
-    std::int64_t interval_ns() const noexcept {
-        // relaxed is enough: an old one costs one look
-        return polls_actively_.load(std::memory_order_relaxed) ? kActiveNs : kLookNs;
-    }
     void pause();
     void work();
-    void run_until_attended();
+    void stand_in();
 
     Engine& engine_;
     std::atomic<bool> always_{false};
     std::atomic<bool> polls_actively_{false};
     unsigned empty_looks_ = 0;
+    int processor_ = -1;  ///< to which it keeps; -1: to none
+    int next_ = -1;       ///< on which the last datagrams came in
+    unsigned times_ = 0;  ///< in a row
     Counter<> attended_;
     Counter<> takeovers_;
     HelperThread thread_;

@@ -268,10 +268,8 @@ void UdpMemory::put(LogRecord& record, const void* words) {
     }
     std::int64_t pause_ns = 0;
     if (engine_) {
-        while (!engine_->put(record, words)) {
-            if (is_over()) return;
-            await_room(pause_ns);
-        }
+        const auto is_put = [&] { return engine_->put(record, words); };
+        if (!is_put() && !await(Deadline::never(), is_put)) return;
         pacer_.on_write(record.written_ns);
     } else {
         if (node_epoch() != epoch_) return;
@@ -286,15 +284,23 @@ void UdpMemory::put(LogRecord& record, const void* words) {
     counters_.add(LinkCounter::bytes_sent, record.words * kWordBytes);
 }
 
-/// For writes that nobody asked room for.
+/// Of the program that runs the engine: waits as for a write of others. False: the node's
+/// incarnation is over, or the deadline has passed.
+template <class Done>
+bool UdpMemory::await(Deadline deadline, Done&& is_done) {
+    begin_wait();
+    bool done = false;
+    while (!done && !is_over() && wait(deadline) != Step::expired) done = is_done();
+    end_wait();
+    return done;
+}
+
+/// Of a client, for writes that nobody asked room for.
 void UdpMemory::await_room(std::int64_t& pause_ns) {
     commit();
-    if (engine_) engine_->run(udp::Leaving::all);
     if (pause_ns == 0) {
         pause_ns = 1;
         ::sched_yield();
-    } else if (engine_) {
-        engine_->rest(kRestNs);
     } else {
         std::this_thread::sleep_for(std::chrono::microseconds(20));
     }
@@ -348,19 +354,25 @@ bool UdpMemory::room(std::size_t bytes) {
     return granted;
 }
 
-bool UdpMemory::is_completed(std::uint64_t log_position) {
-    if (engine_) return engine_->is_completed();
+bool UdpMemory::is_completed(std::uint64_t log_position) const noexcept {
     // (4) - this acquire-load synchronizes-with the release-store rmem/link/udp/outbox.cpp (6)
     return board_.completed[rank_].load(std::memory_order_acquire) >= log_position;
 }
 
 bool UdpMemory::flush(Deadline deadline) {
-    commit();
-    const std::uint64_t target = log_.head();
-    for (std::int64_t pause_ns = 0; !is_completed(target);) {
-        if (is_over() || deadline.passed(rmem::now_ns())) return false;
-        if (helper_) helper_->attend();
-        await_room(pause_ns);
+    if (engine_) {
+        commit();
+        const auto is_done = [&] { return engine_->is_completed(); };
+        if (!is_done()) {
+            engine_->ask_for_acks();
+            if (!await(deadline, is_done)) return false;
+        }
+    } else {
+        commit();
+        const std::uint64_t target = log_.head();
+        for (std::int64_t pause_ns = 0; !is_completed(target); await_room(pause_ns)) {
+            if (is_over() || deadline.passed(rmem::now_ns())) return false;
+        }
     }
     counters_.add(LinkCounter::flushes);
     return true;

@@ -9,9 +9,9 @@
 /// own bank and into its log, from where the engine takes them.
 ///
 /// Room     room(bytes) grants a group of writes. No room: the slowest member has not acknowledged
-///          what is under way, or the log is full of what the engine could not send. A group
-///          for which there can be no room is granted when nothing is under way, and may wait in
-///          between.
+///          what is under way, or the log is full of what the engine could not send. A group of
+///          more than half a window is granted when that half is free, and may wait in between: it
+///          leaves as fast as the others take it.
 /// Epoch    All that a program knows of others holds for one incarnation of its node. When the node
 ///          was dropped, or the process ended that runs its engine, all others are dead to the
 ///          program (is_alive), and of a client nobody hears what it writes, until it opens again.
@@ -77,6 +77,10 @@ public:
     /// The same, but not for an answer: that the message came was the last that was asked.
     void progress_to_post();
     Step wait(Deadline deadline);
+    void end_wait() noexcept {
+        BankWriter::end_wait();
+        if (helper_) helper_->take_back();
+    }
 
     /// Whether the node's incarnation that this program opened in goes on. A later incarnation's
     /// bank is left as its members know it.
@@ -124,8 +128,10 @@ private:
     void commit_log() noexcept;
     void put(LogRecord& record, const void* words);
     void await_room(std::int64_t& pause_ns);
+    template <class Done>
+    [[nodiscard]] bool await(Deadline deadline, Done&& is_done);
     void reclaim() noexcept;
-    [[nodiscard]] bool is_completed(std::uint64_t log_position);
+    [[nodiscard]] bool is_completed(std::uint64_t log_position) const noexcept;
     void run_engine(udp::Leaving leaving);
 
     const Membership& member_;

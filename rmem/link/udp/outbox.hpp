@@ -40,7 +40,7 @@ public:
     // ---- The program that runs the engine
     /// Whether a group of writes of `bytes` bytes in all can be taken now.
     [[nodiscard]] bool has_room(std::size_t bytes) const noexcept;
-    /// A group of more than this has to wait between its writes.
+    /// A group of more than this may have to wait between its writes.
     std::size_t most_group_bytes() const noexcept;
     /// A write, stored in the own bank already (except for write-me-last). False: no room.
     [[nodiscard]] bool put(const LogRecord& record, const void* words, std::int64_t now);
@@ -52,6 +52,11 @@ public:
     /// The program waits: what coalesces leaves now.
     void send_coalesced(std::int64_t now) {
         if (coalescer_.on_wait()) send_open(now);
+    }
+    /// The program waits until all have what it wrote: it leaves, and they are asked to say so.
+    void send_and_ask(std::int64_t now) {
+        coalescer_.on_sent();
+        core_.ask_for_acks(now);
     }
 
     // ---- The others

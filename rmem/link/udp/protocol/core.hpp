@@ -130,7 +130,9 @@ public:
     void has_published(unsigned node, std::int64_t now) { exchange_->has_published(node, now); }
     void on_datagram(std::span<const std::byte> bytes, std::int64_t now);
     std::int64_t due_ns() const noexcept;
+    std::int64_t repair_due_ns() const noexcept { return exchange_->repair_due_ns(); }
     void on_tick(std::int64_t now);
+    void ask_for_acks(std::int64_t now) { exchange_->ask_for_acks(now); }
     /// What the calls have filled: to be sent after each.
     Outgoing& outgoing() noexcept { return outgoing_; }
     const Outgoing& outgoing() const noexcept { return outgoing_; }

@@ -73,6 +73,10 @@ public:
     std::size_t record_room() const noexcept;
     /// What a history keeps: the batch's body, valid until the next begin().
     std::span<const std::byte> end_batch() noexcept;
+    /// Before its end.
+    void flag_batch(std::uint8_t flags) noexcept {
+        if (is_last(SectionType::batch)) data_[last_ + 1] |= std::byte{flags};
+    }
     /// A batch again: the body that end_batch() or Batch::body() gave.
     bool add_batch(std::span<const std::byte> body, std::uint8_t flags = 0) noexcept;
     /// A batch of another node. As batches leave room for that, one fits any datagram alone.

@@ -551,8 +551,20 @@ void Exchange::send_naks(unsigned node, InStream& stream, std::uint64_t incarnat
     if (!other_.is_empty()) send(other_, now);
 }
 
+void Exchange::ask_for_acks(std::int64_t now) {
+    if (composing_) {
+        batch_.flag_batch(Section::kAckAtOnce);
+        return send_batch(Length::as_needed, now);
+    }
+    if (!out_.is_idle()) retransmit_batch(out_.newest(), Section::kAckAtOnce, now);
+}
+
 std::int64_t Exchange::due_ns() const noexcept {
-    std::int64_t due = std::min(out_.probe_due_ns(), ack_due_ns_);
+    return std::min({out_.probe_due_ns(), ack_due_ns_, repair_due_ns()});
+}
+
+std::int64_t Exchange::repair_due_ns() const noexcept {
+    std::int64_t due = out_.probes() != 0 ? out_.probe_due_ns() : kNever;
     for (const Peer& peer : peers_) {
         if (peer.in) due = std::min(due, peer.in->nak_due_ns());
         if (peer.ended.stream) due = std::min(due, peer.ended.stream->nak_due_ns());

@@ -217,7 +217,11 @@ public:
     void on_datagram(std::span<const std::byte> bytes, std::int64_t now);
     /// When on_tick() has something to do; kNever when nothing is open.
     std::int64_t due_ns() const noexcept;
+    /// The part of it that makes up for a loss that was seen.
+    std::int64_t repair_due_ns() const noexcept;
     void on_tick(std::int64_t now);
+    /// All receivers are asked to say at once what they have, if they have not said so of all.
+    void ask_for_acks(std::int64_t now);
 
     // ---- Sending what is not the exchange's
     /// A datagram of others' sections: begun, filled by the caller, and sent with acks in what is

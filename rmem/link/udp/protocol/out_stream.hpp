@@ -71,6 +71,8 @@ public:
     [[nodiscard]] std::optional<std::uint64_t> next_retransmission(std::int64_t now) noexcept;
     /// When probe() is due; kNever while nothing is under way.
     std::int64_t probe_due_ns() const noexcept { return probe_due_ns_; }
+    /// How many have had no answer.
+    unsigned probes() const noexcept { return probes_; }
     /// If it is due: the batch to be sent again.
     [[nodiscard]] std::optional<std::uint64_t> probe(std::int64_t now) noexcept;
     void set_times(const RetransmitTimes& times) noexcept { times_ = times; }

@@ -8,8 +8,11 @@
 #include <gtest/gtest.h>
 
 #include <array>
+#include <atomic>
 #include <chrono>
 #include <cstdlib>
+#include <filesystem>
+#include <fstream>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -193,6 +196,73 @@ TEST_F(EngineTest, has_the_room_that_it_granted_also_when_what_was_open_has_left
         ASSERT_TRUE(engine->put(record, &posted)) << "after " << posted;
         engine->commit(now_ns());
     }
+}
+
+// ---- Who stands by
+
+/// A heartbeat comes each minute: nothing else but a bell ends it.
+TEST_F(EngineTest, wakes_who_stands_by_when_others_use_it) {
+    ::setenv("RMEM_DEAD_TIMEOUT", "1000s", 1);
+    const auto engine = start(0, 0);
+    ::unsetenv("RMEM_DEAD_TIMEOUT");
+    const std::function<void()> uses[] = {[&] { engine->run(); }, [&] { post(*engine, 1); }};
+    for (const auto& use : uses) {
+        for (int round = 0; round < 10; ++round) {
+            std::atomic<bool> is_over{false};
+            std::thread helper([&] {
+                engine->stand_by(0);
+                engine->run();
+                engine->stand_by(0);  // the first may have been short
+                is_over = true;
+            });
+            while (!is_over) {
+                use();
+                std::this_thread::sleep_for(std::chrono::milliseconds(1));
+            }
+            helper.join();
+        }
+    }
+}
+
+/// How often the thread of that name of this process was switched in.
+std::uint64_t switches_of(const std::string& name) {
+    for (const auto& task : std::filesystem::directory_iterator("/proc/self/task")) {
+        std::ifstream status(task.path() / "status");
+        std::string line;
+        std::getline(status, line);
+        if (line != "Name:\t" + name) continue;
+        const std::string key = "voluntary_ctxt_switches:";
+        while (std::getline(status, line)) {
+            if (line.starts_with(key)) return std::stoull(line.substr(key.size()));
+        }
+    }
+    ADD_FAILURE() << "there is no thread " << name;
+    return 0;
+}
+
+TEST_F(EngineTest, is_left_alone_by_its_helper_while_nothing_happens) {
+    const auto engine = start(0, 0);
+    EngineHelper helper(*engine);
+    ASSERT_TRUE(test::eventually([&] { return helper.takeovers() > 0; }));
+    std::this_thread::sleep_for(std::chrono::milliseconds(500));
+    const std::uint64_t before = switches_of("rmem-udp");
+    std::this_thread::sleep_for(std::chrono::seconds(1));
+    // A look each millisecond would be a thousand.
+    EXPECT_LE(switches_of("rmem-udp") - before, 40U);
+}
+
+/// A program that has slept in a call of its own, and then computes, is not there to wake it.
+TEST_F(EngineTest, is_run_by_its_helper_again_when_a_sleep_of_the_program_is_over) {
+    const auto engine = start(0, 0);
+    EngineHelper helper(*engine);
+    // A heartbeat at the latest shows the helper that the program is there.
+    for (const Deadline end = Deadline::in(1'000'000'000); !end.passed(now_ns());) {
+        helper.attend();
+        engine->sleep(100'000'000);
+    }
+    helper.take_back();
+    const std::uint64_t before = helper.takeovers();
+    EXPECT_TRUE(test::eventually([&] { return helper.takeovers() > before; }));
 }
 
 /// The program is not away, so the helper takes nothing over; but it may compute before it calls

@@ -127,6 +127,18 @@ TEST_F(UdpMemoryPosts, a_reader_that_sees_the_flag_sees_what_lies_behind_it) {
     }
 }
 
+// ---- Room
+
+/// A block of half a window, or more, goes on its way while another is.
+TEST_F(UdpMemoryPosts, find_room_for_a_large_group_before_all_have_the_one_before) {
+    open(true);
+    ASSERT_TRUE(memory->room(std::size_t{64} << 20)) << "nothing is under way";
+    memory->post_word(0, 1);
+    EXPECT_TRUE(memory->room(std::size_t{64} << 20));
+    memory->commit();
+    EXPECT_TRUE(memory->room(std::size_t{64} << 20));
+}
+
 // ---- Under load
 
 TEST_F(UdpMemoryUnderLoad, many_messages_share_a_datagram) {

@@ -56,6 +56,22 @@ TEST(Exchange, brings_a_write_to_all_others_in_one_datagram) {
     EXPECT_EQ(hosts.sent().size(), 3U) << "the others' acknowledgements";
 }
 
+TEST(Exchange, an_exchange_that_is_asked_for_acks_gets_them_at_once) {
+    for (const bool has_left : {false, true}) {
+        Hosts hosts(2);
+        const std::uint32_t word = 42;
+        hosts[0].write(10, 1, &word, hosts.now);
+        if (has_left) hosts[0].commit(hosts.now);
+        hosts[0].ask_for_acks(hosts.now);
+        hosts.run(hosts.now + 2 * hosts.weather.delay_ns + 1);
+        EXPECT_TRUE(hosts[0].is_idle()) << "there and back, and no wait for something to ride on";
+        EXPECT_EQ(hosts.all[1]->bank[10], 42U);
+        const std::size_t sent = hosts.sent().size();
+        hosts[0].ask_for_acks(hosts.now);
+        EXPECT_EQ(hosts.sent().size(), sent) << "there is nothing to ask for";
+    }
+}
+
 TEST(Exchange, an_exchange_of_two_that_answer_each_other_needs_no_datagram_but_the_messages) {
     Hosts hosts(2);
     for (std::uint32_t i = 1; i <= 100; ++i) {
