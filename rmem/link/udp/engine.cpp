@@ -213,12 +213,12 @@ void Engine::leave(Leaving leaving, std::int64_t now) {
     socket_.flush();
 }
 
-/// What the core has filled. Under load many datagrams leave with one call.
+/// What the core has filled. Many datagrams leave with one call: under load, and of one group.
 void Engine::send_filled() noexcept {
     core_.outgoing().drain([&](const OutgoingDatagram& datagram) {
         if (datagram.to == OutgoingDatagram::To::namesakes) [[unlikely]] {
             socket_.send_to_namesakes(datagram.bytes);
-        } else if (outbox_.coalescer().is_loaded()) {
+        } else if (is_in_group_ || socket_.has_queued()) {
             socket_.queue(datagram.bytes);
         } else {
             socket_.send(datagram.bytes);
@@ -352,8 +352,10 @@ bool Engine::put(const LogRecord& record, const void* words) {
     std::unique_lock lock(mutex_);
     idle_until_ns_ = 0;
     has_written_ = true;
+    is_in_group_ = true;  // what is full by now leaves with what comes
     const bool is_put = outbox_.put(record, words, record.written_ns);
     send_outgoing();
+    is_in_group_ = outbox_.coalescer().is_loaded();
     if (take_stand_by(record.written_ns)) [[unlikely]] {
         lock.unlock();
         bell_.ring();
@@ -366,6 +368,7 @@ Engine::Committed Engine::commit(std::int64_t now) {
     idle_until_ns_ = 0;
     outbox_.commit(std::max(now, ran_ns_));  // the helper may have run since
     send_outgoing();
+    is_in_group_ = outbox_.coalescer().is_loaded();
     const bool coalesces = outbox_.coalescer().coalesces();
     if (!coalesces) socket_.flush();
     return {coalesces, outbox_.has_room(kNextBytes) ? kNextBytes : 0};

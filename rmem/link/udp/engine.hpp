@@ -210,6 +210,7 @@ private:
     std::int64_t next_keep_ns_ = 0;
     bool has_news_to_keep_ = false;  ///< something came or was written since
     bool has_written_ = false;       ///< since somebody stood by
+    bool is_in_group_ = false;       ///< more datagrams are about to be filled
     Hint<std::int64_t> stands_by_until_ns_{kNobody};
     std::int64_t idle_until_ns_ =
         0;  ///< nothing is due before, if nothing comes and nothing is written

@@ -95,6 +95,7 @@ public:
     /// To all other nodes with the next flush(), or when kMostInBatch are queued. The bytes are
     /// copied.
     void queue(std::span<const std::byte> datagram) noexcept;
+    bool has_queued() const noexcept { return queued_ != 0; }
     /// Returns how many of those still queued were not sent, by fan-out counted for each node.
     std::size_t flush() noexcept { return queued_ == 0 ? 0 : send_queued(); }
 

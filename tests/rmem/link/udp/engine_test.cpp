@@ -19,6 +19,7 @@
 #include <string>
 #include <thread>
 #include <utility>
+#include <vector>
 
 namespace rmem::udp {
 namespace {
@@ -159,6 +160,27 @@ TEST_F(EngineTest, the_engine_lets_several_commits_share_a_datagram_under_load) 
     engine->run(Leaving::all);
     EXPECT_LT(engine->socket().counters().sent - before, kCommits / 2);
     EXPECT_TRUE(engine->is_completed());
+}
+
+/// One call of the host for many, and one piece for their receiver.
+TEST_F(EngineTest, the_engine_lets_the_datagrams_of_a_group_leave_together) {
+    const auto engine = start(0, 0);
+    const auto sent = [&] { return engine->socket().counters().sent; };
+    constexpr std::uint64_t kDatagrams = 6;
+    const std::vector<std::uint32_t> words(256);
+    for (int round = 0; round < 10; ++round) {
+        const std::uint64_t before = sent();
+        for (std::size_t bytes = 0; bytes < (kDatagrams - 1) * kDefaultPayload; bytes += 1024) {
+            LogRecord record;
+            record.words = static_cast<std::uint32_t>(words.size());
+            record.written_ns = now_ns();
+            ASSERT_TRUE(engine->put(record, words.data()));
+        }
+        EXPECT_EQ(sent(), before) << "not each by itself, when it is full";
+        engine->commit(now_ns());
+        EXPECT_GE(sent(), before + kDatagrams);
+        std::this_thread::sleep_for(std::chrono::microseconds(500));  // no load
+    }
 }
 
 TEST_F(EngineTest, the_engine_leaves_nothing_open_in_a_run_for_a_waiting_program) {
