@@ -16,7 +16,7 @@
 ///   a write committed on wait     until the next commit, the   that commit; the run of a program
 ///                                 program waits, or kLazyNs    that waits; a run that finds it
 ///                                                              due; while the program computes
-///                                                              EngineHelper, each kLookNs
+///                                                              EngineHelper, after kLookNs
 ///   a write without a commit      until the next commit, or    that commit; a run that finds it
 ///                                 kLazyNs                      due
 ///   a client's write in its log   the same                     the client's commit or progress;

@@ -9,14 +9,10 @@ namespace rmem::udp {
 namespace {
 
 constexpr unsigned kMostEmptyLooks = 4;
-constexpr std::int64_t kExactNs = 1'000;  // retransmissions are due in tens of microseconds
-constexpr unsigned kSteady = 8;           // datagrams
+constexpr unsigned long kExactNs = 1'000;  // by which this thread's timers may be late:
+// retransmissions are due in tens of microseconds
+constexpr unsigned kSteady = 8;                      // datagrams
 constexpr std::int64_t kLongNs = 3'600'000'000'000;  // until somebody wakes it
-
-/// By how much this thread's timers may be late.
-void set_slack(std::int64_t ns) noexcept {
-    ::prctl(PR_SET_TIMERSLACK, static_cast<unsigned long>(ns));
-}
 
 }  // namespace
 
@@ -71,15 +67,13 @@ void EngineHelper::pause() {
     } else if (engine_.sleeps()) {
         thread_.pause(kLongNs, [&] { return is_always() || is_active() || !engine_.sleeps(); });
     } else {
-        set_slack(kLateNs);
         thread_.pause(kLookNs, [&] { return is_always() || is_active(); });
-        set_slack(kExactNs);
     }
 }
 
 void EngineHelper::work() {
     engine_.show_real_time(HelperThread::ask_for_real_time());
-    set_slack(kExactNs);
+    ::prctl(PR_SET_TIMERSLACK, kExactNs);
     while (!thread_.is_stopping()) {
         const std::uint64_t before = attended_.get();
         if (!is_always()) pause();

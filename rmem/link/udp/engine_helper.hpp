@@ -10,7 +10,7 @@
 ///                 and nothing else. Always, while the program reads its bank by plain loads
 ///                 (`set_always(true)`).
 ///   looking       the program has run the engine since the last look. Looks again after kLookNs,
-///                 or up to kLateNs later, and stands in if the program has not.
+///                 and stands in if the program has not.
 ///   parked        the program sleeps in a call of its own, and is woken by what comes. Until its
 ///                 wait ends (take_back).
 /// While a program under load leaves datagrams open for more (rmem/link/udp/outbox.hpp), it looks
@@ -37,10 +37,7 @@ namespace rmem::udp {
 
 class RMEM_API EngineHelper {
 public:
-    static constexpr std::int64_t kLookNs = HelperThread::kLookNs;
-    /// So that it is done with a tick of the host's clock: a timer of its own takes a busy
-    /// program's processor for 5 to 40 us.
-    static constexpr std::int64_t kLateNs = 3'000'000;
+    static constexpr std::int64_t kLookNs = Engine::kTailNs;
     static constexpr std::int64_t kActiveNs = 250'000;
 
     explicit EngineHelper(Engine& engine);

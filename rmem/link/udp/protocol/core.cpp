@@ -162,7 +162,11 @@ void Core::look_for_the_dead(std::int64_t now) {
     for (unsigned node = 0; node < others_.size(); ++node) {
         const std::int64_t heard =
             exchange_->takes(node) ? exchange_->heard_ns(node) : others_[node].heard_joining_ns;
-        if (now - heard > config_.dead_ns) leave(node, now);
+        if (now - heard > config_.dead_ns) {
+            leave(node, now);
+        } else if (now - heard > config_.dead_ns / 2 && view_.contains(node)) {
+            say_again(now);
+        }
     }
     exchange_->doubt_silent_since(now - config_.dead_ns);
 }

@@ -47,9 +47,10 @@ inline constexpr std::int64_t kGiveWayNs =
 inline constexpr std::int64_t kStatusNs = 50'000'000;
 inline constexpr std::int64_t kDeadNs = 2'000'000'000;  ///< of silence: a node counts as dead
 /// From then on the interval doubles, up to this part of the dead time-out. Statuses then find
-/// death alone (what is lost of a stream, its probes find): a live node is dropped when that many
-/// in a row are lost, and each wakes a node that does nothing.
-inline constexpr std::int64_t kStatusesADeath = 16;
+/// death alone (what is lost of a stream, its probes find), and each wakes a node that does
+/// nothing: so there are few. A live node is dropped when all in a dead time-out are lost. A node
+/// that misses another for half of it speaks more often, and so does each that hears it.
+inline constexpr std::int64_t kStatusesADeath = 8;
 inline constexpr unsigned kStatusesAnAbout = 20;  ///< one of this number says what the ring is
 
 struct CoreConfig {
