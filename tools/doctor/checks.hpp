@@ -30,7 +30,7 @@ struct CheckedJob {
 /// Memory: shared-memory, ring, locks, stale-rings, memory-limit, huge-pages.
 std::vector<Finding> check_memory(const CheckedJob& job);
 
-/// Processors: processors, spinning, wake-ups, clock, frequency, host-gaps, open-files.
+/// Processors: processors, spinning, wake-ups, real-time, clock, frequency, host-gaps, open-files.
 std::vector<Finding> check_processors(const CheckedJob& job);
 
 /// The network, as the settings of link udp have it: tools/doctor/network_checks.hpp lists the

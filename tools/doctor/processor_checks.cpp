@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "rmem/base/clock.hpp"
 #include "rmem/base/fence.hpp"
+#include "rmem/base/helper_thread.hpp"
 #include "rmem/ring/waiting.hpp"
 #include "tools/doctor/checks.hpp"
 #include "tools/output.hpp"
@@ -14,6 +15,7 @@
 #include <cmath>
 #include <fstream>
 #include <sstream>
+#include <system_error>
 
 namespace tools {
 
@@ -86,6 +88,27 @@ Finding check_wake_ups() {
     finding.found = fmt::format("membarrier(2) is refused: sleeping ranks look every {} instead",
                                 duration_text(rmem::kBlindSleepNs));
     finding.advice = "allow it (containers: a seccomp profile with membarrier)";
+    return finding;
+}
+
+/// Asks for it as a helper does, in a thread that then ends.
+Finding check_real_time() {
+    bool has = false;
+    try {
+        const rmem::HelperThread thread("rmem-doctor",
+                                        [&has] { has = rmem::HelperThread::ask_for_real_time(); });
+    } catch (const std::system_error&) {  // no thread, no priority
+        has = false;
+    }
+    Finding finding{"real-time", Verdict::ok,
+                    "helper threads get real-time priority: writes reach banks at once", ""};
+    if (has) return finding;
+    finding.found =
+        "helper threads get no real-time priority: on link `udp` writes reach the bank of a "
+        "program that spins on plain loads later";
+    finding.advice =
+        "for such programs: a line `@group - rtprio 1` in /etc/security/limits.conf, or "
+        "CAP_SYS_NICE (containers: --cap-add SYS_NICE)";
     return finding;
 }
 
@@ -166,8 +189,8 @@ Finding check_open_files(const CheckedJob& job) {
 }  // namespace
 
 std::vector<Finding> check_processors(const CheckedJob& job) {
-    return {check_number(job), check_spinning(job), check_wake_ups(),     check_clock(),
-            check_frequency(), check_gaps(),        check_open_files(job)};
+    return {check_number(job), check_spinning(job), check_wake_ups(), check_real_time(),
+            check_clock(),     check_frequency(),   check_gaps(),     check_open_files(job)};
 }
 
 }  // namespace tools

@@ -39,9 +39,9 @@ TEST(Doctor, looks_at_everything_that_rings_need) {
             EXPECT_NE(finding["advice"], "") << finding["name"];
         }
     }
-    EXPECT_THAT(names,
-                IsSupersetOf({"shared-memory", "ring", "stale-rings", "memory-limit", "huge-pages",
-                              "processors", "spinning", "wake-ups", "clock", "host-gaps"}));
+    EXPECT_THAT(names, IsSupersetOf({"shared-memory", "ring", "stale-rings", "memory-limit",
+                                     "huge-pages", "processors", "spinning", "wake-ups",
+                                     "real-time", "clock", "host-gaps"}));
     EXPECT_EQ(ran.code, report["failures"] == 0 ? 0 : 1);
 }
 
