@@ -20,10 +20,12 @@
 ///   On link udp the others may have dropped the node (it was away for too long, or in the part of
 ///   a ring that did not stand), or its daemon may have ended: then a write is
 ///   `WriteResult::dropped`, nothing written, `flush` is false and `is_member`, too, for good. The
-///   bank is a later incarnation's: make a new Node, and rely on its bank. Each write leaves by
-///   itself and wakes the ranks that sleep for it. A write of nothing does nothing.
+///   bank is a later incarnation's: make a new Node, and rely on its bank. Each write wakes the
+///   ranks that sleep for it. On link udp it leaves at once; of a program that writes one after the
+///   other it leaves when a datagram is full, when its writer waits, flushes, polls or loads, or
+///   soon after (rmem/link/udp/coalescer.hpp). A write of nothing does nothing.
 /// Progress
-///   Waiting calls run the engine; when nobody has called for about a millisecond a helper thread
+///   Waiting calls run the engine; when nobody has called for some milliseconds a helper thread
 ///   does, and for each write once `bank()` was called, since raw loads make no progress. With a
 ///   processor for each program and helper that is at once; else as soon as the helper gets one,
 ///   which real-time priority makes the time of a wake-up: it is asked for, and given where
