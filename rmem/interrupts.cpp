@@ -6,6 +6,7 @@
 #include "rmem/ring/node_board.hpp"
 #include "rmem/ring/node_slot.hpp"
 #include "rmem/ring/waiting.hpp"
+#include "rmem/ring/word_sleepers.hpp"
 
 #include <fmt/format.h>
 
@@ -155,7 +156,6 @@ InterruptBoard InterruptBoard::of_engine(Ring& ring, unsigned node) {
 
 InterruptBoard::InterruptBoard(Ring& ring, unsigned node, unsigned rank, As as)
     : ring_(ring),
-      sleepers_(ring),
       watched_anywhere_(&area(0).watched_anywhere),
       node_(node),
       rank_(rank),
@@ -211,13 +211,14 @@ void InterruptBoard::forget_the_dead() {
 /// Takes words of a chunk into the counts by line, or out of them.
 void InterruptBoard::count_watched(std::size_t chunk, std::uint32_t words, bool set) noexcept {
     constexpr unsigned kLineWords = kLineBytes / kWordBytes;
+    const WordSleepers sleepers(ring_);
     static_assert(kBitsPerChunk % kLineWords == 0);
     for (unsigned first = 0; first < kBitsPerChunk; first += kLineWords) {
         const std::uint32_t line = words >> first & ((1U << kLineWords) - 1);
         if (line == 0) continue;
         const std::size_t offset = (chunk * kBitsPerChunk + first) * kWordBytes;
         const auto count = static_cast<unsigned>(std::popcount(line));
-        set ? sleepers_.add_watched(offset, count) : sleepers_.remove_watched(offset, count);
+        set ? sleepers.add_watched(offset, count) : sleepers.remove_watched(offset, count);
     }
 }
 

@@ -26,7 +26,6 @@
 /// Source: SCRAMNet+ auxiliary control RAM (ACR), CSR0 and the interrupt FIFO.
 
 #include "rmem/config.hpp"
-#include "rmem/ring/word_sleepers.hpp"
 
 #include <atomic>
 #include <cstddef>
@@ -117,7 +116,6 @@ private:
     bool is_rank_alive(std::uint32_t who) const noexcept;
 
     Ring& ring_;
-    WordSleepers sleepers_;
     std::atomic<std::uint64_t>* watched_anywhere_;
     unsigned node_;
     unsigned rank_;

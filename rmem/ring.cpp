@@ -14,6 +14,7 @@
 #include "rmem/ring/segment_names.hpp"
 #include "rmem/ring/sleeping_engines.hpp"
 #include "rmem/ring/waiting.hpp"
+#include "rmem/ring/word_sleepers.hpp"
 #include "rmem/ring/write_stamps.hpp"
 
 #include <fmt/format.h>
@@ -37,7 +38,7 @@ constexpr std::uint64_t kFirstRankByte = 16;
 
 static_assert(sizeof(SegmentHeader) <= kSegmentHeaderBytes);
 constexpr std::size_t kSleeperEntriesBytes =
-    round_up(kMaxSeats * sizeof(WordSleepers::Entry), kLineBytes);
+    round_up(kMaxSeats * sizeof(std::atomic<std::uint64_t>), kLineBytes);
 constexpr auto kRetryPause = std::chrono::milliseconds(1);
 constexpr int kLeaveTries = 1000;  // others hold the life-cycle byte for microseconds
 constexpr int kDyingTries = 100;   // the kernel takes a killed process down in microseconds
@@ -222,7 +223,7 @@ SegmentLayout::SegmentLayout(const RingConfig& config) {
     attention = kSegmentHeaderBytes;
     stamps = round_up(attention + kMaxSeats * sizeof(std::uint32_t), kLineBytes);
     sleepers = stamps + WriteStamps::kBytes;
-    constexpr std::size_t kCounts = sizeof(WordSleepers::Counts) + kLineBytes;
+    constexpr std::size_t kCounts = sizeof(SleeperCounts) + kLineBytes;
     ranks = round_up(sleepers + kSleeperEntriesBytes + kCounts, kPage);
     nodes = round_up(ranks + config.seats() * sizeof(RankSlot), kPage);
     board = round_up(nodes + config.nodes * sizeof(NodeSlot), kPage);
@@ -406,18 +407,17 @@ std::atomic<std::uint32_t>* Ring::attention() const noexcept {
     return reinterpret_cast<std::atomic<std::uint32_t>*>(base_ + layout_.attention);
 }
 
-WordSleepers::Entry* Ring::sleeper_entries() const noexcept {
-    return reinterpret_cast<WordSleepers::Entry*>(base_ + layout_.sleepers);
+std::atomic<std::uint64_t>* Ring::sleeper_entries() const noexcept {
+    return reinterpret_cast<std::atomic<std::uint64_t>*>(base_ + layout_.sleepers);
 }
 
-WordSleepers::Counts& Ring::sleeper_counts() const noexcept {
-    return *reinterpret_cast<WordSleepers::Counts*>(base_ + layout_.sleepers +
-                                                    kSleeperEntriesBytes);
+SleeperCounts& Ring::sleeper_counts() const noexcept {
+    return *reinterpret_cast<SleeperCounts*>(base_ + layout_.sleepers + kSleeperEntriesBytes);
 }
 
 std::atomic<std::uint32_t>& Ring::engines_asleep() const noexcept {
     return *reinterpret_cast<std::atomic<std::uint32_t>*>(
-        base_ + layout_.sleepers + kSleeperEntriesBytes + sizeof(WordSleepers::Counts));
+        base_ + layout_.sleepers + kSleeperEntriesBytes + sizeof(SleeperCounts));
 }
 
 std::atomic<std::uint64_t>* Ring::stamps() const noexcept {

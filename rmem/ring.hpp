@@ -26,7 +26,6 @@
 #include "rmem/base/clock.hpp"
 #include "rmem/config.hpp"
 #include "rmem/ring/counters.hpp"
-#include "rmem/ring/word_sleepers.hpp"
 
 #include <sys/types.h>
 
@@ -102,6 +101,8 @@ struct alignas(kLineBytes) RankSlot {
 /// Counters of a node's bank (rmem/ring/node_slot.hpp).
 struct NodeSlot;
 
+struct SleeperCounts;  // rmem/ring/word_sleepers.hpp
+
 class ByteLock;  // rmem/ring/segment.hpp
 class Segment;
 struct Trust;  // rmem/base/ownership.hpp
@@ -173,8 +174,8 @@ public:
     std::atomic<std::uint32_t>* attention() const noexcept;
 
     /// Ranks that sleep until a word changes (rmem/ring/word_sleepers.hpp).
-    WordSleepers::Entry* sleeper_entries() const noexcept;  ///< one of each seat
-    WordSleepers::Counts& sleeper_counts() const noexcept;
+    std::atomic<std::uint64_t>* sleeper_entries() const noexcept;  ///< one of each seat
+    SleeperCounts& sleeper_counts() const noexcept;
     /// How many engine threads are to be woken by the next write (rmem/ring/sleeping_engines.hpp).
     std::atomic<std::uint32_t>& engines_asleep() const noexcept;
 

@@ -32,6 +32,7 @@
 #include "rmem/base/relaxed.hpp"
 #include "rmem/ring.hpp"
 #include "rmem/ring/wait_stages.hpp"
+#include "rmem/ring/word_sleepers.hpp"
 
 #include <atomic>
 #include <cstdint>

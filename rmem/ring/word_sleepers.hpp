@@ -38,16 +38,18 @@ namespace rmem {
 
 class Ring;
 
+/// In shared memory.
+struct alignas(kLineBytes) SleeperCounts {
+    static constexpr unsigned kBuckets = 256;
+    std::atomic<std::uint32_t> all;
+    alignas(kLineBytes) std::atomic<std::uint32_t> by_line[kBuckets];
+};
+
 class RMEM_API WordSleepers {
 public:
-    static constexpr unsigned kBuckets = 256;
+    static constexpr unsigned kBuckets = SleeperCounts::kBuckets;
     static constexpr std::size_t kFewLines = 8;  ///< of a write: more are not looked up one by one
 
-    /// In shared memory.
-    struct alignas(kLineBytes) Counts {
-        std::atomic<std::uint32_t> all;
-        alignas(kLineBytes) std::atomic<std::uint32_t> by_line[kBuckets];
-    };
     /// The word that a rank sleeps for; 0: none.
     using Entry = std::atomic<std::uint64_t>;
 
@@ -88,7 +90,7 @@ private:
     [[nodiscard]] bool take_out(unsigned rank, std::uint64_t entry) const noexcept;
 
     const Ring& ring_;
-    Counts& counts_;
+    SleeperCounts& counts_;
     Entry* const entries_;  ///< of all ranks
 };
 

@@ -27,6 +27,7 @@
 #include "rmem/ring.hpp"
 #include "rmem/ring/bound_violation.hpp"
 #include "rmem/ring/node_slot.hpp"
+#include "rmem/ring/word_sleepers.hpp"
 #include "rmem/ring/write_log.hpp"
 #include "rmem/wire/faults.hpp"
 #include "rmem/wire/model.hpp"
