@@ -319,6 +319,15 @@ void Engine::sleep(std::int64_t longest_ns) noexcept {
     sleeps_.set(false);
 }
 
+bool Engine::serves_descriptor() noexcept {
+    if (!own_rank_ || serves_descriptor_.get()) return serves_descriptor_.get();
+    // relaxed is enough: a thread that asks is there for long
+    const std::uint32_t asked = ring_.attention()[*own_rank_].load(std::memory_order_relaxed);
+    if ((asked & (kAttentionInterrupts | kAttentionDescriptor)) == 0) return false;
+    serves_descriptor_.set(true);
+    return true;
+}
+
 void Engine::on_bound_violation(ViolationHook hook) {
     const std::lock_guard lock(mutex_);
     hook_ = std::move(hook);

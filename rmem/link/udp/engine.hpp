@@ -91,6 +91,9 @@ public:
     /// The same, for the rank that runs the engine.
     void sleep(std::int64_t longest_ns) noexcept override;
     bool sleeps() const noexcept { return sleeps_.get(); }
+    /// Whether the own rank's program may wait for a descriptor or a callback, and not in a call:
+    /// once it has, from then on.
+    bool serves_descriptor() noexcept;
     /// Whether it has slept since this was asked last.
     bool take_slept() noexcept {
         if (!has_slept_.get()) return false;
@@ -190,6 +193,7 @@ private:
     Ring& ring_;
     const unsigned node_;
     const std::optional<unsigned> own_rank_;
+    Hint<bool> serves_descriptor_ = false;
     NodeBoard& board_;
     Socket socket_;
     Bell bell_;

@@ -8,7 +8,7 @@
 /// Three states:
 ///   standing in   blocks in the engine (Engine::stand_by): a datagram or the next timer wakes it,
 ///                 and nothing else. Always, while the program reads its bank by plain loads
-///                 (`set_always(true)`).
+///                 (`set_always(true)`), and once it has waited for a descriptor or a callback.
 ///   looking       the program has run the engine since the last look. Looks again after kLookNs,
 ///                 and stands in if the program has not.
 ///   parked        the program sleeps in a call of its own, and is woken by what comes. Until its
@@ -65,7 +65,9 @@ private:
         return attended_.get() != count || engine_.sleeps();
     }
     // relaxed is enough, twice: hints, and the setter wakes the thread
-    bool is_always() const noexcept { return always_.load(std::memory_order_relaxed); }
+    bool is_always() const noexcept {
+        return always_.load(std::memory_order_relaxed) || engine_.serves_descriptor();
+    }
     bool is_active() const noexcept { return polls_actively_.load(std::memory_order_relaxed); }
     void begin_watching();
     void follow_datagrams() noexcept;
