@@ -99,4 +99,9 @@ bool HelperThread::ask_for_real_time() noexcept {
     return ::pthread_setschedparam(::pthread_self(), SCHED_FIFO, &lowest) == 0;
 }
 
+void HelperThread::leave_real_time() noexcept {
+    const sched_param none{};
+    ::pthread_setschedparam(::pthread_self(), SCHED_OTHER, &none);
+}
+
 }  // namespace rmem

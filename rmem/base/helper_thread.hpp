@@ -45,6 +45,8 @@ public:
     /// where programs spin on all processors, too. For work that blocks when it has nothing to do.
     /// False: the system does not allow it (RLIMIT_RTPRIO, CAP_SYS_NICE); nothing has changed.
     [[nodiscard]] static bool ask_for_real_time() noexcept;
+    /// The calling thread is one as any other again.
+    static void leave_real_time() noexcept;
 
 private:
     struct Shared;

@@ -4,6 +4,9 @@
 #include "rmem/base/time.hpp"
 #include "rmem/ring/waiting.hpp"
 
+#include <sched.h>
+
+#include <algorithm>
 #include <utility>
 
 namespace rmem {
@@ -11,15 +14,15 @@ namespace rmem {
 namespace {
 
 constexpr std::int64_t kLongestSleepNs = 3'600'000'000'000;
+constexpr std::int64_t kAwayNs = 500'000;  // less than a time slice, more than a rank's turn
+constexpr std::int64_t kLongestCrowdNs = 10'000'000'000;
 
 }  // namespace
 
 RingEngineThread::RingEngineThread(Ring& ring, unsigned rank, RingEngine& engine)
-    : ring_(ring),
-      rank_(rank),
+    : rank_(rank),
       engine_(engine),
       sleeping_(ring),
-      processors_(allowed_processors()),
       thread_(
           "rmem-ring", [this] { work(); }, [this] { sleeping_.wake(rank_); }) {}
 
@@ -71,13 +74,16 @@ void RingEngineThread::catch_up() {
 }
 
 void RingEngineThread::run_always() {
-    // Each process has a thread that computes and this one.
-    const bool spare = 2 * ring_.awake_ranks() <= processors_;
-    if (!spare && !std::exchange(has_real_time_, true)) {
-        static_cast<void>(HelperThread::ask_for_real_time());
+    const bool polls = now_ns() >= crowded_until_ns_;
+    if (std::exchange(polls_, polls) != polls) {
+        if (polls) {
+            HelperThread::leave_real_time();
+        } else {
+            static_cast<void>(HelperThread::ask_for_real_time());
+        }
     }
     const std::int64_t began = now_ns();
-    const std::int64_t linger = spare ? kSpinNs : kLingerNs;
+    const std::int64_t linger = polls ? kPollNs : kLingerNs;
     std::int64_t moved_ns = began;
     bool has_napped = true;  // whose writer need not wake it again so soon
     while (is_always() && !thread_.is_stopping()) {
@@ -93,22 +99,40 @@ void RingEngineThread::run_always() {
             has_napped = false;
         }
         const std::int64_t due = engine_.next_due_ns();
-        if (!ran || (!spare && now - began >= kNapNs)) {
+        if (!ran || (!polls && now - began >= kNapNs)) {
             // Another thread runs it; or the programs that look at the memory need the processor.
             static_cast<void>(sleep(State::resting, kNapNs, written));
             return;
         }
         if (due <= now + kNearNs || (due == kNever && now - moved_ns < linger)) {
-            cpu_relax();
+            if (!polls) {
+                cpu_relax();
+            } else if (!has_processor_to_spare(now)) {
+                return;
+            }
         } else if (due != kNever) {
             static_cast<void>(sleep(State::asleep, due - kNearNs - now, written));
-        } else if (!std::exchange(has_napped, true)) {
+        } else if (!polls && !std::exchange(has_napped, true)) {
             static_cast<void>(sleep(State::resting, kNapNs, written));
         } else {
             static_cast<void>(sleep(State::asleep, kLongestSleepNs, written));
             return;
         }
     }
+}
+
+/// Offers the processor to others. One that takes it for long would do so each time: then this
+/// thread polls no longer, and tries again later and later.
+bool RingEngineThread::has_processor_to_spare(std::int64_t now) {
+    ::sched_yield();
+    const std::int64_t back = now_ns();
+    if (back - now < kAwayNs) {
+        if (back - crowded_until_ns_ > kShortestCrowdNs) crowd_ns_ = kShortestCrowdNs;
+        return true;
+    }
+    crowded_until_ns_ = back + crowd_ns_;
+    crowd_ns_ = std::min(2 * crowd_ns_, kLongestCrowdNs);
+    return false;
 }
 
 /// Until the time is over, or somebody calls; true: that. It does not sleep if more than `written`

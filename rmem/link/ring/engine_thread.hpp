@@ -9,12 +9,13 @@
 /// sleeping_engines.hpp), so an idle process has no wake-ups.
 ///
 /// While a program reads its bank by plain loads (`set_always(true)`) each write is to be there as
-/// soon as it is due. With processors to spare the thread runs the engine all the time, and sleeps
-/// after kSpinNs without a write. Else it sleeps after kLingerNs, at first for kNapNs, so that a
-/// stream of writes does not wake it for each, and after each kNapNs for as long; with real-time
-/// priority if the system allows it. A thread that yields would wait for the end of the time slice
-/// of a program that spins, and one that stayed would keep that program from seeing what it
-/// applies.
+/// soon as it is due. The thread polls, and yields after each look, until there was no write for
+/// kPollNs. When a yield costs it the processor, because programs spin on all of them, it sleeps
+/// instead and is woken by each write, with real-time priority if the system allows it: then it
+/// stays awake for kLingerNs, sleeps on for kNapNs, so that a stream of writes does not wake it for
+/// each, and after each kNapNs of work for as long, since a thread that stayed would keep those
+/// programs from seeing what it applies. It tries to poll again after kShortestCrowdNs, and each
+/// time later.
 ///
 /// Thread safety: set_always() from any thread; the rest from the owner's.
 /// Errors: std::system_error when there can be no thread.
@@ -28,8 +29,9 @@ namespace rmem {
 class RMEM_API RingEngineThread {
 public:
     static constexpr unsigned kIdleLooks = 20;
-    static constexpr std::int64_t kSpinNs = 300'000;
-    static constexpr std::int64_t kLingerNs = 5'000;  ///< the same without processors to spare
+    static constexpr std::int64_t kPollNs = 3'000'000;
+    static constexpr std::int64_t kShortestCrowdNs = 100'000'000;
+    static constexpr std::int64_t kLingerNs = 5'000;  ///< without a write
     static constexpr std::int64_t kNapNs = 50'000;    ///< between two turns of the processor
     static constexpr std::int64_t kNearNs = 50'000;   ///< what is due within this is not slept for
     static constexpr std::int64_t kCatchUpNs = 100'000;  ///< at once, for one that waits for it
@@ -46,20 +48,21 @@ private:
     void work();
     void look();
     void run_always();
+    [[nodiscard]] bool has_processor_to_spare(std::int64_t now);
     [[nodiscard]] bool sleep(State state, std::int64_t longest_ns, std::uint64_t written);
     [[nodiscard]] bool has_moved() noexcept;
     void catch_up();
 
-    Ring& ring_;
     const unsigned rank_;
     RingEngine& engine_;
     const SleepingEngines sleeping_;
-    const unsigned processors_;
     std::atomic<bool> always_{false};
-    bool has_real_time_ = false;   ///< was asked for
-    std::int64_t checked_ns_ = 0;  ///< the members
-    std::uint64_t applied_ = 0;    ///< of all logs, at the last look
-    std::uint64_t runs_ = 0;       ///< of the engine, likewise
+    bool polls_ = true;  ///< as any other thread; else with real-time priority
+    std::int64_t crowded_until_ns_ = 0;
+    std::int64_t crowd_ns_ = kShortestCrowdNs;  ///< how long it does not try then
+    std::int64_t checked_ns_ = 0;               ///< the members
+    std::uint64_t applied_ = 0;                 ///< of all logs, at the last look
+    std::uint64_t runs_ = 0;                    ///< of the engine, likewise
     unsigned idle_looks_ = 0;
     HelperThread thread_;  // last: it uses all of this
 };
