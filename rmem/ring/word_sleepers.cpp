@@ -10,6 +10,7 @@ WordSleepers::WordSleepers(const Ring& ring) noexcept
     : ring_(ring), counts_(ring.sleeper_counts()), entries_(ring.sleeper_entries()) {}
 
 void WordSleepers::add(unsigned rank, std::size_t offset) const noexcept {
+    remove(rank);  // one that a late wake of the last sleep has left is counted once
     // relaxed is enough, for the entry and the counts: the fence orders them before the look at the
     // word that follows, and against a writer's looks
     entries_[rank].store(entry_of(offset), std::memory_order_relaxed);

@@ -76,6 +76,15 @@ TEST_F(WordSleepersTest, an_entry_is_good_for_one_wake) {
     EXPECT_EQ(counted(), 0U);
 }
 
+TEST_F(WordSleepersTest, a_rank_has_one_entry) {
+    sleepers.add(1, 0x40);
+    sleepers.add(1, 0x80);
+    EXPECT_FALSE(sleepers.is_wanted(0x40));
+    EXPECT_EQ(counted(), 1U);
+    sleepers.remove(1);
+    EXPECT_EQ(counted(), 0U);
+}
+
 TEST_F(WordSleepersTest, an_entry_of_a_killed_rank_goes_with_its_next_incarnation_or_a_wake) {
     for (const bool is_woken : {true, false}) {
         SharedValue<std::atomic<bool>> is_entered;
