@@ -97,7 +97,6 @@ protected:
 
 /// One node's half of the memory.
 constexpr std::size_t kHalfWords = 2048;
-constexpr std::uint32_t kMostWords = 1024;
 constexpr std::uint32_t kLastRound = 0x4000'0000;  ///< the bit of a flag that says so
 
 /// What a node writes in a round: a block, and then the flag that lies beside it or far from it.
@@ -109,7 +108,7 @@ struct Round {
     Round(std::uint32_t round, unsigned writer) : number(round), node(writer) {
         std::uint64_t state = 2 * std::uint64_t{round} + writer;
         const auto choose = [&](std::uint64_t of) { return next_random(state) % of; };
-        words = 1 + choose(std::uint64_t{1} << choose(11));  // to kMostWords, mostly few
+        words = 1 + choose(std::uint64_t{1} << choose(11));  // to 1024, mostly few
         const std::size_t first = 1 + choose(kHalfWords - 2 - words);
         const std::size_t half = writer * kHalfWords;
         begin = half + first;
