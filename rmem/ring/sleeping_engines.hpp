@@ -11,7 +11,7 @@
 ///     if (nothing in the logs) sleep(rank, …);  engines.wake_others(own);
 ///
 /// `lie_down` ends with the heavy fence (rmem/base/fence.hpp); a writer looks at one count, which
-/// is zero while writes go on, and the one who wakes a thread takes it off. A thread that rests,
+/// is zero while writes go on, and a writer that wakes a thread takes it off. A thread that rests,
 /// because it will look again soon, is left alone by writers, but not by those that need its node
 /// to be up to date at once.
 ///

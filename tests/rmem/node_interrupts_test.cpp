@@ -34,7 +34,7 @@ std::int64_t any_pause(std::uint64_t& state) {
     return static_cast<std::int64_t>((next_random(state) % 2'000'000) >> (next_random(state) % 12));
 }
 
-/// Without a call of the library, which could bring a write to the one who waits for it.
+/// Without a call of the library, which could bring a write to a rank that waits for it.
 bool is_told(const std::function<bool()>& holds) {
     const Deadline deadline = Deadline::in(kLostNs);
     while (!holds()) {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // ctest: check tsan
 
-/// Who waits for a word is woken by each write that changes it, in each stage of its waiting and
-/// whatever else is written; and by nothing else.
+/// A rank that waits for a word is woken by each write that changes it, in each stage of its waiting
+/// and whatever else is written; and by nothing else.
 ///
 /// A wake-up counts as lost when the waiter has not told of the value for kLostNs: the writer waits
 /// for that without a call of the library, which could bring the write to the waiter late.
@@ -344,7 +344,7 @@ TEST_P(NodeWaiting, short_deadlines_that_pass_while_a_write_comes_lose_nothing) 
 
 // ---- Others' writes
 
-/// On udp the one who waits takes what comes from the socket, whatever it is.
+/// On udp a waiting rank takes what comes from the socket, whatever it is.
 class NodeSleeping : public NodeWaiting {};
 
 TEST_P(NodeSleeping, a_sleeper_is_not_woken_for_words_that_it_does_not_wait_for) {

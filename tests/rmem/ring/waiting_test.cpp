@@ -185,6 +185,22 @@ TEST_F(WaitingTest, with_more_ranks_than_processors_nobody_spins) {
     EXPECT_EQ(waiter.step(Deadline::now()), Step::expired);
 }
 
+TEST_F(WaitingTest, ranks_that_sleep_need_no_processor) {
+    for (unsigned r = 0; r < 4; ++r) {
+        ring->rank(r).state = static_cast<std::uint32_t>(RankState::joined);
+        ring->rank(r).processors[0] = 1;
+        if (r != 0) ring->attention()[r].store(kAttentionAsleep);
+    }
+    EXPECT_EQ(ring->joined_ranks(), 4U);
+    EXPECT_EQ(ring->awake_ranks(), 1U);
+    Waiter waiter(*ring, 0);
+    waiter.begin();
+    EXPECT_EQ(waiter.step(Deadline::now()), Step::poll) << "it spins";
+    wake_rank(*ring, 1);
+    EXPECT_EQ(ring->awake_ranks(), 2U) << "its waker counts it before it runs";
+    EXPECT_TRUE(waiter.is_crowded());
+}
+
 TEST_F(WaitingTest, at_least_one_processor_is_allowed_and_an_affinity_mask_counts) {
     EXPECT_GE(allowed_processors(), 1U);
     Child pinned([] {
