@@ -73,17 +73,21 @@ using LaneWords [[gnu::vector_size(kLaneBytes), gnu::may_alias]] = std::uint32_t
 
 }  // namespace word_block
 
+/// Stores a word into shared memory.
+[[gnu::always_inline]] inline void store_word(std::byte* to, std::uint32_t value) noexcept {
+    // (1) - this release-store synchronizes-with the acquire-loads rmem/node.cpp (1),
+    // rmem/link/bank_writer.hpp (1), rmem/ring/membership.cpp (1), (2),
+    // tools/record/record_source.cpp (1) and tools/watch/bank_view.cpp (1) of a reader
+    reinterpret_cast<std::atomic<std::uint32_t>*>(to)->store(value, std::memory_order_release);
+}
+
 /// Stores a block into shared memory.
 inline void store_block(std::byte* to, const void* from, std::size_t bytes) noexcept {
     const auto* source = static_cast<const std::byte*>(from);
     const auto word = [&](std::size_t at) {
         std::uint32_t value = 0;
         std::memcpy(&value, source + at, sizeof value);
-        // (1) - this release-store synchronizes-with the acquire-loads rmem/node.cpp (1),
-        // rmem/link/bank_writer.hpp (1), (2), tools/record/record_source.cpp (1)
-        // and tools/watch/bank_view.cpp (1) of a reader
-        reinterpret_cast<std::atomic<std::uint32_t>*>(to + at)->store(value,
-                                                                      std::memory_order_release);
+        store_word(to + at, value);
     };
     const auto lane = [&](std::size_t at) {
         word_block::LaneWords words;
@@ -99,8 +103,8 @@ inline void store_block(std::byte* to, const void* from, std::size_t bytes) noex
 inline void load_block(void* to, const std::byte* from, std::size_t bytes) noexcept {
     auto* target = static_cast<std::byte*>(to);
     const auto word = [&](std::size_t at) {
-        // (2) - this acquire-load synchronizes-with the release-stores (1),
-        // rmem/ring/write_log.cpp (5) and rmem/link/udp/arrivals.cpp (1)
+        // (2) - this acquire-load synchronizes-with the release-stores (1) and
+        // rmem/link/udp/arrivals.cpp (1)
         const std::uint32_t value =
             reinterpret_cast<const std::atomic<std::uint32_t>*>(from + at)->load(
                 std::memory_order_acquire);

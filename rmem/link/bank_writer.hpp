@@ -19,6 +19,7 @@
 /// Threads: one; `load` and `data` from any.
 
 #include "rmem/base/fence.hpp"
+#include "rmem/base/word_block.hpp"
 #include "rmem/link/changed_runs.hpp"
 #include "rmem/link/memory.hpp"
 #include "rmem/ring/counters.hpp"
@@ -41,10 +42,9 @@ public:
 
     std::uint32_t load(std::size_t offset) const noexcept {
         // (1) - this acquire-load synchronizes-with the release-stores (2),
-        // rmem/base/word_block.hpp (1), rmem/ring/write_log.cpp (5), rmem/link/udp/arrivals.cpp
-        // (1), rmem/link/udp/engine.cpp (3), rmem/link/udp/outbox.cpp (5), and of a person's
-        // tools/watch/outside_write.cpp (1), tools/watch/outside_write.cpp (2) and
-        // tools/watch/outside_write.cpp (3)
+        // rmem/base/word_block.hpp (1), rmem/link/udp/arrivals.cpp (1), rmem/link/udp/engine.cpp
+        // (3), rmem/link/udp/outbox.cpp (5), and of a person's tools/watch/outside_write.cpp (1),
+        // tools/watch/outside_write.cpp (2) and tools/watch/outside_write.cpp (3)
         return word(offset).load(std::memory_order_acquire);
     }
     const std::byte* data(std::size_t offset, std::size_t) const noexcept { return bank_ + offset; }
@@ -182,14 +182,16 @@ void BankWriter<Link>::write_changed(std::size_t offset, const void* from, std::
 template <class Link>
 void BankWriter<Link>::store_words(std::size_t offset, const void* from,
                                    std::size_t words) noexcept {
-    const auto* bytes = static_cast<const std::byte*>(from);
-    for (std::size_t i = words; i-- > 0;) {  // the first one last: see post()
-        std::uint32_t value = 0;
-        std::memcpy(&value, bytes + i * kWordBytes, kWordBytes);
-        // (2) - this release-store synchronizes-with the acquire-load (1) of another rank of this
-        // node
-        word(offset + i * kWordBytes).store(value, std::memory_order_release);
+    if (words == 0) return;
+    if (words > 1) {
+        const auto* const rest = static_cast<const std::byte*>(from) + kWordBytes;
+        store_block(bank_ + offset + kWordBytes, rest, (words - 1) * kWordBytes);
     }
+    std::uint32_t value = 0;
+    std::memcpy(&value, from, kWordBytes);
+    // The first one last: see post(). (2) - this release-store synchronizes-with the acquire-load
+    // (1) of another rank of this node
+    word(offset).store(value, std::memory_order_release);
 }
 
 template <class Link>

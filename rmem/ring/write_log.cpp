@@ -2,7 +2,9 @@
 #include "rmem/ring/write_log.hpp"
 
 #include "rmem/base/check.hpp"
+#include "rmem/base/word_block.hpp"
 
+#include <array>
 #include <cstring>
 
 namespace rmem {
@@ -12,22 +14,6 @@ namespace {
 constexpr std::uint32_t kPad = 0x8000'0000U;  // flag of a record that only fills the array's end
 constexpr unsigned kWordsShift = 48;
 constexpr std::uint64_t kOffsetMask = (std::uint64_t{1} << kWordsShift) - 1;
-constexpr std::uint32_t kPairBytes = 8;  // words are copied in pairs
-constexpr std::uint32_t kPairsPerUnit = kLogUnitBytes / kPairBytes;
-
-std::uint64_t load_pair(const std::byte* from, std::size_t bytes) noexcept {
-    std::uint64_t pair = 0;
-    std::memcpy(&pair, from, bytes);
-    return pair;
-}
-
-void store_word(std::byte* to, std::uint32_t value) noexcept {
-    // (5) - this release-store synchronizes-with the acquire-loads of a bank's readers:
-    // rmem/base/word_block.hpp (2), rmem/link/bank_writer.hpp (1), rmem/node.cpp (1),
-    // rmem/ring/membership.cpp (1), tools/record/record_source.cpp (1) and
-    // tools/watch/bank_view.cpp (1)
-    reinterpret_cast<std::atomic<std::uint32_t>*>(to)->store(value, std::memory_order_release);
-}
 
 }  // namespace
 
@@ -86,15 +72,8 @@ void LogWriter::pad() noexcept {
 }
 
 void LogWriter::put_words(const void* words, std::uint32_t count) noexcept {
-    const auto* from = static_cast<const std::byte*>(words);
-    const std::uint32_t bytes = count * static_cast<std::uint32_t>(kWordBytes);
-    for (std::uint32_t pair = 0; pair * kPairBytes < bytes; ++pair) {
-        const std::uint32_t at = pair * kPairBytes;
-        const std::size_t size = bytes - at < kPairBytes ? bytes - at : kPairBytes;
-        auto& part = area_.unit(place_ + 1 + pair / kPairsPerUnit).part[pair % kPairsPerUnit];
-        // (8) - this release-store synchronizes-with the acquire-load (9)
-        part.store(load_pair(from + at, size), std::memory_order_release);
-    }
+    // (8) - its release-stores synchronize-with the acquire-loads (9)
+    store_block(reinterpret_cast<std::byte*>(&area_.unit(place_ + 1)), words, count * kWordBytes);
 }
 
 // ---- Reader
@@ -164,16 +143,11 @@ bool LogReader::copy_words(const Entry& entry, std::byte* to) const noexcept {
         store_word(to, static_cast<std::uint32_t>(value));
         return true;
     }
-    for (std::uint32_t word = 0; word < words; word += 2) {
-        const std::uint32_t pair = word / 2;
-        const auto& part = area_.unit(place + 1 + pair / kPairsPerUnit).part[pair % kPairsPerUnit];
-        // (9) - this acquire-load synchronizes-with the release-store (8)
-        const std::uint64_t both = part.load(std::memory_order_acquire);
-        std::uint32_t value[2];
-        std::memcpy(value, &both, sizeof value);
-        store_word(to + word * kWordBytes, value[0]);
-        if (word + 1 < words) store_word(to + (word + 1) * kWordBytes, value[1]);
-    }
+    std::array<std::uint32_t, kMaxRecordWords> copy;
+    // (9) - its acquire-loads synchronize-with the release-stores (8)
+    load_block(copy.data(), reinterpret_cast<const std::byte*>(&area_.unit(place + 1)),
+               words * kWordBytes);
+    store_block(to, copy.data(), words * kWordBytes);
     return !is_overwritten(entry.position);
 }
 

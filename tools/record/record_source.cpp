@@ -49,8 +49,8 @@ std::unique_ptr<RecordSource> open_source(const std::string& name, const SourceO
 
 std::uint32_t load_word(const std::byte* bank, std::size_t offset) noexcept {
     auto& word = *reinterpret_cast<std::uint32_t*>(const_cast<std::byte*>(bank + offset));
-    // (1) - this acquire-load synchronizes-with the release-stores rmem/ring/write_log.cpp (5),
-    // rmem/base/word_block.hpp (1) and rmem/link/direct/card.hpp (1)
+    // (1) - this acquire-load synchronizes-with the release-stores rmem/base/word_block.hpp (1)
+    // and rmem/link/direct/card.hpp (1)
     return std::atomic_ref(word).load(std::memory_order_acquire);
 }
 

@@ -77,8 +77,7 @@ std::vector<std::byte> BankView::read(std::uint64_t offset, std::uint64_t bytes)
         const std::uint64_t word_at = at / rmem::kWordBytes * rmem::kWordBytes;
         // A word is the unit of atomicity, so no value of a live program shows half.
         auto& word = *reinterpret_cast<std::uint32_t*>(bank + word_at);
-        // (1) - this acquire-load synchronizes-with the release-stores rmem/ring/write_log.cpp (5)
-        // and rmem/base/word_block.hpp (1)
+        // (1) - this acquire-load synchronizes-with the release-store rmem/base/word_block.hpp (1)
         const std::uint32_t value = std::atomic_ref(word).load(std::memory_order_acquire);
         const std::uint64_t skip = at - word_at;
         const std::uint64_t part = std::min(rmem::kWordBytes - skip, bytes - done);
