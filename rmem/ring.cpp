@@ -6,6 +6,7 @@
 #include "rmem/base/marks.hpp"
 #include "rmem/base/process.hpp"
 #include "rmem/interrupts.hpp"
+#include "rmem/ring/delivery_board.hpp"
 #include "rmem/ring/joining.hpp"
 #include "rmem/ring/membership.hpp"
 #include "rmem/ring/node_board.hpp"
@@ -223,7 +224,7 @@ SegmentLayout::SegmentLayout(const RingConfig& config) {
     attention = kSegmentHeaderBytes;
     stamps = round_up(attention + kMaxSeats * sizeof(std::uint32_t), kLineBytes);
     sleepers = stamps + WriteStamps::kBytes;
-    constexpr std::size_t kCounts = sizeof(SleeperCounts) + kLineBytes;
+    constexpr std::size_t kCounts = sizeof(SleeperCounts) + sizeof(DeliveryBoard);
     ranks = round_up(sleepers + kSleeperEntriesBytes + kCounts, kPage);
     nodes = round_up(ranks + config.seats() * sizeof(RankSlot), kPage);
     board = round_up(nodes + config.nodes * sizeof(NodeSlot), kPage);
@@ -415,9 +416,9 @@ SleeperCounts& Ring::sleeper_counts() const noexcept {
     return *reinterpret_cast<SleeperCounts*>(base_ + layout_.sleepers + kSleeperEntriesBytes);
 }
 
-std::atomic<std::uint32_t>& Ring::engines_asleep() const noexcept {
-    return *reinterpret_cast<std::atomic<std::uint32_t>*>(
-        base_ + layout_.sleepers + kSleeperEntriesBytes + sizeof(SleeperCounts));
+DeliveryBoard& Ring::delivery() const noexcept {
+    return *reinterpret_cast<DeliveryBoard*>(base_ + layout_.sleepers + kSleeperEntriesBytes +
+                                             sizeof(SleeperCounts));
 }
 
 std::atomic<std::uint64_t>* Ring::stamps() const noexcept {

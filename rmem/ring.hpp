@@ -40,7 +40,7 @@
 namespace rmem {
 
 inline constexpr std::uint64_t kSegmentMagic = 0x31474e49524d4d52;  // "RMMRING1", little-endian
-inline constexpr std::uint32_t kSegmentVersion = 6;
+inline constexpr std::uint32_t kSegmentVersion = 7;
 inline constexpr std::uint32_t kEndianMark = 0x01020304;
 
 enum class SegmentState : std::uint32_t { empty = 0, making = 1, ready = 2 };
@@ -93,8 +93,10 @@ struct alignas(kLineBytes) RankSlot {
     std::array<std::atomic<std::uint64_t>, 4> processors;
     alignas(kLineBytes) std::atomic<std::uint32_t> wake;  ///< futex word; each waker adds one
     std::atomic<std::uint32_t> engine;                    ///< rmem/ring/sleeping_engines.hpp
-    Counters link;                                        ///< LinkCounter
-    Counters protocol;                                    ///< billboard/core/counters.hpp
+    /// Not 0: each write is to pass this rank's engine (rmem/link/ring/delivery.hpp).
+    std::atomic<std::uint32_t> wants_each_write;
+    Counters link;                                ///< LinkCounter
+    Counters protocol;                            ///< billboard/core/counters.hpp
     std::array<PortCounters, kPortBlocks> ports;  ///< in the order of their billboard::Class
 };
 
@@ -102,6 +104,7 @@ struct alignas(kLineBytes) RankSlot {
 struct NodeSlot;
 
 struct SleeperCounts;  // rmem/ring/word_sleepers.hpp
+struct DeliveryBoard;  // rmem/ring/delivery_board.hpp
 
 class ByteLock;  // rmem/ring/segment.hpp
 class Segment;
@@ -176,8 +179,8 @@ public:
     /// Ranks that sleep until a word changes (rmem/ring/word_sleepers.hpp).
     std::atomic<std::uint64_t>* sleeper_entries() const noexcept;  ///< one of each seat
     SleeperCounts& sleeper_counts() const noexcept;
-    /// How many engine threads are to be woken by the next write (rmem/ring/sleeping_engines.hpp).
-    std::atomic<std::uint32_t>& engines_asleep() const noexcept;
+    /// What writers on link ring look at.
+    DeliveryBoard& delivery() const noexcept;
 
     /// When sampled writes on `direct` were made (rmem/ring/write_stamps.hpp).
     std::atomic<std::uint64_t>* stamps() const noexcept;

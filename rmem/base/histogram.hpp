@@ -29,6 +29,12 @@ public:
         max_.raise_to(value);
     }
 
+    /// For several that record.
+    void record_shared(std::uint64_t value) noexcept {
+        buckets_[index_of(value)].add_shared();
+        max_.raise_shared_to(value);
+    }
+
     std::uint64_t count() const noexcept {
         std::uint64_t sum = 0;
         for (const auto& bucket : buckets_) sum += bucket.get();

@@ -31,6 +31,12 @@ public:
     T get() const noexcept { return value_.load(std::memory_order_relaxed); }
     /// For several writers; returns what it was. (relaxed is enough: as above)
     T add_shared(T n = 1) noexcept { return value_.fetch_add(n, std::memory_order_relaxed); }
+    void raise_shared_to(T n) noexcept {
+        T seen = get();
+        // relaxed is enough: as above
+        while (n > seen && !value_.compare_exchange_weak(seen, n, std::memory_order_relaxed)) {
+        }
+    }
 
 private:
     std::atomic<T> value_;

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "rmem/ring/membership.hpp"
 
+#include "rmem/base/fence.hpp"
+#include "rmem/ring/applied.hpp"
+#include "rmem/ring/delivery_board.hpp"
 #include "rmem/ring/node_slot.hpp"
 #include "rmem/ring/write_log.hpp"
 
@@ -40,11 +43,25 @@ std::optional<unsigned> find_source(const Ring& ring, unsigned node) {
     return std::nullopt;
 }
 
+/// A node that was in the ring, for one whose bank lacks what logs need not have: the banks of
+/// those that have left hold what was delivered to them.
+std::optional<unsigned> find_left_source(Ring& ring, unsigned node) {
+    for (unsigned n = 0; n < ring.config().nodes; ++n) {
+        if (n == node || !is_delivered_to(ring.node(n))) continue;
+        bool has_all = true;
+        for (unsigned r = 0; r < ring.config().seats(); ++r) {
+            has_all = has_all && applied_of(ring, n, r) >= oldest_of(ring, r);
+        }
+        if (has_all) return n;
+    }
+    return std::nullopt;
+}
+
 void copy_bank(Ring& ring, unsigned from, unsigned to) {
     auto* source = reinterpret_cast<Word*>(ring.bank(from));
     auto* target = reinterpret_cast<Word*>(ring.bank(to));
     for (std::size_t i = 0; i < ring.config().bank_bytes() / kWordBytes; ++i) {
-        // (1) - this acquire-load synchronizes-with the release-store write_log.cpp (5)
+        // (1) - this acquire-load synchronizes-with the release-store rmem/base/word_block.hpp (1)
         const std::uint32_t value = source[i].load(std::memory_order_acquire);
         // relaxed is enough: nobody reads this bank before the rank has joined
         target[i].store(value, std::memory_order_relaxed);
@@ -54,11 +71,9 @@ void copy_bank(Ring& ring, unsigned from, unsigned to) {
 /// True if no log was reused under the copy.
 bool copy_node(Ring& ring, unsigned from, unsigned to) {
     const unsigned ranks = ring.config().seats();
-    NodeSlot& source = ring.node(from);
     NodeSlot& target = ring.node(to);
     for (unsigned r = 0; r < ranks; ++r) {
-        // (2) - this acquire-load synchronizes-with the release-store rmem/link/ring/engine.cpp (1)
-        const std::uint64_t position = source.applied[r].load(std::memory_order_acquire);
+        const std::uint64_t position = applied_of(ring, from, r);
         // relaxed is enough: writers that miss it reuse what we then find overwritten, and we
         // repeat
         target.applied[r].store(position, std::memory_order_relaxed);
@@ -75,8 +90,7 @@ bool copy_node(Ring& ring, unsigned from, unsigned to) {
 std::uint64_t progress_of(const Ring& ring, unsigned node) {
     std::uint64_t all = 0;
     for (unsigned r = 0; r < ring.config().seats(); ++r) {
-        // relaxed is enough: nobody takes part
-        all += ring.node(node).applied[r].load(std::memory_order_relaxed);
+        all += applied_of(ring, node, r);
     }
     return all;
 }
@@ -98,6 +112,7 @@ bool take_in(Ring& ring, unsigned node, unsigned rank, std::uint32_t incarnation
     NodeSlot& slot = ring.node(node);
     const bool anew = !has_residents(ring, node, rank);
     if (anew) {
+        const bool lacks = !is_delivered_to(slot);
         for (unsigned r = 0; r < ring.config().seats(); ++r) {
             // relaxed is enough, here and for `applied`: the engine's lock orders the node's ranks,
             // and `present` (3) the writers
@@ -109,11 +124,18 @@ bool take_in(Ring& ring, unsigned node, unsigned rank, std::uint32_t incarnation
             slot.applied[r].store(std::max(before, oldest_of(ring, r)),
                                   std::memory_order_relaxed);  // enough: as above
         }
-        // (3) - this acq_rel add synchronizes-with the acquire-loads rmem/link/ring/memory.cpp (4)
-        // and rmem/link/ring/memory.cpp (5): from now on writers wait for this node
+        // (3) - this acq_rel add synchronizes-with the acquire-loads rmem/link/ring/memory.cpp (4),
+        // rmem/link/ring/memory.cpp (5) and rmem/ring/applied.hpp (2): from now on writers wait for
+        // this node
         slot.present.fetch_add(1, std::memory_order_acq_rel);
+        ring.delivery().note_change();
+        heavy_fence();  // from now on writers leave what they append to the engines
         const auto source = find_source(ring, node);
         while (source && !copy_node(ring, *source, node)) {
+        }
+        if (!source && lacks) {
+            if (const auto left = find_left_source(ring, node))
+                static_cast<void>(copy_node(ring, *left, node));
         }
     }
     // relaxed is enough: the engine's lock orders it

@@ -8,7 +8,8 @@
 /// there is one, and goes on from the positions in the logs which that bank had reached before the
 /// copy. The writes between those positions and the copy are applied twice, which changes nothing
 /// in the end; the engine is run up to date before the program sees the bank. A further rank goes
-/// on where the others of its node are.
+/// on where the others of its node are. Where no node is alive, one that was there before goes on
+/// from its own bank, and a new one copies the bank of one that was.
 ///
 /// Thread safety: the caller holds the node's engine (rmem/link/ring/engine_lock.hpp).
 

@@ -18,6 +18,9 @@ struct alignas(kLineBytes) NodeSlot {
     std::atomic<std::uint32_t> engine_holder;
     /// Counts how often the node was taken into the ring; 0 while it never was.
     std::atomic<std::uint32_t> present;
+    /// The `present` since which its bank lacks writes that logs need not have any more: it was
+    /// left, and a rank delivers without it (rmem/link/ring/delivery.hpp).
+    std::atomic<std::uint32_t> behind;
     std::atomic<std::int64_t> engine_ran_ns;  ///< when the engine last looked at the clock
     alignas(kLineBytes) Counters link;        ///< LinkCounter: of the node's bank
     Histogram propagation;                    ///< ns from the store at the origin to this bank

@@ -22,6 +22,7 @@
 
 #include "rmem/base/fence.hpp"
 #include "rmem/ring.hpp"
+#include "rmem/ring/delivery_board.hpp"
 
 #include <atomic>
 #include <cstdint>
@@ -34,7 +35,7 @@ public:
     enum class State : std::uint32_t { awake = 0, resting = 1, asleep = 2 };
 
     explicit SleepingEngines(const Ring& ring) noexcept
-        : ring_(ring), count_(ring.engines_asleep()) {}
+        : ring_(ring), count_(ring.delivery().engines_asleep) {}
 
     /// After a write of this rank: wakes the others' that are asleep.
     void wake_others(unsigned rank) const noexcept {

@@ -28,6 +28,7 @@ namespace rmem {
 struct LogRecord {
     static constexpr std::uint32_t kInterrupt = 1;  ///< carries the interrupt mark
     static constexpr std::uint32_t kMeLast = 2;     ///< the own bank gets it when it has come round
+    static constexpr std::uint32_t kUntimed = 4;    ///< it was made at that time or later
 
     std::int64_t written_ns = 0;
     std::uint64_t offset = 0;  ///< bytes, a multiple of the word
@@ -48,7 +49,10 @@ static_assert(sizeof(LogUnit) == kLogUnitBytes);
 
 struct LogHeader {
     alignas(kLineBytes) std::atomic<std::uint64_t> head;       ///< position after the newest record
+    std::atomic<std::uint64_t> everywhere;                     ///< records below are in all banks
     alignas(kLineBytes) std::atomic<std::uint64_t> reclaimed;  ///< records below may be overwritten
+    /// The incarnation that delivers its writes itself; 0: none (rmem/link/ring/delivery.hpp).
+    std::atomic<std::uint32_t> deliverer;
 };
 static_assert(std::atomic<std::uint64_t>::is_always_lock_free);
 
@@ -146,12 +150,13 @@ public:
     void skip_all() noexcept;
 
     std::uint64_t position() const noexcept { return position_; }
+    const LogHeader& header() const noexcept { return area_.header(); }
     /// The oldest position that a member can read; a record, or its pad, begins there.
     std::uint64_t oldest() const noexcept;
     /// Units of the log.
     std::uint64_t capacity() const noexcept { return area_.capacity(); }
 
-    /// Stores an entry's words at `to`, each as one 4-byte release-store. False if it was
+    /// Stores an entry's words at `to`, none in part (rmem/base/word_block.hpp). False if it was
     /// overwritten meanwhile (then some words may be wrong).
     [[nodiscard]] bool copy_words(const Entry& entry, std::byte* to) const noexcept;
 

@@ -2,7 +2,8 @@
 // The writes of a ring on link `ring`, from the logs of its ranks.
 
 #include "rmem/base/clock.hpp"
-#include "rmem/ring/node_slot.hpp"
+#include "rmem/ring/applied.hpp"
+#include "rmem/ring/delivery_board.hpp"
 #include "rmem/ring/write_log.hpp"
 #include "tools/record/record_source.hpp"
 
@@ -28,7 +29,17 @@ public:
             logs_.emplace_back(ring_->log(r), rmem::kLogBytes, LogReader::Role::observer);
         }
         next_.resize(logs_.size());
+        auto& board = ring_->delivery();
+        board.recorders.fetch_add(1, std::memory_order_relaxed);  // enough: the change orders it
+        board.note_change();
     }
+    ~RingSource() override {
+        // relaxed is enough: writers that miss it look at the clock for nothing
+        ring_->delivery().recorders.fetch_sub(1, std::memory_order_relaxed);
+        ring_->delivery().note_change();
+    }
+    RingSource(const RingSource&) = delete;
+    RingSource& operator=(const RingSource&) = delete;
 
     const rmem::RingConfig& config() const override { return ring_->config(); }
     std::int64_t interval_ns() const override { return kLookNs; }
@@ -36,9 +47,8 @@ public:
 
     void begin(std::int64_t now_ns, const Sink& sink) override {
         for (unsigned r = 0; r < logs_.size(); ++r) {
-            // (1) - this acquire-load synchronizes-with the release-store rmem/link/ring/engine.cpp
-            // (1): earlier writes are in the bank that is read next
-            const auto applied = ring_->node(node_).applied[r].load(std::memory_order_acquire);
+            // Earlier writes are in the bank that is read next.
+            const auto applied = applied_of(*ring_, node_, r);
             logs_[r].seek(std::max(applied, logs_[r].oldest()));
             last_ns_[r] = now_ns;
         }

@@ -4,6 +4,8 @@
 #include "rmem/base/check.hpp"
 #include "rmem/base/fence.hpp"
 #include "rmem/link/memory.hpp"
+#include "rmem/ring/applied.hpp"
+#include "rmem/ring/delivery_board.hpp"
 #include "rmem/ring/membership.hpp"
 #include "rmem/ring/waiting.hpp"
 
@@ -16,12 +18,7 @@ namespace rmem {
 
 namespace {
 
-constexpr unsigned kNoNode = kMaxNodes;
-constexpr std::int64_t kTickNs = 100'000;       // act on what is known of members this often
-constexpr std::int64_t kTotalsNs = 10'000'000;  // sum up the model's counters this often
-constexpr std::int64_t kUnseenNs = 5'000'000;   // look at members ourselves when nobody else did
-constexpr std::int64_t kWriteWorkNs = 100;      // what a write costs us, at most
-constexpr std::int64_t kTickWorkNs = 1'000;
+constexpr std::int64_t kWriteWorkNs = 100;          // what a write costs us, at most
 constexpr std::int64_t kOldestNs = 10'000'000'000;  // no write is believed to be older, nor…
 constexpr std::int64_t kNewestNs = 1'000'000'000;   // …further in the future
 constexpr std::int64_t kPublishNs = 200;      // a record is seen within this of its time, or late
@@ -39,7 +36,8 @@ bool lies_behind(unsigned node, unsigned last, unsigned origin, unsigned nodes) 
 
 // ---- Joining and leaving
 
-RingEngine::RingEngine(Membership& member, const FaultPlan& faults, bool check_writers)
+RingEngine::RingEngine(Membership& member, const FaultPlan& faults, bool check_writers,
+                       bool sees_each_write)
     : member_(member),
       ring_(member.ring()),
       node_(member.node()),
@@ -51,7 +49,10 @@ RingEngine::RingEngine(Membership& member, const FaultPlan& faults, bool check_w
       interrupts_(ring_, node_, rank_),
       sleepers_(ring_),
       wire_faults_(faults.wire),
-      seen_alive_(ring_.config().seats()) {
+      is_delivered_(ring_.config().seats()),
+      over_(ring_.config().seats()),
+      seen_alive_(ring_.config().seats()),
+      wants_each_write_(sees_each_write || check_writers || !faults.wire.empty()) {
     const RingConfig& config = ring_.config();
     if (check_writers) checker_.emplace(node_, config.bank_bytes());
     for (unsigned r = 0; r < config.seats(); ++r) logs_.emplace_back(ring_.log(r), kLogBytes);
@@ -69,10 +70,18 @@ RingEngine::RingEngine(Membership& member, const FaultPlan& faults, bool check_w
                 "makes no progress; if it is stopped, continue it (SIGCONT) or end it",
                 node_, config.name));
     }
-    take_in(ring_, node_, rank_, member.incarnation());
-    for (unsigned r = 0; r < config.seats(); ++r) set_seen_alive(r, ring_.is_alive(r));
+    // relaxed is enough: taking in notes the change
+    ring_.rank(rank_).wants_each_write.store(1, std::memory_order_relaxed);
+    const bool is_new = take_in(ring_, node_, rank_, member.incarnation());
+    for (unsigned r = 0; r < config.seats(); ++r) {
+        // relaxed is enough: as in is_over()
+        const auto incarnation = ring_.rank(r).incarnation.load(std::memory_order_relaxed);
+        set_seen_alive(r, ring_.is_alive(r));
+        if (!rank_alive_[r]) over_[r] = incarnation;
+    }
     restart(now_ns());
-    step(false);
+    step(false, is_new ? Logs::all : Logs::undelivered);
+    want_each_write(wants_each_write_);
     lock_.unlock();
 }
 
@@ -80,6 +89,13 @@ RingEngine::~RingEngine() {
     if (!member_.held() || !lock_.lock(Deadline::in(kLeaveNs))) return;
     take_out(ring_, node_, rank_);
     lock_.unlock();
+}
+
+/// Ranks that deliver look at it when they write next.
+void RingEngine::want_each_write(bool wants) noexcept {
+    // relaxed is enough: the change that is noted orders it
+    ring_.rank(rank_).wants_each_write.store(wants ? 1 : 0, std::memory_order_relaxed);
+    ring_.delivery().note_change();
 }
 
 /// Starts over from what this node's bank holds.
@@ -94,9 +110,7 @@ void RingEngine::restart(std::int64_t now) {
     told_ns_.assign(config.nodes, 0);
     std::int64_t start = now;
     for (unsigned r = 0; r < config.seats(); ++r) {
-        // relaxed is enough: the engine's lock orders it
-        const std::uint64_t applied = slot_.applied[r].load(std::memory_order_relaxed);
-        logs_[r].seek(std::max(applied, logs_[r].oldest()));
+        logs_[r].seek(std::max(applied_of(ring_, node_, r), logs_[r].oldest()));
         LogReader::Entry entry;
         if (logs_[r].peek(entry) == LogReader::Found::record) {
             start = std::min(start, std::max(entry.record.written_ns, now - kOldestNs));
@@ -129,6 +143,7 @@ void RingEngine::make_model(std::int64_t start_ns) {
 void RingEngine::on_bound_violation(ViolationHook hook) {
     if (!lock_.lock(Deadline::in(kLeaveNs))) return;
     hook_ = std::move(hook);
+    want_each_write(wants_each_write_ || hook_);
     lock_.unlock();
 }
 
@@ -163,8 +178,9 @@ bool RingEngine::run_and_report(Caller caller, bool for_fifo) {
     return true;
 }
 
-void RingEngine::step(bool for_fifo) noexcept {
+void RingEngine::step(bool for_fifo, Logs logs) noexcept {
     const std::int64_t now = now_ns();
+    which_logs_ = logs;
     punctuality_.begin(now);
     work_ns_ = 0;
     step_ns_ = now;
@@ -196,6 +212,7 @@ void RingEngine::step(bool for_fifo) noexcept {
     punctuality_.end();
     if (model_) next_due_ns_.set(in_flight_ != 0 ? model_->next_time_ns() : kNever);
     busy_.set(in_flight_ != 0);
+    note_idleness();
     runs_.add();
 }
 
@@ -203,9 +220,78 @@ void RingEngine::step(bool for_fifo) noexcept {
 
 void RingEngine::find_news() {
     news_.clear();
-    for (unsigned r = 0; r < logs_.size(); ++r) {
-        if (logs_[r].refresh()) news_.push_back(r);
+    // (2) - this acquire-load synchronizes-with the release-add rmem/ring/delivery_board.hpp (1)
+    const std::uint32_t changes = ring_.delivery().changes.load(std::memory_order_acquire);
+    if (changes != changes_seen_.get() || step_ns_ >= next_tick_ns_) {
+        for (auto& is_delivered : is_delivered_) is_delivered.set(false);
+        if (changes_seen_.get() != changes && !model_) meet_new_ranks();
+        changes_seen_.set(changes);
     }
+    for (unsigned r = 0; r < logs_.size(); ++r) {
+        if (!is_delivered_[r].get() && has_news(r)) news_.push_back(r);
+    }
+}
+
+/// Their writes need not come this way, so that they would be noticed by these. One that has died
+/// since is found out as any other.
+void RingEngine::meet_new_ranks() {
+    for (unsigned r = 0; r < rank_count(); ++r) {
+        const RankSlot& slot = ring_.rank(r);
+        // relaxed is enough, throughout: a rank notes a change after it has joined
+        const bool is_member = slot.state.load(std::memory_order_relaxed) ==
+                               static_cast<std::uint32_t>(RankState::joined);
+        const auto incarnation = slot.incarnation.load(std::memory_order_relaxed);
+        const unsigned node = slot.node.load(std::memory_order_relaxed);  // enough: as above
+        const bool is_known = rank_alive_[r] && rank_node_[r] != kNoNode;
+        if (is_known || !is_member || incarnation == over_[r]) continue;
+        set_seen_alive(r, true);
+        if (node < node_alive_.size()) node_alive_[node] = true;
+        meet_origin(r);
+    }
+}
+
+/// Whether a rank's log has records for this engine.
+bool RingEngine::has_news(unsigned rank) {
+    LogReader& log = logs_[rank];
+    if (!log.refresh()) return false;
+    if (model_) return true;
+    const LogHeader& header = log.header();
+    // (3) - this acquire-load synchronizes-with the release-stores delivery.cpp (5), delivery.cpp
+    // (6) and delivery.cpp (7)
+    const std::uint32_t deliverer = header.deliverer.load(std::memory_order_acquire);
+    if (deliverer != 0 && deliverer != over_[rank] && which_logs_ != Logs::all) {
+        is_delivered_[rank].set(true);
+        return false;
+    }
+    // (4) - this acquire-load synchronizes-with the release-stores delivery.cpp (2) and
+    // delivery.cpp (3)
+    const std::uint64_t everywhere = header.everywhere.load(std::memory_order_acquire);
+    if (log.position() < everywhere) log.seek(everywhere);
+    return log.refresh();
+}
+
+/// The engine is idle when each rank in the ring delivers.
+void RingEngine::note_idleness() noexcept {
+    bool is_idle = !model_;
+    for (unsigned r = 0; is_idle && r < rank_count(); ++r) {
+        if (r == rank_ || is_delivered_[r].get()) continue;
+        const RankSlot& slot = ring_.rank(r);
+        // relaxed is enough, throughout: one that comes notes a change after it has said so
+        const bool is_member = slot.state.load(std::memory_order_relaxed) ==
+                               static_cast<std::uint32_t>(RankState::joined);
+        const std::uint32_t deliverer =
+            logs_[r].header().deliverer.load(std::memory_order_relaxed);  // enough: as above
+        const bool is_over =
+            over_[r] == slot.incarnation.load(std::memory_order_relaxed);  // enough: as above
+        is_idle = !is_member || deliverer != 0 || is_over;
+    }
+    is_idle_.set(is_idle);
+}
+
+bool RingEngine::is_idle() const noexcept {
+    // relaxed is enough: a look that comes a little later is soon enough
+    return is_idle_.get() &&
+           ring_.delivery().changes.load(std::memory_order_relaxed) == changes_seen_.get();
 }
 
 /// The next record of a rank, checked. False when there is none that can be used now.
@@ -303,7 +389,7 @@ void RingEngine::pass_instantly(std::int64_t now) {
     std::partition(news_.begin(), news_.end(), [&](unsigned r) { return rank_node_[r] == node_; });
     for (const unsigned r : news_) {
         LogReader::Entry entry;
-        while (peek(r, entry)) {
+        while (has_news(r) && peek(r, entry)) {
             const LogRecord& record = entry.record;
             Held& held = held_[r];
             if (entry.next > held.seen_end) {
@@ -397,8 +483,7 @@ bool RingEngine::done_already(unsigned rank, const LogReader::Entry& entry) cons
 void RingEngine::set_applied(unsigned rank, std::uint64_t position) noexcept {
     // relaxed is enough: as in done_already()
     if (position <= slot_.applied[rank].load(std::memory_order_relaxed)) return;
-    // (1) - this release-store synchronizes-with the acquire-loads memory.cpp (2), memory.cpp (6),
-    // memory.cpp (8), rmem/ring/membership.cpp (2) and tools/record/ring_record_source.cpp (1)
+    // (1) - this release-store synchronizes-with the acquire-load rmem/ring/applied.hpp (1)
     slot_.applied[rank].store(position, std::memory_order_release);
 }
 
@@ -420,12 +505,14 @@ void RingEngine::arrive(unsigned rank, const Flight& flight, std::int64_t due_ns
     arrival.applied_ns = now_ns();
     punctuality_.look(arrival.applied_ns, work_ns_);
     work_ns_ = 0;
-    const auto violation = punctuality_.arrived(arrival);
-    if (violation && hook_ && violations_.size() < kMaxViolations)
-        violations_.push_back(*violation);
+    if ((record.flags & LogRecord::kUntimed) == 0) {
+        const auto violation = punctuality_.arrived(arrival);
+        if (violation && hook_ && violations_.size() < kMaxViolations)
+            violations_.push_back(*violation);
+    }
     const std::size_t bytes = record.words * kWordBytes;
-    slot_.link.add(LinkCounter::writes_applied);
-    slot_.link.add(LinkCounter::bytes_applied, bytes);
+    slot_.link.add_shared(LinkCounter::writes_applied);  // writers that deliver count here, too
+    slot_.link.add_shared(LinkCounter::bytes_applied, bytes);
     applied_any_ = true;
     if (checker_) {
         slot_.link.add(LinkCounter::races_found,
@@ -471,121 +558,25 @@ std::uint64_t RingEngine::written(unsigned rank) const noexcept {
 
 std::uint64_t RingEngine::written_in_all() const noexcept {
     std::uint64_t all = 0;
-    for (unsigned r = 0; r < rank_count(); ++r) all += written(r);
+    for (unsigned r = 0; r < rank_count(); ++r) {
+        if (!is_delivered_[r].get()) all += written(r);
+    }
     return all;
 }
 
 std::uint64_t RingEngine::applied_in_all() const noexcept {
     std::uint64_t all = 0;
     for (unsigned r = 0; r < rank_count(); ++r) {
-        all += slot_.applied[r].load(std::memory_order_relaxed);  // relaxed is enough: a comparison
+        if (!is_delivered_[r].get()) all += applied_of(ring_, node_, r);
     }
     return all;
 }
 
 bool RingEngine::lacks_writes() const noexcept {
     for (unsigned r = 0; r < rank_count(); ++r) {
-        // relaxed is enough: as in applied_in_all()
-        if (slot_.applied[r].load(std::memory_order_relaxed) != written(r)) return true;
+        if (!is_delivered_[r].get() && applied_of(ring_, node_, r) < written(r)) return true;
     }
     return false;
-}
-
-// ---- Members and faults of the wire
-
-void RingEngine::look_at_members() noexcept {
-    for (unsigned i = 0; i < kRanksPerLook; ++i) look_at_member();
-}
-
-void RingEngine::look_at_member() noexcept {
-    const unsigned rank = next_rank_.add_shared() % rank_count();
-    seen_alive_[rank].set(ring_.is_alive(rank));
-    members_seen_ns_.set(now_ns());
-}
-
-void RingEngine::tick(std::int64_t now) {
-    next_tick_ns_ = now + kTickNs;
-    work_ns_ += kTickWorkNs;
-    if (now - members_seen_ns_.get() > kUnseenNs) {
-        look_at_members();
-        members_seen_ns_.set(now - kUnseenNs + kTickNs * 10);
-    }
-    for (unsigned r = 0; r < rank_count(); ++r) {
-        const bool alive = seen_alive_[r].get();
-        if (alive != rank_alive_[r] && (alive || is_over(r))) note_member(r, alive, now);
-    }
-    if (!model_) return;
-    if (wire_faults_done_ < wire_faults_.size()) note_wire_faults(now);
-    if (now < next_totals_ns_) return;
-    next_totals_ns_ = now + kTotalsNs;
-    const WireCounters totals = model_->totals();
-    slot_.link.raise_to(LinkCounter::ring_switches, totals.switch_overs);
-    slot_.link.raise_to(LinkCounter::aged_out, totals.aged_out);
-}
-
-/// Whether a rank that was seen dead is out of the ring: a card sends what it was given, even after
-/// the process has ended. And the observation may be old: the rank may have a new incarnation,
-/// whose first writes must not be lost with the former one.
-bool RingEngine::is_over(unsigned rank) noexcept {
-    if (!flights_[rank].empty() || logs_[rank].refresh()) return false;
-    if (!ring_.is_alive(rank)) return true;
-    seen_alive_[rank].set(true);
-    return false;
-}
-
-void RingEngine::note_member(unsigned rank, bool alive, std::int64_t now) {
-    rank_alive_[rank] = alive;
-    meet_origin(rank);
-    const unsigned node = rank_node_[rank];
-    if (node == kNoNode || node == node_) return;
-    const bool is_node_alive = alive || has_live_rank(node);
-    if (is_node_alive == node_alive_[node]) return;
-    set_node_alive(node, is_node_alive, now);
-    // relaxed is enough: a process that has left has said so before it let go of its rank
-    const auto state = ring_.rank(rank).state.load(std::memory_order_relaxed);
-    if (!is_node_alive && state == static_cast<std::uint32_t>(RankState::joined)) {
-        slot_.link.raise_to(LinkCounter::nodes_bypassed, ++bypassed_);
-    }
-}
-
-void RingEngine::set_seen_alive(unsigned rank, bool alive) noexcept {
-    seen_alive_[rank].set(alive);
-    rank_alive_[rank] = alive;
-}
-
-void RingEngine::set_node_alive(unsigned node, bool alive, std::int64_t now) {
-    node_alive_[node] = alive;
-    if (!model_) return;
-    // The model may not have come to the last change yet: before that, this one would be undone by
-    // it.
-    told_ns_[node] = std::max({now, model_->now_ns(), told_ns_[node]});
-    model_->set_alive(node, alive, told_ns_[node]);
-}
-
-bool RingEngine::has_live_rank(unsigned node) const noexcept {
-    for (unsigned r = 0; r < rank_node_.size(); ++r) {
-        if (rank_node_[r] == node && rank_alive_[r]) return true;
-    }
-    return false;
-}
-
-std::int64_t RingEngine::fault_time(const WireFault& fault) const noexcept {
-    constexpr std::int64_t kEver = kNever / 4;
-    const std::int64_t made = std::clamp<std::int64_t>(ring_.header().made_ns, 0, kEver);
-    return made + std::min(fault.at_ns, kEver);
-}
-
-void RingEngine::note_wire_faults(std::int64_t now) {
-    for (; wire_faults_done_ < wire_faults_.size(); ++wire_faults_done_) {
-        const WireFault& fault = wire_faults_[wire_faults_done_];
-        if (fault_time(fault) > now) break;
-        slot_.link.raise_to(LinkCounter::faults_injected, wire_faults_done_ + 1);
-        if (fault.kind != WireFault::Kind::cable) continue;
-        cable_cut_[fault.ring][fault.place] = !fault.up;
-        if (!fault.up && cable_cut_[1 - fault.ring][fault.place]) {
-            slot_.link.raise_to(LinkCounter::ring_breaks, ++breaks_);
-        }
-    }
 }
 
 }  // namespace rmem

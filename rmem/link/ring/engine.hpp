@@ -49,7 +49,9 @@ public:
     static constexpr unsigned kRanksPerLook = 8;
 
     /// Takes the rank into its node (rmem/ring/membership.hpp), so that the bank is up to date.
-    RingEngine(Membership& member, const FaultPlan& faults, bool check_writers);
+    /// `sees_each_write`: no rank delivers to this node's bank by itself.
+    RingEngine(Membership& member, const FaultPlan& faults, bool check_writers,
+               bool sees_each_write = false);
     ~RingEngine();
     RingEngine(const RingEngine&) = delete;
     RingEngine& operator=(const RingEngine&) = delete;
@@ -65,9 +67,13 @@ public:
 
     /// Whether something is known to be on its way to this bank.
     bool busy() const noexcept { return busy_.get(); }
+    /// Whether all others' writes come without it (rmem/link/ring/delivery.hpp): then it has to run
+    /// now and then only, to look at members.
+    bool is_idle() const noexcept;
     /// How often run() ran.
     std::uint64_t runs() const noexcept { return runs_.get(); }
-    /// The sum of the positions that all logs have, and that this node has applied of them.
+    /// The sum of the positions that the logs have that this engine applies, and that this node has
+    /// applied of them.
     std::uint64_t written_in_all() const noexcept;
     std::uint64_t applied_in_all() const noexcept;
     /// Whether there are writes that this node has not applied, on their way or unread.
@@ -87,6 +93,9 @@ public:
 
 private:
     friend struct PlantedBug;  ///< a test's, which a check finds
+    /// Which logs are this engine's: those of ranks that do not deliver themselves, or all, when a
+    /// node is taken in.
+    enum class Logs { undelivered, all };
 
     struct Flight {
         LogReader::Entry entry;
@@ -100,14 +109,19 @@ private:
         std::int64_t due_ns = 0;        ///< of the newest record that was passed on
     };
     using Flights = detail::NumberedRing<Flight>;
+    static constexpr unsigned kNoNode = kMaxNodes;
 
     [[nodiscard]] bool run_and_report(Caller caller, bool for_fifo);
-    void step(bool for_fifo) noexcept;
+    void step(bool for_fifo, Logs logs = Logs::undelivered) noexcept;
     void restart(std::int64_t now);
     void make_model(std::int64_t start_ns);
 
     // Input
     void find_news();
+    void meet_new_ranks();
+    [[nodiscard]] bool has_news(unsigned rank);
+    void note_idleness() noexcept;
+    void want_each_write(bool wants) noexcept;
     void feed();
     bool peek(unsigned rank, LogReader::Entry& entry);
     void meet_origin(unsigned rank);
@@ -153,16 +167,18 @@ private:
     std::vector<WireFault> wire_faults_;
     std::optional<WireModel> model_;  ///< none: the profile is instant and no fault needs a wire
 
-    std::vector<LogReader> logs_;         // of each rank
-    std::vector<Flights> flights_;        // of each rank
-    std::vector<Held> held_;              // of each rank, where there is no model
-    std::vector<unsigned> rank_node_;     // kNoNode: unknown
-    std::vector<Hint<bool>> seen_alive_;  // each rank, when somebody last looked
-    std::vector<bool> rank_alive_;        // as far as we know
-    std::vector<bool> node_alive_;        // as the model was told
-    std::vector<std::int64_t> told_ns_;   // of each node: the time of what it was told last
-    std::vector<unsigned> news_;          // ranks with unread records
-    std::vector<LogReader::Entry> next_;  // of each rank in news_
+    std::vector<LogReader> logs_;           // of each rank
+    std::vector<Flights> flights_;          // of each rank
+    std::vector<Held> held_;                // of each rank, where there is no model
+    std::vector<unsigned> rank_node_;       // kNoNode: unknown
+    std::vector<Hint<bool>> is_delivered_;  // of each rank: at the last look at all
+    std::vector<std::uint32_t> over_;       // of each rank: its incarnation that was found dead
+    std::vector<Hint<bool>> seen_alive_;    // each rank, when somebody last looked
+    std::vector<bool> rank_alive_;          // as far as we know
+    std::vector<bool> node_alive_;          // as the model was told
+    std::vector<std::int64_t> told_ns_;     // of each node: the time of what it was told last
+    std::vector<unsigned> news_;            // ranks with unread records
+    std::vector<LogReader::Entry> next_;    // of each rank in news_
     std::vector<BoundViolation> violations_;
     ViolationHook hook_;
 
@@ -181,6 +197,10 @@ private:
     std::uint64_t breaks_ = 0;
     std::vector<bool> cable_cut_[2];
 
+    const bool wants_each_write_;  ///< whether or not there is a hook
+    Logs which_logs_ = Logs::undelivered;
+    Hint<std::uint32_t> changes_seen_;  ///< DeliveryBoard::changes at the last look at all logs
+    Hint<bool> is_idle_;
     Hint<bool> busy_;  ///< who sleeps because of an old value is woken by the writer
     Counter<> runs_;
     Hint<std::int64_t> next_due_ns_;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "rmem/link/ring/memory.hpp"
 
+#include "rmem/ring/applied.hpp"
 #include "rmem/ring/membership.hpp"
 
 #include <fmt/format.h>
@@ -47,7 +48,9 @@ RingMemory::RingMemory(Membership& member, const RingOptions& options)
       dead_epoch_(ring_.config().nodes),
       sleepers_(ring_),
       engines_(ring_),
-      engine_(member, options.faults, options.check_writers) {
+      engine_(member, options.faults, options.check_writers, !options.helper),
+      delivery_(member, engine_.interrupts(), faults_.empty()) {
+    begin_delivering();
     if (options.helper) helper_ = std::make_unique<RingEngineThread>(ring_, rank_, engine_);
 }
 
@@ -95,7 +98,9 @@ void RingMemory::send_record(std::size_t offset, const void* from, std::uint32_t
         if (verdict.lose) return;
         record.delay_ns = verdict.delay_ns;
     }
-    record.written_ns = now_ns();
+    if (delivery_.may_begin()) [[unlikely]]
+        begin_delivering();
+    delivery_.time(record);
     if (fifo_depth_ != 0) {
         if (!enter_fifo(words, record.written_ns)) {
             counters_.add(LinkCounter::writes_lost_fifo);
@@ -105,14 +110,27 @@ void RingMemory::send_record(std::size_t offset, const void* from, std::uint32_t
         queued_ += words;
     }
     log_.append(record, from);
+    counters_.add(LinkCounter::writes_sent);
+    counters_.add(LinkCounter::bytes_sent, words * kWordBytes);
+    if (delivery_.is_on() && delivery_.deliver(log_.head(), record, from)) return;
     engines_.wake_others(rank_);
     if ((flags & LogRecord::kMeLast) != 0) engines_.wake(rank_);  // to apply it here, too
     if (offset < ring_.config().user_bytes && sleepers_.is_wanted(offset, words * kWordBytes))
         [[unlikely]] {
         tell(offset, words * kWordBytes, record.written_ns);
     }
-    counters_.add(LinkCounter::writes_sent);
-    counters_.add(LinkCounter::bytes_sent, words * kWordBytes);
+}
+
+void RingMemory::begin_delivering() {
+    if (!delivery_.may_begin()) return;
+    if (const std::uint64_t head = log_.head(); reclaim() == head) delivery_.begin(head);
+}
+
+/// The engine is run, although it most probably has nothing to do.
+void RingMemory::run_idly() {
+    engine_.run();
+    delivery_.settle();
+    begin_delivering();
 }
 
 /// Wakes those that sleep for these words, and the nodes that watch any: they apply them. The
@@ -136,11 +154,10 @@ void RingMemory::tell(std::size_t offset, std::size_t bytes, std::int64_t now) n
 /// Wakes the engines of nodes that have not applied the own writes up to there.
 void RingMemory::wake_behind(std::uint64_t position) noexcept {
     for (unsigned r = 0; r < ring_.config().ranks; ++r) {
-        // relaxed is enough, for both: one that is woken for nothing lies down again
+        // relaxed is enough: one that is woken for nothing lies down again
         const std::uint32_t node = ring_.rank(r).node.load(std::memory_order_relaxed);
         if (r == rank_ || node >= ring_.config().nodes) continue;
-        if (ring_.node(node).applied[rank_].load(std::memory_order_relaxed) < position)  // as above
-            engines_.wake(r);
+        if (applied_of(ring_, node, rank_) < position) engines_.wake(r);
     }
 }
 
@@ -206,8 +223,7 @@ bool RingMemory::has_applied_all(unsigned rank) const noexcept {
     const LogArea log(ring_.log(rank), kLogBytes);
     // (7) - this acquire-load synchronizes-with the release-store rmem/ring/write_log.cpp (2)
     const std::uint64_t head = log.header().head.load(std::memory_order_acquire);
-    // (8) - this acquire-load synchronizes-with the release-store engine.cpp (1)
-    return ring_.node(node_).applied[rank].load(std::memory_order_acquire) >= head;
+    return applied_of(ring_, node_, rank) >= head;
 }
 
 bool RingMemory::counts(unsigned node, std::uint32_t epoch) const noexcept {
@@ -220,8 +236,8 @@ void RingMemory::check_slow_node(unsigned node, std::uint32_t epoch, std::int64_
     if (!is_node_alive(ring_, node)) dead_epoch_[node] = epoch;
 }
 
-/// Gives the log back as far as all live nodes have applied it.
-void RingMemory::reclaim() {
+/// Gives the log back as far as all live nodes have applied it; returns that.
+std::uint64_t RingMemory::reclaim() {
     std::uint64_t least = log_.head();
     unsigned slowest = node_;
     std::uint32_t slowest_epoch = 0;
@@ -230,8 +246,7 @@ void RingMemory::reclaim() {
         // (4) - this acquire-load synchronizes-with the acq_rel add rmem/ring/membership.cpp (3)
         const std::uint32_t epoch = slot.present.load(std::memory_order_acquire);
         if (!counts(n, epoch)) continue;
-        // (2) - this acquire-load synchronizes-with the release-store engine.cpp (1)
-        const std::uint64_t applied = slot.applied[rank_].load(std::memory_order_acquire);
+        const std::uint64_t applied = applied_of(ring_, n, rank_);
         if (applied >= least) continue;
         least = applied;
         slowest = n;
@@ -239,17 +254,18 @@ void RingMemory::reclaim() {
     }
     log_.reclaim(least);
     if (slowest != node_) check_slow_node(slowest, slowest_epoch, now_ns());
+    return least;
 }
 
 bool RingMemory::flush(Deadline deadline) {
+    delivery_.settle();
     const std::uint64_t target = log_.head();
     wake_behind(target);
     for (unsigned n = 0; n < ring_.config().nodes;) {
         const NodeSlot& slot = ring_.node(n);
         // (5) - this acquire-load synchronizes-with the acq_rel add rmem/ring/membership.cpp (3)
         const std::uint32_t epoch = slot.present.load(std::memory_order_acquire);
-        // (6) - this acquire-load synchronizes-with the release-store engine.cpp (1)
-        const std::uint64_t applied = slot.applied[rank_].load(std::memory_order_acquire);
+        const std::uint64_t applied = applied_of(ring_, n, rank_);
         if (!counts(n, epoch) || applied >= target) {
             ++n;
             continue;

@@ -22,6 +22,7 @@
 
 #include "rmem/link/bank_writer.hpp"
 #include "rmem/link/memory.hpp"
+#include "rmem/link/ring/delivery.hpp"
 #include "rmem/link/ring/engine.hpp"
 #include "rmem/link/ring/engine_thread.hpp"
 
@@ -38,7 +39,7 @@ namespace rmem {
 struct RingOptions {
     FaultPlan faults;            ///< RMEM_FAULTS
     bool check_writers = false;  ///< RMEM_CHECK=writers
-    bool helper = true;  ///< off: only for tests that want to be the only ones to move anything
+    bool helper = true;          ///< off: for tests that want to be the only ones to move anything
 
     /// From the environment, for a ring of that configuration.
     RMEM_API static RingOptions from(const Environment& environment, const RingConfig& config);
@@ -51,6 +52,7 @@ public:
     using Membership = rmem::Membership;
     static constexpr bool kFar = false;
     static constexpr unsigned kRefusalsPerYield = 64;
+    static constexpr unsigned kCallsPerRun = 64;  ///< of progress(), where there is nothing to do
 
     /// With the options that the environment names.
     explicit RingMemory(Membership& member);
@@ -62,15 +64,22 @@ public:
     // ---- The Memory concept, besides BankWriter's part
     [[nodiscard]] bool room(std::size_t bytes);
     /// Ranks that sleep for a write were woken by it, or are by notify().
-    void commit() noexcept { announce(); }
+    static void commit() noexcept {}
     bool in_flight() const noexcept { return engine_.busy(); }
     /// A dead rank's writes are still on their way for a while: until then it counts as alive.
     bool is_alive(unsigned rank) const noexcept {
         return ring_.is_alive(rank) || !has_applied_all(rank);
     }
-    void progress() { engine_.run(); }
+    void progress() {
+        if (!engine_.is_idle() || ++unrun_ % kCallsPerRun == 0) run_idly();
+    }
 
     Step wait(Deadline deadline) {
+        if (engine_.is_idle()) {
+            const Step step = waiter_.step(deadline);
+            if (step == Step::check_peers) run_idly();
+            return step;
+        }
         if (engine_.run()) {
             refused_ = 0;
         } else if (++refused_ % kRefusalsPerYield == 0) {
@@ -110,7 +119,7 @@ private:
     void send(std::size_t offset, const void* from, std::size_t words, std::uint32_t flags);
     std::uint32_t mark_of(std::size_t offset, std::size_t bytes) const noexcept;
     static constexpr bool is_heard() noexcept { return true; }
-    void announce() noexcept { unannounced_ = false; }
+    static void announce() noexcept {}
 
     bool has_applied_all(unsigned rank) const noexcept;
     void send_record(std::size_t offset, const void* from, std::uint32_t words,
@@ -120,7 +129,9 @@ private:
     void wait_for_log(std::uint64_t units);
     [[nodiscard]] bool enter_fifo(std::uint32_t words, std::int64_t& now);
     void look_at_fifo(std::int64_t now);
-    void reclaim();
+    std::uint64_t reclaim();
+    void begin_delivering();
+    void run_idly();
     bool counts(unsigned node, std::uint32_t epoch) const noexcept;
     void check_slow_node(unsigned node, std::uint32_t epoch, std::int64_t now);
     /// Its holder may want this processor.
@@ -136,6 +147,7 @@ private:
     std::uint32_t queued_ = 0;       ///< words in the FIFO, at most
     std::int64_t queued_at_ns_ = 0;  ///< when that was looked up
     unsigned refused_ = 0;           ///< how often in turn the engine was held by somebody else
+    unsigned unrun_ = 0;             ///< calls of progress()
 
     std::vector<std::uint32_t> dead_epoch_;  ///< of each node: its `present` when it was found dead
     std::int64_t next_liveness_ns_ = 0;
@@ -143,6 +155,7 @@ private:
     const WordSleepers sleepers_;
     const SleepingEngines engines_;
     RingEngine engine_;
+    RingDelivery delivery_;
     std::unique_ptr<RingEngineThread> helper_;  // last: it uses the engine
 };
 

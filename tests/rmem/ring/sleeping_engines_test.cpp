@@ -30,7 +30,7 @@ struct SleepingEnginesTest : ::testing::Test {
         return Ring::open(config, Deadline::never());
     }
     State state(unsigned rank) const { return static_cast<State>(ring->rank(rank).engine.load()); }
-    std::uint32_t count() const { return ring->engines_asleep().load(); }
+    std::uint32_t count() const { return ring->delivery().engines_asleep.load(); }
 };
 
 TEST_F(SleepingEnginesTest, a_write_wakes_those_asleep_but_not_the_writers_own) {

@@ -462,7 +462,7 @@ TEST(RingEngine, what_a_rank_wrote_before_it_was_noticed_and_published_after_tha
 
 TEST(RingEngine, a_record_that_cannot_be_is_refused_and_what_follows_is_applied) {
     TestRing ring({.timing = "none"});
-    RingRank a(ring, 0), b(ring, 1);
+    RingRank a(ring, 0, still()), b(ring, 1);
     LogWriter raw(ring.ring()->log(0), kLogBytes);
     LogRecord record;
     record.words = 1;

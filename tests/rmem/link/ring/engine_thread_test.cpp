@@ -26,7 +26,7 @@ struct RingEngineThreadTest : ::testing::TestWithParam<const char*> {
             ->load(std::memory_order_acquire);
     }
     bool all_sleep() const {
-        return eventually([&] { return ring.ring()->engines_asleep().load() == 3; });
+        return eventually([&] { return ring.ring()->delivery().engines_asleep.load() == 3; });
     }
     void write(RingRank& from, std::size_t offset, std::uint32_t value) {
         from.wait_for_room(4);

@@ -47,6 +47,8 @@ TEST_P(RingMemoryTest, writes_of_any_size_arrive_whole) {
     TestRing ring(spec());
     RingRank a(ring, 0), b(ring, 1);
     std::uint32_t flag = 0;
+    a.memory.write(256, nullptr, 0);
+    EXPECT_EQ(ring.rank_count(0, LinkCounter::writes_sent), 0U);
     for (const std::size_t size : {1U, 3U, 4U, 5U, 8U, 63U, 64U, 100U, 1024U, 1025U, 5000U}) {
         const auto bytes = test::pattern(size, size);
         a.wait_for_room(size + 8);
@@ -131,6 +133,7 @@ TEST_P(RingMemoryTest, threads_of_four_nodes_see_each_nodes_writes_in_order_unde
     for (unsigned n = 0; n < 4; ++n) {
         EXPECT_EQ(ring.count(n, LinkCounter::writes_applied), 3U * 2 * last);
         EXPECT_EQ(ring.count(n, LinkCounter::lost_on_wire), 0U);
+        if (instant()) continue;  // a sample
         EXPECT_EQ(ring.slot(n).propagation.count(), 3U * 2 * last);
     }
 }
@@ -225,7 +228,9 @@ TEST_P(RingMemoryTest, a_sleeping_rank_is_woken_by_a_write) {
 
 TEST_P(RingMemoryTest, a_computing_ranks_bank_is_kept_by_its_helper) {
     TestRing ring(spec());
-    RingRank a(ring, 0), b(ring, 1);
+    RingOptions checks;
+    checks.check_writers = true;  // so that writers leave it to its engine
+    RingRank a(ring, 0), b(ring, 1, checks);
     a.memory.post_word(0, 1);
     EXPECT_TRUE(test::eventually([&] { return b.memory.load(0) == 1; }));
     EXPECT_TRUE(test::eventually([&] { return ring.count(1, LinkCounter::engine_takeovers) > 0; }));

@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "rmem/link/ring/delivery.hpp"
+
+#include "rmem/base/check.hpp"
+#include "rmem/base/clock.hpp"
+#include "rmem/base/marks.hpp"
+#include "rmem/base/word_block.hpp"
+#include "rmem/ring/applied.hpp"
+#include "rmem/ring/membership.hpp"
+#include "rmem/ring/node_slot.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+namespace rmem {
+
+namespace {
+
+void store_words(std::byte* to, const void* from, std::uint32_t words) noexcept {
+    if (words != 1) return store_block(to, from, words * kWordBytes);
+    std::uint32_t value = 0;
+    std::memcpy(&value, from, sizeof value);
+    store_word(to, value);
+}
+
+}  // namespace
+
+RingDelivery::RingDelivery(Membership& member, InterruptBoard& interrupts, bool may)
+    : ring_(member.ring()),
+      node_(member.node()),
+      rank_(member.rank()),
+      incarnation_(member.incarnation()),
+      may_(may && ring_.config().timing.instant != 0 && register_fences()),
+      board_(ring_.delivery()),
+      log_(LogArea(ring_.log(member.rank()), kLogBytes).header()),
+      own_bank_(ring_.bank(node_)),
+      interrupts_(interrupts),
+      sleepers_(ring_),
+      // relaxed is enough: a number that it is not now, so that it looks around
+      changes_seen_(board_.changes.load(std::memory_order_relaxed) - 1) {
+    // What a former incarnation has left is the engines'.
+    // (5) - this release-store synchronizes-with the acquire-load engine.cpp (3)
+    log_.deliverer.store(0, std::memory_order_release);
+}
+
+void RingDelivery::look_around() {
+    // (1) - this acquire-load synchronizes-with the release-add rmem/ring/delivery_board.hpp (1)
+    changes_seen_ = board_.changes.load(std::memory_order_acquire);
+    const RingConfig& config = ring_.config();
+    is_each_wanted_ = false;
+    for (unsigned r = 0; r < config.seats(); ++r) {
+        // relaxed is enough: as the rest of what is read here, it was written before the change
+        const bool wants = ring_.rank(r).wants_each_write.load(std::memory_order_relaxed) != 0;
+        if (wants && ring_.is_alive(r)) is_each_wanted_ = true;
+    }
+    // relaxed is enough: as above
+    is_timed_ = config.bound_ns != 0 || board_.recorders.load(std::memory_order_relaxed) != 0;
+    find_banks();
+    if (on_ && is_each_wanted_) stop();
+}
+
+void RingDelivery::find_banks() {
+    settle();
+    banks_.clear();
+    nodes_.clear();
+    for (unsigned n = 0; n < ring_.config().nodes; ++n) {
+        if (n == node_ || !is_delivered_to(ring_.node(n))) continue;
+        banks_.push_back(ring_.bank(n));
+        nodes_.push_back(n);
+    }
+}
+
+/// Every live node has applied what lies below `head`, and no engine looks above it from now on.
+/// Banks of nodes that were left before they had it are not kept.
+void RingDelivery::begin(std::uint64_t head) {
+    for (unsigned n = 0; n < ring_.config().nodes; ++n) {
+        NodeSlot& slot = ring_.node(n);
+        // relaxed is enough: a node that is taken in now goes on with the next number
+        const std::uint32_t present = slot.present.load(std::memory_order_relaxed);
+        if (present != 0 && applied_of(ring_, n, rank_) < head)
+            slot.behind.store(present, std::memory_order_relaxed);  // enough: as above
+    }
+    find_banks();
+    RMEM_CHECK_IF(false, may_ && !on_ && log_.head.load(std::memory_order_relaxed) == head);
+    on_ = true;
+    // (3) - this release-store synchronizes-with the acquire-loads rmem/ring/applied.hpp (3) and
+    // engine.cpp (4)
+    log_.everywhere.store(head, std::memory_order_release);
+    // (6) - this release-store synchronizes-with the acquire-load engine.cpp (3)
+    log_.deliverer.store(incarnation_, std::memory_order_release);
+}
+
+/// What lies above `everywhere`, and all that follows, is the engines'. They look again which logs
+/// are theirs.
+void RingDelivery::stop() noexcept {
+    on_ = false;
+    // (7) - this release-store synchronizes-with the acquire-load engine.cpp (3)
+    log_.deliverer.store(0, std::memory_order_release);
+    board_.note_change();
+}
+
+void RingDelivery::time(LogRecord& record) noexcept {
+    is_measured_ = counted_ + 1 == kCounted || ring_.config().bound_ns != 0;
+    const bool is_now = is_timed_ || is_measured_ || !on_;
+    if (is_now) last_ns_ = now_ns();
+    record.written_ns = last_ns_;
+    if (!is_now) record.flags |= LogRecord::kUntimed;
+}
+
+bool RingDelivery::deliver(std::uint64_t head, const LogRecord& record, const void* words) {
+    RMEM_MARK("ring.appended");
+    light_fence();
+    if (has_changed()) [[unlikely]] {
+        look_around();
+        if (!on_) return false;
+    }
+    store(record, words);
+    publish(head);
+    note(record);
+    return true;
+}
+
+inline void RingDelivery::store(const LogRecord& record, const void* words) noexcept {
+    for (std::byte* const bank : banks_) {
+        store_words(bank + record.offset, words, record.words);
+        RMEM_MARK("ring.stored");
+    }
+    if ((record.flags & LogRecord::kMeLast) != 0)
+        store_words(own_bank_ + record.offset, words, record.words);
+}
+
+void RingDelivery::publish(std::uint64_t head) noexcept {
+    // relaxed is enough, here: this thread has stored it
+    RMEM_CHECK_IF(false, log_.everywhere.load(std::memory_order_relaxed) < head);
+    // (2) - this release-store synchronizes-with the acquire-loads rmem/ring/applied.hpp (3) and
+    // engine.cpp (4)
+    log_.everywhere.store(head, std::memory_order_release);
+    RMEM_MARK("ring.published");
+}
+
+/// Counts the write, and wakes those that want to know of it.
+inline void RingDelivery::note(const LogRecord& record) noexcept {
+    counted_bytes_ += record.words * kWordBytes;
+    ++counted_;
+    if (is_measured_) [[unlikely]]
+        measure(record);
+    if (record.offset < ring_.config().user_bytes &&
+        sleepers_.is_wanted(record.offset, record.words * kWordBytes)) [[unlikely]] {
+        tell(record);
+    }
+}
+
+void RingDelivery::measure(const LogRecord& record) noexcept {
+    const std::int64_t bound = ring_.config().bound_ns;
+    const std::int64_t took = std::max<std::int64_t>(now_ns() - record.written_ns, 0);
+    for (const unsigned n : nodes_) {
+        NodeSlot& slot = ring_.node(n);
+        slot.propagation.record_shared(static_cast<std::uint64_t>(took));
+        // The wire takes no time: what is late is late by the host.
+        if (bound != 0 && took > bound) slot.link.add_shared(LinkCounter::bound_missed_by_host);
+    }
+    if (counted_ >= kCounted) settle();
+}
+
+void RingDelivery::settle() noexcept {
+    if (counted_ == 0) return;
+    for (const unsigned n : nodes_) {
+        Counters& counters = ring_.node(n).link;
+        counters.add_shared(LinkCounter::writes_applied, counted_);
+        counters.add_shared(LinkCounter::bytes_applied, counted_bytes_);
+    }
+    counted_ = 0;
+    counted_bytes_ = 0;
+}
+
+void RingDelivery::tell(const LogRecord& record) noexcept {
+    const std::size_t bytes = record.words * kWordBytes;
+    sleepers_.wake(record.offset, bytes);
+    if (interrupts_.anyone_watches()) interrupts_.written(record.offset, bytes);
+}
+
+}  // namespace rmem

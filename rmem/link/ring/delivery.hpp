@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+/// Delivery by the writer, on a wire that takes no time: a rank stores each of its writes into all
+/// banks itself, and no engine has to run for it. Its log has the writes all the same, for
+/// recorders and for those who finish what it leaves.
+///
+/// States of a rank's log, in LogHeader::deliverer
+///   0                the engine of each node applies what it finds in the log
+///   an incarnation   that incarnation delivers: engines leave the log alone while it is alive.
+///                    After its death they apply what lies above `everywhere`: one write at most
+/// A rank delivers while it may (the profile is instant, it has no faults of its own) and no live
+/// rank wants each write to pass its engine (RankSlot::wants_each_write: a rank that joins, checks
+/// for races, has a fault in its wire, or is to be told of violations). It begins when all live
+/// nodes have applied what it wrote, so nothing of it is in an engine's hands then.
+///
+///     writer, each write                       a rank that joins
+///     append to the log                        wants_each_write = 1; ++changes
+///     light_fence();                           heavy_fence();
+///     if (changes) look around                 copy a bank, apply all logs up to their heads
+///     store into all banks, or stop            wants_each_write = 0; ++changes
+///     everywhere = head
+///
+/// Of the two the writer sees the change, and leaves this write to the engines, or the one who
+/// joins finds the write in the log. The writer stores nothing into the bank of the one who joins
+/// before that one has finished.
+///
+/// Counts of other nodes (writes_applied, bytes_applied) follow in groups of kCounted writes, of
+/// which one is timed for `propagation`; with a bound each is.
+///
+/// Thread safety: one thread. Progress: wait-free, but for the wakes.
+/// Invariants: `everywhere` is never above the head, and below it by the write at hand.
+
+#include "rmem/interrupts.hpp"
+#include "rmem/ring.hpp"
+#include "rmem/ring/delivery_board.hpp"
+#include "rmem/ring/word_sleepers.hpp"
+#include "rmem/ring/write_log.hpp"
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+namespace rmem {
+
+class Membership;
+
+class RMEM_API RingDelivery {
+public:
+    static constexpr unsigned kCounted = 128;
+
+    /// `may`: the rank's writes have no faults. It does not begin yet.
+    RingDelivery(Membership& member, InterruptBoard& interrupts, bool may);
+    ~RingDelivery() { settle(); }
+    RingDelivery(const RingDelivery&) = delete;
+    RingDelivery& operator=(const RingDelivery&) = delete;
+
+    bool is_on() const noexcept { return on_; }
+    /// Whether it can begin, as soon as all live nodes have applied all that is in the log.
+    [[nodiscard]] bool may_begin() {
+        if (on_ || !may_) return false;
+        if (has_changed()) look_around();
+        return !is_each_wanted_;
+    }
+    void begin(std::uint64_t head);
+
+    /// For the record of the next write: when it is made, or with kUntimed, some time before.
+    void time(LogRecord& record) noexcept;
+    /// The write that was appended, by a rank that delivers. False: the engines have to apply it.
+    [[nodiscard]] bool deliver(std::uint64_t head, const LogRecord& record, const void* words);
+    /// Brings the counts of the other nodes up to date.
+    void settle() noexcept;
+
+private:
+    friend struct PlantedBug;  ///< a test's, which a check finds
+
+    bool has_changed() const noexcept {
+        // relaxed is enough: look_around() orders what it reads
+        return board_.changes.load(std::memory_order_relaxed) != changes_seen_;
+    }
+    void look_around();
+    void find_banks();
+    void stop() noexcept;
+    void store(const LogRecord& record, const void* words) noexcept;
+    void publish(std::uint64_t head) noexcept;
+    void note(const LogRecord& record) noexcept;
+    void measure(const LogRecord& record) noexcept;
+    void tell(const LogRecord& record) noexcept;
+
+    Ring& ring_;
+    const unsigned node_, rank_;
+    const std::uint32_t incarnation_;
+    const bool may_;
+    DeliveryBoard& board_;
+    LogHeader& log_;
+    std::byte* const own_bank_;
+    InterruptBoard& interrupts_;
+    const WordSleepers sleepers_;
+
+    bool on_ = false;
+    bool is_each_wanted_ = true;
+    bool is_timed_ = true;           ///< each write, for recorders or the bound
+    bool is_measured_ = false;       ///< this write
+    std::uint32_t changes_seen_;     ///< when it last looked around
+    std::vector<std::byte*> banks_;  ///< of the other nodes that were taken into the ring
+    std::vector<unsigned> nodes_;    ///< whose these are
+    std::int64_t last_ns_ = 0;       ///< a time that was
+    unsigned counted_ = 0;           ///< writes that the other nodes' counts lack
+    std::uint64_t counted_bytes_ = 0;
+};
+
+}  // namespace rmem

@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+// ctest: marked
+#include "rmem/link/ring/memory.hpp"
+#include "tests/support/child.hpp"
+#include "tests/support/marks.hpp"
+#include "tests/support/test_ring.hpp"
+
+#include <atomic>
+#include <csignal>
+#include <cstdlib>
+
+namespace rmem {
+namespace {
+
+using test::Child;
+using test::eventually;
+using test::RingRank;
+using test::SharedValue;
+using test::TestRing;
+
+constexpr std::uint32_t kBefore = 10;
+constexpr std::size_t kBlock = 256;
+constexpr std::uint32_t kBlockWord = 0x55555555;
+
+std::uint32_t in_bank(const TestRing& ring, unsigned node, std::size_t offset) {
+    return reinterpret_cast<const std::atomic<std::uint32_t>*>(ring.ring()->bank(node) + offset)
+        ->load(std::memory_order_acquire);
+}
+
+/// Rank 0 writes words, then a block, and is killed; the other two only wait. All of it in
+/// children, since the mark to be killed at is read when a process passes its first mark.
+class RingDeliveryMarks : public ::testing::TestWithParam<test::Death> {
+protected:
+    TestRing ring{{.nodes = 3}};
+    SharedValue<std::atomic<unsigned>> stage;
+
+    Child bystander(unsigned rank) {
+        return Child([this, rank] {
+            RingRank me(ring.open(), {rank, rank}, {});
+            stage->fetch_add(1);
+            me.await([&] { return *stage == 5; });  // runs what falls to it
+        });
+    }
+    void write_and_die() {
+        Child killed([this] {
+            const std::string at = GetParam().mark + ":" + std::to_string(GetParam().pass);
+            ::setenv("RMEM_KILL_AT", at.c_str(), 1);
+            RingRank me(ring.open(), {0, 0}, {});
+            for (std::uint32_t i = 1; i <= kBefore; ++i) me.memory.post_word(0, i);
+            const std::vector<std::uint32_t> block(kBlock / kWordBytes, kBlockWord);
+            me.memory.write(kBlock, block.data(), kBlock);
+            me.memory.post_word(4, 1);
+        });
+        EXPECT_EQ(killed.wait(), -SIGKILL) << "the mark was not reached";
+    }
+    bool are_equal() const {
+        for (const unsigned node : {1U, 2U}) {
+            if (in_bank(ring, node, 0) != in_bank(ring, 0, 0)) return false;
+            if (in_bank(ring, node, 4) != in_bank(ring, 0, 4)) return false;
+            for (std::size_t at = kBlock; at < 2 * kBlock; at += kWordBytes) {
+                if (in_bank(ring, node, at) != in_bank(ring, 0, at)) return false;
+            }
+        }
+        return true;
+    }
+};
+
+TEST_P(RingDeliveryMarks, what_a_killed_rank_has_appended_is_finished_in_all_banks) {
+    Child b = bystander(1), c = bystander(2);
+    ASSERT_TRUE(eventually([&] { return *stage == 2; }));
+    write_and_die();
+    EXPECT_TRUE(eventually([&] { return are_equal(); }));
+    *stage = 5;
+    EXPECT_EQ(b.wait(), 0);
+    EXPECT_EQ(c.wait(), 0);
+}
+
+TEST_P(RingDeliveryMarks, its_next_incarnation_writes_behind_it) {
+    Child b = bystander(1), c = bystander(2);
+    ASSERT_TRUE(eventually([&] { return *stage == 2; }));
+    write_and_die();
+    Child again([this] {
+        RingRank me(ring.open(), {0, 0}, {});
+        for (std::uint32_t i = 101; i <= 200; ++i) me.memory.post_word(0, i);
+        me.memory.post_word(4, 2);
+        me.flush();
+    });
+    EXPECT_EQ(again.wait(), 0);
+    for (const unsigned node : {0U, 1U, 2U}) {
+        EXPECT_EQ(in_bank(ring, node, 0), 200U);
+        EXPECT_EQ(in_bank(ring, node, 4), 2U);
+    }
+    EXPECT_TRUE(are_equal());
+    *stage = 5;
+    EXPECT_EQ(b.wait(), 0);
+    EXPECT_EQ(c.wait(), 0);
+}
+
+// The passes are those of words, then of the block.
+INSTANTIATE_TEST_SUITE_P(EachMark, RingDeliveryMarks,
+                         ::testing::ValuesIn(test::deaths_at_marks(RMEM_SOURCE_DIR,
+                                                                   {"rmem/link/ring/delivery.cpp"},
+                                                                   {1, 5, 11})),
+                         test::name_of_death);
+
+}  // namespace
+}  // namespace rmem
