@@ -347,13 +347,13 @@ void InterruptBoard::written(std::size_t offset, std::size_t bytes) noexcept {
     }
 }
 
-void InterruptBoard::applied(unsigned origin, std::size_t offset, std::size_t bytes,
-                             bool marked) noexcept {
+void InterruptBoard::applied_at(unsigned node, unsigned origin, std::size_t offset,
+                                std::size_t bytes, bool marked) noexcept {
     // relaxed is enough, here and in the maps: as in change()
-    if (origin == node_ || area(node_).watched.load(std::memory_order_relaxed) == 0) return;
-    const Bits* any = bits(node_, Map::any);
-    const Bits* receive = bits(node_, Map::receive);
-    raise_words(node_, origin, offset, bytes, [&](std::size_t i) {
+    if (origin == node || area(node).watched.load(std::memory_order_relaxed) == 0) return;
+    const Bits* any = bits(node, Map::any);
+    const Bits* receive = bits(node, Map::receive);
+    raise_words(node, origin, offset, bytes, [&](std::size_t i) {
         // relaxed is enough: as in change()
         return any[i].load(std::memory_order_relaxed) |
                (marked ? receive[i].load(std::memory_order_relaxed) : 0U);

@@ -83,7 +83,12 @@ public:
     /// On `direct`, by the writer, after the store: raises at every other node that watches.
     void written(std::size_t offset, std::size_t bytes) noexcept;
     /// On links with a bank per node, by the engine, after applying a write of `origin` here.
-    void applied(unsigned origin, std::size_t offset, std::size_t bytes, bool marked) noexcept;
+    void applied(unsigned origin, std::size_t offset, std::size_t bytes, bool marked) noexcept {
+        applied_at(node_, origin, offset, bytes, marked);
+    }
+    /// The same of another node, by a writer that has brought its write there.
+    void applied_at(unsigned node, unsigned origin, std::size_t offset, std::size_t bytes,
+                    bool marked) noexcept;
     /// Whether a write of this node to the range carries the interrupt bit.
     bool is_marked(std::size_t offset, std::size_t bytes) const noexcept;
 

@@ -95,6 +95,9 @@ struct alignas(kLineBytes) RankSlot {
     std::atomic<std::uint32_t> engine;                    ///< rmem/ring/sleeping_engines.hpp
     /// Not 0: each write is to pass this rank's engine (rmem/link/ring/delivery.hpp).
     std::atomic<std::uint32_t> wants_each_write;
+    /// Not 0: its program does not run its engine, and sees writes when others bring them: it loads
+    /// plainly, or waits for an interrupt's descriptor.
+    std::atomic<std::uint32_t> needs_delivery;
     Counters link;                                ///< LinkCounter
     Counters protocol;                            ///< billboard/core/counters.hpp
     std::array<PortCounters, kPortBlocks> ports;  ///< in the order of their billboard::Class

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "rmem/link/host_card.hpp"
 
+#include "rmem/ring/delivery_board.hpp"
 #include "rmem/ring/node_slot.hpp"
 
 namespace rmem {
@@ -15,7 +16,11 @@ const Histogram& HostCard::propagation() const {
 
 InterruptHelper& HostInterrupts::helper() {
     board_.attend();
-    if (!helper_) helper_ = std::make_unique<InterruptHelper>(ring_, rank_, board_);
+    if (helper_) return *helper_;
+    // relaxed is enough: the change that is noted orders it
+    ring_.rank(rank_).needs_delivery.store(1, std::memory_order_relaxed);
+    ring_.delivery().note_change();
+    helper_ = std::make_unique<InterruptHelper>(ring_, rank_, board_);
     return *helper_;
 }
 

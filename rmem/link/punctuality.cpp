@@ -16,23 +16,24 @@ std::int64_t Punctuality::bound_of(const Arrival& arrival) const noexcept {
     return rmem::bound_ns(config_.timing, config_.nodes, arrival.words + arrival.queued_words);
 }
 
-void Punctuality::note_lateness(const Arrival& arrival) noexcept {
+void Punctuality::note_lateness(const Arrival& arrival, NodeSlot& slot) const noexcept {
     if (arrival.due_ns <= gap_end_ns_) {
-        slot_.link.add(LinkCounter::late_by_host);
+        slot.link.add_shared(LinkCounter::late_by_host);
         return;
     }
     const auto lateness =
         static_cast<std::uint64_t>(std::max<std::int64_t>(arrival.applied_ns - arrival.due_ns, 0));
-    slot_.lateness.record(lateness);
-    slot_.link.raise_to(LinkCounter::late_max_ns, lateness);
+    slot.lateness.record_shared(lateness);
+    slot.link.raise_shared_to(LinkCounter::late_max_ns, lateness);
 }
 
-std::optional<BoundViolation> Punctuality::arrived(const Arrival& arrival) noexcept {
+std::optional<BoundViolation> Punctuality::arrived(const Arrival& arrival,
+                                                   NodeSlot& slot) const noexcept {
     const std::int64_t propagation =
         std::max<std::int64_t>(arrival.applied_ns - arrival.written_ns, 0);
-    slot_.propagation.record(static_cast<std::uint64_t>(propagation));
+    slot.propagation.record_shared(static_cast<std::uint64_t>(propagation));
     const bool has_due_time = arrival.due_ns != kWhenItComes;
-    if (has_due_time) note_lateness(arrival);
+    if (has_due_time) note_lateness(arrival, slot);
     const std::int64_t certain = propagation - arrival.doubt_ns;
     if (bound_ns_ == 0 || certain <= bound_ns_) return std::nullopt;
     const std::int64_t bound = bound_of(arrival);
@@ -41,8 +42,8 @@ std::optional<BoundViolation> Punctuality::arrived(const Arrival& arrival) noexc
                              false};
     violation.by_host =
         has_due_time && arrival.due_ns - arrival.written_ns - arrival.unseen_ns <= bound;
-    slot_.link.add(violation.by_host ? LinkCounter::bound_missed_by_host
-                                     : LinkCounter::bound_violations);
+    slot.link.add_shared(violation.by_host ? LinkCounter::bound_missed_by_host
+                                           : LinkCounter::bound_violations);
     return violation;
 }
 

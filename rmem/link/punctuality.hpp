@@ -70,14 +70,18 @@ public:
     }
 
     /// Records an arrival; a broken bound is returned, and counted.
-    std::optional<BoundViolation> arrived(const Arrival& arrival) noexcept;
+    std::optional<BoundViolation> arrived(const Arrival& arrival) noexcept {
+        return arrived(arrival, slot_);
+    }
+    /// The same at another node, to which this process has brought the write.
+    std::optional<BoundViolation> arrived(const Arrival& arrival, NodeSlot& slot) const noexcept;
 
     /// The bound for one word into an empty FIFO; 0: none.
     std::int64_t bound() const noexcept { return bound_ns_; }
 
 private:
     std::int64_t bound_of(const Arrival& arrival) const noexcept;
-    void note_lateness(const Arrival& arrival) noexcept;
+    void note_lateness(const Arrival& arrival, NodeSlot& slot) const noexcept;
 
     const RingConfig& config_;
     NodeSlot& slot_;

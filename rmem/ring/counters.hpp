@@ -114,6 +114,10 @@ struct alignas(64) CounterBlock {
         values[static_cast<std::size_t>(id)].add_shared(n);
     }
     template <class Id>
+    void raise_shared_to(Id id, std::uint64_t n) noexcept {
+        values[static_cast<std::size_t>(id)].raise_shared_to(n);
+    }
+    template <class Id>
     void raise_to(Id id, std::uint64_t n) noexcept {
         values[static_cast<std::size_t>(id)].raise_to(n);
     }

@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "rmem/ring/membership.hpp"
 
+#include "rmem/base/clock.hpp"
 #include "rmem/base/fence.hpp"
 #include "rmem/ring/applied.hpp"
 #include "rmem/ring/delivery_board.hpp"
 #include "rmem/ring/node_slot.hpp"
 #include "rmem/ring/write_log.hpp"
+
+#include <sched.h>
 
 #include <algorithm>
 #include <atomic>
@@ -16,6 +19,8 @@ namespace rmem {
 namespace {
 
 using Word = std::atomic<std::uint32_t>;
+
+constexpr std::int64_t kClaimNs = 10'000'000;
 
 std::uint64_t oldest_of(Ring& ring, unsigned rank) {
     return LogReader(ring.log(rank), kLogBytes).oldest();
@@ -86,6 +91,21 @@ bool copy_node(Ring& ring, unsigned from, unsigned to) {
     return true;
 }
 
+/// A writer that waits for its write to be due may store it into this bank: for some microseconds,
+/// unless its process is stopped.
+void await_claims(const Ring& ring, unsigned own) {
+    const std::int64_t end = now_ns() + kClaimNs;
+    for (unsigned r = 0; r < ring.config().seats(); ++r) {
+        const LogHeader& log = LogArea(ring.log(r), kLogBytes).header();
+        // (2) - this acquire-load synchronizes-with the release-store rmem/link/ring/delivery.cpp
+        // (9)
+        while (r != own && log.deliverer.load(std::memory_order_acquire) != 0 && ring.is_alive(r) &&
+               now_ns() < end) {
+            ::sched_yield();
+        }
+    }
+}
+
 /// How much of all logs a bank has.
 std::uint64_t progress_of(const Ring& ring, unsigned node) {
     std::uint64_t all = 0;
@@ -130,6 +150,7 @@ bool take_in(Ring& ring, unsigned node, unsigned rank, std::uint32_t incarnation
         slot.present.fetch_add(1, std::memory_order_acq_rel);
         ring.delivery().note_change();
         heavy_fence();  // from now on writers leave what they append to the engines
+        if (ring.config().timing.instant == 0) await_claims(ring, rank);
         const auto source = find_source(ring, node);
         while (source && !copy_node(ring, *source, node)) {
         }

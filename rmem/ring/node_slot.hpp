@@ -22,9 +22,10 @@ struct alignas(kLineBytes) NodeSlot {
     /// left, and a rank delivers without it (rmem/link/ring/delivery.hpp).
     std::atomic<std::uint32_t> behind;
     std::atomic<std::int64_t> engine_ran_ns;  ///< when the engine last looked at the clock
-    alignas(kLineBytes) Counters link;        ///< LinkCounter: of the node's bank
-    Histogram propagation;                    ///< ns from the store at the origin to this bank
-    Histogram lateness;                       ///< ns behind the wire model, while we ran
+    Counter<> brought;  ///< writes of others that its engines have applied, not their writers
+    alignas(kLineBytes) Counters link;  ///< LinkCounter: of the node's bank
+    Histogram propagation;              ///< ns from the store at the origin to this bank
+    Histogram lateness;                 ///< ns behind the wire model, while we ran
     /// Up to which position of each rank's log (rmem/ring/write_log.hpp) this bank has it.
     alignas(kLineBytes) std::atomic<std::uint64_t> applied[kMaxSeats];
     /// Incarnations of the node's own ranks that have joined it since it was last taken in.

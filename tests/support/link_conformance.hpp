@@ -141,7 +141,7 @@ TEST_P(LinkConformance, flushed_means_applied_everywhere) {
 TEST_P(LinkConformance, a_full_queue_says_so_and_recovers_when_the_slowest_goes_on) {
     if (!replicated()) GTEST_SKIP() << "a store into the shared bank always has room";
     if (!processes()) GTEST_SKIP() << "only a process can be stopped";
-    if (simulated() && config(2).timing.fifo_words == 0) {
+    if (cards_go_on() && config(2).timing.fifo_words == 0) {
         GTEST_SKIP() << "a wire without delay whose cards go on by themselves has no queue";
     }
     static constexpr std::uint32_t kFarTooMany = 2'000'000;
@@ -170,7 +170,7 @@ TEST_P(LinkConformance, a_full_queue_says_so_and_recovers_when_the_slowest_goes_
 TEST_P(LinkConformance, a_flush_that_a_stopped_node_holds_up_ends_at_its_deadline) {
     if (!replicated()) GTEST_SKIP() << "a store into the shared bank is everywhere at once";
     if (!processes()) GTEST_SKIP() << "only a process can be stopped";
-    if (simulated()) GTEST_SKIP() << "a simulated card goes on while its process is stopped";
+    if (cards_go_on()) GTEST_SKIP() << "such a card goes on while its process is stopped";
     keep_the_silent();
     run(2, [](Self& self) {
         if (self.id == 1) {

@@ -188,6 +188,9 @@ protected:
     bool replicated() const { return GetParam().link != LinkKind::direct; }
     bool processes() const { return GetParam().host != LinkHost::threads; }
     bool simulated() const { return GetParam().host == LinkHost::world; }
+    /// Whether a bank has others' writes while its process is stopped: by a simulated card, or by
+    /// those that write.
+    bool cards_go_on() const { return simulated() || config(2).link == LinkKind::ring; }
     RingConfig config(unsigned nodes) const {
         RingConfig config;
         config.name = name_.get();

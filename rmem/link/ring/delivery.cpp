@@ -30,6 +30,7 @@ RingDelivery::RingDelivery(Membership& member, InterruptBoard& interrupts, bool 
       node_(member.node()),
       rank_(member.rank()),
       incarnation_(member.incarnation()),
+      takes_time_(ring_.config().timing.instant == 0),
       may_(may && ring_.config().timing.instant != 0 && register_fences()),
       board_(ring_.delivery()),
       log_(LogArea(ring_.log(member.rank()), kLogBytes).header()),
@@ -39,7 +40,8 @@ RingDelivery::RingDelivery(Membership& member, InterruptBoard& interrupts, bool 
       // relaxed is enough: a number that it is not now, so that it looks around
       changes_seen_(board_.changes.load(std::memory_order_relaxed) - 1) {
     // What a former incarnation has left is the engines'.
-    // (5) - this release-store synchronizes-with the acquire-load engine.cpp (3)
+    // (5) - this release-store synchronizes-with the acquire-loads engine.cpp (3) and
+    // engine_outward.cpp (5)
     log_.deliverer.store(0, std::memory_order_release);
 }
 
@@ -47,11 +49,15 @@ void RingDelivery::look_around() {
     // (1) - this acquire-load synchronizes-with the release-add rmem/ring/delivery_board.hpp (1)
     changes_seen_ = board_.changes.load(std::memory_order_acquire);
     const RingConfig& config = ring_.config();
-    is_each_wanted_ = false;
+    is_each_wanted_ = is_needed_ = false;
     for (unsigned r = 0; r < config.seats(); ++r) {
-        // relaxed is enough: as the rest of what is read here, it was written before the change
-        const bool wants = ring_.rank(r).wants_each_write.load(std::memory_order_relaxed) != 0;
-        if (wants && ring_.is_alive(r)) is_each_wanted_ = true;
+        const RankSlot& slot = ring_.rank(r);
+        // relaxed is enough, for both: as the rest of what is read here, written before the change
+        const bool wants = slot.wants_each_write.load(std::memory_order_relaxed) != 0;
+        const bool needs = slot.needs_delivery.load(std::memory_order_relaxed) != 0;
+        if ((!wants && !needs) || !ring_.is_alive(r)) continue;
+        is_each_wanted_ = is_each_wanted_ || wants;
+        is_needed_ = is_needed_ || (needs && r != rank_);
     }
     // relaxed is enough: as above
     is_timed_ = config.bound_ns != 0 || board_.recorders.load(std::memory_order_relaxed) != 0;
@@ -64,7 +70,8 @@ void RingDelivery::find_banks() {
     banks_.clear();
     nodes_.clear();
     for (unsigned n = 0; n < ring_.config().nodes; ++n) {
-        if (n == node_ || !is_delivered_to(ring_.node(n))) continue;
+        const bool is_one = takes_time_ ? is_node_alive(ring_, n) : is_delivered_to(ring_.node(n));
+        if (n == node_ || !is_one) continue;
         banks_.push_back(ring_.bank(n));
         nodes_.push_back(n);
     }
@@ -97,6 +104,37 @@ void RingDelivery::stop() noexcept {
     // (7) - this release-store synchronizes-with the acquire-load engine.cpp (3)
     log_.deliverer.store(0, std::memory_order_release);
     board_.note_change();
+}
+
+bool RingDelivery::claim() {
+    return is_needed() && claim_for_flush();
+}
+
+bool RingDelivery::claim_for_flush() {
+    if (has_changed()) look_around();
+    if (is_each_wanted_) return false;
+    // (8) - this release-store synchronizes-with the acquire-load engine_outward.cpp (5)
+    log_.deliverer.store(incarnation_, std::memory_order_release);
+    return true;
+}
+
+bool RingDelivery::keeps_claim() {
+    light_fence();
+    if (has_changed()) look_around();
+    return !is_each_wanted_;
+}
+
+bool RingDelivery::is_everywhere(std::uint64_t position) const noexcept {
+    return std::all_of(nodes_.begin(), nodes_.end(), [&](unsigned n) {
+        // relaxed is enough: it is asked by the thread that brings them
+        return ring_.node(n).applied[rank_].load(std::memory_order_relaxed) >= position;
+    });
+}
+
+void RingDelivery::release_claim() noexcept {
+    // (9) - this release-store synchronizes-with the acquire-loads engine_outward.cpp (5) and
+    // rmem/ring/membership.cpp (2)
+    log_.deliverer.store(0, std::memory_order_release);
 }
 
 void RingDelivery::time(LogRecord& record) noexcept {

@@ -68,6 +68,24 @@ public:
     void time(LogRecord& record) noexcept;
     /// The write that was appended, by a rank that delivers. False: the engines have to apply it.
     [[nodiscard]] bool deliver(std::uint64_t head, const LogRecord& record, const void* words);
+    // ---- On a wire that takes time
+    /// Before the append of a write of the user's memory: whether its writer is to wait until it is
+    /// due, and to bring it to the others, because some program does not run its engine. The
+    /// engines leave the log to it then.
+    [[nodiscard]] bool claim();
+    /// Whether there is such a program.
+    [[nodiscard]] bool is_needed() {
+        if (has_changed()) look_around();
+        return is_needed_;
+    }
+    /// The same for what was appended already, whether or not any program needs it.
+    [[nodiscard]] bool claim_for_flush();
+    /// After the append: false, the engines have to do it.
+    [[nodiscard]] bool keeps_claim();
+    void release_claim() noexcept;
+    /// Whether all other nodes that are alive have the own writes up to that position.
+    [[nodiscard]] bool is_everywhere(std::uint64_t position) const noexcept;
+
     /// Brings the counts of the other nodes up to date.
     void settle() noexcept;
 
@@ -90,6 +108,7 @@ private:
     Ring& ring_;
     const unsigned node_, rank_;
     const std::uint32_t incarnation_;
+    const bool takes_time_;  ///< the wire
     const bool may_;
     DeliveryBoard& board_;
     LogHeader& log_;
@@ -99,6 +118,7 @@ private:
 
     bool on_ = false;
     bool is_each_wanted_ = true;
+    bool is_needed_ = false;         ///< by a program that does not run its engine
     bool is_timed_ = true;           ///< each write, for recorders or the bound
     bool is_measured_ = false;       ///< this write
     std::uint32_t changes_seen_;     ///< when it last looked around

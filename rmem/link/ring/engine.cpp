@@ -21,9 +21,11 @@ namespace {
 constexpr std::int64_t kWriteWorkNs = 100;          // what a write costs us, at most
 constexpr std::int64_t kOldestNs = 10'000'000'000;  // no write is believed to be older, nor…
 constexpr std::int64_t kNewestNs = 1'000'000'000;   // …further in the future
-constexpr std::int64_t kPublishNs = 200;      // a record is seen within this of its time, or late
-constexpr std::size_t kMaxViolations = 1024;  // reported per run; all are counted
-constexpr unsigned kTagShift = 55;            // tag: rank above, number of the flight below
+constexpr std::int64_t kForgetNs = 5'000'000;  // what is older, and here, the wire has forgotten
+constexpr std::int64_t kHeldLookNs = 100'000;  // its writer may have died
+constexpr std::int64_t kPublishNs = 200;       // a record is seen within this of its time, or late
+constexpr std::size_t kMaxViolations = 1024;   // reported per run; all are counted
+constexpr unsigned kTagShift = 55;             // tag: rank above, number of the flight below
 constexpr std::uint64_t kNumberMask = (std::uint64_t{1} << kTagShift) - 1;
 
 /// Whether a write of `origin` passes `node` behind `last`, in ring order.
@@ -102,7 +104,11 @@ void RingEngine::want_each_write(bool wants) noexcept {
 void RingEngine::restart(std::int64_t now) {
     const RingConfig& config = ring_.config();
     flights_.assign(config.seats(), Flights());
+    come_.assign(config.seats(), 0);
+    fed_.assign(config.seats(), 0);
+    outward_.clear();
     in_flight_ = 0;
+    holds_ = false;
     looked_ns_ = 0;
     lapped_ = false;
     node_alive_.assign(config.nodes, false);
@@ -111,6 +117,7 @@ void RingEngine::restart(std::int64_t now) {
     std::int64_t start = now;
     for (unsigned r = 0; r < config.seats(); ++r) {
         logs_[r].seek(std::max(applied_of(ring_, node_, r), logs_[r].oldest()));
+        fed_[r] = logs_[r].position();
         LogReader::Entry entry;
         if (logs_[r].peek(entry) == LogReader::Found::record) {
             start = std::min(start, std::max(entry.record.written_ns, now - kOldestNs));
@@ -167,15 +174,19 @@ bool RingEngine::run_and_report(Caller caller, bool for_fifo) {
     if (!lock_.try_lock()) return false;
     step(for_fifo);
     if (caller == Caller::helper && applied_any_) slot_.link.add(LinkCounter::engine_takeovers);
+    report_violations();
+    return true;
+}
+
+/// Lets go of the lock first.
+void RingEngine::report_violations() {
     if (violations_.empty()) [[likely]] {
-        lock_.unlock();
-        return true;
+        return lock_.unlock();
     }
     const std::vector<BoundViolation> violations = std::exchange(violations_, {});
     const ViolationHook hook = hook_;
     lock_.unlock();
     for (const BoundViolation& violation : violations) hook(violation);
-    return true;
 }
 
 void RingEngine::step(bool for_fifo, Logs logs) noexcept {
@@ -187,6 +198,7 @@ void RingEngine::step(bool for_fifo, Logs logs) noexcept {
     applied_any_ = false;
     if (lapped_)
         restart(now);  // another process of this node has applied what we did not read in time
+    if (holds_) settle_held();
     find_news();
     if (model_) {
         if (!news_.empty()) feed();
@@ -206,11 +218,15 @@ void RingEngine::step(bool for_fifo, Logs logs) noexcept {
         pass_instantly(now);
     }
     looked_ns_ = now;
-    if (now >= next_tick_ns_) tick(now);
+    // Not while a write is on its way out: to look at members takes system calls.
+    if (now >= next_tick_ns_ && !brings_ && !for_fifo) tick(now);
     if (applied_any_) wake_node();
     if (work_ns_ != 0) punctuality_.look(now_ns(), work_ns_);
     punctuality_.end();
-    if (model_) next_due_ns_.set(in_flight_ != 0 ? model_->next_time_ns() : kNever);
+    if (model_) {
+        const std::int64_t due = in_flight_ != 0 ? model_->next_time_ns() : kNever;
+        next_due_ns_.set(holds_ ? std::min(due, now + kHeldLookNs) : due);
+    }
     busy_.set(in_flight_ != 0);
     note_idleness();
     runs_.add();
@@ -224,29 +240,11 @@ void RingEngine::find_news() {
     const std::uint32_t changes = ring_.delivery().changes.load(std::memory_order_acquire);
     if (changes != changes_seen_.get() || step_ns_ >= next_tick_ns_) {
         for (auto& is_delivered : is_delivered_) is_delivered.set(false);
-        if (changes_seen_.get() != changes && !model_) meet_new_ranks();
+        if (changes_seen_.get() != changes) meet_new_ranks();
         changes_seen_.set(changes);
     }
     for (unsigned r = 0; r < logs_.size(); ++r) {
         if (!is_delivered_[r].get() && has_news(r)) news_.push_back(r);
-    }
-}
-
-/// Their writes need not come this way, so that they would be noticed by these. One that has died
-/// since is found out as any other.
-void RingEngine::meet_new_ranks() {
-    for (unsigned r = 0; r < rank_count(); ++r) {
-        const RankSlot& slot = ring_.rank(r);
-        // relaxed is enough, throughout: a rank notes a change after it has joined
-        const bool is_member = slot.state.load(std::memory_order_relaxed) ==
-                               static_cast<std::uint32_t>(RankState::joined);
-        const auto incarnation = slot.incarnation.load(std::memory_order_relaxed);
-        const unsigned node = slot.node.load(std::memory_order_relaxed);  // enough: as above
-        const bool is_known = rank_alive_[r] && rank_node_[r] != kNoNode;
-        if (is_known || !is_member || incarnation == over_[r]) continue;
-        set_seen_alive(r, true);
-        if (node < node_alive_.size()) node_alive_[node] = true;
-        meet_origin(r);
     }
 }
 
@@ -270,36 +268,19 @@ bool RingEngine::has_news(unsigned rank) {
     return log.refresh();
 }
 
-/// The engine is idle when each rank in the ring delivers.
-void RingEngine::note_idleness() noexcept {
-    bool is_idle = !model_;
-    for (unsigned r = 0; is_idle && r < rank_count(); ++r) {
-        if (r == rank_ || is_delivered_[r].get()) continue;
-        const RankSlot& slot = ring_.rank(r);
-        // relaxed is enough, throughout: one that comes notes a change after it has said so
-        const bool is_member = slot.state.load(std::memory_order_relaxed) ==
-                               static_cast<std::uint32_t>(RankState::joined);
-        const std::uint32_t deliverer =
-            logs_[r].header().deliverer.load(std::memory_order_relaxed);  // enough: as above
-        const bool is_over =
-            over_[r] == slot.incarnation.load(std::memory_order_relaxed);  // enough: as above
-        is_idle = !is_member || deliverer != 0 || is_over;
-    }
-    is_idle_.set(is_idle);
-}
-
-bool RingEngine::is_idle() const noexcept {
-    // relaxed is enough: a look that comes a little later is soon enough
-    return is_idle_.get() &&
-           ring_.delivery().changes.load(std::memory_order_relaxed) == changes_seen_.get();
-}
-
 /// The next record of a rank, checked. False when there is none that can be used now.
 bool RingEngine::peek(unsigned rank, LogReader::Entry& entry) {
     LogReader& log = logs_[rank];
-    const LogReader::Found found = log.peek(entry);
-    if (found == LogReader::Found::none) return false;
     const LogRecord& record = entry.record;
+    LogReader::Found found = log.peek(entry);
+    // Where the writer has brought it long ago: what the wire does now does not depend on it.
+    while (found == LogReader::Found::record && record.written_ns < step_ns_ - kForgetNs &&
+           done_already(rank, entry)) {
+        log.pass(entry);
+        fed_[rank] = entry.next;
+        found = log.peek(entry);
+    }
+    if (found == LogReader::Found::none) return false;
     const std::uint64_t bytes = std::uint64_t{record.words} * kWordBytes;
     if (found == LogReader::Found::record && rank_node_[rank] != kNoNode &&
         bytes <= ring_.config().bank_bytes() &&
@@ -361,8 +342,11 @@ void RingEngine::depart(unsigned rank, const LogReader::Entry& entry) {
     if (told_ns_[origin] != 0) write.time_ns = std::max(write.time_ns, told_ns_[origin] + 1);
     write.extra_delay_ns = record.delay_ns;
     write.tag = std::uint64_t{rank} << kTagShift | flights_[rank].end();
-    flights_[rank].push_back(
-        {entry, std::max(write.time_ns, model_->now_ns()) - record.written_ns});
+    Flight flight;
+    flight.entry = entry;
+    flight.before = std::exchange(fed_[rank], entry.next);
+    flight.unseen_ns = std::max(write.time_ns, model_->now_ns()) - record.written_ns;
+    flights_[rank].push_back(flight);
     ++in_flight_;
     logs_[rank].pass(entry);
     work_ns_ += kWriteWorkNs;
@@ -408,7 +392,7 @@ void RingEngine::pass_instantly(std::int64_t now) {
             logs_[r].pass(entry);
             if (rank_node_[r] != node_) {
                 if (unseen != 0) slot_.link.add(LinkCounter::late_published);
-                arrive(r, {entry, unseen}, due);
+                arrive(r, {.entry = entry, .unseen_ns = unseen}, due);
                 continue;
             }
             if (checker_) checker_->wrote(record.offset, record.words, record.written_ns);
@@ -424,31 +408,58 @@ void RingEngine::on_outcome(const WireOutcome& outcome) {
     if (number < flights.first()) return;  // done here; a stray, or news of other nodes
     switch (outcome.kind) {
         case WireOutcomeKind::arrived: {
-            if (outcome.node != node_) return;
-            drop_before(rank, number);
-            RMEM_CHECK_IF(false, flights.first() == number && outcome.time_ns <= step_ns_);
-            arrive(rank, flights.front(), outcome.time_ns);
-            break;
+            if (outcome.node != node_) {
+                if (rank == rank_ && is_claimed(rank)) note_outward(flights[number], outcome);
+                return;
+            }
+            RMEM_CHECK_IF(false, outcome.time_ns <= step_ns_);
+            flights[number].due_ns = outcome.time_ns;
+            return settle(rank, number + 1);
         }
         case WireOutcomeKind::returned: {
-            drop_before(rank, outcome.origin == node_ ? number : number + 1);
-            if (outcome.origin != node_) return;
+            if (outcome.origin != node_) return settle(rank, number + 1);
+            drop_before(rank, number);
             RMEM_CHECK_IF(false, flights.first() == number && outcome.time_ns <= step_ns_);
             come_round(rank, flights.front().entry);
-            break;
+            flights.pop_front();
+            --in_flight_;
+            return settle(rank, 0);
         }
         case WireOutcomeKind::lost: {
             if (!lies_behind(node_, outcome.node, outcome.origin, ring_.config().nodes)) return;
             flights[number].gone = true;
-            drop_gone(rank);
-            return;
+            return settle(rank, 0);
         }
         case WireOutcomeKind::stray:
         case WireOutcomeKind::sent: return;
     }
-    flights.pop_front();
-    --in_flight_;
-    drop_gone(rank);
+}
+
+/// Applies what has come, in its order, as far as it is not left to its writer. Flights before
+/// `come` come now or never.
+void RingEngine::settle(unsigned rank, std::uint64_t come) {
+    Flights& flights = flights_[rank];
+    come_[rank] = std::max(come_[rank], come);
+    while (!flights.empty()) {
+        const Flight& next = flights.front();
+        if (next.due_ns == kNever) {
+            if (!next.gone && flights.first() >= come_[rank]) return;
+            drop_before(rank, flights.first() + 1);
+            continue;
+        }
+        if (!done_already(rank, next.entry) && is_claimed(rank)) {
+            holds_ = true;
+            return;
+        }
+        arrive(rank, next, next.due_ns);
+        flights.pop_front();
+        --in_flight_;
+    }
+}
+
+void RingEngine::settle_held() {
+    holds_ = false;
+    for (unsigned r = 0; r < rank_count(); ++r) settle(r, 0);
 }
 
 /// Flights before `until` never come: later ones have come.
@@ -464,15 +475,10 @@ void RingEngine::drop_before(unsigned rank, std::uint64_t until) {
     }
 }
 
-void RingEngine::drop_gone(unsigned rank) {
-    Flights& flights = flights_[rank];
-    while (!flights.empty() && flights.front().gone) drop_before(rank, flights.first() + 1);
-}
-
 /// Where nothing moves any more, nothing arrives.
 void RingEngine::drop_if_idle() {
     if (model_->next_time_ns() != kNever) return;
-    for (unsigned r = 0; r < flights_.size(); ++r) drop_before(r, flights_[r].end());
+    for (unsigned r = 0; r < flights_.size(); ++r) settle(r, flights_[r].end());
 }
 
 bool RingEngine::done_already(unsigned rank, const LogReader::Entry& entry) const noexcept {
@@ -483,7 +489,8 @@ bool RingEngine::done_already(unsigned rank, const LogReader::Entry& entry) cons
 void RingEngine::set_applied(unsigned rank, std::uint64_t position) noexcept {
     // relaxed is enough: as in done_already()
     if (position <= slot_.applied[rank].load(std::memory_order_relaxed)) return;
-    // (1) - this release-store synchronizes-with the acquire-load rmem/ring/applied.hpp (1)
+    // (1) - this release-store synchronizes-with the acquire-loads rmem/ring/applied.hpp (1) and
+    // engine_outward.cpp (7)
     slot_.applied[rank].store(position, std::memory_order_release);
 }
 
@@ -511,6 +518,7 @@ void RingEngine::arrive(unsigned rank, const Flight& flight, std::int64_t due_ns
             violations_.push_back(*violation);
     }
     const std::size_t bytes = record.words * kWordBytes;
+    slot_.brought.add();
     slot_.link.add_shared(LinkCounter::writes_applied);  // writers that deliver count here, too
     slot_.link.add_shared(LinkCounter::bytes_applied, bytes);
     applied_any_ = true;
@@ -564,17 +572,10 @@ std::uint64_t RingEngine::written_in_all() const noexcept {
     return all;
 }
 
-std::uint64_t RingEngine::applied_in_all() const noexcept {
-    std::uint64_t all = 0;
+bool RingEngine::lacks_writes(bool own) const noexcept {
     for (unsigned r = 0; r < rank_count(); ++r) {
-        if (!is_delivered_[r].get()) all += applied_of(ring_, node_, r);
-    }
-    return all;
-}
-
-bool RingEngine::lacks_writes() const noexcept {
-    for (unsigned r = 0; r < rank_count(); ++r) {
-        if (!is_delivered_[r].get() && applied_of(ring_, node_, r) < written(r)) return true;
+        if (is_delivered_[r].get() || (r == rank_ && !own)) continue;
+        if (applied_of(ring_, node_, r) < written(r)) return true;
     }
     return false;
 }

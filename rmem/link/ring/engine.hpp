@@ -35,6 +35,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <optional>
 #include <vector>
@@ -61,6 +62,10 @@ public:
     /// The same, and then fifo_words() is up to date.
     bool run_for_fifo();
 
+    /// The same by the thread that has claimed the own rank's log (rmem/link/ring/delivery.hpp),
+    /// which also brings the own writes to the other nodes.
+    bool run_and_deliver();
+
     /// Looks which ranks are alive: a system call for each of up to kRanksPerLook ranks, in turn.
     /// The engine acts on it when it runs next; it looks itself, slower, when nobody else does.
     void look_at_members() noexcept;
@@ -70,14 +75,15 @@ public:
     /// Whether all others' writes come without it (rmem/link/ring/delivery.hpp): then it has to run
     /// now and then only, to look at members.
     bool is_idle() const noexcept;
+    /// Writes of others that engines of this node had to apply.
+    std::uint64_t brought() const noexcept { return slot_.brought.get(); }
     /// How often run() ran.
     std::uint64_t runs() const noexcept { return runs_.get(); }
-    /// The sum of the positions that the logs have that this engine applies, and that this node has
-    /// applied of them.
+    /// The sum of the positions that the logs have that this engine applies.
     std::uint64_t written_in_all() const noexcept;
-    std::uint64_t applied_in_all() const noexcept;
-    /// Whether there are writes that this node has not applied, on their way or unread.
-    bool lacks_writes() const noexcept;
+    /// Whether there are writes that this node has not applied, on their way or unread; of others,
+    /// if `own` is false.
+    bool lacks_writes(bool own = true) const noexcept;
     /// When run() has something to do again, if nothing more is written; kNever: not before.
     std::int64_t next_due_ns() const noexcept { return next_due_ns_.get(); }
     /// Words in this node's transmit FIFO at the last run_for_fifo().
@@ -99,8 +105,15 @@ private:
 
     struct Flight {
         LogReader::Entry entry;
-        std::int64_t unseen_ns = 0;  ///< its writer published it that long after its time
-        bool gone = false;           ///< lost, but something before it is under way
+        std::uint64_t before = 0;      ///< position after the record before it
+        std::int64_t unseen_ns = 0;    ///< its writer published it that long after its time
+        std::int64_t due_ns = kNever;  ///< it has come here, at that time
+        bool gone = false;             ///< lost, but something before it is under way
+    };
+    /// An own write that has come to another node.
+    struct Outward {
+        unsigned node = 0;
+        Flight flight;
     };
     /// The state of a rank's writes on an instant wire.
     struct Held {
@@ -131,7 +144,13 @@ private:
     void pass_instantly(std::int64_t now);
     void on_outcome(const WireOutcome& outcome);
     void drop_before(unsigned rank, std::uint64_t until);
-    void drop_gone(unsigned rank);
+    void settle(unsigned rank, std::uint64_t come);
+    void settle_held();
+    bool is_claimed(unsigned rank) const noexcept;
+    void note_outward(const Flight& flight, const WireOutcome& outcome);
+    void deliver_outward();
+    [[nodiscard]] bool deliver(const Outward& write);
+    void report_violations();
     void drop_if_idle();
     void arrive(unsigned rank, const Flight& flight, std::int64_t due_ns);
     std::int64_t publication_of(const LogRecord& record) noexcept;
@@ -169,6 +188,9 @@ private:
 
     std::vector<LogReader> logs_;           // of each rank
     std::vector<Flights> flights_;          // of each rank
+    std::vector<std::uint64_t> come_;       // of each rank: no flight before this comes any more
+    std::vector<std::uint64_t> fed_;        // of each rank: position after the newest flight
+    std::deque<Outward> outward_;           // not delivered yet, in their order
     std::vector<Held> held_;                // of each rank, where there is no model
     std::vector<unsigned> rank_node_;       // kNoNode: unknown
     std::vector<Hint<bool>> is_delivered_;  // of each rank: at the last look at all
@@ -183,6 +205,8 @@ private:
     ViolationHook hook_;
 
     std::uint64_t in_flight_ = 0;
+    bool brings_ = false;       ///< this run is of the thread that has claimed the own log
+    bool holds_ = false;        ///< flights that have come, and are left to their writer
     std::int64_t work_ns_ = 0;  ///< the work since the last look at the clock may have taken
     bool applied_any_ = false;
     std::int64_t looked_ns_ = 0;  ///< when the logs were last looked at, except for this run

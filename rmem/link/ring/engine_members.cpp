@@ -3,6 +3,7 @@
 
 #include "rmem/base/clock.hpp"
 #include "rmem/link/ring/engine.hpp"
+#include "rmem/ring/delivery_board.hpp"
 #include "rmem/ring/membership.hpp"
 
 #include <algorithm>
@@ -70,6 +71,7 @@ void RingEngine::note_member(unsigned rank, bool alive, std::int64_t now) {
     const bool is_node_alive = alive || has_live_rank(node);
     if (is_node_alive == node_alive_[node]) return;
     set_node_alive(node, is_node_alive, now);
+    ring_.delivery().note_change();
     // relaxed is enough: a process that has left has said so before it let go of its rank
     const auto state = ring_.rank(rank).state.load(std::memory_order_relaxed);
     if (!is_node_alive && state == static_cast<std::uint32_t>(RankState::joined)) {
@@ -115,6 +117,49 @@ void RingEngine::note_wire_faults(std::int64_t now) {
             slot_.link.raise_to(LinkCounter::ring_breaks, ++breaks_);
         }
     }
+}
+
+/// Their writes need not come this way, so that they would be noticed by these. One that has died
+/// since is found out as any other.
+void RingEngine::meet_new_ranks() {
+    for (unsigned r = 0; r < rank_count(); ++r) {
+        const RankSlot& slot = ring_.rank(r);
+        // relaxed is enough, throughout: a rank notes a change after it has joined
+        const bool is_member = slot.state.load(std::memory_order_relaxed) ==
+                               static_cast<std::uint32_t>(RankState::joined);
+        const auto incarnation = slot.incarnation.load(std::memory_order_relaxed);
+        const unsigned node = slot.node.load(std::memory_order_relaxed);  // enough: as above
+        const bool is_known = rank_alive_[r] && rank_node_[r] != kNoNode;
+        if (is_known || !is_member || incarnation == over_[r]) continue;
+        set_seen_alive(r, true);
+        if (node >= node_alive_.size()) continue;
+        rank_node_[r] = node;
+        if (!node_alive_[node]) set_node_alive(node, true, 0);
+    }
+}
+
+/// The engine is idle when each rank in the ring delivers.
+void RingEngine::note_idleness() noexcept {
+    bool is_idle = !model_;
+    for (unsigned r = 0; is_idle && r < rank_count(); ++r) {
+        if (r == rank_ || is_delivered_[r].get()) continue;
+        const RankSlot& slot = ring_.rank(r);
+        // relaxed is enough, throughout: one that comes notes a change after it has said so
+        const bool is_member = slot.state.load(std::memory_order_relaxed) ==
+                               static_cast<std::uint32_t>(RankState::joined);
+        const std::uint32_t deliverer =
+            logs_[r].header().deliverer.load(std::memory_order_relaxed);  // enough: as above
+        const bool is_over =
+            over_[r] == slot.incarnation.load(std::memory_order_relaxed);  // enough: as above
+        is_idle = !is_member || deliverer != 0 || is_over;
+    }
+    is_idle_.set(is_idle);
+}
+
+bool RingEngine::is_idle() const noexcept {
+    // relaxed is enough: a look that comes a little later is soon enough
+    return is_idle_.get() &&
+           ring_.delivery().changes.load(std::memory_order_relaxed) == changes_seen_.get();
 }
 
 }  // namespace rmem

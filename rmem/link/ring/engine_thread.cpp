@@ -41,10 +41,11 @@ void RingEngineThread::work() {
     }
 }
 
-/// Whether writes have been applied, by whichever thread, or wait for it.
+/// Whether writes of others had to be applied, by any thread, or wait for it: not those that their
+/// writers bring.
 bool RingEngineThread::has_moved() noexcept {
-    const std::uint64_t before = std::exchange(applied_, engine_.applied_in_all());
-    return before != applied_ || engine_.lacks_writes();
+    const std::uint64_t before = std::exchange(brought_, engine_.brought());
+    return before != brought_ || engine_.lacks_writes(false);
 }
 
 void RingEngineThread::look() {

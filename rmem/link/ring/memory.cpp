@@ -8,6 +8,7 @@
 #include <sched.h>
 
 #include <algorithm>
+#include <utility>
 
 namespace rmem {
 
@@ -15,6 +16,8 @@ namespace {
 
 constexpr std::int64_t kFifoLookNs = 20'000;  // an older count of a busy FIFO is refreshed
 constexpr std::int64_t kBusyNs = 20'000;      // a program that waits runs the engine more often
+constexpr std::int64_t kStayNs = 10'000;  // a writer waits, beyond the wire's time, for its write
+constexpr std::int64_t kStayTimes = 2;    // and so long for the time between two such waits
 constexpr std::int64_t kMaxHoldOffNs =
     1'000'000'000;  // then a wire that does not move is not waited for
 
@@ -43,6 +46,8 @@ RingMemory::RingMemory(Membership& member, const RingOptions& options)
       node_(member.node()),
       log_(ring_.log(rank_), kLogBytes),
       faults_(options.faults, node_, rank_),
+      takes_time_(ring_.config().timing.instant == 0),
+      most_stay_ns_(kStayNs + rmem::bound_ns(ring_.config().timing, ring_.config().nodes)),
       fifo_depth_(ring_.config().timing.fifo_words),
       fifo_loses_(ring_.config().timing.overflow == FifoPolicy::lose),
       dead_epoch_(ring_.config().nodes),
@@ -59,6 +64,9 @@ RingMemory::~RingMemory() {
 }
 
 void RingMemory::keep_applying(bool on) {
+    // relaxed is enough: the change that is noted orders it
+    ring_.rank(rank_).needs_delivery.store(on ? 1 : 0, std::memory_order_relaxed);
+    ring_.delivery().note_change();
     if (helper_) helper_->set_always(on);
 }
 
@@ -76,6 +84,7 @@ std::uint32_t RingMemory::mark_of(std::size_t offset, std::size_t bytes) const n
 void RingMemory::send(std::size_t offset, const void* from, std::size_t words,
                       std::uint32_t flags) {
     const auto* bytes = static_cast<const std::byte*>(from);
+    stays_ = takes_time_ && offset < ring_.config().user_bytes && may_stay() && delivery_.claim();
     while (words != 0) {
         const auto part = static_cast<std::uint32_t>(std::min<std::size_t>(words, kMaxRecordWords));
         send_record(offset, bytes, part, flags);
@@ -83,6 +92,47 @@ void RingMemory::send(std::size_t offset, const void* from, std::size_t words,
         bytes += part * kWordBytes;
         words -= part;
     }
+    if (std::exchange(stays_, false)) stay();
+}
+
+/// Whether the time since the last such wait allows one that is long enough.
+bool RingMemory::may_stay() {
+    if (!delivery_.is_needed()) return false;
+    const std::int64_t gap = (now_ns() - stayed_ns_) * kStayTimes;
+    const std::int64_t budget = std::min(most_stay_ns_, stay_budget_ns_ + gap);
+    if (budget < most_stay_ns_ - kStayNs) return false;
+    stay_budget_ns_ = budget;
+    return true;
+}
+
+/// Waits until the write is due everywhere, and brings it there, for programs that do not run their
+/// engines: but not longer than these waits may take of the program's time. Then, as without them,
+/// the threads behind those programs are woken.
+void RingMemory::stay() {
+    const std::int64_t now = now_ns();
+    const bool is_done = bring(now, now + stay_budget_ns_);
+    stayed_ns_ = now_ns();
+    stay_budget_ns_ = std::max<std::int64_t>(now + stay_budget_ns_ - stayed_ns_, 0);
+    if (!is_done) engines_.wake_others(rank_);
+    engine_.run();  // and look at members, if it is time
+}
+
+/// Brings what is under way to all nodes as it falls due; the log is claimed. False: until the end
+/// it could not bring all.
+bool RingMemory::bring(std::int64_t now, std::int64_t end) {
+    bool is_done = false;
+    while (delivery_.keeps_claim() && now < end) {
+        engine_.run_and_deliver();
+        is_done = delivery_.is_everywhere(log_.head());
+        if (is_done) break;
+        const std::int64_t due = std::min(engine_.next_due_ns(), end);
+        do {
+            cpu_relax();
+            now = now_ns();
+        } while (now < due);
+    }
+    delivery_.release_claim();
+    return is_done;
 }
 
 void RingMemory::send_record(std::size_t offset, const void* from, std::uint32_t words,
@@ -113,7 +163,7 @@ void RingMemory::send_record(std::size_t offset, const void* from, std::uint32_t
     counters_.add(LinkCounter::writes_sent);
     counters_.add(LinkCounter::bytes_sent, words * kWordBytes);
     if (delivery_.is_on() && delivery_.deliver(log_.head(), record, from)) return;
-    engines_.wake_others(rank_);
+    if (!stays_) engines_.wake_others(rank_);
     if ((flags & LogRecord::kMeLast) != 0) engines_.wake(rank_);  // to apply it here, too
     if (offset < ring_.config().user_bytes && sleepers_.is_wanted(offset, words * kWordBytes))
         [[unlikely]] {
@@ -147,7 +197,7 @@ void RingMemory::tell(std::size_t offset, std::size_t bytes, std::int64_t now) n
             wake_rank(ring_, r);
         // relaxed is enough: a look that comes a little later is soon enough
         const std::int64_t ran = ring_.node(node).engine_ran_ns.load(std::memory_order_relaxed);
-        if (now - ran > kBusyNs) engines_.wake(r);
+        if (!stays_ && now - ran > kBusyNs) engines_.wake(r);
     }
 }
 
@@ -260,6 +310,10 @@ std::uint64_t RingMemory::reclaim() {
 bool RingMemory::flush(Deadline deadline) {
     delivery_.settle();
     const std::uint64_t target = log_.head();
+    // Those that sleep are woken if it does not go without.
+    const std::int64_t began = now_ns();
+    const std::int64_t end = std::min(began + most_stay_ns_, deadline.at_ns);
+    if (takes_time_ && delivery_.claim_for_flush()) static_cast<void>(bring(began, end));
     wake_behind(target);
     for (unsigned n = 0; n < ring_.config().nodes;) {
         const NodeSlot& slot = ring_.node(n);

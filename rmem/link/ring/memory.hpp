@@ -131,6 +131,9 @@ private:
     void look_at_fifo(std::int64_t now);
     std::uint64_t reclaim();
     void begin_delivering();
+    [[nodiscard]] bool may_stay();
+    void stay();
+    [[nodiscard]] bool bring(std::int64_t now, std::int64_t end);
     void run_idly();
     bool counts(unsigned node, std::uint32_t epoch) const noexcept;
     void check_slow_node(unsigned node, std::uint32_t epoch, std::int64_t now);
@@ -142,6 +145,11 @@ private:
     LogWriter log_;
     WriteFaults faults_;
 
+    const bool takes_time_;  ///< the wire
+    const std::int64_t most_stay_ns_;
+    std::int64_t stay_budget_ns_ = 0;
+    std::int64_t stayed_ns_ = 0;      ///< when it has stayed last
+    bool stays_ = false;              ///< the write at hand waits until it is due
     const std::uint32_t fifo_depth_;  ///< words; 0: no limit
     const bool fifo_loses_;
     std::uint32_t queued_ = 0;       ///< words in the FIFO, at most

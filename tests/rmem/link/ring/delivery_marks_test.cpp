@@ -5,6 +5,8 @@
 #include "tests/support/marks.hpp"
 #include "tests/support/test_ring.hpp"
 
+#include <unistd.h>
+
 #include <atomic>
 #include <csignal>
 #include <cstdlib>
@@ -31,12 +33,16 @@ std::uint32_t in_bank(const TestRing& ring, unsigned node, std::size_t offset) {
 /// children, since the mark to be killed at is read when a process passes its first mark.
 class RingDeliveryMarks : public ::testing::TestWithParam<test::Death> {
 protected:
-    TestRing ring{{.nodes = 3}};
+    /// A writer that waits until its write is due.
+    static bool waits() { return GetParam().mark == "ring.stored-when-due"; }
+
+    TestRing ring{{.nodes = 3, .timing = waits() ? "scramnet-burst" : "none"}};
     SharedValue<std::atomic<unsigned>> stage;
 
     Child bystander(unsigned rank) {
         return Child([this, rank] {
             RingRank me(ring.open(), {rank, rank}, {});
+            if (waits()) me.memory.keep_applying(true);
             stage->fetch_add(1);
             me.await([&] { return *stage == 5; });  // runs what falls to it
         });
@@ -46,7 +52,10 @@ protected:
             const std::string at = GetParam().mark + ":" + std::to_string(GetParam().pass);
             ::setenv("RMEM_KILL_AT", at.c_str(), 1);
             RingRank me(ring.open(), {0, 0}, {});
-            for (std::uint32_t i = 1; i <= kBefore; ++i) me.memory.post_word(0, i);
+            for (std::uint32_t i = 1; i <= kBefore; ++i) {
+                ::usleep(waits() ? 1'000 : 0);  // time that it may wait for
+                me.memory.post_word(0, i);
+            }
             const std::vector<std::uint32_t> block(kBlock / kWordBytes, kBlockWord);
             me.memory.write(kBlock, block.data(), kBlock);
             me.memory.post_word(4, 1);
@@ -98,9 +107,10 @@ TEST_P(RingDeliveryMarks, its_next_incarnation_writes_behind_it) {
 
 // The passes are those of words, then of the block.
 INSTANTIATE_TEST_SUITE_P(EachMark, RingDeliveryMarks,
-                         ::testing::ValuesIn(test::deaths_at_marks(RMEM_SOURCE_DIR,
-                                                                   {"rmem/link/ring/delivery.cpp"},
-                                                                   {1, 5, 11})),
+                         ::testing::ValuesIn(test::deaths_at_marks(
+                             RMEM_SOURCE_DIR,
+                             {"rmem/link/ring/delivery.cpp", "rmem/link/ring/engine_outward.cpp"},
+                             {1, 5, 11})),
                          test::name_of_death);
 
 }  // namespace

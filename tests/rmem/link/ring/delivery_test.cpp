@@ -42,6 +42,18 @@ bool delivers(const TestRing& ring, unsigned rank) {
     return log_of(ring, rank).deliverer.load() != 0;
 }
 
+RingOptions still() {
+    RingOptions options;
+    options.helper = false;
+    return options;
+}
+
+/// As if ranks without a helper did not want each write.
+void allow_delivery(const TestRing& ring) {
+    for (unsigned r = 0; r < ring.config().ranks; ++r) ring.ring()->rank(r).wants_each_write = 0;
+    ring.ring()->delivery().note_change();
+}
+
 RingOptions that_sees_each_write() {
     RingOptions options;
     options.check_writers = true;
@@ -192,6 +204,112 @@ TEST(RingDelivery, a_rank_with_faults_of_its_own_leaves_its_writes_to_the_engine
     a.memory.post_word(0, 1);
     EXPECT_FALSE(delivers(ring, 0));
     b.await(0, 1);
+}
+
+// ---- On a wire that takes time
+
+TEST(RingDelivery, a_write_waits_until_it_is_due_where_a_program_loads_plainly) {
+    TestRing ring({.nodes = 3, .timing = "scramnet-burst"});
+    RingRank a(ring, 0, still()), b(ring, 1, still()), c(ring, 2, still());
+    ring.ring()->rank(1).needs_delivery = 1;
+    allow_delivery(ring);
+    unsigned brought = 0;
+    for (std::uint32_t i = 1; i <= 100; ++i) {
+        const std::int64_t began = now_ns();
+        a.memory.post_word(64, i);
+        const std::int64_t took = now_ns() - began;
+        // Else its time for waiting was over: the host was away.
+        if (in_bank(ring, 1, 64) != i || in_bank(ring, 2, 64) != i) continue;
+        EXPECT_GE(took, 546) << "the wire's time";
+        ++brought;
+    }
+    EXPECT_GT(brought, 0U) << "nobody else has run anything";
+    EXPECT_FALSE(delivers(ring, 0)) << "it claims its log for the time of a write only";
+    EXPECT_EQ(ring.count(1, LinkCounter::writes_applied), ring.slot(1).propagation.count());
+}
+
+TEST(RingDelivery, a_stream_is_not_held_up_longer_than_its_share) {
+    TestRing ring({.nodes = 2, .timing = "scramnet-burst"});
+    RingRank a(ring, 0), b(ring, 1);
+    b.memory.keep_applying(true);
+    for (std::uint32_t i = 1; i <= 20'000; ++i) {
+        a.wait_for_room(kWordBytes);
+        a.memory.post_word(64, i);
+    }
+    EXPECT_TRUE(eventually([&] { return in_bank(ring, 1, 64) == 20'000; }));
+}
+
+TEST(RingDelivery, a_flush_brings_what_is_under_way_to_nodes_that_nobody_runs) {
+    TestRing ring({.nodes = 3, .timing = "scramnet-burst"});
+    RingRank a(ring, 0, still()), b(ring, 1, still()), c(ring, 2, still());
+    allow_delivery(ring);
+    unsigned brought = 0;
+    for (std::uint32_t i = 1; i <= 20; ++i) {
+        a.memory.post_word(64, i);
+        if (a.memory.flush(Deadline::in(50'000'000)) && in_bank(ring, 2, 64) == i) ++brought;
+    }
+    EXPECT_GT(brought, 0U);
+}
+
+TEST(RingDelivery, an_engine_leaves_a_claimed_log_to_its_writer_and_takes_it_when_that_lets_go) {
+    TestRing ring({.nodes = 2, .timing = "scramnet-burst"});
+    RingRank a(ring, 0, still()), b(ring, 1, still());
+    auto& claim = LogArea(ring.ring()->log(0), kLogBytes).header().deliverer;
+    claim = a.member.incarnation();
+    a.memory.post_word(64, 1);
+    a.memory.post_word(68, 2);
+    const std::int64_t end = now_ns() + 2'000'000;
+    while (now_ns() < end) b.memory.progress();
+    EXPECT_EQ(in_bank(ring, 1, 64), 0U);
+    claim = 0;
+    b.await(68, 2);
+    EXPECT_EQ(in_bank(ring, 1, 64), 1U);
+    EXPECT_EQ(ring.count(1, LinkCounter::lost_on_wire), 0U);
+    EXPECT_EQ(ring.count(1, LinkCounter::writes_applied), 2U);
+}
+
+TEST(RingDelivery, words_keep_their_order_while_writer_and_engine_take_turns) {
+    TestRing ring({.nodes = 3, .timing = "scramnet-burst"});
+    RingRank a(ring, 0), b(ring, 1), c(ring, 2);
+    b.memory.keep_applying(true);
+    std::atomic<bool> ends{false};
+    std::thread reader([&] {
+        std::uint32_t seen = 0;
+        while (!ends) {
+            const std::uint32_t flag = in_bank(ring, 1, 68);
+            const std::uint32_t data = in_bank(ring, 1, 64);
+            EXPECT_GE(flag, seen);
+            EXPECT_GE(data, flag) << "a flag came before its data";
+            seen = flag;
+        }
+    });
+    std::thread runner([&] {
+        while (!ends) c.memory.progress();
+    });
+    for (std::uint32_t i = 1; i <= 5'000; ++i) {
+        a.wait_for_room(2 * kWordBytes);
+        a.memory.post_word(64, i);
+        a.memory.post_word(68, i);
+        if (i % 7 == 0) a.memory.progress();
+        if (i % 64 == 0) std::this_thread::yield();
+    }
+    EXPECT_TRUE(eventually([&] { return in_bank(ring, 1, 68) == 5'000; }));
+    EXPECT_TRUE(eventually([&] { return in_bank(ring, 2, 68) == 5'000; }));
+    ends = true;
+    reader.join();
+    runner.join();
+}
+
+TEST(RingDelivery, an_interrupt_of_a_node_with_a_descriptor_is_raised_by_its_writer) {
+    TestRing ring({.nodes = 2, .timing = "scramnet-burst"});
+    Node a = ring.join(0), b = ring.join(1);
+    b.watch(64, 4, Trigger::any_write);
+    static_cast<void>(b.interrupt_fd());
+    EXPECT_EQ(ring.ring()->rank(1).needs_delivery.load(), 1U);
+    EXPECT_EQ(a.write_word(64, 5), WriteResult::ok);
+    const auto interrupt = b.next_interrupt(Deadline::in(kPatienceNs));
+    ASSERT_TRUE(interrupt);
+    EXPECT_EQ(interrupt->value, 5U);
 }
 
 TEST(RingDelivery, a_wire_that_takes_time_is_not_passed_by) {

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+// The own writes of a rank that waits until they are due, and brings them to the other nodes.
+
+#include "rmem/base/clock.hpp"
+#include "rmem/base/marks.hpp"
+#include "rmem/link/ring/engine.hpp"
+
+namespace rmem {
+
+namespace {
+
+constexpr std::size_t kMostOutward = 4096;     // then the other engines have to bring them, and…
+constexpr std::int64_t kGiveUpNs = 1'000'000;  // …what could not be brought for so long
+
+}  // namespace
+
+bool RingEngine::run_and_deliver() {
+    if (!lock_.try_lock()) return false;
+    brings_ = true;
+    deliver_outward();
+    step(false);
+    brings_ = false;
+    report_violations();
+    return true;
+}
+
+/// Whether a rank's writes are left to its process, which brings them as soon as they are due.
+bool RingEngine::is_claimed(unsigned rank) const noexcept {
+    // (5) - this acquire-load synchronizes-with the release-stores delivery.cpp (5), delivery.cpp
+    // (8) and delivery.cpp (9)
+    const std::uint32_t claimer = logs_[rank].header().deliverer.load(std::memory_order_acquire);
+    return claimer != 0 && claimer != over_[rank];
+}
+
+void RingEngine::note_outward(const Flight& flight, const WireOutcome& outcome) {
+    Outward write{outcome.node, flight};
+    write.flight.due_ns = outcome.time_ns;
+    if (brings_ && outward_.empty() && deliver(write)) return;
+    if (outward_.size() == kMostOutward) outward_.pop_front();
+    outward_.push_back(write);
+}
+
+/// What the node's engine has not applied yet and does not touch, since the log is claimed. What
+/// has to wait for something that it is applying just now is tried again in the next run.
+void RingEngine::deliver_outward() {
+    std::size_t kept = 0;
+    for (std::size_t i = 0; i < outward_.size(); ++i) {
+        if (!deliver(outward_[i])) outward_[kept++] = outward_[i];
+    }
+    outward_.resize(kept);
+}
+
+/// False: an earlier write is not there yet.
+bool RingEngine::deliver(const Outward& write) {
+    const Flight& flight = write.flight;
+    const LogRecord& record = flight.entry.record;
+    NodeSlot& slot = ring_.node(write.node);
+    // (7) - this acquire-load synchronizes-with the release-store engine.cpp (1)
+    std::uint64_t has = slot.applied[rank_].load(std::memory_order_acquire);
+    const bool is_given_up = flight.due_ns < step_ns_ - kGiveUpNs;
+    if (has > flight.entry.position || is_given_up) return true;
+    if (has < flight.before) return false;
+    // The own process alone gives the log back.
+    static_cast<void>(
+        logs_[rank_].copy_words(flight.entry, ring_.bank(write.node) + record.offset));
+    RMEM_MARK("ring.stored-when-due");
+    Punctuality::Arrival arrival;
+    arrival.origin = node_;
+    arrival.offset = record.offset;
+    arrival.words = record.words;
+    arrival.queued_words = record.queued_words;
+    arrival.written_ns = record.written_ns;
+    arrival.unseen_ns = flight.unseen_ns;
+    arrival.due_ns = flight.due_ns;
+    arrival.applied_ns = now_ns();
+    punctuality_.look(arrival.applied_ns, 0);
+    static_cast<void>(punctuality_.arrived(arrival, slot));
+    const std::size_t bytes = record.words * kWordBytes;
+    slot.link.add_shared(LinkCounter::writes_applied);
+    slot.link.add_shared(LinkCounter::bytes_applied, bytes);
+    if (sleepers_.is_wanted(record.offset, bytes)) sleepers_.wake(record.offset, bytes);
+    if (interrupts_.anyone_watches()) {
+        interrupts_.applied_at(write.node, node_, record.offset, bytes,
+                               (record.flags & LogRecord::kInterrupt) != 0);
+    }
+    // (6) - this release-exchange synchronizes-with the acquire-load rmem/ring/applied.hpp (1);
+    // relaxed is enough where it fails: nobody else applies what is claimed
+    slot.applied[rank_].compare_exchange_strong(has, flight.entry.next, std::memory_order_release,
+                                                std::memory_order_relaxed);
+    return true;
+}
+
+}  // namespace rmem
