@@ -5,6 +5,7 @@
 #include "rmem/base/marks.hpp"
 #include "rmem/ring/node_board.hpp"
 #include "rmem/ring/node_slot.hpp"
+#include "rmem/ring/rank_bell.hpp"
 #include "rmem/ring/waiting.hpp"
 #include "rmem/ring/word_sleepers.hpp"
 
@@ -410,11 +411,14 @@ void InterruptBoard::wake_watchers(const Area& to) const noexcept {
         for (; ranks != 0; ranks &= ranks - 1) {
             const unsigned rank =
                 i * kRanksPerChunk + static_cast<unsigned>(std::countr_zero(ranks));
+            if (rank >= ring_.config().ranks) continue;
             // relaxed is enough: the fence orders it after the store (4)
-            if (rank < ring_.config().ranks &&
-                (attention[rank].load(std::memory_order_relaxed) & kInterruptsWake) != 0) {
-                wake_rank(ring_, rank);
+            std::uint32_t asked = attention[rank].load(std::memory_order_relaxed) & kInterruptsWake;
+            if ((asked & kAttentionInterrupts) != 0 &&
+                ring_bell(ring_, rank, BellUse::interrupts)) {
+                asked &= ~kAttentionInterrupts;
             }
+            if (asked != 0) wake_rank(ring_, rank);
         }
     }
 }

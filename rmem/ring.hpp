@@ -83,6 +83,15 @@ using ProcessorSet = std::array<std::uint64_t, 4>;
 
 /// The state that a rank shows on this host. Written by the rank's process, except `wake` and
 /// `engine`.
+/// What a rank's bell is rung for (rmem/ring/rank_bell.hpp).
+enum class BellUse : unsigned { interrupts, posts, count_ };
+
+/// Where it is.
+struct BellPlace {
+    std::atomic<std::uint64_t> inode;       ///< of the pipe; 0: there is none
+    std::atomic<std::uint32_t> descriptor;  ///< its number in the rank's process
+};
+
 struct alignas(kLineBytes) RankSlot {
     std::atomic<std::uint32_t> state;        ///< RankState
     std::atomic<std::uint32_t> incarnation;  ///< counts the processes that have been this rank
@@ -98,6 +107,7 @@ struct alignas(kLineBytes) RankSlot {
     /// Not 0: its program does not run its engine, and sees writes when others bring them: it loads
     /// plainly, or waits for an interrupt's descriptor.
     std::atomic<std::uint32_t> needs_delivery;
+    std::array<BellPlace, static_cast<std::size_t>(BellUse::count_)> bells;
     Counters link;                                ///< LinkCounter
     Counters protocol;                            ///< billboard/core/counters.hpp
     std::array<PortCounters, kPortBlocks> ports;  ///< in the order of their billboard::Class

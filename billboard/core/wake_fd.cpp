@@ -3,46 +3,26 @@
 
 #include "rmem/ring/waiting.hpp"
 
-#include <sys/eventfd.h>
-#include <unistd.h>
-
-#include <cerrno>
-#include <cstring>
-
 namespace billboard {
-
-namespace {
-
-rmem::Descriptor make_eventfd() {
-    const int fd = ::eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
-    if (fd < 0) {
-        throw rmem::Error(rmem::Errc::system,
-                          std::string("no descriptor to poll: eventfd: ") + std::strerror(errno));
-    }
-    return rmem::Descriptor(fd);
-}
-
-}  // namespace
 
 WakeFd::WakeFd(rmem::Ring& ring, unsigned rank)
     : ring_(ring),
       rank_(rank),
-      fd_(make_eventfd()),
+      bell_(ring, rank, rmem::BellUse::posts),
       // The count before the thread: what wakes it while it starts must not be taken for seen.
       thread_(
           "bbp-fd", [this, seen = rmem::wake_count(ring, rank)] { run(seen); },
-          [this] { rmem::wake_rank(ring_, rank_); }) {}
+          [this] { rmem::wake_rank(ring_, rank_); }) {
+    bell_.show();
+}
 
 void WakeFd::arm() noexcept {
-    std::uint64_t ignored;
-    while (::read(fd_.get(), &ignored, sizeof ignored) > 0) continue;
+    bell_.clear();
     rmem::ask_attention(ring_, rank_, rmem::kAttentionDescriptor);
 }
 
 void WakeFd::signal() noexcept {
-    const std::uint64_t one = 1;
-    // A full counter is readable already.
-    [[maybe_unused]] const auto written = ::write(fd_.get(), &one, sizeof one);
+    bell_.signal();
 }
 
 void WakeFd::run(std::uint32_t seen) noexcept {

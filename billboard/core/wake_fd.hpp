@@ -3,9 +3,9 @@
 
 /// A descriptor that becomes readable when this rank is told of a message: for poll and epoll.
 ///
-/// A thread sleeps on the rank's wake word and writes to an eventfd of this process. While armed,
-/// the rank's attention word asks posters to wake it, at no cost to them otherwise
-/// (rmem/ring/waiting.hpp). Nothing crosses processes but the wake word.
+/// While armed, the rank's attention word asks posters to make it readable, at no cost to them
+/// otherwise (rmem/ring/waiting.hpp, rmem/ring/rank_bell.hpp). Where they cannot, they wake a
+/// thread that sleeps on the rank's wake word.
 ///
 /// Use: `arm` when nothing more is to be received; it clears the descriptor. The caller then looks
 /// once more and calls `signal` if something is there: what came before arming rings no bell.
@@ -14,7 +14,7 @@
 
 #include "rmem/base/helper_thread.hpp"
 #include "rmem/ring.hpp"
-#include "rmem/ring/segment.hpp"
+#include "rmem/ring/rank_bell.hpp"
 
 namespace billboard {
 
@@ -22,7 +22,7 @@ class RMEM_API WakeFd {
 public:
     WakeFd(rmem::Ring& ring, unsigned rank);
 
-    int get() const noexcept { return fd_.get(); }
+    int get() const noexcept { return bell_.handle(); }
     void arm() noexcept;
     void signal() noexcept;
 
@@ -31,7 +31,7 @@ private:
 
     rmem::Ring& ring_;
     unsigned rank_;
-    rmem::Descriptor fd_;
+    rmem::RankBell bell_;
     rmem::HelperThread thread_;
 };
 

@@ -202,7 +202,7 @@ void BankWriter<Link>::announce() noexcept {
         // relaxed is enough: the fence orders this load after the post before it
         const std::uint32_t asked = attention_[r].load(std::memory_order_relaxed) & kWritesWake;
         if (asked != 0 && r != rank_) [[unlikely]] {
-            wake_rank(ring_, r);
+            wake_asked(ring_, r, asked);
         }
     }
 }

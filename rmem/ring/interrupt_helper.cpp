@@ -4,39 +4,25 @@
 #include "rmem/base/fence.hpp"
 #include "rmem/ring/waiting.hpp"
 
-#include <fmt/format.h>
-#include <sys/eventfd.h>
-#include <unistd.h>
-
-#include <cerrno>
-#include <cstring>
 #include <utility>
 
 namespace rmem {
-
-namespace {
-
-Descriptor make_eventfd(unsigned rank) {
-    const int fd = ::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    if (fd >= 0) return Descriptor(fd);
-    throw Error(Errc::system,
-                fmt::format("the interrupt descriptor of rank {}: {}", rank, std::strerror(errno)));
-}
-
-}  // namespace
 
 InterruptHelper::InterruptHelper(Ring& ring, unsigned rank, InterruptBoard& board)
     : ring_(ring),
       rank_(rank),
       board_(board),
-      fd_(make_eventfd(rank)),
+      bell_(ring, rank, BellUse::interrupts),
       thread_(
-          "rmem-interrupts", [this] { work(); }, [this] { wake_rank(ring_, rank_); }) {}
+          "rmem-interrupts", [this] { work(); }, [this] { wake_rank(ring_, rank_); }) {
+    bell_.show();
+}
 
 void InterruptHelper::on_interrupt(Callback callback) {
     {
         std::lock_guard lock(mutex_);
         callback_ = std::move(callback);
+        callback_ ? bell_.hide() : bell_.show();
     }
     wake_rank(ring_, rank_);
 }
@@ -45,7 +31,10 @@ std::optional<Interrupt> InterruptHelper::take() {
     std::lock_guard lock(mutex_);
     if (callback_) return std::nullopt;
     auto taken = board_.take();
-    if (!board_.pending()) drain();
+    if (!board_.pending()) {
+        bell_.clear();
+        if (board_.pending()) bell_.signal();  // raised meanwhile
+    }
     return taken;
 }
 
@@ -66,28 +55,18 @@ void InterruptHelper::look() {
     for (;;) {
         std::unique_lock lock(mutex_);
         if (!callback_) {
-            if (board_.pending()) signal();
+            if (board_.pending()) bell_.signal();
             return;
         }
         const auto taken = board_.take();
         if (!taken) {
-            drain();
+            bell_.clear();
             return;
         }
         const Callback callback = callback_;
         lock.unlock();
         callback(*taken);
     }
-}
-
-void InterruptHelper::signal() noexcept {
-    constexpr std::uint64_t kOne = 1;
-    [[maybe_unused]] const auto written = ::write(fd_.get(), &kOne, sizeof kOne);
-}
-
-void InterruptHelper::drain() noexcept {
-    std::uint64_t count = 0;
-    [[maybe_unused]] const auto read = ::read(fd_.get(), &count, sizeof count);
 }
 
 }  // namespace rmem

@@ -4,18 +4,19 @@
 /// The thread behind a node's interrupt descriptor and callback.
 ///
 /// It sleeps on the rank's wake word (rmem/ring/waiting.hpp), so an idle node costs nothing but a
-/// look each kLongestSleepNs. Readability of the descriptor is a level: after `take` has returned,
-/// it is readable exactly while interrupts wait (or will be, as soon as this thread has looked).
+/// look each kLongestSleepNs. Those that raise make the descriptor readable themselves where they
+/// can (rmem/ring/rank_bell.hpp). Readability is a level: after `take` has returned, it is readable
+/// while interrupts wait, or once more where one was taken before its raiser had rung.
 /// Thread safety: `fd`, `on_interrupt` and `take` from the node's thread. The callback runs on this
 ///   object's thread, and must not destroy the node; the one that was replaced may still be running
 ///   when on_interrupt returns.
-/// Errors: Error(system) when there can be no eventfd; std::system_error when there can be no
+/// Errors: Error(system) when there can be no pipe; std::system_error when there can be no
 /// thread.
 
 #include "rmem/base/helper_thread.hpp"
 #include "rmem/interrupts.hpp"
 #include "rmem/ring.hpp"
-#include "rmem/ring/segment.hpp"
+#include "rmem/ring/rank_bell.hpp"
 
 #include <functional>
 #include <mutex>
@@ -32,7 +33,7 @@ public:
 
     InterruptHelper(Ring& ring, unsigned rank, InterruptBoard& board);
 
-    int fd() const noexcept { return fd_.get(); }
+    int fd() const noexcept { return bell_.handle(); }
     void on_interrupt(Callback callback);
     /// The oldest interrupt; none while a callback gets them.
     [[nodiscard]] std::optional<Interrupt> take();
@@ -40,13 +41,11 @@ public:
 private:
     void work();
     void look();
-    void signal() noexcept;
-    void drain() noexcept;
 
     Ring& ring_;
     const unsigned rank_;
     InterruptBoard& board_;
-    Descriptor fd_;
+    RankBell bell_;
     std::mutex mutex_;  ///< the callback, the taker, and the descriptor's level
     Callback callback_;
     HelperThread thread_;

@@ -3,6 +3,7 @@
 
 #include "rmem/base/environment_variable.hpp"
 #include "rmem/base/fence.hpp"
+#include "rmem/ring/rank_bell.hpp"
 
 #include <linux/futex.h>
 #include <sched.h>
@@ -194,6 +195,14 @@ void wake_rank(const Ring& ring, unsigned rank) noexcept {
     // (2) - this acq_rel add synchronizes-with the acquire-load (1)
     word.fetch_add(1, std::memory_order_acq_rel);
     wake_sleepers(word);
+}
+
+void wake_asked(const Ring& ring, unsigned rank, std::uint32_t asked) noexcept {
+    if ((asked & kAttentionDescriptor) != 0) {
+        clear_attention(ring, rank, kAttentionDescriptor);  // before: it may ask again at once
+        if (ring_bell(ring, rank, BellUse::posts)) asked &= ~kAttentionDescriptor;
+    }
+    if (asked != 0) wake_rank(ring, rank);
 }
 
 void sleep_on(std::atomic<std::uint32_t>& word, std::uint32_t seen,

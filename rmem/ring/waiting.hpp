@@ -82,6 +82,9 @@ enum class Step { poll, check_peers, expired };
 
 /// Wakes a rank that has asked for it, after that for which it waits; its Waiter has to ask again.
 RMEM_API void wake_rank(const Ring& ring, unsigned rank) noexcept;
+/// The same for a post or write, where `asked` bits are set: a protocol's descriptor is made
+/// readable without its thread, where that can be.
+RMEM_API void wake_asked(const Ring& ring, unsigned rank, std::uint32_t asked) noexcept;
 
 /// The sleeper's side, for waits without a Waiter: read the count, ask for attention, look once
 /// more for the awaited change, sleep until the count differs from the one read.
@@ -170,8 +173,9 @@ public:
     void notify(unsigned rank) const noexcept {
         light_fence();
         // relaxed is enough: the fence orders this load after the post before it
-        if ((attention_[rank].load(std::memory_order_relaxed) & kPostsWake) != 0) [[unlikely]]
-            wake(rank);
+        const std::uint32_t asked = attention_[rank].load(std::memory_order_relaxed) & kPostsWake;
+        if (asked != 0) [[unlikely]]
+            wake_asked(ring_, rank, asked);
     }
     void wake(unsigned rank) const noexcept { wake_rank(ring_, rank); }
 

@@ -555,7 +555,8 @@ void RingEngine::wake_node() noexcept {
         // relaxed is enough: the fence orders this load after the stores before it
         const std::uint32_t attention = ring_.attention()[r].load(std::memory_order_relaxed);
         const std::uint32_t own = r == rank_ ? kAttentionSleeping | kAttentionTaking : 0;
-        if ((attention & kWritesWake & ~own) != 0) wake_rank(ring_, r);
+        const std::uint32_t asked = attention & kWritesWake & ~own;
+        if (asked != 0) wake_asked(ring_, r, asked);
     }
 }
 

@@ -113,7 +113,7 @@ void RingMemory::stay() {
     const bool is_done = bring(now, now + stay_budget_ns_);
     stayed_ns_ = now_ns();
     stay_budget_ns_ = std::max<std::int64_t>(now + stay_budget_ns_ - stayed_ns_, 0);
-    if (!is_done) engines_.wake_others(rank_);
+    if (!is_done) wake_behind(log_.head());
     engine_.run();  // and look at members, if it is time
 }
 
@@ -197,7 +197,9 @@ void RingMemory::tell(std::size_t offset, std::size_t bytes, std::int64_t now) n
             wake_rank(ring_, r);
         // relaxed is enough: a look that comes a little later is soon enough
         const std::int64_t ran = ring_.node(node).engine_ran_ns.load(std::memory_order_relaxed);
-        if (!stays_ && now - ran > kBusyNs) engines_.wake(r);
+        // relaxed is enough: likewise
+        const bool needs = ring_.rank(r).needs_delivery.load(std::memory_order_relaxed) != 0;
+        if (!stays_ && (needs || now - ran > kBusyNs)) engines_.wake(r);
     }
 }
 

@@ -345,7 +345,7 @@ void Engine::wake_programs() noexcept {
         // relaxed is enough: the fence orders this load after the stores before it
         std::uint32_t asked = ring_.attention()[r].load(std::memory_order_relaxed) & kWritesWake;
         if (r == own_rank_) asked &= ~(kAttentionSleeping | kAttentionTaking);
-        if (asked != 0) wake_rank(ring_, r);
+        if (asked != 0) wake_asked(ring_, r, asked);
     }
 }
 

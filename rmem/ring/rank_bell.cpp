@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "rmem/ring/rank_bell.hpp"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <map>
+#include <mutex>
+#include <utility>
+
+namespace rmem {
+
+namespace {
+
+constexpr std::size_t kMostOpen = 64;
+
+bool write_once(int fd) noexcept {
+    const char once = 1;
+    // A full pipe has been rung.
+    return ::write(fd, &once, 1) == 1 || errno == EAGAIN;
+}
+
+/// The pipe behind a descriptor of a process, if it is that one. For reading, too: so nobody meets
+/// a pipe that nobody reads.
+Descriptor open_pipe(unsigned pid, std::uint32_t number, std::uint64_t inode) {
+    const std::string path = fmt::format("/proc/{}/fd/{}", pid, number);
+    struct stat found {};
+    // Before it is opened: to open a device may do something.
+    if (::stat(path.c_str(), &found) != 0 || !S_ISFIFO(found.st_mode)) return {};
+    Descriptor pipe(::open(path.c_str(), O_RDWR | O_NONBLOCK | O_CLOEXEC));
+    const bool is_it = pipe.get() >= 0 && ::fstat(pipe.get(), &found) == 0 &&
+                       S_ISFIFO(found.st_mode) && found.st_ino == inode;
+    return is_it ? std::move(pipe) : Descriptor();
+}
+
+/// The bells that this process has rung. An inode is a pipe's for as long as it is open here.
+class Opened {
+public:
+    bool ring(unsigned pid, std::uint32_t number, std::uint64_t inode) {
+        const std::lock_guard lock(mutex_);
+        auto found = pipes_.find(inode);
+        if (found == pipes_.end()) {
+            if (pipes_.size() >= kMostOpen) pipes_.clear();
+            found = pipes_.emplace(inode, open_pipe(pid, number, inode)).first;
+        }
+        if (found->second.get() >= 0) return write_once(found->second.get());
+        pipes_.erase(found);
+        return false;
+    }
+
+private:
+    std::mutex mutex_;
+    std::map<std::uint64_t, Descriptor> pipes_;
+};
+
+}  // namespace
+
+RankBell::RankBell(Ring& ring, unsigned rank, BellUse use)
+    : place_(ring.rank(rank).bells[static_cast<std::size_t>(use)]) {
+    std::array<int, 2> ends{};
+    if (::pipe2(ends.data(), O_NONBLOCK | O_CLOEXEC) != 0) {
+        throw Error(Errc::system, fmt::format("the descriptor of rank {} to be polled: {}", rank,
+                                              std::strerror(errno)));
+    }
+    read_ = Descriptor(ends[0]);
+    write_ = Descriptor(ends[1]);
+}
+
+void RankBell::show() noexcept {
+    struct stat found {};
+    if (::fstat(read_.get(), &found) != 0) return;
+    // relaxed is enough: a number that is not the inode's is found out
+    place_.descriptor.store(static_cast<std::uint32_t>(read_.get()), std::memory_order_relaxed);
+    // (1) - this release-store synchronizes-with the acquire-load (2)
+    place_.inode.store(found.st_ino, std::memory_order_release);
+}
+
+void RankBell::hide() noexcept {
+    // relaxed is enough: one that still sees it rings once too often
+    place_.inode.store(0, std::memory_order_relaxed);
+}
+
+void RankBell::signal() const noexcept {
+    static_cast<void>(write_once(write_.get()));
+}
+
+void RankBell::clear() const noexcept {
+    std::array<char, 256> rung;
+    while (::read(read_.get(), rung.data(), rung.size()) == static_cast<ssize_t>(rung.size())) {
+    }
+}
+
+bool ring_bell(const Ring& ring, unsigned rank, BellUse use) noexcept try {
+    static Opened& opened = *new Opened;  // for as long as any thread may ring
+    const RankSlot& slot = ring.rank(rank);
+    const BellPlace& place = slot.bells[static_cast<std::size_t>(use)];
+    // (2) - this acquire-load synchronizes-with the release-store (1)
+    const std::uint64_t inode = place.inode.load(std::memory_order_acquire);
+    if (inode == 0) return false;
+    // relaxed is enough, for both: wrong ones are found out
+    return opened.ring(slot.pid.load(std::memory_order_relaxed),
+                       place.descriptor.load(std::memory_order_relaxed), inode);
+} catch (...) {  // no memory for the name of the pipe
+    return false;
+}
+
+}  // namespace rmem

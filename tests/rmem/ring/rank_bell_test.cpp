@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "rmem/ring/rank_bell.hpp"
+
+#include "rmem/node.hpp"
+#include "tests/support/child.hpp"
+#include "tests/support/test_ring.hpp"
+
+#include <poll.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <optional>
+
+namespace rmem {
+namespace {
+
+using test::Child;
+using test::eventually;
+using test::kPatienceNs;
+using test::SharedValue;
+using test::TestRing;
+
+bool is_readable(int fd) {
+    pollfd wanted{fd, POLLIN, 0};
+    return ::poll(&wanted, 1, 0) == 1;
+}
+
+struct RankBellTest : ::testing::Test {
+    TestRing ring{{.link = LinkKind::direct}};
+    Membership member{ring.ring(), {0, 0}};
+
+    bool is_rung_by_another_process() {
+        Child other([&] { EXPECT_TRUE(ring_bell(*ring.open(), 0, BellUse::posts)); });
+        return other.wait() == 0;
+    }
+};
+
+TEST_F(RankBellTest, is_rung_by_another_process) {
+    RankBell bell(*ring.ring(), 0, BellUse::posts);
+    bell.show();
+    EXPECT_FALSE(is_readable(bell.handle()));
+    for (int round = 0; round < 3; ++round) {
+        EXPECT_TRUE(is_rung_by_another_process());
+        EXPECT_TRUE(is_readable(bell.handle()));
+        bell.clear();
+        EXPECT_FALSE(is_readable(bell.handle()));
+    }
+}
+
+TEST_F(RankBellTest, is_rung_for_its_use_alone) {
+    RankBell posts(*ring.ring(), 0, BellUse::posts);
+    RankBell interrupts(*ring.ring(), 0, BellUse::interrupts);
+    posts.show();
+    EXPECT_FALSE(ring_bell(*ring.ring(), 0, BellUse::interrupts)) << "it is hidden";
+    interrupts.show();
+    EXPECT_TRUE(ring_bell(*ring.ring(), 0, BellUse::interrupts));
+    EXPECT_FALSE(is_readable(posts.handle()));
+    EXPECT_TRUE(is_readable(interrupts.handle()));
+    interrupts.hide();
+    EXPECT_FALSE(ring_bell(*ring.ring(), 0, BellUse::interrupts));
+}
+
+TEST_F(RankBellTest, stays_rung_when_it_is_rung_more_often_than_a_pipe_holds) {
+    RankBell bell(*ring.ring(), 0, BellUse::posts);
+    bell.show();
+    for (int i = 0; i < 70'000; ++i) {
+        ASSERT_TRUE(ring_bell(*ring.ring(), 0, BellUse::posts));
+    }
+    bell.clear();
+    EXPECT_FALSE(is_readable(bell.handle()));
+}
+
+TEST_F(RankBellTest, is_heard_again_when_its_rank_has_another) {
+    for (int incarnation = 0; incarnation < 5; ++incarnation) {
+        RankBell bell(*ring.ring(), 0, BellUse::posts);
+        bell.show();
+        EXPECT_TRUE(ring_bell(*ring.ring(), 0, BellUse::posts));
+        EXPECT_TRUE(is_readable(bell.handle()));
+    }
+}
+
+TEST_F(RankBellTest, is_not_written_to_when_it_is_no_pipe_or_another) {
+    RankBell bell(*ring.ring(), 0, BellUse::posts);
+    bell.show();
+    BellPlace& place = ring.ring()->rank(0).bells[static_cast<std::size_t>(BellUse::posts)];
+    const std::uint64_t inode = place.inode;
+    place.inode = inode + 1'000'000;
+    EXPECT_FALSE(ring_bell(*ring.ring(), 0, BellUse::posts));
+    std::FILE* const file = std::tmpfile();
+    place.descriptor = static_cast<std::uint32_t>(::fileno(file));
+    EXPECT_FALSE(ring_bell(*ring.ring(), 0, BellUse::posts));
+    EXPECT_EQ(::lseek(::fileno(file), 0, SEEK_END), 0) << "the file is as it was";
+    std::fclose(file);
+    place.descriptor = 1'000'000;
+    EXPECT_FALSE(ring_bell(*ring.ring(), 0, BellUse::posts));
+    EXPECT_FALSE(is_readable(bell.handle()));
+}
+
+TEST_F(RankBellTest, of_a_killed_process_kills_nobody) {
+    SharedValue<std::atomic<int>> stage;
+    Child listener([&] {
+        const auto opened = ring.open();
+        const Membership rank(opened, {1, 1});
+        RankBell bell(*opened, 1, BellUse::posts);
+        bell.show();
+        *stage = 1;
+        ::pause();
+    });
+    ASSERT_TRUE(eventually([&] { return *stage == 1; }));
+    EXPECT_TRUE(ring_bell(*ring.ring(), 1, BellUse::posts));
+    listener.kill();
+    static_cast<void>(ring_bell(*ring.ring(), 1, BellUse::posts));
+    static_cast<void>(ring_bell(*ring.ring(), 1, BellUse::posts));
+}
+
+// ---- The descriptor of interrupts
+
+TEST(InterruptDescriptor, is_readable_at_once_when_one_is_raised_and_not_once_it_is_taken) {
+    TestRing ring({.link = LinkKind::direct, .joins = true});
+    Node &a = ring.node(0), &b = ring.node(1);
+    b.watch(64, 4, Trigger::any_write);
+    const int fd = b.interrupt_fd();
+    for (std::uint32_t i = 1; i <= 1'000; ++i) {
+        // Its thread has no part in that: nobody waits for it.
+        ASSERT_TRUE(eventually(
+            [&] { return (ring.ring()->attention()[1].load() & kAttentionInterrupts) != 0; }));
+        ASSERT_EQ(a.write_word(64, i), WriteResult::ok);
+        ASSERT_TRUE(is_readable(fd));
+        ASSERT_TRUE(b.next_interrupt(Deadline::now()));
+        ASSERT_FALSE(is_readable(fd));
+    }
+}
+
+TEST(InterruptDescriptor, leaves_interrupts_to_a_callback_and_gets_them_back) {
+    TestRing ring({.link = LinkKind::direct, .joins = true});
+    Node &a = ring.node(0), &b = ring.node(1);
+    b.watch(64, 4, Trigger::any_write);
+    const int fd = b.interrupt_fd();
+    std::atomic<std::uint32_t> called{0};
+    b.on_interrupt([&](const Interrupt& interrupt) { called = interrupt.value; });
+    EXPECT_EQ(a.write_word(64, 1), WriteResult::ok);
+    EXPECT_TRUE(eventually([&] { return called == 1; }));
+    b.on_interrupt({});
+    EXPECT_EQ(a.write_word(64, 2), WriteResult::ok);
+    EXPECT_TRUE(eventually([&] { return is_readable(fd); }));
+    const auto taken = b.next_interrupt(Deadline::now());
+    ASSERT_TRUE(taken);
+    EXPECT_EQ(taken->value, 2U);
+}
+
+}  // namespace
+}  // namespace rmem
