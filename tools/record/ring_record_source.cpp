@@ -125,6 +125,9 @@ private:
         if (!is_whole) return give_missed(rank, now_ns, sink);
         RecordedWrite write;
         write.time_ns = entry.record.written_ns;
+        // One that was made while this recorder came.
+        if ((entry.record.flags & LogRecord::kUntimed) != 0)
+            write.time_ns = std::max(write.time_ns, last_ns_[rank]);
         write.node = node_of(rank);
         write.rank = recorded_as(rank, write.node);
         write.offset = entry.record.offset;

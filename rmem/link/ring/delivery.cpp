@@ -139,7 +139,8 @@ void RingDelivery::release_claim() noexcept {
 
 void RingDelivery::time(LogRecord& record) noexcept {
     is_measured_ = counted_ + 1 == kCounted || ring_.config().bound_ns != 0;
-    const bool is_now = is_timed_ || is_measured_ || !on_;
+    // What has changed may be that a recorder has come.
+    const bool is_now = is_timed_ || is_measured_ || !on_ || has_changed();
     if (is_now) last_ns_ = now_ns();
     record.written_ns = last_ns_;
     if (!is_now) record.flags |= LogRecord::kUntimed;

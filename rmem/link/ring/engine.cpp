@@ -409,7 +409,8 @@ void RingEngine::on_outcome(const WireOutcome& outcome) {
     switch (outcome.kind) {
         case WireOutcomeKind::arrived: {
             if (outcome.node != node_) {
-                if (rank == rank_ && is_claimed(rank)) note_outward(flights[number], outcome);
+                if (rank == rank_ && (brings_own_.get() || is_claimed(rank)))
+                    note_outward(flights[number], outcome);
                 return;
             }
             RMEM_CHECK_IF(false, outcome.time_ns <= step_ns_);

@@ -65,6 +65,8 @@ public:
     /// The same by the thread that has claimed the own rank's log (rmem/link/ring/delivery.hpp),
     /// which also brings the own writes to the other nodes.
     bool run_and_deliver();
+    /// Own writes that fall due while the log is not claimed are remembered for the next claim.
+    void set_brings_own(bool on) noexcept { brings_own_.set(on); }
 
     /// Looks which ranks are alive: a system call for each of up to kRanksPerLook ranks, in turn.
     /// The engine acts on it when it runs next; it looks itself, slower, when nobody else does.
@@ -225,6 +227,7 @@ private:
     Logs which_logs_ = Logs::undelivered;
     Hint<std::uint32_t> changes_seen_;  ///< DeliveryBoard::changes at the last look at all logs
     Hint<bool> is_idle_;
+    Hint<bool> brings_own_;
     Hint<bool> busy_;  ///< who sleeps because of an old value is woken by the writer
     Counter<> runs_;
     Hint<std::int64_t> next_due_ns_;

@@ -9,7 +9,7 @@ namespace rmem {
 
 namespace {
 
-constexpr std::size_t kMostOutward = 4096;     // then the other engines have to bring them, and…
+constexpr std::size_t kMostOutward = 64;       // then the other engines have to bring them, and…
 constexpr std::int64_t kGiveUpNs = 1'000'000;  // …what could not be brought for so long
 
 }  // namespace

@@ -97,7 +97,9 @@ void RingMemory::send(std::size_t offset, const void* from, std::size_t words,
 
 /// Whether the time since the last such wait allows one that is long enough.
 bool RingMemory::may_stay() {
-    if (!delivery_.is_needed()) return false;
+    const bool is_needed = delivery_.is_needed();
+    engine_.set_brings_own(is_needed);
+    if (!is_needed) return false;
     const std::int64_t gap = (now_ns() - stayed_ns_) * kStayTimes;
     const std::int64_t budget = std::min(most_stay_ns_, stay_budget_ns_ + gap);
     if (budget < most_stay_ns_ - kStayNs) return false;
