@@ -4,9 +4,9 @@
 /// The thread that runs a node's engine when the program does not.
 ///
 /// A rank that computes makes no progress: it would be deaf, and hold up the others' logs. While
-/// writes go on the thread looks each kLookNs, and runs the engine if nobody of this process did
-/// since. After kIdleLooks without any it sleeps until the next write (rmem/ring/
-/// sleeping_engines.hpp), so an idle process has no wake-ups.
+/// writes have to be applied here the thread looks each kLookNs, and runs the engine if nobody of
+/// this process did since. After kIdleLooks without any, or where writers bring their writes
+/// themselves, it sleeps until it is woken (rmem/ring/sleeping_engines.hpp): idle, for nothing.
 ///
 /// While a program reads its bank by plain loads (`set_always(true)`) each write is to be there as
 /// soon as it is due. The thread polls, and yields after each look, until there was no write for
