@@ -61,7 +61,7 @@ private:
 }  // namespace
 
 RankBell::RankBell(Ring& ring, unsigned rank, BellUse use)
-    : place_(ring.rank(rank).bells[static_cast<std::size_t>(use)]) {
+    : place_(ring.rank(rank).bells[static_cast<std::size_t>(use)]), owner_(::getpid()) {
     std::array<int, 2> ends{};
     if (::pipe2(ends.data(), O_NONBLOCK | O_CLOEXEC) != 0) {
         throw Error(Errc::system, fmt::format("the descriptor of rank {} to be polled: {}", rank,
@@ -69,6 +69,10 @@ RankBell::RankBell(Ring& ring, unsigned rank, BellUse use)
     }
     read_ = Descriptor(ends[0]);
     write_ = Descriptor(ends[1]);
+}
+
+RankBell::~RankBell() {
+    if (::getpid() == owner_) hide();
 }
 
 void RankBell::show() noexcept {

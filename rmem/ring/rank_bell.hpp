@@ -18,12 +18,15 @@
 #include "rmem/ring.hpp"
 #include "rmem/ring/segment.hpp"
 
+#include <sys/types.h>
+
 namespace rmem {
 
 class RMEM_API RankBell {
 public:
     RankBell(Ring& ring, unsigned rank, BellUse use);
-    ~RankBell() { hide(); }
+    /// In a process forked since, the bell is the parent's.
+    ~RankBell();
     RankBell(const RankBell&) = delete;
     RankBell& operator=(const RankBell&) = delete;
 
@@ -39,6 +42,7 @@ public:
 
 private:
     BellPlace& place_;
+    const pid_t owner_;
     Descriptor read_, write_;
 };
 

@@ -31,7 +31,8 @@ RingDelivery::RingDelivery(Membership& member, InterruptBoard& interrupts, bool 
       rank_(member.rank()),
       incarnation_(member.incarnation()),
       takes_time_(ring_.config().timing.instant == 0),
-      may_(may && ring_.config().timing.instant != 0 && register_fences()),
+      has_fences_(register_fences()),
+      may_(may && !takes_time_ && has_fences_),
       board_(ring_.delivery()),
       log_(LogArea(ring_.log(member.rank()), kLogBytes).header()),
       own_bank_(ring_.bank(node_)),
@@ -112,7 +113,7 @@ bool RingDelivery::claim() {
 
 bool RingDelivery::claim_for_flush() {
     if (has_changed()) look_around();
-    if (is_each_wanted_) return false;
+    if (is_each_wanted_ || !has_fences_) return false;
     // (8) - this release-store synchronizes-with the acquire-load engine_outward.cpp (5)
     log_.deliverer.store(incarnation_, std::memory_order_release);
     return true;

@@ -51,7 +51,6 @@ public:
 
     /// `may`: the rank's writes have no faults. It does not begin yet.
     RingDelivery(Membership& member, InterruptBoard& interrupts, bool may);
-    ~RingDelivery() { settle(); }
     RingDelivery(const RingDelivery&) = delete;
     RingDelivery& operator=(const RingDelivery&) = delete;
 
@@ -109,6 +108,7 @@ private:
     const unsigned node_, rank_;
     const std::uint32_t incarnation_;
     const bool takes_time_;  ///< the wire
+    const bool has_fences_;
     const bool may_;
     DeliveryBoard& board_;
     LogHeader& log_;

@@ -74,6 +74,7 @@ RingEngine::RingEngine(Membership& member, const FaultPlan& faults, bool check_w
     }
     // relaxed is enough: taking in notes the change
     ring_.rank(rank_).wants_each_write.store(1, std::memory_order_relaxed);
+    ring_.rank(rank_).needs_delivery.store(0, std::memory_order_relaxed);  // enough: as above
     const bool is_new = take_in(ring_, node_, rank_, member.incarnation());
     for (unsigned r = 0; r < config.seats(); ++r) {
         // relaxed is enough: as in is_over()

@@ -71,7 +71,7 @@ void RingEngine::note_member(unsigned rank, bool alive, std::int64_t now) {
     const bool is_node_alive = alive || has_live_rank(node);
     if (is_node_alive == node_alive_[node]) return;
     set_node_alive(node, is_node_alive, now);
-    ring_.delivery().note_change();
+    if (!is_node_alive) ring_.delivery().note_change();  // one that comes has done so itself
     // relaxed is enough: a process that has left has said so before it let go of its rank
     const auto state = ring_.rank(rank).state.load(std::memory_order_relaxed);
     if (!is_node_alive && state == static_cast<std::uint32_t>(RankState::joined)) {

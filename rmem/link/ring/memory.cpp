@@ -64,9 +64,11 @@ RingMemory::~RingMemory() {
 }
 
 void RingMemory::keep_applying(bool on) {
+    // Programs ask for their bank often: others look around only when it is new.
     // relaxed is enough: the change that is noted orders it
-    ring_.rank(rank_).needs_delivery.store(on ? 1 : 0, std::memory_order_relaxed);
-    ring_.delivery().note_change();
+    const std::uint32_t needs = on ? 1 : 0;
+    if (ring_.rank(rank_).needs_delivery.exchange(needs, std::memory_order_relaxed) != needs)
+        ring_.delivery().note_change();
     if (helper_) helper_->set_always(on);
 }
 

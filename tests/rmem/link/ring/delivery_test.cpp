@@ -228,6 +228,17 @@ TEST(RingDelivery, a_write_waits_until_it_is_due_where_a_program_loads_plainly) 
     EXPECT_EQ(ring.count(1, LinkCounter::writes_applied), ring.slot(1).propagation.count());
 }
 
+TEST(RingDelivery, a_program_that_asks_for_its_bank_again_changes_nothing) {
+    TestRing ring({.nodes = 2, .timing = "scramnet-burst"});
+    RingRank a(ring, 0), b(ring, 1);
+    b.memory.keep_applying(true);
+    const std::uint32_t changes = ring.ring()->delivery().changes;
+    for (int i = 0; i < 10; ++i) b.memory.keep_applying(true);
+    EXPECT_EQ(ring.ring()->delivery().changes, changes);
+    b.memory.keep_applying(false);
+    EXPECT_NE(ring.ring()->delivery().changes, changes);
+}
+
 TEST(RingDelivery, a_stream_is_not_held_up_longer_than_its_share) {
     TestRing ring({.nodes = 2, .timing = "scramnet-burst"});
     RingRank a(ring, 0), b(ring, 1);
