@@ -108,10 +108,6 @@ void RingDelivery::stop() noexcept {
 }
 
 bool RingDelivery::claim() {
-    return is_needed() && claim_for_flush();
-}
-
-bool RingDelivery::claim_for_flush() {
     if (has_changed()) look_around();
     if (is_each_wanted_ || !has_fences_) return false;
     // (8) - this release-store synchronizes-with the acquire-load engine_outward.cpp (5)

@@ -8,7 +8,9 @@
 /// States of a rank's log, in LogHeader::deliverer
 ///   0                the engine of each node applies what it finds in the log
 ///   an incarnation   that incarnation delivers: engines leave the log alone while it is alive.
-///                    After its death they apply what lies above `everywhere`: one write at most
+///                    After its death they apply what lies above `everywhere`: one write at most.
+///                    On a wire that takes time a rank claims its log so for a write alone, until
+///                    it is due (docs/design/ring-link.md)
 /// A rank delivers while it may (the profile is instant, it has no faults of its own) and no live
 /// rank wants each write to pass its engine (RankSlot::wants_each_write: a rank that joins, checks
 /// for races, has a fault in its wire, or is to be told of violations). It begins when all live
@@ -68,17 +70,15 @@ public:
     /// The write that was appended, by a rank that delivers. False: the engines have to apply it.
     [[nodiscard]] bool deliver(std::uint64_t head, const LogRecord& record, const void* words);
     // ---- On a wire that takes time
-    /// Before the append of a write of the user's memory: whether its writer is to wait until it is
-    /// due, and to bring it to the others, because some program does not run its engine. The
-    /// engines leave the log to it then.
-    [[nodiscard]] bool claim();
-    /// Whether there is such a program.
+    /// Whether some other program does not run its engine.
     [[nodiscard]] bool is_needed() {
         if (has_changed()) look_around();
         return is_needed_;
     }
-    /// The same for what was appended already, whether or not any program needs it.
-    [[nodiscard]] bool claim_for_flush();
+    /// Takes the log for as long as the writer waits until its writes are due, and brings them to
+    /// the others: the engines leave it alone. Before the append, or for what is under way. False:
+    /// some rank wants each write.
+    [[nodiscard]] bool claim();
     /// After the append: false, the engines have to do it.
     [[nodiscard]] bool keeps_claim();
     void release_claim() noexcept;

@@ -22,6 +22,7 @@ constexpr std::int64_t kWriteWorkNs = 100;          // what a write costs us, at
 constexpr std::int64_t kOldestNs = 10'000'000'000;  // no write is believed to be older, nor…
 constexpr std::int64_t kNewestNs = 1'000'000'000;   // …further in the future
 constexpr std::int64_t kForgetNs = 5'000'000;  // what is older, and here, the wire has forgotten
+constexpr std::int64_t kTickCanWaitNs = 5'000'000;
 constexpr std::int64_t kHeldLookNs = 100'000;  // its writer may have died
 constexpr std::int64_t kPublishNs = 200;       // a record is seen within this of its time, or late
 constexpr std::size_t kMaxViolations = 1024;   // reported per run; all are counted
@@ -219,8 +220,9 @@ void RingEngine::step(bool for_fifo, Logs logs) noexcept {
         pass_instantly(now);
     }
     looked_ns_ = now;
-    // Not while a write is on its way out: to look at members takes system calls.
-    if (now >= next_tick_ns_ && !brings_ && !for_fifo) tick(now);
+    // Not while a write is on its way out, if it can wait: to look at members takes system calls.
+    const std::int64_t wait = brings_ || for_fifo ? kTickCanWaitNs : 0;
+    if (now >= next_tick_ns_ + wait) tick(now);
     if (applied_any_) wake_node();
     if (work_ns_ != 0) punctuality_.look(now_ns(), work_ns_);
     punctuality_.end();
@@ -392,7 +394,8 @@ void RingEngine::pass_instantly(std::int64_t now) {
             const std::int64_t unseen = held.published_ns - record.written_ns;
             logs_[r].pass(entry);
             if (rank_node_[r] != node_) {
-                if (unseen != 0) slot_.link.add(LinkCounter::late_published);
+                if (unseen != 0 && (record.flags & LogRecord::kUntimed) == 0)
+                    slot_.link.add(LinkCounter::late_published);
                 arrive(r, {.entry = entry, .unseen_ns = unseen}, due);
                 continue;
             }
@@ -503,6 +506,24 @@ void RingEngine::arrive(unsigned rank, const Flight& flight, std::int64_t due_ns
     const LogRecord& record = entry.record;
     // A writer leaves alone what a live node has not applied.
     static_cast<void>(logs_[rank].copy_words(entry, bank_ + record.offset));
+    const auto violation = note_arrival(node_, rank, flight, due_ns);
+    if (violation && hook_ && violations_.size() < kMaxViolations)
+        violations_.push_back(*violation);
+    slot_.brought.add();
+    applied_any_ = true;
+    if (checker_) {
+        slot_.link.add(LinkCounter::races_found,
+                       checker_->arrives(rank_node_[rank], record.offset, record.words,
+                                         record.written_ns, due_ns));
+    }
+    set_applied(rank, entry.next);
+}
+
+/// Measures and counts a write that is in a node's bank now, and wakes those that want it.
+std::optional<BoundViolation> RingEngine::note_arrival(unsigned node, unsigned rank,
+                                                       const Flight& flight, std::int64_t due_ns) {
+    const LogRecord& record = flight.entry.record;
+    NodeSlot& slot = ring_.node(node);
     Punctuality::Arrival arrival;
     arrival.origin = rank_node_[rank];
     arrival.offset = record.offset;
@@ -514,28 +535,18 @@ void RingEngine::arrive(unsigned rank, const Flight& flight, std::int64_t due_ns
     arrival.applied_ns = now_ns();
     punctuality_.look(arrival.applied_ns, work_ns_);
     work_ns_ = 0;
-    if ((record.flags & LogRecord::kUntimed) == 0) {
-        const auto violation = punctuality_.arrived(arrival);
-        if (violation && hook_ && violations_.size() < kMaxViolations)
-            violations_.push_back(*violation);
-    }
+    std::optional<BoundViolation> violation;
+    if ((record.flags & LogRecord::kUntimed) == 0) violation = punctuality_.arrived(arrival, slot);
     const std::size_t bytes = record.words * kWordBytes;
-    slot_.brought.add();
-    slot_.link.add_shared(LinkCounter::writes_applied);  // writers that deliver count here, too
-    slot_.link.add_shared(LinkCounter::bytes_applied, bytes);
-    applied_any_ = true;
-    if (checker_) {
-        slot_.link.add(LinkCounter::races_found,
-                       checker_->arrives(arrival.origin, record.offset, record.words,
-                                         record.written_ns, due_ns));
-    }
-    // A rank that its writer has woken too early, while another one of this node ran the engine.
+    slot.link.add_shared(LinkCounter::writes_applied);  // engines and writers count here
+    slot.link.add_shared(LinkCounter::bytes_applied, bytes);
+    // Also a rank that its writer has woken too early.
     if (sleepers_.is_wanted(record.offset, bytes)) sleepers_.wake(record.offset, bytes);
     if (interrupts_.anyone_watches()) {
-        interrupts_.applied(arrival.origin, record.offset, bytes,
-                            (record.flags & LogRecord::kInterrupt) != 0);
+        interrupts_.applied_at(node, arrival.origin, record.offset, bytes,
+                               (record.flags & LogRecord::kInterrupt) != 0);
     }
-    set_applied(rank, entry.next);
+    return violation;
 }
 
 /// A write of this node is back at its source.

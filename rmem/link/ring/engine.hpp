@@ -155,6 +155,8 @@ private:
     void report_violations();
     void drop_if_idle();
     void arrive(unsigned rank, const Flight& flight, std::int64_t due_ns);
+    std::optional<BoundViolation> note_arrival(unsigned node, unsigned rank, const Flight& flight,
+                                               std::int64_t due_ns);
     std::int64_t publication_of(const LogRecord& record) noexcept;
     void come_round(unsigned rank, const LogReader::Entry& entry);
     bool done_already(unsigned rank, const LogReader::Entry& entry) const noexcept;

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The own writes of a rank that waits until they are due, and brings them to the other nodes.
 
-#include "rmem/base/clock.hpp"
 #include "rmem/base/marks.hpp"
 #include "rmem/link/ring/engine.hpp"
 
@@ -60,29 +59,12 @@ bool RingEngine::deliver(const Outward& write) {
     const bool is_given_up = flight.due_ns < step_ns_ - kGiveUpNs;
     if (has > flight.entry.position || is_given_up) return true;
     if (has < flight.before) return false;
-    // The own process alone gives the log back.
+    // This thread alone gives the log back, and not for a node that has died.
+    if (flight.entry.position < logs_[rank_].oldest()) return true;
     static_cast<void>(
         logs_[rank_].copy_words(flight.entry, ring_.bank(write.node) + record.offset));
     RMEM_MARK("ring.stored-when-due");
-    Punctuality::Arrival arrival;
-    arrival.origin = node_;
-    arrival.offset = record.offset;
-    arrival.words = record.words;
-    arrival.queued_words = record.queued_words;
-    arrival.written_ns = record.written_ns;
-    arrival.unseen_ns = flight.unseen_ns;
-    arrival.due_ns = flight.due_ns;
-    arrival.applied_ns = now_ns();
-    punctuality_.look(arrival.applied_ns, 0);
-    static_cast<void>(punctuality_.arrived(arrival, slot));
-    const std::size_t bytes = record.words * kWordBytes;
-    slot.link.add_shared(LinkCounter::writes_applied);
-    slot.link.add_shared(LinkCounter::bytes_applied, bytes);
-    if (sleepers_.is_wanted(record.offset, bytes)) sleepers_.wake(record.offset, bytes);
-    if (interrupts_.anyone_watches()) {
-        interrupts_.applied_at(write.node, node_, record.offset, bytes,
-                               (record.flags & LogRecord::kInterrupt) != 0);
-    }
+    static_cast<void>(note_arrival(write.node, rank_, flight, flight.due_ns));
     // (6) - this release-exchange synchronizes-with the acquire-load rmem/ring/applied.hpp (1);
     // relaxed is enough where it fails: nobody else applies what is claimed
     slot.applied[rank_].compare_exchange_strong(has, flight.entry.next, std::memory_order_release,

@@ -319,7 +319,7 @@ bool RingMemory::flush(Deadline deadline) {
     // Those that sleep are woken if it does not go without.
     const std::int64_t began = now_ns();
     const std::int64_t end = std::min(began + most_stay_ns_, deadline.at_ns);
-    if (takes_time_ && delivery_.claim_for_flush()) static_cast<void>(bring(began, end));
+    if (takes_time_ && delivery_.claim()) static_cast<void>(bring(began, end));
     wake_behind(target);
     for (unsigned n = 0; n < ring_.config().nodes;) {
         const NodeSlot& slot = ring_.node(n);
