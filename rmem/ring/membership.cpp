@@ -91,6 +91,29 @@ bool copy_node(Ring& ring, unsigned from, unsigned to) {
     return true;
 }
 
+/// What ranks of the node have written last, in a life before: their own bank had it first, and the
+/// copy need not have it yet.
+void restore_own(Ring& ring, unsigned node) {
+    for (unsigned r = 0; r < ring.config().seats(); ++r) {
+        const RankSlot& slot = ring.rank(r);
+        // relaxed is enough, throughout: a rank's node is stored before its records, and the
+        // engine's lock orders `applied`
+        const bool is_resident = slot.node.load(std::memory_order_relaxed) == node &&
+                                 slot.incarnation.load(std::memory_order_relaxed) != 0;
+        if (!is_resident) continue;
+        LogReader log(ring.log(r), kLogBytes);
+        log.seek(ring.node(node).applied[r].load(std::memory_order_relaxed));  // enough: as above
+        for (LogReader::Entry entry; log.peek(entry) == LogReader::Found::record; log.pass(entry)) {
+            const LogRecord& record = entry.record;
+            const std::uint64_t bytes = std::uint64_t{record.words} * kWordBytes;
+            const std::size_t size = ring.config().bank_bytes();
+            if (bytes > size || record.offset > size - bytes) break;  // the engine refuses it
+            if ((record.flags & LogRecord::kMeLast) == 0)
+                static_cast<void>(log.copy_words(entry, ring.bank(node) + record.offset));
+        }
+    }
+}
+
 /// A writer that waits for its write to be due may store it into this bank: for some microseconds,
 /// unless its process is stopped.
 void await_claims(const Ring& ring, unsigned own) {
@@ -151,13 +174,14 @@ bool take_in(Ring& ring, unsigned node, unsigned rank, std::uint32_t incarnation
         ring.delivery().note_change();
         heavy_fence();  // from now on writers leave what they append to the engines
         if (ring.config().timing.instant == 0) await_claims(ring, rank);
-        const auto source = find_source(ring, node);
+        auto source = find_source(ring, node);
         while (source && !copy_node(ring, *source, node)) {
         }
         if (!source && lacks) {
-            if (const auto left = find_left_source(ring, node))
-                static_cast<void>(copy_node(ring, *left, node));
+            source = find_left_source(ring, node);
+            if (source) static_cast<void>(copy_node(ring, *source, node));
         }
+        if (source) restore_own(ring, node);
     }
     // relaxed is enough: the engine's lock orders it
     slot.resident[rank].store(incarnation, std::memory_order_relaxed);

@@ -6,8 +6,10 @@
 #include "tests/support/test_ring.hpp"
 
 #include <sched.h>
+#include <unistd.h>
 
 #include <barrier>
+#include <csignal>
 #include <cstring>
 #include <thread>
 #include <vector>
@@ -374,6 +376,31 @@ TEST_P(RingMemoryTest, a_node_that_comes_back_has_what_it_missed) {
     b.await(8, 3);
     EXPECT_EQ(b.memory.load(0), 1U);
     EXPECT_EQ(b.memory.load(4), 2U);
+}
+
+TEST_P(RingMemoryTest, a_node_that_comes_back_has_what_it_wrote_before_it_was_killed) {
+    TestRing ring(spec(2));
+    RingOptions slow;  // no engine runs for it, and no writer delivers to it
+    slow.helper = false;
+    slow.check_writers = true;
+    RingRank b(ring, 1, slow);
+    test::Child killed([&] {
+        RingRank a(ring.open(), {0, 0}, {});
+        a.memory.post_word(0, 1);
+        a.memory.post_word(0, 2);
+        const std::vector<std::byte> block(256, std::byte{3});
+        a.memory.write(64, block.data(), block.size());
+        ::kill(::getpid(), SIGKILL);
+    });
+    EXPECT_EQ(killed.wait(), -SIGKILL);
+    RingRank a(ring, 0);
+    EXPECT_EQ(a.memory.load(0), 2U);
+    EXPECT_EQ(a.memory.load(64), 0x03030303U);
+    a.memory.post_word(0, 3);
+    b.await(0, 3);
+    EXPECT_EQ(b.memory.load(316), 0x03030303U);
+    a.flush();
+    EXPECT_EQ(a.memory.load(0), 3U) << "what came round late";
 }
 
 }  // namespace
