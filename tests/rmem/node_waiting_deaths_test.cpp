@@ -77,8 +77,8 @@ void write_all_the_time(Rank& me) {
 
 void hear_all_the_time(Rank& me) {
     Node node = Node::open();
-    me.raise(joined);
     std::uint32_t seen = node.load(kHeard);
+    me.raise(joined);  // from here on rank 0 writes, and awaits that each value is heard
     while (seen != kEnd) {
         const std::uint32_t value = node.wait_change(kHeard, seen, Deadline::in(kPatienceNs));
         check(value > seen, fmt::format("after {} a later value, not {}", seen, value));
