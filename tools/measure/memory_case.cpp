@@ -8,15 +8,18 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <climits>
 #include <cstdlib>
 #include <deque>
+#include <thread>
 
 namespace bench {
 
 namespace {
 
 constexpr std::int64_t kFlushNs = 5'000'000'000;
+constexpr std::chrono::milliseconds kLook{2};
 
 /// In one ring with all others. Where nodes start at the same time on link udp, two rings can meet:
 /// a node of the one that gives way is dropped, and opens again.
@@ -26,8 +29,9 @@ rmem::Node open_among(unsigned nodes) {
         unsigned present = 0;
         while (node.is_member() && present < nodes && !deadline.passed(rmem::now_ns())) {
             node.poll();
-            present = 0;
-            for (unsigned r = 0; r < nodes; ++r) present += node.is_alive(r) ? 1U : 0U;
+            while (present < nodes && node.is_alive(present)) ++present;
+            // Those that are still to come need the processors.
+            if (present < nodes) std::this_thread::sleep_for(kLook);
         }
         if (node.is_member() && present == nodes) return node;
         if (!deadline.passed(rmem::now_ns())) continue;
