@@ -40,9 +40,22 @@ constexpr std::uint64_t kFirstRankByte = 16;
 static_assert(sizeof(SegmentHeader) <= kSegmentHeaderBytes);
 constexpr std::size_t kSleeperEntriesBytes =
     round_up(kMaxSeats * sizeof(std::atomic<std::uint64_t>), kLineBytes);
-constexpr auto kRetryPause = std::chrono::milliseconds(1);
-constexpr int kLeaveTries = 1000;  // others hold the life-cycle byte for microseconds
-constexpr int kDyingTries = 100;   // the kernel takes a killed process down in microseconds
+constexpr std::int64_t kLockNs = 1'000'000'000;  // others hold the life-cycle byte for less
+constexpr std::int64_t kDyingNs = 100'000'000;    // the kernel takes a killed process down in less
+
+/// Between two tries: longer and longer, since a crowd that waits takes the processors from the one
+/// that it waits for.
+class RetryPause {
+public:
+    void sleep() {
+        std::this_thread::sleep_for(pause_);
+        pause_ = std::min(2 * pause_, kMax);
+    }
+
+private:
+    static constexpr std::chrono::microseconds kMax{8000};
+    std::chrono::microseconds pause_{250};
+};
 
 SegmentHeader& header_of(const Segment& segment) {
     return *reinterpret_cast<SegmentHeader*>(segment.data());
@@ -150,10 +163,16 @@ Trust own_trust() {
     return {.group = group_named(group == nullptr ? "" : group)};
 }
 
+/// To ask first is one system call, a try that fails is four.
+std::optional<ByteLock> try_life_cycle_lock(const Segment& segment) {
+    if (segment.is_locked(kLifeCycleByte)) return std::nullopt;
+    return segment.try_lock(kLifeCycleByte);
+}
+
 /// The lock under which a ring is made, joined and removed.
 ByteLock life_cycle_lock(const Segment& segment, const std::string& name, Deadline deadline) {
-    for (;;) {
-        if (auto lock = segment.try_lock(kLifeCycleByte)) return std::move(*lock);
+    for (RetryPause pause;; pause.sleep()) {
+        if (auto lock = try_life_cycle_lock(segment)) return std::move(*lock);
         if (deadline.passed(now_ns())) {
             throw Error(
                 Errc::timed_out,
@@ -161,7 +180,6 @@ ByteLock life_cycle_lock(const Segment& segment, const std::string& name, Deadli
                             "no progress; if it is stopped, continue it (SIGCONT) or end it",
                             name));
         }
-        std::this_thread::sleep_for(kRetryPause);
     }
 }
 
@@ -351,13 +369,15 @@ Ring::~Ring() {
     if (!presence || !presence->held()) return;  // an observer's, or inherited by a forked child
     try {
         auto leaving = segment.try_lock(kLifeCycleByte);
-        for (int tries = 0; !leaving && tries < kLeaveTries; ++tries) {
-            std::this_thread::sleep_for(kRetryPause);
-            leaving = segment.try_lock(kLifeCycleByte);
+        const Deadline given_up = Deadline::in(kLockNs);
+        for (RetryPause pause; !leaving && !given_up.passed(now_ns());) {
+            pause.sleep();
+            leaving = try_life_cycle_lock(segment);
         }
         presence->release();
-        for (int tries = 0; leaving && only_the_dying_remain() && tries < kDyingTries; ++tries) {
-            std::this_thread::sleep_for(kRetryPause);
+        const Deadline dead = Deadline::in(kDyingNs);
+        for (RetryPause pause; leaving && only_the_dying_remain() && !dead.passed(now_ns());) {
+            pause.sleep();
         }
         if (leaving && !segment.is_locked(kPresenceByte) && segment.is_linked() && !stays() &&
             !awaits_daemon(segment, config_)) {
