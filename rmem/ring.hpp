@@ -164,6 +164,7 @@ public:
     /// Throws as open() does when the ring has another configuration than this.
     void expect(const RingConfig& wanted) const;
     const SegmentHeader& header() const noexcept;
+    const Segment& segment() const noexcept;
 
     /// Whose segment it is, on link udp.
     unsigned own_node() const noexcept { return header().config.own_node; }

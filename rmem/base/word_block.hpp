@@ -76,8 +76,8 @@ using LaneWords [[gnu::vector_size(kLaneBytes), gnu::may_alias]] = std::uint32_t
 /// Stores a word into shared memory.
 [[gnu::always_inline]] inline void store_word(std::byte* to, std::uint32_t value) noexcept {
     // (1) - this release-store synchronizes-with the acquire-loads rmem/node.cpp (1),
-    // rmem/link/bank_writer.hpp (1), rmem/ring/membership.cpp (1), (2),
-    // tools/record/record_source.cpp (1) and tools/watch/bank_view.cpp (1) of a reader
+    // rmem/link/bank_writer.hpp (1), (2), tools/record/record_source.cpp (1) and
+    // tools/watch/bank_view.cpp (1) of a reader
     reinterpret_cast<std::atomic<std::uint32_t>*>(to)->store(value, std::memory_order_release);
 }
 

@@ -3,14 +3,17 @@
 
 #include "rmem/base/clock.hpp"
 #include "rmem/base/fence.hpp"
+#include "rmem/base/word_block.hpp"
 #include "rmem/ring/applied.hpp"
 #include "rmem/ring/delivery_board.hpp"
 #include "rmem/ring/node_slot.hpp"
+#include "rmem/ring/segment.hpp"
 #include "rmem/ring/write_log.hpp"
 
 #include <sched.h>
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <optional>
 
@@ -18,9 +21,8 @@ namespace rmem {
 
 namespace {
 
-using Word = std::atomic<std::uint32_t>;
-
 constexpr std::int64_t kClaimNs = 10'000'000;
+constexpr std::size_t kPage = 4096;  // parts with memory are whole pages
 
 std::uint64_t oldest_of(Ring& ring, unsigned rank) {
     return LogReader(ring.log(rank), kLogBytes).oldest();
@@ -62,19 +64,46 @@ std::optional<unsigned> find_left_source(Ring& ring, unsigned node) {
     return std::nullopt;
 }
 
-void copy_bank(Ring& ring, unsigned from, unsigned to) {
-    auto* source = reinterpret_cast<Word*>(ring.bank(from));
-    auto* target = reinterpret_cast<Word*>(ring.bank(to));
-    for (std::size_t i = 0; i < ring.config().bank_bytes() / kWordBytes; ++i) {
-        // (1) - this acquire-load synchronizes-with the release-store rmem/base/word_block.hpp (1)
-        const std::uint32_t value = source[i].load(std::memory_order_acquire);
-        // relaxed is enough: nobody reads this bank before the rank has joined
-        target[i].store(value, std::memory_order_relaxed);
+/// The part of a bank with memory behind it that begins at a place, or comes next.
+class TouchedPart {
+public:
+    TouchedPart(const Ring& ring, unsigned node)
+        : segment_(ring.segment()),
+          bank_(static_cast<std::size_t>(ring.bank(node) - segment_.data())) {}
+
+    std::size_t begin(std::size_t at) noexcept {
+        if (at >= end_) {
+            begin_ = segment_.next_touched(bank_ + at) - bank_;
+            end_ = segment_.next_untouched(bank_ + begin_) - bank_;
+        }
+        return std::max(at, begin_);
+    }
+
+private:
+    const Segment& segment_;
+    const std::size_t bank_;
+    std::size_t begin_ = 0, end_ = 0;
+};
+
+/// What neither of the two has ever touched is zeros in both, and stays without memory. That is not
+/// looked for in a new target, which is zeros, or as level_banks() has left it.
+void copy_bank(Ring& ring, unsigned from, unsigned to, bool is_new) {
+    const std::size_t size = ring.config().bank_bytes();
+    TouchedPart source(ring, from), target(ring, to);
+    std::array<std::byte, kPage> page;
+    for (std::size_t at = 0;;) {
+        at = is_new ? source.begin(at) : std::min(source.begin(at), target.begin(at));
+        if (at >= size) return;
+        const std::size_t bytes = std::min(page.size(), size - at);
+        load_block(page.data(), ring.bank(from) + at, bytes);
+        // Nobody reads this bank before the rank has joined.
+        store_block(ring.bank(to) + at, page.data(), bytes);
+        at += bytes;
     }
 }
 
 /// True if no log was reused under the copy.
-bool copy_node(Ring& ring, unsigned from, unsigned to) {
+bool copy_node(Ring& ring, unsigned from, unsigned to, bool is_new) {
     const unsigned ranks = ring.config().seats();
     NodeSlot& target = ring.node(to);
     for (unsigned r = 0; r < ranks; ++r) {
@@ -83,7 +112,7 @@ bool copy_node(Ring& ring, unsigned from, unsigned to) {
         // repeat
         target.applied[r].store(position, std::memory_order_relaxed);
     }
-    copy_bank(ring, from, to);
+    copy_bank(ring, from, to, is_new);
     for (unsigned r = 0; r < ranks; ++r) {
         // relaxed is enough: stored by this thread
         if (oldest_of(ring, r) > target.applied[r].load(std::memory_order_relaxed)) return false;
@@ -91,8 +120,8 @@ bool copy_node(Ring& ring, unsigned from, unsigned to) {
     return true;
 }
 
-/// What ranks of the node have written last, in a life before: their own bank had it first, and the
-/// copy need not have it yet.
+/// What ranks of the node have written last, before they were killed: their own bank had it first,
+/// and the copy need not have it yet.
 void restore_own(Ring& ring, unsigned node) {
     for (unsigned r = 0; r < ring.config().seats(); ++r) {
         const RankSlot& slot = ring.rank(r);
@@ -147,7 +176,7 @@ void level_banks(Ring& ring) {
     }
     for (unsigned n = 0; n < ring.config().nodes; ++n) {
         if (progress_of(ring, n) == progress_of(ring, newest)) continue;
-        copy_node(ring, newest, n);
+        static_cast<void>(copy_node(ring, newest, n, false));
     }
 }
 
@@ -170,16 +199,18 @@ bool take_in(Ring& ring, unsigned node, unsigned rank, std::uint32_t incarnation
         // (3) - this acq_rel add synchronizes-with the acquire-loads rmem/link/ring/memory.cpp (4),
         // rmem/link/ring/memory.cpp (5) and rmem/ring/applied.hpp (2): from now on writers wait for
         // this node
-        slot.present.fetch_add(1, std::memory_order_acq_rel);
+        const bool is_new = slot.present.fetch_add(1, std::memory_order_acq_rel) == 0;
         ring.delivery().note_change();
         heavy_fence();  // from now on writers leave what they append to the engines
         if (ring.config().timing.instant == 0) await_claims(ring, rank);
+        // A search for touched parts of the bank before this one ends here.
+        static_cast<void>(*static_cast<const volatile std::byte*>(ring.bank(node)));
         auto source = find_source(ring, node);
-        while (source && !copy_node(ring, *source, node)) {
+        while (source && !copy_node(ring, *source, node, is_new)) {
         }
         if (!source && lacks) {
             source = find_left_source(ring, node);
-            if (source) static_cast<void>(copy_node(ring, *source, node));
+            if (source) static_cast<void>(copy_node(ring, *source, node, is_new));
         }
         if (source) restore_own(ring, node);
     }

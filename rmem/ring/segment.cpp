@@ -376,6 +376,17 @@ std::optional<ByteLock> Segment::try_lock_shared(std::uint64_t byte) const {
     return lock_with(F_RDLCK, byte);
 }
 
+std::size_t Segment::next_touched(std::size_t offset) const noexcept {
+    const off_t at = ::lseek(fd_.get(), static_cast<off_t>(offset), SEEK_DATA);
+    if (at >= 0) return static_cast<std::size_t>(at);
+    return errno == ENXIO ? size() : offset;
+}
+
+std::size_t Segment::next_untouched(std::size_t offset) const noexcept {
+    const off_t at = ::lseek(fd_.get(), static_cast<off_t>(offset), SEEK_HOLE);
+    return at >= 0 ? static_cast<std::size_t>(at) : size();
+}
+
 bool Segment::is_locked(std::uint64_t byte, std::uint64_t count) const noexcept {
     struct flock lock {};
     lock.l_type = F_WRLCK;

@@ -98,6 +98,12 @@ public:
     /// False when the object has another size than the mapping: it was being made.
     bool is_whole() const;
 
+    /// The first byte from `offset` on that was ever touched, or not; the size where there is none.
+    /// What was not touched is zeros, and has no memory behind it until it is read. Where the host
+    /// cannot tell, all counts as touched.
+    std::size_t next_touched(std::size_t offset) const noexcept;
+    std::size_t next_untouched(std::size_t offset) const noexcept;
+
     /// Takes the lock on `byte` if nobody holds it (a shared lock: if nobody holds it exclusively).
     [[nodiscard]] std::optional<ByteLock> try_lock(std::uint64_t byte) const;
     [[nodiscard]] std::optional<ByteLock> try_lock_shared(std::uint64_t byte) const;

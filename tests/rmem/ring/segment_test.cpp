@@ -59,6 +59,22 @@ TEST_F(SegmentTest, a_new_one_is_all_zeros) {
                             [](std::byte b) { return b == std::byte{0}; }));
 }
 
+TEST_F(SegmentTest, it_tells_which_pages_were_touched) {
+    constexpr std::size_t kPage = 4096;
+    const auto made = Segment::create(name.get(), 8 * kPage, "", kLock);
+    ASSERT_TRUE(made);
+    const Segment& segment = made->segment;
+    EXPECT_EQ(segment.next_touched(0), segment.size());
+    EXPECT_EQ(segment.next_untouched(0), 0U);
+    segment.data()[2 * kPage + 5] = std::byte{1};
+    segment.data()[3 * kPage] = std::byte{0};
+    EXPECT_EQ(segment.next_touched(0), 2 * kPage);
+    EXPECT_EQ(segment.next_touched(2 * kPage + 9), 2 * kPage + 9);
+    EXPECT_EQ(segment.next_untouched(2 * kPage), 4 * kPage);
+    EXPECT_EQ(segment.next_touched(4 * kPage), segment.size());
+    EXPECT_EQ(segment.next_untouched(segment.size()), segment.size());
+}
+
 TEST_F(SegmentTest, a_name_is_made_once) {
     const auto made = create();
     EXPECT_FALSE(Segment::create(name.get(), kBytes, "", kLock));

@@ -2,6 +2,7 @@
 // ctest: tsan
 #include "rmem/link/ring/memory.hpp"
 
+#include "rmem/ring/segment.hpp"
 #include "tests/support/patterns.hpp"
 #include "tests/support/test_ring.hpp"
 
@@ -355,6 +356,27 @@ TEST_P(RingMemoryTest, a_node_that_joins_late_finds_the_memory_as_the_others_hav
         late->await(0, 1);
         late->await(4, 2);
     }
+}
+
+TEST_P(RingMemoryTest, a_node_that_joins_takes_memory_for_what_was_touched_alone) {
+    RingSpec wide = spec(2);
+    wide.user_bytes = std::size_t{16} << 20;
+    TestRing ring(wide);
+    const std::size_t middle = wide.user_bytes / 2;
+    RingRank a(ring, 0);
+    a.memory.post_word(middle, 7);
+    { RingRank b(ring, 1); }
+    const Segment& segment = ring.ring()->segment();
+    const auto begin = static_cast<std::size_t>(ring.ring()->bank(1) - segment.data());
+    std::size_t bytes = 0;
+    for (std::size_t at = begin; at < begin + wide.user_bytes;) {
+        const std::size_t from = std::min(segment.next_touched(at), begin + wide.user_bytes);
+        at = std::min(segment.next_untouched(from), begin + wide.user_bytes);
+        bytes += at - from;
+    }
+    EXPECT_GE(bytes, kWordBytes);
+    EXPECT_LE(bytes, std::size_t{256} << 10) << "of which a page at the most was written";
+    EXPECT_EQ(RingRank(ring, 1).memory.load(middle), 7U);
 }
 
 TEST_P(RingMemoryTest, a_node_that_comes_back_has_what_it_missed) {

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+// Where things lie in a ring's segment.
+
+#include "rmem/base/limits.hpp"
+#include "rmem/interrupts.hpp"
+#include "rmem/ring.hpp"
+#include "rmem/ring/delivery_board.hpp"
+#include "rmem/ring/node_board.hpp"
+#include "rmem/ring/node_slot.hpp"
+#include "rmem/ring/segment.hpp"
+#include "rmem/ring/word_sleepers.hpp"
+#include "rmem/ring/write_stamps.hpp"
+
+namespace rmem {
+
+namespace {
+
+constexpr std::size_t kSleeperEntriesBytes =
+    round_up(kMaxSeats * sizeof(std::atomic<std::uint64_t>), kLineBytes);
+
+}  // namespace
+
+SegmentLayout::SegmentLayout(const RingConfig& config) {
+    constexpr std::size_t kPage = 4096;
+    const unsigned areas = config.is_remote() ? 1 : config.nodes;
+    attention = kSegmentHeaderBytes;
+    stamps = round_up(attention + kMaxSeats * sizeof(std::uint32_t), kLineBytes);
+    sleepers = stamps + WriteStamps::kBytes;
+    constexpr std::size_t kCounts = sizeof(SleeperCounts) + sizeof(DeliveryBoard);
+    ranks = round_up(sleepers + kSleeperEntriesBytes + kCounts, kPage);
+    nodes = round_up(ranks + config.seats() * sizeof(RankSlot), kPage);
+    board = round_up(nodes + config.nodes * sizeof(NodeSlot), kPage);
+    interrupts = round_up(board + (config.is_remote() ? sizeof(udp::NodeBoard) : 0), kPage);
+    interrupt_stride = round_up(interrupt_area_bytes(config), kPage);
+    logs = interrupts + areas * interrupt_stride;
+    log_stride = config.link == LinkKind::ring ? kLogBytes
+                 : config.is_remote()          ? kClientLogBytes
+                                               : 0;
+    tap = logs + config.seats() * log_stride;
+    banks = tap + (config.is_remote() ? kTapBytes : 0);
+    bank_stride = round_up(config.bank_bytes(), kPage);
+    total = banks + config.banks() * bank_stride;
+}
+
+RankSlot& Ring::rank(unsigned r) const noexcept {
+    return reinterpret_cast<RankSlot*>(base_ + layout_.ranks)[r];
+}
+
+NodeSlot& Ring::node(unsigned n) const noexcept {
+    return reinterpret_cast<NodeSlot*>(base_ + layout_.nodes)[n];
+}
+
+std::byte* Ring::interrupt_area(unsigned node) const noexcept {
+    const unsigned index = config_.is_remote() ? 0 : node;
+    return base_ + layout_.interrupts + index * layout_.interrupt_stride;
+}
+
+udp::NodeBoard& Ring::board() const noexcept {
+    return *reinterpret_cast<udp::NodeBoard*>(base_ + layout_.board);
+}
+
+std::atomic<std::uint32_t>* Ring::attention() const noexcept {
+    return reinterpret_cast<std::atomic<std::uint32_t>*>(base_ + layout_.attention);
+}
+
+std::atomic<std::uint64_t>* Ring::sleeper_entries() const noexcept {
+    return reinterpret_cast<std::atomic<std::uint64_t>*>(base_ + layout_.sleepers);
+}
+
+SleeperCounts& Ring::sleeper_counts() const noexcept {
+    return *reinterpret_cast<SleeperCounts*>(base_ + layout_.sleepers + kSleeperEntriesBytes);
+}
+
+DeliveryBoard& Ring::delivery() const noexcept {
+    return *reinterpret_cast<DeliveryBoard*>(base_ + layout_.sleepers + kSleeperEntriesBytes +
+                                             sizeof(SleeperCounts));
+}
+
+std::atomic<std::uint64_t>* Ring::stamps() const noexcept {
+    return reinterpret_cast<std::atomic<std::uint64_t>*>(base_ + layout_.stamps);
+}
+
+}  // namespace rmem
