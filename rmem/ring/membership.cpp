@@ -7,7 +7,7 @@
 #include "rmem/ring/applied.hpp"
 #include "rmem/ring/delivery_board.hpp"
 #include "rmem/ring/node_slot.hpp"
-#include "rmem/ring/segment.hpp"
+#include "rmem/ring/touched_part.hpp"
 #include "rmem/ring/write_log.hpp"
 
 #include <sched.h>
@@ -63,27 +63,6 @@ std::optional<unsigned> find_left_source(Ring& ring, unsigned node) {
     }
     return std::nullopt;
 }
-
-/// The part of a bank with memory behind it that begins at a place, or comes next.
-class TouchedPart {
-public:
-    TouchedPart(const Ring& ring, unsigned node)
-        : segment_(ring.segment()),
-          bank_(static_cast<std::size_t>(ring.bank(node) - segment_.data())) {}
-
-    std::size_t begin(std::size_t at) noexcept {
-        if (at >= end_) {
-            begin_ = segment_.next_touched(bank_ + at) - bank_;
-            end_ = segment_.next_untouched(bank_ + begin_) - bank_;
-        }
-        return std::max(at, begin_);
-    }
-
-private:
-    const Segment& segment_;
-    const std::size_t bank_;
-    std::size_t begin_ = 0, end_ = 0;
-};
 
 /// What neither of the two has ever touched is zeros in both, and stays without memory. That is not
 /// looked for in a new target, which is zeros, or as level_banks() has left it.

@@ -77,7 +77,7 @@ private:
     void send_outgoing();
     void apply(unsigned origin, const rmem::udp::Batch& batch, std::int64_t now) override;
     void store(std::uint64_t index, std::uint32_t value) override { bank_.at(index) = value; }
-    std::span<const std::byte> bank() const override { return std::as_bytes(std::span(bank_)); }
+    std::span<const std::byte> bank() override { return std::as_bytes(std::span(bank_)); }
     void clear_bank() override { std::fill(bank_.begin(), bank_.end(), 0); }
     void has_joined(std::int64_t) override { events_.changed(node_, "joined", node_); }
     void was_dropped(std::int64_t) override { events_.changed(node_, "dropped", node_); }

@@ -83,6 +83,7 @@ Engine::Engine(Ring& ring, EngineSettings settings, EngineKind kind,
       roster_(ring, node_),
       tap_(ring),
       arrivals_(ring, node_, interrupts_, roster_, tap_),
+      touched_(ring, node_),
       oddities_(ring.config().name, node_, about(ring.config(), settings.payload)),
       core_(core_config(ring, settings, socket_), authenticator_, *this, now_ns()),
       outbox_(ring, node_, core_, tap_) {
@@ -429,12 +430,23 @@ void Engine::store(std::uint64_t index, std::uint32_t value) {
     words()[index].store(value, std::memory_order_release);
 }
 
-std::span<const std::byte> Engine::bank() const {
+std::span<const std::byte> Engine::bank() {
+    touched_.restart();
     return {ring_.bank(node_), ring_.config().bank_bytes()};
 }
 
 void Engine::clear_bank() {
-    for (std::size_t i = 0; i < ring_.config().bank_bytes() / kWordBytes; ++i) store(i, 0);
+    const std::size_t size = ring_.config().bank_bytes();
+    touched_.restart();
+    for (std::size_t at = 0; (at = touched_.begin(at)) < size; at += kWordBytes) {
+        store(at / kWordBytes, 0);
+    }
+}
+
+bool Engine::is_blank(std::uint64_t index, std::size_t words) {
+    if (touched_in_ != core_.incarnation()) touched_.restart();
+    touched_in_ = core_.incarnation();
+    return touched_.begin(index * kWordBytes) >= (index + words) * kWordBytes;
 }
 
 void Engine::has_joined(std::int64_t now) {

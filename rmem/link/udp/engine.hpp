@@ -34,6 +34,7 @@
 #include "rmem/ring.hpp"
 #include "rmem/ring/bell.hpp"
 #include "rmem/ring/node_board.hpp"
+#include "rmem/ring/touched_part.hpp"
 #include "rmem/ring/waiting.hpp"
 
 #include <array>
@@ -148,8 +149,9 @@ private:
     void apply(unsigned origin, const Batch& batch, std::int64_t now) override;
     std::uint64_t behind(unsigned origin) const override { return arrivals_.behind(origin); }
     void store(std::uint64_t index, std::uint32_t value) override;
-    std::span<const std::byte> bank() const override;
+    std::span<const std::byte> bank() override;
     void clear_bank() override;
+    bool is_blank(std::uint64_t index, std::size_t words) override;
     void has_joined(std::int64_t now) override;
     void was_dropped(std::int64_t now) override;
     void member_came(unsigned node, std::int64_t now) override;
@@ -203,6 +205,8 @@ private:
     Roster roster_;
     Tap tap_;
     Arrivals arrivals_;
+    TouchedPart touched_;
+    std::uint64_t touched_in_ = 0;  ///< the incarnation in which that was found out
     Oddities oddities_;
 
     SpinThenSleep mutex_;

@@ -10,6 +10,12 @@
 
 namespace rmem::udp {
 
+namespace {
+
+constexpr unsigned kCrowd = 8;
+
+}  // namespace
+
 Core::Core(const CoreConfig& config, const Authenticator& authenticator, CoreEdge& edge,
            std::int64_t now)
     : config_(config),
@@ -37,6 +43,7 @@ void Core::begin_incarnation(std::int64_t now) {
     config_.exchange.seed = random();
     exchange_ = std::make_unique<Exchange>(config_.exchange, authenticator_, edge, outgoing_);
     pending_.clear();
+    owed_admits_.clear();
     is_member_ = false;
     view_ = NodeSet();
     ring_incarnation_ = 0;
@@ -99,6 +106,7 @@ void Core::leave(unsigned node, std::int64_t now) {
     if (!exchange_->takes(node) && !exchange_->out().receivers().contains(node)) return;
     others_[node].ended = true;
     others_[node].served = false;
+    std::erase_if(owed_admits_, [&](const OwedAdmit& owed) { return owed.node == node; });
     exchange_->doubt(node, others_[node].incarnation);
     const bool has_written =
         exchange_->takes(node) && exchange_->applied(node) >= config_.exchange.first_sequence;
@@ -302,7 +310,8 @@ void Core::on_section(const Header& header, const Section& section, std::int64_t
         const Chunk chunk(section);
         if (chunk.request_id().to != my_incarnation()) return;
         return taker_->on_chunk(
-            chunk, [this](std::uint64_t index, std::uint32_t value) { edge_.store(index, value); });
+            chunk, [this](std::uint64_t index, std::uint32_t value) { edge_.store(index, value); },
+            [this](const Place& place) { return edge_.is_blank(place.index, place.words); });
     }
     const std::byte* const from = section.body().data() - kSectionHeadBytes;
     pending_.push_back({header, {from, from + Section::extent(from)}});
@@ -334,8 +343,8 @@ void Core::on_datagram(std::span<const std::byte> bytes, std::int64_t now) {
 // ---- Timers
 
 std::int64_t Core::due_ns() const noexcept {
-    std::int64_t due = std::min({exchange_->due_ns(), exchange_->greet_due_ns(), join_due_ns_,
-                                 status_due_ns_, look_due_ns_});
+    std::int64_t due = std::min({exchange_->due_ns(), exchange_->greet_due_ns(), admit_due_ns(),
+                                 join_due_ns_, status_due_ns_, look_due_ns_});
     if (!is_member_ && all_have_admitted()) due = std::min(due, taker_->request_due_ns());
     return due;
 }
@@ -346,6 +355,7 @@ void Core::on_tick(std::int64_t now) {
     if (is_member_ && !exchange_->differs_from().empty() && resolve_differences(now)) return;
     if (now >= look_due_ns_ || now >= status_due_ns_) look_for_the_dead(now);
     if (now >= exchange_->greet_due_ns()) send_greetings(now);
+    if (now >= admit_due_ns()) send_admits(now);
     if (now >= join_due_ns_) send_join(now);
     if (now >= status_due_ns_) send_status(now);
     if (!is_member_) advance_joining(now);
@@ -360,9 +370,13 @@ DatagramWriter& Core::begin_greeting(std::int64_t now) {
     return writer;
 }
 
-/// A node that is greeted by a joiner hears the join with it.
+/// A node that is greeted by a joiner hears the join with it; but all answer joins, so where many
+/// join at a time not each greeting has one.
 void Core::send_greetings(std::int64_t now) {
-    if (!is_member_ && exchange_->owes_greetings(now)) send_join(now);
+    const std::int64_t nodes = config_.exchange.nodes;
+    const std::int64_t gap = nodes > kCrowd ? kGreetNs * nodes : 0;
+    const bool is_time = !is_member_ && now - joined_at_ns_ >= gap;
+    if (is_time && exchange_->owes_greetings(now)) send_join(now);
     exchange_->send_greetings(greeting_flags(), now);
 }
 
@@ -449,11 +463,26 @@ void Core::send_refusal(unsigned node, std::uint64_t cookie, std::int64_t now) {
     exchange_->send_other(now);
 }
 
-void Core::send_admit(unsigned node, std::uint64_t cookie, std::int64_t now) {
-    const Other& other = others_[node];
-    begin_greeting(now).add_admit(
-        {NodeIncarnation::of(static_cast<std::uint16_t>(node), other.incarnation), cookie,
-         other.admitted_from, ring_incarnation_});
+/// At once, if none has just left: where many join at a time they leave together.
+void Core::owe_admit(unsigned node, std::uint64_t cookie, std::int64_t now) {
+    std::erase_if(owed_admits_, [&](const OwedAdmit& owed) { return owed.node == node; });
+    owed_admits_.push_back({node, cookie});
+    if (now >= admit_next_ns_) send_admits(now);
+}
+
+void Core::send_admits(std::int64_t now) {
+    admit_next_ns_ = now + kAdmitNs;
+    DatagramWriter* writer = &begin_greeting(now);
+    for (const OwedAdmit& owed : std::exchange(owed_admits_, {})) {
+        const Other& other = others_[owed.node];
+        const Admit admit{
+            NodeIncarnation::of(static_cast<std::uint16_t>(owed.node), other.incarnation),
+            owed.cookie, other.admitted_from, ring_incarnation_};
+        if (writer->add_admit(admit)) continue;
+        exchange_->send_other(now);
+        writer = &exchange_->begin_other(now);
+        writer->add_admit(admit);
+    }
     exchange_->send_other(now);
 }
 

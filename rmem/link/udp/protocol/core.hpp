@@ -40,6 +40,7 @@ namespace rmem::udp {
 
 inline constexpr std::int64_t kJoinNs =
     10'000'000;  ///< between two joins; later four times as long
+inline constexpr std::int64_t kAdmitNs = 1'000'000;   ///< between two datagrams with admits
 inline constexpr std::int64_t kFormNs = 150'000'000;  ///< of silence: a ring is formed
 inline constexpr std::int64_t kGiveWayNs =
     1'000'000'000;  ///< to a member, or a lower node that joins
@@ -74,7 +75,11 @@ public:
     virtual std::uint64_t behind(unsigned) const { return 0; }
     /// A word of the donor's bank.
     virtual void store(std::uint64_t index, std::uint32_t value) = 0;
-    virtual std::span<const std::byte> bank() const = 0;
+    /// The bank as it is now.
+    virtual std::span<const std::byte> bank() = 0;
+    /// Whether these words are zeros, without a look at them. Asked of what nothing has been stored
+    /// into since bank() was called, or since the incarnation began. No is always right.
+    virtual bool is_blank(std::uint64_t, std::size_t) { return false; }
     /// The bank is a new ring's: zeros.
     virtual void clear_bank() = 0;
     /// This node is a member from now on, with this bank.
@@ -173,6 +178,10 @@ private:
         bool ended = false;   ///< that incarnation is over here
         bool served = false;  ///< it joins, and has parts of the bank from this node
     };
+    struct OwedAdmit {
+        unsigned node = 0;
+        std::uint64_t cookie = 0;
+    };
     /// A section that is dealt with once the exchange is through with its datagram.
     struct Pending {
         Header header;
@@ -237,7 +246,11 @@ private:
     void send_status(Status::State state, std::int64_t now);
     void send_welcome(unsigned node, const Join& join, std::int64_t now);
     void send_refusal(unsigned node, std::uint64_t cookie, std::int64_t now);
-    void send_admit(unsigned node, std::uint64_t cookie, std::int64_t now);
+    void owe_admit(unsigned node, std::uint64_t cookie, std::int64_t now);
+    void send_admits(std::int64_t now);
+    std::int64_t admit_due_ns() const noexcept {
+        return owed_admits_.empty() ? kNever : admit_next_ns_;
+    }
     void request(std::int64_t now);
     std::uint64_t incarnation_sum_of(const NodeSet& nodes) const noexcept;
     std::uint64_t random() noexcept;
@@ -258,6 +271,8 @@ private:
     std::unique_ptr<Exchange> exchange_;
     std::vector<Other> others_;
     std::vector<Pending> pending_;
+    std::vector<OwedAdmit> owed_admits_;
+    std::int64_t admit_next_ns_ = kLongAgo;
     std::uint64_t random_state_;
 
     bool is_member_ = false;

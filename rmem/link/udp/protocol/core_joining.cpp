@@ -56,7 +56,7 @@ void Core::on_join(const Header& header, const Join& join, std::int64_t now) {
     const bool has_written = header.newest != static_cast<std::uint32_t>(first - 1);
     if (!has_written) connect(node, header.incarnation, first, now);
     if (is_donor()) send_welcome(node, join, now);
-    if (!knows) send_admit(node, join.cookie, now);
+    if (!knows) owe_admit(node, join.cookie, now);
 }
 
 void Core::on_welcome(const Header& header, const Welcome& welcome, std::int64_t now) {
@@ -123,7 +123,7 @@ void Core::on_admit(const Header& header, const Admit& admit, std::int64_t now) 
     connect(node, header.incarnation, admit.first, now);
     others_[node].has_admitted = is_connected(node, header.incarnation);
     if (exchange_->out().next_sequence() != config_.exchange.first_sequence) {
-        send_admit(node, admit.cookie, now);
+        owe_admit(node, admit.cookie, now);
     }
 }
 
@@ -266,6 +266,7 @@ void Core::on_snapshot_request(const Header& header, const SnapshotRequest& requ
     others_[header.origin].served = !view_.contains(header.origin);
     DonorView view;
     view.bank = edge_.bank();
+    view.is_blank = [this](const Place& place) { return edge_.is_blank(place.index, place.words); };
     for (unsigned node = 0; node < others_.size(); ++node) {
         if (node != me() && !exchange_->takes(node)) continue;
         view.origins.insert(node);

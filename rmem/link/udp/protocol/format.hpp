@@ -22,7 +22,7 @@ namespace rmem::udp {
 // ---- Limits
 
 inline constexpr std::uint32_t kMagic = 0x55454d52;  ///< "RMEU"
-inline constexpr std::uint8_t kVersion = 2;
+inline constexpr std::uint8_t kVersion = 3;
 inline constexpr std::size_t kHeaderBytes = 56;
 inline constexpr std::size_t kTagBytes = 16;  ///< of either kind of tag
 inline constexpr std::size_t kEnvelopeBytes = kHeaderBytes + kTagBytes;

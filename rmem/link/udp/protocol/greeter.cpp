@@ -9,6 +9,12 @@
 
 namespace rmem::udp {
 
+namespace {
+
+constexpr std::size_t kGreetedAtOnce = 8;  // of rings with more nodes more greetings leave together
+
+}  // namespace
+
 static_assert(kEnvelopeBytes + 2 * kSectionHeadBytes + kMostGreetings * Greeting::kBytes +
                   Join::kBytes <=
               kLeastPayload);
@@ -30,8 +36,10 @@ std::uint64_t Greeter::nonce(unsigned node, std::int64_t now) noexcept {
 
 void Greeter::owe(unsigned node, std::uint64_t answer, std::int64_t now) {
     if (answer == 0) {
-        if (now < nodes_[node].challenge_next_ns) return;
-        nodes_[node].challenge_next_ns = now + kGreetAgainNs;
+        Node& asked = nodes_[node];
+        if (now < asked.challenge_next_ns) return;
+        asked.challenge_next_ns = now + asked.challenge_ns;
+        asked.challenge_ns = std::min(2 * asked.challenge_ns, kMostGreetAgainNs);
     }
     const Owed owed{node, answer};
     const bool is_owed = std::find(owed_.begin(), owed_.end(), owed) != owed_.end();
@@ -46,7 +54,8 @@ void Greeter::add_to(DatagramWriter& writer, std::uint16_t flags,
                                     nonce(owed.node, now), owed.answer, believed(owed.node),
                                     first_incarnation_});
     });
-    if (left != owed_.begin()) next_ns_ = now + kGreetNs;
+    const auto crowd = static_cast<std::int64_t>(nodes_.size() / kGreetedAtOnce);
+    if (left != owed_.begin()) next_ns_ = now + kGreetNs * std::max<std::int64_t>(crowd, 1);
     owed_.erase(owed_.begin(), left);
 }
 

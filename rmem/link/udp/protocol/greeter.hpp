@@ -25,9 +25,12 @@
 
 namespace rmem::udp {
 
-inline constexpr std::int64_t kGreetNs = 200'000;          ///< between two datagrams with greetings
-inline constexpr std::int64_t kGreetAgainNs = 10'000'000;  ///< between two greetings of one node
-inline constexpr std::int64_t kNonceNs = 1'000'000'000;    ///< older ones are not sent
+inline constexpr std::int64_t kGreetNs = 200'000;  ///< between two datagrams with greetings
+/// Between two greetings of one node; it doubles up to kMostGreetAgainNs while that one is not
+/// believed: in a crowd that starts together most have no processor yet.
+inline constexpr std::int64_t kGreetAgainNs = 10'000'000;
+inline constexpr std::int64_t kMostGreetAgainNs = 160'000'000;
+inline constexpr std::int64_t kNonceNs = 1'000'000'000;  ///< older ones are not sent
 inline constexpr std::size_t kMostGreetings = 24;  ///< with a join they fit the smallest datagram
 
 class RMEM_API Greeter {
@@ -41,7 +44,7 @@ public:
                now - nodes_[node].drawn_ns < 2 * kNonceNs;
     }
     /// What it was asked is over.
-    void renew(unsigned node) noexcept { nodes_[node].nonce = 0; }
+    void renew(unsigned node) noexcept { nodes_[node] = Node{}; }
 
     /// The node is greeted; `answer`: its nonce, or 0 to ask it, which is done only now and then.
     void owe(unsigned node, std::uint64_t answer, std::int64_t now);
@@ -57,6 +60,7 @@ private:
         std::uint64_t nonce = 0;  ///< 0: none; no greeting answers that
         std::int64_t drawn_ns = 0;
         std::int64_t challenge_next_ns = 0;
+        std::int64_t challenge_ns = kGreetAgainNs;  ///< from the next one to the one after it
     };
     struct Owed {
         unsigned node = 0;

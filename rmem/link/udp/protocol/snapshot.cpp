@@ -13,6 +13,12 @@ namespace {
 constexpr unsigned kSequenceBits = 48;
 constexpr std::uint64_t kSequenceMask = (std::uint64_t{1} << kSequenceBits) - 1;
 
+constexpr std::uint32_t kMostRun = 255;  // parts: a place has 16 bits for its words
+static_assert(kMostRun * kPartWords <= UINT16_MAX);
+constexpr std::size_t kMostRuns = 32;    // of a request: they fit any datagram
+constexpr std::int64_t kPartNs = 1'000;  // a donor's look at a part takes less
+constexpr unsigned kMostDoublings = 20;
+
 static_assert(kHeaderBytes + kSectionHeadBytes + Chunk::kHeadBytes + kPartWords * kWordBytes +
                       kTagBytes <=
                   kLeastPayload,
@@ -24,15 +30,17 @@ static_assert(kHeaderBytes + kSectionHeadBytes + Chunk::kHeadBytes + kPartWords 
 
 SnapshotTaker::SnapshotTaker(std::uint64_t bank_words)
     : words_(bank_words),
-      set_by_(bank_words),
-      part_here_((bank_words + kPartWords - 1) / kPartWords),
-      part_requested_(part_here_.size()) {}
+      set_by_((bank_words + kPartWords - 1) / kPartWords),
+      part_here_(set_by_.size()),
+      requested_by_(set_by_.size()) {}
 
-void SnapshotTaker::note_write(unsigned origin, std::uint64_t sequence,
-                               const Place& place) noexcept {
+void SnapshotTaker::note_write(unsigned origin, std::uint64_t sequence, const Place& place) {
     const std::uint64_t by = std::uint64_t{origin} << kSequenceBits | (sequence & kSequenceMask);
-    const auto first = set_by_.begin() + static_cast<std::ptrdiff_t>(place.index);
-    std::fill(first, first + place.words, by);
+    for (std::uint64_t word = place.index; word < place.index + place.words; ++word) {
+        std::unique_ptr<SetBy>& part = set_by_[word / kPartWords];
+        if (!part) part = std::make_unique<SetBy>();
+        (*part)[word % kPartWords] = by;
+    }
 }
 
 void SnapshotTaker::note_admission(unsigned origin, std::uint64_t first) noexcept {
@@ -47,20 +55,23 @@ void SnapshotTaker::note_departure(unsigned origin) noexcept {
     admitted_.erase(origin);
     departed_.insert(origin);
     needed_[origin] = 0;
-    requests_.clear();
+    forget_requests();
     forget_writes(origin);
 }
 
 void SnapshotTaker::forget_writes(unsigned origin) noexcept {
-    for (std::uint64_t& by : set_by_) {
-        if (by >> kSequenceBits == origin) by = 0;
+    for (const std::unique_ptr<SetBy>& part : set_by_) {
+        if (!part) continue;
+        for (std::uint64_t& by : *part) {
+            if (by >> kSequenceBits == origin) by = 0;
+        }
     }
 }
 
-Place SnapshotTaker::place_of(std::uint32_t part) const noexcept {
-    const std::uint64_t first = std::uint64_t{part} * kPartWords;
-    return {first, static_cast<std::uint16_t>(std::min<std::uint64_t>(kPartWords, words_ - first)),
-            0};
+Place SnapshotTaker::place_of(const Run& run) const noexcept {
+    const std::uint64_t first = std::uint64_t{run.first} * kPartWords;
+    const std::uint64_t words = std::uint64_t{run.count} * kPartWords;
+    return {first, static_cast<std::uint16_t>(std::min(words, words_ - first)), 0};
 }
 
 std::int64_t SnapshotTaker::request_due_ns() const noexcept {
@@ -69,40 +80,75 @@ std::int64_t SnapshotTaker::request_due_ns() const noexcept {
     std::uint64_t open = 0;
     for (const Request& pending : requests_) {
         due = std::min(due, pending.again_ns);
-        for (const std::uint32_t part : pending.parts) open += part_here_[part] ? 0U : 1U;
+        open += pending.open;
     }
     const bool has_more = here_ + open < parts();
-    return has_more && requests_.size() < kMostRequests ? 0 : due;
+    return has_more && requests_.size() < most_requests() ? 0 : due;
 }
 
-/// What was not answered in time is free to be requested again.
-void SnapshotTaker::drop_lost(std::int64_t now) {
-    std::erase_if(requests_, [now](const Request& pending) { return pending.again_ns <= now; });
-    std::fill(part_requested_.begin(), part_requested_.end(), false);
-    for (const Request& pending : requests_) {
-        for (const std::uint32_t part : pending.parts) part_requested_[part] = true;
+/// Its parts are free to be requested again.
+void SnapshotTaker::release(const Request& request) noexcept {
+    for (const Run& run : request.runs) {
+        for (std::uint32_t part = run.first; part < run.first + run.count; ++part) {
+            if (requested_by_[part] == request.number) requested_by_[part] = 0;
+        }
     }
+}
+
+void SnapshotTaker::forget_requests() noexcept {
+    for (const Request& pending : requests_) release(pending);
+    requests_.clear();
+}
+
+void SnapshotTaker::drop_lost(std::int64_t now) {
+    std::erase_if(requests_, [&](const Request& pending) {
+        if (pending.again_ns > now) return false;
+        release(pending);
+        if (!pending.has_parts) {
+            ++lost_;
+            most_parts_ = 1;
+        }
+        return true;
+    });
+}
+
+/// For parts that are not here and not under way; for none, if there are no others.
+SnapshotTaker::Request SnapshotTaker::next_request() {
+    Request next;
+    next.number = ++numbers_;
+    const auto count = static_cast<std::uint32_t>(parts());
+    for (std::uint32_t looked = 0; looked < count && next.open < most_parts_; ++looked) {
+        const std::uint32_t part = next_part_;
+        if (!part_here_[part] && requested_by_[part] == 0) {
+            const bool goes_on = !next.runs.empty() && next.runs.back().count < kMostRun &&
+                                 next.runs.back().first + next.runs.back().count == part;
+            if (!goes_on && next.runs.size() == kMostRuns) break;
+            if (!goes_on) next.runs.push_back({part, 0});
+            ++next.runs.back().count;
+            ++next.open;
+        }
+        next_part_ = (part + 1) % count;
+    }
+    return next;
 }
 
 bool SnapshotTaker::request(DatagramWriter& writer, const NodeIncarnation& donor,
                             std::int64_t now) {
     drop_lost(now);
-    if (requests_.size() >= kMostRequests || here_ == parts()) return false;
-    Request pending;
-    pending.number = ++numbers_;
-    const auto count = static_cast<std::uint32_t>(parts());
-    for (std::uint32_t looked = 0; looked < count && pending.parts.size() < kPartsARequest;
-         ++looked) {
-        const std::uint32_t part = next_part_;
-        next_part_ = (next_part_ + 1) % count;
-        if (!part_here_[part] && !part_requested_[part]) pending.parts.push_back(part);
+    if (requests_.size() >= most_requests() || here_ == parts()) return false;
+    Request next = next_request();
+    if (next.open == 0 || !writer.begin_snapshot_request({donor, next.number})) return false;
+    for (const Run& run : next.runs) {
+        writer.add_part(place_of(run));
+        const auto first = requested_by_.begin() + run.first;
+        std::fill(first, first + run.count, next.number);
     }
-    if (pending.parts.empty() || !writer.begin_snapshot_request({donor, pending.number}))
-        return false;
-    for (const std::uint32_t part : pending.parts) writer.add_part(place_of(part));
     // An answer is many datagrams: it may take a while longer than one.
-    pending.again_ns = now + 4 * times_.nak_retry_ns();
-    requests_.push_back(std::move(pending));
+    const std::int64_t least =
+        4 * times_.nak_retry_ns() + static_cast<std::int64_t>(next.open) * kPartNs;
+    const std::int64_t longer = std::min(least << std::min(lost_, kMostDoublings), kMostAgainNs);
+    next.again_ns = now + std::max(least, longer);
+    requests_.push_back(std::move(next));
     return true;
 }
 
@@ -141,36 +187,48 @@ bool SnapshotTaker::covers_admissions(const Request& pending) const {
 }
 
 bool SnapshotTaker::is_newer(std::uint64_t word, const Request& pending) const noexcept {
-    const std::uint64_t by = set_by_[word];
+    const std::unique_ptr<SetBy>& part = set_by_[word / kPartWords];
+    const std::uint64_t by = part ? (*part)[word % kPartWords] : 0;
     return by != 0 && (by & kSequenceMask) > pending.positions[by >> kSequenceBits];
 }
 
-bool SnapshotTaker::is_all_here(const Request& pending) const noexcept {
-    return std::all_of(pending.parts.begin(), pending.parts.end(),
-                       [this](std::uint32_t part) { return part_here_[part]; });
-}
-
-void SnapshotTaker::on_chunk(const Chunk& chunk, const Store& store) {
-    Request* pending = find(chunk.request_id());
-    const Place place = chunk.place();
-    const std::uint64_t part = place.index / kPartWords;
-    if (pending == nullptr || !pending->has_vector || part >= parts()) return;
-    const auto number = static_cast<std::uint32_t>(part);
-    if (place != place_of(number) || part_here_[number]) return;
-    const auto& requested = pending->parts;
-    if (std::find(requested.begin(), requested.end(), number) == requested.end()) return;
-    for (std::uint64_t i = 0; i < place.words; ++i) {
-        if (is_newer(place.index + i, *pending)) continue;
+void SnapshotTaker::store_part(std::uint32_t part, const Chunk& chunk, const Request& pending,
+                               const Store& store, const IsBlank& is_blank) {
+    const Place place = place_of({part, 1});
+    const bool is_there = chunk.is_zeros() && !set_by_[part] && is_blank(place);
+    for (std::uint64_t i = 0; i < place.words && !is_there; ++i) {
+        if (is_newer(place.index + i, pending)) continue;
         store(place.index + i, chunk.is_zeros() ? 0 : chunk.words()[i]);
     }
-    part_here_[number] = true;
+    part_here_[part] = true;
     ++here_;
+}
+
+void SnapshotTaker::on_chunk(const Chunk& chunk, const Store& store, const IsBlank& is_blank) {
+    Request* pending = find(chunk.request_id());
+    const Place place = chunk.place();
+    const std::uint64_t first = place.index / kPartWords;
+    const std::uint64_t count = chunk.is_zeros() ? (place.words + kPartWords - 1) / kPartWords : 1;
+    if (pending == nullptr || !pending->has_vector || first >= parts()) return;
+    if (count > parts() - first) return;
+    const Run run{static_cast<std::uint32_t>(first), static_cast<std::uint32_t>(count)};
+    if (place != place_of(run)) return;
+    for (std::uint32_t part = run.first; part < run.first + run.count; ++part) {
+        if (part_here_[part] || requested_by_[part] != pending->number) continue;
+        store_part(part, chunk, *pending, store, is_blank);
+        --pending->open;
+        pending->has_parts = true;
+        lost_ = 0;
+    }
     pending->origins.for_each([&](unsigned origin) {
         needed_[origin] = std::max(needed_[origin], pending->positions[origin]);
     });
-    if (is_all_here(*pending)) {
-        std::erase_if(requests_, [n = pending->number](const Request& q) { return q.number == n; });
-    }
+    pending->has_words = pending->has_words || !chunk.is_zeros();
+    if (pending->has_words) most_parts_ = std::min(most_parts_, kPartsARequest);
+    if (pending->open != 0) return;
+    most_parts_ =
+        std::min(2 * most_parts_, pending->has_words ? kPartsARequest : kMostPartsARequest);
+    std::erase_if(requests_, [n = pending->number](const Request& q) { return q.number == n; });
 }
 
 bool SnapshotTaker::is_complete(const Applied& applied) const {
@@ -185,13 +243,21 @@ bool SnapshotTaker::is_complete(const Applied& applied) const {
 
 namespace {
 
+std::span<const std::byte> bytes_of(const DonorView& view, const Place& place) {
+    return view.bank.subspan(place.index * kWordBytes, place.words * kWordBytes);
+}
+
+bool is_zeros(const DonorView& view, const Place& place) {
+    if (view.is_blank && view.is_blank(place)) return true;
+    // All bytes are equal, and the first is zero.
+    const auto bytes = bytes_of(view, place);
+    return bytes.front() == std::byte{0} &&
+           std::memcmp(bytes.data(), bytes.data() + 1, bytes.size() - 1) == 0;
+}
+
 /// Adds this part of the bank; false without room.
-bool add_part(DatagramWriter& writer, const RequestId& id, const Place& place,
-              std::span<const std::byte> bank) {
-    const auto words = bank.subspan(place.index * kWordBytes, place.words * kWordBytes);
-    const bool is_zeros =
-        std::all_of(words.begin(), words.end(), [](std::byte b) { return b == std::byte{0}; });
-    if (is_zeros) return writer.add_zeros(id, place);
+bool add_words(DatagramWriter& writer, const RequestId& id, const Place& place,
+               std::span<const std::byte> bytes) {
     std::byte* to = writer.add_chunk(id, place);
     if (to == nullptr) return false;
     for (std::size_t i = 0; i < place.words; ++i) {
@@ -199,7 +265,7 @@ bool add_part(DatagramWriter& writer, const RequestId& id, const Place& place,
         // how far
         std::uint32_t word =
             std::atomic_ref<const std::uint32_t>(
-                *reinterpret_cast<const std::uint32_t*>(words.data() + i * kWordBytes))
+                *reinterpret_cast<const std::uint32_t*>(bytes.data() + i * kWordBytes))
                 .load(std::memory_order_relaxed);
         store(to + i * kWordBytes, word);
     }
@@ -213,12 +279,34 @@ void answer(const NodeIncarnation& joiner, const SnapshotRequest& request, const
     const RequestId id{joiner, request.request_id().number};
     DatagramWriter* writer = &begin();
     writer->add_vector(id, view.incarnation_sum, view.origins, view.positions);
-    for (const Place& place : request.parts()) {
-        if (!place.is_inside(view.bank.size()) || place.words > kPartWords) continue;
-        if (add_part(*writer, id, place, view.bank)) continue;
+    const auto add = [&](auto&& put) {
+        if (put()) return;
         send();
         writer = &begin();
-        add_part(*writer, id, place, view.bank);
+        put();
+    };
+    std::uint32_t left = kPartsARequest;
+    for (const Place& asked : request.parts()) {
+        if (!asked.is_inside(view.bank.size())) continue;
+        Place zeros{asked.index, 0, 0};
+        const auto end_zeros = [&] {
+            if (zeros.words != 0) add([&] { return writer->add_zeros(id, zeros); });
+        };
+        const std::uint64_t end = asked.index + asked.words;
+        for (Place part{asked.index, 0, 0}; part.index < end; part.index += part.words) {
+            part.words =
+                static_cast<std::uint16_t>(std::min<std::uint64_t>(kPartWords, end - part.index));
+            if (is_zeros(view, part)) {
+                zeros.words = static_cast<std::uint16_t>(zeros.words + part.words);
+                continue;
+            }
+            end_zeros();
+            zeros = {part.index + part.words, 0, 0};
+            if (left == 0) continue;
+            --left;
+            add([&] { return add_words(*writer, id, part, bytes_of(view, part)); });
+        }
+        end_zeros();
     }
     send();
 }

@@ -11,7 +11,7 @@
 ///     SnapshotTaker taker(bank words, origins);                    // the joiner
 ///     taker.note_write(origin, sequence, place);                   // for each write applied
 ///     taker.request(writer, donor, now); …                         // when request_due_ns() says
-///     so taker.on_vector(vector, applied); taker.on_chunk(chunk, now, store);
+///     so taker.on_vector(vector, applied); taker.on_chunk(chunk, store, is_blank);
 ///     taker.is_complete(applied)
 ///
 ///     answer(joiner, request, view, begin, send);                  // the donor
@@ -21,8 +21,8 @@
 /// is above. When each stream is applied up to the greatest position of any answer, that is so for
 /// every word.
 ///
-/// Threads: one user at a time. Progress: no call waits; the joiner takes 8 bytes a word of the
-/// bank until it is complete.
+/// Threads: one user at a time. Progress: no call waits; until the bank is complete the joiner
+/// takes 8 bytes for each word of the parts that streams write.
 /// Trust: places are held against the bank, request ids against those of this joiner; positions
 /// only make it wait.
 /// Units: nanoseconds; places in words.
@@ -36,6 +36,7 @@
 #include <cstdint>
 #include <deque>
 #include <functional>
+#include <memory>
 #include <span>
 #include <vector>
 
@@ -43,15 +44,25 @@ namespace rmem::udp {
 
 inline constexpr std::uint32_t kPartWords =
     256;  ///< of one chunk: it fits the smallest payload limit's datagram
-inline constexpr unsigned kPartsARequest =
-    32;  ///< answered by this number of datagrams at once, and a vector
+/// An answer has words of this number of parts at the most, a datagram each, and a vector. The
+/// first request is for one, and each that is answered doubles that; zeros take no room, so where
+/// nothing else comes it goes on, up to the second number (1 MiB: a donor looks at it in 100 µs).
+inline constexpr std::uint32_t kPartsARequest = 32;
+inline constexpr std::uint32_t kMostPartsARequest = 1024;
 inline constexpr unsigned kMostRequests = 4;  ///< under way
+/// A request whose answer is lost, or cannot be used (the donor has not met all that the joiner
+/// has), is made again after a time that doubles up to this, and alone: where many nodes join at a
+/// time, they would else ask faster than they can come to know each other.
+inline constexpr std::int64_t kMostAgainNs = 50'000'000;
 
 class RMEM_API SnapshotTaker {
 public:
     using Applied = std::function<std::uint64_t(unsigned origin)>;
     /// Stores words at a word index.
     using Store = std::function<void(std::uint64_t index, std::uint32_t value)>;
+    /// Whether a part of the bank is zeros already, where neither a stream nor an answer has
+    /// written: so a bank that was never used is not stored into.
+    using IsBlank = std::function<bool(const Place&)>;
 
     explicit SnapshotTaker(std::uint64_t bank_words);
 
@@ -62,7 +73,7 @@ public:
     /// has all that any survivor has of it; what was asked before is to be requested again.
     void note_departure(unsigned origin) noexcept;
     /// This place was set by that batch of the origin.
-    void note_write(unsigned origin, std::uint64_t sequence, const Place& place) noexcept;
+    void note_write(unsigned origin, std::uint64_t sequence, const Place& place);
 
     // ---- Asking
     void set_times(const RetransmitTimes& times) noexcept { times_ = times; }
@@ -71,14 +82,14 @@ public:
     /// Adds a request to the donor to the datagram. False when none is due, or there is no room.
     bool request(DatagramWriter& writer, const NodeIncarnation& donor, std::int64_t now);
     /// Another donor: what was asked and not answered is to be requested again.
-    void forget_requests() noexcept { requests_.clear(); }
+    void forget_requests() noexcept;
 
     // ---- Answers
     /// `incarnation_sum`: of the origins that it names, as the joiner knows them; a donor that
     /// means others has not answered.
     void on_vector(const Vector& vector, std::uint64_t incarnation_sum, const Applied& applied);
     /// Before its vector a chunk says nothing, and is requested again.
-    void on_chunk(const Chunk& chunk, const Store& store);
+    void on_chunk(const Chunk& chunk, const Store& store, const IsBlank& is_blank);
 
     /// All parts are here, and each stream is applied up to where an answer had it.
     bool is_complete(const Applied& applied) const;
@@ -86,26 +97,41 @@ public:
     std::uint64_t parts_here() const noexcept { return here_; }
 
 private:
+    struct Run {
+        std::uint32_t first = 0, count = 0;  ///< parts
+    };
     struct Request {
         std::uint32_t number = 0;
         std::int64_t again_ns = 0;  ///< when it counts as lost
-        std::vector<std::uint32_t> parts;
+        std::vector<Run> runs;
+        std::uint64_t open = 0;  ///< parts that are not here
+        bool has_parts = false;  ///< some have come,
+        bool has_words = false;  ///< and not only zeros
         bool has_vector = false;
         NodeSet origins;
         std::array<std::uint64_t, kMaxNodes> positions{};
     };
 
-    Place place_of(std::uint32_t part) const noexcept;
+    Place place_of(const Run& run) const noexcept;
     Request* find(const RequestId& named) noexcept;
+    unsigned most_requests() const noexcept { return lost_ == 0 ? kMostRequests : 1; }
     void drop_lost(std::int64_t now);
+    void release(const Request& request) noexcept;
+    [[nodiscard]] Request next_request();
+    void store_part(std::uint32_t part, const Chunk& chunk, const Request& pending,
+                    const Store& store, const IsBlank& is_blank);
     void forget_writes(unsigned origin) noexcept;
     bool is_newer(std::uint64_t word, const Request& pending) const noexcept;
     bool covers_admissions(const Request& pending) const;
-    bool is_all_here(const Request& pending) const noexcept;
 
     std::uint64_t words_;
-    std::vector<std::uint64_t> set_by_;  ///< of each word: origin and sequence; 0: by none
-    std::vector<bool> part_here_, part_requested_;
+    /// Of each word of a part: origin and sequence of the batch that set it last; 0: none did.
+    using SetBy = std::array<std::uint64_t, kPartWords>;
+    std::vector<std::unique_ptr<SetBy>> set_by_;  ///< of each part that a stream has written
+    std::vector<bool> part_here_;
+    std::vector<std::uint32_t> requested_by_;  ///< of each part: the request under way; 0: none
+    std::uint32_t most_parts_ = 1;             ///< of the next request
+    unsigned lost_ = 0;                        ///< in a row, of which nothing has come
     std::uint64_t here_ = 0;
     std::uint32_t next_part_ = 0;  ///< where the search for one to ask for begins
     std::uint32_t numbers_ = 0;
@@ -122,10 +148,12 @@ struct DonorView {
     std::uint64_t incarnation_sum = 0;                 ///< sum_of_incarnations() of them
     std::array<std::uint64_t, kMaxNodes> positions{};  ///< in the bank, of each origin
     std::span<const std::byte> bank;
+    std::function<bool(const Place&)> is_blank;  ///< zeros, without a look; no is always right
 };
 
 /// Answers a request at this instant: `begin` begins a datagram, `send` sends it; none fails when
-/// the parts lie in the bank, others are passed over.
+/// the parts lie in the bank, others are passed over, as are those beyond kPartsARequest that are
+/// not zeros.
 RMEM_API void answer(const NodeIncarnation& joiner, const SnapshotRequest& request,
                      const DonorView& view, const std::function<DatagramWriter&()>& begin,
                      const std::function<void()>& send);

@@ -39,7 +39,7 @@ public:
     }
     void apply(unsigned, const Batch&, std::int64_t) override {}
     void store(std::uint64_t, std::uint32_t) override {}
-    std::span<const std::byte> bank() const override { return bank_; }
+    std::span<const std::byte> bank() override { return bank_; }
     void clear_bank() override {}
     void has_joined(std::int64_t) override {}
     void was_dropped(std::int64_t) override {}

@@ -8,6 +8,7 @@
 
 #include <gtest/gtest.h>
 
+#include <climits>
 #include <functional>
 #include <map>
 #include <memory>
@@ -75,7 +76,7 @@ public:
             return found == held.end() ? 0 : found->second.size();
         }
         void store(std::uint64_t index, std::uint32_t value) override { words.at(index) = value; }
-        std::span<const std::byte> bank() const override { return std::as_bytes(std::span(words)); }
+        std::span<const std::byte> bank() override { return std::as_bytes(std::span(words)); }
         void clear_bank() override { std::fill(words.begin(), words.end(), 0); }
         void has_joined(std::int64_t) override { ++joined; }
         void was_dropped(std::int64_t) override { ++dropped; }
@@ -117,7 +118,10 @@ public:
     }
     void kill(unsigned node) { all[node].reset(); }
     /// It does nothing until then, but its socket takes what comes.
-    void pause(unsigned node, std::int64_t until_ns) { paused[node] = until_ns; }
+    void pause(unsigned node, std::int64_t until_ns) {
+        paused[node] = until_ns;
+        if (until_ns <= now) held_by_socket[node] = 0;
+    }
     bool is_paused(unsigned node) const {
         const auto found = paused.find(node);
         return found != paused.end() && now < found->second;
@@ -168,7 +172,8 @@ public:
                 const auto [to, bytes] = std::move(under_way.begin()->second);
                 under_way.erase(under_way.begin());
                 if (all[to] && is_paused(to)) {
-                    under_way.emplace(paused[to], std::make_pair(to, bytes));
+                    if (++held_by_socket[to] <= socket_room)
+                        under_way.emplace(paused[to], std::make_pair(to, bytes));
                 } else if (all[to]) {
                     all[to]->core.on_datagram(bytes, now);
                     collect();
@@ -263,6 +268,8 @@ public:
     std::uint32_t values = 0;
     std::multimap<std::int64_t, std::pair<unsigned, std::vector<std::byte>>> under_way;
     std::map<unsigned, std::int64_t> paused;
+    std::map<unsigned, unsigned> held_by_socket;  ///< of those
+    unsigned socket_room = UINT_MAX;              ///< then they lose what comes
     bool records = false;
     std::vector<std::vector<std::byte>> recorded, to_namesakes;
     std::vector<Node*> speakers;  ///< all that speak

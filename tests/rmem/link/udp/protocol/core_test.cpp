@@ -35,6 +35,28 @@ TEST(Core, started_together_with_others_is_in_one_ring_with_them) {
     }
 }
 
+TEST(Core, a_crowd_that_shares_two_processors_becomes_one_ring_with_few_datagrams) {
+    constexpr unsigned kNodes = 24;
+    constexpr std::int64_t kSlice = 3 * kMillisecond;
+    Ring ring(kNodes);
+    ring.records = true;
+    ring.socket_room = 256;
+    for (unsigned node = 0; node < kNodes; ++node) ring.start(node);
+    const auto end = ring.now + 4000 * kMillisecond;
+    for (unsigned turn = 0; !ring.is_whole() && ring.now < end; ++turn) {
+        for (unsigned node = 0; node < kNodes; ++node) {
+            const unsigned turns = (node / 2 + kNodes - turn % kNodes) % (kNodes / 2);
+            ring.pause(node, ring.now + turns * kSlice);
+        }
+        ring.run(kSlice);
+    }
+    EXPECT_TRUE(ring.is_whole()) << ring.describe();
+    std::uint64_t joins = 0;
+    for (unsigned node = 0; node < kNodes; ++node) joins += ring[node].core.counters().joins_sent;
+    EXPECT_LE(joins, 5U * kNodes) << "a join with each greeting: 6 of each node";
+    EXPECT_LE(ring.recorded.size(), 55U * kNodes) << "with an admit in each datagram 62";
+}
+
 /// Each heartbeat wakes all: so they come together, and as seldom as death allows.
 TEST(Core, members_that_do_nothing_send_few_statuses_and_together) {
     constexpr unsigned kNodes = 4;

@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
 #include <cstring>
 #include <map>
@@ -106,9 +107,11 @@ public:
                 taker_.on_vector(Vector(section), 0, applied());
             } else {
                 ASSERT_EQ(section.type(), SectionType::chunk);
-                taker_.on_chunk(Chunk(section), [this](std::uint64_t index, std::uint32_t value) {
+                const auto store = [this](std::uint64_t index, std::uint32_t value) {
                     joiner_.bank.at(index) = value;
-                });
+                    ++stores;
+                };
+                taker_.on_chunk(Chunk(section), store, [this](const Place&) { return is_blank; });
             }
         });
     }
@@ -117,6 +120,8 @@ public:
     }
 
     std::vector<std::vector<std::byte>> to_donor, to_joiner;
+    bool is_blank = false;  ///< the joiner's bank, where nothing was stored
+    unsigned stores = 0;
 
 private:
     std::vector<std::byte> take_datagram() {
@@ -192,19 +197,89 @@ TEST(Snapshot, gives_a_joiner_the_bank_of_its_streams_positions_whatever_goes_on
     }
 }
 
-TEST(Snapshot, a_snapshot_of_a_bank_of_zeros_takes_few_bytes) {
-    Replica donor(kPartWords * kPartsARequest), joiner(donor.bank.size());
+/// Requests and answers until all is here, none of them lost. Datagrams that answered.
+unsigned finish(Joining& joining, const SnapshotTaker& taker) {
+    unsigned answers = 0;
+    while (!taker.is_complete(joining.applied())) {
+        if (!joining.request(0)) break;
+        joining.answer_next();
+        answers += static_cast<unsigned>(joining.to_joiner.size());
+        while (!joining.to_joiner.empty()) joining.take(0);
+    }
+    EXPECT_TRUE(taker.is_complete(joining.applied()));
+    return answers;
+}
+
+TEST(Snapshot, of_a_bank_of_zeros_takes_few_datagrams_and_no_stores) {
+    Replica donor(20 * std::size_t{kMostPartsARequest} * kPartWords), joiner(donor.bank.size());
     SnapshotTaker taker(donor.bank.size());
     Joining joining(donor, joiner, taker, 1);
-    ASSERT_TRUE(joining.request(0));
+    joining.is_blank = true;
+    EXPECT_LE(finish(joining, taker), 31U);
+    EXPECT_EQ(joining.stores, 0U);
+}
+
+TEST(Snapshot, zeros_are_stored_where_a_stream_has_written) {
+    Replica donor(8 * kPartWords), joiner(donor.bank.size());
+    SnapshotTaker taker(donor.bank.size());
+    Joining joining(donor, joiner, taker, 1);
+    joining.is_blank = true;
+    taker.note_write(0, 1, {5 * kPartWords + 7, 1, 0});
+    joiner.bank[5 * kPartWords + 7] = 9;
+    donor.applied[0] = joiner.applied[0] = 2;  // the donor's is later
+    finish(joining, taker);
+    EXPECT_EQ(joiner.bank[5 * kPartWords + 7], 0U);
+    EXPECT_EQ(joining.stores, kPartWords);
+}
+
+TEST(Snapshot, an_answer_has_few_parts_with_words_and_the_others_are_requested_again) {
+    const std::size_t zeros = std::size_t{256} * kPartWords, words = std::size_t{100} * kPartWords;
+    Replica donor(zeros + words), joiner(donor.bank.size());
+    std::fill(donor.bank.begin() + static_cast<std::ptrdiff_t>(zeros), donor.bank.end(), 5);
+    SnapshotTaker taker(donor.bank.size());
+    Joining joining(donor, joiner, taker, 1);
+    std::int64_t now = 0;
+    std::size_t most = 0;
+    for (unsigned tries = 0; !taker.is_complete(joining.applied()); now += 100'000'000) {
+        ASSERT_LT(++tries, 100U);
+        if (!joining.request(now)) continue;
+        joining.answer_next();
+        most = std::max(most, joining.to_joiner.size());
+        while (!joining.to_joiner.empty()) joining.take(0);
+    }
+    EXPECT_GE(most, kPartsARequest);
+    EXPECT_LE(most, kPartsARequest + 2U) << "one each, zeros and the vector";
+    EXPECT_EQ(joiner.bank, donor.bank);
+}
+
+TEST(Snapshot, is_requested_alone_and_less_often_while_nothing_comes) {
+    Replica donor(100 * kPartWords), joiner(donor.bank.size());
+    SnapshotTaker taker(donor.bank.size());
+    Joining joining(donor, joiner, taker, 1);
+    std::int64_t now = 0;
+    while (joining.request(now)) {
+    }
+    EXPECT_EQ(joining.to_donor.size(), kMostRequests);
+    std::int64_t before = 0;
+    for (int i = 0; i < 20; ++i) {
+        const std::int64_t waited = taker.request_due_ns() - now;
+        EXPECT_GE(waited, std::min(before, kMostAgainNs));
+        EXPECT_LE(waited, kMostAgainNs);
+        before = waited;
+        now = taker.request_due_ns();
+        EXPECT_TRUE(joining.request(now));
+        EXPECT_FALSE(joining.request(now)) << "one at a time";
+    }
+    EXPECT_EQ(before, kMostAgainNs);
+    joining.to_donor.erase(joining.to_donor.begin(), joining.to_donor.end() - 1);
     joining.answer_next();
-    ASSERT_EQ(joining.to_joiner.size(), 1U);
-    joining.take(0);
-    EXPECT_TRUE(taker.is_complete(joining.applied()));
+    while (!joining.to_joiner.empty()) joining.take(0);
+    EXPECT_TRUE(joining.request(now));
+    EXPECT_TRUE(joining.request(now)) << "several again";
 }
 
 TEST(Snapshot, takes_no_answer_to_what_it_did_not_request) {
-    Replica donor(3 * kPartWords), joiner(3 * kPartWords);
+    Replica donor(kPartWords), joiner(kPartWords);
     for (auto& word : donor.bank) word = 5;
     SnapshotTaker taker(donor.bank.size()), other(donor.bank.size());
     Joining joining(donor, joiner, taker, 1);
