@@ -66,6 +66,11 @@ public:
         return false;
     }
     void on_commit_on_wait() noexcept { coalesces_ = due_ns_ != kNever; }
+    /// Under load: this number was committed since the last one of which it heard.
+    void on_streamed(unsigned commits) noexcept {
+        load_ = std::min(load_ + commits, 2 * kLoad);
+        on_commit_on_wait();
+    }
     /// Whether it leaves now.
     [[nodiscard]] bool on_wait() noexcept {
         has_waited_ = true;

@@ -160,6 +160,7 @@ void Engine::run(Leaving leaving) {
 void Engine::run_locked(Leaving leaving, std::int64_t now) {
     ran_ns_ = now;
     arrivals_.punctuality().begin(now);
+    static_cast<void>(take_own());
     leave(leaving, now);  // before anything is waited for
     const bool has_come = receive(now);
     has_news_to_keep_ = has_news_to_keep_ || has_come;
@@ -352,8 +353,24 @@ void Engine::wake_programs() noexcept {
 
 // ---- Own writes
 
+std::int64_t Engine::own_due_ns() noexcept {
+    return own_rank_ ? outbox_.own_due_ns(*own_rank_) : kNever;
+}
+
+/// What the program has written by its log. False: some of it has found no room.
+bool Engine::take_own() {
+    if (own_due_ns() == kNever) return true;
+    idle_until_ns_ = 0;
+    has_written_ = true;
+    is_in_group_ = true;  // what is full by now leaves with what comes
+    const bool is_all = outbox_.take_own(*own_rank_);
+    send_outgoing();
+    return is_all;
+}
+
 bool Engine::has_room(std::size_t bytes) {
     const std::lock_guard lock(mutex_);
+    if (!take_own()) return false;
     if (outbox_.has_room(std::min(bytes, outbox_.most_group_bytes()))) return true;
     return outbox_.is_completed();  // more room than now there will never be
 }
@@ -363,7 +380,7 @@ bool Engine::put(const LogRecord& record, const void* words) {
     idle_until_ns_ = 0;
     has_written_ = true;
     is_in_group_ = true;  // what is full by now leaves with what comes
-    const bool is_put = outbox_.put(record, words, record.written_ns);
+    const bool is_put = take_own() && outbox_.put(record, words, record.written_ns);
     send_outgoing();
     is_in_group_ = outbox_.coalescer().is_loaded();
     if (take_stand_by(record.written_ns)) [[unlikely]] {
@@ -376,27 +393,29 @@ bool Engine::put(const LogRecord& record, const void* words) {
 Engine::Committed Engine::commit(std::int64_t now) {
     const std::lock_guard lock(mutex_);
     idle_until_ns_ = 0;
+    const bool is_all = take_own();
     outbox_.commit(std::max(now, ran_ns_));  // the helper may have run since
     send_outgoing();
     is_in_group_ = outbox_.coalescer().is_loaded();
-    const bool coalesces = outbox_.coalescer().coalesces();
+    const bool coalesces = outbox_.coalescer().coalesces() || !is_all;
     if (!coalesces) socket_.flush();
-    return {coalesces, outbox_.has_room(kNextBytes) ? kNextBytes : 0};
+    return {coalesces, is_in_group_, outbox_.has_room(kNextBytes) ? kNextBytes : 0};
 }
 
 void Engine::commit_on_wait() {
     const std::lock_guard lock(mutex_);
+    static_cast<void>(take_own());
     outbox_.commit_on_wait();
 }
 
 bool Engine::coalesces() {
     const std::lock_guard lock(mutex_);
-    return outbox_.coalescer().coalesces();
+    return outbox_.coalescer().coalesces() || own_due_ns() != kNever;
 }
 
 bool Engine::is_overdue() {
     const std::lock_guard lock(mutex_);
-    return outbox_.due_ns() <= now_ns();
+    return std::min(outbox_.due_ns(), own_due_ns()) <= now_ns();
 }
 
 void Engine::ask_for_acks() {
@@ -408,7 +427,7 @@ void Engine::ask_for_acks() {
 
 bool Engine::is_completed() {
     const std::lock_guard lock(mutex_);
-    return outbox_.is_completed();
+    return own_due_ns() == kNever && outbox_.is_completed();
 }
 
 // ---- The core's edge

@@ -112,12 +112,14 @@ public:
     /// Whether that thread has real-time priority, on the board.
     void show_real_time(bool has) noexcept;
 
-    // ---- Writes of the rank that runs it (rmem/link/udp/outbox.hpp, rmem/link/udp/coalescer.hpp)
+    // ---- Writes of the rank that runs it (rmem/link/udp/outbox.hpp, rmem/link/udp/coalescer.hpp).
+    // What it writes by its log instead is taken before, in each of these calls and each run.
     /// A group of more than half a window has it when that half is free.
     [[nodiscard]] bool has_room(std::size_t bytes);
     [[nodiscard]] bool put(const LogRecord& record, const void* words);
     struct Committed {
         bool coalesces = false;      ///< some of it has not left yet
+        bool is_loaded = false;      ///< what comes next will coalesce, too
         std::size_t room_bytes = 0;  ///< for one group of this number of bytes nobody need ask
     };
     /// `now`: the newest put's time will do.
@@ -160,6 +162,8 @@ private:
 
     void keep_oddities(std::int64_t now);
     void run_locked(Leaving leaving, std::int64_t now);
+    std::int64_t own_due_ns() noexcept;
+    [[nodiscard]] bool take_own();
     void leave(Leaving leaving, std::int64_t now);
     [[nodiscard]] bool receive(std::int64_t now);
     void send_outgoing() noexcept {

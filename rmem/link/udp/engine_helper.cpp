@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "rmem/link/udp/engine_helper.hpp"
 
+#include "rmem/base/fence.hpp"
+
 #include <sched.h>
 #include <sys/prctl.h>
 
@@ -39,9 +41,9 @@ void EngineHelper::poll_actively() {
         if (engine_.is_overdue()) engine_.run();
     } else if (++empty_looks_ == kMostEmptyLooks) {
         empty_looks_ = 0;
-        polls_actively_.store(
-            false,
-            std::memory_order_relaxed);  // relaxed is enough: the mutex of coalesces()
+        polls_actively_.store(false,
+                              std::memory_order_relaxed);  // relaxed is enough: the fence orders it
+        heavy_fence();  // that the program sees this, or its log is seen
         if (engine_.coalesces())
             polls_actively_.store(true, std::memory_order_relaxed);  // enough: likewise
     }

@@ -50,10 +50,11 @@ public:
         if (engine_.take_slept()) [[unlikely]]
             thread_.wake();
     }
-    /// The program has left a datagram open. After the engine's commit().
+    /// The program has left a datagram open, or writes in its log: after the engine's commit(), or
+    /// a light_fence().
     void watch_actively() {
-        // relaxed is enough: the thread that clears it looks at the engine, under its mutex,
-        // afterwards
+        // relaxed is enough: the thread that clears it looks at the engine, under its mutex and
+        // behind a fence, afterwards
         if (!polls_actively_.load(std::memory_order_relaxed)) [[unlikely]]
             begin_watching();
     }

@@ -16,6 +16,8 @@ namespace {
 
 constexpr std::int64_t kRestNs = 1'000'000;
 constexpr unsigned kRosterYields = 1000;
+constexpr std::uint32_t kStreamedWords = 2;  // a word or a double; messages take the short way
+constexpr unsigned kStreamedCommits = 64;    // about a datagram full of single words
 
 /// A daemon needs a processor as a rank does.
 unsigned daemons_of(const Ring& ring) {
@@ -268,7 +270,7 @@ void UdpMemory::put(LogRecord& record, const void* words) {
     }
     std::int64_t pause_ns = 0;
     if (engine_) {
-        const auto is_put = [&] { return engine_->put(record, words); };
+        const auto is_put = [&] { return stream(record, words) || engine_->put(record, words); };
         if (!is_put() && !await(Deadline::never(), is_put)) return;
         pacer_.on_write(record.written_ns);
     } else {
@@ -282,6 +284,17 @@ void UdpMemory::put(LogRecord& record, const void* words) {
     }
     counters_.add(LinkCounter::writes_sent);
     counters_.add(LinkCounter::bytes_sent, record.words * kWordBytes);
+}
+
+/// Of the program that runs the engine, under load: by the log, which is taken before anything else
+/// that it writes.
+bool UdpMemory::stream(const LogRecord& record, const void* words) {
+    if (!streams_ || record.words > kStreamedWords) return false;
+    const std::uint64_t units = LogArea::units_of(record.words);
+    if (!log_.fits(units)) reclaim();
+    if (!log_.fits(units)) return false;
+    log_.append(record, words);
+    return true;
 }
 
 /// Of the program that runs the engine: waits as for a write of others. False: the node's
@@ -309,11 +322,7 @@ void UdpMemory::await_room(std::int64_t& pause_ns) {
 void UdpMemory::commit() {
     if (engine_) {
         const std::int64_t written_ns = pacer_.on_commit();
-        const auto done = engine_->commit(written_ns != 0 ? written_ns : rmem::now_ns());
-        pacer_.on_committed(done.coalesces);
-        room_bytes_ = done.room_bytes;
-        // The program may compute for long before it calls again.
-        if (done.coalesces && helper_) helper_->watch_actively();
+        if (!may_stream_on(written_ns)) commit_by_engine(written_ns);
     } else {
         log_coalescer_.on_sent();
         commit_log();
@@ -325,9 +334,33 @@ void UdpMemory::commit() {
     if (unannounced_) announce();
 }
 
+void UdpMemory::commit_by_engine(std::int64_t written_ns) {
+    const std::int64_t now = written_ns != 0 ? written_ns : rmem::now_ns();
+    const auto done = engine_->commit(now);
+    pacer_.on_committed(done.coalesces);
+    room_bytes_ = done.room_bytes;
+    // The program may compute for long before it calls again.
+    if (done.coalesces && helper_) helper_->watch_actively();
+    streams_ = done.is_loaded;
+    streamed_ = 0;
+    taken_ns_ = now;
+}
+
+/// Whether what was written by the log can wait for more: until it fills a datagram, or is due. As
+/// all that coalesces it leaves by the helper, if the program computes then.
+bool UdpMemory::may_stream_on(std::int64_t written_ns) {
+    const bool is_due = written_ns == 0 || written_ns >= taken_ns_ + udp::kLazyNs;
+    if (!streams_ || is_due || ++streamed_ >= kStreamedCommits) return false;
+    pacer_.on_committed(true);
+    light_fence();  // the append, then the look whether the helper watches
+    if (helper_) helper_->watch_actively();
+    return true;
+}
+
 /// A client's engine is another process, which it costs no system call to tell.
 void UdpMemory::commit_on_wait() {
     if (!engine_) return commit();
+    streams_ = false;
     engine_->commit_on_wait();
     pacer_.on_commit_on_wait();
 }
@@ -339,7 +372,10 @@ void UdpMemory::reclaim() noexcept {
 
 bool UdpMemory::room(std::size_t bytes) {
     bool granted = false;
-    if (room_bytes_ != 0 && bytes <= room_bytes_) {
+    if (streams_ && bytes <= kStreamedWords * kWordBytes &&
+        log_.fits(LogArea::units_of_group(bytes, kMaxGroupWrites))) {
+        granted = true;
+    } else if (room_bytes_ != 0 && bytes <= room_bytes_) {
         room_bytes_ = 0;
         granted = true;
     } else if (engine_) {
@@ -361,6 +397,7 @@ bool UdpMemory::is_completed(std::uint64_t log_position) const noexcept {
 
 bool UdpMemory::flush(Deadline deadline) {
     if (engine_) {
+        streams_ = false;
         commit();
         const auto is_done = [&] { return engine_->is_completed(); };
         if (!is_done()) {
@@ -389,7 +426,7 @@ void UdpMemory::progress() {
     switch (pacer_.on_progress(rmem::now_ns)) {
         case Progress::none: return;
         case Progress::what_is_due: return run_engine(udp::Leaving::what_is_due);
-        case Progress::all: return run_engine(udp::Leaving::all);
+        case Progress::all: streams_ = false; return run_engine(udp::Leaving::all);
     }
 }
 

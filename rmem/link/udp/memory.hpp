@@ -6,7 +6,9 @@
 /// Contract: rmem/link/memory.hpp. The first program of a node runs the engine itself
 /// (rmem/link/udp/engine.hpp): its writes leave in its own calls. Where another process runs it,
 /// the daemon `rmem node` or an earlier program, the program is a client: its writes go into the
-/// own bank and into its log, from where the engine takes them.
+/// own bank and into its log, from where the engine takes them. So does the first program under
+/// load: words, which would each have to lock the engine, go into its log, and the engine takes
+/// many at a time.
 ///
 /// Room     room(bytes) grants a group of writes. No room: the slowest member has not acknowledged
 ///          what is under way, or the log is full of what the engine could not send. A group of
@@ -127,6 +129,9 @@ private:
     void announce_membership_change() noexcept;
     void commit_log() noexcept;
     void put(LogRecord& record, const void* words);
+    [[nodiscard]] bool stream(const LogRecord& record, const void* words);
+    [[nodiscard]] bool may_stream_on(std::int64_t written_ns);
+    void commit_by_engine(std::int64_t written_ns);
     void await_room(std::int64_t& pause_ns);
     template <class Done>
     [[nodiscard]] bool await(Deadline deadline, Done&& is_done);
@@ -148,6 +153,9 @@ private:
     std::unique_ptr<udp::Engine> engine_;
     udp::ProgressPacer pacer_;                   ///< of the program that runs the engine
     std::size_t room_bytes_ = 0;                 ///< granted to the next group, if it needs no more
+    bool streams_ = false;                       ///< by its log
+    unsigned streamed_ = 0;                      ///< commits since the engine took it
+    std::int64_t taken_ns_ = 0;                  ///< when it did
     std::unique_ptr<udp::EngineHelper> helper_;  // last: it uses the engine
 };
 

@@ -11,7 +11,8 @@ namespace rmem::udp {
 
 namespace {
 
-constexpr std::size_t kPlaceWords = 2;  // a record's place takes as much of a datagram
+constexpr std::size_t kPlaceWords = 2;           // a record's place takes as much of a datagram
+constexpr std::int64_t kTheirTimes = INT64_MIN;  // each write is put at its own time
 
 }  // namespace
 
@@ -159,11 +160,35 @@ void Outbox::take_logs(bool all, std::int64_t now) {
     if (any) commit(now);
 }
 
+bool Outbox::take_own(unsigned rank) {
+    if (!logs_[rank].refresh()) return true;
+    coalescer_.on_streamed(move_log(rank, UINT64_MAX, kTheirTimes));
+    show_completed(rank, logs_[rank].position());  // is_completed() is asked instead
+    return !logs_[rank].refresh();
+}
+
+std::int64_t Outbox::own_due_ns(unsigned rank) noexcept {
+    LogReader::Entry entry;
+    if (logs_[rank].peek(entry) == LogReader::Found::none) return kNever;
+    return entry.record.written_ns + kLazyNs;
+}
+
 /// True if anything was consumed.
 bool Outbox::take_log(unsigned rank, std::uint64_t until, std::int64_t now) {
+    const std::uint64_t before = logs_[rank].position();
+    move_log(rank, until, now);
+    if (logs_[rank].position() == before) return false;
+    const bool in_stream = delayed_.empty();
+    consumed_.push_back({in_stream ? core_.exchange().out().next_sequence() : kLater, rank,
+                         logs_[rank].position()});
+    return true;
+}
+
+/// Puts what the log has, as far as there is room; returns how many writes.
+unsigned Outbox::move_log(unsigned rank, std::uint64_t until, std::int64_t now) {
     LogReader& log = logs_[rank];
-    const std::uint64_t before = log.position();
     LogReader::Entry entry;
+    unsigned moved = 0;
     while (log.position() < until && log.refresh()) {
         const LogReader::Found found = log.peek(entry);
         if (found == LogReader::Found::none) break;
@@ -173,15 +198,13 @@ bool Outbox::take_log(unsigned rank, std::uint64_t until, std::int64_t now) {
             log.skip_all();
             break;
         }
-        if (!put(entry.record, words_.data(), now)) break;
+        const std::int64_t at = now == kTheirTimes ? entry.record.written_ns : now;
+        if (!put(entry.record, words_.data(), at)) break;
         log.pass(entry);
+        ++moved;
     }
-    if (log.position() == before) return false;
-    const bool in_stream = delayed_.empty();
-    consumed_.push_back(
-        {in_stream ? core_.exchange().out().next_sequence() : kLater, rank, log.position()});
     show_consumed(rank, log.position());
-    return true;
+    return moved;
 }
 
 bool Outbox::is_possible(const LogRecord& record) const noexcept {

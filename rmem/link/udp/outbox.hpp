@@ -59,6 +59,12 @@ public:
         core_.ask_for_acks(now);
     }
 
+    /// Under load that program writes by its log, too: its writes are moved into the stream, many
+    /// at a time, by the thread that runs the engine. False: some have found no room.
+    [[nodiscard]] bool take_own(unsigned rank);
+    /// When what is in that log leaves at the latest; kNever: nothing is.
+    [[nodiscard]] std::int64_t own_due_ns(unsigned rank) noexcept;
+
     // ---- The others
     /// Finds the ranks of this host that write by a log: those that have joined in the node's
     /// present incarnation, except for that one.
@@ -109,6 +115,7 @@ private:
     void write(const LogRecord& record, const void* words, std::int64_t now);
     void show(const LogRecord& record, const void* words, std::int64_t now) noexcept;
     [[nodiscard]] bool take_log(unsigned rank, std::uint64_t until, std::int64_t now);
+    unsigned move_log(unsigned rank, std::uint64_t until, std::int64_t now);
     void place_consumed() noexcept;
     bool is_possible(const LogRecord& record) const noexcept;
     void pass_over(unsigned rank, std::uint64_t position) noexcept;

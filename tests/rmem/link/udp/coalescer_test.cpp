@@ -34,6 +34,21 @@ TEST(Coalescer, lets_a_commit_leave_at_once_without_load) {
     EXPECT_FALSE(coalescer.is_loaded());
 }
 
+/// A program under load tells of many at a time.
+TEST(Coalescer, counts_what_was_streamed_as_load) {
+    Coalescer coalescer;
+    std::int64_t now = load(coalescer, kStart);
+    for (int round = 0; round < 10; ++round) {
+        coalescer.on_write(now);
+        coalescer.on_streamed(20);
+        EXPECT_TRUE(coalescer.coalesces());
+        EXPECT_TRUE(coalescer.on_wait());
+        coalescer.on_sent();
+        now += kStep;
+        ASSERT_FALSE(send(coalescer, now)) << round;
+    }
+}
+
 TEST(Coalescer, lets_commits_wait_for_more_under_load_and_no_longer_than_the_first_may) {
     Coalescer coalescer;
     const std::int64_t first = load(coalescer, kStart);

@@ -2,6 +2,7 @@
 #include "rmem/link/udp/engine.hpp"
 
 #include "rmem/link/udp/engine_helper.hpp"
+#include "rmem/ring/write_log.hpp"
 #include "tests/support/child.hpp"
 #include "tests/support/own_network.hpp"
 
@@ -160,6 +161,31 @@ TEST_F(EngineTest, the_engine_lets_several_commits_share_a_datagram_under_load) 
     engine->run(Leaving::all);
     EXPECT_LT(engine->socket().counters().sent - before, kCommits / 2);
     EXPECT_TRUE(engine->is_completed());
+}
+
+/// As a program does under load, whose last words must leave though it calls no more.
+TEST_F(EngineTest, what_is_in_the_own_log_is_open_is_soon_overdue_and_leaves_in_a_run) {
+    const auto engine = start(0, 0);
+    LogWriter log(rings[0]->log(0), rings[0]->log_bytes());
+    const auto append = [&](std::int64_t now) {
+        LogRecord record;
+        record.words = 1;
+        record.written_ns = now;
+        const std::uint32_t value = 5;
+        log.append(record, &value);
+    };
+    EXPECT_FALSE(engine->coalesces());
+    append(now_ns() + kPatienceNs);
+    EXPECT_TRUE(engine->coalesces());
+    EXPECT_FALSE(engine->is_completed());
+    EXPECT_FALSE(engine->is_overdue());
+    engine->run(Leaving::all);
+    EXPECT_FALSE(engine->coalesces());
+    EXPECT_TRUE(engine->is_completed()) << "nobody else is in the ring";
+    append(now_ns() - kLazyNs);
+    EXPECT_TRUE(engine->is_overdue());
+    engine->run();
+    EXPECT_FALSE(engine->coalesces()) << "in the first run";
 }
 
 /// One call of the host for many, and one piece for their receiver.

@@ -156,6 +156,35 @@ TEST_F(UdpMemoryUnderLoad, they_do_so_also_when_the_sender_looks_for_messages_in
     EXPECT_TRUE(arrives());
 }
 
+TEST_F(UdpMemoryUnderLoad, small_writes_go_by_the_log_and_large_ones_keep_their_place) {
+    open(false);
+    const auto in_log = [&] {
+        // relaxed is enough: the engine runs in this thread's calls alone
+        return ring->board().consumed[0].load(std::memory_order_relaxed);
+    };
+    const std::uint64_t before = in_log();
+    constexpr std::size_t kBlock = 1024;
+    std::vector<std::uint32_t> block(512);
+    for (std::uint32_t round = 1; round <= 50; ++round) {
+        send(20, false);
+        std::fill(block.begin(), block.end(), round);
+        const std::size_t bytes = block.size() * kWordBytes;
+        const std::size_t at = kBlock + kWordBytes * round;
+        memory->post_word(at, 500 + round);  // stands if it is overtaken by the block
+        memory->write(kBlock, block.data(), bytes);
+        ASSERT_EQ(memory->load(at), round);
+        memory->post_word(at + kWordBytes, 1000 + round);  // undone if it overtakes the block
+        memory->commit();
+        send(1, false);
+        ASSERT_TRUE(memory->flush(soon()));
+        ASSERT_EQ(word_of(others_bank, 0), value);
+        ASSERT_EQ(word_of(others_bank, at), round);
+        ASSERT_EQ(word_of(others_bank, at + kWordBytes), 1000 + round);
+        ASSERT_EQ(word_of(others_bank, kBlock), round);
+    }
+    EXPECT_GE(in_log() - before, 50U * 10) << "units, one of each word";
+}
+
 TEST_F(UdpMemoryUnderLoad, messages_that_are_waited_for_never_share_one) {
     open(false);
     for (int i = 0; i < 100; ++i) {
