@@ -16,6 +16,7 @@
 #include <array>
 #include <atomic>
 #include <optional>
+#include <vector>
 
 namespace rmem {
 
@@ -100,8 +101,20 @@ bool copy_node(Ring& ring, unsigned from, unsigned to, bool is_new) {
 }
 
 /// What ranks of the node have written last, before they were killed: their own bank had it first,
-/// and the copy need not have it yet.
+/// and the copy need not have it yet. In the order of its times, as the others apply it.
 void restore_own(Ring& ring, unsigned node) {
+    struct Next {
+        LogReader log;
+        LogReader::Entry entry;
+    };
+    std::vector<Next> logs;
+    const std::size_t size = ring.config().bank_bytes();
+    const auto has_next = [size](Next& next) {
+        if (next.log.peek(next.entry) != LogReader::Found::record) return false;
+        const LogRecord& record = next.entry.record;
+        const std::uint64_t bytes = std::uint64_t{record.words} * kWordBytes;
+        return bytes <= size && record.offset <= size - bytes;  // others the engine refuses
+    };
     for (unsigned r = 0; r < ring.config().seats(); ++r) {
         const RankSlot& slot = ring.rank(r);
         // relaxed is enough, throughout: a rank's node is stored before its records, and the
@@ -109,16 +122,19 @@ void restore_own(Ring& ring, unsigned node) {
         const bool is_resident = slot.node.load(std::memory_order_relaxed) == node &&
                                  slot.incarnation.load(std::memory_order_relaxed) != 0;
         if (!is_resident) continue;
-        LogReader log(ring.log(r), kLogBytes);
-        log.seek(ring.node(node).applied[r].load(std::memory_order_relaxed));  // enough: as above
-        for (LogReader::Entry entry; log.peek(entry) == LogReader::Found::record; log.pass(entry)) {
-            const LogRecord& record = entry.record;
-            const std::uint64_t bytes = std::uint64_t{record.words} * kWordBytes;
-            const std::size_t size = ring.config().bank_bytes();
-            if (bytes > size || record.offset > size - bytes) break;  // the engine refuses it
-            if ((record.flags & LogRecord::kMeLast) == 0)
-                static_cast<void>(log.copy_words(entry, ring.bank(node) + record.offset));
-        }
+        Next next{LogReader(ring.log(r), kLogBytes), {}};
+        next.log.seek(ring.node(node).applied[r].load(std::memory_order_relaxed));  // enough: above
+        if (has_next(next)) logs.push_back(next);
+    }
+    while (!logs.empty()) {
+        const auto first = std::min_element(logs.begin(), logs.end(), [](auto& a, auto& b) {
+            return a.entry.record.written_ns < b.entry.record.written_ns;
+        });
+        const LogRecord& record = first->entry.record;
+        if ((record.flags & LogRecord::kMeLast) == 0)
+            static_cast<void>(first->log.copy_words(first->entry, ring.bank(node) + record.offset));
+        first->log.pass(first->entry);
+        if (!has_next(*first)) logs.erase(first);
     }
 }
 

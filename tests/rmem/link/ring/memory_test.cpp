@@ -425,5 +425,32 @@ TEST_P(RingMemoryTest, a_node_that_comes_back_has_what_it_wrote_before_it_was_ki
     EXPECT_EQ(a.memory.load(0), 3U) << "what came round late";
 }
 
+TEST_P(RingMemoryTest, what_two_ranks_of_a_node_wrote_before_they_were_killed_keeps_its_order) {
+    RingSpec two_of_one = spec(2);
+    two_of_one.ranks = 4;
+    TestRing ring(two_of_one);
+    RingOptions slow;  // no engine runs for it, and no writer delivers to it
+    slow.helper = false;
+    slow.check_writers = true;
+    RingRank b(ring, 1, slow);
+    test::Child killed([&] {
+        const auto mapping = ring.open();
+        RingRank first(mapping, {2, 0}, {}), second(mapping, {0, 0}, {});
+        first.memory.post_word(0, 1);
+        second.memory.post_word(0, 2);
+        first.memory.post_word(4, 3);
+        ::kill(::getpid(), SIGKILL);
+    });
+    EXPECT_EQ(killed.wait(), -SIGKILL);
+    RingRank a(ring, 0);
+    EXPECT_EQ(a.memory.load(0), 2U);
+    EXPECT_EQ(a.memory.load(4), 3U);
+    b.await(4, 3);
+    // Without timing each rank's log is applied by itself.
+    if (!instant()) {
+        EXPECT_EQ(b.memory.load(0), 2U);
+    }
+}
+
 }  // namespace
 }  // namespace rmem
