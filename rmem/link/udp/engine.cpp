@@ -18,8 +18,8 @@ namespace rmem::udp {
 namespace {
 
 constexpr std::int64_t kRestNs = 1'000'000;
-constexpr unsigned kMostReceives = 4;    // calls in one run
-constexpr std::size_t kNextBytes = 256;  // of a group that is likely to come next
+constexpr unsigned kMostReceives = 4;          // calls in one run
+constexpr std::int64_t kServeNs = 50'000'000;  // after a request of a node that joins
 
 /// Nobody's incarnation before may have the same: the wall clock, in nanoseconds.
 std::uint64_t new_incarnation() {
@@ -168,6 +168,7 @@ void Engine::run_locked(Leaving leaving, std::int64_t now) {
     if (has_come && !is_due) {  // the waiting program gets it first
         idle_until_ns_ = 0;
         tell_programs();
+        socket_.flush();
     } else if (has_come || is_due) {
         do_what_is_due(now);
         leave(leaving, now);
@@ -192,6 +193,7 @@ void Engine::apply_due(std::int64_t now) {
 
 void Engine::do_what_is_due(std::int64_t now) {
     apply_due(now);
+    static_cast<void>(take_own());  // where what has come has made room
     // relaxed is enough: as said in has_calls()
     if (board_.membership_changes.load(std::memory_order_relaxed) != membership_changes_seen_)
         keep_roster(now);
@@ -289,6 +291,7 @@ void Engine::stand_by(std::int64_t least_ns) noexcept {
             wait = std::max(due_ns() - now, kTailNs);
             if (std::exchange(has_written_, false)) wait = kTailNs;
             wait = std::min(wait, std::max(exact_due_ns() - now, least_ns));
+            if (least_ns != 0) wait = std::min(wait, least_ns);  // its log rings no bell
         }
         stands_by_until_ns_.set(now + wait);
     }
@@ -351,85 +354,6 @@ void Engine::wake_programs() noexcept {
     }
 }
 
-// ---- Own writes
-
-std::int64_t Engine::own_due_ns() noexcept {
-    return own_rank_ ? outbox_.own_due_ns(*own_rank_) : kNever;
-}
-
-/// What the program has written by its log. False: some of it has found no room.
-bool Engine::take_own() {
-    if (own_due_ns() == kNever) return true;
-    idle_until_ns_ = 0;
-    has_written_ = true;
-    is_in_group_ = true;  // what is full by now leaves with what comes
-    const bool is_all = outbox_.take_own(*own_rank_);
-    send_outgoing();
-    return is_all;
-}
-
-bool Engine::has_room(std::size_t bytes) {
-    const std::lock_guard lock(mutex_);
-    if (!take_own()) return false;
-    if (outbox_.has_room(std::min(bytes, outbox_.most_group_bytes()))) return true;
-    return outbox_.is_completed();  // more room than now there will never be
-}
-
-bool Engine::put(const LogRecord& record, const void* words) {
-    std::unique_lock lock(mutex_);
-    idle_until_ns_ = 0;
-    has_written_ = true;
-    is_in_group_ = true;  // what is full by now leaves with what comes
-    const bool is_put = take_own() && outbox_.put(record, words, record.written_ns);
-    send_outgoing();
-    is_in_group_ = outbox_.coalescer().is_loaded();
-    if (take_stand_by(record.written_ns)) [[unlikely]] {
-        lock.unlock();
-        bell_.ring();
-    }
-    return is_put;
-}
-
-Engine::Committed Engine::commit(std::int64_t now) {
-    const std::lock_guard lock(mutex_);
-    idle_until_ns_ = 0;
-    const bool is_all = take_own();
-    outbox_.commit(std::max(now, ran_ns_));  // the helper may have run since
-    send_outgoing();
-    is_in_group_ = outbox_.coalescer().is_loaded();
-    const bool coalesces = outbox_.coalescer().coalesces() || !is_all;
-    if (!coalesces) socket_.flush();
-    return {coalesces, is_in_group_, outbox_.has_room(kNextBytes) ? kNextBytes : 0};
-}
-
-void Engine::commit_on_wait() {
-    const std::lock_guard lock(mutex_);
-    static_cast<void>(take_own());
-    outbox_.commit_on_wait();
-}
-
-bool Engine::coalesces() {
-    const std::lock_guard lock(mutex_);
-    return outbox_.coalescer().coalesces() || own_due_ns() != kNever;
-}
-
-bool Engine::is_overdue() {
-    const std::lock_guard lock(mutex_);
-    return std::min(outbox_.due_ns(), own_due_ns()) <= now_ns();
-}
-
-void Engine::ask_for_acks() {
-    const std::lock_guard lock(mutex_);
-    outbox_.send_and_ask(now_ns());
-    send_outgoing();
-    socket_.flush();
-}
-
-bool Engine::is_completed() {
-    const std::lock_guard lock(mutex_);
-    return own_due_ns() == kNever && outbox_.is_completed();
-}
-
 // ---- The core's edge
 
 /// A joining node's bank is nobody's yet, and a node that has left the ring holds up no one.
@@ -447,6 +371,15 @@ std::atomic<std::uint32_t>* Engine::words() const noexcept {
 void Engine::store(std::uint64_t index, std::uint32_t value) {
     // (3) - this release-store synchronizes-with the acquire-load rmem/link/bank_writer.hpp (1)
     words()[index].store(value, std::memory_order_release);
+}
+
+/// A write that the program is about to append may be in the bank already, as one that waits for
+/// the lock.
+bool Engine::hand_over_all(std::int64_t now) {
+    serves_until_ns_ = now + kServeNs;
+    // relaxed is enough: the fence orders it before the look at the log
+    if (streams_.exchange(false, std::memory_order_relaxed)) heavy_fence();
+    return take_own();
 }
 
 std::span<const std::byte> Engine::bank() {

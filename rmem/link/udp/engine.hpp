@@ -117,9 +117,16 @@ public:
     /// A group of more than half a window has it when that half is free.
     [[nodiscard]] bool has_room(std::size_t bytes);
     [[nodiscard]] bool put(const LogRecord& record, const void* words);
+    /// Whether it may write by its log: from a commit under load until it ends that, or another
+    /// node is given the bank, which may then be ahead of the stream by one write at most.
+    bool streams() const noexcept {
+        return streams_.load(std::memory_order_relaxed);  // relaxed is enough: hand_over_all()
+    }
+    void end_streaming() noexcept {
+        streams_.store(false, std::memory_order_relaxed);  // relaxed is enough: the writer ends it
+    }
     struct Committed {
         bool coalesces = false;      ///< some of it has not left yet
-        bool is_loaded = false;      ///< what comes next will coalesce, too
         std::size_t room_bytes = 0;  ///< for one group of this number of bytes nobody need ask
     };
     /// `now`: the newest put's time will do.
@@ -151,6 +158,7 @@ private:
     void apply(unsigned origin, const Batch& batch, std::int64_t now) override;
     std::uint64_t behind(unsigned origin) const override { return arrivals_.behind(origin); }
     void store(std::uint64_t index, std::uint32_t value) override;
+    bool hand_over_all(std::int64_t now) override;
     std::span<const std::byte> bank() override;
     void clear_bank() override;
     bool is_blank(std::uint64_t index, std::size_t words) override;
@@ -223,6 +231,8 @@ private:
     bool has_news_to_keep_ = false;  ///< something came or was written since
     bool has_written_ = false;       ///< since somebody stood by
     bool is_in_group_ = false;       ///< more datagrams are about to be filled
+    std::atomic<bool> streams_{false};
+    std::int64_t serves_until_ns_ = 0;  ///< nobody streams until then
     Hint<std::int64_t> stands_by_until_ns_{kNobody};
     std::int64_t idle_until_ns_ =
         0;  ///< nothing is due before, if nothing comes and nothing is written

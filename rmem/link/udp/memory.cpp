@@ -289,11 +289,12 @@ void UdpMemory::put(LogRecord& record, const void* words) {
 /// Of the program that runs the engine, under load: by the log, which is taken before anything else
 /// that it writes.
 bool UdpMemory::stream(const LogRecord& record, const void* words) {
-    if (!streams_ || record.words > kStreamedWords) return false;
+    if (!engine_->streams() || record.words > kStreamedWords) return false;
     const std::uint64_t units = LogArea::units_of(record.words);
     if (!log_.fits(units)) reclaim();
     if (!log_.fits(units)) return false;
     log_.append(record, words);
+    room_bytes_ = 0;
     return true;
 }
 
@@ -341,7 +342,6 @@ void UdpMemory::commit_by_engine(std::int64_t written_ns) {
     room_bytes_ = done.room_bytes;
     // The program may compute for long before it calls again.
     if (done.coalesces && helper_) helper_->watch_actively();
-    streams_ = done.is_loaded;
     streamed_ = 0;
     taken_ns_ = now;
 }
@@ -350,7 +350,7 @@ void UdpMemory::commit_by_engine(std::int64_t written_ns) {
 /// all that coalesces it leaves by the helper, if the program computes then.
 bool UdpMemory::may_stream_on(std::int64_t written_ns) {
     const bool is_due = written_ns == 0 || written_ns >= taken_ns_ + udp::kLazyNs;
-    if (!streams_ || is_due || ++streamed_ >= kStreamedCommits) return false;
+    if (!engine_->streams() || is_due || ++streamed_ >= kStreamedCommits) return false;
     pacer_.on_committed(true);
     light_fence();  // the append, then the look whether the helper watches
     if (helper_) helper_->watch_actively();
@@ -360,7 +360,7 @@ bool UdpMemory::may_stream_on(std::int64_t written_ns) {
 /// A client's engine is another process, which it costs no system call to tell.
 void UdpMemory::commit_on_wait() {
     if (!engine_) return commit();
-    streams_ = false;
+    engine_->end_streaming();
     engine_->commit_on_wait();
     pacer_.on_commit_on_wait();
 }
@@ -372,7 +372,7 @@ void UdpMemory::reclaim() noexcept {
 
 bool UdpMemory::room(std::size_t bytes) {
     bool granted = false;
-    if (streams_ && bytes <= kStreamedWords * kWordBytes &&
+    if (engine_ && engine_->streams() && bytes <= kStreamedWords * kWordBytes &&
         log_.fits(LogArea::units_of_group(bytes, kMaxGroupWrites))) {
         granted = true;
     } else if (room_bytes_ != 0 && bytes <= room_bytes_) {
@@ -397,13 +397,14 @@ bool UdpMemory::is_completed(std::uint64_t log_position) const noexcept {
 
 bool UdpMemory::flush(Deadline deadline) {
     if (engine_) {
-        streams_ = false;
+        engine_->end_streaming();
         commit();
         const auto is_done = [&] { return engine_->is_completed(); };
         if (!is_done()) {
             engine_->ask_for_acks();
             if (!await(deadline, is_done)) return false;
         }
+        if (is_over()) return false;  // what was under way is nobody's any more
     } else {
         commit();
         const std::uint64_t target = log_.head();
@@ -426,7 +427,7 @@ void UdpMemory::progress() {
     switch (pacer_.on_progress(rmem::now_ns)) {
         case Progress::none: return;
         case Progress::what_is_due: return run_engine(udp::Leaving::what_is_due);
-        case Progress::all: streams_ = false; return run_engine(udp::Leaving::all);
+        case Progress::all: engine_->end_streaming(); return run_engine(udp::Leaving::all);
     }
 }
 

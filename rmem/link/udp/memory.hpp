@@ -153,7 +153,6 @@ private:
     std::unique_ptr<udp::Engine> engine_;
     udp::ProgressPacer pacer_;                   ///< of the program that runs the engine
     std::size_t room_bytes_ = 0;                 ///< granted to the next group, if it needs no more
-    bool streams_ = false;                       ///< by its log
     unsigned streamed_ = 0;                      ///< commits since the engine took it
     std::int64_t taken_ns_ = 0;                  ///< when it did
     std::unique_ptr<udp::EngineHelper> helper_;  // last: it uses the engine

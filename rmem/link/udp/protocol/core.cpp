@@ -291,6 +291,8 @@ void Core::apply(unsigned origin, const Batch& batch, std::int64_t now) {
     // already lack it, and are right so if it is another ring's.
     if (!exchange_->takes(origin)) {
         must_restart_ |= !is_of_ring(origin) && taker_->parts_here() != 0;
+        // Older than each answer, but the part is not blank any more.
+        for (const Record& record : batch.records()) taker_->note_write(origin, 0, record.place);
         return;
     }
     for (const Record& record : batch.records()) {

@@ -75,6 +75,9 @@ public:
     virtual std::uint64_t behind(unsigned) const { return 0; }
     /// A word of the donor's bank.
     virtual void store(std::uint64_t index, std::uint32_t value) = 0;
+    /// Hands over what the own programs have stored into the bank and not handed over yet, before
+    /// it is given to another node. False: some of it finds no room.
+    [[nodiscard]] virtual bool hand_over_all(std::int64_t) { return true; }
     /// The bank as it is now.
     virtual std::span<const std::byte> bank() = 0;
     /// Whether these words are zeros, without a look at them. Asked of what nothing has been stored

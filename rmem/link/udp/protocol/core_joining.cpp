@@ -260,7 +260,9 @@ void Core::on_snapshot_request(const Header& header, const SnapshotRequest& requ
     // any survivor has.
     if (!exchange_->all_completed(now)) return;
     exchange_->close_ended(now);
-    // What is begun leaves first: the own position then covers what the bank holds.
+    // What is begun leaves first: the own position then covers what the bank holds. A request that
+    // is not answered is made again.
+    if (!edge_.hand_over_all(now)) return;
     exchange_->commit(now);
     ++counters_.requests_answered;
     others_[header.origin].served = !view_.contains(header.origin);

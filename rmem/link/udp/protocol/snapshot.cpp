@@ -285,7 +285,7 @@ void answer(const NodeIncarnation& joiner, const SnapshotRequest& request, const
         writer = &begin();
         put();
     };
-    std::uint32_t left = kPartsARequest;
+    std::uint32_t left = kPartsARequest, looks = kMostPartsARequest;
     for (const Place& asked : request.parts()) {
         if (!asked.is_inside(view.bank.size())) continue;
         Place zeros{asked.index, 0, 0};
@@ -293,7 +293,8 @@ void answer(const NodeIncarnation& joiner, const SnapshotRequest& request, const
             if (zeros.words != 0) add([&] { return writer->add_zeros(id, zeros); });
         };
         const std::uint64_t end = asked.index + asked.words;
-        for (Place part{asked.index, 0, 0}; part.index < end; part.index += part.words) {
+        for (Place part{asked.index, 0, 0}; part.index < end && looks != 0;
+             part.index += part.words, --looks) {
             part.words =
                 static_cast<std::uint16_t>(std::min<std::uint64_t>(kPartWords, end - part.index));
             if (is_zeros(view, part)) {

@@ -76,6 +76,7 @@ public:
             return found == held.end() ? 0 : found->second.size();
         }
         void store(std::uint64_t index, std::uint32_t value) override { words.at(index) = value; }
+        bool hand_over_all(std::int64_t) override { return hands_over; }
         std::span<const std::byte> bank() override { return std::as_bytes(std::span(words)); }
         void clear_bank() override { std::fill(words.begin(), words.end(), 0); }
         void has_joined(std::int64_t) override { ++joined; }
@@ -100,7 +101,7 @@ public:
         Ring& ring;
         const unsigned id;
         std::vector<std::uint32_t> words;
-        bool holds_back = false;
+        bool holds_back = false, hands_over = true;
         std::map<unsigned, std::vector<std::vector<std::byte>>> held;  ///< of each origin
         unsigned joined = 0, dropped = 0, namesakes = 0;
         std::vector<unsigned> came, left;

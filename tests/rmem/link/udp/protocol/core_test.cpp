@@ -106,6 +106,18 @@ TEST(Core, a_node_that_comes_late_gets_the_bank_while_others_go_on_writing) {
     ring.expect_equal_banks();
 }
 
+TEST(Core, gives_no_bank_that_is_ahead_of_its_own_stream) {
+    Ring ring(2);
+    ring.start(0);
+    ASSERT_TRUE(ring.run_until([&] { return ring[0].core.is_member(); }, 2 * kFormNs));
+    ring[0].hands_over = false;
+    ring.start(1);
+    ring.run(500 * kMillisecond);
+    EXPECT_FALSE(ring[1].core.is_member());
+    ring[0].hands_over = true;
+    EXPECT_TRUE(ring.run_until([&] { return ring.is_whole(); }, 500 * kMillisecond));
+}
+
 TEST(Core, gives_a_bank_that_is_behind_the_streams_as_what_it_is) {
     Ring ring(3);
     ring.start(0);

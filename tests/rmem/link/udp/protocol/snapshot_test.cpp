@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <initializer_list>
 #include <map>
 #include <vector>
 
@@ -75,6 +76,15 @@ public:
           buffer_(kDefaultPayload),
           writer_(buffer_) {}
 
+    /// As a stranger to this protocol may.
+    void request(std::initializer_list<Place> places, unsigned times) {
+        writer_.begin({});
+        ASSERT_TRUE(writer_.begin_snapshot_request({kDonor, 1}));
+        for (; times != 0; --times) {
+            for (const Place& place : places) ASSERT_TRUE(writer_.add_part(place));
+        }
+        to_donor.push_back(take_datagram());
+    }
     bool request(std::int64_t now) {
         writer_.begin({});
         if (!taker_.request(writer_, kDonor, now)) return false;
@@ -119,15 +129,6 @@ public:
         return [this](unsigned origin) { return joiner_.applied[origin]; };
     }
 
-    std::vector<std::vector<std::byte>> to_donor, to_joiner;
-    bool is_blank = false;  ///< the joiner's bank, where nothing was stored
-    unsigned stores = 0;
-
-private:
-    std::vector<std::byte> take_datagram() {
-        const auto datagram = writer_.finish();
-        return {datagram.begin(), datagram.end()};
-    }
     template <class Visit>
     static void each_section(const std::vector<std::byte>& bytes, Visit visit) {
         Datagram datagram;
@@ -137,6 +138,15 @@ private:
         for (const Section& section : sections) visit(section);
     }
 
+    std::vector<std::vector<std::byte>> to_donor, to_joiner;
+    bool is_blank = false;  ///< the joiner's bank, where nothing was stored
+    unsigned stores = 0;
+
+private:
+    std::vector<std::byte> take_datagram() {
+        const auto datagram = writer_.finish();
+        return {datagram.begin(), datagram.end()};
+    }
     Replica& donor_;
     Replica& joiner_;
     SnapshotTaker& taker_;
@@ -250,6 +260,22 @@ TEST(Snapshot, an_answer_has_few_parts_with_words_and_the_others_are_requested_a
     EXPECT_GE(most, kPartsARequest);
     EXPECT_LE(most, kPartsARequest + 2U) << "one each, zeros and the vector";
     EXPECT_EQ(joiner.bank, donor.bank);
+}
+
+TEST(Snapshot, a_donor_looks_at_no_more_than_a_request_has_that_a_node_makes) {
+    Replica donor(100'000), joiner(donor.bank.size());
+    SnapshotTaker taker(donor.bank.size());
+    Joining joining(donor, joiner, taker, 1);
+    joining.request({{0, 65'535, 0}, {7, 60'000, 0}}, 50);
+    joining.answer_next();
+    std::size_t words = 0;
+    for (const auto& bytes : joining.to_joiner) {
+        Joining::each_section(bytes, [&](const Section& section) {
+            if (section.type() == SectionType::chunk) words += Chunk(section).place().words;
+        });
+    }
+    EXPECT_GT(words, 65'535U);
+    EXPECT_LE(words, std::size_t{kMostPartsARequest} * kPartWords);
 }
 
 TEST(Snapshot, is_requested_alone_and_less_often_while_nothing_comes) {

@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the program that runs the engine writes.
+
+#include "rmem/link/udp/engine.hpp"
+
+#include <algorithm>
+
+namespace rmem::udp {
+
+namespace {
+
+constexpr std::size_t kNextBytes = 256;  // of a group that is likely to come next
+
+}  // namespace
+
+std::int64_t Engine::own_due_ns() noexcept {
+    return own_rank_ ? outbox_.own_due_ns(*own_rank_) : kNever;
+}
+
+/// What the program has written by its log. False: some of it has found no room.
+bool Engine::take_own() {
+    if (own_due_ns() == kNever) return true;
+    idle_until_ns_ = 0;
+    has_written_ = true;
+    is_in_group_ = true;  // what is full by now leaves with what comes
+    const bool is_all = outbox_.take_own(*own_rank_);
+    send_outgoing();
+    is_in_group_ = outbox_.coalescer().is_loaded();
+    return is_all;
+}
+
+bool Engine::has_room(std::size_t bytes) {
+    const std::lock_guard lock(mutex_);
+    if (!take_own()) return false;
+    if (outbox_.has_room(std::min(bytes, outbox_.most_group_bytes()))) return true;
+    return outbox_.is_completed();  // more room than now there will never be
+}
+
+bool Engine::put(const LogRecord& record, const void* words) {
+    std::unique_lock lock(mutex_);
+    idle_until_ns_ = 0;
+    has_written_ = true;
+    is_in_group_ = true;  // what is full by now leaves with what comes
+    const bool is_put = take_own() && outbox_.put(record, words, record.written_ns);
+    send_outgoing();
+    is_in_group_ = outbox_.coalescer().is_loaded();
+    if (take_stand_by(record.written_ns)) [[unlikely]] {
+        lock.unlock();
+        bell_.ring();
+    }
+    return is_put;
+}
+
+Engine::Committed Engine::commit(std::int64_t now) {
+    std::unique_lock lock(mutex_);
+    idle_until_ns_ = 0;
+    const bool is_all = take_own();
+    outbox_.commit(std::max(now, ran_ns_));  // the helper may have run since
+    send_outgoing();
+    is_in_group_ = outbox_.coalescer().is_loaded();
+    const bool coalesces = outbox_.coalescer().coalesces() || !is_all;
+    if (!coalesces) socket_.flush();
+    // relaxed is enough: its program asks
+    streams_.store(is_in_group_ && now >= serves_until_ns_, std::memory_order_relaxed);
+    const std::size_t room_bytes = outbox_.has_room(kNextBytes) ? kNextBytes : 0;
+    if (take_stand_by(now)) [[unlikely]] {
+        lock.unlock();
+        bell_.ring();
+    }
+    return {coalesces, room_bytes};
+}
+
+void Engine::commit_on_wait() {
+    std::unique_lock lock(mutex_);
+    static_cast<void>(take_own());
+    outbox_.commit_on_wait();
+    if (take_stand_by(now_ns())) [[unlikely]] {
+        lock.unlock();
+        bell_.ring();
+    }
+}
+
+bool Engine::coalesces() {
+    const std::lock_guard lock(mutex_);
+    return outbox_.coalescer().coalesces() || own_due_ns() != kNever;
+}
+
+bool Engine::is_overdue() {
+    const std::lock_guard lock(mutex_);
+    return std::min(outbox_.due_ns(), own_due_ns()) <= now_ns();
+}
+
+void Engine::ask_for_acks() {
+    const std::lock_guard lock(mutex_);
+    outbox_.send_and_ask(now_ns());
+    send_outgoing();
+    socket_.flush();
+}
+
+bool Engine::is_completed() {
+    const std::lock_guard lock(mutex_);
+    return own_due_ns() == kNever && outbox_.is_completed();
+}
+
+}  // namespace rmem::udp
