@@ -204,6 +204,7 @@ bool take_in(Ring& ring, unsigned node, unsigned rank, std::uint32_t incarnation
                               ->load(std::memory_order_relaxed));
         auto source = find_source(ring, node);
         while (source && !copy_node(ring, *source, node, is_new)) {
+            source = find_source(ring, node);  // it may have died
         }
         if (!source && lacks) {
             source = find_left_source(ring, node);
