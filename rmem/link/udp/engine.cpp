@@ -290,8 +290,9 @@ void Engine::stand_by(std::int64_t least_ns) noexcept {
         if (begin_rest()) {
             wait = std::max(due_ns() - now, kTailNs);
             if (std::exchange(has_written_, false)) wait = kTailNs;
-            wait = std::min(wait, std::max(exact_due_ns() - now, least_ns));
-            if (least_ns != 0) wait = std::min(wait, least_ns);  // its log rings no bell
+            // A program whose log is looked at rings no bell.
+            const std::int64_t exact = std::max<std::int64_t>(exact_due_ns() - now, 0);
+            wait = std::min(wait, least_ns != 0 ? least_ns : exact);
         }
         stands_by_until_ns_.set(now + wait);
     }

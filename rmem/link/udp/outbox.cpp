@@ -169,8 +169,12 @@ bool Outbox::take_own(unsigned rank) {
 
 std::int64_t Outbox::own_due_ns(unsigned rank) noexcept {
     LogReader::Entry entry;
-    if (logs_[rank].peek(entry) == LogReader::Found::none) return kNever;
-    return entry.record.written_ns + kLazyNs;
+    switch (logs_[rank].peek(entry)) {
+        case LogReader::Found::none: return kNever;
+        case LogReader::Found::record:
+            return std::clamp<std::int64_t>(entry.record.written_ns, 0, kNever / 2) + kLazyNs;
+        default: return 0;  // take_own() refuses it
+    }
 }
 
 /// True if anything was consumed.
