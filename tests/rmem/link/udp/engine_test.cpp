@@ -2,6 +2,7 @@
 #include "rmem/link/udp/engine.hpp"
 
 #include "rmem/link/udp/engine_helper.hpp"
+#include "rmem/ring/segment.hpp"
 #include "rmem/ring/write_log.hpp"
 #include "tests/support/child.hpp"
 #include "tests/support/own_network.hpp"
@@ -15,6 +16,7 @@
 #include <filesystem>
 #include <fstream>
 #include <functional>
+#include <future>
 #include <memory>
 #include <optional>
 #include <string>
@@ -35,7 +37,7 @@ protected:
         config.link = LinkKind::udp;
         config.nodes = 2;
         config.ranks = 4;
-        config.user_bytes = 4096;
+        config.user_bytes = 65536;
         test::stay_on_this_host(name.get());
         for (unsigned n = 0; n < 2; ++n) {
             rings[n] = Ring::open(config, Deadline::in(kPatienceNs), n);
@@ -113,7 +115,7 @@ TEST_F(EngineTest, tells_of_other_settings_those_of_both) {
         other->run();
         const std::string text = rings[0]->board().notice.text();
         return text.find("8192 bytes") != std::string::npos &&
-               text.find("4096 bytes") != std::string::npos;
+               text.find("65536 bytes") != std::string::npos;
     }));
 }
 
@@ -161,6 +163,31 @@ TEST_F(EngineTest, the_engine_lets_several_commits_share_a_datagram_under_load) 
     engine->run(Leaving::all);
     EXPECT_LT(engine->socket().counters().sent - before, kCommits / 2);
     EXPECT_TRUE(engine->is_completed());
+}
+
+// ---- The bank
+
+TEST_F(EngineTest,
+       clears_what_a_bank_held_before_it_forms_a_ring_and_gives_none_of_the_rest_memory) {
+    auto* const last = reinterpret_cast<std::atomic<std::uint32_t>*>(
+        rings[0]->bank(0) + config.user_bytes - kWordBytes);
+    last->store(7);
+    const auto first_touched = [&](unsigned node) {
+        const Segment& segment = rings[node]->segment();
+        const auto at = static_cast<std::size_t>(rings[node]->bank(node) - segment.data());
+        return segment.next_touched(at) - at;
+    };
+    const std::size_t before = first_touched(0);
+    EXPECT_GT(before, 0U) << "the word is in the last of the pages";
+    const auto one = start(0, 0);
+    EXPECT_EQ(last->load(), 0U);
+    EXPECT_EQ(first_touched(0), before);
+    // Nor does a bank that is given.
+    const auto other = std::async(std::launch::async, [&] { return start(1, 2); });
+    ASSERT_TRUE(eventually(*one, [&] {
+        return other.wait_for(std::chrono::seconds(0)) == std::future_status::ready;
+    }));
+    EXPECT_GE(first_touched(1), before);
 }
 
 /// As a program does under load, whose last words must leave though it calls no more.
