@@ -19,7 +19,8 @@ std::int64_t Engine::own_due_ns() noexcept {
 
 /// What the program has written by its log. False: some of it has found no room.
 bool Engine::take_own() {
-    if (own_due_ns() == kNever) return true;
+    if (!own_rank_ || !outbox_.has_own(*own_rank_)) [[likely]]
+        return true;
     idle_until_ns_ = 0;
     has_written_ = true;
     is_in_group_ = true;  // what is full by now leaves with what comes

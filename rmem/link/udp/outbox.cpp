@@ -161,10 +161,9 @@ void Outbox::take_logs(bool all, std::int64_t now) {
 }
 
 bool Outbox::take_own(unsigned rank) {
-    if (!logs_[rank].refresh()) return true;
     coalescer_.on_streamed(move_log(rank, UINT64_MAX, kTheirTimes));
     show_completed(rank, logs_[rank].position());  // is_completed() is asked instead
-    return !logs_[rank].refresh();
+    return !has_own(rank);
 }
 
 std::int64_t Outbox::own_due_ns(unsigned rank) noexcept {

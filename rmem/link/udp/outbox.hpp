@@ -62,6 +62,7 @@ public:
     /// Under load that program writes by its log, too: its writes are moved into the stream, many
     /// at a time, by the thread that runs the engine. False: some have found no room.
     [[nodiscard]] bool take_own(unsigned rank);
+    [[nodiscard]] bool has_own(unsigned rank) noexcept { return logs_[rank].refresh(); }
     /// When what is in that log leaves at the latest; kNever: nothing is.
     [[nodiscard]] std::int64_t own_due_ns(unsigned rank) noexcept;
 
