@@ -24,14 +24,15 @@ public:
     static constexpr unsigned kMaxBits = 40;
     static constexpr std::size_t kBuckets = (kMaxBits - kStepBits + 1) << kStepBits;
 
-    void record(std::uint64_t value) noexcept {
-        buckets_[index_of(value)].add();
+    /// `times`: that many values, all the same.
+    void record(std::uint64_t value, std::uint64_t times = 1) noexcept {
+        buckets_[index_of(value)].add(times);
         max_.raise_to(value);
     }
 
     /// For several that record.
-    void record_shared(std::uint64_t value) noexcept {
-        buckets_[index_of(value)].add_shared();
+    void record_shared(std::uint64_t value, std::uint64_t times = 1) noexcept {
+        buckets_[index_of(value)].add_shared(times);
         max_.raise_shared_to(value);
     }
 

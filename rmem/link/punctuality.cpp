@@ -35,7 +35,7 @@ std::optional<BoundViolation> Punctuality::arrived(const Arrival& arrival,
     const bool has_due_time = arrival.due_ns != kWhenItComes;
     if (has_due_time) note_lateness(arrival, slot);
     const std::int64_t certain = propagation - arrival.doubt_ns;
-    if (bound_ns_ == 0 || certain <= bound_ns_) return std::nullopt;
+    if (is_in_time(certain)) return std::nullopt;
     const std::int64_t bound = bound_of(arrival);
     if (certain <= bound) return std::nullopt;
     BoundViolation violation{arrival.origin, arrival.offset, arrival.written_ns, propagation,
@@ -45,6 +45,13 @@ std::optional<BoundViolation> Punctuality::arrived(const Arrival& arrival,
     slot.link.add_shared(violation.by_host ? LinkCounter::bound_missed_by_host
                                            : LinkCounter::bound_violations);
     return violation;
+}
+
+bool Punctuality::arrived_in_time(std::int64_t propagation_ns, std::int64_t doubt_ns,
+                                  std::uint64_t writes) noexcept {
+    if (!is_in_time(propagation_ns - doubt_ns)) return false;
+    slot_.propagation.record_shared(static_cast<std::uint64_t>(propagation_ns), writes);
+    return true;
 }
 
 }  // namespace rmem

@@ -75,11 +75,18 @@ public:
     }
     /// The same at another node, to which this process has brought the write.
     std::optional<BoundViolation> arrived(const Arrival& arrival, NodeSlot& slot) const noexcept;
+    /// Records that many writes at a time, which have no due time and kept the bound. False: they
+    /// may not have, and none is recorded.
+    [[nodiscard]] bool arrived_in_time(std::int64_t propagation_ns, std::int64_t doubt_ns,
+                                       std::uint64_t writes) noexcept;
 
     /// The bound for one word into an empty FIFO; 0: none.
     std::int64_t bound() const noexcept { return bound_ns_; }
 
 private:
+    bool is_in_time(std::int64_t certain_ns) const noexcept {
+        return bound_ns_ == 0 || certain_ns <= bound_ns_;
+    }
     std::int64_t bound_of(const Arrival& arrival) const noexcept;
     void note_lateness(const Arrival& arrival, NodeSlot& slot) const noexcept;
 

@@ -2,15 +2,31 @@
 #include "rmem/link/udp/arrivals.hpp"
 
 #include "rmem/base/check.hpp"
+#include "rmem/base/word_block.hpp"
 #include "rmem/ring/node_slot.hpp"
 
 #include <algorithm>
+#include <bit>
 
 namespace rmem::udp {
 
 namespace {
 
 constexpr std::size_t kMaxViolations = 64;
+
+/// The words of a write, the first one last: a flag comes after what lies behind it.
+void store(std::byte* to, const Words& words) noexcept {
+    if constexpr (std::endian::native == std::endian::little) {
+        const std::byte* const from = words.bytes().data();
+        if (words.size() > 1)
+            store_block(to + kWordBytes, from + kWordBytes, (words.size() - 1) * kWordBytes);
+    } else {
+        for (std::size_t i = words.size(); i-- > 1;) store_word(to + i * kWordBytes, words[i]);
+    }
+    // (1) - this release-store, and those of store_block, synchronize-with the acquire-loads
+    // rmem/link/bank_writer.hpp (1), rmem/base/word_block.hpp (2) and rmem/node.cpp (1)
+    reinterpret_cast<std::atomic<std::uint32_t>*>(to)->store(words[0], std::memory_order_release);
+}
 
 /// Nanoseconds, rounded up: never early.
 constexpr std::int64_t up_to_ns(std::uint64_t ps) noexcept {
@@ -53,9 +69,11 @@ std::int64_t Arrivals::card_time(unsigned origin, std::size_t words,
 void Arrivals::take(unsigned origin, const Batch& batch, std::optional<RoundTrip::Estimate> written,
                     std::int64_t now, Showing showing) {
     taken_[origin] = batch.sequence();
+    const bool is_timed = keeps_time_ && written && showing == Showing::in_time;
+    if (!is_timed && deferred_[origin].empty()) return apply(origin, batch, written, now);
     for (const Record& record : batch.records()) {
         Write write{record.place, origin, written, now, batch.sequence()};
-        if (keeps_time_ && written && showing == Showing::in_time) {
+        if (is_timed) {
             // What is here was written before now, whatever its origin says.
             const std::int64_t latest = std::min(written->value_ns + written->error_ns, now);
             write.due_ns = std::max(now, card_time(origin, record.place.words, latest));
@@ -73,21 +91,41 @@ void Arrivals::take(unsigned origin, const Batch& batch, std::optional<RoundTrip
     }
 }
 
-void Arrivals::apply(const Write& write, const Words& words, std::int64_t now) {
-    const std::size_t offset = write.place.index * kWordBytes;
-    auto* const to = reinterpret_cast<std::atomic<std::uint32_t>*>(bank_ + offset);
-    for (std::size_t i = write.place.words; i-- > 0;) {  // a flag in front of its words comes last
-        // (1) - this release-store synchronizes-with the acquire-loads rmem/link/bank_writer.hpp
-        // (1), rmem/base/word_block.hpp (2) and rmem/node.cpp (1)
-        to[i].store(words[i], std::memory_order_release);
+/// A batch that nothing holds back. Its writes have one time of coming, so all are measured at once.
+void Arrivals::apply(unsigned origin, const Batch& batch,
+                     std::optional<RoundTrip::Estimate> written, std::int64_t now) {
+    std::uint64_t writes = 0;
+    std::size_t words = 0;
+    for (const Record& record : batch.records()) {
+        put({record.place, origin, written, now, batch.sequence()}, record.words, now);
+        ++writes;
+        words += record.place.words;
     }
+    count(writes, words);
+    if (!written || writes == 0 || (!keeps_time_ && measure(origin, *written, writes, now))) return;
+    for (const Record& record : batch.records()) {
+        measure({record.place, origin, written, now, batch.sequence()}, now);
+    }
+}
+
+void Arrivals::apply(const Write& write, const Words& words, std::int64_t now) {
+    put(write, words, now);
+    count(1, write.place.words);
+    measure(write, now);
+}
+
+void Arrivals::count(std::uint64_t writes, std::size_t words) noexcept {
+    slot_.link.add(LinkCounter::writes_applied, writes);
+    slot_.link.add(LinkCounter::bytes_applied, words * kWordBytes);
+}
+
+void Arrivals::put(const Write& write, const Words& words, std::int64_t now) {
+    const std::size_t offset = write.place.index * kWordBytes;
+    store(bank_ + offset, words);
     any_ = true;
     if (offset + write.place.words * kWordBytes > ring_.config().roster_offset()) {
         roster_.applied(offset, write.place.words);
     }
-    slot_.link.add(LinkCounter::writes_applied);
-    slot_.link.add(LinkCounter::bytes_applied, write.place.words * kWordBytes);
-    measure(write, now);
     if (tap_.is_open()) [[unlikely]]
         show(write, words, now);
     if (interrupts_.anyone_watches()) {
@@ -120,6 +158,15 @@ void Arrivals::measure(const Write& write, std::int64_t now) {
     if (violation && violations_.size() < kMaxViolations) violations_.push_back(*violation);
     const std::int64_t propagation = std::max<std::int64_t>(now - arrival.written_ns, 0);
     ring_.node(write.origin).propagation.record(static_cast<std::uint64_t>(propagation));
+}
+
+/// That many writes at a time. False: one may have broken the bound, and none was recorded.
+bool Arrivals::measure(unsigned origin, const RoundTrip::Estimate& written, std::uint64_t writes,
+                       std::int64_t now) noexcept {
+    const std::int64_t propagation = std::max<std::int64_t>(now - written.value_ns, 0);
+    if (!punctuality_.arrived_in_time(propagation, written.error_ns, writes)) return false;
+    ring_.node(origin).propagation.record(static_cast<std::uint64_t>(propagation), writes);
+    return true;
 }
 
 void Arrivals::apply_due(std::int64_t now) {

@@ -82,8 +82,14 @@ private:
 
     std::int64_t card_time(unsigned origin, std::size_t words, std::int64_t written) noexcept;
     void apply(const Write& write, const Words& words, std::int64_t now);
+    void apply(unsigned origin, const Batch& batch, std::optional<RoundTrip::Estimate> written,
+               std::int64_t now);
+    void put(const Write& write, const Words& words, std::int64_t now);
+    void count(std::uint64_t writes, std::size_t words) noexcept;
     void show(const Write& write, const Words& words, std::int64_t now) noexcept;
     void measure(const Write& write, std::int64_t now);
+    [[nodiscard]] bool measure(unsigned origin, const RoundTrip::Estimate& written,
+                               std::uint64_t writes, std::int64_t now) noexcept;
     void apply_until(std::int64_t due, std::int64_t now);
     void apply_until(unsigned origin, std::int64_t due, std::int64_t now);
     void find_due() noexcept;

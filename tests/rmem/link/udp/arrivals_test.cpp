@@ -96,6 +96,33 @@ TEST_F(ArrivalsTest, k_writes_delayed_past_the_bound_are_k_violations) {
     EXPECT_FALSE(arrivals_->has_violations());
 }
 
+TEST_F(ArrivalsTest, count_and_measure_each_write_of_a_batch) {
+    constexpr std::uint64_t kWrites = 5;
+    open("none", 5'000);
+    const auto take_batch = [&](std::int64_t delay) {
+        std::vector<std::byte> buffer(kDefaultPayload);
+        DatagramWriter writer(buffer);
+        writer.begin({});
+        ASSERT_TRUE(writer.begin_batch(++sequences_.at(1), kNow));
+        const std::array<std::uint32_t, 2> words = {7, 8};
+        for (std::uint64_t i = 0; i < kWrites; ++i)
+            ASSERT_TRUE(writer.add_record({2 * i, 2, 0}, words.data()));
+        arrivals_->take(1, Batch(writer.end_batch()), RoundTrip::Estimate{kNow, 0}, kNow + delay);
+    };
+    take_batch(5'000);
+    for (std::size_t i = 0; i < 2 * kWrites; ++i) EXPECT_EQ(word(i), 7 + i % 2);
+    EXPECT_EQ(count(LinkCounter::writes_applied), kWrites);
+    EXPECT_EQ(count(LinkCounter::bytes_applied), kWrites * 2 * kWordBytes);
+    EXPECT_EQ(ring_->node(0).propagation.count(), kWrites);
+    EXPECT_EQ(ring_->node(1).propagation.count(), kWrites);
+    EXPECT_EQ(count(LinkCounter::bound_violations), 0U);
+    take_batch(5'001);
+    EXPECT_EQ(count(LinkCounter::bound_violations), kWrites);
+    EXPECT_EQ(arrivals_->take_violations().size(), kWrites);
+    EXPECT_EQ(ring_->node(0).propagation.count(), 2 * kWrites);
+    EXPECT_EQ(ring_->node(1).propagation.count(), 2 * kWrites);
+}
+
 TEST_F(ArrivalsTest, writes_that_may_have_kept_the_bound_as_far_as_clocks_tell_break_none) {
     open("none", 5'000);
     take(1, 1, kNow, kNow + 5'400, 400);
