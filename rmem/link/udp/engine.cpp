@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 #include <poll.h>
+#include <sched.h>
 #include <sodium.h>
 #include <time.h>
 #include <unistd.h>
@@ -219,6 +220,7 @@ void Engine::leave(Leaving leaving, std::int64_t now) {
 
 /// What the core has filled. Many datagrams leave with one call: under load, and of one group.
 void Engine::send_filled() noexcept {
+    show_processor();
     core_.outgoing().drain([&](const OutgoingDatagram& datagram) {
         if (datagram.to == OutgoingDatagram::To::namesakes) [[unlikely]] {
             socket_.send_to_namesakes(datagram.bytes);
@@ -228,6 +230,15 @@ void Engine::send_filled() noexcept {
             socket_.send(datagram.bytes);
         }
     });
+}
+
+/// Who takes it on this host likes to run there (rmem/link/udp/neighbours.hpp).
+void Engine::show_processor() noexcept {
+    const int processor = ::sched_getcpu();
+    if (processor == processor_) return;
+    processor_ = processor;
+    // relaxed is enough: a hint
+    board_.processor.store(static_cast<std::uint32_t>(processor + 1), std::memory_order_relaxed);
 }
 
 /// True if anything came.
@@ -360,6 +371,7 @@ void Engine::wake_programs() noexcept {
 /// A joining node's bank is nobody's yet, and a node that has left the ring holds up no one.
 void Engine::apply(unsigned origin, const Batch& batch, std::int64_t now) {
     const bool is_member = core_.view().contains(origin);
+    heard_from_.set(origin);
     arrivals_.take(origin, batch,
                    core_.exchange().round_trip(origin).own_time(batch.first_store_ns(), now), now,
                    is_member ? Arrivals::Showing::in_time : Arrivals::Showing::at_once);

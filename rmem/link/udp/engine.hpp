@@ -150,6 +150,9 @@ public:
     /// What to do about a small receive buffer; empty: it is fine.
     std::string buffer_advice() const { return socket_.buffer_advice(); }
     const Socket& socket() const noexcept { return socket_; }
+    const Ring& ring() const noexcept { return ring_; }
+    /// The node whose writes have come last.
+    unsigned heard_from() const noexcept { return heard_from_.get(); }
 
 private:
     static constexpr std::int64_t kNobody = INT64_MIN;
@@ -178,6 +181,7 @@ private:
         if (!core_.outgoing().is_empty()) send_filled();
     }
     void send_filled() noexcept;
+    void show_processor() noexcept;
     bool has_calls() const noexcept;
     void do_what_is_due(std::int64_t now);
     void apply_due(std::int64_t now);
@@ -237,6 +241,8 @@ private:
     std::int64_t idle_until_ns_ =
         0;  ///< nothing is due before, if nothing comes and nothing is written
     std::int64_t ran_ns_ = 0;
+    Hint<unsigned> heard_from_{0};
+    int processor_ = -1;  ///< that the board shows
     std::size_t place_ =
         SIZE_MAX;  ///< of the datagram that is read, among those that the socket gave
     std::int64_t odd_ns_ = INT64_MIN / 2;  ///< when something odd was heard last

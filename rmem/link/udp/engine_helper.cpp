@@ -6,6 +6,8 @@
 #include <sched.h>
 #include <sys/prctl.h>
 
+#include <algorithm>
+
 namespace rmem::udp {
 
 namespace {
@@ -20,6 +22,7 @@ constexpr std::int64_t kLongNs = 3'600'000'000'000;  // until somebody wakes it
 
 EngineHelper::EngineHelper(Engine& engine)
     : engine_(engine),
+      neighbours_(engine.ring()),
       thread_(
           "rmem-udp", [this] { work(); }, [this] { engine_.interrupt(); }) {}
 
@@ -38,9 +41,11 @@ void EngineHelper::begin_watching() {
 void EngineHelper::poll_actively() {
     if (engine_.coalesces()) {
         empty_looks_ = 0;
+        look_ns_ = std::min(2 * look_ns_, kActiveNs);
         if (engine_.is_overdue()) engine_.run();
     } else if (++empty_looks_ == kMostEmptyLooks) {
         empty_looks_ = 0;
+        look_ns_ = kLazyNs;
         polls_actively_.store(false,
                               std::memory_order_relaxed);  // relaxed is enough: the fence orders it
         heavy_fence();  // that the program sees this, or its log is seen
@@ -50,7 +55,7 @@ void EngineHelper::poll_actively() {
 }
 
 void EngineHelper::follow_datagrams() noexcept {
-    const int from = engine_.socket().incoming_processor();
+    const int from = neighbours_.processor_of(engine_.heard_from());
     times_ = from == next_ ? times_ + 1 : 1;
     next_ = from;
     if (from < 0 || from == processor_ || times_ < kSteady) return;
@@ -89,7 +94,7 @@ void EngineHelper::stand_in() {
     const std::uint64_t before = attended_.get();
     do {
         engine_.run();
-        engine_.stand_by(is_active() ? kActiveNs : 0);
+        engine_.stand_by(is_active() ? look_ns_ : 0);
         follow_datagrams();
         if (is_active()) poll_actively();
         if (thread_.is_stopping()) return;

@@ -15,11 +15,13 @@
 ///                 wait ends (take_back).
 /// While a program under load leaves datagrams open for more (rmem/link/udp/outbox.hpp), it looks
 /// each kActiveNs, and sends what the program has left behind for kLazyNs: what is younger the
-/// program is about to send itself.
+/// program is about to send itself. While it stands in, nobody calls who could send it: it looks
+/// after kLazyNs first, and then after twice as long each. So the end of a burst leaves soon after
+/// it, and a long stream is not disturbed.
 ///
-/// It runs on the processor on which its datagrams come in, if that is always the same: on one host
-/// the sender's own. A thread of another processor has to be called from there, which takes 16 to
-/// 30 us where the host is a virtual machine.
+/// It runs on the processor of the node of this host from which its datagrams come, if that is
+/// always the same: there they are handled. A thread of another processor has to be called from
+/// there, which takes 16 to 30 us where the host is a virtual machine.
 ///
 /// It asks for real-time priority (HelperThread::ask_for_real_time): NodeBoard::real_time says
 /// whether it has got it.
@@ -30,6 +32,7 @@
 #include "rmem/base/helper_thread.hpp"
 #include "rmem/base/relaxed.hpp"
 #include "rmem/link/udp/engine.hpp"
+#include "rmem/link/udp/neighbours.hpp"
 
 #include <atomic>
 
@@ -81,6 +84,8 @@ private:
     std::atomic<bool> always_{false};
     std::atomic<bool> polls_actively_{false};
     unsigned empty_looks_ = 0;
+    std::int64_t look_ns_ = kLazyNs;  ///< until the next look at what the program leaves open
+    Neighbours neighbours_;
     int processor_ = -1;  ///< to which it keeps; -1: to none
     int next_ = -1;       ///< on which the last datagrams came in
     unsigned times_ = 0;  ///< in a row

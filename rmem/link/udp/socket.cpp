@@ -467,13 +467,6 @@ void Socket::note_receive_error() noexcept {
     counters_.last_error = errno;
 }
 
-int Socket::incoming_processor() const noexcept {
-    int processor = -1;
-    socklen_t size = sizeof processor;
-    if (::getsockopt(handle(), SOL_SOCKET, SO_INCOMING_CPU, &processor, &size) != 0) return -1;
-    return processor;
-}
-
 bool Socket::wait(Deadline deadline) const noexcept {
     pollfd polled{handle(), POLLIN, 0};
     if (deadline.is_never()) return ::ppoll(&polled, 1, nullptr, nullptr) > 0;

@@ -107,9 +107,6 @@ public:
     /// Waits until something can be received; false if the deadline comes first, or a signal. The
     /// host may wake a thread later than asked by its timer slack, usually 50 us.
     bool wait(Deadline deadline) const noexcept;
-    /// The processor that has handled the newest datagram: who runs there is woken without a call
-    /// from one processor to another. -1: not known.
-    int incoming_processor() const noexcept;
     /// To be polled together with others.
     int handle() const noexcept { return socket_.get(); }
 

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+/// Where the other nodes of this host run, as their boards say: a datagram is handled by the
+/// processor that has sent it, so a thread that takes it there is woken without a call from one
+/// processor to another.
+///
+/// A node of another host, or of another view of /dev/shm, is not known. One that has a new
+/// incarnation is looked for again.
+/// Thread safety: one user. Progress: the first question for an incarnation opens its segment, later
+/// ones are two loads.
+/// Trust: a board says an incarnation, which must be the one met, and a number.
+
+#include "rmem/ring.hpp"
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+namespace rmem::udp {
+
+class RMEM_API Neighbours {
+public:
+    explicit Neighbours(const Ring& ring);
+
+    /// The processor on which that node has sent last; -1: not known.
+    [[nodiscard]] int processor_of(unsigned node) noexcept;
+
+private:
+    struct Neighbour {
+        std::uint64_t incarnation = 0;  ///< that was looked for; 0: none
+        std::shared_ptr<Ring> ring;     ///< null: it is not on this host
+    };
+
+    void look_for(unsigned node, Neighbour& neighbour) const noexcept;
+
+    const Ring& ring_;
+    std::vector<Neighbour> neighbours_;  ///< of each node
+};
+
+}  // namespace rmem::udp
