@@ -12,7 +12,8 @@
 ///                                 the program waits, or        or run of the engine that finds
 ///                                 kLazyNs has passed           it due; the run of a program that
 ///                                                              waits; while the program computes
-///                                                              EngineHelper, each kActiveNs
+///                                                              EngineHelper, after kLazyNs, in a
+///                                                              long stream up to kActiveNs
 ///   a write committed on wait     until the next commit, the   that commit; the run of a program
 ///                                 program waits, or kLazyNs    that waits; a run that finds it
 ///                                                              due; while the program computes
@@ -27,8 +28,11 @@
 ///   an acknowledgement            kAckNs, or a quarter of a    any datagram; Exchange::on_tick
 ///                                 window (exchange.hpp)
 ///
-/// Load: kLoad commits without a wait. Half of it is remembered over a wait, nothing over kQuietNs
-/// without a commit. Two programs that answer each other never reach it.
+/// Load: kLoad commits without a wait, none longer than kLazyNs after the one before: for a later
+/// one nothing could have waited. Half of it is remembered over a wait, nothing over kQuietNs
+/// without a commit. A write of another node that comes in between is a wait, too: a program that
+/// reads it by plain loads may have waited for it. So two programs that answer each other never
+/// reach it, and nor does one that keeps a rhythm.
 ///
 /// Both classes are pure: they have no clock, socket or lock, and decide by what they are told.
 /// Invariants: what coalesces has a time at which it is due; no commit is older than the one
@@ -71,6 +75,8 @@ public:
         load_ = std::min(load_ + commits, 2 * kLoad);
         on_commit_on_wait();
     }
+    /// Others have written.
+    void on_arrival() noexcept { has_waited_ = true; }
     /// Whether it leaves now.
     [[nodiscard]] bool on_wait() noexcept {
         has_waited_ = true;
@@ -91,7 +97,8 @@ public:
 private:
     void note_load(std::int64_t now) noexcept {
         if (std::exchange(has_waited_, false)) load_ /= 2;
-        if (now - std::exchange(committed_ns_, now) > kQuietNs) load_ = 0;
+        const std::int64_t pause = now - std::exchange(committed_ns_, now);
+        if (pause > kLazyNs) load_ = pause > kQuietNs ? 0 : std::min(load_, kLoad - 2);
         load_ = std::min(load_ + 1, 2 * kLoad);
     }
 

@@ -351,7 +351,9 @@ void Engine::on_bound_violation(ViolationHook hook) {
 }
 
 void Engine::tell_programs() noexcept {
-    if (arrivals_.take_news()) wake_programs();
+    if (!arrivals_.take_news()) return;
+    outbox_.note_arrival();
+    wake_programs();
 }
 
 /// A sleeping rank of this node may be waiting for what was applied. The rank that runs the engine

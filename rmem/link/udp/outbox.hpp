@@ -53,6 +53,8 @@ public:
     void send_coalesced(std::int64_t now) {
         if (coalescer_.on_wait()) send_open(now);
     }
+    /// Others have written what the program may have waited for.
+    void note_arrival() noexcept { coalescer_.on_arrival(); }
     /// The program waits until all have what it wrote: it leaves, and they are asked to say so.
     void send_and_ask(std::int64_t now) {
         coalescer_.on_sent();

@@ -115,6 +115,27 @@ TEST(Coalescer, never_coalesces_for_programs_that_answer_each_other) {
     }
 }
 
+/// A program that reads by plain loads waits without a call.
+TEST(Coalescer, takes_what_others_write_for_a_wait) {
+    Coalescer coalescer;
+    std::int64_t now = kStart;
+    for (unsigned i = 0; i < 10 * kLoad; ++i) {
+        EXPECT_TRUE(send(coalescer, now += kStep)) << i;
+        coalescer.on_arrival();
+    }
+}
+
+TEST(Coalescer, lets_a_commit_leave_at_once_after_a_pause_for_which_nothing_could_have_waited) {
+    Coalescer coalescer;
+    std::int64_t now = load(coalescer, kStart);
+    coalescer.on_sent();
+    for (unsigned i = 0; i < 10 * kLoad; ++i) {
+        EXPECT_TRUE(send(coalescer, now += kLazyNs + 1)) << "a rhythm is no load";
+        EXPECT_FALSE(coalescer.is_loaded());
+    }
+    EXPECT_FALSE(send(coalescer, now += kStep)) << "a burst goes on soon";
+}
+
 TEST(Coalescer, notices_a_commit_that_is_older_than_the_one_before) {
     Coalescer coalescer;
     EXPECT_TRUE(coalescer.on_commit(kStart));
