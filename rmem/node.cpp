@@ -382,9 +382,12 @@ void Node::unmark(std::size_t offset, std::size_t bytes) {
 
 std::optional<Interrupt> Node::next_interrupt(Deadline deadline) {
     Card& card = impl_->card();
-    card.poll();
     CardInterrupts& interrupts = card.interrupts();
+    // One that is here already is not held up by what else there is to do.
     auto taken = interrupts.take();
+    if (taken) return taken;
+    card.poll();
+    taken = interrupts.take();
     if (taken) return taken;
     if (deadline.passed(program_now_ns())) {
         card.give_way();

@@ -20,6 +20,7 @@ namespace {
 
 constexpr std::int64_t kRestNs = 1'000'000;
 constexpr unsigned kMostReceives = 4;          // calls in one run
+constexpr std::int64_t kBegunNs = 250'000;     // for a write without a commit
 constexpr std::int64_t kServeNs = 50'000'000;  // after a request of a node that joins
 
 /// Nobody's incarnation before may have the same: the wall clock, in nanoseconds.
@@ -278,6 +279,13 @@ std::int64_t Engine::exact_due_ns() const noexcept {
         {core_.repair_due_ns(), outbox_.due_ns(), arrivals_.due_ns(), faults_.due_ns()});
 }
 
+/// The same for a thread that stands by: what the program has begun it mostly ends itself.
+std::int64_t Engine::until_exact(std::int64_t now) const noexcept {
+    const std::int64_t until = std::max<std::int64_t>(exact_due_ns() - now, 0);
+    const bool is_begun = own_rank_ && exact_due_ns() == outbox_.due_ns();
+    return is_begun && !outbox_.coalescer().coalesces() ? std::max(until, kBegunNs) : until;
+}
+
 /// Where nothing has changed, the next heartbeat will do: unless there are clients, which may have
 /// died, or not committed what they wrote.
 std::int64_t Engine::keep_due_ns() const noexcept {
@@ -299,11 +307,12 @@ void Engine::stand_by(std::int64_t least_ns) noexcept {
         const std::lock_guard lock(mutex_);
         const std::int64_t now = now_ns();
         if (begin_rest()) {
-            wait = std::max(due_ns() - now, kTailNs);
-            if (std::exchange(has_written_, false)) wait = kTailNs;
+            // Who has just written mostly writes again: without a bell, even where the time of that
+            // write is older than this.
+            const bool has_just_written = now - written_ns_ < kTailNs;
+            wait = has_just_written ? kTailNs / 8 * 7 : std::max(due_ns() - now, kTailNs);
             // A program whose log is looked at rings no bell.
-            const std::int64_t exact = std::max<std::int64_t>(exact_due_ns() - now, 0);
-            wait = std::min(wait, least_ns != 0 ? least_ns : exact);
+            wait = std::min(wait, least_ns != 0 ? least_ns : until_exact(now));
         }
         stands_by_until_ns_.set(now + wait);
     }
@@ -356,14 +365,14 @@ void Engine::tell_programs() noexcept {
     wake_programs();
 }
 
-/// A sleeping rank of this node may be waiting for what was applied. The rank that runs the engine
-/// sleeps here, not on its wake word.
+/// A sleeping rank of this node may be waiting for what was applied; who waits for an interrupt is
+/// woken when one is raised. The rank that runs the engine sleeps here, not on its wake word.
 void Engine::wake_programs() noexcept {
     light_fence();
     for (unsigned r = 0; r < ring_.config().ranks; ++r) {
         // relaxed is enough: the fence orders this load after the stores before it
-        std::uint32_t asked = ring_.attention()[r].load(std::memory_order_relaxed) & kWritesWake;
-        if (r == own_rank_) asked &= ~(kAttentionSleeping | kAttentionTaking);
+        std::uint32_t asked = ring_.attention()[r].load(std::memory_order_relaxed) & kPostsWake;
+        if (r == own_rank_) asked &= ~kAttentionSleeping;
         if (asked != 0) wake_asked(ring_, r, asked);
     }
 }

@@ -48,20 +48,26 @@
 
 namespace rmem::udp {
 
-/// A mutex whose holder is soon ready: to sleep and be woken takes ten times as long.
+/// A mutex whose holder is soon ready: to sleep and be woken takes longer. It holds it in a system
+/// call that sends, and a datagram may come back before that has returned, as the helper of the
+/// node to which it went may have taken the processor meanwhile.
 class SpinThenSleep {
 public:
     void lock() {
-        for (unsigned i = 0; i < kSpins; ++i) {
-            if (mutex_.try_lock()) return;
-            cpu_relax();
+        if (mutex_.try_lock()) return;
+        for (const std::int64_t begin = now_ns(); now_ns() - begin < kSpinNs;) {
+            for (unsigned i = 0; i < kTriesALook; ++i) {
+                if (mutex_.try_lock()) return;
+                cpu_relax();
+            }
         }
         mutex_.lock();
     }
     void unlock() { mutex_.unlock(); }
 
 private:
-    static constexpr unsigned kSpins = 200;  // about the time of a system call that sends
+    static constexpr std::int64_t kSpinNs = 30'000;
+    static constexpr unsigned kTriesALook = 16;
     std::mutex mutex_;
 };
 
@@ -197,6 +203,7 @@ private:
     void advance_epoch(bool member) noexcept;
     std::int64_t due_ns() const noexcept;
     std::int64_t exact_due_ns() const noexcept;
+    std::int64_t until_exact(std::int64_t now) const noexcept;
     std::int64_t keep_due_ns() const noexcept;
     [[nodiscard]] bool begin_rest() noexcept;
     void wait_for_news(std::int64_t ns) noexcept;
@@ -232,9 +239,9 @@ private:
     std::uint32_t own_epoch_ =
         0;  ///< of the node, in which the rank that runs it has opened; 0: none
     std::int64_t next_keep_ns_ = 0;
-    bool has_news_to_keep_ = false;  ///< something came or was written since
-    bool has_written_ = false;       ///< since somebody stood by
-    bool is_in_group_ = false;       ///< more datagrams are about to be filled
+    bool has_news_to_keep_ = false;            ///< something came or was written since
+    std::int64_t written_ns_ = INT64_MIN / 2;  ///< by its program, last
+    bool is_in_group_ = false;                 ///< more datagrams are about to be filled
     std::atomic<bool> streams_{false};
     std::int64_t serves_until_ns_ = 0;  ///< nobody streams until then
     Hint<std::int64_t> stands_by_until_ns_{kNobody};

@@ -22,7 +22,7 @@ bool Engine::take_own() {
     if (!own_rank_ || !outbox_.has_own(*own_rank_)) [[likely]]
         return true;
     idle_until_ns_ = 0;
-    has_written_ = true;
+    written_ns_ = now_ns();
     is_in_group_ = true;  // what is full by now leaves with what comes
     const bool is_all = outbox_.take_own(*own_rank_);
     send_outgoing();
@@ -40,7 +40,7 @@ bool Engine::has_room(std::size_t bytes) {
 bool Engine::put(const LogRecord& record, const void* words) {
     std::unique_lock lock(mutex_);
     idle_until_ns_ = 0;
-    has_written_ = true;
+    written_ns_ = record.written_ns;
     is_in_group_ = true;  // what is full by now leaves with what comes
     const bool is_put = take_own() && outbox_.put(record, words, record.written_ns);
     send_outgoing();

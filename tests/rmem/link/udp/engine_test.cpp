@@ -326,6 +326,46 @@ TEST_F(EngineTest, is_left_alone_by_its_helper_while_nothing_happens) {
     EXPECT_LE(switches_of("rmem-udp") - before, 40U);
 }
 
+TEST_F(EngineTest, rings_no_bell_for_a_program_that_writes_again_and_again) {
+    const auto engine = start(0, 0);
+    EngineHelper helper(*engine);
+    helper.set_always(true);
+    post(*engine, 1);
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    const std::uint64_t before = switches_of("rmem-udp");
+    const std::int64_t start_ns = now_ns();
+    constexpr unsigned kPosts = 400;
+    for (std::uint32_t i = 0; i < kPosts; ++i) {
+        post(*engine, i);
+        std::this_thread::sleep_for(std::chrono::microseconds(200));
+    }
+    const auto timers = static_cast<std::uint64_t>((now_ns() - start_ns) / Engine::kTailNs);
+    EXPECT_LE(switches_of("rmem-udp") - before, kPosts / 4 + 2 * timers);
+}
+
+/// Who waits for an interrupt is woken when one is raised.
+TEST_F(EngineTest, wakes_for_a_write_who_waits_for_posts_and_nobody_else) {
+    const auto from = start(0, 0), to = start(1, std::nullopt);
+    ask_attention(*rings[1], 2, kAttentionSleeping);
+    ask_attention(*rings[1], 3, kAttentionInterrupts);
+    const std::uint32_t woken = wake_count(*rings[1], 3);
+    const auto asks = [&](unsigned rank) { return rings[1]->attention()[rank].load(); };
+    EXPECT_TRUE(eventually(*to, [&] {
+        from->run(Leaving::all);
+        post(*from, 1);
+        return (asks(2) & kAttentionSleeping) == 0;
+    }));
+    EXPECT_EQ(wake_count(*rings[1], 3), woken);
+}
+
+TEST_F(EngineTest, shows_on_which_processor_it_has_sent) {
+    const auto engine = start(0, 0);
+    post(*engine, 1);
+    const std::uint32_t shown = rings[0]->board().processor.load();
+    EXPECT_GE(shown, 1U);
+    EXPECT_LE(shown, static_cast<std::uint32_t>(std::thread::hardware_concurrency()));
+}
+
 /// A program that has slept in a call of its own, and then computes, is not there to wake it.
 TEST_F(EngineTest, is_run_by_its_helper_again_when_a_sleep_of_the_program_is_over) {
     const auto engine = start(0, 0);
