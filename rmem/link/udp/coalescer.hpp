@@ -70,9 +70,11 @@ public:
         return false;
     }
     void on_commit_on_wait() noexcept { coalesces_ = due_ns_ != kNever; }
-    /// Under load: this number was committed since the last one of which it heard.
-    void on_streamed(unsigned commits) noexcept {
+    /// Under load: this number was committed since the last one of which it heard, and the oldest
+    /// that has not left was written then; kNever: all have.
+    void on_streamed(unsigned commits, std::int64_t since_ns) noexcept {
         load_ = std::min(load_ + commits, 2 * kLoad);
+        due_ns_ = since_ns == kNever ? kNever : since_ns + kLazyNs;
         on_commit_on_wait();
     }
     /// Others have written.

@@ -119,11 +119,13 @@ public:
     void show_real_time(bool has) noexcept;
 
     // ---- Writes of the rank that runs it (rmem/link/udp/outbox.hpp, rmem/link/udp/coalescer.hpp).
-    // What it writes by its log instead is taken before, in each of these calls and each run.
+    // What it streams instead is taken before, in each of these calls and each run.
     /// A group of more than half a window has it when that half is free.
     [[nodiscard]] bool has_room(std::size_t bytes);
     [[nodiscard]] bool put(const LogRecord& record, const void* words);
-    /// Whether it may write by its log: from a commit under load until it ends that, or another
+    /// Its words under load (rmem/link/udp/word_stream.hpp).
+    [[nodiscard]] WordStream& own() noexcept { return outbox_.own(); }
+    /// Whether it may stream: from a commit under load until it ends that, or another
     /// node is given the bank, which may then be ahead of the stream by one write at most.
     bool streams() const noexcept {
         return streams_.load(std::memory_order_relaxed);  // relaxed is enough: hand_over_all()
@@ -179,7 +181,6 @@ private:
 
     void keep_oddities(std::int64_t now);
     void run_locked(Leaving leaving, std::int64_t now);
-    std::int64_t own_due_ns() noexcept;
     [[nodiscard]] bool take_own();
     void leave(Leaving leaving, std::int64_t now);
     [[nodiscard]] bool receive(std::int64_t now);

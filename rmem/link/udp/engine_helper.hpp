@@ -53,7 +53,7 @@ public:
         if (engine_.take_slept()) [[unlikely]]
             thread_.wake();
     }
-    /// The program has left a datagram open, or writes in its log: after the engine's commit(), or
+    /// The program has left a datagram open, or streams: after the engine's commit(), or
     /// a light_fence().
     void watch_actively() {
         // relaxed is enough: the thread that clears it looks at the engine, under its mutex and

@@ -13,18 +13,14 @@ constexpr std::size_t kNextBytes = 256;  // of a group that is likely to come ne
 
 }  // namespace
 
-std::int64_t Engine::own_due_ns() noexcept {
-    return own_rank_ ? outbox_.own_due_ns(*own_rank_) : kNever;
-}
-
-/// What the program has written by its log. False: some of it has found no room.
+/// What the program has streamed. False: some of it has found no room.
 bool Engine::take_own() {
-    if (!own_rank_ || !outbox_.has_own(*own_rank_)) [[likely]]
+    if (outbox_.own().is_empty()) [[likely]]
         return true;
     idle_until_ns_ = 0;
-    written_ns_ = now_ns();
+    written_ns_ = std::max(now_ns(), ran_ns_);
     is_in_group_ = true;  // what is full by now leaves with what comes
-    const bool is_all = outbox_.take_own(*own_rank_);
+    const bool is_all = outbox_.take_own(written_ns_);
     send_outgoing();
     is_in_group_ = outbox_.coalescer().is_loaded();
     return is_all;
@@ -83,12 +79,12 @@ void Engine::commit_on_wait() {
 
 bool Engine::coalesces() {
     const std::lock_guard lock(mutex_);
-    return outbox_.coalescer().coalesces() || own_due_ns() != kNever;
+    return outbox_.coalescer().coalesces() || !outbox_.own().is_empty();
 }
 
 bool Engine::is_overdue() {
     const std::lock_guard lock(mutex_);
-    return std::min(outbox_.due_ns(), own_due_ns()) <= now_ns();
+    return std::min(outbox_.due_ns(), outbox_.own_due_ns()) <= now_ns();
 }
 
 void Engine::ask_for_acks() {
@@ -100,7 +96,7 @@ void Engine::ask_for_acks() {
 
 bool Engine::is_completed() {
     const std::lock_guard lock(mutex_);
-    return own_due_ns() == kNever && outbox_.is_completed();
+    return outbox_.own().is_empty() && outbox_.is_completed();
 }
 
 }  // namespace rmem::udp

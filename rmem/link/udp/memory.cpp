@@ -7,6 +7,7 @@
 #include <sched.h>
 
 #include <algorithm>
+#include <cstring>
 #include <thread>
 #include <utility>
 
@@ -16,8 +17,7 @@ namespace {
 
 constexpr std::int64_t kRestNs = 1'000'000;
 constexpr unsigned kRosterYields = 1000;
-constexpr std::uint32_t kStreamedWords = 2;  // a word or a double; messages take the short way
-constexpr unsigned kStreamedCommits = 64;    // about a datagram full of single words
+constexpr unsigned kStreamedCommits = 64;  // about a datagram full of single words
 
 /// A daemon needs a processor as a rank does.
 unsigned daemons_of(const Ring& ring) {
@@ -286,14 +286,21 @@ void UdpMemory::put(LogRecord& record, const void* words) {
     counters_.add(LinkCounter::bytes_sent, record.words * kWordBytes);
 }
 
-/// Of the program that runs the engine, under load: by the log, which is taken before anything else
-/// that it writes.
+/// Of the program that runs the engine, under load: a word or a double, without the engine. What is
+/// streamed is taken before anything else that it writes.
 bool UdpMemory::stream(const LogRecord& record, const void* words) {
-    if (!engine_->streams() || record.words > kStreamedWords) return false;
-    const std::uint64_t units = LogArea::units_of(record.words);
-    if (!log_.fits(units)) reclaim();
-    if (!log_.fits(units)) return false;
-    log_.append(record, words);
+    const bool is_plain = (record.flags & ~LogRecord::kInterrupt) == 0 && record.delay_ns == 0;
+    if (!engine_->streams() || record.words > udp::ShortWrite::kMostWords || !is_plain)
+        return false;
+    udp::ShortWrite write;
+    write.written_ns = record.written_ns;
+    write.place.index = record.offset / kWordBytes;
+    write.place.words = static_cast<std::uint16_t>(record.words);
+    if (record.flags != 0) write.place.flags = udp::Place::kInterrupt;
+    const auto* const from = static_cast<const std::byte*>(words);
+    std::memcpy(&write.words[0], from, kWordBytes);
+    if (record.words == 2) std::memcpy(&write.words[1], from + kWordBytes, kWordBytes);
+    if (!engine_->own().put(write)) return false;
     room_bytes_ = 0;
     return true;
 }
@@ -346,13 +353,13 @@ void UdpMemory::commit_by_engine(std::int64_t written_ns) {
     taken_ns_ = now;
 }
 
-/// Whether what was written by the log can wait for more: until it fills a datagram, or is due. As
+/// Whether what was streamed can wait for more: until it fills a datagram, or is due. As
 /// all that coalesces it leaves by the helper, if the program computes then.
 bool UdpMemory::may_stream_on(std::int64_t written_ns) {
     const bool is_due = written_ns == 0 || written_ns >= taken_ns_ + udp::kLazyNs;
     if (!engine_->streams() || is_due || ++streamed_ >= kStreamedCommits) return false;
     pacer_.on_committed(true);
-    light_fence();  // the append, then the look whether the helper watches
+    light_fence();  // the put, then the look whether the helper watches
     if (helper_) helper_->watch_actively();
     return true;
 }
@@ -372,8 +379,8 @@ void UdpMemory::reclaim() noexcept {
 
 bool UdpMemory::room(std::size_t bytes) {
     bool granted = false;
-    if (engine_ && engine_->streams() && bytes <= kStreamedWords * kWordBytes &&
-        log_.fits(LogArea::units_of_group(bytes, kMaxGroupWrites))) {
+    if (engine_ && engine_->streams() && bytes <= udp::ShortWrite::kMostWords * kWordBytes &&
+        engine_->own().has_room(kMaxGroupWrites)) {
         granted = true;
     } else if (room_bytes_ != 0 && bytes <= room_bytes_) {
         room_bytes_ = 0;

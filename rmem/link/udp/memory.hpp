@@ -6,9 +6,9 @@
 /// Contract: rmem/link/memory.hpp. The first program of a node runs the engine itself
 /// (rmem/link/udp/engine.hpp): its writes leave in its own calls. Where another process runs it,
 /// the daemon `rmem node` or an earlier program, the program is a client: its writes go into the
-/// own bank and into its log, from where the engine takes them. So does the first program under
-/// load: words, which would each have to lock the engine, go into its log, and the engine takes
-/// many at a time.
+/// own bank and into its log, from where the engine takes them. Under load the first program has a
+/// shorter way of that kind: words, which would each have to lock the engine, go into its
+/// WordStream, and the engine takes many at a time.
 ///
 /// Room     room(bytes) grants a group of writes. No room: the slowest member has not acknowledged
 ///          what is under way, or the log is full of what the engine could not send. A group of

@@ -11,8 +11,7 @@ namespace rmem::udp {
 
 namespace {
 
-constexpr std::size_t kPlaceWords = 2;           // a record's place takes as much of a datagram
-constexpr std::int64_t kTheirTimes = INT64_MIN;  // each write is put at its own time
+constexpr std::size_t kPlaceWords = 2;  // a record's place takes as much of a datagram
 
 }  // namespace
 
@@ -85,6 +84,17 @@ void Outbox::show(const LogRecord& record, const void* words, std::int64_t now) 
     shown.is_interrupt = (record.flags & LogRecord::kInterrupt) != 0;
     shown.is_me_last = (record.flags & LogRecord::kMeLast) != 0;
     tap_.show(shown, {static_cast<const std::byte*>(words), record.words * kWordBytes});
+}
+
+void Outbox::show(std::span<const ShortWrite> writes, std::int64_t now) noexcept {
+    for (const ShortWrite& write : writes) {
+        LogRecord record;
+        record.written_ns = write.written_ns;
+        record.offset = write.place.index * kWordBytes;
+        record.words = write.place.words;
+        if ((write.place.flags & Place::kInterrupt) != 0) record.flags = LogRecord::kInterrupt;
+        show(record, write.words.data(), now);
+    }
 }
 
 void Outbox::commit(std::int64_t now) {
@@ -160,20 +170,25 @@ void Outbox::take_logs(bool all, std::int64_t now) {
     if (any) commit(now);
 }
 
-bool Outbox::take_own(unsigned rank) {
-    coalescer_.on_streamed(move_log(rank, UINT64_MAX, kTheirTimes));
-    show_completed(rank, logs_[rank].position());  // is_completed() is asked instead
-    return !has_own(rank);
+bool Outbox::take_own(std::int64_t now) {
+    std::size_t moved = 0;
+    for (auto waiting = own_.waiting(); !waiting.empty(); waiting = own_.waiting()) {
+        const std::size_t count = delayed_.empty() ? core_.write(waiting, now) : 0;
+        if (tap_.is_open()) [[unlikely]]
+            show(waiting.first(count), now);
+        own_.pass(count);
+        moved += count;
+        if (count < waiting.size()) break;
+    }
+    streamed_ += moved;
+    if (moved != 0)
+        coalescer_.on_streamed(static_cast<unsigned>(moved), core_.exchange().open_since_ns());
+    return own_.is_empty();
 }
 
-std::int64_t Outbox::own_due_ns(unsigned rank) noexcept {
-    LogReader::Entry entry;
-    switch (logs_[rank].peek(entry)) {
-        case LogReader::Found::none: return kNever;
-        case LogReader::Found::record:
-            return std::clamp<std::int64_t>(entry.record.written_ns, 0, kNever / 2) + kLazyNs;
-        default: return 0;  // take_own() refuses it
-    }
+std::int64_t Outbox::own_due_ns() const noexcept {
+    const auto waiting = own_.waiting();
+    return waiting.empty() ? kNever : waiting.front().written_ns + kLazyNs;
 }
 
 /// True if anything was consumed.
@@ -187,11 +202,10 @@ bool Outbox::take_log(unsigned rank, std::uint64_t until, std::int64_t now) {
     return true;
 }
 
-/// Puts what the log has, as far as there is room; returns how many writes.
-unsigned Outbox::move_log(unsigned rank, std::uint64_t until, std::int64_t now) {
+/// Puts what the log has, as far as there is room.
+void Outbox::move_log(unsigned rank, std::uint64_t until, std::int64_t now) {
     LogReader& log = logs_[rank];
     LogReader::Entry entry;
-    unsigned moved = 0;
     while (log.position() < until && log.refresh()) {
         const LogReader::Found found = log.peek(entry);
         if (found == LogReader::Found::none) break;
@@ -201,13 +215,10 @@ unsigned Outbox::move_log(unsigned rank, std::uint64_t until, std::int64_t now) 
             log.skip_all();
             break;
         }
-        const std::int64_t at = now == kTheirTimes ? entry.record.written_ns : now;
-        if (!put(entry.record, words_.data(), at)) break;
+        if (!put(entry.record, words_.data(), now)) break;
         log.pass(entry);
-        ++moved;
     }
     show_consumed(rank, log.position());
-    return moved;
 }
 
 bool Outbox::is_possible(const LogRecord& record) const noexcept {
@@ -280,6 +291,7 @@ void Outbox::begin_incarnation() {
     own_later_.clear();
     consumed_.clear();
     clients_.clear();
+    own_.clear();
     coalescer_ = Coalescer();
     completed_ = 0;
     for (unsigned r = 0; r < logs_.size(); ++r) {

@@ -20,6 +20,7 @@
 #include "rmem/link/udp/coalescer.hpp"
 #include "rmem/link/udp/protocol/core.hpp"
 #include "rmem/link/udp/tap.hpp"
+#include "rmem/link/udp/word_stream.hpp"
 #include "rmem/ring.hpp"
 #include "rmem/ring/node_board.hpp"
 #include "rmem/ring/write_log.hpp"
@@ -61,12 +62,15 @@ public:
         core_.ask_for_acks(now);
     }
 
-    /// Under load that program writes by its log, too: its writes are moved into the stream, many
-    /// at a time, by the thread that runs the engine. False: some have found no room.
-    [[nodiscard]] bool take_own(unsigned rank);
-    [[nodiscard]] bool has_own(unsigned rank) noexcept { return logs_[rank].refresh(); }
-    /// When what is in that log leaves at the latest; kNever: nothing is.
-    [[nodiscard]] std::int64_t own_due_ns(unsigned rank) noexcept;
+    /// Under load that program's words come this way, many at a time.
+    WordStream& own() noexcept { return own_; }
+    const WordStream& own() const noexcept { return own_; }
+    /// Moves them into the node's stream. False: some have found no room.
+    [[nodiscard]] bool take_own(std::int64_t now);
+    /// How many have been moved.
+    std::uint64_t streamed() const noexcept { return streamed_; }
+    /// When they leave at the latest; kNever: there are none.
+    [[nodiscard]] std::int64_t own_due_ns() const noexcept;
 
     // ---- The others
     /// Finds the ranks of this host that write by a log: those that have joined in the node's
@@ -117,8 +121,9 @@ private:
     void show_completed(unsigned rank, std::uint64_t position) noexcept;
     void write(const LogRecord& record, const void* words, std::int64_t now);
     void show(const LogRecord& record, const void* words, std::int64_t now) noexcept;
+    void show(std::span<const ShortWrite> writes, std::int64_t now) noexcept;
     [[nodiscard]] bool take_log(unsigned rank, std::uint64_t until, std::int64_t now);
-    unsigned move_log(unsigned rank, std::uint64_t until, std::int64_t now);
+    void move_log(unsigned rank, std::uint64_t until, std::int64_t now);
     void place_consumed() noexcept;
     bool is_possible(const LogRecord& record) const noexcept;
     void pass_over(unsigned rank, std::uint64_t position) noexcept;
@@ -134,6 +139,8 @@ private:
     std::vector<LogReader> logs_;  // of each rank
     std::vector<unsigned> clients_;
     std::vector<std::byte> words_;  ///< of one record
+    WordStream own_;
+    std::uint64_t streamed_ = 0;
     std::deque<Delayed> delayed_;
     std::deque<OwnLater> own_later_;
     std::deque<Consumed> consumed_;

@@ -247,10 +247,7 @@ void Exchange::write(std::uint64_t index, std::size_t words, const void* from, s
                      std::uint8_t flags) {
     const auto* data = static_cast<const std::byte*>(from);
     while (words > 0) {
-        if (!composing_) {
-            batch_.begin(header(now));
-            composing_ = batch_.begin_batch(out_.next_sequence(), now);
-        }
+        if (!composing_) compose(now, now);
         // Usually all of it fits.
         if (batch_.add_record({index, static_cast<std::uint16_t>(words), flags}, data)) return;
         const std::size_t part = std::min(words, batch_.record_room());
@@ -265,6 +262,26 @@ void Exchange::write(std::uint64_t index, std::size_t words, const void* from, s
         data += part * kWordBytes;
         words -= part;
     }
+}
+
+void Exchange::compose(std::int64_t first_store_ns, std::int64_t now) {
+    batch_.begin(header(now));
+    composing_ = batch_.begin_batch(out_.next_sequence(), first_store_ns);
+    open_since_ns_ = first_store_ns;
+}
+
+std::size_t Exchange::write(std::span<const ShortWrite> writes, std::int64_t now) {
+    std::size_t done = 0;
+    for (const ShortWrite& next : writes) {
+        if (!composing_ || batch_.record_room() < next.place.words) {
+            if (!has_room(next.place.words)) break;
+            if (composing_) send_batch(Length::full, now);
+            compose(next.written_ns, now);
+        }
+        batch_.add_record(next.place, next.words.data());
+        ++done;
+    }
+    return done;
 }
 
 void Exchange::commit(std::int64_t now) {

@@ -35,6 +35,7 @@
 #include "rmem/link/udp/protocol/outgoing.hpp"
 #include "rmem/link/udp/protocol/replay_window.hpp"
 #include "rmem/link/udp/protocol/round_trip.hpp"
+#include "rmem/link/udp/protocol/short_write.hpp"
 
 #include <array>
 #include <cstddef>
@@ -208,7 +209,12 @@ public:
     /// Adds a write to the batch that the next commit sends; one that is full is sent at once.
     void write(std::uint64_t index, std::size_t words, const void* from, std::int64_t now,
                std::uint8_t flags = 0);
+    /// The same of many short ones in a row, as far as there is room; returns how many. A batch has
+    /// the time of its first one.
+    [[nodiscard]] std::size_t write(std::span<const ShortWrite> writes, std::int64_t now);
     void commit(std::int64_t now);
+    /// When the first write was stored of those that the next commit sends; kNever: there are none.
+    std::int64_t open_since_ns() const noexcept { return composing_ ? open_since_ns_ : kNever; }
     bool is_idle() const noexcept { return out_.is_idle() && !composing_; }
 
     // ---- What comes
@@ -290,6 +296,7 @@ private:
     enum class Length : bool { as_needed, full };
     void send(DatagramWriter& writer, std::int64_t now, Length length = Length::as_needed,
               OutgoingDatagram::To to = OutgoingDatagram::To::all_nodes);
+    void compose(std::int64_t first_store_ns, std::int64_t now);
     void send_batch(Length length, std::int64_t now);
     void retransmit_batch(std::uint64_t sequence, std::uint8_t flags, std::int64_t now);
     void send_retransmissions(std::int64_t now);
@@ -340,9 +347,10 @@ private:
     Greeter greeter_, namesakes_;
     OutStream out_;
 
-    DatagramWriter batch_, other_;  ///< under composition: the next batch; anything else
-    bool composing_ = false;        ///< a batch has begun
-    std::uint64_t number_ = 0;      ///< of the last datagram
+    DatagramWriter batch_, other_;    ///< under composition: the next batch; anything else
+    std::int64_t open_since_ns_ = 0;  ///< while composing
+    bool composing_ = false;          ///< a batch has begun
+    std::uint64_t number_ = 0;        ///< of the last datagram
     NodeSet acks_due_;
     NodeSet differs_from_;
     int echo_to_ = -1;  ///< who was heard last, and not told so

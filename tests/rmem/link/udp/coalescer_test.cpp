@@ -39,8 +39,8 @@ TEST(Coalescer, counts_what_was_streamed_as_load) {
     Coalescer coalescer;
     std::int64_t now = load(coalescer, kStart);
     for (int round = 0; round < 10; ++round) {
-        coalescer.on_write(now);
-        coalescer.on_streamed(20);
+        coalescer.on_streamed(20, now);
+        EXPECT_EQ(coalescer.due_ns(), now + kLazyNs);
         EXPECT_TRUE(coalescer.coalesces());
         EXPECT_TRUE(coalescer.on_wait());
         coalescer.on_sent();

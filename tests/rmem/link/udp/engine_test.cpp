@@ -190,16 +190,11 @@ TEST_F(EngineTest,
     EXPECT_GE(first_touched(1), before);
 }
 
-/// As a program does under load, whose last words must leave though it calls no more.
-TEST_F(EngineTest, what_is_in_the_own_log_is_open_is_soon_overdue_and_leaves_in_a_run) {
+/// As of a program under load, whose last words must leave though it calls no more.
+TEST_F(EngineTest, what_is_streamed_is_open_is_soon_overdue_and_leaves_in_a_run) {
     const auto engine = start(0, 0);
-    LogWriter log(rings[0]->log(0), rings[0]->log_bytes());
     const auto append = [&](std::int64_t now) {
-        LogRecord record;
-        record.words = 1;
-        record.written_ns = now;
-        const std::uint32_t value = 5;
-        log.append(record, &value);
+        ASSERT_TRUE(engine->own().put({now, {0, 1, 0}, {5}}));
     };
     EXPECT_FALSE(engine->coalesces());
     append(now_ns() + kPatienceNs);
