@@ -44,7 +44,7 @@ struct NodeBoard {
     std::atomic<std::uint32_t> engines;    ///< counts the engines that there were
     std::atomic<std::uint32_t> real_time;  ///< 1: the engine's helper thread has such a priority
     std::atomic<std::int64_t> started_ns;
-    std::atomic<std::uint32_t> processor;  ///< on which the engine has sent last, and 1; 0: none
+    Hint<std::uint32_t> processor;  ///< on which the engine has sent last, and 1; 0: none
     alignas(kLineBytes) CounterBlock<kUdpCounters> counters;
     /// Until when recorders listen to the tap (rmem/link/udp/tap.hpp), theirs; and whether it is
     /// open.

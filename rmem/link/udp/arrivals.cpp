@@ -91,7 +91,7 @@ void Arrivals::take(unsigned origin, const Batch& batch, std::optional<RoundTrip
     }
 }
 
-/// A batch that nothing holds back. Its writes have one time of coming, so all are measured at once.
+/// A batch that nothing holds back. Its writes have one time of coming: all are measured at once.
 void Arrivals::apply(unsigned origin, const Batch& batch,
                      std::optional<RoundTrip::Estimate> written, std::int64_t now) {
     std::uint64_t writes = 0;

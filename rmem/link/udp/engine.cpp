@@ -238,8 +238,7 @@ void Engine::show_processor() noexcept {
     const int processor = ::sched_getcpu();
     if (processor == processor_) return;
     processor_ = processor;
-    // relaxed is enough: a hint
-    board_.processor.store(static_cast<std::uint32_t>(processor + 1), std::memory_order_relaxed);
+    board_.processor.set(static_cast<std::uint32_t>(processor + 1));
 }
 
 /// True if anything came.
@@ -365,8 +364,8 @@ void Engine::tell_programs() noexcept {
     wake_programs();
 }
 
-/// A sleeping rank of this node may be waiting for what was applied; who waits for an interrupt is
-/// woken when one is raised. The rank that runs the engine sleeps here, not on its wake word.
+/// A sleeping rank of this node may be waiting for what was applied; one that waits for an interrupt
+/// is woken when that is raised. The rank that runs the engine sleeps here, not on its wake word.
 void Engine::wake_programs() noexcept {
     light_fence();
     for (unsigned r = 0; r < ring_.config().ranks; ++r) {

@@ -32,7 +32,7 @@ void Neighbours::look_for(unsigned node, Neighbour& neighbour) const noexcept {
 int Neighbours::processor_of(unsigned node) noexcept {
     if (node >= neighbours_.size()) return -1;
     Neighbour& neighbour = neighbours_[node];
-    // relaxed is enough, here and below: these are hints
+    // relaxed is enough: an old one is asked for again
     const std::uint64_t met = ring_.board().nodes[node].incarnation.load(std::memory_order_relaxed);
     if (neighbour.incarnation != met) {
         neighbour.incarnation = met;
@@ -40,7 +40,7 @@ int Neighbours::processor_of(unsigned node) noexcept {
     }
     if (!neighbour.ring) return -1;
     const NodeBoard& board = neighbour.ring->board();
-    return static_cast<int>(board.processor.load(std::memory_order_relaxed)) - 1;
+    return static_cast<int>(board.processor.get()) - 1;
 }
 
 }  // namespace rmem::udp

@@ -7,8 +7,8 @@
 ///
 /// A node of another host, or of another view of /dev/shm, is not known. One that has a new
 /// incarnation is looked for again.
-/// Thread safety: one user. Progress: the first question for an incarnation opens its segment, later
-/// ones are two loads.
+/// Thread safety: one user. Progress: the first question for an incarnation opens its segment,
+/// later ones are two loads.
 /// Trust: a board says an incarnation, which must be the one met, and a number.
 
 #include "rmem/ring.hpp"

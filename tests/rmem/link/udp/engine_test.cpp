@@ -356,7 +356,7 @@ TEST_F(EngineTest, wakes_for_a_write_who_waits_for_posts_and_nobody_else) {
 TEST_F(EngineTest, shows_on_which_processor_it_has_sent) {
     const auto engine = start(0, 0);
     post(*engine, 1);
-    const std::uint32_t shown = rings[0]->board().processor.load();
+    const std::uint32_t shown = rings[0]->board().processor.get();
     EXPECT_GE(shown, 1U);
     EXPECT_LE(shown, static_cast<std::uint32_t>(std::thread::hardware_concurrency()));
 }

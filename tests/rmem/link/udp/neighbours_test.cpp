@@ -39,15 +39,15 @@ TEST_F(NeighboursTest, tell_where_a_node_of_this_host_has_sent_last) {
     board.incarnation = 7;
     meet(1, 7);
     EXPECT_EQ(neighbours.processor_of(1), -1) << "it has sent nothing";
-    board.processor = 3;
+    board.processor.set(3);
     EXPECT_EQ(neighbours.processor_of(1), 2);
-    board.processor = 1;
+    board.processor.set(1);
     EXPECT_EQ(neighbours.processor_of(1), 0) << "it has moved";
 }
 
 TEST_F(NeighboursTest, know_nothing_of_a_node_that_was_not_met_or_is_not_here) {
     Neighbours neighbours(*rings_[0]);
-    rings_[1]->board().processor = 3;
+    rings_[1]->board().processor.set(3);
     rings_[1]->board().incarnation = 7;
     EXPECT_EQ(neighbours.processor_of(1), -1);
     meet(2, 9);
@@ -59,7 +59,7 @@ TEST_F(NeighboursTest, know_nothing_of_a_node_that_was_not_met_or_is_not_here) {
 TEST_F(NeighboursTest, take_a_segment_of_another_incarnation_for_nobodys) {
     Neighbours neighbours(*rings_[0]);
     NodeBoard& board = rings_[1]->board();
-    board.processor = 3;
+    board.processor.set(3);
     board.incarnation = 6;
     meet(1, 7);
     EXPECT_EQ(neighbours.processor_of(1), -1);
