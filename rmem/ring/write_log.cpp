@@ -133,22 +133,28 @@ LogReader::Found LogReader::peek(Entry& entry) noexcept {
     return Found::none;
 }
 
-bool LogReader::copy_words(const Entry& entry, std::byte* to) const noexcept {
+bool LogReader::load_words(const Entry& entry, std::uint32_t* to) const noexcept {
     const std::uint64_t place = area_.place_of(entry.position);
-    const std::uint32_t words = entry.record.words;
-    if (words == 1) {
+    if (entry.record.words == 1) {
         // (12) - this acquire-load synchronizes-with the release-store (3)
-        const std::uint64_t value = area_.unit(place).part[3].load(std::memory_order_acquire);
-        if (is_overwritten(entry.position)) return false;
-        store_word(to, static_cast<std::uint32_t>(value));
-        return true;
+        *to = static_cast<std::uint32_t>(area_.unit(place).part[3].load(std::memory_order_acquire));
+    } else {
+        // (9) - its acquire-loads synchronize-with the release-stores (8)
+        load_block(to, reinterpret_cast<const std::byte*>(&area_.unit(place + 1)),
+                   entry.record.words * kWordBytes);
     }
-    std::array<std::uint32_t, kMaxRecordWords> copy;
-    // (9) - its acquire-loads synchronize-with the release-stores (8)
-    load_block(copy.data(), reinterpret_cast<const std::byte*>(&area_.unit(place + 1)),
-               words * kWordBytes);
-    store_block(to, copy.data(), words * kWordBytes);
     return !is_overwritten(entry.position);
+}
+
+bool LogReader::copy_words(const Entry& entry, std::byte* to) const noexcept {
+    std::array<std::uint32_t, kMaxRecordWords> copy;
+    if (!load_words(entry, copy.data())) return false;
+    if (entry.record.words == 1) {
+        store_word(to, copy[0]);
+    } else {
+        store_block(to, copy.data(), entry.record.words * kWordBytes);
+    }
+    return true;
 }
 
 }  // namespace rmem

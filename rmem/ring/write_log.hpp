@@ -156,8 +156,11 @@ public:
     /// Units of the log.
     std::uint64_t capacity() const noexcept { return area_.capacity(); }
 
+    /// An entry's words, into private memory for as many. False if it was overwritten meanwhile
+    /// (then some may be wrong).
+    [[nodiscard]] bool load_words(const Entry& entry, std::uint32_t* to) const noexcept;
     /// Stores an entry's words at `to`, none in part (rmem/base/word_block.hpp). False if it was
-    /// overwritten meanwhile (then some words may be wrong).
+    /// overwritten meanwhile: then it stores none.
     [[nodiscard]] bool copy_words(const Entry& entry, std::byte* to) const noexcept;
 
 private:

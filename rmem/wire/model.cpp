@@ -324,21 +324,41 @@ void WireModel::State::expect(std::uint32_t index, std::uint16_t id, std::uint64
     push(WireEventKind::delivery, head + tail_[words], id, index, detail);
 }
 
+/// What the end of a write is for the node that it comes to; nothing: it does not have it.
+std::optional<WireOutcomeKind> WireModel::State::kind_of(const WireEvent& delivery) const noexcept {
+    const Packet& packet = packets_[delivery.packet];
+    const Record& record =
+        nodes_[packet.origin].records[packet.first_record + (delivery.detail & kCursorBits)];
+    const bool reaches = distance(packet.origin, delivery.node) <= record.reaches;
+    if (!nodes_[delivery.node].alive || !reaches) return std::nullopt;
+    if ((delivery.detail & kStrayBit) != 0) return WireOutcomeKind::stray;
+    return delivery.node == packet.origin ? WireOutcomeKind::returned : WireOutcomeKind::arrived;
+}
+
+/// What is in its lane is certain until a fault, which is not in a lane.
+std::optional<WireOutcome> WireModel::State::next_arrival(std::uint32_t node, std::uint32_t origin,
+                                                          std::int64_t until_ns) const noexcept {
+    const WireEvent* next = queue_.find_delivery(to_ps(until_ns), [&](const WireEvent& event) {
+        const bool is_meant = event.node == node || packets_[event.packet].origin == origin;
+        return is_meant && kind_of(event) == WireOutcomeKind::arrived;
+    });
+    if (next == nullptr) return std::nullopt;
+    const Packet& packet = packets_[next->packet];
+    const Record& record =
+        nodes_[packet.origin].records[packet.first_record + (next->detail & kCursorBits)];
+    return outcome_at(next->time, WireOutcomeKind::arrived, WireLoss::none, next->node,
+                      packet.origin, record);
+}
+
 void WireModel::State::on_delivery(const WireEvent& event) {
     const Packet& packet = packets_[event.packet];
-    Node& origin = nodes_[packet.origin];
+    const Node& origin = nodes_[packet.origin];
     Node& node = nodes_[event.node];
     const Record& record = origin.records[packet.first_record + (event.detail & kCursorBits)];
-    if (node.alive && distance(packet.origin, event.node) <= record.reaches) {
-        if ((event.detail & kStrayBit) != 0) {
-            emit(WireOutcomeKind::stray, WireLoss::none, event.node, packet.origin, record);
-        } else if (event.node == packet.origin) {
-            ++node.counters.returned;
-            emit(WireOutcomeKind::returned, WireLoss::none, event.node, packet.origin, record);
-        } else {
-            ++node.counters.received;
-            emit(WireOutcomeKind::arrived, WireLoss::none, event.node, packet.origin, record);
-        }
+    if (const auto kind = kind_of(event)) {
+        if (*kind == WireOutcomeKind::returned) ++node.counters.returned;
+        if (*kind == WireOutcomeKind::arrived) ++node.counters.received;
+        emit(*kind, WireLoss::none, event.node, packet.origin, record);
     }
     const std::uint64_t head = now_ - tail_[record.end_word - packet.first_word];
     expect(event.packet, event.node, head, static_cast<std::uint16_t>(event.detail + 1));
@@ -438,6 +458,11 @@ std::int64_t WireModel::now_ns() const noexcept {
 }
 std::int64_t WireModel::next_time_ns() const noexcept {
     return state_->next_time_ns();
+}
+
+std::optional<WireOutcome> WireModel::next_arrival(std::uint32_t node, std::uint32_t origin,
+                                                   std::int64_t until_ns) const noexcept {
+    return state_->next_arrival(node, origin, until_ns);
 }
 
 std::uint32_t WireModel::fifo_occupancy(std::uint32_t node) const noexcept {

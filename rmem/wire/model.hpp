@@ -20,6 +20,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <type_traits>
 #include <utility>
 
@@ -117,6 +118,10 @@ public:
     std::int64_t now_ns() const noexcept;
     /// The earliest time at which advance() has something to do; kNever when idle.
     std::int64_t next_time_ns() const noexcept;
+    /// The next arrival at `node`, or of a write of `origin`, until that time, if it is certain: it
+    /// will come as it is told here, even if another node has another one before.
+    std::optional<WireOutcome> next_arrival(std::uint32_t node, std::uint32_t origin,
+                                            std::int64_t until_ns) const noexcept;
 
     /// Words in the node's TX FIFO now.
     std::uint32_t fifo_occupancy(std::uint32_t node) const noexcept;

@@ -97,6 +97,18 @@ public:
                         std::min(firsts_[2].time, firsts_[3].time));
     }
 
+    /// The first delivery that `is_wanted`, until that time and before all that came out of turn;
+    /// null if there is none.
+    template <class IsWanted>
+    const WireEvent* find_delivery(std::uint64_t until, IsWanted is_wanted) const {
+        const Lane& lane = lanes_[0];
+        for (std::uint64_t n = lane.first(); n != lane.end(); ++n) {
+            if (lane[n].time > until || firsts_[kHeap].before(First(lane[n]))) return nullptr;
+            if (is_wanted(lane[n])) return &lane[n];
+        }
+        return nullptr;
+    }
+
     void push(WireEventKind kind, WireEvent event) {
         const std::uint64_t rank = static_cast<std::uint64_t>(kind);
         event.order = (rank << WireEvent::kKindShift) | next_order_++;

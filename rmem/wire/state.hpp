@@ -18,6 +18,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 namespace rmem {
@@ -141,6 +142,8 @@ public:
         const std::uint64_t next = queue_.next_time();
         return next == WireEventQueue::kNever ? kNever : to_ns(next);
     }
+    std::optional<WireOutcome> next_arrival(std::uint32_t node, std::uint32_t origin,
+                                            std::int64_t until_ns) const noexcept;
     std::int64_t now_ns() const noexcept { return to_ns(now_); }
     void report_sent(bool on) noexcept { report_sent_ = on; }
     std::uint32_t occupancy(const Node& node) const noexcept;
@@ -194,6 +197,7 @@ private:
     std::uint64_t forward(std::uint32_t index, std::uint16_t from, std::uint64_t leave,
                           std::uint16_t cursor = 0);
     void on_delivery(const WireEvent& event);
+    std::optional<WireOutcomeKind> kind_of(const WireEvent& delivery) const noexcept;
     void expect(std::uint32_t index, std::uint16_t id, std::uint64_t head, std::uint16_t detail);
 
     // Faults, and the ends of things.
@@ -233,16 +237,21 @@ private:
     }
     void emit(WireOutcomeKind kind, WireLoss cause, std::uint16_t node, std::uint16_t origin,
               const Record& record) {
+        RMEM_CHECK_IF(false, kind != WireOutcomeKind::arrived || now_ >= record.stored);
+        call_(target_, outcome_at(now_, kind, cause, node, origin, record));
+    }
+    WireOutcome outcome_at(std::uint64_t time, WireOutcomeKind kind, WireLoss cause,
+                           std::uint16_t node, std::uint16_t origin,
+                           const Record& record) const noexcept {
         WireOutcome outcome;
-        outcome.time_ns = to_ns(now_);
+        outcome.time_ns = to_ns(time);
         outcome.tag = record.tag;
         outcome.node = node;
         outcome.origin = origin;
         outcome.kind = kind;
         outcome.cause = cause;
         outcome.interrupt = record.interrupt;
-        RMEM_CHECK_IF(false, kind != WireOutcomeKind::arrived || now_ >= record.stored);
-        call_(target_, outcome);
+        return outcome;
     }
     /// How far behind its source a node lies; the source itself, when it comes round, farthest.
     std::uint32_t distance(std::uint16_t origin, std::uint16_t id) const noexcept {

@@ -25,9 +25,6 @@ constexpr std::int64_t kForgetNs = 5'000'000;  // what is older, and here, the w
 constexpr std::int64_t kTickCanWaitNs = 5'000'000;
 constexpr std::int64_t kHeldLookNs = 100'000;  // its writer may have died
 constexpr std::int64_t kPublishNs = 200;       // a record is seen within this of its time, or late
-constexpr std::size_t kMaxViolations = 1024;   // reported per run; all are counted
-constexpr unsigned kTagShift = 55;             // tag: rank above, number of the flight below
-constexpr std::uint64_t kNumberMask = (std::uint64_t{1} << kTagShift) - 1;
 
 /// Whether a write of `origin` passes `node` behind `last`, in ring order.
 bool lies_behind(unsigned node, unsigned last, unsigned origin, unsigned nodes) {
@@ -193,24 +190,30 @@ void RingEngine::report_violations() {
 
 void RingEngine::step(bool for_fifo, Logs logs) noexcept {
     const std::int64_t now = now_ns();
+    const std::int64_t end = for_fifo ? now : now + 2 * kAwaitNs;
     which_logs_ = logs;
     punctuality_.begin(now);
     work_ns_ = 0;
     step_ns_ = now;
-    applied_any_ = false;
+    applied_any_ = arrived_any_ = false;
     if (lapped_)
         restart(now);  // another process of this node has applied what we did not read in time
     if (holds_) settle_held();
     find_news();
     if (model_) {
         if (!news_.empty()) feed();
+        looked_ns_ = now;
         const auto sink = [this](const WireOutcome& outcome) { on_outcome(outcome); };
         // By single steps, so that the model does not pass the time of a record that is published
         // late.
-        for (auto next = model_->next_time_ns(); next <= now; next = model_->next_time_ns()) {
-            work_ns_ += kWriteWorkNs;
-            model_->advance(next, sink);
-        }
+        do {
+            for (auto next = model_->next_time_ns(); next <= step_ns_;
+                 next = model_->next_time_ns()) {
+                work_ns_ += kWriteWorkNs;
+                model_->advance(next, sink);
+            }
+            RMEM_CHECK_IF(false, stored_.at_ns == 0);
+        } while (!arrived_any_ && await(end));
         if (in_flight_ != 0) drop_if_idle();
         if (for_fifo) {
             model_->advance(now, sink);
@@ -218,10 +221,10 @@ void RingEngine::step(bool for_fifo, Logs logs) noexcept {
         }
     } else {
         pass_instantly(now);
+        looked_ns_ = now;
     }
-    looked_ns_ = now;
-    // Not while a write is on its way out, if it can wait: to look at members takes system calls.
-    const std::int64_t wait = brings_ || for_fifo ? kTickCanWaitNs : 0;
+    // Not while a write is on its way, if it can wait: to look at members takes system calls.
+    const std::int64_t wait = in_flight_ != 0 || for_fifo ? kTickCanWaitNs : 0;
     if (now >= next_tick_ns_ + wait) tick(now);
     if (applied_any_) wake_node();
     if (work_ns_ != 0) punctuality_.look(now_ns(), work_ns_);
@@ -249,6 +252,13 @@ void RingEngine::find_news() {
     for (unsigned r = 0; r < logs_.size(); ++r) {
         if (!is_delivered_[r].get() && has_news(r)) news_.push_back(r);
     }
+}
+
+bool RingEngine::has_any_news() {
+    for (unsigned r = 0; r < rank_count(); ++r) {
+        if (!is_delivered_[r].get() && has_news(r)) return true;
+    }
+    return false;
 }
 
 /// Whether a rank's log has records for this engine.
@@ -406,8 +416,8 @@ void RingEngine::pass_instantly(std::int64_t now) {
 }
 
 void RingEngine::on_outcome(const WireOutcome& outcome) {
-    const auto rank = static_cast<unsigned>(outcome.tag >> kTagShift);
-    const std::uint64_t number = outcome.tag & kNumberMask;
+    const unsigned rank = rank_of(outcome.tag);
+    const std::uint64_t number = number_of(outcome.tag);
     Flights& flights = flights_[rank];
     if (number < flights.first()) return;  // done here; a stray, or news of other nodes
     switch (outcome.kind) {
@@ -419,6 +429,7 @@ void RingEngine::on_outcome(const WireOutcome& outcome) {
             }
             RMEM_CHECK_IF(false, outcome.time_ns <= step_ns_);
             flights[number].due_ns = outcome.time_ns;
+            flights[number].stored_ns = take_stored(outcome);
             return settle(rank, number + 1);
         }
         case WireOutcomeKind::returned: {
@@ -495,58 +506,8 @@ void RingEngine::set_applied(unsigned rank, std::uint64_t position) noexcept {
     // relaxed is enough: as in done_already()
     if (position <= slot_.applied[rank].load(std::memory_order_relaxed)) return;
     // (1) - this release-store synchronizes-with the acquire-loads rmem/ring/applied.hpp (1) and
-    // engine_outward.cpp (7)
+    // engine_outward.cpp (7) and engine_outward.cpp (8)
     slot_.applied[rank].store(position, std::memory_order_release);
-}
-
-/// A write of another node is due here.
-void RingEngine::arrive(unsigned rank, const Flight& flight, std::int64_t due_ns) {
-    const LogReader::Entry& entry = flight.entry;
-    if (done_already(rank, entry)) return;
-    const LogRecord& record = entry.record;
-    // A writer leaves alone what a live node has not applied.
-    static_cast<void>(logs_[rank].copy_words(entry, bank_ + record.offset));
-    const auto violation = note_arrival(node_, rank, flight, due_ns);
-    if (violation && hook_ && violations_.size() < kMaxViolations)
-        violations_.push_back(*violation);
-    slot_.brought.add();
-    applied_any_ = true;
-    if (checker_) {
-        slot_.link.add(LinkCounter::races_found,
-                       checker_->arrives(rank_node_[rank], record.offset, record.words,
-                                         record.written_ns, due_ns));
-    }
-    set_applied(rank, entry.next);
-}
-
-/// Measures and counts a write that is in a node's bank now, and wakes those that want it.
-std::optional<BoundViolation> RingEngine::note_arrival(unsigned node, unsigned rank,
-                                                       const Flight& flight, std::int64_t due_ns) {
-    const LogRecord& record = flight.entry.record;
-    NodeSlot& slot = ring_.node(node);
-    Punctuality::Arrival arrival;
-    arrival.origin = rank_node_[rank];
-    arrival.offset = record.offset;
-    arrival.words = record.words;
-    arrival.queued_words = record.queued_words;
-    arrival.written_ns = record.written_ns;
-    arrival.unseen_ns = flight.unseen_ns;
-    arrival.due_ns = due_ns;
-    arrival.applied_ns = now_ns();
-    punctuality_.look(arrival.applied_ns, work_ns_);
-    work_ns_ = 0;
-    std::optional<BoundViolation> violation;
-    if ((record.flags & LogRecord::kUntimed) == 0) violation = punctuality_.arrived(arrival, slot);
-    const std::size_t bytes = record.words * kWordBytes;
-    slot.link.add_shared(LinkCounter::writes_applied);  // engines and writers count here
-    slot.link.add_shared(LinkCounter::bytes_applied, bytes);
-    // Also a rank that its writer has woken too early.
-    if (sleepers_.is_wanted(record.offset, bytes)) sleepers_.wake(record.offset, bytes);
-    if (interrupts_.anyone_watches()) {
-        interrupts_.applied_at(node, arrival.origin, record.offset, bytes,
-                               (record.flags & LogRecord::kInterrupt) != 0);
-    }
-    return violation;
 }
 
 /// A write of this node is back at its source.

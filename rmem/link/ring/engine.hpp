@@ -14,8 +14,9 @@
 ///   others are told so at once. Each process of a node has a RingEngine with a model of its own;
 ///   the record of what is applied is shared.
 /// Invariants: each log is applied in its order. A write is applied at or after the model's time.
-/// Progress: run() never waits. Idle it costs a compare-and-swap, a clock and a load for each rank.
-///   It allocates only while its queues grow to the load's size.
+/// Progress: run() waits for nothing but what falls due within kAwaitNs, to be in time. Idle it
+///   costs a compare-and-swap, a clock and a load for each rank. It allocates only while its queues
+///   grow to the load's size.
 /// Errors: the constructor throws Error(timed_out) when the engine's holder is stopped. Without
 ///   memory for its queues run() ends the process: its step could neither be finished nor undone.
 
@@ -33,7 +34,9 @@
 #include "rmem/wire/model.hpp"
 #include "rmem/wire/queue.hpp"
 
+#include <array>
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
 #include <deque>
 #include <functional>
@@ -48,6 +51,7 @@ public:
     /// The runner of the engine: only the counting differs.
     enum class Caller { rank, helper };
     static constexpr unsigned kRanksPerLook = 8;
+    static constexpr std::int64_t kAwaitNs = 400;  ///< longer than a waiting rank's poll takes
 
     /// Takes the rank into its node (rmem/ring/membership.hpp), so that the bank is up to date.
     /// `sees_each_write`: no rank delivers to this node's bank by itself.
@@ -110,6 +114,7 @@ private:
         std::uint64_t before = 0;      ///< position after the record before it
         std::int64_t unseen_ns = 0;    ///< its writer published it that long after its time
         std::int64_t due_ns = kNever;  ///< it has come here, at that time
+        std::int64_t stored_ns = 0;    ///< it was put into the bank then; 0: it was not yet
         bool gone = false;             ///< lost, but something before it is under way
     };
     /// An own write that has come to another node.
@@ -123,8 +128,31 @@ private:
         std::int64_t published_ns = 0;  ///< of that record
         std::int64_t due_ns = 0;        ///< of the newest record that was passed on
     };
+    /// A write that comes to a bank, ready to be stored.
+    struct Coming {
+        std::byte* to = nullptr;
+        std::int64_t due_ns;
+        std::uint64_t tag;
+        unsigned node;
+        std::size_t bytes;
+        std::array<std::uint32_t, kMaxRecordWords> words;
+    };
+    /// One that was stored as soon as it was due, before the model says so.
+    struct Stored {
+        std::uint64_t tag = 0;
+        unsigned node = 0;
+        std::int64_t at_ns = 0;  ///< 0: there is none
+    };
     using Flights = detail::NumberedRing<Flight>;
     static constexpr unsigned kNoNode = kMaxNodes;
+    static constexpr unsigned kTagShift = 55;  // tag: rank above, number of the flight below
+
+    static unsigned rank_of(std::uint64_t tag) noexcept {
+        return static_cast<unsigned>(tag >> kTagShift);
+    }
+    static std::uint64_t number_of(std::uint64_t tag) noexcept {
+        return tag & ((std::uint64_t{1} << kTagShift) - 1);
+    }
 
     [[nodiscard]] bool run_and_report(Caller caller, bool for_fifo);
     void step(bool for_fifo, Logs logs = Logs::undelivered) noexcept;
@@ -135,6 +163,7 @@ private:
     void find_news();
     void meet_new_ranks();
     [[nodiscard]] bool has_news(unsigned rank);
+    [[nodiscard]] bool has_any_news();
     void note_idleness() noexcept;
     void want_each_write(bool wants) noexcept;
     void feed();
@@ -143,6 +172,9 @@ private:
     void depart(unsigned rank, const LogReader::Entry& entry);
 
     // Output
+    [[nodiscard]] bool await(std::int64_t end_ns);
+    [[nodiscard]] bool prepare(Coming& coming, std::int64_t until_ns) const;
+    [[nodiscard]] std::int64_t take_stored(const WireOutcome& arrival) noexcept;
     void pass_instantly(std::int64_t now);
     void on_outcome(const WireOutcome& outcome);
     void drop_before(unsigned rank, std::uint64_t until);
@@ -152,6 +184,7 @@ private:
     void note_outward(const Flight& flight, const WireOutcome& outcome);
     void deliver_outward();
     [[nodiscard]] bool deliver(const Outward& write);
+    bool is_next_of(unsigned node, const Flight& flight) const noexcept;
     void report_violations();
     void drop_if_idle();
     void arrive(unsigned rank, const Flight& flight, std::int64_t due_ns);
@@ -209,13 +242,15 @@ private:
     ViolationHook hook_;
 
     std::uint64_t in_flight_ = 0;
-    bool brings_ = false;       ///< this run is of the thread that has claimed the own log
-    bool holds_ = false;        ///< flights that have come, and are left to their writer
-    std::int64_t work_ns_ = 0;  ///< the work since the last look at the clock may have taken
-    bool applied_any_ = false;
+    bool brings_ = false;  ///< this run is of the thread that has claimed the own log
+    bool holds_ = false;   ///< flights that have come, and are left to their writer
+    Stored stored_;
+    std::int64_t work_ns_ = 0;    ///< the work since the last look at the clock may have taken
+    bool applied_any_ = false;    ///< in this run, to the own bank
+    bool arrived_any_ = false;    ///< in this run, at any node
     std::int64_t looked_ns_ = 0;  ///< when the logs were last looked at, except for this run
     bool lapped_ = false;         ///< a log was reused before we read it
-    std::int64_t step_ns_ = 0;    ///< when this run began
+    std::int64_t step_ns_ = 0;    ///< the time, as this run goes by it
     std::int64_t next_tick_ns_ = 0;
     std::int64_t next_totals_ns_ = 0;
     Counter<unsigned> next_rank_;

@@ -34,6 +34,7 @@ bool RingEngine::is_claimed(unsigned rank) const noexcept {
 void RingEngine::note_outward(const Flight& flight, const WireOutcome& outcome) {
     Outward write{outcome.node, flight};
     write.flight.due_ns = outcome.time_ns;
+    write.flight.stored_ns = take_stored(outcome);
     if (brings_ && outward_.empty() && deliver(write)) return;
     if (outward_.size() == kMostOutward) outward_.pop_front();
     outward_.push_back(write);
@@ -49,6 +50,14 @@ void RingEngine::deliver_outward() {
     outward_.resize(kept);
 }
 
+/// Whether the node has all that comes before this write, and not the write.
+bool RingEngine::is_next_of(unsigned node, const Flight& flight) const noexcept {
+    // (8) - this acquire-load synchronizes-with the release-store engine.cpp (1)
+    const std::uint64_t has = ring_.node(node).applied[rank_].load(std::memory_order_acquire);
+    return outward_.empty() && has >= flight.before && has <= flight.entry.position &&
+           flight.entry.position >= logs_[rank_].oldest();
+}
+
 /// False: an earlier write is not there yet.
 bool RingEngine::deliver(const Outward& write) {
     const Flight& flight = write.flight;
@@ -61,8 +70,10 @@ bool RingEngine::deliver(const Outward& write) {
     if (has < flight.before) return false;
     // This thread alone gives the log back, and not for a node that has died.
     if (flight.entry.position < logs_[rank_].oldest()) return true;
-    static_cast<void>(
-        logs_[rank_].copy_words(flight.entry, ring_.bank(write.node) + record.offset));
+    if (flight.stored_ns == 0) {
+        static_cast<void>(
+            logs_[rank_].copy_words(flight.entry, ring_.bank(write.node) + record.offset));
+    }
     RMEM_MARK("ring.stored-when-due");
     static_cast<void>(note_arrival(write.node, rank_, flight, flight.due_ns));
     // (6) - this release-exchange synchronizes-with the acquire-load rmem/ring/applied.hpp (1);

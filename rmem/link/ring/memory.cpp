@@ -129,7 +129,7 @@ bool RingMemory::bring(std::int64_t now, std::int64_t end) {
         engine_.run_and_deliver();
         is_done = delivery_.is_everywhere(log_.head());
         if (is_done) break;
-        const std::int64_t due = std::min(engine_.next_due_ns(), end);
+        const std::int64_t due = std::min(engine_.next_due_ns() - RingEngine::kAwaitNs / 2, end);
         do {
             cpu_relax();
             now = now_ns();

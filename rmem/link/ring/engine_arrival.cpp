@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+// The last step of a write: it falls due, and is in a bank.
+
+#include "rmem/base/word_block.hpp"
+#include "rmem/link/ring/engine.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace rmem {
+
+namespace {
+
+constexpr std::size_t kMaxViolations = 1024;  // reported per run; all are counted
+
+}  // namespace
+
+/// Waits until the model's next event is due, but not beyond `end_ns`. False: that, or there is
+/// something new in the logs, for the next run. If an arrival comes soon it waits for that instead,
+/// and stores it: all that leads to the store is done before, so that nothing but the store is left
+/// when its time has come.
+bool RingEngine::await(std::int64_t end_ns) {
+    Coming coming;
+    const std::int64_t end = std::min(end_ns, step_ns_ + kAwaitNs);
+    const std::int64_t due = prepare(coming, end) ? coming.due_ns : model_->next_time_ns();
+    if (due > end) return false;
+    do {
+        if (has_any_news()) return false;
+        looked_ns_ = step_ns_;
+        step_ns_ = now_ns();
+        punctuality_.look(step_ns_, std::exchange(work_ns_, 0));
+    } while (step_ns_ < due);
+    // A writer may have claimed its log since.
+    if (coming.to == nullptr || (coming.node == node_ && is_claimed(rank_of(coming.tag))))
+        return true;
+    store_block(coming.to, coming.words.data(), coming.bytes);
+    stored_ = {coming.tag, coming.node, now_ns()};
+    return true;
+}
+
+/// Looks up the next write that comes to a bank, until that time. False: there is none, or
+/// something has to be done before it.
+bool RingEngine::prepare(Coming& coming, std::int64_t until_ns) const {
+    const auto arrival = model_->next_arrival(node_, brings_ ? node_ : kNoNode, until_ns);
+    if (!arrival) return false;
+    const unsigned rank = rank_of(arrival->tag);
+    const std::uint64_t number = number_of(arrival->tag);
+    const Flights& flights = flights_[rank];
+    if (number < flights.first()) return false;
+    const LogReader::Entry& entry = flights[number].entry;
+    const bool is_next =
+        arrival->node == node_
+            ? number == flights.first() && !done_already(rank, entry) && !is_claimed(rank)
+            : rank == rank_ && is_next_of(arrival->node, flights[number]);
+    if (!is_next || !logs_[rank].load_words(entry, coming.words.data())) return false;
+    coming.due_ns = arrival->time_ns;
+    coming.tag = arrival->tag;
+    coming.node = arrival->node;
+    coming.bytes = entry.record.words * kWordBytes;
+    coming.to = ring_.bank(arrival->node) + entry.record.offset;
+    return true;
+}
+
+/// When this arrival was stored already; 0: it was not.
+std::int64_t RingEngine::take_stored(const WireOutcome& arrival) noexcept {
+    if (stored_.tag != arrival.tag || stored_.node != arrival.node) return 0;
+    return std::exchange(stored_.at_ns, 0);
+}
+
+/// A write of another node is due here.
+void RingEngine::arrive(unsigned rank, const Flight& flight, std::int64_t due_ns) {
+    const LogReader::Entry& entry = flight.entry;
+    if (done_already(rank, entry)) return;
+    const LogRecord& record = entry.record;
+    // A writer leaves alone what a live node has not applied.
+    if (flight.stored_ns == 0)
+        static_cast<void>(logs_[rank].copy_words(entry, bank_ + record.offset));
+    const auto violation = note_arrival(node_, rank, flight, due_ns);
+    if (violation && hook_ && violations_.size() < kMaxViolations)
+        violations_.push_back(*violation);
+    slot_.brought.add();
+    applied_any_ = true;
+    if (checker_) {
+        slot_.link.add(LinkCounter::races_found,
+                       checker_->arrives(rank_node_[rank], record.offset, record.words,
+                                         record.written_ns, due_ns));
+    }
+    set_applied(rank, entry.next);
+}
+
+/// Measures and counts a write that is in a node's bank now, and wakes those that want it.
+std::optional<BoundViolation> RingEngine::note_arrival(unsigned node, unsigned rank,
+                                                       const Flight& flight, std::int64_t due_ns) {
+    const LogRecord& record = flight.entry.record;
+    NodeSlot& slot = ring_.node(node);
+    arrived_any_ = true;
+    Punctuality::Arrival arrival;
+    arrival.origin = rank_node_[rank];
+    arrival.offset = record.offset;
+    arrival.words = record.words;
+    arrival.queued_words = record.queued_words;
+    arrival.written_ns = record.written_ns;
+    arrival.unseen_ns = flight.unseen_ns;
+    arrival.due_ns = due_ns;
+    arrival.applied_ns = flight.stored_ns != 0 ? flight.stored_ns : now_ns();
+    punctuality_.look(arrival.applied_ns, work_ns_);
+    work_ns_ = 0;
+    std::optional<BoundViolation> violation;
+    if ((record.flags & LogRecord::kUntimed) == 0) violation = punctuality_.arrived(arrival, slot);
+    const std::size_t bytes = record.words * kWordBytes;
+    slot.link.add_shared(LinkCounter::writes_applied);  // engines and writers count here
+    slot.link.add_shared(LinkCounter::bytes_applied, bytes);
+    // Also a rank that its writer has woken too early.
+    if (sleepers_.is_wanted(record.offset, bytes)) sleepers_.wake(record.offset, bytes);
+    if (interrupts_.anyone_watches()) {
+        interrupts_.applied_at(node, arrival.origin, record.offset, bytes,
+                               (record.flags & LogRecord::kInterrupt) != 0);
+    }
+    return violation;
+}
+
+}  // namespace rmem
