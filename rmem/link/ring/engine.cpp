@@ -549,7 +549,9 @@ std::uint64_t RingEngine::written_in_all() const noexcept {
 
 bool RingEngine::lacks_writes(bool own) const noexcept {
     for (unsigned r = 0; r < rank_count(); ++r) {
-        if (is_delivered_[r].get() || (r == rank_ && !own)) continue;
+        // relaxed is enough: a hint, as is the position that is looked at
+        const bool is_brought = logs_[r].header().deliverer.load(std::memory_order_relaxed) != 0;
+        if (is_delivered_[r].get() || (!own && (r == rank_ || is_brought))) continue;
         if (applied_of(ring_, node_, r) < written(r)) return true;
     }
     return false;

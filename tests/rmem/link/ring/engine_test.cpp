@@ -80,6 +80,18 @@ TEST(RingEngine, a_write_is_never_early) {
     for (unsigned n = 0; n < 3; ++n) EXPECT_GE(ring.slot(n).propagation.quantile(0), least(1));
 }
 
+TEST(RingEngine, writes_that_their_writer_brings_are_not_missed_by_other_engines) {
+    TestRing ring({.timing = "scramnet-burst"});
+    RingRank a(ring, 0, still()), b(ring, 1, still());
+    auto& claim = LogArea(ring.ring()->log(0), kLogBytes).header().deliverer;
+    claim = a.member.incarnation();
+    a.memory.post_word(0, 1);
+    EXPECT_TRUE(b.memory.engine().lacks_writes());
+    EXPECT_FALSE(b.memory.engine().lacks_writes(false));
+    claim = 0;
+    EXPECT_TRUE(b.memory.engine().lacks_writes(false));
+}
+
 TEST(RingEngine, one_transmitter_sends_no_more_than_the_profile_lets_it) {
     TestRing ring({.timing = "scramnet-burst"});
     RingRank a(ring, 0), b(ring, 1);
