@@ -187,11 +187,10 @@ void Core::on_status(const Header& header, const Status& status, std::int64_t no
         return stands_against_ring(status.ring_incarnation) ? leave(node, now) : drop_out(now);
     }
     if (!is_connected(node, header.incarnation)) {
+        if (is_member && is_member_ && !agrees(header, status, now)) return;
         // An incarnation that it has not met; one that it has ended learns that from its view.
-        if (header.incarnation != others_[node].incarnation) {
+        if (!has_met(node, header.incarnation)) {
             join_due_ns_ = std::min(join_due_ns_, std::max(now, joined_at_ns_ + kJoinNs));
-        } else if (is_member && is_member_) {
-            check_view(header, status, now);
         }
         return;
     }
@@ -199,7 +198,9 @@ void Core::on_status(const Header& header, const Status& status, std::int64_t no
     if (is_member) others_[node].ring_incarnation = status.ring_incarnation;
     if (!is_member || !is_member_) return;
     others_[node].socket_room = status.socket_room;
-    if (status.ring_incarnation == ring_incarnation_ && !view_.contains(node)) {
+    // Of one that goes at once nothing is applied, and no other member is held for its heir.
+    if (!agrees(header, status, now)) return;
+    if (!view_.contains(node)) {
         view_.insert(node);
         ++counters_.members_came;
         edge_.member_came(node, now);
@@ -210,7 +211,6 @@ void Core::on_status(const Header& header, const Status& status, std::int64_t no
     const bool is_quiet = status_interval_ns_ >= heartbeat_ns();
     if (is_quiet && status_due_ns_ - now <= heartbeat_ns() / 2) status_due_ns_ = now;
     update_window();
-    check_view(header, status, now);
 }
 
 /// Of two rings that were formed apart the older one; so their members come to the same answer,
@@ -219,34 +219,48 @@ bool Core::stands_against_ring(std::uint64_t ring_incarnation) const noexcept {
     return ring_incarnation_ < ring_incarnation;
 }
 
-/// Whether the view of another member of this ring means that one of the two is none any more. Of
-/// two that disagree one goes, and both come to the same answer, whichever of them has ended the
+/// False when the view of another member of this ring means that one of the two is none any more.
+/// Of two that disagree one goes, and both come to the same answer, whichever of them has ended the
 /// other.
-void Core::check_view(const Header& header, const Status& status, std::int64_t now) {
+bool Core::agrees(const Header& header, const Status& status, std::int64_t now) {
     const unsigned node = header.origin;
     Other& other = others_[node];
-    other.view = status.view;
     const bool has_me = status.view.contains(me());
-    const bool ended_it = !exchange_->takes(node);
-    if (has_me && !ended_it) other.had_me = true;
+    const bool is_known = has_met(node, header.incarnation);
+    const bool ended_it = is_known && !exchange_->takes(node);
+    if (is_known) other.view = status.view;
+    if (is_known && has_me && !ended_it) other.had_me = true;
     // Whose view has not had this node yet may just not have heard of it.
-    const bool has_heard = other.had_me || now - member_since_ns_ > config_.dead_ns;
-    if (!ended_it && (has_me || !has_heard)) return;
-    if (!stands_against(node, status, now)) return drop_out(now);
-    leave(node, now);
+    const bool has_heard = (is_known && other.had_me) || now - member_since_ns_ > config_.dead_ns;
+    if (!ended_it && (has_me || !has_heard)) return true;
+    if (!stands_against(node, status, ended_it, now)) {
+        drop_out(now);
+    } else if (is_known || admit(node, header.incarnation, now)) {
+        leave(node, now);  // one that was not met is over, too
+    }
+    return false;
 }
 
 /// docs/design/udp-link.md: Disagreement.
-bool Core::stands_against(unsigned node, const Status& status, std::int64_t now) const noexcept {
+bool Core::stands_against(unsigned node, const Status& status, bool ended_it,
+                          std::int64_t now) const noexcept {
     const bool it_returned = status.state == Status::State::returned;
     if (it_returned != (now < returned_until_ns_)) return it_returned;
     const unsigned mine = supporters(), its = supporters_of(node, status.view);
     if (mine != its) return mine > its;
     const bool has_me = status.view.contains(me());
-    const bool ended_it = !exchange_->takes(node);
-    if (has_me == ended_it) return ended_it;
+    if (has_me && ended_it) return true;
+    if (!has_me && !ended_it && !has_ended_any_of(status.view)) return false;
     const unsigned my_lowest = view_.lowest(), its_lowest = status.view.lowest();
     return my_lowest != its_lowest ? my_lowest < its_lowest : me() < node;
+}
+
+/// Then it has noticed that there are two parts of the ring.
+bool Core::has_ended_any_of(const NodeSet& nodes) const noexcept {
+    bool has = false;
+    nodes.for_each(
+        [&](unsigned node) { has = has || (node < others_.size() && others_[node].ended); });
+    return has;
 }
 
 /// Members that are with this one, itself among them, as their last statuses say.

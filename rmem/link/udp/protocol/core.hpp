@@ -219,6 +219,9 @@ private:
     bool admit(unsigned node, std::uint64_t incarnation, std::int64_t now);
     void connect(unsigned node, std::uint64_t incarnation, std::uint64_t first, std::int64_t now);
     bool is_connected(unsigned node, std::uint64_t incarnation) const noexcept;
+    bool has_met(unsigned node, std::uint64_t incarnation) const noexcept {
+        return others_[node].incarnation == incarnation;
+    }
     bool all_have_admitted() const noexcept;
     bool is_of_ring(unsigned node) const noexcept;
     void leave_other_rings(std::int64_t now);
@@ -237,8 +240,10 @@ private:
     [[nodiscard]] bool resolve_differences(std::int64_t now);
     void note_absence(std::int64_t now);
     bool stands_against_ring(std::uint64_t ring_incarnation) const noexcept;
-    void check_view(const Header& header, const Status& status, std::int64_t now);
-    bool stands_against(unsigned node, const Status& status, std::int64_t now) const noexcept;
+    [[nodiscard]] bool agrees(const Header& header, const Status& status, std::int64_t now);
+    bool stands_against(unsigned node, const Status& status, bool ended_it,
+                        std::int64_t now) const noexcept;
+    bool has_ended_any_of(const NodeSet& nodes) const noexcept;
     unsigned supporters() const noexcept;
     unsigned supporters_of(unsigned node, const NodeSet& view) const noexcept;
     void drop_out(std::int64_t now);

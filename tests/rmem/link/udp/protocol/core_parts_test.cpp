@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// A ring in parts that do not hear each other, and nodes that meet more than one of them.
+
+#include "tests/rmem/link/udp/protocol/core_fixture.hpp"
+
+#include <gtest/gtest.h>
+
+#include <initializer_list>
+#include <set>
+#include <utility>
+#include <vector>
+
+namespace rmem::udp {
+namespace {
+
+/// A ring whose nodes hear each other, or not.
+class RingInParts : public Ring {
+public:
+    explicit RingInParts(unsigned count) : Ring(count) {
+        is_cut = [this](unsigned from, unsigned to) { return silent.contains({from, to}); };
+    }
+    /// Neither of the two hears the other.
+    void cut(unsigned one, unsigned other) {
+        silent.emplace(one, other);
+        silent.emplace(other, one);
+    }
+    void mend(unsigned one, unsigned other) {
+        silent.erase({one, other});
+        silent.erase({other, one});
+    }
+    void write_for(unsigned milliseconds, std::initializer_list<unsigned> writers) {
+        for (; milliseconds > 0; --milliseconds) {
+            for (const unsigned node : writers) write_something(node);
+            run(kMillisecond);
+        }
+    }
+    bool becomes_member(unsigned node) {
+        return run_until([&] { return (*this)[node].core.is_member(); }, 1000 * kMillisecond);
+    }
+    bool becomes_whole() {
+        return run_until([&] { return is_whole(); }, 2000 * kMillisecond);
+    }
+
+    std::set<std::pair<unsigned, unsigned>> silent;  ///< from, to: nothing comes through
+};
+
+/// Of a ring of `count` nodes, the last of which is late, node 1 is apart from the others. The late
+/// one meets node 0 and joins node 1: these two meet a part that stays.
+void meet_a_newcomer_of_the_other_part(unsigned count) {
+    RingInParts ring(count);
+    const unsigned late = count - 1;
+    for (unsigned node = 0; node < late; ++node) ring.start(node);
+    ASSERT_TRUE(ring.becomes_whole());
+    ring.write_for(10, {0});
+    for (unsigned node = 0; node < late; ++node) {
+        if (node != 1) ring.cut(1, node);
+        if (node != 0) ring.cut(late, node);
+    }
+    ring.write_for(300, {1});  // not 0, whose length the late one will name
+    ring.start(late);
+    ASSERT_TRUE(
+        ring.run_until([&] { return ring[0].core.exchange().takes(late); }, 100 * kMillisecond));
+    ring.silent.emplace(0, late);
+    ring.mend(1, late);
+    ASSERT_TRUE(ring.becomes_member(late));
+    EXPECT_EQ(ring[late].words, ring[1].words);
+    ring.write_something(late);
+    ring.run(200 * kMillisecond);
+    const std::vector<std::uint32_t> written = ring[0].words;
+    ring.silent.clear();
+    EXPECT_TRUE(ring.run_until([&] { return ring.is_whole(); }, 300 * kMillisecond))
+        << "nobody waits for what another should have of the newcomer" << ring.describe();
+    ASSERT_TRUE(ring.becomes_whole()) << ring.describe();
+    for (unsigned node = 0; node < count; ++node) {
+        EXPECT_EQ(ring[node].dropped, node == 1 || node == late ? 1U : 0U) << node;
+        EXPECT_EQ(ring[node].words, written) << node;
+    }
+}
+
+TEST(CoreInParts, a_newcomer_of_the_other_part_drops_nobody_of_one_as_great) {
+    meet_a_newcomer_of_the_other_part(4);
+}
+
+TEST(CoreInParts, a_newcomer_of_the_other_part_that_is_less_leaves_nothing_behind) {
+    meet_a_newcomer_of_the_other_part(5);
+}
+
+}  // namespace
+}  // namespace rmem::udp
