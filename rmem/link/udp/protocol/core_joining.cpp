@@ -152,6 +152,9 @@ void Core::advance_joining(std::int64_t now) {
     if (exchange_->differs_from().contains(welcomed_->donor)) return next_incarnation(now);
     const auto applied = [this](unsigned node) { return exchange_->applied(node); };
     if (taker_->is_complete(applied) && exchange_->all_completed(now) && knows_rings()) {
+        // What others gave of it, or it wrote in a part of the ring that is not the donor's, may be
+        // in no bank but this one.
+        if (!exchange_->agrees_on_ended(welcomed_->donor)) return next_incarnation(now);
         NodeSet view;
         for (unsigned node = 0; node < others_.size(); ++node) {
             if (exchange_->takes(node) && is_of_ring(node)) view.insert(node);

@@ -80,7 +80,7 @@ void Exchange::end(unsigned node, const NodeSet& heirs, std::int64_t now) {
     }
     // A later incarnation of the node never had the streams that ended before it.
     for (Peer& other : peers_) {
-        if (!other.ended.stream || &other == &peer) continue;
+        if (other.ended.incarnation == 0 || &other == &peer) continue;
         other.ended.heirs.erase(node);
         other.ended.ended_at.erase(node);
         other.ended.others_have[node] = Ended::kUnsaid;
@@ -98,55 +98,6 @@ void Exchange::release(unsigned node, std::int64_t now) {
     if (!peer.in || !std::exchange(peer.is_deferred, false)) return;
     apply_in_order(node, *peer.in, now);
     owe_ack(peer, true, now);
-}
-
-/// Nothing more of it is awaited; which nodes have more or less of it than this is known by now.
-void Exchange::close(Ended& ended, std::int64_t now) {
-    if (!ended.stream) return;
-    ended.position = ended.stream->applied();
-    ended.had_begun = ended.stream->has_begun();
-    ended.stream.reset();
-    for (unsigned other = 0; other < peers_.size(); ++other) {
-        if (!peers_[other].in) continue;
-        const std::uint64_t has = ended.others_have[other];
-        const bool owes = has == Ended::kUnsaid && !ended.heirs.contains(other);
-        if (has != ended.position && !owes) differs_from_.insert(other);
-    }
-    ended.told_until_ns = now + config_.hear_ns;
-}
-
-bool Exchange::is_completed(unsigned node, std::int64_t now) const noexcept {
-    const Ended& ended = peers_[node].ended;
-    const std::int64_t since = now - ended.since_ns;
-    if (!ended.stream || since >= 2 * config_.hear_ns) return true;
-    for (unsigned other = 0; other < peers_.size(); ++other) {
-        if (other == node || !peers_[other].in) continue;
-        const std::uint64_t has = ended.others_have[other];
-        if (has == ended.applied() && ended.ended_at.contains(other)) continue;
-        if (has != Ended::kUnsaid || ended.heirs.contains(other)) return false;
-        // It may never have taken that stream; it has not if there was none.
-        const bool was_none =
-            ended.heirs.empty() && ended.stream->newest() < config_.first_sequence;
-        if (!was_none && since < config_.hear_ns) return false;
-    }
-    return true;
-}
-
-bool Exchange::all_completed(std::int64_t now) const noexcept {
-    for (unsigned node = 0; node < peers_.size(); ++node) {
-        if (!is_completed(node, now)) return false;
-    }
-    return true;
-}
-
-void Exchange::add_ended(DatagramWriter& writer, std::int64_t now) {
-    for (unsigned node = 0; node < peers_.size(); ++node) {
-        const Ended& ended = peers_[node].ended;
-        if (!ended.stream && now >= ended.told_until_ns) continue;
-        writer.add_ack({NodeIncarnation::of(static_cast<std::uint16_t>(node), ended.incarnation),
-                        static_cast<std::uint32_t>(ended.applied())},
-                       Section::kEnded);
-    }
 }
 
 std::uint64_t Exchange::applied(unsigned node) const noexcept {
@@ -482,31 +433,6 @@ void Exchange::take_acks(unsigned from, const Section& section, std::int64_t now
         } else {
             take_position(from, ack, has_ended, now);
         }
-    }
-}
-
-/// How far another survivor has the stream of a node that is dead here.
-void Exchange::take_position(unsigned from, const Ack& ack, bool has_ended, std::int64_t now) {
-    if (ack.origin.node >= peers_.size()) return;
-    Ended& ended = peers_[ack.origin.node].ended;
-    if (ended.incarnation == 0 ||
-        NodeIncarnation::of(ack.origin.node, ended.incarnation) != ack.origin)
-        return;
-    const std::uint64_t position = widened(ack.up_to, ended.applied());
-    if (ended.stream) {
-        // A node of this ring has some of it: so it was.
-        const bool is_of_ring = peers_[from].in && !peers_[from].is_deferred;
-        if (ended.is_deferred && is_of_ring && position > ended.applied()) {
-            ended.is_deferred = false;
-            apply_in_order(ack.origin.node, *ended.stream, now);
-        }
-        if (ended.is_deferred && !is_of_ring) return;
-        ended.others_have[from] = position;
-        if (has_ended) ended.ended_at.insert(from);
-        ended.stream->note_newest(position, now);
-    } else {
-        if (position != ended.position && peers_[from].in) differs_from_.insert(from);
-        ended.told_until_ns = std::max(ended.told_until_ns, now + config_.hear_ns / 2);
     }
 }
 

@@ -176,6 +176,9 @@ public:
     /// time is up.
     bool is_completed(unsigned node, std::int64_t now) const noexcept;
     bool all_completed(std::int64_t now) const noexcept;
+    /// The node has said of each stream that has ended here, if something of it was applied, that
+    /// it has as much of it.
+    bool agrees_on_ended(unsigned node) const noexcept;
     /// Nothing more is taken of streams that have ended.
     void close_ended(std::int64_t now) {
         for (Peer& peer : peers_) close(peer.ended, now);

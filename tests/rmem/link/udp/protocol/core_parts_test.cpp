@@ -86,5 +86,34 @@ TEST(CoreInParts, a_newcomer_of_the_other_part_that_is_less_leaves_nothing_behin
     meet_a_newcomer_of_the_other_part(5);
 }
 
+/// Node 0 and node 3, which got its bank from node 4, have never met: two parts. Node 1 has met
+/// both, so it cannot join, but it gives node 2, which joins node 3, what node 0 writes.
+TEST(CoreInParts, a_node_that_was_given_what_its_donor_never_had_begins_again) {
+    RingInParts ring(5);
+    ring.start(0);
+    ring.start(4);
+    ASSERT_TRUE(ring.becomes_whole());
+    ring.cut(0, 4);
+    ring.cut(0, 3);
+    ring.run(300 * kMillisecond);
+    ring.start(3);
+    ASSERT_TRUE(ring.becomes_member(3));
+    ring.kill(4);
+    ring.write_for(300, {0});
+    ASSERT_EQ(ring[3].core.ring_incarnation(), ring[0].core.ring_incarnation());
+    ring.start(1);
+    ring.start(2);
+    ring.write_for(100, {0});
+    ASSERT_TRUE(ring[2].core.exchange().has_applied(0));
+    ring.silent.emplace(0, 2);
+    for (int i = 0; i < 2000 && !ring[2].core.is_member(); ++i) ring.write_for(1, {0});
+    ASSERT_TRUE(ring[2].core.is_member()) << ring.describe();
+    EXPECT_EQ(ring[2].words, ring[3].words);
+    EXPECT_FALSE(ring[1].core.is_member());
+    ring.silent.clear();
+    ASSERT_TRUE(ring.becomes_whole()) << ring.describe();
+    ring.expect_equal_banks();
+}
+
 }  // namespace
 }  // namespace rmem::udp
