@@ -78,6 +78,7 @@ public:
         void store(std::uint64_t index, std::uint32_t value) override { words.at(index) = value; }
         bool hand_over_all(std::int64_t) override { return hands_over; }
         std::span<const std::byte> bank() override { return std::as_bytes(std::span(words)); }
+        bool is_blank(std::uint64_t, std::size_t) override { return began_blank; }
         void clear_bank() override { std::fill(words.begin(), words.end(), 0); }
         void has_joined(std::int64_t) override { ++joined; }
         void was_dropped(std::int64_t) override { ++dropped; }
@@ -102,6 +103,7 @@ public:
         const unsigned id;
         std::vector<std::uint32_t> words;
         bool holds_back = false, hands_over = true;
+        bool began_blank = false;  ///< all words were zeros, and that is known
         std::map<unsigned, std::vector<std::vector<std::byte>>> held;  ///< of each origin
         unsigned joined = 0, dropped = 0, namesakes = 0;
         std::vector<unsigned> came, left;

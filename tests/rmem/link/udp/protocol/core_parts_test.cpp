@@ -115,5 +115,36 @@ TEST(CoreInParts, a_node_that_was_given_what_its_donor_never_had_begins_again) {
     ring.expect_equal_banks();
 }
 
+/// Node 3 has met all but the donor, which undoes what node 2 writes. It gets node 2's write from
+/// node 1 when node 2 is dead, and then the donor's bank.
+TEST(CoreInParts, a_blank_part_that_others_gave_something_of_is_blank_no_more) {
+    RingInParts ring(4);
+    for (unsigned node = 0; node < 3; ++node) ring.start(node);
+    ASSERT_TRUE(ring.becomes_whole());
+    ring.cut(0, 3);
+    ring.start(3).began_blank = true;
+    ASSERT_TRUE(ring.run_until(
+        [&] {
+            return ring[2].core.exchange().takes(3) && ring[3].core.exchange().takes(2) &&
+                   ring[3].core.exchange().takes(1);
+        },
+        100 * kMillisecond));
+    ring.silent.emplace(2, 3);
+    const auto write = [&](unsigned node, std::uint32_t value) {
+        ring[node].words[5] = value;
+        ring[node].core.write(5, 1, &value, ring.now);
+        ring[node].core.commit(ring.now);
+        ring.run(kMillisecond);
+    };
+    write(2, 7);
+    write(0, 0);
+    ring.kill(2);
+    ASSERT_TRUE(ring.run_until([&] { return ring[3].words[5] == 7; }, 300 * kMillisecond));
+    ring.silent.clear();
+    ASSERT_TRUE(ring.becomes_whole()) << ring.describe();
+    EXPECT_EQ(ring[3].words[5], 0U);
+    ring.expect_equal_banks();
+}
+
 }  // namespace
 }  // namespace rmem::udp
