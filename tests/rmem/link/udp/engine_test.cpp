@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "rmem/link/udp/engine.hpp"
 
+#include "rmem/base/fence.hpp"
 #include "rmem/link/udp/engine_helper.hpp"
 #include "rmem/ring/segment.hpp"
 #include "rmem/ring/write_log.hpp"
@@ -56,6 +57,34 @@ protected:
         record.words = 1;
         record.written_ns = now_ns();
         return engine.put(record, &value) && engine.commit(now_ns()).coalesces;
+    }
+    static void put(Engine& engine, std::uint32_t value) {
+        LogRecord record;
+        record.words = 1;
+        record.written_ns = now_ns();
+        EXPECT_TRUE(engine.put(record, &value));
+    }
+    /// Meanwhile this thread calls `uses` each millisecond. Soon: before the timers that come less
+    /// and less often have ended each wait of it.
+    static bool ends_by_itself(
+        Engine& engine, const std::function<void()>& work,
+        const std::function<void()>& uses = [] {}) {
+        std::atomic<bool> is_over{false};
+        std::thread other([&] {
+            work();
+            is_over = true;
+        });
+        const Deadline soon = Deadline::in(10'000'000'000);
+        while (!is_over && !soon.passed(now_ns())) {
+            uses();
+            std::this_thread::sleep_for(std::chrono::milliseconds(1));
+        }
+        const bool is_soon = is_over;
+        for (; !is_over; engine.interrupt()) {
+            std::this_thread::sleep_for(std::chrono::milliseconds(1));
+        }
+        other.join();
+        return is_soon;
     }
     /// What is posted leaves no more by itself.
     static void post_until_coalescing(Engine& engine) {
@@ -268,6 +297,39 @@ TEST_F(EngineTest, has_the_room_that_it_granted_also_when_what_was_open_has_left
     }
 }
 
+/// Under load what is filled waits for a call that sends many.
+TEST_F(EngineTest, sends_at_once_what_it_answers_in_a_run_that_only_brings_writes) {
+    const auto engine = start(0, 0);
+    std::unique_ptr<Engine> other;
+    {
+        EngineHelper helper(*engine);
+        helper.set_always(true);
+        other = start(1, 2);
+    }
+    const auto* const words =
+        reinterpret_cast<const std::atomic<std::uint32_t>*>(rings[0]->bank(0));
+    for (std::uint32_t round = 1; round <= 20; ++round) {
+        post_until_coalescing(*engine);
+        engine->run(Leaving::all);
+        ASSERT_TRUE(eventually(*engine, [&] {
+            other->run();
+            return engine->is_completed() && other->is_completed();
+        }));
+        LogRecord record;
+        record.offset = 4096;
+        record.words = 1;
+        record.written_ns = now_ns();
+        ASSERT_TRUE(other->put(record, &round));
+        other->ask_for_acks();
+        ASSERT_TRUE(eventually(*other, [&] {
+            engine->run(Leaving::what_is_due);
+            return words[1024] == round;
+        }));
+        // From now on the engine does nothing more.
+        ASSERT_TRUE(eventually(*other, [&] { return other->is_completed(); }));
+    }
+}
+
 // ---- Who stands by
 
 /// A heartbeat comes each minute: nothing else but a bell ends it.
@@ -275,23 +337,58 @@ TEST_F(EngineTest, wakes_who_stands_by_when_others_use_it) {
     ::setenv("RMEM_DEAD_TIMEOUT", "1000s", 1);
     const auto engine = start(0, 0);
     ::unsetenv("RMEM_DEAD_TIMEOUT");
-    const std::function<void()> uses[] = {[&] { engine->run(); }, [&] { post(*engine, 1); }};
+    const std::function<void()> uses[] = {[&] { engine->run(); }, [&] { put(*engine, 1); },
+                                          [&] { engine->commit(now_ns()); },
+                                          [&] { engine->commit_on_wait(); }};
     for (const auto& use : uses) {
-        for (int round = 0; round < 10; ++round) {
-            std::atomic<bool> is_over{false};
-            std::thread helper([&] {
-                engine->stand_by(0);
-                engine->run();
-                engine->stand_by(0);  // the first may have been short
-                is_over = true;
-            });
-            while (!is_over) {
-                use();
-                std::this_thread::sleep_for(std::chrono::milliseconds(1));
-            }
-            helper.join();
-        }
+        const bool is_woken = ends_by_itself(
+            *engine,
+            [&] {
+                for (int round = 0; round < 10; ++round) {
+                    engine->stand_by(0);
+                    engine->run();
+                    engine->stand_by(0);  // the first may have been short
+                }
+            },
+            use);
+        EXPECT_TRUE(is_woken) << "use " << &use - uses;
     }
+}
+
+/// As the helper does that looks at what a program writes without a call.
+TEST_F(EngineTest, lets_who_looks_at_what_is_open_stand_by_no_longer_than_it_wants) {
+    ::setenv("RMEM_DEAD_TIMEOUT", "1000s", 1);
+    const auto engine = start(0, 0);
+    ::unsetenv("RMEM_DEAD_TIMEOUT");
+    EXPECT_TRUE(ends_by_itself(*engine, [&] {
+        for (int round = 0; round < 100; ++round) {
+            engine->stand_by(EngineHelper::kActiveNs);
+            engine->run();
+        }
+    }));
+}
+
+/// No bell is rung for what follows while it looks.
+TEST_F(EngineTest, is_looked_at_by_a_helper_that_stands_in_while_a_program_writes_by_its_log) {
+    ::setenv("RMEM_DEAD_TIMEOUT", "1000s", 1);
+    const auto engine = start(0, 0);
+    ::unsetenv("RMEM_DEAD_TIMEOUT");
+    EngineHelper helper(*engine);
+    helper.set_always(true);
+    LogWriter log(rings[0]->log(0), rings[0]->log_bytes());
+    EXPECT_TRUE(ends_by_itself(*engine, [&] {
+        for (int round = 0; round < 30; ++round) {
+            LogRecord record;
+            record.words = 1;
+            record.written_ns = now_ns();
+            const std::uint32_t value = 5;
+            log.append(record, &value);
+            light_fence();
+            helper.watch_actively();
+            while (engine->coalesces()) std::this_thread::yield();
+            std::this_thread::sleep_for(std::chrono::milliseconds(round % 10));
+        }
+    }));
 }
 
 /// How often the thread of that name of this process was switched in.

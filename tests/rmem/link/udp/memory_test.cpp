@@ -1,16 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "rmem/link/udp/memory.hpp"
 
+#include "rmem/link/udp/engine.hpp"
+#include "rmem/link/udp/engine_settings.hpp"
 #include "tests/support/child.hpp"
 #include "tests/support/own_network.hpp"
 #include "tests/support/test_ring.hpp"
 
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 
 #include <algorithm>
 #include <array>
 #include <atomic>
 #include <cstdint>
+#include <cstdlib>
 #include <memory>
 #include <optional>
 #include <thread>
@@ -38,6 +42,87 @@ TEST(UdpMemory, flushed_means_published_also_where_a_profile_defers_what_has_com
         ASSERT_TRUE(ring.node(0).flush(Deadline::in(kDefaultJoinTimeoutNs)));
         EXPECT_EQ(word_of(others, bytes - 4), round);
     }
+}
+
+// ---- Waiting for the node's engine
+
+/// A program beside a daemon: an engine that only runs when it is told to.
+class UdpMemoryClient : public ::testing::Test {
+protected:
+    static constexpr std::int64_t kWaitNs = 200'000'000;
+    static constexpr std::int64_t kSleeps = 10;  ///< at least, of a millisecond or less
+
+    UdpMemoryClient() {
+        config.name = name.get();
+        config.link = LinkKind::udp;
+        config.nodes = config.ranks = 1;
+        config.user_bytes = 4096;
+        test::stay_on_this_host(name.get());
+        ring = Ring::open(config, Deadline::in(kDefaultJoinTimeoutNs), 0);
+        of_daemon = Ring::open(config, Deadline::in(kDefaultJoinTimeoutNs), 0);
+        member.emplace(ring, Member{0, 0});
+        options.join_timeout_ns = kWaitNs;
+        // relaxed is enough: there is one thread
+        ring->board().kind.store(static_cast<std::uint32_t>(udp::EngineKind::daemon),
+                                 std::memory_order_relaxed);
+    }
+    void start_engine() {
+        lock = of_daemon->try_lock_engine();
+        ASSERT_TRUE(lock);
+        engine.emplace(*of_daemon, udp::EngineSettings::read(config), udp::EngineKind::daemon,
+                       std::nullopt);
+        engine->join(Deadline::in(kDefaultJoinTimeoutNs));
+    }
+    /// How often this thread went to sleep meanwhile; to poll or to yield is not to sleep.
+    template <class Call>
+    static std::int64_t sleeps_in(Call&& call) {
+        const auto sleeps = [] {
+            rusage used{};
+            ::getrusage(RUSAGE_THREAD, &used);
+            return std::int64_t{used.ru_nvcsw};
+        };
+        const std::int64_t before = sleeps();
+        call();
+        return sleeps() - before;
+    }
+
+    test::RingName name;
+    RingConfig config;
+    std::shared_ptr<Ring> ring, of_daemon;
+    std::optional<Membership> member;
+    UdpOptions options;
+    std::optional<ByteLock> lock;
+    std::optional<udp::Engine> engine;
+};
+
+TEST_F(UdpMemoryClient, waits_for_an_engine_and_sleeps_between_two_looks) {
+    EXPECT_GE(sleeps_in([&] { EXPECT_THROW(UdpMemory(*member, options), Error); }), kSleeps);
+}
+
+TEST_F(UdpMemoryClient, waits_for_the_roster_and_sleeps_between_two_looks) {
+    start_engine();
+    EXPECT_GE(sleeps_in([&] { EXPECT_THROW(UdpMemory(*member, options), Error); }), kSleeps);
+}
+
+TEST_F(UdpMemoryClient, waits_in_a_flush_and_sleeps_between_two_looks) {
+    start_engine();
+    options.join_timeout_ns = kDefaultJoinTimeoutNs;
+    std::optional<UdpMemory> memory;
+    std::atomic<bool> is_open{false};
+    std::thread opens([&] {
+        memory.emplace(*member, options);
+        is_open = true;
+    });
+    for (; !is_open; engine->run()) std::this_thread::yield();
+    opens.join();
+    memory->post_word(0, 1);
+    const auto flush = [&] { EXPECT_FALSE(memory->flush(Deadline::in(kWaitNs))); };
+    EXPECT_GE(sleeps_in(flush), kSleeps);
+    for (int i = 0; i < 10; ++i) {
+        memory->commit();
+        engine->run();
+    }
+    EXPECT_TRUE(memory->flush(Deadline::now()));
 }
 
 // ---- Posts
@@ -214,6 +299,39 @@ TEST_F(UdpMemoryUnderLoad, what_is_open_leaves_without_another_call_of_the_progr
         send(50, round % 2 == 0);
         ASSERT_TRUE(arrives()) << round;
     }
+}
+
+// ---- The end of an incarnation
+
+struct SoonDead {
+    SoonDead() { ::setenv("RMEM_DEAD_TIMEOUT", "200ms", 1); }
+    ~SoonDead() { ::unsetenv("RMEM_DEAD_TIMEOUT"); }
+    SoonDead(const SoonDead&) = delete;
+    SoonDead& operator=(const SoonDead&) = delete;
+};
+
+class UdpMemoryDropped : private SoonDead, public UdpMemoryUnderLoad {
+protected:
+    std::uint32_t epoch() const { return ring->board().membership_epoch.load(); }
+    static bool is_member(const Ring& of, unsigned node) {
+        return (of.board().members[0].load() >> node & 1U) != 0;
+    }
+};
+
+/// The next incarnation has nothing under way, but the others may lack what the last one wrote.
+TEST_F(UdpMemoryDropped, has_not_flushed_what_it_wrote_before) {
+    open(false);
+    const std::uint32_t before = epoch();
+    const auto others = Ring::observe(config.segment_name(1));
+    ASSERT_TRUE(test::eventually([&] { return !is_member(*others, 0); })) << "it does not run";
+    memory->post_word(0, 1);
+    memory->commit();
+    ASSERT_TRUE(test::eventually([&] {
+        memory->wait(Deadline::now());
+        return epoch() != before;
+    }));
+    EXPECT_FALSE(memory->flush(soon()));
+    EXPECT_EQ(word_of(others_bank, 0), 0U);
 }
 
 TEST_F(UdpMemoryUnderLoad, what_is_open_leaves_before_the_program_ends) {
