@@ -316,6 +316,20 @@ TEST(RingDelivery, an_engine_leaves_a_claimed_log_to_its_writer_and_takes_it_whe
     EXPECT_EQ(ring.count(1, LinkCounter::writes_applied), 2U);
 }
 
+/// As of a process that is stopped while it brings a write: it may store into the new bank.
+TEST(RingDelivery, a_node_that_comes_gives_who_has_claimed_a_log_time_to_let_go) {
+    TestRing ring({.nodes = 2, .timing = "scramnet-burst"});
+    RingRank a(ring, 0, still());
+    auto& claim = LogArea(ring.ring()->log(0), kLogBytes).header().deliverer;
+    claim = a.member.incarnation();
+    const std::int64_t began = now_ns();
+    RingRank b(ring, 1, still());
+    EXPECT_GE(now_ns() - began, 10'000'000);
+    claim = 0;
+    a.memory.post_word(64, 1);
+    b.await(64, 1);
+}
+
 TEST(RingDelivery, words_keep_their_order_while_writer_and_engine_take_turns) {
     TestRing ring({.nodes = 3, .timing = "scramnet-burst"});
     RingRank a(ring, 0), b(ring, 1), c(ring, 2);
