@@ -22,17 +22,21 @@ struct Target {
             mark.resize(colon);
         }
     }
+    bool is_reached(const char* name) { return mark == name && --passes == 0; }
 };
 
 }  // namespace
 
 void reach_mark(const char* name) noexcept {
     // Not before it is set: a process may pass marks and then fork one that is to be killed.
-    const char* text = std::getenv("RMEM_KILL_AT");
-    if (text == nullptr) return;
-    static Target target(text);
-    if (target.mark != name || --target.passes > 0) return;
-    ::kill(::getpid(), SIGKILL);
+    if (const char* text = std::getenv("RMEM_KILL_AT")) {
+        static Target target(text);
+        if (target.is_reached(name)) ::kill(::getpid(), SIGKILL);
+    }
+    if (const char* text = std::getenv("RMEM_STOP_AT")) {
+        static Target target(text);
+        if (target.is_reached(name)) ::raise(SIGSTOP);  // this thread does no more before that
+    }
 }
 
 }  // namespace rmem

@@ -64,6 +64,10 @@ public:
     /// then they go on.
     void stop() {
         signal(SIGSTOP);
+        await_stop();
+    }
+    /// It stops by itself.
+    void await_stop() const {
         int status = 0;
         ::waitpid(pid_, &status, WUNTRACED);
         EXPECT_TRUE(WIFSTOPPED(status)) << "ended instead of stopping";

@@ -29,8 +29,8 @@ std::uint32_t in_bank(const TestRing& ring, unsigned node, std::size_t offset) {
         ->load(std::memory_order_acquire);
 }
 
-/// Rank 0 writes words, then a block, and is killed; the other two only wait. All of it in
-/// children, since the mark to be killed at is read when a process passes its first mark.
+/// Rank 0 writes words, then a block, and is killed or stopped; the other two only wait. All of it
+/// in children, since the mark is read when a process passes its first one.
 class RingDeliveryMarks : public ::testing::TestWithParam<test::Death> {
 protected:
     /// A writer that waits until its write is due.
@@ -47,10 +47,11 @@ protected:
             me.await([&] { return *stage == 5; });  // runs what falls to it
         });
     }
-    void write_and_die() {
-        Child killed([this] {
+    /// `how`: RMEM_KILL_AT or RMEM_STOP_AT.
+    Child writer(const char* how) {
+        return Child([this, how] {
             const std::string at = GetParam().mark + ":" + std::to_string(GetParam().pass);
-            ::setenv("RMEM_KILL_AT", at.c_str(), 1);
+            ::setenv(how, at.c_str(), 1);
             RingRank me(ring.open(), {0, 0}, {});
             for (std::uint32_t i = 1; i <= kBefore; ++i) {
                 ::usleep(waits() ? 1'000 : 0);  // time that it may wait for
@@ -60,6 +61,9 @@ protected:
             me.memory.write(kBlock, block.data(), kBlock);
             me.memory.post_word(4, 1);
         });
+    }
+    void write_and_die() {
+        Child killed = writer("RMEM_KILL_AT");
         EXPECT_EQ(killed.wait(), -SIGKILL) << "the mark was not reached";
     }
     bool are_equal() const {
@@ -98,6 +102,38 @@ TEST_P(RingDeliveryMarks, its_next_incarnation_writes_behind_it) {
     for (const unsigned node : {0U, 1U, 2U}) {
         EXPECT_EQ(in_bank(ring, node, 0), 200U);
         EXPECT_EQ(in_bank(ring, node, 4), 2U);
+    }
+    EXPECT_TRUE(are_equal());
+    *stage = 5;
+    EXPECT_EQ(b.wait(), 0);
+    EXPECT_EQ(c.wait(), 0);
+}
+
+TEST_P(RingDeliveryMarks, a_stopped_rank_keeps_nobody_from_writing_and_loses_nothing) {
+    constexpr std::size_t kOther = 1024;
+    Child b([this] {
+        RingRank me(ring.open(), {1, 1}, {});
+        if (waits()) me.memory.keep_applying(true);
+        stage->fetch_add(1);
+        me.await([&] { return *stage == 3; });
+        for (std::uint32_t i = 1; i <= 100; ++i) {
+            me.wait_for_room(kWordBytes);
+            me.memory.post_word(kOther, i);
+        }
+        me.await([&] { return *stage == 5; });
+    });
+    Child c = bystander(2);
+    ASSERT_TRUE(eventually([&] { return *stage == 2; }));
+    Child stopped = writer("RMEM_STOP_AT");
+    stopped.await_stop();
+    *stage = 3;
+    EXPECT_TRUE(eventually([&] { return in_bank(ring, 2, kOther) == 100; }));
+    stopped.resume();
+    EXPECT_EQ(stopped.wait(), 0);
+    for (const unsigned node : {1U, 2U}) {
+        EXPECT_TRUE(eventually([&] { return in_bank(ring, node, 4) == 1; }));
+        EXPECT_EQ(in_bank(ring, node, 0), kBefore);
+        EXPECT_EQ(in_bank(ring, node, 2 * kBlock - kWordBytes), kBlockWord);
     }
     EXPECT_TRUE(are_equal());
     *stage = 5;
