@@ -8,6 +8,7 @@
 #include <arpa/inet.h>
 #include <fmt/format.h>
 #include <netinet/in.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -187,12 +188,51 @@ std::size_t flag_of(unsigned node) {
     return kFlags + node * rmem::kLineBytes;
 }
 
-/// Each millisecond every node writes a block and a flag, and waits for all flags: its time is
-/// taken from the millisecond's beginning. The last node's is the frame's.
-void frames(Case& it) {
-    std::atomic<std::int64_t>& start = it.meeting.shared().start_ns;
+/// Of each frame the largest that a node has; node 0's alone are right. One after the other, the
+/// nodes add theirs.
+std::vector<double> largest(Case& it, const std::vector<double>& own) {
+    static constexpr std::size_t kTogether = rmem::kMaxNodes;
     std::atomic<std::int64_t>* times = it.meeting.shared().times;
-    // relaxed is enough, here and below: meet() orders it
+    std::vector<double> all(own.size());
+    for (std::size_t from = 0; from < own.size(); from += kTogether) {
+        const std::size_t count = std::min(kTogether, own.size() - from);
+        for (unsigned node = 0; node < it.nodes; ++node) {
+            for (std::size_t i = 0; node == it.me && i < count; ++i) {
+                // relaxed is enough, here and below: meet() orders it
+                const auto known = node == 0 ? 0 : times[i].load(std::memory_order_relaxed);
+                times[i].store(std::max(known, static_cast<std::int64_t>(own[from + i])),
+                               std::memory_order_relaxed);  // relaxed is enough: as above
+            }
+            it.meeting.meet();
+        }
+        for (std::size_t i = 0; it.me == 0 && i < count; ++i) {
+            // relaxed is enough: as above
+            all[from + i] = static_cast<double>(times[i].load(std::memory_order_relaxed));
+        }
+        it.meeting.meet();
+    }
+    return all;
+}
+
+/// Which of the frames are later than the next one's beginning: since a node began late, as the
+/// host had not woken it or the frame before was late; or since its waits took so long.
+void attribute(Case& it, const std::vector<double>& begun, const std::vector<double>& seen) {
+    double late_begin = 0, late_wait = 0;
+    for (std::size_t i = 0; i < seen.size(); ++i) {
+        if (seen[i] <= kFrameNs) continue;
+        ++(begun[i] > seen[i] / 2 ? late_begin : late_wait);
+    }
+    it.results.put("frame: later than 1 ms, begun late (number)", {late_begin});
+    it.results.put("frame: later than 1 ms, waited long (number)", {late_wait});
+}
+
+/// Each millisecond every node writes a block and a flag, and waits for all flags: its time is
+/// taken from the millisecond's beginning. The last node's is the frame's. As a rig's program does,
+/// it asks the host to wake it in time.
+void frames(Case& it) {
+    ::prctl(PR_SET_TIMERSLACK, 1UL);
+    std::atomic<std::int64_t>& start = it.meeting.shared().start_ns;
+    // relaxed is enough: meet() orders it
     if (it.me == 0) start.store(now_ns() + 10 * kFrameNs, std::memory_order_relaxed);
     it.meeting.meet();
     const std::int64_t first =
@@ -200,11 +240,12 @@ void frames(Case& it) {
     const auto frames = static_cast<std::uint32_t>(std::min<std::int64_t>(
         static_cast<std::int64_t>(it.plan.samples), it.plan.case_ns / kFrameNs));
     std::vector<std::byte> block(kFrameBytes, std::byte{1});
-    std::vector<double> own;
+    std::vector<double> begun, seen_all;
     for (std::uint32_t frame = 1; frame <= frames; ++frame) {
         const std::int64_t begin = first + frame * kFrameNs;
         const timespec at{begin / 1'000'000'000, begin % 1'000'000'000};
         ::clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &at, nullptr);
+        begun.push_back(static_cast<double>(now_ns() - begin));
         it.write(kBlock + it.me * kFrameBytes, block.data(), block.size());
         it.put(flag_of(it.me), frame);
         for (unsigned node = 0; node < it.nodes; ++node) {
@@ -213,29 +254,13 @@ void frames(Case& it) {
                 seen = it.node.wait_change(flag_of(node), seen, Deadline::in(kPatienceNs));
             }
         }
-        own.push_back(static_cast<double>(now_ns() - begin));
+        seen_all.push_back(static_cast<double>(now_ns() - begin));
     }
-    // One after the other, the nodes add theirs: the largest of each frame stays.
-    static constexpr std::size_t kTogether = rmem::kMaxNodes;
-    std::vector<double> last(frames);
-    for (std::uint32_t from = 0; from < frames; from += kTogether) {
-        const std::size_t count = std::min<std::size_t>(kTogether, frames - from);
-        for (unsigned node = 0; node < it.nodes; ++node) {
-            for (std::size_t i = 0; node == it.me && i < count; ++i) {
-                // relaxed is enough: meet()
-                const auto known = node == 0 ? 0 : times[i].load(std::memory_order_relaxed);
-                times[i].store(std::max(known, static_cast<std::int64_t>(own[from + i])),
-                               std::memory_order_relaxed);  // relaxed is enough: meet()
-            }
-            it.meeting.meet();
-        }
-        for (std::size_t i = 0; it.me == 0 && i < count; ++i) {
-            // relaxed is enough: meet()
-            last[from + i] = static_cast<double>(times[i].load(std::memory_order_relaxed));
-        }
-        it.meeting.meet();
-    }
-    if (it.me == 0) it.results.put("frame: until the last node has seen all flags", last);
+    const auto last_begun = largest(it, begun), last_seen = largest(it, seen_all);
+    if (it.me != 0) return;
+    it.results.put("frame: until the last node has begun", last_begun);
+    it.results.put("frame: until the last node has seen all flags", last_seen);
+    attribute(it, last_begun, last_seen);
 }
 
 // ---- Start and idleness

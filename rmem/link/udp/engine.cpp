@@ -364,8 +364,9 @@ void Engine::tell_programs() noexcept {
     wake_programs();
 }
 
-/// A sleeping rank of this node may be waiting for what was applied; one that waits for an interrupt
-/// is woken when that is raised. The rank that runs the engine sleeps here, not on its wake word.
+/// A sleeping rank of this node may be waiting for what was applied; one that waits for an
+/// interrupt is woken when that is raised. The rank that runs the engine sleeps here, not on its
+/// wake word.
 void Engine::wake_programs() noexcept {
     light_fence();
     for (unsigned r = 0; r < ring_.config().ranks; ++r) {
