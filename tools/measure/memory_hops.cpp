@@ -302,8 +302,8 @@ void futex_to_and_fro(Case& it, const std::string& series) {
     if (it.me == 0) it.results.put(series, hops);
 }
 
-/// A datagram of a word through the loop-back interface; `waits`: in the kernel, or looking.
-void datagram_to_and_fro(Case& it, const std::string& series, bool waits) {
+/// A socket of this process on the loop-back interface, connected with the other's.
+int datagram_socket(Case& it) {
     const int own = ::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
     sockaddr_in address{};
     address.sin_family = AF_INET;
@@ -318,6 +318,12 @@ void datagram_to_and_fro(Case& it, const std::string& series, bool waits) {
     address.sin_port = static_cast<in_port_t>(ports[1 - it.me].load(std::memory_order_relaxed));
     ::connect(own, reinterpret_cast<sockaddr*>(&address), sizeof address);
     it.meeting.meet();
+    return own;
+}
+
+/// A datagram of a word; `waits`: in the kernel, or looking.
+void datagram_to_and_fro(Case& it, const std::string& series, bool waits) {
+    const int own = datagram_socket(it);
     std::uint32_t word = 0;
     const auto receive = [&] {
         while (::recv(own, &word, sizeof word, waits ? 0 : MSG_DONTWAIT) < 0) {
@@ -392,33 +398,54 @@ constexpr Look kLooks[] = {
      }},
 };
 
-/// Node 0 writes the time each millisecond and sleeps; the last word is 0. An odd time is no 0.
-void beats(Case& it) {
+/// Node 0 gives the time away each millisecond and sleeps; the last word is 0. An odd time is no 0.
+template <class Put>
+void beats(Case& it, Put&& put) {
     Sampling beats(it.plan);
     for (std::int64_t next = now_ns() + kBeatNs; beats.goes_on(); next += kBeatNs) {
         const timespec at{next / 1'000'000'000, next % 1'000'000'000};
         ::clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &at, nullptr);
-        it.put(kPing, static_cast<std::uint32_t>(now_ns()) | 1);
+        put(static_cast<std::uint32_t>(now_ns()) | 1);
         beats.add(0);
     }
     pause_for(kBeatNs);
-    it.put(kPing, 0);
+    put(0);
 }
 
-/// Node 1 says how old the time is when it sees it.
-void rhythm(Case& it, const Look& look) {
-    const std::byte* bank = it.me == 1 && look.is_plain ? it.node.bank() : nullptr;
-    it.meeting.meet();
-    if (it.me == 0) return beats(it);
+/// Node 1 says how old the time is when `look` shows it.
+template <class Look>
+std::vector<double> ages_of(Look&& look) {
     std::vector<double> ages;
     for (std::uint32_t seen = 0;;) {
-        const std::uint32_t word = look.look(it, bank, seen);
+        const std::uint32_t word = look(seen);
         if (word == seen) continue;
-        if (word == 0) break;
+        if (word == 0) return ages;
         ages.push_back(static_cast<std::uint32_t>(now_ns()) - word);
         seen = word;
     }
-    it.results.put(fmt::format("rhythm: {}", look.name), ages);
+}
+
+/// The same by datagrams of a word.
+void datagram_rhythm(Case& it) {
+    const int own = datagram_socket(it);
+    if (it.me == 0) {
+        beats(it, [&](std::uint32_t word) { ::send(own, &word, sizeof word, 0); });
+    } else {
+        const auto ages = ages_of([&](std::uint32_t seen) {
+            std::uint32_t word = seen;
+            return ::recv(own, &word, sizeof word, MSG_DONTWAIT) < 0 ? seen : word;
+        });
+        it.results.put("rhythm: floor, a datagram", ages);
+    }
+    ::close(own);
+}
+
+void rhythm(Case& it, const Look& look) {
+    const std::byte* bank = it.me == 1 && look.is_plain ? it.node.bank() : nullptr;
+    it.meeting.meet();
+    if (it.me == 0) return beats(it, [&](std::uint32_t word) { it.put(kPing, word); });
+    it.results.put(fmt::format("rhythm: {}", look.name),
+                   ages_of([&](std::uint32_t seen) { return look.look(it, bank, seen); }));
 }
 
 }  // namespace
@@ -451,6 +478,7 @@ void measure_interrupt(const GroupOptions& options, const MemoryPlan& plan, Resu
 }
 
 void measure_rhythm(const GroupOptions& options, const MemoryPlan& plan, Results& results) {
+    if (options.link == "udp") run_case(options, plan, results, Who::two, datagram_rhythm);
     for (const Look& look : kLooks) {
         run_case(options, plan, results, Who::two, [&](Case& it) { rhythm(it, look); });
     }
