@@ -248,8 +248,8 @@ void add_bench(cli::App& app) {
         ->capture_default_str();
     bench->add_option("--only", options->memory.plan.quantities, "memory: these quantities")
         ->delimiter(',')
-        ->check(cli::is_member({"store", "hop", "interrupt", "rhythm", "words", "blocks", "reads",
-                                "flush", "frame", "idle"}));
+        ->check(cli::is_member({"store", "hop", "interrupt", "message", "rhythm", "words", "blocks",
+                                "reads", "flush", "frame", "idle"}));
     bench
         ->add_option("--busy", options->memory.plan.busy,
                      "memory: processes that compute meanwhile")

@@ -15,10 +15,10 @@ struct Quantity {
 };
 
 constexpr Quantity kQuantities[] = {
-    {"store", measure_store},   {"hop", measure_hop},     {"interrupt", measure_interrupt},
-    {"rhythm", measure_rhythm}, {"words", measure_words}, {"blocks", measure_blocks},
-    {"reads", measure_reads},   {"flush", measure_flush}, {"frame", measure_frame},
-    {"idle", measure_idle},
+    {"store", measure_store},     {"hop", measure_hop},       {"interrupt", measure_interrupt},
+    {"message", measure_message}, {"rhythm", measure_rhythm}, {"words", measure_words},
+    {"blocks", measure_blocks},   {"reads", measure_reads},   {"flush", measure_flush},
+    {"frame", measure_frame},     {"idle", measure_idle},
 };
 
 }  // namespace

@@ -102,10 +102,17 @@ enum class Who { two, all };
 void run_case(const GroupOptions& options, const MemoryPlan& plan, Results& results, Who who,
               const Part& part);
 
-// memory_hops.cpp, memory_streams.cpp
+/// What a word to and fro is compared with: a line of the cache, or of those who sleep a futex; the
+/// wire; on udp a datagram. `quantity` begins the names.
+enum class Sleeps : bool { no, yes };
+void measure_floors(const GroupOptions& options, const MemoryPlan& plan, Results& results,
+                    const std::string& quantity, Sleeps sleeps);
+
+// memory_hops.cpp, memory_messages.cpp, memory_streams.cpp
 void measure_store(const GroupOptions& options, const MemoryPlan& plan, Results& results);
 void measure_hop(const GroupOptions& options, const MemoryPlan& plan, Results& results);
 void measure_interrupt(const GroupOptions& options, const MemoryPlan& plan, Results& results);
+void measure_message(const GroupOptions& options, const MemoryPlan& plan, Results& results);
 void measure_rhythm(const GroupOptions& options, const MemoryPlan& plan, Results& results);
 void measure_words(const GroupOptions& options, const MemoryPlan& plan, Results& results);
 void measure_blocks(const GroupOptions& options, const MemoryPlan& plan, Results& results);

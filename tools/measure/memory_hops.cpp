@@ -361,22 +361,6 @@ std::vector<double> wire_times(const GroupOptions& options) {
     return times;
 }
 
-void measure_floors(const GroupOptions& options, const MemoryPlan& plan, Results& results,
-                    const std::string& quantity, bool sleeps) {
-    if (const auto wire = wire_times(options); !wire.empty())
-        results.put(quantity + ": floor, the wire", wire);
-    run_case(options, plan, results, Who::two, [&](Case& it) {
-        if (sleeps) {
-            futex_to_and_fro(it, quantity + ": floor, a futex");
-        } else {
-            line_to_and_fro(it, quantity + ": floor, a line");
-        }
-    });
-    if (options.link != "udp") return;
-    run_case(options, plan, results, Who::two,
-             [&](Case& it) { datagram_to_and_fro(it, quantity + ": floor, a datagram", sleeps); });
-}
-
 // ---- A rig's rhythm
 
 constexpr std::int64_t kBeatNs = 1'000'000;
@@ -450,6 +434,23 @@ void rhythm(Case& it, const Look& look) {
 
 }  // namespace
 
+void measure_floors(const GroupOptions& options, const MemoryPlan& plan, Results& results,
+                    const std::string& quantity, Sleeps sleeps) {
+    if (const auto wire = wire_times(options); !wire.empty())
+        results.put(quantity + ": floor, the wire", wire);
+    run_case(options, plan, results, Who::two, [&](Case& it) {
+        if (sleeps == Sleeps::yes) {
+            futex_to_and_fro(it, quantity + ": floor, a futex");
+        } else {
+            line_to_and_fro(it, quantity + ": floor, a line");
+        }
+    });
+    if (options.link != "udp") return;
+    run_case(options, plan, results, Who::two, [&](Case& it) {
+        datagram_to_and_fro(it, quantity + ": floor, a datagram", sleeps == Sleeps::yes);
+    });
+}
+
 void measure_store(const GroupOptions& options, const MemoryPlan& plan, Results& results) {
     for (const Other& other : kOthers) {
         run_case(options, plan, results, Who::two, [&](Case& it) {
@@ -460,7 +461,7 @@ void measure_store(const GroupOptions& options, const MemoryPlan& plan, Results&
 }
 
 void measure_hop(const GroupOptions& options, const MemoryPlan& plan, Results& results) {
-    measure_floors(options, plan, results, "hop", false);
+    measure_floors(options, plan, results, "hop", Sleeps::no);
     for (const NamedWay& way : kWays) {
         run_case(options, plan, results, Who::two,
                  [&](Case& it) { to_and_fro(it, fmt::format("hop: {}", way.name), way); });
@@ -468,7 +469,7 @@ void measure_hop(const GroupOptions& options, const MemoryPlan& plan, Results& r
 }
 
 void measure_interrupt(const GroupOptions& options, const MemoryPlan& plan, Results& results) {
-    measure_floors(options, plan, results, "interrupt", true);
+    measure_floors(options, plan, results, "interrupt", Sleeps::yes);
     for (const NamedWay& way : kInterruptWays) {
         run_case(options, plan, results, Who::two,
                  [&](Case& it) { to_and_fro(it, fmt::format("interrupt: {}", way.name), way); });
