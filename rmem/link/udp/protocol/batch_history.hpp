@@ -3,6 +3,10 @@
 
 /// The last batches of one stream: bodies by sequence, in places that are used again in turn.
 ///
+/// A place has a room in each of several tables, and a body lies in the smallest that it fits: so a
+/// stream of short ones goes through few pages and lines. A page that is touched for the first time
+/// takes the host 0.25 us, and a virtual one 15 to 50 us, which asks for memory in turn.
+///
 /// Invariants: a body stays until another of the same place is put, that is one with a sequence
 ///   larger or smaller by a multiple of `places`. Sequences count from 1: 0 is an empty place.
 /// Threads: one user at a time. Progress: put() and find() take the time of a copy and of a look;
@@ -10,6 +14,7 @@
 
 #include "rmem/error.hpp"
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -33,7 +38,6 @@ public:
     }
     /// Empty when it is not there.
     std::span<const std::byte> find(std::uint64_t sequence) const noexcept;
-    void clear() noexcept;
 
 private:
     struct Entry {
@@ -46,10 +50,15 @@ private:
     const Entry& entry(std::uint64_t sequence) const noexcept {
         return entries_[place_of(sequence)];
     }
+    struct Table {
+        std::size_t room;  ///< bytes of a place
+        std::unique_ptr<std::byte[]> bytes;
+    };
+    std::byte* room_for(std::size_t place, std::size_t bytes) const noexcept;
 
     std::vector<Entry> entries_;
     std::size_t most_bytes_;
-    std::unique_ptr<std::byte[]> bytes_;
+    std::array<Table, 3> tables_;  ///< the smallest rooms first
 };
 
 }  // namespace rmem::udp

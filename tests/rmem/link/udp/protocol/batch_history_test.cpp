@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "rmem/link/udp/protocol/batch_history.hpp"
+
+#include <gtest/gtest.h>
+#include <sys/resource.h>
+
+#include <algorithm>
+#include <vector>
+
+namespace rmem::udp {
+namespace {
+
+constexpr std::size_t kMost = 1472;
+
+std::vector<std::byte> body_of(std::uint64_t sequence, std::size_t bytes) {
+    std::vector<std::byte> body(bytes);
+    for (std::size_t i = 0; i < bytes; ++i) body[i] = static_cast<std::byte>(sequence * 31 + i);
+    return body;
+}
+
+void expect_body(const BatchHistory& history, std::uint64_t sequence, std::size_t bytes) {
+    const auto found = history.find(sequence);
+    const auto wanted = body_of(sequence, bytes);
+    EXPECT_TRUE(std::equal(found.begin(), found.end(), wanted.begin(), wanted.end()))
+        << "batch " << sequence << " of " << bytes << " bytes";
+}
+
+TEST(BatchHistory, keeps_bodies_of_all_sizes_beside_each_other) {
+    BatchHistory history(2048, kMost);
+    for (std::size_t bytes = 0; bytes <= kMost; ++bytes) {
+        ASSERT_TRUE(history.put(bytes + 1, body_of(bytes + 1, bytes)));
+    }
+    for (std::size_t bytes = 0; bytes <= kMost; ++bytes) {
+        ASSERT_TRUE(history.contains(bytes + 1));
+        expect_body(history, bytes + 1, bytes);
+    }
+    EXPECT_FALSE(history.put(kMost + 2, body_of(1, kMost + 1)));
+    EXPECT_FALSE(history.contains(kMost + 2));
+}
+
+TEST(BatchHistory, uses_a_place_again_for_a_body_of_another_size) {
+    BatchHistory history(8, 100);
+    std::uint64_t sequence = 1;
+    for (const std::size_t bytes : std::initializer_list<std::size_t>{10, 100, 64, 65, 0, 99}) {
+        ASSERT_TRUE(history.put(sequence, body_of(sequence, bytes)));
+        expect_body(history, sequence, bytes);
+        EXPECT_FALSE(history.contains(sequence - 8));
+        sequence += 8;
+    }
+}
+
+TEST(BatchHistory, touches_few_pages_for_short_bodies) {
+    const auto faults = [] {
+        rusage usage{};
+        ::getrusage(RUSAGE_SELF, &usage);
+        return usage.ru_minflt;
+    };
+    constexpr std::uint32_t kPlaces = 4096;
+    BatchHistory history(kPlaces, kMost);
+    const auto body = body_of(1, 60);
+    const auto before = faults();
+    for (std::uint64_t sequence = 1; sequence <= kPlaces; ++sequence) history.put(sequence, body);
+    // 64 pages of bodies and 16 of entries; one for each of the largest rooms would be 1472
+    EXPECT_LE(faults() - before, 200);
+}
+
+}  // namespace
+}  // namespace rmem::udp
