@@ -37,6 +37,8 @@
 #include "rmem/ring/touched_part.hpp"
 #include "rmem/ring/waiting.hpp"
 
+#include <sched.h>
+
 #include <array>
 #include <atomic>
 #include <cstddef>
@@ -50,25 +52,33 @@ namespace rmem::udp {
 
 /// A mutex whose holder is soon ready: to sleep and be woken takes longer. It holds it in a system
 /// call that sends, and a datagram may come back before that has returned, as the helper of the
-/// node to which it went may have taken the processor meanwhile.
+/// node to which it went may have taken the processor meanwhile. On that processor nobody spins:
+/// the holder does not run there until it sleeps.
 class SpinThenSleep {
 public:
     void lock() {
-        if (mutex_.try_lock()) return;
-        for (const std::int64_t begin = now_ns(); now_ns() - begin < kSpinNs;) {
-            for (unsigned i = 0; i < kTriesALook; ++i) {
-                if (mutex_.try_lock()) return;
-                cpu_relax();
-            }
-        }
-        mutex_.lock();
+        if (!mutex_.try_lock() && !spin()) mutex_.lock();
+        processor_.set(::sched_getcpu());
     }
     void unlock() { mutex_.unlock(); }
 
 private:
     static constexpr std::int64_t kSpinNs = 30'000;
     static constexpr unsigned kTriesALook = 16;
+
+    [[nodiscard]] bool spin() {
+        for (const std::int64_t begin = now_ns(); now_ns() - begin < kSpinNs;) {
+            if (processor_.get() == ::sched_getcpu()) return false;
+            for (unsigned i = 0; i < kTriesALook; ++i) {
+                if (mutex_.try_lock()) return true;
+                cpu_relax();
+            }
+        }
+        return false;
+    }
+
     std::mutex mutex_;
+    Hint<int> processor_{-1};  ///< on which its last holder took it
 };
 
 class RMEM_API Engine final : public Sleeper, private CoreEdge {
