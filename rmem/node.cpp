@@ -236,6 +236,7 @@ WriteResult Node::Impl::write(C& card, std::size_t offset, const std::byte* from
 }
 
 WriteResult Node::Impl::write_word(std::size_t offset, std::uint32_t value) {
+    if (card_->write_word_at_once(offset, value)) return WriteResult::ok;
     if (!card_->room(kWordBytes)) return refusal();
     card_->write(offset, &value, kWordBytes);
     card_->commit();

@@ -66,6 +66,9 @@ public:
     /// Whether writes of `bytes` bytes in all can be taken now.
     [[nodiscard]] virtual bool room(std::size_t bytes) = 0;
     virtual void write(std::size_t offset, const void* from, std::size_t bytes) = 0;
+    /// A word, with its room and commit, where the link has a short way for it just now. False:
+    /// nothing was written.
+    [[nodiscard]] virtual bool write_word_at_once(std::size_t, std::uint32_t) { return false; }
     /// Wakes ranks that may wait for these writes.
     virtual void commit() = 0;
     [[nodiscard]] virtual bool flush(Deadline deadline) = 0;

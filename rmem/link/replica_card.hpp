@@ -48,6 +48,11 @@ public:
         memory_.set_write_me_last(false);
         memory_.set_data_filter(false);
     }
+    bool write_word_at_once(std::size_t offset, std::uint32_t value) override {
+        if constexpr (requires { memory_.write_word_at_once(offset, value); })
+            return !me_last_ && !filter_ && memory_.write_word_at_once(offset, value);
+        return false;
+    }
     void commit() override { memory_.commit(); }
     bool flush(Deadline deadline) override { return memory_.flush(deadline); }
     void poll() override { memory_.progress(); }

@@ -12,15 +12,10 @@ namespace rmem {
 namespace {
 
 constexpr std::uint32_t kPad = 0x8000'0000U;  // flag of a record that only fills the array's end
-constexpr unsigned kWordsShift = 48;
-constexpr std::uint64_t kOffsetMask = (std::uint64_t{1} << kWordsShift) - 1;
 
 }  // namespace
 
 // ---- Writer
-//
-// A unit is stored with release although `head` publishes it: it must also not become visible
-// before the `reclaimed` that allowed to overwrite what was there, see (3).
 
 LogWriter::LogWriter(std::byte* log, std::size_t bytes) noexcept
     : area_(log, bytes),
@@ -34,32 +29,8 @@ LogWriter::LogWriter(std::byte* log, std::size_t bytes) noexcept
 void LogWriter::reclaim(std::uint64_t position) noexcept {
     if (position > head_ || position + area_.capacity() <= limit_) return;
     limit_ = position + area_.capacity();
-    // relaxed is enough: the release-stores (3) of the overwriting words publish it
+    // relaxed is enough: the release-stores write_log.hpp (3) of the overwriting words publish it
     area_.header().reclaimed.store(position, std::memory_order_relaxed);
-}
-
-void LogWriter::append(const LogRecord& record, const void* words) noexcept {
-    const std::uint64_t units = LogArea::units_of(record.words);
-    if (place_ + units > area_.capacity()) pad();
-    std::uint32_t value = 0;
-    if (record.words == 1) std::memcpy(&value, words, sizeof value);
-    LogUnit& unit = area_.unit(place_);
-    const std::uint64_t parts[] = {
-        static_cast<std::uint64_t>(record.written_ns),
-        std::uint64_t{record.words} << kWordsShift | record.offset / kWordBytes,
-        std::uint64_t{record.delay_ns} << 32U | record.flags,
-        std::uint64_t{record.queued_words} << 32U | value};
-    for (unsigned i = 0; i < 4; ++i) {
-        // (3) - this release-store synchronizes-with the acquire-loads (4), (10) and (12)
-        unit.part[i].store(parts[i], std::memory_order_release);
-    }
-    if (record.words != 1) put_words(words, record.words);
-    head_ += units;
-    place_ = place_ + units == area_.capacity() ? 0 : place_ + units;
-    RMEM_CHECK_IF(false, head_ <= limit_ && place_ == area_.place_of(head_));
-    // (2) - this release-store synchronizes-with the acquire-loads write_log.hpp (1), (11), (13)
-    // and rmem/link/ring/memory.cpp (7)
-    area_.header().head.store(head_, std::memory_order_release);
 }
 
 void LogWriter::pad() noexcept {
@@ -82,7 +53,8 @@ LogReader::LogReader(std::byte* log, std::size_t bytes, Role role) noexcept
     : area_(log, bytes), role_(role) {}
 
 std::uint64_t LogReader::oldest() const noexcept {
-    // (10) - this acquire-load synchronizes-with the release-store (3) of the overwriting words
+    // (10) - this acquire-load synchronizes-with the release-store write_log.hpp (3) of the
+    // overwriting words
     return area_.header().reclaimed.load(std::memory_order_acquire);
 }
 
@@ -91,13 +63,14 @@ bool LogReader::is_overwritten(std::uint64_t position) const noexcept {
     if (oldest() <= position) return false;
     if (role_ == Role::member) return true;
     // A reader that has read a part of a later record sees the head where that record, or the pad
-    // before it, begins. (13) - this acquire-load synchronizes-with the release-store (2)
+    // before it, begins. (13) - this acquire-load synchronizes-with the release-store
+    // write_log.hpp (2)
     const std::uint64_t head = area_.header().head.load(std::memory_order_acquire);
     return head + 2 * LogArea::units_of(kMaxRecordWords) > position + area_.capacity();
 }
 
 void LogReader::skip_all() noexcept {
-    // (11) - this acquire-load synchronizes-with the release-store (2)
+    // (11) - this acquire-load synchronizes-with the release-store write_log.hpp (2)
     seek(area_.header().head.load(std::memory_order_acquire));
 }
 
@@ -109,7 +82,8 @@ LogReader::Found LogReader::peek(Entry& entry) noexcept {
         const std::uint64_t place = area_.place_of(position_);
         std::uint64_t parts[4];
         for (unsigned i = 0; i < 4; ++i) {
-            // (4) - this acquire-load synchronizes-with the release-stores (3), (6) and (7)
+            // (4) - this acquire-load synchronizes-with the release-stores write_log.hpp (3), (6)
+            // and (7)
             parts[i] = area_.unit(place).part[i].load(std::memory_order_acquire);
         }
         if (is_overwritten(position_)) return Found::lapped;
@@ -119,8 +93,9 @@ LogReader::Found LogReader::peek(Entry& entry) noexcept {
             continue;
         }
         entry.record.written_ns = static_cast<std::int64_t>(parts[0]);
-        entry.record.offset = (parts[1] & kOffsetMask) * kWordBytes;
-        entry.record.words = static_cast<std::uint32_t>(parts[1] >> kWordsShift);
+        entry.record.offset =
+            (parts[1] & ((std::uint64_t{1} << LogWriter::kWordsShift) - 1)) * kWordBytes;
+        entry.record.words = static_cast<std::uint32_t>(parts[1] >> LogWriter::kWordsShift);
         entry.record.delay_ns = static_cast<std::uint32_t>(parts[2] >> 32U);
         entry.record.queued_words = static_cast<std::uint32_t>(parts[3] >> 32U);
         entry.position = position_;
@@ -136,7 +111,7 @@ LogReader::Found LogReader::peek(Entry& entry) noexcept {
 bool LogReader::load_words(const Entry& entry, std::uint32_t* to) const noexcept {
     const std::uint64_t place = area_.place_of(entry.position);
     if (entry.record.words == 1) {
-        // (12) - this acquire-load synchronizes-with the release-store (3)
+        // (12) - this acquire-load synchronizes-with the release-store write_log.hpp (3)
         *to = static_cast<std::uint32_t>(area_.unit(place).part[3].load(std::memory_order_acquire));
     } else {
         // (9) - its acquire-loads synchronize-with the release-stores (8)

@@ -16,11 +16,13 @@
 /// Progress: neither side waits. append() needs room, which the writer is told by reclaim().
 /// Trust:    a reader bounds everything it finds by the log's size; see LogReader::Found.
 
+#include "rmem/base/check.hpp"
 #include "rmem/config.hpp"
 
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 
 namespace rmem {
 
@@ -106,6 +108,9 @@ public:
     void append(const LogRecord& record, const void* words) noexcept;
 
 private:
+    friend class LogReader;
+    static constexpr unsigned kWordsShift = 48;  ///< of part 1: the offset in words is below
+
     void pad() noexcept;
     void put_words(const void* words, std::uint32_t count) noexcept;
 
@@ -138,7 +143,7 @@ public:
 
     /// Whether there is more to read; looks at the log when all it knew of is read.
     bool refresh() noexcept {
-        // (1) - this acquire-load synchronizes-with the release-store write_log.cpp (2)
+        // (1) - this acquire-load synchronizes-with the release-store (2)
         if (position_ == head_) head_ = area_.header().head.load(std::memory_order_acquire);
         return position_ != head_;
     }
@@ -171,5 +176,36 @@ private:
     std::uint64_t position_ = 0;
     std::uint64_t head_ = 0;
 };
+
+// ---- Inline definitions
+//
+// A unit is stored with release although `head` publishes it: it must also not become visible
+// before the `reclaimed` that allowed to overwrite what was there, see (3).
+
+inline void LogWriter::append(const LogRecord& record, const void* words) noexcept {
+    const std::uint64_t units = LogArea::units_of(record.words);
+    if (place_ + units > area_.capacity()) [[unlikely]]
+        pad();
+    std::uint32_t value = 0;
+    if (record.words == 1) std::memcpy(&value, words, sizeof value);
+    LogUnit& unit = area_.unit(place_);
+    const std::uint64_t parts[] = {
+        static_cast<std::uint64_t>(record.written_ns),
+        std::uint64_t{record.words} << kWordsShift | record.offset / kWordBytes,
+        std::uint64_t{record.delay_ns} << 32U | record.flags,
+        std::uint64_t{record.queued_words} << 32U | value};
+    for (unsigned i = 0; i < 4; ++i) {
+        // (3) - this release-store synchronizes-with the acquire-loads write_log.cpp (4),
+        // write_log.cpp (10) and write_log.cpp (12)
+        unit.part[i].store(parts[i], std::memory_order_release);
+    }
+    if (record.words != 1) put_words(words, record.words);
+    head_ += units;
+    place_ = place_ + units == area_.capacity() ? 0 : place_ + units;
+    RMEM_CHECK_IF(false, head_ <= limit_ && place_ == area_.place_of(head_));
+    // (2) - this release-store synchronizes-with the acquire-loads (1), write_log.cpp (11),
+    // write_log.cpp (13) and rmem/link/ring/memory.cpp (7)
+    area_.header().head.store(head_, std::memory_order_release);
+}
 
 }  // namespace rmem

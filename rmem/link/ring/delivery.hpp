@@ -33,6 +33,11 @@
 /// Thread safety: one thread. Progress: wait-free, but for the wakes.
 /// Invariants: `everywhere` is never above the head, and below it by the write at hand.
 
+#include "rmem/base/check.hpp"
+#include "rmem/base/clock.hpp"
+#include "rmem/base/fence.hpp"
+#include "rmem/base/marks.hpp"
+#include "rmem/base/word_block.hpp"
 #include "rmem/interrupts.hpp"
 #include "rmem/ring.hpp"
 #include "rmem/ring/delivery_board.hpp"
@@ -41,6 +46,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <vector>
 
 namespace rmem {
@@ -101,8 +107,8 @@ private:
     void store(const LogRecord& record, const void* words) noexcept;
     void publish(std::uint64_t head) noexcept;
     void note(const LogRecord& record) noexcept;
-    void measure(const LogRecord& record) noexcept;
-    void tell(const LogRecord& record) noexcept;
+    [[gnu::noinline]] void measure(const LogRecord& record) noexcept;
+    [[gnu::noinline]] void tell(const LogRecord& record) noexcept;
 
     Ring& ring_;
     const unsigned node_, rank_;
@@ -128,5 +134,70 @@ private:
     unsigned counted_ = 0;           ///< writes that the other nodes' counts lack
     std::uint64_t counted_bytes_ = 0;
 };
+
+// ---- Inline definitions
+
+namespace detail {
+
+inline void store_words(std::byte* to, const void* from, std::uint32_t words) noexcept {
+    if (words != 1) return store_block(to, from, words * kWordBytes);
+    std::uint32_t value = 0;
+    std::memcpy(&value, from, sizeof value);
+    store_word(to, value);
+}
+
+}  // namespace detail
+
+inline void RingDelivery::time(LogRecord& record) noexcept {
+    is_measured_ = counted_ + 1 == kCounted || ring_.config().bound_ns != 0;
+    // What has changed may be that a recorder has come.
+    const bool is_now = is_timed_ || is_measured_ || !on_ || has_changed();
+    if (is_now) last_ns_ = now_ns();
+    record.written_ns = last_ns_;
+    if (!is_now) record.flags |= LogRecord::kUntimed;
+}
+
+inline bool RingDelivery::deliver(std::uint64_t head, const LogRecord& record, const void* words) {
+    RMEM_MARK("ring.appended");
+    light_fence();
+    if (has_changed()) [[unlikely]] {
+        look_around();
+        if (!on_) return false;
+    }
+    store(record, words);
+    publish(head);
+    note(record);
+    return true;
+}
+
+inline void RingDelivery::store(const LogRecord& record, const void* words) noexcept {
+    for (std::byte* const bank : banks_) {
+        detail::store_words(bank + record.offset, words, record.words);
+        RMEM_MARK("ring.stored");
+    }
+    if ((record.flags & LogRecord::kMeLast) != 0)
+        detail::store_words(own_bank_ + record.offset, words, record.words);
+}
+
+inline void RingDelivery::publish(std::uint64_t head) noexcept {
+    // relaxed is enough, here: this thread has stored it
+    RMEM_CHECK_IF(false, log_.everywhere.load(std::memory_order_relaxed) < head);
+    // (2) - this release-store synchronizes-with the acquire-loads rmem/ring/applied.hpp (3) and
+    // engine.cpp (4)
+    log_.everywhere.store(head, std::memory_order_release);
+    RMEM_MARK("ring.published");
+}
+
+/// Counts the write, and wakes those that want to know of it.
+inline void RingDelivery::note(const LogRecord& record) noexcept {
+    counted_bytes_ += record.words * kWordBytes;
+    ++counted_;
+    if (is_measured_) [[unlikely]]
+        measure(record);
+    if (record.offset < ring_.config().user_bytes &&
+        sleepers_.is_wanted(record.offset, record.words * kWordBytes)) [[unlikely]] {
+        tell(record);
+    }
+}
 
 }  // namespace rmem

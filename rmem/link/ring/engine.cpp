@@ -274,7 +274,7 @@ bool RingEngine::has_news(unsigned rank) {
         is_delivered_[rank].set(true);
         return false;
     }
-    // (4) - this acquire-load synchronizes-with the release-stores delivery.cpp (2) and
+    // (4) - this acquire-load synchronizes-with the release-stores delivery.hpp (2) and
     // delivery.cpp (3)
     const std::uint64_t everywhere = header.everywhere.load(std::memory_order_acquire);
     if (log.position() < everywhere) log.seek(everywhere);

@@ -163,15 +163,16 @@ void RingMemory::send_record(std::size_t offset, const void* from, std::uint32_t
         record.queued_words = queued_;
         queued_ += words;
     }
-    log_.append(record, from);
-    counters_.add(LinkCounter::writes_sent);
-    counters_.add(LinkCounter::bytes_sent, words * kWordBytes);
-    if (delivery_.is_on() && delivery_.deliver(log_.head(), record, from)) return;
+    append(record, from);
+}
+
+void RingMemory::leave_to_engines(const LogRecord& record) {
     if (!stays_) engines_.wake_others(rank_);
-    if ((flags & LogRecord::kMeLast) != 0) engines_.wake(rank_);  // to apply it here, too
-    if (offset < ring_.config().user_bytes && sleepers_.is_wanted(offset, words * kWordBytes))
+    if ((record.flags & LogRecord::kMeLast) != 0) engines_.wake(rank_);  // to apply it here, too
+    const std::size_t bytes = record.words * kWordBytes;
+    if (record.offset < ring_.config().user_bytes && sleepers_.is_wanted(record.offset, bytes))
         [[unlikely]] {
-        tell(offset, words * kWordBytes, record.written_ns);
+        tell(record.offset, bytes, record.written_ns);
     }
 }
 
@@ -277,7 +278,7 @@ void RingMemory::look_at_fifo(std::int64_t now) {
 /// Whether writers wait for a node: it was taken into the ring, and was not found dead since.
 bool RingMemory::has_applied_all(unsigned rank) const noexcept {
     const LogArea log(ring_.log(rank), kLogBytes);
-    // (7) - this acquire-load synchronizes-with the release-store rmem/ring/write_log.cpp (2)
+    // (7) - this acquire-load synchronizes-with the release-store rmem/ring/write_log.hpp (2)
     const std::uint64_t head = log.header().head.load(std::memory_order_acquire);
     return applied_of(ring_, node_, rank) >= head;
 }

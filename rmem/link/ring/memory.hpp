@@ -97,6 +97,22 @@ public:
         waiter_.begin_for_interrupt();
     }
 
+    /// The write of a word, as write() with room and commit(), where this rank delivers and nobody
+    /// watches anything. False: nothing was written.
+    [[nodiscard]] bool write_word_at_once(std::size_t offset, std::uint32_t value) {
+        if (!delivery_.is_on() || !log_.fits(LogArea::units_of(1)) || fifo_depth_ != 0 ||
+            engine_.interrupts().anyone_watches())
+            return false;
+        // (8) - this release-store synchronizes-with the acquire-load rmem/link/bank_writer.hpp (1)
+        word(offset).store(value, std::memory_order_release);
+        LogRecord record;
+        record.offset = offset;
+        record.words = 1;
+        delivery_.time(record);
+        append(record, &value);
+        return true;
+    }
+
     // ---- The card's options
     /// True when every live node has applied the own writes and they have come round; false when
     /// the deadline passed.
@@ -124,6 +140,15 @@ private:
     bool has_applied_all(unsigned rank) const noexcept;
     void send_record(std::size_t offset, const void* from, std::uint32_t words,
                      std::uint32_t flags);
+    /// The record goes into the log and, where this rank delivers, to all nodes.
+    void append(const LogRecord& record, const void* words) {
+        log_.append(record, words);
+        counters_.add(LinkCounter::writes_sent);
+        counters_.add(LinkCounter::bytes_sent, record.words * kWordBytes);
+        if (delivery_.is_on() && delivery_.deliver(log_.head(), record, words)) return;
+        leave_to_engines(record);
+    }
+    [[gnu::noinline]] void leave_to_engines(const LogRecord& record);
     void tell(std::size_t offset, std::size_t bytes, std::int64_t now) noexcept;
     void wake_behind(std::uint64_t position) noexcept;
     void wait_for_log(std::uint64_t units);
