@@ -42,9 +42,9 @@ public:
 
     std::uint32_t load(std::size_t offset) const noexcept {
         // (1) - this acquire-load synchronizes-with the release-stores (2),
-        // rmem/base/word_block.hpp (1), rmem/link/ring/memory.hpp (8), rmem/link/udp/arrivals.cpp
-        // (1), rmem/link/udp/engine.cpp (3), rmem/link/udp/outbox.cpp (5), and of a person's
-        // tools/watch/outside_write.cpp (1),
+        // rmem/base/word_block.hpp (1), rmem/link/ring/memory.hpp (8), rmem/link/udp/memory.cpp
+        // (8), rmem/link/udp/arrivals.cpp (1), rmem/link/udp/engine.cpp (3),
+        // rmem/link/udp/outbox.cpp (5), and of a person's tools/watch/outside_write.cpp (1),
         // tools/watch/outside_write.cpp (2) and tools/watch/outside_write.cpp (3)
         return word(offset).load(std::memory_order_acquire);
     }

@@ -497,6 +497,7 @@ void Engine::keep_roster(std::int64_t now) {
     // (6) - this acquire-load synchronizes-with the release-add rmem/link/udp/memory.cpp (5)
     membership_changes_seen_ = board_.membership_changes.load(std::memory_order_acquire);
     outbox_.find_clients(own_rank_);
+    if (outbox_.clients().empty()) unshared_at_.set(membership_changes_seen_);
     if (!core_.is_member()) return;
     for (unsigned r = 0; r < ring_.config().ranks; ++r) {
         const RosterEntry entry = roster_.entry(r);

@@ -20,6 +20,7 @@
 /// timed_out.
 /// Units: nanoseconds of the monotonic clock; offsets in bytes.
 
+#include "rmem/base/fence.hpp"
 #include "rmem/base/relaxed.hpp"
 #include "rmem/interrupts.hpp"
 #include "rmem/link/udp/arrivals.hpp"
@@ -135,6 +136,12 @@ public:
     [[nodiscard]] bool put(const LogRecord& record, const void* words);
     /// Its words under load (rmem/link/udp/word_stream.hpp).
     [[nodiscard]] WordStream& own() noexcept { return outbox_.own(); }
+    /// Whether other programs of this node may wait for a word, after it was stored.
+    [[nodiscard]] bool may_have_clients() const noexcept {
+        light_fence();
+        // relaxed is enough: who opens the node says so before it waits, and the fence orders this
+        return board_.membership_changes.load(std::memory_order_relaxed) != unshared_at_.get();
+    }
     /// Whether it may stream: from a commit under load until it ends that, or another
     /// node is given the bank, which may then be ahead of the stream by one write at most.
     bool streams() const noexcept {
@@ -230,6 +237,8 @@ private:
     const unsigned node_;
     const std::optional<unsigned> own_rank_;
     Hint<bool> serves_descriptor_ = false;
+    /// What NodeBoard::membership_changes was when no other program had opened the node.
+    Hint<std::uint32_t> unshared_at_ = 0;
     NodeBoard& board_;
     Socket socket_;
     Bell bell_;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "rmem/link/udp/memory.hpp"
 
+#include "rmem/base/check.hpp"
 #include "rmem/base/fence.hpp"
 
 #include <fmt/format.h>
@@ -18,6 +19,8 @@ namespace {
 constexpr std::int64_t kRestNs = 1'000'000;
 constexpr unsigned kRosterYields = 1000;
 constexpr unsigned kStreamedCommits = 64;  // about a datagram full of single words
+constexpr unsigned kUntimed = 7;           // words of a stream after one that was timed
+constexpr std::int64_t kFastNs = 5'000;    // as many come within that, or each is timed
 
 /// A daemon needs a processor as a rank does.
 unsigned daemons_of(const Ring& ring) {
@@ -303,6 +306,43 @@ bool UdpMemory::stream(const LogRecord& record, const void* words) {
     if (!engine_->own().put(write)) return false;
     room_bytes_ = 0;
     return true;
+}
+
+bool UdpMemory::write_word_at_once(std::size_t offset, std::uint32_t value) {
+    if (!engine_ || !engine_->streams() || !faults_.empty() || !engine_->own().has_room() ||
+        !is_heard())
+        return false;
+    // (8) - this release-store synchronizes-with the acquire-load rmem/link/bank_writer.hpp (1)
+    word(offset).store(value, std::memory_order_release);
+    udp::ShortWrite write;
+    write.written_ns = time_of_streamed();
+    write.place.index = offset / kWordBytes;
+    write.place.words = 1;
+    if (mark_of(offset, kWordBytes) != 0) write.place.flags = udp::Place::kInterrupt;
+    write.words[0] = value;
+    const bool is_put = engine_->own().put(write);
+    RMEM_CHECK(is_put);  // there was room
+    room_bytes_ = 0;
+    counters_.add(LinkCounter::writes_sent);
+    counters_.add(LinkCounter::bytes_sent, kWordBytes);
+    pacer_.on_write(write.written_ns);
+    const std::int64_t written_ns = pacer_.on_commit();
+    if (!may_stream_on(written_ns)) commit_by_engine(written_ns);
+    if (engine_->may_have_clients()) announce();
+    return true;
+}
+
+/// A clock costs as much as all the rest of such a word. A word that comes in a fast run has the
+/// time of one before it, as the words of a datagram have that of the first; but each has its own
+/// once the run is slower, or has been taken: then the program may have paused.
+std::int64_t UdpMemory::time_of_streamed() noexcept {
+    if (untimed_ != 0 && !engine_->own().is_empty()) {
+        --untimed_;
+        return timed_ns_;
+    }
+    const std::int64_t now = rmem::now_ns();
+    untimed_ = now - timed_ns_ < kFastNs ? kUntimed : 0;
+    return timed_ns_ = now;
 }
 
 /// Of the program that runs the engine: waits as for a write of others. False: the node's

@@ -68,6 +68,9 @@ public:
     // ---- The Memory concept, besides BankWriter's part
     [[nodiscard]] bool room(std::size_t bytes);
     using BankWriter::post;
+    /// The write of a word, as write() with room and commit(), where it streams. False: nothing was
+    /// written.
+    [[nodiscard]] bool write_word_at_once(std::size_t offset, std::uint32_t value);
     /// What was written leaves.
     void commit();
     /// What was written leaves with the next commit, or when the program waits; if it computes
@@ -131,6 +134,7 @@ private:
     void put(LogRecord& record, const void* words);
     [[nodiscard]] bool stream(const LogRecord& record, const void* words);
     [[nodiscard]] bool may_stream_on(std::int64_t written_ns);
+    [[nodiscard]] std::int64_t time_of_streamed() noexcept;
     void commit_by_engine(std::int64_t written_ns);
     void await_room(std::int64_t& pause_ns);
     template <class Done>
@@ -155,6 +159,8 @@ private:
     std::size_t room_bytes_ = 0;                 ///< granted to the next group, if it needs no more
     unsigned streamed_ = 0;                      ///< commits since the engine took it
     std::int64_t taken_ns_ = 0;                  ///< when it did
+    std::int64_t timed_ns_ = 0;                  ///< of words that stream: the last that was timed
+    unsigned untimed_ = 0;                       ///< that need no time before the next that does
     std::unique_ptr<udp::EngineHelper> helper_;  // last: it uses the engine
 };
 
